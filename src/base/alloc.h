@@ -1,0 +1,19 @@
+/* alloc.h - memory that is always there.
+ *
+ * Small requests below a limit we chose: when the system has none left, the
+ * process ends and recovery starts it again (crash-only).  Sizes that come from
+ * outside go through struct buf, which has a cap and fails politely.
+ */
+#pragma once
+
+#include <stddef.h>
+
+#include "base/str.h"
+
+void *xmalloc(size_t size) __attribute__((malloc, returns_nonnull));
+void *xcalloc(size_t count, size_t size) __attribute__((malloc, returns_nonnull)); /* zeroed */
+void *xrealloc(void *p, size_t size) __attribute__((returns_nonnull));
+char *xstrdup(const char *z) __attribute__((malloc, returns_nonnull));
+char *xstrndup(struct str s) __attribute__((malloc, returns_nonnull)); /* terminated */
+
+#define NEW(type) ((type *)xcalloc(1, sizeof(type)))

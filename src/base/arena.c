@@ -1,0 +1,97 @@
+#include "base/arena.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/require.h"
+
+enum { BLOCK = 8192, ALIGN = 16 };
+
+struct arena_block {
+    struct arena_block *next;
+    size_t size, used;
+    _Alignas(ALIGN) char bytes[];
+};
+
+void arena_done(struct arena *a)
+{
+    for (struct arena_block *b = a->first, *next; b != NULL; b = next) {
+        next = b->next;
+        free(b);
+    }
+    *a = (struct arena)ARENA_INIT(a->cap);
+}
+
+void arena_reset(struct arena *a)
+{
+    struct arena_block *keep = a->first;
+
+    if (keep == NULL)
+        return;
+    for (struct arena_block *b = keep->next, *next; b != NULL; b = next) {
+        next = b->next;
+        free(b);
+    }
+    keep->next = NULL;
+    keep->used = 0;
+    a->last = keep;
+    a->used = 0;
+}
+
+void *arena_alloc(struct arena *a, size_t size)
+{
+    size_t need = (size + ALIGN - 1) & ~(size_t)(ALIGN - 1); /* (1) */
+    struct arena_block *b = a->last;
+
+    require(need >= size && need <= a->cap - a->used); /* (2) */
+    if (b == NULL || need > b->size - b->used) {
+        size_t room = need > BLOCK ? need : BLOCK;
+
+        b = xmalloc(sizeof *b + room);
+        *b = (struct arena_block){ .size = room };
+        if (a->last != NULL)
+            a->last->next = b;
+        else
+            a->first = b;
+        a->last = b;
+    }
+    void *p = b->bytes + b->used;
+
+    b->used += need;
+    a->used += need;
+    memset(p, 0, need);
+    return p;
+}
+
+char *arena_text(struct arena *a, struct str s)
+{
+    char *p = arena_alloc(a, s.len + 1);
+
+    if (s.len > 0)
+        memcpy(p, s.ptr, s.len);
+    return p;
+}
+
+struct str arena_copy(struct arena *a, struct str s)
+{
+    return (struct str){ arena_text(a, s), s.len };
+}
+
+char *arena_printf(struct arena *a, const char *fmt, ...)
+{
+    va_list ap, again;
+
+    va_start(ap, fmt);
+    va_copy(again, ap);
+    int n = vsnprintf(NULL, 0, fmt, ap);
+
+    va_end(ap);
+    require(n >= 0);
+    char *p = arena_alloc(a, (size_t)n + 1);
+
+    (void)vsnprintf(p, (size_t)n + 1, fmt, again);
+    va_end(again);
+    return p;
+}

@@ -1,0 +1,43 @@
+/* arena.h - memory of one lifetime, freed at once.
+ *
+ * Passing a `struct arena *` means "the result lives as long as this".  There is
+ * no free of one piece.  arena_reset() keeps the first block, so that a worker
+ * that runs one task after the other does not go back to the allocator.
+ *
+ * Invariants
+ *   (1) every piece is aligned to 16 bytes.
+ *   (2) used never exceeds the cap given to arena_init(): a request over it ends
+ *       the process (sizes from outside are checked before they come here).
+ *
+ * Threads: one at a time.
+ */
+#pragma once
+
+#include <stddef.h>
+
+#include "base/str.h"
+
+struct arena_block;
+
+struct arena {
+    struct arena_block *first, *last;
+    size_t used, cap;
+};
+
+#define ARENA_INIT(cap_) \
+    {                    \
+        .cap = (cap_)    \
+    }
+
+void arena_done(struct arena *a);  /* safe on a zeroed arena, and twice */
+void arena_reset(struct arena *a); /* empty, keeps the first block      */
+
+void *arena_alloc(struct arena *a, size_t size) __attribute__((returns_nonnull)); /* zeroed */
+char *arena_text(struct arena *a, struct str s)
+    __attribute__((returns_nonnull));                 /* a terminated copy */
+struct str arena_copy(struct arena *a, struct str s); /* also terminated   */
+char *arena_printf(struct arena *a, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3), returns_nonnull));
+
+#define ARENA_NEW(a, type)      ((type *)arena_alloc((a), sizeof(type)))
+#define ARENA_ARRAY(a, type, n) ((type *)arena_alloc((a), sizeof(type) * (n)))

@@ -1,0 +1,106 @@
+#include "base/buf.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/require.h"
+
+char buf_empty[1];
+
+void buf_done(struct buf *b)
+{
+    if (b->ptr != buf_empty)
+        free(b->ptr);
+    *b = (struct buf)BUF_INIT(b->cap);
+}
+
+void buf_clear(struct buf *b)
+{
+    b->len = 0;
+    if (b->ptr != buf_empty)
+        b->ptr[0] = '\0';
+}
+
+static bool grow(struct buf *b, size_t more)
+{
+    require(b->ptr != NULL && b->len <= b->cap); /* (1) (2) */
+    if (more > b->cap - b->len)
+        return false;
+    if (b->len + more >= b->size) {
+        size_t size = (b->len + more) * 2 + 16;
+
+        if (size > b->cap + 1) /* never far over what we said we would use */
+            size = b->cap + 1;
+        b->ptr = xrealloc(b->ptr == buf_empty ? NULL : b->ptr, size);
+        b->size = size;
+        b->ptr[b->len] = '\0';
+    }
+    return true;
+}
+
+bool buf_reserve(struct buf *b, size_t more, struct err *err)
+{
+    if (!grow(b, more))
+        return err_set(err, ERR_LIMIT, 0, "buffer over its cap of %zu bytes", b->cap);
+    return true;
+}
+
+bool buf_append(struct buf *b, struct str bytes, struct err *err)
+{
+    if (!buf_reserve(b, bytes.len, err))
+        return false;
+    if (bytes.len > 0) {
+        memcpy(b->ptr + b->len, bytes.ptr, bytes.len);
+        b->len += bytes.len;
+        b->ptr[b->len] = '\0';
+    }
+    return true;
+}
+
+void buf_put(struct buf *b, struct str bytes)
+{
+    struct err err;
+
+    require(buf_append(b, bytes, &err));
+}
+
+void buf_puts(struct buf *b, const char *z)
+{
+    buf_put(b, str_of(z));
+}
+
+void buf_putc(struct buf *b, char c)
+{
+    buf_put(b, str_mem(&c, 1));
+}
+
+void buf_printf(struct buf *b, const char *fmt, ...)
+{
+    va_list ap, again;
+
+    va_start(ap, fmt);
+    va_copy(again, ap);
+    int n = vsnprintf(NULL, 0, fmt, ap);
+
+    va_end(ap);
+    require(n >= 0 && grow(b, (size_t)n + 1));
+    (void)vsnprintf(b->ptr + b->len, (size_t)n + 1, fmt, again);
+    va_end(again);
+    b->len += (size_t)n;
+}
+
+struct str buf_view(const struct buf *b)
+{
+    return (struct str){ b->ptr, b->len };
+}
+
+char *buf_take(struct buf *b, size_t *ret_len)
+{
+    char *p = b->ptr == buf_empty ? xcalloc(1, 1) : b->ptr;
+
+    *ret_len = b->len;
+    *b = (struct buf)BUF_INIT(b->cap);
+    return p;
+}

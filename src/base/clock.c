@@ -1,0 +1,67 @@
+#include "base/clock.h"
+
+#include <stdio.h>
+#include <time.h>
+
+static int64_t read_us(clockid_t which)
+{
+    struct timespec t;
+
+    (void)clock_gettime(which, &t);
+    return (int64_t)t.tv_sec * CLOCK_S + t.tv_nsec / 1000;
+}
+
+int64_t clock_wall_us(void)
+{
+    return read_us(CLOCK_REALTIME);
+}
+
+int64_t clock_mono_us(void)
+{
+    return read_us(CLOCK_MONOTONIC);
+}
+
+void clock_sleep_us(int64_t us)
+{
+    struct timespec t = { .tv_sec = us / CLOCK_S, .tv_nsec = us % CLOCK_S * 1000 };
+
+    (void)nanosleep(&t, NULL);
+}
+
+static time_t seconds_of(int64_t us, int64_t *ret_rest)
+{
+    int64_t rest = us % CLOCK_S;
+
+    if (rest < 0)
+        rest += CLOCK_S;
+    *ret_rest = rest;
+    return (time_t)((us - rest) / CLOCK_S);
+}
+
+const char *clock_utc_text(int64_t wall_us, char text[static CLOCK_TEXT])
+{
+    int64_t rest;
+    time_t s = seconds_of(wall_us, &rest);
+    struct tm tm;
+
+    (void)gmtime_r(&s, &tm);
+    size_t n = strftime(text, CLOCK_TEXT, "%Y-%m-%dT%H:%M:%S", &tm);
+
+    (void)snprintf(text + n, CLOCK_TEXT - n, ".%06dZ", (int)rest);
+    return text;
+}
+
+const char *clock_local_text(int64_t wall_us, char text[static CLOCK_TEXT])
+{
+    int64_t rest;
+    time_t s = seconds_of(wall_us, &rest);
+    struct tm tm;
+
+    (void)localtime_r(&s, &tm);
+    size_t n = strftime(text, CLOCK_TEXT, "%Y-%m-%d %H:%M:%S", &tm);
+    long minutes = tm.tm_gmtoff / 60, off = minutes < 0 ? -minutes : minutes;
+
+    (void)snprintf(text + n, CLOCK_TEXT - n, ".%03d %c%02ld:%02ld", (int)(rest / 1000),
+                   minutes < 0 ? '-' : '+', off / 60, off % 60);
+    return text;
+}
