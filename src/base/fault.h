@@ -1,0 +1,40 @@
+/* fault.h - named places where a test makes things go wrong.
+ *
+ *     fault_point("store.commit");                  may kill or delay here
+ *     if (fault_error("segment.sync")) { ... }      true when the call shall fail
+ *
+ * In test builds (WAYBILL_FAULTS) the environment names what happens:
+ *
+ *     WAYBILL_FAULT=name:kill:3            SIGKILL at the third pass
+ *     WAYBILL_FAULT=name:error[:n]         fail the n-th call (0: every call)
+ *     WAYBILL_FAULT=name:delay_ms:n        sleep n ms at each pass
+ *
+ * Several are separated by commas.  In release builds the points cost nothing
+ * and do not exist.  All names are in fault.def: a point that is not listed does
+ * not compile, and the crash test kills at each listed one.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+enum fault_id {
+#define FAULT(id, name, what) FAULT_##id,
+#include "base/fault.def"
+#undef FAULT
+    FAULT_COUNT
+};
+
+const char *fault_name(enum fault_id id); /* in the order of fault.def */
+const char *fault_what(enum fault_id id); /* what stands there, for people */
+
+#ifdef WAYBILL_FAULTS
+void fault_pass(enum fault_id id);
+bool fault_fails(enum fault_id id);
+const char *fault_switch(const char *name); /* a test switch: the environment variable or NULL */
+#define fault_point(id) fault_pass(FAULT_##id)
+#define fault_error(id) fault_fails(FAULT_##id)
+#else
+#define fault_point(id)    ((void)0)
+#define fault_error(id)    (false)
+#define fault_switch(name) ((const char *)0)
+#endif

@@ -1,0 +1,171 @@
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "base/auto.h"
+#include "base/log.h"
+
+static _Atomic uint64_t syncs;
+
+uint64_t file_syncs(void)
+{
+    return atomic_load_explicit(&syncs, memory_order_relaxed);
+}
+
+void file_count_sync(void)
+{
+    atomic_fetch_add_explicit(&syncs, 1, memory_order_relaxed);
+}
+
+enum err_kind file_err_kind(int sys)
+{
+    return sys == ENOSPC || sys == EDQUOT || sys == EFBIG ? ERR_LIMIT : ERR_TRANSIENT;
+}
+
+_Noreturn void file_fatal(const char *what, int sys)
+{
+    log_event(LOG_ERROR, "storage.failed", kv_z("what", what), kv_z("why", strerror(sys)),
+              kv_z("hint", "Acknowledged documents are safe. Check the disk, then start again: "
+                           "start-up recovers."));
+    log_stop();
+    _exit(74);
+}
+
+void file_sync(int fd, const char *what)
+{
+    file_count_sync();
+    if (fdatasync(fd) < 0)
+        file_fatal(what, errno);
+}
+
+void file_sync_dir(int dirfd, const char *what)
+{
+    file_count_sync();
+    if (fsync(dirfd) < 0)
+        file_fatal(what, errno);
+}
+
+bool file_write_all(int fd, struct str bytes, struct err *err)
+{
+    while (bytes.len > 0) {
+        ssize_t n = write(fd, bytes.ptr, bytes.len);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return err_set(err, file_err_kind(errno), errno, "write: %s", strerror(errno));
+        bytes = str_from(bytes, (size_t)n);
+    }
+    return true;
+}
+
+bool file_write_at(int fd, struct str bytes, int64_t offset, struct err *err)
+{
+    while (bytes.len > 0) {
+        ssize_t n = pwrite(fd, bytes.ptr, bytes.len, offset);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return err_set(err, file_err_kind(errno), errno, "write: %s", strerror(errno));
+        bytes = str_from(bytes, (size_t)n);
+        offset += n;
+    }
+    return true;
+}
+
+bool file_read_at(int fd, void *to, size_t len, int64_t offset, struct err *err)
+{
+    char *p = to;
+
+    while (len > 0) {
+        ssize_t n = pread(fd, p, len, offset);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return err_set(err, ERR_TRANSIENT, errno, "read: %s", strerror(errno));
+        if (n == 0)
+            return err_set(err, ERR_PERMANENT, 0, "the file ends %zu bytes early", len);
+        p += n;
+        len -= (size_t)n;
+        offset += n;
+    }
+    return true;
+}
+
+bool file_read_whole(int dirfd, const char *name, struct buf *to, struct err *err)
+{
+    AUTO_FD fd = openat(dirfd, name, O_RDONLY | O_CLOEXEC);
+
+    if (fd < 0)
+        return err_set(err, ERR_PERMANENT, errno, "open %s: %s", name, strerror(errno));
+    for (;;) {
+        char block[16384];
+        ssize_t n = read(fd, block, sizeof block);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return err_set(err, ERR_TRANSIENT, errno, "read %s: %s", name, strerror(errno));
+        if (n == 0)
+            return true;
+        if (!buf_append(to, str_mem(block, (size_t)n), err))
+            return err_context(err, "read %s", name);
+    }
+}
+
+bool publish_file(int dirfd, const char *temp, const char *name, bool replace, struct err *err)
+{
+    unsigned flags = replace ? 0 : RENAME_NOREPLACE;
+
+    if (renameat2(dirfd, temp, dirfd, name, flags) < 0)
+        return err_set(err, file_err_kind(errno), errno, "rename %s to %s: %s", temp, name,
+                       strerror(errno));
+    file_sync_dir(dirfd, name);
+    return true;
+}
+
+bool publish_bytes(int dirfd, const char *name, struct str bytes, mode_t mode, struct err *err)
+{
+    char temp[256];
+
+    if (snprintf(temp, sizeof temp, ".%s.tmp", name) >= (int)sizeof temp)
+        return err_set(err, ERR_LIMIT, 0, "file name %s is too long", name);
+    AUTO_FD fd = openat(dirfd, temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
+
+    if (fd < 0)
+        return err_set(err, file_err_kind(errno), errno, "create %s: %s", temp, strerror(errno));
+    if (!file_write_all(fd, bytes, err))
+        return err_context(err, "file %s", temp);
+    file_sync(fd, name);
+    return publish_file(dirfd, temp, name, true, err);
+}
+
+bool file_make_dir(int dirfd, const char *name, struct err *err)
+{
+    if (mkdirat(dirfd, name, 0700) == 0) {
+        file_sync_dir(dirfd, name);
+        return true;
+    }
+    if (errno == EEXIST)
+        return true;
+    return err_set(err, file_err_kind(errno), errno, "make folder %s: %s", name, strerror(errno));
+}
+
+bool file_free_bytes(int dirfd, int64_t *ret_bytes, struct err *err)
+{
+    struct statvfs v;
+
+    if (fstatvfs(dirfd, &v) < 0)
+        return err_set(err, ERR_TRANSIENT, errno, "statvfs: %s", strerror(errno));
+    *ret_bytes = (int64_t)v.f_bavail * (int64_t)v.f_frsize;
+    return true;
+}

@@ -1,0 +1,47 @@
+/* file.h - files that are there after a power cut, or not at all.
+ *
+ * publish_file() is the only function that renames: write, fsync, rename, fsync
+ * the folder.  A failed sync ends the process: the kernel has thrown the pages
+ * away and said so once; only recovery can know what is on the disk (the exit
+ * status is 74).  Every sync of the house goes through here and is counted.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/str.h"
+
+/* Data and size on stable storage, or the process ends. */
+void file_sync(int fd, const char *what);
+void file_sync_dir(int dirfd, const char *what);
+uint64_t file_syncs(void);  /* how many, since the start */
+void file_count_sync(void); /* one that a library made for us */
+
+/* A storage failure that nothing in this process can repair: one last log line,
+ * then exit 74. */
+_Noreturn void file_fatal(const char *what, int sys);
+
+bool file_write_all(int fd, struct str bytes, struct err *err);
+bool file_write_at(int fd, struct str bytes, int64_t offset, struct err *err);
+bool file_read_at(int fd, void *to, size_t len, int64_t offset,
+                  struct err *err); /* short: an error */
+bool file_read_whole(int dirfd, const char *name, struct buf *to, struct err *err);
+
+/* Give the synced file `temp` in dirfd the name `name`, durably; an existing
+ * `name` is an error unless replace is set. */
+bool publish_file(int dirfd, const char *temp, const char *name, bool replace, struct err *err);
+
+/* A whole small file, published; mode as given. */
+bool publish_bytes(int dirfd, const char *name, struct str bytes, mode_t mode, struct err *err);
+
+bool file_make_dir(int dirfd, const char *name,
+                   struct err *err); /* durable; there already is fine */
+bool file_free_bytes(int dirfd, int64_t *ret_bytes, struct err *err); /* for an ordinary user */
+
+/* ERR_LIMIT for a full disk (also quota), ERR_TRANSIENT for the rest. */
+enum err_kind file_err_kind(int sys);
