@@ -1,0 +1,303 @@
+#include "store/accept.h"
+
+#include <stdlib.h>
+
+#include "base/arena.h"
+#include "base/chance.h"
+#include "base/clock.h"
+#include "base/require.h"
+#include "store/inside.h"
+#include "store/payload.h"
+
+/* Keys lie in the table of the time at which they are over, so that a table is
+ * dropped whole; a key is looked for in every table it could be in. */
+#define KEY_TABLE_US (INT64_C(4) * 3600 * 1000000)
+
+/* ---- keys --------------------------------------------------------------------- */
+
+struct lookup {
+    struct accept_op **keyed;
+    struct db *db;
+    int64_t slot, now_us;
+};
+
+static void answer_again(struct accept_op *a, const uint8_t id[static 16], const struct sha256 *sha)
+{
+    memcpy(a->id.bytes, id, 16);
+    a->result = digest_same(sha, &a->sha256) ? ACCEPT_REPEATED : ACCEPT_KEY_DIFFERS;
+}
+
+static bool found_key(void *arg, size_t at, struct db_rows *row, struct err *err)
+{
+    struct lookup *l = arg;
+    struct str id = db_get_str(row, 1), sha = db_get_str(row, 2);
+    struct accept_op *a = l->keyed[at];
+    struct sha256 first;
+
+    if (db_get_int(row, 3) <= l->now_us) /* over: it makes room for the new one */
+        return db_run_slot(l->db, SQL_IDEM_FORGET, l->slot,
+                           DB_ARGS(db_bytes(str_mem(a->key.bytes, SHA256_SIZE))), NULL, err);
+    require(id.len == 16 && sha.len == SHA256_SIZE);
+    memcpy(first.bytes, sha.ptr, SHA256_SIZE);
+    answer_again(a, (const uint8_t *)id.ptr, &first);
+    return true;
+}
+
+static int by_key(const void *a, const void *b)
+{
+    const struct accept_op *const *x = a, *const *y = b;
+
+    return memcmp((*x)->key.bytes, (*y)->key.bytes, SHA256_SIZE);
+}
+
+/* Two requests with one key in one group: the second waits for the first. */
+static void join_twins(struct accept_op **keyed, size_t count)
+{
+    for (size_t i = 1; i < count; i++)
+        if (memcmp(keyed[i]->key.bytes, keyed[i - 1]->key.bytes, SHA256_SIZE) == 0) {
+            keyed[i]->twin = keyed[i - 1]->twin != NULL ? keyed[i - 1]->twin : keyed[i - 1];
+            keyed[i]->result = digest_same(&keyed[i]->sha256, &keyed[i]->twin->sha256)
+                                   ? ACCEPT_REPEATED
+                                   : ACCEPT_KEY_DIFFERS;
+        }
+}
+
+static bool look_up_keys(struct writer *w, struct accept_op **keyed, size_t count, struct err *err)
+{
+    struct db_value *keys = ARENA_ARRAY(w->arena, struct db_value, count);
+    int64_t now = clock_wall_us(), longest = 0;
+
+    qsort(keyed, count, sizeof *keyed, by_key); /* one order everywhere: no deadlocks */
+    for (size_t i = 0; i < count; i++) {
+        keys[i] = db_bytes(str_mem(keyed[i]->key.bytes, SHA256_SIZE));
+        if (keyed[i]->key_period_us > longest)
+            longest = keyed[i]->key_period_us;
+    }
+    for (int64_t slot = now / KEY_TABLE_US; slot <= (now + longest) / KEY_TABLE_US; slot++) {
+        struct lookup l = { .keyed = keyed, .db = w->db, .slot = slot, .now_us = now };
+
+        if (!db_find(w->db, SQL_IDEM_FIND, slot, keys, 1, count, found_key, &l, err))
+            return false;
+    }
+    join_twins(keyed, count);
+    return true;
+}
+
+static bool add_keys(struct writer *w, struct accept_op **keyed, size_t count, struct err *err)
+{
+    enum { COLUMNS = 4 };
+    struct db_value *rows = ARENA_ARRAY(w->arena, struct db_value, count * COLUMNS);
+    int64_t now = clock_wall_us(), slot = 0;
+    size_t n = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        struct accept_op *a = keyed[i];
+        int64_t until = now + a->key_period_us;
+
+        if (a->result != ACCEPT_STORED)
+            continue;
+        if (n > 0 && until / KEY_TABLE_US != slot) {
+            if (!db_batch(w->db, SQL_IDEM_ADD, slot, rows, COLUMNS, n, err))
+                return false;
+            n = 0;
+        }
+        slot = until / KEY_TABLE_US;
+        struct db_value *v = rows + n++ * COLUMNS;
+
+        v[0] = db_bytes(str_mem(a->key.bytes, SHA256_SIZE));
+        v[1] = db_bytes(str_mem(a->id.bytes, sizeof a->id.bytes));
+        v[2] = db_bytes(str_mem(a->sha256.bytes, SHA256_SIZE));
+        v[3] = db_int(until);
+    }
+    return db_batch(w->db, SQL_IDEM_ADD, slot, rows, COLUMNS, n, err);
+}
+
+/* ---- rows --------------------------------------------------------------------- */
+
+static bool place_payload(struct writer *w, struct accept_op *a, struct err *err)
+{
+    if (a->is_spooled)
+        a->place = a->spooled;
+    else if (w->segments == NULL)
+        a->place = (struct place){ .seg = PAYLOAD_IN_TABLE };
+    else
+        return segments_add(w->segments, &a->id, &a->sha256, a->body, &a->place, err);
+    return true;
+}
+
+static struct db_value text_or_null(struct str s)
+{
+    return s.len > 0 ? db_text(s) : db_null();
+}
+
+static void doc_row(struct db_value *v, const struct accept_op *a)
+{
+    v[0] = db_int(a->num);
+    v[1] = db_bytes(str_mem(a->id.bytes, sizeof a->id.bytes));
+    v[2] = db_int(a->gateway);
+    v[3] = db_int(a->caller);
+    v[4] = db_int(a->config);
+    v[5] = db_int(a->received_us);
+    v[6] = db_int(a->size);
+    v[7] = db_bytes(str_mem(a->sha256.bytes, SHA256_SIZE));
+    v[8] = db_int(a->place.seg);
+    v[9] = db_int(a->place.pos);
+    v[10] = text_or_null(a->name);
+    v[11] = text_or_null(a->ctype);
+    v[12] = a->head.len > 0 ? db_bytes(a->head) : db_null();
+}
+
+static bool add_documents(struct writer *w, struct accept_op **fresh, size_t count, struct err *err)
+{
+    enum { DOC = 13, TASK = 5, PAYLOAD = 2 };
+    struct db_value *docs = ARENA_ARRAY(w->arena, struct db_value, count * DOC);
+    struct db_value *tasks = ARENA_ARRAY(w->arena, struct db_value, count * TASK);
+    struct db_value *payloads = ARENA_ARRAY(w->arena, struct db_value, count * PAYLOAD);
+    size_t inline_count = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        struct accept_op *a = fresh[i];
+        struct db_value *t = tasks + i * TASK;
+
+        doc_row(docs + i * DOC, a);
+        t[0] = db_int(QUEUE_INTAKE);
+        t[1] = db_int(PRIO_NORMAL);
+        t[2] = db_int(a->received_us);
+        t[3] = db_int(a->num);
+        t[4] = db_int(TASK_RUN);
+        if (a->place.seg == PAYLOAD_IN_TABLE) {
+            payloads[inline_count * PAYLOAD] = db_int(a->num);
+            payloads[inline_count++ * PAYLOAD + 1] = db_bytes(a->body);
+        }
+    }
+    return db_batch(w->db, SQL_DOC_ADD, DB_NO_SLOT, docs, DOC, count, err) &&
+           db_batch(w->db, SQL_PAYLOAD_ADD, DB_NO_SLOT, payloads, PAYLOAD, inline_count, err) &&
+           db_batch(w->db, SQL_TASK_READY_ADD, DB_NO_SLOT, tasks, TASK, count, err);
+}
+
+/* One row per gateway and group, in a table that no other writer touches. */
+static bool count_accepted(struct writer *w, struct accept_op **fresh, size_t count,
+                           struct err *err)
+{
+    enum { COLUMNS = 5, KINDS = 32 };
+    struct db_value rows[KINDS * COLUMNS];
+    size_t n = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        size_t at = 0;
+
+        while (at < n && rows[at * COLUMNS + 3].i != fresh[i]->gateway)
+            at++;
+        if (at == KINDS) { /* many gateways in one group: write what there is */
+            if (!db_batch(w->db, SQL_TALLY_ADD, DB_NO_SLOT, rows, COLUMNS, n, err))
+                return false;
+            at = n = 0;
+        }
+        struct db_value *v = rows + at * COLUMNS;
+
+        if (at == n) {
+            n++;
+            v[0] = db_int(store_node(w->store));
+            v[1] = db_int(w->number);
+            v[2] = db_int(TALLY_ACCEPTED);
+            v[3] = db_int(fresh[i]->gateway);
+            v[4] = db_int(0);
+        }
+        v[4].i++;
+    }
+    return db_batch(w->db, SQL_TALLY_ADD, DB_NO_SLOT, rows, COLUMNS, n, err);
+}
+
+static bool adopt_uploads(struct writer *w, struct accept_op **fresh, size_t count, struct err *err)
+{
+    for (size_t i = 0; i < count; i++)
+        if (fresh[i]->place.seg == PAYLOAD_IN_PIECES &&
+            !db_send(w->db, SQL_UPLOAD_ADOPT, DB_ARGS(db_int(fresh[i]->place.pos)), err))
+            return false;
+    return true;
+}
+
+static bool accept_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
+{
+    struct accept_op **keyed = ARENA_ARRAY(w->arena, struct accept_op *, count);
+    struct accept_op **fresh = ARENA_ARRAY(w->arena, struct accept_op *, count);
+    size_t keys = 0, n = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        struct accept_op *a = (struct accept_op *)ops[i];
+
+        a->result = ACCEPT_STORED;
+        a->twin = NULL;
+        if (a->has_key)
+            keyed[keys++] = a;
+    }
+    if (keys > 0 && !look_up_keys(w, keyed, keys, err))
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        struct accept_op *a = (struct accept_op *)ops[i];
+
+        if (a->result != ACCEPT_STORED)
+            continue;
+        if (!writer_number(w, &a->num, err))
+            return false;
+        a->id = id_make(a->received_us, a->num, chance_u64());
+        if (!place_payload(w, a, err))
+            return false;
+        fresh[n++] = a;
+    }
+    for (size_t i = 0; i < keys; i++)
+        if (keyed[i]->twin != NULL)
+            keyed[i]->id = keyed[i]->twin->id;
+    return add_documents(w, fresh, n, err) && adopt_uploads(w, fresh, n, err) &&
+           add_keys(w, keyed, keys, err) && count_accepted(w, fresh, n, err);
+}
+
+const struct store_verb accept_verb = { .name = "accept", .run = accept_run };
+
+/* ---- the tables of keys --------------------------------------------------------- */
+
+struct keep_op {
+    struct store_op op;
+    int64_t period_us;
+};
+
+static bool keep_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
+{
+    struct keep_op *k = (struct keep_op *)ops[0];
+    int64_t now = clock_wall_us(), first = now / KEY_TABLE_US;
+    int64_t last = (now + k->period_us) / KEY_TABLE_US + 1;
+    int64_t over[64];
+    size_t n = 0;
+    bool row = false;
+    struct db_rows rows;
+
+    (void)count;
+    if (!db_query(w->db, SQL_PART_ALL, DB_ARGS(db_int(PART_IDEMPOTENCY)), &rows, err))
+        return false;
+    while (db_next(&rows, &row, err) && row)
+        if (db_get_int(&rows, 0) < first - 1 && n < sizeof over / sizeof over[0])
+            over[n++] = db_get_int(&rows, 0);
+    db_rows_done(&rows);
+    if (err->kind != ERR_NONE)
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if (!db_run_slot(w->db, SQL_IDEM_DROP, over[i], DB_NO_ARGS, NULL, err) ||
+            !db_run(w->db, SQL_PART_DROP, DB_ARGS(db_int(PART_IDEMPOTENCY), db_int(over[i])), NULL,
+                    err))
+            return false;
+    for (int64_t slot = first; slot <= last; slot++)
+        if (!db_run_slot(w->db, SQL_IDEM_MAKE, slot, DB_NO_ARGS, NULL, err) ||
+            !db_run(w->db, SQL_PART_ADD, DB_ARGS(db_int(PART_IDEMPOTENCY), db_int(slot)), NULL,
+                    err))
+            return false;
+    return true;
+}
+
+static const struct store_verb keep_verb = { .name = "keep key tables", .run = keep_run };
+
+bool accept_keep_tables(struct store *s, int64_t period_us, struct err *err)
+{
+    struct keep_op k = { .period_us = period_us };
+
+    return writers_call(s->writers, &keep_verb, &k.op, err);
+}

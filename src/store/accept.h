@@ -1,0 +1,62 @@
+/* accept.h - commit 1: a document, its payload, its first task, its key.
+ *
+ * After a successful accept the bytes, the digest and the record are on stable
+ * storage, and the task that will carry the document on exists.  A key that was
+ * used before gives the first answer again, or a refusal when the body differs.
+ *
+ * The operation is embedded in the caller's own object; everything it points to is
+ * lent until done().
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/digest.h"
+#include "base/id.h"
+#include "base/str.h"
+#include "store/segment.h"
+#include "store/writer.h"
+
+enum accept_result {
+    ACCEPT_STORED,     /* a new document */
+    ACCEPT_REPEATED,   /* the key was used before for the same body: id is the first one's */
+    ACCEPT_KEY_DIFFERS /* the key was used before for another body: nothing is stored */
+};
+
+struct accept_op {
+    struct store_op op; /* verb = &accept_verb */
+
+    int64_t gateway; /* word */
+    int64_t caller;  /* 0: none */
+    int64_t config;  /* the version in force */
+    int64_t received_us;
+    int64_t size;
+    struct sha256 sha256;
+    struct str body;      /* up to SEGMENT_PAYLOAD_MOST */
+    struct place spooled; /* or where `spool` put a larger one */
+    bool is_spooled;
+    struct str name, ctype, head; /* empty: none */
+
+    bool has_key;
+    struct sha256 key;     /* of gateway, caller and key */
+    int64_t key_period_us; /* kept so long from now */
+
+    /* the answer, when op.ok */
+    enum accept_result result;
+    struct id id;
+    int64_t num;
+
+    /* the writer's own */
+    struct place place;
+    struct accept_op *twin; /* an earlier one in the group with the same key */
+};
+
+extern const struct store_verb accept_verb;
+
+enum { QUEUE_INTAKE = 1, PRIO_NORMAL = 4, TASK_RUN = 1, TALLY_ACCEPTED = 1 };
+
+/* Tables of keys are made ahead and dropped when all in them is over; called at
+ * start, when the configuration changes, and now and then. */
+enum { KEY_PERIOD_MOST_DAYS = 7 };
+bool accept_keep_tables(struct store *s, int64_t period_us, struct err *err);

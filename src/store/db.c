@@ -1,0 +1,145 @@
+#include "store/db.h"
+
+#include "base/auto.h"
+#include "base/require.h"
+
+bool db_begin(struct db *db, struct err *err)
+{
+    return db->driver->begin(db, err);
+}
+
+bool db_commit(struct db *db, struct err *err)
+{
+    return db->driver->commit(db, err);
+}
+
+void db_rollback(struct db *db)
+{
+    db->driver->rollback(db);
+}
+
+bool db_send(struct db *db, enum sql_id id, struct db_args args, struct err *err)
+{
+    return db->driver->send(db, id, DB_NO_SLOT, args.values, args.count, 1, err);
+}
+
+bool db_batch(struct db *db, enum sql_id id, int64_t slot, const struct db_value *values,
+              size_t columns, size_t rows, struct err *err)
+{
+    return rows == 0 || db->driver->send(db, id, slot, values, columns, rows, err);
+}
+
+bool db_run_slot(struct db *db, enum sql_id id, int64_t slot, struct db_args args,
+                 int64_t *ret_changed, struct err *err)
+{
+    int64_t changed;
+
+    return db->driver->run(db, id, slot, args, ret_changed != NULL ? ret_changed : &changed, err);
+}
+
+bool db_run(struct db *db, enum sql_id id, struct db_args args, int64_t *ret_changed,
+            struct err *err)
+{
+    return db_run_slot(db, id, DB_NO_SLOT, args, ret_changed, err);
+}
+
+bool db_query_slot(struct db *db, enum sql_id id, int64_t slot, struct db_args args,
+                   struct db_rows *ret, struct err *err)
+{
+    *ret = (struct db_rows){ .db = db };
+    return db->driver->query(db, id, slot, args, ret, err);
+}
+
+bool db_query(struct db *db, enum sql_id id, struct db_args args, struct db_rows *ret,
+              struct err *err)
+{
+    return db_query_slot(db, id, DB_NO_SLOT, args, ret, err);
+}
+
+bool db_find(struct db *db, enum sql_id id, int64_t slot, const struct db_value *values,
+             size_t columns, size_t rows,
+             bool (*found)(void *arg, size_t at, struct db_rows *row, struct err *err), void *arg,
+             struct err *err)
+{
+    bool at_once = db->driver->query_rows != NULL;
+
+    for (size_t i = 0; i < rows; i = at_once ? rows : i + 1) {
+        AUTO(db_rows_done) struct db_rows r = { .db = db };
+        struct db_args args = { .values = values + i * columns, .count = columns };
+        bool row;
+
+        if (at_once ? !db->driver->query_rows(db, id, slot, values, columns, rows, &r, err)
+                    : !db_query_slot(db, id, slot, args, &r, err))
+            return false;
+        while (db_next(&r, &row, err) && row) {
+            size_t at = at_once ? (size_t)db_get_int(&r, 0) - 1 : i;
+
+            require(at < rows);
+            if (!found(arg, at, &r, err))
+                return false;
+        }
+        if (err->kind != ERR_NONE)
+            return false;
+    }
+    return true;
+}
+
+bool db_next(struct db_rows *rows, bool *ret_row, struct err *err)
+{
+    return rows->db->driver->next(rows, ret_row, err);
+}
+
+bool db_is_null(struct db_rows *rows, int column)
+{
+    return rows->db->driver->is_null(rows, column);
+}
+
+int64_t db_get_int(struct db_rows *rows, int column)
+{
+    return rows->db->driver->get_int(rows, column);
+}
+
+struct str db_get_str(struct db_rows *rows, int column)
+{
+    return rows->db->driver->get_str(rows, column);
+}
+
+void db_rows_done(struct db_rows *rows)
+{
+    if (rows->state != NULL)
+        rows->db->driver->rows_done(rows);
+    rows->state = NULL;
+}
+
+bool db_one_int(struct db *db, enum sql_id id, struct db_args args, int64_t otherwise, int64_t *ret,
+                struct err *err)
+{
+    AUTO(db_rows_done) struct db_rows rows = { 0 };
+    bool row;
+
+    if (!db_query(db, id, args, &rows, err) || !db_next(&rows, &row, err))
+        return false;
+    *ret = row && !db_is_null(&rows, 0) ? db_get_int(&rows, 0) : otherwise;
+    return true;
+}
+
+bool db_script(struct db *db, const char *text, struct err *err)
+{
+    return db->driver->script(db, text, err);
+}
+
+bool db_alive(struct db *db)
+{
+    return db->driver->alive(db);
+}
+
+bool db_revive(struct db *db, struct err *err)
+{
+    return db->driver->revive(db, err);
+}
+
+void db_close(struct db *db)
+{
+    if (db != NULL)
+        db->driver->close(db);
+}

@@ -1,0 +1,21 @@
+/* index.h - secondary indices that run behind the write (SQLite).
+ *
+ * Filling an index row by row is the store's main cost, so documents are indexed
+ * in sorted slices between groups; the watermark (mark `indexed`) moves in the
+ * same commit.  Every query reads the index up to the watermark and the live rows
+ * above it, so nothing is ever invisible.  They are a slice or INDEX_EVERY_US
+ * behind.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "store/writer.h"
+
+enum { INDEX_SLICE = 2000, INDEX_EVERY_US = 50 * 1000 };
+
+/* Run a slice if it is time for one: INDEX_SLICE rows wait, or some wait since
+ * INDEX_EVERY_US.  *ret_waiting: rows wait for the next slice. */
+bool index_slice(struct writer *w, bool *ret_waiting, struct err *err);

@@ -1,0 +1,49 @@
+/* inside.h - what the files of store/ share and nobody else sees. */
+#pragma once
+
+#include <pthread.h>
+
+#include "base/arena.h"
+#include "store/store.h"
+
+enum { READERS = 4, WORDS_MOST = 1 << 20, WRITERS_MOST = 8 };
+
+struct word {
+    int64_t id;
+    enum word_kind kind;
+    struct str name;
+};
+
+struct claims; /* task.c: SQLite's claims in memory */
+
+struct store {
+    struct store_options options;
+    enum db_kind kind;
+    int data_fd, payload_fd, large_fd, lock_fd;
+    char *sqlite_path;
+    struct segments *segments;
+    struct writers *writers;
+    struct db *writer_dbs[WRITERS_MOST];
+    size_t writer_count;
+
+    int64_t node, epoch;
+
+    pthread_mutex_t reader_mutex;
+    pthread_cond_t reader_free;
+    struct db *readers[READERS];
+    size_t reader_idle, reader_made;
+
+    pthread_rwlock_t word_lock;
+    struct arena word_arena;
+    struct word *words;
+    size_t word_count, word_room;
+
+    struct claims *claims;
+};
+
+/* part families: tables that are numbered and dropped whole */
+enum part_family { PART_IDEMPOTENCY = 1 };
+
+bool store_connect(struct store *s, bool reader, struct db **ret, struct err *err);
+bool words_load(struct store *s, struct err *err);
+void words_done(struct store *s);

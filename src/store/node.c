@@ -1,0 +1,187 @@
+#include "store/node.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "base/auto.h"
+#include "base/chance.h"
+#include "base/file.h"
+#include "store/inside.h"
+#include "store/task.h"
+
+bool node_lock(struct store *s, struct err *err)
+{
+    s->lock_fd = openat(s->data_fd, "lock", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (s->lock_fd < 0)
+        return err_set(err, ERR_CONFIG, errno, "data folder %s: %s", s->options.data,
+                       strerror(errno));
+    if (flock(s->lock_fd, LOCK_EX | LOCK_NB) < 0)
+        return err_set(err, ERR_CONFIG, errno,
+                       "data folder %s is in use by another process: stop it, or give this one a "
+                       "folder of its own",
+                       s->options.data);
+    return true;
+}
+
+/* The folder remembers the node that last held it: "NODE EPOCH\n". */
+static int64_t predecessor(struct store *s)
+{
+    AUTO(buf_done) struct buf text = BUF_INIT(100);
+    struct err err = { 0 };
+    struct str number;
+    int64_t node;
+
+    if (!file_read_whole(s->data_fd, "node", &text, &err))
+        return 0;
+    (void)str_cut(buf_view(&text), ' ', &number);
+    return str_to_i64(number, &node) ? node : 0;
+}
+
+static bool take_over(struct store *s, struct db *db, struct err *err)
+{
+    int64_t before = predecessor(s);
+
+    if (s->kind == DB_SQLITE)
+        /* One process owns the file: every other node row is a dead one. */
+        return db_run(db, SQL_NODE_END_OTHERS, DB_ARGS(db_int(s->node)), NULL, err);
+    if (before == 0)
+        return true;
+    return db_run(db, SQL_NODE_END, DB_ARGS(db_int(before)), NULL, err) &&
+           task_take_over(db, before, err);
+}
+
+bool node_register(struct store *s, struct db *db, struct err *err)
+{
+    char host[128] = "", text[64];
+
+    (void)gethostname(host, sizeof host - 1);
+    s->node = (int64_t)(chance_u64() >> 1) | 1;
+    if (!db_begin(db, err))
+        return false;
+    if (!db_one_int(db, SQL_MARK_TAKE, DB_ARGS(db_text(STR("epoch")), db_int(1)), 0, &s->epoch,
+                    err) ||
+        !db_run(db, SQL_NODE_ADD,
+                DB_ARGS(db_int(s->node), db_int(s->epoch), db_text(str_of(host)), db_int(getpid()),
+                        db_text(str_of(s->options.area)),
+                        db_text(str_of(s->options.address != NULL ? s->options.address : "")),
+                        db_int(NODE_TTL_US)),
+                NULL, err) ||
+        !take_over(s, db, err) || !db_run(db, SQL_NODE_FORGET, DB_NO_ARGS, NULL, err) ||
+        !db_commit(db, err)) {
+        db_rollback(db);
+        return err_context(err, "register this node");
+    }
+    (void)snprintf(text, sizeof text, "%lld %lld\n", (long long)s->node, (long long)s->epoch);
+    return publish_bytes(s->data_fd, "node", str_of(text), 0600, err);
+}
+
+bool node_fence(struct writer *w, struct err *err)
+{
+    struct db_args args = DB_ARGS(db_int(store_node(w->store)), db_int(store_epoch(w->store)));
+    int64_t alive;
+
+    if (w->db->kind == DB_POSTGRESQL)
+        return db_send(w->db, SQL_NODE_FENCE, args, err);
+    if (!db_one_int(w->db, SQL_NODE_FENCE, args, 0, &alive, err))
+        return false;
+    if (!alive)
+        return err_set(err, ERR_TRANSIENT, 0, "this node was declared dead");
+    return true;
+}
+
+bool node_beat(struct store *s, struct db *db, struct err *err)
+{
+    int64_t changed;
+
+    if (!db_run(db, SQL_NODE_BEAT, DB_ARGS(db_int(s->node), db_int(s->epoch), db_int(NODE_TTL_US)),
+                &changed, err))
+        return false;
+    if (changed != 1)
+        return err_set(err, ERR_PERMANENT, 0, "this node was declared dead by another");
+    return true;
+}
+
+struct rescue {
+    struct store_op op;
+    int64_t moved;
+};
+
+static bool rescue_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
+{
+    (void)count;
+    struct rescue *r = (struct rescue *)ops[0];
+    int64_t dead[64];
+    size_t n = 0;
+    AUTO(db_rows_done) struct db_rows rows = { 0 };
+    bool row;
+
+    r->moved = 0;
+    if (w->db->kind != DB_POSTGRESQL)
+        return true;
+    if (!db_query(w->db, SQL_NODE_SILENT, DB_ARGS(db_int(NODE_TTL_US / 2)), &rows, err))
+        return false;
+    while (db_next(&rows, &row, err) && row && n < sizeof dead / sizeof dead[0])
+        dead[n++] = db_get_int(&rows, 0);
+    if (err->kind != ERR_NONE)
+        return false;
+    db_rows_done(&rows);
+    for (size_t i = 0; i < n; i++)
+        if (!db_run(w->db, SQL_NODE_END, DB_ARGS(db_int(dead[i])), NULL, err))
+            return false;
+    return task_rescue(w->db, &r->moved, err) &&
+           db_run(w->db, SQL_NODE_FORGET, DB_NO_ARGS, NULL, err);
+}
+
+static const struct store_verb rescue_verb = { .name = "rescue", .run = rescue_run };
+
+bool node_rescue(struct store *s, int64_t *ret_moved, struct err *err)
+{
+    struct rescue r = { 0 };
+
+    if (!writers_call(s->writers, &rescue_verb, &r.op, err))
+        return false;
+    *ret_moved = r.moved;
+    return true;
+}
+
+static void copy_text(char *to, size_t room, struct str from)
+{
+    size_t n = from.len < room - 1 ? from.len : room - 1;
+
+    memcpy(to, from.ptr, n);
+    to[n] = '\0';
+}
+
+bool node_list(struct store *s, struct node_row *out, size_t most, size_t *ret_count,
+               struct err *err)
+{
+    struct db *db = store_reader(s, err);
+    size_t n = 0;
+    bool row = false;
+
+    if (db == NULL)
+        return false;
+    struct db_rows rows = { 0 };
+    bool ok = db_query(db, SQL_NODE_ALL, DB_NO_ARGS, &rows, err);
+
+    while (ok && n < most && (ok = db_next(&rows, &row, err)) && row) {
+        struct node_row *r = &out[n++];
+
+        *r = (struct node_row){ .node = db_get_int(&rows, 0),
+                                .epoch = db_get_int(&rows, 1),
+                                .pid = db_get_int(&rows, 3),
+                                .state = db_get_int(&rows, 6),
+                                .started_us = db_get_int(&rows, 7),
+                                .alive_until_us = db_get_int(&rows, 8) };
+        copy_text(r->host, sizeof r->host, db_get_str(&rows, 2));
+        copy_text(r->area, sizeof r->area, db_get_str(&rows, 4));
+        copy_text(r->address, sizeof r->address, db_get_str(&rows, 5));
+    }
+    db_rows_done(&rows);
+    store_reader_back(s, db);
+    *ret_count = n;
+    return ok;
+}

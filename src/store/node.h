@@ -1,0 +1,43 @@
+/* node.h - this process among the others: folder, lock, registration, fence.
+ *
+ * Holding the lock of the data folder proves that the predecessor is gone: its
+ * node is declared dead and its leases are taken over at once.  A node on another
+ * machine that stays silent is declared dead by whoever notices.
+ *
+ * The fence: every group begins with node_fence(), which fails when this node is
+ * dead in the store's eyes; nothing it does after that takes effect.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/str.h"
+#include "store/writer.h"
+
+struct store;
+
+enum { NODE_TTL_US = 10 * 1000000, NODE_BEAT_US = 2500000 };
+
+/* Lock the folder.  ERR_CONFIG when another process has it. */
+bool node_lock(struct store *s, struct err *err);
+/* Register, and take over from the predecessor.  Before the writers start. */
+bool node_register(struct store *s, struct db *db, struct err *err);
+
+bool node_fence(struct writer *w, struct err *err);
+
+/* Renew; ERR_PERMANENT when this node was declared dead: stop. */
+bool node_beat(struct store *s, struct db *db, struct err *err);
+
+/* Declare silent nodes dead and move their leases to ready; *ret_moved counts. */
+bool node_rescue(struct store *s, int64_t *ret_moved, struct err *err);
+
+struct node_row {
+    int64_t node, epoch, pid, state, started_us, alive_until_us;
+    char host[128], area[32], address[128];
+};
+
+enum { NODES_MOST = 256 };
+bool node_list(struct store *s, struct node_row *rows, size_t most, size_t *ret_count,
+               struct err *err);

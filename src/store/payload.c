@@ -1,0 +1,249 @@
+#include "store/payload.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/auto.h"
+#include "base/chance.h"
+#include "base/fault.h"
+#include "base/file.h"
+#include "base/require.h"
+#include "store/inside.h"
+
+enum { NAME = 32, SEGMENT_READ_MOST = SEGMENT_PAYLOAD_MOST + 1 };
+
+static void large_name(int64_t number, const char *suffix, char name[static NAME])
+{
+    (void)snprintf(name, NAME, "%016llx%s", (unsigned long long)number, suffix);
+}
+
+/* ---- reading ---------------------------------------------------------------------- */
+
+struct payload_reader {
+    struct store *store;
+    struct payload_source source;
+    struct buf piece;
+    struct digest digest;
+    int fd;     /* a file of its own */
+    int64_t at; /* bytes given out */
+    int64_t piece_number;
+    struct db *db; /* PostgreSQL */
+};
+
+bool payload_open(struct store *s, const struct payload_source *source, struct payload_reader **ret,
+                  struct err *err)
+{
+    struct payload_reader *r = NEW(struct payload_reader);
+    char name[NAME];
+
+    r->store = s;
+    r->source = *source;
+    r->piece = (struct buf)BUF_INIT(SEGMENT_READ_MOST);
+    r->fd = -1;
+    if (source->place.seg == PAYLOAD_IN_FILE) {
+        large_name(source->place.pos, "", name);
+        r->fd = openat(s->large_fd, name, O_RDONLY | O_CLOEXEC);
+        if (r->fd < 0) {
+            (void)err_set(err, errno == ENOENT ? ERR_PERMANENT : ERR_TRANSIENT, errno,
+                          "payload file %s: %s", name, strerror(errno));
+            payload_close(r);
+            return false;
+        }
+    }
+    if (source->place.seg < 0 && (r->db = store_reader(s, err)) == NULL) {
+        payload_close(r);
+        return false;
+    }
+    r->digest = digest_start();
+    *ret = r;
+    return true;
+}
+
+void payload_close(struct payload_reader *r)
+{
+    if (r == NULL)
+        return;
+    if (r->db != NULL)
+        store_reader_back(r->store, r->db);
+    if (r->fd >= 0)
+        (void)close(r->fd);
+    digest_drop(&r->digest);
+    buf_done(&r->piece);
+    free(r);
+}
+
+static bool read_row(struct payload_reader *r, enum sql_id id, struct db_args args, struct err *err)
+{
+    AUTO(db_rows_done) struct db_rows rows = { 0 };
+    bool row;
+
+    if (!db_query(r->db, id, args, &rows, err) || !db_next(&rows, &row, err))
+        return false;
+    if (!row)
+        return err_set(err, ERR_PERMANENT, ENOENT, "the payload is not in the store");
+    return buf_append(&r->piece, db_get_str(&rows, 0), err);
+}
+
+static bool read_piece(struct payload_reader *r, struct err *err)
+{
+    const struct payload_source *src = &r->source;
+    int64_t left = src->size - r->at;
+    size_t n = left < PAYLOAD_PIECE ? (size_t)left : PAYLOAD_PIECE;
+
+    buf_clear(&r->piece);
+    if (src->place.seg > 0)
+        return segment_read(r->store->payload_fd, src->place, &src->id, &r->piece, err);
+    if (src->place.seg == PAYLOAD_IN_TABLE)
+        return read_row(r, SQL_PAYLOAD_GET, DB_ARGS(db_int(src->num)), err);
+    if (src->place.seg == PAYLOAD_IN_PIECES)
+        return read_row(r, SQL_PAYLOAD_PIECE_GET,
+                        DB_ARGS(db_int(src->place.pos), db_int(r->piece_number++)), err);
+    if (!buf_reserve(&r->piece, n, err) || !file_read_at(r->fd, r->piece.ptr, n, r->at, err))
+        return err_context(err, "payload file");
+    r->piece.len = n;
+    return true;
+}
+
+bool payload_next(struct payload_reader *r, struct str *ret, struct err *err)
+{
+    if (r->at == r->source.size) {
+        *ret = STR("");
+        return true;
+    }
+    if (!read_piece(r, err))
+        return false;
+    r->at += (int64_t)r->piece.len;
+    digest_add(&r->digest, buf_view(&r->piece));
+    if (r->piece.len == 0 || r->at > r->source.size)
+        return err_set(err, ERR_PERMANENT, 0, "the payload is damaged: its length differs");
+    if (r->at == r->source.size) {
+        struct sha256 got = digest_end(&r->digest);
+
+        if (!digest_same(&got, &r->source.sha256))
+            return err_set(err, ERR_PERMANENT, 0, "the payload is damaged: its digest differs");
+    }
+    *ret = buf_view(&r->piece);
+    return true;
+}
+
+/* ---- large payloads on their way in ------------------------------------------------- */
+
+struct upload {
+    struct store *store;
+    int64_t number;
+    int fd;
+    bool finished;
+    /* PostgreSQL */
+    struct db *db;
+    struct buf piece;
+    int64_t piece_number;
+};
+
+bool upload_open(struct store *s, struct upload **ret, struct err *err)
+{
+    struct upload *u = NEW(struct upload);
+    char name[NAME];
+
+    u->store = s;
+    u->number = (int64_t)(chance_u64() >> 1);
+    u->fd = -1;
+    u->piece = (struct buf)BUF_INIT(PAYLOAD_PIECE);
+    if (s->kind == DB_POSTGRESQL) {
+        if (!store_connect(s, false, &u->db, err) ||
+            !db_run(u->db, SQL_UPLOAD_START, DB_ARGS(db_int(u->number), db_int(s->node)), NULL,
+                    err)) {
+            upload_close(u);
+            return false;
+        }
+        *ret = u;
+        return true;
+    }
+    large_name(u->number, ".part", name);
+    u->fd = openat(s->large_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (u->fd < 0) {
+        (void)err_set(err, file_err_kind(errno), errno, "create large/%s: %s", name,
+                      strerror(errno));
+        upload_close(u);
+        return false;
+    }
+    *ret = u;
+    return true;
+}
+
+static bool send_piece(struct upload *u, struct err *err)
+{
+    if (u->piece.len == 0)
+        return true;
+    if (!db_run(
+            u->db, SQL_UPLOAD_PIECE,
+            DB_ARGS(db_int(u->number), db_int(u->piece_number++), db_bytes(buf_view(&u->piece))),
+            NULL, err))
+        return false;
+    buf_clear(&u->piece);
+    return true;
+}
+
+bool upload_add(struct upload *u, struct str bytes, struct err *err)
+{
+    fault_point(SPOOL_WRITE);
+    if (fault_error(SPOOL_WRITE))
+        return err_set(err, ERR_LIMIT, ENOSPC, "write payload: no space left (injected)");
+    if (u->db == NULL)
+        return file_write_all(u->fd, bytes, err);
+    while (bytes.len > 0) {
+        size_t room = PAYLOAD_PIECE - u->piece.len, n = bytes.len < room ? bytes.len : room;
+
+        buf_put(&u->piece, (struct str){ bytes.ptr, n });
+        bytes = str_from(bytes, n);
+        if (u->piece.len == PAYLOAD_PIECE && !send_piece(u, err))
+            return false;
+    }
+    return true;
+}
+
+bool upload_finish(struct upload *u, struct place *ret, struct err *err)
+{
+    char part[NAME], name[NAME];
+
+    if (u->db != NULL) {
+        if (!send_piece(u, err))
+            return false;
+        u->finished = true;
+        *ret = (struct place){ .seg = PAYLOAD_IN_PIECES, .pos = u->number };
+        return true;
+    }
+    fault_point(SPOOL_SYNC);
+    if (fault_error(SPOOL_SYNC))
+        file_fatal("large payload (injected)", EIO);
+    file_sync(u->fd, "large payload");
+    large_name(u->number, ".part", part);
+    large_name(u->number, "", name);
+    if (!publish_file(u->store->large_fd, part, name, false, err))
+        return false;
+    fault_point(SPOOL_PUBLISHED);
+    u->finished = true;
+    *ret = (struct place){ .seg = PAYLOAD_IN_FILE, .pos = u->number };
+    return true;
+}
+
+void upload_close(struct upload *u)
+{
+    char name[NAME];
+
+    if (u == NULL)
+        return;
+    if (u->fd >= 0) {
+        (void)close(u->fd);
+        large_name(u->number, ".part", name);
+        if (!u->finished)
+            (void)unlinkat(u->store->large_fd, name, 0); /* the sweep at start takes what stays */
+    }
+    db_close(u->db); /* pieces of an upload that nobody adopts are swept */
+    buf_done(&u->piece);
+    free(u);
+}

@@ -1,0 +1,106 @@
+-- Commit 1: the document, its payload, its first task, its idempotency key.
+
+-- name: doc_add
+-- in:  $1 num int, $2 id bytes, $3 gateway int, $4 caller int, $5 config int, $6 received int, $7 size int,
+--      $8 sha256 bytes, $9 seg int, $10 pos int, $11 name text, $12 ctype text, $13 head bytes
+-- batch
+INSERT INTO doc(num, id, gateway, caller, config, received_us, size, sha256, seg, pos, name, ctype, head)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13);
+
+-- name: task_ready_add
+-- in:  $1 queue int, $2 prio int, $3 rank int, $4 id int, $5 kind int
+-- batch
+INSERT INTO task_ready(queue, prio, rank, id, kind, attempts, rescues, crashes)
+VALUES ($1, $2, $3, $4, $5, 0, 0, 0);
+
+-- name: payload_add
+-- only: postgresql
+-- in:  $1 num int, $2 bytes bytes
+-- batch
+INSERT INTO payload(num, bytes) VALUES ($1, $2);
+
+-- name: tally_add
+-- in:  $1 node int, $2 writer int, $3 kind int, $4 word int, $5 n int
+-- batch
+INSERT INTO tally(node_id, writer, kind, word, n) VALUES ($1, $2, $3, $4, $5)
+ON CONFLICT(node_id, writer, kind, word) DO UPDATE SET n = tally.n + excluded.n;
+
+-- name: tally_all
+-- in:  $1 kind int
+SELECT word, CAST(sum(n) AS @INT@) FROM tally WHERE kind = $1 GROUP BY word;
+
+-- name: idem_make
+CREATE TABLE IF NOT EXISTS idem_@SLOT@(
+    key @BYTES@ NOT NULL PRIMARY KEY, id @BYTES@ NOT NULL, sha256 @BYTES@ NOT NULL,
+    until_us @INT@ NOT NULL) @CLUSTERED@;
+
+-- name: idem_drop
+DROP TABLE IF EXISTS idem_@SLOT@;
+
+-- name: idem_find
+-- in:  $1 key bytes
+-- batch
+-- out: which of the keys, id, sha256, until_us
+SELECT 1, id, sha256, until_us FROM idem_@SLOT@ WHERE key = $1;
+
+-- name: idem_find
+-- for: postgresql
+-- in:  $1 key bytes
+-- batch
+SELECT u.at, i.id, i.sha256, i.until_us
+FROM unnest($1::bytea[]) WITH ORDINALITY AS u(key, at) JOIN idem_@SLOT@ i ON i.key = u.key;
+
+-- name: idem_add
+-- in:  $1 key bytes, $2 id bytes, $3 sha256 bytes, $4 until int
+-- batch
+INSERT INTO idem_@SLOT@(key, id, sha256, until_us) VALUES ($1, $2, $3, $4);
+
+-- name: idem_forget
+-- in:  $1 key bytes
+DELETE FROM idem_@SLOT@ WHERE key = $1;
+
+-- name: facet_fill
+-- only: sqlite
+-- in:  $1 above int, $2 upto int
+INSERT INTO facet(kind, word, num)
+SELECT 1, gateway, num FROM doc WHERE num > $1 AND num <= $2 ORDER BY gateway, num;
+
+-- name: doc_upto
+-- only: sqlite
+-- in:  $1 above int, $2 count int
+-- out: the num of the count-th live document above
+SELECT max(num) FROM (SELECT num FROM doc WHERE num > $1 ORDER BY num LIMIT $2);
+
+-- name: upload_start
+-- only: postgresql
+-- in:  $1 upload int, $2 node int
+INSERT INTO payload_upload(upload, node_id, started_us) VALUES ($1, $2, @NOW_US@);
+
+-- name: upload_piece
+-- only: postgresql
+-- in:  $1 upload int, $2 piece int, $3 bytes bytes
+INSERT INTO payload_piece(upload, piece, bytes) VALUES ($1, $2, $3);
+
+-- name: upload_adopt
+-- only: postgresql
+-- in:  $1 upload int
+-- Fails when the upload is not there: it was swept, or another document has it.
+WITH gone AS (DELETE FROM payload_upload WHERE upload = $1 RETURNING 1)
+SELECT 1 / count(*) FROM gone;
+
+-- name: upload_sweep
+-- only: postgresql
+-- in:  $1 older int
+-- Uploads that no accept adopted, long after they began.
+WITH gone AS (DELETE FROM payload_upload WHERE started_us < $1 RETURNING upload)
+DELETE FROM payload_piece p USING gone WHERE p.upload = gone.upload;
+
+-- name: payload_get
+-- only: postgresql
+-- in:  $1 num int
+SELECT bytes FROM payload WHERE num = $1;
+
+-- name: payload_piece_get
+-- only: postgresql
+-- in:  $1 upload int, $2 piece int
+SELECT bytes FROM payload_piece WHERE upload = $1 AND piece = $2;

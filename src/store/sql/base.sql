@@ -1,0 +1,92 @@
+-- Transactions, marks, words, numbered tables.
+
+-- name: tx_begin
+BEGIN IMMEDIATE;
+
+-- name: tx_begin
+-- for: postgresql
+BEGIN;
+
+-- name: tx_commit
+COMMIT;
+
+-- name: tx_rollback
+ROLLBACK;
+
+-- name: mark_get
+-- in:  $1 name text
+SELECT value FROM mark WHERE name = $1;
+
+-- name: mark_take
+-- in:  $1 name text, $2 count int
+-- out: the value after taking
+UPDATE mark SET value = value + $2 WHERE name = $1 RETURNING value;
+
+-- name: num_block
+-- out: the last number of a block of 1024 that nobody else gets
+UPDATE mark SET value = value + 1024 WHERE name = 'num' RETURNING value;
+
+-- name: num_block
+-- for: postgresql
+SELECT nextval('num_block');
+
+-- name: mark_set
+-- in:  $1 name text, $2 value int
+UPDATE mark SET value = $2 WHERE name = $1;
+
+-- name: meta_get
+-- in:  $1 name text
+SELECT value FROM meta WHERE name = $1;
+
+-- name: meta_put
+-- in:  $1 name text, $2 value text
+INSERT INTO meta(name, value) VALUES ($1, $2) ON CONFLICT(name) DO NOTHING;
+
+-- name: word_all
+SELECT id, kind, name FROM word ORDER BY id;
+
+-- name: word_find
+-- in:  $1 kind int, $2 name text
+SELECT id FROM word WHERE kind = $1 AND name = $2;
+
+-- name: word_add
+-- in:  $1 id int, $2 kind int, $3 name text
+INSERT INTO word(id, kind, name) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING;
+
+-- name: part_all
+-- in:  $1 family int
+SELECT slot FROM part WHERE family = $1 ORDER BY slot DESC;
+
+-- name: part_add
+-- in:  $1 family int, $2 slot int
+INSERT INTO part(family, slot) VALUES ($1, $2) ON CONFLICT DO NOTHING;
+
+-- name: part_drop
+-- in:  $1 family int, $2 slot int
+DELETE FROM part WHERE family = $1 AND slot = $2;
+
+-- name: schema_exists
+SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'schema_version';
+
+-- name: schema_exists
+-- for: postgresql
+SELECT count(*) FROM information_schema.tables
+WHERE table_schema = current_schema() AND table_name = 'schema_version';
+
+-- name: schema_version
+SELECT max(version) FROM schema_version;
+
+-- name: schema_make
+CREATE TABLE IF NOT EXISTS schema_version(version @INT@ PRIMARY KEY, name TEXT NOT NULL, made_us @INT@ NOT NULL);
+
+-- name: schema_lock
+SELECT 1;
+
+-- name: schema_lock
+-- for: postgresql
+-- Nodes that start together migrate one after the other.
+SELECT pg_advisory_xact_lock(7305808868241270377);
+
+-- name: schema_step
+-- in:  $1 version int, $2 name text
+INSERT INTO schema_version(version, name, made_us) VALUES ($1, $2, @NOW_US@);

@@ -1,0 +1,46 @@
+-- Nodes: registration, heartbeat, the fence, and who is gone.
+
+-- name: node_add
+-- in:  $1 node int, $2 epoch int, $3 host text, $4 pid int, $5 area text, $6 address text, $7 ttl int
+INSERT INTO node(node_id, epoch, host, pid, area, address, state, started_us, alive_until_us)
+VALUES ($1, $2, $3, $4, $5, $6, 0, @NOW_US@, @NOW_US@ + $7);
+
+-- name: node_beat
+-- in:  $1 node int, $2 epoch int, $3 ttl int
+UPDATE node SET alive_until_us = @NOW_US@ + $3 WHERE node_id = $1 AND epoch = $2 AND state = 0;
+
+-- name: node_fence
+-- in:  $1 node int, $2 epoch int
+-- out: a row when the node may write
+SELECT 1 FROM node WHERE node_id = $1 AND epoch = $2 AND state = 0;
+
+-- name: node_fence
+-- for: postgresql
+-- in:  $1 node int, $2 epoch int
+-- Fails (division by zero) when the node may not write, so that it can be sent
+-- ahead of the statements that it guards.  The share lock holds until commit; the
+-- one who declares a node dead takes the row FOR UPDATE and so waits for it.
+SELECT 1 / count(*) FROM (SELECT 1 FROM node WHERE node_id = $1 AND epoch = $2 AND state = 0
+    AND alive_until_us > @NOW_US@ FOR KEY SHARE) AS alive;
+
+-- name: node_all
+SELECT node_id, epoch, host, pid, area, address, state, started_us, alive_until_us FROM node ORDER BY started_us;
+
+-- name: node_silent
+-- in:  $1 grace int
+-- Nodes whose heartbeat is over, locked until commit.
+SELECT node_id FROM node WHERE state = 0 AND alive_until_us < @NOW_US@ - $1 @SKIP_LOCKED@;
+
+-- name: node_end
+-- in:  $1 node int
+UPDATE node SET state = 2 WHERE node_id = $1 AND state = 0;
+
+-- name: node_end_others
+-- only: sqlite
+-- in:  $1 node int
+-- One process owns the file: whoever else is registered is gone.
+UPDATE node SET state = 2 WHERE node_id <> $1 AND state = 0;
+
+-- name: node_forget
+-- Dead nodes that nothing points to.
+DELETE FROM node WHERE state = 2 AND NOT EXISTS (SELECT 1 FROM task_lease l WHERE l.node_id = node.node_id);

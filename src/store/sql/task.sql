@@ -1,0 +1,92 @@
+-- Tasks.  On SQLite a claim is a mark in memory: the row stays in task_ready and
+-- its whole key names it.  On PostgreSQL a claim moves the row to task_lease.
+
+-- name: task_window
+-- only: sqlite
+-- in:  $1 queue int, $2 prio int, $3 rank int, $4 id int, $5 limit int
+-- out: the next tasks of a queue after a place
+SELECT id, 0, 0, queue, prio, rank, kind, attempts, rescues, crashes FROM task_ready
+WHERE queue = $1 AND (prio, rank, id) > ($2, $3, $4) ORDER BY prio, rank, id LIMIT $5;
+
+-- name: task_ready_take
+-- in:  $1 queue int, $2 prio int, $3 rank int, $4 id int
+-- out: a row when it was there
+DELETE FROM task_ready WHERE queue = $1 AND prio = $2 AND rank = $3 AND id = $4
+RETURNING id, 0, 0, queue, prio, rank, kind, attempts, rescues, crashes;
+
+-- name: task_ready_put
+-- in:  $1 queue int, $2 prio int, $3 rank int, $4 id int, $5 kind int, $6 attempts int, $7 rescues int, $8 crashes int
+-- batch
+INSERT INTO task_ready(queue, prio, rank, id, kind, attempts, rescues, crashes)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8);
+
+-- name: task_later_put
+-- in:  $1 due int, $2 id int, $3 queue int, $4 prio int, $5 kind int, $6 attempts int, $7 rescues int, $8 crashes int, $9 error text
+-- batch
+INSERT INTO task_later(due_us, id, queue, prio, kind, attempts, rescues, crashes, error)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9);
+
+-- name: task_dead_put
+-- in:  $1 id int, $2 queue int, $3 prio int, $4 kind int, $5 code text, $6 message text, $7 attempts int, $8 rescues int, $9 crashes int
+-- batch
+INSERT INTO task_dead(id, queue, prio, kind, died_us, code, message, attempts, rescues, crashes)
+VALUES ($1, $2, $3, $4, @NOW_US@, $5, $6, $7, $8, $9);
+
+-- name: task_claim
+-- only: postgresql
+-- in:  $1 queue int, $2 limit int, $3 node int, $4 lease int
+-- Deletes by ctid: rows here are never updated, so the place is exact.
+WITH c AS MATERIALIZED (SELECT ctid AS t FROM task_ready WHERE queue = $1
+        ORDER BY queue, prio, rank, id LIMIT $2 FOR UPDATE SKIP LOCKED),
+d AS (DELETE FROM task_ready r WHERE r.ctid = ANY (ARRAY(SELECT t FROM c)) RETURNING r.*),
+k AS MATERIALIZED (SELECT nextval('claim_number') AS value)
+INSERT INTO task_lease(id, claim, node_id, until_us, queue, prio, rank, kind, attempts, rescues, crashes)
+SELECT d.id, k.value, $3, @NOW_US@ + $4, d.queue, d.prio, d.rank, d.kind, d.attempts + 1, d.rescues, d.crashes
+FROM d, k RETURNING id, claim, until_us, queue, prio, rank, kind, attempts, rescues, crashes;
+
+-- name: task_lease_take
+-- only: postgresql
+-- in:  $1 id int, $2 claim int
+-- out: a row when the claim was still ours
+DELETE FROM task_lease WHERE id = $1 AND claim = $2
+RETURNING id, claim, until_us, queue, prio, rank, kind, attempts, rescues, crashes;
+
+-- name: task_extend
+-- only: postgresql
+-- in:  $1 id int, $2 claim int, $3 until int
+UPDATE task_lease SET until_us = $3 WHERE id = $1 AND claim = $2;
+
+-- name: task_due
+-- in:  $1 now int, $2 limit int
+SELECT id, 0, due_us, queue, prio, due_us, kind, attempts, rescues, crashes FROM task_later
+WHERE due_us <= $1 ORDER BY due_us, id LIMIT $2 @SKIP_LOCKED@;
+
+-- name: task_later_drop
+-- in:  $1 due int, $2 id int
+DELETE FROM task_later WHERE due_us = $1 AND id = $2;
+
+-- name: task_next_due
+SELECT min(due_us) FROM task_later;
+
+-- name: task_orphans
+-- only: postgresql
+-- in:  $1 limit int
+-- Leases of nodes that are dead or unknown, and leases that ran out.
+SELECT l.id, l.claim, l.until_us, l.queue, l.prio, l.rank, l.kind, l.attempts,
+       l.rescues + CASE WHEN n.node_id IS NULL OR n.state = 2 THEN 1 ELSE 0 END, l.crashes
+FROM task_lease l LEFT JOIN node n ON n.node_id = l.node_id
+WHERE n.node_id IS NULL OR n.state = 2 OR l.until_us < @NOW_US@
+LIMIT $1 FOR UPDATE OF l SKIP LOCKED;
+
+-- name: task_take_over
+-- only: postgresql
+-- in:  $1 node int
+WITH gone AS (DELETE FROM task_lease WHERE node_id = $1
+    RETURNING queue, prio, rank, id, kind, attempts, rescues, crashes)
+INSERT INTO task_ready(queue, prio, rank, id, kind, attempts, rescues, crashes)
+SELECT queue, prio, rank, id, kind, attempts, rescues + 1, crashes FROM gone;
+
+-- name: task_places
+-- out: how many tasks stand in each place
+SELECT (SELECT count(*) FROM task_ready), (SELECT count(*) FROM task_lease),
+       (SELECT count(*) FROM task_later), (SELECT count(*) FROM task_dead);

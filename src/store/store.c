@@ -1,0 +1,202 @@
+#include "store/store.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/fault.h"
+#include "base/file.h"
+#include "base/require.h"
+#include "store/claims.h"
+#include "store/inside.h"
+#include "store/migrate.h"
+#include "store/node.h"
+
+enum { POSTGRES_WRITERS = 2 };
+
+enum db_kind store_kind(const struct store *s)
+{
+    return s->kind;
+}
+
+struct writers *store_writers(struct store *s)
+{
+    return s->writers;
+}
+
+int store_data_fd(const struct store *s)
+{
+    return s->data_fd;
+}
+
+int store_payload_fd(const struct store *s)
+{
+    return s->payload_fd;
+}
+
+int64_t store_node(const struct store *s)
+{
+    return s->node;
+}
+
+int64_t store_epoch(const struct store *s)
+{
+    return s->epoch;
+}
+
+void store_trouble(struct store *s, const char *what, const struct err *err)
+{
+    if (s->options.trouble != NULL)
+        s->options.trouble(s->options.trouble_arg, what, err);
+}
+
+bool store_connect(struct store *s, bool reader, struct db **ret, struct err *err)
+{
+    struct db_sqlite_options sqlite = { .path = s->sqlite_path, .reader = reader };
+
+    if (s->kind == DB_POSTGRESQL)
+        return db_open_postgres(s->options.url, reader, ret, err);
+    return db_open_sqlite(&sqlite, ret, err);
+}
+
+/* ---- readers -------------------------------------------------------------------- */
+
+struct db *store_reader(struct store *s, struct err *err)
+{
+    struct db *db = NULL;
+
+    (void)pthread_mutex_lock(&s->reader_mutex);
+    while (s->reader_idle == 0 && s->reader_made == READERS)
+        (void)pthread_cond_wait(&s->reader_free, &s->reader_mutex);
+    if (s->reader_idle > 0)
+        db = s->readers[--s->reader_idle];
+    else
+        s->reader_made++;
+    (void)pthread_mutex_unlock(&s->reader_mutex);
+
+    bool ok = db != NULL ? db_alive(db) || db_revive(db, err) : store_connect(s, true, &db, err);
+
+    if (ok)
+        return db;
+    db_close(db);
+    (void)pthread_mutex_lock(&s->reader_mutex);
+    s->reader_made--;
+    (void)pthread_cond_signal(&s->reader_free);
+    (void)pthread_mutex_unlock(&s->reader_mutex);
+    return NULL;
+}
+
+void store_reader_back(struct store *s, struct db *db)
+{
+    (void)pthread_mutex_lock(&s->reader_mutex);
+    require(s->reader_idle < READERS);
+    s->readers[s->reader_idle++] = db;
+    (void)pthread_cond_signal(&s->reader_free);
+    (void)pthread_mutex_unlock(&s->reader_mutex);
+}
+
+/* ---- open and close --------------------------------------------------------------- */
+
+static bool open_folder(struct store *s, struct err *err)
+{
+    if (mkdir(s->options.data, 0700) < 0 && errno != EEXIST)
+        return err_set(err, ERR_CONFIG, errno, "make data folder %s: %s", s->options.data,
+                       strerror(errno));
+    s->data_fd = open(s->options.data, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (s->data_fd < 0)
+        return err_set(err, ERR_CONFIG, errno, "open data folder %s: %s", s->options.data,
+                       strerror(errno));
+    if (!node_lock(s, err))
+        return false;
+    fault_point(START_LOCKED);
+    if (!file_make_dir(s->data_fd, "payload", err) || !file_make_dir(s->data_fd, "large", err))
+        return err_context(err, "data folder %s", s->options.data);
+    s->payload_fd = openat(s->data_fd, "payload", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    s->large_fd = openat(s->data_fd, "large", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (s->payload_fd < 0 || s->large_fd < 0)
+        return err_set(err, ERR_CONFIG, errno, "open payload folder in %s: %s", s->options.data,
+                       strerror(errno));
+    return true;
+}
+
+/* The order of recovery: storage, schema, this node and its predecessor, payloads. */
+static bool recover(struct store *s, struct err *err)
+{
+    s->writer_count = s->kind == DB_SQLITE ? 1 : POSTGRES_WRITERS;
+    for (size_t i = 0; i < s->writer_count; i++) {
+        if (!store_connect(s, false, &s->writer_dbs[i], err))
+            return false;
+        if (i == 0 && !migrate(s->writer_dbs[0], err))
+            return false;
+    }
+    fault_point(START_MIGRATED);
+    if (!node_register(s, s->writer_dbs[0], err))
+        return false;
+    if (s->kind == DB_SQLITE) {
+        if (!segments_open(s->payload_fd, s->options.segment_bytes, &s->segments, err))
+            return false;
+        s->claims = claims_new(s->epoch);
+    }
+    fault_point(START_RECOVERED);
+    return true;
+}
+
+bool store_open(const struct store_options *options, struct store **ret, struct err *err)
+{
+    struct store *s = NEW(struct store);
+    struct writers_options w = { .queue_most = options->queue_most };
+
+    s->options = *options;
+    s->kind = options->url != NULL ? DB_POSTGRESQL : DB_SQLITE;
+    s->data_fd = s->payload_fd = s->large_fd = s->lock_fd = -1;
+    s->word_arena = (struct arena)ARENA_INIT(256 << 20);
+    (void)pthread_mutex_init(&s->reader_mutex, NULL);
+    (void)pthread_cond_init(&s->reader_free, NULL);
+    (void)pthread_rwlock_init(&s->word_lock, NULL);
+    size_t room = strlen(options->data) + sizeof "/waybill.db";
+
+    s->sqlite_path = xmalloc(room);
+    (void)snprintf(s->sqlite_path, room, "%s/waybill.db", options->data);
+    if (!open_folder(s, err) || !recover(s, err)) {
+        store_close(s);
+        return false;
+    }
+    w.count = s->writer_count;
+    s->writers = writers_new(s, &w, s->writer_dbs, s->segments);
+    if (!words_load(s, err)) {
+        store_close(s);
+        return false;
+    }
+    *ret = s;
+    return true;
+}
+
+static void close_fd(int fd)
+{
+    if (fd >= 0)
+        (void)close(fd);
+}
+
+void store_close(struct store *s)
+{
+    if (s == NULL)
+        return;
+    writers_free(s->writers);
+    for (size_t i = 0; i < s->writer_count; i++)
+        db_close(s->writer_dbs[i]);
+    while (s->reader_idle > 0)
+        db_close(s->readers[--s->reader_idle]);
+    segments_close(s->segments);
+    claims_free(s->claims);
+    words_done(s);
+    close_fd(s->large_fd);
+    close_fd(s->payload_fd);
+    close_fd(s->lock_fd);
+    close_fd(s->data_fd);
+    free(s->sqlite_path);
+    free(s);
+}

@@ -1,0 +1,437 @@
+#include "store/writer.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/alloc.h"
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/fault.h"
+#include "base/metrics.h"
+#include "base/require.h"
+#include "store/index.h"
+#include "store/node.h"
+#include "store/store.h"
+
+enum {
+    NUMBER_BLOCK = 1024,
+    HALVES = 64, /* ranges waiting while a group is halved: log2 of the largest group is enough */
+    CHECKPOINT_PAGES = 2000,
+    GROUP_MOST = 4096,
+    ARENA_MOST = 256 << 20,
+};
+
+struct thread {
+    struct writers *all;
+    struct writer w;
+    struct arena arena;
+    pthread_t thread;
+    struct store_op *ops[GROUP_MOST];
+};
+
+struct writers {
+    struct store *store;
+    struct writers_options options;
+    pthread_mutex_t mutex;
+    pthread_cond_t filled;
+    struct store_op *first, **end;
+    size_t waiting, sleeping;
+    bool stopping;
+    _Atomic int64_t group_us;
+    struct thread *threads;
+};
+
+static struct metric groups = { .name = "waybill_commit_groups_total",
+                                .help = "Transactions that carried a group of operations.",
+                                .type = METRIC_COUNTER };
+static struct metric group_ops = { .name = "waybill_commit_operations_total",
+                                   .help = "Operations committed in groups.",
+                                   .type = METRIC_COUNTER };
+static struct metric group_time = { .name = "waybill_commit_group_seconds",
+                                    .help = "Time from taking a group to its commit.",
+                                    .type = METRIC_HISTOGRAM };
+static struct metric halved = { .name = "waybill_commit_halvings_total",
+                                .help = "Groups that failed and were run again in halves.",
+                                .type = METRIC_COUNTER };
+
+/* ---- the queue -------------------------------------------------------------- */
+
+bool writers_submit(struct writers *ws, struct store_op *first, struct store_op *last, size_t count)
+{
+    bool wake = false, taken;
+
+    (void)pthread_mutex_lock(&ws->mutex);
+    taken = !ws->stopping && ws->waiting + count <= ws->options.queue_most;
+    if (taken) {
+        last->next = NULL;
+        *ws->end = first;
+        ws->end = &last->next;
+        ws->waiting += count;
+        wake = ws->sleeping > 0;
+    }
+    (void)pthread_mutex_unlock(&ws->mutex);
+    if (wake)
+        (void)pthread_cond_signal(&ws->filled);
+    return taken;
+}
+
+void writers_submit_always(struct writers *ws, struct store_op *op)
+{
+    (void)pthread_mutex_lock(&ws->mutex);
+    require(!ws->stopping);
+    op->next = NULL;
+    *ws->end = op;
+    ws->end = &op->next;
+    ws->waiting++;
+    (void)pthread_mutex_unlock(&ws->mutex);
+    (void)pthread_cond_signal(&ws->filled);
+}
+
+struct call {
+    struct store_op *op;
+    pthread_mutex_t mutex;
+    pthread_cond_t done;
+    bool is_done;
+};
+
+/* An operation whose caller waits on its own stack. */
+struct call_op {
+    const struct store_verb *verb;
+    struct store_op *inner;
+    struct call *call;
+    struct store_op op;
+};
+
+static void call_done(struct store_op *op)
+{
+    struct call_op *c = (struct call_op *)((char *)op - offsetof(struct call_op, op));
+    struct call *call = c->call;
+
+    (void)pthread_mutex_lock(&call->mutex);
+    call->is_done = true;
+    (void)pthread_cond_signal(&call->done);
+    (void)pthread_mutex_unlock(&call->mutex);
+}
+
+/* Calls are one verb, so that they stand together; each runs its own. */
+static bool call_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct call_op *c = (struct call_op *)((char *)ops[i] - offsetof(struct call_op, op));
+
+        if (!c->verb->run(w, &c->inner, 1, err))
+            return false;
+    }
+    return true;
+}
+
+static const struct store_verb call_verb = { .name = "call", .run = call_run };
+
+bool writers_call(struct writers *ws, const struct store_verb *verb, struct store_op *op,
+                  struct err *err)
+{
+    struct call call = { .op = op };
+    struct call_op c = {
+        .verb = verb, .inner = op, .call = &call, .op = { .verb = &call_verb, .done = call_done }
+    };
+
+    (void)pthread_mutex_init(&call.mutex, NULL);
+    (void)pthread_cond_init(&call.done, NULL);
+    writers_submit_always(ws, &c.op);
+    (void)pthread_mutex_lock(&call.mutex);
+    while (!call.is_done)
+        (void)pthread_cond_wait(&call.done, &call.mutex);
+    (void)pthread_mutex_unlock(&call.mutex);
+    op->ok = c.op.ok;
+    op->err = c.op.err;
+    if (!op->ok)
+        *err = op->err;
+    return op->ok;
+}
+
+size_t writers_waiting(struct writers *ws)
+{
+    return __atomic_load_n(&ws->waiting, __ATOMIC_RELAXED);
+}
+
+int64_t writers_group_us(struct writers *ws)
+{
+    return atomic_load_explicit(&ws->group_us, memory_order_relaxed);
+}
+
+/* Take what is queued.  Waits for something, but only until work behind the write
+ * is due when there is some. */
+static size_t take(struct writers *ws, struct thread *t, bool work_waits, bool *ret_end)
+{
+    size_t n = 0;
+    int rc = 0;
+
+    (void)pthread_mutex_lock(&ws->mutex);
+    while (ws->first == NULL && !ws->stopping && rc == 0) {
+        ws->sleeping++;
+        if (work_waits) {
+            struct timespec until;
+
+            (void)clock_gettime(CLOCK_MONOTONIC, &until);
+            until.tv_nsec += (long)INDEX_EVERY_US * 1000;
+            until.tv_sec += until.tv_nsec / 1000000000;
+            until.tv_nsec %= 1000000000;
+            rc = pthread_cond_timedwait(&ws->filled, &ws->mutex, &until);
+        } else {
+            (void)pthread_cond_wait(&ws->filled, &ws->mutex);
+        }
+        ws->sleeping--;
+    }
+    for (; ws->first != NULL && n < ws->options.group_most; n++) {
+        t->ops[n] = ws->first;
+        ws->first = ws->first->next;
+    }
+    if (ws->first == NULL)
+        ws->end = &ws->first;
+    ws->waiting -= n;
+    *ret_end = ws->stopping && n == 0;
+    (void)pthread_mutex_unlock(&ws->mutex);
+    return n;
+}
+
+/* ---- a group ---------------------------------------------------------------- */
+
+bool writer_number(struct writer *w, int64_t *ret, struct err *err)
+{
+    struct numbers *n = &w->numbers;
+
+    if (n->next >= n->end ||
+        (w->db->kind == DB_POSTGRESQL && clock_mono_us() - n->taken_us > CLOCK_S)) {
+        int64_t last;
+
+        if (!db_one_int(w->db, SQL_NUM_BLOCK, DB_NO_ARGS, 0, &last, err))
+            return false;
+        *n = (struct numbers){ .next = last - NUMBER_BLOCK + 1,
+                               .end = last + 1,
+                               .taken_us = clock_mono_us() };
+    }
+    *ret = n->next++;
+    return true;
+}
+
+static bool run_verbs(struct writer *w, struct store_op **ops, size_t count, struct err *err)
+{
+    for (size_t from = 0, to; from < count; from = to) {
+        for (to = from + 1; to < count && ops[to]->verb == ops[from]->verb;)
+            to++;
+        if (fault_error(OPERATION))
+            return err_set(err, ERR_PERMANENT, 0, "an operation is refused (injected)");
+        if (!ops[from]->verb->run(w, ops + from, to - from, err))
+            return false;
+    }
+    return true;
+}
+
+static bool try_group(struct writer *w, struct store_op **ops, size_t count, struct err *err)
+{
+    struct numbers before = w->numbers;
+
+    arena_reset(w->arena);
+    if (!db_begin(w->db, err))
+        return false;
+    fault_point(GROUP_BEGUN);
+    if (node_fence(w, err) && run_verbs(w, ops, count, err) &&
+        (w->segments == NULL || segments_flush(w->segments, err))) {
+        fault_point(GROUP_WRITTEN);
+        if (db_commit(w->db, err)) {
+            fault_point(GROUP_COMMITTED);
+            return true;
+        }
+    }
+    if (w->segments != NULL)
+        segments_cancel(w->segments);
+    db_rollback(w->db);
+    if (w->db->kind == DB_SQLITE)
+        w->numbers = before; /* the block was rolled back with the rest */
+    return false;
+}
+
+static void tell(struct store_op **ops, size_t count, bool ok, const struct err *err)
+{
+    for (size_t i = 0; i < count; i++) {
+        ops[i]->ok = ok;
+        ops[i]->err = *err;
+        ops[i]->done(ops[i]); /* the op is gone after this */
+    }
+}
+
+/* Errors that strike everybody alike are not a matter of one guilty operation. */
+static bool is_one_ops_fault(const struct err *err)
+{
+    return err->kind == ERR_PERMANENT;
+}
+
+static void run_group(struct writer *w, struct store_op **ops, size_t count)
+{
+    struct {
+        size_t from, count;
+    } todo[HALVES] = { { 0, count } };
+    size_t left = 1;
+
+    while (left > 0) {
+        size_t from = todo[left - 1].from, n = todo[left - 1].count;
+        struct err err = { 0 };
+
+        left--;
+        if (try_group(w, ops + from, n, &err)) {
+            metric_add(&groups, 1);
+            metric_add(&group_ops, (int64_t)n);
+            tell(ops + from, n, true, &err);
+        } else if (is_one_ops_fault(&err) && n > 1) {
+            require(left + 2 <= HALVES);
+            metric_add(&halved, 1);
+            todo[left].from = from + n / 2;
+            todo[left++].count = n - n / 2;
+            todo[left].from = from;
+            todo[left++].count = n / 2;
+        } else {
+            tell(ops + from, n, false, &err);
+        }
+    }
+}
+
+/* Operations of one verb stand together, in their order of arrival. */
+static void sort_by_verb(struct store_op **ops, size_t count)
+{
+    bool mixed = false;
+
+    for (size_t i = 1; i < count && !mixed; i++)
+        mixed = ops[i]->verb != ops[0]->verb;
+    if (!mixed)
+        return;
+    struct store_op **sorted = xmalloc(count * sizeof *sorted);
+    size_t n = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        if (ops[i] == NULL)
+            continue;
+        const struct store_verb *verb = ops[i]->verb;
+
+        for (size_t k = i; k < count; k++)
+            if (ops[k] != NULL && ops[k]->verb == verb) {
+                sorted[n++] = ops[k];
+                ops[k] = NULL;
+            }
+    }
+    memcpy(ops, sorted, count * sizeof *ops);
+    free(sorted);
+}
+
+/* ---- between groups ---------------------------------------------------------- */
+
+static bool behind_the_write(struct writer *w)
+{
+    struct err err = { 0 };
+    bool waits = false;
+
+    if (w->db->kind != DB_SQLITE)
+        return false;
+    if (!index_slice(w, &waits, &err) ||
+        (db_sqlite_wal_pages(w->db) > CHECKPOINT_PAGES && !db_sqlite_checkpoint(w->db, &err)))
+        store_trouble(w->store, "work behind the write", &err);
+    return waits;
+}
+
+static void revive(struct writer *w)
+{
+    struct err err = { 0 };
+
+    if (db_alive(w->db) || db_revive(w->db, &err))
+        return;
+    store_trouble(w->store, "connect", &err);
+}
+
+static void *writer_main(void *arg)
+{
+    struct thread *t = arg;
+    struct writers *ws = t->all;
+    bool waits = false, end = false;
+
+    while (!end) {
+        size_t n = take(ws, t, waits, &end);
+
+        if (n > 0) {
+            int64_t from = clock_mono_us(), took;
+
+            fault_point(GROUP_TAKEN);
+            revive(&t->w);
+            sort_by_verb(t->ops, n);
+            run_group(&t->w, t->ops, n);
+            fault_point(GROUP_ACKED);
+            took = clock_mono_us() - from;
+            metric_observe_us(&group_time, took);
+            int64_t was = atomic_load_explicit(&ws->group_us, memory_order_relaxed);
+
+            atomic_store_explicit(&ws->group_us, was + (took - was) / 8, memory_order_relaxed);
+        }
+        if (!end)
+            waits = behind_the_write(&t->w);
+    }
+    return NULL;
+}
+
+struct writers *writers_new(struct store *store, const struct writers_options *options,
+                            struct db **dbs, struct segments *segments)
+{
+    struct writers *ws = NEW(struct writers);
+
+    ws->store = store;
+    ws->options = *options;
+    if (ws->options.group_most == 0 || ws->options.group_most > GROUP_MOST)
+        ws->options.group_most = GROUP_MOST;
+    ws->end = &ws->first;
+    (void)pthread_mutex_init(&ws->mutex, NULL);
+    pthread_condattr_t attr;
+
+    (void)pthread_condattr_init(&attr);
+    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    (void)pthread_cond_init(&ws->filled, &attr);
+    (void)pthread_condattr_destroy(&attr);
+    ws->threads = xcalloc(options->count, sizeof *ws->threads);
+    metrics_register(&groups);
+    metrics_register(&group_ops);
+    metrics_register(&group_time);
+    metrics_register(&halved);
+    for (size_t i = 0; i < options->count; i++) {
+        struct thread *t = &ws->threads[i];
+
+        t->all = ws;
+        t->arena = (struct arena)ARENA_INIT(ARENA_MOST);
+        t->w = (struct writer){ .store = store,
+                                .db = dbs[i],
+                                .segments = segments,
+                                .number = (int64_t)i,
+                                .arena = &t->arena };
+        require(pthread_create(&t->thread, NULL, writer_main, t) == 0);
+    }
+    return ws;
+}
+
+void writers_free(struct writers *ws)
+{
+    if (ws == NULL)
+        return;
+    (void)pthread_mutex_lock(&ws->mutex);
+    ws->stopping = true;
+    (void)pthread_cond_broadcast(&ws->filled);
+    (void)pthread_mutex_unlock(&ws->mutex);
+    for (size_t i = 0; i < ws->options.count; i++) {
+        (void)pthread_join(ws->threads[i].thread, NULL);
+        arena_done(&ws->threads[i].arena);
+    }
+    metrics_forget(&groups);
+    metrics_forget(&group_ops);
+    metrics_forget(&group_time);
+    metrics_forget(&halved);
+    free(ws->threads);
+    free(ws);
+}

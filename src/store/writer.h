@@ -1,0 +1,95 @@
+/* writer.h - group commit: everything that is queued, one transaction, one sync.
+ *
+ * Callers queue operations; a writer thread takes all that arrived while it was
+ * busy, runs them in one transaction, and after the commit tells everybody.
+ * There is no timer: the sync is the timer.
+ *
+ * Order in a group: payload bytes written and synced, rows written, commit, then
+ * each operation's done().  If a group fails for anything but storage or the
+ * connection, it is run again in halves until the guilty operation stands alone;
+ * only that one gets the error.
+ *
+ * SQLite has one writer, which also fills the index behind the write and
+ * checkpoints, between groups.  PostgreSQL has several, each with a connection.
+ *
+ * Invariants
+ *   (1) done() is called exactly once for each operation that was queued.
+ *   (2) done() with ok set is called only after a commit that covers it.
+ *   (3) everything an operation lends is used only until its done().
+ *
+ * Threads: submit from any; run() and done() on a writer thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "store/db.h"
+#include "store/segment.h"
+
+struct store;
+struct store_op;
+struct writer;
+
+/* A kind of operation.  run() gets all operations of its kind in the group and an
+ * open transaction; it returns false to fail the group.  An operation that is
+ * refused by itself (a stale claim) is not a failure: run() notes that in it. */
+struct store_verb {
+    const char *name;
+    bool (*run)(struct writer *w, struct store_op **ops, size_t count, struct err *err);
+};
+
+struct store_op {
+    struct store_op *next;
+    const struct store_verb *verb;
+    void (*done)(struct store_op *op);
+    bool ok;        /* committed */
+    struct err err; /* why not */
+};
+
+/* Numbers are taken from the store in blocks. */
+struct numbers {
+    int64_t next, end;
+    int64_t taken_us; /* a block older than a second is not used up, so that numbers follow time */
+};
+
+struct writer {
+    struct store *store;
+    struct db *db;
+    struct segments *segments; /* SQLite only */
+    int64_t number;            /* of this writer in its node, from 0 */
+    struct numbers numbers;
+    struct arena *arena;              /* of the group */
+    int64_t indexed_us, indexed_upto; /* when and how far the index was filled (index.h) */
+};
+
+struct writers;
+
+struct writers_options {
+    size_t count;      /* threads */
+    size_t queue_most; /* operations waiting; more are refused */
+    size_t group_most; /* operations in a group */
+};
+
+/* Queue operations that were linked by next; all or none are taken.  False: the
+ * queue is full, nothing was queued. */
+bool writers_submit(struct writers *ws, struct store_op *first, struct store_op *last,
+                    size_t count);
+/* Queue in any case: for what must not be refused, and is bounded elsewhere. */
+void writers_submit_always(struct writers *ws, struct store_op *op);
+/* The same, and wait for its done. */
+bool writers_call(struct writers *ws, const struct store_verb *verb, struct store_op *op,
+                  struct err *err);
+
+size_t writers_waiting(struct writers *ws);
+/* How long a group takes lately: the time until a new operation is durable. */
+int64_t writers_group_us(struct writers *ws);
+
+struct writers *writers_new(struct store *store, const struct writers_options *options,
+                            struct db **dbs, struct segments *segments);
+void writers_free(struct writers *ws); /* runs what is queued, then ends the threads */
+
+/* For run(): the next num. */
+bool writer_number(struct writer *w, int64_t *ret, struct err *err);
