@@ -42,7 +42,7 @@ void json_str(struct json_out *j, struct str s)
 void json_z(struct json_out *j, const char *z)
 {
     if (z == NULL)
-        json_null(j);
+        json_none(j);
     else
         json_str(j, str_of(z));
 }
@@ -58,7 +58,7 @@ void json_bool(struct json_out *j, bool v)
     json_raw(j, v ? STR("true") : STR("false"));
 }
 
-void json_null(struct json_out *j)
+void json_none(struct json_out *j)
 {
     json_raw(j, STR("null"));
 }

@@ -31,7 +31,7 @@ void json_str(struct json_out *j, struct str s);
 void json_z(struct json_out *j, const char *z); /* NULL writes null */
 void json_int(struct json_out *j, int64_t v);
 void json_bool(struct json_out *j, bool v);
-void json_null(struct json_out *j);
+void json_none(struct json_out *j);                  /* null; jansson has taken json_null */
 void json_raw(struct json_out *j, struct str value); /* already JSON */
 
 /* The text between the quotes: the escaped form of s. */
