@@ -14,7 +14,7 @@ void *xmalloc(size_t size)
 
 void *xcalloc(size_t count, size_t size)
 {
-    void *p = calloc(count > 0 ? count : 1, size > 0 ? size : 1);
+    void *p = count > 0 && size > 0 ? calloc(count, size) : calloc(1, 1);
 
     require(p != NULL);
     return p;

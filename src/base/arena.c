@@ -1,6 +1,7 @@
 #include "base/arena.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -63,6 +64,15 @@ void *arena_alloc(struct arena *a, size_t size)
     a->used += need;
     memset(p, 0, need);
     return p;
+}
+
+void *arena_array(struct arena *a, size_t count, size_t size)
+{
+    size_t bytes;
+    bool over = __builtin_mul_overflow(count, size, &bytes);
+
+    require(!over);
+    return arena_alloc(a, bytes);
 }
 
 char *arena_text(struct arena *a, struct str s)

@@ -33,6 +33,8 @@ void arena_done(struct arena *a);  /* safe on a zeroed arena, and twice */
 void arena_reset(struct arena *a); /* empty, keeps the first block      */
 
 void *arena_alloc(struct arena *a, size_t size) __attribute__((returns_nonnull)); /* zeroed */
+void *arena_array(struct arena *a, size_t count, size_t size)
+    __attribute__((returns_nonnull)); /* zeroed; a product that overflows ends the process */
 char *arena_text(struct arena *a, struct str s)
     __attribute__((returns_nonnull));                 /* a terminated copy */
 struct str arena_copy(struct arena *a, struct str s); /* also terminated   */
@@ -40,4 +42,4 @@ char *arena_printf(struct arena *a, const char *fmt, ...)
     __attribute__((format(printf, 2, 3), returns_nonnull));
 
 #define ARENA_NEW(a, type)      ((type *)arena_alloc((a), sizeof(type)))
-#define ARENA_ARRAY(a, type, n) ((type *)arena_alloc((a), sizeof(type) * (n)))
+#define ARENA_ARRAY(a, type, n) ((type *)arena_array((a), (n), sizeof(type)))

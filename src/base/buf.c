@@ -26,6 +26,7 @@ void buf_clear(struct buf *b)
 static bool grow(struct buf *b, size_t more)
 {
     require(b->ptr != NULL && b->len <= b->cap); /* (1) (2) */
+    require(b->cap <= SIZE_MAX / 4);             /* a cap, not "no limit" */
     if (more > b->cap - b->len)
         return false;
     if (b->len + more >= b->size) {
@@ -51,19 +52,25 @@ bool buf_append(struct buf *b, struct str bytes, struct err *err)
 {
     if (!buf_reserve(b, bytes.len, err))
         return false;
-    if (bytes.len > 0) {
+    if (bytes.len > 0)
         memcpy(b->ptr + b->len, bytes.ptr, bytes.len);
-        b->len += bytes.len;
-        b->ptr[b->len] = '\0';
-    }
+    buf_added(b, bytes.len);
     return true;
+}
+
+void buf_added(struct buf *b, size_t n)
+{
+    require(b->size > b->len && n < b->size - b->len); /* no more than was reserved */
+    b->len += n;
+    b->ptr[b->len] = '\0'; /* (1) */
 }
 
 void buf_put(struct buf *b, struct str bytes)
 {
     struct err err;
+    bool fits = buf_append(b, bytes, &err);
 
-    require(buf_append(b, bytes, &err));
+    require(fits);
 }
 
 void buf_puts(struct buf *b, const char *z)
@@ -85,10 +92,13 @@ void buf_printf(struct buf *b, const char *fmt, ...)
     int n = vsnprintf(NULL, 0, fmt, ap);
 
     va_end(ap);
-    require(n >= 0 && grow(b, (size_t)n + 1));
+    require(n >= 0);
+    bool fits = grow(b, (size_t)n); /* and the terminator */
+
+    require(fits);
     (void)vsnprintf(b->ptr + b->len, (size_t)n + 1, fmt, again);
     va_end(again);
-    b->len += (size_t)n;
+    buf_added(b, (size_t)n);
 }
 
 struct str buf_view(const struct buf *b)

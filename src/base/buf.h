@@ -45,8 +45,10 @@ void buf_puts(struct buf *b, const char *z);
 void buf_putc(struct buf *b, char c);
 void buf_printf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Room for `more` bytes at ptr + len; the caller writes them and adds to len. */
+/* Room for `more` bytes at ptr + len and the terminator behind them.  The caller
+ * writes there and then says with buf_added() how many bytes it wrote. */
 bool buf_reserve(struct buf *b, size_t more, struct err *err) __attribute__((warn_unused_result));
+void buf_added(struct buf *b, size_t n);
 
 struct str buf_view(const struct buf *b);
 char *buf_take(struct buf *b, size_t *ret_len); /* free() it */

@@ -1,5 +1,6 @@
 #include "base/clock.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <time.h>
 
@@ -25,17 +26,22 @@ void clock_sleep_us(int64_t us)
 {
     struct timespec t = { .tv_sec = us / CLOCK_S, .tv_nsec = us % CLOCK_S * 1000 };
 
-    (void)nanosleep(&t, NULL);
+    if (us <= 0)
+        return;
+    while (nanosleep(&t, &t) < 0 && errno == EINTR) {
+    }
 }
 
 static time_t seconds_of(int64_t us, int64_t *ret_rest)
 {
-    int64_t rest = us % CLOCK_S;
+    int64_t whole = us / CLOCK_S, rest = us % CLOCK_S;
 
-    if (rest < 0)
+    if (rest < 0) {
         rest += CLOCK_S;
+        whole--;
+    }
     *ret_rest = rest;
-    return (time_t)((us - rest) / CLOCK_S);
+    return (time_t)whole;
 }
 
 const char *clock_utc_text(int64_t wall_us, char text[static CLOCK_TEXT])

@@ -13,7 +13,7 @@ enum { CLOCK_MS = 1000, CLOCK_S = 1000000 };
 
 int64_t clock_wall_us(void);
 int64_t clock_mono_us(void);
-void clock_sleep_us(int64_t us);
+void clock_sleep_us(int64_t us); /* all of it, also through signals; not at all below 1 */
 
 enum { CLOCK_TEXT = 40 };
 

@@ -41,5 +41,6 @@ struct err {
 bool err_set_at(struct err *err, enum err_kind kind, int sys, const char *where, const char *fmt,
                 ...) __attribute__((format(printf, 5, 6)));
 
-/* Prefix the text ("opening spool: permission denied"); always returns false. */
+/* Prefix the text ("opening spool: permission denied"); always returns false.  The
+ * prefix takes at most half of the room, so that the cause is never pushed out. */
 bool err_context(struct err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

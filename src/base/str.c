@@ -17,7 +17,7 @@ bool str_eq_nocase(struct str a, struct str b)
 
 bool str_starts(struct str s, struct str prefix)
 {
-    return s.len >= prefix.len && memcmp(s.ptr, prefix.ptr, prefix.len) == 0;
+    return s.len >= prefix.len && (prefix.len == 0 || memcmp(s.ptr, prefix.ptr, prefix.len) == 0);
 }
 
 struct str str_trim(struct str s)
@@ -31,6 +31,8 @@ struct str str_trim(struct str s)
 
 struct str str_from(struct str s, size_t at)
 {
+    if (s.len == 0) /* ptr may be NULL, to which nothing may be added */
+        return s;
     if (at > s.len)
         at = s.len;
     return (struct str){ s.ptr + at, s.len - at };
@@ -59,7 +61,7 @@ struct str str_cut(struct str s, char sep, struct str *ret_head)
 
     if (at < 0) {
         *ret_head = s;
-        return (struct str){ s.ptr + s.len, 0 };
+        return str_from(s, s.len);
     }
     *ret_head = (struct str){ s.ptr, (size_t)at };
     return str_from(s, (size_t)at + 1);
