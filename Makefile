@@ -1,0 +1,55 @@
+# Thin: the build is CMakeLists.txt, the tests are tools/run_tests.
+# make, then make run; make test before every commit.
+
+NINJA = ninja $(NINJAFLAGS) -C
+FUZZ_SECONDS ?= 60
+
+.PHONY: all run test asan tsan crash bench lint fuzz clean
+
+all: ## release build, build/release/waybill
+	@tools/setup build
+	@cmake --preset release -Wno-dev >build/cmake.log || { cat build/cmake.log; exit 1; }
+	@$(NINJA) build/release
+
+run: all ## a node on port 8480 with examples/minimal.yaml; data in ./data
+	@tools/setup run
+	@echo
+	@echo 'Three things to try, in another terminal:'
+	@echo "  1  curl -i --data-binary 'hello' http://127.0.0.1:8480/in/open"
+	@echo '  2  build/release/waybill docs ls'
+	@echo '  3  kill -9 the node, make run again: every 202 is still there'
+	@echo
+	@exec build/release/waybill serve -c examples/minimal.yaml
+
+test: ## every suite; ends with "N passed, N failed"
+	@tools/setup test
+	@tools/run_tests
+
+asan: ## unit, store and black-box tests with the address and UB sanitizers
+	@tools/setup test
+	@tools/run_tests --build asan unit store blackbox
+
+tsan: ## the same with the thread sanitizer
+	@tools/setup test
+	@tools/run_tests --build tsan unit store blackbox
+
+crash: ## kill and power-cut runs at full length (root)
+	@tools/setup test
+	@tools/run_tests --build-only release debug
+	@tests/crash/run --full
+
+bench: ## accept throughput against the raw machine
+	@tools/setup test
+	@tools/run_tests --build-only release
+	@tests/bench/run
+
+lint: ## format, structure, cppcheck if it is installed
+	@tools/setup test
+	@tools/lint
+
+fuzz: ## every tests/fuzz/fuzz_*.c for FUZZ_SECONDS each
+	@tools/setup fuzz
+	@tools/run_fuzz $(FUZZ_SECONDS)
+
+clean: ## all but the unpacked dependencies
+	@if [ -d build ]; then find build -mindepth 1 -maxdepth 1 ! -name deps -exec rm -rf {} +; fi
