@@ -9,7 +9,7 @@ FUZZ_SECONDS ?= 60
 all: ## release build, build/release/waybill
 	@tools/setup build
 	@cmake --preset release -Wno-dev >build/cmake.log || { cat build/cmake.log; exit 1; }
-	@$(NINJA) build/release
+	@$(NINJA) build/release waybill
 
 run: all ## a node on port 8480 with examples/minimal.yaml; data in ./data
 	@tools/setup run

@@ -1,0 +1,61 @@
+"""The counting itself: nothing that failed may look as if it had passed."""
+import importlib.machinery
+import importlib.util
+import pathlib
+
+import pytest
+
+PROGRAM = pathlib.Path(__file__).parents[2] / "tools" / "run_tests"
+loader = importlib.machinery.SourceFileLoader("run_tests", str(PROGRAM))
+run_tests = importlib.util.module_from_spec(importlib.util.spec_from_loader("run_tests", loader))
+loader.exec_module(run_tests)
+
+TAP = [
+    ("ok 1 - a\nok 2 - b\n1..2\n", 0, 2, 0),
+    ("ok 1 - a\nnot ok 2 - b\n1..2\n", 1, 1, 1),
+    ("ok 1 - a\n", -11, 1, 1),            # crashed
+    ("ok 1 - a\n", 0, 1, 1),              # left without a plan
+    ("ok 1 - a\n1..2\n", 0, 1, 1),        # ran fewer than planned
+    ("ok 1 - a\n1..1\n", 1, 1, 1),        # failed afterwards, a leak for example
+    ("ok 1 - a\n1..1\n", None, 1, 1),     # took too long
+    ("", 127, 0, 1),
+    ("ok 1 - a\nok 2 - b # SKIP needs root\n1..2\n", 0, 1, 0),  # skipped is not passed
+    ("# not ok to count\nok 1 - a\n1..1\n", 0, 1, 0),
+]
+
+
+@pytest.mark.parametrize("text,code,passed,failed", TAP)
+def test_judge_tap(text, code, passed, failed):
+    result = run_tests.judge_tap("x", code, text)
+    assert (result.passed, result.failed) == (passed, failed)
+
+
+@pytest.fixture(name="runner")
+def fixture_runner(tmp_path, monkeypatch):
+    monkeypatch.setattr(run_tests, "LOGS", tmp_path)
+    return run_tests.Runner("debug")
+
+
+def test_a_program_that_hangs_is_ended(runner, tmp_path):
+    code, text = runner.run(["sh", "-c", "echo begun; sleep 60 & sleep 60"], tmp_path / "log", 0.5)
+    assert code is None and "begun" in text and "took longer" in text
+
+
+def test_pytest_is_counted(runner, tmp_path):
+    (tmp_path / "test_a.py").write_text(
+        "import pytest\n"
+        "def test_good(): pass\n"
+        "def test_bad(): assert False\n"
+        "@pytest.mark.skip\n"
+        "def test_skipped(): pass\n"
+        "@pytest.fixture\n"
+        "def broken(): raise ValueError\n"
+        "def test_error(broken): pass\n")
+    result = runner.run_pytest("x", tmp_path, 60)
+    assert (result.passed, result.failed, result.skipped) == (1, 2, 1)
+
+
+def test_pytest_that_cannot_start_has_failed(runner, tmp_path):
+    (tmp_path / "conftest.py").write_text("import nothing_of_that_name\n")
+    result = runner.run_pytest("x", tmp_path, 60)
+    assert (result.passed, result.failed) == (0, 1)

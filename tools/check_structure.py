@@ -1,0 +1,208 @@
+#!/usr/bin/python3
+"""The rules of the house that a program can check.
+
+    tools/check_structure.py [--tap] [ROOT]
+
+Prints file:line: what is wrong.  With --tap one test per rule, for tools/run_tests.
+"""
+import ast
+import collections
+import pathlib
+import re
+import sys
+
+import gen_events
+import sources
+import traceability
+
+# Rows that docs/failures.md lists as proven today must have a test: off while the tests are
+# being written.
+PROVEN_ROWS_NEED_TESTS = False
+
+# Includes point down only: a folder sees those of the levels below its own.
+LEVELS = [
+    ["base"],
+    ["core"],
+    ["store", "router", "extract", "gateway", "service", "delivery"],
+    ["content", "engine"],
+    ["job"],
+    ["admin"],
+    ["app"],
+]
+MOST_LINES = 800
+MOST_FUNCTION_LINES = 100
+MOST_README_LINES = 60
+
+# Functions nobody calls, and those that belong to one file: name, where it may stand.
+BANNED = {name: None for name in (
+    "sprintf vsprintf strcpy stpcpy strcat strtok strtok_r atoi atol atoll gets alloca "
+    "setjmp longjmp").split()}
+ONLY_IN = {
+    **{name: "src/base/clock.c" for name in "time sleep usleep nanosleep gettimeofday".split()},
+    **{name: "src/base/file.c" for name in "rename renameat renameat2".split()},
+}
+UNFINISHED = re.compile(r"\b(TO" r"DO|FIX" r"ME|HA" r"CK)\b")
+
+
+def check_layers(root):
+    """includes point down"""
+    level = {folder: n for n, folders in enumerate(LEVELS) for folder in folders}
+    for path in sources.files(root, "src", suffixes=(".c", ".h")):
+        here = path.relative_to(root / "src").parts[0]
+        if here == path.name:
+            continue
+        if here not in level:
+            yield path, 1, f"{here}/ is not a folder of the design"
+            continue
+        for n, line in enumerate(sources.read(path).split("\n"), 1):
+            m = re.match(r'\s*#\s*include\s*"([^"]+)"', line)
+            if not m:
+                continue
+            there = m.group(1).split("/")[0]
+            if there == "..":
+                yield path, n, "includes start at src/"
+            elif there in level and there != here and level[there] >= level[here]:
+                yield path, n, f"{here}/ may not use {there}/"
+
+
+def check_file_size(root):
+    """files are at most 800 lines"""
+    for path in sources.files(root, "src", "tests", "tools"):
+        n = sources.read(path).count("\n")
+        if n > MOST_LINES:
+            yield path, n, f"{n} lines, at most {MOST_LINES}"
+    for path in sorted(pathlib.Path(root, "src").glob("*/README.md")):
+        n = sources.read(path).count("\n")
+        if n > MOST_README_LINES:
+            yield path, n, f"{n} lines, at most {MOST_README_LINES}"
+
+
+def check_function_length(root):
+    """functions are at most 100 lines"""
+    for path in sources.files(root, "src", "tests", "tools"):
+        found = c_functions(path) if path.suffix in (".c", ".h") else python_functions(path)
+        for name, line, length in found:
+            if length > MOST_FUNCTION_LINES:
+                yield path, line, f"{name}() has {length} lines, at most {MOST_FUNCTION_LINES}"
+
+
+def c_functions(path):
+    """With our format a function, and nothing else, has its braces alone in column one."""
+    lines = sources.strip_c(sources.read(path)).split("\n")
+    start = None
+    for n, line in enumerate(lines, 1):
+        if line == "{":
+            start = n
+        elif line.startswith("}") and start is not None:
+            head = " ".join(lines[max(0, start - 6):start - 1])
+            names = re.findall(r"(\w+)\s*\(", head.rpartition(";")[2].rpartition("}")[2])
+            yield names[0] if names else "?", start, n - start + 1
+            start = None
+
+
+def python_functions(path):
+    tree = ast.parse(sources.read(path))
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            yield node.name, node.lineno, node.end_lineno - node.lineno + 1
+
+
+def check_banned(root):
+    """no banned function, no unfinished work"""
+    call = re.compile(r"(?<![\w.])(?<!->)(" + "|".join([*BANNED, *ONLY_IN]) + r")\s*\(")
+    for path in sources.files(root, "src", "tests", suffixes=(".c", ".h")):
+        name = path.relative_to(root).as_posix()
+        text = sources.strip_c(sources.read(path))
+        for m in call.finditer(text):
+            line = sources.line_of(text, m.start())
+            if m.group(1) in BANNED:
+                yield path, line, f"{m.group(1)}() is banned"
+            elif name.startswith("src/") and name != ONLY_IN[m.group(1)]:
+                yield path, line, f"{m.group(1)}() belongs into {ONLY_IN[m.group(1)]}"
+    for path in sources.files(root, "src", "tests", "tools", "docs",
+                              suffixes=(".c", ".h", ".py", ".sql", ".md")):
+        for n, line in enumerate(sources.read(path).split("\n"), 1):
+            if UNFINISHED.search(line):
+                yield path, n, f"unfinished: {line.strip()}"
+
+
+def check_sql(root):
+    """every SQL statement has one text per database and a user"""
+    statement = re.compile(r"^-- name:\s*(\w+)[^\n]*\n((?:--[^\n]*\n)*)", re.M)
+    used = set()
+    for path in sources.files(root, "src", suffixes=(".c", ".h", ".def")):
+        used |= set(re.findall(r"\bSQL_([A-Z0-9_]+)\b", sources.strip_c(sources.read(path))))
+    seen = collections.defaultdict(set)
+    for path in sorted(pathlib.Path(root, "src/store/sql").glob("*.sql")):
+        text = sources.read(path)
+        for m in statement.finditer(text):
+            name, line = m.group(1), sources.line_of(text, m.start())
+            dialect = re.search(r"^-- for:\s*(\w+)", m.group(2), re.M)
+            key = dialect.group(1) if dialect else "both"
+            if key in seen[name]:
+                yield path, line, f"statement {name} is there twice"
+            if not seen[name] and name.upper() not in used:
+                yield path, line, f"nobody uses SQL_{name.upper()}"
+            seen[name].add(key)
+
+
+def check_connectors(root):
+    """connectors.def and the connector files agree"""
+    place = {"GATEWAY": ("gateway", "_in.c"), "SERVICE": ("service", ".c"),
+             "DELIVERY": ("delivery", "_out.c")}
+    table = pathlib.Path(root, "src/connectors.def")
+    if not table.exists():
+        return
+    listed = {}
+    text = sources.strip_c(sources.read(table))
+    for m in re.finditer(r"^\s*(GATEWAY|SERVICE|DELIVERY)\((\w+)\)", text, re.M):
+        folder, ending = place[m.group(1)]
+        path = root / "src" / folder / (m.group(2) + ending)
+        line = sources.line_of(text, m.start(1))
+        if path in listed:
+            yield table, line, f"{m.group(1)}({m.group(2)}) is there twice"
+        elif not path.exists():
+            yield table, line, f"{path.relative_to(root)} does not exist"
+        listed[path] = line
+    for folder, ending in place.values():
+        for path in sorted((root / "src" / folder).glob("*" + ending)):
+            if path not in listed:
+                yield path, 1, "not in src/connectors.def"
+
+
+def check_events(root):
+    """events are noun.verb and listed in docs/events.md"""
+    yield from gen_events.problems(root)
+
+
+def check_traceability(root):
+    """tests name existing rows of docs/failures.md"""
+    if pathlib.Path(root, traceability.PAGE).exists():
+        yield from traceability.check(root, strict=PROVEN_ROWS_NEED_TESTS)[0]
+
+
+CHECKS = [f for name, f in list(globals().items()) if name.startswith("check_")]
+
+
+def main():
+    args = sys.argv[1:]
+    tap = "--tap" in args
+    places = [a for a in args if a != "--tap"]
+    root = pathlib.Path(places[0] if places else __file__).resolve()
+    if not places:
+        root = root.parents[1]
+    failed = False
+    for n, check in enumerate(CHECKS, 1):
+        bad = list(check(root))
+        failed = failed or bool(bad)
+        for path, line, text in bad:
+            print(f"{'# ' if tap else ''}{path.relative_to(root)}:{line}: {text}")
+        if tap:
+            print(f"{'not ' if bad else ''}ok {n} - {check.__doc__}")
+    if tap:
+        print(f"1..{len(CHECKS)}")
+    return failed
+
+
+if __name__ == "__main__":
+    sys.exit(main())
