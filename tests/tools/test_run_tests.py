@@ -30,6 +30,23 @@ def test_judge_tap(text, code, passed, failed):
     assert (result.passed, result.failed) == (passed, failed)
 
 
+LINE = "crash: kills=20 cuts=5 acked=1000 lost=0 doubled=0\n"
+CRASH = [
+    ("crash sqlite: kills=20 cuts=5 acked=1\n" + LINE, 0, 25, 0),
+    ("FAILED kill 3: lost\nFAILED cut 1\n" + LINE, 1, 23, 2),
+    (LINE, 1, 24, 1),
+    (LINE, None, 24, 1),
+    ("no rig\n", 1, 0, 1),
+    ("", 0, 0, 1),
+]
+
+
+@pytest.mark.parametrize("text,code,passed,failed", CRASH)
+def test_judge_crash(text, code, passed, failed):
+    result = run_tests.judge_crash(code, text)
+    assert (result.passed, result.failed) == (passed, failed)
+
+
 @pytest.fixture(name="runner")
 def fixture_runner(tmp_path, monkeypatch):
     monkeypatch.setattr(run_tests, "LOGS", tmp_path)

@@ -50,9 +50,9 @@ TEST(alloc_copies_are_terminated)
     CHECK(strcmp(d, "") == 0 && memcmp(e, "a\0b", 4) == 0);
 }
 
-/* The address sanitizer ends the process itself on sizes like these, with an
+/* The sanitizers end the process themselves on sizes like these, with an
  * exit code instead of a signal. */
-#ifndef __SANITIZE_ADDRESS__
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 static volatile size_t huge = SIZE_MAX / 4;
 
 static void ask_malloc(void)
