@@ -4,7 +4,7 @@
 NINJA = ninja $(NINJAFLAGS) -C
 FUZZ_SECONDS ?= 60
 
-.PHONY: all run test asan tsan crash bench lint fuzz clean
+.PHONY: all run test asan tsan crash bench lint fuzz clean help
 
 all: ## release build, build/release/waybill
 	@tools/setup build
@@ -53,3 +53,6 @@ fuzz: ## every tests/fuzz/fuzz_*.c for FUZZ_SECONDS each
 
 clean: ## all but the unpacked dependencies
 	@if [ -d build ]; then find build -mindepth 1 -maxdepth 1 ! -name deps -exec rm -rf {} +; fi
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):.*## /\1	/p' Makefile | expand -t 10
