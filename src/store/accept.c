@@ -119,7 +119,7 @@ static bool place_payload(struct writer *w, struct accept_op *a, struct err *err
     if (a->is_spooled)
         a->place = a->spooled;
     else if (w->segments == NULL)
-        a->place = (struct place){ .seg = PAYLOAD_IN_TABLE };
+        a->place = (struct payload_place){ .seg = PAYLOAD_IN_TABLE };
     else
         return segments_add(w->segments, &a->id, &a->sha256, a->body, &a->place, err);
     return true;

@@ -33,8 +33,8 @@ struct accept_op {
     int64_t received_us;
     int64_t size;
     struct sha256 sha256;
-    struct str body;      /* up to SEGMENT_PAYLOAD_MOST */
-    struct place spooled; /* or where `spool` put a larger one */
+    struct str body;              /* up to SEGMENT_PAYLOAD_MOST */
+    struct payload_place spooled; /* or where `spool` put a larger one */
     bool is_spooled;
     struct str name, ctype, head; /* empty: none */
 
@@ -48,7 +48,7 @@ struct accept_op {
     int64_t num;
 
     /* the writer's own */
-    struct place place;
+    struct payload_place place;
     struct accept_op *twin; /* an earlier one in the group with the same key */
 };
 

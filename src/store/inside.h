@@ -42,7 +42,7 @@ struct store {
 };
 
 /* part families: tables that are numbered and dropped whole */
-enum part_family { PART_IDEMPOTENCY = 1 };
+enum part_family { PART_IDEMPOTENCY = 1, PART_DONE = 2 };
 
 bool store_connect(struct store *s, bool reader, struct db **ret, struct err *err);
 bool words_load(struct store *s, struct err *err);

@@ -206,7 +206,7 @@ bool upload_add(struct upload *u, struct str bytes, struct err *err)
     return true;
 }
 
-bool upload_finish(struct upload *u, struct place *ret, struct err *err)
+bool upload_finish(struct upload *u, struct payload_place *ret, struct err *err)
 {
     char part[NAME], name[NAME];
 
@@ -214,7 +214,7 @@ bool upload_finish(struct upload *u, struct place *ret, struct err *err)
         if (!send_piece(u, err))
             return false;
         u->finished = true;
-        *ret = (struct place){ .seg = PAYLOAD_IN_PIECES, .pos = u->number };
+        *ret = (struct payload_place){ .seg = PAYLOAD_IN_PIECES, .pos = u->number };
         return true;
     }
     fault_point(SPOOL_SYNC);
@@ -227,7 +227,7 @@ bool upload_finish(struct upload *u, struct place *ret, struct err *err)
         return false;
     fault_point(SPOOL_PUBLISHED);
     u->finished = true;
-    *ret = (struct place){ .seg = PAYLOAD_IN_FILE, .pos = u->number };
+    *ret = (struct payload_place){ .seg = PAYLOAD_IN_FILE, .pos = u->number };
     return true;
 }
 

@@ -36,7 +36,7 @@ struct payload_source {
     struct id id;
     int64_t num, size;
     struct sha256 sha256;
-    struct place place;
+    struct payload_place place;
 };
 
 struct payload_reader;
@@ -53,7 +53,7 @@ struct upload;
 bool upload_open(struct store *s, struct upload **ret, struct err *err);
 bool upload_add(struct upload *u, struct str bytes, struct err *err);
 /* Everything is on stable storage and has a place; no row names it yet. */
-bool upload_finish(struct upload *u, struct place *ret, struct err *err);
+bool upload_finish(struct upload *u, struct payload_place *ret, struct err *err);
 void upload_close(struct upload *u); /* throws away what was not finished */
 
 /* At start: files that no document names, left by a crash, go. */

@@ -320,7 +320,7 @@ static bool write_stage(struct segments *s, struct err *err)
 }
 
 bool segments_add(struct segments *s, const struct id *id, const struct sha256 *sha,
-                  struct str bytes, struct place *ret, struct err *err)
+                  struct str bytes, struct payload_place *ret, struct err *err)
 {
     int64_t size = entry_size(bytes.len);
 
@@ -334,7 +334,7 @@ bool segments_add(struct segments *s, const struct id *id, const struct sha256 *
     char header[HEADER];
 
     make_header(header, s->seg, id, sha, bytes.len);
-    *ret = (struct place){ .seg = s->seg, .pos = s->end };
+    *ret = (struct payload_place){ .seg = s->seg, .pos = s->end };
     if ((size_t)size > STAGE) {
         if (!file_write_at(s->fd, str_mem(header, HEADER), s->end, err) ||
             !file_write_at(s->fd, bytes, s->end + HEADER, err))
@@ -376,7 +376,7 @@ bool segments_flush(struct segments *s, struct err *err)
     return true;
 }
 
-bool segment_read(int dirfd, struct place place, const struct id *id, struct buf *to,
+bool segment_read(int dirfd, struct payload_place place, const struct id *id, struct buf *to,
                   struct err *err)
 {
     char name[32], h[HEADER];

@@ -35,7 +35,7 @@
 
 struct segments;
 
-struct place {
+struct payload_place {
     int64_t seg, pos; /* the meaning for other kinds of payload is in payload.h */
 };
 
@@ -48,11 +48,11 @@ void segments_close(struct segments *s);
 
 /* Put a payload behind the others; bytes are copied.  ERR_LIMIT: no space. */
 bool segments_add(struct segments *s, const struct id *id, const struct sha256 *sha,
-                  struct str bytes, struct place *ret, struct err *err);
+                  struct str bytes, struct payload_place *ret, struct err *err);
 bool segments_flush(struct segments *s, struct err *err);
 void segments_cancel(struct segments *s); /* forget what was added and not written */
 
 /* The whole payload of a place, its digest checked.  ERR_PERMANENT: it is missing
  * or damaged (err->sys ENOENT when missing). */
-bool segment_read(int dirfd, struct place place, const struct id *id, struct buf *to,
+bool segment_read(int dirfd, struct payload_place place, const struct id *id, struct buf *to,
                   struct err *err);

@@ -8,9 +8,9 @@
 
 CREATE TABLE meta(name TEXT PRIMARY KEY, value TEXT NOT NULL) @PLAIN@;
 
--- Numbers that only grow: num (SQLite), epoch, word, indexed (the index watermark).
+-- Numbers that only grow: num (SQLite), epoch, word, caller, indexed (the index watermark).
 CREATE TABLE mark(name TEXT PRIMARY KEY, value @INT@ NOT NULL) @PLAIN@;
-INSERT INTO mark(name, value) VALUES ('num', 0), ('epoch', 0), ('word', 0), ('indexed', 0);
+INSERT INTO mark(name, value) VALUES ('num', 0), ('epoch', 0), ('word', 0), ('caller', 0), ('indexed', 0);
 
 -- Names from the configuration, as small integers; kind is enum word_kind.
 CREATE TABLE word(

@@ -1,0 +1,35 @@
+/* caller.h - who may send: keys of gateways.
+ *
+ * A key is `wbk_NAME_SECRET`: NAME finds it, the SHA-256 of the whole key proves it.
+ * The key itself is shown once, when it is made, and kept nowhere.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/digest.h"
+#include "base/err.h"
+
+struct store;
+
+enum { CALLER_KEY_TEXT = 80, CALLER_NAME = 16, CALLERS_MOST = 100000 };
+
+struct caller {
+    int64_t id, gateway, made_us; /* gateway: word */
+    struct str name, title;
+    struct sha256 secret;
+};
+
+bool caller_add(struct store *s, int64_t gateway, struct str title,
+                char ret_name[static CALLER_NAME], char ret_key[static CALLER_KEY_TEXT],
+                struct err *err);
+bool caller_remove(struct store *s, struct str name, bool *ret_was_there, struct err *err);
+bool caller_list(struct store *s, struct arena *a, struct caller **ret, size_t *ret_count,
+                 struct err *err);
+/* Grows with every change, on whatever node. */
+bool caller_mark(struct store *s, int64_t *ret, struct err *err);
+
+/* The NAME of a key, empty when it does not look like one. */
+struct str caller_name_of_key(struct str key);

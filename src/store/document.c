@@ -1,0 +1,285 @@
+#include "store/document.h"
+
+#include <stdlib.h>
+
+#include "base/auto.h"
+#include "base/clock.h"
+#include "base/require.h"
+#include "store/inside.h"
+
+enum {
+    SLOTS_MOST = 512, /* tables of ended documents: more than a year of days */
+    WINDOW = 500,     /* numbers gathered at a time */
+    SCAN_MOST = 20000 /* numbers looked at for one page */
+};
+
+/* A document may be received a little before a higher number. */
+#define DISORDER_US (INT64_C(60) * CLOCK_S)
+
+/* ---- one ---------------------------------------------------------------------------- */
+
+static struct document document_of(struct db_rows *rows, struct arena *a)
+{
+    struct document d = { .gateway = db_get_int(rows, 2),
+                          .caller = db_get_int(rows, 3),
+                          .config = db_get_int(rows, 4),
+                          .received_us = db_get_int(rows, 5),
+                          .updated_us = db_get_int(rows, 14) };
+    struct str id = db_get_str(rows, 1);
+
+    d.source.num = db_get_int(rows, 0);
+    require(id.len == sizeof d.source.id.bytes);
+    memcpy(d.source.id.bytes, id.ptr, id.len);
+    d.source.size = db_get_int(rows, 6);
+    struct str sha = db_get_str(rows, 7);
+
+    require(sha.len == SHA256_SIZE);
+    memcpy(d.source.sha256.bytes, sha.ptr, sha.len);
+    d.source.place = (struct payload_place){ db_get_int(rows, 8), db_get_int(rows, 9) };
+    d.name = arena_copy(a, db_get_str(rows, 10));
+    d.ctype = arena_copy(a, db_get_str(rows, 11));
+    d.head = arena_copy(a, db_get_str(rows, 12));
+    d.state = arena_copy(a, db_get_str(rows, 13));
+    return d;
+}
+
+static bool get_from(struct db *db, enum sql_id id, int64_t slot, int64_t num, struct arena *a,
+                     struct document *ret, bool *ret_found, struct err *err)
+{
+    AUTO(db_rows_done) struct db_rows rows = { 0 };
+
+    if (!db_query_slot(db, id, slot, DB_ARGS(db_int(num)), &rows, err) ||
+        !db_next(&rows, ret_found, err))
+        return false;
+    if (*ret_found)
+        *ret = document_of(&rows, a);
+    return true;
+}
+
+struct slots {
+    int64_t days[SLOTS_MOST];
+    size_t count;
+};
+
+static bool read_slots(struct db *db, struct slots *ret, struct err *err)
+{
+    AUTO(db_rows_done) struct db_rows rows = { 0 };
+    bool row;
+
+    ret->count = 0;
+    if (!db_query(db, SQL_PART_ALL, DB_ARGS(db_int(PART_DONE)), &rows, err))
+        return false;
+    while (ret->count < SLOTS_MOST) {
+        if (!db_next(&rows, &row, err))
+            return false;
+        if (!row)
+            break;
+        ret->days[ret->count++] = db_get_int(&rows, 0);
+    }
+    return true;
+}
+
+/* A document that ends while it is looked for is found on the second look. */
+static bool get_by_num(struct db *db, const struct slots *slots, int64_t num, struct arena *a,
+                       struct document *ret, bool *ret_found, struct err *err)
+{
+    if (!get_from(db, SQL_DOC_GET, DB_NO_SLOT, num, a, ret, ret_found, err))
+        return false;
+    for (size_t i = 0; i < slots->count && !*ret_found; i++)
+        if (!get_from(db, SQL_DONE_GET, slots->days[i], num, a, ret, ret_found, err))
+            return false;
+    return true;
+}
+
+bool document_get(struct store *s, const struct id *id, struct arena *a, struct document *ret,
+                  struct err *err)
+{
+    struct db *db = store_reader(s, err);
+    struct slots slots;
+    bool found = false, ok = db != NULL;
+
+    for (int look = 0; ok && !found && look < 2; look++)
+        ok = read_slots(db, &slots, err) && get_by_num(db, &slots, id_row(id), a, ret, &found, err);
+    if (db != NULL)
+        store_reader_back(s, db);
+    return ok && found && id_eq(&ret->source.id, id);
+}
+
+/* ---- lists -------------------------------------------------------------------------- */
+
+struct nums {
+    int64_t num[WINDOW * 4];
+    size_t count;
+    int64_t sure_above; /* every number above this was seen */
+};
+
+static bool gather(struct db *db, enum sql_id id, int64_t slot, struct db_args args, bool two,
+                   struct nums *n, struct err *err)
+{
+    AUTO(db_rows_done) struct db_rows rows = { 0 };
+    size_t got = 0;
+    int64_t last = 0;
+    bool row;
+
+    if (!db_query_slot(db, id, slot, args, &rows, err))
+        return false;
+    for (;;) {
+        if (!db_next(&rows, &row, err))
+            return false;
+        if (!row || n->count == sizeof n->num / sizeof n->num[0])
+            break;
+        last = n->num[n->count++] = db_get_int(&rows, 0);
+        got++;
+    }
+    /* A full window (or a full target) may have left lower ones out. */
+    if ((got >= WINDOW || row) && last - (two ? 1 : 0) > n->sure_above)
+        n->sure_above = last;
+    return true;
+}
+
+static int downwards(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+    return x < y ? 1 : x > y ? -1 : 0;
+}
+
+static bool gather_all(struct db *db, const struct slots *slots, int64_t gateway, int64_t below,
+                       struct nums *n, struct err *err)
+{
+    struct db_args any = DB_ARGS(db_int(below), db_int(WINDOW));
+    struct db_args one = DB_ARGS(db_int(below), db_int(WINDOW), db_int(gateway));
+    bool of_index = gateway != 0 && db->kind == DB_SQLITE;
+
+    *n = (struct nums){ .sure_above = 0 };
+    if (!gather(db, gateway != 0 ? SQL_DOC_NUMS_OF_GATEWAY : SQL_DOC_NUMS, DB_NO_SLOT,
+                gateway != 0 ? one : any, of_index, n, err))
+        return false;
+    /* SQLite's index knows ended documents too. */
+    for (size_t i = 0; i < slots->count && !of_index; i++)
+        if (!gather(db, gateway != 0 ? SQL_DONE_NUMS_OF_GATEWAY : SQL_DONE_NUMS, slots->days[i],
+                    gateway != 0 ? one : any, false, n, err))
+            return false;
+    qsort(n->num, n->count, sizeof n->num[0], downwards);
+    return true;
+}
+
+static bool name_matches(struct str pattern, struct str name)
+{
+    if (pattern.len > 0 && pattern.ptr[pattern.len - 1] == '*')
+        return str_starts(name, (struct str){ pattern.ptr, pattern.len - 1 });
+    return str_eq(pattern, name);
+}
+
+static bool matches(const struct document_filter *f, const struct document *d)
+{
+    return (f->gateway == 0 || f->gateway == d->gateway) &&
+           (f->since_us == 0 || d->received_us >= f->since_us) &&
+           (f->until_us == 0 || d->received_us < f->until_us) &&
+           (f->state.len == 0 || str_eq(f->state, d->state)) &&
+           (f->name.len == 0 || name_matches(f->name, d->name));
+}
+
+struct page {
+    const struct document_filter *filter;
+    struct document *docs;
+    size_t limit, count;
+    int64_t below, looked;
+    bool end;
+};
+
+/* One window of numbers, newest first; stops when the page is full. */
+static bool fill_from_window(struct db *db, const struct slots *slots, struct page *p,
+                             struct arena *a, struct err *err)
+{
+    static _Thread_local struct nums n;
+
+    if (!gather_all(db, slots, p->filter->gateway, p->below, &n, err))
+        return false;
+    p->end = n.sure_above == 0;
+    for (size_t i = 0; i < n.count; i++) {
+        bool found;
+
+        if (n.num[i] < n.sure_above)
+            return true;
+        if (p->count == p->limit) {
+            p->end = false;
+            return true;
+        }
+        if (n.num[i] == p->below)
+            continue; /* just moved: seen already */
+        p->below = n.num[i];
+        p->looked++;
+        struct document *d = &p->docs[p->count];
+
+        if (!get_by_num(db, slots, n.num[i], a, d, &found, err))
+            return false;
+        if (found && p->filter->since_us != 0 &&
+            d->received_us < p->filter->since_us - DISORDER_US) {
+            p->end = true;
+            return true;
+        }
+        p->count += found && matches(p->filter, d);
+    }
+    return true;
+}
+
+bool document_list(struct store *s, const struct document_filter *f, int64_t below, size_t limit,
+                   struct arena *a, struct document *ret, size_t *ret_count, int64_t *ret_next,
+                   struct err *err)
+{
+    struct page p = {
+        .filter = f, .docs = ret, .limit = limit, .below = below > 0 ? below : INT64_MAX
+    };
+    struct db *db = store_reader(s, err);
+    struct slots slots;
+
+    require(limit > 0 && limit <= DOCUMENTS_PAGE_MOST);
+    if (db == NULL)
+        return false;
+    bool ok = read_slots(db, &slots, err);
+
+    while (ok && !p.end && p.count < p.limit && p.looked < SCAN_MOST)
+        ok = fill_from_window(db, &slots, &p, a, err);
+    store_reader_back(s, db);
+    *ret_count = p.count;
+    *ret_next = p.end ? 0 : p.below;
+    return ok;
+}
+
+/* ---- ending --------------------------------------------------------------------------- */
+
+struct end_op {
+    struct store_op op;
+    int64_t num, day;
+    struct str state;
+};
+
+static bool end_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
+{
+    struct end_op *o = (struct end_op *)ops[0];
+    int64_t changed;
+
+    require(count == 1);
+    if (!db_run_slot(w->db, SQL_DONE_MAKE, o->day, DB_NO_ARGS, NULL, err) ||
+        (w->db->kind == DB_POSTGRESQL &&
+         !db_run_slot(w->db, SQL_DONE_INDEX, o->day, DB_NO_ARGS, NULL, err)) ||
+        !db_run(w->db, SQL_PART_ADD, DB_ARGS(db_int(PART_DONE), db_int(o->day)), NULL, err) ||
+        !db_run_slot(w->db, SQL_DONE_ADD, o->day, DB_ARGS(db_int(o->num), db_text(o->state)),
+                     &changed, err))
+        return false;
+    if (changed != 1)
+        return err_set(err, ERR_PERMANENT, 0, "document %lld is not live", (long long)o->num);
+    return db_run(w->db, SQL_DOC_DROP, DB_ARGS(db_int(o->num)), NULL, err);
+}
+
+static const struct store_verb end_verb = { .name = "end document", .run = end_run };
+
+bool document_end(struct store *s, int64_t num, struct str state, int64_t keep_days,
+                  struct err *err)
+{
+    int64_t today = clock_wall_us() / (INT64_C(86400) * CLOCK_S);
+    struct end_op o = { .num = num, .day = today + keep_days, .state = state };
+
+    return writers_call(s->writers, &end_verb, &o.op, err);
+}

@@ -1,0 +1,47 @@
+/* document.h - looking at documents, and ending them.
+ *
+ * A document is found by its id, which carries its number.  Lists are newest first,
+ * resume by number, and look at a bounded number of rows: a page may be short and
+ * still have a next one.
+ *
+ * Threads: any that may block.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "store/payload.h"
+
+struct store;
+
+struct document {
+    struct payload_source source; /* id, num, size, sha256, place */
+    int64_t gateway, caller, config;
+    int64_t received_us, updated_us;
+    struct str state, name, ctype, head; /* in the arena; empty: none */
+};
+
+/* False with err->kind ERR_NONE: there is no such document. */
+bool document_get(struct store *s, const struct id *id, struct arena *a, struct document *ret,
+                  struct err *err);
+
+struct document_filter {
+    int64_t gateway;            /* 0: any */
+    int64_t since_us, until_us; /* 0: any */
+    struct str state, name;     /* empty: any; a name may end in * */
+};
+
+enum { DOCUMENTS_PAGE_MOST = 200 };
+
+/* Up to `limit` documents with num below `below` (0: from the newest).  *ret_next is
+ * the `below` of the next page, 0 at the end. */
+bool document_list(struct store *s, const struct document_filter *f, int64_t below, size_t limit,
+                   struct arena *a, struct document *ret, size_t *ret_count, int64_t *ret_next,
+                   struct err *err);
+
+/* Move a live document to the table of the day on which it may go. */
+bool document_end(struct store *s, int64_t num, struct str state, int64_t keep_days,
+                  struct err *err);

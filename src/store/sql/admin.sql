@@ -1,0 +1,31 @@
+-- Configuration versions and callers.
+
+-- name: config_newest
+SELECT max(version) FROM config;
+
+-- name: config_get
+-- in:  $1 version int
+SELECT version, made_us, made_by, note, sha256, body FROM config WHERE version = $1;
+
+-- name: config_page
+-- in:  $1 limit int
+SELECT version, made_us, made_by, note, sha256, body FROM config ORDER BY version DESC LIMIT $1;
+
+-- name: config_add
+-- in:  $1 version int, $2 made_by text, $3 note text, $4 sha256 bytes, $5 body text
+INSERT INTO config(version, made_us, made_by, note, sha256, body) VALUES ($1, @NOW_US@, $2, $3, $4, $5);
+
+-- name: caller_all
+SELECT id, name, gateway, title, secret, made_us FROM caller ORDER BY id;
+
+-- name: caller_add
+-- in:  $1 id int, $2 name text, $3 gateway int, $4 title text, $5 secret bytes
+INSERT INTO caller(id, name, gateway, title, secret, made_us) VALUES ($1, $2, $3, $4, $5, @NOW_US@);
+
+-- name: caller_drop
+-- in:  $1 name text
+DELETE FROM caller WHERE name = $1;
+
+-- name: caller_mark
+-- Grows with every change of the callers, so that nodes notice.
+SELECT value FROM mark WHERE name = 'caller';

@@ -1,0 +1,84 @@
+-- Looking at documents, and ending them.  A live document is in doc, one that ended in
+-- the table of the day on which it may go: done_DAY.
+
+-- name: doc_get
+-- in:  $1 num int
+SELECT num, id, gateway, caller, config, received_us, size, sha256, seg, pos, name, ctype, head,
+       'received', received_us FROM doc WHERE num = $1;
+
+-- name: done_get
+-- in:  $1 num int
+SELECT num, id, gateway, caller, config, received_us, size, sha256, seg, pos, name, ctype, head,
+       state, ended_us FROM done_@SLOT@ WHERE num = $1;
+
+-- name: doc_nums
+-- in:  $1 below int, $2 limit int
+SELECT num FROM doc WHERE num < $1 ORDER BY num DESC LIMIT $2;
+
+-- name: done_nums
+-- in:  $1 below int, $2 limit int
+SELECT num FROM done_@SLOT@ WHERE num < $1 ORDER BY num DESC LIMIT $2;
+
+-- name: doc_nums_of_gateway
+-- in:  $1 below int, $2 limit int, $3 gateway int
+-- The index up to its watermark, and the live rows above it.
+SELECT num FROM (SELECT num FROM doc WHERE num < $1 AND gateway = $3
+                 AND num > (SELECT value FROM mark WHERE name = 'indexed') ORDER BY num DESC LIMIT $2)
+UNION ALL
+SELECT num FROM (SELECT num FROM facet WHERE kind = 1 AND word = $3 AND num < $1
+                 AND num <= (SELECT value FROM mark WHERE name = 'indexed') ORDER BY num DESC LIMIT $2);
+
+-- name: doc_nums_of_gateway
+-- for: postgresql
+-- in:  $1 below int, $2 limit int, $3 gateway int
+SELECT num FROM doc WHERE num < $1 AND gateway = $3 ORDER BY num DESC LIMIT $2;
+
+-- name: done_nums_of_gateway
+-- only: postgresql
+-- in:  $1 below int, $2 limit int, $3 gateway int
+SELECT num FROM done_@SLOT@ WHERE num < $1 AND gateway = $3 ORDER BY num DESC LIMIT $2;
+
+-- name: done_make
+CREATE TABLE IF NOT EXISTS done_@SLOT@(
+    num @ROWKEY@, id @BYTES@ NOT NULL, gateway @INT@ NOT NULL, caller @INT@ NOT NULL,
+    config @INT@ NOT NULL, received_us @INT@ NOT NULL, size @INT@ NOT NULL,
+    sha256 @BYTES@ NOT NULL, seg @INT@ NOT NULL, pos @INT@ NOT NULL,
+    name TEXT, ctype TEXT, head @BYTES@, state TEXT NOT NULL, ended_us @INT@ NOT NULL) @PLAIN@;
+
+-- name: done_index
+-- only: postgresql
+CREATE INDEX IF NOT EXISTS done_@SLOT@_by_gateway ON done_@SLOT@(gateway, num);
+
+-- name: done_add
+-- in:  $1 num int, $2 state text
+INSERT INTO done_@SLOT@(num, id, gateway, caller, config, received_us, size, sha256, seg, pos, name,
+    ctype, head, state, ended_us)
+SELECT num, id, gateway, caller, config, received_us, size, sha256, seg, pos, name, ctype, head, $2, @NOW_US@
+FROM doc WHERE num = $1;
+
+-- name: doc_drop
+-- in:  $1 num int
+DELETE FROM doc WHERE num = $1;
+
+-- name: doc_count
+SELECT count(*) FROM doc;
+
+-- name: done_count
+SELECT count(*) FROM done_@SLOT@;
+
+-- name: large_known
+-- in:  $1 pos int
+-- The document, if any, that has its payload in this file; a file is named by few
+-- documents and asked for only at start and by the doctor.
+SELECT count(*) FROM doc WHERE seg = 0 AND pos = $1;
+
+-- name: doc_without_task
+-- in:  $1 limit int
+-- Live documents that nothing will carry on.
+SELECT count(*) FROM (SELECT num FROM doc WHERE NOT EXISTS (SELECT 1 FROM task_ready t
+    WHERE t.queue = 1 AND t.prio = 4 AND t.rank = doc.received_us AND t.id = doc.num) LIMIT $1) AS missing;
+
+-- name: task_without_doc
+-- in:  $1 limit int
+SELECT count(*) FROM (SELECT id FROM task_ready t
+    WHERE NOT EXISTS (SELECT 1 FROM doc WHERE doc.num = t.id) LIMIT $1) AS missing;

@@ -1,0 +1,33 @@
+/* version.h - configuration versions: the newest stored one is the truth.
+ *
+ * Versions are only added; each carries the whole text (without the node section),
+ * who made it and why.  What is in force on a node is the newest version it saw.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/digest.h"
+#include "base/err.h"
+
+struct store;
+
+struct version {
+    int64_t number, made_us;
+    struct str by, note, body;
+    struct sha256 sha256;
+};
+
+bool version_newest(struct store *s, int64_t *ret_number, struct err *err); /* 0: none yet */
+/* False with err->kind ERR_NONE: there is no such version. */
+bool version_get(struct store *s, int64_t number, struct arena *a, struct version *ret,
+                 struct err *err);
+bool version_list(struct store *s, size_t limit, struct arena *a, struct version *ret,
+                  size_t *ret_count, struct err *err);
+
+/* Add a version.  `expected` is the newest the caller saw: when another came first
+ * nothing is added, ERR_TRANSIENT. */
+bool version_add(struct store *s, int64_t expected, struct str body, struct str by, struct str note,
+                 int64_t *ret_number, struct err *err);
