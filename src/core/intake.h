@@ -1,0 +1,108 @@
+/* intake.h - how a gateway hands a document in: the engine's port, as gateways see it.
+ *
+ * A gateway knows who is sending and how the bytes come; everything behind that is
+ * behind this port: admission, memory, spooling, the commit.  The life of an arrival:
+ *
+ *     begin ──► add* ──► end ──► done(answer)
+ *       │         └────────────► abort (the sender is gone)
+ *       └ refused: the answer says why, and nothing was read
+ *
+ * Invariants
+ *   (1) done is called exactly once after end(), unless abort() came first; an aborted
+ *       arrival that was already committed stays committed.
+ *   (2) an answer of 202 means: bytes, digest and record are on stable storage.
+ *
+ * Threads: everything about an arrival happens on its loop.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/digest.h"
+#include "base/id.h"
+#include "base/loop.h"
+#include "base/str.h"
+#include "core/config.h"
+
+/* ---- the table: who may send what where, one immutable snapshot ---- */
+
+struct intake_gateway_state; /* what lives longer than a snapshot: rate, counters */
+
+struct intake_gateway {
+    const struct config_gateway *config;
+    int64_t word;
+    struct intake_gateway_state *state;
+};
+
+struct intake_caller {
+    struct str name;
+    int64_t id, gateway; /* gateway: word */
+    struct sha256 secret;
+};
+
+enum { CALLER_NONE = 0, CALLER_ADMIN = -1, CALLER_BASIC = -2 };
+
+struct intake_table; /* refcounted */
+
+const struct intake_gateway *intake_find(const struct intake_table *t, struct str name);
+
+enum intake_auth { AUTH_OK, AUTH_MISSING, AUTH_WRONG, AUTH_OTHER_GATEWAY };
+
+/* Check a key or the admin token; *ret_caller is who it is. */
+enum intake_auth intake_check_key(const struct intake_table *t, const struct intake_gateway *g,
+                                  struct str key, int64_t *ret_caller);
+bool intake_is_admin(const struct intake_table *t, struct str token);
+/* The caller of a key that is good for some gateway; 0 for none. */
+int64_t intake_caller_of(const struct intake_table *t, struct str key);
+
+/* ---- the port ---- */
+
+struct intake;
+struct arrival;
+
+struct intake_answer {
+    int status;           /* as in HTTP */
+    const char *code;     /* of an error, else NULL */
+    const char *message;  /* one sentence for the sender */
+    int retry_after_s;    /* 0: none */
+    struct id id;         /* of the document, when status is 202 */
+    bool repeated;        /* the answer of an earlier request with this key */
+};
+
+struct arrival_calls {
+    void (*more)(void *user); /* after add() returned false: go on */
+    void (*done)(void *user, const struct intake_answer *answer);
+};
+
+struct arrival_head {
+    struct loop *loop;
+    struct intake_table *table; /* the arrival takes a reference of its own */
+    const struct intake_gateway *gateway;
+    int64_t caller;
+    int64_t content_length;       /* -1: not known */
+    struct str ctype, name, head; /* copied; empty: none */
+    bool has_key;
+    struct str key;
+};
+
+struct intake_port {
+    struct intake_table *(*table)(struct intake *in); /* a reference */
+    void (*release)(struct intake_table *t);
+
+    /* NULL: refused, and *ret_refusal says why. */
+    struct arrival *(*begin)(struct intake *in, const struct arrival_head *head,
+                             const struct arrival_calls *calls, void *user,
+                             struct intake_answer *ret_refusal);
+    /* The bytes are taken; false: no more until `more`. */
+    bool (*add)(struct arrival *a, struct str bytes);
+    void (*end)(struct arrival *a);
+    void (*abort)(struct arrival *a);
+
+    /* Verify a password against an argon2id text, off the loop; `verified` is called
+     * on the loop, now or later.  False: too much to do, nothing will be called. */
+    bool (*verify)(struct intake *in, struct loop *loop, struct str user_name, struct str password,
+                   const char *hash, void (*verified)(void *user, bool ok), void *user);
+    void (*count_refusal)(const struct intake_gateway *g, int status);
+};

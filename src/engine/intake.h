@@ -1,0 +1,52 @@
+/* intake.h - admission and the way to commit 1.
+ *
+ * Implements the port of core/intake.h.  What may be refused is refused here, before
+ * the body is read: a caller over its rate (429), a node with too much to do (503), a
+ * disk without room (507).  What was admitted is bounded in memory: bodies up to 1 MiB
+ * are kept, within the node's limit; larger ones go through the spool.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/loop.h"
+#include "core/config.h"
+#include "core/intake.h"
+
+struct desk;
+struct spool;
+struct store;
+
+struct intake_options {
+    struct store *store;
+    struct desk *desk;
+    struct spool *spool;
+    struct loop **loops;
+    size_t loop_count;
+    int64_t memory_bytes; /* for bodies on their way */
+    int64_t disk_reserve_bytes;
+    size_t commit_queue;
+    struct sha256 admin_token; /* its digest */
+};
+
+extern const struct intake_port intake_port;
+
+struct intake *intake_new(const struct intake_options *options);
+/* Nothing arrives any more; waits until the last arrival is answered or aborted. */
+void intake_stop(struct intake *in);
+void intake_free(struct intake *in); /* after its loops have ended */
+
+/* Make `config` (its stored version `version`) and the store's callers the ones in
+ * force.  Blocks on the store. */
+bool intake_use(struct intake *in, struct config *config, int64_t version, struct err *err);
+
+/* The free space of the data folder, as the keeper sees it each second. */
+void intake_note_disk(struct intake *in, int64_t free_bytes);
+/* The store cannot be reached: refuse at the door.  NULL: it can again. */
+void intake_note_store(struct intake *in, const char *why_not);
+void intake_note_stopping(struct intake *in);
+
+/* Why the door is closed, or NULL. */
+const char *intake_closed_why(struct intake *in);
+int64_t intake_version(struct intake *in);

@@ -1,0 +1,32 @@
+/* intake_table.h - the snapshot behind core/intake.h: gateways, callers, version. */
+#pragma once
+
+#include <stdatomic.h>
+
+#include "base/arena.h"
+#include "base/metrics.h"
+#include "core/intake.h"
+#include "core/rate.h"
+
+struct intake_gateway_state {
+    struct rate rate;
+    struct metric accepted, repeated, refused;
+    char name[80], labels[128];
+    struct intake_gateway_state *next;
+};
+
+struct intake_table {
+    _Atomic unsigned refs;
+    struct config *config;
+    int64_t version;
+    struct intake_gateway *gateways;
+    size_t gateway_count;
+    struct intake_caller *callers; /* sorted by name */
+    size_t caller_count;
+    struct sha256 admin_token;
+    struct arena arena;
+};
+
+struct intake_table *intake_table_ref(struct intake_table *t);
+void intake_table_unref(struct intake_table *t);
+void intake_table_sort(struct intake_table *t); /* after filling it */

@@ -1,0 +1,20 @@
+/* password.h - argon2id, off the loop, with a memory of what was right.
+ *
+ * A hash takes a tenth of a second and megabytes, so at most two run at a time and a
+ * pair (user, password, hash) that was right is remembered for ten minutes, as a keyed
+ * digest: the password itself is kept nowhere.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/loop.h"
+#include "base/str.h"
+
+struct desk;
+
+/* `verified` is called on the loop, at once when the pair is remembered.  hash NULL:
+ * there is no such user; it takes as long and is never right.  False: too many wait. */
+bool password_verify(struct desk *desk, struct loop *loop, struct str user_name,
+                     struct str password, const char *hash, void (*verified)(void *user, bool ok),
+                     void *user);

@@ -1,0 +1,433 @@
+/* http_in.c - POST /in/GATEWAY: a document comes in over HTTP.
+ *
+ * Everything that can be decided from the head is decided there, before a byte of
+ * the body is read: does the gateway exist, who is sending, is there room, is the
+ * caller within its limits.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/http_target.h"
+#include "base/require.h"
+#include "core/connector.h"
+#include "core/http_user.h"
+
+enum {
+    MAGIC = 0x68747470,
+    KEY_MOST = 255,   /* bytes of an Idempotency-Key */
+    NAME_MOST = 1024, /* of Waybill-Name */
+    HEAD_MOST = 33 << 10,
+    BASIC_MOST = 1024,
+};
+
+struct http_in {
+    struct intake *intake;
+    const struct intake_port *port;
+};
+
+/* One request, from its head to its answer. */
+struct post {
+    struct http_user user; /* first: http_user.h */
+    unsigned magic;
+    struct http_in *self;
+    struct http_request *request; /* NULL: the client is gone */
+    struct intake_table *table;
+    const struct intake_gateway *gateway;
+    int64_t caller, size;
+    struct arrival *arrival;
+    bool verifying;
+};
+
+static const struct http_handler handler;
+
+static void *open_http(struct intake *in, const struct intake_port *port)
+{
+    struct http_in *self = NEW(struct http_in);
+
+    *self = (struct http_in){ .intake = in, .port = port };
+    return self;
+}
+
+static void close_http(void *self)
+{
+    free(self);
+}
+
+static void free_post(struct post *p)
+{
+    if (p->table != NULL)
+        p->self->port->release(p->table);
+    p->magic = 0;
+    free(p);
+}
+
+/* ---- answers ------------------------------------------------------------------------ */
+
+static void answer_error(struct post *p, int status, const char *fields, const char *code,
+                         const char *message)
+{
+    struct http_request *r = p->request;
+
+    if (p->gateway != NULL)
+        p->self->port->count_refusal(p->gateway, status);
+    free_post(p);
+    http_answer_error(r, status, str_of(fields), code, message);
+}
+
+static void answer_refusal(struct post *p, const struct intake_answer *a)
+{
+    char fields[48] = "";
+
+    if (a->retry_after_s > 0)
+        (void)snprintf(fields, sizeof fields, "Retry-After: %d\r\n", a->retry_after_s);
+    answer_error(p, a->status, fields, a->code, a->message);
+}
+
+static void answer_accepted(struct post *p, const struct intake_answer *a)
+{
+    struct http_request *r = p->request;
+    char id[ID_TEXT], fields[96], body[64];
+    int fields_len, body_len;
+
+    (void)id_text(&a->id, id);
+    fields_len = snprintf(fields, sizeof fields, "Location: /documents/%s\r\n%s", id,
+                          a->repeated ? "Idempotent-Replay: true\r\n" : "");
+    body_len = snprintf(body, sizeof body, "{\"document\":\"%s\"}\n", id);
+    free_post(p);
+    http_answer(r, 202, str_mem(fields, (size_t)fields_len), STR("application/json"),
+                str_mem(body, (size_t)body_len));
+}
+
+/* ---- the arrival -------------------------------------------------------------------- */
+
+static struct post *post_of(void *user)
+{
+    struct post *p = user;
+
+    require(p->magic == MAGIC);
+    return p;
+}
+
+static void on_more(void *user)
+{
+    http_resume(post_of(user)->request);
+}
+
+static void on_done(void *user, const struct intake_answer *answer)
+{
+    struct post *p = post_of(user);
+
+    p->arrival = NULL;
+    if (answer->status == 202)
+        answer_accepted(p, answer);
+    else
+        answer_refusal(p, answer);
+}
+
+static const struct arrival_calls arrival_calls = { .more = on_more, .done = on_done };
+
+/* Fields that say something about the document are kept with it, so that extraction
+ * can look at them now and after a replay; those about the connection or the
+ * sender's secrets are not. */
+static bool is_kept(struct str name)
+{
+    static const char *const left_out[] = {
+        "authorization", "proxy-authorization", "cookie", "host", "connection", "keep-alive",
+        "te", "trailer", "transfer-encoding", "upgrade", "content-length", "content-type",
+        "content-encoding", "expect", "accept", "accept-encoding", "accept-language",
+        "user-agent", "idempotency-key", "waybill-name", "origin", "referer",
+    };
+
+    for (size_t i = 0; i < sizeof left_out / sizeof left_out[0]; i++)
+        if (str_eq_nocase(name, str_of(left_out[i])))
+            return false;
+    return true;
+}
+
+static void keep_fields(const struct http_request *r, struct buf *to)
+{
+    struct str name, value;
+    struct err err;
+
+    if (r->query.len > 0) {
+        buf_put(to, STR(":query: "));
+        buf_put(to, r->query);
+        buf_putc(to, '\n');
+    }
+    for (size_t i = 0; http_field_at(r, i, &name, &value); i++)
+        if (is_kept(name) && buf_reserve(to, name.len + value.len + 3, &err)) {
+            buf_put(to, name);
+            buf_put(to, STR(": "));
+            buf_put(to, value);
+            buf_putc(to, '\n');
+        }
+}
+
+/* True when the head can be served; else it was answered. */
+static bool check_head(struct post *p)
+{
+    const struct http_request *r = p->request;
+    struct str encoding = http_field(r, STR("Content-Encoding"));
+
+    if (encoding.len > 0 && !str_eq_nocase(encoding, STR("identity")))
+        answer_error(p, 415, "Accept-Encoding: identity\r\n", "unsupported_encoding",
+                     "Send the body as it is, without Content-Encoding.");
+    else if (r->content_length > 0 && (uint64_t)r->content_length > p->gateway->config->size_bytes)
+        answer_error(p, 413, "", "too_large", "The body is larger than this gateway takes.");
+    else if (r->content_length == 0 || (r->content_length < 0 && !r->chunked))
+        answer_error(p, 400, "", "empty_body", "A document has at least one byte.");
+    else if (r->idempotency_key.ptr != NULL &&
+             (r->idempotency_key.len == 0 || r->idempotency_key.len > KEY_MOST))
+        answer_error(p, 400, "", "bad_key", "An Idempotency-Key has 1 to 255 bytes.");
+    else if (http_field(r, STR("Waybill-Name")).len > NAME_MOST ||
+             !str_is_utf8(http_field(r, STR("Waybill-Name"))) || !str_is_utf8(r->content_type))
+        answer_error(p, 400, "", "bad_name", "Waybill-Name is at most 1024 bytes of UTF-8.");
+    else
+        return true;
+    return false;
+}
+
+/* The sender is known: admission, then the body. */
+static void begin(struct post *p)
+{
+    struct http_request *r = p->request;
+    char room[HEAD_MOST + 1];
+    struct buf head = { .ptr = room, .size = sizeof room, .cap = HEAD_MOST };
+    struct intake_answer refusal;
+    struct arrival_head h = { .loop = http_loop(r),
+                              .table = p->table,
+                              .gateway = p->gateway,
+                              .caller = p->caller,
+                              .content_length = r->content_length,
+                              .ctype = r->content_type,
+                              .name = http_field(r, STR("Waybill-Name")),
+                              .has_key = r->idempotency_key.ptr != NULL,
+                              .key = r->idempotency_key };
+
+    if (!check_head(p))
+        return;
+    room[0] = '\0';
+    keep_fields(r, &head);
+    h.head = buf_view(&head);
+    p->arrival = p->self->port->begin(p->self->intake, &h, &arrival_calls, p, &refusal);
+    if (p->arrival == NULL)
+        answer_refusal(p, &refusal);
+    else
+        http_read_body(r);
+}
+
+/* ---- who is sending ------------------------------------------------------------------ */
+
+/* "Bearer KEY", or the field X-API-Key. */
+static struct str key_of(const struct http_request *r)
+{
+    struct str scheme, rest = str_cut(r->authorization, ' ', &scheme);
+
+    if (r->authorization.ptr != NULL && str_eq_nocase(scheme, STR("bearer")))
+        return str_trim(rest);
+    return r->authorization.ptr == NULL ? http_field(r, STR("X-API-Key")) : (struct str){ 0 };
+}
+
+static void check_key(struct post *p)
+{
+    struct str key = key_of(p->request);
+    enum intake_auth auth = key.ptr == NULL ? AUTH_MISSING
+                                            : intake_check_key(p->table, p->gateway, key, &p->caller);
+
+    if (auth == AUTH_OK)
+        begin(p);
+    else if (auth == AUTH_OTHER_GATEWAY)
+        answer_error(p, 403, "", "other_gateway", "This key is for another gateway.");
+    else
+        answer_error(p, 401, "WWW-Authenticate: Bearer\r\n", "unauthorized",
+                     auth == AUTH_MISSING ? "Send the gateway's key: Authorization: Bearer KEY."
+                                          : "This key is not known.");
+}
+
+static void on_verified(void *user, bool ok)
+{
+    struct post *p = post_of(user);
+
+    p->verifying = false;
+    if (p->request == NULL) {
+        free_post(p); /* gone while we looked */
+        return;
+    }
+    p->caller = CALLER_BASIC;
+    if (ok)
+        begin(p);
+    else
+        answer_error(p, 401, "WWW-Authenticate: Basic\r\n", "unauthorized",
+                     "User name or password is wrong.");
+}
+
+static int base64_digit(char c)
+{
+    if (c >= 'A' && c <= 'Z')
+        return c - 'A';
+    if (c >= 'a' && c <= 'z')
+        return c - 'a' + 26;
+    if (c >= '0' && c <= '9')
+        return c - '0' + 52;
+    return c == '+' ? 62 : c == '/' ? 63 : -1;
+}
+
+static bool base64_decode(struct str text, struct buf *to)
+{
+    unsigned bits = 0, have = 0;
+
+    while (text.len > 0 && text.ptr[text.len - 1] == '=')
+        text.len--;
+    if (text.len > BASIC_MOST)
+        return false;
+    for (size_t i = 0; i < text.len; i++) {
+        int d = base64_digit(text.ptr[i]);
+
+        if (d < 0)
+            return false;
+        bits = (bits << 6 | (unsigned)d) & 0xffff;
+        have += 6;
+        if (have >= 8) {
+            have -= 8;
+            buf_putc(to, (char)(bits >> have & 0xff));
+        }
+    }
+    return true;
+}
+
+/* A user that does not exist costs as much as a wrong password: the hash of nobody
+ * is checked then, and never fits. */
+static const char *hash_of(const struct config_gateway *g, struct str name)
+{
+    for (size_t i = 0; i < g->user_count; i++)
+        if (str_is(name, g->users[i].name))
+            return g->users[i].hash;
+    return NULL;
+}
+
+static void check_basic(struct post *p)
+{
+    struct str scheme, name, password, rest = str_cut(p->request->authorization, ' ', &scheme);
+    char room[BASIC_MOST + 1];
+    struct buf plain = { .ptr = room, .size = sizeof room, .cap = BASIC_MOST };
+    const struct intake_port *port = p->self->port;
+
+    if (!str_eq_nocase(scheme, STR("basic")) || !base64_decode(str_trim(rest), &plain)) {
+        int64_t caller;
+
+        if (intake_check_key(p->table, p->gateway, key_of(p->request), &caller) == AUTH_OK &&
+            caller == CALLER_ADMIN) {
+            p->caller = caller;
+            begin(p);
+            return;
+        }
+        answer_error(p, 401, "WWW-Authenticate: Basic\r\n", "unauthorized",
+                     "Send user name and password: Authorization: Basic.");
+        return;
+    }
+    password = str_cut(buf_view(&plain), ':', &name);
+    p->verifying = true;
+    if (!port->verify(p->self->intake, http_loop(p->request), name, password,
+                      hash_of(p->gateway->config, name), on_verified, p)) {
+        p->verifying = false;
+        answer_error(p, 503, "Retry-After: 1\r\n", "busy", "Too many logins at once. Try again.");
+    }
+    explicit_bzero(room, sizeof room);
+}
+
+/* ---- the request --------------------------------------------------------------------- */
+
+static bool find_gateway(struct post *p)
+{
+    char room[128];
+    struct buf path = { .ptr = room, .size = sizeof room, .cap = sizeof room - 1 };
+    struct err err;
+
+    room[0] = '\0';
+    if (!http_decode_path(p->request->path, &path, &err))
+        return false;
+    p->gateway = intake_find(p->table, str_from(buf_view(&path), strlen("/in/")));
+    return p->gateway != NULL;
+}
+
+static void on_head(struct http_request *r, void *arg)
+{
+    struct post *p = NEW(struct post);
+
+    *p = (struct post){ .user = { .handler = &handler }, .magic = MAGIC, .self = arg, .request = r };
+    r->user = p;
+    p->table = p->self->port->table(p->self->intake);
+    if (!find_gateway(p)) {
+        answer_error(p, 404, "", "unknown_gateway", "There is no gateway of this name.");
+        return;
+    }
+    if (r->method != HTTP_METHOD_POST) {
+        answer_error(p, 405, "Allow: POST\r\n", "method_not_allowed", "Send documents with POST.");
+        return;
+    }
+    switch (p->gateway->config->auth) {
+    case CONFIG_AUTH_NONE:
+        begin(p);
+        break;
+    case CONFIG_AUTH_KEY:
+        check_key(p);
+        break;
+    case CONFIG_AUTH_BASIC:
+        check_basic(p);
+        break;
+    }
+}
+
+static void on_body(struct http_request *r, struct str bytes)
+{
+    struct post *p = post_of(r->user);
+
+    p->size += (int64_t)bytes.len;
+    if ((uint64_t)p->size > p->gateway->config->size_bytes) {
+        p->self->port->abort(p->arrival);
+        answer_error(p, 413, "", "too_large", "The body is larger than this gateway takes.");
+        return;
+    }
+    if (!p->self->port->add(p->arrival, bytes))
+        http_pause(r);
+}
+
+static void on_end(struct http_request *r)
+{
+    struct post *p = post_of(r->user);
+
+    if (p->size == 0) {
+        p->self->port->abort(p->arrival);
+        answer_error(p, 400, "", "empty_body", "A document has at least one byte.");
+        return;
+    }
+    p->self->port->end(p->arrival);
+}
+
+static void on_gone(struct http_request *r)
+{
+    struct post *p = post_of(r->user);
+
+    if (p->arrival != NULL)
+        p->self->port->abort(p->arrival);
+    p->request = NULL;
+    if (!p->verifying)
+        free_post(p);
+}
+
+static const struct http_handler handler = {
+    .head = on_head,
+    .body = on_body,
+    .end = on_end,
+    .gone = on_gone,
+};
+
+const struct gateway_type gateway_http = {
+    .name = "http",
+    .summary = "takes documents by POST /in/GATEWAY",
+    .path = "/in/",
+    .handler = &handler,
+    .open = open_http,
+    .close = close_http,
+};
