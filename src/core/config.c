@@ -1,0 +1,343 @@
+#include "core/config.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/auto.h"
+#include "base/require.h"
+#include "core/config_check.h"
+#include "core/grammar.h"
+
+/* What the checks need at most beside the tree: a few words per node. */
+#define SCRATCH_MOST ((size_t)256 * 1024 * 1024)
+
+void config_report_done(struct config_report *report)
+{
+    problem_list_done(&report->problems);
+    problem_list_done(&report->warnings);
+}
+
+/* --- reading checked values --------------------------------------------------------- */
+
+/* A default as it is written, without the quotes it needs in YAML. */
+static struct str fallback_of(const struct option *o)
+{
+    struct str text = o->fallback != NULL ? str_of(o->fallback) : STR("");
+
+    if (text.len >= 2 && text.ptr[0] == '"')
+        text = str_mem(text.ptr + 1, text.len - 2);
+    return text;
+}
+
+/* The text of a key, or its default.  A number that is written as ${...} and was
+ * not expanded is not known here: its default stands in. */
+static struct str read_text(const struct yaml_node *map, const struct option *o)
+{
+    const struct yaml_node *node = yaml_get(map, o->name);
+    bool plain =
+        o->type == OPT_TEXT || o->type == OPT_PATH || o->type == OPT_URL || o->type == OPT_SECRET;
+
+    if (node == NULL || (!plain && check_has_reference(node->text)))
+        return fallback_of(o);
+    return node->text;
+}
+
+static const struct option *key(const struct option *keys, const char *name)
+{
+    const struct option *o = option_find(keys, str_of(name));
+
+    require(o != NULL);
+    return o;
+}
+
+static const char *read_path(struct config *c, const struct yaml_node *map,
+                             const struct option *keys, const char *name)
+{
+    struct str text = read_text(map, key(keys, name));
+
+    return text.len > 0 ? arena_text(&c->arena, text) : NULL;
+}
+
+static uint64_t read_number(const struct yaml_node *map, const struct option *keys,
+                            const char *name)
+{
+    const struct option *o = key(keys, name);
+    struct str text = read_text(map, o);
+    uint64_t value = 0;
+    struct err err;
+
+    if (text.len > 0)
+        require(o->type == OPT_SIZE ? units_size(text, &value, &err) : str_to_u64(text, &value));
+    return value;
+}
+
+static int64_t read_duration(const struct yaml_node *map, const struct option *keys,
+                             const char *name)
+{
+    int64_t us = 0;
+    struct err err;
+
+    require(units_duration(read_text(map, key(keys, name)), &us, &err));
+    return us;
+}
+
+/* The position of a word among the allowed ones; `none` when nothing is given. */
+static unsigned read_word(const struct yaml_node *map, const struct option *keys, const char *name,
+                          unsigned none)
+{
+    const struct option *o = key(keys, name);
+    struct str text = read_text(map, o);
+
+    for (unsigned i = 0; o->words[i] != NULL; i++)
+        if (str_is(text, o->words[i]))
+            return i;
+    return none;
+}
+
+/* --- the sections ---------------------------------------------------------------------- */
+
+static void build_node(struct config *c)
+{
+    const struct yaml_node *map = yaml_get(c->root, "node"), *tls = yaml_get(map, "tls");
+    const struct yaml_node *limits = yaml_get(map, "limits"), *listen = yaml_get(map, "listen");
+    const struct option *tls_keys = key(grammar_node, "tls")->keys;
+    const struct option *limit_keys = key(grammar_node, "limits")->keys;
+    struct config_node *node = &c->node;
+    struct err err;
+
+    c->has_node = map != NULL;
+    *node = (struct config_node){
+        .data = read_path(c, map, grammar_node, "data"),
+        .store = read_path(c, map, grammar_node, "store"),
+        .area = read_word(map, grammar_node, "area", CONFIG_INTERNAL),
+        .log = read_word(map, grammar_node, "log", CONFIG_LOG_INFO),
+        .connections = read_number(limits, limit_keys, "connections"),
+        .memory_bytes = read_number(limits, limit_keys, "memory"),
+        .disk_reserve_bytes = read_number(limits, limit_keys, "disk_reserve"),
+        .commit_queue = read_number(limits, limit_keys, "commit_queue"),
+    };
+    if (tls != NULL) {
+        node->tls_cert = read_path(c, tls, tls_keys, "cert");
+        node->tls_key = read_path(c, tls, tls_keys, "key");
+    }
+    if (listen != NULL)
+        node->listen_place = listen->place;
+    if (listen == NULL || !check_has_reference(listen->text))
+        require(units_address(read_text(map, key(grammar_node, "listen")), &node->listen, &err));
+}
+
+static struct config_user *build_users(struct config *c, const struct yaml_node *map)
+{
+    struct config_user *users = ARENA_ARRAY(&c->arena, struct config_user, map->count), *u = users;
+
+    for (const struct yaml_node *n = map->first; n != NULL; n = n->next)
+        *u++ = (struct config_user){ n->key->text.ptr, n->text.ptr };
+    return users;
+}
+
+static void build_gateway(struct config *c, const struct yaml_node *n, struct config_gateway *g)
+{
+    const struct option *common = grammar_gateways.common;
+    const struct option *limit_keys = key(common, "limits")->keys;
+    const struct option *http = option_kind_find(&grammar_gateways, STR("http"))->keys;
+    const struct yaml_node *limits = yaml_get(n, "limits"), *rate = yaml_get(limits, "rate");
+    const struct yaml_node *users = yaml_get(n, "users");
+    struct err err;
+
+    *g = (struct config_gateway){
+        .name = n->key->text.ptr,
+        .kind = yaml_text(yaml_get(n, "kind")).ptr,
+        .place = yaml_place(n),
+        .area = read_word(n, common, "area", CONFIG_ANYWHERE),
+        .size_bytes = read_number(limits, limit_keys, "size"),
+        .extract = yaml_get(n, "extract"),
+        .node = n,
+        .auth = read_word(n, http, "auth", CONFIG_AUTH_KEY),
+        .reply = read_word(n, http, "reply", CONFIG_REPLY_ACK),
+        .wait_us = read_duration(n, http, "wait"),
+        .idempotency_us = read_duration(n, http, "idempotency"),
+    };
+    if (rate != NULL) {
+        require(units_rate(rate->text, &g->rate, &err));
+        g->burst = read_number(limits, limit_keys, "burst");
+        if (g->burst == 0)
+            g->burst = units_rate_burst(g->rate);
+    }
+    if (users != NULL && users->count > 0) {
+        g->users = build_users(c, users);
+        g->user_count = users->count;
+    }
+}
+
+static void build_gateways(struct config *c)
+{
+    const struct yaml_node *map = yaml_get(c->root, "gateways");
+
+    if (map == NULL)
+        return;
+    struct config_gateway *list = ARENA_ARRAY(&c->arena, struct config_gateway, map->count);
+
+    for (const struct yaml_node *n = map->first; n != NULL; n = n->next)
+        build_gateway(c, n, &list[c->gateway_count++]);
+    c->gateways = list;
+}
+
+static const char *text_or_null(const struct yaml_node *node)
+{
+    return node == NULL ? NULL : node->text.ptr;
+}
+
+static void build_endpoints(struct config *c)
+{
+    const struct yaml_node *map = yaml_get(c->root, "endpoints");
+
+    if (map == NULL)
+        return;
+    struct config_endpoint *list = ARENA_ARRAY(&c->arena, struct config_endpoint, map->count);
+
+    for (const struct yaml_node *n = map->first; n != NULL; n = n->next)
+        list[c->endpoint_count++] = (struct config_endpoint){
+            .name = n->key->text.ptr,
+            .kind = text_or_null(yaml_get(n, "kind")),
+            .system = text_or_null(yaml_get(n, "system")),
+            .place = yaml_place(n),
+            .node = n,
+        };
+    c->endpoints = list;
+}
+
+static void build_routes(struct config *c)
+{
+    const struct yaml_node *all = yaml_get(c->root, "routes");
+
+    if (all == NULL)
+        return;
+    struct config_route *list = ARENA_ARRAY(&c->arena, struct config_route, all->count);
+
+    for (const struct yaml_node *n = all->first; n != NULL; n = n->next) {
+        const struct yaml_node *steps = yaml_get(n, "do");
+
+        list[c->route_count++] = (struct config_route){
+            .name = text_or_null(yaml_get(n, "name")),
+            .place = n->place,
+            .when = yaml_get(n, "when"),
+            .steps = steps,
+            .step_count = steps->count,
+            .node = n,
+        };
+    }
+    c->routes = list;
+}
+
+static const struct config_entry *build_entries(struct config *c, const char *section,
+                                                size_t *ret_count)
+{
+    const struct yaml_node *map = yaml_get(c->root, section);
+    size_t count = 0;
+
+    if (map == NULL)
+        return NULL;
+    struct config_entry *list = ARENA_ARRAY(&c->arena, struct config_entry, map->count);
+
+    for (const struct yaml_node *n = map->first; n != NULL; n = n->next)
+        list[count++] = (struct config_entry){ n->key->text.ptr, text_or_null(yaml_get(n, "kind")),
+                                               yaml_place(n), n };
+    *ret_count = count;
+    return list;
+}
+
+static void build(struct config *c)
+{
+    build_node(c);
+    build_gateways(c);
+    build_endpoints(c);
+    build_routes(c);
+    c->systems = build_entries(c, "systems", &c->system_count);
+    c->types = build_entries(c, "types", &c->type_count);
+    c->jobs = build_entries(c, "jobs", &c->job_count);
+}
+
+/* --- load, share, end -------------------------------------------------------------------- */
+
+static void check_all(struct config *config, struct yaml_node *root, const struct config_runs *runs,
+                      struct config_report *report)
+{
+    AUTO(arena_done) struct arena scratch = ARENA_INIT(SCRATCH_MOST);
+    struct check c = {
+        .problems = &report->problems,
+        .warnings = &report->warnings,
+        .runs = runs,
+        .file = config->file,
+        .root = root,
+        .tree = &config->arena,
+        .scratch = &scratch,
+    };
+
+    check_grammar(&c);
+    check_cross(&c);
+    check_routes(&c);
+}
+
+struct config *config_load(struct str text, const char *file, const struct config_runs *runs,
+                           struct config_report *report)
+{
+    require(report->problems.count == 0 && report->warnings.count == 0);
+    struct config *c = NEW(struct config);
+
+    c->arena = (struct arena)ARENA_INIT(YAML_ARENA * 2);
+    atomic_init(&c->refs, 1);
+    c->file = arena_text(&c->arena, str_of(file));
+    struct yaml_node *root = yaml_load(text, &c->arena, &report->problems);
+
+    c->root = root;
+    if (root != NULL)
+        check_all(c, root, runs, report);
+    if (report->problems.count == 0) {
+        build(c);
+    } else {
+        problem_sort(&report->problems);
+        config_unref(c);
+        c = NULL;
+    }
+    problem_sort(&report->warnings);
+    return c;
+}
+
+struct config *config_ref(struct config *config)
+{
+    unsigned before = atomic_fetch_add(&config->refs, 1);
+
+    require(before > 0);
+    return config;
+}
+
+void config_unref(struct config *config)
+{
+    if (config == NULL)
+        return;
+    unsigned before = atomic_fetch_sub(&config->refs, 1);
+
+    require(before > 0);
+    if (before > 1)
+        return;
+    arena_done(&config->arena);
+    free(config);
+}
+
+const struct config_gateway *config_gateway_find(const struct config *config, struct str name)
+{
+    for (size_t i = 0; i < config->gateway_count; i++)
+        if (str_is(name, config->gateways[i].name))
+            return &config->gateways[i];
+    return NULL;
+}
+
+bool config_fits_node(const struct config *config, const struct config_node *node,
+                      struct problem_list *problems)
+{
+    size_t before = problems->count + problems->left_out;
+
+    check_open_gateways(config->root, node->listen.host, problems);
+    return problems->count + problems->left_out == before;
+}

@@ -1,0 +1,189 @@
+/* config.h - a configuration: checked whole, then one immutable snapshot.
+ *
+ * config_load() reads a text, checks everything in it against the grammar
+ * (grammar.h) and against itself, and collects every problem with its place.
+ * Only a text without problems becomes a struct config.  What the engine reads
+ * is typed here; the rest is kept as names, places and the tree itself.
+ *
+ * Invariants
+ *   (1) a struct config is never changed after config_load() returned it.
+ *   (2) every reference in it (endpoint to system, route to endpoint) resolves.
+ *   (3) no text of a report contains a value that may be secret.
+ *
+ * Ownership: everything hangs on the snapshot and lives until the last
+ * config_unref().  Texts are terminated.  A report owns its problems.
+ * Threads: a snapshot may be shared; ref and unref are safe from any thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/str.h"
+#include "core/problem.h"
+#include "core/units.h"
+#include "core/yaml.h"
+
+/* --- what this build runs ------------------------------------------------------
+ *
+ * A part is a dotted path: a section ("routes"), a kind ("gateways.http"), a key
+ * of it ("gateways.http.extract"), one word of that ("gateways.http.reply.ack"),
+ * or a step ("routes.split").  The longest entry that covers a part decides; a
+ * part that no entry covers is not run. */
+
+struct config_run {
+    const char *part; /* NULL ends the table */
+    bool runs;
+};
+
+struct config_runs {
+    const struct config_run *parts;
+    bool expand_node; /* replace ${env:} and ${file:} in the node section */
+};
+
+extern const struct config_run config_runs_build[]; /* this build */
+
+/* Whether the part, or at least something below it, is run. */
+bool config_runs_part(const struct config_runs *runs, const char *part);
+
+/* --- the snapshot -------------------------------------------------------------- */
+
+enum config_area {
+    CONFIG_LOCALHOST,
+    CONFIG_INTERNAL,
+    CONFIG_DMZ,
+    CONFIG_EXTERNAL,
+    CONFIG_ANYWHERE
+};
+enum config_log { CONFIG_LOG_DEBUG, CONFIG_LOG_INFO, CONFIG_LOG_WARN, CONFIG_LOG_ERROR };
+enum config_auth { CONFIG_AUTH_KEY, CONFIG_AUTH_BASIC, CONFIG_AUTH_NONE };
+enum config_reply { CONFIG_REPLY_ACK, CONFIG_REPLY_SOAP, CONFIG_REPLY_RECEIVER };
+
+struct config_node {
+    struct units_address listen; /* host "" : written as ${...} and not expanded */
+    struct place listen_place;   /* line 0: the default */
+    const char *data;
+    const char *store; /* NULL: SQLite in `data` */
+    enum config_area area;
+    enum config_log log;
+    /* Each a path (see config_path) or, when config_is_pem(), the PEM itself. */
+    const char *tls_cert, *tls_key; /* NULL: no TLS */
+    uint64_t connections, memory_bytes, disk_reserve_bytes, commit_queue;
+};
+
+struct config_user {
+    const char *name, *hash;
+};
+
+struct config_gateway {
+    const char *name, *kind;
+    struct place place;
+    enum config_area area; /* CONFIG_ANYWHERE: every node runs it */
+    struct units_rate rate;
+    uint64_t burst; /* 0 without a rate */
+    uint64_t size_bytes;
+    const struct yaml_node *extract; /* NULL: none */
+    const struct yaml_node *node;
+
+    /* Of kind http; the reply also of kind mllp. */
+    enum config_auth auth;
+    enum config_reply reply;
+    int64_t wait_us, idempotency_us;
+    const struct config_user *users;
+    size_t user_count;
+};
+
+struct config_endpoint {
+    const char *name, *kind;
+    const char *system; /* NULL: the document's receiver */
+    struct place place;
+    const struct yaml_node *node;
+};
+
+struct config_route {
+    const char *name;
+    struct place place;
+    const struct yaml_node *when; /* NULL: any */
+    const struct yaml_node *steps;
+    size_t step_count;
+    const struct yaml_node *node;
+};
+
+/* Of the sections without a struct of their own. */
+struct config_entry {
+    const char *name;
+    const char *kind; /* of a job; else NULL */
+    struct place place;
+    const struct yaml_node *node;
+};
+
+struct config {
+    struct config_node node;
+    const struct config_gateway *gateways;
+    const struct config_endpoint *endpoints;
+    const struct config_route *routes;
+    const struct config_entry *systems, *types, *jobs;
+    size_t gateway_count, endpoint_count, route_count, system_count, type_count, job_count;
+    const struct yaml_node *root; /* the whole tree, also what nothing runs yet */
+    const char *file;             /* as given to config_load() */
+    bool has_node;                /* the text has a node section */
+
+    struct arena arena;
+    _Atomic unsigned refs;
+};
+
+struct config_report {
+    struct problem_list problems; /* any: there is no snapshot */
+    struct problem_list warnings;
+};
+
+#define CONFIG_REPORT_INIT                                           \
+    {                                                                \
+        .problems = PROBLEM_LIST_INIT, .warnings = PROBLEM_LIST_INIT \
+    }
+
+void config_report_done(struct config_report *report); /* safe on a zeroed report, and twice */
+
+/* The snapshot with one reference, or NULL and at least one problem.  `file` is
+ * for messages and for paths beside it; it is copied. */
+struct config *config_load(struct str text, const char *file, const struct config_runs *runs,
+                           struct config_report *report);
+
+struct config *config_ref(struct config *config);
+void config_unref(struct config *config);
+
+/* NULL when there is none of this name. */
+const struct config_gateway *config_gateway_find(const struct config *config, struct str name);
+
+/* What of `config` does not fit a node that is not described in its text, such
+ * as a stored version on the node that runs it: `auth: none` away from loopback.
+ * True when everything fits; config_load() has asked this for its own node. */
+bool config_fits_node(const struct config *config, const struct config_node *node,
+                      struct problem_list *problems);
+
+/* --- texts ----------------------------------------------------------------------- */
+
+/* The text that becomes a version: without its top-level `node:` block, everything
+ * else byte by byte as it was.  The same text gives the same result, and a result
+ * given again is unchanged.  Fails when the text cannot be read. */
+bool config_without_node(struct str text, struct buf *out, struct err *err);
+
+/* Append `value` with ${env:NAME} and ${file:PATH} replaced; ${secret:NAME},
+ * secret:NAME and every other ${...} stay as they are.  Relative paths start in
+ * the folder of `file`.  One newline at the end of a file is left out.  Reads
+ * files, so it may block.  The error names the variable or file, never a value. */
+bool config_expand(struct str value, const char *file, struct buf *out, struct err *err);
+
+/* Append `path` as seen from the folder of the configuration file `file`. */
+bool config_path(const char *path, const char *file, struct buf *out, struct err *err);
+
+bool config_is_pem(const char *value);
+
+/* "secret:NAME" as a whole value: its NAME, else an empty view. */
+struct str config_secret_name(struct str value);
+
+/* The whole grammar as a Markdown page: docs/configuration.md. */
+void config_describe(struct buf *out);

@@ -1,0 +1,87 @@
+/* config_check.h - the checks of a configuration, for config.c only.
+ *
+ *     check_grammar   every key and value against the tables  (config_walk.c)
+ *     check_value     one scalar                              (config_value.c)
+ *     check_cross     names, references, keys that depend on
+ *                     each other                              (config_cross.c)
+ *     check_routes    routes that tie                         (config_routes.c)
+ *
+ * The walk collects what the later checks need: references and attributes.
+ */
+#pragma once
+
+#include "core/config.h"
+#include "core/option.h"
+
+/* Something that was seen, in the order of the file. */
+struct check_seen {
+    struct yaml_node *node;
+    enum option_type type; /* of a reference: what it points to */
+    struct str name;
+    struct check_seen *next;
+};
+
+struct check_list {
+    struct check_seen *first, *last;
+};
+
+struct check {
+    struct problem_list *problems, *warnings;
+    const struct config_runs *runs;
+    const char *file;
+    struct yaml_node *root;
+    struct arena *tree;    /* of the snapshot */
+    struct arena *scratch; /* of this check   */
+    size_t effort;         /* comparisons so far, where they could be many */
+    struct check_list references;
+    struct check_list attributes; /* names that extract, search and split define */
+    struct check_list unknown;    /* keys of `when` that may be attributes        */
+};
+
+/* The sorted names of a section. */
+struct check_name {
+    struct str text;
+    const struct yaml_node *node;
+};
+
+struct check_names {
+    struct check_name *items;
+    size_t count;
+};
+
+void check_see(struct check *c, struct check_list *list, struct yaml_node *node,
+               enum option_type type, struct str name);
+
+void check_grammar(struct check *c);
+void check_cross(struct check *c);
+void check_routes(struct check *c);
+
+/* One value that is not null; `label` is what messages call it. */
+void check_value(struct check *c, struct yaml_node *node, const struct option *option, bool in_node,
+                 struct str label);
+
+/* `auth: none` in a tree whose node listens on `host` (empty: not known). */
+void check_open_gateways(const struct yaml_node *root, const char *host,
+                         struct problem_list *problems);
+
+void check_names_sort(struct check_names *names);
+const struct check_name *check_names_find(const struct check_names *names, struct str text);
+
+/* Hints: "did you mean `x`? allowed: a, b, c".  The text lives in a buffer of the
+ * caller; candidates come one by one. */
+struct check_hint {
+    struct option_guess guess;
+    char names[1024];
+    size_t used, left_out;
+    bool off; /* the list of problems is full: nobody will read it */
+};
+
+void check_hint_start(struct check_hint *hint, const struct check *c, struct str word);
+void check_hint_add(struct check_hint *hint, struct str candidate);
+void check_hint_add_names(struct check_hint *hint, const struct check_names *names);
+void check_hint_add_kinds(struct check_hint *hint, const struct option_kinds *kinds);
+/* `lead` is "allowed" or "defined". */
+const char *check_hint_text(struct check_hint *hint, const char *lead, char text[static 1400]);
+
+/* ${env:}, ${file:}, ${secret:} or a leading secret: anywhere in the text. */
+bool check_has_reference(struct str text);

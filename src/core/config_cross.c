@@ -1,0 +1,295 @@
+#include <stdlib.h>
+
+#include "base/require.h"
+#include "core/config_check.h"
+#include "core/grammar.h"
+
+/* --- names ------------------------------------------------------------------------- */
+
+static int by_text(const void *a, const void *b)
+{
+    const struct check_name *x = a, *y = b;
+    int c = str_cmp(x->text, y->text);
+
+    return c != 0 ? c : (x->node->at > y->node->at) - (x->node->at < y->node->at);
+}
+
+void check_names_sort(struct check_names *names)
+{
+    if (names->count > 1)
+        qsort(names->items, names->count, sizeof names->items[0], by_text);
+}
+
+const struct check_name *check_names_find(const struct check_names *names, struct str text)
+{
+    size_t low = 0, high = names->count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        int c = str_cmp(names->items[middle].text, text);
+
+        if (c == 0)
+            return &names->items[middle];
+        if (c < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return NULL;
+}
+
+static struct check_names names_of(struct check *c, const char *section)
+{
+    const struct yaml_node *map = yaml_get(c->root, section);
+    struct check_names names = { 0 };
+
+    if (map == NULL || map->kind != YAML_MAP)
+        return names;
+    names.items = ARENA_ARRAY(c->scratch, struct check_name, map->count);
+    for (const struct yaml_node *n = map->first; n != NULL; n = n->next)
+        names.items[names.count++] = (struct check_name){ n->key->text, n };
+    check_names_sort(&names);
+    return names;
+}
+
+/* --- references --------------------------------------------------------------------- */
+
+struct target {
+    enum option_type type;
+    const char *section, *message, *lead;
+    struct check_names names;
+};
+
+static void say_unresolved(struct check *c, const struct check_seen *seen, const struct target *t)
+{
+    char name[PROBLEM_QUOTE], text[1400];
+    bool step = t->type == OPT_STEP;
+    struct check_hint hint;
+
+    check_hint_start(&hint, c, seen->name);
+    if (step)
+        check_hint_add_kinds(&hint, &grammar_services);
+    check_hint_add_names(&hint, &t->names);
+    problem_add(c->problems, step ? yaml_place(seen->node) : seen->node->place,
+                check_hint_text(&hint, t->lead, text), "%s `%s`", t->message,
+                problem_quote(name, seen->name));
+}
+
+static void check_references_resolve(struct check *c)
+{
+    struct target targets[] = {
+        { OPT_SYSTEM, "systems", "there is no system", "defined", { 0 } },
+        { OPT_DOCTYPE,
+          "types",
+          "there is no type",
+          "`types` lists it, or has `\"*\": {}` for any; defined",
+          { 0 } },
+        { OPT_ENDPOINT, "endpoints", "there is no endpoint", "defined", { 0 } },
+        { OPT_STEP, "services", "unknown service", "allowed", { 0 } },
+    };
+    size_t count = sizeof targets / sizeof targets[0];
+
+    for (size_t i = 0; i < count; i++)
+        targets[i].names = names_of(c, targets[i].section);
+    for (const struct check_seen *s = c->references.first; s != NULL; s = s->next)
+        for (size_t i = 0; i < count; i++) {
+            const struct target *t = &targets[i];
+
+            if (t->type != s->type || check_names_find(&t->names, s->name) != NULL)
+                continue;
+            if (t->type == OPT_DOCTYPE && check_names_find(&t->names, STR("*")) != NULL)
+                continue; /* every type is allowed */
+            say_unresolved(c, s, t);
+        }
+}
+
+/* Keys of `when` beside sender, receiver and type: attributes that something defines. */
+static void check_attributes(struct check *c)
+{
+    const struct option *routes = option_find(grammar_sections, STR("routes"));
+    const struct option *when = option_find(routes->each->keys, STR("when"));
+    struct check_names names = { 0 };
+    size_t count = 0;
+
+    if (c->unknown.first == NULL)
+        return;
+    for (const struct check_seen *s = c->attributes.first; s != NULL; s = s->next)
+        count++;
+    names.items = ARENA_ARRAY(c->scratch, struct check_name, count);
+    for (const struct check_seen *s = c->attributes.first; s != NULL; s = s->next)
+        names.items[names.count++] = (struct check_name){ s->name, s->node };
+    check_names_sort(&names);
+    for (const struct check_seen *s = c->unknown.first; s != NULL; s = s->next) {
+        char name[PROBLEM_QUOTE], text[1400];
+        struct check_hint hint;
+
+        if (check_names_find(&names, s->name) != NULL)
+            continue;
+        check_hint_start(&hint, c, s->name);
+        for (const struct option *o = when->keys; o->name != NULL; o++)
+            check_hint_add(&hint, str_of(o->name));
+        check_hint_add_names(&hint, &names);
+        problem_add(c->problems, s->node->key->place, check_hint_text(&hint, "allowed", text),
+                    "unknown key `%s` in `when`; no attribute has this name either",
+                    problem_quote(name, s->name));
+    }
+}
+
+/* --- systems ------------------------------------------------------------------------- */
+
+/* Names and ids share one space: what a document says must mean one system. */
+static void check_ids(struct check *c)
+{
+    const struct yaml_node *systems = yaml_get(c->root, "systems");
+    struct check_names ids = { 0 };
+    size_t count = 0;
+
+    if (systems == NULL || systems->kind != YAML_MAP)
+        return;
+    for (const struct yaml_node *s = systems->first; s != NULL; s = s->next) {
+        const struct yaml_node *list = yaml_get(s, "ids");
+
+        count += 1 + (list != NULL ? list->count : 0);
+    }
+    ids.items = ARENA_ARRAY(c->scratch, struct check_name, count);
+    for (const struct yaml_node *s = systems->first; s != NULL; s = s->next) {
+        const struct yaml_node *list = yaml_get(s, "ids");
+
+        ids.items[ids.count++] = (struct check_name){ s->key->text, s->key };
+        if (list == NULL || list->kind != YAML_LIST)
+            continue;
+        for (const struct yaml_node *i = list->first; i != NULL; i = i->next)
+            if (i->kind == YAML_SCALAR)
+                ids.items[ids.count++] = (struct check_name){ i->text, i };
+    }
+    require(ids.count <= count);
+    check_names_sort(&ids);
+    for (size_t i = 1; i < ids.count; i++) {
+        const struct check_name *one = &ids.items[i - 1], *two = &ids.items[i];
+        char name[PROBLEM_QUOTE];
+
+        if (str_eq(one->text, two->text))
+            problem_add(c->problems, two->node->place,
+                        "each name and id belongs to exactly one system",
+                        "the id `%s` is taken already, in line %u", problem_quote(name, two->text),
+                        one->node->place.line);
+    }
+}
+
+static void check_window(struct check *c, const struct yaml_node *window)
+{
+    const struct yaml_node *open = yaml_get(window, "open"), *close = yaml_get(window, "close");
+
+    if (yaml_text(open).len > 0 && str_eq(yaml_text(open), yaml_text(close)))
+        problem_add(c->problems, close->place, "leave both out for the whole day",
+                    "the window closes when it opens");
+}
+
+static void check_system(struct check *c, const struct yaml_node *system)
+{
+    const struct yaml_node *window = yaml_get(system, "window"), *order = yaml_get(system, "order");
+    bool by_key = str_is(yaml_text(order), "key");
+
+    if (window != NULL && window->kind == YAML_LIST)
+        for (const struct yaml_node *w = window->first; w != NULL; w = w->next)
+            check_window(c, w);
+    else
+        check_window(c, window);
+    if (by_key && yaml_get(system, "order_by") == NULL)
+        problem_add(c->problems, order->place, "such as order_by: \"hl7:PID-3\"",
+                    "`order: key` needs `order_by`, which says where the key is found");
+    if (!by_key && yaml_get(system, "order_by") != NULL)
+        problem_add(c->problems, yaml_place(yaml_get(system, "order_by")),
+                    "add `order: key`, or leave `order_by` out",
+                    "`order_by` is only used with `order: key`");
+}
+
+/* --- gateways and endpoints ------------------------------------------------------------ */
+
+static void check_gateway(struct check *c, const struct yaml_node *gateway)
+{
+    const struct yaml_node *auth = yaml_get(gateway, "auth"), *users = yaml_get(gateway, "users");
+    char name[PROBLEM_QUOTE];
+
+    if (str_is(yaml_text(auth), "basic") && (users == NULL || users->count == 0))
+        problem_add(c->problems, auth->place, "users: { NAME: \"$argon2id$...\" }",
+                    "`auth: basic` of gateway `%s` needs `users`",
+                    problem_quote(name, gateway->key->text));
+}
+
+static void check_endpoint(struct check *c, const struct yaml_node *endpoint)
+{
+    const struct yaml_node *retry = yaml_get(endpoint, "retry");
+    const struct yaml_node *first = yaml_get(retry, "first"), *most = yaml_get(retry, "most");
+    const struct yaml_node *outcome = yaml_get(endpoint, "outcome");
+    int64_t a, b;
+    struct err err;
+
+    if (units_duration(yaml_text(first), &a, &err) && units_duration(yaml_text(most), &b, &err) &&
+        a > b)
+        problem_add(c->problems, first->place, "waits grow from `first` to `most`",
+                    "`first` is longer than `most`");
+    if (outcome == NULL || outcome->kind != YAML_MAP ||
+        !str_is(yaml_text(yaml_get(endpoint, "kind")), "http"))
+        return;
+    for (const struct yaml_node *o = outcome->first; o != NULL; o = o->next) {
+        char status[PROBLEM_QUOTE];
+        uint64_t number;
+
+        if (!str_to_u64(o->key->text, &number) || number < 100 || number > 599)
+            problem_add(c->problems, o->key->place, "a status is a number from 100 to 599",
+                        "`%s` is not an HTTP status", problem_quote(status, o->key->text));
+    }
+}
+
+static void for_each(struct check *c, const char *section,
+                     void (*check)(struct check *c, const struct yaml_node *node))
+{
+    const struct yaml_node *map = yaml_get(c->root, section);
+
+    if (map != NULL && map->kind == YAML_MAP)
+        for (const struct yaml_node *n = map->first; n != NULL; n = n->next)
+            check(c, n);
+}
+
+void check_open_gateways(const struct yaml_node *root, const char *host,
+                         struct problem_list *problems)
+{
+    const struct yaml_node *map = yaml_get(root, "gateways");
+
+    if (host[0] == '\0' || units_is_loopback(str_of(host)) || map == NULL || map->kind != YAML_MAP)
+        return;
+    for (const struct yaml_node *g = map->first; g != NULL; g = g->next) {
+        const struct yaml_node *auth = yaml_get(g, "auth");
+        char name[PROBLEM_QUOTE];
+
+        if (str_is(yaml_text(auth), "none"))
+            problem_add(problems, auth->place,
+                        "use `auth: key` or `auth: basic`, or let the node listen on 127.0.0.1",
+                        "`auth: none` of gateway `%s` is for a loopback address only; this node "
+                        "listens on %s",
+                        problem_quote(name, g->key->text), host);
+    }
+}
+
+/* With the address of this file; one that is not known or not valid says nothing. */
+static void check_listen(struct check *c)
+{
+    const struct yaml_node *listen = yaml_get(yaml_get(c->root, "node"), "listen");
+    struct units_address address;
+    struct err err;
+
+    if (units_address(yaml_text(listen), &address, &err))
+        check_open_gateways(c->root, address.host, c->problems);
+}
+
+void check_cross(struct check *c)
+{
+    check_listen(c);
+    check_references_resolve(c);
+    check_attributes(c);
+    check_ids(c);
+    for_each(c, "systems", check_system);
+    for_each(c, "gateways", check_gateway);
+    for_each(c, "endpoints", check_endpoint);
+}

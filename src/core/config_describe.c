@@ -1,0 +1,239 @@
+#include <stdio.h>
+
+#include "base/require.h"
+#include "core/config.h"
+#include "core/grammar.h"
+
+/* Recursion here follows our own tables, whose depth is ours. */
+enum { PATH_MOST = 160 };
+
+static const char intro[] =
+    "# Configuration\n"
+    "\n"
+    "A configuration is one YAML file of sections. `waybill check FILE` validates it and names\n"
+    "every problem with its place; a key that this page does not list is one of them.\n"
+    "This page is made from the tables that the program itself uses (`src/core/grammar*.c`).\n"
+    "\n"
+    "```yaml\n"
+    "node:\n"
+    "  listen: 127.0.0.1:8480\n"
+    "  data: ./data\n"
+    "\n"
+    "gateways:\n"
+    "  orders: { kind: http, auth: key }     # POST /in/orders\n"
+    "```\n"
+    "\n"
+    "The section `node` is this node's own, read at start. Everything else becomes version 1 when\n"
+    "the store has none; from then on the newest stored version is the truth. A part that this\n"
+    "build does not run yet is checked, kept, and named once in a warning.\n"
+    "\n"
+    "The file is UTF-8, at most 4 MiB, one document, without anchors, aliases and tags; no key\n"
+    "stands twice in a map. Values are never guessed: `no` is a text, a boolean is `true` or\n"
+    "`false`.\n"
+    "\n"
+    "Names (of systems, gateways, routes, ...) are 1 to 64 letters, digits, `.`, `_` and `-`.\n"
+    "\n"
+    "## References\n"
+    "\n"
+    "| written | means |\n"
+    "| --- | --- |\n"
+    "| `secret:NAME` | as a whole value: the secret of that name |\n"
+    "| `${secret:NAME}` | inside a value: likewise |\n"
+    "| `${env:NAME}` | the environment variable |\n"
+    "| `${file:PATH}` | the text of the file, without a newline at its end; a relative path starts "
+    "at the folder of the configuration file |\n"
+    "\n"
+    "They stand in texts, paths, URLs, addresses and secrets, and in every value of `node`.\n"
+    "Secrets are never shown.\n";
+
+static const char expressions[] =
+    "\n"
+    "## Expressions\n"
+    "\n"
+    "They say where a sender, receiver, type or attribute is found. A list means the first that\n"
+    "yields. The bare words `hl7`, `x12` and `edifact` use that standard's own fields.\n"
+    "\n"
+    "| written | finds |\n"
+    "| --- | --- |\n"
+    "| `value:order` | this very text |\n"
+    "| `header:X-Sender` | a header of the request |\n"
+    "| `query:from` | a parameter of the request's URL |\n"
+    "| `name:^([a-z]+)-` | the first group of a regular expression on the file name |\n"
+    "| `regex:id=([0-9]+)` | likewise on the payload; without a group the whole match |\n"
+    "| `json:/order/buyer` | a JSON Pointer |\n"
+    "| `xml:/Order/ShipTo/@id` | a path |\n"
+    "| `hl7:MSH-4` | a field; `hl7:PID-3.1` a component |\n"
+    "| `x12:ISA06` | an element |\n"
+    "| `edifact:UNB-2` | an element; `edifact:UNB-2.1` a component |\n"
+    "| `csv:buyer` | a column of the first data row |\n"
+    "\n"
+    "## Routes\n"
+    "\n"
+    "Exactly one route takes a document. A field of `when` that is left out or `\"*\"` matches\n"
+    "anything; a list matches any of its values. Routes are compared by receiver, then type, then\n"
+    "sender, then the number of attributes: exact before any. Two routes that tie and can match "
+    "the\n"
+    "same document are a problem that names both.\n"
+    "\n"
+    "A step is a map with one key, the name of a service. A bare value is the service's first\n"
+    "option: `- deliver: archive` is `- deliver: { to: archive }`. After `split`, `batch`,\n"
+    "`subscribe`, `route` and `drop` a chain ends.\n";
+
+/* A cell of a table: `|` would end it. */
+static void put_cell(struct buf *out, const char *text)
+{
+    for (; *text != '\0'; text++) {
+        if (*text == '|')
+            buf_putc(out, '\\');
+        buf_putc(out, *text);
+    }
+}
+
+static void put_words(struct buf *out, const char *const *words, const char *after)
+{
+    for (size_t i = 0; words[i] != NULL; i++)
+        buf_printf(out, "%s`%s%s`", i > 0 ? ", " : "", words[i], after);
+}
+
+static bool has_parts(enum option_type type)
+{
+    return type == OPT_MAP || type == OPT_NAMED || type == OPT_LIST || type == OPT_KIND ||
+           type == OPT_STEP;
+}
+
+static void put_type(struct buf *out, const struct option *o)
+{
+    if (o->type == OPT_WORD && o->words == NULL)
+        buf_puts(out, "a kind");
+    else if (o->type == OPT_WORD)
+        put_words(out, o->words, "");
+    else if (o->type == OPT_LIST)
+        buf_printf(out, "list of %ss",
+                   o->each->noun != NULL ? o->each->noun : option_type_name(o->each->type));
+    else
+        buf_puts(out, option_type_name(o->type));
+    if (o->type == OPT_URL) {
+        buf_puts(out, ": ");
+        put_words(out, o->words, "://");
+    }
+    if (o->type == OPT_MAP && o->words != NULL) {
+        buf_puts(out, ", or ");
+        put_words(out, o->words, "");
+    }
+    if ((o->flags & OPT_STAR) != 0 && o->type != OPT_NAMED)
+        buf_puts(out, " or `\"*\"`");
+    if ((o->flags & OPT_OR_LIST) != 0)
+        buf_puts(out, ", or a list");
+}
+
+static void put_row(struct buf *out, const char *path, const struct option *o)
+{
+    buf_printf(out, "| `%s` | ", path);
+    put_type(out, o);
+    buf_puts(out, " | ");
+    if ((o->flags & OPT_REQUIRED) != 0)
+        buf_puts(out, "required");
+    else if ((o->flags & OPT_ONE_OF) != 0)
+        buf_puts(out, "one of these");
+    else if (o->fallback != NULL)
+        buf_printf(out, "`%s`", o->fallback);
+    buf_puts(out, " | ");
+    if (o->help != NULL)
+        put_cell(out, o->help);
+    buf_puts(out, " |\n");
+}
+
+static const char *join(char path[static PATH_MOST], const char *prefix, const char *name,
+                        const char *end)
+{
+    int n = snprintf(path, PATH_MOST, "%s%s%s", prefix, name, end);
+
+    require(n > 0 && n < PATH_MOST);
+    return path;
+}
+
+static void put_keys(struct buf *out, const char *prefix, const struct option *keys)
+{
+    for (const struct option *o = keys; o != NULL && o->name != NULL; o++) {
+        char path[PATH_MOST];
+
+        put_row(out, join(path, prefix, o->name, ""), o);
+        if (o->type == OPT_MAP)
+            put_keys(out, join(path, prefix, o->name, "."), o->keys);
+        else if (o->type == OPT_NAMED && !has_parts(o->each->type))
+            put_row(out, join(path, prefix, o->name, ".NAME"), o->each);
+    }
+}
+
+static void put_table_head(struct buf *out)
+{
+    buf_puts(out, "\n| key | takes | default | meaning |\n| --- | --- | --- | --- |\n");
+}
+
+static void put_kinds(struct buf *out, const char *title, const struct option_kinds *kinds)
+{
+    if (kinds->common != NULL) {
+        buf_printf(out, "\nKeys of every %s:\n", title);
+        put_table_head(out);
+        put_keys(out, "", kinds->common);
+    }
+    for (const struct option_kind *k = kinds->kinds; k->name != NULL; k++) {
+        buf_printf(out, "\n### %s `%s`\n\n%s%s.\n", title, k->name, k->help,
+                   k->ends ? "; nothing follows it" : "");
+        if (k->keys->name == NULL)
+            continue;
+        put_table_head(out);
+        put_keys(out, "", k->keys);
+    }
+}
+
+static void put_section(struct buf *out, const struct option *section)
+{
+    const struct option *each = section->each;
+
+    buf_printf(out, "\n## `%s`\n\n%s.\n", section->name, section->help);
+    if (section->type == OPT_MAP) {
+        put_table_head(out);
+        put_keys(out, "", section->keys);
+        return;
+    }
+    buf_printf(out, "\nA %s.\n", section->type == OPT_LIST ? "list" : "map of names");
+    if (each->type == OPT_KIND) {
+        put_kinds(out, each->noun, each->kinds);
+        return;
+    }
+    put_table_head(out);
+    put_keys(out, "", each->keys);
+}
+
+static bool is_reserved(const struct option *section)
+{
+    return section->type == OPT_ANY || (section->each != NULL && section->each->type == OPT_ANY);
+}
+
+static void put_types(struct buf *out)
+{
+    buf_puts(out, "\n## How values are written\n\n| value | written as |\n| --- | --- |\n");
+    for (enum option_type type = OPT_TEXT; type <= OPT_ENDPOINT; type++) {
+        buf_printf(out, "| %s | ", option_type_name(type));
+        put_cell(out, option_form(type));
+        buf_puts(out, " |\n");
+    }
+}
+
+void config_describe(struct buf *out)
+{
+    buf_puts(out, intro);
+    put_types(out);
+    buf_puts(out, expressions);
+    for (const struct option *s = grammar_sections; s->name != NULL; s++)
+        if (!is_reserved(s))
+            put_section(out, s);
+    buf_puts(out, "\n## Services\n\nThe steps of a route.\n");
+    put_kinds(out, "service", &grammar_services);
+    buf_puts(out, "\n## Reserved sections\n\nTheir shape is not fixed yet; what they contain is "
+                  "kept.\n\n| section | meaning |\n| --- | --- |\n");
+    for (const struct option *s = grammar_sections; s->name != NULL; s++)
+        if (is_reserved(s))
+            buf_printf(out, "| `%s` | %s |\n", s->name, s->help);
+}

@@ -1,0 +1,300 @@
+/* Routes that tie.
+ *
+ * Two routes tie when receiver, type and sender are each exact in both or any in
+ * both, and both name equally many attributes.  They can match the same document
+ * when every field has a value that both accept.  So each route is spelled out
+ * as the combinations of its exact values; equal combinations are neighbours
+ * once they are sorted, and only neighbours are compared further. */
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/require.h"
+#include "core/config_check.h"
+
+enum {
+    COMBINATIONS_MOST = 1000000, /* of all routes together               */
+    ALIKE_MOST = 500,            /* routes with the same combination      */
+    EFFORT_MOST = 20000000,      /* comparisons of attribute values      */
+    FIELDS = 3,
+};
+
+static const char *const fields[FIELDS] = { "receiver", "type", "sender" };
+
+struct route {
+    const struct yaml_node *node, *when;
+    struct str name;
+    size_t attributes; /* exact ones */
+    bool tied;         /* said already */
+};
+
+struct combination {
+    struct route *route;
+    struct str values[FIELDS]; /* ptr NULL: any */
+};
+
+struct combinations {
+    struct combination *items;
+    size_t count, size;
+    bool full;
+};
+
+/* --- attributes: beside sender, receiver and type, or in `attributes` ------------- */
+
+static bool is_any(const struct yaml_node *value)
+{
+    if (value == NULL)
+        return true;
+    if (value->kind == YAML_SCALAR)
+        return str_is(value->text, "*") || yaml_is_null(value);
+    for (const struct yaml_node *v = value->first; v != NULL; v = v->next)
+        if (str_is(yaml_text(v), "*"))
+            return true;
+    return value->kind != YAML_LIST || value->count == 0;
+}
+
+static bool is_field(struct str name)
+{
+    for (size_t i = 0; i < FIELDS; i++)
+        if (str_is(name, fields[i]))
+            return true;
+    return str_is(name, "attributes");
+}
+
+/* The next attribute of `when` after `at` (NULL: the first one). */
+static const struct yaml_node *next_attribute(const struct yaml_node *when,
+                                              const struct yaml_node *at, bool *inner)
+{
+    const struct yaml_node *more = yaml_get(when, "attributes");
+    const struct yaml_node *n = at != NULL ? at->next : when != NULL ? when->first : NULL;
+
+    for (; !*inner && n != NULL; n = n->next)
+        if (!is_field(n->key->text) && !is_any(n))
+            return n;
+    if (!*inner) {
+        *inner = true;
+        n = more != NULL && more->kind == YAML_MAP ? more->first : NULL;
+    }
+    for (; n != NULL; n = n->next)
+        if (!is_any(n))
+            return n;
+    return NULL;
+}
+
+static size_t count_attributes(const struct yaml_node *when)
+{
+    bool inner = false;
+    size_t n = 0;
+
+    for (const struct yaml_node *a = next_attribute(when, NULL, &inner); a != NULL;
+         a = next_attribute(when, a, &inner))
+        n++;
+    return n;
+}
+
+static const struct yaml_node *find_attribute(const struct yaml_node *when, struct str name)
+{
+    bool inner = false;
+
+    for (const struct yaml_node *a = next_attribute(when, NULL, &inner); a != NULL;
+         a = next_attribute(when, a, &inner))
+        if (str_eq(a->key->text, name))
+            return a;
+    return NULL;
+}
+
+static const struct yaml_node *first_value(const struct yaml_node *value)
+{
+    return value->kind == YAML_LIST ? value->first : value;
+}
+
+static const struct yaml_node *next_value(const struct yaml_node *value, const struct yaml_node *at)
+{
+    return value->kind == YAML_LIST ? at->next : NULL;
+}
+
+static bool share_value(struct check *c, const struct yaml_node *a, const struct yaml_node *b)
+{
+    for (const struct yaml_node *x = first_value(a); x != NULL; x = next_value(a, x))
+        for (const struct yaml_node *y = first_value(b); y != NULL; y = next_value(b, y))
+            if (++c->effort > EFFORT_MOST || str_eq(yaml_text(x), yaml_text(y)))
+                return true;
+    return false;
+}
+
+/* No attribute keeps the two apart. */
+static bool attributes_meet(struct check *c, const struct route *a, const struct route *b)
+{
+    bool inner = false;
+
+    for (const struct yaml_node *x = next_attribute(a->when, NULL, &inner); x != NULL;
+         x = next_attribute(a->when, x, &inner)) {
+        const struct yaml_node *y = find_attribute(b->when, x->key->text);
+
+        if (y != NULL && !share_value(c, x, y))
+            return false;
+    }
+    return true;
+}
+
+/* --- combinations -------------------------------------------------------------------- */
+
+static void add(struct combinations *all, struct combination one)
+{
+    if (all->count == COMBINATIONS_MOST) {
+        all->full = true;
+        return;
+    }
+    if (all->count == all->size) {
+        all->size = all->size * 2 + 64;
+        all->items = xrealloc(all->items, all->size * sizeof *all->items);
+    }
+    all->items[all->count++] = one;
+}
+
+static void spell_out(struct combinations *all, struct route *route)
+{
+    const struct yaml_node *value[FIELDS], *at[FIELDS];
+    struct combination one = { .route = route };
+
+    for (size_t i = 0; i < FIELDS; i++) {
+        value[i] = yaml_get(route->when, fields[i]);
+        if (is_any(value[i]))
+            value[i] = NULL;
+        at[i] = value[i] != NULL ? first_value(value[i]) : NULL;
+    }
+    while (!all->full) { /* as an odometer counts: the last field turns first */
+        for (size_t i = 0; i < FIELDS; i++)
+            one.values[i] = at[i] != NULL ? yaml_text(at[i]) : (struct str){ 0 };
+        add(all, one);
+        size_t i = FIELDS;
+
+        while (i > 0) {
+            i--;
+            at[i] = at[i] != NULL ? next_value(value[i], at[i]) : NULL;
+            if (at[i] != NULL)
+                break;
+            at[i] = value[i] != NULL ? first_value(value[i]) : NULL;
+            if (i == 0)
+                return;
+        }
+    }
+}
+
+static int compare(const struct combination *a, const struct combination *b)
+{
+    if (a->route->attributes != b->route->attributes)
+        return a->route->attributes < b->route->attributes ? -1 : 1;
+    for (size_t i = 0; i < FIELDS; i++) {
+        bool any_a = a->values[i].ptr == NULL, any_b = b->values[i].ptr == NULL;
+        int c = any_a != any_b ? (any_a ? -1 : 1) : any_a ? 0 : str_cmp(a->values[i], b->values[i]);
+
+        if (c != 0)
+            return c;
+    }
+    return 0;
+}
+
+static int by_combination(const void *a, const void *b)
+{
+    const struct combination *x = a, *y = b;
+    int c = compare(x, y);
+
+    return c != 0 ? c
+                  : (x->route->node->at > y->route->node->at) -
+                        (x->route->node->at < y->route->node->at);
+}
+
+static void say_tie(struct check *c, const struct combination *x, const struct combination *y)
+{
+    char one[PROBLEM_QUOTE], two[PROBLEM_QUOTE];
+
+    y->route->tied = true;
+    problem_add(c->problems, y->route->node->place,
+                "say in one of them a receiver, type, sender or attribute that the other does not",
+                "routes `%s` (line %u) and `%s` (line %u) tie: both can match the same document",
+                problem_quote(one, x->route->name), x->route->node->place.line,
+                problem_quote(two, y->route->name), y->route->node->place.line);
+}
+
+/* `from` to `to` have the same combination. */
+static void check_alike(struct check *c, const struct combination *from,
+                        const struct combination *to)
+{
+    if (to - from > ALIKE_MOST) {
+        problem_add(c->problems, from->route->node->place, NULL,
+                    "more than 500 routes have the same sender, receiver and type");
+        return;
+    }
+    for (const struct combination *y = from + 1; y < to; y++)
+        for (const struct combination *x = from; x < y && !y->route->tied; x++)
+            if (x->route != y->route && attributes_meet(c, x->route, y->route))
+                say_tie(c, x, y);
+}
+
+static void check_ties(struct check *c, struct combinations *all)
+{
+    if (all->full)
+        problem_add(c->problems, yaml_place(yaml_get(c->root, "routes")), NULL,
+                    "the routes list more than 1000000 combinations of sender, receiver and type");
+    if (all->count < 2)
+        return;
+    qsort(all->items, all->count, sizeof all->items[0], by_combination);
+    for (size_t from = 0, to; from < all->count; from = to) {
+        for (to = from + 1; to < all->count; to++)
+            if (compare(&all->items[from], &all->items[to]) != 0)
+                break;
+        if (to - from > 1 && c->problems->count < PROBLEM_MOST)
+            check_alike(c, &all->items[from], &all->items[to]);
+    }
+    if (c->effort > EFFORT_MOST)
+        problem_add(c->problems, yaml_place(yaml_get(c->root, "routes")), NULL,
+                    "the routes list too many values of attributes to be compared");
+}
+
+static void check_route_names(struct check *c, const struct route *routes, size_t count)
+{
+    struct check_names names = { .items = ARENA_ARRAY(c->scratch, struct check_name, count) };
+
+    for (size_t i = 0; i < count; i++)
+        if (routes[i].name.len > 0)
+            names.items[names.count++] =
+                (struct check_name){ routes[i].name, yaml_get(routes[i].node, "name") };
+    check_names_sort(&names);
+    for (size_t i = 1; i < names.count; i++) {
+        char name[PROBLEM_QUOTE];
+
+        if (str_eq(names.items[i - 1].text, names.items[i].text))
+            problem_add(c->problems, names.items[i].node->place, "each route has a name of its own",
+                        "the name `%s` is taken already, by the route in line %u",
+                        problem_quote(name, names.items[i].text),
+                        names.items[i - 1].node->place.line);
+    }
+}
+
+void check_routes(struct check *c)
+{
+    const struct yaml_node *list = yaml_get(c->root, "routes");
+    struct combinations all = { 0 };
+    size_t count = 0;
+
+    if (list == NULL || list->kind != YAML_LIST)
+        return;
+    struct route *routes = ARENA_ARRAY(c->scratch, struct route, list->count);
+
+    for (const struct yaml_node *n = list->first; n != NULL; n = n->next) {
+        const struct yaml_node *when = yaml_get(n, "when");
+
+        if (n->kind != YAML_MAP)
+            continue;
+        if (when != NULL && when->kind != YAML_MAP)
+            when = NULL;
+        routes[count] = (struct route){ .node = n,
+                                        .when = when,
+                                        .name = yaml_text(yaml_get(n, "name")),
+                                        .attributes = count_attributes(when) };
+        spell_out(&all, &routes[count++]);
+    }
+    check_route_names(c, routes, count);
+    check_ties(c, &all);
+    free(all.items);
+}

@@ -1,0 +1,335 @@
+#include <stdio.h>
+
+#include "base/auto.h"
+#include "base/require.h"
+#include "core/config_check.h"
+#include "core/expr.h"
+
+/* --- hints ------------------------------------------------------------------- */
+
+void check_hint_start(struct check_hint *hint, const struct check *c, struct str word)
+{
+    hint->off = c->problems->count == PROBLEM_MOST;
+    hint->guess = (struct option_guess){ .word = word };
+    hint->names[0] = '\0';
+    hint->used = hint->left_out = 0;
+}
+
+void check_hint_add(struct check_hint *hint, struct str candidate)
+{
+    char name[PROBLEM_QUOTE];
+    size_t room = sizeof hint->names - hint->used;
+
+    if (hint->off)
+        return;
+    option_guess_try(&hint->guess, candidate);
+    if (room < PROBLEM_QUOTE + 2) {
+        hint->left_out++;
+        return;
+    }
+    int n = snprintf(hint->names + hint->used, room, "%s%s", hint->used > 0 ? ", " : "",
+                     problem_quote(name, candidate));
+
+    require(n >= 0 && (size_t)n < room);
+    hint->used += (size_t)n;
+}
+
+void check_hint_add_names(struct check_hint *hint, const struct check_names *names)
+{
+    enum { MOST = 1000 }; /* of a long list the first are enough */
+
+    for (size_t i = 0; i < names->count && i < MOST; i++)
+        check_hint_add(hint, names->items[i].text);
+}
+
+void check_hint_add_kinds(struct check_hint *hint, const struct option_kinds *kinds)
+{
+    for (const struct option_kind *k = kinds->kinds; k->name != NULL; k++)
+        check_hint_add(hint, str_of(k->name));
+}
+
+const char *check_hint_text(struct check_hint *hint, const char *lead, char text[static 1400])
+{
+    char best[PROBLEM_QUOTE], more[40] = "", mean[PROBLEM_QUOTE + 24] = "";
+
+    if (hint->guess.best.ptr != NULL)
+        (void)snprintf(mean, sizeof mean, "did you mean `%s`? ",
+                       problem_quote(best, hint->guess.best));
+    if (hint->left_out > 0)
+        (void)snprintf(more, sizeof more, " and %zu more", hint->left_out);
+    (void)snprintf(text, 1400, "%s%s: %s%s", mean, lead,
+                   hint->used > 0 ? hint->names : "nothing yet", more);
+    return text;
+}
+
+/* --- references to what stands outside of the file ------------------------------ */
+
+static const char *const schemes[] = { "env", "file", "secret", NULL };
+
+/* The scheme of a ${scheme:...} at s, or NULL. */
+static const char *scheme_at(struct str s)
+{
+    for (size_t i = 0; schemes[i] != NULL; i++)
+        if (str_starts(str_from(s, 2), str_of(schemes[i])) &&
+            str_starts(str_from(s, 2 + strlen(schemes[i])), STR(":")))
+            return schemes[i];
+    return NULL;
+}
+
+bool check_has_reference(struct str text)
+{
+    if (str_starts(text, STR("secret:")))
+        return true;
+    for (size_t i = 0; i + 1 < text.len; i++)
+        if (text.ptr[i] == '$' && text.ptr[i + 1] == '{' && scheme_at(str_from(text, i)) != NULL)
+            return true;
+    return false;
+}
+
+/* Each ${ of ours is closed and names something; in a template every one is. */
+static bool check_references(struct str text, bool template, struct err *err)
+{
+    if (str_starts(text, STR("secret:")))
+        return units_name(str_from(text, 7), err);
+    for (size_t i = 0; i + 1 < text.len; i++) {
+        if (text.ptr[i] != '$' || text.ptr[i + 1] != '{')
+            continue;
+        struct str at = str_from(text, i);
+        const char *scheme = scheme_at(at);
+
+        if (scheme == NULL && !template)
+            continue;
+        ptrdiff_t close = str_find(at, '}');
+        size_t skip = 2 + (scheme != NULL ? strlen(scheme) + 1 : 0);
+
+        if (close < 0)
+            return err_set(err, ERR_CONFIG, 0, "a `${` is not closed");
+        if ((size_t)close <= skip)
+            return err_set(err, ERR_CONFIG, 0, "a `${` names nothing");
+        i += (size_t)close;
+    }
+    return true;
+}
+
+/* --- the types ------------------------------------------------------------------- */
+
+static bool check_bounds(const struct option *o, uint64_t value, struct err *err)
+{
+    if (o->least > 0 && value < (uint64_t)o->least) {
+        if (value == 0)
+            return err_set(err, ERR_CONFIG, 0, "it must be more than 0");
+        return o->type == OPT_INT
+                   ? err_set(err, ERR_CONFIG, 0, "the least is %lld", (long long)o->least)
+                   : err_set(err, ERR_CONFIG, 0, "it is too small");
+    }
+    if (o->most > 0 && value > (uint64_t)o->most)
+        return err_set(err, ERR_CONFIG, 0, "the most is %lld", (long long)o->most);
+    return true;
+}
+
+static bool check_number(const struct option *o, struct str text, struct err *err)
+{
+    uint64_t value = 0;
+    int64_t us = 0;
+
+    switch (o->type) {
+    case OPT_INT:
+        if (!str_to_u64(text, &value))
+            return err_set(err, ERR_CONFIG, 0, "this is not a whole number");
+        break;
+    case OPT_SIZE:
+        if (!units_size(text, &value, err))
+            return false;
+        break;
+    default:
+        if (!units_duration(text, &us, err))
+            return false;
+        value = (uint64_t)us;
+        break;
+    }
+    return check_bounds(o, value, err);
+}
+
+static bool check_address(const struct option *o, struct str text, struct err *err)
+{
+    struct units_address address;
+
+    if (!units_address(text, &address, err))
+        return false;
+    if (address.port == 0 && (o->flags & OPT_OUTGOING) != 0)
+        return err_set(err, ERR_CONFIG, 0, "a port from 1 to 65535 is expected");
+    return true;
+}
+
+static bool check_hash(struct str text, struct err *err)
+{
+    if (!str_starts(text, STR("$argon2id$")))
+        return err_set(err, ERR_CONFIG, 0, "it is not an argon2id hash");
+    if (text.len > 127)
+        return err_set(err, ERR_CONFIG, 0, "it is too long for an argon2id hash");
+    return true;
+}
+
+static bool takes_references(enum option_type type)
+{
+    return type == OPT_TEXT || type == OPT_SECRET || type == OPT_TEMPLATE || type == OPT_PATH ||
+           type == OPT_URL || type == OPT_ADDRESS;
+}
+
+static bool check_typed(const struct option *o, struct str text, struct err *err)
+{
+    struct units_rate rate;
+    struct expr expr;
+    unsigned days;
+    int minutes;
+
+    switch (o->type) {
+    case OPT_URL:
+        return units_url(text, o->words, err);
+    case OPT_ADDRESS:
+        return check_address(o, text, err);
+    case OPT_PATH:
+        return text.len > 0 || err_set(err, ERR_CONFIG, 0, "it is empty");
+    case OPT_NAME:
+        return units_name(text, err);
+    case OPT_BOOL:
+        return str_is(text, "true") || str_is(text, "false") ||
+               err_set(err, ERR_CONFIG, 0, "it is true or false");
+    case OPT_INT:
+    case OPT_SIZE:
+    case OPT_DURATION:
+        return check_number(o, text, err);
+    case OPT_RATE:
+        return units_rate(text, &rate, err);
+    case OPT_TIME:
+        return units_time(text, &minutes, err);
+    case OPT_DAYS:
+        return units_days(text, &days, err);
+    case OPT_ZONE:
+        return units_zone(text, err);
+    case OPT_CRON:
+        return units_cron(text, err);
+    case OPT_EXPR:
+        return expr_parse(text, (o->flags & OPT_RELATIVE) != 0, &expr, err);
+    case OPT_XML_PATH:
+        return expr_check(EXPR_XML, text, false, err);
+    case OPT_POINTER:
+        return expr_check(EXPR_JSON, text, false, err);
+    case OPT_HASH:
+        return check_hash(text, err);
+    default:
+        return true;
+    }
+}
+
+/* --- messages -------------------------------------------------------------------- */
+
+static void say_wrong(struct check *c, const struct yaml_node *node, const struct option *o,
+                      struct str label, const char *hint, const char *why)
+{
+    char name[PROBLEM_QUOTE], value[PROBLEM_QUOTE];
+
+    if (option_may_show(o->type) && !node->outside)
+        problem_add(c->problems, node->place, hint, "`%s` cannot be `%s`: %s",
+                    problem_quote(name, label), problem_quote(value, node->text), why);
+    else
+        problem_add(c->problems, node->place, hint, "the value of `%s` is not valid: %s",
+                    problem_quote(name, label), why);
+}
+
+static void check_word(struct check *c, const struct yaml_node *node, const struct option *o,
+                       struct str label)
+{
+    struct check_hint hint;
+    char text[1400];
+
+    check_hint_start(&hint, c, node->text);
+    for (size_t i = 0; o->words[i] != NULL; i++) {
+        if (str_is(node->text, o->words[i]))
+            return;
+        check_hint_add(&hint, str_of(o->words[i]));
+    }
+    say_wrong(c, node, o, label, check_hint_text(&hint, "allowed", text),
+              "it is not among the allowed words");
+}
+
+/* The nearest word before the colon, or how a fixed text is written. */
+static const char *expr_hint(const struct check *c, struct str text, char out[static 1400])
+{
+    struct check_hint hint;
+    char value[PROBLEM_QUOTE];
+    struct str word;
+
+    (void)str_cut(text, ':', &word);
+    check_hint_start(&hint, c, word);
+    for (size_t i = 0; expr_sources[i] != NULL; i++) {
+        if (str_is(word, expr_sources[i]) && str_find(text, ':') >= 0)
+            return NULL; /* the reason already shows the form */
+        check_hint_add(&hint, str_of(expr_sources[i]));
+    }
+    if (str_find(text, ':') >= 0 || hint.guess.best.ptr != NULL)
+        return check_hint_text(&hint, "allowed", out);
+    (void)snprintf(out, 1400, "a fixed text is written `value:%s`; allowed: %s",
+                   problem_quote(value, text), hint.names);
+    return out;
+}
+
+static bool expand_here(struct check *c, struct yaml_node *node, struct str label)
+{
+    AUTO(buf_done) struct buf out = BUF_INIT(1024 * 1024);
+    char name[PROBLEM_QUOTE];
+    struct err err;
+
+    if (!config_expand(node->text, c->file, &out, &err)) {
+        problem_add(c->problems, node->place, NULL, "`%s`: %s", problem_quote(name, label),
+                    err.text);
+        return false;
+    }
+    node->text = arena_copy(c->tree, buf_view(&out));
+    node->outside = true;
+    return true;
+}
+
+void check_value(struct check *c, struct yaml_node *node, const struct option *option, bool in_node,
+                 struct str label)
+{
+    const char *form = option_form(option->type);
+    char text[1400];
+    struct err err;
+
+    if ((option->flags & OPT_STAR) != 0 && str_is(node->text, "*"))
+        return;
+    if (check_has_reference(node->text)) {
+        if (!in_node && !takes_references(option->type)) {
+            say_wrong(c, node, option, label,
+                      "references such as ${env:NAME} and secret:NAME stand in texts, paths, URLs, "
+                      "addresses and secrets",
+                      "a plain value is expected");
+            return;
+        }
+        if (!check_references(node->text, option->type == OPT_TEMPLATE, &err)) {
+            say_wrong(c, node, option, label, "${env:NAME}, ${file:PATH}, ${secret:NAME}",
+                      err.text);
+            return;
+        }
+        if (!in_node || !c->runs->expand_node || !expand_here(c, node, label) ||
+            check_has_reference(node->text))
+            return; /* what it will be is not known here */
+    } else if (option->type == OPT_TEMPLATE && !check_references(node->text, true, &err)) {
+        say_wrong(c, node, option, label, form, err.text);
+        return;
+    }
+    if (option->type == OPT_WORD) {
+        check_word(c, node, option, label);
+        return;
+    }
+    if (option->type == OPT_SYSTEM || option->type == OPT_DOCTYPE || option->type == OPT_ENDPOINT) {
+        check_see(c, &c->references, node, option->type, node->text);
+        return;
+    }
+    if (check_typed(option, node->text, &err))
+        return;
+    if (option->type == OPT_EXPR)
+        form = expr_hint(c, node->text, text);
+    say_wrong(c, node, option, label, form, err.text);
+}

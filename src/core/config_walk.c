@@ -1,0 +1,503 @@
+/* The walk of the tree along the tables.  A stack of frames, one per map or list
+ * that is open, takes the place of recursion: YAML_DEPTH bounds it. */
+#include <stdio.h>
+
+#include "base/require.h"
+#include "core/config_check.h"
+#include "core/grammar.h"
+
+enum frame_mode { FRAME_KEYS, FRAME_NAMES, FRAME_ITEMS };
+
+struct frame {
+    enum frame_mode mode;
+    const struct option *option;
+    const struct option_kind *kind; /* of OPT_KIND and OPT_STEP */
+    const struct yaml_node *node;
+    struct yaml_node *child; /* the next one to look at */
+    struct str label;        /* its key, or the name of a list item */
+    size_t index;            /* of the item, from 1 */
+    bool quiet;              /* inside a part that was already named in a warning */
+};
+
+struct walk {
+    struct check *c;
+    struct frame frames[YAML_DEPTH + 2];
+    size_t depth;
+    const char *section;
+    struct check_list warned; /* parts, by name */
+};
+
+void check_see(struct check *c, struct check_list *list, struct yaml_node *node,
+               enum option_type type, struct str name)
+{
+    struct check_seen *seen = ARENA_NEW(c->scratch, struct check_seen);
+
+    *seen = (struct check_seen){ .node = node, .type = type, .name = name };
+    if (list->last != NULL)
+        list->last->next = seen;
+    else
+        list->first = seen;
+    list->last = seen;
+}
+
+static struct frame *top(struct walk *w)
+{
+    require(w->depth > 0);
+    return &w->frames[w->depth - 1];
+}
+
+/* "`limits` of gateway `orders`"; empty at the top level. */
+static const char *whereabouts(const struct walk *w, size_t depth, char text[static 240])
+{
+    char name[PROBLEM_QUOTE];
+    size_t n = 0;
+
+    text[0] = '\0';
+    for (size_t i = depth; i-- > 1 && n < 140;) {
+        const struct frame *f = &w->frames[i];
+
+        if (f->mode == FRAME_ITEMS || (i == 1 && f->mode == FRAME_NAMES))
+            continue;
+        const char *noun = f->option->noun != NULL && f->mode == FRAME_KEYS ? f->option->noun : "";
+
+        n += (size_t)snprintf(text + n, 240 - n, "%s%s%s`%s`", n > 0 ? " of " : "", noun,
+                              *noun != '\0' ? " " : "", problem_quote(name, f->label));
+    }
+    return text;
+}
+
+/* --- warnings about what this build does not run ---------------------------------- */
+
+/* True when the part is run; else it is named once. */
+static bool warn_part(struct walk *w, bool quiet, const struct yaml_node *node, const char *part,
+                      const char *what)
+{
+    struct check *c = w->c;
+
+    if (quiet || config_runs_part(c->runs, part))
+        return true;
+    for (struct check_seen *s = w->warned.first; s != NULL; s = s->next)
+        if (str_is(s->name, part))
+            return false;
+    check_see(c, &w->warned, NULL, OPT_END, arena_copy(c->scratch, str_of(part)));
+    problem_add(c->warnings, yaml_place(node), NULL, "%s not run by this build; checked and kept",
+                what);
+    return false;
+}
+
+static bool warn_section(struct walk *w, const struct yaml_node *node)
+{
+    char what[80];
+
+    (void)snprintf(what, sizeof what, "`%s` is", w->section);
+    return warn_part(w, false, node, w->section, what);
+}
+
+static bool warn_kind(struct walk *w, bool quiet, const struct yaml_node *node,
+                      const struct option *option, const char *kind)
+{
+    char part[120], what[120];
+
+    (void)snprintf(part, sizeof part, "%s.%s", w->section, kind);
+    if (option->type == OPT_STEP)
+        (void)snprintf(what, sizeof what, "the service `%s` is", kind);
+    else
+        (void)snprintf(what, sizeof what, "%s of kind %s are", w->section, kind);
+    return warn_part(w, quiet, node, part, what);
+}
+
+static void warn_key(struct walk *w, const struct frame *f, const struct yaml_node *node,
+                     const struct option *option)
+{
+    char part[160], what[160];
+
+    if (f->quiet || f->kind == NULL || f->option->type != OPT_KIND)
+        return;
+    (void)snprintf(part, sizeof part, "%s.%s.%s", w->section, f->kind->name, option->name);
+    (void)snprintf(what, sizeof what, "`%s` of %s of kind %s is", option->name, w->section,
+                   f->kind->name);
+    if (!warn_part(w, false, node, part, what) || option->type != OPT_WORD)
+        return;
+    for (size_t i = 0; option->words != NULL && option->words[i] != NULL; i++)
+        if (str_is(yaml_text(node), option->words[i])) {
+            (void)snprintf(part, sizeof part, "%s.%s.%s.%s", w->section, f->kind->name,
+                           option->name, option->words[i]);
+            (void)snprintf(what, sizeof what, "`%s: %s` of %s of kind %s is", option->name,
+                           option->words[i], w->section, f->kind->name);
+            (void)warn_part(w, false, node, part, what);
+        }
+}
+
+/* --- maps: required keys, unknown keys -------------------------------------------- */
+
+static void say_missing(struct walk *w, const struct option *o, const struct yaml_node *node)
+{
+    const struct option *inside = top(w)->option;
+    char where[240], text[1400], hint[1500];
+    const char *form = option_form(o->type);
+    struct check_hint kinds;
+
+    if (inside->type == OPT_KIND && strcmp(o->name, "kind") == 0) {
+        check_hint_start(&kinds, w->c, STR(""));
+        check_hint_add_kinds(&kinds, inside->kinds);
+        form = check_hint_text(&kinds, "allowed", text);
+    }
+    (void)snprintf(hint, sizeof hint, "`%s`: %s; %s", o->name, o->help, form);
+    problem_add(w->c->problems, yaml_place(node), hint, "%s needs `%s`",
+                whereabouts(w, w->depth, where), o->name);
+}
+
+static void check_required(struct walk *w, const struct option *keys, const struct yaml_node *node)
+{
+    for (const struct option *o = keys; o != NULL && o->name != NULL; o++)
+        if ((o->flags & OPT_REQUIRED) != 0 && yaml_get(node, o->name) == NULL)
+            say_missing(w, o, node);
+}
+
+/* Of the keys marked OPT_ONE_OF exactly one is given. */
+static void check_one_of(struct walk *w, const struct option *keys, const struct yaml_node *node)
+{
+    const struct option *first = NULL;
+    struct check_hint hint;
+    char where[240], text[1400];
+    bool any = false;
+
+    check_hint_start(&hint, w->c, STR(""));
+    for (const struct option *o = keys; o != NULL && o->name != NULL; o++) {
+        if ((o->flags & OPT_ONE_OF) == 0)
+            continue;
+        const struct yaml_node *given = yaml_get(node, o->name);
+
+        any = true;
+        check_hint_add(&hint, str_of(o->name));
+        if (given == NULL)
+            continue;
+        if (first != NULL)
+            problem_add(w->c->problems, yaml_place(given), "keep one of them",
+                        "%s has both `%s` and `%s`", whereabouts(w, w->depth, where), first->name,
+                        o->name);
+        first = o;
+    }
+    if (any && first == NULL)
+        problem_add(w->c->problems, yaml_place(node),
+                    check_hint_text(&hint, "exactly one of these", text), "%s is not complete",
+                    whereabouts(w, w->depth, where));
+}
+
+static void hint_keys(struct check_hint *hint, const struct option *keys)
+{
+    for (const struct option *o = keys; o != NULL && o->name != NULL; o++)
+        check_hint_add(hint, str_of(o->name));
+}
+
+static void say_unknown_key(struct walk *w, const struct frame *f, const struct yaml_node *node)
+{
+    char key[PROBLEM_QUOTE], where[240], text[1400];
+    struct check_hint hint;
+
+    check_hint_start(&hint, w->c, node->key->text);
+    if (f->option->type == OPT_KIND)
+        hint_keys(&hint, f->option->kinds->common);
+    hint_keys(&hint, f->kind != NULL ? f->kind->keys : f->option->keys);
+    (void)whereabouts(w, w->depth, where);
+    problem_add(w->c->problems, node->key->place, check_hint_text(&hint, "allowed", text),
+                "unknown key `%s`%s%s", problem_quote(key, node->key->text),
+                where[0] != '\0' ? " in " : "", where);
+}
+
+/* --- opening maps and lists --------------------------------------------------------- */
+
+static void say_shape(struct walk *w, const struct yaml_node *node, const struct option *option,
+                      struct str label)
+{
+    static const char *const shapes[] = {
+        [YAML_SCALAR] = "a single value", [YAML_MAP] = "a map", [YAML_LIST] = "a list"
+    };
+    char name[PROBLEM_QUOTE], text[1400];
+    struct check_hint hint;
+    const char *help = option_form(option->type);
+    bool words = option->words != NULL && option->type == OPT_MAP;
+
+    if (words) {
+        check_hint_start(&hint, w->c, yaml_text(node));
+        for (size_t i = 0; option->words[i] != NULL; i++)
+            check_hint_add(&hint, str_of(option->words[i]));
+        help = check_hint_text(&hint, "a map, or one of these words", text);
+    }
+    problem_add(w->c->problems, node->place, help, "`%s` cannot be %s", problem_quote(name, label),
+                words && node->kind == YAML_SCALAR ? "this" : shapes[node->kind]);
+}
+
+static struct frame *push(struct walk *w, enum frame_mode mode, const struct option *option,
+                          struct yaml_node *node, struct str label)
+{
+    require(w->depth < sizeof w->frames / sizeof w->frames[0]);
+    bool quiet = w->depth > 0 && top(w)->quiet;
+    struct frame *f = &w->frames[w->depth++];
+
+    *f = (struct frame){ .mode = mode,
+                         .option = option,
+                         .node = node,
+                         .child = node->first,
+                         .label = label,
+                         .quiet = quiet };
+    return f;
+}
+
+static void open_kind(struct walk *w, const struct option *option, struct yaml_node *node,
+                      struct str label)
+{
+    struct frame *f = push(w, FRAME_KEYS, option, node, label);
+    const struct yaml_node *named = yaml_get(node, "kind");
+
+    check_required(w, option->kinds->common, node);
+    check_one_of(w, option->kinds->common, node);
+    if (named == NULL || named->kind != YAML_SCALAR) {
+        f->child = NULL; /* without its kind nothing can be said about the rest */
+        return;
+    }
+    f->kind = option_kind_find(option->kinds, named->text);
+    if (f->kind == NULL) {
+        char value[PROBLEM_QUOTE], text[1400];
+        struct check_hint hint;
+
+        check_hint_start(&hint, w->c, named->text);
+        check_hint_add_kinds(&hint, option->kinds);
+        problem_add(w->c->problems, named->place, check_hint_text(&hint, "allowed", text),
+                    "unknown kind of %s `%s`", option->noun, problem_quote(value, named->text));
+        f->child = NULL;
+        return;
+    }
+    if (!warn_kind(w, f->quiet, node, option, f->kind->name))
+        f->quiet = true;
+    check_required(w, f->kind->keys, node);
+    check_one_of(w, f->kind->keys, node);
+}
+
+static void visit(struct walk *w, struct yaml_node *node, const struct option *option,
+                  struct str label, bool in_list);
+
+/* The options of a service, or a bare value that is its first one. */
+static void open_service(struct walk *w, const struct option *option,
+                         const struct option_kind *kind, struct yaml_node *value)
+{
+    bool bare = value->kind != YAML_MAP && !yaml_is_null(value);
+    struct frame *f = push(w, FRAME_KEYS, option, value, value->key->text);
+
+    f->kind = kind;
+    if (!warn_kind(w, f->quiet, value, option, kind->name))
+        f->quiet = true;
+    if (!bare) {
+        check_required(w, kind->keys, value);
+        check_one_of(w, kind->keys, value);
+        return;
+    }
+    check_required(w, kind->keys + 1, value);
+    f->child = NULL;
+    visit(w, value, kind->keys, str_of(kind->keys->name), false);
+}
+
+static void open_step(struct walk *w, const struct option *option, struct yaml_node *node)
+{
+    struct check *c = w->c;
+
+    if (node->kind != YAML_MAP || node->count != 1) {
+        problem_add(c->problems, node->place, "write each step as `- SERVICE: OPTIONS`",
+                    "a step is a map with one key, the name of a service");
+        return;
+    }
+    struct yaml_node *value = node->first;
+    const struct option_kind *kind = option_kind_find(option->kinds, value->key->text);
+
+    if (kind != NULL) {
+        if (kind->ends && node->next != NULL)
+            problem_add(c->problems, node->next->place,
+                        "put this step before it, or into the route that takes what comes out",
+                        "nothing runs after `%s`", kind->name);
+        open_service(w, option, kind, value);
+        return;
+    }
+    check_see(c, &c->references, value, OPT_STEP, value->key->text); /* a step of their own? */
+}
+
+static void open_map(struct walk *w, const struct option *option, struct yaml_node *node,
+                     struct str label)
+{
+    if (node->kind == YAML_LIST) {
+        say_shape(w, node, option, label);
+        return;
+    }
+    if (node->kind == YAML_SCALAR && !yaml_is_null(node)) {
+        for (size_t i = 0; option->words != NULL && option->words[i] != NULL; i++)
+            if (str_is(node->text, option->words[i]))
+                return;
+        say_shape(w, node, option, label);
+        return;
+    }
+    if (option->type == OPT_KIND) {
+        open_kind(w, option, node, label);
+        return;
+    }
+    if (option->type == OPT_NAMED) {
+        (void)push(w, FRAME_NAMES, option, node, label);
+        return;
+    }
+    (void)push(w, FRAME_KEYS, option, node, label);
+    check_required(w, option->keys, node);
+    check_one_of(w, option->keys, node);
+}
+
+static void open_list(struct walk *w, const struct option *option, struct yaml_node *node,
+                      struct str label)
+{
+    char name[PROBLEM_QUOTE];
+
+    if (yaml_is_null(node) && (option->flags & OPT_REQUIRED) == 0)
+        return;
+    if (node->kind != YAML_LIST) {
+        say_shape(w, node, option, label);
+        return;
+    }
+    if (node->count == 0 && (option->flags & (OPT_REQUIRED | OPT_OR_LIST)) != 0)
+        problem_add(w->c->problems, node->place, NULL, "the list `%s` is empty",
+                    problem_quote(name, label));
+    (void)push(w, FRAME_ITEMS, option, node, label);
+}
+
+/* Look at one value; maps and lists are opened and walked by the loop. */
+static void visit(struct walk *w, struct yaml_node *node, const struct option *option,
+                  struct str label, bool in_list)
+{
+    char name[PROBLEM_QUOTE];
+
+    if (node->kind == YAML_LIST && (option->flags & OPT_OR_LIST) != 0 && !in_list) {
+        open_list(w, option, node, label);
+        return;
+    }
+    switch (option->type) {
+    case OPT_ANY:
+        return;
+    case OPT_MAP:
+    case OPT_KIND:
+    case OPT_NAMED:
+        open_map(w, option, node, label);
+        return;
+    case OPT_LIST:
+        open_list(w, option, node, label);
+        return;
+    case OPT_STEP:
+        open_step(w, option, node);
+        return;
+    default:
+        break;
+    }
+    if (node->kind != YAML_SCALAR)
+        say_shape(w, node, option, label);
+    else if (yaml_is_null(node))
+        problem_add(w->c->problems, node->key != NULL ? node->key->place : node->place,
+                    option_form(option->type), "`%s` has no value", problem_quote(name, label));
+    else
+        check_value(w->c, node, option, strcmp(w->section, "node") == 0, label);
+}
+
+/* --- the children of a frame --------------------------------------------------------- */
+
+static void child_of_keys(struct walk *w, struct frame *f, struct yaml_node *child)
+{
+    struct str key = child->key->text;
+    const struct option *o =
+        f->option->type == OPT_KIND
+            ? option_kind_key(f->option->kinds, f->kind, key)
+            : option_find(f->kind != NULL ? f->kind->keys : f->option->keys, key);
+
+    if (o == NULL && (f->option->flags & OPT_MORE) != 0) {
+        check_see(w->c, &w->c->unknown, child, OPT_END, key);
+        return;
+    }
+    if (o == NULL) {
+        say_unknown_key(w, f, child);
+        return;
+    }
+    if (f->option->type == OPT_KIND && str_is(key, "kind"))
+        return; /* open_kind() has read it */
+    warn_key(w, f, child, o);
+    visit(w, child, o, key, false);
+}
+
+static void child_of_names(struct walk *w, struct frame *f, struct yaml_node *child)
+{
+    struct str name = child->key->text;
+    char quoted[PROBLEM_QUOTE], where[240];
+    struct err err;
+    bool star = (f->option->flags & OPT_STAR) != 0 && str_is(name, "*");
+
+    if ((f->option->flags & OPT_FREE) == 0 && !star && !units_name(name, &err))
+        problem_add(w->c->problems, child->key->place, option_form(OPT_NAME), "`%s`: %s",
+                    problem_quote(quoted, name), err.text);
+    if ((f->option->flags & OPT_FREE) != 0 && name.len == 0)
+        problem_add(w->c->problems, child->key->place, NULL, "a name in %s is empty",
+                    whereabouts(w, w->depth, where));
+    if ((f->option->flags & OPT_ATTRS) != 0)
+        check_see(w->c, &w->c->attributes, child, OPT_END, name);
+    visit(w, child, f->option->each, name, false);
+}
+
+/* What messages call an item: its own name, or its number. */
+static struct str item_label(struct walk *w, struct frame *f, const struct yaml_node *item)
+{
+    struct str name = yaml_text(yaml_get(item, "name"));
+
+    f->index++;
+    if (f->option->each == NULL || f->option->each->type != OPT_MAP)
+        return f->label;
+    return name.len > 0 ? name : str_of(arena_printf(w->c->scratch, "%zu", f->index));
+}
+
+static void child_of_items(struct walk *w, struct frame *f, struct yaml_node *item)
+{
+    const struct option *o =
+        f->option->type == OPT_LIST || f->option->type == OPT_MAP ? f->option->each : f->option;
+
+    visit(w, item, o, item_label(w, f, item), true);
+}
+
+static void start(struct walk *w, struct yaml_node *root)
+{
+    static const struct option top_level = { .type = OPT_MAP, .keys = grammar_sections };
+
+    (void)push(w, FRAME_KEYS, &top_level, root, STR(""));
+}
+
+void check_grammar(struct check *c)
+{
+    struct walk w = { .c = c, .section = "" };
+
+    if (c->root->kind != YAML_MAP && !yaml_is_null(c->root)) {
+        problem_add(c->problems, c->root->place, "it starts with a key such as `gateways:`",
+                    "a configuration is a map of sections");
+        return;
+    }
+    start(&w, c->root);
+    while (w.depth > 0) {
+        struct frame *f = top(&w);
+        struct yaml_node *child = f->child;
+
+        if (child == NULL) {
+            w.depth--;
+            continue;
+        }
+        f->child = child->next;
+        if (w.depth == 1) {
+            const struct option *section = option_find(grammar_sections, child->key->text);
+
+            w.section = section != NULL ? section->name : "";
+            f->quiet = section != NULL && !warn_section(&w, child);
+        }
+        if (f->mode == FRAME_KEYS)
+            child_of_keys(&w, f, child);
+        else if (f->mode == FRAME_NAMES)
+            child_of_names(&w, f, child);
+        else
+            child_of_items(&w, f, child);
+    }
+}

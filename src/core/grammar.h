@@ -1,0 +1,22 @@
+/* grammar.h - everything a configuration file may contain, as tables.
+ *
+ * grammar_sections is the top level; everything hangs below it.  The tables of
+ * gateways, endpoints and services stand in files of their own.
+ */
+#pragma once
+
+#include "core/option.h"
+
+extern const struct option grammar_sections[];
+
+extern const struct option grammar_node[];
+extern const struct option_kinds grammar_gateways;
+extern const struct option_kinds grammar_endpoints;
+extern const struct option_kinds grammar_services;
+
+/* Parts that several sections share. */
+extern const char *const grammar_areas[];
+extern const struct option grammar_extract[]; /* sender, receiver, type, attributes */
+extern const struct option grammar_headers;   /* the value of one header */
+extern const struct option grammar_answer[];
+extern const struct option grammar_expr_each; /* the value of one attribute */

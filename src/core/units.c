@@ -1,0 +1,391 @@
+#include "core/units.h"
+
+#include <arpa/inet.h>
+#include <stdio.h>
+
+#include "base/clock.h"
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static bool is_alpha(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+/* Cut the leading digits off; false when there are none or they are too many. */
+static bool leading_number(struct str text, uint64_t *ret, struct str *ret_rest, struct err *err)
+{
+    size_t n = 0;
+
+    while (n < text.len && is_digit(text.ptr[n]))
+        n++;
+    if (n == 0)
+        return err_set(err, ERR_CONFIG, 0, "a whole number is expected first");
+    if (!str_to_u64(str_mem(text.ptr, n), ret))
+        return err_set(err, ERR_CONFIG, 0, "the number is too large");
+    *ret_rest = str_from(text, n);
+    return true;
+}
+
+struct unit {
+    const char *name;
+    uint64_t factor;
+};
+
+static bool scale(uint64_t number, struct str name, const struct unit *units, uint64_t *ret,
+                  struct err *err)
+{
+    for (const struct unit *u = units; u->name != NULL; u++) {
+        if (!str_is(name, u->name))
+            continue;
+        if (__builtin_mul_overflow(number, u->factor, ret) || *ret > INT64_MAX)
+            return err_set(err, ERR_CONFIG, 0, "the number is too large");
+        return true;
+    }
+    if (name.len == 0)
+        return err_set(err, ERR_CONFIG, 0, "the unit is missing");
+    if (name.ptr[0] == '.' || name.ptr[0] == ',')
+        return err_set(err, ERR_CONFIG, 0, "fractions are not used; take a smaller unit");
+    return err_set(err, ERR_CONFIG, 0, "the unit is not known");
+}
+
+bool units_duration(struct str text, int64_t *ret_us, struct err *err)
+{
+    static const struct unit units[] = {
+        { "ms", CLOCK_MS },          { "s", CLOCK_S },
+        { "m", 60ull * CLOCK_S },    { "h", 3600ull * CLOCK_S },
+        { "d", 86400ull * CLOCK_S }, { 0 },
+    };
+    uint64_t number, us;
+    struct str rest;
+
+    if (!leading_number(text, &number, &rest, err) || !scale(number, rest, units, &us, err))
+        return false;
+    *ret_us = (int64_t)us;
+    return true;
+}
+
+bool units_size(struct str text, uint64_t *ret_bytes, struct err *err)
+{
+    static const struct unit units[] = {
+        { "", 1 }, { "KiB", 1ull << 10 }, { "MiB", 1ull << 20 }, { "GiB", 1ull << 30 }, { 0 },
+    };
+    uint64_t number, bytes;
+    struct str rest;
+
+    if (!leading_number(text, &number, &rest, err))
+        return false;
+    if (rest.len > 1 && rest.ptr[0] == ' ')
+        rest = str_from(rest, 1);
+    if (!scale(number, rest, units, &bytes, err))
+        return false;
+    *ret_bytes = bytes;
+    return true;
+}
+
+bool units_rate(struct str text, struct units_rate *ret, struct err *err)
+{
+    static const struct unit units[] = {
+        { "/s", CLOCK_S }, { "/m", 60ull * CLOCK_S }, { "/h", 3600ull * CLOCK_S }, { 0 }
+    };
+    uint64_t count, us;
+    struct str rest;
+
+    if (!leading_number(text, &count, &rest, err) || !scale(1, rest, units, &us, err))
+        return false;
+    if (count == 0)
+        return err_set(err, ERR_CONFIG, 0, "a rate of 0 would let nothing through");
+    if (count > 1000000000)
+        return err_set(err, ERR_CONFIG, 0, "the number is too large");
+    *ret = (struct units_rate){ count, (int64_t)us };
+    return true;
+}
+
+uint64_t units_rate_burst(struct units_rate rate)
+{
+    if (rate.count == 0)
+        return 0;
+    uint64_t seconds = (uint64_t)rate.per_us / CLOCK_S;
+    uint64_t burst = rate.count / seconds;
+
+    return burst > 0 ? burst : 1;
+}
+
+bool units_time(struct str text, int *ret_minutes, struct err *err)
+{
+    struct str hour, minute = str_cut(text, ':', &hour);
+    uint64_t h, m;
+
+    if (hour.len != 2 || minute.len != 2 || !str_to_u64(hour, &h) || !str_to_u64(minute, &m))
+        return err_set(err, ERR_CONFIG, 0, "two digits, a colon and two digits are expected");
+    if (m > 59 || h > 24 || (h == 24 && m > 0))
+        return err_set(err, ERR_CONFIG, 0, "times go from 00:00 to 24:00");
+    *ret_minutes = (int)(h * 60 + m);
+    return true;
+}
+
+static const char *const weekdays[] = { "mon", "tue", "wed", "thu", "fri", "sat", "sun" };
+
+static int weekday(struct str name)
+{
+    for (int i = 0; i < 7; i++)
+        if (str_is(name, weekdays[i]))
+            return i;
+    return -1;
+}
+
+bool units_days(struct str text, unsigned *ret_days, struct err *err)
+{
+    unsigned days = 0;
+
+    if (str_is(text, "daily")) {
+        *ret_days = 0x7f;
+        return true;
+    }
+    if (text.len > 64)
+        return err_set(err, ERR_CONFIG, 0, "the list is too long");
+    for (bool more = true; more;) {
+        struct str item, from;
+
+        more = str_find(text, ',') >= 0;
+        text = str_cut(text, ',', &item);
+        struct str to = str_cut(str_trim(item), '-', &from);
+        int first = weekday(from);
+        int end = str_find(item, '-') < 0 ? first : weekday(to);
+
+        if (first < 0 || end < 0)
+            return err_set(err, ERR_CONFIG, 0, "a day is not known");
+        for (int day = first;; day = (day + 1) % 7) {
+            days |= 1u << day;
+            if (day == end)
+                break;
+        }
+    }
+    *ret_days = days;
+    return true;
+}
+
+static bool is_host_name(struct str host)
+{
+    bool letter = false;
+
+    for (size_t i = 0; i < host.len; i++) {
+        char c = host.ptr[i];
+
+        if (!is_alpha(c) && !is_digit(c) && c != '.' && c != '-' && c != '_')
+            return false;
+        letter |= is_alpha(c);
+        if (c == '.' && (i == 0 || host.ptr[i - 1] == '.'))
+            return false;
+    }
+    return letter && host.ptr[0] != '-';
+}
+
+bool units_address(struct str text, struct units_address *ret, struct err *err)
+{
+    struct units_address address = { 0 };
+    bool six = text.len > 0 && text.ptr[0] == '[';
+    ptrdiff_t end = six ? str_find(text, ']') : str_find(text, ':');
+    struct in6_addr raw;
+    uint64_t port;
+
+    if (end < 0 || (six && ((size_t)end + 1 >= text.len || text.ptr[end + 1] != ':')))
+        return err_set(err, ERR_CONFIG, 0, "the port is missing");
+    struct str host = str_mem(text.ptr + six, (size_t)(end - six));
+    struct str digits = str_from(text, (size_t)(end + six + 1));
+
+    if (host.len == 0)
+        return err_set(err, ERR_CONFIG, 0, "the host is missing; 0.0.0.0 means every interface");
+    if (host.len > UNITS_HOST_MOST)
+        return err_set(err, ERR_CONFIG, 0, "the host is too long");
+    if (!six && str_find(digits, ':') >= 0)
+        return err_set(err, ERR_CONFIG, 0, "an IPv6 address stands in brackets, such as [::1]:80");
+    if (digits.len > 5 || !str_to_u64(digits, &port) || port > 65535)
+        return err_set(err, ERR_CONFIG, 0, "a port is a number up to 65535");
+    memcpy(address.host, host.ptr, host.len);
+    if (six ? inet_pton(AF_INET6, address.host, &raw) != 1
+            : inet_pton(AF_INET, address.host, &raw) != 1 && !is_host_name(host))
+        return err_set(err, ERR_CONFIG, 0, "the host is not a name or an address");
+    address.port = (uint16_t)port;
+    *ret = address;
+    return true;
+}
+
+bool units_is_loopback(struct str host)
+{
+    return str_starts(host, STR("127.")) || str_is(host, "::1") ||
+           str_eq_nocase(host, STR("localhost"));
+}
+
+bool units_name(struct str text, struct err *err)
+{
+    size_t dots = 0;
+
+    if (text.len == 0)
+        return err_set(err, ERR_CONFIG, 0, "the name is empty");
+    if (text.len > UNITS_NAME_MOST)
+        return err_set(err, ERR_CONFIG, 0, "the name is longer than 64 characters");
+    for (size_t i = 0; i < text.len; i++) {
+        char c = text.ptr[i];
+
+        if (!is_alpha(c) && !is_digit(c) && c != '.' && c != '_' && c != '-')
+            return err_set(err, ERR_CONFIG, 0, "the name has a character that names cannot have");
+        dots += c == '.';
+    }
+    if (dots == text.len)
+        return err_set(err, ERR_CONFIG, 0, "the name has only dots");
+    return true;
+}
+
+bool units_zone(struct str text, struct err *err)
+{
+    char last = '/';
+
+    if (text.len == 0 || text.len > 64 || !is_alpha(text.ptr[0]))
+        return err_set(err, ERR_CONFIG, 0, "this is not the name of a time zone");
+    for (size_t i = 0; i < text.len; i++) {
+        char c = text.ptr[i];
+
+        if (!is_alpha(c) && !is_digit(c) && c != '_' && c != '+' && c != '-' && c != '/')
+            return err_set(err, ERR_CONFIG, 0, "this is not the name of a time zone");
+        if (c == '/' && last == '/')
+            return err_set(err, ERR_CONFIG, 0, "this is not the name of a time zone");
+        last = c;
+    }
+    if (last == '/')
+        return err_set(err, ERR_CONFIG, 0, "this is not the name of a time zone");
+    return true;
+}
+
+struct cron_field {
+    const char *name;
+    unsigned least, most;
+    const char *const *words; /* the first stands for `least` */
+    unsigned words_count;
+};
+
+static const char *const months[] = { "jan", "feb", "mar", "apr", "may", "jun",
+                                      "jul", "aug", "sep", "oct", "nov", "dec" };
+static const char *const cron_days[] = { "sun", "mon", "tue", "wed", "thu", "fri", "sat" };
+
+static const struct cron_field cron_fields[] = {
+    { "minute", 0, 59, NULL, 0 },   { "hour", 0, 23, NULL, 0 },        { "day", 1, 31, NULL, 0 },
+    { "month", 1, 12, months, 12 }, { "weekday", 0, 7, cron_days, 7 },
+};
+
+static bool cron_value(const struct cron_field *f, struct str text, unsigned *ret)
+{
+    uint64_t number;
+
+    for (unsigned i = 0; i < f->words_count; i++)
+        if (str_eq_nocase(text, str_of(f->words[i]))) {
+            *ret = f->least + i;
+            return true;
+        }
+    if (!str_to_u64(text, &number) || number < f->least || number > f->most)
+        return false;
+    *ret = (unsigned)number;
+    return true;
+}
+
+/* One item of a field's list: *, 5, 1-5, each with an optional /step. */
+static bool cron_item(const struct cron_field *f, struct str item)
+{
+    bool stepped = str_find(item, '/') >= 0;
+    struct str range, step = str_cut(item, '/', &range);
+    uint64_t every;
+    unsigned from, to;
+
+    if (stepped && (!str_to_u64(step, &every) || every == 0 || every > f->most))
+        return false;
+    if (str_is(range, "*"))
+        return true;
+    bool ranged = str_find(range, '-') >= 0;
+    struct str first, last = str_cut(range, '-', &first);
+
+    if (!cron_value(f, first, &from))
+        return false;
+    if (!ranged)
+        return true;
+    return cron_value(f, last, &to) && from <= to;
+}
+
+static bool cron_field_ok(const struct cron_field *f, struct str text)
+{
+    for (;;) {
+        bool more = str_find(text, ',') >= 0;
+        struct str item;
+
+        text = str_cut(text, ',', &item);
+        if (!cron_item(f, item))
+            return false;
+        if (!more)
+            return true;
+    }
+}
+
+bool units_cron(struct str text, struct err *err)
+{
+    static const char *const short_forms[] = { "@hourly",  "@daily",  "@weekly",
+                                               "@monthly", "@yearly", NULL };
+
+    for (size_t i = 0; short_forms[i] != NULL; i++)
+        if (str_is(text, short_forms[i]))
+            return true;
+    struct str rest = str_trim(text);
+
+    for (size_t i = 0; i < 5; i++) {
+        struct str field;
+
+        rest = str_trim(str_cut(rest, ' ', &field));
+        if (field.len == 0)
+            return err_set(err, ERR_CONFIG, 0, "the %s is missing", cron_fields[i].name);
+        if (!cron_field_ok(&cron_fields[i], field))
+            return err_set(err, ERR_CONFIG, 0, "the %s is not valid", cron_fields[i].name);
+    }
+    if (rest.len > 0)
+        return err_set(err, ERR_CONFIG, 0, "there are more than five fields");
+    return true;
+}
+
+/* Which schemes are allowed, for the reason; the URL itself may hold a password. */
+static bool wrong_scheme(const char *const *schemes, struct err *err)
+{
+    char list[120];
+    size_t n = 0;
+
+    list[0] = '\0';
+    for (size_t i = 0; schemes[i] != NULL && n < sizeof list; i++) {
+        int k = snprintf(list + n, sizeof list - n, "%s%s://", i > 0 ? " or " : "", schemes[i]);
+
+        n += k > 0 ? (size_t)k : 0;
+    }
+    return err_set(err, ERR_CONFIG, 0, "it starts with %s here", list);
+}
+
+bool units_url(struct str text, const char *const *schemes, struct err *err)
+{
+    size_t n = 0;
+    bool known = schemes == NULL;
+
+    while (n < text.len && (is_alpha(text.ptr[n]) || is_digit(text.ptr[n]) || text.ptr[n] == '+' ||
+                            text.ptr[n] == '-'))
+        n++;
+    for (size_t i = 0; !known && schemes[i] != NULL; i++)
+        known = str_is(str_mem(text.ptr, n), schemes[i]);
+    if (!known)
+        return wrong_scheme(schemes, err);
+    if (n == 0 || !str_starts(str_from(text, n), STR("://")))
+        return err_set(err, ERR_CONFIG, 0, "`://` is missing after the scheme");
+    struct str rest = str_from(text, n + 3);
+
+    if (rest.len == 0 || rest.ptr[0] == '/')
+        return err_set(err, ERR_CONFIG, 0, "the host is missing");
+    for (size_t i = 0; i < rest.len; i++)
+        if ((unsigned char)rest.ptr[i] <= ' ')
+            return err_set(err, ERR_CONFIG, 0, "blanks are written %%20");
+    return true;
+}

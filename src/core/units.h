@@ -1,0 +1,66 @@
+/* units.h - the small notations of a configuration: 30s, 64 MiB, 50/s, mon-fri.
+ *
+ * Each function reads one notation strictly: the whole text, no sign, no
+ * fraction, overflow refused.  On failure err->text is a short reason ("the unit
+ * is missing") that never repeats a whole value, so that it may be shown; what
+ * the notation looks like is said by option_form() in core/option.h.
+ *
+ * Threads: pure; from any.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/str.h"
+
+enum { UNITS_NAME_MOST = 64, UNITS_HOST_MOST = 253 };
+
+/* 250ms 30s 10m 24h 3d */
+bool units_duration(struct str text, int64_t *ret_us, struct err *err);
+
+/* 512, 64 KiB, 64 MiB, 1 GiB; a plain number counts bytes. */
+bool units_size(struct str text, uint64_t *ret_bytes, struct err *err);
+
+struct units_rate {
+    uint64_t count; /* 0: no limit */
+    int64_t per_us;
+};
+
+/* 50/s 1000/m 5/h */
+bool units_rate(struct str text, struct units_rate *ret, struct err *err);
+
+/* What may come at once when nothing else is said: one second's worth, at least 1. */
+uint64_t units_rate_burst(struct units_rate rate);
+
+/* "22:00" as minutes after midnight; "24:00" is the end of the day. */
+bool units_time(struct str text, int *ret_minutes, struct err *err);
+
+/* mon-fri, "sat,sun", fri-mon, daily; bit 0 is Monday. */
+bool units_days(struct str text, unsigned *ret_days, struct err *err);
+
+struct units_address {
+    char host[UNITS_HOST_MOST + 1]; /* without the brackets of IPv6 */
+    uint16_t port;
+};
+
+/* 127.0.0.1:8480, [::1]:8480, host.example:2575.  Port 0 is allowed here. */
+bool units_address(struct str text, struct units_address *ret, struct err *err);
+
+/* Only this machine can reach it: 127.0.0.0/8, ::1, localhost. */
+bool units_is_loopback(struct str host);
+
+/* [A-Za-z0-9._-]{1,64}, and not only dots. */
+bool units_name(struct str text, struct err *err);
+
+/* The name of a time zone looks right: UTC, Europe/Berlin.  Whether this machine
+ * knows it is asked by who uses it. */
+bool units_zone(struct str text, struct err *err);
+
+/* Five fields (minute hour day month weekday) with lists, ranges, steps and
+ * names, or @hourly @daily @weekly @monthly @yearly. */
+bool units_cron(struct str text, struct err *err);
+
+/* scheme://rest; `schemes` ends with NULL, and NULL allows any. */
+bool units_url(struct str text, const char *const *schemes, struct err *err);
