@@ -95,6 +95,14 @@ static void put_words(struct buf *out, const char *const *words, const char *aft
         buf_printf(out, "%s`%s%s`", i > 0 ? ", " : "", words[i], after);
 }
 
+/* Help texts start small; here they are sentences. */
+static void put_sentence(struct buf *out, const char *text, const char *end)
+{
+    bool small = text[0] >= 'a' && text[0] <= 'z';
+
+    buf_printf(out, "%c%s%s.\n", small ? text[0] - 'a' + 'A' : text[0], text + 1, end);
+}
+
 static bool has_parts(enum option_type type)
 {
     return type == OPT_MAP || type == OPT_NAMED || type == OPT_LIST || type == OPT_KIND ||
@@ -178,8 +186,8 @@ static void put_kinds(struct buf *out, const char *title, const struct option_ki
         put_keys(out, "", kinds->common);
     }
     for (const struct option_kind *k = kinds->kinds; k->name != NULL; k++) {
-        buf_printf(out, "\n### %s `%s`\n\n%s%s.\n", title, k->name, k->help,
-                   k->ends ? "; nothing follows it" : "");
+        buf_printf(out, "\n### %s `%s`\n\n", title, k->name);
+        put_sentence(out, k->help, k->ends ? "; nothing follows it" : "");
         if (k->keys->name == NULL)
             continue;
         put_table_head(out);
@@ -191,7 +199,8 @@ static void put_section(struct buf *out, const struct option *section)
 {
     const struct option *each = section->each;
 
-    buf_printf(out, "\n## `%s`\n\n%s.\n", section->name, section->help);
+    buf_printf(out, "\n## `%s`\n\n", section->name);
+    put_sentence(out, section->help, "");
     if (section->type == OPT_MAP) {
         put_table_head(out);
         put_keys(out, "", section->keys);

@@ -244,6 +244,30 @@ static struct frame *push(struct walk *w, enum frame_mode mode, const struct opt
     return f;
 }
 
+/* The kind that a map names; NULL, and a problem, when there is none such. */
+static const struct option_kind *read_kind(struct walk *w, const struct option *option,
+                                           const struct yaml_node *named)
+{
+    const struct option_kind *kind = option_kind_find(option->kinds, yaml_text(named));
+    char value[PROBLEM_QUOTE], text[1400];
+    struct check_hint hint;
+
+    if (kind != NULL)
+        return kind;
+    check_hint_start(&hint, w->c, yaml_text(named));
+    check_hint_add_kinds(&hint, option->kinds);
+    (void)check_hint_text(&hint, "allowed", text);
+    if (named->kind != YAML_SCALAR)
+        problem_add(w->c->problems, named->place, text, "`kind` cannot be a %s",
+                    named->kind == YAML_MAP ? "map" : "list");
+    else if (yaml_is_null(named))
+        problem_add(w->c->problems, yaml_place(named), text, "`kind` has no value");
+    else
+        problem_add(w->c->problems, named->place, text, "unknown kind of %s `%s`", option->noun,
+                    problem_quote(value, named->text));
+    return NULL;
+}
+
 static void open_kind(struct walk *w, const struct option *option, struct yaml_node *node,
                       struct str label)
 {
@@ -252,20 +276,9 @@ static void open_kind(struct walk *w, const struct option *option, struct yaml_n
 
     check_required(w, option->kinds->common, node);
     check_one_of(w, option->kinds->common, node);
-    if (named == NULL || named->kind != YAML_SCALAR) {
-        f->child = NULL; /* without its kind nothing can be said about the rest */
-        return;
-    }
-    f->kind = option_kind_find(option->kinds, named->text);
+    f->kind = named != NULL ? read_kind(w, option, named) : NULL;
     if (f->kind == NULL) {
-        char value[PROBLEM_QUOTE], text[1400];
-        struct check_hint hint;
-
-        check_hint_start(&hint, w->c, named->text);
-        check_hint_add_kinds(&hint, option->kinds);
-        problem_add(w->c->problems, named->place, check_hint_text(&hint, "allowed", text),
-                    "unknown kind of %s `%s`", option->noun, problem_quote(value, named->text));
-        f->child = NULL;
+        f->child = NULL; /* without its kind nothing can be said about the rest */
         return;
     }
     if (!warn_kind(w, f->quiet, node, option, f->kind->name))

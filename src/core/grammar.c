@@ -38,7 +38,6 @@ const struct option grammar_headers = {
 const struct option grammar_answer[] = {
     { .name = "type",
       .type = OPT_DOCTYPE,
-      .flags = OPT_REQUIRED,
       .help = "the type of the document that is made from the answer" },
     { .name = "extract",
       .type = OPT_MAP,

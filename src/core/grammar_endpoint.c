@@ -185,7 +185,9 @@ static const struct option sftp_keys[] = {
     LOGIN,
     { .name = "private_key", .type = OPT_SECRET, .help = "the private key, as text" },
     { .name = "passphrase", .type = OPT_SECRET, .help = "the passphrase of the private key" },
-    { .name = "host_key", .type = OPT_TEXT, .help = "the fingerprint of the server: SHA256:..." },
+    { .name = "host_key",
+      .type = OPT_TEXT,
+      .help = "the fingerprint of the server, as SHA256:TEXT" },
     FILE_NAME,
     { 0 },
 };

@@ -17,7 +17,7 @@ static const struct {
     { OPT_ADDRESS, false, "address", "host:port, such as 127.0.0.1:8480 or [::1]:8480" },
     { OPT_WORD, true, "word", "one of the words that are allowed" },
     { OPT_NAME, true, "name", "1 to 64 letters, digits, `.`, `_` and `-`" },
-    { OPT_BOOL, true, "yes or no", "true or false" },
+    { OPT_BOOL, true, "boolean", "true or false" },
     { OPT_INT, true, "number", "a whole number" },
     { OPT_SIZE, true, "size", "a whole number of bytes, KiB, MiB or GiB, such as 64 MiB" },
     { OPT_DURATION, true, "duration",

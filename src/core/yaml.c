@@ -38,6 +38,8 @@ static const struct {
       "a key is followed by `: ` and its value" },
     { "found unexpected end of stream", "the file ends inside a quoted text",
       "a quote above is not closed" },
+    { "found unexpected ':'", "a `:` is not expected here",
+      "in brackets a blank follows the `:`; a text that contains `:` there stands in quotes" },
     { "found unknown escape character", "this escape is not known",
       "in \"double quotes\" a backslash starts an escape; 'single quotes' take it as it is" },
     { "did not find expected alphabetic or numeric character",
