@@ -1,0 +1,582 @@
+#include "base/http_conn.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/require.h"
+
+static const struct http_limits *limits_of(const struct http_conn *c)
+{
+    return &c->io->server->o.limits;
+}
+
+static const struct http_handler *handler_of(const struct http_conn *c)
+{
+    return c->io->server->o.handler;
+}
+
+/* ---- deadlines ------------------------------------------------------------ */
+
+static void unlink_deadline(struct deadline *d)
+{
+    d->prev->next = d->next;
+    d->next->prev = d->prev;
+}
+
+static uint32_t wait_ms(const struct http_limits *l, enum wait what)
+{
+    switch (what) {
+    case WAIT_HANDSHAKE:
+        return l->handshake_ms;
+    case WAIT_IDLE:
+        return l->idle_ms;
+    case WAIT_HEAD:
+        return l->head_ms;
+    case WAIT_LINGER:
+        return l->linger_ms;
+    case WAIT_BODY:
+    case WAIT_SEND:
+        return l->rate_window_ms;
+    case WAIT_NONE:
+    case WAITS:
+        break;
+    }
+    return 0;
+}
+
+static void link_deadline(struct http_conn *c, struct deadline *d, enum wait what)
+{
+    struct deadline *ring = &c->io->waits[what];
+
+    d->at_ms = uv_now(loop_uv(c->io->loop)) + wait_ms(limits_of(c), what);
+    d->next = ring;
+    d->prev = ring->prev;
+    ring->prev->next = d;
+    ring->prev = d;
+}
+
+void conn_wait(struct http_conn *c, enum wait what)
+{
+    if (c->read_wait != WAIT_NONE)
+        unlink_deadline(&c->read_dl);
+    c->read_wait = (uint8_t)what;
+    if (what == WAIT_BODY)
+        c->window_in = 0;
+    if (what != WAIT_NONE)
+        link_deadline(c, &c->read_dl, what);
+}
+
+void conn_wait_send(struct http_conn *c, bool on)
+{
+    if (c->write_wait != WAIT_NONE)
+        unlink_deadline(&c->write_dl);
+    c->write_wait = on ? WAIT_SEND : WAIT_NONE;
+    if (on) {
+        c->window_out = conn_written(c);
+        link_deadline(c, &c->write_dl, WAIT_SEND);
+    }
+}
+
+/* ---- requests --------------------------------------------------------------- */
+
+static struct request *request_take(struct http_conn *c)
+{
+    struct http_io *io = c->io;
+    struct request *r = io->free_requests;
+
+    if (r != NULL) {
+        io->free_requests = r->next_free;
+        io->free_count--;
+    } else {
+        r = xmalloc(sizeof *r);
+        http_parser_init(&r->parser, &io->server->o.limits.head);
+    }
+    memset(r, 0, offsetof(struct request, parser));
+    r->conn = c;
+    return r;
+}
+
+void request_release(struct request *r)
+{
+    struct http_io *io = r->conn->io;
+
+    r->conn->req = NULL;
+    if (io->free_count == HTTP_FREE_REQUESTS) {
+        http_parser_done(&r->parser);
+        free(r);
+        return;
+    }
+    http_parser_reset(&r->parser);
+    r->next_free = io->free_requests;
+    io->free_requests = r;
+    io->free_count++;
+}
+
+/* Whether the request waits for its handler, not for bytes. */
+static bool held(const struct request *r)
+{
+    if (!r->told)
+        return false;
+    if (r->complete)
+        return true;
+    if (r->answer != ANSWER_NONE)
+        return r->answer == ANSWER_STREAM && r->close;
+    return !r->reading || r->paused;
+}
+
+static void tell_head(struct http_conn *c, struct request *r)
+{
+    const struct http_parser *p = &r->parser;
+    uint32_t most = limits_of(c)->conn_requests;
+
+    r->pub.method = p->method;
+    r->pub.chunked = p->chunked;
+    r->pub.content_length = p->content_length;
+    r->pub.received_us = clock_wall_us();
+    r->pub.path = p->path.len > 0 ? http_parser_view(p, p->path) : STR("/");
+    r->pub.query = http_parser_view(p, p->query);
+    r->pub.authorization = http_parser_known(p, HTTP_AUTHORIZATION);
+    r->pub.idempotency_key = http_parser_known(p, HTTP_IDEMPOTENCY_KEY);
+    r->pub.content_type = http_parser_known(p, HTTP_CONTENT_TYPE);
+    r->pub.range = http_parser_known(p, HTTP_RANGE);
+    r->told = true;
+    r->no_body = p->method == HTTP_METHOD_HEAD;
+    c->requests++;
+    r->close = !p->keep_alive || (most > 0 && c->requests >= most);
+    http_count(&c->io->counters.requests, 1);
+    handler_of(c)->head(&r->pub, c->io->server->o.arg);
+}
+
+static void refuse_bad(struct http_conn *c, const struct http_parser *p)
+{
+    enum http_refusal why = HTTP_REFUSED_BAD;
+
+    if (p->status == 414 || p->status == 431)
+        why = HTTP_REFUSED_HEAD_SIZE;
+    else if (p->status == 501)
+        why = HTTP_REFUSED_NOT_IMPLEMENTED;
+    else if (p->status == 417)
+        why = HTTP_REFUSED_EXPECTATION;
+    conn_refuse(c, why, p->status, p->code, p->message);
+}
+
+static void dispatch(struct http_conn *c, struct request *r, enum http_event e, struct str piece)
+{
+    switch (e) {
+    case HTTP_HEAD_DONE:
+        tell_head(c, r);
+        break;
+    case HTTP_BODY_PIECE:
+        if (r->answer == ANSWER_NONE)
+            handler_of(c)->body(&r->pub, piece);
+        break;
+    case HTTP_END:
+        r->complete = true;
+        if (r->answer == ANSWER_NONE)
+            handler_of(c)->end(&r->pub);
+        else if (r->answer == ANSWER_DONE)
+            request_finish(r);
+        break;
+    case HTTP_BAD:
+        refuse_bad(c, &r->parser);
+        break;
+    case HTTP_MORE:
+        break;
+    }
+}
+
+/* Parse and tell until the bytes are used up or somebody must be waited for.
+ * Returns what is left of the bytes. */
+static struct str run(struct http_conn *c, struct str in)
+{
+    c->running = true;
+    while (!c->doomed && !c->ending) {
+        struct str piece = { 0 };
+
+        if (c->req == NULL) {
+            /* The next answer goes out only after the one before. */
+            if (in.len == 0 || c->out_pending > 0)
+                break;
+            c->req = request_take(c);
+        }
+        if (held(c->req))
+            break;
+        enum http_event e = http_parser_next(&c->req->parser, &in, &piece);
+
+        if (e == HTTP_MORE)
+            break;
+        dispatch(c, c->req, e, piece);
+    }
+    c->running = false;
+    if (c->doomed || c->ending) {
+        c->clean = c->clean && in.len == 0;
+        in.len = 0;
+    }
+    return in;
+}
+
+/* ---- going on ------------------------------------------------------------------ */
+
+static void on_closed(uv_handle_t *h)
+{
+    struct http_conn *c = h->data;
+
+    require(c->magic == HTTP_CONN_MAGIC);
+    tls_conn_free(c->tls);
+    c->magic = 0;
+    io_conn_closed(c->io, c);
+    free(c);
+}
+
+static void conn_close(struct http_conn *c)
+{
+    c->closing = true;
+    if (c->req != NULL) {
+        if (c->req->told && c->req->answer != ANSWER_DONE)
+            handler_of(c)->gone(&c->req->pub);
+        request_release(c->req);
+    }
+    conn_wait(c, WAIT_NONE);
+    conn_wait_send(c, false);
+    free(c->rest);
+    c->rest = NULL;
+    c->rest_len = 0;
+    uv_close((uv_handle_t *)&c->tcp, on_closed);
+}
+
+static void conn_wake(struct loop_msg *m)
+{
+    struct http_conn *c = (struct http_conn *)((char *)m - offsetof(struct http_conn, wake));
+
+    require(c->magic == HTTP_CONN_MAGIC);
+    c->scheduled = false;
+    if (c->closing)
+        return;
+    if (c->doomed) {
+        conn_close(c);
+        return;
+    }
+    char *mem = c->rest;
+    struct str left = { mem, c->rest_len };
+
+    c->rest = NULL;
+    c->rest_len = 0;
+    left = run(c, left);
+    if (left.len > 0) {
+        memmove(mem, left.ptr, left.len);
+        c->rest = mem;
+        c->rest_len = left.len;
+    } else
+        free(mem);
+    conn_settle(c);
+}
+
+void conn_schedule(struct http_conn *c)
+{
+    if (c->scheduled || c->closing)
+        return;
+    c->scheduled = true;
+    loop_defer(c->io->loop, &c->wake);
+}
+
+void conn_doom(struct http_conn *c)
+{
+    c->doomed = true;
+    conn_schedule(c);
+}
+
+/* The client sends no more: true when the connection is over by that. */
+static bool over_by_eof(struct http_conn *c)
+{
+    struct request *r = c->req;
+
+    if (c->lingering || c->shaking || (r == NULL && c->rest_len == 0 && c->out_pending == 0) ||
+        (r != NULL && !held(r))) {
+        conn_doom(c);
+        return true;
+    }
+    if (r == NULL)
+        return false;
+    if (r->answer == ANSWER_STREAM && r->out_left < 0) { /* (4) of http_server.h */
+        conn_doom(c);
+        return true;
+    }
+    r->close = r->close || r->complete;
+    return false;
+}
+
+static void settle_wait(struct http_conn *c)
+{
+    const struct request *r = c->req;
+
+    if (c->shaking || c->lingering)
+        return;
+    if (r == NULL && !c->ending && c->rest_len == 0) {
+        conn_wait(c, WAIT_IDLE);
+        if (c->tls != NULL)
+            tls_trim(c->tls);
+    } else if (r == NULL || held(r)) {
+        if (c->read_wait != WAIT_NONE)
+            conn_wait(c, WAIT_NONE);
+    } else {
+        enum wait what = r->told ? WAIT_BODY : WAIT_HEAD;
+
+        if (c->read_wait != what)
+            conn_wait(c, what);
+    }
+}
+
+static void alloc_buf(uv_handle_t *h, size_t size, uv_buf_t *buf)
+{
+    const struct http_conn *c = h->data;
+
+    (void)size;
+    *buf = uv_buf_init(c->io->read_buf, HTTP_READ_BUF);
+}
+
+static void on_read(uv_stream_t *s, ssize_t n, const uv_buf_t *buf);
+
+static void settle_reading(struct http_conn *c)
+{
+    bool want = !c->eof && c->rest_len == 0;
+
+    if (want == c->reading)
+        return;
+    c->reading = want;
+    if (!want)
+        (void)uv_read_stop((uv_stream_t *)&c->tcp);
+    else if (uv_read_start((uv_stream_t *)&c->tcp, alloc_buf, on_read) < 0)
+        conn_doom(c);
+}
+
+/* The output is out and nobody needs the connection: say so, and if the client
+ * may still be sending, listen a while; closing at once would make the kernel
+ * reset the connection and destroy the answer on its way. */
+static void settle_end(struct http_conn *c)
+{
+    uv_os_fd_t fd;
+
+    if (c->tls != NULL && !c->said_bye) {
+        c->said_bye = true;
+        tls_finish(c->tls);
+        conn_flush_tls(c);
+        if (c->out_pending > 0)
+            return;
+    }
+    if (c->clean || c->eof || uv_fileno((uv_handle_t *)&c->tcp, &fd) < 0 ||
+        shutdown(fd, SHUT_WR) < 0) {
+        conn_doom(c);
+        return;
+    }
+    c->lingering = true;
+    conn_wait(c, WAIT_LINGER);
+}
+
+void conn_settle(struct http_conn *c)
+{
+    if (c->doomed || c->closing || c->running)
+        return;
+    if (c->ending && c->out_pending == 0 && !c->lingering)
+        settle_end(c);
+    if (c->doomed || (c->eof && over_by_eof(c)))
+        return;
+    if (c->io->stopping && c->req == NULL && !c->ending && c->out_pending == 0) {
+        conn_doom(c);
+        return;
+    }
+    settle_wait(c);
+    settle_reading(c);
+}
+
+/* ---- input ------------------------------------------------------------------------ */
+
+static void keep_rest(struct http_conn *c, struct str bytes)
+{
+    require(c->rest_len + bytes.len <= 4 * (size_t)HTTP_READ_BUF); /* (3) */
+    c->rest = xrealloc(c->rest, c->rest_len + bytes.len);
+    memcpy(c->rest + c->rest_len, bytes.ptr, bytes.len);
+    c->rest_len += bytes.len;
+}
+
+static void input(struct http_conn *c, struct str bytes)
+{
+    if (c->doomed)
+        return;
+    if (c->ending) {
+        c->clean = false;
+        c->discarded += bytes.len;
+        if (c->discarded > limits_of(c)->linger_bytes)
+            conn_doom(c);
+        return;
+    }
+    if (c->rest_len == 0)
+        bytes = run(c, bytes);
+    if (bytes.len > 0)
+        keep_rest(c, bytes);
+}
+
+/* True when the handshake is done. */
+static bool shake(struct http_conn *c)
+{
+    enum tls_result got = tls_handshake(c->tls);
+
+    conn_flush_tls(c);
+    if (got == TLS_MORE)
+        return false;
+    if (got != TLS_OK) {
+        http_count(&c->io->counters.refused[HTTP_REFUSED_HANDSHAKE], 1);
+        conn_doom(c);
+        return false;
+    }
+    c->shaking = false;
+    return true;
+}
+
+static void input_tls(struct http_conn *c, struct str wire)
+{
+    tls_feed(c->tls, wire);
+    if (c->shaking && !shake(c))
+        return;
+    while (!c->doomed) {
+        size_t n = 0;
+        enum tls_result got = tls_read(c->tls, c->io->plain_buf, HTTP_READ_BUF, &n);
+
+        if (got == TLS_OK) {
+            input(c, str_mem(c->io->plain_buf, n));
+            continue;
+        }
+        conn_flush_tls(c); /* an alert or a key update may have been written */
+        if (got == TLS_CLOSED)
+            c->eof = true;
+        else if (got == TLS_FAILED)
+            conn_doom(c);
+        return;
+    }
+}
+
+static void on_read(uv_stream_t *s, ssize_t n, const uv_buf_t *buf)
+{
+    struct http_conn *c = s->data;
+
+    require(c->magic == HTTP_CONN_MAGIC);
+    if (n == 0 || c->closing)
+        return;
+    if (n == UV_EOF) {
+        c->eof = true;
+        c->reading = false;
+    } else if (n < 0) {
+        c->reading = false;
+        conn_doom(c);
+    } else {
+        struct str bytes = str_mem(buf->base, (size_t)n);
+
+        c->window_in += bytes.len;
+        http_count(&c->io->counters.bytes_in, bytes.len);
+        if (c->tls != NULL)
+            input_tls(c, bytes);
+        else
+            input(c, bytes);
+    }
+    conn_settle(c);
+}
+
+/* ---- too slow ---------------------------------------------------------------------- */
+
+static bool fast_enough(const struct http_conn *c, uint64_t moved)
+{
+    const struct http_limits *l = limits_of(c);
+
+    return moved * 1000 >= (uint64_t)l->rate_bytes_s * l->rate_window_ms;
+}
+
+static void body_expired(struct http_conn *c)
+{
+    if (fast_enough(c, c->window_in)) {
+        conn_wait(c, WAIT_BODY);
+        return;
+    }
+    conn_wait(c, WAIT_NONE);
+    conn_refuse(c, HTTP_REFUSED_SLOW_BODY, 408, "timeout", "the body comes too slowly");
+}
+
+static void send_expired(struct http_conn *c)
+{
+    if (fast_enough(c, conn_written(c) - c->window_out)) {
+        conn_wait_send(c, true);
+        return;
+    }
+    http_count(&c->io->counters.refused[HTTP_REFUSED_SLOW_READER], 1);
+    conn_doom(c);
+}
+
+void conn_expired(struct deadline *d, enum wait what)
+{
+    size_t at = what == WAIT_SEND ? offsetof(struct http_conn, write_dl)
+                                  : offsetof(struct http_conn, read_dl);
+    struct http_conn *c = (struct http_conn *)((char *)d - at);
+
+    require(c->magic == HTTP_CONN_MAGIC);
+    if (what == WAIT_SEND && !c->doomed)
+        send_expired(c);
+    if (c->doomed) { /* out of the lists at once, closed at the end of the round */
+        conn_wait(c, WAIT_NONE);
+        conn_wait_send(c, false);
+    }
+    if (c->doomed || what == WAIT_SEND)
+        return;
+    if (what == WAIT_BODY) {
+        body_expired(c);
+        return;
+    }
+    conn_wait(c, WAIT_NONE);
+    if (what == WAIT_HEAD) {
+        conn_refuse(c, HTTP_REFUSED_SLOW_HEAD, 408, "timeout", "the request comes too slowly");
+        return;
+    }
+    if (what == WAIT_HANDSHAKE)
+        http_count(&c->io->counters.refused[HTTP_REFUSED_HANDSHAKE], 1);
+    conn_doom(c);
+}
+
+/* ---- the beginning -------------------------------------------------------------------- */
+
+void conn_open(struct http_io *io, int fd, const struct sockaddr *peer, socklen_t len,
+               bool refusing)
+{
+    struct http_conn *c = NEW(struct http_conn);
+
+    c->magic = HTTP_CONN_MAGIC;
+    c->io = io;
+    c->wake.fn = conn_wake;
+    c->refusing = refusing;
+    memcpy(&c->peer, peer, len < sizeof c->peer ? len : sizeof c->peer);
+    require(uv_tcp_init(loop_uv(io->loop), &c->tcp) == 0);
+    c->tcp.data = c;
+    c->next = io->conns;
+    if (c->next != NULL)
+        c->next->prev = c;
+    io->conns = c;
+    io->conn_count++;
+    io->refusing_count += refusing;
+    http_count(&io->counters.open, 1);
+    if (uv_tcp_open(&c->tcp, fd) < 0) {
+        (void)close(fd);
+        conn_doom(c);
+        return;
+    }
+    if (refusing) {
+        conn_refuse(c, HTTP_REFUSED_OVERLOAD, 503, "too_many_connections",
+                    "too many connections; try again later");
+        return;
+    }
+    if (io->server->o.tls != NULL) {
+        c->tls = tls_accept(io->server->o.tls);
+        c->shaking = true;
+        conn_wait(c, WAIT_HANDSHAKE);
+    }
+    conn_settle(c);
+}

@@ -1,0 +1,182 @@
+/* http_conn.h - inside the HTTP server: connections, and what a loop keeps of them.
+ *
+ * Only the http_*.c files include this.  http_server.c starts, listens, accepts,
+ * ticks and stops; http_conn.c reads, parses and closes; http_answer.c writes.
+ *
+ * A connection without a request keeps no buffer: bytes are read into one buffer
+ * of the loop, and the request object (parser, head, fields) comes from the
+ * loop's free list with the first byte and goes back after the answer.
+ *
+ * Invariants
+ *   (1) a connection is in at most one list of read deadlines and one of write
+ *       deadlines.
+ *   (2) it is closed only from conn_wake(), at the end of a round, so that no
+ *       frame of ours or of a handler is below.
+ *   (3) `rest` holds bytes that were read and not parsed; while it does, nothing
+ *       is read.
+ *
+ * Threads        all of it on the loop, but http_server and the counters.
+ */
+#pragma once
+
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <uv.h>
+
+#include "base/http_server.h"
+
+enum {
+    HTTP_READ_BUF = 64 * 1024,
+    HTTP_OUT_BUF = 16 * 1024,   /* answers up to this size are one write */
+    HTTP_FIELDS_OUT = 8 * 1024, /* the handler's own fields              */
+    HTTP_OUT_HIGH = 256 * 1024, /* "enough for now"                      */
+    HTTP_OUT_MAX = 64 * 1024 * 1024,
+    HTTP_ADDRESSES = 8,
+    HTTP_FREE_REQUESTS = 256,
+    HTTP_REFUSING = 256, /* connections over the limit that hear why */
+    HTTP_CONN_MAGIC = 0x68747470,
+};
+
+/* Lists by what is waited for; all of one list wait equally long, so that the
+ * first is due first. */
+enum wait {
+    WAIT_NONE,
+    WAIT_HANDSHAKE,
+    WAIT_IDLE,
+    WAIT_HEAD,
+    WAIT_BODY,
+    WAIT_LINGER,
+    WAIT_SEND,
+    WAITS,
+};
+
+struct deadline {
+    struct deadline *prev, *next;
+    uint64_t at_ms;
+};
+
+struct request {
+    struct http_request pub; /* first: the handler's pointer is ours */
+    struct http_conn *conn;
+    struct request *next_free;
+    enum { ANSWER_NONE, ANSWER_STREAM, ANSWER_DONE } answer;
+    bool told;     /* head was called                        */
+    bool reading;  /* http_read_body was called              */
+    bool paused;   /* by http_pause                          */
+    bool complete; /* the whole message was parsed           */
+    bool close;    /* no further request on this connection  */
+    bool no_body;  /* HEAD, 204, 304: the answer has no body */
+    bool out_chunked, want_drained;
+    int64_t out_left; /* of a declared length; -1: unknown */
+    char peer[INET6_ADDRSTRLEN];
+    struct http_parser parser;
+};
+
+struct http_conn {
+    unsigned magic;
+    uv_tcp_t tcp;
+    struct http_io *io;
+    struct http_conn *prev, *next; /* all of the loop */
+    struct request *req;           /* NULL: idle      */
+    struct tls_conn *tls;
+    struct loop_msg wake;
+    struct deadline read_dl, write_dl;
+    uint8_t read_wait, write_wait; /* enum wait */
+    bool scheduled, running, shaking, eof, doomed, closing, broken;
+    bool said_bye;  /* TLS close_notify was sent      */
+    bool ending;    /* close when the output is out   */
+    bool clean;     /* ... and at once, not lingering */
+    bool lingering; /* discarding what still comes    */
+    bool refusing;  /* over the limit of connections  */
+    bool reading;   /* uv_read_start is on            */
+    uint32_t requests;
+    char *rest;
+    size_t rest_len;
+    size_t out_pending;  /* handed to libuv, not written        */
+    uint64_t window_in;  /* bytes since the body window began   */
+    uint64_t out_total;  /* ever handed to libuv                */
+    uint64_t window_out; /* written when the send window began  */
+    uint64_t discarded;
+    union {
+        struct sockaddr any;
+        struct sockaddr_in v4;
+        struct sockaddr_in6 v6;
+    } peer;
+};
+
+struct http_listener {
+    uv_poll_t poll;
+    int fd;
+    bool muted; /* until the next tick: there are no descriptors */
+};
+
+/* Written by its loop only; atomic so that any thread may read. */
+struct http_counters {
+    _Atomic uint64_t open, accepted, requests, bytes_in, bytes_out;
+    _Atomic uint64_t refused[HTTP_REFUSAL_COUNT];
+};
+
+struct http_io {
+    struct http_server *server;
+    struct loop *loop;
+    struct http_listener listeners[HTTP_ADDRESSES];
+    size_t listener_count, handles; /* handles of the server that are open */
+    uv_timer_t tick;
+    struct deadline waits[WAITS]; /* heads of rings */
+    struct http_conn *conns;
+    size_t conn_count, refusing_count;
+    struct request *free_requests;
+    size_t free_count;
+    char *read_buf, *plain_buf, *out_buf;
+    char date[64];
+    int64_t date_s;
+    int spare_fd;
+    bool stopping;
+    uint64_t cut_at_ms;
+    struct loop_msg start, stop;
+    struct http_counters counters;
+};
+
+struct http_server {
+    struct http_server_options o;
+    uint16_t port;
+    _Atomic uint32_t connections;
+    pthread_mutex_t lock; /* guards running and grace */
+    pthread_cond_t changed;
+    size_t running; /* loops that still serve */
+    uint32_t grace_ms;
+    size_t io_count;
+    struct http_io *io;
+};
+
+static inline void http_count(_Atomic uint64_t *counter, uint64_t n)
+{
+    uint64_t was = atomic_load_explicit(counter, memory_order_relaxed);
+
+    atomic_store_explicit(counter, was + n, memory_order_relaxed); /* one writer */
+}
+
+/* http_conn.c */
+void conn_open(struct http_io *io, int fd, const struct sockaddr *peer, socklen_t len,
+               bool refusing);
+void conn_doom(struct http_conn *c);     /* close it at the end of the round */
+void conn_schedule(struct http_conn *c); /* go on at the end of the round    */
+void conn_settle(struct http_conn *c);   /* after a change: deadlines, reading, end of input */
+void conn_wait(struct http_conn *c, enum wait what);
+void conn_wait_send(struct http_conn *c, bool on);
+void conn_expired(struct deadline *d, enum wait what);
+uint64_t conn_written(const struct http_conn *c); /* of out_total */
+void request_release(struct request *r);
+
+/* http_answer.c */
+void conn_send(struct http_conn *c, const struct str *parts, size_t count); /* at most 3 */
+void conn_flush_tls(struct http_conn *c);
+void conn_end(struct http_conn *c, bool clean); /* when the output is out */
+/* An answer of the server's own, then the end of the connection. */
+void conn_refuse(struct http_conn *c, enum http_refusal why, int status, const char *code,
+                 const char *message);
+void request_finish(struct request *r); /* answered and, if wanted, read to its end */
+
+/* http_server.c */
+void io_conn_closed(struct http_io *io, struct http_conn *c);

@@ -1,0 +1,461 @@
+#include "base/http_server.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/auto.h"
+#include "base/clock.h"
+#include "base/http_conn.h"
+#include "base/require.h"
+
+enum { ACCEPTS_PER_EVENT = 64, BACKLOG = 4096 };
+
+const char *http_refusal_name(enum http_refusal why)
+{
+    static const char *const names[] = {
+#define X(id, text) [HTTP_REFUSED_##id] = text,
+        HTTP_REFUSALS(X)
+#undef X
+    };
+
+    require(why < HTTP_REFUSAL_COUNT);
+    return names[why];
+}
+
+/* ---- accepting -------------------------------------------------------------- */
+
+#define OVERLOAD_BODY                                                                              \
+    "{\"error\":{\"code\":\"too_many_connections\",\"message\":\"too many connections; try again " \
+    "later\"}}"
+static const char overload_answer[] =
+    "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\n"
+    "Content-Length: 91\r\nRetry-After: 1\r\nConnection: close\r\n\r\n" OVERLOAD_BODY;
+_Static_assert(sizeof OVERLOAD_BODY - 1 == 91, "the length above is that of the body");
+
+/* Without an object for it: say why if one packet is enough, and close. */
+static void turn_away(struct http_io *io, int fd)
+{
+    char seen[4096];
+
+    http_count(&io->counters.refused[HTTP_REFUSED_OVERLOAD], 1);
+    if (io->server->o.tls == NULL) {
+        (void)!recv(fd, seen, sizeof seen, MSG_DONTWAIT); /* unread bytes would cause a reset */
+        (void)!send(fd, overload_answer, sizeof overload_answer - 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+    }
+    (void)close(fd);
+}
+
+static void take(struct http_io *io, int fd, const struct sockaddr *peer, socklen_t len)
+{
+    struct http_server *s = io->server;
+
+    http_count(&io->counters.accepted, 1);
+    uint32_t before = atomic_fetch_add_explicit(&s->connections, 1, memory_order_relaxed);
+    bool refusing = before >= s->o.limits.connections;
+
+    if (refusing && (s->o.tls != NULL || io->refusing_count == HTTP_REFUSING)) {
+        atomic_fetch_sub_explicit(&s->connections, 1, memory_order_relaxed);
+        turn_away(io, fd);
+        return;
+    }
+    conn_open(io, fd, peer, len, refusing);
+}
+
+static int spare_descriptor(void)
+{
+    return open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+/* Out of descriptors: without this trick the connection would stay in the queue
+ * and wake us for ever.  False: not even that worked. */
+static bool take_without_descriptor(struct http_io *io, int listen_fd)
+{
+    if (io->spare_fd < 0)
+        return false;
+    (void)close(io->spare_fd);
+    int fd = accept4(listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+    if (fd >= 0) {
+        http_count(&io->counters.accepted, 1);
+        turn_away(io, fd);
+    }
+    io->spare_fd = spare_descriptor();
+    return fd >= 0;
+}
+
+static void on_connection(uv_poll_t *h, int status, int events)
+{
+    struct http_listener *l = (struct http_listener *)h;
+    struct http_io *io = h->data;
+
+    (void)status;
+    (void)events;
+    for (int i = 0; i < ACCEPTS_PER_EVENT; i++) {
+        struct sockaddr_storage peer;
+        socklen_t len = sizeof peer;
+        int fd = accept4(l->fd, (struct sockaddr *)&peer, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+        if (fd >= 0) {
+            take(io, fd, (const struct sockaddr *)&peer, len);
+            continue;
+        }
+        if (errno == EAGAIN)
+            return;
+        if (errno == EINTR || errno == ECONNABORTED || errno == EPROTO)
+            continue;
+        if ((errno == EMFILE || errno == ENFILE) && take_without_descriptor(io, l->fd))
+            continue;
+        l->muted = true; /* the tick listens again */
+        (void)uv_poll_stop(&l->poll);
+        return;
+    }
+}
+
+static void listen_on(struct http_listener *l)
+{
+    l->muted = uv_poll_start(&l->poll, UV_READABLE, on_connection) < 0;
+}
+
+/* ---- the tick ------------------------------------------------------------------ */
+
+static void set_date(struct http_io *io)
+{
+    static const char days[] = "SunMonTueWedThuFriSat";
+    static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
+    int64_t now_s = clock_wall_us() / CLOCK_S;
+    time_t t = (time_t)now_s;
+    struct tm tm;
+
+    if (now_s == io->date_s)
+        return;
+    io->date_s = now_s;
+    (void)gmtime_r(&t, &tm);
+    (void)snprintf(io->date, sizeof io->date, "Date: %.3s, %02d %.3s %04d %02d:%02d:%02d GMT\r\n",
+                   days + 3 * tm.tm_wday, tm.tm_mday % 100, months + 3 * tm.tm_mon,
+                   (tm.tm_year + 1900) % 10000, tm.tm_hour % 100, tm.tm_min % 100, tm.tm_sec % 100);
+}
+
+static void on_tick(uv_timer_t *h)
+{
+    struct http_io *io = h->data;
+    uint64_t now = uv_now(h->loop);
+
+    set_date(io);
+    for (size_t i = 0; i < io->listener_count && !io->stopping; i++)
+        if (io->listeners[i].muted)
+            listen_on(&io->listeners[i]);
+    for (enum wait w = WAIT_NONE + 1; w < WAITS; w++)
+        while (io->waits[w].next != &io->waits[w] && io->waits[w].next->at_ms <= now)
+            conn_expired(io->waits[w].next, w);
+    if (io->stopping && now >= io->cut_at_ms)
+        for (struct http_conn *c = io->conns; c != NULL; c = c->next)
+            conn_doom(c);
+}
+
+/* ---- the end of a loop's part ------------------------------------------------------ */
+
+static void on_tick_closed(uv_handle_t *h)
+{
+    struct http_io *io = h->data;
+    struct http_server *s = io->server;
+
+    while (io->free_requests != NULL) {
+        struct request *r = io->free_requests;
+
+        io->free_requests = r->next_free;
+        http_parser_done(&r->parser);
+        free(r);
+    }
+    free(io->read_buf);
+    free(io->plain_buf);
+    free(io->out_buf);
+    if (io->spare_fd >= 0)
+        (void)close(io->spare_fd);
+    pthread_mutex_lock(&s->lock);
+    s->running--;
+    (void)pthread_cond_signal(&s->changed);
+    pthread_mutex_unlock(&s->lock);
+}
+
+static void end_if_done(struct http_io *io)
+{
+    if (io->stopping && io->conn_count == 0 && io->handles == 0 &&
+        !uv_is_closing((uv_handle_t *)&io->tick))
+        uv_close((uv_handle_t *)&io->tick, on_tick_closed);
+}
+
+static void on_listener_closed(uv_handle_t *h)
+{
+    struct http_io *io = h->data;
+
+    (void)close(((struct http_listener *)h)->fd);
+    io->handles--;
+    end_if_done(io);
+}
+
+void io_conn_closed(struct http_io *io, struct http_conn *c)
+{
+    if (c->prev != NULL)
+        c->prev->next = c->next;
+    else
+        io->conns = c->next;
+    if (c->next != NULL)
+        c->next->prev = c->prev;
+    io->conn_count--;
+    io->refusing_count -= c->refusing;
+    http_count(&io->counters.open, (uint64_t)-1);
+    atomic_fetch_sub_explicit(&io->server->connections, 1, memory_order_relaxed);
+    end_if_done(io);
+}
+
+static void on_stop(struct loop_msg *m)
+{
+    struct http_io *io = (struct http_io *)((char *)m - offsetof(struct http_io, stop));
+
+    io->stopping = true;
+    io->cut_at_ms = uv_now(loop_uv(io->loop)) + io->server->grace_ms;
+    for (size_t i = 0; i < io->listener_count; i++)
+        uv_close((uv_handle_t *)&io->listeners[i].poll, on_listener_closed);
+    for (struct http_conn *c = io->conns; c != NULL; c = c->next) {
+        if (c->shaking)
+            conn_doom(c);
+        conn_settle(c); /* idle ones go now */
+    }
+    end_if_done(io);
+}
+
+/* ---- the beginning -------------------------------------------------------------------- */
+
+static void on_start(struct loop_msg *m)
+{
+    struct http_io *io = (struct http_io *)((char *)m - offsetof(struct http_io, start));
+    struct http_server *s = io->server;
+    uv_loop_t *uv = loop_uv(io->loop);
+
+    for (enum wait w = WAIT_NONE; w < WAITS; w++)
+        io->waits[w].prev = io->waits[w].next = &io->waits[w];
+    io->read_buf = xmalloc(HTTP_READ_BUF);
+    io->plain_buf = s->o.tls != NULL ? xmalloc(HTTP_READ_BUF) : NULL;
+    io->out_buf = xmalloc(HTTP_OUT_BUF);
+    io->spare_fd = spare_descriptor();
+    set_date(io);
+    require(uv_timer_init(uv, &io->tick) == 0);
+    io->tick.data = io;
+    require(uv_timer_start(&io->tick, on_tick, s->o.limits.tick_ms, s->o.limits.tick_ms) == 0);
+    for (size_t i = 0; i < io->listener_count; i++) {
+        struct http_listener *l = &io->listeners[i];
+
+        require(uv_poll_init_socket(uv, &l->poll, l->fd) == 0);
+        l->poll.data = io;
+        io->handles++;
+        listen_on(l);
+    }
+    pthread_mutex_lock(&s->lock);
+    s->running++;
+    (void)pthread_cond_signal(&s->changed);
+    pthread_mutex_unlock(&s->lock);
+}
+
+static bool bind_one(const struct addrinfo *a, uint16_t port, bool shared, int *ret_fd,
+                     struct err *err)
+{
+    struct sockaddr_storage address = { 0 };
+    int one = 1;
+    AUTO_FD fd = socket(a->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+    if (fd < 0)
+        return err_set(err, ERR_CONFIG, errno, "socket: %s", strerror(errno));
+    (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one); /* Linux passes it on */
+    if (shared)
+        (void)setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &one, sizeof one);
+    if (a->ai_family == AF_INET6)
+        (void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof one);
+    memcpy(&address, a->ai_addr, a->ai_addrlen);
+    if (a->ai_family == AF_INET6)
+        ((struct sockaddr_in6 *)&address)->sin6_port = htons(port);
+    else
+        ((struct sockaddr_in *)&address)->sin_port = htons(port);
+    if (bind(fd, (const struct sockaddr *)&address, a->ai_addrlen) < 0)
+        return err_set(err, ERR_CONFIG, errno, "bind: %s", strerror(errno));
+    *ret_fd = fd;
+    fd = -1;
+    return true;
+}
+
+/* A port that another process shares by SO_REUSEPORT would be shared in silence,
+ * and each of two daemons would get half of the requests: ask without it first. */
+static bool port_is_free(const struct addrinfo *a, uint16_t port, struct err *err)
+{
+    AUTO_FD fd = -1;
+
+    return port == 0 || bind_one(a, port, false, &fd, err);
+}
+
+static uint16_t bound_port(int fd)
+{
+    struct sockaddr_storage a;
+    socklen_t len = sizeof a;
+
+    if (getsockname(fd, (struct sockaddr *)&a, &len) < 0)
+        return 0;
+    return ntohs(a.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&a)->sin6_port
+                                         : ((struct sockaddr_in *)&a)->sin_port);
+}
+
+/* One address, one socket per loop. */
+static bool bind_all(struct http_server *s, const struct addrinfo *a, struct err *err)
+{
+    for (size_t i = 0; i < s->io_count; i++) {
+        struct http_io *io = &s->io[i];
+        int fd;
+
+        if ((i == 0 && !port_is_free(a, s->port, err)) || !bind_one(a, s->port, true, &fd, err))
+            return false;
+        io->listeners[io->listener_count++].fd = fd;
+        if (s->port == 0)
+            s->port = bound_port(fd);
+        if (listen(fd, BACKLOG) < 0)
+            return err_set(err, ERR_CONFIG, errno, "listen: %s", strerror(errno));
+    }
+    return true;
+}
+
+/* Every address of the name; a machine without IPv6 may know a name's IPv6
+ * address all the same. */
+static bool bind_name(struct http_server *s, struct err *err)
+{
+    const char *host = s->o.host != NULL && strcmp(s->o.host, "*") != 0 ? s->o.host : NULL;
+    struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE }, *all = NULL;
+    int rc = getaddrinfo(host, host != NULL ? NULL : "0", &hints, &all);
+    size_t bound = 0;
+    bool ok = true;
+
+    if (rc != 0)
+        return err_set(err, ERR_CONFIG, 0, "listen on %s: %s", host != NULL ? host : "*",
+                       gai_strerror(rc));
+    for (struct addrinfo *a = all; a != NULL && bound < HTTP_ADDRESSES; a = a->ai_next) {
+        struct err one = { 0 };
+
+        if (a->ai_family != AF_INET && a->ai_family != AF_INET6)
+            continue;
+        if (bind_all(s, a, &one))
+            bound++;
+        else if (one.sys != EADDRNOTAVAIL && one.sys != EAFNOSUPPORT) {
+            *err = one;
+            ok = false;
+            break;
+        }
+    }
+    freeaddrinfo(all);
+    if (ok && bound == 0)
+        ok = err_set(err, ERR_CONFIG, 0, "no address of this machine");
+    return ok || err_context(err, "listen on %s port %d", host != NULL ? host : "*", s->o.port);
+}
+
+static struct http_server *make(const struct http_server_options *o, struct loop **loops,
+                                size_t loop_count)
+{
+    struct http_server *s = NEW(struct http_server);
+
+    s->o = *o;
+    s->port = o->port;
+    s->io_count = loop_count;
+    s->io = xcalloc(loop_count, sizeof *s->io);
+    (void)pthread_mutex_init(&s->lock, NULL);
+    (void)pthread_cond_init(&s->changed, NULL);
+    for (size_t i = 0; i < loop_count; i++) {
+        s->io[i].server = s;
+        s->io[i].loop = loops[i];
+        s->io[i].start.fn = on_start;
+        s->io[i].stop.fn = on_stop;
+    }
+    return s;
+}
+
+static void wait_for(struct http_server *s, size_t running)
+{
+    pthread_mutex_lock(&s->lock);
+    while (s->running != running)
+        (void)pthread_cond_wait(&s->changed, &s->lock);
+    pthread_mutex_unlock(&s->lock);
+}
+
+bool http_server_start(const struct http_server_options *o, struct loop **loops, size_t loop_count,
+                       struct http_server **ret_server, struct err *err)
+{
+    const struct http_handler *h = o->handler;
+
+    require(loop_count > 0 && h->head != NULL && h->body != NULL && h->end != NULL &&
+            h->gone != NULL && o->limits.tick_ms > 0);
+    struct http_server *s = make(o, loops, loop_count);
+
+    if (!bind_name(s, err)) {
+        for (size_t i = 0; i < s->io_count; i++)
+            for (size_t k = 0; k < s->io[i].listener_count; k++)
+                (void)close(s->io[i].listeners[k].fd);
+        http_server_free(s);
+        return false;
+    }
+    for (size_t i = 0; i < s->io_count; i++)
+        loop_post(s->io[i].loop, &s->io[i].start);
+    wait_for(s, s->io_count);
+    *ret_server = s;
+    return true;
+}
+
+uint16_t http_server_port(const struct http_server *s)
+{
+    return s->port;
+}
+
+static uint64_t read_counter(const _Atomic uint64_t *c)
+{
+    return atomic_load_explicit(c, memory_order_relaxed);
+}
+
+void http_server_stats(const struct http_server *s, struct http_stats *ret_stats)
+{
+    *ret_stats = (struct http_stats){ 0 };
+    for (size_t i = 0; i < s->io_count; i++) {
+        const struct http_counters *c = &s->io[i].counters;
+
+        ret_stats->open += read_counter(&c->open);
+        ret_stats->accepted += read_counter(&c->accepted);
+        ret_stats->requests += read_counter(&c->requests);
+        ret_stats->bytes_in += read_counter(&c->bytes_in);
+        ret_stats->bytes_out += read_counter(&c->bytes_out);
+        for (size_t k = 0; k < HTTP_REFUSAL_COUNT; k++)
+            ret_stats->refused[k] += read_counter(&c->refused[k]);
+    }
+}
+
+void http_server_stop(struct http_server *s, uint32_t grace_ms)
+{
+    s->grace_ms = grace_ms; /* posting publishes it */
+    for (size_t i = 0; i < s->io_count; i++) {
+        require(!loop_is_current(s->io[i].loop));
+        loop_post(s->io[i].loop, &s->io[i].stop);
+    }
+    wait_for(s, 0);
+}
+
+void http_server_free(struct http_server *s)
+{
+    if (s == NULL)
+        return;
+    require(s->running == 0);
+    (void)pthread_mutex_destroy(&s->lock);
+    (void)pthread_cond_destroy(&s->changed);
+    free(s->io);
+    free(s);
+}

@@ -1,0 +1,182 @@
+/* http_server.h - an HTTP/1.1 server over several loops.
+ *
+ * Each loop has listening sockets of its own (SO_REUSEPORT) and keeps the
+ * connections it accepted.  A request is a conversation with one handler, on
+ * the thread of its connection's loop: head, then what the handler decides.
+ * Requests of one connection come strictly one after the other.
+ *
+ *     head ──► http_read_body ──► body* ──► end ──► http_answer
+ *       └────► http_answer (any time: 401 before the first body byte is read)
+ *
+ * What a handler never sees: heads that are malformed, ambiguous, too large or
+ * too slow; clients that starve a body or do not take an answer.  They are
+ * refused or cut off here, by the limits below.
+ *
+ * Invariants
+ *   (1) body and end are called only after http_read_body(), and not while the
+ *       request is paused; nothing but gone or drained after an answer began.
+ *   (2) for each head exactly one of these happens: the answer is handed over
+ *       whole (http_answer, http_answer_end, http_answer_abort), or gone is called.
+ *       After it the request is dead.
+ *   (3) no callback is called from inside a call of the handler's own into this
+ *       interface.
+ *   (4) a client that closes its side after a whole request still gets its
+ *       answer, unless that is a stream of unknown length: then it is gone.
+ *
+ * Ownership      a request belongs to the server; its views live until it is
+ *                dead, those of body bytes until the callback returns.
+ * Threads        start, stop, free and statistics from any thread that is no
+ *                loop; everything about a request on http_loop(r).
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/http_parse.h"
+#include "base/loop.h"
+#include "base/str.h"
+#include "base/tls.h"
+
+#define HTTP_HEAD_MS        10000 /* from its first byte                            */
+#define HTTP_IDLE_MS        75000
+#define HTTP_RATE_WINDOW_MS 10000 /* bodies and answers move at this rate over this */
+#define HTTP_RATE_BYTES_S   1024
+#define HTTP_HANDSHAKE_MS   10000
+#define HTTP_CONNECTIONS    16384
+#define HTTP_CONN_REQUESTS  1000 /* then the connection is closed                    */
+#define HTTP_DRAIN_BYTES    (64 * 1024)
+#define HTTP_LINGER_MS      2000
+#define HTTP_LINGER_BYTES   (1024 * 1024)
+#define HTTP_TICK_MS        250
+
+struct http_limits {
+    struct http_head_limits head;
+    uint32_t head_ms, idle_ms, rate_window_ms, rate_bytes_s, handshake_ms;
+    uint32_t connections;   /* over all loops                       */
+    uint32_t conn_requests; /* on one connection; 0: no limit       */
+    uint32_t drain_bytes, linger_ms, linger_bytes;
+    uint32_t tick_ms; /* how exact the times are              */
+};
+
+#define HTTP_LIMITS_DEFAULT                                                                      \
+    {                                                                                            \
+        .head = { .head_bytes = HTTP_HEAD_BYTES,                                                 \
+                  .line_bytes = HTTP_LINE_BYTES,                                                 \
+                  .fields = HTTP_HEAD_FIELDS },                                                  \
+        .head_ms = HTTP_HEAD_MS, .idle_ms = HTTP_IDLE_MS, .rate_window_ms = HTTP_RATE_WINDOW_MS, \
+        .rate_bytes_s = HTTP_RATE_BYTES_S, .handshake_ms = HTTP_HANDSHAKE_MS,                    \
+        .connections = HTTP_CONNECTIONS, .conn_requests = HTTP_CONN_REQUESTS,                    \
+        .drain_bytes = HTTP_DRAIN_BYTES, .linger_ms = HTTP_LINGER_MS,                            \
+        .linger_bytes = HTTP_LINGER_BYTES, .tick_ms = HTTP_TICK_MS,                              \
+    }
+
+/* What a handler sees of a request; the server fills it before head. */
+struct http_request {
+    void *user; /* the handler's own */
+    enum http_method method;
+    bool chunked;
+    int64_t content_length; /* -1: not given                         */
+    int64_t received_us;    /* wall time at which the head was whole */
+    struct str path, query; /* raw; see http_target.h                */
+    struct str authorization, idempotency_key, content_type, range; /* ptr NULL: none */
+};
+
+struct http_handler {
+    /* The head is complete and valid, no body byte was given out. */
+    void (*head)(struct http_request *r, void *arg);
+    void (*body)(struct http_request *r, struct str bytes);
+    /* The whole message has been read: answer now or later. */
+    void (*end)(struct http_request *r);
+    /* The client went away, or was cut off, before the answer was handed over. */
+    void (*gone)(struct http_request *r);
+    /* What http_answer_bytes() refused to take more of has left; may be NULL for
+     * handlers that do not stream. */
+    void (*drained)(struct http_request *r);
+};
+
+/* Why a request or a connection was refused or cut off by the server itself. */
+#define HTTP_REFUSALS(X)                  \
+    X(BAD, "bad_request")                 \
+    X(HEAD_SIZE, "head_too_large")        \
+    X(NOT_IMPLEMENTED, "not_implemented") \
+    X(EXPECTATION, "expectation_failed")  \
+    X(SLOW_HEAD, "slow_head")             \
+    X(SLOW_BODY, "slow_body")             \
+    X(SLOW_READER, "slow_reader")         \
+    X(HANDSHAKE, "tls_handshake")         \
+    X(OVERLOAD, "too_many_connections")
+
+enum http_refusal {
+#define X(id, text) HTTP_REFUSED_##id,
+    HTTP_REFUSALS(X)
+#undef X
+        HTTP_REFUSAL_COUNT
+};
+
+const char *http_refusal_name(enum http_refusal why);
+
+struct http_stats {
+    uint64_t open, accepted, requests, bytes_in, bytes_out;
+    uint64_t refused[HTTP_REFUSAL_COUNT];
+};
+
+struct http_server_options {
+    const char *host;        /* address or name; NULL or "*": every address */
+    uint16_t port;           /* 0: any free one, see http_server_port()     */
+    struct tls_context *tls; /* NULL: plain; outlives the server     */
+    const struct http_handler *handler;
+    void *arg; /* for head */
+    struct http_limits limits;
+};
+
+struct http_server;
+
+/* The loops outlive the server and may serve others too. */
+bool http_server_start(const struct http_server_options *o, struct loop **loops, size_t loop_count,
+                       struct http_server **ret_server, struct err *err);
+uint16_t http_server_port(const struct http_server *s);
+void http_server_stats(const struct http_server *s, struct http_stats *ret_stats);
+
+/* Accept no more, close what is idle, let requests in hand finish, and cut off
+ * what is left after grace_ms.  Returns when the last connection is closed. */
+void http_server_stop(struct http_server *s, uint32_t grace_ms);
+void http_server_free(struct http_server *s); /* stopped, or NULL */
+
+/* ---- about a request ------------------------------------------------------ */
+
+struct loop *http_loop(const struct http_request *r);
+struct str http_field(const struct http_request *r, struct str name); /* ptr NULL: none */
+bool http_field_at(const struct http_request *r, size_t i, struct str *ret_name,
+                   struct str *ret_value);    /* false: no more */
+struct str http_peer(struct http_request *r); /* the address as text, no port */
+bool http_is_tls(const struct http_request *r);
+
+/* Go on with the body; says "100 Continue" if the client waits for it. */
+void http_read_body(struct http_request *r);
+/* Between these the client feels back-pressure and the body's rate is not judged. */
+void http_pause(struct http_request *r);
+void http_resume(struct http_request *r);
+
+/* ---- answering: the request is dead when the answer is handed over --------- */
+
+/* `fields` are complete "Name: value\r\n" lines (at most 8 KiB); Content-Length,
+ * Content-Type, Date and Connection are the server's.  An empty content_type
+ * leaves the field out. */
+void http_answer(struct http_request *r, int status, struct str fields, struct str content_type,
+                 struct str body);
+
+/* {"error":{"code":code,"message":message}} */
+void http_answer_error(struct http_request *r, int status, struct str fields, const char *code,
+                       const char *message);
+
+/* An answer in pieces; length -1 when it is not known.  With a length, exactly so
+ * many bytes are given before the end. */
+void http_answer_start(struct http_request *r, int status, struct str fields,
+                       struct str content_type, int64_t length);
+/* False: enough for now, wait for drained.  The bytes are taken in either case. */
+bool http_answer_bytes(struct http_request *r, struct str bytes);
+void http_answer_end(struct http_request *r);
+/* The rest cannot be sent: close, so that the client knows. */
+void http_answer_abort(struct http_request *r);

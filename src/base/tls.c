@@ -1,0 +1,235 @@
+#include "base/tls.h"
+
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/require.h"
+
+enum { TRIM_OVER = 4096 };
+
+struct tls_context {
+    char *cert_path, *key_path;
+    pthread_mutex_t lock; /* guards ssl: taken once per connection */
+    SSL_CTX *ssl;
+};
+
+struct tls_conn {
+    SSL *ssl;
+    BIO *in, *out; /* owned by ssl */
+};
+
+static int choose_protocol(SSL *ssl, const unsigned char **out, unsigned char *out_len,
+                           const unsigned char *in, unsigned in_len, void *arg)
+{
+    static const unsigned char ours[] = "\x08http/1.1";
+    unsigned char *chosen;
+
+    (void)ssl;
+    (void)arg;
+    if (SSL_select_next_proto(&chosen, out_len, ours, sizeof ours - 1, in, in_len) !=
+        OPENSSL_NPN_NEGOTIATED)
+        return SSL_TLSEXT_ERR_ALERT_FATAL;
+    *out = chosen;
+    return SSL_TLSEXT_ERR_OK;
+}
+
+static bool fail(struct err *err, const char *what, const char *path)
+{
+    unsigned long code = ERR_get_error();
+    const char *why = code != 0 ? ERR_reason_error_string(code) : NULL;
+
+    ERR_clear_error();
+    return err_set(err, ERR_CONFIG, 0, "%s %s: %s", what, path, why != NULL ? why : "not usable");
+}
+
+static bool load(SSL_CTX *ssl, const char *cert_path, const char *key_path, struct err *err)
+{
+    ERR_clear_error();
+    if (SSL_CTX_use_certificate_chain_file(ssl, cert_path) != 1)
+        return fail(err, "certificate", cert_path);
+    if (SSL_CTX_use_PrivateKey_file(ssl, key_path, SSL_FILETYPE_PEM) != 1)
+        return fail(err, "key", key_path);
+    if (SSL_CTX_check_private_key(ssl) != 1)
+        return fail(err, "key", key_path);
+    return true;
+}
+
+static bool make(const char *cert_path, const char *key_path, SSL_CTX **ret_ssl, struct err *err)
+{
+    SSL_CTX *ssl = SSL_CTX_new(TLS_server_method());
+
+    require(ssl != NULL);
+    require(SSL_CTX_set_min_proto_version(ssl, TLS1_2_VERSION) == 1);
+    (void)SSL_CTX_set_options(ssl, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION |
+                                       SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_PRIORITIZE_CHACHA);
+    (void)SSL_CTX_set_mode(ssl, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+    SSL_CTX_set_alpn_select_cb(ssl, choose_protocol, NULL);
+    if (!load(ssl, cert_path, key_path, err)) {
+        SSL_CTX_free(ssl);
+        return false;
+    }
+    *ret_ssl = ssl;
+    return true;
+}
+
+bool tls_context_open(const char *cert_path, const char *key_path, struct tls_context **ret_context,
+                      struct err *err)
+{
+    SSL_CTX *ssl;
+
+    if (!make(cert_path, key_path, &ssl, err))
+        return false;
+    struct tls_context *t = NEW(struct tls_context);
+
+    t->cert_path = xstrdup(cert_path);
+    t->key_path = xstrdup(key_path);
+    t->ssl = ssl;
+    (void)pthread_mutex_init(&t->lock, NULL);
+    *ret_context = t;
+    return true;
+}
+
+bool tls_context_reload(struct tls_context *t, struct err *err)
+{
+    SSL_CTX *fresh, *old;
+
+    if (!make(t->cert_path, t->key_path, &fresh, err))
+        return false;
+    pthread_mutex_lock(&t->lock);
+    old = t->ssl;
+    t->ssl = fresh;
+    pthread_mutex_unlock(&t->lock);
+    SSL_CTX_free(old); /* connections hold their own references */
+    return true;
+}
+
+void tls_context_close(struct tls_context *t)
+{
+    if (t == NULL)
+        return;
+    SSL_CTX_free(t->ssl);
+    (void)pthread_mutex_destroy(&t->lock);
+    free(t->cert_path);
+    free(t->key_path);
+    free(t);
+}
+
+static BIO *memory(void)
+{
+    BIO *b = BIO_new(BIO_s_mem());
+
+    require(b != NULL);
+    (void)BIO_set_mem_eof_return(b, -1); /* empty means "more later", not the end */
+    return b;
+}
+
+struct tls_conn *tls_accept(struct tls_context *t)
+{
+    struct tls_conn *c = NEW(struct tls_conn);
+
+    pthread_mutex_lock(&t->lock);
+    c->ssl = SSL_new(t->ssl);
+    pthread_mutex_unlock(&t->lock);
+    require(c->ssl != NULL);
+    c->in = memory();
+    c->out = memory();
+    SSL_set_bio(c->ssl, c->in, c->out);
+    SSL_set_accept_state(c->ssl);
+    return c;
+}
+
+void tls_conn_free(struct tls_conn *c)
+{
+    if (c == NULL)
+        return;
+    SSL_free(c->ssl);
+    free(c);
+}
+
+void tls_feed(struct tls_conn *c, struct str wire)
+{
+    require(BIO_write(c->in, wire.ptr, (int)wire.len) == (int)wire.len);
+}
+
+static enum tls_result result(struct tls_conn *c, int rc)
+{
+    int why = SSL_get_error(c->ssl, rc);
+
+    ERR_clear_error();
+    switch (why) {
+    case SSL_ERROR_NONE:
+        return TLS_OK;
+    case SSL_ERROR_WANT_READ:
+        return TLS_MORE;
+    case SSL_ERROR_ZERO_RETURN:
+        return TLS_CLOSED;
+    default:
+        return TLS_FAILED;
+    }
+}
+
+enum tls_result tls_handshake(struct tls_conn *c)
+{
+    ERR_clear_error();
+    return result(c, SSL_do_handshake(c->ssl));
+}
+
+enum tls_result tls_read(struct tls_conn *c, char *to, size_t size, size_t *ret_len)
+{
+    ERR_clear_error();
+    int rc = SSL_read_ex(c->ssl, to, size, ret_len);
+
+    return rc == 1 ? TLS_OK : result(c, rc);
+}
+
+bool tls_write(struct tls_conn *c, struct str bytes)
+{
+    size_t n = 0;
+
+    ERR_clear_error();
+    if (bytes.len == 0)
+        return true;
+    bool ok = SSL_write_ex(c->ssl, bytes.ptr, bytes.len, &n) == 1 && n == bytes.len;
+
+    ERR_clear_error();
+    return ok;
+}
+
+void tls_finish(struct tls_conn *c)
+{
+    ERR_clear_error();
+    (void)SSL_shutdown(c->ssl);
+    ERR_clear_error();
+}
+
+struct str tls_output(const struct tls_conn *c)
+{
+    char *p = NULL;
+    long n = BIO_get_mem_data(c->out, &p);
+
+    return (struct str){ p, n > 0 ? (size_t)n : 0 };
+}
+
+void tls_output_sent(struct tls_conn *c)
+{
+    (void)BIO_reset(c->out);
+}
+
+void tls_trim(struct tls_conn *c)
+{
+    BUF_MEM *in = NULL, *out = NULL;
+
+    (void)BIO_get_mem_ptr(c->in, &in);
+    (void)BIO_get_mem_ptr(c->out, &out);
+    if (in->max > TRIM_OVER && BIO_ctrl_pending(c->in) == 0) {
+        c->in = memory();
+        SSL_set0_rbio(c->ssl, c->in);
+    }
+    if (out->max > TRIM_OVER && BIO_ctrl_pending(c->out) == 0) {
+        c->out = memory();
+        SSL_set0_wbio(c->ssl, c->out);
+    }
+}

@@ -1,0 +1,49 @@
+/* tls.h - the server's side of TLS, without sockets.
+ *
+ * A context is a certificate chain and its key, read from PEM files; reloading
+ * reads them again and replaces them for connections that come after, while the
+ * old ones go on with what they have.  A connection turns bytes of the wire into
+ * bytes of the user and back through memory; who moves them is not known here.
+ * TLS 1.2 and 1.3, no renegotiation, no compression, ALPN http/1.1.
+ *
+ * Ownership      a connection keeps what it needs of its context alive.
+ * Threads        a context from any; a connection from one.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/err.h"
+#include "base/str.h"
+
+struct tls_context;
+struct tls_conn;
+
+bool tls_context_open(const char *cert_path, const char *key_path, struct tls_context **ret_context,
+                      struct err *err);
+/* On failure the context stays as it was. */
+bool tls_context_reload(struct tls_context *t, struct err *err);
+void tls_context_close(struct tls_context *t); /* accepts NULL */
+
+struct tls_conn *tls_accept(struct tls_context *t);
+void tls_conn_free(struct tls_conn *c); /* accepts NULL */
+
+enum tls_result {
+    TLS_OK,
+    TLS_MORE,   /* needs more bytes from the wire        */
+    TLS_CLOSED, /* the peer said that it sends no more   */
+    TLS_FAILED, /* send what tls_output() has, and close */
+};
+
+void tls_feed(struct tls_conn *c, struct str wire);
+enum tls_result tls_handshake(struct tls_conn *c);
+enum tls_result tls_read(struct tls_conn *c, char *to, size_t size, size_t *ret_len);
+bool tls_write(struct tls_conn *c, struct str bytes); /* all of it, into the output */
+void tls_finish(struct tls_conn *c);                  /* say that we send no more   */
+
+struct str tls_output(const struct tls_conn *c); /* for the wire; lent until the next call */
+void tls_output_sent(struct tls_conn *c);        /* all of it was taken                    */
+
+/* Give buffers back that a busy time made large; for connections that go idle. */
+void tls_trim(struct tls_conn *c);
