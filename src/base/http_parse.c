@@ -247,6 +247,10 @@ static int on_field_done(llhttp_t *ll)
         (void)refuse(p, 431, "head_too_large", "too many header fields");
         return -1;
     }
+    if (p->now.name.len == 0) {
+        (void)malformed(p, "a field without a name");
+        return -1;
+    }
     const char *v = p->head + p->now.value.at;
 
     while (p->now.value.len > 0 &&
@@ -302,13 +306,17 @@ static int on_chunk_header(llhttp_t *ll)
     struct http_parser *p = ll->data;
 
     p->extension_bytes = 0;
-    p->chunk_began = true;
-    return 0;
+    p->progress = true;
+    return HPE_PAUSED; /* so that the bytes of each line can be counted */
 }
 
 static int on_chunk_done(llhttp_t *ll)
 {
-    (void)ll;
+    struct http_parser *p = ll->data;
+
+    if ((ll->flags & F_TRAILING) != 0)
+        return 0; /* the end of the message follows without a further byte */
+    p->progress = true;
     return HPE_PAUSED;
 }
 
@@ -557,7 +565,7 @@ static bool feed(struct http_parser *p, struct str *bytes)
 {
     if (llhttp_get_errno(&p->ll) == HPE_PAUSED)
         llhttp_resume(&p->ll);
-    p->chunk_began = false;
+    p->progress = false;
     llhttp_errno_t rc = llhttp_execute(&p->ll, bytes->ptr, bytes->len);
     size_t used = bytes->len;
 
@@ -568,10 +576,15 @@ static bool feed(struct http_parser *p, struct str *bytes)
     require(used <= bytes->len);
     *bytes = str_from(*bytes, used);
     p->body_bytes += p->piece.len;
-    /* Leading zeros and trailers cost the sender as little as they like. */
-    p->framing_bytes = p->chunk_began || p->piece.len > 0 ? 0 : p->framing_bytes + (uint32_t)used;
-    if (p->framing_bytes > HTTP_FRAMING_BYTES && p->where == HTTP_IN_BODY)
+    if (p->piece.len > 0) {
+        p->framing_bytes = 0;
+        return true;
+    }
+    p->framing_bytes += (uint32_t)used;
+    if (p->framing_bytes > HTTP_FRAMING_BYTES) /* leading zeros, trailers */
         return refuse(p, 431, "head_too_large", "too many bytes between the chunks");
+    if (p->progress)
+        p->framing_bytes = 0;
     return true;
 }
 

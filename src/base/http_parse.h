@@ -105,7 +105,7 @@ struct http_parser {
 
     struct str piece;
     uint32_t extension_bytes, trailer_fields, framing_bytes;
-    bool chunk_began, no_body;
+    bool progress, no_body;
 
     int status;
     const char *code, *message;
