@@ -1,0 +1,101 @@
+"""One kill at each named fault point of the test binary.
+
+The points are asked from the binary, so a new one is tested without a new test.  Each runs on a
+fresh folder through a whole life: first start with its migrations, a key, load with documents of
+every size, an orderly stop and a second start.  The process must die at the point somewhere on
+that way; then it starts without the fault and the checker looks.
+"""
+
+import json
+import time
+
+from crash.field import Field
+from rig.process import RigError, end, run, wait_for
+
+LOAD_SECONDS = 4
+
+
+def points(rig, databases=("sqlite", "postgres")):
+    names = run([rig.debug, "fault-points"]).split()
+    if not names:
+        rig.fail("points: the test binary names no fault points")
+    reached = {name: [] for name in names}
+    for database in databases:
+        for number, name in enumerate(names, 1):
+            phase = one(rig, database, name)
+            if phase:
+                reached[name].append(database)
+            print(f"crash {database}.points: {number} of {len(names)} {name}: "
+                  f"{'killed at ' + phase if phase else 'not passed'}", flush=True)
+    missed = [name for name, where in reached.items() if not where]
+    print(f"crash points: {len(names) - len(missed)} of {len(names)} reached", flush=True)
+    if missed:
+        rig.fail(f"points: never reached: {' '.join(missed)}")
+
+
+def one(rig, database, name):
+    """Gives the phase in which the kill came, or None when the point was not passed."""
+    store = rig.new_database() if database == "postgres" else None
+    scene = f"{database}.points"
+    phase = None
+    with Field(rig, scene, rig.debug, rig.chance(f"{scene} {name}"), store=store,
+               load_options=("--large", 20000)) as field:
+        phase = live(field, {"WAYBILL_FAULT": f"{name}:kill"})
+        if phase:
+            field.tally.kills += 1
+        if not field.node.alive():
+            field.start()
+        if field.node.key is None:
+            field.node.key_add()
+        if field.load is None:
+            field.begin_load()
+        field.check()
+    return phase
+
+
+def live(field, fault):
+    """A life with the fault in it, until it strikes."""
+    node = field.node
+    node.begin(fault)
+    if not outlives_start(field):
+        return "first start"
+    try:
+        node.key_add()
+    except (RigError, json.JSONDecodeError):
+        if not died(field):
+            raise
+        return "key add"
+    field.begin_load()
+    until = time.monotonic() + LOAD_SECONDS
+    while time.monotonic() < until:
+        if not node.alive() and died(field):
+            return "load"
+        time.sleep(0.01)
+    end(node.process)
+    if died(field):
+        return "stop"
+    node.begin(fault)
+    return None if outlives_start(field) else "second start"
+
+
+def outlives_start(field):
+    """False when the process is killed before it is ready."""
+    try:
+        field.node.wait_ready()
+        return True
+    except RigError:
+        if died(field):
+            return False
+        raise
+
+
+def died(field):
+    """Killed by its own hand, as the fault point does.  An end in any other way is a failure."""
+    try:
+        wait_for("the end of the node", lambda: not field.node.alive(), 2)
+    except RigError:
+        return False
+    code = field.node.process.returncode
+    if code not in (0, -9):
+        field.fail(f"the node ended with {code}: {field.node.last_words()}")
+    return code == -9

@@ -1,0 +1,163 @@
+"""Compares what the senders were promised with what the store holds.
+
+Shares nothing with the product: it knows the journal, the documented HTTP paths and the admin
+API, and computes digests itself.
+"""
+
+import hashlib
+import subprocess
+from dataclasses import dataclass, field
+
+from rig.node import Api
+from rig.process import RigError, run
+
+PAGE = 500
+LARGE = 1 << 20
+LISTING = """query($first: Int, $after: String) {
+  documents(first: $first, after: $after) { items { id sha256 size } next } }"""
+
+
+@dataclass
+class Findings:
+    """What one check has seen."""
+    acked: int = 0
+    lost: int = 0
+    doubled: int = 0
+    documents: int = 0
+    payloads_read: int = 0
+    problems: list = field(default_factory=list)
+
+    def clean(self):
+        return self.lost == 0 and self.doubled == 0 and not self.problems
+
+    def say(self, problem):
+        if len(self.problems) < 20:
+            self.problems.append(problem)
+
+
+class Checker:
+    """Checks one node against one journal, again and again as both grow."""
+
+    def __init__(self, node, journal, chance, sample=300):
+        self.node = node
+        self.journal = journal
+        self.chance = chance
+        self.sample = sample
+        self.looked_at = 0      # acks up to here were asked for one by one already
+        self.lost_ids = set()   # a loss counts once, not once per check
+        self.doubled_keys = set()
+
+    def check(self, everything=False, doctor=True):
+        """All acks against the listing; new ones (or everything) also one by one."""
+        findings = Findings()
+        journal = self.journal.read()
+        findings.acked = len(journal.acks)
+        listed = self._listing(findings)
+        findings.documents = len(listed)
+        self._compare_listing(journal, listed, findings)
+        new = journal.acks if everything else journal.acks[self.looked_at:]
+        self._ask_each(new, findings)
+        self._read_payloads(new, findings)
+        self.looked_at = len(journal.acks)
+        for key, status in journal.refused:
+            findings.say(f"{key} was refused with {status}")
+        if doctor:
+            self._doctor_live(findings)
+        findings.lost, findings.doubled = len(self.lost_ids), len(self.doubled_keys)
+        return findings
+
+    def all_lost(self, why):
+        """The store does not open: nothing that was promised can be had."""
+        self.journal.read()
+        findings = Findings(acked=len(self.journal.acks), lost=len(self.journal.acks))
+        findings.say(why)
+        return findings
+
+    def _listing(self, findings):
+        api, listed, after = Api(self.node, admin=True), {}, None
+        pages_most = 10 + len(self.journal.sent) * 3
+        for _ in range(pages_most):
+            page = api.graphql(LISTING, {"first": PAGE, "after": after})["documents"]
+            for item in page["items"]:
+                if item["id"] in listed:
+                    findings.say(f"{item['id']} is listed twice")
+                listed[item["id"]] = (item["sha256"], int(item["size"]))
+            after = page["next"]
+            if after is None:
+                api.close()
+                return listed
+        raise RigError(f"the listing has no end after {pages_most} pages")
+
+    def _lose(self, ack, why, findings):
+        self.lost_ids.add(ack.document)
+        findings.say(f"lost {ack.document} (key {ack.key}): {why}")
+
+    def _compare_listing(self, journal, listed, findings):
+        for ack in journal.acks:
+            if ack.document not in listed:
+                self._lose(ack, "not in the listing", findings)
+            elif listed[ack.document] != journal.sent[ack.key]:
+                self._lose(ack, f"listed as {listed[ack.document]}", findings)
+        seen = {}
+        for identity, (sha256, _) in listed.items():
+            key = journal.key_of.get(sha256)
+            if key is None:
+                findings.say(f"{identity} has a digest that nobody sent: {sha256}")
+            elif key in seen:
+                self.doubled_keys.add(key)
+                findings.say(f"doubled: key {key} has {seen[key]} and {identity}")
+            else:
+                seen[key] = identity
+        for key, identities in journal.answered.items():
+            if len(identities & listed.keys()) > 1:
+                self.doubled_keys.add(key)
+                findings.say(f"doubled: key {key} was answered with {sorted(identities)}")
+
+    def _ask_each(self, acks, findings):
+        api = Api(self.node)
+        for ack in acks:
+            document = api.document(ack.document)
+            sha256, size = self.journal.sent[ack.key]
+            if document is None:
+                self._lose(ack, "GET says 404", findings)
+            elif (document.get("sha256"), document.get("size")) != (sha256, size):
+                self._lose(ack, "GET gives another digest or size", findings)
+            elif document.get("id") != ack.document:
+                findings.say(f"GET /documents/{ack.document} gives {document.get('id')}")
+        api.close()
+
+    def _read_payloads(self, acks, findings):
+        large = [a for a in acks if self.journal.sent[a.key][1] > LARGE]
+        small = [a for a in acks if self.journal.sent[a.key][1] <= LARGE]
+        if len(small) > self.sample:
+            # the newest are the likeliest to be missing
+            newest = small[-self.sample // 3:]
+            small = newest + self.chance.sample(small[:-len(newest)], self.sample - len(newest))
+        api = Api(self.node)
+        for ack in large + small:
+            digest = hashlib.sha256()
+            try:
+                status, _ = api.payload_digest(ack.document, digest)
+            except OSError as problem:
+                self._lose(ack, f"payload cannot be read: {problem}", findings)
+                continue
+            findings.payloads_read += 1
+            if status != 200:
+                self._lose(ack, f"payload answers {status}", findings)
+            elif digest.hexdigest() != self.journal.sent[ack.key][0]:
+                self._lose(ack, "payload has another digest", findings)
+        api.close()
+
+    def _doctor_live(self, findings):
+        try:
+            self.node.cli("doctor", timeout=120)
+        except (RigError, subprocess.TimeoutExpired) as problem:
+            findings.say(f"doctor: {problem}")
+
+    def doctor_stopped(self, findings):
+        """The same question to the folder of a stopped node."""
+        try:
+            run([self.node.binary, "doctor", "--data", self.node.data], timeout=120,
+                cwd=self.node.folder)
+        except (RigError, subprocess.TimeoutExpired) as problem:
+            findings.say(f"doctor, stopped: {problem}")
