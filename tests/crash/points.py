@@ -22,9 +22,11 @@ def points(rig, databases=("sqlite", "postgres")):
     reached = {name: [] for name in names}
     for database in databases:
         for number, name in enumerate(names, 1):
-            phase = one(rig, database, name)
+            phase = one(rig, database, name, 1)
             if phase:
                 reached[name].append(database)
+            if phase == "load":     # and once more, with documents in the store
+                one(rig, database, name, rig.chance(name).randint(5, 50))
             print(f"crash {database}.points: {number} of {len(names)} {name}: "
                   f"{'killed at ' + phase if phase else 'not passed'}", flush=True)
     missed = [name for name, where in reached.items() if not where]
@@ -33,14 +35,14 @@ def points(rig, databases=("sqlite", "postgres")):
         rig.fail(f"points: never reached: {' '.join(missed)}")
 
 
-def one(rig, database, name):
-    """Gives the phase in which the kill came, or None when the point was not passed."""
+def one(rig, database, name, passes):
+    """Kills at the given pass of a point.  Gives the phase in which the kill came, or None when the point was not passed."""
     store = rig.new_database() if database == "postgres" else None
     scene = f"{database}.points"
     phase = None
-    with Field(rig, scene, rig.debug, rig.chance(f"{scene} {name}"), store=store,
+    with Field(rig, scene, rig.debug, rig.chance(f"{scene} {name} {passes}"), store=store,
                load_options=("--large", 20000)) as field:
-        phase = live(field, {"WAYBILL_FAULT": f"{name}:kill"})
+        phase = live(field, {"WAYBILL_FAULT": f"{name}:kill:{passes}"})
         if phase:
             field.tally.kills += 1
         if not field.node.alive():

@@ -1,0 +1,168 @@
+"""Durable accepts per second, measured against a server that does nothing but be durable.
+
+A round is raw, product, raw.  The disk has slow spells: a round whose two raws differ by more
+than 15 % says nothing about the product and is repeated.
+"""
+
+import signal
+import subprocess
+from dataclasses import dataclass
+
+from bench.measure import median, say, wrk
+from rig.node import Api
+from rig.process import RigError, cpu_seconds, end, free_port, memory_bytes, spawn
+
+RAWS_DIFFER_MOST = 0.15
+ROUNDS_MOST = 15
+RSS_MOST = 200e6
+BARS = {  # least share of raw, most us/doc
+    ("accept", "sqlite"): (0.40, 25),
+    ("accept-keyed", "sqlite"): (0.28, 45),
+    ("accept", "postgres"): (0.18, None),
+    ("accept-keyed", "postgres"): (0.14, None),
+}
+SCRIPTS = {"accept": "plain", "accept-keyed": "keyed"}
+
+
+@dataclass
+class Round:
+    """One product run between two raw ones."""
+    run: object
+    raw: float
+    cpu_us: float
+    database_us: float
+    syncs: float    # of both
+    rss: int
+
+    def share(self):
+        return self.run.per_second / self.raw
+
+
+class Raw:
+    """The reference server, kept for all rounds."""
+
+    def __init__(self, bench):
+        self.port = free_port()
+        self.process = spawn([bench.tool("raw_accept"), self.port, bench.folder / "raw.dat"],
+                             stdout=subprocess.PIPE)
+        if self.process.stdout.readline() != b"ready\n":
+            raise RigError("raw_accept does not start")
+
+    def close(self):
+        end(self.process, signal.SIGKILL)
+        self.process.stdout.close()
+
+
+def accept(bench, store, name):
+    """Five good rounds; prints the line of the median and the verdict."""
+    rounds_wanted, seconds = (1, 2) if bench.quick else (5, 6)
+    raw = Raw(bench)
+    good = []
+    try:
+        for number in range(1, ROUNDS_MOST + 1):
+            before = wrk(SCRIPTS[name], raw.port, seconds, "none").per_second
+            product = measure(bench, store, SCRIPTS[name], seconds)
+            after = wrk(SCRIPTS[name], raw.port, seconds, "none").per_second
+            steady = abs(before - after) / max(before, after) <= RAWS_DIFFER_MOST
+            product.raw = (before + after) / 2
+            say(f"round {number}: raw {before:.0f}, product {product.run.per_second:.0f}, "
+                f"raw {after:.0f}: {product.share():.3f}{'' if steady else ', raws differ: again'}")
+            good += [product] if steady else []
+            if len(good) == rounds_wanted:
+                break
+    finally:
+        raw.close()
+    if len(good) < rounds_wanted:
+        bench.verdict(f"{name} {store}", f"{len(good)} good rounds of {ROUNDS_MOST}",
+                      rounds=(False, "the disk never was steady"))
+        return
+    report(bench, store, name, good)
+
+
+class Meter:
+    """Cost of the node and of its database since the meter was made."""
+
+    def __init__(self, bench, node):
+        self.bench, self.node, self.api = bench, node, Api(node)
+        self.start = self._read()
+
+    def _read(self):
+        metrics = self.api.metrics()
+        postgres = not self.node.on_sqlite
+        return {
+            "cpu": cpu_seconds(self.node.process.pid),
+            "accepted": metrics["waybill_documents_accepted_total"],
+            "syncs": metrics["waybill_syncs_total"],
+            "database_cpu": self.bench.database_cpu() if postgres else 0,
+            "database_syncs": self.bench.database_syncs() if postgres else 0,
+        }
+
+    def read(self):
+        return {name: value - self.start[name] for name, value in self._read().items()}
+
+
+def measure(bench, store, script, seconds):
+    """The product alone: fresh folder, a second to get warm, then the run that counts."""
+    node = bench.node(store)
+    try:
+        node.start()
+        node.key_add()
+        wrk(script, node.port, 1, node.key)
+        meter = Meter(bench, node)
+        run = wrk(script, node.port, seconds, node.key)
+        used = meter.read()
+        rss = memory_bytes(node.process.pid, "VmHWM")
+        node.stop()
+    finally:
+        bench.discard(node)
+    accepted = used["accepted"]
+    if accepted < run.requests:
+        raise RigError(f"{run.requests} were acknowledged, {accepted:.0f} accepted")
+    return Round(run, 0, used["cpu"] * 1e6 / accepted, used["database_cpu"] * 1e6 / accepted,
+                 (used["syncs"] + used["database_syncs"]) / accepted, rss)
+
+
+def report(bench, store, name, good):
+    share_least, us_most = BARS[name, store]
+    share = median(r.share() for r in good)
+    us = median(r.cpu_us for r in good)
+    rss = max(r.rss for r in good)
+    print(f"bench {name} {store}: {median(r.run.per_second for r in good):.0f} docs/s, "
+          f"{share:.2f} of raw, p50 {median(r.run.p50_ms for r in good):.2f} ms, "
+          f"p99 {median(r.run.p99_ms for r in good):.2f} ms, {us:.1f} us/doc, "
+          f"{median(r.syncs for r in good):.3f} fsyncs/doc, {rss / 1e6:.0f} MB", flush=True)
+    if store == "postgres":
+        print(f"bench {name} postgres: PostgreSQL itself "
+              f"{median(r.database_us for r in good):.1f} us/doc", flush=True)
+    bars = {"share": (share >= share_least, f"{share:.3f} of raw, bar {share_least:.2f}"),
+            "rss": (rss < RSS_MOST, f"{rss / 1e6:.0f} MB, bar 200")}
+    if us_most:
+        bars["us"] = (us <= us_most, f"{us:.1f} us/doc, bar {us_most}")
+    bench.verdict(f"{name} {store}", "", **bars)
+
+
+def syncs(bench, store="sqlite"):
+    """Does the metric count every sync call?  strace counts, too."""
+    node = bench.node(store)
+    try:
+        node.start()
+        node.key_add()
+        wrk("plain", node.port, 1, node.key)
+        table = bench.folder / "strace"
+        tracer = spawn(["strace", "-f", "-c", "-U", "name,calls", "-o", table,
+                        "-e", "trace=fsync,fdatasync,syncfs,sync_file_range,msync",
+                        "-p", node.process.pid], stderr=subprocess.PIPE)
+        tracer.stderr.readline()    # says that it is attached
+        before = Api(node).metrics()["waybill_syncs_total"]
+        wrk("plain", node.port, 2, node.key)
+        counted = Api(node).metrics()["waybill_syncs_total"] - before
+        end(tracer, signal.SIGINT)
+        seen = sum(int(line.split()[1]) for line in table.read_text().splitlines()
+                   if line.split()[:1] and line.split()[0] in
+                   ("fsync", "fdatasync", "syncfs", "sync_file_range", "msync"))
+    finally:
+        bench.discard(node)
+    near = abs(seen - counted) <= max(5, seen // 100)
+    counts = seen > 0 or store == "postgres"    # there the database does the syncing
+    bench.verdict(f"syncs {store}", f"metric {counted:.0f}, strace {seen}",
+                  near=(near and counts, "they differ"))
