@@ -25,6 +25,7 @@ struct metric {
     enum metric_type type;
     int64_t (*read)(void *arg); /* a gauge or counter that somebody else keeps; or NULL */
     void *arg;
+    void *arg2; /* the owner's */
 
     _Atomic int64_t value; /* counter, gauge; count of a histogram */
     _Atomic int64_t sum_us;

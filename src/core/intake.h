@@ -63,12 +63,12 @@ struct intake;
 struct arrival;
 
 struct intake_answer {
-    int status;           /* as in HTTP */
-    const char *code;     /* of an error, else NULL */
-    const char *message;  /* one sentence for the sender */
-    int retry_after_s;    /* 0: none */
-    struct id id;         /* of the document, when status is 202 */
-    bool repeated;        /* the answer of an earlier request with this key */
+    int status;          /* as in HTTP */
+    const char *code;    /* of an error, else NULL */
+    const char *message; /* one sentence for the sender */
+    int retry_after_s;   /* 0: none */
+    struct id id;        /* of the document, when status is 202 */
+    bool repeated;       /* the answer of an earlier request with this key */
 };
 
 struct arrival_calls {

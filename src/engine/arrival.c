@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/require.h"
 #include "engine/password.h"
+#include "store/store.h"
 
 enum { TEXTS_MOST = 48 << 10, CHUNKED_RESERVE = 64 << 10 };
 
@@ -37,11 +38,9 @@ static struct arrival *make(struct intake_lane *lane)
     } else {
         a = xmalloc(sizeof *a);
     }
-    *a = (struct arrival){ .magic = ARRIVAL_MAGIC,
-                           .intake = lane->intake,
-                           .lane = lane,
-                           .body = body,
-                           .texts = texts };
+    *a = (struct arrival){
+        .magic = ARRIVAL_MAGIC, .intake = lane->intake, .lane = lane, .body = body, .texts = texts
+    };
     return a;
 }
 
@@ -85,7 +84,9 @@ static int retry_after(struct intake *in)
 
 static struct intake_answer answer_of_error(struct intake *in, const struct err *err)
 {
-    struct intake_answer a = { .status = 503, .code = "unavailable", .retry_after_s = retry_after(in),
+    struct intake_answer a = { .status = 503,
+                               .code = "unavailable",
+                               .retry_after_s = retry_after(in),
                                .message = "The document could not be stored. Send it again." };
 
     if (err->kind == ERR_LIMIT && err->sys == ENOSPC) {
@@ -134,8 +135,10 @@ static struct intake_answer answer_of(struct arrival *a)
         answer.repeated = true;
         break;
     case ACCEPT_KEY_DIFFERS:
-        answer = (struct intake_answer){ .status = 422, .code = "key_reused",
-                                         .message = "This Idempotency-Key was used for another body." };
+        answer =
+            (struct intake_answer){ .status = 422,
+                                    .code = "key_reused",
+                                    .message = "This Idempotency-Key was used for another body." };
         break;
     }
     return answer;
@@ -177,7 +180,8 @@ static void on_committed(struct store_op *op)
 /* Everything that arrived in a round goes over at once. */
 void arrival_hand_over(struct loop_hook *hook)
 {
-    struct intake_lane *lane = (struct intake_lane *)((char *)hook - offsetof(struct intake_lane, hook));
+    struct intake_lane *lane =
+        (struct intake_lane *)((char *)hook - offsetof(struct intake_lane, hook));
     struct store_op *op = lane->first;
 
     if (op == NULL)
@@ -222,8 +226,9 @@ static void commit(struct arrival *a)
 static bool refuse(struct intake_answer *ret, int status, const char *code, const char *message,
                    int retry_after_s)
 {
-    *ret = (struct intake_answer){ .status = status, .code = code, .message = message,
-                                   .retry_after_s = retry_after_s };
+    *ret = (struct intake_answer){
+        .status = status, .code = code, .message = message, .retry_after_s = retry_after_s
+    };
     return false;
 }
 
@@ -236,7 +241,8 @@ static bool admit(struct intake *in, const struct arrival_head *h, struct intake
     if (atomic_load(&in->stopping))
         return refuse(ret, 503, "stopping", "This node is stopping. Send to another, or later.", 2);
     if (atomic_load(&in->store_why_not) != NULL)
-        return refuse(ret, 503, "store_unreachable", "The store cannot be reached. Send it later.", 2);
+        return refuse(ret, 503, "store_unreachable", "The store cannot be reached. Send it later.",
+                      2);
     if (atomic_load(&in->free_disk) - length < in->options.disk_reserve_bytes)
         return refuse(ret, 507, "no_space",
                       "There is no space left to store documents. Send it again later.", 30);
@@ -255,8 +261,9 @@ static bool admit(struct intake *in, const struct arrival_head *h, struct intake
 static bool reserve(struct arrival *a, int64_t length, struct intake_answer *ret)
 {
     struct intake *in = a->intake;
-    int64_t need = length < 0 ? CHUNKED_RESERVE
-                   : length > SEGMENT_PAYLOAD_MOST ? 2 * SPOOL_PIPE : length;
+    int64_t need = length < 0                      ? CHUNKED_RESERVE
+                   : length > SEGMENT_PAYLOAD_MOST ? 2 * SPOOL_PIPE
+                                                   : length;
 
     if (atomic_fetch_add(&in->bytes, need) + need > in->options.memory_bytes) {
         atomic_fetch_sub(&in->bytes, need);
@@ -428,7 +435,8 @@ static void abort_arrival(struct arrival *a)
     forget(a);
 }
 
-/* ---- the port --------------------------------------------------------------------------------- */
+/* ---- the port ---------------------------------------------------------------------------------
+ */
 
 static struct intake_table *table(struct intake *in)
 {

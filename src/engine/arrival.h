@@ -28,9 +28,9 @@ struct intake {
     struct intake_gateway_state *states;
     struct intake_lane *lanes;
 
-    _Atomic int64_t bytes;    /* of bodies in memory */
-    _Atomic int64_t open;     /* arrivals begun and not ended */
-    _Atomic int64_t commits;  /* handed to the writer and not answered */
+    _Atomic int64_t bytes;   /* of bodies in memory */
+    _Atomic int64_t open;    /* arrivals begun and not ended */
+    _Atomic int64_t commits; /* handed to the writer and not answered */
     _Atomic int64_t free_disk;
     _Atomic(const char *) store_why_not;
     _Atomic bool stopping;

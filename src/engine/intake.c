@@ -69,10 +69,9 @@ static bool fill_callers(struct intake *in, struct intake_table *t, struct err *
     t->callers = ARENA_ARRAY(&t->arena, struct intake_caller, n);
     t->caller_count = n;
     for (size_t i = 0; i < n; i++)
-        t->callers[i] = (struct intake_caller){ .name = all[i].name,
-                                                .id = all[i].id,
-                                                .gateway = all[i].gateway,
-                                                .secret = all[i].secret };
+        t->callers[i] = (struct intake_caller){
+            .name = all[i].name, .id = all[i].id, .gateway = all[i].gateway, .secret = all[i].secret
+        };
     return true;
 }
 

@@ -75,7 +75,8 @@ static void run(struct desk_job *job)
         (void)pthread_cond_wait(&self.free, &self.mutex);
     self.hashing++;
     (void)pthread_mutex_unlock(&self.mutex);
-    v->ok = crypto_pwhash_str_verify(hash, v->password, strlen(v->password)) == 0 && v->hash != NULL;
+    v->ok =
+        crypto_pwhash_str_verify(hash, v->password, strlen(v->password)) == 0 && v->hash != NULL;
     (void)pthread_mutex_lock(&self.mutex);
     self.hashing--;
     self.waiting--;

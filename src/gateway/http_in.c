@@ -133,10 +133,28 @@ static const struct arrival_calls arrival_calls = { .more = on_more, .done = on_
 static bool is_kept(struct str name)
 {
     static const char *const left_out[] = {
-        "authorization", "proxy-authorization", "cookie", "host", "connection", "keep-alive",
-        "te", "trailer", "transfer-encoding", "upgrade", "content-length", "content-type",
-        "content-encoding", "expect", "accept", "accept-encoding", "accept-language",
-        "user-agent", "idempotency-key", "waybill-name", "origin", "referer",
+        "authorization",
+        "proxy-authorization",
+        "cookie",
+        "host",
+        "connection",
+        "keep-alive",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+        "content-length",
+        "content-type",
+        "content-encoding",
+        "expect",
+        "accept",
+        "accept-encoding",
+        "accept-language",
+        "user-agent",
+        "idempotency-key",
+        "waybill-name",
+        "origin",
+        "referer",
     };
 
     for (size_t i = 0; i < sizeof left_out / sizeof left_out[0]; i++)
@@ -232,8 +250,8 @@ static struct str key_of(const struct http_request *r)
 static void check_key(struct post *p)
 {
     struct str key = key_of(p->request);
-    enum intake_auth auth = key.ptr == NULL ? AUTH_MISSING
-                                            : intake_check_key(p->table, p->gateway, key, &p->caller);
+    enum intake_auth auth =
+        key.ptr == NULL ? AUTH_MISSING : intake_check_key(p->table, p->gateway, key, &p->caller);
 
     if (auth == AUTH_OK)
         begin(p);
@@ -355,7 +373,8 @@ static void on_head(struct http_request *r, void *arg)
 {
     struct post *p = NEW(struct post);
 
-    *p = (struct post){ .user = { .handler = &handler }, .magic = MAGIC, .self = arg, .request = r };
+    *p =
+        (struct post){ .user = { .handler = &handler }, .magic = MAGIC, .self = arg, .request = r };
     r->user = p;
     p->table = p->self->port->table(p->self->intake);
     if (!find_gateway(p)) {

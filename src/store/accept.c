@@ -208,11 +208,21 @@ static bool count_accepted(struct writer *w, struct accept_op **fresh, size_t co
     return db_batch(w->db, SQL_TALLY_ADD, DB_NO_SLOT, rows, COLUMNS, n, err);
 }
 
-static bool adopt_uploads(struct writer *w, struct accept_op **fresh, size_t count, struct err *err)
+/* A large payload was put on stable storage before; from this commit on it belongs to
+ * its document. */
+static bool adopt(struct writer *w, const struct accept_op *a, struct err *err)
+{
+    if (a->place.seg == PAYLOAD_IN_FILE)
+        return db_send(w->db, SQL_LARGE_ADD, DB_ARGS(db_int(a->place.pos), db_int(a->num)), err);
+    if (a->place.seg == PAYLOAD_IN_PIECES)
+        return db_send(w->db, SQL_UPLOAD_ADOPT, DB_ARGS(db_int(a->place.pos)), err);
+    return true;
+}
+
+static bool adopt_large(struct writer *w, struct accept_op **fresh, size_t count, struct err *err)
 {
     for (size_t i = 0; i < count; i++)
-        if (fresh[i]->place.seg == PAYLOAD_IN_PIECES &&
-            !db_send(w->db, SQL_UPLOAD_ADOPT, DB_ARGS(db_int(fresh[i]->place.pos)), err))
+        if (!adopt(w, fresh[i], err))
             return false;
     return true;
 }
@@ -248,7 +258,7 @@ static bool accept_run(struct writer *w, struct store_op **ops, size_t count, st
     for (size_t i = 0; i < keys; i++)
         if (keyed[i]->twin != NULL)
             keyed[i]->id = keyed[i]->twin->id;
-    return add_documents(w, fresh, n, err) && adopt_uploads(w, fresh, n, err) &&
+    return add_documents(w, fresh, n, err) && adopt_large(w, fresh, n, err) &&
            add_keys(w, keyed, keys, err) && count_accepted(w, fresh, n, err);
 }
 

@@ -121,7 +121,8 @@ static bool rescue_run(struct writer *w, struct store_op **ops, size_t count, st
     r->moved = 0;
     if (w->db->kind != DB_POSTGRESQL)
         return true;
-    if (!db_query(w->db, SQL_NODE_SILENT, DB_ARGS(db_int(NODE_TTL_US / 2)), &rows, err))
+    if (!db_query(w->db, SQL_NODE_SILENT,
+                  DB_ARGS(db_int(NODE_TTL_US / 2), db_int(store_node(w->store))), &rows, err))
         return false;
     while (db_next(&rows, &row, err) && row && n < sizeof dead / sizeof dead[0])
         dead[n++] = db_get_int(&rows, 0);

@@ -1,5 +1,6 @@
 #include "store/payload.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -10,6 +11,7 @@
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/chance.h"
+#include "base/clock.h"
 #include "base/fault.h"
 #include "base/file.h"
 #include "base/require.h"
@@ -246,4 +248,97 @@ void upload_close(struct upload *u)
     db_close(u->db); /* pieces of an upload that nobody adopts are swept */
     buf_done(&u->piece);
     free(u);
+}
+
+/* ---- what a crash left ------------------------------------------------------------------ */
+
+/* An upload that is this old and that no accept adopted has no sender any more. */
+#define UPLOAD_OVER_US (INT64_C(86400) * 1000000)
+
+struct sweep_op {
+    struct store_op op;
+    int64_t older_us, swept;
+};
+
+static bool sweep_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
+{
+    struct sweep_op *o = (struct sweep_op *)ops[0];
+
+    require(count == 1);
+    return db_run(w->db, SQL_UPLOAD_SWEEP, DB_ARGS(db_int(o->older_us)), &o->swept, err);
+}
+
+static const struct store_verb sweep_verb = { .name = "sweep uploads", .run = sweep_run };
+
+/* A file is ours to remove when no document names it and it is not being written: at
+ * least an hour old.  Half-written ones (.part) of an earlier process go at once. */
+static bool is_orphan(struct store *s, struct db *db, const char *name, bool *ret, struct err *err)
+{
+    struct str number = str_of(name);
+    struct stat st;
+    uint64_t value = 0;
+    int64_t known;
+
+    *ret = false;
+    if (fstatat(s->large_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode))
+        return true;
+    bool old = clock_wall_us() / CLOCK_S - st.st_mtime > 3600;
+    bool part = number.len > 5 && str_is(str_from(number, number.len - 5), ".part");
+
+    if (part) {
+        *ret = old || st.st_mtime * (int64_t)CLOCK_S < s->opened_us;
+        return true;
+    }
+    if (!old || number.len != 16)
+        return true;
+    for (size_t i = 0; i < number.len; i++) {
+        char c = number.ptr[i];
+
+        value = value << 4 | (uint64_t)(c >= 'a' ? c - 'a' + 10 : c - '0');
+    }
+    if (!db_one_int(db, SQL_LARGE_KNOWN, DB_ARGS(db_int((int64_t)value)), 0, &known, err))
+        return false;
+    *ret = known == 0;
+    return true;
+}
+
+static bool sweep_files(struct store *s, struct db *db, int64_t *ret_swept, struct err *err)
+{
+    int fd = openat(s->large_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+    bool ok = true, orphan;
+
+    if (dir == NULL) {
+        if (fd >= 0)
+            (void)close(fd);
+        return err_set(err, ERR_TRANSIENT, errno, "list folder large: %s", strerror(errno));
+    }
+    for (struct dirent *e; ok && (e = readdir(dir)) != NULL;) {
+        ok = is_orphan(s, db, e->d_name, &orphan, err);
+        if (ok && orphan && unlinkat(s->large_fd, e->d_name, 0) == 0)
+            ++*ret_swept;
+    }
+    (void)closedir(dir);
+    return ok;
+}
+
+bool payload_sweep(struct store *s, int64_t *ret_swept, struct err *err)
+{
+    *ret_swept = 0;
+    if (s->kind == DB_POSTGRESQL) {
+        struct sweep_op o = { .older_us = clock_wall_us() - UPLOAD_OVER_US };
+
+        if (!writers_call(s->writers, &sweep_verb, &o.op, err))
+            return false;
+        *ret_swept = o.swept;
+        return true;
+    }
+    struct db *db = store_reader(s, err);
+
+    if (db == NULL)
+        return false;
+    bool ok = sweep_files(s, db, ret_swept, err);
+
+    store_reader_back(s, db);
+    return ok;
 }

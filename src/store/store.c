@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/fault.h"
 #include "base/file.h"
 #include "base/require.h"
@@ -61,6 +62,11 @@ bool store_connect(struct store *s, bool reader, struct db **ret, struct err *er
     if (s->kind == DB_POSTGRESQL)
         return db_open_postgres(s->options.url, reader, ret, err);
     return db_open_sqlite(&sqlite, ret, err);
+}
+
+bool store_connect_beat(struct store *s, struct db **ret, struct err *err)
+{
+    return store_connect(s, false, ret, err);
 }
 
 /* ---- readers -------------------------------------------------------------------- */
@@ -151,6 +157,7 @@ bool store_open(const struct store_options *options, struct store **ret, struct 
     struct writers_options w = { .queue_most = options->queue_most };
 
     s->options = *options;
+    s->opened_us = clock_wall_us();
     s->kind = options->url != NULL ? DB_POSTGRESQL : DB_SQLITE;
     s->data_fd = s->payload_fd = s->large_fd = s->lock_fd = -1;
     s->word_arena = (struct arena)ARENA_INIT(256 << 20);

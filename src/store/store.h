@@ -52,6 +52,9 @@ int64_t store_epoch(const struct store *s);
 
 void store_trouble(struct store *s, const char *what, const struct err *err);
 
+/* A connection of the heartbeat's own (PostgreSQL). */
+bool store_connect_beat(struct store *s, struct db **ret, struct err *err);
+
 /* A read connection, to be given back.  Waits for one; never fails but when the
  * database cannot be reached. */
 struct db *store_reader(struct store *s, struct err *err);

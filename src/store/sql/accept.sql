@@ -19,15 +19,25 @@ VALUES ($1, $2, $3, $4, $5, 0, 0, 0);
 -- batch
 INSERT INTO payload(num, bytes) VALUES ($1, $2);
 
+-- name: large_add
+-- only: sqlite
+-- in:  $1 pos int, $2 num int
+INSERT INTO large(pos, num) VALUES ($1, $2);
+
+-- name: large_known
+-- only: sqlite
+-- in:  $1 pos int
+SELECT count(*) FROM large WHERE pos = $1;
+
 -- name: tally_add
 -- in:  $1 node int, $2 writer int, $3 kind int, $4 word int, $5 n int
 -- batch
 INSERT INTO tally(node_id, writer, kind, word, n) VALUES ($1, $2, $3, $4, $5)
 ON CONFLICT(node_id, writer, kind, word) DO UPDATE SET n = tally.n + excluded.n;
 
--- name: tally_all
+-- name: tally_sum
 -- in:  $1 kind int
-SELECT word, CAST(sum(n) AS @INT@) FROM tally WHERE kind = $1 GROUP BY word;
+SELECT CAST(sum(n) AS @INT@) FROM tally WHERE kind = $1;
 
 -- name: idem_make
 CREATE TABLE IF NOT EXISTS idem_@SLOT@(

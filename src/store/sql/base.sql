@@ -34,14 +34,6 @@ SELECT nextval('num_block');
 -- in:  $1 name text, $2 value int
 UPDATE mark SET value = $2 WHERE name = $1;
 
--- name: meta_get
--- in:  $1 name text
-SELECT value FROM meta WHERE name = $1;
-
--- name: meta_put
--- in:  $1 name text, $2 value text
-INSERT INTO meta(name, value) VALUES ($1, $2) ON CONFLICT(name) DO NOTHING;
-
 -- name: word_all
 SELECT id, kind, name FROM word ORDER BY id;
 
@@ -56,6 +48,10 @@ INSERT INTO word(id, kind, name) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING;
 -- name: part_all
 -- in:  $1 family int
 SELECT slot FROM part WHERE family = $1 ORDER BY slot DESC;
+
+-- name: part_below
+-- in:  $1 family int, $2 slot int
+SELECT max(slot) FROM part WHERE family = $1 AND slot < $2;
 
 -- name: part_add
 -- in:  $1 family int, $2 slot int

@@ -66,17 +66,21 @@ SELECT count(*) FROM doc;
 -- name: done_count
 SELECT count(*) FROM done_@SLOT@;
 
--- name: large_known
--- in:  $1 pos int
--- The document, if any, that has its payload in this file; a file is named by few
--- documents and asked for only at start and by the doctor.
-SELECT count(*) FROM doc WHERE seg = 0 AND pos = $1;
+-- name: database_check
+PRAGMA quick_check(1);
+
+-- name: database_check
+-- for: postgresql
+SELECT 'ok'::text;
 
 -- name: doc_without_task
 -- in:  $1 limit int
 -- Live documents that nothing will carry on.
 SELECT count(*) FROM (SELECT num FROM doc WHERE NOT EXISTS (SELECT 1 FROM task_ready t
-    WHERE t.queue = 1 AND t.prio = 4 AND t.rank = doc.received_us AND t.id = doc.num) LIMIT $1) AS missing;
+    WHERE t.queue = 1 AND t.prio = 4 AND t.rank = doc.received_us AND t.id = doc.num)
+    AND NOT EXISTS (SELECT 1 FROM task_later l WHERE l.id = doc.num)
+    AND NOT EXISTS (SELECT 1 FROM task_lease l WHERE l.id = doc.num)
+    AND NOT EXISTS (SELECT 1 FROM task_dead l WHERE l.id = doc.num) LIMIT $1) AS missing;
 
 -- name: task_without_doc
 -- in:  $1 limit int

@@ -27,9 +27,9 @@ SELECT 1 / count(*) FROM (SELECT 1 FROM node WHERE node_id = $1 AND epoch = $2 A
 SELECT node_id, epoch, host, pid, area, address, state, started_us, alive_until_us FROM node ORDER BY started_us;
 
 -- name: node_silent
--- in:  $1 grace int
--- Nodes whose heartbeat is over, locked until commit.
-SELECT node_id FROM node WHERE state = 0 AND alive_until_us < @NOW_US@ - $1 @SKIP_LOCKED@;
+-- in:  $1 grace int, $2 self int
+-- Other nodes whose heartbeat is over, locked until commit.
+SELECT node_id FROM node WHERE state = 0 AND node_id <> $2 AND alive_until_us < @NOW_US@ - $1 @SKIP_LOCKED@;
 
 -- name: node_end
 -- in:  $1 node int

@@ -6,8 +6,6 @@
 -- Times are microseconds UTC.  `num` counts documents (and later deliveries) in
 -- the order in which they were accepted; a document's id carries it.
 
-CREATE TABLE meta(name TEXT PRIMARY KEY, value TEXT NOT NULL) @PLAIN@;
-
 -- Numbers that only grow: num (SQLite), epoch, word, caller, indexed (the index watermark).
 CREATE TABLE mark(name TEXT PRIMARY KEY, value @INT@ NOT NULL) @PLAIN@;
 INSERT INTO mark(name, value) VALUES ('num', 0), ('epoch', 0), ('word', 0), ('caller', 0), ('indexed', 0);
@@ -71,6 +69,10 @@ CREATE TABLE tally(
     n @INT@ NOT NULL, PRIMARY KEY(node_id, writer, kind, word)) @CLUSTERED@;
 
 -- only: sqlite
+-- Payload files of their own, by the document that has them: a file without a row is
+-- left over from a crash.
+CREATE TABLE large(pos INTEGER PRIMARY KEY, num INTEGER NOT NULL) STRICT;
+
 -- The index that runs behind the write: everything up to mark `indexed`.
 CREATE TABLE facet(
     kind INTEGER NOT NULL, word INTEGER NOT NULL, num INTEGER NOT NULL,

@@ -1,0 +1,528 @@
+#include "admin/http_api.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "admin/api.h"
+#include "admin/document_view.h"
+#include "admin/graphql_request.h"
+#include "admin/payload_range.h"
+#include "base/alloc.h"
+#include "base/auto.h"
+#include "base/json.h"
+#include "base/metrics.h"
+#include "base/require.h"
+#include "core/http_user.h"
+#include "engine/desk.h"
+#include "engine/engine.h"
+#include "engine/intake.h"
+#include "store/document.h"
+
+enum { MAGIC = 0x61646d6e, ANSWER_MOST = 8 << 20, ARENA_MOST = 16 << 20 };
+
+struct http_api {
+    struct engine *engine;
+    struct api *api;
+    const struct http_server *server;
+    struct metric server_metrics[4 + HTTP_REFUSAL_COUNT];
+    char labels[HTTP_REFUSAL_COUNT][64];
+};
+
+/* One request, while it waits for the desk or streams its answer. */
+struct visit {
+    struct http_user user; /* first: http_user.h */
+    unsigned magic;
+    struct http_api *self;
+    struct http_request *request; /* NULL: the client is gone */
+    struct desk_job job;
+    bool at_desk;
+
+    struct buf body, answer; /* GraphQL; JSON */
+    char *content_type;
+    int status;
+
+    struct id id;
+    bool wants_payload, is_admin;
+    int64_t caller;
+    struct arena arena;
+    struct document document;
+    bool found;
+    struct err err;
+
+    struct payload_reader *reader;
+    struct str piece;
+    int64_t skip, left; /* of the payload: before the range, and in it */
+    bool head_only, started;
+};
+
+/* ---- objects ------------------------------------------------------------------------------ */
+
+static struct visit *visit_new(struct http_request *r, struct http_api *self)
+{
+    struct visit *v = NEW(struct visit);
+
+    *v = (struct visit){ .user = { .handler = &http_api_handler },
+                         .magic = MAGIC,
+                         .self = self,
+                         .request = r,
+                         .body = BUF_INIT(GRAPHQL_BODY_MAX),
+                         .answer = BUF_INIT(ANSWER_MOST),
+                         .arena = ARENA_INIT(ARENA_MOST) };
+    r->user = v;
+    return v;
+}
+
+static void visit_free(struct visit *v)
+{
+    payload_close(v->reader);
+    buf_done(&v->body);
+    buf_done(&v->answer);
+    arena_done(&v->arena);
+    free(v->content_type);
+    v->magic = 0;
+    free(v);
+}
+
+static struct visit *visit_of(void *user)
+{
+    struct visit *v = user;
+
+    require(v->magic == MAGIC);
+    return v;
+}
+
+static void end_with_error(struct visit *v, int status, const char *fields, const char *code,
+                           const char *message)
+{
+    struct http_request *r = v->request;
+
+    visit_free(v);
+    http_answer_error(r, status, str_of(fields), code, message);
+}
+
+/* Run at the desk, then come back to the loop. */
+static void to_desk(struct visit *v, void (*run)(struct desk_job *), void (*done)(struct loop_msg *))
+{
+    v->job = (struct desk_job){ .loop = http_loop(v->request), .run = run, .done = { .fn = done } };
+    v->at_desk = true;
+    if (desk_submit(engine_desk(v->self->engine), &v->job))
+        return;
+    v->at_desk = false;
+    if (v->started) {
+        struct http_request *r = v->request;
+
+        visit_free(v);
+        http_answer_abort(r);
+        return;
+    }
+    end_with_error(v, 503, "Retry-After: 1\r\n", "busy", "Too many questions at once. Try again.");
+}
+
+static struct visit *back_from_desk(struct loop_msg *msg)
+{
+    struct visit *v = visit_of((char *)msg - offsetof(struct visit, job.done));
+
+    v->at_desk = false;
+    if (v->request != NULL)
+        return v;
+    visit_free(v); /* nobody waits any more */
+    return NULL;
+}
+
+static struct visit *visit_of_job(struct desk_job *job)
+{
+    return visit_of((char *)job - offsetof(struct visit, job));
+}
+
+/* ---- who asks -------------------------------------------------------------------------------- */
+
+static void identify(struct visit *v)
+{
+    struct str scheme, token = str_cut(v->request->authorization, ' ', &scheme);
+    struct intake *in = engine_intake(v->self->engine);
+
+    if (!str_eq_nocase(scheme, STR("bearer")))
+        return;
+    struct intake_table *t = intake_port.table(in);
+
+    token = str_trim(token);
+    v->is_admin = intake_is_admin(t, token);
+    v->caller = intake_caller_of(t, token);
+    intake_port.release(t);
+}
+
+static bool is_near(struct http_request *r)
+{
+    struct str peer = http_peer(r);
+
+    return str_starts(peer, STR("127.")) || str_is(peer, "::1") || str_starts(peer, STR("::ffff:127."));
+}
+
+/* ---- GraphQL ----------------------------------------------------------------------------------- */
+
+static void graphql_run_at_desk(struct desk_job *job)
+{
+    struct visit *v = visit_of_job(job);
+
+    v->status = api_execute(v->self->api, str_of(v->content_type), buf_view(&v->body), &v->answer);
+}
+
+static void graphql_done(struct loop_msg *msg)
+{
+    struct visit *v = back_from_desk(msg);
+
+    if (v == NULL)
+        return;
+    http_answer(v->request, v->status, STR("Cache-Control: no-store\r\n"),
+                STR("application/json"), buf_view(&v->answer));
+    visit_free(v);
+}
+
+static void graphql_head(struct visit *v)
+{
+    if (v->request->method != HTTP_METHOD_POST) {
+        end_with_error(v, 405, "Allow: POST\r\n", "method_not_allowed", "Ask with POST.");
+        return;
+    }
+    identify(v);
+    if (!v->is_admin) {
+        end_with_error(v, 401, "WWW-Authenticate: Bearer\r\n", "unauthorized",
+                       "Send the admin token of the node: Authorization: Bearer TOKEN. It is in "
+                       "the file `token` of the data folder.");
+        return;
+    }
+    if (v->request->content_length > GRAPHQL_BODY_MAX) {
+        end_with_error(v, 413, "", "too_large", "The question is longer than 1 MiB.");
+        return;
+    }
+    v->content_type = xstrndup(v->request->content_type);
+    http_read_body(v->request);
+}
+
+/* ---- documents --------------------------------------------------------------------------------- */
+
+static bool may_see(const struct visit *v)
+{
+    return v->is_admin || (v->caller > 0 && v->caller == v->document.caller);
+}
+
+static void look_up(struct desk_job *job)
+{
+    struct visit *v = visit_of_job(job);
+    struct store *s = engine_store(v->self->engine);
+
+    v->found = document_get(s, &v->id, &v->arena, &v->document, &v->err);
+    if (!v->found || !may_see(v))
+        return;
+    if (!v->wants_payload)
+        document_view_json(s, &v->document, &v->answer);
+    else if (!payload_open(s, &v->document.source, &v->reader, &v->err))
+        v->reader = NULL;
+}
+
+static void read_piece(struct desk_job *job)
+{
+    struct visit *v = visit_of_job(job);
+
+    do { /* what stands before the range is read, for the digest, and not sent */
+        if (!payload_next(v->reader, &v->piece, &v->err))
+            return;
+        int64_t cut = v->skip < (int64_t)v->piece.len ? v->skip : (int64_t)v->piece.len;
+
+        v->piece = str_from(v->piece, (size_t)cut);
+        v->skip -= cut;
+        if ((int64_t)v->piece.len > v->left)
+            v->piece.len = (size_t)v->left;
+    } while (v->piece.len == 0 && v->left > 0);
+}
+
+static void piece_done(struct loop_msg *msg);
+
+static void next_piece(struct visit *v)
+{
+    if (v->left > 0) {
+        to_desk(v, read_piece, piece_done);
+        return;
+    }
+    http_answer_end(v->request);
+    visit_free(v);
+}
+
+static void piece_done(struct loop_msg *msg)
+{
+    struct visit *v = back_from_desk(msg);
+
+    if (v == NULL)
+        return;
+    if (v->err.kind != ERR_NONE) {
+        struct http_request *r = v->request;
+
+        visit_free(v);
+        http_answer_abort(r); /* damaged: the client sees a broken transfer, never wrong bytes as whole */
+        return;
+    }
+    v->left -= (int64_t)v->piece.len;
+    if (http_answer_bytes(v->request, v->piece))
+        next_piece(v);
+}
+
+static void start_payload(struct visit *v)
+{
+    const struct payload_source *src = &v->document.source;
+    char fields[400], etag[SHA256_TEXT];
+    enum range_result range = payload_range(v->request->range, src->size, &v->skip, &v->left);
+    int n = snprintf(fields, sizeof fields,
+                     "ETag: \"%s\"\r\nAccept-Ranges: bytes\r\nX-Content-Type-Options: nosniff\r\n"
+                     "Content-Disposition: attachment\r\nCache-Control: no-store\r\n",
+                     digest_text(&src->sha256, etag));
+
+    if (range == RANGE_UNSATISFIABLE) {
+        (void)snprintf(fields, sizeof fields, "Content-Range: bytes */%lld\r\n",
+                       (long long)src->size);
+        end_with_error(v, 416, fields, "bad_range", "The payload has no such bytes.");
+        return;
+    }
+    if (range == RANGE_PART)
+        n += snprintf(fields + n, sizeof fields - (size_t)n,
+                      "Content-Range: bytes %lld-%lld/%lld\r\n", (long long)v->skip,
+                      (long long)(v->skip + v->left - 1), (long long)src->size);
+    v->started = true;
+    http_answer_start(v->request, range == RANGE_PART ? 206 : 200, str_mem(fields, (size_t)n),
+                      STR("application/octet-stream"), v->left);
+    if (v->request->method == HTTP_METHOD_HEAD)
+        v->left = 0;
+    next_piece(v);
+}
+
+/* An id that is not there and one that the asker may not see give the same answer. */
+static void looked_up(struct loop_msg *msg)
+{
+    struct visit *v = back_from_desk(msg);
+
+    if (v == NULL)
+        return;
+    if (v->err.kind == ERR_TRANSIENT) {
+        end_with_error(v, 503, "Retry-After: 2\r\n", "unavailable", v->err.text);
+    } else if (!v->found || !may_see(v)) {
+        end_with_error(v, 404, "", "unknown_document", "There is no such document.");
+    } else if (!v->wants_payload) {
+        http_answer(v->request, 200, STR("Cache-Control: no-store\r\n"), STR("application/json"),
+                    buf_view(&v->answer));
+        visit_free(v);
+    } else if (v->reader == NULL) {
+        end_with_error(v, 500, "", v->err.sys == 2 ? "payload_missing" : "payload_corrupt",
+                       v->err.text);
+    } else {
+        start_payload(v);
+    }
+}
+
+static void document_head(struct visit *v, struct str rest)
+{
+    struct str id, tail = str_cut(rest, '/', &id);
+
+    if (v->request->method != HTTP_METHOD_GET && v->request->method != HTTP_METHOD_HEAD) {
+        end_with_error(v, 405, "Allow: GET, HEAD\r\n", "method_not_allowed", "Read with GET.");
+        return;
+    }
+    identify(v);
+    if (!v->is_admin && v->caller == 0) {
+        end_with_error(v, 401, "WWW-Authenticate: Bearer\r\n", "unauthorized",
+                       "Send the key that sent the document, or the admin token.");
+        return;
+    }
+    v->wants_payload = str_is(tail, "payload");
+    if (!id_parse(id, &v->id) || (tail.len > 0 && !v->wants_payload)) {
+        end_with_error(v, 404, "", "unknown_document", "There is no such document.");
+        return;
+    }
+    to_desk(v, look_up, looked_up);
+}
+
+/* ---- health and metrics -------------------------------------------------------------------------- */
+
+static void answer_ready(struct visit *v)
+{
+    AUTO(buf_done) struct buf why = BUF_INIT(4096);
+    AUTO(buf_done) struct buf text = BUF_INIT(8192);
+    struct json_out j = { .to = &text };
+
+    engine_not_ready(v->self->engine, &why);
+    json_open(&j, '{');
+    json_key(&j, "ready");
+    json_bool(&j, why.len == 0);
+    json_key(&j, "reasons");
+    json_open(&j, '[');
+    for (struct str rest = buf_view(&why), line; rest.len > 0;) {
+        rest = str_cut(rest, '\n', &line);
+        json_str(&j, line);
+    }
+    json_close(&j, ']');
+    json_close(&j, '}');
+    buf_putc(&text, '\n');
+    http_answer(v->request, why.len == 0 ? 200 : 503,
+                why.len == 0 ? STR("") : STR("Retry-After: 2\r\n"), STR("application/json"),
+                buf_view(&text));
+    visit_free(v);
+}
+
+static void answer_metrics(struct visit *v)
+{
+    identify(v);
+    if (!v->is_admin && !is_near(v->request)) {
+        end_with_error(v, 401, "WWW-Authenticate: Bearer\r\n", "unauthorized",
+                       "From another machine the metrics need the admin token.");
+        return;
+    }
+    metrics_print(&v->answer);
+    http_answer(v->request, 200, STR("Cache-Control: no-store\r\n"),
+                STR("text/plain; version=0.0.4; charset=utf-8"), buf_view(&v->answer));
+    visit_free(v);
+}
+
+static void answer_health(struct visit *v)
+{
+    http_answer(v->request, 200, STR(""), STR("text/plain"), STR("ok\n"));
+    visit_free(v);
+}
+
+/* ---- the handler ----------------------------------------------------------------------------------- */
+
+static void on_head(struct http_request *r, void *arg)
+{
+    static const struct {
+        const char *path;
+        void (*answer)(struct visit *v);
+    } pages[] = {
+        { .path = "/healthz", .answer = answer_health },
+        { .path = "/readyz", .answer = answer_ready },
+        { .path = "/metrics", .answer = answer_metrics },
+        { .path = "/graphql", .answer = graphql_head },
+    };
+    struct visit *v = visit_new(r, arg);
+
+    for (size_t i = 0; i < sizeof pages / sizeof pages[0]; i++)
+        if (str_is(r->path, pages[i].path)) {
+            pages[i].answer(v);
+            return;
+        }
+    if (str_starts(r->path, STR("/documents/")))
+        document_head(v, str_from(r->path, strlen("/documents/")));
+    else
+        end_with_error(v, 404, "", "not_found", "There is nothing at this path.");
+}
+
+static void on_body(struct http_request *r, struct str bytes)
+{
+    struct visit *v = visit_of(r->user);
+    struct err err;
+
+    if (!buf_append(&v->body, bytes, &err))
+        end_with_error(v, 413, "", "too_large", "The question is longer than 1 MiB.");
+}
+
+static void on_end(struct http_request *r)
+{
+    to_desk(visit_of(r->user), graphql_run_at_desk, graphql_done);
+}
+
+static void on_gone(struct http_request *r)
+{
+    struct visit *v = visit_of(r->user);
+
+    v->request = NULL;
+    if (!v->at_desk)
+        visit_free(v);
+}
+
+static void on_drained(struct http_request *r)
+{
+    next_piece(visit_of(r->user));
+}
+
+const struct http_handler http_api_handler = {
+    .head = on_head,
+    .body = on_body,
+    .end = on_end,
+    .gone = on_gone,
+    .drained = on_drained,
+};
+
+/* ---- life ---------------------------------------------------------------------------------------------- */
+
+struct http_api *http_api_new(struct engine *engine, struct api *api)
+{
+    struct http_api *h = NEW(struct http_api);
+
+    h->engine = engine;
+    h->api = api;
+    return h;
+}
+
+static int64_t stat_of(const struct http_server *server, size_t which)
+{
+    struct http_stats s;
+
+    http_server_stats(server, &s);
+    switch (which) {
+    case 0:
+        return (int64_t)s.open;
+    case 1:
+        return (int64_t)s.requests;
+    case 2:
+        return (int64_t)s.bytes_in;
+    case 3:
+        return (int64_t)s.bytes_out;
+    default:
+        return (int64_t)s.refused[which - 4];
+    }
+}
+
+static int64_t read_stat(void *arg)
+{
+    const struct metric *m = arg;
+    const struct http_api *h = m->arg2;
+
+    return stat_of(h->server, (size_t)(m - h->server_metrics));
+}
+
+void http_api_watch(struct http_api *h, const struct http_server *server)
+{
+    static const struct {
+        const char *name, *help;
+        enum metric_type type;
+    } fixed[] = {
+        { "waybill_http_connections", "Connections that are open.", METRIC_GAUGE },
+        { "waybill_http_requests_total", "Requests whose head was read.", METRIC_COUNTER },
+        { "waybill_http_received_bytes_total", "Bytes that came in over HTTP.", METRIC_COUNTER },
+        { "waybill_http_sent_bytes_total", "Bytes that went out over HTTP.", METRIC_COUNTER },
+    };
+
+    h->server = server;
+    for (size_t i = 0; i < 4 + HTTP_REFUSAL_COUNT; i++) {
+        struct metric *m = &h->server_metrics[i];
+
+        if (i < 4) {
+            *m = (struct metric){ .name = fixed[i].name, .help = fixed[i].help, .type = fixed[i].type };
+        } else {
+            (void)snprintf(h->labels[i - 4], sizeof h->labels[0], "reason=\"%s\"",
+                           http_refusal_name((enum http_refusal)(i - 4)));
+            *m = (struct metric){ .name = "waybill_http_refused_total",
+                                  .help = "Requests and connections that were refused or cut off.",
+                                  .labels = h->labels[i - 4] };
+        }
+        m->read = read_stat;
+        m->arg = m;
+        m->arg2 = h;
+        metrics_register(m);
+    }
+}
+
+void http_api_free(struct http_api *h)
+{
+    if (h == NULL)
+        return;
+    for (size_t i = 0; h->server != NULL && i < 4 + HTTP_REFUSAL_COUNT; i++)
+        metrics_forget(&h->server_metrics[i]);
+    free(h);
+}

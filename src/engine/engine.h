@@ -1,0 +1,47 @@
+/* engine.h - a running node without its doors: store, threads, intake, configuration.
+ *
+ * Start order is recovery order: the store (which recovers), the threads, the
+ * configuration in force; only then does the caller open gateways.  Stopping goes the
+ * other way: the doors first, then what was accepted is finished, then the store.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/digest.h"
+#include "base/err.h"
+#include "core/config.h"
+
+struct desk;
+struct engine;
+struct intake;
+struct live;
+struct loop;
+struct store;
+
+struct engine_options {
+    const struct config_node *node; /* lent until engine_free() */
+    const char *data, *store_url;   /* as paths and addresses that can be used */
+    struct str file_text;           /* the configuration file; lent for the call */
+    struct sha256 admin_token;
+    size_t loop_count;
+};
+
+/* ERR_TRANSIENT: the store cannot be reached now; try again. */
+bool engine_start(const struct engine_options *options, struct store *store, struct engine **ret,
+                  struct err *err);
+
+/* Finish what was accepted.  The doors are closed already. */
+void engine_stop(struct engine *e);
+void engine_free(struct engine *e); /* after engine_stop(); closes the store too */
+
+struct store *engine_store(struct engine *e);
+struct intake *engine_intake(struct engine *e);
+struct live *engine_live(struct engine *e);
+struct desk *engine_desk(struct engine *e);
+struct loop **engine_loops(struct engine *e);
+size_t engine_loop_count(const struct engine *e);
+
+/* Why this node should get no traffic now, one reason a line; empty: it is ready. */
+void engine_not_ready(struct engine *e, struct buf *to);

@@ -1,0 +1,216 @@
+#include "engine/keeper.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/require.h"
+#include "engine/engine.h"
+#include "engine/intake.h"
+#include "engine/live.h"
+#include "store/accept.h"
+#include "store/node.h"
+#include "store/payload.h"
+#include "store/store.h"
+
+enum { TICK_US = 250 * CLOCK_MS, EXIT_DECLARED_DEAD = 75 };
+
+struct keeper {
+    struct engine *engine;
+    pthread_t thread;
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    bool stopping;
+
+    struct db *beat_db; /* PostgreSQL: a connection for the heartbeat alone */
+    int64_t beaten_us;  /* the last heartbeat that was taken */
+    int64_t reachable_since_us;
+    bool unreachable;
+};
+
+/* ---- duties ------------------------------------------------------------------------------ */
+
+static bool look_at_disk(struct keeper *k, struct err *err)
+{
+    int64_t free_bytes;
+
+    if (!file_free_bytes(store_data_fd(engine_store(k->engine)), &free_bytes, err))
+        return false;
+    intake_note_disk(engine_intake(k->engine), free_bytes);
+    return true;
+}
+
+static bool follow(struct keeper *k, struct err *err)
+{
+    return live_follow(engine_live(k->engine), err);
+}
+
+static bool keep_key_tables(struct keeper *k, struct err *err)
+{
+    return accept_keep_tables(engine_store(k->engine), live_key_period_us(engine_live(k->engine)),
+                              err);
+}
+
+static bool beat(struct keeper *k, struct err *err)
+{
+    struct store *s = engine_store(k->engine);
+
+    if (k->beat_db == NULL)
+        return store_connect_beat(s, &k->beat_db, err);
+    return (db_alive(k->beat_db) || db_revive(k->beat_db, err)) && node_beat(s, k->beat_db, err);
+}
+
+/* A node whose heartbeat is late takes nothing more before its lease is over. */
+static bool heartbeat(struct keeper *k, struct err *err)
+{
+    struct store *s = engine_store(k->engine);
+    int64_t now = clock_mono_us();
+
+    if (store_kind(s) == DB_SQLITE)
+        return true; /* the lock of the folder proves that we live */
+    if (beat(k, err)) {
+        k->beaten_us = now;
+        if (k->unreachable) {
+            log_event(LOG_INFO, "store.reach",
+                      kv_int("after_ms", (now - k->reachable_since_us) / 1000));
+            k->reachable_since_us = now;
+        }
+        k->unreachable = false;
+        intake_note_store(engine_intake(k->engine), NULL);
+        return true;
+    }
+    if (err->kind == ERR_PERMANENT) {
+        log_event(LOG_ERROR, "node.dead", kv_z("why", err->text),
+                  kv_z("hint", "Another node took over its work. Start it again."));
+        log_stop();
+        _exit(EXIT_DECLARED_DEAD);
+    }
+    if (!k->unreachable)
+        k->reachable_since_us = now;
+    k->unreachable = true;
+    intake_note_store(engine_intake(k->engine), "the database cannot be reached");
+    return false;
+}
+
+/* After an outage every lease looks old: nobody is declared dead before all had time
+ * to renew. */
+static bool rescue(struct keeper *k, struct err *err)
+{
+    struct store *s = engine_store(k->engine);
+    int64_t moved;
+
+    if (store_kind(s) == DB_SQLITE || k->unreachable ||
+        clock_mono_us() - k->reachable_since_us < NODE_TTL_US)
+        return true;
+    if (!node_rescue(s, &moved, err))
+        return false;
+    if (moved > 0)
+        log_event(LOG_WARN, "task.rescue", kv_int("count", moved));
+    return true;
+}
+
+static bool sweep(struct keeper *k, struct err *err)
+{
+    int64_t swept;
+
+    if (!payload_sweep(engine_store(k->engine), &swept, err))
+        return false;
+    if (swept > 0)
+        log_event(LOG_INFO, "payload.sweep", kv_int("count", swept));
+    return true;
+}
+
+static const struct duty {
+    const char *name;
+    int64_t every_us;
+    bool (*run)(struct keeper *k, struct err *err);
+} duties[] = {
+    { .name = "heartbeat", .every_us = NODE_BEAT_US / 2, .run = heartbeat },
+    { .name = "free space", .every_us = CLOCK_S, .run = look_at_disk },
+    { .name = "configuration", .every_us = CLOCK_S / 2, .run = follow },
+    { .name = "rescue", .every_us = NODE_BEAT_US, .run = rescue },
+    { .name = "key tables", .every_us = INT64_C(600) * CLOCK_S, .run = keep_key_tables },
+    { .name = "sweep", .every_us = INT64_C(600) * CLOCK_S, .run = sweep },
+};
+
+enum { DUTIES = sizeof duties / sizeof duties[0] };
+
+/* ---- the thread ----------------------------------------------------------------------------- */
+
+static bool wait_tick(struct keeper *k)
+{
+    struct timespec until;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += (long)TICK_US * 1000;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    (void)pthread_mutex_lock(&k->mutex);
+    while (!k->stopping && pthread_cond_timedwait(&k->changed, &k->mutex, &until) == 0) {
+    }
+    bool go_on = !k->stopping;
+
+    (void)pthread_mutex_unlock(&k->mutex);
+    return go_on;
+}
+
+static void *keeper_main(void *arg)
+{
+    struct keeper *k = arg;
+    int64_t due_us[DUTIES];
+    bool failing[DUTIES] = { 0 };
+
+    for (size_t i = 0; i < DUTIES; i++)
+        due_us[i] = clock_mono_us() + duties[i].every_us;
+    while (wait_tick(k))
+        for (size_t i = 0; i < DUTIES; i++) {
+            struct err err = { 0 };
+
+            if (clock_mono_us() < due_us[i])
+                continue;
+            bool ok = duties[i].run(k, &err);
+
+            if (!ok && !failing[i])
+                log_event(LOG_WARN, "keeper.fail", kv_z("duty", duties[i].name),
+                          kv_z("why", err.text));
+            failing[i] = !ok;
+            due_us[i] = clock_mono_us() + duties[i].every_us;
+        }
+    return NULL;
+}
+
+struct keeper *keeper_start(struct engine *e)
+{
+    struct keeper *k = NEW(struct keeper);
+    pthread_condattr_t attr;
+    struct err err = { 0 };
+
+    k->engine = e;
+    k->reachable_since_us = clock_mono_us();
+    (void)pthread_mutex_init(&k->mutex, NULL);
+    (void)pthread_condattr_init(&attr);
+    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    (void)pthread_cond_init(&k->changed, &attr);
+    (void)pthread_condattr_destroy(&attr);
+    (void)look_at_disk(k, &err); /* before the door opens; the thread reports if it cannot */
+    require(pthread_create(&k->thread, NULL, keeper_main, k) == 0);
+    return k;
+}
+
+void keeper_stop(struct keeper *k)
+{
+    if (k == NULL)
+        return;
+    (void)pthread_mutex_lock(&k->mutex);
+    k->stopping = true;
+    (void)pthread_cond_signal(&k->changed);
+    (void)pthread_mutex_unlock(&k->mutex);
+    (void)pthread_join(k->thread, NULL);
+    db_close(k->beat_db);
+    free(k);
+}

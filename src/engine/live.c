@@ -1,0 +1,241 @@
+#include "engine/live.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/auto.h"
+#include "base/log.h"
+#include "engine/intake.h"
+#include "store/accept.h"
+#include "store/caller.h"
+#include "store/version.h"
+
+enum { TEXT_MOST = 8 << 20, ARENA_MOST = 64 << 20 };
+
+struct live {
+    struct store *store;
+    struct intake *intake;
+    const struct config_node *node;
+    pthread_mutex_t mutex;
+    struct config *config;
+    int64_t version, callers, key_period_us;
+    int64_t refused; /* a version that could not be used */
+    char trouble[300];
+};
+
+struct live *live_new(struct store *store, struct intake *intake, const struct config_node *node)
+{
+    struct live *l = NEW(struct live);
+
+    *l = (struct live){ .store = store, .intake = intake, .node = node };
+    (void)pthread_mutex_init(&l->mutex, NULL);
+    return l;
+}
+
+void live_free(struct live *l)
+{
+    if (l == NULL)
+        return;
+    config_unref(l->config);
+    free(l);
+}
+
+const char *live_trouble(struct live *l)
+{
+    return l->trouble[0] != '\0' ? l->trouble : NULL;
+}
+
+int64_t live_key_period_us(struct live *l)
+{
+    (void)pthread_mutex_lock(&l->mutex);
+    int64_t period = l->key_period_us;
+
+    (void)pthread_mutex_unlock(&l->mutex);
+    return period;
+}
+
+static int64_t longest_key_period(const struct config *c)
+{
+    int64_t most = 0;
+
+    for (size_t i = 0; i < c->gateway_count; i++)
+        if (c->gateways[i].idempotency_us > most)
+            most = c->gateways[i].idempotency_us;
+    return most;
+}
+
+/* ---- use --------------------------------------------------------------------------------- */
+
+static struct config *load(struct live *l, struct str text, const char *name,
+                           struct config_report *report)
+{
+    static const struct config_runs runs = { .parts = config_runs_build };
+    struct config *c = config_load(text, name, &runs, report);
+
+    if (c == NULL || config_fits_node(c, l->node, &report->problems))
+        return c;
+    config_unref(c);
+    return NULL;
+}
+
+/* With the mutex held: put `c` in force.  The tables of keys exist before the first
+ * document that needs them. */
+static bool use(struct live *l, struct config *c, int64_t version, struct err *err)
+{
+    int64_t callers, period = longest_key_period(c);
+
+    if (!caller_mark(l->store, &callers, err) || !accept_keep_tables(l->store, period, err) ||
+        !intake_use(l->intake, c, version, err))
+        return false;
+    if (c != l->config) {
+        config_unref(l->config);
+        l->config = config_ref(c);
+    }
+    if (version != l->version)
+        log_event(LOG_INFO, "config.use", kv_int("version", version));
+    l->version = version;
+    l->callers = callers;
+    l->key_period_us = period;
+    l->trouble[0] = '\0';
+    return true;
+}
+
+static void say_warnings(const struct config_report *report)
+{
+    for (size_t i = 0; i < report->warnings.count; i++)
+        log_event(LOG_WARN, "config.warn", kv_z("what", report->warnings.items[i].message),
+                  kv_int("line", report->warnings.items[i].place.line));
+}
+
+static bool use_stored(struct live *l, int64_t number, struct err *err)
+{
+    AUTO(config_report_done) struct config_report report = CONFIG_REPORT_INIT;
+    AUTO(arena_done) struct arena arena = ARENA_INIT(ARENA_MOST);
+    struct version v;
+    char name[40];
+
+    if (!version_get(l->store, number, &arena, &v, err)) {
+        if (err->kind == ERR_NONE)
+            return err_set(err, ERR_PERMANENT, 0, "version %lld is gone", (long long)number);
+        return false;
+    }
+    (void)snprintf(name, sizeof name, "version %lld", (long long)number);
+    struct config *c = load(l, v.body, name, &report);
+
+    if (c == NULL) {
+        const struct problem *p = &report.problems.items[0];
+
+        return err_set(err, ERR_CONFIG, 0, "version %lld cannot be used: line %u: %.120s",
+                       (long long)number, p->place.line, p->message);
+    }
+    if (l->version == 0)
+        say_warnings(&report);
+    bool ok = use(l, c, number, err);
+
+    config_unref(c);
+    return ok;
+}
+
+/* ---- start --------------------------------------------------------------------------------- */
+
+static bool make_first(struct live *l, struct str body, struct err *err)
+{
+    int64_t number;
+
+    if (version_add(l->store, 0, body, STR("first start"), STR(""), &number, err))
+        return true;
+    if (err->kind != ERR_TRANSIENT)
+        return false;
+    *err = (struct err){ 0 }; /* another node was first: its version is the truth */
+    return true;
+}
+
+static bool compare(struct live *l, struct str body, int64_t newest, struct err *err)
+{
+    AUTO(arena_done) struct arena arena = ARENA_INIT(ARENA_MOST);
+    struct sha256 sha = digest_of(body);
+    struct version v;
+
+    if (!version_get(l->store, newest, &arena, &v, err))
+        return err->kind == ERR_NONE;
+    if (!digest_same(&sha, &v.sha256))
+        log_event(LOG_WARN, "config.differ", kv_int("version", newest),
+                  kv_z("hint", "The file differs from the version in force and is ignored. See "
+                               "`waybill config diff file FILE`; make it the version in force with "
+                               "`waybill apply FILE`."));
+    return true;
+}
+
+bool live_start(struct live *l, struct str file_text, struct err *err)
+{
+    AUTO(buf_done) struct buf body = BUF_INIT(TEXT_MOST);
+    int64_t newest;
+
+    if (!config_without_node(file_text, &body, err) || !version_newest(l->store, &newest, err))
+        return false;
+    (void)pthread_mutex_lock(&l->mutex);
+    bool ok = newest == 0 ? make_first(l, buf_view(&body), err)
+                          : compare(l, buf_view(&body), newest, err);
+
+    ok = ok && version_newest(l->store, &newest, err) && use_stored(l, newest, err);
+    (void)pthread_mutex_unlock(&l->mutex);
+    return ok;
+}
+
+/* ---- change and follow ------------------------------------------------------------------------
+ */
+
+bool live_apply(struct live *l, struct str text, struct str by, struct str note,
+                struct config_report *report, int64_t *ret_version, struct err *err)
+{
+    AUTO(buf_done) struct buf body = BUF_INIT(TEXT_MOST);
+    struct config *c = load(l, text, "the text", report);
+    int64_t newest;
+
+    if (c == NULL)
+        return false;
+    (void)pthread_mutex_lock(&l->mutex);
+    bool ok = config_without_node(text, &body, err) && version_newest(l->store, &newest, err) &&
+              version_add(l->store, newest, buf_view(&body), by, note, ret_version, err);
+
+    if (ok && !use_stored(l, *ret_version, err)) {
+        /* It is stored and in force everywhere; this node tries again each second. */
+        log_event(LOG_WARN, "config.wait", kv_int("version", *ret_version), kv_z("why", err->text));
+        *err = (struct err){ 0 };
+    }
+    (void)pthread_mutex_unlock(&l->mutex);
+    config_unref(c);
+    return ok;
+}
+
+bool live_follow(struct live *l, struct err *err)
+{
+    int64_t newest, callers;
+    bool ok = true;
+
+    if (!version_newest(l->store, &newest, err) || !caller_mark(l->store, &callers, err))
+        return false;
+    (void)pthread_mutex_lock(&l->mutex);
+    if (newest != l->version && newest != l->refused) {
+        ok = use_stored(l, newest, err);
+        if (!ok && err->kind == ERR_CONFIG) {
+            l->refused = newest; /* say it once; a newer version may be better */
+            (void)snprintf(l->trouble, sizeof l->trouble, "%s", err->text);
+        }
+    } else if (callers != l->callers) {
+        ok = use(l, l->config, l->version, err);
+    }
+    (void)pthread_mutex_unlock(&l->mutex);
+    return ok;
+}
+
+bool live_refresh(struct live *l, struct err *err)
+{
+    (void)pthread_mutex_lock(&l->mutex);
+    bool ok = use(l, l->config, l->version, err);
+
+    (void)pthread_mutex_unlock(&l->mutex);
+    return ok;
+}

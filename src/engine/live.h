@@ -1,0 +1,44 @@
+/* live.h - the configuration in force: the newest stored version.
+ *
+ * The file given at start becomes version 1 of an empty store; from then on the store
+ * is the truth and a file that differs is reported and ignored.  apply and revert make
+ * versions, validated whole; this node follows at once, every other within a second.
+ *
+ * A version that this program cannot read (a newer one wrote it) leaves the one before
+ * in force, and the node says so until that is mended.
+ *
+ * Threads: any that may block; calls that change something take turns.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "core/config.h"
+
+struct live;
+struct intake;
+struct store;
+
+/* `node` is lent: a version must fit the node that runs it. */
+struct live *live_new(struct store *store, struct intake *intake, const struct config_node *node);
+void live_free(struct live *l);
+
+/* Version 1 if there is none, then use the newest. */
+bool live_start(struct live *l, struct str file_text, struct err *err);
+
+/* False with problems in the report: nothing was changed.  False with err set: it could
+ * not be stored. */
+bool live_apply(struct live *l, struct str text, struct str by, struct str note,
+                struct config_report *report, int64_t *ret_version, struct err *err);
+
+/* Use what others made; cheap when nothing changed. */
+bool live_follow(struct live *l, struct err *err);
+/* The callers changed here: use them now. */
+bool live_refresh(struct live *l, struct err *err);
+
+/* Why the newest version is not in force, or NULL; the text is static or the live's. */
+const char *live_trouble(struct live *l);
+/* The longest time that any gateway keeps idempotency keys. */
+int64_t live_key_period_us(struct live *l);

@@ -1,0 +1,192 @@
+#include "store/check.h"
+
+#include <stdio.h>
+
+#include "base/arena.h"
+#include "base/auto.h"
+#include "base/require.h"
+#include "store/accept.h"
+#include "store/document.h"
+#include "store/inside.h"
+#include "store/payload.h"
+#include "store/task.h"
+
+enum { BAD_MOST = 1000, SCAN_STEP = DOCUMENTS_PAGE_MOST, ARENA_MOST = 64 << 20 };
+
+static bool count_of(struct store *s, enum sql_id id, struct db_args args, int64_t *ret,
+                     struct err *err)
+{
+    struct db *db = store_reader(s, err);
+
+    if (db == NULL)
+        return false;
+    bool ok = db_one_int(db, id, args, 0, ret, err);
+
+    store_reader_back(s, db);
+    return ok;
+}
+
+/* SQLite reads its whole file; PostgreSQL checks its own pages as it reads. */
+static bool check_database(struct store *s, struct check_result *r, struct err *err)
+{
+    struct db *db = store_reader(s, err);
+    struct db_rows rows = { 0 };
+    bool row = false;
+
+    if (db == NULL)
+        return false;
+    bool ok = db_query(db, SQL_DATABASE_CHECK, DB_NO_ARGS, &rows, err) && db_next(&rows, &row, err);
+
+    r->looked_at = 1;
+    if (ok && row && !str_is(db_get_str(&rows, 0), "ok")) {
+        r->bad = 1;
+        (void)snprintf(r->message, sizeof r->message,
+                       "the database file is damaged: %.*s; stop the node and restore a backup",
+                       STR_ARG(db_get_str(&rows, 0)));
+    }
+    db_rows_done(&rows);
+    store_reader_back(s, db);
+    return ok;
+}
+
+/* EN1: a document that nothing will carry on cannot exist. */
+static bool check_tasks(struct store *s, struct check_result *r, struct err *err)
+{
+    if (!count_of(s, SQL_DOC_COUNT, DB_NO_ARGS, &r->looked_at, err) ||
+        !count_of(s, SQL_DOC_WITHOUT_TASK, DB_ARGS(db_int(BAD_MOST)), &r->bad, err))
+        return false;
+    if (r->bad > 0)
+        (void)snprintf(r->message, sizeof r->message,
+                       "%lld live documents have no task that carries them on", (long long)r->bad);
+    return true;
+}
+
+static bool check_orphan_tasks(struct store *s, struct check_result *r, struct err *err)
+{
+    struct task_places places;
+
+    if (!task_count(s, &places, err) ||
+        !count_of(s, SQL_TASK_WITHOUT_DOC, DB_ARGS(db_int(BAD_MOST)), &r->bad, err))
+        return false;
+    r->looked_at = places.ready + places.lease + places.later;
+    if (r->bad > 0)
+        (void)snprintf(r->message, sizeof r->message,
+                       "%lld tasks carry a document that is not there", (long long)r->bad);
+    return true;
+}
+
+static bool read_payload(struct store *s, const struct document *d, struct err *err)
+{
+    struct payload_reader *reader;
+    struct str piece;
+    bool ok = payload_open(s, &d->source, &reader, err);
+
+    if (!ok)
+        return false;
+    do
+        ok = payload_next(reader, &piece, err);
+    while (ok && piece.len > 0);
+    payload_close(reader);
+    return ok;
+}
+
+/* EN5: every document has its payload, and the digest fits. */
+static bool check_payloads(struct store *s, struct check_result *r, struct err *err)
+{
+    static _Thread_local struct document docs[SCAN_STEP];
+    struct document_filter any = { 0 };
+    int64_t below = 0;
+
+    do {
+        AUTO(arena_done) struct arena arena = ARENA_INIT(ARENA_MOST);
+        size_t n;
+
+        if (!document_list(s, &any, below, SCAN_STEP, &arena, docs, &n, &below, err))
+            return false;
+        for (size_t i = 0; i < n; i++) {
+            struct err bad = { 0 };
+            char id[ID_TEXT];
+
+            r->looked_at++;
+            if (read_payload(s, &docs[i], &bad))
+                continue;
+            if (r->bad++ == 0)
+                (void)snprintf(r->message, sizeof r->message,
+                               "document %s: %.200s; restore its payload from a backup",
+                               id_text(&docs[i].source.id, id), bad.text);
+        }
+    } while (below != 0);
+    return true;
+}
+
+/* I9: what was counted is what is there. */
+static bool check_counts(struct store *s, struct check_result *r, struct err *err)
+{
+    struct db *db = store_reader(s, err);
+    int64_t tally = 0, live = 0, ended = 0;
+
+    if (db == NULL)
+        return false;
+    bool ok = db_one_int(db, SQL_TALLY_SUM, DB_ARGS(db_int(TALLY_ACCEPTED)), 0, &tally, err) &&
+              db_one_int(db, SQL_DOC_COUNT, DB_NO_ARGS, 0, &live, err);
+
+    for (int64_t slot = INT64_MAX; ok && slot != 0;) {
+        int64_t n = 0;
+
+        ok =
+            db_one_int(db, SQL_PART_BELOW, DB_ARGS(db_int(PART_DONE), db_int(slot)), 0, &slot, err);
+        if (ok && slot != 0) {
+            AUTO(db_rows_done) struct db_rows rows = { 0 };
+            bool row = false;
+
+            ok = db_query_slot(db, SQL_DONE_COUNT, slot, DB_NO_ARGS, &rows, err) &&
+                 db_next(&rows, &row, err);
+            n = ok && row ? db_get_int(&rows, 0) : 0;
+        }
+        ended += n;
+    }
+    store_reader_back(s, db);
+    r->looked_at = tally;
+    if (ok && tally != live + ended) {
+        r->bad = 1;
+        (void)snprintf(r->message, sizeof r->message,
+                       "%lld documents were accepted, %lld are live and %lld ended",
+                       (long long)tally, (long long)live, (long long)ended);
+    }
+    return ok;
+}
+
+static const struct {
+    const char *name;
+    bool (*run)(struct store *s, struct check_result *r, struct err *err);
+} checks[] = {
+    { .name = "database", .run = check_database },
+    { .name = "documents-have-tasks", .run = check_tasks },
+    { .name = "tasks-have-documents", .run = check_orphan_tasks },
+    { .name = "payloads", .run = check_payloads },
+    { .name = "counts", .run = check_counts },
+};
+
+size_t check_count(void)
+{
+    return sizeof checks / sizeof checks[0];
+}
+
+const char *check_name(size_t i)
+{
+    require(i < check_count());
+    return checks[i].name;
+}
+
+bool check_run(struct store *s, size_t i, struct check_result *ret, struct err *err)
+{
+    require(i < check_count());
+    for (int look = 0; look < 3; look++) {
+        *ret = (struct check_result){ 0 };
+        if (!checks[i].run(s, ret, err))
+            return false;
+        if (ret->bad == 0)
+            break;
+    }
+    return true;
+}
