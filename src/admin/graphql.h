@@ -1,0 +1,225 @@
+/* graphql.h - a GraphQL server: a schema, a table of resolvers, and requests.
+ *
+ * Knows nothing of HTTP, of the store or of who may do what: resolvers get the
+ * caller's principal and decide.  The type system is that of the specification
+ * without interfaces, unions and subscriptions, which the schema refuses.
+ *
+ *     struct graphql_schema *s = graphql_schema_new(text, &err);
+ *     graphql_schema_bind(s, table, n, &err);      once or more
+ *     graphql_schema_check(s, &err);               every field is answered
+ *     graphql_execute(s, &request, &limits, &out);
+ *
+ * Invariants
+ *   (1) whatever the request, the answer is one JSON object and holds at most
+ *       the bytes of its limit; each limit is an ordinary error in `errors`.
+ *   (2) nothing recurses over input; stacks are arrays with a cap.
+ *   (3) no resolver runs unless the whole request is valid.
+ *
+ * Ownership      the schema owns everything below it; an execution has an arena
+ *                of its own that ends with it
+ * Threads        the schema is read-only after graphql_schema_check(): any
+ *                thread executes, resolvers run on the caller's thread
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/str.h"
+
+struct json_t; /* jansson.h */
+struct graphql_field;
+struct graphql_schema;
+struct graphql_type;
+
+/* ---- limits ---- */
+
+struct graphql_limits {
+    size_t document;   /* bytes of the query text                               */
+    size_t tokens;     /* in it                                                 */
+    size_t depth;      /* fields below each other; introspection has its own    */
+    size_t aliases;    /* in the document                                       */
+    size_t directives; /* in one place                                          */
+    size_t fragments;  /* in the document, at most 64                           */
+    size_t variables;  /* bytes of their JSON                                   */
+    size_t response;   /* bytes of `data`                                       */
+    size_t memory;     /* bytes that resolvers take from their arena            */
+    int64_t page;      /* the largest `first`                                   */
+    int64_t cost;      /* fields, each times the page sizes above it            */
+    int64_t time_us;   /* wall clock, checked before each resolver              */
+    bool introspection;
+};
+
+extern const struct graphql_limits graphql_limits_default; /* without introspection */
+
+/* ---- values that come in ---- */
+
+enum graphql_kind {
+    GRAPHQL_ABSENT = 0, /* not given, and no default             */
+    GRAPHQL_NULL,       /* given as null                         */
+    GRAPHQL_INT,        /* Int, Long, and Time as microseconds   */
+    GRAPHQL_FLOAT,
+    GRAPHQL_BOOL,
+    GRAPHQL_TEXT, /* String, ID                            */
+    GRAPHQL_ENUM, /* `text` is its name, `number` its place in the enum */
+    GRAPHQL_LIST, /* items[count]                          */
+    GRAPHQL_INPUT /* use graphql_value_field()             */
+};
+
+struct graphql_value {
+    enum graphql_kind kind;
+    bool truth;
+    int64_t number;
+    double real;
+    struct str text;
+    const struct graphql_value *items; /* of a list; of an input object one per field */
+    size_t count;
+    const struct graphql_type *type; /* of an input object */
+};
+
+/* A field of an input object.  The field must be in the schema; of a value that
+ * is absent or null every field is absent.  Never NULL. */
+const struct graphql_value *graphql_value_field(const struct graphql_value *v, const char *name);
+
+/* ---- resolvers ---- */
+
+struct graphql_call;
+
+/* Answers one field with one of graphql_set_*(); without any it is null.  False
+ * makes the field an error: err->text goes to the caller of the API, and kind
+ * and sys decide its code (see graphql_report.h). */
+typedef bool graphql_fn(struct graphql_call *call, struct err *err);
+
+/* Answers item `index` of a list, in the same way. */
+typedef bool graphql_item_fn(struct graphql_call *call, const void *list, size_t index,
+                             struct err *err);
+
+struct graphql_resolver {
+    const char *field; /* "Document.timeline" */
+    graphql_fn *fn;
+    size_t offset; /* for the graphql_read_* family */
+};
+
+/* A field that is a member of the parent struct as it stands; members are of
+ * type struct str, const char *, char *, int64_t, int or bool.  A NULL pointer
+ * is null. */
+#define GRAPHQL_MEMBER(field_, struct_, member_)               \
+    {                                                          \
+        .field = (field_),                                   \
+        .fn = _Generic(&((struct_ *)0)->member_,             \
+                       struct str *: graphql_read_str,       \
+                       const char **: graphql_read_z,        \
+                       char **: graphql_read_z,              \
+                       int64_t *: graphql_read_i64,          \
+                       int *: graphql_read_int,              \
+                       bool *: graphql_read_bool),           \
+        .offset = offsetof(struct_, member_) \
+    }
+
+/* A field of an object type whose parent struct has a pointer to it. */
+#define GRAPHQL_POINTER(field_, struct_, member_)                                   \
+    {                                                                               \
+        .field = (field_), .fn = graphql_read_object,                               \
+        .offset = offsetof(struct_, member_) + 0 * sizeof(*((struct_ *)0)->member_) \
+    }
+
+graphql_fn graphql_read_str, graphql_read_z, graphql_read_i64, graphql_read_int, graphql_read_bool,
+    graphql_read_object;
+
+struct graphql_answer {
+    enum {
+        GRAPHQL_ANSWER_NULL = 0,
+        GRAPHQL_ANSWER_INT,
+        GRAPHQL_ANSWER_FLOAT,
+        GRAPHQL_ANSWER_BOOL,
+        GRAPHQL_ANSWER_TEXT,
+        GRAPHQL_ANSWER_OBJECT,
+        GRAPHQL_ANSWER_LIST
+    } kind;
+    bool truth;
+    int64_t number;
+    double real;
+    struct str text;
+    const void *object; /* or the list that `item` reads */
+    size_t count;
+    graphql_item_fn *item;
+};
+
+struct graphql_call {
+    const void *parent;  /* what the parent field gave; NULL in Query and Mutation */
+    void *principal;     /* as in the request                                      */
+    struct arena *arena; /* for results; ends with the request                     */
+
+    /* The rest belongs to the engine and to the functions below. */
+    size_t offset;
+    const struct graphql_schema *schema;
+    const struct graphql_type *type; /* that the field is of */
+    const struct graphql_field *field;
+    const struct graphql_value *args;
+    struct graphql_answer answer;
+};
+
+/* An argument by its name, which must be in the schema.  Never NULL. */
+const struct graphql_value *graphql_arg(const struct graphql_call *call, const char *name);
+
+/* The same, for the usual cases: false, or an empty view with a NULL pointer,
+ * when the argument is absent or null. */
+bool graphql_arg_int(const struct graphql_call *call, const char *name, int64_t *ret);
+bool graphql_arg_bool(const struct graphql_call *call, const char *name, bool *ret);
+struct str graphql_arg_text(const struct graphql_call *call, const char *name);
+
+/* Each returns true, so that answering is one statement.  Texts are copied at
+ * once; objects and lists are lent until graphql_execute() returns.  A Time is
+ * an int: microseconds UTC.  A text, object or list with a NULL pointer is null,
+ * and a NULL pointer in `objects` is a null item. */
+bool graphql_set_null(struct graphql_call *call);
+bool graphql_set_int(struct graphql_call *call, int64_t v);
+bool graphql_set_float(struct graphql_call *call, double v);
+bool graphql_set_bool(struct graphql_call *call, bool v);
+bool graphql_set_text(struct graphql_call *call, struct str v);
+bool graphql_set_z(struct graphql_call *call, const char *z);
+bool graphql_set_object(struct graphql_call *call, const void *object);
+bool graphql_set_objects(struct graphql_call *call, const void *const *objects, size_t count);
+bool graphql_set_texts(struct graphql_call *call, const struct str *texts, size_t count);
+bool graphql_set_list(struct graphql_call *call, const void *list, size_t count,
+                      graphql_item_fn *item);
+
+/* ---- the schema ---- */
+
+/* Reads the schema definition language; ERR_CONFIG with the line otherwise.  Its
+ * text is copied. */
+struct graphql_schema *graphql_schema_new(struct str sdl, struct err *err);
+void graphql_schema_free(struct graphql_schema *s);
+
+/* The table is copied.  ERR_CONFIG when a field is not in the schema or has a
+ * resolver already. */
+bool graphql_schema_bind(struct graphql_schema *s, const struct graphql_resolver *table,
+                         size_t count, struct err *err);
+
+/* ERR_CONFIG, with as many names as fit, when fields have no resolver. */
+bool graphql_schema_check(const struct graphql_schema *s, struct err *err);
+
+/* ---- a request ---- */
+
+struct graphql_request {
+    struct str query;
+    struct json_t *variables; /* an object, or NULL; only read    */
+    struct str operation;     /* empty when the document has one  */
+    void *principal;
+};
+
+/* Room that the errors of an answer take beside its data. */
+enum { GRAPHQL_ERRORS_ROOM = 512 << 10 };
+
+/* A buf of this cap holds any answer under the default limits. */
+enum { GRAPHQL_OUT_CAP = (4 << 20) + GRAPHQL_ERRORS_ROOM };
+
+/* Appends {"data":..,"errors":[..]} to `out`, whose cap leaves GRAPHQL_ERRORS_ROOM
+ * at least; `data` is missing when nothing was run, `errors` when there are none.
+ * The fields of a mutation run one after the other, in order.  True: no errors. */
+bool graphql_execute(const struct graphql_schema *s, const struct graphql_request *request,
+                     const struct graphql_limits *limits, struct buf *out);
