@@ -29,6 +29,8 @@ static void skip_ignored(struct graphql_lex *lex)
         if (c == '#') {
             while ((c = peek(lex, 1)) >= 0 && c != '\n' && c != '\r')
                 lex->at++;
+        } else if (c == 0xef && peek(lex, 1) == 0xbb && peek(lex, 2) == 0xbf) {
+            lex->at += 2; /* a byte order mark */
         } else if (c != ' ' && c != '\t' && c != '\n' && c != '\r' && c != ',') {
             return;
         }
@@ -357,8 +359,6 @@ bool graphql_lex_init(struct graphql_lex *lex, struct str source, size_t tokens_
     *lex = (struct graphql_lex){ .source = source, .arena = arena, .count_max = tokens_max };
     if (!str_is_utf8(source))
         return fault(lex, 0, err, "document is not UTF-8");
-    if (str_starts(source, STR("\xef\xbb\xbf")))
-        lex->at = 3;
     return graphql_lex_next(lex, err);
 }
 

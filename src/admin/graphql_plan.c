@@ -202,7 +202,7 @@ static bool page_size(struct planner *p, struct graphql_plan *f, bool parent_pag
                                      (long long)p->limits->page);
             return false;
         }
-        f->paged = true;
+        f->paged = field->ref.lists == 0;
         *ret = first > 0 ? first : 1;
     }
     return true;

@@ -5,8 +5,9 @@
  * counted here, so that nothing has run when a limit is met.
  *
  * Cost: each field counts 1 times the page sizes of the fields above it.  A field
- * with an argument `first` has that page size, which also covers the list
- * directly below it; any other list counts as GRAPHQL_LIST_SIZE items.
+ * with an argument `first` has that page size; when it is no list itself, that is
+ * the size of the lists directly below it.  Any other list counts as
+ * GRAPHQL_LIST_SIZE items.
  */
 #pragma once
 

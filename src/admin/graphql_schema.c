@@ -60,8 +60,10 @@ static bool check_defaults(const struct graphql_input *inputs, size_t n, struct 
         struct graphql_value v;
 
         if (inputs[i].fallback != NULL &&
-            !graphql_coerce_value(&c, inputs[i].fallback, inputs[i].ref, &v, err))
+            !graphql_coerce_value(&c, inputs[i].fallback, inputs[i].ref, &v, err)) {
+            err->kind = ERR_CONFIG;
             return err_context(err, "default of %.*s", STR_ARG(inputs[i].name));
+        }
     }
     return true;
 }
@@ -131,7 +133,8 @@ static void hide_meta(struct graphql_schema *s)
     for (size_t i = 0; i < s->type_count; i++)
         if (str_is(s->types[i]->name, "__Meta")) {
             s->meta = s->types[i];
-            s->types[i] = s->types[--s->type_count];
+            s->type_count--;
+            memmove(&s->types[i], &s->types[i + 1], (s->type_count - i) * sizeof s->types[0]);
             return;
         }
     require(s->meta != NULL);
