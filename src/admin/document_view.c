@@ -54,5 +54,6 @@ struct str document_view_caller(const struct document *d, struct arena *a)
         return STR("admin");
     if (d->caller == CALLER_BASIC)
         return STR("basic");
-    return d->caller == CALLER_NONE ? STR("") : str_of(arena_printf(a, "key %lld", (long long)d->caller));
+    return d->caller == CALLER_NONE ? STR("")
+                                    : str_of(arena_printf(a, "key %lld", (long long)d->caller));
 }

@@ -101,7 +101,8 @@ static void end_with_error(struct visit *v, int status, const char *fields, cons
 }
 
 /* Run at the desk, then come back to the loop. */
-static void to_desk(struct visit *v, void (*run)(struct desk_job *), void (*done)(struct loop_msg *))
+static void to_desk(struct visit *v, void (*run)(struct desk_job *),
+                    void (*done)(struct loop_msg *))
 {
     v->job = (struct desk_job){ .loop = http_loop(v->request), .run = run, .done = { .fn = done } };
     v->at_desk = true;
@@ -155,10 +156,12 @@ static bool is_near(struct http_request *r)
 {
     struct str peer = http_peer(r);
 
-    return str_starts(peer, STR("127.")) || str_is(peer, "::1") || str_starts(peer, STR("::ffff:127."));
+    return str_starts(peer, STR("127.")) || str_is(peer, "::1") ||
+           str_starts(peer, STR("::ffff:127."));
 }
 
-/* ---- GraphQL ----------------------------------------------------------------------------------- */
+/* ---- GraphQL -----------------------------------------------------------------------------------
+ */
 
 static void graphql_run_at_desk(struct desk_job *job)
 {
@@ -173,8 +176,8 @@ static void graphql_done(struct loop_msg *msg)
 
     if (v == NULL)
         return;
-    http_answer(v->request, v->status, STR("Cache-Control: no-store\r\n"),
-                STR("application/json"), buf_view(&v->answer));
+    http_answer(v->request, v->status, STR("Cache-Control: no-store\r\n"), STR("application/json"),
+                buf_view(&v->answer));
     visit_free(v);
 }
 
@@ -199,7 +202,8 @@ static void graphql_head(struct visit *v)
     http_read_body(v->request);
 }
 
-/* ---- documents --------------------------------------------------------------------------------- */
+/* ---- documents ---------------------------------------------------------------------------------
+ */
 
 static bool may_see(const struct visit *v)
 {
@@ -258,7 +262,8 @@ static void piece_done(struct loop_msg *msg)
         struct http_request *r = v->request;
 
         visit_free(v);
-        http_answer_abort(r); /* damaged: the client sees a broken transfer, never wrong bytes as whole */
+        http_answer_abort(
+            r); /* damaged: the client sees a broken transfer, never wrong bytes as whole */
         return;
     }
     v->left -= (int64_t)v->piece.len;
@@ -339,7 +344,8 @@ static void document_head(struct visit *v, struct str rest)
     to_desk(v, look_up, looked_up);
 }
 
-/* ---- health and metrics -------------------------------------------------------------------------- */
+/* ---- health and metrics
+ * -------------------------------------------------------------------------- */
 
 static void answer_ready(struct visit *v)
 {
@@ -386,7 +392,8 @@ static void answer_health(struct visit *v)
     visit_free(v);
 }
 
-/* ---- the handler ----------------------------------------------------------------------------------- */
+/* ---- the handler
+ * ----------------------------------------------------------------------------------- */
 
 static void on_head(struct http_request *r, void *arg)
 {
@@ -448,7 +455,8 @@ const struct http_handler http_api_handler = {
     .drained = on_drained,
 };
 
-/* ---- life ---------------------------------------------------------------------------------------------- */
+/* ---- life
+ * ---------------------------------------------------------------------------------------------- */
 
 struct http_api *http_api_new(struct engine *engine, struct api *api)
 {
@@ -503,7 +511,9 @@ void http_api_watch(struct http_api *h, const struct http_server *server)
         struct metric *m = &h->server_metrics[i];
 
         if (i < 4) {
-            *m = (struct metric){ .name = fixed[i].name, .help = fixed[i].help, .type = fixed[i].type };
+            *m = (struct metric){ .name = fixed[i].name,
+                                  .help = fixed[i].help,
+                                  .type = fixed[i].type };
         } else {
             (void)snprintf(h->labels[i - 4], sizeof h->labels[0], "reason=\"%s\"",
                            http_refusal_name((enum http_refusal)(i - 4)));

@@ -1,0 +1,61 @@
+#include "admin/api.h"
+
+#include <stdlib.h>
+
+#include "admin/api_parts.h"
+#include "admin/embed.h"
+#include "admin/graphql_request.h"
+#include "base/alloc.h"
+#include "engine/engine.h"
+
+struct api {
+    struct engine *engine;
+    struct graphql_schema *schema;
+};
+
+static bool bind_all(struct graphql_schema *schema, struct err *err)
+{
+    static const struct {
+        const struct graphql_resolver *table;
+        const size_t *count;
+    } parts[] = {
+        { api_documents, &api_documents_count },
+        { api_config, &api_config_count },
+        { api_node, &api_node_count },
+    };
+
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+        if (!graphql_schema_bind(schema, parts[i].table, *parts[i].count, err))
+            return false;
+    return graphql_schema_check(schema, err);
+}
+
+bool api_new(struct engine *engine, struct api **ret, struct err *err)
+{
+    struct api *api = NEW(struct api);
+
+    api->engine = engine;
+    api->schema = graphql_schema_new(embed_schema(), err);
+    if (api->schema == NULL || !bind_all(api->schema, err)) {
+        api_free(api);
+        return err_context(err, "admin API");
+    }
+    *ret = api;
+    return true;
+}
+
+void api_free(struct api *api)
+{
+    if (api == NULL)
+        return;
+    graphql_schema_free(api->schema);
+    free(api);
+}
+
+int api_execute(struct api *api, struct str content_type, struct str body, struct buf *out)
+{
+    struct graphql_limits limits = graphql_limits_default;
+
+    limits.introspection = true; /* whoever comes here holds the admin token */
+    return graphql_request_answer(api->schema, content_type, body, api->engine, &limits, out);
+}

@@ -1,0 +1,162 @@
+/* The node and its keys: keys, keyAdd, keyRemove, nodes, doctor. */
+#include <stdio.h>
+
+#include "admin/api_parts.h"
+#include "admin/doctor.h"
+#include "engine/engine.h"
+#include "engine/intake.h"
+#include "engine/live.h"
+#include "store/caller.h"
+#include "store/node.h"
+#include "store/store.h"
+
+/* ---- keys ---------------------------------------------------------------------------------- */
+
+struct shown_key {
+    struct str id, gateway, title, key;
+    int64_t made_us;
+};
+
+static bool keys(struct graphql_call *call, struct err *err)
+{
+    struct store *s = engine_store(call->principal);
+    struct caller *all;
+    size_t n;
+
+    if (!caller_list(s, call->arena, &all, &n, err))
+        return false;
+    const void **shown = ARENA_ARRAY(call->arena, const void *, n);
+
+    for (size_t i = 0; i < n; i++) {
+        struct shown_key *k = ARENA_NEW(call->arena, struct shown_key);
+
+        *k = (struct shown_key){ .id = all[i].name,
+                                 .gateway = store_word_name(s, all[i].gateway),
+                                 .made_us = all[i].made_us };
+        if (all[i].title.len > 0)
+            k->title = all[i].title;
+        shown[i] = k;
+    }
+    return graphql_set_objects(call, shown, n);
+}
+
+static bool key_add(struct graphql_call *call, struct err *err)
+{
+    struct engine *e = call->principal;
+    struct str gateway = graphql_arg_text(call, "gateway");
+    struct shown_key *k = ARENA_NEW(call->arena, struct shown_key);
+    struct intake_table *t = intake_port.table(engine_intake(e));
+    const struct intake_gateway *g = intake_find(t, gateway);
+    int64_t word = g != NULL ? g->word : 0;
+    char name[CALLER_NAME], key[CALLER_KEY_TEXT];
+
+    intake_port.release(t);
+    if (word == 0)
+        return err_set(err, ERR_PERMANENT, 0, "there is no gateway %.64s",
+                       arena_text(call->arena, gateway));
+    if (!caller_add(engine_store(e), word, graphql_arg_text(call, "title"), name, key, err) ||
+        !live_refresh(engine_live(e), err))
+        return false;
+    *k = (struct shown_key){ .id = arena_copy(call->arena, str_of(name)),
+                             .gateway = gateway,
+                             .key = arena_copy(call->arena, str_of(key)) };
+    explicit_bzero(key, sizeof key);
+    return graphql_set_object(call, k);
+}
+
+static bool key_remove(struct graphql_call *call, struct err *err)
+{
+    struct engine *e = call->principal;
+    bool was_there;
+
+    if (!caller_remove(engine_store(e), graphql_arg_text(call, "id"), &was_there, err) ||
+        !live_refresh(engine_live(e), err))
+        return false;
+    return graphql_set_bool(call, was_there);
+}
+
+/* ---- nodes ----------------------------------------------------------------------------------- */
+
+struct shown_node {
+    struct str id, host, area, state;
+    int64_t pid, started_us;
+    bool self;
+};
+
+static bool nodes(struct graphql_call *call, struct err *err)
+{
+    struct store *s = engine_store(call->principal);
+    struct node_row *rows = ARENA_ARRAY(call->arena, struct node_row, NODES_MOST);
+    const void **shown = ARENA_ARRAY(call->arena, const void *, NODES_MOST);
+    size_t n;
+
+    if (!node_list(s, rows, NODES_MOST, &n, err))
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        struct shown_node *v = ARENA_NEW(call->arena, struct shown_node);
+
+        *v = (struct shown_node){
+            .id = str_of(arena_printf(call->arena, "%lld", (long long)rows[i].node)),
+            .host = str_of(rows[i].host),
+            .area = str_of(rows[i].area),
+            .state = rows[i].state == 0 ? STR("alive") : STR("dead"),
+            .pid = rows[i].pid,
+            .started_us = rows[i].started_us,
+            .self = rows[i].node == store_node(s),
+        };
+        shown[i] = v;
+    }
+    return graphql_set_objects(call, shown, n);
+}
+
+/* ---- doctor ------------------------------------------------------------------------------------
+ */
+
+static bool doctor(struct graphql_call *call, struct err *err)
+{
+    struct doctor_report *r = ARENA_NEW(call->arena, struct doctor_report);
+
+    if (!doctor_run(engine_store(call->principal), call->arena, r, err))
+        return false;
+    return graphql_set_object(call, r);
+}
+
+static bool report_checks(struct graphql_call *call, struct err *err)
+{
+    const struct doctor_report *r = call->parent;
+    const void **checks = ARENA_ARRAY(call->arena, const void *, DOCTOR_CHECKS_MOST);
+
+    (void)err;
+    for (size_t i = 0; i < r->count; i++)
+        checks[i] = &r->checks[i];
+    return graphql_set_objects(call, checks, r->count);
+}
+
+const struct graphql_resolver api_node[] = {
+    { .field = "Query.keys", .fn = keys },
+    { .field = "Mutation.keyAdd", .fn = key_add },
+    { .field = "Mutation.keyRemove", .fn = key_remove },
+    GRAPHQL_MEMBER("Key.id", struct shown_key, id),
+    GRAPHQL_MEMBER("Key.gateway", struct shown_key, gateway),
+    GRAPHQL_MEMBER("Key.title", struct shown_key, title),
+    GRAPHQL_MEMBER("Key.made", struct shown_key, made_us),
+    GRAPHQL_MEMBER("NewKey.id", struct shown_key, id),
+    GRAPHQL_MEMBER("NewKey.gateway", struct shown_key, gateway),
+    GRAPHQL_MEMBER("NewKey.key", struct shown_key, key),
+    { .field = "Query.nodes", .fn = nodes },
+    GRAPHQL_MEMBER("Node.id", struct shown_node, id),
+    GRAPHQL_MEMBER("Node.host", struct shown_node, host),
+    GRAPHQL_MEMBER("Node.pid", struct shown_node, pid),
+    GRAPHQL_MEMBER("Node.area", struct shown_node, area),
+    GRAPHQL_MEMBER("Node.state", struct shown_node, state),
+    GRAPHQL_MEMBER("Node.started", struct shown_node, started_us),
+    GRAPHQL_MEMBER("Node.self", struct shown_node, self),
+    { .field = "Query.doctor", .fn = doctor },
+    GRAPHQL_MEMBER("DoctorReport.ok", struct doctor_report, ok),
+    { .field = "DoctorReport.checks", .fn = report_checks },
+    GRAPHQL_MEMBER("DoctorCheck.name", struct doctor_check, name),
+    GRAPHQL_MEMBER("DoctorCheck.ok", struct doctor_check, ok),
+    GRAPHQL_MEMBER("DoctorCheck.message", struct doctor_check, message),
+    GRAPHQL_MEMBER("DoctorCheck.count", struct doctor_check, count),
+};
+const size_t api_node_count = sizeof api_node / sizeof api_node[0];
