@@ -1,4 +1,164 @@
-int main(void)
+/* main.c - the program: one binary, its verbs in a table. */
+#include <curl/curl.h>
+#include <errno.h>
+#include <string.h>
+
+#include "app/cmd.h"
+#include "app/cmd_check.h"
+#include "app/cmd_serve.h"
+#include "app/exit_code.h"
+#include "app/print.h"
+#include "app/suggest.h"
+#include "app/verb.h"
+#include "base/str.h"
+
+static int run_help(const struct args *a);
+
+static const struct arg_option serve_options[] = {
+    { .name = "c", .kind = ARG_TEXT, .value = "FILE", .help = "the configuration file" },
+    { 0 },
+};
+
+static const struct verb serve = {
+    .name = "serve",
+    .summary = "run a node",
+    .about = "The part `node:` of FILE is this node's own and read at every start.  The rest\n"
+             "becomes version 1 when the store has none; from then on the newest stored\n"
+             "version is the truth (see `waybill help apply`).\n"
+             "\n"
+             "SIGTERM ends the node in good order.  It may also be killed at any time:\n"
+             "starting is recovering.\n",
+    .example = "waybill serve -c waybill.yaml\n",
+    .forms = (const struct arg_form[]){ { .usage = "[-c FILE]",
+                                          .summary = "run a node until it is told to stop",
+                                          .options = serve_options },
+                                        { 0 } },
+    .run = cmd_serve,
+};
+
+static const struct verb check = {
+    .name = "check",
+    .summary = "validate a configuration file",
+    .about = "Every problem is printed with its place, FILE:line:column, and what would help.\n"
+             "No node is needed.  The exit status is 1 when there are problems.\n",
+    .example = "waybill check waybill.yaml\n",
+    .forms = (const struct arg_form[]){ { .usage = "FILE", .summary = "validate FILE" }, { 0 } },
+    .run = cmd_check,
+};
+
+#ifdef WAYBILL_FAULTS
+static const struct verb fault_points = {
+    .name = "fault-points",
+    .summary = "list the named fault points of this test build",
+    .example = "waybill fault-points\n",
+    .forms = (const struct arg_form[]){ { .summary = "one name per line" }, { 0 } },
+    .run = cmd_fault_points,
+};
+#endif
+
+static const struct verb help = {
+    .name = "help",
+    .summary = "how to use the program, or one verb of it",
+    .example = "waybill help docs\n",
+    .forms = (const struct arg_form[]){ { .usage = "[VERB]",
+                                          .summary = "all verbs, or one in full",
+                                          .most = 2,
+                                          .run = run_help },
+                                        { 0 } },
+};
+
+/* In the order in which `waybill help` shows them. */
+static const struct verb *const verbs[] = {
+    &serve,        &check,    &cmd_apply,  &cmd_config, &cmd_send,
+    &cmd_key,      &cmd_docs, &cmd_doctor, &help,
+#ifdef WAYBILL_FAULTS
+    &fault_points,
+#endif
+};
+
+enum { VERBS = sizeof verbs / sizeof verbs[0] };
+
+static void print_overview(FILE *to)
 {
-    return 0;
+    (void)fputs("waybill moves documents between systems and loses nothing.\n\n"
+                "usage: waybill VERB ...\n\n",
+                to);
+    for (size_t i = 0; i < VERBS; i++)
+        (void)fprintf(to, "  %-14s%s\n", verbs[i]->name, verbs[i]->summary);
+    (void)fputs("\n"
+                "`waybill help VERB` tells the rest; `waybill --version` says which one this is.\n"
+                "\n"
+                "exit status: 0 done, 1 the answer is no, 2 usage, 69 not reachable,\n"
+                "             74 input/output, 77 not allowed\n",
+                to);
+}
+
+static const struct verb *verb_find(const char *name)
+{
+    for (size_t i = 0; i < VERBS; i++)
+        if (str_is(str_of(name), verbs[i]->name))
+            return verbs[i];
+    return NULL;
+}
+
+static int wrong_verb(const char *name)
+{
+    struct suggestion near = { .word = str_of(name) };
+
+    for (size_t i = 0; i < VERBS; i++)
+        suggest(&near, verbs[i]->name);
+    if (near.best != NULL)
+        return print_fail(EXIT_USAGE, "unknown verb \"%s\"; did you mean `waybill %s`?", name,
+                          near.best);
+    return print_fail(EXIT_USAGE, "unknown verb \"%s\"; `waybill help` lists them all", name);
+}
+
+/* `waybill help docs ls` is as good as `waybill help docs`. */
+static int run_help(const struct args *a)
+{
+    const struct verb *v;
+
+    if (a->operand_count == 0) {
+        print_overview(stdout);
+        return EXIT_DONE;
+    }
+    v = verb_find(a->operand[0]);
+    if (v == NULL)
+        return wrong_verb(a->operand[0]);
+    verb_help(v, stdout);
+    return EXIT_DONE;
+}
+
+static int run(int argc, char **argv)
+{
+    if (argc < 2) {
+        print_overview(stderr);
+        return EXIT_USAGE;
+    }
+    struct str word = str_of(argv[1]);
+
+    if (str_is(word, "--version")) {
+        (void)printf("waybill %s\n", WAYBILL_VERSION);
+        return EXIT_DONE;
+    }
+    if (str_is(word, "--help") || str_is(word, "-h")) {
+        print_overview(stdout);
+        return EXIT_DONE;
+    }
+    const struct verb *v = verb_find(argv[1]);
+
+    return v == NULL ? wrong_verb(argv[1]) : verb_run(v, argc - 1, argv + 1);
+}
+
+int main(int argc, char **argv)
+{
+    int code;
+
+    (void)curl_global_init(CURL_GLOBAL_DEFAULT);
+    code = run(argc, argv);
+    /* A full disk or a closed pipe shows up here at the latest. */
+    if (fflush(stdout) != 0 || ferror(stdout))
+        code = print_fail(EXIT_IO, "cannot write to stdout: %s", strerror(errno));
+    curl_global_cleanup();
+    return code;
 }

@@ -1,0 +1,384 @@
+/* cmd_config.c - `waybill apply` and `waybill config`: versions of the configuration. */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "app/client.h"
+#include "app/cmd.h"
+#include "app/exit_code.h"
+#include "app/print.h"
+#include "base/auto.h"
+#include "base/buf.h"
+
+enum { TEXT_CAP = 8 << 20 };
+
+#define VERSION_FIELDS "version made by note sha256 live"
+#define RESULT_FIELDS                        \
+    "{ version { " VERSION_FIELDS " }"       \
+    " problems { line column message hint }" \
+    " warnings { line column message hint } }"
+
+/* The whole file, or stdin for "-", as a JSON string; NULL has been told. */
+static json_t *read_text(const char *path, int *ret_exit)
+{
+    bool from_stdin = str_is(str_of(path), "-");
+    AUTO(buf_done) struct buf text = BUF_INIT(TEXT_CAP);
+    AUTO_FD file = from_stdin ? -1 : open(path, O_RDONLY | O_CLOEXEC);
+    int fd = from_stdin ? STDIN_FILENO : file;
+    char part[16384];
+    struct err err;
+    ssize_t n = -1;
+
+    while (fd >= 0 && (n = read(fd, part, sizeof part)) != 0) {
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            break;
+        if (!buf_append(&text, str_mem(part, (size_t)n), &err)) {
+            *ret_exit = print_fail(EXIT_NO, "%s is over %d MiB: that is no configuration", path,
+                                   TEXT_CAP >> 20);
+            return NULL;
+        }
+    }
+    if (n < 0) {
+        *ret_exit = print_fail(EXIT_IO, "cannot read %s: %s", path, strerror(errno));
+        return NULL;
+    }
+    json_t *string = json_stringn(text.ptr, text.len);
+
+    if (string == NULL)
+        *ret_exit = print_fail(EXIT_NO, "%s is not text in UTF-8", path);
+    return string;
+}
+
+static void print_list(const json_t *list, const char *file, const char *grade, bool as_json)
+{
+    const json_t *p;
+    size_t i;
+
+    json_array_foreach(list, i, p)
+    {
+        if (!as_json) {
+            print_problem(file, member_number(p, "line"), member_number(p, "column"), grade,
+                          member_text(p, "message"), member_text(p, "hint"));
+            continue;
+        }
+        json_auto_t *line = json_object();
+
+        (void)json_object_set_new(line, "file", json_string(file));
+        (void)json_object_set_new(line, "grade", json_string(grade != NULL ? grade : "error"));
+        (void)json_object_update(line, json_array_get(list, i));
+        print_json(line);
+    }
+}
+
+/* What configApply and configRevert answer. */
+static int print_result(struct client *c, const struct args *a, const json_t *result,
+                        const char *file)
+{
+    const json_t *problems = json_object_get(result, "problems");
+    const json_t *version = json_object_get(result, "version");
+    bool as_json = args_flag(a, "json");
+    size_t count = json_array_size(problems);
+
+    if (!json_is_array(problems) || (count == 0 && !json_is_object(version)))
+        return client_odd(c, "neither a version nor a problem");
+    print_list(problems, file, NULL, as_json);
+    print_list(json_object_get(result, "warnings"), file, "warning", as_json);
+    if (count > 0)
+        return print_fail(EXIT_NO, "%s: %zu problem%s; nothing was changed", file, count,
+                          count == 1 ? "" : "s");
+    if (as_json)
+        print_json(version);
+    else
+        (void)printf("version %lld is live\n", (long long)member_number(version, "version"));
+    return EXIT_DONE;
+}
+
+static int run_apply(const struct args *a)
+{
+    const char *path = a->operand[0], *note = args_text(a, "note");
+    AUTO(client_close) struct client c = { 0 };
+    json_auto_t *data = NULL;
+    json_t *text, *variables;
+    int code = EXIT_DONE;
+
+    if (!client_open(&c, a))
+        return c.exit_code;
+    text = read_text(path, &code);
+    if (text == NULL)
+        return code;
+    variables = json_object();
+    (void)json_object_set_new(variables, "text", text);
+    if (note != NULL && json_object_set_new(variables, "note", json_string(note)) != 0) {
+        json_decref(variables);
+        return args_wrong(a, "--note is not text in UTF-8");
+    }
+    if (!client_graphql(&c,
+                        "mutation($text: String!, $note: String)"
+                        " { configApply(text: $text, note: $note) " RESULT_FIELDS " }",
+                        variables, &data))
+        return c.exit_code;
+    return print_result(&c, a, json_object_get(data, "configApply"),
+                        str_is(str_of(path), "-") ? "stdin" : path);
+}
+
+static int run_revert(const struct args *a)
+{
+    AUTO(client_close) struct client c = { 0 };
+    json_auto_t *data = NULL;
+    char title[PRINT_SHORT];
+    int64_t version;
+
+    if (!args_version(a, 0, &version))
+        return EXIT_USAGE;
+    (void)snprintf(title, sizeof title, "version %lld", (long long)version);
+    if (!client_open(&c, a) ||
+        !client_graphql(&c,
+                        "mutation($version: Int!)"
+                        " { configRevert(version: $version) " RESULT_FIELDS " }",
+                        json_pack("{s:I}", "version", (json_int_t)version), &data))
+        return c.exit_code;
+    return print_result(&c, a, json_object_get(data, "configRevert"), title);
+}
+
+/* The version named by the first operand, or the live one. */
+static bool fetch_version(struct client *c, const struct args *a, json_t **ret_data)
+{
+    json_t *variables = json_object();
+    int64_t version;
+
+    if (a->operand_count > 0) {
+        if (!args_version(a, 0, &version)) {
+            json_decref(variables);
+            c->exit_code = EXIT_USAGE;
+            return false;
+        }
+        (void)json_object_set_new(variables, "version", json_integer(version));
+    }
+    if (!client_open(c, a)) {
+        json_decref(variables);
+        return false;
+    }
+    if (!client_graphql(c,
+                        "query($version: Int)"
+                        " { config(version: $version) { " VERSION_FIELDS " text } }",
+                        variables, ret_data))
+        return false;
+    if (json_is_object(json_object_get(*ret_data, "config")))
+        return true;
+    c->exit_code = a->operand_count > 0
+                       ? print_fail(EXIT_NO, "there is no version %s", a->operand[0])
+                       : print_fail(EXIT_NO, "there is no configuration yet: `waybill apply FILE`");
+    return false;
+}
+
+static int run_show(const struct args *a)
+{
+    AUTO(client_close) struct client c = { 0 };
+    json_auto_t *data = NULL;
+    char made[PRINT_SHORT];
+
+    if (!fetch_version(&c, a, &data))
+        return c.exit_code;
+    const json_t *v = json_object_get(data, "config");
+    const char *note = member_text(v, "note"), *text = member_text(v, "text");
+
+    if (args_flag(a, "json")) {
+        print_json(v);
+        return EXIT_DONE;
+    }
+    if (text == NULL)
+        return client_odd(&c, "the version has no text");
+    (void)printf("# version %lld%s, made %s by ", (long long)member_number(v, "version"),
+                 member_true(v, "live") ? " (live)" : "", print_time(member_text(v, "made"), made));
+    print_text(stdout, member_text(v, "by"));
+    if (note != NULL) {
+        (void)fputs(": ", stdout);
+        print_text(stdout, note);
+    }
+    (void)printf("\n%s", text);
+    return EXIT_DONE;
+}
+
+static int run_export(const struct args *a)
+{
+    AUTO(client_close) struct client c = { 0 };
+    json_auto_t *data = NULL;
+
+    if (!fetch_version(&c, a, &data))
+        return c.exit_code;
+    const json_t *v = json_object_get(data, "config");
+    const json_t *text = json_object_get(v, "text");
+
+    if (args_flag(a, "json"))
+        print_json(v);
+    else if (!json_is_string(text))
+        return client_odd(&c, "the version has no text");
+    else
+        (void)fwrite(json_string_value(text), 1, json_string_length(text), stdout);
+    return EXIT_DONE;
+}
+
+static void add_version_row(struct print_table *t, const json_t *v)
+{
+    char made[PRINT_SHORT], number[PRINT_SHORT];
+
+    (void)snprintf(number, sizeof number, "%lld", (long long)member_number(v, "version"));
+    print_table_cell(t, number);
+    print_table_cell(t, member_true(v, "live") ? "live" : "");
+    print_table_cell(t, print_time(member_text(v, "made"), made));
+    print_table_cell(t, member_text(v, "by"));
+    print_table_cell(t, member_text(v, "note"));
+}
+
+static int run_history(const struct args *a)
+{
+    static const char *const heads[] = { "VERSION", "LIVE", "MADE", "BY", "NOTE", NULL };
+    AUTO(client_close) struct client c = { 0 };
+    AUTO(print_table_done) struct print_table t;
+    json_auto_t *data = NULL;
+    const json_t *v;
+    size_t i;
+
+    print_table_init(&t, heads);
+    if (!client_open(&c, a) ||
+        !client_graphql(
+            &c, "query($first: Int) { configHistory(first: $first) { " VERSION_FIELDS " } }",
+            json_pack("{s:I}", "first", (json_int_t)args_number(a, "limit", 50)), &data))
+        return c.exit_code;
+    if (!json_is_array(json_object_get(data, "configHistory")))
+        return client_odd(&c, "no history");
+    json_array_foreach(json_object_get(data, "configHistory"), i, v)
+    {
+        if (args_flag(a, "json"))
+            print_json(v);
+        else
+            add_version_row(&t, v);
+    }
+    if (!args_flag(a, "json"))
+        print_table_page(&t);
+    return EXIT_DONE;
+}
+
+/* The variables of configDiff for `A B` or `file FILE`; NULL has been told. */
+static json_t *diff_variables(const struct args *a, int *ret_exit)
+{
+    int64_t from, to;
+
+    if (str_is(str_of(a->operand[0]), "file")) {
+        json_t *text = read_text(a->operand[1], ret_exit);
+
+        return text == NULL ? NULL : json_pack("{s:o}", "text", text);
+    }
+    *ret_exit = EXIT_USAGE;
+    if (!args_version(a, 0, &from) || !args_version(a, 1, &to))
+        return NULL;
+    return json_pack("{s:I,s:I}", "from", (json_int_t)from, "to", (json_int_t)to);
+}
+
+static int run_diff(const struct args *a)
+{
+    AUTO(client_close) struct client c = { 0 };
+    json_auto_t *data = NULL;
+    int code = EXIT_DONE;
+    json_t *variables = diff_variables(a, &code);
+
+    if (variables == NULL)
+        return code;
+    if (!client_open(&c, a)) {
+        json_decref(variables);
+        return c.exit_code;
+    }
+    if (!client_graphql(&c,
+                        "query($from: Int, $to: Int, $text: String)"
+                        " { configDiff(from: $from, to: $to, text: $text) }",
+                        variables, &data))
+        return c.exit_code;
+    const char *diff = member_text(data, "configDiff");
+
+    if (diff == NULL)
+        return client_odd(&c, "no difference");
+    if (args_flag(a, "json")) {
+        json_auto_t *line = json_pack("{s:b,s:s}", "differs", *diff != '\0', "diff", diff);
+
+        print_json(line);
+    } else
+        (void)fputs(*diff != '\0' ? diff : "no difference\n", stdout);
+    return *diff != '\0' ? EXIT_NO : EXIT_DONE;
+}
+
+static const struct arg_option apply_options[] = {
+    { .name = "note", .kind = ARG_TEXT, .value = "TEXT", .help = "why, for the history" },
+    { 0 },
+};
+
+const struct verb cmd_apply = {
+    .name = "apply",
+    .summary = "make a file the live configuration, as a new version",
+    .about = "The file is validated whole; with a problem in it nothing changes, and each\n"
+             "problem is printed as FILE:line:column.  The part `node:` is every node's own\n"
+             "and no part of a version: it may stay in the file.  All nodes follow within a\n"
+             "second.\n",
+    .example = "waybill apply waybill.yaml --note \"orders go to the archive too\"\n",
+    .forms = (const struct arg_form[]){ { .usage = "FILE|- [--note TEXT]",
+                                          .summary = "make FILE the live configuration",
+                                          .least = 1,
+                                          .most = 1,
+                                          .options = apply_options,
+                                          .common = FORM_NODE | FORM_JSON,
+                                          .run = run_apply },
+                                        { 0 } },
+};
+
+static const struct arg_option history_options[] = {
+    { .name = "limit", .kind = ARG_NUMBER, .value = "N", .help = "at most so many (50)" },
+    { 0 },
+};
+
+const struct verb cmd_config = {
+    .name = "config",
+    .summary = "look at versions of the configuration, compare them, go back",
+    .about = "`show` puts a line of comment before the text; `export` prints the text alone,\n"
+             "byte for byte, so that it can be kept in a file and applied again.\n"
+             "`diff` exits with 1 when there is a difference.\n",
+    .example = "waybill config diff 3 4\n"
+               "waybill config diff file waybill.yaml\n"
+               "waybill config revert 3\n",
+    .forms =
+        (const struct arg_form[]){
+            { .word = "show",
+              .usage = "[N]",
+              .summary = "the live version, or version N",
+              .most = 1,
+              .common = FORM_NODE | FORM_JSON,
+              .run = run_show },
+            { .word = "history",
+              .usage = "[--limit N]",
+              .summary = "all versions, the newest first",
+              .options = history_options,
+              .common = FORM_NODE | FORM_JSON,
+              .run = run_history },
+            { .word = "diff",
+              .usage = "A B | file FILE",
+              .summary = "what differs between two versions, or between the live one and FILE",
+              .least = 2,
+              .most = 2,
+              .common = FORM_NODE | FORM_JSON,
+              .run = run_diff },
+            { .word = "revert",
+              .usage = "N",
+              .summary = "make version N live again, as a new version",
+              .least = 1,
+              .most = 1,
+              .common = FORM_NODE | FORM_JSON,
+              .run = run_revert },
+            { .word = "export",
+              .usage = "[N]",
+              .summary = "the text of the live version, or of version N",
+              .most = 1,
+              .common = FORM_NODE | FORM_JSON,
+              .run = run_export },
+            { 0 } },
+};

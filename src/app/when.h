@@ -1,0 +1,16 @@
+/* when.h - points in time as people write and read them.
+ *
+ * Relative: `15m`, `2h`, `3d` (units ms s m h d) are that long before now.
+ * Absolute: `2026-11-15`, `2026-11-15T02:52`, `2026-11-15 02:52:10.123456`, each
+ * with `Z` or an offset (`+01:00`, `+0100`, `+01`) or without: then it is local
+ * time.  What `docs ls` prints can be pasted back.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/str.h"
+
+bool when_parse(struct str text, int64_t now_us, int64_t *ret_us, struct err *err);
