@@ -11,7 +11,7 @@
 #include "base/auto.h"
 #include "base/buf.h"
 
-enum { TEXT_CAP = 8 << 20 };
+enum { TEXT_CAP = 8 << 20, HISTORY_MOST = 200 }; /* the latter is the API's largest page */
 
 #define VERSION_FIELDS "version made by note sha256 live"
 #define RESULT_FIELDS                        \
@@ -238,15 +238,18 @@ static int run_history(const struct args *a)
     static const char *const heads[] = { "VERSION", "LIVE", "MADE", "BY", "NOTE", NULL };
     AUTO(client_close) struct client c = { 0 };
     AUTO(print_table_done) struct print_table t;
+    int64_t limit = args_number(a, "limit", 50);
     json_auto_t *data = NULL;
     const json_t *v;
     size_t i;
 
     print_table_init(&t, heads);
+    if (limit > HISTORY_MOST)
+        return args_wrong(a, "--limit is at most %d here", HISTORY_MOST);
     if (!client_open(&c, a) ||
         !client_graphql(
             &c, "query($first: Int) { configHistory(first: $first) { " VERSION_FIELDS " } }",
-            json_pack("{s:I}", "first", (json_int_t)args_number(a, "limit", 50)), &data))
+            json_pack("{s:I}", "first", (json_int_t)limit), &data))
         return c.exit_code;
     if (!json_is_array(json_object_get(data, "configHistory")))
         return client_odd(&c, "no history");
@@ -333,7 +336,10 @@ const struct verb cmd_apply = {
 };
 
 static const struct arg_option history_options[] = {
-    { .name = "limit", .kind = ARG_NUMBER, .value = "N", .help = "at most so many (50)" },
+    { .name = "limit",
+      .kind = ARG_NUMBER,
+      .value = "N",
+      .help = "at most so many (50; up to 200)" },
     { 0 },
 };
 
@@ -356,7 +362,7 @@ const struct verb cmd_config = {
               .run = run_show },
             { .word = "history",
               .usage = "[--limit N]",
-              .summary = "all versions, the newest first",
+              .summary = "versions, the newest first",
               .options = history_options,
               .common = FORM_NODE | FORM_JSON,
               .run = run_history },
