@@ -514,11 +514,12 @@ bool client_get(struct client *c, const char *path, const char *to)
     }
     if (!open_out(&t)) /* an empty document makes an empty file */
         return false;
-    if (to != NULL && (fsync(t.out_fd) < 0 && errno != EINVAL && errno != EROFS)) {
-        remove_partial(&t);
-        return transfer_fail(&t, "cannot write", to, strerror(errno));
-    }
-    return true;
+    int fd = t.out_fd;
+
+    if (to == NULL)
+        return true;
+    t.out_fd = -1;
+    return close(fd) == 0 || transfer_fail(&t, "cannot write", to, strerror(errno));
 }
 
 char *client_escape(struct client *c, const char *name)

@@ -4,13 +4,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "app/exit_code.h"
 #include "app/print.h"
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/buf.h"
+#include "base/file.h"
 #include "base/require.h"
 #include "base/str.h"
 
@@ -96,25 +96,23 @@ static bool use_token(struct client *c, struct str token, const char *from)
 /* True with c->token still NULL: there is no such file. */
 static bool read_token(struct client *c, const char *path, const char *from)
 {
-    char text[CLIENT_TOKEN_CAP + 2];
-    AUTO_FD fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text);
+    AUTO(buf_done) struct buf text = BUF_INIT(CLIENT_TOKEN_CAP + 2);
+    struct err err;
 
-    if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
+    if (file_read_whole(AT_FDCWD, path, &text, &err))
+        return use_token(c, buf_view(&text), from);
+    if (err.sys == ENOENT || err.sys == ENOTDIR)
         return true;
-    if (n < 0 && (errno == EACCES || errno == EPERM)) {
+    if (err.kind == ERR_LIMIT)
+        return use_token(c, STR(""), from);
+    if (err.sys == EACCES || err.sys == EPERM)
         c->exit_code = print_fail(EXIT_DENIED,
                                   "not allowed to read the token in %s: run this as the user of "
                                   "the node, or give --token",
                                   path);
-        return false;
-    }
-    if (n < 0) {
-        c->exit_code =
-            print_fail(EXIT_IO, "cannot read the token in %s: %s", path, strerror(errno));
-        return false;
-    }
-    return use_token(c, str_mem(text, (size_t)n), from);
+    else
+        c->exit_code = print_fail(EXIT_IO, "no token: %s", err.text);
+    return false;
 }
 
 bool client_setup_token(struct client *c, const struct args *a)

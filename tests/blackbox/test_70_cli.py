@@ -1,6 +1,5 @@
-"""The command line.  First against a fake admin API, for what a real node will not do:
-wrong answers, refusals, silence.  Then, from `class TestNode` on, against a real one."""
-import hashlib
+"""The command line against a fake admin API, for what a real node will not do: wrong
+answers, refusals, silence.  test_71_cli_node.py runs the same verbs against a real one."""
 import json
 import os
 import pathlib
@@ -12,8 +11,8 @@ import threading
 
 import pytest
 
-from conftest import BINARY, ROOT, clean_environment, run_program
 from fake_api import FakeApi, Reply, data
+from running_node import BINARY, ROOT, clean_environment, run_program
 
 DONE, NO, USAGE, UNREACHABLE, IO, DENIED = 0, 1, 2, 69, 74, 77
 VERBS = ["serve", "check", "apply", "config", "send", "key", "docs", "doctor", "help"]
@@ -680,142 +679,3 @@ def test_every_query_fits_the_schema(ask, fake, tmp_path):
     for request in fake.requests:
         assert (request.path, request.headers["Content-Type"]) == ("/graphql", "application/json")
         assert not graphql.validate(schema, graphql.parse(request.json["query"])), request.json
-
-
-# -- against a real node
-
-@pytest.mark.stores("sqlite", "postgres")
-class TestNode:
-    """The same verbs, end to end."""
-
-    @staticmethod
-    def ok(got):
-        assert got.returncode == DONE, got.stderr
-        return got.stdout
-
-    def test_first_steps(self, node, tmp_path):
-        body = b"<Order number='4711'/>\n"
-        (tmp_path / "o.xml").write_bytes(body)
-        key = objects(self.ok(node.cli("key", "add", "orders", "--title", "Acme", "--json")))[0]
-        assert key["gateway"] == "orders"
-        sent = node.cli("send", "orders", tmp_path / "o.xml", "--header", "X-Sender: acme",
-                        "--name", "o.xml", "--token", key["key"])
-        ident = self.ok(sent).strip()
-        shown = objects(self.ok(node.cli("docs", "show", ident, "--json")))[0]
-        assert shown["id"] == ident and shown["gateway"] == "orders" and shown["name"] == "o.xml"
-        assert shown["size"] == len(body) and shown["contentType"] == "application/xml"
-        assert shown["sha256"] == hashlib.sha256(body).hexdigest()
-        assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", shown["received"])
-        assert shown["timeline"]
-        assert ident in self.ok(node.cli("docs", "show", ident))
-        assert self.ok(node.cli("docs", "payload", ident, text=False)) == body
-        self.ok(node.cli("docs", "payload", ident, "-o", tmp_path / "got"))
-        assert (tmp_path / "got").read_bytes() == body
-        assert [k["id"] for k in objects(self.ok(node.cli("key", "ls", "--json")))] == [key["id"]]
-
-    def test_keys_open_and_close(self, node):
-        key = objects(self.ok(node.cli("key", "add", "orders", "--json")))[0]
-        assert node.cli("send", "orders", "--token", "nonsense", stdin="x").returncode == DENIED
-        self.ok(node.cli("send", "orders", "--token", key["key"], stdin="x"))
-        assert node.cli("docs", "ls", "--token", key["key"]).returncode == DENIED
-        self.ok(node.cli("key", "rm", key["id"]))
-        assert node.cli("key", "rm", key["id"]).returncode == NO
-        assert node.cli("send", "orders", "--token", key["key"], stdin="x").returncode == DENIED
-        assert node.cli("key", "add", "no-such-gateway").returncode == NO
-
-    def test_send_twice_with_one_key(self, node):
-        first = self.ok(node.cli("send", "open", "--key", "a", stdin="one"))
-        assert self.ok(node.cli("send", "open", "--key", "a", stdin="one")) == first
-        assert self.ok(node.cli("send", "open", "--key", "b", stdin="one")) != first
-        assert node.cli("send", "open", "--key", "a", stdin="other").returncode == NO
-        assert len(objects(self.ok(node.cli("docs", "ls", "--json")))) == 2
-
-    def test_send_to_nowhere(self, node):
-        got = node.cli("send", "no-such-gateway", stdin="x")
-        assert got.returncode == NO and "404" in got.stderr
-
-    def test_docs_ls_pages_and_filters(self, node):
-        ids = [node.post("open", b"x", {"Waybill-Name": f"n{i}"}).json["document"]
-               for i in range(130)]
-        newest_first = ids[::-1]
-        listed = objects(self.ok(node.cli("docs", "ls", "--json", "--limit", "1000")))
-        assert [d["id"] for d in listed] == newest_first
-        assert len(objects(self.ok(node.cli("docs", "ls", "--json")))) == 50
-        named = objects(self.ok(node.cli("docs", "ls", "--json", "--name", "n7")))
-        assert [d["id"] for d in named] == [ids[7]]
-        assert objects(self.ok(node.cli("docs", "ls", "--json", "--gateway", "orders"))) == []
-        assert objects(self.ok(node.cli("docs", "ls", "--json", "--until", "1h"))) == []
-        since = objects(self.ok(node.cli("docs", "ls", "--json", "--since", "1h", "--limit", "999")))
-        assert len(since) == 130
-        middle = listed[60]["received"]
-        later = objects(self.ok(node.cli("docs", "ls", "--json", "--since", middle, "--limit", "999")))
-        assert {d["id"] for d in listed[:61]} <= {d["id"] for d in later}
-        assert all(d["received"] >= middle for d in later)
-        lines = self.ok(node.cli("docs", "ls", "--limit", "3")).splitlines()
-        assert [line.split()[0] for line in lines] == ["ID", *newest_first[:3]]
-
-    def test_docs_that_are_not_there(self, node):
-        ident = "01890a5d-ac96-774b-bcce-b302099a8057"
-        assert node.cli("docs", "show", ident).returncode == NO
-        assert node.cli("docs", "payload", ident).returncode == NO
-        assert node.cli("docs", "show", "nonsense").returncode == NO
-
-    def test_versions_of_the_configuration(self, node, tmp_path):
-        live = objects(self.ok(node.cli("config", "show", "--json")))[0]
-        assert live["version"] == 1 and live["live"]
-        text = self.ok(node.cli("config", "export"))
-        assert text == live["text"] and "node:" not in text
-        assert node.cli("config", "diff", "file", node.config_file).returncode == DONE
-
-        (tmp_path / "new.yaml").write_text(
-            node.config_file.read_text() + "  more: { kind: http, auth: none, extract: "
-            '{ sender: "value:acme", receiver: "value:hub", type: "value:order" } }\n')
-        assert node.cli("config", "diff", "file", tmp_path / "new.yaml").returncode == NO
-        assert self.ok(node.cli("apply", tmp_path / "new.yaml", "--note", "more")) == (
-            "version 2 is live\n")
-        self.ok(node.cli("send", "more", stdin="x"))
-        got = node.cli("config", "diff", "1", "2")
-        assert got.returncode == NO and re.search(r"^\+.*more:", got.stdout, re.M)
-        assert node.cli("config", "diff", "2", "2").returncode == DONE
-
-        assert self.ok(node.cli("config", "revert", "1")) == "version 3 is live\n"
-        assert node.cli("config", "diff", "1", "3").returncode == DONE
-        history = objects(self.ok(node.cli("config", "history", "--json")))
-        assert [(v["version"], v["live"]) for v in history] == [(3, True), (2, False), (1, False)]
-        assert history[1]["note"] == "more"
-        assert node.cli("config", "show", "99").returncode == NO
-        node.restart()
-        assert objects(self.ok(node.cli("config", "show", "--json")))[0]["version"] == 3
-
-    def test_apply_tells_the_problems(self, node, tmp_path):
-        bad = tmp_path / "bad.yaml"
-        bad.write_text("gateways:\n  open: { kindd: http }\n")
-        got = node.cli("apply", bad)
-        assert got.returncode == NO and re.search(rf"^{re.escape(str(bad))}:2:\d+: ", got.stderr, re.M)
-        assert objects(self.ok(node.cli("config", "show", "--json")))[0]["version"] == 1
-        checked = node.cli("check", bad)
-        place = re.compile(r":\d+:\d+: .*")
-        assert checked.returncode == NO
-        assert place.findall(got.stderr) == place.findall(checked.stderr + checked.stdout)
-
-    def test_doctor_finds_nothing(self, node):
-        for n in range(20):
-            assert node.post("open", b"x" * n).status == 202
-        assert self.ok(node.cli("doctor")).splitlines()[-1].endswith("all ok")
-        checks = objects(self.ok(node.cli("doctor", "--json")))
-        assert checks and all(c["ok"] for c in checks)
-
-    def test_what_was_sent_is_there_after_a_crash(self, node):
-        ids = [self.ok(node.cli("send", "open", stdin=str(n))).strip() for n in range(3)]
-        node.kill()
-        assert node.cli("docs", "ls").returncode == UNREACHABLE
-        node.start()
-        for n, ident in enumerate(ids):
-            assert self.ok(node.cli("docs", "payload", ident)) == str(n)
-        self.ok(node.cli("doctor"))
-
-    def test_a_wrong_token(self, node):
-        got = node.cli("docs", "ls", "--token", "wrong")
-        assert got.returncode == DENIED and "--token" in got.stderr
-        got = node.cli("docs", "ls", env=clean_environment())
-        assert got.returncode in (DENIED, DONE)  # DONE: ./data/token of the node's own folder
