@@ -351,14 +351,21 @@ static bool tell_refused(const struct transfer *t, long status, const json_t *bo
     return false;
 }
 
+/* A node may refuse an upload and hang up before it has read all of it: then what it
+ * said counts, not that the connection broke. */
+static bool is_refusal(CURLcode rc, long status)
+{
+    return status >= 400 &&
+           (rc == CURLE_SEND_ERROR || rc == CURLE_RECV_ERROR || rc == CURLE_PARTIAL_FILE);
+}
+
 /* True: there is an answer, whatever its status. */
 static bool perform(struct transfer *t, long *ret_status)
 {
     CURLcode rc = curl_easy_perform(t->client->curl);
     long status = status_of(t);
 
-    /* A node may refuse an upload and hang up before it has read all of it. */
-    if (rc != CURLE_OK && !(rc == CURLE_SEND_ERROR && status >= 400))
+    if (rc != CURLE_OK && !is_refusal(rc, status))
         return tell_unreachable(t, rc);
     *ret_status = status;
     return true;

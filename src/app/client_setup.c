@@ -1,5 +1,6 @@
 #include "app/client_setup.h"
 
+#include <arpa/inet.h>
 #include <curl/curl.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -32,12 +33,13 @@ static bool has_part(CURLU *u, CURLUPart part)
 
 static bool is_loopback(CURLU *u)
 {
+    struct in_addr v4 = { 0 };
     char *host = NULL;
 
     if (curl_url_get(u, CURLUPART_HOST, &host, 0) != CURLUE_OK)
         return false;
     bool yes = str_eq_nocase(str_of(host), STR("localhost")) || str_is(str_of(host), "[::1]") ||
-               str_starts(str_of(host), STR("127."));
+               (inet_pton(AF_INET, host, &v4) == 1 && ntohl(v4.s_addr) >> 24 == 127);
 
     curl_free(host);
     return yes;

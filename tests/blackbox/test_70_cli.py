@@ -437,6 +437,27 @@ def test_send_refused(ask, fake, status, code):
     assert status == 401 or f"because of this ({status})" in got.stderr
 
 
+@pytest.mark.parametrize("from_stdin", [False, True], ids=["file", "stdin"])
+def test_send_refused_before_the_body_is_read(program, tmp_path, from_stdin):
+    body = b"x" * (5 << 20)
+    (tmp_path / "big").write_bytes(body)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        def answer():
+            peer, _ = listener.accept()
+            with peer:
+                peer.recv(65536)
+                reply = b'{"error":{"code":"limit","message":"over 64 bytes"}}'
+                peer.sendall(b"HTTP/1.1 413 Too Large\r\nContent-Length: %d\r\n\r\n%s" %
+                             (len(reply), reply))
+        thread = threading.Thread(target=answer)
+        thread.start()
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        got = program("send", "orders", *([] if from_stdin else ["big"]), "--url", url, cwd=tmp_path,
+                      stdin=body if from_stdin else b"", text=False)
+        thread.join()
+    assert got.returncode == NO and b"over 64 bytes (413)" in got.stderr
+
+
 def test_send_needs_an_id_back(ask, fake):
     fake.answer(Reply({"something": "else"}, status=202))
     assert ask("send", "orders", stdin="x").returncode == UNREACHABLE
