@@ -52,24 +52,26 @@ static json_t *read_text(const char *path, int *ret_exit)
     return string;
 }
 
-static void print_list(const json_t *list, const char *file, const char *grade, bool as_json)
+/* As `waybill check` prints them. */
+static void print_list(const json_t *list, const char *file, const char *severity, bool as_json)
 {
     const json_t *p;
     size_t i;
 
     json_array_foreach(list, i, p)
     {
+        int64_t line = member_number(p, "line"), column = member_number(p, "column");
+        const char *message = member_text(p, "message"), *hint = member_text(p, "hint");
+
         if (!as_json) {
-            print_problem(file, member_number(p, "line"), member_number(p, "column"), grade,
-                          member_text(p, "message"), member_text(p, "hint"));
+            print_problem(file, line, column, severity, message, hint);
             continue;
         }
-        json_auto_t *line = json_object();
+        json_auto_t *object = json_pack("{s:s,s:I,s:I,s:s,s:s?,s:s?}", "file", file, "line",
+                                        (json_int_t)line, "column", (json_int_t)column, "severity",
+                                        severity, "message", message, "hint", hint);
 
-        (void)json_object_set_new(line, "file", json_string(file));
-        (void)json_object_set_new(line, "grade", json_string(grade != NULL ? grade : "error"));
-        (void)json_object_update(line, json_array_get(list, i));
-        print_json(line);
+        print_json(object);
     }
 }
 
@@ -84,7 +86,7 @@ static int print_result(struct client *c, const struct args *a, const json_t *re
 
     if (!json_is_array(problems) || (count == 0 && !json_is_object(version)))
         return client_odd(c, "neither a version nor a problem");
-    print_list(problems, file, NULL, as_json);
+    print_list(problems, file, "error", as_json);
     print_list(json_object_get(result, "warnings"), file, "warning", as_json);
     if (count > 0)
         return print_fail(EXIT_NO, "%s: %zu problem%s; nothing was changed", file, count,
@@ -120,8 +122,7 @@ static int run_apply(const struct args *a)
                         " { configApply(text: $text, note: $note) " RESULT_FIELDS " }",
                         variables, &data))
         return c.exit_code;
-    return print_result(&c, a, json_object_get(data, "configApply"),
-                        str_is(str_of(path), "-") ? "stdin" : path);
+    return print_result(&c, a, json_object_get(data, "configApply"), path);
 }
 
 static int run_revert(const struct args *a)

@@ -42,7 +42,10 @@ static const struct verb check = {
     .about = "Every problem is printed with its place, FILE:line:column, and what would help.\n"
              "No node is needed.  The exit status is 1 when there are problems.\n",
     .example = "waybill check waybill.yaml\n",
-    .forms = (const struct arg_form[]){ { .usage = "FILE", .summary = "validate FILE" }, { 0 } },
+    .forms = (const struct arg_form[]){ { .usage = "[--json] FILE|-",
+                                          .summary = "validate FILE, or stdin",
+                                          .common = FORM_JSON },
+                                        { 0 } },
     .run = cmd_check,
 };
 

@@ -44,18 +44,20 @@ int print_fail(int code, const char *fmt, ...)
     return code;
 }
 
-void print_problem(const char *file, int64_t line, int64_t column, const char *grade,
+void print_problem(const char *file, int64_t line, int64_t column, const char *severity,
                    const char *message, const char *hint)
 {
-    print_text(stderr, file);
-    (void)fprintf(stderr, ":%lld:%lld: %s%s", (long long)line, (long long)column,
-                  grade != NULL ? grade : "", grade != NULL ? ": " : "");
-    print_text(stderr, message);
-    (void)fputc('\n', stderr);
+    bool error = strcmp(severity, "error") == 0;
+
+    print_text(stdout, file);
+    (void)printf(":%lld:%lld: %s%s", (long long)line, (long long)column, error ? "" : severity,
+                 error ? "" : ": ");
+    print_text(stdout, message);
+    (void)fputc('\n', stdout);
     if (hint != NULL && *hint != '\0') {
-        (void)fputs("    ", stderr);
-        print_text(stderr, hint);
-        (void)fputc('\n', stderr);
+        (void)fputs("    ", stdout);
+        print_text(stdout, hint);
+        (void)fputc('\n', stdout);
     }
 }
 

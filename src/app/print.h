@@ -22,9 +22,9 @@ enum { PRINT_LINE = 2000, PRINT_COLUMNS = 10, PRINT_CELL = 160 };
 /* "waybill: TEXT" on stderr, one line; the result is `code`. */
 int print_fail(int code, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* A problem in a text on stderr: "FILE:line:column: MESSAGE", the hint indented below;
- * `grade` is "warning", or NULL for an error; `hint` may be NULL. */
-void print_problem(const char *file, int64_t line, int64_t column, const char *grade,
+/* A problem in a text, "FILE:line:column: MESSAGE", the hint indented below; a severity
+ * other than "error" stands before the message; `hint` may be NULL. */
+void print_problem(const char *file, int64_t line, int64_t column, const char *severity,
                    const char *message, const char *hint);
 
 /* The text with control characters replaced by '?'; NULL prints "-". */
