@@ -1,0 +1,341 @@
+#include "app/cmd_serve.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "admin/api.h"
+#include "admin/http_api.h"
+#include "app/exit_code.h"
+#include "app/front.h"
+#include "base/auto.h"
+#include "base/chance.h"
+#include "base/clock.h"
+#include "base/fault.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "core/config.h"
+#include "engine/engine.h"
+#include "engine/intake.h"
+#include "store/store.h"
+
+enum {
+    TEXT_MOST = 4 << 20,
+    TOKEN_TEXT = 43,
+    GRACE_MS = 20000, /* for requests in hand when the node stops */
+    STORE_WAIT_US = CLOCK_S,
+    SAY_AGAIN = 10, /* tries between two lines about a store that cannot be reached */
+};
+
+struct node {
+    const char *file;
+    struct buf text;
+    struct config *config;
+    struct buf data_path;
+    struct tls_context *tls;
+    struct engine *engine;
+    struct api *api;
+    struct http_api *http_api;
+    struct front *front;
+    struct http_server *server;
+    sigset_t signals;
+};
+
+/* ---- what the node is told ------------------------------------------------------------------ */
+
+static int say(const char *what, const struct err *err, int code)
+{
+    (void)fprintf(stderr, "waybill: %s: %s\n", what, err->text);
+    return code;
+}
+
+static bool read_config(struct node *n)
+{
+    static const struct config_runs runs = { .parts = config_runs_build, .expand_node = true };
+    AUTO(config_report_done) struct config_report report = CONFIG_REPORT_INIT;
+    struct err err = { 0 };
+
+    if (!file_read_whole(AT_FDCWD, n->file, &n->text, &err)) {
+        (void)fprintf(stderr, "waybill: %s\n", err.text);
+        return false;
+    }
+    n->config = config_load(buf_view(&n->text), n->file, &runs, &report);
+    for (size_t i = 0; i < report.problems.count; i++) {
+        const struct problem *p = &report.problems.items[i];
+
+        (void)fprintf(stderr, "%s:%u:%u: %s\n", n->file, p->place.line, p->place.column,
+                      p->message);
+        if (p->hint != NULL)
+            (void)fprintf(stderr, "    %s\n", p->hint);
+    }
+    if (n->config == NULL)
+        (void)fprintf(stderr, "%s: %zu problems; nothing was started\n", n->file,
+                      report.problems.count);
+    return n->config != NULL;
+}
+
+/* The admin token is made once and stays: DATA/token, readable by its owner alone. */
+static bool admin_token(int data_fd, struct sha256 *ret, struct err *err)
+{
+    static const char letters[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    AUTO(buf_done) struct buf text = BUF_INIT(1024);
+    struct err missing = { 0 };
+
+    if (!file_read_whole(data_fd, "token", &text, &missing)) {
+        unsigned char bytes[TOKEN_TEXT];
+
+        if (missing.sys != ENOENT) {
+            *err = missing;
+            return false;
+        }
+        chance_bytes(bytes, sizeof bytes);
+        for (size_t i = 0; i < TOKEN_TEXT; i++)
+            buf_putc(&text, letters[bytes[i] & 63]);
+        buf_putc(&text, '\n');
+        if (!publish_bytes(data_fd, "token", buf_view(&text), 0600, err))
+            return false;
+    }
+    struct str token;
+
+    (void)str_cut(buf_view(&text), '\n', &token);
+    if (token.len < 20)
+        return err_set(err, ERR_CONFIG, 0,
+                       "the admin token is shorter than 20 bytes: remove the file `token` to get "
+                       "a new one");
+    *ret = digest_of(token);
+    return true;
+}
+
+/* ---- start --------------------------------------------------------------------------------- */
+
+static void store_trouble_log(void *arg, const char *what, const struct err *err)
+{
+    (void)arg;
+    log_event(LOG_WARN, "store.trouble", kv_z("what", what), kv_z("why", err->text));
+}
+
+static bool stop_asked(struct node *n, int64_t wait_us)
+{
+    struct timespec t = { .tv_sec = wait_us / CLOCK_S, .tv_nsec = wait_us % CLOCK_S * 1000 };
+    int sig = sigtimedwait(&n->signals, NULL, &t);
+
+    return sig == SIGTERM || sig == SIGINT;
+}
+
+/* A database that is down now may come: wait for it, and say so now and then. */
+static struct store *open_store(struct node *n, struct err *err)
+{
+    const struct config_node *node = &n->config->node;
+    static const char *const areas[] = { "localhost", "internal", "dmz", "external", "anywhere" };
+    struct store_options o = { .data = n->data_path.ptr,
+                               .url = node->store,
+                               .area = areas[node->area],
+                               .queue_most = (size_t)node->commit_queue * 2 + 1024,
+                               .trouble = store_trouble_log };
+    struct store *s;
+
+    for (int tries = 0;; tries++) {
+        *err = (struct err){ 0 };
+        if (store_open(&o, &s, err))
+            return s;
+        if (err->kind != ERR_TRANSIENT || node->store == NULL)
+            return NULL;
+        if (tries % SAY_AGAIN == 0)
+            log_event(LOG_WARN, "store.wait", kv_z("why", err->text),
+                      kv_z("hint", "The node starts when the database can be reached."));
+        if (stop_asked(n, STORE_WAIT_US))
+            return NULL;
+    }
+}
+
+static size_t loops_for_this_machine(void)
+{
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+
+    return cores >= 8 ? 4 : cores >= 4 ? 2 : 1;
+}
+
+static bool open_tls(struct node *n, struct err *err)
+{
+    const struct config_node *node = &n->config->node;
+    AUTO(buf_done) struct buf cert = BUF_INIT(1 << 20), key = BUF_INIT(1 << 20);
+
+    if (node->tls_cert == NULL)
+        return true;
+    if (config_is_pem(node->tls_cert))
+        buf_puts(&cert, node->tls_cert);
+    else if (!config_path(node->tls_cert, n->file, &cert, err))
+        return false;
+    if (config_is_pem(node->tls_key))
+        buf_puts(&key, node->tls_key);
+    else if (!config_path(node->tls_key, n->file, &key, err))
+        return false;
+    return tls_context_open(cert.ptr, key.ptr, &n->tls, err);
+}
+
+static bool open_doors(struct node *n, struct err *err)
+{
+    const struct config_node *node = &n->config->node;
+    struct http_server_options o = { .host = node->listen.host,
+                                     .port = node->listen.port,
+                                     .tls = n->tls,
+                                     .handler = &front_handler,
+                                     .limits = HTTP_LIMITS_DEFAULT };
+
+    o.limits.connections = (uint32_t)node->connections;
+    o.limits.conn_requests = 0;
+    if (!api_new(n->engine, &n->api, err))
+        return false;
+    n->http_api = http_api_new(n->engine, n->api);
+    n->front = front_new(engine_intake(n->engine), n->http_api);
+    o.arg = n->front;
+    if (!http_server_start(&o, engine_loops(n->engine), engine_loop_count(n->engine), &n->server,
+                           err))
+        return err_context(err, "listen on %s:%u", node->listen.host, node->listen.port);
+    http_api_watch(n->http_api, n->server);
+    return true;
+}
+
+static bool start(struct node *n, struct err *err)
+{
+    struct engine_options o = { .node = &n->config->node,
+                                .file_text = buf_view(&n->text),
+                                .loop_count = loops_for_this_machine() };
+    struct store *store;
+
+    if (!config_path(n->config->node.data, n->file, &n->data_path, err) || !open_tls(n, err))
+        return false;
+    store = open_store(n, err);
+    if (store == NULL)
+        return false;
+    if (!admin_token(store_data_fd(store), &o.admin_token, err)) {
+        store_close(store);
+        return err_context(err, "data folder %s", n->data_path.ptr);
+    }
+    return engine_start(&o, store, &n->engine, err) && open_doors(n, err);
+}
+
+static void stop(struct node *n)
+{
+    if (n->engine != NULL)
+        intake_note_stopping(engine_intake(n->engine));
+    if (n->server != NULL)
+        http_server_stop(n->server, GRACE_MS);
+    if (n->engine != NULL)
+        engine_stop(n->engine);
+    http_api_free(n->http_api);
+    front_free(n->front);
+    api_free(n->api);
+    http_server_free(n->server);
+    if (n->engine != NULL)
+        engine_free(n->engine);
+    tls_context_close(n->tls);
+    config_unref(n->config);
+    buf_done(&n->text);
+    buf_done(&n->data_path);
+}
+
+/* ---- run ---------------------------------------------------------------------------------------
+ */
+
+static void reload(struct node *n)
+{
+    struct err err = { 0 };
+    const char *level = getenv("WAYBILL_LOG");
+    enum log_level l;
+
+    if (n->tls != NULL && !tls_context_reload(n->tls, &err))
+        log_event(LOG_ERROR, "tls.refuse", kv_z("why", err.text),
+                  kv_z("hint", "The old certificate stays in use."));
+    if (level != NULL && log_level_of(str_of(level), &l))
+        log_set_level(l);
+    log_event(LOG_INFO, "node.reload", kv_bool("ok", err.kind == ERR_NONE));
+}
+
+static void say_ready(struct node *n)
+{
+    char listen[300];
+
+    (void)snprintf(listen, sizeof listen, "%s:%u", n->config->node.listen.host,
+                   http_server_port(n->server));
+    log_event(LOG_INFO, "node.ready", kv_z("listen", listen), kv_bool("tls", n->tls != NULL),
+              kv_z("data", n->data_path.ptr),
+              kv_z("store", n->config->node.store != NULL ? "postgresql" : "sqlite"),
+              kv_int("version", intake_version(engine_intake(n->engine))), kv_int("pid", getpid()));
+}
+
+static int serve(struct node *n)
+{
+    static const enum log_level levels[] = { LOG_DEBUG, LOG_INFO, LOG_WARN, LOG_ERROR };
+    struct err err = { 0 };
+
+    if (!read_config(n))
+        return EXIT_NO;
+    log_set_level(levels[n->config->node.log]);
+    log_start(STDERR_FILENO);
+    if (!start(n, &err)) {
+        stop(n);
+        log_stop();
+        return err.kind == ERR_NONE ? EXIT_DONE
+                                    : say("the node did not start", &err,
+                                          err.kind == ERR_TRANSIENT ? EXIT_UNREACHABLE : EXIT_NO);
+    }
+    say_ready(n);
+    for (;;) {
+        int sig = sigwaitinfo(&n->signals, NULL);
+
+        if (sig == SIGHUP)
+            reload(n);
+        else if (sig == SIGTERM || sig == SIGINT)
+            break;
+    }
+    log_event(LOG_INFO, "node.stop");
+    stop(n);
+    log_event(LOG_INFO, "node.stopped");
+    log_stop();
+    return EXIT_DONE;
+}
+
+int cmd_serve(int argc, char **argv)
+{
+    struct node n = { .file = "waybill.yaml",
+                      .text = BUF_INIT(TEXT_MOST),
+                      .data_path = BUF_INIT(4096) };
+
+    for (int i = 1; i < argc; i++) {
+        if (str_is(str_of(argv[i]), "-c") && i + 1 < argc) {
+            n.file = argv[++i];
+        } else {
+            (void)fprintf(stderr,
+                          "waybill serve: `%s` is not understood\n"
+                          "usage: waybill serve [-c FILE]\n",
+                          argv[i]);
+            return EXIT_USAGE;
+        }
+    }
+    if (sodium_init() < 0)
+        return EXIT_NO;
+    (void)umask(077);
+    (void)sigemptyset(&n.signals);
+    (void)sigaddset(&n.signals, SIGTERM);
+    (void)sigaddset(&n.signals, SIGINT);
+    (void)sigaddset(&n.signals, SIGHUP);
+    (void)pthread_sigmask(SIG_BLOCK, &n.signals, NULL);
+    (void)signal(SIGPIPE, SIG_IGN);
+    return serve(&n);
+}
+
+int cmd_fault_points(int argc, char **argv)
+{
+    (void)argc;
+    (void)argv;
+    for (int i = 0; i < FAULT_COUNT; i++)
+        (void)printf("%s\t%s\n", fault_name((enum fault_id)i), fault_what((enum fault_id)i));
+    return EXIT_DONE;
+}
