@@ -20,16 +20,6 @@ void config_report_done(struct config_report *report)
 
 /* --- reading checked values --------------------------------------------------------- */
 
-/* A default as it is written, without the quotes it needs in YAML. */
-static struct str fallback_of(const struct option *o)
-{
-    struct str text = o->fallback != NULL ? str_of(o->fallback) : STR("");
-
-    if (text.len >= 2 && text.ptr[0] == '"')
-        text = str_mem(text.ptr + 1, text.len - 2);
-    return text;
-}
-
 /* The text of a key, or its default.  A number that is written as ${...} and was
  * not expanded is not known here: its default stands in. */
 static struct str read_text(const struct yaml_node *map, const struct option *o)
@@ -39,7 +29,7 @@ static struct str read_text(const struct yaml_node *map, const struct option *o)
         o->type == OPT_TEXT || o->type == OPT_PATH || o->type == OPT_URL || o->type == OPT_SECRET;
 
     if (node == NULL || (!plain && check_has_reference(node->text)))
-        return fallback_of(o);
+        return o->fallback != NULL ? str_of(o->fallback) : STR("");
     return node->text;
 }
 

@@ -79,16 +79,6 @@ static const char expressions[] =
     "option: `- deliver: archive` is `- deliver: { to: archive }`. After `split`, `batch`,\n"
     "`subscribe`, `route` and `drop` a chain ends.\n";
 
-/* A cell of a table: `|` would end it. */
-static void put_cell(struct buf *out, const char *text)
-{
-    for (; *text != '\0'; text++) {
-        if (*text == '|')
-            buf_putc(out, '\\');
-        buf_putc(out, *text);
-    }
-}
-
 static void put_words(struct buf *out, const char *const *words, const char *after)
 {
     for (size_t i = 0; words[i] != NULL; i++)
@@ -134,6 +124,12 @@ static void put_type(struct buf *out, const struct option *o)
         buf_puts(out, ", or a list");
 }
 
+/* In a file these defaults would stand in quotes. */
+static bool needs_quotes(const struct option *o)
+{
+    return o->type == OPT_TIME || *o->fallback == '\0' || strcmp(o->fallback, "*") == 0;
+}
+
 static void put_row(struct buf *out, const char *path, const struct option *o)
 {
     buf_printf(out, "| `%s` | ", path);
@@ -143,11 +139,13 @@ static void put_row(struct buf *out, const char *path, const struct option *o)
         buf_puts(out, "required");
     else if ((o->flags & OPT_ONE_OF) != 0)
         buf_puts(out, "one of these");
+    else if (o->fallback != NULL && needs_quotes(o))
+        buf_printf(out, "`\"%s\"`", o->fallback);
     else if (o->fallback != NULL)
         buf_printf(out, "`%s`", o->fallback);
     buf_puts(out, " | ");
     if (o->help != NULL)
-        put_cell(out, o->help);
+        buf_puts(out, o->help);
     buf_puts(out, " |\n");
 }
 
@@ -225,7 +223,7 @@ static void put_types(struct buf *out)
     buf_puts(out, "\n## How values are written\n\n| value | written as |\n| --- | --- |\n");
     for (enum option_type type = OPT_TEXT; type <= OPT_ENDPOINT; type++) {
         buf_printf(out, "| %s | ", option_type_name(type));
-        put_cell(out, option_form(type));
+        buf_puts(out, option_form(type));
         buf_puts(out, " |\n");
     }
 }

@@ -217,6 +217,7 @@ static void say_shape(struct walk *w, const struct yaml_node *node, const struct
     struct check_hint hint;
     const char *help = option_form(option->type);
     bool words = option->words != NULL && option->type == OPT_MAP;
+    const char *noun = option->noun != NULL && option->type != OPT_NAMED ? option->noun : "";
 
     if (words) {
         check_hint_start(&hint, w->c, yaml_text(node));
@@ -224,7 +225,8 @@ static void say_shape(struct walk *w, const struct yaml_node *node, const struct
             check_hint_add(&hint, str_of(option->words[i]));
         help = check_hint_text(&hint, "a map, or one of these words", text);
     }
-    problem_add(w->c->problems, node->place, help, "`%s` cannot be %s", problem_quote(name, label),
+    problem_add(w->c->problems, node->place, help, "%s%s`%s` cannot be %s", noun,
+                *noun != '\0' ? " " : "", problem_quote(name, label),
                 words && node->kind == YAML_SCALAR ? "this" : shapes[node->kind]);
 }
 

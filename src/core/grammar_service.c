@@ -53,7 +53,7 @@ static const struct option replace_keys[] = {
       .help = "a regular expression for it" },
     { .name = "with",
       .type = OPT_TEXT,
-      .fallback = "\"\"",
+      .fallback = "",
       .help = "what stands there afterwards; $1 is the first group of `regex`" },
     { 0 },
 };

@@ -73,7 +73,7 @@ struct option {
     const char *name;
     enum option_type type;
     unsigned flags;
-    const char *fallback;     /* as it would be written; NULL: nothing */
+    const char *fallback;     /* its text when left out; NULL: nothing */
     const char *help;         /* one line, no full stop                */
     const char *const *words; /* ends with NULL; for a type with parts: words
                                * that may stand in its place           */

@@ -115,6 +115,15 @@ TEST(walk_values)
           "such as 50/s" },
         { "gateways: { a: { kind: http, users: { u: hunter2 } } }", 1, 42,
           "`u` is not valid: it is not an argon2id hash", "$argon2id$" },
+        { "gateways: { a: { kind: http, users: { u: "
+          "\"$argon2id$xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+          "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\" } } "
+          "}",
+          1, 42, "too long", NULL },
+        { "endpoints: { e: { kind: http, url: \"http://x\", probe: { url: \"http://x\", delivered: "
+          "99 } "
+          "} }",
+          1, 85, "the least is 100", NULL },
         { "systems: { a: { window: { days: mon-fry } } }", 1, 33, "a day is not known", "mon-fri" },
         { "systems: { a: { window: { days: [mon, x] } } }", 1, 39, "a day is not known", NULL },
         { "systems: { a: { window: { open: 7pm } } }", 1, 33, "`open` cannot be `7pm`", "HH:MM" },
@@ -196,6 +205,9 @@ TEST(walk_routes)
 {
     static const struct wrong cases[] = {
         { "routes: [ { do: [ { drop: x } ] } ]", 1, 11, "route `1` needs `name`", NULL },
+        { "routes: [ x ]", 1, 11, "route `1` cannot be a single value", "a map" },
+        { "routes: [ { name: a, when: x, do: [ { drop: x } ] } ]", 1, 28,
+          "`when` cannot be a single value", NULL },
         { "routes: [ { name: a } ]", 1, 11, "route `a` needs `do`", NULL },
         { "routes: [ { name: a, do: [] } ]", 1, 26, "the list `do` is empty", NULL },
         { "routes: [ { name: a, do: [ drop ] } ]", 1, 28, "a step is a map with one key", NULL },
@@ -299,6 +311,20 @@ TEST(walk_stops_counting_hints_when_the_list_is_full)
     CHECK(config_load(buf_view(&text), "t", &runs, &report) == NULL);
     CHECK(report.problems.count == PROBLEM_MOST &&
           report.problems.left_out == 90000 - PROBLEM_MOST);
+}
+
+TEST(walk_shortens_a_long_list_of_names)
+{
+    const struct config_runs runs = { .parts = config_runs_build };
+    AUTO(config_report_done) struct config_report report = CONFIG_REPORT_INIT;
+    AUTO(buf_done) struct buf text = BUF_INIT(YAML_BYTES);
+
+    buf_puts(&text, "endpoints: { e: { kind: file, path: o, system: nobody } }\nsystems:\n");
+    for (int i = 0; i < 500; i++)
+        buf_printf(&text, "  system-%03d: {}\n", i);
+    CHECK(config_load(buf_view(&text), "t", &runs, &report) == NULL && report.problems.count == 1);
+    CHECK(strstr(report.problems.items[0].hint, "defined: system-000, system-001") != NULL);
+    CHECK(strstr(report.problems.items[0].hint, " more") != NULL);
 }
 
 TEST(walk_never_shows_a_secret)

@@ -32,6 +32,12 @@ TEST(problem_texts_are_one_line)
     AUTO(problem_list_done) struct problem_list list = PROBLEM_LIST_INIT;
 
     problem_add(&list, (struct place){ 1, 1 }, "a\tb", "a\nb\x7f");
+    char hint[4000];
+
+    memset(hint, 'h', sizeof hint - 1);
+    hint[sizeof hint - 1] = '\0';
+    problem_add(&list, (struct place){ 1, 1 }, hint, "%s", hint);
+    CHECK(strlen(list.items[1].message) < 1000 && strlen(list.items[1].hint) < 2000);
     CHECK(strcmp(list.items[0].message, "a b ") == 0 && strcmp(list.items[0].hint, "a b") == 0);
 }
 
@@ -41,9 +47,12 @@ TEST(problem_quote_cuts_at_a_character)
 
     CHECK(strcmp(problem_quote(text, STR("plain")), "plain") == 0);
     CHECK(strcmp(problem_quote(text, STR("a\x1b[31m\n")), "a?[31m?") == 0);
-    for (size_t i = 0; i < sizeof word; i += 2)
+    for (size_t i = 0; i + 1 < sizeof word; i += 2)
         memcpy(word + i, "\xc3\xa4", 2);
-    CHECK(str_is_utf8(str_of(problem_quote(text, str_mem(word, sizeof word)))));
+    word[0] = 'a'; /* the cut falls into a character now */
+    word[1] = 'b';
+    memmove(word + 1, word + 2, sizeof word - 2);
+    CHECK(str_is_utf8(str_of(problem_quote(text, str_mem(word, sizeof word - 1)))));
     CHECK(strcmp(text + strlen(text) - 3, "...") == 0);
     CHECK(str_is_utf8(str_of(problem_quote(text, str_mem(word + 1, 1)))) == false);
 }

@@ -155,6 +155,7 @@ TEST(units_address_table)
         { "127.0.0.1:http", "", -1, false },
         { "127.0.0.300:80", "", -1, false },
         { "::1:80", "", -1, false },
+        { "fe80::1:80", "", -1, false },
         { "[::1]", "", -1, false },
         { "[::1]80", "", -1, false },
         { "[::x]:80", "", -1, false },
@@ -173,6 +174,19 @@ TEST(units_address_table)
         CHECK(!ok || a.port == cases[i].port);
         CHECK(units_is_loopback(str_of(a.host)) == cases[i].loopback);
     }
+}
+
+TEST(units_refuse_what_is_too_long)
+{
+    char text[400];
+    struct units_address address;
+    struct err err = { 0 };
+    unsigned days;
+
+    memset(text, 'a', sizeof text);
+    memcpy(text + 300, ":80", 4);
+    CHECK(!units_address(str_of(text), &address, &err) && strstr(err.text, "too long") != NULL);
+    CHECK(!units_days(str_of(text), &days, &err) && strstr(err.text, "too long") != NULL);
 }
 
 TEST(units_names_and_zones)
