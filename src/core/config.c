@@ -28,9 +28,9 @@ static struct str read_text(const struct yaml_node *map, const struct option *o)
     bool plain =
         o->type == OPT_TEXT || o->type == OPT_PATH || o->type == OPT_URL || o->type == OPT_SECRET;
 
-    if (node == NULL || (!plain && check_has_reference(node->text)))
-        return o->fallback != NULL ? str_of(o->fallback) : STR("");
-    return node->text;
+    if (node != NULL && (plain || !check_has_reference(node->text)))
+        return node->text;
+    return o->fallback != NULL ? str_of(o->fallback) : STR("");
 }
 
 static const struct option *key(const struct option *keys, const char *name)
