@@ -13,7 +13,7 @@ enum { HISTORY_MOST = 200, DIFF_MOST = 4 << 20 };
 
 struct shown {
     int64_t version, made_us;
-    struct str by, note, body;
+    struct str by, note;
     struct sha256 sha256;
     bool live;
 };
@@ -25,7 +25,6 @@ static struct shown *show(struct graphql_call *call, const struct version *v, in
     *s = (struct shown){ .version = v->number,
                          .made_us = v->made_us,
                          .by = v->by,
-                         .body = v->body,
                          .sha256 = v->sha256,
                          .live = v->number == newest };
     s->note = v->note.len > 0 ? v->note : (struct str){ 0 };
@@ -39,6 +38,17 @@ static bool version_sha256(struct graphql_call *call, struct err *err)
 
     (void)err;
     return graphql_set_z(call, digest_text(&s->sha256, text));
+}
+
+/* Read when it is asked for. */
+static bool version_text(struct graphql_call *call, struct err *err)
+{
+    const struct shown *s = call->parent;
+    struct version v;
+
+    if (!version_get(engine_store(call->principal), s->version, call->arena, &v, err))
+        return false;
+    return graphql_set_text(call, v.body);
 }
 
 /* The version an argument names, the newest when it is left out; false with err->kind
@@ -215,7 +225,7 @@ const struct graphql_resolver api_config[] = {
     GRAPHQL_MEMBER("ConfigVersion.note", struct shown, note),
     { .field = "ConfigVersion.sha256", .fn = version_sha256 },
     GRAPHQL_MEMBER("ConfigVersion.live", struct shown, live),
-    GRAPHQL_MEMBER("ConfigVersion.text", struct shown, body),
+    { .field = "ConfigVersion.text", .fn = version_text },
     GRAPHQL_POINTER("ConfigResult.version", struct result, version),
     { .field = "ConfigResult.problems", .fn = result_problems },
     { .field = "ConfigResult.warnings", .fn = result_warnings },

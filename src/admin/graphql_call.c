@@ -84,7 +84,8 @@ bool graphql_set_text(struct graphql_call *call, struct str v)
 {
     if (v.ptr == NULL)
         return graphql_set_null(call);
-    return answer(call, (struct graphql_answer){ .kind = GRAPHQL_ANSWER_TEXT, .text = v });
+    return answer(call, (struct graphql_answer){ .kind = GRAPHQL_ANSWER_TEXT,
+                                                .text = arena_copy(call->arena, v) });
 }
 
 bool graphql_set_z(struct graphql_call *call, const char *z)

@@ -24,6 +24,7 @@ bool version_newest(struct store *s, int64_t *ret_number, struct err *err); /* 0
 /* False with err->kind ERR_NONE: there is no such version. */
 bool version_get(struct store *s, int64_t number, struct arena *a, struct version *ret,
                  struct err *err);
+/* Newest first, without their bodies. */
 bool version_list(struct store *s, size_t limit, struct arena *a, struct version *ret,
                   size_t *ret_count, struct err *err);
 

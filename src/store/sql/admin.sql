@@ -9,7 +9,8 @@ SELECT version, made_us, made_by, note, sha256, body FROM config WHERE version =
 
 -- name: config_page
 -- in:  $1 limit int
-SELECT version, made_us, made_by, note, sha256, body FROM config ORDER BY version DESC LIMIT $1;
+-- Without the texts: a history is many of them.
+SELECT version, made_us, made_by, note, sha256, '' FROM config ORDER BY version DESC LIMIT $1;
 
 -- name: config_add
 -- in:  $1 version int, $2 made_by text, $3 note text, $4 sha256 bytes, $5 body text
