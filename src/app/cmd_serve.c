@@ -22,6 +22,7 @@
 #include "core/config.h"
 #include "engine/engine.h"
 #include "engine/intake.h"
+#include "store/recorder.h"
 #include "store/store.h"
 
 enum {
@@ -218,6 +219,7 @@ static bool start(struct node *n, struct err *err)
         store_close(store);
         return err_context(err, "data folder %s", n->data_path.ptr);
     }
+    recorder_watch_signals(store_recorder(store));
     return engine_start(&o, store, &n->engine, err) && open_doors(n, err);
 }
 

@@ -39,6 +39,7 @@ struct store {
     size_t word_count, word_room;
 
     struct claims *claims;
+    struct recorder *recorder;
 };
 
 /* part families: tables that are numbered and dropped whole */

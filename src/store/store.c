@@ -16,6 +16,8 @@
 #include "store/inside.h"
 #include "store/migrate.h"
 #include "store/node.h"
+#include "store/recorder.h"
+#include "store/task.h"
 
 enum { POSTGRES_WRITERS = 2 };
 
@@ -47,6 +49,11 @@ int64_t store_node(const struct store *s)
 int64_t store_epoch(const struct store *s)
 {
     return s->epoch;
+}
+
+struct recorder *store_recorder(struct store *s)
+{
+    return s->recorder;
 }
 
 void store_trouble(struct store *s, const char *what, const struct err *err)
@@ -126,7 +133,7 @@ static bool open_folder(struct store *s, struct err *err)
     if (s->payload_fd < 0 || s->large_fd < 0)
         return err_set(err, ERR_CONFIG, errno, "open payload folder in %s: %s", s->options.data,
                        strerror(errno));
-    return true;
+    return recorder_open(s->data_fd, &s->recorder, err);
 }
 
 /* The order of recovery: storage, schema, this node and its predecessor, payloads. */
@@ -148,6 +155,19 @@ static bool recover(struct store *s, struct err *err)
         s->claims = claims_new(s->epoch);
     }
     fault_point(START_RECOVERED);
+    return true;
+}
+
+/* Only a crash while a task ran alone says something about that task. */
+static bool count_crashes(struct store *s, struct err *err)
+{
+    struct suspect suspects[RECORDER_SLOTS];
+    size_t n = recorder_suspects(s->recorder, suspects);
+    bool poison;
+
+    for (size_t i = 0; i < n; i++)
+        if (suspects[i].alone && !task_crashed(s, &suspects[i].task, &poison, err))
+            return false;
     return true;
 }
 
@@ -174,7 +194,7 @@ bool store_open(const struct store_options *options, struct store **ret, struct 
     }
     w.count = s->writer_count;
     s->writers = writers_new(s, &w, s->writer_dbs, s->segments);
-    if (!words_load(s, err)) {
+    if (!words_load(s, err) || !count_crashes(s, err)) {
         store_close(s);
         return false;
     }
@@ -199,6 +219,7 @@ void store_close(struct store *s)
         db_close(s->readers[--s->reader_idle]);
     segments_close(s->segments);
     claims_free(s->claims);
+    recorder_close(s->recorder);
     words_done(s);
     close_fd(s->large_fd);
     close_fd(s->payload_fd);

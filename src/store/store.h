@@ -5,7 +5,8 @@
  * node's own (token, lock, spool).
  *
  * Opening is recovery: the folder is locked, the schema brought up to date, the
- * predecessor of this node declared dead and its leases taken over.
+ * predecessor of this node declared dead and its leases taken over, and tasks whose code
+ * brought it down while they ran alone are counted.
  *
  * Writes go through the writer (writer.h) as operations; functions named here
  * that change something wait for their commit, so they are never called on an io
@@ -15,6 +16,7 @@
  *   accept.h      a document comes in             task.h       claim, finish, fail, rescue
  *   document.h    look at documents               version.h    configuration versions
  *   caller.h      keys of senders                 payload.h    the bytes
+ *   recorder.h    what ran when we died           check.h      what must be true
  */
 #pragma once
 
@@ -49,6 +51,8 @@ int store_data_fd(const struct store *s);    /* the data folder */
 int store_payload_fd(const struct store *s); /* its folder payload/ */
 int64_t store_node(const struct store *s);
 int64_t store_epoch(const struct store *s);
+
+struct recorder *store_recorder(struct store *s);
 
 void store_trouble(struct store *s, const char *what, const struct err *err);
 
