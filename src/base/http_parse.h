@@ -2,7 +2,8 @@
  *
  * The head is gathered whole in memory of the parser, checked here for what
  * llhttp leaves to its user, and then given to llhttp in one piece; the body is
- * never copied.  How the bytes were cut on their way makes no difference.
+ * never copied.  How the bytes were cut on their way makes no difference, but for
+ * which reason is named when there are two to refuse them.
  *
  * Refused: bare LF, obs-fold, blank before the colon, Content-Length beside
  * Transfer-Encoding, either of them twice, a coding other than chunked, no Host

@@ -62,8 +62,9 @@ static void take(struct http_io *io, int fd, const struct sockaddr *peer, sockle
     uint32_t before = atomic_fetch_add_explicit(&s->connections, 1, memory_order_relaxed);
     bool refusing = before >= s->o.limits.connections;
 
-    if (refusing && (s->o.tls != NULL || io->refusing_count == HTTP_REFUSING)) {
+    if (refusing) /* those that only hear why take no place from others */
         atomic_fetch_sub_explicit(&s->connections, 1, memory_order_relaxed);
+    if (refusing && (s->o.tls != NULL || io->refusing_count == HTTP_REFUSING)) {
         turn_away(io, fd);
         return;
     }
@@ -213,7 +214,8 @@ void io_conn_closed(struct http_io *io, struct http_conn *c)
     io->conn_count--;
     io->refusing_count -= c->refusing;
     http_count(&io->counters.open, (uint64_t)-1);
-    atomic_fetch_sub_explicit(&io->server->connections, 1, memory_order_relaxed);
+    if (!c->refusing)
+        atomic_fetch_sub_explicit(&io->server->connections, 1, memory_order_relaxed);
     end_if_done(io);
 }
 
@@ -397,6 +399,7 @@ bool http_server_start(const struct http_server_options *o, struct loop **loops,
 
     require(loop_count > 0 && h->head != NULL && h->body != NULL && h->end != NULL &&
             h->gone != NULL && o->limits.tick_ms > 0);
+    require(o->limits.head.fields <= HTTP_FIELDS_MAX && o->limits.head.head_bytes <= HTTP_HEAD_MAX);
     struct http_server *s = make(o, loops, loop_count);
 
     if (!bind_name(s, err)) {

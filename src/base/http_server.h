@@ -161,9 +161,10 @@ void http_resume(struct http_request *r);
 
 /* ---- answering: the request is dead when the answer is handed over --------- */
 
-/* `fields` are complete "Name: value\r\n" lines (at most 8 KiB); Content-Length,
- * Content-Type, Date and Connection are the server's.  An empty content_type
- * leaves the field out. */
+/* `fields` are complete "Name: value\r\n" lines, at most 8 KiB (http_put_field()
+ * writes them safely); Content-Length, Content-Type, Date and Connection are the
+ * server's.  An empty content_type leaves the field out.  What may be larger than
+ * a few MiB goes in pieces. */
 void http_answer(struct http_request *r, int status, struct str fields, struct str content_type,
                  struct str body);
 

@@ -66,6 +66,7 @@ static bool make(const char *cert_path, const char *key_path, SSL_CTX **ret_ssl,
     (void)SSL_CTX_set_options(ssl, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION |
                                        SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_PRIORITIZE_CHACHA);
     (void)SSL_CTX_set_mode(ssl, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+    (void)SSL_CTX_set_session_cache_mode(ssl, SSL_SESS_CACHE_OFF); /* tickets need no memory */
     SSL_CTX_set_alpn_select_cb(ssl, choose_protocol, NULL);
     if (!load(ssl, cert_path, key_path, err)) {
         SSL_CTX_free(ssl);
