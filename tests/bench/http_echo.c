@@ -1,6 +1,6 @@
 /* http_echo.c - the HTTP server alone: reads every body, answers 202, stores nothing.
  *
- *     bench_http_echo PORT [LOOPS [direct|posted [CERT KEY]]]
+ *     http_echo PORT [LOOPS [direct|posted [CERT KEY]]]
  *
  * direct: the answer is given when the body ends.  posted: as in the product, a
  * round's requests go to another thread as one batch, and its answers come back

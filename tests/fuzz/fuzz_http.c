@@ -2,9 +2,6 @@
  *
  * The same bytes are parsed whole and in pieces, whose sizes come from the input;
  * both must tell the same story, and every view must lie inside what it views.
- *
- *     cmake --preset asan -B build/fuzz -DCMAKE_C_COMPILER=clang -DWAYBILL_FUZZ=ON
- *     ninja -C build/fuzz fuzz_http && build/fuzz/fuzz_http -max_len=4096
  */
 #include <stdint.h>
 #include <stdlib.h>
