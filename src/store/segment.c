@@ -151,12 +151,12 @@ static bool take_spare(struct segments *s, struct err *err)
     bool ok;
 
     (void)pthread_mutex_lock(&s->mutex);
-    s->wanted = true;
+    s->wanted = !s->ready;
     (void)pthread_cond_broadcast(&s->changed);
     while (!s->ready && s->wanted)
         (void)pthread_cond_wait(&s->changed, &s->mutex);
     ok = s->ready;
-    s->ready = false;
+    s->ready = s->wanted = false; /* it is the writer's now: the maker keeps off that name */
     if (!ok)
         *err = s->spare_err;
     (void)pthread_mutex_unlock(&s->mutex);
