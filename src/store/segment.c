@@ -192,14 +192,16 @@ static bool roll(struct segments *s, struct err *err)
     s->dirty = false;
     if (!take_spare(s, err))
         return false;
-    fault_point(SEGMENT_ROLL);
-    file_name(next, name);
-    if (!publish_file(s->dirfd, spare_name, name, false, err))
-        return false;
-    int fd = openat(s->dirfd, name, O_RDWR | O_CLOEXEC);
+    int fd = openat(s->dirfd, spare_name, O_RDWR | O_CLOEXEC);
 
     if (fd < 0)
-        return err_set(err, ERR_TRANSIENT, errno, "open %s: %s", name, strerror(errno));
+        return err_set(err, ERR_TRANSIENT, errno, "open %s: %s", spare_name, strerror(errno));
+    fault_point(SEGMENT_ROLL);
+    file_name(next, name);
+    if (!publish_file(s->dirfd, spare_name, name, false, err)) {
+        (void)close(fd);
+        return false;
+    }
     if (s->fd >= 0)
         (void)close(s->fd);
     s->fd = fd;
