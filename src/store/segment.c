@@ -30,11 +30,12 @@ static const char spare_name[] = ".spare";
 
 struct segments {
     int dirfd;
-    int64_t bytes;
+    int64_t bytes; /* of a new segment */
 
     /* The writer's. */
     int fd;
     int64_t seg, end;   /* the open segment, and where its next entry goes */
+    int64_t room;       /* its size */
     int64_t staged_pos; /* where the stage will be written */
     char *stage;
     size_t staged;
@@ -113,11 +114,14 @@ static bool fill(int dirfd, int64_t bytes, struct err *err)
     if (fd < 0)
         return err_set(err, file_err_kind(errno), errno, "create %s: %s", spare_name,
                        strerror(errno));
-    for (int64_t at = 0; at < bytes; at += ZERO_BLOCK)
-        if (!file_write_at(fd, str_mem(zeros, ZERO_BLOCK), at, err)) {
+    for (int64_t at = 0; at < bytes; at += ZERO_BLOCK) {
+        size_t n = bytes - at < ZERO_BLOCK ? (size_t)(bytes - at) : ZERO_BLOCK;
+
+        if (!file_write_at(fd, str_mem(zeros, n), at, err)) {
             (void)unlinkat(dirfd, spare_name, 0); /* give the space back */
             return err_context(err, "make a payload segment");
         }
+    }
     file_sync(fd, "payload segment");
     return true;
 }
@@ -207,6 +211,7 @@ static bool roll(struct segments *s, struct err *err)
     s->fd = fd;
     s->seg = next;
     s->end = 0;
+    s->room = s->bytes;
     want_spare(s);
     return true;
 }
@@ -248,7 +253,7 @@ static bool resume(struct segments *s, struct err *err)
     s->fd = openat(s->dirfd, name, O_RDWR | O_CLOEXEC);
     if (s->fd < 0 || fstat(s->fd, &st) < 0)
         return err_set(err, ERR_CONFIG, errno, "open payload/%s: %s", name, strerror(errno));
-    s->bytes = st.st_size > s->bytes ? st.st_size : s->bytes;
+    s->room = st.st_size;
     for (s->end = 0; s->end + HEADER <= st.st_size; s->end += entry_size(get_u64(h + 16)))
         if (!file_read_at(s->fd, h, HEADER, s->end, err))
             return false;
@@ -327,7 +332,7 @@ bool segments_add(struct segments *s, const struct id *id, const struct sha256 *
     int64_t size = entry_size(bytes.len);
 
     require(bytes.len <= SEGMENT_PAYLOAD_MOST);
-    if (s->fd < 0 || s->end + size > s->bytes) {
+    if (s->fd < 0 || s->end + size > s->room) {
         if (!write_stage(s, err) || !roll(s, err))
             return false;
     }
