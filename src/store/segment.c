@@ -239,10 +239,49 @@ static bool newest(int dirfd, int64_t *ret_seg, struct err *err)
     return true;
 }
 
+/* The next valid header at or behind `from`, -1 when there is none. */
+static bool find_entry(struct segments *s, int64_t from, int64_t *ret_at, struct err *err)
+{
+    for (int64_t at = from; at + HEADER <= s->room; at += STAGE - HEADER) {
+        size_t n = s->room - at < STAGE ? (size_t)(s->room - at) : STAGE;
+
+        if (!file_read_at(s->fd, s->stage, n, at, err))
+            return false;
+        for (size_t i = 0; i + HEADER <= n; i += 8)
+            if (header_is_valid(s->stage + i, s->seg)) {
+                *ret_at = at + (int64_t)i;
+                return true;
+            }
+    }
+    *ret_at = -1;
+    return true;
+}
+
+/* A header that is not valid is a torn tail when nothing valid follows.  Otherwise it
+ * is damaged, and what follows was committed: it must not be written over. */
+static bool find_end(struct segments *s, struct err *err)
+{
+    char h[HEADER];
+
+    for (int64_t at = 0; at >= 0;) {
+        bool fits = at + HEADER <= s->room;
+
+        if (fits && !file_read_at(s->fd, h, HEADER, at, err))
+            return false;
+        if (fits && header_is_valid(h, s->seg))
+            s->end = at += entry_size(get_u64(h + 16));
+        else if (!find_entry(s, at, &at, err))
+            return false;
+    }
+    if (s->end > s->room)
+        s->end = s->room;
+    return true;
+}
+
 /* Go on behind the last valid entry of the newest segment. */
 static bool resume(struct segments *s, struct err *err)
 {
-    char name[32], h[HEADER];
+    char name[32];
     struct stat st;
 
     if (!newest(s->dirfd, &s->seg, err))
@@ -254,14 +293,7 @@ static bool resume(struct segments *s, struct err *err)
     if (s->fd < 0 || fstat(s->fd, &st) < 0)
         return err_set(err, ERR_CONFIG, errno, "open payload/%s: %s", name, strerror(errno));
     s->room = st.st_size;
-    for (s->end = 0; s->end + HEADER <= st.st_size; s->end += entry_size(get_u64(h + 16)))
-        if (!file_read_at(s->fd, h, HEADER, s->end, err))
-            return false;
-        else if (!header_is_valid(h, s->seg))
-            break;
-    if (s->end > st.st_size)
-        s->end = st.st_size;
-    return true;
+    return find_end(s, err);
 }
 
 static int64_t default_bytes(int dirfd)
@@ -287,6 +319,8 @@ bool segments_open(int dirfd, int64_t bytes, struct segments **ret, struct err *
     (void)pthread_mutex_init(&s->mutex, NULL);
     (void)pthread_cond_init(&s->changed, NULL);
     if (!resume(s, err)) {
+        if (s->fd >= 0)
+            (void)close(s->fd);
         free(s->stage);
         free(s);
         return false;

@@ -13,13 +13,13 @@
  *     32  document id (16)     48  sha256 of the plain bytes (32)
  *     80  u32 key id (0)       84  u32 zero                  88  u64 check of the 88 bytes before
  *     96  the bytes
- *   The first entry that is not valid ends the file: whatever stands behind it
- *   was never part of a commit.
+ *   Behind the last valid entry the file is zeros, or a tail that a crash tore and
+ *   that was never part of a commit.
  *
  * Invariants
  *   (1) a place that segment_flush() covered is on stable storage.
  *   (2) no two entries overlap, whatever crashed in between: appending goes on
- *       behind the last valid entry.
+ *       behind the last valid entry, also when one before it is damaged.
  *
  * Threads: add, flush by the writer; segment_read() from any.
  */
