@@ -1,7 +1,7 @@
 /* fault.h - named places where a test makes things go wrong.
  *
- *     fault_point("store.commit");                  may kill or delay here
- *     if (fault_error("segment.sync")) { ... }      true when the call shall fail
+ *     fault_point(GROUP_WRITTEN);                   may kill or delay here
+ *     if (fault_error(SEGMENT_SYNC)) { ... }        the same, and true when the call shall fail
  *
  * In test builds (WAYBILL_FAULTS) the environment names what happens:
  *

@@ -192,7 +192,6 @@ static bool send_piece(struct upload *u, struct err *err)
 
 bool upload_add(struct upload *u, struct str bytes, struct err *err)
 {
-    fault_point(SPOOL_WRITE);
     if (fault_error(SPOOL_WRITE))
         return err_set(err, ERR_LIMIT, ENOSPC, "write payload: no space left (injected)");
     if (u->db == NULL)
@@ -219,7 +218,6 @@ bool upload_finish(struct upload *u, struct payload_place *ret, struct err *err)
         *ret = (struct payload_place){ .seg = PAYLOAD_IN_PIECES, .pos = u->number };
         return true;
     }
-    fault_point(SPOOL_SYNC);
     if (fault_error(SPOOL_SYNC))
         file_fatal("large payload (injected)", EIO);
     file_sync(u->fd, "large payload");

@@ -350,7 +350,6 @@ static bool write_stage(struct segments *s, struct err *err)
 {
     if (s->staged == 0)
         return true;
-    fault_point(SEGMENT_WRITE);
     if (fault_error(SEGMENT_WRITE))
         return err_set(err, ERR_LIMIT, ENOSPC, "write payload: no space left (injected)");
     if (!file_write_at(s->fd, str_mem(s->stage, s->staged), s->staged_pos, err))
@@ -407,7 +406,6 @@ bool segments_flush(struct segments *s, struct err *err)
     if (!write_stage(s, err))
         return false;
     if (s->dirty && fault_switch("WAYBILL_TEST_NO_PAYLOAD_SYNC") == NULL) {
-        fault_point(SEGMENT_SYNC);
         if (fault_error(SEGMENT_SYNC))
             file_fatal("payload segment (injected)", EIO);
         file_sync(s->fd, "payload segment");
