@@ -2,6 +2,7 @@
 
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
+#include <pthread.h>
 
 #include "base/require.h"
 
@@ -53,13 +54,29 @@ void digest_drop(struct digest *d)
     d->state = NULL;
 }
 
+static pthread_key_t of_thread;
+
+static void free_of_thread(void *ctx)
+{
+    EVP_MD_CTX_free(ctx);
+}
+
+static void make_key(void)
+{
+    require(pthread_key_create(&of_thread, free_of_thread) == 0);
+}
+
 struct sha256 digest_of(struct str bytes)
 {
-    static _Thread_local EVP_MD_CTX *ctx; /* one per thread, for its life */
+    static _Thread_local EVP_MD_CTX *ctx; /* one per thread; the key frees it when that ends */
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
     struct sha256 out;
 
-    if (ctx == NULL)
+    if (ctx == NULL) {
+        (void)pthread_once(&once, make_key);
         ctx = EVP_MD_CTX_new();
+        require(pthread_setspecific(of_thread, ctx) == 0);
+    }
     require(ctx != NULL && EVP_DigestInit_ex2(ctx, sha256(), NULL) == 1 &&
             EVP_DigestUpdate(ctx, bytes.ptr, bytes.len) == 1 &&
             EVP_DigestFinal_ex(ctx, out.bytes, NULL) == 1);

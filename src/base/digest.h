@@ -19,7 +19,7 @@ struct sha256 {
 };
 
 struct digest {
-    void *state; /* EVP_MD_CTX, from a small per-thread pool */
+    void *state; /* EVP_MD_CTX */
 };
 
 struct digest digest_start(void);
