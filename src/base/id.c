@@ -9,7 +9,7 @@ struct id id_make(int64_t wall_us, int64_t row, uint64_t random)
     uint64_t low = UINT64_C(2) << 62 | (uint64_t)row << 18 | (random >> 12 & 0x3ffff);
     struct id id;
 
-    require(row >= 0 && row <= ID_ROW_MOST && wall_us >= 0);
+    require(row >= 0 && row <= ID_ROW_MOST && wall_us >= 0 && ms >> 48 == 0);
     for (int i = 0; i < 8; i++) {
         id.bytes[i] = (uint8_t)(high >> (56 - 8 * i));
         id.bytes[8 + i] = (uint8_t)(low >> (56 - 8 * i));
