@@ -1,6 +1,7 @@
 #include "base/tls.h"
 
 #include <openssl/err.h>
+#include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -11,7 +12,7 @@
 enum { TRIM_OVER = 4096 };
 
 struct tls_context {
-    char *cert_path, *key_path;
+    char *cert, *key;
     pthread_mutex_t lock; /* guards ssl: taken once per connection */
     SSL_CTX *ssl;
 };
@@ -45,19 +46,59 @@ static bool fail(struct err *err, const char *what, const char *path)
     return err_set(err, ERR_CONFIG, 0, "%s %s: %s", what, path, why != NULL ? why : "not usable");
 }
 
-static bool load(SSL_CTX *ssl, const char *cert_path, const char *key_path, struct err *err)
+static bool is_pem(const char *value)
 {
+    return str_starts(str_trim(str_of(value)), STR("-----BEGIN "));
+}
+
+/* The text itself, where a value is not a path: first our certificate, then the chain. */
+static bool use_cert_text(SSL_CTX *ssl, const char *text)
+{
+    BIO *bio = BIO_new_mem_buf(text, -1);
+    X509 *cert = PEM_read_bio_X509(bio, NULL, NULL, NULL), *next;
+    bool ok = cert != NULL && SSL_CTX_use_certificate(ssl, cert) == 1;
+
+    X509_free(cert);
+    while (ok && (next = PEM_read_bio_X509(bio, NULL, NULL, NULL)) != NULL)
+        if (SSL_CTX_add0_chain_cert(ssl, next) != 1) {
+            X509_free(next);
+            ok = false;
+        }
+    if (ok)
+        ERR_clear_error(); /* the end of the text is no failure */
+    BIO_free(bio);
+    return ok;
+}
+
+static bool use_key_text(SSL_CTX *ssl, const char *text)
+{
+    BIO *bio = BIO_new_mem_buf(text, -1);
+    EVP_PKEY *key = PEM_read_bio_PrivateKey(bio, NULL, NULL, NULL);
+    bool ok = key != NULL && SSL_CTX_use_PrivateKey(ssl, key) == 1;
+
+    EVP_PKEY_free(key);
+    BIO_free(bio);
+    return ok;
+}
+
+static bool load(SSL_CTX *ssl, const char *cert, const char *key, struct err *err)
+{
+    const char *cert_name = is_pem(cert) ? "(given as text)" : cert;
+    const char *key_name = is_pem(key) ? "(given as text)" : key;
+
     ERR_clear_error();
-    if (SSL_CTX_use_certificate_chain_file(ssl, cert_path) != 1)
-        return fail(err, "certificate", cert_path);
-    if (SSL_CTX_use_PrivateKey_file(ssl, key_path, SSL_FILETYPE_PEM) != 1)
-        return fail(err, "key", key_path);
+    if (is_pem(cert) ? !use_cert_text(ssl, cert)
+                     : SSL_CTX_use_certificate_chain_file(ssl, cert) != 1)
+        return fail(err, "certificate", cert_name);
+    if (is_pem(key) ? !use_key_text(ssl, key)
+                    : SSL_CTX_use_PrivateKey_file(ssl, key, SSL_FILETYPE_PEM) != 1)
+        return fail(err, "key", key_name);
     if (SSL_CTX_check_private_key(ssl) != 1)
-        return fail(err, "key", key_path);
+        return fail(err, "key", key_name);
     return true;
 }
 
-static bool make(const char *cert_path, const char *key_path, SSL_CTX **ret_ssl, struct err *err)
+static bool make(const char *cert, const char *key, SSL_CTX **ret_ssl, struct err *err)
 {
     SSL_CTX *ssl = SSL_CTX_new(TLS_server_method());
 
@@ -68,7 +109,7 @@ static bool make(const char *cert_path, const char *key_path, SSL_CTX **ret_ssl,
     (void)SSL_CTX_set_mode(ssl, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
     (void)SSL_CTX_set_session_cache_mode(ssl, SSL_SESS_CACHE_OFF); /* tickets need no memory */
     SSL_CTX_set_alpn_select_cb(ssl, choose_protocol, NULL);
-    if (!load(ssl, cert_path, key_path, err)) {
+    if (!load(ssl, cert, key, err)) {
         SSL_CTX_free(ssl);
         return false;
     }
@@ -76,17 +117,17 @@ static bool make(const char *cert_path, const char *key_path, SSL_CTX **ret_ssl,
     return true;
 }
 
-bool tls_context_open(const char *cert_path, const char *key_path, struct tls_context **ret_context,
+bool tls_context_open(const char *cert, const char *key, struct tls_context **ret_context,
                       struct err *err)
 {
     SSL_CTX *ssl;
 
-    if (!make(cert_path, key_path, &ssl, err))
+    if (!make(cert, key, &ssl, err))
         return false;
     struct tls_context *t = NEW(struct tls_context);
 
-    t->cert_path = xstrdup(cert_path);
-    t->key_path = xstrdup(key_path);
+    t->cert = xstrdup(cert);
+    t->key = xstrdup(key);
     t->ssl = ssl;
     (void)pthread_mutex_init(&t->lock, NULL);
     *ret_context = t;
@@ -97,7 +138,7 @@ bool tls_context_reload(struct tls_context *t, struct err *err)
 {
     SSL_CTX *fresh, *old;
 
-    if (!make(t->cert_path, t->key_path, &fresh, err))
+    if (!make(t->cert, t->key, &fresh, err))
         return false;
     pthread_mutex_lock(&t->lock);
     old = t->ssl;
@@ -113,8 +154,8 @@ void tls_context_close(struct tls_context *t)
         return;
     SSL_CTX_free(t->ssl);
     (void)pthread_mutex_destroy(&t->lock);
-    free(t->cert_path);
-    free(t->key_path);
+    free(t->cert);
+    free(t->key);
     free(t);
 }
 

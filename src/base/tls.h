@@ -1,6 +1,6 @@
 /* tls.h - the server's side of TLS, without sockets.
  *
- * A context is a certificate chain and its key, read from PEM files; reloading
+ * A context is a certificate chain and its key, as PEM; reloading
  * reads them again and replaces them for connections that come after, while the
  * old ones go on with what they have.  A connection turns bytes of the wire into
  * bytes of the user and back through memory; who moves them is not known here.
@@ -20,7 +20,8 @@
 struct tls_context;
 struct tls_conn;
 
-bool tls_context_open(const char *cert_path, const char *key_path, struct tls_context **ret_context,
+/* Each is the path of a PEM file, or the PEM text itself. */
+bool tls_context_open(const char *cert, const char *key, struct tls_context **ret_context,
                       struct err *err);
 /* On failure the context stays as it was. */
 bool tls_context_reload(struct tls_context *t, struct err *err);
