@@ -1,11 +1,15 @@
 /* cmd_doctor.c - `waybill doctor`: is every invariant of the store true? */
+#include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "admin/doctor.h"
 #include "app/client.h"
 #include "app/cmd.h"
 #include "app/exit_code.h"
 #include "app/print.h"
 #include "base/auto.h"
+#include "store/store.h"
 
 enum { PATIENCE_S = 900 }; /* a large store takes its time */
 
@@ -39,13 +43,68 @@ static int widest_name(const json_t *checks)
     return width;
 }
 
+static int print_report(const struct args *a, const json_t *checks, bool ok)
+{
+    int width = widest_name(checks);
+    const json_t *check;
+    size_t i, failed = 0;
+
+    json_array_foreach(checks, i, check)
+    {
+        failed += !member_true(check, "ok");
+        if (args_flag(a, "json"))
+            print_json(check);
+        else
+            print_check(check, width);
+    }
+    ok = ok && failed == 0;
+    if (!args_flag(a, "json") && ok)
+        (void)printf("%zu checks, all ok\n", json_array_size(checks));
+    else if (!args_flag(a, "json"))
+        (void)printf("%zu checks, %zu failed\n", json_array_size(checks), failed);
+    return ok ? EXIT_DONE : EXIT_NO;
+}
+
+/* Nobody runs on the folder: open its store as a start would, look, and close it. */
+static int look_at_folder(const struct args *a, const char *data)
+{
+    struct store_options o = { .data = data, .area = "internal", .queue_most = 16 };
+    AUTO(arena_done) struct arena arena = ARENA_INIT(16 << 20);
+    json_auto_t *checks = json_array();
+    struct doctor_report report;
+    struct store *store;
+    struct err err = { 0 };
+
+    if (access(data, F_OK) != 0) {
+        (void)fprintf(stderr, "waybill: data folder %s: %s\n", data, strerror(errno));
+        return EXIT_IO;
+    }
+    if (!store_open(&o, &store, &err)) {
+        (void)fprintf(stderr, "waybill: %s\n", err.text);
+        return EXIT_NO;
+    }
+    bool looked = doctor_run(store, &arena, &report, &err);
+
+    store_close(store);
+    if (!looked) {
+        (void)fprintf(stderr, "waybill: %s\n", err.text);
+        return EXIT_NO;
+    }
+    for (size_t i = 0; i < report.count; i++)
+        (void)json_array_append_new(
+            checks, json_pack("{s:s, s:b, s:s, s:I}", "name", report.checks[i].name, "ok",
+                              report.checks[i].ok, "message", report.checks[i].message, "count",
+                              (json_int_t)report.checks[i].count));
+    return print_report(a, checks, report.ok);
+}
+
 static int run_doctor(const struct args *a)
 {
     AUTO(client_close) struct client c = { 0 };
     json_auto_t *data = NULL;
-    const json_t *check;
-    size_t i, failed = 0;
 
+    if (args_text(a, "data") != NULL)
+        return look_at_folder(a, args_text(a, "data"));
     if (!client_open(&c, a))
         return c.exit_code;
     c.patience_s = args_number(a, "timeout", PATIENCE_S);
@@ -56,33 +115,28 @@ static int run_doctor(const struct args *a)
 
     if (!json_is_array(checks))
         return client_odd(&c, "no checks in it");
-    int width = widest_name(checks);
-
-    json_array_foreach(checks, i, check)
-    {
-        failed += !member_true(check, "ok");
-        if (args_flag(a, "json"))
-            print_json(check);
-        else
-            print_check(check, width);
-    }
-    bool ok = failed == 0 && member_true(report, "ok");
-
-    if (!args_flag(a, "json") && ok)
-        (void)printf("%zu checks, all ok\n", json_array_size(checks));
-    else if (!args_flag(a, "json"))
-        (void)printf("%zu checks, %zu failed\n", json_array_size(checks), failed);
-    return ok ? EXIT_DONE : EXIT_NO;
+    return print_report(a, checks, member_true(report, "ok"));
 }
+
+static const struct arg_option options[] = {
+    { .name = "data",
+      .kind = ARG_TEXT,
+      .value = "DIR",
+      .help = "the data folder of a stopped node" },
+    { 0 },
+};
 
 const struct verb cmd_doctor = {
     .name = "doctor",
     .summary = "check every invariant of the store",
-    .about = "Asks a running node, which goes on working.  Each check is one line with ok or\n"
-             "FAIL; a line that failed says what is wrong and what to do.  The exit status is\n"
-             "1 when a check failed.\n",
-    .example = "waybill doctor\n",
-    .forms = (const struct arg_form[]){ { .summary = "check the store of a running node",
+    .about = "Asks a running node, which goes on working; with --data it looks at the SQLite\n"
+             "store of a node that is stopped.  Each check is one line with ok or FAIL; a line\n"
+             "that failed says what is wrong and what to do.  The exit status is 1 when a check\n"
+             "failed.\n",
+    .example = "waybill doctor\nwaybill doctor --data ./data\n",
+    .forms = (const struct arg_form[]){ { .usage = "[--data DIR]",
+                                          .summary = "check the store of a node",
+                                          .options = options,
                                           .common = FORM_NODE | FORM_JSON,
                                           .run = run_doctor },
                                         { 0 } },
