@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 static int64_t read_us(clockid_t which)
@@ -44,16 +45,29 @@ static time_t seconds_of(int64_t us, int64_t *ret_rest)
     return (time_t)whole;
 }
 
+/* Every log line has one: the part down to the second is kept per thread. */
 const char *clock_utc_text(int64_t wall_us, char text[static CLOCK_TEXT])
 {
+    static _Thread_local char known[CLOCK_TEXT];
+    static _Thread_local time_t known_s = -1;
+    static _Thread_local size_t len;
     int64_t rest;
     time_t s = seconds_of(wall_us, &rest);
     struct tm tm;
 
-    (void)gmtime_r(&s, &tm);
-    size_t n = strftime(text, CLOCK_TEXT, "%Y-%m-%dT%H:%M:%S", &tm);
+    if (s != known_s || len == 0) {
+        (void)gmtime_r(&s, &tm);
+        len = strftime(known, sizeof known - 9, "%Y-%m-%dT%H:%M:%S", &tm);
+        known_s = s;
+    }
+    memcpy(text, known, len);
+    char *at = text + len;
 
-    (void)snprintf(text + n, CLOCK_TEXT - n, ".%06dZ", (int)rest);
+    *at = '.';
+    for (int i = 6; i > 0; i--, rest /= 10)
+        at[i] = (char)('0' + rest % 10);
+    at[7] = 'Z';
+    at[8] = '\0';
     return text;
 }
 

@@ -47,10 +47,18 @@ void json_z(struct json_out *j, const char *z)
         json_str(j, str_of(z));
 }
 
+/* By hand: every log line has several. */
 void json_int(struct json_out *j, int64_t v)
 {
-    separate(j);
-    buf_printf(j->to, "%lld", (long long)v);
+    char digits[24], *at = digits + sizeof digits;
+    uint64_t rest = v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
+
+    do
+        *--at = (char)('0' + rest % 10);
+    while ((rest /= 10) > 0);
+    if (v < 0)
+        *--at = '-';
+    json_raw(j, str_mem(at, (size_t)(digits + sizeof digits - at)));
 }
 
 void json_bool(struct json_out *j, bool v)

@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 
-enum { RING = 4 << 20, LINE = 16 << 10 };
+enum { RING = 4 << 20, LINE = 16 << 10, GATHER_US = 5000 };
 
 static const char *const level_names[] = { "debug", "info", "warn", "error" };
 
@@ -23,7 +23,7 @@ static struct {
     char *ring; /* two halves: one is filled while the other is written */
     char *writing;
     size_t used;
-    bool running, stopping, sleeping;
+    bool running, stopping, sleeping, gathering;
     int fd;
 } self = { .mutex = PTHREAD_MUTEX_INITIALIZER, .filled = PTHREAD_COND_INITIALIZER, .fd = 2 };
 
@@ -71,16 +71,52 @@ static void write_out(int fd, struct str text)
     }
 }
 
+/* What was lost is said as soon as something can be said again. */
+static void tell_drops(uint64_t *told)
+{
+    uint64_t now = atomic_load(&dropped);
+    char line[160], when[CLOCK_TEXT];
+
+    if (now == *told)
+        return;
+    int n = snprintf(line, sizeof line,
+                     "{\"time\":\"%s\",\"level\":\"warn\",\"event\":\"log.drop\",\"count\":%llu}\n",
+                     clock_utc_text(clock_wall_us(), when), (unsigned long long)(now - *told));
+
+    *told = now;
+    write_out(self.fd, (struct str){ line, (size_t)n });
+}
+
+/* With the mutex held: wait for the first line, then a moment for others, so that busy
+ * times cost one write for many lines. */
+static void wait_for_lines(void)
+{
+    struct timespec until;
+
+    while (self.used == 0 && !self.stopping) {
+        self.sleeping = true;
+        (void)pthread_cond_wait(&self.filled, &self.mutex);
+    }
+    self.sleeping = false;
+    (void)clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += (long)GATHER_US * 1000;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    self.gathering = true;
+    while (!self.stopping && self.used < RING / 2 &&
+           pthread_cond_timedwait(&self.filled, &self.mutex, &until) == 0) {
+    }
+    self.gathering = false;
+}
+
 static void *log_main(void *arg)
 {
+    uint64_t told = 0;
+
     (void)arg;
     (void)pthread_mutex_lock(&self.mutex);
     for (;;) {
-        while (self.used == 0 && !self.stopping) {
-            self.sleeping = true;
-            (void)pthread_cond_wait(&self.filled, &self.mutex);
-        }
-        self.sleeping = false;
+        wait_for_lines();
         if (self.used == 0)
             break;
         char *full = self.ring;
@@ -91,6 +127,7 @@ static void *log_main(void *arg)
         self.used = 0;
         (void)pthread_mutex_unlock(&self.mutex);
         write_out(self.fd, (struct str){ full, n });
+        tell_drops(&told);
         (void)pthread_mutex_lock(&self.mutex);
     }
     (void)pthread_mutex_unlock(&self.mutex);
@@ -145,7 +182,7 @@ static void put_line(struct str line)
         memcpy(self.ring + self.used, line.ptr, line.len);
         self.used += line.len;
     }
-    bool wake = self.sleeping;
+    bool wake = self.sleeping || (self.gathering && self.used >= RING / 2);
 
     self.sleeping = false;
     (void)pthread_mutex_unlock(&self.mutex);

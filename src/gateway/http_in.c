@@ -84,19 +84,25 @@ static void answer_refusal(struct post *p, const struct intake_answer *a)
     answer_error(p, a->status, fields, a->code, a->message);
 }
 
+/* The answer of every document: put together by hand. */
 static void answer_accepted(struct post *p, const struct intake_answer *a)
 {
     struct http_request *r = p->request;
-    char id[ID_TEXT], fields[96], body[64];
-    int fields_len, body_len;
+    char id[ID_TEXT], fields_room[96], body_room[64];
+    struct buf fields = { .ptr = fields_room,
+                          .size = sizeof fields_room,
+                          .cap = sizeof fields_room - 1 };
+    struct buf body = { .ptr = body_room, .size = sizeof body_room, .cap = sizeof body_room - 1 };
 
     (void)id_text(&a->id, id);
-    fields_len = snprintf(fields, sizeof fields, "Location: /documents/%s\r\n%s", id,
-                          a->repeated ? "Idempotent-Replay: true\r\n" : "");
-    body_len = snprintf(body, sizeof body, "{\"document\":\"%s\"}\n", id);
+    buf_put(&fields, STR("Location: /documents/"));
+    buf_put(&fields, str_mem(id, ID_TEXT - 1));
+    buf_put(&fields, a->repeated ? STR("\r\nIdempotent-Replay: true\r\n") : STR("\r\n"));
+    buf_put(&body, STR("{\"document\":\""));
+    buf_put(&body, str_mem(id, ID_TEXT - 1));
+    buf_put(&body, STR("\"}\n"));
     free_post(p);
-    http_answer(r, 202, str_mem(fields, (size_t)fields_len), STR("application/json"),
-                str_mem(body, (size_t)body_len));
+    http_answer(r, 202, buf_view(&fields), STR("application/json"), buf_view(&body));
 }
 
 /* ---- the arrival -------------------------------------------------------------------- */
