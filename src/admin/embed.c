@@ -2,16 +2,19 @@
 
 /* EMBED_DIR, this folder, comes from the build, which also knows that this file
  * depends on what it embeds. */
-#define EMBED(name, file)                                                                          \
-    extern const char embed_##name##_start[], embed_##name##_end[];                                \
-    __asm__(".pushsection .rodata\n"                                                               \
-            ".global embed_" #name "_start\n.hidden embed_" #name "_start\n"                       \
-            ".global embed_" #name "_end\n.hidden embed_" #name "_end\n"                           \
-            "embed_" #name "_start:\n.incbin \"" EMBED_DIR "/" file "\"\n"                         \
-            "embed_" #name "_end:\n.byte 0\n.popsection\n");                                       \
-    struct str embed_##name(void)                                                                  \
-    {                                                                                              \
-        return str_mem(embed_##name##_start, (size_t)(embed_##name##_end - embed_##name##_start)); \
+#define EMBED(name, file)                                                         \
+    extern const char embed_##name##_bytes[];                                     \
+    extern const uint64_t embed_##name##_size;                                    \
+    __asm__(".pushsection .rodata\n"                                              \
+            ".global embed_" #name "_bytes\n.hidden embed_" #name "_bytes\n"      \
+            ".global embed_" #name "_size\n.hidden embed_" #name "_size\n"        \
+            "embed_" #name "_bytes:\n.incbin \"" EMBED_DIR "/" file "\"\n"        \
+            "1: .byte 0\n"                                                        \
+            ".balign 8\nembed_" #name "_size: .quad 1b - embed_" #name "_bytes\n" \
+            ".popsection\n");                                                     \
+    struct str embed_##name(void)                                                 \
+    {                                                                             \
+        return str_mem(embed_##name##_bytes, embed_##name##_size);                \
     }
 
 EMBED(schema, "schema.graphql")

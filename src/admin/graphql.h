@@ -47,7 +47,7 @@ struct graphql_limits {
     size_t fragments;  /* in the document, at most 64                           */
     size_t variables;  /* bytes of their JSON                                   */
     size_t response;   /* bytes of `data`                                       */
-    size_t memory;     /* bytes that resolvers take from their arena            */
+    size_t memory;     /* bytes of the arena, checked before each resolver      */
     int64_t page;      /* the largest `first`                                   */
     int64_t cost;      /* fields, each times the page sizes above it            */
     int64_t time_us;   /* wall clock, checked before each resolver              */
@@ -153,6 +153,7 @@ struct graphql_call {
     const void *parent;  /* what the parent field gave; NULL in Query and Mutation */
     void *principal;     /* as in the request                                      */
     struct arena *arena; /* for results; ends with the request                     */
+    int64_t deadline_us; /* monotonic: what takes longer answers for nobody        */
 
     /* The rest belongs to the engine and to the functions below. */
     size_t offset;

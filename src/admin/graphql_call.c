@@ -85,12 +85,14 @@ bool graphql_set_text(struct graphql_call *call, struct str v)
     if (v.ptr == NULL)
         return graphql_set_null(call);
     return answer(call, (struct graphql_answer){ .kind = GRAPHQL_ANSWER_TEXT,
-                                                .text = arena_copy(call->arena, v) });
+                                                 .text = arena_copy(call->arena, v) });
 }
 
 bool graphql_set_z(struct graphql_call *call, const char *z)
 {
-    return graphql_set_text(call, z == NULL ? (struct str){ 0 } : str_of(z));
+    if (z == NULL)
+        return graphql_set_null(call);
+    return graphql_set_text(call, str_of(z));
 }
 
 bool graphql_set_object(struct graphql_call *call, const void *object)

@@ -27,7 +27,6 @@ struct run {
     struct graphql_report *report;
     struct buf *out;
     struct graphql_call call;
-    int64_t deadline_us;
     size_t response_max; /* length of `out` not to be passed */
     bool stopped;        /* out of time or memory            */
     size_t depth;
@@ -186,7 +185,7 @@ static bool may_go_on(struct run *r, struct err *err)
     if (r->report->arena->used > r->limits->memory)
         return err_set(err, ERR_LIMIT, 0, "the answer takes over %zu bytes of memory",
                        r->limits->memory);
-    if (clock_mono_us() >= r->deadline_us)
+    if (clock_mono_us() >= r->call.deadline_us)
         return err_set(err, ERR_LIMIT, 0, "the request takes over %lld ms",
                        (long long)(r->limits->time_us / CLOCK_MS));
     return true;
@@ -278,8 +277,10 @@ bool graphql_run(const struct graphql_schema *s, const struct graphql_plan *root
     size_t room = out->cap - out->len - GRAPHQL_ERRORS_ROOM;
 
     r.response_max = out->len + (room < limits->response ? room : limits->response);
-    r.deadline_us = clock_mono_us() + limits->time_us;
-    r.call = (struct graphql_call){ .principal = principal, .arena = report->arena, .schema = s };
+    r.call = (struct graphql_call){ .principal = principal,
+                                    .arena = report->arena,
+                                    .deadline_us = clock_mono_us() + limits->time_us,
+                                    .schema = s };
     push_object(&r, root, (struct graphql_ref){ .type = NULL }, NULL);
     while (r.depth > 0 && !is_full(&r))
         step(&r);

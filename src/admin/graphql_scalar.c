@@ -9,15 +9,18 @@
 #include "base/clock.h"
 #include "base/json.h"
 
+/* "... expected, not VALUE", with quotes around a text. */
 static bool wrong(const char *want, const struct graphql_literal *v, struct err *err)
 {
-    bool whole = v->kind != GRAPHQL_LITERAL_LIST && v->kind != GRAPHQL_LITERAL_OBJECT;
+    const char *quote = v->kind == GRAPHQL_LITERAL_STRING ? "\"" : "";
+    struct str text = v->text;
 
-    return err_set(err, ERR_PERMANENT, 0, "%s expected%s%.*s", want, whole ? ", not " : "",
-                   !whole             ? 0
-                   : v->text.len > 40 ? 40
-                                      : (int)v->text.len,
-                   v->text.ptr);
+    if (v->kind == GRAPHQL_LITERAL_LIST || v->kind == GRAPHQL_LITERAL_OBJECT)
+        text = v->kind == GRAPHQL_LITERAL_LIST ? STR("a list") : STR("an object");
+    if (text.len > 40)
+        text.len = 40;
+    return err_set(err, ERR_PERMANENT, 0, "%s expected, not %s%.*s%s", want, quote, STR_ARG(text),
+                   quote);
 }
 
 static bool mismatch(const char *want, struct err *err)
