@@ -1,17 +1,12 @@
 /* Whatever document and variables come in, one JSON object goes out, in time and
  * within its limits; and what was answered without errors is answered alike again.
  *
- *     clang -g -O1 -std=gnu17 -D_GNU_SOURCE -fsanitize=fuzzer,address,undefined \
- *         -DEMBED_DIR='"src/admin"' -Isrc -Itests/unit/admin tests/fuzz/fuzz_graphql.c \
- *         src/admin/embed.c src/admin/graphql*.c
- * src/base/{alloc,arena,buf,clock,err,json,require,str}.c \ -ljansson -lm -o build/fuzz_graphql
- *
  * Input: the document, a NUL byte, the variables as JSON.  When it begins with
  * '#', the document is a schema instead.
  */
 #include <stdint.h>
 
-#include "graphql_ask.h"
+#include "../unit/admin/graphql_ask.h"
 
 #include "admin/embed.h"
 #include "admin/graphql_request.h"

@@ -58,6 +58,13 @@ TEST(introspect_types)
           "name isDeprecated}}}",
           "{\"__type\":{\"kind\":\"INPUT_OBJECT\",\"a\":[{\"name\":\"i\"}],\"b\":[{\"name\":\"i\","
           "\"isDeprecated\":false},{\"name\":\"o\",\"isDeprecated\":true}]}}" },
+        { "{__schema{directives{locations}}}",
+          "{\"__schema\":{\"directives\":[{\"locations\":[\"FIELD\",\"FRAGMENT_SPREAD\","
+          "\"INLINE_FRAGMENT\"]},{\"locations\":[\"FIELD\",\"FRAGMENT_SPREAD\","
+          "\"INLINE_FRAGMENT\"]},{\"locations\":[\"FIELD_DEFINITION\",\"ARGUMENT_DEFINITION\","
+          "\"INPUT_FIELD_DEFINITION\",\"ENUM_VALUE\"]},{\"locations\":[\"SCALAR\"]}]}}" },
+        { "{__type(name:\"Long\"){interfaces{name} fields{name}}}",
+          "{\"__type\":{\"interfaces\":null,\"fields\":null}}" },
         { "{__type(name:\"Long\"){kind specifiedByURL}}",
           "{\"__type\":{\"kind\":\"SCALAR\",\"specifiedByURL\":\"https://example.org/long\"}}" },
         { "{__schema{__typename queryType{name} mutationType{name} subscriptionType{name} "
@@ -97,25 +104,22 @@ TEST(introspect_has_its_own_depth)
               "the request costs over"));
 }
 
-/* For tests/blackbox: answer the request on stdin, with the admin API and fields
- * that answer with something of their type. */
-static int answer_stdin(void)
+/* For tests/blackbox: answers each line of stdin, a request, with a line; the schema
+ * is that of the admin API, and its fields answer with something of their type. */
+static int answer_lines(void)
 {
-    AUTO(buf_done) struct buf body = BUF_INIT(4 << 20);
     struct graphql_schema *s = mock_schema(embed_schema());
-    struct err err = { 0 };
-    size_t got;
+    char *line = NULL;
+    size_t size = 0;
 
-    do {
-        if (!buf_reserve(&body, 65536, &err))
-            return 1;
-        got = fread(body.ptr + body.len, 1, 65536, stdin);
-        body.len += got;
-    } while (got > 0);
-    buf_clear(&ask_answer);
-    (void)graphql_request_answer(s, STR("application/json"), buf_view(&body), NULL, &limits,
-                                 &ask_answer);
-    (void)fwrite(ask_answer.ptr, 1, ask_answer.len, stdout);
+    for (ssize_t len; (len = getline(&line, &size, stdin)) > 0;) {
+        buf_clear(&ask_answer);
+        (void)graphql_request_answer(s, STR("application/json"), str_mem(line, (size_t)len), NULL,
+                                     &limits, &ask_answer);
+        buf_putc(&ask_answer, '\n');
+        (void)fwrite(ask_answer.ptr, 1, ask_answer.len, stdout);
+    }
+    free(line);
     graphql_schema_free(s);
     buf_done(&ask_answer);
     return 0;
@@ -126,7 +130,7 @@ int main(int argc, char **argv)
     limits = graphql_limits_default;
     limits.introspection = true;
     if (argc > 1 && strcmp(argv[1], "--answer") == 0)
-        return answer_stdin();
+        return answer_lines();
     schema = mock_schema(str_of(small));
     int bad = test_main();
 

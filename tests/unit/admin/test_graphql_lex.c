@@ -82,7 +82,7 @@ TEST(lex_reads_strings)
         { "\"a\tb\"", "<a\tb> " },
         { "\"\\\"\\\\\\/\\b\\f\\n\\r\\t\"", "<\"\\/\b\f\n\r\t> " },
         { "\"\\u00e9\\u{1F600}\\uD83D\\uDE00\"", "<\xc3\xa9\xf0\x9f\x98\x80\xf0\x9f\x98\x80> " },
-        { "\"\\u0800 \\u{10FFFF}\"", "<\xe0\xa0\x80 \xf4\x8f\xbf\xbf> " },
+        { "\"\\u0041\\u0800 \\u{10FFFF}\"", "<A\xe0\xa0\x80 \xf4\x8f\xbf\xbf> " },
         { "\"\\u{110000}\"", "3: unicode escape of no character" },
         { "\"\\uD83D\"", "3: unicode escape of no character" },
         { "\"\\uDE00\"", "3: unicode escape of no character" },

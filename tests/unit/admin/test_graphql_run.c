@@ -31,7 +31,8 @@ static const char sdl[] =
     "type Odd { int: Int long: Long text: String id: ID bool: Boolean float: Float time: Time"
     "  color: Color intFloat: Float idText: ID timeText: Time bad: Color badInt: Int badBool: "
     "Boolean"
-    "  badText: String badLong: Long badFloat: Float badId: ID badTime: Time badList: [Int]"
+    "  badText: String badLong: Long badLong2: Long nullList: [Int] badFloat: Float badId: ID "
+    "badTime: Time badList: [Int]"
     "  badObject: Odd scalarList: Int }"
     "type Item { n: Int }"
     "enum Color { RED GREEN } scalar Long scalar Time";
@@ -164,7 +165,8 @@ static bool q_big(struct graphql_call *call, struct err *err)
     require(graphql_arg_int(call, "size", &size));
     char *text = arena_alloc(call->arena, (size_t)size);
 
-    for (int64_t i = 0; i + 1 < size; i += 2)
+    text[0] = 'x'; /* so that a round number of bytes ends inside a character */
+    for (int64_t i = 1; i + 1 < size; i += 2)
         memcpy(text + i, "\xc3\xa9", 2);
     return graphql_set_text(call, str_mem(text, (size_t)size));
 }
@@ -213,6 +215,12 @@ static bool q_empty(struct graphql_call *call, struct err *err)
 {
     (void)err;
     return graphql_set_list(call, NULL, 0, row_item);
+}
+
+static bool odd_null_list(struct graphql_call *call, struct err *err)
+{
+    (void)err;
+    return graphql_set_texts(call, NULL, 1);
 }
 
 static bool odd_int(struct graphql_call *call, struct err *err)
@@ -331,6 +339,8 @@ static const struct graphql_resolver table[] = {
     { .field = "Odd.badBool", .fn = odd_small },
     { .field = "Odd.badText", .fn = odd_bool },
     { .field = "Odd.badLong", .fn = odd_color },
+    { .field = "Odd.badLong2", .fn = odd_bool },
+    { .field = "Odd.nullList", .fn = odd_null_list },
     { .field = "Odd.badFloat", .fn = odd_endless },
     { .field = "Odd.badId", .fn = odd_bool },
     { .field = "Odd.badTime", .fn = odd_bool },
@@ -362,6 +372,7 @@ TEST(run_answers)
         { "{texts empty nothing}",
           "{\"data\":{\"texts\":[\"a\",null,\"\"],\"empty\":[],\"nothing\":"
           "null}}" },
+        { "{odd{nullList}}", "{\"data\":{\"odd\":{\"nullList\":null}}}" },
         { "{__typename thing(id:\"a\"){__typename t:__typename}}",
           "{\"data\":{\"__typename\":\"Query\",\"thing\":{\"__typename\":\"Thing\",\"t\":\"Thing\"}"
           "}}" },
@@ -467,10 +478,9 @@ TEST(run_lets_null_rise_to_where_it_may_stand)
 
 TEST(run_does_not_pass_on_values_of_another_type)
 {
-    static const char *const fields[] = { "bad",      "badInt",    "badBool",
-                                          "badText",  "badLong",   "badId",
-                                          "badTime",  "badList",   "badObject{int}",
-                                          "badFloat", "scalarList" };
+    static const char *const fields[] = { "bad",     "badInt",         "badBool",  "badText",
+                                          "badLong", "badLong2",       "badId",    "badTime",
+                                          "badList", "badObject{int}", "badFloat", "scalarList" };
 
     for (size_t i = 0; i < COUNT(fields); i++) {
         char query[100];
@@ -527,21 +537,21 @@ TEST(run_keeps_the_answer_under_its_limit)
     json_error_t fault;
 
     l.response = 10000;
-    CHECK(same(ask_with(schema, "{a:big(size:9000) b:big(size:9000)}", NULL, &l),
+    CHECK(same(ask_with(schema, "{a:big(size:9001) b:big(size:9001)}", NULL, &l),
                "{\"data\":null,\"errors\":[{\"message\":\"the answer is over 10000 bytes: ask for "
                "fewer fields or smaller pages\",\"extensions\":{\"code\":\"limit\"}}]}"));
-    CHECK(has(ask_with(schema, "{a:big(size:9000000)}", NULL, &l), "over 10000 bytes"));
+    CHECK(has(ask_with(schema, "{a:big(size:9000001)}", NULL, &l), "over 10000 bytes"));
     l = graphql_limits_default;
-    ask_with(schema, "{a:big(size:4000000)}", NULL, &l); /* is not cut inside a character */
+    ask_with(schema, "{a:big(size:4000001)}", NULL, &l); /* is not cut inside a character */
     json_t *got = json_loads(ask_answer.ptr, 0, &fault);
 
     CHECK(got != NULL);
     json_t *text = json_object_get(json_object_get(got, "data"), "a");
 
-    CHECK(json_string_length(text) == 4000000);
-    CHECK(memcmp(json_string_value(text) + 3999996, "\xc3\xa9\xc3\xa9", 4) == 0);
+    CHECK(json_string_length(text) == 4000001);
+    CHECK(memcmp(json_string_value(text) + 3999997, "\xc3\xa9\xc3\xa9", 4) == 0);
     json_decref(got);
-    CHECK(has(ask_with(schema, "{a:big(size:4200000)}", NULL, &l), "over 4194304 bytes"));
+    CHECK(has(ask_with(schema, "{a:big(size:4200001)}", NULL, &l), "over 4194304 bytes"));
 }
 
 TEST(run_has_room_for_the_largest_errors)

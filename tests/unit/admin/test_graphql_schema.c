@@ -67,6 +67,12 @@ TEST(schema_says_what_it_does_not_understand)
         { "type Query{a:Int @skip}", "schema line 1: directive not supported here: \"skip\"" },
         { "type Query @deprecated{a:Int}",
           "schema line 1: directive not supported here: \"deprecated\"" },
+        { "type Query{a:Int @deprecated @deprecated}",
+          "schema line 1: directive not supported here: \"deprecated\"" },
+        { "type Query{a(b:Int=):Int}", "schema line 1: a value expected, found \")\"" },
+        { "type Query{a(b):Int}", "schema line 1: \":\" expected, found \")\"" },
+        { "enum E @x{A}", "schema line 1: directive not supported here: \"x\"" },
+        { "enum E{\"a", "schema line 1: string without an end" },
         { "type Query{a:Int @deprecated(reason:1)}",
           "schema line 1: wrong arguments of directive \"deprecated\"" },
         { "scalar Date", "schema line 1: scalar without an implementation in graphql_scalar.c: "
@@ -77,7 +83,7 @@ TEST(schema_says_what_it_does_not_understand)
         { "type Query{a:In} input In{b:Int}", "Query.a: type \"In\" cannot be answered" },
         { "type Query{a:Int} input In{b:Query}", "In: b: type \"Query\" cannot be given" },
         { "type Query{a(b:Int=\"x\"):Int}",
-          "Query.a: default of b: a 32-bit integer expected, not x" },
+          "Query.a: default of b: a 32-bit integer expected, not \"x\"" },
         { "type Query{a(b:Int!=null):Int}", "Query.a: default of b: Int! expected, not null" },
         { "type Query{a(b:In={}):Int} input In{c:Int!}",
           "Query.a: default of b: \"c\" of type Int! is missing" },
@@ -89,6 +95,39 @@ TEST(schema_says_what_it_does_not_understand)
 
     for (size_t i = 0; i < COUNT(cases); i++)
         CHECK(same(made(cases[i].sdl), cases[i].want));
+}
+
+TEST(schema_has_limits)
+{
+    static const struct {
+        const char *head, *piece, *tail, *want;
+        size_t most;
+    } cases[] = {
+        { "type Query{a:Int", " a%zu:Int", "}", "too many fields in \"Query\"", 199 },
+        { "type Query{a(b:Int", " a%zu:Int", "):Int}", "too many, from \"a", 31 },
+        { "type Query{a:Int}enum E{A", " A%zu", "}", "too many values in \"E\"", 199 },
+        { "type Query{a:Int}input I{a:Int", " a%zu:Int", "}", "too many, from \"a", 199 },
+        { "type Query{a:Int}", "enum E%zu{A}", "", "too many types, from \"E", 350 },
+        { "type Query{a:Int}#", "%0100zu", "", "schema over 1048576 bytes", 10485 },
+    };
+    static struct buf b = BUF_INIT(2 << 20);
+
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        for (size_t more = 0; more < 2; more++) {
+            size_t n = cases[i].most + more * 60;
+
+            buf_clear(&b);
+            buf_puts(&b, cases[i].head);
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+            for (size_t k = 0; k < n; k++)
+                buf_printf(&b, cases[i].piece, k);
+#pragma GCC diagnostic pop
+            buf_puts(&b, cases[i].tail);
+            CHECK(more == 0 ? same(made(b.ptr), "ok") : has(made(b.ptr), cases[i].want));
+        }
+    }
+    buf_done(&b);
 }
 
 TEST(schema_of_the_admin_api_is_good)

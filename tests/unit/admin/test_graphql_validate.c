@@ -88,7 +88,7 @@ TEST(validate_refuses)
         { "{thing(id:1.5){id}}", "an ID expected, not 1.5" },
         { "{thing(id:1,id:2){id}}", "\\\"id\\\" is given twice" },
         { "{thing(id:1,x:2){id}}", "unknown argument or input field \\\"x\\\"" },
-        { "{things(first:\"1\"){id}}", "a 32-bit integer expected, not 1" },
+        { "{things(first:\"1\"){id}}", "a 32-bit integer expected, not \\\"1\\\"" },
         { "{things(first:3000000000){id}}", "a 32-bit integer expected, not 3000000000" },
         { "{things(first:1.0){id}}", "a 32-bit integer expected, not 1.0" },
         { "{find(first:9223372036854775808)}",
@@ -97,13 +97,14 @@ TEST(validate_refuses)
         { "{find(color:\"RED\")}", "a value of Color expected" },
         { "{find(color:BLUE)}", "a value of Color expected" },
         { "{find(list:[1,null])}", "Int! expected, not null" },
-        { "{find(list:[[1]])}", "a 32-bit integer expected" },
+        { "{find(list:[[1]])}", "a 32-bit integer expected, not a list" },
         { "{find(in:{})}", "\\\"a\\\" of type Int! is missing" },
         { "{find(in:1)}", "an object of type In expected" },
         { "{find(in:{a:1,a:2})}", "\\\"a\\\" is given twice" },
         { "{find(in:{a:1,z:2})}", "unknown argument or input field \\\"z\\\"" },
-        { "{find(in:{a:1,in:{a:\"x\"}})}", "a 32-bit integer expected, not x" },
+        { "{find(in:{a:1,in:{a:\"x\"}})}", "a 32-bit integer expected, not \\\"x\\\"" },
         { "{find(in:{a:1,list:[{a:RED}]})}", "a 32-bit integer expected, not RED" },
+        { "mutation{make(name:{a:1}){id}}", "a string expected, not an object" },
         { "mutation{make(name:1){id}}", "a string expected, not 1" },
         { "{...f}", "unknown fragment \\\"f\\\"" },
         { "{things{id}} fragment f on Thing{id}", "fragment \\\"f\\\" is never used" },
@@ -119,7 +120,7 @@ TEST(validate_refuses)
         { "query($a:Nix){need(a:$a)}", "unknown type \\\"Nix\\\"" },
         { "query($a:Thing){need(a:$a)}", "no variable can be of type \\\"Thing\\\"" },
         { "query($a:Int=\"x\"){need(a:$a)}",
-          "default of \\\"$a\\\": a 32-bit integer expected, not x" },
+          "default of \\\"$a\\\": a 32-bit integer expected, not \\\"x\\\"" },
         { "query($a:Int){need(a:1)}", "variable \\\"$a\\\" is never used" },
         { "{need(a:$a)}", "variable \\\"$a\\\" is not defined" },
         { "{...f} fragment f on Query{need(a:$a)}", "variable \\\"$a\\\" is not defined" },
@@ -193,6 +194,14 @@ TEST(validate_refuses_two_things_of_a_name)
               "variable \\\"$a\\\" is defined twice"));
     CHECK(has(ask(schema, "{...f} fragment f on Query{things{id}} fragment f on Query{things{id}}"),
               "fragment \\\"f\\\" is defined twice"));
+}
+
+TEST(validate_knows_when_there_are_no_mutations)
+{
+    struct graphql_schema *s = mock_schema(STR("type Query{a:Int}"));
+
+    CHECK(has(ask(s, "mutation{a}"), "the schema has no mutations"));
+    graphql_schema_free(s);
 }
 
 TEST(validate_finds_long_cycles)
