@@ -267,15 +267,12 @@ static void on_start(struct loop_msg *m)
     pthread_mutex_unlock(&s->lock);
 }
 
-static bool bind_one(const struct addrinfo *a, uint16_t port, bool shared, int *ret_fd,
-                     struct err *err)
+static bool bind_socket(int fd, const struct addrinfo *a, uint16_t port, bool shared,
+                        struct err *err)
 {
     struct sockaddr_storage address = { 0 };
     int one = 1;
-    AUTO_FD fd = socket(a->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 
-    if (fd < 0)
-        return err_set(err, ERR_CONFIG, errno, "socket: %s", strerror(errno));
     (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one); /* Linux passes it on */
     if (shared)
@@ -289,8 +286,21 @@ static bool bind_one(const struct addrinfo *a, uint16_t port, bool shared, int *
         ((struct sockaddr_in *)&address)->sin_port = htons(port);
     if (bind(fd, (const struct sockaddr *)&address, a->ai_addrlen) < 0)
         return err_set(err, ERR_CONFIG, errno, "bind: %s", strerror(errno));
+    return true;
+}
+
+static bool bind_one(const struct addrinfo *a, uint16_t port, bool shared, int *ret_fd,
+                     struct err *err)
+{
+    int fd = socket(a->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+    if (fd < 0)
+        return err_set(err, ERR_CONFIG, errno, "socket: %s", strerror(errno));
+    if (!bind_socket(fd, a, port, shared, err)) {
+        (void)close(fd);
+        return false;
+    }
     *ret_fd = fd;
-    fd = -1;
     return true;
 }
 

@@ -32,7 +32,7 @@
 
 enum { STREAM_BYTES = 16 << 20, STREAM_PIECE = 40000 };
 
-static atomic_int fx_heads, fx_pieces, fx_ends, fx_gones, fx_drains, fx_live;
+static atomic_int fx_heads, fx_pieces, fx_ends, fx_gones, fx_drains, fx_stalls, fx_live;
 static _Atomic(struct http_request *) fx_parked;
 
 struct fx_call {
@@ -85,8 +85,10 @@ static void fx_pump(struct http_request *r)
             piece[i] = (char)('a' + (call->sent + i) % 23);
         call->sent += n;
     } while (n > 0 && http_answer_bytes(r, str_mem(piece, n)));
-    if (n > 0)
+    if (n > 0) {
+        atomic_fetch_add(&fx_stalls, 1);
         return;
+    }
     fx_drop(r);
     http_answer_end(r);
 }
@@ -243,6 +245,7 @@ static bool fx_start(struct fx *f, size_t loops, const struct http_limits *limit
     atomic_store(&fx_ends, 0);
     atomic_store(&fx_gones, 0);
     atomic_store(&fx_drains, 0);
+    atomic_store(&fx_stalls, 0);
     atomic_store(&fx_parked, NULL);
     f->loop_count = loops;
     for (size_t i = 0; i < loops; i++)
