@@ -117,7 +117,7 @@ class Field:
             self.node.stop()
         except RigError as problem:
             self.fail(str(problem))
-        if self.node.on_sqlite:
+        if self.node.on_sqlite and self.rig.doctor_stopped:
             self.checker.doctor_stopped(findings)
         if not findings.clean():
             self._fail(findings)

@@ -16,7 +16,7 @@ LOAD_SECONDS = 4
 
 
 def points(rig, databases=("sqlite", "postgres")):
-    names = run([rig.debug, "fault-points"]).split()
+    names = [line.split()[0] for line in run([rig.debug, "fault-points"]).splitlines()]
     if not names:
         rig.fail("points: the test binary names no fault points")
     reached = {name: [] for name in names}

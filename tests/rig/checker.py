@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from rig.node import Api
 from rig.process import RigError, run
 
-PAGE = 500
+PAGE = 200     # the API's largest
 LARGE = 1 << 20
 ASKED_MOST = 5000
 LISTING = """query($first: Int, $after: String) {

@@ -152,7 +152,7 @@ class Api:
             return None
         if status != 200:
             raise RigError(f"GET /documents/{identity}: {status} {body[:200]!r}")
-        return json.loads(body)
+        return _parse(body, f"/documents/{identity}")
 
     def payload_digest(self, identity, digest):
         """Feeds the payload to a hashlib object.  Gives (status, bytes read)."""
@@ -169,7 +169,7 @@ class Api:
         text = response.read()
         if response.status != 200:
             raise RigError(f"POST /graphql: {response.status} {text[:300]!r}")
-        answer = json.loads(text)
+        answer = _parse(text, "/graphql")
         if answer.get("errors"):
             raise RigError(f"POST /graphql: {answer['errors']}")
         return answer["data"]
@@ -186,6 +186,13 @@ class Api:
                 name = name.partition("{")[0]
                 sums[name] = sums.get(name, 0.0) + float(value)
         return sums
+
+
+def _parse(text, where):
+    try:
+        return json.loads(text)
+    except ValueError as problem:
+        raise RigError(f"{where} answers with what is not JSON: {problem}: {text[:300]!r}") from None
 
 
 def _flow(settings):
