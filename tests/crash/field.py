@@ -58,6 +58,7 @@ class Field:
         self.rate, self.load_options = rate, load_options
         self.load = None
         self.failed = False
+        self.start_seconds = 0.0    # how long the last start took
 
     def begin(self, environment=None):
         """First start, a key, and the senders."""
@@ -74,7 +75,7 @@ class Field:
     def start(self, environment=None):
         """A node that does not start counts as everything lost."""
         try:
-            return self.node.start(environment)
+            self.start_seconds = self.node.start(environment)
         except RigError as problem:
             self._fail(self.checker.all_lost(f"the node does not start: {problem}"))
 

@@ -60,7 +60,7 @@ def recovery(rig, count):
         nonlocal left
         some_load(field, 0.1, 0.4)
         field.kill()
-        took = 0.2
+        took = field.start_seconds
         for _ in range(min(left, chance.randint(1, 3))):
             field.node.begin()
             time.sleep(chance.uniform(0, took))
