@@ -389,6 +389,25 @@ int client_odd(struct client *c, const char *what)
                "the answer of %s is not that of a Waybill node of this version: %s", c->url, what);
 }
 
+/* What the codes of the API mean for the exit status; any other is a no. */
+static int exit_of_code(const char *code)
+{
+    static const struct {
+        const char *code;
+        int exit_code;
+    } known[] = {
+        { "forbidden", EXIT_DENIED },
+        { "unavailable", EXIT_UNREACHABLE },
+        { "uncertain", EXIT_UNREACHABLE },
+        { "internal", EXIT_UNREACHABLE },
+    };
+
+    for (size_t i = 0; code != NULL && i < sizeof known / sizeof known[0]; i++)
+        if (strcmp(code, known[i].code) == 0)
+            return known[i].exit_code;
+    return EXIT_NO;
+}
+
 /* Errors of GraphQL itself: what was asked cannot be answered. */
 static bool tell_errors(struct client *c, const json_t *errors)
 {
@@ -400,11 +419,14 @@ static bool tell_errors(struct client *c, const json_t *errors)
     {
         const char *code = member_text(json_object_get(e, "extensions"), "code");
         const char *message = member_text(e, "message");
+        int meaning = exit_of_code(code);
 
-        if (code != NULL && (str_eq_nocase(str_of(code), STR("forbidden")) ||
-                             str_eq_nocase(str_of(code), STR("unauthenticated"))))
-            c->exit_code = EXIT_DENIED;
-        (void)print_fail(0, "%s", message != NULL ? message : "the node refuses, without a reason");
+        if (meaning > c->exit_code)
+            c->exit_code = meaning;
+        (void)print_fail(0, "%s%s", message != NULL ? message : "the node gives no reason",
+                         code != NULL && strcmp(code, "uncertain") == 0
+                             ? "; it may have been done, look before you repeat it"
+                             : "");
     }
     return false;
 }

@@ -211,9 +211,19 @@ def test_errors_of_graphql_are_a_no(ask, fake):
     fake.answer(Reply({"errors": [{"message": "no such thing\x1b[31m"}], "data": None}))
     got = ask("docs", "ls")
     assert got.returncode == NO and got.stderr == "waybill: no such thing?[31m\n"
-    fake.answer(Reply({"errors": [{"message": "not for you",
-                                   "extensions": {"code": "FORBIDDEN"}}]}))
-    assert ask("docs", "ls").returncode == DENIED
+    fake.answer(Reply({"errors": [{"message": 7}]}))
+    assert ask("docs", "ls").returncode == NO
+
+
+@pytest.mark.parametrize("code, exit_code", [
+    ("forbidden", DENIED), ("unavailable", UNREACHABLE), ("uncertain", UNREACHABLE),
+    ("internal", UNREACHABLE), ("not_found", NO), ("refused", NO), ("limit", NO), ("config", NO)])
+def test_codes_of_graphql(ask, fake, code, exit_code):
+    fake.answer(Reply({"data": None,
+                       "errors": [{"message": "because", "extensions": {"code": code}}]}))
+    got = ask("docs", "ls")
+    assert got.returncode == exit_code and got.stderr.startswith("waybill: because")
+    assert ("may have been done" in got.stderr) == (code == "uncertain")
 
 
 def test_a_loopback_node_is_never_asked_through_a_proxy(ask, fake):
