@@ -373,7 +373,8 @@ static bool perform(struct transfer *t, long *ret_status)
 
 static json_t *parse(const struct buf *body)
 {
-    json_t *v = json_loadb(body->ptr, body->len, JSON_REJECT_DUPLICATES, NULL);
+    /* One odd name in a list must not hide the whole list. */
+    json_t *v = json_loadb(body->ptr, body->len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL);
 
     if (v != NULL && !json_is_object(v)) {
         json_decref(v);
@@ -444,7 +445,8 @@ static bool judge_graphql(struct transfer *t, long status, json_t **ret_data)
     if (status < 200 || status > 299)
         return tell_refused(t, status, body);
     if (!json_is_object(data))
-        return client_odd(t->client, "it has no data") == EXIT_DONE;
+        return client_odd(t->client, body == NULL ? "it is no JSON object" : "it has no data") ==
+               EXIT_DONE;
     *ret_data = json_incref(data);
     return true;
 }

@@ -602,6 +602,13 @@ def test_names_cannot_speak_to_the_terminal(ask, fake):
     assert out.count("\n") == 2 and not re.search(r"[\x00-\x09\x0b-\x1f\x7f\x80-\x9f]", out)
 
 
+def test_a_nul_in_one_name_does_not_hide_the_others(ask, fake):
+    odd = document(1, name="a\0b")
+    fake.answer(page([odd, document(2)]))
+    assert len(ask("docs", "ls").stdout.splitlines()) == 3
+    assert objects(ask("docs", "ls", "--json").stdout) == [odd, document(2)]
+
+
 def run_on_terminal(args, env):
     """What the program writes when its stdout is a terminal."""
     main, end = pty.openpty()

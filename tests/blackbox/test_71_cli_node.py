@@ -137,7 +137,7 @@ def test_apply_tells_the_problems(node, tmp_path):
 
 def test_doctor_finds_nothing(node):
     for n in range(20):
-        assert node.post("open", b"x" * n).status == 202
+        assert node.post("open", b"x" * (n + 1)).status == 202
     assert ok(node.cli("doctor")).splitlines()[-1].endswith("all ok")
     checks = objects(ok(node.cli("doctor", "--json")))
     assert checks and all(c["ok"] for c in checks)
