@@ -274,6 +274,9 @@ static bool tell_unreachable(struct transfer *t, CURLcode rc)
                          c->url, (long long)c->patience_s);
     else if (rc == CURLE_UNSUPPORTED_PROTOCOL)
         (void)print_fail(0, "what answers at %s does not speak HTTP: check --url", c->url);
+    else if (sent > 0 && t->to_file)
+        (void)print_fail(0, "the connection to %s broke before the end (%s); try again", c->url,
+                         t->error[0] != '\0' ? t->error : curl_easy_strerror(rc));
     else if (sent > 0)
         (void)print_fail(0,
                          "the connection to %s broke before the answer (%s); what you asked for "

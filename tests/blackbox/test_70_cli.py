@@ -671,6 +671,7 @@ def test_docs_payload_that_fails_leaves_no_half_file(ask, fake, tmp_path):
     fake.answer(Reply(bytes(500000), cut=300000))
     got = ask("docs", "payload", "1", "-o", "out")
     assert got.returncode == UNREACHABLE and not (tmp_path / "out").exists()
+    assert "broke before the end" in got.stderr
     (tmp_path / "old").write_text("kept")
     fake.answer(Reply({"error": {"code": "not_found", "message": "there is none"}}, status=404))
     got = ask("docs", "payload", "1", "-o", "old")
