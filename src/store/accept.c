@@ -6,6 +6,7 @@
 #include "base/chance.h"
 #include "base/clock.h"
 #include "base/require.h"
+#include "store/claims.h"
 #include "store/inside.h"
 #include "store/payload.h"
 
@@ -160,6 +161,9 @@ static bool add_documents(struct writer *w, struct accept_op **fresh, size_t cou
         struct db_value *t = tasks + i * TASK;
 
         doc_row(docs + i * DOC, a);
+        if (w->store->claims != NULL) /* it may stand before what was claimed already */
+            claims_put_at(w->store->claims, QUEUE_INTAKE,
+                          (struct claim_place){ PRIO_NORMAL, a->received_us, a->num });
         t[0] = db_int(QUEUE_INTAKE);
         t[1] = db_int(PRIO_NORMAL);
         t[2] = db_int(a->received_us);
@@ -295,11 +299,15 @@ static bool keep_run(struct writer *w, struct store_op **ops, size_t count, stru
             !db_run(w->db, SQL_PART_DROP, DB_ARGS(db_int(PART_IDEMPOTENCY), db_int(over[i])), NULL,
                     err))
             return false;
-    for (int64_t slot = first; slot <= last; slot++)
-        if (!db_run_slot(w->db, SQL_IDEM_MAKE, slot, DB_NO_ARGS, NULL, err) ||
-            !db_run(w->db, SQL_PART_ADD, DB_ARGS(db_int(PART_IDEMPOTENCY), db_int(slot)), NULL,
-                    err))
+    for (int64_t slot = first; slot <= last; slot++) {
+        int64_t added;
+
+        /* The row first: of two that make one table the second waits for it. */
+        if (!db_run(w->db, SQL_PART_ADD, DB_ARGS(db_int(PART_IDEMPOTENCY), db_int(slot)), &added,
+                    err) ||
+            (added == 1 && !db_run_slot(w->db, SQL_IDEM_MAKE, slot, DB_NO_ARGS, NULL, err)))
             return false;
+    }
     return true;
 }
 

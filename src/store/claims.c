@@ -70,6 +70,15 @@ bool claims_take(struct claims *c, struct task *t)
     return ok;
 }
 
+bool claims_full(struct claims *c)
+{
+    (void)pthread_mutex_lock(&c->mutex);
+    bool full = c->count == CLAIMS_MOST;
+
+    (void)pthread_mutex_unlock(&c->mutex);
+    return full;
+}
+
 bool claims_have(struct claims *c, const struct task *t)
 {
     (void)pthread_mutex_lock(&c->mutex);

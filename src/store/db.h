@@ -12,7 +12,7 @@
  *
  * Errors: ERR_LIMIT with ENOSPC for a full disk; ERR_TRANSIENT for a database
  * that cannot be reached; ERR_UNCERTAIN only from db_commit(), when its answer
- * was lost and could not be found out; ERR_PERMANENT for everything else (a
+ * was lost (the writer then finds out, node.h); ERR_PERMANENT for everything else (a
  * constraint, damage).  A failed sync of our own storage ends the process.
  *
  * Threads: a connection belongs to one thread at a time.
@@ -52,6 +52,15 @@ struct db_args {
                        .count = sizeof((const struct db_value[]){ __VA_ARGS__ }) / \
                                 sizeof(struct db_value) })
 #define DB_NO_ARGS ((struct db_args){ 0 })
+
+/* err.sys of a transaction that was lost, against another one or with its connection, and
+ * did nothing: after db_rollback() (and db_revive()) it may be run again as it was. */
+enum { DB_AGAIN = 40001 };
+
+static inline bool db_should_retry(const struct err *err)
+{
+    return err->kind != ERR_UNCERTAIN && err->sys == DB_AGAIN;
+}
 
 /* Which table of a numbered family (@SLOT@ in the text); -1 for statements without. */
 enum { DB_NO_SLOT = -1 };

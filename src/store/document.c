@@ -255,16 +255,21 @@ struct end_op {
     struct str state;
 };
 
+static bool make_table(struct db *db, int64_t day, struct err *err)
+{
+    return db_run_slot(db, SQL_DONE_MAKE, day, DB_NO_ARGS, NULL, err) &&
+           (db->kind == DB_SQLITE || db_run_slot(db, SQL_DONE_INDEX, day, DB_NO_ARGS, NULL, err));
+}
+
 static bool end_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
     struct end_op *o = (struct end_op *)ops[0];
     int64_t changed;
 
     require(count == 1);
-    if (!db_run_slot(w->db, SQL_DONE_MAKE, o->day, DB_NO_ARGS, NULL, err) ||
-        (w->db->kind == DB_POSTGRESQL &&
-         !db_run_slot(w->db, SQL_DONE_INDEX, o->day, DB_NO_ARGS, NULL, err)) ||
-        !db_run(w->db, SQL_PART_ADD, DB_ARGS(db_int(PART_DONE), db_int(o->day)), NULL, err) ||
+    /* The row first: of two that make one table the second waits for it. */
+    if (!db_run(w->db, SQL_PART_ADD, DB_ARGS(db_int(PART_DONE), db_int(o->day)), &changed, err) ||
+        (changed == 1 && !make_table(w->db, o->day, err)) ||
         !db_run_slot(w->db, SQL_DONE_ADD, o->day, DB_ARGS(db_int(o->num), db_text(o->state)),
                      &changed, err))
         return false;

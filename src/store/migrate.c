@@ -38,7 +38,8 @@ static bool step(struct db *db, const struct sql_migration *m, struct err *err)
 
     if (!db_begin(db, err))
         return false;
-    bool ok = db_run(db, SQL_SCHEMA_LOCK, DB_NO_ARGS, NULL, err) && version_of(db, &version, err);
+    bool ok = db_run(db, SQL_SCHEMA_PATIENCE, DB_NO_ARGS, NULL, err) &&
+              db_run(db, SQL_SCHEMA_LOCK, DB_NO_ARGS, NULL, err) && version_of(db, &version, err);
 
     if (ok && version < m->version) {
         ok = db_run(db, SQL_SCHEMA_MAKE, DB_NO_ARGS, NULL, err) && db_script(db, text, err) &&

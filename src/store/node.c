@@ -49,8 +49,28 @@ static bool take_over(struct store *s, struct db *db, struct err *err)
         return db_run(db, SQL_NODE_END_OTHERS, DB_ARGS(db_int(s->node)), NULL, err);
     if (before == 0)
         return true;
-    return db_run(db, SQL_NODE_END, DB_ARGS(db_int(before)), NULL, err) &&
+    return db_run(db, SQL_NODE_WRITER_END, DB_ARGS(db_int(before)), NULL, err) &&
+           db_run(db, SQL_NODE_END, DB_ARGS(db_int(before)), NULL, err) &&
            task_take_over(db, before, err);
+}
+
+static bool add_writers(struct store *s, struct db *db, struct err *err)
+{
+    struct db_value rows[WRITERS_MOST * 2];
+
+    for (size_t i = 0; i < s->writer_count; i++) {
+        rows[i * 2] = db_int(s->node);
+        rows[i * 2 + 1] = db_int(i);
+    }
+    return s->kind == DB_SQLITE ||
+           db_batch(db, SQL_NODE_WRITER_ADD, DB_NO_SLOT, rows, 2, s->writer_count, err);
+}
+
+/* Dead nodes that nothing points to. */
+static bool forget(struct db *db, struct err *err)
+{
+    return db_run(db, SQL_NODE_FORGET, DB_NO_ARGS, NULL, err) &&
+           (db->kind == DB_SQLITE || db_run(db, SQL_NODE_WRITER_FORGET, DB_NO_ARGS, NULL, err));
 }
 
 bool node_register(struct store *s, struct db *db, struct err *err)
@@ -69,7 +89,7 @@ bool node_register(struct store *s, struct db *db, struct err *err)
                         db_text(str_of(s->options.address != NULL ? s->options.address : "")),
                         db_int(NODE_TTL_US)),
                 NULL, err) ||
-        !take_over(s, db, err) || !db_run(db, SQL_NODE_FORGET, DB_NO_ARGS, NULL, err) ||
+        !add_writers(s, db, err) || !take_over(s, db, err) || !forget(db, err) ||
         !db_commit(db, err)) {
         db_rollback(db);
         return err_context(err, "register this node");
@@ -80,15 +100,29 @@ bool node_register(struct store *s, struct db *db, struct err *err)
 
 bool node_fence(struct writer *w, struct err *err)
 {
-    struct db_args args = DB_ARGS(db_int(store_node(w->store)), db_int(store_epoch(w->store)));
+    struct db_value node = db_int(store_node(w->store)), epoch = db_int(store_epoch(w->store));
     int64_t alive;
 
     if (w->db->kind == DB_POSTGRESQL)
-        return db_send(w->db, SQL_NODE_FENCE, args, err);
-    if (!db_one_int(w->db, SQL_NODE_FENCE, args, 0, &alive, err))
+        return db_send(w->db, SQL_NODE_ENTER,
+                       DB_ARGS(node, epoch, db_int(w->number), db_int(++w->token)), err);
+    if (!db_one_int(w->db, SQL_NODE_FENCE, DB_ARGS(node, epoch), 0, &alive, err))
         return false;
     if (!alive)
         return err_set(err, ERR_TRANSIENT, 0, "this node was declared dead");
+    return true;
+}
+
+bool node_has_committed(struct writer *w, bool *ret, struct err *err)
+{
+    int64_t token;
+
+    if (!db_one_int(w->db, SQL_NODE_TOKEN, DB_ARGS(db_int(store_node(w->store)), db_int(w->number)),
+                    -1, &token, err))
+        return false;
+    if (token < 0)
+        return err_set(err, ERR_UNCERTAIN, 0, "this node was declared dead and forgotten");
+    *ret = token == w->token;
     return true;
 }
 
@@ -129,11 +163,15 @@ static bool rescue_run(struct writer *w, struct store_op **ops, size_t count, st
     if (err->kind != ERR_NONE)
         return false;
     db_rows_done(&rows);
-    for (size_t i = 0; i < n; i++)
-        if (!db_run(w->db, SQL_NODE_END, DB_ARGS(db_int(dead[i])), NULL, err))
+    for (size_t i = 0; i < n; i++) {
+        int64_t ended;
+
+        if (!db_run(w->db, SQL_NODE_END_IDLE, DB_ARGS(db_int(dead[i])), &ended, err) ||
+            (ended == 1 &&
+             !db_run(w->db, SQL_NODE_WRITER_END, DB_ARGS(db_int(dead[i])), NULL, err)))
             return false;
-    return task_rescue(w->db, &r->moved, err) &&
-           db_run(w->db, SQL_NODE_FORGET, DB_NO_ARGS, NULL, err);
+    }
+    return task_rescue(w->db, &r->moved, err) && forget(w->db, err);
 }
 
 static const struct store_verb rescue_verb = { .name = "rescue", .run = rescue_run };

@@ -5,7 +5,11 @@
  * machine that stays silent is declared dead by whoever notices.
  *
  * The fence: every group begins with node_fence(), which fails when this node is
- * dead in the store's eyes; nothing it does after that takes effect.
+ * dead in the store's eyes; nothing it does after that takes effect.  On PostgreSQL it
+ * is a row per writer, which the group holds until it ends: a node is declared dead
+ * between its groups, never during one.  The row also keeps the token of the writer's
+ * last group, so that a lost answer to COMMIT can be found out.  (A transaction id would
+ * not do: after a crash of the server the id of a lost transaction is given again.)
  */
 #pragma once
 
@@ -26,6 +30,9 @@ bool node_lock(struct store *s, struct err *err);
 bool node_register(struct store *s, struct db *db, struct err *err);
 
 bool node_fence(struct writer *w, struct err *err);
+/* The answer to the last commit was lost: was it done?  Waits for a commit that is still
+ * running; on a new connection. */
+bool node_has_committed(struct writer *w, bool *ret, struct err *err);
 
 /* Renew; ERR_PERMANENT when this node was declared dead: stop. */
 bool node_beat(struct store *s, struct db *db, struct err *err);

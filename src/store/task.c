@@ -1,5 +1,7 @@
 #include "store/task.h"
 
+#include <stdlib.h>
+
 #include "base/auto.h"
 #include "base/require.h"
 #include "store/claims.h"
@@ -111,13 +113,13 @@ static bool claim_in_memory(struct writer *w, struct claim_op *o, struct err *er
     struct task window[WINDOW];
     size_t n = WINDOW;
 
-    while (o->count < o->limit && n == WINDOW) {
+    while (o->count < o->limit && n == WINDOW && !claims_full(claims)) {
         if (!read_tasks(w->db, SQL_TASK_WINDOW,
                         DB_ARGS(db_int(o->queue), db_int(at.prio), db_int(at.rank), db_int(at.id),
                                 db_int(WINDOW)),
                         window, WINDOW, &n, err))
             return false;
-        for (size_t i = 0; i < n && o->count < o->limit; i++) {
+        for (size_t i = 0; i < n && o->count < o->limit && !claims_full(claims); i++) {
             at = place_of(&window[i]);
             if (!claims_take(claims, &window[i]))
                 continue;
@@ -129,6 +131,17 @@ static bool claim_in_memory(struct writer *w, struct claim_op *o, struct err *er
     return true;
 }
 
+static int by_place(const void *a, const void *b)
+{
+    const struct task *x = a, *y = b;
+
+    if (x->prio != y->prio)
+        return x->prio < y->prio ? -1 : 1;
+    if (x->rank != y->rank)
+        return x->rank < y->rank ? -1 : 1;
+    return x->id < y->id ? -1 : x->id > y->id;
+}
+
 static bool claim_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
     struct claim_op *o = (struct claim_op *)ops[0];
@@ -137,10 +150,13 @@ static bool claim_run(struct writer *w, struct store_op **ops, size_t count, str
     unclaim(w->store, o);
     if (w->db->kind == DB_SQLITE)
         return claim_in_memory(w, o, err);
-    return read_tasks(w->db, SQL_TASK_CLAIM,
-                      DB_ARGS(db_int(o->queue), db_int((int64_t)o->limit),
-                              db_int(store_node(w->store)), db_int(o->lease_us)),
-                      o->tasks, o->limit, &o->count, err);
+    if (!read_tasks(w->db, SQL_TASK_CLAIM,
+                    DB_ARGS(db_int(o->queue), db_int((int64_t)o->limit),
+                            db_int(store_node(w->store)), db_int(o->lease_us)),
+                    o->tasks, o->limit, &o->count, err))
+        return false;
+    qsort(o->tasks, o->count, sizeof *o->tasks, by_place); /* RETURNING has no order */
+    return true;
 }
 
 static const struct store_verb claim_verb = { .name = "claim", .run = claim_run };

@@ -23,6 +23,8 @@ enum {
     CHECKPOINT_PAGES = 2000,
     GROUP_MOST = 4096,
     ARENA_MOST = 256 << 20,
+    GROUP_TRIES = 4,
+    FIND_OUT_US = 5 * CLOCK_S, /* how long a lost answer to a commit is looked for */
 };
 
 struct thread {
@@ -30,6 +32,7 @@ struct thread {
     struct writer w;
     struct arena arena;
     pthread_t thread;
+    int64_t told_us;
     struct store_op *ops[GROUP_MOST];
 };
 
@@ -57,6 +60,10 @@ static struct metric group_time = { .name = "waybill_commit_group_seconds",
 static struct metric halved = { .name = "waybill_commit_halvings_total",
                                 .help = "Groups that failed and were run again in halves.",
                                 .type = METRIC_COUNTER };
+
+static struct metric again = { .name = "waybill_commit_retries_total",
+                               .help = "Groups that were lost and run again.",
+                               .type = METRIC_COUNTER };
 
 /* ---- the queue -------------------------------------------------------------- */
 
@@ -231,6 +238,34 @@ static bool run_verbs(struct writer *w, struct store_op **ops, size_t count, str
     return true;
 }
 
+/* The answer to COMMIT was lost; the store itself knows. */
+static bool find_out(struct writer *w, struct err *err)
+{
+    int64_t until = clock_mono_us() + FIND_OUT_US;
+
+    do {
+        struct err why = { 0 };
+        bool done;
+
+        if ((db_alive(w->db) || db_revive(w->db, &why)) && node_has_committed(w, &done, &why))
+            return done ? true
+                        : err_set(err, ERR_TRANSIENT, DB_AGAIN,
+                                  "the transaction was lost with its connection");
+        if (why.kind == ERR_UNCERTAIN)
+            break;
+        clock_sleep_us(100 * CLOCK_MS);
+    } while (clock_mono_us() < until);
+    return err_context(err, "it is not known whether the commit was done");
+}
+
+static bool commit(struct writer *w, struct err *err)
+{
+    if (db_commit(w->db, err))
+        return true;
+    db_rollback(w->db);
+    return err->kind == ERR_UNCERTAIN && find_out(w, err);
+}
+
 static bool try_group(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
     struct numbers before = w->numbers;
@@ -242,7 +277,7 @@ static bool try_group(struct writer *w, struct store_op **ops, size_t count, str
     if (node_fence(w, err) && run_verbs(w, ops, count, err) &&
         (w->segments == NULL || segments_flush(w->segments, err))) {
         fault_point(GROUP_WRITTEN);
-        if (db_commit(w->db, err)) {
+        if (commit(w, err)) {
             fault_point(GROUP_COMMITTED);
             return true;
         }
@@ -253,6 +288,25 @@ static bool try_group(struct writer *w, struct store_op **ops, size_t count, str
     if (w->db->kind == DB_SQLITE)
         w->numbers = before; /* the block was rolled back with the rest */
     return false;
+}
+
+/* What was lost without doing anything is run again, but not for ever. */
+static bool run_once(struct writer *w, struct store_op **ops, size_t count, struct err *err)
+{
+    for (int tries = 1;; tries++) {
+        struct err why = { 0 };
+
+        *err = why;
+        if (try_group(w, ops, count, err))
+            return true;
+        if (tries == GROUP_TRIES || !db_should_retry(err))
+            return false;
+        metric_add(&again, 1);
+        if (!db_alive(w->db) && !db_revive(w->db, &why)) {
+            *err = why;
+            return false;
+        }
+    }
 }
 
 static void tell(struct store_op **ops, size_t count, bool ok, const struct err *err)
@@ -282,7 +336,7 @@ static void run_group(struct writer *w, struct store_op **ops, size_t count)
         struct err err = { 0 };
 
         left--;
-        if (try_group(w, ops + from, n, &err)) {
+        if (run_once(w, ops + from, n, &err)) {
             metric_add(&groups, 1);
             metric_add(&group_ops, (int64_t)n);
             tell(ops + from, n, true, &err);
@@ -341,13 +395,16 @@ static bool behind_the_write(struct writer *w)
     return waits;
 }
 
-static void revive(struct writer *w)
+/* The trouble is told once a second, however many groups it fails. */
+static void revive(struct thread *t)
 {
     struct err err = { 0 };
+    int64_t now = clock_mono_us();
 
-    if (db_alive(w->db) || db_revive(w->db, &err))
+    if (db_alive(t->w.db) || db_revive(t->w.db, &err) || now - t->told_us < CLOCK_S)
         return;
-    store_trouble(w->store, "connect", &err);
+    t->told_us = now;
+    store_trouble(t->w.store, "connect", &err);
 }
 
 static void *writer_main(void *arg)
@@ -363,7 +420,7 @@ static void *writer_main(void *arg)
             int64_t from = clock_mono_us(), took;
 
             fault_point(GROUP_TAKEN);
-            revive(&t->w);
+            revive(t);
             sort_by_verb(t->ops, n);
             run_group(&t->w, t->ops, n);
             fault_point(GROUP_ACKED);
@@ -401,6 +458,7 @@ struct writers *writers_new(struct store *store, const struct writers_options *o
     metrics_register(&group_ops);
     metrics_register(&group_time);
     metrics_register(&halved);
+    metrics_register(&again);
     for (size_t i = 0; i < options->count; i++) {
         struct thread *t = &ws->threads[i];
 
@@ -432,6 +490,7 @@ void writers_free(struct writers *ws)
     metrics_forget(&group_ops);
     metrics_forget(&group_time);
     metrics_forget(&halved);
+    metrics_forget(&again);
     free(ws->threads);
     free(ws);
 }

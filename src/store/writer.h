@@ -5,8 +5,9 @@
  * There is no timer: the sync is the timer.
  *
  * Order in a group: payload bytes written and synced, rows written, commit, then
- * each operation's done().  If a group fails for anything but storage or the
- * connection, it is run again in halves until the guilty operation stands alone;
+ * each operation's done().  A group that was lost, against another transaction or with
+ * its connection, is run again a few times.  If a group fails for anything but storage
+ * or the connection, it is run again in halves until the guilty operation stands alone;
  * only that one gets the error.
  *
  * SQLite has one writer, which also fills the index behind the write and
@@ -61,6 +62,7 @@ struct writer {
     struct segments *segments; /* SQLite only */
     int64_t number;            /* of this writer in its node, from 0 */
     struct numbers numbers;
+    int64_t token;                    /* of the group (node.h) */
     struct arena *arena;              /* of the group */
     int64_t indexed_us, indexed_upto; /* when and how far the index was filled (index.h) */
 };

@@ -13,6 +13,21 @@ COMMIT;
 -- name: tx_rollback
 ROLLBACK;
 
+-- name: session_set
+-- only: postgresql
+-- in:  $1 name text, $2 value text
+SELECT set_config($1, $2, false);
+
+-- name: session_get
+-- only: postgresql
+-- in:  $1 name text
+SELECT current_setting($1);
+
+-- name: statement_drop
+-- only: postgresql
+-- The driver names its prepared statements by numbers.
+DEALLOCATE w@SLOT@;
+
 -- name: mark_get
 -- in:  $1 name text
 SELECT value FROM mark WHERE name = $1;
@@ -74,6 +89,14 @@ SELECT max(version) FROM schema_version;
 
 -- name: schema_make
 CREATE TABLE IF NOT EXISTS schema_version(version @INT@ PRIMARY KEY, name TEXT NOT NULL, made_us @INT@ NOT NULL);
+
+-- name: schema_patience
+SELECT 1;
+
+-- name: schema_patience
+-- for: postgresql
+-- A migration takes as long as it takes.
+SELECT set_config('statement_timeout', '0', true), set_config('lock_timeout', '0', true);
 
 -- name: schema_lock
 SELECT 1;

@@ -10,18 +10,44 @@ VALUES ($1, $2, $3, $4, $5, $6, 0, @NOW_US@, @NOW_US@ + $7);
 UPDATE node SET alive_until_us = @NOW_US@ + $3 WHERE node_id = $1 AND epoch = $2 AND state = 0;
 
 -- name: node_fence
+-- only: sqlite
 -- in:  $1 node int, $2 epoch int
 -- out: a row when the node may write
 SELECT 1 FROM node WHERE node_id = $1 AND epoch = $2 AND state = 0;
 
--- name: node_fence
--- for: postgresql
--- in:  $1 node int, $2 epoch int
--- Fails (division by zero) when the node may not write, so that it can be sent
--- ahead of the statements that it guards.  The share lock holds until commit; the
--- one who declares a node dead takes the row FOR UPDATE and so waits for it.
-SELECT 1 / count(*) FROM (SELECT 1 FROM node WHERE node_id = $1 AND epoch = $2 AND state = 0
-    AND alive_until_us > @NOW_US@ FOR KEY SHARE) AS alive;
+-- name: node_enter
+-- only: postgresql
+-- in:  $1 node int, $2 epoch int, $3 writer int, $4 token int
+-- The fence.  Fails (division by zero) when the node may not write, so that it can be sent
+-- ahead of the statements that it guards.  The row stays locked until commit: whoever
+-- declares the node dead takes it too, and so never in the middle of a group.  The token
+-- tells afterwards whether the group was committed.
+WITH entered AS (UPDATE node_writer SET token = $4 WHERE node_id = $1 AND writer = $3 AND dead = 0
+    AND EXISTS (SELECT 1 FROM node WHERE node_id = $1 AND epoch = $2 AND state = 0
+                AND alive_until_us > @NOW_US@) RETURNING 1)
+SELECT 1 / count(*) FROM entered;
+
+-- name: node_token
+-- only: postgresql
+-- in:  $1 node int, $2 writer int
+-- Waits for a group that is still being committed.
+SELECT token FROM node_writer WHERE node_id = $1 AND writer = $2 FOR UPDATE;
+
+-- name: node_writer_add
+-- only: postgresql
+-- in:  $1 node int, $2 writer int
+-- batch
+INSERT INTO node_writer(node_id, writer, dead, token) VALUES ($1, $2, 0, 0);
+
+-- name: node_writer_end
+-- only: postgresql
+-- in:  $1 node int
+-- Waits for the groups of the node.
+UPDATE node_writer SET dead = 1 WHERE node_id = $1;
+
+-- name: node_writer_forget
+-- only: postgresql
+DELETE FROM node_writer w WHERE dead = 1 AND NOT EXISTS (SELECT 1 FROM node n WHERE n.node_id = w.node_id);
 
 -- name: node_all
 SELECT node_id, epoch, host, pid, area, address, state, started_us, alive_until_us FROM node ORDER BY started_us;
@@ -34,6 +60,14 @@ SELECT node_id FROM node WHERE state = 0 AND node_id <> $2 AND alive_until_us < 
 -- name: node_end
 -- in:  $1 node int
 UPDATE node SET state = 2 WHERE node_id = $1 AND state = 0;
+
+-- name: node_end_idle
+-- only: postgresql
+-- in:  $1 node int
+-- The same, but not while one of its groups runs.
+WITH idle AS MATERIALIZED (SELECT 1 FROM node_writer WHERE node_id = $1 FOR UPDATE SKIP LOCKED)
+UPDATE node SET state = 2 WHERE node_id = $1 AND state = 0
+AND (SELECT count(*) FROM idle) = (SELECT count(*) FROM node_writer WHERE node_id = $1);
 
 -- name: node_end_others
 -- only: sqlite

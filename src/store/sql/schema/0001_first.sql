@@ -85,6 +85,11 @@ CREATE SEQUENCE num_block INCREMENT 1024 MINVALUE 1024 START 1024;
 CREATE SEQUENCE claim_number;
 CREATE INDEX doc_by_gateway ON doc(gateway, num);
 
+-- The writers of each node.  Every group updates the row of its writer (the fence, and the
+-- answer to the question whether it was committed).
+CREATE TABLE node_writer(node_id BIGINT NOT NULL, writer BIGINT NOT NULL, dead BIGINT NOT NULL,
+    token BIGINT NOT NULL, PRIMARY KEY(node_id, writer));
+
 CREATE TABLE payload(num BIGINT PRIMARY KEY, bytes BYTEA NOT NULL);
 ALTER TABLE payload ALTER bytes SET STORAGE EXTERNAL;
 -- Large payloads in pieces of 256 KiB, under an upload that the accept adopts.
@@ -98,5 +103,7 @@ ALTER TABLE task_ready SET (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_
 ALTER TABLE task_lease SET (fillfactor=70, autovacuum_vacuum_scale_factor=0,
     autovacuum_vacuum_threshold=5000, autovacuum_vacuum_cost_delay=0);
 ALTER TABLE node SET (fillfactor=50);
+ALTER TABLE node_writer SET (fillfactor=50, autovacuum_vacuum_scale_factor=0,
+    autovacuum_vacuum_threshold=5000);
 ALTER TABLE tally SET (fillfactor=50);
 -- end
