@@ -1,0 +1,421 @@
+#define STORE_TEST_SHARED
+#include "store_test.h"
+
+#include <ftw.h>
+#include <libpq-fe.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/auto.h"
+#include "base/require.h"
+#include "store/payload.h"
+
+struct child *child_first;
+
+static const char *kind, *where; /* as given by -d */
+static char base[200];           /* where the folders are made */
+static int homes;
+
+bool on_sqlite(void)
+{
+    return strcmp(kind, "sqlite") == 0;
+}
+
+bool on_postgres(void)
+{
+    return !on_sqlite();
+}
+
+/* ---- homes -------------------------------------------------------------------------- */
+
+static bool pg_exec(const char *url, const char *sql, PGresult **ret)
+{
+    PGconn *conn = PQconnectdb(url);
+    PGresult *result = PQexec(conn, sql);
+    ExecStatusType status = PQresultStatus(result);
+    bool ok = status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK;
+
+    if (!ok)
+        printf("# %s: %s", sql, PQerrorMessage(conn));
+    if (ok && ret != NULL)
+        *ret = result;
+    else
+        PQclear(result);
+    PQfinish(conn);
+    return ok;
+}
+
+static void name_folder(struct home *h)
+{
+    (void)snprintf(h->folder, sizeof h->folder, "%s/%d-%d", base, (int)getpid(), ++homes);
+}
+
+struct home fresh_home(void)
+{
+    struct home h = { .url = "" };
+    char sql[100];
+
+    name_folder(&h);
+    if (on_sqlite())
+        return h;
+    (void)snprintf(h.schema, sizeof h.schema, "t%d_%d", (int)getpid(), homes);
+    (void)snprintf(sql, sizeof sql, "CREATE SCHEMA %s", h.schema);
+    require(pg_exec(where, sql, NULL));
+    if (strncmp(where, "postgres", 8) == 0)
+        (void)snprintf(h.url, sizeof h.url, "%s%coptions=-csearch_path%%3D%s", where,
+                       strchr(where, '?') != NULL ? '&' : '?', h.schema);
+    else
+        (void)snprintf(h.url, sizeof h.url, "%s options='-csearch_path=%s'", where, h.schema);
+    return h;
+}
+
+struct home home_beside(const struct home *h)
+{
+    struct home other = *h;
+
+    name_folder(&other);
+    return other;
+}
+
+struct store_options options_of(const struct home *h)
+{
+    return (struct store_options){ .data = h->folder,
+                                   .url = h->url[0] != '\0' ? h->url : NULL,
+                                   .area = "internal",
+                                   .address = "",
+                                   .queue_most = 10000,
+                                   .segment_bytes = 4 << 20 };
+}
+
+struct store *open_store(const struct home *h)
+{
+    struct store_options o = options_of(h);
+    struct store *s = NULL;
+    struct err err = { 0 };
+
+    if (!store_open(&o, &s, &err))
+        printf("# open: %s (%s)\n", err.text, err.where);
+    return s;
+}
+
+static sqlite3 *sqlite_of(const struct home *h)
+{
+    char path[260];
+    sqlite3 *db;
+
+    (void)snprintf(path, sizeof path, "%s/waybill.db", h->folder);
+    require(sqlite3_open(path, &db) == SQLITE_OK);
+    (void)sqlite3_busy_timeout(db, 5000);
+    (void)sqlite3_wal_autocheckpoint(db, 0);
+    return db;
+}
+
+const char *ask_text(const struct home *h, const char *sql, char *to, size_t room)
+{
+    *to = '\0';
+    if (on_sqlite()) {
+        sqlite3 *db = sqlite_of(h);
+        sqlite3_stmt *stmt = NULL;
+
+        if (sqlite3_prepare_v2(db, sql, -1, &stmt, NULL) == SQLITE_OK &&
+            sqlite3_step(stmt) == SQLITE_ROW && sqlite3_column_text(stmt, 0) != NULL)
+            (void)snprintf(to, room, "%s", (const char *)sqlite3_column_text(stmt, 0));
+        else
+            printf("# %s: %s\n", sql, sqlite3_errmsg(db));
+        (void)sqlite3_finalize(stmt);
+        (void)sqlite3_close(db);
+        return to;
+    }
+    PGresult *result;
+
+    if (!pg_exec(h->url, sql, &result))
+        return to;
+    if (PQntuples(result) > 0)
+        (void)snprintf(to, room, "%s", PQgetvalue(result, 0, 0));
+    PQclear(result);
+    return to;
+}
+
+int64_t ask(const struct home *h, const char *sql)
+{
+    char text[64];
+    int64_t n;
+
+    return str_to_i64(str_of(ask_text(h, sql, text, sizeof text)), &n) ? n : -1;
+}
+
+bool tell(const struct home *h, const char *sql)
+{
+    if (on_postgres())
+        return pg_exec(h->url, sql, NULL);
+    sqlite3 *db = sqlite_of(h);
+    bool ok = sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK;
+
+    if (!ok)
+        printf("# %s: %s\n", sql, sqlite3_errmsg(db));
+    (void)sqlite3_close(db);
+    return ok;
+}
+
+/* ---- documents ------------------------------------------------------------------------ */
+
+struct accept_op doc_of(struct str body)
+{
+    return (struct accept_op){ .op = { .verb = &accept_verb },
+                               .gateway = 1,
+                               .config = 1,
+                               .received_us = clock_wall_us(),
+                               .size = (int64_t)body.len,
+                               .sha256 = digest_of(body),
+                               .body = body,
+                               .ctype = STR("text/plain") };
+}
+
+struct accept_op keyed_doc(struct str body, const char *key, int64_t period_us)
+{
+    struct accept_op op = doc_of(body);
+
+    op.has_key = true;
+    op.key = digest_of(str_of(key));
+    op.key_period_us = period_us;
+    return op;
+}
+
+/* Whoever waits for a number of operations. */
+static struct {
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+} waiting = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER };
+
+static void one_done(struct store_op *op)
+{
+    (void)pthread_mutex_lock(&waiting.mutex);
+    op->next = op; /* done */
+    (void)pthread_cond_broadcast(&waiting.changed);
+    (void)pthread_mutex_unlock(&waiting.mutex);
+}
+
+bool accept_docs(struct store *s, struct accept_op *ops, size_t count)
+{
+    bool ok = true;
+
+    for (size_t i = 0; i < count; i++) {
+        ops[i].op.done = one_done;
+        ops[i].op.next = i + 1 < count ? &ops[i + 1].op : NULL;
+    }
+    if (!writers_submit(store_writers(s), &ops[0].op, &ops[count - 1].op, count)) {
+        printf("# the queue is full\n");
+        return false;
+    }
+    for (size_t i = 0; i < count; i++) {
+        (void)pthread_mutex_lock(&waiting.mutex);
+        while (ops[i].op.next != &ops[i].op)
+            (void)pthread_cond_wait(&waiting.changed, &waiting.mutex);
+        (void)pthread_mutex_unlock(&waiting.mutex);
+        ok = ok && ops[i].op.ok;
+    }
+    return ok;
+}
+
+bool accept_doc(struct store *s, struct accept_op *op)
+{
+    return accept_docs(s, op, 1);
+}
+
+bool accept_many(struct store *s, int from, int count, int group)
+{
+    struct accept_op *ops = calloc((size_t)group, sizeof *ops);
+    char(*bodies)[32] = calloc((size_t)group, sizeof *bodies);
+    bool ok = true;
+
+    for (int at = 0; ok && at < count; at += group) {
+        int n = count - at < group ? count - at : group;
+
+        for (int i = 0; i < n; i++) {
+            (void)snprintf(bodies[i], sizeof bodies[i], "body %d", from + at + i);
+            ops[i] = doc_of(str_of(bodies[i]));
+        }
+        ok = accept_docs(s, ops, (size_t)n);
+        if (!ok)
+            printf("# accept: %s\n", ops[0].op.err.text);
+    }
+    free(ops);
+    free(bodies);
+    return ok;
+}
+
+struct payload_source source_of(const struct accept_op *op)
+{
+    return (struct payload_source){
+        .id = op->id, .num = op->num, .size = op->size, .sha256 = op->sha256, .place = op->place
+    };
+}
+
+bool read_payload(struct store *s, const struct payload_source *source, struct buf *to,
+                  struct err *err)
+{
+    struct payload_reader *r;
+    struct str piece = STR("");
+    bool ok;
+
+    buf_clear(to);
+    if (!payload_open(s, source, &r, err))
+        return false;
+    do
+        ok = payload_next(r, &piece, err) && buf_append(to, piece, err);
+    while (ok && piece.len > 0);
+    payload_close(r);
+    return ok;
+}
+
+bool payload_is(struct store *s, const struct accept_op *op, struct str want)
+{
+    AUTO(buf_done) struct buf got = BUF_INIT(64 << 20);
+    struct payload_source source = source_of(op);
+    struct err err = { 0 };
+
+    if (!read_payload(s, &source, &got, &err))
+        printf("# payload: %s\n", err.text);
+    return err.kind == ERR_NONE && str_eq(buf_view(&got), want);
+}
+
+/* ---- tasks ---------------------------------------------------------------------------- */
+
+int claim(struct store *s, size_t limit, struct task *tasks)
+{
+    struct err err = { 0 };
+    size_t n = 0;
+
+    if (task_claim(s, QUEUE_INTAKE, limit, LEASE_US, tasks, &n, &err))
+        return (int)n;
+    printf("# claim: %s\n", err.text);
+    return -1;
+}
+
+struct task_places places(struct store *s)
+{
+    struct task_places p = { -1, -1, -1, -1 };
+    struct err err = { 0 };
+
+    if (!task_count(s, &p, &err))
+        printf("# count: %s\n", err.text);
+    return p;
+}
+
+/* ---- children ------------------------------------------------------------------------- */
+
+struct running start_child(const char *name, const struct home *h, const char *fault,
+                           const char *arg)
+{
+    int fds[2];
+
+    require(pipe(fds) == 0);
+    (void)fflush(stdout);
+    struct running r = { .pid = fork(), .out = fds[0] };
+
+    require(r.pid >= 0);
+    if (r.pid == 0) {
+        (void)dup2(fds[1], STDOUT_FILENO);
+        (void)close(fds[0]);
+        (void)close(fds[1]);
+        if (fault != NULL)
+            (void)setenv("WAYBILL_FAULT", fault, 1);
+        (void)execl("/proc/self/exe", "child", "-d", kind, where, "--child", name, h->folder,
+                    h->url, h->schema, arg != NULL ? arg : "", (char *)NULL);
+        _exit(127);
+    }
+    (void)close(fds[1]);
+    return r;
+}
+
+int end_child(struct running *r, struct buf *said)
+{
+    char bytes[4096];
+    int status = -1;
+
+    for (ssize_t n; (n = read(r->out, bytes, sizeof bytes)) > 0;)
+        if (said != NULL)
+            buf_put(said, str_mem(bytes, (size_t)n));
+    (void)close(r->out);
+    (void)waitpid(r->pid, &status, 0);
+    return status;
+}
+
+int run_child(const char *name, const struct home *h, const char *fault, const char *arg,
+              struct buf *said)
+{
+    struct running r = start_child(name, h, fault, arg);
+
+    return end_child(&r, said);
+}
+
+bool ended_well(int status)
+{
+    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+bool was_killed(int status)
+{
+    return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
+}
+
+static int be_child(char **argv)
+{
+    struct home h = { 0 };
+
+    (void)snprintf(h.folder, sizeof h.folder, "%s", argv[1]);
+    (void)snprintf(h.url, sizeof h.url, "%s", argv[2]);
+    (void)snprintf(h.schema, sizeof h.schema, "%s", argv[3]);
+    for (const struct child *c = child_first; c != NULL; c = c->next)
+        if (strcmp(c->name, argv[0]) == 0)
+            return c->run(&h, argv[4]);
+    return 127;
+}
+
+/* ---- main ------------------------------------------------------------------------------ */
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+    (void)st;
+    (void)type;
+    (void)ftw;
+    return remove(path);
+}
+
+bool store_test_start(int argc, char **argv, int *ret_status)
+{
+    if (argc < 4 || strcmp(argv[1], "-d") != 0 ||
+        (strcmp(argv[2], "sqlite") != 0 && strcmp(argv[2], "postgres") != 0)) {
+        (void)fprintf(stderr, "usage: %s -d sqlite FOLDER | -d postgres ADDRESS\n", argv[0]);
+        *ret_status = 2;
+        return false;
+    }
+    kind = argv[2];
+    where = argv[3];
+    (void)setvbuf(stdout, NULL, _IOLBF, 0);
+    (void)signal(SIGPIPE, SIG_IGN);
+    if (argc == 10 && strcmp(argv[4], "--child") == 0) {
+        *ret_status = be_child(argv + 5);
+        return false;
+    }
+    if (on_sqlite())
+        (void)snprintf(base, sizeof base, "%s", where);
+    else
+        (void)snprintf(base, sizeof base, "/tmp/waybill-store-XXXXXX");
+    require(on_sqlite() ? mkdir(base, 0700) == 0 || access(base, W_OK) == 0
+                        : mkdtemp(base) != NULL);
+    return true;
+}
+
+void store_test_end(void)
+{
+    if (on_postgres())
+        (void)nftw(base, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
