@@ -71,8 +71,7 @@ static struct db_postgres *self_of(struct db *db)
 static bool lost(struct db_postgres *self, struct err *err)
 {
     self->lost = true;
-    return err_set(err, ERR_TRANSIENT, DB_AGAIN, "the connection to the database was lost: %s",
-                   self->conn != NULL ? PQerrorMessage(self->conn) : "it was never there");
+    return pg_lost(self->conn, err); /* libpq takes NULL as well */
 }
 
 /* Only a migration may take its time. */

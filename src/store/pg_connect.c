@@ -156,6 +156,14 @@ void pg_settings(bool reader, struct pg_setting ret[static PG_SETTINGS])
 
 /* ---- waiting and failing -------------------------------------------------------------- */
 
+bool pg_lost(PGconn *conn, struct err *err)
+{
+    const char *why = PQerrorMessage(conn); /* several lines, of which the first says it */
+
+    return err_set(err, ERR_TRANSIENT, DB_AGAIN, "the connection to the database was lost: %.*s",
+                   (int)strcspn(why, "\n"), why);
+}
+
 bool pg_wait(PGconn *conn, int64_t wait_us, struct err *err)
 {
     int64_t until = clock_mono_us() + wait_us;
@@ -178,8 +186,7 @@ bool pg_wait(PGconn *conn, int64_t wait_us, struct err *err)
         if ((p.revents & ~POLLOUT) != 0 && PQconsumeInput(conn) == 0)
             break;
     }
-    return err_set(err, ERR_TRANSIENT, DB_AGAIN, "the connection to the database was lost: %s",
-                   PQerrorMessage(conn));
+    return pg_lost(conn, err);
 }
 
 bool pg_send_all(PGconn *conn, int64_t wait_us, struct err *err)
@@ -200,8 +207,7 @@ bool pg_send_all(PGconn *conn, int64_t wait_us, struct err *err)
     }
     if (unsent == 0)
         return true;
-    return err_set(err, ERR_TRANSIENT, DB_AGAIN, "the connection to the database was lost: %s",
-                   PQerrorMessage(conn));
+    return pg_lost(conn, err);
 }
 
 static bool is_in(const char *state, const char *const *list)

@@ -32,6 +32,9 @@ bool pg_wait(PGconn *conn, int64_t wait_us, struct err *err);
 /* Send what is held back, whatever the server does with it. */
 bool pg_send_all(PGconn *conn, int64_t wait_us, struct err *err);
 
+/* The error of a connection that is lost. */
+bool pg_lost(PGconn *conn, struct err *err);
+
 /* What a failed statement means; see db.h.  *ret_lost: the connection is of no more
  * use. */
 bool pg_failed(PGconn *conn, const PGresult *result, enum sql_id id, bool *ret_lost,

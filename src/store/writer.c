@@ -263,7 +263,10 @@ static bool commit(struct writer *w, struct err *err)
     if (db_commit(w->db, err))
         return true;
     db_rollback(w->db);
-    return err->kind == ERR_UNCERTAIN && find_out(w, err);
+    if (err->kind != ERR_UNCERTAIN || !find_out(w, err))
+        return false;
+    *err = (struct err){ 0 };
+    return true;
 }
 
 static bool try_group(struct writer *w, struct store_op **ops, size_t count, struct err *err)

@@ -35,9 +35,12 @@ bool on_postgres(void)
 
 /* ---- homes -------------------------------------------------------------------------- */
 
-static bool pg_exec(const char *url, const char *sql, PGresult **ret)
+/* database: NULL for the one that the address names. */
+static bool pg_exec_in(const char *url, const char *database, const char *sql, PGresult **ret)
 {
-    PGconn *conn = PQconnectdb(url);
+    const char *const names[] = { "dbname", database != NULL ? "dbname" : NULL, NULL };
+    const char *const values[] = { url, database, NULL };
+    PGconn *conn = PQconnectdbParams(names, values, 1);
     PGresult *result = PQexec(conn, sql);
     ExecStatusType status = PQresultStatus(result);
     bool ok = status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK;
@@ -50,6 +53,16 @@ static bool pg_exec(const char *url, const char *sql, PGresult **ret)
         PQclear(result);
     PQfinish(conn);
     return ok;
+}
+
+static bool pg_exec(const char *url, const char *sql, PGresult **ret)
+{
+    return pg_exec_in(url, NULL, sql, ret);
+}
+
+bool tell_elsewhere(const char *sql)
+{
+    return pg_exec_in(where, "template1", sql, NULL);
 }
 
 static void name_folder(struct home *h)

@@ -47,6 +47,8 @@ struct store *open_store(const struct home *h); /* says why when it is NULL */
 /* Behind the store's back: one integer, or -1; a statement, false when it fails. */
 int64_t ask(const struct home *h, const char *sql);
 bool tell(const struct home *h, const char *sql);
+/* The same server, but another database than the one under test (PostgreSQL). */
+bool tell_elsewhere(const char *sql);
 /* A text of one row; "" when there is none. */
 const char *ask_text(const struct home *h, const char *sql, char *to, size_t room);
 

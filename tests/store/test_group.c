@@ -1,0 +1,188 @@
+/* Groups that fail: who is told, and what stays. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/auto.h"
+#include "store_test.h"
+
+/* An operation that the database refuses: a dead task without a code. */
+static bool guilty_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
+{
+    (void)ops;
+    for (size_t i = 0; i < count; i++)
+        if (!db_send(w->db, SQL_TASK_DEAD_PUT,
+                     DB_ARGS(db_int(1), db_int(1), db_int(1), db_int(1), db_null(),
+                             db_text(STR("no code")), db_int(1), db_int(0), db_int(0)),
+                     err))
+            return false;
+    return true;
+}
+
+static const struct store_verb guilty_verb = { .name = "guilty", .run = guilty_run };
+
+/* proves: PR11 */
+TEST(a_guilty_operation_fails_alone)
+{
+    enum { COUNT = 101 };
+    struct home h = fresh_home();
+    struct store *s = open_store(&h);
+    static struct accept_op ops[COUNT];
+    int failed = 0;
+
+    CHECK(s != NULL);
+    for (int place = 0; place < 3; place++) {
+        int at = place * (COUNT / 2);
+
+        for (int i = 0; i < COUNT; i++)
+            ops[i] = doc_of(STR("innocent"));
+        ops[at].op.verb = &guilty_verb;
+        CHECK(!accept_docs(s, ops, COUNT));
+        for (int i = 0; i < COUNT; i++)
+            failed += !ops[i].op.ok;
+        CHECK(failed == place + 1 && !ops[at].op.ok);
+        CHECK(ops[at].op.err.kind == ERR_PERMANENT);
+        CHECK(strstr(ops[at].op.err.text, "task_dead_put") != NULL);
+    }
+    CHECK(ask(&h, "SELECT count(*) FROM doc") == 3 * (COUNT - 1));
+    CHECK(ask(&h, "SELECT count(DISTINCT num) FROM doc") == 3 * (COUNT - 1));
+    CHECK(ask(&h, "SELECT count(*) FROM task_ready") == 3 * (COUNT - 1));
+    CHECK(ask(&h, "SELECT CAST(sum(n) AS BIGINT) FROM tally") == 3 * (COUNT - 1));
+    CHECK(ask(&h, "SELECT count(*) FROM task_dead") == 0);
+    for (int i = 0; i < COUNT - 1; i++)
+        CHECK(payload_is(s, &ops[i], STR("innocent")));
+    store_close(s);
+}
+
+TEST(a_group_of_the_guilty_stores_nothing)
+{
+    enum { COUNT = 9 };
+    struct home h = fresh_home();
+    struct store *s = open_store(&h);
+    struct accept_op ops[COUNT];
+
+    CHECK(s != NULL);
+    for (int i = 0; i < COUNT; i++) {
+        ops[i] = doc_of(STR("x"));
+        ops[i].op.verb = &guilty_verb;
+    }
+    CHECK(!accept_docs(s, ops, COUNT));
+    for (int i = 0; i < COUNT; i++)
+        CHECK(!ops[i].op.ok && ops[i].op.err.kind == ERR_PERMANENT);
+    CHECK(accept_many(s, 0, 3, 3) && ask(&h, "SELECT count(*) FROM doc") == 3);
+    store_close(s);
+}
+
+/* ---- with faults ---------------------------------------------------------------------------- */
+
+/* Accepts arg groups of 8, says how many operations were stored and why others were not. */
+CHILD(accept_groups)
+{
+    struct store *s = open_store(h);
+    int stored = 0;
+
+    for (int g = 0; s != NULL && g < (int)strtol(arg, NULL, 10); g++) {
+        struct accept_op ops[8];
+
+        for (int i = 0; i < 8; i++)
+            ops[i] = doc_of(STR("with a payload"));
+        (void)accept_docs(s, ops, 8);
+        for (int i = 0; i < 8; i++) {
+            stored += ops[i].op.ok;
+            if (!ops[i].op.ok)
+                printf("group %d: kind %d sys %d: %s\n", g, (int)ops[i].op.err.kind,
+                       ops[i].op.err.sys, ops[i].op.err.text);
+            else if (!payload_is(s, &ops[i], STR("with a payload")))
+                printf("payload of %d differs\n", i);
+        }
+    }
+    store_close(s);
+    printf("stored %d\n", stored);
+    return 0;
+}
+
+static bool migrated(const struct home *h)
+{
+    struct store *s = open_store(h);
+
+    store_close(s);
+    return s != NULL;
+}
+
+/* The first commit of the child is its registration, the second its first group. */
+TEST(a_commit_that_fails_once_is_run_again_in_halves)
+{
+    AUTO(buf_done) struct buf said = BUF_INIT(10000);
+    struct home h = fresh_home();
+
+    CHECK(migrated(&h));
+    CHECK(ended_well(run_child("accept_groups", &h, "group.commit:error:2", "2", &said)));
+    CHECK(strcmp(said.ptr, "stored 16\n") == 0);
+    CHECK(ask(&h, "SELECT count(*) FROM doc") == 16);
+    CHECK(ask(&h, "SELECT CAST(sum(n) AS BIGINT) FROM tally") == 16);
+}
+
+/* proves: IN1 */
+TEST(an_operation_that_is_refused_once_is_run_again_in_halves)
+{
+    AUTO(buf_done) struct buf said = BUF_INIT(10000);
+    struct home h = fresh_home();
+
+    CHECK(migrated(&h));
+    CHECK(ended_well(run_child("accept_groups", &h, "operation:error:1", "2", &said)));
+    CHECK(strcmp(said.ptr, "stored 16\n") == 0);
+    CHECK(ask(&h, "SELECT count(*) FROM doc") == 16);
+}
+
+/* proves: IN1 XC2 */
+TEST(sqlite_a_full_payload_disk_refuses_the_group_and_no_more)
+{
+    AUTO(buf_done) struct buf said = BUF_INIT(10000);
+    struct home h = fresh_home();
+    char want[100];
+
+    CHECK(ended_well(run_child("accept_groups", &h, "segment.write:error:2", "3", &said)));
+    CHECK(strstr(said.ptr, "stored 16\n") != NULL);
+    (void)snprintf(want, sizeof want, "group 1: kind %d sys %d: write payload: no space left",
+                   (int)ERR_LIMIT, ENOSPC);
+    CHECK(strstr(said.ptr, want) != NULL && strstr(said.ptr, "payload of") == NULL);
+    CHECK(ask(&h, "SELECT count(*) FROM doc") == 16);
+    CHECK(ask(&h, "SELECT count(*) FROM task_ready") == 16);
+}
+
+/* proves: IN1 XC2 */
+TEST(sqlite_a_payload_disk_that_stays_full_refuses_everything)
+{
+    AUTO(buf_done) struct buf said = BUF_INIT(10000);
+    struct home h = fresh_home();
+
+    CHECK(ended_well(run_child("accept_groups", &h, "segment.write:error:0", "2", &said)));
+    CHECK(strstr(said.ptr, "stored 0\n") != NULL);
+    CHECK(ask(&h, "SELECT count(*) FROM doc") == 0);
+    struct store *s = open_store(&h);
+
+    CHECK(s != NULL && accept_many(s, 0, 4, 4)); /* space is back */
+    store_close(s);
+}
+
+/* proves: XC1 */
+TEST(sqlite_a_failed_sync_ends_the_process_with_nothing_told)
+{
+    static const char *const faults[] = { "segment.sync:error:2", "db.sync:error:20" };
+
+    for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) {
+        AUTO(buf_done) struct buf said = BUF_INIT(10000);
+        struct home h = fresh_home();
+        int status = run_child("accept_groups", &h, faults[i], "200", &said);
+
+        CHECK((status & 0x7f) == 0 && status >> 8 == 74);
+        CHECK(strstr(said.ptr, "stored") == NULL);
+        struct store *s = open_store(&h);
+
+        CHECK(s != NULL && ask(&h, "SELECT count(*) FROM doc") % 8 == 0);
+        CHECK(accept_many(s, 0, 8, 8));
+        store_close(s);
+    }
+}
+
+STORE_TEST_MAIN
