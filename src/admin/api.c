@@ -56,6 +56,7 @@ int api_execute(struct api *api, struct str content_type, struct str body, struc
 {
     struct graphql_limits limits = graphql_limits_default;
 
-    limits.introspection = true; /* whoever comes here holds the admin token */
+    limits.variables = GRAPHQL_BODY_MAX; /* a configuration is one */
+    limits.introspection = true;         /* whoever comes here holds the admin token */
     return graphql_request_answer(api->schema, content_type, body, api->engine, &limits, out);
 }

@@ -8,8 +8,9 @@
 
 #include "admin/graphql.h"
 
-/* Bytes of a body; the largest query and variables fit in their usual spelling. */
-enum { GRAPHQL_BODY_MAX = 1 << 20 };
+/* Bytes of a body: the largest configuration fits as a variable, also where its text
+ * needs escapes. */
+enum { GRAPHQL_BODY_MAX = 9 << 20 };
 
 /* Appends the answer, JSON whatever happens, and returns the HTTP status: 200 for
  * a GraphQL request, also when its answer holds errors; 400 for what is none, 413

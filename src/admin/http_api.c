@@ -195,7 +195,7 @@ static void graphql_head(struct visit *v)
         return;
     }
     if (v->request->content_length > GRAPHQL_BODY_MAX) {
-        end_with_error(v, 413, "", "too_large", "The question is longer than 1 MiB.");
+        end_with_error(v, 413, "", "too_large", "The question is longer than 9 MiB.");
         return;
     }
     v->content_type = xstrndup(v->request->content_type);
@@ -425,7 +425,7 @@ static void on_body(struct http_request *r, struct str bytes)
     struct err err;
 
     if (!buf_append(&v->body, bytes, &err))
-        end_with_error(v, 413, "", "too_large", "The question is longer than 1 MiB.");
+        end_with_error(v, 413, "", "too_large", "The question is longer than 9 MiB.");
 }
 
 static void on_end(struct http_request *r)

@@ -35,7 +35,7 @@ static bool fill(struct writer *w, int64_t *ret_filled, struct err *err)
 /* A slice waits until it is worth a commit of its own. */
 bool index_slice(struct writer *w, bool *ret_waiting, struct err *err)
 {
-    int64_t now = clock_mono_us(), waiting = w->numbers.next - w->indexed_upto;
+    int64_t now = clock_mono_us(), waiting = w->top - w->indexed_upto;
     int64_t filled = 0;
 
     *ret_waiting = waiting > 0;
@@ -45,7 +45,7 @@ bool index_slice(struct writer *w, bool *ret_waiting, struct err *err)
     if (!fill(w, &filled, err))
         return false;
     if (filled == 0)
-        w->indexed_upto = w->numbers.next; /* the numbers between have no rows */
-    *ret_waiting = w->indexed_upto < w->numbers.next;
+        w->indexed_upto = w->top; /* the numbers between have no rows */
+    *ret_waiting = w->indexed_upto < w->top;
     return true;
 }

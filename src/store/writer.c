@@ -18,7 +18,8 @@
 #include "store/store.h"
 
 enum {
-    NUMBER_BLOCK = 1024,
+    NUMBER_BLOCK = 128,
+    NUMBER_AGE_US = 250 * 1000,
     HALVES = 64, /* ranges waiting while a group is halved: log2 of the largest group is enough */
     CHECKPOINT_PAGES = 2000,
     GROUP_MOST = 4096,
@@ -45,6 +46,8 @@ struct writers {
     size_t waiting, sleeping;
     bool stopping;
     _Atomic int64_t group_us;
+    pthread_mutex_t number_mutex;
+    struct numbers numbers;
     struct thread *threads;
 };
 
@@ -207,22 +210,34 @@ static size_t take(struct writers *ws, struct thread *t, bool work_waits, bool *
 
 /* ---- a group ---------------------------------------------------------------- */
 
+/* With the mutex held. */
+static bool take_block(struct writer *w, struct numbers *n, struct err *err)
+{
+    int64_t last;
+
+    if (!db_one_int(w->db, SQL_NUM_BLOCK, DB_NO_ARGS, 0, &last, err))
+        return false;
+    *n = (struct numbers){ .next = last - NUMBER_BLOCK + 1,
+                           .end = last + 1,
+                           .taken_us = clock_mono_us() };
+    return true;
+}
+
 bool writer_number(struct writer *w, int64_t *ret, struct err *err)
 {
-    struct numbers *n = &w->numbers;
+    struct numbers *n = &w->all->numbers;
+    bool ok = true;
 
+    (void)pthread_mutex_lock(&w->all->number_mutex);
     if (n->next >= n->end ||
-        (w->db->kind == DB_POSTGRESQL && clock_mono_us() - n->taken_us > CLOCK_S)) {
-        int64_t last;
-
-        if (!db_one_int(w->db, SQL_NUM_BLOCK, DB_NO_ARGS, 0, &last, err))
-            return false;
-        *n = (struct numbers){ .next = last - NUMBER_BLOCK + 1,
-                               .end = last + 1,
-                               .taken_us = clock_mono_us() };
-    }
-    *ret = n->next++;
-    return true;
+        (w->db->kind == DB_POSTGRESQL && clock_mono_us() - n->taken_us > NUMBER_AGE_US))
+        ok = take_block(w, n, err);
+    if (ok)
+        *ret = n->next++;
+    (void)pthread_mutex_unlock(&w->all->number_mutex);
+    if (ok)
+        w->top = *ret + 1;
+    return ok;
 }
 
 static bool run_verbs(struct writer *w, struct store_op **ops, size_t count, struct err *err)
@@ -271,7 +286,7 @@ static bool commit(struct writer *w, struct err *err)
 
 static bool try_group(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
-    struct numbers before = w->numbers;
+    struct numbers before = w->all->numbers; /* SQLite: there is no other writer */
 
     arena_reset(w->arena);
     if (!db_begin(w->db, err))
@@ -289,7 +304,7 @@ static bool try_group(struct writer *w, struct store_op **ops, size_t count, str
         segments_cancel(w->segments);
     db_rollback(w->db);
     if (w->db->kind == DB_SQLITE)
-        w->numbers = before; /* the block was rolled back with the rest */
+        w->all->numbers = before; /* the block was rolled back with the rest */
     return false;
 }
 
@@ -450,6 +465,7 @@ struct writers *writers_new(struct store *store, const struct writers_options *o
         ws->options.group_most = GROUP_MOST;
     ws->end = &ws->first;
     (void)pthread_mutex_init(&ws->mutex, NULL);
+    (void)pthread_mutex_init(&ws->number_mutex, NULL);
     pthread_condattr_t attr;
 
     (void)pthread_condattr_init(&attr);
@@ -467,7 +483,8 @@ struct writers *writers_new(struct store *store, const struct writers_options *o
 
         t->all = ws;
         t->arena = (struct arena)ARENA_INIT(ARENA_MOST);
-        t->w = (struct writer){ .store = store,
+        t->w = (struct writer){ .all = ws,
+                                .store = store,
                                 .db = dbs[i],
                                 .segments = segments,
                                 .number = (int64_t)i,

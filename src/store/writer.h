@@ -50,10 +50,11 @@ struct store_op {
     struct err err; /* why not */
 };
 
-/* Numbers are taken from the store in blocks. */
+/* Numbers are taken from the database in blocks; all writers of a node draw from one
+ * block, so that numbers follow time. */
 struct numbers {
     int64_t next, end;
-    int64_t taken_us; /* a block older than a second is not used up, so that numbers follow time */
+    int64_t taken_us; /* PostgreSQL: an old block is not used up, for other nodes went on */
 };
 
 struct writer {
@@ -61,7 +62,8 @@ struct writer {
     struct db *db;
     struct segments *segments; /* SQLite only */
     int64_t number;            /* of this writer in its node, from 0 */
-    struct numbers numbers;
+    struct writers *all;
+    int64_t top;                      /* the highest num this writer gave out, plus one */
     int64_t token;                    /* of the group (node.h) */
     struct arena *arena;              /* of the group */
     int64_t indexed_us, indexed_upto; /* when and how far the index was filled (index.h) */

@@ -38,8 +38,8 @@ SELECT value FROM mark WHERE name = $1;
 UPDATE mark SET value = value + $2 WHERE name = $1 RETURNING value;
 
 -- name: num_block
--- out: the last number of a block of 1024 that nobody else gets
-UPDATE mark SET value = value + 1024 WHERE name = 'num' RETURNING value;
+-- out: the last number of a block of 128 that nobody else gets
+UPDATE mark SET value = value + 128 WHERE name = 'num' RETURNING value;
 
 -- name: num_block
 -- for: postgresql

@@ -81,7 +81,7 @@ CREATE TABLE facet(
 -- only: postgresql
 -- Rows of several nodes commit out of order, so a watermark cannot be trusted
 -- here; and one index costs PostgreSQL little.
-CREATE SEQUENCE num_block INCREMENT 1024 MINVALUE 1024 START 1024;
+CREATE SEQUENCE num_block INCREMENT 128 MINVALUE 128 START 128;
 CREATE SEQUENCE claim_number;
 CREATE INDEX doc_by_gateway ON doc(gateway, num);
 
