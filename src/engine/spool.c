@@ -129,7 +129,9 @@ static void work_on(struct spool *s, struct spool_body *b)
         (void)pthread_mutex_lock(&s->mutex);
         b->queued = false;
         b->queued_bytes -= len;
-        if (b->full && b->queued_bytes <= RESUME_AT && !b->aborted) {
+        /* A message that is still on its way must not be posted again: the last bytes of a
+         * read can fill the pipe once more before the loop gets to it. */
+        if (b->full && b->queued_bytes <= RESUME_AT && !b->aborted && !b->telling) {
             b->full = false;
             b->telling = true;
             loop_post(b->loop, &b->drained);
@@ -185,10 +187,14 @@ static void tell_drained(struct loop_msg *msg)
     b->telling = false;
     bool aborted = b->aborted;
 
+    if (b->queued_bytes <= RESUME_AT)
+        b->full = false;
+    bool resume = !aborted && !b->full; /* full again: the next chunk written tells */
+
     if (aborted)
         enqueue(s, b);
     (void)pthread_mutex_unlock(&s->mutex);
-    if (!aborted)
+    if (resume)
         b->calls->drained(b->user);
 }
 
