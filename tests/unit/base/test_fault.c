@@ -128,7 +128,7 @@ int main(int argc, char **argv)
     if (scene != NULL && strcmp(scene, "quiet") == 0)
         (void)freopen("/dev/null", "w", stderr);
     if (scene != NULL)
-        return five_passes();
+        _exit(five_passes()); /* without a leak check, which takes its time */
 #endif
     (void)argc;
     (void)argv;
