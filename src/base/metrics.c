@@ -13,11 +13,17 @@ static struct metric *first, **end = &first;
 
 void metrics_register(struct metric *m)
 {
+    bool there = false;
+
     require(m->name != NULL && m->help != NULL);
     (void)pthread_mutex_lock(&mutex);
-    m->next = NULL;
-    *end = m;
-    end = &m->next;
+    for (const struct metric *o = first; o != NULL; o = o->next)
+        there = there || o == m;
+    if (!there) {
+        m->next = NULL;
+        *end = m;
+        end = &m->next;
+    }
     (void)pthread_mutex_unlock(&mutex);
 }
 
@@ -41,7 +47,7 @@ void metric_observe_us(struct metric *m, int64_t us)
     while (i < METRIC_BUCKETS - 1 && us > bounds_us[i])
         i++;
     atomic_fetch_add_explicit(&m->bucket[i], 1, memory_order_relaxed);
-    atomic_fetch_add_explicit(&m->sum_us, us, memory_order_relaxed);
+    atomic_fetch_add_explicit(&m->sum_us, us > 0 ? us : 0, memory_order_relaxed);
     atomic_fetch_add_explicit(&m->value, 1, memory_order_relaxed);
 }
 
@@ -49,6 +55,12 @@ static void print_labels(struct buf *to, const struct metric *m)
 {
     if (m->labels != NULL)
         buf_printf(to, "{%s}", m->labels);
+}
+
+/* All digits: a sum that grows for months must still show the last second. */
+static void print_seconds(struct buf *to, int64_t us)
+{
+    buf_printf(to, " %lld.%06lld\n", (long long)(us / 1000000), (long long)(us % 1000000));
 }
 
 static void print_histogram(struct buf *to, struct metric *m)
@@ -67,7 +79,7 @@ static void print_histogram(struct buf *to, struct metric *m)
     }
     buf_printf(to, "%s_sum", m->name);
     print_labels(to, m);
-    buf_printf(to, " %g\n", (double)atomic_load(&m->sum_us) / 1e6);
+    print_seconds(to, atomic_load(&m->sum_us));
     buf_printf(to, "%s_count", m->name);
     print_labels(to, m);
     buf_printf(to, " %lld\n", (long long)below);

@@ -33,7 +33,7 @@ struct metric {
     struct metric *next;
 };
 
-void metrics_register(struct metric *m); /* m is lent until metrics_forget() */
+void metrics_register(struct metric *m); /* m is lent until metrics_forget(); twice is once */
 void metrics_forget(struct metric *m);
 void metrics_print(struct buf *to); /* families in the order of registration */
 
