@@ -1,31 +1,39 @@
 #include "base/log.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/metrics.h"
+#include "base/require.h"
 
-enum { RING = 4 << 20, LINE = 16 << 10, GATHER_US = 5000 };
+enum { RING = 4 << 20, LINE = 16 << 10, FIELD = 2048, WAIT_MS = 1000, GATHER_US = 5000 };
 
 static const char *const level_names[] = { "debug", "info", "warn", "error" };
 
 static struct {
     pthread_mutex_t mutex;
-    pthread_cond_t filled;
-    pthread_t thread;
+    pthread_cond_t filled, ended;
     char *ring; /* two halves: one is filled while the other is written */
     char *writing;
     size_t used;
-    bool running, stopping, sleeping, gathering;
+    bool running; /* the thread lives, and takes every line */
+    bool stopping, sleeping, gathering;
     int fd;
-} self = { .mutex = PTHREAD_MUTEX_INITIALIZER, .filled = PTHREAD_COND_INITIALIZER, .fd = 2 };
+} self = { .mutex = PTHREAD_MUTEX_INITIALIZER,
+           .filled = PTHREAD_COND_INITIALIZER,
+           .ended = PTHREAD_COND_INITIALIZER,
+           .fd = 2 };
 
 static _Atomic int level_now = LOG_INFO;
 static _Atomic uint64_t dropped;
@@ -55,36 +63,66 @@ uint64_t log_dropped(void)
     return atomic_load(&dropped);
 }
 
-/* The log has nowhere to complain: a line that cannot be written is counted. */
-static void write_out(int fd, struct str text)
+static int64_t read_dropped(void *arg)
+{
+    (void)arg;
+    return (int64_t)log_dropped();
+}
+
+static struct metric dropped_metric = { .name = "waybill_log_dropped_total",
+                                        .help = "Log lines that could not be written.",
+                                        .type = METRIC_COUNTER,
+                                        .read = read_dropped };
+
+static uint64_t lines_in(struct str text)
+{
+    uint64_t n = 0;
+
+    for (size_t i = 0; i < text.len; i++)
+        n += text.ptr[i] == '\n';
+    return n;
+}
+
+/* The log has nowhere to complain: lines that cannot be written are counted.
+ * *torn tells that the last one stands there in part. */
+static bool write_out(int fd, struct str text, bool *torn)
 {
     while (text.len > 0) {
         ssize_t n = write(fd, text.ptr, text.len);
+        struct pollfd wait = { .fd = fd, .events = POLLOUT };
 
-        if (n < 0 && errno == EINTR)
+        if (n < 0 && (errno == EINTR || (errno == EAGAIN && poll(&wait, 1, WAIT_MS) > 0)))
             continue;
         if (n <= 0) {
-            atomic_fetch_add(&dropped, 1);
-            return;
+            atomic_fetch_add(&dropped, lines_in(text));
+            return false;
         }
+        *torn = text.ptr[n - 1] != '\n';
         text = str_from(text, (size_t)n);
     }
+    return true;
 }
 
-/* What was lost is said as soon as something can be said again. */
-static void tell_drops(uint64_t *told)
+/* Of the log's own thread.  Lines that it logs itself are written at once. */
+static _Thread_local struct {
+    bool is_log, torn, ok;
+} own;
+static uint64_t told; /* of those dropped, in the log itself */
+
+static void write_batch(struct str text)
 {
-    uint64_t now = atomic_load(&dropped);
-    char line[160], when[CLOCK_TEXT];
-
-    if (now == *told)
+    if (own.torn && !write_out(self.fd, STR("\n"), &own.torn)) {
+        atomic_fetch_add(&dropped, lines_in(text) - 1); /* the line end counted as one */
         return;
-    int n = snprintf(line, sizeof line,
-                     "{\"time\":\"%s\",\"level\":\"warn\",\"event\":\"log.drop\",\"count\":%llu}\n",
-                     clock_utc_text(clock_wall_us(), when), (unsigned long long)(now - *told));
+    }
+    own.ok = write_out(self.fd, text, &own.torn);
+    uint64_t now = atomic_load(&dropped);
 
-    *told = now;
-    write_out(self.fd, (struct str){ line, (size_t)n });
+    if (!own.ok || now == told)
+        return;
+    log_event(LOG_WARN, "log.drop", kv_int("count", now - told));
+    if (own.ok)
+        told = now;
 }
 
 /* With the mutex held: wait for the first line, then a moment for others, so that busy
@@ -98,22 +136,21 @@ static void wait_for_lines(void)
         (void)pthread_cond_wait(&self.filled, &self.mutex);
     }
     self.sleeping = false;
-    (void)clock_gettime(CLOCK_REALTIME, &until);
+    (void)clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_nsec += (long)GATHER_US * 1000;
     until.tv_sec += until.tv_nsec / 1000000000;
     until.tv_nsec %= 1000000000;
     self.gathering = true;
     while (!self.stopping && self.used < RING / 2 &&
-           pthread_cond_timedwait(&self.filled, &self.mutex, &until) == 0) {
+           pthread_cond_clockwait(&self.filled, &self.mutex, CLOCK_MONOTONIC, &until) == 0) {
     }
     self.gathering = false;
 }
 
 static void *log_main(void *arg)
 {
-    uint64_t told = 0;
-
     (void)arg;
+    own.is_log = true;
     (void)pthread_mutex_lock(&self.mutex);
     for (;;) {
         wait_for_lines();
@@ -126,54 +163,74 @@ static void *log_main(void *arg)
         self.writing = full;
         self.used = 0;
         (void)pthread_mutex_unlock(&self.mutex);
-        write_out(self.fd, (struct str){ full, n });
-        tell_drops(&told);
+        write_batch((struct str){ full, n });
         (void)pthread_mutex_lock(&self.mutex);
     }
+    free(self.ring);
+    free(self.writing);
+    self.running = false;
+    (void)pthread_cond_broadcast(&self.ended);
     (void)pthread_mutex_unlock(&self.mutex);
     return NULL;
 }
 
 void log_start(int fd)
 {
+    sigset_t all, was;
+    pthread_attr_t attr;
+    pthread_t thread;
+
+    (void)pthread_mutex_lock(&self.mutex);
+    require(!self.running);
     self.fd = fd;
     self.ring = xmalloc(RING);
     self.writing = xmalloc(RING);
-    self.running = true;
+    self.used = 0;
     self.stopping = false;
-    if (pthread_create(&self.thread, NULL, log_main, NULL) != 0)
-        self.running = false; /* lines are then written directly */
+    (void)sigfillset(&all); /* a broken pipe is the log's trouble, not the process's */
+    (void)pthread_sigmask(SIG_SETMASK, &all, &was);
+    (void)pthread_attr_init(&attr);
+    (void)pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+    self.running = pthread_create(&thread, &attr, log_main, NULL) == 0;
+    (void)pthread_attr_destroy(&attr);
+    (void)pthread_sigmask(SIG_SETMASK, &was, NULL);
+    if (!self.running) { /* lines are then written directly */
+        free(self.ring);
+        free(self.writing);
+    }
+    (void)pthread_mutex_unlock(&self.mutex);
+    metrics_register(&dropped_metric);
 }
 
 void log_stop(void)
 {
-    if (!self.running)
-        return;
+    struct timespec until;
+    int rc = 0;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += 1;
     (void)pthread_mutex_lock(&self.mutex);
     self.stopping = true;
     (void)pthread_cond_signal(&self.filled);
-    (void)pthread_mutex_unlock(&self.mutex);
-
-    struct timespec until;
-
-    (void)clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += 1;
-    if (pthread_timedjoin_np(self.thread, NULL, &until) != 0)
-        return; /* its disk hangs: leave the thread and its buffers alone */
-    (void)pthread_mutex_lock(&self.mutex);
-    self.running = false;
-    free(self.ring);
-    free(self.writing);
-    self.ring = self.writing = NULL;
+    while (self.running && rc == 0) /* in the end its disk hangs: leave it alone */
+        rc = pthread_cond_clockwait(&self.ended, &self.mutex, CLOCK_MONOTONIC, &until);
     (void)pthread_mutex_unlock(&self.mutex);
 }
 
 static void put_line(struct str line)
 {
+    bool torn;
+
+    if (own.is_log) {
+        own.ok = write_out(self.fd, line, &own.torn);
+        return;
+    }
     (void)pthread_mutex_lock(&self.mutex);
-    if (!self.running || self.stopping) {
+    if (!self.running) {
+        int fd = self.fd;
+
         (void)pthread_mutex_unlock(&self.mutex);
-        write_out(self.fd, line);
+        (void)write_out(fd, line, &torn);
         return;
     }
     if (line.len > RING - self.used) {
@@ -190,6 +247,18 @@ static void put_line(struct str line)
         (void)pthread_cond_signal(&self.filled);
 }
 
+/* At most FIELD bytes, and no half of a character. */
+static struct str cut(struct str s)
+{
+    size_t n = FIELD;
+
+    if (s.len <= FIELD)
+        return s;
+    while (n > FIELD - 3 && ((unsigned char)s.ptr[n] & 0xc0) == 0x80)
+        n--;
+    return (struct str){ s.ptr, n };
+}
+
 static void put_field(struct json_out *j, const struct log_field *f)
 {
     json_key(j, f->key);
@@ -202,17 +271,17 @@ static void put_field(struct json_out *j, const struct log_field *f)
         break;
     case LOG_T_STR:
     case LOG_T_END:
-        json_str(j, f->s.len > 2048 ? (struct str){ f->s.ptr, 2048 } : f->s);
+        json_str(j, cut(f->s));
         break;
     }
 }
 
 /* The line is built in memory of the thread's own, so that a line costs no
- * allocation; a field is at most 2 KiB, and what does not fit LINE is left out. */
+ * allocation; a field that does not fit into LINE is taken out again. */
 void log_emit(enum log_level level, const char *name, const struct log_field *fields)
 {
-    static _Thread_local char room[LINE + 1];
-    struct buf line = { .ptr = room, .size = sizeof room, .cap = LINE };
+    static _Thread_local char room[LINE + FIELD * 6 + 256]; /* a byte becomes six at most */
+    struct buf line = { .ptr = room, .size = sizeof room, .cap = sizeof room - 1 };
     struct json_out j = { .to = &line };
     char when[CLOCK_TEXT];
 
@@ -223,9 +292,13 @@ void log_emit(enum log_level level, const char *name, const struct log_field *fi
     json_z(&j, level_names[level]);
     json_key(&j, "event");
     json_z(&j, name);
-    for (const struct log_field *f = fields; f->type != LOG_T_END; f++)
-        if (line.len + f->s.len * 6 + 256 < LINE || (f->s.len > 2048 && line.len + 13000 < LINE))
-            put_field(&j, f);
+    for (const struct log_field *f = fields; f->type != LOG_T_END; f++) {
+        size_t before = line.len;
+
+        put_field(&j, f);
+        if (line.len + sizeof "}" > LINE)
+            line.len = before;
+    }
     json_close(&j, '}');
     buf_putc(&line, '\n');
     put_line(buf_view(&line));

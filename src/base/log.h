@@ -5,12 +5,12 @@
  * Lines are formatted by the caller, put into a bounded ring, and written by a
  * thread of the log's own: a slow or full log disk stops nothing.  When the ring
  * is full the line is dropped and counted; the count is logged when there is
- * room again, and is a metric.
+ * room again, and is a metric.  A value is cut to 2 KiB, a line to 16 KiB.
  *
  * Event names are stable, `noun.verb`, and listed in docs/events.md.  There are
  * no format strings, so nothing can be injected; there is no kv_ for secrets.
  *
- * Threads: log_event() from any thread; log_start() and log_stop() from main.
+ * Threads: log_event() and log_stop() from any thread; log_start() from main.
  * Before log_start() and after log_stop() lines are written directly.
  */
 #pragma once
