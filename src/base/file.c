@@ -133,31 +133,48 @@ bool publish_file(int dirfd, const char *temp, const char *name, bool replace, s
     return true;
 }
 
+/* A file that a crash left under the name has nothing to say about the mode. */
+static bool make_temp(int dirfd, const char *temp, struct str bytes, mode_t mode, const char *name,
+                      struct err *err)
+{
+    (void)unlinkat(dirfd, temp, 0);
+    AUTO_FD fd = openat(dirfd, temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+
+    if (fd < 0)
+        return err_set(err, file_err_kind(errno), errno, "create %s: %s", temp, strerror(errno));
+    if (fchmod(fd, mode) < 0)
+        return err_set(err, ERR_PERMANENT, errno, "mode of %s: %s", temp, strerror(errno));
+    if (!file_write_all(fd, bytes, err))
+        return err_context(err, "file %s", temp);
+    file_sync(fd, name);
+    return true;
+}
+
 bool publish_bytes(int dirfd, const char *name, struct str bytes, mode_t mode, struct err *err)
 {
     char temp[256];
 
     if (snprintf(temp, sizeof temp, ".%s.tmp", name) >= (int)sizeof temp)
         return err_set(err, ERR_LIMIT, 0, "file name %s is too long", name);
-    AUTO_FD fd = openat(dirfd, temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
-
-    if (fd < 0)
-        return err_set(err, file_err_kind(errno), errno, "create %s: %s", temp, strerror(errno));
-    if (!file_write_all(fd, bytes, err))
-        return err_context(err, "file %s", temp);
-    file_sync(fd, name);
-    return publish_file(dirfd, temp, name, true, err);
+    if (make_temp(dirfd, temp, bytes, mode, name, err) &&
+        publish_file(dirfd, temp, name, true, err))
+        return true;
+    (void)unlinkat(dirfd, temp, 0); /* give the space back */
+    return false;
 }
 
+/* Also one that is there is synced: who made it may have died before that. */
 bool file_make_dir(int dirfd, const char *name, struct err *err)
 {
-    if (mkdirat(dirfd, name, 0700) == 0) {
-        file_sync_dir(dirfd, name);
-        return true;
-    }
-    if (errno == EEXIST)
-        return true;
-    return err_set(err, file_err_kind(errno), errno, "make folder %s: %s", name, strerror(errno));
+    struct stat st;
+
+    if (mkdirat(dirfd, name, 0700) < 0 && errno != EEXIST)
+        return err_set(err, file_err_kind(errno), errno, "make folder %s: %s", name,
+                       strerror(errno));
+    if (fstatat(dirfd, name, &st, 0) < 0 || !S_ISDIR(st.st_mode))
+        return err_set(err, ERR_PERMANENT, ENOTDIR, "%s is there and is no folder", name);
+    file_sync_dir(dirfd, name);
+    return true;
 }
 
 bool file_free_bytes(int dirfd, int64_t *ret_bytes, struct err *err)
