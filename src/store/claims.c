@@ -15,6 +15,7 @@ struct cursor {
     int64_t queue;
     bool used;
     struct claim_place place;
+    struct claim_place put; /* the lowest that was put since claims_cursor() */
 };
 
 struct claims {
@@ -26,6 +27,7 @@ struct claims {
 };
 
 static const struct claim_place start = { .prio = INT64_MIN };
+static const struct claim_place nowhere = { INT64_MAX, INT64_MAX, INT64_MAX };
 
 struct claims *claims_new(int64_t epoch)
 {
@@ -126,7 +128,8 @@ static struct cursor *cursor_of(struct claims *c, int64_t queue)
         if (c->queues == CLAIM_QUEUES)
             return NULL;
         c->queues++;
-        c->cursors[i] = (struct cursor){ .queue = queue, .used = true, .place = start };
+        c->cursors[i] =
+            (struct cursor){ .queue = queue, .used = true, .place = start, .put = nowhere };
     }
     return &c->cursors[i];
 }
@@ -144,6 +147,8 @@ struct claim_place claims_cursor(struct claims *c, int64_t queue)
     struct cursor *u = cursor_of(c, queue);
     struct claim_place place = u != NULL ? u->place : start;
 
+    if (u != NULL)
+        u->put = nowhere;
     (void)pthread_mutex_unlock(&c->mutex);
     return place;
 }
@@ -153,18 +158,23 @@ void claims_read_to(struct claims *c, int64_t queue, struct claim_place place)
     (void)pthread_mutex_lock(&c->mutex);
     struct cursor *u = cursor_of(c, queue);
 
-    if (u != NULL)
-        u->place = place;
+    if (u != NULL) {
+        u->place = before(u->put, place) ? u->put : place;
+        u->put = nowhere;
+    }
     (void)pthread_mutex_unlock(&c->mutex);
 }
 
 void claims_put_at(struct claims *c, int64_t queue, struct claim_place place)
 {
+    struct claim_place ahead = { .prio = place.prio, .rank = place.rank, .id = place.id - 1 };
+
     (void)pthread_mutex_lock(&c->mutex);
     struct cursor *u = cursor_of(c, queue);
 
-    if (u != NULL && !before(u->place, place))
-        u->place =
-            (struct claim_place){ .prio = place.prio, .rank = place.rank - 1, .id = INT64_MAX };
+    if (u != NULL && before(ahead, u->place))
+        u->place = ahead;
+    if (u != NULL && before(ahead, u->put))
+        u->put = ahead;
     (void)pthread_mutex_unlock(&c->mutex);
 }

@@ -5,10 +5,15 @@
  * read past everything that is in flight; a row that is put before the cursor
  * moves it back.
  *
+ * Invariant
+ *   (1) a row that nobody has claimed stands behind the cursor of its queue, or its
+ *       claims_put_at() is on the way.  A row before the cursor is a task that waits
+ *       for the next start.
+ *
  * Bounded: at most CLAIMS_MOST tasks are claimed and CLAIM_QUEUES queues known; a
  * queue that finds no cursor is read from its start.
  *
- * Threads: any.
+ * Threads: any; only the writer takes, and moves a cursor forward.
  */
 #pragma once
 
@@ -32,7 +37,9 @@ bool claims_full(struct claims *c);
 bool claims_have(struct claims *c, const struct task *t); /* (id, claim) is ours */
 void claims_drop(struct claims *c, const struct task *t); /* nothing when it is not ours */
 
+/* Read on behind claims_cursor(), then say with claims_read_to() how far; it goes no
+ * further than what was put in between. */
 struct claim_place claims_cursor(struct claims *c, int64_t queue);
 void claims_read_to(struct claims *c, int64_t queue, struct claim_place place);
-/* A row was put at this place. */
+/* A row was put at this place, or one that stands there is free again. */
 void claims_put_at(struct claims *c, int64_t queue, struct claim_place place);

@@ -242,9 +242,13 @@ static bool end_task(struct store *s, struct end_op *o, bool *ret_ours, struct e
     if (!writers_call(s->writers, &end_verb, &o->op, err))
         return false;
     if (o->ours && s->claims != NULL) {
+        struct claim_place place = place_of(o->task);
+
+        if (o->end == END_FAIL) /* when it was due at once it may stand there already */
+            place.rank = o->due_us;
         claims_drop(s->claims, o->task);
-        if (o->end == END_RELEASE)
-            claims_put_at(s->claims, o->task->queue, place_of(o->task));
+        if (o->end == END_RELEASE || o->end == END_FAIL)
+            claims_put_at(s->claims, o->task->queue, place);
     }
     *ret_ours = o->ours;
     return true;
