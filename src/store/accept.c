@@ -51,11 +51,13 @@ static int by_key(const void *a, const void *b)
     return memcmp((*x)->key.bytes, (*y)->key.bytes, SHA256_SIZE);
 }
 
-/* Two requests with one key in one group: the second waits for the first. */
+/* Two requests with one key in one group: the second waits for the first.  Those whose
+ * key was found have their answer already, from the document that is stored. */
 static void join_twins(struct accept_op **keyed, size_t count)
 {
     for (size_t i = 1; i < count; i++)
-        if (memcmp(keyed[i]->key.bytes, keyed[i - 1]->key.bytes, SHA256_SIZE) == 0) {
+        if (keyed[i]->result == ACCEPT_STORED &&
+            memcmp(keyed[i]->key.bytes, keyed[i - 1]->key.bytes, SHA256_SIZE) == 0) {
             keyed[i]->twin = keyed[i - 1]->twin != NULL ? keyed[i - 1]->twin : keyed[i - 1];
             keyed[i]->result = digest_same(&keyed[i]->sha256, &keyed[i]->twin->sha256)
                                    ? ACCEPT_REPEATED

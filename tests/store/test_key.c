@@ -81,6 +81,26 @@ TEST(twins_in_one_group_make_one_document)
     store_close(s);
 }
 
+/* A body that is stored nowhere must not be taken for repeated, only because another
+ * request in the group has the same one. */
+TEST(twins_of_a_known_key_are_compared_with_what_is_stored)
+{
+    struct home h = fresh_home();
+    struct store *s = open_with_keys(&h);
+    struct accept_op first = keyed_doc(STR("stored"), "k", DAY_US), ops[9];
+
+    CHECK(s != NULL && accept_doc(s, &first));
+    for (int i = 0; i < 9; i++)
+        ops[i] = keyed_doc(i % 3 == 2 ? STR("stored") : STR("other"), "k", DAY_US);
+    CHECK(accept_docs(s, ops, 9));
+    for (int i = 0; i < 9; i++) {
+        CHECK(ops[i].result == (i % 3 == 2 ? ACCEPT_REPEATED : ACCEPT_KEY_DIFFERS));
+        CHECK(id_eq(&ops[i].id, &first.id));
+    }
+    CHECK(ask(&h, "SELECT count(*) FROM doc") == 1);
+    store_close(s);
+}
+
 TEST(a_key_that_is_over_is_new_again)
 {
     struct home h = fresh_home();
