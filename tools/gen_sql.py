@@ -4,6 +4,7 @@
 A statement starts with `-- name: NAME` and may have
 
     -- in:    $1 num int, $2 id bytes, $3 name text     its parameters, all of them
+    -- out:   what the rows are                          for the reader
     -- for:   sqlite | postgresql                        replaces the shared text there
     -- only:  sqlite | postgresql                        the other dialect has no such statement
     -- batch                                             run once for each of many rows
@@ -41,31 +42,55 @@ def fail(where, message):
     sys.exit(f"{where}: {message}")
 
 
+KEYS = ("in", "out", "for", "only")
+
+
+def dialect_of(rest, key, where):
+    found = re.findall(rf"(?m)^-- {key}:[ \t]*(.*)$", rest)
+    if not found:
+        return None
+    if len(found) > 1 or found[0].strip() not in TOKENS:
+        fail(where, f"`{key}:` names one dialect of {', '.join(TOKENS)}, not {' and '.join(found)!r}")
+    return found[0].strip()
+
+
+def parameters(rest, where):
+    """The declared types, in order."""
+    text = " ".join(re.findall(r"(?m)^-- (?:in:|\s{4,})\s*(\$.*)$", rest))
+    found = [part.split() for part in text.split(",") if part.strip()]
+    for i, part in enumerate(found, 1):
+        if len(part) != 3 or part[0] != f"${i}":
+            fail(where, f"parameter {i} is declared as `${i} name type`, not `{' '.join(part)}`")
+        if part[2] not in TYPES:
+            fail(where, f"parameter {part[1]} has no type of {', '.join(TYPES)}")
+    return [part[2] for part in found]
+
+
 def parse(path):
-    for block in re.split(r"(?m)^-- name:\s*", path.read_text())[1:]:
-        name, rest = block.split("\n", 1)
+    before, *blocks = re.split(r"(?m)^-- name:[ \t]*", path.read_text())
+    if re.sub(r"(?m)--.*$", "", before).strip():
+        fail(path, "text before the first `-- name:`")
+    for block in blocks:
+        name, _, rest = block.partition("\n")
         name = name.strip()
         where = f"{path}: {name}"
-        dialect = re.search(r"(?m)^-- for:\s*(\w+)", rest)
-        if dialect and dialect.group(1) not in TOKENS:
-            fail(where, f"no dialect {dialect.group(1)}")
-        only = re.search(r"(?m)^-- only:\s*(\w+)", rest)
-        if only and only.group(1) not in TOKENS:
-            fail(where, f"no dialect {only.group(1)}")
-        inputs = " ".join(re.findall(r"(?m)^-- (?:in:|\s{4,})\s*(\$.*)$", rest))
-        params = re.findall(r"\$(\d+)\s+(\w+)\s+(\w+)", inputs)
-        if [int(n) for n, _, _ in params] != list(range(1, len(params) + 1)):
-            fail(where, "parameters are not numbered 1, 2, ...")
-        for _, label, kind in params:
-            if kind not in TYPES:
-                fail(where, f"parameter {label} has no type of int, text, bytes")
+        if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
+            fail(where, "a name has small letters, digits and _")
+        for key in re.findall(r"(?m)^-- (\w+):", rest):
+            if key not in KEYS:
+                fail(where, f"unknown `-- {key}:`")
+        types = parameters(rest, where)
         sql = " ".join(re.sub(r"(?m)--.*$", "", rest).split()).rstrip("; ")
+        if not sql:
+            fail(where, "has no text")
+        if ";" in sql:
+            fail(where, "is more than one statement")
         used = {int(n) for n in re.findall(r"\$(\d+)", sql)}
-        if "@ROWS@" not in sql and used != set(range(1, len(params) + 1)):
-            fail(where, f"uses parameters {sorted(used)}, declares {len(params)}")
+        if "@ROWS@" not in sql and used != set(range(1, len(types) + 1)):
+            fail(where, f"uses parameters {sorted(used)}, declares {len(types)}")
         yield name, {
-            "where": where, "only": only.group(1) if only else None, "dialect": dialect.group(1) if dialect else None, "sql": sql,
-            "types": [kind for _, _, kind in params], "batch": bool(re.search(r"(?m)^-- batch", rest)),
+            "where": where, "only": dialect_of(rest, "only", where), "dialect": dialect_of(rest, "for", where),
+            "sql": sql, "types": types, "batch": bool(re.search(r"(?m)^-- batch\s*$", rest)),
         }
 
 
@@ -74,6 +99,8 @@ def over_unnest(entry):
     m = re.match(r"(INSERT INTO [\w@]+(?:\s*AS\s+\w+)?\s*\([^)]*\))\s*VALUES\s*\((.*?)\)(\s*ON CONFLICT.*)?$", entry["sql"])
     if not m:
         fail(entry["where"], "a batch that is not INSERT ... VALUES needs a text `for: postgresql`")
+    if "$" in (m.group(3) or ""):
+        fail(entry["where"], "ON CONFLICT of a batch sees excluded.COLUMN, not a parameter")
     columns = re.sub(r"\$(\d+)", r"u.c\1", m.group(2))
     return f"{m.group(1)} SELECT {columns} FROM {unnest(entry['types'])}{m.group(3) or ''}"
 
@@ -125,9 +152,19 @@ def c_text(text):
     return '"' + text.replace("\n", '\\n"\n        "') + '"'
 
 
+def part(path, dialect, only, text):
+    if only not in TOKENS:
+        fail(path, f"no dialect {only}")
+    if "-- only:" in text:
+        fail(path, "`-- only: DIALECT` and `-- end` do not match")
+    return text if only == dialect else ""
+
+
 def migration(path, dialect):
     text = path.read_text()
-    text = re.sub(r"(?ms)^-- only: (\w+)\n(.*?)^-- end\n", lambda m: m.group(2) if m.group(1) == dialect else "", text)
+    text = re.sub(r"(?ms)^-- only: (\w+)\n(.*?)^-- end$", lambda m: part(path, dialect, *m.groups()), text)
+    if re.search(r"(?m)^-- (only:|end$)", text):
+        fail(path, "`-- only: DIALECT` and `-- end` do not match")
     text = re.sub(r"(?m)\s*--.*$", "", text)
     for token, word in TOKENS[dialect].items():
         text = text.replace(token, word)
@@ -137,6 +174,40 @@ def migration(path, dialect):
     return "\n".join(line for line in text.splitlines() if line.strip())
 
 
+def header(table):
+    lines = ["/* generated by tools/gen_sql.py: do not edit */", "#pragma once", "enum sql_id {"]
+    lines += [f"    SQL_{name.upper()}," for name in table] + ["    SQL_COUNT", "};"]
+    return "\n".join(lines) + "\n"
+
+
+def statements(table, dialect):
+    yield f"const struct sql_statement sql_{dialect}[SQL_COUNT] = {{"
+    for name, entries in table.items():
+        any_entry = next(iter(entries.values()))
+        types = "".join(TYPES[t][0] for t in any_entry["types"])
+        yield (f'    [SQL_{name.upper()}] = {{ .name = "{name}", .types = "{types}", '
+               f'.batch = {"true" if any_entry["batch"] else "false"}, .text = {c_text(for_dialect(entries, dialect))} }},')
+    yield "};"
+
+
+def migrations(paths):
+    seen = {0}
+    yield "const struct sql_migration sql_migrations[] = {"
+    for path in paths:
+        number = re.match(r"(\d{4})_\w+\.sql$", path.name)
+        if not number:
+            fail(path, "a migration is named 0001_what.sql")
+        version = int(number.group(1))
+        if version in seen:
+            fail(path, f"there is a version {version} already, or it is 0")
+        seen.add(version)
+        yield f'    {{ .version = {version}, .name = "{path.stem}",'
+        yield f"      .sqlite = {c_text(migration(path, 'sqlite'))},"
+        yield f"      .postgresql = {c_text(migration(path, 'postgresql'))} }},"
+    yield "    { .version = 0 },"
+    yield "};"
+
+
 def main():
     args = argparse.ArgumentParser()
     args.add_argument("-o", required=True, help="folder for sql_catalog.h and sql_catalog.c")
@@ -144,31 +215,14 @@ def main():
     args.add_argument("--schema", nargs="*", default=[])
     args = args.parse_args()
     table = load(sorted(map(pathlib.Path, args.files)))
-    out = pathlib.Path(args.o)
-    head = ["/* generated by tools/gen_sql.py: do not edit */", "#pragma once", "enum sql_id {"]
-    head += [f"    SQL_{name.upper()}," for name in table] + ["    SQL_COUNT", "};"]
-    (out / "sql_catalog.h").write_text("\n".join(head) + "\n")
     body = ["/* generated by tools/gen_sql.py: do not edit */", '#include "store/sql.h"']
     for dialect in TOKENS:
-        body.append(f"const struct sql_statement sql_{dialect}[SQL_COUNT] = {{")
-        for name, entries in table.items():
-            any_entry = next(iter(entries.values()))
-            types = "".join(TYPES[t][0] for t in any_entry["types"])
-            body.append(
-                f'    [SQL_{name.upper()}] = {{ .name = "{name}", .types = "{types}", '
-                f'.batch = {"true" if any_entry["batch"] else "false"}, .text = {c_text(for_dialect(entries, dialect))} }},')
-        body.append("};")
-    body.append("const struct sql_migration sql_migrations[] = {")
-    for path in sorted(map(pathlib.Path, args.schema)):
-        number = re.match(r"(\d{4})_\w+\.sql$", path.name)
-        if not number:
-            fail(path, "a migration is named 0001_what.sql")
-        body.append(f'    {{ .version = {int(number.group(1))}, .name = "{path.stem}",')
-        body.append(f"      .sqlite = {c_text(migration(path, 'sqlite'))},")
-        body.append(f"      .postgresql = {c_text(migration(path, 'postgresql'))} }},")
-    body.append("    { .version = 0 },")
-    body.append("};")
+        body += statements(table, dialect)
+    body += migrations(sorted(map(pathlib.Path, args.schema)))
+    out = pathlib.Path(args.o)
+    (out / "sql_catalog.h").write_text(header(table))
     (out / "sql_catalog.c").write_text("\n".join(body) + "\n")
 
 
-main()
+if __name__ == "__main__":
+    main()
