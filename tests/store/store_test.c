@@ -210,7 +210,7 @@ static struct {
 static void one_done(struct store_op *op)
 {
     (void)pthread_mutex_lock(&waiting.mutex);
-    op->next = op; /* done */
+    op->done = NULL; /* `next` is the queue's: it may still be written while we wait */
     (void)pthread_cond_broadcast(&waiting.changed);
     (void)pthread_mutex_unlock(&waiting.mutex);
 }
@@ -229,7 +229,7 @@ bool accept_docs(struct store *s, struct accept_op *ops, size_t count)
     }
     for (size_t i = 0; i < count; i++) {
         (void)pthread_mutex_lock(&waiting.mutex);
-        while (ops[i].op.next != &ops[i].op)
+        while (ops[i].op.done != NULL)
             (void)pthread_cond_wait(&waiting.changed, &waiting.mutex);
         (void)pthread_mutex_unlock(&waiting.mutex);
         ok = ok && ops[i].op.ok;
