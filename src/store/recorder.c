@@ -10,6 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/auto.h"
+#include "base/file.h"
 #include "base/require.h"
 
 #define MAGIC UINT64_C(0x3152454352594257)
@@ -56,8 +57,13 @@ bool recorder_open(int data_fd, struct recorder **ret, struct err *err)
     struct recorder *r;
     void *page;
 
-    if (fd < 0 || ftruncate(fd, sizeof(struct page)) < 0)
+    if (fd < 0)
         return err_set(err, ERR_CONFIG, errno, "open recorder: %s", strerror(errno));
+    /* With its block: on a full disk the first write to a mapped hole is a SIGBUS. */
+    int rc = posix_fallocate(fd, 0, sizeof(struct page));
+
+    if (rc != 0)
+        return err_set(err, file_err_kind(rc), rc, "make recorder: %s", strerror(rc));
     page = mmap(NULL, sizeof(struct page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (page == MAP_FAILED)
         return err_set(err, ERR_CONFIG, errno, "map recorder: %s", strerror(errno));
