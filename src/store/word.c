@@ -96,6 +96,15 @@ bool store_word_find(struct store *s, enum word_kind kind, struct str name, int6
     return w != NULL;
 }
 
+static bool is_full(struct store *s)
+{
+    (void)pthread_rwlock_rdlock(&s->word_lock);
+    bool full = s->word_count >= WORDS_MOST;
+
+    (void)pthread_rwlock_unlock(&s->word_lock);
+    return full;
+}
+
 /* Another node may have added it meanwhile: the table decides, then it is read
  * back. */
 bool store_word(struct store *s, enum word_kind kind, struct str name, int64_t *ret_id,
@@ -105,7 +114,7 @@ bool store_word(struct store *s, enum word_kind kind, struct str name, int64_t *
 
     if (store_word_find(s, kind, name, ret_id))
         return true;
-    if (s->word_count >= WORDS_MOST)
+    if (is_full(s))
         return err_set(err, ERR_LIMIT, 0, "more than %d names in the store", WORDS_MOST);
     if (!writers_call(s->writers, &word_verb, &o.op, err) || !words_load(s, err))
         return false;
