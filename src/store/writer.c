@@ -286,8 +286,11 @@ static bool commit(struct writer *w, struct err *err)
 
 static bool try_group(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
-    struct numbers before = w->all->numbers; /* SQLite: there is no other writer */
+    bool alone = w->db->kind == DB_SQLITE;
+    struct numbers before = { 0 };
 
+    if (alone)
+        before = w->all->numbers;
     arena_reset(w->arena);
     if (!db_begin(w->db, err))
         return false;
@@ -303,7 +306,7 @@ static bool try_group(struct writer *w, struct store_op **ops, size_t count, str
     if (w->segments != NULL)
         segments_cancel(w->segments);
     db_rollback(w->db);
-    if (w->db->kind == DB_SQLITE)
+    if (alone)
         w->all->numbers = before; /* the block was rolled back with the rest */
     return false;
 }
