@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/auto.h"
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/file.h"
@@ -114,9 +115,20 @@ void store_reader_back(struct store *s, struct db *db)
 
 /* ---- open and close --------------------------------------------------------------- */
 
+/* A folder that we made: its own name must survive a power cut too. */
+static void sync_parent(struct store *s)
+{
+    AUTO_FD fd = openat(s->data_fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    if (fd >= 0)
+        file_sync_dir(fd, "the data folder's parent");
+}
+
 static bool open_folder(struct store *s, struct err *err)
 {
-    if (mkdir(s->options.data, 0700) < 0 && errno != EEXIST)
+    bool made = mkdir(s->options.data, 0700) == 0;
+
+    if (!made && errno != EEXIST)
         return err_set(err, ERR_CONFIG, errno, "make data folder %s: %s", s->options.data,
                        strerror(errno));
     s->data_fd = open(s->options.data, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -125,6 +137,8 @@ static bool open_folder(struct store *s, struct err *err)
                        strerror(errno));
     if (!node_lock(s, err))
         return false;
+    if (made)
+        sync_parent(s);
     fault_point(START_LOCKED);
     if (!file_make_dir(s->data_fd, "payload", err) || !file_make_dir(s->data_fd, "large", err))
         return err_context(err, "data folder %s", s->options.data);
