@@ -8,9 +8,10 @@
 #include "store/inside.h"
 
 enum {
-    SLOTS_MOST = 512, /* tables of ended documents: more than a year of days */
-    WINDOW = 500,     /* numbers gathered at a time */
-    SCAN_MOST = 20000 /* numbers looked at for one page */
+    SLOTS_MOST = 512,        /* tables of ended documents: more than a year of days */
+    WINDOW = 500,            /* numbers gathered at a time, of one table at most */
+    SCAN_MOST = 20000,       /* numbers looked at for one page */
+    DOCUMENT_MOST = 16 << 20 /* the texts of one row */
 };
 
 /* A document may be received a little before a higher number. */
@@ -110,30 +111,29 @@ bool document_get(struct store *s, const struct id *id, struct arena *a, struct 
 struct nums {
     int64_t num[WINDOW * 4];
     size_t count;
-    int64_t sure_above; /* every number above this was seen */
+    int64_t sure_above; /* every number from here up was seen */
 };
 
-static bool gather(struct db *db, enum sql_id id, int64_t slot, struct db_args args, bool two,
+static bool gather(struct db *db, enum sql_id id, int64_t slot, struct db_args args, size_t limit,
                    struct nums *n, struct err *err)
 {
     AUTO(db_rows_done) struct db_rows rows = { 0 };
     size_t got = 0;
-    int64_t last = 0;
     bool row;
 
     if (!db_query_slot(db, id, slot, args, &rows, err))
         return false;
-    for (;;) {
+    for (;; got++) {
         if (!db_next(&rows, &row, err))
             return false;
-        if (!row || n->count == sizeof n->num / sizeof n->num[0])
+        if (!row)
             break;
-        last = n->num[n->count++] = db_get_int(&rows, 0);
-        got++;
+        require(n->count < sizeof n->num / sizeof n->num[0]);
+        n->num[n->count++] = db_get_int(&rows, 0);
     }
-    /* A full window (or a full target) may have left lower ones out. */
-    if ((got >= WINDOW || row) && last - (two ? 1 : 0) > n->sure_above)
-        n->sure_above = last;
+    /* A full window may have left lower ones out. */
+    if (got >= limit && n->num[n->count - 1] > n->sure_above)
+        n->sure_above = n->num[n->count - 1];
     return true;
 }
 
@@ -147,18 +147,20 @@ static int downwards(const void *a, const void *b)
 static bool gather_all(struct db *db, const struct slots *slots, int64_t gateway, int64_t below,
                        struct nums *n, struct err *err)
 {
-    struct db_args any = DB_ARGS(db_int(below), db_int(WINDOW));
-    struct db_args one = DB_ARGS(db_int(below), db_int(WINDOW), db_int(gateway));
+    /* SQLite's index knows ended documents too; else every table gets its share. */
     bool of_index = gateway != 0 && db->kind == DB_SQLITE;
+    size_t tables = of_index ? 0 : slots->count, share = WINDOW * 4 / (tables + 1);
+    size_t limit = share < WINDOW ? share : WINDOW;
+    struct db_args any = DB_ARGS(db_int(below), db_int(limit));
+    struct db_args one = DB_ARGS(db_int(below), db_int(limit), db_int(gateway));
 
     *n = (struct nums){ .sure_above = 0 };
     if (!gather(db, gateway != 0 ? SQL_DOC_NUMS_OF_GATEWAY : SQL_DOC_NUMS, DB_NO_SLOT,
-                gateway != 0 ? one : any, of_index, n, err))
+                gateway != 0 ? one : any, limit, n, err))
         return false;
-    /* SQLite's index knows ended documents too. */
-    for (size_t i = 0; i < slots->count && !of_index; i++)
+    for (size_t i = 0; i < tables; i++)
         if (!gather(db, gateway != 0 ? SQL_DONE_NUMS_OF_GATEWAY : SQL_DONE_NUMS, slots->days[i],
-                    gateway != 0 ? one : any, false, n, err))
+                    gateway != 0 ? one : any, limit, n, err))
             return false;
     qsort(n->num, n->count, sizeof n->num[0], downwards);
     return true;
@@ -188,16 +190,30 @@ struct page {
     bool end;
 };
 
+/* What a filter refuses must not stay in the page's memory. */
+static void keep(struct page *p, const struct document *d, struct arena *a)
+{
+    struct document *to = &p->docs[p->count++];
+
+    *to = *d;
+    to->name = arena_copy(a, d->name);
+    to->ctype = arena_copy(a, d->ctype);
+    to->head = arena_copy(a, d->head);
+    to->state = arena_copy(a, d->state);
+}
+
 /* One window of numbers, newest first; stops when the page is full. */
 static bool fill_from_window(struct db *db, const struct slots *slots, struct page *p,
                              struct arena *a, struct err *err)
 {
     static _Thread_local struct nums n;
+    AUTO(arena_done) struct arena one = ARENA_INIT(DOCUMENT_MOST);
 
     if (!gather_all(db, slots, p->filter->gateway, p->below, &n, err))
         return false;
     p->end = n.sure_above == 0;
     for (size_t i = 0; i < n.count; i++) {
+        struct document d;
         bool found;
 
         if (n.num[i] < n.sure_above)
@@ -210,16 +226,16 @@ static bool fill_from_window(struct db *db, const struct slots *slots, struct pa
             continue; /* just moved: seen already */
         p->below = n.num[i];
         p->looked++;
-        struct document *d = &p->docs[p->count];
-
-        if (!get_by_num(db, slots, n.num[i], a, d, &found, err))
+        arena_reset(&one);
+        if (!get_by_num(db, slots, n.num[i], &one, &d, &found, err))
             return false;
         if (found && p->filter->since_us != 0 &&
-            d->received_us < p->filter->since_us - DISORDER_US) {
+            d.received_us < p->filter->since_us - DISORDER_US) {
             p->end = true;
             return true;
         }
-        p->count += found && matches(p->filter, d);
+        if (found && matches(p->filter, &d))
+            keep(p, &d, a);
     }
     return true;
 }
@@ -275,7 +291,9 @@ static bool end_run(struct writer *w, struct store_op **ops, size_t count, struc
         return false;
     if (changed != 1)
         return err_set(err, ERR_PERMANENT, 0, "document %lld is not live", (long long)o->num);
-    return db_run(w->db, SQL_DOC_DROP, DB_ARGS(db_int(o->num)), NULL, err);
+    return (w->db->kind != DB_SQLITE ||
+            db_run(w->db, SQL_FACET_END, DB_ARGS(db_int(o->num)), NULL, err)) &&
+           db_run(w->db, SQL_DOC_DROP, DB_ARGS(db_int(o->num)), NULL, err);
 }
 
 static const struct store_verb end_verb = { .name = "end document", .run = end_run };

@@ -21,12 +21,15 @@ SELECT num FROM done_@SLOT@ WHERE num < $1 ORDER BY num DESC LIMIT $2;
 
 -- name: doc_nums_of_gateway
 -- in:  $1 below int, $2 limit int, $3 gateway int
--- The index up to its watermark, and the live rows above it.
-SELECT num FROM (SELECT num FROM doc WHERE num < $1 AND gateway = $3
-                 AND num > (SELECT value FROM mark WHERE name = 'indexed') ORDER BY num DESC LIMIT $2)
-UNION ALL
-SELECT num FROM (SELECT num FROM facet WHERE kind = 1 AND word = $3 AND num < $1
-                 AND num <= (SELECT value FROM mark WHERE name = 'indexed') ORDER BY num DESC LIMIT $2);
+-- The index, and the live rows above its watermark.  Above it the index has only what
+-- ended before its slice came (facet_end).
+SELECT num FROM (
+    SELECT num FROM (SELECT num FROM doc WHERE num < $1 AND gateway = $3
+                     AND num > (SELECT value FROM mark WHERE name = 'indexed') ORDER BY num DESC LIMIT $2)
+    UNION ALL
+    SELECT num FROM (SELECT num FROM facet WHERE kind = 1 AND word = $3 AND num < $1
+                     ORDER BY num DESC LIMIT $2))
+ORDER BY num DESC LIMIT $2;
 
 -- name: doc_nums_of_gateway
 -- for: postgresql
@@ -55,6 +58,13 @@ INSERT INTO done_@SLOT@(num, id, gateway, caller, config, received_us, size, sha
     ctype, head, state, ended_us)
 SELECT num, id, gateway, caller, config, received_us, size, sha256, seg, pos, name, ctype, head, $2, @NOW_US@
 FROM doc WHERE num = $1;
+
+-- name: facet_end
+-- only: sqlite
+-- in:  $1 num int
+-- A slice reads live rows only: what ends before its slice is indexed now.
+INSERT INTO facet(kind, word, num) SELECT 1, gateway, num FROM doc
+WHERE num = $1 AND num > (SELECT value FROM mark WHERE name = 'indexed');
 
 -- name: doc_drop
 -- in:  $1 num int
