@@ -450,7 +450,6 @@ static bool send_commit(struct db_postgres *self, struct err *err)
 
     if (PQsendQuery(self->conn, sql_postgresql[SQL_TX_COMMIT].text) == 0)
         return lost(self, err);
-    fault_point(COMMIT_SENT);
     if (fault_error(COMMIT_SENT))
         (void)shutdown(PQsocket(self->conn), SHUT_RD);
     if (!collect(self, &(struct pending){ .id = SQL_TX_COMMIT }, &ok, &result, &why)) {
