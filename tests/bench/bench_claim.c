@@ -74,7 +74,9 @@ int main(int argc, char **argv)
 {
     bool postgres = argc > 3 && strcmp(argv[2], "postgres") == 0;
     char folder[] = "/tmp/bench-claim-XXXXXX";
-    struct store_options o = { .data = postgres ? mkdtemp(folder) : argc > 3 ? argv[3] : "",
+    struct store_options o = { .data = postgres   ? mkdtemp(folder)
+                                       : argc > 3 ? argv[3]
+                                                  : "",
                                .url = postgres ? argv[3] : NULL,
                                .area = "internal",
                                .queue_most = 1 << 20 };
@@ -86,7 +88,8 @@ int main(int argc, char **argv)
     size_t n;
 
     if (argc < 4 || strcmp(argv[1], "-d") != 0) {
-        (void)fprintf(stderr, "usage: bench_claim -d sqlite FOLDER | -d postgres ADDRESS [tasks]\n");
+        (void)fprintf(stderr,
+                      "usage: bench_claim -d sqlite FOLDER | -d postgres ADDRESS [tasks]\n");
         return 2;
     }
     if (!store_open(&o, &s, &err)) {

@@ -119,7 +119,9 @@ static bool start(int argc, char **argv)
     struct err err = { 0 };
     bool postgres = argc > 3 && strcmp(argv[2], "postgres") == 0;
     char folder[] = "/tmp/bench-store-XXXXXX";
-    struct store_options o = { .data = postgres ? mkdtemp(folder) : argc > 3 ? argv[3] : "",
+    struct store_options o = { .data = postgres   ? mkdtemp(folder)
+                                       : argc > 3 ? argv[3]
+                                                  : "",
                                .url = postgres ? argv[3] : NULL,
                                .area = "internal",
                                .queue_most = 1 << 20 };
@@ -170,11 +172,12 @@ int main(int argc, char **argv)
     }
     double seconds = (double)(clock_mono_us() - from) / 1e6;
 
-    printf("bench store %s: batch %ld%s, %ld senders: %.0f docs/s, cpu %.2f us/doc, %.4f syncs/doc, "
-           "%ld failed\n",
-           sqlite ? "sqlite" : "postgres", bench.batch, bench.keyed != 0 ? " keyed" : "",
-           bench.senders, (double)count / seconds, (cpu_us() - cpu) / (double)count,
-           (double)(file_syncs() - syncs) / (double)count, failed);
+    printf(
+        "bench store %s: batch %ld%s, %ld senders: %.0f docs/s, cpu %.2f us/doc, %.4f syncs/doc, "
+        "%ld failed\n",
+        sqlite ? "sqlite" : "postgres", bench.batch, bench.keyed != 0 ? " keyed" : "",
+        bench.senders, (double)count / seconds, (cpu_us() - cpu) / (double)count,
+        (double)(file_syncs() - syncs) / (double)count, failed);
     bench.stop = true;
     if (!sqlite)
         (void)pthread_join(beat, NULL);
