@@ -19,7 +19,7 @@
 struct lookup {
     struct accept_op **keyed;
     struct db *db;
-    int64_t slot, now_us;
+    int64_t now_us;
 };
 
 static void answer_again(struct accept_op *a, const uint8_t id[static 16], const struct sha256 *sha)
@@ -28,7 +28,7 @@ static void answer_again(struct accept_op *a, const uint8_t id[static 16], const
     a->result = digest_same(sha, &a->sha256) ? ACCEPT_REPEATED : ACCEPT_KEY_DIFFERS;
 }
 
-static bool found_key(void *arg, size_t at, struct db_rows *row, struct err *err)
+static bool found_key(void *arg, int64_t slot, size_t at, struct db_rows *row, struct err *err)
 {
     struct lookup *l = arg;
     struct str id = db_get_str(row, 1), sha = db_get_str(row, 2);
@@ -36,7 +36,7 @@ static bool found_key(void *arg, size_t at, struct db_rows *row, struct err *err
     struct sha256 first;
 
     if (db_get_int(row, 3) <= l->now_us) /* over: it makes room for the new one */
-        return db_run_slot(l->db, SQL_IDEM_FORGET, l->slot,
+        return db_run_slot(l->db, SQL_IDEM_FORGET, slot,
                            DB_ARGS(db_bytes(str_mem(a->key.bytes, SHA256_SIZE))), NULL, err);
     require(id.len == 16 && sha.len == SHA256_SIZE);
     memcpy(first.bytes, sha.ptr, SHA256_SIZE);
@@ -76,12 +76,12 @@ static bool look_up_keys(struct writer *w, struct accept_op **keyed, size_t coun
         if (keyed[i]->key_period_us > longest)
             longest = keyed[i]->key_period_us;
     }
-    for (int64_t slot = now / KEY_TABLE_US; slot <= (now + longest) / KEY_TABLE_US; slot++) {
-        struct lookup l = { .keyed = keyed, .db = w->db, .slot = slot, .now_us = now };
+    struct lookup l = { .keyed = keyed, .db = w->db, .now_us = now };
+    int64_t first = now / KEY_TABLE_US, last = (now + longest) / KEY_TABLE_US;
 
-        if (!db_find(w->db, SQL_IDEM_FIND, slot, keys, 1, count, found_key, &l, err))
-            return false;
-    }
+    if (!db_find(w->db, SQL_IDEM_FIND, first, (size_t)(last - first) + 1, keys, 1, count, found_key,
+                 &l, err))
+        return false;
     join_twins(keyed, count);
     return true;
 }

@@ -56,31 +56,76 @@ bool db_query(struct db *db, enum sql_id id, struct db_args args, struct db_rows
     return db_query_slot(db, id, DB_NO_SLOT, args, ret, err);
 }
 
-bool db_find(struct db *db, enum sql_id id, int64_t slot, const struct db_value *values,
-             size_t columns, size_t rows,
-             bool (*found)(void *arg, size_t at, struct db_rows *row, struct err *err), void *arg,
-             struct err *err)
+/* One answer for all rows of parameters. */
+static bool tell_found(struct db_rows *r, int64_t slot, size_t rows, db_found *found, void *arg,
+                       struct err *err)
 {
-    bool at_once = db->driver->query_rows != NULL;
-
-    for (size_t i = 0; i < rows; i = at_once ? rows : i + 1) {
-        AUTO(db_rows_done) struct db_rows r = { .db = db };
-        struct db_args args = { .values = values + i * columns, .count = columns };
+    for (;;) {
         bool row;
 
-        if (at_once ? !db->driver->query_rows(db, id, slot, values, columns, rows, &r, err)
-                    : !db_query_slot(db, id, slot, args, &r, err))
+        if (!db_next(r, &row, err))
             return false;
-        while (db_next(&r, &row, err) && row) {
-            size_t at = at_once ? (size_t)db_get_int(&r, 0) - 1 : i;
+        if (!row)
+            return true;
+        size_t at = (size_t)db_get_int(r, 0) - 1;
 
-            require(at < rows);
-            if (!found(arg, at, &r, err))
-                return false;
-        }
-        if (err->kind != ERR_NONE)
+        require(at < rows);
+        if (!found(arg, slot, at, r, err))
             return false;
     }
+}
+
+static bool find_at_once(struct db *db, enum sql_id id, int64_t slot, size_t slots,
+                         const struct db_value *values, size_t columns, size_t rows,
+                         db_found *found, void *arg, struct err *err)
+{
+    struct db_rows r[DB_SLOTS_MOST];
+
+    if (!db->driver->query_rows(db, id, slot, slots, values, columns, rows, r, err))
+        return false;
+    bool ok = true;
+
+    for (size_t i = 0; i < slots; i++) {
+        ok = ok && tell_found(&r[i], slot + (int64_t)i, rows, found, arg, err);
+        db_rows_done(&r[i]);
+    }
+    return ok;
+}
+
+/* One row of parameters. */
+static bool find_one(struct db *db, enum sql_id id, int64_t slot, size_t at, struct db_args args,
+                     db_found *found, void *arg, struct err *err)
+{
+    AUTO(db_rows_done) struct db_rows r = { .db = db };
+    bool row;
+
+    if (!db_query_slot(db, id, slot, args, &r, err))
+        return false;
+    for (;;) {
+        if (!db_next(&r, &row, err))
+            return false;
+        if (!row)
+            return true;
+        if (!found(arg, slot, at, &r, err))
+            return false;
+    }
+}
+
+bool db_find(struct db *db, enum sql_id id, int64_t slot, size_t slots,
+             const struct db_value *values, size_t columns, size_t rows, db_found *found, void *arg,
+             struct err *err)
+{
+    require(slots <= DB_SLOTS_MOST);
+    if (db->driver->query_rows != NULL)
+        return rows == 0 ||
+               find_at_once(db, id, slot, slots, values, columns, rows, found, arg, err);
+    for (size_t s = 0; s < slots; s++)
+        for (size_t i = 0; i < rows; i++) {
+            struct db_args args = { .values = values + i * columns, .count = columns };
+
+            if (!find_one(db, id, slot + (int64_t)s, i, args, found, arg, err))
+                return false;
+        }
     return true;
 }
 

@@ -63,7 +63,7 @@ static inline bool db_should_retry(const struct err *err)
 }
 
 /* Which table of a numbered family (@SLOT@ in the text); -1 for statements without. */
-enum { DB_NO_SLOT = -1 };
+enum { DB_NO_SLOT = -1, DB_SLOTS_MOST = 64 };
 
 struct db;
 
@@ -72,6 +72,8 @@ struct db_rows {
     void *state;
     int row; /* PostgreSQL: the current one */
 };
+
+typedef bool db_found(void *arg, int64_t slot, size_t at, struct db_rows *row, struct err *err);
 
 struct db_driver {
     bool (*begin)(struct db *, struct err *);
@@ -84,9 +86,11 @@ struct db_driver {
     bool (*query)(struct db *, enum sql_id, int64_t slot, struct db_args, struct db_rows *ret,
                   struct err *);
     /* Rows of parameters at once, the first column of the answer tells which (from 1);
-     * NULL: db_find() asks for one after the other. */
-    bool (*query_rows)(struct db *, enum sql_id, int64_t slot, const struct db_value *,
-                       size_t columns, size_t rows, struct db_rows *ret, struct err *);
+     * `slots` tables, each with an answer of its own.  NULL: db_find() asks for one after
+     * the other. */
+    bool (*query_rows)(struct db *, enum sql_id, int64_t slot, size_t slots,
+                       const struct db_value *, size_t columns, size_t rows, struct db_rows *ret,
+                       struct err *);
     bool (*next)(struct db_rows *, bool *ret_row, struct err *);
     bool (*is_null)(struct db_rows *, int column);
     int64_t (*get_int)(struct db_rows *, int column);
@@ -126,11 +130,11 @@ bool db_query(struct db *db, enum sql_id id, struct db_args args, struct db_rows
               struct err *err);
 bool db_query_slot(struct db *db, enum sql_id id, int64_t slot, struct db_args args,
                    struct db_rows *ret, struct err *err);
-/* Ask the same for many rows of parameters; `found` is called for every answer row
- * with the number of its parameters, from 0, and columns from 1 on. */
-bool db_find(struct db *db, enum sql_id id, int64_t slot, const struct db_value *values,
-             size_t columns, size_t rows,
-             bool (*found)(void *arg, size_t at, struct db_rows *row, struct err *err), void *arg,
+/* Ask the same for many rows of parameters, in the tables from `slot` on; `found` is
+ * called for every answer row with its table, the number of its parameters, from 0, and
+ * columns from 1 on. */
+bool db_find(struct db *db, enum sql_id id, int64_t slot, size_t slots,
+             const struct db_value *values, size_t columns, size_t rows, db_found *found, void *arg,
              struct err *err);
 bool db_next(struct db_rows *rows, bool *ret_row, struct err *err);
 bool db_is_null(struct db_rows *rows, int column);

@@ -42,6 +42,7 @@ struct pending {
     enum sql_id id;
     struct cell *made; /* it prepares this one, if it still has this name */
     int64_t name;
+    PGresult **result; /* where its answer is put, or NULL */
 };
 
 struct db_postgres {
@@ -93,7 +94,7 @@ static void note_prepared(const struct pending *p, bool ok)
 /* All results of one statement.  *ret_ok: it worked; if not, *first says why, unless it
  * holds an earlier error.  False: the connection is lost. */
 static bool collect(struct db_postgres *self, const struct pending *p, bool *ret_ok,
-                    PGresult **ret_result, struct err *first)
+                    struct err *first)
 {
     PGresult *result, *kept = NULL;
     bool ok = true, over = false;
@@ -101,11 +102,9 @@ static bool collect(struct db_postgres *self, const struct pending *p, bool *ret
 
     for (;;) {
         if (!pg_wait(self->conn, wait_us(self, p->id), &why)) {
-            PQclear(kept);
-            self->lost = true;
-            if (first->kind == ERR_NONE)
-                *first = why;
-            return false;
+            over = true;
+            ok = false;
+            break;
         }
         if ((result = PQgetResult(self->conn)) == NULL)
             break;
@@ -118,8 +117,7 @@ static bool collect(struct db_postgres *self, const struct pending *p, bool *ret
         }
         PQclear(kept);
         kept = result;
-        if (PQstatus(self->conn) != CONNECTION_OK)
-            over = true;
+        over = over || PQstatus(self->conn) != CONNECTION_OK;
         if (over)
             break;
     }
@@ -127,22 +125,21 @@ static bool collect(struct db_postgres *self, const struct pending *p, bool *ret
     self->lost = self->lost || over;
     if (!ok && first->kind == ERR_NONE)
         *first = why;
-    *ret_ok = ok;
-    if (ret_result != NULL && ok && !over)
-        *ret_result = kept;
-    else
-        PQclear(kept);
     if (over && first->kind == ERR_NONE)
         (void)lost(self, first);
+    if (p->result != NULL && ok && !over)
+        *p->result = kept;
+    else
+        PQclear(kept);
+    *ret_ok = ok;
     return !over;
 }
 
-/* Wait for everything that is queued.  ret_result: what the last one answered. */
-static bool settle(struct db_postgres *self, PGresult **ret_result, struct err *err)
+/* Wait for everything that is queued. */
+static bool settle(struct db_postgres *self, struct err *err)
 {
     struct err first = { 0 };
     size_t n = self->pending_count;
-    PGresult *last = NULL;
     bool ok = true;
 
     require(self->piped);
@@ -152,7 +149,7 @@ static bool settle(struct db_postgres *self, PGresult **ret_result, struct err *
     for (size_t i = 0; i < n; i++) {
         bool one_ok;
 
-        if (!collect(self, &self->pending[i], &one_ok, i + 1 == n ? &last : NULL, &first)) {
+        if (!collect(self, &self->pending[i], &one_ok, &first)) {
             *err = first;
             return false;
         }
@@ -160,31 +157,21 @@ static bool settle(struct db_postgres *self, PGresult **ret_result, struct err *
     }
     if (!pg_wait(self->conn, wait_us(self, SQL_TX_BEGIN), err)) {
         self->lost = true;
-        PQclear(last);
         return false;
     }
     PGresult *sync = PQgetResult(self->conn);
     bool in_step = sync != NULL && PQresultStatus(sync) == PGRES_PIPELINE_SYNC;
 
     PQclear(sync);
-    if (!in_step || !ok || ret_result == NULL) {
-        PQclear(last);
-        last = NULL;
-    }
     if (!in_step || (!ok && first.kind == ERR_NONE))
         return lost(self, err);
-    if (!ok) {
+    if (!ok)
         *err = first;
-        return false;
-    }
-    if (ret_result != NULL)
-        *ret_result = last;
-    return true;
+    return ok;
 }
 
 /* A statement was handed to libpq: in a pipeline remember it, else wait for its answer. */
-static bool sent(struct db_postgres *self, int rc, struct pending p, PGresult **ret_result,
-                 struct err *err)
+static bool sent(struct db_postgres *self, int rc, struct pending p, struct err *err)
 {
     struct err why = { 0 };
     bool ok;
@@ -196,7 +183,7 @@ static bool sent(struct db_postgres *self, int rc, struct pending p, PGresult **
         self->pending[self->pending_count++] = p;
         return true;
     }
-    if (collect(self, &p, &ok, ret_result, &why) && ok)
+    if (collect(self, &p, &ok, &why) && ok)
         return true;
     *err = why;
     return false;
@@ -254,7 +241,7 @@ static bool prepare(struct db_postgres *self, struct cell *c, enum sql_id id, in
     int n = pg_types(s, types);
     int rc = PQsendPrepare(self->conn, name_of(c, name), text_of(self, s->text, slot), n, types);
 
-    return sent(self, rc, (struct pending){ .id = id, .made = c, .name = c->name }, NULL, err);
+    return sent(self, rc, (struct pending){ .id = id, .made = c, .name = c->name }, err);
 }
 
 /* The least recently used one goes. */
@@ -274,7 +261,7 @@ static bool make_room(struct db_postgres *self, struct cell **ret, struct err *e
     oldest->state = CELL_EMPTY;
     int rc = PQsendQueryParams(self->conn, text, 0, NULL, NULL, NULL, NULL, 1);
 
-    return sent(self, rc, (struct pending){ .id = SQL_STATEMENT_DROP }, NULL, err);
+    return sent(self, rc, (struct pending){ .id = SQL_STATEMENT_DROP }, err);
 }
 
 static bool cell_of(struct db_postgres *self, enum sql_id id, int64_t slot, struct cell **ret,
@@ -320,7 +307,7 @@ static bool execute(struct db_postgres *self, enum sql_id id, int64_t slot,
 
     if (self->lost)
         return lost(self, err);
-    if (self->piped && self->pending_count + 4 > PENDING_MOST && !settle(self, NULL, err))
+    if (self->piped && self->pending_count + 4 > PENDING_MOST && !settle(self, err))
         return false;
     if (!cell_of(self, id, slot, &c, err))
         return false;
@@ -331,16 +318,17 @@ static bool execute(struct db_postgres *self, enum sql_id id, int64_t slot,
     int rc = PQsendQueryPrepared(self->conn, name_of(c, name), p.count, p.values, p.lengths,
                                  p.formats, 1);
 
-    return sent(self, rc, (struct pending){ .id = id }, ret_result, err) &&
+    return sent(self, rc, (struct pending){ .id = id, .result = ret_result }, err) &&
            (!s->batch || hold_back(self, self->scratch.len, err));
 }
 
+/* The same, and its answer; *ret_result is the caller's to clear, in any case. */
 static bool execute_now(struct db_postgres *self, enum sql_id id, int64_t slot,
                         const struct db_value *values, size_t columns, size_t rows,
                         PGresult **ret_result, struct err *err)
 {
     return execute(self, id, slot, values, columns, rows, ret_result, err) &&
-           (!self->piped || settle(self, ret_result, err));
+           (!self->piped || settle(self, err));
 }
 
 static bool postgres_send(struct db *db, enum sql_id id, int64_t slot,
@@ -363,31 +351,48 @@ static bool postgres_run(struct db *db, enum sql_id id, int64_t slot, struct db_
 {
     PGresult *result = NULL;
 
-    if (!execute_now(self_of(db), id, slot, args.values, args.count, 1, &result, err))
-        return false;
-    if (!str_to_i64(str_of(PQcmdTuples(result)), ret_changed))
+    bool ok = execute_now(self_of(db), id, slot, args.values, args.count, 1, &result, err);
+
+    if (ok && !str_to_i64(str_of(PQcmdTuples(result)), ret_changed))
         *ret_changed = 0;
     PQclear(result);
-    return true;
-}
-
-static bool postgres_query_rows(struct db *db, enum sql_id id, int64_t slot,
-                                const struct db_value *values, size_t columns, size_t rows,
-                                struct db_rows *ret, struct err *err)
-{
-    PGresult *result = NULL;
-
-    if (!execute_now(self_of(db), id, slot, values, columns, rows, &result, err))
-        return false;
-    ret->state = result;
-    ret->row = -1;
-    return true;
+    return ok;
 }
 
 static bool postgres_query(struct db *db, enum sql_id id, int64_t slot, struct db_args args,
                            struct db_rows *ret, struct err *err)
 {
-    return postgres_query_rows(db, id, slot, args.values, args.count, 1, ret, err);
+    PGresult *result = NULL;
+
+    if (!execute_now(self_of(db), id, slot, args.values, args.count, 1, &result, err)) {
+        PQclear(result);
+        return false;
+    }
+    ret->state = result;
+    ret->row = -1;
+    return true;
+}
+
+/* In a transaction all tables are asked in one trip. */
+static bool postgres_query_rows(struct db *db, enum sql_id id, int64_t slot, size_t slots,
+                                const struct db_value *values, size_t columns, size_t rows,
+                                struct db_rows *ret, struct err *err)
+{
+    struct db_postgres *self = self_of(db);
+    PGresult *results[DB_SLOTS_MOST] = { 0 };
+    bool ok = true;
+
+    require(slots <= DB_SLOTS_MOST);
+    for (size_t i = 0; i < slots && ok; i++)
+        ok = execute(self, id, slot + (int64_t)i, values, columns, rows, &results[i], err);
+    /* Also after a failure: what was sent must not find our results gone. */
+    ok = (!self->piped || settle(self, ok ? err : &(struct err){ 0 })) && ok;
+    for (size_t i = 0; i < slots; i++) {
+        if (!ok)
+            PQclear(results[i]);
+        ret[i] = (struct db_rows){ .db = db, .state = ok ? results[i] : NULL, .row = -1 };
+    }
+    return ok;
 }
 
 static bool postgres_next(struct db_rows *rows, bool *ret_row, struct err *err)
@@ -433,12 +438,11 @@ static bool postgres_begin(struct db *db, struct err *err)
 }
 
 /* Text with no parameters, as it is; not in a pipeline. */
-static bool simple(struct db_postgres *self, enum sql_id id, const char *text,
-                   PGresult **ret_result, struct err *err)
+static bool simple(struct db_postgres *self, enum sql_id id, const char *text, struct err *err)
 {
     if (self->lost)
         return lost(self, err);
-    return sent(self, PQsendQuery(self->conn, text), (struct pending){ .id = id }, ret_result, err);
+    return sent(self, PQsendQuery(self->conn, text), (struct pending){ .id = id }, err);
 }
 
 /* The answer to COMMIT decides.  When it does not come, nobody here can know. */
@@ -452,7 +456,9 @@ static bool send_commit(struct db_postgres *self, struct err *err)
         return lost(self, err);
     if (fault_error(COMMIT_SENT))
         (void)shutdown(PQsocket(self->conn), SHUT_RD);
-    if (!collect(self, &(struct pending){ .id = SQL_TX_COMMIT }, &ok, &result, &why)) {
+    struct pending p = { .id = SQL_TX_COMMIT, .result = &result };
+
+    if (!collect(self, &p, &ok, &why)) {
         *err = why;
         err->kind = ERR_UNCERTAIN;
         return false;
@@ -473,7 +479,7 @@ static bool postgres_commit(struct db *db, struct err *err)
     struct db_postgres *self = self_of(db);
 
     require(self->in_tx);
-    if (!settle(self, NULL, err) || !leave_pipeline(self, err))
+    if (!settle(self, err) || !leave_pipeline(self, err))
         return false;
     if (fault_error(GROUP_COMMIT))
         return err_set(err, ERR_PERMANENT, 0, "commit fails (injected)");
@@ -492,11 +498,11 @@ static void postgres_rollback(struct db *db)
         return;
     self->in_tx = false;
     if (self->piped && !self->lost)
-        (void)settle(self, NULL, &err); /* brings the session back in step */
+        (void)settle(self, &err); /* brings the session back in step */
     if (self->piped)
         (void)leave_pipeline(self, &err);
     if (!self->lost && PQtransactionStatus(self->conn) != PQTRANS_IDLE &&
-        !simple(self, SQL_TX_ROLLBACK, sql_postgresql[SQL_TX_ROLLBACK].text, NULL, &err))
+        !simple(self, SQL_TX_ROLLBACK, sql_postgresql[SQL_TX_ROLLBACK].text, &err))
         self->lost = true; /* a session in an unknown state is not used again */
 }
 
@@ -506,9 +512,9 @@ static bool postgres_script(struct db *db, const char *text, struct err *err)
     struct db_postgres *self = self_of(db);
     bool piped = self->piped;
 
-    if (piped && (!settle(self, NULL, err) || !leave_pipeline(self, err)))
+    if (piped && (!settle(self, err) || !leave_pipeline(self, err)))
         return false;
-    return simple(self, SQL_COUNT, text, NULL, err) && (!piped || enter_pipeline(self, err));
+    return simple(self, SQL_COUNT, text, err) && (!piped || enter_pipeline(self, err));
 }
 
 /* ---- the connection ------------------------------------------------------------------ */
@@ -535,7 +541,7 @@ static bool set_up(struct db_postgres *self, struct err *err)
         ok = db_send(&self->db, SQL_SESSION_SET,
                      DB_ARGS(db_text(str_of(settings[i].name)), db_text(str_of(settings[i].value))),
                      err);
-    if (!ok || !settle(self, NULL, err) || !leave_pipeline(self, err))
+    if (!ok || !settle(self, err) || !leave_pipeline(self, err))
         return false;
     /* Read back: a server that lowers it must not pass unnoticed. */
     if (!db_query(&self->db, SQL_SESSION_GET, DB_ARGS(db_text(str_of(settings[0].name))), &rows,
