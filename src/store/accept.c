@@ -65,20 +65,16 @@ static void join_twins(struct accept_op **keyed, size_t count)
         }
 }
 
+/* In every table up to the last: the period may have been longer when a key came. */
 static bool look_up_keys(struct writer *w, struct accept_op **keyed, size_t count, struct err *err)
 {
     struct db_value *keys = ARENA_ARRAY(w->arena, struct db_value, count);
-    int64_t now = clock_wall_us(), longest = 0;
+    struct lookup l = { .keyed = keyed, .db = w->db, .now_us = clock_wall_us() };
+    int64_t first = l.now_us / KEY_TABLE_US, last = w->store->key_slot_newest;
 
     qsort(keyed, count, sizeof *keyed, by_key); /* one order everywhere: no deadlocks */
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++)
         keys[i] = db_bytes(str_mem(keyed[i]->key.bytes, SHA256_SIZE));
-        if (keyed[i]->key_period_us > longest)
-            longest = keyed[i]->key_period_us;
-    }
-    struct lookup l = { .keyed = keyed, .db = w->db, .now_us = now };
-    int64_t first = now / KEY_TABLE_US, last = (now + longest) / KEY_TABLE_US;
-
     if (!db_find(w->db, SQL_IDEM_FIND, first, (size_t)(last - first) + 1, keys, 1, count, found_key,
                  &l, err))
         return false;
@@ -274,7 +270,7 @@ const struct store_verb accept_verb = { .name = "accept", .run = accept_run };
 
 struct keep_op {
     struct store_op op;
-    int64_t period_us;
+    int64_t period_us, newest;
 };
 
 static bool keep_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
@@ -288,11 +284,17 @@ static bool keep_run(struct writer *w, struct store_op **ops, size_t count, stru
     struct db_rows rows;
 
     (void)count;
+    k->newest = last;
     if (!db_query(w->db, SQL_PART_ALL, DB_ARGS(db_int(PART_IDEMPOTENCY)), &rows, err))
         return false;
-    while (db_next(&rows, &row, err) && row)
-        if (db_get_int(&rows, 0) < first - 1 && n < sizeof over / sizeof over[0])
-            over[n++] = db_get_int(&rows, 0);
+    while (db_next(&rows, &row, err) && row) {
+        int64_t slot = db_get_int(&rows, 0);
+
+        if (slot < first - 1 && n < sizeof over / sizeof over[0])
+            over[n++] = slot;
+        if (slot > k->newest)
+            k->newest = slot;
+    }
     db_rows_done(&rows);
     if (err->kind != ERR_NONE)
         return false;
@@ -319,5 +321,8 @@ bool accept_keep_tables(struct store *s, int64_t period_us, struct err *err)
 {
     struct keep_op k = { .period_us = period_us };
 
-    return writers_call(s->writers, &keep_verb, &k.op, err);
+    if (!writers_call(s->writers, &keep_verb, &k.op, err))
+        return false;
+    s->key_slot_newest = k.newest;
+    return true;
 }

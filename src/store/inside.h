@@ -38,6 +38,8 @@ struct store {
     struct word *words;
     size_t word_count, word_room;
 
+    _Atomic int64_t key_slot_newest; /* the last table of keys that exists */
+
     struct claims *claims;
     struct recorder *recorder;
 };
