@@ -157,6 +157,7 @@ static bool is_kept(struct str name)
         "accept-encoding",
         "accept-language",
         "user-agent",
+        "x-api-key",
         "idempotency-key",
         "waybill-name",
         "origin",
