@@ -81,6 +81,7 @@ struct arrival_head {
     struct intake_table *table; /* the arrival takes a reference of its own */
     const struct intake_gateway *gateway;
     int64_t caller;
+    struct str user;              /* of CALLER_BASIC: which one; else empty */
     int64_t content_length;       /* -1: not known */
     struct str ctype, name, head; /* copied; empty: none */
     bool has_key;

@@ -297,9 +297,10 @@ static void keep_texts(struct arrival *a, const struct arrival_head *h)
 static struct sha256 key_digest(const struct arrival_head *h)
 {
     struct digest d = digest_start();
-    int64_t who[2] = { h->gateway->word, h->caller };
+    int64_t who[3] = { h->gateway->word, h->caller, (int64_t)h->user.len };
 
     digest_add(&d, str_mem(who, sizeof who));
+    digest_add(&d, h->user);
     digest_add(&d, h->key);
     return digest_end(&d);
 }

@@ -34,6 +34,7 @@ struct post {
     struct http_request *request; /* NULL: the client is gone */
     struct intake_table *table;
     const struct intake_gateway *gateway;
+    const struct config_user *basic; /* who logged in; the table's */
     int64_t caller, size;
     struct arrival *arrival;
     bool verifying;
@@ -224,6 +225,7 @@ static void begin(struct post *p)
                               .table = p->table,
                               .gateway = p->gateway,
                               .caller = p->caller,
+                              .user = str_of(p->basic != NULL ? p->basic->name : ""),
                               .content_length = r->content_length,
                               .ctype = r->content_type,
                               .name = http_field(r, STR("Waybill-Name")),
@@ -323,11 +325,11 @@ static bool base64_decode(struct str text, struct buf *to)
 
 /* A user that does not exist costs as much as a wrong password: the hash of nobody
  * is checked then, and never fits. */
-static const char *hash_of(const struct config_gateway *g, struct str name)
+static const struct config_user *user_of(const struct config_gateway *g, struct str name)
 {
     for (size_t i = 0; i < g->user_count; i++)
         if (str_is(name, g->users[i].name))
-            return g->users[i].hash;
+            return &g->users[i];
     return NULL;
 }
 
@@ -352,9 +354,10 @@ static void check_basic(struct post *p)
         return;
     }
     password = str_cut(buf_view(&plain), ':', &name);
+    p->basic = user_of(p->gateway->config, name);
     p->verifying = true;
     if (!port->verify(p->self->intake, http_loop(p->request), name, password,
-                      hash_of(p->gateway->config, name), on_verified, p)) {
+                      p->basic != NULL ? p->basic->hash : NULL, on_verified, p)) {
         p->verifying = false;
         answer_error(p, 503, "Retry-After: 1\r\n", "busy", "Too many logins at once. Try again.");
     }
