@@ -137,16 +137,25 @@ static struct visit *visit_of_job(struct desk_job *job)
 
 /* ---- who asks -------------------------------------------------------------------------------- */
 
+/* As a gateway takes it: "Bearer KEY", or the field X-API-Key. */
+static struct str token_of(const struct http_request *r)
+{
+    struct str scheme, rest = str_cut(r->authorization, ' ', &scheme);
+
+    if (r->authorization.ptr == NULL)
+        return http_field(r, STR("X-API-Key"));
+    return str_eq_nocase(scheme, STR("bearer")) ? str_trim(rest) : (struct str){ 0 };
+}
+
 static void identify(struct visit *v)
 {
-    struct str scheme, token = str_cut(v->request->authorization, ' ', &scheme);
+    struct str token = token_of(v->request);
     struct intake *in = engine_intake(v->self->engine);
 
-    if (!str_eq_nocase(scheme, STR("bearer")))
+    if (token.ptr == NULL)
         return;
     struct intake_table *t = intake_port.table(in);
 
-    token = str_trim(token);
     v->is_admin = intake_is_admin(t, token);
     v->caller = intake_caller_of(t, token);
     intake_port.release(t);
