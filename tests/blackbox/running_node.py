@@ -67,9 +67,12 @@ class Answer:
 class Node:
     """A `waybill serve` of its own: data folder, configuration, process, log."""
 
-    def __init__(self, folder, config=CONFIG, store=None, options="", environment=None):
+    def __init__(self, folder, config=CONFIG, store=None, options="", environment=None,
+                 command=(str(BINARY),), data=None):
+        """`options` are more lines for `node:`, `command` is what stands before `serve`."""
         self.folder = pathlib.Path(folder)
-        self.data = self.folder / "data"
+        self.data = pathlib.Path(data or self.folder / "data")
+        self.command = list(command)
         self.config_file = self.folder / "waybill.yaml"
         self.environment = dict(environment or {})
         self.store = store
@@ -83,7 +86,9 @@ class Node:
 
     def write_config(self, config):
         """Replace the file that the next start reads."""
-        lines = ["node:", "  listen: 127.0.0.1:0", f"  data: {json.dumps(str(self.data))}"]
+        lines = ["node:", f"  data: {json.dumps(str(self.data))}"]
+        if "listen:" not in self.options:
+            lines.append("  listen: 127.0.0.1:0")
         if self.store:
             lines.append(f"  store: {json.dumps(self.store)}")
         lines += ["  " + line for line in self.options.splitlines()]
@@ -93,21 +98,45 @@ class Node:
 
     def start(self, timeout=START_SECONDS):
         """Start and wait until the log says node.ready."""
-        assert self.process is None, "already started"
         seen = len(self.events)
+        self.launch()
+        try:
+            self.await_ready(timeout, since=seen)
+        except AssertionError:
+            self.kill()
+            raise
+
+    def launch(self):
+        """Start and do not wait."""
+        assert self.process is None, "already started"
         self.process = subprocess.Popen(
-            [str(BINARY), "serve", "-c", str(self.config_file)], cwd=self.folder,
+            [*self.command, "serve", "-c", str(self.config_file)], cwd=self.folder,
             env=clean_environment(**self.environment), stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         self.reader = threading.Thread(target=self._read_log, args=(self.process.stderr,))
         self.reader.start()
+
+    def await_ready(self, timeout=START_SECONDS, since=0):
+        """Wait for node.ready, which says where it listens."""
+        ready = self.wait_event("node.ready", timeout, since=since)
+        self.url = ("https://" if ready["tls"] else "http://") + ready["listen"]
+
+    def ended(self, timeout=STOP_SECONDS):
+        """Wait until the process ends by itself; returns its exit status."""
         try:
-            ready = self.wait_event("node.ready", timeout, since=seen)
-        except AssertionError:
+            code = self.process.wait(timeout)
+        except subprocess.TimeoutExpired:
             self.kill()
-            raise
-        listen = ready["listen"]
-        self.url = listen if "://" in listen else "http://" + listen
+            raise AssertionError(f"the node did not end within {timeout} s:\n{self.tail()}") from None
+        self.process = None
+        self.reader.join()
+        return code
+
+    def refuse(self, timeout=START_SECONDS):
+        """A start that must fail; returns the exit status and what it said."""
+        self.stray.clear()
+        self.launch()
+        return self.ended(timeout), "\n".join(self.stray)
 
     def _read_log(self, pipe):
         for line in pipe:
@@ -183,9 +212,36 @@ class Node:
         finally:
             connection.close()
 
+    def get(self, path, token=None):
+        """GET, with the admin token unless another (or "") is given."""
+        token = self.token if token is None else token
+        return self.request("GET", path, headers={"Authorization": f"Bearer {token}"} if token else {})
+
     def post(self, gateway, body, headers=None):
         """A document into a gateway."""
         return self.request("POST", f"/in/{gateway}", body, headers)
+
+    def metrics(self):
+        """Every sample of /metrics by its name and labels as they stand there."""
+        lines = self.get("/metrics").body.decode().splitlines()
+        return {name: float(value) for name, _, value in
+                (line.rpartition(" ") for line in lines if not line.startswith("#"))}
+
+    def documents(self):
+        """The ids of all documents, newest first."""
+        found, after = [], None
+        while True:
+            page = self.graphql("query($a: String) { documents(first: 200, after: $a)"
+                                " { items { id } next } }", a=after)["documents"]
+            found += [d["id"] for d in page["items"]]
+            after = page["next"]
+            if after is None:
+                return found
+
+    def add_key(self, gateway):
+        """A new key as it is sent, and the id to remove it by."""
+        made = self.graphql("mutation($g: String!) { keyAdd(gateway: $g) { id key } }", g=gateway)
+        return made["keyAdd"]["key"], made["keyAdd"]["id"]
 
     def graphql(self, query, **variables):
         """The member `data`; errors are failures of the test."""
