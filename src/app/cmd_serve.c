@@ -6,6 +6,7 @@
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -30,7 +31,8 @@ enum {
     TOKEN_TEXT = 43,
     GRACE_MS = 20000, /* for requests in hand when the node stops */
     STORE_WAIT_US = CLOCK_S,
-    SAY_AGAIN = 10, /* tries between two lines about a store that cannot be reached */
+    SAY_AGAIN = 10,   /* tries between two lines about a store that cannot be reached */
+    OWN_FILES = 1024, /* descriptors that connections leave to everything else */
 };
 
 struct node {
@@ -75,8 +77,8 @@ static bool read_config(struct node *n)
             (void)fprintf(stderr, "    %s\n", p->hint);
     }
     if (n->config == NULL)
-        (void)fprintf(stderr, "%s: %zu problems; nothing was started\n", n->file,
-                      report.problems.count);
+        (void)fprintf(stderr, "%s: %zu problem%s; nothing was started\n", n->file,
+                      report.problems.count, report.problems.count == 1 ? "" : "s");
     return n->config != NULL;
 }
 
@@ -180,6 +182,28 @@ static bool open_tls(struct node *n, struct err *err)
     return tls_context_open(cert.ptr, key.ptr, &n->tls, err);
 }
 
+/* Each connection is a descriptor, and so is what it takes to store a document and to
+ * look at the node: connections may not use them up. */
+static uint32_t connections_for(const struct config_node *node)
+{
+    struct rlimit files;
+
+    if (getrlimit(RLIMIT_NOFILE, &files) < 0)
+        return (uint32_t)node->connections;
+    files.rlim_cur = files.rlim_max;
+    if (setrlimit(RLIMIT_NOFILE, &files) < 0)
+        (void)getrlimit(RLIMIT_NOFILE, &files);
+    uint64_t own = files.rlim_cur / 2 < OWN_FILES ? files.rlim_cur / 2 : OWN_FILES;
+    uint64_t room = files.rlim_cur - own;
+
+    if (node->connections <= room)
+        return (uint32_t)node->connections;
+    log_event(LOG_WARN, "node.limit", kv_z("what", "connections"),
+              kv_int("configured", (int64_t)node->connections), kv_int("used", (int64_t)room),
+              kv_z("hint", "The limit of open files allows no more: raise it (ulimit -n)."));
+    return (uint32_t)room;
+}
+
 static bool open_doors(struct node *n, struct err *err)
 {
     const struct config_node *node = &n->config->node;
@@ -189,7 +213,7 @@ static bool open_doors(struct node *n, struct err *err)
                                      .handler = &front_handler,
                                      .limits = HTTP_LIMITS_DEFAULT };
 
-    o.limits.connections = (uint32_t)node->connections;
+    o.limits.connections = connections_for(node);
     o.limits.conn_requests = 0;
     if (!api_new(n->engine, &n->api, err))
         return false;

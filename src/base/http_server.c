@@ -54,6 +54,14 @@ static void turn_away(struct http_io *io, int fd)
     (void)close(fd);
 }
 
+/* How many over the limit may stay for a moment to hear why: they cost descriptors too. */
+static size_t refusing_most(const struct http_server *s)
+{
+    size_t part = s->o.limits.connections / 16 + 1;
+
+    return part < HTTP_REFUSING ? part : HTTP_REFUSING;
+}
+
 static void take(struct http_io *io, int fd, const struct sockaddr *peer, socklen_t len)
 {
     struct http_server *s = io->server;
@@ -64,7 +72,7 @@ static void take(struct http_io *io, int fd, const struct sockaddr *peer, sockle
 
     if (refusing) /* those that only hear why take no place from others */
         atomic_fetch_sub_explicit(&s->connections, 1, memory_order_relaxed);
-    if (refusing && (s->o.tls != NULL || io->refusing_count == HTTP_REFUSING)) {
+    if (refusing && (s->o.tls != NULL || io->refusing_count >= refusing_most(s))) {
         turn_away(io, fd);
         return;
     }
