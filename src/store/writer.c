@@ -245,8 +245,9 @@ static bool run_verbs(struct writer *w, struct store_op **ops, size_t count, str
     for (size_t from = 0, to; from < count; from = to) {
         for (to = from + 1; to < count && ops[to]->verb == ops[from]->verb;)
             to++;
-        if (fault_error(OPERATION))
-            return err_set(err, ERR_PERMANENT, 0, "an operation is refused (injected)");
+        for (size_t i = from; w->guilty != NULL && i < to; i++)
+            if (ops[i] == w->guilty)
+                return err_set(err, ERR_PERMANENT, 0, "an operation is refused (injected)");
         if (!ops[from]->verb->run(w, ops + from, to - from, err))
             return false;
     }
@@ -345,6 +346,15 @@ static bool is_one_ops_fault(const struct err *err)
     return err->kind == ERR_PERMANENT;
 }
 
+/* In test builds: the operation that is refused, however often it is tried. */
+static const struct store_op *guilty_one(struct store_op **ops, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (fault_error(OPERATION))
+            return ops[i];
+    return NULL;
+}
+
 static void run_group(struct writer *w, struct store_op **ops, size_t count)
 {
     struct {
@@ -352,6 +362,7 @@ static void run_group(struct writer *w, struct store_op **ops, size_t count)
     } todo[HALVES] = { { 0, count } };
     size_t left = 1;
 
+    w->guilty = guilty_one(ops, count);
     while (left > 0) {
         size_t from = todo[left - 1].from, n = todo[left - 1].count;
         struct err err = { 0 };

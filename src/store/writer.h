@@ -66,6 +66,7 @@ struct writer {
     int64_t top;                      /* the highest num this writer gave out, plus one */
     int64_t token;                    /* of the group (node.h) */
     struct arena *arena;              /* of the group */
+    const struct store_op *guilty;    /* in it: refused by a fault */
     int64_t indexed_us, indexed_upto; /* when and how far the index was filled (index.h) */
 };
 
