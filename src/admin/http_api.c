@@ -1,5 +1,6 @@
 #include "admin/http_api.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -51,8 +52,9 @@ struct visit {
 
     struct payload_reader *reader;
     struct str piece;
+    enum range_result range;
     int64_t skip, left; /* of the payload: before the range, and in it */
-    bool head_only, started;
+    bool started;
 };
 
 /* ---- objects ------------------------------------------------------------------------------ */
@@ -261,6 +263,13 @@ static void next_piece(struct visit *v)
     visit_free(v);
 }
 
+static void send_piece(struct visit *v)
+{
+    v->left -= (int64_t)v->piece.len;
+    if (http_answer_bytes(v->request, v->piece))
+        next_piece(v);
+}
+
 static void piece_done(struct loop_msg *msg)
 {
     struct visit *v = back_from_desk(msg);
@@ -275,37 +284,74 @@ static void piece_done(struct loop_msg *msg)
             r); /* damaged: the client sees a broken transfer, never wrong bytes as whole */
         return;
     }
-    v->left -= (int64_t)v->piece.len;
-    if (http_answer_bytes(v->request, v->piece))
-        next_piece(v);
+    send_piece(v);
 }
 
-static void start_payload(struct visit *v)
+static void start_answer(struct visit *v)
 {
     const struct payload_source *src = &v->document.source;
     char fields[400], etag[SHA256_TEXT];
-    enum range_result range = payload_range(v->request->range, src->size, &v->skip, &v->left);
     int n = snprintf(fields, sizeof fields,
                      "ETag: \"%s\"\r\nAccept-Ranges: bytes\r\nX-Content-Type-Options: nosniff\r\n"
                      "Content-Disposition: attachment\r\nCache-Control: no-store\r\n",
                      digest_text(&src->sha256, etag));
 
-    if (range == RANGE_UNSATISFIABLE) {
-        (void)snprintf(fields, sizeof fields, "Content-Range: bytes */%lld\r\n",
-                       (long long)src->size);
-        end_with_error(v, 416, fields, "bad_range", "The payload has no such bytes.");
-        return;
-    }
-    if (range == RANGE_PART)
+    if (v->range == RANGE_PART)
         n += snprintf(fields + n, sizeof fields - (size_t)n,
                       "Content-Range: bytes %lld-%lld/%lld\r\n", (long long)v->skip,
                       (long long)(v->skip + v->left - 1), (long long)src->size);
     v->started = true;
-    http_answer_start(v->request, range == RANGE_PART ? 206 : 200, str_mem(fields, (size_t)n),
+    http_answer_start(v->request, v->range == RANGE_PART ? 206 : 200, str_mem(fields, (size_t)n),
                       STR("application/octet-stream"), v->left);
-    if (v->request->method == HTTP_METHOD_HEAD)
-        v->left = 0;
-    next_piece(v);
+}
+
+static void answer_trouble(struct visit *v, const char *code)
+{
+    struct err err = v->err; /* the visit ends before the answer goes out */
+
+    if (err.kind == ERR_TRANSIENT)
+        end_with_error(v, 503, "Retry-After: 2\r\n", "unavailable", err.text);
+    else
+        end_with_error(v, 500, "", code, err.text);
+}
+
+static void answer_payload_trouble(struct visit *v)
+{
+    answer_trouble(v, v->err.sys == ENOENT ? "payload_missing" : "payload_corrupt");
+}
+
+static void first_piece_done(struct loop_msg *msg)
+{
+    struct visit *v = back_from_desk(msg);
+
+    if (v == NULL)
+        return;
+    if (v->err.kind != ERR_NONE) {
+        answer_payload_trouble(v);
+        return;
+    }
+    start_answer(v);
+    send_piece(v);
+}
+
+/* The head waits for the first piece, which is all there is of most payloads: one that
+ * is missing or damaged is told as such. */
+static void start_payload(struct visit *v)
+{
+    int64_t size = v->document.source.size;
+    char fields[64];
+
+    v->range = payload_range(v->request->range, size, &v->skip, &v->left);
+    if (v->range == RANGE_UNSATISFIABLE) {
+        (void)snprintf(fields, sizeof fields, "Content-Range: bytes */%lld\r\n", (long long)size);
+        end_with_error(v, 416, fields, "bad_range", "The payload has no such bytes.");
+    } else if (v->request->method == HTTP_METHOD_HEAD) {
+        start_answer(v);
+        http_answer_end(v->request);
+        visit_free(v);
+    } else {
+        to_desk(v, read_piece, first_piece_done);
+    }
 }
 
 /* An id that is not there and one that the asker may not see give the same answer. */
@@ -315,8 +361,8 @@ static void looked_up(struct loop_msg *msg)
 
     if (v == NULL)
         return;
-    if (v->err.kind == ERR_TRANSIENT) {
-        end_with_error(v, 503, "Retry-After: 2\r\n", "unavailable", v->err.text);
+    if (!v->found && v->err.kind != ERR_NONE) {
+        answer_trouble(v, "failed");
     } else if (!v->found || !may_see(v)) {
         end_with_error(v, 404, "", "unknown_document", "There is no such document.");
     } else if (!v->wants_payload) {
@@ -324,8 +370,7 @@ static void looked_up(struct loop_msg *msg)
                     buf_view(&v->answer));
         visit_free(v);
     } else if (v->reader == NULL) {
-        end_with_error(v, 500, "", v->err.sys == 2 ? "payload_missing" : "payload_corrupt",
-                       v->err.text);
+        answer_payload_trouble(v);
     } else {
         start_payload(v);
     }
