@@ -75,6 +75,8 @@ static bool look_up_keys(struct writer *w, struct accept_op **keyed, size_t coun
     qsort(keyed, count, sizeof *keyed, by_key); /* one order everywhere: no deadlocks */
     for (size_t i = 0; i < count; i++)
         keys[i] = db_bytes(str_mem(keyed[i]->key.bytes, SHA256_SIZE));
+    if (last < first) /* the clock jumped; the keeper makes new tables at its next turn */
+        return err_set(err, ERR_TRANSIENT, 0, "there is no table of keys for this time yet");
     if (!db_find(w->db, SQL_IDEM_FIND, first, (size_t)(last - first) + 1, keys, 1, count, found_key,
                  &l, err))
         return false;
