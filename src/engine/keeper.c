@@ -134,7 +134,7 @@ static const struct duty {
     { .name = "free space", .every_us = CLOCK_S, .run = look_at_disk },
     { .name = "configuration", .every_us = CLOCK_S / 2, .run = follow },
     { .name = "rescue", .every_us = NODE_BEAT_US, .run = rescue },
-    { .name = "key tables", .every_us = INT64_C(600) * CLOCK_S, .run = keep_key_tables },
+    { .name = "key tables", .every_us = INT64_C(60) * CLOCK_S, .run = keep_key_tables },
     { .name = "sweep", .every_us = INT64_C(600) * CLOCK_S, .run = sweep },
 };
 
