@@ -53,7 +53,8 @@ struct visit {
     struct payload_reader *reader;
     struct str piece;
     enum range_result range;
-    int64_t skip, left; /* of the payload: before the range, and in it */
+    int64_t from, skip,
+        left; /* of the payload: where the range begins, what is still before it and in it */
     bool started;
 };
 
@@ -298,8 +299,8 @@ static void start_answer(struct visit *v)
 
     if (v->range == RANGE_PART)
         n += snprintf(fields + n, sizeof fields - (size_t)n,
-                      "Content-Range: bytes %lld-%lld/%lld\r\n", (long long)v->skip,
-                      (long long)(v->skip + v->left - 1), (long long)src->size);
+                      "Content-Range: bytes %lld-%lld/%lld\r\n", (long long)v->from,
+                      (long long)(v->from + v->left - 1), (long long)src->size);
     v->started = true;
     http_answer_start(v->request, v->range == RANGE_PART ? 206 : 200, str_mem(fields, (size_t)n),
                       STR("application/octet-stream"), v->left);
@@ -341,7 +342,8 @@ static void start_payload(struct visit *v)
     int64_t size = v->document.source.size;
     char fields[64];
 
-    v->range = payload_range(v->request->range, size, &v->skip, &v->left);
+    v->range = payload_range(v->request->range, size, &v->from, &v->left);
+    v->skip = v->from;
     if (v->range == RANGE_UNSATISFIABLE) {
         (void)snprintf(fields, sizeof fields, "Content-Range: bytes */%lld\r\n", (long long)size);
         end_with_error(v, 416, fields, "bad_range", "The payload has no such bytes.");
