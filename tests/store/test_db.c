@@ -273,7 +273,7 @@ TEST(many_are_looked_for_at_once)
     struct bench b;
     struct err err = { 0 };
     struct db_value keys[COUNT];
-    char texts[COUNT][8];
+    char texts[COUNT][16];
 
     CHECK(set_up(&b));
     for (int slot = 1; slot <= 4; slot++)
