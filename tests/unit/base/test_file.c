@@ -250,8 +250,7 @@ static int play(const char *scene)
 {
     int fd[2];
 
-    (void)freopen("/dev/null", "w", stderr);
-    if (pipe(fd) < 0)
+    if (freopen("/dev/null", "w", stderr) == NULL || pipe(fd) < 0)
         return 1;
     if (strcmp(scene, "sync") == 0)
         file_sync(fd[1], "a pipe");
