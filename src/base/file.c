@@ -150,6 +150,15 @@ static bool make_temp(int dirfd, const char *temp, struct str bytes, mode_t mode
     return true;
 }
 
+bool file_move(int from_dirfd, const char *name, int to_dirfd, struct err *err)
+{
+    if (renameat(from_dirfd, name, to_dirfd, name) < 0)
+        return err_set(err, file_err_kind(errno), errno, "move %s: %s", name, strerror(errno));
+    file_sync_dir(to_dirfd, name);
+    file_sync_dir(from_dirfd, name);
+    return true;
+}
+
 bool publish_bytes(int dirfd, const char *name, struct str bytes, mode_t mode, struct err *err)
 {
     char temp[256];

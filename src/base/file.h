@@ -1,7 +1,7 @@
 /* file.h - files that are there after a power cut, or not at all.
  *
- * publish_file() is the only function that renames: write, fsync, rename, fsync
- * the folder.  A failed sync ends the process: the kernel has thrown the pages
+ * publish_file() and file_move() are the only functions that rename: write, fsync,
+ * rename, fsync the folder.  A failed sync ends the process: the kernel has thrown the pages
  * away and said so once; only recovery can know what is on the disk (the exit
  * status is 74).  Every sync of the house goes through here and is counted.
  */
@@ -35,6 +35,9 @@ bool file_read_whole(int dirfd, const char *name, struct buf *to, struct err *er
 /* Give the synced file `temp` in dirfd the name `name`, durably; an existing
  * `name` is an error unless replace is set. */
 bool publish_file(int dirfd, const char *temp, const char *name, bool replace, struct err *err);
+
+/* Move a file to another folder under its name, durably; one that is there is replaced. */
+bool file_move(int from_dirfd, const char *name, int to_dirfd, struct err *err);
 
 /* A whole small file, published; mode as given. */
 bool publish_bytes(int dirfd, const char *name, struct str bytes, mode_t mode, struct err *err);

@@ -118,7 +118,7 @@ static bool sweep(struct keeper *k, struct err *err)
 {
     int64_t swept;
 
-    if (!payload_sweep(engine_store(k->engine), &swept, err))
+    if (!payload_sweep_uploads(engine_store(k->engine), &swept, err))
         return false;
     if (swept > 0)
         log_event(LOG_INFO, "payload.sweep", kv_int("count", swept));

@@ -26,7 +26,7 @@ struct store {
     struct db *writer_dbs[WRITERS_MOST];
     size_t writer_count;
 
-    int64_t node, epoch, opened_us;
+    int64_t node, epoch;
 
     pthread_mutex_t reader_mutex;
     pthread_cond_t reader_free;

@@ -11,7 +11,6 @@
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/chance.h"
-#include "base/clock.h"
 #include "base/fault.h"
 #include "base/file.h"
 #include "base/require.h"
@@ -255,7 +254,7 @@ void upload_close(struct upload *u)
 
 struct sweep_op {
     struct store_op op;
-    int64_t older_us, swept;
+    int64_t swept;
 };
 
 static bool sweep_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
@@ -263,79 +262,97 @@ static bool sweep_run(struct writer *w, struct store_op **ops, size_t count, str
     struct sweep_op *o = (struct sweep_op *)ops[0];
 
     require(count == 1);
-    return db_run(w->db, SQL_UPLOAD_SWEEP, DB_ARGS(db_int(o->older_us)), &o->swept, err);
+    return db_run(w->db, SQL_UPLOAD_SWEEP, DB_ARGS(db_int(UPLOAD_OVER_US)), &o->swept, err);
 }
 
 static const struct store_verb sweep_verb = { .name = "sweep uploads", .run = sweep_run };
 
-/* A file is ours to remove when no document names it and it is not being written: at
- * least an hour old.  Half-written ones (.part) of an earlier process go at once. */
-static bool is_orphan(struct store *s, struct db *db, const char *name, bool *ret, struct err *err)
+bool payload_sweep_uploads(struct store *s, int64_t *ret_swept, struct err *err)
 {
-    struct str number = str_of(name);
-    struct stat st;
-    uint64_t value = 0;
-    int64_t known;
+    struct sweep_op o = { 0 };
 
-    *ret = false;
-    if (fstatat(s->large_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode))
+    *ret_swept = 0;
+    if (s->kind == DB_SQLITE)
         return true;
-    bool old = clock_wall_us() / CLOCK_S - st.st_mtime > 3600;
-    bool part = number.len > 5 && str_is(str_from(number, number.len - 5), ".part");
-
-    if (part) {
-        *ret = old || st.st_mtime * (int64_t)CLOCK_S < s->opened_us;
-        return true;
-    }
-    if (!old || number.len != 16)
-        return true;
-    for (size_t i = 0; i < number.len; i++) {
-        char c = number.ptr[i];
-
-        value = value << 4 | (uint64_t)(c >= 'a' ? c - 'a' + 10 : c - '0');
-    }
-    if (!db_one_int(db, SQL_LARGE_KNOWN, DB_ARGS(db_int((int64_t)value)), 0, &known, err))
+    if (!writers_call(s->writers, &sweep_verb, &o.op, err))
         return false;
-    *ret = known == 0;
+    *ret_swept = o.swept;
     return true;
 }
 
-static bool sweep_files(struct store *s, struct db *db, int64_t *ret_swept, struct err *err)
+static bool is_part(struct str name)
 {
+    return name.len > 5 && str_is(str_from(name, name.len - 5), ".part");
+}
+
+/* A published file is known when a document has it. */
+static bool is_known(struct db *db, struct str name, bool *ret, struct err *err)
+{
+    uint64_t number = 0;
+    int64_t known;
+
+    *ret = true; /* what we did not write is none of our business */
+    for (size_t i = 0; i < name.len; i++) {
+        char c = name.ptr[i];
+
+        if (!((c >= '0' && c <= '9') || (c >= 'a' && c <= 'f')) || name.len != 16)
+            return true;
+        number = number << 4 | (uint64_t)(c >= 'a' ? c - 'a' + 10 : c - '0');
+    }
+    if (!db_one_int(db, SQL_LARGE_KNOWN, DB_ARGS(db_int((int64_t)number)), 0, &known, err))
+        return false;
+    *ret = known != 0;
+    return true;
+}
+
+/* Half a body is nothing: it goes.  A whole one without a document is kept aside, for
+ * the store may be the one that is too old (a restored backup). */
+static bool sweep_one(struct store *s, struct db *db, int orphans, const char *name,
+                      int64_t *ret_swept, struct err *err)
+{
+    bool known;
+
+    if (is_part(str_of(name))) {
+        *ret_swept += unlinkat(s->large_fd, name, 0) == 0;
+        return true;
+    }
+    if (!is_known(db, str_of(name), &known, err))
+        return false;
+    if (known)
+        return true;
+    ++*ret_swept;
+    return file_move(s->large_fd, name, orphans, err);
+}
+
+static bool sweep_folder(struct store *s, struct db *db, int64_t *ret_swept, struct err *err)
+{
+    AUTO_FD orphans = openat(s->data_fd, "orphans", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     int fd = openat(s->large_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-    bool ok = true, orphan;
+    bool ok = orphans >= 0 && dir != NULL;
 
-    if (dir == NULL) {
-        if (fd >= 0)
+    if (!ok) {
+        (void)err_set(err, ERR_TRANSIENT, errno, "list large payloads: %s", strerror(errno));
+        if (dir == NULL && fd >= 0)
             (void)close(fd);
-        return err_set(err, ERR_TRANSIENT, errno, "list folder large: %s", strerror(errno));
     }
-    for (struct dirent *e; ok && (e = readdir(dir)) != NULL;) {
-        ok = is_orphan(s, db, e->d_name, &orphan, err);
-        if (ok && orphan && unlinkat(s->large_fd, e->d_name, 0) == 0)
-            ++*ret_swept;
-    }
-    (void)closedir(dir);
+    for (struct dirent *e; ok && (e = readdir(dir)) != NULL;)
+        ok = sweep_one(s, db, orphans, e->d_name, ret_swept, err);
+    if (dir != NULL)
+        (void)closedir(dir);
     return ok;
 }
 
-bool payload_sweep(struct store *s, int64_t *ret_swept, struct err *err)
+bool payload_sweep_files(struct store *s, int64_t *ret_swept, struct err *err)
 {
     *ret_swept = 0;
-    if (s->kind == DB_POSTGRESQL) {
-        struct sweep_op o = { .older_us = clock_wall_us() - UPLOAD_OVER_US };
-
-        if (!writers_call(s->writers, &sweep_verb, &o.op, err))
-            return false;
-        *ret_swept = o.swept;
+    if (s->kind == DB_POSTGRESQL)
         return true;
-    }
     struct db *db = store_reader(s, err);
 
     if (db == NULL)
         return false;
-    bool ok = sweep_files(s, db, ret_swept, err);
+    bool ok = file_make_dir(s->data_fd, "orphans", err) && sweep_folder(s, db, ret_swept, err);
 
     store_reader_back(s, db);
     return ok;

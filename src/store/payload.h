@@ -56,5 +56,8 @@ bool upload_add(struct upload *u, struct str bytes, struct err *err);
 bool upload_finish(struct upload *u, struct payload_place *ret, struct err *err);
 void upload_close(struct upload *u); /* throws away what was not finished */
 
-/* At start: files that no document names, left by a crash, go. */
-bool payload_sweep(struct store *s, int64_t *ret_swept, struct err *err);
+/* Before the doors open, when nothing is on its way: half-written bodies go, whole ones
+ * that no document has move to the folder orphans/ (SQLite). */
+bool payload_sweep_files(struct store *s, int64_t *ret_swept, struct err *err);
+/* Now and then: uploads that nobody adopted within a day (PostgreSQL). */
+bool payload_sweep_uploads(struct store *s, int64_t *ret_swept, struct err *err);

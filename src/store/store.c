@@ -9,7 +9,6 @@
 
 #include "base/alloc.h"
 #include "base/auto.h"
-#include "base/clock.h"
 #include "base/fault.h"
 #include "base/file.h"
 #include "base/require.h"
@@ -191,7 +190,6 @@ bool store_open(const struct store_options *options, struct store **ret, struct 
     struct writers_options w = { .queue_most = options->queue_most };
 
     s->options = *options;
-    s->opened_us = clock_wall_us();
     s->kind = options->url != NULL ? DB_POSTGRESQL : DB_SQLITE;
     s->data_fd = s->payload_fd = s->large_fd = s->lock_fd = -1;
     s->word_arena = (struct arena)ARENA_INIT(256 << 20);

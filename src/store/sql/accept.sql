@@ -100,9 +100,9 @@ SELECT 1 / count(*) FROM gone;
 
 -- name: upload_sweep
 -- only: postgresql
--- in:  $1 older int
+-- in:  $1 age int
 -- Uploads that no accept adopted, long after they began.
-WITH gone AS (DELETE FROM payload_upload WHERE started_us < $1 RETURNING upload)
+WITH gone AS (DELETE FROM payload_upload WHERE started_us < @NOW_US@ - $1 RETURNING upload)
 DELETE FROM payload_piece p USING gone WHERE p.upload = gone.upload;
 
 -- name: payload_get
