@@ -225,10 +225,10 @@ void store_close(struct store *s)
     if (s == NULL)
         return;
     writers_free(s->writers);
-    for (size_t i = 0; i < s->writer_count; i++)
-        db_close(s->writer_dbs[i]);
     while (s->reader_idle > 0)
         db_close(s->readers[--s->reader_idle]);
+    for (size_t i = 0; i < s->writer_count; i++) /* last: SQLite then leaves one whole file */
+        db_close(s->writer_dbs[i]);
     segments_close(s->segments);
     claims_free(s->claims);
     recorder_close(s->recorder);
