@@ -20,8 +20,16 @@ bool doctor_run(struct store *s, struct arena *a, struct doctor_report *ret, str
     for (size_t i = 0; i < check_count(); i++) {
         struct check_result c;
 
-        if (!check_run(s, i, &c, err))
-            return err_context(err, "check %s", check_name(i));
+        struct err why = { 0 };
+
+        if (!check_run(s, i, &c, &why)) {
+            if (why.kind != ERR_PERMANENT) {
+                *err = why;
+                return err_context(err, "check %s", check_name(i));
+            }
+            (void)add(ret, a, check_name(i), false, 0, why.text); /* damaged: go on looking */
+            continue;
+        }
         (void)add(ret, a, check_name(i), c.bad == 0, c.looked_at,
                   c.bad == 0 ? "as it should be" : c.message);
     }

@@ -50,7 +50,8 @@ static bool fail(struct db_sqlite *self, int rc, const char *what, struct err *e
     if (primary == SQLITE_BUSY || primary == SQLITE_LOCKED)
         return err_set(err, ERR_TRANSIENT, rc, "%s: %s", what, sqlite3_errmsg(self->handle));
     if (primary == SQLITE_CORRUPT || primary == SQLITE_NOTADB)
-        return err_set(err, ERR_PERMANENT, rc, "%s: the database file is damaged (%s)", what,
+        return err_set(err, ERR_PERMANENT, rc,
+                       "%s: the database file is damaged (%s): restore a backup", what,
                        sqlite3_errmsg(self->handle));
     return err_set(err, ERR_PERMANENT, rc, "%s: %s", what, sqlite3_errmsg(self->handle));
 }

@@ -1,5 +1,6 @@
 #include "store/store.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -149,9 +150,53 @@ static bool open_folder(struct store *s, struct err *err)
     return recorder_open(s->data_fd, &s->recorder, err);
 }
 
+static void close_fd(int fd)
+{
+    if (fd >= 0)
+        (void)close(fd);
+}
+
+static bool has_files(int dirfd, const char *suffix, bool *ret, struct err *err)
+{
+    int fd = openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+
+    if (dir == NULL) {
+        close_fd(fd);
+        return err_set(err, ERR_CONFIG, errno, "list payloads: %s", strerror(errno));
+    }
+    for (struct dirent *e; !*ret && (e = readdir(dir)) != NULL;) {
+        struct str name = str_of(e->d_name), tail = str_of(suffix);
+
+        *ret = name.ptr[0] != '.' && name.len >= tail.len &&
+               str_eq(str_from(name, name.len - tail.len), tail);
+    }
+    (void)closedir(dir);
+    return true;
+}
+
+/* A database that is gone must not begin anew beside the payloads of its documents. */
+static bool check_whole(struct store *s, struct err *err)
+{
+    struct stat st;
+    bool payloads = false;
+
+    if (s->kind != DB_SQLITE || (stat(s->sqlite_path, &st) == 0 && st.st_size > 0))
+        return true;
+    if (!has_files(s->payload_fd, ".seg", &payloads, err) ||
+        !has_files(s->large_fd, "", &payloads, err))
+        return false;
+    return !payloads || err_set(err, ERR_CONFIG, 0,
+                                "%s is missing, and there are payloads of its documents: "
+                                "restore a backup",
+                                s->sqlite_path);
+}
+
 /* The order of recovery: storage, schema, this node and its predecessor, payloads. */
 static bool recover(struct store *s, struct err *err)
 {
+    if (!check_whole(s, err))
+        return false;
     s->writer_count = s->kind == DB_SQLITE ? 1 : POSTGRES_WRITERS;
     for (size_t i = 0; i < s->writer_count; i++) {
         if (!store_connect(s, false, &s->writer_dbs[i], err))
@@ -212,12 +257,6 @@ bool store_open(const struct store_options *options, struct store **ret, struct 
     }
     *ret = s;
     return true;
-}
-
-static void close_fd(int fd)
-{
-    if (fd >= 0)
-        (void)close(fd);
 }
 
 void store_close(struct store *s)
