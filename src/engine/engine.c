@@ -115,15 +115,18 @@ bool engine_start(const struct engine_options *o, struct store *store, struct en
         .commit_queue = (size_t)o->node->commit_queue,
         .admin_token = o->admin_token });
     e->live = live_new(store, e->intake, o->node);
-    if (!payload_sweep_files(store, &swept, err) || !live_start(e->live, o->file_text, err)) {
+    bool ok = payload_sweep_files(store, &swept, err);
+
+    if (ok) /* a step of every start, so it is told also when there was nothing */
+        log_event(LOG_INFO, "payload.sweep", kv_int("count", swept),
+                  kv_z("hint", swept > 0 ? "Bodies that were never acknowledged. Whole ones are in "
+                                           "the folder orphans and may be deleted."
+                                         : ""));
+    if (!ok || !live_start(e->live, o->file_text, err)) {
         engine_stop(e);
         engine_free(e);
         return false;
     }
-    if (swept > 0)
-        log_event(LOG_INFO, "payload.sweep", kv_int("count", swept),
-                  kv_z("hint", "Bodies that were never acknowledged. Whole ones are in the folder "
-                               "orphans and may be deleted."));
     e->keeper = keeper_start(e);
     metrics_register(&syncs_metric);
     metrics_register(&log_metric);

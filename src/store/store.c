@@ -124,6 +124,12 @@ static void sync_parent(struct store *s)
         file_sync_dir(fd, "the data folder's parent");
 }
 
+static void step(const struct store *s, const char *what)
+{
+    if (s->options.step != NULL)
+        s->options.step(what);
+}
+
 static bool open_folder(struct store *s, struct err *err)
 {
     bool made = mkdir(s->options.data, 0700) == 0;
@@ -139,6 +145,7 @@ static bool open_folder(struct store *s, struct err *err)
         return false;
     if (made)
         sync_parent(s);
+    step(s, "the folder is locked");
     fault_point(START_LOCKED);
     if (!file_make_dir(s->data_fd, "payload", err) || !file_make_dir(s->data_fd, "large", err))
         return err_context(err, "data folder %s", s->options.data);
@@ -204,6 +211,7 @@ static bool recover(struct store *s, struct err *err)
         if (i == 0 && !migrate(s->writer_dbs[0], err))
             return false;
     }
+    step(s, "the schema is up to date");
     fault_point(START_MIGRATED);
     if (!node_register(s, s->writer_dbs[0], err))
         return false;
@@ -212,6 +220,7 @@ static bool recover(struct store *s, struct err *err)
             return false;
         s->claims = claims_new(s->epoch);
     }
+    step(s, "what an earlier process left is taken over");
     fault_point(START_RECOVERED);
     return true;
 }

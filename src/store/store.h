@@ -40,6 +40,7 @@ struct store_options {
     /* Trouble that no caller waits for; called on threads of the store's own. */
     void (*trouble)(void *arg, const char *what, const struct err *err);
     void *trouble_arg;
+    void (*step)(const char *what); /* a step of opening is done */
 };
 
 bool store_open(const struct store_options *options, struct store **ret, struct err *err);
