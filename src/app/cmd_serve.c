@@ -57,9 +57,11 @@ static int say(const char *what, const struct err *err, int code)
     return code;
 }
 
+static const enum log_level log_levels[] = { LOG_DEBUG, LOG_INFO, LOG_WARN, LOG_ERROR };
+static const struct config_runs runs = { .parts = config_runs_build, .expand_node = true };
+
 static bool read_config(struct node *n)
 {
-    static const struct config_runs runs = { .parts = config_runs_build, .expand_node = true };
     AUTO(config_report_done) struct config_report report = CONFIG_REPORT_INIT;
     struct err err = { 0 };
 
@@ -123,6 +125,11 @@ static void store_trouble_log(void *arg, const char *what, const struct err *err
     log_event(LOG_WARN, "store.trouble", kv_z("what", what), kv_z("why", err->text));
 }
 
+static void store_step_log(const char *what)
+{
+    log_event(LOG_INFO, "store.step", kv_z("what", what));
+}
+
 static bool stop_asked(struct node *n, int64_t wait_us)
 {
     struct timespec t = { .tv_sec = wait_us / CLOCK_S, .tv_nsec = wait_us % CLOCK_S * 1000 };
@@ -140,7 +147,8 @@ static struct store *open_store(struct node *n, struct err *err)
                                .url = node->store,
                                .area = areas[node->area],
                                .queue_most = (size_t)node->commit_queue * 2 + 1024,
-                               .trouble = store_trouble_log };
+                               .trouble = store_trouble_log,
+                               .step = store_step_log };
     struct store *s;
 
     for (int tries = 0;; tries++) {
@@ -164,9 +172,9 @@ static size_t loops_for_this_machine(void)
     return cores >= 8 ? 4 : cores >= 4 ? 2 : 1;
 }
 
-static bool open_tls(struct node *n, struct err *err)
+/* Open it, or give it the certificate that `node` names now. */
+static bool set_tls(struct node *n, const struct config_node *node, struct err *err)
 {
-    const struct config_node *node = &n->config->node;
     AUTO(buf_done) struct buf cert = BUF_INIT(1 << 20), key = BUF_INIT(1 << 20);
 
     if (node->tls_cert == NULL)
@@ -179,7 +187,8 @@ static bool open_tls(struct node *n, struct err *err)
         buf_puts(&key, node->tls_key);
     else if (!config_path(node->tls_key, n->file, &key, err))
         return false;
-    return tls_context_open(cert.ptr, key.ptr, &n->tls, err);
+    return n->tls != NULL ? tls_context_reload(n->tls, cert.ptr, key.ptr, err)
+                          : tls_context_open(cert.ptr, key.ptr, &n->tls, err);
 }
 
 /* Each connection is a descriptor, and so is what it takes to store a document and to
@@ -234,7 +243,8 @@ static bool start(struct node *n, struct err *err)
                                 .loop_count = loops_for_this_machine() };
     struct store *store;
 
-    if (!config_path(n->config->node.data, n->file, &n->data_path, err) || !open_tls(n, err))
+    if (!config_path(n->config->node.data, n->file, &n->data_path, err) ||
+        !set_tls(n, &n->config->node, err))
         return false;
     store = open_store(n, err);
     if (store == NULL)
@@ -270,18 +280,40 @@ static void stop(struct node *n)
 /* ---- run ---------------------------------------------------------------------------------------
  */
 
+/* The file as it is now; NULL when it cannot be used. */
+static struct config *read_again(const struct node *n)
+{
+    AUTO(buf_done) struct buf text = BUF_INIT(TEXT_MOST);
+    AUTO(config_report_done) struct config_report report = CONFIG_REPORT_INIT;
+    struct config *c = NULL;
+    struct err err = { 0 };
+
+    if (file_read_whole(AT_FDCWD, n->file, &text, &err))
+        c = config_load(buf_view(&text), n->file, &runs, &report);
+    if (c == NULL) {
+        bool read = report.problems.count > 0;
+        const struct problem *p = &report.problems.items[0];
+
+        log_event(LOG_WARN, "config.refuse", kv_z("file", n->file),
+                  kv_int("line", read ? p->place.line : 0),
+                  kv_z("why", read ? p->message : err.text));
+    }
+    return c;
+}
+
+/* SIGHUP: certificate and log level as the file says now. */
 static void reload(struct node *n)
 {
+    struct config *fresh = read_again(n);
+    const struct config_node *node = fresh != NULL ? &fresh->node : &n->config->node;
     struct err err = { 0 };
-    const char *level = getenv("WAYBILL_LOG");
-    enum log_level l;
 
-    if (n->tls != NULL && !tls_context_reload(n->tls, &err))
+    if (n->tls != NULL && !set_tls(n, node, &err))
         log_event(LOG_ERROR, "tls.refuse", kv_z("why", err.text),
                   kv_z("hint", "The old certificate stays in use."));
-    if (level != NULL && log_level_of(str_of(level), &l))
-        log_set_level(l);
-    log_event(LOG_INFO, "node.reload", kv_bool("ok", err.kind == ERR_NONE));
+    log_set_level(log_levels[node->log]);
+    log_event(LOG_INFO, "node.reload", kv_bool("ok", fresh != NULL && err.kind == ERR_NONE));
+    config_unref(fresh);
 }
 
 static void say_ready(struct node *n)
@@ -298,12 +330,11 @@ static void say_ready(struct node *n)
 
 static int serve(struct node *n)
 {
-    static const enum log_level levels[] = { LOG_DEBUG, LOG_INFO, LOG_WARN, LOG_ERROR };
     struct err err = { 0 };
 
     if (!read_config(n))
         return EXIT_NO;
-    log_set_level(levels[n->config->node.log]);
+    log_set_level(log_levels[n->config->node.log]);
     log_start(STDERR_FILENO);
     if (!start(n, &err)) {
         stop(n);

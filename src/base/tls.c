@@ -12,7 +12,6 @@
 enum { TRIM_OVER = 4096 };
 
 struct tls_context {
-    char *cert, *key;
     pthread_mutex_t lock; /* guards ssl: taken once per connection */
     SSL_CTX *ssl;
 };
@@ -126,19 +125,17 @@ bool tls_context_open(const char *cert, const char *key, struct tls_context **re
         return false;
     struct tls_context *t = NEW(struct tls_context);
 
-    t->cert = xstrdup(cert);
-    t->key = xstrdup(key);
     t->ssl = ssl;
     (void)pthread_mutex_init(&t->lock, NULL);
     *ret_context = t;
     return true;
 }
 
-bool tls_context_reload(struct tls_context *t, struct err *err)
+bool tls_context_reload(struct tls_context *t, const char *cert, const char *key, struct err *err)
 {
     SSL_CTX *fresh, *old;
 
-    if (!make(t->cert, t->key, &fresh, err))
+    if (!make(cert, key, &fresh, err))
         return false;
     pthread_mutex_lock(&t->lock);
     old = t->ssl;
@@ -154,8 +151,6 @@ void tls_context_close(struct tls_context *t)
         return;
     SSL_CTX_free(t->ssl);
     (void)pthread_mutex_destroy(&t->lock);
-    free(t->cert);
-    free(t->key);
     free(t);
 }
 

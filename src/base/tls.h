@@ -1,10 +1,9 @@
 /* tls.h - the server's side of TLS, without sockets.
  *
- * A context is a certificate chain and its key, as PEM; reloading
- * reads them again and replaces them for connections that come after, while the
- * old ones go on with what they have.  A connection turns bytes of the wire into
- * bytes of the user and back through memory; who moves them is not known here.
- * TLS 1.2 and 1.3, no renegotiation, no compression, ALPN http/1.1.
+ * A context is a certificate chain and its key, as PEM; reloading replaces them for
+ * connections that come after, while the old ones go on with what they have.  A connection turns
+ * bytes of the wire into bytes of the user and back through memory; who moves them is not known
+ * here. TLS 1.2 and 1.3, no renegotiation, no compression, ALPN http/1.1.
  *
  * Ownership      a connection keeps what it needs of its context alive.
  * Threads        a context from any; a connection from one.
@@ -24,7 +23,7 @@ struct tls_conn;
 bool tls_context_open(const char *cert, const char *key, struct tls_context **ret_context,
                       struct err *err);
 /* On failure the context stays as it was. */
-bool tls_context_reload(struct tls_context *t, struct err *err);
+bool tls_context_reload(struct tls_context *t, const char *cert, const char *key, struct err *err);
 void tls_context_close(struct tls_context *t); /* accepts NULL */
 
 struct tls_conn *tls_accept(struct tls_context *t);

@@ -191,7 +191,7 @@ TEST(a_reload_serves_the_new_certificate_to_new_clients)
     CHECK(fx_start(&f, 1, &l, tls));
     CHECK(tls_client_open(&old, f.port, TLS1_3_VERSION) && subject_is(&old, "one"));
     CHECK(write_certificate("two"));
-    CHECK(tls_context_reload(tls, &err));
+    CHECK(tls_context_reload(tls, cert_path, key_path, &err));
     CHECK(tls_client_open(&fresh, f.port, TLS1_3_VERSION) && subject_is(&fresh, "two"));
     CHECK(tls_client_say(&old, STR("GET /bare HTTP/1.1\r\n" H "\r\n")));
     CHECK(tls_client_until(&old, "204 No Content") > 0);
@@ -201,7 +201,7 @@ TEST(a_reload_serves_the_new_certificate_to_new_clients)
     FILE *broken = fopen(cert_path, "w");
 
     CHECK(broken != NULL && fputs("nonsense", broken) >= 0 && fclose(broken) == 0);
-    CHECK(!tls_context_reload(tls, &err) && err.kind == ERR_CONFIG);
+    CHECK(!tls_context_reload(tls, cert_path, key_path, &err) && err.kind == ERR_CONFIG);
     CHECK(tls_client_open(&fresh, f.port, TLS1_2_VERSION) && subject_is(&fresh, "two"));
     tls_client_done(&fresh);
     tls_client_done(&old);
