@@ -79,7 +79,7 @@ def test_each_ack_follows_its_syncs(make_node, tmp_path):
     """By the system calls: the bytes are written, then synced, then the rows are written and
     synced, and only then the answer goes out."""
     log = tmp_path / "calls"
-    node = make_node(command=["strace", "-f", "-D", "-qq", "-y", "-s", "200", "-o", str(log), "-e",
+    node = make_node(command=["strace", "-f", "-D", "-q", "-y", "-s", "200", "-o", str(log), "-e",
                               "trace=write,writev,pwrite64,sendmsg,sendto,fdatasync,fsync",
                               str(BINARY)])
     node.start(timeout=60)
@@ -267,7 +267,7 @@ def test_payloads_without_a_document_are_swept(node):
     node.start()
     left = sorted(os.listdir(large))
     assert left == sorted(known + ["00000000000000bb", "a-file-of-mine-x", "note"])
-    assert node.wait_event("payload.sweep")["count"] == 3
+    node.wait_event("payload.sweep", count=3)
     assert node.get(f"/documents/{ident}/payload").body == b"L" * 2 * MIB
 
 
