@@ -280,48 +280,45 @@ bool payload_sweep_uploads(struct store *s, int64_t *ret_swept, struct err *err)
     return true;
 }
 
-static bool is_part(struct str name)
-{
-    return name.len > 5 && str_is(str_from(name, name.len - 5), ".part");
-}
-
-/* A published file is known when a document has it. */
-static bool is_known(struct db *db, struct str name, bool *ret, struct err *err)
+/* The number in the name of a file that we wrote. */
+static bool number_of(struct str name, uint64_t *ret)
 {
     uint64_t number = 0;
-    int64_t known;
 
-    *ret = true; /* what we did not write is none of our business */
+    if (name.len != 16)
+        return false;
     for (size_t i = 0; i < name.len; i++) {
         char c = name.ptr[i];
 
-        if (!((c >= '0' && c <= '9') || (c >= 'a' && c <= 'f')) || name.len != 16)
-            return true;
+        if (!((c >= '0' && c <= '9') || (c >= 'a' && c <= 'f')))
+            return false;
         number = number << 4 | (uint64_t)(c >= 'a' ? c - 'a' + 10 : c - '0');
     }
-    if (!db_one_int(db, SQL_LARGE_KNOWN, DB_ARGS(db_int((int64_t)number)), 0, &known, err))
-        return false;
-    *ret = known != 0;
+    *ret = number;
     return true;
 }
 
 /* Half a body is nothing: it goes.  A whole one without a document is kept aside, for
  * the store may be the one that is too old (a restored backup). */
-static bool sweep_one(struct store *s, struct db *db, int orphans, const char *name,
+static bool sweep_one(struct store *s, struct db *db, int orphans, const char *file,
                       int64_t *ret_swept, struct err *err)
 {
-    bool known;
+    struct str name, suffix = str_cut(str_of(file), '.', &name);
+    uint64_t number;
+    int64_t known;
 
-    if (is_part(str_of(name))) {
-        *ret_swept += unlinkat(s->large_fd, name, 0) == 0;
+    if (!number_of(name, &number))
+        return true; /* what we did not write is none of our business */
+    if (str_is(suffix, "part")) {
+        *ret_swept += unlinkat(s->large_fd, file, 0) == 0;
         return true;
     }
-    if (!is_known(db, str_of(name), &known, err))
+    if (!db_one_int(db, SQL_LARGE_KNOWN, DB_ARGS(db_int((int64_t)number)), 0, &known, err))
         return false;
-    if (known)
+    if (known != 0 || suffix.len > 0)
         return true;
     ++*ret_swept;
-    return file_move(s->large_fd, name, orphans, err);
+    return file_move(s->large_fd, file, orphans, err);
 }
 
 static bool sweep_folder(struct store *s, struct db *db, int64_t *ret_swept, struct err *err)
