@@ -52,6 +52,7 @@ class Field:
         self.folder = rig.new_folder(scene)
         self.disk = Disk(rig.disks(), self.folder.name) if on_disk else None
         data = self.disk.mount_point / "data" if self.disk else None
+        self.store = store
         self.node = Node(binary, self.folder, data, store, environment=environment)
         self.journal = Journal(self.folder / "journal")
         self.checker = Checker(self.node, self.journal, chance)
@@ -164,6 +165,8 @@ class Field:
                 shutil.copytree(self.node.data, Path(self.folder) / "data", dirs_exist_ok=True,
                                 ignore_dangling_symlinks=True)
             self.disk.close()
+        if keep and self.store is not None:
+            self.rig.dump_database(self.store, self.folder / "database.dump")
         if keep:
             print(f"  kept: {self.folder}", flush=True)
         else:

@@ -95,7 +95,8 @@ class Node:
 
     def cli(self, *words, timeout=60):
         """A verb against the running node, with the admin token."""
-        return run([self.binary, *words, "--url", self.url, "--token", self.token()], timeout)
+        return run([self.binary, *words, "--url", self.url], timeout,
+                   env={**os.environ, "WAYBILL_TOKEN": self.token()})
 
     def key_add(self):
         """The key of a sender, kept for later."""
