@@ -77,8 +77,9 @@ def restart(node):
 
 
 def claims(bench, node):
-    """The store alone, on the folder of the stopped node: 100 claims of 100 tasks each."""
-    said = run([bench.tool("bench_claim"), node.config], timeout=300, cwd=node.folder)
+    """The store alone, on what the stopped node has left: 100 claims of 100 tasks each."""
+    place = ("sqlite", node.data) if node.on_sqlite else ("postgres", node.store)
+    said = run([bench.tool("bench_claim"), "-d", *place, "0"], timeout=300, cwd=node.folder)
     found = re.search(r"p99 ([\d.]+) ms", said)
     if not found:
         raise RigError(f"bench_claim said {said[:200]!r}, no \"p99 N ms\"")

@@ -23,6 +23,7 @@ class Node:
         self.folder = Path(folder)
         self.folder.mkdir(parents=True, exist_ok=True)
         self.data = Path(data or self.folder / "data")
+        self.store = store
         self.on_sqlite = store is None
         self.log = self.folder / "log"
         self.port = free_port()
