@@ -3,11 +3,13 @@
 #include <stdlib.h>
 
 #include "base/arena.h"
+#include "base/auto.h"
 #include "base/chance.h"
 #include "base/clock.h"
 #include "base/require.h"
 #include "store/claims.h"
 #include "store/inside.h"
+#include "store/key_log.h"
 #include "store/payload.h"
 
 /* Keys lie in the table of the time at which they are over, so that a table is
@@ -66,51 +68,98 @@ static void join_twins(struct accept_op **keyed, size_t count)
 }
 
 /* In every table up to the last: the period may have been longer when a key came. */
-static bool look_up_keys(struct writer *w, struct accept_op **keyed, size_t count, struct err *err)
+static bool look_up_in_tables(struct writer *w, struct accept_op **keyed, size_t count,
+                              int64_t now_us, struct err *err)
 {
     struct db_value *keys = ARENA_ARRAY(w->arena, struct db_value, count);
-    struct lookup l = { .keyed = keyed, .db = w->db, .now_us = clock_wall_us() };
-    int64_t first = l.now_us / KEY_TABLE_US, last = w->store->key_slot_newest;
+    struct lookup l = { .keyed = keyed, .db = w->db, .now_us = now_us };
+    int64_t first = now_us / KEY_TABLE_US, last = w->store->key_slot_newest;
 
-    qsort(keyed, count, sizeof *keyed, by_key); /* one order everywhere: no deadlocks */
     for (size_t i = 0; i < count; i++)
         keys[i] = db_bytes(str_mem(keyed[i]->key.bytes, SHA256_SIZE));
     if (last < first) /* the clock jumped; the keeper makes new tables at its next turn */
         return err_set(err, ERR_TRANSIENT, 0, "there is no table of keys for this time yet");
-    if (!db_find(w->db, SQL_IDEM_FIND, first, (size_t)(last - first) + 1, keys, 1, count, found_key,
-                 &l, err))
+    return db_find(w->db, SQL_IDEM_FIND, first, (size_t)(last - first) + 1, keys, 1, count,
+                   found_key, &l, err);
+}
+
+static bool look_up_in_log(struct writer *w, struct accept_op **keyed, size_t count, int64_t now_us,
+                           struct err *err)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct key_row row;
+        bool found;
+
+        if (!key_log_find(w->store->key_log, w->db, &keyed[i]->key, now_us, &row, &found, err))
+            return false;
+        if (found)
+            answer_again(keyed[i], row.id.bytes, &row.sha256);
+    }
+    return true;
+}
+
+static bool look_up_keys(struct writer *w, struct accept_op **keyed, size_t count, struct err *err)
+{
+    int64_t now = clock_wall_us();
+
+    qsort(keyed, count, sizeof *keyed, by_key); /* one order everywhere: no deadlocks */
+    if (w->db->kind == DB_SQLITE ? !look_up_in_log(w, keyed, count, now, err)
+                                 : !look_up_in_tables(w, keyed, count, now, err))
         return false;
     join_twins(keyed, count);
     return true;
 }
 
-static bool add_keys(struct writer *w, struct accept_op **keyed, size_t count, struct err *err)
+static bool add_to_tables(struct writer *w, const struct key_row *keys, size_t count,
+                          struct err *err)
 {
     enum { COLUMNS = 4 };
     struct db_value *rows = ARENA_ARRAY(w->arena, struct db_value, count * COLUMNS);
-    int64_t now = clock_wall_us(), slot = 0;
+
+    for (size_t from = 0, to; from < count; from = to) {
+        for (to = from; to < count && keys[to].slot == keys[from].slot; to++) {
+            struct db_value *v = rows + to * COLUMNS;
+
+            v[0] = db_bytes(str_mem(keys[to].key.bytes, SHA256_SIZE));
+            v[1] = db_bytes(str_mem(keys[to].id.bytes, sizeof keys[to].id.bytes));
+            v[2] = db_bytes(str_mem(keys[to].sha256.bytes, SHA256_SIZE));
+            v[3] = db_int(keys[to].until_us);
+        }
+        if (!db_batch(w->db, SQL_IDEM_ADD, keys[from].slot, rows + from * COLUMNS, COLUMNS,
+                      to - from, err))
+            return false;
+    }
+    return true;
+}
+
+static bool add_keys(struct writer *w, struct accept_op **keyed, size_t count, struct err *err)
+{
+    struct key_row *rows = ARENA_ARRAY(w->arena, struct key_row, count);
+    int64_t now = clock_wall_us();
     size_t n = 0;
 
     for (size_t i = 0; i < count; i++) {
         struct accept_op *a = keyed[i];
         int64_t until = now + a->key_period_us;
 
-        if (a->result != ACCEPT_STORED)
-            continue;
-        if (n > 0 && until / KEY_TABLE_US != slot) {
-            if (!db_batch(w->db, SQL_IDEM_ADD, slot, rows, COLUMNS, n, err))
-                return false;
-            n = 0;
-        }
-        slot = until / KEY_TABLE_US;
-        struct db_value *v = rows + n++ * COLUMNS;
-
-        v[0] = db_bytes(str_mem(a->key.bytes, SHA256_SIZE));
-        v[1] = db_bytes(str_mem(a->id.bytes, sizeof a->id.bytes));
-        v[2] = db_bytes(str_mem(a->sha256.bytes, SHA256_SIZE));
-        v[3] = db_int(until);
+        if (a->result == ACCEPT_STORED)
+            rows[n++] = (struct key_row){ .key = a->key,
+                                          .sha256 = a->sha256,
+                                          .id = a->id,
+                                          .slot = until / KEY_TABLE_US,
+                                          .until_us = until };
     }
-    return db_batch(w->db, SQL_IDEM_ADD, slot, rows, COLUMNS, n, err);
+    if (w->db->kind == DB_POSTGRESQL)
+        return add_to_tables(w, rows, n, err);
+    if (!key_log_number(w->store->key_log, rows, n, err))
+        return false;
+    n = 0;
+    for (size_t i = 0; i < count; i++)
+        if (keyed[i]->result == ACCEPT_STORED) {
+            keyed[i]->key_slot = rows[n].slot;
+            keyed[i]->key_seq = rows[n++].seq;
+        }
+    return key_log_add(w->db, rows, n, err);
 }
 
 /* ---- rows --------------------------------------------------------------------- */
@@ -266,58 +315,108 @@ static bool accept_run(struct writer *w, struct store_op **ops, size_t count, st
            add_keys(w, keyed, keys, err) && count_accepted(w, fresh, n, err);
 }
 
-const struct store_verb accept_verb = { .name = "accept", .run = accept_run };
+static void accept_committed(struct writer *w, struct store_op **ops, size_t count)
+{
+    for (size_t i = 0; i < count && w->db->kind == DB_SQLITE; i++) {
+        const struct accept_op *a = (const struct accept_op *)ops[i];
+        struct key_row row = { .key = a->key, .slot = a->key_slot, .seq = a->key_seq };
+
+        if (a->has_key && a->result == ACCEPT_STORED)
+            key_log_added(w->store->key_log, &row);
+    }
+}
+
+const struct store_verb accept_verb = { .name = "accept",
+                                        .run = accept_run,
+                                        .committed = accept_committed };
 
 /* ---- the tables of keys --------------------------------------------------------- */
 
+enum { OVER_MOST = 64 };
+
 struct keep_op {
     struct store_op op;
-    int64_t period_us, newest;
+    int64_t period_us, first, last, newest;
+    int64_t over[OVER_MOST];
+    size_t over_count;
 };
+
+static bool read_parts(struct writer *w, struct keep_op *k, struct err *err)
+{
+    AUTO(db_rows_done) struct db_rows rows = { 0 };
+    bool row;
+
+    k->over_count = 0;
+    k->newest = k->last;
+    if (!db_query(w->db, SQL_PART_ALL, DB_ARGS(db_int(PART_IDEMPOTENCY)), &rows, err))
+        return false;
+    for (;;) {
+        if (!db_next(&rows, &row, err))
+            return false;
+        if (!row)
+            return true;
+        int64_t slot = db_get_int(&rows, 0);
+
+        if (slot < k->first - 1 && k->over_count < OVER_MOST)
+            k->over[k->over_count++] = slot;
+        if (slot > k->newest)
+            k->newest = slot;
+    }
+}
+
+static bool drop_table(struct writer *w, int64_t slot, struct err *err)
+{
+    return db_run_slot(w->db, SQL_IDEM_DROP, slot, DB_NO_ARGS, NULL, err) &&
+           (w->db->kind == DB_POSTGRESQL ||
+            db_run_slot(w->db, SQL_KEY_INDEX_DROP, slot, DB_NO_ARGS, NULL, err)) &&
+           db_run(w->db, SQL_PART_DROP, DB_ARGS(db_int(PART_IDEMPOTENCY), db_int(slot)), NULL, err);
+}
+
+static bool make_table(struct writer *w, int64_t slot, struct err *err)
+{
+    int64_t added;
+
+    /* The row first: of two that make one table the second waits for it. */
+    if (!db_run(w->db, SQL_PART_ADD, DB_ARGS(db_int(PART_IDEMPOTENCY), db_int(slot)), &added, err))
+        return false;
+    return added == 0 || (db_run_slot(w->db, SQL_IDEM_MAKE, slot, DB_NO_ARGS, NULL, err) &&
+                          (w->db->kind == DB_POSTGRESQL ||
+                           db_run_slot(w->db, SQL_KEY_INDEX_MAKE, slot, DB_NO_ARGS, NULL, err)));
+}
 
 static bool keep_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
     struct keep_op *k = (struct keep_op *)ops[0];
-    int64_t now = clock_wall_us(), first = now / KEY_TABLE_US;
-    int64_t last = (now + k->period_us) / KEY_TABLE_US + 1;
-    int64_t over[64];
-    size_t n = 0;
-    bool row = false;
-    struct db_rows rows;
+    int64_t now = clock_wall_us();
 
-    (void)count;
-    k->newest = last;
-    if (!db_query(w->db, SQL_PART_ALL, DB_ARGS(db_int(PART_IDEMPOTENCY)), &rows, err))
+    require(count == 1);
+    k->first = now / KEY_TABLE_US;
+    k->last = (now + k->period_us) / KEY_TABLE_US + 1;
+    if (!read_parts(w, k, err))
         return false;
-    while (db_next(&rows, &row, err) && row) {
-        int64_t slot = db_get_int(&rows, 0);
-
-        if (slot < first - 1 && n < sizeof over / sizeof over[0])
-            over[n++] = slot;
-        if (slot > k->newest)
-            k->newest = slot;
-    }
-    db_rows_done(&rows);
-    if (err->kind != ERR_NONE)
-        return false;
-    for (size_t i = 0; i < n; i++)
-        if (!db_run_slot(w->db, SQL_IDEM_DROP, over[i], DB_NO_ARGS, NULL, err) ||
-            !db_run(w->db, SQL_PART_DROP, DB_ARGS(db_int(PART_IDEMPOTENCY), db_int(over[i])), NULL,
-                    err))
+    for (size_t i = 0; i < k->over_count; i++)
+        if (!drop_table(w, k->over[i], err))
             return false;
-    for (int64_t slot = first; slot <= last; slot++) {
-        int64_t added;
-
-        /* The row first: of two that make one table the second waits for it. */
-        if (!db_run(w->db, SQL_PART_ADD, DB_ARGS(db_int(PART_IDEMPOTENCY), db_int(slot)), &added,
-                    err) ||
-            (added == 1 && !db_run_slot(w->db, SQL_IDEM_MAKE, slot, DB_NO_ARGS, NULL, err)))
+    for (int64_t slot = k->first; slot <= k->last; slot++)
+        if (!make_table(w, slot, err))
             return false;
-    }
     return true;
 }
 
-static const struct store_verb keep_verb = { .name = "keep key tables", .run = keep_run };
+static void keep_committed(struct writer *w, struct store_op **ops, size_t count)
+{
+    const struct keep_op *k = (const struct keep_op *)ops[0];
+
+    require(count == 1);
+    for (size_t i = 0; i < k->over_count && w->db->kind == DB_SQLITE; i++)
+        key_log_slot_gone(w->store->key_log, k->over[i]);
+    for (int64_t slot = k->first; slot <= k->last && w->db->kind == DB_SQLITE; slot++)
+        key_log_slot_made(w->store->key_log, slot);
+}
+
+static const struct store_verb keep_verb = { .name = "keep key tables",
+                                             .run = keep_run,
+                                             .committed = keep_committed };
 
 bool accept_keep_tables(struct store *s, int64_t period_us, struct err *err)
 {

@@ -49,7 +49,8 @@ struct accept_op {
 
     /* the writer's own */
     struct payload_place place;
-    struct accept_op *twin; /* an earlier one in the group with the same key */
+    struct accept_op *twin;    /* an earlier one in the group with the same key */
+    int64_t key_slot, key_seq; /* SQLite: where its key was put (key_log.h) */
 };
 
 extern const struct store_verb accept_verb;

@@ -92,41 +92,12 @@ static bool find_at_once(struct db *db, enum sql_id id, int64_t slot, size_t slo
     return ok;
 }
 
-/* One row of parameters. */
-static bool find_one(struct db *db, enum sql_id id, int64_t slot, size_t at, struct db_args args,
-                     db_found *found, void *arg, struct err *err)
-{
-    AUTO(db_rows_done) struct db_rows r = { .db = db };
-    bool row;
-
-    if (!db_query_slot(db, id, slot, args, &r, err))
-        return false;
-    for (;;) {
-        if (!db_next(&r, &row, err))
-            return false;
-        if (!row)
-            return true;
-        if (!found(arg, slot, at, &r, err))
-            return false;
-    }
-}
-
 bool db_find(struct db *db, enum sql_id id, int64_t slot, size_t slots,
              const struct db_value *values, size_t columns, size_t rows, db_found *found, void *arg,
              struct err *err)
 {
-    require(slots <= DB_SLOTS_MOST);
-    if (db->driver->query_rows != NULL)
-        return rows == 0 ||
-               find_at_once(db, id, slot, slots, values, columns, rows, found, arg, err);
-    for (size_t s = 0; s < slots; s++)
-        for (size_t i = 0; i < rows; i++) {
-            struct db_args args = { .values = values + i * columns, .count = columns };
-
-            if (!find_one(db, id, slot + (int64_t)s, i, args, found, arg, err))
-                return false;
-        }
-    return true;
+    require(slots <= DB_SLOTS_MOST && db->driver->query_rows != NULL);
+    return rows == 0 || find_at_once(db, id, slot, slots, values, columns, rows, found, arg, err);
 }
 
 bool db_next(struct db_rows *rows, bool *ret_row, struct err *err)

@@ -86,8 +86,7 @@ struct db_driver {
     bool (*query)(struct db *, enum sql_id, int64_t slot, struct db_args, struct db_rows *ret,
                   struct err *);
     /* Rows of parameters at once, the first column of the answer tells which (from 1);
-     * `slots` tables, each with an answer of its own.  NULL: db_find() asks for one after
-     * the other. */
+     * `slots` tables, each with an answer of its own.  PostgreSQL only: it saves trips. */
     bool (*query_rows)(struct db *, enum sql_id, int64_t slot, size_t slots,
                        const struct db_value *, size_t columns, size_t rows, struct db_rows *ret,
                        struct err *);

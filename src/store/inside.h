@@ -41,6 +41,7 @@ struct store {
     _Atomic int64_t key_slot_newest; /* the last table of keys that exists */
 
     struct claims *claims;
+    struct key_log *key_log; /* SQLite; the writer's */
     struct recorder *recorder;
 };
 

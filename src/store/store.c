@@ -15,6 +15,7 @@
 #include "base/require.h"
 #include "store/claims.h"
 #include "store/inside.h"
+#include "store/key_log.h"
 #include "store/migrate.h"
 #include "store/node.h"
 #include "store/recorder.h"
@@ -219,6 +220,9 @@ static bool recover(struct store *s, struct err *err)
         if (!segments_open(s->payload_fd, s->options.segment_bytes, &s->segments, err))
             return false;
         s->claims = claims_new(s->epoch);
+        s->key_log = key_log_new();
+        if (!key_log_load(s->key_log, s->writer_dbs[0], err))
+            return false;
     }
     step(s, "what an earlier process left is taken over");
     fault_point(START_RECOVERED);
@@ -279,6 +283,7 @@ void store_close(struct store *s)
         db_close(s->writer_dbs[i]);
     segments_close(s->segments);
     claims_free(s->claims);
+    key_log_free(s->key_log);
     recorder_close(s->recorder);
     words_done(s);
     close_fd(s->large_fd);

@@ -14,6 +14,8 @@
 #include "base/metrics.h"
 #include "base/require.h"
 #include "store/index.h"
+#include "store/inside.h"
+#include "store/key_log.h"
 #include "store/node.h"
 #include "store/store.h"
 
@@ -139,7 +141,19 @@ static bool call_run(struct writer *w, struct store_op **ops, size_t count, stru
     return true;
 }
 
-static const struct store_verb call_verb = { .name = "call", .run = call_run };
+static void call_committed(struct writer *w, struct store_op **ops, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct call_op *c = (struct call_op *)((char *)ops[i] - offsetof(struct call_op, op));
+
+        if (c->verb->committed != NULL)
+            c->verb->committed(w, &c->inner, 1);
+    }
+}
+
+static const struct store_verb call_verb = { .name = "call",
+                                             .run = call_run,
+                                             .committed = call_committed };
 
 bool writers_call(struct writers *ws, const struct store_verb *verb, struct store_op *op,
                   struct err *err)
@@ -331,6 +345,16 @@ static bool run_once(struct writer *w, struct store_op **ops, size_t count, stru
     }
 }
 
+static void note_commit(struct writer *w, struct store_op **ops, size_t count)
+{
+    for (size_t from = 0, to; from < count; from = to) {
+        for (to = from + 1; to < count && ops[to]->verb == ops[from]->verb;)
+            to++;
+        if (ops[from]->verb->committed != NULL)
+            ops[from]->verb->committed(w, ops + from, to - from);
+    }
+}
+
 static void tell(struct store_op **ops, size_t count, bool ok, const struct err *err)
 {
     for (size_t i = 0; i < count; i++) {
@@ -371,6 +395,7 @@ static void run_group(struct writer *w, struct store_op **ops, size_t count)
         if (run_once(w, ops + from, n, &err)) {
             metric_add(&groups, 1);
             metric_add(&group_ops, (int64_t)n);
+            note_commit(w, ops + from, n);
             tell(ops + from, n, true, &err);
         } else if (is_one_ops_fault(&err) && n > 1) {
             require(left + 2 <= HALVES);
@@ -417,14 +442,15 @@ static void sort_by_verb(struct store_op **ops, size_t count)
 static bool behind_the_write(struct writer *w)
 {
     struct err err = { 0 };
-    bool waits = false;
+    bool waits = false, keys_wait = false;
 
     if (w->db->kind != DB_SQLITE)
         return false;
     if (!index_slice(w, &waits, &err) ||
+        !key_log_slice(w->store->key_log, w->db, &keys_wait, &err) ||
         (db_sqlite_wal_pages(w->db) > CHECKPOINT_PAGES && !db_sqlite_checkpoint(w->db, &err)))
         store_trouble(w->store, "work behind the write", &err);
-    return waits;
+    return waits || keys_wait;
 }
 
 /* The trouble is told once a second, however many groups it fails. */

@@ -40,6 +40,8 @@ struct writer;
 struct store_verb {
     const char *name;
     bool (*run)(struct writer *w, struct store_op **ops, size_t count, struct err *err);
+    /* After the commit, before anybody is told; may be NULL. */
+    void (*committed)(struct writer *w, struct store_op **ops, size_t count);
 };
 
 struct store_op {

@@ -196,6 +196,18 @@ TEST(a_long_transaction_is_one)
     tear_down(&b);
 }
 
+/* A row of a numbered table; seq is SQLite's key of it, key PostgreSQL's. */
+static bool put_key(struct db *db, int64_t slot, int64_t seq, struct str key, int64_t until_us,
+                    struct err *err)
+{
+    struct db_value row[5] = { db_int(seq), db_bytes(key), db_bytes(STR("0123456789abcdef")),
+                               db_bytes(STR("sha")), db_int(until_us) };
+
+    if (db->kind == DB_SQLITE)
+        return db_batch(db, SQL_KEY_ADD, slot, row, 5, 1, err);
+    return db_batch(db, SQL_IDEM_ADD, slot, row + 1, 4, 1, err);
+}
+
 /* More numbered tables than statements are kept prepared. */
 TEST(numbered_tables_have_statements_of_their_own)
 {
@@ -211,10 +223,8 @@ TEST(numbered_tables_have_statements_of_their_own)
             CHECK(db_begin(b.db, &err));
         for (int i = 0; i < TABLES; i++) {
             char key[2] = { (char)i, (char)round };
-            struct db_value row[4] = { db_bytes(str_mem(key, 2)), db_bytes(STR("0123456789abcdef")),
-                                       db_bytes(STR("sha")), db_int(i) };
 
-            CHECK(db_batch(b.db, SQL_IDEM_ADD, i, row, 4, 1, &err));
+            CHECK(put_key(b.db, i, round + 1, str_mem(key, 2), i, &err));
         }
         if (round != 1)
             CHECK(db_commit(b.db, &err));
@@ -233,12 +243,10 @@ TEST(a_table_that_is_not_there_is_an_error_and_no_more)
 {
     struct bench b;
     struct err err = { 0 };
-    struct db_value row[4] = { db_bytes(STR("k")), db_bytes(STR("id")), db_bytes(STR("s")),
-                               db_int(1) };
 
     CHECK(set_up(&b));
     for (int i = 0; i < 3; i++) {
-        bool ok = db_begin(b.db, &err) && db_batch(b.db, SQL_IDEM_ADD, 4711, row, 4, 1, &err) &&
+        bool ok = db_begin(b.db, &err) && put_key(b.db, 4711, 1, STR("k"), 1, &err) &&
                   set_mark(b.db, "word", 5, &err) && db_commit(b.db, &err);
 
         CHECK(!ok && err.kind == ERR_PERMANENT);
@@ -246,7 +254,7 @@ TEST(a_table_that_is_not_there_is_an_error_and_no_more)
         err = (struct err){ 0 };
     }
     CHECK(db_run_slot(b.db, SQL_IDEM_MAKE, 4711, DB_NO_ARGS, NULL, &err));
-    CHECK(db_begin(b.db, &err) && db_batch(b.db, SQL_IDEM_ADD, 4711, row, 4, 1, &err) &&
+    CHECK(db_begin(b.db, &err) && put_key(b.db, 4711, 1, STR("k"), 1, &err) &&
           db_commit(b.db, &err));
     CHECK(mark(b.db, "word") == 0);
     tear_down(&b);
@@ -276,6 +284,10 @@ TEST(many_are_looked_for_at_once)
     char texts[COUNT][16];
 
     CHECK(set_up(&b));
+    if (b.db->kind == DB_SQLITE) { /* PostgreSQL's alone: it saves trips */
+        tear_down(&b);
+        return;
+    }
     for (int slot = 1; slot <= 4; slot++)
         CHECK(db_run_slot(b.db, SQL_IDEM_MAKE, slot, DB_NO_ARGS, NULL, &err));
     for (int i = 0; i < COUNT; i++) {

@@ -40,32 +40,71 @@ ON CONFLICT(node_id, writer, kind, word) DO UPDATE SET n = tally.n + excluded.n;
 SELECT CAST(sum(n) AS @INT@) FROM tally WHERE kind = $1;
 
 -- name: idem_make
+-- Keys in the order in which they came; the tree behind them is filled in runs (key_log.h).
 CREATE TABLE IF NOT EXISTS idem_@SLOT@(
-    key @BYTES@ NOT NULL PRIMARY KEY, id @BYTES@ NOT NULL, sha256 @BYTES@ NOT NULL,
-    until_us @INT@ NOT NULL) @CLUSTERED@;
+    seq INTEGER PRIMARY KEY, key BLOB NOT NULL, id BLOB NOT NULL, sha256 BLOB NOT NULL,
+    until_us INTEGER NOT NULL) STRICT;
+
+-- name: idem_make
+-- for: postgresql
+CREATE TABLE IF NOT EXISTS idem_@SLOT@(
+    key BYTEA NOT NULL PRIMARY KEY, id BYTEA NOT NULL, sha256 BYTEA NOT NULL,
+    until_us BIGINT NOT NULL);
 
 -- name: idem_drop
 DROP TABLE IF EXISTS idem_@SLOT@;
 
+-- name: key_index_make
+-- only: sqlite
+CREATE TABLE IF NOT EXISTS idem_index_@SLOT@(hash INTEGER PRIMARY KEY, seq INTEGER NOT NULL) STRICT;
+
+-- name: key_index_drop
+-- only: sqlite
+DROP TABLE IF EXISTS idem_index_@SLOT@;
+
+-- name: key_index_add
+-- only: sqlite
+-- in:  $1 hash int, $2 seq int
+INSERT INTO idem_index_@SLOT@(hash, seq) VALUES ($1, $2) ON CONFLICT DO NOTHING;
+
+-- name: key_index_get
+-- only: sqlite
+-- in:  $1 hash int
+SELECT seq FROM idem_index_@SLOT@ WHERE hash = $1;
+
+-- name: key_add
+-- only: sqlite
+-- in:  $1 seq int, $2 key bytes, $3 id bytes, $4 sha256 bytes, $5 until int
+-- batch
+INSERT INTO idem_@SLOT@(seq, key, id, sha256, until_us) VALUES ($1, $2, $3, $4, $5);
+
+-- name: key_get
+-- only: sqlite
+-- in:  $1 seq int
+SELECT key, id, sha256, until_us FROM idem_@SLOT@ WHERE seq = $1;
+
+-- name: key_tail
+-- only: sqlite
+-- in:  $1 after int, $2 limit int
+SELECT seq, key FROM idem_@SLOT@ WHERE seq > $1 ORDER BY seq LIMIT $2;
+
 -- name: idem_find
+-- only: postgresql
 -- in:  $1 key bytes
 -- batch
 -- out: which of the keys, id, sha256, until_us
-SELECT 1, id, sha256, until_us FROM idem_@SLOT@ WHERE key = $1;
-
--- name: idem_find
 -- for: postgresql
--- in:  $1 key bytes
--- batch
 SELECT u.at, i.id, i.sha256, i.until_us
 FROM unnest($1::bytea[]) WITH ORDINALITY AS u(key, at) JOIN idem_@SLOT@ i ON i.key = u.key;
 
 -- name: idem_add
+-- only: postgresql
 -- in:  $1 key bytes, $2 id bytes, $3 sha256 bytes, $4 until int
 -- batch
 INSERT INTO idem_@SLOT@(key, id, sha256, until_us) VALUES ($1, $2, $3, $4);
 
 -- name: idem_forget
+-- only: postgresql
 -- in:  $1 key bytes
 DELETE FROM idem_@SLOT@ WHERE key = $1;
 

@@ -72,6 +72,16 @@ SELECT max(slot) FROM part WHERE family = $1 AND slot < $2;
 -- in:  $1 family int, $2 slot int
 INSERT INTO part(family, slot) VALUES ($1, $2) ON CONFLICT DO NOTHING;
 
+-- name: part_values
+-- only: sqlite
+-- in:  $1 family int
+SELECT slot, value FROM part WHERE family = $1 ORDER BY slot;
+
+-- name: part_set
+-- only: sqlite
+-- in:  $1 family int, $2 slot int, $3 value int
+UPDATE part SET value = $3 WHERE family = $1 AND slot = $2;
+
 -- name: part_drop
 -- in:  $1 family int, $2 slot int
 DELETE FROM part WHERE family = $1 AND slot = $2;

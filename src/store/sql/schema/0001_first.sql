@@ -60,8 +60,10 @@ CREATE TABLE task_lease(
     queue @INT@ NOT NULL, prio @INT@ NOT NULL, rank @INT@ NOT NULL, kind @INT@ NOT NULL,
     attempts @INT@ NOT NULL, rescues @INT@ NOT NULL, crashes @INT@ NOT NULL) @PLAIN@;
 
--- The numbered tables there are; family is enum part_family.
-CREATE TABLE part(family @INT@ NOT NULL, slot @INT@ NOT NULL, PRIMARY KEY(family, slot)) @CLUSTERED@;
+-- The numbered tables there are; family is enum part_family, value is the family's own.
+CREATE TABLE part(
+    family @INT@ NOT NULL, slot @INT@ NOT NULL, value @INT@ NOT NULL DEFAULT 0,
+    PRIMARY KEY(family, slot)) @CLUSTERED@;
 
 -- Counts that survive: one row per node, writer and thing counted, so none is hot.
 CREATE TABLE tally(
