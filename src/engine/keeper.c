@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/metrics.h"
 #include "base/require.h"
 #include "engine/engine.h"
 #include "engine/intake.h"
@@ -17,6 +18,7 @@
 #include "store/node.h"
 #include "store/payload.h"
 #include "store/store.h"
+#include "store/task.h"
 
 enum { TICK_US = 250 * CLOCK_MS, EXIT_DECLARED_DEAD = 75 };
 
@@ -125,6 +127,26 @@ static bool sweep(struct keeper *k, struct err *err)
     return true;
 }
 
+static struct metric depth = { .name = "waybill_queue_depth",
+                               .help = "Tasks that wait for their turn, looked at now and then.",
+                               .type = METRIC_GAUGE };
+static struct metric oldest = { .name = "waybill_queue_oldest_seconds",
+                                .help = "How long the first of them has waited.",
+                                .type = METRIC_GAUGE };
+
+static bool look_at_queue(struct keeper *k, struct err *err)
+{
+    struct store *s = engine_store(k->engine);
+    struct task_places places;
+    int64_t since_us;
+
+    if (!task_count(s, &places, err) || !task_oldest(s, &since_us, err))
+        return false;
+    metric_set(&depth, places.ready + places.later);
+    metric_set(&oldest, since_us > 0 ? (clock_wall_us() - since_us) / CLOCK_S : 0);
+    return true;
+}
+
 static const struct duty {
     const char *name;
     int64_t every_us;
@@ -133,6 +155,7 @@ static const struct duty {
     { .name = "heartbeat", .every_us = NODE_BEAT_US / 2, .run = heartbeat },
     { .name = "free space", .every_us = CLOCK_S, .run = look_at_disk },
     { .name = "configuration", .every_us = CLOCK_S / 2, .run = follow },
+    { .name = "queue", .every_us = INT64_C(15) * CLOCK_S, .run = look_at_queue },
     { .name = "rescue", .every_us = NODE_BEAT_US, .run = rescue },
     { .name = "key tables", .every_us = INT64_C(60) * CLOCK_S, .run = keep_key_tables },
     { .name = "sweep", .every_us = INT64_C(600) * CLOCK_S, .run = sweep },
@@ -197,7 +220,11 @@ struct keeper *keeper_start(struct engine *e)
     (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     (void)pthread_cond_init(&k->changed, &attr);
     (void)pthread_condattr_destroy(&attr);
-    (void)look_at_disk(k, &err); /* before the door opens; the thread reports if it cannot */
+    metrics_register(&depth);
+    metrics_register(&oldest);
+    /* Before the door opens; the thread reports what fails. */
+    (void)look_at_disk(k, &err);
+    (void)look_at_queue(k, &err);
     require(pthread_create(&k->thread, NULL, keeper_main, k) == 0);
     return k;
 }
@@ -211,6 +238,8 @@ void keeper_stop(struct keeper *k)
     (void)pthread_cond_signal(&k->changed);
     (void)pthread_mutex_unlock(&k->mutex);
     (void)pthread_join(k->thread, NULL);
+    metrics_forget(&depth);
+    metrics_forget(&oldest);
     db_close(k->beat_db);
     free(k);
 }

@@ -4,6 +4,7 @@
 
 #include "base/auto.h"
 #include "base/require.h"
+#include "store/accept.h"
 #include "store/claims.h"
 #include "store/inside.h"
 
@@ -415,6 +416,19 @@ bool task_count(struct store *s, struct task_places *ret, struct err *err)
                                      .later = db_get_int(&rows, 2),
                                      .dead = db_get_int(&rows, 3) };
     db_rows_done(&rows);
+    store_reader_back(s, db);
+    return ok;
+}
+
+bool task_oldest(struct store *s, int64_t *ret_us, struct err *err)
+{
+    struct db *db = store_reader(s, err);
+
+    if (db == NULL)
+        return false;
+    bool ok = db_one_int(db, SQL_TASK_OLDEST, DB_ARGS(db_int(QUEUE_INTAKE), db_int(PRIO_NORMAL)), 0,
+                         ret_us, err);
+
     store_reader_back(s, db);
     return ok;
 }

@@ -62,6 +62,8 @@ struct task_places {
     int64_t ready, lease, later, dead;
 };
 bool task_count(struct store *s, struct task_places *ret, struct err *err);
+/* When the longest waiting document came; 0: none waits. */
+bool task_oldest(struct store *s, int64_t *ret_us, struct err *err);
 
 /* For node.c, in an open transaction: the leases of a node that is certainly gone,
  * and those of all dead nodes or past their time. */

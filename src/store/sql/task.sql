@@ -86,6 +86,11 @@ WITH gone AS (DELETE FROM task_lease WHERE node_id = $1
 INSERT INTO task_ready(queue, prio, rank, id, kind, attempts, rescues, crashes)
 SELECT queue, prio, rank, id, kind, attempts, rescues + 1, crashes FROM gone;
 
+-- name: task_oldest
+-- in:  $1 queue int, $2 prio int
+-- out: the lowest rank
+SELECT min(rank) FROM task_ready WHERE queue = $1 AND prio = $2;
+
 -- name: task_places
 -- out: how many tasks stand in each place
 SELECT (SELECT count(*) FROM task_ready), (SELECT count(*) FROM task_lease),
