@@ -270,17 +270,36 @@ static const struct option_kind *read_kind(struct walk *w, const struct option *
     return NULL;
 }
 
+/* Without its kind nothing can be said about the keys, but a slip in `kind` itself can. */
+static bool say_slip_of_kind(struct walk *w, const struct frame *f)
+{
+    for (const struct yaml_node *n = f->node->first; n != NULL; n = n->next) {
+        struct option_guess guess = { .word = n->key->text };
+
+        option_guess_try(&guess, STR("kind"));
+        if (guess.best.len > 0) {
+            say_unknown_key(w, f, n);
+            return true;
+        }
+    }
+    return false;
+}
+
 static void open_kind(struct walk *w, const struct option *option, struct yaml_node *node,
                       struct str label)
 {
     struct frame *f = push(w, FRAME_KEYS, option, node, label);
     const struct yaml_node *named = yaml_get(node, "kind");
 
+    if (named == NULL && say_slip_of_kind(w, f)) {
+        f->child = NULL;
+        return;
+    }
     check_required(w, option->kinds->common, node);
     check_one_of(w, option->kinds->common, node);
     f->kind = named != NULL ? read_kind(w, option, named) : NULL;
     if (f->kind == NULL) {
-        f->child = NULL; /* without its kind nothing can be said about the rest */
+        f->child = NULL; /* nor about those of a kind that does not exist */
         return;
     }
     if (!warn_kind(w, f->quiet, node, option, f->kind->name))

@@ -51,6 +51,7 @@ TEST(walk_keys)
           "did you mean `http`? allowed: http, file, ftp, sftp, mllp, sql, s3" },
         { "gateways:\n  a: { title: x }", 2, 3, "gateway `a` needs `kind`", "http, file" },
         { "gateways:\n  a:\n", 2, 3, "gateway `a` needs `kind`", NULL },
+        { "gateways:\n  a: { kidn: http }", 2, 8, "unknown key `kidn`", "did you mean `kind`?" },
         { "gateways: { a: { kind: http, path: x } }", 1, 30, "unknown key `path`", NULL },
         { "gateways: { a: { kind: file } }", 1, 13, "gateway `a` needs `path`",
           "the folder to look in" },
