@@ -160,8 +160,10 @@ static struct store *open_store(struct node *n, struct err *err)
         if (tries % SAY_AGAIN == 0)
             log_event(LOG_WARN, "store.wait", kv_z("why", err->text),
                       kv_z("hint", "The node starts when the database can be reached."));
-        if (stop_asked(n, STORE_WAIT_US))
+        if (stop_asked(n, STORE_WAIT_US)) {
+            *err = (struct err){ 0 }; /* it did as it was told */
             return NULL;
+        }
     }
 }
 
