@@ -97,7 +97,10 @@ def test_memory_for_bodies(node):
     with contextlib.ExitStack() as stack:
         wires = [stack.enter_context(Wire(node)) for _ in range(20)]
         for w in wires:
-            w.send(head("/in/open", "Transfer-Encoding: chunked"), chunk(b"y" * 600_000))
+            w.send(head("/in/open", "Transfer-Encoding: chunked"), chunk(b"y"))
+        wait_until(lambda: node.metrics()["waybill_intake_bytes"] >= 20 * 65536)
+        for w in wires:
+            w.send(chunk(b"y" * 600_000))
         for w in wires:
             w.send(chunk(b"z" * 200_000), b"0\r\n\r\n")
         assert [w.answer().status for w in wires] == [202] * 20
