@@ -144,6 +144,16 @@ static struct intake_answer answer_of(struct arrival *a)
     return answer;
 }
 
+/* A large body that no document took goes now, not at the next start. */
+static void drop_unused(const struct arrival *a)
+{
+    const struct accept_op *o = &a->accept;
+    bool used = o->op.ok ? o->result == ACCEPT_STORED : o->op.err.kind == ERR_UNCERTAIN;
+
+    if (o->is_spooled && !used)
+        spool_drop(a->intake->options.spool, o->spooled);
+}
+
 static void tell(struct arrival *a, const struct intake_answer *answer)
 {
     const struct arrival_calls *calls = a->calls;
@@ -164,6 +174,7 @@ static void on_answered(struct loop_msg *msg)
     require(a->magic == ARRIVAL_MAGIC);
     atomic_fetch_sub(&a->intake->commits, 1);
     answer = answer_of(a);
+    drop_unused(a);
     tell(a, &answer);
 }
 

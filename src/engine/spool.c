@@ -23,8 +23,9 @@ struct spool_body {
     struct spool_body *next; /* in the queue of bodies with work */
     struct chunk *first, **end;
     size_t queued_bytes;
-    bool queued, ended, aborted, full, finished;
+    bool queued, ended, aborted, full, finished, posted; /* posted: its done message */
     bool telling; /* a drained message is on its way: the body must outlive it */
+    bool drop;    /* no body: what stands in `result` is to be thrown away */
 
     /* a spool thread's */
     struct upload *upload;
@@ -99,6 +100,22 @@ static void finish(struct spool_body *b)
         r->ok = upload_finish(b->upload, &r->place, &r->err);
     if (r->ok)
         r->sha256 = digest_end(&b->digest);
+    upload_close(b->upload); /* not on the loop */
+    b->upload = NULL;
+}
+
+/* The sender went while the body was being finished.  With the mutex held. */
+static void give_up_finished(struct spool *s, struct spool_body *b)
+{
+    bool telling = b->telling, ok = b->result.ok;
+    struct payload_place place = b->result.place;
+
+    (void)pthread_mutex_unlock(&s->mutex);
+    if (ok)
+        upload_drop(s->store, place);
+    if (!telling) /* else the message queues it again */
+        free_body(b);
+    (void)pthread_mutex_lock(&s->mutex);
 }
 
 /* One body's work, a chunk at a time, so that a long one does not keep the others
@@ -108,6 +125,13 @@ static void work_on(struct spool *s, struct spool_body *b)
     struct chunk *c = b->first;
 
     b->queued = false;
+    if (b->drop) {
+        (void)pthread_mutex_unlock(&s->mutex);
+        upload_drop(s->store, b->result.place);
+        free_body(b);
+        (void)pthread_mutex_lock(&s->mutex);
+        return;
+    }
     if (b->aborted && b->telling)
         return; /* the message queues it again */
     if (b->aborted) {
@@ -146,6 +170,11 @@ static void work_on(struct spool *s, struct spool_body *b)
         finish(b);
         (void)pthread_mutex_lock(&s->mutex);
         b->queued = false;
+        if (b->aborted) {
+            give_up_finished(s, b);
+            return;
+        }
+        b->posted = true;
         loop_post(b->loop, &b->done);
     }
 }
@@ -207,6 +236,22 @@ static void tell_done(struct loop_msg *msg)
     free_body(b);
 }
 
+/* With the mutex held. */
+static void queue_drop(struct spool *s, struct payload_place place)
+{
+    struct spool_body *b = NEW(struct spool_body);
+
+    *b = (struct spool_body){ .spool = s, .drop = true, .result = { .place = place } };
+    enqueue(s, b);
+}
+
+void spool_drop(struct spool *s, struct payload_place place)
+{
+    (void)pthread_mutex_lock(&s->mutex);
+    queue_drop(s, place);
+    (void)pthread_mutex_unlock(&s->mutex);
+}
+
 struct spool_body *spool_begin(struct spool *s, struct loop *loop, const struct spool_calls *calls,
                                void *user)
 {
@@ -249,14 +294,16 @@ void spool_end(struct spool_body *b)
     (void)pthread_mutex_unlock(&b->spool->mutex);
 }
 
-/* A body that has finished is freed by its done message, which is on its way;
- * any other by a spool thread. */
+/* A body whose done message is on its way is freed by that; any other by a spool
+ * thread. */
 void spool_abort(struct spool_body *b)
 {
     (void)pthread_mutex_lock(&b->spool->mutex);
     b->aborted = true;
     if (!b->finished)
         enqueue(b->spool, b);
+    else if (b->posted && b->result.ok)
+        queue_drop(b->spool, b->result.place);
     (void)pthread_mutex_unlock(&b->spool->mutex);
 }
 

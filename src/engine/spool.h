@@ -50,3 +50,6 @@ struct spool_body *spool_begin(struct spool *s, struct loop *loop, const struct 
 bool spool_add(struct spool_body *b, struct str bytes);
 void spool_end(struct spool_body *b);
 void spool_abort(struct spool_body *b); /* no more callbacks; the body is gone */
+
+/* A body that ended well, and that no document took: throw it away, off the loop. */
+void spool_drop(struct spool *s, struct payload_place place);

@@ -242,9 +242,52 @@ void upload_close(struct upload *u)
         if (!u->finished)
             (void)unlinkat(u->store->large_fd, name, 0); /* the sweep at start takes what stays */
     }
+    if (u->db != NULL && !u->finished && db_alive(u->db)) {
+        struct err err = { 0 };
+
+        (void)db_run(u->db, SQL_UPLOAD_DROP, DB_ARGS(db_int(u->number)), NULL, &err);
+    }
     db_close(u->db); /* pieces of an upload that nobody adopts are swept */
     buf_done(&u->piece);
     free(u);
+}
+
+struct drop_op {
+    struct store_op op;
+    int64_t number;
+};
+
+static bool drop_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
+{
+    require(count == 1);
+    return db_run(w->db, SQL_UPLOAD_DROP, DB_ARGS(db_int(((struct drop_op *)ops[0])->number)), NULL,
+                  err);
+}
+
+static const struct store_verb drop_verb = { .name = "drop an upload", .run = drop_run };
+
+void upload_drop(struct store *s, struct payload_place place)
+{
+    struct drop_op o = { .number = place.pos };
+    char name[NAME];
+    struct err err = { 0 };
+    int64_t known = 1;
+
+    if (place.seg == PAYLOAD_IN_PIECES) {
+        (void)writers_call(s->writers, &drop_verb, &o.op, &err);
+        return;
+    }
+    struct db *db = place.seg == PAYLOAD_IN_FILE ? store_reader(s, &err) : NULL;
+
+    if (db == NULL)
+        return;
+    /* Whoever calls is sure; the store has the last word. */
+    if (db_one_int(db, SQL_LARGE_KNOWN, DB_ARGS(db_int(place.pos)), 0, &known, &err) &&
+        known == 0) {
+        large_name(place.pos, "", name);
+        (void)unlinkat(s->large_fd, name, 0);
+    }
+    store_reader_back(s, db);
 }
 
 /* ---- what a crash left ------------------------------------------------------------------ */

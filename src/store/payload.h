@@ -55,6 +55,9 @@ bool upload_add(struct upload *u, struct str bytes, struct err *err);
 /* Everything is on stable storage and has a place; no row names it yet. */
 bool upload_finish(struct upload *u, struct payload_place *ret, struct err *err);
 void upload_close(struct upload *u); /* throws away what was not finished */
+/* Throw away one that was finished and that no document took; blocks.  What a failure
+ * leaves is swept. */
+void upload_drop(struct store *s, struct payload_place place);
 
 /* Before the doors open, when nothing is on its way: half-written bodies go, whole ones
  * that no document has move to the folder orphans/ (SQLite). */

@@ -609,6 +609,27 @@ def test_many_at_the_same_time_with_one_key(node):
 
 
 @BOTH
+@pytest.mark.proves("IN9", "EN4")
+def test_large_bodies_that_no_document_took_go(node, request):
+    body = b"L" * 2 * MIB
+    first = keyed(node, "l", body)
+    assert keyed(node, "l", body).body == first.body
+    assert keyed(node, "l", b"other" + body).status == 422
+    with Wire(node) as w:
+        w.send(head("/in/open", "Content-Length: 9000000"), body)
+
+    def stored():
+        if node.store is None:
+            return len(leftovers(node))
+        sql = "SELECT count(DISTINCT upload) + (SELECT count(*) FROM payload_upload) FROM payload_piece"
+        return int(request.getfixturevalue("postgres").sql(sql, node.store.rpartition("/")[2]))
+
+    wait_until(lambda: stored() == 1, 5, "removal")
+    assert node.get(f"/documents/{first.json['document']}/payload").body == body
+    assert node.cli("doctor").returncode == 0
+
+
+@BOTH
 @pytest.mark.proves("IN6")
 def test_the_second_waits_for_the_first(make_node):
     """The first is in its commit for a while; the second comes meanwhile, and a third with

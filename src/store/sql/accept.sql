@@ -137,6 +137,13 @@ INSERT INTO payload_piece(upload, piece, bytes) VALUES ($1, $2, $3);
 WITH gone AS (DELETE FROM payload_upload WHERE upload = $1 RETURNING 1)
 SELECT 1 / count(*) FROM gone;
 
+-- name: upload_drop
+-- only: postgresql
+-- in:  $1 upload int
+-- Does nothing to one that was adopted.
+WITH gone AS (DELETE FROM payload_upload WHERE upload = $1 RETURNING upload)
+DELETE FROM payload_piece p USING gone WHERE p.upload = gone.upload;
+
 -- name: upload_sweep
 -- only: postgresql
 -- in:  $1 age int
