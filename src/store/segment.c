@@ -22,6 +22,7 @@ enum {
     HEADER = 96,
     STAGE = 512 << 10, /* what is gathered before it is written */
     ZERO_BLOCK = 1 << 20,
+    FILL_PAUSE_US = 5000,
     MAGIC = 0x31504257,
     PER_DAY = 100000,
 };
@@ -45,7 +46,7 @@ struct segments {
     pthread_t maker;
     pthread_mutex_t mutex;
     pthread_cond_t changed;
-    bool wanted, ready, stopping;
+    bool wanted, ready, stopping, hurry; /* hurry: the writer waits for it */
     struct err spare_err;
 };
 
@@ -106,23 +107,36 @@ static void file_name(int64_t seg, char name[static 32])
 
 /* ---- the spare ------------------------------------------------------------ */
 
-static bool fill(int dirfd, int64_t bytes, struct err *err)
+/* A little at a time, synced and with a pause, so that groups do not wait behind it;
+ * without the pauses when the writer waits. */
+static void pause_between(struct segments *s)
 {
-    AUTO_FD fd = openat(dirfd, spare_name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    (void)pthread_mutex_lock(&s->mutex);
+    bool hurry = s->hurry || s->stopping;
+
+    (void)pthread_mutex_unlock(&s->mutex);
+    if (!hurry)
+        clock_sleep_us(FILL_PAUSE_US);
+}
+
+static bool fill(struct segments *s, struct err *err)
+{
+    AUTO_FD fd = openat(s->dirfd, spare_name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     AUTO_TEXT zeros = xcalloc(1, ZERO_BLOCK);
 
     if (fd < 0)
         return err_set(err, file_err_kind(errno), errno, "create %s: %s", spare_name,
                        strerror(errno));
-    for (int64_t at = 0; at < bytes; at += ZERO_BLOCK) {
-        size_t n = bytes - at < ZERO_BLOCK ? (size_t)(bytes - at) : ZERO_BLOCK;
+    for (int64_t at = 0; at < s->bytes; at += ZERO_BLOCK) {
+        size_t n = s->bytes - at < ZERO_BLOCK ? (size_t)(s->bytes - at) : ZERO_BLOCK;
 
         if (!file_write_at(fd, str_mem(zeros, n), at, err)) {
-            (void)unlinkat(dirfd, spare_name, 0); /* give the space back */
+            (void)unlinkat(s->dirfd, spare_name, 0); /* give the space back */
             return err_context(err, "make a payload segment");
         }
+        file_sync(fd, "payload segment");
+        pause_between(s);
     }
-    file_sync(fd, "payload segment");
     return true;
 }
 
@@ -138,7 +152,7 @@ static void *maker_main(void *arg)
             break;
         (void)pthread_mutex_unlock(&s->mutex);
         struct err err = { 0 };
-        bool ok = fill(s->dirfd, s->bytes, &err);
+        bool ok = fill(s, &err);
 
         (void)pthread_mutex_lock(&s->mutex);
         s->ready = ok;
@@ -155,11 +169,12 @@ static bool take_spare(struct segments *s, struct err *err)
     bool ok;
 
     (void)pthread_mutex_lock(&s->mutex);
-    s->wanted = !s->ready;
+    s->wanted = s->hurry = !s->ready;
     (void)pthread_cond_broadcast(&s->changed);
     while (!s->ready && s->wanted)
         (void)pthread_cond_wait(&s->changed, &s->mutex);
     ok = s->ready;
+    s->hurry = false;
     s->ready = s->wanted = false; /* it is the writer's now: the maker keeps off that name */
     if (!ok)
         *err = s->spare_err;

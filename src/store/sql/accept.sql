@@ -115,10 +115,9 @@ INSERT INTO facet(kind, word, num)
 SELECT 1, gateway, num FROM doc WHERE num > $1 AND num <= $2 ORDER BY gateway, num;
 
 -- name: doc_upto
--- only: sqlite
 -- in:  $1 above int, $2 count int
 -- out: the num of the count-th live document above
-SELECT max(num) FROM (SELECT num FROM doc WHERE num > $1 ORDER BY num LIMIT $2);
+SELECT max(num) FROM (SELECT num FROM doc WHERE num > $1 ORDER BY num LIMIT $2) AS some;
 
 -- name: upload_start
 -- only: postgresql

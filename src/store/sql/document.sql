@@ -84,15 +84,18 @@ PRAGMA quick_check(1);
 SELECT 'ok'::text;
 
 -- name: doc_without_task
--- in:  $1 limit int
+-- in:  $1 above int, $2 upto int
 -- Live documents that nothing will carry on.
-SELECT count(*) FROM (SELECT num FROM doc WHERE NOT EXISTS (SELECT 1 FROM task_ready t
-    WHERE t.queue = 1 AND t.prio = 4 AND t.rank = doc.received_us AND t.id = doc.num)
+SELECT count(*) FROM doc WHERE num > $1 AND num <= $2
+    AND NOT EXISTS (SELECT 1 FROM task_ready t
+        WHERE t.queue = 1 AND t.prio = 4 AND t.rank = doc.received_us AND t.id = doc.num)
     AND NOT EXISTS (SELECT 1 FROM task_later l WHERE l.id = doc.num)
     AND NOT EXISTS (SELECT 1 FROM task_lease l WHERE l.id = doc.num)
-    AND NOT EXISTS (SELECT 1 FROM task_dead l WHERE l.id = doc.num) LIMIT $1) AS missing;
+    AND NOT EXISTS (SELECT 1 FROM task_dead l WHERE l.id = doc.num);
 
--- name: task_without_doc
--- in:  $1 limit int
-SELECT count(*) FROM (SELECT id FROM task_ready t
-    WHERE NOT EXISTS (SELECT 1 FROM doc WHERE doc.num = t.id) LIMIT $1) AS missing;
+-- name: task_page
+-- in:  $1 queue int, $2 prio int, $3 rank int, $4 id int, $5 limit int
+-- Ready tasks behind a place, and whether their document is there.
+SELECT queue, prio, rank, id, CASE WHEN EXISTS (SELECT 1 FROM doc WHERE doc.num = t.id) THEN 1 ELSE 0 END
+FROM task_ready t WHERE (queue, prio, rank, id) > ($1, $2, $3, $4)
+ORDER BY queue, prio, rank, id LIMIT $5;
