@@ -119,6 +119,27 @@ TEST(a_killed_task_stays_for_people)
     store_close(s);
 }
 
+/* The task does not leave its place unless the dead letter is written with it.
+ * proves: DL1 */
+TEST(a_dead_letter_that_cannot_be_written_is_tried_again)
+{
+    struct home h = fresh_home();
+    struct store *s = open_store(&h);
+    struct task t;
+    struct err err = { 0 };
+    bool ours;
+
+    CHECK(s != NULL && accept_many(s, 0, 1, 1) && claim(s, 1, &t) == 1);
+    CHECK(tell(&h, "ALTER TABLE task_dead RENAME TO task_gone"));
+    CHECK(!task_kill(s, &t, STR("no_route"), STR("nobody takes it"), &ours, &err));
+    CHECK(tell(&h, "ALTER TABLE task_gone RENAME TO task_dead"));
+    CHECK(places(s).dead == 0 && places(s).ready + places(s).lease == 1);
+    CHECK(task_extend(s, &t, soon(), &ours, &err) && ours); /* still ours, nothing was lost */
+    CHECK(task_kill(s, &t, STR("no_route"), STR("nobody takes it"), &ours, &err) && ours);
+    CHECK(places(s).dead == 1 && places(s).ready + places(s).lease == 0);
+    store_close(s);
+}
+
 TEST(a_released_task_can_be_claimed_at_once)
 {
     struct home h = fresh_home();
