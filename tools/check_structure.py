@@ -15,8 +15,7 @@ import gen_events
 import sources
 import traceability
 
-# Rows that docs/failures.md lists as proven today must have a test: off while the tests are
-# being written.
+# Rows that docs/failures.md lists as proven today must have a test.
 PROVEN_ROWS_NEED_TESTS = True
 
 # Includes point down only: a folder sees those of the levels below its own.
