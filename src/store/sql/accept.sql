@@ -117,7 +117,7 @@ SELECT 1, gateway, num FROM doc WHERE num > $1 AND num <= $2 ORDER BY gateway, n
 -- name: doc_upto
 -- in:  $1 above int, $2 count int
 -- out: the num of the count-th live document above
-SELECT max(num) FROM (SELECT num FROM doc WHERE num > $1 ORDER BY num LIMIT $2) AS some;
+SELECT max(num) FROM (SELECT num FROM doc WHERE num > $1 ORDER BY num LIMIT $2) AS slice;
 
 -- name: upload_start
 -- only: postgresql
