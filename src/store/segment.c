@@ -107,18 +107,17 @@ static void file_name(int64_t seg, char name[static 32])
 
 /* ---- the spare ------------------------------------------------------------ */
 
-/* A little at a time, synced and with a pause, so that groups do not wait behind it;
- * without the pauses when the writer waits. */
-static void pause_between(struct segments *s)
+static bool in_a_hurry(struct segments *s)
 {
     (void)pthread_mutex_lock(&s->mutex);
     bool hurry = s->hurry || s->stopping;
 
     (void)pthread_mutex_unlock(&s->mutex);
-    if (!hurry)
-        clock_sleep_us(FILL_PAUSE_US);
+    return hurry;
 }
 
+/* A little at a time, synced and with a pause, so that groups do not wait behind it; all
+ * at once when the writer waits. */
 static bool fill(struct segments *s, struct err *err)
 {
     AUTO_FD fd = openat(s->dirfd, spare_name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
@@ -134,9 +133,12 @@ static bool fill(struct segments *s, struct err *err)
             (void)unlinkat(s->dirfd, spare_name, 0); /* give the space back */
             return err_context(err, "make a payload segment");
         }
-        file_sync(fd, "payload segment");
-        pause_between(s);
+        if (!in_a_hurry(s)) {
+            file_sync(fd, "payload segment");
+            clock_sleep_us(FILL_PAUSE_US);
+        }
     }
+    file_sync(fd, "payload segment");
     return true;
 }
 

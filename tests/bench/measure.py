@@ -51,7 +51,7 @@ def wrk(script, port, seconds, key, connections=CONNECTIONS, refusals=False):
 
 
 def _latency(said, percent):
-    number, unit = re.search(rf"^\s+{percent}%\s+([\d.]+)(us|ms|s|m)$", said, re.M).groups()
+    number, unit = re.search(rf"^\s+{percent}%\s+([\d.]+)(us|ms|s|m) *$", said, re.M).groups()
     return float(number) * UNITS_MS[unit]
 
 
