@@ -12,6 +12,7 @@
     @pytest.mark.node_options("area: dmz")      more lines for `node:`
 """
 import os
+import shutil
 import sys
 
 import pytest
@@ -26,6 +27,14 @@ def pytest_configure(config):
                  "config(text): the configuration without its node part",
                  "node_options(text): more lines for the node part"):
         config.addinivalue_line("markers", line)
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    """Let fixtures know how the test itself ended."""
+    report = (yield).get_result()
+    if report.when == "call":
+        item.called = report
 
 
 def pytest_generate_tests(metafunc):
@@ -89,6 +98,10 @@ def make_node(request, tmp_path, store):
         if any(word in line for line in one.stray for word in SANITIZERS):
             wrong.append("\n".join(one.stray))
     assert not wrong, "\n".join(wrong)
+    called = getattr(request.node, "called", None)
+    if called is not None and called.passed:  # a node's folder is large; a failed one is kept
+        for one in made:
+            shutil.rmtree(one.folder, ignore_errors=True)
 
 
 @pytest.fixture
