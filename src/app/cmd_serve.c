@@ -245,7 +245,7 @@ static bool start(struct node *n, struct err *err)
                                 .loop_count = loops_for_this_machine() };
     struct store *store;
 
-    if (!config_path(n->config->node.data, n->file, &n->data_path, err) ||
+    if (!buf_append(&n->data_path, str_of(n->config->node.data), err) ||
         !set_tls(n, &n->config->node, err))
         return false;
     store = open_store(n, err);

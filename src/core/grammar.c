@@ -95,7 +95,7 @@ const struct option grammar_node[] = {
       .type = OPT_PATH,
       .fallback = "./data",
       .help = "a local folder: token, lock, spool; the store and the payloads too, unless `store` "
-              "is given" },
+              "is given; a relative path starts where the node is started" },
     { .name = "store",
       .type = OPT_URL,
       .words = OPTION_WORDS("postgres", "postgresql"),
