@@ -118,10 +118,7 @@ bool engine_start(const struct engine_options *o, struct store *store, struct en
     bool ok = payload_sweep_files(store, &swept, err);
 
     if (ok) /* a step of every start, so it is told also when there was nothing */
-        log_event(LOG_INFO, "payload.sweep", kv_int("count", swept),
-                  kv_z("hint", swept > 0 ? "Bodies that were never acknowledged. Whole ones are in "
-                                           "the folder orphans and may be deleted."
-                                         : ""));
+        log_event(LOG_INFO, "payload.sweep", kv_int("count", swept));
     if (!ok || !live_start(e->live, o->file_text, err)) {
         engine_stop(e);
         engine_free(e);

@@ -21,14 +21,6 @@ static void random_text(char *to, size_t len)
     to[len] = '\0';
 }
 
-struct str caller_name_of_key(struct str key)
-{
-    struct str prefix, name, rest = str_cut(key, '_', &prefix);
-
-    rest = str_cut(rest, '_', &name);
-    return str_is(prefix, "wbk") && rest.len >= 32 && name.len < CALLER_NAME ? name : STR("");
-}
-
 struct change_op {
     struct store_op op;
     bool add;

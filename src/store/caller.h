@@ -30,6 +30,3 @@ bool caller_list(struct store *s, struct arena *a, struct caller **ret, size_t *
                  struct err *err);
 /* Grows with every change, on whatever node. */
 bool caller_mark(struct store *s, int64_t *ret, struct err *err);
-
-/* The NAME of a key, empty when it does not look like one. */
-struct str caller_name_of_key(struct str key);

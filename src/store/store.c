@@ -38,11 +38,6 @@ int store_data_fd(const struct store *s)
     return s->data_fd;
 }
 
-int store_payload_fd(const struct store *s)
-{
-    return s->payload_fd;
-}
-
 int64_t store_node(const struct store *s)
 {
     return s->node;

@@ -48,8 +48,7 @@ void store_close(struct store *s); /* finishes what is queued */
 
 enum db_kind store_kind(const struct store *s);
 struct writers *store_writers(struct store *s);
-int store_data_fd(const struct store *s);    /* the data folder */
-int store_payload_fd(const struct store *s); /* its folder payload/ */
+int store_data_fd(const struct store *s); /* the data folder */
 int64_t store_node(const struct store *s);
 int64_t store_epoch(const struct store *s);
 
