@@ -26,7 +26,7 @@ struct front *front_new(struct intake *intake, struct http_api *api)
     const struct gateway_type *t;
 
     f->api = api;
-    for (size_t i = 0; (t = registry_gateway_at(i)) != NULL; i++) {
+    for (size_t i = 0; (t = registry.gateways[i]) != NULL; i++) {
         if (t->path == NULL)
             continue;
         require(f->count < OPEN_MOST);

@@ -1,20 +1,33 @@
 #include "app/registry.h"
 
+#define GATEWAY(name)
+#define SERVICE(name)
+#define ENDPOINT(name)
+
 static const struct gateway_type *const gateways[] = {
+#undef GATEWAY
 #define GATEWAY(name) &gateway_##name,
 #include "connectors.def"
 #undef GATEWAY
+#define GATEWAY(name)
+    NULL
 };
 
-const struct gateway_type *registry_gateway_at(size_t i)
-{
-    return i < sizeof gateways / sizeof gateways[0] ? gateways[i] : NULL;
-}
+static const struct service_type *const services[] = {
+#undef SERVICE
+#define SERVICE(name) &service_##name,
+#include "connectors.def"
+#undef SERVICE
+#define SERVICE(name)
+    NULL
+};
 
-const struct gateway_type *registry_gateway(const char *name)
-{
-    for (size_t i = 0; i < sizeof gateways / sizeof gateways[0]; i++)
-        if (str_is(str_of(name), gateways[i]->name))
-            return gateways[i];
-    return NULL;
-}
+static const struct endpoint_type *const endpoints[] = {
+#undef ENDPOINT
+#define ENDPOINT(name) &endpoint_##name,
+#include "connectors.def"
+#undef ENDPOINT
+    NULL
+};
+
+const struct connectors registry = { gateways, services, endpoints };

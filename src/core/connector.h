@@ -1,9 +1,10 @@
-/* connector.h - what a user can plug in: today, gateways.
+/* connector.h - what a user can plug in: gateways, services, endpoints.
  *
  * A connector is one .c file that exports one const struct, and one line in
  * src/connectors.def.  It sees base/, core/ and what is passed to it: never the store,
  * never another connector, never global configuration.  Its options are described in
- * the grammar (core/grammar.h), which feeds parsing, defaults, help and docs.
+ * the grammar (core/grammar.h), which feeds parsing, defaults, help and docs; it reads them
+ * through core/settings.h.
  *
  * Adding one: 1 copy the nearest neighbour, 2 change it, 3 add the line, 4 say in
  * core/config_runs.c that this build runs it, 5 make test.
@@ -11,7 +12,15 @@
 #pragma once
 
 #include "base/http_server.h"
+#include "core/facts.h"
 #include "core/intake.h"
+#include "core/settings.h"
+#include "core/state.h"
+#include "core/verdict.h"
+
+/* ---- gateways: documents come in ------------------------------------------------------- */
+
+struct deposit_port;
 
 struct gateway_type {
     const char *name;    /* as written in a configuration: kind: http */
@@ -23,8 +32,128 @@ struct gateway_type {
     const struct http_handler *handler;
     void *(*open)(struct intake *in, const struct intake_port *port);
     void (*close)(void *self);
+
+    /* Or one that looks for documents now and then, on a thread that may block.  make()
+     * reads the options; look() takes what is there, through the port (core/deposit.h), and
+     * says how many documents it took.  One look at a time per gateway, over all nodes. */
+    bool (*make)(const struct settings *s, void **ret_self, struct err *err);
+    bool (*look)(void *self, const struct deposit_port *port, void *deposit, int64_t *ret_taken,
+                 struct err *err);
+    void (*unmake)(void *self);
 };
 
-#define GATEWAY(name) extern const struct gateway_type gateway_##name;
+/* ---- services: documents are changed ---------------------------------------------------- */
+
+enum { SERVICE_BYTES_MOST = 64 << 20 };
+
+struct service_failure {
+    enum dead_code code; /* service_failed, budget, limit */
+    char message[VERDICT_MESSAGE_MOST];
+};
+
+/* A pure step: bytes and facts in, bytes out.  It keeps nothing between two documents, asks
+ * nobody, and stays within its budget. */
+struct service_type {
+    const char *name; /* as written in a step */
+    const char *summary;
+    bool (*make)(const struct settings *s, void **ret_self, struct err *err); /* on s->arena */
+    void (*unmake)(void *self);
+    /* Append what goes on to `out`.  False: *ret_failure says why. */
+    bool (*run)(void *self, struct str in, const struct facts *facts, struct buf *out,
+                struct service_failure *ret_failure);
+};
+
+/* ---- endpoints: documents go out --------------------------------------------------------- */
+
+/* One document on its way to one endpoint; everything is lent for the call. */
+struct sending {
+    struct str document; /* its id as text */
+    struct str delivery; /* the delivery's id: the same in every attempt */
+    const struct facts *facts;
+    struct str name, ctype, gateway, endpoint; /* name, ctype: may be empty */
+    struct str traceparent;
+    int64_t received_us;
+    int64_t attempt; /* from 1 */
+
+    int64_t size;
+    struct str bytes; /* all of them; or ptr NULL, and then piece by piece: */
+    bool (*next)(void *arg, struct str *ret, struct err *err); /* empty at the end */
+    void *next_arg;
+};
+
+/* An HTTP request in plain words: the client below it can change. */
+struct http_out_field {
+    struct str name, value;
+};
+
+enum { HTTP_OUT_FIELDS = 64 };
+
+struct http_out_request {
+    struct str method, url; /* terminated */
+    struct http_out_field fields[HTTP_OUT_FIELDS];
+    size_t field_count;
+};
+
+/* What does not change from one request to the next. */
+struct http_out_options {
+    int64_t timeout_us, connect_timeout_us;
+    struct str user, password; /* basic; empty: none */
+    struct str ca, cert, key;  /* paths or PEM texts (config_is_pem); empty: none */
+    bool verify;
+};
+
+enum http_out_reach {
+    HTTP_OUT_ANSWERED, /* a whole answer came */
+    HTTP_OUT_NOT_SENT, /* it failed before the first byte of the request left */
+    HTTP_OUT_UNCLEAR,  /* bytes left, and no whole answer came */
+    HTTP_OUT_BAD_BODY  /* our own bytes could not be read: see `failure` */
+};
+
+struct http_out_answer {
+    enum http_out_reach reach;
+    int64_t status;
+    struct str retry_after, ctype; /* fields of the answer; empty: none */
+    struct str body;               /* its first VERDICT_ANSWER_MOST bytes */
+    const char *failure;           /* in words, when it is not ANSWERED */
+    int64_t now_us;                /* for a Retry-After that is a date */
+};
+
+struct endpoint_http {
+    /* The request of one sending; strings hang on the arena. */
+    bool (*prepare)(void *self, const struct sending *s, struct arena *a,
+                    struct http_out_request *ret, struct verdict *ret_failed);
+    void (*judge)(void *self, const struct http_out_answer *answer, struct verdict *ret);
+    const struct http_out_options *(*options)(void *self);
+};
+
+struct endpoint_type {
+    const char *name;
+    const char *summary;
+    bool (*make)(const struct settings *s, void **ret_self, struct err *err); /* on s->arena */
+    void (*unmake)(void *self);
+
+    /* Either over HTTP, by the engine's client: */
+    const struct endpoint_http *http;
+    /* or by a call that may block, on a thread of its own.  It is told by *stop that the
+     * node is stopping. */
+    void (*send)(void *self, const struct sending *s, const _Atomic bool *stop,
+                 struct verdict *ret);
+    /* Bytes that a crash may have left half written are looked after once, at start and
+     * when the endpoint appears; may be NULL. */
+    void (*recover)(void *self);
+};
+
+#define GATEWAY(name)  extern const struct gateway_type gateway_##name;
+#define SERVICE(name)  extern const struct service_type service_##name;
+#define ENDPOINT(name) extern const struct endpoint_type endpoint_##name;
 #include "connectors.def"
 #undef GATEWAY
+#undef SERVICE
+#undef ENDPOINT
+
+/* All there are, each list ending with NULL; app/registry.c makes it of connectors.def. */
+struct connectors {
+    const struct gateway_type *const *gateways;
+    const struct service_type *const *services;
+    const struct endpoint_type *const *endpoints;
+};

@@ -116,10 +116,10 @@ def test_sql(tree):
 def test_connectors(tree):
     root = tree({"src/gateway/http_in.c": ""})
     assert found(check_structure.check_connectors, root) == []  # no table yet
-    root = tree({"src/connectors.def": "GATEWAY(http)\nSERVICE(split) /* x */\nDELIVERY(file)\n",
+    root = tree({"src/connectors.def": "GATEWAY(http)\nSERVICE(split) /* x */\nENDPOINT(file)\n",
                  "src/service/split.c": "", "src/delivery/file_out.c": ""})
     assert found(check_structure.check_connectors, root) == []
-    root = tree({"src/connectors.def": "SERVICE(split)\nSERVICE(split)\nDELIVERY(ftp)\n"})
+    root = tree({"src/connectors.def": "SERVICE(split)\nSERVICE(split)\nENDPOINT(ftp)\n"})
     assert found(check_structure.check_connectors, root) == [
         "src/connectors.def:2: SERVICE(split) is there twice",
         "src/connectors.def:3: src/delivery/ftp_out.c does not exist",

@@ -1,0 +1,39 @@
+/* facts.h - what is known about a document beside its bytes.
+ *
+ * Extraction fills it in, the router reads it, steps and templates use it, endpoints
+ * send it along.  Sender and receiver are names of systems once they were looked up;
+ * what could not be looked up stays as it was found, and `unknown` says so.
+ *
+ * As bytes (`facts_write`): what the store keeps beside the words of the configuration,
+ * namely the attributes and the texts of unknown names.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/str.h"
+
+enum { FACTS_ATTRIBUTES_MOST = 64, FACTS_VALUE_MOST = 1024, FACTS_BYTES_MOST = 16 << 10 };
+
+struct fact {
+    struct str name, value;
+};
+
+struct facts {
+    struct str sender, receiver, type; /* ptr NULL: not known */
+    bool sender_unknown, receiver_unknown;
+    struct fact *attributes;
+    size_t attribute_count;
+};
+
+/* The attribute of this name, or an empty view with ptr NULL. */
+struct str facts_attribute(const struct facts *f, struct str name);
+
+/* Attributes and unknown names; nothing is appended when there are none. */
+void facts_write(const struct facts *f, struct buf *to);
+/* Adds what was written to *ret, strings lent from `bytes`; false: not written by us. */
+bool facts_read(struct str bytes, struct arena *a, struct facts *ret);

@@ -1,0 +1,47 @@
+/* settings.h - the options of one connector, ready to use.
+ *
+ * Reads a node of the configuration that was checked already (config.h): values with their
+ * ${env:}, ${file:} and ${secret:} replaced, what was left out with the fallback of its
+ * option table (option.h).  Everything hangs on the arena given.
+ *
+ * An error names the key, never a value.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/str.h"
+#include "core/option.h"
+#include "core/yaml.h"
+
+/* The value of a secret; false with ERR_CONFIG when there is none of that name. */
+typedef bool secret_find(void *arg, struct str name, struct arena *a, struct str *ret,
+                         struct err *err);
+
+struct settings {
+    const struct yaml_node *node;      /* a map, or NULL: nothing is set */
+    const struct option *common, *own; /* tables of keys; either may be NULL */
+    const char *file;                  /* relative paths start in its folder; NULL: as they are */
+    secret_find *secret;
+    void *secret_arg;
+    struct arena *arena;
+};
+
+/* The settings of a map below this one, such as `retry`. */
+struct settings settings_below(const struct settings *s, const char *key);
+
+bool settings_has(const struct settings *s, const char *key);
+/* Empty, with ptr NULL, when it is not set and has no fallback. */
+bool settings_text(const struct settings *s, const char *key, struct str *ret, struct err *err);
+bool settings_int(const struct settings *s, const char *key, int64_t *ret, struct err *err);
+bool settings_bool(const struct settings *s, const char *key, bool *ret, struct err *err);
+bool settings_duration(const struct settings *s, const char *key, int64_t *ret_us, struct err *err);
+/* As a path: relative ones start in the folder of the configuration file. */
+bool settings_path(const struct settings *s, const char *key, struct str *ret, struct err *err);
+
+/* One value of a list or of a map of texts. */
+bool settings_expand(const struct settings *s, const struct yaml_node *value, struct str *ret,
+                     struct err *err);

@@ -1,0 +1,32 @@
+/* template.h - texts with ${sender}, ${date}, ${id} and attributes in them.
+ *
+ *     ${id} ${sender} ${receiver} ${type} ${name} ${gateway} ${endpoint}
+ *     ${date} 2026-11-15  ${time} 025210  ${timestamp} 20261115T025210Z   of the moment of
+ *     accept, so that a replay gives the same text; any other word is an attribute
+ *
+ * A word that is not known of a document is an error when the text is made, never an empty
+ * place.  ${env:} ${file:} ${secret:} are replaced before (settings.h).
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/str.h"
+#include "core/facts.h"
+
+struct template;
+
+struct template_values {
+    struct str id, name, gateway, endpoint;
+    int64_t received_us;
+    const struct facts *facts;
+};
+
+bool template_compile(struct str text, struct arena *a, const struct template **ret,
+                      struct err *err);
+bool template_render(const struct template *t, const struct template_values *v, struct buf *to,
+                     struct err *err);

@@ -1,0 +1,23 @@
+/* pool.h - threads for calls that block: files, polls, large bodies.
+ *
+ * A job is embedded in its owner's object.  Threads are made when they are needed, up to
+ * `most`, and end when idle for a minute.  Nothing is refused: owners bound how much they
+ * give (per system its concurrency, and the engine a quarter of all threads).
+ *
+ * Threads: submit from any; run() on a pool thread.
+ */
+#pragma once
+
+#include <stddef.h>
+
+struct pool;
+
+struct pool_job {
+    struct pool_job *next;
+    void (*run)(struct pool_job *job); /* may free or submit it again */
+};
+
+struct pool *pool_new(size_t most);
+void pool_submit(struct pool *p, struct pool_job *job);
+/* Waits until everything that was submitted has run, also what that submits. */
+void pool_free(struct pool *p);

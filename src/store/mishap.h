@@ -1,0 +1,30 @@
+/* mishap.h - what went wrong, counted: one row per code and object.
+ *
+ * The engine gathers in memory and writes now and then, so that a flood of errors costs a
+ * few rows.  `code` is a short word (rejected, unreached, extract_failed), `object` what it
+ * is about (endpoint salsify-api, gateway orders).
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/str.h"
+
+struct store;
+
+struct mishap {
+    struct str code, object, message; /* message: the latest */
+    int64_t count, first_us, last_us;
+};
+
+enum { MISHAPS_MOST = 1000 };
+
+/* Adds the counts to what is there. */
+bool mishap_add(struct store *s, const struct mishap *list, size_t count, struct err *err);
+/* The latest first. */
+bool mishap_list(struct store *s, struct arena *a, struct mishap *ret, size_t most,
+                 size_t *ret_count, struct err *err);

@@ -1,0 +1,93 @@
+/* settle.h - commit 2: what came of a task, in one transaction.
+ *
+ * A run of a document's task (TASK_RUN) ends in one of these; so does an attempt of a
+ * delivery's task (TASK_DELIVER).  The claim goes, the facts, the timeline, the deliveries
+ * and the tasks that follow come, and a document that is over moves to the table of the day
+ * on which it may go.  Nothing is done when the claim was lost: `ours` says so.
+ *
+ * The fast path (everything delivered in one run) writes no delivery rows at all: the
+ * trail in the row of the ended document tells the story.
+ *
+ * The operation is embedded in the caller's object; everything it points to is lent until
+ * done().
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/state.h"
+#include "store/payload.h"
+#include "store/task.h"
+#include "store/writer.h"
+
+/* What becomes of the document (or, for TASK_DELIVER, of its claimed delivery). */
+enum settle_end {
+    SETTLE_OVER,  /* RUN: the document is over in `state`, without deliveries to keep */
+    SETTLE_PARTS, /* RUN: it has deliveries now, `parts`; DELIVER: the one in parts[0] changed */
+    SETTLE_AGAIN, /* not now: the task itself is due again at due_us, with code and message */
+    SETTLE_DEAD,  /* RUN: the document is a dead letter, with code and message */
+};
+
+/* Bytes that are stored in this commit (a step changed them), or were before. */
+struct settle_bytes {
+    struct str bytes; /* ptr NULL: nothing new is stored */
+    int64_t size;
+    struct sha256 sha256;
+    struct payload_source stored; /* filled in by the commit, or given: where they are */
+};
+
+/* One delivery. */
+struct settle_part {
+    int64_t num; /* 0: a new row, gets one */
+    struct str id;
+    int64_t endpoint, system; /* words */
+    int64_t queue;            /* lane_queue() */
+    enum delivery_state state;
+    int64_t attempts, first_us;
+    int64_t due_us;           /* RETRYING: when */
+    struct str code, message; /* of its last failure; empty: none */
+    int64_t status;
+    struct str name;            /* the name it got at its receiver, once chosen (G10) */
+    struct settle_bytes *bytes; /* NULL: the document's own; parts may share one */
+};
+
+enum { SETTLE_PARTS_MOST = 64 };
+
+struct settle_op {
+    struct store_op op; /* verb = &settle_verb */
+    struct task task;   /* the claim */
+    int64_t doc;
+
+    bool has_facts; /* RUN: the words and facts that were found; else they stay */
+    int64_t sender, receiver, type, route;
+    struct str facts; /* facts_write() */
+    int64_t config;   /* the version that was used; 0: as accepted */
+    struct str trail; /* lines to add */
+
+    enum settle_end end;
+    enum document_state state; /* SETTLE_OVER */
+    int64_t keep_days;         /* how long an ended document is kept */
+    struct settle_part *parts;
+    size_t part_count;
+    int64_t due_us;
+    struct str code, message;
+
+    /* the answer, when op.ok */
+    bool ours;
+    bool over; /* the document has moved: its last delivery ended */
+};
+
+extern const struct store_verb settle_verb;
+
+/* Queues of tasks: the intake, and one lane for each pair of system and endpoint. */
+enum { QUEUE_LANES = 1000, TASK_DELIVER = 2 };
+
+/* The queue of a lane; made when it is new.  Blocks on the store at its first use. */
+bool lane_queue(struct store *s, int64_t system, int64_t endpoint, int64_t *ret, struct err *err);
+/* Which lane a queue is; false: it is none. */
+bool lane_of_queue(struct store *s, int64_t queue, int64_t *ret_system, int64_t *ret_endpoint);
+
+/* Queues above `above` that have ready tasks, up to `most`, in their order. */
+bool queues_with_work(struct store *s, int64_t above, int64_t *ret, size_t most, size_t *ret_count,
+                      struct err *err);
