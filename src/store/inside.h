@@ -14,6 +14,13 @@ struct word {
     struct str name;
 };
 
+struct word_table {
+    struct word *words;
+    size_t count, slots;
+    uint32_t *by_name, *by_id; /* of `slots` each */
+    struct arena arena;
+};
+
 struct claims; /* task.c: SQLite's claims in memory */
 
 struct store {
@@ -34,9 +41,7 @@ struct store {
     size_t reader_idle, reader_made;
 
     pthread_rwlock_t word_lock;
-    struct arena word_arena;
-    struct word *words;
-    size_t word_count, word_room;
+    struct word_table words;
 
     _Atomic int64_t key_slot_newest; /* the last table of keys that exists */
 

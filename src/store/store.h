@@ -65,10 +65,19 @@ struct db *store_reader(struct store *s, struct err *err);
 void store_reader_back(struct store *s, struct db *db);
 
 /* Names of the configuration as small integers, for ever; the memory is the
- * store's.  store_word() adds a name that is new. */
-enum word_kind { WORD_GATEWAY = 1, WORD_SYSTEM = 2, WORD_TYPE = 3, WORD_ENDPOINT = 4 };
+ * store's.  store_word() adds a name that is new, store_words() many in one commit. */
+enum word_kind {
+    WORD_GATEWAY = 1,
+    WORD_SYSTEM = 2,
+    WORD_TYPE = 3,
+    WORD_ENDPOINT = 4,
+    WORD_ROUTE = 5,
+    WORD_LANE = 6 /* "SYSTEM/ENDPOINT" by their words (settle.h) */
+};
 
 bool store_word(struct store *s, enum word_kind kind, struct str name, int64_t *ret_id,
                 struct err *err);
+bool store_words(struct store *s, enum word_kind kind, const struct str *names, size_t count,
+                 int64_t *ret_ids, struct err *err);
 bool store_word_find(struct store *s, enum word_kind kind, struct str name, int64_t *ret_id);
 struct str store_word_name(struct store *s, int64_t id); /* empty for an unknown one */

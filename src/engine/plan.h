@@ -1,0 +1,108 @@
+/* plan.h - a configuration, ready to run: everything compiled, one immutable snapshot.
+ *
+ * Extractors of gateways, the routing table, the steps of routes, endpoints with their
+ * connectors.  A document is walked with the plan of the version under which it was
+ * accepted; settings of endpoints and systems are always those of the newest plan
+ * (dispatch.h).
+ *
+ * What cannot be used (a secret that is missing now) does not keep the node from starting:
+ * the endpoint says why in `broken`, and its deliveries wait.
+ *
+ * Threads: never changed after plan_build(); ref and unref from any.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "core/config.h"
+#include "core/connector.h"
+#include "core/problem.h"
+#include "core/retry.h"
+#include "extract/extract.h"
+#include "router/router.h"
+
+struct store;
+
+enum plan_doubt { DOUBT_RESEND, DOUBT_HOLD, DOUBT_PROBE, DOUBT_ASSUME };
+
+struct plan_system {
+    struct str name;
+    int64_t word;
+    int64_t concurrency;
+    enum plan_doubt in_doubt;
+};
+
+struct plan_endpoint {
+    struct str name;
+    int64_t word;
+    const struct endpoint_type *type; /* NULL: this build cannot run it */
+    void *self;                       /* NULL: broken */
+    const struct plan_system *system; /* NULL: the document's receiver */
+    struct retry_rule retry;
+    struct breaker_rule breaker;
+    const char *broken; /* why it cannot be used; NULL: it can */
+};
+
+enum plan_step_kind { STEP_SERVICE, STEP_DELIVER, STEP_ROUTE, STEP_DROP };
+
+struct plan_step {
+    enum plan_step_kind kind;
+    struct str name;
+    const struct service_type *service; /* SERVICE */
+    void *self;
+    const struct plan_endpoint **endpoints; /* DELIVER */
+    size_t endpoint_count;
+    struct extractor *extractor; /* ROUTE */
+    struct str reason;           /* DROP; may be empty */
+};
+
+struct plan_route {
+    struct str name;
+    int64_t word;
+    const struct plan_step *steps;
+    size_t step_count;
+    const char *broken; /* a step this build cannot run; NULL: none */
+};
+
+struct plan_gateway {
+    struct str name;
+    int64_t word;
+    const struct extractor *extractor; /* NULL: nothing is extracted */
+    const char *broken;
+};
+
+struct plan {
+    _Atomic unsigned refs;
+    struct config *config;
+    int64_t version;
+    struct router *router;
+    struct plan_system *systems;
+    struct plan_endpoint *endpoints;
+    struct plan_route *routes;
+    struct plan_gateway *gateways;
+    size_t system_count, endpoint_count, route_count, gateway_count;
+    struct arena arena;
+};
+
+/* Blocks on the store (words, secrets).  Problems of the configuration itself are added to
+ * `problems` when it is given; else they make parts broken.  False: the store failed, or
+ * there were problems. */
+bool plan_build(struct config *config, int64_t version, const struct connectors *connectors,
+                struct store *store, struct problem_list *problems, struct plan **ret,
+                struct err *err);
+struct plan *plan_ref(struct plan *p);
+void plan_unref(struct plan *p); /* NULL is fine */
+
+/* Nothing is routed: documents rest as received. */
+static inline bool plan_is_idle(const struct plan *p)
+{
+    return p->route_count == 0;
+}
+
+const struct plan_system *plan_system_find(const struct plan *p, struct str name);
+const struct plan_endpoint *plan_endpoint_find(const struct plan *p, int64_t word);
+const struct plan_gateway *plan_gateway_find(const struct plan *p, int64_t word);
