@@ -129,6 +129,17 @@ bool str_is_utf8(struct str s)
     return true;
 }
 
+struct str str_first(struct str s, size_t most)
+{
+    size_t n = most;
+
+    if (s.len <= most)
+        return s;
+    while (n > 0 && most - n < 3 && ((unsigned char)s.ptr[n] & 0xc0) == 0x80)
+        n--;
+    return str_mem(s.ptr, n);
+}
+
 size_t str_distance(struct str a, struct str b)
 {
     enum { MOST = 64 };

@@ -57,6 +57,8 @@ bool str_to_u64(struct str s, uint64_t *ret); /* decimal digits only, whole view
 bool str_to_i64(struct str s, int64_t *ret);
 
 bool str_is_utf8(struct str s);
+/* Its first `most` bytes, or up to three fewer so that no character is cut in two. */
+struct str str_first(struct str s, size_t most);
 
 /* The edit distance of two short words, for suggestions; words over 64 bytes
  * are as far apart as their longer length. */

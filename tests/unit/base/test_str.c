@@ -204,6 +204,37 @@ TEST(str_distance_counts_edits)
     CHECK(str_distance(STR("a"), str_mem(word, 65)) == 65);
 }
 
+TEST(str_first_never_cuts_a_character_in_two)
+{
+    static const struct {
+        const char *in;
+        size_t most;
+        const char *want;
+    } cases[] = {
+        { "", 0, "" },
+        { "abc", 3, "abc" },
+        { "abc", 2, "ab" },
+        { "abc", 0, "" },
+        { "a\xe2\x82\xac"
+          "b",
+          4, "a\xe2\x82\xac" },
+        { "a\xe2\x82\xac"
+          "b",
+          3, "a" },
+        { "a\xe2\x82\xac"
+          "b",
+          2, "a" },
+        { "a\xe2\x82\xac"
+          "b",
+          1, "a" },
+        { "\xf0\x9f\x98\x80", 3, "" },
+        { "\x80\x80\x80\x80\x80\x80", 5, "\x80\x80" }, /* no text at all: three bytes, no more */
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        CHECK(str_is(str_first(str_of(cases[i].in), cases[i].most), cases[i].want));
+}
+
 int main(void)
 {
     return test_main();
