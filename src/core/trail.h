@@ -18,8 +18,9 @@
 #include "base/digest.h"
 #include "base/str.h"
 
-/* A document's trail ends growing here; its last line says so. */
-enum { TRAIL_MOST = 64 << 10, TRAIL_TEXT_MOST = 1000 };
+/* A document's trail ends growing here; its last line says so.  A trail that is longer than
+ * TRAIL_FULL has that line and takes no other. */
+enum { TRAIL_MOST = 64 << 10, TRAIL_TEXT_MOST = 1000, TRAIL_FULL = TRAIL_MOST - 2500 };
 
 /* The words in `trail_stages` are what people and scripts see. */
 enum trail_stage {
@@ -70,7 +71,8 @@ struct trail_line {
     struct sha256 sha256;
 };
 
-/* Texts longer than TRAIL_TEXT_MOST are cut at a character. */
+/* Texts longer than TRAIL_TEXT_MOST are cut at a character.  The cap of `to` is TRAIL_MOST or
+ * more; nothing is added to a trail that is full. */
 void trail_add(struct buf *to, const struct trail_line *line);
 
 /* Read one line after the other; the texts point into the trail. */
@@ -79,5 +81,6 @@ struct trail_reader {
 };
 
 struct trail_reader trail_read(struct str trail);
-/* False at the end, and at bytes that are no trail: then `*ret_damaged` is set. */
+/* False at the end, and at bytes that are no trail: `*ret_damaged` tells which, and nothing
+ * is read behind the damage. */
 bool trail_next(struct trail_reader *r, struct trail_line *ret, bool *ret_damaged);

@@ -1,0 +1,161 @@
+#include "core/trail.h"
+
+#include "base/require.h"
+#include "base/varint.h"
+
+const char *const trail_stages[TRAIL_STAGES] = {
+    [TRAIL_ACCEPT] = "accept",     [TRAIL_EXTRACT] = "extract",   [TRAIL_ROUTE] = "route",
+    [TRAIL_STEP] = "step",         [TRAIL_DELIVERY] = "delivery", [TRAIL_OPERATOR] = "operator",
+    [TRAIL_RECOVERY] = "recovery", [TRAIL_DOCUMENT] = "document",
+};
+
+const char *const trail_outcomes[TRAIL_OUTCOMES] = {
+    [TRAIL_DONE] = "done",      [TRAIL_FAILED] = "failed",       [TRAIL_WAITS] = "waiting",
+    [TRAIL_RETRY] = "retrying", [TRAIL_DELIVERED] = "delivered", [TRAIL_DOUBT] = "in_doubt",
+    [TRAIL_DEAD] = "dead",      [TRAIL_CANCELLED] = "cancelled", [TRAIL_DROPPED] = "dropped",
+    [TRAIL_AGAIN] = "again",    [TRAIL_UNKNOWN] = "unknown",
+};
+
+/* A new field, stage or outcome is a new format: older programs then skip the line. */
+enum { FORMAT = 1, HAS_BYTES = 1 };
+
+/* The length in front; format, stage, outcome, flags; six numbers, two lengths of texts, the
+ * place of bytes (four numbers, a digest).  The line that says "full" has no bytes. */
+enum {
+    HEAD = 2,
+    FIXED = HEAD + 4 + (6 + 2) * VARINT_MOST,
+    PLACE = 4 * VARINT_MOST + SHA256_SIZE,
+    LINE_MOST = FIXED + 2 * TRAIL_TEXT_MOST + PLACE,
+};
+
+static const char full_text[] = "the timeline is full: what comes later is not written down";
+
+_Static_assert(TRAIL_FULL + LINE_MOST + FIXED + sizeof full_text <= TRAIL_MOST, "room at the end");
+_Static_assert(LINE_MOST < 1 << 14, "the length of a line fits two bytes");
+
+static char *put_line(char *to, const struct trail_line *line, struct str what, struct str message)
+{
+    *to++ = FORMAT;
+    *to++ = (char)line->stage;
+    *to++ = (char)line->outcome;
+    *to++ = line->has_bytes ? HAS_BYTES : 0;
+    to = varint_put(to, (uint64_t)line->at_us);
+    to = varint_put(to, (uint64_t)line->node);
+    to = varint_put(to, (uint64_t)line->took_us + 1); /* -1 takes one byte */
+    to = varint_put(to, (uint64_t)line->attempt);
+    to = varint_put(to, (uint64_t)line->status);
+    to = varint_put(to, (uint64_t)line->config);
+    to = varint_put_text(to, what);
+    to = varint_put_text(to, message);
+    if (!line->has_bytes)
+        return to;
+    to = varint_put(to, (uint64_t)line->seg);
+    to = varint_put(to, (uint64_t)line->pos);
+    to = varint_put(to, (uint64_t)line->num);
+    to = varint_put(to, (uint64_t)line->size);
+    memcpy(to, line->sha256.bytes, SHA256_SIZE);
+    return to + SHA256_SIZE;
+}
+
+static void append(struct buf *to, const struct trail_line *line)
+{
+    struct str what = str_first(line->what, TRAIL_TEXT_MOST);
+    struct str message = str_first(line->message, TRAIL_TEXT_MOST);
+    struct err err;
+    bool room =
+        buf_reserve(to, FIXED + what.len + message.len + (line->has_bytes ? PLACE : 0), &err);
+
+    require(room); /* its cap is TRAIL_MOST */
+    char *start = to->ptr + to->len, *body = start + HEAD;
+    size_t len = (size_t)(put_line(body, line, what, message) - body);
+    char *head_end = varint_put(start, len);
+
+    if (head_end != body)
+        memmove(head_end, body, len);
+    buf_added(to, (size_t)(head_end - start) + len);
+}
+
+void trail_add(struct buf *to, const struct trail_line *line)
+{
+    require(line->stage < TRAIL_STAGES && line->outcome < TRAIL_OUTCOMES);
+    if (to->len > TRAIL_FULL)
+        return;
+    append(to, line);
+    if (to->len > TRAIL_FULL)
+        append(to, &(struct trail_line){
+                       .at_us = line->at_us,
+                       .node = line->node,
+                       .stage = TRAIL_DOCUMENT,
+                       .outcome = TRAIL_DONE,
+                       .took_us = -1,
+                       .message = STR(full_text),
+                   });
+}
+
+struct trail_reader trail_read(struct str trail)
+{
+    return (struct trail_reader){ trail };
+}
+
+static bool take_number(struct str *s, int64_t *ret)
+{
+    uint64_t n;
+
+    if (!varint_take(s, &n))
+        return false;
+    *ret = (int64_t)n;
+    return true;
+}
+
+static bool take_place(struct str *s, struct trail_line *ret)
+{
+    if (!take_number(s, &ret->seg) || !take_number(s, &ret->pos) || !take_number(s, &ret->num) ||
+        !take_number(s, &ret->size) || s->len < SHA256_SIZE)
+        return false;
+    memcpy(ret->sha256.bytes, s->ptr, SHA256_SIZE);
+    *s = str_from(*s, SHA256_SIZE);
+    return true;
+}
+
+static bool take_line(struct str s, struct trail_line *ret)
+{
+    if (s.len < 4)
+        return false;
+    unsigned stage = (unsigned char)s.ptr[1], outcome = (unsigned char)s.ptr[2];
+    unsigned flags = (unsigned char)s.ptr[3];
+    struct trail_line line = {
+        .stage = stage,
+        .outcome = outcome,
+        .has_bytes = flags == HAS_BYTES,
+    };
+
+    s = str_from(s, 4);
+    if (stage >= TRAIL_STAGES || outcome >= TRAIL_OUTCOMES || (flags & ~(unsigned)HAS_BYTES) != 0 ||
+        !take_number(&s, &line.at_us) || !take_number(&s, &line.node) ||
+        !take_number(&s, &line.took_us) || !take_number(&s, &line.attempt) ||
+        !take_number(&s, &line.status) || !take_number(&s, &line.config) ||
+        !varint_take_text(&s, &line.what) || !varint_take_text(&s, &line.message) ||
+        (line.has_bytes && !take_place(&s, &line)) || s.len > 0)
+        return false;
+    line.took_us = (int64_t)((uint64_t)line.took_us - 1);
+    *ret = line;
+    return true;
+}
+
+bool trail_next(struct trail_reader *r, struct trail_line *ret, bool *ret_damaged)
+{
+    struct str line;
+
+    *ret_damaged = false;
+    while (r->rest.len > 0) {
+        bool whole = varint_take_text(&r->rest, &line) && line.len > 0;
+
+        if (whole && line.ptr[0] != FORMAT)
+            continue; /* of a program that came later */
+        if (whole && take_line(line, ret))
+            return true;
+        r->rest.len = 0;
+        *ret_damaged = true;
+    }
+    return false;
+}
