@@ -2,10 +2,14 @@
  *
  * Extraction fills it in, the router reads it, steps and templates use it, endpoints
  * send it along.  Sender and receiver are names of systems once they were looked up;
- * what could not be looked up stays as it was found, and `unknown` says so.
+ * what could not be looked up stays as it was found, and `unknown` says so.  A type may be
+ * unknown and all right: `types` has a line "*".
  *
  * As bytes (`facts_write`): what the store keeps beside the words of the configuration,
  * namely the attributes and the texts of unknown names.
+ *
+ * Format      u8 format; u8 which names are unknown; their texts; varint number of
+ *             attributes; name and value of each.  Texts have their length in front.
  */
 #pragma once
 
@@ -25,7 +29,7 @@ struct fact {
 
 struct facts {
     struct str sender, receiver, type; /* ptr NULL: not known */
-    bool sender_unknown, receiver_unknown;
+    bool sender_unknown, receiver_unknown, type_unknown;
     struct fact *attributes;
     size_t attribute_count;
 };
@@ -33,7 +37,12 @@ struct facts {
 /* The attribute of this name, or an empty view with ptr NULL. */
 struct str facts_attribute(const struct facts *f, struct str name);
 
-/* Attributes and unknown names; nothing is appended when there are none. */
+/* Everything is within the limits above, so that facts_write() leaves nothing out. */
+bool facts_fit(const struct facts *f);
+
+/* Attributes and unknown names; nothing is appended when there are none.  Never more than
+ * FACTS_BYTES_MOST: attributes for which there is no room are left out, names are cut. */
 void facts_write(const struct facts *f, struct buf *to);
-/* Adds what was written to *ret, strings lent from `bytes`; false: not written by us. */
+/* Adds what was written to *ret, strings lent from `bytes`: unknown names, and attributes in
+ * the place of those that *ret had.  False: not written by us, and *ret is as it was. */
 bool facts_read(struct str bytes, struct arena *a, struct facts *ret);

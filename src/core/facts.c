@@ -1,0 +1,128 @@
+#include "core/facts.h"
+
+#include "base/require.h"
+#include "base/varint.h"
+
+enum { FORMAT = 1, SENDER = 1, RECEIVER = 2, TYPE = 4, NAMES = 7 };
+
+/* What an attribute and a whole record take beside their texts, at most. */
+enum { ATTRIBUTE_MORE = 2 * VARINT_MOST, RECORD_MORE = 2 + 4 * VARINT_MOST };
+
+struct str facts_attribute(const struct facts *f, struct str name)
+{
+    for (size_t i = 0; i < f->attribute_count; i++)
+        if (str_eq(f->attributes[i].name, name))
+            return f->attributes[i].value;
+    return (struct str){ 0 };
+}
+
+static struct str name_or_none(bool unknown, struct str name)
+{
+    return unknown ? str_first(name, FACTS_VALUE_MOST) : STR("");
+}
+
+/* The sizes of what facts_write() writes: how many of the attributes go into it. */
+struct plan {
+    struct str sender, receiver, type;
+    size_t attributes, size;
+};
+
+static bool attribute_fits(const struct fact *fact, size_t size)
+{
+    return fact->name.len <= FACTS_VALUE_MOST && fact->value.len <= FACTS_VALUE_MOST &&
+           size + fact->name.len + fact->value.len + ATTRIBUTE_MORE <= FACTS_BYTES_MOST;
+}
+
+static struct plan plan(const struct facts *f)
+{
+    struct plan p = {
+        .sender = name_or_none(f->sender_unknown, f->sender),
+        .receiver = name_or_none(f->receiver_unknown, f->receiver),
+        .type = name_or_none(f->type_unknown, f->type),
+    };
+
+    p.size = RECORD_MORE + p.sender.len + p.receiver.len + p.type.len;
+    while (p.attributes < f->attribute_count && p.attributes < FACTS_ATTRIBUTES_MOST) {
+        const struct fact *fact = &f->attributes[p.attributes];
+
+        if (!attribute_fits(fact, p.size))
+            break;
+        p.size += fact->name.len + fact->value.len + ATTRIBUTE_MORE;
+        p.attributes++;
+    }
+    return p;
+}
+
+bool facts_fit(const struct facts *f)
+{
+    return plan(f).attributes == f->attribute_count && f->sender.len <= FACTS_VALUE_MOST &&
+           f->receiver.len <= FACTS_VALUE_MOST && f->type.len <= FACTS_VALUE_MOST;
+}
+
+void facts_write(const struct facts *f, struct buf *to)
+{
+    if (!f->sender_unknown && !f->receiver_unknown && !f->type_unknown && f->attribute_count == 0)
+        return;
+    struct plan p = plan(f);
+    struct err err;
+    bool room = buf_reserve(to, p.size, &err);
+
+    require(room); /* its cap is FACTS_BYTES_MOST or more */
+    char *start = to->ptr + to->len, *at = start;
+
+    *at++ = FORMAT;
+    *at++ = (char)((f->sender_unknown ? SENDER : 0) | (f->receiver_unknown ? RECEIVER : 0) |
+                   (f->type_unknown ? TYPE : 0));
+    if (f->sender_unknown)
+        at = varint_put_text(at, p.sender);
+    if (f->receiver_unknown)
+        at = varint_put_text(at, p.receiver);
+    if (f->type_unknown)
+        at = varint_put_text(at, p.type);
+    at = varint_put(at, p.attributes);
+    for (size_t i = 0; i < p.attributes; i++)
+        at = varint_put_text(varint_put_text(at, f->attributes[i].name), f->attributes[i].value);
+    buf_added(to, (size_t)(at - start));
+}
+
+static bool take_name(struct str *bytes, bool there, struct str *name, bool *unknown)
+{
+    if (!there)
+        return true;
+    *unknown = true;
+    return varint_take_text(bytes, name);
+}
+
+static bool take_attributes(struct str bytes, struct fact *to, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!varint_take_text(&bytes, &to[i].name) || !varint_take_text(&bytes, &to[i].value))
+            return false;
+    return bytes.len == 0;
+}
+
+bool facts_read(struct str bytes, struct arena *a, struct facts *ret)
+{
+    struct facts found = *ret;
+    uint64_t count;
+
+    if (bytes.len == 0)
+        return true;
+    if (bytes.len < 2 || bytes.len > FACTS_BYTES_MOST || bytes.ptr[0] != FORMAT)
+        return false;
+    unsigned names = (unsigned char)bytes.ptr[1];
+
+    bytes = str_from(bytes, 2);
+    if ((names & ~(unsigned)NAMES) != 0 ||
+        !take_name(&bytes, names & SENDER, &found.sender, &found.sender_unknown) ||
+        !take_name(&bytes, names & RECEIVER, &found.receiver, &found.receiver_unknown) ||
+        !take_name(&bytes, names & TYPE, &found.type, &found.type_unknown) ||
+        !varint_take(&bytes, &count) || count > FACTS_ATTRIBUTES_MOST)
+        return false;
+    found.attribute_count = (size_t)count;
+    found.attributes = count > 0 ? ARENA_ARRAY(a, struct fact, (size_t)count) : NULL;
+    if (!take_attributes(bytes, found.attributes, found.attribute_count))
+        return false;
+    *ret = found;
+    return true;
+}
