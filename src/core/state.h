@@ -1,8 +1,10 @@
 /* state.h - the states of deliveries and documents, as tables.
  *
  * A delivery moves only along the lines of `delivery_moves`; the store refuses any other
- * change.  A document's state is never stored while it has deliveries: it is derived from
- * theirs, worst first.  docs/states.md draws both and is made from these tables.
+ * change.  Whose task is claimed is `sending`, whatever its row says, and `held` is derived
+ * from facts about its system and endpoint: neither is written.  A document's state is never stored
+ * while it has deliveries: it is derived from theirs, worst first.  docs/states.md draws both and
+ * is made from these tables.
  */
 #pragma once
 
@@ -52,7 +54,7 @@ bool document_is_over(enum document_state s); /* it stands in a table of its day
  * is cancelled; delivered and cancelled is delivered. */
 enum document_state document_derive(const enum delivery_state *deliveries, size_t count);
 
-/* Codes of dead letters, as users see them; DEAD_CODES of them. */
+/* Codes of dead letters, as users see them. */
 enum dead_code {
     DEAD_EXTRACT_FAILED,
     DEAD_UNKNOWN_SYSTEM,
