@@ -5,8 +5,8 @@
  *
  * The breaker of an endpoint opens after `failures` in a row that never reached it, or at
  * once when our credential is refused.  While it is open deliveries wait and use up
- * nothing; after `wait` one probes: success closes it, failure keeps it open for longer
- * (doubled, up to ten times `wait`).
+ * nothing; after `wait` (and up to a tenth more, by chance) one probes: success closes it,
+ * failure keeps it open for longer (doubled, up to ten times `wait`).
  *
  * Threads: pure; time and chance are arguments.
  */
@@ -19,6 +19,7 @@ struct retry_rule {
     int64_t first_us, most_us, for_us;
 };
 
+/* `attempts`: how many there were, from 1. */
 int64_t retry_wait_us(const struct retry_rule *rule, int64_t attempts, uint64_t chance);
 /* The next attempt would come later than `for` after the first one. */
 bool retry_is_over(const struct retry_rule *rule, int64_t first_us, int64_t next_us);

@@ -1,0 +1,109 @@
+#include "core/retry.h"
+
+/* A number of 0..most, all of them alike. */
+static int64_t pick(uint64_t chance, int64_t most)
+{
+    return (int64_t)((unsigned __int128)chance * ((uint64_t)most + 1) >> 64);
+}
+
+/* a * b and a + b of numbers that are not negative; too large is the largest. */
+static int64_t times(int64_t a, int64_t b)
+{
+    int64_t n;
+
+    return __builtin_mul_overflow(a, b, &n) ? INT64_MAX : n;
+}
+
+static int64_t plus(int64_t a, int64_t b)
+{
+    int64_t n;
+
+    return __builtin_add_overflow(a, b, &n) ? INT64_MAX : n;
+}
+
+int64_t retry_wait_us(const struct retry_rule *rule, int64_t attempts, uint64_t chance)
+{
+    int64_t bound = rule->first_us < rule->most_us ? rule->first_us : rule->most_us;
+
+    for (int64_t n = 1; n < attempts && bound < rule->most_us && bound > 0; n++)
+        bound = bound > rule->most_us / 2 ? rule->most_us : bound * 2;
+    return bound > 0 ? pick(chance, bound) : 0;
+}
+
+bool retry_is_over(const struct retry_rule *rule, int64_t first_us, int64_t next_us)
+{
+    return next_us > plus(first_us, rule->for_us);
+}
+
+/* --- the breaker ---------------------------------------------------------------------- */
+
+enum { WAIT_GROWS = 10, JITTER_PART = 10 };
+
+enum breaker_answer breaker_ask(struct breaker *b, int64_t now_us)
+{
+    if (!breaker_is_open(b))
+        return BREAKER_GO;
+    if (now_us < b->until_us || b->probing)
+        return BREAKER_WAIT;
+    b->probing = true;
+    return BREAKER_PROBE;
+}
+
+bool breaker_is_open(const struct breaker *b)
+{
+    return b->until_us != 0;
+}
+
+bool breaker_success(struct breaker *b)
+{
+    bool was_open = breaker_is_open(b);
+
+    *b = (struct breaker){ 0 };
+    return was_open;
+}
+
+static void stay_open(struct breaker *b, int64_t now_us, int64_t more_us)
+{
+    b->until_us = plus(plus(now_us, b->wait_us), more_us);
+    b->probing = false;
+}
+
+static bool open_or_stay(struct breaker *b, const struct breaker_rule *rule, int64_t now_us,
+                         uint64_t chance)
+{
+    bool was_open = breaker_is_open(b);
+    int64_t most = times(rule->wait_us, WAIT_GROWS);
+
+    /* One that was sent before it opened says nothing new. */
+    if (was_open && !b->probing)
+        return false;
+    if (was_open) {
+        b->wait_us = times(b->wait_us, 2);
+    } else {
+        b->wait_us = rule->wait_us;
+        b->since_us = now_us;
+    }
+    if (b->wait_us > most)
+        b->wait_us = most;
+    stay_open(b, now_us, pick(chance, b->wait_us / JITTER_PART));
+    return !was_open;
+}
+
+bool breaker_failure(struct breaker *b, const struct breaker_rule *rule, int64_t now_us,
+                     uint64_t chance)
+{
+    b->failures = plus(b->failures, 1);
+    return (breaker_is_open(b) || b->failures >= rule->failures) &&
+           open_or_stay(b, rule, now_us, chance);
+}
+
+bool breaker_trip(struct breaker *b, const struct breaker_rule *rule, int64_t now_us)
+{
+    b->failures = plus(b->failures, 1);
+    return open_or_stay(b, rule, now_us, 0);
+}
+
+void breaker_probe_lost(struct breaker *b)
+{
+    b->probing = false;
+}
