@@ -31,6 +31,7 @@ struct verdict {
     char message[VERDICT_MESSAGE_MOST]; /* one line for people, without secrets */
 };
 
-/* Fill in the message as printf does; returns v->kind = kind. */
+/* Fill in the message as printf does: UTF-8 on one line, cut at a character, what does not
+ * fit that replaced.  Returns v->kind = kind; the rest of *v stays. */
 enum verdict_kind verdict_say(struct verdict *v, enum verdict_kind kind, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
