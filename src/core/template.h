@@ -5,7 +5,11 @@
  *     accept, so that a replay gives the same text; any other word is an attribute
  *
  * A word that is not known of a document is an error when the text is made, never an empty
- * place.  ${env:} ${file:} ${secret:} are replaced before (settings.h).
+ * place.  ${env:} ${file:} ${secret:} are replaced before (settings.h).  The values of a
+ * document come from outside: who makes a path or a header of the text checks that.
+ *
+ * Ownership: a template lives on the arena that was given, with a copy of its text.
+ * Threads: never changed after it was made; may be used from many threads.
  */
 #pragma once
 
@@ -26,7 +30,10 @@ struct template_values {
     const struct facts *facts;
 };
 
+/* ERR_CONFIG: a reference is not closed or holds no name. */
 bool template_compile(struct str text, struct arena *a, const struct template **ret,
                       struct err *err);
+/* Appended to `to`; when it fails `to` is as it was.  ERR_PERMANENT: the document does not have
+ * a word; ERR_LIMIT: the cap of `to`. */
 bool template_render(const struct template *t, const struct template_values *v, struct buf *to,
                      struct err *err);

@@ -1,0 +1,191 @@
+#include "core/template.h"
+
+#include "base/clock.h"
+#include "base/require.h"
+#include "core/units.h"
+
+enum piece_kind {
+    PIECE_LITERAL,
+    PIECE_ATTRIBUTE,
+    PIECE_ID,
+    PIECE_SENDER,
+    PIECE_RECEIVER,
+    PIECE_TYPE,
+    PIECE_NAME,
+    PIECE_GATEWAY,
+    PIECE_ENDPOINT,
+    PIECE_DATE,
+    PIECE_TIME,
+    PIECE_TIMESTAMP,
+    PIECE_KINDS
+};
+
+static const char *const words[PIECE_KINDS] = {
+    [PIECE_ID] = "id",
+    [PIECE_SENDER] = "sender",
+    [PIECE_RECEIVER] = "receiver",
+    [PIECE_TYPE] = "type",
+    [PIECE_NAME] = "name",
+    [PIECE_GATEWAY] = "gateway",
+    [PIECE_ENDPOINT] = "endpoint",
+    [PIECE_DATE] = "date",
+    [PIECE_TIME] = "time",
+    [PIECE_TIMESTAMP] = "timestamp",
+};
+
+struct piece {
+    enum piece_kind kind;
+    struct str text; /* the literal, or the word between the braces */
+};
+
+struct template
+{
+    size_t count;
+    struct piece pieces[];
+};
+
+/* --- making it ----------------------------------------------------------------------- */
+
+static enum piece_kind kind_of(struct str word)
+{
+    for (unsigned i = 0; i < PIECE_KINDS; i++)
+        if (words[i] != NULL && str_is(word, words[i]))
+            return i;
+    return PIECE_ATTRIBUTE;
+}
+
+static size_t find_reference(struct str s)
+{
+    for (size_t i = 0; i + 1 < s.len; i++)
+        if (s.ptr[i] == '$' && s.ptr[i + 1] == '{')
+            return i;
+    return s.len;
+}
+
+/* Takes the first piece off *rest.  The error shows nothing of the text: what was put in for
+ * a secret may stand in it. */
+static bool take_piece(struct str *rest, struct piece *ret, struct err *err)
+{
+    size_t literal = find_reference(*rest);
+    struct err why;
+
+    if (literal > 0) {
+        *ret = (struct piece){ PIECE_LITERAL, str_mem(rest->ptr, literal) };
+        *rest = str_from(*rest, literal);
+        return true;
+    }
+    ptrdiff_t close = str_find(*rest, '}');
+
+    if (close < 0)
+        return err_set(err, ERR_CONFIG, 0, "a `${` is not closed");
+    struct str word = str_mem(rest->ptr + 2, (size_t)close - 2);
+
+    if (!units_name(word, &why))
+        return err_set(err, ERR_CONFIG, 0, "between `${` and `}` stands no name");
+    *ret = (struct piece){ kind_of(word), word };
+    *rest = str_from(*rest, (size_t)close + 1);
+    return true;
+}
+
+bool template_compile(struct str text, struct arena *a, const struct template **ret,
+                      struct err *err)
+{
+    struct piece piece;
+    size_t count = 0;
+
+    for (struct str rest = text; rest.len > 0; count++)
+        if (!take_piece(&rest, &piece, err))
+            return false;
+    struct template *t = arena_alloc(a, sizeof(struct template) + count * sizeof(struct piece));
+    struct str rest = arena_copy(a, text);
+
+    for (t->count = 0; t->count < count; t->count++) {
+        bool again = take_piece(&rest, &t->pieces[t->count], err);
+
+        require(again);
+    }
+    *ret = t;
+    return true;
+}
+
+/* --- using it ------------------------------------------------------------------------- */
+
+/* "2026-11-15T02:52:10.123456Z" without what stands between the digits. */
+static struct str time_text(enum piece_kind kind, int64_t us, char text[static CLOCK_TEXT])
+{
+    char utc[CLOCK_TEXT];
+
+    (void)clock_utc_text(us, utc);
+    memcpy(text, utc, CLOCK_TEXT);
+    if (kind == PIECE_DATE)
+        return str_mem(text, 10);
+    memcpy(text + 4, utc + 5, 2);
+    memcpy(text + 6, utc + 8, 3); /* and the T */
+    memcpy(text + 9, utc + 11, 2);
+    memcpy(text + 11, utc + 14, 2);
+    memcpy(text + 13, utc + 17, 2);
+    text[15] = 'Z';
+    return kind == PIECE_TIME ? str_mem(text + 9, 6) : str_mem(text, 16);
+}
+
+static struct str value_of(const struct piece *p, const struct template_values *v,
+                           char text[static CLOCK_TEXT])
+{
+    switch (p->kind) {
+    case PIECE_LITERAL:
+        return p->text;
+    case PIECE_ATTRIBUTE:
+        return facts_attribute(v->facts, p->text);
+    case PIECE_ID:
+        return v->id;
+    case PIECE_SENDER:
+        return v->facts->sender;
+    case PIECE_RECEIVER:
+        return v->facts->receiver;
+    case PIECE_TYPE:
+        return v->facts->type;
+    case PIECE_NAME:
+        return v->name;
+    case PIECE_GATEWAY:
+        return v->gateway;
+    case PIECE_ENDPOINT:
+        return v->endpoint;
+    case PIECE_DATE:
+    case PIECE_TIME:
+    case PIECE_TIMESTAMP:
+        return time_text(p->kind, v->received_us, text);
+    default:
+        unreachable("a kind of piece");
+    }
+}
+
+static bool render(const struct template *t, const struct template_values *v, struct buf *to,
+                   struct err *err)
+{
+    char text[CLOCK_TEXT];
+
+    for (size_t i = 0; i < t->count; i++) {
+        const struct piece *p = &t->pieces[i];
+        struct str value = value_of(p, v, text);
+
+        if (value.len == 0)
+            return err_set(err, ERR_PERMANENT, 0, "the document has no `%.*s`", STR_ARG(p->text));
+        if (!buf_append(to, value, err))
+            return false;
+    }
+    return true;
+}
+
+bool template_render(const struct template *t, const struct template_values *v, struct buf *to,
+                     struct err *err)
+{
+    size_t before = to->len;
+
+    if (render(t, v, to, err))
+        return true;
+    if (to->len > before) {
+        to->len = before;
+        to->ptr[before] = '\0';
+    }
+    return false;
+}
