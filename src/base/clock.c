@@ -23,6 +23,11 @@ int64_t clock_mono_us(void)
     return read_us(CLOCK_MONOTONIC);
 }
 
+int64_t clock_cpu_us(void)
+{
+    return read_us(CLOCK_THREAD_CPUTIME_ID);
+}
+
 void clock_sleep_us(int64_t us)
 {
     struct timespec t = { .tv_sec = us / CLOCK_S, .tv_nsec = us % CLOCK_S * 1000 };

@@ -13,6 +13,8 @@ enum { CLOCK_MS = 1000, CLOCK_S = 1000000 };
 
 int64_t clock_wall_us(void);
 int64_t clock_mono_us(void);
+int64_t clock_cpu_us(void);      /* processor time of the calling thread: budgets that a busy
+                                  * machine does not use up */
 void clock_sleep_us(int64_t us); /* all of it, also through signals; not at all below 1 */
 
 enum { CLOCK_TEXT = 40 };

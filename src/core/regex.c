@@ -1,0 +1,178 @@
+#include "core/regex.h"
+
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <pcre2.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/require.h"
+
+/* The clock is asked each so many steps of a match; between two of them a match can at most
+ * run once over the text. */
+enum { TICKS = 64 };
+enum { MATCHES_MOST = 10000000, DEPTH_MOST = 250000, HEAP_MOST_KIB = 32 << 10 };
+
+struct regex {
+    pcre2_code *code;
+    /* Without JIT each match checks the rest of the text for bytes that are not UTF-8, which
+     * is quadratic over many matches: this one trusts us, for texts that we checked. */
+    pcre2_code *trusting;
+};
+
+static pcre2_code *compile(struct str pattern, uint32_t more, struct err *err)
+{
+    /* The callouts are where tick() looks at the clock. */
+    uint32_t options = PCRE2_UTF | PCRE2_NEVER_BACKSLASH_C | PCRE2_AUTO_CALLOUT | more;
+    PCRE2_SIZE at = 0, characters = 0;
+    unsigned char why[160];
+    int code = 0;
+    pcre2_code *made =
+        pcre2_compile((PCRE2_SPTR)pattern.ptr, pattern.len, options, &code, &at, NULL);
+
+    if (made != NULL)
+        return made;
+    (void)pcre2_get_error_message(code, why, sizeof why);
+    for (size_t i = 0; i < at && i < pattern.len; i++)
+        characters += ((unsigned char)pattern.ptr[i] & 0xc0) != 0x80;
+    (void)err_set(err, ERR_CONFIG, code, "%s, at character %zu of the regular expression", why,
+                  characters + 1);
+    return NULL;
+}
+
+/* (*NO_JIT) makes pcre2_jit_compile() do nothing and call it a success. */
+static bool has_jit(const pcre2_code *code)
+{
+    size_t size = 0;
+
+    return pcre2_pattern_info(code, PCRE2_INFO_JITSIZE, &size) == 0 && size > 0;
+}
+
+bool regex_compile(struct str pattern, struct regex **ret, struct err *err)
+{
+    if (pattern.len == 0)
+        return err_set(err, ERR_CONFIG, 0, "a regular expression is not empty");
+    if (pattern.len > REGEX_PATTERN_MOST)
+        return err_set(err, ERR_CONFIG, 0, "a regular expression has at most %d bytes",
+                       REGEX_PATTERN_MOST);
+    pcre2_code *code = compile(pattern, PCRE2_MATCH_INVALID_UTF, err);
+
+    if (code == NULL)
+        return false;
+    struct regex *r = NEW(struct regex);
+
+    r->code = code;
+    (void)pcre2_jit_compile(code, PCRE2_JIT_COMPLETE);
+    if (!has_jit(code)) {
+        r->trusting = compile(pattern, 0, err);
+        require(r->trusting != NULL);
+    }
+    *ret = r;
+    return true;
+}
+
+void regex_free(struct regex *r)
+{
+    if (r == NULL)
+        return;
+    pcre2_code_free(r->code);
+    pcre2_code_free(r->trusting);
+    free(r);
+}
+
+unsigned regex_groups(const struct regex *r)
+{
+    uint32_t count = 0;
+
+    (void)pcre2_pattern_info(r->code, PCRE2_INFO_CAPTURECOUNT, &count);
+    return count;
+}
+
+/* PCRE2 calls it before each item of the pattern is tried. */
+static int tick(pcre2_callout_block *block, void *user)
+{
+    struct regex_search *s = user;
+
+    (void)block;
+    if (++s->ticks % TICKS != 0)
+        return 0;
+    int64_t now_us = clock_cpu_us();
+
+    if (s->cpu_us == 0)
+        s->cpu_us = now_us;
+    return now_us - s->cpu_us > REGEX_CPU_US ? PCRE2_ERROR_CALLOUT : 0;
+}
+
+void regex_search_init(struct regex_search *s, const struct regex *r, struct str text)
+{
+    pcre2_match_context *limits = pcre2_match_context_create(NULL);
+    pcre2_match_data *match = pcre2_match_data_create_from_pattern(r->code, NULL);
+
+    require(limits != NULL && match != NULL);
+    (void)pcre2_set_match_limit(limits, MATCHES_MOST);
+    (void)pcre2_set_depth_limit(limits, DEPTH_MOST);
+    (void)pcre2_set_heap_limit(limits, HEAP_MOST_KIB);
+    (void)pcre2_set_callout(limits, tick, s);
+    *s = (struct regex_search){ .regex = r,
+                                .text = text.ptr != NULL ? text : STR(""),
+                                .is_utf8 = r->trusting != NULL && str_is_utf8(text),
+                                .match = match,
+                                .limits = limits };
+}
+
+void regex_search_done(struct regex_search *s)
+{
+    pcre2_match_data_free(s->match);
+    pcre2_match_context_free(s->limits);
+    s->match = s->limits = NULL;
+}
+
+static int match_once(struct regex_search *s, uint32_t options)
+{
+    const pcre2_code *code = s->is_utf8 ? s->regex->trusting : s->regex->code;
+    PCRE2_SPTR text = (PCRE2_SPTR)s->text.ptr;
+
+    if (s->is_utf8)
+        options |= PCRE2_NO_UTF_CHECK;
+    int n = pcre2_match(code, text, s->text.len, s->at, options, s->match, s->limits);
+
+    if (n == PCRE2_ERROR_JIT_STACKLIMIT) /* the interpreter has its frames on the heap */
+        n = pcre2_match(code, text, s->text.len, s->at, options | PCRE2_NO_JIT, s->match,
+                        s->limits);
+    return n;
+}
+
+enum regex_found regex_next(struct regex_search *s)
+{
+    if (s->at > s->text.len)
+        return REGEX_NONE;
+    int n = match_once(s, s->empty ? PCRE2_NOTEMPTY_ATSTART : 0);
+
+    if (n == PCRE2_ERROR_NOMATCH) {
+        s->at = s->text.len + 1;
+        return REGEX_NONE;
+    }
+    if (n < 0) {
+        s->at = s->text.len + 1;
+        return REGEX_OVER;
+    }
+    const PCRE2_SIZE *ends = pcre2_get_ovector_pointer(s->match);
+
+    /* With \K in an assertion a match can end before it starts. */
+    if (ends[1] < ends[0]) {
+        s->at = s->text.len + 1;
+        return REGEX_NONE;
+    }
+    s->empty = ends[1] == ends[0];
+    s->at = ends[1];
+    return REGEX_FOUND;
+}
+
+struct str regex_group(const struct regex_search *s, unsigned n)
+{
+    const PCRE2_SIZE *ends = pcre2_get_ovector_pointer(s->match);
+
+    if (n >= pcre2_get_ovector_count(s->match) || ends[2 * n] == PCRE2_UNSET ||
+        ends[2 * n + 1] < ends[2 * n])
+        return (struct str){ 0 };
+    return str_mem(s->text.ptr + ends[2 * n], ends[2 * n + 1] - ends[2 * n]);
+}
