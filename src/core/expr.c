@@ -1,5 +1,8 @@
 #include "core/expr.h"
 
+#include "core/regex.h"
+#include "core/xml_path.h"
+
 const char *const expr_sources[] = { "value", "header", "query", "name",    "regex", "json",
                                      "xml",   "hl7",    "x12",   "edifact", "csv",   NULL };
 
@@ -43,34 +46,21 @@ static bool check_json(struct str s, struct err *err)
     return true;
 }
 
-/* Steps between slashes, none empty, an attribute only as the last one. */
-static bool check_steps(struct str s, struct err *err)
-{
-    for (bool more = true; more;) {
-        struct str step;
-
-        more = str_find(s, '/') >= 0;
-        s = str_cut(s, '/', &step);
-        if (step.len == 0 || str_is(step, "@"))
-            return bad(err, "a step of the path is empty");
-        if (step.ptr[0] == '@' && more)
-            return bad(err, "an attribute is the last step of a path");
-        for (size_t i = 0; i < step.len; i++)
-            if ((unsigned char)step.ptr[i] <= ' ')
-                return bad(err, "a path has no blanks");
-    }
-    return true;
-}
-
 static bool check_xml(struct str s, bool relative, struct err *err)
 {
-    if (!check_some(s, err))
+    struct xml_path path;
+
+    return xml_path_parse(s, relative, &path, err);
+}
+
+static bool check_regex(struct str s, struct err *err)
+{
+    struct regex *r;
+
+    if (!check_some(s, err) || !regex_compile(s, &r, err))
         return false;
-    if (s.ptr[0] == '/')
-        return check_steps(str_from(s, 1), err);
-    if (!relative)
-        return bad(err, "a path starts with `/`, such as xml:/Order/@number");
-    return check_steps(s, err);
+    regex_free(r);
+    return true;
 }
 
 /* Digits at *at; at least one, the first not 0. */
@@ -159,10 +149,11 @@ bool expr_check(enum expr_source source, struct str rest, bool relative, struct 
         return check_x12(rest, err);
     case EXPR_EDIFACT:
         return check_edifact(rest, err);
-    case EXPR_VALUE:
-    case EXPR_QUERY:
     case EXPR_NAME:
     case EXPR_REGEX:
+        return check_regex(rest, err);
+    case EXPR_VALUE:
+    case EXPR_QUERY:
     case EXPR_CSV:
         break;
     }

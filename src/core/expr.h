@@ -4,8 +4,9 @@
  *     json:/order/buyer  xml:/Order/ShipTo/@id  hl7:MSH-4  x12:ISA06
  *     edifact:UNB-2  csv:buyer
  *
- * The bare words hl7, x12 and edifact mean that standard's own field.  Checks the
- * form only; regular expressions are compiled by who runs them.
+ * The bare words hl7, x12 and edifact mean that standard's own field.  A path is read
+ * (xml_path.h) and a regular expression compiled (regex.h), so that their mistakes are
+ * found where a configuration is checked.
  *
  * Threads: pure; from any.
  */

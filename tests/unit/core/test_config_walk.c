@@ -168,6 +168,13 @@ TEST(walk_extract)
           "the list `sender` is empty", NULL },
         { "gateways: { a: { kind: http, extract: { attributes: { \"a b\": \"json:/x\" } } } }", 1,
           55, "`a b`: the name has a character", NULL },
+        { "gateways:\n  a:\n    kind: http\n    extract: { sender: 'regex:id=(\\d+' }", 4, 24,
+          "`sender` cannot be `regex:id=(\\d+`: missing closing parenthesis, at character 8",
+          NULL },
+        { "gateways: { a: { kind: file, path: x, extract: { sender: 'name:[a-' } } }", 1, 58,
+          "missing terminating ] for character class", NULL },
+        { "gateways: { a: { kind: http, extract: { sender: 'xml:/a[x]' } } }", 1, 49,
+          "in brackets stands a number from 1 on, or an attribute", NULL },
         { "types: { t: { search: { po: \"x12:6\" } } }", 1, 29, "an X12 element", NULL },
     };
 
