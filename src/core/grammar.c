@@ -159,7 +159,7 @@ static const struct option window_each = {
     .noun = "window",
 };
 
-static const struct option system_keys[] = {
+const struct option grammar_system[] = {
     { .name = "title", .type = OPT_TEXT, .help = "its name for people" },
     { .name = "ids",
       .type = OPT_LIST,
@@ -196,7 +196,7 @@ static const struct option system_keys[] = {
 
 static const struct option system_each = {
     .type = OPT_MAP,
-    .keys = system_keys,
+    .keys = grammar_system,
     .noun = "system",
 };
 
