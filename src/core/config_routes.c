@@ -10,15 +10,13 @@
 #include "base/alloc.h"
 #include "base/require.h"
 #include "core/config_check.h"
+#include "core/route_when.h"
 
 enum {
     COMBINATIONS_MOST = 1000000, /* of all routes together               */
     ALIKE_MOST = 500,            /* routes with the same combination      */
     EFFORT_MOST = 20000000,      /* comparisons of attribute values      */
-    FIELDS = 3,
 };
-
-static const char *const fields[FIELDS] = { "receiver", "type", "sender" };
 
 struct route {
     const struct yaml_node *node, *when;
@@ -29,7 +27,7 @@ struct route {
 
 struct combination {
     struct route *route;
-    struct str values[FIELDS]; /* ptr NULL: any */
+    struct str values[ROUTE_FIELDS]; /* ptr NULL: any */
 };
 
 struct combinations {
@@ -38,84 +36,23 @@ struct combinations {
     bool full;
 };
 
-/* --- attributes: beside sender, receiver and type, or in `attributes` ------------- */
-
-static bool is_any(const struct yaml_node *value)
-{
-    if (value == NULL)
-        return true;
-    if (value->kind == YAML_SCALAR)
-        return str_is(value->text, "*") || yaml_is_null(value);
-    for (const struct yaml_node *v = value->first; v != NULL; v = v->next)
-        if (str_is(yaml_text(v), "*"))
-            return true;
-    return value->kind != YAML_LIST || value->count == 0;
-}
-
-static bool is_field(struct str name)
-{
-    for (size_t i = 0; i < FIELDS; i++)
-        if (str_is(name, fields[i]))
-            return true;
-    return str_is(name, "attributes");
-}
-
-/* The next attribute of `when` after `at` (NULL: the first one). */
-static const struct yaml_node *next_attribute(const struct yaml_node *when,
-                                              const struct yaml_node *at, bool *inner)
-{
-    const struct yaml_node *more = yaml_get(when, "attributes");
-    const struct yaml_node *n = at != NULL ? at->next : when != NULL ? when->first : NULL;
-
-    for (; !*inner && n != NULL; n = n->next)
-        if (!is_field(n->key->text) && !is_any(n))
-            return n;
-    if (!*inner) {
-        *inner = true;
-        n = more != NULL && more->kind == YAML_MAP ? more->first : NULL;
-    }
-    for (; n != NULL; n = n->next)
-        if (!is_any(n))
-            return n;
-    return NULL;
-}
-
-static size_t count_attributes(const struct yaml_node *when)
-{
-    bool inner = false;
-    size_t n = 0;
-
-    for (const struct yaml_node *a = next_attribute(when, NULL, &inner); a != NULL;
-         a = next_attribute(when, a, &inner))
-        n++;
-    return n;
-}
+/* --- attributes ------------------------------------------------------------------------ */
 
 static const struct yaml_node *find_attribute(const struct yaml_node *when, struct str name)
 {
-    bool inner = false;
+    struct route_when_walk walk = { 0 };
 
-    for (const struct yaml_node *a = next_attribute(when, NULL, &inner); a != NULL;
-         a = next_attribute(when, a, &inner))
+    for (const struct yaml_node *a; (a = route_when_next(when, &walk)) != NULL;)
         if (str_eq(a->key->text, name))
             return a;
     return NULL;
 }
 
-static const struct yaml_node *first_value(const struct yaml_node *value)
-{
-    return value->kind == YAML_LIST ? value->first : value;
-}
-
-static const struct yaml_node *next_value(const struct yaml_node *value, const struct yaml_node *at)
-{
-    return value->kind == YAML_LIST ? at->next : NULL;
-}
-
 static bool share_value(struct check *c, const struct yaml_node *a, const struct yaml_node *b)
 {
-    for (const struct yaml_node *x = first_value(a); x != NULL; x = next_value(a, x))
-        for (const struct yaml_node *y = first_value(b); y != NULL; y = next_value(b, y))
+    for (const struct yaml_node *x = route_value_first(a); x != NULL; x = route_value_next(a, x))
+        for (const struct yaml_node *y = route_value_first(b); y != NULL;
+             y = route_value_next(b, y))
             if (++c->effort > EFFORT_MOST || str_eq(yaml_text(x), yaml_text(y)))
                 return true;
     return false;
@@ -124,10 +61,9 @@ static bool share_value(struct check *c, const struct yaml_node *a, const struct
 /* No attribute keeps the two apart. */
 static bool attributes_meet(struct check *c, const struct route *a, const struct route *b)
 {
-    bool inner = false;
+    struct route_when_walk walk = { 0 };
 
-    for (const struct yaml_node *x = next_attribute(a->when, NULL, &inner); x != NULL;
-         x = next_attribute(a->when, x, &inner)) {
+    for (const struct yaml_node *x; (x = route_when_next(a->when, &walk)) != NULL;) {
         const struct yaml_node *y = find_attribute(b->when, x->key->text);
 
         if (y != NULL && !share_value(c, x, y))
@@ -153,27 +89,27 @@ static void add(struct combinations *all, struct combination one)
 
 static void spell_out(struct combinations *all, struct route *route)
 {
-    const struct yaml_node *value[FIELDS], *at[FIELDS];
+    const struct yaml_node *value[ROUTE_FIELDS], *at[ROUTE_FIELDS];
     struct combination one = { .route = route };
 
-    for (size_t i = 0; i < FIELDS; i++) {
-        value[i] = yaml_get(route->when, fields[i]);
-        if (is_any(value[i]))
+    for (size_t i = 0; i < ROUTE_FIELDS; i++) {
+        value[i] = yaml_get(route->when, route_fields[i]);
+        if (route_when_is_any(value[i]))
             value[i] = NULL;
-        at[i] = value[i] != NULL ? first_value(value[i]) : NULL;
+        at[i] = value[i] != NULL ? route_value_first(value[i]) : NULL;
     }
     while (!all->full) { /* as an odometer counts: the last field turns first */
-        for (size_t i = 0; i < FIELDS; i++)
+        for (size_t i = 0; i < ROUTE_FIELDS; i++)
             one.values[i] = at[i] != NULL ? yaml_text(at[i]) : (struct str){ 0 };
         add(all, one);
-        size_t i = FIELDS;
+        size_t i = ROUTE_FIELDS;
 
         while (i > 0) {
             i--;
-            at[i] = at[i] != NULL ? next_value(value[i], at[i]) : NULL;
+            at[i] = at[i] != NULL ? route_value_next(value[i], at[i]) : NULL;
             if (at[i] != NULL)
                 break;
-            at[i] = value[i] != NULL ? first_value(value[i]) : NULL;
+            at[i] = value[i] != NULL ? route_value_first(value[i]) : NULL;
             if (i == 0)
                 return;
         }
@@ -184,7 +120,7 @@ static int compare(const struct combination *a, const struct combination *b)
 {
     if (a->route->attributes != b->route->attributes)
         return a->route->attributes < b->route->attributes ? -1 : 1;
-    for (size_t i = 0; i < FIELDS; i++) {
+    for (size_t i = 0; i < ROUTE_FIELDS; i++) {
         bool any_a = a->values[i].ptr == NULL, any_b = b->values[i].ptr == NULL;
         int c = any_a != any_b ? (any_a ? -1 : 1) : any_a ? 0 : str_cmp(a->values[i], b->values[i]);
 
@@ -291,7 +227,7 @@ void check_routes(struct check *c)
         routes[count] = (struct route){ .node = n,
                                         .when = when,
                                         .name = yaml_text(yaml_get(n, "name")),
-                                        .attributes = count_attributes(when) };
+                                        .attributes = route_when_count(when) };
         spell_out(&all, &routes[count++]);
     }
     check_route_names(c, routes, count);
