@@ -5,8 +5,12 @@
  * the most exact first, and only routes with attributes are compared further: ten thousand
  * routes cost what ten cost.
  *
+ * Among routes with the same combination those with more attributes come first; the
+ * configuration's check has refused two that tie.
+ *
  * Also the other names of systems (`ids`), and which types are known.
  *
+ * Ownership: the config is lent until router_free().
  * Threads: never changed after router_build(); from any.
  */
 #pragma once
@@ -32,3 +36,14 @@ bool router_type_known(const struct router *r, struct str type);
 /* The route, or NULL.  `ret_at` is its place in config->routes. */
 const struct config_route *router_find(const struct router *r, const struct facts *f,
                                        size_t *ret_at);
+
+/* What a search cost; it does not grow with the number of routes. */
+struct router_effort {
+    size_t lookups; /* combinations that were looked up: at most eight  */
+    size_t slots;   /* places of the table that were looked at for them */
+    size_t routes;  /* routes whose attributes were compared            */
+};
+
+/* The same, and what it cost is added to *effort. */
+const struct config_route *router_find_counted(const struct router *r, const struct facts *f,
+                                               size_t *ret_at, struct router_effort *effort);
