@@ -4,6 +4,17 @@
  * `secret.key` of the data folder, mode 0600, made at the first use; or the file that
  * WAYBILL_SECRET_KEY_FILE names, so that nodes on one PostgreSQL share it.  Shown are only
  * name, time and a fingerprint.
+ *
+ * A key file is 64 hex digits and no one's but its owner's (or group's): one that others
+ * may read is refused.  A key is made only when nothing is sealed yet, so that a lost key
+ * is noticed and not papered over; the file of the environment is never made.
+ *
+ * Format of a sealed value: the byte 1, eight bytes that tell the key, 24 of nonce, the
+ * ciphertext with its 16 bytes of tag.  The name is sealed in: rows cannot change places.
+ * A fingerprint is a keyed digest: the same value under the same key has the same one, and
+ * without the key nobody can try values on it.
+ *
+ * Threads: any that may block; files are read at each call.
  */
 #pragma once
 
@@ -24,13 +35,16 @@ struct secret {
 
 enum { SECRETS_MOST = 1000, SECRET_MOST = 64 << 10 };
 
-/* A new one, or a new value for the name. */
+/* A new one, or a new value for the name.  ERR_CONFIG: the name or value is not one, or the
+ * key file cannot be used; ERR_LIMIT: there are SECRETS_MOST others. */
 bool secret_put(struct store *s, struct str name, struct str value, struct str who,
                 struct err *err);
 bool secret_drop(struct store *s, struct str name, bool *ret_was, struct err *err);
+/* Sorted by name; `ret` has room for SECRETS_MOST. */
 bool secret_list(struct store *s, struct arena *a, struct secret *ret, size_t *ret_count,
                  struct err *err);
-/* False with ERR_CONFIG: there is none of that name, or its key is another one. */
+/* False with ERR_CONFIG: there is none of that name, or its key is another one.  The value
+ * is the caller's to clear. */
 bool secret_get(struct store *s, struct str name, struct arena *a, struct str *ret,
                 struct err *err);
 /* Changes with every put and drop. */

@@ -1,4 +1,4 @@
--- Configuration versions and callers.
+-- Configuration versions, callers, secrets.
 
 -- name: config_newest
 SELECT max(version) FROM config;
@@ -30,3 +30,25 @@ DELETE FROM caller WHERE name = $1;
 -- name: caller_mark
 -- Grows with every change of the callers, so that nodes notice.
 SELECT value FROM mark WHERE name = 'caller';
+
+-- name: secret_put
+-- in:  $1 name text, $2 sealed bytes, $3 fingerprint text, $4 made_by text
+INSERT INTO secret(name, sealed, fingerprint, made_us, made_by) VALUES ($1, $2, $3, @NOW_US@, $4)
+ON CONFLICT (name) DO UPDATE SET sealed = excluded.sealed, fingerprint = excluded.fingerprint,
+    made_us = excluded.made_us, made_by = excluded.made_by;
+
+-- name: secret_drop
+-- in:  $1 name text
+DELETE FROM secret WHERE name = $1;
+
+-- name: secret_all
+SELECT name, fingerprint, made_by, made_us FROM secret ORDER BY name;
+
+-- name: secret_others
+-- in:  $1 name text
+-- How many there are beside this one.
+SELECT count(*) FROM secret WHERE name <> $1;
+
+-- name: secret_sealed
+-- in:  $1 name text
+SELECT sealed FROM secret WHERE name = $1;
