@@ -1,5 +1,8 @@
 /* endpoint_state.h - what every node should know of an endpoint: its breaker, a pause that
- * its receiver asked for.  A row exists only while there is something to know. */
+ * its receiver asked for.  A row exists only while there is something to know.
+ *
+ * Threads: any that may block.
+ */
 #pragma once
 
 #include <stdbool.h>
@@ -22,7 +25,9 @@ struct endpoint_state {
 
 enum { ENDPOINT_STATES_MOST = 4096 };
 
+/* A row that is there keeps its since_us; the rest is the latest. */
 bool endpoint_state_put(struct store *s, const struct endpoint_state *state, struct err *err);
 bool endpoint_state_drop(struct store *s, int64_t endpoint, bool breaker, struct err *err);
+/* By endpoint. */
 bool endpoint_state_list(struct store *s, struct arena *a, struct endpoint_state *ret, size_t most,
                          size_t *ret_count, struct err *err);
