@@ -2,11 +2,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/auto.h"
@@ -50,6 +52,14 @@ void file_sync_dir(int dirfd, const char *what)
     file_count_sync();
     if (fsync(dirfd) < 0)
         file_fatal(what, errno);
+}
+
+bool file_try_sync(int fd, const char *what, struct err *err)
+{
+    file_count_sync();
+    if (fsync(fd) == 0 || errno == EINVAL || errno == ENOTSUP)
+        return true;
+    return err_set(err, ERR_UNCERTAIN, errno, "sync %s: %s", what, strerror(errno));
 }
 
 bool file_write_all(int fd, struct str bytes, struct err *err)
@@ -157,6 +167,41 @@ bool file_move(int from_dirfd, const char *name, int to_dirfd, struct err *err)
     file_sync_dir(to_dirfd, name);
     file_sync_dir(from_dirfd, name);
     return true;
+}
+
+/* A file system that cannot refuse to replace (NFS) can refuse a second link. */
+static int rename_by_link(int from_dirfd, const char *from, int to_dirfd, const char *to)
+{
+    if (linkat(from_dirfd, from, to_dirfd, to, 0) < 0)
+        return -1;
+    return unlinkat(from_dirfd, from, 0);
+}
+
+bool file_rename_new(int from_dirfd, const char *from, int to_dirfd, const char *to,
+                     struct err *err)
+{
+    if (renameat2(from_dirfd, from, to_dirfd, to, RENAME_NOREPLACE) == 0)
+        return true;
+    if ((errno == EINVAL || errno == ENOSYS) && rename_by_link(from_dirfd, from, to_dirfd, to) == 0)
+        return true;
+    return err_set(err, file_err_kind(errno), errno, "rename %s to %s: %s", from, to,
+                   strerror(errno));
+}
+
+int file_open_beneath(int dirfd, const char *path, int flags, mode_t mode)
+{
+    struct open_how how = { .flags = (uint64_t)(unsigned)flags | O_CLOEXEC,
+                            .mode = (flags & O_CREAT) != 0 ? mode : 0,
+                            .resolve =
+                                RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS };
+    long fd = -1;
+
+    for (int tries = 0; fd < 0 && tries < 8; tries++) {
+        fd = syscall(SYS_openat2, dirfd, path, &how, sizeof how);
+        if (fd < 0 && errno != EINTR && errno != EAGAIN) /* EAGAIN: a rename on the way */
+            break;
+    }
+    return (int)fd;
 }
 
 bool publish_bytes(int dirfd, const char *name, struct str bytes, mode_t mode, struct err *err)

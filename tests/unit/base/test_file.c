@@ -35,6 +35,50 @@ static bool make(int dirfd, const char *name, const char *text)
     return fd >= 0 && file_write_all(fd, str_of(text), &err);
 }
 
+TEST(file_rename_new_never_replaces)
+{
+    AUTO(folder_done) struct folder f = folder_make();
+    struct err err = { 0 };
+
+    CHECK(make(f.fd, "a", "one") && make(f.fd, "b", "two"));
+    CHECK(!file_rename_new(f.fd, "a", f.fd, "b", &err) && err.sys == EEXIST);
+    CHECK(is_file(f.fd, "a", STR("one"), 0600) && is_file(f.fd, "b", STR("two"), 0600));
+    err = (struct err){ 0 };
+    CHECK(file_rename_new(f.fd, "a", f.fd, "c", &err));
+    CHECK(is_gone(f.fd, "a") && is_file(f.fd, "c", STR("one"), 0600));
+    CHECK(!file_rename_new(f.fd, "a", f.fd, "d", &err) && err.sys == ENOENT);
+}
+
+TEST(file_try_sync_returns_what_fails)
+{
+    AUTO(folder_done) struct folder f = folder_make();
+    struct err err = { 0 };
+    uint64_t before = file_syncs();
+
+    CHECK(file_try_sync(f.fd, "folder", &err) && file_syncs() == before + 1);
+    CHECK(!file_try_sync(-1, "nothing", &err) && err.kind == ERR_UNCERTAIN && err.sys == EBADF);
+}
+
+/* proves: FI11 FI14 */
+TEST(file_open_beneath_stays_below)
+{
+    AUTO(folder_done) struct folder f = folder_make();
+    static const char *const out[] = { "../x", "/etc/passwd", "link", "way/x", "sub/../../x" };
+
+    CHECK(mkdirat(f.fd, "sub", 0700) == 0 && make(f.fd, "sub/x", "in"));
+    CHECK(symlinkat("sub/x", f.fd, "link") == 0 && symlinkat("sub", f.fd, "way") == 0);
+    AUTO_FD in = file_open_beneath(f.fd, "sub/x", O_RDONLY, 0);
+    AUTO_FD made = file_open_beneath(f.fd, "sub/new", O_WRONLY | O_CREAT | O_EXCL, 0600);
+
+    CHECK(in >= 0 && made >= 0 && (fcntl(in, F_GETFD) & FD_CLOEXEC) != 0);
+    for (size_t i = 0; i < sizeof out / sizeof out[0]; i++) {
+        AUTO_FD fd = file_open_beneath(f.fd, out[i], O_RDONLY, 0);
+
+        CHECK(fd < 0 && (errno == EXDEV || errno == ELOOP));
+    }
+    CHECK(file_open_beneath(f.fd, "none", O_RDONLY, 0) < 0 && errno == ENOENT);
+}
+
 TEST(publish_file_replaces_only_when_told)
 {
     AUTO(folder_done) struct folder f = folder_make();
