@@ -1,19 +1,13 @@
-"""Durable accepts per second, measured against a server that does nothing but be durable.
-
-A round is raw, product, raw.  The disk has slow spells: a round whose two raws differ by more
-than 15 % says nothing about the product and is repeated.
-"""
+"""Durable accepts per second, measured against a server that does nothing but be durable."""
 
 import signal
 import subprocess
 from dataclasses import dataclass
 
-from bench.measure import median, say, wrk
+from bench.measure import ROUNDS_MOST, median, steady_rounds, wrk
 from rig.node import Api
 from rig.process import RigError, cpu_seconds, end, free_port, memory_bytes, spawn
 
-RAWS_DIFFER_MOST = 0.15
-ROUNDS_MOST = 15
 RSS_MOST = 200e6
 BARS = {  # least share of raw, most us/doc
     ("accept", "sqlite"): (0.40, 25),
@@ -34,8 +28,12 @@ class Round:
     syncs: float    # of both
     rss: int
 
+    @property
+    def per_second(self):
+        return self.run.per_second
+
     def share(self):
-        return self.run.per_second / self.raw
+        return self.per_second / self.raw
 
 
 class Raw:
@@ -57,23 +55,14 @@ def accept(bench, store, name):
     """Five good rounds; prints the line of the median and the verdict."""
     rounds_wanted, seconds = (1, 2) if bench.quick else (5, 6)
     raw = Raw(bench)
-    good = []
     try:
-        for number in range(1, ROUNDS_MOST + 1):
-            before = wrk(SCRIPTS[name], raw.port, seconds, "none").per_second
-            product = measure(bench, store, SCRIPTS[name], seconds)
-            after = wrk(SCRIPTS[name], raw.port, seconds, "none").per_second
-            steady = abs(before - after) / max(before, after) <= RAWS_DIFFER_MOST
-            product.raw = (before + after) / 2
-            say(f"round {number}: raw {before:.0f}, product {product.run.per_second:.0f}, "
-                f"raw {after:.0f}: {product.share():.3f}{'' if steady else ', raws differ: again'}")
-            good += [product] if steady else []
-            if len(good) == rounds_wanted:
-                break
+        good = steady_rounds(rounds_wanted,
+                             lambda: wrk(SCRIPTS[name], raw.port, seconds, "none").per_second,
+                             lambda: measure(bench, store, SCRIPTS[name], seconds))
     finally:
         raw.close()
-    if len(good) < rounds_wanted:
-        bench.verdict(f"{name} {store}", f"{len(good)} good rounds of {ROUNDS_MOST}",
+    if not good:
+        bench.verdict(f"{name} {store}", f"fewer than {rounds_wanted} good rounds of {ROUNDS_MOST}",
                       rounds=(False, "the disk never was steady"))
         return
     report(bench, store, name, good)

@@ -14,6 +14,8 @@ from harness.postgres import Cluster
 from rig.node import GATEWAY, Node
 from rig.process import RigError, children_of, cpu_seconds, run
 
+RAWS_DIFFER_MOST = 0.15
+ROUNDS_MOST = 15
 UNITS_MS = {"us": 0.001, "ms": 1.0, "s": 1000.0, "m": 60000.0}
 CONNECTIONS = 64
 PLAIN_SHA256 = hashlib.sha256(b"x" * 1024).hexdigest()     # what plain.lua and keyed.lua send
@@ -29,13 +31,14 @@ class Run:
     p99_ms: float
 
 
-def wrk(script, port, seconds, key, connections=CONNECTIONS, refusals=False):
-    """One thread of wrk with one of our scripts.
+def wrk(script, port, seconds, key, connections=CONNECTIONS, refusals=False, to="s0"):
+    """One thread of wrk with one of our scripts; `to` names the receivers of orders.lua.
 
     Any answer but 2xx is a RigError, unless refusals are what is looked for.
     """
     here = Path(__file__).parent
-    variables = {**os.environ, "WAYBILL_KEY": key, "BENCH_RUN": f"{time.time_ns():x}"}
+    variables = {**os.environ, "WAYBILL_KEY": key, "BENCH_RUN": f"{time.time_ns():x}",
+                 "BENCH_TO": to}
     said = run(["wrk", "-t1", f"-c{connections}", f"-d{seconds}", "--latency", "-s",
                 here / f"{script}.lua", f"http://127.0.0.1:{port}/in/{GATEWAY}"],
                timeout=seconds + 30, env=variables)
@@ -58,10 +61,11 @@ def _latency(said, percent):
 class Bench:
     """What the benchmarks share: programs, a place on the disk that counts, the cluster."""
 
-    def __init__(self, root, binary, quick):
+    def __init__(self, root, binary, quick, instead=None):
         self.root = root
         self.binary = binary
         self.quick = quick
+        self.instead = instead      # measured in the product's place, see road.py
         self.folder = root / f"build/bench/{os.getpid()}"
         self.folder.mkdir(parents=True)
         self.failures = []
@@ -128,6 +132,26 @@ class Bench:
         if self._cluster is not None:
             self._cluster.close()
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def steady_rounds(wanted, raw, product):
+    """Rounds of raw, product, raw until `wanted` are good; an empty list when that never happens.
+
+    The disk has slow spells: a round whose two raws differ by more than 15 % says nothing about
+    the product and is repeated.  `raw` gives a rate, `product` an object with `per_second`; its
+    `raw` is set to the mean of the two.
+    """
+    good = []
+    for number in range(1, ROUNDS_MOST + 1):
+        before, found, after = raw(), product(), raw()
+        steady = abs(before - after) / max(before, after) <= RAWS_DIFFER_MOST
+        found.raw = (before + after) / 2
+        say(f"round {number}: raw {before:.0f}, product {found.per_second:.0f}, raw {after:.0f}: "
+            f"{found.per_second / found.raw:.3f}{'' if steady else ', raws differ: again'}")
+        good += [found] if steady else []
+        if len(good) == wanted:
+            return good
+    return []
 
 
 def median(values):

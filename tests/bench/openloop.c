@@ -3,10 +3,11 @@
  * Request number i is due at start + i / rate.  It goes out on an idle connection; when all are
  * busy it waits for one, and is given up after a second ("unsent": the generator could not offer
  * it; the judge must see few of these).  Latency counts from the send to the last byte of the
- * answer.  Every 2xx goes into the journal (rig/wire.h) with the digest of its body.
+ * answer.  Every 2xx goes into the journal (rig/wire.h) with the digest of its body.  With --orders
+ * the bodies are those of orders.lua, for the systems s0 to sN-1 in turn.
  *
  * Usage: openloop --port N --path /in/GATEWAY --rate N --seconds N [--connections N]
- *                 [--journal FILE]
+ *                 [--journal FILE] [--orders N]
  * The key for "Authorization: Bearer" comes from $WAYBILL_KEY.  Prints one JSON object.
  */
 #include <errno.h>
@@ -46,7 +47,7 @@ struct conn {
 
 static struct {
     int port, journal, epoll;
-    long rate, seconds, connections;
+    long rate, seconds, connections, orders;
     const char *path, *key;
     struct conn *conns, *idle;
     int64_t start_ns;
@@ -57,10 +58,30 @@ static struct {
     uint64_t over_second;
 } gen = { .connections = 500, .seconds = 10, .journal = -1 };
 
-static void body_fill(uint64_t number, char *body)
+static void order_fill(const struct conn *conn, char *body)
 {
+    unsigned long long number = conn->number, systems = (unsigned long long)gen.orders;
+    int n =
+        snprintf(body, BODY_BYTES,
+                 "{\"seq\":\"%010llu\",\"sent\":\"%019lld\",\"from\":\"s%llu\",\"to\":\"s%llu\","
+                 "\"kind\":\"t%llu\",\"order\":{\"currency\":\"EUR\",\"lines\":["
+                 "{\"sku\":\"A-1001\",\"quantity\":12,\"price\":\"19.90\"},"
+                 "{\"sku\":\"B-2040\",\"quantity\":3,\"price\":\"249.00\"}]},\"note\":\"",
+                 number, (long long)conn->sent_ns, number / systems % 10, number % systems,
+                 number / systems / 10 % 10);
+    memset(body + n, 'x', BODY_BYTES - (size_t)n);
+    memcpy(body + BODY_BYTES - 2, "\"}", 2);
+}
+
+/* From what the connection knows about its request: the journal asks for the same bytes again. */
+static void body_fill(const struct conn *conn, char *body)
+{
+    if (gen.orders > 0) {
+        order_fill(conn, body);
+        return;
+    }
     memset(body, 'x', BODY_BYTES);
-    int n = snprintf(body, BODY_BYTES, "request %llu of %lld\n", (unsigned long long)number,
+    int n = snprintf(body, BODY_BYTES, "request %llu of %lld\n", (unsigned long long)conn->number,
                      (long long)gen.start_ns);
     body[n] = '.';
 }
@@ -150,11 +171,11 @@ static void conn_send(struct conn *conn, int64_t now)
                      "Content-Type: application/octet-stream\r\nContent-Length: %d\r\n\r\n",
                      gen.path, gen.port, gen.key, BODY_BYTES);
     conn->number = gen.sent++;
-    body_fill(conn->number, conn->out + n);
+    conn->sent_ns = now;
+    body_fill(conn, conn->out + n);
     conn->out_len = (size_t)n + BODY_BYTES;
     conn->out_at = 0;
     conn->state = CONN_BUSY;
-    conn->sent_ns = now;
     conn_write(conn, now);
 }
 
@@ -162,7 +183,7 @@ static void journal_accepted(const struct conn *conn, const struct wire_answer *
 {
     char body[BODY_BYTES], sha256[65];
 
-    body_fill(conn->number, body);
+    body_fill(conn, body);
     wire_sha256(body, sizeof body, sha256);
     wire_journal(gen.journal, "S o%llu %s %d %lld\nA o%llu %d %s %lld\n",
                  (unsigned long long)conn->number, sha256, BODY_BYTES, (long long)conn->sent_ns,
@@ -296,13 +317,10 @@ static void report(int64_t took_ns)
 static void options_read(int argc, char **argv)
 {
     static const struct option options[] = {
-        { "port", 1, NULL, 'p' },
-        { "path", 1, NULL, 'u' },
-        { "rate", 1, NULL, 'r' },
-        { "seconds", 1, NULL, 's' },
-        { "connections", 1, NULL, 'c' },
-        { "journal", 1, NULL, 'j' },
-        { 0 },
+        { "port", 1, NULL, 'p' },        { "path", 1, NULL, 'u' },
+        { "rate", 1, NULL, 'r' },        { "seconds", 1, NULL, 's' },
+        { "connections", 1, NULL, 'c' }, { "journal", 1, NULL, 'j' },
+        { "orders", 1, NULL, 'o' },      { 0 },
     };
     int c;
 
@@ -325,6 +343,9 @@ static void options_read(int argc, char **argv)
             break;
         case 'j':
             gen.journal = wire_journal_open(optarg);
+            break;
+        case 'o':
+            gen.orders = wire_number("--orders", optarg, 1, 10);
             break;
         default:
             exit(2);

@@ -1,0 +1,204 @@
+"""What the benchmarks of the whole road share: receivers, a configuration, who carries, one run.
+
+The rate of a run is what the receiver counted, and nothing else: documents that arrived, each
+number once, over the time from the first arrival to the last.  After the senders have stopped the
+backlog is carried to its end, and that time counts; so accepting faster than delivering wins
+nothing.  Reference and product are measured by the same rule.
+"""
+
+import json
+import select
+import signal
+import subprocess
+import time
+from dataclasses import dataclass
+
+from bench.accept import Meter
+from bench.measure import wrk
+from rig.node import Api
+from rig.process import RigError, cpu_seconds, end, free_port, memory_bytes, spawn, wait_for
+
+SYSTEMS = [f"s{i}" for i in range(10)]
+TYPES = [f"t{i}" for i in range(10)]
+CONCURRENCY = 64
+DRAIN_SECONDS = 120
+STILL_SECONDS = 0.3     # a reference that delivers nothing for so long has delivered all
+EXTRACT = {"sender": '"json:/from"', "receiver": '"json:/to"', "type": '"json:/kind"'}
+
+
+def configuration(ports, concurrency=CONCURRENCY, endpoint=None):
+    """Ten systems, each with an endpoint on its port, and a route for each of 10 x 10 x 10.
+
+    `endpoint` has more settings for some of them, as YAML: {"s9": "retry: { first: 12h }"}.
+    """
+    lines = ["systems:"]
+    lines += [f"  {s}: {{ limits: {{ concurrency: {concurrency} }} }}" for s in SYSTEMS]
+    lines += ["types:", *(f"  {t}: {{}}" for t in TYPES), "endpoints:"]
+    for system, port in zip(SYSTEMS, ports):
+        more = (endpoint or {}).get(system)
+        lines.append(f"  to-{system}: {{ kind: http, system: {system}, "
+                     f"url: \"http://127.0.0.1:{port}/in\"{', ' + more if more else ''} }}")
+    lines.append("routes:")
+    for sender in SYSTEMS:
+        for receiver in SYSTEMS:
+            for kind in TYPES:
+                lines += [f"  - name: {sender}-{receiver}-{kind}",
+                          f"    when: {{ sender: {sender}, receiver: {receiver}, type: {kind} }}",
+                          "    do:", f"      - deliver: [to-{receiver}]"]
+    return "\n".join(lines) + "\n"
+
+
+class Receiver:
+    """The program receiver.c: one port per system; moods by system, {"s8": "dead"}."""
+
+    def __init__(self, bench, moods=None):
+        self.ports = []
+        while len(self.ports) < len(SYSTEMS):
+            port = free_port()
+            self.ports += [port] if port not in self.ports else []
+        words = [f"{port}={mood}" if (mood := (moods or {}).get(system)) else str(port)
+                 for system, port in zip(SYSTEMS, self.ports)]
+        self.process = spawn([bench.tool("receiver"), *words], stdin=subprocess.PIPE,
+                             stdout=subprocess.PIPE, text=True)
+        if self.process.stdout.readline() != "ready\n":
+            raise RigError("the receiver does not start")
+
+    def _ask(self, word):
+        self.process.stdin.write(word + "\n")
+        self.process.stdin.flush()
+        if not select.select([self.process.stdout], [], [], 30)[0]:
+            raise RigError("the receiver does not answer")
+        return self.process.stdout.readline()
+
+    def count(self):
+        return int(self._ask("count"))
+
+    def reset(self):
+        self._ask("reset")
+
+    def stats(self):
+        """Per system: what receiver.c says under `stats`."""
+        return dict(zip(SYSTEMS, json.loads(self._ask("stats"))))
+
+    def close(self):
+        end(self.process, signal.SIGKILL)
+        self.process.stdin.close()
+        self.process.stdout.close()
+
+
+class Pipe:
+    """The reference, or whatever shall be measured like it: PROGRAM PORT FILE RECEIVER_PORT..."""
+
+    def __init__(self, bench, program, ports):
+        self.bench = bench
+        self.port = free_port()
+        self.file = bench.folder / f"pipe{self.port}.dat"
+        self.process = spawn([program, self.port, self.file, *ports], stdout=subprocess.PIPE)
+        if self.process.stdout.readline() != b"ready\n":
+            raise RigError(f"{program} does not start")
+
+    def pid(self):
+        return self.process.pid
+
+    def meter(self):
+        start = cpu_seconds(self.pid())
+        return lambda: {"cpu": cpu_seconds(self.pid()) - start, "database_cpu": 0}
+
+    def drain(self, receiver, meter):
+        """Nobody counts what it accepted: it is done when nothing comes any more."""
+        seen, since, until = -1, 0, time.monotonic() + DRAIN_SECONDS
+        while time.monotonic() - since < STILL_SECONDS:
+            if time.monotonic() > until:
+                raise RigError(f"documents still arrive after {DRAIN_SECONDS} s")
+            count = receiver.count()
+            if count != seen:
+                seen, since = count, time.monotonic()
+            time.sleep(0.05)
+
+    def close(self):
+        end(self.process, signal.SIGKILL)
+        self.process.stdout.close()
+        self.file.unlink(missing_ok=True)
+
+
+class Product:
+    """A node with the configuration above."""
+
+    def __init__(self, bench, store, ports, **options):
+        self.bench = bench
+        self.node = bench.node(store, gateway={"auth": "none", "extract": EXTRACT},
+                               more=configuration(ports, **options))
+        try:
+            self.node.start()
+        except RigError:
+            self.close()
+            raise
+        self.port = self.node.port
+
+    def pid(self):
+        return self.node.process.pid
+
+    def meter(self):
+        return RoadMeter(self.bench, self.node).read
+
+    def drain(self, receiver, meter):
+        """Everything that was accepted has arrived, and its outcome is committed."""
+        used = meter()
+        wanted = used["accepted"]
+        try:
+            wait_for("arrivals", lambda: receiver.count() >= wanted, DRAIN_SECONDS, every=0.02)
+            wait_for("outcomes", lambda: meter()["outcomes"] >= wanted, DRAIN_SECONDS, every=0.05)
+        except RigError as problem:
+            raise RigError(f"{problem}: {wanted:.0f} accepted, {receiver.count()} arrived, "
+                           f"{meter()['outcomes']:.0f} outcomes") from None
+
+    def close(self):
+        self.bench.discard(self.node)
+
+
+class RoadMeter(Meter):
+    """Cost of a node and its database, and how many deliveries it has settled."""
+
+    def _read(self):
+        outcomes = Api(self.node).metrics().get("waybill_deliveries_total", 0.0)
+        return {**super()._read(), "outcomes": outcomes}
+
+
+def product(bench, store, ports, **options):
+    """The product, or what stands in its place."""
+    if bench.instead:
+        return Pipe(bench, bench.instead, ports)
+    return Product(bench, store, ports, **options)
+
+
+@dataclass
+class Carried:
+    """One run over the road."""
+    documents: int
+    per_second: float
+    accepted_per_second: float
+    p50_ms: float
+    p99_ms: float
+    cpu_us: float
+    database_us: float
+    rss: int
+    raw: float = 0
+
+
+def carry(pipe, receiver, seconds, to="s0"):
+    """Orders from 64 connections for some seconds; p50 and p99 are those of the first system."""
+    receiver.reset()
+    meter = pipe.meter()
+    run = wrk("orders", pipe.port, seconds, "none", to=to)
+    pipe.drain(receiver, meter)
+    used = meter()
+    stats = receiver.stats()
+    arrived = [s for s in stats.values() if s["count"] > 0]
+    documents = sum(s["count"] - s["again"] for s in arrived)
+    if documents < run.requests:
+        raise RigError(f"{run.requests} were acknowledged, {documents} arrived")
+    took_ns = max(s["last_ns"] for s in arrived) - min(s["first_ns"] for s in arrived)
+    first = stats[to.split()[0]]
+    return Carried(documents, documents * 1e9 / took_ns, run.per_second, first["p50_ms"],
+                   first["p99_ms"], used["cpu"] * 1e6 / documents,
+                   used["database_cpu"] * 1e6 / documents, memory_bytes(pipe.pid(), "VmHWM"))
