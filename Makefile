@@ -4,7 +4,7 @@
 NINJA = ninja $(NINJAFLAGS) -C
 FUZZ_SECONDS ?= 60
 
-.PHONY: all run test asan tsan crash bench lint fuzz clean help
+.PHONY: all run test asan tsan crash bench bench-peers lint fuzz clean help
 
 all: ## release build, build/release/waybill
 	@tools/setup build
@@ -38,10 +38,15 @@ crash: ## kill and power-cut runs at full length (root)
 	@tools/run_tests --build-only release debug
 	@tests/crash/run --full
 
-bench: ## accept throughput against the raw machine
+bench: ## throughput against the raw machine, fairness, burden
 	@tools/setup test
 	@tools/run_tests --build-only release
 	@tests/bench/run
+
+bench-peers: ## the same road through Node-RED (npm)
+	@tools/setup peers
+	@tools/run_tests --build-only release
+	@tests/bench/peers.py
 
 lint: ## format, structure, cppcheck if it is installed
 	@tools/setup test
@@ -55,4 +60,4 @@ clean: ## all but the unpacked dependencies
 	@if [ -d build ]; then find build -mindepth 1 -maxdepth 1 ! -name deps -exec rm -rf {} +; fi
 
 help: ## this list
-	@sed -n 's/^\([a-z]*\):.*## /\1	/p' Makefile | expand -t 10
+	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 14
