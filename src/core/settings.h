@@ -2,9 +2,12 @@
  *
  * Reads a node of the configuration that was checked already (config.h): values with their
  * ${env:}, ${file:} and ${secret:} replaced, what was left out with the fallback of its
- * option table (option.h).  Everything hangs on the arena given.
+ * option table (option.h).  Everything hangs on the arena given; texts are terminated.
  *
- * An error names the key, never a value.
+ * What was put in for a reference is not looked at again.  An error (ERR_CONFIG, or what
+ * secret_find says) names the key, never a value.
+ *
+ * Threads: reading ${file:} may block.
  */
 #pragma once
 
@@ -22,7 +25,8 @@ typedef bool secret_find(void *arg, struct str name, struct arena *a, struct str
                          struct err *err);
 
 struct settings {
-    const struct yaml_node *node;      /* a map, or NULL: nothing is set */
+    const struct yaml_node *node;      /* a map; another value: that of the first key of `own`, as
+                                        * in a step; NULL: nothing is set */
     const struct option *common, *own; /* tables of keys; either may be NULL */
     const char *file;                  /* relative paths start in its folder; NULL: as they are */
     secret_find *secret;
@@ -36,10 +40,13 @@ struct settings settings_below(const struct settings *s, const char *key);
 bool settings_has(const struct settings *s, const char *key);
 /* Empty, with ptr NULL, when it is not set and has no fallback. */
 bool settings_text(const struct settings *s, const char *key, struct str *ret, struct err *err);
+/* These leave *ret alone when the key is not set and has no fallback.  settings_int reads sizes
+ * too, as bytes. */
 bool settings_int(const struct settings *s, const char *key, int64_t *ret, struct err *err);
 bool settings_bool(const struct settings *s, const char *key, bool *ret, struct err *err);
 bool settings_duration(const struct settings *s, const char *key, int64_t *ret_us, struct err *err);
-/* As a path: relative ones start in the folder of the configuration file. */
+/* As a path: relative ones start in the folder of the configuration file; a PEM text
+ * (config_is_pem) stays as it is. */
 bool settings_path(const struct settings *s, const char *key, struct str *ret, struct err *err);
 
 /* One value of a list or of a map of texts. */

@@ -1,0 +1,180 @@
+#include "core/settings.h"
+
+#include "base/auto.h"
+#include "base/buf.h"
+#include "core/config.h"
+#include "core/units.h"
+
+/* A value with everything that was put in: several files of config_expand(). */
+enum { VALUE_MOST = 1 << 20 };
+
+/* --- finding a key ---------------------------------------------------------------------- */
+
+static const struct option *option_of(const struct settings *s, const char *key)
+{
+    struct str name = str_of(key);
+    const struct option *o = s->own != NULL ? option_find(s->own, name) : NULL;
+
+    return o == NULL && s->common != NULL ? option_find(s->common, name) : o;
+}
+
+/* What was written for the key, or NULL. */
+static const struct yaml_node *value_of(const struct settings *s, const char *key)
+{
+    const struct yaml_node *value = s->node;
+
+    if (value == NULL || yaml_is_null(value))
+        return NULL;
+    if (value->kind != YAML_MAP)
+        return s->own != NULL && strcmp(s->own[0].name, key) == 0 ? value : NULL;
+    value = yaml_get(value, key);
+    return value != NULL && !yaml_is_null(value) ? value : NULL;
+}
+
+struct settings settings_below(const struct settings *s, const char *key)
+{
+    const struct option *o = option_of(s, key);
+    struct settings below = *s;
+
+    below.node = value_of(s, key);
+    below.common = NULL;
+    below.own = o != NULL ? o->keys : NULL;
+    return below;
+}
+
+bool settings_has(const struct settings *s, const char *key)
+{
+    return value_of(s, key) != NULL;
+}
+
+/* --- replacing references ------------------------------------------------------------------ */
+
+static bool put_secret(const struct settings *s, struct str name, struct buf *out, struct err *err)
+{
+    struct str value;
+
+    if (s->secret == NULL)
+        return err_set(err, ERR_CONFIG, 0, "no secret can be used here");
+    return s->secret(s->secret_arg, name, s->arena, &value, err) && buf_append(out, value, err);
+}
+
+/* Each reference once: what was put in for one is not looked at again. */
+static bool expand(const struct settings *s, struct str rest, struct buf *out, struct err *err)
+{
+    struct str whole = config_secret_name(rest);
+
+    if (whole.len > 0)
+        return put_secret(s, whole, out, err);
+    while (rest.len > 0) {
+        bool secret = str_starts(rest, STR("${secret:"));
+        bool other = str_starts(rest, STR("${env:")) || str_starts(rest, STR("${file:"));
+        ptrdiff_t close = secret || other ? str_find(rest, '}') : -1;
+        ptrdiff_t next = str_find(str_from(rest, 1), '$');
+        size_t n = close >= 0 ? (size_t)close + 1 : next >= 0 ? (size_t)next + 1 : rest.len;
+        struct str piece = str_mem(rest.ptr, n);
+        bool put = close < 0 ? buf_append(out, piece, err)
+                   : secret  ? put_secret(s, str_mem(rest.ptr + 9, n - 10), out, err)
+                             : config_expand(piece, s->file != NULL ? s->file : "", out, err);
+
+        if (!put)
+            return false;
+        rest = str_from(rest, n);
+    }
+    return true;
+}
+
+bool settings_expand(const struct settings *s, const struct yaml_node *value, struct str *ret,
+                     struct err *err)
+{
+    AUTO(buf_done) struct buf out = BUF_INIT(VALUE_MOST);
+
+    if (value->kind != YAML_SCALAR)
+        return err_set(err, ERR_CONFIG, 0, "a single value is expected");
+    if (!expand(s, value->text, &out, err))
+        return err->kind == ERR_LIMIT ? err_set(err, ERR_CONFIG, 0, "the value is too long")
+                                      : false;
+    if (memchr(out.ptr, '\0', out.len) != NULL)
+        return err_set(err, ERR_CONFIG, 0, "the value is not a text");
+    *ret = arena_copy(s->arena, buf_view(&out));
+    return true;
+}
+
+/* --- values ----------------------------------------------------------------------------------- */
+
+bool settings_text(const struct settings *s, const char *key, struct str *ret, struct err *err)
+{
+    const struct yaml_node *value = value_of(s, key);
+    const struct option *o = option_of(s, key);
+
+    if (value != NULL)
+        return settings_expand(s, value, ret, err) || err_context(err, "`%s`", key);
+    *ret = o != NULL && o->fallback != NULL ? str_of(o->fallback) : (struct str){ 0 };
+    return true;
+}
+
+static bool to_int(enum option_type type, struct str text, int64_t *ret, struct err *err)
+{
+    uint64_t n;
+
+    if (type == OPT_SIZE) {
+        if (!units_size(text, &n, err))
+            return false;
+    } else if (!str_to_u64(text, &n)) {
+        return err_set(err, ERR_CONFIG, 0, "this is not a whole number");
+    }
+    if (n > INT64_MAX)
+        return err_set(err, ERR_CONFIG, 0, "it is too large");
+    *ret = (int64_t)n;
+    return true;
+}
+
+bool settings_int(const struct settings *s, const char *key, int64_t *ret, struct err *err)
+{
+    const struct option *o = option_of(s, key);
+    struct str text;
+
+    if (!settings_text(s, key, &text, err))
+        return false;
+    return text.ptr == NULL || to_int(o != NULL ? o->type : OPT_INT, text, ret, err) ||
+           err_context(err, "`%s`", key);
+}
+
+bool settings_bool(const struct settings *s, const char *key, bool *ret, struct err *err)
+{
+    struct str text;
+
+    if (!settings_text(s, key, &text, err))
+        return false;
+    if (text.ptr == NULL)
+        return true;
+    if (!str_is(text, "true") && !str_is(text, "false"))
+        return err_set(err, ERR_CONFIG, 0, "`%s`: it is true or false", key);
+    *ret = str_is(text, "true");
+    return true;
+}
+
+bool settings_duration(const struct settings *s, const char *key, int64_t *ret_us, struct err *err)
+{
+    struct str text;
+
+    if (!settings_text(s, key, &text, err))
+        return false;
+    return text.ptr == NULL || units_duration(text, ret_us, err) || err_context(err, "`%s`", key);
+}
+
+bool settings_path(const struct settings *s, const char *key, struct str *ret, struct err *err)
+{
+    AUTO(buf_done) struct buf path = BUF_INIT(VALUE_MOST);
+    struct str text;
+
+    if (!settings_text(s, key, &text, err))
+        return false;
+    if (text.len == 0 || s->file == NULL || config_is_pem(text.ptr)) {
+        *ret = text;
+        return true;
+    }
+    if (!config_path(text.ptr, s->file, &path, err))
+        return err_set(err, ERR_CONFIG, 0, "`%s`: the path is too long", key);
+    *ret = arena_copy(s->arena, buf_view(&path));
+    return true;
+}
