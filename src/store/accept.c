@@ -199,33 +199,84 @@ static void doc_row(struct db_value *v, const struct accept_op *a)
 
 static bool add_documents(struct writer *w, struct accept_op **fresh, size_t count, struct err *err)
 {
-    enum { DOC = 13, TASK = 5, PAYLOAD = 2 };
+    enum { DOC = 13, PAYLOAD = 2 };
     struct db_value *docs = ARENA_ARRAY(w->arena, struct db_value, count * DOC);
-    struct db_value *tasks = ARENA_ARRAY(w->arena, struct db_value, count * TASK);
     struct db_value *payloads = ARENA_ARRAY(w->arena, struct db_value, count * PAYLOAD);
     size_t inline_count = 0;
 
     for (size_t i = 0; i < count; i++) {
         struct accept_op *a = fresh[i];
-        struct db_value *t = tasks + i * TASK;
 
         doc_row(docs + i * DOC, a);
-        if (w->store->claims != NULL) /* it may stand before what was claimed already */
-            claims_put_at(w->store->claims, QUEUE_INTAKE,
-                          (struct claim_place){ PRIO_NORMAL, a->received_us, a->num });
-        t[0] = db_int(QUEUE_INTAKE);
-        t[1] = db_int(PRIO_NORMAL);
-        t[2] = db_int(a->received_us);
-        t[3] = db_int(a->num);
-        t[4] = db_int(TASK_RUN);
         if (a->place.seg == PAYLOAD_IN_TABLE) {
             payloads[inline_count * PAYLOAD] = db_int(a->num);
             payloads[inline_count++ * PAYLOAD + 1] = db_bytes(a->body);
         }
     }
     return db_batch(w->db, SQL_DOC_ADD, DB_NO_SLOT, docs, DOC, count, err) &&
-           db_batch(w->db, SQL_PAYLOAD_ADD, DB_NO_SLOT, payloads, PAYLOAD, inline_count, err) &&
-           db_batch(w->db, SQL_TASK_READY_ADD, DB_NO_SLOT, tasks, TASK, count, err);
+           db_batch(w->db, SQL_PAYLOAD_ADD, DB_NO_SLOT, payloads, PAYLOAD, inline_count, err);
+}
+
+/* (id, claim) is never given twice: a document is born once, and every other claim draws a
+ * number of its own. */
+static bool birth_claim(struct writer *w, struct err *err)
+{
+    return w->birth_claim != 0 ||
+           db_one_int(w->db, SQL_CLAIM_NUMBER, DB_NO_ARGS, 0, &w->birth_claim, err);
+}
+
+static void lease_row(struct db_value *v, struct writer *w, const struct task *t)
+{
+    v[0] = db_int(t->id);
+    v[1] = db_int(t->claim);
+    v[2] = db_int(store_node(w->store));
+    v[3] = db_int(ACCEPT_LEASE_US);
+    v[4] = db_int(t->queue);
+    v[5] = db_int(t->prio);
+    v[6] = db_int(t->rank);
+    v[7] = db_int(t->kind);
+}
+
+/* On SQLite a task that comes claimed is marked after the commit. */
+static bool add_tasks(struct writer *w, struct accept_op **fresh, size_t count, struct err *err)
+{
+    enum { READY = 5, LEASE = 8 };
+    struct db_value *ready = ARENA_ARRAY(w->arena, struct db_value, count * READY);
+    struct db_value *leases = ARENA_ARRAY(w->arena, struct db_value, count * LEASE);
+    size_t ready_count = 0, lease_count = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        struct accept_op *a = fresh[i];
+        struct task *t = &a->task;
+
+        *t = (struct task){ .id = a->num,
+                            .queue = QUEUE_INTAKE,
+                            .prio = PRIO_NORMAL,
+                            .rank = a->received_us,
+                            .kind = TASK_RUN,
+                            .attempts = 1 };
+        if (a->claim_wanted && w->db->kind == DB_POSTGRESQL) {
+            if (!birth_claim(w, err))
+                return false;
+            t->claim = w->birth_claim;
+            t->until_us = clock_wall_us() + ACCEPT_LEASE_US;
+            a->claimed = true;
+            lease_row(leases + lease_count++ * LEASE, w, t);
+            continue;
+        }
+        struct db_value *v = ready + ready_count++ * READY;
+
+        if (w->store->claims != NULL) /* it may stand before what was claimed already */
+            claims_put_at(w->store->claims, QUEUE_INTAKE,
+                          (struct claim_place){ PRIO_NORMAL, a->received_us, a->num });
+        v[0] = db_int(QUEUE_INTAKE);
+        v[1] = db_int(PRIO_NORMAL);
+        v[2] = db_int(a->received_us);
+        v[3] = db_int(a->num);
+        v[4] = db_int(TASK_RUN);
+    }
+    return db_batch(w->db, SQL_TASK_READY_ADD, DB_NO_SLOT, ready, READY, ready_count, err) &&
+           db_batch(w->db, SQL_TASK_LEASE_ADD, DB_NO_SLOT, leases, LEASE, lease_count, err);
 }
 
 /* One row per gateway and group, in a table that no other writer touches. */
@@ -291,6 +342,7 @@ static bool accept_run(struct writer *w, struct store_op **ops, size_t count, st
 
         a->result = ACCEPT_STORED;
         a->twin = NULL;
+        a->claimed = false;
         if (a->has_key)
             keyed[keys++] = a;
     }
@@ -311,18 +363,23 @@ static bool accept_run(struct writer *w, struct store_op **ops, size_t count, st
     for (size_t i = 0; i < keys; i++)
         if (keyed[i]->twin != NULL)
             keyed[i]->id = keyed[i]->twin->id;
-    return add_documents(w, fresh, n, err) && adopt_large(w, fresh, n, err) &&
-           add_keys(w, keyed, keys, err) && count_accepted(w, fresh, n, err);
+    return add_documents(w, fresh, n, err) && add_tasks(w, fresh, n, err) &&
+           adopt_large(w, fresh, n, err) && add_keys(w, keyed, keys, err) &&
+           count_accepted(w, fresh, n, err);
 }
 
 static void accept_committed(struct writer *w, struct store_op **ops, size_t count)
 {
     for (size_t i = 0; i < count && w->db->kind == DB_SQLITE; i++) {
-        const struct accept_op *a = (const struct accept_op *)ops[i];
+        struct accept_op *a = (struct accept_op *)ops[i];
         struct key_row row = { .key = a->key, .slot = a->key_slot, .seq = a->key_seq };
 
         if (a->has_key && a->result == ACCEPT_STORED)
             key_log_added(w->store->key_log, &row);
+        if (a->claim_wanted && a->result == ACCEPT_STORED) {
+            a->claimed = claims_take(w->store->claims, &a->task);
+            a->task.until_us = clock_wall_us() + ACCEPT_LEASE_US;
+        }
     }
 }
 

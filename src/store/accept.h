@@ -16,6 +16,7 @@
 #include "base/id.h"
 #include "base/str.h"
 #include "store/segment.h"
+#include "store/task.h"
 #include "store/writer.h"
 
 enum accept_result {
@@ -42,10 +43,15 @@ struct accept_op {
     struct sha256 key;     /* of gateway, caller and key */
     int64_t key_period_us; /* kept so long from now */
 
+    bool claim_wanted; /* whoever hands it in also carries it on: its task comes claimed */
+
     /* the answer, when op.ok */
     enum accept_result result;
     struct id id;
     int64_t num;
+    bool claimed; /* `task` is a claim, with a lease of ACCEPT_LEASE_US; never when it was wanted
+                   * not, and not always when it was */
+    struct task task;
 
     /* the writer's own */
     struct payload_place place;
@@ -54,6 +60,8 @@ struct accept_op {
 };
 
 extern const struct store_verb accept_verb;
+
+#define ACCEPT_LEASE_US (INT64_C(3600) * 1000000)
 
 enum { QUEUE_INTAKE = 1, PRIO_NORMAL = 4, TASK_RUN = 1, TALLY_ACCEPTED = 1 };
 

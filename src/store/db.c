@@ -92,12 +92,49 @@ static bool find_at_once(struct db *db, enum sql_id id, int64_t slot, size_t slo
     return ok;
 }
 
+static bool find_one(struct db *db, enum sql_id id, int64_t slot, struct db_args args, size_t at,
+                     db_found *found, void *arg, struct err *err)
+{
+    AUTO(db_rows_done) struct db_rows rows = { 0 };
+
+    if (!db_query_slot(db, id, slot, args, &rows, err))
+        return false;
+    for (;;) {
+        bool row;
+
+        if (!db_next(&rows, &row, err))
+            return false;
+        if (!row)
+            return true;
+        if (!found(arg, slot, at, &rows, err))
+            return false;
+    }
+}
+
+static bool find_one_by_one(struct db *db, enum sql_id id, int64_t slot, size_t slots,
+                            const struct db_value *values, size_t columns, size_t rows,
+                            db_found *found, void *arg, struct err *err)
+{
+    for (size_t i = 0; i < slots; i++)
+        for (size_t at = 0; at < rows; at++) {
+            struct db_args args = { .values = values + at * columns, .count = columns };
+
+            if (!find_one(db, id, slot + (int64_t)i, args, at, found, arg, err))
+                return false;
+        }
+    return true;
+}
+
 bool db_find(struct db *db, enum sql_id id, int64_t slot, size_t slots,
              const struct db_value *values, size_t columns, size_t rows, db_found *found, void *arg,
              struct err *err)
 {
-    require(slots <= DB_SLOTS_MOST && db->driver->query_rows != NULL);
-    return rows == 0 || find_at_once(db, id, slot, slots, values, columns, rows, found, arg, err);
+    require(slots <= DB_SLOTS_MOST);
+    if (rows == 0)
+        return true;
+    return db->driver->query_rows != NULL
+               ? find_at_once(db, id, slot, slots, values, columns, rows, found, arg, err)
+               : find_one_by_one(db, id, slot, slots, values, columns, rows, found, arg, err);
 }
 
 bool db_next(struct db_rows *rows, bool *ret_row, struct err *err)

@@ -86,7 +86,7 @@ struct db_driver {
     bool (*query)(struct db *, enum sql_id, int64_t slot, struct db_args, struct db_rows *ret,
                   struct err *);
     /* Rows of parameters at once, the first column of the answer tells which (from 1);
-     * `slots` tables, each with an answer of its own.  PostgreSQL only: it saves trips. */
+     * `slots` tables, each with an answer of its own.  NULL: one by one; it saves trips. */
     bool (*query_rows)(struct db *, enum sql_id, int64_t slot, size_t slots,
                        const struct db_value *, size_t columns, size_t rows, struct db_rows *ret,
                        struct err *);
@@ -131,7 +131,7 @@ bool db_query_slot(struct db *db, enum sql_id id, int64_t slot, struct db_args a
                    struct db_rows *ret, struct err *err);
 /* Ask the same for many rows of parameters, in the tables from `slot` on; `found` is
  * called for every answer row with its table, the number of its parameters, from 0, and
- * columns from 1 on. */
+ * columns from 1 on (column 0 is that number where they are asked at once). */
 bool db_find(struct db *db, enum sql_id id, int64_t slot, size_t slots,
              const struct db_value *values, size_t columns, size_t rows, db_found *found, void *arg,
              struct err *err);

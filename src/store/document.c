@@ -5,7 +5,9 @@
 #include "base/auto.h"
 #include "base/clock.h"
 #include "base/require.h"
+#include "store/done.h"
 #include "store/inside.h"
+#include "store/settle.h"
 
 enum {
     SLOTS_MOST = 512,        /* tables of ended documents: more than a year of days */
@@ -19,13 +21,54 @@ enum {
 
 /* ---- one ---------------------------------------------------------------------------- */
 
+/* From its deliveries; without them it is dead, or it waits or runs. */
+static enum document_state live_state(struct db_rows *rows, const struct document *d)
+{
+    enum delivery_state states[DELIVERY_STATES];
+    int64_t bits = db_get_int(rows, 22);
+    size_t n = 0;
+
+    if (!db_is_null(rows, 23))
+        return DOCUMENT_DEAD;
+    for (int s = 0; s < DELIVERY_STATES; s++)
+        if ((bits >> s & 1) != 0)
+            states[n++] = (enum delivery_state)s;
+    if (n > 0)
+        return document_derive(states, n);
+    return d->updated_us == 0 ? DOCUMENT_RECEIVED : DOCUMENT_ACTIVE;
+}
+
+static void read_state(struct db_rows *rows, struct arena *a, struct document *d)
+{
+    int64_t ended = db_get_int(rows, 13);
+
+    if (!db_is_null(rows, 13)) {
+        require(ended >= 0 && ended < DOCUMENT_STATES);
+        d->is = (enum document_state)ended;
+    } else {
+        int at = db_is_null(rows, 23) ? 25 : 23;
+
+        d->is = live_state(rows, d);
+        if (d->updated_us == 0)
+            d->updated_us = d->received_us;
+        d->code = arena_copy(a, db_get_str(rows, at));
+        d->message = arena_copy(a, db_get_str(rows, at + 1));
+    }
+    d->state = str_of(document_states[d->is]);
+}
+
 static struct document document_of(struct db_rows *rows, struct arena *a)
 {
     struct document d = { .gateway = db_get_int(rows, 2),
                           .caller = db_get_int(rows, 3),
                           .config = db_get_int(rows, 4),
                           .received_us = db_get_int(rows, 5),
-                          .updated_us = db_get_int(rows, 14) };
+                          .updated_us = db_get_int(rows, 14),
+                          .sender = db_get_int(rows, 15),
+                          .receiver = db_get_int(rows, 16),
+                          .type = db_get_int(rows, 17),
+                          .route = db_get_int(rows, 18),
+                          .again = db_get_int(rows, 19) };
     struct str id = db_get_str(rows, 1);
 
     d.source.num = db_get_int(rows, 0);
@@ -40,7 +83,9 @@ static struct document document_of(struct db_rows *rows, struct arena *a)
     d.name = arena_copy(a, db_get_str(rows, 10));
     d.ctype = arena_copy(a, db_get_str(rows, 11));
     d.head = arena_copy(a, db_get_str(rows, 12));
-    d.state = arena_copy(a, db_get_str(rows, 13));
+    d.facts = arena_copy(a, db_get_str(rows, 20));
+    d.trail = arena_copy(a, db_get_str(rows, 21));
+    read_state(rows, a, &d);
     return d;
 }
 
@@ -199,7 +244,10 @@ static void keep(struct page *p, const struct document *d, struct arena *a)
     to->name = arena_copy(a, d->name);
     to->ctype = arena_copy(a, d->ctype);
     to->head = arena_copy(a, d->head);
-    to->state = arena_copy(a, d->state);
+    to->facts = arena_copy(a, d->facts);
+    to->code = arena_copy(a, d->code);
+    to->message = arena_copy(a, d->message);
+    to->trail = STR("");
 }
 
 /* One window of numbers, newest first; stops when the page is full. */
@@ -267,42 +315,33 @@ bool document_list(struct store *s, const struct document_filter *f, int64_t bel
 
 struct end_op {
     struct store_op op;
-    int64_t num, day;
-    struct str state;
+    struct settle_end_order order;
 };
-
-static bool make_table(struct db *db, int64_t day, struct err *err)
-{
-    return db_run_slot(db, SQL_DONE_MAKE, day, DB_NO_ARGS, NULL, err) &&
-           (db->kind == DB_SQLITE || db_run_slot(db, SQL_DONE_INDEX, day, DB_NO_ARGS, NULL, err));
-}
 
 static bool end_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
-    struct end_op *o = (struct end_op *)ops[0];
-    int64_t changed;
+    const struct end_op *o = (const struct end_op *)ops[0];
 
     require(count == 1);
-    /* The row first: of two that make one table the second waits for it. */
-    if (!db_run(w->db, SQL_PART_ADD, DB_ARGS(db_int(PART_DONE), db_int(o->day)), &changed, err) ||
-        (changed == 1 && !make_table(w->db, o->day, err)) ||
-        !db_run_slot(w->db, SQL_DONE_ADD, o->day, DB_ARGS(db_int(o->num), db_text(o->state)),
-                     &changed, err))
-        return false;
-    if (changed != 1)
-        return err_set(err, ERR_PERMANENT, 0, "document %lld is not live", (long long)o->num);
-    return (w->db->kind != DB_SQLITE ||
-            db_run(w->db, SQL_FACET_END, DB_ARGS(db_int(o->num)), NULL, err)) &&
-           db_run(w->db, SQL_DOC_DROP, DB_ARGS(db_int(o->num)), NULL, err);
+    return settle_end(w, &o->order, err);
 }
 
-static const struct store_verb end_verb = { .name = "end document", .run = end_run };
+static void end_committed(struct writer *w, struct store_op **ops, size_t count)
+{
+    const struct end_op *o = (const struct end_op *)ops[0];
 
-bool document_end(struct store *s, int64_t num, struct str state, int64_t keep_days,
+    require(count == 1);
+    done_used(w->store, done_day(o->order.keep_days));
+}
+
+static const struct store_verb end_verb = { .name = "end document",
+                                            .run = end_run,
+                                            .committed = end_committed };
+
+bool document_end(struct store *s, int64_t num, enum document_state state, int64_t keep_days,
                   struct err *err)
 {
-    int64_t today = clock_wall_us() / (INT64_C(86400) * CLOCK_S);
-    struct end_op o = { .num = num, .day = today + keep_days, .state = state };
+    struct end_op o = { .order = { .doc = num, .state = state, .keep_days = keep_days } };
 
     return writers_call(s->writers, &end_verb, &o.op, err);
 }

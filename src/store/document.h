@@ -13,6 +13,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "core/state.h"
 #include "store/payload.h"
 
 struct store;
@@ -21,7 +22,14 @@ struct document {
     struct payload_source source; /* id, num, size, sha256, place */
     int64_t gateway, caller, config;
     int64_t received_us, updated_us;
-    struct str state, name, ctype, head; /* in the arena; empty: none */
+    int64_t sender, receiver, type, route; /* words; 0: none */
+    int64_t again;                         /* how often it was started again */
+    enum document_state is;                /* of a live one: derived from its deliveries */
+    struct str state;                      /* its word */
+    struct str name, ctype, head;          /* in the arena; empty: none */
+    struct str facts;                      /* core/facts.h */
+    struct str trail;                      /* core/trail.h; empty in a list */
+    struct str code, message;              /* what is wrong with a live one; empty: nothing */
 };
 
 /* False with err->kind ERR_NONE: there is no such document. */
@@ -43,5 +51,5 @@ bool document_list(struct store *s, const struct document_filter *f, int64_t bel
                    struct err *err);
 
 /* Move a live document to the table of the day on which it may go. */
-bool document_end(struct store *s, int64_t num, struct str state, int64_t keep_days,
+bool document_end(struct store *s, int64_t num, enum document_state state, int64_t keep_days,
                   struct err *err);

@@ -45,6 +45,9 @@ struct store {
 
     _Atomic int64_t key_slot_newest; /* the last table of keys that exists */
 
+    struct done_days *done_days; /* tables of ended documents */
+    int64_t indexed;             /* SQLite, the writer's: the watermark of the index */
+
     struct claims *claims;
     struct key_log *key_log; /* SQLite; the writer's */
     struct recorder *recorder;
@@ -56,3 +59,5 @@ enum part_family { PART_IDEMPOTENCY = 1, PART_DONE = 2 };
 bool store_connect(struct store *s, bool reader, struct db **ret, struct err *err);
 bool words_load(struct store *s, struct err *err);
 void words_done(struct store *s);
+/* The name of a word of this kind; false: it is none, or not known here. */
+bool store_word_of(struct store *s, enum word_kind kind, int64_t id, struct str *ret);

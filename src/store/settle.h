@@ -17,39 +17,49 @@
 #include <stdint.h>
 
 #include "core/state.h"
+#include "core/trail.h"
 #include "store/payload.h"
 #include "store/task.h"
 #include "store/writer.h"
 
 /* What becomes of the document (or, for TASK_DELIVER, of its claimed delivery). */
-enum settle_end {
+enum settle_outcome {
     SETTLE_OVER,  /* RUN: the document is over in `state`, without deliveries to keep */
     SETTLE_PARTS, /* RUN: it has deliveries now, `parts`; DELIVER: the one in parts[0] changed */
-    SETTLE_AGAIN, /* not now: the task itself is due again at due_us, with code and message */
+    SETTLE_AGAIN, /* not now: the task itself is due again at due_us (0: at once), with message */
     SETTLE_DEAD,  /* RUN: the document is a dead letter, with code and message */
 };
 
-/* Bytes that are stored in this commit (a step changed them), or were before. */
+/* Bytes of deliveries, made by a step: stored in this commit, uploaded before it, or stored
+ * with an earlier delivery. */
 struct settle_bytes {
-    struct str bytes; /* ptr NULL: nothing new is stored */
+    struct str bytes; /* up to SEGMENT_PAYLOAD_MOST; ptr NULL: `stored` is given */
+    bool uploaded;    /* stored.place is an upload that nobody has adopted yet */
     int64_t size;
     struct sha256 sha256;
     struct payload_source stored; /* filled in by the commit, or given: where they are */
+    /* The step that made them: when they are new the line is added to the trail, with their
+     * place.  NULL: none. */
+    const struct trail_line *line;
+
+    bool is_placed; /* the writer's own */
 };
 
 /* One delivery. */
 struct settle_part {
     int64_t num; /* 0: a new row, gets one */
     struct str id;
-    int64_t endpoint, system; /* words */
-    int64_t queue;            /* lane_queue() */
-    enum delivery_state state;
+    int64_t endpoint, system;  /* words */
+    int64_t queue;             /* lane_queue() */
+    enum delivery_state state; /* never sending or held: those are not stored */
     int64_t attempts, first_us;
     int64_t due_us;           /* RETRYING: when */
     struct str code, message; /* of its last failure; empty: none */
     int64_t status;
     struct str name;            /* the name it got at its receiver, once chosen (G10) */
     struct settle_bytes *bytes; /* NULL: the document's own; parts may share one */
+
+    bool is_new; /* the writer's own: num was given by it */
 };
 
 enum { SETTLE_PARTS_MOST = 64 };
@@ -65,10 +75,10 @@ struct settle_op {
     int64_t config;   /* the version that was used; 0: as accepted */
     struct str trail; /* lines to add */
 
-    enum settle_end end;
+    enum settle_outcome end;
     enum document_state state; /* SETTLE_OVER */
     int64_t keep_days;         /* how long an ended document is kept */
-    struct settle_part *parts;
+    struct settle_part *parts; /* SETTLE_OVER: not stored, but counted when they are given */
     size_t part_count;
     int64_t due_us;
     struct str code, message;
@@ -76,9 +86,25 @@ struct settle_op {
     /* the answer, when op.ok */
     bool ours;
     bool over; /* the document has moved: its last delivery ended */
+
+    /* the writer's own */
+    int64_t day;
 };
 
 extern const struct store_verb settle_verb;
+
+/* Counted: documents that ended, by state; deliveries that were made and that died, by
+ * endpoint; documents that died (word 0). */
+enum { TALLY_ENDED = 2, TALLY_DELIVERED = 3, TALLY_DEAD = 4 };
+
+/* For verbs of the store's own, in an open transaction: a live document is over, its
+ * deliveries go with it.  Its tasks are the caller's, and so is done_used() after the commit. */
+struct settle_end_order {
+    int64_t doc, keep_days;
+    enum document_state state;
+    struct str trail; /* lines to add */
+};
+bool settle_end(struct writer *w, const struct settle_end_order *order, struct err *err);
 
 /* Queues of tasks: the intake, and one lane for each pair of system and endpoint. */
 enum { QUEUE_LANES = 1000, TASK_DELIVER = 2, TASK_ROUTE = 3 };
@@ -88,6 +114,7 @@ bool lane_queue(struct store *s, int64_t system, int64_t endpoint, int64_t *ret,
 /* Which lane a queue is; false: it is none. */
 bool lane_of_queue(struct store *s, int64_t queue, int64_t *ret_system, int64_t *ret_endpoint);
 
-/* Queues above `above` that have ready tasks, up to `most`, in their order. */
+/* Queues above `above` that have ready tasks, up to `most`, in their order.  On SQLite tasks
+ * that are claimed count too. */
 bool queues_with_work(struct store *s, int64_t above, int64_t *ret, size_t most, size_t *ret_count,
                       struct err *err);

@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "base/require.h"
 #include "store/claims.h"
+#include "store/done.h"
 #include "store/inside.h"
 #include "store/key_log.h"
 #include "store/migrate.h"
@@ -216,9 +217,13 @@ static bool recover(struct store *s, struct err *err)
             return false;
         s->claims = claims_new(s->epoch);
         s->key_log = key_log_new();
-        if (!key_log_load(s->key_log, s->writer_dbs[0], err))
+        if (!key_log_load(s->key_log, s->writer_dbs[0], err) ||
+            !db_one_int(s->writer_dbs[0], SQL_MARK_GET, DB_ARGS(db_text(STR("indexed"))), 0,
+                        &s->indexed, err))
             return false;
     }
+    if (!done_days_load(s->done_days, s->writer_dbs[0], s->indexed, err))
+        return false;
     step(s, "what an earlier process left is taken over");
     fault_point(START_RECOVERED);
     return true;
@@ -249,6 +254,7 @@ bool store_open(const struct store_options *options, struct store **ret, struct 
     (void)pthread_mutex_init(&s->reader_mutex, NULL);
     (void)pthread_cond_init(&s->reader_free, NULL);
     (void)pthread_rwlock_init(&s->word_lock, NULL);
+    s->done_days = done_days_new();
     size_t room = strlen(options->data) + sizeof "/waybill.db";
 
     s->sqlite_path = xmalloc(room);
@@ -279,6 +285,7 @@ void store_close(struct store *s)
     segments_close(s->segments);
     claims_free(s->claims);
     key_log_free(s->key_log);
+    done_days_free(s->done_days);
     recorder_close(s->recorder);
     words_done(s);
     close_fd(s->large_fd);

@@ -14,6 +14,7 @@
  * thread that may block.
  *
  *   accept.h      a document comes in             task.h       claim, finish, fail, rescue
+ *   settle.h      what came of a task             delivery.h   look at deliveries
  *   document.h    look at documents               version.h    configuration versions
  *   caller.h      keys of senders                 payload.h    the bytes
  *   recorder.h    what ran when we died           check.h      what must be true

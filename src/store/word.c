@@ -230,3 +230,15 @@ struct str store_word_name(struct store *s, int64_t id)
     (void)pthread_rwlock_unlock(&s->word_lock);
     return name;
 }
+
+bool store_word_of(struct store *s, enum word_kind kind, int64_t id, struct str *ret)
+{
+    (void)pthread_rwlock_rdlock(&s->word_lock);
+    uint32_t at = s->words.slots > 0 ? *slot_of_id(&s->words, id) : 0;
+    bool found = at != 0 && s->words.words[at - 1].kind == kind;
+
+    if (found)
+        *ret = s->words.words[at - 1].name; /* lives as long as the store */
+    (void)pthread_rwlock_unlock(&s->word_lock);
+    return found;
+}

@@ -65,9 +65,10 @@ struct writer {
     struct segments *segments; /* SQLite only */
     int64_t number;            /* of this writer in its node, from 0 */
     struct writers *all;
-    int64_t top;                      /* the highest num this writer gave out, plus one */
-    int64_t token;                    /* of the group (node.h) */
-    struct arena *arena;              /* of the group */
+    int64_t top;         /* the highest num this writer gave out, plus one */
+    int64_t token;       /* of the group (node.h) */
+    int64_t birth_claim; /* PostgreSQL: of tasks that come claimed (accept.h); 0: not drawn */
+    struct arena *arena; /* of the group */
     const struct store_op *guilty;    /* in it: refused by a fault */
     int64_t indexed_us, indexed_upto; /* when and how far the index was filled (index.h) */
 };

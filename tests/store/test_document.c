@@ -145,8 +145,8 @@ TEST(an_ended_document_is_still_found)
         ops[i] = doc_of(STR("ends"));
     CHECK(accept_docs(s, ops, 10));
     for (int i = 0; i < 10; i += 2)
-        CHECK(document_end(s, ops[i].num, STR("delivered"), 1 + i / 4, &err));
-    CHECK(!document_end(s, ops[0].num, STR("delivered"), 1, &err));
+        CHECK(document_end(s, ops[i].num, DOCUMENT_DELIVERED, 1 + i / 4, &err));
+    CHECK(!document_end(s, ops[0].num, DOCUMENT_DELIVERED, 1, &err));
     CHECK(list_all(s, &any, 3) == 10 && list_all(s, &of1, 3) == 10 && list_all(s, &ended, 3) == 5);
     err = (struct err){ 0 };
     CHECK(document_get(s, &ops[4].id, &a, &d, &err) && str_is(d.state, "delivered"));
@@ -169,7 +169,7 @@ TEST(postgres_two_nodes_end_documents_of_one_day)
         ops[i] = doc_of(STR("ends"));
     CHECK(accept_docs(a, ops, COUNT));
     for (int i = 0; i < COUNT; i++)
-        CHECK(document_end(i % 2 == 0 ? a : b, ops[i].num, STR("delivered"), i / 4, &err));
+        CHECK(document_end(i % 2 == 0 ? a : b, ops[i].num, DOCUMENT_DELIVERED, i / 4, &err));
     CHECK(ask(&h, "SELECT count(*) FROM doc") == 0);
     CHECK(ask(&h, "SELECT count(*) FROM part WHERE family = 2") == COUNT / 4);
     struct document_filter any = { 0 };

@@ -91,7 +91,7 @@ TEST(a_document_that_ended_stays_in_every_list)
         CHECK(accept_named(s, 1, 3, &op));
         if (i % 10 == 0)
             clock_sleep_us(100 * CLOCK_MS);
-        CHECK(document_end(s, op.num, STR("done"), 10 + i % 3, &err));
+        CHECK(document_end(s, op.num, DOCUMENT_DONE, 10 + i % 3, &err));
         CHECK(walk(s, &one, 50) == i && walk(s, &any, 50) == i);
     }
     clock_sleep_us(100 * CLOCK_MS);
@@ -116,7 +116,7 @@ TEST(a_list_over_several_days_leaves_nothing_out)
 
     CHECK(s != NULL && accept_named(s, N, 3, ops));
     for (int i = 0; i < DAYS; i++) /* makes the tables */
-        CHECK(document_end(s, ops[i].num, STR("done"), i, &err));
+        CHECK(document_end(s, ops[i].num, DOCUMENT_DONE, i, &err));
     for (int64_t day = clock_wall_us() / (86400 * INT64_C(1000000)), i = 0; i < DAYS; i++) {
         char sql[700]; /* the rest of them at once */
 

@@ -13,6 +13,18 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13);
 INSERT INTO task_ready(queue, prio, rank, id, kind, attempts, rescues, crashes)
 VALUES ($1, $2, $3, $4, $5, 0, 0, 0);
 
+-- name: claim_number
+-- only: postgresql
+SELECT nextval('claim_number');
+
+-- name: task_lease_add
+-- only: postgresql
+-- in:  $1 id int, $2 claim int, $3 node int, $4 lease int, $5 queue int, $6 prio int, $7 rank int, $8 kind int
+-- batch
+-- The task of a document that is carried on by who accepted it.
+INSERT INTO task_lease(id, claim, node_id, until_us, queue, prio, rank, kind, attempts, rescues, crashes)
+VALUES ($1, $2, $3, @NOW_US@ + $4, $5, $6, $7, $8, 1, 0, 0);
+
 -- name: payload_add
 -- only: postgresql
 -- in:  $1 num int, $2 bytes bytes

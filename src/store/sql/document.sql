@@ -3,13 +3,37 @@
 
 -- name: doc_get
 -- in:  $1 num int
+-- out: 13 state (NULL: from what follows), 14 when it changed, 15 sender, receiver, type, route, 19 again,
+--      20 facts, trail, 22 the states of its deliveries as bits, 23 code and message of a dead letter,
+--      25 of a delivery that has trouble
 SELECT num, id, gateway, caller, config, received_us, size, sha256, seg, pos, name, ctype, head,
-       'received', received_us FROM doc WHERE num = $1;
+       NULL, updated_us, sender, receiver, dtype, route, again, facts, trail,
+       (SELECT sum(DISTINCT 1 << v.state) FROM delivery v WHERE v.doc = d.num),
+       (SELECT t.code FROM task_dead t WHERE t.id = d.num),
+       (SELECT t.message FROM task_dead t WHERE t.id = d.num),
+       (SELECT v.code FROM delivery v WHERE v.doc = d.num AND v.code IS NOT NULL AND v.state NOT IN (5, 7)
+        ORDER BY v.state = 6 DESC, v.num LIMIT 1),
+       (SELECT v.message FROM delivery v WHERE v.doc = d.num AND v.code IS NOT NULL AND v.state NOT IN (5, 7)
+        ORDER BY v.state = 6 DESC, v.num LIMIT 1)
+FROM doc d WHERE num = $1;
+
+-- name: doc_get
+-- for: postgresql
+-- in:  $1 num int
+SELECT d.num, d.id, gateway, caller, config, received_us, size, sha256, seg, pos, name, ctype, head,
+       NULL::bigint, updated_us, sender, receiver, dtype, route, again, facts, trail,
+       (SELECT bit_or(1::bigint << v.state::int) FROM delivery v WHERE v.doc = d.num), t.code, t.message,
+       w.code, w.message
+FROM doc d LEFT JOIN task_dead t ON t.id = d.num
+LEFT JOIN LATERAL (SELECT v.code, v.message FROM delivery v WHERE v.doc = d.num AND v.code IS NOT NULL
+    AND v.state NOT IN (5, 7) ORDER BY v.state = 6 DESC, v.num LIMIT 1) w ON true
+WHERE d.num = $1;
 
 -- name: done_get
 -- in:  $1 num int
+-- out: as doc_get
 SELECT num, id, gateway, caller, config, received_us, size, sha256, seg, pos, name, ctype, head,
-       state, ended_us FROM done_@SLOT@ WHERE num = $1;
+       state, ended_us, sender, receiver, dtype, route, again, facts, trail FROM done_@SLOT@ WHERE num = $1;
 
 -- name: doc_nums
 -- in:  $1 below int, $2 limit int
@@ -46,25 +70,13 @@ CREATE TABLE IF NOT EXISTS done_@SLOT@(
     num @ROWKEY@, id @BYTES@ NOT NULL, gateway @INT@ NOT NULL, caller @INT@ NOT NULL,
     config @INT@ NOT NULL, received_us @INT@ NOT NULL, size @INT@ NOT NULL,
     sha256 @BYTES@ NOT NULL, seg @INT@ NOT NULL, pos @INT@ NOT NULL,
-    name TEXT, ctype TEXT, head @BYTES@, state TEXT NOT NULL, ended_us @INT@ NOT NULL) @PLAIN@;
+    name TEXT, ctype TEXT, head @BYTES@, state @INT@ NOT NULL, ended_us @INT@ NOT NULL,
+    sender @INT@ NOT NULL, receiver @INT@ NOT NULL, dtype @INT@ NOT NULL, route @INT@ NOT NULL,
+    again @INT@ NOT NULL, facts @BYTES@, trail @BYTES@) @PLAIN@;
 
 -- name: done_index
 -- only: postgresql
 CREATE INDEX IF NOT EXISTS done_@SLOT@_by_gateway ON done_@SLOT@(gateway, num);
-
--- name: done_add
--- in:  $1 num int, $2 state text
-INSERT INTO done_@SLOT@(num, id, gateway, caller, config, received_us, size, sha256, seg, pos, name,
-    ctype, head, state, ended_us)
-SELECT num, id, gateway, caller, config, received_us, size, sha256, seg, pos, name, ctype, head, $2, @NOW_US@
-FROM doc WHERE num = $1;
-
--- name: facet_end
--- only: sqlite
--- in:  $1 num int
--- A slice reads live rows only: what ends before its slice is indexed now.
-INSERT INTO facet(kind, word, num) SELECT 1, gateway, num FROM doc
-WHERE num = $1 AND num > (SELECT value FROM mark WHERE name = 'indexed');
 
 -- name: doc_drop
 -- in:  $1 num int

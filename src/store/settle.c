@@ -1,0 +1,867 @@
+#include "store/settle.h"
+
+#include <stdlib.h>
+
+#include "base/arena.h"
+#include "base/auto.h"
+#include "base/fault.h"
+#include "base/require.h"
+#include "store/accept.h"
+#include "store/claims.h"
+#include "store/done.h"
+#include "store/inside.h"
+
+enum { FOUND = 9, OVER = 10, TALLY = 5, TALLIES = 64 };
+
+/* A document that is over.  by: the run whose findings go with it; NULL: its row has all. */
+struct ending {
+    int64_t doc, day;
+    enum document_state state;
+    const struct settle_op *by;
+    bool had_deliveries;
+};
+
+/* Rows that are gathered for one statement. */
+struct rows {
+    enum sql_id id;
+    struct db_value *values;
+    size_t columns, count;
+};
+
+/* What one run() works on; all of it is in the arena of the group. */
+struct group {
+    struct writer *w;
+    struct settle_op **ours, **runs, **delivers; /* runs: of documents that stay */
+    size_t our_count, run_count, deliver_count, part_count;
+    struct ending *endings;
+    size_t ending_count;
+    struct rows ready, later, dead, add, move;
+    struct db_value tallies[TALLIES * TALLY];
+    size_t tally_count;
+};
+
+static struct db_value text_or_null(struct str s)
+{
+    return s.len > 0 ? db_text(s) : db_null();
+}
+
+static struct db_value bytes_or_null(struct str s)
+{
+    return s.len > 0 ? db_bytes(s) : db_null();
+}
+
+static struct rows rows_of(struct writer *w, enum sql_id id, size_t columns, size_t most)
+{
+    return (struct rows){ .id = id,
+                          .values = ARENA_ARRAY(w->arena, struct db_value, columns * most),
+                          .columns = columns };
+}
+
+static struct db_value *row_of(struct rows *r)
+{
+    return r->values + r->columns * r->count++;
+}
+
+static bool write_rows(struct writer *w, const struct rows *r, struct err *err)
+{
+    return db_batch(w->db, r->id, DB_NO_SLOT, r->values, r->columns, r->count, err);
+}
+
+/* Counted up in memory, written once a group. */
+static bool tally(struct group *g, int64_t kind, int64_t word, struct err *err)
+{
+    struct db_value *v = g->tallies;
+    size_t i = 0;
+
+    while (i < g->tally_count && (v[2].i != kind || v[3].i != word)) {
+        i++;
+        v += TALLY;
+    }
+    if (i == TALLIES) { /* many endpoints in one group: write what there is */
+        if (!db_batch(g->w->db, SQL_TALLY_ADD, DB_NO_SLOT, g->tallies, TALLY, TALLIES, err))
+            return false;
+        g->tally_count = 0;
+        v = g->tallies;
+        i = 0;
+    }
+    if (i == g->tally_count) {
+        g->tally_count++;
+        v[0] = db_int(store_node(g->w->store));
+        v[1] = db_int(g->w->number);
+        v[2] = db_int(kind);
+        v[3] = db_int(word);
+        v[4] = db_int(0);
+    }
+    v[4].i++;
+    return true;
+}
+
+static bool tally_part(struct group *g, const struct settle_part *p, struct err *err)
+{
+    if (p->state == DELIVERY_DELIVERED)
+        return tally(g, TALLY_DELIVERED, p->endpoint, err);
+    return p->state != DELIVERY_DEAD || tally(g, TALLY_DEAD, p->endpoint, err);
+}
+
+/* ---- claims ------------------------------------------------------------------------------ */
+
+static bool found_lease(void *arg, int64_t slot, size_t at, struct db_rows *row, struct err *err)
+{
+    struct settle_op **ops = arg;
+
+    (void)slot;
+    (void)row;
+    (void)err;
+    ops[at]->ours = true;
+    return true;
+}
+
+static bool take_leases(struct writer *w, struct settle_op **ops, size_t count, struct err *err)
+{
+    struct db_value *keys = ARENA_ARRAY(w->arena, struct db_value, count * 2);
+
+    for (size_t i = 0; i < count; i++) {
+        keys[i * 2] = db_int(ops[i]->task.id);
+        keys[i * 2 + 1] = db_int(ops[i]->task.claim);
+    }
+    return db_find(w->db, SQL_SETTLE_LEASE_DROP, DB_NO_SLOT, 1, keys, 2, count, found_lease, ops,
+                   err);
+}
+
+static bool take_ready(struct writer *w, struct settle_op **ops, size_t count, struct err *err)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct task *t = &ops[i]->task;
+        int64_t gone;
+
+        if (!claims_have(w->store->claims, t))
+            continue;
+        if (!db_run(w->db, SQL_SETTLE_READY_DROP,
+                    DB_ARGS(db_int(t->queue), db_int(t->prio), db_int(t->rank), db_int(t->id)),
+                    &gone, err))
+            return false;
+        ops[i]->ours = gone == 1;
+    }
+    return true;
+}
+
+/* ---- bytes ------------------------------------------------------------------------------- */
+
+/* Only bytes of deliveries that are new here are placed. */
+static struct settle_bytes *new_bytes(const struct settle_part *p)
+{
+    bool is_new =
+        p->num == 0 && p->bytes != NULL && (p->bytes->bytes.ptr != NULL || p->bytes->uploaded);
+
+    return is_new ? p->bytes : NULL;
+}
+
+static bool place_one(struct writer *w, struct settle_bytes *b, const struct id *id, int64_t doc,
+                      struct err *err)
+{
+    struct payload_source *to = &b->stored;
+
+    to->id = *id;
+    to->size = b->size;
+    to->sha256 = b->sha256;
+    b->is_placed = true;
+    if (b->bytes.ptr == NULL) {
+        to->num = doc;
+        return to->place.seg == PAYLOAD_IN_FILE
+                   ? db_send(w->db, SQL_LARGE_ADD, DB_ARGS(db_int(to->place.pos), db_int(doc)), err)
+                   : db_send(w->db, SQL_UPLOAD_ADOPT, DB_ARGS(db_int(to->place.pos)), err);
+    }
+    if (w->segments != NULL) {
+        to->num = doc;
+        return segments_add(w->segments, id, &b->sha256, b->bytes, &to->place, err);
+    }
+    to->place = (struct payload_place){ .seg = PAYLOAD_IN_TABLE };
+    if (!writer_number(w, &to->num, err))
+        return false;
+    struct db_value row[] = { db_int(to->num), db_bytes(b->bytes) };
+
+    return db_batch(w->db, SQL_PAYLOAD_ADD, DB_NO_SLOT, row, 2, 1, err);
+}
+
+struct ids {
+    struct settle_op **ops;
+    struct id *ids;
+};
+
+static bool found_id(void *arg, int64_t slot, size_t at, struct db_rows *row, struct err *err)
+{
+    struct ids *l = arg;
+    struct str id = db_get_str(row, 1);
+
+    (void)slot;
+    (void)err;
+    require(id.len == sizeof l->ids[at].bytes);
+    memcpy(l->ids[at].bytes, id.ptr, id.len);
+    return true;
+}
+
+/* Lines of bytes that were placed stand before the others. */
+static void write_line(struct settle_bytes *b, struct buf *to)
+{
+    struct trail_line line = *b->line;
+
+    line.has_bytes = true;
+    line.seg = b->stored.place.seg;
+    line.pos = b->stored.place.pos;
+    line.num = b->stored.num;
+    line.size = b->size;
+    line.sha256 = b->sha256;
+    trail_add(to, &line);
+}
+
+static bool place_bytes_of(struct writer *w, struct settle_op *o, const struct id *id,
+                           struct str *ret_lines, struct err *err)
+{
+    AUTO(buf_done) struct buf lines = BUF_INIT(SETTLE_PARTS_MOST * 4096);
+
+    for (size_t i = 0; i < o->part_count; i++) {
+        struct settle_bytes *b = new_bytes(&o->parts[i]);
+
+        if (b == NULL || b->is_placed)
+            continue;
+        if (!place_one(w, b, id, o->doc, err))
+            return false;
+        if (b->line != NULL)
+            write_line(b, &lines);
+    }
+    *ret_lines = arena_copy(w->arena, buf_view(&lines));
+    return true;
+}
+
+/* lines[i]: what is added to the trail of ops[i]. */
+static bool place_bytes(struct writer *w, struct settle_op **ops, size_t count, struct str *lines,
+                        struct err *err)
+{
+    struct ids l = { .ops = ARENA_ARRAY(w->arena, struct settle_op *, count),
+                     .ids = ARENA_ARRAY(w->arena, struct id, count) };
+    struct db_value *nums = ARENA_ARRAY(w->arena, struct db_value, count);
+    size_t *at = ARENA_ARRAY(w->arena, size_t, count), n = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        bool has = false;
+
+        lines[i] = STR("");
+        for (size_t k = 0; k < ops[i]->part_count; k++) {
+            struct settle_bytes *b = new_bytes(&ops[i]->parts[k]);
+
+            has |= b != NULL;
+            if (b != NULL)
+                b->is_placed = false;
+        }
+        if (!has)
+            continue;
+        at[n] = i;
+        nums[n] = db_int(ops[i]->doc);
+        l.ops[n++] = ops[i];
+    }
+    if (!db_find(w->db, SQL_SETTLE_IDS, DB_NO_SLOT, 1, nums, 1, n, found_id, &l, err))
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if (!place_bytes_of(w, l.ops[i], &l.ids[i], &lines[at[i]], err))
+            return false;
+    return true;
+}
+
+/* ---- tasks and deliveries ------------------------------------------------------------------ */
+
+static void put_ready(struct group *g, int64_t queue, int64_t id, int64_t kind, int64_t attempts,
+                      const struct task *t)
+{
+    struct db_value *v = row_of(&g->ready);
+
+    v[0] = db_int(queue);
+    v[1] = db_int(t->prio);
+    v[2] = db_int(t->rank);
+    v[3] = db_int(id);
+    v[4] = db_int(kind);
+    v[5] = db_int(attempts);
+    v[6] = db_int(id == t->id ? t->rescues : 0);
+    v[7] = db_int(id == t->id ? t->crashes : 0);
+}
+
+static void put_later(struct group *g, int64_t due_us, int64_t queue, int64_t id, int64_t kind,
+                      int64_t attempts, struct str error, const struct task *t)
+{
+    struct db_value *v = row_of(&g->later);
+
+    v[0] = db_int(due_us);
+    v[1] = db_int(id);
+    v[2] = db_int(queue);
+    v[3] = db_int(t->prio);
+    v[4] = db_int(kind);
+    v[5] = db_int(attempts);
+    v[6] = db_int(id == t->id ? t->rescues : 0);
+    v[7] = db_int(id == t->id ? t->crashes : 0);
+    v[8] = text_or_null(error);
+}
+
+static void put_dead(struct group *g, int64_t queue, int64_t id, int64_t kind, int64_t attempts,
+                     struct str code, struct str message, const struct task *t)
+{
+    struct db_value *v = row_of(&g->dead);
+
+    v[0] = db_int(id);
+    v[1] = db_int(queue);
+    v[2] = db_int(t->prio);
+    v[3] = db_int(kind);
+    v[4] = db_text(code);
+    v[5] = db_text(message);
+    v[6] = db_int(attempts);
+    v[7] = db_int(id == t->id ? t->rescues : 0);
+    v[8] = db_int(id == t->id ? t->crashes : 0);
+}
+
+/* The task that carries a delivery on, where its state wants it. */
+static bool put_part_task(struct group *g, const struct settle_op *o, const struct settle_part *p,
+                          struct err *err)
+{
+    const struct task *t = &o->task;
+
+    switch (p->state) {
+    case DELIVERY_READY:
+        put_ready(g, p->queue, p->num, TASK_DELIVER, p->attempts, t);
+        return true;
+    case DELIVERY_RETRYING:
+        put_later(g, p->due_us, p->queue, p->num, TASK_DELIVER, p->attempts, p->message, t);
+        return true;
+    case DELIVERY_IN_DOUBT:
+        put_dead(g, p->queue, p->num, TASK_DELIVER, p->attempts, STR("in_doubt"), p->message, t);
+        return true;
+    case DELIVERY_DEAD:
+        put_dead(g, p->queue, p->num, TASK_DELIVER, p->attempts, p->code, p->message, t);
+        return true;
+    case DELIVERY_DELIVERED:
+    case DELIVERY_CANCELLED:
+        return true;
+    default:
+        return err_set(err, ERR_PERMANENT, 0, "a delivery is not stored as %s",
+                       delivery_states[p->state]);
+    }
+}
+
+static void add_row(struct group *g, const struct settle_op *o, const struct settle_part *p)
+{
+    const struct payload_source *b = p->bytes != NULL ? &p->bytes->stored : NULL;
+    struct db_value *v = row_of(&g->add);
+
+    v[0] = db_int(p->num);
+    v[1] = db_int(o->doc);
+    v[2] = db_text(p->id);
+    v[3] = db_int(p->endpoint);
+    v[4] = db_int(p->system);
+    v[5] = db_int(p->queue);
+    v[6] = db_int(p->state);
+    v[7] = db_int(p->attempts);
+    v[8] = db_int(p->first_us);
+    v[9] = db_int(p->due_us);
+    v[10] = text_or_null(p->code);
+    v[11] = text_or_null(p->message);
+    v[12] = text_or_null(p->name);
+    v[13] = db_int(p->status);
+    for (size_t i = 14; i < 19; i++)
+        v[i] = db_null();
+    if (b == NULL)
+        return;
+    v[14] = db_int(b->place.seg);
+    v[15] = db_int(b->place.pos);
+    v[16] = db_int(b->num);
+    v[17] = db_int(p->bytes->size);
+    v[18] = db_bytes(str_mem(p->bytes->sha256.bytes, SHA256_SIZE));
+}
+
+static void move_row(struct group *g, const struct settle_part *p)
+{
+    struct db_value *v = row_of(&g->move);
+
+    v[0] = db_int(p->num);
+    v[1] = db_int(p->queue);
+    v[2] = db_int(p->state);
+    v[3] = db_int(p->attempts);
+    v[4] = db_int(p->first_us);
+    v[5] = db_int(p->due_us);
+    v[6] = text_or_null(p->code);
+    v[7] = text_or_null(p->message);
+    v[8] = text_or_null(p->name);
+    v[9] = db_int(p->status);
+}
+
+static bool put_part(struct group *g, const struct settle_op *o, struct settle_part *p,
+                     struct err *err)
+{
+    p->is_new = p->num == 0;
+    if (p->is_new && !writer_number(g->w, &p->num, err))
+        return false;
+    if (p->is_new)
+        add_row(g, o, p);
+    else
+        move_row(g, p);
+    return put_part_task(g, o, p, err) && tally_part(g, p, err);
+}
+
+/* ---- what may move ------------------------------------------------------------------------- */
+
+/* A delivery whose task is claimed is being sent: nothing is written for that. */
+static bool may_move(enum delivery_state from, enum delivery_state to)
+{
+    return from == to || delivery_may_move(from, to) ||
+           (delivery_may_move(from, DELIVERY_SENDING) && delivery_may_move(DELIVERY_SENDING, to));
+}
+
+struct states {
+    const struct settle_part **parts;
+    size_t found;
+};
+
+static bool found_state(void *arg, int64_t slot, size_t at, struct db_rows *row, struct err *err)
+{
+    struct states *l = arg;
+    int64_t from = db_get_int(row, 1);
+    enum delivery_state to = l->parts[at]->state;
+
+    (void)slot;
+    l->found++;
+    if (from < 0 || from >= DELIVERY_STATES)
+        return err_set(err, ERR_PERMANENT, 0, "delivery %lld is in no state (%lld)",
+                       (long long)l->parts[at]->num, (long long)from);
+    return may_move((enum delivery_state)from, to) ||
+           err_set(err, ERR_PERMANENT, 0, "delivery %lld may not move from %s to %s",
+                   (long long)l->parts[at]->num, delivery_states[from], delivery_states[to]);
+}
+
+/* Every delivery that has a row already is where it may leave from; on PostgreSQL their
+ * documents are locked with it. */
+static bool check_moves(struct group *g, struct err *err)
+{
+    struct db_value *keys = ARENA_ARRAY(g->w->arena, struct db_value, g->part_count * 2);
+    struct states l = { .parts =
+                            ARENA_ARRAY(g->w->arena, const struct settle_part *, g->part_count) };
+    size_t n = 0;
+
+    for (size_t i = 0; i < g->our_count; i++) {
+        const struct settle_op *o = g->ours[i];
+
+        for (size_t k = 0; o->end == SETTLE_PARTS && k < o->part_count; k++) {
+            if (o->parts[k].num == 0)
+                continue;
+            keys[n * 2] = db_int(o->parts[k].num);
+            keys[n * 2 + 1] = db_int(o->doc);
+            l.parts[n++] = &o->parts[k];
+        }
+    }
+    if (!db_find(g->w->db, SQL_SETTLE_STATES, DB_NO_SLOT, 1, keys, 2, n, found_state, &l, err))
+        return false;
+    return l.found == n || err_set(err, ERR_PERMANENT, 0, "a delivery has no row, or no document");
+}
+
+/* ---- documents that stay --------------------------------------------------------------------- */
+
+/* Lines for which there is no room in a trail are left out. */
+static struct str fitting(struct str trail)
+{
+    struct trail_reader r = trail_read(trail);
+    struct trail_line line;
+    bool damaged;
+    size_t fits = 0;
+
+    if (trail.len <= TRAIL_MOST)
+        return trail;
+    while (trail_next(&r, &line, &damaged) && trail.len - r.rest.len <= TRAIL_MOST)
+        fits = trail.len - r.rest.len;
+    return (struct str){ trail.ptr, fits };
+}
+
+static struct str whole_trail(struct writer *w, struct str lines, struct str trail)
+{
+    if (lines.len == 0 || trail.len == 0)
+        return lines.len == 0 ? trail : lines;
+    char *both = ARENA_ARRAY(w->arena, char, lines.len + trail.len);
+
+    memcpy(both, lines.ptr, lines.len);
+    memcpy(both + lines.len, trail.ptr, trail.len);
+    return (struct str){ both, lines.len + trail.len };
+}
+
+static void found_row(struct db_value *v, const struct settle_op *o, struct str trail)
+{
+    v[0] = db_int(o->doc);
+    v[1] = db_int(o->has_facts);
+    v[2] = db_int(o->sender);
+    v[3] = db_int(o->receiver);
+    v[4] = db_int(o->type);
+    v[5] = db_int(o->route);
+    v[6] = bytes_or_null(o->facts);
+    v[7] = db_int(o->config);
+    v[8] = bytes_or_null(fitting(trail));
+}
+
+/* The index is past it: it is found by what was found in it from now on. */
+static bool note_facets(struct writer *w, const struct settle_op *o, struct err *err)
+{
+    if (w->db->kind != DB_SQLITE || !o->has_facts || o->doc > w->store->indexed)
+        return true;
+    return db_send(w->db, SQL_FACET_FOUND,
+                   DB_ARGS(db_int(o->doc), db_int(o->sender), db_int(o->receiver), db_int(o->type)),
+                   err);
+}
+
+static bool put_task(struct group *g, const struct settle_op *o, struct err *err)
+{
+    const struct task *t = &o->task;
+
+    if (o->end == SETTLE_DEAD) {
+        put_dead(g, t->queue, t->id, t->kind, t->attempts, o->code, o->message, t);
+        return tally(g, TALLY_DEAD, 0, err);
+    }
+    if (o->end == SETTLE_AGAIN && o->due_us == 0)
+        put_ready(g, t->queue, t->id, t->kind, t->attempts, t);
+    else if (o->end == SETTLE_AGAIN)
+        put_later(g, o->due_us, t->queue, t->id, t->kind, t->attempts,
+                  o->message.len > 0 ? o->message : o->code, t);
+    return true;
+}
+
+static bool put_parts(struct group *g, struct settle_op *o, struct err *err)
+{
+    if (o->end != SETTLE_PARTS)
+        return true;
+    for (size_t i = 0; i < o->part_count; i++)
+        if (!put_part(g, o, &o->parts[i], err))
+            return false;
+    return true;
+}
+
+static bool write_runs(struct group *g, struct err *err)
+{
+    struct rows found = rows_of(g->w, SQL_SETTLE_FOUND, FOUND, g->run_count);
+    struct str *lines = ARENA_ARRAY(g->w->arena, struct str, g->run_count);
+
+    if (!place_bytes(g->w, g->runs, g->run_count, lines, err))
+        return false;
+    for (size_t i = 0; i < g->run_count; i++) {
+        struct settle_op *o = g->runs[i];
+
+        found_row(row_of(&found), o, whole_trail(g->w, lines[i], o->trail));
+        if (!put_parts(g, o, err) || !put_task(g, o, err) || !note_facets(g->w, o, err))
+            return false;
+    }
+    return write_rows(g->w, &found, err);
+}
+
+static bool write_delivers(struct group *g, struct err *err)
+{
+    struct rows trails = rows_of(g->w, SQL_SETTLE_TRAIL, 2, g->deliver_count);
+
+    for (size_t i = 0; i < g->deliver_count; i++) {
+        struct settle_op *o = g->delivers[i];
+        struct db_value *v = row_of(&trails);
+
+        v[0] = db_int(o->doc);
+        v[1] = bytes_or_null(fitting(o->trail));
+        if (!put_parts(g, o, err) || !put_task(g, o, err))
+            return false;
+    }
+    return write_rows(g->w, &trails, err) && write_rows(g->w, &g->move, err);
+}
+
+/* ---- documents that are over -------------------------------------------------------------------
+ */
+
+struct open_docs {
+    struct group *g;
+    struct settle_op **ops; /* one of each document */
+};
+
+static bool found_open(void *arg, int64_t slot, size_t at, struct db_rows *row, struct err *err)
+{
+    struct open_docs *l = arg;
+    struct settle_op *o = l->ops[at];
+
+    (void)slot;
+    (void)err;
+    if (db_get_int(row, 1) > 0)
+        return true;
+    o->over = true;
+    l->g->endings[l->g->ending_count++] =
+        (struct ending){ .doc = o->doc,
+                         .day = o->day,
+                         .state = db_get_int(row, 2) > 0 ? DOCUMENT_DELIVERED : DOCUMENT_CANCELLED,
+                         .had_deliveries = true };
+    return true;
+}
+
+static int by_doc(const void *a, const void *b)
+{
+    const struct settle_op *const *x = a, *const *y = b;
+
+    return (*x)->doc < (*y)->doc ? -1 : (*x)->doc > (*y)->doc;
+}
+
+/* The last delivery that ends ends its document. */
+static bool end_by_deliveries(struct group *g, struct err *err)
+{
+    struct open_docs l = { .g = g,
+                           .ops = ARENA_ARRAY(g->w->arena, struct settle_op *, g->deliver_count) };
+    struct db_value *docs = ARENA_ARRAY(g->w->arena, struct db_value, g->deliver_count);
+    size_t n = 0;
+
+    qsort(g->delivers, g->deliver_count, sizeof(struct settle_op *), by_doc);
+    for (size_t i = 0; i < g->deliver_count; i++) {
+        struct settle_op *o = g->delivers[i];
+
+        if (o->end != SETTLE_PARTS || !delivery_is_over(o->parts[0].state) ||
+            (n > 0 && l.ops[n - 1]->doc == o->doc))
+            continue;
+        docs[n] = db_int(o->doc);
+        l.ops[n++] = o;
+    }
+    return db_find(g->w->db, SQL_SETTLE_OPEN, DB_NO_SLOT, 1, docs, 1, n, found_open, &l, err);
+}
+
+static void over_row(struct db_value *v, const struct ending *e)
+{
+    static const struct settle_op nothing = { 0 };
+    const struct settle_op *o = e->by != NULL ? e->by : &nothing;
+
+    v[0] = db_int(e->doc);
+    v[1] = db_int(e->state);
+    v[2] = db_int(o->has_facts);
+    v[3] = db_int(o->sender);
+    v[4] = db_int(o->receiver);
+    v[5] = db_int(o->type);
+    v[6] = db_int(o->route);
+    v[7] = bytes_or_null(o->facts);
+    v[8] = db_int(o->config);
+    v[9] = bytes_or_null(fitting(o->trail));
+}
+
+static bool end_one(struct writer *w, const struct ending *e, struct err *err)
+{
+    struct db_value v[OVER];
+    int64_t moved;
+
+    over_row(v, e);
+    if (!db_run_slot(w->db, SQL_SETTLE_OVER, e->day, (struct db_args){ v, OVER }, &moved, err))
+        return false;
+    if (moved != 1)
+        return err_set(err, ERR_PERMANENT, 0, "document %lld is not live", (long long)e->doc);
+    return db_run(w->db, SQL_DOC_DROP, DB_ARGS(db_int(e->doc)), NULL, err) &&
+           (e->by == NULL || note_facets(w, e->by, err));
+}
+
+bool settle_end(struct writer *w, const struct settle_end_order *order, struct err *err)
+{
+    struct settle_op by = { .trail = order->trail };
+    struct ending e = {
+        .doc = order->doc, .day = done_day(order->keep_days), .state = order->state, .by = &by
+    };
+    struct db_value doc = db_int(order->doc), v[OVER];
+    struct group g = { .w = w };
+    int64_t moved;
+
+    over_row(v, &e);
+    if (!done_ready(w, e.day, err) ||
+        !db_run_slot(w->db, SQL_SETTLE_OVER, e.day, (struct db_args){ v, OVER }, &moved, err))
+        return false;
+    if (moved != 1)
+        return err_set(err, ERR_PERMANENT, 0, "document %lld is not live", (long long)e.doc);
+    return (w->db->kind != DB_SQLITE || db_run(w->db, SQL_DOC_DROP, DB_ARGS(doc), NULL, err)) &&
+           db_batch(w->db, SQL_DELIVERY_DROP, DB_NO_SLOT, &doc, 1, 1, err) &&
+           tally(&g, TALLY_ENDED, e.state, err) &&
+           db_batch(w->db, SQL_TALLY_ADD, DB_NO_SLOT, g.tallies, TALLY, g.tally_count, err);
+}
+
+static bool end_at_once(struct writer *w, const struct ending *e, size_t count, struct err *err)
+{
+    struct db_value *rows = ARENA_ARRAY(w->arena, struct db_value, count * OVER);
+
+    for (size_t i = 0; i < count; i++)
+        over_row(rows + i * OVER, &e[i]);
+    return db_batch(w->db, SQL_SETTLE_OVER, e->day, rows, OVER, count, err);
+}
+
+static int by_day(const void *a, const void *b)
+{
+    const struct ending *x = a, *y = b;
+
+    if (x->day != y->day)
+        return x->day < y->day ? -1 : 1;
+    return x->doc < y->doc ? -1 : x->doc > y->doc;
+}
+
+static bool write_endings(struct group *g, struct err *err)
+{
+    struct rows drop = rows_of(g->w, SQL_DELIVERY_DROP, 1, g->ending_count);
+
+    qsort(g->endings, g->ending_count, sizeof *g->endings, by_day); /* and by number: appended */
+    for (size_t from = 0, to; from < g->ending_count; from = to) {
+        const struct ending *e = &g->endings[from];
+
+        for (to = from; to < g->ending_count && g->endings[to].day == e->day; to++) {
+            if (g->endings[to].had_deliveries)
+                *row_of(&drop) = db_int(g->endings[to].doc);
+            if (!tally(g, TALLY_ENDED, g->endings[to].state, err))
+                return false;
+        }
+        if (!done_ready(g->w, e->day, err))
+            return false;
+        if (g->w->db->kind == DB_POSTGRESQL && !end_at_once(g->w, e, to - from, err))
+            return false;
+        for (size_t i = from; g->w->db->kind == DB_SQLITE && i < to; i++)
+            if (!end_one(g->w, &g->endings[i], err))
+                return false;
+    }
+    return write_rows(g->w, &drop, err);
+}
+
+/* ---- the verb ----------------------------------------------------------------------------------
+ */
+
+/* A run that was tried before gave its new deliveries numbers. */
+static void start_over(struct settle_op *o)
+{
+    bool run = o->task.kind == TASK_RUN;
+
+    require(run || o->end == SETTLE_PARTS || o->end == SETTLE_AGAIN);
+    require(o->part_count <= SETTLE_PARTS_MOST && (o->end != SETTLE_PARTS || o->part_count > 0));
+    require(run || o->end != SETTLE_PARTS || (o->part_count == 1 && o->parts[0].num == o->task.id));
+    o->ours = o->over = false;
+    o->day = done_day(o->keep_days);
+    for (size_t i = 0; i < o->part_count; i++) {
+        if (o->parts[i].is_new)
+            o->parts[i].num = 0;
+        o->parts[i].is_new = false;
+    }
+}
+
+/* Deliveries that are all over already need no rows. */
+static bool is_over(const struct settle_op *o, enum document_state *ret_state)
+{
+    enum delivery_state states[SETTLE_PARTS_MOST];
+
+    *ret_state = o->state;
+    if (o->end != SETTLE_PARTS)
+        return o->end == SETTLE_OVER;
+    for (size_t i = 0; i < o->part_count; i++) {
+        if (!delivery_is_over(o->parts[i].state) || o->parts[i].num != 0)
+            return false;
+        states[i] = o->parts[i].state;
+    }
+    *ret_state = document_derive(states, o->part_count);
+    return true;
+}
+
+static bool sort_out(struct group *g, struct settle_op **ops, size_t count, struct err *err)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct settle_op *o = ops[i];
+        enum document_state state;
+
+        if (!o->ours)
+            continue;
+        g->ours[g->our_count++] = o;
+        g->part_count += o->part_count;
+        if (o->task.kind != TASK_RUN) {
+            g->delivers[g->deliver_count++] = o;
+        } else if (is_over(o, &state)) {
+            o->over = true;
+            g->endings[g->ending_count++] = (struct ending){
+                .doc = o->doc, .day = o->day, .state = state, .by = o, .had_deliveries = true
+            };
+            for (size_t k = 0; k < o->part_count; k++)
+                if (!tally_part(g, &o->parts[k], err))
+                    return false;
+        } else {
+            g->runs[g->run_count++] = o;
+        }
+    }
+    return true;
+}
+
+static struct group group_of(struct writer *w, size_t count)
+{
+    return (struct group){ .w = w,
+                           .ours = ARENA_ARRAY(w->arena, struct settle_op *, count),
+                           .runs = ARENA_ARRAY(w->arena, struct settle_op *, count),
+                           .delivers = ARENA_ARRAY(w->arena, struct settle_op *, count),
+                           .endings = ARENA_ARRAY(w->arena, struct ending, count) };
+}
+
+static void make_room(struct group *g)
+{
+    size_t most = g->part_count + g->our_count;
+
+    g->ready = rows_of(g->w, SQL_TASK_READY_PUT, 8, most);
+    g->later = rows_of(g->w, SQL_TASK_LATER_PUT, 9, most);
+    g->dead = rows_of(g->w, SQL_TASK_DEAD_PUT, 9, most);
+    g->add = rows_of(g->w, SQL_DELIVERY_ADD, 19, g->part_count);
+    g->move = rows_of(g->w, SQL_DELIVERY_MOVE, 10, g->part_count);
+}
+
+/* Everything but documents that are over in one run. */
+static bool write_the_rest(struct group *g, struct err *err)
+{
+    make_room(g);
+    return check_moves(g, err) && write_runs(g, err) && write_delivers(g, err) &&
+           write_rows(g->w, &g->add, err) && end_by_deliveries(g, err) &&
+           write_rows(g->w, &g->ready, err) && write_rows(g->w, &g->later, err) &&
+           write_rows(g->w, &g->dead, err);
+}
+
+static bool settle_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
+{
+    struct settle_op **all = ARENA_ARRAY(w->arena, struct settle_op *, count);
+    struct group *g = ARENA_NEW(w->arena, struct group);
+
+    for (size_t i = 0; i < count; i++) {
+        all[i] = (struct settle_op *)ops[i];
+        start_over(all[i]);
+    }
+    if (w->db->kind == DB_SQLITE ? !take_ready(w, all, count, err)
+                                 : !take_leases(w, all, count, err))
+        return false;
+    *g = group_of(w, count);
+    if (!sort_out(g, all, count, err) ||
+        (g->run_count + g->deliver_count > 0 && !write_the_rest(g, err)) || !write_endings(g, err))
+        return false;
+    fault_point(SETTLE_WRITTEN);
+    return db_batch(w->db, SQL_TALLY_ADD, DB_NO_SLOT, g->tallies, TALLY, g->tally_count, err);
+}
+
+/* ---- after the commit
+ * ---------------------------------------------------------------------------- */
+
+static void free_claim(struct claims *c, const struct settle_op *o)
+{
+    const struct task *t = &o->task;
+
+    claims_drop(c, t);
+    if (o->end == SETTLE_AGAIN && o->due_us == 0)
+        claims_put_at(c, t->queue, (struct claim_place){ t->prio, t->rank, t->id });
+    for (size_t i = 0; o->end == SETTLE_PARTS && !o->over && i < o->part_count; i++)
+        if (o->parts[i].state == DELIVERY_READY)
+            claims_put_at(c, o->parts[i].queue,
+                          (struct claim_place){ t->prio, t->rank, o->parts[i].num });
+}
+
+static void settle_committed(struct writer *w, struct store_op **ops, size_t count)
+{
+    int64_t day = -1;
+
+    for (size_t i = 0; i < count; i++) {
+        const struct settle_op *o = (const struct settle_op *)ops[i];
+
+        if (o->over && o->day != day)
+            done_used(w->store, day = o->day);
+        if (o->ours && w->db->kind == DB_SQLITE)
+            free_claim(w->store->claims, o);
+    }
+}
+
+const struct store_verb settle_verb = { .name = "settle",
+                                        .run = settle_run,
+                                        .committed = settle_committed };
