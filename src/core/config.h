@@ -31,7 +31,7 @@
  *
  * A part is a dotted path: a section ("routes"), a kind ("gateways.http"), a key
  * of it ("gateways.http.extract"), one word of that ("gateways.http.reply.ack"),
- * or a step ("routes.split").  The longest entry that covers a part decides; a
+ * a step ("routes.split"), or the first word of an expression ("extract.json").  The longest entry that covers a part decides; a
  * part that no entry covers is not run. */
 
 struct config_run {

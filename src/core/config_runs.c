@@ -9,10 +9,13 @@ const struct config_run config_runs_build[] = {
     { "types", true },
     { "gateways.http", true },
     { "gateways.http.area", false },
-    { "gateways.http.extract", false },
     { "gateways.http.reply", false },
     { "gateways.http.reply.ack", true },
     { "gateways.http.wait", false },
+    { "extract", true },
+    { "extract.hl7", false },
+    { "extract.x12", false },
+    { "extract.edifact", false },
     { 0 },
 };
 

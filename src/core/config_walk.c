@@ -4,6 +4,7 @@
 
 #include "base/require.h"
 #include "core/config_check.h"
+#include "core/expr.h"
 #include "core/grammar.h"
 
 enum frame_mode { FRAME_KEYS, FRAME_NAMES, FRAME_ITEMS };
@@ -125,6 +126,21 @@ static void warn_key(struct walk *w, const struct frame *f, const struct yaml_no
             (void)snprintf(what, sizeof what, "`%s: %s` of %s of kind %s is", option->name,
                            option->words[i], w->section, f->kind->name);
             (void)warn_part(w, false, node, part, what);
+        }
+}
+
+/* Where an expression, or a bare word in the place of several, looks. */
+static void warn_source(struct walk *w, const struct yaml_node *node)
+{
+    struct str word;
+    char part[40], what[60];
+
+    (void)str_cut(node->text, ':', &word);
+    for (size_t i = 0; expr_sources[i] != NULL; i++)
+        if (str_is(word, expr_sources[i])) {
+            (void)snprintf(part, sizeof part, "extract.%s", expr_sources[i]);
+            (void)snprintf(what, sizeof what, "extraction by `%s` is", expr_sources[i]);
+            (void)warn_part(w, top(w)->quiet, node, part, what);
         }
 }
 
@@ -363,8 +379,11 @@ static void open_map(struct walk *w, const struct option *option, struct yaml_no
     }
     if (node->kind == YAML_SCALAR && !yaml_is_null(node)) {
         for (size_t i = 0; option->words != NULL && option->words[i] != NULL; i++)
-            if (str_is(node->text, option->words[i]))
+            if (str_is(node->text, option->words[i])) {
+                if (option->keys == grammar_extract)
+                    warn_source(w, node);
                 return;
+            }
         say_shape(w, node, option, label);
         return;
     }
@@ -430,8 +449,11 @@ static void visit(struct walk *w, struct yaml_node *node, const struct option *o
     else if (yaml_is_null(node))
         problem_add(w->c->problems, node->key != NULL ? node->key->place : node->place,
                     option_form(option->type), "`%s` has no value", problem_quote(name, label));
-    else
+    else {
         check_value(w->c, node, option, strcmp(w->section, "node") == 0, label);
+        if (option->type == OPT_EXPR)
+            warn_source(w, node);
+    }
 }
 
 /* --- the children of a frame --------------------------------------------------------- */
