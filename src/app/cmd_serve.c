@@ -14,6 +14,7 @@
 #include "admin/http_api.h"
 #include "app/exit_code.h"
 #include "app/front.h"
+#include "app/registry.h"
 #include "base/auto.h"
 #include "base/chance.h"
 #include "base/clock.h"
@@ -242,7 +243,8 @@ static bool start(struct node *n, struct err *err)
 {
     struct engine_options o = { .node = &n->config->node,
                                 .file_text = buf_view(&n->text),
-                                .loop_count = loops_for_this_machine() };
+                                .loop_count = loops_for_this_machine(),
+                                .connectors = &registry };
     struct store *store;
 
     if (!buf_append(&n->data_path, str_of(n->config->node.data), err) ||

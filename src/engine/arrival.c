@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/require.h"
 #include "engine/password.h"
+#include "engine/road.h"
 #include "store/store.h"
 
 enum { TEXTS_MOST = 48 << 10, CHUNKED_RESERVE = 64 << 10 };
@@ -128,7 +129,8 @@ static struct intake_answer answer_of(struct arrival *a)
     switch (a->accept.result) {
     case ACCEPT_STORED:
         metric_add(&a->gateway->state->accepted, 1);
-        log_accepted(a);
+        if (!a->accept.claimed) /* else the line of its run says it all */
+            log_accepted(a);
         break;
     case ACCEPT_REPEATED:
         metric_add(&a->gateway->state->repeated, 1);
@@ -178,10 +180,20 @@ static void on_answered(struct loop_msg *msg)
     tell(a, &answer);
 }
 
-/* On the writer's thread. */
+/* On the writer's thread: on the road with it, or it waits in the store. */
 static void on_committed(struct store_op *op)
 {
     struct arrival *a = (struct arrival *)op;
+    struct accept_op *o = &a->accept;
+    struct road *road = a->intake->options.road;
+    bool stored = op->ok && o->result == ACCEPT_STORED;
+
+    if (stored && o->claimed)
+        road_born(road, o, &a->body);
+    else if (o->claim_wanted)
+        road_unreserve(road, o->size);
+    if (stored && !o->claimed)
+        road_note_backlog(road);
 
     loop_post(a->lane->loop, &a->answered);
 }
@@ -206,6 +218,8 @@ void arrival_hand_over(struct loop_hook *hook)
         struct arrival *a = (struct arrival *)op;
 
         op = op->next;
+        if (a->accept.claim_wanted)
+            road_unreserve(lane->intake->options.road, a->accept.size);
         a->accept.op.ok = false;
         (void)err_set(&a->accept.op.err, ERR_LIMIT, 0, "the commit queue is full");
         loop_post(lane->loop, &a->answered);
@@ -221,6 +235,7 @@ static void commit(struct arrival *a)
     o->op.done = on_committed;
     o->op.next = NULL;
     o->received_us = clock_wall_us();
+    o->claim_wanted = !o->is_spooled && road_reserve(a->intake->options.road, o->size);
     a->answered = (struct loop_msg){ .fn = on_answered };
     a->committing = true;
     atomic_fetch_add(&a->intake->commits, 1);

@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/file.h"
@@ -12,11 +13,14 @@
 #include "engine/intake.h"
 #include "engine/keeper.h"
 #include "engine/live.h"
+#include "engine/pool.h"
+#include "engine/road.h"
 #include "engine/spool.h"
 #include "store/payload.h"
+#include "store/recorder.h"
 #include "store/store.h"
 
-enum { DESK_THREADS = 3, DESK_QUEUE = 256, SPOOL_THREADS = 2, LOOPS_MOST = 16 };
+enum { POOL_THREADS = 32, DESK_THREADS = 3, DESK_QUEUE = 256, SPOOL_THREADS = 2, LOOPS_MOST = 16 };
 
 struct engine {
     struct store *store;
@@ -24,6 +28,8 @@ struct engine {
     size_t loop_count;
     struct desk *desk;
     struct spool *spool;
+    struct pool *pool;
+    struct road *road;
     struct intake *intake;
     struct live *live;
     struct keeper *keeper;
@@ -68,6 +74,11 @@ struct desk *engine_desk(struct engine *e)
     return e->desk;
 }
 
+struct road *engine_road(struct engine *e)
+{
+    return e->road;
+}
+
 struct loop **engine_loops(struct engine *e)
 {
     return e->loops;
@@ -91,39 +102,94 @@ static bool start_loops(struct engine *e, size_t count, struct err *err)
     return true;
 }
 
-bool engine_start(const struct engine_options *o, struct store *store, struct engine **ret,
-                  struct err *err)
+static size_t workers_for_this_machine(void)
 {
-    struct engine *e = NEW(struct engine);
-    int64_t swept;
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
 
-    e->store = store;
-    if (!start_loops(e, o->loop_count, err)) {
-        engine_free(e);
-        return false;
-    }
+    return cores >= 4 ? (size_t)cores / 2 : 1;
+}
+
+static struct plan *plan_of(void *arg, int64_t version, struct err *err)
+{
+    return live_plan_of(((struct engine *)arg)->live, version, err);
+}
+
+static bool start_road(struct engine *e, const struct engine_options *o, struct err *err)
+{
+    struct road_options road = { .store = e->store,
+                                 .pool = e->pool,
+                                 .connectors = o->connectors,
+                                 .workers = workers_for_this_machine(),
+                                 .bytes_most = (int64_t)o->node->memory_bytes / 4,
+                                 .plan_of = plan_of,
+                                 .arg = e,
+                                 .unclean = recorder_unclean(store_recorder(e->store)) };
+
+    return road_start(&road, &e->road, err);
+}
+
+static void make_parts(struct engine *e)
+{
     e->desk = desk_new(DESK_THREADS, DESK_QUEUE);
-    e->spool = spool_new(store, SPOOL_THREADS);
+    e->spool = spool_new(e->store, SPOOL_THREADS);
+    e->pool = pool_new(POOL_THREADS);
+}
+
+static void make_doors(struct engine *e, const struct engine_options *o)
+{
     e->intake = intake_new(&(struct intake_options){
-        .store = store,
+        .store = e->store,
         .desk = e->desk,
         .spool = e->spool,
+        .road = e->road,
         .loops = e->loops,
         .loop_count = e->loop_count,
         .memory_bytes = (int64_t)o->node->memory_bytes / 2, /* the rest is ours */
         .disk_reserve_bytes = (int64_t)o->node->disk_reserve_bytes,
         .commit_queue = (size_t)o->node->commit_queue,
         .admin_token = o->admin_token });
-    e->live = live_new(store, e->intake, o->node);
-    bool ok = payload_sweep_files(store, &swept, err);
+    e->live = live_new(&(struct live_options){ .store = e->store,
+                                               .intake = e->intake,
+                                               .road = e->road,
+                                               .connectors = o->connectors,
+                                               .node = o->node });
+}
 
-    if (ok) /* a step of every start, so it is told also when there was nothing */
-        log_event(LOG_INFO, "payload.sweep", kv_int("count", swept));
-    if (!ok || !live_start(e->live, o->file_text, err)) {
+/* What earlier lives left behind, then the configuration in force. */
+static bool recover(struct engine *e, const struct engine_options *o, struct err *err)
+{
+    int64_t swept;
+
+    if (!payload_sweep_files(e->store, &swept, err))
+        return false;
+    /* a step of every start, so it is told also when there was nothing */
+    log_event(LOG_INFO, "payload.sweep", kv_int("count", swept));
+    return live_start(e->live, o->file_text, err) && road_learn(e->road, err);
+}
+
+bool engine_start(const struct engine_options *o, struct store *store, struct engine **ret,
+                  struct err *err)
+{
+    struct engine *e = NEW(struct engine);
+
+    e->store = store;
+    if (!start_loops(e, o->loop_count, err)) {
+        engine_free(e);
+        return false;
+    }
+    make_parts(e);
+    bool ok = start_road(e, o, err);
+
+    if (ok) {
+        make_doors(e, o);
+        ok = recover(e, o, err);
+    }
+    if (!ok) {
         engine_stop(e);
         engine_free(e);
         return false;
     }
+    road_run(e->road);
     e->keeper = keeper_start(e);
     metrics_register(&syncs_metric);
     metrics_register(&log_metric);
@@ -135,8 +201,11 @@ void engine_stop(struct engine *e)
 {
     if (e->intake != NULL)
         intake_stop(e->intake);
+    road_stop(e->road);
     keeper_stop(e->keeper);
     e->keeper = NULL;
+    pool_free(e->pool);
+    e->pool = NULL;
     spool_free(e->spool);
     e->spool = NULL;
     desk_free(e->desk);
@@ -151,6 +220,7 @@ void engine_free(struct engine *e)
         loop_stop(e->loops[i]);
     live_free(e->live);
     intake_free(e->intake);
+    road_free(e->road);
     store_close(e->store);
     free(e);
 }

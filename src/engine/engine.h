@@ -13,11 +13,14 @@
 #include "base/err.h"
 #include "core/config.h"
 
+struct connectors;
 struct desk;
 struct engine;
 struct intake;
 struct live;
 struct loop;
+struct pool;
+struct road;
 struct store;
 
 struct engine_options {
@@ -26,6 +29,7 @@ struct engine_options {
     struct str file_text;           /* the configuration file; lent for the call */
     struct sha256 admin_token;
     size_t loop_count;
+    const struct connectors *connectors;
 };
 
 /* ERR_TRANSIENT: the store cannot be reached now; try again. */
@@ -40,6 +44,7 @@ struct store *engine_store(struct engine *e);
 struct intake *engine_intake(struct engine *e);
 struct live *engine_live(struct engine *e);
 struct desk *engine_desk(struct engine *e);
+struct road *engine_road(struct engine *e);
 struct loop **engine_loops(struct engine *e);
 size_t engine_loop_count(const struct engine *e);
 

@@ -15,6 +15,7 @@
 #include "core/intake.h"
 
 struct desk;
+struct road;
 struct spool;
 struct store;
 
@@ -22,6 +23,7 @@ struct intake_options {
     struct store *store;
     struct desk *desk;
     struct spool *spool;
+    struct road *road; /* where documents go that were accepted */
     struct loop **loops;
     size_t loop_count;
     int64_t memory_bytes; /* for bodies on their way */

@@ -14,13 +14,15 @@
 #include "engine/engine.h"
 #include "engine/intake.h"
 #include "engine/live.h"
+#include "engine/road.h"
 #include "store/accept.h"
+#include "store/done.h"
 #include "store/node.h"
 #include "store/payload.h"
 #include "store/store.h"
 #include "store/task.h"
 
-enum { TICK_US = 250 * CLOCK_MS, EXIT_DECLARED_DEAD = 75 };
+enum { KEEP_DAYS = 45, TICK_US = 250 * CLOCK_MS, EXIT_DECLARED_DEAD = 75 };
 
 struct keeper {
     struct engine *engine;
@@ -127,6 +129,22 @@ static bool sweep(struct keeper *k, struct err *err)
     return true;
 }
 
+static bool keep_days(struct keeper *k, struct err *err)
+{
+    return done_keep_tables(engine_store(k->engine), KEEP_DAYS, err);
+}
+
+static bool tell_mishaps(struct keeper *k, struct err *err)
+{
+    return road_write_mishaps(engine_road(k->engine), err);
+}
+
+static bool learn(struct keeper *k, struct err *err)
+{
+    return store_kind(engine_store(k->engine)) == DB_SQLITE ||
+           road_learn(engine_road(k->engine), err);
+}
+
 static struct metric depth = { .name = "waybill_queue_depth",
                                .help = "Tasks that wait for their turn, looked at now and then.",
                                .type = METRIC_GAUGE };
@@ -157,6 +175,9 @@ static const struct duty {
     { .name = "configuration", .every_us = CLOCK_S / 2, .run = follow },
     { .name = "queue", .every_us = INT64_C(15) * CLOCK_S, .run = look_at_queue },
     { .name = "rescue", .every_us = NODE_BEAT_US, .run = rescue },
+    { .name = "mishaps", .every_us = CLOCK_S, .run = tell_mishaps },
+    { .name = "endpoints", .every_us = CLOCK_S, .run = learn },
+    { .name = "tables of days", .every_us = INT64_C(3600) * CLOCK_S, .run = keep_days },
     { .name = "key tables", .every_us = INT64_C(60) * CLOCK_S, .run = keep_key_tables },
     { .name = "sweep", .every_us = INT64_C(600) * CLOCK_S, .run = sweep },
 };
@@ -225,6 +246,7 @@ struct keeper *keeper_start(struct engine *e)
     /* Before the door opens; the thread reports what fails. */
     (void)look_at_disk(k, &err);
     (void)look_at_queue(k, &err);
+    (void)keep_days(k, &err);
     require(pthread_create(&k->thread, NULL, keeper_main, k) == 0);
     return k;
 }

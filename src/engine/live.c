@@ -8,28 +8,29 @@
 #include "base/auto.h"
 #include "base/log.h"
 #include "engine/intake.h"
+#include "engine/plan.h"
+#include "engine/road.h"
 #include "store/accept.h"
 #include "store/caller.h"
+#include "store/secret.h"
 #include "store/version.h"
 
 enum { TEXT_MOST = 8 << 20, ARENA_MOST = 64 << 20 };
 
 struct live {
-    struct store *store;
-    struct intake *intake;
-    const struct config_node *node;
+    struct live_options o;
     pthread_mutex_t mutex;
     struct config *config;
-    int64_t version, callers, key_period_us;
+    int64_t version, callers, secrets, key_period_us;
     int64_t refused; /* a version that could not be used */
     char trouble[300];
 };
 
-struct live *live_new(struct store *store, struct intake *intake, const struct config_node *node)
+struct live *live_new(const struct live_options *options)
 {
     struct live *l = NEW(struct live);
 
-    *l = (struct live){ .store = store, .intake = intake, .node = node };
+    *l = (struct live){ .o = *options };
     (void)pthread_mutex_init(&l->mutex, NULL);
     return l;
 }
@@ -74,20 +75,30 @@ static struct config *load(struct live *l, struct str text, const char *name,
     static const struct config_runs runs = { .parts = config_runs_build };
     struct config *c = config_load(text, name, &runs, report);
 
-    if (c == NULL || config_fits_node(c, l->node, &report->problems))
+    if (c == NULL || config_fits_node(c, l->o.node, &report->problems))
         return c;
     config_unref(c);
     return NULL;
 }
 
 /* With the mutex held: put `c` in force.  The tables of keys exist before the first
- * document that needs them. */
+ * document that needs them, and the road knows the plan before the intake names it. */
 static bool use(struct live *l, struct config *c, int64_t version, struct err *err)
 {
-    int64_t callers, period = longest_key_period(c);
+    int64_t callers, secrets, period = longest_key_period(c);
+    bool same = c == l->config && version == l->version;
+    struct plan *plan = NULL;
 
-    if (!caller_mark(l->store, &callers, err) || !accept_keep_tables(l->store, period, err) ||
-        !intake_use(l->intake, c, version, err))
+    if (!caller_mark(l->o.store, &callers, err) || !secret_mark(l->o.store, &secrets, err) ||
+        !accept_keep_tables(l->o.store, period, err))
+        return false;
+    if (!same || secrets != l->secrets) {
+        if (!plan_build(c, version, l->o.connectors, l->o.store, NULL, &plan, err))
+            return false;
+        road_use(l->o.road, plan);
+        plan_unref(plan);
+    }
+    if (!intake_use(l->o.intake, c, version, err))
         return false;
     if (c != l->config) {
         config_unref(l->config);
@@ -97,6 +108,7 @@ static bool use(struct live *l, struct config *c, int64_t version, struct err *e
         log_event(LOG_INFO, "config.use", kv_int("version", version));
     l->version = version;
     l->callers = callers;
+    l->secrets = secrets;
     l->key_period_us = period;
     l->trouble[0] = '\0';
     return true;
@@ -109,27 +121,37 @@ static void say_warnings(const struct config_report *report)
                   kv_int("line", report->warnings.items[i].place.line));
 }
 
-static bool use_stored(struct live *l, int64_t number, struct err *err)
+static struct config *load_stored(struct live *l, int64_t number, struct config_report *report,
+                                  struct err *err)
 {
-    AUTO(config_report_done) struct config_report report = CONFIG_REPORT_INIT;
     AUTO(arena_done) struct arena arena = ARENA_INIT(ARENA_MOST);
     struct version v;
     char name[40];
 
-    if (!version_get(l->store, number, &arena, &v, err)) {
+    if (!version_get(l->o.store, number, &arena, &v, err)) {
         if (err->kind == ERR_NONE)
-            return err_set(err, ERR_PERMANENT, 0, "version %lld is gone", (long long)number);
-        return false;
+            (void)err_set(err, ERR_PERMANENT, 0, "version %lld is gone", (long long)number);
+        return NULL;
     }
     (void)snprintf(name, sizeof name, "version %lld", (long long)number);
-    struct config *c = load(l, v.body, name, &report);
+    struct config *c = load(l, v.body, name, report);
 
     if (c == NULL) {
-        const struct problem *p = &report.problems.items[0];
+        const struct problem *p = &report->problems.items[0];
 
-        return err_set(err, ERR_CONFIG, 0, "version %lld cannot be used: line %u: %.120s",
-                       (long long)number, p->place.line, p->message);
+        (void)err_set(err, ERR_CONFIG, 0, "version %lld cannot be used: line %u: %.120s",
+                      (long long)number, p->place.line, p->message);
     }
+    return c;
+}
+
+static bool use_stored(struct live *l, int64_t number, struct err *err)
+{
+    AUTO(config_report_done) struct config_report report = CONFIG_REPORT_INIT;
+    struct config *c = load_stored(l, number, &report, err);
+
+    if (c == NULL)
+        return false;
     if (l->version == 0)
         say_warnings(&report);
     bool ok = use(l, c, number, err);
@@ -138,13 +160,28 @@ static bool use_stored(struct live *l, int64_t number, struct err *err)
     return ok;
 }
 
+struct plan *live_plan_of(void *live, int64_t version, struct err *err)
+{
+    AUTO(config_report_done) struct config_report report = CONFIG_REPORT_INIT;
+    struct live *l = live;
+    struct config *c = load_stored(l, version, &report, err);
+    struct plan *plan = NULL;
+
+    if (c == NULL)
+        return NULL;
+    if (!plan_build(c, version, l->o.connectors, l->o.store, NULL, &plan, err))
+        plan = NULL;
+    config_unref(c);
+    return plan;
+}
+
 /* ---- start --------------------------------------------------------------------------------- */
 
 static bool make_first(struct live *l, struct str body, struct err *err)
 {
     int64_t number;
 
-    if (version_add(l->store, 0, body, STR("first start"), STR(""), &number, err))
+    if (version_add(l->o.store, 0, body, STR("first start"), STR(""), &number, err))
         return true;
     if (err->kind != ERR_TRANSIENT)
         return false;
@@ -158,7 +195,7 @@ static bool compare(struct live *l, struct str body, int64_t newest, struct err 
     struct sha256 sha = digest_of(body);
     struct version v;
 
-    if (!version_get(l->store, newest, &arena, &v, err))
+    if (!version_get(l->o.store, newest, &arena, &v, err))
         return err->kind == ERR_NONE;
     if (!digest_same(&sha, &v.sha256))
         log_event(LOG_WARN, "config.differ", kv_int("version", newest),
@@ -173,13 +210,13 @@ bool live_start(struct live *l, struct str file_text, struct err *err)
     AUTO(buf_done) struct buf body = BUF_INIT(TEXT_MOST);
     int64_t newest;
 
-    if (!config_without_node(file_text, &body, err) || !version_newest(l->store, &newest, err))
+    if (!config_without_node(file_text, &body, err) || !version_newest(l->o.store, &newest, err))
         return false;
     (void)pthread_mutex_lock(&l->mutex);
     bool ok = newest == 0 ? make_first(l, buf_view(&body), err)
                           : compare(l, buf_view(&body), newest, err);
 
-    ok = ok && version_newest(l->store, &newest, err) && use_stored(l, newest, err);
+    ok = ok && version_newest(l->o.store, &newest, err) && use_stored(l, newest, err);
     (void)pthread_mutex_unlock(&l->mutex);
     return ok;
 }
@@ -197,8 +234,8 @@ bool live_apply(struct live *l, struct str text, struct str by, struct str note,
     if (c == NULL)
         return false;
     (void)pthread_mutex_lock(&l->mutex);
-    bool ok = config_without_node(text, &body, err) && version_newest(l->store, &newest, err) &&
-              version_add(l->store, newest, buf_view(&body), by, note, ret_version, err);
+    bool ok = config_without_node(text, &body, err) && version_newest(l->o.store, &newest, err) &&
+              version_add(l->o.store, newest, buf_view(&body), by, note, ret_version, err);
 
     if (ok && !use_stored(l, *ret_version, err)) {
         /* It is stored and in force everywhere; this node tries again each second. */
@@ -212,10 +249,11 @@ bool live_apply(struct live *l, struct str text, struct str by, struct str note,
 
 bool live_follow(struct live *l, struct err *err)
 {
-    int64_t newest, callers;
+    int64_t newest, callers, secrets;
     bool ok = true;
 
-    if (!version_newest(l->store, &newest, err) || !caller_mark(l->store, &callers, err))
+    if (!version_newest(l->o.store, &newest, err) || !caller_mark(l->o.store, &callers, err) ||
+        !secret_mark(l->o.store, &secrets, err))
         return false;
     (void)pthread_mutex_lock(&l->mutex);
     if (newest != l->version && newest != l->refused) {
@@ -224,7 +262,7 @@ bool live_follow(struct live *l, struct err *err)
             l->refused = newest; /* say it once; a newer version may be better */
             (void)snprintf(l->trouble, sizeof l->trouble, "%s", err->text);
         }
-    } else if (callers != l->callers) {
+    } else if (callers != l->callers || secrets != l->secrets) {
         ok = use(l, l->config, l->version, err);
     }
     (void)pthread_mutex_unlock(&l->mutex);

@@ -17,12 +17,22 @@
 #include "base/err.h"
 #include "core/config.h"
 
-struct live;
+struct connectors;
 struct intake;
+struct live;
+struct plan;
+struct road;
 struct store;
 
-/* `node` is lent: a version must fit the node that runs it. */
-struct live *live_new(struct store *store, struct intake *intake, const struct config_node *node);
+struct live_options {
+    struct store *store;
+    struct intake *intake;
+    struct road *road;
+    const struct connectors *connectors;
+    const struct config_node *node; /* lent: a version must fit the node that runs it */
+};
+
+struct live *live_new(const struct live_options *options);
 void live_free(struct live *l);
 
 /* Version 1 if there is none, then use the newest. */
@@ -42,3 +52,5 @@ bool live_refresh(struct live *l, struct err *err);
 const char *live_trouble(struct live *l);
 /* The longest time that any gateway keeps idempotency keys. */
 int64_t live_key_period_us(struct live *l);
+/* The plan of a stored version, a reference; NULL with *err.  For road_options. */
+struct plan *live_plan_of(void *live, int64_t version, struct err *err);

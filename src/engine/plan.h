@@ -71,8 +71,14 @@ struct plan_route {
 struct plan_gateway {
     struct str name;
     int64_t word;
-    const struct extractor *extractor; /* NULL: nothing is extracted */
+    struct extractor *extractor; /* NULL: nothing is extracted */
     const char *broken;
+};
+
+/* Found by their words: places plus one, 0 is empty. */
+struct plan_index {
+    uint32_t *at;
+    size_t slots;
 };
 
 struct plan {
@@ -85,6 +91,7 @@ struct plan {
     struct plan_route *routes;
     struct plan_gateway *gateways;
     size_t system_count, endpoint_count, route_count, gateway_count;
+    struct plan_index systems_by_word, endpoints_by_word, gateways_by_word;
     struct arena arena;
 };
 
@@ -103,6 +110,7 @@ static inline bool plan_is_idle(const struct plan *p)
     return p->route_count == 0;
 }
 
-const struct plan_system *plan_system_find(const struct plan *p, struct str name);
+/* NULL: this configuration has none of that word. */
+const struct plan_system *plan_system_find(const struct plan *p, int64_t word);
 const struct plan_endpoint *plan_endpoint_find(const struct plan *p, int64_t word);
 const struct plan_gateway *plan_gateway_find(const struct plan *p, int64_t word);

@@ -151,6 +151,17 @@ bool document_get(struct store *s, const struct id *id, struct arena *a, struct 
     return ok && found && id_eq(&ret->source.id, id);
 }
 
+bool document_live(struct store *s, int64_t num, struct arena *a, struct document *ret,
+                   bool *ret_found, struct err *err)
+{
+    struct db *db = store_reader(s, err);
+    bool ok = db != NULL && get_from(db, SQL_DOC_GET, DB_NO_SLOT, num, a, ret, ret_found, err);
+
+    if (db != NULL)
+        store_reader_back(s, db);
+    return ok;
+}
+
 /* ---- lists -------------------------------------------------------------------------- */
 
 struct nums {

@@ -36,6 +36,10 @@ struct document {
 bool document_get(struct store *s, const struct id *id, struct arena *a, struct document *ret,
                   struct err *err);
 
+/* A document that is not over, by its number. */
+bool document_live(struct store *s, int64_t num, struct arena *a, struct document *ret,
+                   bool *ret_found, struct err *err);
+
 struct document_filter {
     int64_t gateway;            /* 0: any */
     int64_t since_us, until_us; /* 0: any */

@@ -20,7 +20,7 @@ struct entry {
 };
 
 struct page {
-    uint64_t magic, crashed, unused[6];
+    uint64_t magic, crashed, running, unused[5];
     struct entry entries[RECORDER_SLOTS];
 };
 
@@ -30,6 +30,7 @@ struct recorder {
     struct page *page;
     struct suspect suspects[RECORDER_SLOTS];
     size_t suspect_count;
+    bool unclean;
 };
 
 static struct page *watched; /* by the signal handler */
@@ -38,6 +39,7 @@ static void read_predecessor(struct recorder *r)
 {
     const struct page *p = r->page;
 
+    r->unclean = p->magic == MAGIC && p->running != 0;
     if (p->magic != MAGIC || p->crashed == 0)
         return;
     for (size_t i = 0; i < RECORDER_SLOTS; i++) {
@@ -72,6 +74,8 @@ bool recorder_open(int data_fd, struct recorder **ret, struct err *err)
     read_predecessor(r);
     memset(page, 0, sizeof(struct page));
     r->page->magic = MAGIC;
+    r->page->running = 1;
+    (void)msync(page, sizeof(struct page), MS_SYNC); /* a hint: what a power cut leaves of it */
     *ret = r;
     return true;
 }
@@ -82,8 +86,14 @@ void recorder_close(struct recorder *r)
         return;
     if (watched == r->page)
         watched = NULL;
+    r->page->running = 0;
     (void)munmap(r->page, sizeof(struct page));
     free(r);
+}
+
+bool recorder_unclean(const struct recorder *r)
+{
+    return r->unclean;
 }
 
 size_t recorder_suspects(const struct recorder *r, struct suspect *ret)

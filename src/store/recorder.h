@@ -10,7 +10,7 @@
  * a time; a crash while alone counts (task_crashed), the third is poison.
  *
  * Format      file `recorder`, RECORDER_SLOTS entries of 64 bytes behind a head of 64:
- *             head: u64 magic, u64 crashed; entry: i64 id (0: none), queue, prio, rank, alone.
+ *             head: u64 magic, crashed, running; entry: i64 id (0: none), queue, prio, rank, alone.
  *             Host byte order: it is read on the machine that wrote it.
  *
  * Threads: a slot belongs to one thread.
@@ -35,6 +35,9 @@ struct suspect {
 /* Reads what the predecessor left, then starts empty. */
 bool recorder_open(int data_fd, struct recorder **ret, struct err *err);
 void recorder_close(struct recorder *r);
+
+/* The predecessor did not come to recorder_close(). */
+bool recorder_unclean(const struct recorder *r);
 
 /* Up to RECORDER_SLOTS; none unless the predecessor crashed by itself. */
 size_t recorder_suspects(const struct recorder *r, struct suspect *ret);

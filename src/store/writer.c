@@ -91,16 +91,20 @@ bool writers_submit(struct writers *ws, struct store_op *first, struct store_op 
     return taken;
 }
 
-void writers_submit_always(struct writers *ws, struct store_op *op)
+void writers_submit_always(struct writers *ws, struct store_op *first, struct store_op *last,
+                           size_t count)
 {
     (void)pthread_mutex_lock(&ws->mutex);
     require(!ws->stopping);
-    op->next = NULL;
-    *ws->end = op;
-    ws->end = &op->next;
-    ws->waiting++;
+    last->next = NULL;
+    *ws->end = first;
+    ws->end = &last->next;
+    ws->waiting += count;
+    bool wake = ws->sleeping > 0;
+
     (void)pthread_mutex_unlock(&ws->mutex);
-    (void)pthread_cond_signal(&ws->filled);
+    if (wake)
+        (void)pthread_cond_signal(&ws->filled);
 }
 
 struct call {
@@ -165,7 +169,7 @@ bool writers_call(struct writers *ws, const struct store_verb *verb, struct stor
 
     (void)pthread_mutex_init(&call.mutex, NULL);
     (void)pthread_cond_init(&call.done, NULL);
-    writers_submit_always(ws, &c.op);
+    writers_submit_always(ws, &c.op, &c.op, 1);
     (void)pthread_mutex_lock(&call.mutex);
     while (!call.is_done)
         (void)pthread_cond_wait(&call.done, &call.mutex);

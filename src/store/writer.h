@@ -86,7 +86,8 @@ struct writers_options {
 bool writers_submit(struct writers *ws, struct store_op *first, struct store_op *last,
                     size_t count);
 /* Queue in any case: for what must not be refused, and is bounded elsewhere. */
-void writers_submit_always(struct writers *ws, struct store_op *op);
+void writers_submit_always(struct writers *ws, struct store_op *first, struct store_op *last,
+                           size_t count);
 /* The same, and wait for its done. */
 bool writers_call(struct writers *ws, const struct store_verb *verb, struct store_op *op,
                   struct err *err);

@@ -1,0 +1,540 @@
+#include "engine/dispatch.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/chance.h"
+#include "base/clock.h"
+#include "base/require.h"
+
+enum {
+    LANE_WAITING_MOST = 64, /* parts that wait in memory, per lane */
+    LANE_CLAIM_MOST = 100,  /* claimed at once from the store */
+    LANE_AHEAD_MOST = 32,   /* claimed beyond the slots that are free */
+    SLOTS_FIRST = 64,
+    FAST_US = 50 * CLOCK_MS, /* a receiver that answers within this is not slow */
+};
+
+struct system_live {
+    struct system_live *next;
+    int64_t word, limit, active, waiting;
+    struct lane *lanes, *turn; /* by next_of_system; turn: who was served last */
+};
+
+struct endpoint_live {
+    struct endpoint_live *next;
+    int64_t word;
+    const struct plan_endpoint *plan; /* of the newest plan; NULL: not configured any more */
+    struct breaker breaker;
+    int64_t pause_until_us;
+    int64_t active, waiting;
+};
+
+struct lane {
+    struct lane *next, *next_of_system;
+    struct system_live *system;
+    struct endpoint_live *endpoint;
+    int64_t queue; /* 0: nothing of it was ever stored */
+    struct part *first, **end;
+    size_t waiting;
+    int64_t took_us; /* lately, averaged */
+    bool fast, stored;
+};
+
+struct dispatch {
+    struct dispatch_calls calls;
+    pthread_mutex_t mutex;
+    struct plan *plan;
+    struct system_live *systems;
+    struct endpoint_live *endpoints;
+    struct lane *lanes, *turn;
+    struct lane **slots; /* lanes by (system, endpoint) */
+    size_t slot_count, lane_count;
+    _Atomic size_t waiting_fast;
+};
+
+struct dispatch *dispatch_new(const struct dispatch_calls *calls)
+{
+    struct dispatch *d = NEW(struct dispatch);
+
+    d->calls = *calls;
+    (void)pthread_mutex_init(&d->mutex, NULL);
+    return d;
+}
+
+void dispatch_free(struct dispatch *d)
+{
+    if (d == NULL)
+        return;
+    for (struct lane *l = d->lanes, *next; l != NULL; l = next) {
+        next = l->next;
+        free(l);
+    }
+    for (struct system_live *s = d->systems, *next; s != NULL; s = next) {
+        next = s->next;
+        free(s);
+    }
+    for (struct endpoint_live *e = d->endpoints, *next; e != NULL; e = next) {
+        next = e->next;
+        free(e);
+    }
+    plan_unref(d->plan);
+    free(d->slots);
+    free(d);
+}
+
+/* ---- who is who, with the lock held --------------------------------------------------------- */
+
+static int64_t limit_of(const struct plan *p, int64_t system)
+{
+    const struct plan_system *s = p != NULL ? plan_system_find(p, system) : NULL;
+
+    return s != NULL ? s->concurrency : 1; /* a system that is gone: its rest goes out slowly */
+}
+
+static struct system_live *system_of(struct dispatch *d, int64_t word)
+{
+    struct system_live *s = d->systems;
+
+    while (s != NULL && s->word != word)
+        s = s->next;
+    if (s == NULL) {
+        s = NEW(struct system_live);
+        *s = (struct system_live){ .next = d->systems,
+                                   .word = word,
+                                   .limit = limit_of(d->plan, word) };
+        d->systems = s;
+    }
+    return s;
+}
+
+static struct endpoint_live *endpoint_of(struct dispatch *d, int64_t word)
+{
+    struct endpoint_live *e = d->endpoints;
+
+    while (e != NULL && e->word != word)
+        e = e->next;
+    if (e == NULL) {
+        e = NEW(struct endpoint_live);
+        *e = (struct endpoint_live){ .next = d->endpoints,
+                                     .word = word,
+                                     .plan = d->plan != NULL ? plan_endpoint_find(d->plan, word)
+                                                             : NULL };
+        d->endpoints = e;
+    }
+    return e;
+}
+
+static struct lane **slot_of(struct dispatch *d, int64_t system, int64_t endpoint)
+{
+    uint64_t h = ((uint64_t)system * UINT64_C(0x9e3779b97f4a7c15)) ^
+                 ((uint64_t)endpoint * UINT64_C(0xc2b2ae3d27d4eb4f));
+    size_t i = (size_t)(h >> 20) % d->slot_count;
+
+    while (d->slots[i] != NULL &&
+           (d->slots[i]->system->word != system || d->slots[i]->endpoint->word != endpoint))
+        i = (i + 1) % d->slot_count;
+    return &d->slots[i];
+}
+
+static void grow(struct dispatch *d)
+{
+    d->slot_count = d->slot_count > 0 ? d->slot_count * 2 : SLOTS_FIRST;
+    free(d->slots);
+    d->slots = xcalloc(d->slot_count, sizeof(struct lane *));
+    for (struct lane *l = d->lanes; l != NULL; l = l->next)
+        *slot_of(d, l->system->word, l->endpoint->word) = l;
+}
+
+static struct lane *lane_find(struct dispatch *d, int64_t system, int64_t endpoint)
+{
+    return d->slot_count > 0 ? *slot_of(d, system, endpoint) : NULL;
+}
+
+/* Lanes are pairs that the configuration names: they are kept for ever. */
+static struct lane *lane_get(struct dispatch *d, int64_t system, int64_t endpoint)
+{
+    struct lane *l = lane_find(d, system, endpoint);
+
+    if (l != NULL)
+        return l;
+    l = NEW(struct lane);
+    *l = (struct lane){ .system = system_of(d, system),
+                        .endpoint = endpoint_of(d, endpoint),
+                        .fast = true };
+    l->end = &l->first;
+    l->next_of_system = l->system->lanes;
+    l->system->lanes = l;
+    l->next = d->lanes;
+    d->lanes = l;
+    if (++d->lane_count * 2 > d->slot_count)
+        grow(d);
+    else
+        *slot_of(d, system, endpoint) = l;
+    return l;
+}
+
+/* ---- queues in memory, with the lock held ------------------------------------------------------
+ */
+
+static void push(struct dispatch *d, struct lane *l, struct part *p)
+{
+    p->next = NULL;
+    *l->end = p;
+    l->end = &p->next;
+    l->waiting++;
+    l->system->waiting++;
+    l->endpoint->waiting++;
+    d->waiting_fast += l->fast;
+}
+
+static struct part *pop(struct dispatch *d, struct lane *l)
+{
+    struct part *p = l->first;
+
+    l->first = p->next;
+    if (l->first == NULL)
+        l->end = &l->first;
+    p->next = NULL;
+    l->waiting--;
+    l->system->waiting--;
+    l->endpoint->waiting--;
+    d->waiting_fast -= l->fast;
+    return p;
+}
+
+static void take_slot(struct lane *l)
+{
+    l->system->active++;
+    l->endpoint->active++;
+}
+
+static void note_time(struct dispatch *d, struct lane *l, int64_t took_us)
+{
+    l->took_us += (took_us - l->took_us) / 8;
+    bool fast = l->took_us < FAST_US;
+
+    if (fast != l->fast) {
+        d->waiting_fast += fast ? l->waiting : -l->waiting;
+        l->fast = fast;
+    }
+}
+
+/* Why nothing of this endpoint may begin now, but for its breaker. */
+static unsigned closed_why(const struct endpoint_live *e, int64_t now_us)
+{
+    if (e->plan == NULL || e->plan->broken != NULL)
+        return HELD_ENDPOINT;
+    return e->pause_until_us > now_us ? HELD_RATE : 0;
+}
+
+static bool is_blocked(const struct endpoint_live *e, int64_t now_us)
+{
+    return closed_why(e, now_us) != 0 || breaker_is_open(&e->breaker);
+}
+
+/* ---- offers ---------------------------------------------------------------------------------- */
+
+static void use_newest(struct dispatch *d, struct part *p)
+{
+    p->endpoint = p->lane->endpoint->plan;
+    if (p->plan == NULL && d->plan != p->flight->plan)
+        p->plan = plan_ref(d->plan);
+}
+
+static enum dispatch_answer park(struct lane *l, unsigned why, unsigned *ret_why)
+{
+    l->stored = true; /* what comes later does not overtake it */
+    *ret_why = why;
+    return DISPATCH_PARK;
+}
+
+static enum dispatch_answer offer(struct dispatch *d, struct part *p, unsigned *ret_why)
+{
+    struct lane *l = lane_get(d, p->row.system, p->row.endpoint);
+    int64_t now = clock_wall_us();
+    bool from_store = p->row.num != 0;
+    unsigned why = closed_why(l->endpoint, now);
+
+    p->lane = l;
+    *ret_why = 0;
+    if (why != 0)
+        return park(l, why, ret_why);
+    use_newest(d, p);
+    bool room = l->system->active < l->system->limit;
+
+    if (breaker_is_open(&l->endpoint->breaker)) {
+        if (!room || breaker_ask(&l->endpoint->breaker, now) != BREAKER_PROBE)
+            return park(l, HELD_BREAKER, ret_why);
+        p->probe = true;
+        take_slot(l);
+        return DISPATCH_BEGIN;
+    }
+    if (l->stored && !from_store)
+        return park(l, 0, ret_why);
+    if (room && l->waiting == 0) {
+        take_slot(l);
+        return DISPATCH_BEGIN;
+    }
+    if (l->waiting >= LANE_WAITING_MOST)
+        return park(l, 0, ret_why);
+    push(d, l, p);
+    return DISPATCH_WAIT;
+}
+
+enum dispatch_answer dispatch_offer(struct dispatch *d, struct part *p, unsigned *ret_why)
+{
+    (void)pthread_mutex_lock(&d->mutex);
+    enum dispatch_answer answer = offer(d, p, ret_why);
+
+    (void)pthread_mutex_unlock(&d->mutex);
+    return answer;
+}
+
+/* ---- ends -------------------------------------------------------------------------------------
+ */
+
+/* Fill the free slots of a system, its lanes in turn. */
+static void begin_more(struct dispatch *d, struct system_live *s, int64_t now_us,
+                       struct part ***tail)
+{
+    struct lane *l = s->turn != NULL ? s->turn->next_of_system : s->lanes;
+    size_t idle = 0;
+
+    while (s->waiting > 0 && s->active < s->limit && idle <= d->lane_count) {
+        if (l == NULL)
+            l = s->lanes;
+        if (l->waiting > 0 && !is_blocked(l->endpoint, now_us)) {
+            struct part *p = pop(d, l);
+
+            use_newest(d, p);
+            take_slot(l);
+            **tail = p;
+            *tail = &p->next;
+            s->turn = l;
+            idle = 0;
+        } else {
+            idle++;
+        }
+        l = l->next_of_system;
+    }
+}
+
+/* What waits in memory for an endpoint that is closed goes to the store. */
+static struct part *empty_endpoint(struct dispatch *d, const struct endpoint_live *e)
+{
+    struct part *all = NULL, **end = &all;
+
+    for (struct lane *l = d->lanes; l != NULL && e->waiting > 0; l = l->next)
+        while (l->endpoint == e && l->waiting > 0) {
+            *end = pop(d, l);
+            end = &(*end)->next;
+            l->stored = true;
+        }
+    return all;
+}
+
+/* True: the breaker changed between open and closed. */
+static bool judge_breaker(struct endpoint_live *e, const struct part *p, const struct verdict *v,
+                          int64_t now_us)
+{
+    static const struct breaker_rule usual = { .failures = 5, .wait_us = INT64_C(30) * CLOCK_S };
+    const struct breaker_rule *rule = e->plan != NULL ? &e->plan->breaker : &usual;
+
+    switch (v->kind) {
+    case VERDICT_UNREACHED:
+        return breaker_failure(&e->breaker, rule, now_us, chance_u64());
+    case VERDICT_CREDENTIAL:
+        return breaker_trip(&e->breaker, rule, now_us);
+    case VERDICT_DOUBT:
+        if (v->status == 0) /* it took the bytes and never answered */
+            return breaker_failure(&e->breaker, rule, now_us, chance_u64());
+        return breaker_success(&e->breaker);
+    case VERDICT_FAILED:
+        if (p->probe)
+            breaker_probe_lost(&e->breaker);
+        return false;
+    case VERDICT_DELIVERED:
+    case VERDICT_RETRY:
+    case VERDICT_REJECTED:
+        break;
+    }
+    return breaker_success(&e->breaker);
+}
+
+bool dispatch_ended(struct dispatch *d, struct part *p, const struct verdict *v,
+                    struct dispatch_next *ret)
+{
+    struct lane *l = p->lane;
+    struct endpoint_live *e = l->endpoint;
+    int64_t now = clock_wall_us();
+    struct part **tail = &ret->begin;
+
+    *ret = (struct dispatch_next){ 0 };
+    (void)pthread_mutex_lock(&d->mutex);
+    l->system->active--;
+    e->active--;
+    note_time(d, l, clock_mono_us() - p->began_us);
+    bool changed = judge_breaker(e, p, v, now);
+    bool probed = p->probe;
+
+    if (v->retry_after_us > 0 && now + v->retry_after_us > e->pause_until_us) {
+        e->pause_until_us = now + v->retry_after_us;
+        changed = true;
+    }
+    p->probe = false;
+    if (e->waiting > 0 && is_blocked(e, now))
+        ret->park = empty_endpoint(d, e);
+    begin_more(d, l->system, now, &tail);
+    bool open = breaker_is_open(&e->breaker);
+    bool hungry = l->stored && (l->system->active < l->system->limit || (probed && !open));
+    struct breaker b = e->breaker;
+    int64_t pause = e->pause_until_us > now ? e->pause_until_us : 0;
+
+    (void)pthread_mutex_unlock(&d->mutex);
+    if (changed || (probed && open))
+        d->calls.changed(d->calls.arg, e->word, &b, pause, v->message);
+    if (hungry)
+        d->calls.hungry(d->calls.arg);
+    return open;
+}
+
+/* ---- the feeder ---------------------------------------------------------------------------------
+ */
+
+void dispatch_note_stored(struct dispatch *d, int64_t system, int64_t endpoint, int64_t queue)
+{
+    (void)pthread_mutex_lock(&d->mutex);
+    struct lane *l = lane_get(d, system, endpoint);
+
+    l->stored = true;
+    l->queue = queue;
+    (void)pthread_mutex_unlock(&d->mutex);
+}
+
+static void set_stored(struct dispatch *d, int64_t queue, bool stored)
+{
+    (void)pthread_mutex_lock(&d->mutex);
+    for (struct lane *l = d->lanes; l != NULL; l = l->next)
+        if (l->queue == queue)
+            l->stored = stored;
+    (void)pthread_mutex_unlock(&d->mutex);
+}
+
+void dispatch_note_queue(struct dispatch *d, int64_t queue)
+{
+    set_stored(d, queue, true);
+}
+
+void dispatch_note_empty(struct dispatch *d, int64_t queue)
+{
+    set_stored(d, queue, false);
+}
+
+static size_t room_of(const struct lane *l, int64_t now_us)
+{
+    const struct system_live *s = l->system;
+    const struct endpoint_live *e = l->endpoint;
+    int64_t ahead = s->limit < LANE_AHEAD_MOST ? s->limit : LANE_AHEAD_MOST;
+    int64_t room = s->limit + ahead - s->active - s->waiting;
+
+    if (!l->stored || l->queue == 0 || closed_why(e, now_us) != 0 || room <= 0)
+        return 0;
+    if (breaker_is_open(&e->breaker))
+        return !e->breaker.probing && e->breaker.until_us <= now_us && s->active < s->limit;
+    return room < LANE_CLAIM_MOST ? (size_t)room : LANE_CLAIM_MOST;
+}
+
+bool dispatch_next_lane(struct dispatch *d, struct lane_turn *ret)
+{
+    int64_t now = clock_wall_us();
+    bool found = false;
+
+    (void)pthread_mutex_lock(&d->mutex);
+    struct lane *l = d->turn;
+
+    for (size_t i = 0; i < d->lane_count && !found; i++) {
+        l = l != NULL && l->next != NULL ? l->next : d->lanes;
+        *ret = (struct lane_turn){ .queue = l->queue, .room = room_of(l, now) };
+        found = ret->room > 0;
+    }
+    d->turn = l;
+    (void)pthread_mutex_unlock(&d->mutex);
+    return found;
+}
+
+/* ---- configuration, and what others know
+ * ---------------------------------------------------------- */
+
+void dispatch_use(struct dispatch *d, struct plan *plan)
+{
+    (void)pthread_mutex_lock(&d->mutex);
+    struct plan *old = d->plan;
+
+    d->plan = plan_ref(plan);
+    for (struct system_live *s = d->systems; s != NULL; s = s->next)
+        s->limit = limit_of(plan, s->word);
+    for (struct endpoint_live *e = d->endpoints; e != NULL; e = e->next)
+        e->plan = plan_endpoint_find(plan, e->word);
+    (void)pthread_mutex_unlock(&d->mutex);
+    plan_unref(old);
+    d->calls.hungry(d->calls.arg);
+}
+
+void dispatch_learn(struct dispatch *d, int64_t endpoint, bool breaker, int64_t since_us,
+                    int64_t until_us)
+{
+    (void)pthread_mutex_lock(&d->mutex);
+    struct endpoint_live *e = endpoint_of(d, endpoint);
+
+    if (!breaker) {
+        if (until_us > e->pause_until_us)
+            e->pause_until_us = until_us;
+    } else if (!breaker_is_open(&e->breaker) && until_us > 0) {
+        e->breaker.since_us = since_us;
+        e->breaker.until_us = until_us;
+        e->breaker.wait_us = until_us - since_us;
+    }
+    (void)pthread_mutex_unlock(&d->mutex);
+}
+
+unsigned dispatch_held_why(struct dispatch *d, int64_t system, int64_t endpoint)
+{
+    (void)system;
+    (void)pthread_mutex_lock(&d->mutex);
+    const struct endpoint_live *e = endpoint_of(d, endpoint);
+    unsigned why = closed_why(e, clock_wall_us());
+
+    if (breaker_is_open(&e->breaker))
+        why |= HELD_BREAKER;
+    (void)pthread_mutex_unlock(&d->mutex);
+    return why;
+}
+
+bool dispatch_look(struct dispatch *d, int64_t endpoint, struct endpoint_look *ret)
+{
+    (void)pthread_mutex_lock(&d->mutex);
+    const struct endpoint_live *e = d->endpoints;
+
+    while (e != NULL && e->word != endpoint)
+        e = e->next;
+    if (e != NULL)
+        *ret = (struct endpoint_look){ .configured = e->plan != NULL,
+                                       .open = breaker_is_open(&e->breaker),
+                                       .since_us = e->breaker.since_us,
+                                       .until_us = e->breaker.until_us,
+                                       .pause_until_us = e->pause_until_us,
+                                       .active = e->active,
+                                       .waiting = e->waiting };
+    if (e != NULL && e->plan != NULL && e->plan->broken != NULL)
+        (void)snprintf(ret->broken, sizeof ret->broken, "%s", e->plan->broken);
+    (void)pthread_mutex_unlock(&d->mutex);
+    return e != NULL;
+}
+
+size_t dispatch_waiting_fast(struct dispatch *d)
+{
+    return d->waiting_fast;
+}

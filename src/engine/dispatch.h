@@ -1,0 +1,90 @@
+/* dispatch.h - which delivery may begin now: lanes, systems, endpoints.
+ *
+ * A lane is a pair of system and endpoint.  A system begins at most `concurrency`
+ * deliveries at once, over all its lanes in turn; an endpoint has a breaker and may ask
+ * for a pause.  A part that may not begin waits in the short memory of its lane, or is sent
+ * back to be parked in the store: so a receiver that is dead or slow holds a bounded number
+ * of flights, and costs the others nothing.
+ *
+ * The newest plan decides what an endpoint and a system may do.
+ *
+ * Threads: any; one short lock.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "engine/flight.h"
+
+struct dispatch;
+
+struct dispatch_calls {
+    /* The breaker or the pause of an endpoint changed; on the thread that saw it. */
+    void (*changed)(void *arg, int64_t endpoint, const struct breaker *breaker,
+                    int64_t pause_until_us, const char *why);
+    /* A lane with parts in the store may begin some; may be called often. */
+    void (*hungry)(void *arg);
+    void *arg;
+};
+
+struct dispatch *dispatch_new(const struct dispatch_calls *calls);
+void dispatch_free(struct dispatch *d);
+
+/* From now on; takes a reference. */
+void dispatch_use(struct dispatch *d, struct plan *plan);
+
+enum dispatch_answer {
+    DISPATCH_BEGIN, /* its slot is taken: begin it */
+    DISPATCH_WAIT,  /* kept; it comes back from dispatch_ended() */
+    DISPATCH_PARK   /* not now: to the store */
+};
+
+/* Sets part->lane, plan and endpoint.  *ret_why: the reasons of a park (held_reason), 0 when
+ * it is only a matter of turns. */
+enum dispatch_answer dispatch_offer(struct dispatch *d, struct part *p, unsigned *ret_why);
+
+struct dispatch_next {
+    struct part *begin; /* chains by next: these have their slots now ... */
+    struct part *park;  /* ... and these must go to the store */
+};
+
+/* The part is over, whatever came of it.  True: the breaker of its endpoint is open now. */
+bool dispatch_ended(struct dispatch *d, struct part *p, const struct verdict *v,
+                    struct dispatch_next *ret);
+
+/* ---- for the feeder ----------------------------------------------------------------------- */
+
+struct lane_turn {
+    int64_t queue;
+    size_t room; /* how many may be claimed for it */
+};
+
+/* There are tasks in the store for this lane. */
+void dispatch_note_stored(struct dispatch *d, int64_t system, int64_t endpoint, int64_t queue);
+void dispatch_note_queue(struct dispatch *d, int64_t queue); /* the same, for a known lane */
+/* Nothing is left in the store. */
+void dispatch_note_empty(struct dispatch *d, int64_t queue);
+/* The next lane in turn with parts in the store that may begin; false: none. */
+bool dispatch_next_lane(struct dispatch *d, struct lane_turn *ret);
+
+/* ---- looking ------------------------------------------------------------------------------- */
+
+/* Why deliveries of this lane wait now (held_reason), 0: they do not. */
+unsigned dispatch_held_why(struct dispatch *d, int64_t system, int64_t endpoint);
+
+struct endpoint_look {
+    bool configured, open;
+    int64_t since_us, until_us, pause_until_us, active, waiting;
+    char broken[200]; /* empty: it can be used */
+};
+/* Of one endpoint; false: nothing is known of it. */
+bool dispatch_look(struct dispatch *d, int64_t endpoint, struct endpoint_look *ret);
+
+/* What another node, or this one before a restart, knows. */
+void dispatch_learn(struct dispatch *d, int64_t endpoint, bool breaker, int64_t since_us,
+                    int64_t until_us);
+
+/* Flights that wait for our own work and not for a slow receiver. */
+size_t dispatch_waiting_fast(struct dispatch *d);

@@ -1,0 +1,116 @@
+#include "engine/mishaps.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "store/mishap.h"
+
+enum { ENTRIES = 256, OBJECT = 128, MESSAGE = 500, CODE = 40 };
+
+struct entry {
+    char code[CODE], object[OBJECT], message[MESSAGE];
+    int64_t count, first_us, last_us;
+};
+
+struct mishaps {
+    pthread_mutex_t mutex;
+    struct entry entries[ENTRIES];
+    size_t count;
+};
+
+struct mishaps *mishaps_new(void)
+{
+    struct mishaps *m = NEW(struct mishaps);
+
+    (void)pthread_mutex_init(&m->mutex, NULL);
+    return m;
+}
+
+void mishaps_free(struct mishaps *m)
+{
+    free(m);
+}
+
+static struct entry *entry_of(struct mishaps *m, const char *code, const char *object)
+{
+    for (size_t i = 0; i < m->count; i++)
+        if (str_is(str_of(m->entries[i].code), code) &&
+            str_is(str_of(m->entries[i].object), object))
+            return &m->entries[i];
+    if (m->count == ENTRIES - 1)
+        object = "other";
+    if (m->count == ENTRIES)
+        return &m->entries[ENTRIES - 1];
+    struct entry *e = &m->entries[m->count++];
+
+    *e = (struct entry){ .first_us = clock_wall_us() };
+    (void)snprintf(e->code, sizeof e->code, "%s", code);
+    (void)snprintf(e->object, sizeof e->object, "%s", object);
+    return e;
+}
+
+void mishaps_note(struct mishaps *m, const char *code, const char *kind, struct str object,
+                  const char *message)
+{
+    char what[OBJECT];
+
+    (void)snprintf(what, sizeof what, "%s %.*s", kind, STR_ARG(object));
+    (void)pthread_mutex_lock(&m->mutex);
+    struct entry *e = entry_of(m, code, what);
+
+    (void)snprintf(e->message, sizeof e->message, "%s", message);
+    e->last_us = clock_wall_us();
+    e->count++;
+    (void)pthread_mutex_unlock(&m->mutex);
+}
+
+/* What could not be written is kept, and counted on. */
+static void take_back(struct mishaps *m, const struct entry *list, size_t count)
+{
+    (void)pthread_mutex_lock(&m->mutex);
+    for (size_t i = 0; i < count; i++) {
+        struct entry *e = entry_of(m, list[i].code, list[i].object);
+
+        e->count += list[i].count;
+        if (list[i].first_us < e->first_us)
+            e->first_us = list[i].first_us;
+        if (list[i].last_us >= e->last_us)
+            memcpy(e->message, list[i].message, sizeof e->message);
+        e->last_us = list[i].last_us > e->last_us ? list[i].last_us : e->last_us;
+    }
+    (void)pthread_mutex_unlock(&m->mutex);
+}
+
+bool mishaps_write(struct mishaps *m, struct store *s, struct err *err)
+{
+    (void)pthread_mutex_lock(&m->mutex);
+    size_t count = m->count;
+
+    if (count == 0) {
+        (void)pthread_mutex_unlock(&m->mutex);
+        return true;
+    }
+    struct entry *list = xmalloc(count * sizeof *list);
+    struct mishap *rows = xcalloc(count, sizeof *rows);
+
+    memcpy(list, m->entries, count * sizeof *list);
+    m->count = 0;
+    (void)pthread_mutex_unlock(&m->mutex);
+    for (size_t i = 0; i < count; i++)
+        rows[i] = (struct mishap){ .code = str_of(list[i].code),
+                                   .object = str_of(list[i].object),
+                                   .message = str_of(list[i].message),
+                                   .count = list[i].count,
+                                   .first_us = list[i].first_us,
+                                   .last_us = list[i].last_us };
+    bool ok = mishap_add(s, rows, count, err);
+
+    if (!ok)
+        take_back(m, list, count);
+    free(list);
+    free(rows);
+    return ok;
+}

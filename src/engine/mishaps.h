@@ -1,0 +1,20 @@
+/* mishaps.h - what goes wrong, gathered in memory and written to the store now and then.
+ *
+ * One entry per code and object; a flood of errors costs one row a second.  When the table
+ * is full the rest is counted under object `other`.
+ *
+ * Threads: any.
+ */
+#pragma once
+
+#include "base/err.h"
+#include "base/str.h"
+
+struct mishaps;
+struct store;
+
+struct mishaps *mishaps_new(void);
+void mishaps_free(struct mishaps *m);
+void mishaps_note(struct mishaps *m, const char *code, const char *kind, struct str object,
+                  const char *message);
+bool mishaps_write(struct mishaps *m, struct store *s, struct err *err); /* blocks */

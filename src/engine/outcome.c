@@ -1,0 +1,430 @@
+/* outcome.c - what came of a flight: states, timeline, commit 2, log.  See road.h. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/auto.h"
+#include "base/chance.h"
+#include "base/clock.h"
+#include "base/fault.h"
+#include "base/log.h"
+#include "base/require.h"
+#include "engine/road_inside.h"
+#include "store/store.h"
+
+enum { AGAIN_FIRST_US = CLOCK_S, AGAIN_MOST_S = 60 };
+
+static _Thread_local struct {
+    struct store_op *first, *last;
+    size_t count;
+} gathered;
+
+/* ---- metrics --------------------------------------------------------------------------------- */
+
+static struct metric deliveries[DELIVERY_STATES] = {
+#define OUTCOME(state, word)                                                                    \
+    [state] = { .name = "waybill_deliveries_total",                                             \
+                .help =                                                                         \
+                    "Attempts to deliver and deliveries that had to wait, by what came of it.", \
+                .labels = "outcome=\"" word "\"" }
+    OUTCOME(DELIVERY_DELIVERED, "delivered"), OUTCOME(DELIVERY_RETRYING, "retry"),
+    OUTCOME(DELIVERY_READY, "parked"),        OUTCOME(DELIVERY_IN_DOUBT, "in_doubt"),
+    OUTCOME(DELIVERY_DEAD, "dead"),
+};
+
+static struct metric ended = { .name = "waybill_documents_ended_total",
+                               .help = "Documents that are over: delivered, done or cancelled." };
+static struct metric dead = { .name = "waybill_documents_dead_total",
+                              .help =
+                                  "Documents that became dead letters before they were routed." };
+static struct metric run_time = { .name = "waybill_run_seconds",
+                                  .help = "From the claim of a document to its settlement.",
+                                  .type = METRIC_HISTOGRAM };
+static struct metric send_time = { .name = "waybill_send_seconds",
+                                   .help = "One attempt to send, until the receiver's answer.",
+                                   .type = METRIC_HISTOGRAM };
+static struct metric *const metrics[] = { &deliveries[DELIVERY_DELIVERED],
+                                          &deliveries[DELIVERY_RETRYING],
+                                          &deliveries[DELIVERY_READY],
+                                          &deliveries[DELIVERY_IN_DOUBT],
+                                          &deliveries[DELIVERY_DEAD],
+                                          &ended,
+                                          &dead,
+                                          &run_time,
+                                          &send_time };
+
+void outcome_metrics_register(void)
+{
+    for (size_t i = 0; i < sizeof metrics / sizeof metrics[0]; i++)
+        metrics_register(metrics[i]);
+}
+
+void outcome_metrics_forget(void)
+{
+    for (size_t i = 0; i < sizeof metrics / sizeof metrics[0]; i++)
+        metrics_forget(metrics[i]);
+}
+
+/* ---- one delivery ------------------------------------------------------------------------------
+ */
+
+static void set_dead(struct part *p, const char *code)
+{
+    p->row.state = DELIVERY_DEAD;
+    p->row.code = str_of(code);
+}
+
+/* Tried again later, unless that would be too late. */
+static void set_retry(struct part *p)
+{
+    const struct retry_rule *rule = &p->endpoint->retry;
+    int64_t now = clock_wall_us();
+    int64_t due = now + retry_wait_us(rule, p->row.attempts, chance_u64());
+
+    if (p->verdict.retry_after_us > 0 && due < now + p->verdict.retry_after_us)
+        due = now + p->verdict.retry_after_us;
+    if (retry_is_over(rule, p->row.first_us, due)) {
+        set_dead(p, dead_codes[DEAD_RETRIES_EXHAUSTED]);
+        return;
+    }
+    p->row.state = DELIVERY_RETRYING;
+    p->row.due_us = due;
+}
+
+/* It never arrived.  While the breaker is open it waits and uses up nothing. */
+static void set_unreached(struct part *p, bool breaker_open)
+{
+    if (!breaker_open) {
+        set_retry(p);
+        return;
+    }
+    p->row.state = DELIVERY_READY;
+    p->held_why = HELD_BREAKER;
+}
+
+static void set_doubt(struct part *p, bool breaker_open)
+{
+    if (p->in_doubt == DOUBT_RESEND)
+        set_unreached(p, breaker_open && p->verdict.status == 0);
+    else if (p->in_doubt == DOUBT_ASSUME)
+        p->row.state = DELIVERY_DELIVERED;
+    else
+        p->row.state = DELIVERY_IN_DOUBT;
+}
+
+void outcome_of_part(struct part *p, bool breaker_open)
+{
+    const struct verdict *v = &p->verdict;
+    struct road *r = p->flight->road;
+    const char *code = v->code;
+
+    p->row.status = v->status;
+    p->row.message = str_of(v->message);
+    p->row.due_us = 0;
+    metric_observe_us(&send_time, p->took_us);
+    switch (v->kind) {
+    case VERDICT_DELIVERED:
+        p->row.state = DELIVERY_DELIVERED;
+        p->row.message = STR("");
+        return;
+    case VERDICT_RETRY:
+        set_retry(p);
+        code = code != NULL ? code : "retry";
+        break;
+    case VERDICT_UNREACHED:
+        set_unreached(p, breaker_open);
+        code = code != NULL ? code : "unreached";
+        break;
+    case VERDICT_CREDENTIAL:
+        set_unreached(p, true);
+        code = code != NULL ? code : "credential";
+        break;
+    case VERDICT_DOUBT:
+        set_doubt(p, breaker_open);
+        code = code != NULL ? code : "in_doubt";
+        break;
+    case VERDICT_REJECTED:
+    case VERDICT_FAILED:
+        code = code != NULL ? code : dead_codes[DEAD_REJECTED];
+        set_dead(p, code);
+        break;
+    }
+    if (p->row.code.len == 0)
+        p->row.code = str_of(code);
+    mishaps_note(r->mishaps, code, "endpoint", store_word_name(r->store, p->row.endpoint),
+                 v->message);
+}
+
+void outcome_parked(struct part *p, unsigned why)
+{
+    p->row.state = DELIVERY_READY;
+    p->row.due_us = 0;
+    p->held_why = why;
+    p->took_us = -1;
+}
+
+static enum trail_outcome trail_of(enum delivery_state s)
+{
+    switch (s) {
+    case DELIVERY_DELIVERED:
+        return TRAIL_DELIVERED;
+    case DELIVERY_RETRYING:
+        return TRAIL_RETRY;
+    case DELIVERY_IN_DOUBT:
+        return TRAIL_DOUBT;
+    case DELIVERY_DEAD:
+        return TRAIL_DEAD;
+    case DELIVERY_CANCELLED:
+        return TRAIL_CANCELLED;
+    case DELIVERY_READY:
+    case DELIVERY_SENDING:
+    case DELIVERY_HELD:
+    case DELIVERY_STATES:
+        break;
+    }
+    return TRAIL_WAITS;
+}
+
+/* A stored delivery that is parked again without an attempt tells nothing new. */
+static void note_part(struct flight *f, const struct part *p)
+{
+    AUTO(buf_done) struct buf why = BUF_INIT(200);
+
+    metric_add(&deliveries[p->row.state], 1);
+    if (p->took_us < 0 && p->row.num != 0)
+        return;
+    if (p->took_us < 0) {
+        if (p->held_why != 0)
+            buf_puts(&why, "held: ");
+        held_reasons_print(p->held_why, &why);
+        flight_note_part(f, p, TRAIL_WAITS, -1, p->held_why != 0 ? why.ptr : "waits for its turn");
+        return;
+    }
+    flight_note_part(f, p, trail_of(p->row.state), p->took_us, p->verdict.message);
+}
+
+/* ---- the document
+ * -------------------------------------------------------------------------------- */
+
+void outcome_dead(struct flight *f, enum trail_stage stage, struct str what, enum dead_code code,
+                  int64_t took_us, const char *message)
+{
+    struct road *r = f->road;
+
+    if (message != f->message)
+        (void)snprintf(f->message, sizeof f->message, "%s", message);
+    flight_note(f, stage, TRAIL_DEAD, what, took_us, f->message);
+    f->settle.end = SETTLE_DEAD;
+    f->dead = code;
+    f->settle.code = str_of(dead_codes[code]);
+    f->settle.message = str_of(f->message);
+    mishaps_note(r->mishaps, dead_codes[code], "gateway", store_word_name(r->store, f->gateway),
+                 f->message);
+}
+
+void outcome_again(struct flight *f, const struct err *err)
+{
+    struct retry_rule rule = { .first_us = AGAIN_FIRST_US,
+                               .most_us = (int64_t)AGAIN_MOST_S * CLOCK_S };
+
+    (void)snprintf(f->message, sizeof f->message, "%s", err->text);
+    flight_note(f, TRAIL_DOCUMENT, TRAIL_RETRY, STR(""), -1, f->message);
+    f->settle.end = SETTLE_AGAIN;
+    f->settle.code = STR("retry");
+    f->settle.message = str_of(f->message);
+    f->settle.due_us = clock_wall_us() + AGAIN_FIRST_US +
+                       retry_wait_us(&rule, f->settle.task.attempts, chance_u64());
+    mishaps_note(f->road->mishaps, "read", "document", STR("payload"), f->message);
+}
+
+/* Bytes that cannot be read: gone or damaged is for ever, anything else may pass. */
+void outcome_read_failed(struct flight *f, const struct err *err)
+{
+    if (err->kind != ERR_PERMANENT) {
+        outcome_again(f, err);
+        return;
+    }
+    outcome_dead(f, TRAIL_DOCUMENT, STR("payload"),
+                 err->sys != 0 ? DEAD_PAYLOAD_MISSING : DEAD_PAYLOAD_CORRUPT, -1, err->text);
+}
+
+static int64_t word_of(struct road *r, enum word_kind kind, struct str name)
+{
+    int64_t word;
+
+    return name.ptr != NULL && store_word_find(r->store, kind, name, &word) ? word : 0;
+}
+
+static void fill_facts(struct flight *f)
+{
+    struct settle_op *s = &f->settle;
+    struct road *r = f->road;
+    AUTO(buf_done) struct buf facts = BUF_INIT(FACTS_BYTES_MOST);
+
+    s->has_facts = true;
+    s->sender = f->facts.sender_unknown ? 0 : word_of(r, WORD_SYSTEM, f->facts.sender);
+    s->receiver = f->facts.receiver_unknown ? 0 : word_of(r, WORD_SYSTEM, f->facts.receiver);
+    s->type = word_of(r, WORD_TYPE, f->facts.type);
+    f->facts.type_unknown = s->type == 0 && f->facts.type.ptr != NULL;
+    s->route = f->route != NULL ? f->route->word : 0;
+    facts_write(&f->facts, &facts);
+    s->facts = facts.len > 0 ? arena_copy(&f->arena, buf_view(&facts)) : (struct str){ 0 };
+}
+
+static bool fill_part(struct flight *f, struct part *p, struct settle_part *to, struct err *err)
+{
+    if (p->row.state != DELIVERY_DELIVERED && p->row.queue == 0 &&
+        !lane_queue(f->road->store, p->row.system, p->row.endpoint, &p->row.queue, err))
+        return false;
+    *to = p->row;
+    if (p->variant != f->variants)
+        to->bytes = &p->variant->settle;
+    return true;
+}
+
+static bool fill_parts(struct flight *f, struct err *err)
+{
+    struct settle_op *s = &f->settle;
+    bool all_over = true;
+
+    s->parts = ARENA_ARRAY(&f->arena, struct settle_part, f->part_count);
+    s->part_count = f->part_count;
+    if (!variants_seal(f, err))
+        return false;
+    for (size_t i = 0; i < f->part_count; i++) {
+        all_over = all_over && f->parts[i]->row.state == DELIVERY_DELIVERED;
+        if (!fill_part(f, f->parts[i], &s->parts[i], err))
+            return false;
+    }
+    for (size_t i = 0; i < f->part_count; i++)
+        note_part(f, f->parts[i]);
+    s->end = SETTLE_PARTS;
+    if (all_over && s->task.kind != TASK_DELIVER) {
+        s->end = SETTLE_OVER;
+        s->state = DOCUMENT_DELIVERED;
+    }
+    return true;
+}
+
+/* ---- commit 2
+ * -------------------------------------------------------------------------------------- */
+
+static const char *state_word(const struct flight *f)
+{
+    const struct settle_op *s = &f->settle;
+    enum delivery_state states[SETTLE_PARTS_MOST];
+
+    switch (s->end) {
+    case SETTLE_OVER:
+        return document_states[s->state];
+    case SETTLE_DEAD:
+        return "dead";
+    case SETTLE_AGAIN:
+        return "retrying";
+    case SETTLE_PARTS:
+        break;
+    }
+    for (size_t i = 0; i < s->part_count; i++)
+        states[i] = s->parts[i].state;
+    return document_states[document_derive(states, s->part_count)];
+}
+
+/* One line for the document and this run of its chain, with its stages inside. */
+static void log_run(struct flight *f)
+{
+    bool failed = f->settle.end == SETTLE_DEAD || f->settle.end == SETTLE_AGAIN;
+
+    for (size_t i = 0; i < f->part_count; i++) {
+        const struct part *p = f->parts[i];
+
+        if (p->row.state != DELIVERY_DELIVERED && p->took_us >= 0)
+            log_event(p->row.state == DELIVERY_DEAD ? LOG_WARN : LOG_INFO, "delivery.fail",
+                      kv_z("document", f->id), kv_str("delivery", p->row.id),
+                      kv_z("state", delivery_states[p->row.state]), kv_str("code", p->row.code),
+                      kv_int("attempt", p->row.attempts), kv_int("status", p->row.status),
+                      kv_z("why", p->verdict.message));
+    }
+    log_event(failed ? LOG_WARN : LOG_INFO, "document.run", kv_z("document", f->id),
+              kv_str("gateway", store_word_name(f->road->store, f->gateway)),
+              kv_str("sender", f->facts.sender), kv_str("receiver", f->facts.receiver),
+              kv_str("type", f->facts.type), kv_int("size", f->source.size),
+              kv_z("state", state_word(f)), kv_z("stages", f->stages.ptr),
+              kv_int("us", clock_mono_us() - f->began_us), kv_str("code", f->settle.code));
+}
+
+/* Those that wait in the store now are there to be claimed. */
+static void note_stored(const struct flight *f)
+{
+    const struct settle_op *s = &f->settle;
+
+    for (size_t i = 0; i < s->part_count; i++)
+        if (s->parts[i].state == DELIVERY_READY)
+            dispatch_note_stored(f->road->dispatch, s->parts[i].system, s->parts[i].endpoint,
+                                 s->parts[i].queue);
+        else if (s->parts[i].state == DELIVERY_RETRYING)
+            feed_note_due(f->road, s->parts[i].due_us);
+    if (s->end == SETTLE_AGAIN)
+        feed_note_due(f->road, s->due_us);
+}
+
+/* On the writer's thread. */
+static void on_settled(struct store_op *op)
+{
+    struct flight *f = (struct flight *)op;
+    struct settle_op *s = &f->settle;
+
+    fault_point(SETTLED);
+    if (!op->ok) {
+        feed_unsettled(f);
+        return;
+    }
+    if (!s->ours)
+        log_event(LOG_WARN, "document.lost", kv_z("document", f->id),
+                  kv_z("why", "another node took it over; what it did counts"));
+    else
+        log_run(f);
+    metric_add(s->end == SETTLE_DEAD ? &dead : &ended,
+               s->end == SETTLE_DEAD || s->end == SETTLE_OVER || s->over);
+    metric_observe_us(&run_time, clock_mono_us() - f->began_us);
+    if (s->ours)
+        note_stored(f);
+    road_gone(f);
+}
+
+static void gather(struct store_op *op)
+{
+    op->next = NULL;
+    if (gathered.last != NULL)
+        gathered.last->next = op;
+    else
+        gathered.first = op;
+    gathered.last = op;
+    gathered.count++;
+}
+
+/* May block on the store when a lane is new, or bytes are large. */
+void outcome_settle(struct flight *f)
+{
+    struct settle_op *s = &f->settle;
+    struct err err = { 0 };
+
+    if (s->task.kind != TASK_DELIVER)
+        fill_facts(f);
+    if (s->end == SETTLE_PARTS && !fill_parts(f, &err))
+        outcome_again(f, &err);
+    s->config = f->config;
+    s->keep_days = ROAD_KEEP_DAYS;
+    s->doc = f->source.num;
+    s->trail = buf_view(&f->trail);
+    s->op = (struct store_op){ .verb = &settle_verb, .done = on_settled };
+    gather(&s->op);
+}
+
+void outcome_flush(struct road *r)
+{
+    if (gathered.first == NULL)
+        return;
+    fault_point(SETTLE_SUBMIT);
+    writers_submit_always(store_writers(r->store), gathered.first, gathered.last, gathered.count);
+    gathered.first = gathered.last = NULL;
+    gathered.count = 0;
+}

@@ -1,0 +1,116 @@
+/* road_inside.h - what the files of the road share and nobody else sees. */
+#pragma once
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "base/metrics.h"
+#include "engine/dispatch.h"
+#include "engine/flight.h"
+#include "engine/mishaps.h"
+#include "engine/road.h"
+#include "store/recorder.h"
+
+enum {
+    ROAD_WORKERS_MOST = 16,
+    ROAD_KEEP_DAYS = 45,
+    ROAD_LEASE_S = 3600,           /* a lease; liveness is the node's heartbeat */
+    ROAD_FLIGHT_BYTES = 256 << 10, /* an arena of a flight */
+    ROAD_PLANS_MOST = 8
+};
+
+/* Flights in a row, handed from thread to thread. */
+struct flights {
+    struct flight *first, **end;
+    size_t count;
+};
+
+struct road {
+    struct road_options options;
+    struct store *store;
+    struct dispatch *dispatch;
+    struct transfer_hub *hub;
+    struct pool *pool;
+    struct mishaps *mishaps;
+
+    pthread_rwlock_t plan_lock;
+    struct plan *plan;                   /* in force */
+    struct plan *older[ROAD_PLANS_MOST]; /* of documents that were accepted under them */
+    size_t older_next;
+
+    _Atomic int64_t flights, bytes;
+    bool running;
+    _Atomic bool stopping, idle; /* idle: nothing is routed */
+
+    pthread_mutex_t mutex; /* of the queue to the workers, and of the stock */
+    pthread_cond_t filled;
+    struct flights queue;
+    size_t sleeping;
+    bool workers_end;
+    struct flight *stock;
+    size_t stock_count;
+    pthread_t workers[ROAD_WORKERS_MOST];
+    size_t worker_count;
+
+    /* Tasks whose code may have brought us down run alone. */
+    pthread_mutex_t alone;
+    _Atomic size_t suspects_left;
+    struct suspect suspects[RECORDER_SLOTS];
+    size_t suspect_count;
+    _Atomic uint64_t recorder_slots; /* taken, as bits */
+
+    pthread_t feeder;
+    pthread_mutex_t feed_mutex;
+    pthread_cond_t feed_wake;
+    bool feed_asked, feed_end, claim_failing;
+    int64_t next_due_us;         /* when the next delivery is due; 0: nothing waits for its time */
+    _Atomic bool backlog;        /* the intake's queue has tasks */
+    _Atomic size_t unknown_left; /* how many may have been on their way before a crash */
+    struct flights unsettled;    /* could not be settled: to be tried again; feed_mutex */
+};
+
+/* ---- road.c ---- */
+void road_queue(struct road *r, struct flight *first); /* a chain, to the workers */
+void road_gone(struct flight *f);                      /* settled or given up: frees it */
+struct plan *road_plan(struct road *r);                /* in force, a reference */
+struct plan *road_plan_of(struct road *r, int64_t version, struct err *err);
+int road_mark(struct road *r, const struct task *t, bool alone); /* a slot of the recorder */
+void road_clear(struct road *r, int slot);
+
+/* ---- walk.c: on a thread that may compute ---- */
+void walk(struct flight *f);
+/* Extract and route alone, for those who only ask. */
+bool walk_find_facts(struct flight *f);
+const struct plan_route *walk_find_route(struct flight *f);
+
+/* ---- send.c ---- */
+void send_parts(struct flight *f); /* offer all parts; settles when none is left open */
+void send_flush(struct road *r);   /* hand over what this thread has gathered */
+
+/* ---- outcome.c ---- */
+void outcome_of_part(struct part *p, bool breaker_open);
+void outcome_parked(struct part *p, unsigned why);
+void outcome_settle(struct flight *f); /* all parts have their outcome, or there are none */
+void outcome_dead(struct flight *f, enum trail_stage stage, struct str what, enum dead_code code,
+                  int64_t took_us, const char *message);
+void outcome_again(struct flight *f, const struct err *err); /* not now */
+void outcome_flush(struct road *r);
+void outcome_metrics_register(void);
+void outcome_metrics_forget(void);
+
+/* ---- feed.c ---- */
+void *feed_main(void *arg);
+void feed_wake(struct road *r);
+void feed_note_due(struct road *r, int64_t due_us); /* something waits until then */
+void feed_unsettled(struct flight *f);              /* its settlement failed: again, later */
+
+/* ---- bytes.c ---- */
+/* The first `most` bytes of the document, for extraction. */
+bool bytes_peek(struct flight *f, size_t most, struct err *err);
+/* The bytes of a variant in memory, read from the store when they are not; only on a thread
+ * that may block, when they are large. */
+bool variant_load(struct flight *f, struct variant *v, struct err *err);
+/* What the parts send and the store keeps of bytes that steps made.  Large ones are put
+ * into the store now. */
+bool variants_seal(struct flight *f, struct err *err);
+void outcome_read_failed(struct flight *f, const struct err *err);

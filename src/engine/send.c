@@ -1,0 +1,225 @@
+/* send.c - one attempt of one delivery, from its slot to its verdict.  See road.h.
+ *
+ * What a thread begins is gathered and handed over at once (send_flush), so that many small
+ * documents cost one wake. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/fault.h"
+#include "base/require.h"
+#include "engine/road_inside.h"
+#include "store/payload.h"
+#include "store/store.h"
+
+static _Thread_local struct {
+    struct transfer *first, *last;
+} gathered;
+
+/* ---- the bytes of a large document: drawn by a thread that may block ------------------------- */
+
+static bool next_piece(void *arg, struct str *ret, struct err *err)
+{
+    struct part *p = arg;
+
+    if (p->reader == NULL &&
+        !payload_open(p->flight->road->store, &p->variant->source, &p->reader, err))
+        return false;
+    return payload_next(p->reader, ret, err);
+}
+
+static void fill_sending(struct part *p)
+{
+    struct flight *f = p->flight;
+    const struct variant *v = p->variant;
+    bool in_memory = v->source.size == 0 || v->buf.len > 0;
+
+    p->sending = (struct sending){ .document = str_of(f->id),
+                                   .delivery = p->row.id,
+                                   .facts = &f->facts,
+                                   .name = f->name,
+                                   .ctype = f->ctype,
+                                   .gateway = store_word_name(f->road->store, f->gateway),
+                                   .endpoint = p->endpoint->name,
+                                   .traceparent = str_of(f->traceparent),
+                                   .received_us = f->received_us,
+                                   .attempt = p->row.attempts,
+                                   .size = in_memory ? (int64_t)v->buf.len : v->source.size };
+    if (in_memory) {
+        p->sending.bytes = buf_view(&v->buf);
+    } else {
+        p->sending.next = next_piece;
+        p->sending.next_arg = p;
+    }
+}
+
+/* ---- over
+ * ---------------------------------------------------------------------------------------- */
+
+static void one_over(struct flight *f)
+{
+    if (atomic_fetch_sub(&f->open, 1) == 1)
+        outcome_settle(f);
+}
+
+/* The part has its verdict; `*todo` gets the parts that may begin now. */
+static void end_part(struct part *p, struct part ***todo_end)
+{
+    struct flight *f = p->flight;
+    struct dispatch_next next;
+
+    p->took_us = clock_mono_us() - p->began_us;
+    bool open = dispatch_ended(f->road->dispatch, p, &p->verdict, &next);
+
+    payload_close(p->reader);
+    p->reader = NULL;
+    outcome_of_part(p, open);
+    one_over(f);
+    for (struct part *q = next.park, *after; q != NULL; q = after) {
+        after = q->next;
+        outcome_parked(q, 0);
+        one_over(q->flight);
+    }
+    if (next.begin != NULL) {
+        **todo_end = next.begin;
+        while (**todo_end != NULL)
+            *todo_end = &(**todo_end)->next;
+    }
+}
+
+static void begin_all(struct part *first);
+
+static void ended(struct part *p)
+{
+    struct part *todo = NULL, **end = &todo;
+
+    end_part(p, &end);
+    begin_all(todo);
+}
+
+/* ---- begin
+ * ----------------------------------------------------------------------------------------- */
+
+/* On the transfer thread. */
+static void on_answer(struct transfer *t)
+{
+    struct part *p = (struct part *)((char *)t - offsetof(struct part, transfer));
+
+    fault_point(SEND_ANSWERED);
+    p->endpoint->type->http->judge(p->endpoint->self, &t->answer, &p->verdict);
+    ended(p);
+}
+
+/* On a thread of the pool. */
+static void on_pool(struct pool_job *job)
+{
+    struct part *p = (struct part *)((char *)job - offsetof(struct part, job));
+    struct road *r = p->flight->road;
+    int slot = road_mark(r, &p->flight->settle.task, false);
+
+    p->endpoint->type->send(p->endpoint->self, &p->sending, &r->stopping, &p->verdict);
+    road_clear(r, slot);
+    fault_point(SEND_ANSWERED);
+    ended(p);
+    send_flush(r);
+}
+
+static void gather(struct transfer *t)
+{
+    t->next = NULL;
+    if (gathered.last != NULL)
+        gathered.last->next = t;
+    else
+        gathered.first = t;
+    gathered.last = t;
+}
+
+/* False: it is over already, p->verdict says how. */
+static bool begin(struct part *p)
+{
+    const struct endpoint_type *type = p->endpoint->type;
+    struct flight *f = p->flight;
+
+    p->began_us = clock_mono_us();
+    p->row.attempts++;
+    if (p->row.first_us == 0)
+        p->row.first_us = clock_wall_us();
+    p->verdict.retry_after_us = p->verdict.status = 0;
+    p->verdict.code = NULL;
+    p->verdict.message[0] = '\0';
+    fill_sending(p);
+    fault_point(SEND_BEGIN);
+    if (type->http == NULL) {
+        p->job = (struct pool_job){ .run = on_pool };
+        pool_submit(f->road->pool, &p->job);
+        return true;
+    }
+    struct arena *a = p->direct ? &f->arena : &p->own;
+
+    p->request = ARENA_NEW(a, struct http_out_request);
+    if (!type->http->prepare(p->endpoint->self, &p->sending, a, p->request, &p->verdict))
+        return false;
+    p->transfer = (struct transfer){ .options = type->http->options(p->endpoint->self),
+                                     .request = p->request,
+                                     .sending = &p->sending,
+                                     .done = on_answer };
+    gather(&p->transfer);
+    return true;
+}
+
+/* Parts that have their slots; what is over at once may let others begin. */
+static void begin_all(struct part *first)
+{
+    struct part *todo = first, **end = &todo;
+
+    while (*end != NULL)
+        end = &(*end)->next;
+    while (todo != NULL) {
+        struct part *p = todo;
+
+        todo = p->next;
+        if (todo == NULL)
+            end = &todo;
+        p->next = NULL;
+        if (!begin(p))
+            end_part(p, &end);
+    }
+}
+
+void send_parts(struct flight *f)
+{
+    struct part *todo = NULL, **end = &todo;
+    size_t count = f->part_count;
+
+    atomic_store(&f->open, (int)count + 1);
+    for (size_t i = 0; i < count; i++) {
+        struct part *p = f->parts[i];
+        unsigned why;
+
+        p->took_us = -1;
+        switch (dispatch_offer(f->road->dispatch, p, &why)) {
+        case DISPATCH_BEGIN:
+            p->direct = true;
+            *end = p;
+            end = &p->next;
+            *end = NULL;
+            break;
+        case DISPATCH_PARK:
+            outcome_parked(p, why);
+            one_over(f);
+            break;
+        case DISPATCH_WAIT:
+            break;
+        }
+    }
+    begin_all(todo);
+    one_over(f);
+}
+
+void send_flush(struct road *r)
+{
+    if (gathered.first != NULL)
+        transfer_submit(r->hub, gathered.first, gathered.last);
+    gathered.first = gathered.last = NULL;
+    outcome_flush(r);
+}

@@ -1,0 +1,309 @@
+/* walk.c - a document finds its way: extract, route, steps.  See road.h.
+ *
+ * Everything here is computed in memory, from the bytes and the plan alone, so that a
+ * replay after a crash comes to the same result. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/fault.h"
+#include "base/require.h"
+#include "engine/road_inside.h"
+#include "store/store.h"
+
+enum { HOPS_MOST = 16 };
+
+/* ---- extract ------------------------------------------------------------------------------ */
+
+static bool find_system(struct flight *f, const char *field, struct str *name, bool *unknown)
+{
+    if (name->ptr == NULL)
+        return true;
+    struct str system = router_system(f->plan->router, *name);
+
+    if (system.ptr != NULL) {
+        *name = system;
+        return true;
+    }
+    *unknown = true;
+    (void)snprintf(f->message, sizeof f->message,
+                   "no system has the name or id `%.*s` (%s); add it to `ids` of a system",
+                   (int)(name->len < 100 ? name->len : 100), name->ptr, field);
+    return false;
+}
+
+static bool look_up(struct flight *f, int64_t from_us)
+{
+    struct facts *x = &f->facts;
+
+    /* Both are looked up, so that both are seen when both are unknown. */
+    bool sender = find_system(f, "sender", &x->sender, &x->sender_unknown);
+    bool receiver = find_system(f, "receiver", &x->receiver, &x->receiver_unknown);
+
+    if (!sender || !receiver) {
+        outcome_dead(f, TRAIL_EXTRACT, STR(""), DEAD_UNKNOWN_SYSTEM, clock_mono_us() - from_us,
+                     f->message);
+        return false;
+    }
+    return true;
+}
+
+/* The words of a document whose facts stay as they were found before. */
+static void facts_of_words(struct flight *f)
+{
+    const struct settle_op *s = &f->settle;
+
+    if (s->sender != 0)
+        f->facts.sender = store_word_name(f->road->store, s->sender);
+    if (s->receiver != 0)
+        f->facts.receiver = store_word_name(f->road->store, s->receiver);
+    if (s->type != 0)
+        f->facts.type = store_word_name(f->road->store, s->type);
+}
+
+bool walk_find_facts(struct flight *f)
+{
+    const struct plan_gateway *g = plan_gateway_find(f->plan, f->gateway);
+    int64_t from = clock_mono_us();
+    struct extract_failure failure;
+    struct str body = buf_view(&f->variants[0].buf);
+    struct extract_source source = {
+        .body = body, .whole = (int64_t)body.len == f->source.size, .head = f->head, .name = f->name
+    };
+
+    if (f->settle.task.kind == TASK_ROUTE) {
+        facts_of_words(f);
+        return look_up(f, from);
+    }
+    if (g != NULL && g->broken != NULL) {
+        outcome_dead(f, TRAIL_EXTRACT, STR(""), DEAD_EXTRACT_FAILED, -1, g->broken);
+        return false;
+    }
+    if (g == NULL || g->extractor == NULL)
+        return true;
+    if (!extract_run(g->extractor, &source, &f->arena, &f->facts, &failure)) {
+        outcome_dead(f, TRAIL_EXTRACT, STR(""), failure.code, clock_mono_us() - from,
+                     failure.message);
+        return false;
+    }
+    if (!look_up(f, from))
+        return false;
+    flight_note(f, TRAIL_EXTRACT, TRAIL_DONE, STR(""), clock_mono_us() - from, NULL);
+    return true;
+}
+
+/* ---- route --------------------------------------------------------------------------------- */
+
+static struct str shown(struct str s)
+{
+    return s.ptr == NULL ? STR("-") : s.len > 100 ? str_mem(s.ptr, 100) : s;
+}
+
+static bool type_is_known(const struct flight *f)
+{
+    return f->facts.type.ptr == NULL || f->plan->config->type_count == 0 ||
+           router_type_known(f->plan->router, f->facts.type);
+}
+
+const struct plan_route *walk_find_route(struct flight *f)
+{
+    int64_t from = clock_mono_us();
+    const struct facts *x = &f->facts;
+    size_t at;
+
+    if (!type_is_known(f)) {
+        (void)snprintf(f->message, sizeof f->message,
+                       "the type `%.*s` is not listed; add it to `types`, or the line \"*\"",
+                       STR_ARG(shown(x->type)));
+        outcome_dead(f, TRAIL_ROUTE, STR(""), DEAD_NO_ROUTE, -1, f->message);
+        return NULL;
+    }
+    if (router_find(f->plan->router, x, &at) == NULL) {
+        (void)snprintf(f->message, sizeof f->message,
+                       "no route for sender %.*s, receiver %.*s, type %.*s; add one to `routes`",
+                       STR_ARG(shown(x->sender)), STR_ARG(shown(x->receiver)),
+                       STR_ARG(shown(x->type)));
+        outcome_dead(f, TRAIL_ROUTE, STR(""), DEAD_NO_ROUTE, -1, f->message);
+        return NULL;
+    }
+    f->route = &f->plan->routes[at];
+    flight_note(f, TRAIL_ROUTE, TRAIL_DONE, f->route->name, clock_mono_us() - from, NULL);
+    return f->route;
+}
+
+/* ---- steps ---------------------------------------------------------------------------------- */
+
+static bool run_service(struct flight *f, const struct plan_step *s, struct variant **bytes)
+{
+    struct service_failure failure = { .code = DEAD_SERVICE_FAILED };
+    int64_t from = clock_mono_us();
+    struct variant *out = &f->variants[f->variant_count];
+    struct err err = { 0 };
+
+    if (f->variant_count == FLIGHT_VARIANTS_MOST) {
+        outcome_dead(f, TRAIL_STEP, s->name, DEAD_LIMIT, -1,
+                     "more steps change this document than a route may have");
+        return false;
+    }
+    if (!variant_load(f, *bytes, &err)) {
+        outcome_read_failed(f, &err);
+        return false;
+    }
+    *out = (struct variant){ .buf = BUF_INIT(SERVICE_BYTES_MOST), .step = s->name };
+    f->variant_count++;
+    if (!s->service->run(s->self, buf_view(&(*bytes)->buf), &f->facts, &out->buf, &failure)) {
+        outcome_dead(f, TRAIL_STEP, s->name, failure.code, clock_mono_us() - from, failure.message);
+        return false;
+    }
+    flight_note(f, TRAIL_STEP, TRAIL_DONE, s->name, clock_mono_us() - from, NULL);
+    if (str_eq(buf_view(&out->buf), buf_view(&(*bytes)->buf))) { /* it changed nothing */
+        buf_done(&out->buf);
+        f->variant_count--;
+        return true;
+    }
+    *bytes = out;
+    return true;
+}
+
+static bool add_deliveries(struct flight *f, const struct plan_step *s, struct variant *bytes)
+{
+    for (size_t i = 0; i < s->endpoint_count; i++) {
+        const struct plan_endpoint *e = s->endpoints[i];
+        const struct plan_system *system = e->system;
+        int64_t word;
+
+        if (system == NULL && f->facts.receiver.ptr != NULL &&
+            store_word_find(f->road->store, WORD_SYSTEM, f->facts.receiver, &word))
+            system = plan_system_find(f->plan, word);
+        if (system == NULL) {
+            (void)snprintf(f->message, sizeof f->message,
+                           "endpoint %.*s belongs to the document's receiver, and it has none; "
+                           "say `system:` at the endpoint or extract a receiver",
+                           STR_ARG(e->name));
+            outcome_dead(f, TRAIL_STEP, s->name, DEAD_UNKNOWN_SYSTEM, -1, f->message);
+            return false;
+        }
+        if (f->part_count == SETTLE_PARTS_MOST) {
+            outcome_dead(f, TRAIL_STEP, s->name, DEAD_LIMIT, -1,
+                         "more deliveries than a document may have");
+            return false;
+        }
+        struct part *p = flight_add_part(f, e, system);
+
+        p->variant = bytes;
+    }
+    return true;
+}
+
+static bool reroute(struct flight *f, const struct plan_step *s, const struct variant *bytes)
+{
+    struct facts found = { 0 };
+    struct extract_failure failure;
+    struct str body = buf_view(&bytes->buf);
+    struct extract_source source = { .body = body,
+                                     .whole = bytes != f->variants ||
+                                              (int64_t)body.len == f->source.size,
+                                     .head = f->head,
+                                     .name = f->name };
+    int64_t from = clock_mono_us();
+
+    if (!extract_run(s->extractor, &source, &f->arena, &found, &failure)) {
+        outcome_dead(f, TRAIL_STEP, s->name, failure.code, clock_mono_us() - from, failure.message);
+        return false;
+    }
+    if (found.sender.ptr != NULL)
+        f->facts.sender = found.sender;
+    if (found.receiver.ptr != NULL)
+        f->facts.receiver = found.receiver;
+    if (found.type.ptr != NULL)
+        f->facts.type = found.type;
+    if (!look_up(f, from))
+        return false;
+    flight_note(f, TRAIL_STEP, TRAIL_DONE, s->name, clock_mono_us() - from, NULL);
+    return true;
+}
+
+enum way { WAY_ENDS, WAY_BACK_TO_ROUTER, WAY_DEAD };
+
+static enum way run_steps(struct flight *f, const struct plan_route *r, struct variant **bytes)
+{
+    if (r->broken != NULL) {
+        outcome_dead(f, TRAIL_ROUTE, r->name, DEAD_SERVICE_FAILED, -1, r->broken);
+        return WAY_DEAD;
+    }
+    for (size_t i = 0; i < r->step_count; i++) {
+        const struct plan_step *s = &r->steps[i];
+
+        switch (s->kind) {
+        case STEP_SERVICE:
+            if (!run_service(f, s, bytes))
+                return WAY_DEAD;
+            break;
+        case STEP_DELIVER:
+            if (!add_deliveries(f, s, *bytes))
+                return WAY_DEAD;
+            break;
+        case STEP_ROUTE:
+            return reroute(f, s, *bytes) ? WAY_BACK_TO_ROUTER : WAY_DEAD;
+        case STEP_DROP:
+            (void)snprintf(f->message, sizeof f->message, "dropped%s%.*s",
+                           s->reason.len > 0 ? ": " : "", (int)s->reason.len, s->reason.ptr);
+            flight_note(f, TRAIL_STEP, TRAIL_DROPPED, s->name, -1, f->message);
+            return WAY_ENDS;
+        }
+    }
+    return WAY_ENDS;
+}
+
+struct visit {
+    struct str sender, receiver, type;
+};
+
+static bool was_here(struct visit *visits, size_t count, const struct facts *x)
+{
+    for (size_t i = 0; i < count; i++)
+        if (str_eq(visits[i].sender, x->sender) && str_eq(visits[i].receiver, x->receiver) &&
+            str_eq(visits[i].type, x->type))
+            return true;
+    visits[count] = (struct visit){ x->sender, x->receiver, x->type };
+    return false;
+}
+
+/* True: it has come to an end, with or without deliveries. */
+static bool find_way(struct flight *f)
+{
+    struct visit visits[HOPS_MOST];
+    struct variant *bytes = &f->variants[0];
+
+    for (size_t hop = 0;; hop++) {
+        if (hop == HOPS_MOST || was_here(visits, hop, &f->facts)) {
+            (void)snprintf(f->message, sizeof f->message,
+                           "routed in a circle: sender %.*s, receiver %.*s, type %.*s came %s",
+                           STR_ARG(shown(f->facts.sender)), STR_ARG(shown(f->facts.receiver)),
+                           STR_ARG(shown(f->facts.type)),
+                           hop == HOPS_MOST ? "after too many hops" : "a second time");
+            outcome_dead(f, TRAIL_ROUTE, STR(""), DEAD_LOOP, -1, f->message);
+            return false;
+        }
+        const struct plan_route *r = walk_find_route(f);
+        enum way way = r != NULL ? run_steps(f, r, &bytes) : WAY_DEAD;
+
+        if (way != WAY_BACK_TO_ROUTER)
+            return way == WAY_ENDS;
+    }
+}
+
+/* A dead document has no deliveries: what its chain had begun to make is not sent. */
+void walk(struct flight *f)
+{
+    fault_point(ROAD_WALK);
+    if (walk_find_facts(f) && find_way(f) && f->part_count == 0) {
+        f->settle.end = SETTLE_OVER;
+        f->settle.state = DOCUMENT_DONE;
+    } else if (f->part_count > 0 && f->settle.end != SETTLE_DEAD && f->settle.end != SETTLE_AGAIN) {
+        f->settle.end = SETTLE_PARTS;
+        send_parts(f);
+        return;
+    }
+    outcome_settle(f);
+}
