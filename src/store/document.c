@@ -164,61 +164,121 @@ bool document_live(struct store *s, int64_t num, struct arena *a, struct documen
 
 /* ---- lists -------------------------------------------------------------------------- */
 
+struct seen {
+    int64_t num;
+    int64_t slot; /* the table it was seen in */
+    bool fits;    /* it has the words that are asked for */
+};
+
 struct nums {
-    int64_t num[WINDOW * 4];
+    struct seen seen[WINDOW * 4];
     size_t count;
     int64_t sure_above; /* every number from here up was seen */
 };
+
+enum { IN_INDEX = -2 };
 
 static bool gather(struct db *db, enum sql_id id, int64_t slot, struct db_args args, size_t limit,
                    struct nums *n, struct err *err)
 {
     AUTO(db_rows_done) struct db_rows rows = { 0 };
     size_t got = 0;
-    bool row;
+    bool row, index = slot == IN_INDEX;
 
-    if (!db_query_slot(db, id, slot, args, &rows, err))
+    if (!db_query_slot(db, id, index ? DB_NO_SLOT : slot, args, &rows, err))
         return false;
     for (;; got++) {
         if (!db_next(&rows, &row, err))
             return false;
         if (!row)
             break;
-        require(n->count < sizeof n->num / sizeof n->num[0]);
-        n->num[n->count++] = db_get_int(&rows, 0);
+        require(n->count < sizeof n->seen / sizeof n->seen[0]);
+        n->seen[n->count++] = (struct seen){ .num = db_get_int(&rows, 0),
+                                             .slot = slot,
+                                             .fits = db_get_int(&rows, 1) != 0 };
     }
     /* A full window may have left lower ones out. */
-    if (got >= limit && n->num[n->count - 1] > n->sure_above)
-        n->sure_above = n->num[n->count - 1];
+    if (got >= limit && n->seen[n->count - 1].num > n->sure_above)
+        n->sure_above = n->seen[n->count - 1].num;
     return true;
 }
 
+/* Newest first; of one that moved while it was looked at, the later place. */
 static int downwards(const void *a, const void *b)
 {
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    const struct seen *x = a, *y = b;
 
-    return x < y ? 1 : x > y ? -1 : 0;
+    if (x->num != y->num)
+        return x->num < y->num ? 1 : -1;
+    return x->slot < y->slot ? 1 : x->slot > y->slot ? -1 : 0;
 }
 
-static bool gather_all(struct db *db, const struct slots *slots, int64_t gateway, int64_t below,
-                       struct nums *n, struct err *err)
+/* The facet that is used, as the index names them; 0: none is asked for. */
+static int64_t facet_of(const struct document_filter *f, int64_t *ret_word)
 {
-    /* SQLite's index knows ended documents too; else every table gets its share. */
-    bool of_index = gateway != 0 && db->kind == DB_SQLITE;
-    size_t tables = of_index ? 0 : slots->count, share = WINDOW * 4 / (tables + 1);
-    size_t limit = share < WINDOW ? share : WINDOW;
-    struct db_args any = DB_ARGS(db_int(below), db_int(limit));
-    struct db_args one = DB_ARGS(db_int(below), db_int(limit), db_int(gateway));
+    const int64_t words[] = { f->gateway, f->sender, f->receiver, f->type };
+    const int64_t order[] = { 2, 1, 3, 0 }; /* the finest first, mostly */
 
-    *n = (struct nums){ .sure_above = 0 };
-    if (!gather(db, gateway != 0 ? SQL_DOC_NUMS_OF_GATEWAY : SQL_DOC_NUMS, DB_NO_SLOT,
-                gateway != 0 ? one : any, limit, n, err))
+    for (size_t i = 0; i < 4; i++)
+        if ((*ret_word = words[order[i]]) != 0)
+            return order[i] + 1;
+    return 0;
+}
+
+/* Up to the watermark by the index; above it row by row.  The watermark is read first: what
+ * it covers the index has, whatever moves meanwhile. */
+static bool gather_of_index(struct db *db, const struct slots *slots, int64_t kind, int64_t word,
+                            int64_t below, struct nums *n, struct err *err)
+{
+    size_t share = WINDOW * 4 / (slots->count + 2), limit = share < WINDOW ? share : WINDOW;
+    int64_t indexed;
+
+    if (!db_one_int(db, SQL_MARK_GET, DB_ARGS(db_text(STR("indexed"))), 0, &indexed, err))
         return false;
-    for (size_t i = 0; i < tables; i++)
-        if (!gather(db, gateway != 0 ? SQL_DONE_NUMS_OF_GATEWAY : SQL_DONE_NUMS, slots->days[i],
-                    gateway != 0 ? one : any, limit, n, err))
+    struct db_value v[] = { db_int(below), db_int(limit), db_int(kind), db_int(word),
+                            db_int(indexed) };
+    struct db_args above = { .values = v, .count = 5 }, known = { .values = v, .count = 4 };
+
+    if (below > indexed + 1) {
+        if (!gather(db, SQL_DOC_NUMS_ABOVE, DB_NO_SLOT, above, limit, n, err))
             return false;
-    qsort(n->num, n->count, sizeof n->num[0], downwards);
+        for (size_t i = 0; i < slots->count; i++)
+            if (!gather(db, SQL_DONE_NUMS_ABOVE, slots->days[i], above, limit, n, err))
+                return false;
+    }
+    return gather(db, SQL_FACET_NUMS, IN_INDEX, known, limit, n, err);
+}
+
+/* Table by table, each with its share of the window. */
+static bool gather_of_tables(struct db *db, const struct slots *slots,
+                             const struct document_filter *f, int64_t below, struct nums *n,
+                             struct err *err)
+{
+    size_t share = WINDOW * 4 / (slots->count + 1), limit = share < WINDOW ? share : WINDOW;
+    bool one = f->gateway != 0 && db->kind == DB_POSTGRESQL;
+    struct db_args args = DB_ARGS(db_int(below), db_int(limit), db_int(f->gateway),
+                                  db_int(f->sender), db_int(f->receiver), db_int(f->type));
+
+    if (!gather(db, one ? SQL_DOC_NUMS_OF_GATEWAY : SQL_DOC_NUMS, DB_NO_SLOT, args, limit, n, err))
+        return false;
+    for (size_t i = 0; i < slots->count; i++)
+        if (!gather(db, one ? SQL_DONE_NUMS_OF_GATEWAY : SQL_DONE_NUMS, slots->days[i], args, limit,
+                    n, err))
+            return false;
+    return true;
+}
+
+static bool gather_all(struct db *db, const struct slots *slots, const struct document_filter *f,
+                       int64_t below, struct nums *n, struct err *err)
+{
+    int64_t word, kind = facet_of(f, &word);
+
+    n->count = 0;
+    n->sure_above = 0;
+    if (kind != 0 && db->kind == DB_SQLITE ? !gather_of_index(db, slots, kind, word, below, n, err)
+                                           : !gather_of_tables(db, slots, f, below, n, err))
+        return false;
+    qsort(n->seen, n->count, sizeof n->seen[0], downwards);
     return true;
 }
 
@@ -232,6 +292,9 @@ static bool name_matches(struct str pattern, struct str name)
 static bool matches(const struct document_filter *f, const struct document *d)
 {
     return (f->gateway == 0 || f->gateway == d->gateway) &&
+           (f->sender == 0 || f->sender == d->sender) &&
+           (f->receiver == 0 || f->receiver == d->receiver) &&
+           (f->type == 0 || f->type == d->type) && (f->code.len == 0 || str_eq(f->code, d->code)) &&
            (f->since_us == 0 || d->received_us >= f->since_us) &&
            (f->until_us == 0 || d->received_us < f->until_us) &&
            (f->state.len == 0 || str_eq(f->state, d->state)) &&
@@ -261,6 +324,35 @@ static void keep(struct page *p, const struct document *d, struct arena *a)
     to->trail = STR("");
 }
 
+/* From the table it was seen in, else wherever it is by now. */
+static bool get_seen(struct db *db, const struct slots *slots, const struct seen *seen,
+                     struct arena *a, struct document *ret, bool *ret_found, struct err *err)
+{
+    *ret_found = false;
+    if (seen->slot >= 0 &&
+        !get_from(db, SQL_DONE_GET, seen->slot, seen->num, a, ret, ret_found, err))
+        return false;
+    return *ret_found || get_by_num(db, slots, seen->num, a, ret, ret_found, err);
+}
+
+/* One that was seen; *ret_old: it and all below it are older than what is asked for. */
+static bool look_at(struct db *db, const struct slots *slots, const struct seen *seen,
+                    struct page *p, struct arena *one, struct arena *a, bool *ret_old,
+                    struct err *err)
+{
+    int64_t since = p->filter->since_us;
+    struct document d;
+    bool found;
+
+    arena_reset(one);
+    if (!get_seen(db, slots, seen, one, &d, &found, err))
+        return false;
+    *ret_old = found && since != 0 && d.received_us < since - DISORDER_US;
+    if (found && !*ret_old && matches(p->filter, &d))
+        keep(p, &d, a);
+    return true;
+}
+
 /* One window of numbers, newest first; stops when the page is full. */
 static bool fill_from_window(struct db *db, const struct slots *slots, struct page *p,
                              struct arena *a, struct err *err)
@@ -268,33 +360,29 @@ static bool fill_from_window(struct db *db, const struct slots *slots, struct pa
     static _Thread_local struct nums n;
     AUTO(arena_done) struct arena one = ARENA_INIT(DOCUMENT_MOST);
 
-    if (!gather_all(db, slots, p->filter->gateway, p->below, &n, err))
+    if (!gather_all(db, slots, p->filter, p->below, &n, err))
         return false;
     p->end = n.sure_above == 0;
     for (size_t i = 0; i < n.count; i++) {
-        struct document d;
-        bool found;
+        const struct seen *seen = &n.seen[i];
+        bool old = false;
 
-        if (n.num[i] < n.sure_above)
+        if (seen->num < n.sure_above)
             return true;
         if (p->count == p->limit) {
             p->end = false;
             return true;
         }
-        if (n.num[i] == p->below)
+        if (seen->num == p->below)
             continue; /* just moved: seen already */
-        p->below = n.num[i];
+        p->below = seen->num;
         p->looked++;
-        arena_reset(&one);
-        if (!get_by_num(db, slots, n.num[i], &one, &d, &found, err))
+        if (seen->fits && !look_at(db, slots, seen, p, &one, a, &old, err))
             return false;
-        if (found && p->filter->since_us != 0 &&
-            d.received_us < p->filter->since_us - DISORDER_US) {
+        if (old) {
             p->end = true;
             return true;
         }
-        if (found && matches(p->filter, &d))
-            keep(p, &d, a);
     }
     return true;
 }

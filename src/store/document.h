@@ -41,9 +41,10 @@ bool document_live(struct store *s, int64_t num, struct arena *a, struct documen
                    bool *ret_found, struct err *err);
 
 struct document_filter {
-    int64_t gateway;            /* 0: any */
-    int64_t since_us, until_us; /* 0: any */
-    struct str state, name;     /* empty: any; a name may end in * */
+    int64_t gateway, sender, receiver, type; /* words; 0: any */
+    int64_t since_us, until_us;              /* 0: any */
+    struct str state, name;                  /* empty: any; a name may end in * */
+    struct str code;                         /* of what is wrong with it; empty: any */
 };
 
 enum { DOCUMENTS_PAGE_MOST = 200 };

@@ -2,50 +2,70 @@
 
 #include "base/clock.h"
 #include "base/fault.h"
+#include "store/done.h"
 #include "store/inside.h"
 
-static bool fill(struct writer *w, int64_t *ret_filled, struct err *err)
+static bool fill(struct writer *w, int64_t upto, struct err *err)
 {
-    struct db *db = w->db;
-    int64_t above, upto;
+    struct db_value range[] = { db_int(w->store->indexed), db_int(upto) };
+    struct db_args args = { .values = range, .count = 2 };
+    int64_t days[DONE_DAYS_MOST];
+    size_t n = done_recent(w->store, days);
 
-    if (!db_one_int(db, SQL_MARK_GET, DB_ARGS(db_text(STR("indexed"))), 0, &above, err) ||
-        !db_one_int(db, SQL_DOC_UPTO, DB_ARGS(db_int(above), db_int(INDEX_SLICE)), above, &upto,
-                    err))
+    if (!db_run(w->db, SQL_FACET_FILL, args, NULL, err))
         return false;
-    *ret_filled = upto - above;
-    if (upto == above)
-        return true;
-    if (!db_begin(db, err))
+    for (size_t i = 0; i < n; i++)
+        if (!db_run_slot(w->db, SQL_FACET_FILL_DONE, days[i], args, NULL, err))
+            return false;
+    return db_run(w->db, SQL_MARK_SET, DB_ARGS(db_text(STR("indexed")), db_int(upto)), NULL, err);
+}
+
+static bool slice(struct writer *w, int64_t upto, struct err *err)
+{
+    if (!db_begin(w->db, err))
         return false;
-    if (!db_run(db, SQL_FACET_FILL, DB_ARGS(db_int(above), db_int(upto)), NULL, err) ||
-        !db_run(db, SQL_MARK_SET, DB_ARGS(db_text(STR("indexed")), db_int(upto)), NULL, err)) {
-        db_rollback(db);
-        return false;
-    }
+    bool ok = fill(w, upto, err);
+
     fault_point(INDEX_SLICE);
-    if (!db_commit(db, err)) {
-        db_rollback(db);
+    if (!ok || !db_commit(w->db, err)) {
+        db_rollback(w->db);
         return false;
     }
-    w->indexed_upto = upto + 1;
+    w->store->indexed = upto;
+    return true;
+}
+
+/* Before the first number: everything below the blocks that were taken was given out by
+ * an earlier process. */
+static bool find_top(struct writer *w, struct err *err)
+{
+    int64_t last;
+
+    if (w->top != 0)
+        return true;
+    if (!db_one_int(w->db, SQL_MARK_GET, DB_ARGS(db_text(STR("num"))), 0, &last, err))
+        return false;
+    w->top = last + 1;
     return true;
 }
 
 /* A slice waits until it is worth a commit of its own. */
 bool index_slice(struct writer *w, bool *ret_waiting, struct err *err)
 {
-    int64_t now = clock_mono_us(), waiting = w->top - w->indexed_upto;
-    int64_t filled = 0;
+    int64_t now = clock_mono_us();
+
+    if (!find_top(w, err))
+        return false;
+    int64_t waiting = w->top - 1 - w->store->indexed;
 
     *ret_waiting = waiting > 0;
-    if (waiting == 0 || (waiting < INDEX_SLICE && now - w->indexed_us < INDEX_EVERY_US))
+    if (waiting <= 0 || (waiting < INDEX_SLICE && now - w->indexed_us < INDEX_EVERY_US))
         return true;
     w->indexed_us = now;
-    if (!fill(w, &filled, err))
+    int64_t count = waiting < INDEX_SLICE ? waiting : INDEX_SLICE;
+
+    if (!slice(w, w->store->indexed + count, err))
         return false;
-    if (filled == 0)
-        w->indexed_upto = w->top; /* the numbers between have no rows */
-    *ret_waiting = w->indexed_upto < w->top;
+    *ret_waiting = waiting > count;
     return true;
 }

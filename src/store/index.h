@@ -1,10 +1,14 @@
 /* index.h - secondary indices that run behind the write (SQLite).
  *
  * Filling an index row by row is the store's main cost, so documents are indexed
- * in sorted slices between groups; the watermark (mark `indexed`) moves in the
- * same commit.  Every query reads the index up to the watermark and the live rows
- * above it, so nothing is ever invisible.  They are a slice or INDEX_EVERY_US
- * behind.
+ * in sorted slices of numbers between groups; the watermark (mark `indexed`) moves
+ * in the same commit.  A slice reads live rows and those that ended, so a document
+ * that ends before its slice costs nothing extra; one in which more is found behind
+ * its slice gets that indexed with it (settle.c).  Every query reads the index up to
+ * the watermark and the rows above it, so nothing is ever invisible.  They are a slice
+ * or INDEX_EVERY_US behind.
+ *
+ * Facets: 1 gateway, 2 sender, 3 receiver, 4 type.
  */
 #pragma once
 

@@ -307,6 +307,7 @@ static bool try_group(struct writer *w, struct store_op **ops, size_t count, str
 {
     bool alone = w->db->kind == DB_SQLITE;
     struct numbers before = { 0 };
+    int64_t top = w->top;
 
     if (alone)
         before = w->all->numbers;
@@ -325,8 +326,10 @@ static bool try_group(struct writer *w, struct store_op **ops, size_t count, str
     if (w->segments != NULL)
         segments_cancel(w->segments);
     db_rollback(w->db);
-    if (alone)
-        w->all->numbers = before; /* the block was rolled back with the rest */
+    if (alone) { /* the block was rolled back with the rest */
+        w->all->numbers = before;
+        w->top = top;
+    }
     return false;
 }
 

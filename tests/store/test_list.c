@@ -122,9 +122,10 @@ TEST(a_list_over_several_days_leaves_nothing_out)
 
         (void)snprintf(sql, sizeof sql,
                        "INSERT INTO done_%lld(num, id, gateway, caller, config, received_us, size, "
-                       "sha256, seg, pos, name, ctype, head, state, ended_us) SELECT num, id, "
-                       "gateway, caller, config, received_us, size, sha256, seg, pos, name, ctype, "
-                       "head, 'done', 1 FROM doc WHERE num %% %d = %lld",
+                       "sha256, seg, pos, name, ctype, head, state, ended_us, sender, receiver, "
+                       "dtype, route, again) SELECT num, id, gateway, caller, config, received_us, "
+                       "size, sha256, seg, pos, name, ctype, head, 7, 1, 0, 0, 0, 0, 0 FROM doc "
+                       "WHERE num %% %d = %lld",
                        (long long)(day + i), DAYS, (long long)i);
         CHECK(tell(&h, sql));
     }

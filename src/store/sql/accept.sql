@@ -123,8 +123,22 @@ DELETE FROM idem_@SLOT@ WHERE key = $1;
 -- name: facet_fill
 -- only: sqlite
 -- in:  $1 above int, $2 upto int
+-- The kinds are 1 gateway, 2 sender, 3 receiver, 4 type.
 INSERT INTO facet(kind, word, num)
-SELECT 1, gateway, num FROM doc WHERE num > $1 AND num <= $2 ORDER BY gateway, num;
+SELECT k.column1 AS kind,
+       CASE k.column1 WHEN 1 THEN gateway WHEN 2 THEN sender WHEN 3 THEN receiver ELSE dtype END AS word, num
+FROM doc, (VALUES (1), (2), (3), (4)) AS k WHERE num > $1 AND num <= $2 AND word <> 0
+ORDER BY 1, 2, 3 ON CONFLICT DO NOTHING;
+
+-- name: facet_fill_done
+-- only: sqlite
+-- in:  $1 above int, $2 upto int
+-- Those that ended before their slice came.
+INSERT INTO facet(kind, word, num)
+SELECT k.column1 AS kind,
+       CASE k.column1 WHEN 1 THEN gateway WHEN 2 THEN sender WHEN 3 THEN receiver ELSE dtype END AS word, num
+FROM done_@SLOT@, (VALUES (1), (2), (3), (4)) AS k WHERE num > $1 AND num <= $2 AND word <> 0
+ORDER BY 1, 2, 3 ON CONFLICT DO NOTHING;
 
 -- name: doc_upto
 -- in:  $1 above int, $2 count int

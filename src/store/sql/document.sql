@@ -36,34 +36,51 @@ SELECT num, id, gateway, caller, config, received_us, size, sha256, seg, pos, na
        state, ended_us, sender, receiver, dtype, route, again, facts, trail FROM done_@SLOT@ WHERE num = $1;
 
 -- name: doc_nums
--- in:  $1 below int, $2 limit int
-SELECT num FROM doc WHERE num < $1 ORDER BY num DESC LIMIT $2;
+-- in:  $1 below int, $2 limit int, $3 gateway int, $4 sender int, $5 receiver int, $6 dtype int
+-- out: num, 1 when it has the words that are asked for (0: any)
+SELECT num, CASE WHEN ($3 = 0 OR gateway = $3) AND ($4 = 0 OR sender = $4) AND ($5 = 0 OR receiver = $5)
+    AND ($6 = 0 OR dtype = $6) THEN 1 ELSE 0 END
+FROM doc WHERE num < $1 ORDER BY num DESC LIMIT $2;
 
 -- name: done_nums
--- in:  $1 below int, $2 limit int
-SELECT num FROM done_@SLOT@ WHERE num < $1 ORDER BY num DESC LIMIT $2;
+-- in:  $1 below int, $2 limit int, $3 gateway int, $4 sender int, $5 receiver int, $6 dtype int
+SELECT num, CASE WHEN ($3 = 0 OR gateway = $3) AND ($4 = 0 OR sender = $4) AND ($5 = 0 OR receiver = $5)
+    AND ($6 = 0 OR dtype = $6) THEN 1 ELSE 0 END
+FROM done_@SLOT@ WHERE num < $1 ORDER BY num DESC LIMIT $2;
 
 -- name: doc_nums_of_gateway
--- in:  $1 below int, $2 limit int, $3 gateway int
--- The index, and the live rows above its watermark.  Above it the index has only what
--- ended before its slice came (facet_end).
-SELECT num FROM (
-    SELECT num FROM (SELECT num FROM doc WHERE num < $1 AND gateway = $3
-                     AND num > (SELECT value FROM mark WHERE name = 'indexed') ORDER BY num DESC LIMIT $2)
-    UNION ALL
-    SELECT num FROM (SELECT num FROM facet WHERE kind = 1 AND word = $3 AND num < $1
-                     ORDER BY num DESC LIMIT $2))
-ORDER BY num DESC LIMIT $2;
-
--- name: doc_nums_of_gateway
--- for: postgresql
--- in:  $1 below int, $2 limit int, $3 gateway int
-SELECT num FROM doc WHERE num < $1 AND gateway = $3 ORDER BY num DESC LIMIT $2;
+-- only: postgresql
+-- in:  $1 below int, $2 limit int, $3 gateway int, $4 sender int, $5 receiver int, $6 dtype int
+SELECT num, CASE WHEN ($3 = 0 OR gateway = $3) AND ($4 = 0 OR sender = $4) AND ($5 = 0 OR receiver = $5)
+    AND ($6 = 0 OR dtype = $6) THEN 1 ELSE 0 END
+FROM doc WHERE num < $1 AND gateway = $3 ORDER BY num DESC LIMIT $2;
 
 -- name: done_nums_of_gateway
 -- only: postgresql
--- in:  $1 below int, $2 limit int, $3 gateway int
-SELECT num FROM done_@SLOT@ WHERE num < $1 AND gateway = $3 ORDER BY num DESC LIMIT $2;
+-- in:  $1 below int, $2 limit int, $3 gateway int, $4 sender int, $5 receiver int, $6 dtype int
+SELECT num, CASE WHEN ($3 = 0 OR gateway = $3) AND ($4 = 0 OR sender = $4) AND ($5 = 0 OR receiver = $5)
+    AND ($6 = 0 OR dtype = $6) THEN 1 ELSE 0 END
+FROM done_@SLOT@ WHERE num < $1 AND gateway = $3 ORDER BY num DESC LIMIT $2;
+
+-- name: facet_nums
+-- only: sqlite
+-- in:  $1 below int, $2 limit int, $3 kind int, $4 word int
+SELECT num, 1 FROM facet WHERE kind = $3 AND word = $4 AND num < $1 ORDER BY num DESC LIMIT $2;
+
+-- name: doc_nums_above
+-- only: sqlite
+-- in:  $1 below int, $2 limit int, $3 kind int, $4 word int, $5 indexed int
+-- What the index does not know yet.
+SELECT num, 1 FROM doc WHERE num < $1 AND num > $5
+    AND CASE $3 WHEN 1 THEN gateway WHEN 2 THEN sender WHEN 3 THEN receiver ELSE dtype END = $4
+ORDER BY num DESC LIMIT $2;
+
+-- name: done_nums_above
+-- only: sqlite
+-- in:  $1 below int, $2 limit int, $3 kind int, $4 word int, $5 indexed int
+SELECT num, 1 FROM done_@SLOT@ WHERE num < $1 AND num > $5
+    AND CASE $3 WHEN 1 THEN gateway WHEN 2 THEN sender WHEN 3 THEN receiver ELSE dtype END = $4
+ORDER BY num DESC LIMIT $2;
 
 -- name: done_make
 CREATE TABLE IF NOT EXISTS done_@SLOT@(
