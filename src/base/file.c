@@ -188,6 +188,14 @@ bool file_rename_new(int from_dirfd, const char *from, int to_dirfd, const char 
                    strerror(errno));
 }
 
+bool file_rename_over(int dirfd, const char *from, const char *to, struct err *err)
+{
+    if (renameat(dirfd, from, dirfd, to) == 0)
+        return true;
+    return err_set(err, file_err_kind(errno), errno, "rename %s to %s: %s", from, to,
+                   strerror(errno));
+}
+
 int file_open_beneath(int dirfd, const char *path, int flags, mode_t mode)
 {
     struct open_how how = { .flags = (uint64_t)(unsigned)flags | O_CLOEXEC,

@@ -1,11 +1,11 @@
 /* file.h - files that are there after a power cut, or not at all.
  *
- * publish_file(), file_move() and file_rename_new() are the only functions that rename: write,
- * fsync, rename, fsync the folder.  A failed sync of our own storage ends the process: the kernel
- * has thrown the pages away and said so once; only recovery can know what is on the disk (the exit
- * status is 74).  In a folder of other people, where documents come from or go to, a failed
- * sync is an error like any other (file_try_sync).  Every sync of the house goes through here
- * and is counted.
+ * publish_file(), file_move() and file_rename_*() are the only functions that rename: write,
+ * fsync, rename, fsync the folder.  A failed sync of our own storage ends the process: the
+ * kernel has thrown the pages away and said so once; only recovery can know what is on the
+ * disk (the exit status is 74).  In a folder of other people, where documents come from or go
+ * to, a failed sync is an error like any other (file_try_sync).  Every sync of the house goes
+ * through here and is counted.
  */
 #pragma once
 
@@ -49,6 +49,9 @@ bool file_move(int from_dirfd, const char *name, int to_dirfd, struct err *err);
  * matters. */
 bool file_rename_new(int from_dirfd, const char *from, int to_dirfd, const char *to,
                      struct err *err);
+
+/* The same, over one that is there. */
+bool file_rename_over(int dirfd, const char *from, const char *to, struct err *err);
 
 /* As openat(), but the path cannot lead out of the folder, over `..` or over links: no symbolic
  * link is followed anywhere.  -1 and errno: EXDEV or ELOOP for such a path. */
