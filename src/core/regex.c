@@ -87,6 +87,22 @@ unsigned regex_groups(const struct regex *r)
     return count;
 }
 
+bool regex_group_named(const struct regex *r, struct str name, unsigned *ret)
+{
+    char terminated[64]; /* more than PCRE2 allows a name to be */
+
+    if (name.len >= sizeof terminated || memchr(name.ptr, '\0', name.len) != NULL)
+        return false;
+    memcpy(terminated, name.ptr, name.len);
+    terminated[name.len] = '\0';
+    int n = pcre2_substring_number_from_name(r->code, (PCRE2_SPTR)terminated);
+
+    if (n <= 0)
+        return false;
+    *ret = (unsigned)n;
+    return true;
+}
+
 /* PCRE2 calls it before each item of the pattern is tried. */
 static int tick(pcre2_callout_block *block, void *user)
 {

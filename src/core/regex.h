@@ -35,6 +35,9 @@ void regex_free(struct regex *r); /* NULL is fine */
 /* How many groups the pattern has; the whole match, number 0, is not counted. */
 unsigned regex_groups(const struct regex *r);
 
+/* The number of the group of this name; false: there is none, or more than one. */
+bool regex_group_named(const struct regex *r, struct str name, unsigned *ret);
+
 enum regex_found {
     REGEX_FOUND,
     REGEX_NONE,

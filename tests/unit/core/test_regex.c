@@ -183,6 +183,25 @@ TEST(regex_many_matches_are_not_quadratic)
     regex_free(r);
 }
 
+TEST(regex_groups_have_names)
+{
+    struct regex *r = made("(?<year>\\d+)-(x)(?<month>\\d+)");
+    struct regex *twice = made("(?J)(?<n>a)|(?<n>b)");
+    unsigned n = 42;
+
+    CHECK(r != NULL && twice != NULL);
+    CHECK(regex_group_named(r, STR("year"), &n) && n == 1);
+    CHECK(regex_group_named(r, STR("month"), &n) && n == 3);
+    CHECK(!regex_group_named(r, STR("day"), &n) && n == 3);
+    CHECK(!regex_group_named(r, STR(""), &n));
+    CHECK(!regex_group_named(r, STR("year\0"), &n));
+    CHECK(!regex_group_named(
+        r, STR("a_name_that_is_longer_than_any_that_a_regular_expression_may_have"), &n));
+    CHECK(!regex_group_named(twice, STR("n"), &n));
+    regex_free(r);
+    regex_free(twice);
+}
+
 int main(void)
 {
     return test_main();
