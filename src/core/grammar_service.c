@@ -54,7 +54,9 @@ static const struct option replace_keys[] = {
     { .name = "with",
       .type = OPT_TEXT,
       .fallback = "",
-      .help = "what stands there afterwards; $1 is the first group of `regex`" },
+      .help =
+          "what stands there afterwards; of `regex`, $1 to $9 and ${name} are the groups, $0 is "
+          "all of it, $$ a dollar" },
     { 0 },
 };
 
