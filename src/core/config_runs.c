@@ -16,6 +16,7 @@ const struct config_run config_runs_build[] = {
     { "extract.hl7", false },
     { "extract.x12", false },
     { "extract.edifact", false },
+    { "routes.replace", true },
     { 0 },
 };
 

@@ -120,7 +120,8 @@ TEST(config_whole_example_is_valid_and_warns_once_per_part)
         { 33, "gateways of kind file are not run by this build" },
         { 34, "gateways of kind sql are not run by this build" },
         { 37, "`endpoints` is not run by this build" },
-        { 41, "`routes` is not run by this build" },
+        { 46, "the service `deliver` is not run by this build" },
+        { 50, "the service `split` is not run by this build" },
         { 52, "`jobs` is not run by this build" },
     };
     AUTO(config_report_done) struct config_report report = CONFIG_REPORT_INIT;
