@@ -185,5 +185,29 @@ bool config_is_pem(const char *value);
 /* "secret:NAME" as a whole value: its NAME, else an empty view. */
 struct str config_secret_name(struct str value);
 
+/* --- what stands outside of the text --------------------------------------------- */
+
+enum config_outside { CONFIG_SECRET, CONFIG_ENV, CONFIG_FILE };
+
+struct config_reference {
+    enum config_outside kind;
+    struct str name; /* of the secret or variable; the path as it is written */
+    struct place place;
+};
+
+/* Where a walk stands; starts zeroed. */
+struct config_outside_walk {
+    const struct yaml_node *at, *above[YAML_DEPTH];
+    size_t depth;
+    struct str rest;
+    bool done;
+};
+
+/* Every secret:NAME, ${secret:NAME}, ${env:NAME} and ${file:PATH} outside of the node
+ * section, in the order of the text; false at the end.  Only who has the secrets, the
+ * environment and the files can say whether they are there. */
+bool config_outside_next(const struct config *c, struct config_outside_walk *walk,
+                         struct config_reference *ret);
+
 /* The whole grammar as a Markdown page: docs/configuration.md. */
 void config_describe(struct buf *out);

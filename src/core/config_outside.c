@@ -1,0 +1,78 @@
+/* What a configuration takes from outside of itself: secrets, variables, files. */
+#include "core/config.h"
+
+#include "base/require.h"
+
+static const struct {
+    const char *mark;
+    enum config_outside kind;
+} marks[] = {
+    { "${secret:", CONFIG_SECRET },
+    { "${env:", CONFIG_ENV },
+    { "${file:", CONFIG_FILE },
+};
+
+/* The next reference of the scalar the walk stands at; false at its end. */
+static bool next_in_text(struct config_outside_walk *w, struct config_reference *ret)
+{
+    while (w->rest.len > 0) {
+        struct str at = w->rest;
+        ptrdiff_t close = str_find(at, '}');
+
+        w->rest = str_from(at, 1);
+        for (size_t i = 0; close >= 0 && i < sizeof marks / sizeof marks[0]; i++) {
+            struct str mark = str_of(marks[i].mark);
+
+            if (!str_starts(at, mark))
+                continue;
+            w->rest = str_from(at, (size_t)close + 1);
+            *ret = (struct config_reference){ .kind = marks[i].kind,
+                                              .name = str_mem(at.ptr + mark.len,
+                                                              (size_t)close - mark.len),
+                                              .place = w->at->place };
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Down, else on, else up and on; no path is longer than YAML_DEPTH. */
+static const struct yaml_node *step(struct config_outside_walk *w)
+{
+    const struct yaml_node *n = w->at;
+
+    if (n->first != NULL && !(w->depth == 1 && str_is(n->key->text, "node"))) {
+        require(w->depth < YAML_DEPTH);
+        w->above[w->depth++] = n;
+        return n->first;
+    }
+    while (n->next == NULL) {
+        if (w->depth == 0)
+            return NULL;
+        n = w->above[--w->depth];
+    }
+    return n->next;
+}
+
+bool config_outside_next(const struct config *c, struct config_outside_walk *w,
+                         struct config_reference *ret)
+{
+    if (w->at == NULL && !w->done)
+        w->at = c->root;
+    while (!w->done) {
+        if (next_in_text(w, ret))
+            return true;
+        w->at = step(w);
+        w->done = w->at == NULL;
+        if (w->done || w->at->kind != YAML_SCALAR)
+            continue;
+        struct str whole = config_secret_name(w->at->text);
+
+        if (whole.len > 0) {
+            *ret = (struct config_reference){ CONFIG_SECRET, whole, w->at->place };
+            return true;
+        }
+        w->rest = w->at->text;
+    }
+    return false;
+}
