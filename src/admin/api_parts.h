@@ -6,5 +6,5 @@
 
 #include "admin/graphql.h"
 
-extern const struct graphql_resolver api_documents[], api_config[], api_node[];
-extern const size_t api_documents_count, api_config_count, api_node_count;
+extern const struct graphql_resolver api_documents[], api_config[], api_node[], api_secret[];
+extern const size_t api_documents_count, api_config_count, api_node_count, api_secret_count;

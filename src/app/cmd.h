@@ -7,5 +7,6 @@ extern const struct verb cmd_apply;
 extern const struct verb cmd_config;
 extern const struct verb cmd_send;
 extern const struct verb cmd_key;
+extern const struct verb cmd_secret;
 extern const struct verb cmd_docs;
 extern const struct verb cmd_doctor;

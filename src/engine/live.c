@@ -8,6 +8,7 @@
 #include "base/auto.h"
 #include "base/log.h"
 #include "engine/intake.h"
+#include \"engine/outside.h\"
 #include "engine/plan.h"
 #include "engine/road.h"
 #include "store/accept.h"
@@ -114,11 +115,23 @@ static bool use(struct live *l, struct config *c, int64_t version, struct err *e
     return true;
 }
 
-static void say_warnings(const struct config_report *report)
+static void say_warnings(const struct problem_list *warnings)
 {
-    for (size_t i = 0; i < report->warnings.count; i++)
-        log_event(LOG_WARN, "config.warn", kv_z("what", report->warnings.items[i].message),
-                  kv_int("line", report->warnings.items[i].place.line));
+    for (size_t i = 0; i < warnings->count; i++)
+        log_event(LOG_WARN, "config.warn", kv_z("what", warnings->items[i].message),
+                  kv_int("line", warnings->items[i].place.line));
+}
+
+/* A version that is in force stays so: what it misses from outside is told, and is waited
+ * for by those parts that need it. */
+static bool say_missing(struct live *l, const struct config *c, struct err *err)
+{
+    struct problem_list missing = PROBLEM_LIST_INIT;
+    bool ok = outside_check(l->o.store, c, &missing, err);
+
+    say_warnings(&missing);
+    problem_list_done(&missing);
+    return ok;
 }
 
 static struct config *load_stored(struct live *l, int64_t number, struct config_report *report,
@@ -145,6 +158,21 @@ static struct config *load_stored(struct live *l, int64_t number, struct config_
     return c;
 }
 
+/* Every connector takes its options: what it refuses is a problem with a place. */
+static bool try_plan(struct live *l, struct config *c, struct config_report *report,
+                     struct err *err)
+{
+    struct plan *plan = NULL;
+
+    if (plan_build(c, 0, l->o.connectors, l->o.store, &report->problems, &plan, err)) {
+        plan_unref(plan);
+        return true;
+    }
+    if (report->problems.count > 0)
+        *err = (struct err){ 0 };
+    return false;
+}
+
 static bool use_stored(struct live *l, int64_t number, struct err *err)
 {
     AUTO(config_report_done) struct config_report report = CONFIG_REPORT_INIT;
@@ -153,8 +181,8 @@ static bool use_stored(struct live *l, int64_t number, struct err *err)
     if (c == NULL)
         return false;
     if (l->version == 0)
-        say_warnings(&report);
-    bool ok = use(l, c, number, err);
+        say_warnings(&report.warnings);
+    bool ok = (number == l->version || say_missing(l, c, err)) && use(l, c, number, err);
 
     config_unref(c);
     return ok;
@@ -233,6 +261,11 @@ bool live_apply(struct live *l, struct str text, struct str by, struct str note,
 
     if (c == NULL)
         return false;
+    if (!outside_check(l->o.store, c, &report->problems, err) || report->problems.count > 0 ||
+        !try_plan(l, c, report, err)) {
+        config_unref(c);
+        return false;
+    }
     (void)pthread_mutex_lock(&l->mutex);
     bool ok = config_without_node(text, &body, err) && version_newest(l->o.store, &newest, err) &&
               version_add(l->o.store, newest, buf_view(&body), by, note, ret_version, err);
@@ -276,4 +309,19 @@ bool live_refresh(struct live *l, struct err *err)
 
     (void)pthread_mutex_unlock(&l->mutex);
     return ok;
+}
+
+bool live_names_secret(struct live *l, struct str name, unsigned *ret_line)
+{
+    struct config_outside_walk walk = { 0 };
+    struct config_reference r;
+    bool found = false;
+
+    (void)pthread_mutex_lock(&l->mutex);
+    while (!found && config_outside_next(l->config, &walk, &r))
+        found = r.kind == CONFIG_SECRET && str_eq(r.name, name);
+    (void)pthread_mutex_unlock(&l->mutex);
+    if (found)
+        *ret_line = r.place.line;
+    return found;
 }

@@ -39,15 +39,17 @@ void live_free(struct live *l);
 bool live_start(struct live *l, struct str file_text, struct err *err);
 
 /* False with problems in the report: nothing was changed.  False with err set: it could
- * not be stored. */
+ * not be stored.  Secrets, variables and files that it names must be there on this node. */
 bool live_apply(struct live *l, struct str text, struct str by, struct str note,
                 struct config_report *report, int64_t *ret_version, struct err *err);
 
 /* Use what others made; cheap when nothing changed. */
 bool live_follow(struct live *l, struct err *err);
-/* The callers changed here: use them now. */
+/* The callers or secrets changed here: use them now. */
 bool live_refresh(struct live *l, struct err *err);
 
+/* Whether the version in force names the secret, and in which line first. */
+bool live_names_secret(struct live *l, struct str name, unsigned *ret_line);
 /* Why the newest version is not in force, or NULL; the text is static or the live's. */
 const char *live_trouble(struct live *l);
 /* The longest time that any gateway keeps idempotency keys. */

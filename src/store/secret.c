@@ -351,6 +351,17 @@ bool secret_get(struct store *s, struct str name, struct arena *a, struct str *r
     return load_keys(s, false, &keys, err) && unseal(&keys, name, buf_view(&sealed), a, ret, err);
 }
 
+void secret_clear(struct str value)
+{
+    union {
+        const char *lent;
+        char *own;
+    } bytes = { .lent = value.ptr }; /* of the arena that secret_get() was given */
+
+    if (value.len > 0)
+        sodium_memzero(bytes.own, value.len);
+}
+
 bool secret_mark(struct store *s, int64_t *ret, struct err *err)
 {
     struct db *db = store_reader(s, err);

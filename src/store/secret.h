@@ -44,8 +44,9 @@ bool secret_drop(struct store *s, struct str name, bool *ret_was, struct err *er
 bool secret_list(struct store *s, struct arena *a, struct secret *ret, size_t *ret_count,
                  struct err *err);
 /* False with ERR_CONFIG: there is none of that name, or its key is another one.  The value
- * is the caller's to clear. */
+ * is the caller's, who clears it when it is done with. */
 bool secret_get(struct store *s, struct str name, struct arena *a, struct str *ret,
                 struct err *err);
+void secret_clear(struct str value);
 /* Changes with every put and drop. */
 bool secret_mark(struct store *s, int64_t *ret, struct err *err);

@@ -15,7 +15,7 @@ from fake_api import FakeApi, Reply, data
 from running_node import BINARY, ROOT, clean_environment, run_program
 
 DONE, NO, USAGE, UNREACHABLE, IO, DENIED = 0, 1, 2, 69, 74, 77
-VERBS = ["serve", "check", "apply", "config", "send", "key", "docs", "doctor", "help"]
+VERBS = ["serve", "check", "apply", "config", "send", "key", "secret", "docs", "doctor", "help"]
 
 
 @pytest.fixture
@@ -109,7 +109,7 @@ def test_version(program):
     (["key", "ls", "--url", "ftp://host"], "http:// or https://"),
     (["key", "ls", "--url", "http://"], "not the address of a node"),
     (["key", "ls", "--url", "http://host/?x=1"], "not the address of a node"),
-    (["key", "ls", "--url", "http://me:secret@host"], "wants --token"),
+    (["key", "ls", "--url", "http://me:hunter2@host"], "wants --token"),
     (["key", "ls", "--token", "two words"], "not a token"),
     (["doctor", "now"], "one word too many"),
 ])
@@ -117,7 +117,7 @@ def test_usage_errors(program, tmp_path, args, says):
     got = program(*args, cwd=tmp_path)
     assert got.returncode == USAGE
     assert says in got.stderr and got.stdout == ""
-    assert "secret" not in got.stderr
+    assert "hunter2" not in got.stderr
 
 
 def test_the_page_in_docs_is_in_step(program):

@@ -1,0 +1,241 @@
+/* cmd_secret.c - `waybill secret`: values that configurations name.
+ *
+ * A value is read from a file, from stdin, or from the terminal without echo; never from
+ * the command line, where everybody on the machine could see it. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "app/client.h"
+#include "app/cmd.h"
+#include "app/exit_code.h"
+#include "app/print.h"
+#include "base/auto.h"
+
+enum { VALUE_MOST = 64 << 10 };
+
+struct value {
+    char bytes[VALUE_MOST + 3]; /* one over the limit, and the line end that is left out */
+    size_t len;
+};
+
+static void value_done(struct value *v)
+{
+    explicit_bzero(v, sizeof *v);
+}
+
+static volatile sig_atomic_t interrupted;
+
+static void note_signal(int signo)
+{
+    interrupted = signo;
+}
+
+/* To the end, or on a terminal to the end of the line. */
+static bool read_value(int fd, bool line, struct value *v)
+{
+    while (v->len < sizeof v->bytes) {
+        ssize_t n = read(fd, v->bytes + v->len, sizeof v->bytes - v->len);
+
+        if (n < 0 && errno == EINTR && interrupted == 0)
+            continue;
+        if (n < 0)
+            return false;
+        v->len += (size_t)n;
+        if (n == 0 || (line && v->bytes[v->len - 1] == '\n'))
+            break;
+    }
+    if (v->len > 0 && v->bytes[v->len - 1] == '\n')
+        v->len--;
+    if (v->len > 0 && v->bytes[v->len - 1] == '\r')
+        v->len--;
+    return true;
+}
+
+/* Without echo; what was typed ahead is thrown away.  Ctrl-C ends the program, but with the
+ * echo back on. */
+static bool ask_value(int fd, const char *name, struct value *v)
+{
+    struct sigaction noted = { .sa_handler = note_signal }, usual;
+    struct termios before, quiet;
+
+    if (tcgetattr(fd, &before) < 0)
+        return false;
+    quiet = before;
+    quiet.c_lflag &= (tcflag_t) ~(ECHO | ECHOE | ECHOK | ECHONL);
+    (void)sigaction(SIGINT, &noted, &usual);
+    if (tcsetattr(fd, TCSAFLUSH, &quiet) < 0)
+        return false;
+    (void)fputs("value of ", stderr);
+    print_text(stderr, name);
+    (void)fputs(" (not shown): ", stderr);
+    (void)fflush(stderr);
+    bool ok = read_value(fd, true, v);
+    int why = errno;
+
+    (void)tcsetattr(fd, TCSAFLUSH, &before);
+    (void)fputc('\n', stderr);
+    (void)sigaction(SIGINT, &usual, NULL);
+    if (interrupted != 0)
+        (void)raise(SIGINT);
+    errno = why;
+    return ok;
+}
+
+/* The exit status; EXIT_DONE: it is there. */
+static int get_value(const struct args *a, struct value *v)
+{
+    const char *path = a->operand[1];
+    bool from_stdin = path == NULL || strcmp(path, "-") == 0;
+    AUTO_FD file = from_stdin ? -1 : open(path, O_RDONLY | O_CLOEXEC);
+    int fd = from_stdin ? STDIN_FILENO : file;
+    const char *title = from_stdin ? "stdin" : path;
+    bool ok = fd >= 0 && (path == NULL && isatty(fd) ? ask_value(fd, a->operand[0], v)
+                                                     : read_value(fd, false, v));
+
+    if (!ok)
+        return print_fail(EXIT_IO, "cannot read %s: %s", title, strerror(errno));
+    if (v->len > VALUE_MOST)
+        return print_fail(EXIT_NO, "%s is over %d KiB: that is no secret", title, VALUE_MOST >> 10);
+    if (v->len == 0)
+        return print_fail(EXIT_NO, "%s is empty: a secret has a value", title);
+    return EXIT_DONE;
+}
+
+static int run_add(const struct args *a)
+{
+    AUTO(client_close) struct client c = { 0 };
+    AUTO(value_done) struct value v = { 0 };
+    json_auto_t *data = NULL;
+
+    if (!args_name(a, 0))
+        return EXIT_USAGE;
+    if (!client_open(&c, a))
+        return c.exit_code;
+    int got = get_value(a, &v);
+
+    if (got != EXIT_DONE)
+        return got;
+    json_t *variables = NULL;
+
+    if (memchr(v.bytes, '\0', v.len) == NULL)
+        variables = json_pack("{s:s,s:s%}", "name", a->operand[0], "value", v.bytes, v.len);
+    if (variables == NULL)
+        return print_fail(EXIT_NO, "a secret and its name are text in UTF-8, without zero bytes");
+    if (!client_graphql(&c,
+                        "mutation($name: String!, $value: String!)"
+                        " { secretAdd(name: $name, value: $value) { name fingerprint made by } }",
+                        variables, &data))
+        return c.exit_code;
+    const json_t *made = json_object_get(data, "secretAdd");
+
+    if (member_text(made, "fingerprint") == NULL)
+        return client_odd(&c, "no secret in it");
+    if (args_flag(a, "json")) {
+        print_json(made);
+        return EXIT_DONE;
+    }
+    (void)fputs("secret ", stdout);
+    print_text(stdout, a->operand[0]);
+    (void)fputs(" is kept, fingerprint ", stdout);
+    print_text(stdout, member_text(made, "fingerprint"));
+    (void)fputc('\n', stdout);
+    return EXIT_DONE;
+}
+
+static int run_ls(const struct args *a)
+{
+    static const char *const heads[] = { "NAME", "FINGERPRINT", "MADE", "BY", NULL };
+    AUTO(print_table_done) struct print_table t;
+    AUTO(client_close) struct client c = { 0 };
+    json_auto_t *data = NULL;
+    char made[PRINT_SHORT];
+    const json_t *s;
+    size_t i;
+
+    print_table_init(&t, heads);
+    if (!client_open(&c, a) ||
+        !client_graphql(&c, "{ secrets { name fingerprint made by } }", NULL, &data))
+        return c.exit_code;
+    if (!json_is_array(json_object_get(data, "secrets")))
+        return client_odd(&c, "no list of secrets");
+    json_array_foreach(json_object_get(data, "secrets"), i, s)
+    {
+        if (args_flag(a, "json")) {
+            print_json(s);
+            continue;
+        }
+        print_table_cell(&t, member_text(s, "name"));
+        print_table_cell(&t, member_text(s, "fingerprint"));
+        print_table_cell(&t, print_time(member_text(s, "made"), made));
+        print_table_cell(&t, member_text(s, "by"));
+    }
+    if (!args_flag(a, "json"))
+        print_table_page(&t);
+    return EXIT_DONE;
+}
+
+static int run_rm(const struct args *a)
+{
+    AUTO(client_close) struct client c = { 0 };
+    json_auto_t *data = NULL;
+    const char *name = a->operand[0];
+    json_t *variables;
+
+    if (!args_name(a, 0))
+        return EXIT_USAGE;
+    if (!client_open(&c, a))
+        return c.exit_code;
+    variables = json_pack("{s:s}", "name", name);
+    if (variables == NULL)
+        return args_wrong(a, "a name is text in UTF-8");
+    if (!client_graphql(&c, "mutation($name: String!) { secretRemove(name: $name) }", variables,
+                        &data))
+        return c.exit_code;
+    if (!member_true(data, "secretRemove"))
+        return print_fail(EXIT_NO, "there is no secret %s", name);
+    if (args_flag(a, "json")) {
+        json_auto_t *line = json_pack("{s:s,s:b}", "name", name, "removed", 1);
+
+        print_json(line);
+    } else
+        (void)printf("secret %s is removed\n", name);
+    return EXIT_DONE;
+}
+
+const struct verb cmd_secret = {
+    .name = "secret",
+    .summary = "passwords and tokens that a configuration names",
+    .about = "A configuration names a secret as secret:NAME or ${secret:NAME}.  Its value is\n"
+             "sealed in the store under the key in DATA/secret.key, or in the file that\n"
+             "WAYBILL_SECRET_KEY_FILE names, and never shown: only a fingerprint, which is\n"
+             "the same for the same value.  Keep the key file with your backups, apart from\n"
+             "the store's.  One line end behind a value is left out.\n",
+    .example = "waybill secret add salsify\n"
+               "waybill secret add salsify token.txt\n",
+    .forms =
+        (const struct arg_form[]){
+            { .word = "add",
+              .usage = "NAME [FILE|-]",
+              .summary = "keep a value, in place of the one before; typed without echo if stdin is "
+                         "a terminal",
+              .least = 1,
+              .most = 2,
+              .common = FORM_NODE | FORM_JSON,
+              .run = run_add },
+            { .word = "ls",
+              .summary = "all secrets, without their values",
+              .common = FORM_NODE | FORM_JSON,
+              .run = run_ls },
+            { .word = "rm",
+              .usage = "NAME",
+              .summary = "end a secret that the live configuration does not name",
+              .least = 1,
+              .most = 1,
+              .common = FORM_NODE | FORM_JSON,
+              .run = run_rm },
+            { 0 } },
+};

@@ -1,0 +1,21 @@
+/* outside.h - what a configuration names and only a node can have: secrets, environment
+ * variables, files.
+ *
+ * `waybill check` sees a file alone and cannot know them; whoever makes a version live asks
+ * here.
+ *
+ * Threads: any that may block.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/err.h"
+#include "core/config.h"
+
+struct store;
+
+/* Add a problem, with its place and remedy, for everything that is not there.  False: the
+ * store cannot be asked.  No message holds a value. */
+bool outside_check(struct store *s, const struct config *c, struct problem_list *problems,
+                   struct err *err);
