@@ -8,7 +8,7 @@
 #include "base/auto.h"
 #include "base/log.h"
 #include "engine/intake.h"
-#include \"engine/outside.h\"
+#include "engine/outside.h"
 #include "engine/plan.h"
 #include "engine/road.h"
 #include "store/accept.h"
