@@ -107,26 +107,53 @@ static bool warn_kind(struct walk *w, bool quiet, const struct yaml_node *node,
     return warn_part(w, quiet, node, part, what);
 }
 
+/* One word of a key, when the build runs some of them. */
+static void warn_word(struct walk *w, const struct yaml_node *node, const struct option *option,
+                      const char *part, const char *of)
+{
+    char word[200], what[200];
+
+    for (size_t i = 0; option->words != NULL && option->words[i] != NULL; i++)
+        if (str_is(yaml_text(node), option->words[i])) {
+            (void)snprintf(word, sizeof word, "%s.%s", part, option->words[i]);
+            (void)snprintf(what, sizeof what, "`%s: %s`%s is", option->name, option->words[i], of);
+            (void)warn_part(w, false, node, word, what);
+        }
+}
+
+/* A key of a kind is `gateways.http.wait`; one of a system, a type or a route
+ * `system.window`, `system.limits.rate`, `route.delay`. */
 static void warn_key(struct walk *w, const struct frame *f, const struct yaml_node *node,
                      const struct option *option)
 {
-    char part[160], what[160];
+    static const char *const nouns[] = { "system", "type", "route" };
+    static const char *const sections[] = { "systems", "types", "routes" };
+    char part[160], what[200], of[100];
 
-    if (f->quiet || f->kind == NULL || f->option->type != OPT_KIND)
+    if (f->quiet)
         return;
-    (void)snprintf(part, sizeof part, "%s.%s.%s", w->section, f->kind->name, option->name);
-    (void)snprintf(what, sizeof what, "`%s` of %s of kind %s is", option->name, w->section,
-                   f->kind->name);
-    if (!warn_part(w, false, node, part, what) || option->type != OPT_WORD)
+    if (f->kind != NULL && f->option->type == OPT_KIND) {
+        (void)snprintf(part, sizeof part, "%s.%s.%s", w->section, f->kind->name, option->name);
+        (void)snprintf(of, sizeof of, " of %s of kind %s", w->section, f->kind->name);
+    } else if (f->option->type == OPT_MAP) {
+        const char *noun = NULL;
+
+        for (size_t i = 0; i < sizeof nouns / sizeof nouns[0]; i++)
+            if (str_is(str_of(w->section), sections[i]))
+                noun = nouns[i];
+        if (noun == NULL)
+            return;
+        bool nested = f->option->noun == NULL;
+
+        (void)snprintf(part, sizeof part, "%s.%s%s%s", noun, nested ? f->option->name : "",
+                       nested ? "." : "", option->name);
+        (void)snprintf(of, sizeof of, " of a %s", noun);
+    } else {
         return;
-    for (size_t i = 0; option->words != NULL && option->words[i] != NULL; i++)
-        if (str_is(yaml_text(node), option->words[i])) {
-            (void)snprintf(part, sizeof part, "%s.%s.%s.%s", w->section, f->kind->name,
-                           option->name, option->words[i]);
-            (void)snprintf(what, sizeof what, "`%s: %s` of %s of kind %s is", option->name,
-                           option->words[i], w->section, f->kind->name);
-            (void)warn_part(w, false, node, part, what);
-        }
+    }
+    (void)snprintf(what, sizeof what, "`%s`%s is", option->name, of);
+    if (warn_part(w, false, node, part, what) && option->type == OPT_WORD)
+        warn_word(w, node, option, part, of);
 }
 
 /* Where an expression, or a bare word in the place of several, looks. */

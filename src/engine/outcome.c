@@ -348,7 +348,8 @@ static void log_run(struct flight *f)
               kv_str("sender", f->facts.sender), kv_str("receiver", f->facts.receiver),
               kv_str("type", f->facts.type), kv_int("size", f->source.size),
               kv_z("state", state_word(f)), kv_z("stages", f->stages.ptr),
-              kv_int("us", clock_mono_us() - f->began_us), kv_str("code", f->settle.code));
+              kv_int("us", clock_mono_us() - f->began_us), kv_str("code", f->settle.code),
+              kv_str("why", f->settle.message));
 }
 
 /* Those that wait in the store now are there to be claimed. */
