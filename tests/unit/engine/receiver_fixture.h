@@ -46,7 +46,8 @@ struct receiver {
     atomic_int connections, requests, at_once, most_at_once;
     atomic_bool stopping;
     _Atomic uint64_t last_sum;
-    char last_head[RECEIVER_HEAD];
+    pthread_mutex_t mutex;
+    char last_head[RECEIVER_HEAD]; /* read it when nobody sends */
     struct receiver_conn conns[RECEIVER_CONNECTIONS];
 };
 
@@ -154,8 +155,10 @@ static void receiver_talk(struct receiver_conn *c)
     while (receiver_read_head(c)) {
         if (sscanf(c->head, "%*15s %255s", path) != 1)
             return;
+        (void)pthread_mutex_lock(&r->mutex);
         memcpy(r->last_head, c->head, c->head_len);
         r->last_head[c->head_len] = '\0';
+        (void)pthread_mutex_unlock(&r->mutex);
         (void)atomic_fetch_add(&r->requests, 1);
         c->served++;
         int now = atomic_fetch_add(&r->at_once, 1) + 1, most = atomic_load(&r->most_at_once);
@@ -227,6 +230,7 @@ static struct receiver *receiver_start(SSL_CTX *ctx)
         abort();
     (void)signal(SIGPIPE, SIG_IGN);
     r->ctx = ctx;
+    (void)pthread_mutex_init(&r->mutex, NULL);
     r->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (r->fd < 0 || bind(r->fd, (struct sockaddr *)&a, sizeof a) < 0 || listen(r->fd, 128) < 0 ||
         getsockname(r->fd, (struct sockaddr *)&a, &len) < 0)
