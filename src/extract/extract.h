@@ -3,11 +3,16 @@
  * The `extract:` of a gateway or a step is compiled once; then each document is asked.
  * Expressions are tried in their order, the first that yields something wins; a text that
  * is empty after trimming yields nothing.  One pass over the body serves all expressions of
- * one kind (all XML paths at once, all JSON pointers at once).
+ * one kind (all XML paths at once, all JSON pointers at once), and reads no further than
+ * the last answer: what follows is not checked.  Of members that are there twice the first
+ * counts, as it does for XML elements.
  *
- * Budgets, for input is hostile: depth 256, EXTRACT_BYTES_MOST of the body, 1 000 000
- * steps, values of at most FACTS_VALUE_MOST bytes, PCRE2 match limits.  A document type
- * declaration in XML is refused: no entities, no external anything.
+ * A body that is not of the form that an expression asks for yields nothing, so that a list
+ * can try another form.  Budgets, for input is hostile: EXTRACT_BYTES_MOST of the body,
+ * depth 256, 10 000 000 steps, the limits of core/regex.h; a document that uses one up is a
+ * failure, also when only an attribute was asked for.  So is a value that is longer than
+ * FACTS_VALUE_MOST, has control characters or is not UTF-8.  A document type declaration in
+ * XML is refused: no entities, no external anything.
  *
  *   extract_xml.c    paths over expat       extract_json.c   pointers over the raw bytes
  *   extract_csv.c    a column, first row    extract_regex.c  PCRE2
@@ -30,14 +35,12 @@ enum { EXTRACT_BYTES_MOST = 4 << 20, EXTRACT_EXPRS_MOST = 256 };
 struct extractor;
 
 /* `node` is a map with sender, receiver, type and attributes, each an expression or a list
- * of them; or a bare word (hl7 x12 edifact: ERR_CONFIG until those are built).  The error
- * says what is wrong with which expression.  `relative` as in core/expr.h. */
+ * of them; other keys are passed over.  Or it is a bare word (hl7 x12 edifact: ERR_CONFIG,
+ * for those are not built yet).  The error says what is wrong with which expression; the
+ * extractor does not need `node` afterwards.  `relative` as in core/expr.h. */
 bool extractor_compile(const struct yaml_node *node, bool relative, struct extractor **ret,
                        struct err *err);
 void extractor_free(struct extractor *x); /* NULL is fine */
-
-/* Compile and throw away: for `check`, so that a bad regex is found there. */
-bool extract_check(struct str expression, bool relative, struct err *err);
 
 struct extract_source {
     struct str body; /* the first EXTRACT_BYTES_MOST bytes at most */

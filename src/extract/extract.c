@@ -1,0 +1,479 @@
+#include "extract/extract.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/http_target.h"
+#include "base/require.h"
+#include "core/expr.h"
+#include "core/problem.h"
+#include "extract/inside.h"
+
+/* The sources that read the body by a plan. */
+enum plan_kind { PLAN_JSON, PLAN_XML, PLAN_CSV, PLANS };
+
+struct expression {
+    struct str text; /* as written */
+    enum expr_source source;
+    struct str rest;
+    struct regex *regex; /* NULL: none */
+    size_t question;     /* of its plan */
+};
+
+struct field {
+    struct str attribute; /* ptr NULL: one of the three */
+    const char *label;    /* "sender" */
+    size_t to;            /* of the three: where in struct facts it goes */
+    size_t first, count;  /* of its expressions */
+};
+
+struct extractor {
+    struct arena arena;
+    struct expression expressions[EXTRACT_EXPRS_MOST];
+    size_t expression_count;
+    struct field fields[3 + FACTS_ATTRIBUTES_MOST];
+    size_t field_count, attribute_count;
+    struct str *questions[PLANS];
+    size_t question_count[PLANS];
+    struct extract_json *json;
+    struct extract_xml *xml;
+    struct extract_csv *csv;
+};
+
+/* --- answers ------------------------------------------------------------------- */
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+struct answer answer_make(struct str value, ptrdiff_t at, struct arena *a)
+{
+    struct answer answer = { .kind = ANSWER_UNFIT, .at = at };
+    bool beyond = false;
+
+    for (; value.len > 0 && is_blank(value.ptr[0]); value.len--)
+        value.ptr++;
+    while (value.len > 0 && is_blank(value.ptr[value.len - 1]))
+        value.len--;
+    if (value.len == 0) {
+        answer.kind = ANSWER_NOTHING;
+        answer.why = "is empty";
+        return answer;
+    }
+    if (value.len > FACTS_VALUE_MOST) {
+        answer.why = "is too long";
+        return answer;
+    }
+    for (size_t i = 0; i < value.len; i++) {
+        unsigned char c = (unsigned char)value.ptr[i];
+
+        beyond = beyond || c >= 0x80;
+        if (c < ' ' || c == 0x7f) {
+            answer.why = "has control characters";
+            return answer;
+        }
+    }
+    if (beyond && !str_is_utf8(value)) {
+        answer.why = "is not UTF-8";
+        return answer;
+    }
+    answer.kind = ANSWER_FOUND;
+    answer.value = arena_copy(a, value);
+    return answer;
+}
+
+void answer_rest(struct answer *answers, size_t count, struct answer with)
+{
+    for (size_t i = 0; i < count; i++)
+        if (answers[i].kind == ANSWER_ASKED)
+            answers[i] = with;
+}
+
+/* --- compile -------------------------------------------------------------------- */
+
+static enum plan_kind plan_of(enum expr_source source)
+{
+    return source == EXPR_JSON  ? PLAN_JSON
+           : source == EXPR_XML ? PLAN_XML
+           : source == EXPR_CSV ? PLAN_CSV
+                                : PLANS;
+}
+
+/* The number of a question in its plan; the same question is asked once. */
+static size_t question_of(struct extractor *x, enum plan_kind kind, struct str rest)
+{
+    size_t i = 0;
+
+    if (x->questions[kind] == NULL)
+        x->questions[kind] = ARENA_ARRAY(&x->arena, struct str, EXTRACT_EXPRS_MOST);
+    while (i < x->question_count[kind] && !str_eq(x->questions[kind][i], rest))
+        i++;
+    x->questions[kind][i] = rest;
+    x->question_count[kind] += i == x->question_count[kind];
+    return i;
+}
+
+static bool add_expression(struct extractor *x, const struct yaml_node *node, bool relative,
+                           struct err *err)
+{
+    struct expression *e = &x->expressions[x->expression_count];
+    struct str text = arena_copy(&x->arena, yaml_text(node));
+    struct expr expr;
+
+    if (x->expression_count == EXTRACT_EXPRS_MOST)
+        return err_set(err, ERR_CONFIG, 0, "more than %d expressions", EXTRACT_EXPRS_MOST);
+    if (!expr_parse(text, relative, &expr, err))
+        return false;
+    *e = (struct expression){ .text = text, .source = expr.source, .rest = expr.rest };
+    switch (expr.source) {
+    case EXPR_HL7:
+    case EXPR_X12:
+    case EXPR_EDIFACT:
+        return err_set(err, ERR_CONFIG, 0, "extraction by %s is not built yet",
+                       expr_sources[expr.source]);
+    case EXPR_NAME:
+    case EXPR_REGEX:
+        if (!regex_compile(expr.rest, &e->regex, err))
+            return false;
+        break;
+    case EXPR_JSON:
+    case EXPR_XML:
+    case EXPR_CSV:
+        e->question = question_of(x, plan_of(expr.source), expr.rest);
+        break;
+    case EXPR_VALUE:
+    case EXPR_HEADER:
+    case EXPR_QUERY:
+        break;
+    }
+    x->expression_count++;
+    return true;
+}
+
+static bool add_field(struct extractor *x, struct field field, const struct yaml_node *node,
+                      bool relative, struct err *err)
+{
+    const struct yaml_node *list = node->kind == YAML_LIST ? node->first : node;
+
+    field.first = x->expression_count;
+
+    for (const struct yaml_node *n = list; n != NULL; n = n == node ? NULL : n->next)
+        if (!add_expression(x, n, relative, err)) {
+            char text[PROBLEM_QUOTE];
+
+            return err_context(err, "%s `%s`", field.label, problem_quote(text, yaml_text(n)));
+        }
+    field.count = x->expression_count - field.first;
+    x->fields[x->field_count++] = field;
+    return true;
+}
+
+static bool add_attributes(struct extractor *x, const struct yaml_node *map, bool relative,
+                           struct err *err)
+{
+    for (const struct yaml_node *n = map != NULL ? map->first : NULL; n != NULL; n = n->next) {
+        if (n->key == NULL || x->attribute_count == FACTS_ATTRIBUTES_MOST)
+            return err_set(err, ERR_CONFIG, 0, "attributes: at most %d names and their expressions",
+                           FACTS_ATTRIBUTES_MOST);
+        struct str name = arena_copy(&x->arena, n->key->text);
+
+        struct field field = { .attribute = name,
+                               .label = arena_printf(&x->arena, "attribute %s", name.ptr) };
+
+        if (!add_field(x, field, n, relative, err))
+            return false;
+        x->attribute_count++;
+    }
+    return true;
+}
+
+static bool compile(struct extractor *x, const struct yaml_node *node, bool relative,
+                    struct err *err)
+{
+    static const struct field fields[] = {
+        { .label = "sender", .to = offsetof(struct facts, sender) },
+        { .label = "receiver", .to = offsetof(struct facts, receiver) },
+        { .label = "type", .to = offsetof(struct facts, type) },
+    };
+
+    if (node->kind != YAML_MAP && !yaml_is_null(node))
+        return err_set(err, ERR_CONFIG, 0, "extraction by %.*s is not built yet",
+                       STR_ARG(yaml_text(node)));
+    for (size_t i = 0; i < 3; i++) {
+        const struct yaml_node *n = yaml_get(node, fields[i].label);
+
+        if (n != NULL && !add_field(x, fields[i], n, relative, err))
+            return false;
+    }
+    if (!add_attributes(x, yaml_get(node, "attributes"), relative, err))
+        return false;
+    x->json = extract_json_new(x->questions[PLAN_JSON], x->question_count[PLAN_JSON], &x->arena);
+    x->xml =
+        extract_xml_new(x->questions[PLAN_XML], x->question_count[PLAN_XML], relative, &x->arena);
+    x->csv = extract_csv_new(x->questions[PLAN_CSV], x->question_count[PLAN_CSV], &x->arena);
+    return true;
+}
+
+bool extractor_compile(const struct yaml_node *node, bool relative, struct extractor **ret,
+                       struct err *err)
+{
+    struct extractor *x = NEW(struct extractor);
+
+    x->arena = (struct arena)ARENA_INIT((size_t)64 << 20);
+    if (!compile(x, node, relative, err)) {
+        extractor_free(x);
+        return false;
+    }
+    *ret = x;
+    return true;
+}
+
+void extractor_free(struct extractor *x)
+{
+    if (x == NULL)
+        return;
+    for (size_t i = 0; i < EXTRACT_EXPRS_MOST; i++)
+        regex_free(x->expressions[i].regex);
+    arena_done(&x->arena);
+    free(x);
+}
+
+/* --- run -------------------------------------------------------------------------- */
+
+struct asking {
+    const struct extractor *x;
+    const struct extract_source *source;
+    struct arena *arena;
+    struct answer *answers[PLANS]; /* NULL: this plan has not been run */
+};
+
+/* All that the fields from this one on want of a plan, in one run. */
+static void run_plan(struct asking *q, enum plan_kind kind, size_t from_field)
+{
+    const struct extractor *x = q->x;
+    struct answer *answers = ARENA_ARRAY(q->arena, struct answer, x->question_count[kind]);
+    struct str body = q->source->body;
+
+    for (size_t f = from_field; f < x->field_count; f++)
+        for (size_t i = 0; i < x->fields[f].count; i++) {
+            const struct expression *e = &x->expressions[x->fields[f].first + i];
+
+            if (e->source == EXPR_VALUE)
+                break; /* nobody gets behind it */
+            if (plan_of(e->source) == kind)
+                answers[e->question].kind = ANSWER_ASKED;
+        }
+    q->answers[kind] = answers;
+    if (kind == PLAN_JSON)
+        extract_json_run(x->json, body, q->source->whole, q->arena, answers);
+    else if (kind == PLAN_XML)
+        extract_xml_run(x->xml, body, q->source->whole, q->arena, answers);
+    else
+        extract_csv_run(x->csv, body, q->source->whole, q->arena, answers);
+}
+
+/* The value of the first line of this name; ptr NULL: there is none. */
+static struct str head_line(struct str head, struct str name)
+{
+    while (head.len > 0) {
+        struct str line;
+
+        head = str_cut(head, '\n', &line);
+        if (line.len > name.len + 1 && line.ptr[name.len] == ':' &&
+            str_eq_nocase(str_mem(line.ptr, name.len), name))
+            return str_from(line, name.len + 1);
+    }
+    return (struct str){ 0 };
+}
+
+static struct answer ask_query(const struct asking *q, struct str name)
+{
+    char room[4 * FACTS_VALUE_MOST + 1] = "";
+    struct buf text = { .ptr = room, .size = sizeof room, .cap = sizeof room - 1 };
+    struct str query = str_trim(head_line(q->source->head, STR(":query")));
+    struct err err;
+    bool found = false;
+
+    if (!http_decode_query(query, name, &text, &found, &err))
+        return (struct answer){ .kind = ANSWER_UNFIT,
+                                .why = err.kind == ERR_LIMIT ? "is too long"
+                                                             : "is not a text in percent encoding",
+                                .at = ANSWER_NOWHERE };
+    return found ? answer_make(buf_view(&text), ANSWER_NOWHERE, q->arena)
+                 : (struct answer){ .at = ANSWER_NOWHERE };
+}
+
+static struct answer ask(struct asking *q, const struct expression *e, size_t field)
+{
+    const struct extract_source *source = q->source;
+    enum plan_kind kind = plan_of(e->source);
+    struct answer answer = { .at = ANSWER_NOWHERE };
+    struct str line;
+
+    switch (e->source) {
+    case EXPR_VALUE:
+        return answer_make(e->rest, ANSWER_NOWHERE, q->arena);
+    case EXPR_HEADER:
+        line = head_line(source->head, e->rest);
+        return line.ptr != NULL ? answer_make(line, ANSWER_NOWHERE, q->arena) : answer;
+    case EXPR_QUERY:
+        return ask_query(q, e->rest);
+    case EXPR_NAME:
+        if (source->name.len == 0) {
+            answer.why = "the document has no name";
+            return answer;
+        }
+        answer = extract_regex_run(e->regex, source->name, true, q->arena);
+        answer.at = ANSWER_NOWHERE;
+        return answer;
+    case EXPR_REGEX:
+        return extract_regex_run(e->regex, source->body, source->whole, q->arena);
+    default:
+        require(kind != PLANS);
+        if (q->answers[kind] == NULL)
+            run_plan(q, kind, field);
+        return q->answers[kind][e->question];
+    }
+}
+
+/* --- failures --------------------------------------------------------------------- */
+
+static void say(struct extract_failure *f, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static void say(struct extract_failure *f, const char *fmt, ...)
+{
+    size_t used = strlen(f->message);
+    va_list ap;
+
+    va_start(ap, fmt);
+    (void)vsnprintf(f->message + used, sizeof f->message - used, fmt, ap);
+    va_end(ap);
+}
+
+static void say_place(struct extract_failure *f, struct str body, ptrdiff_t at)
+{
+    size_t line = 1;
+
+    if (at < 0)
+        return;
+    for (size_t i = 0; i < (size_t)at && i < body.len; i++)
+        line += body.ptr[i] == '\n';
+    say(f, ", at byte %td, line %zu", at + 1, line);
+}
+
+/* "`json:/a` is an object, not a value, at byte 17, line 2" */
+static void say_answer(struct extract_failure *f, const struct expression *e,
+                       const struct answer *answer, struct str body)
+{
+    char text[PROBLEM_QUOTE];
+
+    say(f, "`%s`", problem_quote(text, e->text));
+    if (answer->kind == ANSWER_CUT) {
+        say(f, " is not in the first %d bytes of the body", EXTRACT_BYTES_MOST);
+        return;
+    }
+    if (answer->kind == ANSWER_BROKEN)
+        say(f, ": the body is not %s: %s",
+            e->source == EXPR_JSON  ? "JSON"
+            : e->source == EXPR_XML ? "XML"
+                                    : "CSV",
+            answer->why);
+    else if (answer->kind == ANSWER_OVER)
+        say(f, ": %s", answer->why);
+    else
+        say(f, " %s", answer->why != NULL ? answer->why : "is not there");
+    say_place(f, body, answer->at);
+}
+
+static bool fail_at_once(struct asking *q, const struct field *field, const struct expression *e,
+                         const struct answer *answer, struct extract_failure *ret)
+{
+    ret->code = answer->kind == ANSWER_OVER ? DEAD_BUDGET : DEAD_EXTRACT_FAILED;
+    ret->message[0] = '\0';
+    say(ret, "%s: ", field->label);
+    say_answer(ret, e, answer, q->source->body);
+    return false;
+}
+
+/* Nothing was found: all reasons, in their order. */
+static bool fail_missing(struct asking *q, size_t f, struct extract_failure *ret)
+{
+    const struct field *field = &q->x->fields[f];
+
+    ret->code = DEAD_EXTRACT_FAILED;
+    ret->message[0] = '\0';
+    say(ret, "no %s: ", field->label);
+    for (size_t i = 0; i < field->count; i++) {
+        const struct expression *e = &q->x->expressions[field->first + i];
+        struct answer answer = ask(q, e, f);
+
+        if (answer.kind == ANSWER_CUT)
+            ret->code = DEAD_BUDGET;
+        say(ret, "%s", i > 0 ? "; " : "");
+        say_answer(ret, e, &answer, q->source->body);
+    }
+    return false;
+}
+
+/* ret->ptr stays NULL when nothing was found. */
+static bool ask_field(struct asking *q, size_t f, struct str *ret,
+                      struct extract_failure *ret_failure)
+{
+    const struct field *field = &q->x->fields[f];
+
+    for (size_t i = 0; i < field->count; i++) {
+        const struct expression *e = &q->x->expressions[field->first + i];
+        struct answer answer = ask(q, e, f);
+
+        if (answer.kind == ANSWER_UNFIT || answer.kind == ANSWER_OVER)
+            return fail_at_once(q, field, e, &answer, ret_failure);
+        if (answer.kind == ANSWER_FOUND) {
+            *ret = answer.value;
+            return true;
+        }
+    }
+    return true;
+}
+
+bool extract_run(const struct extractor *x, const struct extract_source *source, struct arena *a,
+                 struct facts *ret, struct extract_failure *ret_failure)
+{
+    struct asking q = { .x = x, .source = source, .arena = a };
+    struct facts facts = { 0 };
+    size_t bytes = 0;
+
+    require(source->body.len <= EXTRACT_BYTES_MOST);
+    if (x->attribute_count > 0)
+        facts.attributes = ARENA_ARRAY(a, struct fact, x->attribute_count);
+    for (size_t f = 0; f < x->field_count; f++) {
+        const struct field *field = &x->fields[f];
+        struct str value = { 0 };
+
+        if (!ask_field(&q, f, &value, ret_failure))
+            return false;
+        if (value.ptr == NULL && field->attribute.ptr == NULL)
+            return fail_missing(&q, f, ret_failure);
+        if (value.ptr == NULL)
+            continue;
+        bytes += field->attribute.len + value.len + 16; /* and what keeps them apart */
+        if (bytes > FACTS_BYTES_MOST) {
+            ret_failure->code = DEAD_BUDGET;
+            (void)snprintf(ret_failure->message, sizeof ret_failure->message,
+                           "%s: all values together have more than %d bytes", field->label,
+                           FACTS_BYTES_MOST);
+            return false;
+        }
+        if (field->attribute.ptr != NULL)
+            facts.attributes[facts.attribute_count++] =
+                (struct fact){ .name = arena_copy(a, field->attribute), .value = value };
+        else
+            memcpy((char *)&facts + field->to, &value, sizeof value);
+    }
+    *ret = facts;
+    return true;
+}
