@@ -89,6 +89,7 @@ struct run {
     size_t steps;
     bool stopped, over;
     const char *why; /* it was stopped; NULL: there is nothing more to find */
+    ptrdiff_t at;    /* and where */
     struct row rows[EXTRACT_DEPTH_MOST + 1]; /* `made` of them */
 };
 
@@ -102,6 +103,7 @@ static void stop(struct run *r, bool over, const char *why)
     r->stopped = true;
     r->over = over;
     r->why = why;
+    r->at = place(r);
     (void)XML_StopParser(r->parser, XML_FALSE);
 }
 
@@ -372,7 +374,7 @@ static struct answer judge(const struct run *r, enum XML_Status status, bool who
     if (r->why != NULL) {
         rest.kind = r->over ? ANSWER_OVER : ANSWER_BROKEN;
         rest.why = r->why;
-        rest.at = place(r);
+        rest.at = r->at;
     } else if (status == XML_STATUS_ERROR) {
         rest.kind = ANSWER_BROKEN;
         rest.why = XML_ErrorString(XML_GetErrorCode(r->parser));
