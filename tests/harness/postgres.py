@@ -116,7 +116,7 @@ class Cluster:
 
     # -- running it
 
-    def start(self, timeout=30):
+    def start(self, timeout=120):
         """Start the postmaster and wait until it answers."""
         if self.process is not None:
             raise PostgresError("already started")

@@ -1,0 +1,362 @@
+/* Which delivery may begin now.  A real plan of a small configuration; nothing is sent. */
+#include "engine/dispatch.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+
+#include "base/auto.h"
+#include "base/clock.h"
+#include "folder.h"
+#include "store/store.h"
+#include "test.h"
+
+enum { MEMORY = 64 /* parts that a lane keeps in memory */, MANY = 400 };
+
+static const char two_systems[] = "systems:\n"
+                                  "  hub: { limits: { concurrency: 2 } }\n"
+                                  "  shop: { limits: { concurrency: 2 } }\n"
+                                  "gateways: { in: { kind: http } }\n"
+                                  "endpoints:\n"
+                                  "  one: { kind: http, url: \"http://x/\", system: hub, breaker: "
+                                  "{ failures: 3, wait: 100ms } }\n"
+                                  "  two: { kind: http, url: \"http://x/\", system: hub }\n"
+                                  "  far: { kind: http, url: \"http://x/\", system: shop }\n"
+                                  "routes:\n"
+                                  "  - { name: all, do: [ { deliver: [one, two, far] } ] }\n";
+
+static const char without_one[] =
+    "systems: { hub: { limits: { concurrency: 2 } }, shop: {} }\n"
+    "gateways: { in: { kind: http } }\n"
+    "endpoints: { two: { kind: http, url: \"http://x/\", system: hub } }\n"
+    "routes:\n"
+    "  - { name: all, do: [ { deliver: two } ] }\n";
+
+/* ---- a plan, and parts of it ------------------------------------------------------------------
+ */
+
+static bool make_endpoint(const struct settings *s, void **ret_self, struct err *err)
+{
+    static char self;
+
+    (void)s;
+    (void)err;
+    *ret_self = &self;
+    return true;
+}
+
+static const struct endpoint_type any_endpoint = { .name = "http", .make = make_endpoint };
+static const struct endpoint_type *const endpoints[] = { &any_endpoint, NULL };
+static const struct service_type *const services[] = { NULL };
+static const struct gateway_type *const gateways[] = { NULL };
+static const struct connectors connectors = { gateways, services, endpoints };
+
+static struct plan *plan_of(struct store *s, const char *text, int64_t version)
+{
+    static const struct config_runs runs = { .parts = config_runs_build };
+    struct config_report report = CONFIG_REPORT_INIT;
+    struct config *c = config_load(str_of(text), "test", &runs, &report);
+    struct plan *p = NULL;
+    struct err err = { 0 };
+
+    if (c == NULL || !plan_build(c, version, &connectors, s, NULL, &p, &err))
+        (void)printf("# %s\n", c == NULL ? report.problems.items[0].message : err.text);
+    config_unref(c);
+    config_report_done(&report);
+    return p;
+}
+
+struct field {
+    struct folder folder;
+    struct store *store;
+    struct plan *plan;
+    struct dispatch *dispatch;
+    struct flight flight;
+    struct part parts[MANY];
+    size_t used;
+    int changed, hungry;
+    bool open;
+};
+
+static void on_changed(void *arg, int64_t endpoint, const struct breaker *b, int64_t pause_until_us,
+                       const char *why)
+{
+    struct field *f = arg;
+
+    (void)endpoint;
+    (void)pause_until_us;
+    (void)why;
+    f->changed++;
+    f->open = breaker_is_open(b);
+}
+
+static void on_hungry(void *arg)
+{
+    ((struct field *)arg)->hungry++;
+}
+
+static struct field *field_new(void)
+{
+    struct field *f = calloc(1, sizeof *f);
+    struct err err = { 0 };
+
+    f->folder = folder_make();
+    if (!store_open(&(struct store_options){ .data = f->folder.path, .area = "internal" },
+                    &f->store, &err))
+        (void)printf("# %s\n", err.text);
+    f->plan = plan_of(f->store, two_systems, 1);
+    f->dispatch = dispatch_new(
+        &(struct dispatch_calls){ .changed = on_changed, .hungry = on_hungry, .arg = f });
+    dispatch_use(f->dispatch, f->plan);
+    f->flight.plan = f->plan;
+    return f;
+}
+
+static void field_free(struct field *f)
+{
+    dispatch_free(f->dispatch);
+    for (size_t i = 0; i < f->used; i++)
+        plan_unref(f->parts[i].plan);
+    plan_unref(f->plan);
+    store_close(f->store);
+    folder_done(&f->folder);
+    free(f);
+}
+
+static int64_t word(struct field *f, enum word_kind kind, const char *name)
+{
+    int64_t id = 0;
+
+    (void)store_word_find(f->store, kind, str_of(name), &id);
+    return id;
+}
+
+static struct part *part(struct field *f, const char *system, const char *endpoint)
+{
+    struct part *p = &f->parts[f->used++];
+
+    p->flight = &f->flight;
+    p->row.system = word(f, WORD_SYSTEM, system);
+    p->row.endpoint = word(f, WORD_ENDPOINT, endpoint);
+    p->began_us = clock_mono_us();
+    return p;
+}
+
+static enum dispatch_answer offer(struct field *f, struct part *p, unsigned *why)
+{
+    unsigned none;
+
+    return dispatch_offer(f->dispatch, p, why != NULL ? why : &none);
+}
+
+static struct dispatch_next end(struct field *f, struct part *p, enum verdict_kind kind)
+{
+    struct verdict v = { .kind = kind };
+    struct dispatch_next next;
+
+    (void)dispatch_ended(f->dispatch, p, &v, &next);
+    return next;
+}
+
+static size_t count(const struct part *p)
+{
+    size_t n = 0;
+
+    for (; p != NULL; p = p->next)
+        n++;
+    return n;
+}
+
+/* ---- turns -------------------------------------------------------------------------------------
+ */
+
+TEST(a_system_begins_no_more_than_its_concurrency)
+{
+    struct field *f = field_new();
+    struct part *a = part(f, "hub", "one"), *b = part(f, "hub", "two"), *c = part(f, "hub", "one");
+
+    CHECK(offer(f, a, NULL) == DISPATCH_BEGIN);
+    CHECK(offer(f, b, NULL) == DISPATCH_BEGIN);
+    CHECK(offer(f, c, NULL) == DISPATCH_WAIT);
+    CHECK(offer(f, part(f, "shop", "far"), NULL) == DISPATCH_BEGIN); /* another system */
+    struct dispatch_next next = end(f, a, VERDICT_DELIVERED);
+
+    CHECK(next.begin == c && next.begin->next == NULL && next.park == NULL);
+    field_free(f);
+}
+
+/* proves: DM7 */
+TEST(a_lane_keeps_a_few_in_memory_and_sends_the_rest_to_the_store)
+{
+    struct field *f = field_new();
+    unsigned why = 99;
+
+    for (int i = 0; i < 2; i++)
+        CHECK(offer(f, part(f, "hub", "one"), NULL) == DISPATCH_BEGIN);
+    for (int i = 0; i < MEMORY; i++)
+        CHECK(offer(f, part(f, "hub", "one"), NULL) == DISPATCH_WAIT);
+    CHECK(offer(f, part(f, "hub", "one"), &why) == DISPATCH_PARK);
+    CHECK(why == 0); /* it is only a matter of turns */
+    CHECK(offer(f, part(f, "shop", "far"), NULL) == DISPATCH_BEGIN);
+    field_free(f);
+}
+
+TEST(lanes_of_one_system_take_turns)
+{
+    struct field *f = field_new();
+    struct part *busy[2] = { part(f, "hub", "one"), part(f, "hub", "one") };
+    size_t of_two = 0;
+
+    CHECK(offer(f, busy[0], NULL) == DISPATCH_BEGIN);
+    CHECK(offer(f, busy[1], NULL) == DISPATCH_BEGIN);
+    for (int i = 0; i < 8; i++)
+        CHECK(offer(f, part(f, "hub", "one"), NULL) == DISPATCH_WAIT);
+    for (int i = 0; i < 8; i++)
+        CHECK(offer(f, part(f, "hub", "two"), NULL) == DISPATCH_WAIT);
+    struct part *p = busy[0];
+
+    for (int i = 0; i < 8; i++) {
+        p->began_us = clock_mono_us();
+        struct dispatch_next next = end(f, p, VERDICT_DELIVERED);
+
+        CHECK(count(next.begin) == 1);
+        p = next.begin;
+        of_two += p->row.endpoint == word(f, WORD_ENDPOINT, "two");
+    }
+    CHECK(of_two == 4);
+    field_free(f);
+}
+
+TEST(what_is_in_the_store_is_not_overtaken)
+{
+    struct field *f = field_new();
+    struct lane_turn turn;
+    struct part *stored = part(f, "hub", "one");
+
+    stored->row.num = 7;
+    CHECK(!dispatch_next_lane(f->dispatch, &turn));
+    dispatch_note_stored(f->dispatch, stored->row.system, stored->row.endpoint, 1001);
+    CHECK(offer(f, part(f, "hub", "one"), NULL) == DISPATCH_PARK);
+    CHECK(dispatch_next_lane(f->dispatch, &turn) && turn.queue == 1001 && turn.room >= 2);
+    CHECK(offer(f, stored, NULL) == DISPATCH_BEGIN);
+    dispatch_note_empty(f->dispatch, 1001);
+    CHECK(!dispatch_next_lane(f->dispatch, &turn));
+    CHECK(offer(f, part(f, "hub", "one"), NULL) == DISPATCH_BEGIN);
+    field_free(f);
+}
+
+TEST(stored_lanes_are_served_in_turn)
+{
+    struct field *f = field_new();
+    struct lane_turn first, second, third;
+    int64_t hub = word(f, WORD_SYSTEM, "hub"), shop = word(f, WORD_SYSTEM, "shop");
+
+    dispatch_note_stored(f->dispatch, hub, word(f, WORD_ENDPOINT, "one"), 1001);
+    dispatch_note_stored(f->dispatch, shop, word(f, WORD_ENDPOINT, "far"), 1002);
+    CHECK(dispatch_next_lane(f->dispatch, &first));
+    CHECK(dispatch_next_lane(f->dispatch, &second));
+    CHECK(dispatch_next_lane(f->dispatch, &third));
+    CHECK(first.queue != second.queue && first.queue == third.queue);
+    field_free(f);
+}
+
+/* ---- breaker ------------------------------------------------------------------------------------
+ */
+
+static void open_breaker(struct field *f)
+{
+    for (int i = 0; i < 3; i++) {
+        struct part *p = part(f, "hub", "one");
+
+        CHECK(offer(f, p, NULL) == DISPATCH_BEGIN);
+        (void)end(f, p, VERDICT_UNREACHED);
+    }
+    CHECK(f->open && f->changed == 1);
+}
+
+/* proves: DE5 */
+TEST(an_endpoint_that_is_not_reached_is_left_alone_and_then_probed_by_one)
+{
+    struct field *f = field_new();
+    unsigned why;
+
+    open_breaker(f);
+    CHECK(offer(f, part(f, "hub", "one"), &why) == DISPATCH_PARK && why == HELD_BREAKER);
+    CHECK(offer(f, part(f, "hub", "two"), NULL) == DISPATCH_BEGIN); /* the other endpoint */
+    clock_sleep_us(250 * CLOCK_MS);
+    struct part *probe = part(f, "hub", "one");
+
+    CHECK(offer(f, probe, NULL) == DISPATCH_BEGIN && probe->probe);
+    CHECK(offer(f, part(f, "hub", "one"), &why) == DISPATCH_PARK && why == HELD_BREAKER);
+    (void)end(f, probe, VERDICT_DELIVERED);
+    CHECK(!f->open && f->changed == 2);
+    CHECK(dispatch_held_why(f->dispatch, probe->row.system, probe->row.endpoint) == 0);
+    field_free(f);
+}
+
+TEST(an_open_breaker_sends_what_waits_in_memory_to_the_store)
+{
+    struct field *f = field_new();
+    struct part *a = part(f, "hub", "one"), *b = part(f, "hub", "one");
+
+    CHECK(offer(f, a, NULL) == DISPATCH_BEGIN);
+    CHECK(offer(f, b, NULL) == DISPATCH_BEGIN);
+    for (int i = 0; i < 5; i++)
+        CHECK(offer(f, part(f, "hub", "one"), NULL) == DISPATCH_WAIT);
+    struct dispatch_next next = end(f, a, VERDICT_CREDENTIAL); /* opens at once */
+
+    CHECK(next.begin == NULL && count(next.park) == 5);
+    field_free(f);
+}
+
+/* proves: DE8 */
+TEST(a_pause_that_the_receiver_asks_for_holds_its_whole_endpoint)
+{
+    struct field *f = field_new();
+    struct part *a = part(f, "hub", "one");
+    struct verdict v = { .kind = VERDICT_RETRY, .retry_after_us = 200 * CLOCK_MS };
+    struct dispatch_next next;
+    unsigned why;
+
+    CHECK(offer(f, a, NULL) == DISPATCH_BEGIN);
+    CHECK(!dispatch_ended(f->dispatch, a, &v, &next));
+    CHECK(offer(f, part(f, "hub", "one"), &why) == DISPATCH_PARK && why == HELD_RATE);
+    clock_sleep_us(250 * CLOCK_MS);
+    a->row.num = 9; /* from the store: what was parked stands before new ones */
+    CHECK(offer(f, a, NULL) == DISPATCH_BEGIN);
+    field_free(f);
+}
+
+/* proves: RO12 */
+TEST(an_endpoint_that_is_gone_holds_its_deliveries)
+{
+    struct field *f = field_new();
+    struct plan *newer = plan_of(f->store, without_one, 2);
+    struct part *p = part(f, "hub", "one");
+    struct lane_turn turn;
+    unsigned why;
+
+    dispatch_note_stored(f->dispatch, p->row.system, p->row.endpoint, 1001);
+    dispatch_use(f->dispatch, newer);
+    CHECK(offer(f, p, &why) == DISPATCH_PARK && why == HELD_ENDPOINT);
+    CHECK(!dispatch_next_lane(f->dispatch, &turn));
+    dispatch_use(f->dispatch, f->plan);
+    CHECK(dispatch_next_lane(f->dispatch, &turn));
+    plan_unref(newer);
+    field_free(f);
+}
+
+TEST(what_another_node_knows_is_learned)
+{
+    struct field *f = field_new();
+    int64_t one = word(f, WORD_ENDPOINT, "one"), now = clock_wall_us();
+    unsigned why;
+
+    dispatch_learn(f->dispatch, one, true, now, now + CLOCK_S);
+    CHECK(offer(f, part(f, "hub", "one"), &why) == DISPATCH_PARK && why == HELD_BREAKER);
+    field_free(f);
+}
+
+int main(void)
+{
+    return test_main();
+}
