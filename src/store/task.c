@@ -7,6 +7,7 @@
 #include "store/accept.h"
 #include "store/claims.h"
 #include "store/inside.h"
+#include "store/settle.h"
 
 /* Every statement that gives tasks gives these columns. */
 static struct task task_of(struct db_rows *rows)
@@ -382,9 +383,13 @@ static bool crashed_run(struct writer *w, struct store_op **ops, size_t count, s
         return true;
     t.crashes++;
     o->poison = t.crashes >= TASK_CRASHES_MOST;
+    struct str why = STR("the process died three times while it worked on this alone");
+
+    if (o->poison && t.kind == TASK_DELIVER &&
+        !db_run(w->db, SQL_DELIVERY_POISON, DB_ARGS(db_int(t.id), db_text(why)), NULL, err))
+        return false;
     if (o->poison)
-        return put_dead(w->db, &t, STR("poison"),
-                        STR("the process died three times while it worked on this alone"), err);
+        return put_dead(w->db, &t, STR("poison"), why, err);
     return put_ready(w->db, &t, err);
 }
 

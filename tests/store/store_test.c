@@ -215,6 +215,15 @@ static void one_done(struct store_op *op)
     (void)pthread_mutex_unlock(&waiting.mutex);
 }
 
+static bool wait_for(struct store_op *op)
+{
+    (void)pthread_mutex_lock(&waiting.mutex);
+    while (op->done != NULL)
+        (void)pthread_cond_wait(&waiting.changed, &waiting.mutex);
+    (void)pthread_mutex_unlock(&waiting.mutex);
+    return op->ok;
+}
+
 bool accept_docs(struct store *s, struct accept_op *ops, size_t count)
 {
     bool ok = true;
@@ -227,13 +236,8 @@ bool accept_docs(struct store *s, struct accept_op *ops, size_t count)
         printf("# the queue is full\n");
         return false;
     }
-    for (size_t i = 0; i < count; i++) {
-        (void)pthread_mutex_lock(&waiting.mutex);
-        while (ops[i].op.done != NULL)
-            (void)pthread_cond_wait(&waiting.changed, &waiting.mutex);
-        (void)pthread_mutex_unlock(&waiting.mutex);
-        ok = ok && ops[i].op.ok;
-    }
+    for (size_t i = 0; i < count; i++)
+        ok = wait_for(&ops[i].op) && ok;
     return ok;
 }
 
@@ -310,6 +314,31 @@ int claim(struct store *s, size_t limit, struct task *tasks)
         return (int)n;
     printf("# claim: %s\n", err.text);
     return -1;
+}
+
+struct settle_op settle_of(const struct task *t, int64_t doc, enum settle_outcome end)
+{
+    return (struct settle_op){ .op = { .verb = &settle_verb },
+                               .task = *t,
+                               .doc = doc,
+                               .end = end,
+                               .state = DOCUMENT_DELIVERED,
+                               .keep_days = 45 };
+}
+
+bool settle_ops(struct store *s, struct settle_op *ops, size_t count)
+{
+    bool ok = true;
+
+    for (size_t i = 0; i < count; i++) {
+        ops[i].op.done = one_done;
+        ops[i].op.next = i + 1 < count ? &ops[i + 1].op : NULL;
+    }
+    if (!writers_submit(store_writers(s), &ops[0].op, &ops[count - 1].op, count))
+        return false;
+    for (size_t i = 0; i < count; i++)
+        ok = wait_for(&ops[i].op) && ops[i].ours && ok;
+    return ok;
 }
 
 struct task_places places(struct store *s)

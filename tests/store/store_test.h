@@ -22,6 +22,7 @@
 #include "base/err.h"
 #include "store/accept.h"
 #include "store/document.h"
+#include "store/settle.h"
 #include "store/store.h"
 #include "store/task.h"
 
@@ -77,6 +78,11 @@ enum { LEASE_US = 60 * CLOCK_S };
 /* How many were claimed, -1 on an error. */
 int claim(struct store *s, size_t limit, struct task *tasks);
 struct task_places places(struct store *s);
+
+/* A run of the task that is over in `end`; change it before settle_ops(). */
+struct settle_op settle_of(const struct task *t, int64_t doc, enum settle_outcome end);
+/* Queue them together and wait; true when all were committed and ours. */
+bool settle_ops(struct store *s, struct settle_op *ops, size_t count);
 
 /* ---- children ------------------------------------------------------------------------- */
 
