@@ -155,12 +155,20 @@ static const struct option http_keys[] = {
 };
 
 static const struct option file_keys[] = {
-    { .name = "path", .type = OPT_PATH, .flags = OPT_REQUIRED, .help = "the folder" },
-    FILE_NAME,
+    { .name = "path",
+      .type = OPT_PATH,
+      .flags = OPT_REQUIRED,
+      .help = "the folder; made when it is missing and its parent is there" },
+    { .name = "name",
+      .type = OPT_TEMPLATE,
+      .fallback = "${id}",
+      .help = "the name it gets, with sub folders; a file that has it is not replaced: the "
+              "delivery waits until the name is free" },
     { .name = "append",
       .type = OPT_BOOL,
       .fallback = "false",
-      .help = "add to the file instead of making a new one" },
+      .help = "add to the file instead of making a new one; `.NAME.waybill` beside it notes what "
+              "was added" },
     { 0 },
 };
 

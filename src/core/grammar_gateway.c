@@ -116,8 +116,16 @@ static const struct option after_keys[] = {
     }
 
 static const struct option file_keys[] = {
-    { .name = "path", .type = OPT_PATH, .flags = OPT_REQUIRED, .help = "the folder to look in" },
+    { .name = "path",
+      .type = OPT_PATH,
+      .flags = OPT_REQUIRED,
+      .help = "the folder to look in; names that begin with a dot or end in .part or .tmp are "
+              "never taken, so that senders can write and then rename" },
     POLLING,
+    { .name = "marker",
+      .type = OPT_TEXT,
+      .help = "take a file NAME when a file NAME and this ending is there, such as `.ok`, instead "
+              "of waiting for `min_age`" },
     { 0 },
 };
 

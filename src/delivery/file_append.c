@@ -1,0 +1,592 @@
+#include "delivery/file_append.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/auto.h"
+#include "base/clock.h"
+#include "base/fault.h"
+#include "base/file.h"
+#include "base/require.h"
+#include "base/safe_path.h"
+
+enum { LOCKS = 64, LOCK_WAIT_US = 10 * CLOCK_S, LOCK_STEP_US = 5 * CLOCK_MS, PIECE = 64 << 10 };
+
+#define JOURNAL_END ".waybill"
+
+enum append_state {
+    APPEND_BEGUN,    /* noted; what became of it must be looked at */
+    APPEND_COMPLETE, /* its bytes are there, or were */
+    APPEND_CUT,      /* nothing of it is there */
+    APPEND_UNCLEAR,  /* nobody knows */
+    APPEND_TOLD      /* the same, and its delivery was told */
+};
+
+struct record {
+    uint8_t delivery[16], digest[16];
+    uint64_t ino;
+    int64_t offset, length;
+    uint8_t check[7], state;
+};
+
+enum { RECORD = 64, CHECKED = offsetof(struct record, check) };
+_Static_assert(sizeof(struct record) == RECORD, "a record has no gaps");
+
+struct journal {
+    int dirfd, fd;
+    char name[SAFE_NAME_MOST + 1];
+    struct record *records;
+    size_t count;
+};
+
+struct target {
+    const char *name;
+    int fd;
+    uint64_t ino;
+    int64_t size;
+};
+
+/* ---- names --------------------------------------------------------------------------------- */
+
+static void hex(const uint8_t bytes[static 16], char to[static 33])
+{
+    for (size_t i = 0; i < 16; i++)
+        (void)snprintf(to + 2 * i, 3, "%02x", bytes[i]);
+}
+
+static void staged_name(const uint8_t delivery[static 16], char ret[static STAGED_NAME])
+{
+    char text[33];
+
+    hex(delivery, text);
+    (void)snprintf(ret, STAGED_NAME, ".%s.part", text);
+}
+
+void file_append_staged_name(struct str delivery, char ret[static STAGED_NAME])
+{
+    struct sha256 sha = digest_of(delivery);
+
+    staged_name(sha.bytes, ret);
+}
+
+bool file_append_is_journal(struct str name)
+{
+    struct str end = STR(JOURNAL_END);
+
+    return name.len > end.len + 1 && name.ptr[0] == '.' &&
+           str_eq(str_from(name, name.len - end.len), end);
+}
+
+/* For a sync before anything was added. */
+static bool sync_or_retry(int fd, const char *what, struct err *err)
+{
+    if (file_try_sync(fd, what, err))
+        return true;
+    err->kind = ERR_TRANSIENT;
+    return false;
+}
+
+/* ---- the journal ------------------------------------------------------------------------------
+ */
+
+/* In one process threads wait for each other here, in the order of their coming. */
+static pthread_mutex_t locks[LOCKS];
+static pthread_once_t locks_made = PTHREAD_ONCE_INIT;
+
+static void make_locks(void)
+{
+    for (size_t i = 0; i < LOCKS; i++)
+        (void)pthread_mutex_init(&locks[i], NULL);
+}
+
+static pthread_mutex_t *lock_of(const char *name)
+{
+    struct sha256 sha = digest_of(str_of(name));
+
+    (void)pthread_once(&locks_made, make_locks);
+    return &locks[sha.bytes[0] % LOCKS];
+}
+
+static void seal(struct record *r)
+{
+    struct sha256 sha = digest_of(str_mem(r, CHECKED));
+
+    memcpy(r->check, sha.bytes, sizeof r->check);
+}
+
+static bool is_sealed(const struct record *r)
+{
+    struct record again = *r;
+
+    seal(&again);
+    return memcmp(again.check, r->check, sizeof r->check) == 0;
+}
+
+static void journal_done(struct journal *j)
+{
+    free(j->records);
+    if (j->fd >= 0)
+        (void)close(j->fd); /* and so unlock */
+    *j = (struct journal){ .fd = -1 };
+}
+
+static bool wait_for_lock(int fd, const _Atomic bool *stop, struct err *err)
+{
+    int64_t until_us = clock_mono_us() + LOCK_WAIT_US;
+
+    while (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+        if (errno != EWOULDBLOCK && errno != EINTR)
+            return true; /* a file system without locks: one node writes there */
+        if ((stop != NULL && *stop) || clock_mono_us() > until_us)
+            return err_set(err, ERR_TRANSIENT, EBUSY, "another process is adding to the file");
+        clock_sleep_us(LOCK_STEP_US);
+    }
+    return true;
+}
+
+/* A journal may be replaced while we wait for it. */
+static bool still_named(int dirfd, const char *name, int fd)
+{
+    struct stat here, there;
+
+    return fstat(fd, &here) == 0 && fstatat(dirfd, name, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
+           here.st_ino == there.st_ino && here.st_dev == there.st_dev;
+}
+
+static bool open_locked(struct journal *j, const _Atomic bool *stop, struct err *err)
+{
+    for (;;) {
+        struct stat st;
+
+        j->fd = file_open_beneath(j->dirfd, j->name, O_RDWR | O_CREAT | O_NONBLOCK, 0600);
+        if (j->fd < 0 || fstat(j->fd, &st) < 0)
+            return err_set(err, file_err_kind(errno), errno, "open %.100s: %s", j->name,
+                           strerror(errno));
+        if (!S_ISREG(st.st_mode) || st.st_nlink > 1)
+            return err_set(err, ERR_TRANSIENT, EEXIST, "%.100s is not a journal of ours", j->name);
+        if (!wait_for_lock(j->fd, stop, err))
+            return false;
+        if (still_named(j->dirfd, j->name, j->fd))
+            return true;
+        (void)close(j->fd);
+        j->fd = -1;
+    }
+}
+
+/* The last record may be torn: then none of its bytes were added (1), and it goes. */
+static bool load(struct journal *j, struct err *err)
+{
+    struct stat st;
+
+    if (fstat(j->fd, &st) < 0)
+        return err_set(err, ERR_TRANSIENT, errno, "%.100s: %s", j->name, strerror(errno));
+    if (st.st_size > (off_t)(JOURNAL_MOST + 1) * RECORD)
+        return err_set(err, ERR_UNCERTAIN, 0, "%.100s is not a journal of ours", j->name);
+    j->count = (size_t)st.st_size / RECORD;
+    j->records = xcalloc(j->count + 1, RECORD); /* and the one to come */
+    if (!file_read_at(j->fd, j->records, j->count * RECORD, 0, err))
+        return err_context(err, "%.100s", j->name);
+    if (j->count > 0 && !is_sealed(&j->records[j->count - 1])) {
+        j->count--;
+        if (j->count > 0 && !is_sealed(&j->records[j->count - 1]))
+            return err_set(err, ERR_UNCERTAIN, 0,
+                           "%.100s is damaged; remove it when its file is as it should be",
+                           j->name);
+    }
+    if ((off_t)j->count * RECORD != st.st_size && ftruncate(j->fd, (off_t)j->count * RECORD) < 0)
+        return err_set(err, file_err_kind(errno), errno, "cut %.100s: %s", j->name,
+                       strerror(errno));
+    return true;
+}
+
+static bool journal_open(struct journal *j, int dirfd, const char *name, const _Atomic bool *stop,
+                         struct err *err)
+{
+    *j = (struct journal){ .dirfd = dirfd, .fd = -1 };
+    (void)snprintf(j->name, sizeof j->name, "%s", name);
+    if (!open_locked(j, stop, err) || !load(j, err))
+        return false;
+    return j->count > 0 || sync_or_retry(dirfd, j->name, err);
+}
+
+/* In place and not synced: after a power cut the state is looked for again. */
+static void note_state(struct journal *j, size_t at, enum append_state state)
+{
+    uint8_t byte = (uint8_t)state;
+    struct err err;
+
+    j->records[at].state = byte;
+    (void)file_write_at(j->fd, str_mem(&byte, 1),
+                        (int64_t)(at * RECORD + offsetof(struct record, state)), &err);
+}
+
+/* Old records go; the new journal is locked before it has the name. */
+static bool compact(struct journal *j, struct err *err)
+{
+    char temp[STAGED_NAME];
+    size_t drop = j->count - JOURNAL_KEEP;
+
+    file_append_staged_name(str_of(j->name), temp);
+    (void)unlinkat(j->dirfd, temp, 0);
+    int fd = file_open_beneath(j->dirfd, temp, O_RDWR | O_CREAT | O_EXCL, 0600);
+
+    if (fd < 0)
+        return err_set(err, file_err_kind(errno), errno, "create %s: %s", temp, strerror(errno));
+    memmove(j->records, j->records + drop, JOURNAL_KEEP * RECORD);
+    j->count = JOURNAL_KEEP;
+    (void)flock(fd, LOCK_EX | LOCK_NB);
+    if (!file_write_all(fd, str_mem(j->records, j->count * RECORD), err) ||
+        !sync_or_retry(fd, temp, err) || !file_rename_over(j->dirfd, temp, j->name, err)) {
+        (void)unlinkat(j->dirfd, temp, 0);
+        (void)close(fd);
+        return false;
+    }
+    (void)close(j->fd);
+    j->fd = fd;
+    return sync_or_retry(j->dirfd, j->name, err);
+}
+
+/* (1) */
+static bool note_begin(struct journal *j, struct record r, struct err *err)
+{
+    if (j->count >= JOURNAL_MOST && !compact(j, err))
+        return false;
+    seal(&r);
+    if (!file_write_at(j->fd, str_mem(&r, RECORD), (int64_t)(j->count * RECORD), err) ||
+        !sync_or_retry(j->fd, j->name, err)) {
+        (void)!ftruncate(j->fd, (off_t)(j->count * RECORD));
+        return false;
+    }
+    j->records[j->count++] = r;
+    return true;
+}
+
+/* The newest record of a delivery, or -1. */
+static ptrdiff_t find(const struct journal *j, const uint8_t delivery[static 16])
+{
+    for (size_t i = j->count; i-- > 0;)
+        if (memcmp(j->records[i].delivery, delivery, 16) == 0)
+            return (ptrdiff_t)i;
+    return -1;
+}
+
+/* ---- the target ---------------------------------------------------------------------------------
+ */
+
+static bool target_open(struct target *t, int dirfd, const char *name, mode_t mode, bool make,
+                        struct err *err)
+{
+    int flags = O_RDWR | O_APPEND | O_NONBLOCK;
+    struct stat st;
+
+    *t = (struct target){ .name = name, .fd = file_open_beneath(dirfd, name, flags, 0) };
+    if (t->fd < 0 && errno == ENOENT && make) {
+        t->fd = file_open_beneath(dirfd, name, flags | O_CREAT, 0600);
+        if (t->fd >= 0 && !sync_or_retry(dirfd, name, err))
+            return false;
+        if (t->fd >= 0)
+            (void)fchmod(t->fd, mode);
+    }
+    if (t->fd < 0 || fstat(t->fd, &st) < 0)
+        return err_set(err, file_err_kind(errno), errno, "open %.100s: %s", name, strerror(errno));
+    if (!S_ISREG(st.st_mode))
+        return err_set(err, ERR_TRANSIENT, EEXIST, "%.100s is there and is no plain file", name);
+    t->ino = st.st_ino;
+    t->size = st.st_size;
+    return true;
+}
+
+static void target_done(struct target *t)
+{
+    if (t->fd >= 0)
+        (void)close(t->fd);
+}
+
+static bool target_measure(struct target *t, struct err *err)
+{
+    struct stat st;
+
+    if (fstat(t->fd, &st) < 0)
+        return err_set(err, ERR_TRANSIENT, errno, "%.100s: %s", t->name, strerror(errno));
+    t->size = st.st_size;
+    return true;
+}
+
+static bool digest_range(int fd, int64_t offset, int64_t length, struct sha256 *ret,
+                         struct err *err)
+{
+    struct digest d = digest_start();
+    char piece[PIECE];
+
+    while (length > 0) {
+        size_t n = length < PIECE ? (size_t)length : PIECE;
+
+        if (!file_read_at(fd, piece, n, offset, err)) {
+            digest_drop(&d);
+            return false;
+        }
+        digest_add(&d, str_mem(piece, n));
+        offset += (int64_t)n;
+        length -= (int64_t)n;
+    }
+    *ret = digest_end(&d);
+    return true;
+}
+
+static bool range_is(int fd, int64_t offset, const struct record *r)
+{
+    struct sha256 sha;
+    struct err err;
+
+    return digest_range(fd, offset, r->length, &sha, &err) &&
+           memcmp(sha.bytes, r->digest, sizeof r->digest) == 0;
+}
+
+/* The staged bytes of a record, or -1 when they are not there whole. */
+static int open_staged(int dirfd, const struct record *r)
+{
+    char name[STAGED_NAME];
+    struct stat st;
+
+    staged_name(r->delivery, name);
+    int fd = file_open_beneath(dirfd, name, O_RDONLY | O_NONBLOCK, 0);
+
+    if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size == r->length &&
+        range_is(fd, 0, r))
+        return fd;
+    if (fd >= 0)
+        (void)close(fd);
+    return -1;
+}
+
+/* What the target has behind the record's offset is how the staged bytes begin. */
+static bool tail_is_ours(const struct target *t, int staged, const struct record *r)
+{
+    int64_t length = t->size - r->offset;
+    struct sha256 here, there;
+    struct err err;
+
+    if (length < 0 || length > r->length)
+        return false;
+    return length == 0 ||
+           (staged >= 0 && digest_range(t->fd, r->offset, length, &here, &err) &&
+            digest_range(staged, 0, length, &there, &err) && digest_same(&here, &there));
+}
+
+/* Add the staged bytes from `from` on.  The file is open to append: what somebody else wrote
+ * meanwhile is not overwritten. */
+static bool add_staged(struct target *t, int staged, int64_t from, int64_t length, struct err *err)
+{
+    char piece[PIECE];
+
+    for (int64_t at = from; at < length;) {
+        size_t n = length - at < PIECE ? (size_t)(length - at) : PIECE;
+
+        if (!file_read_at(staged, piece, n, at, err) ||
+            !file_write_all(t->fd, str_mem(piece, n), err))
+            return err_context(err, "add to %.100s", t->name);
+        fault_point(FILE_APPENDING);
+        at += (int64_t)n;
+    }
+    return true;
+}
+
+/* ---- what became of it
+ * ---------------------------------------------------------------------------- */
+
+/* The last record was begun and not marked: look at the file, and finish it when it can be
+ * finished. */
+static bool settle_last(struct journal *j, struct target *t, struct err *err)
+{
+    size_t at = j->count - 1;
+    const struct record *r = &j->records[at];
+
+    if (r->state != APPEND_BEGUN)
+        return true;
+    if (r->ino != t->ino || t->size < r->offset) {
+        note_state(j, at, APPEND_UNCLEAR);
+        return true;
+    }
+    if (t->size >= r->offset + r->length) {
+        note_state(j, at, range_is(t->fd, r->offset, r) ? APPEND_COMPLETE : APPEND_UNCLEAR);
+        return true;
+    }
+    AUTO_FD staged = open_staged(j->dirfd, r);
+
+    if (!tail_is_ours(t, staged, r)) {
+        note_state(j, at, APPEND_UNCLEAR);
+        return true;
+    }
+    if (staged < 0) { /* and not a byte is there */
+        note_state(j, at, APPEND_CUT);
+        return true;
+    }
+    if (!add_staged(t, staged, t->size - r->offset, r->length, err))
+        return false;
+    if (!sync_or_retry(t->fd, t->name, err) || !target_measure(t, err)) {
+        note_state(j, at, APPEND_UNCLEAR);
+        return false;
+    }
+    note_state(j, at, range_is(t->fd, r->offset, r) ? APPEND_COMPLETE : APPEND_UNCLEAR);
+    return true;
+}
+
+/* A mark that a power cut took is found again from where the next one began (2). */
+static enum append_state state_of(const struct journal *j, size_t at)
+{
+    const struct record *r = &j->records[at], *next = r + 1;
+
+    if (r->state != APPEND_BEGUN)
+        return (enum append_state)r->state;
+    if (at + 1 == j->count || next->ino != r->ino)
+        return APPEND_UNCLEAR;
+    if (next->offset >= r->offset + r->length)
+        return APPEND_COMPLETE;
+    return next->offset == r->offset ? APPEND_CUT : APPEND_UNCLEAR;
+}
+
+/* ---- append
+ * ----------------------------------------------------------------------------------------- */
+
+/* The file did not take all of it: our part of it goes again, or nobody knows. */
+static void take_back(struct journal *j, struct target *t, int staged, const struct record *r,
+                      struct err *err)
+{
+    struct err more = { 0 };
+    bool cut = target_measure(t, &more) && tail_is_ours(t, staged, r) &&
+               ftruncate(t->fd, r->offset) == 0 && file_try_sync(t->fd, t->name, &more);
+
+    note_state(j, j->count - 1, cut ? APPEND_CUT : APPEND_TOLD);
+    if (!cut)
+        err->kind = ERR_UNCERTAIN;
+}
+
+static bool append_new(const struct file_append *a, struct journal *j, struct target *t,
+                       const uint8_t delivery[static 16], struct err *err)
+{
+    struct record r = { .ino = t->ino, .offset = t->size, .length = a->size };
+
+    memcpy(r.delivery, delivery, sizeof r.delivery);
+    memcpy(r.digest, a->sha256.bytes, sizeof r.digest);
+    AUTO_FD staged = open_staged(a->dirfd, &r);
+
+    if (staged < 0)
+        return err_set(err, ERR_TRANSIENT, 0, "the staged bytes of %.100s are gone", a->name);
+    if (!note_begin(j, r, err))
+        return false;
+    fault_point(FILE_INTENT);
+    if (!add_staged(t, staged, 0, r.length, err)) {
+        take_back(j, t, staged, &r, err);
+        return false;
+    }
+    fault_point(FILE_APPENDED);
+    if (!file_try_sync(t->fd, t->name, err) || !target_measure(t, err)) {
+        note_state(j, j->count - 1, APPEND_TOLD);
+        err->kind = ERR_UNCERTAIN;
+        return false;
+    }
+    if (t->size != r.offset + r.length && !range_is(t->fd, r.offset, &r)) {
+        note_state(j, j->count - 1, APPEND_TOLD);
+        return err_set(err, ERR_UNCERTAIN, 0, "somebody else wrote into %.100s at the same time",
+                       a->name);
+    }
+    note_state(j, j->count - 1, APPEND_COMPLETE);
+    return true;
+}
+
+static bool append(const struct file_append *a, struct journal *j, struct target *t,
+                   struct err *err)
+{
+    struct sha256 sha = digest_of(a->delivery);
+    ptrdiff_t at;
+
+    if (j->count > 0 && !settle_last(j, t, err))
+        return false;
+    at = find(j, sha.bytes);
+    switch (at < 0 ? APPEND_CUT : state_of(j, (size_t)at)) {
+    case APPEND_COMPLETE:
+        return true;
+    case APPEND_BEGUN: /* settled above */
+    case APPEND_UNCLEAR:
+        note_state(j, (size_t)at, APPEND_TOLD);
+        return err_set(err, ERR_UNCERTAIN, 0,
+                       "an append to %.100s was begun and cannot be judged: the file was changed "
+                       "by somebody else",
+                       a->name);
+    case APPEND_CUT:
+    case APPEND_TOLD:
+        break;
+    }
+    return append_new(a, j, t, sha.bytes, err);
+}
+
+static bool run_locked(const struct file_append *a, const char *journal, struct err *err)
+{
+    AUTO(journal_done) struct journal j = { .fd = -1 };
+    AUTO(target_done) struct target t = { .fd = -1 };
+    char staged[STAGED_NAME];
+
+    if (!journal_open(&j, a->dirfd, journal, a->stop, err) ||
+        !target_open(&t, a->dirfd, a->name, a->mode, true, err) || !append(a, &j, &t, err))
+        return false;
+    file_append_staged_name(a->delivery, staged);
+    (void)unlinkat(a->dirfd, staged, 0);
+    return true;
+}
+
+bool file_append_run(const struct file_append *a, struct err *err)
+{
+    char journal[SAFE_NAME_MOST + 1];
+    pthread_mutex_t *lock = lock_of(a->name);
+
+    if (snprintf(journal, sizeof journal, ".%s" JOURNAL_END, a->name) >= (int)sizeof journal)
+        return err_set(err, ERR_PERMANENT, ENAMETOOLONG, "the name is too long for a journal");
+    (void)pthread_mutex_lock(lock);
+    bool ok = run_locked(a, journal, err);
+
+    (void)pthread_mutex_unlock(lock);
+    return ok;
+}
+
+/* ---- recovery
+ * ------------------------------------------------------------------------------------------ */
+
+static bool recover_locked(int dirfd, const char *journal, const char *name, struct err *err)
+{
+    AUTO(journal_done) struct journal j = { .fd = -1 };
+    AUTO(target_done) struct target t = { .fd = -1 };
+
+    if (!journal_open(&j, dirfd, journal, NULL, err) || j.count == 0)
+        return err->kind == ERR_NONE;
+    if (!target_open(&t, dirfd, name, 0, false, err)) {
+        if (err->sys != ENOENT)
+            return false;
+        *err = (struct err){ 0 }; /* taken away: what was begun stays as it is noted */
+        return true;
+    }
+    return settle_last(&j, &t, err);
+}
+
+bool file_append_recover(int dirfd, const char *journal, struct err *err)
+{
+    struct str name = str_of(journal);
+    char target[SAFE_NAME_MOST + 1];
+
+    require(file_append_is_journal(name));
+    (void)snprintf(target, sizeof target, "%.*s", (int)(name.len - strlen(JOURNAL_END) - 1),
+                   name.ptr + 1);
+    pthread_mutex_t *lock = lock_of(target);
+
+    (void)pthread_mutex_lock(lock);
+    bool ok = recover_locked(dirfd, journal, target, err);
+
+    (void)pthread_mutex_unlock(lock);
+    return ok;
+}

@@ -1,0 +1,560 @@
+/* file_out.c - documents as files in a folder, or added to one.
+ *
+ * A file is written under a temporary name in the folder where it will stand, synced, and then
+ * given its name, so that nobody ever sees half of it.  A file that has the name already is
+ * never replaced: when it is what this delivery wrote before a crash, the delivery is done;
+ * else it is tried again until the name is free.  Whose it is says an attribute of the file
+ * (`user.waybill.delivery`), or, where there are none, its bytes.
+ *
+ * Files and sub folders are as readable as the folder that they stand in.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "base/auto.h"
+#include "base/clock.h"
+#include "base/fault.h"
+#include "base/file.h"
+#include "base/id.h"
+#include "base/known_folder.h"
+#include "base/safe_path.h"
+#include "core/connector.h"
+#include "core/template.h"
+#include "delivery/file_append.h"
+
+#define OWNER "user.waybill.delivery"
+#define PART  ".part"
+
+enum { PIECE = 64 << 10, TEMP_TRIES = 3, WALK_ENTRIES = 1000000 };
+
+struct file_out {
+    struct known_folder folder;
+    const struct template *name;
+    bool append;
+    int64_t made_us; /* what is older and unfinished was left by a crash */
+};
+
+/* One document on its way. */
+struct job {
+    const struct file_out *self;
+    const struct sending *sending;
+    const _Atomic bool *stop;
+    int dirfd;                     /* where the file will stand */
+    mode_t mode;                   /* of the file */
+    char path[SAFE_PATH_MOST + 1]; /* below the endpoint's folder */
+    const char *name;              /* its last part */
+    char temp[SAFE_NAME_MOST + 1];
+    int fd; /* of temp, locked */
+    struct sha256 sha256;
+};
+
+static void job_done(struct job *j)
+{
+    if (j->fd >= 0)
+        (void)close(j->fd);
+    if (j->dirfd >= 0)
+        (void)close(j->dirfd);
+}
+
+/* ---- verdicts ---------------------------------------------------------------------------------
+ */
+
+/* The whole endpoint is in trouble, not one file of it. */
+static bool is_folder_trouble(int sys)
+{
+    switch (sys) {
+    case ENOENT:
+    case EACCES:
+    case EPERM:
+    case EROFS:
+    case ENOSPC:
+    case EDQUOT:
+    case EIO:
+    case ENODEV:
+    case ENXIO:
+    case ESTALE:
+    case ETIMEDOUT:
+    case EHOSTDOWN:
+    case ENOTCONN:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static void judge(struct verdict *v, const struct err *err)
+{
+    if (err->kind == ERR_PERMANENT || err->sys == ENAMETOOLONG)
+        (void)verdict_say(v, VERDICT_FAILED, "%s", err->text);
+    else if (err->kind == ERR_UNCERTAIN)
+        (void)verdict_say(v, VERDICT_DOUBT, "%s", err->text);
+    else if (is_folder_trouble(err->sys))
+        (void)verdict_say(v, VERDICT_UNREACHED, "%s", err->text);
+    else
+        (void)verdict_say(v, VERDICT_RETRY, "%s", err->text);
+}
+
+/* ---- names -------------------------------------------------------------------------------------
+ */
+
+static bool is_ours(struct str name)
+{
+    struct str end = STR(PART);
+
+    return name.len > 0 && name.ptr[0] == '.' &&
+           (file_append_is_journal(name) ||
+            (name.len > end.len && str_eq(str_from(name, name.len - end.len), end)));
+}
+
+static bool make_path(struct job *j, struct err *err)
+{
+    const struct sending *s = j->sending;
+    const struct template_values values = { .id = s->document,
+                                            .name = s->name,
+                                            .gateway = s->gateway,
+                                            .endpoint = s->endpoint,
+                                            .received_us = s->received_us,
+                                            .facts = s->facts };
+    AUTO(buf_done) struct buf path = BUF_INIT(SAFE_PATH_MOST + 1);
+
+    if (!template_render(j->self->name, &values, &path, err) || !safe_path(buf_view(&path), err)) {
+        err->kind = ERR_PERMANENT;
+        return err_context(err, "the name of the file");
+    }
+    memcpy(j->path, path.ptr, path.len + 1);
+    const char *slash = strrchr(j->path, '/');
+
+    j->name = slash != NULL ? slash + 1 : j->path;
+    if (is_ours(str_of(j->name)))
+        return err_set(err, ERR_PERMANENT, 0, "the name of the file is one of our own: %.120s",
+                       j->path);
+    return true;
+}
+
+static bool make_temp_name(struct job *j, struct err *err)
+{
+    struct str id = j->sending->delivery;
+
+    if (j->self->append) {
+        file_append_staged_name(id, j->temp);
+        return true;
+    }
+    if (snprintf(j->temp, sizeof j->temp, ".%.*s" PART, STR_ARG(id)) >= (int)sizeof j->temp)
+        return err_set(err, ERR_PERMANENT, 0, "the delivery's id is too long for a file name");
+    return safe_name(str_of(j->temp), err);
+}
+
+/* A temporary file of some delivery: .ID.ENDPOINT.part, or of an append. */
+static bool is_temp(struct str name)
+{
+    struct str end = STR(PART), middle;
+    struct id id;
+
+    if (name.len <= end.len + 1 || name.ptr[0] != '.' ||
+        !str_eq(str_from(name, name.len - end.len), end))
+        return false;
+    middle = str_mem(name.ptr + 1, name.len - end.len - 1);
+    if (middle.len > ID_TEXT && middle.ptr[ID_TEXT - 1] == '.')
+        return id_parse(str_mem(middle.ptr, ID_TEXT - 1), &id);
+    for (size_t i = 0; i < middle.len; i++)
+        if (strchr("0123456789abcdef", middle.ptr[i]) == NULL)
+            return false;
+    return middle.len == 32;
+}
+
+/* ---- folders
+ * ------------------------------------------------------------------------------------- */
+
+static bool open_or_make(int dirfd, const char *name, int *ret_fd, struct err *err)
+{
+    int flags = O_RDONLY | O_DIRECTORY, fd = file_open_beneath(dirfd, name, flags, 0);
+    struct stat st;
+
+    if (fd < 0 && errno == ENOENT) {
+        if (fstat(dirfd, &st) < 0 || (mkdirat(dirfd, name, 0700) < 0 && errno != EEXIST))
+            return err_set(err, file_err_kind(errno), errno, "make folder %.100s: %s", name,
+                           strerror(errno));
+        fd = file_open_beneath(dirfd, name, flags, 0);
+        if (fd >= 0)
+            (void)fchmod(fd, st.st_mode & 07777);
+        if (fd >= 0 && !file_try_sync(dirfd, name, err)) {
+            err->kind = ERR_TRANSIENT; /* nothing was sent */
+            (void)close(fd);
+            return false;
+        }
+    }
+    if (fd < 0)
+        return err_set(err, file_err_kind(errno), errno, "folder %.100s: %s", name,
+                       errno == ELOOP ? "a symbolic link is in the way" : strerror(errno));
+    *ret_fd = fd;
+    return true;
+}
+
+static bool open_folder(struct job *j, struct err *err)
+{
+    char path[SAFE_PATH_MOST + 1];
+    struct stat st;
+
+    if (!known_folder_open(&j->self->folder, &j->dirfd, err))
+        return false;
+    memcpy(path, j->path, sizeof path);
+    for (char *part = path, *slash; (slash = strchr(part, '/')) != NULL; part = slash + 1) {
+        int below;
+
+        *slash = '\0';
+        if (!open_or_make(j->dirfd, part, &below, err))
+            return false;
+        (void)close(j->dirfd);
+        j->dirfd = below;
+    }
+    if (fstat(j->dirfd, &st) < 0)
+        return err_set(err, ERR_TRANSIENT, errno, "folder of %.100s: %s", j->path, strerror(errno));
+    j->mode = st.st_mode & 0666;
+    return true;
+}
+
+/* ---- the temporary file
+ * ---------------------------------------------------------------------------- */
+
+static bool is_named(int dirfd, const char *name, const struct stat *st)
+{
+    struct stat now;
+
+    return fstatat(dirfd, name, &now, AT_SYMLINK_NOFOLLOW) == 0 && now.st_ino == st->st_ino &&
+           now.st_dev == st->st_dev;
+}
+
+/* Locked, so that a node that was declared dead and the one that took over do not write into
+ * one file.  What a crash left is used again, unless it has another name too. */
+static bool open_temp(struct job *j, struct err *err)
+{
+    for (int tries = 0; tries < TEMP_TRIES; tries++) {
+        struct stat st;
+
+        j->fd = file_open_beneath(j->dirfd, j->temp, O_RDWR | O_CREAT | O_NONBLOCK, 0600);
+        if (j->fd < 0 || fstat(j->fd, &st) < 0)
+            return err_set(err, file_err_kind(errno), errno, "create a file for %.100s: %s",
+                           j->path, strerror(errno));
+        if (flock(j->fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK) {
+            (void)close(j->fd);
+            j->fd = -1; /* it is not ours to remove */
+            return err_set(err, ERR_TRANSIENT, EBUSY, "another attempt is writing %.100s", j->path);
+        }
+        if (S_ISREG(st.st_mode) && st.st_nlink == 1 && is_named(j->dirfd, j->temp, &st)) {
+            (void)fchmod(j->fd, j->mode);
+            if (ftruncate(j->fd, 0) == 0)
+                return true;
+            return err_set(err, file_err_kind(errno), errno, "empty the file for %.100s: %s",
+                           j->path, strerror(errno));
+        }
+        (void)unlinkat(j->dirfd, j->temp, 0);
+        (void)close(j->fd);
+        j->fd = -1;
+    }
+    return err_set(err, ERR_TRANSIENT, EBUSY, "the temporary file for %.100s is not ours", j->path);
+}
+
+static bool write_piece(struct job *j, struct digest *d, struct str bytes, struct err *err)
+{
+    digest_add(d, bytes);
+    if (!file_write_all(j->fd, bytes, err))
+        return err_context(err, "write %.100s", j->path);
+    fault_point(FILE_WRITING);
+    return true;
+}
+
+static bool write_bytes(struct job *j, struct digest *d, struct err *err)
+{
+    const struct sending *s = j->sending;
+    int64_t size = 0;
+
+    if (s->bytes.ptr != NULL) {
+        for (struct str rest = s->bytes; rest.len > 0; rest = str_from(rest, PIECE)) {
+            struct str piece = { rest.ptr, rest.len < PIECE ? rest.len : PIECE };
+
+            if (!write_piece(j, d, piece, err))
+                return false;
+        }
+        return true;
+    }
+    for (;;) {
+        struct str piece;
+
+        if (j->stop != NULL && *j->stop)
+            return err_set(err, ERR_TRANSIENT, 0, "the node is stopping");
+        if (!s->next(s->next_arg, &piece, err))
+            return err_context(err, "the bytes of the document");
+        if (piece.len == 0)
+            break;
+        size += (int64_t)piece.len;
+        if (!write_piece(j, d, piece, err))
+            return false;
+    }
+    if (size != s->size)
+        return err_set(err, ERR_PERMANENT, 0, "the document has %lld bytes and gave %lld",
+                       (long long)s->size, (long long)size);
+    return true;
+}
+
+static bool stage(struct job *j, struct err *err)
+{
+    struct str id = j->sending->delivery;
+    struct digest d = digest_start();
+
+    if (!open_temp(j, err) || !write_bytes(j, &d, err)) {
+        digest_drop(&d);
+        return false;
+    }
+    j->sha256 = digest_end(&d);
+    (void)fsetxattr(j->fd, OWNER, id.ptr, id.len, 0); /* not every file system has them */
+    if (!file_try_sync(j->fd, j->path, err)) {
+        err->kind = ERR_TRANSIENT; /* it is written anew */
+        return false;
+    }
+    fault_point(FILE_STAGED);
+    return true;
+}
+
+static void drop_temp(const struct job *j)
+{
+    if (j->fd >= 0)
+        (void)unlinkat(j->dirfd, j->temp, 0);
+}
+
+/* ---- a file of its own
+ * ------------------------------------------------------------------------------ */
+
+enum owner { OWNER_UNKNOWN, OWNER_US, OWNER_OTHER };
+
+static enum owner owner_of(int fd, struct str delivery)
+{
+    char name[SAFE_NAME_MOST + 1];
+    ssize_t n = fgetxattr(fd, OWNER, name, sizeof name);
+
+    if (n < 0)
+        return OWNER_UNKNOWN;
+    return str_eq(str_mem(name, (size_t)n), delivery) ? OWNER_US : OWNER_OTHER;
+}
+
+static bool say_taken(const struct job *j, struct err *err)
+{
+    return err_set(err, ERR_TRANSIENT, EEXIST, "%.120s is there already and is not replaced",
+                   j->path);
+}
+
+static bool digest_file(int fd, struct sha256 *ret, struct err *err)
+{
+    struct digest d = digest_start();
+    char piece[PIECE];
+    ssize_t n;
+
+    while ((n = read(fd, piece, sizeof piece)) > 0 || (n < 0 && errno == EINTR))
+        if (n > 0)
+            digest_add(&d, str_mem(piece, (size_t)n));
+    if (n < 0) {
+        digest_drop(&d);
+        return err_set(err, ERR_TRANSIENT, errno, "read: %s", strerror(errno));
+    }
+    *ret = digest_end(&d);
+    return true;
+}
+
+/* The name is taken: by this delivery, before a crash? */
+static bool meet(const struct job *j, bool staged, bool *ret_ours, struct err *err)
+{
+    AUTO_FD fd = file_open_beneath(j->dirfd, j->name, O_RDONLY | O_NONBLOCK, 0);
+    struct sha256 sha;
+    struct stat st;
+
+    *ret_ours = false;
+    if (fd < 0 && errno == ENOENT)
+        return !staged || err_set(err, ERR_TRANSIENT, 0, "%.120s is gone again", j->path);
+    if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size != j->sending->size ||
+        owner_of(fd, j->sending->delivery) == OWNER_OTHER)
+        return say_taken(j, err);
+    if (!staged)
+        return true; /* it can be ours: the bytes will tell */
+    if (!digest_file(fd, &sha, err))
+        return err_context(err, "%.120s", j->path);
+    if (!digest_same(&sha, &j->sha256))
+        return say_taken(j, err);
+    *ret_ours = true;
+    return file_try_sync(fd, j->path, err);
+}
+
+static bool publish(struct job *j, struct err *err)
+{
+    bool ours;
+
+    if (!meet(j, false, &ours, err) || !stage(j, err))
+        return false;
+    if (!file_rename_new(j->dirfd, j->temp, j->dirfd, j->name, err)) {
+        if (err->sys != EEXIST)
+            return false;
+        *err = (struct err){ 0 };
+        if (!meet(j, true, &ours, err))
+            return false;
+        drop_temp(j);
+    }
+    fault_point(FILE_NAMED);
+    return file_try_sync(j->dirfd, j->path, err);
+}
+
+/* ---- the endpoint
+ * -------------------------------------------------------------------------------------- */
+
+static bool add(struct job *j, struct err *err)
+{
+    const struct file_append a = { .dirfd = j->dirfd,
+                                   .name = j->name,
+                                   .delivery = j->sending->delivery,
+                                   .sha256 = j->sha256,
+                                   .size = j->sending->size,
+                                   .mode = j->mode,
+                                   .stop = j->stop };
+
+    return file_append_run(&a, err);
+}
+
+static void send_file(void *self, const struct sending *s, const _Atomic bool *stop,
+                      struct verdict *ret)
+{
+    AUTO(job_done)
+    struct job j = { .self = self, .sending = s, .stop = stop, .dirfd = -1, .fd = -1 };
+    struct err err = { 0 };
+
+    *ret = (struct verdict){ 0 };
+    if (make_path(&j, &err) && make_temp_name(&j, &err) && open_folder(&j, &err) &&
+        (j.self->append ? stage(&j, &err) && add(&j, &err) : publish(&j, &err))) {
+        (void)verdict_say(ret, VERDICT_DELIVERED, "%s %s",
+                          j.self->append ? "added to" : "written as", j.path);
+        return;
+    }
+    judge(ret, &err);
+    if (ret->kind == VERDICT_FAILED && j.name == NULL)
+        ret->code = dead_codes[DEAD_REJECTED];
+    drop_temp(&j);
+}
+
+static bool make(const struct settings *s, void **ret_self, struct err *err)
+{
+    struct file_out *self = ARENA_NEW(s->arena, struct file_out);
+    struct str path, name;
+
+    if (!settings_path(s, "path", &path, err) || !settings_text(s, "name", &name, err) ||
+        !settings_bool(s, "append", &self->append, err) ||
+        !template_compile(name, s->arena, &self->name, err) ||
+        !known_folder_meet(&self->folder, arena_text(s->arena, path), err))
+        return false;
+    self->made_us = clock_wall_us();
+    *ret_self = self;
+    return true;
+}
+
+static void unmake(void *self)
+{
+    (void)self; /* all of it hangs on the arena */
+}
+
+/* ---- after a crash
+ * -------------------------------------------------------------------------------------- */
+
+/* Not one that somebody is writing now, here or on another node. */
+static void remove_left_over(const struct file_out *self, int dirfd, const char *name)
+{
+    AUTO_FD fd =
+        is_temp(str_of(name)) ? file_open_beneath(dirfd, name, O_RDWR | O_NONBLOCK, 0) : -1;
+    struct stat st;
+
+    if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) ||
+        st.st_mtim.tv_sec * CLOCK_S + st.st_mtim.tv_nsec / 1000 >= self->made_us)
+        return;
+    if (flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
+        return;
+    if (is_named(dirfd, name, &st))
+        (void)unlinkat(dirfd, name, 0);
+}
+
+/* Folders that are being read, the endpoint's own first. */
+struct walk {
+    DIR *open[SAFE_PATH_DEPTH + 1];
+    size_t depth, entries;
+};
+
+static void walk_into(struct walk *w, int fd)
+{
+    DIR *dir = fd >= 0 && w->depth <= SAFE_PATH_DEPTH ? fdopendir(fd) : NULL;
+
+    if (dir != NULL)
+        w->open[w->depth++] = dir;
+    else if (fd >= 0)
+        (void)close(fd);
+}
+
+typedef void walk_found(const struct file_out *self, int dirfd, const char *name);
+
+static void walk_entry(const struct file_out *self, struct walk *w, DIR *dir,
+                       const struct dirent *e, walk_found *found)
+{
+    if (e->d_name[0] == '.')
+        found(self, dirfd(dir), e->d_name);
+    else if (e->d_type == DT_DIR || e->d_type == DT_UNKNOWN)
+        walk_into(w, file_open_beneath(dirfd(dir), e->d_name, O_RDONLY | O_DIRECTORY, 0));
+}
+
+static void walk(const struct file_out *self, walk_found *found)
+{
+    struct walk w = { 0 };
+    struct err err = { 0 };
+    int fd;
+
+    if (!known_folder_open(&self->folder, &fd, &err))
+        return;
+    walk_into(&w, fd);
+    while (w.depth > 0) {
+        DIR *dir = w.open[w.depth - 1];
+        const struct dirent *e = w.entries++ < WALK_ENTRIES ? readdir(dir) : NULL;
+
+        if (e != NULL) {
+            walk_entry(self, &w, dir, e, found);
+            continue;
+        }
+        (void)closedir(dir);
+        w.depth--;
+    }
+}
+
+/* What cannot be settled now is settled by the next append. */
+static void settle_journal(const struct file_out *self, int dirfd, const char *name)
+{
+    struct err err = { 0 };
+
+    (void)self;
+    if (file_append_is_journal(str_of(name)))
+        (void)file_append_recover(dirfd, name, &err);
+}
+
+/* Appends are finished with what was staged for them; only then is that a left-over. */
+static void recover(void *arg)
+{
+    const struct file_out *self = arg;
+
+    if (self->append)
+        walk(self, settle_journal);
+    walk(self, remove_left_over);
+}
+
+const struct endpoint_type endpoint_file = {
+    .name = "file",
+    .summary = "each document as a file in a folder",
+    .make = make,
+    .unmake = unmake,
+    .send = send_file,
+    .recover = recover,
+};
