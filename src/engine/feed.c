@@ -135,6 +135,8 @@ static bool load_bytes(struct flight *f, struct variant *v, struct err *err)
 {
     if (v->source.size > SEGMENT_PAYLOAD_MOST)
         return true;
+    f->counted = v->source.size;
+    (void)atomic_fetch_add(&f->road->bytes, f->counted);
     return variant_load(f, v, err);
 }
 

@@ -32,7 +32,7 @@ static void fill_sending(struct part *p)
 {
     struct flight *f = p->flight;
     const struct variant *v = p->variant;
-    bool in_memory = v->source.size == 0 || v->buf.len > 0;
+    bool in_memory = v->source.size == 0 || (int64_t)v->buf.len == v->source.size;
 
     p->sending = (struct sending){ .document = str_of(f->id),
                                    .delivery = p->row.id,
@@ -190,6 +190,9 @@ void send_parts(struct flight *f)
 {
     struct part *todo = NULL, **end = &todo;
     size_t count = f->part_count;
+
+    if (f->source.size > SEGMENT_PAYLOAD_MOST) /* it is sent from the store */
+        buf_done(&f->variants[0].buf);
 
     atomic_store(&f->open, (int)count + 1);
     for (size_t i = 0; i < count; i++) {
