@@ -81,6 +81,15 @@ bool claims_full(struct claims *c)
     return full;
 }
 
+bool claims_taken(struct claims *c, int64_t id)
+{
+    (void)pthread_mutex_lock(&c->mutex);
+    bool taken = find(c, id)->claim != 0;
+
+    (void)pthread_mutex_unlock(&c->mutex);
+    return taken;
+}
+
 bool claims_have(struct claims *c, const struct task *t)
 {
     (void)pthread_mutex_lock(&c->mutex);

@@ -34,6 +34,7 @@ struct claim_place {
 bool claims_take(struct claims *c,
                  struct task *t); /* false: taken already, or too many; sets t->claim */
 bool claims_full(struct claims *c);
+bool claims_taken(struct claims *c, int64_t id);          /* somebody has this task in hand */
 bool claims_have(struct claims *c, const struct task *t); /* (id, claim) is ours */
 void claims_drop(struct claims *c, const struct task *t); /* nothing when it is not ours */
 

@@ -1,4 +1,121 @@
--- What people and endpoints bring about: breakers and pauses, mishaps.
+-- What people and endpoints bring about: retry, cancel, discard; dead letters; breakers and
+-- pauses, mishaps.  States in numbers are those of core/state.h.
+
+-- name: operate_doc
+-- in:  $1 num int
+-- out: id, received_us, again, 1 when something was found in it
+SELECT id, received_us, again,
+    CASE WHEN sender = 0 AND receiver = 0 AND dtype = 0 AND facts IS NULL THEN 0 ELSE 1 END
+FROM doc WHERE num = $1 @FOR_UPDATE@;
+
+-- name: operate_deliveries
+-- in:  $1 doc int
+-- out: num, id, endpoint, queue, state, due_us
+SELECT num, id, endpoint, queue, state, due_us FROM delivery WHERE doc = $1 ORDER BY num;
+
+-- name: operate_done
+-- in:  $1 num int
+-- out: id, state, 1 when something was found in it
+SELECT id, state,
+    CASE WHEN sender = 0 AND receiver = 0 AND dtype = 0 AND facts IS NULL THEN 0 ELSE 1 END
+FROM done_@SLOT@ WHERE num = $1;
+
+-- name: operate_lease
+-- only: postgresql
+-- in:  $1 id int
+SELECT count(*) FROM task_lease WHERE id = $1;
+
+-- name: operate_ready_find
+-- in:  $1 queue int, $2 prio int, $3 rank int, $4 id int
+-- One that somebody else has in hand is not there.
+SELECT prio, rank FROM task_ready WHERE queue = $1 AND prio = $2 AND rank = $3 AND id = $4 @SKIP_LOCKED@;
+
+-- name: operate_ready_search
+-- in:  $1 queue int, $2 id int
+SELECT prio, rank FROM task_ready WHERE queue = $1 AND id = $2 @SKIP_LOCKED@;
+
+-- name: operate_later_find
+-- in:  $1 due int, $2 id int
+SELECT due_us FROM task_later WHERE due_us = $1 AND id = $2 @SKIP_LOCKED@;
+
+-- name: operate_later_search
+-- in:  $1 id int
+SELECT due_us FROM task_later WHERE id = $1 @SKIP_LOCKED@;
+
+-- name: operate_dead_find
+-- in:  $1 id int
+SELECT id FROM task_dead WHERE id = $1 @SKIP_LOCKED@;
+
+-- name: operate_ready_drop
+-- in:  $1 queue int, $2 prio int, $3 rank int, $4 id int
+DELETE FROM task_ready WHERE queue = $1 AND prio = $2 AND rank = $3 AND id = $4;
+
+-- name: operate_dead_drop
+-- in:  $1 id int
+DELETE FROM task_dead WHERE id = $1;
+
+-- name: operate_forget
+-- in:  $1 num int
+-- It is extracted again.
+UPDATE doc SET sender = 0, receiver = 0, dtype = 0, route = 0, facts = NULL WHERE num = $1;
+
+-- name: operate_version
+-- in:  $1 num int, $2 config int, $3 again int
+-- config 0: the version that ran stays.
+UPDATE doc SET config = CASE WHEN $2 = 0 THEN config ELSE $2 END, again = again + $3 WHERE num = $1;
+
+-- name: delivery_again
+-- in:  $1 num int, $2 id text, $3 now int, $4 anew int
+-- Ready, as if it had never been tried; under a new id it also gets a new name at its receiver.
+UPDATE delivery SET state = 0, id = $2, attempts = 0, first_us = $3, due_us = $3, code = NULL,
+    message = NULL, status = 0, name = CASE WHEN $4 = 1 THEN NULL ELSE name END, updated_us = @NOW_US@
+WHERE num = $1;
+
+-- name: delivery_cancel
+-- in:  $1 num int
+UPDATE delivery SET state = 7, updated_us = @NOW_US@ WHERE num = $1;
+
+-- name: operate_revive
+-- in:  $1 num int
+-- An ended document lives again.
+INSERT INTO doc(num, id, gateway, caller, config, received_us, size, sha256, seg, pos, name, ctype, head,
+    sender, receiver, dtype, route, again, updated_us, facts, trail)
+SELECT num, id, gateway, caller, config, received_us, size, sha256, seg, pos, name, ctype, head,
+    sender, receiver, dtype, route, again, @NOW_US@, facts, trail
+FROM done_@SLOT@ WHERE num = $1;
+
+-- name: operate_revive
+-- for: postgresql
+-- in:  $1 num int
+WITH gone AS (DELETE FROM done_@SLOT@ WHERE num = $1 RETURNING *)
+INSERT INTO doc(num, id, gateway, caller, config, received_us, size, sha256, seg, pos, name, ctype, head,
+    sender, receiver, dtype, route, again, updated_us, facts, trail)
+SELECT num, id, gateway, caller, config, received_us, size, sha256, seg, pos, name, ctype, head,
+    sender, receiver, dtype, route, again, @NOW_US@, facts, trail
+FROM gone;
+
+-- name: operate_revived
+-- only: sqlite
+-- in:  $1 num int
+DELETE FROM done_@SLOT@ WHERE num = $1;
+
+-- name: dead_page
+-- in:  $1 above int, $2 limit int
+-- out: 0 num, died_us, 2 code, message, 4 document, its id, 6 delivery, endpoint, 8 gateway, sender,
+--      receiver, type, 12 facts, name
+SELECT t.id, t.died_us, t.code, t.message, d.num, d.id, v.num, v.endpoint, d.gateway, d.sender, d.receiver,
+    d.dtype, d.facts, d.name
+FROM task_dead t LEFT JOIN delivery v ON t.kind = 2 AND v.num = t.id
+JOIN doc d ON d.num = CASE WHEN t.kind = 2 THEN v.doc ELSE t.id END
+WHERE t.id > $1 AND t.code <> 'in_doubt' ORDER BY t.id LIMIT $2;
+
+-- name: dead_page_of_code
+-- in:  $1 above int, $2 limit int, $3 code text
+SELECT t.id, t.died_us, t.code, t.message, d.num, d.id, v.num, v.endpoint, d.gateway, d.sender, d.receiver,
+    d.dtype, d.facts, d.name
+FROM task_dead t LEFT JOIN delivery v ON t.kind = 2 AND v.num = t.id
+JOIN doc d ON d.num = CASE WHEN t.kind = 2 THEN v.doc ELSE t.id END
+WHERE t.code = $3 AND t.id > $1 AND t.code <> 'in_doubt' ORDER BY t.id LIMIT $2;
 
 -- name: endpoint_state_put
 -- in:  $1 endpoint int, $2 breaker int, $3 node int, $4 since int, $5 until int, $6 message text

@@ -1,0 +1,734 @@
+#include "store/operate.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/auto.h"
+#include "base/clock.h"
+#include "base/require.h"
+#include "core/state.h"
+#include "core/trail.h"
+#include "store/accept.h"
+#include "store/claims.h"
+#include "store/done.h"
+#include "store/inside.h"
+#include "store/settle.h"
+
+enum { PARTS_MOST = SETTLE_PARTS_MOST, TRAIL_LINE = TRAIL_MOST };
+
+const char *const operate_results[] = {
+    [OPERATE_DONE] = "done",
+    [OPERATE_NONE] = "unknown",
+    [OPERATE_BUSY] = "busy",
+    [OPERATE_NOTHING] = "nothing",
+};
+
+/* Where a task stands that nobody has claimed. */
+struct place {
+    enum { NOWHERE, IN_READY, IN_LATER, IN_DEAD } at;
+    int64_t queue, prio, rank; /* IN_LATER: rank is when it is due */
+};
+
+struct part {
+    int64_t num, endpoint, queue, due_us;
+    enum delivery_state state;
+    struct str id;
+    struct place place;
+    bool chosen;
+};
+
+/* A place at which a task was put: SQLite's claims have to know. */
+struct put {
+    int64_t queue;
+    struct claim_place place;
+};
+
+struct operate_op {
+    struct store_op op;
+    enum operate_action action;
+    const struct operate_target *targets;
+    size_t count;
+    const struct operate_order *order;
+    struct operate_answer *answers;
+
+    int64_t now_us;
+    struct put *puts;
+    size_t put_count, put_room;
+    bool ended; /* documents went to the table of this day */
+    int64_t day;
+};
+
+/* One target under way. */
+struct work {
+    struct writer *w;
+    struct operate_op *op;
+    const struct operate_order *order;
+    const struct operate_target *target;
+    struct operate_answer *answer;
+    int64_t doc, received_us, again, now_us;
+    bool has_facts;
+    struct part parts[PARTS_MOST];
+    size_t part_count;
+};
+
+static bool say(struct work *k, enum operate_result result, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Always true: an answer is no failure. */
+static bool say(struct work *k, enum operate_result result, const char *fmt, ...)
+{
+    va_list ap;
+
+    k->answer->result = result;
+    va_start(ap, fmt);
+    (void)vsnprintf(k->answer->text, sizeof k->answer->text, fmt, ap);
+    va_end(ap);
+    return true;
+}
+
+static bool say_busy(struct work *k)
+{
+    return say(k, OPERATE_BUSY, "it is being worked on right now; try again");
+}
+
+/* ---- tasks ----------------------------------------------------------------------------------- */
+
+static bool is_claimed(struct work *k, int64_t task, bool *ret, struct err *err)
+{
+    int64_t n = 0;
+
+    if (k->w->db->kind == DB_SQLITE) {
+        *ret = claims_taken(k->w->store->claims, task);
+        return true;
+    }
+    if (!db_one_int(k->w->db, SQL_OPERATE_LEASE, DB_ARGS(db_int(task)), 0, &n, err))
+        return false;
+    *ret = n > 0;
+    return true;
+}
+
+/* The first row of a search for a task: its prio and rank, or when it is due. */
+static bool look(struct work *k, enum sql_id id, struct db_args args, bool *ret_found,
+                 int64_t ret[static 2], struct err *err)
+{
+    AUTO(db_rows_done) struct db_rows rows = { 0 };
+
+    if (!db_query(k->w->db, id, args, &rows, err) || !db_next(&rows, ret_found, err))
+        return false;
+    if (*ret_found) {
+        ret[0] = db_get_int(&rows, 0);
+        ret[1] = id == SQL_OPERATE_READY_FIND || id == SQL_OPERATE_READY_SEARCH
+                     ? db_get_int(&rows, 1)
+                     : ret[0];
+    }
+    return true;
+}
+
+static bool find_ready(struct work *k, int64_t task, int64_t queue, int64_t due_us,
+                       struct place *ret, struct err *err)
+{
+    /* Where they are put; only what was moved about must be searched for. */
+    const int64_t usual[][2] = { { PRIO_NORMAL, k->received_us },
+                                 { PRIO_NORMAL, due_us },
+                                 { PRIO_BULK, due_us } };
+    int64_t got[2];
+    bool found = false;
+
+    for (size_t i = 0; !found && i < sizeof usual / sizeof usual[0]; i++)
+        if (!look(k, SQL_OPERATE_READY_FIND,
+                  DB_ARGS(db_int(queue), db_int(usual[i][0]), db_int(usual[i][1]), db_int(task)),
+                  &found, got, err))
+            return false;
+    if (!found &&
+        !look(k, SQL_OPERATE_READY_SEARCH, DB_ARGS(db_int(queue), db_int(task)), &found, got, err))
+        return false;
+    if (found)
+        *ret = (struct place){ .at = IN_READY, .queue = queue, .prio = got[0], .rank = got[1] };
+    return true;
+}
+
+static bool find_later(struct work *k, int64_t task, int64_t due_us, struct place *ret,
+                       struct err *err)
+{
+    int64_t got[2];
+    bool found = false;
+
+    if (due_us != 0 &&
+        !look(k, SQL_OPERATE_LATER_FIND, DB_ARGS(db_int(due_us), db_int(task)), &found, got, err))
+        return false;
+    if (due_us == 0 && !look(k, SQL_OPERATE_LATER_SEARCH, DB_ARGS(db_int(task)), &found, got, err))
+        return false;
+    if (found)
+        *ret = (struct place){ .at = IN_LATER, .rank = got[1] };
+    return true;
+}
+
+static bool find_dead(struct work *k, int64_t task, struct place *ret, struct err *err)
+{
+    int64_t got[2];
+    bool found;
+
+    if (!look(k, SQL_OPERATE_DEAD_FIND, DB_ARGS(db_int(task)), &found, got, err))
+        return false;
+    if (found)
+        *ret = (struct place){ .at = IN_DEAD };
+    return true;
+}
+
+/* Where the task of the document or delivery waits; NOWHERE: somebody has it in hand. */
+static bool find_task(struct work *k, int64_t task, int64_t queue, int64_t due_us,
+                      struct place *ret, struct err *err)
+{
+    bool claimed;
+
+    *ret = (struct place){ .at = NOWHERE };
+    if (!is_claimed(k, task, &claimed, err))
+        return false;
+    if (claimed)
+        return true;
+    return find_dead(k, task, ret, err) &&
+           (ret->at != NOWHERE || due_us == 0 || find_later(k, task, due_us, ret, err)) &&
+           (ret->at != NOWHERE || find_ready(k, task, queue, due_us, ret, err)) &&
+           (ret->at != NOWHERE || find_later(k, task, 0, ret, err));
+}
+
+static bool drop_task(struct work *k, int64_t task, const struct place *p, struct err *err)
+{
+    struct db *db = k->w->db;
+
+    switch (p->at) {
+    case IN_READY:
+        return db_run(db, SQL_OPERATE_READY_DROP,
+                      DB_ARGS(db_int(p->queue), db_int(p->prio), db_int(p->rank), db_int(task)),
+                      NULL, err);
+    case IN_LATER:
+        return db_run(db, SQL_TASK_LATER_DROP, DB_ARGS(db_int(p->rank), db_int(task)), NULL, err);
+    case IN_DEAD:
+        return db_run(db, SQL_OPERATE_DEAD_DROP, DB_ARGS(db_int(task)), NULL, err);
+    case NOWHERE:
+        break;
+    }
+    return true;
+}
+
+static void note_put(struct work *k, int64_t queue, struct claim_place place)
+{
+    struct operate_op *o = k->op;
+
+    for (size_t i = 0; i < o->put_count; i++) /* what stands behind the first is found too */
+        if (o->puts[i].queue == queue) {
+            if (place.id < o->puts[i].place.id)
+                o->puts[i].place.id = place.id;
+            return;
+        }
+    require(o->put_count < o->put_room);
+    o->puts[o->put_count++] = (struct put){ queue, place };
+}
+
+static bool put_ready(struct work *k, int64_t queue, int64_t task, int64_t kind, struct err *err)
+{
+    int64_t prio = k->order->bulk ? PRIO_BULK : PRIO_NORMAL;
+    struct db_value row[] = { db_int(queue), db_int(prio), db_int(k->now_us), db_int(task),
+                              db_int(kind) };
+
+    note_put(k, queue, (struct claim_place){ prio, k->now_us, task });
+    return db_batch(k->w->db, SQL_TASK_READY_ADD, DB_NO_SLOT, row, 5, 1, err);
+}
+
+/* ---- the document ------------------------------------------------------------------------------
+ */
+
+/* The line in the timeline is what the answer says. */
+static struct str line_of(struct work *k, enum trail_outcome outcome, int64_t config)
+{
+    AUTO(buf_done) struct buf line = BUF_INIT(TRAIL_LINE);
+
+    trail_add(&line, &(struct trail_line){ .at_us = k->now_us,
+                                           .node = store_node(k->w->store),
+                                           .stage = TRAIL_OPERATOR,
+                                           .outcome = outcome,
+                                           .took_us = -1,
+                                           .config = config,
+                                           .what = k->order->who,
+                                           .message = str_of(k->answer->text) });
+    return arena_copy(k->w->arena, buf_view(&line));
+}
+
+static bool add_line(struct work *k, enum trail_outcome outcome, int64_t config, struct err *err)
+{
+    struct db_value row[] = { db_int(k->doc), db_bytes(line_of(k, outcome, config)) };
+
+    return db_batch(k->w->db, SQL_SETTLE_TRAIL, DB_NO_SLOT, row, 2, 1, err);
+}
+
+static bool end_document(struct work *k, enum document_state state, struct err *err)
+{
+    struct settle_end_order order = { .doc = k->doc,
+                                      .keep_days = k->order->keep_days,
+                                      .state = state,
+                                      .trail = line_of(k, TRAIL_CANCELLED, 0) };
+
+    k->op->ended = true;
+    k->op->day = done_day(order.keep_days);
+    return settle_end(k->w, &order, err);
+}
+
+/* A run of it, as its row will say where to begin. */
+static bool start_run(struct work *k, int64_t config, struct err *err)
+{
+    bool forget = k->order->from == RETRY_EXTRACT;
+    const char *where = forget || !k->has_facts ? "extraction" : "the router";
+
+    if (config != 0)
+        (void)say(k, OPERATE_DONE, "it starts again at %s with version %lld", where,
+                  (long long)config);
+    else
+        (void)say(k, OPERATE_DONE, "it is sent again as it was, with the version that ran");
+    return (!forget || db_run(k->w->db, SQL_OPERATE_FORGET, DB_ARGS(db_int(k->doc)), NULL, err)) &&
+           db_run(k->w->db, SQL_OPERATE_VERSION,
+                  DB_ARGS(db_int(k->doc), db_int(config), db_int(k->order->again)), NULL, err) &&
+           put_ready(k, QUEUE_INTAKE, k->doc, TASK_RUN, err) &&
+           add_line(k, TRAIL_AGAIN, config, err);
+}
+
+/* ---- deliveries
+ * ---------------------------------------------------------------------------------- */
+
+static bool read_parts(struct work *k, struct err *err)
+{
+    AUTO(db_rows_done) struct db_rows rows = { 0 };
+    bool row;
+
+    if (!db_query(k->w->db, SQL_OPERATE_DELIVERIES, DB_ARGS(db_int(k->doc)), &rows, err))
+        return false;
+    for (;;) {
+        if (!db_next(&rows, &row, err))
+            return false;
+        if (!row)
+            return true;
+        if (k->part_count == PARTS_MOST)
+            return err_set(err, ERR_PERMANENT, 0, "a document with more than %d deliveries",
+                           PARTS_MOST);
+        struct part *p = &k->parts[k->part_count++];
+
+        *p = (struct part){ .num = db_get_int(&rows, 0),
+                            .id = arena_copy(k->w->arena, db_get_str(&rows, 1)),
+                            .endpoint = db_get_int(&rows, 2),
+                            .queue = db_get_int(&rows, 3),
+                            .state = (enum delivery_state)db_get_int(&rows, 4),
+                            .due_us = db_get_int(&rows, 5) };
+    }
+}
+
+static size_t choose(struct work *k, unsigned states)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < k->part_count; i++) {
+        struct part *p = &k->parts[i];
+
+        p->chosen = (states >> p->state & 1) != 0 &&
+                    (k->target->delivery == 0 || k->target->delivery == p->num);
+        n += p->chosen;
+    }
+    return n;
+}
+
+static bool has_state(const struct work *k, unsigned states)
+{
+    for (size_t i = 0; i < k->part_count; i++)
+        if ((states >> k->parts[i].state & 1) != 0)
+            return true;
+    return false;
+}
+
+/* Their tasks are looked for before anything is changed.  False with ERR_NONE: somebody has
+ * one in hand. */
+static bool find_parts(struct work *k, struct err *err)
+{
+    for (size_t i = 0; i < k->part_count; i++) {
+        struct part *p = &k->parts[i];
+
+        if (!p->chosen || delivery_is_over(p->state))
+            continue;
+        if (!find_task(k, p->num, p->queue, p->due_us, &p->place, err))
+            return false;
+        if (p->place.at == NOWHERE) {
+            (void)say_busy(k);
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool drop_parts(struct work *k, struct err *err)
+{
+    for (size_t i = 0; i < k->part_count; i++)
+        if (k->parts[i].chosen && !drop_task(k, k->parts[i].num, &k->parts[i].place, err))
+            return false;
+    return true;
+}
+
+/* "2 deliveries WHAT: api, archive" */
+static void say_parts(struct work *k, const char *one, const char *many)
+{
+    AUTO(buf_done) struct buf names = BUF_INIT(64 << 10);
+    size_t n = 0;
+
+    for (size_t i = 0; i < k->part_count; i++)
+        if (k->parts[i].chosen) {
+            buf_puts(&names, n++ == 0 ? "" : ", ");
+            buf_put(&names, store_word_name(k->w->store, k->parts[i].endpoint));
+        }
+    (void)say(k, OPERATE_DONE, "%zu %s: %s", n, n == 1 ? one : many, names.ptr);
+}
+
+/* Without what an earlier start added, with what this one adds. */
+static struct str new_id(struct work *k, struct str id)
+{
+    static const struct str word = { ".again", 6 };
+    size_t len = id.len;
+
+    while (len > 0 && id.ptr[len - 1] >= '0' && id.ptr[len - 1] <= '9')
+        len--;
+    if (len < id.len && len > word.len && str_eq(str_mem(id.ptr + len - word.len, word.len), word))
+        id.len = len - word.len;
+    return str_of(
+        arena_printf(k->w->arena, "%.*s.again%lld", STR_ARG(id), (long long)k->again + 1));
+}
+
+static bool send_part(struct work *k, const struct part *p, bool anew, struct err *err)
+{
+    return drop_task(k, p->num, &p->place, err) &&
+           db_run(k->w->db, SQL_DELIVERY_AGAIN,
+                  DB_ARGS(db_int(p->num), db_text(anew ? new_id(k, p->id) : p->id),
+                          db_int(k->now_us), db_int(anew)),
+                  NULL, err) &&
+           put_ready(k, p->queue, p->num, TASK_DELIVER, err);
+}
+
+static bool send_parts(struct work *k, struct err *err)
+{
+    bool any_anew = false;
+
+    for (size_t i = 0; i < k->part_count; i++) {
+        const struct part *p = &k->parts[i];
+        bool anew = k->order->again && p->state != DELIVERY_RETRYING;
+
+        if (p->chosen && !send_part(k, p, anew, err))
+            return false;
+        any_anew = any_anew || (p->chosen && anew);
+    }
+    return !any_anew || db_run(k->w->db, SQL_OPERATE_VERSION,
+                               DB_ARGS(db_int(k->doc), db_int(0), db_int(1)), NULL, err);
+}
+
+/* ---- retry
+ * ---------------------------------------------------------------------------------------- */
+
+#define BIT(state) (1u << (state))
+
+static bool say_nothing_to_send(struct work *k)
+{
+    if (has_state(k, BIT(DELIVERY_READY) | BIT(DELIVERY_RETRYING)))
+        return say(k, OPERATE_NOTHING, "it is waiting for its turn already");
+    if (has_state(k, BIT(DELIVERY_IN_DOUBT)))
+        return say(k, OPERATE_NOTHING, "it is in doubt whether its receiver has it");
+    return say(k, OPERATE_NOTHING, "nothing of it is dead; --again sends what was delivered again");
+}
+
+static bool retry_parts(struct work *k, struct err *err)
+{
+    unsigned states = BIT(DELIVERY_DEAD) | BIT(DELIVERY_RETRYING) |
+                      (k->order->again ? BIT(DELIVERY_DELIVERED) : 0);
+    size_t n = choose(k, states);
+
+    if (n > 0 && !find_parts(k, err))
+        return err->kind == ERR_NONE;
+    for (size_t i = 0; i < k->part_count; i++)
+        if (k->parts[i].chosen && k->parts[i].place.at == IN_READY) {
+            k->parts[i].chosen = false; /* it is due already */
+            n--;
+        }
+    if (n == 0)
+        return say_nothing_to_send(k);
+    say_parts(k, "delivery is ready again", "deliveries are ready again");
+    return send_parts(k, err) && add_line(k, TRAIL_AGAIN, 0, err);
+}
+
+/* Everything from the start: what is not delivered goes, the run makes it anew. */
+static bool restart(struct work *k, struct err *err)
+{
+    struct db_value doc = db_int(k->doc);
+
+    if (!k->order->again && has_state(k, BIT(DELIVERY_DELIVERED) | BIT(DELIVERY_IN_DOUBT)))
+        return say(k, OPERATE_NOTHING,
+                   "a receiver has it, or may have it; --again sends it there again too");
+    for (size_t i = 0; i < k->part_count; i++)
+        k->parts[i].chosen = true;
+    if (!find_parts(k, err))
+        return err->kind == ERR_NONE;
+    return drop_parts(k, err) &&
+           db_batch(k->w->db, SQL_DELIVERY_DROP, DB_NO_SLOT, &doc, 1, 1, err) &&
+           start_run(k, k->order->config, err);
+}
+
+static bool retry_run(struct work *k, struct err *err)
+{
+    struct place place;
+
+    if (!find_task(k, k->doc, QUEUE_INTAKE, 0, &place, err))
+        return false;
+    if (place.at == NOWHERE)
+        return say_busy(k);
+    if (place.at == IN_READY)
+        return say(k, OPERATE_NOTHING, "it is waiting for its turn already");
+    if (k->order->from == RETRY_DELIVERY)
+        return say(k, OPERATE_NOTHING, "it has no deliveries yet");
+    return drop_task(k, k->doc, &place, err) && start_run(k, k->order->config, err);
+}
+
+static bool retry_live(struct work *k, struct err *err)
+{
+    if (k->part_count == 0)
+        return retry_run(k, err);
+    return k->order->from == RETRY_AUTO || k->order->from == RETRY_DELIVERY ? retry_parts(k, err)
+                                                                            : restart(k, err);
+}
+
+/* ---- cancel and discard
+ * ----------------------------------------------------------------------------- */
+
+static bool end_parts(struct work *k, struct err *err)
+{
+    enum delivery_state states[PARTS_MOST];
+    bool over = true;
+
+    if (!drop_parts(k, err))
+        return false;
+    for (size_t i = 0; i < k->part_count; i++) {
+        const struct part *p = &k->parts[i];
+
+        states[i] = p->chosen ? DELIVERY_CANCELLED : p->state;
+        over = over && delivery_is_over(states[i]);
+        if (p->chosen && !db_run(k->w->db, SQL_DELIVERY_CANCEL, DB_ARGS(db_int(p->num)), NULL, err))
+            return false;
+    }
+    return over ? end_document(k, document_derive(states, k->part_count), err)
+                : add_line(k, TRAIL_CANCELLED, 0, err);
+}
+
+static bool cancel_parts(struct work *k, unsigned states, const char *nothing, struct err *err)
+{
+    if (choose(k, states) == 0)
+        return say(k, OPERATE_NOTHING, "%s", nothing);
+    if (!find_parts(k, err))
+        return err->kind == ERR_NONE;
+    say_parts(k, "delivery is cancelled", "deliveries are cancelled");
+    return end_parts(k, err);
+}
+
+static bool cancel_live(struct work *k, struct err *err)
+{
+    struct place place;
+
+    if (k->part_count > 0)
+        return cancel_parts(k,
+                            BIT(DELIVERY_READY) | BIT(DELIVERY_RETRYING) | BIT(DELIVERY_IN_DOUBT) |
+                                BIT(DELIVERY_DEAD),
+                            "nothing of it waits", err);
+    if (!find_task(k, k->doc, QUEUE_INTAKE, 0, &place, err))
+        return false;
+    if (place.at == NOWHERE)
+        return say_busy(k);
+    (void)say(k, OPERATE_DONE, "it is cancelled");
+    return drop_task(k, k->doc, &place, err) && end_document(k, DOCUMENT_CANCELLED, err);
+}
+
+static bool discard_live(struct work *k, struct err *err)
+{
+    struct place place = { .at = NOWHERE };
+
+    if (k->part_count > 0)
+        return cancel_parts(k, BIT(DELIVERY_DEAD), "nothing of it is dead", err);
+    if (!find_dead(k, k->doc, &place, err))
+        return false;
+    if (place.at != IN_DEAD)
+        return say(k, OPERATE_NOTHING, "it is not dead");
+    (void)say(k, OPERATE_DONE, "it is discarded");
+    return drop_task(k, k->doc, &place, err) && end_document(k, DOCUMENT_CANCELLED, err);
+}
+
+/* ---- documents that ended
+ * ------------------------------------------------------------------------------ */
+
+static bool revive(struct work *k, int64_t slot, struct err *err)
+{
+    struct db *db = k->w->db;
+    struct db_args num = DB_ARGS(db_int(k->doc));
+    int64_t moved;
+
+    if (!db_run_slot(db, SQL_OPERATE_REVIVE, slot, num, &moved, err))
+        return false;
+    if (moved != 1)
+        return say_busy(k); /* another did the same */
+    return (db->kind != DB_SQLITE || db_run_slot(db, SQL_OPERATE_REVIVED, slot, num, NULL, err)) &&
+           start_run(k, k->order->from == RETRY_DELIVERY ? 0 : k->order->config, err);
+}
+
+static bool operate_on_ended(struct work *k, int64_t slot, enum document_state state,
+                             struct err *err)
+{
+    const char *word = document_states[state];
+
+    if (k->op->action != OPERATE_RETRY)
+        return say(k, OPERATE_NOTHING, "it is over: %s", word);
+    if (state == DOCUMENT_SUPERSEDED)
+        return say(k, OPERATE_NOTHING, "an edited copy took its place");
+    if (!k->order->again)
+        return say(k, OPERATE_NOTHING, "it is %s; --again starts it again", word);
+    return revive(k, slot, err);
+}
+
+/* False with ERR_NONE: it is not in this table. */
+static bool find_ended(struct work *k, int64_t slot, enum document_state *ret, struct err *err)
+{
+    AUTO(db_rows_done) struct db_rows rows = { 0 };
+    bool row;
+
+    if (!db_query_slot(k->w->db, SQL_OPERATE_DONE, slot, DB_ARGS(db_int(k->doc)), &rows, err) ||
+        !db_next(&rows, &row, err) || !row)
+        return false;
+    struct str id = db_get_str(&rows, 0);
+
+    *ret = (enum document_state)db_get_int(&rows, 1);
+    k->has_facts = db_get_int(&rows, 2) == 1;
+    return str_eq(id, str_mem(k->target->id.bytes, sizeof k->target->id.bytes)) &&
+           *ret < DOCUMENT_STATES;
+}
+
+static bool read_days(struct work *k, int64_t days[static DONE_DAYS_MOST], size_t *ret_count,
+                      struct err *err)
+{
+    AUTO(db_rows_done) struct db_rows rows = { 0 };
+    bool row;
+
+    *ret_count = 0;
+    if (!db_query(k->w->db, SQL_PART_ALL, DB_ARGS(db_int(PART_DONE)), &rows, err))
+        return false;
+    while (*ret_count < DONE_DAYS_MOST) {
+        if (!db_next(&rows, &row, err))
+            return false;
+        if (!row)
+            break;
+        days[(*ret_count)++] = db_get_int(&rows, 0);
+    }
+    return true;
+}
+
+static bool operate_ended(struct work *k, struct err *err)
+{
+    int64_t days[DONE_DAYS_MOST];
+    size_t n;
+
+    if (!read_days(k, days, &n, err))
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        enum document_state state;
+
+        if (find_ended(k, days[i], &state, err))
+            return operate_on_ended(k, days[i], state, err);
+        if (err->kind != ERR_NONE)
+            return false;
+    }
+    return say(k, OPERATE_NONE, "there is no such document");
+}
+
+/* ---- the verb
+ * ---------------------------------------------------------------------------------------------- */
+
+/* False with ERR_NONE: it does not live. */
+static bool read_live(struct work *k, struct err *err)
+{
+    AUTO(db_rows_done) struct db_rows rows = { 0 };
+    bool row;
+
+    if (!db_query(k->w->db, SQL_OPERATE_DOC, DB_ARGS(db_int(k->doc)), &rows, err) ||
+        !db_next(&rows, &row, err) || !row)
+        return false;
+    struct str id = db_get_str(&rows, 0);
+
+    k->received_us = db_get_int(&rows, 1);
+    k->again = db_get_int(&rows, 2);
+    k->has_facts = db_get_int(&rows, 3) == 1;
+    return str_eq(id, str_mem(k->target->id.bytes, sizeof k->target->id.bytes));
+}
+
+static bool operate_one(struct work *k, struct err *err)
+{
+    if (!read_live(k, err))
+        return err->kind == ERR_NONE && operate_ended(k, err);
+    if (!read_parts(k, err))
+        return false;
+    switch (k->op->action) {
+    case OPERATE_RETRY:
+        return retry_live(k, err);
+    case OPERATE_CANCEL:
+        return cancel_live(k, err);
+    case OPERATE_DISCARD:
+        break;
+    }
+    return discard_live(k, err);
+}
+
+static bool operate_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
+{
+    struct operate_op *o = (struct operate_op *)ops[0];
+    struct work *k = ARENA_NEW(w->arena, struct work);
+
+    require(count == 1);
+    o->put_count = 0;
+    o->put_room = o->count * PARTS_MOST;
+    o->puts = ARENA_ARRAY(w->arena, struct put, o->put_room);
+    o->ended = false;
+    o->now_us = clock_wall_us();
+    for (size_t i = 0; i < o->count; i++) {
+        *k = (struct work){ .w = w,
+                            .op = o,
+                            .order = o->order,
+                            .target = &o->targets[i],
+                            .answer = &o->answers[i],
+                            .doc = id_row(&o->targets[i].id),
+                            .now_us = o->now_us };
+        if (!operate_one(k, err))
+            return false;
+    }
+    return true;
+}
+
+static void operate_committed(struct writer *w, struct store_op **ops, size_t count)
+{
+    const struct operate_op *o = (const struct operate_op *)ops[0];
+
+    require(count == 1);
+    if (o->ended)
+        done_used(w->store, o->day);
+    for (size_t i = 0; w->store->claims != NULL && i < o->put_count; i++)
+        claims_put_at(w->store->claims, o->puts[i].queue, o->puts[i].place);
+}
+
+static const struct store_verb operate_verb = { .name = "operate",
+                                                .run = operate_run,
+                                                .committed = operate_committed };
+
+bool operate(struct store *s, enum operate_action action, const struct operate_target *targets,
+             size_t count, const struct operate_order *order, struct operate_answer *ret_answers,
+             struct err *err)
+{
+    struct operate_op o = {
+        .action = action, .targets = targets, .count = count, .order = order, .answers = ret_answers
+    };
+
+    require(count <= OPERATE_MOST);
+    return count == 0 || writers_call(s->writers, &operate_verb, &o.op, err);
+}
