@@ -128,6 +128,7 @@ static void facts_of(struct flight *f, const struct document *d)
     if (d->type != 0)
         f->facts.type = store_word_name(s, d->type);
     (void)facts_read(d->facts, &f->arena, &f->facts);
+    f->facts.sender_unknown = f->facts.receiver_unknown = f->facts.type_unknown = false;
 }
 
 /* The bytes, when they are small enough to be kept in memory. */
@@ -247,8 +248,9 @@ static struct flight *load_document(struct road *r, const struct task *t)
         return NULL;
     }
     note_recovered(f);
-    if (f->settle.task.kind == TASK_ROUTE)
-        (void)facts_read(d.facts, &f->arena, &f->facts);
+    f->has_facts = d.sender != 0 || d.receiver != 0 || d.type != 0 || d.facts.len > 0;
+    if (f->has_facts) /* a retry that starts at the router (operate.h) */
+        facts_of(f, &d);
     if (!load_bytes(f, &f->variants[0], &err)) {
         load_failed(f, &err);
         return NULL;

@@ -86,6 +86,7 @@ struct flight {
     int64_t gateway, received_us, config, again;
     struct str name, ctype, head;
     struct facts facts;
+    bool has_facts; /* found before: it goes on at the router */
     const struct plan_route *route;
 
     struct variant variants[FLIGHT_VARIANTS_MOST];

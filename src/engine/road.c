@@ -85,6 +85,8 @@ void road_use(struct road *r, struct plan *plan)
     (void)pthread_rwlock_unlock(&r->plan_lock);
     atomic_store(&r->idle, plan_is_idle(plan));
     dispatch_use(r->dispatch, plan);
+    if (!plan_is_idle(plan) && (old == NULL || old->version != plan->version))
+        redrive_start(r, plan);
     plan_unref(old);
 }
 

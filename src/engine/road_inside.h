@@ -114,3 +114,6 @@ bool variant_load(struct flight *f, struct variant *v, struct err *err);
  * into the store now. */
 bool variants_seal(struct flight *f, struct err *err);
 void outcome_read_failed(struct flight *f, const struct err *err);
+
+/* ---- redrive.c ---- */
+void redrive_start(struct road *r, struct plan *plan);

@@ -48,19 +48,6 @@ static bool look_up(struct flight *f, int64_t from_us)
     return true;
 }
 
-/* The words of a document whose facts stay as they were found before. */
-static void facts_of_words(struct flight *f)
-{
-    const struct settle_op *s = &f->settle;
-
-    if (s->sender != 0)
-        f->facts.sender = store_word_name(f->road->store, s->sender);
-    if (s->receiver != 0)
-        f->facts.receiver = store_word_name(f->road->store, s->receiver);
-    if (s->type != 0)
-        f->facts.type = store_word_name(f->road->store, s->type);
-}
-
 bool walk_find_facts(struct flight *f)
 {
     const struct plan_gateway *g = plan_gateway_find(f->plan, f->gateway);
@@ -71,10 +58,8 @@ bool walk_find_facts(struct flight *f)
         .body = body, .whole = (int64_t)body.len == f->source.size, .head = f->head, .name = f->name
     };
 
-    if (f->settle.task.kind == TASK_ROUTE) {
-        facts_of_words(f);
+    if (f->has_facts)
         return look_up(f, from);
-    }
     if (g != NULL && g->broken != NULL) {
         outcome_dead(f, TRAIL_EXTRACT, STR(""), DEAD_EXTRACT_FAILED, -1, g->broken);
         return false;

@@ -107,7 +107,7 @@ struct settle_end_order {
 bool settle_end(struct writer *w, const struct settle_end_order *order, struct err *err);
 
 /* Queues of tasks: the intake, and one lane for each pair of system and endpoint. */
-enum { QUEUE_LANES = 1000, TASK_DELIVER = 2, TASK_ROUTE = 3 };
+enum { QUEUE_LANES = 1000, TASK_DELIVER = 2 };
 
 /* The queue of a lane; made when it is new.  Blocks on the store at its first use. */
 bool lane_queue(struct store *s, int64_t system, int64_t endpoint, int64_t *ret, struct err *err);
