@@ -1,0 +1,433 @@
+/* http_out.c - each document as one HTTP request.
+ *
+ *     salsify-api: { kind: http, url: "https://api.example/orders", outcome: { 409: delivered } }
+ *
+ * 2xx is delivered.  408 425 429 503: the receiver asks to come again, Retry-After says when.
+ * 401 403 407: it refuses us, not the document.  Other 5xx: it may have it.  3xx, which is not
+ * followed, and other 4xx: it will never take it.  `outcome` overrides any of these.
+ */
+#include <stdio.h>
+#include <time.h>
+
+#include "base/auto.h"
+#include "base/clock.h"
+#include "core/connector.h"
+#include "core/template.h"
+
+enum {
+    OWN_FIELDS = 7,
+    CONFIGURED_MOST = 48,
+    VALUE_MOST = 8192,
+    EXCERPT_MOST = 200, /* of an answer, in the message */
+    PAUSE_MOST_S = 24 * 60 * 60,
+    STATUS_LEAST = 100,
+    STATUS_MOST = 599,
+};
+_Static_assert(OWN_FIELDS + CONFIGURED_MOST <= HTTP_OUT_FIELDS, "all have room");
+
+/* A header of the configuration: a text, or one with words of the document in it. */
+struct field {
+    struct str name, value;
+    const struct template *words; /* NULL: value */
+};
+
+enum outcome { OUTCOME_USUAL, OUTCOME_DELIVERED, OUTCOME_RETRY, OUTCOME_DOUBT, OUTCOME_REJECTED };
+
+struct http_out {
+    struct str method, url;
+    struct http_out_options options;
+    struct field *fields;
+    size_t field_count;
+    bool typed; /* one of them is the Content-Type */
+    unsigned char outcomes[STATUS_MOST + 1];
+};
+
+/* --- options ------------------------------------------------------------------------------- */
+
+static bool is_control(char c)
+{
+    return (unsigned char)c < ' ' || c == 0x7f;
+}
+
+static bool has_control(struct str s)
+{
+    for (size_t i = 0; i < s.len; i++)
+        if (is_control(s.ptr[i]))
+            return true;
+    return false;
+}
+
+/* What RFC 9110 calls a token. */
+static bool is_field_name(struct str s)
+{
+    static const char also[] = "!#$%&'*+-.^_`|~";
+
+    for (size_t i = 0; i < s.len; i++) {
+        char c = s.ptr[i];
+
+        if (!((c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') ||
+              memchr(also, c, sizeof also - 1) != NULL))
+            return false;
+    }
+    return s.len > 0;
+}
+
+/* Framing is the client's; the rest is what receivers know a document by. */
+static bool is_ours(struct str name)
+{
+    static const char *const ours[] = {
+        "content-length",
+        "transfer-encoding",
+        "connection",
+        "expect",
+        "te",
+        "trailer",
+        "upgrade",
+        "idempotency-key",
+        "waybill-document",
+        "waybill-sender",
+        "waybill-receiver",
+        "waybill-type",
+    };
+
+    for (size_t i = 0; i < sizeof ours / sizeof ours[0]; i++)
+        if (str_eq_nocase(name, str_of(ours[i])))
+            return true;
+    return false;
+}
+
+/* How many references to a document stand in a text. */
+static size_t count_words(struct str s, bool raw)
+{
+    size_t count = 0;
+
+    for (; s.len > 1; s = str_from(s, 1))
+        if (str_starts(s, STR("${")) &&
+            !(raw && (str_starts(s, STR("${env:")) || str_starts(s, STR("${file:")) ||
+                      str_starts(s, STR("${secret:")))))
+            count++;
+    return count;
+}
+
+/* A secret may look like a reference to the document: it is none. */
+static bool read_value(const struct settings *s, const struct yaml_node *node, struct field *f,
+                       struct err *err)
+{
+    size_t words = count_words(node->text, true);
+
+    if (!settings_expand(s, node, &f->value, err))
+        return false;
+    if (has_control(f->value))
+        return err_set(err, ERR_CONFIG, 0, "its value holds a control character");
+    if (f->value.len > VALUE_MOST)
+        return err_set(err, ERR_CONFIG, 0, "its value is longer than %d bytes", VALUE_MOST);
+    if (words == 0)
+        return true;
+    if (words != count_words(f->value, false))
+        return err_set(err, ERR_CONFIG, 0, "what is put in holds `${`");
+    return template_compile(f->value, s->arena, &f->words, err);
+}
+
+static bool read_fields(const struct settings *s, struct http_out *h, struct err *err)
+{
+    const struct yaml_node *headers = yaml_get(s->node, "headers");
+
+    if (headers == NULL || headers->kind != YAML_MAP)
+        return true;
+    if (headers->count > CONFIGURED_MOST)
+        return err_set(err, ERR_CONFIG, 0, "`headers` has more than %d", CONFIGURED_MOST);
+    h->fields = ARENA_ARRAY(s->arena, struct field, headers->count + 1);
+    for (const struct yaml_node *n = headers->first; n != NULL; n = n->next) {
+        struct field *f = &h->fields[h->field_count++];
+
+        f->name = n->key->text;
+        if (!is_field_name(f->name))
+            return err_set(err, ERR_CONFIG, 0, "`headers`: `%.*s` is no name of a header",
+                           STR_ARG(f->name));
+        if (is_ours(f->name))
+            return err_set(err, ERR_CONFIG, 0, "`headers`: `%.*s` cannot be set", STR_ARG(f->name));
+        h->typed = h->typed || str_eq_nocase(f->name, STR("content-type"));
+        if (!read_value(s, n, f, err))
+            return err_context(err, "`headers`: `%.*s`", STR_ARG(f->name));
+    }
+    return true;
+}
+
+static bool read_outcomes(const struct settings *s, struct http_out *h, struct err *err)
+{
+    static const char *const words[] = {
+        [OUTCOME_DELIVERED] = "delivered",
+        [OUTCOME_RETRY] = "retry",
+        [OUTCOME_DOUBT] = "in_doubt",
+        [OUTCOME_REJECTED] = "rejected",
+    };
+    const struct yaml_node *outcome = yaml_get(s->node, "outcome");
+
+    if (outcome == NULL || outcome->kind != YAML_MAP)
+        return true;
+    for (const struct yaml_node *n = outcome->first; n != NULL; n = n->next) {
+        struct str word;
+        uint64_t status;
+        unsigned char i = OUTCOME_DELIVERED;
+
+        if (!settings_expand(s, n, &word, err))
+            return err_context(err, "`outcome`");
+        while (i <= OUTCOME_REJECTED && !str_is(word, words[i]))
+            i++;
+        if (!str_to_u64(n->key->text, &status) || status < STATUS_LEAST || status > STATUS_MOST ||
+            i > OUTCOME_REJECTED)
+            return err_set(err, ERR_CONFIG, 0, "`outcome`: `%.*s` cannot be used",
+                           STR_ARG(n->key->text));
+        h->outcomes[status] = i;
+    }
+    return true;
+}
+
+static bool read_tls(const struct settings *s, struct http_out_options *o, struct err *err)
+{
+    struct settings tls = settings_below(s, "tls");
+
+    o->verify = true;
+    if (!settings_path(&tls, "ca", &o->ca, err) || !settings_path(&tls, "cert", &o->cert, err) ||
+        !settings_path(&tls, "key", &o->key, err) ||
+        !settings_bool(&tls, "verify", &o->verify, err))
+        return err_context(err, "`tls`");
+    if (o->key.len == 0)
+        o->key = o->cert; /* one file may hold both */
+    return true;
+}
+
+static bool read_url(const struct settings *s, struct http_out *h, struct err *err)
+{
+    if (!settings_text(s, "url", &h->url, err))
+        return false;
+    for (size_t i = 0; i < h->url.len; i++)
+        if (is_control(h->url.ptr[i]) || h->url.ptr[i] == ' ')
+            return err_set(err, ERR_CONFIG, 0, "`url` holds a blank or a control character");
+    if (!str_starts(h->url, STR("http://")) && !str_starts(h->url, STR("https://")))
+        return err_set(err, ERR_CONFIG, 0, "`url` starts with neither http:// nor https://");
+    return true;
+}
+
+static bool http_make(const struct settings *s, void **ret_self, struct err *err)
+{
+    struct http_out *h = ARENA_NEW(s->arena, struct http_out);
+    struct http_out_options *o = &h->options;
+
+    if (!read_url(s, h, err) || !settings_text(s, "method", &h->method, err) ||
+        !settings_duration(s, "timeout", &o->timeout_us, err) ||
+        !settings_duration(s, "connect_timeout", &o->connect_timeout_us, err) ||
+        !settings_text(s, "user", &o->user, err) ||
+        !settings_text(s, "password", &o->password, err) || !read_tls(s, o, err) ||
+        !read_fields(s, h, err) || !read_outcomes(s, h, err))
+        return false;
+    if (has_control(o->user) || str_find(o->user, ':') >= 0)
+        return err_set(err, ERR_CONFIG, 0, "`user` holds a colon or a control character");
+    *ret_self = h;
+    return true;
+}
+
+static void http_unmake(void *self)
+{
+    (void)self; /* all of it is on the arena */
+}
+
+/* --- the request ------------------------------------------------------------------------------ */
+
+static bool refuse(struct verdict *v, struct str name, const char *why)
+{
+    *v = (struct verdict){ 0 };
+    (void)verdict_say(v, VERDICT_FAILED, "the header %.*s cannot be made: %s", STR_ARG(name), why);
+    return false;
+}
+
+/* A value that is not there leaves its header out. */
+static bool put(struct http_out_request *r, struct str name, struct str value, struct verdict *v)
+{
+    if (value.len == 0)
+        return true;
+    if (has_control(value))
+        return refuse(v, name, "its value holds a control character");
+    r->fields[r->field_count++] = (struct http_out_field){ name, value };
+    return true;
+}
+
+static bool put_words(const struct field *f, const struct sending *s, struct arena *a,
+                      struct http_out_request *r, struct verdict *v)
+{
+    struct template_values values = { .id = s->document,
+                                      .name = s->name,
+                                      .gateway = s->gateway,
+                                      .endpoint = s->endpoint,
+                                      .received_us = s->received_us,
+                                      .facts = s->facts };
+    struct err err = { 0 };
+    AUTO(buf_done) struct buf b = BUF_INIT(VALUE_MOST);
+
+    if (!template_render(f->words, &values, &b, &err))
+        return refuse(v, f->name, err.text);
+    return put(r, f->name, arena_copy(a, buf_view(&b)), v);
+}
+
+static bool http_prepare(void *self, const struct sending *s, struct arena *a,
+                         struct http_out_request *r, struct verdict *v)
+{
+    const struct http_out *h = self;
+    struct str ctype = s->ctype.len > 0 ? s->ctype : STR("application/octet-stream");
+
+    r->method = h->method;
+    r->url = h->url;
+    r->field_count = 0;
+    if (!put(r, STR("Idempotency-Key"), s->delivery, v) ||
+        !put(r, STR("Waybill-Document"), s->document, v) ||
+        !put(r, STR("Waybill-Sender"), s->facts->sender, v) ||
+        !put(r, STR("Waybill-Receiver"), s->facts->receiver, v) ||
+        !put(r, STR("Waybill-Type"), s->facts->type, v) ||
+        !put(r, STR("traceparent"), s->traceparent, v) ||
+        (!h->typed && !put(r, STR("Content-Type"), ctype, v)))
+        return false;
+    for (size_t i = 0; i < h->field_count; i++) {
+        const struct field *f = &h->fields[i];
+
+        if (f->words != NULL) {
+            if (!put_words(f, s, a, r, v))
+                return false;
+        } else {
+            r->fields[r->field_count++] = (struct http_out_field){ f->name, f->value };
+        }
+    }
+    return true;
+}
+
+/* --- the answer ------------------------------------------------------------------------------- */
+
+/* One of the three forms of RFC 9110; all are UTC. */
+static bool read_date(struct str s, int64_t *ret_us)
+{
+    static const char *const forms[] = { "%a, %d %b %Y %H:%M:%S GMT", "%A, %d-%b-%y %H:%M:%S GMT",
+                                         "%a %b %d %H:%M:%S %Y" };
+    char text[64];
+
+    if (s.len >= sizeof text)
+        return false;
+    (void)snprintf(text, sizeof text, "%.*s", STR_ARG(s));
+    for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
+        struct tm tm = { 0 };
+        const char *end = strptime(text, forms[i], &tm);
+
+        if (end == NULL || *end != '\0')
+            continue;
+        *ret_us = (int64_t)timegm(&tm) * CLOCK_S;
+        return true;
+    }
+    return false;
+}
+
+/* How long the receiver asks us to wait; 0: it does not, or not in a way that can be read. */
+static int64_t pause_us(const struct http_out_answer *a)
+{
+    const int64_t most = (int64_t)PAUSE_MOST_S * CLOCK_S;
+    struct str s = str_trim(a->retry_after);
+    uint64_t seconds;
+    int64_t at_us;
+
+    if (s.len == 0)
+        return 0;
+    size_t digits = 0;
+
+    while (digits < s.len && s.ptr[digits] >= '0' && s.ptr[digits] <= '9')
+        digits++;
+    if (digits == s.len) /* one that does not fit is long, too */
+        return str_to_u64(s, &seconds) && seconds < PAUSE_MOST_S ? (int64_t)seconds * CLOCK_S
+                                                                 : most;
+    if (!read_date(s, &at_us) || at_us <= a->now_us)
+        return 0;
+    return at_us - a->now_us < most ? at_us - a->now_us : most;
+}
+
+static enum verdict_kind usual(int64_t status)
+{
+    if (status >= 200 && status <= 299)
+        return VERDICT_DELIVERED;
+    switch (status) {
+    case 401:
+    case 403:
+    case 407:
+        return VERDICT_CREDENTIAL;
+    case 408:
+    case 425:
+    case 429:
+    case 503:
+        return VERDICT_RETRY;
+    default:
+        return status >= 500 ? VERDICT_DOUBT : VERDICT_REJECTED;
+    }
+}
+
+static enum verdict_kind kind_of(const struct http_out *h, int64_t status)
+{
+    static const enum verdict_kind kinds[] = {
+        [OUTCOME_DELIVERED] = VERDICT_DELIVERED,
+        [OUTCOME_RETRY] = VERDICT_RETRY,
+        [OUTCOME_DOUBT] = VERDICT_DOUBT,
+        [OUTCOME_REJECTED] = VERDICT_REJECTED,
+    };
+
+    if (status < STATUS_LEAST || status > STATUS_MOST || h->outcomes[status] == OUTCOME_USUAL)
+        return usual(status);
+    return kinds[h->outcomes[status]];
+}
+
+static void judge_answer(const struct http_out *h, const struct http_out_answer *a,
+                         struct verdict *v)
+{
+    struct str excerpt = str_first(str_trim(a->body), EXCERPT_MOST);
+
+    v->kind = kind_of(h, a->status);
+    if (v->kind == VERDICT_DELIVERED)
+        return;
+    (void)verdict_say(v, v->kind, "the receiver answered %lld%s%.*s", (long long)a->status,
+                      excerpt.len > 0 ? ": " : "", STR_ARG(excerpt));
+    if (v->kind == VERDICT_RETRY)
+        v->retry_after_us = pause_us(a);
+}
+
+static void http_judge(void *self, const struct http_out_answer *a, struct verdict *v)
+{
+    *v = (struct verdict){ .status = a->status };
+    switch (a->reach) {
+    case HTTP_OUT_ANSWERED:
+        judge_answer(self, a, v);
+        return;
+    case HTTP_OUT_NOT_SENT:
+        (void)verdict_say(v, VERDICT_UNREACHED, "the receiver was not reached: %s", a->failure);
+        return;
+    case HTTP_OUT_UNCLEAR:
+        (void)verdict_say(v, VERDICT_DOUBT, "no whole answer came: %s", a->failure);
+        return;
+    case HTTP_OUT_BAD_BODY: /* it has a piece at most, which it can tell by the length */
+        (void)verdict_say(v, VERDICT_RETRY, "the document could not be read: %s", a->failure);
+        return;
+    }
+}
+
+static const struct http_out_options *http_options(void *self)
+{
+    const struct http_out *h = self;
+
+    return &h->options;
+}
+
+static const struct endpoint_http calls = {
+    .prepare = http_prepare,
+    .judge = http_judge,
+    .options = http_options,
+};
+
+const struct endpoint_type endpoint_http = {
+    .name = "http",
+    .summary = "each document as one HTTP request",
+    .make = http_make,
+    .unmake = http_unmake,
+    .http = &calls,
+};
