@@ -205,7 +205,7 @@ static bool open_folder(struct job *j, struct err *err)
         return false;
     memcpy(path, j->path, sizeof path);
     for (char *part = path, *slash; (slash = strchr(part, '/')) != NULL; part = slash + 1) {
-        int below;
+        int below = -1;
 
         *slash = '\0';
         if (!open_or_make(j->dirfd, part, &below, err))
