@@ -318,6 +318,44 @@ TEST(settings_bound_a_value)
     CHECK(strstr(err.text, "too long") != NULL);
 }
 
+TEST(settings_of_every_type_refuse_a_list)
+{
+    AUTO(arena_done) struct arena a = ARENA_INIT(ARENA);
+    struct settings s = settings_of("{ count: [1], verify: [true], timeout: [1s], path: [x] }", &a);
+    struct err err = { 0 };
+    struct str text;
+    int64_t n;
+    bool b;
+
+    CHECK(!settings_int(&s, "count", &n, &err) && strstr(err.text, "`count`: a single") != NULL);
+    CHECK(!settings_bool(&s, "verify", &b, &err) && strstr(err.text, "`verify`: ") != NULL);
+    CHECK(!settings_duration(&s, "timeout", &n, &err) && strstr(err.text, "`timeout`: ") != NULL);
+    CHECK(!settings_path(&s, "path", &text, &err) && strstr(err.text, "`path`: ") != NULL);
+}
+
+static bool secret_of_most(void *arg, struct str name, struct arena *a, struct str *ret,
+                           struct err *err)
+{
+    (void)arg, (void)name, (void)err;
+    char *p = arena_alloc(a, 1 << 20);
+
+    memset(p, 'x', 1 << 20);
+    *ret = str_mem(p, 1 << 20);
+    return true;
+}
+
+TEST(settings_bound_a_path)
+{
+    AUTO(arena_done) struct arena a = ARENA_INIT(ARENA);
+    struct settings s = settings_of("path: secret:long", &a);
+    struct err err = { 0 };
+    struct str text;
+
+    s.secret = secret_of_most;
+    CHECK(!settings_path(&s, "path", &text, &err) && err.kind == ERR_CONFIG);
+    CHECK(strstr(err.text, "`path`: the path is too long") != NULL);
+}
+
 /* With the real tables: a new option is readable by being listed. */
 TEST(settings_read_every_fallback_of_the_grammar)
 {
