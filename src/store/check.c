@@ -6,6 +6,7 @@
 #include "base/auto.h"
 #include "base/require.h"
 #include "store/accept.h"
+#include "store/delivery.h"
 #include "store/document.h"
 #include "store/inside.h"
 #include "store/payload.h"
@@ -49,40 +50,57 @@ static bool check_database(struct store *s, struct check_result *r, struct err *
     return ok;
 }
 
-/* EN1: a document that nothing will carry on cannot exist. */
-static bool check_tasks(struct store *s, struct check_result *r, struct err *err)
+/* What a statement counts over slices of the numbers of a table. */
+static bool count_slices(struct store *s, enum sql_id upto_of, enum sql_id bad_of,
+                         struct check_result *r, struct err *err)
 {
     int64_t above = 0, upto, bad;
 
-    if (!count_of(s, SQL_DOC_COUNT, DB_NO_ARGS, &r->looked_at, err))
-        return false;
     for (;; above = upto) {
-        if (!count_of(s, SQL_DOC_UPTO, DB_ARGS(db_int(above), db_int(SLICE)), &upto, err))
+        if (!count_of(s, upto_of, DB_ARGS(db_int(above), db_int(SLICE)), &upto, err))
             return false;
         if (upto == 0)
-            break;
-        if (!count_of(s, SQL_DOC_WITHOUT_TASK, DB_ARGS(db_int(above), db_int(upto)), &bad, err))
+            return true;
+        if (!count_of(s, bad_of, DB_ARGS(db_int(above), db_int(upto)), &bad, err))
             return false;
         r->bad += bad;
     }
+}
+
+/* EN1: a document that nothing will carry on cannot exist. */
+static bool check_tasks(struct store *s, struct check_result *r, struct err *err)
+{
+    if (!count_of(s, SQL_DOC_COUNT, DB_NO_ARGS, &r->looked_at, err) ||
+        !count_slices(s, SQL_DOC_UPTO, SQL_DOC_WITHOUT_TASK, r, err))
+        return false;
     if (r->bad > 0)
         (void)snprintf(r->message, sizeof r->message,
                        "%lld live documents have no task that carries them on", (long long)r->bad);
     return true;
 }
 
-/* A slice of ready tasks behind *place; *ret_count is 0 at the end. */
-static bool task_slice(struct db *db, struct task *place, int64_t *ret_bad, int64_t *ret_count,
-                       struct err *err)
+/* The same for what waits to be delivered, and no row without its document. */
+static bool check_deliveries(struct store *s, struct check_result *r, struct err *err)
+{
+    if (!count_of(s, SQL_DELIVERY_COUNT, DB_NO_ARGS, &r->looked_at, err) ||
+        !count_slices(s, SQL_DELIVERY_UPTO, SQL_DELIVERY_WRONG, r, err))
+        return false;
+    if (r->bad > 0)
+        (void)snprintf(r->message, sizeof r->message,
+                       "%lld deliveries have no document, no task or no right state",
+                       (long long)r->bad);
+    return true;
+}
+
+/* A slice of tasks behind *place; *ret_count is 0 at the end. */
+static bool task_slice(struct db *db, enum sql_id id, struct db_args args, struct task *place,
+                       int64_t *ret_bad, int64_t *ret_count, struct err *err)
 {
     AUTO(db_rows_done) struct db_rows rows = { 0 };
     bool row;
 
     *ret_count = 0;
-    if (!db_query(db, SQL_TASK_PAGE,
-                  DB_ARGS(db_int(place->queue), db_int(place->prio), db_int(place->rank),
-                          db_int(place->id), db_int(SLICE)),
-                  &rows, err))
+    if (!db_query(db, id, args, &rows, err))
         return false;
     for (;;) {
         if (!db_next(&rows, &row, err))
@@ -98,30 +116,55 @@ static bool task_slice(struct db *db, struct task *place, int64_t *ret_bad, int6
     }
 }
 
+/* Every place in which tasks stand, and how its statement resumes: by `keys` of the last
+ * columns of (queue, prio, rank, id). */
+static const struct {
+    enum sql_id id;
+    size_t keys;
+} task_tables[] = { { SQL_TASK_PAGE, 4 },
+                    { SQL_TASK_LATER_PAGE, 2 },
+                    { SQL_TASK_DEAD_PAGE, 1 },
+                    { SQL_TASK_LEASE_PAGE, 1 } };
+
+static bool task_table(struct db *db, size_t table, struct check_result *r, struct err *err)
+{
+    struct task place = { .queue = INT64_MIN, .rank = INT64_MIN };
+    int64_t n = 1;
+
+    while (n > 0) {
+        struct db_value v[] = { db_int(place.queue), db_int(place.prio), db_int(place.rank),
+                                db_int(place.id), db_int(SLICE) };
+        size_t keys = task_tables[table].keys;
+        struct db_args args = { .values = v + 4 - keys, .count = keys + 1 };
+
+        if (!task_slice(db, task_tables[table].id, args, &place, &r->bad, &n, err))
+            return false;
+        r->looked_at += n;
+    }
+    return true;
+}
+
 static bool check_orphan_tasks(struct store *s, struct check_result *r, struct err *err)
 {
     struct db *db = store_reader(s, err);
-    struct task place = { .queue = INT64_MIN };
-    int64_t n = 1;
     bool ok = db != NULL;
 
-    while (ok && n > 0) {
-        ok = task_slice(db, &place, &r->bad, &n, err);
-        r->looked_at += n;
-    }
+    for (size_t i = 0; ok && i < sizeof task_tables / sizeof task_tables[0]; i++)
+        ok = task_table(db, i, r, err);
     if (db != NULL)
         store_reader_back(s, db);
     if (r->bad > 0)
         (void)snprintf(r->message, sizeof r->message,
-                       "%lld tasks carry a document that is not there", (long long)r->bad);
+                       "%lld tasks carry on what is not there, or does not wait for it",
+                       (long long)r->bad);
     return ok;
 }
 
-static bool read_payload(struct store *s, const struct document *d, struct err *err)
+static bool read_payload(struct store *s, const struct payload_source *source, struct err *err)
 {
     struct payload_reader *reader;
     struct str piece;
-    bool ok = payload_open(s, &d->source, &reader, err);
+    bool ok = payload_open(s, source, &reader, err);
 
     if (!ok)
         return false;
@@ -130,6 +173,35 @@ static bool read_payload(struct store *s, const struct document *d, struct err *
     while (ok && piece.len > 0);
     payload_close(reader);
     return ok;
+}
+
+static void check_bytes(struct store *s, const struct payload_source *source,
+                        struct check_result *r)
+{
+    struct err bad = { 0 };
+    char id[ID_TEXT];
+
+    r->looked_at++;
+    if (read_payload(s, source, &bad) || r->bad++ > 0)
+        return;
+    (void)snprintf(r->message, sizeof r->message,
+                   "document %s: %.200s; restore its payload from a backup",
+                   id_text(&source->id, id), bad.text);
+}
+
+/* Deliveries may have bytes of their own. */
+static bool check_parts(struct store *s, int64_t doc, struct check_result *r, struct err *err)
+{
+    AUTO(arena_done) struct arena arena = ARENA_INIT(ARENA_MOST);
+    struct delivery *d = ARENA_ARRAY(&arena, struct delivery, DELIVERIES_MOST);
+    size_t n;
+
+    if (!delivery_of_document(s, doc, &arena, d, &n, err))
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if (d[i].has_bytes)
+            check_bytes(s, &d[i].bytes, r);
+    return true;
 }
 
 /* EN5: every document has its payload, and the digest fits. */
@@ -146,16 +218,10 @@ static bool check_payloads(struct store *s, struct check_result *r, struct err *
         if (!document_list(s, &any, below, SCAN_STEP, &arena, docs, &n, &below, err))
             return false;
         for (size_t i = 0; i < n; i++) {
-            struct err bad = { 0 };
-            char id[ID_TEXT];
-
-            r->looked_at++;
-            if (read_payload(s, &docs[i], &bad))
-                continue;
-            if (r->bad++ == 0)
-                (void)snprintf(r->message, sizeof r->message,
-                               "document %s: %.200s; restore its payload from a backup",
-                               id_text(&docs[i].source.id, id), bad.text);
+            check_bytes(s, &docs[i].source, r);
+            if (docs[i].is != DOCUMENT_RECEIVED && !document_is_over(docs[i].is) &&
+                !check_parts(s, docs[i].source.num, r, err))
+                return false;
         }
     } while (below != 0);
     return true;
@@ -205,6 +271,7 @@ static const struct {
     { .name = "database", .run = check_database },
     { .name = "documents-have-tasks", .run = check_tasks },
     { .name = "tasks-have-documents", .run = check_orphan_tasks },
+    { .name = "deliveries", .run = check_deliveries },
     { .name = "payloads", .run = check_payloads },
     { .name = "counts", .run = check_counts },
 };

@@ -1,7 +1,7 @@
 /* index.h - secondary indices that run behind the write (SQLite).
  *
  * Filling an index row by row is the store's main cost, so documents are indexed
- * in sorted slices of numbers between groups; the watermark (mark `indexed`) moves
+ * in slices of numbers between groups; the watermark (mark `indexed`) moves
  * in the same commit.  A slice reads live rows and those that ended, so a document
  * that ends before its slice costs nothing extra; one in which more is found behind
  * its slice gets that indexed with it (settle.c).  Every query reads the index up to

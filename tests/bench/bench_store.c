@@ -1,9 +1,12 @@
 /* bench_store - how fast the store alone takes documents in.
  *
- *     bench_store -d sqlite FOLDER | -d postgres ADDRESS [batch [keyed [seconds [senders]]]]
+ *     bench_store -d sqlite FOLDER | -d postgres ADDRESS [batch [keyed [seconds [senders
+ * [settle]]]]]
  *
- * Each sender hands over `batch` documents of 1 KiB and waits until all are durable.  Prints
- * documents a second, the CPU time of this process for each, and its syncs. */
+ * Each sender hands over `batch` documents of 1 KiB and waits until all are durable; with
+ * settle 1 it then settles them as delivered.  Prints documents a second, the CPU time of
+ * this process for each, and its syncs; and, measured in the writers, what run() of accept
+ * and of settle took for each document. */
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdio.h>
@@ -12,6 +15,7 @@
 #include <time.h>
 
 #include "base/alloc.h"
+#include "base/auto.h"
 #include "base/chance.h"
 #include "base/clock.h"
 #include "base/file.h"
@@ -19,6 +23,7 @@
 #include "store/accept.h"
 #include "store/inside.h"
 #include "store/node.h"
+#include "store/settle.h"
 #include "store/store.h"
 
 enum { BODY = 1024, SENDERS_MOST = 16 };
@@ -26,7 +31,7 @@ enum { BODY = 1024, SENDERS_MOST = 16 };
 
 static struct {
     struct store *store;
-    long batch, keyed, seconds, senders;
+    long batch, keyed, seconds, senders, settle;
     int64_t gateway, until;
     _Atomic bool stop;
 } bench;
@@ -39,9 +44,54 @@ struct sender {
 
 struct one {
     struct accept_op accept;
+    struct settle_op settle;
     struct sender *sender;
     char body[BODY];
 };
+
+/* The verbs as they are, with a clock around them. */
+static struct timed {
+    const struct store_verb *inner;
+    _Atomic int64_t us, count;
+} timed_accept = { .inner = &accept_verb }, timed_settle = { .inner = &settle_verb };
+
+static bool run_timed(struct timed *t, struct writer *w, struct store_op **ops, size_t count,
+                      struct err *err)
+{
+    int64_t from = clock_mono_us();
+    bool ok = t->inner->run(w, ops, count, err);
+
+    t->us += clock_mono_us() - from;
+    t->count += (int64_t)count;
+    return ok;
+}
+
+static bool accept_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
+{
+    return run_timed(&timed_accept, w, ops, count, err);
+}
+
+static bool settle_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
+{
+    return run_timed(&timed_settle, w, ops, count, err);
+}
+
+static void accept_committed(struct writer *w, struct store_op **ops, size_t count)
+{
+    accept_verb.committed(w, ops, count);
+}
+
+static void settle_committed(struct writer *w, struct store_op **ops, size_t count)
+{
+    settle_verb.committed(w, ops, count);
+}
+
+static const struct store_verb accept_timed = { .name = "accept",
+                                                .run = accept_run,
+                                                .committed = accept_committed },
+                               settle_timed = { .name = "settle",
+                                                .run = settle_run,
+                                                .committed = settle_committed };
 
 static void one_done(struct store_op *op)
 {
@@ -51,12 +101,20 @@ static void one_done(struct store_op *op)
     (void)sem_post(&o->sender->done);
 }
 
+static void settle_done(struct store_op *op)
+{
+    struct one *o = (struct one *)((char *)op - offsetof(struct one, settle));
+
+    o->sender->failed += !op->ok || !o->settle.over;
+    (void)sem_post(&o->sender->done);
+}
+
 static void make(struct one *o, struct sender *me)
 {
     o->sender = me;
     memset(o->body, 'x', sizeof o->body);
     chance_bytes(o->body, 16);
-    o->accept = (struct accept_op){ .op = { .verb = &accept_verb, .done = one_done },
+    o->accept = (struct accept_op){ .op = { .verb = &accept_timed, .done = one_done },
                                     .gateway = bench.gateway,
                                     .config = 1,
                                     .received_us = clock_wall_us(),
@@ -64,16 +122,57 @@ static void make(struct one *o, struct sender *me)
                                     .body = str_mem(o->body, BODY),
                                     .ctype = STR("application/xml"),
                                     .has_key = bench.keyed != 0,
+                                    .claim_wanted = bench.settle != 0,
                                     .key_period_us = DAY_US };
     o->accept.sha256 = digest_of(o->accept.body);
     if (bench.keyed != 0)
         chance_bytes(o->accept.key.bytes, sizeof o->accept.key.bytes);
 }
 
+static void settle_all(struct one *ops, struct sender *me, struct str trail)
+{
+    for (long i = 0; i < bench.batch; i++) {
+        ops[i].settle = (struct settle_op){ .op = { .verb = &settle_timed, .done = settle_done },
+                                            .task = ops[i].accept.task,
+                                            .doc = ops[i].accept.num,
+                                            .has_facts = true,
+                                            .sender = 1,
+                                            .receiver = 2,
+                                            .type = 3,
+                                            .route = 4,
+                                            .facts = STR("order=4711"),
+                                            .trail = trail,
+                                            .end = SETTLE_OVER,
+                                            .state = DOCUMENT_DELIVERED,
+                                            .keep_days = 45 };
+        if (i > 0)
+            ops[i - 1].settle.op.next = &ops[i].settle.op;
+    }
+    require(writers_submit(store_writers(bench.store), &ops[0].settle.op,
+                           &ops[bench.batch - 1].settle.op, (size_t)bench.batch));
+    for (long i = 0; i < bench.batch; i++)
+        (void)sem_wait(&me->done);
+}
+
+/* As a document has that was extracted, routed and delivered. */
+static void write_trail(struct buf *to)
+{
+    for (int i = 0; i < 3; i++)
+        trail_add(to, &(struct trail_line){ .at_us = clock_wall_us(),
+                                            .node = 1,
+                                            .stage = TRAIL_EXTRACT + i,
+                                            .took_us = 100,
+                                            .config = 1,
+                                            .what = STR("salsify-api") });
+}
+
 static void *sender_main(void *arg)
 {
     struct sender *me = arg;
     struct one *ops = xcalloc((size_t)bench.batch, sizeof *ops);
+    AUTO(buf_done) struct buf trail = BUF_INIT(4096);
+
+    write_trail(&trail);
 
     while (clock_mono_us() < bench.until) {
         for (long i = 0; i < bench.batch; i++) {
@@ -86,6 +185,8 @@ static void *sender_main(void *arg)
         for (long i = 0; i < bench.batch; i++)
             (void)sem_wait(&me->done);
         me->count += bench.batch;
+        if (bench.settle != 0)
+            settle_all(ops, me, buf_view(&trail));
     }
     free(ops);
     return NULL;
@@ -128,13 +229,14 @@ static bool start(int argc, char **argv)
 
     if (argc < 4 || strcmp(argv[1], "-d") != 0) {
         (void)fprintf(stderr, "usage: bench_store -d sqlite FOLDER | -d postgres ADDRESS "
-                              "[batch [keyed [seconds [senders]]]]\n");
+                              "[batch [keyed [seconds [senders [settle]]]]]\n");
         return false;
     }
     bench.batch = argc > 4 ? strtol(argv[4], NULL, 10) : 100;
     bench.keyed = argc > 5 ? strtol(argv[5], NULL, 10) : 0;
     bench.seconds = argc > 6 ? strtol(argv[6], NULL, 10) : 4;
     bench.senders = argc > 7 ? strtol(argv[7], NULL, 10) : 4;
+    bench.settle = argc > 8 ? strtol(argv[8], NULL, 10) : 0;
     require(bench.batch > 0 && bench.senders > 0 && bench.senders <= SENDERS_MOST);
     if (store_open(&o, &bench.store, &err) &&
         store_word(bench.store, WORD_GATEWAY, STR("orders"), &bench.gateway, &err) &&
@@ -178,6 +280,10 @@ int main(int argc, char **argv)
         sqlite ? "sqlite" : "postgres", bench.batch, bench.keyed != 0 ? " keyed" : "",
         bench.senders, (double)count / seconds, (cpu_us() - cpu) / (double)count,
         (double)(file_syncs() - syncs) / (double)count, failed);
+    printf("run() in the writers: accept %.2f us/doc", (double)timed_accept.us / (double)count);
+    if (bench.settle != 0)
+        printf(", settle %.2f us/doc", (double)timed_settle.us / (double)count);
+    printf("\n");
     bench.stop = true;
     if (!sqlite)
         (void)pthread_join(beat, NULL);

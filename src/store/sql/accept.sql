@@ -128,7 +128,7 @@ INSERT INTO facet(kind, word, num)
 SELECT k.column1 AS kind,
        CASE k.column1 WHEN 1 THEN gateway WHEN 2 THEN sender WHEN 3 THEN receiver ELSE dtype END AS word, num
 FROM doc, (VALUES (1), (2), (3), (4)) AS k WHERE num > $1 AND num <= $2 AND word <> 0
-ORDER BY 1, 2, 3 ON CONFLICT DO NOTHING;
+ON CONFLICT DO NOTHING;
 
 -- name: facet_fill_done
 -- only: sqlite
@@ -138,7 +138,7 @@ INSERT INTO facet(kind, word, num)
 SELECT k.column1 AS kind,
        CASE k.column1 WHEN 1 THEN gateway WHEN 2 THEN sender WHEN 3 THEN receiver ELSE dtype END AS word, num
 FROM done_@SLOT@, (VALUES (1), (2), (3), (4)) AS k WHERE num > $1 AND num <= $2 AND word <> 0
-ORDER BY 1, 2, 3 ON CONFLICT DO NOTHING;
+ON CONFLICT DO NOTHING;
 
 -- name: doc_upto
 -- in:  $1 above int, $2 count int

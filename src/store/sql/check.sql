@@ -1,0 +1,69 @@
+-- What must be true of a store; read in slices of numbers.  Tables of tasks are not kept by
+-- number: a task is looked for where it should stand, and only what is not found there is
+-- looked for everywhere, once a slice.  Delivery states in numbers as in core/state.h.
+
+-- name: doc_without_task
+-- in:  $1 above int, $2 upto int
+-- Live documents that nothing will carry on, and that no delivery waits for.
+SELECT count(*) FROM doc WHERE num > $1 AND num <= $2 AND 1 = CASE
+    WHEN EXISTS (SELECT 1 FROM task_ready t
+        WHERE t.queue = 1 AND t.prio = 4 AND t.rank = doc.received_us AND t.id = doc.num) THEN 0
+    WHEN EXISTS (SELECT 1 FROM delivery v WHERE v.doc = doc.num AND v.state NOT IN (5, 7)) THEN 0
+    WHEN EXISTS (SELECT 1 FROM task_dead t WHERE t.id = doc.num) THEN 0
+    WHEN EXISTS (SELECT 1 FROM task_lease t WHERE t.id = doc.num) THEN 0
+    WHEN num IN (SELECT t.id FROM task_later t WHERE t.id > $1 AND t.id <= $2) THEN 0
+    WHEN num IN (SELECT t.id FROM task_ready t WHERE t.queue = 1 AND t.id > $1 AND t.id <= $2) THEN 0
+    ELSE 1 END;
+
+-- name: delivery_upto
+-- in:  $1 above int, $2 count int
+-- out: the num of the count-th delivery above
+SELECT max(num) FROM (SELECT num FROM delivery WHERE num > $1 ORDER BY num LIMIT $2) AS slice;
+
+-- name: delivery_count
+SELECT count(*) FROM delivery;
+
+-- name: delivery_wrong
+-- in:  $1 above int, $2 upto int
+-- Deliveries without their document, in a state that is not stored, or without the task
+-- that their state wants.
+SELECT count(*) FROM delivery v LEFT JOIN doc d ON d.num = v.doc
+WHERE v.num > $1 AND v.num <= $2 AND 1 = CASE
+    WHEN d.num IS NULL OR v.state NOT IN (0, 3, 4, 5, 6, 7) THEN 1
+    WHEN v.state IN (5, 7) THEN 0
+    WHEN v.state = 6 AND EXISTS (SELECT 1 FROM task_dead t WHERE t.id = v.num AND t.code <> 'in_doubt') THEN 0
+    WHEN v.state = 4 AND EXISTS (SELECT 1 FROM task_dead t WHERE t.id = v.num AND t.code = 'in_doubt') THEN 0
+    WHEN v.state IN (4, 6) THEN 1
+    WHEN EXISTS (SELECT 1 FROM task_later t WHERE t.due_us = v.due_us AND t.id = v.num) THEN 0
+    WHEN EXISTS (SELECT 1 FROM task_ready t WHERE t.queue = v.queue AND t.prio = 4
+        AND t.rank IN (d.received_us, v.due_us) AND t.id = v.num) THEN 0
+    WHEN EXISTS (SELECT 1 FROM task_lease t WHERE t.id = v.num) THEN 0
+    WHEN v.num IN (SELECT t.id FROM task_later t WHERE t.id > $1 AND t.id <= $2) THEN 0
+    WHEN v.num IN (SELECT t.id FROM task_ready t WHERE t.queue > 1000 AND t.id > $1 AND t.id <= $2) THEN 0
+    ELSE 1 END;
+
+-- name: task_page
+-- in:  $1 queue int, $2 prio int, $3 rank int, $4 id int, $5 limit int
+-- Ready tasks behind a place, and whether what they carry on is there and waits for it.
+SELECT queue, prio, rank, id, CASE WHEN EXISTS (SELECT 1 FROM doc WHERE doc.num = t.id) THEN 1
+    WHEN EXISTS (SELECT 1 FROM delivery v WHERE v.num = t.id AND v.state IN (0, 3)) THEN 1 ELSE 0 END
+FROM task_ready t WHERE (queue, prio, rank, id) > ($1, $2, $3, $4)
+ORDER BY queue, prio, rank, id LIMIT $5;
+
+-- name: task_later_page
+-- in:  $1 due int, $2 id int, $3 limit int
+SELECT 0, 0, due_us, id, CASE WHEN EXISTS (SELECT 1 FROM doc WHERE doc.num = t.id) THEN 1
+    WHEN EXISTS (SELECT 1 FROM delivery v WHERE v.num = t.id AND v.state IN (0, 3)) THEN 1 ELSE 0 END
+FROM task_later t WHERE (due_us, id) > ($1, $2) ORDER BY due_us, id LIMIT $3;
+
+-- name: task_dead_page
+-- in:  $1 id int, $2 limit int
+SELECT 0, 0, 0, id, CASE WHEN EXISTS (SELECT 1 FROM doc WHERE doc.num = t.id) THEN 1
+    WHEN EXISTS (SELECT 1 FROM delivery v WHERE v.num = t.id AND v.state IN (4, 6)) THEN 1 ELSE 0 END
+FROM task_dead t WHERE id > $1 ORDER BY id LIMIT $2;
+
+-- name: task_lease_page
+-- in:  $1 id int, $2 limit int
+SELECT 0, 0, 0, id, CASE WHEN EXISTS (SELECT 1 FROM doc WHERE doc.num = t.id) THEN 1
+    WHEN EXISTS (SELECT 1 FROM delivery v WHERE v.num = t.id AND v.state IN (0, 3)) THEN 1 ELSE 0 END
+FROM task_lease t WHERE id > $1 ORDER BY id LIMIT $2;
