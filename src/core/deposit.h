@@ -16,6 +16,9 @@
 
 struct deposit;
 
+/* One look takes at most so many; one that took as many is repeated at once. */
+enum { DEPOSIT_LOOK_MOST = 500 };
+
 struct deposit_port {
     /* ERR_LIMIT: no room (disk, memory); try again later. */
     bool (*open)(void *arg, struct str name, struct str ctype, struct deposit **ret,
