@@ -171,6 +171,53 @@ static bool is_step(const struct xml_step *step, struct str name, const char **a
     return true;
 }
 
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+/* Blanks at the start are left out, for indentation is no reason to be too long. */
+static void keep_text(struct run *r, struct capture *c, const char *text, size_t len)
+{
+    for (; c->len == 0 && len > 0 && is_blank(*text); len--)
+        text++;
+    size_t room = FACTS_VALUE_MOST - c->len, n = len < room && !c->blanks ? len : room;
+
+    if (c->blanks || len > room) {
+        n = c->blanks ? 0 : room;
+        c->blanks = true;
+        for (size_t i = n; i < len && !c->over; i++)
+            c->over = !is_blank(text[i]);
+    }
+    if (n == 0 || c->over)
+        return;
+    if (c->len + n > c->size) {
+        size_t size = c->len + n > 64 ? FACTS_VALUE_MOST : 64;
+        char *more = arena_alloc(r->arena, size);
+
+        if (c->len > 0)
+            memcpy(more, c->text, c->len);
+        c->text = more;
+        c->size = size;
+    }
+    memcpy(c->text + c->len, text, n);
+    c->len += n;
+}
+
+static void on_text(void *user, const char *text, int len)
+{
+    struct run *r = user;
+
+    if (r->stopped)
+        return;
+    for (size_t i = 0; i < r->plan->count; i++) {
+        struct capture *c = &r->captures[i];
+
+        if (c->depth > 0 && (r->plan->paths[i].end == XML_END_ELEMENT || c->depth == r->depth))
+            keep_text(r, c, text, (size_t)len);
+    }
+}
+
 static void take_attribute(struct run *r, size_t i, const char **attributes)
 {
     const char *value = attribute_of(attributes, r->plan->paths[i].attribute);
@@ -191,7 +238,8 @@ static void arrive(struct run *r, size_t i, const char **attributes)
     if (c->depth > 0)
         return; /* //a in an a: the outer one is the first */
     *c = (struct capture){ .depth = r->depth, .at = place(r) };
-    r->capturing++;
+    if (r->capturing++ == 0)
+        XML_SetCharacterDataHandler(r->parser, on_text);
 }
 
 /* Path i looks at an element; what its children may be comes back. */
@@ -279,7 +327,8 @@ static void on_end(void *user, const char *z)
         if (c->depth != r->depth)
             continue;
         c->depth = 0;
-        r->capturing--;
+        if (--r->capturing == 0)
+            XML_SetCharacterDataHandler(r->parser, NULL);
         give(r, i,
              c->over ? (struct answer){ .kind = ANSWER_UNFIT, .why = "is too long", .at = c->at }
                      : answer_make(str_mem(c->text, c->len), c->at, r->arena));
@@ -289,53 +338,6 @@ static void on_end(void *user, const char *z)
     if (r->idle > 0)
         r->idle--;
     r->depth--;
-}
-
-static bool is_blank(char c)
-{
-    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
-}
-
-/* Blanks at the start are left out, for indentation is no reason to be too long. */
-static void keep_text(struct run *r, struct capture *c, const char *text, size_t len)
-{
-    for (; c->len == 0 && len > 0 && is_blank(*text); len--)
-        text++;
-    size_t room = FACTS_VALUE_MOST - c->len, n = len < room && !c->blanks ? len : room;
-
-    if (c->blanks || len > room) {
-        n = c->blanks ? 0 : room;
-        c->blanks = true;
-        for (size_t i = n; i < len && !c->over; i++)
-            c->over = !is_blank(text[i]);
-    }
-    if (n == 0 || c->over)
-        return;
-    if (c->len + n > c->size) {
-        size_t size = c->len + n > 64 ? FACTS_VALUE_MOST : 64;
-        char *more = arena_alloc(r->arena, size);
-
-        if (c->len > 0)
-            memcpy(more, c->text, c->len);
-        c->text = more;
-        c->size = size;
-    }
-    memcpy(c->text + c->len, text, n);
-    c->len += n;
-}
-
-static void on_text(void *user, const char *text, int len)
-{
-    struct run *r = user;
-
-    if (r->capturing == 0 || r->stopped)
-        return;
-    for (size_t i = 0; i < r->plan->count; i++) {
-        struct capture *c = &r->captures[i];
-
-        if (c->depth > 0 && (r->plan->paths[i].end == XML_END_ELEMENT || c->depth == r->depth))
-            keep_text(r, c, text, (size_t)len);
-    }
 }
 
 static void on_doctype(void *user, const char *name, const char *sysid, const char *pubid,
@@ -359,7 +361,6 @@ static void start(struct run *r)
         }
     XML_SetUserData(r->parser, r);
     XML_SetElementHandler(r->parser, on_start, on_end);
-    XML_SetCharacterDataHandler(r->parser, on_text);
     XML_SetStartDoctypeDeclHandler(r->parser, on_doctype);
     XML_SetParamEntityParsing(r->parser, XML_PARAM_ENTITY_PARSING_NEVER);
 }
