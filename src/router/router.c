@@ -379,11 +379,10 @@ bool router_type_known(const struct router *r, struct str type)
 
 static bool meets(const struct condition *c, const struct facts *f)
 {
-    for (size_t i = 0; i < f->attribute_count; i++)
-        if (str_eq(f->attributes[i].name, c->name))
-            return bsearch(&f->attributes[i].value, c->values, c->count, sizeof c->values[0],
-                           by_text) != NULL;
-    return false;
+    struct str value = facts_attribute(f, c->name);
+
+    return value.ptr != NULL &&
+           bsearch(&value, c->values, c->count, sizeof c->values[0], by_text) != NULL;
 }
 
 static const struct rule *match(const struct router *r, const struct bucket *b,
