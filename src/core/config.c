@@ -267,6 +267,8 @@ static void check_all(struct config *config, struct yaml_node *root, const struc
     check_grammar(&c);
     check_cross(&c);
     check_routes(&c);
+    if (runs->also != NULL)
+        runs->also(runs->also_arg, root, &report->problems);
 }
 
 struct config *config_load(struct str text, const char *file, const struct config_runs *runs,

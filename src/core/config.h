@@ -31,8 +31,8 @@
  *
  * A part is a dotted path: a section ("routes"), a kind ("gateways.http"), a key
  * of it ("gateways.http.extract"), one word of that ("gateways.http.reply.ack"),
- * a step ("routes.split"), or the first word of an expression ("extract.json").  The longest entry that covers a part decides; a
- * part that no entry covers is not run. */
+ * a step ("routes.split"), or the first word of an expression ("extract.json").  The longest entry
+ * that covers a part decides; a part that no entry covers is not run. */
 
 struct config_run {
     const char *part; /* NULL ends the table */
@@ -42,6 +42,10 @@ struct config_run {
 struct config_runs {
     const struct config_run *parts;
     bool expand_node; /* replace ${env:} and ${file:} in the node section */
+    /* Asked last, for what only the caller can know; may be NULL.  The tree may be wrong in
+     * any way that was told already. */
+    void (*also)(void *arg, const struct yaml_node *root, struct problem_list *problems);
+    void *also_arg;
 };
 
 extern const struct config_run config_runs_build[]; /* this build */
@@ -206,7 +210,7 @@ struct config_outside_walk {
 /* Every secret:NAME, ${secret:NAME}, ${env:NAME} and ${file:PATH} outside of the node
  * section, in the order of the text; false at the end.  Only who has the secrets, the
  * environment and the files can say whether they are there. */
-bool config_outside_next(const struct config *c, struct config_outside_walk *walk,
+bool config_outside_next(const struct yaml_node *root, struct config_outside_walk *walk,
                          struct config_reference *ret);
 
 /* The whole grammar as a Markdown page: docs/configuration.md. */

@@ -2,6 +2,7 @@
 #include "core/config.h"
 
 #include "base/require.h"
+#include "core/units.h"
 
 static const struct {
     const char *mark;
@@ -11,6 +12,14 @@ static const struct {
     { "${env:", CONFIG_ENV },
     { "${file:", CONFIG_FILE },
 };
+
+/* What is no name was told by the check of the value. */
+static bool is_named(const struct config_reference *r)
+{
+    struct err err;
+
+    return r->kind == CONFIG_SECRET ? units_name(r->name, &err) : r->name.len > 0;
+}
 
 /* The next reference of the scalar the walk stands at; false at its end. */
 static bool next_in_text(struct config_outside_walk *w, struct config_reference *ret)
@@ -30,7 +39,8 @@ static bool next_in_text(struct config_outside_walk *w, struct config_reference 
                                               .name = str_mem(at.ptr + mark.len,
                                                               (size_t)close - mark.len),
                                               .place = w->at->place };
-            return true;
+            if (is_named(ret))
+                return true;
         }
     }
     return false;
@@ -41,7 +51,9 @@ static const struct yaml_node *step(struct config_outside_walk *w)
 {
     const struct yaml_node *n = w->at;
 
-    if (n->first != NULL && !(w->depth == 1 && str_is(n->key->text, "node"))) {
+    bool own = w->depth == 1 && n->key != NULL && str_is(n->key->text, "node");
+
+    if (n->first != NULL && !own) {
         require(w->depth < YAML_DEPTH);
         w->above[w->depth++] = n;
         return n->first;
@@ -54,11 +66,11 @@ static const struct yaml_node *step(struct config_outside_walk *w)
     return n->next;
 }
 
-bool config_outside_next(const struct config *c, struct config_outside_walk *w,
+bool config_outside_next(const struct yaml_node *root, struct config_outside_walk *w,
                          struct config_reference *ret)
 {
     if (w->at == NULL && !w->done)
-        w->at = c->root;
+        w->at = root;
     while (!w->done) {
         if (next_in_text(w, ret))
             return true;
@@ -66,13 +78,14 @@ bool config_outside_next(const struct config *c, struct config_outside_walk *w,
         w->done = w->at == NULL;
         if (w->done || w->at->kind != YAML_SCALAR)
             continue;
-        struct str whole = config_secret_name(w->at->text);
-
-        if (whole.len > 0) {
-            *ret = (struct config_reference){ CONFIG_SECRET, whole, w->at->place };
-            return true;
-        }
         w->rest = w->at->text;
+        *ret = (struct config_reference){ .kind = CONFIG_SECRET,
+                                          .name = config_secret_name(w->rest),
+                                          .place = w->at->place };
+        if (ret->name.len > 0)
+            w->rest = STR("");
+        if (is_named(ret))
+            return true;
     }
     return false;
 }

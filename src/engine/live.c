@@ -70,10 +70,27 @@ static int64_t longest_key_period(const struct config *c)
 
 /* ---- use --------------------------------------------------------------------------------- */
 
-static struct config *load(struct live *l, struct str text, const char *name,
+struct asking {
+    struct live *live;
+    const char *file;
+    bool failed;
+    struct err err;
+};
+
+static void ask_outside(void *arg, const struct yaml_node *root, struct problem_list *problems)
+{
+    struct asking *a = arg;
+
+    a->failed = !outside_check(a->live->o.store, root, a->file, problems, &a->err);
+}
+
+/* With `asking`, what is missing outside of the text is a problem like the others. */
+static struct config *load(struct live *l, struct str text, const char *name, struct asking *asking,
                            struct config_report *report)
 {
-    static const struct config_runs runs = { .parts = config_runs_build };
+    const struct config_runs runs = { .parts = config_runs_build,
+                                      .also = asking != NULL ? ask_outside : NULL,
+                                      .also_arg = asking };
     struct config *c = config_load(text, name, &runs, report);
 
     if (c == NULL || config_fits_node(c, l->o.node, &report->problems))
@@ -127,7 +144,7 @@ static void say_warnings(const struct problem_list *warnings)
 static bool say_missing(struct live *l, const struct config *c, struct err *err)
 {
     struct problem_list missing = PROBLEM_LIST_INIT;
-    bool ok = outside_check(l->o.store, c, &missing, err);
+    bool ok = outside_check(l->o.store, c->root, c->file, &missing, err);
 
     say_warnings(&missing);
     problem_list_done(&missing);
@@ -147,7 +164,7 @@ static struct config *load_stored(struct live *l, int64_t number, struct config_
         return NULL;
     }
     (void)snprintf(name, sizeof name, "version %lld", (long long)number);
-    struct config *c = load(l, v.body, name, report);
+    struct config *c = load(l, v.body, name, NULL, report);
 
     if (c == NULL) {
         const struct problem *p = &report->problems.items[0];
@@ -256,13 +273,13 @@ bool live_apply(struct live *l, struct str text, struct str by, struct str note,
                 struct config_report *report, int64_t *ret_version, struct err *err)
 {
     AUTO(buf_done) struct buf body = BUF_INIT(TEXT_MOST);
-    struct config *c = load(l, text, "the text", report);
+    struct asking asking = { .live = l, .file = "the text" };
+    struct config *c = load(l, text, asking.file, &asking, report);
     int64_t newest;
 
-    if (c == NULL)
-        return false;
-    if (!outside_check(l->o.store, c, &report->problems, err) || report->problems.count > 0 ||
-        !try_plan(l, c, report, err)) {
+    if (asking.failed)
+        *err = asking.err;
+    if (c == NULL || asking.failed || !try_plan(l, c, report, err)) {
         config_unref(c);
         return false;
     }
@@ -318,7 +335,7 @@ bool live_names_secret(struct live *l, struct str name, unsigned *ret_line)
     bool found = false;
 
     (void)pthread_mutex_lock(&l->mutex);
-    while (!found && config_outside_next(l->config, &walk, &r))
+    while (!found && config_outside_next(l->config->root, &walk, &r))
         found = r.kind == CONFIG_SECRET && str_eq(r.name, name);
     (void)pthread_mutex_unlock(&l->mutex);
     if (found)

@@ -64,7 +64,7 @@ static bool check_secret(struct store *s, struct secrets *all, const struct conf
 }
 
 /* A variable or a file: read as it would be read when it is used. */
-static void check_here(const struct config *c, const struct config_reference *r,
+static void check_here(const char *file, const struct config_reference *r,
                        struct problem_list *problems)
 {
     bool env = r->kind == CONFIG_ENV;
@@ -74,7 +74,7 @@ static void check_here(const struct config *c, const struct config_reference *r,
 
     if (buf_append(&text, env ? STR("${env:") : STR("${file:"), &err) &&
         buf_append(&text, r->name, &err) && buf_append(&text, STR("}"), &err) &&
-        config_expand(buf_view(&text), c->file, &value, &err)) {
+        config_expand(buf_view(&text), file, &value, &err)) {
         explicit_bzero(value.ptr, value.len);
         return;
     }
@@ -84,16 +84,16 @@ static void check_here(const struct config *c, const struct config_reference *r,
                 "%s", err.text);
 }
 
-bool outside_check(struct store *s, const struct config *c, struct problem_list *problems,
-                   struct err *err)
+bool outside_check(struct store *s, const struct yaml_node *root, const char *file,
+                   struct problem_list *problems, struct err *err)
 {
     AUTO(secrets_done) struct secrets all = { .arena = ARENA_INIT(ARENA_MOST) };
     struct config_outside_walk walk = { 0 };
     struct config_reference r;
 
-    while (problems->count < PROBLEM_MOST && config_outside_next(c, &walk, &r))
+    while (problems->count < PROBLEM_MOST && config_outside_next(root, &walk, &r))
         if (r.kind != CONFIG_SECRET)
-            check_here(c, &r, problems);
+            check_here(file, &r, problems);
         else if (!check_secret(s, &all, &r, problems, err))
             return false;
     return true;

@@ -15,7 +15,8 @@
 
 struct store;
 
-/* Add a problem, with its place and remedy, for everything that is not there.  False: the
- * store cannot be asked.  No message holds a value. */
-bool outside_check(struct store *s, const struct config *c, struct problem_list *problems,
-                   struct err *err);
+/* Add a problem, with its place and remedy, for everything in the tree that is not there.
+ * `file` is where relative paths start.  False: the store cannot be asked.  No message holds a
+ * value. */
+bool outside_check(struct store *s, const struct yaml_node *root, const char *file,
+                   struct problem_list *problems, struct err *err);

@@ -1,0 +1,108 @@
+/* What a text takes from outside of itself, in its order and with its places. */
+#include "base/auto.h"
+#include "core/config.h"
+#include "test.h"
+
+static const struct config_runs runs = { .parts = config_runs_build };
+
+static const char text[] =
+    "node:\n"
+    "  data: ${env:NOT_OURS}\n"
+    "systems:\n"
+    "  a: { title: \"${env:WHO} and ${file:who.txt}, $ {env:x}, ${env:A$B}\" }\n"
+    "endpoints:\n"
+    "  db: { kind: sql, statement: x, dsn: secret:mdm }\n"
+    "  api:\n"
+    "    kind: http\n"
+    "    url: https://x.example/\n"
+    "    headers:\n"
+    "      Authorization: \"Bearer ${secret:one}${secret:two}, ${id}\"\n"
+    "alerts: { x: [ { y: secret:deep } ] }\n";
+
+TEST(outside_lists_every_reference)
+{
+    static const struct {
+        enum config_outside kind;
+        const char *name;
+        unsigned line, column;
+    } want[] = {
+        { CONFIG_ENV, "WHO", 4, 15 },      { CONFIG_FILE, "who.txt", 4, 15 },
+        { CONFIG_ENV, "A$B", 4, 15 },      { CONFIG_SECRET, "mdm", 6, 39 },
+        { CONFIG_SECRET, "one", 11, 22 },  { CONFIG_SECRET, "two", 11, 22 },
+        { CONFIG_SECRET, "deep", 12, 21 },
+    };
+    AUTO(config_report_done) struct config_report report = CONFIG_REPORT_INIT;
+    struct config *c = config_load(STR(text), "t", &runs, &report);
+    struct config_outside_walk walk = { 0 };
+    struct config_reference r;
+
+    CHECK(c != NULL);
+    for (size_t i = 0; i < sizeof want / sizeof want[0]; i++) {
+        CHECK(config_outside_next(c->root, &walk, &r));
+        CHECK(r.kind == want[i].kind && str_is(r.name, want[i].name));
+        CHECK(r.place.line == want[i].line && r.place.column == want[i].column);
+    }
+    CHECK(!config_outside_next(c->root, &walk, &r) && !config_outside_next(c->root, &walk, &r));
+    config_unref(c);
+}
+
+struct counted {
+    size_t calls, references;
+};
+
+static void count(void *arg, const struct yaml_node *root, struct problem_list *problems)
+{
+    struct config_outside_walk walk = { 0 };
+    struct config_reference r;
+    struct counted *n = arg;
+
+    n->calls++;
+    while (config_outside_next(root, &walk, &r)) {
+        n->references++;
+        problem_add(problems, r.place, "add it", "there is no %.*s", STR_ARG(r.name));
+    }
+}
+
+/* Whatever is wrong with a tree, the caller is asked too, and nothing stands there twice. */
+TEST(outside_is_asked_beside_other_problems)
+{
+    static const struct {
+        const char *text;
+        size_t calls, references, problems;
+    } cases[] = {
+        { "systems: { a: { title: \"${secret:x}\" } }", 1, 1, 1 },
+        { "systms: { a: { title: \"${secret:x}\" } }", 1, 1, 2 },
+        { "[ \"${secret:x}\" ]", 1, 1, 2 },
+        { "secret:x", 1, 0, 1 }, /* not a map at all */
+        { "systems: { a: { title: \"${secret:not a name}\" } }", 1, 0, 1 },
+        { "systems: { a: { title: \"secret:not a name\" } }", 1, 0, 1 },
+        { "systems: { a: { title: \"${secret:x\" } }", 1, 0, 1 },
+        { "systems: { a: { title: \"${env:}\" } }", 1, 0, 1 },
+        { "systems: [", 0, 0, 1 },
+        { "", 1, 0, 0 },
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        AUTO(config_report_done) struct config_report report = CONFIG_REPORT_INIT;
+        struct counted n = { 0 };
+        struct config_runs also = runs;
+
+        also.also = count;
+        also.also_arg = &n;
+        struct config *c = config_load(str_of(cases[i].text), "t", &also, &report);
+
+        if (n.calls != cases[i].calls || n.references != cases[i].references ||
+            report.problems.count != cases[i].problems)
+            printf("# %s: %zu %zu %zu\n", cases[i].text, n.calls, n.references,
+                   report.problems.count);
+        CHECK(n.calls == cases[i].calls && n.references == cases[i].references);
+        CHECK(report.problems.count == cases[i].problems);
+        CHECK((c == NULL) == (cases[i].problems > 0));
+        config_unref(c);
+    }
+}
+
+int main(void)
+{
+    return test_main();
+}
