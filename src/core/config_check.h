@@ -36,6 +36,7 @@ struct check {
     struct check_list references;
     struct check_list attributes; /* names that extract, search and split define */
     struct check_list unknown;    /* keys of `when` that may be attributes        */
+    struct check_list words;      /* of templates                                 */
 };
 
 /* The sorted names of a section. */

@@ -3,6 +3,7 @@
 #include "base/require.h"
 #include "core/config_check.h"
 #include "core/grammar.h"
+#include "core/template.h"
 
 /* --- names ------------------------------------------------------------------------- */
 
@@ -103,34 +104,62 @@ static void check_references_resolve(struct check *c)
         }
 }
 
-/* Keys of `when` beside sender, receiver and type: attributes that something defines. */
-static void check_attributes(struct check *c)
+/* The attributes that something defines. */
+static struct check_names attribute_names(struct check *c)
 {
-    const struct option *routes = option_find(grammar_sections, STR("routes"));
-    const struct option *when = option_find(routes->each->keys, STR("when"));
     struct check_names names = { 0 };
     size_t count = 0;
 
-    if (c->unknown.first == NULL)
-        return;
     for (const struct check_seen *s = c->attributes.first; s != NULL; s = s->next)
         count++;
     names.items = ARENA_ARRAY(c->scratch, struct check_name, count);
     for (const struct check_seen *s = c->attributes.first; s != NULL; s = s->next)
         names.items[names.count++] = (struct check_name){ s->name, s->node };
     check_names_sort(&names);
+    return names;
+}
+
+/* Keys of `when` beside sender, receiver and type are attributes. */
+static void check_attributes(struct check *c, const struct check_names *names)
+{
+    const struct option *routes = option_find(grammar_sections, STR("routes"));
+    const struct option *when = option_find(routes->each->keys, STR("when"));
+
     for (const struct check_seen *s = c->unknown.first; s != NULL; s = s->next) {
         char name[PROBLEM_QUOTE], text[1400];
         struct check_hint hint;
 
-        if (check_names_find(&names, s->name) != NULL)
+        if (check_names_find(names, s->name) != NULL)
             continue;
         check_hint_start(&hint, c, s->name);
         for (const struct option *o = when->keys; o->name != NULL; o++)
             check_hint_add(&hint, str_of(o->name));
-        check_hint_add_names(&hint, &names);
+        check_hint_add_names(&hint, names);
         problem_add(c->problems, s->node->key->place, check_hint_text(&hint, "allowed", text),
                     "unknown key `%s` in `when`; no attribute has this name either",
+                    problem_quote(name, s->name));
+    }
+}
+
+/* A word of a template that no document can have would be a dead letter each time. */
+static void check_words(struct check *c, const struct check_names *names)
+{
+    for (const struct check_seen *s = c->words.first; s != NULL; s = s->next) {
+        char name[PROBLEM_QUOTE], text[1400];
+        struct check_hint hint;
+        const char *word;
+        bool known = check_names_find(names, s->name) != NULL;
+
+        check_hint_start(&hint, c, s->name);
+        for (size_t i = 0; (word = template_word_at(i)) != NULL; i++) {
+            known = known || str_is(s->name, word);
+            check_hint_add(&hint, str_of(word));
+        }
+        if (known)
+            continue;
+        check_hint_add_names(&hint, names);
+        problem_add(c->problems, s->node->place, check_hint_text(&hint, "allowed", text),
+                    "no document has the word `%s`, and no attribute has this name",
                     problem_quote(name, s->name));
     }
 }
@@ -287,7 +316,10 @@ void check_cross(struct check *c)
 {
     check_listen(c);
     check_references_resolve(c);
-    check_attributes(c);
+    struct check_names attributes = attribute_names(c);
+
+    check_attributes(c, &attributes);
+    check_words(c, &attributes);
     check_ids(c);
     for_each(c, "systems", check_system);
     for_each(c, "gateways", check_gateway);

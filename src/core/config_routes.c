@@ -157,7 +157,9 @@ static void check_alike(struct check *c, const struct combination *from,
                         const struct combination *to)
 {
     if (to - from > ALIKE_MOST) {
-        problem_add(c->problems, from->route->node->place, NULL,
+        problem_add(c->problems, from->route->node->place,
+                    "tell them apart by sender, receiver or type, which are looked up, instead of "
+                    "by attributes, which are compared",
                     "more than 500 routes have the same sender, receiver and type");
         return;
     }
@@ -170,7 +172,8 @@ static void check_alike(struct check *c, const struct combination *from,
 static void check_ties(struct check *c, struct combinations *all)
 {
     if (all->full)
-        problem_add(c->problems, yaml_place(yaml_get(c->root, "routes")), NULL,
+        problem_add(c->problems, yaml_place(yaml_get(c->root, "routes")),
+                    "leave out a field that lists nearly everything: it then matches anything",
                     "the routes list more than 1000000 combinations of sender, receiver and type");
     if (all->count < 2)
         return;
@@ -183,7 +186,8 @@ static void check_ties(struct check *c, struct combinations *all)
             check_alike(c, &all->items[from], &all->items[to]);
     }
     if (c->effort > EFFORT_MOST)
-        problem_add(c->problems, yaml_place(yaml_get(c->root, "routes")), NULL,
+        problem_add(c->problems, yaml_place(yaml_get(c->root, "routes")),
+                    "tell routes apart by sender, receiver or type where they list many values",
                     "the routes list too many values of attributes to be compared");
 }
 
@@ -204,6 +208,24 @@ static void check_route_names(struct check *c, const struct route *routes, size_
                         "the name `%s` is taken already, by the route in line %u",
                         problem_quote(name, names.items[i].text),
                         names.items[i - 1].node->place.line);
+    }
+}
+
+/* Beside `type` and in `attributes`: a document has one value, so one of them is meant. */
+static void check_doubles(struct check *c, const struct yaml_node *when)
+{
+    const struct yaml_node *inner = yaml_get(when, "attributes");
+
+    if (inner == NULL || inner->kind != YAML_MAP)
+        return;
+    for (const struct yaml_node *a = inner->first; a != NULL; a = a->next) {
+        const struct yaml_node *beside = yaml_get(when, a->key->text.ptr);
+        char name[PROBLEM_QUOTE];
+
+        if (beside != NULL && !route_is_field(a->key->text))
+            problem_add(c->problems, a->key->place, "keep one of them",
+                        "the attribute `%s` stands in `when` twice; the other one is in line %u",
+                        problem_quote(name, a->key->text), beside->key->place.line);
     }
 }
 
@@ -228,6 +250,7 @@ void check_routes(struct check *c)
                                         .when = when,
                                         .name = yaml_text(yaml_get(n, "name")),
                                         .attributes = route_when_count(when) };
+        check_doubles(c, when);
         spell_out(&all, &routes[count++]);
     }
     check_route_names(c, routes, count);

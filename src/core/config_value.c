@@ -106,6 +106,9 @@ static bool check_references(struct str text, bool template, struct err *err)
             return err_set(err, ERR_CONFIG, 0, "a `${` is not closed");
         if ((size_t)close <= skip)
             return err_set(err, ERR_CONFIG, 0, "a `${` names nothing");
+        if (scheme != NULL && strcmp(scheme, "secret") == 0 &&
+            !units_name(str_mem(at.ptr + skip, (size_t)close - skip), err))
+            return false;
         i += (size_t)close;
     }
     return true;
@@ -217,6 +220,8 @@ static bool check_typed(const struct option *o, struct str text, struct err *err
         return expr_check(EXPR_JSON, text, false, err);
     case OPT_HASH:
         return check_hash(text, err);
+    case OPT_REGEX:
+        return expr_check(EXPR_REGEX, text, false, err);
     default:
         return true;
     }
@@ -253,7 +258,7 @@ static void check_word(struct check *c, const struct yaml_node *node, const stru
               "it is not among the allowed words");
 }
 
-/* The nearest word before the colon, or how a fixed text is written. */
+/* How one is written, the nearest word before the colon, or how a fixed text is written. */
 static const char *expr_hint(const struct check *c, struct str text, char out[static 1400])
 {
     struct check_hint hint;
@@ -263,8 +268,10 @@ static const char *expr_hint(const struct check *c, struct str text, char out[st
     (void)str_cut(text, ':', &word);
     check_hint_start(&hint, c, word);
     for (size_t i = 0; expr_sources[i] != NULL; i++) {
-        if (str_is(word, expr_sources[i]) && str_find(text, ':') >= 0)
-            return NULL; /* the reason already shows the form */
+        if (str_is(word, expr_sources[i])) {
+            (void)snprintf(out, 1400, "written like %s", expr_examples[i]);
+            return out;
+        }
         check_hint_add(&hint, str_of(expr_sources[i]));
     }
     if (str_find(text, ':') >= 0 || hint.guess.best.ptr != NULL)
@@ -281,13 +288,30 @@ static bool expand_here(struct check *c, struct yaml_node *node, struct str labe
     struct err err;
 
     if (!config_expand(node->text, c->file, &out, &err)) {
-        problem_add(c->problems, node->place, NULL, "`%s`: %s", problem_quote(name, label),
-                    err.text);
+        problem_add(
+            c->problems, node->place,
+            "set it, or write the value itself; who starts the node must be able to read it",
+            "`%s`: %s", problem_quote(name, label), err.text);
         return false;
     }
     node->text = arena_copy(c->tree, buf_view(&out));
     node->outside = true;
     return true;
+}
+
+/* The words of a template that are filled in per document. */
+static void see_words(struct check *c, struct yaml_node *node)
+{
+    struct str rest = node->text;
+
+    for (ptrdiff_t at; (at = str_find(rest, '$')) >= 0;) {
+        rest = str_from(rest, (size_t)at);
+        ptrdiff_t close = str_find(rest, '}');
+
+        if (str_starts(rest, STR("${")) && close > 2 && scheme_at(rest) == NULL)
+            check_see(c, &c->words, node, OPT_TEMPLATE, str_mem(rest.ptr + 2, (size_t)close - 2));
+        rest = str_from(rest, 1);
+    }
 }
 
 void check_value(struct check *c, struct yaml_node *node, const struct option *option, bool in_node,
@@ -299,7 +323,7 @@ void check_value(struct check *c, struct yaml_node *node, const struct option *o
 
     if ((option->flags & OPT_STAR) != 0 && str_is(node->text, "*"))
         return;
-    if (check_has_reference(node->text)) {
+    if (option->type != OPT_REGEX && check_has_reference(node->text)) {
         if (!in_node && !takes_references(option->type)) {
             say_wrong(c, node, option, label,
                       "references such as ${env:NAME} and secret:NAME stand in texts, paths, URLs, "
@@ -312,11 +336,16 @@ void check_value(struct check *c, struct yaml_node *node, const struct option *o
                       err.text);
             return;
         }
+        if (option->type == OPT_TEMPLATE)
+            see_words(c, node);
         if (!in_node || !c->runs->expand_node || !expand_here(c, node, label) ||
             check_has_reference(node->text))
             return; /* what it will be is not known here */
-    } else if (option->type == OPT_TEMPLATE && !check_references(node->text, true, &err)) {
-        say_wrong(c, node, option, label, form, err.text);
+    } else if (option->type == OPT_TEMPLATE) {
+        if (!check_references(node->text, true, &err))
+            say_wrong(c, node, option, label, form, err.text);
+        else
+            see_words(c, node);
         return;
     }
     if (option->type == OPT_WORD) {

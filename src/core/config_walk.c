@@ -439,8 +439,11 @@ static void open_list(struct walk *w, const struct option *option, struct yaml_n
         return;
     }
     if (node->count == 0 && (option->flags & (OPT_REQUIRED | OPT_OR_LIST)) != 0)
-        problem_add(w->c->problems, node->place, NULL, "the list `%s` is empty",
-                    problem_quote(name, label));
+        problem_add(w->c->problems, node->place,
+                    (option->flags & OPT_REQUIRED) != 0
+                        ? "put at least one into it"
+                        : "put at least one into it, or leave the key out",
+                    "the list `%s` is empty", problem_quote(name, label));
     (void)push(w, FRAME_ITEMS, option, node, label);
 }
 
@@ -495,6 +498,7 @@ static void child_of_keys(struct walk *w, struct frame *f, struct yaml_node *chi
 
     if (o == NULL && (f->option->flags & OPT_MORE) != 0) {
         check_see(w->c, &w->c->unknown, child, OPT_END, key);
+        visit(w, child, option_find(f->option->keys, STR("attributes"))->each, key, false);
         return;
     }
     if (o == NULL) {
@@ -518,8 +522,8 @@ static void child_of_names(struct walk *w, struct frame *f, struct yaml_node *ch
         problem_add(w->c->problems, child->key->place, option_form(OPT_NAME), "`%s`: %s",
                     problem_quote(quoted, name), err.text);
     if ((f->option->flags & OPT_FREE) != 0 && name.len == 0)
-        problem_add(w->c->problems, child->key->place, NULL, "a name in %s is empty",
-                    whereabouts(w, w->depth, where));
+        problem_add(w->c->problems, child->key->place, "write one, or leave the line out",
+                    "a name in %s is empty", whereabouts(w, w->depth, where));
     if ((f->option->flags & OPT_ATTRS) != 0)
         check_see(w->c, &w->c->attributes, child, OPT_END, name);
     visit(w, child, f->option->each, name, false);

@@ -6,6 +6,13 @@
 const char *const expr_sources[] = { "value", "header", "query", "name",    "regex", "json",
                                      "xml",   "hl7",    "x12",   "edifact", "csv",   NULL };
 
+const char *const expr_examples[] = {
+    "value:order",           "header:X-Sender",   "query:from",
+    "name:^([a-z]+)-",       "regex:id=([0-9]+)", "json:/order/buyer",
+    "xml:/Order/ShipTo/@id", "hl7:MSH-4",         "x12:ISA06",
+    "edifact:UNB-2",         "csv:buyer"
+};
+
 static bool is_digit(char c)
 {
     return c >= '0' && c <= '9';

@@ -40,6 +40,9 @@ struct expr {
 /* The words before the colon, in the order of the enum; ends with NULL. */
 extern const char *const expr_sources[];
 
+/* One of each, in the same order. */
+extern const char *const expr_examples[];
+
 /* What follows the colon alone, as in `split: { xml: /Envelope/Doc }`. */
 bool expr_check(enum expr_source source, struct str rest, bool relative, struct err *err);
 

@@ -48,7 +48,7 @@ static const struct option split_keys[] = {
 static const struct option replace_keys[] = {
     { .name = "find", .type = OPT_TEXT, .flags = OPT_ONE_OF, .help = "the text that is replaced" },
     { .name = "regex",
-      .type = OPT_TEXT,
+      .type = OPT_REGEX,
       .flags = OPT_ONE_OF,
       .help = "a regular expression for it" },
     { .name = "with",

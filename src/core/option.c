@@ -35,6 +35,9 @@ static const struct {
     { OPT_XML_PATH, true, "XML path", "steps from the root, such as /Envelope/Doc" },
     { OPT_POINTER, true, "JSON Pointer", "names from the root, such as /orders" },
     { OPT_HASH, false, "password hash", "an argon2id hash, which starts with $argon2id$" },
+    { OPT_REGEX, true, "regular expression",
+      "a regular expression of PCRE2, such as id=([0-9]+); ( ) [ ] { } . * + ? ^ $ | \\ have a "
+      "meaning, and stand for themselves behind a \\" },
     { OPT_SYSTEM, true, "system", "the name of one of `systems`" },
     { OPT_DOCTYPE, true, "type", "the name of one of `types`" },
     { OPT_ENDPOINT, true, "endpoint", "the name of one of `endpoints`" },

@@ -42,6 +42,7 @@ enum option_type {
     OPT_XML_PATH,
     OPT_POINTER, /* a JSON Pointer */
     OPT_HASH,    /* an argon2id hash of a password      */
+    OPT_REGEX,   /* a regular expression, as it stands  */
 
     /* One name that must be defined elsewhere in the file. */
     OPT_SYSTEM,

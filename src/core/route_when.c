@@ -14,7 +14,7 @@ bool route_when_is_any(const struct yaml_node *value)
     return value->kind != YAML_LIST || value->count == 0;
 }
 
-static bool is_field(struct str name)
+bool route_is_field(struct str name)
 {
     for (size_t i = 0; i < ROUTE_FIELDS; i++)
         if (str_is(name, route_fields[i]))
@@ -28,7 +28,7 @@ const struct yaml_node *route_when_next(const struct yaml_node *when, struct rou
 
     n = walk->at != NULL ? walk->at->next : when != NULL && !walk->inner ? when->first : NULL;
     for (; !walk->inner && n != NULL; n = n->next)
-        if (!is_field(n->key->text) && !route_when_is_any(n))
+        if (!route_is_field(n->key->text) && !route_when_is_any(n))
             return walk->at = n;
     if (!walk->inner) {
         walk->inner = true;

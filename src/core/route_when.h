@@ -19,6 +19,9 @@ enum { ROUTE_FIELDS = 3 };
 /* In the order of precedence: receiver, type, sender. */
 extern const char *const route_fields[ROUTE_FIELDS];
 
+/* One of them, or `attributes`: no attribute's own name. */
+bool route_is_field(struct str name);
+
 bool route_when_is_any(const struct yaml_node *value); /* NULL is any */
 
 /* Where a walk over the conditions of one `when` stands; starts zeroed. */

@@ -46,6 +46,11 @@ struct template
 
 /* --- making it ----------------------------------------------------------------------- */
 
+const char *template_word_at(size_t n)
+{
+    return n < PIECE_KINDS - PIECE_ID ? words[n + PIECE_ID] : NULL;
+}
+
 static enum piece_kind kind_of(struct str word)
 {
     for (unsigned i = 0; i < PIECE_KINDS; i++)

@@ -30,6 +30,9 @@ struct template_values {
     const struct facts *facts;
 };
 
+/* The words that are no attributes, one by one; NULL behind the last one. */
+const char *template_word_at(size_t n);
+
 /* ERR_CONFIG: a reference is not closed or holds no name. */
 bool template_compile(struct str text, struct arena *a, const struct template **ret,
                       struct err *err);

@@ -44,7 +44,8 @@ static const struct {
       "in \"double quotes\" a backslash starts an escape; 'single quotes' take it as it is" },
     { "did not find expected alphabetic or numeric character",
       "a text that starts with `*` or `&` stands in quotes", "write \"*\" for anything" },
-    { "control characters are not allowed", "control characters are not allowed", NULL },
+    { "control characters are not allowed", "control characters are not allowed",
+      "take it out; in \"double quotes\" it is written as an escape, such as \\t" },
     { "invalid leading UTF-8 octet", "the text is not UTF-8", "save the file as UTF-8" },
     { "invalid trailing UTF-8 octet", "the text is not UTF-8", "save the file as UTF-8" },
     { "incomplete UTF-8 octet sequence", "the text is not UTF-8", "save the file as UTF-8" },
@@ -84,7 +85,9 @@ static void complain(struct loader *l, const yaml_parser_t *parser, struct str t
             problem_add(l->problems, place, complaints[i].hint, "%s", complaints[i].ours);
             return;
         }
-    problem_add(l->problems, place, NULL, "not valid YAML: %s", theirs);
+    problem_add(l->problems, place,
+                "look at the lines above as well: the cause often stands before its effect",
+                "not valid YAML: %s", theirs);
 }
 
 static void give_up(struct loader *l, struct place place, const char *hint, const char *what)
@@ -105,7 +108,8 @@ static void attach(struct loader *l, struct yaml_node *node)
 
     if (parent->kind == YAML_MAP && *key == NULL) {
         if (node->kind != YAML_SCALAR)
-            problem_add(l->problems, node->place, NULL, "a key is a single word, not a %s",
+            problem_add(l->problems, node->place, "write `KEY: VALUE`",
+                        "a key is a single word, not a %s",
                         node->kind == YAML_MAP ? "map" : "list");
         *key = node;
         return;
@@ -127,11 +131,13 @@ static struct yaml_node *add(struct loader *l, enum yaml_kind kind, const yaml_e
     struct place place = place_of(event->start_mark);
 
     if (++l->count > YAML_NODES) {
-        give_up(l, place, NULL, "the file has more than 200000 values");
+        give_up(l, place, "a list in `when` takes the place of many routes",
+                "the file has more than 200000 values");
         return NULL;
     }
     if (l->depth == YAML_DEPTH) { /* (3) */
-        give_up(l, place, NULL, "maps and lists are nested more than 64 deep");
+        give_up(l, place, "nothing here needs more than ten",
+                "maps and lists are nested more than 64 deep");
         return NULL;
     }
     struct yaml_node *node = ARENA_NEW(l->arena, struct yaml_node);
@@ -280,11 +286,13 @@ struct yaml_node *yaml_load(struct str text, struct arena *arena, struct problem
     if (text.ptr == NULL)
         text = STR("");
     if (text.len > YAML_BYTES) {
-        problem_add(problems, (struct place){ 1, 1 }, NULL, "the file is larger than 4 MiB");
+        problem_add(problems, (struct place){ 1, 1 },
+                    "a list in `when` takes the place of many routes",
+                    "the file is larger than 4 MiB");
         return NULL;
     }
     if (!yaml_parser_initialize(&parser)) {
-        problem_add(problems, (struct place){ 1, 1 }, NULL, "out of memory");
+        problem_add(problems, (struct place){ 1, 1 }, "try again", "out of memory");
         return NULL; /* uncovered: out of memory in libyaml */
     }
     yaml_parser_set_encoding(&parser, YAML_UTF8_ENCODING);
