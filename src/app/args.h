@@ -51,7 +51,7 @@ struct arg_form {
     int (*run)(const struct args *args);
 };
 
-enum { ARGS_OPTIONS = 64, ARGS_OPERANDS = 8, ARGS_NUMBER_MAX = 1000000 };
+enum { ARGS_OPTIONS = 64, ARGS_OPERANDS = 1000, ARGS_NUMBER_MAX = 1000000 };
 
 struct arg_given {
     const struct arg_option *option;

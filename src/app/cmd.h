@@ -9,4 +9,5 @@ extern const struct verb cmd_send;
 extern const struct verb cmd_key;
 extern const struct verb cmd_secret;
 extern const struct verb cmd_docs;
+extern const struct verb cmd_dead;
 extern const struct verb cmd_doctor;

@@ -1,46 +1,15 @@
-/* cmd_docs.c - `waybill docs`: look at documents. */
-#include <string.h>
-
+/* cmd_docs.c - `waybill docs`: look at documents, and set them going again. */
+#include "app/change.h"
 #include "app/client.h"
 #include "app/cmd.h"
+#include "app/document_print.h"
 #include "app/exit_code.h"
+#include "app/filter.h"
 #include "app/print.h"
 #include "base/arena.h"
 #include "base/auto.h"
-#include "base/clock.h"
-
-#define DOCUMENT_FIELDS                                      \
-    "id gateway sender receiver type state size sha256 name" \
-    " received updated error { code message }"
 
 enum { PAGE = 100, LIMIT = 50 };
-
-/* The options of `docs ls` that are fields of DocumentFilter, by the same name. */
-static const char *const text_filters[] = { "state", "gateway", "sender", "receiver",
-                                            "type",  "name",    "error",  NULL };
-static const char *const time_filters[] = { "since", "until", NULL };
-
-/* NULL has been told. */
-static json_t *filter_of(const struct args *a)
-{
-    json_t *filter = json_object();
-    char text[CLOCK_TEXT];
-
-    for (const char *const *f = text_filters; *f != NULL; f++) {
-        const char *value = args_text(a, *f);
-
-        if (value != NULL && json_object_set_new(filter, *f, json_string(value)) != 0) {
-            (void)args_wrong(a, "--%s is not text in UTF-8", *f);
-            json_decref(filter);
-            return NULL;
-        }
-    }
-    for (const char *const *f = time_filters; *f != NULL; f++)
-        if (args_text(a, *f) != NULL)
-            (void)json_object_set_new(filter, *f,
-                                      json_string(clock_utc_text(args_number(a, *f, 0), text)));
-    return filter;
-}
 
 static void add_row(struct print_table *t, const json_t *doc)
 {
@@ -114,7 +83,8 @@ static int run_ls(const struct args *a)
     int64_t limit = args_number(a, "limit", LIMIT), shown = 0;
     AUTO(print_table_done) struct print_table t;
     AUTO(client_close) struct client c = { 0 };
-    json_auto_t *filter = filter_of(a);
+    bool any;
+    json_auto_t *filter = filter_of(a, &any);
     json_auto_t *after = NULL;
 
     print_table_init(&t, heads);
@@ -139,91 +109,68 @@ static int run_ls(const struct args *a)
     return EXIT_DONE;
 }
 
-static void print_field(const char *name, const char *value)
+/* One document with these fields beside the usual ones; false: the exit status is in c. */
+static bool fetch_one(struct client *c, const struct args *a, const char *query, json_t **ret_data,
+                      const json_t **ret_document)
 {
-    if (value == NULL)
-        return;
-    (void)printf("%-13s ", name);
-    if (strcmp(name, "state") == 0)
-        print_coloured(print_colour_of_state(value), value);
-    else
-        print_text(stdout, value);
-    (void)fputc('\n', stdout);
-}
+    json_t *variables;
 
-static void print_timeline(const json_t *timeline)
-{
-    static const char *const heads[] = {
-        "TIME", "NODE", "STAGE", "OUTCOME", "TOOK", "MESSAGE", NULL
-    };
-    AUTO(print_table_done) struct print_table t;
-    char text[PRINT_SHORT];
-    const json_t *e;
-    size_t i;
-
-    print_table_init(&t, heads);
-    json_array_foreach(timeline, i, e)
-    {
-        bool took = json_is_integer(json_object_get(e, "duration"));
-
-        print_table_cell(&t, print_time(member_text(e, "time"), text));
-        print_table_cell(&t, member_text(e, "node"));
-        print_table_cell(&t, member_text(e, "stage"));
-        print_table_cell(&t, member_text(e, "outcome"));
-        print_table_cell(&t, took ? print_duration(member_number(e, "duration"), text) : NULL);
-        print_table_cell(&t, member_text(e, "message"));
+    if (!args_name(a, 0)) {
+        c->exit_code = EXIT_USAGE;
+        return false;
     }
-    (void)fputc('\n', stdout);
-    print_table_page(&t);
-}
-
-static void print_document(const json_t *doc)
-{
-    static const char *const fields[] = { "id",       "state",  "gateway", "sender",
-                                          "receiver", "type",   "name",    "contentType",
-                                          "sha256",   "caller", NULL };
-    const json_t *error = json_object_get(doc, "error");
-    char text[PRINT_SHORT];
-
-    for (const char *const *f = fields; *f != NULL; f++)
-        print_field(*f, member_text(doc, *f));
-    print_field("size", print_size(member_number(doc, "size"), text));
-    (void)snprintf(text, sizeof text, "version %lld", (long long)member_number(doc, "config"));
-    print_field("config", text);
-    print_field("received", print_time(member_text(doc, "received"), text));
-    print_field("updated", print_time(member_text(doc, "updated"), text));
-    print_field("error", member_text(error, "code"));
-    print_field("", member_text(error, "message"));
-    print_timeline(json_object_get(doc, "timeline"));
+    if (!client_open(c, a))
+        return false;
+    variables = json_pack("{s:s}", "id", a->operand[0]);
+    if (variables == NULL) {
+        c->exit_code = args_wrong(a, "an id is text in UTF-8");
+        return false;
+    }
+    if (!client_graphql(c, query, variables, ret_data))
+        return false;
+    *ret_document = json_object_get(*ret_data, "document");
+    if (json_is_object(*ret_document))
+        return true;
+    c->exit_code = print_fail(EXIT_NO, "there is no document %s", a->operand[0]);
+    return false;
 }
 
 static int run_show(const struct args *a)
 {
     AUTO(client_close) struct client c = { 0 };
     json_auto_t *data = NULL;
-    json_t *variables;
+    const json_t *doc;
 
-    if (!args_name(a, 0))
-        return EXIT_USAGE;
-    if (!client_open(&c, a))
+    if (!fetch_one(
+            &c, a,
+            "query($id: ID!) { document(id: $id) { " DOCUMENT_FIELDS
+            " contentType config caller route again attributes { name value }" DOCUMENT_DELIVERIES
+            " } }",
+            &data, &doc))
         return c.exit_code;
-    variables = json_pack("{s:s}", "id", a->operand[0]);
-    if (variables == NULL)
-        return args_wrong(a, "an id is text in UTF-8");
-    if (!client_graphql(&c,
-                        "query($id: ID!) { document(id: $id) { " DOCUMENT_FIELDS
-                        " contentType config caller"
-                        " timeline { time node stage outcome duration message } } }",
-                        variables, &data))
-        return c.exit_code;
-    const json_t *doc = json_object_get(data, "document");
-
-    if (!json_is_object(doc))
-        return print_fail(EXIT_NO, "there is no document %s", a->operand[0]);
     if (args_flag(a, "json"))
         print_json(doc);
     else
-        print_document(doc);
+        document_print(doc);
+    return EXIT_DONE;
+}
+
+static int run_trace(const struct args *a)
+{
+    AUTO(client_close) struct client c = { 0 };
+    json_auto_t *data = NULL;
+    const json_t *doc, *line;
+    size_t i;
+
+    if (!fetch_one(&c, a, "query($id: ID!) { document(id: $id) { id" DOCUMENT_TIMELINE " } }",
+                   &data, &doc))
+        return c.exit_code;
+    if (!json_is_array(json_object_get(doc, "timeline")))
+        return client_odd(&c, "no timeline in it");
+    if (args_flag(a, "json"))
+        json_array_foreach(json_object_get(doc, "timeline"), i, line) print_json(line);
+    else
+        document_print_trace(doc);
     return EXIT_DONE;
 }
 
@@ -237,10 +184,34 @@ static int run_payload(const struct args *a)
     if (!client_open(&c, a))
         return c.exit_code;
     AUTO_TEXT id = client_escape(&c, a->operand[0]);
+    int64_t stage = args_number(a, "stage", 0);
+    const char *path =
+        stage == 0 ? arena_printf(&arena, "/documents/%s/payload", id)
+                   : arena_printf(&arena, "/documents/%s/payload?stage=%lld", id, (long long)stage);
 
-    if (!client_get(&c, arena_printf(&arena, "/documents/%s/payload", id), args_text(a, "o")))
-        return c.exit_code;
-    return EXIT_DONE;
+    return client_get(&c, path, args_text(a, "o")) ? EXIT_DONE : c.exit_code;
+}
+
+static int run_retry(const struct args *a)
+{
+    const char *from = args_text(a, "from");
+    json_t *variables;
+
+    if (from != NULL && !str_is(str_of(from), "extract") && !str_is(str_of(from), "route") &&
+        !str_is(str_of(from), "delivery"))
+        return args_wrong(a, "--from takes extract, route or delivery, not \"%s\"", from);
+    variables = json_pack("{s:s?,s:b}", "from", from, "again", args_flag(a, "again"));
+    return change_documents(a,
+                            "mutation($ids: [ID!]!, $from: RetryFrom, $again: Boolean)"
+                            " { retry(ids: $ids, from: $from, again: $again)"
+                            " { id result message } }",
+                            "retry", variables);
+}
+
+static int run_cancel(const struct args *a)
+{
+    return change_documents(a, "mutation($ids: [ID!]!) { cancel(ids: $ids) { id result message } }",
+                            "cancel", json_object());
 }
 
 static const struct arg_option ls_options[] = {
@@ -248,31 +219,46 @@ static const struct arg_option ls_options[] = {
       .kind = ARG_TEXT,
       .value = "STATE",
       .help = "received, delivered, dead, ..." },
-    { .name = "gateway", .kind = ARG_TEXT, .value = "GATEWAY", .help = "where it came in" },
-    { .name = "sender", .kind = ARG_TEXT, .value = "SYSTEM", .help = "whom it is from" },
-    { .name = "receiver", .kind = ARG_TEXT, .value = "SYSTEM", .help = "whom it is for" },
-    { .name = "type", .kind = ARG_TEXT, .value = "TYPE", .help = "of this type" },
+    FILTER_PARTIES,
     { .name = "since", .kind = ARG_TIME, .value = "T", .help = "received at T or later" },
     { .name = "until", .kind = ARG_TIME, .value = "T", .help = "received before T" },
-    { .name = "name", .kind = ARG_TEXT, .value = "NAME", .help = "its file name" },
-    { .name = "error", .kind = ARG_TEXT, .value = "CODE", .help = "no_route, rejected, ..." },
     { .name = "limit", .kind = ARG_NUMBER, .value = "N", .help = "at most so many (50)" },
     { 0 },
 };
 
 static const struct arg_option payload_options[] = {
     { .name = "o", .kind = ARG_TEXT, .value = "FILE", .help = "write to FILE instead of stdout" },
+    { .name = "stage",
+      .kind = ARG_NUMBER,
+      .value = "N",
+      .help = "bytes that a step made; `docs trace` has the numbers" },
+    { 0 },
+};
+
+static const struct arg_option retry_options[] = {
+    { .name = "from",
+      .kind = ARG_TEXT,
+      .value = "STAGE",
+      .help = "extract, route or delivery; else where it makes sense" },
+    { .name = "again",
+      .kind = ARG_FLAG,
+      .help = "also what was delivered, under new delivery ids" },
     { 0 },
 };
 
 const struct verb cmd_docs = {
     .name = "docs",
-    .summary = "look at documents",
-    .about = "A time T is relative (15m, 2h, 3d ago) or absolute: 2026-11-15,\n"
-             "2026-11-15T02:52, 2026-11-15T02:52:10Z, 2026-11-15T03:52:10+01:00; without an\n"
-             "offset it is local time.\n",
+    .summary = "look at documents, and set them going again",
+    .about =
+        "`retry` sends what is dead or waiting again now: dead deliveries as they are, a dead\n"
+        "document from the router on, with the newest configuration.  What was delivered\n"
+        "goes out again only with --again.  `cancel` ends what has not been delivered.  A\n"
+        "document that is being worked on at this moment is left alone: try again.\n"
+        "\n" FILTER_ABOUT,
     .example = "waybill docs ls --state dead --since 2h\n"
-               "waybill docs payload ID -o order.xml\n",
+               "waybill docs trace ID\n"
+               "waybill docs payload ID -o order.xml\n"
+               "waybill docs retry ID --from extract\n",
     .forms = (const struct arg_form[]){ { .word = "ls",
                                           .usage = "[FILTER]... [--limit N]",
                                           .summary = "documents, the newest first",
@@ -281,18 +267,42 @@ const struct verb cmd_docs = {
                                           .run = run_ls },
                                         { .word = "show",
                                           .usage = "ID",
-                                          .summary = "one document with its timeline",
+                                          .summary = "one document: what is known, its deliveries, "
+                                                     "what helps",
                                           .least = 1,
                                           .most = 1,
                                           .common = FORM_NODE | FORM_JSON,
                                           .run = run_show },
+                                        { .word = "trace",
+                                          .usage = "ID",
+                                          .summary = "its timeline: everything that happened to it",
+                                          .least = 1,
+                                          .most = 1,
+                                          .common = FORM_NODE | FORM_JSON,
+                                          .run = run_trace },
                                         { .word = "payload",
-                                          .usage = "ID [-o FILE]",
-                                          .summary = "the bytes that were received",
+                                          .usage = "ID [--stage N] [-o FILE]",
+                                          .summary = "the bytes that were received, or that a step "
+                                                     "made",
                                           .least = 1,
                                           .most = 1,
                                           .options = payload_options,
                                           .common = FORM_NODE,
                                           .run = run_payload },
+                                        { .word = "retry",
+                                          .usage = "ID... [--from STAGE] [--again]",
+                                          .summary = "send it again now, or start it again",
+                                          .least = 1,
+                                          .most = ARGS_OPERANDS,
+                                          .options = retry_options,
+                                          .common = FORM_NODE | FORM_JSON,
+                                          .run = run_retry },
+                                        { .word = "cancel",
+                                          .usage = "ID...",
+                                          .summary = "end what has not been delivered",
+                                          .least = 1,
+                                          .most = ARGS_OPERANDS,
+                                          .common = FORM_NODE | FORM_JSON,
+                                          .run = run_cancel },
                                         { 0 } },
 };

@@ -6,11 +6,16 @@
 
 #include "app/client.h"
 #include "app/cmd.h"
+#include "app/dry_print.h"
 #include "app/exit_code.h"
 #include "app/print.h"
 #include "base/arena.h"
 #include "base/auto.h"
+#include "base/base64.h"
+#include "base/buf.h"
 #include "base/require.h"
+
+enum { DRY_MOST = 6 << 20, READ_PIECE = 256 << 10 };
 
 struct headers {
     struct arena arena;
@@ -112,6 +117,76 @@ static bool collect_headers(struct headers *h, const struct args *a, const char 
            (key == NULL || add_header(h, a, STR("Idempotency-Key"), str_of(key)));
 }
 
+/* The body in memory, for --dry. */
+static bool read_body(struct client *c, int fd, const char *title, struct buf *to)
+{
+    struct err err;
+    ssize_t n;
+
+    do {
+        if (!buf_reserve(to, READ_PIECE, &err)) {
+            c->exit_code = print_fail(EXIT_NO, "--dry takes documents up to %d MiB, %s is larger",
+                                      DRY_MOST >> 20, title);
+            return false;
+        }
+        n = read(fd, to->ptr + to->len, READ_PIECE);
+        if (n > 0)
+            buf_added(to, (size_t)n);
+    } while (n > 0 || (n < 0 && errno == EINTR));
+    if (n < 0)
+        c->exit_code = print_fail(EXIT_IO, "cannot read %s: %s", title, strerror(errno));
+    return n == 0;
+}
+
+static json_t *headers_json(const struct headers *h)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < h->count; i++) {
+        struct str line = str_of(h->line[i]);
+        bool empty = line.ptr[line.len - 1] == ';'; /* see add_header() */
+
+        (void)json_array_append_new(list, empty ? json_sprintf("%.*s:", (int)line.len - 1, line.ptr)
+                                                : json_string(line.ptr));
+    }
+    return list;
+}
+
+static int ask_dry(struct client *c, const struct args *a, const struct headers *h, int fd,
+                   const char *title)
+{
+    AUTO(buf_done) struct buf body = BUF_INIT(DRY_MOST + READ_PIECE);
+    AUTO(buf_done) struct buf text = BUF_INIT(DRY_MOST * 2);
+    json_auto_t *data = NULL;
+    json_t *variables;
+    struct err err;
+
+    if (!read_body(c, fd, title, &body))
+        return c->exit_code;
+    if (body.len > DRY_MOST || !base64_encode(buf_view(&body), &text, &err))
+        return print_fail(EXIT_NO, "--dry takes documents up to %d MiB, %s is larger",
+                          DRY_MOST >> 20, title);
+    variables = json_pack("{s:s,s:s%,s:o,s:s?}", "gateway", a->operand[0], "payload", text.ptr,
+                          text.len, "headers", headers_json(h), "name", args_text(a, "name"));
+    if (variables == NULL)
+        return args_wrong(a, "names and headers of --dry are text in UTF-8");
+    if (!client_graphql(c,
+                        "query($gateway: String!, $payload: String!, $headers: [String!],"
+                        " $name: String) { rehearse(gateway: $gateway, payload: $payload,"
+                        " headers: $headers, name: $name) { " DRY_FIELDS " } }",
+                        variables, &data))
+        return c->exit_code;
+    const json_t *found = json_object_get(data, "rehearse");
+
+    if (!json_is_object(found))
+        return client_odd(c, "no result in it");
+    if (args_flag(a, "json"))
+        print_json(found);
+    else
+        dry_print(found);
+    return json_is_object(json_object_get(found, "error")) ? EXIT_NO : EXIT_DONE;
+}
+
 static int post(struct client *c, const struct args *a, const struct headers *h, int fd,
                 const char *title)
 {
@@ -154,16 +229,19 @@ static int run_send(const struct args *a)
         return EXIT_USAGE;
     if (!client_open(&c, a))
         return c.exit_code;
+    int (*go)(struct client *, const struct args *, const struct headers *, int, const char *) =
+        args_flag(a, "dry") ? ask_dry : post;
+
     if (path == NULL) {
         if (isatty(STDIN_FILENO))
             (void)fputs("the document is read from the terminal; Ctrl-D ends it\n", stderr);
-        return post(&c, a, &h, STDIN_FILENO, "stdin");
+        return go(&c, a, &h, STDIN_FILENO, "stdin");
     }
     AUTO_FD fd = open(path, O_RDONLY | O_CLOEXEC);
 
     if (fd < 0)
         return print_fail(EXIT_IO, "cannot read %s: %s", path, strerror(errno));
-    return post(&c, a, &h, fd, path);
+    return go(&c, a, &h, fd, path);
 }
 
 static const struct arg_option send_options[] = {
@@ -173,6 +251,9 @@ static const struct arg_option send_options[] = {
       .kind = ARG_TEXT,
       .value = "KEY",
       .help = "Idempotency-Key: sent twice, accepted once" },
+    { .name = "dry",
+      .kind = ARG_FLAG,
+      .help = "only say where it would go; nothing is stored or sent" },
     { 0 },
 };
 
@@ -182,10 +263,15 @@ const struct verb cmd_send = {
     .about = "The document comes from FILE, or from stdin.  Its id is printed once it is on\n"
              "stable storage.  The token may be a key of the gateway (see `waybill help key`).\n"
              "Content-Type follows the extension (xml json csv txt) unless a --header says it.\n"
-             "When the answer is lost, send again with the same --key: it is accepted once.\n",
-    .example = "waybill send orders order.xml --header X-Sender:acme --key 4711\n",
+             "When the answer is lost, send again with the same --key: it is accepted once.\n"
+             "\n"
+             "With --dry the node extracts and routes it with the live configuration and says\n"
+             "what it found; the exit status is 1 when it would be a dead letter.  That needs\n"
+             "the admin token.\n",
+    .example = "waybill send orders order.xml --header X-Sender:acme --key 4711\n"
+               "waybill send orders order.xml --dry\n",
     .forms = (const struct arg_form[]){ { .usage = "GATEWAY [FILE|-] [--header K:V]... "
-                                                   "[--name NAME] [--key KEY]",
+                                                   "[--name NAME] [--key KEY] [--dry]",
                                           .summary = "hand FILE, or stdin, to GATEWAY",
                                           .least = 1,
                                           .most = 2,

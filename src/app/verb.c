@@ -14,17 +14,27 @@ static void print_forms(const struct verb *v, FILE *to)
     }
 }
 
+/* Forms that stand together and share a table share its lines. */
+static void print_title(const struct verb *v, const struct arg_form *f, FILE *to)
+{
+    const struct arg_option *options = f->options;
+
+    (void)fputs("\noptions", to);
+    for (; f->word != NULL && f->summary != NULL && f->options == options; f++)
+        (void)fprintf(to, "%s%s %s", f > v->forms && f[-1].options == options ? ", " : " of ",
+                      v->name, f->word);
+    (void)fputs(":\n", to);
+}
+
 static void print_options(const struct verb *v, FILE *to)
 {
     unsigned common = 0;
 
     for (const struct arg_form *f = v->forms; f->summary != NULL; f++) {
         common |= f->common;
-        if (f->options == NULL)
-            continue;
-        (void)fprintf(to, "\noptions%s%s%s%s:\n", f->word != NULL ? " of " : "",
-                      f->word != NULL ? v->name : "", f->word != NULL ? " " : "",
-                      f->word != NULL ? f->word : "");
+        if (f->options == NULL || (f > v->forms && f[-1].options == f->options))
+            continue; /* told with the form before */
+        print_title(v, f, to);
         args_print_options(to, f->options);
     }
     (void)fprintf(to, "\n%soptions:\n", common != 0 ? "common " : "other ");

@@ -1,0 +1,78 @@
+#include "app/filter.h"
+
+#include "base/clock.h"
+#include "base/str.h"
+
+/* Fields of DocumentFilter and DeadFilter by the names of their options. */
+static const char *const text_filters[] = { "state", "gateway", "sender", "receiver",
+                                            "type",  "name",    "error",  NULL };
+static const char *const time_filters[] = { "since", "until", NULL };
+
+static bool takes(const struct args *a, const char *name)
+{
+    for (const struct arg_option *o = a->form->options; o != NULL && o->name != NULL; o++)
+        if (str_is(str_of(name), o->name))
+            return true;
+    return false;
+}
+
+static bool add_texts(const struct args *a, json_t *filter)
+{
+    for (const char *const *f = text_filters; *f != NULL; f++) {
+        const char *value = takes(a, *f) ? args_text(a, *f) : NULL;
+
+        if (value != NULL && json_object_set_new(filter, *f, json_string(value)) != 0) {
+            (void)args_wrong(a, "--%s is not text in UTF-8", *f);
+            return false;
+        }
+    }
+    return true;
+}
+
+static void add_times(const struct args *a, json_t *filter)
+{
+    char text[CLOCK_TEXT];
+
+    for (const char *const *f = time_filters; *f != NULL; f++)
+        if (takes(a, *f) && args_text(a, *f) != NULL)
+            (void)json_object_set_new(filter, *f,
+                                      json_string(clock_utc_text(args_number(a, *f, 0), text)));
+}
+
+/* "po=4711", as often as it is given: all must be so. */
+static bool add_attributes(const struct args *a, json_t *filter)
+{
+    json_t *list = json_array();
+    const char *pair;
+
+    for (size_t i = 0; (pair = args_list_at(a, "where", i)) != NULL; i++) {
+        struct str name, value = str_cut(str_of(pair), '=', &name);
+        json_t *one = json_pack("{s:s%,s:s%}", "name", name.ptr, name.len, "value",
+                                value.len > 0 ? value.ptr : "", value.len);
+
+        if (name.len == 0 || str_find(str_of(pair), '=') < 0 || one == NULL) {
+            (void)args_wrong(a, "--where takes K=V in UTF-8, not \"%s\"", pair);
+            json_decref(one);
+            json_decref(list);
+            return false;
+        }
+        (void)json_array_append_new(list, one);
+    }
+    if (json_array_size(list) > 0)
+        (void)json_object_set(filter, "where", list);
+    json_decref(list);
+    return true;
+}
+
+json_t *filter_of(const struct args *a, bool *ret_any)
+{
+    json_t *filter = json_object();
+
+    if (!add_texts(a, filter) || (takes(a, "where") && !add_attributes(a, filter))) {
+        json_decref(filter);
+        return NULL;
+    }
+    add_times(a, filter);
+    *ret_any = json_object_size(filter) > 0;
+    return filter;
+}
