@@ -11,15 +11,9 @@ all: ## release build, build/release/waybill
 	@cmake --preset release -Wno-dev >build/cmake.log || { cat build/cmake.log; exit 1; }
 	@$(NINJA) build/release waybill
 
-run: all ## a node on port 8480 with examples/minimal.yaml; data in ./data
+run: all ## the demo: a node, mock receivers, live traffic; says what to try
 	@tools/setup run
-	@echo
-	@echo 'Three things to try, in another terminal:'
-	@echo "  1  curl -i --data-binary 'hello' http://127.0.0.1:8480/in/open"
-	@echo '  2  build/release/waybill docs ls'
-	@echo '  3  kill -9 the node, make run again: every 202 is still there'
-	@echo
-	@exec build/release/waybill serve -c examples/minimal.yaml
+	@exec build/release/waybill demo
 
 test: ## every suite; ends with "N passed, N failed"
 	@tools/setup test

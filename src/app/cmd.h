@@ -1,8 +1,9 @@
-/* cmd.h - the verbs that ask a running node: each is a table in its own file. */
+/* cmd.h - verbs, each a table in its own file: `demo`, and those that ask a running node. */
 #pragma once
 
 #include "app/verb.h"
 
+extern const struct verb cmd_demo;
 extern const struct verb cmd_apply;
 extern const struct verb cmd_config;
 extern const struct verb cmd_send;

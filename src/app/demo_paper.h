@@ -1,0 +1,20 @@
+/* demo_paper.h - documents for `waybill demo`: made up, and believable.
+ *
+ * Paper number n is always the same for the same n, so that a sender that got no
+ * answer sends the same again.  Four in ten are orders in XML, four are invoices in
+ * JSON, two are stock lists in CSV.  Now and then one cannot be delivered: an order
+ * for a system that nobody knows, an invoice without a receiver.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/buf.h"
+
+enum demo_paper_kind { DEMO_ORDER, DEMO_INVOICE, DEMO_STOCK };
+
+enum demo_paper_kind demo_paper_kind(uint64_t number);
+/* Append the paper; at most 8 KiB. */
+void demo_paper_write(uint64_t number, int64_t wall_us, struct buf *to);
+
+enum { DEMO_PAPER_CAP = 8 << 10 };
