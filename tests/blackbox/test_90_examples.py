@@ -1,0 +1,148 @@
+"""Every configuration under examples/ does what its README says."""
+import http.server
+import re
+import shutil
+import threading
+import time
+
+import pytest
+
+from running_node import ROOT, run_program
+
+EXAMPLES = ROOT / "examples"
+SECONDS = 30
+
+
+class Receiver:
+    """An HTTP server on a free port that takes everything and remembers it."""
+
+    def __init__(self):
+        self.requests = []
+        taken = self.requests
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_POST(self):  # pylint: disable=invalid-name
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                taken.append((self.path, self.headers, body))
+                self.send_response(200)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
+            def log_message(self, *_):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.port = self.server.server_address[1]
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def close(self):
+        self.server.shutdown()
+        self.server.server_close()
+
+
+@pytest.fixture
+def receiver():
+    one = Receiver()
+    yield one
+    one.close()
+
+
+@pytest.fixture
+def example(make_node, receiver):
+    """A node with an example's files and configuration; only addresses are this test's own."""
+    def start(name, *folders):
+        text = (EXAMPLES / name / "waybill.yaml").read_text()
+        text = re.sub(r"^node:\n.*?(?=^systems:)", "", text, flags=re.M | re.S)
+        node = make_node(config=text.replace("127.0.0.1:8480", f"127.0.0.1:{receiver.port}"))
+        for file in (EXAMPLES / name).iterdir():
+            if file.is_file() and file.name != "waybill.yaml":
+                shutil.copy(file, node.folder)
+        for folder in folders:
+            (node.folder / folder).mkdir()
+        node.start()
+        return node
+    return start
+
+
+def wait_for(node, what, condition):
+    deadline = time.monotonic() + SECONDS
+    while not (got := condition()):
+        assert time.monotonic() < deadline, f"no {what} after {SECONDS} s:\n{node.tail()}"
+        time.sleep(0.05)
+    return got
+
+
+def state(node, identity):
+    return node.graphql("query($id: ID!) { document(id: $id) { state } }",
+                        id=identity)["document"]["state"]
+
+
+def send(node, gateway, name):
+    """A file of the example; gives the document's id."""
+    answer = node.post(gateway, (node.folder / name).read_bytes())
+    assert answer.status == 202, answer.body
+    return answer.json["document"]
+
+
+def files_in(folder):
+    return sorted(p for p in folder.rglob("*") if p.is_file())
+
+
+@pytest.mark.parametrize("name", sorted(str(p.relative_to(EXAMPLES))
+                                        for p in EXAMPLES.rglob("*.yaml")))
+def test_is_valid(name):
+    got = run_program("check", EXAMPLES / name)
+    assert got.returncode == 0, got.stdout
+
+
+def test_every_folder_has_a_readme():
+    for folder in (p for p in EXAMPLES.iterdir() if p.is_dir()):
+        assert (folder / "README.md").exists() and (folder / "waybill.yaml").exists()
+        assert f"({folder.name})" in (EXAMPLES / "README.md").read_text()
+
+
+def test_orders_http_to_http(example, receiver):
+    node = example("orders-http-to-http")
+    identity = send(node, "orders", "order.xml")
+    wait_for(node, "delivery", lambda: state(node, identity) == "delivered")
+    (path, headers, body), = receiver.requests
+    assert path == "/in/open"
+    assert body == (node.folder / "order.xml").read_bytes()
+    assert headers["Waybill-Document"] == identity
+    assert (headers["Waybill-Sender"], headers["Waybill-Receiver"]) == ("acme", "hub")
+    assert headers["Waybill-Type"] == "order"
+    assert headers["Idempotency-Key"]
+
+
+def test_csv_drop_to_folder(example):
+    node = example("csv-drop-to-folder", "inbox", "taken", "outbox")
+    shutil.copy(node.folder / "shop1-0001.csv", node.folder / "inbox")
+    out = node.folder / "outbox/shop1/2026-11-15/shop1-0001.csv"
+    wait_for(node, "file", out.exists)
+    assert out.read_bytes() == (node.folder / "shop1-0001.csv").read_bytes()
+    wait_for(node, "taken file", (node.folder / "taken/shop1-0001.csv").exists)
+    assert not files_in(node.folder / "inbox")
+
+
+def test_fan_out(example, receiver):
+    node = example("fan-out", "outbox")
+    identity = send(node, "sales", "sales.csv")
+    wait_for(node, "delivery", lambda: state(node, identity) == "delivered")
+    want = (node.folder / "sales.csv").read_bytes().replace(b";", b",")
+    assert [body for _, _, body in receiver.requests] == [want]
+    kept, = files_in(node.folder / "outbox")
+    assert kept.name == f"{identity}.csv" and kept.read_bytes() == want
+
+
+def test_dead_letters(example):
+    node = example("dead-letters", "outbox")
+    identity = send(node, "papers", "invoice.json")
+    wait_for(node, "dead letter", lambda: state(node, identity) == "dead")
+    assert "no_route" in node.cli("docs", "show", identity).stdout
+    applied = node.cli("apply", "fixed.yaml")
+    assert applied.returncode == 0, applied.stderr
+    again = node.cli("docs", "retry", identity)
+    assert again.returncode == 0, again.stderr
+    wait_for(node, "delivery", lambda: state(node, identity) == "delivered")
+    kept, = files_in(node.folder / "outbox")
+    assert kept.read_bytes() == (node.folder / "invoice.json").read_bytes()
