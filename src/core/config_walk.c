@@ -122,8 +122,8 @@ static void warn_word(struct walk *w, const struct yaml_node *node, const struct
 }
 
 /* A key of a kind is `gateways.http.wait`; one of a system, a type or a route
- * `system.window`, `system.limits.rate`, `route.delay`. */
-static void warn_key(struct walk *w, const struct frame *f, const struct yaml_node *node,
+ * `system.window`, `system.limits.rate`, `route.delay`.  False: it is not run. */
+static bool warn_key(struct walk *w, const struct frame *f, const struct yaml_node *node,
                      const struct option *option)
 {
     static const char *const nouns[] = { "system", "type", "route" };
@@ -131,7 +131,7 @@ static void warn_key(struct walk *w, const struct frame *f, const struct yaml_no
     char part[160], what[200], of[100];
 
     if (f->quiet)
-        return;
+        return true;
     if (f->kind != NULL && f->option->type == OPT_KIND) {
         (void)snprintf(part, sizeof part, "%s.%s.%s", w->section, f->kind->name, option->name);
         (void)snprintf(of, sizeof of, " of %s of kind %s", w->section, f->kind->name);
@@ -142,18 +142,21 @@ static void warn_key(struct walk *w, const struct frame *f, const struct yaml_no
             if (str_is(str_of(w->section), sections[i]))
                 noun = nouns[i];
         if (noun == NULL)
-            return;
+            return true;
         bool nested = f->option->noun == NULL;
 
         (void)snprintf(part, sizeof part, "%s.%s%s%s", noun, nested ? f->option->name : "",
                        nested ? "." : "", option->name);
         (void)snprintf(of, sizeof of, " of a %s", noun);
     } else {
-        return;
+        return true;
     }
     (void)snprintf(what, sizeof what, "`%s`%s is", option->name, of);
-    if (warn_part(w, false, node, part, what) && option->type == OPT_WORD)
+    if (option->type == OPT_WORD && config_runs_part(w->c->runs, part)) {
         warn_word(w, node, option, part, of);
+        return true;
+    }
+    return warn_part(w, false, node, part, what);
 }
 
 /* Where an expression, or a bare word in the place of several, looks. */
@@ -507,8 +510,12 @@ static void child_of_keys(struct walk *w, struct frame *f, struct yaml_node *chi
     }
     if (f->option->type == OPT_KIND && str_is(key, "kind"))
         return; /* open_kind() has read it */
-    warn_key(w, f, child, o);
+    size_t depth = w->depth;
+    bool runs = warn_key(w, f, child, o);
+
     visit(w, child, o, key, false);
+    if (!runs && w->depth > depth)
+        top(w)->quiet = true;
 }
 
 static void child_of_names(struct walk *w, struct frame *f, struct yaml_node *child)

@@ -51,8 +51,8 @@ TEST(check_says_valid)
 
 TEST(check_shows_warnings_and_is_content)
 {
-    CHECK(run("endpoints: {}\n", "") == 0);
-    CHECK(strstr(output, "config.yaml:1:1: warning: `endpoints` is not run") != NULL);
+    CHECK(run("jobs: {}\n", "") == 0);
+    CHECK(strstr(output, "config.yaml:1:1: warning: `jobs` is not run") != NULL);
     CHECK(strstr(output, "config.yaml: valid\n") != NULL);
 }
 
@@ -67,7 +67,7 @@ TEST(check_shows_every_problem_with_its_hint)
 
 TEST(check_prints_json)
 {
-    CHECK(run("gatways: {}\nendpoints: {}\n", "--json") == 1);
+    CHECK(run("gatways: {}\njobs: {}\n", "--json") == 1);
     CHECK(strstr(output, "\"line\":1,\"column\":1,\"severity\":\"error\",\"message\":\"unknown key "
                          "`gatways`\",\"hint\":\"did you mean") != NULL);
     CHECK(strstr(output, "\"line\":2,\"column\":1,\"severity\":\"warning\"") != NULL);

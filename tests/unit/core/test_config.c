@@ -115,12 +115,12 @@ TEST(config_whole_example_is_valid_and_warns_once_per_part)
         unsigned line;
         const char *part;
     } warnings[] = {
+        { 13, "`rate` of a system is not run by this build" },
+        { 14, "`window` of a system is not run by this build" },
+        { 20, "`search` of a type is not run by this build" },
         { 31, "gateways of kind mllp are not run by this build" },
         { 32, "gateways of kind sftp are not run by this build" },
-        { 33, "gateways of kind file are not run by this build" },
         { 34, "gateways of kind sql are not run by this build" },
-        { 37, "`endpoints` is not run by this build" },
-        { 46, "the service `deliver` is not run by this build" },
         { 50, "the service `split` is not run by this build" },
         { 52, "`jobs` is not run by this build" },
     };
@@ -387,6 +387,7 @@ TEST(config_warns_about_words_and_services)
     static const struct config_run parts[] = { { "gateways.http", true },
                                                { "gateways.http.reply", false },
                                                { "gateways.http.reply.ack", true },
+                                               { "route", true },
                                                { "routes", true },
                                                { "routes.jq", false },
                                                { 0 } };
