@@ -51,6 +51,7 @@ is silent for 60 seconds is closed.
 import argparse
 import collections
 import contextlib
+import functools
 import hashlib
 import json
 import os
@@ -216,11 +217,15 @@ def no_length(talk, request):
     return False
 
 
+@functools.lru_cache
+def bomb(mib):
+    pack = zlib.compressobj(1, zlib.DEFLATED, 31)
+    return b"".join(pack.compress(b"\0" * (1 << 20)) for _ in range(mib)) + pack.flush()
+
+
 @behaviour
 def gzip_bomb(talk, request, mib=BOMB_MIB):
-    pack = zlib.compressobj(9, zlib.DEFLATED, 31)
-    body = b"".join(pack.compress(b"\0" * (1 << 20)) for _ in range(int(mib))) + pack.flush()
-    talk.answer(200, body, [("Content-Encoding", "gzip")])
+    talk.answer(200, bomb(int(mib)), [("Content-Encoding", "gzip")])
     return True
 
 
