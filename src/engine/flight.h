@@ -102,6 +102,7 @@ struct flight {
     int64_t counted;          /* bytes of the road's budget */
     bool was_born;            /* claimed at birth */
     bool recovered;           /* it may have been on its way before a crash */
+    bool dry;                 /* somebody only asks (dry.h) */
     int tries;                /* to settle */
     enum dead_code dead;      /* when settle.end is SETTLE_DEAD */
     char message[VERDICT_MESSAGE_MOST];

@@ -217,8 +217,9 @@ void outcome_dead(struct flight *f, enum trail_stage stage, struct str what, enu
     f->dead = code;
     f->settle.code = str_of(dead_codes[code]);
     f->settle.message = str_of(f->message);
-    mishaps_note(r->mishaps, dead_codes[code], "gateway", store_word_name(r->store, f->gateway),
-                 f->message);
+    if (!f->dry)
+        mishaps_note(r->mishaps, dead_codes[code], "gateway", store_word_name(r->store, f->gateway),
+                     f->message);
 }
 
 void outcome_again(struct flight *f, const struct err *err)

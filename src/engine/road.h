@@ -30,7 +30,7 @@ struct pool;
 struct road;
 struct store;
 
-enum { FLIGHTS_MOST = 1024 };
+enum { FLIGHTS_MOST = 1024, ROAD_KEEP_DAYS = 45 }; /* how long ended documents are kept */
 
 struct road_options {
     struct store *store;

@@ -13,7 +13,6 @@
 
 enum {
     ROAD_WORKERS_MOST = 16,
-    ROAD_KEEP_DAYS = 45,
     ROAD_LEASE_S = 3600,           /* a lease; liveness is the node's heartbeat */
     ROAD_FLIGHT_BYTES = 256 << 10, /* an arena of a flight */
     ROAD_PLANS_MOST = 8

@@ -1,0 +1,51 @@
+/* dry.h - where a document would go: extract and route, without storing or sending it.
+ *
+ * The plan in force is asked as for a document that comes in now; steps are named and not
+ * run.
+ *
+ * Threads: any that may compute.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/str.h"
+#include "core/facts.h"
+#include "core/state.h"
+
+struct road;
+
+struct dry_request {
+    struct str gateway;
+    struct str body, name; /* name: of the file; empty: none */
+    struct str head;       /* fields of the request, as they are stored: "Name: value\n" ... */
+};
+
+enum { DRY_STEPS_MOST = 64, DRY_DELIVERIES_MOST = 256 };
+
+struct dry_delivery {
+    struct str endpoint, system;
+};
+
+/* Texts hang on the arena, or live as long as the store. */
+struct dry_result {
+    int64_t config; /* the version that was asked */
+    struct facts facts;
+    struct str route; /* ptr NULL: there is none */
+    struct str steps[DRY_STEPS_MOST];
+    size_t step_count;
+    struct dry_delivery deliveries[DRY_DELIVERIES_MOST];
+    size_t delivery_count;
+
+    bool dead; /* it would be a dead letter */
+    enum dead_code code;
+    struct str message;
+};
+
+/* ERR_PERMANENT: there is no such gateway. */
+bool dry_run(struct road *r, const struct dry_request *request, struct arena *a,
+             struct dry_result *ret, struct err *err);
