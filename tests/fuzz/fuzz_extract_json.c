@@ -53,7 +53,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
         one = extractor_of("sender: json:/a");
     }
     questions_ask(&q, body);
-    if (size > 0 && size <= EXTRACT_BYTES_MOST)
+    /* jansson takes a NUL for the end. */
+    if (size > 0 && size <= EXTRACT_BYTES_MOST && memchr(bytes, '\0', size) == NULL)
         compare(one, body);
     return 0;
 }
