@@ -141,10 +141,16 @@ static bool load_bytes(struct flight *f, struct variant *v, struct err *err)
     return variant_load(f, v, err);
 }
 
+/* The version under which it was accepted; but one that routes nothing left it to the next. */
 static bool load_plan(struct flight *f, struct err *err)
 {
     f->plan = f->settle.task.kind == TASK_DELIVER ? road_plan(f->road)
                                                   : road_plan_of(f->road, f->config, err);
+    if (f->plan != NULL && plan_is_idle(f->plan)) {
+        plan_unref(f->plan);
+        f->plan = road_plan(f->road);
+        f->config = f->plan->version;
+    }
     return f->plan != NULL;
 }
 
@@ -466,6 +472,8 @@ void *feed_main(void *arg)
         bool worked = true;
 
         settle_again(r);
+        if (atomic_exchange(&r->redrive_asked, false))
+            redrive_newest(r);
         while (worked && !atomic_load(&r->stopping)) {
             int64_t now = clock_wall_us();
 

@@ -389,6 +389,8 @@ static void on_settled(struct store_op *op)
     metric_observe_us(&run_time, clock_mono_us() - f->began_us);
     if (s->ours)
         note_stored(f);
+    if (s->end == SETTLE_DEAD)
+        redrive_note_dead(f);
     road_gone(f);
 }
 

@@ -100,3 +100,22 @@ void redrive_start(struct road *r, struct plan *plan)
     *d = (struct redrive){ .job = { .run = run }, .road = r, .plan = plan_ref(plan) };
     pool_submit(r->pool, &d->job);
 }
+
+void redrive_newest(struct road *r)
+{
+    struct plan *p = road_plan(r);
+
+    if (!plan_is_idle(p))
+        redrive_start(r, p);
+    plan_unref(p);
+}
+
+void redrive_note_dead(struct flight *f)
+{
+    struct plan *p = road_plan(f->road);
+
+    if ((f->dead == DEAD_NO_ROUTE || f->dead == DEAD_UNKNOWN_SYSTEM) &&
+        p->version != f->plan->version)
+        atomic_store(&f->road->redrive_asked, true);
+    plan_unref(p);
+}

@@ -64,6 +64,7 @@ struct road {
     bool feed_asked, feed_end, claim_failing;
     int64_t next_due_us;         /* when the next delivery is due; 0: nothing waits for its time */
     _Atomic bool backlog;        /* the intake's queue has tasks */
+    _Atomic bool redrive_asked;  /* a document died of an older configuration */
     _Atomic size_t unknown_left; /* how many may have been on their way before a crash */
     struct flights unsettled;    /* could not be settled: to be tried again; feed_mutex */
 };
@@ -116,3 +117,6 @@ void outcome_read_failed(struct flight *f, const struct err *err);
 
 /* ---- redrive.c ---- */
 void redrive_start(struct road *r, struct plan *plan);
+void redrive_newest(struct road *r);
+/* It died of a configuration that was replaced meanwhile: the newest may have an answer. */
+void redrive_note_dead(struct flight *f);
