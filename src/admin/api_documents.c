@@ -1,47 +1,43 @@
-/* Documents: Query.document, Query.documents. */
+/* Documents: Query.document, Query.documents, and what a document shows. */
 #include "admin/api_parts.h"
 #include "admin/document_view.h"
+#include "base/auto.h"
 #include "base/clock.h"
+#include "core/trail.h"
 #include "engine/engine.h"
 #include "store/document.h"
 #include "store/store.h"
 
-/* A document with what only the view of it needs. */
-struct shown {
-    struct document doc;
-    struct store *store;
-    int64_t received_us, updated_us, size, config;
-    struct str name, ctype, state;
-};
+enum { SCAN_MOST = 20000, BATCH_ARENA = 256 << 20 };
 
-static struct shown *show(struct graphql_call *call, struct store *s, const struct document *d)
+/* ---- one ------------------------------------------------------------------------------------ */
+
+static bool show(struct graphql_call *call, const struct document *d, bool listed, void **ret,
+                 struct err *err)
 {
-    struct shown *v = ARENA_NEW(call->arena, struct shown);
+    struct document_view *v = ARENA_NEW(call->arena, struct document_view);
 
-    *v = (struct shown){ .doc = *d,
-                         .store = s,
-                         .received_us = d->received_us,
-                         .updated_us = d->updated_us,
-                         .size = d->source.size,
-                         .config = d->config,
-                         .state = d->state };
-    v->name = d->name.len > 0 ? d->name : (struct str){ 0 };
-    v->ctype = d->ctype.len > 0 ? d->ctype : (struct str){ 0 };
-    return v;
+    if (!document_view_make(call->principal, d, listed, call->arena, v, err))
+        return false;
+    *ret = v;
+    return true;
 }
 
 static bool document(struct graphql_call *call, struct err *err)
 {
-    struct store *s = engine_store(call->principal);
     struct document d;
     struct id id;
+    void *shown;
 
     if (!id_parse(graphql_arg_text(call, "id"), &id))
         return graphql_set_null(call);
-    if (document_get(s, &id, call->arena, &d, err))
-        return graphql_set_object(call, show(call, s, &d));
-    return err->kind == ERR_NONE && graphql_set_null(call);
+    if (!document_get(engine_store(call->principal), &id, call->arena, &d, err))
+        return err->kind == ERR_NONE && graphql_set_null(call);
+    return show(call, &d, false, &shown, err) && graphql_set_object(call, shown);
 }
+
+/* ---- lists ------------------------------------------------------------------------------------
+ */
 
 struct page {
     const void *items[DOCUMENTS_PAGE_MOST];
@@ -49,54 +45,156 @@ struct page {
     struct str next;
 };
 
-static bool read_filter(struct graphql_call *call, struct store *s, struct document_filter *f,
-                        bool *ret_nothing)
+/* What the store can look for, and what is looked at here. */
+struct wanted {
+    struct document_filter f;
+    struct str sender, receiver, type; /* names that no configuration has had */
+    struct api_where where;
+    enum document_state state; /* DOCUMENT_STATES: any */
+    bool nothing;              /* nothing can match */
+};
+
+static bool is_picky(const struct wanted *w)
+{
+    return w->sender.len + w->receiver.len + w->type.len + w->where.count > 0 ||
+           w->state != DOCUMENT_STATES;
+}
+
+static void read_party(struct store *s, const struct graphql_value *filter, const char *field,
+                       enum word_kind kind, int64_t *ret_word, struct str *ret_name)
+{
+    const struct graphql_value *v = graphql_value_field(filter, field);
+
+    if (v->kind == GRAPHQL_TEXT && !store_word_find(s, kind, v->text, ret_word))
+        *ret_name = v->text;
+}
+
+static bool read_filter(struct graphql_call *call, struct store *s, struct wanted *w,
+                        struct err *err)
 {
     const struct graphql_value *v = graphql_arg(call, "filter");
+    const struct graphql_value *state = graphql_value_field(v, "state");
     const struct graphql_value *gateway = graphql_value_field(v, "gateway");
-    static const char *const unknown[] = { "sender", "receiver", "type", "error" };
 
-    *ret_nothing = false;
-    f->state = graphql_value_field(v, "state")->text;
-    f->name = graphql_value_field(v, "name")->text;
-    f->since_us = graphql_value_field(v, "since")->number;
-    f->until_us = graphql_value_field(v, "until")->number;
-    if (gateway->kind == GRAPHQL_TEXT &&
-        !store_word_find(s, WORD_GATEWAY, gateway->text, &f->gateway))
-        *ret_nothing = true;
-    /* No document has these before something extracts them. */
-    for (size_t i = 0; i < sizeof unknown / sizeof unknown[0]; i++)
-        if (graphql_value_field(v, unknown[i])->kind == GRAPHQL_TEXT)
-            *ret_nothing = true;
+    *w = (struct wanted){ .state = DOCUMENT_STATES };
+    w->f.name = graphql_value_field(v, "name")->text;
+    w->f.code = graphql_value_field(v, "error")->text;
+    w->f.since_us = graphql_value_field(v, "since")->number;
+    w->f.until_us = graphql_value_field(v, "until")->number;
+    w->nothing = gateway->kind == GRAPHQL_TEXT &&
+                 !store_word_find(s, WORD_GATEWAY, gateway->text, &w->f.gateway);
+    read_party(s, v, "sender", WORD_SYSTEM, &w->f.sender, &w->sender);
+    read_party(s, v, "receiver", WORD_SYSTEM, &w->f.receiver, &w->receiver);
+    read_party(s, v, "type", WORD_TYPE, &w->f.type, &w->type);
+    if (state->kind == GRAPHQL_TEXT) {
+        enum document_state is;
+
+        if (!document_state_find(state->text, &is))
+            return err_set(err, ERR_PERMANENT, 0, "there is no such state of documents");
+        /* The store does not know which are held. */
+        if (is == DOCUMENT_HELD || is == DOCUMENT_ACTIVE || is == DOCUMENT_RETRYING)
+            w->state = is;
+        if (is != DOCUMENT_HELD && is != DOCUMENT_ACTIVE)
+            w->f.state = state->text;
+    }
+    return api_read_where(graphql_value_field(v, "where"), &w->where, err);
+}
+
+/* A name that is a word is compared by the store. */
+static bool name_fits(struct str want, struct str found)
+{
+    return want.len == 0 || str_eq(want, found);
+}
+
+static bool matches(const struct wanted *w, const struct document_view *v)
+{
+    return (w->state == DOCUMENT_STATES || v->state == w->state) &&
+           name_fits(w->sender, v->facts.sender) && name_fits(w->receiver, v->facts.receiver) &&
+           name_fits(w->type, v->facts.type) && api_where_fits(&w->where, &v->facts);
+}
+
+static bool look_at(struct engine *e, const struct wanted *w, const struct document *d,
+                    struct arena *a, bool *ret_fits, struct err *err)
+{
+    struct document_view v;
+
+    *ret_fits = true;
+    if (!is_picky(w))
+        return true;
+    if (!document_view_make(e, d, true, a, &v, err))
+        return false;
+    *ret_fits = matches(w, &v);
+    return true;
+}
+
+static struct document copy_of(const struct document *d, struct arena *a)
+{
+    struct document c = *d;
+
+    c.name = arena_copy(a, d->name);
+    c.ctype = arena_copy(a, d->ctype);
+    c.head = arena_copy(a, d->head);
+    c.state = arena_copy(a, d->state);
+    c.facts = arena_copy(a, d->facts);
+    c.code = arena_copy(a, d->code);
+    c.message = arena_copy(a, d->message);
+    return c;
+}
+
+/* One batch of the store; what is not wanted leaves nothing in the memory of the answer. */
+static bool add_batch(struct graphql_call *call, const struct wanted *w, size_t first,
+                      struct page *page, int64_t *io_below, size_t *ret_looked, struct err *err)
+{
+    AUTO(arena_done) struct arena batch = ARENA_INIT(BATCH_ARENA);
+    struct document *docs = ARENA_ARRAY(&batch, struct document, DOCUMENTS_PAGE_MOST);
+    size_t limit = is_picky(w) ? DOCUMENTS_PAGE_MOST : first - page->count;
+    int64_t next;
+
+    if (!document_list(engine_store(call->principal), &w->f, *io_below, limit, &batch, docs,
+                       ret_looked, &next, err))
+        return false;
+    for (size_t i = 0; i < *ret_looked; i++) {
+        bool fits;
+
+        if (page->count == first) { /* go on behind the last one that was looked at */
+            *io_below = docs[i - 1].source.num;
+            return true;
+        }
+        if (!look_at(call->principal, w, &docs[i], &batch, &fits, err))
+            return false;
+        if (!fits)
+            continue;
+        struct document d = copy_of(&docs[i], call->arena);
+        void *shown;
+
+        if (!show(call, &d, true, &shown, err))
+            return false;
+        page->items[page->count++] = shown;
+    }
+    *io_below = next;
     return true;
 }
 
 static bool documents(struct graphql_call *call, struct err *err)
 {
-    struct store *s = engine_store(call->principal);
     struct page *page = ARENA_NEW(call->arena, struct page);
-    struct document *docs = ARENA_ARRAY(call->arena, struct document, DOCUMENTS_PAGE_MOST);
-    struct document_filter f = { 0 };
-    struct str after = graphql_arg_text(call, "after");
-    int64_t first = 50, below = 0, next;
-    bool nothing;
+    struct wanted w;
+    int64_t first, below;
+    size_t looked, all = 0;
 
-    (void)graphql_arg_int(call, "first", &first);
-    if (first < 1 || first > DOCUMENTS_PAGE_MOST)
-        return err_set(err, ERR_LIMIT, 0, "first is between 1 and %d", DOCUMENTS_PAGE_MOST);
-    if (after.len > 0 && (!str_to_i64(after, &below) || below < 1))
-        return err_set(err, ERR_PERMANENT, 0, "after is not the `next` of a page");
-    if (!read_filter(call, s, &f, &nothing))
+    if (!api_read_page(call, DOCUMENTS_PAGE_MOST, &first, &below, err) ||
+        !read_filter(call, engine_store(call->principal), &w, err))
         return false;
-    if (!nothing) {
-        if (!document_list(s, &f, below, (size_t)first, call->arena, docs, &page->count, &next,
-                           err))
+    while (!w.nothing) {
+        if (!add_batch(call, &w, (size_t)first, page, &below, &looked, err))
             return false;
-        for (size_t i = 0; i < page->count; i++)
-            page->items[i] = show(call, s, &docs[i]);
-        if (next != 0)
-            page->next = str_of(arena_printf(call->arena, "%lld", (long long)next));
+        all += looked + 1;
+        if (below == 0 || page->count == (size_t)first || !is_picky(&w) || all >= SCAN_MOST ||
+            clock_mono_us() > call->deadline_us - CLOCK_S)
+            break;
     }
+    if (below != 0 && !w.nothing)
+        page->next = str_of(arena_printf(call->arena, "%lld", (long long)below));
     return graphql_set_object(call, page);
 }
 
@@ -108,9 +206,17 @@ static bool page_items(struct graphql_call *call, struct err *err)
     return graphql_set_objects(call, p->items, p->count);
 }
 
+/* ---- fields
+ * -------------------------------------------------------------------------------------- */
+
+static bool text_or_null(struct graphql_call *call, struct str text)
+{
+    return text.len > 0 ? graphql_set_text(call, text) : graphql_set_null(call);
+}
+
 static bool doc_id(struct graphql_call *call, struct err *err)
 {
-    const struct shown *v = call->parent;
+    const struct document_view *v = call->parent;
     char text[ID_TEXT];
 
     (void)err;
@@ -119,53 +225,208 @@ static bool doc_id(struct graphql_call *call, struct err *err)
 
 static bool doc_gateway(struct graphql_call *call, struct err *err)
 {
-    const struct shown *v = call->parent;
+    const struct document_view *v = call->parent;
 
     (void)err;
-    return graphql_set_text(call, store_word_name(v->store, v->doc.gateway));
+    return graphql_set_text(call, store_word_name(engine_store(call->principal), v->doc.gateway));
+}
+
+static bool doc_route(struct graphql_call *call, struct err *err)
+{
+    const struct document_view *v = call->parent;
+
+    (void)err;
+    return text_or_null(call, v->doc.route != 0
+                                  ? store_word_name(engine_store(call->principal), v->doc.route)
+                                  : STR(""));
+}
+
+static bool doc_state(struct graphql_call *call, struct err *err)
+{
+    const struct document_view *v = call->parent;
+
+    (void)err;
+    return graphql_set_z(call, document_states[v->state]);
 }
 
 static bool doc_sha256(struct graphql_call *call, struct err *err)
 {
-    const struct shown *v = call->parent;
+    const struct document_view *v = call->parent;
     char text[SHA256_TEXT];
 
     (void)err;
     return graphql_set_z(call, digest_text(&v->doc.source.sha256, text));
 }
 
+static bool doc_error(struct graphql_call *call, struct err *err)
+{
+    const struct document_view *v = call->parent;
+    struct api_error *e = ARENA_NEW(call->arena, struct api_error);
+
+    (void)err;
+    *e = (struct api_error){ .code = v->doc.code, .message = v->doc.message };
+    return e->code.len > 0 ? graphql_set_object(call, e) : graphql_set_null(call);
+}
+
 static bool doc_caller(struct graphql_call *call, struct err *err)
 {
-    const struct shown *v = call->parent;
-    struct str who = document_view_caller(&v->doc, call->arena);
+    const struct document_view *v = call->parent;
 
     (void)err;
-    return who.len > 0 ? graphql_set_text(call, who) : graphql_set_null(call);
+    return text_or_null(call, document_view_caller(&v->doc, call->arena));
 }
 
-/* Nothing extracts or fails a document yet. */
-static bool none(struct graphql_call *call, struct err *err)
+static bool doc_attributes(struct graphql_call *call, struct err *err)
 {
+    const struct document_view *v = call->parent;
+
     (void)err;
-    return graphql_set_null(call);
+    return api_set_attributes(call, &v->facts);
 }
+
+/* ---- deliveries
+ * ------------------------------------------------------------------------------------ */
+
+/* A view is the answer's own, made above: it may be completed. */
+static struct document_view *view_of(struct graphql_call *call)
+{
+    union {
+        const void *given;
+        struct document_view *own;
+    } parent = { .given = call->parent };
+
+    return parent.own;
+}
+
+static bool doc_deliveries(struct graphql_call *call, struct err *err)
+{
+    struct document_view *v = view_of(call);
+
+    if (!document_view_load(call->principal, v, call->arena, err))
+        return false;
+    const void **list = ARENA_ARRAY(call->arena, const void *, v->delivery_count);
+
+    for (size_t i = 0; i < v->delivery_count; i++)
+        list[i] = &v->deliveries[i];
+    return graphql_set_objects(call, list, v->delivery_count);
+}
+
+static bool delivery_state(struct graphql_call *call, struct err *err)
+{
+    const struct delivery_view *d = call->parent;
+
+    (void)err;
+    return graphql_set_z(call, delivery_states[d->state]);
+}
+
+static bool delivery_held(struct graphql_call *call, struct err *err)
+{
+    const struct delivery_view *d = call->parent;
+    struct str *list = ARENA_ARRAY(call->arena, struct str, 32);
+    size_t n = 0;
+
+    (void)err;
+    for (unsigned bit = 0; bit < 32; bit++)
+        if ((d->held >> bit & 1) != 0) {
+            AUTO(buf_done) struct buf word = BUF_INIT(200);
+
+            held_reasons_print(1u << bit, &word);
+            list[n++] = arena_copy(call->arena, buf_view(&word));
+        }
+    return graphql_set_texts(call, list, n);
+}
+
+/* ---- the timeline
+ * ---------------------------------------------------------------------------------- */
 
 struct line {
-    int64_t time_us;
+    struct trail_line l;
     const char *stage, *outcome;
+    int64_t number; /* of its bytes, from 1 */
 };
 
 /* Accepting is the first line of every timeline, and is derived from the document. */
+static struct line *first_line(struct graphql_call *call, const struct document_view *v)
+{
+    struct line *line = ARENA_NEW(call->arena, struct line);
+
+    *line = (struct line){ .l = { .at_us = v->doc.received_us, .took_us = -1 },
+                           .stage = trail_stages[TRAIL_ACCEPT],
+                           .outcome = "stored" };
+    line->l.what = store_word_name(engine_store(call->principal), v->doc.gateway);
+    return line;
+}
+
+static size_t count_lines(struct str trail)
+{
+    struct trail_reader r = trail_read(trail);
+    struct trail_line line;
+    bool damaged;
+    size_t n = 0;
+
+    while (trail_next(&r, &line, &damaged))
+        n++;
+    return n;
+}
+
 static bool doc_timeline(struct graphql_call *call, struct err *err)
 {
-    const struct shown *v = call->parent;
-    struct line *line = ARENA_NEW(call->arena, struct line);
-    const void **lines = ARENA_ARRAY(call->arena, const void *, 1);
+    struct document_view *v = view_of(call);
+
+    if (!document_view_load(call->principal, v, call->arena, err))
+        return false;
+    size_t count = count_lines(v->doc.trail) + 1, n = 0;
+    const void **list = ARENA_ARRAY(call->arena, const void *, count);
+    struct trail_reader r = trail_read(v->doc.trail);
+    int64_t numbers = 0;
+    bool damaged;
+
+    for (list[n++] = first_line(call, v); n < count; n++) {
+        struct line *line = ARENA_NEW(call->arena, struct line);
+
+        if (!trail_next(&r, &line->l, &damaged))
+            break;
+        line->stage = trail_stages[line->l.stage];
+        line->outcome = trail_outcomes[line->l.outcome];
+        line->number = line->l.has_bytes ? ++numbers : 0;
+        list[n] = line;
+    }
+    return graphql_set_objects(call, list, n);
+}
+
+static bool line_node(struct graphql_call *call, struct err *err)
+{
+    const struct line *line = call->parent;
 
     (void)err;
-    *line = (struct line){ .time_us = v->received_us, .stage = "accept", .outcome = "stored" };
-    lines[0] = line;
-    return graphql_set_objects(call, lines, 1);
+    return line->l.node == 0
+               ? graphql_set_null(call)
+               : graphql_set_z(call, arena_printf(call->arena, "%lld", (long long)line->l.node));
+}
+
+static bool line_duration(struct graphql_call *call, struct err *err)
+{
+    const struct line *line = call->parent;
+
+    (void)err;
+    return line->l.took_us < 0 ? graphql_set_null(call) : graphql_set_int(call, line->l.took_us);
+}
+
+static bool line_bytes(struct graphql_call *call, struct err *err)
+{
+    const struct line *line = call->parent;
+
+    (void)err;
+    return line->l.has_bytes ? graphql_set_object(call, line) : graphql_set_null(call);
+}
+
+static bool bytes_sha256(struct graphql_call *call, struct err *err)
+{
+    const struct line *line = call->parent;
+    char text[SHA256_TEXT];
+
+    (void)err;
+    return graphql_set_z(call, digest_text(&line->l.sha256, text));
 }
 
 const struct graphql_resolver api_documents[] = {
@@ -175,27 +436,53 @@ const struct graphql_resolver api_documents[] = {
     GRAPHQL_MEMBER("DocumentPage.next", struct page, next),
     { .field = "Document.id", .fn = doc_id },
     { .field = "Document.gateway", .fn = doc_gateway },
-    { .field = "Document.sender", .fn = none },
-    { .field = "Document.receiver", .fn = none },
-    { .field = "Document.type", .fn = none },
-    GRAPHQL_MEMBER("Document.state", struct shown, state),
-    GRAPHQL_MEMBER("Document.size", struct shown, size),
+    API_TEXT_AT("Document.sender", struct document_view, facts.sender),
+    API_TEXT_AT("Document.receiver", struct document_view, facts.receiver),
+    API_TEXT_AT("Document.type", struct document_view, facts.type),
+    { .field = "Document.state", .fn = doc_state },
+    GRAPHQL_MEMBER("Document.size", struct document_view, doc.source.size),
     { .field = "Document.sha256", .fn = doc_sha256 },
-    GRAPHQL_MEMBER("Document.name", struct shown, name),
-    GRAPHQL_MEMBER("Document.contentType", struct shown, ctype),
-    GRAPHQL_MEMBER("Document.received", struct shown, received_us),
-    GRAPHQL_MEMBER("Document.updated", struct shown, updated_us),
-    { .field = "Document.error", .fn = none },
-    { .field = "DocumentError.code", .fn = none },
-    { .field = "DocumentError.message", .fn = none },
-    GRAPHQL_MEMBER("Document.config", struct shown, config),
+    API_TEXT_AT("Document.name", struct document_view, doc.name),
+    API_TEXT_AT("Document.contentType", struct document_view, doc.ctype),
+    GRAPHQL_MEMBER("Document.received", struct document_view, doc.received_us),
+    GRAPHQL_MEMBER("Document.updated", struct document_view, doc.updated_us),
+    { .field = "Document.error", .fn = doc_error },
+    GRAPHQL_MEMBER("DocumentError.code", struct api_error, code),
+    GRAPHQL_MEMBER("DocumentError.message", struct api_error, message),
+    GRAPHQL_MEMBER("Document.config", struct document_view, doc.config),
     { .field = "Document.caller", .fn = doc_caller },
+    { .field = "Document.route", .fn = doc_route },
+    { .field = "Document.attributes", .fn = doc_attributes },
+    GRAPHQL_MEMBER("Attribute.name", struct fact, name),
+    GRAPHQL_MEMBER("Attribute.value", struct fact, value),
+    GRAPHQL_MEMBER("Document.again", struct document_view, doc.again),
+    { .field = "Document.deliveries", .fn = doc_deliveries },
+    API_TEXT_AT("Delivery.id", struct delivery_view, id),
+    GRAPHQL_MEMBER("Delivery.endpoint", struct delivery_view, endpoint),
+    API_TEXT_AT("Delivery.system", struct delivery_view, system),
+    { .field = "Delivery.state", .fn = delivery_state },
+    { .field = "Delivery.held", .fn = delivery_held },
+    GRAPHQL_MEMBER("Delivery.attempts", struct delivery_view, attempts),
+    API_NUMBER_AT("Delivery.due", struct delivery_view, due_us),
+    API_NUMBER_AT("Delivery.status", struct delivery_view, status),
+    API_TEXT_AT("Delivery.code", struct delivery_view, code),
+    API_TEXT_AT("Delivery.message", struct delivery_view, message),
+    API_TEXT_AT("Delivery.name", struct delivery_view, name),
+    GRAPHQL_MEMBER("Delivery.updated", struct delivery_view, updated_us),
     { .field = "Document.timeline", .fn = doc_timeline },
-    GRAPHQL_MEMBER("TimelineEntry.time", struct line, time_us),
-    { .field = "TimelineEntry.node", .fn = none },
+    GRAPHQL_MEMBER("TimelineEntry.time", struct line, l.at_us),
+    { .field = "TimelineEntry.node", .fn = line_node },
     GRAPHQL_MEMBER("TimelineEntry.stage", struct line, stage),
+    API_TEXT_AT("TimelineEntry.what", struct line, l.what),
     GRAPHQL_MEMBER("TimelineEntry.outcome", struct line, outcome),
-    { .field = "TimelineEntry.duration", .fn = none },
-    { .field = "TimelineEntry.message", .fn = none },
+    { .field = "TimelineEntry.duration", .fn = line_duration },
+    API_NUMBER_AT("TimelineEntry.attempt", struct line, l.attempt),
+    API_NUMBER_AT("TimelineEntry.status", struct line, l.status),
+    API_NUMBER_AT("TimelineEntry.config", struct line, l.config),
+    API_TEXT_AT("TimelineEntry.message", struct line, l.message),
+    { .field = "TimelineEntry.bytes", .fn = line_bytes },
+    GRAPHQL_MEMBER("StoredBytes.stage", struct line, number),
+    GRAPHQL_MEMBER("StoredBytes.size", struct line, l.size),
+    { .field = "StoredBytes.sha256", .fn = bytes_sha256 },
 };
 const size_t api_documents_count = sizeof api_documents / sizeof api_documents[0];

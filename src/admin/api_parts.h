@@ -1,10 +1,48 @@
-/* api_parts.h - the resolver tables of the admin API, one per subject.  The principal of
- * every call is the engine. */
+/* api_parts.h - the resolver tables of the admin API, one per subject, and what they share.
+ * The principal of every call is the engine. */
 #pragma once
 
 #include <stddef.h>
 
 #include "admin/graphql.h"
+#include "core/facts.h"
 
-extern const struct graphql_resolver api_documents[], api_config[], api_node[], api_secret[];
-extern const size_t api_documents_count, api_config_count, api_node_count, api_secret_count;
+extern const struct graphql_resolver api_documents[], api_operate[], api_config[], api_node[],
+    api_secret[], api_road[];
+extern const size_t api_documents_count, api_operate_count, api_config_count, api_node_count,
+    api_secret_count, api_road_count;
+
+/* Arguments first and after; *ret_after is 0 when there is none. */
+bool api_read_page(const struct graphql_call *call, int64_t most, int64_t *ret_first,
+                   int64_t *ret_after, struct err *err);
+
+/* Attributes that a document must have. */
+enum { API_WHERE_MOST = 16 };
+
+struct api_where {
+    struct fact list[API_WHERE_MOST];
+    size_t count;
+};
+
+bool api_read_where(const struct graphql_value *list, struct api_where *ret, struct err *err);
+bool api_where_fits(const struct api_where *w, const struct facts *f);
+
+/* DocumentError. */
+struct api_error {
+    struct str code, message;
+};
+
+/* Answers with the attributes. */
+bool api_set_attributes(struct graphql_call *call, const struct facts *f);
+
+/* Fields that are a struct str or an int64_t of their parent, empty and 0 being null. */
+graphql_fn api_text_at, api_number_at;
+
+#define API_TEXT_AT(field_, struct_, member_)                                      \
+    {                                                                              \
+        .field = (field_), .fn = api_text_at, .offset = offsetof(struct_, member_) \
+    }
+#define API_NUMBER_AT(field_, struct_, member_)                                      \
+    {                                                                                \
+        .field = (field_), .fn = api_number_at, .offset = offsetof(struct_, member_) \
+    }

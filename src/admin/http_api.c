@@ -10,6 +10,7 @@
 #include "admin/payload_range.h"
 #include "base/alloc.h"
 #include "base/auto.h"
+#include "base/http_target.h"
 #include "base/json.h"
 #include "base/metrics.h"
 #include "base/require.h"
@@ -44,10 +45,11 @@ struct visit {
 
     struct id id;
     bool wants_payload, is_admin;
+    int64_t stage; /* of the payload; 0: as it was received */
     int64_t caller;
     struct arena arena;
     struct document document;
-    bool found;
+    bool found, no_stage;
     struct err err;
 
     struct payload_reader *reader;
@@ -222,6 +224,16 @@ static bool may_see(const struct visit *v)
     return v->is_admin || (v->caller > 0 && v->caller == v->document.caller);
 }
 
+static void show_document(struct visit *v)
+{
+    struct engine *e = v->self->engine;
+    struct document_view view;
+
+    v->found = document_view_make(e, &v->document, false, &v->arena, &view, &v->err);
+    if (v->found)
+        document_view_json(engine_store(e), &view, &v->answer);
+}
+
 static void look_up(struct desk_job *job)
 {
     struct visit *v = visit_of_job(job);
@@ -231,7 +243,9 @@ static void look_up(struct desk_job *job)
     if (!v->found || !may_see(v))
         return;
     if (!v->wants_payload)
-        document_view_json(s, &v->document, &v->answer);
+        show_document(v);
+    else if (v->stage != 0 && !document_view_stage(&v->document, v->stage, &v->document.source))
+        v->no_stage = true;
     else if (!payload_open(s, &v->document.source, &v->reader, &v->err))
         v->reader = NULL;
 }
@@ -371,11 +385,25 @@ static void looked_up(struct loop_msg *msg)
         http_answer(v->request, 200, STR("Cache-Control: no-store\r\n"), STR("application/json"),
                     buf_view(&v->answer));
         visit_free(v);
+    } else if (v->no_stage) {
+        end_with_error(v, 404, "", "unknown_stage",
+                       "No step has stored bytes under this number: see its timeline.");
     } else if (v->reader == NULL) {
         answer_payload_trouble(v);
     } else {
         start_payload(v);
     }
+}
+
+static bool read_stage(struct visit *v)
+{
+    AUTO(buf_done) struct buf value = BUF_INIT(64);
+    struct err err;
+    bool given;
+
+    if (!http_decode_query(v->request->query, STR("stage"), &value, &given, &err))
+        return false;
+    return !given || (str_to_i64(buf_view(&value), &v->stage) && v->stage >= 1);
 }
 
 static void document_head(struct visit *v, struct str rest)
@@ -393,6 +421,14 @@ static void document_head(struct visit *v, struct str rest)
         return;
     }
     v->wants_payload = str_is(tail, "payload");
+    if (v->wants_payload && !read_stage(v)) {
+        end_with_error(v, 400, "", "bad_stage", "stage is a number from 1 on.");
+        return;
+    }
+    if (v->stage != 0 && !v->is_admin) {
+        end_with_error(v, 403, "", "forbidden", "What steps made of it is for the admin token.");
+        return;
+    }
     if (!id_parse(id, &v->id) || (tail.len > 0 && !v->wants_payload)) {
         end_with_error(v, 404, "", "unknown_document", "There is no such document.");
         return;

@@ -70,6 +70,7 @@ bool road_is_busy(struct road *r);
 /* ---- looking -----------------------------------------------------------------------------------
  */
 
+struct plan *road_plan(struct road *r); /* in force, a reference */
 struct dispatch *road_dispatch(struct road *r);
 /* Write what went wrong lately into the store; the keeper calls it each second.  Blocks. */
 bool road_write_mishaps(struct road *r, struct err *err);

@@ -72,7 +72,6 @@ struct road {
 /* ---- road.c ---- */
 void road_queue(struct road *r, struct flight *first); /* a chain, to the workers */
 void road_gone(struct flight *f);                      /* settled or given up: frees it */
-struct plan *road_plan(struct road *r);                /* in force, a reference */
 struct plan *road_plan_of(struct road *r, int64_t version, struct err *err);
 int road_mark(struct road *r, const struct task *t, bool alone); /* a slot of the recorder */
 void road_clear(struct road *r, int slot);

@@ -95,6 +95,7 @@ static struct row row_of(struct db_rows *rows, struct arena *a)
     r.letter.code = arena_copy(a, db_get_str(rows, 2));
     r.letter.message = arena_copy(a, db_get_str(rows, 3));
     r.name = arena_copy(a, db_get_str(rows, 13));
+    r.letter.delivery_id = arena_copy(a, db_get_str(rows, 14));
     if (!db_is_null(rows, 12)) /* what cannot be read says nothing */
         (void)facts_read(arena_copy(a, db_get_str(rows, 12)), a, &r.letter.facts);
     return r;
@@ -190,6 +191,7 @@ static bool keep(void *arg, const struct row *row)
     *l = row->letter;
     l->code = arena_copy(a, l->code);
     l->message = arena_copy(a, l->message);
+    l->delivery_id = arena_copy(a, l->delivery_id);
     l->facts.sender = name_of(p->store, a, row->sender, f->sender);
     l->facts.receiver = name_of(p->store, a, row->receiver, f->receiver);
     l->facts.type = name_of(p->store, a, row->type, f->type);

@@ -29,6 +29,7 @@ struct dead_letter {
     int64_t doc;
     struct id id;     /* of the document */
     int64_t delivery; /* num of the delivery; 0: the document itself */
+    struct str delivery_id;
     struct str code, message;
     int64_t died_us;
     int64_t gateway, endpoint; /* words; 0: none */

@@ -102,9 +102,9 @@ DELETE FROM done_@SLOT@ WHERE num = $1;
 -- name: dead_page
 -- in:  $1 above int, $2 limit int
 -- out: 0 num, died_us, 2 code, message, 4 document, its id, 6 delivery, endpoint, 8 gateway, sender,
---      receiver, type, 12 facts, name
+--      receiver, type, 12 facts, name, id of the delivery
 SELECT t.id, t.died_us, t.code, t.message, d.num, d.id, v.num, v.endpoint, d.gateway, d.sender, d.receiver,
-    d.dtype, d.facts, d.name
+    d.dtype, d.facts, d.name, v.id
 FROM task_dead t LEFT JOIN delivery v ON t.kind = 2 AND v.num = t.id
 JOIN doc d ON d.num = CASE WHEN t.kind = 2 THEN v.doc ELSE t.id END
 WHERE t.id > $1 AND t.code <> 'in_doubt' ORDER BY t.id LIMIT $2;
@@ -112,7 +112,7 @@ WHERE t.id > $1 AND t.code <> 'in_doubt' ORDER BY t.id LIMIT $2;
 -- name: dead_page_of_code
 -- in:  $1 above int, $2 limit int, $3 code text
 SELECT t.id, t.died_us, t.code, t.message, d.num, d.id, v.num, v.endpoint, d.gateway, d.sender, d.receiver,
-    d.dtype, d.facts, d.name
+    d.dtype, d.facts, d.name, v.id
 FROM task_dead t LEFT JOIN delivery v ON t.kind = 2 AND v.num = t.id
 JOIN doc d ON d.num = CASE WHEN t.kind = 2 THEN v.doc ELSE t.id END
 WHERE t.code = $3 AND t.id > $1 AND t.code <> 'in_doubt' ORDER BY t.id LIMIT $2;

@@ -1,0 +1,333 @@
+/* What people do to documents: retry, cancel, discard; dead letters one by one and in bulk. */
+#include "admin/api_parts.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "engine/engine.h"
+#include "engine/road.h"
+#include "store/dead.h"
+#include "store/operate.h"
+#include "store/store.h"
+#include "store/version.h"
+
+static const struct str who = { "admin", 5 };
+
+/* ---- those that are named ------------------------------------------------------------------- */
+
+struct shown_result {
+    struct str id;
+    const char *result, *message;
+};
+
+static bool order_of(struct graphql_call *call, struct operate_order *ret, struct err *err)
+{
+    *ret = (struct operate_order){ .who = who, .keep_days = ROAD_KEEP_DAYS };
+    return version_newest(engine_store(call->principal), &ret->config, err);
+}
+
+static void log_change(const char *action, size_t count, size_t done)
+{
+    log_event(LOG_INFO, "document.operate", kv_z("action", action), kv_int("count", (int64_t)count),
+              kv_int("done", (int64_t)done));
+}
+
+/* Texts that are no ids name no document. */
+static size_t read_targets(const struct graphql_value *ids, struct operate_target *targets,
+                           size_t *at)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < ids->count; i++)
+        if (id_parse(ids->items[i].text, &targets[n].id))
+            at[n++] = i;
+    return n;
+}
+
+static bool change(struct graphql_call *call, enum operate_action action, const char *verb,
+                   const struct operate_order *order, struct err *err)
+{
+    const struct graphql_value *ids = graphql_arg(call, "ids");
+    struct arena *a = call->arena;
+    struct shown_result *shown = ARENA_ARRAY(a, struct shown_result, ids->count);
+    struct operate_target *targets = ARENA_ARRAY(a, struct operate_target, ids->count);
+    struct operate_answer *answers = ARENA_ARRAY(a, struct operate_answer, ids->count);
+    const void **list = ARENA_ARRAY(a, const void *, ids->count);
+    size_t *at = ARENA_ARRAY(a, size_t, ids->count), n, done = 0;
+
+    if (ids->count > OPERATE_MOST)
+        return err_set(err, ERR_LIMIT, 0, "more than %d ids", OPERATE_MOST);
+    n = read_targets(ids, targets, at);
+    if (!operate(engine_store(call->principal), action, targets, n, order, answers, err))
+        return false;
+    for (size_t i = 0; i < ids->count; i++) {
+        shown[i] = (struct shown_result){ .id = ids->items[i].text,
+                                          .result = operate_results[OPERATE_NONE],
+                                          .message = "there is no such document" };
+        list[i] = &shown[i];
+    }
+    for (size_t i = 0; i < n; i++) {
+        shown[at[i]].result = operate_results[answers[i].result];
+        shown[at[i]].message = answers[i].text;
+        done += answers[i].result == OPERATE_DONE;
+    }
+    if (done > 0)
+        road_note_backlog(engine_road(call->principal));
+    log_change(verb, ids->count, done);
+    return graphql_set_objects(call, list, ids->count);
+}
+
+static bool retry(struct graphql_call *call, struct err *err)
+{
+    static const enum retry_from from[] = { RETRY_AUTO, RETRY_EXTRACT, RETRY_ROUTE,
+                                            RETRY_DELIVERY };
+    const struct graphql_value *where = graphql_arg(call, "from");
+    struct operate_order order;
+
+    if (!order_of(call, &order, err))
+        return false;
+    if (where->kind == GRAPHQL_ENUM)
+        order.from = from[where->number];
+    (void)graphql_arg_bool(call, "again", &order.again);
+    return change(call, OPERATE_RETRY, "retry", &order, err);
+}
+
+static bool cancel(struct graphql_call *call, struct err *err)
+{
+    struct operate_order order;
+
+    return order_of(call, &order, err) && change(call, OPERATE_CANCEL, "cancel", &order, err);
+}
+
+static bool discard(struct graphql_call *call, struct err *err)
+{
+    struct operate_order order;
+
+    return order_of(call, &order, err) && change(call, OPERATE_DISCARD, "discard", &order, err);
+}
+
+/* ---- dead letters -------------------------------------------------------------------------------
+ */
+
+enum { PAGE_MOST = 200 };
+
+static bool read_filter(struct graphql_call *call, struct dead_filter *f, struct err *err)
+{
+    const struct graphql_value *v = graphql_arg(call, "filter");
+    struct api_where where;
+
+    _Static_assert((int)API_WHERE_MOST <= (int)DEAD_WHERE_MOST, "they fit");
+    *f = (struct dead_filter){ .code = graphql_value_field(v, "error")->text,
+                               .gateway = graphql_value_field(v, "gateway")->text,
+                               .sender = graphql_value_field(v, "sender")->text,
+                               .receiver = graphql_value_field(v, "receiver")->text,
+                               .type = graphql_value_field(v, "type")->text,
+                               .name = graphql_value_field(v, "name")->text,
+                               .since_us = graphql_value_field(v, "since")->number,
+                               .until_us = graphql_value_field(v, "until")->number };
+    if (!api_read_where(graphql_value_field(v, "where"), &where, err))
+        return false;
+    for (size_t i = 0; i < where.count; i++)
+        f->where[f->where_count++] = where.list[i];
+    return true;
+}
+
+struct page {
+    const void *items[PAGE_MOST];
+    size_t count;
+    struct str next;
+};
+
+static bool dead_letters(struct graphql_call *call, struct err *err)
+{
+    struct page *page = ARENA_NEW(call->arena, struct page);
+    struct dead_letter *letters = ARENA_ARRAY(call->arena, struct dead_letter, PAGE_MOST);
+    struct dead_filter f;
+    int64_t first, above, next;
+
+    if (!api_read_page(call, PAGE_MOST, &first, &above, err) || !read_filter(call, &f, err) ||
+        !dead_list(engine_store(call->principal), &f, above, (size_t)first, call->arena, letters,
+                   &page->count, &next, err))
+        return false;
+    for (size_t i = 0; i < page->count; i++)
+        page->items[i] = &letters[i];
+    if (next != 0)
+        page->next = str_of(arena_printf(call->arena, "%lld", (long long)next));
+    return graphql_set_object(call, page);
+}
+
+static bool page_items(struct graphql_call *call, struct err *err)
+{
+    const struct page *p = call->parent;
+
+    (void)err;
+    return graphql_set_objects(call, p->items, p->count);
+}
+
+static bool letter_document(struct graphql_call *call, struct err *err)
+{
+    const struct dead_letter *l = call->parent;
+    char text[ID_TEXT];
+
+    (void)err;
+    return graphql_set_z(call, id_text(&l->id, text));
+}
+
+static bool letter_gateway(struct graphql_call *call, struct err *err)
+{
+    const struct dead_letter *l = call->parent;
+
+    (void)err;
+    return graphql_set_text(call, store_word_name(engine_store(call->principal), l->gateway));
+}
+
+static bool letter_endpoint(struct graphql_call *call, struct err *err)
+{
+    const struct dead_letter *l = call->parent;
+
+    (void)err;
+    return l->endpoint == 0 ? graphql_set_null(call)
+                            : graphql_set_text(call, store_word_name(engine_store(call->principal),
+                                                                     l->endpoint));
+}
+
+static bool dead_groups_of(struct graphql_call *call, struct err *err)
+{
+    struct dead_group *groups = ARENA_ARRAY(call->arena, struct dead_group, DEAD_GROUPS_MOST);
+    const struct graphql_value *by = graphql_arg(call, "by");
+    int64_t from = clock_mono_us();
+    struct dead_filter f;
+    size_t n;
+
+    if (!read_filter(call, &f, err) ||
+        !dead_groups(engine_store(call->principal), &f,
+                     by->kind == GRAPHQL_ENUM ? (enum dead_by)by->number : DEAD_BY_REASON,
+                     call->arena, groups, &n, err))
+        return false;
+    call->deadline_us += clock_mono_us() - from; /* it looks at all there are */
+    const void **list = ARENA_ARRAY(call->arena, const void *, n);
+
+    for (size_t i = 0; i < n; i++)
+        list[i] = &groups[i];
+    return graphql_set_objects(call, list, n);
+}
+
+/* ---- in bulk
+ * --------------------------------------------------------------------------------------- */
+
+struct bulk {
+    int64_t count, done, skipped;
+    struct str next;
+};
+
+/* "NUM-TIME": how far it came, and when it began; what died later is not meant. */
+static bool read_place(struct str after, int64_t *ret_above, int64_t *ret_until, struct err *err)
+{
+    struct str above, until = str_cut(after, '-', &above);
+
+    *ret_above = 0;
+    *ret_until = clock_wall_us() + 1;
+    if (after.len == 0)
+        return true;
+    if (!str_to_i64(above, ret_above) || !str_to_i64(until, ret_until) || *ret_above < 1 ||
+        *ret_until < 1)
+        return err_set(err, ERR_PERMANENT, 0, "after is not the `next` of a portion");
+    return true;
+}
+
+static bool change_letters(struct graphql_call *call, enum operate_action action,
+                           const struct dead_filter *f, int64_t above, struct bulk *ret,
+                           int64_t *ret_next, struct err *err)
+{
+    struct store *s = engine_store(call->principal);
+    struct arena *a = call->arena;
+    struct dead_letter *letters = ARENA_ARRAY(a, struct dead_letter, DEAD_PAGE_MOST);
+    struct operate_target *targets = ARENA_ARRAY(a, struct operate_target, DEAD_PAGE_MOST);
+    struct operate_answer *answers = ARENA_ARRAY(a, struct operate_answer, DEAD_PAGE_MOST);
+    struct operate_order order;
+    size_t n;
+
+    if (!order_of(call, &order, err) ||
+        !dead_list(s, f, above, DEAD_PAGE_MOST, a, letters, &n, ret_next, err))
+        return false;
+    order.bulk = true;
+    for (size_t i = 0; i < n; i++)
+        targets[i] = (struct operate_target){ letters[i].id, letters[i].delivery };
+    if (!operate(s, action, targets, n, &order, answers, err))
+        return false;
+    ret->count = (int64_t)n;
+    for (size_t i = 0; i < n; i++)
+        ret->done += answers[i].result == OPERATE_DONE;
+    ret->skipped = ret->count - ret->done;
+    return true;
+}
+
+static bool change_in_bulk(struct graphql_call *call, enum operate_action action, const char *verb,
+                           struct err *err)
+{
+    struct bulk *b = ARENA_NEW(call->arena, struct bulk);
+    struct dead_filter f;
+    int64_t above, until, next = 0;
+    bool dry = false;
+
+    (void)graphql_arg_bool(call, "dry", &dry);
+    if (!read_place(graphql_arg_text(call, "after"), &above, &until, err) ||
+        !read_filter(call, &f, err))
+        return false;
+    if (f.until_us == 0 || f.until_us > until)
+        f.until_us = until;
+    if (dry ? !dead_count(engine_store(call->principal), &f, above, &b->count, &next, err)
+            : !change_letters(call, action, &f, above, b, &next, err))
+        return false;
+    if (next != 0)
+        b->next = str_of(arena_printf(call->arena, "%lld-%lld", (long long)next, (long long)until));
+    if (!dry && b->count > 0) {
+        road_note_backlog(engine_road(call->principal));
+        log_change(verb, (size_t)b->count, (size_t)b->done);
+    }
+    return graphql_set_object(call, b);
+}
+
+static bool dead_retry(struct graphql_call *call, struct err *err)
+{
+    return change_in_bulk(call, OPERATE_RETRY, "retry", err);
+}
+
+static bool dead_discard(struct graphql_call *call, struct err *err)
+{
+    return change_in_bulk(call, OPERATE_DISCARD, "discard", err);
+}
+
+const struct graphql_resolver api_operate[] = {
+    { .field = "Mutation.retry", .fn = retry },
+    { .field = "Mutation.cancel", .fn = cancel },
+    { .field = "Mutation.discard", .fn = discard },
+    GRAPHQL_MEMBER("OperateResult.id", struct shown_result, id),
+    GRAPHQL_MEMBER("OperateResult.result", struct shown_result, result),
+    GRAPHQL_MEMBER("OperateResult.message", struct shown_result, message),
+    { .field = "Query.deadLetters", .fn = dead_letters },
+    { .field = "DeadLetterPage.items", .fn = page_items },
+    GRAPHQL_MEMBER("DeadLetterPage.next", struct page, next),
+    { .field = "DeadLetter.document", .fn = letter_document },
+    API_TEXT_AT("DeadLetter.delivery", struct dead_letter, delivery_id),
+    GRAPHQL_MEMBER("DeadLetter.code", struct dead_letter, code),
+    GRAPHQL_MEMBER("DeadLetter.message", struct dead_letter, message),
+    GRAPHQL_MEMBER("DeadLetter.died", struct dead_letter, died_us),
+    { .field = "DeadLetter.gateway", .fn = letter_gateway },
+    API_TEXT_AT("DeadLetter.sender", struct dead_letter, facts.sender),
+    API_TEXT_AT("DeadLetter.receiver", struct dead_letter, facts.receiver),
+    API_TEXT_AT("DeadLetter.type", struct dead_letter, facts.type),
+    { .field = "DeadLetter.endpoint", .fn = letter_endpoint },
+    { .field = "Query.deadGroups", .fn = dead_groups_of },
+    API_TEXT_AT("DeadGroup.key", struct dead_group, key),
+    GRAPHQL_MEMBER("DeadGroup.code", struct dead_group, code),
+    GRAPHQL_MEMBER("DeadGroup.count", struct dead_group, count),
+    GRAPHQL_MEMBER("DeadGroup.oldest", struct dead_group, oldest_us),
+    GRAPHQL_MEMBER("DeadGroup.newest", struct dead_group, newest_us),
+    GRAPHQL_MEMBER("DeadGroup.message", struct dead_group, message),
+    { .field = "Mutation.deadRetry", .fn = dead_retry },
+    { .field = "Mutation.deadDiscard", .fn = dead_discard },
+    GRAPHQL_MEMBER("DeadBulk.count", struct bulk, count),
+    GRAPHQL_MEMBER("DeadBulk.done", struct bulk, done),
+    GRAPHQL_MEMBER("DeadBulk.skipped", struct bulk, skipped),
+    GRAPHQL_MEMBER("DeadBulk.next", struct bulk, next),
+};
+const size_t api_operate_count = sizeof api_operate / sizeof api_operate[0];

@@ -1,0 +1,66 @@
+#include "admin/api_parts.h"
+
+bool api_read_page(const struct graphql_call *call, int64_t most, int64_t *ret_first,
+                   int64_t *ret_after, struct err *err)
+{
+    struct str after = graphql_arg_text(call, "after");
+
+    *ret_first = 50;
+    *ret_after = 0;
+    (void)graphql_arg_int(call, "first", ret_first);
+    if (*ret_first < 1 || *ret_first > most)
+        return err_set(err, ERR_LIMIT, 0, "first is between 1 and %lld", (long long)most);
+    if (after.len > 0 && (!str_to_i64(after, ret_after) || *ret_after < 1))
+        return err_set(err, ERR_PERMANENT, 0, "after is not the `next` of a page");
+    return true;
+}
+
+bool api_read_where(const struct graphql_value *list, struct api_where *ret, struct err *err)
+{
+    *ret = (struct api_where){ 0 };
+    if (list->kind != GRAPHQL_LIST)
+        return true;
+    if (list->count > API_WHERE_MOST)
+        return err_set(err, ERR_LIMIT, 0, "more than %d attributes", API_WHERE_MOST);
+    for (size_t i = 0; i < list->count; i++)
+        ret->list[ret->count++] =
+            (struct fact){ .name = graphql_value_field(&list->items[i], "name")->text,
+                           .value = graphql_value_field(&list->items[i], "value")->text };
+    return true;
+}
+
+bool api_where_fits(const struct api_where *w, const struct facts *f)
+{
+    for (size_t i = 0; i < w->count; i++) {
+        struct str value = facts_attribute(f, w->list[i].name);
+
+        if (value.ptr == NULL || !str_eq(value, w->list[i].value))
+            return false;
+    }
+    return true;
+}
+
+bool api_set_attributes(struct graphql_call *call, const struct facts *f)
+{
+    const void **list = ARENA_ARRAY(call->arena, const void *, f->attribute_count);
+
+    for (size_t i = 0; i < f->attribute_count; i++)
+        list[i] = &f->attributes[i];
+    return graphql_set_objects(call, list, f->attribute_count);
+}
+
+bool api_text_at(struct graphql_call *call, struct err *err)
+{
+    const struct str *text = (const struct str *)((const char *)call->parent + call->offset);
+
+    (void)err;
+    return text->len > 0 ? graphql_set_text(call, *text) : graphql_set_null(call);
+}
+
+bool api_number_at(struct graphql_call *call, struct err *err)
+{
+    const int64_t *n = (const int64_t *)((const char *)call->parent + call->offset);
+
+    (void)err;
+    return *n != 0 ? graphql_set_int(call, *n) : graphql_set_null(call);
+}
