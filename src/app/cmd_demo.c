@@ -290,7 +290,7 @@ static bool run_traffic(struct demo *d, struct err *err)
 
 static bool start(struct demo *d, const char *given, struct err *err)
 {
-    const char *dir;
+    const char *dir = NULL;
 
     if (!find_folder(d, given, &dir, err) || !demo_mock_open(&d->mock, err) ||
         !demo_node_prepare(&d->node, &d->arena, dir, demo_mock_port(d->mock), err))

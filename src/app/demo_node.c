@@ -51,21 +51,20 @@ static uint16_t find_port(void)
     return DEMO_PORT;
 }
 
-static const char top[] =
-    "# Made by `waybill demo`.\n"
-    "\n"
-    "systems:\n"
-    "  webshop: { title: Web shop, ids: [WS-01] }\n"
-    "  tills:   { title: Tills of the shops }\n"
-    "  erp:     { title: Order system, ids: [\"4012345000009\"] }\n"
-    "  finance: { title: Invoice system, limits: { concurrency: 4 } }\n"
-    "  archive: { title: Archive }\n"
-    "\n"
-    "types:\n"
-    "  order:   { title: Purchase order, search: { po: \"xml:/Order/@number\" } }\n"
-    "  invoice: { title: Invoice }\n"
-    "  stock:   { title: Stock list }\n"
-    "\n";
+static const char top[] = "# Made by `waybill demo`.\n"
+                          "\n"
+                          "systems:\n"
+                          "  webshop: { title: Web shop, ids: [WS-01] }\n"
+                          "  tills:   { title: Tills of the shops }\n"
+                          "  erp:     { title: Order system, ids: [\"4012345000009\"] }\n"
+                          "  finance: { title: Invoice system, limits: { concurrency: 4 } }\n"
+                          "  archive: { title: Archive }\n"
+                          "\n"
+                          "types:\n"
+                          "  order:   { title: Purchase order }\n"
+                          "  invoice: { title: Invoice }\n"
+                          "  stock:   { title: Stock list }\n"
+                          "\n";
 
 static const char routes[] = "routes:\n"
                              "  - name: orders\n"
