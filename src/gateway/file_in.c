@@ -461,7 +461,9 @@ static bool claim_file(const struct look *l, int claim, const char *name, bool *
 
     *ret_claimed = false;
     if (l->self->marker.len > 0) {
-        (void)snprintf(marker, sizeof marker, "%s%.*s", name, STR_ARG(l->self->marker));
+        if (snprintf(marker, sizeof marker, "%s%.*s", name, STR_ARG(l->self->marker)) >=
+            (int)sizeof marker)
+            return true; /* no file can have that name */
         if (!file_rename_new(l->dir, marker, claim, marker, err))
             return err->sys == ENOENT;
     }
