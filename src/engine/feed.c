@@ -419,7 +419,7 @@ static void look(struct road *r)
     size_t count = QUEUES_MOST;
     struct err err = { 0 };
 
-    for (int64_t above = -1; count == QUEUES_MOST; above = queues[count - 1]) {
+    for (int64_t above = -1; count == QUEUES_MOST; above = queues[QUEUES_MOST - 1]) {
         if (!queues_with_work(r->store, above, queues, QUEUES_MOST, &count, &err))
             return;
         for (size_t i = 0; i < count; i++) {
