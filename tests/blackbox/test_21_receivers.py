@@ -1,0 +1,223 @@
+"""What receivers do, and the state in which a delivery ends for it: one test per behaviour.
+
+One node and one receiver for all.  Each behaviour has a type of its own, a route and an endpoint;
+`hub` is a system whose unclear sends are repeated, `strict` one that wants to be asked first.
+"""
+import json
+import pathlib
+import sys
+import time
+
+import pytest
+
+from running_node import Node
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+
+from rig.receiver import Receiver  # noqa: E402
+
+# behaviour -> state of the delivery (resend), state (hold), code
+DELIVERED, RETRY, HELD, DEAD = "delivered", "retrying", "held", "dead"
+CASES = {
+    "ok": (DELIVERED, DELIVERED, None),
+    "status/201": (DELIVERED, DELIVERED, None),
+    "status/204": (DELIVERED, DELIVERED, None),
+    "chunked": (DELIVERED, DELIVERED, None),
+    "http10": (DELIVERED, DELIVERED, None),
+    "gzip_bomb/16": (DELIVERED, DELIVERED, None),
+    "huge/8": (DELIVERED, DELIVERED, None),
+    "excess": (DELIVERED, DELIVERED, None),
+    "status/408": (RETRY, RETRY, "retry"),
+    "status/425": (RETRY, RETRY, "retry"),
+    "status/429": (RETRY, RETRY, "retry"),
+    "status/503": (RETRY, RETRY, "retry"),
+    "status/500": (RETRY, "in_doubt", "in_doubt"),
+    "status/502": (RETRY, "in_doubt", "in_doubt"),
+    "status/504": (RETRY, "in_doubt", "in_doubt"),
+    "status/401": (HELD, HELD, "credential"),
+    "status/403": (HELD, HELD, "credential"),
+    "status/407": (HELD, HELD, "credential"),
+    "status/400": (DEAD, DEAD, "rejected"),
+    "status/404": (DEAD, DEAD, "rejected"),
+    "status/409": (DEAD, DEAD, "rejected"),
+    "status/413": (DEAD, DEAD, "rejected"),
+    "status/422": (DEAD, DEAD, "rejected"),
+    "redirect/301": (DEAD, DEAD, "rejected"),
+    "redirect/307": (DEAD, DEAD, "rejected"),
+    "no_answer": (RETRY, "in_doubt", "in_doubt"),
+    "close": (RETRY, "in_doubt", "in_doubt"),
+    "reset": (RETRY, "in_doubt", "in_doubt"),
+    "garbage": (RETRY, "in_doubt", "in_doubt"),
+    "cut_head": (RETRY, "in_doubt", "in_doubt"),
+    "half": (RETRY, "in_doubt", "in_doubt"),
+    "too_short": (RETRY, "in_doubt", "in_doubt"),
+    "chunked_cut": (RETRY, "in_doubt", "in_doubt"),
+    "slow/1": (RETRY, "in_doubt", "in_doubt"),
+    "only_100": (RETRY, "in_doubt", "in_doubt"),
+    "bad_status": (RETRY, "in_doubt", "in_doubt"),
+}
+
+
+def word(habit):
+    return habit.replace("/", "-").replace("_", "-")
+
+
+def config(url):
+    types = "".join(f"  {word(h)}: {{}}\n" for h in [*CASES, "told", "tls"])
+    endpoints = "".join(
+        f"  {word(h)}: {{ kind: http, url: '{url}/b/{h}', timeout: 1s,"
+        f" retry: {{ first: 60s, most: 60s }}, breaker: {{ failures: 50 }} }}\n" for h in CASES)
+    routes = "".join(f"  - {{ name: {word(h)}, when: {{ type: {word(h)} }}, do: [ {{ deliver: {word(h)} }} ] }}\n"
+                     for h in [*CASES, "told"])
+    return (
+        "systems:\n  hub: { limits: { concurrency: 64 } }\n  strict: { in_doubt: hold }\n"
+        f"types:\n{types}"
+        "gateways:\n  in:\n    kind: http\n    auth: none\n"
+        '    extract: { receiver: "json:/to", type: "json:/type" }\n'
+        f"endpoints:\n{endpoints}"
+        f"  told: {{ kind: http, url: '{url}/told', timeout: 1s, retry: {{ first: 10ms, most: 50ms }},"
+        " breaker: { failures: 50 }, outcome: { 418: delivered, 200: retry } }\n"
+        f"routes:\n{routes}")
+
+
+@pytest.fixture(scope="module")
+def receiver():
+    with Receiver() as r:
+        yield r
+
+
+@pytest.fixture(scope="module")
+def node(receiver, tmp_path_factory):
+    one = Node(tmp_path_factory.mktemp("receivers"), config=config(receiver.url("")))
+    one.start()
+    yield one
+    one.stop()
+
+
+def send(node, kind, to="hub", **more):
+    answer = node.post("in", json.dumps({"to": to, "type": kind, **more}))
+    assert answer.status == 202, answer.body
+    return answer.json["document"]
+
+
+def delivery(node, doc):
+    found = node.graphql("query($id: ID!) { document(id: $id) { state deliveries"
+                         " { state held code message status attempts due } } }", id=doc)["document"]
+    return found["state"], (found["deliveries"] or [None])[0]
+
+
+def await_delivery(node, doc, state, seconds=20):
+    until = time.monotonic() + seconds
+    while True:
+        of_document, one = delivery(node, doc)
+        if one is not None and one["state"] == state:
+            return delivery(node, doc)  # the document was read before its deliveries
+        assert time.monotonic() < until, f"still {of_document}, {one}\n{node.tail(5)}"
+        time.sleep(0.02)
+
+
+@pytest.mark.proves("DE5", "DE6", "DE7", "DE8", "DE18")
+@pytest.mark.parametrize("habit", CASES)
+def test_a_system_that_takes_repetitions(node, receiver, habit):
+    state, _, code = CASES[habit]
+    of_document, one = await_delivery(node, send(node, word(habit)), state)
+    assert of_document == state
+    assert one["code"] == code or state == DELIVERED
+    if state == HELD:
+        assert one["held"] == ["breaker"]
+    if state in (RETRY, DEAD):
+        assert one["message"]
+
+
+@pytest.mark.proves("DE6", "DE9", "DE12")
+@pytest.mark.parametrize("habit", [h for h in CASES if CASES[h][1] == "in_doubt"])
+def test_a_system_that_wants_to_be_asked_first(node, receiver, habit):
+    doc = send(node, word(habit), to="strict")
+    of_document, one = await_delivery(node, doc, "in_doubt")
+    assert (of_document, one["attempts"]) == ("in_doubt", 1)
+    time.sleep(0.2)
+    assert sum(r["headers"]["waybill-document"] == doc for r in receiver.requests()) == 1
+
+
+def test_an_outcome_of_ones_own(node, receiver):
+    receiver.behave("/told", "status", 418)
+    await_delivery(node, send(node, "told"), DELIVERED)
+    receiver.behave("/told", "status", 200)
+    doc = send(node, "told")
+    await_delivery(node, doc, RETRY)
+    receiver.behave("/told", "status", 418)
+    await_delivery(node, doc, DELIVERED)
+
+
+@pytest.mark.proves("DE8")
+def test_a_pause_that_is_asked_for_holds_the_whole_endpoint(node, receiver):
+    receiver.behave("/told", "status", 429, 2, times=1)
+    receiver.behave("/told", "status", 418)
+    receiver.behave("/told", "status", 429, 2, times=1)
+    first = send(node, "told")
+    await_delivery(node, first, RETRY)
+    asked = time.time()
+    second = send(node, "told")
+    _, one = await_delivery(node, second, HELD)
+    assert one["held"] == ["rate"]
+    for doc in (first, second):
+        await_delivery(node, doc, DELIVERED)
+    late = [r for r in receiver.requests("/told")
+            if r["headers"]["waybill-document"] in (first, second)][1:]
+    assert len(late) == 2 and all(r["at_us"] / 1e6 > asked + 1.5 for r in late)
+
+
+@pytest.mark.proves("DE6")
+def test_an_answer_after_our_time_out_comes_too_late_and_the_key_says_so(node, receiver):
+    receiver.behave("/told", "status", 418)
+    receiver.behave("/told", "late", 1.5, times=1)
+    doc = send(node, "told")
+    await_delivery(node, doc, DELIVERED)
+    assert receiver.keys()[f"{doc}.told"] == 2
+
+
+@pytest.mark.proves("DE16")
+def test_retries_end(make_node, receiver):
+    text = config(receiver.url("")).replace("retry: { first: 10ms, most: 50ms }",
+                                            "retry: { first: 10ms, most: 50ms, for: 300ms }")
+    node = make_node(config=text)
+    node.start()
+    receiver.behave("/told", "status", 503)
+    of_document, one = await_delivery(node, send(node, "told"), DEAD)
+    assert of_document == DEAD and one["code"] == "retries_exhausted" and one["attempts"] > 2
+
+
+# ---- before the first byte ----------------------------------------------------------------------------
+
+@pytest.mark.proves("DE5", "DE19")
+@pytest.mark.parametrize("kind,reason", [("good", None), ("wrong_name", "subject name"),
+                                         ("expired", "expired"), ("self_signed", "self")])
+def test_certificates(make_node, tmp_path, kind, reason):
+    with Receiver(tls=kind, folder=tmp_path / "tls") as far:
+        node = make_node(config=(
+            "systems: { hub: {} }\ngateways: { in: { kind: http, auth: none } }\n"
+            f"endpoints: {{ far: {{ kind: http, system: hub, url: '{far.url('/in')}',"
+            f" tls: {{ ca: {far.ca} }}, timeout: 2s }} }}\n"
+            "routes: [ { name: all, do: [ { deliver: far } ] } ]\n"))
+        node.start()
+        doc = node.post("in", "x").json["document"]
+        if reason is None:
+            await_delivery(node, doc, DELIVERED)
+            return
+        _, one = await_delivery(node, doc, RETRY)
+        assert reason in one["message"], one
+        assert far.requests() == []
+
+
+@pytest.mark.proves("DE5")
+@pytest.mark.parametrize("url", ["http://127.0.0.1:1/", "http://no-such-host.invalid/"])
+def test_a_receiver_that_is_not_reached(make_node, url):
+    node = make_node(config=(
+        "systems: { hub: {} }\ngateways: { in: { kind: http, auth: none } }\n"
+        f"endpoints: {{ far: {{ kind: http, system: hub, url: '{url}', breaker: {{ failures: 2 }},"
+        " retry: { first: 10ms, most: 20ms } } }\n"
+        "routes: [ { name: all, do: [ { deliver: far } ] } ]\n"))
+    node.start()
+    doc = node.post("in", "x").json["document"]
+    _, one = await_delivery(node, doc, HELD)
+    assert one["held"] == ["breaker"] and one["attempts"] == 2
