@@ -316,6 +316,31 @@ int claim(struct store *s, size_t limit, struct task *tasks)
     return -1;
 }
 
+bool born_docs(struct store *s, struct accept_op *ops, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        ops[i] = doc_of(STR("born"));
+        ops[i].claim_wanted = true;
+    }
+    if (!accept_docs(s, ops, count))
+        return false;
+    for (size_t i = 0; i < count; i++)
+        if (!ops[i].claimed || ops[i].task.id != ops[i].num || ops[i].task.claim == 0)
+            return false;
+    return true;
+}
+
+struct settle_part part_of(struct str id, int64_t queue, enum delivery_state state)
+{
+    return (struct settle_part){ .id = id,
+                                 .endpoint = 31,
+                                 .system = 32,
+                                 .queue = queue,
+                                 .state = state,
+                                 .attempts = 1,
+                                 .first_us = 1000 };
+}
+
 struct settle_op settle_of(const struct task *t, int64_t doc, enum settle_outcome end)
 {
     return (struct settle_op){ .op = { .verb = &settle_verb },

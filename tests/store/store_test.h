@@ -79,6 +79,10 @@ enum { LEASE_US = 60 * CLOCK_S };
 int claim(struct store *s, size_t limit, struct task *tasks);
 struct task_places places(struct store *s);
 
+/* Documents whose tasks come claimed; false when one does not. */
+bool born_docs(struct store *s, struct accept_op *ops, size_t count);
+/* A delivery to endpoint 31 of system 32, tried once. */
+struct settle_part part_of(struct str id, int64_t queue, enum delivery_state state);
 /* A run of the task that is over in `end`; change it before settle_ops(). */
 struct settle_op settle_of(const struct task *t, int64_t doc, enum settle_outcome end);
 /* Queue them together and wait; true when all were committed and ours. */

@@ -40,21 +40,6 @@ static int lines_in(struct str trail)
     return damaged ? -1 : n;
 }
 
-/* Documents whose tasks come claimed. */
-static bool born(struct store *s, struct accept_op *ops, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        ops[i] = doc_of(STR("born"));
-        ops[i].claim_wanted = true;
-    }
-    if (!accept_docs(s, ops, count))
-        return false;
-    for (size_t i = 0; i < count; i++)
-        if (!ops[i].claimed || ops[i].task.id != ops[i].num || ops[i].task.claim == 0)
-            return false;
-    return true;
-}
-
 static bool get(struct store *s, const struct id *id, struct arena *a, struct document *d)
 {
     struct err err = { 0 };
@@ -91,7 +76,7 @@ TEST(everything_delivered_in_one_run_moves_the_document)
     struct store *s = open_store(&h);
     struct document d;
 
-    CHECK(s != NULL && born(s, docs, MANY));
+    CHECK(s != NULL && born_docs(s, docs, MANY));
     CHECK(claimed_rows(&h) == MANY);
     for (int i = 0; i < MANY; i++) {
         ops[i] = settle_of(&docs[i].task, docs[i].num, SETTLE_OVER);
@@ -127,7 +112,7 @@ TEST(a_claim_that_was_lost_settles_nothing)
     struct err err = { 0 };
     bool ours;
 
-    CHECK(s != NULL && born(s, &doc, 1));
+    CHECK(s != NULL && born_docs(s, &doc, 1));
     struct settle_op stale = settle_of(&doc.task, doc.num, SETTLE_OVER);
 
     CHECK(claim(s, 1, t) == 0); /* nobody else gets it */
@@ -148,7 +133,7 @@ TEST(a_claim_at_birth_is_claimable_again_after_a_restart)
     struct accept_op doc;
     struct task t[2];
 
-    CHECK(s != NULL && born(s, &doc, 1) && claim(s, 2, t) == 0);
+    CHECK(s != NULL && born_docs(s, &doc, 1) && claim(s, 2, t) == 0);
     store_close(s);
     s = open_store(&h);
     CHECK(s != NULL && claim(s, 2, t) == 1 && t[0].id == doc.num);
@@ -175,17 +160,6 @@ TEST(a_repeated_key_gets_no_claim)
 
 /* ---- deliveries ----------------------------------------------------------------------------- */
 
-static struct settle_part part_of(struct str id, int64_t queue, enum delivery_state state)
-{
-    return (struct settle_part){ .id = id,
-                                 .endpoint = 31,
-                                 .system = 32,
-                                 .queue = queue,
-                                 .state = state,
-                                 .attempts = 1,
-                                 .first_us = 1000 };
-}
-
 static int64_t lane(struct store *s, int64_t system, int64_t endpoint)
 {
     struct err err = { 0 };
@@ -208,7 +182,7 @@ TEST(lanes_are_queues_of_their_own)
     CHECK(!lane_of_queue(s, QUEUE_INTAKE, &system, &endpoint));
     CHECK(!lane_of_queue(s, b + 77, &system, &endpoint));
     CHECK(queues_with_work(s, 0, queues, 8, &n, &err) && n == 0);
-    CHECK(born(s, &doc, 1) && accept_many(s, 0, 5, 5));
+    CHECK(born_docs(s, &doc, 1) && accept_many(s, 0, 5, 5));
     struct settle_part parts[] = { part_of(STR("D.a"), a, DELIVERY_READY),
                                    part_of(STR("D.b"), b, DELIVERY_READY),
                                    part_of(STR("D.b.2"), b, DELIVERY_READY) };
@@ -249,7 +223,7 @@ TEST(deliveries_that_stay_have_rows_and_tasks)
     struct err err = { 0 };
     size_t n;
 
-    CHECK(s != NULL && born(s, &doc, 1));
+    CHECK(s != NULL && born_docs(s, &doc, 1));
     parts[1].due_us = due;
     parts[1].message = parts[2].message = STR("said no");
     parts[1].code = STR("unreached");
@@ -321,7 +295,7 @@ TEST(the_last_delivery_that_ends_ends_its_document)
     struct task t[4];
     size_t n;
 
-    CHECK(s != NULL && born(s, &doc, 1));
+    CHECK(s != NULL && born_docs(s, &doc, 1));
     op = settle_of(&doc.task, doc.num, SETTLE_PARTS);
     op.parts = parts;
     op.part_count = 3;
@@ -361,7 +335,7 @@ TEST(deliveries_that_end_together_end_their_document_once)
     size_t n;
     int over = 0;
 
-    CHECK(s != NULL && born(s, &doc, 1));
+    CHECK(s != NULL && born_docs(s, &doc, 1));
     for (int i = 0; i < PARTS; i++)
         parts[i] = part_of(STR("D.x"), q, DELIVERY_READY);
     ops[0] = settle_of(&doc.task, doc.num, SETTLE_PARTS);
@@ -426,7 +400,7 @@ TEST(postgres_two_nodes_cannot_both_miss_the_end)
         struct racer r[2] = { 0 };
         struct accept_op doc;
 
-        CHECK(born(s[0], &doc, 1));
+        CHECK(born_docs(s[0], &doc, 1));
         struct settle_op op = settle_of(&doc.task, doc.num, SETTLE_PARTS);
 
         op.parts = parts;
@@ -461,7 +435,7 @@ TEST(a_delivery_moves_only_as_it_may)
     struct task t;
     size_t n;
 
-    CHECK(s != NULL && born(s, docs, 3));
+    CHECK(s != NULL && born_docs(s, docs, 3));
     ops[0] = settle_of(&docs[0].task, docs[0].num, SETTLE_PARTS);
     ops[0].parts = &part;
     ops[0].part_count = 1;
@@ -481,7 +455,7 @@ TEST(a_delivery_moves_only_as_it_may)
     CHECK(ops[1].op.ok && ops[1].over && ops[2].op.ok && ops[2].over);
     struct settle_part sending = part_of(STR("D.a"), q, DELIVERY_SENDING);
 
-    CHECK(born(s, docs, 1));
+    CHECK(born_docs(s, docs, 1));
     ops[0] = settle_of(&docs[0].task, docs[0].num, SETTLE_PARTS);
     ops[0].parts = &sending;
     ops[0].part_count = 1;
@@ -534,7 +508,7 @@ TEST(changed_bytes_are_stored_with_their_deliveries)
     small.sha256 = digest_of(small.bytes);
     huge.size = (int64_t)large.len;
     huge.sha256 = digest_of(buf_view(&large));
-    CHECK(s != NULL && born(s, &doc, 1) && upload(s, buf_view(&large), &huge.stored.place));
+    CHECK(s != NULL && born_docs(s, &doc, 1) && upload(s, buf_view(&large), &huge.stored.place));
     parts[0].bytes = parts[1].bytes = &small;
     parts[2].bytes = &huge;
     struct settle_op op = settle_of(&doc.task, doc.num, SETTLE_PARTS);
@@ -577,7 +551,7 @@ TEST(a_run_that_is_due_again_or_dead)
     struct document d;
     struct task t[4];
 
-    CHECK(s != NULL && born(s, docs, 3));
+    CHECK(s != NULL && born_docs(s, docs, 3));
     CHECK(get(s, &docs[1].id, &a, &d) && d.is == DOCUMENT_RECEIVED);
     for (int i = 0; i < 3; i++)
         ops[i] = settle_of(&docs[i].task, docs[i].num, i == 2 ? SETTLE_DEAD : SETTLE_AGAIN);
@@ -624,7 +598,7 @@ TEST(a_trail_has_an_end)
 
     while (all.len <= TRAIL_MOST)
         buf_put(&all, buf_view(&line));
-    CHECK(s != NULL && born(s, &doc, 1));
+    CHECK(s != NULL && born_docs(s, &doc, 1));
     for (int i = 0; i < 3; i++) {
         struct settle_op op = settle_of(&doc.task, doc.num, SETTLE_AGAIN);
         struct task t;
@@ -649,7 +623,7 @@ TEST(parts_that_are_all_over_end_the_document)
     struct accept_op doc;
     struct document d;
 
-    CHECK(s != NULL && born(s, &doc, 1));
+    CHECK(s != NULL && born_docs(s, &doc, 1));
     struct settle_op op = settle_of(&doc.task, doc.num, SETTLE_PARTS);
 
     op.parts = &part;
@@ -674,7 +648,7 @@ TEST(documents_are_found_by_what_was_found_in_them)
         struct settle_part part = part_of(STR("D.a"), 1001, DELIVERY_RETRYING);
 
         part.due_us = INT64_MAX;
-        CHECK(born(s, &docs[i], 1));
+        CHECK(born_docs(s, &docs[i], 1));
         if (i % 3 == 0)
             clock_sleep_us(70 * CLOCK_MS); /* the index comes first */
         struct settle_op op =
@@ -713,145 +687,6 @@ TEST(documents_are_found_by_what_was_found_in_them)
         }
     }
     store_close(s);
-}
-
-/* ---- killed ---------------------------------------------------------------------------------- */
-
-/* Accepts and settles, over and over: some in one run, some with a delivery that is sent
- * again once.  Says "told N" for what it was told is over. */
-CHILD(settle_and_tell)
-{
-    enum { GROUP = 20, GROUPS = 12 };
-    static struct accept_op docs[GROUP];
-    static struct settle_op ops[GROUP];
-    static struct settle_part parts[GROUP];
-    struct store *s = open_store(h);
-    struct err err = { 0 };
-    struct task t[TASK_CLAIM_MOST];
-    size_t n;
-    int64_t q, moved, next;
-
-    (void)arg;
-    if (s == NULL || !lane_queue(s, 1, 2, &q, &err))
-        return 1;
-    for (int g = 0; g < GROUPS; g++) {
-        if (!born(s, docs, GROUP))
-            return 1;
-        for (int i = 0; i < GROUP; i++) {
-            bool over = i % 2 == 0;
-
-            parts[i] = part_of(STR("D.a"), q, i % 3 == 0 ? DELIVERY_READY : DELIVERY_RETRYING);
-            ops[i] = settle_of(&docs[i].task, docs[i].num, over ? SETTLE_OVER : SETTLE_PARTS);
-            ops[i].parts = &parts[i];
-            ops[i].part_count = 1;
-        }
-        if (!settle_ops(s, ops, GROUP) || !task_wake(s, INT64_MAX, 100, &moved, &next, &err) ||
-            !task_claim(s, q, GROUP, LEASE_US, t, &n, &err))
-            return 1;
-        for (int i = 0; i < GROUP; i += 2)
-            printf("told %lld\n", (long long)docs[i].num);
-        for (size_t i = 0; i < n; i++) {
-            AUTO(arena_done) struct arena a = ARENA_INIT(1 << 20);
-            struct delivery d;
-
-            if (!delivery_get(s, t[i].id, &a, &d, &err))
-                return 1;
-            parts[i] = part_of(STR(""), q, DELIVERY_DELIVERED);
-            parts[i].num = t[i].id;
-            ops[i] = settle_of(&t[i], d.doc, SETTLE_PARTS);
-            ops[i].parts = &parts[i];
-            ops[i].part_count = 1;
-        }
-        if (n > 0 && !settle_ops(s, ops, n))
-            return 1;
-        for (size_t i = 0; i < n; i++)
-            printf("told %lld\n", (long long)ops[i].doc);
-    }
-    store_close(s);
-    return 0;
-}
-
-static bool rows_agree(const struct home *h)
-{
-    char all[200];
-    static const char *const none[] = {
-        /* every live document has a task, or deliveries that have one */
-        "SELECT count(*) FROM doc WHERE NOT EXISTS (SELECT 1 FROM task_ready t WHERE t.id = num) "
-        "AND NOT EXISTS (SELECT 1 FROM task_lease t WHERE t.id = num) AND NOT EXISTS (SELECT 1 "
-        "FROM delivery v WHERE v.doc = doc.num AND v.state <> 5)",
-        "SELECT count(*) FROM delivery v WHERE NOT EXISTS (SELECT 1 FROM doc WHERE num = v.doc)",
-        "SELECT count(*) FROM delivery v WHERE v.state IN (0, 3) AND NOT EXISTS (SELECT 1 FROM "
-        "task_ready t WHERE t.id = v.num) AND NOT EXISTS (SELECT 1 FROM task_lease t WHERE t.id = "
-        "v.num) AND NOT EXISTS (SELECT 1 FROM task_later t WHERE t.id = v.num)",
-        "SELECT count(*) FROM task_ready t WHERE NOT EXISTS (SELECT 1 FROM doc WHERE num = t.id) "
-        "AND NOT EXISTS (SELECT 1 FROM delivery v WHERE v.num = t.id)",
-    };
-
-    for (size_t i = 0; i < sizeof none / sizeof none[0]; i++)
-        if (ask(h, none[i]) != 0) {
-            printf("# %s: %lld\n", none[i], (long long)ask(h, none[i]));
-            return false;
-        }
-    bool any = ask(h, "SELECT count(*) FROM part WHERE family = 2") > 0;
-
-    (void)snprintf(all, sizeof all,
-                   "SELECT (SELECT count(*) FROM doc) - (SELECT CAST(sum(n) AS BIGINT) FROM tally "
-                   "WHERE kind = 1) + (SELECT count(*) FROM done_%lld)",
-                   (long long)done_day(45));
-    return !any || ask(h, all) == 0;
-}
-
-static bool told_are_over(const struct home *h, struct str said)
-{
-    while (said.len > 0) {
-        struct str line, word;
-        char sql[100];
-        int64_t n;
-
-        bool whole = memchr(said.ptr, '\n', said.len) != NULL;
-        said = str_cut(said, '\n', &line);
-        line = str_cut(line, ' ', &word);
-        if (!whole || !str_is(word, "told") || !str_to_i64(line, &n))
-            continue;
-        (void)snprintf(sql, sizeof sql, "SELECT count(*) FROM done_%lld WHERE num = %lld",
-                       (long long)done_day(45), (long long)n);
-        if (ask(h, sql) != 1) {
-            printf("# %lld is not over\n", (long long)n);
-            return false;
-        }
-    }
-    return true;
-}
-
-/* proves: EN1 EN4 FO12 */
-TEST(killed_anywhere_what_was_settled_is_settled_whole)
-{
-    static const char *const points[] = { "settle.written", "group.begun",     "group.written",
-                                          "group.taken",    "group.committed", "group.acked" };
-    static const int passes[] = { 1, 2, 5, 14, 23 };
-    int kills = 0;
-
-    for (size_t i = 0; i < sizeof points / sizeof points[0]; i++) {
-        struct home h = fresh_home();
-
-        for (size_t p = 0; p < sizeof passes / sizeof passes[0]; p++) {
-            AUTO(buf_done) struct buf said = BUF_INIT(1 << 20);
-            char fault[60];
-
-            (void)snprintf(fault, sizeof fault, "%s:kill:%d", points[i], passes[p]);
-            int status = run_child("settle_and_tell", &h, fault, "", &said);
-
-            CHECK(was_killed(status) || ended_well(status));
-            kills += was_killed(status);
-            CHECK(told_are_over(&h, buf_view(&said)));
-            struct store *s = open_store(&h);
-
-            CHECK(s != NULL && rows_agree(&h));
-            store_close(s);
-        }
-    }
-    printf("# %d kills\n", kills);
-    CHECK(kills > 20);
 }
 
 STORE_TEST_MAIN
