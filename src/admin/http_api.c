@@ -442,13 +442,16 @@ static void document_head(struct visit *v, struct str rest)
 static void answer_ready(struct visit *v)
 {
     AUTO(buf_done) struct buf why = BUF_INIT(4096);
-    AUTO(buf_done) struct buf text = BUF_INIT(8192);
+    AUTO(buf_done) struct buf text = BUF_INIT(32768);
     struct json_out j = { .to = &text };
 
     engine_not_ready(v->self->engine, &why);
+    bool ready = why.len == 0;
+
+    engine_troubles(v->self->engine, &why);
     json_open(&j, '{');
     json_key(&j, "ready");
-    json_bool(&j, why.len == 0);
+    json_bool(&j, ready);
     json_key(&j, "reasons");
     json_open(&j, '[');
     for (struct str rest = buf_view(&why), line; rest.len > 0;) {
@@ -458,9 +461,8 @@ static void answer_ready(struct visit *v)
     json_close(&j, ']');
     json_close(&j, '}');
     buf_putc(&text, '\n');
-    http_answer(v->request, why.len == 0 ? 200 : 503,
-                why.len == 0 ? STR("") : STR("Retry-After: 2\r\n"), STR("application/json"),
-                buf_view(&text));
+    http_answer(v->request, ready ? 200 : 503, ready ? STR("") : STR("Retry-After: 2\r\n"),
+                STR("application/json"), buf_view(&text));
     visit_free(v);
 }
 

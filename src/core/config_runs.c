@@ -50,7 +50,7 @@ const struct config_run config_runs_build[] = {
     { "endpoints.file.area", false },
     { "endpoints.file.answer", false },
     { "gateways.file", true },
-    { "gateways.file.area", false },
+    { "gateways.file.area", true },
     { 0 },
 };
 

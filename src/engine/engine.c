@@ -13,6 +13,7 @@
 #include "engine/intake.h"
 #include "engine/keeper.h"
 #include "engine/live.h"
+#include "engine/poller.h"
 #include "engine/pool.h"
 #include "engine/road.h"
 #include "engine/spool.h"
@@ -31,6 +32,7 @@ struct engine {
     struct pool *pool;
     struct road *road;
     struct intake *intake;
+    struct poller *poller;
     struct live *live;
     struct keeper *keeper;
 };
@@ -135,6 +137,11 @@ static void make_parts(struct engine *e)
     e->pool = pool_new(POOL_THREADS);
 }
 
+static const char *closed_why(void *arg)
+{
+    return intake_closed_why(arg);
+}
+
 static void make_doors(struct engine *e, const struct engine_options *o)
 {
     e->intake = intake_new(&(struct intake_options){
@@ -148,9 +155,17 @@ static void make_doors(struct engine *e, const struct engine_options *o)
         .disk_reserve_bytes = (int64_t)o->node->disk_reserve_bytes,
         .commit_queue = (size_t)o->node->commit_queue,
         .admin_token = o->admin_token });
+    e->poller = poller_new(&(struct poller_options){ .store = e->store,
+                                                     .pool = e->pool,
+                                                     .road = e->road,
+                                                     .connectors = o->connectors,
+                                                     .area = o->node->area,
+                                                     .closed = closed_why,
+                                                     .arg = e->intake });
     e->live = live_new(&(struct live_options){ .store = e->store,
                                                .intake = e->intake,
                                                .road = e->road,
+                                               .poller = e->poller,
                                                .connectors = o->connectors,
                                                .node = o->node });
 }
@@ -191,6 +206,7 @@ bool engine_start(const struct engine_options *o, struct store *store, struct en
     }
     road_run(e->road);
     e->keeper = keeper_start(e);
+    poller_run(e->poller);
     metrics_register(&syncs_metric);
     metrics_register(&log_metric);
     *ret = e;
@@ -199,6 +215,7 @@ bool engine_start(const struct engine_options *o, struct store *store, struct en
 
 void engine_stop(struct engine *e)
 {
+    poller_stop(e->poller);
     if (e->intake != NULL)
         intake_stop(e->intake);
     road_stop(e->road);
@@ -219,6 +236,7 @@ void engine_free(struct engine *e)
     for (size_t i = 0; i < e->loop_count; i++)
         loop_stop(e->loops[i]);
     live_free(e->live);
+    poller_free(e->poller);
     intake_free(e->intake);
     road_free(e->road);
     store_close(e->store);
@@ -233,4 +251,9 @@ void engine_not_ready(struct engine *e, struct buf *to)
         buf_printf(to, "%s\n", closed);
     if (trouble != NULL)
         buf_printf(to, "%s\n", trouble);
+}
+
+void engine_troubles(struct engine *e, struct buf *to)
+{
+    poller_troubles(e->poller, to);
 }

@@ -50,3 +50,5 @@ size_t engine_loop_count(const struct engine *e);
 
 /* Why this node should get no traffic now, one reason a line; empty: it is ready. */
 void engine_not_ready(struct engine *e, struct buf *to);
+/* What a person should look at, in the same form; the node works all the same. */
+void engine_troubles(struct engine *e, struct buf *to);

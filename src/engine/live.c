@@ -7,9 +7,11 @@
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/log.h"
+#include "engine/deposit.h"
 #include "engine/intake.h"
 #include "engine/outside.h"
 #include "engine/plan.h"
+#include "engine/poller.h"
 #include "engine/road.h"
 #include "store/accept.h"
 #include "store/caller.h"
@@ -62,9 +64,13 @@ static int64_t longest_key_period(const struct config *c)
 {
     int64_t most = 0;
 
-    for (size_t i = 0; i < c->gateway_count; i++)
-        if (c->gateways[i].idempotency_us > most)
-            most = c->gateways[i].idempotency_us;
+    for (size_t i = 0; i < c->gateway_count; i++) {
+        bool pushed = str_is(str_of(c->gateways[i].kind), "http");
+        int64_t period = pushed ? c->gateways[i].idempotency_us : DEPOSIT_KEY_PERIOD_US;
+
+        if (period > most)
+            most = period;
+    }
     return most;
 }
 
@@ -104,13 +110,14 @@ static struct config *load(struct live *l, struct str text, const char *name, st
 static bool use(struct live *l, struct config *c, int64_t version, struct err *err)
 {
     int64_t callers, secrets, period = longest_key_period(c);
-    bool same = c == l->config && version == l->version;
+    bool same;
     struct plan *plan = NULL;
 
     if (!caller_mark(l->o.store, &callers, err) || !secret_mark(l->o.store, &secrets, err) ||
         !accept_keep_tables(l->o.store, period, err))
         return false;
-    if (!same || secrets != l->secrets) {
+    same = c == l->config && version == l->version && secrets == l->secrets;
+    if (!same) {
         if (!plan_build(c, version, l->o.connectors, l->o.store, NULL, &plan, err))
             return false;
         road_use(l->o.road, plan);
@@ -118,6 +125,8 @@ static bool use(struct live *l, struct config *c, int64_t version, struct err *e
     }
     if (!intake_use(l->o.intake, c, version, err))
         return false;
+    if (!same)
+        poller_use(l->o.poller, c, version);
     if (c != l->config) {
         config_unref(l->config);
         l->config = config_ref(c);
@@ -181,9 +190,10 @@ static bool try_plan(struct live *l, struct config *c, struct config_report *rep
 {
     struct plan *plan = NULL;
 
+    poller_try(l->o.poller, c, &report->problems);
     if (plan_build(c, 0, l->o.connectors, l->o.store, &report->problems, &plan, err)) {
         plan_unref(plan);
-        return true;
+        return report->problems.count == 0;
     }
     if (report->problems.count > 0)
         *err = (struct err){ 0 };

@@ -21,6 +21,7 @@ struct connectors;
 struct intake;
 struct live;
 struct plan;
+struct poller;
 struct road;
 struct store;
 
@@ -28,6 +29,7 @@ struct live_options {
     struct store *store;
     struct intake *intake;
     struct road *road;
+    struct poller *poller;
     const struct connectors *connectors;
     const struct config_node *node; /* lent: a version must fit the node that runs it */
 };
