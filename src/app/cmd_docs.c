@@ -135,20 +135,25 @@ static bool fetch_one(struct client *c, const struct args *a, const char *query,
     return false;
 }
 
+#define SHOW_FIELDS \
+    DOCUMENT_FIELDS \
+        " contentType config caller route again attributes { name value }" DOCUMENT_DELIVERIES
+
+/* Scripts get all there is. */
 static int run_show(const struct args *a)
 {
     AUTO(client_close) struct client c = { 0 };
+    bool json = args_flag(a, "json");
     json_auto_t *data = NULL;
     const json_t *doc;
 
-    if (!fetch_one(
-            &c, a,
-            "query($id: ID!) { document(id: $id) { " DOCUMENT_FIELDS
-            " contentType config caller route again attributes { name value }" DOCUMENT_DELIVERIES
-            " } }",
-            &data, &doc))
+    if (!fetch_one(&c, a,
+                   json ? "query($id: ID!) { document(id: $id) { " SHOW_FIELDS DOCUMENT_TIMELINE
+                          " } }"
+                        : "query($id: ID!) { document(id: $id) { " SHOW_FIELDS " } }",
+                   &data, &doc))
         return c.exit_code;
-    if (args_flag(a, "json"))
+    if (json)
         print_json(doc);
     else
         document_print(doc);

@@ -708,9 +708,12 @@ def test_every_query_fits_the_schema(ask, fake, tmp_path):
     for args in (["apply", "w.yaml"], ["config", "show"], ["config", "history"],
                  ["config", "diff", "1", "2"], ["config", "revert", "1"], ["config", "export"],
                  ["key", "add", "g"], ["key", "ls"], ["key", "rm", "1"], ["docs", "ls"],
-                 ["docs", "show", "1"], ["doctor"]):
+                 ["docs", "show", "1"], ["docs", "show", "1", "--json"], ["docs", "trace", "1"],
+                 ["docs", "retry", "1", "--from", "route"], ["docs", "cancel", "1"], ["dead", "ls"],
+                 ["dead", "ls", "--by", "type"], ["dead", "retry", "--all"],
+                 ["dead", "discard", "--type", "t"], ["send", "g", "w.yaml", "--dry"], ["doctor"]):
         ask(*args)
-    assert len(fake.requests) == 12
+    assert len(fake.requests) == 21
     for request in fake.requests:
         assert (request.path, request.headers["Content-Type"]) == ("/graphql", "application/json")
         assert not graphql.validate(schema, graphql.parse(request.json["query"])), request.json
