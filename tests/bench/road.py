@@ -16,12 +16,13 @@ from dataclasses import dataclass
 from bench.accept import Meter
 from bench.measure import wrk
 from rig.node import Api
-from rig.process import RigError, cpu_seconds, end, free_port, memory_bytes, spawn, wait_for
+from rig.process import RigError, cpu_seconds, end, free_port, memory_bytes, spawn
 
 SYSTEMS = [f"s{i}" for i in range(10)]
 TYPES = [f"t{i}" for i in range(10)]
 CONCURRENCY = 64
-DRAIN_SECONDS = 120
+DRAIN_SECONDS = 300
+STALL_SECONDS = 10      # nothing arrives any more, though something is missing
 STILL_SECONDS = 0.3     # a reference that delivers nothing for so long has delivered all
 EXTRACT = {"sender": '"json:/from"', "receiver": '"json:/to"', "type": '"json:/kind"'}
 
@@ -143,14 +144,16 @@ class Product:
 
     def drain(self, receiver, meter):
         """Everything that was accepted has arrived, and its outcome is committed."""
-        used = meter()
-        wanted = used["accepted"]
-        try:
-            wait_for("arrivals", lambda: receiver.count() >= wanted, DRAIN_SECONDS, every=0.02)
-            wait_for("outcomes", lambda: meter()["outcomes"] >= wanted, DRAIN_SECONDS, every=0.05)
-        except RigError as problem:
-            raise RigError(f"{problem}: {wanted:.0f} accepted, {receiver.count()} arrived, "
-                           f"{meter()['outcomes']:.0f} outcomes") from None
+        wanted = meter()["accepted"]
+        until = time.monotonic() + DRAIN_SECONDS
+        for what, count in (("arrived", receiver.count), ("settled", lambda: meter()["outcomes"])):
+            seen, since = -1, time.monotonic()
+            while (now := count()) < wanted:
+                if now != seen:
+                    seen, since = now, time.monotonic()
+                if time.monotonic() > min(until, since + STALL_SECONDS):
+                    raise RigError(f"of {wanted:.0f} accepted {now:.0f} have {what}, and no more")
+                time.sleep(0.02)
 
     def close(self):
         self.bench.discard(self.node)
