@@ -77,6 +77,7 @@ static int play(const char *home)
     return add(&s, "crashed", large_body()) != VERDICT_DELIVERED;
 }
 
+#ifdef WAYBILL_FAULTS
 /* "first" + the large body + "last" */
 static bool is_right(int dirfd, bool with_large)
 {
@@ -89,7 +90,6 @@ static bool is_right(int dirfd, bool with_large)
     return holds(dirfd, "log", want.ptr);
 }
 
-#ifdef WAYBILL_FAULTS
 static const char *const faults[] = { "file.writing:kill:2",   "file.staged:kill",
                                       "file.intent:kill",      "file.appending:kill:1",
                                       "file.appending:kill:3", "file.appended:kill" };
