@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
-#include "base/require.h"
+#include "base/thread.h"
 
 struct desk {
     pthread_mutex_t mutex;
@@ -54,7 +54,7 @@ struct desk *desk_new(size_t threads, size_t queue_most)
     (void)pthread_mutex_init(&d->mutex, NULL);
     (void)pthread_cond_init(&d->filled, NULL);
     for (size_t i = 0; i < threads; i++)
-        require(pthread_create(&d->threads[i], NULL, desk_main, d) == 0);
+        thread_start(&d->threads[i], "desk", desk_main, d);
     return d;
 }
 

@@ -10,7 +10,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/metrics.h"
-#include "base/require.h"
+#include "base/thread.h"
 #include "engine/engine.h"
 #include "engine/intake.h"
 #include "engine/live.h"
@@ -247,7 +247,7 @@ struct keeper *keeper_start(struct engine *e)
     (void)look_at_disk(k, &err);
     (void)look_at_queue(k, &err);
     (void)keep_days(k, &err);
-    require(pthread_create(&k->thread, NULL, keeper_main, k) == 0);
+    thread_start(&k->thread, "keeper", keeper_main, k);
     return k;
 }
 

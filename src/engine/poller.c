@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "base/require.h"
+#include "base/thread.h"
 #include "core/connector.h"
 #include "core/grammar.h"
 #include "engine/deposit.h"
@@ -457,7 +458,7 @@ struct poller *poller_new(const struct poller_options *options)
 
 void poller_run(struct poller *p)
 {
-    require(pthread_create(&p->thread, NULL, poller_main, p) == 0);
+    thread_start(&p->thread, "poller", poller_main, p);
     p->running = true;
 }
 

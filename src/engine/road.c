@@ -7,7 +7,7 @@
 #include "base/auto.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/require.h"
+#include "base/thread.h"
 #include "engine/pool.h"
 #include "engine/road_inside.h"
 #include "engine/transfer.h"
@@ -443,8 +443,8 @@ void road_run(struct road *r)
     r->worker_count =
         r->options.workers < ROAD_WORKERS_MOST ? r->options.workers : ROAD_WORKERS_MOST;
     for (size_t i = 0; i < r->worker_count; i++)
-        require(pthread_create(&r->workers[i], NULL, work, r) == 0);
-    require(pthread_create(&r->feeder, NULL, feed_main, r) == 0);
+        thread_start(&r->workers[i], "worker", work, r);
+    thread_start(&r->feeder, "feeder", feed_main, r);
     r->running = true;
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/require.h"
+#include "base/thread.h"
 #include "store/payload.h"
 
 enum { RESUME_AT = SPOOL_PIPE / 4 };
@@ -317,7 +318,7 @@ struct spool *spool_new(struct store *store, size_t threads)
     (void)pthread_mutex_init(&s->mutex, NULL);
     (void)pthread_cond_init(&s->filled, NULL);
     for (size_t i = 0; i < threads; i++)
-        require(pthread_create(&s->threads[i], NULL, spool_main, s) == 0);
+        thread_start(&s->threads[i], "spool", spool_main, s);
     return s;
 }
 

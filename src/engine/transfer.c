@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/require.h"
+#include "base/thread.h"
 #include "engine/transfer_parts.h"
 
 enum {
@@ -581,7 +582,7 @@ static void start_thread(struct transfer_hub *h)
 
     (void)sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-    require(pthread_create(&h->thread, NULL, hub_main, h) == 0);
+    thread_start(&h->thread, "transfer", hub_main, h);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 

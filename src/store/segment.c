@@ -17,6 +17,7 @@
 #include "base/fault.h"
 #include "base/file.h"
 #include "base/require.h"
+#include "base/thread.h"
 
 enum {
     HEADER = 96,
@@ -342,7 +343,7 @@ bool segments_open(int dirfd, int64_t bytes, struct segments **ret, struct err *
         free(s);
         return false;
     }
-    require(pthread_create(&s->maker, NULL, maker_main, s) == 0);
+    thread_start(&s->maker, "segment maker", maker_main, s);
     want_spare(s);
     *ret = s;
     return true;

@@ -13,6 +13,7 @@
 #include "base/fault.h"
 #include "base/metrics.h"
 #include "base/require.h"
+#include "base/thread.h"
 #include "store/index.h"
 #include "store/inside.h"
 #include "store/key_log.h"
@@ -536,7 +537,7 @@ struct writers *writers_new(struct store *store, const struct writers_options *o
                                 .segments = segments,
                                 .number = (int64_t)i,
                                 .arena = &t->arena };
-        require(pthread_create(&t->thread, NULL, writer_main, t) == 0);
+        thread_start(&t->thread, "writer", writer_main, t);
     }
     return ws;
 }
