@@ -369,6 +369,24 @@ static size_t count_lines(struct str trail)
     return n;
 }
 
+/* A commit writes the lines of bytes that it stores before its others: they go to where their
+ * time is, among the lines of their node. */
+static void put_in_order(const void **list, size_t n)
+{
+    for (size_t i = n; i-- > 0;) {
+        const struct line *line = list[i];
+
+        for (size_t k = i; line->l.has_bytes && k + 1 < n; k++) {
+            const struct line *next = list[k + 1];
+
+            if (next->l.at_us > line->l.at_us || next->l.node != line->l.node)
+                break;
+            list[k] = next;
+            list[k + 1] = line;
+        }
+    }
+}
+
 static bool doc_timeline(struct graphql_call *call, struct err *err)
 {
     struct document_view *v = view_of(call);
@@ -391,6 +409,7 @@ static bool doc_timeline(struct graphql_call *call, struct err *err)
         line->number = line->l.has_bytes ? ++numbers : 0;
         list[n] = line;
     }
+    put_in_order(list, n);
     return graphql_set_objects(call, list, n);
 }
 

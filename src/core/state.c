@@ -109,6 +109,7 @@ static const struct move document_moves[] = {
     { DOCUMENT_DEAD, DOCUMENT_SUPERSEDED, "edit" },
     { DOCUMENT_DELIVERED, DOCUMENT_RECEIVED, "retry --again" },
     { DOCUMENT_DONE, DOCUMENT_RECEIVED, "retry --again" },
+    { DOCUMENT_CANCELLED, DOCUMENT_RECEIVED, "retry --again" },
 };
 
 enum { DOCUMENT_MOVES = sizeof document_moves / sizeof document_moves[0] };

@@ -16,6 +16,17 @@ static uint64_t draw(uint64_t below)
     return (state >> 11) % below;
 }
 
+TEST(claims_know_what_is_taken)
+{
+    struct claims *c = claims_new(1);
+    struct task t = { .id = 7 };
+
+    CHECK(!claims_taken(c, 7) && claims_take(c, &t) && claims_taken(c, 7) && !claims_taken(c, 8));
+    claims_drop(c, &t);
+    CHECK(!claims_taken(c, 7));
+    claims_free(c);
+}
+
 TEST(claims_take_have_drop)
 {
     struct claims *c = claims_new(7);
