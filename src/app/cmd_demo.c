@@ -154,7 +154,7 @@ static void tell_what_runs(struct demo *d)
         "\n"
         "Ctrl-C ends it%s.\n\n",
         command(d, "send orders -"), command(d, "docs ls --limit 5"),
-        command(d, "docs ls --state dead --limit 10"), pid_file.ptr,
+        command(d, "dead ls --limit 10"), pid_file.ptr,
         d->made[0] != '\0' ? " and removes the folder" : "; the folder stays");
     (void)fflush(stdout);
 }

@@ -14,7 +14,7 @@ SECONDS = 30
 
 
 class Receiver:
-    """An HTTP server on a free port that takes everything and remembers it."""
+    """An HTTP server on a free port: takes what comes to /in/open and remembers it."""
 
     def __init__(self):
         self.requests = []
@@ -23,8 +23,9 @@ class Receiver:
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_POST(self):  # pylint: disable=invalid-name
                 body = self.rfile.read(int(self.headers["Content-Length"]))
-                taken.append((self.path, self.headers, body))
-                self.send_response(200)
+                if self.path == "/in/open":
+                    taken.append((self.path, self.headers, body))
+                self.send_response(200 if self.path == "/in/open" else 404)
                 self.send_header("Content-Length", "0")
                 self.end_headers()
 
@@ -134,15 +135,23 @@ def test_fan_out(example, receiver):
     assert kept.name == f"{identity}.csv" and kept.read_bytes() == want
 
 
-def test_dead_letters(example):
+def test_dead_letters(example, receiver):
     node = example("dead-letters", "outbox")
-    identity = send(node, "papers", "invoice.json")
-    wait_for(node, "dead letter", lambda: state(node, identity) == "dead")
-    assert "no_route" in node.cli("docs", "show", identity).stdout
+    papers = {name: send(node, "papers", name) for name in ("invoice.json", "order.json")}
+    for name, code in (("invoice.json", "no_route"), ("order.json", "rejected")):
+        wait_for(node, "dead letter", lambda: state(node, papers[name]) == "dead")
+        assert code in node.cli("dead", "ls").stdout
+    fixed = (EXAMPLES / "dead-letters/fixed.yaml").read_text()
+    (node.folder / "fixed.yaml").write_text(
+        fixed.replace("127.0.0.1:8480", f"127.0.0.1:{receiver.port}"))
     applied = node.cli("apply", "fixed.yaml")
     assert applied.returncode == 0, applied.stderr
-    again = node.cli("docs", "retry", identity)
-    assert again.returncode == 0, again.stderr
-    wait_for(node, "delivery", lambda: state(node, identity) == "delivered")
+    wait_for(node, "delivery", lambda: state(node, papers["invoice.json"]) == "delivered")
     kept, = files_in(node.folder / "outbox")
     assert kept.read_bytes() == (node.folder / "invoice.json").read_bytes()
+    assert state(node, papers["order.json"]) == "dead"
+    again = node.cli("dead", "retry", "--error", "rejected", "--yes")
+    assert again.returncode == 0, again.stderr
+    wait_for(node, "delivery", lambda: state(node, papers["order.json"]) == "delivered")
+    assert [body for _, _, body in receiver.requests] == [
+        (node.folder / "order.json").read_bytes()]
