@@ -96,7 +96,7 @@ struct rig {
     struct store *store;
     struct pool *pool;
     struct poller *poller;
-    const char *closed;
+    _Atomic(const char *) closed;
 };
 
 static const char *closed(void *arg)
