@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/require.h"
@@ -30,28 +31,30 @@ const char *fault_what(enum fault_id id)
 
 #ifdef WAYBILL_FAULTS
 
-enum action { ACT_NONE, ACT_KILL, ACT_ERROR, ACT_DELAY };
+enum action { ACT_NONE, ACT_KILL, ACT_ABORT, ACT_ABORT_ON, ACT_ERROR, ACT_DELAY };
 
 static struct {
     enum action action;
     uint64_t count; /* which pass; for a delay the milliseconds */
+    struct str text;
     _Atomic uint64_t passed;
 } plan[FAULT_COUNT];
 static _Atomic int plan_read;
 
 static void plan_one(struct str text)
 {
-    static const char *const actions[] = { "", "kill", "error", "delay_ms" };
+    static const char *const actions[] = { "", "kill", "abort", "abort_on", "error", "delay_ms" };
     struct str name, action, rest = str_cut(text, ':', &name);
     uint64_t count = 1;
 
     rest = str_cut(rest, ':', &action);
-    if (rest.len > 0)
+    if (rest.len > 0 && !str_is(action, "abort_on"))
         require(str_to_u64(rest, &count)); /* a test wrote it wrong */
     for (int i = 0; i < FAULT_COUNT; i++)
         for (int a = ACT_KILL; a <= ACT_DELAY; a++)
             if (str_is(name, points[i].name) && str_is(action, actions[a])) {
                 plan[i].count = count;
+                plan[i].text = rest;
                 plan[i].action = (enum action)a;
                 return;
             }
@@ -77,13 +80,28 @@ static void read_plan(void)
     atomic_store(&plan_read, 2);
 }
 
+static bool is_the_pass(enum fault_id id)
+{
+    return atomic_fetch_add(&plan[id].passed, 1) + 1 == plan[id].count;
+}
+
 void fault_pass(enum fault_id id)
 {
     read_plan();
     if (plan[id].action == ACT_DELAY)
         clock_sleep_us((int64_t)plan[id].count * CLOCK_MS);
-    if (plan[id].action == ACT_KILL && atomic_fetch_add(&plan[id].passed, 1) + 1 == plan[id].count)
+    if (plan[id].action == ACT_KILL && is_the_pass(id))
         (void)raise(SIGKILL);
+    if (plan[id].action == ACT_ABORT && is_the_pass(id))
+        abort();
+}
+
+void fault_pass_on(enum fault_id id, struct str bytes)
+{
+    fault_pass(id);
+    if (plan[id].action == ACT_ABORT_ON && bytes.len > 0 &&
+        memmem(bytes.ptr, bytes.len, plan[id].text.ptr, plan[id].text.len) != NULL)
+        abort();
 }
 
 bool fault_fails(enum fault_id id)
@@ -91,7 +109,7 @@ bool fault_fails(enum fault_id id)
     fault_pass(id);
     if (plan[id].action != ACT_ERROR)
         return false;
-    return plan[id].count == 0 || atomic_fetch_add(&plan[id].passed, 1) + 1 == plan[id].count;
+    return plan[id].count == 0 || is_the_pass(id);
 }
 
 const char *fault_switch(const char *name)

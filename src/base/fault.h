@@ -2,10 +2,13 @@
  *
  *     fault_point(GROUP_WRITTEN);                   may kill or delay here
  *     if (fault_error(SEGMENT_SYNC)) { ... }        the same, and true when the call shall fail
+ *     fault_point_on(ROAD_WALK, bytes);             the same, and may choose by what is worked on
  *
  * In test builds (WAYBILL_FAULTS) the environment names what happens:
  *
  *     WAYBILL_FAULT=name:kill:3            SIGKILL at the third pass
+ *     WAYBILL_FAULT=name:abort:3           our own mistake at the third pass: SIGABRT
+ *     WAYBILL_FAULT=name:abort_on:text     ... at each pass whose bytes contain the text
  *     WAYBILL_FAULT=name:error[:n]         fail the n-th call (0: every call)
  *     WAYBILL_FAULT=name:delay_ms:n        sleep n ms at each pass
  *
@@ -16,6 +19,8 @@
 #pragma once
 
 #include <stdbool.h>
+
+#include "base/str.h"
 
 enum fault_id {
 #define FAULT(id, name, what) FAULT_##id,
@@ -29,12 +34,15 @@ const char *fault_what(enum fault_id id); /* what stands there, for people */
 
 #ifdef WAYBILL_FAULTS
 void fault_pass(enum fault_id id);
+void fault_pass_on(enum fault_id id, struct str bytes);
 bool fault_fails(enum fault_id id);
 const char *fault_switch(const char *name); /* a test switch: the environment variable or NULL */
-#define fault_point(id) fault_pass(FAULT_##id)
-#define fault_error(id) fault_fails(FAULT_##id)
+#define fault_point(id)           fault_pass(FAULT_##id)
+#define fault_point_on(id, bytes) fault_pass_on(FAULT_##id, bytes)
+#define fault_error(id)           fault_fails(FAULT_##id)
 #else
-#define fault_point(id)    ((void)0)
-#define fault_error(id)    (false)
-#define fault_switch(name) ((const char *)0)
+#define fault_point(id)           ((void)0)
+#define fault_point_on(id, bytes) ((void)0)
+#define fault_error(id)           (false)
+#define fault_switch(name)        ((const char *)0)
 #endif

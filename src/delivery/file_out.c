@@ -265,7 +265,7 @@ static bool write_piece(struct job *j, struct digest *d, struct str bytes, struc
     digest_add(d, bytes);
     if (!file_write_all(j->fd, bytes, err))
         return err_context(err, "write %.100s", j->path);
-    fault_point(FILE_WRITING);
+    fault_point_on(FILE_WRITING, bytes);
     return true;
 }
 

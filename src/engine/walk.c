@@ -281,7 +281,7 @@ static bool find_way(struct flight *f)
 /* A dead document has no deliveries: what its chain had begun to make is not sent. */
 void walk(struct flight *f)
 {
-    fault_point(ROAD_WALK);
+    fault_point_on(ROAD_WALK, buf_view(&f->variants[0].buf));
     if (walk_find_facts(f) && find_way(f) && f->part_count == 0) {
         f->settle.end = SETTLE_OVER;
         f->settle.state = DOCUMENT_DONE;

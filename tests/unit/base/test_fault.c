@@ -42,8 +42,11 @@ TEST(fault_switch_is_the_environment)
 static int five_passes(void)
 {
     int failed = 0;
+    char bytes[16];
 
     for (int i = 0; i < 5; i++) {
+        (void)snprintf(bytes, sizeof bytes, "pass %d", i);
+        fault_point_on(ROAD_WALK, str_of(bytes));
         fault_point(GROUP_BEGUN);
         if (fault_error(SEGMENT_SYNC))
             failed |= 1 << i;
@@ -63,6 +66,12 @@ TEST(fault_plan_says_what_happens)
         { "group.begun:kill:6", 0, 0 },
         { "group.begun:kill:0", 0, 0 },
         { "segment.sync:kill:5", SIGKILL, 0 },
+        { "group.begun:abort", SIGABRT, 0 },
+        { "group.begun:abort:5", SIGABRT, 0 },
+        { "group.begun:abort:6", 0, 0 },
+        { "road.walk:abort_on:pass 4", SIGABRT, 0 },
+        { "road.walk:abort_on:pass 5", 0, 0 },
+        { "group.begun:abort_on:pass", 0, 0 }, /* a plain point has no bytes */
         { "segment.sync:error", 0, 1 << 0 },
         { "segment.sync:error:3", 0, 1 << 2 },
         { "segment.sync:error:0", 0, 31 },
