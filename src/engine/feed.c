@@ -224,10 +224,10 @@ static void walk_large(struct pool_job *job)
         outcome_read_failed(f, &err);
         outcome_settle(f);
     } else {
-        int slot = road_mark(r, &f->settle.task, false);
+        struct task_code c = road_enter(r, &f->settle.task);
 
         walk(f);
-        road_clear(r, slot);
+        road_leave(r, c);
     }
     send_flush(r);
 }

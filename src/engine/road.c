@@ -22,6 +22,8 @@ enum {
     SEND_GRACE_US = 10 * CLOCK_S,
     SETTLE_GRACE_US = 10 * CLOCK_S,
 };
+/* One thing at a time for so long at most: a suspect may wait for its receiver, or be gone. */
+#define CAREFUL_US (INT64_C(600) * CLOCK_S)
 
 /* ---- plans ----------------------------------------------------------------------------------- */
 
@@ -93,42 +95,69 @@ void road_use(struct road *r, struct plan *plan)
 /* ---- the recorder ------------------------------------------------------------------------------
  */
 
-int road_mark(struct road *r, const struct task *t, bool alone)
+static int take_slot(struct road *r)
 {
     uint64_t taken = atomic_load(&r->recorder_slots);
 
     for (;;) {
-        if (~taken == 0)
-            return -1; /* more threads than slots: this one flies without */
-        int slot = __builtin_ctzll(~taken);
+        int slot = ~taken != 0 ? __builtin_ctzll(~taken) : RECORDER_SLOTS;
 
         if (slot >= RECORDER_SLOTS)
-            return -1;
-        if (atomic_compare_exchange_weak(&r->recorder_slots, &taken, taken | UINT64_C(1) << slot)) {
-            recorder_mark(store_recorder(r->store), (size_t)slot, t, alone);
+            return -1; /* more threads than slots: this one flies without */
+        if (atomic_compare_exchange_weak(&r->recorder_slots, &taken, taken | UINT64_C(1) << slot))
             return slot;
-        }
     }
 }
 
-void road_clear(struct road *r, int slot)
-{
-    if (slot < 0)
-        return;
-    recorder_clear(store_recorder(r->store), (size_t)slot);
-    (void)atomic_fetch_and(&r->recorder_slots, ~(UINT64_C(1) << slot));
-}
-
-/* True: this task may have brought the node down, and is tried for the first time since. */
 static bool is_suspect(struct road *r, const struct task *t)
 {
     for (size_t i = 0; i < r->suspect_count; i++)
-        if (r->suspects[i].task.id == t->id) {
-            r->suspects[i].task.id = 0;
-            (void)atomic_fetch_sub(&r->suspects_left, 1);
+        if (atomic_load(&r->suspects[i]) == t->id)
             return true;
-        }
     return false;
+}
+
+/* It came to an end without bringing us down. */
+static void forgive(struct road *r, const struct task *t)
+{
+    for (size_t i = 0; i < r->suspect_count; i++) {
+        int64_t id = t->id;
+
+        if (id != 0 && atomic_compare_exchange_strong(&r->suspects[i], &id, 0))
+            (void)atomic_fetch_sub(&r->suspects_left, 1);
+    }
+}
+
+static bool must_be_careful(struct road *r)
+{
+    if (atomic_load(&r->suspects_left) == 0)
+        return false;
+    if (clock_mono_us() < r->careful_until_us)
+        return true;
+    for (size_t i = 0; i < r->suspect_count; i++)
+        forgive(r, &(struct task){ .id = atomic_load(&r->suspects[i]) });
+    return false;
+}
+
+struct task_code road_enter(struct road *r, const struct task *t)
+{
+    struct task_code c = { .slot = take_slot(r), .alone = must_be_careful(r) };
+
+    if (c.alone)
+        (void)pthread_mutex_lock(&r->alone);
+    if (c.slot >= 0)
+        recorder_mark(store_recorder(r->store), (size_t)c.slot, t, c.alone && is_suspect(r, t));
+    return c;
+}
+
+void road_leave(struct road *r, struct task_code c)
+{
+    if (c.slot >= 0) {
+        recorder_clear(store_recorder(r->store), (size_t)c.slot);
+        (void)atomic_fetch_and(&r->recorder_slots, ~(UINT64_C(1) << c.slot));
+    }
+    if (c.alone)
+        (void)pthread_mutex_unlock(&r->alone);
 }
 
 /* ---- workers
@@ -177,17 +206,10 @@ static size_t take(struct road *r, struct flight **ret)
 static void walk_one(struct flight *f)
 {
     struct road *r = f->road;
-    bool careful = atomic_load(&r->suspects_left) > 0;
-
-    /* While there are suspects, nothing runs beside another. */
-    if (careful)
-        (void)pthread_mutex_lock(&r->alone);
-    int slot = road_mark(r, &f->settle.task, careful && is_suspect(r, &f->settle.task));
+    struct task_code c = road_enter(r, &f->settle.task);
 
     walk(f);
-    road_clear(r, slot);
-    if (careful)
-        (void)pthread_mutex_unlock(&r->alone);
+    road_leave(r, c);
 }
 
 static void *work(void *arg)
@@ -271,6 +293,8 @@ void road_gone(struct flight *f)
 {
     struct road *r = f->road;
 
+    if (atomic_load(&r->suspects_left) > 0)
+        forgive(r, &f->settle.task);
     (void)atomic_fetch_sub(&r->bytes, f->counted);
     flight_free(f);
     (void)atomic_fetch_sub(&r->flights, 1);
@@ -403,6 +427,17 @@ static void init_sync(struct road *r)
     (void)pthread_condattr_destroy(&attr);
 }
 
+static void start_careful(struct road *r)
+{
+    struct suspect found[RECORDER_SLOTS];
+
+    r->suspect_count = recorder_suspects(store_recorder(r->store), found);
+    for (size_t i = 0; i < r->suspect_count; i++)
+        r->suspects[i] = found[i].task.id;
+    r->suspects_left = r->suspect_count;
+    r->careful_until_us = clock_mono_us() + CAREFUL_US;
+}
+
 bool road_start(const struct road_options *o, struct road **ret, struct err *err)
 {
     struct road *r = NEW(struct road);
@@ -418,8 +453,7 @@ bool road_start(const struct road_options *o, struct road **ret, struct err *err
     r->mishaps = mishaps_new();
     r->dispatch = dispatch_new(
         &(struct dispatch_calls){ .changed = on_endpoint, .hungry = on_hungry, .arg = r });
-    r->suspect_count = recorder_suspects(store_recorder(r->store), r->suspects);
-    r->suspects_left = r->suspect_count;
+    start_careful(r);
     r->unknown_left = o->unclean ? FLIGHTS_MOST : 0;
     if (!transfer_start(&(struct transfer_options){ .active_most = TRANSFERS_MOST,
                                                     .connections_most = CONNECTIONS_MOST,

@@ -51,11 +51,13 @@ struct road {
     pthread_t workers[ROAD_WORKERS_MOST];
     size_t worker_count;
 
-    /* Tasks whose code may have brought us down run alone. */
+    /* Tasks whose code may have brought us down: until they are over nothing runs beside
+     * another, so that the one that does it again is known. */
     pthread_mutex_t alone;
     _Atomic size_t suspects_left;
-    struct suspect suspects[RECORDER_SLOTS];
+    _Atomic int64_t suspects[RECORDER_SLOTS]; /* ids; 0: over */
     size_t suspect_count;
+    int64_t careful_until_us;
     _Atomic uint64_t recorder_slots; /* taken, as bits */
 
     pthread_t feeder;
@@ -73,8 +75,14 @@ struct road {
 void road_queue(struct road *r, struct flight *first); /* a chain, to the workers */
 void road_gone(struct flight *f);                      /* settled or given up: frees it */
 struct plan *road_plan_of(struct road *r, int64_t version, struct err *err);
-int road_mark(struct road *r, const struct task *t, bool alone); /* a slot of the recorder */
-void road_clear(struct road *r, int slot);
+/* Around the code of a task: the recorder knows of it, and while there are suspects it runs
+ * alone.  Waits its turn then, so no other lock may be held. */
+struct task_code {
+    int slot;
+    bool alone;
+};
+struct task_code road_enter(struct road *r, const struct task *t);
+void road_leave(struct road *r, struct task_code c);
 
 /* ---- walk.c: on a thread that may compute ---- */
 void walk(struct flight *f);

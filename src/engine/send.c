@@ -104,9 +104,13 @@ static void ended(struct part *p)
 static void on_answer(struct transfer *t)
 {
     struct part *p = (struct part *)((char *)t - offsetof(struct part, transfer));
+    struct road *r = p->flight->road;
 
     fault_point(SEND_ANSWERED);
+    struct task_code c = road_enter(r, &p->flight->settle.task);
+
     p->endpoint->type->http->judge(p->endpoint->self, &t->answer, &p->verdict);
+    road_leave(r, c);
     ended(p);
 }
 
@@ -115,10 +119,10 @@ static void on_pool(struct pool_job *job)
 {
     struct part *p = (struct part *)((char *)job - offsetof(struct part, job));
     struct road *r = p->flight->road;
-    int slot = road_mark(r, &p->flight->settle.task, false);
+    struct task_code c = road_enter(r, &p->flight->settle.task);
 
     p->endpoint->type->send(p->endpoint->self, &p->sending, &r->stopping, &p->verdict);
-    road_clear(r, slot);
+    road_leave(r, c);
     fault_point(SEND_ANSWERED);
     ended(p);
     send_flush(r);

@@ -102,6 +102,13 @@ size_t recorder_suspects(const struct recorder *r, struct suspect *ret)
     return r->suspect_count;
 }
 
+void recorder_drop_suspect(struct recorder *r, int64_t id)
+{
+    for (size_t i = 0; i < r->suspect_count; i++)
+        if (r->suspects[i].task.id == id)
+            r->suspects[i--] = r->suspects[--r->suspect_count];
+}
+
 void recorder_mark(struct recorder *r, size_t slot, const struct task *t, bool alone)
 {
     struct entry *e = &r->page->entries[slot];

@@ -41,6 +41,8 @@ bool recorder_unclean(const struct recorder *r);
 
 /* Up to RECORDER_SLOTS; none unless the predecessor crashed by itself. */
 size_t recorder_suspects(const struct recorder *r, struct suspect *ret);
+/* It will not run again. */
+void recorder_drop_suspect(struct recorder *r, int64_t id);
 
 void recorder_mark(struct recorder *r, size_t slot, const struct task *t, bool alone);
 void recorder_clear(struct recorder *r, size_t slot);

@@ -236,9 +236,14 @@ static bool count_crashes(struct store *s, struct err *err)
     size_t n = recorder_suspects(s->recorder, suspects);
     bool poison;
 
-    for (size_t i = 0; i < n; i++)
-        if (suspects[i].alone && !task_crashed(s, &suspects[i].task, &poison, err))
+    for (size_t i = 0; i < n; i++) {
+        if (!suspects[i].alone)
+            continue;
+        if (!task_crashed(s, &suspects[i].task, &poison, err))
             return false;
+        if (poison)
+            recorder_drop_suspect(s->recorder, suspects[i].task.id);
+    }
     return true;
 }
 

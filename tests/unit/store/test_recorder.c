@@ -66,6 +66,10 @@ TEST(recorder_tells_what_ran_when_the_process_crashed)
         if (cases[i].suspects == 1) {
             CHECK(got[0].task.id == 7 && got[0].task.queue == 1 && got[0].task.rank == 1234);
             CHECK(got[0].alone == cases[i].alone);
+            recorder_drop_suspect(r, 8);
+            CHECK(recorder_suspects(r, got) == 1);
+            recorder_drop_suspect(r, 7);
+            CHECK(recorder_suspects(r, got) == 0);
         }
         recorder_close(r);
         CHECK(recorder_open(dir, &r, &err));
