@@ -12,7 +12,7 @@
 #include "engine/road.h"
 #include "store/store.h"
 
-enum { TEXTS_MOST = 48 << 10, CHUNKED_RESERVE = 64 << 10 };
+enum { TEXTS_MOST = 48 << 10, CHUNKED_RESERVE = 64 << 10, PUT_OFF_US = 20 * CLOCK_MS };
 
 /* ---- objects -------------------------------------------------------------------------- */
 
@@ -200,6 +200,28 @@ static void on_committed(struct store_op *op)
 
 /* ---- to the writer ----------------------------------------------------------------------- */
 
+static void on_timer(uv_timer_t *t)
+{
+    (void)t; /* the round that follows asks again */
+}
+
+/* When the road has more to do than it can, for a moment: taking on more would only move
+ * documents to the store and back.  A slow receiver is no reason, and nobody waits for long. */
+static bool put_off(struct intake_lane *lane)
+{
+    int64_t now = clock_mono_us();
+
+    if (!road_is_busy(lane->intake->options.road) ||
+        (lane->held_us != 0 && now - lane->held_us > PUT_OFF_US)) {
+        lane->held_us = 0;
+        return false;
+    }
+    if (lane->held_us == 0)
+        lane->held_us = now;
+    (void)uv_timer_start(&lane->timer, on_timer, 1, 0);
+    return true;
+}
+
 /* Everything that arrived in a round goes over at once. */
 void arrival_hand_over(struct loop_hook *hook)
 {
@@ -207,7 +229,7 @@ void arrival_hand_over(struct loop_hook *hook)
         (struct intake_lane *)((char *)hook - offsetof(struct intake_lane, hook));
     struct store_op *op = lane->first;
 
-    if (op == NULL)
+    if (op == NULL || put_off(lane))
         return;
     bool taken = writers_submit(store_writers(lane->intake->options.store), lane->first, lane->last,
                                 lane->count);

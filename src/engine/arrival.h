@@ -17,6 +17,8 @@ struct intake_lane {
     struct loop_hook hook;
     struct store_op *first, *last;
     size_t count;
+    uv_timer_t timer;     /* looks again while the road is busy */
+    int64_t held_us;      /* since when operations are held back; 0: they are not */
     struct arrival *idle; /* by `next_idle` */
     size_t idle_count;
 };

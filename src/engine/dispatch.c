@@ -10,11 +10,13 @@
 #include "base/require.h"
 
 enum {
-    LANE_WAITING_MOST = 64, /* parts that wait in memory, per lane */
-    LANE_CLAIM_MOST = 100,  /* claimed at once from the store */
-    LANE_AHEAD_MOST = 32,   /* claimed beyond the slots that are free */
+    LANE_WAITING_MOST = 256, /* parts that wait in memory, per lane ... */
+    LANE_SLOW_MOST = 16,     /* ... of a receiver that is slow */
+    LANE_CLAIM_MOST = 100,   /* claimed at once from the store */
+    LANE_AHEAD_MOST = 32,    /* claimed beyond the slots that are free */
     SLOTS_FIRST = 64,
-    FAST_US = 50 * CLOCK_MS, /* a receiver that answers within this is not slow */
+    FAST_US = 50 * CLOCK_MS,   /* a receiver that answers within this is not slow ... */
+    STILL_US = 200 * CLOCK_MS, /* ... unless nothing of its lane has ended for so long */
 };
 
 struct system_live {
@@ -39,7 +41,8 @@ struct lane {
     int64_t queue; /* 0: nothing of it was ever stored */
     struct part *first, **end;
     size_t waiting;
-    int64_t took_us; /* lately, averaged */
+    int64_t took_us;  /* lately, averaged */
+    int64_t moved_us; /* when the queue in memory last moved; monotonic */
     bool fast, stored;
 };
 
@@ -181,6 +184,8 @@ static struct lane *lane_get(struct dispatch *d, int64_t system, int64_t endpoin
 
 static void push(struct dispatch *d, struct lane *l, struct part *p)
 {
+    if (l->waiting == 0)
+        l->moved_us = clock_mono_us();
     p->next = NULL;
     *l->end = p;
     l->end = &p->next;
@@ -211,15 +216,18 @@ static void take_slot(struct lane *l)
     l->endpoint->active++;
 }
 
+static void set_fast(struct dispatch *d, struct lane *l, bool fast)
+{
+    if (fast != l->fast)
+        d->waiting_fast += fast ? l->waiting : -l->waiting;
+    l->fast = fast;
+}
+
 static void note_time(struct dispatch *d, struct lane *l, int64_t took_us)
 {
     l->took_us += (took_us - l->took_us) / 8;
-    bool fast = l->took_us < FAST_US;
-
-    if (fast != l->fast) {
-        d->waiting_fast += fast ? l->waiting : -l->waiting;
-        l->fast = fast;
-    }
+    l->moved_us = clock_mono_us();
+    set_fast(d, l, l->took_us < FAST_US);
 }
 
 /* Why nothing of this endpoint may begin now, but for its breaker. */
@@ -278,7 +286,7 @@ static enum dispatch_answer offer(struct dispatch *d, struct part *p, unsigned *
         take_slot(l);
         return DISPATCH_BEGIN;
     }
-    if (l->waiting >= LANE_WAITING_MOST)
+    if (l->waiting >= (l->fast ? LANE_WAITING_MOST : LANE_SLOW_MOST))
         return park(l, 0, ret_why);
     push(d, l, p);
     return DISPATCH_WAIT;
@@ -399,6 +407,26 @@ bool dispatch_ended(struct dispatch *d, struct part *p, const struct verdict *v,
     if (hungry)
         d->calls.hungry(d->calls.arg);
     return open;
+}
+
+/* A receiver that has become slow keeps only a few in memory. */
+struct part *dispatch_shed(struct dispatch *d)
+{
+    int64_t now = clock_mono_us();
+    struct part *all = NULL, **end = &all;
+
+    (void)pthread_mutex_lock(&d->mutex);
+    for (struct lane *l = d->lanes; l != NULL; l = l->next) {
+        if (l->waiting > 0 && now - l->moved_us > STILL_US)
+            set_fast(d, l, false);
+        while (!l->fast && l->waiting > LANE_SLOW_MOST) {
+            *end = pop(d, l);
+            end = &(*end)->next;
+            l->stored = true;
+        }
+    }
+    (void)pthread_mutex_unlock(&d->mutex);
+    return all;
 }
 
 /* ---- the feeder ---------------------------------------------------------------------------------

@@ -54,6 +54,10 @@ struct dispatch_next {
 bool dispatch_ended(struct dispatch *d, struct part *p, const struct verdict *v,
                     struct dispatch_next *ret);
 
+/* What waits in memory for receivers that have become slow, beyond a few: to be parked.  Now
+ * and then. */
+struct part *dispatch_shed(struct dispatch *d);
+
 /* ---- for the feeder ----------------------------------------------------------------------- */
 
 struct lane_turn {

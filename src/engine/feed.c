@@ -481,6 +481,8 @@ void *feed_main(void *arg)
                 look(r);
                 looked_us = clock_mono_us();
             }
+            send_park(dispatch_shed(r->dispatch));
+            send_flush(r);
             worked = wake_due(r, now);
             if (worked)
                 look(r);

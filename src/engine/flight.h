@@ -70,6 +70,7 @@ struct part {
     struct transfer transfer;
     struct pool_job job;
     struct payload_reader *reader; /* of bytes that are only in the store */
+    struct err read_err;           /* why they could not be read */
     struct verdict verdict;
 };
 

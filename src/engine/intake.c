@@ -148,10 +148,13 @@ static void hook_up(struct loop_msg *msg)
 {
     struct hook_msg *m = (struct hook_msg *)msg;
 
-    if (m->on)
+    if (m->on) {
+        (void)uv_timer_init(loop_uv(m->lane->loop), &m->lane->timer);
         loop_at_round_end(m->lane->loop, &m->lane->hook);
-    else
+    } else {
         loop_unhook(m->lane->loop, &m->lane->hook);
+        uv_close((uv_handle_t *)&m->lane->timer, NULL);
+    }
     free(m);
 }
 

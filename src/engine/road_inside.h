@@ -91,8 +91,9 @@ bool walk_find_facts(struct flight *f);
 const struct plan_route *walk_find_route(struct flight *f);
 
 /* ---- send.c ---- */
-void send_parts(struct flight *f); /* offer all parts; settles when none is left open */
-void send_flush(struct road *r);   /* hand over what this thread has gathered */
+void send_parts(struct flight *f);  /* offer all parts; settles when none is left open */
+void send_park(struct part *first); /* a chain: they wait in the store */
+void send_flush(struct road *r);    /* hand over what this thread has gathered */
 
 /* ---- outcome.c ---- */
 void outcome_of_part(struct part *p, bool breaker_open);

@@ -22,10 +22,23 @@ static bool next_piece(void *arg, struct str *ret, struct err *err)
 {
     struct part *p = arg;
 
-    if (p->reader == NULL &&
-        !payload_open(p->flight->road->store, &p->variant->source, &p->reader, err))
+    if ((p->reader == NULL &&
+         !payload_open(p->flight->road->store, &p->variant->source, &p->reader, err)) ||
+        !payload_next(p->reader, ret, err)) {
+        p->read_err = *err;
         return false;
-    return payload_next(p->reader, ret, err);
+    }
+    return true;
+}
+
+/* Whatever the connector made of it: bytes that are gone or damaged are for ever. */
+static void judge_bytes(struct part *p)
+{
+    if (p->read_err.kind != ERR_PERMANENT)
+        return;
+    p->verdict.code =
+        dead_codes[p->read_err.sys != 0 ? DEAD_PAYLOAD_MISSING : DEAD_PAYLOAD_CORRUPT];
+    (void)verdict_say(&p->verdict, VERDICT_FAILED, "%s", p->read_err.text);
 }
 
 static void fill_sending(struct part *p)
@@ -62,6 +75,15 @@ static void one_over(struct flight *f)
         outcome_settle(f);
 }
 
+void send_park(struct part *first)
+{
+    for (struct part *p = first, *after; p != NULL; p = after) {
+        after = p->next;
+        outcome_parked(p, 0);
+        one_over(p->flight);
+    }
+}
+
 /* The part has its verdict; `*todo` gets the parts that may begin now. */
 static void end_part(struct part *p, struct part ***todo_end)
 {
@@ -69,17 +91,14 @@ static void end_part(struct part *p, struct part ***todo_end)
     struct dispatch_next next;
 
     p->took_us = clock_mono_us() - p->began_us;
+    judge_bytes(p);
     bool open = dispatch_ended(f->road->dispatch, p, &p->verdict, &next);
 
     payload_close(p->reader);
     p->reader = NULL;
     outcome_of_part(p, open);
     one_over(f);
-    for (struct part *q = next.park, *after; q != NULL; q = after) {
-        after = q->next;
-        outcome_parked(q, 0);
-        one_over(q->flight);
-    }
+    send_park(next.park);
     if (next.begin != NULL) {
         **todo_end = next.begin;
         while (**todo_end != NULL)
@@ -151,6 +170,7 @@ static bool begin(struct part *p)
     p->verdict.retry_after_us = p->verdict.status = 0;
     p->verdict.code = NULL;
     p->verdict.message[0] = '\0';
+    p->read_err.kind = ERR_NONE;
     fill_sending(p);
     fault_point(SEND_BEGIN);
     if (type->http == NULL) {
@@ -166,6 +186,7 @@ static bool begin(struct part *p)
     p->transfer = (struct transfer){ .options = type->http->options(p->endpoint->self),
                                      .request = p->request,
                                      .sending = &p->sending,
+                                     .once = p->in_doubt != DOUBT_RESEND,
                                      .done = on_answer };
     gather(&p->transfer);
     return true;

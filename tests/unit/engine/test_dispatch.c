@@ -10,7 +10,7 @@
 #include "store/store.h"
 #include "test.h"
 
-enum { MEMORY = 64 /* parts that a lane keeps in memory */, MANY = 400 };
+enum { MEMORY = 256 /* parts that a lane keeps in memory */, MANY = 800 };
 
 static const char two_systems[] = "systems:\n"
                                   "  hub: { limits: { concurrency: 2 } }\n"
