@@ -81,6 +81,10 @@ class Disk:
         run(["mount", "-t", "ext4", self.device, self.mount_point])
         self.mounted = True
 
+    def sync(self):
+        """What was written so far survives."""
+        run(["sync", "-f", self.mount_point])
+
     def cut(self):
         """The power goes.  Whoever has files open here gets errors from now on."""
         handle = os.open(self.mount_point, os.O_RDONLY | os.O_DIRECTORY)

@@ -1,4 +1,4 @@
-"""One data folder from its first start to its last check: a node, its senders, their journal."""
+"""One data folder from its first start to its last check: a node, its senders and receivers."""
 
 import os
 import shutil
@@ -8,8 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from crash.disk import Disk
-from harness.postgres import PostgresError
-from rig.checker import Checker, Findings
+from crash.judge import RoadChecker
+from crash.road import GATEWAY, Folder, Receivers, configuration, inbox_gateway
+from harness.postgres import Cluster, PostgresError, children_of
+from rig.checker import COUNTS, Findings
 from rig.journal import Journal
 from rig.load import Load
 from rig.node import Node
@@ -23,18 +25,25 @@ class Tally:
     cuts: int = 0
     acked: int = 0
     lost: int = 0
+    unrecorded: int = 0
+    torn: int = 0
+    poison: int = 0
     doubled: int = 0
     failures: list = field(default_factory=list)
 
     def add(self, other):
-        for name in ("kills", "cuts", "acked", "lost", "doubled"):
+        for name in ("kills", "cuts", "acked", *COUNTS):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.failures += other.failures
+
+    def clean(self):
+        return not self.failures and not any(getattr(self, name) for name in COUNTS)
 
     def line(self, database=""):
         name = f"crash {database}" if database else "crash"
         return (f"{name}: kills={self.kills} cuts={self.cuts} acked={self.acked} "
-                f"lost={self.lost} doubled={self.doubled}")
+                f"lost={self.lost} unrecorded={self.unrecorded} torn={self.torn} "
+                f"poison={self.poison} doubled={self.doubled}")
 
 
 class Broken(Exception):
@@ -42,27 +51,51 @@ class Broken(Exception):
 
 
 class Field:
-    """A fresh folder with a loaded node.  Use as a context; leaving it checks everything."""
+    """A fresh folder with a loaded node.  Use as a context; leaving it checks everything.
 
-    def __init__(self, rig, scene, binary, chance, on_disk=False, store=None, environment=None,
-                 rate=2500, load_options=(), wants_loss=False):
+    With `on_disk` all that the node writes is on a disk of its own, whose power can be cut; with
+    `own_cluster` a PostgreSQL server is on that disk, too.
+    """
+
+    def __init__(self, rig, scene, binary, chance, on_disk=False, own_cluster=False, store=None,
+                 environment=None, rate=1000, load_options=(), wants_loss=False):
         self.rig, self.chance, self.wants_loss = rig, chance, wants_loss
         self.scene = scene
         self.tally = rig.tally(scene)
         self.folder = rig.new_folder(scene)
         self.disk = Disk(rig.disks(), self.folder.name) if on_disk else None
-        data = self.disk.mount_point / "data" if self.disk else None
-        self.store = store
-        self.node = Node(binary, self.folder, data, store, environment=environment)
+        place = self.disk.mount_point if self.disk else self.folder
+        self.cluster = self._own_cluster(place / "postgres") if own_cluster else None
+        self.store = self.cluster.url() if own_cluster else store
+        self.receivers = Receivers(rig.tool("catcher"), self.folder / "arrivals",
+                                   chance.randrange(1, 1 << 31))
+        self.files = Folder(rig.tool("watcher"), place / "files", self.folder / "sights")
+        self.node = Node(binary, self.folder, place / "data", self.store, gateway=GATEWAY,
+                         environment=environment, more_gateways=inbox_gateway(place / "inbox"),
+                         more=configuration(self.receivers.ports, place / "files", place / "book"))
         self.journal = Journal(self.folder / "journal")
-        self.checker = Checker(self.node, self.journal, chance)
+        (place / "inbox").mkdir(exist_ok=True)
+        self.checker = RoadChecker(self.node, self.journal, chance, self.receivers, self.files,
+                                   place / "book", place / "inbox")
         self.rate, self.load_options = rate, load_options
         self.load = None
         self.failed = False
         self.start_seconds = 0.0    # how long the last start took
 
+    def _own_cluster(self, folder):
+        folder.mkdir()
+        try:
+            return Cluster(folder, settings={"max_wal_size": "64MB", "min_wal_size": "32MB"})
+        except PostgresError:
+            self.disk.close()
+            raise
+
     def begin(self, environment=None):
-        """First start, a key, and the senders."""
+        """First start, a key, and the senders; the receivers begin to fail."""
+        self.files.begin()
+        if self.disk is not None:
+            self.disk.sync()    # what the rig made is no part of the test
+        self.receivers.shake()
         self.start(environment)
         self.node.key_add()
         self.begin_load()
@@ -71,7 +104,7 @@ class Field:
     def begin_load(self):
         seed = self.chance.randrange(1, 1 << 31)
         self.load = Load(self.rig.tool("load"), self.node, self.journal.path, seed, self.rate,
-                         more=self.load_options)
+                         more=("--inbox", self.checker.inbox, *self.load_options))
 
     def start(self, environment=None):
         """A node that does not start counts as everything lost."""
@@ -88,20 +121,40 @@ class Field:
         """Power cut.  Only acks that arrived before the node was stopped count."""
         first = len(self.journal.read().acks)
         stopped_ns = time.monotonic_ns()
-        os.kill(self.node.process.pid, signal.SIGSTOP)
-        wait_for("the stop of all threads", lambda: threads_stopped(self.node.process.pid), 5,
-                 every=0.001)
+        self._freeze(self.node.process.pid)
+        if self.cluster is not None:
+            self.cluster.freeze()
+            self._freeze(*children_of(self.cluster.process.pid), self.cluster.process.pid)
         self.disk.cut()
+        self.files.end()
         self.node.kill()
+        if self.cluster is not None:
+            self.cluster.kill_hard()
         self.journal.read()
         self.journal.drop_acks_after(stopped_ns, first)
         self.disk.restore()
+        if self.cluster is not None:
+            self.cluster.start()
+        self.files.begin()
         self.tally.cuts += 1
 
+    @staticmethod
+    def _freeze(*processes):
+        for process in processes:
+            try:
+                os.kill(process, signal.SIGSTOP)
+                wait_for("the stop of all threads", lambda p=process: threads_stopped(p), 5,
+                         every=0.001)
+            except (ProcessLookupError, FileNotFoundError):
+                continue    # a backend that ended in the meantime
+
     def check(self, everything=False, resume=True):
-        """Senders rest while the checker looks."""
+        """Senders rest while the checker looks; for everything, until all has arrived."""
         try:
             self.load.pause()
+            if everything:
+                self.receivers.heal()
+                self.checker.settle()
             findings = self.checker.check(everything)
         except (RigError, OSError) as problem:
             self.fail(f"check: {problem}")
@@ -130,8 +183,8 @@ class Field:
 
     def _fail(self, findings):
         self.failed = True
-        self.tally.lost += findings.lost
-        self.tally.doubled += findings.doubled
+        for name in COUNTS:
+            setattr(self.tally, name, getattr(self.tally, name) + getattr(findings, name))
         if not self.wants_loss:
             for problem in findings.problems[:8]:
                 print(f"  {self.scene}: {problem}", flush=True)
@@ -158,15 +211,21 @@ class Field:
         if self.load is not None:
             self.load.close()
         self.node.kill()
+        self.files.end()
+        self.receivers.close()
         self.journal.read()
         self.tally.acked += len({ack.key for ack in self.journal.acks})
-        if self.disk is not None:
-            if keep and self.node.data.is_dir():
-                shutil.copytree(self.node.data, Path(self.folder) / "data", dirs_exist_ok=True,
-                                ignore_dangling_symlinks=True)
-            self.disk.close()
         if keep and self.store is not None:
             self.rig.dump_database(self.store, self.folder / "database.dump")
+        if self.cluster is not None:
+            self.cluster.close()
+        if self.disk is not None:
+            for kept in (self.node.data, self.files.folder, self.checker.book,
+                         self.checker.inbox) if keep else ():
+                if kept.is_dir():
+                    shutil.copytree(kept, Path(self.folder) / kept.name, dirs_exist_ok=True,
+                                    ignore_dangling_symlinks=True)
+            self.disk.close()
         if keep:
             print(f"  kept: {self.folder}", flush=True)
         else:

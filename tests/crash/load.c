@@ -1,20 +1,28 @@
 /* load.c - a sender that never gives up, and writes down what it was promised.
  *
  * Keeps N connections busy with POST requests, each with a fresh Idempotency-Key and a body
- * nobody else sends.  What was not answered when a connection ends is sent again with the same
- * key, as a careful sender would; 429, 503 and 507 are tried again after a pause.  Now and then
- * an answered request is repeated on purpose: its answer must name the same document.
- * The journal (rig/wire.h) is what the checker compares the store with.
+ * nobody else sends: a line of JSON that says from whom, to whom and of which kind it is, and
+ * has tildes in its text, for which the node under test is told to write TILDE_BECOMES.  What
+ * receivers must get is known from that, and noted.  What was not answered when a connection ends
+ * is sent again with the same key, as a careful sender would; 429, 503 and 507 are tried again
+ * after a pause.  Now and then an answered request is repeated on purpose: its answer must name the
+ * same document. The journal (rig/wire.h) is what the checker compares the store with.
+ *
+ * With --inbox it also puts files into a folder, some a second: written under a name that nobody
+ * takes, synced, renamed, synced.
  *
  * Commands on stdin, one per line: "pause" finishes what is open and answers "paused" on stdout,
  * "run" goes on and answers "running"; "quit" or end of file ends the program.
  *
  * Usage: load --port N --path /in/GATEWAY --journal FILE --seed N [--connections N] [--rate N]
- *             [--large N] [--medium N] [--replay N]       (the last three: per million requests)
+ *             [--large N] [--medium N] [--replay N]       (these three: per million requests)
+ *             [--inbox FOLDER] [--drops N]                (files a second)
  * The key for "Authorization: Bearer" comes from $WAYBILL_KEY.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,23 +34,43 @@
 #include "wire.h"
 
 enum {
-    BLOCK_BYTES = 4 << 20, /* random bytes that every body is cut from */
-    BODY_LEAST = 64,       /* the first 60 are the key */
+    BLOCK_BYTES = 4 << 20, /* random text that every body is cut from */
+    BODY_HEAD = 160,       /* at most: the fields before the text */
+    BODY_TEXT_LEAST = 32,
     CHUNK_BYTES = 65536,
     CONNECTIONS_MAX = 512,
     ANSWERED_KEPT = 4096, /* answered requests that may be repeated */
     HEAD_MAX = 1024,
+    DROP_TEXT_MOST = 1800,
 };
+
+#define TILDE_BECOMES "(tilde)"
+#define BODY_END      "\"}\n"
 
 #define MS            INT64_C(1000000)
 #define RETRY_NS      (10 * MS)    /* before a new connection */
 #define BUSY_RETRY_NS (50 * MS)    /* after 429, 503, 507 */
 #define ANSWER_MAX_NS (20000 * MS) /* then the connection counts as dead */
 
+/* What is sent, in parts of a thousand; the configuration has a road for each but the last. */
+static const struct kind {
+    const char *name;
+    unsigned share;
+    bool replaced; /* its road has the step */
+} kinds[] = {
+    { "order", 550, true },  /* to a receiver and into a folder */
+    { "note", 250, true },   /* to a receiver that fails now and then */
+    { "line", 100, false },  /* added to a file */
+    { "plain", 80, false },  /* to a receiver, as it came */
+    { "refused", 15, true }, /* into a folder, and to a receiver that never takes it */
+    { "unknown", 5, false }, /* no road */
+};
+
 struct request {
     char key[48];
     char sha256[65];
-    size_t size, at; /* of the body; where in the block it starts */
+    const struct kind *kind;
+    size_t size, text, at; /* of the body; of its text, and where in the block that starts */
     bool chunked, again;
 };
 
@@ -62,16 +90,18 @@ struct conn {
 
 static struct {
     int port, journal, epoll;
-    long connections, rate, large, medium, replay;
-    const char *path, *key;
+    long connections, rate, large, medium, replay, drops;
+    const char *path, *key, *inbox;
     uint64_t seed, chance, made, answered_count;
-    char *block, *body;
+    char *block, *body, *becomes;
     struct conn *conns;
     struct request answered[ANSWERED_KEPT];
     double tokens;
-    int64_t tokens_ns;
+    int64_t tokens_ns, drop_ns;
     bool running, quit, pausing;
-} load = { .connections = 16, .medium = 20000, .large = 1000, .replay = 5000, .running = true };
+} load = {
+    .connections = 16, .medium = 20000, .large = 1000, .replay = 5000, .drops = 20, .running = true
+};
 
 static uint64_t random_below(uint64_t n)
 {
@@ -90,15 +120,69 @@ static size_t pick_size(void)
         return (2u << 20) + random_below(1u << 20);
     if (chance(load.medium))
         return 90000 + random_below(20000);
-    return BODY_LEAST + random_below(1900);
+    return BODY_TEXT_LEAST + random_below(1800);
 }
 
-/* Fills load.body: the key on a line of 60 bytes, so that no two bodies are equal, then random
- * bytes. */
-static void body_fill(const struct request *request)
+static const struct kind *pick_kind(void)
 {
-    (void)snprintf(load.body, BODY_LEAST, "%-59s\n", request->key);
-    memcpy(load.body + 60, load.block + request->at, request->size - 60);
+    uint64_t n = random_below(1000);
+    const struct kind *kind = kinds;
+
+    for (; n >= kind->share; kind++)
+        n -= kind->share;
+    return kind;
+}
+
+/* Fills load.body; the key stands first, so that no two bodies are equal. */
+static void body_fill(struct request *request)
+{
+    size_t head = (size_t)snprintf(load.body, BODY_HEAD,
+                                   "{\"key\":\"%s\",\"from\":\"acme\",\"to\":\"shop\",\"kind\":"
+                                   "\"%s\",\"text\":\"",
+                                   request->key, request->kind->name);
+
+    memcpy(load.body + head, load.block + request->at, request->text);
+    memcpy(load.body + head + request->text, BODY_END, strlen(BODY_END));
+    request->size = head + request->text + strlen(BODY_END);
+}
+
+/* The digest of what receivers get for load.body. */
+static void digest_received(const struct request *request, char ret_hex[65])
+{
+    const char *from = load.body, *end = load.body + request->size, *tilde;
+    char *to = load.becomes;
+
+    if (!request->kind->replaced) {
+        memcpy(ret_hex, request->sha256, sizeof request->sha256);
+        return;
+    }
+    while ((tilde = memchr(from, '~', (size_t)(end - from))) != NULL) {
+        memcpy(to, from, (size_t)(tilde - from));
+        to += tilde - from;
+        memcpy(to, TILDE_BECOMES, strlen(TILDE_BECOMES));
+        to += strlen(TILDE_BECOMES);
+        from = tilde + 1;
+    }
+    memcpy(to, from, (size_t)(end - from));
+    to += end - from;
+    wire_sha256(load.becomes, (size_t)(to - load.becomes), ret_hex);
+}
+
+/* A new one: its body stands in load.body, and it is noted. */
+static void request_note(struct request *request, size_t text)
+{
+    char received[65];
+
+    *request = (struct request){ .text = text, .kind = pick_kind() };
+    (void)snprintf(request->key, sizeof request->key, "k%016llx-%llu",
+                   (unsigned long long)load.seed, (unsigned long long)load.made++);
+    request->at = random_below(BLOCK_BYTES - request->text);
+    body_fill(request);
+    wire_sha256(load.body, request->size, request->sha256);
+    digest_received(request, received);
+    wire_journal(load.journal, "E %s %s %s\n", request->key, request->kind->name, received);
+    wire_journal(load.journal, "S %s %s %zu %lld\n", request->key, request->sha256, request->size,
+                 (long long)wire_now_ns());
 }
 
 static void request_make(struct request *request)
@@ -111,15 +195,8 @@ static void request_make(struct request *request)
         wire_journal(load.journal, "P %s %lld\n", request->key, (long long)wire_now_ns());
         return;
     }
-    *request = (struct request){ .size = pick_size() };
-    (void)snprintf(request->key, sizeof request->key, "k%016llx-%llu",
-                   (unsigned long long)load.seed, (unsigned long long)load.made++);
-    request->at = random_below(BLOCK_BYTES - request->size);
+    request_note(request, pick_size());
     request->chunked = request->size > CHUNK_BYTES && chance(500000);
-    body_fill(request);
-    wire_sha256(load.body, request->size, request->sha256);
-    wire_journal(load.journal, "S %s %s %zu %lld\n", request->key, request->sha256, request->size,
-                 (long long)wire_now_ns());
 }
 
 static void out_append(struct conn *conn, const void *bytes, size_t len)
@@ -143,7 +220,7 @@ static void request_write(struct conn *conn)
     (void)snprintf(length, sizeof length, "Content-Length: %zu", request->size);
     int n = snprintf(head, sizeof head,
                      "POST %s HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nAuthorization: Bearer %s\r\n"
-                     "Content-Type: application/octet-stream\r\nIdempotency-Key: %s\r\n%s\r\n\r\n",
+                     "Content-Type: application/json\r\nIdempotency-Key: %s\r\n%s\r\n\r\n",
                      load.path, load.port, load.key, request->key,
                      request->chunked ? "Transfer-Encoding: chunked" : length);
     conn->out_len = conn->out_at = 0;
@@ -326,6 +403,38 @@ static bool drive(int64_t now)
     return open;
 }
 
+/* ---- the inbox -------------------------------------------------------------------------------
+ */
+
+static bool sync_path(const char *path, const void *bytes, size_t len)
+{
+    int flags = bytes != NULL ? O_WRONLY | O_CREAT | O_EXCL : O_RDONLY | O_DIRECTORY;
+    int fd = open(path, flags | O_CLOEXEC, 0600);
+    bool ok = fd >= 0 && (bytes == NULL || write(fd, bytes, len) == (ssize_t)len) && fsync(fd) == 0;
+
+    if (fd >= 0)
+        (void)close(fd);
+    return ok;
+}
+
+/* The folder may be away, or go away in the middle: then nothing was promised.  Nothing of it
+ * stays open. */
+static void drop(int64_t now)
+{
+    char part[PATH_MAX], name[PATH_MAX];
+    struct request request;
+
+    if (load.inbox == NULL || load.drops == 0 || now < load.drop_ns)
+        return;
+    load.drop_ns = now + 1000 * MS / load.drops;
+    request_note(&request, BODY_TEXT_LEAST + random_below(DROP_TEXT_MOST));
+    (void)snprintf(part, sizeof part, "%s/.%s.part", load.inbox, request.key);
+    (void)snprintf(name, sizeof name, "%s/%s.json", load.inbox, request.key);
+    if (sync_path(part, load.body, request.size) && rename(part, name) == 0 &&
+        sync_path(load.inbox, NULL, 0))
+        wire_journal(load.journal, "I %s %lld\n", request.key, (long long)wire_now_ns());
+}
+
 static void say(const char *word)
 {
     (void)printf("%s\n", word);
@@ -358,11 +467,10 @@ static void command_read(void)
 static void options_read(int argc, char **argv)
 {
     static const struct option options[] = {
-        { "port", 1, NULL, 'p' },    { "path", 1, NULL, 'u' },
-        { "journal", 1, NULL, 'j' }, { "seed", 1, NULL, 's' },
-        { "rate", 1, NULL, 'r' },    { "connections", 1, NULL, 'c' },
-        { "medium", 1, NULL, 'm' },  { "large", 1, NULL, 'l' },
-        { "replay", 1, NULL, 'a' },  { 0 },
+        { "port", 1, NULL, 'p' },   { "path", 1, NULL, 'u' },  { "journal", 1, NULL, 'j' },
+        { "seed", 1, NULL, 's' },   { "rate", 1, NULL, 'r' },  { "connections", 1, NULL, 'c' },
+        { "medium", 1, NULL, 'm' }, { "large", 1, NULL, 'l' }, { "replay", 1, NULL, 'a' },
+        { "inbox", 1, NULL, 'i' },  { "drops", 1, NULL, 'd' }, { 0 },
     };
     const char *journal = NULL;
     int c;
@@ -396,6 +504,12 @@ static void options_read(int argc, char **argv)
         case 'a':
             load.replay = wire_number("--replay", optarg, 0, 1000000);
             break;
+        case 'i':
+            load.inbox = optarg;
+            break;
+        case 'd':
+            load.drops = wire_number("--drops", optarg, 0, 1000);
+            break;
         default:
             exit(2);
         }
@@ -411,17 +525,20 @@ static void options_read(int argc, char **argv)
 
 static void setup(void)
 {
+    static const char letters[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 ~";
+
     load.chance = load.seed * UINT64_C(0x9e3779b97f4a7c15);
     load.block = malloc(BLOCK_BYTES);
-    load.body = malloc(BLOCK_BYTES);
+    load.body = malloc(BLOCK_BYTES + BODY_HEAD);
+    load.becomes = malloc((BLOCK_BYTES + BODY_HEAD) * strlen(TILDE_BECOMES));
     load.conns = calloc((size_t)load.connections, sizeof *load.conns);
     load.epoll = epoll_create1(EPOLL_CLOEXEC);
-    if (load.block == NULL || load.body == NULL || load.conns == NULL || load.epoll < 0)
+    if (load.block == NULL || load.body == NULL || load.becomes == NULL || load.conns == NULL ||
+        load.epoll < 0)
         abort();
-    for (size_t i = 0; i < BLOCK_BYTES; i += sizeof(uint64_t)) {
-        uint64_t word = wire_random(&load.chance);
-        memcpy(load.block + i, &word, sizeof word);
-    }
+    for (size_t i = 0; i < BLOCK_BYTES; i++)
+        load.block[i] = letters[wire_random(&load.chance) >> 58];
     for (long i = 0; i < load.connections; i++)
         load.conns[i].fd = -1;
     load.tokens_ns = wire_now_ns();
@@ -439,6 +556,8 @@ int main(int argc, char **argv)
     setup();
     while (!load.quit) {
         bool open = drive(wire_now_ns());
+        if (load.running)
+            drop(wire_now_ns());
         if (load.pausing && !open) {
             load.pausing = false;
             say("paused");

@@ -55,13 +55,14 @@ def one(rig, database, name, passes):
             field.node.key_add()
         if field.load is None:
             field.begin_load()
-        field.check()
     return phase
 
 
 def live(field, fault):
     """A life with the fault in it, until it strikes."""
     node = field.node
+    field.files.begin()
+    field.receivers.shake()
     node.begin(fault)
     if not outlives_start(field):
         return "first start"

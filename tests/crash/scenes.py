@@ -90,6 +90,21 @@ def cut(rig, count):
               lambda: Field(rig, "sqlite.cut", rig.release, chance, on_disk=True), act)
 
 
+def postgres_cut(rig, count):
+    """Power cuts of node and PostgreSQL at once, as on one machine."""
+    chance = rig.chance("pgcut")
+
+    def act(field):
+        some_load(field, 0.1, 0.8)
+        field.cut()
+        field.start()
+        field.check()
+
+    in_fields(rig, "postgres.cut", count, CUTS_PER_FIELD,
+              lambda: Field(rig, "postgres.cut", rig.release, chance, on_disk=True,
+                            own_cluster=True), act)
+
+
 def postgres(rig, count):
     """Kills of the node, immediate stops and hard kills of PostgreSQL, in turn."""
     chance = rig.chance("postgres")
@@ -104,8 +119,8 @@ def postgres(rig, count):
         field.check()
 
     in_fields(rig, "postgres.kill", count, ROUNDS_PER_FIELD,
-              lambda: Field(rig, "postgres.kill", rig.release, chance, store=rig.new_database(),
-                            rate=1500), act)
+              lambda: Field(rig, "postgres.kill", rig.release, chance, store=rig.new_database()),
+              act)
 
 
 def kill_node(rig, field):
@@ -138,6 +153,7 @@ def control(rig, count):
     switches = {
         "no-payload-sync": {"WAYBILL_TEST_NO_PAYLOAD_SYNC": "1"},
         "synchronous=off": {"WAYBILL_TEST_SYNCHRONOUS": "off"},
+        "no-file-sync": {"WAYBILL_TEST_NO_FILE_SYNC": "1"},
     }
     for name, environment in switches.items():
         lossy = sum(lossy_run(rig, name, environment) for _ in range(count))

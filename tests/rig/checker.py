@@ -6,6 +6,7 @@ API, and computes digests itself.
 
 import hashlib
 import subprocess
+from collections import namedtuple
 from dataclasses import dataclass, field
 
 from rig.node import Api
@@ -15,21 +16,28 @@ PAGE = 200     # the API's largest
 LARGE = 1 << 20
 ASKED_MOST = 5000
 LISTING = """query($first: Int, $after: String) {
-  documents(first: $first, after: $after) { items { id sha256 size } next } }"""
+  documents(first: $first, after: $after) {
+    items { id sha256 size state error { code } } next } }"""
+COUNTS = ("lost", "doubled", "unrecorded", "torn", "poison")
+
+Listed = namedtuple("Listed", "sha256 size state code")
 
 
 @dataclass
 class Findings:
     """What one check has seen."""
     acked: int = 0
-    lost: int = 0
-    doubled: int = 0
+    lost: int = 0           # promised, and not there
+    doubled: int = 0        # keys with more than one document
+    unrecorded: int = 0     # sent, and the store knows nothing of it
+    torn: int = 0           # receivers saw other bytes than they should
+    poison: int = 0         # healthy documents that were set aside as poison
     documents: int = 0
     payloads_read: int = 0
     problems: list = field(default_factory=list)
 
     def clean(self):
-        return self.lost == 0 and self.doubled == 0 and not self.problems
+        return not self.problems and not any(getattr(self, name) for name in COUNTS)
 
     def say(self, problem):
         if len(self.problems) < 20:
@@ -54,9 +62,11 @@ class Checker:
         findings = Findings()
         journal = self.journal.read()
         findings.acked = len(journal.acks)
-        listed = self._listing(findings)
+        self.before_listing()
+        listed = self.listing(findings)
         findings.documents = len(listed)
         self._compare_listing(journal, listed, findings)
+        self.after_listing(listed, findings, everything)
         new = journal.acks if everything else journal.acks[self.looked_at:]
         self._ask_each(new, findings)
         self._read_payloads(new, findings)
@@ -68,6 +78,12 @@ class Checker:
         findings.lost, findings.doubled = len(self.lost_ids), len(self.doubled_keys)
         return findings
 
+    def before_listing(self):
+        """For checkers that know more: whatever is noted down here must be in the listing."""
+
+    def after_listing(self, listed, findings, everything):
+        """For checkers that know more: compares with {id: Listed}."""
+
     def all_lost(self, why):
         """The store does not open: nothing that was promised can be had."""
         self.journal.read()
@@ -75,7 +91,9 @@ class Checker:
         findings.say(why)
         return findings
 
-    def _listing(self, findings):
+    def listing(self, findings=None):
+        """{id: Listed} of all documents, newest first."""
+        findings = findings or Findings()
         api, listed, after = Api(self.node, admin=True), {}, None
         pages_most = 100_000
         for _ in range(pages_most):
@@ -83,30 +101,31 @@ class Checker:
             for item in page["items"]:
                 if item["id"] in listed:
                     findings.say(f"{item['id']} is listed twice")
-                listed[item["id"]] = (item["sha256"], int(item["size"]))
+                listed[item["id"]] = Listed(item["sha256"], int(item["size"]), item.get("state"),
+                                            (item.get("error") or {}).get("code"))
             after = page["next"]
             if after is None:
                 api.close()
                 return listed
         raise RigError(f"the listing has no end after {pages_most} pages")
 
-    def _lose(self, ack, why, findings):
+    def lose(self, ack, why, findings):
         self.lost_ids.add(ack.document)
         findings.say(f"lost {ack.document} (key {ack.key}): {why}")
 
     def _compare_listing(self, journal, listed, findings):
         for ack in journal.acks:
             if ack.document not in listed:
-                self._lose(ack, "not in the listing", findings)
-            elif listed[ack.document] != journal.sent[ack.key]:
-                self._lose(ack, f"listed as {listed[ack.document]}", findings)
+                self.lose(ack, "not in the listing", findings)
+            elif listed[ack.document][:2] != journal.sent[ack.key]:
+                self.lose(ack, f"listed as {listed[ack.document]}", findings)
         seen = {}
-        for identity, (sha256, _) in listed.items():
-            key = journal.key_of.get(sha256)
-            if sha256 in self.strangers:
+        for identity, document in listed.items():
+            key = journal.key_of.get(document.sha256)
+            if document.sha256 in self.strangers:
                 continue
             if key is None:
-                findings.say(f"{identity} has a digest that nobody sent: {sha256}")
+                findings.say(f"{identity} has a digest that nobody sent: {document.sha256}")
             elif key in seen:
                 self.doubled_keys.add(key)
                 findings.say(f"doubled: key {key} has {seen[key]} and {identity}")
@@ -125,9 +144,9 @@ class Checker:
             document = api.document(ack.document)
             sha256, size = self.journal.sent[ack.key]
             if document is None:
-                self._lose(ack, "GET says 404", findings)
+                self.lose(ack, "GET says 404", findings)
             elif (document.get("sha256"), document.get("size")) != (sha256, size):
-                self._lose(ack, "GET gives another digest or size", findings)
+                self.lose(ack, "GET gives another digest or size", findings)
             elif document.get("id") != ack.document:
                 findings.say(f"GET /documents/{ack.document} gives {document.get('id')}")
         api.close()
@@ -145,13 +164,13 @@ class Checker:
             try:
                 status, _ = api.payload_digest(ack.document, digest)
             except OSError as problem:
-                self._lose(ack, f"payload cannot be read: {problem}", findings)
+                self.lose(ack, f"payload cannot be read: {problem}", findings)
                 continue
             findings.payloads_read += 1
             if status != 200:
-                self._lose(ack, f"payload answers {status}", findings)
+                self.lose(ack, f"payload answers {status}", findings)
             elif digest.hexdigest() != self.journal.sent[ack.key][0]:
-                self._lose(ack, "payload has another digest", findings)
+                self.lose(ack, "payload has another digest", findings)
         api.close()
 
     def _doctor_live(self, findings):

@@ -19,7 +19,9 @@ class Journal:
         self.offset = 0
         self.sent = {}          # key -> (sha256, size)
         self.key_of = {}        # sha256 -> key: no two bodies are equal
+        self.expected = {}      # key -> (kind, sha256): what receivers must get
         self.acks = []          # every 202, in order
+        self.dropped = {}       # key -> time_ns: files that were put into the inbox
         self.answered = {}      # key -> set of document ids
         self.refused = []       # (key, status): answers that are neither 202 nor "try again"
 
@@ -43,6 +45,11 @@ class Journal:
             _, key, sha256, size, _ = words
             self.sent[key] = (sha256, int(size))
             self.key_of[sha256] = key
+        elif words[0] == "E":
+            _, key, kind, sha256 = words
+            self.expected[key] = (kind, sha256)
+        elif words[0] == "I":
+            self.dropped[words[1]] = int(words[2])
         elif words[0] == "A":
             _, key, status, document, time_ns = words
             if status == "202":
@@ -56,6 +63,7 @@ class Journal:
 
         Gives how many.  The documents may exist or not; what the sender believes no longer counts.
         """
+        self.dropped = {key: at for key, at in self.dropped.items() if at <= time_ns}
         kept, dropped = [], 0
         for ack in self.acks[first:]:
             if ack.time_ns <= time_ns:

@@ -18,7 +18,7 @@ class Node:
     """A `waybill serve` that can be started, killed and started again on the same port."""
 
     def __init__(self, binary, folder, data=None, store=None, limits=None, gateway=None,
-                 environment=None, more=""):
+                 environment=None, more_gateways="", more=""):
         """`more` is the rest of the configuration: systems, endpoints, routes."""
         self.binary = Path(binary)
         self.folder = Path(folder)
@@ -33,7 +33,8 @@ class Node:
         self.process = None
         self.key = None
         self.config = self.folder / "waybill.yaml"
-        self.config.write_text(self._configuration(store, limits or {}, gateway or {}) + more)
+        self.config.write_text(self._configuration(store, limits or {}, gateway or {}) +
+                               more_gateways + more)
 
     def _configuration(self, store, limits, gateway):
         node_limits = {"disk_reserve": "16 MiB", "commit_queue": 4096, **limits}

@@ -6,6 +6,9 @@
  *
  * Format of a journal (text, one event per line, times are CLOCK_MONOTONIC in ns)
  *   S KEY SHA256 SIZE TIME      a request is about to be sent for the first time
+ *   E KEY KIND SHA256           of its document: of which kind it is, what receivers must get
+ *   I KEY TIME                  a file KEY.json lies in the inbox, for ever as far as its sender
+ *                               knows
  *   P KEY TIME                  an answered request is sent once more
  *   A KEY STATUS ID TIME        an answer was received; ID is "-" without one
  *   D KEY TIME                  the connection ended before an answer
