@@ -8,7 +8,7 @@
 #include "base/alloc.h"
 #include "base/require.h"
 
-enum { BLOCK = 8192, ALIGN = 16 };
+enum { BLOCK = 8192, KEEP = 16 << 10, ALIGN = 16 };
 
 struct arena_block {
     struct arena_block *next;
@@ -16,28 +16,48 @@ struct arena_block {
     _Alignas(ALIGN) char bytes[];
 };
 
-void arena_done(struct arena *a)
+static void free_blocks(struct arena_block *b)
 {
-    for (struct arena_block *b = a->first, *next; b != NULL; b = next) {
+    for (struct arena_block *next; b != NULL; b = next) {
         next = b->next;
         free(b);
     }
-    *a = (struct arena)ARENA_INIT(a->cap);
 }
 
+void arena_done(struct arena *a)
+{
+    free_blocks(a->first);
+    *a = (struct arena){ .cap = a->cap, .keep = a->keep };
+}
+
+static void add_block(struct arena *a, size_t room)
+{
+    struct arena_block *b = xmalloc(sizeof *b + room);
+
+    *b = (struct arena_block){ .size = room };
+    if (a->last != NULL)
+        a->last->next = b;
+    else
+        a->first = b;
+    a->last = b;
+}
+
+/* Several blocks become one that would have taken it all. */
 void arena_reset(struct arena *a)
 {
-    struct arena_block *keep = a->first;
+    size_t keep = a->keep > 0 ? a->keep : KEEP, used = a->used;
+    struct arena_block *first = a->first;
 
-    if (keep == NULL)
+    if (first == NULL)
         return;
-    for (struct arena_block *b = keep->next, *next; b != NULL; b = next) {
-        next = b->next;
-        free(b);
+    if (first->next != NULL) {
+        free_blocks(first);
+        a->first = a->last = NULL;
+        used += used / 4;
+        add_block(a, used < BLOCK ? BLOCK : used < keep ? used : keep);
     }
-    keep->next = NULL;
-    keep->used = 0;
-    a->last = keep;
+    a->last = a->first;
+    a->first->used = 0;
     a->used = 0;
 }
 
@@ -48,15 +68,8 @@ void *arena_alloc(struct arena *a, size_t size)
 
     require(need >= size && need <= a->cap - a->used); /* (2) */
     if (b == NULL || need > b->size - b->used) {
-        size_t room = need > BLOCK ? need : BLOCK;
-
-        b = xmalloc(sizeof *b + room);
-        *b = (struct arena_block){ .size = room };
-        if (a->last != NULL)
-            a->last->next = b;
-        else
-            a->first = b;
-        a->last = b;
+        add_block(a, need > BLOCK ? need : BLOCK);
+        b = a->last;
     }
     void *p = b->bytes + b->used;
 

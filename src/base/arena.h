@@ -1,8 +1,9 @@
 /* arena.h - memory of one lifetime, freed at once.
  *
  * Passing a `struct arena *` means "the result lives as long as this".  There is
- * no free of one piece.  arena_reset() keeps the first block, so that a worker
- * that runs one task after the other does not go back to the allocator.
+ * no free of one piece.  arena_reset() keeps one block that takes what was used, up to
+ * `keep` bytes, so that a worker that runs one task after the other does not go back to
+ * the allocator.
  *
  * Invariants
  *   (1) every piece is aligned to 16 bytes.
@@ -22,6 +23,7 @@ struct arena_block;
 struct arena {
     struct arena_block *first, *last;
     size_t used, cap;
+    size_t keep; /* 0: the default, 16 KiB */
 };
 
 #define ARENA_INIT(cap_) \
@@ -30,7 +32,7 @@ struct arena {
     }
 
 void arena_done(struct arena *a);  /* safe on a zeroed arena, and twice */
-void arena_reset(struct arena *a); /* empty, keeps the first block      */
+void arena_reset(struct arena *a); /* empty, keeps a block               */
 
 void *arena_alloc(struct arena *a, size_t size) __attribute__((returns_nonnull)); /* zeroed */
 void *arena_array(struct arena *a, size_t count, size_t size)

@@ -83,6 +83,20 @@ void buf_putc(struct buf *b, char c)
     buf_put(b, str_mem(&c, 1));
 }
 
+void buf_put_int(struct buf *b, int64_t v)
+{
+    char text[24], *at = text + sizeof text;
+    uint64_t n = v < 0 ? -(uint64_t)v : (uint64_t)v;
+
+    do {
+        *--at = (char)('0' + n % 10);
+        n /= 10;
+    } while (n > 0);
+    if (v < 0)
+        *--at = '-';
+    buf_put(b, str_mem(at, (size_t)(text + sizeof text - at)));
+}
+
 void buf_printf(struct buf *b, const char *fmt, ...)
 {
     va_list ap, again;

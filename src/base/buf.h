@@ -16,6 +16,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/err.h"
 #include "base/str.h"
@@ -43,6 +44,7 @@ bool buf_append(struct buf *b, struct str bytes, struct err *err)
 void buf_put(struct buf *b, struct str bytes);
 void buf_puts(struct buf *b, const char *z);
 void buf_putc(struct buf *b, char c);
+void buf_put_int(struct buf *b, int64_t v); /* decimal */
 void buf_printf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* Room for `more` bytes at ptr + len and the terminator behind them.  The caller

@@ -11,8 +11,9 @@
 
 enum {
     STAGES_MOST = 4 << 10,
+    STAGE_MOST = 100,
     STOCK_MOST = 256,
-    BODY_KEEP = 64 << 10,
+    BODY_KEEP = 8 << 10,
     PARTS_FIRST = 4,
     PART_BYTES_MOST = 1 << 20
 };
@@ -32,12 +33,13 @@ struct flight *flight_new(struct road *road)
         f->arena = (struct arena)ARENA_INIT(16 << 20);
         f->trail = (struct buf)BUF_INIT(TRAIL_MOST);
         f->stages = (struct buf)BUF_INIT(STAGES_MOST);
+        f->variants[0].buf = (struct buf)BUF_INIT(SERVICE_BYTES_MOST);
     }
     struct arena arena = f->arena;
-    struct buf trail = f->trail, stages = f->stages;
+    struct buf trail = f->trail, stages = f->stages, body = f->variants[0].buf;
 
     *f = (struct flight){ .road = road, .arena = arena, .trail = trail, .stages = stages };
-    f->variants[0].buf = (struct buf)BUF_INIT(SERVICE_BYTES_MOST);
+    f->variants[0].buf = body;
     f->variant_count = 1;
     f->began_us = clock_mono_us();
     return f;
@@ -52,8 +54,11 @@ void flight_free(struct flight *f)
         plan_unref(f->parts[i]->plan);
         arena_done(&f->parts[i]->own);
     }
-    for (size_t i = 0; i < f->variant_count; i++)
+    for (size_t i = 1; i < f->variant_count; i++)
         buf_done(&f->variants[i].buf);
+    if (f->variants[0].buf.size > BODY_KEEP)
+        buf_done(&f->variants[0].buf);
+    buf_clear(&f->variants[0].buf);
     plan_unref(f->plan);
     f->plan = NULL;
     arena_reset(&f->arena);
@@ -75,6 +80,7 @@ void flight_free(struct flight *f)
 void flight_destroy(struct flight *f)
 {
     arena_done(&f->arena);
+    buf_done(&f->variants[0].buf);
     buf_done(&f->trail);
     buf_done(&f->stages);
     free(f);
@@ -108,6 +114,36 @@ void flight_add_line(struct flight *f, const struct trail_line *line)
         trail_add(&f->trail, &l);
 }
 
+/* "route orders 12 us": by hand, for every document has a few of them. */
+static void say_stage(struct flight *f, enum trail_stage stage, struct str what,
+                      const char *outcome, int64_t status, int64_t took_us)
+{
+    struct buf *b = &f->stages;
+
+    if (b->len + what.len + STAGE_MOST > STAGES_MOST)
+        return;
+    if (b->len > 0)
+        buf_put(b, STR(", "));
+    buf_puts(b, trail_stages[stage]);
+    if (what.len > 0) {
+        buf_putc(b, ' ');
+        buf_put(b, what);
+    }
+    if (status != 0) {
+        buf_putc(b, ' ');
+        buf_put_int(b, status);
+    }
+    if (took_us >= 0) {
+        buf_putc(b, ' ');
+        buf_put_int(b, took_us);
+        buf_put(b, STR(" us"));
+    }
+    if (outcome != NULL) {
+        buf_putc(b, ' ');
+        buf_puts(b, outcome);
+    }
+}
+
 void flight_note(struct flight *f, enum trail_stage stage, enum trail_outcome outcome,
                  struct str what, int64_t took_us, const char *message)
 {
@@ -118,15 +154,7 @@ void flight_note(struct flight *f, enum trail_stage stage, enum trail_outcome ou
                                              .config = stage == TRAIL_ROUTE ? f->config : 0,
                                              .what = what,
                                              .message = str_of(message != NULL ? message : "") });
-    if (what.len > 0)
-        buf_printf(&f->stages, "%s%s %.*s", f->stages.len > 0 ? ", " : "", trail_stages[stage],
-                   STR_ARG(what));
-    else
-        buf_printf(&f->stages, "%s%s", f->stages.len > 0 ? ", " : "", trail_stages[stage]);
-    if (took_us >= 0)
-        buf_printf(&f->stages, " %lld us", (long long)took_us);
-    if (outcome != TRAIL_DONE)
-        buf_printf(&f->stages, " %s", trail_outcomes[outcome]);
+    say_stage(f, stage, what, outcome == TRAIL_DONE ? NULL : trail_outcomes[outcome], 0, took_us);
 }
 
 void flight_note_part(struct flight *f, const struct part *p, enum trail_outcome outcome,
@@ -142,13 +170,8 @@ void flight_note_part(struct flight *f, const struct part *p, enum trail_outcome
                                              .status = p->row.status,
                                              .what = name,
                                              .message = str_of(message) });
-    buf_printf(&f->stages, "%sdelivery %.*s", f->stages.len > 0 ? ", " : "", STR_ARG(name));
-    if (p->row.status != 0)
-        buf_printf(&f->stages, " %lld", (long long)p->row.status);
-    if (took_us >= 0)
-        buf_printf(&f->stages, " %lld us", (long long)took_us);
-    if (outcome != TRAIL_DELIVERED)
-        buf_printf(&f->stages, " %s", trail_outcomes[outcome]);
+    say_stage(f, TRAIL_DELIVERY, name, outcome == TRAIL_DELIVERED ? NULL : trail_outcomes[outcome],
+              p->row.status, took_us);
 }
 
 /* ---- parts ------------------------------------------------------------------------------------

@@ -267,8 +267,12 @@ void road_born(struct road *r, const struct accept_op *a, struct buf *body)
     f->name = arena_copy(&f->arena, a->name);
     f->ctype = arena_copy(&f->arena, a->ctype);
     f->head = arena_copy(&f->arena, a->head);
+    struct buf room = f->variants[0].buf; /* what is empty goes back for the next one */
+
     f->variants[0].buf = *body;
-    *body = (struct buf)BUF_INIT(SEGMENT_PAYLOAD_MOST);
+    f->variants[0].buf.cap = room.cap;
+    room.cap = body->cap;
+    *body = room;
     f->counted = a->size;
     f->was_born = true;
     f->plan = road_plan_of(r, a->config, &err); /* in force, or just replaced: known */

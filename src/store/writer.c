@@ -27,6 +27,7 @@ enum {
     CHECKPOINT_PAGES = 2000,
     GROUP_MOST = 4096,
     ARENA_MOST = 256 << 20,
+    ARENA_KEEP = 4 << 20,
     GROUP_TRIES = 4,
     FIND_OUT_US = 5 * CLOCK_S, /* how long a lost answer to a commit is looked for */
 };
@@ -530,7 +531,7 @@ struct writers *writers_new(struct store *store, const struct writers_options *o
         struct thread *t = &ws->threads[i];
 
         t->all = ws;
-        t->arena = (struct arena)ARENA_INIT(ARENA_MOST);
+        t->arena = (struct arena){ .cap = ARENA_MOST, .keep = ARENA_KEEP };
         t->w = (struct writer){ .all = ws,
                                 .store = store,
                                 .db = dbs[i],
