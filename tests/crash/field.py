@@ -46,6 +46,10 @@ class Tally:
                 f"poison={self.poison} doubled={self.doubled}")
 
 
+# Each is a way out of what cannot happen to a node that has its folder for itself.
+NEVER = (b'"document.giveup"', b'"document.lost"', b'"task.orphan"')
+
+
 class Broken(Exception):
     """This field showed a failure; its folder is kept and the scene goes on with a new one."""
 
@@ -174,6 +178,10 @@ class Field:
             self.fail(str(problem))
         if self.node.on_sqlite and self.rig.doctor_stopped:
             self.checker.doctor_stopped(findings)
+        with open(self.node.log, "rb") as log:
+            for line in log:
+                if any(event in line for event in NEVER):
+                    findings.say(f"in the log: {line.decode(errors='replace').strip()[:300]}")
         if not findings.clean():
             self._fail(findings)
 

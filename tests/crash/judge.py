@@ -33,7 +33,7 @@ class RoadChecker(Checker):
     def settle(self, seconds=SETTLE_SECONDS):
         """Waits until nothing is under way.  Says what still is, when that takes too long."""
         until = time.monotonic() + seconds
-        wait_for("an empty inbox", lambda: not keys_in_inbox(self.inbox), seconds, every=0.05)
+        wait_for("an empty inbox", self._inbox_is_empty, seconds, every=0.05)
         while True:
             waiting = [i for i, d in self.listing().items() if d.state in UNDER_WAY]
             while waiting and time.monotonic() < until:
@@ -46,6 +46,11 @@ class RoadChecker(Checker):
             if time.monotonic() >= until:
                 raise RigError(f"{len(waiting)} documents are under way after {seconds} s, "
                                f"{waiting[0]} is {self._state(waiting[0])}")
+
+    def _inbox_is_empty(self):
+        if not self.node.alive():
+            raise RigError(f"the node ended by itself: {self.node.last_words()}")
+        return not keys_in_inbox(self.inbox)
 
     def _wait_for_files(self, until):
         """A document that is dead at one receiver may still be on its way to the other."""

@@ -14,6 +14,7 @@ from crash.field import Field
 from rig.process import RigError, end, run, wait_for
 
 LOAD_SECONDS = 4
+SOME_LOAD_SECONDS = 0.3
 ONLY_AT_START = ("start.", "migrate.")
 
 
@@ -45,16 +46,18 @@ def one(rig, database, name, passes):
     scene = f"{database}.points"
     phase = None
     with Field(rig, scene, rig.debug, rig.chance(f"{scene} {name} {passes}"), store=store,
-               load_options=("--large", 20000)) as field:
+               load_options=("--large", 20000, "--drops", 50)) as field:
         phase = live(field, {"WAYBILL_FAULT": f"{name}:kill:{passes}"})
         if phase:
             field.tally.kills += 1
-        if not field.node.alive():
-            field.start()
+        else:
+            field.node.kill()   # the fault still waits in it
+        field.start()
         if field.node.key is None:
             field.node.key_add()
         if field.load is None:
             field.begin_load()
+            time.sleep(SOME_LOAD_SECONDS)
     return phase
 
 
