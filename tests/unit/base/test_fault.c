@@ -42,7 +42,7 @@ TEST(fault_switch_is_the_environment)
 static int five_passes(void)
 {
     int failed = 0;
-    char bytes[16];
+    char bytes[32];
 
     for (int i = 0; i < 5; i++) {
         (void)snprintf(bytes, sizeof bytes, "pass %d", i);
