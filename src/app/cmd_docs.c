@@ -137,7 +137,7 @@ static bool fetch_one(struct client *c, const struct args *a, const char *query,
 
 #define SHOW_FIELDS \
     DOCUMENT_FIELDS \
-        " contentType config caller route again attributes { name value }" DOCUMENT_DELIVERIES
+    " contentType config caller route again attributes { name value }" DOCUMENT_DELIVERIES
 
 /* Scripts get all there is. */
 static int run_show(const struct args *a)

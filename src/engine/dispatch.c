@@ -10,7 +10,7 @@
 #include "base/require.h"
 
 enum {
-    LANE_WAITING_MOST = 256, /* parts that wait in memory, per lane ... */
+    LANE_WAITING_MOST = 512, /* parts that wait in memory, per lane ... */
     LANE_SLOW_MOST = 16,     /* ... of a receiver that is slow */
     LANE_CLAIM_MOST = 100,   /* claimed at once from the store */
     LANE_AHEAD_MOST = 32,    /* claimed beyond the slots that are free */

@@ -348,7 +348,7 @@ static void log_run(struct flight *f)
               kv_str("gateway", store_word_name(f->road->store, f->gateway)),
               kv_str("sender", f->facts.sender), kv_str("receiver", f->facts.receiver),
               kv_str("type", f->facts.type), kv_int("size", f->source.size),
-              kv_z("state", state_word(f)), kv_z("stages", f->stages.ptr),
+              kv_z("state", state_word(f)), kv_str("stages", buf_view(&f->stages)),
               kv_int("us", clock_mono_us() - f->began_us), kv_str("code", f->settle.code),
               kv_str("why", f->settle.message));
 }

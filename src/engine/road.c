@@ -18,7 +18,7 @@ enum {
     BATCH = 32, /* flights a worker takes at once */
     TRANSFERS_MOST = 2048,
     CONNECTIONS_MOST = 1024,
-    BUSY_FLIGHTS = 96, /* flights that wait for our own work, before more are put off */
+    BUSY_FLIGHTS = 48, /* flights that wait for our own work, before more are put off */
     SEND_GRACE_US = 10 * CLOCK_S,
     SETTLE_GRACE_US = 10 * CLOCK_S,
 };

@@ -292,31 +292,50 @@ void handle_free(struct handle *handle)
 /* ---- one request -------------------------------------------------------------------------------
  */
 
-static bool put_field(struct handle *handle, struct str name, struct str value, struct err *err)
+static bool put_field(struct handle *handle, struct str name, struct str value, bool joined,
+                      struct err *err)
 {
     struct buf *b = &handle->fields;
     /* An empty value would take the field away; libcurl wants a semicolon then. */
-    struct str colon = value.len > 0 ? STR(": ") : STR(";");
+    struct str colon = value.len > 0 || joined ? STR(": ") : STR(";");
 
     return buf_append(b, name, err) && buf_append(b, colon, err) && buf_append(b, value, err) &&
            buf_append(b, (struct str){ "", 1 }, err);
 }
 
 /* libcurl only reads the list: its nodes are ours, its texts stand in one buffer. */
+/* Fields that libcurl has nothing to do with.  It looks at each line it is given for a dozen
+ * names and prints it by itself; these go over as one line with the ends of lines inside. */
+static bool is_plain(struct str name)
+{
+    return str_starts(name, STR("Waybill-")) || str_is(name, "Idempotency-Key") ||
+           str_is(name, "traceparent");
+}
+
 static bool set_fields(struct handle *handle, const struct http_out_request *r, bool no_wait,
                        bool has_body, struct err *err)
 {
     static char no_expect[] = "Expect:", no_type[] = "Content-Type:";
-    size_t count = r->field_count, starts[HTTP_OUT_FIELDS];
+    size_t count = 0, starts[HTTP_OUT_FIELDS];
+    bool joined = false;
 
-    require(count <= HTTP_OUT_FIELDS);
+    require(r->field_count <= HTTP_OUT_FIELDS);
     buf_clear(&handle->fields);
-    for (size_t i = 0; i < count; i++) {
-        starts[i] = handle->fields.len;
+    for (size_t i = 0; i < r->field_count; i++) {
+        bool plain = is_plain(r->fields[i].name);
+
         if (str_eq_nocase(r->fields[i].name, STR("content-type")))
-            has_body = false; /* libcurl has nothing to add */
-        if (!put_field(handle, r->fields[i].name, r->fields[i].value, err))
+            has_body = false;  /* libcurl has nothing to add */
+        if (plain && joined) { /* over the end of the line before */
+            handle->fields.len--;
+            if (!buf_append(&handle->fields, STR("\r\n"), err))
+                return false;
+        } else {
+            starts[count++] = handle->fields.len;
+        }
+        if (!put_field(handle, r->fields[i].name, r->fields[i].value, plain && joined, err))
             return false;
+        joined = plain;
     }
     for (size_t i = 0; i < count; i++)
         handle->nodes[i].data = handle->fields.ptr + starts[i];

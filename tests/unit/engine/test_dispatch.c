@@ -10,7 +10,7 @@
 #include "store/store.h"
 #include "test.h"
 
-enum { MEMORY = 256 /* parts that a lane keeps in memory */, MANY = 800 };
+enum { MEMORY = 512 /* parts that a lane keeps in memory */, MANY = 1200 };
 
 static const char two_systems[] = "systems:\n"
                                   "  hub: { limits: { concurrency: 2 } }\n"
