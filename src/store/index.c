@@ -49,23 +49,23 @@ static bool find_top(struct writer *w, struct err *err)
     return true;
 }
 
-/* A slice waits until it is worth a commit of its own. */
+/* A slice waits until it is worth a commit of its own, and for one period more: by then most
+ * documents have ended, and are indexed once and for all. */
 bool index_slice(struct writer *w, bool *ret_waiting, struct err *err)
 {
     int64_t now = clock_mono_us();
 
     if (!find_top(w, err))
         return false;
-    int64_t waiting = w->top - 1 - w->store->indexed;
+    if (now - w->indexed_us >= INDEX_EVERY_US) {
+        w->indexed_upto = w->index_ripe;
+        w->index_ripe = w->top - 1;
+        w->indexed_us = now;
+    }
+    int64_t waiting = w->indexed_upto - w->store->indexed;
 
-    *ret_waiting = waiting > 0;
-    if (waiting <= 0 || (waiting < INDEX_SLICE && now - w->indexed_us < INDEX_EVERY_US))
+    *ret_waiting = w->top - 1 > w->store->indexed;
+    if (waiting <= 0)
         return true;
-    w->indexed_us = now;
-    int64_t count = waiting < INDEX_SLICE ? waiting : INDEX_SLICE;
-
-    if (!slice(w, w->store->indexed + count, err))
-        return false;
-    *ret_waiting = waiting > count;
-    return true;
+    return slice(w, w->store->indexed + (waiting < INDEX_SLICE ? waiting : INDEX_SLICE), err);
 }

@@ -5,8 +5,8 @@
  * in the same commit.  A slice reads live rows and those that ended, so a document
  * that ends before its slice costs nothing extra; one in which more is found behind
  * its slice gets that indexed with it (settle.c).  Every query reads the index up to
- * the watermark and the rows above it, so nothing is ever invisible.  They are a slice
- * or INDEX_EVERY_US behind.
+ * the watermark and the rows above it, so nothing is ever invisible.  They are one or two
+ * times INDEX_EVERY_US behind.
  *
  * Facets: 1 gateway, 2 sender, 3 receiver, 4 type.
  */
@@ -20,6 +20,5 @@
 
 enum { INDEX_SLICE = 2000, INDEX_EVERY_US = 50 * 1000 };
 
-/* Run a slice if it is time for one: INDEX_SLICE rows wait, or some wait since
- * INDEX_EVERY_US.  *ret_waiting: rows wait for the next slice. */
+/* Run a slice if there is something for one.  *ret_waiting: rows wait for the next. */
 bool index_slice(struct writer *w, bool *ret_waiting, struct err *err);

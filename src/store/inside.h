@@ -6,7 +6,7 @@
 #include "base/arena.h"
 #include "store/store.h"
 
-enum { READERS = 4, WORDS_MOST = 1 << 20, WRITERS_MOST = 8 };
+enum { READERS = 4, WORDS_MOST = 1 << 19 /* fewer than 20 bits: see facet */, WRITERS_MOST = 8 };
 
 struct word {
     int64_t id;

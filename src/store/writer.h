@@ -69,8 +69,9 @@ struct writer {
     int64_t token;       /* of the group (node.h) */
     int64_t birth_claim; /* PostgreSQL: of tasks that come claimed (accept.h); 0: not drawn */
     struct arena *arena; /* of the group */
-    const struct store_op *guilty; /* in it: refused by a fault */
-    int64_t indexed_us;            /* when the index was filled (index.h) */
+    const struct store_op *guilty;    /* in it: refused by a fault */
+    int64_t indexed_us, indexed_upto; /* when the index was filled, how far it may be now ... */
+    int64_t index_ripe;               /* ... and at its next turn (index.h) */
 };
 
 struct writers;

@@ -124,21 +124,21 @@ DELETE FROM idem_@SLOT@ WHERE key = $1;
 -- only: sqlite
 -- in:  $1 above int, $2 upto int
 -- The kinds are 1 gateway, 2 sender, 3 receiver, 4 type.
-INSERT INTO facet(kind, word, num)
-SELECT k.column1 AS kind,
-       CASE k.column1 WHEN 1 THEN gateway WHEN 2 THEN sender WHEN 3 THEN receiver ELSE dtype END AS word, num
-FROM doc, (VALUES (1), (2), (3), (4)) AS k WHERE num > $1 AND num <= $2 AND word <> 0
-ON CONFLICT DO NOTHING;
+INSERT OR IGNORE INTO facet(key)
+SELECT k.column1 << 60 | word << 40 | num FROM (
+    SELECT num, k.column1,
+        CASE k.column1 WHEN 1 THEN gateway WHEN 2 THEN sender WHEN 3 THEN receiver ELSE dtype END AS word
+    FROM doc, (VALUES (1), (2), (3), (4)) AS k WHERE num > $1 AND num <= $2) AS k WHERE word <> 0;
 
 -- name: facet_fill_done
 -- only: sqlite
 -- in:  $1 above int, $2 upto int
 -- Those that ended before their slice came.
-INSERT INTO facet(kind, word, num)
-SELECT k.column1 AS kind,
-       CASE k.column1 WHEN 1 THEN gateway WHEN 2 THEN sender WHEN 3 THEN receiver ELSE dtype END AS word, num
-FROM done_@SLOT@, (VALUES (1), (2), (3), (4)) AS k WHERE num > $1 AND num <= $2 AND word <> 0
-ON CONFLICT DO NOTHING;
+INSERT OR IGNORE INTO facet(key)
+SELECT k.column1 << 60 | word << 40 | num FROM (
+    SELECT num, k.column1,
+        CASE k.column1 WHEN 1 THEN gateway WHEN 2 THEN sender WHEN 3 THEN receiver ELSE dtype END AS word
+    FROM done_@SLOT@, (VALUES (1), (2), (3), (4)) AS k WHERE num > $1 AND num <= $2) AS k WHERE word <> 0;
 
 -- name: doc_upto
 -- in:  $1 above int, $2 count int

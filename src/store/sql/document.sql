@@ -65,7 +65,9 @@ FROM done_@SLOT@ WHERE num < $1 AND gateway = $3 ORDER BY num DESC LIMIT $2;
 -- name: facet_nums
 -- only: sqlite
 -- in:  $1 below int, $2 limit int, $3 kind int, $4 word int
-SELECT num, 1 FROM facet WHERE kind = $3 AND word = $4 AND num < $1 ORDER BY num DESC LIMIT $2;
+SELECT key & 1099511627775, 1 FROM facet
+WHERE key >= ($3 << 60 | $4 << 40) AND key < ($3 << 60 | $4 << 40 | min($1, 1099511627775))
+ORDER BY key DESC LIMIT $2;
 
 -- name: doc_nums_above
 -- only: sqlite

@@ -47,3 +47,11 @@ CREATE TABLE poll_turn(
 CREATE TABLE ledger(
     gateway @INT@ NOT NULL, key @BYTES@ NOT NULL, seen_us @INT@ NOT NULL,
     PRIMARY KEY(gateway, key)) @CLUSTERED@;
+
+-- only: sqlite
+-- The index behind the write, as one number each: kind << 60 | word << 40 | num.  Documents
+-- are also found by sender, receiver and type now: it is filled anew.
+DROP TABLE facet;
+CREATE TABLE facet(key INTEGER PRIMARY KEY) STRICT;
+UPDATE mark SET value = 0 WHERE name = 'indexed';
+-- end
