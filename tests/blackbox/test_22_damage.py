@@ -1,0 +1,83 @@
+"""The road when the store or the bytes fail: nothing wrong is sent, nothing is forgotten."""
+import pathlib
+import sys
+
+import pytest
+
+from test_20_road import CONFIG, await_state, document, look, send
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+
+from rig.receiver import Receiver  # noqa: E402
+
+
+@pytest.fixture
+def receiver():
+    with Receiver() as r:
+        yield r
+
+
+@pytest.fixture
+def road(make_node, receiver, tmp_path):
+    node = make_node(config=CONFIG.format(url=receiver.url(""), folder=tmp_path))
+    node.start()
+    return node
+
+
+def waiting(road, receiver, count=3):
+    """Documents whose deliveries wait in the store, and a node that does not run."""
+    receiver.stop_listening()
+    docs = [send(road, document("invoice", region="north", text="kept whole", n=n))
+            for n in range(count)]
+    road.wait_event("endpoint.open")
+    for doc in docs:
+        await_state(road, doc, "held", "retrying")
+    assert road.stop() == 0
+    return docs
+
+
+@pytest.mark.proves("DE4", "EX3", "DE2")
+def test_damaged_bytes_are_never_sent(road, receiver):
+    docs = waiting(road, receiver)
+    for segment in (road.data / "payload").glob("*.seg"):
+        data = segment.read_bytes()
+        at = data.index(b"kept whole")
+        segment.write_bytes(data[:at] + b"Kept" + data[at + 4:])
+    receiver.listen()
+    road.start()
+    await_state(road, docs[0], "dead")
+    for doc in docs[1:]:
+        await_state(road, doc, "delivered")
+    assert look(road, docs[0])["error"]["code"] == "payload_corrupt"
+    assert {r["headers"]["waybill-document"] for r in receiver.requests()} == set(docs[1:])
+
+
+@pytest.mark.proves("DE3", "EX4")
+def test_bytes_that_are_gone_are_a_dead_letter(road, receiver):
+    docs = waiting(road, receiver)
+    for segment in (road.data / "payload").glob("*.seg"):
+        segment.rename(segment.with_suffix(".away"))
+    receiver.listen()
+    road.start()
+    for doc in docs:
+        await_state(road, doc, "dead")
+        assert look(road, doc)["error"]["code"] == "payload_missing"
+    assert receiver.requests() == []
+
+
+@pytest.mark.proves("EX1", "EX2", "EX6", "EX7", "RO1", "RO2", "RO5", "RO6", "DE1", "DE9", "DL1")
+@pytest.mark.stores("postgres")
+def test_an_outcome_that_cannot_be_written_is_written_later(road, receiver, postgres):
+    receiver.behave("/in", "late", 1.5)
+    delivered = [send(road, document("invoice", region="north", n=n)) for n in range(3)]
+    receiver.wait_for(3)
+    postgres.stop_immediate()
+    road.wait_event("document.unsettled", timeout=20)
+    postgres.start()
+    receiver.behave("/in", "ok")
+    for doc in delivered:
+        await_state(road, doc, "delivered", seconds=40)
+    assert receiver.keys() == {f"{d}.hub-api": 1 for d in delivered}
+    road.wait_event("store.reach")
+    await_state(road, send(road, document("letter")), "dead")
+    assert road.cli("doctor").returncode == 0
