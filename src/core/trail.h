@@ -18,8 +18,9 @@
 #include "base/digest.h"
 #include "base/str.h"
 
-/* A document's trail ends growing here; its last line says so.  A trail that is longer than
- * TRAIL_FULL has that line and takes no other. */
+/* A document's trail ends growing here.  One that is made in one piece says so in its last
+ * line, longer than TRAIL_FULL it takes no other; what would be joined to a full one in the
+ * store is left out. */
 enum { TRAIL_MOST = 64 << 10, TRAIL_TEXT_MOST = 1000, TRAIL_FULL = TRAIL_MOST - 2500 };
 
 /* The words in `trail_stages` are what people and scripts see. */
