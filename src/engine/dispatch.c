@@ -245,11 +245,14 @@ static bool is_blocked(const struct endpoint_live *e, int64_t now_us)
 
 /* ---- offers ---------------------------------------------------------------------------------- */
 
+/* The endpoint's settings are those of the newest plan, which lives as long as the attempt. */
 static void use_newest(struct dispatch *d, struct part *p)
 {
+    struct plan *old = p->plan;
+
     p->endpoint = p->lane->endpoint->plan;
-    if (p->plan == NULL && d->plan != p->flight->plan)
-        p->plan = plan_ref(d->plan);
+    p->plan = d->plan != p->flight->plan ? plan_ref(d->plan) : NULL;
+    plan_unref(old);
 }
 
 static enum dispatch_answer park(struct lane *l, unsigned why, unsigned *ret_why)
@@ -344,6 +347,14 @@ static struct part *empty_endpoint(struct dispatch *d, const struct endpoint_liv
     return all;
 }
 
+static bool has_stored(const struct system_live *s)
+{
+    for (const struct lane *l = s->lanes; l != NULL; l = l->next_of_system)
+        if (l->stored)
+            return true;
+    return false;
+}
+
 /* True: the breaker changed between open and closed. */
 static bool judge_breaker(struct endpoint_live *e, const struct part *p, const struct verdict *v,
                           int64_t now_us)
@@ -397,7 +408,8 @@ bool dispatch_ended(struct dispatch *d, struct part *p, const struct verdict *v,
         ret->park = empty_endpoint(d, e);
     begin_more(d, l->system, now, &tail);
     bool open = breaker_is_open(&e->breaker);
-    bool hungry = l->stored && (l->system->active < l->system->limit || (probed && !open));
+    bool hungry =
+        (l->system->active < l->system->limit || (probed && !open)) && has_stored(l->system);
     struct breaker b = e->breaker;
     int64_t pause = e->pause_until_us > now ? e->pause_until_us : 0;
 
@@ -409,7 +421,8 @@ bool dispatch_ended(struct dispatch *d, struct part *p, const struct verdict *v,
     return open;
 }
 
-/* A receiver that has become slow keeps only a few in memory. */
+/* A receiver that has become slow keeps only a few in memory, one that is closed (by a new
+ * configuration, or by what another node knows) none. */
 struct part *dispatch_shed(struct dispatch *d)
 {
     int64_t now = clock_mono_us();
@@ -417,9 +430,11 @@ struct part *dispatch_shed(struct dispatch *d)
 
     (void)pthread_mutex_lock(&d->mutex);
     for (struct lane *l = d->lanes; l != NULL; l = l->next) {
+        size_t keep = is_blocked(l->endpoint, clock_wall_us()) ? 0 : LANE_SLOW_MOST;
+
         if (l->waiting > 0 && now - l->moved_us > STILL_US)
             set_fast(d, l, false);
-        while (!l->fast && l->waiting > LANE_SLOW_MOST) {
+        while (l->waiting > keep && (!l->fast || keep == 0)) {
             *end = pop(d, l);
             end = &(*end)->next;
             l->stored = true;

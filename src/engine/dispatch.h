@@ -54,8 +54,8 @@ struct dispatch_next {
 bool dispatch_ended(struct dispatch *d, struct part *p, const struct verdict *v,
                     struct dispatch_next *ret);
 
-/* What waits in memory for receivers that have become slow, beyond a few: to be parked.  Now
- * and then. */
+/* What waits in memory for receivers that have become slow, beyond a few, and for those that
+ * are closed: to be parked.  Now and then. */
 struct part *dispatch_shed(struct dispatch *d);
 
 /* ---- for the feeder ----------------------------------------------------------------------- */

@@ -394,21 +394,37 @@ static bool feed_lanes(struct road *r)
     return count > 0;
 }
 
+/* The next due time that is known; it is forgotten, for what is noted from now on counts. */
+static int64_t take_due(struct road *r, int64_t now_us)
+{
+    (void)pthread_mutex_lock(&r->feed_mutex);
+    int64_t due = r->next_due_us;
+
+    if (due != 0 && due <= now_us)
+        r->next_due_us = 0;
+    (void)pthread_mutex_unlock(&r->feed_mutex);
+    return due;
+}
+
+static void set_due(struct road *r, int64_t due_us)
+{
+    (void)pthread_mutex_lock(&r->feed_mutex);
+    if (due_us != 0 && (r->next_due_us == 0 || due_us < r->next_due_us))
+        r->next_due_us = due_us;
+    (void)pthread_mutex_unlock(&r->feed_mutex);
+}
+
 /* What is due moves from later to ready. */
 static bool wake_due(struct road *r, int64_t now_us)
 {
-    int64_t moved = 0, next = 0;
+    int64_t moved = 0, next = 0, due = take_due(r, now_us);
     struct err err = { 0 };
 
-    if (r->next_due_us == 0 || r->next_due_us > now_us)
+    if (due == 0 || due > now_us)
         return false;
-    if (!task_wake(r->store, now_us, WAKE_MOST, &moved, &next, &err)) {
-        r->next_due_us = now_us + CLOCK_S;
-        return false;
-    }
-    (void)pthread_mutex_lock(&r->feed_mutex);
-    r->next_due_us = next;
-    (void)pthread_mutex_unlock(&r->feed_mutex);
+    if (!task_wake(r->store, now_us, WAKE_MOST, &moved, &next, &err))
+        next = now_us + CLOCK_S;
+    set_due(r, next);
     return moved > 0;
 }
 
@@ -431,8 +447,7 @@ static void look(struct road *r)
                 dispatch_note_stored(r->dispatch, system, endpoint, queues[i]);
         }
     }
-    if (r->next_due_us == 0)
-        r->next_due_us = clock_wall_us(); /* ask again what is due: other nodes store too */
+    set_due(r, clock_wall_us()); /* ask again what is due: other nodes store too */
 }
 
 /* ---- the thread

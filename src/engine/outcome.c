@@ -240,6 +240,10 @@ void outcome_again(struct flight *f, const struct err *err)
 /* Bytes that cannot be read: gone or damaged is for ever, anything else may pass. */
 void outcome_read_failed(struct flight *f, const struct err *err)
 {
+    if (err->kind == ERR_LIMIT && err->sys == 0) {
+        outcome_dead(f, TRAIL_DOCUMENT, STR("payload"), DEAD_LIMIT, -1, err->text);
+        return;
+    }
     if (err->kind != ERR_PERMANENT) {
         outcome_again(f, err);
         return;
