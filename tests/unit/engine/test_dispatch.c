@@ -345,6 +345,60 @@ TEST(an_endpoint_that_is_gone_holds_its_deliveries)
     field_free(f);
 }
 
+TEST(what_waits_for_an_endpoint_that_is_closed_goes_to_the_store)
+{
+    struct field *f = field_new();
+    struct plan *newer = plan_of(f->store, without_one, 2);
+
+    for (int i = 0; i < 2; i++)
+        CHECK(offer(f, part(f, "hub", "one"), NULL) == DISPATCH_BEGIN);
+    for (int i = 0; i < 5; i++)
+        CHECK(offer(f, part(f, "hub", "one"), NULL) == DISPATCH_WAIT);
+    CHECK(dispatch_shed(f->dispatch) == NULL);
+    dispatch_use(f->dispatch, newer);
+    CHECK(count(dispatch_shed(f->dispatch)) == 5);
+    CHECK(dispatch_shed(f->dispatch) == NULL);
+    plan_unref(newer);
+    field_free(f);
+}
+
+TEST(a_lane_that_does_not_move_keeps_only_a_few)
+{
+    struct field *f = field_new();
+
+    for (int i = 0; i < 2; i++)
+        CHECK(offer(f, part(f, "hub", "one"), NULL) == DISPATCH_BEGIN);
+    for (int i = 0; i < 100; i++)
+        CHECK(offer(f, part(f, "hub", "one"), NULL) == DISPATCH_WAIT);
+    CHECK(dispatch_shed(f->dispatch) == NULL && dispatch_waiting_fast(f->dispatch) == 100);
+    clock_sleep_us(250 * CLOCK_MS);
+    CHECK(count(dispatch_shed(f->dispatch)) == 100 - 16);
+    CHECK(dispatch_waiting_fast(f->dispatch) == 0);
+    CHECK(offer(f, part(f, "hub", "one"), NULL) == DISPATCH_PARK);
+    field_free(f);
+}
+
+/* Run under a sanitizer: the settings of a plan that is gone would be read. */
+TEST(one_that_waited_begins_with_the_newest_settings)
+{
+    struct field *f = field_new();
+    struct part *a = part(f, "hub", "two"), *b = part(f, "hub", "two"), *c = part(f, "hub", "two");
+    struct plan *second = plan_of(f->store, two_systems, 2), *third;
+
+    dispatch_use(f->dispatch, second);
+    CHECK(offer(f, a, NULL) == DISPATCH_BEGIN && offer(f, b, NULL) == DISPATCH_BEGIN);
+    CHECK(offer(f, c, NULL) == DISPATCH_WAIT && c->plan == second);
+    third = plan_of(f->store, two_systems, 3);
+    dispatch_use(f->dispatch, third);
+    struct dispatch_next next = end(f, a, VERDICT_DELIVERED);
+
+    CHECK(next.begin == c && c->plan == third);
+    CHECK(c->endpoint == plan_endpoint_find(third, word(f, WORD_ENDPOINT, "two")));
+    plan_unref(second);
+    plan_unref(third);
+    field_free(f);
+}
+
 TEST(what_another_node_knows_is_learned)
 {
     struct field *f = field_new();
