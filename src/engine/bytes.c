@@ -63,6 +63,21 @@ static bool upload(struct flight *f, struct variant *v, struct err *err)
     return ok;
 }
 
+/* From here on it is read from where it lies. */
+static bool to_store(struct flight *f, struct variant *v, struct err *err)
+{
+    if (!upload(f, v, err)) {
+        v->settle.size = 0; /* not sealed: tried again */
+        return false;
+    }
+    v->settle.stored.id = f->source.id;
+    v->settle.stored.size = v->settle.size;
+    v->settle.stored.sha256 = v->settle.sha256;
+    v->source = v->settle.stored;
+    buf_done(&v->buf);
+    return true;
+}
+
 bool variants_seal(struct flight *f, struct err *err)
 {
     for (size_t i = 1; i < f->variant_count; i++) {
@@ -85,7 +100,7 @@ bool variants_seal(struct flight *f, struct err *err)
         v->settle.line = &v->line;
         if (v->buf.len <= SEGMENT_PAYLOAD_MOST)
             v->settle.bytes = buf_view(&v->buf);
-        else if (!upload(f, v, err))
+        else if (!to_store(f, v, err))
             return false;
     }
     return true;

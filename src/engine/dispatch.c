@@ -483,6 +483,11 @@ static size_t room_of(const struct lane *l, int64_t now_us)
     int64_t ahead = s->limit < LANE_AHEAD_MOST ? s->limit : LANE_AHEAD_MOST;
     int64_t room = s->limit + ahead - s->active - s->waiting;
 
+    int64_t memory = (l->fast ? LANE_WAITING_MOST : LANE_SLOW_MOST) - (int64_t)l->waiting;
+    int64_t slots = s->limit > s->active ? s->limit - s->active : 0;
+
+    if (room > slots + memory) /* what is claimed must find a place */
+        room = slots + memory;
     if (!l->stored || l->queue == 0 || closed_why(e, now_us) != 0 || room <= 0)
         return 0;
     if (breaker_is_open(&e->breaker))

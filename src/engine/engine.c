@@ -213,20 +213,24 @@ bool engine_start(const struct engine_options *o, struct store *store, struct en
     return true;
 }
 
+/* Whoever may still give work to a part goes before it; the heartbeat goes on while
+ * deliveries come to their end. */
 void engine_stop(struct engine *e)
 {
     poller_stop(e->poller);
     if (e->intake != NULL)
         intake_stop(e->intake);
-    road_stop(e->road);
-    keeper_stop(e->keeper);
-    e->keeper = NULL;
-    pool_free(e->pool);
-    e->pool = NULL;
-    spool_free(e->spool);
-    e->spool = NULL;
     desk_free(e->desk);
     e->desk = NULL;
+    road_rest(e->road);
+    keeper_stop(e->keeper);
+    e->keeper = NULL;
+    road_stop(e->road);
+    pool_free(e->pool);
+    e->pool = NULL;
+    road_drain(e->road);
+    spool_free(e->spool);
+    e->spool = NULL;
 }
 
 void engine_free(struct engine *e)

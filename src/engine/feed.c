@@ -64,17 +64,32 @@ void feed_unsettled(struct flight *f)
     (void)pthread_mutex_unlock(&r->feed_mutex);
 }
 
+/* The task is due again in a moment; a claim that cannot be given back now is given back
+ * later. */
+static void give_back(struct flight *f)
+{
+    int64_t due = clock_wall_us() + CLOCK_S;
+    struct err err = { 0 };
+    bool ours;
+
+    f->give_back = true;
+    if (!task_fail(f->road->store, &f->settle.task, due, STR("it could not be loaded"), &ours,
+                   &err)) {
+        f->settle.op.err = err;
+        feed_unsettled(f);
+        return;
+    }
+    feed_note_due(f->road, due);
+    road_gone(f);
+}
+
 /* An operation that fails alone for ever would fail for ever: then the claim goes back, and
  * the task runs again. */
 static void give_up(struct flight *f)
 {
-    struct err err = { 0 };
-    bool ours;
-
     log_event(LOG_ERROR, "document.giveup", kv_z("document", f->id),
               kv_z("why", f->settle.op.err.text), kv_z("where", f->settle.op.err.where));
-    (void)task_release(f->road->store, &f->settle.task, &ours, &err);
-    road_gone(f);
+    give_back(f);
 }
 
 static void settle_again(struct road *r)
@@ -88,8 +103,12 @@ static void settle_again(struct road *r)
     (void)pthread_mutex_unlock(&r->feed_mutex);
     for (struct flight *next; f != NULL; f = next) {
         next = f->next;
-        if (f->settle.op.err.kind == ERR_PERMANENT && f->tries > TRIES_MOST)
+        if (f->give_back)
+            give_back(f);
+        else if (f->settle.op.err.kind == ERR_PERMANENT && f->tries > TRIES_MOST)
             give_up(f);
+        else if (f->unfilled)
+            outcome_settle(f);
         else
             writers_submit_always(store_writers(r->store), &f->settle.op, &f->settle.op, 1);
     }
@@ -185,20 +204,16 @@ static void drop_task(struct flight *f)
     bool ours;
 
     log_event(LOG_WARN, "task.orphan", kv_int("task", f->settle.task.id));
-    (void)task_finish(f->road->store, &f->settle.task, &ours, &err);
-    road_gone(f);
+    if (task_finish(f->road->store, &f->settle.task, &ours, &err))
+        road_gone(f);
+    else
+        give_back(f); /* it is met again */
 }
 
 static void release(struct flight *f, const struct err *why)
 {
-    struct err err = { 0 };
-    bool ours;
-
     log_event(LOG_WARN, "task.wait", kv_int("task", f->settle.task.id), kv_z("why", why->text));
-    (void)task_fail(f->road->store, &f->settle.task, clock_wall_us() + CLOCK_S, str_of(why->text),
-                    &ours, &err);
-    feed_note_due(f->road, clock_wall_us() + CLOCK_S);
-    road_gone(f);
+    give_back(f);
 }
 
 static void note_recovered(struct flight *f)
@@ -220,6 +235,7 @@ static void walk_large(struct pool_job *job)
     struct road *r = f->road;
     struct err err = { 0 };
 
+    (void)pthread_mutex_lock(&r->large); /* their steps need all of it in memory */
     if (!bytes_peek(f, EXTRACT_BYTES_MOST, &err)) {
         outcome_read_failed(f, &err);
         outcome_settle(f);
@@ -229,6 +245,7 @@ static void walk_large(struct pool_job *job)
         walk(f);
         road_leave(r, c);
     }
+    (void)pthread_mutex_unlock(&r->large);
     send_flush(r);
 }
 
@@ -391,7 +408,7 @@ static bool feed_lanes(struct road *r)
     for (size_t i = 0; i < count; i++)
         load_delivery(r, &tasks[i]);
     send_flush(r);
-    return count > 0;
+    return true; /* there may be other lanes */
 }
 
 /* The next due time that is known; it is forgotten, for what is noted from now on counts. */

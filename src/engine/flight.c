@@ -217,6 +217,7 @@ static struct part *new_part(struct flight *f)
         f->part_room = room;
     }
     p->flight = f;
+    p->took_us = -1;
     p->own = (struct arena)ARENA_INIT(PART_BYTES_MOST);
     f->parts[f->part_count++] = p;
     return p;

@@ -105,6 +105,8 @@ struct flight {
     bool recovered;           /* it may have been on its way before a crash */
     bool dry;                 /* somebody only asks (dry.h) */
     int tries;                /* to settle */
+    bool unfilled;            /* its settlement could not even be made */
+    bool give_back;           /* only its claim is to be given back */
     enum dead_code dead;      /* when settle.end is SETTLE_DEAD */
     char message[VERDICT_MESSAGE_MOST];
 };

@@ -230,6 +230,7 @@ void outcome_again(struct flight *f, const struct err *err)
     (void)snprintf(f->message, sizeof f->message, "%s", err->text);
     flight_note(f, TRAIL_DOCUMENT, TRAIL_RETRY, STR(""), -1, f->message);
     f->settle.end = SETTLE_AGAIN;
+    f->settle.part_count = 0;
     f->settle.code = STR("retry");
     f->settle.message = str_of(f->message);
     f->settle.due_us = clock_wall_us() + AGAIN_FIRST_US +
@@ -275,9 +276,10 @@ static void fill_facts(struct flight *f)
     s->facts = facts.len > 0 ? arena_copy(&f->arena, buf_view(&facts)) : (struct str){ 0 };
 }
 
-static bool fill_part(struct flight *f, struct part *p, struct settle_part *to, struct err *err)
+static bool fill_part(struct flight *f, struct part *p, bool has_row, struct settle_part *to,
+                      struct err *err)
 {
-    if (p->row.state != DELIVERY_DELIVERED && p->row.queue == 0 &&
+    if (has_row && p->row.queue == 0 &&
         !lane_queue(f->road->store, p->row.system, p->row.endpoint, &p->row.queue, err))
         return false;
     *to = p->row;
@@ -289,24 +291,21 @@ static bool fill_part(struct flight *f, struct part *p, struct settle_part *to, 
 static bool fill_parts(struct flight *f, struct err *err)
 {
     struct settle_op *s = &f->settle;
-    bool all_over = true;
+    bool over = s->task.kind != TASK_DELIVER;
 
+    for (size_t i = 0; i < f->part_count; i++)
+        over = over && f->parts[i]->row.state == DELIVERY_DELIVERED;
     s->parts = ARENA_ARRAY(&f->arena, struct settle_part, f->part_count);
     s->part_count = f->part_count;
     if (!variants_seal(f, err))
         return false;
-    for (size_t i = 0; i < f->part_count; i++) {
-        all_over = all_over && f->parts[i]->row.state == DELIVERY_DELIVERED;
-        if (!fill_part(f, f->parts[i], &s->parts[i], err))
+    for (size_t i = 0; i < f->part_count; i++)
+        if (!fill_part(f, f->parts[i], !over, &s->parts[i], err))
             return false;
-    }
     for (size_t i = 0; i < f->part_count; i++)
         note_part(f, f->parts[i]);
-    s->end = SETTLE_PARTS;
-    if (all_over && s->task.kind != TASK_DELIVER) {
-        s->end = SETTLE_OVER;
-        s->state = DOCUMENT_DELIVERED;
-    }
+    s->end = over ? SETTLE_OVER : SETTLE_PARTS;
+    s->state = DOCUMENT_DELIVERED;
     return true;
 }
 
@@ -409,16 +408,20 @@ static void gather(struct store_op *op)
     gathered.count++;
 }
 
-/* May block on the store when a lane is new, or bytes are large. */
+/* May block on the store when a lane is new, or bytes are large.  What was sent is never
+ * forgotten: a flight whose outcome cannot be written down now waits for that. */
 void outcome_settle(struct flight *f)
 {
     struct settle_op *s = &f->settle;
-    struct err err = { 0 };
 
     if (s->task.kind != TASK_DELIVER)
         fill_facts(f);
-    if (s->end == SETTLE_PARTS && !fill_parts(f, &err))
-        outcome_again(f, &err);
+    if (s->end == SETTLE_PARTS && !fill_parts(f, &s->op.err)) {
+        f->unfilled = true;
+        feed_unsettled(f);
+        return;
+    }
+    f->unfilled = false;
     s->config = f->config;
     s->keep_days = ROAD_KEEP_DAYS;
     s->doc = f->source.num;

@@ -19,8 +19,7 @@ enum {
     TRANSFERS_MOST = 2048,
     CONNECTIONS_MOST = 1024,
     BUSY_FLIGHTS = 48, /* flights that wait for our own work, before more are put off */
-    SEND_GRACE_US = 10 * CLOCK_S,
-    SETTLE_GRACE_US = 10 * CLOCK_S,
+    SEND_GRACE_US = 8 * CLOCK_S,
 };
 /* One thing at a time for so long at most: a suspect may wait for its receiver, or be gone. */
 #define CAREFUL_US (INT64_C(600) * CLOCK_S)
@@ -81,10 +80,16 @@ void road_use(struct road *r, struct plan *plan)
 {
     recover_endpoints(plan);
     (void)pthread_rwlock_wrlock(&r->plan_lock);
-    struct plan *old = r->plan;
+    struct plan *old = r->plan, *oldest = NULL;
 
     r->plan = plan_ref(plan);
+    if (old != NULL && old->version != plan->version) { /* documents on their way name it */
+        oldest = r->older[r->older_next];
+        r->older[r->older_next] = plan_ref(old);
+        r->older_next = (r->older_next + 1) % ROAD_PLANS_MOST;
+    }
     (void)pthread_rwlock_unlock(&r->plan_lock);
+    plan_unref(oldest);
     atomic_store(&r->idle, plan_is_idle(plan));
     dispatch_use(r->dispatch, plan);
     if (!plan_is_idle(plan) && (old == NULL || old->version != plan->version))
@@ -423,6 +428,7 @@ static void init_sync(struct road *r)
     (void)pthread_rwlock_init(&r->plan_lock, NULL);
     (void)pthread_mutex_init(&r->mutex, NULL);
     (void)pthread_mutex_init(&r->alone, NULL);
+    (void)pthread_mutex_init(&r->large, NULL);
     (void)pthread_mutex_init(&r->feed_mutex, NULL);
     (void)pthread_cond_init(&r->filled, NULL);
     (void)pthread_condattr_init(&attr);
@@ -494,19 +500,8 @@ static void wait_for_flights(struct road *r, int64_t grace_us)
         clock_sleep_us(1000);
 }
 
-void road_stop(struct road *r)
+static void end_threads(struct road *r)
 {
-    if (r == NULL)
-        return;
-    atomic_store(&r->stopping, true);
-    if (r->running)
-        wait_for_flights(r, SEND_GRACE_US);
-    if (r->hub != NULL)
-        transfer_stop(r->hub, 0);
-    r->hub = NULL;
-    if (!r->running)
-        return;
-    wait_for_flights(r, SETTLE_GRACE_US);
     (void)pthread_mutex_lock(&r->mutex);
     r->workers_end = true;
     (void)pthread_cond_broadcast(&r->filled);
@@ -519,6 +514,41 @@ void road_stop(struct road *r)
         (void)pthread_join(r->workers[i], NULL);
     (void)pthread_join(r->feeder, NULL);
     r->running = false;
+}
+
+void road_rest(struct road *r)
+{
+    if (r == NULL)
+        return;
+    atomic_store(&r->stopping, true);
+    if (r->running)
+        wait_for_flights(r, SEND_GRACE_US);
+}
+
+/* What is still on its way stays in the store, and is sent by the next process under the
+ * same id. */
+void road_stop(struct road *r)
+{
+    if (r == NULL)
+        return;
+    (void)pthread_mutex_lock(&r->mutex);
+    r->hub_closed = true;
+    (void)pthread_mutex_unlock(&r->mutex);
+    if (r->running)
+        end_threads(r);
+    transfer_stop(r->hub, 0);
+    r->hub = NULL;
+}
+
+/* The writer takes operations in their order: when this one has been told, so have those
+ * before it. */
+void road_drain(struct road *r)
+{
+    struct err err = { 0 };
+    int64_t moved, next;
+
+    if (r != NULL)
+        (void)task_wake(r->store, 0, 1, &moved, &next, &err);
 }
 
 void road_free(struct road *r)

@@ -47,8 +47,13 @@ struct road_options {
 bool road_start(const struct road_options *options, struct road **ret, struct err *err);
 /* Its threads begin; after the first road_use(). */
 void road_run(struct road *r);
-/* Nothing new is begun; waits for what is on its way, then ends the threads. */
+/* Stopping, in this order; each takes NULL.  Nothing new is begun, and what is on its way may
+ * end, for a while ... */
+void road_rest(struct road *r);
+/* ... its threads end; what was not sent stays in the store ... */
 void road_stop(struct road *r);
+/* ... and, when the pool has ended too, everything that was submitted is settled. */
+void road_drain(struct road *r);
 void road_free(struct road *r);
 
 /* The plan in force from now on. */

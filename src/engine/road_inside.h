@@ -39,6 +39,8 @@ struct road {
 
     _Atomic int64_t flights, bytes;
     bool running;
+    bool hub_closed;             /* the node stops: what was not sent stays in the store; `mutex` */
+    pthread_mutex_t large;       /* one large document is walked at a time */
     _Atomic bool stopping, idle; /* idle: nothing is routed */
 
     pthread_mutex_t mutex; /* of the queue to the workers, and of the stock */
@@ -118,8 +120,8 @@ bool bytes_peek(struct flight *f, size_t most, struct err *err);
 /* The bytes of a variant in memory, read from the store when they are not; only on a thread
  * that may block, when they are large. */
 bool variant_load(struct flight *f, struct variant *v, struct err *err);
-/* What the parts send and the store keeps of bytes that steps made.  Large ones are put
- * into the store now. */
+/* What the store keeps of bytes that steps made and parts send.  Large ones are put into
+ * the store now, and are sent from there. */
 bool variants_seal(struct flight *f, struct err *err);
 void outcome_read_failed(struct flight *f, const struct err *err);
 

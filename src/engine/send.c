@@ -84,6 +84,17 @@ void send_park(struct part *first)
     }
 }
 
+/* Trouble of our own (bytes that cannot be read, a node that stops) says nothing about the
+ * endpoint. */
+static const struct verdict *breaker_verdict(const struct part *p)
+{
+    static const struct verdict ours = { .kind = VERDICT_FAILED };
+    bool stopping = atomic_load(&p->flight->road->stopping) && p->verdict.status == 0 &&
+                    p->verdict.kind != VERDICT_DELIVERED;
+
+    return p->read_err.kind != ERR_NONE || stopping ? &ours : &p->verdict;
+}
+
 /* The part has its verdict; `*todo` gets the parts that may begin now. */
 static void end_part(struct part *p, struct part ***todo_end)
 {
@@ -92,7 +103,7 @@ static void end_part(struct part *p, struct part ***todo_end)
 
     p->took_us = clock_mono_us() - p->began_us;
     judge_bytes(p);
-    bool open = dispatch_ended(f->road->dispatch, p, &p->verdict, &next);
+    bool open = dispatch_ended(f->road->dispatch, p, breaker_verdict(p), &next);
 
     payload_close(p->reader);
     p->reader = NULL;
@@ -211,13 +222,28 @@ static void begin_all(struct part *first)
     }
 }
 
+/* Memory does not follow large documents: what steps made of them is sent from the store. */
+static bool has_large(const struct flight *f)
+{
+    for (size_t i = 1; i < f->variant_count; i++)
+        if (f->variants[i].buf.len > SEGMENT_PAYLOAD_MOST)
+            return true;
+    return false;
+}
+
 void send_parts(struct flight *f)
 {
     struct part *todo = NULL, **end = &todo;
     size_t count = f->part_count;
+    struct err err = { 0 };
 
     if (f->source.size > SEGMENT_PAYLOAD_MOST) /* it is sent from the store */
         buf_done(&f->variants[0].buf);
+    if (has_large(f) && !variants_seal(f, &err)) { /* nothing was sent yet */
+        outcome_again(f, &err);
+        outcome_settle(f);
+        return;
+    }
 
     atomic_store(&f->open, (int)count + 1);
     for (size_t i = 0; i < count; i++) {
@@ -246,8 +272,12 @@ void send_parts(struct flight *f)
 
 void send_flush(struct road *r)
 {
-    if (gathered.first != NULL)
-        transfer_submit(r->hub, gathered.first, gathered.last);
+    if (gathered.first != NULL) {
+        (void)pthread_mutex_lock(&r->mutex);
+        if (!r->hub_closed)
+            transfer_submit(r->hub, gathered.first, gathered.last);
+        (void)pthread_mutex_unlock(&r->mutex);
+    }
     gathered.first = gathered.last = NULL;
     outcome_flush(r);
 }

@@ -33,7 +33,6 @@ struct payload_reader {
     int fd;     /* a file of its own */
     int64_t at; /* bytes given out */
     int64_t piece_number;
-    struct db *db; /* PostgreSQL */
 };
 
 bool payload_open(struct store *s, const struct payload_source *source, struct payload_reader **ret,
@@ -56,10 +55,6 @@ bool payload_open(struct store *s, const struct payload_source *source, struct p
             return false;
         }
     }
-    if (source->place.seg < 0 && (r->db = store_reader(s, err)) == NULL) {
-        payload_close(r);
-        return false;
-    }
     r->digest = digest_start();
     *ret = r;
     return true;
@@ -69,8 +64,6 @@ void payload_close(struct payload_reader *r)
 {
     if (r == NULL)
         return;
-    if (r->db != NULL)
-        store_reader_back(r->store, r->db);
     if (r->fd >= 0)
         (void)close(r->fd);
     digest_drop(&r->digest);
@@ -78,16 +71,30 @@ void payload_close(struct payload_reader *r)
     free(r);
 }
 
-static bool read_row(struct payload_reader *r, enum sql_id id, struct db_args args, struct err *err)
+static bool query_row(struct payload_reader *r, struct db *db, enum sql_id id, struct db_args args,
+                      struct err *err)
 {
     AUTO(db_rows_done) struct db_rows rows = { 0 };
     bool row;
 
-    if (!db_query(r->db, id, args, &rows, err) || !db_next(&rows, &row, err))
+    if (!db_query(db, id, args, &rows, err) || !db_next(&rows, &row, err))
         return false;
     if (!row)
         return err_set(err, ERR_PERMANENT, ENOENT, "the payload is not in the store");
     return buf_append(&r->piece, db_get_str(&rows, 0), err);
+}
+
+/* A connection for one piece only: a slow receiver of a large document holds none. */
+static bool read_row(struct payload_reader *r, enum sql_id id, struct db_args args, struct err *err)
+{
+    struct db *db = store_reader(r->store, err);
+
+    if (db == NULL)
+        return false;
+    bool ok = query_row(r, db, id, args, err);
+
+    store_reader_back(r->store, db);
+    return ok;
 }
 
 static bool read_piece(struct payload_reader *r, struct err *err)

@@ -18,7 +18,8 @@ enum { FOUND = 9, OVER = 10, TALLY = 5, TALLIES = 64 };
 struct ending {
     int64_t doc, day;
     enum document_state state;
-    const struct settle_op *by;
+    struct settle_op *by; /* NULL: its last delivery ended */
+    struct str trail;     /* of `by`, with the lines of bytes that were placed */
     bool had_deliveries;
 };
 
@@ -514,7 +515,7 @@ static void over_row(struct db_value *v, const struct ending *e)
     v[6] = db_int(o->route);
     v[7] = bytes_or_null(o->facts);
     v[8] = db_int(o->config);
-    v[9] = bytes_or_null(fitting(o->trail));
+    v[9] = bytes_or_null(fitting(e->trail.ptr != NULL ? e->trail : o->trail));
 }
 
 static bool end_one(struct writer *w, const struct ending *e, struct err *err)
@@ -659,6 +660,34 @@ static bool sort_out(struct group *g, struct settle_op **ops, size_t count, stru
     return true;
 }
 
+static bool has_bytes(const struct settle_op *o)
+{
+    for (size_t i = 0; i < o->part_count; i++)
+        if (o->parts[i].bytes != NULL)
+            return true;
+    return false;
+}
+
+/* The bytes that were sent stay with a document that is over, too. */
+static bool place_ended(struct group *g, struct err *err)
+{
+    struct settle_op **ops = ARENA_ARRAY(g->w->arena, struct settle_op *, g->ending_count);
+    struct ending **of = ARENA_ARRAY(g->w->arena, struct ending *, g->ending_count);
+    struct str *lines = ARENA_ARRAY(g->w->arena, struct str, g->ending_count);
+    size_t n = 0;
+
+    for (size_t i = 0; i < g->ending_count; i++)
+        if (g->endings[i].by != NULL && has_bytes(g->endings[i].by)) {
+            of[n] = &g->endings[i];
+            ops[n++] = g->endings[i].by;
+        }
+    if (n > 0 && !settle_place_bytes(g->w, ops, n, lines, err))
+        return false;
+    for (size_t i = 0; i < n; i++)
+        of[i]->trail = whole_trail(g->w, lines[i], ops[i]->trail);
+    return true;
+}
+
 static struct group group_of(struct writer *w, size_t count)
 {
     return (struct group){ .w = w,
@@ -702,7 +731,7 @@ static bool settle_run(struct writer *w, struct store_op **ops, size_t count, st
                                  : !take_leases(w, all, count, err))
         return false;
     *g = group_of(w, count);
-    if (!sort_out(g, all, count, err) ||
+    if (!sort_out(g, all, count, err) || !place_ended(g, err) ||
         (g->run_count + g->deliver_count > 0 && !write_the_rest(g, err)) || !write_endings(g, err))
         return false;
     fault_point(SETTLE_WRITTEN);
