@@ -171,6 +171,33 @@ def test_a_large_document_goes_whole(road, receiver):
     assert (road.shelf / "acme" / f"{doc}.json").read_bytes() == body.encode()
 
 
+@BOTH
+@pytest.mark.parametrize("size", [10, 3 << 20])
+def test_the_bytes_that_were_sent_stay_with_it(road, receiver, size):
+    doc = send(road, document(padding="x" * size))
+    await_state(road, doc, "delivered", seconds=60)
+    sent = receiver.requests()[0]["sha256"]
+    got = [road.get(f"/documents/{doc}/payload?stage={n}") for n in range(6)]
+    kept = {hashlib.sha256(a.body).hexdigest() for a in got if a.status == 200}
+    assert kept == {sent}, [a.status for a in got]
+
+
+@BOTH
+def test_again_sends_what_was_delivered_and_what_waits(road, receiver):
+    receiver.stop_listening()
+    doc = send(road, document())
+    await_state(road, doc, "held", "retrying")       # the shelf has it, the hub has not
+    for taken in (road.shelf / "acme").iterdir():
+        taken.unlink()
+    until = time.monotonic() + 20
+    while road.cli("docs", "retry", doc, "--again").returncode != 0:  # it is being tried
+        assert time.monotonic() < until
+    receiver.listen()
+    await_state(road, doc, "delivered")
+    assert len(list((road.shelf / "acme").iterdir())) == 1
+    assert len(receiver.requests()) >= 1
+
+
 # ---- again ------------------------------------------------------------------------------------------
 
 @BOTH
