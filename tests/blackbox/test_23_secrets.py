@@ -3,6 +3,7 @@ import json
 import os
 import pty
 import select
+import signal
 import subprocess
 import time
 
@@ -142,12 +143,17 @@ def read_until(fd, text, seconds=20):
     return got
 
 
+def take_terminal():
+    os.open(os.ttyname(0), os.O_RDWR)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # tests that run in the background ignore it
+
+
 @pytest.mark.parametrize("end", ["line", "interrupt"])
 def test_a_terminal_is_asked_without_echo(node, end):
     master, slave = pty.openpty()
     with subprocess.Popen([str(BINARY), "secret", "add", "typed", "--url", node.url],
                           stdin=slave, stdout=slave, stderr=slave, start_new_session=True,
-                          preexec_fn=lambda: os.open(os.ttyname(0), os.O_RDWR),
+                          preexec_fn=take_terminal,
                           env=clean_environment(WAYBILL_DATA=node.data)) as program:
         os.close(slave)
         shown = read_until(master, b"(not shown): ")
