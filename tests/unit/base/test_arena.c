@@ -35,20 +35,36 @@ TEST(arena_pieces_are_aligned_zeroed_and_apart)
     }
 }
 
-TEST(arena_reset_keeps_the_first_block)
+TEST(arena_reset_keeps_one_block_that_takes_it_all)
 {
     AUTO(arena_done) struct arena a = ARENA_INIT(1 << 20);
 
     arena_reset(&a); /* nothing there yet */
-    char *first = arena_alloc(&a, 10);
-
-    (void)arena_alloc(&a, 100000);
+    (void)arena_alloc(&a, 8000);
+    (void)arena_alloc(&a, 7000); /* a second block */
     arena_reset(&a);
-    CHECK(arena_alloc(&a, 10) == first);
+    char *first = arena_alloc(&a, 8000), *second = arena_alloc(&a, 7000);
+
+    CHECK(second == first + 8000);
+    arena_reset(&a);
+    CHECK((char *)arena_alloc(&a, 10) == first);
     arena_done(&a);
     arena_done(&a);
     CHECK(a.cap == 1 << 20 && a.used == 0);
     CHECK(arena_alloc(&a, 10) != NULL);
+}
+
+TEST(arena_reset_does_not_keep_much)
+{
+    AUTO(arena_done) struct arena a = ARENA_INIT(1 << 20);
+
+    (void)arena_alloc(&a, 10);
+    (void)arena_alloc(&a, 500000);
+    arena_reset(&a);
+    char *first = arena_alloc(&a, 8000), *second = arena_alloc(&a, 8000);
+
+    CHECK(second == first + 8000); /* 16 KiB are kept */
+    CHECK((char *)arena_alloc(&a, 8000) != second + 8000);
 }
 
 TEST(arena_cap_counts_what_is_handed_out)
