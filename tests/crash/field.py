@@ -161,7 +161,8 @@ class Field:
                 self.checker.settle()
             findings = self.checker.check(everything)
         except (RigError, OSError) as problem:
-            self.fail(f"check: {problem}")
+            ended = "" if self.node.alive() else self.node.last_words()
+            self.fail(f"check: {problem}" + (f"; the node has ended: {ended}" if ended else ""))
         if not findings.clean():
             self._fail(findings)
         if resume:

@@ -11,6 +11,7 @@ They come in over HTTP and, some, as files in a folder.
 """
 
 import hashlib
+import os
 import select
 import signal
 import subprocess
@@ -203,8 +204,13 @@ class Folder:
 
 
 def keys_in_inbox(folder):
-    """Keys of the files that lie there or in a work folder below."""
-    return {path.name.removesuffix(".json") for path in folder.rglob("*.json")}
+    """Keys of the files that lie there or in a work folder below.
+
+    The gateway moves files while this looks: work folders vanish (os.walk passes over them), and
+    a file that goes back from one can be missed on both sides, but not twice.
+    """
+    return {name.removesuffix(".json") for _ in range(2)
+            for _, _, names in os.walk(folder) for name in names if name.endswith(".json")}
 
 
 def lines_of_book(path):
