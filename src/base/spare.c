@@ -1,5 +1,6 @@
 #include "base/spare.h"
 
+#include <malloc.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -30,6 +31,11 @@ char *spare_strdup(const char *z)
 void spare_free(void *p)
 {
     free(p);
+}
+
+size_t spare_size(const void *p)
+{
+    return malloc_usable_size((void *)(uintptr_t)p);
 }
 
 #else
@@ -83,9 +89,16 @@ static struct kept *kept(void)
     return own;
 }
 
-static struct piece *piece_of(void *p)
+static struct piece *piece_of(const void *p)
 {
-    return (struct piece *)((char *)p - offsetof(struct piece, bytes));
+    return (struct piece *)((uintptr_t)p - offsetof(struct piece, bytes));
+}
+
+size_t spare_size(const void *bytes)
+{
+    const struct piece *p = piece_of(bytes);
+
+    return p->class < CLASSES ? p->class * STEP : p->size;
 }
 
 void *spare_malloc(size_t size)
@@ -143,10 +156,9 @@ void *spare_realloc(void *bytes, size_t size)
 {
     if (bytes == NULL)
         return spare_malloc(size);
-    struct piece *p = piece_of(bytes);
-    size_t had = p->class < CLASSES ? p->class * STEP : p->size;
+    size_t had = spare_size(bytes);
 
-    if (p->class < CLASSES && size <= had)
+    if (piece_of(bytes)->class < CLASSES && size <= had)
         return bytes;
     void *to = spare_malloc(size);
 

@@ -13,3 +13,4 @@ void *spare_calloc(size_t count, size_t size);
 void *spare_realloc(void *p, size_t size);
 char *spare_strdup(const char *z);
 void spare_free(void *p);
+size_t spare_size(const void *p); /* the bytes that it can hold */

@@ -422,6 +422,7 @@ void outcome_settle(struct flight *f)
         return;
     }
     f->unfilled = false;
+    s->is_first = f->was_born;
     s->config = f->config;
     s->keep_days = ROAD_KEEP_DAYS;
     s->doc = f->source.num;

@@ -110,7 +110,8 @@ static bool collect(struct db_postgres *self, const struct pending *p, bool *ret
             break;
         ExecStatusType status = PQresultStatus(result);
 
-        if (ok && status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK) {
+        if (ok && status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK &&
+            status != PGRES_EMPTY_QUERY) { /* a migration of the other database's */
             ok = false;
             if (status != PGRES_PIPELINE_ABORTED)
                 (void)pg_failed(self->conn, result, p->id, &over, &why);

@@ -5,7 +5,9 @@
 #include "base/auto.h"
 #include "base/clock.h"
 #include "base/require.h"
+#include "base/varint.h"
 #include "store/done.h"
+#include "store/index.h"
 #include "store/inside.h"
 #include "store/settle.h"
 
@@ -183,9 +185,9 @@ static bool gather(struct db *db, enum sql_id id, int64_t slot, struct db_args a
 {
     AUTO(db_rows_done) struct db_rows rows = { 0 };
     size_t got = 0;
-    bool row, index = slot == IN_INDEX;
+    bool row;
 
-    if (!db_query_slot(db, id, index ? DB_NO_SLOT : slot, args, &rows, err))
+    if (!db_query_slot(db, id, slot, args, &rows, err))
         return false;
     for (;; got++) {
         if (!db_next(&rows, &row, err))
@@ -199,6 +201,43 @@ static bool gather(struct db *db, enum sql_id id, int64_t slot, struct db_args a
     }
     /* A full window may have left lower ones out. */
     if (got >= limit && n->seen[n->count - 1].num > n->sure_above)
+        n->sure_above = n->seen[n->count - 1].num;
+    return true;
+}
+
+/* Lists of the index, newest first; each is read from its end. */
+static bool gather_lists(struct db *db, struct db_args args, size_t limit, struct nums *n,
+                         struct err *err)
+{
+    AUTO(db_rows_done) struct db_rows rows = { 0 };
+    int64_t below = args.values[0].i, list[INDEX_SLICE];
+    size_t got = 0;
+    bool row = true;
+
+    if (!db_query(db, SQL_FACET_NUMS, args, &rows, err))
+        return false;
+    while (got < limit) {
+        size_t count = 1;
+        uint64_t step;
+
+        if (!db_next(&rows, &row, err))
+            return false;
+        if (!row)
+            return true;
+        list[0] = db_get_int(&rows, 0);
+        for (struct str more = db_get_str(&rows, 1);
+             count < INDEX_SLICE && varint_take(&more, &step); count++)
+            list[count] = list[count - 1] + (int64_t)step;
+        for (; count > 0 && got < limit; count--) {
+            if (list[count - 1] >= below)
+                continue;
+            require(n->count < sizeof n->seen / sizeof n->seen[0]);
+            n->seen[n->count++] =
+                (struct seen){ .num = list[count - 1], .slot = IN_INDEX, .fits = true };
+            got++;
+        }
+    }
+    if (n->seen[n->count - 1].num > n->sure_above)
         n->sure_above = n->seen[n->count - 1].num;
     return true;
 }
@@ -230,7 +269,7 @@ static int64_t facet_of(const struct document_filter *f, int64_t *ret_word)
 static bool gather_of_index(struct db *db, const struct slots *slots, int64_t kind, int64_t word,
                             int64_t below, struct nums *n, struct err *err)
 {
-    size_t share = WINDOW * 4 / (slots->count + 2), limit = share < WINDOW ? share : WINDOW;
+    size_t share = WINDOW * 4 / (slots->count + 3), limit = share < WINDOW ? share : WINDOW;
     int64_t indexed;
 
     if (!db_one_int(db, SQL_MARK_GET, DB_ARGS(db_text(STR("indexed"))), 0, &indexed, err))
@@ -246,7 +285,10 @@ static bool gather_of_index(struct db *db, const struct slots *slots, int64_t ki
             if (!gather(db, SQL_DONE_NUMS_ABOVE, slots->days[i], above, limit, n, err))
                 return false;
     }
-    return gather(db, SQL_FACET_NUMS, IN_INDEX, known, limit, n, err);
+    if (!gather_lists(db, known, limit, n, err))
+        return false;
+    v[2] = db_int(kind + FACET_LATE);
+    return kind == FACET_GATEWAY || gather_lists(db, known, limit, n, err);
 }
 
 /* Table by table, each with its share of the window. */

@@ -8,7 +8,9 @@
  * the watermark and the rows above it, so nothing is ever invisible.  They are one or two
  * times INDEX_EVERY_US behind.
  *
- * Facets: 1 gateway, 2 sender, 3 receiver, 4 type.
+ * A row is a list: the documents of one slice that share a word.  Lists of a kind and word
+ * follow each other without overlap.  What was found behind its slice stands apart, one by
+ * one, under kinds of its own, so that this stays true.
  */
 #pragma once
 
@@ -17,6 +19,14 @@
 
 #include "base/err.h"
 #include "store/writer.h"
+
+enum facet_kind {
+    FACET_GATEWAY = 1,
+    FACET_SENDER,
+    FACET_RECEIVER,
+    FACET_TYPE,
+    FACET_LATE = 3 /* added to the kind of what was found behind its slice */
+};
 
 enum { INDEX_SLICE = 2000, INDEX_EVERY_US = 50 * 1000 };
 

@@ -648,7 +648,7 @@ static bool sort_out(struct group *g, struct settle_op **ops, size_t count, stru
         } else if (is_over(o, &state)) {
             o->over = true;
             g->endings[g->ending_count++] = (struct ending){
-                .doc = o->doc, .day = o->day, .state = state, .by = o, .had_deliveries = true
+                .doc = o->doc, .day = o->day, .state = state, .by = o, .had_deliveries = !o->is_first
             };
             for (size_t k = 0; k < o->part_count; k++)
                 if (!tally_part(g, &o->parts[k], err))

@@ -69,6 +69,7 @@ struct settle_op {
     struct task task;   /* the claim */
     int64_t doc;
 
+    bool is_first;  /* RUN, claimed at birth: nothing of the document is in the store but its row */
     bool has_facts; /* RUN: the words and facts that were found; else they stay */
     int64_t sender, receiver, type, route;
     struct str facts; /* facts_write() */

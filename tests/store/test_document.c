@@ -122,9 +122,10 @@ TEST(sqlite_the_index_catches_up_and_its_watermark_with_it)
                     "'indexed')");
     }
     CHECK(behind == 0);
-    CHECK(ask(&h, "SELECT count(*) FROM facet") == 5000);
-    CHECK(ask(&h, "SELECT count(*) FROM doc WHERE NOT EXISTS (SELECT 1 FROM facet f WHERE f.key = "
-                  "1 << 60 | doc.gateway << 40 | doc.num)") == 0);
+    CHECK(ask(&h, "SELECT count(*) FROM facet") < 500); /* lists: one for each slice and word */
+    struct document_filter of1 = { .gateway = 1 };
+
+    CHECK(list_all(s, &of1, 200) == list_all(s, &(struct document_filter){ 0 }, 200));
     store_close(s);
 }
 

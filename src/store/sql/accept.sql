@@ -120,25 +120,21 @@ INSERT INTO idem_@SLOT@(key, id, sha256, until_us) VALUES ($1, $2, $3, $4);
 -- in:  $1 key bytes
 DELETE FROM idem_@SLOT@ WHERE key = $1;
 
--- name: facet_fill
+-- name: facet_words
 -- only: sqlite
 -- in:  $1 above int, $2 upto int
--- The kinds are 1 gateway, 2 sender, 3 receiver, 4 type.
-INSERT OR IGNORE INTO facet(key)
-SELECT k.column1 << 60 | word << 40 | num FROM (
-    SELECT num, k.column1,
-        CASE k.column1 WHEN 1 THEN gateway WHEN 2 THEN sender WHEN 3 THEN receiver ELSE dtype END AS word
-    FROM doc, (VALUES (1), (2), (3), (4)) AS k WHERE num > $1 AND num <= $2) AS k WHERE word <> 0;
+SELECT num, gateway, sender, receiver, dtype FROM doc WHERE num > $1 AND num <= $2;
 
--- name: facet_fill_done
+-- name: facet_words_done
 -- only: sqlite
 -- in:  $1 above int, $2 upto int
 -- Those that ended before their slice came.
-INSERT OR IGNORE INTO facet(key)
-SELECT k.column1 << 60 | word << 40 | num FROM (
-    SELECT num, k.column1,
-        CASE k.column1 WHEN 1 THEN gateway WHEN 2 THEN sender WHEN 3 THEN receiver ELSE dtype END AS word
-    FROM done_@SLOT@, (VALUES (1), (2), (3), (4)) AS k WHERE num > $1 AND num <= $2) AS k WHERE word <> 0;
+SELECT num, gateway, sender, receiver, dtype FROM done_@SLOT@ WHERE num > $1 AND num <= $2;
+
+-- name: facet_add
+-- only: sqlite
+-- in:  $1 key int, $2 more bytes
+INSERT OR REPLACE INTO facet(key, more) VALUES ($1, $2);
 
 -- name: doc_upto
 -- in:  $1 above int, $2 count int

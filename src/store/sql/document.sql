@@ -65,8 +65,9 @@ FROM done_@SLOT@ WHERE num < $1 AND gateway = $3 ORDER BY num DESC LIMIT $2;
 -- name: facet_nums
 -- only: sqlite
 -- in:  $1 below int, $2 limit int, $3 kind int, $4 word int
-SELECT key & 1099511627775, 1 FROM facet
-WHERE key >= ($3 << 60 | $4 << 40) AND key < ($3 << 60 | $4 << 40 | min($1, 1099511627775))
+-- out: lists, by their first number
+SELECT key & 1099511627775, more FROM facet
+WHERE key >= ($3 << 60) + ($4 << 40) AND key < ($3 << 60) + ($4 << 40) + min($1, 1099511627775)
 ORDER BY key DESC LIMIT $2;
 
 -- name: doc_nums_above

@@ -187,7 +187,7 @@ UPDATE delivery SET state = 6, code = 'poison', message = $2, updated_us = @NOW_
 -- in:  $1 num int, $2 sender int, $3 receiver int, $4 dtype int
 -- A document that was indexed already has more to be found by now.
 INSERT OR IGNORE INTO facet(key)
-SELECT column1 << 60 | column2 << 40 | $1 FROM (VALUES (2, $2), (3, $3), (4, $4)) WHERE column2 <> 0;
+SELECT (column1 << 60) + (column2 << 40) + $1 FROM (VALUES (5, $2), (6, $3), (7, $4)) WHERE column2 <> 0;
 
 -- name: done_top
 -- only: sqlite

@@ -23,6 +23,17 @@ TEST(pieces_are_aligned_and_hold_their_bytes)
     spare_free(NULL);
 }
 
+TEST(a_piece_says_what_it_can_hold)
+{
+    for (size_t size = 1; size < 5000; size = size * 2 + 1) {
+        void *p = spare_malloc(size);
+
+        CHECK(p != NULL && spare_size(p) >= size);
+        memset(p, 1, spare_size(p));
+        spare_free(p);
+    }
+}
+
 TEST(growing_keeps_what_is_there)
 {
     char *p = NULL;
