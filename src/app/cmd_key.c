@@ -3,6 +3,7 @@
 #include "app/cmd.h"
 #include "app/exit_code.h"
 #include "app/print.h"
+#include "app/things.h"
 #include "base/auto.h"
 
 static int run_add(const struct args *a)
@@ -47,61 +48,27 @@ static int run_add(const struct args *a)
 
 static int run_ls(const struct args *a)
 {
-    static const char *const heads[] = { "ID", "GATEWAY", "MADE", "TITLE", NULL };
-    AUTO(print_table_done) struct print_table t;
-    AUTO(client_close) struct client c = { 0 };
-    json_auto_t *data = NULL;
-    char made[PRINT_SHORT];
-    const json_t *k;
-    size_t i;
+    static const struct thing_column columns[] = { { "ID", "id" },
+                                                   { "GATEWAY", "gateway" },
+                                                   { "MADE", "made", .is_time = true },
+                                                   { "TITLE", "title" },
+                                                   { 0 } };
+    static const struct thing_list list = { .query = "{ keys { id gateway title made } }",
+                                            .field = "keys",
+                                            .columns = columns };
 
-    print_table_init(&t, heads);
-    if (!client_open(&c, a) ||
-        !client_graphql(&c, "{ keys { id gateway title made } }", NULL, &data))
-        return c.exit_code;
-    if (!json_is_array(json_object_get(data, "keys")))
-        return client_odd(&c, "no list of keys");
-    json_array_foreach(json_object_get(data, "keys"), i, k)
-    {
-        if (args_flag(a, "json")) {
-            print_json(k);
-            continue;
-        }
-        print_table_cell(&t, member_text(k, "id"));
-        print_table_cell(&t, member_text(k, "gateway"));
-        print_table_cell(&t, print_time(member_text(k, "made"), made));
-        print_table_cell(&t, member_text(k, "title"));
-    }
-    if (!args_flag(a, "json"))
-        print_table_page(&t);
-    return EXIT_DONE;
+    return things_list(a, &list);
 }
 
 static int run_rm(const struct args *a)
 {
-    AUTO(client_close) struct client c = { 0 };
-    json_auto_t *data = NULL;
-    const char *id = a->operand[0];
-    json_t *variables;
+    static const struct thing_removal removal = { .mutation =
+                                                      "mutation($id: ID!) { keyRemove(id: $id) }",
+                                                  .field = "keyRemove",
+                                                  .noun = "key",
+                                                  .variable = "id" };
 
-    if (!args_name(a, 0))
-        return EXIT_USAGE;
-    if (!client_open(&c, a))
-        return c.exit_code;
-    variables = json_pack("{s:s}", "id", id);
-    if (variables == NULL)
-        return args_wrong(a, "an id is text in UTF-8");
-    if (!client_graphql(&c, "mutation($id: ID!) { keyRemove(id: $id) }", variables, &data))
-        return c.exit_code;
-    if (!member_true(data, "keyRemove"))
-        return print_fail(EXIT_NO, "there is no key %s", id);
-    if (args_flag(a, "json")) {
-        json_auto_t *line = json_pack("{s:s,s:b}", "id", id, "removed", 1);
-
-        print_json(line);
-    } else
-        (void)printf("key %s is removed\n", id);
-    return EXIT_DONE;
+    return things_remove(a, &removal);
 }
 
 static const struct arg_option add_options[] = {

@@ -13,6 +13,7 @@
 #include "app/cmd.h"
 #include "app/exit_code.h"
 #include "app/print.h"
+#include "app/things.h"
 #include "base/auto.h"
 
 enum { VALUE_MOST = 64 << 10 };
@@ -148,62 +149,28 @@ static int run_add(const struct args *a)
 
 static int run_ls(const struct args *a)
 {
-    static const char *const heads[] = { "NAME", "FINGERPRINT", "MADE", "BY", NULL };
-    AUTO(print_table_done) struct print_table t;
-    AUTO(client_close) struct client c = { 0 };
-    json_auto_t *data = NULL;
-    char made[PRINT_SHORT];
-    const json_t *s;
-    size_t i;
+    static const struct thing_column columns[] = { { "NAME", "name" },
+                                                   { "FINGERPRINT", "fingerprint" },
+                                                   { "MADE", "made", .is_time = true },
+                                                   { "BY", "by" },
+                                                   { 0 } };
+    static const struct thing_list list = { .query = "{ secrets { name fingerprint made by } }",
+                                            .field = "secrets",
+                                            .columns = columns };
 
-    print_table_init(&t, heads);
-    if (!client_open(&c, a) ||
-        !client_graphql(&c, "{ secrets { name fingerprint made by } }", NULL, &data))
-        return c.exit_code;
-    if (!json_is_array(json_object_get(data, "secrets")))
-        return client_odd(&c, "no list of secrets");
-    json_array_foreach(json_object_get(data, "secrets"), i, s)
-    {
-        if (args_flag(a, "json")) {
-            print_json(s);
-            continue;
-        }
-        print_table_cell(&t, member_text(s, "name"));
-        print_table_cell(&t, member_text(s, "fingerprint"));
-        print_table_cell(&t, print_time(member_text(s, "made"), made));
-        print_table_cell(&t, member_text(s, "by"));
-    }
-    if (!args_flag(a, "json"))
-        print_table_page(&t);
-    return EXIT_DONE;
+    return things_list(a, &list);
 }
 
 static int run_rm(const struct args *a)
 {
-    AUTO(client_close) struct client c = { 0 };
-    json_auto_t *data = NULL;
-    const char *name = a->operand[0];
-    json_t *variables;
+    static const struct thing_removal removal = {
+        .mutation = "mutation($name: String!) { secretRemove(name: $name) }",
+        .field = "secretRemove",
+        .noun = "secret",
+        .variable = "name"
+    };
 
-    if (!args_name(a, 0))
-        return EXIT_USAGE;
-    if (!client_open(&c, a))
-        return c.exit_code;
-    variables = json_pack("{s:s}", "name", name);
-    if (variables == NULL)
-        return args_wrong(a, "a name is text in UTF-8");
-    if (!client_graphql(&c, "mutation($name: String!) { secretRemove(name: $name) }", variables,
-                        &data))
-        return c.exit_code;
-    if (!member_true(data, "secretRemove"))
-        return print_fail(EXIT_NO, "there is no secret %s", name);
-    if (args_flag(a, "json")) {
-        json_auto_t *line = json_pack("{s:s,s:b}", "name", name, "removed", 1);
-
-        print_json(line);
-    } else
-        (void)printf("secret %s is removed\n", name);
-    return EXIT_DONE;
+    return things_remove(a, &removal);
 }
 
 const struct verb cmd_secret = {

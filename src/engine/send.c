@@ -95,8 +95,8 @@ static const struct verdict *breaker_verdict(const struct part *p)
     return p->read_err.kind != ERR_NONE || stopping ? &ours : &p->verdict;
 }
 
-/* The part has its verdict; `*todo` gets the parts that may begin now. */
-static void end_part(struct part *p, struct part ***todo_end)
+/* The part has its verdict; the chain gets the parts that may begin now. */
+static void end_part(struct part *p, struct part ***chain_end)
 {
     struct flight *f = p->flight;
     struct dispatch_next next;
@@ -111,9 +111,9 @@ static void end_part(struct part *p, struct part ***todo_end)
     one_over(f);
     send_park(next.park);
     if (next.begin != NULL) {
-        **todo_end = next.begin;
-        while (**todo_end != NULL)
-            *todo_end = &(**todo_end)->next;
+        **chain_end = next.begin;
+        while (**chain_end != NULL)
+            *chain_end = &(**chain_end)->next;
     }
 }
 
@@ -121,10 +121,10 @@ static void begin_all(struct part *first);
 
 static void ended(struct part *p)
 {
-    struct part *todo = NULL, **end = &todo;
+    struct part *chain = NULL, **end = &chain;
 
     end_part(p, &end);
-    begin_all(todo);
+    begin_all(chain);
 }
 
 /* ---- begin
@@ -206,16 +206,16 @@ static bool begin(struct part *p)
 /* Parts that have their slots; what is over at once may let others begin. */
 static void begin_all(struct part *first)
 {
-    struct part *todo = first, **end = &todo;
+    struct part *chain = first, **end = &chain;
 
     while (*end != NULL)
         end = &(*end)->next;
-    while (todo != NULL) {
-        struct part *p = todo;
+    while (chain != NULL) {
+        struct part *p = chain;
 
-        todo = p->next;
-        if (todo == NULL)
-            end = &todo;
+        chain = p->next;
+        if (chain == NULL)
+            end = &chain;
         p->next = NULL;
         if (!begin(p))
             end_part(p, &end);
@@ -233,7 +233,7 @@ static bool has_large(const struct flight *f)
 
 void send_parts(struct flight *f)
 {
-    struct part *todo = NULL, **end = &todo;
+    struct part *chain = NULL, **end = &chain;
     size_t count = f->part_count;
     struct err err = { 0 };
 
@@ -266,7 +266,7 @@ void send_parts(struct flight *f)
             break;
         }
     }
-    begin_all(todo);
+    begin_all(chain);
     one_over(f);
 }
 

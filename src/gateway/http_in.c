@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "base/base64.h"
 #include "base/http_target.h"
 #include "base/require.h"
 #include "core/connector.h"
@@ -289,40 +290,6 @@ static void on_verified(void *user, bool ok)
                      "User name or password is wrong.");
 }
 
-static int base64_digit(char c)
-{
-    if (c >= 'A' && c <= 'Z')
-        return c - 'A';
-    if (c >= 'a' && c <= 'z')
-        return c - 'a' + 26;
-    if (c >= '0' && c <= '9')
-        return c - '0' + 52;
-    return c == '+' ? 62 : c == '/' ? 63 : -1;
-}
-
-static bool base64_decode(struct str text, struct buf *to)
-{
-    unsigned bits = 0, have = 0;
-
-    while (text.len > 0 && text.ptr[text.len - 1] == '=')
-        text.len--;
-    if (text.len > BASIC_MOST)
-        return false;
-    for (size_t i = 0; i < text.len; i++) {
-        int d = base64_digit(text.ptr[i]);
-
-        if (d < 0)
-            return false;
-        bits = (bits << 6 | (unsigned)d) & 0xffff;
-        have += 6;
-        if (have >= 8) {
-            have -= 8;
-            buf_putc(to, (char)(bits >> have & 0xff));
-        }
-    }
-    return true;
-}
-
 /* A user that does not exist costs as much as a wrong password: the hash of nobody
  * is checked then, and never fits. */
 static const struct config_user *user_of(const struct config_gateway *g, struct str name)
@@ -339,8 +306,9 @@ static void check_basic(struct post *p)
     char room[BASIC_MOST + 1];
     struct buf plain = { .ptr = room, .size = sizeof room, .cap = BASIC_MOST };
     const struct intake_port *port = p->self->port;
+    struct err odd = { 0 };
 
-    if (!str_eq_nocase(scheme, STR("basic")) || !base64_decode(str_trim(rest), &plain)) {
+    if (!str_eq_nocase(scheme, STR("basic")) || !base64_decode(str_trim(rest), &plain, &odd)) {
         int64_t caller;
 
         if (intake_check_key(p->table, p->gateway, key_of(p->request), &caller) == AUTH_OK &&
