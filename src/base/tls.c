@@ -5,8 +5,10 @@
 #include <openssl/ssl.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/require.h"
 
 enum { TRIM_OVER = 4096 };
@@ -95,6 +97,22 @@ static bool load(SSL_CTX *ssl, const char *cert, const char *key, struct err *er
     if (SSL_CTX_check_private_key(ssl) != 1)
         return fail(err, "key", key_name);
     return true;
+}
+
+bool tls_certificate_end(const char *cert, int64_t *ret_us, struct err *err)
+{
+    BIO *bio = is_pem(cert) ? BIO_new_mem_buf(cert, -1) : BIO_new_file(cert, "r");
+    X509 *x = bio != NULL ? PEM_read_bio_X509(bio, NULL, NULL, NULL) : NULL;
+    struct tm ends;
+    bool ok = x != NULL && ASN1_TIME_to_tm(X509_get0_notAfter(x), &ends) == 1;
+
+    if (ok)
+        *ret_us = (int64_t)timegm(&ends) * CLOCK_S;
+    X509_free(x);
+    BIO_free(bio);
+    ERR_clear_error();
+    return ok || err_set(err, ERR_CONFIG, 0, "there is no certificate in %s",
+                         is_pem(cert) ? "the text" : cert);
 }
 
 static bool make(const char *cert, const char *key, SSL_CTX **ret_ssl, struct err *err)

@@ -12,6 +12,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/err.h"
 #include "base/str.h"
@@ -25,6 +26,9 @@ bool tls_context_open(const char *cert, const char *key, struct tls_context **re
 /* On failure the context stays as it was. */
 bool tls_context_reload(struct tls_context *t, const char *cert, const char *key, struct err *err);
 void tls_context_close(struct tls_context *t); /* accepts NULL */
+
+/* When the first certificate of a PEM file or text ends. */
+bool tls_certificate_end(const char *cert, int64_t *ret_us, struct err *err);
 
 struct tls_conn *tls_accept(struct tls_context *t);
 void tls_conn_free(struct tls_conn *c); /* accepts NULL */

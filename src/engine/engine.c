@@ -24,6 +24,7 @@
 enum { POOL_THREADS = 32, DESK_THREADS = 3, DESK_QUEUE = 256, SPOOL_THREADS = 2, LOOPS_MOST = 16 };
 
 struct engine {
+    const struct config_node *node;
     struct store *store;
     struct loop *loops[LOOPS_MOST];
     size_t loop_count;
@@ -79,6 +80,11 @@ struct desk *engine_desk(struct engine *e)
 struct road *engine_road(struct engine *e)
 {
     return e->road;
+}
+
+const struct config_node *engine_node(struct engine *e)
+{
+    return e->node;
 }
 
 struct loop **engine_loops(struct engine *e)
@@ -188,6 +194,7 @@ bool engine_start(const struct engine_options *o, struct store *store, struct en
     struct engine *e = NEW(struct engine);
 
     e->store = store;
+    e->node = o->node;
     if (!start_loops(e, o->loop_count, err)) {
         engine_free(e);
         return false;

@@ -45,6 +45,7 @@ struct intake *engine_intake(struct engine *e);
 struct live *engine_live(struct engine *e);
 struct desk *engine_desk(struct engine *e);
 struct road *engine_road(struct engine *e);
+const struct config_node *engine_node(struct engine *e);
 struct loop **engine_loops(struct engine *e);
 size_t engine_loop_count(const struct engine *e);
 

@@ -9,18 +9,17 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "base/metrics.h"
 #include "base/thread.h"
 #include "engine/engine.h"
 #include "engine/intake.h"
 #include "engine/live.h"
+#include "engine/lookout.h"
 #include "engine/road.h"
 #include "store/accept.h"
 #include "store/done.h"
 #include "store/node.h"
 #include "store/payload.h"
 #include "store/store.h"
-#include "store/task.h"
 
 enum { KEEP_DAYS = 45, TICK_US = 250 * CLOCK_MS, EXIT_DECLARED_DEAD = 75 };
 
@@ -30,6 +29,7 @@ struct keeper {
     pthread_mutex_t mutex;
     pthread_cond_t changed;
     bool stopping;
+    struct lookout *lookout;
 
     struct db *beat_db; /* PostgreSQL: a connection for the heartbeat alone */
     int64_t beaten_us;  /* the last heartbeat that was taken */
@@ -145,24 +145,19 @@ static bool learn(struct keeper *k, struct err *err)
            road_learn(engine_road(k->engine), err);
 }
 
-static struct metric depth = { .name = "waybill_queue_depth",
-                               .help = "Tasks that wait for their turn, looked at now and then.",
-                               .type = METRIC_GAUGE };
-static struct metric oldest = { .name = "waybill_queue_oldest_seconds",
-                                .help = "How long the first of them has waited.",
-                                .type = METRIC_GAUGE };
-
-static bool look_at_queue(struct keeper *k, struct err *err)
+static bool look_at_queues(struct keeper *k, struct err *err)
 {
-    struct store *s = engine_store(k->engine);
-    struct task_places places;
-    int64_t since_us;
+    return lookout_queues(k->lookout, err);
+}
 
-    if (!task_count(s, &places, err) || !task_oldest(s, &since_us, err))
-        return false;
-    metric_set(&depth, places.ready + places.later);
-    metric_set(&oldest, since_us > 0 ? (clock_wall_us() - since_us) / CLOCK_S : 0);
-    return true;
+static bool look_at_dead(struct keeper *k, struct err *err)
+{
+    return lookout_dead(k->lookout, err);
+}
+
+static bool look_at_certificates(struct keeper *k, struct err *err)
+{
+    return lookout_certificates(k->lookout, err);
 }
 
 static const struct duty {
@@ -173,7 +168,9 @@ static const struct duty {
     { .name = "heartbeat", .every_us = NODE_BEAT_US / 2, .run = heartbeat },
     { .name = "free space", .every_us = CLOCK_S, .run = look_at_disk },
     { .name = "configuration", .every_us = CLOCK_S / 2, .run = follow },
-    { .name = "queue", .every_us = INT64_C(15) * CLOCK_S, .run = look_at_queue },
+    { .name = "queues", .every_us = INT64_C(15) * CLOCK_S, .run = look_at_queues },
+    { .name = "dead letters", .every_us = INT64_C(15) * CLOCK_S, .run = look_at_dead },
+    { .name = "certificates", .every_us = INT64_C(3600) * CLOCK_S, .run = look_at_certificates },
     { .name = "rescue", .every_us = NODE_BEAT_US, .run = rescue },
     { .name = "mishaps", .every_us = CLOCK_S, .run = tell_mishaps },
     { .name = "endpoints", .every_us = CLOCK_S, .run = learn },
@@ -241,11 +238,12 @@ struct keeper *keeper_start(struct engine *e)
     (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     (void)pthread_cond_init(&k->changed, &attr);
     (void)pthread_condattr_destroy(&attr);
-    metrics_register(&depth);
-    metrics_register(&oldest);
+    k->lookout = lookout_new(engine_store(e), engine_road(e), engine_node(e));
     /* Before the door opens; the thread reports what fails. */
     (void)look_at_disk(k, &err);
-    (void)look_at_queue(k, &err);
+    (void)look_at_queues(k, &err);
+    (void)look_at_dead(k, &err);
+    (void)look_at_certificates(k, &err);
     (void)keep_days(k, &err);
     thread_start(&k->thread, "keeper", keeper_main, k);
     return k;
@@ -260,8 +258,7 @@ void keeper_stop(struct keeper *k)
     (void)pthread_cond_signal(&k->changed);
     (void)pthread_mutex_unlock(&k->mutex);
     (void)pthread_join(k->thread, NULL);
-    metrics_forget(&depth);
-    metrics_forget(&oldest);
+    lookout_free(k->lookout);
     db_close(k->beat_db);
     free(k);
 }

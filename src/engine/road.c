@@ -402,6 +402,11 @@ struct dispatch *road_dispatch(struct road *r)
     return r->dispatch;
 }
 
+struct mishaps *road_mishaps(struct road *r)
+{
+    return r->mishaps;
+}
+
 /* ---- life
  * ------------------------------------------------------------------------------------------------
  */

@@ -26,6 +26,7 @@
 #include "store/accept.h"
 
 struct dispatch;
+struct mishaps;
 struct pool;
 struct road;
 struct store;
@@ -77,6 +78,7 @@ bool road_is_busy(struct road *r);
 
 struct plan *road_plan(struct road *r); /* in force, a reference */
 struct dispatch *road_dispatch(struct road *r);
+struct mishaps *road_mishaps(struct road *r);
 /* Write what went wrong lately into the store; the keeper calls it each second.  Blocks. */
 bool road_write_mishaps(struct road *r, struct err *err);
 /* Learn what other nodes know of endpoints.  Blocks. */

@@ -425,15 +425,52 @@ bool task_count(struct store *s, struct task_places *ret, struct err *err)
     return ok;
 }
 
-bool task_oldest(struct store *s, int64_t *ret_us, struct err *err)
+static bool read_queues(struct db *db, struct task_queue *ret, size_t most, size_t *ret_count,
+                        struct err *err)
+{
+    AUTO(db_rows_done) struct db_rows rows = { 0 };
+    bool row = true;
+
+    *ret_count = 0;
+    if (!db_query(db, SQL_TASK_QUEUES, DB_ARGS(db_int((int64_t)most)), &rows, err))
+        return false;
+    while (*ret_count < most) {
+        if (!db_next(&rows, &row, err))
+            return false;
+        if (!row)
+            break;
+        ret[(*ret_count)++] =
+            (struct task_queue){ .queue = db_get_int(&rows, 0),
+                                 .count = db_get_int(&rows, 1),
+                                 .oldest_us = db_is_null(&rows, 2) ? 0 : db_get_int(&rows, 2) };
+    }
+    return true;
+}
+
+bool task_queues(struct store *s, struct task_queue *ret, size_t most, size_t *ret_count,
+                 struct err *err)
 {
     struct db *db = store_reader(s, err);
+    bool ok = db != NULL && read_queues(db, ret, most, ret_count, err);
+
+    if (db != NULL)
+        store_reader_back(s, db);
+    return ok;
+}
+
+bool task_dead_sum(struct store *s, int64_t *ret_count, int64_t *ret_oldest_us, struct err *err)
+{
+    struct db *db = store_reader(s, err);
+    struct db_rows rows = { 0 };
+    bool row = false;
 
     if (db == NULL)
         return false;
-    bool ok = db_one_int(db, SQL_TASK_OLDEST, DB_ARGS(db_int(QUEUE_INTAKE), db_int(PRIO_NORMAL)), 0,
-                         ret_us, err);
+    bool ok = db_query(db, SQL_TASK_DEAD_SUM, DB_NO_ARGS, &rows, err) && db_next(&rows, &row, err);
 
+    *ret_count = ok && row ? db_get_int(&rows, 0) : 0;
+    *ret_oldest_us = ok && row ? db_get_int(&rows, 1) : 0;
+    db_rows_done(&rows);
     store_reader_back(s, db);
     return ok;
 }

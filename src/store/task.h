@@ -62,8 +62,16 @@ struct task_places {
     int64_t ready, lease, later, dead;
 };
 bool task_count(struct store *s, struct task_places *ret, struct err *err);
-/* When the longest waiting document came; 0: none waits. */
-bool task_oldest(struct store *s, int64_t *ret_us, struct err *err);
+
+struct task_queue {
+    int64_t queue, count;
+    int64_t oldest_us; /* since when the first of those that could go waits; 0: none could */
+};
+/* Queues in which something waits, up to `most`, in their order. */
+bool task_queues(struct store *s, struct task_queue *ret, size_t most, size_t *ret_count,
+                 struct err *err);
+/* What waits for a person; *ret_oldest_us 0: nothing. */
+bool task_dead_sum(struct store *s, int64_t *ret_count, int64_t *ret_oldest_us, struct err *err);
 
 /* For node.c, in an open transaction: the leases of a node that is certainly gone,
  * and those of all dead nodes or past their time. */

@@ -4,6 +4,7 @@
 
 #include "base/auto.h"
 #include "store/dead.h"
+#include "store/done.h"
 #include "store/settle.h"
 #include "store_test.h"
 
@@ -265,6 +266,31 @@ TEST(a_storm_is_driven_page_by_page)
         pages++;
     } while (r.next != 0 && pages < 100);
     CHECK(moved == COUNT && pages >= COUNT / DEAD_PAGE_MOST && places(c.s).dead == 0);
+    store_close(c.s);
+}
+
+/* Retention drops the tables of days whole; a dead letter stands in none of them.
+ * proves: DL4 */
+TEST(a_dead_letter_outlives_every_table_of_days)
+{
+    AUTO(arena_done) struct arena a = ARENA_INIT(1 << 20);
+    struct dead_filter all = { 0 };
+    struct dead_letter letters[100];
+    struct document d;
+    struct err err = { 0 };
+    char drop[100];
+
+    CHECK(begin(2));
+    die(0, "no_route", "no way", STR(""));
+    c.ops[0].keep_days = 0;
+    CHECK(settle_ops(c.s, c.ops, 1) && document_end(c.s, c.docs[1].num, DOCUMENT_DONE, 0, &err));
+    (void)snprintf(drop, sizeof drop, "DROP TABLE done_%lld", (long long)done_day(0));
+    store_close(c.s);
+    CHECK(tell(&c.h, drop) && tell(&c.h, "DELETE FROM part WHERE family = 2"));
+    c.s = open_store(&c.h);
+    CHECK(c.s != NULL && listed(&all, &a, letters) == 1);
+    CHECK(document_get(c.s, &c.docs[0].id, &a, &d, &err) && d.is == DOCUMENT_DEAD);
+    CHECK(!document_get(c.s, &c.docs[1].id, &a, &d, &err) && err.kind == ERR_NONE);
     store_close(c.s);
 }
 

@@ -86,10 +86,17 @@ WITH gone AS (DELETE FROM task_lease WHERE node_id = $1
 INSERT INTO task_ready(queue, prio, rank, id, kind, attempts, rescues, crashes)
 SELECT queue, prio, rank, id, kind, attempts, rescues + 1, crashes FROM gone;
 
--- name: task_oldest
--- in:  $1 queue int, $2 prio int
--- out: the lowest rank
-SELECT min(rank) FROM task_ready WHERE queue = $1 AND prio = $2;
+-- name: task_queues
+-- in:  $1 limit int
+-- out: queue, how many wait, since when the first of those that could go
+SELECT queue, CAST(sum(n) AS BIGINT), min(since) FROM (
+    SELECT queue, count(*) AS n, min(rank) AS since FROM task_ready GROUP BY queue
+    UNION ALL SELECT queue, count(*), min(CASE WHEN due_us < @NOW_US@ THEN due_us END) FROM task_later GROUP BY queue) AS q
+GROUP BY queue ORDER BY queue LIMIT $1;
+
+-- name: task_dead_sum
+-- out: how many wait for a person, since when
+SELECT count(*), coalesce(min(died_us), 0) FROM task_dead;
 
 -- name: task_places
 -- out: how many tasks stand in each place

@@ -1,0 +1,326 @@
+#include "engine/lookout.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/auto.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/metrics.h"
+#include "base/tls.h"
+#include "engine/dispatch.h"
+#include "engine/mishaps.h"
+#include "engine/plan.h"
+#include "engine/road.h"
+#include "store/settle.h"
+#include "store/store.h"
+#include "store/task.h"
+
+enum { QUEUES_MOST = 4096, DAY_S = 86400 };
+
+/* What is known of a queue; made when it is first seen, kept for ever: queues are pairs that
+ * configurations name. */
+struct queue_known {
+    struct queue_known *next;
+    int64_t queue;
+    struct queue_look look;
+    struct reminder reminder;
+};
+
+struct system_known {
+    struct system_known *next;
+    int64_t word;
+    char labels[160];
+    struct metric depth, oldest;
+    int64_t count, oldest_us; /* of the present look */
+};
+
+struct certificate_known {
+    struct certificate_known *next;
+    char name[100];
+    struct reminder reminder;
+};
+
+struct lookout {
+    struct store *store;
+    struct road *road;
+    const struct config_node *node;
+    struct metric depth, oldest, dead, dead_oldest, stuck;
+    struct queue_known *queues;
+    struct system_known *systems;
+    struct certificate_known *certificates;
+    struct reminder dead_reminder;
+};
+
+/* ---- rules ------------------------------------------------------------------------------------
+ */
+
+bool reminder_is_due(struct reminder *r, bool is_so, int64_t now_us)
+{
+    if (!is_so) {
+        r->said_us = 0;
+        return false;
+    }
+    if (r->said_us != 0 && now_us - r->said_us < (int64_t)DAY_S * CLOCK_S && now_us >= r->said_us)
+        return false;
+    r->said_us = now_us;
+    return true;
+}
+
+bool queue_is_stuck(struct queue_look *q, int64_t front_us, bool has_reason, int64_t now_us)
+{
+    if (front_us == 0 || has_reason || front_us != q->front_us) {
+        *q = (struct queue_look){ .front_us = front_us, .since_us = now_us };
+        return false;
+    }
+    return now_us - q->since_us >= (int64_t)LOOKOUT_STUCK_S * CLOCK_S;
+}
+
+/* ---- queues -----------------------------------------------------------------------------------
+ */
+
+static struct queue_known *queue_of(struct lookout *l, int64_t queue)
+{
+    struct queue_known *q = l->queues;
+
+    while (q != NULL && q->queue != queue)
+        q = q->next;
+    if (q == NULL) {
+        q = NEW(struct queue_known);
+        *q = (struct queue_known){ .next = l->queues, .queue = queue };
+        l->queues = q;
+    }
+    return q;
+}
+
+static struct system_known *system_of(struct lookout *l, int64_t word)
+{
+    struct system_known *s = l->systems;
+
+    while (s != NULL && s->word != word)
+        s = s->next;
+    if (s != NULL)
+        return s;
+    s = NEW(struct system_known);
+    s->next = l->systems;
+    s->word = word;
+    (void)snprintf(s->labels, sizeof s->labels, "system=\"%.*s\"",
+                   STR_ARG(store_word_name(l->store, word)));
+    s->depth = (struct metric){ .name = "waybill_system_queue_depth",
+                                .help = "Deliveries that wait for this system.",
+                                .labels = s->labels,
+                                .type = METRIC_GAUGE };
+    s->oldest = (struct metric){ .name = "waybill_system_queue_oldest_seconds",
+                                 .help = "How long the first of them has waited.",
+                                 .labels = s->labels,
+                                 .type = METRIC_GAUGE };
+    metrics_register(&s->depth);
+    metrics_register(&s->oldest);
+    l->systems = s;
+    return s;
+}
+
+/* True: nothing that is known keeps it from moving, and nothing of it is on its way. */
+static bool should_move(struct lookout *l, int64_t queue, int64_t system, int64_t endpoint)
+{
+    struct dispatch *d = road_dispatch(l->road);
+    struct endpoint_look look = { 0 };
+
+    if (queue != QUEUE_INTAKE)
+        return dispatch_held_why(d, system, endpoint) == 0 &&
+               !(dispatch_look(d, endpoint, &look) && look.active > 0);
+    struct plan *plan = road_plan(l->road);
+    bool idle = plan == NULL || plan_is_idle(plan);
+
+    plan_unref(plan);
+    return !idle;
+}
+
+static void tell_stuck(struct lookout *l, struct str what, int64_t age_s)
+{
+    log_event(LOG_WARN, "queue.stuck", kv_str("queue", what), kv_int("seconds", age_s),
+              kv_z("hint", "Nothing keeps it from moving and it does not move; `waybill doctor` "
+                           "tells more, a restart of the node recovers it."));
+    mishaps_note(road_mishaps(l->road), "stuck", "queue", what, "it should move and does not");
+}
+
+static bool look_at_queue(struct lookout *l, const struct task_queue *q, int64_t now_us)
+{
+    struct queue_known *known = queue_of(l, q->queue);
+    int64_t system = 0, endpoint = 0;
+    struct str what = STR("intake");
+
+    if (q->queue != QUEUE_INTAKE && lane_of_queue(l->store, q->queue, &system, &endpoint)) {
+        struct system_known *s = system_of(l, system);
+
+        what = store_word_name(l->store, endpoint);
+        s->count += q->count;
+        if (q->oldest_us != 0 && (s->oldest_us == 0 || q->oldest_us < s->oldest_us))
+            s->oldest_us = q->oldest_us;
+    }
+    bool stuck = queue_is_stuck(&known->look, q->oldest_us,
+                                !should_move(l, q->queue, system, endpoint), now_us);
+
+    if (reminder_is_due(&known->reminder, stuck, now_us))
+        tell_stuck(l, what, (now_us - known->look.since_us) / CLOCK_S);
+    return stuck;
+}
+
+static int64_t age_s(int64_t since_us, int64_t now_us)
+{
+    return since_us > 0 && since_us < now_us ? (now_us - since_us) / CLOCK_S : 0;
+}
+
+bool lookout_queues(struct lookout *l, struct err *err)
+{
+    static struct task_queue queues[QUEUES_MOST];
+    int64_t all = 0, oldest_us = 0, stuck = 0, now = clock_wall_us();
+    size_t count;
+
+    if (!task_queues(l->store, queues, QUEUES_MOST, &count, err))
+        return false;
+    for (struct system_known *s = l->systems; s != NULL; s = s->next)
+        s->count = s->oldest_us = 0;
+    for (size_t i = 0; i < count; i++) {
+        all += queues[i].count;
+        if (queues[i].oldest_us != 0 && (oldest_us == 0 || queues[i].oldest_us < oldest_us))
+            oldest_us = queues[i].oldest_us;
+        stuck += look_at_queue(l, &queues[i], now);
+    }
+    for (struct system_known *s = l->systems; s != NULL; s = s->next) {
+        metric_set(&s->depth, s->count);
+        metric_set(&s->oldest, age_s(s->oldest_us, now));
+    }
+    metric_set(&l->depth, all);
+    metric_set(&l->oldest, age_s(oldest_us, now));
+    metric_set(&l->stuck, stuck);
+    return true;
+}
+
+/* ---- dead letters ------------------------------------------------------------------------------
+ */
+
+bool lookout_dead(struct lookout *l, struct err *err)
+{
+    int64_t count, oldest_us, now = clock_wall_us();
+
+    if (!task_dead_sum(l->store, &count, &oldest_us, err))
+        return false;
+    metric_set(&l->dead, count);
+    metric_set(&l->dead_oldest, age_s(oldest_us, now));
+    if (reminder_is_due(&l->dead_reminder, count > 0, now))
+        log_event(LOG_WARN, "dead.wait", kv_int("count", count),
+                  kv_int("oldest_seconds", age_s(oldest_us, now)),
+                  kv_z("hint", "They wait for a person: `waybill dead ls --by reason`."));
+    return true;
+}
+
+/* ---- certificates ------------------------------------------------------------------------------
+ */
+
+static struct certificate_known *certificate_of(struct lookout *l, const char *name)
+{
+    struct certificate_known *c = l->certificates;
+
+    while (c != NULL && strcmp(c->name, name) != 0)
+        c = c->next;
+    if (c == NULL) {
+        c = NEW(struct certificate_known);
+        *c = (struct certificate_known){ .next = l->certificates };
+        (void)snprintf(c->name, sizeof c->name, "%s", name);
+        l->certificates = c;
+    }
+    return c;
+}
+
+/* What cannot be read is the trouble of who uses it. */
+static void look_at_certificate(struct lookout *l, const char *of, const char *cert)
+{
+    struct certificate_known *c = certificate_of(l, of);
+    int64_t ends_us, now = clock_wall_us();
+    struct err err = { 0 };
+
+    if (!tls_certificate_end(cert, &ends_us, &err))
+        return;
+    int64_t days = (ends_us - now) / ((int64_t)DAY_S * CLOCK_S);
+
+    if (!reminder_is_due(&c->reminder, days < LOOKOUT_CERTIFICATE_DAYS, now))
+        return;
+    log_event(LOG_WARN, "certificate.end", kv_z("of", of), kv_int("days", ends_us > now ? days : 0),
+              kv_bool("over", ends_us <= now),
+              kv_z("hint", "Replace the file; SIGHUP reads the node's own again."));
+    mishaps_note(road_mishaps(l->road), "certificate", "of", str_of(of), "its certificate ends");
+}
+
+bool lookout_certificates(struct lookout *l, struct err *err)
+{
+    struct plan *plan = road_plan(l->road);
+
+    (void)err;
+    if (l->node->tls_cert != NULL)
+        look_at_certificate(l, "the node", l->node->tls_cert);
+    for (size_t i = 0; plan != NULL && i < plan->endpoint_count; i++) {
+        const struct plan_endpoint *e = &plan->endpoints[i];
+        AUTO(buf_done) struct buf cert = BUF_INIT(1 << 20);
+        char name[100];
+
+        if (e->self == NULL || e->type->http == NULL)
+            continue;
+        buf_put(&cert, e->type->http->options(e->self)->cert);
+        (void)snprintf(name, sizeof name, "endpoint %.*s", STR_ARG(e->name));
+        if (cert.len > 0)
+            look_at_certificate(l, name, cert.ptr);
+    }
+    plan_unref(plan);
+    return true;
+}
+
+/* ---- life --------------------------------------------------------------------------------------
+ */
+
+static void gauge(struct metric *m, const char *name, const char *help)
+{
+    *m = (struct metric){ .name = name, .help = help, .type = METRIC_GAUGE };
+    metrics_register(m);
+}
+
+struct lookout *lookout_new(struct store *s, struct road *r, const struct config_node *node)
+{
+    struct lookout *l = NEW(struct lookout);
+
+    l->store = s;
+    l->road = r;
+    l->node = node;
+    gauge(&l->depth, "waybill_queue_depth", "Tasks that wait for their turn or their time.");
+    gauge(&l->oldest, "waybill_queue_oldest_seconds", "How long the first of them has waited.");
+    gauge(&l->stuck, "waybill_queues_stuck", "Queues that should move and do not.");
+    gauge(&l->dead, "waybill_dead_letters", "Dead letters that wait for a person.");
+    gauge(&l->dead_oldest, "waybill_dead_oldest_seconds", "How long the first of them has waited.");
+    return l;
+}
+
+void lookout_free(struct lookout *l)
+{
+    if (l == NULL)
+        return;
+    struct metric *own[] = { &l->depth, &l->oldest, &l->stuck, &l->dead, &l->dead_oldest };
+
+    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
+        metrics_forget(own[i]);
+    for (struct system_known *s = l->systems, *next; s != NULL; s = next) {
+        next = s->next;
+        metrics_forget(&s->depth);
+        metrics_forget(&s->oldest);
+        free(s);
+    }
+    for (struct queue_known *q = l->queues, *next; q != NULL; q = next) {
+        next = q->next;
+        free(q);
+    }
+    for (struct certificate_known *c = l->certificates, *next; c != NULL; c = next) {
+        next = c->next;
+        free(c);
+    }
+    free(l);
+}

@@ -1,0 +1,50 @@
+#include "engine/lookout.h"
+
+#include "base/clock.h"
+#include "test.h"
+
+static const int64_t day = INT64_C(86400) * CLOCK_S, start = INT64_C(1000000) * CLOCK_S;
+
+/* proves: DL2 */
+TEST(a_reminder_comes_when_it_begins_and_each_day)
+{
+    struct reminder r = { 0 };
+
+    CHECK(!reminder_is_due(&r, false, start));
+    CHECK(reminder_is_due(&r, true, start));
+    CHECK(!reminder_is_due(&r, true, start + day - 1));
+    CHECK(reminder_is_due(&r, true, start + day));
+    CHECK(!reminder_is_due(&r, true, start + day + 1));
+    CHECK(!reminder_is_due(&r, false, start + day + 2));
+    CHECK(reminder_is_due(&r, true, start + day + 3)); /* it began again */
+}
+
+TEST(a_clock_that_goes_back_does_not_silence_a_reminder)
+{
+    struct reminder r = { 0 };
+
+    CHECK(reminder_is_due(&r, true, start));
+    CHECK(reminder_is_due(&r, true, start - day));
+    CHECK(!reminder_is_due(&r, true, start - day + 1));
+}
+
+/* proves: QC5 */
+TEST(a_queue_is_stuck_when_its_front_stays_without_a_reason)
+{
+    int64_t most = (int64_t)LOOKOUT_STUCK_S * CLOCK_S;
+    struct queue_look q = { 0 };
+
+    CHECK(!queue_is_stuck(&q, 7, false, start));
+    CHECK(!queue_is_stuck(&q, 7, false, start + most - 1));
+    CHECK(queue_is_stuck(&q, 7, false, start + most));
+    CHECK(!queue_is_stuck(&q, 8, false, start + most + 1)); /* it moved */
+    CHECK(!queue_is_stuck(&q, 8, true, start + 2 * most));  /* a hold, a breaker */
+    CHECK(!queue_is_stuck(&q, 8, false, start + 2 * most + 1));
+    CHECK(queue_is_stuck(&q, 8, false, start + 3 * most + 1));
+    CHECK(!queue_is_stuck(&q, 0, false, start + 4 * most)); /* it is empty */
+}
+
+int main(void)
+{
+    return test_main();
+}
