@@ -91,7 +91,7 @@ static void print_verdict(const char *file, const struct problem_list *problems)
 
 static int check_file(const char *file, bool json)
 {
-    const struct config_runs runs = { .parts = config_runs_build };
+    const struct config_runs runs = { .parts = config_runs_build, .ask_zones = true };
     AUTO(buf_done) struct buf text = BUF_INIT(YAML_BYTES + 1);
     AUTO(config_report_done) struct config_report report = CONFIG_REPORT_INIT;
     struct err err;

@@ -42,6 +42,7 @@ struct config_run {
 struct config_runs {
     const struct config_run *parts;
     bool expand_node; /* replace ${env:} and ${file:} in the node section */
+    bool ask_zones;   /* a time zone that this machine does not know is a problem */
     /* Asked last, for what only the caller can know; may be NULL.  The tree may be wrong in
      * any way that was told already. */
     void (*also)(void *arg, const struct yaml_node *root, struct problem_list *problems);

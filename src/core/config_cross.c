@@ -1,9 +1,12 @@
+#include <stdio.h>
 #include <stdlib.h>
 
+#include "base/auto.h"
 #include "base/require.h"
 #include "core/config_check.h"
 #include "core/grammar.h"
 #include "core/template.h"
+#include "core/window.h"
 
 /* --- names ------------------------------------------------------------------------- */
 
@@ -86,6 +89,7 @@ static void check_references_resolve(struct check *c)
           "`types` lists it, or has `\"*\": {}` for any; defined",
           { 0 } },
         { OPT_ENDPOINT, "endpoints", "there is no endpoint", "defined", { 0 } },
+        { OPT_CALENDAR, "calendars", "there is no calendar", "defined", { 0 } },
         { OPT_STEP, "services", "unknown service", "allowed", { 0 } },
     };
     size_t count = sizeof targets / sizeof targets[0];
@@ -102,6 +106,40 @@ static void check_references_resolve(struct check *c)
                 continue; /* every type is allowed */
             say_unresolved(c, s, t);
         }
+}
+
+static const char *zone_hint(const struct check *c, struct str name, char text[static 120])
+{
+    AUTO(buf_done) struct buf names = BUF_INIT(64 * 1024);
+    struct option_guess guess = { .word = name };
+    struct str one;
+
+    if (c->problems->count < PROBLEM_MOST) /* else nobody will read it */
+        zone_names(&names);
+    for (struct str rest = buf_view(&names); rest.len > 0;) {
+        rest = str_cut(rest, '\n', &one);
+        option_guess_try(&guess, one);
+    }
+    if (guess.best.len > 0)
+        (void)snprintf(text, 120, "did you mean `%.*s`?", STR_ARG(guess.best));
+    else
+        (void)snprintf(text, 120, "%s", option_form(OPT_ZONE));
+    return text;
+}
+
+/* Most files name few zones, many times. */
+static void check_zones(struct check *c)
+{
+    struct zone_shelf known = { .arena = c->scratch };
+
+    for (const struct check_seen *s = c->references.first; s != NULL; s = s->next) {
+        const struct zone *zone;
+        char text[120];
+        struct err err;
+
+        if (s->type == OPT_ZONE && !zone_shelf_get(&known, s->name, &zone, &err))
+            problem_add(c->problems, s->node->place, zone_hint(c, s->name, text), "%s", err.text);
+    }
 }
 
 /* The attributes that something defines. */
@@ -205,13 +243,32 @@ static void check_ids(struct check *c)
     }
 }
 
+/* Minutes from midnight to midnight; a value that is not valid says nothing here. */
 static void check_window(struct check *c, const struct yaml_node *window)
 {
     const struct yaml_node *open = yaml_get(window, "open"), *close = yaml_get(window, "close");
+    int from = 0, to = 1440;
+    struct err err;
 
-    if (yaml_text(open).len > 0 && str_eq(yaml_text(open), yaml_text(close)))
-        problem_add(c->problems, close->place, "leave both out for the whole day",
-                    "the window closes when it opens");
+    if ((open != NULL && !units_time(yaml_text(open), &from, &err)) ||
+        (close != NULL && !units_time(yaml_text(close), &to, &err)))
+        return;
+    if (from == to || from - to == 1440) /* from 24:00 to 00:00 is no time either */
+        problem_add(c->problems, (close != NULL ? close : open)->place,
+                    "leave both out for the whole day", "the window closes when it opens");
+}
+
+static void check_windows(struct check *c, const struct yaml_node *window)
+{
+    if (window == NULL || window->kind != YAML_LIST) {
+        check_window(c, window);
+        return;
+    }
+    if (window->count > WINDOW_MOST)
+        problem_add(c->problems, yaml_place(window), NULL, "a system has at most %d windows",
+                    WINDOW_MOST);
+    for (const struct yaml_node *w = window->first; w != NULL; w = w->next)
+        check_window(c, w);
 }
 
 static void check_system(struct check *c, const struct yaml_node *system)
@@ -219,11 +276,7 @@ static void check_system(struct check *c, const struct yaml_node *system)
     const struct yaml_node *window = yaml_get(system, "window"), *order = yaml_get(system, "order");
     bool by_key = str_is(yaml_text(order), "key");
 
-    if (window != NULL && window->kind == YAML_LIST)
-        for (const struct yaml_node *w = window->first; w != NULL; w = w->next)
-            check_window(c, w);
-    else
-        check_window(c, window);
+    check_windows(c, window);
     if (by_key && yaml_get(system, "order_by") == NULL)
         problem_add(c->problems, order->place, "such as order_by: \"hl7:PID-3\"",
                     "`order: key` needs `order_by`, which says where the key is found");
@@ -316,6 +369,8 @@ void check_cross(struct check *c)
 {
     check_listen(c);
     check_references_resolve(c);
+    if (c->runs->ask_zones)
+        check_zones(c);
     struct check_names attributes = attribute_names(c);
 
     check_attributes(c, &attributes);

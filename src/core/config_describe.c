@@ -79,6 +79,30 @@ static const char expressions[] =
     "option: `- deliver: archive` is `- deliver: { to: archive }`. After `split`, `batch`,\n"
     "`subscribe`, `route` and `drop` a chain ends.\n";
 
+static const char times[] =
+    "\n"
+    "## Times and clock changes\n"
+    "\n"
+    "A zone is a name of the IANA database as this machine has it (the package tzdata), read when\n"
+    "a configuration comes into force. A local time means the first instant at which the clock\n"
+    "there shows this time or a later one: what is left out when clocks go forward is the instant\n"
+    "of the change, and of what comes twice when they go back the first counts.\n"
+    "\n"
+    "A window belongs to the day on which it opens: with `days: fri, open: \"22:00\", close: "
+    "\"04:00\"`\n"
+    "it is open until Saturday 04:00. On a day of its `holidays` it does not open; what opened "
+    "the\n"
+    "evening before goes on. Of a list of windows any will do.\n"
+    "\n"
+    "A schedule has lists (`1,15`), ranges (`mon-fri`), steps (`*/10`, `10-50/20`, `5/15`) and "
+    "the\n"
+    "short forms `@hourly`, `@daily`, `@weekly`, `@monthly` and `@yearly`. When both day and "
+    "weekday "
+    "are\n"
+    "given, either is enough. One that names every hour follows the clock, so that the time from\n"
+    "run to run stays the same over a change; any other one runs once for each local time it "
+    "names.\n";
+
 static void put_words(struct buf *out, const char *const *words, const char *after)
 {
     for (size_t i = 0; words[i] != NULL; i++)
@@ -221,7 +245,7 @@ static bool is_reserved(const struct option *section)
 static void put_types(struct buf *out)
 {
     buf_puts(out, "\n## How values are written\n\n| value | written as |\n| --- | --- |\n");
-    for (enum option_type type = OPT_TEXT; type <= OPT_ENDPOINT; type++) {
+    for (enum option_type type = OPT_TEXT; type <= OPT_CALENDAR; type++) {
         buf_printf(out, "| %s | ", option_type_name(type));
         buf_puts(out, option_form(type));
         buf_puts(out, " |\n");
@@ -233,6 +257,7 @@ void config_describe(struct buf *out)
     buf_puts(out, intro);
     put_types(out);
     buf_puts(out, expressions);
+    buf_puts(out, times);
     for (const struct option *s = grammar_sections; s->name != NULL; s++)
         if (!is_reserved(s))
             put_section(out, s);

@@ -3,6 +3,7 @@
 #include "base/auto.h"
 #include "base/require.h"
 #include "core/config_check.h"
+#include "core/cron.h"
 #include "core/expr.h"
 
 /* --- hints ------------------------------------------------------------------- */
@@ -182,6 +183,8 @@ static bool takes_references(enum option_type type)
 static bool check_typed(const struct option *o, struct str text, struct err *err)
 {
     struct units_rate rate;
+    struct units_date date;
+    struct cron cron;
     struct expr expr;
     unsigned days;
     int minutes;
@@ -208,10 +211,12 @@ static bool check_typed(const struct option *o, struct str text, struct err *err
         return units_time(text, &minutes, err);
     case OPT_DAYS:
         return units_days(text, &days, err);
+    case OPT_DATE:
+        return units_date(text, &date, err);
     case OPT_ZONE:
         return units_zone(text, err);
     case OPT_CRON:
-        return units_cron(text, err);
+        return cron_parse(text, &cron, err);
     case OPT_EXPR:
         return expr_parse(text, (o->flags & OPT_RELATIVE) != 0, &expr, err);
     case OPT_XML_PATH:
@@ -352,12 +357,16 @@ void check_value(struct check *c, struct yaml_node *node, const struct option *o
         check_word(c, node, option, label);
         return;
     }
-    if (option->type == OPT_SYSTEM || option->type == OPT_DOCTYPE || option->type == OPT_ENDPOINT) {
+    if (option->type == OPT_SYSTEM || option->type == OPT_DOCTYPE || option->type == OPT_ENDPOINT ||
+        option->type == OPT_CALENDAR) {
         check_see(c, &c->references, node, option->type, node->text);
         return;
     }
-    if (check_typed(option, node->text, &err))
+    if (check_typed(option, node->text, &err)) {
+        if (option->type == OPT_ZONE)
+            check_see(c, &c->references, node, OPT_ZONE, node->text);
         return;
+    }
     if (option->type == OPT_EXPR)
         form = expr_hint(c, node->text, text);
     say_wrong(c, node, option, label, form, err.text);

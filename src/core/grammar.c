@@ -150,6 +150,10 @@ static const struct option system_window[] = {
       .fallback = "24:00",
       .help = "when it closes; before `open`: on the next day" },
     { .name = "zone", .type = OPT_ZONE, .fallback = "UTC", .help = "the time zone of both" },
+    { .name = "holidays",
+      .type = OPT_CALENDAR,
+      .flags = OPT_OR_LIST,
+      .help = "on these days it does not open" },
     { 0 },
 };
 
@@ -392,6 +396,24 @@ static const struct option job_each = {
 
 /* --- the top level ----------------------------------------------------------- */
 
+static const struct option date_each = { .type = OPT_DATE };
+
+static const struct option calendar_keys[] = {
+    { .name = "title", .type = OPT_TEXT, .help = "its name for people" },
+    { .name = "dates",
+      .type = OPT_LIST,
+      .flags = OPT_REQUIRED,
+      .each = &date_each,
+      .help = "its days" },
+    { 0 },
+};
+
+static const struct option calendar_each = {
+    .type = OPT_MAP,
+    .keys = calendar_keys,
+    .noun = "calendar",
+};
+
 static const struct option any_each = { .type = OPT_ANY };
 
 const struct option grammar_sections[] = {
@@ -421,6 +443,10 @@ const struct option grammar_sections[] = {
       .each = &route_each,
       .help = "which documents run through which steps; exactly one route takes a document" },
     { .name = "jobs", .type = OPT_NAMED, .each = &job_each, .help = "recurring work" },
+    { .name = "calendars",
+      .type = OPT_NAMED,
+      .each = &calendar_each,
+      .help = "holidays, for windows" },
     { .name = "services", .type = OPT_NAMED, .each = &any_each, .help = "named steps" },
     { .name = "subscriptions",
       .type = OPT_NAMED,
@@ -436,10 +462,6 @@ const struct option grammar_sections[] = {
       .flags = OPT_FREE,
       .each = &any_each,
       .help = "who is told about what" },
-    { .name = "calendars",
-      .type = OPT_NAMED,
-      .each = &any_each,
-      .help = "holidays and other special days" },
     { .name = "auth",
       .type = OPT_NAMED,
       .flags = OPT_FREE,

@@ -36,6 +36,7 @@ enum option_type {
     OPT_RATE,
     OPT_TIME,
     OPT_DAYS,
+    OPT_DATE,
     OPT_ZONE,
     OPT_CRON,
     OPT_EXPR, /* where to look in a document: expr.h */
@@ -48,6 +49,7 @@ enum option_type {
     OPT_SYSTEM,
     OPT_DOCTYPE,
     OPT_ENDPOINT,
+    OPT_CALENDAR,
 
     /* Something with parts. */
     OPT_MAP,   /* the keys of `keys`                                   */

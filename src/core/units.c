@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "core/civil.h"
 
 static bool is_digit(char c)
 {
@@ -260,94 +261,37 @@ bool units_zone(struct str text, struct err *err)
     return true;
 }
 
-struct cron_field {
-    const char *name;
-    unsigned least, most;
-    const char *const *words; /* the first stands for `least` */
-    unsigned words_count;
-};
-
-static const char *const months[] = { "jan", "feb", "mar", "apr", "may", "jun",
-                                      "jul", "aug", "sep", "oct", "nov", "dec" };
-static const char *const cron_days[] = { "sun", "mon", "tue", "wed", "thu", "fri", "sat" };
-
-static const struct cron_field cron_fields[] = {
-    { "minute", 0, 59, NULL, 0 },   { "hour", 0, 23, NULL, 0 },        { "day", 1, 31, NULL, 0 },
-    { "month", 1, 12, months, 12 }, { "weekday", 0, 7, cron_days, 7 },
-};
-
-static bool cron_value(const struct cron_field *f, struct str text, unsigned *ret)
+/* Two digits, up to `most` and not 00. */
+static bool two_digits(struct str text, int most, int *ret)
 {
     uint64_t number;
 
-    for (unsigned i = 0; i < f->words_count; i++)
-        if (str_eq_nocase(text, str_of(f->words[i]))) {
-            *ret = f->least + i;
-            return true;
-        }
-    if (!str_to_u64(text, &number) || number < f->least || number > f->most)
+    if (text.len != 2 || !str_to_u64(text, &number) || number == 0 || number > (uint64_t)most)
         return false;
-    *ret = (unsigned)number;
+    *ret = (int)number;
     return true;
 }
 
-/* One item of a field's list: *, 5, 1-5, each with an optional /step. */
-static bool cron_item(const struct cron_field *f, struct str item)
+bool units_date(struct str text, struct units_date *ret, struct err *err)
 {
-    bool stepped = str_find(item, '/') >= 0;
-    struct str range, step = str_cut(item, '/', &range);
-    uint64_t every;
-    unsigned from, to;
+    struct units_date date = { 0 };
+    struct str month = text, day;
+    uint64_t year = 0;
 
-    if (stepped && (!str_to_u64(step, &every) || every == 0 || every > f->most))
-        return false;
-    if (str_is(range, "*"))
-        return true;
-    bool ranged = str_find(range, '-') >= 0;
-    struct str first, last = str_cut(range, '-', &first);
+    if (text.len == 10) {
+        struct str head;
 
-    if (!cron_value(f, first, &from))
-        return false;
-    if (!ranged)
-        return true;
-    return cron_value(f, last, &to) && from <= to;
-}
-
-static bool cron_field_ok(const struct cron_field *f, struct str text)
-{
-    for (;;) {
-        bool more = str_find(text, ',') >= 0;
-        struct str item;
-
-        text = str_cut(text, ',', &item);
-        if (!cron_item(f, item))
-            return false;
-        if (!more)
-            return true;
+        month = str_cut(text, '-', &head);
+        if (head.len != 4 || !str_to_u64(head, &year) || year == 0)
+            return err_set(err, ERR_CONFIG, 0, "the year is not valid");
     }
-}
-
-bool units_cron(struct str text, struct err *err)
-{
-    static const char *const short_forms[] = { "@hourly",  "@daily",  "@weekly",
-                                               "@monthly", "@yearly", NULL };
-
-    for (size_t i = 0; short_forms[i] != NULL; i++)
-        if (str_is(text, short_forms[i]))
-            return true;
-    struct str rest = str_trim(text);
-
-    for (size_t i = 0; i < 5; i++) {
-        struct str field;
-
-        rest = str_trim(str_cut(rest, ' ', &field));
-        if (field.len == 0)
-            return err_set(err, ERR_CONFIG, 0, "the %s is missing", cron_fields[i].name);
-        if (!cron_field_ok(&cron_fields[i], field))
-            return err_set(err, ERR_CONFIG, 0, "the %s is not valid", cron_fields[i].name);
-    }
-    if (rest.len > 0)
-        return err_set(err, ERR_CONFIG, 0, "there are more than five fields");
+    day = str_cut(month, '-', &month);
+    if (!two_digits(month, 12, &date.month))
+        return err_set(err, ERR_CONFIG, 0, "the month is not valid");
+    date.year = (int)year;
+    if (!two_digits(day, civil_month_days(year > 0 ? date.year : 2000, date.month), &date.day))
+        return err_set(err, ERR_CONFIG, 0, "the month has no such day");
+    *ret = date;
     return true;
 }
 

@@ -58,9 +58,13 @@ bool units_name(struct str text, struct err *err);
  * knows it is asked by who uses it. */
 bool units_zone(struct str text, struct err *err);
 
-/* Five fields (minute hour day month weekday) with lists, ranges, steps and
- * names, or @hourly @daily @weekly @monthly @yearly. */
-bool units_cron(struct str text, struct err *err);
+struct units_date {
+    int year; /* 0: each */
+    int month, day;
+};
+
+/* 2026-12-24, or 12-25 for each year. */
+bool units_date(struct str text, struct units_date *ret, struct err *err);
 
 /* scheme://rest; `schemes` ends with NULL, and NULL allows any. */
 bool units_url(struct str text, const char *const *schemes, struct err *err);

@@ -95,6 +95,7 @@ static struct config *load(struct live *l, struct str text, const char *name, st
                            struct config_report *report)
 {
     const struct config_runs runs = { .parts = config_runs_build,
+                                      .ask_zones = asking != NULL,
                                       .also = asking != NULL ? ask_outside : NULL,
                                       .also_arg = asking };
     struct config *c = config_load(text, name, &runs, report);

@@ -24,7 +24,8 @@ LINES = [
      ("5 }", "`rate` cannot be `5`: the unit is missing", "such as 50/s")),
     ('  "not a name": {}',
      ('"not', "a character that names cannot have", "1 to 64 letters")),
-    ('  early: { window: { open: "25:00", days: mon-fry } }',
+    ('  early: { window: { open: "25:00", days: mon-fry, holidays: feasts } }',
+     ("feasts", "there is no calendar `feasts`", "defined"),
      ('"25:00"', "times go from 00:00 to 24:00", 'such as "22:00"'),
      ("mon-fry", "a day is not known", "such as mon-fri")),
     ("  keyed: { order: key }",
@@ -192,6 +193,24 @@ def test_what_only_a_node_can_know(node, tmp_path):
     file.write_text(file.read_text().replace("/no/such/file.pem", str(tmp_path / "ca.pem"))
                     .replace("NO_SUCH_VARIABLE", "PATH"))
     assert node.cli("apply", file).returncode == DONE
+
+
+def test_a_time_zone_that_this_machine_does_not_know(node, tmp_path):
+    """Asked by check and by apply: both see the machine."""
+    file, want = write(tmp_path, [
+        ("systems:",),
+        ("  night: { window: [ {}, { zone: Europe/Berlim } ] }",
+         ("Europe", "this machine does not know the time zone Europe/Berlim",
+          "did you mean `Europe/Berlin`?")),
+        ('jobs: { clean: { kind: retain, at: "@daily", zone: Mars/Olympus } }',
+         ("Mars", "this machine does not know the time zone Mars/Olympus", "such as UTC"))])
+    for got in (node.cli("check", file), node.cli("apply", file)):
+        assert got.returncode == NO
+        compare(told(file, got.stdout), want)
+    file.write_text(file.read_text().replace("Berlim", "Berlin").replace("Mars", "UTC")
+                    .replace("UTC/Olympus", "UTC"))
+    got = node.cli("apply", file)
+    assert got.returncode == DONE and "window" not in got.stdout, got.stdout
 
 
 @pytest.mark.parametrize("text, place, says, remedy", [

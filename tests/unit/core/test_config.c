@@ -116,7 +116,6 @@ TEST(config_whole_example_is_valid_and_warns_once_per_part)
         const char *part;
     } warnings[] = {
         { 13, "`rate` of a system is not run by this build" },
-        { 14, "`window` of a system is not run by this build" },
         { 20, "`search` of a type is not run by this build" },
         { 31, "gateways of kind mllp are not run by this build" },
         { 32, "gateways of kind sftp are not run by this build" },
@@ -198,6 +197,8 @@ TEST(config_takes_every_kind)
         "---\n",
         "gateways:\nroutes:\nsystems:\n",
         "systems: { a: , b: { window: [ { days: sat }, { days: [sun, mon], open: \"01:00\" } ] } }",
+        "systems: { a: { window: { holidays: c } }, b: { window: [ { holidays: [ c, d ] } ] } }\n"
+        "calendars: { c: { title: C, dates: [ 12-25, 2026-04-03 ] }, d: { dates: [ 02-29 ] } }",
         "systems: { a: { order: key, order_by: \"hl7:PID-3\", on_dead: skip, in_doubt: probe } }",
         "systems: { a: { title: \"${env:HOME}\", ids: [ 1, 2 ] } }",
         "types: { a: { priority: high, expires: 2d, delay: 10m, retention: 90d }, \"*\": }",

@@ -129,9 +129,14 @@ TEST(walk_values)
         { "systems: { a: { window: { days: [mon, x] } } }", 1, 39, "a day is not known", NULL },
         { "systems: { a: { window: { open: 7pm } } }", 1, 33, "`open` cannot be `7pm`", "HH:MM" },
         { "systems: { a: { window: { zone: \"Mars Base\" } } }", 1, 33, "time zone", NULL },
+        { "calendars: { c: { dates: [ 12-24, 24.12. ] } }", 1, 35,
+          "cannot be `24.12.`: the month is not valid", "MM-DD" },
+        { "calendars: { c: { dates: [ 2027-02-29 ] } }", 1, 28, "the month has no such day", NULL },
         { "systems: { a: { limits: { concurrency: 0 } } }", 1, 40, "more than 0", NULL },
         { "jobs: { j: { kind: retain, at: \"0 25 * * *\" } }", 1, 32, "the hour is not valid",
           "five fields" },
+        { "jobs: { j: { kind: retain, at: \"0 0 31 2 *\" } }", 1, 32,
+          "no month of it has such a day", "five fields" },
         { "endpoints: { e: { kind: file, path: o, append: yes } }", 1, 48,
           "`append` cannot be `yes`", "true or false" },
         { "endpoints: { e: { kind: file, path: \"\" } }", 1, 37, "it is empty", NULL },
@@ -295,6 +300,16 @@ TEST(cross_checks)
           NULL },
         { "systems: { a: { window: { open: \"22:00\", close: \"22:00\" } } }", 1, 49,
           "closes when it opens", NULL },
+        { "systems: { a: { window: { close: \"00:00\" } } }", 1, 34, "closes when it opens", NULL },
+        { "systems: { a: { window: [ {}, { open: \"24:00\" } ] } }", 1, 39, "closes when it opens",
+          NULL },
+        { "systems: { a: { window: { open: \"24:00\", close: \"00:00\" } } }", 1, 49,
+          "closes when it opens", NULL },
+        { "systems: { a: { window: { holidays: us } } }\ncalendars: { usa: { dates: [12-25] } }", 1,
+          37, "there is no calendar `us`", "did you mean `usa`? defined: usa" },
+        { "systems: { a: { window: [ { holidays: [ usa, x ] } ] } }\ncalendars: { usa: { dates: "
+          "[12-25] } }",
+          1, 46, "there is no calendar `x`", "defined: usa" },
         { "systems: { a: { window: [ { open: \"1:00\", close: \"03:00\" } ] } }", 1, 35,
           "two digits", NULL },
         { "endpoints: { e: { kind: file, path: o, system: acme } }", 1, 48,
@@ -386,6 +401,47 @@ TEST(walk_never_shows_a_secret)
             CHECK(p->hint == NULL || strstr(p->hint, "hunter2") == NULL);
         }
     }
+}
+
+/* Only where the machine is asked: a version that is in force already goes on. */
+TEST(walk_zones_of_this_machine)
+{
+    static const char text[] =
+        "systems:\n"
+        "  a: { window: { zone: Europe/Berlim } }\n"
+        "  b: { window: [ { zone: Europe/Berlin }, { zone: Mars/Olympus } ] }\n"
+        "jobs: { j: { kind: retain, at: \"@daily\", zone: UTC } }\n";
+    struct config_runs runs = { .parts = config_runs_build };
+    AUTO(config_report_done)
+    struct config_report one = CONFIG_REPORT_INIT,
+                         two = CONFIG_REPORT_INIT;
+    struct config *config = config_load(STR(text), "t", &runs, &one);
+
+    CHECK(config != NULL);
+    config_unref(config);
+    runs.ask_zones = true;
+    CHECK(config_load(STR(text), "t", &runs, &two) == NULL && two.problems.count == 2);
+    const struct problem *p = two.problems.items;
+
+    CHECK(p[0].place.line == 2 && p[0].place.column == 24);
+    CHECK(strstr(p[0].message, "does not know the time zone Europe/Berlim") != NULL);
+    CHECK(strcmp(p[0].hint, "did you mean `Europe/Berlin`?") == 0);
+    CHECK(p[1].place.line == 3 && strstr(p[1].hint, "a name such as") != NULL);
+}
+
+TEST(walk_too_many_windows)
+{
+    AUTO(config_report_done) struct config_report report = CONFIG_REPORT_INIT;
+    AUTO(buf_done) struct buf text = BUF_INIT(4096);
+    const struct config_runs runs = { .parts = config_runs_build };
+
+    buf_puts(&text, "systems: { a: { window: [");
+    for (int i = 0; i < 65; i++)
+        buf_puts(&text, " {},");
+    buf_puts(&text, " ] } }");
+    CHECK(config_load(buf_view(&text), "t", &runs, &report) == NULL);
+    CHECK(report.problems.count == 1);
+    CHECK(strstr(report.problems.items[0].message, "at most 64 windows") != NULL);
 }
 
 int main(void)

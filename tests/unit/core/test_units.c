@@ -215,39 +215,40 @@ TEST(units_names_and_zones)
     }
 }
 
-TEST(units_cron_table)
+TEST(units_date_table)
 {
     static const struct {
         const char *text, *why; /* NULL: fine */
+        int year, month, day;
     } cases[] = {
-        { "0 2 * * *", NULL },
-        { "*/5 * * * *", NULL },
-        { "0,30 8-18 * * mon-fri", NULL },
-        { "0 0 1 jan,JUL *", NULL },
-        { "0  0   1 * 7", NULL },
-        { "10-50/10 * * * *", NULL },
-        { "@daily", NULL },
-        { "@sometimes", "minute is not valid" },
-        { "", "minute is missing" },
-        { "0 2 * *", "weekday is missing" },
-        { "0 2 * * * *", "more than five" },
-        { "60 2 * * *", "minute is not valid" },
-        { "0 24 * * *", "hour is not valid" },
-        { "0 2 0 * *", "day is not valid" },
-        { "0 2 * 13 *", "month is not valid" },
-        { "0 2 * * 8", "weekday is not valid" },
-        { "5-1 2 * * *", "minute is not valid" },
-        { "*/0 2 * * *", "minute is not valid" },
-        { "*/x 2 * * *", "minute is not valid" },
-        { "1, 2 * * *", "minute is not valid" },
-        { "1- 2 * * *", "minute is not valid" },
+        { "2026-12-24", NULL, 2026, 12, 24 },
+        { "2028-02-29", NULL, 2028, 2, 29 },
+        { "12-25", NULL, 0, 12, 25 },
+        { "02-29", NULL, 0, 2, 29 },
+        { "2027-02-29", "no such day", 0, 0, 0 },
+        { "2100-02-29", "no such day", 0, 0, 0 },
+        { "02-30", "no such day", 0, 0, 0 },
+        { "04-31", "no such day", 0, 0, 0 },
+        { "04-00", "no such day", 0, 0, 0 },
+        { "04-1", "no such day", 0, 0, 0 },
+        { "04-01-", "no such day", 0, 0, 0 },
+        { "13-01", "month", 0, 0, 0 },
+        { "2026-00-01", "month", 0, 0, 0 },
+        { "0000-01-01", "year", 0, 0, 0 },
+        { "20x6-01-01", "year", 0, 0, 0 },
+        { "24.12.2026", "year", 0, 0, 0 },
+        { "2026-1-001", "month", 0, 0, 0 },
+        { "", "month", 0, 0, 0 },
     };
 
     for (size_t i = 0; i < COUNT(cases); i++) {
+        struct units_date date = { 0 };
         struct err err = { 0 };
 
-        CHECK(units_cron(str_of(cases[i].text), &err) == (cases[i].why == NULL));
+        CHECK(units_date(str_of(cases[i].text), &date, &err) == (cases[i].why == NULL));
         CHECK(cases[i].why == NULL || strstr(err.text, cases[i].why) != NULL);
+        CHECK(date.year == cases[i].year && date.month == cases[i].month &&
+              date.day == cases[i].day);
     }
 }
 

@@ -1,0 +1,62 @@
+/* window.h - when a system may be sent to.
+ *
+ * A window opens on some days of the week at a local time of its zone and closes at another;
+ * when that is not later, on the next day.  It belongs to the day on which it opens: `days`
+ * and `holidays` are asked about that day only.  A set is open when any of its windows is.
+ *
+ * Whether it is open is a function of the time and nothing else: there is no timer to lose.
+ * Clock changes: both ends follow the rule of zone.h (the first instant at which the clock
+ * shows this time or a later one), so a window whose both ends are left out does not open.
+ *
+ * Ownership: sets live in the arena of their maker.
+ * Threads: never changed after they were made; making one may block on the disk (zones).
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "core/calendar.h"
+#include "core/yaml.h"
+#include "core/zone.h"
+
+enum {
+    WINDOW_MOST = 64,           /* of one system */
+    WINDOW_HORIZON_DAYS = 3653, /* how far ahead a change is looked for: ten years */
+};
+
+struct window {
+    unsigned days;                 /* of opening; bit 0 is Monday */
+    int open_minute, close_minute; /* after the midnight of the day of opening; open < close */
+    const struct zone *zone;
+    const struct calendar **holidays;
+    size_t holiday_count;
+};
+
+struct window_set {
+    const struct window *windows;
+    size_t count;
+    const char *broken; /* why nobody can know when it opens, so that it never does; or NULL */
+};
+
+/* Open at this time?  *ret_change_us: when that changes next; 0: not within ten years.  NULL is
+ * always open. */
+bool window_set_open(const struct window_set *s, int64_t now_us, int64_t *ret_change_us);
+
+/* Makes the sets of one configuration, which share zones and calendars. */
+struct window_maker {
+    const struct yaml_node *root; /* with its `calendars` */
+    struct arena *arena;
+    struct zone_shelf zones;
+    struct window_calendar *calendars;
+};
+
+struct window_maker window_maker(const struct yaml_node *root, struct arena *arena);
+
+/* From the value of `window`, a map or a list, that was checked already.  On failure
+ * (ERR_CONFIG: this machine does not know the zone) the set is broken. */
+bool window_set_build(struct window_maker *m, const struct yaml_node *node,
+                      const struct window_set **ret, struct err *err);
