@@ -137,10 +137,24 @@ static enum plan_doubt doubt_of(struct str word)
     return DOUBT_RESEND;
 }
 
+/* Of a zone that is not known here nobody can say when it opens: its deliveries wait. */
+static void build_windows(struct builder *b, struct window_maker *windows,
+                          const struct config_entry *c, struct plan_system *s)
+{
+    const struct yaml_node *node = yaml_get(c->node, "window");
+    struct err err = { 0 };
+
+    if (node == NULL || yaml_is_null(node) || window_set_build(windows, node, &s->windows, &err))
+        return;
+    (void)err_context(&err, "system %s", c->name);
+    (void)broken(b, c->place, &err);
+}
+
 static bool build_systems(struct builder *b, struct err *err)
 {
     struct plan *p = b->plan;
     const struct config *c = p->config;
+    struct window_maker windows = window_maker(c->root, &p->arena);
 
     p->systems = ARENA_ARRAY(&p->arena, struct plan_system, c->system_count + 1);
     for (size_t i = 0; i < c->system_count; i++) {
@@ -154,6 +168,7 @@ static bool build_systems(struct builder *b, struct err *err)
             !settings_text(&own, "in_doubt", &doubt, err))
             return err_context(err, "system %s", c->systems[i].name);
         s->in_doubt = doubt_of(doubt);
+        build_windows(b, &windows, &c->systems[i], s);
     }
     p->system_count = c->system_count;
     return WORDS_OF(b, WORD_SYSTEM, p->systems, p->system_count, err);

@@ -22,6 +22,7 @@
 #include "core/connector.h"
 #include "core/problem.h"
 #include "core/retry.h"
+#include "core/window.h"
 #include "extract/extract.h"
 #include "router/router.h"
 
@@ -34,6 +35,7 @@ struct plan_system {
     int64_t word;
     int64_t concurrency;
     enum plan_doubt in_doubt;
+    const struct window_set *windows; /* NULL: always open */
 };
 
 struct plan_endpoint {

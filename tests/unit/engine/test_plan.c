@@ -1,0 +1,111 @@
+/* What a plan makes of a configuration.  The words come from a real store. */
+#include "engine/plan.h"
+
+#include "base/auto.h"
+#include "base/clock.h"
+#include "core/civil.h"
+#include "folder.h"
+#include "store/store.h"
+#include "test.h"
+
+static const struct endpoint_type *const endpoints[] = { NULL };
+static const struct service_type *const services[] = { NULL };
+static const struct gateway_type *const gateways[] = { NULL };
+static const struct connectors connectors = { gateways, services, endpoints };
+
+static const struct plan_system *system_of(const struct plan *p, const char *name)
+{
+    for (size_t i = 0; i < p->system_count; i++)
+        if (str_is(p->systems[i].name, name))
+            return &p->systems[i];
+    return NULL;
+}
+
+struct bench {
+    struct folder folder;
+    struct store *store;
+    struct config *config;
+    struct plan *plan;
+};
+
+static void bench_done(struct bench *b)
+{
+    plan_unref(b->plan);
+    config_unref(b->config);
+    if (b->store != NULL)
+        store_close(b->store);
+    folder_done(&b->folder);
+}
+
+static struct bench bench_of(const char *text)
+{
+    static const struct config_runs runs = { .parts = config_runs_build };
+    AUTO(config_report_done) struct config_report report = CONFIG_REPORT_INIT;
+    struct bench b = { .folder = folder_make() };
+    struct err err = { 0 };
+
+    b.config = config_load(str_of(text), "test", &runs, &report);
+    if (b.config == NULL ||
+        !store_open(&(struct store_options){ .data = b.folder.path, .area = "internal" }, &b.store,
+                    &err) ||
+        !plan_build(b.config, 1, &connectors, b.store, NULL, &b.plan, &err))
+        (void)printf("# %s\n", b.config == NULL ? report.problems.items[0].message : err.text);
+    return b;
+}
+
+TEST(a_system_gets_its_windows)
+{
+    AUTO(bench_done)
+    struct bench b =
+        bench_of("calendars: { feasts: { dates: [ 12-25 ] } }\n"
+                 "systems:\n"
+                 "  free: {}\n"
+                 "  void: { window: }\n"
+                 "  night: { window: { days: mon-fri, open: \"22:00\", close: \"04:00\",\n"
+                 "                     zone: America/New_York, holidays: feasts } }\n"
+                 "  two: { window: [ { days: sat }, { days: sun, close: \"12:00\" } ] }\n");
+    int64_t saturday = civil_day(2026, 11, 14) * CIVIL_DAY_S * CLOCK_S, hour = 3600LL * CLOCK_S;
+    int64_t change;
+
+    CHECK(b.plan != NULL);
+    CHECK(system_of(b.plan, "free")->windows == NULL);
+    CHECK(system_of(b.plan, "void")->windows == NULL);
+    const struct window_set *night = system_of(b.plan, "night")->windows;
+    const struct window_set *two = system_of(b.plan, "two")->windows;
+
+    CHECK(night != NULL && two != NULL && two->count == 2);
+    CHECK(window_set_open(night, saturday + 4 * hour, &change) && change == saturday + 9 * hour);
+    CHECK(window_set_open(two, saturday, &change) && change == saturday + 36 * hour);
+    /* Christmas of 2026 is a Friday: from Thursday's end to Monday's opening. */
+    int64_t christmas = civil_day(2026, 12, 25) * CIVIL_DAY_S * CLOCK_S;
+
+    CHECK(!window_set_open(night, christmas + 24 * hour, &change));
+    CHECK(change == christmas + (3 * 24 + 24 + 3) * hour);
+}
+
+/* A version that was checked elsewhere: the node starts, and what nobody can know waits. */
+TEST(a_zone_that_is_not_known_here_keeps_its_system_closed)
+{
+    AUTO(bench_done)
+    struct bench b =
+        bench_of("systems: { a: { window: { zone: Mars/Olympus } }, b: { window: {} } }\n");
+    AUTO(problem_list_done) struct problem_list problems = PROBLEM_LIST_INIT;
+    struct plan *second = NULL;
+    struct err err = { 0 };
+    int64_t change;
+
+    CHECK(b.plan != NULL);
+    const struct window_set *a = system_of(b.plan, "a")->windows;
+
+    CHECK(strstr(a->broken, "Mars/Olympus") != NULL);
+    CHECK(!window_set_open(a, 0, &change) && change == 0);
+    CHECK(window_set_open(system_of(b.plan, "b")->windows, 0, &change));
+    CHECK(!plan_build(b.config, 2, &connectors, b.store, &problems, &second, &err));
+    CHECK(second == NULL && problems.count == 1 && problems.items[0].place.line == 1);
+    CHECK(strstr(problems.items[0].message, "system a: this machine does not know") != NULL);
+}
+
+int main(void)
+{
+    return test_main();
+}
