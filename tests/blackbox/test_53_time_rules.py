@@ -41,6 +41,14 @@ def ask(questions):
     return answers
 
 
+def compare(cases):
+    """Pairs of a question and the words of its answer, all asked at once."""
+    cases = list(cases)
+    for (question, want), got in zip(cases, ask([question for question, _ in cases])):
+        assert got == [str(word) for word in want], question
+    return len(cases)
+
+
 # ---- the plain way ---------------------------------------------------------------------------
 
 
@@ -96,41 +104,35 @@ def some_changes(each):
 @pytest.mark.proves("WI5")
 def test_offsets_and_changes():
     """The offset before and after each change, and when it ends."""
-    questions, expected = [], []
+    cases = []
     for zone in ZONES:
         all_of_it = changes(zone)
-        for n, c in enumerate(all_of_it):
-            questions += [("offset", zone, c.at - 1), ("offset", zone, c.at)]
-            end = all_of_it[n + 1].at if n + 1 < len(all_of_it) else None
-            expected += [(c.before, c.at), (c.after, end)]
-    assert len(questions) > 800
-    for q, got, want in zip(questions, ask(questions), expected):
-        assert int(got[0]) == want[0], q
-        assert want[1] is None or int(got[1]) == want[1], q
+        for c, following in zip(all_of_it, all_of_it[1:]):
+            cases += [(("offset", zone, c.at - 1), (c.before, c.at)),
+                      (("offset", zone, c.at), (c.after, following.at))]
+    assert compare(cases) > 800
 
 
 @pytest.mark.proves("WI5")
 def test_local_times_around_every_change():
     """Before, in and after each gap and overlap."""
-    questions, kinds = [], collections.Counter()
+    cases, kinds = [], collections.Counter()
     for zone in ZONES:
         for c in changes(zone):
             kinds["gap" if c.after > c.before else "overlap"] += 1
             low, high = sorted((c.at + c.before, c.at + c.after))
             for local in (low - 900, low - 1, low, low + 1, (low + high) // 2, high - 1, high,
                           high + 1, high + 900):
-                questions.append(("utc", zone, local))
+                cases.append((("utc", zone, local), [instant(zone, local)]))
     assert kinds["gap"] > 200 and kinds["overlap"] > 200
-    for q, got in zip(questions, ask(questions)):
-        assert int(got[0]) == instant(q[1], q[2]), q
+    compare(cases)
 
 
 def test_local_times_anywhere():
     chance = random.Random(1)
-    questions = [("utc", zone, chance.randrange(seconds(1900), seconds(2400)))
-                 for zone in ZONES for _ in range(300)]
-    for q, got in zip(questions, ask(questions)):
-        assert int(got[0]) == instant(q[1], q[2]), q
+    times = [(zone, chance.randrange(seconds(1900), seconds(2400)))
+             for zone in ZONES for _ in range(300)]
+    compare((("utc", zone, local), [instant(zone, local)]) for zone, local in times)
 
 
 # ---- windows ---------------------------------------------------------------------------------
@@ -178,22 +180,21 @@ def spans(windows, first, last):
     return joined
 
 
-def compare_windows(windows, moments):
-    """Ask at each moment; all of them lie near each other."""
+def looks(windows, moments):
+    """What is asked at each moment, and the answer; all of them lie near each other."""
     first, last = min(moments), max(moments)
     edges = [edge for span in spans(windows, first - 12 * DAY, last + 30 * DAY) for edge in span]
     text = yaml_of(windows)
-    answers = ask([("open", m * 10 ** 6 + 7, text) for m in moments])
-    for moment, got in zip(moments, answers):
+    for moment in moments:
         n = bisect.bisect_right(edges, moment)
-        assert got == ["open" if n % 2 else "closed", str(edges[n] * 10 ** 6)], \
-            (text, moment, datetime.datetime.fromtimestamp(moment, UTC))
+        yield ("open", moment * 10 ** 6 + 7, text), ("open" if n % 2 else "closed",
+                                                     edges[n] * 10 ** 6)
 
 
 @pytest.mark.proves("WI5")
 def test_windows_around_changes():
     """Windows that begin, end or lie in a gap or an overlap, or go over it or over midnight."""
-    cases = 0
+    cases, windows = [], 0
     for c in some_changes(25):
         low, high = sorted((c.at + c.before, c.at + c.after))
         low, middle, high = (t % DAY // 60 for t in (low, (low + high) // 2, high))
@@ -206,15 +207,17 @@ def test_windows_around_changes():
             days = sorted(chance.sample(range(7), chance.choice((1, 3, 5, 6))))
             moments = [c.at + d for d in range(-DAY, DAY, 2 * HOUR + 7 * MINUTE)]
             moments += [c.at - 1, c.at, c.at + 1]
-            compare_windows([Window(days, open_, close, c.zone)], moments)
-            cases += 1
-    assert cases > 200
+            cases += looks([Window(days, open_, close, c.zone)], moments)
+            windows += 1
+    compare(cases)
+    assert windows > 200
 
 
 @pytest.mark.proves("WI5")
 def test_sets_of_windows_with_holidays():
     """Several windows in several zones, on days of one year and of each."""
     chance = random.Random(7)
+    cases = []
     for _ in range(60):
         start = seconds(chance.randrange(2000, 2050), chance.randrange(1, 13))
         windows = []
@@ -228,7 +231,8 @@ def test_sets_of_windows_with_holidays():
                                    if (m - open_) % 1440])
             windows.append(Window(days, open_, close, chance.choice(ZONES),
                                   chance.choice((holidays, ()))))
-        compare_windows(windows, [start + n * 5 * HOUR + 13 for n in range(100)])
+        cases += looks(windows, [start + n * 5 * HOUR + 13 for n in range(100)])
+    compare(cases)
 
 
 # ---- schedules -------------------------------------------------------------------------------
@@ -299,53 +303,46 @@ NAMED = ["30 2 * * *", "0 0 * * *", "15 1,2,3 * * *", "*/20 2 * * *", "0 */2 * *
 HOURLY = ["0 * * * *", "*/15 * * * *", "30 * * * sun", "7,37 0-23 1-15 * *"]
 
 
-def compare_runs(text, zone, first, last):
+def runs_of(text, zone, first, last):
     """All runs in a stretch of time, each asked for from the one before it."""
     expected = Schedule(text).runs(zone, first, last)
-    after = [first] + expected[:-1]
-    questions = [("cron", zone, t * 10 ** 6, text) for t in after if expected]
-    for q, got, want in zip(questions, ask(questions) if questions else [], expected):
-        assert int(got[0]) == want * 10 ** 6, (q, datetime.datetime.fromtimestamp(want, UTC))
-    return len(expected)
+    for after, run in zip([first] + expected, expected):
+        yield ("cron", zone, after * 10 ** 6, text), [run * 10 ** 6]
 
 
 @pytest.mark.proves("WI5")
-@pytest.mark.parametrize("text", NAMED)
-def test_schedules_over_changes(text):
-    cases = 0
-    for c in some_changes(6):
-        cases += compare_runs(text, c.zone, c.at - 3 * DAY, c.at + 3 * DAY) > 0
-    assert cases > 5
+def test_schedules_over_changes():
+    cases = [case for text in NAMED for c in some_changes(6)
+             for case in runs_of(text, c.zone, c.at - 3 * DAY, c.at + 3 * DAY)]
+    assert compare(cases) > 5000
 
 
 @pytest.mark.proves("WI5")
-@pytest.mark.parametrize("text", HOURLY)
-def test_schedules_that_follow_the_clock(text):
-    for c in some_changes(3):
-        compare_runs(text, c.zone, c.at - DAY, c.at + DAY)
+def test_schedules_that_follow_the_clock():
+    cases = [case for text in HOURLY for c in some_changes(3)
+             for case in runs_of(text, c.zone, c.at - DAY, c.at + DAY)]
+    assert compare(cases) > 5000
 
 
 def test_schedules_from_any_time():
     """Also from within a gap or an overlap, and between two seconds."""
     chance = random.Random(3)
-    questions, expected = [], []
+    cases = []
     for c in some_changes(8):
         text = chance.choice(NAMED[:8])
         runs = Schedule(text).runs(c.zone, c.at - 2 * DAY, c.at + 12 * DAY)
         for _ in range(8):
-            after = c.at * 10 ** 6 + chance.randrange(-4 * HOUR, 4 * HOUR) * 10 ** 6 + \
+            after = (c.at + chance.randrange(-4 * HOUR, 4 * HOUR)) * 10 ** 6 + \
                 chance.choice((0, 1, 999999))
-            questions.append(("cron", c.zone, after, text))
-            expected.append(next(t for t in runs if t * 10 ** 6 > after))
-    for q, got, want in zip(questions, ask(questions), expected):
-        assert int(got[0]) == want * 10 ** 6, q
+            cases.append((("cron", c.zone, after, text),
+                          [next(t * 10 ** 6 for t in runs if t * 10 ** 6 > after)]))
+    compare(cases)
 
 
 def test_schedules_far_apart():
     far = {"0 0 29 2 *": (2096, 3, 2104, 2, 29), "0 0 29 2 */7": (2060, 3, 2088, 2, 29),
            "0 0 31 12 *": (2026, 1, 2026, 12, 31), "0 12 30 4 *": (2026, 5, 2027, 4, 30, 12)}
-    for text, (year, month, *want) in far.items():
-        got = ask([("cron", "UTC", seconds(year, month) * 10 ** 6, text)])
-        assert int(got[0][0]) == seconds(*want) * 10 ** 6, text
+    compare((("cron", "UTC", seconds(year, month) * 10 ** 6, text), [seconds(*want) * 10 ** 6])
+            for text, (year, month, *want) in far.items())
     never = ask([("cron", "UTC", 0, "0 0 31 2 *"), ("cron", "UTC", 0, "0 0 30 2 *")])
     assert [n[0] for n in never] == ["?", "?"]

@@ -413,8 +413,7 @@ TEST(walk_zones_of_this_machine)
         "jobs: { j: { kind: retain, at: \"@daily\", zone: UTC } }\n";
     struct config_runs runs = { .parts = config_runs_build };
     AUTO(config_report_done)
-    struct config_report one = CONFIG_REPORT_INIT,
-                         two = CONFIG_REPORT_INIT;
+    struct config_report one = CONFIG_REPORT_INIT, two = CONFIG_REPORT_INIT;
     struct config *config = config_load(STR(text), "t", &runs, &one);
 
     CHECK(config != NULL);
