@@ -10,6 +10,7 @@
 #include "base/loop.h"
 #include "base/metrics.h"
 #include "engine/desk.h"
+#include "engine/govern.h"
 #include "engine/intake.h"
 #include "engine/keeper.h"
 #include "engine/live.h"
@@ -30,6 +31,7 @@ struct engine {
     struct desk *desk;
     struct spool *spool;
     struct pool *pool;
+    struct govern *govern;
     struct road *road;
     struct intake *intake;
     struct poller *poller;
@@ -120,6 +122,7 @@ static bool start_road(struct engine *e, const struct engine_options *o, struct 
 {
     struct road_options road = { .store = e->store,
                                  .pool = e->pool,
+                                 .govern = e->govern,
                                  .connectors = o->connectors,
                                  .workers = workers_for_this_machine(),
                                  .bytes_most = (int64_t)o->node->memory_bytes / 4,
@@ -135,6 +138,7 @@ static void make_parts(struct engine *e)
     e->desk = desk_new(DESK_THREADS, DESK_QUEUE);
     e->spool = spool_new(e->store, SPOOL_THREADS);
     e->pool = pool_new(POOL_THREADS);
+    e->govern = govern_new();
 }
 
 static const char *closed_why(void *arg)
@@ -243,6 +247,7 @@ void engine_free(struct engine *e)
     poller_free(e->poller);
     intake_free(e->intake);
     road_free(e->road);
+    govern_free(e->govern);
     store_close(e->store);
     free(e);
 }

@@ -462,6 +462,7 @@ bool road_start(const struct road_options *o, struct road **ret, struct err *err
     r->next_due_us = 1; /* ask at once */
     r->mishaps = mishaps_new();
     r->dispatch = dispatch_new(
+        o->govern,
         &(struct dispatch_calls){ .changed = on_endpoint, .hungry = on_hungry, .arg = r });
     start_careful(r);
     r->unknown_left = o->unclean ? FLIGHTS_MOST : 0;

@@ -26,6 +26,7 @@
 #include "store/accept.h"
 
 struct dispatch;
+struct govern;
 struct pool;
 struct road;
 struct store;
@@ -35,6 +36,7 @@ enum { FLIGHTS_MOST = 1024, ROAD_KEEP_DAYS = 45 }; /* how long ended documents a
 struct road_options {
     struct store *store;
     struct pool *pool;
+    struct govern *govern;
     const struct connectors *connectors;
     size_t workers;
     int64_t bytes_most;
