@@ -18,6 +18,7 @@
 #include "engine/pool.h"
 #include "engine/road.h"
 #include "engine/spool.h"
+#include "engine/warden.h"
 #include "store/payload.h"
 #include "store/recorder.h"
 #include "store/store.h"
@@ -36,6 +37,7 @@ struct engine {
     struct intake *intake;
     struct poller *poller;
     struct live *live;
+    struct warden *warden;
     struct keeper *keeper;
 };
 
@@ -71,6 +73,16 @@ struct intake *engine_intake(struct engine *e)
 struct live *engine_live(struct engine *e)
 {
     return e->live;
+}
+
+struct govern *engine_govern(struct engine *e)
+{
+    return e->govern;
+}
+
+struct warden *engine_warden(struct engine *e)
+{
+    return e->warden;
 }
 
 struct desk *engine_desk(struct engine *e)
@@ -172,9 +184,11 @@ static void make_doors(struct engine *e, const struct engine_options *o)
                                                .poller = e->poller,
                                                .connectors = o->connectors,
                                                .node = o->node });
+    e->warden = warden_new(&(struct warden_options){
+        .store = e->store, .govern = e->govern, .road = e->road, .intake = e->intake });
 }
 
-/* What earlier lives left behind, then the configuration in force. */
+/* What earlier lives left behind, then the configuration in force, then who may not send. */
 static bool recover(struct engine *e, const struct engine_options *o, struct err *err)
 {
     int64_t swept;
@@ -183,7 +197,8 @@ static bool recover(struct engine *e, const struct engine_options *o, struct err
         return false;
     /* a step of every start, so it is told also when there was nothing */
     log_event(LOG_INFO, "payload.sweep", kv_int("count", swept));
-    return live_start(e->live, o->file_text, err) && road_learn(e->road, err);
+    return live_start(e->live, o->file_text, err) && road_learn(e->road, err) &&
+           warden_follow(e->warden, err);
 }
 
 bool engine_start(const struct engine_options *o, struct store *store, struct engine **ret,
@@ -244,6 +259,7 @@ void engine_free(struct engine *e)
     for (size_t i = 0; i < e->loop_count; i++)
         loop_stop(e->loops[i]);
     live_free(e->live);
+    warden_free(e->warden);
     poller_free(e->poller);
     intake_free(e->intake);
     road_free(e->road);
@@ -264,5 +280,6 @@ void engine_not_ready(struct engine *e, struct buf *to)
 
 void engine_troubles(struct engine *e, struct buf *to)
 {
+    warden_tell(e->warden, to);
     poller_troubles(e->poller, to);
 }

@@ -392,6 +392,17 @@ bool road_learn(struct road *r, struct err *err)
     return true;
 }
 
+void road_look(struct road *r)
+{
+    feed_wake(r);
+}
+
+void road_note_mishap(struct road *r, const char *code, const char *kind, struct str object,
+                      const char *message)
+{
+    mishaps_note(r->mishaps, code, kind, object, message);
+}
+
 bool road_write_mishaps(struct road *r, struct err *err)
 {
     return mishaps_write(r->mishaps, r->store, err);

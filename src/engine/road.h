@@ -79,6 +79,11 @@ bool road_is_busy(struct road *r);
 
 struct plan *road_plan(struct road *r); /* in force, a reference */
 struct dispatch *road_dispatch(struct road *r);
+/* Something may begin, or may not, that could not, or could: look now. */
+void road_look(struct road *r);
+/* Something is wrong that nobody's document shows. */
+void road_note_mishap(struct road *r, const char *code, const char *kind, struct str object,
+                      const char *message);
 /* Write what went wrong lately into the store; the keeper calls it each second.  Blocks. */
 bool road_write_mishaps(struct road *r, struct err *err);
 /* Learn what other nodes know of endpoints.  Blocks. */

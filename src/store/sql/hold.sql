@@ -30,11 +30,13 @@ WHERE ended_us = 0 AND until_us = 0 AND from_us <= $1 AND reminded_us <= $2 RETU
 
 -- name: hold_forget
 -- in:  $1 before int
--- Old ones, and who saw those that have ended.
+-- Old ones.
 DELETE FROM hold WHERE ended_us <> 0 AND ended_us < $1;
 
 -- name: hold_unsee
-DELETE FROM hold_seen WHERE NOT EXISTS (SELECT 1 FROM hold h WHERE h.num = hold_seen.hold AND h.ended_us = 0);
+-- Who saw holds that have ended, and nodes that are gone.
+DELETE FROM hold_seen WHERE NOT EXISTS (SELECT 1 FROM hold h WHERE h.num = hold_seen.hold AND h.ended_us = 0)
+OR NOT EXISTS (SELECT 1 FROM node n WHERE n.node_id = hold_seen.node_id);
 
 -- name: hold_open
 -- in:  $1 limit int
