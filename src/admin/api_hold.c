@@ -1,7 +1,8 @@
-/* Holds: holds, holdAdd, holdEnd. */
+/* Holds and what waits for systems: holds, holdAdd, holdEnd, system. */
 #include "admin/api_parts.h"
 #include "base/clock.h"
 #include "core/option.h"
+#include "engine/backlog.h"
 #include "engine/engine.h"
 #include "engine/govern.h"
 #include "engine/plan.h"
@@ -20,6 +21,7 @@ struct shown_hold {
     struct hold hold;
     struct str id, system;
     const char *state;
+    int64_t waiting, drained_us;
 };
 
 static const char *state_of(const struct hold *h, const struct govern_time *now)
@@ -33,11 +35,17 @@ static struct shown_hold *show(struct graphql_call *call, const struct hold *h)
 {
     struct shown_hold *v = ARENA_NEW(call->arena, struct shown_hold);
     struct govern_time now = govern_time(engine_govern(call->principal));
+    struct backlog_view waits;
 
     *v = (struct shown_hold){ .hold = *h,
                               .id = str_of(arena_printf(call->arena, "%lld", (long long)h->num)),
                               .system = store_word_name(engine_store(call->principal), h->system),
                               .state = state_of(h, &now) };
+    bool over = h->ended_us != 0;
+
+    backlog_of(engine_backlog(call->principal), h->system, h->until_us, &waits);
+    v->waiting = over ? 0 : waits.ready + waits.later;
+    v->drained_us = over || h->until_us == 0 || v->waiting == 0 ? 0 : waits.gone_us;
     return v;
 }
 
@@ -48,7 +56,8 @@ static bool holds(struct graphql_call *call, struct err *err)
     size_t n;
 
     (void)graphql_arg_bool(call, "ended", &ended);
-    if (!hold_list(engine_store(call->principal), ended, call->arena, all, &n, err))
+    if (!backlog_look(engine_backlog(call->principal), err) ||
+        !hold_list(engine_store(call->principal), ended, call->arena, all, &n, err))
         return false;
     const void **list = ARENA_ARRAY(call->arena, const void *, n);
 
@@ -57,12 +66,14 @@ static bool holds(struct graphql_call *call, struct err *err)
     return graphql_set_objects(call, list, n);
 }
 
-/* ---- placing -----------------------------------------------------------------------------------
+/* ---- a system ----------------------------------------------------------------------------------
  */
 
-struct placed {
-    struct shown_hold *hold;
-    struct warden_placed placed;
+struct shown_system {
+    struct str name;
+    unsigned held;
+    struct backlog_view waits;
+    int64_t drained_us;
 };
 
 static bool find_system(struct graphql_call *call, struct str name, int64_t *ret, struct err *err)
@@ -89,6 +100,61 @@ static bool find_system(struct graphql_call *call, struct str name, int64_t *ret
     return err_set(err, ERR_PERMANENT, 0, "there is no system %.64s in the live configuration",
                    arena_text(call->arena, name));
 }
+
+/* When its holds let go: 0 when one of them has no end. */
+static bool held_until(struct graphql_call *call, int64_t system, int64_t *io_us, struct err *err)
+{
+    struct hold *all = ARENA_ARRAY(call->arena, struct hold, HOLDS_MOST);
+    size_t n;
+
+    if (!hold_list(engine_store(call->principal), false, call->arena, all, &n, err))
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        if (all[i].system != system || all[i].from_us > *io_us)
+            continue;
+        if (all[i].until_us == 0) {
+            *io_us = 0;
+            return true;
+        }
+        if (all[i].until_us > *io_us)
+            *io_us = all[i].until_us;
+    }
+    return true;
+}
+
+static bool system_of(struct graphql_call *call, struct err *err)
+{
+    struct engine *e = call->principal;
+    struct shown_system *v = ARENA_NEW(call->arena, struct shown_system);
+    int64_t word, ask, begin = govern_time(engine_govern(e)).early_us;
+    struct err none = { 0 };
+
+    v->name = graphql_arg_text(call, "name");
+    if (!find_system(call, v->name, &word, &none))
+        return graphql_set_null(call);
+    if (!backlog_look(engine_backlog(e), err) || !held_until(call, word, &begin, err))
+        return false;
+    v->held = govern_why(engine_govern(e), word, clock_mono_us(), &ask);
+    backlog_of(engine_backlog(e), word, begin, &v->waits);
+    v->drained_us = begin != 0 && (v->held & HELD_PAUSE) == 0 ? v->waits.gone_us : 0;
+    return graphql_set_object(call, v);
+}
+
+static bool system_held(struct graphql_call *call, struct err *err)
+{
+    const struct shown_system *v = call->parent;
+
+    (void)err;
+    return api_set_held(call, v->held);
+}
+
+/* ---- placing -----------------------------------------------------------------------------------
+ */
+
+struct placed {
+    struct shown_hold *hold;
+    struct warden_placed placed;
+};
 
 static bool check_times(const struct hold *h, int64_t now_us, struct err *err)
 {
@@ -180,6 +246,13 @@ static bool hold_end_one(struct graphql_call *call, struct err *err)
 }
 
 const struct graphql_resolver api_hold[] = {
+    { .field = "Query.system", .fn = system_of },
+    GRAPHQL_MEMBER("System.name", struct shown_system, name),
+    { .field = "System.held", .fn = system_held },
+    GRAPHQL_MEMBER("System.waiting", struct shown_system, waits.ready),
+    GRAPHQL_MEMBER("System.retrying", struct shown_system, waits.later),
+    API_NUMBER_AT("System.perHour", struct shown_system, waits.per_hour),
+    API_NUMBER_AT("System.drained", struct shown_system, drained_us),
     { .field = "Query.holds", .fn = holds },
     { .field = "Mutation.holdAdd", .fn = hold_add_one },
     { .field = "Mutation.holdEnd", .fn = hold_end_one },
@@ -196,5 +269,7 @@ const struct graphql_resolver api_hold[] = {
     GRAPHQL_MEMBER("Hold.made", struct shown_hold, hold.made_us),
     API_NUMBER_AT("Hold.ended", struct shown_hold, hold.ended_us),
     API_TEXT_AT("Hold.endedBy", struct shown_hold, hold.ended_by),
+    GRAPHQL_MEMBER("Hold.waiting", struct shown_hold, waiting),
+    API_NUMBER_AT("Hold.drained", struct shown_hold, drained_us),
 };
 const size_t api_hold_count = sizeof api_hold / sizeof api_hold[0];

@@ -35,6 +35,9 @@ struct api_error {
 /* Answers with the attributes. */
 bool api_set_attributes(struct graphql_call *call, const struct facts *f);
 
+/* Answers with the words of the reasons (held_reason). */
+bool api_set_held(struct graphql_call *call, unsigned reasons);
+
 /* Fields that are a struct str or an int64_t of their parent, empty and 0 being null. */
 graphql_fn api_text_at, api_number_at;
 

@@ -9,7 +9,7 @@
 #include "base/auto.h"
 #include "base/clock.h"
 
-#define HOLD_FIELDS "id system state from until reason owner made ended endedBy"
+#define HOLD_FIELDS "id system state from until reason owner made ended endedBy waiting drained"
 
 /* A time of the command line as the API wants it; NULL: none was given, or `open`. */
 static bool read_time(const struct args *a, const char *name, char text[CLOCK_TEXT],
@@ -119,8 +119,8 @@ static int run_add(const struct args *a)
 
 static int run_ls(const struct args *a)
 {
-    static const char *const heads[] = { "ID",    "SYSTEM", "STATE",  "FROM",
-                                         "UNTIL", "OWNER",  "REASON", NULL };
+    static const char *const heads[] = { "ID",      "SYSTEM",  "STATE", "FROM",   "UNTIL",
+                                         "WAITING", "DRAINED", "OWNER", "REASON", NULL };
     AUTO(print_table_done) struct print_table t;
     AUTO(client_close) struct client c = { 0 };
     json_auto_t *data = NULL;
@@ -149,6 +149,11 @@ static int run_ls(const struct args *a)
         print_table_cell(&t, print_time(member_text(h, "from"), text));
         until = ended != NULL ? ended : until;
         print_table_cell(&t, until != NULL ? print_time(until, text) : "open");
+        (void)snprintf(text, sizeof text, "%lld", (long long)member_number(h, "waiting"));
+        print_table_cell(&t, ended == NULL ? text : NULL);
+        print_table_cell(&t, member_text(h, "drained") != NULL
+                                 ? print_time(member_text(h, "drained"), text)
+                                 : NULL);
         print_table_cell(&t, member_text(h, "owner"));
         print_table_cell(&t, member_text(h, "reason"));
     }

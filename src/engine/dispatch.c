@@ -22,7 +22,7 @@ enum {
 
 struct system_live {
     struct system_live *next;
-    int64_t word, limit, active, waiting;
+    int64_t word, limit, active, waiting, delivered;
     struct lane *lanes, *turn; /* by next_of_system; turn: who was served last */
     struct part *sending;      /* those that have slots */
     /* What the governor said, and until when and under which generation that is good. */
@@ -441,6 +441,7 @@ bool dispatch_ended(struct dispatch *d, struct part *p, const struct verdict *v,
     *ret = (struct dispatch_next){ 0 };
     (void)pthread_mutex_lock(&d->mutex);
     give_slot(l, p);
+    l->system->delivered += v->kind == VERDICT_DELIVERED;
     note_time(d, l, clock_mono_us() - p->began_us);
     bool changed = judge_breaker(e, p, v, now);
     bool probed = p->probe;
@@ -643,6 +644,15 @@ bool dispatch_look(struct dispatch *d, int64_t endpoint, struct endpoint_look *r
         (void)snprintf(ret->broken, sizeof ret->broken, "%s", e->plan->broken);
     (void)pthread_mutex_unlock(&d->mutex);
     return e != NULL;
+}
+
+int64_t dispatch_delivered(struct dispatch *d, int64_t system)
+{
+    (void)pthread_mutex_lock(&d->mutex);
+    int64_t n = system_of(d, system)->delivered;
+
+    (void)pthread_mutex_unlock(&d->mutex);
+    return n;
 }
 
 size_t dispatch_waiting_fast(struct dispatch *d)

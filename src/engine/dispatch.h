@@ -96,5 +96,8 @@ bool dispatch_look(struct dispatch *d, int64_t endpoint, struct endpoint_look *r
 void dispatch_learn(struct dispatch *d, int64_t endpoint, bool breaker, int64_t since_us,
                     int64_t until_us);
 
+/* How many deliveries of this system this process has made. */
+int64_t dispatch_delivered(struct dispatch *d, int64_t system);
+
 /* Flights that wait for our own work and not for a slow receiver. */
 size_t dispatch_waiting_fast(struct dispatch *d);

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/loop.h"
 #include "base/metrics.h"
+#include "engine/backlog.h"
 #include "engine/desk.h"
 #include "engine/govern.h"
 #include "engine/intake.h"
@@ -38,6 +39,7 @@ struct engine {
     struct poller *poller;
     struct live *live;
     struct warden *warden;
+    struct backlog *backlog;
     struct keeper *keeper;
 };
 
@@ -78,6 +80,11 @@ struct live *engine_live(struct engine *e)
 struct govern *engine_govern(struct engine *e)
 {
     return e->govern;
+}
+
+struct backlog *engine_backlog(struct engine *e)
+{
+    return e->backlog;
 }
 
 struct warden *engine_warden(struct engine *e)
@@ -186,6 +193,7 @@ static void make_doors(struct engine *e, const struct engine_options *o)
                                                .node = o->node });
     e->warden = warden_new(&(struct warden_options){
         .store = e->store, .govern = e->govern, .road = e->road, .intake = e->intake });
+    e->backlog = backlog_new(e->store, e->govern, e->road);
 }
 
 /* What earlier lives left behind, then the configuration in force, then who may not send. */
@@ -260,6 +268,7 @@ void engine_free(struct engine *e)
         loop_stop(e->loops[i]);
     live_free(e->live);
     warden_free(e->warden);
+    backlog_free(e->backlog);
     poller_free(e->poller);
     intake_free(e->intake);
     road_free(e->road);

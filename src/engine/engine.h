@@ -13,6 +13,7 @@
 #include "base/err.h"
 #include "core/config.h"
 
+struct backlog;
 struct connectors;
 struct desk;
 struct engine;
@@ -46,6 +47,7 @@ struct store *engine_store(struct engine *e);
 struct intake *engine_intake(struct engine *e);
 struct live *engine_live(struct engine *e);
 struct govern *engine_govern(struct engine *e);
+struct backlog *engine_backlog(struct engine *e);
 struct warden *engine_warden(struct engine *e);
 struct desk *engine_desk(struct engine *e);
 struct road *engine_road(struct engine *e);

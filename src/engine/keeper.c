@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "base/thread.h"
+#include "engine/backlog.h"
 #include "engine/engine.h"
 #include "engine/govern.h"
 #include "engine/intake.h"
@@ -173,6 +174,11 @@ static bool look_at_queue(struct keeper *k, struct err *err)
     return true;
 }
 
+static bool look_at_backlog(struct keeper *k, struct err *err)
+{
+    return backlog_look(engine_backlog(k->engine), err);
+}
+
 static const struct duty {
     const char *name;
     int64_t every_us;
@@ -183,6 +189,7 @@ static const struct duty {
     { .name = "free space", .every_us = CLOCK_S, .run = look_at_disk },
     { .name = "configuration", .every_us = CLOCK_S / 2, .run = follow },
     { .name = "queue", .every_us = INT64_C(15) * CLOCK_S, .run = look_at_queue },
+    { .name = "backlog", .every_us = INT64_C(15) * CLOCK_S, .run = look_at_backlog },
     { .name = "rescue", .every_us = NODE_BEAT_US, .run = rescue },
     { .name = "mishaps", .every_us = CLOCK_S, .run = tell_mishaps },
     { .name = "endpoints", .every_us = CLOCK_S, .run = learn },

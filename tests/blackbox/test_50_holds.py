@@ -305,7 +305,7 @@ class Load:
         self.threads = [threading.Thread(target=self.run, args=(i,)) for i in range(threads)]
 
     def run(self, number):
-        while not self.ended.is_set():
+        while not self.ended.wait(0.005):
             began = time.monotonic()
             self.docs.append(send(self.nodes[number % len(self.nodes)], to=self.to))
             self.slowest = max(self.slowest, time.monotonic() - began)
@@ -446,6 +446,37 @@ def test_ten_thousand_are_released(make_node, receiver):
     assert time.monotonic() - began < 2
     receiver.wait_for(4 * count, 120)
     assert time.monotonic() - began < 100
+
+
+# ---- what waits -----------------------------------------------------------------------------------------
+
+@BOTH
+def test_what_waits_is_counted_and_foretold(node, receiver):
+    def system(name):
+        return node.graphql("query($n: String!) { system(name: $n)"
+                            " { name held waiting retrying perHour drained } }", n=name)["system"]
+
+    assert system("nobody") is None
+    assert system("hub")["held"] == [] and system("hub")["waiting"] == 0
+    for _ in range(30):
+        send(node)
+    receiver.wait_for(30)
+    placed = hold(node, until="1h")
+    for _ in range(7):
+        send(node)
+    wait_until(lambda: system("hub")["waiting"] == 7, 10, "the count")
+    wait_until(lambda: system("hub")["perHour"], 30, "a rate")
+    seen = system("hub")
+    assert seen["held"] == ["hold"] and seen["drained"] > placed["hold"]["until"]
+    listed, = objects(node.cli("hold", "ls", "--json"))
+    assert listed["waiting"] == 7 and listed["drained"] == seen["drained"]
+    assert "DRAINED" in node.cli("hold", "ls").stdout
+    metrics = node.metrics()
+    assert metrics['waybill_held_deliveries{system="hub",reason="hold"}'] == 7
+    assert metrics['waybill_waiting_deliveries{system="hub"}'] == 7
+    hold(node, "--owner", "ann", until="open")
+    assert system("hub")["drained"] is None
+    assert system("shop")["waiting"] == 0
 
 
 # ---- pauses ---------------------------------------------------------------------------------------------
