@@ -1,4 +1,4 @@
--- 0003_govern - why deliveries wait: facts about systems and nodes, never written to deliveries.
+-- 0004_govern - why deliveries wait: facts about systems and nodes, never written to deliveries.
 
 -- Ad hoc holds of systems.  until_us 0: without an end; ended_us 0: it has not ended.
 CREATE TABLE hold(
