@@ -353,10 +353,13 @@ bool warden_hold(struct warden *w, const struct hold *h, struct arena *a, struct
         return false;
     log_event(LOG_INFO, "hold.add", kv_int("hold", ret->num), kv_str("system", name_of(w, h)),
               kv_str("reason", h->reason), kv_str("owner", h->owner));
-    ret->sending = ARENA_ARRAY(a, struct str, HOLD_SENDING_MOST);
-    return warden_follow(w, err) && await_all(w, a, ret, err) &&
-           hold_sending(w->o.store, ret->num, a, ret->sending, HOLD_SENDING_MOST,
-                        &ret->sending_count, err);
+    ret->sending = ARENA_ARRAY(a, struct str, WARDEN_SENDING_MOST);
+    if (warden_follow(w, err) && await_all(w, a, ret, err) &&
+        hold_sending(w->o.store, ret->num, a, ret->sending, WARDEN_SENDING_MOST,
+                     &ret->sending_count, err))
+        return true;
+    return err_context(err, "hold %lld is placed, but who goes by it is not known",
+                       (long long)ret->num);
 }
 
 bool warden_end(struct warden *w, int64_t num, struct str by, bool *ret_was, struct err *err)

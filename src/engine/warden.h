@@ -41,7 +41,7 @@ void warden_free(struct warden *w); /* NULL is fine */
 /* Go by what the store says; cheap when nothing changed. */
 bool warden_follow(struct warden *w, struct err *err);
 
-enum { WARDEN_BLIND_MOST = 16 };
+enum { WARDEN_BLIND_MOST = 16, WARDEN_SENDING_MOST = 16000 };
 
 struct warden_placed {
     int64_t num;

@@ -31,7 +31,7 @@ struct hold {
 
 enum {
     HOLDS_MOST = 1000,        /* that have not ended */
-    HOLD_SENDING_MOST = 1000, /* ids that a node names */
+    HOLD_SENDING_MOST = 2000, /* ids that a node names */
     HOLD_SENDING_BYTES = 1 << 20,
     HOLD_KEEP_DAYS = 45 /* ended ones */
 };
