@@ -189,7 +189,7 @@ TEST(what_waits_in_each_lane_is_counted)
     CHECK(s != NULL && lane_depths(s, depths, 4, &n, &err) && n == 0);
     CHECK(born_docs(s, docs, 3) && lane_queue(s, 32, 31, &queue, &err));
     for (int i = 0; i < 3; i++) {
-        char id[8];
+        char id[16];
 
         (void)snprintf(id, sizeof id, "d%d", i);
         parts[i] = part_of(str_of(id), queue, states[i]);
