@@ -322,18 +322,9 @@ static bool delivery_state(struct graphql_call *call, struct err *err)
 static bool delivery_held(struct graphql_call *call, struct err *err)
 {
     const struct delivery_view *d = call->parent;
-    struct str *list = ARENA_ARRAY(call->arena, struct str, 32);
-    size_t n = 0;
 
     (void)err;
-    for (unsigned bit = 0; bit < 32; bit++)
-        if ((d->held >> bit & 1) != 0) {
-            AUTO(buf_done) struct buf word = BUF_INIT(200);
-
-            held_reasons_print(1u << bit, &word);
-            list[n++] = arena_copy(call->arena, buf_view(&word));
-        }
-    return graphql_set_texts(call, list, n);
+    return api_set_held(call, d->held);
 }
 
 /* ---- the timeline

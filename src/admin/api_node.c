@@ -1,4 +1,4 @@
-/* The node and its keys: keys, keyAdd, keyRemove, nodes, doctor. */
+/* The node and its keys: keys, keyAdd, keyRemove, nodes, nodePause, nodeResume, doctor. */
 #include <stdio.h>
 
 #include "admin/api_parts.h"
@@ -7,9 +7,12 @@
 #include "engine/engine.h"
 #include "engine/intake.h"
 #include "engine/live.h"
+#include "engine/warden.h"
 #include "store/caller.h"
 #include "store/node.h"
 #include "store/store.h"
+
+enum { REASON_MOST = 500 };
 
 /* ---- keys ---------------------------------------------------------------------------------- */
 
@@ -78,20 +81,50 @@ static bool key_remove(struct graphql_call *call, struct err *err)
 
 /* ---- nodes ----------------------------------------------------------------------------------- */
 
+struct shown_pause {
+    struct str reason, by;
+    const char *what;
+    int64_t since_us;
+    bool everywhere;
+};
+
 struct shown_node {
     struct str id, host, area, state;
     int64_t pid, started_us;
     bool self;
+    const void **pauses; /* struct shown_pause */
+    size_t pause_count;
 };
+
+static void add_pauses(struct graphql_call *call, int64_t node, const struct pause *pauses,
+                       size_t count, struct shown_node *to)
+{
+    to->pauses = ARENA_ARRAY(call->arena, const void *, count);
+    for (size_t i = 0; i < count; i++) {
+        struct shown_pause *v;
+
+        if (pauses[i].node != 0 && pauses[i].node != node)
+            continue;
+        v = ARENA_NEW(call->arena, struct shown_pause);
+        *v = (struct shown_pause){ .reason = pauses[i].reason,
+                                   .by = pauses[i].by,
+                                   .what = pause_names[pauses[i].what],
+                                   .since_us = pauses[i].made_us,
+                                   .everywhere = pauses[i].node == 0 };
+        to->pauses[to->pause_count++] = v;
+    }
+}
 
 static bool nodes(struct graphql_call *call, struct err *err)
 {
     struct store *s = engine_store(call->principal);
     struct node_row *rows = ARENA_ARRAY(call->arena, struct node_row, NODES_MOST);
     const void **shown = ARENA_ARRAY(call->arena, const void *, NODES_MOST);
-    size_t n;
+    struct pause *pauses = ARENA_ARRAY(call->arena, struct pause, PAUSES_MOST);
+    size_t n, paused;
 
-    if (!node_list(s, rows, NODES_MOST, &n, err))
+    if (!node_list(s, rows, NODES_MOST, &n, err) ||
+        !pause_list(s, call->arena, pauses, &paused, err))
         return false;
     for (size_t i = 0; i < n; i++) {
         struct shown_node *v = ARENA_NEW(call->arena, struct shown_node);
@@ -105,9 +138,76 @@ static bool nodes(struct graphql_call *call, struct err *err)
             .started_us = rows[i].started_us,
             .self = rows[i].node == store_node(s),
         };
+        add_pauses(call, rows[i].node, pauses, paused, v);
         shown[i] = v;
     }
     return graphql_set_objects(call, shown, n);
+}
+
+static bool node_pauses(struct graphql_call *call, struct err *err)
+{
+    const struct shown_node *n = call->parent;
+
+    (void)err;
+    return graphql_set_objects(call, n->pauses, n->pause_count);
+}
+
+/* ---- pauses -----------------------------------------------------------------------------------
+ */
+
+/* 0: all. */
+static bool read_node(struct graphql_call *call, int64_t *ret, struct err *err)
+{
+    struct node_row *rows = ARENA_ARRAY(call->arena, struct node_row, NODES_MOST);
+    struct str id = graphql_arg_text(call, "node");
+    bool found = false;
+    size_t n;
+
+    *ret = 0;
+    if (id.ptr == NULL)
+        return true;
+    if (!node_list(engine_store(call->principal), rows, NODES_MOST, &n, err))
+        return false;
+    if (str_to_i64(id, ret))
+        for (size_t i = 0; i < n; i++)
+            found = found || rows[i].node == *ret;
+    return found || err_set(err, ERR_PERMANENT, 0, "there is no node %.64s: see `waybill node ls`",
+                            arena_text(call->arena, id));
+}
+
+/* The enum of the schema stands in the order of enum pause_what. */
+static unsigned read_what(const struct graphql_call *call)
+{
+    const struct graphql_value *list = graphql_arg(call, "what");
+    unsigned what = 0;
+
+    for (size_t i = 0; list->kind == GRAPHQL_LIST && i < list->count; i++)
+        what |= 1u << list->items[i].number;
+    return what != 0 ? what : (1u << PAUSES) - 1;
+}
+
+static bool node_pause(struct graphql_call *call, struct err *err)
+{
+    struct str reason = graphql_arg_text(call, "reason");
+    int64_t node;
+
+    if (reason.ptr == NULL)
+        reason = STR("");
+    if (reason.len > REASON_MOST)
+        return err_set(err, ERR_LIMIT, 0, "a reason is at most %d bytes", REASON_MOST);
+    return read_node(call, &node, err) &&
+           warden_pause(engine_warden(call->principal), node, read_what(call), reason, STR("admin"),
+                        err) &&
+           nodes(call, err);
+}
+
+static bool node_resume(struct graphql_call *call, struct err *err)
+{
+    int64_t node, count;
+
+    return read_node(call, &node, err) &&
+           warden_resume(engine_warden(call->principal), node, read_what(call), &count, err) &&
+           nodes(call, err);
 }
 
 /* ---- doctor ------------------------------------------------------------------------------------
@@ -154,6 +254,14 @@ const struct graphql_resolver api_node[] = {
     GRAPHQL_MEMBER("Node.state", struct shown_node, state),
     GRAPHQL_MEMBER("Node.started", struct shown_node, started_us),
     GRAPHQL_MEMBER("Node.self", struct shown_node, self),
+    { .field = "Node.pauses", .fn = node_pauses },
+    { .field = "Mutation.nodePause", .fn = node_pause },
+    { .field = "Mutation.nodeResume", .fn = node_resume },
+    GRAPHQL_MEMBER("Pause.what", struct shown_pause, what),
+    API_TEXT_AT("Pause.reason", struct shown_pause, reason),
+    GRAPHQL_MEMBER("Pause.by", struct shown_pause, by),
+    GRAPHQL_MEMBER("Pause.since", struct shown_pause, since_us),
+    GRAPHQL_MEMBER("Pause.everywhere", struct shown_pause, everywhere),
     { .field = "Query.doctor", .fn = doctor },
     GRAPHQL_MEMBER("DoctorReport.ok", struct doctor_report, ok),
     { .field = "DoctorReport.checks", .fn = report_checks },

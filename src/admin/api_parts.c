@@ -1,5 +1,8 @@
 #include "admin/api_parts.h"
 
+#include "base/auto.h"
+#include "core/state.h"
+
 bool api_read_page(const struct graphql_call *call, int64_t most, int64_t *ret_first,
                    int64_t *ret_after, struct err *err)
 {
@@ -63,4 +66,19 @@ bool api_number_at(struct graphql_call *call, struct err *err)
 
     (void)err;
     return *n != 0 ? graphql_set_int(call, *n) : graphql_set_null(call);
+}
+
+bool api_set_held(struct graphql_call *call, unsigned reasons)
+{
+    struct str *list = ARENA_ARRAY(call->arena, struct str, 32);
+    size_t n = 0;
+
+    for (unsigned bit = 0; bit < 32; bit++)
+        if ((reasons >> bit & 1) != 0) {
+            AUTO(buf_done) struct buf word = BUF_INIT(200);
+
+            held_reasons_print(1u << bit, &word);
+            list[n++] = arena_copy(call->arena, buf_view(&word));
+        }
+    return graphql_set_texts(call, list, n);
 }

@@ -8,9 +8,9 @@
 #include "core/facts.h"
 
 extern const struct graphql_resolver api_documents[], api_operate[], api_config[], api_node[],
-    api_secret[], api_road[];
+    api_secret[], api_road[], api_hold[];
 extern const size_t api_documents_count, api_operate_count, api_config_count, api_node_count,
-    api_secret_count, api_road_count;
+    api_secret_count, api_road_count, api_hold_count;
 
 /* Arguments first and after; *ret_after is 0 when there is none. */
 bool api_read_page(const struct graphql_call *call, int64_t most, int64_t *ret_first,
@@ -34,6 +34,9 @@ struct api_error {
 
 /* Answers with the attributes. */
 bool api_set_attributes(struct graphql_call *call, const struct facts *f);
+
+/* Answers with the words of the reasons (held_reason). */
+bool api_set_held(struct graphql_call *call, unsigned reasons);
 
 /* Fields that are a struct str or an int64_t of their parent, empty and 0 being null. */
 graphql_fn api_text_at, api_number_at;

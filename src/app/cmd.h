@@ -11,4 +11,6 @@ extern const struct verb cmd_key;
 extern const struct verb cmd_secret;
 extern const struct verb cmd_docs;
 extern const struct verb cmd_dead;
+extern const struct verb cmd_hold;
+extern const struct verb cmd_node;
 extern const struct verb cmd_doctor;

@@ -124,7 +124,7 @@ static bool parse_absolute(struct str s, int64_t *ret_us)
     return true;
 }
 
-static bool parse_relative(struct str s, int64_t now_us, int64_t *ret_us)
+static bool parse_span(struct str s, int64_t *ret_us)
 {
     static const struct {
         struct str unit;
@@ -145,9 +145,49 @@ static bool parse_relative(struct str s, int64_t now_us, int64_t *ret_us)
         return false;
     for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
         if (str_eq(str_from(s, n), units[i].unit))
-            return !__builtin_mul_overflow(count, units[i].us, &count) && count <= now_us &&
-                   (*ret_us = now_us - count, true);
+            return !__builtin_mul_overflow(count, units[i].us, ret_us);
     return false;
+}
+
+static bool parse_relative(struct str s, int64_t now_us, int64_t *ret_us)
+{
+    int64_t span;
+
+    if (!parse_span(s, &span) || span > now_us)
+        return false;
+    *ret_us = now_us - span;
+    return true;
+}
+
+/* mktime() finds the day that has this time next, also over a change of the offset. */
+static bool parse_next(struct str s, int64_t now_us, int64_t *ret_us)
+{
+    time_t now = (time_t)(now_us / CLOCK_S);
+    struct tm today, tm;
+    int64_t us;
+
+    (void)localtime_r(&now, &today);
+    for (int days = 0; days < 2; days++) {
+        struct str rest = s;
+
+        tm = (struct tm){ .tm_year = today.tm_year,
+                          .tm_mon = today.tm_mon,
+                          .tm_mday = today.tm_mday + days,
+                          .tm_isdst = -1 };
+        if (!take_clock(&rest, &tm, &us) || rest.len != 0)
+            return false;
+        *ret_us = (int64_t)mktime(&tm) * CLOCK_S + us;
+        if (*ret_us > now_us)
+            return true;
+    }
+    return false;
+}
+
+static bool parse_span_ahead(struct str s, int64_t now_us, int64_t *ret_us)
+{
+    int64_t span;
+
+    return parse_span(s, &span) && !__builtin_add_overflow(now_us, span, ret_us);
 }
 
 bool when_parse(struct str text, int64_t now_us, int64_t *ret_us, struct err *err)
@@ -160,6 +200,20 @@ bool when_parse(struct str text, int64_t now_us, int64_t *ret_us, struct err *er
             err, ERR_PERMANENT, 0,
             "\"%.*s\" is not a time; write 15m, 2h, 3d or 2026-11-15T02:52[:10][Z|+01:00]",
             text.len > 60 ? 60 : (int)text.len, text.ptr);
+    *ret_us = us;
+    return true;
+}
+
+bool when_parse_ahead(struct str text, int64_t now_us, int64_t *ret_us, struct err *err)
+{
+    struct str s = str_trim(text);
+    int64_t us;
+
+    if (!parse_span_ahead(s, now_us, &us) && !parse_next(s, now_us, &us) && !parse_absolute(s, &us))
+        return err_set(err, ERR_PERMANENT, 0,
+                       "\"%.*s\" is not a time; write 15m, 2h, 3d, 22:00 or "
+                       "2026-11-15T02:52[:10][Z|+01:00]",
+                       text.len > 60 ? 60 : (int)text.len, text.ptr);
     *ret_us = us;
     return true;
 }

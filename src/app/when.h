@@ -1,6 +1,7 @@
 /* when.h - points in time as people write and read them.
  *
- * Relative: `15m`, `2h`, `3d` (units ms s m h d) are that long before now.
+ * Relative: `15m`, `2h`, `3d` (units ms s m h d) are that long before now, or after it where a
+ * time to come is asked for; there `22:00` is the next time that a clock on the wall shows that.
  * Absolute: `2026-11-15`, `2026-11-15T02:52`, `2026-11-15 02:52:10.123456`, each
  * with `Z` or an offset (`+01:00`, `+0100`, `+01`) or without: then it is local
  * time.  What `docs ls` prints can be pasted back.
@@ -14,3 +15,4 @@
 #include "base/str.h"
 
 bool when_parse(struct str text, int64_t now_us, int64_t *ret_us, struct err *err);
+bool when_parse_ahead(struct str text, int64_t now_us, int64_t *ret_us, struct err *err);

@@ -12,7 +12,12 @@
 #include "engine/road.h"
 #include "store/store.h"
 
-enum { TEXTS_MOST = 48 << 10, CHUNKED_RESERVE = 64 << 10, PUT_OFF_US = 20 * CLOCK_MS };
+enum {
+    TEXTS_MOST = 48 << 10,
+    CHUNKED_RESERVE = 64 << 10,
+    PUT_OFF_US = 20 * CLOCK_MS,
+    PAUSED_S = 10, /* when to come again to a node that somebody paused */
+};
 
 /* ---- objects -------------------------------------------------------------------------- */
 
@@ -288,6 +293,9 @@ static bool admit(struct intake *in, const struct arrival_head *h, struct intake
 
     if (atomic_load(&in->stopping))
         return refuse(ret, 503, "stopping", "This node is stopping. Send to another, or later.", 2);
+    if (atomic_load(&in->paused))
+        return refuse(ret, 503, "paused", "This node takes nothing in now. Send it later.",
+                      PAUSED_S);
     if (atomic_load(&in->store_why_not) != NULL)
         return refuse(ret, 503, "store_unreachable", "The store cannot be reached. Send it later.",
                       2);

@@ -35,7 +35,7 @@ struct intake {
     _Atomic int64_t commits; /* handed to the writer and not answered */
     _Atomic int64_t free_disk;
     _Atomic(const char *) store_why_not;
-    _Atomic bool stopping;
+    _Atomic bool stopping, paused;
 };
 
 struct arrival {

@@ -8,6 +8,7 @@
 #include "base/chance.h"
 #include "base/clock.h"
 #include "base/require.h"
+#include "engine/govern.h"
 
 enum {
     LANE_WAITING_MOST = 512, /* parts that wait in memory, per lane ... */
@@ -21,8 +22,13 @@ enum {
 
 struct system_live {
     struct system_live *next;
-    int64_t word, limit, active, waiting;
+    int64_t word, limit, active, waiting, delivered;
     struct lane *lanes, *turn; /* by next_of_system; turn: who was served last */
+    struct part *sending;      /* those that have slots */
+    /* What the governor said, and until when and under which generation that is good. */
+    unsigned why;
+    int64_t ask_us; /* monotonic */
+    uint64_t generation;
 };
 
 struct endpoint_live {
@@ -48,6 +54,7 @@ struct lane {
 
 struct dispatch {
     struct dispatch_calls calls;
+    struct govern *govern;
     pthread_mutex_t mutex;
     struct plan *plan;
     struct system_live *systems;
@@ -58,10 +65,11 @@ struct dispatch {
     _Atomic size_t waiting_fast;
 };
 
-struct dispatch *dispatch_new(const struct dispatch_calls *calls)
+struct dispatch *dispatch_new(struct govern *govern, const struct dispatch_calls *calls)
 {
     struct dispatch *d = NEW(struct dispatch);
 
+    d->govern = govern;
     d->calls = *calls;
     (void)pthread_mutex_init(&d->mutex, NULL);
     return d;
@@ -210,10 +218,29 @@ static struct part *pop(struct dispatch *d, struct lane *l)
     return p;
 }
 
-static void take_slot(struct lane *l)
+static void take_slot(struct lane *l, struct part *p)
 {
-    l->system->active++;
+    struct system_live *s = l->system;
+
+    s->active++;
     l->endpoint->active++;
+    p->before = NULL;
+    p->after = s->sending;
+    if (s->sending != NULL)
+        s->sending->before = p;
+    s->sending = p;
+}
+
+static void give_slot(struct lane *l, struct part *p)
+{
+    l->system->active--;
+    l->endpoint->active--;
+    if (p->after != NULL)
+        p->after->before = p->before;
+    if (p->before != NULL)
+        p->before->after = p->after;
+    else
+        l->system->sending = p->after;
 }
 
 static void set_fast(struct dispatch *d, struct lane *l, bool fast)
@@ -230,17 +257,36 @@ static void note_time(struct dispatch *d, struct lane *l, int64_t took_us)
     set_fast(d, l, l->took_us < FAST_US);
 }
 
+/* Why nothing of this system may begin now. */
+static unsigned system_why(struct dispatch *d, struct system_live *s)
+{
+    uint64_t generation = govern_generation(d->govern);
+    int64_t now = clock_mono_us();
+
+    if (now >= s->ask_us || generation != s->generation) {
+        s->why = govern_why(d->govern, s->word, now, &s->ask_us);
+        s->generation = generation; /* read before: what changed meanwhile is asked again */
+    }
+    return s->why;
+}
+
 /* Why nothing of this endpoint may begin now, but for its breaker. */
-static unsigned closed_why(const struct endpoint_live *e, int64_t now_us)
+static unsigned endpoint_why(const struct endpoint_live *e, int64_t now_us)
 {
     if (e->plan == NULL || e->plan->broken != NULL)
         return HELD_ENDPOINT;
     return e->pause_until_us > now_us ? HELD_RATE : 0;
 }
 
-static bool is_blocked(const struct endpoint_live *e, int64_t now_us)
+/* Of both, still without the breaker. */
+static unsigned closed_why(struct dispatch *d, const struct lane *l, int64_t now_us)
 {
-    return closed_why(e, now_us) != 0 || breaker_is_open(&e->breaker);
+    return system_why(d, l->system) | endpoint_why(l->endpoint, now_us);
+}
+
+static bool is_blocked(struct dispatch *d, const struct lane *l, int64_t now_us)
+{
+    return closed_why(d, l, now_us) != 0 || breaker_is_open(&l->endpoint->breaker);
 }
 
 /* ---- offers ---------------------------------------------------------------------------------- */
@@ -267,12 +313,12 @@ static enum dispatch_answer offer(struct dispatch *d, struct part *p, unsigned *
     struct lane *l = lane_get(d, p->row.system, p->row.endpoint);
     int64_t now = clock_wall_us();
     bool from_store = p->row.num != 0;
-    unsigned why = closed_why(l->endpoint, now);
+    unsigned why = closed_why(d, l, now);
 
     p->lane = l;
     *ret_why = 0;
     if (why != 0)
-        return park(l, why, ret_why);
+        return park(l, why | (breaker_is_open(&l->endpoint->breaker) ? HELD_BREAKER : 0), ret_why);
     use_newest(d, p);
     bool room = l->system->active < l->system->limit;
 
@@ -280,13 +326,13 @@ static enum dispatch_answer offer(struct dispatch *d, struct part *p, unsigned *
         if (!room || breaker_ask(&l->endpoint->breaker, now) != BREAKER_PROBE)
             return park(l, HELD_BREAKER, ret_why);
         p->probe = true;
-        take_slot(l);
+        take_slot(l, p);
         return DISPATCH_BEGIN;
     }
     if (l->stored && !from_store)
         return park(l, 0, ret_why);
     if (room && l->waiting == 0) {
-        take_slot(l);
+        take_slot(l, p);
         return DISPATCH_BEGIN;
     }
     if (l->waiting >= (l->fast ? LANE_WAITING_MOST : LANE_SLOW_MOST))
@@ -317,11 +363,11 @@ static void begin_more(struct dispatch *d, struct system_live *s, int64_t now_us
     while (s->waiting > 0 && s->active < s->limit && idle <= d->lane_count) {
         if (l == NULL)
             l = s->lanes;
-        if (l->waiting > 0 && !is_blocked(l->endpoint, now_us)) {
+        if (l->waiting > 0 && !is_blocked(d, l, now_us)) {
             struct part *p = pop(d, l);
 
             use_newest(d, p);
-            take_slot(l);
+            take_slot(l, p);
             **tail = p;
             *tail = &p->next;
             s->turn = l;
@@ -333,13 +379,14 @@ static void begin_more(struct dispatch *d, struct system_live *s, int64_t now_us
     }
 }
 
-/* What waits in memory for an endpoint that is closed goes to the store. */
-static struct part *empty_endpoint(struct dispatch *d, const struct endpoint_live *e)
+/* What waits in memory for a system or an endpoint that is closed goes to the store. */
+static struct part *empty_closed(struct dispatch *d, const struct system_live *s,
+                                 const struct endpoint_live *e, int64_t now_us)
 {
     struct part *all = NULL, **end = &all;
 
-    for (struct lane *l = d->lanes; l != NULL && e->waiting > 0; l = l->next)
-        while (l->endpoint == e && l->waiting > 0) {
+    for (struct lane *l = d->lanes; l != NULL; l = l->next)
+        while (l->waiting > 0 && (l->system == s || l->endpoint == e) && is_blocked(d, l, now_us)) {
             *end = pop(d, l);
             end = &(*end)->next;
             l->stored = true;
@@ -393,8 +440,8 @@ bool dispatch_ended(struct dispatch *d, struct part *p, const struct verdict *v,
 
     *ret = (struct dispatch_next){ 0 };
     (void)pthread_mutex_lock(&d->mutex);
-    l->system->active--;
-    e->active--;
+    give_slot(l, p);
+    l->system->delivered += v->kind == VERDICT_DELIVERED;
     note_time(d, l, clock_mono_us() - p->began_us);
     bool changed = judge_breaker(e, p, v, now);
     bool probed = p->probe;
@@ -404,8 +451,8 @@ bool dispatch_ended(struct dispatch *d, struct part *p, const struct verdict *v,
         changed = true;
     }
     p->probe = false;
-    if (e->waiting > 0 && is_blocked(e, now))
-        ret->park = empty_endpoint(d, e);
+    if ((l->system->waiting > 0 || e->waiting > 0) && is_blocked(d, l, now))
+        ret->park = empty_closed(d, l->system, e, now);
     begin_more(d, l->system, now, &tail);
     bool open = breaker_is_open(&e->breaker);
     bool hungry =
@@ -421,8 +468,9 @@ bool dispatch_ended(struct dispatch *d, struct part *p, const struct verdict *v,
     return open;
 }
 
-/* A receiver that has become slow keeps only a few in memory, one that is closed (by a new
- * configuration, or by what another node knows) none. */
+/* A receiver that has become slow keeps only a few in memory, one that is closed (by a hold, by
+ * a new configuration, or by what another node knows) none; nor does a system of which nothing is
+ * being sent, for no end of anything would let them begin. */
 struct part *dispatch_shed(struct dispatch *d)
 {
     int64_t now = clock_mono_us();
@@ -430,9 +478,14 @@ struct part *dispatch_shed(struct dispatch *d)
 
     (void)pthread_mutex_lock(&d->mutex);
     for (struct lane *l = d->lanes; l != NULL; l = l->next) {
-        size_t keep = is_blocked(l->endpoint, clock_wall_us()) ? 0 : LANE_SLOW_MOST;
+        size_t keep = LANE_SLOW_MOST;
 
-        if (l->waiting > 0 && now - l->moved_us > STILL_US)
+        if (l->waiting == 0)
+            continue;
+        if (l->system->active == 0 || is_blocked(d, l, clock_wall_us()))
+            keep = 0;
+
+        if (now - l->moved_us > STILL_US)
             set_fast(d, l, false);
         while (l->waiting > keep && (!l->fast || keep == 0)) {
             *end = pop(d, l);
@@ -476,7 +529,7 @@ void dispatch_note_empty(struct dispatch *d, int64_t queue)
     set_stored(d, queue, false);
 }
 
-static size_t room_of(const struct lane *l, int64_t now_us)
+static size_t room_of(struct dispatch *d, const struct lane *l, int64_t now_us)
 {
     const struct system_live *s = l->system;
     const struct endpoint_live *e = l->endpoint;
@@ -488,7 +541,7 @@ static size_t room_of(const struct lane *l, int64_t now_us)
 
     if (room > slots + memory) /* what is claimed must find a place */
         room = slots + memory;
-    if (!l->stored || l->queue == 0 || closed_why(e, now_us) != 0 || room <= 0)
+    if (!l->stored || l->queue == 0 || room <= 0 || closed_why(d, l, now_us) != 0)
         return 0;
     if (breaker_is_open(&e->breaker))
         return !e->breaker.probing && e->breaker.until_us <= now_us && s->active < s->limit;
@@ -505,7 +558,7 @@ bool dispatch_next_lane(struct dispatch *d, struct lane_turn *ret)
 
     for (size_t i = 0; i < d->lane_count && !found; i++) {
         l = l != NULL && l->next != NULL ? l->next : d->lanes;
-        *ret = (struct lane_turn){ .queue = l->queue, .room = room_of(l, now) };
+        *ret = (struct lane_turn){ .queue = l->queue, .room = room_of(d, l, now) };
         found = ret->room > 0;
     }
     d->turn = l;
@@ -550,15 +603,26 @@ void dispatch_learn(struct dispatch *d, int64_t endpoint, bool breaker, int64_t 
 
 unsigned dispatch_held_why(struct dispatch *d, int64_t system, int64_t endpoint)
 {
-    (void)system;
     (void)pthread_mutex_lock(&d->mutex);
     const struct endpoint_live *e = endpoint_of(d, endpoint);
-    unsigned why = closed_why(e, clock_wall_us());
+    unsigned why = system_why(d, system_of(d, system)) | endpoint_why(e, clock_wall_us());
 
     if (breaker_is_open(&e->breaker))
         why |= HELD_BREAKER;
     (void)pthread_mutex_unlock(&d->mutex);
     return why;
+}
+
+void dispatch_sending(struct dispatch *d, int64_t system, size_t most, struct buf *to)
+{
+    (void)pthread_mutex_lock(&d->mutex);
+    const struct part *p = system_of(d, system)->sending;
+
+    for (; p != NULL && most > 0; p = p->after, most--) {
+        buf_put(to, p->row.id);
+        buf_putc(to, '\n');
+    }
+    (void)pthread_mutex_unlock(&d->mutex);
 }
 
 bool dispatch_look(struct dispatch *d, int64_t endpoint, struct endpoint_look *ret)
@@ -580,6 +644,15 @@ bool dispatch_look(struct dispatch *d, int64_t endpoint, struct endpoint_look *r
         (void)snprintf(ret->broken, sizeof ret->broken, "%s", e->plan->broken);
     (void)pthread_mutex_unlock(&d->mutex);
     return e != NULL;
+}
+
+int64_t dispatch_delivered(struct dispatch *d, int64_t system)
+{
+    (void)pthread_mutex_lock(&d->mutex);
+    int64_t n = system_of(d, system)->delivered;
+
+    (void)pthread_mutex_unlock(&d->mutex);
+    return n;
 }
 
 size_t dispatch_waiting_fast(struct dispatch *d)

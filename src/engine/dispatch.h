@@ -1,10 +1,10 @@
 /* dispatch.h - which delivery may begin now: lanes, systems, endpoints.
  *
  * A lane is a pair of system and endpoint.  A system begins at most `concurrency`
- * deliveries at once, over all its lanes in turn; an endpoint has a breaker and may ask
- * for a pause.  A part that may not begin waits in the short memory of its lane, or is sent
- * back to be parked in the store: so a receiver that is dead or slow holds a bounded number
- * of flights, and costs the others nothing.
+ * deliveries at once, over all its lanes in turn, and none while the governor has a reason
+ * (govern.h); an endpoint has a breaker and may ask for a pause.  A part that may not begin waits
+ * in the short memory of its lane, or is sent back to be parked in the store: so a receiver that is
+ * dead or slow holds a bounded number of flights, and costs the others nothing.
  *
  * The newest plan decides what an endpoint and a system may do.
  *
@@ -16,9 +16,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "engine/flight.h"
 
 struct dispatch;
+struct govern;
 
 struct dispatch_calls {
     /* The breaker or the pause of an endpoint changed; on the thread that saw it. */
@@ -29,7 +31,8 @@ struct dispatch_calls {
     void *arg;
 };
 
-struct dispatch *dispatch_new(const struct dispatch_calls *calls);
+/* The governor is lent. */
+struct dispatch *dispatch_new(struct govern *govern, const struct dispatch_calls *calls);
 void dispatch_free(struct dispatch *d);
 
 /* From now on; takes a reference. */
@@ -55,7 +58,7 @@ bool dispatch_ended(struct dispatch *d, struct part *p, const struct verdict *v,
                     struct dispatch_next *ret);
 
 /* What waits in memory for receivers that have become slow, beyond a few, and for those that
- * are closed: to be parked.  Now and then. */
+ * are closed or of which nothing is being sent: to be parked.  Now and then. */
 struct part *dispatch_shed(struct dispatch *d);
 
 /* ---- for the feeder ----------------------------------------------------------------------- */
@@ -78,6 +81,9 @@ bool dispatch_next_lane(struct dispatch *d, struct lane_turn *ret);
 /* Why deliveries of this lane wait now (held_reason), 0: they do not. */
 unsigned dispatch_held_why(struct dispatch *d, int64_t system, int64_t endpoint);
 
+/* The ids of the deliveries of a system that have begun and not ended, one a line. */
+void dispatch_sending(struct dispatch *d, int64_t system, size_t most, struct buf *to);
+
 struct endpoint_look {
     bool configured, open;
     int64_t since_us, until_us, pause_until_us, active, waiting;
@@ -89,6 +95,9 @@ bool dispatch_look(struct dispatch *d, int64_t endpoint, struct endpoint_look *r
 /* What another node, or this one before a restart, knows. */
 void dispatch_learn(struct dispatch *d, int64_t endpoint, bool breaker, int64_t since_us,
                     int64_t until_us);
+
+/* How many deliveries of this system this process has made. */
+int64_t dispatch_delivered(struct dispatch *d, int64_t system);
 
 /* Flights that wait for our own work and not for a slow receiver. */
 size_t dispatch_waiting_fast(struct dispatch *d);

@@ -9,7 +9,9 @@
 #include "base/log.h"
 #include "base/loop.h"
 #include "base/metrics.h"
+#include "engine/backlog.h"
 #include "engine/desk.h"
+#include "engine/govern.h"
 #include "engine/intake.h"
 #include "engine/keeper.h"
 #include "engine/live.h"
@@ -17,6 +19,7 @@
 #include "engine/pool.h"
 #include "engine/road.h"
 #include "engine/spool.h"
+#include "engine/warden.h"
 #include "store/payload.h"
 #include "store/recorder.h"
 #include "store/store.h"
@@ -31,10 +34,13 @@ struct engine {
     struct desk *desk;
     struct spool *spool;
     struct pool *pool;
+    struct govern *govern;
     struct road *road;
     struct intake *intake;
     struct poller *poller;
     struct live *live;
+    struct warden *warden;
+    struct backlog *backlog;
     struct keeper *keeper;
 };
 
@@ -70,6 +76,21 @@ struct intake *engine_intake(struct engine *e)
 struct live *engine_live(struct engine *e)
 {
     return e->live;
+}
+
+struct govern *engine_govern(struct engine *e)
+{
+    return e->govern;
+}
+
+struct backlog *engine_backlog(struct engine *e)
+{
+    return e->backlog;
+}
+
+struct warden *engine_warden(struct engine *e)
+{
+    return e->warden;
 }
 
 struct desk *engine_desk(struct engine *e)
@@ -126,6 +147,7 @@ static bool start_road(struct engine *e, const struct engine_options *o, struct 
 {
     struct road_options road = { .store = e->store,
                                  .pool = e->pool,
+                                 .govern = e->govern,
                                  .connectors = o->connectors,
                                  .workers = workers_for_this_machine(),
                                  .bytes_most = (int64_t)o->node->memory_bytes / 4,
@@ -141,6 +163,7 @@ static void make_parts(struct engine *e)
     e->desk = desk_new(DESK_THREADS, DESK_QUEUE);
     e->spool = spool_new(e->store, SPOOL_THREADS);
     e->pool = pool_new(POOL_THREADS);
+    e->govern = govern_new();
 }
 
 static const char *closed_why(void *arg)
@@ -174,9 +197,12 @@ static void make_doors(struct engine *e, const struct engine_options *o)
                                                .poller = e->poller,
                                                .connectors = o->connectors,
                                                .node = o->node });
+    e->warden = warden_new(&(struct warden_options){
+        .store = e->store, .govern = e->govern, .road = e->road, .intake = e->intake });
+    e->backlog = backlog_new(e->store, e->govern, e->road);
 }
 
-/* What earlier lives left behind, then the configuration in force. */
+/* What earlier lives left behind, then the configuration in force, then who may not send. */
 static bool recover(struct engine *e, const struct engine_options *o, struct err *err)
 {
     int64_t swept;
@@ -185,7 +211,8 @@ static bool recover(struct engine *e, const struct engine_options *o, struct err
         return false;
     /* a step of every start, so it is told also when there was nothing */
     log_event(LOG_INFO, "payload.sweep", kv_int("count", swept));
-    return live_start(e->live, o->file_text, err) && road_learn(e->road, err);
+    return live_start(e->live, o->file_text, err) && road_learn(e->road, err) &&
+           warden_follow(e->warden, err);
 }
 
 bool engine_start(const struct engine_options *o, struct store *store, struct engine **ret,
@@ -247,9 +274,12 @@ void engine_free(struct engine *e)
     for (size_t i = 0; i < e->loop_count; i++)
         loop_stop(e->loops[i]);
     live_free(e->live);
+    warden_free(e->warden);
+    backlog_free(e->backlog);
     poller_free(e->poller);
     intake_free(e->intake);
     road_free(e->road);
+    govern_free(e->govern);
     store_close(e->store);
     free(e);
 }
@@ -266,5 +296,6 @@ void engine_not_ready(struct engine *e, struct buf *to)
 
 void engine_troubles(struct engine *e, struct buf *to)
 {
+    warden_tell(e->warden, to);
     poller_troubles(e->poller, to);
 }

@@ -13,15 +13,18 @@
 #include "base/err.h"
 #include "core/config.h"
 
+struct backlog;
 struct connectors;
 struct desk;
 struct engine;
+struct govern;
 struct intake;
 struct live;
 struct loop;
 struct pool;
 struct road;
 struct store;
+struct warden;
 
 struct engine_options {
     const struct config_node *node; /* lent until engine_free() */
@@ -43,6 +46,9 @@ void engine_free(struct engine *e); /* after engine_stop(); closes the store too
 struct store *engine_store(struct engine *e);
 struct intake *engine_intake(struct engine *e);
 struct live *engine_live(struct engine *e);
+struct govern *engine_govern(struct engine *e);
+struct backlog *engine_backlog(struct engine *e);
+struct warden *engine_warden(struct engine *e);
 struct desk *engine_desk(struct engine *e);
 struct road *engine_road(struct engine *e);
 const struct config_node *engine_node(struct engine *e);

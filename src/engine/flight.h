@@ -50,7 +50,8 @@ struct variant {
 
 /* One delivery, in memory. */
 struct part {
-    struct part *next; /* in a queue of its lane */
+    struct part *next;           /* in a queue of its lane */
+    struct part *before, *after; /* of its system, while it has a slot */
     struct flight *flight;
     struct lane *lane;
     struct plan

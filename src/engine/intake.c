@@ -118,6 +118,11 @@ void intake_note_store(struct intake *in, const char *why_not)
     atomic_store(&in->store_why_not, why_not);
 }
 
+void intake_note_paused(struct intake *in, bool paused)
+{
+    atomic_store(&in->paused, paused);
+}
+
 void intake_note_stopping(struct intake *in)
 {
     atomic_store(&in->stopping, true);
@@ -129,6 +134,8 @@ const char *intake_closed_why(struct intake *in)
 
     if (atomic_load(&in->stopping))
         return "the node is stopping";
+    if (atomic_load(&in->paused))
+        return "intake is paused on this node";
     if (why != NULL)
         return why;
     if (atomic_load(&in->free_disk) < in->options.disk_reserve_bytes)

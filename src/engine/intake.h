@@ -47,6 +47,8 @@ bool intake_use(struct intake *in, struct config *config, int64_t version, struc
 void intake_note_disk(struct intake *in, int64_t free_bytes);
 /* The store cannot be reached: refuse at the door.  NULL: it can again. */
 void intake_note_store(struct intake *in, const char *why_not);
+/* Somebody paused it: refuse at the door, too. */
+void intake_note_paused(struct intake *in, bool paused);
 void intake_note_stopping(struct intake *in);
 
 /* Why the door is closed, or NULL. */

@@ -10,11 +10,14 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/thread.h"
+#include "engine/backlog.h"
 #include "engine/engine.h"
+#include "engine/govern.h"
 #include "engine/intake.h"
 #include "engine/live.h"
 #include "engine/lookout.h"
 #include "engine/road.h"
+#include "engine/warden.h"
 #include "store/accept.h"
 #include "store/done.h"
 #include "store/node.h"
@@ -54,6 +57,11 @@ static bool follow(struct keeper *k, struct err *err)
     return live_follow(engine_live(k->engine), err);
 }
 
+static bool follow_holds(struct keeper *k, struct err *err)
+{
+    return warden_follow(engine_warden(k->engine), err);
+}
+
 static bool keep_key_tables(struct keeper *k, struct err *err)
 {
     return accept_keep_tables(engine_store(k->engine), live_key_period_us(engine_live(k->engine)),
@@ -64,8 +72,8 @@ static bool beat(struct keeper *k, struct err *err)
 {
     struct store *s = engine_store(k->engine);
 
-    if (k->beat_db == NULL)
-        return store_connect_beat(s, &k->beat_db, err);
+    if (k->beat_db == NULL && !store_connect_beat(s, &k->beat_db, err))
+        return false;
     return (db_alive(k->beat_db) || db_revive(k->beat_db, err)) && node_beat(s, k->beat_db, err);
 }
 
@@ -78,6 +86,7 @@ static bool heartbeat(struct keeper *k, struct err *err)
     if (store_kind(s) == DB_SQLITE)
         return true; /* the lock of the folder proves that we live */
     if (beat(k, err)) {
+        govern_set_lease(engine_govern(k->engine), now + NODE_TTL_US);
         k->beaten_us = now;
         if (k->unreachable) {
             log_event(LOG_INFO, "store.reach",
@@ -160,17 +169,24 @@ static bool look_at_certificates(struct keeper *k, struct err *err)
     return lookout_certificates(k->lookout, err);
 }
 
+static bool look_at_backlog(struct keeper *k, struct err *err)
+{
+    return backlog_look(engine_backlog(k->engine), err);
+}
+
 static const struct duty {
     const char *name;
     int64_t every_us;
     bool (*run)(struct keeper *k, struct err *err);
 } duties[] = {
     { .name = "heartbeat", .every_us = NODE_BEAT_US / 2, .run = heartbeat },
+    { .name = "holds", .every_us = TICK_US, .run = follow_holds },
     { .name = "free space", .every_us = CLOCK_S, .run = look_at_disk },
     { .name = "configuration", .every_us = CLOCK_S / 2, .run = follow },
     { .name = "queues", .every_us = INT64_C(15) * CLOCK_S, .run = look_at_queues },
     { .name = "dead letters", .every_us = INT64_C(15) * CLOCK_S, .run = look_at_dead },
     { .name = "certificates", .every_us = INT64_C(3600) * CLOCK_S, .run = look_at_certificates },
+    { .name = "backlog", .every_us = INT64_C(15) * CLOCK_S, .run = look_at_backlog },
     { .name = "rescue", .every_us = NODE_BEAT_US, .run = rescue },
     { .name = "mishaps", .every_us = CLOCK_S, .run = tell_mishaps },
     { .name = "endpoints", .every_us = CLOCK_S, .run = learn },

@@ -1,7 +1,7 @@
 /* keeper.h - the clock thread: what must happen now and then.
  *
- * Heartbeat and rescue (PostgreSQL), free space, following configuration versions,
- * tables of idempotency keys.  Each has its own period; one that fails is reported once
+ * Heartbeat and rescue (PostgreSQL), free space, following holds, pauses and configuration
+ * versions, tables of idempotency keys.  Each has its own period; one that fails is reported once
  * and tried again at its next turn.  What it finds it notes with the intake, so that
  * senders are refused at the door.
  */

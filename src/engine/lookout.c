@@ -10,7 +10,6 @@
 #include "base/metrics.h"
 #include "base/tls.h"
 #include "engine/dispatch.h"
-#include "engine/mishaps.h"
 #include "engine/plan.h"
 #include "engine/road.h"
 #include "store/settle.h"
@@ -142,7 +141,7 @@ static void tell_stuck(struct lookout *l, struct str what, int64_t age_s)
     log_event(LOG_WARN, "queue.stuck", kv_str("queue", what), kv_int("seconds", age_s),
               kv_z("hint", "Nothing keeps it from moving and it does not move; `waybill doctor` "
                            "tells more, a restart of the node recovers it."));
-    mishaps_note(road_mishaps(l->road), "stuck", "queue", what, "it should move and does not");
+    road_note_mishap(l->road, "stuck", "queue", what, "it should move and does not");
 }
 
 static bool look_at_queue(struct lookout *l, const struct task_queue *q, int64_t now_us)
@@ -250,7 +249,7 @@ static void look_at_certificate(struct lookout *l, const char *of, const char *c
     log_event(LOG_WARN, "certificate.end", kv_z("of", of), kv_int("days", ends_us > now ? days : 0),
               kv_bool("over", ends_us <= now),
               kv_z("hint", "Replace the file; SIGHUP reads the node's own again."));
-    mishaps_note(road_mishaps(l->road), "certificate", "of", str_of(of), "its certificate ends");
+    road_note_mishap(l->road, "certificate", "of", str_of(of), "its certificate ends");
 }
 
 bool lookout_certificates(struct lookout *l, struct err *err)

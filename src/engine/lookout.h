@@ -15,7 +15,6 @@
 
 struct config_node;
 struct lookout;
-struct mishaps;
 struct road;
 struct store;
 

@@ -392,6 +392,17 @@ bool road_learn(struct road *r, struct err *err)
     return true;
 }
 
+void road_look(struct road *r)
+{
+    feed_wake(r);
+}
+
+void road_note_mishap(struct road *r, const char *code, const char *kind, struct str object,
+                      const char *message)
+{
+    mishaps_note(r->mishaps, code, kind, object, message);
+}
+
 bool road_write_mishaps(struct road *r, struct err *err)
 {
     return mishaps_write(r->mishaps, r->store, err);
@@ -400,11 +411,6 @@ bool road_write_mishaps(struct road *r, struct err *err)
 struct dispatch *road_dispatch(struct road *r)
 {
     return r->dispatch;
-}
-
-struct mishaps *road_mishaps(struct road *r)
-{
-    return r->mishaps;
 }
 
 /* ---- life
@@ -467,6 +473,7 @@ bool road_start(const struct road_options *o, struct road **ret, struct err *err
     r->next_due_us = 1; /* ask at once */
     r->mishaps = mishaps_new();
     r->dispatch = dispatch_new(
+        o->govern,
         &(struct dispatch_calls){ .changed = on_endpoint, .hungry = on_hungry, .arg = r });
     start_careful(r);
     r->unknown_left = o->unclean ? FLIGHTS_MOST : 0;

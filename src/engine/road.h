@@ -26,7 +26,7 @@
 #include "store/accept.h"
 
 struct dispatch;
-struct mishaps;
+struct govern;
 struct pool;
 struct road;
 struct store;
@@ -36,6 +36,7 @@ enum { FLIGHTS_MOST = 1024, ROAD_KEEP_DAYS = 45 }; /* how long ended documents a
 struct road_options {
     struct store *store;
     struct pool *pool;
+    struct govern *govern;
     const struct connectors *connectors;
     size_t workers;
     int64_t bytes_most;
@@ -78,7 +79,11 @@ bool road_is_busy(struct road *r);
 
 struct plan *road_plan(struct road *r); /* in force, a reference */
 struct dispatch *road_dispatch(struct road *r);
-struct mishaps *road_mishaps(struct road *r);
+/* Something may begin, or may not, that could not, or could: look now. */
+void road_look(struct road *r);
+/* Something is wrong that nobody's document shows. */
+void road_note_mishap(struct road *r, const char *code, const char *kind, struct str object,
+                      const char *message);
 /* Write what went wrong lately into the store; the keeper calls it each second.  Blocks. */
 bool road_write_mishaps(struct road *r, struct err *err);
 /* Learn what other nodes know of endpoints.  Blocks. */

@@ -80,3 +80,39 @@ bool queues_with_work(struct store *s, int64_t above, int64_t *ret, size_t most,
     store_reader_back(s, db);
     return ok;
 }
+
+static bool read_depths(struct db *db, struct lane_depth *ret, size_t most, size_t *ret_count,
+                        struct err *err)
+{
+    AUTO(db_rows_done) struct db_rows rows = { 0 };
+    size_t n = 0;
+    bool row;
+
+    if (!db_query(db, SQL_LANE_DEPTHS, DB_ARGS(db_int(QUEUE_LANES), db_int((int64_t)most)), &rows,
+                  err))
+        return false;
+    for (; n < most; n++) {
+        if (!db_next(&rows, &row, err))
+            return false;
+        if (!row)
+            break;
+        ret[n] = (struct lane_depth){ .queue = db_get_int(&rows, 0),
+                                      .ready = db_get_int(&rows, 1),
+                                      .later = db_get_int(&rows, 2) };
+    }
+    *ret_count = n;
+    return true;
+}
+
+bool lane_depths(struct store *s, struct lane_depth *ret, size_t most, size_t *ret_count,
+                 struct err *err)
+{
+    struct db *db = store_reader(s, err);
+
+    if (db == NULL)
+        return false;
+    bool ok = read_depths(db, ret, most, ret_count, err);
+
+    store_reader_back(s, db);
+    return ok;
+}

@@ -12,6 +12,8 @@
 #include "store/inside.h"
 #include "store/task.h"
 
+#define PAUSE_KEEP_US (INT64_C(45) * 86400 * 1000000)
+
 bool node_lock(struct store *s, struct err *err)
 {
     s->lock_fd = openat(s->data_fd, "lock", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
@@ -44,6 +46,9 @@ static bool take_over(struct store *s, struct db *db, struct err *err)
 {
     int64_t before = predecessor(s);
 
+    if (before != 0 &&
+        !db_run(db, SQL_PAUSE_INHERIT, DB_ARGS(db_int(before), db_int(s->node)), NULL, err))
+        return false;
     if (s->kind == DB_SQLITE)
         /* One process owns the file: every other node row is a dead one. */
         return db_run(db, SQL_NODE_END_OTHERS, DB_ARGS(db_int(s->node)), NULL, err);
@@ -70,6 +75,7 @@ static bool add_writers(struct store *s, struct db *db, struct err *err)
 static bool forget(struct db *db, struct err *err)
 {
     return db_run(db, SQL_NODE_FORGET, DB_NO_ARGS, NULL, err) &&
+           db_run(db, SQL_PAUSE_FORGET, DB_ARGS(db_int(PAUSE_KEEP_US)), NULL, err) &&
            (db->kind == DB_SQLITE || db_run(db, SQL_NODE_WRITER_FORGET, DB_NO_ARGS, NULL, err));
 }
 

@@ -119,3 +119,11 @@ bool lane_of_queue(struct store *s, int64_t queue, int64_t *ret_system, int64_t 
  * that are claimed count too. */
 bool queues_with_work(struct store *s, int64_t above, int64_t *ret, size_t most, size_t *ret_count,
                       struct err *err);
+
+/* How many tasks stand in each lane; it counts them all. */
+struct lane_depth {
+    int64_t queue, ready, later;
+};
+enum { LANE_DEPTHS_MOST = 4096 };
+bool lane_depths(struct store *s, struct lane_depth *ret, size_t most, size_t *ret_count,
+                 struct err *err);

@@ -17,6 +17,7 @@
  *   settle.h      what came of a task             delivery.h   look at deliveries
  *   document.h    look at documents               version.h    configuration versions
  *   caller.h      keys of senders                 payload.h    the bytes
+ *   hold.h        holds of systems                pause.h      what nodes do not do now
  *   recorder.h    what ran when we died           check.h      what must be true
  */
 #pragma once

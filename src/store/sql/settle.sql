@@ -201,3 +201,11 @@ WITH RECURSIVE q(queue) AS (
     UNION ALL
     SELECT (SELECT min(queue) FROM task_ready WHERE queue > q.queue) FROM q WHERE q.queue IS NOT NULL)
 SELECT queue FROM q WHERE queue IS NOT NULL LIMIT $2;
+
+-- name: lane_depths
+-- in:  $1 above int, $2 limit int
+SELECT queue, CAST(sum(ready) AS @INT@), CAST(sum(later) AS @INT@) FROM (
+    SELECT queue, count(*) AS ready, 0 AS later FROM task_ready WHERE queue > $1 GROUP BY queue
+    UNION ALL
+    SELECT queue, 0, count(*) FROM task_later WHERE queue > $1 GROUP BY queue) AS lanes
+GROUP BY queue ORDER BY queue LIMIT $2;

@@ -163,6 +163,40 @@ TEST(when_what_we_print_can_be_read_back)
     }
 }
 
+TEST(a_time_to_come)
+{
+    static const struct one cases[] = {
+        { "15m", "2026-11-15T03:07:10.000000Z" },
+        { "2h", "2026-11-15T04:52:10.000000Z" },
+        { "3d", "2026-11-18T02:52:10.000000Z" },
+        { "22:00", "2026-11-15T21:00:00.000000Z" },    /* today */
+        { "03:52:11", "2026-11-15T02:52:11.000000Z" }, /* in a second */
+        { "03:52:10", "2026-11-16T02:52:10.000000Z" }, /* now is not to come */
+        { "00:30", "2026-11-15T23:30:00.000000Z" },    /* tomorrow */
+        { "2026-11-20T10:00Z", "2026-11-20T10:00:00.000000Z" },
+        { "2026-11-20 10:00", "2026-11-20T09:00:00.000000Z" },
+        { "25:00", "refused" },
+        { "22:00Z", "refused" },
+        { "soon", "refused" },
+        { "", "refused" },
+        { "99999999999999999d", "refused" },
+    };
+
+    zone("CET-1");
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char utc[CLOCK_TEXT];
+        struct err err = { 0 };
+        int64_t us;
+        const char *got = when_parse_ahead(str_of(cases[i].text), now, &us, &err)
+                              ? clock_utc_text(us, utc)
+                              : "refused";
+
+        if (strcmp(got, cases[i].want) != 0)
+            printf("# %s: got %s, want %s\n", cases[i].text, got, cases[i].want);
+        CHECK(strcmp(got, cases[i].want) == 0);
+    }
+}
+
 int main(void)
 {
     zone("UTC");

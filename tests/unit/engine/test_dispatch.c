@@ -6,6 +6,7 @@
 
 #include "base/auto.h"
 #include "base/clock.h"
+#include "engine/govern.h"
 #include "folder.h"
 #include "store/store.h"
 #include "test.h"
@@ -69,6 +70,7 @@ struct field {
     struct folder folder;
     struct store *store;
     struct plan *plan;
+    struct govern *govern;
     struct dispatch *dispatch;
     struct flight flight;
     struct part parts[MANY];
@@ -104,7 +106,9 @@ static struct field *field_new(void)
                     &f->store, &err))
         (void)printf("# %s\n", err.text);
     f->plan = plan_of(f->store, two_systems, 1);
+    f->govern = govern_new();
     f->dispatch = dispatch_new(
+        f->govern,
         &(struct dispatch_calls){ .changed = on_changed, .hungry = on_hungry, .arg = f });
     dispatch_use(f->dispatch, f->plan);
     f->flight.plan = f->plan;
@@ -114,6 +118,7 @@ static struct field *field_new(void)
 static void field_free(struct field *f)
 {
     dispatch_free(f->dispatch);
+    govern_free(f->govern);
     for (size_t i = 0; i < f->used; i++)
         plan_unref(f->parts[i].plan);
     plan_unref(f->plan);
@@ -407,6 +412,117 @@ TEST(what_another_node_knows_is_learned)
 
     dispatch_learn(f->dispatch, one, true, now, now + CLOCK_S);
     CHECK(offer(f, part(f, "hub", "one"), &why) == DISPATCH_PARK && why == HELD_BREAKER);
+    field_free(f);
+}
+
+/* ---- reasons of a system ------------------------------------------------------------------------
+ */
+
+static void hold(struct field *f, const char *system, bool on)
+{
+    struct govern_hold h = { .system = word(f, WORD_SYSTEM, system) };
+
+    govern_set_holds(f->govern, &h, on);
+}
+
+/* proves: HO4 */
+TEST(nothing_of_a_system_that_is_held_begins)
+{
+    struct field *f = field_new();
+    struct part *a = part(f, "hub", "one"), *b = part(f, "hub", "two"), *c = part(f, "hub", "one");
+    struct lane_turn turn;
+    unsigned why;
+
+    CHECK(offer(f, a, NULL) == DISPATCH_BEGIN && offer(f, b, NULL) == DISPATCH_BEGIN);
+    CHECK(offer(f, c, NULL) == DISPATCH_WAIT);
+    dispatch_note_stored(f->dispatch, a->row.system, a->row.endpoint, 1001);
+    hold(f, "hub", true);
+    CHECK(offer(f, part(f, "hub", "two"), &why) == DISPATCH_PARK && why == HELD_HOLD);
+    CHECK(!dispatch_next_lane(f->dispatch, &turn));
+    CHECK(dispatch_held_why(f->dispatch, a->row.system, a->row.endpoint) == HELD_HOLD);
+    CHECK(offer(f, part(f, "shop", "far"), NULL) == DISPATCH_BEGIN); /* nobody else */
+    struct dispatch_next next = end(f, a, VERDICT_DELIVERED);
+
+    CHECK(next.begin == NULL && next.park == c && c->next == NULL);
+    hold(f, "hub", false);
+    CHECK(dispatch_held_why(f->dispatch, a->row.system, a->row.endpoint) == 0);
+    CHECK(dispatch_next_lane(f->dispatch, &turn) && turn.queue == 1001);
+    field_free(f);
+}
+
+TEST(a_held_delivery_carries_every_reason)
+{
+    struct field *f = field_new();
+    int64_t one = word(f, WORD_ENDPOINT, "one"), now = clock_wall_us();
+    unsigned why;
+
+    dispatch_learn(f->dispatch, one, true, now, now + CLOCK_S);
+    dispatch_learn(f->dispatch, one, false, now, now + CLOCK_S);
+    hold(f, "hub", true);
+    govern_set_pause(f->govern, true);
+    CHECK(offer(f, part(f, "hub", "one"), &why) == DISPATCH_PARK);
+    CHECK(why == (HELD_HOLD | HELD_PAUSE | HELD_RATE | HELD_BREAKER));
+    CHECK(dispatch_held_why(f->dispatch, word(f, WORD_SYSTEM, "hub"), one) == why);
+    field_free(f);
+}
+
+TEST(what_waits_for_a_system_that_is_held_goes_to_the_store)
+{
+    struct field *f = field_new();
+
+    for (int i = 0; i < 2; i++)
+        CHECK(offer(f, part(f, "hub", "one"), NULL) == DISPATCH_BEGIN);
+    for (int i = 0; i < 5; i++)
+        CHECK(offer(f, part(f, "hub", "one"), NULL) == DISPATCH_WAIT);
+    hold(f, "hub", true);
+    CHECK(count(dispatch_shed(f->dispatch)) == 5 && dispatch_shed(f->dispatch) == NULL);
+    field_free(f);
+}
+
+/* proves: HO2 */
+TEST(a_reason_that_comes_and_goes_leaves_nothing_behind)
+{
+    struct field *f = field_new();
+    struct part *a = part(f, "hub", "one"), *b = part(f, "hub", "one"), *c = part(f, "hub", "two");
+    struct part *d = part(f, "hub", "one");
+    int64_t two = word(f, WORD_ENDPOINT, "two"), now = clock_wall_us();
+
+    CHECK(offer(f, a, NULL) == DISPATCH_BEGIN && offer(f, b, NULL) == DISPATCH_BEGIN);
+    CHECK(offer(f, c, NULL) == DISPATCH_WAIT);
+    /* c's endpoint is closed for a moment, in which everything else of its system ends */
+    dispatch_learn(f->dispatch, two, false, now, now + 30 * CLOCK_MS);
+    (void)end(f, a, VERDICT_DELIVERED);
+    (void)end(f, b, VERDICT_DELIVERED);
+    clock_sleep_us(40 * CLOCK_MS);
+    CHECK(dispatch_shed(f->dispatch) == c);
+    CHECK(offer(f, d, NULL) == DISPATCH_BEGIN);
+    field_free(f);
+}
+
+TEST(what_is_being_sent_is_known)
+{
+    struct field *f = field_new();
+    struct part *parts[] = { part(f, "hub", "one"), part(f, "hub", "two"), part(f, "shop", "far"),
+                             part(f, "hub", "one") };
+    static const char *const ids[] = { "a", "b", "c", "d" };
+    AUTO(buf_done) struct buf list = BUF_INIT(1000);
+    int64_t hub = word(f, WORD_SYSTEM, "hub");
+
+    for (int i = 0; i < 4; i++) {
+        parts[i]->row.id = str_of(ids[i]);
+        (void)offer(f, parts[i], NULL);
+    }
+    dispatch_sending(f->dispatch, hub, 10, &list);
+    CHECK(str_is(buf_view(&list), "b\na\n"));
+    CHECK(end(f, parts[0], VERDICT_DELIVERED).begin == parts[3]);
+    buf_clear(&list);
+    dispatch_sending(f->dispatch, hub, 1, &list);
+    CHECK(str_is(buf_view(&list), "d\n"));
+    (void)end(f, parts[1], VERDICT_DELIVERED);
+    (void)end(f, parts[3], VERDICT_DELIVERED);
+    buf_clear(&list);
+    dispatch_sending(f->dispatch, hub, 10, &list);
+    CHECK(list.len == 0);
     field_free(f);
 }
 

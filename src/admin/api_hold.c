@@ -1,0 +1,275 @@
+/* Holds and what waits for systems: holds, holdAdd, holdEnd, system. */
+#include "admin/api_parts.h"
+#include "base/clock.h"
+#include "core/option.h"
+#include "engine/backlog.h"
+#include "engine/engine.h"
+#include "engine/govern.h"
+#include "engine/plan.h"
+#include "engine/road.h"
+#include "engine/warden.h"
+#include "store/store.h"
+
+enum { REASON_MOST = 500, OWNER_MOST = 100 };
+
+static const struct str who = { "admin", 5 };
+
+/* ---- looking ----------------------------------------------------------------------------------
+ */
+
+struct shown_hold {
+    struct hold hold;
+    struct str id, system;
+    const char *state;
+    int64_t waiting, drained_us;
+};
+
+static const char *state_of(const struct hold *h, const struct govern_time *now)
+{
+    if (h->ended_us != 0 || (h->until_us != 0 && h->until_us <= now->early_us))
+        return "ended";
+    return h->from_us > h->made_us && h->from_us > now->late_us ? "planned" : "active";
+}
+
+static struct shown_hold *show(struct graphql_call *call, const struct hold *h)
+{
+    struct shown_hold *v = ARENA_NEW(call->arena, struct shown_hold);
+    struct govern_time now = govern_time(engine_govern(call->principal));
+    struct backlog_view waits;
+
+    *v = (struct shown_hold){ .hold = *h,
+                              .id = str_of(arena_printf(call->arena, "%lld", (long long)h->num)),
+                              .system = store_word_name(engine_store(call->principal), h->system),
+                              .state = state_of(h, &now) };
+    bool over = h->ended_us != 0;
+
+    backlog_of(engine_backlog(call->principal), h->system, h->until_us, &waits);
+    v->waiting = over ? 0 : waits.ready + waits.later;
+    v->drained_us = over || h->until_us == 0 || v->waiting == 0 ? 0 : waits.gone_us;
+    return v;
+}
+
+static bool holds(struct graphql_call *call, struct err *err)
+{
+    struct hold *all = ARENA_ARRAY(call->arena, struct hold, HOLDS_MOST);
+    bool ended = false;
+    size_t n;
+
+    (void)graphql_arg_bool(call, "ended", &ended);
+    if (!backlog_look(engine_backlog(call->principal), err) ||
+        !hold_list(engine_store(call->principal), ended, call->arena, all, &n, err))
+        return false;
+    const void **list = ARENA_ARRAY(call->arena, const void *, n);
+
+    for (size_t i = 0; i < n; i++)
+        list[i] = show(call, &all[i]);
+    return graphql_set_objects(call, list, n);
+}
+
+/* ---- a system ----------------------------------------------------------------------------------
+ */
+
+struct shown_system {
+    struct str name;
+    unsigned held;
+    struct backlog_view waits;
+    int64_t drained_us;
+};
+
+static bool find_system(struct graphql_call *call, struct str name, int64_t *ret, struct err *err)
+{
+    struct plan *plan = road_plan(engine_road(call->principal));
+    struct option_guess guess = { .word = name };
+    struct str near = { 0 };
+    bool found = false;
+
+    for (size_t i = 0; !found && i < plan->system_count; i++) {
+        found = str_eq(plan->systems[i].name, name);
+        if (found)
+            *ret = plan->systems[i].word;
+        option_guess_try(&guess, plan->systems[i].name);
+    }
+    if (!found && guess.best.len > 0)
+        near = arena_copy(call->arena, guess.best);
+    plan_unref(plan);
+    if (found)
+        return true;
+    if (near.len > 0)
+        return err_set(err, ERR_PERMANENT, 0, "there is no system %.64s; did you mean %.*s?",
+                       arena_text(call->arena, name), STR_ARG(near));
+    return err_set(err, ERR_PERMANENT, 0, "there is no system %.64s in the live configuration",
+                   arena_text(call->arena, name));
+}
+
+/* When its holds let go: 0 when one of them has no end. */
+static bool held_until(struct graphql_call *call, int64_t system, int64_t *io_us, struct err *err)
+{
+    struct hold *all = ARENA_ARRAY(call->arena, struct hold, HOLDS_MOST);
+    size_t n;
+
+    if (!hold_list(engine_store(call->principal), false, call->arena, all, &n, err))
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        if (all[i].system != system || all[i].from_us > *io_us)
+            continue;
+        if (all[i].until_us == 0) {
+            *io_us = 0;
+            return true;
+        }
+        if (all[i].until_us > *io_us)
+            *io_us = all[i].until_us;
+    }
+    return true;
+}
+
+static bool system_of(struct graphql_call *call, struct err *err)
+{
+    struct engine *e = call->principal;
+    struct shown_system *v = ARENA_NEW(call->arena, struct shown_system);
+    int64_t word, ask, begin = govern_time(engine_govern(e)).early_us;
+    struct err none = { 0 };
+
+    v->name = graphql_arg_text(call, "name");
+    if (!find_system(call, v->name, &word, &none))
+        return graphql_set_null(call);
+    if (!backlog_look(engine_backlog(e), err) || !held_until(call, word, &begin, err))
+        return false;
+    v->held = govern_why(engine_govern(e), word, clock_mono_us(), &ask);
+    backlog_of(engine_backlog(e), word, begin, &v->waits);
+    v->drained_us = begin != 0 && (v->held & HELD_PAUSE) == 0 ? v->waits.gone_us : 0;
+    return graphql_set_object(call, v);
+}
+
+static bool system_held(struct graphql_call *call, struct err *err)
+{
+    const struct shown_system *v = call->parent;
+
+    (void)err;
+    return api_set_held(call, v->held);
+}
+
+/* ---- placing -----------------------------------------------------------------------------------
+ */
+
+struct placed {
+    struct shown_hold *hold;
+    struct warden_placed placed;
+};
+
+static bool check_times(const struct hold *h, int64_t now_us, struct err *err)
+{
+    char text[CLOCK_TEXT];
+
+    if (h->until_us == 0)
+        return h->owner.len > 0 || err_set(err, ERR_PERMANENT, 0,
+                                           "a hold without an end needs an owner, who is "
+                                           "reminded of it each day: give --owner or --until");
+    if (h->until_us <= now_us)
+        return err_set(err, ERR_PERMANENT, 0, "until is in the past: it is %s now",
+                       clock_utc_text(now_us, text));
+    if (h->until_us <= h->from_us)
+        return err_set(err, ERR_PERMANENT, 0, "until is not after from");
+    return true;
+}
+
+static bool check_texts(const struct hold *h, struct err *err)
+{
+    if (h->reason.len == 0)
+        return err_set(err, ERR_PERMANENT, 0,
+                       "a hold has a reason: whoever meets it wants to know");
+    if (h->reason.len > REASON_MOST || h->owner.len > OWNER_MOST)
+        return err_set(err, ERR_LIMIT, 0, "a reason is at most %d bytes, an owner %d", REASON_MOST,
+                       OWNER_MOST);
+    return true;
+}
+
+static bool hold_add_one(struct graphql_call *call, struct err *err)
+{
+    struct engine *e = call->principal;
+    struct placed *p = ARENA_NEW(call->arena, struct placed);
+    int64_t began = clock_mono_us(), now = govern_time(engine_govern(e)).early_us;
+    struct hold order = { 0 }, made;
+
+    order.reason = graphql_arg_text(call, "reason");
+    order.owner = graphql_arg_text(call, "owner");
+    (void)graphql_arg_int(call, "from", &order.from_us);
+    (void)graphql_arg_int(call, "until", &order.until_us);
+    if (!find_system(call, graphql_arg_text(call, "system"), &order.system, err) ||
+        !check_texts(&order, err) || !check_times(&order, now, err))
+        return false;
+    if (order.owner.len == 0)
+        order.owner = who;
+    bool ok = warden_hold(engine_warden(e), &order, call->arena, &p->placed, err) &&
+              hold_get(engine_store(e), p->placed.num, call->arena, &made, err);
+
+    call->deadline_us += clock_mono_us() - began; /* it waits for the other nodes */
+    if (!ok)
+        return false;
+    p->hold = show(call, &made);
+    return graphql_set_object(call, p);
+}
+
+static bool placed_sending(struct graphql_call *call, struct err *err)
+{
+    const struct placed *p = call->parent;
+
+    (void)err;
+    return graphql_set_texts(call, p->placed.sending, p->placed.sending_count);
+}
+
+static bool placed_unconfirmed(struct graphql_call *call, struct err *err)
+{
+    const struct placed *p = call->parent;
+    struct str *ids = ARENA_ARRAY(call->arena, struct str, WARDEN_BLIND_MOST);
+
+    (void)err;
+    for (size_t i = 0; i < p->placed.blind_count; i++)
+        ids[i] = str_of(arena_printf(call->arena, "%lld", (long long)p->placed.blind[i]));
+    return graphql_set_texts(call, ids, p->placed.blind_count);
+}
+
+static bool hold_end_one(struct graphql_call *call, struct err *err)
+{
+    struct engine *e = call->principal;
+    struct hold made;
+    int64_t num;
+    bool was = false;
+
+    if (!str_to_i64(graphql_arg_text(call, "id"), &num))
+        return graphql_set_null(call);
+    if (!warden_end(engine_warden(e), num, who, &was, err))
+        return false;
+    if (!was)
+        return graphql_set_null(call);
+    return hold_get(engine_store(e), num, call->arena, &made, err) &&
+           graphql_set_object(call, show(call, &made));
+}
+
+const struct graphql_resolver api_hold[] = {
+    { .field = "Query.system", .fn = system_of },
+    GRAPHQL_MEMBER("System.name", struct shown_system, name),
+    { .field = "System.held", .fn = system_held },
+    GRAPHQL_MEMBER("System.waiting", struct shown_system, waits.ready),
+    GRAPHQL_MEMBER("System.retrying", struct shown_system, waits.later),
+    API_NUMBER_AT("System.perHour", struct shown_system, waits.per_hour),
+    API_NUMBER_AT("System.drained", struct shown_system, drained_us),
+    { .field = "Query.holds", .fn = holds },
+    { .field = "Mutation.holdAdd", .fn = hold_add_one },
+    { .field = "Mutation.holdEnd", .fn = hold_end_one },
+    GRAPHQL_POINTER("PlacedHold.hold", struct placed, hold),
+    { .field = "PlacedHold.sending", .fn = placed_sending },
+    { .field = "PlacedHold.unconfirmed", .fn = placed_unconfirmed },
+    GRAPHQL_MEMBER("Hold.id", struct shown_hold, id),
+    GRAPHQL_MEMBER("Hold.system", struct shown_hold, system),
+    GRAPHQL_MEMBER("Hold.state", struct shown_hold, state),
+    GRAPHQL_MEMBER("Hold.from", struct shown_hold, hold.from_us),
+    API_NUMBER_AT("Hold.until", struct shown_hold, hold.until_us),
+    GRAPHQL_MEMBER("Hold.reason", struct shown_hold, hold.reason),
+    GRAPHQL_MEMBER("Hold.owner", struct shown_hold, hold.owner),
+    GRAPHQL_MEMBER("Hold.made", struct shown_hold, hold.made_us),
+    API_NUMBER_AT("Hold.ended", struct shown_hold, hold.ended_us),
+    API_TEXT_AT("Hold.endedBy", struct shown_hold, hold.ended_by),
+    GRAPHQL_MEMBER("Hold.waiting", struct shown_hold, waiting),
+    API_NUMBER_AT("Hold.drained", struct shown_hold, drained_us),
+};
+const size_t api_hold_count = sizeof api_hold / sizeof api_hold[0];

@@ -1,0 +1,168 @@
+/* cmd_node.c - `waybill node`: which nodes there are, and what they do not do now. */
+#include "app/client.h"
+#include "app/cmd.h"
+#include "app/exit_code.h"
+#include "app/print.h"
+#include "base/auto.h"
+#include "base/buf.h"
+
+#define NODE_FIELDS "id host pid area state started self pauses { what reason by since everywhere }"
+
+static void add_node(struct print_table *t, const json_t *n)
+{
+    AUTO(buf_done) struct buf paused = BUF_INIT(4096);
+    char text[PRINT_SHORT];
+    const json_t *p;
+    size_t i;
+
+    json_array_foreach(json_object_get(n, "pauses"), i, p)
+    {
+        const char *what = member_text(p, "what"), *reason = member_text(p, "reason");
+
+        buf_printf(&paused, "%s%s", i > 0 ? ", " : "", what != NULL ? what : "?");
+        if (reason != NULL)
+            buf_printf(&paused, " (%s)", reason);
+    }
+    print_table_cell(t, member_text(n, "id"));
+    print_table_cell(t, member_text(n, "host"));
+    (void)snprintf(text, sizeof text, "%lld", (long long)member_number(n, "pid"));
+    print_table_cell(t, text);
+    print_table_cell(t, member_text(n, "area"));
+    print_table_cell(t, member_text(n, "state"));
+    print_table_cell(t, print_time(member_text(n, "started"), text));
+    print_table_cell(t, member_true(n, "self") ? "*" : "");
+    print_table_cell(t, paused.len > 0 ? paused.ptr : NULL);
+}
+
+static int print_nodes(const struct args *a, struct client *c, const json_t *nodes)
+{
+    static const char *const heads[] = { "ID",      "HOST", "PID",    "AREA", "STATE",
+                                         "STARTED", "SELF", "PAUSED", NULL };
+    AUTO(print_table_done) struct print_table t;
+    const json_t *n;
+    size_t i;
+
+    print_table_init(&t, heads);
+    if (!json_is_array(nodes))
+        return client_odd(c, "no list of nodes");
+    json_array_foreach(nodes, i, n)
+    {
+        if (args_flag(a, "json"))
+            print_json(n);
+        else
+            add_node(&t, n);
+    }
+    if (!args_flag(a, "json"))
+        print_table_page(&t);
+    return EXIT_DONE;
+}
+
+static int run_ls(const struct args *a)
+{
+    AUTO(client_close) struct client c = { 0 };
+    json_auto_t *data = NULL;
+
+    if (!client_open(&c, a) || !client_graphql(&c, "{ nodes { " NODE_FIELDS " } }", NULL, &data))
+        return c.exit_code;
+    return print_nodes(a, &c, json_object_get(data, "nodes"));
+}
+
+/* NULL: none was given, and everything is meant. */
+static json_t *read_what(const struct args *a)
+{
+    static const char *const words[] = { "intake", "delivery", "jobs" };
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (args_flag(a, words[i]))
+            (void)json_array_append_new(list, json_string(words[i]));
+    if (json_array_size(list) > 0)
+        return list;
+    json_decref(list);
+    return NULL;
+}
+
+static int change(const struct args *a, const char *query, const char *field, const char *reason)
+{
+    AUTO(client_close) struct client c = { 0 };
+    json_auto_t *data = NULL;
+
+    if (a->operand_count > 0 && !args_name(a, 0))
+        return EXIT_USAGE;
+    if (!client_open(&c, a))
+        return c.exit_code;
+    json_t *variables = json_pack("{s:s?,s:o?,s:s?}", "node", a->operand[0], "what", read_what(a),
+                                  "reason", reason);
+
+    if (variables == NULL)
+        return args_wrong(a, "ids and reasons are text in UTF-8");
+    if (!client_graphql(&c, query, variables, &data))
+        return c.exit_code;
+    return print_nodes(a, &c, json_object_get(data, field));
+}
+
+static int run_pause(const struct args *a)
+{
+    return change(a,
+                  "mutation($node: ID, $what: [PauseWhat!], $reason: String)"
+                  " { nodePause(node: $node, what: $what, reason: $reason) { " NODE_FIELDS " } }",
+                  "nodePause", args_text(a, "reason"));
+}
+
+static int run_resume(const struct args *a)
+{
+    return change(a,
+                  "mutation($node: ID, $what: [PauseWhat!])"
+                  " { nodeResume(node: $node, what: $what) { " NODE_FIELDS " } }",
+                  "nodeResume", NULL);
+}
+
+#define WHAT                                                               \
+    { .name = "intake", .kind = ARG_FLAG, .help = "documents coming in" }, \
+        { .name = "delivery", .kind = ARG_FLAG, .help = "what goes out" }, \
+    {                                                                      \
+        .name = "jobs", .kind = ARG_FLAG, .help = "recurring work"         \
+    }
+
+static const struct arg_option pause_options[] = {
+    WHAT,
+    { .name = "reason", .kind = ARG_TEXT, .value = "TEXT", .help = "for whoever meets it" },
+    { 0 },
+};
+
+static const struct arg_option resume_options[] = { WHAT, { 0 } };
+
+const struct verb cmd_node = {
+    .name = "node",
+    .summary = "nodes: look at them, pause what they do",
+    .about = "A pause is of the node ID, or of all nodes, now and to come, when no ID is given;\n"
+             "of what the options say, or of everything without one.  It is stored and stays\n"
+             "over restarts until `node resume`.\n"
+             "\n"
+             "While intake is paused senders are told 503 with Retry-After, and gateways that\n"
+             "look for documents rest.  While delivery is paused what was begun is finished,\n"
+             "and the rest is held with the reason `pause`.\n",
+    .example = "waybill node ls\n"
+               "waybill node pause --delivery --reason \"network work\"\n"
+               "waybill node resume\n",
+    .forms = (const struct arg_form[]){ { .word = "ls",
+                                          .summary = "all nodes, and what is paused",
+                                          .common = FORM_NODE | FORM_JSON,
+                                          .run = run_ls },
+                                        { .word = "pause",
+                                          .usage = "[ID] [--intake] [--delivery] [--jobs] "
+                                                   "[--reason TEXT]",
+                                          .summary = "pause one node, or all",
+                                          .most = 1,
+                                          .options = pause_options,
+                                          .common = FORM_NODE | FORM_JSON,
+                                          .run = run_pause },
+                                        { .word = "resume",
+                                          .usage = "[ID] [--intake] [--delivery] [--jobs]",
+                                          .summary = "end a pause",
+                                          .most = 1,
+                                          .options = resume_options,
+                                          .common = FORM_NODE | FORM_JSON,
+                                          .run = run_resume },
+                                        { 0 } },
+};

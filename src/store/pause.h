@@ -1,0 +1,39 @@
+/* pause.h - what a node, or every node, does not do now because somebody said so.
+ *
+ * Stored until somebody says otherwise: a node that starts again goes on as it was told.  A
+ * change raises the mark of holds (hold.h).
+ *
+ * Threads: any that may block; changes run in the writer.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/str.h"
+
+struct store;
+
+enum pause_what { PAUSE_INTAKE, PAUSE_DELIVERY, PAUSE_JOBS, PAUSES };
+
+extern const char *const pause_names[PAUSES]; /* intake, delivery, jobs */
+
+struct pause {
+    int64_t node; /* 0: all */
+    enum pause_what what;
+    struct str reason, by;
+    int64_t made_us;
+};
+
+enum { PAUSES_MOST = 1000 };
+
+/* what: bits of 1 << pause_what.  Resuming all nodes (0) also takes back what was said of each. */
+bool pause_put(struct store *s, int64_t node, unsigned what, struct str reason, struct str by,
+               struct err *err);
+bool pause_drop(struct store *s, int64_t node, unsigned what, int64_t *ret_count, struct err *err);
+/* `ret` has room for PAUSES_MOST. */
+bool pause_list(struct store *s, struct arena *a, struct pause *ret, size_t *ret_count,
+                struct err *err);

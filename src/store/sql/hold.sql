@@ -1,0 +1,105 @@
+-- Holds and pauses.
+
+-- name: hold_look
+-- out: how often holds and pauses were changed, and what time it is
+SELECT value, @NOW_US@ FROM mark WHERE name = 'hold';
+
+-- name: hold_add
+-- in:  $1 num int, $2 system int, $3 from int, $4 until int, $5 reason text, $6 owner text
+-- One that is to begin at once began when it was made.
+INSERT INTO hold(num, system, from_us, until_us, reason, owner, made_us, reminded_us)
+VALUES ($1, $2, CASE WHEN $3 = 0 THEN @NOW_US@ ELSE $3 END, $4, $5, $6, @NOW_US@, @NOW_US@);
+
+-- name: hold_count
+SELECT count(*) FROM hold WHERE ended_us = 0;
+
+-- name: hold_end
+-- in:  $1 num int, $2 by text
+UPDATE hold SET ended_us = @NOW_US@, ended_by = $2 WHERE num = $1 AND ended_us = 0;
+
+-- name: hold_expire
+-- in:  $1 now int, $2 by text
+UPDATE hold SET ended_us = until_us, ended_by = $2
+WHERE ended_us = 0 AND until_us <> 0 AND until_us <= $1 RETURNING num;
+
+-- name: hold_remind
+-- in:  $1 now int, $2 before int
+-- Those without an end that nobody was reminded of since.
+UPDATE hold SET reminded_us = $1
+WHERE ended_us = 0 AND until_us = 0 AND from_us <= $1 AND reminded_us <= $2 RETURNING num;
+
+-- name: hold_forget
+-- in:  $1 before int
+-- Old ones.
+DELETE FROM hold WHERE ended_us <> 0 AND ended_us < $1;
+
+-- name: hold_unsee
+-- Who saw holds that have ended, and nodes that are gone.
+DELETE FROM hold_seen WHERE NOT EXISTS (SELECT 1 FROM hold h WHERE h.num = hold_seen.hold AND h.ended_us = 0)
+OR NOT EXISTS (SELECT 1 FROM node n WHERE n.node_id = hold_seen.node_id);
+
+-- name: hold_open
+-- in:  $1 limit int
+-- out: 0 num, system, from_us, until_us, 4 reason, owner, made_us, reminded_us, 8 ended_us, ended_by
+SELECT num, system, from_us, until_us, reason, owner, made_us, reminded_us, ended_us, ended_by
+FROM hold WHERE ended_us = 0 ORDER BY num LIMIT $1;
+
+-- name: hold_all
+-- in:  $1 limit int
+SELECT num, system, from_us, until_us, reason, owner, made_us, reminded_us, ended_us, ended_by
+FROM hold ORDER BY num DESC LIMIT $1;
+
+-- name: hold_one
+-- in:  $1 num int
+SELECT num, system, from_us, until_us, reason, owner, made_us, reminded_us, ended_us, ended_by
+FROM hold WHERE num = $1;
+
+-- name: hold_see
+-- in:  $1 hold int, $2 node int, $3 sending text
+-- What was being sent when it was first gone by is what counts.
+INSERT INTO hold_seen(hold, node_id, sending) VALUES ($1, $2, $3)
+ON CONFLICT(hold, node_id) DO NOTHING;
+
+-- name: hold_sending
+-- in:  $1 hold int
+SELECT node_id, sending FROM hold_seen WHERE hold = $1 ORDER BY node_id;
+
+-- name: hold_blind
+-- in:  $1 hold int, $2 limit int
+-- Nodes that live and do not go by it yet.
+SELECT n.node_id FROM node n WHERE n.state = 0 AND n.alive_until_us > @NOW_US@
+AND NOT EXISTS (SELECT 1 FROM hold_seen s WHERE s.hold = $1 AND s.node_id = n.node_id)
+ORDER BY n.node_id LIMIT $2;
+
+-- name: hold_blind
+-- for: sqlite
+-- in:  $1 hold int, $2 limit int
+-- There is one process, and it has no heartbeat.
+SELECT n.node_id FROM node n WHERE n.state = 0
+AND NOT EXISTS (SELECT 1 FROM hold_seen s WHERE s.hold = $1 AND s.node_id = n.node_id)
+ORDER BY n.node_id LIMIT $2;
+
+-- name: pause_put
+-- in:  $1 node int, $2 what int, $3 reason text, $4 by text
+INSERT INTO pause(node_id, what, reason, made_by, made_us) VALUES ($1, $2, $3, $4, @NOW_US@)
+ON CONFLICT(node_id, what) DO UPDATE SET reason = excluded.reason, made_by = excluded.made_by;
+
+-- name: pause_drop
+-- in:  $1 node int, $2 what int
+-- For all nodes: what was said of each, too.
+DELETE FROM pause WHERE (node_id = $1 OR $1 = 0) AND what = $2;
+
+-- name: pause_all
+-- in:  $1 limit int
+SELECT node_id, what, reason, made_by, made_us FROM pause ORDER BY node_id, what LIMIT $1;
+
+-- name: pause_inherit
+-- in:  $1 from int, $2 to int
+-- A node that starts again goes on as it was told.
+UPDATE pause SET node_id = $2 WHERE node_id = $1;
+
+-- name: pause_forget
+-- in:  $1 age int
+-- Of nodes that are gone for good; one that is down for a while comes back as it was told.
+DELETE FROM pause WHERE node_id <> 0 AND made_us < @NOW_US@ - $1
+AND NOT EXISTS (SELECT 1 FROM node n WHERE n.node_id = pause.node_id);
