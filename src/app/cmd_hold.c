@@ -108,9 +108,13 @@ static int run_add(const struct args *a)
 
     if (member_text(hold, "id") == NULL)
         return client_odd(&c, "no hold in it");
-    if (args_flag(a, "json"))
-        print_json(made);
-    else {
+    if (args_flag(a, "json")) {
+        json_auto_t *line = json_pack("{s:O,s:O,s:O,s:O}", "id", json_object_get(hold, "id"),
+                                      "hold", hold, "sending", json_object_get(made, "sending"),
+                                      "unconfirmed", json_object_get(made, "unconfirmed"));
+
+        print_json(line);
+    } else {
         print_hold(hold);
         print_sending(json_object_get(made, "sending"));
     }

@@ -7,12 +7,15 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "core/window.h"
+#include "engine/plan.h"
 
 enum { ASK_US = CLOCK_S }; /* an answer is good for so long at most */
 
 struct govern {
     pthread_mutex_t mutex;
     _Atomic uint64_t generation;
+    struct plan *plan;         /* in force; NULL: none yet */
     struct govern_hold *holds; /* by system */
     size_t count;
     bool paused;
@@ -34,6 +37,7 @@ void govern_free(struct govern *g)
 {
     if (g == NULL)
         return;
+    plan_unref(g->plan);
     free(g->holds);
     free(g);
 }
@@ -84,6 +88,25 @@ static bool is_held(const struct govern *g, int64_t system, const struct govern_
     return held;
 }
 
+/* With the mutex held.  While the clock is frozen a window is open when it is by both of its
+ * readings. */
+static bool is_shut(const struct govern *g, int64_t system, const struct govern_time *now,
+                    int64_t *io_wait_us)
+{
+    const struct plan_system *s = g->plan != NULL ? plan_system_find(g->plan, system) : NULL;
+    int64_t change_us = 0;
+
+    if (s == NULL || s->windows == NULL)
+        return false;
+    bool open = window_set_open(s->windows, now->early_us, &change_us);
+
+    if (now->frozen)
+        return !open || !window_set_open(s->windows, now->late_us, &change_us);
+    if (change_us != 0)
+        *io_wait_us = earlier(*io_wait_us, change_us - now->early_us);
+    return !open;
+}
+
 static struct govern_time time_at(const struct govern *g, int64_t mono_us)
 {
     return (struct govern_time){ .early_us = steady_early_us(&g->clock, mono_us),
@@ -101,6 +124,8 @@ unsigned govern_why(struct govern *g, int64_t system, int64_t mono_us, int64_t *
 
     if (is_held(g, system, &now, &wait))
         why |= HELD_HOLD;
+    if (is_shut(g, system, &now, &wait))
+        why |= HELD_WINDOW;
     if (g->paused || g->lease_us <= mono_us)
         why |= HELD_PAUSE;
     if (g->lease_us > mono_us)
@@ -131,6 +156,16 @@ static void changed(struct govern *g)
 {
     (void)atomic_fetch_add(&g->generation, 1);
     (void)pthread_mutex_unlock(&g->mutex);
+}
+
+void govern_use(struct govern *g, struct plan *plan)
+{
+    (void)pthread_mutex_lock(&g->mutex);
+    struct plan *old = g->plan;
+
+    g->plan = plan_ref(plan);
+    changed(g);
+    plan_unref(old);
 }
 
 static int by_system(const void *a, const void *b)

@@ -1,11 +1,11 @@
-/* govern.h - why nothing of a system may begin now: holds, and the pause of this node.
+/* govern.h - why nothing of a system may begin now: holds, its window, the pause of this node.
  *
  * Reasons are facts about a system and evaluated whenever somebody asks; nothing is written
  * to a delivery, so nothing can be left behind when a reason ends.  An answer is good until
  * `ret_ask_us` or until the generation changes, whichever comes first.
  *
- * Holds begin and end by the clock of the store (core/steady.h).  A node whose heartbeat is
- * overdue begins nothing: another one may have taken its work over.
+ * Holds and windows begin and end by the clock of the store (core/steady.h).  A node whose
+ * heartbeat is overdue begins nothing: another one may have taken its work over.
  *
  * Threads: any; one short lock below all others.
  */
@@ -19,6 +19,7 @@
 #include "core/steady.h"
 
 struct govern;
+struct plan;
 
 struct govern_hold {
     int64_t system;            /* word */
@@ -34,6 +35,8 @@ unsigned govern_why(struct govern *g, int64_t system, int64_t mono_us, int64_t *
 /* Changes with everything that changes an answer but time. */
 uint64_t govern_generation(const struct govern *g);
 
+/* The windows of this plan, from now on; takes a reference. */
+void govern_use(struct govern *g, struct plan *plan);
 /* All there are, from now on; copied. */
 void govern_set_holds(struct govern *g, const struct govern_hold *holds, size_t count);
 void govern_set_pause(struct govern *g, bool paused);

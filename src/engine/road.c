@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/thread.h"
 #include "engine/pool.h"
+#include "engine/govern.h"
 #include "engine/road_inside.h"
 #include "engine/transfer.h"
 #include "store/endpoint_state.h"
@@ -91,6 +92,7 @@ void road_use(struct road *r, struct plan *plan)
     (void)pthread_rwlock_unlock(&r->plan_lock);
     plan_unref(oldest);
     atomic_store(&r->idle, plan_is_idle(plan));
+    govern_use(r->options.govern, plan);
     dispatch_use(r->dispatch, plan);
     if (!plan_is_idle(plan) && (old == NULL || old->version != plan->version))
         redrive_start(r, plan);

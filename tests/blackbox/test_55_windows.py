@@ -1,0 +1,133 @@
+"""Delivery windows: what waits for an opening, and goes when it comes."""
+import datetime
+import json
+import pathlib
+import sys
+import time
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+
+from rig.receiver import Receiver  # noqa: E402
+
+BOTH = pytest.mark.stores("sqlite", "postgres")
+
+CONFIG = """\
+{calendars}
+systems:
+  acme: {{}}
+  shop: {{ {window} }}
+  free: {{}}
+types: {{ order: {{}} }}
+gateways:
+  in: {{ kind: http, auth: none, extract: {{ sender: "value:acme", receiver: "json:/to", type: "value:order" }} }}
+endpoints:
+  api: {{ kind: http, url: "{url}/in" }}
+routes:
+  - {{ name: all, do: [ {{ deliver: api }} ] }}
+"""
+
+
+def clock(minutes):
+    """The time of day in UTC, so many minutes from now."""
+    at = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(minutes=minutes)
+    return at.strftime("%H:%M")
+
+
+def window(open_in, close_in):
+    return f'window: {{ open: "{clock(open_in)}", close: "{clock(close_in)}" }}'
+
+
+def send(node, to="shop"):
+    answer = node.post("in", json.dumps({"to": to}))
+    assert answer.status == 202, answer.body
+    return answer.json["document"]
+
+
+def look(node, doc):
+    return node.graphql("query($id: ID!) { document(id: $id) { state deliveries { state held } } }", id=doc)["document"]
+
+
+def await_state(node, doc, state, seconds=20):
+    until = time.monotonic() + seconds
+    while (seen := look(node, doc))["state"] != state:
+        assert time.monotonic() < until, f"{seen}\n{node.tail()}"
+        time.sleep(0.02)
+    return seen
+
+
+def apply(node, text):
+    node.write_config(text)
+    done = node.cli("apply", node.config_file)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.fixture
+def far():
+    with Receiver() as r:
+        yield r
+
+
+@BOTH
+@pytest.mark.proves("WI2", "WI3")
+def test_a_closed_window_holds_and_a_new_configuration_opens_it(make_node, far):
+    def text(window, calendars=""):
+        return CONFIG.format(window=window, url=far.url(""), calendars=calendars)
+
+    node = make_node(config=text(window(120, 180)))
+    node.start()
+    held = [send(node) for _ in range(50)]
+    for doc in held:
+        assert await_state(node, doc, "held")["deliveries"][0]["held"] == ["window"]
+    await_state(node, send(node, "free"), "delivered")  # others do not wait
+    assert len(far.requests()) == 1
+    apply(node, text(window(-60, 60)))
+    for doc in held:
+        await_state(node, doc, "delivered")
+    today = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d")
+    eve = (datetime.datetime.now(datetime.timezone.utc) - datetime.timedelta(days=1)).strftime("%Y-%m-%d")
+    apply(node, text(window(-60, 60)[:-1] + ", holidays: feasts }",
+                     f"calendars: {{ feasts: {{ dates: [ {eve}, {today} ] }} }}"))
+    late = send(node)
+    assert await_state(node, late, "held")["deliveries"][0]["held"] == ["window"]
+    apply(node, text("title: Shop"))
+    await_state(node, late, "delivered")
+    keys = [r["headers"]["idempotency-key"] for r in far.requests()]
+    assert len(keys) == len(set(keys)) == 52  # each once
+
+
+@pytest.mark.proves("WI1")
+def test_an_opening_is_not_missed(make_node, far):
+    """Opened by the clock while it runs, or while it is down."""
+    now = datetime.datetime.now(datetime.timezone.utc)
+    wait = 60 - now.second if now.second < 50 else 120 - now.second  # to the next full minute
+    node = make_node(config=CONFIG.format(window=window(wait / 60 + 0.01, 120), url=far.url(""), calendars=""))
+    node.start()
+    docs = [send(node) for _ in range(20)]
+    for doc in docs:
+        await_state(node, doc, "held")
+    if wait > 20:
+        node.stop()
+        time.sleep(wait - 5)
+        node.start()
+    for doc in docs:
+        await_state(node, doc, "delivered", seconds=wait + 10)
+
+
+@pytest.mark.proves("WI7")
+def test_all_reasons_are_shown_and_all_must_be_gone(make_node, far):
+    def text(window):
+        return CONFIG.format(window=window, url=far.url(""), calendars="")
+
+    node = make_node(config=text(window(120, 180)))
+    node.start()
+    done = node.cli("hold", "add", "shop", "--until", "1h", "--reason", "stocktaking", "--json")
+    assert done.returncode == 0, done.stdout + done.stderr
+    hold = json.loads(done.stdout.splitlines()[0])["id"]
+    doc = send(node)
+    assert set(await_state(node, doc, "held")["deliveries"][0]["held"]) == {"hold", "window"}
+    apply(node, text(window(-60, 60)))
+    assert await_state(node, doc, "held")["deliveries"][0]["held"] == ["hold"]
+    assert node.cli("hold", "end", str(hold)).returncode == 0
+    await_state(node, doc, "delivered")
