@@ -305,7 +305,7 @@ static bool admit(struct intake *in, const struct arrival_head *h, struct intake
     if (atomic_load(&in->commits) >= (int64_t)in->options.commit_queue)
         return refuse(ret, 503, "busy", "This node has too much to do. Send it again.",
                       retry_after(in));
-    if (!rate_take(&h->gateway->state->rate, g->rate.count, g->rate.per_us, g->burst,
+    if (!rate_pass(&h->gateway->state->rate, g->rate.count, g->rate.per_us, g->burst,
                    clock_mono_us(), &wait_us))
         return refuse(ret, 429, "rate_limit", "This gateway takes no more at the moment.",
                       (int)(wait_us / CLOCK_S) + 1);

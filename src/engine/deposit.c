@@ -62,7 +62,7 @@ static bool admit(struct depositor *o, struct err *err)
         return err_set(err, ERR_LIMIT, 0, "%s", closed);
     if (o->road != NULL && road_is_busy(o->road))
         return err_set(err, ERR_LIMIT, DEPOSIT_WAIT, "the node has enough to do");
-    if (!rate_take(o->rate, o->limit.count, o->limit.per_us, o->burst, clock_mono_us(), &wait_us))
+    if (!rate_pass(o->rate, o->limit.count, o->limit.per_us, o->burst, clock_mono_us(), &wait_us))
         return err_set(err, ERR_LIMIT, DEPOSIT_WAIT, "the gateway is at its limits.rate");
     return o->hold(o->arg, err);
 }
