@@ -2,6 +2,7 @@
 #include "admin/api_parts.h"
 #include "base/clock.h"
 #include "core/option.h"
+#include "core/window.h"
 #include "engine/backlog.h"
 #include "engine/engine.h"
 #include "engine/govern.h"
@@ -122,6 +123,19 @@ static bool held_until(struct graphql_call *call, int64_t system, int64_t *io_us
     return true;
 }
 
+/* When its window lets go, after its holds: 0 when it never opens. */
+static int64_t open_at(struct graphql_call *call, int64_t system, int64_t from_us)
+{
+    struct plan *plan = road_plan(engine_road(call->principal));
+    const struct plan_system *s = plan_system_find(plan, system);
+    int64_t change;
+
+    if (from_us != 0 && s != NULL && !window_set_open(s->windows, from_us, &change))
+        from_us = change;
+    plan_unref(plan);
+    return from_us;
+}
+
 static bool system_of(struct graphql_call *call, struct err *err)
 {
     struct engine *e = call->principal;
@@ -134,6 +148,7 @@ static bool system_of(struct graphql_call *call, struct err *err)
         return graphql_set_null(call);
     if (!backlog_look(engine_backlog(e), err) || !held_until(call, word, &begin, err))
         return false;
+    begin = open_at(call, word, begin);
     v->held = govern_why(engine_govern(e), word, clock_mono_us(), &ask);
     backlog_of(engine_backlog(e), word, begin, &v->waits);
     v->drained_us = begin != 0 && (v->held & HELD_PAUSE) == 0 ? v->waits.gone_us : 0;

@@ -30,8 +30,6 @@ struct system_backlog {
     int64_t word, ready, later, sampled_us;
     int64_t held[REASONS];
     struct forecast forecast;
-    struct metric waiting;
-    char waiting_labels[LABELS];
     struct metric metrics[REASONS]; /* registered when there was something to tell */
     char labels[REASONS][LABELS];
 };
@@ -63,7 +61,6 @@ void backlog_free(struct backlog *b)
         return;
     for (struct system_backlog *s = b->systems, *next; s != NULL; s = next) {
         next = s->next;
-        metrics_forget(&s->waiting);
         for (int i = 0; i < REASONS; i++)
             metrics_forget(&s->metrics[i]);
         free(s);
@@ -86,7 +83,6 @@ static struct system_backlog *find(struct backlog *b, int64_t word)
 static struct system_backlog *get(struct backlog *b, int64_t word)
 {
     struct system_backlog *s = find(b, word);
-    struct str name = store_word_name(b->store, word);
 
     if (s != NULL)
         return s;
@@ -94,13 +90,6 @@ static struct system_backlog *get(struct backlog *b, int64_t word)
     s->word = word;
     s->next = b->systems;
     b->systems = s;
-    (void)snprintf(s->waiting_labels, LABELS, "system=\"%.*s\"", STR_ARG(name));
-    s->waiting = (struct metric){ .name = "waybill_waiting_deliveries",
-                                  .help = "Deliveries in the store that have not been made, by "
-                                          "system; looked at now and then.",
-                                  .labels = s->waiting_labels,
-                                  .type = METRIC_GAUGE };
-    metrics_register(&s->waiting);
     return s;
 }
 
@@ -146,7 +135,6 @@ static void sample(struct backlog *b, struct system_backlog *s, int64_t now_us)
 {
     int64_t ask;
 
-    metric_set(&s->waiting, s->ready + s->later);
     for (int i = 0; i < REASONS; i++)
         tell_held(b, s, i);
     if (s->sampled_us != 0 && now_us - s->sampled_us < SAMPLE_US)

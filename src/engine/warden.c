@@ -39,7 +39,7 @@ struct warden {
     struct arena arena;
     struct ward *wards; /* on the arena */
     size_t count;
-    unsigned paused;
+    _Atomic unsigned paused; /* bits of 1 << pause_what */
 };
 
 static struct metric active = { .name = "waybill_holds_active",
@@ -171,17 +171,17 @@ static bool read_pauses(struct warden *w, struct err *err)
 {
     AUTO(arena_done) struct arena a = ARENA_INIT(ARENA_MOST);
     struct pause *list = ARENA_ARRAY(&a, struct pause, PAUSES_MOST);
-    unsigned before = w->paused;
+    unsigned before = w->paused, paused = 0;
     size_t n;
 
     if (!pause_list(w->o.store, &a, list, &n, err))
         return false;
-    w->paused = 0;
     for (size_t i = 0; i < n; i++)
         if (list[i].node == 0 || list[i].node == store_node(w->o.store))
-            w->paused |= 1u << list[i].what;
+            paused |= 1u << list[i].what;
+    w->paused = paused;
     for (int i = 0; i < PAUSES; i++) {
-        bool now = (w->paused >> i & 1) != 0;
+        bool now = (paused >> i & 1) != 0;
 
         metric_set(&pauses[i], now);
         if (now && (before >> i & 1) == 0)
@@ -189,8 +189,8 @@ static bool read_pauses(struct warden *w, struct err *err)
         else if (!now && (before >> i & 1) != 0)
             log_event(LOG_INFO, "node.resume", kv_z("what", pause_names[i]));
     }
-    govern_set_pause(w->o.govern, (w->paused >> PAUSE_DELIVERY & 1) != 0);
-    intake_note_paused(w->o.intake, (w->paused >> PAUSE_INTAKE & 1) != 0);
+    govern_set_pause(w->o.govern, (paused >> PAUSE_DELIVERY & 1) != 0);
+    intake_note_paused(w->o.intake, (paused >> PAUSE_INTAKE & 1) != 0);
     return true;
 }
 
@@ -385,7 +385,7 @@ bool warden_resume(struct warden *w, int64_t node, unsigned what, int64_t *ret_c
 
 void warden_tell(struct warden *w, struct buf *to)
 {
-    unsigned paused = __atomic_load_n(&w->paused, __ATOMIC_RELAXED);
+    unsigned paused = w->paused;
 
     for (int i = 0; i < PAUSES; i++) /* a closed intake says so itself */
         if (i != PAUSE_INTAKE && (paused >> i & 1) != 0)

@@ -473,7 +473,6 @@ def test_what_waits_is_counted_and_foretold(node, receiver):
     assert "DRAINED" in node.cli("hold", "ls").stdout
     metrics = node.metrics()
     assert metrics['waybill_held_deliveries{system="hub",reason="hold"}'] == 7
-    assert metrics['waybill_waiting_deliveries{system="hub"}'] == 7
     hold(node, "--owner", "ann", until="open")
     assert system("hub")["drained"] is None
     assert system("shop")["waiting"] == 0
