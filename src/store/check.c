@@ -87,7 +87,8 @@ static bool check_deliveries(struct store *s, struct check_result *r, struct err
         return false;
     if (r->bad > 0)
         (void)snprintf(r->message, sizeof r->message,
-                       "%lld deliveries have no document, no task or no right state",
+                       "%lld deliveries have no document, no task, no right state, or an intent "
+                       "that their state does not allow",
                        (long long)r->bad);
     return true;
 }

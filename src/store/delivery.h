@@ -22,7 +22,9 @@ struct delivery {
     int64_t attempts, first_us, due_us, updated_us;
     struct str code, message, name; /* empty: none */
     int64_t status;
-    bool has_bytes; /* its own, not the document's */
+    int64_t intent_us; /* a send began then, and nobody knows what came of it; 0: none (intent.h) */
+    int64_t asked;     /* how often its receiver gave no clear answer about it */
+    bool has_bytes;    /* its own, not the document's */
     struct payload_source bytes;
 };
 

@@ -34,6 +34,7 @@ struct store {
     size_t writer_count;
 
     int64_t node, epoch;
+    _Atomic int64_t beaten_us; /* PostgreSQL: the last heartbeat that was taken; monotonic */
 
     pthread_mutex_t reader_mutex;
     pthread_cond_t reader_free;

@@ -2,12 +2,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <sys/file.h>
 #include <unistd.h>
 
 #include "base/auto.h"
 #include "base/chance.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "store/inside.h"
 #include "store/task.h"
@@ -85,6 +87,7 @@ bool node_register(struct store *s, struct db *db, struct err *err)
 
     (void)gethostname(host, sizeof host - 1);
     s->node = (int64_t)(chance_u64() >> 1) | 1;
+    atomic_store(&s->beaten_us, clock_mono_us());
     if (!db_begin(db, err))
         return false;
     if (!db_one_int(db, SQL_MARK_TAKE, DB_ARGS(db_text(STR("epoch")), db_int(1)), 0, &s->epoch,
@@ -134,14 +137,20 @@ bool node_has_committed(struct writer *w, bool *ret, struct err *err)
 
 bool node_beat(struct store *s, struct db *db, struct err *err)
 {
-    int64_t changed;
+    int64_t changed, now = clock_mono_us(); /* the lease begins after this */
 
     if (!db_run(db, SQL_NODE_BEAT, DB_ARGS(db_int(s->node), db_int(s->epoch), db_int(NODE_TTL_US)),
                 &changed, err))
         return false;
     if (changed != 1)
         return err_set(err, ERR_PERMANENT, 0, "this node was declared dead by another");
+    atomic_store(&s->beaten_us, now);
     return true;
+}
+
+bool node_may_act(const struct store *s)
+{
+    return s->kind == DB_SQLITE || clock_mono_us() - atomic_load(&s->beaten_us) < NODE_TTL_US;
 }
 
 struct rescue {

@@ -37,6 +37,9 @@ bool node_has_committed(struct writer *w, bool *ret, struct err *err);
 /* Renew; ERR_PERMANENT when this node was declared dead: stop. */
 bool node_beat(struct store *s, struct db *db, struct err *err);
 
+/* Nobody can have declared this node dead: its last heartbeat is younger than its lease. */
+bool node_may_act(const struct store *s);
+
 /* Declare silent nodes dead and move their leases to ready; *ret_moved counts. */
 bool node_rescue(struct store *s, int64_t *ret_moved, struct err *err);
 

@@ -268,6 +268,8 @@ static void move_row(struct group *g, const struct settle_part *p)
     v[7] = text_or_null(p->message);
     v[8] = text_or_null(p->name);
     v[9] = db_int(p->status);
+    v[10] = db_int(p->intent_us);
+    v[11] = db_int(p->asked);
 }
 
 static bool put_part(struct group *g, const struct settle_op *o, struct settle_part *p,
@@ -705,7 +707,7 @@ static void make_room(struct group *g)
     g->later = rows_of(g->w, SQL_TASK_LATER_PUT, 9, most);
     g->dead = rows_of(g->w, SQL_TASK_DEAD_PUT, 9, most);
     g->add = rows_of(g->w, SQL_DELIVERY_ADD, 19, g->part_count);
-    g->move = rows_of(g->w, SQL_DELIVERY_MOVE, 10, g->part_count);
+    g->move = rows_of(g->w, SQL_DELIVERY_MOVE, 12, g->part_count);
 }
 
 /* Everything but documents that are over in one run. */

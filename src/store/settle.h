@@ -56,6 +56,7 @@ struct settle_part {
     int64_t due_us;           /* RETRYING: when */
     struct str code, message; /* of its last failure; empty: none */
     int64_t status;
+    int64_t intent_us, asked;   /* DELIVER: what stays of its intent (intent.h); 0: none */
     struct str name;            /* the name it got at its receiver, once chosen (G10) */
     struct settle_bytes *bytes; /* NULL: the document's own; parts may share one */
 

@@ -121,6 +121,8 @@ TEST(each_wrong_is_found)
         { "deliveries", "DELETE FROM task_dead WHERE code = 'rejected'" },
         { "deliveries", "UPDATE delivery SET state = 1 WHERE state = 0" },
         { "deliveries", "UPDATE delivery SET doc = 0 WHERE state = 0" },
+        { "deliveries", "UPDATE delivery SET intent_us = 5 WHERE state = 4" },
+        { "deliveries", "UPDATE delivery SET intent_us = 5 WHERE state = 5" },
         { "tasks-have-documents", "DELETE FROM doc WHERE num = ", 1 },
         { "tasks-have-documents", "DELETE FROM doc WHERE num = ", 3 },
         { "tasks-have-documents", "DELETE FROM doc WHERE num = ", 4 },

@@ -25,11 +25,12 @@ SELECT count(*) FROM delivery;
 
 -- name: delivery_wrong
 -- in:  $1 above int, $2 upto int
--- Deliveries without their document, in a state that is not stored, or without the task
--- that their state wants.
+-- Deliveries without their document, in a state that is not stored, with an intent that
+-- nobody will look after, or without the task that their state wants.
 SELECT count(*) FROM delivery v LEFT JOIN doc d ON d.num = v.doc
 WHERE v.num > $1 AND v.num <= $2 AND 1 = CASE
     WHEN d.num IS NULL OR v.state NOT IN (0, 3, 4, 5, 6, 7) THEN 1
+    WHEN v.intent_us <> 0 AND v.state NOT IN (0, 3) THEN 1
     WHEN v.state IN (5, 7) THEN 0
     WHEN v.state = 6 AND EXISTS (SELECT 1 FROM task_dead t WHERE t.id = v.num AND t.code <> 'in_doubt') THEN 0
     WHEN v.state = 4 AND EXISTS (SELECT 1 FROM task_dead t WHERE t.id = v.num AND t.code = 'in_doubt') THEN 0

@@ -151,19 +151,19 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, @NOW_US@, $11, $12, $13, $14, $
 
 -- name: delivery_move
 -- in:  $1 num int, $2 queue int, $3 state int, $4 attempts int, $5 first int, $6 due int, $7 code text,
---      $8 message text, $9 name text, $10 status int
+--      $8 message text, $9 name text, $10 status int, $11 intent int, $12 asked int
 -- batch
 UPDATE delivery SET queue = $2, state = $3, attempts = $4, first_us = $5, due_us = $6, code = $7, message = $8,
-    name = coalesce($9, name), status = $10, updated_us = @NOW_US@
+    name = coalesce($9, name), status = $10, intent_us = $11, asked = $12, updated_us = @NOW_US@
 WHERE num = $1;
 
 -- name: delivery_move
 -- for: postgresql
 -- in:  $1 num int, $2 queue int, $3 state int, $4 attempts int, $5 first int, $6 due int, $7 code text,
---      $8 message text, $9 name text, $10 status int
+--      $8 message text, $9 name text, $10 status int, $11 intent int, $12 asked int
 -- batch
 UPDATE delivery SET queue = c2, state = c3, attempts = c4, first_us = c5, due_us = c6, code = c7, message = c8,
-    name = coalesce(c9, name), status = c10, updated_us = @NOW_US@
+    name = coalesce(c9, name), status = c10, intent_us = c11, asked = c12, updated_us = @NOW_US@
 FROM @ROWS@ WHERE num = c1;
 
 -- name: delivery_drop
@@ -180,7 +180,7 @@ DELETE FROM delivery WHERE doc = ANY ($1::bigint[]);
 
 -- name: delivery_poison
 -- in:  $1 num int, $2 message text
-UPDATE delivery SET state = 6, code = 'poison', message = $2, updated_us = @NOW_US@ WHERE num = $1;
+UPDATE delivery SET state = 6, code = 'poison', message = $2, intent_us = 0, asked = 0, updated_us = @NOW_US@ WHERE num = $1;
 
 -- name: facet_found
 -- only: sqlite

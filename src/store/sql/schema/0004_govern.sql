@@ -19,3 +19,8 @@ CREATE TABLE pause(
 
 -- Counts the changes of holds and pauses; a hold takes its number from it.
 INSERT INTO mark(name, value) VALUES ('hold', 0);
+
+-- In doubt.  intent_us: when a send was about to begin whose outcome is not known yet, 0: none;
+-- asked: how often its receiver was asked whether it has it, without a clear answer.
+ALTER TABLE delivery ADD COLUMN intent_us @INT@ NOT NULL DEFAULT 0;
+ALTER TABLE delivery ADD COLUMN asked @INT@ NOT NULL DEFAULT 0;
