@@ -328,6 +328,8 @@ void check_value(struct check *c, struct yaml_node *node, const struct option *o
 
     if ((option->flags & OPT_STAR) != 0 && str_is(node->text, "*"))
         return;
+    if ((option->flags & OPT_FILLED) != 0)
+        see_words(c, node);
     if (option->type != OPT_REGEX && check_has_reference(node->text)) {
         if (!in_node && !takes_references(option->type)) {
             say_wrong(c, node, option, label,

@@ -70,6 +70,7 @@ enum option_flag {
     OPT_FREE = 64,     /* OPT_NAMED: the names are any text (header names)   */
     OPT_ATTRS = 128,   /* OPT_NAMED: the names become attributes             */
     OPT_MORE = 256,    /* OPT_MAP: names of attributes are keys too          */
+    OPT_FILLED = 512,  /* OPT_URL: words of templates may stand in it        */
 };
 
 struct option {

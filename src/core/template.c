@@ -8,6 +8,7 @@ enum piece_kind {
     PIECE_LITERAL,
     PIECE_ATTRIBUTE,
     PIECE_ID,
+    PIECE_DELIVERY,
     PIECE_SENDER,
     PIECE_RECEIVER,
     PIECE_TYPE,
@@ -22,6 +23,7 @@ enum piece_kind {
 
 static const char *const words[PIECE_KINDS] = {
     [PIECE_ID] = "id",
+    [PIECE_DELIVERY] = "delivery",
     [PIECE_SENDER] = "sender",
     [PIECE_RECEIVER] = "receiver",
     [PIECE_TYPE] = "type",
@@ -143,6 +145,8 @@ static struct str value_of(const struct piece *p, const struct template_values *
         return facts_attribute(v->facts, p->text);
     case PIECE_ID:
         return v->id;
+    case PIECE_DELIVERY:
+        return v->delivery;
     case PIECE_SENDER:
         return v->facts->sender;
     case PIECE_RECEIVER:
@@ -164,6 +168,23 @@ static struct str value_of(const struct piece *p, const struct template_values *
     }
 }
 
+/* RFC 3986: what is not unreserved. */
+static bool append_escaped(struct buf *to, struct str value, struct err *err)
+{
+    static const char hex[] = "0123456789ABCDEF";
+
+    for (size_t i = 0; i < value.len; i++) {
+        char c = value.ptr[i];
+        char triple[3] = { '%', hex[(unsigned char)c >> 4], hex[(unsigned char)c & 15] };
+        bool plain = (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') ||
+                     c == '-' || c == '.' || c == '_' || c == '~';
+
+        if (!buf_append(to, plain ? str_mem(value.ptr + i, 1) : str_mem(triple, 3), err))
+            return false;
+    }
+    return true;
+}
+
 static bool render(const struct template *t, const struct template_values *v, struct buf *to,
                    struct err *err)
 {
@@ -175,7 +196,8 @@ static bool render(const struct template *t, const struct template_values *v, st
 
         if (value.len == 0)
             return err_set(err, ERR_PERMANENT, 0, "the document has no `%.*s`", STR_ARG(p->text));
-        if (!buf_append(to, value, err))
+        if (v->url && p->kind != PIECE_LITERAL ? !append_escaped(to, value, err)
+                                               : !buf_append(to, value, err))
             return false;
     }
     return true;

@@ -1,8 +1,11 @@
 /* template.h - texts with ${sender}, ${date}, ${id} and attributes in them.
  *
- *     ${id} ${sender} ${receiver} ${type} ${name} ${gateway} ${endpoint}
+ *     ${id} ${delivery} ${sender} ${receiver} ${type} ${name} ${gateway} ${endpoint}
  *     ${date} 2026-11-15  ${time} 025210  ${timestamp} 20261115T025210Z   of the moment of
  *     accept, so that a replay gives the same text; any other word is an attribute
+ *
+ * ${delivery} is the id of the delivery, the same in every attempt; a text that is not made for a
+ * delivery has none.
  *
  * A word that is not known of a document is an error when the text is made, never an empty
  * place.  ${env:} ${file:} ${secret:} are replaced before (settings.h).  The values of a
@@ -25,7 +28,8 @@
 struct template;
 
 struct template_values {
-    struct str id, name, gateway, endpoint;
+    struct str id, delivery, name, gateway, endpoint;
+    bool url; /* the text is a URL: what is put in is written with %XX where it must be */
     int64_t received_us;
     const struct facts *facts;
 };

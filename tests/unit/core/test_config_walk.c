@@ -220,13 +220,17 @@ TEST(walk_templates)
 {
     static const struct wrong cases[] = {
         { "endpoints: { e: { kind: file, path: o, name: \"${id}-${sendr}\" } }", 1, 46,
-          "no document has the word `sendr`", "did you mean `sender`? allowed: id, sender, " },
+          "no document has the word `sendr`",
+          "did you mean `sender`? allowed: id, delivery, sender, " },
         { "types: { t: { search: { po: \"json:/po\" } } }\n"
           "endpoints: { e: { kind: file, path: o, name: \"${po} ${pp}\" } }",
           2, 46, "no document has the word `pp`", "timestamp, po" },
         { "endpoints: { e: { kind: http, url: \"http://x\", "
           "headers: { X: \"${secret:s} ${nam}\" } } }",
           1, 62, "no document has the word `nam`", "did you mean `name`?" },
+        { "endpoints: { e: { kind: http, url: \"http://x\", "
+          "probe: { url: \"http://x/${delivry}\" } } }",
+          1, 62, "no document has the word `delivry`", "did you mean `delivery`?" },
     };
 
     CHECK_ALL(cases);

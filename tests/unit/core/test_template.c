@@ -21,6 +21,7 @@ static const struct facts facts = {
 
 static const struct template_values values = {
     .id = STR("0199f3b0"),
+    .delivery = STR("0199f3b0.archive"),
     .name = STR("a.xml"),
     .gateway = STR("orders"),
     .endpoint = STR("archive"),
@@ -44,6 +45,7 @@ TEST(template_fills_in_what_is_known)
         { "", "" },
         { "plain", "plain" },
         { "${id}", "0199f3b0" },
+        { "${delivery}", "0199f3b0.archive" },
         { "${sender}/${date}/${id}.xml", "acme/2026-11-15/0199f3b0.xml" },
         { "${receiver}${type}${name}", "salsifyordera.xml" },
         { "${gateway} to ${endpoint}", "orders to archive" },
@@ -70,6 +72,20 @@ TEST(template_fills_in_what_is_known)
     }
 }
 
+TEST(template_of_a_url_escapes_what_it_puts_in)
+{
+    static const struct facts odd = { .sender = STR("a/b?c&d=\xc3\xa9 %"),
+                                      .type = STR("aZ09-._~") };
+    const struct template_values v = { .id = STR("1"), .url = true, .facts = &odd };
+    AUTO(buf_done) struct buf b = BUF_INIT(ROOM), small = BUF_INIT(24);
+    struct err err = { 0 };
+
+    CHECK(make(STR("http://h/?a=${sender}&b=${type}"), &v, &b, &err));
+    CHECK(str_is(buf_view(&b), "http://h/?a=a%2Fb%3Fc%26d%3D%C3%A9%20%25&b=aZ09-._~"));
+    CHECK(!make(STR("http://h/?a=${sender}"), &v, &small, &err) && err.kind == ERR_LIMIT);
+    CHECK(small.len == 0);
+}
+
 TEST(template_times_are_of_the_moment_of_accept_in_utc)
 {
     static const struct {
@@ -94,8 +110,9 @@ TEST(template_times_are_of_the_moment_of_accept_in_utc)
 
 TEST(template_never_leaves_an_empty_place)
 {
-    static const char *const texts[] = { "${id}",   "${name}",    "${sender}",   "${receiver}",
-                                         "${type}", "${gateway}", "${endpoint}", "${po}" };
+    static const char *const texts[] = { "${id}",       "${name}", "${sender}",
+                                         "${receiver}", "${type}", "${gateway}",
+                                         "${endpoint}", "${po}",   "${delivery}" };
     const struct facts nothing = { .type = STR("") };
     const struct template_values bare = { .facts = &nothing };
 
