@@ -124,6 +124,13 @@ struct endpoint_http {
                     struct http_out_request *ret, struct verdict *ret_failed);
     void (*judge)(void *self, const struct http_out_answer *answer, struct verdict *ret);
     const struct http_out_options *(*options)(void *self);
+    /* Both or none: ask whether a document arrived whose sending had no clear end.  Nothing is
+     * sent; the verdict is DELIVERED: it has it; RETRY: it does not, so that it may be sent
+     * again under the same id; UNREACHED or CREDENTIAL: nobody could be asked; DOUBT: the
+     * answer is unclear; FAILED: it can never be asked. */
+    bool (*ask)(void *self, const struct sending *s, struct arena *a, struct http_out_request *ret,
+                struct verdict *ret_failed);
+    void (*hear)(void *self, const struct http_out_answer *answer, struct verdict *ret);
 };
 
 struct endpoint_type {
@@ -138,6 +145,8 @@ struct endpoint_type {
      * node is stopping. */
     void (*send)(void *self, const struct sending *s, const _Atomic bool *stop,
                  struct verdict *ret);
+    /* The same question by a call that may block; may be NULL. */
+    void (*ask)(void *self, const struct sending *s, const _Atomic bool *stop, struct verdict *ret);
     /* Bytes that a crash may have left half written are looked after once, at start and
      * when the endpoint appears; may be NULL. */
     void (*recover)(void *self);

@@ -116,6 +116,7 @@ static bool make_path(struct job *j, struct err *err)
 {
     const struct sending *s = j->sending;
     const struct template_values values = { .id = s->document,
+                                            .delivery = s->delivery,
                                             .name = s->name,
                                             .gateway = s->gateway,
                                             .endpoint = s->endpoint,
@@ -406,6 +407,99 @@ static bool publish(struct job *j, struct err *err)
     return file_try_sync(j->dirfd, j->path, err);
 }
 
+/* ---- is it there?
+ * ------------------------------------------------------------------------------------- */
+
+/* The folder in which it stands; nothing is made.  False with ERR_NONE: there is none. */
+static bool find_folder(struct job *j, struct err *err)
+{
+    size_t depth = (size_t)(j->name - j->path);
+    char folder[SAFE_PATH_MOST + 1];
+    int below;
+
+    if (!known_folder_open(&j->self->folder, &j->dirfd, err))
+        return false;
+    if (depth == 0)
+        return true;
+    memcpy(folder, j->path, depth - 1);
+    folder[depth - 1] = '\0';
+    below = file_open_beneath(j->dirfd, folder, O_RDONLY | O_DIRECTORY, 0);
+    if (below < 0)
+        return errno != ENOENT && err_set(err, file_err_kind(errno), errno, "folder %.100s: %s",
+                                          folder, strerror(errno));
+    (void)close(j->dirfd);
+    j->dirfd = below;
+    return true;
+}
+
+/* The digest of what was to be sent. */
+static bool digest_sending(struct job *j, struct err *err)
+{
+    const struct sending *s = j->sending;
+    struct digest d = digest_start();
+    struct str piece = s->bytes;
+
+    if (s->bytes.ptr != NULL || s->size == 0) {
+        digest_add(&d, s->bytes);
+        j->sha256 = digest_end(&d);
+        return true;
+    }
+    do {
+        if ((j->stop != NULL && *j->stop &&
+             err_set(err, ERR_TRANSIENT, 0, "the node is stopping")) ||
+            !s->next(s->next_arg, &piece, err) || err->kind != ERR_NONE) {
+            digest_drop(&d);
+            return err_context(err, "the bytes of the document");
+        }
+        digest_add(&d, piece);
+    } while (piece.len > 0);
+    j->sha256 = digest_end(&d);
+    return true;
+}
+
+/* Whether the file is there with these bytes and is not somebody else's.  False with ERR_NONE:
+ * it is not. */
+static bool is_there(struct job *j, struct err *err)
+{
+    struct sha256 sha;
+    struct stat st;
+
+    if (!make_path(j, err) || !find_folder(j, err))
+        return false;
+    AUTO_FD fd = file_open_beneath(j->dirfd, j->name, O_RDONLY | O_NONBLOCK, 0);
+
+    if (fd < 0 && errno != ENOENT && errno != ELOOP)
+        return err_set(err, file_err_kind(errno), errno, "%.120s: %s", j->path, strerror(errno));
+    if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size != j->sending->size ||
+        owner_of(fd, j->sending->delivery) == OWNER_OTHER)
+        return false;
+    return digest_sending(j, err) && digest_file(fd, &sha, err) && digest_same(&sha, &j->sha256) &&
+           file_try_sync(fd, j->path, err) && file_try_sync(j->dirfd, j->path, err);
+}
+
+/* An append that comes again is found in its journal: it may always be sent again. */
+static void ask_file(void *self, const struct sending *s, const _Atomic bool *stop,
+                     struct verdict *ret)
+{
+    AUTO(job_done)
+    struct job j = { .self = self, .sending = s, .stop = stop, .dirfd = -1, .fd = -1 };
+    struct err err = { 0 };
+
+    *ret = (struct verdict){ 0 };
+    if (j.self->append)
+        (void)verdict_say(ret, VERDICT_RETRY, "the journal of the file knows whether it was added");
+    else if (is_there(&j, &err))
+        (void)verdict_say(ret, VERDICT_DELIVERED, "asked: %s is there with these bytes", j.path);
+    else if (err.kind == ERR_NONE)
+        (void)verdict_say(ret, VERDICT_RETRY, "asked: %s is not there; it is written again",
+                          j.path);
+    else if (err.kind == ERR_PERMANENT)
+        (void)verdict_say(ret, VERDICT_FAILED, "asked: %s", err.text);
+    else
+        (void)verdict_say(ret, is_folder_trouble(err.sys) ? VERDICT_UNREACHED : VERDICT_DOUBT,
+                          "asked: %s", err.text);
+}
+
 /* ---- the endpoint
  * -------------------------------------------------------------------------------------- */
 
@@ -556,5 +650,6 @@ const struct endpoint_type endpoint_file = {
     .make = make,
     .unmake = unmake,
     .send = send_file,
+    .ask = ask_file,
     .recover = recover,
 };

@@ -5,6 +5,10 @@
  * 2xx is delivered.  408 425 429 503: the receiver asks to come again, Retry-After says when.
  * 401 403 407: it refuses us, not the document.  Other 5xx: it may have it.  3xx, which is not
  * followed, and other 4xx: it will never take it.  `outcome` overrides any of these.
+ *
+ * `probe` asks whether a document has arrived whose sending had no clear end, by its
+ * Idempotency-Key: 2xx, or what `delivered` lists, means that it has; 404 and 410, or what
+ * `missing` lists, that it has not.
  */
 #include <stdio.h>
 #include <time.h>
@@ -40,7 +44,15 @@ struct http_out {
     size_t field_count;
     bool typed; /* one of them is the Content-Type */
     unsigned char outcomes[STATUS_MOST + 1];
+
+    /* `probe` */
+    struct str ask_method;
+    const struct template *ask_url; /* NULL: nobody can be asked */
+    unsigned char found[STATUS_MOST + 1];
 };
+
+/* What a status says of a document that was asked for. */
+enum found { FOUND_UNCLEAR, FOUND_HERE, FOUND_MISSING };
 
 /* --- options ------------------------------------------------------------------------------- */
 
@@ -197,16 +209,56 @@ static bool read_tls(const struct settings *s, struct http_out_options *o, struc
     return true;
 }
 
-static bool read_url(const struct settings *s, struct http_out *h, struct err *err)
+static bool read_url(const struct settings *s, struct str *ret, struct err *err)
 {
-    if (!settings_text(s, "url", &h->url, err))
+    if (!settings_text(s, "url", ret, err))
         return false;
-    for (size_t i = 0; i < h->url.len; i++)
-        if (is_control(h->url.ptr[i]) || h->url.ptr[i] == ' ')
+    for (size_t i = 0; i < ret->len; i++)
+        if (is_control(ret->ptr[i]) || ret->ptr[i] == ' ')
             return err_set(err, ERR_CONFIG, 0, "`url` holds a blank or a control character");
-    if (!str_starts(h->url, STR("http://")) && !str_starts(h->url, STR("https://")))
+    if (!str_starts(*ret, STR("http://")) && !str_starts(*ret, STR("https://")))
         return err_set(err, ERR_CONFIG, 0, "`url` starts with neither http:// nor https://");
     return true;
+}
+
+/* One status or a list of them. */
+static bool read_statuses(const struct settings *s, const char *key, enum found means,
+                          unsigned char found[static STATUS_MOST + 1], struct err *err)
+{
+    const struct yaml_node *node = yaml_get(s->node, key);
+    const struct yaml_node *one = node != NULL && node->kind == YAML_LIST ? node->first : node;
+    bool list = one != node;
+
+    for (; one != NULL; one = list ? one->next : NULL) {
+        struct str text;
+        uint64_t status;
+
+        if (!settings_expand(s, one, &text, err))
+            return false;
+        if (!str_to_u64(text, &status) || status < STATUS_LEAST || status > STATUS_MOST)
+            return err_set(err, ERR_CONFIG, 0, "`%s` is no status", key);
+        found[status] = (unsigned char)means;
+    }
+    return true;
+}
+
+/* What is left out: any 2xx, and 404 or 410. */
+static bool read_probe(const struct settings *s, struct http_out *h, struct err *err)
+{
+    struct settings probe = settings_below(s, "probe");
+    struct str url;
+
+    if (!settings_has(s, "probe"))
+        return true;
+    if (!settings_has(&probe, "delivered"))
+        memset(h->found + 200, FOUND_HERE, 100);
+    if (!settings_has(&probe, "missing"))
+        h->found[404] = h->found[410] = FOUND_MISSING;
+    return (read_url(&probe, &url, err) && settings_text(&probe, "method", &h->ask_method, err) &&
+            read_statuses(&probe, "delivered", FOUND_HERE, h->found, err) &&
+            read_statuses(&probe, "missing", FOUND_MISSING, h->found, err) &&
+            template_compile(url, s->arena, &h->ask_url, err)) ||
+           err_context(err, "`probe`");
 }
 
 static bool http_make(const struct settings *s, void **ret_self, struct err *err)
@@ -214,12 +266,12 @@ static bool http_make(const struct settings *s, void **ret_self, struct err *err
     struct http_out *h = ARENA_NEW(s->arena, struct http_out);
     struct http_out_options *o = &h->options;
 
-    if (!read_url(s, h, err) || !settings_text(s, "method", &h->method, err) ||
+    if (!read_url(s, &h->url, err) || !settings_text(s, "method", &h->method, err) ||
         !settings_duration(s, "timeout", &o->timeout_us, err) ||
         !settings_duration(s, "connect_timeout", &o->connect_timeout_us, err) ||
         !settings_text(s, "user", &o->user, err) ||
         !settings_text(s, "password", &o->password, err) || !read_tls(s, o, err) ||
-        !read_fields(s, h, err) || !read_outcomes(s, h, err))
+        !read_fields(s, h, err) || !read_outcomes(s, h, err) || !read_probe(s, h, err))
         return false;
     if (has_control(o->user) || str_find(o->user, ':') >= 0)
         return err_set(err, ERR_CONFIG, 0, "`user` holds a colon or a control character");
@@ -252,15 +304,21 @@ static bool put(struct http_out_request *r, struct str name, struct str value, s
     return true;
 }
 
+static struct template_values values_of(const struct sending *s)
+{
+    return (struct template_values){ .id = s->document,
+                                     .delivery = s->delivery,
+                                     .name = s->name,
+                                     .gateway = s->gateway,
+                                     .endpoint = s->endpoint,
+                                     .received_us = s->received_us,
+                                     .facts = s->facts };
+}
+
 static bool put_words(const struct field *f, const struct sending *s, struct arena *a,
                       struct http_out_request *r, struct verdict *v)
 {
-    struct template_values values = { .id = s->document,
-                                      .name = s->name,
-                                      .gateway = s->gateway,
-                                      .endpoint = s->endpoint,
-                                      .received_us = s->received_us,
-                                      .facts = s->facts };
+    struct template_values values = values_of(s);
     struct err err = { 0 };
     AUTO(buf_done) struct buf b = BUF_INIT(VALUE_MOST);
 
@@ -269,23 +327,20 @@ static bool put_words(const struct field *f, const struct sending *s, struct are
     return put(r, f->name, arena_copy(a, buf_view(&b)), v);
 }
 
-static bool http_prepare(void *self, const struct sending *s, struct arena *a,
-                         struct http_out_request *r, struct verdict *v)
+static bool put_own(struct http_out_request *r, const struct sending *s, struct verdict *v)
 {
-    const struct http_out *h = self;
-    struct str ctype = s->ctype.len > 0 ? s->ctype : STR("application/octet-stream");
-
-    r->method = h->method;
-    r->url = h->url;
     r->field_count = 0;
-    if (!put(r, STR("Idempotency-Key"), s->delivery, v) ||
-        !put(r, STR("Waybill-Document"), s->document, v) ||
-        !put(r, STR("Waybill-Sender"), s->facts->sender, v) ||
-        !put(r, STR("Waybill-Receiver"), s->facts->receiver, v) ||
-        !put(r, STR("Waybill-Type"), s->facts->type, v) ||
-        !put(r, STR("traceparent"), s->traceparent, v) ||
-        (!h->typed && !put(r, STR("Content-Type"), ctype, v)))
-        return false;
+    return put(r, STR("Idempotency-Key"), s->delivery, v) &&
+           put(r, STR("Waybill-Document"), s->document, v) &&
+           put(r, STR("Waybill-Sender"), s->facts->sender, v) &&
+           put(r, STR("Waybill-Receiver"), s->facts->receiver, v) &&
+           put(r, STR("Waybill-Type"), s->facts->type, v) &&
+           put(r, STR("traceparent"), s->traceparent, v);
+}
+
+static bool put_configured(const struct http_out *h, const struct sending *s, struct arena *a,
+                           struct http_out_request *r, struct verdict *v)
+{
     for (size_t i = 0; i < h->field_count; i++) {
         const struct field *f = &h->fields[i];
 
@@ -297,6 +352,48 @@ static bool http_prepare(void *self, const struct sending *s, struct arena *a,
         }
     }
     return true;
+}
+
+static bool http_prepare(void *self, const struct sending *s, struct arena *a,
+                         struct http_out_request *r, struct verdict *v)
+{
+    const struct http_out *h = self;
+    struct str ctype = s->ctype.len > 0 ? s->ctype : STR("application/octet-stream");
+
+    r->method = h->method;
+    r->url = h->url;
+    return put_own(r, s, v) && (h->typed || put(r, STR("Content-Type"), ctype, v)) &&
+           put_configured(h, s, a, r, v);
+}
+
+/* --- the question ------------------------------------------------------------------------------
+ */
+
+/* With the same headers: who may send may ask. */
+static bool http_ask(void *self, const struct sending *s, struct arena *a,
+                     struct http_out_request *r, struct verdict *v)
+{
+    const struct http_out *h = self;
+    struct template_values values;
+    struct err err = { 0 };
+    AUTO(buf_done) struct buf url = BUF_INIT(VALUE_MOST);
+
+    *v = (struct verdict){ 0 };
+    if (h->ask_url == NULL) {
+        (void)verdict_say(v, VERDICT_FAILED,
+                          "the endpoint has no `probe` to ask whether it "
+                          "arrived");
+        return false;
+    }
+    values = values_of(s);
+    values.url = true;
+    if (!template_render(h->ask_url, &values, &url, &err)) {
+        (void)verdict_say(v, VERDICT_FAILED, "the address of the question: %s", err.text);
+        return false;
+    }
+    r->method = h->ask_method;
+    r->url = str_of(arena_text(a, buf_view(&url)));
+    return put_own(r, s, v) && put_configured(h, s, a, r, v);
 }
 
 /* --- the answer ------------------------------------------------------------------------------- */
@@ -411,6 +508,43 @@ static void http_judge(void *self, const struct http_out_answer *a, struct verdi
     }
 }
 
+static void hear_answer(const struct http_out *h, const struct http_out_answer *a,
+                        struct verdict *v)
+{
+    bool known = a->status >= STATUS_LEAST && a->status <= STATUS_MOST;
+    long long status = a->status;
+
+    switch (known ? h->found[a->status] : FOUND_UNCLEAR) {
+    case FOUND_HERE:
+        (void)verdict_say(v, VERDICT_DELIVERED, "asked: the receiver has it (%lld)", status);
+        return;
+    case FOUND_MISSING:
+        (void)verdict_say(v, VERDICT_RETRY,
+                          "asked: the receiver does not have it (%lld); it is "
+                          "sent again",
+                          status);
+        return;
+    default:
+        break;
+    }
+    (void)verdict_say(v,
+                      usual(a->status) == VERDICT_CREDENTIAL ? VERDICT_CREDENTIAL : VERDICT_DOUBT,
+                      "asked: the receiver answered %lld", status);
+    v->retry_after_us = pause_us(a);
+}
+
+static void http_hear(void *self, const struct http_out_answer *a, struct verdict *v)
+{
+    *v = (struct verdict){ .status = a->status };
+    if (a->reach == HTTP_OUT_ANSWERED)
+        hear_answer(self, a, v);
+    else if (a->reach == HTTP_OUT_NOT_SENT)
+        (void)verdict_say(v, VERDICT_UNREACHED, "asked: the receiver was not reached: %s",
+                          a->failure);
+    else
+        (void)verdict_say(v, VERDICT_DOUBT, "asked: no whole answer came: %s", a->failure);
+}
+
 static const struct http_out_options *http_options(void *self)
 {
     const struct http_out *h = self;
@@ -422,6 +556,8 @@ static const struct endpoint_http calls = {
     .prepare = http_prepare,
     .judge = http_judge,
     .options = http_options,
+    .ask = http_ask,
+    .hear = http_hear,
 };
 
 const struct endpoint_type endpoint_http = {

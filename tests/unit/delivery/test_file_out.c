@@ -103,6 +103,61 @@ TEST(a_replay_finds_its_own_file)
     CHECK(sender_send(&s, "a", "bytes").kind == VERDICT_DELIVERED); /* the bytes tell */
 }
 
+static struct verdict ask_as(struct sender *s, const char *delivery, const char *name,
+                             const char *bytes)
+{
+    static const struct facts facts = { .sender = { "acme", 4 } };
+    struct sending sending = { .document = STR(DOCUMENT),
+                               .delivery = str_of(delivery),
+                               .facts = &facts,
+                               .name = str_of(name),
+                               .gateway = STR("drop"),
+                               .endpoint = STR("archive"),
+                               .received_us = INT64_C(1763175130) * CLOCK_S,
+                               .size = (int64_t)strlen(bytes),
+                               .bytes = str_of(bytes) };
+    struct verdict v;
+
+    endpoint_file.ask(s->self, &sending, NULL, &v);
+    return v;
+}
+
+/* proves: DE9 */
+TEST(a_file_that_was_sent_is_found_by_its_name_and_bytes)
+{
+    AUTO(sender_done) struct sender s = sender_of(named);
+    char owner[200];
+
+    CHECK(ask_as(&s, DELIVERY, "a", "bytes").kind == VERDICT_RETRY); /* it is not there */
+    CHECK(ask_as(&s, DELIVERY, "sub/a", "bytes").kind == VERDICT_RETRY);
+    CHECK(entries(s.out, ".") == 0); /* nothing is made */
+    CHECK(sender_send(&s, "a", "bytes").kind == VERDICT_DELIVERED);
+    CHECK(sender_send(&s, "sub/a", "bytes").kind == VERDICT_DELIVERED);
+    struct verdict v = ask_as(&s, DELIVERY, "a", "bytes");
+
+    CHECK(v.kind == VERDICT_DELIVERED && strstr(v.message, "a is there with these bytes") != NULL);
+    CHECK(ask_as(&s, DELIVERY, "sub/a", "bytes").kind == VERDICT_DELIVERED);
+    CHECK(ask_as(&s, DELIVERY, "a", "BYTES").kind == VERDICT_RETRY);
+    CHECK(ask_as(&s, DELIVERY, "a", "byte").kind == VERDICT_RETRY);
+    CHECK(ask_as(&s, DELIVERY, "../a", "bytes").kind == VERDICT_FAILED);
+    AUTO_FD fd = openat(s.out, "a", O_RDONLY);
+
+    if (fgetxattr(fd, "user.waybill.delivery", owner, sizeof owner) > 0)
+        CHECK(ask_as(&s, "other", "a", "bytes").kind == VERDICT_RETRY);
+    CHECK(put(s.out, "empty", "") && ask_as(&s, DELIVERY, "empty", "").kind == VERDICT_DELIVERED);
+    CHECK(renameat(s.home.fd, "out", s.home.fd, "away") == 0);
+    CHECK(ask_as(&s, DELIVERY, "a", "bytes").kind == VERDICT_UNREACHED);
+}
+
+TEST(an_append_may_always_be_sent_again)
+{
+    AUTO(sender_done) struct sender s = sender_of(", name: log, append: true");
+
+    CHECK(sender_send(&s, "", "line").kind == VERDICT_DELIVERED);
+    CHECK(ask_as(&s, DELIVERY, "", "line").kind == VERDICT_RETRY);
+    CHECK(sender_send(&s, "", "line").kind == VERDICT_DELIVERED && holds(s.out, "log", "line"));
+}
+
 /* proves: FI12 */
 TEST(a_folder_that_is_gone_is_not_made_again)
 {

@@ -365,6 +365,69 @@ TEST(http_out_tells_unreached_from_unclear)
     }
 }
 
+/* proves: DE6 DE9 */
+TEST(http_out_asks_for_a_document_by_its_key)
+{
+    AUTO(fixture_done) struct fixture f;
+    struct sending s = sending();
+    struct http_out_request r;
+    struct verdict v;
+
+    make(&f, "e: { " URL ", headers: { Authorization: 'Bearer ${secret:token}' }, probe: { "
+             "method: HEAD, url: 'https://a.example/has/${delivery}?of=${region}' } }");
+    CHECK(f.self != NULL && endpoint_http.http->ask(f.self, &s, &f.arena, &r, &v));
+    CHECK(str_is(r.method, "HEAD"));
+    CHECK(str_is(r.url, "https://a.example/has/0193-doc.api?of=emea"));
+    CHECK(strcmp(field(&r, "Idempotency-Key"), "0193-doc.api") == 0);
+    CHECK(strcmp(field(&r, "Authorization"), "Bearer t0psecret") == 0);
+    s.facts = &(const struct facts){ 0 };
+    CHECK(!endpoint_http.http->ask(f.self, &s, &f.arena, &r, &v) && v.kind == VERDICT_FAILED);
+    fixture_done(&f);
+    make(&f, "e: { " URL " }");
+    s = sending();
+    CHECK(!endpoint_http.http->ask(f.self, &s, &f.arena, &r, &v));
+    CHECK(v.kind == VERDICT_FAILED && strstr(v.message, "no `probe`") != NULL);
+    fixture_done(&f);
+    make(&f, "e: { " URL ", probe: { url: 'http://a/${' } }");
+    CHECK(f.self == NULL && strstr(f.err.text, "`probe`") != NULL);
+}
+
+static enum verdict_kind heard(struct fixture *f, enum http_out_reach reach, int64_t status)
+{
+    struct http_out_answer a = { .reach = reach, .status = status, .failure = "it rained" };
+    struct verdict v;
+
+    endpoint_http.http->hear(f->self, &a, &v);
+    return v.message[0] != '\0' && v.status == status ? v.kind : VERDICT_FAILED;
+}
+
+/* proves: DE6 DE9 */
+TEST(http_out_hears_whether_it_arrived)
+{
+    static const struct {
+        int64_t status;
+        enum verdict_kind usual, told;
+    } cases[] = {
+        { 200, VERDICT_DELIVERED, VERDICT_DOUBT }, { 204, VERDICT_DELIVERED, VERDICT_RETRY },
+        { 404, VERDICT_RETRY, VERDICT_DOUBT },     { 410, VERDICT_RETRY, VERDICT_DOUBT },
+        { 302, VERDICT_DOUBT, VERDICT_DELIVERED }, { 303, VERDICT_DOUBT, VERDICT_DELIVERED },
+        { 400, VERDICT_DOUBT, VERDICT_DOUBT },     { 500, VERDICT_DOUBT, VERDICT_DOUBT },
+        { 503, VERDICT_DOUBT, VERDICT_DOUBT },     { 401, VERDICT_CREDENTIAL, VERDICT_CREDENTIAL },
+        { 999, VERDICT_DOUBT, VERDICT_DOUBT },
+    };
+    AUTO(fixture_done) struct fixture usual, told;
+
+    make(&usual, "e: { " URL ", probe: { url: 'http://a.example/' } }");
+    make(&told, "e: { " URL ", probe: { url: 'http://a.example/', delivered: [302, 303], "
+                "missing: 204 } }");
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        CHECK(heard(&usual, HTTP_OUT_ANSWERED, cases[i].status) == cases[i].usual);
+        CHECK(heard(&told, HTTP_OUT_ANSWERED, cases[i].status) == cases[i].told);
+    }
+    CHECK(heard(&usual, HTTP_OUT_NOT_SENT, 0) == VERDICT_UNREACHED);
+    CHECK(heard(&usual, HTTP_OUT_UNCLEAR, 200) == VERDICT_DOUBT);
+}
+
 /* proves: DE7 DE18 */
 TEST(http_out_shows_the_beginning_of_an_answer_in_one_plain_line)
 {
