@@ -23,6 +23,7 @@ enum {
 struct system_live {
     struct system_live *next;
     int64_t word, limit, active, waiting, delivered;
+    enum plan_doubt in_doubt;
     struct lane *lanes, *turn; /* by next_of_system; turn: who was served last */
     struct part *sending;      /* those that have slots */
     /* What the governor said, and until when and under which generation that is good. */
@@ -105,6 +106,14 @@ static int64_t limit_of(const struct plan *p, int64_t system)
     return s != NULL ? s->concurrency : 1; /* a system that is gone: its rest goes out slowly */
 }
 
+/* Nobody says any more what a system that is gone minds: nothing is sent to it twice in silence. */
+static enum plan_doubt doubt_of(const struct plan *p, int64_t system)
+{
+    const struct plan_system *s = p != NULL ? plan_system_find(p, system) : NULL;
+
+    return s != NULL ? s->in_doubt : DOUBT_HOLD;
+}
+
 static struct system_live *system_of(struct dispatch *d, int64_t word)
 {
     struct system_live *s = d->systems;
@@ -115,7 +124,8 @@ static struct system_live *system_of(struct dispatch *d, int64_t word)
         s = NEW(struct system_live);
         *s = (struct system_live){ .next = d->systems,
                                    .word = word,
-                                   .limit = limit_of(d->plan, word) };
+                                   .limit = limit_of(d->plan, word),
+                                   .in_doubt = doubt_of(d->plan, word) };
         d->systems = s;
     }
     return s;
@@ -291,14 +301,21 @@ static bool is_blocked(struct dispatch *d, const struct lane *l, int64_t now_us)
 
 /* ---- offers ---------------------------------------------------------------------------------- */
 
-/* The endpoint's settings are those of the newest plan, which lives as long as the attempt. */
+/* The settings are those of the newest plan, which lives as long as the attempt. */
 static void use_newest(struct dispatch *d, struct part *p)
 {
     struct plan *old = p->plan;
 
     p->endpoint = p->lane->endpoint->plan;
+    p->in_doubt = p->lane->system->in_doubt;
     p->plan = d->plan != p->flight->plan ? plan_ref(d->plan) : NULL;
     plan_unref(old);
+}
+
+/* What may not be sent twice is sent from its row in the store, where its intent is noted. */
+static bool needs_row(const struct part *p)
+{
+    return p->in_doubt != DOUBT_RESEND && p->row.num == 0;
 }
 
 static enum dispatch_answer park(struct lane *l, unsigned why, unsigned *ret_why)
@@ -323,13 +340,13 @@ static enum dispatch_answer offer(struct dispatch *d, struct part *p, unsigned *
     bool room = l->system->active < l->system->limit;
 
     if (breaker_is_open(&l->endpoint->breaker)) {
-        if (!room || breaker_ask(&l->endpoint->breaker, now) != BREAKER_PROBE)
+        if (needs_row(p) || !room || breaker_ask(&l->endpoint->breaker, now) != BREAKER_PROBE)
             return park(l, HELD_BREAKER, ret_why);
         p->probe = true;
         take_slot(l, p);
         return DISPATCH_BEGIN;
     }
-    if (l->stored && !from_store)
+    if ((l->stored && !from_store) || needs_row(p))
         return park(l, 0, ret_why);
     if (room && l->waiting == 0) {
         take_slot(l, p);
@@ -355,11 +372,14 @@ enum dispatch_answer dispatch_offer(struct dispatch *d, struct part *p, unsigned
 
 /* Fill the free slots of a system, its lanes in turn. */
 static void begin_more(struct dispatch *d, struct system_live *s, int64_t now_us,
-                       struct part ***tail)
+                       struct dispatch_next *ret)
 {
+    struct part **begin = &ret->begin, **park = &ret->park;
     struct lane *l = s->turn != NULL ? s->turn->next_of_system : s->lanes;
     size_t idle = 0;
 
+    while (*park != NULL)
+        park = &(*park)->next;
     while (s->waiting > 0 && s->active < s->limit && idle <= d->lane_count) {
         if (l == NULL)
             l = s->lanes;
@@ -367,11 +387,17 @@ static void begin_more(struct dispatch *d, struct system_live *s, int64_t now_us
             struct part *p = pop(d, l);
 
             use_newest(d, p);
-            take_slot(l, p);
-            **tail = p;
-            *tail = &p->next;
-            s->turn = l;
             idle = 0;
+            if (needs_row(p)) { /* its system minds a second send since a moment ago */
+                l->stored = true;
+                *park = p;
+                park = &p->next;
+                continue;
+            }
+            take_slot(l, p);
+            *begin = p;
+            begin = &p->next;
+            s->turn = l;
         } else {
             idle++;
         }
@@ -436,7 +462,6 @@ bool dispatch_ended(struct dispatch *d, struct part *p, const struct verdict *v,
     struct lane *l = p->lane;
     struct endpoint_live *e = l->endpoint;
     int64_t now = clock_wall_us();
-    struct part **tail = &ret->begin;
 
     *ret = (struct dispatch_next){ 0 };
     (void)pthread_mutex_lock(&d->mutex);
@@ -453,7 +478,7 @@ bool dispatch_ended(struct dispatch *d, struct part *p, const struct verdict *v,
     p->probe = false;
     if ((l->system->waiting > 0 || e->waiting > 0) && is_blocked(d, l, now))
         ret->park = empty_closed(d, l->system, e, now);
-    begin_more(d, l->system, now, &tail);
+    begin_more(d, l->system, now, ret);
     bool open = breaker_is_open(&e->breaker);
     bool hungry =
         (l->system->active < l->system->limit || (probed && !open)) && has_stored(l->system);
@@ -466,6 +491,20 @@ bool dispatch_ended(struct dispatch *d, struct part *p, const struct verdict *v,
     if (hungry)
         d->calls.hungry(d->calls.arg);
     return open;
+}
+
+void dispatch_back(struct dispatch *d, struct part *p, struct dispatch_next *ret)
+{
+    struct lane *l = p->lane;
+
+    *ret = (struct dispatch_next){ 0 };
+    (void)pthread_mutex_lock(&d->mutex);
+    give_slot(l, p);
+    if (p->probe)
+        breaker_probe_lost(&l->endpoint->breaker);
+    p->probe = false;
+    begin_more(d, l->system, clock_wall_us(), ret);
+    (void)pthread_mutex_unlock(&d->mutex);
 }
 
 /* A receiver that has become slow keeps only a few in memory, one that is closed (by a hold, by
@@ -575,8 +614,10 @@ void dispatch_use(struct dispatch *d, struct plan *plan)
     struct plan *old = d->plan;
 
     d->plan = plan_ref(plan);
-    for (struct system_live *s = d->systems; s != NULL; s = s->next)
+    for (struct system_live *s = d->systems; s != NULL; s = s->next) {
         s->limit = limit_of(plan, s->word);
+        s->in_doubt = doubt_of(plan, s->word);
+    }
     for (struct endpoint_live *e = d->endpoints; e != NULL; e = e->next)
         e->plan = plan_endpoint_find(plan, e->word);
     (void)pthread_mutex_unlock(&d->mutex);

@@ -6,7 +6,8 @@
  * in the short memory of its lane, or is sent back to be parked in the store: so a receiver that is
  * dead or slow holds a bounded number of flights, and costs the others nothing.
  *
- * The newest plan decides what an endpoint and a system may do.
+ * The newest plan decides what an endpoint and a system may do.  Parts of a system that minds a
+ * second send begin only from the store, where an intent can be noted (doubt.c).
  *
  * Threads: any; one short lock.
  */
@@ -44,8 +45,8 @@ enum dispatch_answer {
     DISPATCH_PARK   /* not now: to the store */
 };
 
-/* Sets part->lane, plan and endpoint.  *ret_why: the reasons of a park (held_reason), 0 when
- * it is only a matter of turns. */
+/* Sets part->lane, plan, endpoint and in_doubt.  *ret_why: the reasons of a park (held_reason), 0
+ * when it is only a matter of turns. */
 enum dispatch_answer dispatch_offer(struct dispatch *d, struct part *p, unsigned *ret_why);
 
 struct dispatch_next {
@@ -56,6 +57,9 @@ struct dispatch_next {
 /* The part is over, whatever came of it.  True: the breaker of its endpoint is open now. */
 bool dispatch_ended(struct dispatch *d, struct part *p, const struct verdict *v,
                     struct dispatch_next *ret);
+
+/* It was not sent after all: its slot is free, and nothing is known of its endpoint. */
+void dispatch_back(struct dispatch *d, struct part *p, struct dispatch_next *ret);
 
 /* What waits in memory for receivers that have become slow, beyond a few, and for those that
  * are closed or of which nothing is being sent: to be parked.  Now and then. */

@@ -182,7 +182,10 @@ static void load_failed(struct flight *f, const struct err *err)
         p->row.message = str_of(arena_text(&f->arena, str_of(err->text)));
         p->verdict.message[0] = '\0';
         p->took_us = -1;
-        if (err->kind == ERR_PERMANENT) {
+        if (err->kind == ERR_PERMANENT && p->row.intent_us != 0) {
+            p->row.state = DELIVERY_IN_DOUBT; /* it was sent, and can never be sent again */
+            p->row.intent_us = p->row.asked = 0;
+        } else if (err->kind == ERR_PERMANENT) {
             p->row.state = DELIVERY_DEAD;
             p->row.code =
                 str_of(dead_codes[err->sys != 0 ? DEAD_PAYLOAD_MISSING : DEAD_PAYLOAD_CORRUPT]);
@@ -322,9 +325,12 @@ static void load_delivery(struct road *r, const struct task *t)
     }
     const struct plan_system *system = plan_system_find(f->plan, v.system);
 
-    p->in_doubt = system != NULL ? system->in_doubt : DOUBT_RESEND;
-    note_recovered(f);
+    p->in_doubt = system != NULL ? system->in_doubt : DOUBT_HOLD;
+    if (p->in_doubt == DOUBT_RESEND || v.intent_us != 0)
+        note_recovered(f);
     f->settle.end = SETTLE_PARTS;
+    if (v.intent_us != 0 && doubt_settle(f, p))
+        return;
     if (!load_bytes(f, p->variant, &err)) {
         load_failed(f, &err);
         return;

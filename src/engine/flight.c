@@ -246,6 +246,8 @@ struct part *flight_add_stored(struct flight *f, const struct delivery *d)
                                    .state = d->state,
                                    .attempts = d->attempts,
                                    .first_us = d->first_us,
+                                   .intent_us = d->intent_us,
+                                   .asked = d->asked,
                                    .name = arena_copy(&f->arena, d->name) };
     return p;
 }

@@ -61,6 +61,7 @@ struct part {
     struct variant *variant;
     struct settle_part row;
     bool probe;  /* it tries out an open breaker */
+    bool asking; /* nothing is sent: its receiver is asked whether it has it (doubt.c) */
     bool direct; /* it began at once, on the thread that has the flight: its arena may be used */
     struct arena own;          /* of one that began later, on any thread */
     int64_t began_us, took_us; /* monotonic; took_us -1: nothing was sent */

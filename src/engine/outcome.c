@@ -11,7 +11,7 @@
 #include "engine/road_inside.h"
 #include "store/store.h"
 
-enum { AGAIN_FIRST_US = CLOCK_S, AGAIN_MOST_S = 60 };
+enum { AGAIN_FIRST_US = CLOCK_S, AGAIN_MOST_S = 60, ASKED_MOST = 5 };
 
 static _Thread_local struct {
     struct store_op *first, *last;
@@ -101,14 +101,106 @@ static void set_unreached(struct part *p, bool breaker_open)
     p->held_why = HELD_BREAKER;
 }
 
+/* Its receiver is asked a moment later, and then less and less often. */
+static void set_ask(struct part *p)
+{
+    int64_t now = clock_wall_us();
+
+    p->row.state = DELIVERY_RETRYING;
+    p->row.due_us = now + retry_wait_us(&p->endpoint->retry, p->row.asked + 1, chance_u64());
+    if (p->row.due_us < now + p->verdict.retry_after_us)
+        p->row.due_us = now + p->verdict.retry_after_us;
+    if (p->row.intent_us == 0)
+        p->row.intent_us = now;
+}
+
+static void set_in_doubt(struct part *p)
+{
+    p->row.state = DELIVERY_IN_DOUBT;
+    p->row.due_us = p->row.intent_us = p->row.asked = 0;
+}
+
+/* It counts as delivered, and says that nobody knows. */
+static void set_assumed(struct part *p)
+{
+    char why[VERDICT_MESSAGE_MOST];
+
+    (void)snprintf(why, sizeof why, "%s", p->verdict.message);
+    (void)verdict_say(&p->verdict, p->verdict.kind, "unconfirmed: %s", why);
+    p->row.message = str_of(p->verdict.message);
+    p->row.code = STR("unconfirmed");
+    p->row.state = DELIVERY_DELIVERED;
+}
+
 static void set_doubt(struct part *p, bool breaker_open)
 {
-    if (p->in_doubt == DOUBT_RESEND)
+    switch (p->in_doubt) {
+    case DOUBT_RESEND:
         set_unreached(p, breaker_open && p->verdict.status == 0);
-    else if (p->in_doubt == DOUBT_ASSUME)
+        return;
+    case DOUBT_HOLD:
+        set_in_doubt(p);
+        return;
+    case DOUBT_PROBE:
+        set_ask(p);
+        return;
+    case DOUBT_ASSUME:
+        set_assumed(p);
+        return;
+    }
+}
+
+/* Nothing was sent: the receiver was asked whether it has it (doubt.c).  That it cannot be
+ * reached is no answer, and does not count as an unclear one. */
+static void set_asked(struct part *p, bool breaker_open)
+{
+    const struct retry_rule *rule = &p->endpoint->retry;
+
+    switch (p->verdict.kind) {
+    case VERDICT_DELIVERED:
         p->row.state = DELIVERY_DELIVERED;
-    else
-        p->row.state = DELIVERY_IN_DOUBT;
+        p->row.intent_us = p->row.asked = 0;
+        p->row.message = p->row.code = STR("");
+        return;
+    case VERDICT_UNREACHED:
+    case VERDICT_CREDENTIAL:
+        if (breaker_open) {
+            p->row.state = DELIVERY_READY;
+            p->held_why = HELD_BREAKER;
+        } else {
+            set_ask(p);
+        }
+        if (retry_is_over(rule, p->row.first_us, clock_wall_us()))
+            set_in_doubt(p);
+        return;
+    case VERDICT_DOUBT:
+        if (++p->row.asked < ASKED_MOST)
+            set_ask(p);
+        else
+            set_in_doubt(p);
+        return;
+    case VERDICT_RETRY:
+    case VERDICT_REJECTED:
+    case VERDICT_FAILED:
+        set_in_doubt(p);
+        return;
+    }
+}
+
+static void note_doubt(struct part *p)
+{
+    struct road *r = p->flight->road;
+
+    mishaps_note(r->mishaps, "in_doubt", "endpoint", store_word_name(r->store, p->row.endpoint),
+                 p->verdict.message);
+}
+
+static void outcome_of_question(struct part *p, bool breaker_open)
+{
+    p->row.code = STR("in_doubt");
+    set_asked(p, breaker_open);
+    if (p->row.state != DELIVERY_DELIVERED)
+        note_doubt(p);
 }
 
 void outcome_of_part(struct part *p, bool breaker_open)
@@ -120,6 +212,11 @@ void outcome_of_part(struct part *p, bool breaker_open)
     p->row.status = v->status;
     p->row.message = str_of(v->message);
     p->row.due_us = 0;
+    if (p->asking) {
+        outcome_of_question(p, breaker_open);
+        return;
+    }
+    p->row.intent_us = p->row.asked = 0;
     metric_observe_us(&send_time, p->took_us);
     switch (v->kind) {
     case VERDICT_DELIVERED:
@@ -162,13 +259,13 @@ void outcome_parked(struct part *p, unsigned why)
     p->took_us = -1;
 }
 
-static enum trail_outcome trail_of(enum delivery_state s)
+static enum trail_outcome trail_of(const struct part *p)
 {
-    switch (s) {
+    switch (p->row.state) {
     case DELIVERY_DELIVERED:
         return TRAIL_DELIVERED;
     case DELIVERY_RETRYING:
-        return TRAIL_RETRY;
+        return p->row.intent_us != 0 ? TRAIL_DOUBT : TRAIL_RETRY;
     case DELIVERY_IN_DOUBT:
         return TRAIL_DOUBT;
     case DELIVERY_DEAD:
@@ -199,7 +296,23 @@ static void note_part(struct flight *f, const struct part *p)
         flight_note_part(f, p, TRAIL_WAITS, -1, p->held_why != 0 ? why.ptr : "waits for its turn");
         return;
     }
-    flight_note_part(f, p, trail_of(p->row.state), p->took_us, p->verdict.message);
+    flight_note_part(f, p, trail_of(p), p->took_us, p->verdict.message);
+}
+
+void outcome_unknown(struct part *p)
+{
+    struct flight *f = p->flight;
+
+    p->took_us = -1;
+    p->row.due_us = p->row.intent_us = p->row.asked = 0;
+    p->row.message = str_of(p->verdict.message);
+    p->row.code = STR("in_doubt");
+    set_doubt(p, false);
+    note_doubt(p);
+    flight_note_part(f, p, trail_of(p), -1, p->verdict.message);
+    log_event(LOG_WARN, "delivery.doubt", kv_z("document", f->id), kv_str("delivery", p->row.id),
+              kv_z("state", delivery_states[p->row.state]), kv_int("attempt", p->row.attempts),
+              kv_z("why", p->verdict.message));
 }
 
 /* ---- the document

@@ -13,6 +13,7 @@
 #include "engine/road_inside.h"
 #include "engine/transfer.h"
 #include "store/endpoint_state.h"
+#include "store/node.h"
 #include "store/store.h"
 
 enum {
@@ -429,6 +430,13 @@ static struct metric flights_metric = { .name = "waybill_flights",
                                         .type = METRIC_GAUGE,
                                         .read = read_flights };
 
+static bool may_send(void *arg, const struct transfer *t)
+{
+    const struct road *r = arg;
+
+    return !t->once || node_may_act(r->store);
+}
+
 static void on_round(void *arg)
 {
     send_flush(arg);
@@ -483,6 +491,7 @@ bool road_start(const struct road_options *o, struct road **ret, struct err *err
                                                     .connections_most = CONNECTIONS_MOST,
                                                     .pool = r->pool,
                                                     .arg = r,
+                                                    .may_send = may_send,
                                                     .round = on_round },
                         &r->hub, err)) {
         road_free(r);

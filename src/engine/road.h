@@ -7,6 +7,7 @@
  *   walk.c      extract, route, steps           send.c     one attempt of one delivery
  *   dispatch.c  what may begin now              outcome.c  what came of it, commit 2, log
  *   feed.c      what waits in the store         road.c     threads, stock, life
+ *   doubt.c     sends that may not happen twice
  *
  * With a configuration without routes nothing is claimed: documents rest as received
  * until there are some.

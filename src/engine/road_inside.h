@@ -96,10 +96,30 @@ const struct plan_route *walk_find_route(struct flight *f);
 void send_parts(struct flight *f);  /* offer all parts; settles when none is left open */
 void send_park(struct part *first); /* a chain: they wait in the store */
 void send_flush(struct road *r);    /* hand over what this thread has gathered */
+void send_fill(struct part *p);     /* p->sending */
+void send_clear(struct part *p);    /* an attempt, or a question, starts now */
+void send_gather(struct transfer *t);
+/* Its slot is taken.  False: it is over already, p->verdict says how: send_ended(). */
+bool send_begin(struct part *p);
+void send_ended(struct part *p);
+void send_back(
+    struct part *p); /* nothing was sent: the slot is given back, it waits in the store */
+
+/* ---- doubt.c ---- */
+/* As send_begin(), for a part whose system minds a second send. */
+bool doubt_start(struct part *p);
+/* A claimed delivery was sent before, and nobody knows what came of it; false: its receiver
+ * must be asked, or it may be sent again. */
+bool doubt_settle(struct flight *f, struct part *p);
+/* Nobody has taken it over: the node is still alive in the eyes of the others. */
+bool doubt_may_send(const struct part *p);
+void doubt_flush(struct road *r);
 
 /* ---- outcome.c ---- */
 void outcome_of_part(struct part *p, bool breaker_open);
 void outcome_parked(struct part *p, unsigned why);
+/* It was sent before a crash: by the policy of its system, with a line in the timeline. */
+void outcome_unknown(struct part *p);
 void outcome_settle(struct flight *f); /* all parts have their outcome, or there are none */
 void outcome_dead(struct flight *f, enum trail_stage stage, struct str what, enum dead_code code,
                   int64_t took_us, const char *message);

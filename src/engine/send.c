@@ -41,7 +41,7 @@ static void judge_bytes(struct part *p)
     (void)verdict_say(&p->verdict, VERDICT_FAILED, "%s", p->read_err.text);
 }
 
-static void fill_sending(struct part *p)
+void send_fill(struct part *p)
 {
     struct flight *f = p->flight;
     const struct variant *v = p->variant;
@@ -119,7 +119,19 @@ static void end_part(struct part *p, struct part ***chain_end)
 
 static void begin_all(struct part *first);
 
-static void ended(struct part *p)
+void send_back(struct part *p)
+{
+    struct flight *f = p->flight;
+    struct dispatch_next next;
+
+    dispatch_back(f->road->dispatch, p, &next);
+    outcome_parked(p, 0);
+    one_over(f);
+    send_park(next.park);
+    begin_all(next.begin);
+}
+
+void send_ended(struct part *p)
 {
     struct part *chain = NULL, **end = &chain;
 
@@ -141,7 +153,7 @@ static void on_answer(struct transfer *t)
 
     p->endpoint->type->http->judge(p->endpoint->self, &t->answer, &p->verdict);
     road_leave(r, c);
-    ended(p);
+    send_ended(p);
 }
 
 /* On a thread of the pool. */
@@ -149,16 +161,22 @@ static void on_pool(struct pool_job *job)
 {
     struct part *p = (struct part *)((char *)job - offsetof(struct part, job));
     struct road *r = p->flight->road;
+
+    if (!doubt_may_send(p)) {
+        send_back(p);
+        send_flush(r);
+        return;
+    }
     struct task_code c = road_enter(r, &p->flight->settle.task);
 
     p->endpoint->type->send(p->endpoint->self, &p->sending, &r->stopping, &p->verdict);
     road_leave(r, c);
     fault_point(SEND_ANSWERED);
-    ended(p);
+    send_ended(p);
     send_flush(r);
 }
 
-static void gather(struct transfer *t)
+void send_gather(struct transfer *t)
 {
     t->next = NULL;
     if (gathered.last != NULL)
@@ -168,21 +186,25 @@ static void gather(struct transfer *t)
     gathered.last = t;
 }
 
-/* False: it is over already, p->verdict says how. */
-static bool begin(struct part *p)
+void send_clear(struct part *p)
 {
-    const struct endpoint_type *type = p->endpoint->type;
-    struct flight *f = p->flight;
-
     p->began_us = clock_mono_us();
-    p->row.attempts++;
-    if (p->row.first_us == 0)
-        p->row.first_us = clock_wall_us();
     p->verdict.retry_after_us = p->verdict.status = 0;
     p->verdict.code = NULL;
     p->verdict.message[0] = '\0';
     p->read_err.kind = ERR_NONE;
-    fill_sending(p);
+}
+
+bool send_begin(struct part *p)
+{
+    const struct endpoint_type *type = p->endpoint->type;
+    struct flight *f = p->flight;
+
+    send_clear(p);
+    p->row.attempts++;
+    if (p->row.first_us == 0)
+        p->row.first_us = clock_wall_us();
+    send_fill(p);
     fault_point(SEND_BEGIN);
     if (type->http == NULL) {
         p->job = (struct pool_job){ .run = on_pool };
@@ -199,7 +221,7 @@ static bool begin(struct part *p)
                                      .sending = &p->sending,
                                      .once = p->in_doubt != DOUBT_RESEND,
                                      .done = on_answer };
-    gather(&p->transfer);
+    send_gather(&p->transfer);
     return true;
 }
 
@@ -217,7 +239,7 @@ static void begin_all(struct part *first)
         if (chain == NULL)
             end = &chain;
         p->next = NULL;
-        if (!begin(p))
+        if (p->in_doubt == DOUBT_RESEND ? !send_begin(p) : !doubt_start(p))
             end_part(p, &end);
     }
 }
@@ -270,14 +292,34 @@ void send_parts(struct flight *f)
     one_over(f);
 }
 
+/* The node stops.  What minds a second send says that it was not sent; the rest stays in the
+ * store as it is. */
+static void drop_unsent(struct transfer *first)
+{
+    for (struct transfer *t = first, *next; t != NULL; t = next) {
+        struct part *p = (struct part *)((char *)t - offsetof(struct part, transfer));
+
+        next = t->next;
+        if (p->in_doubt != DOUBT_RESEND)
+            send_back(p);
+    }
+}
+
 void send_flush(struct road *r)
 {
-    if (gathered.first != NULL) {
+    struct transfer *first = gathered.first, *last = gathered.last;
+
+    gathered.first = gathered.last = NULL;
+    if (first != NULL) {
         (void)pthread_mutex_lock(&r->mutex);
-        if (!r->hub_closed)
-            transfer_submit(r->hub, gathered.first, gathered.last);
+        if (!r->hub_closed) {
+            transfer_submit(r->hub, first, last);
+            first = NULL;
+        }
         (void)pthread_mutex_unlock(&r->mutex);
     }
-    gathered.first = gathered.last = NULL;
+    if (first != NULL)
+        drop_unsent(first);
+    doubt_flush(r);
     outcome_flush(r);
 }

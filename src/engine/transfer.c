@@ -159,9 +159,9 @@ static void run_event(struct transfer_hub *h, const struct epoll_event *ev)
     require(curl_multi_socket_action(h->multi, fd, what, &running) == CURLM_OK);
 }
 
-bool hub_may_send(const struct transfer_hub *h)
+bool hub_may_send(const struct transfer_hub *h, const struct transfer *t)
 {
-    return h->options.may_send == NULL || h->options.may_send(h->options.arg);
+    return h->options.may_send == NULL || h->options.may_send(h->options.arg, t);
 }
 
 struct pool *hub_pool(const struct transfer_hub *h)

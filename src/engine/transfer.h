@@ -68,8 +68,8 @@ struct transfer_options {
     size_t connections_most; /* kept open */
     struct pool *pool;       /* outlives the hub; may be NULL when no transfer has `next` */
     /* Asked before the first byte of each request: false, and it ends as NOT_SENT (a node
-     * that was declared dead sends nothing).  May be NULL. */
-    bool (*may_send)(void *arg);
+     * that may have been declared dead sends nothing that minds).  May be NULL. */
+    bool (*may_send)(void *arg, const struct transfer *t);
     void *arg;
     /* At the end of each round of the thread, after all done()s of the round. */
     void (*round)(void *arg);

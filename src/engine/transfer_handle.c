@@ -113,7 +113,7 @@ static int on_ready(void *arg, char *ip, char *local_ip, int port, int local_por
         handle->repeated = true;
         return CURL_PREREQFUNC_ABORT;
     }
-    if (!hub_may_send(handle->hub)) {
+    if (!hub_may_send(handle->hub, t)) {
         handle->refused = true;
         return CURL_PREREQFUNC_ABORT;
     }
@@ -375,9 +375,10 @@ static bool set_method(struct handle *handle, struct str method, enum body_kind 
     if (kind == BODY_NONE &&
         curl_easy_setopt(e, str_is(method, "HEAD") ? CURLOPT_NOBODY : CURLOPT_HTTPGET, 1L))
         return false;
-    if (kind == BODY_FEED && (curl_easy_setopt(e, CURLOPT_POSTFIELDS, NULL) != CURLE_OK ||
-                              curl_easy_setopt(e, CURLOPT_POST, 1L) != CURLE_OK))
+    if (kind == BODY_FEED && curl_easy_setopt(e, CURLOPT_POSTFIELDS, NULL) != CURLE_OK)
         return false;
+    if (kind != BODY_NONE && curl_easy_setopt(e, CURLOPT_POST, 1L) != CURLE_OK)
+        return false; /* else a HEAD before it would be remembered */
     return curl_easy_setopt(e, CURLOPT_CUSTOMREQUEST, plain ? NULL : handle->method) == CURLE_OK;
 }
 

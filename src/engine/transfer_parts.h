@@ -71,7 +71,7 @@ struct handle {
 struct transfer_hub;
 
 /* Of the hub, for handles. */
-bool hub_may_send(const struct transfer_hub *h);
+bool hub_may_send(const struct transfer_hub *h, const struct transfer *t);
 void hub_socket_opened(struct transfer_hub *h, curl_socket_t fd);
 void hub_socket_closed(struct transfer_hub *h, curl_socket_t fd);
 struct pool *hub_pool(const struct transfer_hub *h);

@@ -404,6 +404,68 @@ TEST(one_that_waited_begins_with_the_newest_settings)
     field_free(f);
 }
 
+/* ---- systems that mind a second send
+ * ----------------------------------------------------------------------------------- */
+
+static const char strict[] =
+    "systems: { hub: { in_doubt: hold, limits: { concurrency: 2 } }, shop: {} }\n"
+    "gateways: { in: { kind: http } }\n"
+    "endpoints: { two: { kind: http, url: \"http://x/\", system: hub } }\n"
+    "routes:\n"
+    "  - { name: all, do: [ { deliver: two } ] }\n";
+
+/* proves: DE9 */
+TEST(a_system_that_minds_is_sent_to_from_the_store_only)
+{
+    struct field *f = field_new();
+    struct part *born = part(f, "hub", "two"), *stored = part(f, "hub", "two");
+    struct plan *plan = plan_of(f->store, strict, 2);
+    unsigned why = 99;
+
+    dispatch_use(f->dispatch, plan);
+    CHECK(offer(f, born, &why) == DISPATCH_PARK && why == 0 && born->in_doubt == DOUBT_HOLD);
+    stored->row.num = 5;
+    CHECK(offer(f, stored, NULL) == DISPATCH_BEGIN && stored->in_doubt == DOUBT_HOLD);
+    plan_unref(plan);
+    field_free(f);
+}
+
+/* proves: DE12 */
+TEST(what_waits_in_memory_when_its_system_begins_to_mind_goes_to_the_store)
+{
+    struct field *f = field_new();
+    struct part *a = part(f, "hub", "two"), *b = part(f, "hub", "two");
+    struct part *waits = part(f, "hub", "two"), *stored = part(f, "hub", "two");
+    struct plan *plan = plan_of(f->store, strict, 2);
+
+    stored->row.num = 5;
+    CHECK(offer(f, a, NULL) == DISPATCH_BEGIN && offer(f, b, NULL) == DISPATCH_BEGIN);
+    CHECK(offer(f, waits, NULL) == DISPATCH_WAIT && offer(f, stored, NULL) == DISPATCH_WAIT);
+    dispatch_use(f->dispatch, plan);
+    struct dispatch_next next = end(f, a, VERDICT_DELIVERED);
+
+    CHECK(next.park == waits && waits->next == NULL);
+    CHECK(next.begin == stored && stored->next == NULL);
+    plan_unref(plan);
+    field_free(f);
+}
+
+TEST(a_slot_that_is_given_back_lets_the_next_one_begin)
+{
+    struct field *f = field_new();
+    struct part *a = part(f, "hub", "two"), *b = part(f, "hub", "two"), *c = part(f, "hub", "two");
+    struct dispatch_next next;
+
+    CHECK(offer(f, a, NULL) == DISPATCH_BEGIN && offer(f, b, NULL) == DISPATCH_BEGIN);
+    CHECK(offer(f, c, NULL) == DISPATCH_WAIT);
+    dispatch_back(f->dispatch, a, &next);
+    CHECK(next.begin == c && next.park == NULL);
+    dispatch_back(f->dispatch, b, &next);
+    CHECK(next.begin == NULL && f->changed == 0);
+    CHECK(offer(f, a, NULL) == DISPATCH_BEGIN);
+    field_free(f);
+}
+
 TEST(what_another_node_knows_is_learned)
 {
     struct field *f = field_new();

@@ -342,8 +342,9 @@ TEST(transfer_knows_when_nothing_left)
     transfer_stop(h, 0);
 }
 
-static bool say_no(void *arg)
+static bool say_no(void *arg, const struct transfer *t)
 {
+    (void)t;
     (void)arg;
     return false;
 }
