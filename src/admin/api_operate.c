@@ -1,4 +1,5 @@
-/* What people do to documents: retry, cancel, discard; dead letters one by one and in bulk. */
+/* What people do to documents: retry, cancel, discard, resolve; dead letters one by one and in
+ * bulk. */
 #include "admin/api_parts.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -6,6 +7,7 @@
 #include "engine/road.h"
 #include "store/dead.h"
 #include "store/operate.h"
+#include "store/resolve.h"
 #include "store/store.h"
 #include "store/version.h"
 
@@ -42,22 +44,16 @@ static size_t read_targets(const struct graphql_value *ids, struct operate_targe
     return n;
 }
 
-static bool change(struct graphql_call *call, enum operate_action action, const char *verb,
-                   const struct operate_order *order, struct err *err)
+/* The answer to the id at[i] is answers[i]; the others name nothing. */
+static bool show_answers(struct graphql_call *call, const char *verb,
+                         const struct operate_answer *answers, const size_t *at, size_t n)
 {
     const struct graphql_value *ids = graphql_arg(call, "ids");
     struct arena *a = call->arena;
     struct shown_result *shown = ARENA_ARRAY(a, struct shown_result, ids->count);
-    struct operate_target *targets = ARENA_ARRAY(a, struct operate_target, ids->count);
-    struct operate_answer *answers = ARENA_ARRAY(a, struct operate_answer, ids->count);
     const void **list = ARENA_ARRAY(a, const void *, ids->count);
-    size_t *at = ARENA_ARRAY(a, size_t, ids->count), n, done = 0;
+    size_t done = 0;
 
-    if (ids->count > OPERATE_MOST)
-        return err_set(err, ERR_LIMIT, 0, "more than %d ids", OPERATE_MOST);
-    n = read_targets(ids, targets, at);
-    if (!operate(engine_store(call->principal), action, targets, n, order, answers, err))
-        return false;
     for (size_t i = 0; i < ids->count; i++) {
         shown[i] = (struct shown_result){ .id = ids->items[i].text,
                                           .result = operate_results[OPERATE_NONE],
@@ -73,6 +69,22 @@ static bool change(struct graphql_call *call, enum operate_action action, const 
         road_note_backlog(engine_road(call->principal));
     log_change(verb, ids->count, done);
     return graphql_set_objects(call, list, ids->count);
+}
+
+static bool change(struct graphql_call *call, enum operate_action action, const char *verb,
+                   const struct operate_order *order, struct err *err)
+{
+    const struct graphql_value *ids = graphql_arg(call, "ids");
+    struct arena *a = call->arena;
+    struct operate_target *targets = ARENA_ARRAY(a, struct operate_target, ids->count);
+    struct operate_answer *answers = ARENA_ARRAY(a, struct operate_answer, ids->count);
+    size_t *at = ARENA_ARRAY(a, size_t, ids->count), n;
+
+    if (ids->count > OPERATE_MOST)
+        return err_set(err, ERR_LIMIT, 0, "more than %d ids", OPERATE_MOST);
+    n = read_targets(ids, targets, at);
+    return operate(engine_store(call->principal), action, targets, n, order, answers, err) &&
+           show_answers(call, verb, answers, at, n);
 }
 
 static bool retry(struct graphql_call *call, struct err *err)
@@ -102,6 +114,41 @@ static bool discard(struct graphql_call *call, struct err *err)
     struct operate_order order;
 
     return order_of(call, &order, err) && change(call, OPERATE_DISCARD, "discard", &order, err);
+}
+
+/* An endpoint that nobody ever configured has no deliveries. */
+static bool read_resolution(struct graphql_call *call, struct resolve_order *ret, struct err *err)
+{
+    static const enum resolve_as as[] = { RESOLVE_DELIVERED, RESOLVE_RESEND };
+    struct str endpoint = graphql_arg_text(call, "endpoint");
+
+    *ret = (struct resolve_order){ .who = who,
+                                   .as = as[graphql_arg(call, "as")->number],
+                                   .keep_days = ROAD_KEEP_DAYS };
+    return endpoint.len == 0 ||
+           store_word_find(engine_store(call->principal), WORD_ENDPOINT, endpoint,
+                           &ret->endpoint) ||
+           err_set(err, ERR_PERMANENT, 0, "there is no endpoint `%.*s`",
+                   (int)(endpoint.len < 100 ? endpoint.len : 100), endpoint.ptr);
+}
+
+static bool resolve_doubt(struct graphql_call *call, struct err *err)
+{
+    const struct graphql_value *ids = graphql_arg(call, "ids");
+    struct arena *a = call->arena;
+    struct id *known = ARENA_ARRAY(a, struct id, ids->count);
+    struct operate_answer *answers = ARENA_ARRAY(a, struct operate_answer, ids->count);
+    size_t *at = ARENA_ARRAY(a, size_t, ids->count), n = 0;
+    struct resolve_order order;
+
+    if (ids->count > OPERATE_MOST)
+        return err_set(err, ERR_LIMIT, 0, "more than %d ids", OPERATE_MOST);
+    for (size_t i = 0; i < ids->count; i++)
+        if (id_parse(ids->items[i].text, &known[n]))
+            at[n++] = i;
+    return read_resolution(call, &order, err) &&
+           resolve(engine_store(call->principal), known, n, &order, answers, err) &&
+           show_answers(call, "resolve", answers, at, n);
 }
 
 /* ---- dead letters -------------------------------------------------------------------------------
@@ -300,6 +347,7 @@ const struct graphql_resolver api_operate[] = {
     { .field = "Mutation.retry", .fn = retry },
     { .field = "Mutation.cancel", .fn = cancel },
     { .field = "Mutation.discard", .fn = discard },
+    { .field = "Mutation.resolve", .fn = resolve_doubt },
     GRAPHQL_MEMBER("OperateResult.id", struct shown_result, id),
     GRAPHQL_MEMBER("OperateResult.result", struct shown_result, result),
     GRAPHQL_MEMBER("OperateResult.message", struct shown_result, message),

@@ -219,6 +219,21 @@ static int run_cancel(const struct args *a)
                             "cancel", json_object());
 }
 
+static int run_resolve(const struct args *a)
+{
+    bool delivered = args_flag(a, "delivered");
+
+    if (delivered == args_flag(a, "resend"))
+        return args_wrong(a, "say either --delivered or --resend");
+    return change_documents(a,
+                            "mutation($ids: [ID!]!, $as: Resolution!, $endpoint: String)"
+                            " { resolve(ids: $ids, as: $as, endpoint: $endpoint)"
+                            " { id result message } }",
+                            "resolve",
+                            json_pack("{s:s,s:s?}", "as", delivered ? "delivered" : "resend",
+                                      "endpoint", args_text(a, "endpoint")));
+}
+
 static const struct arg_option ls_options[] = {
     { .name = "state",
       .kind = ARG_TEXT,
@@ -251,6 +266,18 @@ static const struct arg_option retry_options[] = {
     { 0 },
 };
 
+static const struct arg_option resolve_options[] = {
+    { .name = "delivered", .kind = ARG_FLAG, .help = "its receiver has it" },
+    { .name = "resend",
+      .kind = ARG_FLAG,
+      .help = "it does not: send it again, under the same delivery id" },
+    { .name = "endpoint",
+      .kind = ARG_TEXT,
+      .value = "NAME",
+      .help = "only its delivery to this endpoint" },
+    { 0 },
+};
+
 const struct verb cmd_docs = {
     .name = "docs",
     .summary = "look at documents, and set them going again",
@@ -258,12 +285,15 @@ const struct verb cmd_docs = {
         "`retry` sends what is dead or waiting again now: dead deliveries as they are, a dead\n"
         "document from the router on, with the newest configuration.  What was delivered\n"
         "goes out again only with --again.  `cancel` ends what has not been delivered.  A\n"
-        "document that is being worked on at this moment is left alone: try again.\n"
+        "document that is being worked on or being sent at this moment is left alone: try\n"
+        "again.  `resolve` settles what is in doubt: you found out whether its receiver has\n"
+        "it, and what you say stands in its timeline.\n"
         "\n" FILTER_ABOUT,
     .example = "waybill docs ls --state dead --since 2h\n"
                "waybill docs trace ID\n"
                "waybill docs payload ID -o order.xml\n"
-               "waybill docs retry ID --from extract\n",
+               "waybill docs retry ID --from extract\n"
+               "waybill docs resolve ID --delivered\n",
     .forms = (const struct arg_form[]){ { .word = "ls",
                                           .usage = "[FILTER]... [--limit N]",
                                           .summary = "documents, the newest first",
@@ -309,5 +339,13 @@ const struct verb cmd_docs = {
                                           .most = ARGS_OPERANDS,
                                           .common = FORM_NODE | FORM_JSON,
                                           .run = run_cancel },
+                                        { .word = "resolve",
+                                          .usage = "ID... --delivered|--resend [--endpoint NAME]",
+                                          .summary = "say what became of what is in doubt",
+                                          .least = 1,
+                                          .most = ARGS_OPERANDS,
+                                          .options = resolve_options,
+                                          .common = FORM_NODE | FORM_JSON,
+                                          .run = run_resolve },
                                         { 0 } },
 };

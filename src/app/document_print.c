@@ -36,6 +36,8 @@ const char *document_remedy(const char *code)
         { "retries_exhausted", "its receiver was away too long: retry it when it is back" },
         { "poison", "the program died while it worked on it: report it, and retry it with a "
                     "version that is mended" },
+        { "in_doubt", "its receiver may have it: look there, then `waybill docs resolve ID "
+                      "--delivered` or `--resend`" },
         { "limit", "a limit was reached: the message names it; raise it, then retry it" },
     };
 

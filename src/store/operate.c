@@ -35,6 +35,7 @@ struct part {
     struct str id;
     struct place place;
     bool chosen;
+    bool sent; /* it may have arrived: its receiver is asked (intent.h) */
 };
 
 /* A place at which a task was put: SQLite's claims have to know. */
@@ -88,7 +89,13 @@ static bool say(struct work *k, enum operate_result result, const char *fmt, ...
 
 static bool say_busy(struct work *k)
 {
-    return say(k, OPERATE_BUSY, "it is being worked on right now; try again");
+    return say(k, OPERATE_BUSY, "it is being worked on or being sent right now; try again");
+}
+
+static bool say_sending(struct work *k, const struct part *p)
+{
+    return say(k, OPERATE_BUSY, "%.*s: being sent right now; what comes of it is recorded",
+               STR_ARG(store_word_name(k->w->store, p->endpoint)));
 }
 
 /* ---- tasks ----------------------------------------------------------------------------------- */
@@ -316,7 +323,8 @@ static bool read_parts(struct work *k, struct err *err)
                             .endpoint = db_get_int(&rows, 2),
                             .queue = db_get_int(&rows, 3),
                             .state = (enum delivery_state)db_get_int(&rows, 4),
-                            .due_us = db_get_int(&rows, 5) };
+                            .due_us = db_get_int(&rows, 5),
+                            .sent = db_get_int(&rows, 6) != 0 };
     }
 }
 
@@ -342,6 +350,14 @@ static bool has_state(const struct work *k, unsigned states)
     return false;
 }
 
+static bool was_sent(const struct work *k)
+{
+    for (size_t i = 0; i < k->part_count; i++)
+        if (k->parts[i].sent)
+            return true;
+    return false;
+}
+
 /* Their tasks are looked for before anything is changed.  False with ERR_NONE: somebody has
  * one in hand. */
 static bool find_parts(struct work *k, struct err *err)
@@ -354,7 +370,7 @@ static bool find_parts(struct work *k, struct err *err)
         if (!find_task(k, p->num, p->queue, p->due_us, &p->place, err))
             return false;
         if (p->place.at == NOWHERE) {
-            (void)say_busy(k);
+            (void)say_sending(k, p);
             return false;
         }
     }
@@ -433,7 +449,8 @@ static bool say_nothing_to_send(struct work *k)
     if (has_state(k, BIT(DELIVERY_READY) | BIT(DELIVERY_RETRYING)))
         return say(k, OPERATE_NOTHING, "it is waiting for its turn already");
     if (has_state(k, BIT(DELIVERY_IN_DOUBT)))
-        return say(k, OPERATE_NOTHING, "it is in doubt whether its receiver has it");
+        return say(k, OPERATE_NOTHING,
+                   "it is in doubt whether its receiver has it; `docs resolve` settles that");
     return say(k, OPERATE_NOTHING, "nothing of it is dead; --again sends what was delivered again");
 }
 
@@ -461,7 +478,8 @@ static bool restart(struct work *k, struct err *err)
 {
     struct db_value doc = db_int(k->doc);
 
-    if (!k->order->again && has_state(k, BIT(DELIVERY_DELIVERED) | BIT(DELIVERY_IN_DOUBT)))
+    if (!k->order->again &&
+        (has_state(k, BIT(DELIVERY_DELIVERED) | BIT(DELIVERY_IN_DOUBT)) || was_sent(k)))
         return say(k, OPERATE_NOTHING,
                    "a receiver has it, or may have it; --again sends it there again too");
     for (size_t i = 0; i < k->part_count; i++)

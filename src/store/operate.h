@@ -27,7 +27,7 @@ enum operate_action { OPERATE_RETRY, OPERATE_CANCEL, OPERATE_DISCARD };
 enum operate_result {
     OPERATE_DONE,
     OPERATE_NONE,    /* there is no such document */
-    OPERATE_BUSY,    /* it is being worked on right now */
+    OPERATE_BUSY,    /* it is being worked on or being sent right now: the outcome is recorded */
     OPERATE_NOTHING, /* its state leaves nothing to do */
 };
 

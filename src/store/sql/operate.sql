@@ -10,8 +10,8 @@ FROM doc WHERE num = $1 @FOR_UPDATE@;
 
 -- name: operate_deliveries
 -- in:  $1 doc int
--- out: num, id, endpoint, queue, state, due_us
-SELECT num, id, endpoint, queue, state, due_us FROM delivery WHERE doc = $1 ORDER BY num;
+-- out: num, id, endpoint, queue, state, due_us, intent_us
+SELECT num, id, endpoint, queue, state, due_us, intent_us FROM delivery WHERE doc = $1 ORDER BY num;
 
 -- name: operate_done
 -- in:  $1 num int
@@ -66,14 +66,16 @@ UPDATE doc SET config = CASE WHEN $2 = 0 THEN config ELSE $2 END, again = again 
 
 -- name: delivery_again
 -- in:  $1 num int, $2 id text, $3 now int, $4 anew int
--- Ready, as if it had never been tried; under a new id it also gets a new name at its receiver.
+-- Ready, as if it had never been tried; under a new id it also gets a new name at its receiver,
+-- and nobody asks what became of the old one.
 UPDATE delivery SET state = 0, id = $2, attempts = 0, first_us = $3, due_us = $3, code = NULL,
-    message = NULL, status = 0, name = CASE WHEN $4 = 1 THEN NULL ELSE name END, updated_us = @NOW_US@
+    message = NULL, status = 0, name = CASE WHEN $4 = 1 THEN NULL ELSE name END,
+    intent_us = CASE WHEN $4 = 1 THEN 0 ELSE intent_us END, asked = 0, updated_us = @NOW_US@
 WHERE num = $1;
 
 -- name: delivery_cancel
 -- in:  $1 num int
-UPDATE delivery SET state = 7, updated_us = @NOW_US@ WHERE num = $1;
+UPDATE delivery SET state = 7, intent_us = 0, asked = 0, updated_us = @NOW_US@ WHERE num = $1;
 
 -- name: operate_revive
 -- in:  $1 num int
