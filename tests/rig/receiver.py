@@ -32,7 +32,7 @@ A request, as it is remembered (before anything is answered: what was answered i
     name args        the behaviour that was chosen
 
 Behaviours (BEHAVIOURS below has all, with their arguments):
-    answers     ok, status, redirect, echo, chunked, http10, no_length, gzip_bomb, huge, excess
+    answers     ok, status, known, redirect, echo, chunked, http10, no_length, gzip_bomb, huge, excess
     none        no_answer, close, reset, reset_after, garbage, only_100
     broken      cut_head, half, too_short, too_long, short_reset, chunked_cut, chunked_no_end,
                 chunked_bad, two_lengths, bad_status, endless_head
@@ -183,6 +183,16 @@ def ok(talk, request):
 def status(talk, request, code=200, retry_after=None, body="status"):
     headers = [] if retry_after in (None, "", "-") else [("Retry-After", retry_after)]
     talk.answer(int(code), str(body).encode() if int(code) not in (204, 304) else b"", headers)
+    return True
+
+
+@behaviour
+def known(talk, request, *_):
+    """Asked by its key: 200 when a whole document came with it, else 404."""
+    key = request["headers"].get("idempotency-key")
+    has = any(r["method"] not in ("GET", "HEAD") and r.get("whole")
+              and r["headers"].get("idempotency-key") == key for r in talk.receiver.requests())
+    talk.answer(200 if has else 404, b"")
     return True
 
 

@@ -1,0 +1,389 @@
+"""Sends whose outcome is unknown: the four policies of a system, what a person decides, crashes.
+
+Each system has its policy for a name and an http endpoint of the same name: /in/NAME takes
+documents, /b/known/KEY says whether one with that key came.
+"""
+import json
+import pathlib
+import signal
+import sys
+import time
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+
+from rig.receiver import Receiver  # noqa: E402
+
+POLICIES = ("resend", "hold", "probe", "assume")
+UNCLEAR = ("late/3", "cut_head", "half", "close", "reset", "status/500", "status/502", "status/504")
+
+
+def config(url, method="GET", probe="/b/known/${delivery}", concurrency=4, folder=None):
+    asks = f", probe: {{ url: '{url}{probe}', method: {method} }}"
+    systems = "".join(f"  {p}: {{ in_doubt: {p}, limits: {{ concurrency: {concurrency} }} }}\n" for p in POLICIES)
+    endpoints = "".join(
+        f"  to-{p}: {{ kind: http, url: '{url}/in/{p}', system: {p}, timeout: 1s, retry: {{ first: 50ms, most: 1s }},"
+        f" breaker: {{ failures: 50, wait: 200ms }}{asks if p == 'probe' else ''} }}\n" for p in POLICIES)
+    routes = "".join(f"  - {{ name: {p}, when: {{ receiver: {p} }}, do: [ {{ deliver: to-{p} }} ] }}\n"
+                     for p in POLICIES)
+    if folder is not None:
+        systems += "  files: { in_doubt: probe }\n"
+        endpoints += f"  to-files: {{ kind: file, path: '{folder}', system: files, retry: {{ first: 50ms, most: 1s }} }}\n"
+        routes += "  - { name: files, when: { receiver: files }, do: [ { deliver: to-files } ] }\n"
+    return (f"systems:\n{systems}"
+            'gateways:\n  in: { kind: http, auth: none, extract: { receiver: "json:/to" } }\n'
+            f"endpoints:\n{endpoints}routes:\n{routes}")
+
+
+@pytest.fixture
+def receiver():
+    with Receiver() as r:
+        yield r
+
+
+@pytest.fixture
+def make(make_node, receiver):
+    """A node with the four policies; more for config() and for the node."""
+    def run(environment=None, **more):
+        node = make_node(config=config(receiver.url(""), **more), environment=environment or {})
+        node.start()
+        return node
+    return run
+
+
+def send(node, to, **more):
+    answer = node.post("in", json.dumps({"to": to, **more}))
+    assert answer.status == 202, answer.body
+    return answer.json["document"]
+
+
+def look(node, doc):
+    return node.graphql("query($id: ID!) { document(id: $id) { state deliveries { id endpoint state code message"
+                        " attempts } timeline { stage what outcome message } } }", id=doc)["document"]
+
+
+def await_state(node, doc, state, seconds=20):
+    until = time.monotonic() + seconds
+    while True:
+        found = look(node, doc)
+        if found["state"] == state:
+            return found
+        assert time.monotonic() < until, f"{doc} is still {found}\n{node.tail(8)}"
+        time.sleep(0.02)
+
+
+def sent(receiver, doc):
+    """How often its bytes came."""
+    return sum(r["headers"].get("waybill-document") == doc and r["method"] == "POST" for r in receiver.requests())
+
+
+def asked(receiver, doc):
+    return [r["method"] for r in receiver.requests()
+            if r["headers"].get("waybill-document") == doc and r["method"] != "POST"]
+
+
+def said(document):
+    return "; ".join(line["message"] or "" for line in document["timeline"])
+
+
+# ---- a node that lives ---------------------------------------------------------------------------
+
+def misbehave(receiver, path, habit, times=1):
+    name, *args = habit.split("/")
+    receiver.behave(path, name, *args, times=times)
+
+
+@pytest.mark.stores("sqlite", "postgres")
+@pytest.mark.proves("DE6", "DE12")
+def test_each_policy_with_each_unclear_answer(make, receiver):
+    node = make()
+    docs = {}
+    for habit in UNCLEAR:
+        for policy in POLICIES:
+            misbehave(receiver, f"/in/{policy}", habit)
+            doc = send(node, policy)
+            wait = time.monotonic() + 10
+            while sent(receiver, doc) == 0:
+                assert time.monotonic() < wait, node.tail(5)
+                time.sleep(0.01)
+            docs[policy, habit] = doc
+    for (policy, habit), doc in docs.items():
+        found = await_state(node, doc, "in_doubt" if policy == "hold" else "delivered")
+        one = found["deliveries"][0]
+        times = sent(receiver, doc)
+        if policy == "resend":
+            assert times == 2, habit
+        elif policy == "hold":
+            assert (times, one["state"], one["attempts"]) == (1, "in_doubt", 1), habit
+        elif policy == "probe":
+            assert times == 1 and asked(receiver, doc) == ["GET"], habit
+            assert "asked: the receiver has it (200)" in said(found)
+        else:
+            assert times == 1 and "unconfirmed: " in one["message"], habit
+            assert "unconfirmed: " in node.cli("docs", "show", doc).stdout
+    listed = node.cli("docs", "ls", "--state", "in_doubt", "--json").stdout
+    assert {json.loads(line)["id"] for line in listed.splitlines()} == \
+        {doc for (policy, _), doc in docs.items() if policy == "hold"}
+    assert node.cli("doctor").returncode == 0
+
+
+@pytest.mark.proves("DE6")
+@pytest.mark.parametrize("method", ["GET", "HEAD", "POST"])
+def test_a_receiver_that_has_it_not_gets_it_again_under_the_same_key(make, receiver, method):
+    """It never read the body: asked, it says 404, and the same key comes again."""
+    node = make(method=method, probe="/asked")
+    receiver.behave("/asked", "status", 404, None, "")
+    receiver.behave("/in/probe", "close", times=1)
+    doc = send(node, "probe")
+    found = await_state(node, doc, "delivered")
+    assert "asked: the receiver does not have it (404); it is sent again" in said(found)
+    came = [r for r in receiver.requests("/in/probe")]
+    assert len(came) == 2 and came[0]["headers"]["idempotency-key"] == came[1]["headers"]["idempotency-key"]
+    questions = receiver.requests("/asked")
+    assert [r["method"] for r in questions] == [method]
+    assert questions[0]["headers"]["idempotency-key"] == came[0]["headers"]["idempotency-key"]
+    assert questions[0]["size"] == 0
+
+
+@pytest.mark.proves("DE6")
+def test_an_answer_that_stays_unclear_ends_in_doubt(make, receiver):
+    node = make(probe="/asked")
+    receiver.behave("/asked", "status", 500)
+    receiver.behave("/in/probe", "close")
+    doc = send(node, "probe")
+    found = await_state(node, doc, "in_doubt")
+    assert sent(receiver, doc) == 1 and len(receiver.requests("/asked")) == 5
+    assert "asked: the receiver answered 500" in said(found)
+
+
+@pytest.mark.proves("DE6")
+def test_while_it_is_asked_a_person_cannot_send_it_twice(make, receiver):
+    node = make(probe="/asked")
+    receiver.behave("/asked", "status", 503, 60)
+    receiver.behave("/in/probe", "close")
+    doc = send(node, "probe")
+    wait = time.monotonic() + 10
+    while not receiver.requests("/asked"):
+        assert time.monotonic() < wait
+        time.sleep(0.02)
+    time.sleep(0.3)
+    again = node.cli("docs", "retry", doc, "--from", "extract")
+    assert again.returncode == 1 and "may have it" in again.stdout
+    assert "being asked" in node.cli("docs", "resolve", doc, "--resend").stdout
+    receiver.behave("/asked", "status", 200)
+    node.cli("docs", "retry", doc)
+    assert sent(receiver, doc) == 1
+    assert node.cli("doctor").returncode == 0
+
+
+# ---- what a person decides -----------------------------------------------------------------------
+
+@pytest.mark.stores("sqlite", "postgres")
+@pytest.mark.proves("DE9", "DE12")
+def test_resolve(make, receiver):
+    node = make()
+    receiver.behave("/in/hold", "close", times=2)
+    arrived, lost = send(node, "hold"), send(node, "hold")
+    for doc in (arrived, lost):
+        await_state(node, doc, "in_doubt")
+    shown = node.cli("docs", "show", lost).stdout
+    assert "in_doubt" in shown and "docs resolve" in shown
+    refused = node.cli("docs", "retry", lost)
+    assert refused.returncode == 1 and "docs resolve" in refused.stdout
+    assert node.cli("docs", "resolve", lost).returncode == 2
+    assert node.cli("docs", "resolve", lost, "--resend", "--delivered").returncode == 2
+    assert node.cli("docs", "resolve", lost, "--resend", "--endpoint", "nowhere").returncode != 0
+    elsewhere = node.cli("docs", "resolve", lost, "--resend", "--endpoint", "to-probe")
+    assert elsewhere.returncode == 1 and "nothing of it is in doubt" in elsewhere.stdout
+
+    done = node.cli("docs", "resolve", arrived, "--delivered")
+    assert done.returncode == 0 and "resolved as delivered: to-hold" in done.stdout, done.stderr
+    over = await_state(node, arrived, "delivered")
+    assert over["deliveries"][0]["state"] == "delivered" and sent(receiver, arrived) == 1
+    assert any(line["stage"] == "operator" and line["what"] == "admin" for line in over["timeline"])
+
+    assert node.cli("docs", "resolve", lost, "--resend", "--endpoint", "to-hold").returncode == 0
+    over = await_state(node, lost, "delivered")
+    keys = [r["headers"]["idempotency-key"] for r in receiver.requests("/in/hold")
+            if r["headers"]["waybill-document"] == lost]
+    assert len(keys) == 2 and keys[0] == keys[1]
+    assert "resolved, to be sent again: to-hold" in said(over)
+    again = node.cli("docs", "resolve", lost, "--resend")
+    assert again.returncode == 1
+    assert node.cli("doctor").returncode == 0
+
+
+@pytest.mark.stores("sqlite", "postgres")
+@pytest.mark.proves("DE12")
+def test_cancel_against_a_running_send(make, receiver):
+    """Being sent: refused, and what comes of it is recorded.  What waits is cancelled."""
+    node = make(concurrency=1)
+    receiver.behave("/in/hold", "late", 0.8, times=1)
+    running = send(node, "hold")
+    wait = time.monotonic() + 10
+    while sent(receiver, running) == 0:
+        assert time.monotonic() < wait
+        time.sleep(0.01)
+    refused = node.cli("docs", "cancel", running)
+    assert refused.returncode == 1 and "being sent" in refused.stdout
+    await_state(node, running, "delivered")
+
+    receiver.stop_listening()
+    waiting = send(node, "hold")
+    await_state(node, waiting, "retrying")
+    until = time.monotonic() + 10
+    while node.cli("docs", "cancel", waiting).returncode != 0:
+        assert time.monotonic() < until
+    await_state(node, waiting, "cancelled")
+    receiver.listen()
+    time.sleep(0.3)
+    assert sent(receiver, waiting) == 0
+
+
+@pytest.mark.proves("DE12")
+def test_again_gives_new_keys(make, receiver):
+    node = make()
+    doc = send(node, "hold")
+    await_state(node, doc, "delivered")
+    for n, stage in enumerate(("extract", "route", "delivery"), 1):
+        assert node.cli("docs", "retry", doc, "--from", stage).returncode == 1
+        assert node.cli("docs", "retry", doc, "--from", stage, "--again").returncode == 0
+        wait = time.monotonic() + 10
+        while sent(receiver, doc) != n + 1:
+            assert time.monotonic() < wait, node.tail(5)
+            time.sleep(0.02)
+        await_state(node, doc, "delivered")
+    keys = [r["headers"]["idempotency-key"] for r in receiver.requests("/in/hold")]
+    assert len(set(keys)) == 4, keys
+
+
+# ---- crashes -------------------------------------------------------------------------------------
+
+# where the node dies -> whether the receiver got it by then, and whether anybody can know
+POINTS = {
+    "intent.written": (0, True),
+    "intent.committed": (0, False),
+    "send.begin": (0, False),
+    "send.answered": (1, False),
+    "settle.written": (1, False),
+    "settle.done": (1, True),
+}
+
+
+def crash(node, receiver, to, point):
+    """Sends one document, and the node dies at the point on its way."""
+    nth = {"settle.written": 2, "settle.done": 2}.get(point, 1)  # the run itself is settled first
+    node.environment["WAYBILL_FAULT"] = f"{point}:kill:{nth}"
+    node.start()
+    doc = send(node, to)
+    assert node.ended() != 0
+    node.environment["WAYBILL_FAULT"] = ""
+    return doc
+
+
+@pytest.mark.stores("sqlite", "postgres")
+@pytest.mark.proves("DE9", "DE10", "DE11", "DE15")
+@pytest.mark.parametrize("policy", ["hold", "probe", "assume"])
+def test_killed_on_the_way(make_node, receiver, policy):
+    node = make_node(config=config(receiver.url("")))
+    for point, (arrived, known) in POINTS.items():
+        doc = crash(node, receiver, policy, point)
+        assert sent(receiver, doc) == arrived, point
+        node.start()
+        if policy == "hold":
+            found = await_state(node, doc, "delivered" if known else "in_doubt")
+            assert sent(receiver, doc) == (1 if known else arrived), point
+            if not known:
+                assert "sent before a crash" in found["deliveries"][0]["message"]
+        elif policy == "probe":
+            await_state(node, doc, "delivered")
+            assert sent(receiver, doc) == 1, point
+            assert asked(receiver, doc) == ([] if known else ["GET"]), point
+        else:
+            found = await_state(node, doc, "delivered")
+            assert sent(receiver, doc) == (1 if known else arrived), point
+            assert ("unconfirmed" in said(found)) == (not known), point
+        assert node.cli("doctor").returncode == 0, point
+        node.stop()
+
+
+@pytest.mark.proves("DE10")
+def test_a_crash_puts_no_more_in_doubt_than_the_concurrency(make_node, receiver):
+    node = make_node(config=config(receiver.url(""), concurrency=2))
+    receiver.behave("/in/hold", "no_answer")
+    node.start()
+    docs = [send(node, "hold") for _ in range(20)]
+    wait = time.monotonic() + 10
+    while sum(sent(receiver, d) for d in docs) < 2:
+        assert time.monotonic() < wait
+        time.sleep(0.01)
+    node.kill()
+    receiver.behave("/in/hold", "ok")
+    node.start()
+    until = time.monotonic() + 20
+    while True:
+        states = [look(node, d)["state"] for d in docs]
+        if all(s in ("delivered", "in_doubt") for s in states):
+            break
+        assert time.monotonic() < until, states
+        time.sleep(0.05)
+    assert states.count("in_doubt") == 2
+    assert all(sent(receiver, d) == 1 for d in docs)
+
+
+@pytest.mark.stores("postgres")
+@pytest.mark.proves("FO4", "QC2", "DE14")
+def test_a_node_that_was_frozen_past_its_lease_sends_nothing_more(make_node, receiver):
+    """Its successor holds what was on the wire and sends the rest; thawed, it sends and settles nothing."""
+    text = config(receiver.url(""), concurrency=2).replace("timeout: 1s", "timeout: 60s")
+    frozen, other = make_node(config=text), make_node(config=text)
+    receiver.behave("/in/hold", "no_answer")
+    frozen.start()
+    docs = [send(frozen, "hold") for _ in range(12)]
+    receiver.wait_for(2, path="/in/hold")
+    wire = {r["headers"]["waybill-document"] for r in receiver.requests("/in/hold")}
+    frozen.process.send_signal(signal.SIGSTOP)
+    try:
+        receiver.behave("/in/hold", "ok")
+        other.start()
+        for doc in docs:
+            await_state(other, doc, "in_doubt" if doc in wire else "delivered", seconds=60)
+    finally:
+        frozen.process.send_signal(signal.SIGCONT)
+    assert frozen.ended(30) != 0
+    assert [sent(receiver, doc) for doc in docs] == [1] * len(docs)
+    assert all(look(other, doc)["state"] == "in_doubt" for doc in wire)
+    assert other.cli("doctor").returncode == 0
+
+
+@pytest.mark.proves("DE9", "DE11")
+@pytest.mark.parametrize("point", ["intent.committed", "file.staged", "file.named", "send.answered"])
+def test_a_file_is_looked_for_by_name_and_bytes(make_node, receiver, tmp_path, point):
+    out = tmp_path / "out"
+    out.mkdir()
+    node = make_node(config=config(receiver.url(""), folder=out))
+    doc = crash(node, receiver, "files", point)
+    node.start()
+    found = await_state(node, doc, "delivered")
+    assert [f.name for f in out.iterdir()] == [doc]
+    there = point in ("file.named", "send.answered")
+    assert ("is there with these bytes" in said(found)) == there
+    assert ("is not there; it is written again" in said(found)) == (not there)
+
+
+@pytest.mark.proves("DE12")
+@pytest.mark.parametrize("policy, state, times", [("hold", "in_doubt", 1), ("assume", "delivered", 1),
+                                                  ("resend", "delivered", 2)])
+def test_a_policy_that_changes(make, receiver, policy, state, times):
+    """The newest configuration decides over what was sent before."""
+    node = make(probe="/asked")
+    receiver.behave("/asked", "status", 503, 1)
+    receiver.behave("/in/probe", "close", times=1)
+    doc = send(node, "probe")
+    receiver.wait_for(1, path="/asked")
+    node.write_config(config(receiver.url(""), probe="/asked").replace("in_doubt: probe", f"in_doubt: {policy}"))
+    applied = node.cli("apply", node.config_file)
+    assert applied.returncode == 0, applied.stderr
+    await_state(node, doc, state)
+    assert sent(receiver, doc) == times
