@@ -3,7 +3,9 @@
  * One epoll thread, keep-alive, bodies of any size.  Each port is one receiver with a name and a
  * mood: `well` answers 200, `never` 422, `shaky` goes through phases while it is told to: well,
  * busy (503 with and without Retry-After, 500, a connection that ends without an answer) and away
- * (its port is closed).  The phases come from the seed and the clock.
+ * (its port is closed).  The phases come from the seed and the clock.  `exact` is a shaky one that
+ * remembers the keys of what it took: all but what it answered with 503, whether it says so or not.
+ * A GET or HEAD asks it for a key: 200 or 404.
  *
  * Usage: catcher --log FILE --seed N NAME=PORT[=MOOD]...     prints "ready" when it listens
  * Commands on stdin, one per line, each answered with "ok": shake, heal.  The end of stdin ends
@@ -12,6 +14,7 @@
  * Format of the log (text, one line per request, in the order in which they were complete)
  *   R NAME DOCUMENT DELIVERY SHA256 SIZE STATUS TIME    STATUS is what it will answer, 0: nothing
  *   T NAME DOCUMENT DELIVERY - SIZE 0 TIME              a request that ended before its end
+ *   Q NAME DOCUMENT DELIVERY - 0 STATUS TIME            a question
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -30,7 +33,7 @@
 
 enum { PORTS_MAX = 8, BUF_BYTES = 64 << 10, NAME_BYTES = 128, EVENTS = 256, TICK_MS = 20 };
 enum { KIND_STDIN, KIND_PORT, KIND_CONN };
-enum mood { MOOD_WELL, MOOD_NEVER, MOOD_SHAKY };
+enum mood { MOOD_WELL, MOOD_NEVER, MOOD_SHAKY, MOOD_EXACT };
 enum phase { PHASE_WELL, PHASE_BUSY, PHASE_AWAY };
 
 #define MS INT64_C(1000000)
@@ -49,7 +52,7 @@ struct conn {
     int kind, fd;
     struct port *port;
     struct conn *next, **at; /* of the port */
-    bool in_body;
+    bool in_body, asks;
     size_t left, size; /* of the body */
     EVP_MD_CTX *digest;
     char document[NAME_BYTES], delivery[NAME_BYTES];
@@ -62,6 +65,10 @@ static struct port ports[PORTS_MAX];
 static size_t port_count;
 static uint64_t dice;
 static bool shaking;
+
+/* Hashes of keys, 0: free; doubled when it is half full. */
+static uint64_t *known;
+static size_t known_slots, known_count;
 
 static void fail(const char *what)
 {
@@ -82,13 +89,62 @@ static void watch(int fd, void *what)
         fail("epoll");
 }
 
+/* ---- keys -------------------------------------------------------------------------------------
+ */
+
+static uint64_t hash_of(const char *key)
+{
+    uint64_t h = UINT64_C(0xcbf29ce484222325);
+
+    for (; *key != '\0'; key++)
+        h = (h ^ (unsigned char)*key) * UINT64_C(0x100000001b3);
+    return h != 0 ? h : 1;
+}
+
+static uint64_t *key_slot(uint64_t h)
+{
+    size_t i = (size_t)h % known_slots;
+
+    while (known[i] != 0 && known[i] != h)
+        i = (i + 1) % known_slots;
+    return &known[i];
+}
+
+static bool key_known(const char *key)
+{
+    return known_slots > 0 && *key_slot(hash_of(key)) != 0;
+}
+
+static void key_keep(const char *key)
+{
+    if (known_count * 2 >= known_slots) {
+        uint64_t *old = known;
+        size_t slots = known_slots;
+
+        known_slots = slots > 0 ? slots * 2 : 1024;
+        known = calloc(known_slots, sizeof *known);
+        if (known == NULL)
+            abort();
+        for (size_t i = 0; i < slots; i++)
+            if (old[i] != 0)
+                *key_slot(old[i]) = old[i];
+        free(old);
+    }
+    uint64_t *slot = key_slot(hash_of(key));
+
+    known_count += *slot == 0;
+    *slot = hash_of(key);
+}
+
 /* ---- requests -------------------------------------------------------------------------------
  */
 
 static void note(const struct conn *c, const char *sha256, int status)
 {
-    wire_journal(log_fd, "%s %s %s %s %s %zu %d %lld\n", sha256 != NULL ? "R" : "T", c->port->name,
-                 c->document, c->delivery, sha256 != NULL ? sha256 : "-", c->size, status,
+    const char *event = c->asks ? "Q" : sha256 != NULL ? "R" : "T";
+
+    wire_journal(log_fd, "%s %s %s %s %s %zu %d %lld\n", event, c->port->name, c->document,
+                 c->delivery, sha256 != NULL ? sha256 : "-", c->size, status,
                  (long long)wire_now_ns());
 }
 
@@ -130,6 +186,7 @@ static bool head_take(struct conn *c)
     size_t head = (size_t)(end + 4 - c->buf);
 
     c->size = c->left = length != NULL ? strtoul(length + 17, NULL, 10) : 0;
+    c->asks = strncmp(c->buf, "GET ", 4) == 0 || strncmp(c->buf, "HEAD ", 5) == 0;
     copy_header(c->buf, "\r\nWaybill-Document:", c->document);
     copy_header(c->buf, "\r\nIdempotency-Key:", c->delivery);
     c->have -= head;
@@ -171,13 +228,15 @@ static bool request_end(struct conn *c)
     unsigned char sum[EVP_MAX_MD_SIZE];
     char hex[65];
     unsigned int n = 0;
-    int status = pick_status(c->port);
+    int status = c->asks ? (key_known(c->delivery) ? 200 : 404) : pick_status(c->port);
 
     if (EVP_DigestFinal_ex(c->digest, sum, &n) != 1 || n != 32)
         abort();
     for (unsigned int i = 0; i < n; i++)
         (void)snprintf(hex + (size_t)2 * i, 3, "%02x", sum[i]);
-    note(c, hex, status);
+    note(c, c->asks ? NULL : hex, status);
+    if (c->port->mood == MOOD_EXACT && !c->asks && status != 503)
+        key_keep(c->delivery);
     c->in_body = false;
     return answer(c, status);
 }
@@ -276,7 +335,7 @@ static void port_enter(struct port *p, enum phase phase, int64_t now)
 static void shake(int64_t now)
 {
     for (struct port *p = ports; p < ports + port_count; p++) {
-        if (p->mood != MOOD_SHAKY || now < p->until_ns)
+        if ((p->mood != MOOD_SHAKY && p->mood != MOOD_EXACT) || now < p->until_ns)
             continue;
         if (p->phase != PHASE_WELL)
             port_enter(p, PHASE_WELL, now);
@@ -312,7 +371,7 @@ static void read_command(void)
 
 static void port_read(const char *word)
 {
-    static const char *const moods[] = { "well", "never", "shaky" };
+    static const char *const moods[] = { "well", "never", "shaky", "exact" };
     struct port *p = &ports[port_count++];
     char mood[16] = "well";
 
@@ -322,7 +381,7 @@ static void port_read(const char *word)
         exit(2);
     }
     while (strcmp(mood, moods[p->mood]) != 0)
-        if (p->mood++ == MOOD_SHAKY) {
+        if (p->mood++ == MOOD_EXACT) {
             (void)fprintf(stderr, "catcher: no mood %s\n", mood);
             exit(2);
         }

@@ -29,10 +29,14 @@ class Tally:
     torn: int = 0
     poison: int = 0
     doubled: int = 0
+    hold_doubled: int = 0
+    resend_missed: int = 0
+    probe_not_once: int = 0
+    in_doubt: int = 0       # documents that a person had to decide on
     failures: list = field(default_factory=list)
 
     def add(self, other):
-        for name in ("kills", "cuts", "acked", *COUNTS):
+        for name in ("kills", "cuts", "acked", "in_doubt", *COUNTS):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.failures += other.failures
 
@@ -44,6 +48,10 @@ class Tally:
         return (f"{name}: kills={self.kills} cuts={self.cuts} acked={self.acked} "
                 f"lost={self.lost} unrecorded={self.unrecorded} torn={self.torn} "
                 f"poison={self.poison} doubled={self.doubled}")
+
+    def doubt_line(self):
+        return (f"crash doubt: hold_doubled={self.hold_doubled} resend_missed={self.resend_missed} "
+                f"probe_not_once={self.probe_not_once} in_doubt={self.in_doubt}")
 
 
 # Each is a way out of what cannot happen to a node that has its folder for itself.
@@ -170,7 +178,17 @@ class Field:
         return findings
 
     def finish(self):
-        """The last check, an orderly stop, and the doctor on the stopped folder."""
+        """The last check, an orderly stop, and the doctor on the stopped folder.
+
+        What is in doubt by then is decided by what its receiver has, as a person would.
+        """
+        try:
+            self.load.pause()
+            self.receivers.heal()
+            self.checker.settle()
+            self.tally.in_doubt += self.checker.decide()
+        except (RigError, OSError) as problem:
+            self.fail(f"resolve: {problem}")
         findings = self.check(everything=True, resume=False)
         self.load.close()
         try:

@@ -7,12 +7,15 @@ routed to; whatever arrived is in the store; nobody ever saw other bytes than th
 import time
 from pathlib import PurePath
 
-from crash.road import BOOK, DEAD, ROADS, keys_in_inbox, lines_of_book
+from crash.road import BOOK, DEAD, DOUBT, ROADS, keys_in_inbox, lines_of_book
 from rig.checker import Checker
 from rig.node import Api
 from rig.process import RigError, wait_for
 
 SETTLE_SECONDS = 90
+DECIDED_AT_ONCE = 200
+RESOLVE = """mutation($ids: [ID!]!, $as: Resolution!) {
+  resolve(ids: $ids, as: $as) { id result message } }"""
 UNDER_WAY = ("received", "active", "held", "retrying")
 
 
@@ -25,6 +28,8 @@ class RoadChecker(Checker):
         self.waiting = set()    # keys of files that nobody had taken before the listing
         self.settled = False
         self.unrecorded, self.torn, self.poison = set(), set(), set()
+        self.hold_doubled, self.resend_missed, self.probe_not_once = set(), set(), set()
+        self.resent = set()     # documents of which somebody said that they are to be sent again
         self.noted = (0, 0)     # arrivals and sights that must be in the listing
         self.compared = (0, 0)  # ... and that were
 
@@ -77,6 +82,35 @@ class RoadChecker(Checker):
         api.close()
         return left
 
+    # ---- deciding ------------------------------------------------------------------------------
+
+    def decide(self):
+        """Resolves all that is in doubt, by what its receiver has.  Gives how many were."""
+        listed = {i: d for i, d in self.listing().items() if d.state == "in_doubt"}
+        self.receivers.read()
+        self.journal.read()
+        there = [i for i, d in listed.items() if self.receivers.booked[self._doubtful(d), i]]
+        self._resolve(there, "delivered")
+        self._resolve([i for i in listed if i not in set(there)], "resend")
+        return len(listed)
+
+    def _doubtful(self, document):
+        kind, _ = self._road(document)
+        if kind not in DOUBT:
+            raise RigError(f"a document of kind {kind} is in doubt")
+        return ROADS[kind][0]
+
+    def _resolve(self, identities, how):
+        api = Api(self.node, admin=True)
+        for first in range(0, len(identities), DECIDED_AT_ONCE):
+            some = identities[first:first + DECIDED_AT_ONCE]
+            if how == "resend":
+                self.resent.update(some)
+            for one in api.graphql(RESOLVE, {"ids": some, "as": how})["resolve"]:
+                if one["result"] != "done":
+                    raise RigError(f"{one['id']} is in doubt: {one['message']}")
+        api.close()
+
     # ---- comparing --------------------------------------------------------------------------
 
     def before_listing(self):
@@ -96,8 +130,9 @@ class RoadChecker(Checker):
         if everything:
             self._book(listed, findings)
             self._left_overs(findings)
-        findings.unrecorded, findings.torn, findings.poison = (
-            len(self.unrecorded), len(self.torn), len(self.poison))
+        for name in ("unrecorded", "torn", "poison", "hold_doubled", "resend_missed",
+                     "probe_not_once"):
+            setattr(findings, name, len(getattr(self, name)))
 
     def _road(self, document):
         """(kind, digest at receivers) of a listed document."""
@@ -161,6 +196,8 @@ class RoadChecker(Checker):
         elif document.state == "delivered":
             if kind in DEAD:
                 findings.say(f"{identity}, of kind {kind}, is delivered")
+        elif document.state == "in_doubt" and kind in DOUBT:
+            pass
         elif document.state not in UNDER_WAY:
             findings.say(f"{identity}, of kind {kind}, is {document.state}")
         elif self.settled:
@@ -169,6 +206,21 @@ class RoadChecker(Checker):
             for endpoint in ROADS.get(kind, ()):
                 if endpoint != "never" and not self._has_arrived(identity, endpoint, everything):
                     self._miss(identity, f"{document.state}, and not at {endpoint}", findings)
+                    if endpoint in ("shop", "moody"):
+                        self.resend_missed.add(identity)
+        if kind in DOUBT:
+            self._doubt(identity, document, kind, findings)
+
+    def _doubt(self, identity, document, kind, findings):
+        """What its receiver saw of one that is not to come twice; 503 says that it has it not."""
+        pair = (ROADS[kind][0], identity)
+        seen, booked = self.receivers.reached[pair], self.receivers.booked[pair]
+        if kind == "once" and seen > 1 + (identity in self.resent):
+            self.hold_doubled.add(identity)
+            findings.say(f"doubled at {pair[0]}: {identity} came {seen} times")
+        if kind == "asked" and (booked > 1 or (booked == 0 and document.state == "delivered")):
+            self.probe_not_once.add(identity)
+            findings.say(f"not once at {pair[0]}: {identity} was taken {booked} times")
 
     def _has_arrived(self, identity, endpoint, everything):
         if endpoint == "files":
@@ -176,6 +228,8 @@ class RoadChecker(Checker):
             return any(path in self.folder.present for path in kinds)
         if endpoint == "book":
             return True     # its lines are compared as a whole
+        if endpoint in ("strict", "exact"):     # what it took without saying so counts, too
+            return self.receivers.booked[endpoint, identity] > 0
         return (endpoint, identity) in self.receivers.taken
 
     def _miss(self, identity, why, findings):

@@ -58,10 +58,12 @@ static const struct kind {
     unsigned share;
     bool replaced; /* its road has the step */
 } kinds[] = {
-    { "order", 550, true },  /* to a receiver and into a folder */
+    { "order", 450, true },  /* to a receiver and into a folder */
     { "note", 250, true },   /* to a receiver that fails now and then */
     { "line", 100, false },  /* added to a file */
     { "plain", 80, false },  /* to a receiver, as it came */
+    { "once", 50, false },   /* to a receiver that fails, and minds a second time */
+    { "asked", 50, false },  /* to one that fails, and can be asked what it has */
     { "refused", 15, true }, /* into a folder, and to a receiver that never takes it */
     { "unknown", 5, false }, /* no road */
 };

@@ -6,6 +6,8 @@ They come in over HTTP and, some, as files in a folder.
     note      replaced, to `moody` (HTTP, fails now and then)
     line      as it came, added to a file of `book`
     plain     as it came, to `shop`
+    once      as it came, to `strict` (HTTP, fails now and then; in_doubt: hold)
+    asked     as it came, to `exact` (the same, but knows the keys it took; in_doubt: probe)
     refused   replaced, to `files` and to `never` (HTTP, always 422): a dead letter
     unknown   no route: a dead letter
 """
@@ -15,21 +17,25 @@ import os
 import select
 import signal
 import subprocess
-from collections import namedtuple
+from collections import Counter, namedtuple
 from pathlib import Path
 
 from rig.process import RigError, end, free_port, spawn
 
-HTTP = ("shop", "moody", "never")
+HTTP = ("shop", "moody", "never", "strict", "exact")
 ROADS = {
     "order": ("shop", "files"),
     "note": ("moody",),
     "line": ("book",),
     "plain": ("shop",),
+    "once": ("strict",),
+    "asked": ("exact",),
     "refused": ("files", "never"),
     "unknown": (),
 }
 DEAD = {"refused": "rejected", "unknown": "no_route"}   # and nothing else
+DOUBT = ("once", "asked")       # may end in doubt
+LATER = 503                     # the one answer that says: I do not have it
 EXTRACT = {"sender": '"json:/from"', "receiver": '"json:/to"', "type": '"json:/kind"'}
 GATEWAY = {"extract": EXTRACT}
 RETRY = "retry: { first: 100ms, most: 1s }, breaker: { failures: 5, wait: 400ms }"
@@ -49,10 +55,13 @@ def configuration(ports, files, book):
     """All but the node and its gateways, as YAML."""
     lines = ["systems:", "  acme: {}", "  shop: { limits: { concurrency: 32 } }",
              "  moody: { limits: { concurrency: 16 } }", "  folder: { limits: { concurrency: 8 } }",
+             "  strict: { in_doubt: hold, limits: { concurrency: 8 } }",
+             "  exact: { in_doubt: probe, limits: { concurrency: 8 } }",
              "types:", *(f"  {kind}: {{}}" for kind in ROADS), "endpoints:"]
-    for name, system in (("shop", "shop"), ("moody", "moody"), ("never", "shop")):
-        lines.append(f"  {name}: {{ kind: http, system: {system}, "
-                     f"url: \"http://127.0.0.1:{ports[name]}/in\", timeout: 10s, {RETRY} }}")
+    for name in HTTP:
+        probe = f", probe: {{ url: \"http://127.0.0.1:{ports[name]}/has\" }}" if name == "exact" else ""
+        lines.append(f"  {name}: {{ kind: http, system: {'shop' if name == 'never' else name}, "
+                     f"url: \"http://127.0.0.1:{ports[name]}/in\", timeout: 10s, {RETRY}{probe} }}")
     lines += [f"  files: {{ kind: file, system: folder, path: {files}, name: \"{FILE_NAME}\", "
               f"{RETRY} }}",
               f"  book: {{ kind: file, system: folder, path: {book}, name: {BOOK}, append: true, "
@@ -124,20 +133,27 @@ class Receivers:
             port = free_port()
             if port not in self.ports.values():
                 self.ports[HTTP[len(self.ports)]] = port
-        moods = {"moody": "shaky", "never": "never"}
+        moods = {"moody": "shaky", "never": "never", "strict": "shaky", "exact": "exact"}
         self.child = Child([program, "--log", log, "--seed", seed,
                             *(f"{name}={port}={moods.get(name, 'well')}"
                               for name, port in self.ports.items())])
         self.arrivals = []
         self.taken = set()      # (endpoint, document) that was answered with 2xx
+        self.reached = Counter()    # the same -> how often it came and LATER was not the answer
+        self.booked = Counter()     # ... and came whole
         self.log = Log(log, self._take)
 
     def _take(self, words):
-        _, endpoint, document, delivery, sha256, _, status, _ = words
+        event, endpoint, document, delivery, sha256, _, status, _ = words
+        if event == "Q":
+            return
         sha256 = None if sha256 == "-" else sha256  # it did not come to its end
         self.arrivals.append(Arrival(endpoint, document, delivery, sha256, int(status)))
         if status[0] == "2":
             self.taken.add((endpoint, document))
+        if int(status) != LATER:
+            self.reached[endpoint, document] += 1
+            self.booked[endpoint, document] += sha256 is not None
 
     def read(self):
         self.log.read()

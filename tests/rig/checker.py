@@ -18,7 +18,8 @@ ASKED_MOST = 5000
 LISTING = """query($first: Int, $after: String) {
   documents(first: $first, after: $after) {
     items { id sha256 size state error { code } } next } }"""
-COUNTS = ("lost", "doubled", "unrecorded", "torn", "poison")
+COUNTS = ("lost", "doubled", "unrecorded", "torn", "poison", "hold_doubled", "resend_missed",
+          "probe_not_once")
 
 Listed = namedtuple("Listed", "sha256 size state code")
 
@@ -32,6 +33,9 @@ class Findings:
     unrecorded: int = 0     # sent, and the store knows nothing of it
     torn: int = 0           # receivers saw other bytes than they should
     poison: int = 0         # healthy documents that were set aside as poison
+    hold_doubled: int = 0   # a receiver that minds saw it twice, and nobody had decided that
+    resend_missed: int = 0  # said to be delivered, and not at a receiver that takes repetitions
+    probe_not_once: int = 0  # a receiver that can be asked took it twice, or never
     documents: int = 0
     payloads_read: int = 0
     problems: list = field(default_factory=list)

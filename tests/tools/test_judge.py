@@ -3,6 +3,7 @@ import hashlib
 import pathlib
 import random
 import sys
+from collections import Counter
 
 import pytest
 
@@ -27,6 +28,7 @@ class Receivers:
 
     def __init__(self):
         self.arrivals, self.taken = [], set()
+        self.reached, self.booked = Counter(), Counter()
 
     def read(self):
         return self.arrivals
@@ -36,6 +38,9 @@ class Receivers:
                                      sha(text) if text else None, status))
         if status == 200:
             self.taken.add((endpoint, document))
+        if status != 503:
+            self.reached[endpoint, document] += 1
+            self.booked[endpoint, document] += text is not None
 
 
 class Folder:
@@ -59,10 +64,11 @@ class Folder:
 
 
 class World:
-    """An order, a note, a line, a refused and an unknown document that all did well."""
+    """A document of each kind that did well; of two receivers that fail one knows its keys."""
 
     def __init__(self, folder):
-        self.kinds = {"k1": "order", "k2": "note", "k3": "line", "k4": "refused", "k5": "unknown"}
+        self.kinds = {"k1": "order", "k2": "note", "k3": "line", "k4": "refused", "k5": "unknown",
+                      "k6": "once", "k7": "asked"}
         journal = folder / "journal"
         journal.write_text("".join(
             f"E {key} {kind} {sha('got ' + key)}\nS {key} {sha('sent ' + key)} 10 1\n"
@@ -71,12 +77,18 @@ class World:
         self.receivers, self.folder = Receivers(), Folder()
         self.listed = {"d1": listed("k1"), "d2": listed("k2"), "d3": listed("k3"),
                        "d4": listed("k4", "dead", "rejected"),
-                       "d5": listed("k5", "dead", "no_route")}
+                       "d5": listed("k5", "dead", "no_route"),
+                       "d6": listed("k6"), "d7": listed("k7")}
+        self.resent = set()
         self.receivers.got("shop", "d1", "got k1")
         self.receivers.got("moody", "d2", None, 0)
         self.receivers.got("moody", "d2", "got k2", 503)
         self.receivers.got("moody", "d2", "got k2")
         self.receivers.got("never", "d4", "got k4", 422)
+        self.receivers.got("strict", "d6", "got k6", 503)
+        self.receivers.got("strict", "d6", "got k6", 500)
+        self.receivers.got("exact", "d7", None, 0)
+        self.receivers.got("exact", "d7", "got k7", 0)
         self.folder.saw("order/d1.json", "k1", "got k1")
         self.folder.saw("refused/d4.json", "k4", "got k4")
         self.book, self.inbox = folder / "book", folder / "inbox"
@@ -92,6 +104,7 @@ class World:
         checker = RoadChecker(None, self.journal, random.Random(1), self.receivers, self.folder,
                               self.book, self.inbox)
         checker.settled = True
+        checker.resent = self.resent
         findings = Findings()
         checker.before_listing()
         checker.after_listing(self.listed, findings, True)
@@ -197,3 +210,39 @@ def test_a_state_that_it_should_not_have_is_told(world, state, code):
 def test_another_delivery_id_is_told(world):
     world.receivers.got("shop", "d1", "got k1", delivery="d1.shop.2")
     assert not world.judge().clean()
+
+
+# ---- what may not come twice ----------------------------------------------------------------------
+
+@pytest.mark.parametrize("status, text", [(200, "got k6"), (0, "got k6"), (0, None)])
+def test_twice_at_a_receiver_that_minds_is_doubled(world, status, text):
+    world.receivers.got("strict", "d6", text, status)
+    assert world.judge().hold_doubled == 1
+
+
+def test_twice_after_a_decision_is_not(world):
+    world.receivers.got("strict", "d6", "got k6")
+    world.resent.add("d6")
+    assert world.judge().clean()
+
+
+def test_in_doubt_is_a_state_for_them(world):
+    world.listed["d6"] = listed("k6", "in_doubt", "in_doubt")
+    world.listed["d7"] = listed("k7", "in_doubt", "in_doubt")
+    assert world.judge().clean()
+
+
+def test_taken_twice_by_a_receiver_that_was_asked_is_seen(world):
+    world.receivers.got("exact", "d7", "got k7")
+    assert world.judge().probe_not_once == 1
+
+
+def test_never_taken_by_a_receiver_that_was_asked_is_seen(world):
+    world.receivers.booked["exact", "d7"] = 0
+    findings = world.judge()
+    assert (findings.probe_not_once, findings.lost) == (1, 1)
+
+
+def test_missed_by_a_receiver_that_takes_repetitions_is_counted(world):
+    world.receivers.taken.remove(("moody", "d2"))
+    assert world.judge().resend_missed == 1
