@@ -23,7 +23,7 @@ enum {
 struct system_live {
     struct system_live *next;
     int64_t word, limit, active, waiting, delivered;
-    enum plan_doubt in_doubt;
+    enum doubt_policy in_doubt;
     struct lane *lanes, *turn; /* by next_of_system; turn: who was served last */
     struct part *sending;      /* those that have slots */
     /* What the governor said, and until when and under which generation that is good. */
@@ -107,7 +107,7 @@ static int64_t limit_of(const struct plan *p, int64_t system)
 }
 
 /* Nobody says any more what a system that is gone minds: nothing is sent to it twice in silence. */
-static enum plan_doubt doubt_of(const struct plan *p, int64_t system)
+static enum doubt_policy doubt_of(const struct plan *p, int64_t system)
 {
     const struct plan_system *s = p != NULL ? plan_system_find(p, system) : NULL;
 

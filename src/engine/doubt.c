@@ -97,7 +97,7 @@ static void on_told(struct part *p)
 {
     struct flight *f = p->flight;
 
-    if (p->verdict.kind != VERDICT_RETRY) {
+    if (p->verdict.kind != VERDICT_RETRY) { /* else doubt_next() says DOUBT_SEND_NOW */
         send_ended(p);
         return;
     }
@@ -175,6 +175,7 @@ bool doubt_start(struct part *p)
     }
     if (p->in_doubt == DOUBT_PROBE)
         return ask(p);
+    p->asking = false;
     send_clear(p); /* the policy is a new one since it was loaded */
     (void)verdict_say(&p->verdict, VERDICT_DOUBT,
                       "sent before a crash: whether it arrived is "
@@ -184,9 +185,12 @@ bool doubt_start(struct part *p)
 
 bool doubt_settle(struct flight *f, struct part *p)
 {
-    if (p->in_doubt == DOUBT_RESEND)
+    enum doubt_next next =
+        doubt_next(&(struct doubt_facts){ .policy = p->in_doubt, .source = DOUBT_INTENT });
+
+    if (next == DOUBT_SEND_NOW)
         p->row.intent_us = p->row.asked = 0;
-    if (p->in_doubt == DOUBT_RESEND || p->in_doubt == DOUBT_PROBE)
+    if (next == DOUBT_SEND_NOW || next == DOUBT_ASK_NOW)
         return false;
     (void)verdict_say(&p->verdict, VERDICT_DOUBT,
                       "sent before a crash: whether it arrived is "

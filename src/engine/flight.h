@@ -57,7 +57,7 @@ struct part {
     struct plan
         *plan; /* the newest one, of this attempt; a reference when it is not the flight's */
     const struct plan_endpoint *endpoint; /* in that plan */
-    enum plan_doubt in_doubt;             /* policy of its system */
+    enum doubt_policy in_doubt;           /* policy of its system */
     struct variant *variant;
     struct settle_part row;
     bool probe;  /* it tries out an open breaker */

@@ -11,7 +11,7 @@
 #include "engine/road_inside.h"
 #include "store/store.h"
 
-enum { AGAIN_FIRST_US = CLOCK_S, AGAIN_MOST_S = 60, ASKED_MOST = 5 };
+enum { AGAIN_FIRST_US = CLOCK_S, AGAIN_MOST_S = 60 };
 
 static _Thread_local struct {
     struct store_op *first, *last;
@@ -90,17 +90,6 @@ static void set_retry(struct part *p)
     p->row.due_us = due;
 }
 
-/* It never arrived.  While the breaker is open it waits and uses up nothing. */
-static void set_unreached(struct part *p, bool breaker_open)
-{
-    if (!breaker_open) {
-        set_retry(p);
-        return;
-    }
-    p->row.state = DELIVERY_READY;
-    p->held_why = HELD_BREAKER;
-}
-
 /* Its receiver is asked a moment later, and then less and less often. */
 static void set_ask(struct part *p)
 {
@@ -132,59 +121,53 @@ static void set_assumed(struct part *p)
     p->row.state = DELIVERY_DELIVERED;
 }
 
-static void set_doubt(struct part *p, bool breaker_open)
+static enum doubt_next next_of(const struct part *p, enum doubt_source source, bool breaker_open)
 {
-    switch (p->in_doubt) {
-    case DOUBT_RESEND:
-        set_unreached(p, breaker_open && p->verdict.status == 0);
-        return;
-    case DOUBT_HOLD:
-        set_in_doubt(p);
-        return;
-    case DOUBT_PROBE:
-        set_ask(p);
-        return;
-    case DOUBT_ASSUME:
-        set_assumed(p);
-        return;
-    }
+    const struct verdict *v = &p->verdict;
+
+    return doubt_next(&(struct doubt_facts){
+        .policy = p->in_doubt,
+        .source = source,
+        .verdict = v->kind,
+        .answered = v->status != 0,
+        .breaker_open = breaker_open,
+        .over = source == DOUBT_ASKED &&
+                retry_is_over(&p->endpoint->retry, p->row.first_us, clock_wall_us()),
+        .asked = p->row.asked });
 }
 
-/* Nothing was sent: the receiver was asked whether it has it (doubt.c).  That it cannot be
- * reached is no answer, and does not count as an unclear one. */
-static void set_asked(struct part *p, bool breaker_open)
+static void set_next(struct part *p, enum doubt_next next, const char *code)
 {
-    const struct retry_rule *rule = &p->endpoint->retry;
-
-    switch (p->verdict.kind) {
-    case VERDICT_DELIVERED:
+    switch (next) {
+    case DOUBT_DELIVERED:
         p->row.state = DELIVERY_DELIVERED;
         p->row.intent_us = p->row.asked = 0;
         p->row.message = p->row.code = STR("");
         return;
-    case VERDICT_UNREACHED:
-    case VERDICT_CREDENTIAL:
-        if (breaker_open) {
-            p->row.state = DELIVERY_READY;
-            p->held_why = HELD_BREAKER;
-        } else {
-            set_ask(p);
-        }
-        if (retry_is_over(rule, p->row.first_us, clock_wall_us()))
-            set_in_doubt(p);
+    case DOUBT_UNCONFIRMED:
+        set_assumed(p);
         return;
-    case VERDICT_DOUBT:
-        if (++p->row.asked < ASKED_MOST)
-            set_ask(p);
-        else
-            set_in_doubt(p);
+    case DOUBT_SEND_LATER:
+        set_retry(p);
         return;
-    case VERDICT_RETRY:
-    case VERDICT_REJECTED:
-    case VERDICT_FAILED:
+    case DOUBT_WAIT:
+        p->row.state = DELIVERY_READY;
+        p->held_why = HELD_BREAKER;
+        return;
+    case DOUBT_ASK_LATER:
+        set_ask(p);
+        return;
+    case DOUBT_IN_DOUBT:
         set_in_doubt(p);
         return;
+    case DOUBT_DEAD:
+        set_dead(p, code);
+        return;
+    case DOUBT_SEND_NOW:
+    case DOUBT_ASK_NOW:
+        break;
     }
+    unreachable("what is done at once has no outcome yet");
 }
 
 static void note_doubt(struct part *p)
@@ -197,10 +180,33 @@ static void note_doubt(struct part *p)
 
 static void outcome_of_question(struct part *p, bool breaker_open)
 {
+    enum doubt_next next = next_of(p, DOUBT_ASKED, breaker_open);
+
     p->row.code = STR("in_doubt");
-    set_asked(p, breaker_open);
+    p->row.asked += p->verdict.kind == VERDICT_DOUBT;
+    set_next(p, next, NULL);
     if (p->row.state != DELIVERY_DELIVERED)
         note_doubt(p);
+}
+
+static const char *usual_code(enum verdict_kind kind)
+{
+    switch (kind) {
+    case VERDICT_DELIVERED:
+        break;
+    case VERDICT_RETRY:
+        return "retry";
+    case VERDICT_UNREACHED:
+        return "unreached";
+    case VERDICT_CREDENTIAL:
+        return "credential";
+    case VERDICT_DOUBT:
+        return "in_doubt";
+    case VERDICT_REJECTED:
+    case VERDICT_FAILED:
+        return dead_codes[DEAD_REJECTED];
+    }
+    return "";
 }
 
 void outcome_of_part(struct part *p, bool breaker_open)
@@ -218,33 +224,11 @@ void outcome_of_part(struct part *p, bool breaker_open)
     }
     p->row.intent_us = p->row.asked = 0;
     metric_observe_us(&send_time, p->took_us);
-    switch (v->kind) {
-    case VERDICT_DELIVERED:
-        p->row.state = DELIVERY_DELIVERED;
-        p->row.message = STR("");
+    if (code == NULL)
+        code = usual_code(v->kind);
+    set_next(p, next_of(p, DOUBT_SENT, breaker_open), code);
+    if (v->kind == VERDICT_DELIVERED)
         return;
-    case VERDICT_RETRY:
-        set_retry(p);
-        code = code != NULL ? code : "retry";
-        break;
-    case VERDICT_UNREACHED:
-        set_unreached(p, breaker_open);
-        code = code != NULL ? code : "unreached";
-        break;
-    case VERDICT_CREDENTIAL:
-        set_unreached(p, true);
-        code = code != NULL ? code : "credential";
-        break;
-    case VERDICT_DOUBT:
-        set_doubt(p, breaker_open);
-        code = code != NULL ? code : "in_doubt";
-        break;
-    case VERDICT_REJECTED:
-    case VERDICT_FAILED:
-        code = code != NULL ? code : dead_codes[DEAD_REJECTED];
-        set_dead(p, code);
-        break;
-    }
     if (p->row.code.len == 0)
         p->row.code = str_of(code);
     mishaps_note(r->mishaps, code, "endpoint", store_word_name(r->store, p->row.endpoint),
@@ -307,7 +291,7 @@ void outcome_unknown(struct part *p)
     p->row.due_us = p->row.intent_us = p->row.asked = 0;
     p->row.message = str_of(p->verdict.message);
     p->row.code = STR("in_doubt");
-    set_doubt(p, false);
+    set_next(p, next_of(p, DOUBT_INTENT, false), NULL);
     note_doubt(p);
     flight_note_part(f, p, trail_of(p), -1, p->verdict.message);
     log_event(LOG_WARN, "delivery.doubt", kv_z("document", f->id), kv_str("delivery", p->row.id),

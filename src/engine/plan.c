@@ -127,13 +127,13 @@ static bool add_types(struct builder *b, struct err *err)
 
 /* ---- systems ----------------------------------------------------------------------------- */
 
-static enum plan_doubt doubt_of(struct str word)
+static enum doubt_policy doubt_of(struct str word)
 {
     static const char *const words[] = { "resend", "hold", "probe", "assume" };
 
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
         if (str_is(word, words[i]))
-            return (enum plan_doubt)i;
+            return (enum doubt_policy)i;
     return DOUBT_RESEND;
 }
 

@@ -20,6 +20,7 @@
 #include "base/err.h"
 #include "core/config.h"
 #include "core/connector.h"
+#include "core/doubt.h"
 #include "core/problem.h"
 #include "core/retry.h"
 #include "core/window.h"
@@ -28,13 +29,11 @@
 
 struct store;
 
-enum plan_doubt { DOUBT_RESEND, DOUBT_HOLD, DOUBT_PROBE, DOUBT_ASSUME };
-
 struct plan_system {
     struct str name;
     int64_t word;
     int64_t concurrency;
-    enum plan_doubt in_doubt;
+    enum doubt_policy in_doubt;
     const struct window_set *windows; /* NULL: always open */
 };
 
