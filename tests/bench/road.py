@@ -27,13 +27,15 @@ STILL_SECONDS = 0.3     # a reference that delivers nothing for so long has deli
 EXTRACT = {"sender": '"json:/from"', "receiver": '"json:/to"', "type": '"json:/kind"'}
 
 
-def configuration(ports, concurrency=CONCURRENCY, endpoint=None):
+def configuration(ports, concurrency=CONCURRENCY, endpoint=None, system=None):
     """Ten systems, each with an endpoint on its port, and a route for each of 10 x 10 x 10.
 
-    `endpoint` has more settings for some of them, as YAML: {"s9": "retry: { first: 12h }"}.
+    `endpoint` has more settings for some of them, as YAML: {"s9": "retry: { first: 12h }"}; `system`
+    has those of systems, in place of the usual ones.
     """
+    usual = f"limits: {{ concurrency: {concurrency} }}"
     lines = ["systems:"]
-    lines += [f"  {s}: {{ limits: {{ concurrency: {concurrency} }} }}" for s in SYSTEMS]
+    lines += [f"  {s}: {{ {(system or {}).get(s, usual)} }}" for s in SYSTEMS]
     lines += ["types:", *(f"  {t}: {{}}" for t in TYPES), "endpoints:"]
     for system, port in zip(SYSTEMS, ports):
         more = (endpoint or {}).get(system)
@@ -52,13 +54,14 @@ def configuration(ports, concurrency=CONCURRENCY, endpoint=None):
 class Receiver:
     """The program receiver.c: one port per system; moods by system, {"s8": "dead"}."""
 
-    def __init__(self, bench, moods=None):
+    def __init__(self, bench, moods=None, log=None):
         self.ports = []
         while len(self.ports) < len(SYSTEMS):
             port = free_port()
             self.ports += [port] if port not in self.ports else []
         words = [f"{port}={mood}" if (mood := (moods or {}).get(system)) else str(port)
                  for system, port in zip(SYSTEMS, self.ports)]
+        words = ["--log", log, *words] if log else words
         self.process = spawn([bench.tool("receiver"), *words], stdin=subprocess.PIPE,
                              stdout=subprocess.PIPE, text=True)
         if self.process.stdout.readline() != "ready\n":
