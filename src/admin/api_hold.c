@@ -75,6 +75,7 @@ struct shown_system {
     unsigned held;
     struct backlog_view waits;
     int64_t drained_us;
+    bool fits_is_known, fits;
 };
 
 static bool find_system(struct graphql_call *call, struct str name, int64_t *ret, struct err *err)
@@ -136,6 +137,17 @@ static int64_t open_at(struct graphql_call *call, int64_t system, int64_t from_u
     return from_us;
 }
 
+static void see_window(struct graphql_call *call, int64_t system, int64_t begin_us,
+                       struct shown_system *v)
+{
+    struct plan *plan = road_plan(engine_road(call->principal));
+    const struct plan_system *s = plan_system_find(plan, system);
+
+    v->fits_is_known = s != NULL && s->windows != NULL && v->drained_us != 0;
+    v->fits = v->fits_is_known && window_set_fits(s->windows, begin_us, v->drained_us - begin_us);
+    plan_unref(plan);
+}
+
 static bool system_of(struct graphql_call *call, struct err *err)
 {
     struct engine *e = call->principal;
@@ -152,7 +164,16 @@ static bool system_of(struct graphql_call *call, struct err *err)
     v->held = govern_why(engine_govern(e), word, clock_mono_us(), &ask);
     backlog_of(engine_backlog(e), word, begin, &v->waits);
     v->drained_us = begin != 0 && (v->held & HELD_PAUSE) == 0 ? v->waits.gone_us : 0;
+    see_window(call, word, begin, v);
     return graphql_set_object(call, v);
+}
+
+static bool system_window_fits(struct graphql_call *call, struct err *err)
+{
+    const struct shown_system *v = call->parent;
+
+    (void)err;
+    return v->fits_is_known ? graphql_set_bool(call, v->fits) : graphql_set_null(call);
 }
 
 static bool system_held(struct graphql_call *call, struct err *err)
@@ -268,6 +289,7 @@ const struct graphql_resolver api_hold[] = {
     GRAPHQL_MEMBER("System.retrying", struct shown_system, waits.later),
     API_NUMBER_AT("System.perHour", struct shown_system, waits.per_hour),
     API_NUMBER_AT("System.drained", struct shown_system, drained_us),
+    { .field = "System.windowFits", .fn = system_window_fits },
     { .field = "Query.holds", .fn = holds },
     { .field = "Mutation.holdAdd", .fn = hold_add_one },
     { .field = "Mutation.holdEnd", .fn = hold_end_one },

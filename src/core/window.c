@@ -111,6 +111,20 @@ bool window_set_open(const struct window_set *s, int64_t now_us, int64_t *ret_ch
     return open;
 }
 
+bool window_set_fits(const struct window_set *s, int64_t from_us, int64_t takes_us)
+{
+    int64_t change_us;
+
+    if (!window_set_open(s, from_us, &change_us)) {
+        if (change_us == 0)
+            return false; /* it does not open */
+        from_us = change_us;
+        if (!window_set_open(s, from_us, &change_us))
+            return false;
+    }
+    return change_us == 0 || takes_us <= change_us - from_us;
+}
+
 /* ---- making --------------------------------------------------------------------------------- */
 
 struct window_calendar {

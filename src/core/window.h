@@ -46,6 +46,10 @@ struct window_set {
  * always open. */
 bool window_set_open(const struct window_set *s, int64_t now_us, int64_t *ret_change_us);
 
+/* Whether what begins to go at from_us, or at the next opening, and takes so long is gone before
+ * the window closes again. */
+bool window_set_fits(const struct window_set *s, int64_t from_us, int64_t takes_us);
+
 /* Makes the sets of one configuration, which share zones and calendars. */
 struct window_maker {
     const struct yaml_node *root; /* with its `calendars` */

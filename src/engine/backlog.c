@@ -9,9 +9,12 @@
 #include "base/auto.h"
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/metrics.h"
 #include "core/forecast.h"
+#include "core/reminder.h"
 #include "core/state.h"
+#include "core/window.h"
 #include "engine/dispatch.h"
 #include "engine/govern.h"
 #include "engine/road.h"
@@ -30,6 +33,7 @@ struct system_backlog {
     int64_t word, ready, later, sampled_us;
     int64_t held[REASONS];
     struct forecast forecast;
+    struct reminder too_short;
     struct metric metrics[REASONS]; /* registered when there was something to tell */
     char labels[REASONS][LABELS];
 };
@@ -144,14 +148,32 @@ static void sample(struct backlog *b, struct system_backlog *s, int64_t now_us)
                   govern_why(b->govern, s->word, now_us, &ask) != 0);
 }
 
-/* Also those for which nothing waits: their rate is known when something does. */
-static void add_configured(struct backlog *b)
+/* A window in which what waits will never be sent: it grows for ever. */
+static void look_at_window(struct backlog *b, struct system_backlog *s, const struct plan *p)
 {
-    struct plan *p = road_plan(b->road);
+    const struct plan_system *system = plan_system_find(p, s->word);
+    int64_t now = govern_time(b->govern).early_us;
+    int64_t gone = forecast_gone_us(&s->forecast, s->ready + s->later, now);
+    bool short_of = system != NULL && system->windows != NULL && gone > now &&
+                    !window_set_fits(system->windows, now, gone - now);
+    struct str name = store_word_name(b->store, s->word);
 
+    if (!reminder_is_due(&s->too_short, short_of, now))
+        return;
+    log_event(LOG_WARN, "window.short", kv_str("system", name),
+              kv_int("waiting", s->ready + s->later),
+              kv_int("per_hour", forecast_per_hour(&s->forecast)),
+              kv_z("hint", "At this rate they are not gone when its window closes: open it for "
+                           "longer, or raise its limits."));
+    road_note_mishap(b->road, "window_short", "system", name,
+                     "its window is too short for what waits");
+}
+
+/* Also those for which nothing waits: their rate is known when something does. */
+static void add_configured(struct backlog *b, const struct plan *p)
+{
     for (size_t i = 0; i < p->system_count; i++)
         (void)get(b, p->systems[i].word);
-    plan_unref(p);
 }
 
 static bool count(struct backlog *b, struct err *err)
@@ -162,7 +184,9 @@ static bool count(struct backlog *b, struct err *err)
     bool ok = lane_depths(b->store, depths, LANE_DEPTHS_MOST, &n, err);
 
     if (ok) {
-        add_configured(b);
+        struct plan *plan = road_plan(b->road);
+
+        add_configured(b, plan);
         for (struct system_backlog *s = b->systems; s != NULL; s = s->next) {
             s->ready = s->later = 0;
             memset(s->held, 0, sizeof s->held);
@@ -171,6 +195,9 @@ static bool count(struct backlog *b, struct err *err)
             add_lane(b, &depths[i]);
         for (struct system_backlog *s = b->systems; s != NULL; s = s->next)
             sample(b, s, now);
+        for (struct system_backlog *s = b->systems; s != NULL; s = s->next)
+            look_at_window(b, s, plan);
+        plan_unref(plan);
         b->looked_us = now;
     }
     free(depths);

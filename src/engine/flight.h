@@ -108,6 +108,7 @@ struct flight {
     bool dry;                 /* somebody only asks (dry.h) */
     int tries;                /* to settle */
     bool unfilled;            /* its settlement could not even be made */
+    bool unknown;             /* a commit of it was begun, and nobody knows whether it was done */
     bool give_back;           /* only its claim is to be given back */
     enum dead_code dead;      /* when settle.end is SETTLE_DEAD */
     char message[VERDICT_MESSAGE_MOST];

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "base/tls.h"
+#include "core/reminder.h"
 #include "engine/dispatch.h"
 #include "engine/plan.h"
 #include "engine/road.h"
@@ -54,18 +55,6 @@ struct lookout {
 
 /* ---- rules ------------------------------------------------------------------------------------
  */
-
-bool reminder_is_due(struct reminder *r, bool is_so, int64_t now_us)
-{
-    if (!is_so) {
-        r->said_us = 0;
-        return false;
-    }
-    if (r->said_us != 0 && now_us - r->said_us < (int64_t)DAY_S * CLOCK_S && now_us >= r->said_us)
-        return false;
-    r->said_us = now_us;
-    return true;
-}
 
 bool queue_is_stuck(struct queue_look *q, int64_t front_us, bool has_reason, int64_t now_us)
 {

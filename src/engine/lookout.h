@@ -33,12 +33,6 @@ bool lookout_certificates(struct lookout *l, struct err *err);
 
 enum { LOOKOUT_STUCK_S = 600, LOOKOUT_CERTIFICATE_DAYS = 30 };
 
-/* Something that is said when it begins, and once a day. */
-struct reminder {
-    int64_t said_us; /* 0: it is not so */
-};
-bool reminder_is_due(struct reminder *r, bool is_so, int64_t now_us);
-
 /* One look at a queue.  Stuck: there is no reason to wait, and the task in front has been
  * the same for LOOKOUT_STUCK_S. */
 struct queue_look {

@@ -476,18 +476,22 @@ static void on_settled(struct store_op *op)
 
     fault_point(SETTLED);
     if (!op->ok) {
+        f->unknown = f->unknown || op->err.kind == ERR_UNCERTAIN;
         feed_unsettled(f);
         return;
     }
-    if (!s->ours)
+    if (s->ours)
+        log_run(f);
+    else if (f->unknown)
+        log_event(LOG_INFO, "document.known", kv_z("document", f->id),
+                  kv_z("why", "its claim is over: the commit of which nobody knew was done"));
+    else
         log_event(LOG_WARN, "document.lost", kv_z("document", f->id),
                   kv_z("why", "another node took it over; what it did counts"));
-    else
-        log_run(f);
     metric_add(s->end == SETTLE_DEAD ? &dead : &ended,
                s->end == SETTLE_DEAD || s->end == SETTLE_OVER || s->over);
     metric_observe_us(&run_time, clock_mono_us() - f->began_us);
-    if (s->ours)
+    if (s->ours || f->unknown)
         note_stored(f);
     if (s->end == SETTLE_DEAD)
         redrive_note_dead(f);

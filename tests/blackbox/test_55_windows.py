@@ -131,3 +131,18 @@ def test_all_reasons_are_shown_and_all_must_be_gone(make_node, far):
     assert await_state(node, doc, "held")["deliveries"][0]["held"] == ["hold"]
     assert node.cli("hold", "end", str(hold)).returncode == 0
     await_state(node, doc, "delivered")
+
+
+@pytest.mark.proves("WI6")
+def test_a_window_that_is_too_short_is_told(make_node, far):
+    """Slow deliveries, and a window that closes long before all of them are gone."""
+    far.behave("/in", "late", 0.25)
+    text = CONFIG.format(window=window(-60, 1.9) + ", limits: { concurrency: 1 }", url=far.url(""), calendars="")
+    node = make_node(config=text)
+    node.start()
+    for _ in range(600):
+        send(node)
+    told = node.wait_event("window.short", timeout=60)
+    assert told["system"] == "shop" and told["waiting"] > 100 and told["per_hour"] > 0
+    seen = node.graphql('{ system(name: "shop") { waiting windowFits drained } }')["system"]
+    assert seen["windowFits"] is False and seen["drained"]

@@ -225,6 +225,33 @@ TEST(window_change_is_a_change)
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
+/* proves: WI6 */
+TEST(window_is_long_enough)
+{
+    static const struct {
+        const char *window, *from;
+        int minutes;
+        bool fits;
+    } cases[] = {
+        { "window: { open: '08:00', close: '10:00' }", "2026-11-16 08:30", 90, true },
+        { "window: { open: '08:00', close: '10:00' }", "2026-11-16 08:30", 91, false },
+        { "window: { open: '08:00', close: '10:00' }", "2026-11-16 07:00", 120, true }, /* shut */
+        { "window: { open: '08:00', close: '10:00' }", "2026-11-16 07:00", 121, false },
+        { "window: { open: '22:00', close: '04:00' }", "2026-11-16 23:00", 300, true },
+        { "window: { open: '22:00', close: '04:00' }", "2026-11-16 23:00", 301, false },
+        { "window: { }", "2026-11-16 23:00", 100000, true },
+    };
+
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        AUTO(arena_done) struct arena a = ARENA_INIT(1 << 22);
+        struct err err = { 0 };
+        const struct window_set *s = set_of(str_of(cases[i].window), &a, &err);
+        int64_t takes = INT64_C(60) * cases[i].minutes * CLOCK_S;
+
+        CHECK(s != NULL && window_set_fits(s, at(cases[i].from), takes) == cases[i].fits);
+    }
+}
+
 static struct str next_part(struct str *rest)
 {
     struct str part;

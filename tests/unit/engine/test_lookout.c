@@ -3,30 +3,7 @@
 #include "base/clock.h"
 #include "test.h"
 
-static const int64_t day = INT64_C(86400) * CLOCK_S, start = INT64_C(1000000) * CLOCK_S;
-
-/* proves: DL2 */
-TEST(a_reminder_comes_when_it_begins_and_each_day)
-{
-    struct reminder r = { 0 };
-
-    CHECK(!reminder_is_due(&r, false, start));
-    CHECK(reminder_is_due(&r, true, start));
-    CHECK(!reminder_is_due(&r, true, start + day - 1));
-    CHECK(reminder_is_due(&r, true, start + day));
-    CHECK(!reminder_is_due(&r, true, start + day + 1));
-    CHECK(!reminder_is_due(&r, false, start + day + 2));
-    CHECK(reminder_is_due(&r, true, start + day + 3)); /* it began again */
-}
-
-TEST(a_clock_that_goes_back_does_not_silence_a_reminder)
-{
-    struct reminder r = { 0 };
-
-    CHECK(reminder_is_due(&r, true, start));
-    CHECK(reminder_is_due(&r, true, start - day));
-    CHECK(!reminder_is_due(&r, true, start - day + 1));
-}
+static const int64_t start = INT64_C(1000000) * CLOCK_S;
 
 /* proves: QC5 */
 TEST(a_queue_is_stuck_when_its_front_stays_without_a_reason)
