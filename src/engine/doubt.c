@@ -66,8 +66,8 @@ static void intend(struct part *p)
     *i = (struct intent){ .op = { .op = { .verb = &intent_verb, .done = on_intent },
                                   .task = p->flight->settle.task,
                                   .attempts = p->row.attempts + 1,
-                                  .first_us =
-                                      p->row.first_us != 0 ? p->row.first_us : clock_wall_us() },
+                                  .first_us = p->row.first_us != 0 ? p->row.first_us
+                                                                   : road_now_us(p->flight->road) },
                           .part = p };
     p->direct = false; /* it goes on in another thread */
     if (gathered.last != NULL)

@@ -68,7 +68,7 @@ void feed_unsettled(struct flight *f)
  * later. */
 static void give_back(struct flight *f)
 {
-    int64_t due = clock_wall_us() + CLOCK_S;
+    int64_t due = road_now_us(f->road) + CLOCK_S;
     struct err err = { 0 };
     bool ours;
 
@@ -191,7 +191,7 @@ static void load_failed(struct flight *f, const struct err *err)
                 str_of(dead_codes[err->sys != 0 ? DEAD_PAYLOAD_MISSING : DEAD_PAYLOAD_CORRUPT]);
         } else {
             p->row.state = DELIVERY_RETRYING;
-            p->row.due_us = clock_wall_us() + INT64_C(5) * CLOCK_S;
+            p->row.due_us = road_now_us(f->road) + INT64_C(5) * CLOCK_S;
         }
         f->settle.end = SETTLE_PARTS;
     } else {
@@ -470,7 +470,7 @@ static void look(struct road *r)
                 dispatch_note_stored(r->dispatch, system, endpoint, queues[i]);
         }
     }
-    set_due(r, clock_wall_us()); /* ask again what is due: other nodes store too */
+    set_due(r, road_now_us(r)); /* ask again what is due: other nodes store too */
 }
 
 /* ---- the thread
@@ -478,7 +478,7 @@ static void look(struct road *r)
 
 static bool wait_for_work(struct road *r)
 {
-    int64_t now = clock_wall_us(), wait = SLEEP_MOST_US;
+    int64_t now = road_now_us(r), wait = SLEEP_MOST_US;
     struct timespec until;
 
     (void)pthread_mutex_lock(&r->feed_mutex);
@@ -513,7 +513,7 @@ void *feed_main(void *arg)
         if (atomic_exchange(&r->redrive_asked, false))
             redrive_newest(r);
         while (worked && !atomic_load(&r->stopping)) {
-            int64_t now = clock_wall_us();
+            int64_t now = road_now_us(r);
 
             if (clock_mono_us() - looked_us > LOOK_US) {
                 look(r);

@@ -77,7 +77,7 @@ static void set_dead(struct part *p, const char *code)
 static void set_retry(struct part *p)
 {
     const struct retry_rule *rule = &p->endpoint->retry;
-    int64_t now = clock_wall_us();
+    int64_t now = road_now_us(p->flight->road);
     int64_t due = now + retry_wait_us(rule, p->row.attempts, chance_u64());
 
     if (p->verdict.retry_after_us > 0 && due < now + p->verdict.retry_after_us)
@@ -93,7 +93,7 @@ static void set_retry(struct part *p)
 /* Its receiver is asked a moment later, and then less and less often. */
 static void set_ask(struct part *p)
 {
-    int64_t now = clock_wall_us();
+    int64_t now = road_now_us(p->flight->road);
 
     p->row.state = DELIVERY_RETRYING;
     p->row.due_us = now + retry_wait_us(&p->endpoint->retry, p->row.asked + 1, chance_u64());
@@ -132,7 +132,7 @@ static enum doubt_next next_of(const struct part *p, enum doubt_source source, b
         .answered = v->status != 0,
         .breaker_open = breaker_open,
         .over = source == DOUBT_ASKED &&
-                retry_is_over(&p->endpoint->retry, p->row.first_us, clock_wall_us()),
+                retry_is_over(&p->endpoint->retry, p->row.first_us, road_now_us(p->flight->road)),
         .asked = p->row.asked });
 }
 
@@ -218,6 +218,8 @@ void outcome_of_part(struct part *p, bool breaker_open)
     p->row.status = v->status;
     p->row.message = str_of(v->message);
     p->row.due_us = 0;
+    if (v->kind != VERDICT_DELIVERED && p->row.first_us == 0)
+        p->row.first_us = road_now_us(r) - p->took_us;
     if (p->asking) {
         outcome_of_question(p, breaker_open);
         return;
@@ -330,7 +332,7 @@ void outcome_again(struct flight *f, const struct err *err)
     f->settle.part_count = 0;
     f->settle.code = STR("retry");
     f->settle.message = str_of(f->message);
-    f->settle.due_us = clock_wall_us() + AGAIN_FIRST_US +
+    f->settle.due_us = road_now_us(f->road) + AGAIN_FIRST_US +
                        retry_wait_us(&rule, f->settle.task.attempts, chance_u64());
     mishaps_note(f->road->mishaps, "read", "document", STR("payload"), f->message);
 }

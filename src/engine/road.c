@@ -411,6 +411,11 @@ bool road_write_mishaps(struct road *r, struct err *err)
     return mishaps_write(r->mishaps, r->store, err);
 }
 
+int64_t road_now_us(const struct road *r)
+{
+    return govern_time(r->options.govern).early_us;
+}
+
 struct dispatch *road_dispatch(struct road *r)
 {
     return r->dispatch;

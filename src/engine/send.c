@@ -202,8 +202,6 @@ bool send_begin(struct part *p)
 
     send_clear(p);
     p->row.attempts++;
-    if (p->row.first_us == 0)
-        p->row.first_us = clock_wall_us();
     send_fill(p);
     fault_point(SEND_BEGIN);
     if (type->http == NULL) {

@@ -3,7 +3,6 @@ import json
 import os
 import pathlib
 import sqlite3
-import struct
 import subprocess
 import sys
 import threading
@@ -11,6 +10,7 @@ import time
 
 import pytest
 
+from moved_clock import MovedClock
 from wire import at_once, wait_until
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
@@ -245,26 +245,6 @@ def test_one_without_an_end_is_reminded_of(node):
     assert sum(e.get("event") == "hold.remind" for e in node.events) == 1
 
 
-class MovedClock:
-    """The wall clock of a node, which can be moved."""
-
-    def __init__(self, folder):
-        build = pathlib.Path(os.environ.get("WAYBILL_BUILD", pathlib.Path(__file__).parents[2] / "build" / "debug"))
-        self.file = folder / "offset"
-        self.by(0)
-        self.environment = {"LD_PRELOAD": build / "jump.so", "JUMP_FILE": self.file}
-        if "ASAN_OPTIONS" in os.environ:
-            self.environment["ASAN_OPTIONS"] = os.environ["ASAN_OPTIONS"] + ":verify_asan_link_order=0"
-
-    def by(self, seconds):
-        data = struct.pack("=q", int(seconds * 1e6))
-        if self.file.exists():
-            with open(self.file, "r+b") as f:
-                f.write(data)
-        else:
-            self.file.write_bytes(data)
-
-
 @pytest.mark.proves("HO9", "QC6")
 def test_a_jump_of_the_clock_releases_nothing_until_it_is_steady(make_node, receiver, tmp_path):
     clock = MovedClock(tmp_path)
@@ -290,6 +270,31 @@ def test_a_jump_of_the_clock_releases_nothing_until_it_is_steady(make_node, rece
     assert arrived(receiver) == set()
     node.wait_event("clock.steady", 15, since=seen)
     await_state(node, doc, "delivered")
+
+
+@POSTGRES
+@pytest.mark.proves("SC20", "QC6")
+def test_nodes_go_by_the_clock_of_the_database(make_node, receiver, tmp_path):
+    """One of two nodes is three hours ahead: nothing is released or tried early because of it."""
+    config = CONFIG.format(url=receiver.url("")).replace("first: 50ms, most: 100ms", "first: 1h, most: 1h")
+    ahead = MovedClock(tmp_path)
+    ahead.by(3 * 3600)
+    right, wrong = make_node(config=config), make_node(config=config, environment=ahead.environment)
+    right.start()
+    wrong.start()
+    receiver.behave("/in", "status", 503)
+    waits = [send(n, to="shop") for n in (right, wrong)]
+    for doc in waits:
+        await_state(right, doc, "retrying")
+    receiver.behave("/in", "ok")
+    hold(right, until="1h")
+    held = [send(n) for n in (right, wrong)]
+    for doc in held:
+        await_state(wrong, doc, "held")
+    time.sleep(3)
+    assert all(show(right, doc)["state"] == "held" for doc in held)
+    assert all(show(right, doc)["state"] == "retrying" for doc in waits)
+    assert arrived(receiver) <= set(waits)
 
 
 # ---- races --------------------------------------------------------------------------------------------

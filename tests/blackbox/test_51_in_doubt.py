@@ -333,7 +333,7 @@ def test_a_crash_puts_no_more_in_doubt_than_the_concurrency(make_node, receiver)
 
 
 @pytest.mark.stores("postgres")
-@pytest.mark.proves("FO4", "QC2", "DE14")
+@pytest.mark.proves("FO2", "FO3", "FO4", "FO7", "QC2", "DE14")
 def test_a_node_that_was_frozen_past_its_lease_sends_nothing_more(make_node, receiver):
     """Its successor holds what was on the wire and sends the rest; thawed, it sends and settles nothing."""
     text = config(receiver.url(""), concurrency=2).replace("timeout: 1s", "timeout: 60s")

@@ -7,6 +7,8 @@ import time
 
 import pytest
 
+from moved_clock import MovedClock
+
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 from rig.receiver import Receiver  # noqa: E402
@@ -146,3 +148,22 @@ def test_a_window_that_is_too_short_is_told(make_node, far):
     assert told["system"] == "shop" and told["waiting"] > 100 and told["per_hour"] > 0
     seen = node.graphql('{ system(name: "shop") { waiting windowFits drained } }')["system"]
     assert seen["windowFits"] is False and seen["drained"]
+
+
+@pytest.mark.proves("WI4")
+def test_nothing_begins_after_the_closing_and_what_runs_may_end(make_node, far, tmp_path):
+    clock = MovedClock(tmp_path)
+    far.behave("/in", "late", 1)
+    text = CONFIG.format(window=window(-60, 30) + ", limits: { concurrency: 2 }", url=far.url(""), calendars="")
+    node = make_node(config=text, environment=clock.environment)
+    node.start()
+    docs = [send(node) for _ in range(8)]
+    far.wait_for(2)
+    clock.by(3600)
+    node.wait_event("clock.step")  # it is closed by this reading, so it is closed
+    time.sleep(2.5)
+    states = sorted(look(node, doc)["state"] for doc in docs)
+    begun = len(far.requests())
+    assert 2 <= begun < 8 and states == ["delivered"] * begun + ["held"] * (8 - begun)
+    time.sleep(1)
+    assert len(far.requests()) == begun
