@@ -1,7 +1,7 @@
 #include "core/rate.h"
 
-/* So far ahead of the clock may a time lie; 73 years at most, so that no sum overflows. */
-static const int64_t ahead_most = INT64_C(1) << 61;
+/* So far ahead of the clock may a time lie; 36 years at most, so that no sum overflows. */
+static const int64_t ahead_most = INT64_C(1) << 60;
 
 static int64_t ahead_of(const struct rate_rule *r)
 {
@@ -49,11 +49,20 @@ bool rate_pass(struct rate *r, uint64_t count, int64_t per_us, uint64_t burst, i
     return true;
 }
 
+/* A piece is never longer than this: no row lies more than (burst - 1) * T and one of them ahead
+ * of the clock, or two just after a clock went back. */
+static int64_t longest(const struct rate_rule *r)
+{
+    return later(RATE_PIECE_NS, r->interval_ns) + RATE_SLACK_NS;
+}
+
 enum rate_answer rate_take(struct rate_piece *piece, const struct rate_rule *r, int64_t now_ns,
                            int64_t *ret_wait_until_ns)
 {
     int64_t t = later(piece->next_ns, now_ns), ahead = ahead_of(r);
 
+    if (t - now_ns > ahead + 2 * longest(r))
+        return RATE_RESERVE;
     if (t - now_ns > ahead && t <= piece->until_ns - r->interval_ns) {
         *ret_wait_until_ns = t - ahead;
         return RATE_WAIT;
@@ -87,7 +96,9 @@ bool rate_reserve(int64_t *row_next_ns, const struct rate_rule *r, int64_t now_n
     int64_t a = later(*row_next_ns, now_ns), ahead = ahead_of(r);
     int64_t slack = slack_of(piece, r), times = (RATE_PIECE_NS - slack) / r->interval_ns;
 
-    if (a - now_ns > ahead) {
+    if (a - now_ns > ahead + 2 * longest(r)) {
+        a = now_ns + ahead + longest(r);
+    } else if (a - now_ns > ahead) {
         *ret_wait_until_ns = a - ahead;
         return false;
     }

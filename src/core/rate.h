@@ -13,8 +13,10 @@
  * times in it need, or with a burst of 1 no time in it would be left.
  *
  * Clocks: `now` of a reservation is the store's.  `now` of a take should be that of the
- * reservation plus the monotonic time since; a node that is off by e begins up to e / T more.  A
- * clock that goes back gives nothing, until it is where it was less the burst.
+ * reservation plus the monotonic time since; a node that is off by e begins up to e / T more.
+ * When the store's clock goes back, its row lies further ahead than any rule allows: the next
+ * piece then begins where it would if everything that may lie ahead had been given just now.  So
+ * nothing waits for the clock to come back, and still nothing is given twice.
  *
  * Pure: time is an argument, in nanoseconds, up to the year 2116.  A gate may be asked by any
  * thread.
@@ -51,7 +53,7 @@ struct rate_rule {
 /* `count` per `per_us`, both at least 1. */
 struct rate_rule rate_rule(uint64_t count, int64_t per_us, uint64_t burst);
 
-/* Of the timeline, for one node; all zero: none. */
+/* Of the timeline, for one node; all zero: none.  A node whose rule changes drops its piece. */
 struct rate_piece {
     int64_t next_ns, until_ns;
     int64_t late_ns; /* when its first time was wanted, after it could be used */

@@ -27,7 +27,7 @@ TEST(rate_rule_rounds_the_interval_up)
         { 1, 86400000000, 0, { 86400000000000, 1 } },
         { 999999999, 1, 1, { 1, 1 } },
         { UINT64_MAX, 1, UINT64_MAX, { 1, INT64_MAX } },
-        { 1, INT64_MAX, 1, { INT64_C(1) << 61, 1 } },
+        { 1, INT64_MAX, 1, { INT64_C(1) << 60, 1 } },
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -98,18 +98,24 @@ TEST(rate_piece_that_the_clock_has_passed_is_worthless)
     CHECK(p.next_ns == start + 500 * ms); /* the time that passed is not made up for */
 }
 
+/* An hour back: nothing of what was given comes again, and nobody waits for an hour. */
 TEST(rate_clock_that_goes_back_gives_nothing_twice)
 {
     struct rate_rule r = rate_rule(4, s / 1000, 2);
     struct rate_piece p = { 0 }, other = { 0 };
-    int64_t row = 0, wait = 0;
+    int64_t row = 0, wait = 0, back = start - 3600 * s;
 
     CHECK(rate_reserve(&row, &r, start, &p, &wait));
     CHECK(rate_take(&p, &r, start, &wait) == RATE_GO);
-    CHECK(!rate_reserve(&row, &r, start - 3600 * s, &other, &wait));
+    CHECK(!rate_reserve(&row, &r, start - 100 * ms, &other, &wait)); /* a little: wait */
     CHECK(wait == row - 250 * ms);
-    CHECK(rate_take(&p, &r, start - 3600 * s, &wait) == RATE_WAIT);
-    CHECK(wait == start);
+    CHECK(rate_reserve(&row, &r, back, &other, &wait));
+    CHECK(other.next_ns == back + 1500 * ms); /* the burst, a piece, its slack */
+    CHECK(row == other.until_ns);
+    CHECK(!rate_reserve(&row, &r, back, &p, &wait)); /* not once more */
+    CHECK(rate_take(&other, &r, back, &wait) == RATE_WAIT && wait == back + 1250 * ms);
+    CHECK(rate_take(&other, &r, wait, &wait) == RATE_GO);
+    CHECK(rate_take(&p, &r, back, &wait) == RATE_RESERVE); /* a piece of another time */
 }
 
 /* Rates from one a day to a million a second, bursts up to 1e9: nothing overflows, and something
