@@ -1,0 +1,317 @@
+/* sending.c - what a node does with a delivery: slot, intent, first byte, what came of it.
+ * See sim.h. */
+#include "base/require.h"
+#include "sim.h"
+
+static struct job *job_at(struct world *w, int node, int job)
+{
+    return &w->nodes[node].jobs[job];
+}
+
+static int system_of(const struct world *w, const struct job *j)
+{
+    return delivery_target(w, j->delivery)->system;
+}
+
+/* ---- the end of it -------------------------------------------------------------------------- */
+
+static void leave_slot(struct world *w, int node, int job)
+{
+    struct job *j = job_at(w, node, job);
+
+    if (j->begun)
+        w->nodes[node].busy[system_of(w, j)]--;
+    if (j->probe)
+        breaker_probe_lost(&w->nodes[node].breaker[system_of(w, j)]);
+    j->begun = j->probe = false;
+}
+
+static struct op *settle(struct world *w, int node, int job)
+{
+    struct job *j = job_at(w, node, job);
+
+    TRACE(w, "node %d settles delivery %d.%d as %s%s", node, j->delivery / CHILDREN,
+          j->delivery % CHILDREN, delivery_states[j->row.state], j->row.intent ? ", intent" : "");
+    leave_slot(w, node, job);
+    j->stage = JOB_SETTLING;
+    return node_ask_for(w, node, job, OP_SETTLE);
+}
+
+/* Nothing was sent: it is as it was. */
+static void give_back(struct world *w, int node, int job)
+{
+    (void)settle(w, node, job);
+}
+
+/* The time of the next attempt, or question. */
+static int64_t due_of(struct world *w, int node, const struct job *j, int64_t tries,
+                      uint64_t chance)
+{
+    int64_t now = node_clock_us(w, node);
+
+    if (w->bug == BUG_BACKOFF)
+        return now;
+    return now + retry_wait_us(&delivery_system(w, j->delivery)->retry, tries, chance);
+}
+
+static void settle_retry(struct world *w, int node, int job, int64_t tries, bool may_die)
+{
+    struct job *j = job_at(w, node, job);
+    uint64_t chance = world_chance(w);
+
+    j->row.state = DELIVERY_RETRYING;
+    j->row.due_us = due_of(w, node, j, tries, chance);
+    if (may_die &&
+        retry_is_over(&delivery_system(w, j->delivery)->retry, j->row.first_us, j->row.due_us))
+        j->row.state = DELIVERY_DEAD;
+    struct op *op = settle(w, node, job);
+
+    op->failed_us = w->now_us;
+    op->tries = tries;
+    op->chance = chance;
+}
+
+static void settle_as(struct world *w, int node, int job, enum delivery_state state)
+{
+    job_at(w, node, job)->row.state = state;
+    (void)settle(w, node, job);
+}
+
+static void follow(struct world *w, int node, int job, const struct doubt_facts *f)
+{
+    struct job *j = job_at(w, node, job);
+    enum doubt_next next = doubt_next(f);
+
+    j->row.intent = doubt_keeps_intent(f, next);
+    if (f->source == DOUBT_ASKED && f->verdict == VERDICT_DOUBT)
+        j->row.asked++;
+    switch (next) {
+    case DOUBT_DELIVERED:
+        settle_as(w, node, job, DELIVERY_DELIVERED);
+        return;
+    case DOUBT_UNCONFIRMED:
+        j->row.unconfirmed = true;
+        settle_as(w, node, job, DELIVERY_DELIVERED);
+        return;
+    case DOUBT_SEND_LATER:
+        settle_retry(w, node, job, j->row.attempts, true);
+        return;
+    case DOUBT_ASK_LATER:
+        settle_retry(w, node, job, j->row.asked + 1, false);
+        return;
+    case DOUBT_WAIT:
+        settle_as(w, node, job, DELIVERY_READY);
+        return;
+    case DOUBT_IN_DOUBT:
+        j->row.asked = 0;
+        settle_as(w, node, job, DELIVERY_IN_DOUBT);
+        return;
+    case DOUBT_DEAD:
+        settle_as(w, node, job, DELIVERY_DEAD);
+        return;
+    case DOUBT_SEND_NOW:
+    case DOUBT_ASK_NOW:
+        break;
+    }
+    unreachable("what goes on now does not end");
+}
+
+/* ---- the beginning -------------------------------------------------------------------------- */
+
+/* The time for one, of the piece that this node has; else it sees to another piece. */
+static bool take_time(struct world *w, int node, int system)
+{
+    struct node *n = &w->nodes[node];
+    const struct rate_rule *rule = &w->systems[system].rate;
+    int64_t now = n->piece_now_ns[system] + (w->now_us - n->piece_at_us[system]) * 1000, wait;
+
+    if (!w->systems[system].limited)
+        return true;
+    switch (rate_take(&n->piece[system], rule, now, &wait)) {
+    case RATE_GO:
+        return true;
+    case RATE_WAIT:
+        n->rested_us[system] = w->now_us + (wait - now) / 1000 + 1;
+        node_kick(w, node, (wait - now) / 1000 + 1);
+        return false;
+    case RATE_RESERVE:
+        break;
+    }
+    if (!n->reserving[system]) {
+        struct op *op = node_ask(w, node, OP_RESERVE);
+
+        n->reserving[system] = true;
+        n->rested_us[system] = w->now_us + LOOK_US;
+        op->system = system;
+        op->piece = n->piece[system];
+    }
+    return false;
+}
+
+static void first_byte(struct world *w, int node, int job, bool ask)
+{
+    struct job *j = job_at(w, node, job);
+
+    if (!lease_may_send(w->nodes[node].beaten_us, TTL_US, LONGEST_US, w->now_us)) {
+        TRACE(w, "node %d does not send: its lease is over", node);
+        if (!ask)
+            j->row.intent = false;
+        give_back(w, node, job);
+        return;
+    }
+    j->stage = ask ? JOB_ASKING : JOB_SENDING;
+    if (!ask)
+        check_byte(w, node, job);
+    receiver_send(w, node, job, ask);
+}
+
+/* It has its slot and its time. */
+static void begin(struct world *w, int node, int job)
+{
+    struct job *j = job_at(w, node, job);
+
+    check_begin(w, node, job, false);
+    j->row.attempts++;
+    j->row.asked = 0;
+    if (j->row.first_us == 0)
+        j->row.first_us = node_clock_us(w, node);
+    if (delivery_system(w, j->delivery)->policy == DOUBT_RESEND) {
+        first_byte(w, node, job, false);
+        return;
+    }
+    j->stage = JOB_INTENDING;
+    (void)node_ask_for(w, node, job, OP_INTENT);
+}
+
+/* A slot, unless something keeps it back. */
+static bool take_slot(struct world *w, int node, int job, bool ask)
+{
+    struct node *n = &w->nodes[node];
+    struct job *j = job_at(w, node, job);
+    int system = system_of(w, j);
+
+    if (!lease_may_send(n->beaten_us, TTL_US, LONGEST_US, w->now_us) ||
+        node_reasons(w, node, system) != 0 || n->busy[system] >= w->systems[system].concurrency)
+        return false;
+    enum breaker_answer a = breaker_ask(&n->breaker[system], w->now_us);
+
+    if (a == BREAKER_WAIT)
+        return false;
+    j->probe = a == BREAKER_PROBE;
+    if (!ask && !take_time(w, node, system))
+        return false; /* leave_slot() gives the probe back */
+    j->begun = true;
+    n->busy[system]++;
+    return true;
+}
+
+void sending_start(struct world *w, int node, int job)
+{
+    struct job *j = job_at(w, node, job);
+    bool ask = false;
+
+    if (j->row.intent) {
+        const struct doubt_facts f = { .policy = delivery_system(w, j->delivery)->policy,
+                                       .source = DOUBT_INTENT };
+        enum doubt_next next = doubt_next(&f);
+
+        ask = next == DOUBT_ASK_NOW;
+        if (!ask && next != DOUBT_SEND_NOW) {
+            follow(w, node, job, &f);
+            return;
+        }
+    }
+    if (!take_slot(w, node, job, ask)) {
+        give_back(w, node, job);
+    } else if (ask) {
+        check_begin(w, node, job, true);
+        first_byte(w, node, job, true);
+    } else {
+        begin(w, node, job);
+    }
+}
+
+void sending_intended(struct world *w, int node, int job, bool ours)
+{
+    struct job *j = job_at(w, node, job);
+
+    if (ours) {
+        j->row.intent = true;
+        first_byte(w, node, job, false);
+        return;
+    }
+    TRACE(w, "node %d: the claim was lost, nothing is sent", node);
+    leave_slot(w, node, job);
+    j->stage = JOB_FREE;
+}
+
+/* ---- what came of it ------------------------------------------------------------------------ */
+
+/* The receiver has nothing: it is sent again, as any other one. */
+static void send_after_all(struct world *w, int node, int job)
+{
+    struct job *j = job_at(w, node, job);
+
+    j->row.intent = false;
+    leave_slot(w, node, job);
+    if (take_slot(w, node, job, false))
+        begin(w, node, job);
+    else
+        settle_as(w, node, job, DELIVERY_READY);
+}
+
+static void judge(struct world *w, int node, int job, enum verdict_kind verdict, bool answered)
+{
+    struct job *j = job_at(w, node, job);
+    struct breaker *b = &w->nodes[node].breaker[system_of(w, j)];
+    const struct system *s = delivery_system(w, j->delivery);
+
+    if (verdict == VERDICT_CREDENTIAL)
+        (void)breaker_trip(b, &s->breaker, w->now_us);
+    else if (!answered)
+        (void)breaker_failure(b, &s->breaker, w->now_us, world_chance(w));
+    else
+        (void)breaker_success(b);
+    j->probe = false; /* it has reported */
+    const struct doubt_facts f = { .policy = s->policy,
+                                   .source = j->stage == JOB_ASKING ? DOUBT_ASKED : DOUBT_SENT,
+                                   .verdict = verdict,
+                                   .answered = answered,
+                                   .breaker_open = breaker_is_open(b),
+                                   .over = retry_is_over(&s->retry, j->row.first_us,
+                                                         node_clock_us(w, node)),
+                                   .asked = j->row.asked };
+
+    if (f.source == DOUBT_ASKED && doubt_next(&f) == DOUBT_SEND_NOW)
+        send_after_all(w, node, job);
+    else
+        follow(w, node, job, &f);
+}
+
+/* The job that waits for it; NULL: nobody does any more. */
+static struct job *waiting(struct world *w, const struct send *s)
+{
+    struct job *j = job_at(w, s->node, s->job);
+    bool waits = j->stage == JOB_SENDING || j->stage == JOB_ASKING;
+
+    return waits && j->serial == s->serial && &w->sends[j->send] == s ? j : NULL;
+}
+
+void sending_told(struct world *w, int send)
+{
+    const struct send *s = &w->sends[send];
+
+    if (waiting(w, s) != NULL)
+        judge(w, s->node, s->job, s->verdict, s->verdict != VERDICT_UNREACHED);
+}
+
+void sending_gave_up(struct world *w, int send)
+{
+    const struct send *s = &w->sends[send];
+
+    if (waiting(w, s) == NULL)
+        return;
+    TRACE(w, "node %d has no answer about delivery %d.%d", s->node, s->delivery / CHILDREN,
+          s->delivery % CHILDREN);
+    judge(w, s->node, s->job, s->ask ? VERDICT_UNREACHED : VERDICT_DOUBT, false);
+}

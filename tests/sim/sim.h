@@ -1,0 +1,357 @@
+/* sim.h - a small world in which the rules of src/core meet: nodes, one store, receivers, people.
+ *
+ * Everything that happens comes from one seed and a queue of events in virtual time, so a run is
+ * the same each time.  The model calls the rules as the engine does; what it must keep is
+ * checked apart from it, in check.c, after every change.  docs/internals/sim.md tells what is in
+ * it and what is not.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/doubt.h"
+#include "core/lease.h"
+#include "core/order.h"
+#include "core/rate.h"
+#include "core/retry.h"
+#include "core/state.h"
+#include "core/steady.h"
+#include "core/window.h"
+#include "engine/govern.h"
+
+enum {
+    NODES_MOST = 4,
+    SYSTEMS = 4,
+    GATEWAYS = 2,
+    KEYS = 3,
+    LANES = SYSTEMS * KEYS,
+    DOCS = 50,
+    CHILDREN = 2,
+    DELIVERIES_MOST = DOCS * CHILDREN,
+    HOLDS_MOST = 8,
+    JOBS_MOST = 16, /* of a node */
+    EVENTS_MOST = 4096,
+    OPS_MOST = 128,
+    CLAIMS_MOST = 8, /* at once */
+    SENDS_MOST = 8192,
+    JOURNAL_MOST = 256,
+    MS = 1000,
+    S = 1000000,
+    TTL_US = 10 * S,
+    KEEP_US = 1 * S,
+    LOOK_US = 1 * S,
+    LONGEST_US = 2 * S, /* of a send */
+    ACTIVE_US = 100 * S,
+    TOLERANCE_US = 100 * MS, /* of clocks that are read over a wire */
+};
+
+enum bug { BUG_NONE, BUG_FENCE, BUG_RELEASE, BUG_TOKEN, BUG_HEAD, BUG_BACKOFF, BUGS };
+
+struct bits {
+    uint64_t word[(DELIVERIES_MOST + 63) / 64];
+};
+
+/* ---- the store ------------------------------------------------------------------------------ */
+
+struct document {
+    int64_t seq; /* 0: not stored */
+    bool routed;
+    struct lease_claim claim;
+};
+
+struct delivery {
+    bool exists, intent, unconfirmed;
+    enum delivery_state state;
+    struct lease_claim claim;
+    int64_t attempts, first_us, due_us, asked;
+};
+
+struct hold {
+    int system;
+    bool at_once;
+    int64_t from_us, until_us, mark, ended_mark; /* 0: without an end; not ended */
+};
+
+struct store {
+    int64_t tokens, epochs, seqs, mark;
+    struct lease_node nodes[NODES_MOST];
+    struct document docs[DOCS];
+    struct delivery deliveries[DELIVERIES_MOST]; /* document * CHILDREN + child */
+    int order[DELIVERIES_MOST], order_count;     /* those that are not over, by (seq, child) */
+    int64_t rate_next_ns[SYSTEMS];
+    struct hold holds[HOLDS_MOST];
+    int hold_count;
+    bool paused[NODES_MOST];
+    int64_t seen_mark[NODES_MOST]; /* what this node goes by */
+    struct bits seen_sending[NODES_MOST];
+};
+
+/* ---- what is fixed for a run ---------------------------------------------------------------- */
+
+struct system {
+    enum doubt_policy policy;
+    bool ordered, remembers;
+    enum order_on_dead on_dead;
+    int concurrency;
+    bool limited;
+    struct rate_rule rate;
+    struct retry_rule retry;
+    struct breaker_rule breaker;
+    bool windowed;
+    struct window window;
+    struct window_set windows;
+    int ill; /* of a hundred attempts, how many go wrong */
+};
+
+struct target { /* where a document goes; its deliveries are made by routing */
+    int system, key;
+};
+
+struct paper {
+    int gateway, children;
+    struct target to[CHILDREN];
+    bool stored, acked;
+};
+
+/* ---- nodes ---------------------------------------------------------------------------------- */
+
+enum stage { JOB_FREE, JOB_ROUTING, JOB_INTENDING, JOB_SENDING, JOB_ASKING, JOB_SETTLING };
+
+struct job {
+    enum stage stage;
+    uint32_t serial; /* events for an earlier job of this place do nothing */
+    int doc, delivery;
+    struct lease_claim claim;
+    struct delivery row; /* as it was claimed, and as it is to be */
+    bool begun, probe;   /* it has a slot; it probes the breaker */
+    int send;            /* under way */
+};
+
+struct node {
+    bool up, registered, gone; /* it does not come back */
+    uint32_t life;
+    int64_t epoch;
+    int64_t frozen_until_us, off_us; /* of its wall clock */
+    int64_t beaten_us, mark, told_mark;
+    bool looking;
+    struct govern *govern;
+    struct steady clock;
+    struct rate_piece piece[SYSTEMS];
+    int64_t piece_now_ns[SYSTEMS], piece_at_us[SYSTEMS]; /* the store's time, and when that was */
+    bool reserving[SYSTEMS];
+    int64_t rested_us[SYSTEMS]; /* no time for one before */
+    struct breaker breaker[SYSTEMS];
+    int busy[SYSTEMS];
+    bool asleep[SYSTEMS]; /* BUG_RELEASE */
+    int64_t boot_off_us;
+    struct job jobs[JOBS_MOST];
+};
+
+/* ---- messages ------------------------------------------------------------------------------- */
+
+enum op_kind {
+    OP_REGISTER,
+    OP_BEAT,
+    OP_SEEN,
+    OP_ACCEPT,
+    OP_CLAIM,
+    OP_ROUTE,
+    OP_INTENT,
+    OP_SETTLE,
+    OP_RESERVE,
+};
+
+enum op_result { OP_DONE, OP_LOST, OP_FAILED }; /* FAILED: nothing happened, try again */
+
+/* A request of a node to the store, and its answer. */
+struct op {
+    bool used;
+    enum op_kind kind;
+    int node;
+    uint32_t life, serial;
+    int64_t epoch, sent_us;
+    enum op_result result;
+    int job, doc, delivery, system;
+    struct lease_claim claim;
+    struct delivery row;
+    unsigned systems; /* CLAIM: those it may claim of */
+    int slots[SYSTEMS], routes;
+    struct job claimed[CLAIMS_MOST];
+    int claimed_count;
+    struct rate_piece piece;
+    int64_t wait_until_ns, clock_us, mark;
+    struct bits sending;
+    struct hold holds[HOLDS_MOST];
+    int hold_count;
+    bool paused, ok;
+    int64_t failed_us, tries; /* SETTLE: what the wait follows from, for the checks */
+    uint64_t chance;
+};
+
+struct send {
+    int delivery, node, job;
+    uint32_t life, serial;
+    bool ask, arrived;
+    enum verdict_kind verdict; /* what the receiver says, when it is reached */
+    bool takes, answers;
+};
+
+enum event_kind {
+    EV_APPLY,  /* the store: an op */
+    EV_ANSWER, /* a node: an op */
+    EV_KEEP,   /* a node: heartbeat, holds */
+    EV_LOOK,   /* a node: is there something to do */
+    EV_ROUTED, /* a node: a job */
+    EV_AGAIN,  /* a node: an op that failed */
+    EV_ARRIVE, /* a receiver: a send */
+    EV_TOLD,   /* a node: the answer to a send */
+    EV_GIVEUP, /* a node: no answer to a send */
+    EV_SUBMIT, /* a sender: a document */
+    EV_BOOT,   /* a node */
+    EV_TROUBLE,
+    EV_PEOPLE,
+    EV_DRAIN,
+};
+
+struct event {
+    int64_t at_us;
+    uint64_t order;
+    enum event_kind kind;
+    int node; /* -1: none */
+    uint32_t life;
+    int a, b;
+};
+
+/* ---- what the checks remember --------------------------------------------------------------- */
+
+struct watch {
+    int arrivals, effects;
+    int resends; /* decisions of people to send it once more */
+    int missing; /* answers that the receiver does not have it */
+    bool was_dead, resolved;
+    int64_t not_before_us, begun_us;
+};
+
+struct undo {
+    void *at;
+    size_t size;
+    char was[sizeof(struct delivery)];
+};
+
+struct world {
+    uint64_t seed, chance;
+    enum bug bug;
+    bool trace, draining, drained;
+    int64_t now_us, start_us, end_us;
+    int node_count, papers;
+    int strikes;
+    bool stepped; /* a clock was put forward or back */
+    struct system systems[SYSTEMS];
+    struct paper paper[DOCS];
+    struct store store;
+    struct node nodes[NODES_MOST];
+    size_t event_count;
+    uint64_t event_order;
+    int op_next, send_count;
+    uint32_t serials;
+    size_t journal_count;
+    struct watch watch[DELIVERIES_MOST];
+    int64_t rate_t_ns[SYSTEMS]; /* the timeline, played again */
+    int64_t live_mark;          /* holds up to this are live everywhere */
+    struct bits live_sending;   /* and this was on the wire then */
+    uint64_t steps;
+    const char *invariant;
+    char why[300];
+    /* From here on not cleared between runs. */
+    struct op ops[OPS_MOST];
+    struct event events[EVENTS_MOST];
+    struct send sends[SENDS_MOST];
+    struct undo journal[JOURNAL_MOST];
+};
+
+/* ---- world.c ---- */
+/* One run; false: an invariant is broken, w->invariant and w->why say which. */
+bool world_run(struct world *w, uint64_t seed, enum bug bug, bool trace);
+uint64_t world_chance(struct world *w);
+int world_pick(struct world *w, int below);
+bool world_luck(struct world *w, int percent);
+int64_t world_between(struct world *w, int64_t from, int64_t to);
+void world_push(struct world *w, int64_t in_us, enum event_kind kind, int node, int a, int b);
+/* What the clock of the store says. */
+int64_t world_store_us(const struct world *w);
+void world_trace(struct world *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+#define TRACE(w, ...)                    \
+    do {                                 \
+        if ((w)->trace)                  \
+            world_trace(w, __VA_ARGS__); \
+    } while (0)
+
+/* ---- queue.c ---- */
+void queue_push(struct world *w, const struct event *e);
+bool queue_pop(struct world *w, struct event *ret);
+
+/* ---- store.c ---- */
+void store_apply(struct world *w, int op);
+/* For people, in one transaction: touch what changes, then commit. */
+void store_touch(struct world *w, void *at, size_t size);
+void store_commit(struct world *w, const struct op *op);
+void store_leave(struct world *w, int delivery); /* it is over: it leaves its lane */
+void store_enter(struct world *w, int delivery);
+
+/* ---- node.c ---- */
+struct op *node_ask(struct world *w, int node, enum op_kind kind);
+void node_boot(struct world *w, int node);
+void node_die(struct world *w, int node, const char *why);
+void node_keep(struct world *w, int node);
+void node_look(struct world *w, int node, bool periodic);
+void node_answer(struct world *w, int op);
+void node_routed(struct world *w, int node, int job, uint32_t serial);
+struct op *node_ask_for(struct world *w, int node, int job, enum op_kind kind);
+void node_kick(struct world *w, int node, int64_t in_us); /* it looks then */
+unsigned node_reasons(struct world *w, int node, int system);
+int64_t node_clock_us(const struct world *w, int node);
+
+/* ---- sending.c ---- */
+void sending_start(struct world *w, int node, int job); /* it was claimed */
+void sending_intended(struct world *w, int node, int job, bool ours);
+void sending_told(struct world *w, int send);
+void sending_gave_up(struct world *w, int send);
+
+/* ---- receiver.c ---- */
+void receiver_send(struct world *w, int node, int job, bool ask);
+void receiver_arrive(struct world *w, int send);
+
+/* ---- people.c ---- */
+void people_plan(struct world *w); /* trouble and decisions of the whole run */
+void people_act(struct world *w);
+void people_trouble(struct world *w);
+/* A request of this kind was just done, and the node does not know it yet. */
+void people_strike(struct world *w, int node, enum op_kind kind);
+void people_drain(struct world *w);
+
+/* ---- check.c ---- */
+void check_fail(struct world *w, const char *invariant, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+void check_commit(struct world *w, const struct op *op); /* the journal has what was before */
+void check_begin(struct world *w, int node, int job, bool ask);
+void check_byte(struct world *w, int node, int job);
+void check_arrival(struct world *w, int send);
+void check_holds(struct world *w);
+void check_end(struct world *w);
+
+static inline const struct target *delivery_target(const struct world *w, int d)
+{
+    return &w->paper[d / CHILDREN].to[d % CHILDREN];
+}
+
+static inline int delivery_lane(const struct world *w, int d)
+{
+    return delivery_target(w, d)->system * KEYS + delivery_target(w, d)->key;
+}
+
+static inline const struct system *delivery_system(const struct world *w, int d)
+{
+    return &w->systems[delivery_target(w, d)->system];
+}
