@@ -4,7 +4,7 @@
 NINJA = ninja $(NINJAFLAGS) -C
 FUZZ_SECONDS ?= 60
 
-.PHONY: all run test asan tsan crash bench bench-peers lint fuzz clean help
+.PHONY: all run test asan tsan crash sim bench bench-peers lint fuzz clean help
 
 all: ## release build, build/release/waybill
 	@tools/setup build
@@ -31,6 +31,11 @@ crash: ## kill and power-cut runs at full length (root)
 	@tools/setup test
 	@tools/run_tests --build-only release debug
 	@tests/crash/run --full
+
+sim: ## the rules in a simulated world: 10 000 seeds, then five planted bugs
+	@tools/setup test
+	@tools/run_tests --build-only debug
+	@build/debug/sim --all 10000
 
 bench: ## throughput against the raw machine, fairness, burden
 	@tools/setup test
