@@ -29,11 +29,6 @@ static _Thread_local struct {
     size_t count;
 } gathered;
 
-bool doubt_may_send(const struct part *p)
-{
-    return p->in_doubt == DOUBT_RESEND || node_may_act(p->flight->road->store);
-}
-
 /* ---- the intent ------------------------------------------------------------------------------ */
 
 /* On the writer's thread.  A claim that was lost, a store that failed and a node that stops

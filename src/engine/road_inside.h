@@ -113,8 +113,6 @@ bool doubt_start(struct part *p);
 /* A claimed delivery was sent before, and nobody knows what came of it; false: its receiver
  * must be asked, or it may be sent again. */
 bool doubt_settle(struct flight *f, struct part *p);
-/* Nobody has taken it over: the node is still alive in the eyes of the others. */
-bool doubt_may_send(const struct part *p);
 void doubt_flush(struct road *r);
 
 /* ---- outcome.c ---- */

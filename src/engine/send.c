@@ -9,6 +9,7 @@
 #include "base/fault.h"
 #include "base/require.h"
 #include "engine/road_inside.h"
+#include "store/node.h"
 #include "store/payload.h"
 #include "store/store.h"
 
@@ -84,15 +85,16 @@ void send_park(struct part *first)
     }
 }
 
-/* Trouble of our own (bytes that cannot be read, a node that stops) says nothing about the
- * endpoint. */
+/* Trouble of our own (bytes that cannot be read, a node that stops or may not send) says nothing
+ * about the endpoint. */
 static const struct verdict *breaker_verdict(const struct part *p)
 {
     static const struct verdict ours = { .kind = VERDICT_FAILED };
-    bool stopping = atomic_load(&p->flight->road->stopping) && p->verdict.status == 0 &&
-                    p->verdict.kind != VERDICT_DELIVERED;
+    const struct road *r = p->flight->road;
+    bool silent = p->verdict.status == 0 && p->verdict.kind != VERDICT_DELIVERED &&
+                  (atomic_load(&r->stopping) || !node_may_act(r->store));
 
-    return p->read_err.kind != ERR_NONE || stopping ? &ours : &p->verdict;
+    return p->read_err.kind != ERR_NONE || silent ? &ours : &p->verdict;
 }
 
 /* The part has its verdict; the chain gets the parts that may begin now. */
@@ -162,7 +164,7 @@ static void on_pool(struct pool_job *job)
     struct part *p = (struct part *)((char *)job - offsetof(struct part, job));
     struct road *r = p->flight->road;
 
-    if (!doubt_may_send(p)) {
+    if (!node_may_act(r->store)) { /* others may have taken it over */
         send_back(p);
         send_flush(r);
         return;
