@@ -142,11 +142,11 @@ class Cluster:
             [f"{self.bin}/pg_isready", "-q", "-h", self.socket_dir, "-p", str(self.port)],
             check=False).returncode == 0
 
-    def stop(self, timeout=30):
+    def stop(self, timeout=120):    # it writes everything out first: a busy disk takes its time
         """An orderly stop: sessions are ended, a checkpoint is written."""
         self._end(signal.SIGINT, timeout)
 
-    def stop_immediate(self, timeout=30):
+    def stop_immediate(self, timeout=60):
         """pg_ctl -m immediate: no checkpoint, the next start recovers."""
         self._end(signal.SIGQUIT, timeout)
 
