@@ -24,3 +24,12 @@ INSERT INTO mark(name, value) VALUES ('hold', 0);
 -- asked: how often its receiver was asked whether it has it, without a clear answer.
 ALTER TABLE delivery ADD COLUMN intent_us @INT@ NOT NULL DEFAULT 0;
 ALTER TABLE delivery ADD COLUMN asked @INT@ NOT NULL DEFAULT 0;
+
+-- Rates of systems: the next time of each timeline that nobody has reserved (core/rate.h), in
+-- nanoseconds.
+CREATE TABLE rate_bucket(system @ROWKEY@, next_ns @INT@ NOT NULL) @PLAIN@;
+
+-- When a delivery that waits expires; 0: never, or it does not wait any more.  Only those that
+-- expire are in the index.
+ALTER TABLE delivery ADD COLUMN expires_us @INT@ NOT NULL DEFAULT 0;
+CREATE INDEX delivery_by_expiry ON delivery(expires_us, num) WHERE expires_us > 0;
