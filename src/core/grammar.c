@@ -219,7 +219,7 @@ static const struct option system_each = {
         .name = "delay", .type = OPT_DURATION, .help = "wait this long before the first step" \
     }
 
-static const struct option type_keys[] = {
+const struct option grammar_type[] = {
     { .name = "title", .type = OPT_TEXT, .help = "its name for people" },
     { .name = "search",
       .type = OPT_NAMED,
@@ -238,7 +238,7 @@ static const struct option type_keys[] = {
 
 static const struct option type_each = {
     .type = OPT_MAP,
-    .keys = type_keys,
+    .keys = grammar_type,
     .noun = "type",
 };
 
@@ -294,7 +294,7 @@ static const struct option step_each = {
     .noun = "step",
 };
 
-static const struct option route_keys[] = {
+const struct option grammar_route[] = {
     { .name = "name", .type = OPT_NAME, .flags = OPT_REQUIRED, .help = "its name" },
     { .name = "title", .type = OPT_TEXT, .help = "its name for people" },
     { .name = "when",
@@ -318,7 +318,7 @@ static const struct option route_keys[] = {
 
 static const struct option route_each = {
     .type = OPT_MAP,
-    .keys = route_keys,
+    .keys = grammar_route,
     .noun = "route",
 };
 

@@ -1,5 +1,7 @@
 #include "core/retry.h"
 
+#include "core/verdict.h"
+
 /* A number of 0..most, all of them alike. */
 static int64_t pick(uint64_t chance, int64_t most)
 {
@@ -43,7 +45,7 @@ enum breaker_answer breaker_ask(struct breaker *b, int64_t now_us)
 {
     if (!breaker_is_open(b))
         return BREAKER_GO;
-    if (now_us < b->until_us || b->probing)
+    if (!breaker_may_probe(b, now_us))
         return BREAKER_WAIT;
     b->probing = true;
     return BREAKER_PROBE;
@@ -52,6 +54,11 @@ enum breaker_answer breaker_ask(struct breaker *b, int64_t now_us)
 bool breaker_is_open(const struct breaker *b)
 {
     return b->until_us != 0;
+}
+
+bool breaker_may_probe(const struct breaker *b, int64_t now_us)
+{
+    return breaker_is_open(b) && now_us >= b->until_us && !b->probing;
 }
 
 bool breaker_success(struct breaker *b)
@@ -106,4 +113,28 @@ bool breaker_trip(struct breaker *b, const struct breaker_rule *rule, int64_t no
 void breaker_probe_lost(struct breaker *b)
 {
     b->probing = false;
+}
+
+bool breaker_judge(struct breaker *b, const struct breaker_rule *rule, const struct verdict *v,
+                   bool probe, int64_t now_us, uint64_t chance)
+{
+    switch (v->kind) {
+    case VERDICT_UNREACHED:
+        return breaker_failure(b, rule, now_us, chance);
+    case VERDICT_CREDENTIAL:
+        return breaker_trip(b, rule, now_us);
+    case VERDICT_DOUBT:
+        if (v->status == 0) /* it took the bytes and never answered */
+            return breaker_failure(b, rule, now_us, chance);
+        return breaker_success(b);
+    case VERDICT_FAILED:
+        if (probe)
+            breaker_probe_lost(b);
+        return false;
+    case VERDICT_DELIVERED:
+    case VERDICT_RETRY:
+    case VERDICT_REJECTED:
+        break;
+    }
+    return breaker_success(b);
 }

@@ -24,6 +24,8 @@ int64_t retry_wait_us(const struct retry_rule *rule, int64_t attempts, uint64_t 
 /* The next attempt would come later than `for` after the first one. */
 bool retry_is_over(const struct retry_rule *rule, int64_t first_us, int64_t next_us);
 
+struct verdict;
+
 struct breaker_rule {
     int64_t failures, wait_us;
 };
@@ -41,6 +43,8 @@ enum breaker_answer { BREAKER_GO, BREAKER_PROBE, BREAKER_WAIT };
 /* May one begin now?  BREAKER_PROBE is given once until that one has reported. */
 enum breaker_answer breaker_ask(struct breaker *b, int64_t now_us);
 bool breaker_is_open(const struct breaker *b);
+/* Whether it would be BREAKER_PROBE; nothing is given. */
+bool breaker_may_probe(const struct breaker *b, int64_t now_us);
 
 /* Each returns true when the breaker changed between open and closed. */
 bool breaker_success(struct breaker *b);
@@ -49,3 +53,7 @@ bool breaker_failure(struct breaker *b, const struct breaker_rule *rule, int64_t
 bool breaker_trip(struct breaker *b, const struct breaker_rule *rule, int64_t now_us);
 /* The probe ended without saying anything about the endpoint. */
 void breaker_probe_lost(struct breaker *b);
+/* What an attempt says about its endpoint; `probe`: it was the one that tries out an open
+ * breaker. */
+bool breaker_judge(struct breaker *b, const struct breaker_rule *rule, const struct verdict *v,
+                   bool probe, int64_t now_us, uint64_t chance);

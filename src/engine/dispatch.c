@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/require.h"
 #include "engine/govern.h"
+#include "engine/pace.h"
 
 enum {
     LANE_WAITING_MOST = 512, /* parts that wait in memory, per lane ... */
@@ -16,8 +17,10 @@ enum {
     LANE_CLAIM_MOST = 100,   /* claimed at once from the store */
     LANE_AHEAD_MOST = 32,    /* claimed beyond the slots that are free */
     SLOTS_FIRST = 64,
-    FAST_US = 50 * CLOCK_MS,   /* a receiver that answers within this is not slow ... */
-    STILL_US = 200 * CLOCK_MS, /* ... unless nothing of its lane has ended for so long */
+    FAST_US = 50 * CLOCK_MS,       /* a receiver that answers within this is not slow ... */
+    STILL_US = 200 * CLOCK_MS,     /* ... unless nothing of its lane has ended for so long */
+    OVERTAKEN_US = 60 * CLOCK_S,   /* what has waited so long in memory is not overtaken */
+    PACED_MOST_US = 600 * CLOCK_S, /* nothing waits longer in memory for a token */
 };
 
 struct system_live {
@@ -26,6 +29,7 @@ struct system_live {
     enum doubt_policy in_doubt;
     struct lane *lanes, *turn; /* by next_of_system; turn: who was served last */
     struct part *sending;      /* those that have slots */
+    struct paced *pace;        /* its tokens; NULL: as fast as it can */
     /* What the governor said, and until when and under which generation that is good. */
     unsigned why;
     int64_t ask_us; /* monotonic */
@@ -45,8 +49,9 @@ struct lane {
     struct lane *next, *next_of_system;
     struct system_live *system;
     struct endpoint_live *endpoint;
-    int64_t queue; /* 0: nothing of it was ever stored */
-    struct part *first, **end;
+    int64_t queue;             /* 0: nothing of it was ever stored */
+    struct part *first, **end; /* by priority, then as they came */
+    int64_t last_prio;         /* of the last of them */
     size_t waiting;
     int64_t took_us;  /* lately, averaged */
     int64_t moved_us; /* when the queue in memory last moved; monotonic */
@@ -63,6 +68,7 @@ struct dispatch {
     struct lane *lanes, *turn;
     struct lane **slots; /* lanes by (system, endpoint) */
     size_t slot_count, lane_count;
+    bool resting; /* the node stops */
     _Atomic size_t waiting_fast;
 };
 
@@ -114,6 +120,15 @@ static enum doubt_policy doubt_of(const struct plan *p, int64_t system)
     return s != NULL ? s->in_doubt : DOUBT_HOLD;
 }
 
+static struct paced *pace_of(struct dispatch *d, int64_t system)
+{
+    const struct plan_system *s = d->plan != NULL ? plan_system_find(d->plan, system) : NULL;
+
+    if (s == NULL || s->rate.interval_ns == 0 || d->calls.pace == NULL)
+        return NULL;
+    return pace_system(d->calls.pace, system, s->rate);
+}
+
 static struct system_live *system_of(struct dispatch *d, int64_t word)
 {
     struct system_live *s = d->systems;
@@ -125,7 +140,8 @@ static struct system_live *system_of(struct dispatch *d, int64_t word)
         *s = (struct system_live){ .next = d->systems,
                                    .word = word,
                                    .limit = limit_of(d->plan, word),
-                                   .in_doubt = doubt_of(d->plan, word) };
+                                   .in_doubt = doubt_of(d->plan, word),
+                                   .pace = pace_of(d, word) };
         d->systems = s;
     }
     return s;
@@ -182,9 +198,8 @@ static struct lane *lane_get(struct dispatch *d, int64_t system, int64_t endpoin
     if (l != NULL)
         return l;
     l = NEW(struct lane);
-    *l = (struct lane){ .system = system_of(d, system),
-                        .endpoint = endpoint_of(d, endpoint),
-                        .fast = true };
+    *l = (struct lane){ .system = system_of(d, system), .endpoint = endpoint_of(d, endpoint) };
+    l->fast = l->system->pace == NULL;
     l->end = &l->first;
     l->next_of_system = l->system->lanes;
     l->system->lanes = l;
@@ -200,13 +215,32 @@ static struct lane *lane_get(struct dispatch *d, int64_t system, int64_t endpoin
 /* ---- queues in memory, with the lock held ------------------------------------------------------
  */
 
+/* Before the first that has less priority. */
+static struct part **place_of(struct lane *l, const struct part *p)
+{
+    struct part **at = &l->first;
+
+    while (*at != NULL &&
+           ((*at)->row.prio <= p->row.prio || p->began_us - (*at)->began_us > OVERTAKEN_US))
+        at = &(*at)->next;
+    return at;
+}
+
 static void push(struct dispatch *d, struct lane *l, struct part *p)
 {
+    struct part **at = l->end;
+
+    p->began_us = clock_mono_us();
     if (l->waiting == 0)
-        l->moved_us = clock_mono_us();
-    p->next = NULL;
-    *l->end = p;
-    l->end = &p->next;
+        l->moved_us = p->began_us;
+    else if (p->row.prio < l->last_prio)
+        at = place_of(l, p);
+    p->next = *at;
+    *at = p;
+    if (p->next == NULL) {
+        l->end = &p->next;
+        l->last_prio = p->row.prio;
+    }
     l->waiting++;
     l->system->waiting++;
     l->endpoint->waiting++;
@@ -253,8 +287,10 @@ static void give_slot(struct lane *l, struct part *p)
         l->system->sending = p->after;
 }
 
+/* What waits for its token does not wait for our own work. */
 static void set_fast(struct dispatch *d, struct lane *l, bool fast)
 {
+    fast = fast && l->system->pace == NULL;
     if (fast != l->fast)
         d->waiting_fast += fast ? l->waiting : -l->waiting;
     l->fast = fast;
@@ -299,6 +335,25 @@ static bool is_blocked(struct dispatch *d, const struct lane *l, int64_t now_us)
     return closed_why(d, l, now_us) != 0 || breaker_is_open(&l->endpoint->breaker);
 }
 
+/* A slot is free: is there a token too?  It is used up. */
+static bool take_token(const struct system_live *s, bool wait)
+{
+    return s->pace == NULL || paced_take(s->pace, wait);
+}
+
+/* So many parts may wait in memory. */
+static size_t memory_of(const struct lane *l)
+{
+    if (l->system->pace != NULL)
+        return paced_keep(l->system->pace);
+    return l->fast ? LANE_WAITING_MOST : LANE_SLOW_MOST;
+}
+
+static unsigned rate_why(const struct system_live *s)
+{
+    return s->pace != NULL && paced_is_held(s->pace) ? HELD_RATE : 0;
+}
+
 /* ---- offers ---------------------------------------------------------------------------------- */
 
 /* The settings are those of the newest plan, which lives as long as the attempt. */
@@ -340,20 +395,25 @@ static enum dispatch_answer offer(struct dispatch *d, struct part *p, unsigned *
     bool room = l->system->active < l->system->limit;
 
     if (breaker_is_open(&l->endpoint->breaker)) {
-        if (needs_row(p) || !room || breaker_ask(&l->endpoint->breaker, now) != BREAKER_PROBE)
-            return park(l, HELD_BREAKER, ret_why);
+        if (needs_row(p) || !room || !breaker_may_probe(&l->endpoint->breaker, now) ||
+            !take_token(l->system, true))
+            return park(l, HELD_BREAKER | rate_why(l->system), ret_why);
+        (void)breaker_ask(&l->endpoint->breaker, now);
         p->probe = true;
         take_slot(l, p);
         return DISPATCH_BEGIN;
     }
     if ((l->stored && !from_store) || needs_row(p))
-        return park(l, 0, ret_why);
-    if (room && l->waiting == 0) {
+        return park(l, rate_why(l->system), ret_why);
+    /* What has no row yet is not kept for long: people want to see why it waits. */
+    bool wait = from_store || l->system->pace == NULL || !paced_is_slow(l->system->pace);
+
+    if (room && l->waiting == 0 && take_token(l->system, wait)) {
         take_slot(l, p);
         return DISPATCH_BEGIN;
     }
-    if (l->waiting >= (l->fast ? LANE_WAITING_MOST : LANE_SLOW_MOST))
-        return park(l, 0, ret_why);
+    if (!wait || l->waiting >= memory_of(l))
+        return park(l, wait ? rate_why(l->system) : HELD_RATE, ret_why);
     push(d, l, p);
     return DISPATCH_WAIT;
 }
@@ -370,7 +430,7 @@ enum dispatch_answer dispatch_offer(struct dispatch *d, struct part *p, unsigned
 /* ---- ends -------------------------------------------------------------------------------------
  */
 
-/* Fill the free slots of a system, its lanes in turn. */
+/* Fill the free slots of a system, its lanes in turn, as far as its tokens go. */
 static void begin_more(struct dispatch *d, struct system_live *s, int64_t now_us,
                        struct dispatch_next *ret)
 {
@@ -378,22 +438,27 @@ static void begin_more(struct dispatch *d, struct system_live *s, int64_t now_us
     struct lane *l = s->turn != NULL ? s->turn->next_of_system : s->lanes;
     size_t idle = 0;
 
+    while (*begin != NULL)
+        begin = &(*begin)->next;
     while (*park != NULL)
         park = &(*park)->next;
     while (s->waiting > 0 && s->active < s->limit && idle <= d->lane_count) {
         if (l == NULL)
             l = s->lanes;
         if (l->waiting > 0 && !is_blocked(d, l, now_us)) {
-            struct part *p = pop(d, l);
+            struct part *p = l->first;
 
             use_newest(d, p);
             idle = 0;
             if (needs_row(p)) { /* its system minds a second send since a moment ago */
                 l->stored = true;
-                *park = p;
+                *park = pop(d, l);
                 park = &p->next;
                 continue;
             }
+            if (!take_token(s, true))
+                return;
+            (void)pop(d, l);
             take_slot(l, p);
             *begin = p;
             begin = &p->next;
@@ -435,25 +500,7 @@ static bool judge_breaker(struct endpoint_live *e, const struct part *p, const s
     static const struct breaker_rule usual = { .failures = 5, .wait_us = INT64_C(30) * CLOCK_S };
     const struct breaker_rule *rule = e->plan != NULL ? &e->plan->breaker : &usual;
 
-    switch (v->kind) {
-    case VERDICT_UNREACHED:
-        return breaker_failure(&e->breaker, rule, now_us, chance_u64());
-    case VERDICT_CREDENTIAL:
-        return breaker_trip(&e->breaker, rule, now_us);
-    case VERDICT_DOUBT:
-        if (v->status == 0) /* it took the bytes and never answered */
-            return breaker_failure(&e->breaker, rule, now_us, chance_u64());
-        return breaker_success(&e->breaker);
-    case VERDICT_FAILED:
-        if (p->probe)
-            breaker_probe_lost(&e->breaker);
-        return false;
-    case VERDICT_DELIVERED:
-    case VERDICT_RETRY:
-    case VERDICT_REJECTED:
-        break;
-    }
-    return breaker_success(&e->breaker);
+    return breaker_judge(&e->breaker, rule, v, p->probe, now_us, chance_u64());
 }
 
 bool dispatch_ended(struct dispatch *d, struct part *p, const struct verdict *v,
@@ -517,11 +564,13 @@ struct part *dispatch_shed(struct dispatch *d)
 
     (void)pthread_mutex_lock(&d->mutex);
     for (struct lane *l = d->lanes; l != NULL; l = l->next) {
-        size_t keep = LANE_SLOW_MOST;
+        /* Its tokens let them begin; but a claim does not last for ever. */
+        bool paced = l->system->pace != NULL && now - l->moved_us < PACED_MOST_US && !d->resting;
+        size_t keep = paced ? memory_of(l) : LANE_SLOW_MOST;
 
         if (l->waiting == 0)
             continue;
-        if (l->system->active == 0 || is_blocked(d, l, clock_wall_us()))
+        if ((l->system->active == 0 && !paced) || is_blocked(d, l, clock_wall_us()))
             keep = 0;
 
         if (now - l->moved_us > STILL_US)
@@ -536,6 +585,31 @@ struct part *dispatch_shed(struct dispatch *d)
     return all;
 }
 
+void dispatch_due(struct dispatch *d, int64_t system, struct dispatch_next *ret)
+{
+    int64_t now = clock_wall_us();
+    bool hungry = false;
+
+    *ret = (struct dispatch_next){ 0 };
+    (void)pthread_mutex_lock(&d->mutex);
+    for (struct system_live *s = d->systems; s != NULL; s = s->next) {
+        if (s->pace == NULL || (system != 0 && s->word != system))
+            continue;
+        begin_more(d, s, now, ret);
+        hungry = hungry || (s->active < s->limit && has_stored(s));
+    }
+    (void)pthread_mutex_unlock(&d->mutex);
+    if (hungry && system != 0)
+        d->calls.hungry(d->calls.arg);
+}
+
+void dispatch_rest(struct dispatch *d)
+{
+    (void)pthread_mutex_lock(&d->mutex);
+    d->resting = true;
+    (void)pthread_mutex_unlock(&d->mutex);
+}
+
 /* ---- the feeder ---------------------------------------------------------------------------------
  */
 
@@ -546,7 +620,11 @@ void dispatch_note_stored(struct dispatch *d, int64_t system, int64_t endpoint, 
 
     l->stored = true;
     l->queue = queue;
+    bool hungry = l->system->pace != NULL; /* no end of anything says so */
+
     (void)pthread_mutex_unlock(&d->mutex);
+    if (hungry)
+        d->calls.hungry(d->calls.arg);
 }
 
 static void set_stored(struct dispatch *d, int64_t queue, bool stored)
@@ -575,15 +653,16 @@ static size_t room_of(struct dispatch *d, const struct lane *l, int64_t now_us)
     int64_t ahead = s->limit < LANE_AHEAD_MOST ? s->limit : LANE_AHEAD_MOST;
     int64_t room = s->limit + ahead - s->active - s->waiting;
 
-    int64_t memory = (l->fast ? LANE_WAITING_MOST : LANE_SLOW_MOST) - (int64_t)l->waiting;
-    int64_t slots = s->limit > s->active ? s->limit - s->active : 0;
+    int64_t memory = (int64_t)memory_of(l) - (int64_t)l->waiting;
+    int64_t slots = s->limit > s->active && s->pace == NULL ? s->limit - s->active : 0;
 
     if (room > slots + memory) /* what is claimed must find a place */
         room = slots + memory;
     if (!l->stored || l->queue == 0 || room <= 0 || closed_why(d, l, now_us) != 0)
         return 0;
     if (breaker_is_open(&e->breaker))
-        return !e->breaker.probing && e->breaker.until_us <= now_us && s->active < s->limit;
+        return breaker_may_probe(&e->breaker, now_us) && s->active < s->limit &&
+               (s->pace == NULL || paced_has(s->pace));
     return room < LANE_CLAIM_MOST ? (size_t)room : LANE_CLAIM_MOST;
 }
 
@@ -617,7 +696,10 @@ void dispatch_use(struct dispatch *d, struct plan *plan)
     for (struct system_live *s = d->systems; s != NULL; s = s->next) {
         s->limit = limit_of(plan, s->word);
         s->in_doubt = doubt_of(plan, s->word);
+        s->pace = pace_of(d, s->word);
     }
+    for (struct lane *l = d->lanes; l != NULL; l = l->next)
+        set_fast(d, l, l->fast);
     for (struct endpoint_live *e = d->endpoints; e != NULL; e = e->next)
         e->plan = plan_endpoint_find(plan, e->word);
     (void)pthread_mutex_unlock(&d->mutex);
@@ -646,7 +728,8 @@ unsigned dispatch_held_why(struct dispatch *d, int64_t system, int64_t endpoint)
 {
     (void)pthread_mutex_lock(&d->mutex);
     const struct endpoint_live *e = endpoint_of(d, endpoint);
-    unsigned why = system_why(d, system_of(d, system)) | endpoint_why(e, clock_wall_us());
+    struct system_live *s = system_of(d, system);
+    unsigned why = system_why(d, s) | rate_why(s) | endpoint_why(e, clock_wall_us());
 
     if (breaker_is_open(&e->breaker))
         why |= HELD_BREAKER;

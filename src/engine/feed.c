@@ -501,6 +501,16 @@ static bool wait_for_work(struct road *r)
     return go_on;
 }
 
+/* What waits for its rate: the pace says when, and nothing depends on that. */
+static void begin_due(struct road *r)
+{
+    struct dispatch_next next;
+
+    dispatch_due(r->dispatch, 0, &next);
+    send_park(next.park);
+    send_chain(next.begin);
+}
+
 void *feed_main(void *arg)
 {
     struct road *r = arg;
@@ -519,6 +529,7 @@ void *feed_main(void *arg)
                 look(r);
                 looked_us = clock_mono_us();
             }
+            begin_due(r);
             send_park(dispatch_shed(r->dispatch));
             send_flush(r);
             worked = wake_due(r, now);

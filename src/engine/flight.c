@@ -229,7 +229,11 @@ struct part *flight_add_part(struct flight *f, const struct plan_endpoint *e,
     struct str id = delivery_id(f, e);
     struct part *p = new_part(f);
 
-    p->row = (struct settle_part){ .id = id, .endpoint = e->word, .system = system->word };
+    p->row = (struct settle_part){ .id = id,
+                                   .endpoint = e->word,
+                                   .system = system->word,
+                                   .prio = f->prio,
+                                   .expires_us = f->expires_us };
     p->in_doubt = system->in_doubt;
     return p;
 }
@@ -248,6 +252,8 @@ struct part *flight_add_stored(struct flight *f, const struct delivery *d)
                                    .first_us = d->first_us,
                                    .intent_us = d->intent_us,
                                    .asked = d->asked,
+                                   .prio = f->settle.task.prio,
+                                   .expires_us = d->expires_us,
                                    .name = arena_copy(&f->arena, d->name) };
     return p;
 }

@@ -64,7 +64,7 @@ struct part {
     bool asking; /* nothing is sent: its receiver is asked whether it has it (doubt.c) */
     bool direct; /* it began at once, on the thread that has the flight: its arena may be used */
     struct arena own;          /* of one that began later, on any thread */
-    int64_t began_us, took_us; /* monotonic; took_us -1: nothing was sent */
+    int64_t began_us, took_us; /* monotonic, to wait or to be sent; took_us -1: nothing was sent */
     unsigned held_why;         /* when it was parked */
 
     struct sending sending;
@@ -91,6 +91,8 @@ struct flight {
     struct facts facts;
     bool has_facts; /* found before: it goes on at the router */
     const struct plan_route *route;
+    int64_t prio;       /* of its deliveries; 0: as usual */
+    int64_t expires_us; /* of its deliveries; 0: never */
 
     struct variant variants[FLIGHT_VARIANTS_MOST];
     size_t variant_count;
@@ -110,6 +112,7 @@ struct flight {
     bool unfilled;            /* its settlement could not even be made */
     bool unknown;             /* a commit of it was begun, and nobody knows whether it was done */
     bool give_back;           /* only its claim is to be given back */
+    bool delayed;             /* settle.end is SETTLE_AGAIN, and nothing is wrong */
     enum dead_code dead;      /* when settle.end is SETTLE_DEAD */
     char message[VERDICT_MESSAGE_MOST];
 };

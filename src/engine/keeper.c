@@ -148,6 +148,11 @@ static bool tell_mishaps(struct keeper *k, struct err *err)
     return road_write_mishaps(engine_road(k->engine), err);
 }
 
+static bool expire(struct keeper *k, struct err *err)
+{
+    return road_expire(engine_road(k->engine), err);
+}
+
 static bool learn(struct keeper *k, struct err *err)
 {
     return store_kind(engine_store(k->engine)) == DB_SQLITE ||
@@ -189,6 +194,7 @@ static const struct duty {
     { .name = "backlog", .every_us = INT64_C(15) * CLOCK_S, .run = look_at_backlog },
     { .name = "rescue", .every_us = NODE_BEAT_US, .run = rescue },
     { .name = "mishaps", .every_us = CLOCK_S, .run = tell_mishaps },
+    { .name = "expiry", .every_us = CLOCK_S, .run = expire },
     { .name = "endpoints", .every_us = CLOCK_S, .run = learn },
     { .name = "tables of days", .every_us = INT64_C(3600) * CLOCK_S, .run = keep_days },
     { .name = "key tables", .every_us = INT64_C(60) * CLOCK_S, .run = keep_key_tables },

@@ -86,6 +86,8 @@ static void set_retry(struct part *p)
         set_dead(p, dead_codes[DEAD_RETRIES_EXHAUSTED]);
         return;
     }
+    if (p->row.expires_us != 0 && due > p->row.expires_us)
+        due = p->row.expires_us; /* it is not tried then: it is too late */
     p->row.state = DELIVERY_RETRYING;
     p->row.due_us = due;
 }
@@ -337,6 +339,17 @@ void outcome_again(struct flight *f, const struct err *err)
     mishaps_note(f->road->mishaps, "read", "document", STR("payload"), f->message);
 }
 
+/* No attempt was made. */
+void outcome_delayed(struct flight *f, int64_t due_us)
+{
+    f->delayed = true;
+    f->settle.end = SETTLE_AGAIN;
+    f->settle.part_count = 0;
+    f->settle.message = str_of(f->message);
+    f->settle.due_us = due_us;
+    f->settle.task.attempts--;
+}
+
 /* Bytes that cannot be read: gone or damaged is for ever, anything else may pass. */
 void outcome_read_failed(struct flight *f, const struct err *err)
 {
@@ -422,7 +435,7 @@ static const char *state_word(const struct flight *f)
     case SETTLE_DEAD:
         return "dead";
     case SETTLE_AGAIN:
-        return "retrying";
+        return f->delayed ? document_states[DOCUMENT_ACTIVE] : "retrying";
     case SETTLE_PARTS:
         break;
     }
@@ -434,7 +447,7 @@ static const char *state_word(const struct flight *f)
 /* One line for the document and this run of its chain, with its stages inside. */
 static void log_run(struct flight *f)
 {
-    bool failed = f->settle.end == SETTLE_DEAD || f->settle.end == SETTLE_AGAIN;
+    bool failed = f->settle.end == SETTLE_DEAD || (f->settle.end == SETTLE_AGAIN && !f->delayed);
 
     for (size_t i = 0; i < f->part_count; i++) {
         const struct part *p = f->parts[i];

@@ -5,6 +5,8 @@
 
 #include "base/alloc.h"
 #include "core/grammar.h"
+#include "core/units.h"
+#include "store/accept.h"
 #include "store/secret.h"
 #include "store/store.h"
 
@@ -110,6 +112,76 @@ static const void *find_word(const struct plan_index *x, const void *first, size
 #define FIND_WORD(p, index, list, value) \
     find_word(&(p)->index, (list), sizeof *(list), offsetof(typeof(*(list)), word), (value))
 
+static bool read_handling(struct builder *b, const struct yaml_node *node,
+                          const struct option *keys, struct plan_handling *h, struct err *err)
+{
+    struct settings s = settings_of(b, node, NULL, keys);
+    struct str prio;
+
+    if (node == NULL || node->kind != YAML_MAP)
+        return true;
+    if (settings_has(&s, "priority")) { /* not its fallback: the type may say something */
+        if (!settings_text(&s, "priority", &prio, err))
+            return false;
+        h->prio = str_is(prio, "high") ? PRIO_HIGH : str_is(prio, "low") ? PRIO_LOW : PRIO_NORMAL;
+    }
+    return settings_duration(&s, "expires", &h->expires_us, err) &&
+           settings_duration(&s, "delay", &h->delay_us, err);
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return str_cmp(((const struct plan_type *)a)->name, ((const struct plan_type *)b)->name);
+}
+
+static bool build_types(struct builder *b, struct err *err)
+{
+    struct plan *p = b->plan;
+    const struct config *c = p->config;
+
+    p->types = ARENA_ARRAY(&p->arena, struct plan_type, c->type_count + 1);
+    for (size_t i = 0; i < c->type_count; i++) {
+        struct plan_type *t = &p->types[i];
+
+        *t = (struct plan_type){ .name = str_of(c->types[i].name) };
+        if (!read_handling(b, c->types[i].node, grammar_type, &t->handling, err))
+            return err_context(err, "type %s", c->types[i].name);
+        if (t->handling.prio != 0 || t->handling.expires_us != 0 || t->handling.delay_us != 0)
+            p->type_count = c->type_count;
+    }
+    qsort(p->types, p->type_count, sizeof *p->types, by_name);
+    return true;
+}
+
+static const struct plan_type *type_named(const struct plan *p, struct str name)
+{
+    struct plan_type key = { .name = name };
+
+    return bsearch(&key, p->types, p->type_count, sizeof *p->types, by_name);
+}
+
+struct plan_handling plan_handling_of(const struct plan *p, const struct plan_route *r,
+                                      struct str type)
+{
+    struct plan_handling h = r->handling;
+    const struct plan_type *t = NULL;
+
+    if (p->type_count > 0 && type.ptr != NULL) {
+        t = type_named(p, type);
+        if (t == NULL)
+            t = type_named(p, STR("*"));
+    }
+    if (t == NULL)
+        return h;
+    if (h.prio == 0)
+        h.prio = t->handling.prio;
+    if (h.expires_us == 0)
+        h.expires_us = t->handling.expires_us;
+    if (h.delay_us == 0)
+        h.delay_us = t->handling.delay_us;
+    return h;
+}
+
 static bool add_types(struct builder *b, struct err *err)
 {
     const struct config *c = b->plan->config;
@@ -122,7 +194,7 @@ static bool add_types(struct builder *b, struct err *err)
 
     free(names);
     free(ids);
-    return ok;
+    return ok && build_types(b, err);
 }
 
 /* ---- systems ----------------------------------------------------------------------------- */
@@ -150,6 +222,21 @@ static void build_windows(struct builder *b, struct window_maker *windows,
     (void)broken(b, c->place, &err);
 }
 
+static bool read_rate(const struct settings *limits, struct rate_rule *ret, struct err *err)
+{
+    struct str text;
+    struct units_rate rate;
+    int64_t burst = 0;
+
+    if (!settings_has(limits, "rate"))
+        return true;
+    if (!settings_text(limits, "rate", &text, err) || !units_rate(text, &rate, err) ||
+        !settings_int(limits, "burst", &burst, err))
+        return false;
+    *ret = rate_rule(rate.count, rate.per_us, burst > 0 ? (uint64_t)burst : units_rate_burst(rate));
+    return true;
+}
+
 static bool build_systems(struct builder *b, struct err *err)
 {
     struct plan *p = b->plan;
@@ -169,6 +256,8 @@ static bool build_systems(struct builder *b, struct err *err)
             return err_context(err, "system %s", c->systems[i].name);
         s->in_doubt = doubt_of(doubt);
         build_windows(b, &windows, &c->systems[i], s);
+        if (!read_rate(&limits, &s->rate, err))
+            return err_context(err, "system %s", c->systems[i].name);
     }
     p->system_count = c->system_count;
     return WORDS_OF(b, WORD_SYSTEM, p->systems, p->system_count, err);
@@ -335,6 +424,10 @@ static void build_route(struct builder *b, const struct config_route *c, struct 
 
     r->name = str_of(c->name != NULL ? c->name : arena_printf(a, "route-%zu", number + 1));
     r->steps = steps;
+    if (!read_handling(b, c->node, grammar_route, &r->handling, &err)) {
+        r->broken = broken(b, c->place, &err);
+        return;
+    }
     for (const struct yaml_node *n = c->steps->first; n != NULL; n = n->next) {
         bool ok = build_step(b, n, &steps[r->step_count], &err);
 

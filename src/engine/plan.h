@@ -22,6 +22,7 @@
 #include "core/connector.h"
 #include "core/doubt.h"
 #include "core/problem.h"
+#include "core/rate.h"
 #include "core/retry.h"
 #include "core/window.h"
 #include "extract/extract.h"
@@ -35,6 +36,7 @@ struct plan_system {
     int64_t concurrency;
     enum doubt_policy in_doubt;
     const struct window_set *windows; /* NULL: always open */
+    struct rate_rule rate;            /* interval_ns 0: no limit */
 };
 
 struct plan_endpoint {
@@ -61,9 +63,21 @@ struct plan_step {
     struct str reason;           /* DROP; may be empty */
 };
 
+/* How a document of a route or type is handled; 0: not said. */
+struct plan_handling {
+    int64_t prio;
+    int64_t expires_us, delay_us; /* since it was received */
+};
+
+struct plan_type {
+    struct str name;
+    struct plan_handling handling;
+};
+
 struct plan_route {
     struct str name;
     int64_t word;
+    struct plan_handling handling;
     const struct plan_step *steps;
     size_t step_count;
     const char *broken; /* a step this build cannot run; NULL: none */
@@ -91,6 +105,8 @@ struct plan {
     struct plan_endpoint *endpoints;
     struct plan_route *routes;
     struct plan_gateway *gateways;
+    struct plan_type *types; /* by name; none when no type says how it is handled */
+    size_t type_count;
     size_t system_count, endpoint_count, route_count, gateway_count;
     struct plan_index systems_by_word, endpoints_by_word, gateways_by_word;
     struct arena arena;
@@ -110,6 +126,10 @@ static inline bool plan_is_idle(const struct plan *p)
 {
     return p->route_count == 0;
 }
+
+/* How a document of this type is handled on this route: the route's own wins. */
+struct plan_handling plan_handling_of(const struct plan *p, const struct plan_route *r,
+                                      struct str type);
 
 /* NULL: this configuration has none of that word. */
 const struct plan_system *plan_system_find(const struct plan *p, int64_t word);

@@ -9,10 +9,12 @@
 #include "base/log.h"
 #include "base/thread.h"
 #include "engine/govern.h"
+#include "engine/pace.h"
 #include "engine/pool.h"
 #include "engine/road_inside.h"
 #include "engine/transfer.h"
 #include "store/endpoint_state.h"
+#include "store/expire.h"
 #include "store/node.h"
 #include "store/store.h"
 
@@ -22,6 +24,7 @@ enum {
     CONNECTIONS_MOST = 1024,
     BUSY_FLIGHTS = 48, /* flights that wait for our own work, before more are put off */
     SEND_GRACE_US = 8 * CLOCK_S,
+    EXPIRE_US = 500 * CLOCK_MS, /* the keeper has other duties */
 };
 /* One thing at a time for so long at most: a suspect may wait for its receiver, or be gone. */
 #define CAREFUL_US (INT64_C(600) * CLOCK_S)
@@ -395,6 +398,52 @@ bool road_learn(struct road *r, struct err *err)
     return true;
 }
 
+bool road_expire(struct road *r, struct err *err)
+{
+    int64_t endpoints[EXPIRE_MOST], next, until = clock_mono_us() + EXPIRE_US;
+    size_t n = EXPIRE_MOST, all = 0;
+
+    if (!expire_next(r->store, &next, err))
+        return false;
+    if (next == 0 || next > road_now_us(r))
+        return true;
+    while (n == EXPIRE_MOST && clock_mono_us() < until) {
+        if (!expire_due(r->store, road_now_us(r), endpoints, &n, err))
+            return false;
+        for (size_t i = 0; i < n; i++)
+            mishaps_note(r->mishaps, dead_codes[DEAD_EXPIRED], "endpoint",
+                         store_word_name(r->store, endpoints[i]),
+                         "it waited longer than `expires` of its route or type");
+        all += n;
+    }
+    if (all > 0)
+        log_event(LOG_WARN, "delivery.expire", kv_int("count", (int64_t)all),
+                  kv_z("hint", "They waited longer than `expires` of their route or type says. "
+                               "`waybill dead ls --error expired` lists them."));
+    return true;
+}
+
+/* ---- rates -------------------------------------------------------------------------------------
+ */
+
+static void on_token(void *arg, int64_t system)
+{
+    struct road *r = arg;
+    struct dispatch_next next;
+
+    dispatch_due(r->dispatch, system, &next);
+    send_park(next.park);
+    send_chain(next.begin);
+    send_flush(r);
+}
+
+static void on_reserve(void *arg, struct rate_op *op)
+{
+    struct road *r = arg;
+
+    writers_submit_always(store_writers(r->store), &op->op, &op->op, 1);
+}
+
 void road_look(struct road *r)
 {
     feed_wake(r);
@@ -489,9 +538,10 @@ bool road_start(const struct road_options *o, struct road **ret, struct err *err
     r->idle = true;
     r->next_due_us = 1; /* ask at once */
     r->mishaps = mishaps_new();
+    r->pace = pace_new(&(struct pace_calls){ .ready = on_token, .reserve = on_reserve, .arg = r });
     r->dispatch = dispatch_new(
-        o->govern,
-        &(struct dispatch_calls){ .changed = on_endpoint, .hungry = on_hungry, .arg = r });
+        o->govern, &(struct dispatch_calls){
+                       .pace = r->pace, .changed = on_endpoint, .hungry = on_hungry, .arg = r });
     start_careful(r);
     r->unknown_left = o->unclean ? FLIGHTS_MOST : 0;
     if (!transfer_start(&(struct transfer_options){ .active_most = TRANSFERS_MOST,
@@ -519,6 +569,7 @@ void road_run(struct road *r)
     for (size_t i = 0; i < r->worker_count; i++)
         thread_start(&r->workers[i], "worker", work, r);
     thread_start(&r->feeder, "feeder", feed_main, r);
+    pace_run(r->pace);
     r->running = true;
 }
 
@@ -526,8 +577,11 @@ static void wait_for_flights(struct road *r, int64_t grace_us)
 {
     int64_t until = clock_mono_us() + grace_us;
 
-    while (atomic_load(&r->flights) > 0 && clock_mono_us() < until)
+    while (atomic_load(&r->flights) > 0 && clock_mono_us() < until) {
+        send_park(dispatch_shed(r->dispatch));
+        send_flush(r);
         clock_sleep_us(1000);
+    }
 }
 
 static void end_threads(struct road *r)
@@ -543,6 +597,7 @@ static void end_threads(struct road *r)
     for (size_t i = 0; i < r->worker_count; i++)
         (void)pthread_join(r->workers[i], NULL);
     (void)pthread_join(r->feeder, NULL);
+    pace_stop(r->pace);
     r->running = false;
 }
 
@@ -551,6 +606,7 @@ void road_rest(struct road *r)
     if (r == NULL)
         return;
     atomic_store(&r->stopping, true);
+    dispatch_rest(r->dispatch);
     if (r->running)
         wait_for_flights(r, SEND_GRACE_US);
 }
@@ -588,6 +644,7 @@ void road_free(struct road *r)
     metrics_forget(&flights_metric);
     outcome_metrics_forget();
     dispatch_free(r->dispatch);
+    pace_free(r->pace);
     plan_unref(r->plan);
     for (size_t i = 0; i < ROAD_PLANS_MOST; i++)
         plan_unref(r->older[i]);

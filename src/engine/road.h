@@ -87,5 +87,7 @@ void road_note_mishap(struct road *r, const char *code, const char *kind, struct
                       const char *message);
 /* Write what went wrong lately into the store; the keeper calls it each second.  Blocks. */
 bool road_write_mishaps(struct road *r, struct err *err);
+/* What waits past its time is dead; the keeper calls it each second.  Blocks. */
+bool road_expire(struct road *r, struct err *err);
 /* Learn what other nodes know of endpoints.  Blocks. */
 bool road_learn(struct road *r, struct err *err);

@@ -28,6 +28,7 @@ struct road {
     struct road_options options;
     struct store *store;
     struct dispatch *dispatch;
+    struct pace *pace;
     struct transfer_hub *hub;
     struct pool *pool;
     struct mishaps *mishaps;
@@ -95,11 +96,12 @@ bool walk_find_facts(struct flight *f);
 const struct plan_route *walk_find_route(struct flight *f);
 
 /* ---- send.c ---- */
-void send_parts(struct flight *f);  /* offer all parts; settles when none is left open */
-void send_park(struct part *first); /* a chain: they wait in the store */
-void send_flush(struct road *r);    /* hand over what this thread has gathered */
-void send_fill(struct part *p);     /* p->sending */
-void send_clear(struct part *p);    /* an attempt, or a question, starts now */
+void send_parts(struct flight *f);   /* offer all parts; settles when none is left open */
+void send_park(struct part *first);  /* a chain: they wait in the store */
+void send_chain(struct part *first); /* a chain: they have their slots */
+void send_flush(struct road *r);     /* hand over what this thread has gathered */
+void send_fill(struct part *p);      /* p->sending */
+void send_clear(struct part *p);     /* an attempt, or a question, starts now */
 void send_gather(struct transfer *t);
 /* Its slot is taken.  False: it is over already, p->verdict says how: send_ended(). */
 bool send_begin(struct part *p);
@@ -124,6 +126,7 @@ void outcome_settle(struct flight *f); /* all parts have their outcome, or there
 void outcome_dead(struct flight *f, enum trail_stage stage, struct str what, enum dead_code code,
                   int64_t took_us, const char *message);
 void outcome_again(struct flight *f, const struct err *err); /* not now */
+void outcome_delayed(struct flight *f, int64_t due_us);      /* the same, as it should be */
 void outcome_flush(struct road *r);
 void outcome_metrics_register(void);
 void outcome_metrics_forget(void);

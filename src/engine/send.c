@@ -188,6 +188,22 @@ void send_gather(struct transfer *t)
     gathered.last = t;
 }
 
+/* It waited too long.  One that may have been sent already is not judged by that. */
+static bool is_late(struct part *p)
+{
+    int64_t at = p->row.expires_us;
+    char text[CLOCK_TEXT];
+
+    if (at == 0 || p->row.intent_us != 0 || road_now_us(p->flight->road) < at)
+        return false;
+    p->asking = false;
+    send_clear(p);
+    p->verdict.code = dead_codes[DEAD_EXPIRED];
+    (void)verdict_say(&p->verdict, VERDICT_FAILED, "expired at %s, before it could be sent",
+                      clock_utc_text(at, text));
+    return true;
+}
+
 void send_clear(struct part *p)
 {
     p->began_us = clock_mono_us();
@@ -239,9 +255,14 @@ static void begin_all(struct part *first)
         if (chain == NULL)
             end = &chain;
         p->next = NULL;
-        if (p->in_doubt == DOUBT_RESEND ? !send_begin(p) : !doubt_start(p))
+        if (is_late(p) || (p->in_doubt == DOUBT_RESEND ? !send_begin(p) : !doubt_start(p)))
             end_part(p, &end);
     }
+}
+
+void send_chain(struct part *first)
+{
+    begin_all(first);
 }
 
 /* Memory does not follow large documents: what steps made of them is sent from the store. */

@@ -116,6 +116,62 @@ const struct plan_route *walk_find_route(struct flight *f)
     return f->route;
 }
 
+/* ---- delay, expiry ----------------------------------------------------------------------------
+ */
+
+/* It stands in the queue since later than it came, and was never tried: its delay is over, by the
+ * clock of whoever woke it, or a person wants it to run. */
+static bool was_called(const struct flight *f)
+{
+    return f->settle.task.rank > f->received_us && f->settle.task.attempts <= 1;
+}
+
+/* Before the first step. */
+static bool must_wait(struct flight *f, const struct plan_handling *h)
+{
+    int64_t until = f->received_us + h->delay_us;
+    char at[CLOCK_TEXT];
+
+    if (h->delay_us == 0 || f->dry || was_called(f) || road_now_us(f->road) >= until)
+        return false;
+    if (h->expires_us != 0 && h->expires_us < h->delay_us)
+        until = f->received_us + h->expires_us;
+    (void)snprintf(f->message, sizeof f->message, "waits until %s (delay)",
+                   clock_utc_text(until, at));
+    flight_note(f, TRAIL_DOCUMENT, TRAIL_WAITS, STR(""), -1, f->message);
+    outcome_delayed(f, until);
+    return true;
+}
+
+/* For what a person wants to run after that time it does not count any more. */
+static bool is_expired(struct flight *f, const struct plan_handling *h)
+{
+    int64_t at = f->received_us + h->expires_us;
+    char text[CLOCK_TEXT];
+
+    f->expires_us = 0;
+    if (h->expires_us == 0 || (was_called(f) && f->settle.task.rank > at))
+        return false;
+    f->expires_us = at;
+    if (f->dry || road_now_us(f->road) < at)
+        return false;
+    (void)snprintf(f->message, sizeof f->message, "expired at %s, before it could be sent",
+                   clock_utc_text(at, text));
+    outcome_dead(f, TRAIL_ROUTE, f->route->name, DEAD_EXPIRED, -1, f->message);
+    return true;
+}
+
+/* False: it does not go on now. */
+static bool may_go_on(struct flight *f, const struct plan_route *r, bool first)
+{
+    struct plan_handling h = plan_handling_of(f->plan, r, f->facts.type);
+
+    f->prio = f->settle.task.prio; /* of many that were ordered at once: behind the others */
+    if (h.prio != 0 && f->prio <= PRIO_NORMAL)
+        f->prio = h.prio;
+    return !is_expired(f, &h) && !(first && must_wait(f, &h));
+}
+
 /* ---- steps ---------------------------------------------------------------------------------- */
 
 static bool run_service(struct flight *f, const struct plan_step *s, struct variant **bytes)
@@ -271,7 +327,7 @@ static bool find_way(struct flight *f)
             return false;
         }
         const struct plan_route *r = walk_find_route(f);
-        enum way way = r != NULL ? run_steps(f, r, &bytes) : WAY_DEAD;
+        enum way way = r != NULL && may_go_on(f, r, hop == 0) ? run_steps(f, r, &bytes) : WAY_DEAD;
 
         if (way != WAY_BACK_TO_ROUTER)
             return way == WAY_ENDS;

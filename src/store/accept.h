@@ -63,7 +63,7 @@ extern const struct store_verb accept_verb;
 
 #define ACCEPT_LEASE_US (INT64_C(3600) * 1000000)
 
-enum { QUEUE_INTAKE = 1, PRIO_NORMAL = 4, TASK_RUN = 1, TALLY_ACCEPTED = 1 };
+enum { QUEUE_INTAKE = 1, PRIO_HIGH = 2, PRIO_NORMAL = 4, PRIO_LOW = 5, TASK_RUN = 1, TALLY_ACCEPTED = 1 };
 
 /* Tables of keys are made ahead and dropped when all in them is over; called at
  * start, when the configuration changes, and now and then. */

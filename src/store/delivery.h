@@ -20,6 +20,7 @@ struct delivery {
     int64_t endpoint, system, queue;
     enum delivery_state state; /* ready, retrying, in_doubt, delivered, dead, cancelled */
     int64_t attempts, first_us, due_us, updated_us;
+    int64_t expires_us;             /* while it waits; 0: never */
     struct str code, message, name; /* empty: none */
     int64_t status;
     int64_t intent_us; /* a send began then, and nobody knows what came of it; 0: none (intent.h) */

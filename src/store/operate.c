@@ -136,6 +136,8 @@ static bool find_ready(struct work *k, int64_t task, int64_t queue, int64_t due_
 {
     /* Where they are put; only what was moved about must be searched for. */
     const int64_t usual[][2] = { { PRIO_NORMAL, k->received_us },
+                                 { PRIO_HIGH, k->received_us },
+                                 { PRIO_LOW, k->received_us },
                                  { PRIO_NORMAL, due_us },
                                  { PRIO_BULK, due_us } };
     int64_t got[2];

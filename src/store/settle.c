@@ -149,13 +149,13 @@ static bool take_ready(struct writer *w, struct settle_op **ops, size_t count, s
 
 /* ---- tasks and deliveries -------------------------------------------------------------------- */
 
-static void put_ready(struct group *g, int64_t queue, int64_t id, int64_t kind, int64_t attempts,
-                      const struct task *t)
+static void put_ready(struct group *g, int64_t queue, int64_t prio, int64_t id, int64_t kind,
+                      int64_t attempts, const struct task *t)
 {
     struct db_value *v = row_of(&g->ready);
 
     v[0] = db_int(queue);
-    v[1] = db_int(t->prio);
+    v[1] = db_int(prio);
     v[2] = db_int(t->rank);
     v[3] = db_int(id);
     v[4] = db_int(kind);
@@ -164,15 +164,15 @@ static void put_ready(struct group *g, int64_t queue, int64_t id, int64_t kind, 
     v[7] = db_int(id == t->id ? t->crashes : 0);
 }
 
-static void put_later(struct group *g, int64_t due_us, int64_t queue, int64_t id, int64_t kind,
-                      int64_t attempts, struct str error, const struct task *t)
+static void put_later(struct group *g, int64_t due_us, int64_t queue, int64_t prio, int64_t id,
+                      int64_t kind, int64_t attempts, struct str error, const struct task *t)
 {
     struct db_value *v = row_of(&g->later);
 
     v[0] = db_int(due_us);
     v[1] = db_int(id);
     v[2] = db_int(queue);
-    v[3] = db_int(t->prio);
+    v[3] = db_int(prio);
     v[4] = db_int(kind);
     v[5] = db_int(attempts);
     v[6] = db_int(id == t->id ? t->rescues : 0);
@@ -196,6 +196,11 @@ static void put_dead(struct group *g, int64_t queue, int64_t id, int64_t kind, i
     v[8] = db_int(id == t->id ? t->crashes : 0);
 }
 
+static int64_t prio_of(const struct settle_op *o, const struct settle_part *p)
+{
+    return p->prio != 0 ? p->prio : o->task.prio;
+}
+
 /* The task that carries a delivery on, where its state wants it. */
 static bool put_part_task(struct group *g, const struct settle_op *o, const struct settle_part *p,
                           struct err *err)
@@ -204,10 +209,11 @@ static bool put_part_task(struct group *g, const struct settle_op *o, const stru
 
     switch (p->state) {
     case DELIVERY_READY:
-        put_ready(g, p->queue, p->num, TASK_DELIVER, p->attempts, t);
+        put_ready(g, p->queue, prio_of(o, p), p->num, TASK_DELIVER, p->attempts, t);
         return true;
     case DELIVERY_RETRYING:
-        put_later(g, p->due_us, p->queue, p->num, TASK_DELIVER, p->attempts, p->message, t);
+        put_later(g, p->due_us, p->queue, prio_of(o, p), p->num, TASK_DELIVER, p->attempts,
+                  p->message, t);
         return true;
     case DELIVERY_IN_DOUBT:
         put_dead(g, p->queue, p->num, TASK_DELIVER, p->attempts, STR("in_doubt"), p->message, t);
@@ -245,6 +251,8 @@ static void add_row(struct group *g, const struct settle_op *o, const struct set
     v[13] = db_int(p->status);
     for (size_t i = 14; i < 19; i++)
         v[i] = db_null();
+    /* What does not wait any more does not expire. */
+    v[19] = db_int(p->state == DELIVERY_READY || p->state == DELIVERY_RETRYING ? p->expires_us : 0);
     if (b == NULL)
         return;
     v[14] = db_int(b->place.seg);
@@ -400,9 +408,9 @@ static bool put_task(struct group *g, const struct settle_op *o, struct err *err
         return tally(g, TALLY_DEAD, 0, err);
     }
     if (o->end == SETTLE_AGAIN && o->due_us == 0)
-        put_ready(g, t->queue, t->id, t->kind, t->attempts, t);
+        put_ready(g, t->queue, t->prio, t->id, t->kind, t->attempts, t);
     else if (o->end == SETTLE_AGAIN)
-        put_later(g, o->due_us, t->queue, t->id, t->kind, t->attempts,
+        put_later(g, o->due_us, t->queue, t->prio, t->id, t->kind, t->attempts,
                   o->message.len > 0 ? o->message : o->code, t);
     return true;
 }
@@ -649,9 +657,11 @@ static bool sort_out(struct group *g, struct settle_op **ops, size_t count, stru
             g->delivers[g->deliver_count++] = o;
         } else if (is_over(o, &state)) {
             o->over = true;
-            g->endings[g->ending_count++] = (struct ending){
-                .doc = o->doc, .day = o->day, .state = state, .by = o, .had_deliveries = !o->is_first
-            };
+            g->endings[g->ending_count++] = (struct ending){ .doc = o->doc,
+                                                             .day = o->day,
+                                                             .state = state,
+                                                             .by = o,
+                                                             .had_deliveries = !o->is_first };
             for (size_t k = 0; k < o->part_count; k++)
                 if (!tally_part(g, &o->parts[k], err))
                     return false;
@@ -706,7 +716,7 @@ static void make_room(struct group *g)
     g->ready = rows_of(g->w, SQL_TASK_READY_PUT, 8, most);
     g->later = rows_of(g->w, SQL_TASK_LATER_PUT, 9, most);
     g->dead = rows_of(g->w, SQL_TASK_DEAD_PUT, 9, most);
-    g->add = rows_of(g->w, SQL_DELIVERY_ADD, 19, g->part_count);
+    g->add = rows_of(g->w, SQL_DELIVERY_ADD, 20, g->part_count);
     g->move = rows_of(g->w, SQL_DELIVERY_MOVE, 12, g->part_count);
 }
 
@@ -751,8 +761,9 @@ static void free_claim(struct claims *c, const struct settle_op *o)
         claims_put_at(c, t->queue, (struct claim_place){ t->prio, t->rank, t->id });
     for (size_t i = 0; o->end == SETTLE_PARTS && !o->over && i < o->part_count; i++)
         if (o->parts[i].state == DELIVERY_READY)
-            claims_put_at(c, o->parts[i].queue,
-                          (struct claim_place){ t->prio, t->rank, o->parts[i].num });
+            claims_put_at(
+                c, o->parts[i].queue,
+                (struct claim_place){ prio_of(o, &o->parts[i]), t->rank, o->parts[i].num });
 }
 
 static void settle_committed(struct writer *w, struct store_op **ops, size_t count)

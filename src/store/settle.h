@@ -54,6 +54,8 @@ struct settle_part {
     enum delivery_state state; /* never sending or held: those are not stored */
     int64_t attempts, first_us;
     int64_t due_us;           /* RETRYING: when */
+    int64_t prio;             /* of its task; 0: as the claim's */
+    int64_t expires_us;       /* while it waits: dead then; 0: never */
     struct str code, message; /* of its last failure; empty: none */
     int64_t status;
     int64_t intent_us, asked;   /* DELIVER: what stays of its intent (intent.h); 0: none */

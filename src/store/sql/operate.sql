@@ -75,7 +75,7 @@ WHERE num = $1;
 
 -- name: delivery_cancel
 -- in:  $1 num int
-UPDATE delivery SET state = 7, intent_us = 0, asked = 0, updated_us = @NOW_US@ WHERE num = $1;
+UPDATE delivery SET state = 7, intent_us = 0, asked = 0, expires_us = 0, updated_us = @NOW_US@ WHERE num = $1;
 
 -- name: operate_revive
 -- in:  $1 num int

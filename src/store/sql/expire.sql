@@ -1,0 +1,29 @@
+-- Deliveries that wait past their time, but not those that may have been sent.  Only those that expire are in delivery_by_expiry.
+
+-- name: expire_next
+-- out: when the next one does
+SELECT min(expires_us) FROM delivery WHERE expires_us > 0;
+
+-- name: expire_due
+-- in:  $1 now int, $2 after int, $3 num int, $4 limit int
+-- out: num, expires_us, doc, endpoint, queue, attempts, due_us, received_us, message; behind a place
+SELECT v.num, v.expires_us, v.doc, v.endpoint, v.queue, v.attempts, v.due_us, d.received_us, v.message
+FROM delivery v JOIN doc d ON d.num = v.doc
+WHERE v.expires_us > 0 AND v.expires_us <= $1 AND (v.expires_us, v.num) > ($2, $3) AND v.state IN (0, 3)
+    AND v.intent_us = 0
+ORDER BY v.expires_us, v.num LIMIT $4;
+
+-- name: expire_ready
+-- in:  $1 queue int, $2 id int, $3 received int, $4 due int
+-- Where tasks of deliveries are put; only what was moved about must be searched for.
+DELETE FROM task_ready WHERE queue = $1 AND prio IN (2, 4, 5, 6) AND rank IN ($3, $4) AND id = $2;
+
+-- name: expire_search
+-- in:  $1 queue int, $2 id int
+DELETE FROM task_ready WHERE queue = $1 AND id = $2;
+
+-- name: expire_put
+-- in:  $1 num int, $2 message text
+UPDATE delivery SET state = 6, code = 'expired', message = $2, due_us = 0, expires_us = 0,
+    updated_us = @NOW_US@
+WHERE num = $1;

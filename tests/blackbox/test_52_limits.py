@@ -1,0 +1,276 @@
+"""Rates over nodes and restarts, delay, expiry and priority: what begins when, as the receiver saw it."""
+import json
+import pathlib
+import sys
+import time
+
+import pytest
+
+from wire import at_once, wait_until
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+
+from rig.receiver import Receiver  # noqa: E402
+
+BOTH = pytest.mark.stores("sqlite", "postgres")
+POSTGRES = pytest.mark.stores("postgres")
+# A send begins in time and arrives a little later, each a little differently: the machine is busy.
+JITTER_S = 0.03
+
+CONFIG = """\
+systems:
+  hub:  {{ limits: {{ {limits} }} }}
+  free: {{ limits: {{ concurrency: 4 }} }}
+types: {{ {types} }}
+gateways:
+  in:
+    kind: http
+    auth: none
+    extract: {{ receiver: "json:/to", type: "json:/type" }}
+endpoints:
+  api: {{ kind: http, url: "{url}/in", timeout: 5s, retry: {{ first: 50ms, most: 100ms }} }}
+routes:
+  - {{ name: all, {route} do: [ {{ deliver: api }} ] }}
+"""
+
+
+@pytest.fixture
+def far():
+    with Receiver() as r:
+        yield r
+
+
+def text(far, limits="concurrency: 16", types='"*": {}', route=""):
+    return CONFIG.format(url=far.url(""), limits=limits, types=types, route=route)
+
+
+def send(node, to="hub", kind="order", **more):
+    answer = node.post("in", json.dumps({"to": to, "type": kind, **more}))
+    assert answer.status == 202, answer.body
+    return answer.json["document"]
+
+
+def send_many(nodes, count):
+    """From eight threads, to the nodes in turn."""
+    def some(thread):
+        return [send(nodes[n % len(nodes)]) for n in range(thread, count, 8)]
+
+    return [doc for docs in at_once(8, some) for doc in docs]
+
+
+def show(node, doc):
+    return node.graphql("query($id: ID!) { document(id: $id) { state deliveries { state held attempts }"
+                        " timeline { stage outcome message } } }", id=doc)["document"]
+
+
+def await_state(node, doc, state, seconds=15):
+    until = time.monotonic() + seconds
+    while (seen := show(node, doc))["state"] != state:
+        assert time.monotonic() < until, f"still {seen}, not {state}\n{node.tail(10)}"
+        time.sleep(0.02)
+    return seen
+
+
+def times(far):
+    return sorted(r["at_us"] / 1e6 for r in far.requests("/in"))
+
+
+def judge(far, rate, burst):
+    """In any window of t seconds at most rate * t + burst, for each pair of arrivals."""
+    at = times(far)
+    for i, first in enumerate(at):
+        for k in range(i + burst, len(at)):
+            allowed = rate * (at[k] - first + JITTER_S) + burst
+            assert k - i + 1 <= allowed, f"{k - i + 1} within {at[k] - first:.3f} s: from {i} to {k} of {len(at)}"
+
+
+def each_once(far, docs):
+    keys = [r["headers"]["waybill-document"] for r in far.requests("/in")]
+    assert sorted(keys) == sorted(docs)
+
+
+# ---- rate --------------------------------------------------------------------------------------------
+
+
+@BOTH
+@pytest.mark.proves("DM3", "DM5")
+def test_a_rate_is_kept_and_nothing_is_left_behind(make_node, far):
+    node = make_node(config=text(far, "concurrency: 16, rate: 20/s, burst: 10"))
+    node.start()
+    docs = send_many([node], 120)
+    free = [send(node, to="free") for _ in range(10)]
+    held = json.loads(node.cli("docs", "ls", "--state", "held", "--json").stdout.splitlines()[0])
+    assert show(node, held["id"])["deliveries"][0]["held"] == ["rate"]
+    for doc in free:
+        await_state(node, doc, "delivered", seconds=1)  # others do not wait for it
+    for doc in docs:
+        await_state(node, doc, "delivered")
+    judge(far, 20, 10 + len(free))
+    at = times(far)
+    assert at[-1] - at[0] < 7, "slower than it has to be"
+    each_once(far, docs + free)
+
+
+@BOTH
+@pytest.mark.proves("DM6")
+def test_a_restart_forgets_no_rate(make_node, far):
+    node = make_node(config=text(far, "concurrency: 16, rate: 20/s, burst: 10"))
+    node.start()
+    docs = [send(node) for _ in range(100)]
+    for kill in (True, False, True):
+        time.sleep(0.7)
+        if kill:
+            node.kill()
+        else:
+            node.stop()
+        node.start()
+    for doc in docs:
+        await_state(node, doc, "delivered")
+    judge(far, 20, 10)
+    assert {r["headers"]["waybill-document"] for r in far.requests("/in")} == set(docs)
+
+
+@POSTGRES
+@pytest.mark.proves("DM6")
+def test_two_nodes_share_a_rate(make_node, far):
+    nodes = [make_node(config=text(far, "concurrency: 16, rate: 50/s, burst: 5")) for _ in range(2)]
+    for node in nodes:
+        node.start()
+    docs = send_many(nodes, 200)
+    for doc in docs:
+        await_state(nodes[0], doc, "delivered")
+    judge(far, 50, 5)
+    each_once(far, docs)
+
+
+@pytest.mark.proves("DM4")
+def test_without_its_timer_work_is_found_by_asking(make_node, far):
+    node = make_node(config=text(far, "concurrency: 16, rate: 10/s, burst: 3"),
+                     environment={"WAYBILL_FAULT": "pace.ready:error:2"})
+    node.start()
+    docs = [send(node) for _ in range(10)]
+    for doc in docs:
+        await_state(node, doc, "delivered", seconds=25)
+    judge(far, 10, 3)
+    each_once(far, docs)
+
+
+@BOTH
+@pytest.mark.proves("DM3")
+def test_a_slow_rate_strands_nothing(make_node, far):
+    node = make_node(config=text(far, "rate: 40/m, burst: 2"))
+    node.start()
+    docs = [send(node) for _ in range(6)]
+    time.sleep(0.5)
+    node.kill()
+    node.start()
+    for doc in docs:
+        await_state(node, doc, "delivered", seconds=25)
+    judge(far, 40 / 60, 2)
+
+
+def test_a_fast_rate_is_reached(make_node, far):
+    node = make_node(config=text(far, "concurrency: 64, rate: 400/s, burst: 20"))
+    node.start()
+    docs = send_many([node], 1200)
+    wait_until(lambda: len(times(far)) == 1200, 20)
+    at = times(far)
+    assert at[-1] - at[0] < 6, "slower than it has to be"
+    judge(far, 400, 20)
+    each_once(far, docs)
+
+
+def test_a_new_rate_counts_from_now_on(make_node, far):
+    node = make_node(config=text(far, "rate: 1/h"))
+    node.start()
+    docs = [send(node) for _ in range(5)]
+    wait_until(lambda: len(times(far)) == 1)
+    time.sleep(0.5)
+    assert len(times(far)) == 1
+    await_state(node, docs[-1], "held")
+    node.write_config(text(far, "rate: 100/s"))
+    assert node.cli("apply", node.config_file).returncode == 0
+    for doc in docs:
+        await_state(node, doc, "delivered")
+
+
+# ---- delay -------------------------------------------------------------------------------------------
+
+
+@BOTH
+def test_a_delay_is_kept_also_over_a_restart(make_node, far):
+    node = make_node(config=text(far, types='slow: { delay: 2s }, "*": {}'))
+    node.start()
+    began = time.time()
+    quick = send(node)
+    slow = [send(node, kind="slow") for _ in range(5)]
+    await_state(node, quick, "delivered")
+    wait_until(lambda: any("(delay)" in (t["message"] or "") for t in show(node, slow[0])["timeline"]))
+    seen = show(node, slow[0])
+    assert seen["state"] == "active" and seen["deliveries"] == []
+    node.restart()
+    for doc in slow:
+        seen = await_state(node, doc, "delivered")
+        assert seen["deliveries"][0]["attempts"] == 1
+    arrived = {r["headers"]["waybill-document"]: r["at_us"] / 1e6 for r in far.requests("/in")}
+    assert all(2 <= arrived[doc] - began < 6 for doc in slow)
+    run = [e for e in node.events if e.get("event") == "document.run" and e["document"] in slow]
+    assert {e["level"] for e in run} == {"info"}
+    assert node.graphql("{ mishaps { code } }")["mishaps"] == []
+
+
+# ---- expiry ------------------------------------------------------------------------------------------
+
+
+@BOTH
+def test_what_waits_too_long_is_dead(make_node, far):
+    node = make_node(config=text(far, route="expires: 3s,"))
+    node.start()
+    assert node.cli("hold", "add", "hub", "--until", "1h", "--reason", "stocktaking").returncode == 0
+    held = [send(node) for _ in range(5)]
+    far.behave("/in", "status", 503)
+    tried = send(node, to="free")
+    for doc in held:
+        await_state(node, doc, "held")
+    for doc in held + [tried]:
+        seen = await_state(node, doc, "dead")
+        assert seen["timeline"][-1]["message"].startswith("expired at")
+    dead = node.cli("dead", "ls", "--error", "expired", "--json")
+    listed = [json.loads(line) for line in dead.stdout.splitlines()]
+    assert len(listed) == 6
+    # A person has the last word.
+    far.behave("/in", "ok")
+    assert node.cli("docs", "retry", tried).returncode == 0
+    await_state(node, tried, "delivered")
+
+
+@BOTH
+def test_one_that_comes_too_late_to_its_route_is_dead_at_once(make_node, far):
+    node = make_node(config=text(far, types='late: { delay: 5s, expires: 1s }, "*": {}'))
+    node.start()
+    doc = send(node, kind="late")
+    await_state(node, doc, "dead")
+    assert not far.requests("/in")
+    assert node.cli("docs", "retry", doc).returncode == 0
+    await_state(node, doc, "delivered")
+
+
+# ---- priority ----------------------------------------------------------------------------------------
+
+
+@BOTH
+def test_what_has_priority_goes_first(make_node, far):
+    types = '{0}: {{ priority: {0} }}, {1}: {{ priority: {1} }}, "*": {{}}'.format("high", "low")
+    node = make_node(config=text(far, "concurrency: 1", types=types))
+    node.start()
+    held = node.cli("hold", "add", "hub", "--until", "1h", "--reason", "stocktaking", "--json")
+    hold = json.loads(held.stdout.splitlines()[0])["hold"]["id"]
+    kinds = ["low", "order", "high"] * 10
+    docs = {send(node, kind=kind): kind for kind in kinds}
+    for doc in docs:
+        await_state(node, doc, "held")
+    assert node.cli("hold", "end", str(hold)).returncode == 0
+    for doc in docs:
+        await_state(node, doc, "delivered")
+    came = [docs[r["headers"]["waybill-document"]] for r in far.requests("/in")]
+    assert came == ["high"] * 10 + ["order"] * 10 + ["low"] * 10
