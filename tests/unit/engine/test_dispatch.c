@@ -7,6 +7,7 @@
 #include "base/auto.h"
 #include "base/clock.h"
 #include "engine/govern.h"
+#include "engine/pace.h"
 #include "folder.h"
 #include "store/store.h"
 #include "test.h"
@@ -31,6 +32,17 @@ static const char without_one[] =
     "endpoints: { two: { kind: http, url: \"http://x/\", system: hub } }\n"
     "routes:\n"
     "  - { name: all, do: [ { deliver: two } ] }\n";
+
+static const char with_rates[] = "systems:\n"
+                                 "  hub: { limits: { concurrency: 8, rate: 10/s, burst: 2 } }\n"
+                                 "  shop: { limits: { concurrency: 8, rate: 1/h } }\n"
+                                 "gateways: { in: { kind: http } }\n"
+                                 "endpoints:\n"
+                                 "  one: { kind: http, url: \"http://x/\", system: hub, breaker: { "
+                                 "failures: 3, wait: 100ms } }\n"
+                                 "  far: { kind: http, url: \"http://x/\", system: shop }\n"
+                                 "routes:\n"
+                                 "  - { name: all, do: [ { deliver: [one, far] } ] }\n";
 
 /* ---- a plan, and parts of it ------------------------------------------------------------------
  */
@@ -71,10 +83,13 @@ struct field {
     struct store *store;
     struct plan *plan;
     struct govern *govern;
+    struct pace *pace; /* without a thread */
     struct dispatch *dispatch;
     struct flight flight;
     struct part parts[MANY];
     size_t used;
+    struct rate_op *reserving;
+    int64_t row_ns;
     int changed, hungry;
     bool open;
 };
@@ -89,6 +104,33 @@ static void on_changed(void *arg, int64_t endpoint, const struct breaker *b, int
     (void)why;
     f->changed++;
     f->open = breaker_is_open(b);
+}
+
+static void on_ready(void *arg, int64_t system)
+{
+    (void)arg;
+    (void)system;
+}
+
+/* The store gives a piece, whenever it is asked. */
+static void on_reserve(void *arg, struct rate_op *op)
+{
+    ((struct field *)arg)->reserving = op;
+}
+
+static void reserve(struct field *f)
+{
+    struct rate_op *o = f->reserving;
+
+    if (o == NULL)
+        return;
+    f->reserving = NULL;
+    o->op.ok = true;
+    o->mono_us = clock_mono_us();
+    o->now_ns = o->mono_us * 1000;
+    o->piece = o->last;
+    o->granted = rate_reserve(&f->row_ns, &o->rule, o->now_ns, &o->piece, &o->wait_until_ns);
+    o->op.done(&o->op);
 }
 
 static void on_hungry(void *arg)
@@ -107,9 +149,10 @@ static struct field *field_new(void)
         (void)printf("# %s\n", err.text);
     f->plan = plan_of(f->store, two_systems, 1);
     f->govern = govern_new();
+    f->pace = pace_new(&(struct pace_calls){ .ready = on_ready, .reserve = on_reserve, .arg = f });
     f->dispatch = dispatch_new(
-        f->govern,
-        &(struct dispatch_calls){ .changed = on_changed, .hungry = on_hungry, .arg = f });
+        f->govern, &(struct dispatch_calls){
+                       .pace = f->pace, .changed = on_changed, .hungry = on_hungry, .arg = f });
     dispatch_use(f->dispatch, f->plan);
     f->flight.plan = f->plan;
     return f;
@@ -118,6 +161,8 @@ static struct field *field_new(void)
 static void field_free(struct field *f)
 {
     dispatch_free(f->dispatch);
+    reserve(f);
+    pace_free(f->pace);
     govern_free(f->govern);
     for (size_t i = 0; i < f->used; i++)
         plan_unref(f->parts[i].plan);
@@ -585,6 +630,148 @@ TEST(what_is_being_sent_is_known)
     buf_clear(&list);
     dispatch_sending(f->dispatch, hub, 10, &list);
     CHECK(list.len == 0);
+    field_free(f);
+}
+
+/* ---- rates -------------------------------------------------------------------------------------
+ */
+
+static void use_rates(struct field *f)
+{
+    struct plan *old = f->plan;
+
+    f->plan = plan_of(f->store, with_rates, 2);
+    dispatch_use(f->dispatch, f->plan);
+    f->flight.plan = f->plan;
+    plan_unref(old);
+}
+
+/* proves: DM3 DM4 DM5 */
+TEST(what_has_no_token_waits_and_begins_when_there_is_one)
+{
+    struct field *f = field_new();
+    struct dispatch_next next;
+    struct lane_turn turn;
+    unsigned why = 0;
+
+    use_rates(f);
+    struct part *a = part(f, "hub", "one"), *b = part(f, "hub", "one"), *c = part(f, "hub", "one");
+
+    CHECK(offer(f, a, NULL) == DISPATCH_WAIT && offer(f, b, NULL) == DISPATCH_WAIT);
+    CHECK(dispatch_shed(f->dispatch) == NULL); /* its tokens let it begin */
+    dispatch_due(f->dispatch, a->row.system, &next);
+    CHECK(next.begin == NULL);
+    reserve(f);
+    dispatch_due(f->dispatch, 0, &next); /* nobody told it */
+    CHECK(next.begin == a && next.park == NULL);
+    if (a->next == NULL) { /* the burst: at the same time, from another piece */
+        reserve(f);
+        dispatch_due(f->dispatch, 0, &next);
+        CHECK(next.begin == b);
+    }
+    CHECK(b->next == NULL);
+    dispatch_due(f->dispatch, a->row.system, &next); /* told twice */
+    CHECK(next.begin == NULL);
+    CHECK(dispatch_held_why(f->dispatch, a->row.system, a->row.endpoint) == 0);
+    CHECK(offer(f, c, NULL) == DISPATCH_WAIT &&
+          offer(f, part(f, "hub", "one"), NULL) == DISPATCH_WAIT);
+    CHECK(dispatch_held_why(f->dispatch, a->row.system, a->row.endpoint) == HELD_RATE);
+    CHECK(offer(f, part(f, "hub", "one"), &why) == DISPATCH_PARK && why == HELD_RATE);
+    dispatch_note_stored(f->dispatch, a->row.system, a->row.endpoint, 1001);
+    CHECK(!dispatch_next_lane(f->dispatch, &turn)); /* there is no room for it */
+    next = end(f, a, VERDICT_DELIVERED);
+    CHECK(next.begin == NULL); /* a slot, but no token */
+    clock_sleep_us(150 * CLOCK_MS);
+    reserve(f);
+    next = end(f, b, VERDICT_DELIVERED);
+    CHECK(next.begin == c && c->next == NULL);
+    CHECK(dispatch_next_lane(f->dispatch, &turn) && turn.room == 1);
+    dispatch_rest(f->dispatch); /* the node stops */
+    (void)end(f, c, VERDICT_DELIVERED);
+    CHECK(count(dispatch_shed(f->dispatch)) <= 1);
+    field_free(f);
+}
+
+TEST(what_waits_for_long_waits_in_the_store)
+{
+    struct field *f = field_new();
+    struct part *stored = part(f, "shop", "far");
+    struct dispatch_next next;
+    struct lane_turn turn;
+    unsigned why = 0;
+
+    use_rates(f);
+    CHECK(offer(f, part(f, "shop", "far"), &why) == DISPATCH_PARK && why == HELD_RATE);
+    CHECK(f->reserving == NULL); /* it asks when somebody has it in hand */
+    int hungry = f->hungry;
+
+    dispatch_note_stored(f->dispatch, stored->row.system, stored->row.endpoint, 1001);
+    CHECK(f->hungry > hungry && dispatch_next_lane(f->dispatch, &turn) && turn.room == 1);
+    stored->row.num = 7;
+    CHECK(offer(f, stored, NULL) == DISPATCH_WAIT && f->reserving != NULL);
+    CHECK(!dispatch_next_lane(f->dispatch, &turn));
+    reserve(f);
+    dispatch_due(f->dispatch, stored->row.system, &next);
+    CHECK(next.begin == stored);
+    field_free(f);
+}
+
+TEST(a_probe_needs_a_token_too)
+{
+    struct field *f = field_new();
+    struct lane_turn turn;
+    struct part *p[3];
+
+    use_rates(f);
+    for (int i = 0; i < 3; i++) {
+        p[i] = part(f, "hub", "one");
+        f->row_ns = 0;
+        if (offer(f, p[i], NULL) == DISPATCH_WAIT) {
+            struct dispatch_next next;
+
+            clock_sleep_us(110 * CLOCK_MS);
+            reserve(f);
+            dispatch_due(f->dispatch, 0, &next);
+            CHECK(next.begin == p[i]);
+        }
+    }
+    for (int i = 0; i < 3; i++)
+        (void)end(f, p[i], VERDICT_UNREACHED);
+    CHECK(f->open);
+    clock_sleep_us(120 * CLOCK_MS);
+    dispatch_note_stored(f->dispatch, p[0]->row.system, p[0]->row.endpoint, 1001);
+    p[0]->row.num = 7;
+    f->row_ns = INT64_MAX / 4;
+    while (dispatch_next_lane(f->dispatch, &turn)) { /* what is left of the piece */
+        CHECK(turn.room == 1 && offer(f, p[0], NULL) == DISPATCH_BEGIN);
+        (void)end(f, p[0], VERDICT_UNREACHED);
+        clock_sleep_us(10 * CLOCK_MS);
+    }
+    CHECK(offer(f, p[0], NULL) == DISPATCH_PARK);
+    field_free(f);
+}
+
+TEST(what_has_priority_goes_first)
+{
+    struct field *f = field_new();
+    struct part *busy[2] = { part(f, "hub", "one"), part(f, "hub", "one") };
+    struct part *low = part(f, "hub", "one"), *high = part(f, "hub", "one"),
+                *next_high = part(f, "hub", "one"), *normal = part(f, "hub", "one");
+
+    low->row.prio = 5;
+    high->row.prio = next_high->row.prio = 2;
+    normal->row.prio = 4;
+    CHECK(offer(f, busy[0], NULL) == DISPATCH_BEGIN && offer(f, busy[1], NULL) == DISPATCH_BEGIN);
+    CHECK(offer(f, low, NULL) == DISPATCH_WAIT && offer(f, high, NULL) == DISPATCH_WAIT);
+    CHECK(offer(f, normal, NULL) == DISPATCH_WAIT && offer(f, next_high, NULL) == DISPATCH_WAIT);
+    struct part *want[] = { high, next_high, normal, low }, *last = busy[0];
+
+    for (size_t i = 0; i < 4; i++) {
+        struct dispatch_next next = end(f, last, VERDICT_DELIVERED);
+
+        CHECK(next.begin == want[i]);
+        last = next.begin;
+    }
     field_free(f);
 }
 

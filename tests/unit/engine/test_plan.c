@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "core/civil.h"
 #include "folder.h"
+#include "store/accept.h"
 #include "store/store.h"
 #include "test.h"
 
@@ -81,6 +82,61 @@ TEST(a_system_gets_its_windows)
 
     CHECK(!window_set_open(night, christmas + 24 * hour, &change));
     CHECK(change == christmas + (3 * 24 + 24 + 3) * hour);
+}
+
+TEST(a_system_gets_its_rate)
+{
+    AUTO(bench_done)
+    struct bench b = bench_of("systems:\n"
+                              "  free: { limits: { concurrency: 2, burst: 7 } }\n"
+                              "  fast: { limits: { rate: 1000/s } }\n"
+                              "  slow: { limits: { rate: 5/m } }\n"
+                              "  some: { limits: { rate: 50/s, burst: 3 } }\n");
+
+    CHECK(b.plan != NULL && system_of(b.plan, "free")->rate.interval_ns == 0);
+    CHECK(system_of(b.plan, "fast")->rate.interval_ns == 1000000);
+    CHECK(system_of(b.plan, "fast")->rate.burst == 1000); /* one second's worth */
+    CHECK(system_of(b.plan, "slow")->rate.interval_ns == INT64_C(12000000000));
+    CHECK(system_of(b.plan, "slow")->rate.burst == 1);
+    CHECK(system_of(b.plan, "some")->rate.burst == 3);
+}
+
+/* The route's own wins, each for itself; the line "*" is for types that are not named. */
+TEST(routes_and_types_say_how_documents_are_handled)
+{
+    AUTO(bench_done)
+    struct bench b =
+        bench_of("systems: { s: {} }\n"
+                 "types:\n"
+                 "  urgent: { priority: high, expires: 1h }\n"
+                 "  plain: {}\n"
+                 "  none:\n"
+                 "  \"*\": { delay: 5s, priority: low }\n"
+                 "routes:\n"
+                 "  - { name: a, when: { sender: s }, do: [ { drop: x } ] }\n"
+                 "  - { name: b, priority: normal, delay: 1s, do: [ { drop: x } ] }\n");
+    static const struct {
+        size_t route;
+        const char *type;
+        struct plan_handling want;
+    } cases[] = {
+        { 0, "urgent", { PRIO_HIGH, 3600LL * CLOCK_S, 0 } },
+        { 0, "plain", { 0 } },
+        { 0, "none", { 0 } },
+        { 0, "other", { PRIO_LOW, 0, 5 * CLOCK_S } },
+        { 0, NULL, { 0 } },
+        { 1, "urgent", { PRIO_NORMAL, 3600LL * CLOCK_S, CLOCK_S } },
+        { 1, NULL, { PRIO_NORMAL, 0, CLOCK_S } },
+    };
+
+    CHECK(b.plan != NULL && b.plan->route_count == 2);
+    for (size_t i = 0; b.plan != NULL && i < sizeof cases / sizeof cases[0]; i++) {
+        struct str type = cases[i].type != NULL ? str_of(cases[i].type) : (struct str){ 0 };
+        struct plan_handling h = plan_handling_of(b.plan, &b.plan->routes[cases[i].route], type);
+
+        CHECK(h.prio == cases[i].want.prio && h.expires_us == cases[i].want.expires_us &&
+              h.delay_us == cases[i].want.delay_us);
+    }
 }
 
 /* A version that was checked elsewhere: the node starts, and what nobody can know waits. */

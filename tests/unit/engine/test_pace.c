@@ -1,0 +1,209 @@
+/* Tokens of systems, over a store that the test plays: it answers when it likes. */
+#include "engine/pace.h"
+
+#include <pthread.h>
+
+#include "base/clock.h"
+#include "test.h"
+
+enum { HUB = 7, SHOP = 8 };
+
+struct field {
+    struct pace *pace;
+    pthread_mutex_t mutex;
+    struct rate_op *op; /* under way */
+    int64_t row_ns;     /* of the store */
+    int asked, told;
+    bool answers; /* at once, on a thread of its own */
+};
+
+static void answer(struct field *f, bool ok)
+{
+    (void)pthread_mutex_lock(&f->mutex);
+    struct rate_op *o = f->op;
+
+    f->op = NULL;
+    (void)pthread_mutex_unlock(&f->mutex);
+    o->op.ok = ok;
+    o->mono_us = clock_mono_us();
+    o->now_ns = clock_wall_us() * 1000;
+    o->piece = o->last;
+    if (ok)
+        o->granted = rate_reserve(&f->row_ns, &o->rule, o->now_ns, &o->piece, &o->wait_until_ns);
+    o->op.done(&o->op);
+}
+
+static void *answer_soon(void *arg)
+{
+    answer(arg, true);
+    return NULL;
+}
+
+static void on_reserve(void *arg, struct rate_op *op)
+{
+    struct field *f = arg;
+    pthread_t t;
+
+    (void)pthread_mutex_lock(&f->mutex);
+    f->op = op;
+    f->asked++;
+    (void)pthread_mutex_unlock(&f->mutex);
+    if (f->answers && pthread_create(&t, NULL, answer_soon, f) == 0)
+        (void)pthread_detach(t);
+}
+
+static void on_ready(void *arg, int64_t system)
+{
+    struct field *f = arg;
+
+    (void)pthread_mutex_lock(&f->mutex);
+    f->told += system == HUB;
+    (void)pthread_mutex_unlock(&f->mutex);
+}
+
+static int seen(struct field *f, const int *what)
+{
+    (void)pthread_mutex_lock(&f->mutex);
+    int n = *what;
+
+    (void)pthread_mutex_unlock(&f->mutex);
+    return n;
+}
+
+static bool comes(struct field *f, const int *what, int most)
+{
+    for (int i = 0; i < 2000 && seen(f, what) < most; i++)
+        clock_sleep_us(1000);
+    return seen(f, what) >= most;
+}
+
+static void begin(struct field *f)
+{
+    *f = (struct field){ .mutex = PTHREAD_MUTEX_INITIALIZER };
+    f->pace = pace_new(&(struct pace_calls){ .ready = on_ready, .reserve = on_reserve, .arg = f });
+    pace_run(f->pace);
+}
+
+TEST(a_token_comes_from_the_store)
+{
+    struct field f;
+
+    begin(&f);
+    struct paced *x = pace_system(f.pace, HUB, rate_rule(100, CLOCK_S, 5));
+
+    CHECK(f.asked == 0); /* nobody wants one */
+    CHECK(!paced_take(x, false) && f.asked == 0);
+    CHECK(!paced_take(x, true) && f.asked == 1);
+    CHECK(!paced_take(x, true) && f.asked == 1 && f.told == 0); /* it is under way */
+    answer(&f, true);
+    CHECK(comes(&f, &f.told, 1) && !paced_is_held(x));
+    CHECK(paced_has(x));
+    for (int i = 0; i < 5; i++)
+        CHECK(paced_take(x, true));
+    CHECK(!paced_take(x, true) && paced_is_held(x)); /* the burst is used up */
+    CHECK(comes(&f, &f.told, 2) && paced_take(x, true));
+    if (f.op != NULL)
+        answer(&f, true);
+    pace_free(f.pace);
+}
+
+/* Over half a second, with everything the burst gives at the start. */
+TEST(a_rate_is_kept_and_reached)
+{
+    static const struct {
+        uint64_t count, burst;
+    } cases[] = { { 1000, 1 }, { 1000, 20 }, { 200, 200 }, { 40, 3 } };
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct field f;
+        int64_t n = 0, began, took, most;
+
+        begin(&f);
+        f.answers = true;
+        struct paced *x =
+            pace_system(f.pace, HUB, rate_rule(cases[i].count, CLOCK_S, cases[i].burst));
+
+        for (began = clock_mono_us(); (took = clock_mono_us() - began) < CLOCK_S / 2;) {
+            if (paced_take(x, true))
+                n++;
+            else
+                clock_sleep_us(200);
+            most = (clock_mono_us() - began) * (int64_t)cases[i].count / CLOCK_S +
+                   (int64_t)cases[i].burst;
+            CHECK(n <= most);
+        }
+        CHECK(n > (int64_t)cases[i].count / 5); /* a busy machine loses some */
+        f.answers = false;
+        for (int k = 0; k < 1000 && f.op != NULL; k++)
+            clock_sleep_us(1000);
+        pace_free(f.pace);
+    }
+}
+
+TEST(a_store_that_fails_is_asked_again)
+{
+    struct field f;
+
+    begin(&f);
+    struct paced *x = pace_system(f.pace, HUB, rate_rule(100, CLOCK_S, 5));
+
+    CHECK(!paced_take(x, true));
+    answer(&f, false);
+    CHECK(comes(&f, &f.told, 1));
+    CHECK(!paced_take(x, true) && f.asked == 1); /* not at once */
+    CHECK(comes(&f, &f.told, 2));
+    CHECK(!paced_take(x, true) && f.asked == 2);
+    answer(&f, true);
+    CHECK(comes(&f, &f.told, 3) && paced_take(x, true));
+    pace_free(f.pace);
+}
+
+TEST(a_refusal_says_when_to_come_again)
+{
+    struct field f;
+
+    begin(&f);
+    f.row_ns = (clock_wall_us() + 300 * CLOCK_MS) * 1000; /* others have it all until then */
+    struct paced *x = pace_system(f.pace, HUB, rate_rule(50, CLOCK_S, 1));
+    int64_t began = clock_mono_us();
+
+    CHECK(!paced_take(x, true));
+    answer(&f, true);
+    CHECK(comes(&f, &f.told, 1) && !paced_take(x, true) && f.asked == 1 && paced_is_held(x));
+    CHECK(comes(&f, &f.told, 2) && clock_mono_us() - began > 250 * CLOCK_MS);
+    CHECK(!paced_take(x, true) && f.asked == 2);
+    answer(&f, true);
+    CHECK(comes(&f, &f.told, 3) && paced_take(x, true));
+    pace_free(f.pace);
+}
+
+TEST(another_rule_drops_what_was_reserved)
+{
+    struct field f;
+
+    begin(&f);
+    struct paced *x = pace_system(f.pace, HUB, rate_rule(1, 3600 * (int64_t)CLOCK_S, 1));
+
+    CHECK(paced_is_slow(x) && paced_keep(x) == 1);
+    CHECK(!paced_take(x, true));
+    answer(&f, true);
+    CHECK(paced_take(x, true) && !paced_take(x, true) && f.op != NULL);
+    answer(&f, true);              /* none for an hour */
+    clock_sleep_us(50 * CLOCK_MS); /* what it tells of that, it has told */
+    CHECK(!paced_take(x, true) && f.op == NULL && paced_is_held(x));
+    int told = seen(&f, &f.told);
+
+    CHECK(pace_system(f.pace, HUB, rate_rule(100, CLOCK_S, 100)) == x && !paced_is_slow(x));
+    CHECK(paced_keep(x) > 1 && comes(&f, &f.told, told + 1));
+    f.row_ns = 0;
+    CHECK(!paced_take(x, true) && f.op != NULL);
+    answer(&f, true);
+    CHECK(paced_take(x, true));
+    CHECK(pace_system(f.pace, SHOP, rate_rule(100, CLOCK_S, 1)) != x);
+    pace_free(f.pace);
+}
+
+int main(void)
+{
+    return test_main();
+}
