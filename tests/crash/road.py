@@ -54,7 +54,7 @@ def inbox_gateway(inbox):
 def configuration(ports, files, book):
     """All but the node and its gateways, as YAML."""
     lines = ["systems:", "  acme: {}", "  shop: { limits: { concurrency: 32 } }",
-             "  moody: { limits: { concurrency: 16 } }", "  folder: { limits: { concurrency: 8 } }",
+             "  moody: { limits: { concurrency: 16, rate: 2000/s } }", "  folder: { limits: { concurrency: 8 } }",
              "  strict: { in_doubt: hold, limits: { concurrency: 8 } }",
              "  exact: { in_doubt: probe, limits: { concurrency: 8 } }",
              "types:", *(f"  {kind}: {{}}" for kind in ROADS), "endpoints:"]

@@ -34,7 +34,7 @@ static const char without_one[] =
     "  - { name: all, do: [ { deliver: two } ] }\n";
 
 static const char with_rates[] = "systems:\n"
-                                 "  hub: { limits: { concurrency: 8, rate: 10/s, burst: 2 } }\n"
+                                 "  hub: { limits: { concurrency: 8, rate: 20/s, burst: 2 } }\n"
                                  "  shop: { limits: { concurrency: 8, rate: 1/h } }\n"
                                  "gateways: { in: { kind: http } }\n"
                                  "endpoints:\n"
@@ -663,32 +663,29 @@ TEST(what_has_no_token_waits_and_begins_when_there_is_one)
     CHECK(next.begin == NULL);
     reserve(f);
     dispatch_due(f->dispatch, 0, &next); /* nobody told it */
-    CHECK(next.begin == a && next.park == NULL);
-    if (a->next == NULL) { /* the burst: at the same time, from another piece */
-        reserve(f);
-        dispatch_due(f->dispatch, 0, &next);
-        CHECK(next.begin == b);
-    }
-    CHECK(b->next == NULL);
-    dispatch_due(f->dispatch, a->row.system, &next); /* told twice */
+    CHECK(next.begin == a && a->next == b && b->next == NULL && next.park == NULL); /* a burst */
+    dispatch_due(f->dispatch, a->row.system, &next);                                /* told twice */
     CHECK(next.begin == NULL);
     CHECK(dispatch_held_why(f->dispatch, a->row.system, a->row.endpoint) == 0);
-    CHECK(offer(f, c, NULL) == DISPATCH_WAIT &&
-          offer(f, part(f, "hub", "one"), NULL) == DISPATCH_WAIT);
+    CHECK(offer(f, c, NULL) == DISPATCH_WAIT);
     CHECK(dispatch_held_why(f->dispatch, a->row.system, a->row.endpoint) == HELD_RATE);
+    for (int i = 0; i < 2; i++)
+        CHECK(offer(f, part(f, "hub", "one"), NULL) == DISPATCH_WAIT);
     CHECK(offer(f, part(f, "hub", "one"), &why) == DISPATCH_PARK && why == HELD_RATE);
     dispatch_note_stored(f->dispatch, a->row.system, a->row.endpoint, 1001);
     CHECK(!dispatch_next_lane(f->dispatch, &turn)); /* there is no room for it */
     next = end(f, a, VERDICT_DELIVERED);
     CHECK(next.begin == NULL); /* a slot, but no token */
-    clock_sleep_us(150 * CLOCK_MS);
-    reserve(f);
+    clock_sleep_us(60 * CLOCK_MS);
     next = end(f, b, VERDICT_DELIVERED);
-    CHECK(next.begin == c && c->next == NULL);
-    CHECK(dispatch_next_lane(f->dispatch, &turn) && turn.room == 1);
+    CHECK(next.begin == c);
+    CHECK(dispatch_next_lane(f->dispatch, &turn) && turn.room >= 1);
     dispatch_rest(f->dispatch); /* the node stops */
-    (void)end(f, c, VERDICT_DELIVERED);
-    CHECK(count(dispatch_shed(f->dispatch)) <= 1);
+    for (struct part *p = next.begin, *after; p != NULL; p = after) {
+        after = p->next;
+        CHECK(end(f, p, VERDICT_DELIVERED).park == NULL);
+    }
+    CHECK(count(dispatch_shed(f->dispatch)) <= 2 && dispatch_shed(f->dispatch) == NULL);
     field_free(f);
 }
 
