@@ -312,15 +312,18 @@ static void use_newest(struct dispatch *d, struct part *p)
     plan_unref(old);
 }
 
-/* What may not be sent twice is sent from its row in the store, where its intent is noted. */
+/* What may not be sent twice is sent from its row in the store, where its intent is noted; what
+ * goes in order, when its lane lets it go. */
 static bool needs_row(const struct part *p)
 {
-    return p->in_doubt != DOUBT_RESEND && p->row.num == 0;
+    return (p->in_doubt != DOUBT_RESEND || p->row.lane != 0) && p->row.num == 0;
 }
 
-static enum dispatch_answer park(struct lane *l, unsigned why, unsigned *ret_why)
+static enum dispatch_answer park(struct lane *l, const struct part *p, unsigned why,
+                                 unsigned *ret_why)
 {
-    l->stored = true; /* what comes later does not overtake it */
+    if (p->row.lane == 0 || p->row.num != 0) /* else it waits in a lane of its own (order.c) */
+        l->stored = true;                    /* what comes later does not overtake it */
     *ret_why = why;
     return DISPATCH_PARK;
 }
@@ -335,25 +338,26 @@ static enum dispatch_answer offer(struct dispatch *d, struct part *p, unsigned *
     p->lane = l;
     *ret_why = 0;
     if (why != 0)
-        return park(l, why | (breaker_is_open(&l->endpoint->breaker) ? HELD_BREAKER : 0), ret_why);
+        return park(l, p, why | (breaker_is_open(&l->endpoint->breaker) ? HELD_BREAKER : 0),
+                    ret_why);
     use_newest(d, p);
     bool room = l->system->active < l->system->limit;
 
     if (breaker_is_open(&l->endpoint->breaker)) {
         if (needs_row(p) || !room || breaker_ask(&l->endpoint->breaker, now) != BREAKER_PROBE)
-            return park(l, HELD_BREAKER, ret_why);
+            return park(l, p, HELD_BREAKER, ret_why);
         p->probe = true;
         take_slot(l, p);
         return DISPATCH_BEGIN;
     }
     if ((l->stored && !from_store) || needs_row(p))
-        return park(l, 0, ret_why);
+        return park(l, p, 0, ret_why);
     if (room && l->waiting == 0) {
         take_slot(l, p);
         return DISPATCH_BEGIN;
     }
     if (l->waiting >= (l->fast ? LANE_WAITING_MOST : LANE_SLOW_MOST))
-        return park(l, 0, ret_why);
+        return park(l, p, 0, ret_why);
     push(d, l, p);
     return DISPATCH_WAIT;
 }

@@ -124,6 +124,7 @@ static void fill(struct flight *f, const struct document *d)
     f->received_us = d->received_us;
     f->config = d->config;
     f->again = d->again;
+    f->seq = d->seq;
     f->name = d->name;
     f->ctype = d->ctype;
     f->head = d->head;
@@ -486,6 +487,8 @@ static bool wait_for_work(struct road *r)
         wait = r->next_due_us > now ? r->next_due_us - now : 0;
     if (r->unsettled.first != NULL && wait > UNSETTLED_US)
         wait = UNSETTLED_US;
+    if (wait > order_wait_us(r))
+        wait = order_wait_us(r);
     (void)clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_sec += wait / CLOCK_S;
     until.tv_nsec += wait % CLOCK_S * 1000;
@@ -504,7 +507,7 @@ static bool wait_for_work(struct road *r)
 void *feed_main(void *arg)
 {
     struct road *r = arg;
-    int64_t looked_us = 0;
+    int64_t looked_us = 0, order_looked_us = 0;
 
     do {
         bool worked = true;
@@ -519,6 +522,7 @@ void *feed_main(void *arg)
                 look(r);
                 looked_us = clock_mono_us();
             }
+            order_work(r, &order_looked_us);
             send_park(dispatch_shed(r->dispatch));
             send_flush(r);
             worked = wake_due(r, now);

@@ -248,6 +248,7 @@ struct part *flight_add_stored(struct flight *f, const struct delivery *d)
                                    .first_us = d->first_us,
                                    .intent_us = d->intent_us,
                                    .asked = d->asked,
+                                   .lane = d->lane,
                                    .name = arena_copy(&f->arena, d->name) };
     return p;
 }

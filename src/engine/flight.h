@@ -86,7 +86,7 @@ struct flight {
     struct payload_source source; /* id, num, size, sha256, place */
     char id[40];                  /* as text */
     char traceparent[FLIGHT_TRACE];
-    int64_t gateway, received_us, config, again;
+    int64_t gateway, received_us, config, again, seq;
     struct str name, ctype, head;
     struct facts facts;
     bool has_facts; /* found before: it goes on at the router */

@@ -21,6 +21,7 @@
 #include "core/config.h"
 #include "core/connector.h"
 #include "core/doubt.h"
+#include "core/order.h"
 #include "core/problem.h"
 #include "core/retry.h"
 #include "core/window.h"
@@ -29,12 +30,20 @@
 
 struct store;
 
+/* What order_by finds is the attribute of this name. */
+#define PLAN_KEY STR("key")
+
+enum plan_order { ORDER_NONE, ORDER_RECEIVER, ORDER_KEY };
+
 struct plan_system {
     struct str name;
     int64_t word;
     int64_t concurrency;
     enum doubt_policy in_doubt;
     const struct window_set *windows; /* NULL: always open */
+    enum plan_order order;
+    struct extractor *order_by; /* ORDER_KEY; NULL: every document is without a key */
+    enum order_on_dead on_dead;
 };
 
 struct plan_endpoint {
@@ -92,6 +101,7 @@ struct plan {
     struct plan_route *routes;
     struct plan_gateway *gateways;
     size_t system_count, endpoint_count, route_count, gateway_count;
+    bool ordered; /* some system is: documents are numbered */
     struct plan_index systems_by_word, endpoints_by_word, gateways_by_word;
     struct arena arena;
 };

@@ -95,6 +95,7 @@ void road_use(struct road *r, struct plan *plan)
     atomic_store(&r->idle, plan_is_idle(plan));
     govern_use(r->options.govern, plan);
     dispatch_use(r->dispatch, plan);
+    order_use(r, plan);
     if (!plan_is_idle(plan) && (old == NULL || old->version != plan->version))
         redrive_start(r, plan);
     plan_unref(old);
@@ -271,6 +272,7 @@ void road_born(struct road *r, const struct accept_op *a, struct buf *body)
     flight_trace(f);
     f->gateway = a->gateway;
     f->received_us = a->received_us;
+    f->seq = a->seq;
     f->config = a->config;
     f->name = arena_copy(&f->arena, a->name);
     f->ctype = arena_copy(&f->arena, a->ctype);
@@ -492,6 +494,7 @@ bool road_start(const struct road_options *o, struct road **ret, struct err *err
     r->dispatch = dispatch_new(
         o->govern,
         &(struct dispatch_calls){ .changed = on_endpoint, .hungry = on_hungry, .arg = r });
+    r->order = order_start(r);
     start_careful(r);
     r->unknown_left = o->unclean ? FLIGHTS_MOST : 0;
     if (!transfer_start(&(struct transfer_options){ .active_most = TRANSFERS_MOST,
@@ -585,6 +588,7 @@ void road_free(struct road *r)
 {
     if (r == NULL)
         return;
+    order_done(r->order);
     metrics_forget(&flights_metric);
     outcome_metrics_forget();
     dispatch_free(r->dispatch);

@@ -31,6 +31,7 @@ struct road {
     struct transfer_hub *hub;
     struct pool *pool;
     struct mishaps *mishaps;
+    struct ordering *order;
 
     pthread_rwlock_t plan_lock;
     struct plan *plan;                   /* in force */
@@ -114,6 +115,19 @@ bool doubt_start(struct part *p);
  * must be asked, or it may be sent again. */
 bool doubt_settle(struct flight *f, struct part *p);
 void doubt_flush(struct road *r);
+
+/* ---- order.c: deliveries in order ---- */
+struct ordering;
+struct ordering *order_start(struct road *r);
+void order_done(struct ordering *o);
+void order_use(struct road *r, const struct plan *plan); /* from now on */
+/* New parts of ordered systems get their lanes; before they are offered. */
+void order_mark(struct flight *f);
+/* A stored delivery is settled: does it let the others of its lane pass? */
+bool order_steps_aside(const struct part *p);
+/* The feeder's share: lanes that were missed, or wait for what others route. */
+void order_work(struct road *r, int64_t *looked_us);
+int64_t order_wait_us(struct road *r); /* how long the feeder may sleep */
 
 /* ---- outcome.c ---- */
 void outcome_of_part(struct part *p, bool breaker_open);

@@ -41,6 +41,8 @@ static bool delivery_of(struct db_rows *rows, struct arena *a, struct delivery *
                               .status = db_get_int(rows, 14),
                               .intent_us = db_get_int(rows, 21),
                               .asked = db_get_int(rows, 22),
+                              .lane = db_get_int(rows, 23),
+                              .turn = db_get_int(rows, 24),
                               .has_bytes = !db_is_null(rows, 15) };
     ret->id = arena_copy(a, db_get_str(rows, 2));
     ret->code = arena_copy(a, db_get_str(rows, 11));
