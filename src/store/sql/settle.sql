@@ -212,5 +212,7 @@ SELECT queue FROM q WHERE queue IS NOT NULL LIMIT $2;
 SELECT queue, CAST(sum(ready) AS @INT@), CAST(sum(later) AS @INT@) FROM (
     SELECT queue, count(*) AS ready, 0 AS later FROM task_ready WHERE queue > $1 GROUP BY queue
     UNION ALL
-    SELECT queue, 0, count(*) FROM task_later WHERE queue > $1 GROUP BY queue) AS lanes
+    SELECT queue, 0, count(*) FROM task_later WHERE queue > $1 GROUP BY queue
+    UNION ALL
+    SELECT queue, count(*), 0 FROM delivery WHERE turn > 0 AND turn = 1 AND queue > $1 GROUP BY queue) AS lanes
 GROUP BY queue ORDER BY queue LIMIT $2;
