@@ -291,11 +291,16 @@ static struct flight *load_document(struct road *r, const struct task *t)
 
 static void load_delivery(struct road *r, const struct task *t)
 {
-    struct flight *f = flight_new(r);
     struct document d;
     struct delivery v;
     struct err err = { 0 };
     bool found = false;
+
+    if (t->attempts == 1 && keep_go(r, t)) {
+        (void)atomic_fetch_sub(&r->flights, 1); /* it is one already */
+        return;
+    }
+    struct flight *f = flight_new(r);
 
     f->settle.task = *t;
     if (!delivery_get(r->store, t->id, &f->arena, &v, &err)) {

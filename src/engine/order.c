@@ -21,6 +21,7 @@
 enum {
     SCAN_US = 1 * CLOCK_S,
     SCAN_PAGES = 16,
+    SWEEP_US = 100 * CLOCK_MS,
     ASK_FIRST_US = 4 * CLOCK_MS, /* what another node routes is seen that late ... */
     ASK_MOST_US = 250 * CLOCK_MS,
     TOLD_MOST = 1024,
@@ -54,6 +55,25 @@ static struct metric blocked_metric = {
     .read = read_blocked
 };
 
+/* It is claimed, and was given up in memory meanwhile. */
+static void load_later(struct ordering *o, const struct task *t)
+{
+    struct flight *f = flight_new(o->road);
+
+    (void)atomic_fetch_add(&o->road->flights, 1);
+    f->settle.task = *t;
+    f->give_back = true;
+    f->tries = 1; /* nothing to tell */
+    feed_unsettled(f);
+}
+
+static bool on_keeps(void *arg, int64_t delivery)
+{
+    struct ordering *o = arg;
+
+    return keep_has(o->road->keeping, delivery);
+}
+
 /* On the writer's thread. */
 static void on_going(void *arg, const struct order_going *going, size_t count)
 {
@@ -65,9 +85,14 @@ static void on_going(void *arg, const struct order_going *going, size_t count)
         atomic_store(&o->poked, true);
         feed_wake(r);
     }
-    for (size_t i = 0; i < count; i++)
-        if (lane_of_queue(r->store, going[i].queue, &system, &endpoint))
+    for (size_t i = 0; i < count; i++) {
+        keep_note_moved(r->keeping, going[i].lane);
+        if (going[i].claimed) {
+            if (!going[i].own && !keep_go(r, &going[i].task))
+                load_later(o, &going[i].task);
+        } else if (lane_of_queue(r->store, going[i].queue, &system, &endpoint))
             dispatch_note_stored(r->dispatch, system, endpoint, going[i].queue);
+    }
     if (count > 0) {
         atomic_store(&o->moved, true);
         feed_wake(r);
@@ -83,7 +108,8 @@ struct ordering *order_start(struct road *r)
     o->maybe = true; /* lanes may be left from another configuration */
     blocked_metric.arg = o;
     metrics_register(&blocked_metric);
-    order_listen(r->store, on_going, o);
+    order_listen(r->store,
+                 &(struct order_listener){ .going = on_going, .keeps = on_keeps, .arg = o });
     return o;
 }
 
@@ -91,7 +117,7 @@ void order_done(struct ordering *o)
 {
     if (o == NULL)
         return;
-    order_listen(o->road->store, NULL, NULL);
+    order_listen(o->road->store, NULL);
     metrics_forget(&blocked_metric);
     free(o);
 }
@@ -276,6 +302,7 @@ void order_work(struct road *r, int64_t *looked_us)
     if (!atomic_load_explicit(&o->maybe, memory_order_relaxed))
         return;
     ask_again(o);
+    keep_sweep(r, false);
     if (!atomic_exchange(&o->poked, false) && *looked_us != 0 &&
         clock_mono_us() - *looked_us < SCAN_US)
         return;
@@ -285,5 +312,7 @@ void order_work(struct road *r, int64_t *looked_us)
 
 int64_t order_wait_us(struct road *r)
 {
-    return order_is_asking(r->store) ? r->order->ask_wait_us : SCAN_US;
+    int64_t wait = keep_count(r->keeping) > 0 ? SWEEP_US : SCAN_US;
+
+    return order_is_asking(r->store) && r->order->ask_wait_us < wait ? r->order->ask_wait_us : wait;
 }

@@ -499,7 +499,8 @@ static void on_settled(struct store_op *op)
         note_stored(f);
     if (s->end == SETTLE_DEAD)
         redrive_note_dead(f);
-    road_gone(f);
+    if (!s->keep || !keep_put(f))
+        road_gone(f);
 }
 
 static void gather(struct store_op *op)
@@ -533,6 +534,7 @@ void outcome_settle(struct flight *f)
     s->doc = f->source.num;
     s->gateway = f->gateway;
     s->seq = f->seq;
+    s->keep = s->end == SETTLE_PARTS && keep_wants(f);
     s->trail = buf_view(&f->trail);
     s->op = (struct store_op){ .verb = &settle_verb, .done = on_settled };
     gather(&s->op);

@@ -20,6 +20,7 @@ enum {
     BATCH = 32, /* flights a worker takes at once */
     TRANSFERS_MOST = 2048,
     CONNECTIONS_MOST = 1024,
+    KEPT_SHARE = 4,    /* so many that wait in lanes weigh as one */
     BUSY_FLIGHTS = 48, /* flights that wait for our own work, before more are put off */
     SEND_GRACE_US = 8 * CLOCK_S,
 };
@@ -217,7 +218,10 @@ static void walk_one(struct flight *f)
     struct road *r = f->road;
     struct task_code c = road_enter(r, &f->settle.task);
 
-    walk(f);
+    if (f->settle.task.kind == TASK_DELIVER)
+        send_parts(f);
+    else
+        walk(f);
     road_leave(r, c);
 }
 
@@ -299,7 +303,8 @@ void road_note_backlog(struct road *r)
 
 bool road_is_busy(struct road *r)
 {
-    return __atomic_load_n(&r->queue.count, __ATOMIC_RELAXED) + dispatch_waiting_fast(r->dispatch) >
+    return __atomic_load_n(&r->queue.count, __ATOMIC_RELAXED) + dispatch_waiting_fast(r->dispatch) +
+               keep_count(r->keeping) / KEPT_SHARE >
            BUSY_FLIGHTS;
 }
 
@@ -494,6 +499,7 @@ bool road_start(const struct road_options *o, struct road **ret, struct err *err
     r->dispatch = dispatch_new(
         o->govern,
         &(struct dispatch_calls){ .changed = on_endpoint, .hungry = on_hungry, .arg = r });
+    r->keeping = keep_new(r);
     r->order = order_start(r);
     start_careful(r);
     r->unknown_left = o->unclean ? FLIGHTS_MOST : 0;
@@ -554,6 +560,7 @@ void road_rest(struct road *r)
     if (r == NULL)
         return;
     atomic_store(&r->stopping, true);
+    keep_sweep(r, true);
     if (r->running)
         wait_for_flights(r, SEND_GRACE_US);
 }
@@ -589,6 +596,7 @@ void road_free(struct road *r)
     if (r == NULL)
         return;
     order_done(r->order);
+    keep_free(r->keeping);
     metrics_forget(&flights_metric);
     outcome_metrics_forget();
     dispatch_free(r->dispatch);

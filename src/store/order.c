@@ -6,8 +6,10 @@
 
 #include "base/alloc.h"
 #include "base/auto.h"
+#include "base/clock.h"
 #include "base/id.h"
 #include "base/require.h"
+#include "store/accept.h"
 #include "store/claims.h"
 #include "store/inside.h"
 #include "store/settle.h"
@@ -19,8 +21,7 @@ struct asking {
 
 struct order {
     _Atomic bool numbered;
-    order_listener *listener;
-    void *arg;
+    struct order_listener listener;
     pthread_mutex_t mutex;
     struct asking asking[ORDER_ASKING_MOST];
     _Atomic size_t count;
@@ -49,11 +50,10 @@ bool order_is_numbered(struct store *s)
     return atomic_load_explicit(&s->order->numbered, memory_order_relaxed);
 }
 
-void order_listen(struct store *s, order_listener *listener, void *arg)
+void order_listen(struct store *s, const struct order_listener *listener)
 {
     (void)pthread_mutex_lock(&s->order->mutex);
-    s->order->listener = listener;
-    s->order->arg = arg;
+    s->order->listener = listener != NULL ? *listener : (struct order_listener){ 0 };
     (void)pthread_mutex_unlock(&s->order->mutex);
 }
 
@@ -188,36 +188,105 @@ static bool lock_lanes(struct heads *h, int64_t *lanes, size_t *count, struct db
     return true;
 }
 
-static bool write_going(struct writer *w, const struct order_batch *b, struct err *err)
+static struct order_listener listener_of(struct order *o)
+{
+    (void)pthread_mutex_lock(&o->mutex);
+    struct order_listener l = o->listener;
+
+    (void)pthread_mutex_unlock(&o->mutex);
+    return l;
+}
+
+static bool is_wanted(const struct order_listener *l, struct order_going *g,
+                      const struct order_lanes *which)
+{
+    for (size_t i = 0; i < which->own_count && !g->own; i++)
+        g->own = which->own[i] == g->num;
+    return g->own || (l->keeps != NULL && l->keeps(l->arg, g->num));
+}
+
+static void lease_row(struct db_value *v, struct writer *w, const struct task *t)
+{
+    v[0] = db_int(t->id);
+    v[1] = db_int(t->claim);
+    v[2] = db_int(store_node(w->store));
+    v[3] = db_int(ACCEPT_LEASE_US);
+    v[4] = db_int(t->queue);
+    v[5] = db_int(t->prio);
+    v[6] = db_int(t->rank);
+    v[7] = db_int(t->kind);
+}
+
+/* Tasks of those that this node keeps come claimed.  (id, claim) is never given twice: while it is
+ * kept a delivery goes for the first time. */
+static bool claim_wanted(struct writer *w, struct order_batch *b, const struct order_lanes *which,
+                         struct err *err)
+{
+    enum { LEASE = 8 };
+    struct order_listener l = listener_of(w->store->order);
+    struct db_value *rows = ARENA_ARRAY(w->arena, struct db_value, b->count * LEASE);
+    size_t n = 0;
+
+    for (size_t i = 0; i < b->count; i++) {
+        struct order_going *g = &b->going[i];
+
+        g->task = (struct task){ .id = g->num,
+                                 .queue = g->queue,
+                                 .prio = g->prio,
+                                 .rank = g->rank,
+                                 .kind = TASK_DELIVER,
+                                 .attempts = 1,
+                                 .until_us = clock_wall_us() + ACCEPT_LEASE_US };
+        g->claimed = is_wanted(&l, g, which);
+        if (!g->claimed || w->db->kind == DB_SQLITE) /* there it is marked after the commit */
+            continue;
+        if (w->birth_claim == 0 &&
+            !db_one_int(w->db, SQL_CLAIM_NUMBER, DB_NO_ARGS, 0, &w->birth_claim, err))
+            return false;
+        g->task.claim = w->birth_claim;
+        lease_row(rows + n++ * LEASE, w, &g->task);
+    }
+    return db_batch(w->db, SQL_TASK_LEASE_ADD, DB_NO_SLOT, rows, LEASE, n, err);
+}
+
+static bool write_going(struct writer *w, struct order_batch *b, const struct order_lanes *which,
+                        struct err *err)
 {
     enum { READY = 5 };
     struct db_value *nums = ARENA_ARRAY(w->arena, struct db_value, b->count);
     struct db_value *tasks = ARENA_ARRAY(w->arena, struct db_value, b->count * READY);
+    size_t n = 0;
 
+    if (!claim_wanted(w, b, which, err))
+        return false;
     for (size_t i = 0; i < b->count; i++) {
-        struct db_value *v = tasks + i * READY;
+        struct db_value *v = tasks + n * READY;
 
-        nums[i] = v[3] = db_int(b->going[i].num);
+        nums[i] = db_int(b->going[i].num);
+        if (b->going[i].claimed && w->db->kind == DB_POSTGRESQL)
+            continue;
+        n++;
+        v[3] = nums[i];
         v[0] = db_int(b->going[i].queue);
         v[1] = db_int(b->going[i].prio);
         v[2] = db_int(b->going[i].rank);
         v[4] = db_int(TASK_DELIVER);
     }
     return db_batch(w->db, SQL_ORDER_GO, DB_NO_SLOT, nums, 1, b->count, err) &&
-           db_batch(w->db, SQL_TASK_READY_ADD, DB_NO_SLOT, tasks, READY, b->count, err);
+           db_batch(w->db, SQL_TASK_READY_ADD, DB_NO_SLOT, tasks, READY, n, err);
 }
 
-bool order_let_go(struct writer *w, const int64_t *lanes, size_t count, bool closed,
-                  struct order_batch *ret, struct err *err)
+bool order_let_go(struct writer *w, const struct order_lanes *which, struct order_batch *ret,
+                  struct err *err)
 {
-    size_t most = count + (closed ? ORDER_ASKING_MOST : 0);
+    size_t count = which->count, most = count + (which->closed ? ORDER_ASKING_MOST : 0);
     int64_t *all = ARENA_ARRAY(w->arena, int64_t, most);
     struct heads h = { .w = w, .lanes = all, .batch = ret };
 
     *ret = (struct order_batch){ 0 };
     for (size_t i = 0; i < count; i++)
-        all[i] = lanes[i];
-    if (closed && order_is_asking(w->store) && !add_asking(w, all, &count, err))
+        all[i] = which->lanes[i];
+    if (which->closed && order_is_asking(w->store) && !add_asking(w, all, &count, err))
         return false;
     count = unique(all, count);
     if (count == 0)
@@ -229,23 +298,26 @@ bool order_let_go(struct writer *w, const int64_t *lanes, size_t count, bool clo
     if (w->db->kind == DB_POSTGRESQL && !lock_lanes(&h, all, &count, v, err))
         return false;
     return db_find(w->db, SQL_ORDER_HEAD, DB_NO_SLOT, 1, v, 1, count, found_head, &h, err) &&
-           (ret->count == 0 || write_going(w, ret, err));
+           (ret->count == 0 || write_going(w, ret, which, err));
 }
 
 void order_tell(struct writer *w, const struct order_batch *b)
 {
     struct order *o = w->store->order;
 
-    for (size_t i = 0; w->store->claims != NULL && i < b->count; i++)
-        claims_put_at(w->store->claims, b->going[i].queue,
-                      (struct claim_place){ b->going[i].prio, b->going[i].rank, b->going[i].num });
-    (void)pthread_mutex_lock(&o->mutex);
-    order_listener *listener = o->listener;
-    void *arg = o->arg;
+    struct claims *claims = w->store->claims;
 
-    (void)pthread_mutex_unlock(&o->mutex);
-    if (listener != NULL)
-        listener(arg, b->going, b->count);
+    for (size_t i = 0; claims != NULL && i < b->count; i++) {
+        struct order_going *g = &b->going[i];
+
+        g->claimed = g->claimed && claims_take(claims, &g->task);
+        if (!g->claimed)
+            claims_put_at(claims, g->queue, (struct claim_place){ g->prio, g->rank, g->num });
+    }
+    struct order_listener l = listener_of(o);
+
+    if (l.going != NULL)
+        l.going(l.arg, b->going, b->count);
 }
 
 bool order_take_numbers(struct writer *w, size_t n, int64_t *ret_first, struct err *err)
@@ -262,9 +334,7 @@ bool order_take_numbers(struct writer *w, size_t n, int64_t *ret_first, struct e
 
 struct order_op {
     struct store_op op;
-    const int64_t *lanes;
-    size_t count;
-    bool closed;
+    struct order_lanes which;
     int64_t aside; /* a delivery, 0: none */
     struct order_batch batch;
 };
@@ -278,9 +348,9 @@ static bool order_run(struct writer *w, struct store_op **ops, size_t count, str
     if (o->aside != 0) {
         if (!db_one_int(w->db, SQL_ORDER_ASIDE, DB_ARGS(db_int(o->aside)), 0, &lane, err))
             return false;
-        return lane == 0 || order_let_go(w, &lane, 1, false, &o->batch, err);
+        o->which = (struct order_lanes){ .lanes = &lane, .count = lane != 0 };
     }
-    return order_let_go(w, o->lanes, o->count, o->closed, &o->batch, err);
+    return order_let_go(w, &o->which, &o->batch, err);
 }
 
 static void order_committed(struct writer *w, struct store_op **ops, size_t count)
@@ -298,7 +368,7 @@ static const struct store_verb order_verb = { .name = "order",
 
 bool order_ask_again(struct store *s, struct err *err)
 {
-    struct order_op o = { .closed = true };
+    struct order_op o = { .which = { .closed = true } };
 
     return !order_is_asking(s) || writers_call(s->writers, &order_verb, &o.op, err);
 }
@@ -362,15 +432,15 @@ bool order_scan(struct store *s, int64_t above, struct arena *a, struct order_sc
 {
     struct db *db = store_reader(s, err);
     int64_t lanes[ORDER_SCAN_MOST];
-    struct order_op o = { .lanes = lanes };
+    struct order_op o = { .which = { .lanes = lanes } };
 
     *ret = (struct order_scan){ .above = above };
     if (db == NULL)
         return false;
-    bool ok = read_lanes(db, above, a, ret, lanes, &o.count, err);
+    bool ok = read_lanes(db, above, a, ret, lanes, &o.which.count, err);
 
     store_reader_back(s, db);
-    return ok && (o.count == 0 || writers_call(s->writers, &order_verb, &o.op, err));
+    return ok && (o.which.count == 0 || writers_call(s->writers, &order_verb, &o.op, err));
 }
 
 static bool read_before(struct db *db, int64_t lane, int64_t delivery, struct arena *a,

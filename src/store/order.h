@@ -29,6 +29,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "core/state.h"
+#include "store/task.h"
 #include "store/writer.h"
 
 struct store;
@@ -36,9 +37,12 @@ struct store;
 enum { ORDER_ASKING_MOST = 4096, ORDER_SCAN_MOST = 256 };
 enum order_turn { TURN_NONE, TURN_WAITS, TURN_GOES };
 
-/* A delivery that may go: its task is ready. */
+/* A delivery that may go: its task is ready, or claimed for who keeps it in memory. */
 struct order_going {
     int64_t num, lane, queue, prio, rank;
+    bool own; /* its run was settled in the same commit, and who settled it goes on (settle.h) */
+    bool claimed; /* `task` is a claim */
+    struct task task;
 };
 
 struct order *order_new(void);
@@ -49,8 +53,13 @@ void order_number(struct store *s, bool numbered);
 bool order_is_numbered(struct store *s);
 /* Who is told what may go, after the commit, on the writer's thread; with none: somebody
  * operated on documents, and lanes may be free. */
-typedef void order_listener(void *arg, const struct order_going *going, size_t count);
-void order_listen(struct store *s, order_listener *listener, void *arg);
+struct order_listener {
+    void (*going)(void *arg, const struct order_going *going, size_t count);
+    /* Does this node keep the delivery in memory?  Then its task comes claimed. */
+    bool (*keeps)(void *arg, int64_t delivery);
+    void *arg;
+};
+void order_listen(struct store *s, const struct order_listener *listener); /* NULL: nobody */
 
 /* ---- asking again ---------------------------------------------------------------------------- */
 
@@ -92,9 +101,16 @@ struct order_batch {
 
 /* The first of n numbers (PostgreSQL). */
 bool order_take_numbers(struct writer *w, size_t n, int64_t *ret_first, struct err *err);
-/* Let the heads of these lanes go, where they may; `closed`: documents were routed, so lanes that
- * wait for that are looked at too. */
-bool order_let_go(struct writer *w, const int64_t *lanes, size_t count, bool closed,
-                  struct order_batch *ret, struct err *err);
+struct order_lanes {
+    const int64_t *lanes;
+    size_t count;
+    bool closed;        /* documents were routed, so lanes that wait for that are looked at too */
+    const int64_t *own; /* deliveries that come claimed for who settles their runs now */
+    size_t own_count;
+};
+
+/* Let the heads of these lanes go, where they may. */
+bool order_let_go(struct writer *w, const struct order_lanes *which, struct order_batch *ret,
+                  struct err *err);
 /* After the commit. */
 void order_tell(struct writer *w, const struct order_batch *batch);

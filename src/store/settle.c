@@ -621,6 +621,7 @@ static void start_over(struct settle_op *o)
     require(run || o->end != SETTLE_PARTS || (o->part_count == 1 && o->parts[0].num == o->task.id));
     o->ours = o->over = false;
     o->going = (struct order_batch){ 0 };
+    o->went.id = 0;
     o->day = done_day(o->keep_days);
     for (size_t i = 0; i < o->part_count; i++) {
         if (o->parts[i].is_new)
@@ -780,8 +781,10 @@ static void settle_committed(struct writer *w, struct store_op **ops, size_t cou
             done_used(w->store, day = o->day);
         if (o->ours && w->db->kind == DB_SQLITE)
             free_claim(w->store->claims, o);
-        if (o->going.count > 0)
+        if (o->going.count > 0) {
             order_tell(w, &o->going);
+            settle_order_went(ops, count, &o->going);
+        }
     }
 }
 

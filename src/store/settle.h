@@ -82,6 +82,7 @@ struct settle_op {
     int64_t config;       /* the version that was used; 0: as accepted */
     struct str trail;     /* lines to add */
     int64_t gateway, seq; /* RUN: its number (order.h); 0: it has none */
+    bool keep; /* RUN, with one part, in a lane: who settles it goes on with it when it may go */
 
     enum settle_outcome end;
     enum document_state state; /* SETTLE_OVER */
@@ -93,7 +94,8 @@ struct settle_op {
 
     /* the answer, when op.ok */
     bool ours;
-    bool over; /* the document has moved: its last delivery ended */
+    bool over;        /* the document has moved: its last delivery ended */
+    struct task went; /* `keep`: its delivery may go already, this is the claim; id 0: it waits */
 
     /* the writer's own */
     int64_t day;

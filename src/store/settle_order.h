@@ -7,3 +7,5 @@
  * transaction. */
 bool settle_order(struct writer *w, struct settle_op **ops, size_t count, struct order_batch *ret,
                   struct err *err);
+/* After the commit: those that are kept hear that they may go. */
+void settle_order_went(struct store_op **ops, size_t count, const struct order_batch *going);
