@@ -47,21 +47,33 @@ void feed_note_due(struct road *r, int64_t due_us)
     (void)pthread_mutex_unlock(&r->feed_mutex);
 }
 
-void feed_unsettled(struct flight *f)
+static void put_unsettled(struct flight *f)
 {
     struct road *r = f->road;
 
-    if (f->tries++ == 0)
-        log_event(LOG_WARN, "document.unsettled", kv_z("document", f->id),
-                  kv_z("why", f->settle.op.err.text),
-                  kv_z("hint", "What came of it is kept in memory and written when the store "
-                               "can be."));
     (void)pthread_mutex_lock(&r->feed_mutex);
     f->next = NULL;
     *r->unsettled.end = f;
     r->unsettled.end = &f->next;
     r->unsettled.count++;
     (void)pthread_mutex_unlock(&r->feed_mutex);
+}
+
+void feed_unsettled(struct flight *f)
+{
+    if (f->tries++ == 0)
+        log_event(LOG_WARN, "document.unsettled", kv_z("document", f->id),
+                  kv_z("why", f->settle.op.err.text),
+                  kv_z("hint", "What came of it is kept in memory and written when the store "
+                               "can be."));
+    put_unsettled(f);
+}
+
+void feed_load(struct flight *f)
+{
+    f->unloaded = true;
+    put_unsettled(f);
+    feed_wake(f->road);
 }
 
 /* The task is due again in a moment; a claim that cannot be given back now is given back
@@ -92,6 +104,17 @@ static void give_up(struct flight *f)
     give_back(f);
 }
 
+static void load_delivery(struct road *r, const struct task *t);
+
+static void load_claimed(struct flight *f)
+{
+    struct road *r = f->road;
+    struct task t = f->settle.task;
+
+    flight_free(f); /* its place among the flights is that of the one that is loaded */
+    load_delivery(r, &t);
+}
+
 static void settle_again(struct road *r)
 {
     enum { TRIES_MOST = 25 };
@@ -103,7 +126,9 @@ static void settle_again(struct road *r)
     (void)pthread_mutex_unlock(&r->feed_mutex);
     for (struct flight *next; f != NULL; f = next) {
         next = f->next;
-        if (f->give_back)
+        if (f->unloaded)
+            load_claimed(f);
+        else if (f->give_back)
             give_back(f);
         else if (f->settle.op.err.kind == ERR_PERMANENT && f->tries > TRIES_MOST)
             give_up(f);

@@ -110,6 +110,7 @@ struct flight {
     bool unfilled;            /* its settlement could not even be made */
     bool unknown;             /* a commit of it was begun, and nobody knows whether it was done */
     bool give_back;           /* only its claim is to be given back */
+    bool unloaded;            /* only its claim is known: it is loaded by the feeder */
     enum dead_code dead;      /* when settle.end is SETTLE_DEAD */
     char message[VERDICT_MESSAGE_MOST];
 };

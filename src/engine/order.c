@@ -62,9 +62,7 @@ static void load_later(struct ordering *o, const struct task *t)
 
     (void)atomic_fetch_add(&o->road->flights, 1);
     f->settle.task = *t;
-    f->give_back = true;
-    f->tries = 1; /* nothing to tell */
-    feed_unsettled(f);
+    feed_load(f);
 }
 
 static bool on_keeps(void *arg, int64_t delivery)

@@ -21,7 +21,7 @@ enum {
     KEPT_MOST = 512,
     SLOTS = 1024,
     SLOW_LANES = 1024,
-    KEEP_US = 300 * CLOCK_MS,
+    KEEP_US = 500 * CLOCK_MS,
 };
 
 struct keeping {

@@ -165,6 +165,7 @@ void *feed_main(void *arg);
 void feed_wake(struct road *r);
 void feed_note_due(struct road *r, int64_t due_us); /* something waits until then */
 void feed_unsettled(struct flight *f);              /* its settlement failed: again, later */
+void feed_load(struct flight *f);                   /* a claim of a delivery: to be loaded */
 
 /* ---- bytes.c ---- */
 /* The first `most` bytes of the document, for extraction. */
