@@ -6,6 +6,7 @@
 #include "core/trail.h"
 #include "engine/engine.h"
 #include "store/document.h"
+#include "store/order.h"
 #include "store/store.h"
 
 enum { SCAN_MOST = 20000, BATCH_ARENA = 256 << 20 };
@@ -327,6 +328,20 @@ static bool delivery_held(struct graphql_call *call, struct err *err)
     return api_set_held(call, d->held);
 }
 
+static bool delivery_blocked_by(struct graphql_call *call, struct err *err)
+{
+    const struct delivery_view *d = call->parent;
+    enum delivery_state state;
+    struct str document;
+
+    if (d->lane == 0)
+        return graphql_set_null(call);
+    if (!order_before(engine_store(call->principal), d->lane, d->num, call->arena, &document,
+                      &state, err))
+        return false;
+    return document.len > 0 ? graphql_set_text(call, document) : graphql_set_null(call);
+}
+
 /* ---- the timeline
  * ---------------------------------------------------------------------------------- */
 
@@ -472,6 +487,7 @@ const struct graphql_resolver api_documents[] = {
     API_TEXT_AT("Delivery.system", struct delivery_view, system),
     { .field = "Delivery.state", .fn = delivery_state },
     { .field = "Delivery.held", .fn = delivery_held },
+    { .field = "Delivery.blockedBy", .fn = delivery_blocked_by },
     GRAPHQL_MEMBER("Delivery.attempts", struct delivery_view, attempts),
     API_NUMBER_AT("Delivery.due", struct delivery_view, due_us),
     API_NUMBER_AT("Delivery.status", struct delivery_view, status),

@@ -7,6 +7,7 @@
 #include "engine/dispatch.h"
 #include "engine/engine.h"
 #include "engine/road.h"
+#include "store/order.h"
 #include "store/store.h"
 
 /* ---- facts --------------------------------------------------------------------------------- */
@@ -39,6 +40,11 @@ static void derive_state(struct dispatch *dispatch, const struct delivery *d, in
     if (v->state != DELIVERY_READY)
         return;
     v->held = dispatch_held_why(dispatch, d->system, d->endpoint);
+    if (d->turn == TURN_WAITS) {
+        v->held |= HELD_ORDER;
+        v->lane = d->lane;
+        v->num = d->num;
+    }
     if (v->held != 0)
         v->state = DELIVERY_HELD;
 }

@@ -19,7 +19,8 @@ struct delivery_view {
     struct str id; /* ptr NULL: not known any more */
     struct str endpoint, system;
     enum delivery_state state;
-    unsigned held; /* reasons (held_reason) */
+    unsigned held;     /* reasons (held_reason) */
+    int64_t lane, num; /* of one that waits in a lane (store/order.h); else 0 */
     int64_t attempts, status, due_us, updated_us;
     struct str code, message, name;
 };

@@ -90,6 +90,7 @@ static void put_why(const json_t *delivery, struct buf *to)
 {
     const json_t *held = json_object_get(delivery, "held"), *reason;
     const char *code = member_text(delivery, "code"), *message = member_text(delivery, "message");
+    const char *before = member_text(delivery, "blockedBy");
     size_t i;
 
     json_array_foreach(held, i, reason)
@@ -97,6 +98,8 @@ static void put_why(const json_t *delivery, struct buf *to)
         buf_puts(to, i == 0 ? "" : ", ");
         buf_puts(to, json_is_string(reason) ? json_string_value(reason) : "?");
     }
+    if (before != NULL)
+        buf_printf(to, " (blocked by %s)", before);
     if (code != NULL)
         buf_printf(to, "%s%s", to->len > 0 ? "; " : "", code);
     if (message != NULL && *message != '\0')

@@ -367,15 +367,18 @@ static void use_newest(struct dispatch *d, struct part *p)
     plan_unref(old);
 }
 
-/* What may not be sent twice is sent from its row in the store, where its intent is noted. */
+/* What may not be sent twice is sent from its row in the store, where its intent is noted; what
+ * goes in order, when its lane lets it go. */
 static bool needs_row(const struct part *p)
 {
-    return p->in_doubt != DOUBT_RESEND && p->row.num == 0;
+    return (p->in_doubt != DOUBT_RESEND || p->row.lane != 0) && p->row.num == 0;
 }
 
-static enum dispatch_answer park(struct lane *l, unsigned why, unsigned *ret_why)
+static enum dispatch_answer park(struct lane *l, const struct part *p, unsigned why,
+                                 unsigned *ret_why)
 {
-    l->stored = true; /* what comes later does not overtake it */
+    if (p->row.lane == 0 || p->row.num != 0) /* else it waits in a lane of its own (order.c) */
+        l->stored = true;                    /* what comes later does not overtake it */
     *ret_why = why;
     return DISPATCH_PARK;
 }
@@ -390,21 +393,22 @@ static enum dispatch_answer offer(struct dispatch *d, struct part *p, unsigned *
     p->lane = l;
     *ret_why = 0;
     if (why != 0)
-        return park(l, why | (breaker_is_open(&l->endpoint->breaker) ? HELD_BREAKER : 0), ret_why);
+        return park(l, p, why | (breaker_is_open(&l->endpoint->breaker) ? HELD_BREAKER : 0),
+                    ret_why);
     use_newest(d, p);
     bool room = l->system->active < l->system->limit;
 
     if (breaker_is_open(&l->endpoint->breaker)) {
         if (needs_row(p) || !room || !breaker_may_probe(&l->endpoint->breaker, now) ||
             !take_token(l->system, true))
-            return park(l, HELD_BREAKER | rate_why(l->system), ret_why);
+            return park(l, p, HELD_BREAKER | rate_why(l->system), ret_why);
         (void)breaker_ask(&l->endpoint->breaker, now);
         p->probe = true;
         take_slot(l, p);
         return DISPATCH_BEGIN;
     }
     if ((l->stored && !from_store) || needs_row(p))
-        return park(l, rate_why(l->system), ret_why);
+        return park(l, p, rate_why(l->system), ret_why);
     /* What has no row yet is not kept for long: people want to see why it waits. */
     bool wait = from_store || l->system->pace == NULL || !paced_is_slow(l->system->pace);
 
@@ -413,7 +417,7 @@ static enum dispatch_answer offer(struct dispatch *d, struct part *p, unsigned *
         return DISPATCH_BEGIN;
     }
     if (!wait || l->waiting >= memory_of(l))
-        return park(l, wait ? rate_why(l->system) : HELD_RATE, ret_why);
+        return park(l, p, wait ? rate_why(l->system) : HELD_RATE, ret_why);
     push(d, l, p);
     return DISPATCH_WAIT;
 }

@@ -47,21 +47,33 @@ void feed_note_due(struct road *r, int64_t due_us)
     (void)pthread_mutex_unlock(&r->feed_mutex);
 }
 
-void feed_unsettled(struct flight *f)
+static void put_unsettled(struct flight *f)
 {
     struct road *r = f->road;
 
-    if (f->tries++ == 0)
-        log_event(LOG_WARN, "document.unsettled", kv_z("document", f->id),
-                  kv_z("why", f->settle.op.err.text),
-                  kv_z("hint", "What came of it is kept in memory and written when the store "
-                               "can be."));
     (void)pthread_mutex_lock(&r->feed_mutex);
     f->next = NULL;
     *r->unsettled.end = f;
     r->unsettled.end = &f->next;
     r->unsettled.count++;
     (void)pthread_mutex_unlock(&r->feed_mutex);
+}
+
+void feed_unsettled(struct flight *f)
+{
+    if (f->tries++ == 0)
+        log_event(LOG_WARN, "document.unsettled", kv_z("document", f->id),
+                  kv_z("why", f->settle.op.err.text),
+                  kv_z("hint", "What came of it is kept in memory and written when the store "
+                               "can be."));
+    put_unsettled(f);
+}
+
+void feed_load(struct flight *f)
+{
+    f->unloaded = true;
+    put_unsettled(f);
+    feed_wake(f->road);
 }
 
 /* The task is due again in a moment; a claim that cannot be given back now is given back
@@ -92,6 +104,17 @@ static void give_up(struct flight *f)
     give_back(f);
 }
 
+static void load_delivery(struct road *r, const struct task *t);
+
+static void load_claimed(struct flight *f)
+{
+    struct road *r = f->road;
+    struct task t = f->settle.task;
+
+    flight_free(f); /* its place among the flights is that of the one that is loaded */
+    load_delivery(r, &t);
+}
+
 static void settle_again(struct road *r)
 {
     enum { TRIES_MOST = 25 };
@@ -103,7 +126,9 @@ static void settle_again(struct road *r)
     (void)pthread_mutex_unlock(&r->feed_mutex);
     for (struct flight *next; f != NULL; f = next) {
         next = f->next;
-        if (f->give_back)
+        if (f->unloaded)
+            load_claimed(f);
+        else if (f->give_back)
             give_back(f);
         else if (f->settle.op.err.kind == ERR_PERMANENT && f->tries > TRIES_MOST)
             give_up(f);
@@ -124,6 +149,7 @@ static void fill(struct flight *f, const struct document *d)
     f->received_us = d->received_us;
     f->config = d->config;
     f->again = d->again;
+    f->seq = d->seq;
     f->name = d->name;
     f->ctype = d->ctype;
     f->head = d->head;
@@ -290,11 +316,16 @@ static struct flight *load_document(struct road *r, const struct task *t)
 
 static void load_delivery(struct road *r, const struct task *t)
 {
-    struct flight *f = flight_new(r);
     struct document d;
     struct delivery v;
     struct err err = { 0 };
     bool found = false;
+
+    if (t->attempts == 1 && keep_go(r, t)) {
+        (void)atomic_fetch_sub(&r->flights, 1); /* it is one already */
+        return;
+    }
+    struct flight *f = flight_new(r);
 
     f->settle.task = *t;
     if (!delivery_get(r->store, t->id, &f->arena, &v, &err)) {
@@ -486,6 +517,8 @@ static bool wait_for_work(struct road *r)
         wait = r->next_due_us > now ? r->next_due_us - now : 0;
     if (r->unsettled.first != NULL && wait > UNSETTLED_US)
         wait = UNSETTLED_US;
+    if (wait > order_wait_us(r))
+        wait = order_wait_us(r);
     (void)clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_sec += wait / CLOCK_S;
     until.tv_nsec += wait % CLOCK_S * 1000;
@@ -514,7 +547,7 @@ static void begin_due(struct road *r)
 void *feed_main(void *arg)
 {
     struct road *r = arg;
-    int64_t looked_us = 0;
+    int64_t looked_us = 0, order_looked_us = 0;
 
     do {
         bool worked = true;
@@ -530,6 +563,7 @@ void *feed_main(void *arg)
                 looked_us = clock_mono_us();
             }
             begin_due(r);
+            order_work(r, &order_looked_us);
             send_park(dispatch_shed(r->dispatch));
             send_flush(r);
             worked = wake_due(r, now);

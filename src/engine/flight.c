@@ -254,6 +254,7 @@ struct part *flight_add_stored(struct flight *f, const struct delivery *d)
                                    .asked = d->asked,
                                    .prio = f->settle.task.prio,
                                    .expires_us = d->expires_us,
+                                   .lane = d->lane,
                                    .name = arena_copy(&f->arena, d->name) };
     return p;
 }

@@ -86,7 +86,7 @@ struct flight {
     struct payload_source source; /* id, num, size, sha256, place */
     char id[40];                  /* as text */
     char traceparent[FLIGHT_TRACE];
-    int64_t gateway, received_us, config, again;
+    int64_t gateway, received_us, config, again, seq;
     struct str name, ctype, head;
     struct facts facts;
     bool has_facts; /* found before: it goes on at the router */
@@ -113,6 +113,7 @@ struct flight {
     bool unknown;             /* a commit of it was begun, and nobody knows whether it was done */
     bool give_back;           /* only its claim is to be given back */
     bool delayed;             /* settle.end is SETTLE_AGAIN, and nothing is wrong */
+    bool unloaded;            /* only its claim is known: it is loaded by the feeder */
     enum dead_code dead;      /* when settle.end is SETTLE_DEAD */
     char message[VERDICT_MESSAGE_MOST];
 };

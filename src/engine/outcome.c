@@ -395,6 +395,7 @@ static bool fill_part(struct flight *f, struct part *p, bool has_row, struct set
         !lane_queue(f->road->store, p->row.system, p->row.endpoint, &p->row.queue, err))
         return false;
     *to = p->row;
+    to->aside = p->row.num != 0 && order_steps_aside(p);
     if (p->variant != f->variants)
         to->bytes = &p->variant->settle;
     return true;
@@ -474,7 +475,8 @@ static void note_stored(const struct flight *f)
     const struct settle_op *s = &f->settle;
 
     for (size_t i = 0; i < s->part_count; i++)
-        if (s->parts[i].state == DELIVERY_READY)
+        if (s->parts[i].state == DELIVERY_READY &&
+            (s->parts[i].lane == 0 || s->task.kind == TASK_DELIVER))
             dispatch_note_stored(f->road->dispatch, s->parts[i].system, s->parts[i].endpoint,
                                  s->parts[i].queue);
         else if (s->parts[i].state == DELIVERY_RETRYING)
@@ -510,7 +512,8 @@ static void on_settled(struct store_op *op)
         note_stored(f);
     if (s->end == SETTLE_DEAD)
         redrive_note_dead(f);
-    road_gone(f);
+    if (!s->keep || !keep_put(f))
+        road_gone(f);
 }
 
 static void gather(struct store_op *op)
@@ -542,6 +545,9 @@ void outcome_settle(struct flight *f)
     s->config = f->config;
     s->keep_days = ROAD_KEEP_DAYS;
     s->doc = f->source.num;
+    s->gateway = f->gateway;
+    s->seq = f->seq;
+    s->keep = s->end == SETTLE_PARTS && keep_wants(f);
     s->trail = buf_view(&f->trail);
     s->op = (struct store_op){ .verb = &settle_verb, .done = on_settled };
     gather(&s->op);

@@ -237,6 +237,40 @@ static bool read_rate(const struct settings *limits, struct rate_rule *ret, stru
     return true;
 }
 
+/* `order_by` is asked for as an attribute, so that a document without a key is no failure. */
+static bool compile_key(const struct yaml_node *by, struct extractor **ret, struct err *err)
+{
+    struct yaml_node word = { .kind = YAML_SCALAR, .text = PLAN_KEY };
+    struct yaml_node label = { .kind = YAML_SCALAR, .text = STR("attributes") };
+    struct yaml_node key = *by, map = { .kind = YAML_MAP, .key = &label, .first = &key };
+    struct yaml_node root = { .kind = YAML_MAP, .first = &map };
+
+    key.key = &word;
+    key.next = NULL;
+    return extractor_compile(&root, false, ret, err);
+}
+
+static bool build_order(struct builder *b, const struct settings *own, const struct config_entry *c,
+                        struct plan_system *s, struct err *err)
+{
+    const struct yaml_node *by = yaml_get(c->node, "order_by");
+    struct str order, on_dead;
+    struct err why = { 0 };
+
+    if (!settings_text(own, "order", &order, err) || !settings_text(own, "on_dead", &on_dead, err))
+        return false;
+    s->order = str_is(order, "key")        ? ORDER_KEY
+               : str_is(order, "receiver") ? ORDER_RECEIVER
+                                           : ORDER_NONE;
+    s->on_dead = str_is(on_dead, "skip") ? ORDER_SKIP : ORDER_STOP;
+    b->plan->ordered = b->plan->ordered || s->order != ORDER_NONE;
+    if (s->order != ORDER_KEY || by == NULL || compile_key(by, &s->order_by, &why))
+        return true;
+    (void)err_context(&why, "system %s: order_by", c->name);
+    (void)broken(b, c->place, &why);
+    return true;
+}
+
 static bool build_systems(struct builder *b, struct err *err)
 {
     struct plan *p = b->plan;
@@ -252,7 +286,8 @@ static bool build_systems(struct builder *b, struct err *err)
 
         s->name = str_of(c->systems[i].name);
         if (!settings_int(&limits, "concurrency", &s->concurrency, err) ||
-            !settings_text(&own, "in_doubt", &doubt, err))
+            !settings_text(&own, "in_doubt", &doubt, err) ||
+            !build_order(b, &own, &c->systems[i], s, err))
             return err_context(err, "system %s", c->systems[i].name);
         s->in_doubt = doubt_of(doubt);
         build_windows(b, &windows, &c->systems[i], s);
@@ -536,6 +571,8 @@ void plan_unref(struct plan *p)
     router_free(p->router);
     for (size_t i = 0; i < p->route_count; i++)
         free_route(&p->routes[i]);
+    for (size_t i = 0; i < p->system_count; i++)
+        extractor_free(p->systems[i].order_by);
     for (size_t i = 0; i < p->gateway_count; i++)
         extractor_free(p->gateways[i].extractor);
     for (size_t i = 0; i < p->endpoint_count; i++)

@@ -21,6 +21,7 @@
 #include "core/config.h"
 #include "core/connector.h"
 #include "core/doubt.h"
+#include "core/order.h"
 #include "core/problem.h"
 #include "core/rate.h"
 #include "core/retry.h"
@@ -30,6 +31,11 @@
 
 struct store;
 
+/* What order_by finds is the attribute of this name. */
+#define PLAN_KEY STR("key")
+
+enum plan_order { ORDER_NONE, ORDER_RECEIVER, ORDER_KEY };
+
 struct plan_system {
     struct str name;
     int64_t word;
@@ -37,6 +43,9 @@ struct plan_system {
     enum doubt_policy in_doubt;
     const struct window_set *windows; /* NULL: always open */
     struct rate_rule rate;            /* interval_ns 0: no limit */
+    enum plan_order order;
+    struct extractor *order_by; /* ORDER_KEY; NULL: every document is without a key */
+    enum order_on_dead on_dead;
 };
 
 struct plan_endpoint {
@@ -108,6 +117,7 @@ struct plan {
     struct plan_type *types; /* by name; none when no type says how it is handled */
     size_t type_count;
     size_t system_count, endpoint_count, route_count, gateway_count;
+    bool ordered; /* some system is: documents are numbered */
     struct plan_index systems_by_word, endpoints_by_word, gateways_by_word;
     struct arena arena;
 };

@@ -22,6 +22,7 @@ enum {
     BATCH = 32, /* flights a worker takes at once */
     TRANSFERS_MOST = 2048,
     CONNECTIONS_MOST = 1024,
+    KEPT_SHARE = 4,    /* so many that wait in lanes weigh as one */
     BUSY_FLIGHTS = 48, /* flights that wait for our own work, before more are put off */
     SEND_GRACE_US = 8 * CLOCK_S,
     EXPIRE_US = 500 * CLOCK_MS, /* the keeper has other duties */
@@ -98,6 +99,7 @@ void road_use(struct road *r, struct plan *plan)
     atomic_store(&r->idle, plan_is_idle(plan));
     govern_use(r->options.govern, plan);
     dispatch_use(r->dispatch, plan);
+    order_use(r, plan);
     if (!plan_is_idle(plan) && (old == NULL || old->version != plan->version))
         redrive_start(r, plan);
     plan_unref(old);
@@ -219,7 +221,10 @@ static void walk_one(struct flight *f)
     struct road *r = f->road;
     struct task_code c = road_enter(r, &f->settle.task);
 
-    walk(f);
+    if (f->settle.task.kind == TASK_DELIVER)
+        send_parts(f);
+    else
+        walk(f);
     road_leave(r, c);
 }
 
@@ -274,6 +279,7 @@ void road_born(struct road *r, const struct accept_op *a, struct buf *body)
     flight_trace(f);
     f->gateway = a->gateway;
     f->received_us = a->received_us;
+    f->seq = a->seq;
     f->config = a->config;
     f->name = arena_copy(&f->arena, a->name);
     f->ctype = arena_copy(&f->arena, a->ctype);
@@ -300,7 +306,8 @@ void road_note_backlog(struct road *r)
 
 bool road_is_busy(struct road *r)
 {
-    return __atomic_load_n(&r->queue.count, __ATOMIC_RELAXED) + dispatch_waiting_fast(r->dispatch) >
+    return __atomic_load_n(&r->queue.count, __ATOMIC_RELAXED) + dispatch_waiting_fast(r->dispatch) +
+               keep_count(r->keeping) / KEPT_SHARE >
            BUSY_FLIGHTS;
 }
 
@@ -542,6 +549,8 @@ bool road_start(const struct road_options *o, struct road **ret, struct err *err
     r->dispatch = dispatch_new(
         o->govern, &(struct dispatch_calls){
                        .pace = r->pace, .changed = on_endpoint, .hungry = on_hungry, .arg = r });
+    r->keeping = keep_new(r);
+    r->order = order_start(r);
     start_careful(r);
     r->unknown_left = o->unclean ? FLIGHTS_MOST : 0;
     if (!transfer_start(&(struct transfer_options){ .active_most = TRANSFERS_MOST,
@@ -607,6 +616,7 @@ void road_rest(struct road *r)
         return;
     atomic_store(&r->stopping, true);
     dispatch_rest(r->dispatch);
+    keep_sweep(r, true);
     if (r->running)
         wait_for_flights(r, SEND_GRACE_US);
 }
@@ -641,6 +651,8 @@ void road_free(struct road *r)
 {
     if (r == NULL)
         return;
+    order_done(r->order);
+    keep_free(r->keeping);
     metrics_forget(&flights_metric);
     outcome_metrics_forget();
     dispatch_free(r->dispatch);

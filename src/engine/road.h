@@ -8,6 +8,7 @@
  *   dispatch.c  what may begin now              outcome.c  what came of it, commit 2, log
  *   feed.c      what waits in the store         road.c     threads, stock, life
  *   doubt.c     sends that may not happen twice
+ *   order.c     deliveries in order
  *
  * With a configuration without routes nothing is claimed: documents rest as received
  * until there are some.

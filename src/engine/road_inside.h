@@ -32,6 +32,8 @@ struct road {
     struct transfer_hub *hub;
     struct pool *pool;
     struct mishaps *mishaps;
+    struct ordering *order;
+    struct keeping *keeping;
 
     pthread_rwlock_t plan_lock;
     struct plan *plan;                   /* in force */
@@ -117,6 +119,36 @@ bool doubt_start(struct part *p);
 bool doubt_settle(struct flight *f, struct part *p);
 void doubt_flush(struct road *r);
 
+/* ---- order.c: deliveries in order ---- */
+struct ordering;
+struct ordering *order_start(struct road *r);
+void order_done(struct ordering *o);
+void order_use(struct road *r, const struct plan *plan); /* from now on */
+/* New parts of ordered systems get their lanes; before they are offered. */
+void order_mark(struct flight *f);
+/* A stored delivery is settled: does it let the others of its lane pass? */
+bool order_steps_aside(const struct part *p);
+/* The feeder's share: lanes that were missed, or wait for what others route. */
+void order_work(struct road *r, int64_t *looked_us);
+int64_t order_wait_us(struct road *r); /* how long the feeder may sleep */
+
+/* ---- order_keep.c: what waits in a lane, in memory ---- */
+struct keeping;
+struct keeping *keep_new(struct road *r);
+void keep_free(struct keeping *k);
+/* Is there room for a flight whose run is settled now? */
+bool keep_wants(struct flight *f);
+/* Its run was settled.  True: it is kept, or goes on, and is not the caller's any more.  On the
+ * writer's thread. */
+bool keep_put(struct flight *f);
+bool keep_has(struct keeping *k, int64_t delivery);
+/* It may go, under this claim; false: it is not kept.  On any thread. */
+bool keep_go(struct road *r, const struct task *t);
+void keep_note_moved(struct keeping *k, int64_t lane);
+/* Those that have waited for long are left to the store. */
+void keep_sweep(struct road *r, bool all);
+size_t keep_count(const struct keeping *k);
+
 /* ---- outcome.c ---- */
 void outcome_of_part(struct part *p, bool breaker_open);
 void outcome_parked(struct part *p, unsigned why);
@@ -136,6 +168,7 @@ void *feed_main(void *arg);
 void feed_wake(struct road *r);
 void feed_note_due(struct road *r, int64_t due_us); /* something waits until then */
 void feed_unsettled(struct flight *f);              /* its settlement failed: again, later */
+void feed_load(struct flight *f);                   /* a claim of a delivery: to be loaded */
 
 /* ---- bytes.c ---- */
 /* The first `most` bytes of the document, for extraction. */

@@ -280,6 +280,7 @@ void send_parts(struct flight *f)
     size_t count = f->part_count;
     struct err err = { 0 };
 
+    order_mark(f);
     if (f->source.size > SEGMENT_PAYLOAD_MOST) /* it is sent from the store */
         buf_done(&f->variants[0].buf);
     if (has_large(f) && !variants_seal(f, &err)) { /* nothing was sent yet */

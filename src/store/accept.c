@@ -10,6 +10,7 @@
 #include "store/claims.h"
 #include "store/inside.h"
 #include "store/key_log.h"
+#include "store/order.h"
 #include "store/payload.h"
 
 /* Keys lie in the table of the time at which they are over, so that a table is
@@ -195,11 +196,12 @@ static void doc_row(struct db_value *v, const struct accept_op *a)
     v[10] = text_or_null(a->name);
     v[11] = text_or_null(a->ctype);
     v[12] = a->head.len > 0 ? db_bytes(a->head) : db_null();
+    v[13] = db_int(a->seq);
 }
 
 static bool add_documents(struct writer *w, struct accept_op **fresh, size_t count, struct err *err)
 {
-    enum { DOC = 13, PAYLOAD = 2 };
+    enum { DOC = 14, PAYLOAD = 2 };
     struct db_value *docs = ARENA_ARRAY(w->arena, struct db_value, count * DOC);
     struct db_value *payloads = ARENA_ARRAY(w->arena, struct db_value, count * PAYLOAD);
     size_t inline_count = 0;
@@ -331,6 +333,31 @@ static bool adopt_large(struct writer *w, struct accept_op **fresh, size_t count
     return true;
 }
 
+/* Numbers in the order of the commits: SQLite has one writer, so the document's own number will
+ * do; on PostgreSQL who takes some keeps all others waiting until its commit. */
+static bool number_documents(struct writer *w, struct accept_op **fresh, size_t count,
+                             struct err *err)
+{
+    enum { COLUMNS = 2 };
+    bool numbered = order_is_numbered(w->store);
+    struct db_value *rows;
+    int64_t first = 0;
+
+    for (size_t i = 0; i < count && !numbered; i++)
+        fresh[i]->seq = 0;
+    if (!numbered || count == 0)
+        return true;
+    if (w->db->kind == DB_POSTGRESQL && !order_take_numbers(w, count, &first, err))
+        return false;
+    rows = ARENA_ARRAY(w->arena, struct db_value, count * COLUMNS);
+    for (size_t i = 0; i < count; i++) {
+        fresh[i]->seq = first != 0 ? first + (int64_t)i : fresh[i]->num;
+        rows[i * COLUMNS] = db_int(fresh[i]->gateway);
+        rows[i * COLUMNS + 1] = db_int(fresh[i]->seq);
+    }
+    return db_batch(w->db, SQL_ORDER_OPEN_ADD, DB_NO_SLOT, rows, COLUMNS, count, err);
+}
+
 static bool accept_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
     struct accept_op **keyed = ARENA_ARRAY(w->arena, struct accept_op *, count);
@@ -363,9 +390,9 @@ static bool accept_run(struct writer *w, struct store_op **ops, size_t count, st
     for (size_t i = 0; i < keys; i++)
         if (keyed[i]->twin != NULL)
             keyed[i]->id = keyed[i]->twin->id;
-    return add_documents(w, fresh, n, err) && add_tasks(w, fresh, n, err) &&
-           adopt_large(w, fresh, n, err) && add_keys(w, keyed, keys, err) &&
-           count_accepted(w, fresh, n, err);
+    return number_documents(w, fresh, n, err) && add_documents(w, fresh, n, err) &&
+           add_tasks(w, fresh, n, err) && adopt_large(w, fresh, n, err) &&
+           add_keys(w, keyed, keys, err) && count_accepted(w, fresh, n, err);
 }
 
 static void accept_committed(struct writer *w, struct store_op **ops, size_t count)

@@ -42,6 +42,8 @@ static bool delivery_of(struct db_rows *rows, struct arena *a, struct delivery *
                               .intent_us = db_get_int(rows, 21),
                               .asked = db_get_int(rows, 22),
                               .expires_us = db_get_int(rows, 23),
+                              .lane = db_get_int(rows, 24),
+                              .turn = db_get_int(rows, 25),
                               .has_bytes = !db_is_null(rows, 15) };
     ret->id = arena_copy(a, db_get_str(rows, 2));
     ret->code = arena_copy(a, db_get_str(rows, 11));

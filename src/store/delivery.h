@@ -25,7 +25,8 @@ struct delivery {
     int64_t status;
     int64_t intent_us; /* a send began then, and nobody knows what came of it; 0: none (intent.h) */
     int64_t asked;     /* how often its receiver gave no clear answer about it */
-    bool has_bytes;    /* its own, not the document's */
+    int64_t lane, turn; /* its lane, 0: none; enum order_turn (order.h) */
+    bool has_bytes;     /* its own, not the document's */
     struct payload_source bytes;
 };
 

@@ -55,6 +55,7 @@ static void read_state(struct db_rows *rows, struct arena *a, struct document *d
             d->updated_us = d->received_us;
         d->code = arena_copy(a, db_get_str(rows, at));
         d->message = arena_copy(a, db_get_str(rows, at + 1));
+        d->seq = db_get_int(rows, 27);
     }
     d->state = str_of(document_states[d->is]);
 }

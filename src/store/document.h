@@ -23,13 +23,14 @@ struct document {
     int64_t gateway, caller, config;
     int64_t received_us, updated_us;
     int64_t sender, receiver, type, route; /* words; 0: none */
-    int64_t again;                         /* how often it was started again */
-    enum document_state is;                /* of a live one: derived from its deliveries */
-    struct str state;                      /* its word */
-    struct str name, ctype, head;          /* in the arena; empty: none */
-    struct str facts;                      /* core/facts.h */
-    struct str trail;                      /* core/trail.h; empty in a list */
-    struct str code, message;              /* what is wrong with a live one; empty: nothing */
+    int64_t seq;            /* of one that lives: its place in the order of acceptance (order.h) */
+    int64_t again;          /* how often it was started again */
+    enum document_state is; /* of a live one: derived from its deliveries */
+    struct str state;       /* its word */
+    struct str name, ctype, head; /* in the arena; empty: none */
+    struct str facts;             /* core/facts.h */
+    struct str trail;             /* core/trail.h; empty in a list */
+    struct str code, message;     /* what is wrong with a live one; empty: nothing */
 };
 
 /* False with err->kind ERR_NONE: there is no such document. */

@@ -8,10 +8,11 @@
 #include "store/accept.h"
 #include "store/claims.h"
 #include "store/inside.h"
+#include "store/order.h"
 #include "store/settle.h"
 
 struct late {
-    int64_t num, expires_us, doc, endpoint, queue, attempts, due_us, received_us;
+    int64_t num, expires_us, doc, endpoint, queue, attempts, due_us, received_us, turn;
     struct str message; /* of its last failure */
 };
 
@@ -46,7 +47,8 @@ static bool read_late(struct writer *w, const struct expire_op *o, const struct 
                                 .queue = db_get_int(&rows, 4),
                                 .attempts = db_get_int(&rows, 5),
                                 .due_us = db_get_int(&rows, 6),
-                                .received_us = db_get_int(&rows, 7) };
+                                .received_us = db_get_int(&rows, 7),
+                                .turn = db_get_int(&rows, 9) };
         ret[n].message = arena_copy(w->arena, db_get_str(&rows, 8));
     }
     *ret_count = n;
@@ -58,7 +60,9 @@ static bool take_task(struct writer *w, const struct late *v, bool *ret_ours, st
 {
     int64_t n = 0;
 
-    *ret_ours = false;
+    *ret_ours = v->turn == TURN_WAITS; /* in its lane it has none */
+    if (*ret_ours)
+        return true;
     if (w->db->kind == DB_SQLITE && claims_taken(w->store->claims, v->num))
         return true;
     if (w->db->kind == DB_POSTGRESQL) {

@@ -52,6 +52,7 @@ struct store {
     struct claims *claims;
     struct key_log *key_log; /* SQLite; the writer's */
     struct recorder *recorder;
+    struct order *order; /* lanes (order.h) */
 };
 
 /* part families: tables that are numbered and dropped whole */

@@ -12,6 +12,7 @@
 #include "store/claims.h"
 #include "store/done.h"
 #include "store/inside.h"
+#include "store/order.h"
 #include "store/settle.h"
 
 enum { PARTS_MOST = SETTLE_PARTS_MOST, TRAIL_LINE = TRAIL_MOST };
@@ -35,7 +36,9 @@ struct part {
     struct str id;
     struct place place;
     bool chosen;
-    bool sent; /* it may have arrived: its receiver is asked (intent.h) */
+    bool sent;  /* it may have arrived: its receiver is asked (intent.h) */
+    bool waits; /* in its lane: it has no task (order.h) */
+    bool left;  /* its lane: it goes back there */
 };
 
 /* A place at which a task was put: SQLite's claims have to know. */
@@ -296,6 +299,7 @@ static bool start_run(struct work *k, int64_t config, struct err *err)
     return (!forget || db_run(k->w->db, SQL_OPERATE_FORGET, DB_ARGS(db_int(k->doc)), NULL, err)) &&
            db_run(k->w->db, SQL_OPERATE_VERSION,
                   DB_ARGS(db_int(k->doc), db_int(config), db_int(k->order->again)), NULL, err) &&
+           db_run(k->w->db, SQL_ORDER_REOPEN, DB_ARGS(db_int(k->doc)), NULL, err) &&
            put_ready(k, QUEUE_INTAKE, k->doc, TASK_RUN, err) &&
            add_line(k, TRAIL_AGAIN, config, err);
 }
@@ -320,13 +324,16 @@ static bool read_parts(struct work *k, struct err *err)
                            PARTS_MOST);
         struct part *p = &k->parts[k->part_count++];
 
-        *p = (struct part){ .num = db_get_int(&rows, 0),
-                            .id = arena_copy(k->w->arena, db_get_str(&rows, 1)),
-                            .endpoint = db_get_int(&rows, 2),
-                            .queue = db_get_int(&rows, 3),
-                            .state = (enum delivery_state)db_get_int(&rows, 4),
-                            .due_us = db_get_int(&rows, 5),
-                            .sent = db_get_int(&rows, 6) != 0 };
+        *p =
+            (struct part){ .num = db_get_int(&rows, 0),
+                           .id = arena_copy(k->w->arena, db_get_str(&rows, 1)),
+                           .endpoint = db_get_int(&rows, 2),
+                           .queue = db_get_int(&rows, 3),
+                           .state = (enum delivery_state)db_get_int(&rows, 4),
+                           .due_us = db_get_int(&rows, 5),
+                           .sent = db_get_int(&rows, 6) != 0,
+                           .waits = db_get_int(&rows, 8) == TURN_WAITS,
+                           .left = db_get_int(&rows, 7) != 0 && db_get_int(&rows, 8) == TURN_NONE };
     }
 }
 
@@ -367,7 +374,7 @@ static bool find_parts(struct work *k, struct err *err)
     for (size_t i = 0; i < k->part_count; i++) {
         struct part *p = &k->parts[i];
 
-        if (!p->chosen || delivery_is_over(p->state))
+        if (!p->chosen || delivery_is_over(p->state) || p->waits)
             continue;
         if (!find_task(k, p->num, p->queue, p->due_us, &p->place, err))
             return false;
@@ -422,7 +429,7 @@ static bool send_part(struct work *k, const struct part *p, bool anew, struct er
                   DB_ARGS(db_int(p->num), db_text(anew ? new_id(k, p->id) : p->id),
                           db_int(k->now_us), db_int(anew)),
                   NULL, err) &&
-           put_ready(k, p->queue, p->num, TASK_DELIVER, err);
+           (p->left || put_ready(k, p->queue, p->num, TASK_DELIVER, err));
 }
 
 static bool send_parts(struct work *k, struct err *err)
@@ -735,6 +742,7 @@ static void operate_committed(struct writer *w, struct store_op **ops, size_t co
         done_used(w->store, o->day);
     for (size_t i = 0; w->store->claims != NULL && i < o->put_count; i++)
         claims_put_at(w->store->claims, o->puts[i].queue, o->puts[i].place);
+    order_tell(w, &(struct order_batch){ 0 });
 }
 
 static const struct store_verb operate_verb = { .name = "operate",

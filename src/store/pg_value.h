@@ -18,7 +18,7 @@
 #include "base/buf.h"
 #include "store/db.h"
 
-enum { PG_PARAMS_MOST = 24 };
+enum { PG_PARAMS_MOST = 32 };
 
 struct pg_params {
     int count;

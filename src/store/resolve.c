@@ -10,6 +10,7 @@
 #include "store/claims.h"
 #include "store/done.h"
 #include "store/inside.h"
+#include "store/order.h"
 #include "store/settle.h"
 
 struct put {
@@ -263,6 +264,7 @@ static void resolve_committed(struct writer *w, struct store_op **ops, size_t co
     require(count == 1);
     if (o->ended)
         done_used(w->store, o->day);
+    order_tell(w, &(struct order_batch){ 0 });
     for (size_t i = 0; w->store->claims != NULL && i < o->put_count; i++)
         claims_put_at(w->store->claims, o->puts[i].queue, o->puts[i].place);
 }

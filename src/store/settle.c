@@ -11,6 +11,7 @@
 #include "store/done.h"
 #include "store/inside.h"
 #include "store/settle_bytes.h"
+#include "store/settle_order.h"
 
 enum { FOUND = 9, OVER = 10, TALLY = 5, TALLIES = 64 };
 
@@ -207,6 +208,8 @@ static bool put_part_task(struct group *g, const struct settle_op *o, const stru
 {
     const struct task *t = &o->task;
 
+    if (p->is_new && p->lane != 0) /* it waits in its lane */
+        return true;
     switch (p->state) {
     case DELIVERY_READY:
         put_ready(g, p->queue, prio_of(o, p), p->num, TASK_DELIVER, p->attempts, t);
@@ -253,6 +256,11 @@ static void add_row(struct group *g, const struct settle_op *o, const struct set
         v[i] = db_null();
     /* What does not wait any more does not expire. */
     v[19] = db_int(p->state == DELIVERY_READY || p->state == DELIVERY_RETRYING ? p->expires_us : 0);
+    v[20] = db_int(p->lane);
+    v[21] = db_int(p->seq);
+    v[22] = db_int(p->child);
+    v[23] = db_int(p->lane != 0 ? TURN_WAITS : TURN_NONE);
+    v[24] = db_int(prio_of(o, p));
     if (b == NULL)
         return;
     v[14] = db_int(b->place.seg);
@@ -278,6 +286,7 @@ static void move_row(struct group *g, const struct settle_part *p)
     v[9] = db_int(p->status);
     v[10] = db_int(p->intent_us);
     v[11] = db_int(p->asked);
+    v[12] = db_int(p->aside);
 }
 
 static bool put_part(struct group *g, const struct settle_op *o, struct settle_part *p,
@@ -554,6 +563,7 @@ bool settle_end(struct writer *w, const struct settle_end_order *order, struct e
 
     over_row(v, &e);
     if (!done_ready(w, e.day, err) ||
+        !db_run(w->db, SQL_ORDER_CLOSE_DOC, DB_ARGS(doc), NULL, err) ||
         !db_run_slot(w->db, SQL_SETTLE_OVER, e.day, (struct db_args){ v, OVER }, &moved, err))
         return false;
     if (moved != 1)
@@ -618,6 +628,8 @@ static void start_over(struct settle_op *o)
     require(o->part_count <= SETTLE_PARTS_MOST && (o->end != SETTLE_PARTS || o->part_count > 0));
     require(run || o->end != SETTLE_PARTS || (o->part_count == 1 && o->parts[0].num == o->task.id));
     o->ours = o->over = false;
+    o->going = (struct order_batch){ 0 };
+    o->went.id = 0;
     o->day = done_day(o->keep_days);
     for (size_t i = 0; i < o->part_count; i++) {
         if (o->parts[i].is_new)
@@ -716,8 +728,8 @@ static void make_room(struct group *g)
     g->ready = rows_of(g->w, SQL_TASK_READY_PUT, 8, most);
     g->later = rows_of(g->w, SQL_TASK_LATER_PUT, 9, most);
     g->dead = rows_of(g->w, SQL_TASK_DEAD_PUT, 9, most);
-    g->add = rows_of(g->w, SQL_DELIVERY_ADD, 20, g->part_count);
-    g->move = rows_of(g->w, SQL_DELIVERY_MOVE, 12, g->part_count);
+    g->add = rows_of(g->w, SQL_DELIVERY_ADD, 25, g->part_count);
+    g->move = rows_of(g->w, SQL_DELIVERY_MOVE, 13, g->part_count);
 }
 
 /* Everything but documents that are over in one run. */
@@ -747,7 +759,8 @@ static bool settle_run(struct writer *w, struct store_op **ops, size_t count, st
         (g->run_count + g->deliver_count > 0 && !write_the_rest(g, err)) || !write_endings(g, err))
         return false;
     fault_point(SETTLE_WRITTEN);
-    return db_batch(w->db, SQL_TALLY_ADD, DB_NO_SLOT, g->tallies, TALLY, g->tally_count, err);
+    return db_batch(w->db, SQL_TALLY_ADD, DB_NO_SLOT, g->tallies, TALLY, g->tally_count, err) &&
+           settle_order(w, g->ours, g->our_count, &all[0]->going, err);
 }
 
 /* ---- after the commit ------------------------------------------------------------------------ */
@@ -760,7 +773,7 @@ static void free_claim(struct claims *c, const struct settle_op *o)
     if (o->end == SETTLE_AGAIN && o->due_us == 0)
         claims_put_at(c, t->queue, (struct claim_place){ t->prio, t->rank, t->id });
     for (size_t i = 0; o->end == SETTLE_PARTS && !o->over && i < o->part_count; i++)
-        if (o->parts[i].state == DELIVERY_READY)
+        if (o->parts[i].state == DELIVERY_READY && !(o->parts[i].is_new && o->parts[i].lane != 0))
             claims_put_at(
                 c, o->parts[i].queue,
                 (struct claim_place){ prio_of(o, &o->parts[i]), t->rank, o->parts[i].num });
@@ -777,6 +790,10 @@ static void settle_committed(struct writer *w, struct store_op **ops, size_t cou
             done_used(w->store, day = o->day);
         if (o->ours && w->db->kind == DB_SQLITE)
             free_claim(w->store->claims, o);
+        if (o->going.count > 0) {
+            order_tell(w, &o->going);
+            settle_order_went(ops, count, &o->going);
+        }
     }
 }
 

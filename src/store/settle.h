@@ -18,6 +18,7 @@
 
 #include "core/state.h"
 #include "core/trail.h"
+#include "store/order.h"
 #include "store/payload.h"
 #include "store/task.h"
 #include "store/writer.h"
@@ -61,6 +62,10 @@ struct settle_part {
     int64_t intent_us, asked;   /* DELIVER: what stays of its intent (intent.h); 0: none */
     struct str name;            /* the name it got at its receiver, once chosen (G10) */
     struct settle_bytes *bytes; /* NULL: the document's own; parts may share one */
+    /* RUN, of an ordered system: its lane and its place there, and it waits (order.h); DELIVER: the
+     * lane it is from.  0: none. */
+    int64_t lane, seq, child;
+    bool aside; /* DELIVER: it is dead, and the others of its lane may pass */
 
     bool is_new; /* the writer's own: num was given by it */
 };
@@ -75,9 +80,11 @@ struct settle_op {
     bool is_first;  /* RUN, claimed at birth: nothing of the document is in the store but its row */
     bool has_facts; /* RUN: the words and facts that were found; else they stay */
     int64_t sender, receiver, type, route;
-    struct str facts; /* facts_write() */
-    int64_t config;   /* the version that was used; 0: as accepted */
-    struct str trail; /* lines to add */
+    struct str facts;     /* facts_write() */
+    int64_t config;       /* the version that was used; 0: as accepted */
+    struct str trail;     /* lines to add */
+    int64_t gateway, seq; /* RUN: its number (order.h); 0: it has none */
+    bool keep; /* RUN, with one part, in a lane: who settles it goes on with it when it may go */
 
     enum settle_outcome end;
     enum document_state state; /* SETTLE_OVER */
@@ -89,10 +96,12 @@ struct settle_op {
 
     /* the answer, when op.ok */
     bool ours;
-    bool over; /* the document has moved: its last delivery ended */
+    bool over;        /* the document has moved: its last delivery ended */
+    struct task went; /* `keep`: its delivery may go already, this is the claim; id 0: it waits */
 
     /* the writer's own */
     int64_t day;
+    struct order_batch going; /* of the group: in its first operation */
 };
 
 extern const struct store_verb settle_verb;

@@ -19,6 +19,7 @@
 #include "store/key_log.h"
 #include "store/migrate.h"
 #include "store/node.h"
+#include "store/order.h"
 #include "store/recorder.h"
 #include "store/task.h"
 
@@ -212,6 +213,7 @@ static bool recover(struct store *s, struct err *err)
     fault_point(START_MIGRATED);
     if (!node_register(s, s->writer_dbs[0], err))
         return false;
+    s->order = order_new();
     if (s->kind == DB_SQLITE) {
         if (!segments_open(s->payload_fd, s->options.segment_bytes, &s->segments, err))
             return false;
@@ -289,6 +291,7 @@ void store_close(struct store *s)
         db_close(s->writer_dbs[i]);
     segments_close(s->segments);
     claims_free(s->claims);
+    order_free(s->order);
     key_log_free(s->key_log);
     done_days_free(s->done_days);
     recorder_close(s->recorder);

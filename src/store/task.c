@@ -388,6 +388,9 @@ static bool crashed_run(struct writer *w, struct store_op **ops, size_t count, s
     if (o->poison && t.kind == TASK_DELIVER &&
         !db_run(w->db, SQL_DELIVERY_POISON, DB_ARGS(db_int(t.id), db_text(why)), NULL, err))
         return false;
+    if (o->poison && t.kind == TASK_RUN &&
+        !db_run(w->db, SQL_ORDER_CLOSE_DOC, DB_ARGS(db_int(t.id)), NULL, err))
+        return false;
     if (o->poison)
         return put_dead(w->db, &t, STR("poison"), why, err);
     return put_ready(w->db, &t, err);

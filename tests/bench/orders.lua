@@ -1,4 +1,4 @@
--- Orders of 1 KiB in JSON, each with its number and the time at which it is sent.
+-- Orders of 1 KiB in JSON, each with its number, one of 64 lanes and the time at which it is sent.
 -- $BENCH_TO names the systems that get them in turn ("s0 s1"); senders and types rotate, too.
 -- The request is put together by hand: wrk.format would cost as much as the server.
 local ffi = require("ffi")
@@ -6,7 +6,7 @@ ffi.cdef [[
   struct bench_time { long seconds, nanoseconds; };
   int clock_gettime(int clock, struct bench_time *at);
 ]]
-local BODY_BYTES, MONOTONIC = 1024, 1
+local BODY_BYTES, MONOTONIC, LANES = 1024, 1, 64
 
 -- What stands between number and time on the left and the filling on the right.
 local middles, variants = {}, 0
@@ -28,7 +28,7 @@ function init(args)
     local turn = math.floor(i / #to)
     middles[i] = middle(turn % 10, to[i % #to + 1], math.floor(turn / 10))
   end
-  local fixed = #'{"seq":"0000000000","sent":"0000000000000000000' + #middles[0] + #'"}'
+  local fixed = #'{"seq":"0000000000","lane":"00","sent":"0000000000000000000' + #middles[0] + #'"}'
   filling = string.rep("x", BODY_BYTES - fixed) .. '"}'
   wrk.method = "POST"
   wrk.body = string.rep("x", BODY_BYTES)
@@ -39,7 +39,7 @@ end
 function request()
   ffi.C.clock_gettime(MONOTONIC, time)
   local sent = tonumber(time.seconds) * 1e9 + tonumber(time.nanoseconds)
-  local order = string.format('{"seq":"%010d","sent":"%019.0f', count, sent)
+  local order = string.format('{"seq":"%010d","lane":"%02d","sent":"%019.0f', count, count % LANES, sent)
   local body = order .. middles[count % variants] .. filling
   count = count + 1
   return head .. body

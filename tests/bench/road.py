@@ -27,15 +27,16 @@ STILL_SECONDS = 0.3     # a reference that delivers nothing for so long has deli
 EXTRACT = {"sender": '"json:/from"', "receiver": '"json:/to"', "type": '"json:/kind"'}
 
 
-def configuration(ports, concurrency=CONCURRENCY, endpoint=None, system=None):
+def configuration(ports, concurrency=CONCURRENCY, endpoint=None, system=None, order=None):
     """Ten systems, each with an endpoint on its port, and a route for each of 10 x 10 x 10.
 
     `endpoint` has more settings for some of them, as YAML: {"s9": "retry: { first: 12h }"}; `system`
-    has those of systems, in place of the usual ones.
+    has those of systems, in place of the usual ones, `order` more for all of them.
     """
     usual = f"limits: {{ concurrency: {concurrency} }}"
     lines = ["systems:"]
-    lines += [f"  {s}: {{ {(system or {}).get(s, usual)} }}" for s in SYSTEMS]
+    more = f", {order}" if order else ""
+    lines += [f"  {s}: {{ {(system or {}).get(s, usual)}{more} }}" for s in SYSTEMS]
     lines += ["types:", *(f"  {t}: {{}}" for t in TYPES), "endpoints:"]
     for system, port in zip(SYSTEMS, ports):
         more = (endpoint or {}).get(system)

@@ -2,10 +2,12 @@
 
 -- name: doc_add
 -- in:  $1 num int, $2 id bytes, $3 gateway int, $4 caller int, $5 config int, $6 received int, $7 size int,
---      $8 sha256 bytes, $9 seg int, $10 pos int, $11 name text, $12 ctype text, $13 head bytes
+--      $8 sha256 bytes, $9 seg int, $10 pos int, $11 name text, $12 ctype text, $13 head bytes,
+--      $14 seq int
 -- batch
-INSERT INTO doc(num, id, gateway, caller, config, received_us, size, sha256, seg, pos, name, ctype, head)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13);
+INSERT INTO doc(num, id, gateway, caller, config, received_us, size, sha256, seg, pos, name, ctype, head,
+    seq)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14);
 
 -- name: task_ready_add
 -- in:  $1 queue int, $2 prio int, $3 rank int, $4 id int, $5 kind int

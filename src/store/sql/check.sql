@@ -31,10 +31,13 @@ SELECT count(*) FROM delivery v LEFT JOIN doc d ON d.num = v.doc
 WHERE v.num > $1 AND v.num <= $2 AND 1 = CASE
     WHEN d.num IS NULL OR v.state NOT IN (0, 3, 4, 5, 6, 7) THEN 1
     WHEN v.intent_us <> 0 AND v.state NOT IN (0, 3) THEN 1
+    WHEN v.state IN (5, 7) AND v.turn <> 0 THEN 1
     WHEN v.state IN (5, 7) THEN 0
+    WHEN v.turn = 1 AND (v.state <> 0 OR v.lane = 0) THEN 1
     WHEN v.state = 6 AND EXISTS (SELECT 1 FROM task_dead t WHERE t.id = v.num AND t.code <> 'in_doubt') THEN 0
     WHEN v.state = 4 AND EXISTS (SELECT 1 FROM task_dead t WHERE t.id = v.num AND t.code = 'in_doubt') THEN 0
     WHEN v.state IN (4, 6) THEN 1
+    WHEN v.turn = 1 THEN 0
     WHEN EXISTS (SELECT 1 FROM task_later t WHERE t.due_us = v.due_us AND t.id = v.num) THEN 0
     WHEN EXISTS (SELECT 1 FROM task_ready t WHERE t.queue = v.queue AND t.prio = 4
         AND t.rank IN (d.received_us, v.due_us) AND t.id = v.num) THEN 0

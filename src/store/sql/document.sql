@@ -5,7 +5,7 @@
 -- in:  $1 num int
 -- out: 13 state (NULL: from what follows), 14 when it changed, 15 sender, receiver, type, route, 19 again,
 --      20 facts, trail, 22 the states of its deliveries as bits, 23 code and message of a dead letter,
---      25 of a delivery that has trouble
+--      25 of a delivery that has trouble, 27 its place in the order of acceptance
 SELECT num, id, gateway, caller, config, received_us, size, sha256, seg, pos, name, ctype, head,
        NULL, updated_us, sender, receiver, dtype, route, again, facts, trail,
        (SELECT sum(DISTINCT 1 << v.state) FROM delivery v WHERE v.doc = d.num),
@@ -14,7 +14,7 @@ SELECT num, id, gateway, caller, config, received_us, size, sha256, seg, pos, na
        (SELECT v.code FROM delivery v WHERE v.doc = d.num AND v.code IS NOT NULL AND v.state NOT IN (5, 7)
         ORDER BY v.state = 6 DESC, v.num LIMIT 1),
        (SELECT v.message FROM delivery v WHERE v.doc = d.num AND v.code IS NOT NULL AND v.state NOT IN (5, 7)
-        ORDER BY v.state = 6 DESC, v.num LIMIT 1)
+        ORDER BY v.state = 6 DESC, v.num LIMIT 1), seq
 FROM doc d WHERE num = $1;
 
 -- name: doc_get
@@ -23,7 +23,7 @@ FROM doc d WHERE num = $1;
 SELECT d.num, d.id, gateway, caller, config, received_us, size, sha256, seg, pos, name, ctype, head,
        NULL::bigint, updated_us, sender, receiver, dtype, route, again, facts, trail,
        (SELECT bit_or(1::bigint << v.state::int) FROM delivery v WHERE v.doc = d.num), t.code, t.message,
-       w.code, w.message
+       w.code, w.message, seq
 FROM doc d LEFT JOIN task_dead t ON t.id = d.num
 LEFT JOIN LATERAL (SELECT v.code, v.message FROM delivery v WHERE v.doc = d.num AND v.code IS NOT NULL
     AND v.state NOT IN (5, 7) ORDER BY v.state = 6 DESC, v.num LIMIT 1) w ON true

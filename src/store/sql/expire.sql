@@ -6,8 +6,8 @@ SELECT min(expires_us) FROM delivery WHERE expires_us > 0;
 
 -- name: expire_due
 -- in:  $1 now int, $2 after int, $3 num int, $4 limit int
--- out: num, expires_us, doc, endpoint, queue, attempts, due_us, received_us, message; behind a place
-SELECT v.num, v.expires_us, v.doc, v.endpoint, v.queue, v.attempts, v.due_us, d.received_us, v.message
+-- out: num, expires_us, doc, endpoint, queue, attempts, due_us, received_us, message, turn; behind a place
+SELECT v.num, v.expires_us, v.doc, v.endpoint, v.queue, v.attempts, v.due_us, d.received_us, v.message, v.turn
 FROM delivery v JOIN doc d ON d.num = v.doc
 WHERE v.expires_us > 0 AND v.expires_us <= $1 AND (v.expires_us, v.num) > ($2, $3) AND v.state IN (0, 3)
     AND v.intent_us = 0
@@ -24,6 +24,7 @@ DELETE FROM task_ready WHERE queue = $1 AND id = $2;
 
 -- name: expire_put
 -- in:  $1 num int, $2 message text
+-- Nobody wants it any more, so that it holds up no lane.
 UPDATE delivery SET state = 6, code = 'expired', message = $2, due_us = 0, expires_us = 0,
-    updated_us = @NOW_US@
+    turn = 0, updated_us = @NOW_US@
 WHERE num = $1;

@@ -23,6 +23,6 @@ FROM held h WHERE v.num = h.num AND v.state IN (0, 3) RETURNING h.at;
 -- name: resolve_delivered
 -- in:  $1 num int
 -- A person says that its receiver has it.
-UPDATE delivery SET state = 5, code = NULL, message = NULL, intent_us = 0, asked = 0, due_us = 0,
+UPDATE delivery SET state = 5, code = NULL, message = NULL, intent_us = 0, asked = 0, due_us = 0, turn = 0,
     updated_us = @NOW_US@
 WHERE num = $1 AND state = 4;

@@ -10,8 +10,8 @@ FROM doc WHERE num = $1 @FOR_UPDATE@;
 
 -- name: operate_deliveries
 -- in:  $1 doc int
--- out: num, id, endpoint, queue, state, due_us, intent_us
-SELECT num, id, endpoint, queue, state, due_us, intent_us FROM delivery WHERE doc = $1 ORDER BY num;
+-- out: num, id, endpoint, queue, state, due_us, intent_us, 7 lane, turn
+SELECT num, id, endpoint, queue, state, due_us, intent_us, lane, turn FROM delivery WHERE doc = $1 ORDER BY num;
 
 -- name: operate_done
 -- in:  $1 num int
@@ -70,12 +70,13 @@ UPDATE doc SET config = CASE WHEN $2 = 0 THEN config ELSE $2 END, again = again 
 -- and nobody asks what became of the old one.
 UPDATE delivery SET state = 0, id = $2, attempts = 0, first_us = $3, due_us = $3, code = NULL,
     message = NULL, status = 0, name = CASE WHEN $4 = 1 THEN NULL ELSE name END,
-    intent_us = CASE WHEN $4 = 1 THEN 0 ELSE intent_us END, asked = 0, updated_us = @NOW_US@
+    intent_us = CASE WHEN $4 = 1 THEN 0 ELSE intent_us END, asked = 0, updated_us = @NOW_US@,
+    turn = CASE WHEN lane <> 0 AND turn = 0 THEN 1 ELSE turn END
 WHERE num = $1;
 
 -- name: delivery_cancel
 -- in:  $1 num int
-UPDATE delivery SET state = 7, intent_us = 0, asked = 0, expires_us = 0, updated_us = @NOW_US@ WHERE num = $1;
+UPDATE delivery SET state = 7, intent_us = 0, asked = 0, expires_us = 0, turn = 0, updated_us = @NOW_US@ WHERE num = $1;
 
 -- name: operate_revive
 -- in:  $1 num int

@@ -144,29 +144,33 @@ FROM unnest($1::bigint[]) WITH ORDINALITY AS u(doc, at) LEFT JOIN delivery v ON 
 -- in:  $1 num int, $2 doc int, $3 id text, $4 endpoint int, $5 system int, $6 queue int, $7 state int,
 --      $8 attempts int, $9 first int, $10 due int, $11 code text, $12 message text, $13 name text,
 --      $14 status int, $15 seg int, $16 pos int, $17 payload int, $18 size int, $19 sha256 bytes,
---      $20 expires int
+--      $20 expires int, $21 lane int, $22 seq int, $23 child int, $24 turn int, $25 prio int
 -- batch
 INSERT INTO delivery(num, doc, id, endpoint, system, queue, state, attempts, first_us, due_us, updated_us, code,
-    message, name, status, b_seg, b_pos, b_num, b_size, b_sha256, expires_us)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, @NOW_US@, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20);
+    message, name, status, b_seg, b_pos, b_num, b_size, b_sha256, expires_us, lane, seq, child, turn, prio)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, @NOW_US@, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20,
+    $21, $22, $23, $24, $25);
 
 -- name: delivery_move
 -- in:  $1 num int, $2 queue int, $3 state int, $4 attempts int, $5 first int, $6 due int, $7 code text,
---      $8 message text, $9 name text, $10 status int, $11 intent int, $12 asked int
+--      $8 message text, $9 name text, $10 status int, $11 intent int, $12 asked int, $13 aside int
 -- batch
+-- Who is over leaves its lane; so does a dead one that steps aside.
 UPDATE delivery SET queue = $2, state = $3, attempts = $4, first_us = $5, due_us = $6, code = $7, message = $8,
     name = coalesce($9, name), status = $10, intent_us = $11, asked = $12, updated_us = @NOW_US@,
-    expires_us = CASE WHEN $3 IN (0, 3) THEN expires_us ELSE 0 END
+    expires_us = CASE WHEN $3 IN (0, 3) THEN expires_us ELSE 0 END,
+    turn = CASE WHEN $3 IN (5, 7) OR $13 = 1 THEN 0 ELSE turn END
 WHERE num = $1;
 
 -- name: delivery_move
 -- for: postgresql
 -- in:  $1 num int, $2 queue int, $3 state int, $4 attempts int, $5 first int, $6 due int, $7 code text,
---      $8 message text, $9 name text, $10 status int, $11 intent int, $12 asked int
+--      $8 message text, $9 name text, $10 status int, $11 intent int, $12 asked int, $13 aside int
 -- batch
 UPDATE delivery SET queue = c2, state = c3, attempts = c4, first_us = c5, due_us = c6, code = c7, message = c8,
     name = coalesce(c9, name), status = c10, intent_us = c11, asked = c12, updated_us = @NOW_US@,
-    expires_us = CASE WHEN c3 IN (0, 3) THEN expires_us ELSE 0 END
+    expires_us = CASE WHEN c3 IN (0, 3) THEN expires_us ELSE 0 END,
+    turn = CASE WHEN c3 IN (5, 7) OR c13 = 1 THEN 0 ELSE turn END
 FROM @ROWS@ WHERE num = c1;
 
 -- name: delivery_drop
@@ -212,5 +216,7 @@ SELECT queue FROM q WHERE queue IS NOT NULL LIMIT $2;
 SELECT queue, CAST(sum(ready) AS @INT@), CAST(sum(later) AS @INT@) FROM (
     SELECT queue, count(*) AS ready, 0 AS later FROM task_ready WHERE queue > $1 GROUP BY queue
     UNION ALL
-    SELECT queue, 0, count(*) FROM task_later WHERE queue > $1 GROUP BY queue) AS lanes
+    SELECT queue, 0, count(*) FROM task_later WHERE queue > $1 GROUP BY queue
+    UNION ALL
+    SELECT queue, count(*), 0 FROM delivery WHERE turn > 0 AND turn = 1 AND queue > $1 GROUP BY queue) AS lanes
 GROUP BY queue ORDER BY queue LIMIT $2;

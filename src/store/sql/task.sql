@@ -91,7 +91,8 @@ SELECT queue, prio, rank, id, kind, attempts, rescues + 1, crashes FROM gone;
 -- out: queue, how many wait, since when the first of those that could go
 SELECT queue, CAST(sum(n) AS BIGINT), min(since) FROM (
     SELECT queue, count(*) AS n, min(rank) AS since FROM task_ready GROUP BY queue
-    UNION ALL SELECT queue, count(*), min(CASE WHEN due_us < @NOW_US@ THEN due_us END) FROM task_later GROUP BY queue) AS q
+    UNION ALL SELECT queue, count(*), min(CASE WHEN due_us < @NOW_US@ THEN due_us END) FROM task_later GROUP BY queue
+    UNION ALL SELECT queue, count(*), NULL FROM delivery WHERE turn > 0 AND turn = 1 GROUP BY queue) AS q
 GROUP BY queue ORDER BY queue LIMIT $1;
 
 -- name: task_dead_sum

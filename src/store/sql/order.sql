@@ -1,0 +1,104 @@
+-- Deliveries in order (store/order.h).  Conditions on turn say `turn > 0` too: the index is of those.
+
+-- name: order_seq_take
+-- only: postgresql
+-- in:  $1 n int
+-- out: the last of n numbers
+UPDATE order_seq SET value = value + $1 RETURNING value;
+
+-- name: order_open_add
+-- in:  $1 gateway int, $2 seq int
+-- batch
+INSERT INTO order_open(gateway, seq) VALUES ($1, $2);
+
+-- name: order_close
+-- in:  $1 gateway int, $2 seq int
+-- batch
+DELETE FROM order_open WHERE gateway = $1 AND seq = $2;
+
+-- name: order_close
+-- for: postgresql
+-- in:  $1 gateway int, $2 seq int
+-- batch
+DELETE FROM order_open o USING @ROWS@ WHERE o.gateway = u.c1 AND o.seq = u.c2;
+
+-- name: order_close_doc
+-- in:  $1 num int
+DELETE FROM order_open WHERE (gateway, seq) IN (SELECT gateway, seq FROM doc WHERE num = $1 AND seq <> 0);
+
+-- name: order_reopen
+-- in:  $1 num int
+-- It is routed again, at its old place.
+INSERT INTO order_open(gateway, seq) SELECT gateway, seq FROM doc WHERE num = $1 AND seq <> 0
+ON CONFLICT DO NOTHING;
+
+-- name: order_open_least
+-- in:  $1 gateway int
+SELECT min(seq) FROM order_open WHERE gateway = $1;
+
+-- name: order_lock
+-- only: postgresql
+-- in:  $1 lane int
+-- batch
+-- out: which of the lanes nobody else looks at, until the commit
+-- for: postgresql
+SELECT u.at FROM unnest($1::bigint[]) WITH ORDINALITY AS u(lane, at) WHERE pg_try_advisory_xact_lock(u.lane);
+
+-- name: order_head
+-- in:  $1 lane int
+-- batch
+-- out: which, num, queue, prio, rank, seq, gateway, 1 when something before it is not routed; nothing
+--      when one of the lane is on its way
+SELECT 1, v.num, v.queue, v.prio, d.received_us, v.seq, d.gateway,
+    EXISTS (SELECT 1 FROM order_open o WHERE o.gateway = d.gateway AND o.seq < v.seq)
+FROM delivery v JOIN doc d ON d.num = v.doc
+WHERE v.num = (SELECT w.num FROM delivery w WHERE w.turn > 0 AND w.lane = $1 AND w.turn = 1
+               ORDER BY w.seq, w.child, w.num LIMIT 1)
+    AND NOT EXISTS (SELECT 1 FROM delivery o WHERE o.turn > 0 AND o.lane = $1 AND o.turn = 2);
+
+-- name: order_head
+-- for: postgresql
+-- in:  $1 lane int
+-- batch
+SELECT u.at, v.num, v.queue, v.prio, d.received_us, v.seq, d.gateway,
+    CASE WHEN EXISTS (SELECT 1 FROM order_open o WHERE o.gateway = d.gateway AND o.seq < v.seq) THEN 1::bigint ELSE 0 END
+FROM unnest($1::bigint[]) WITH ORDINALITY AS u(lane, at)
+CROSS JOIN LATERAL (SELECT w.num, w.doc, w.queue, w.prio, w.seq FROM delivery w
+    WHERE w.turn > 0 AND w.lane = u.lane AND w.turn = 1 ORDER BY w.lane, w.turn, w.seq, w.child, w.num LIMIT 1) v
+JOIN doc d ON d.num = v.doc
+WHERE NOT EXISTS (SELECT 1 FROM delivery o WHERE o.turn > 0 AND o.lane = u.lane AND o.turn = 2);
+
+-- name: order_go
+-- in:  $1 num int
+-- batch
+UPDATE delivery SET turn = 2 WHERE num = $1;
+
+-- name: order_go
+-- for: postgresql
+-- in:  $1 num int
+-- batch
+UPDATE delivery SET turn = 2 WHERE num = ANY ($1::bigint[]);
+
+-- name: order_aside
+-- in:  $1 num int
+-- out: its lane, when it is dead and stood in the way
+UPDATE delivery SET turn = 0 WHERE num = $1 AND turn = 2 AND state = 6 RETURNING lane;
+
+-- name: order_lanes
+-- in:  $1 above int, $2 limit int
+-- out: lane, and what of it is on its way: num, state, system, id of its document, id; 6 whether others wait
+WITH RECURSIVE q(lane) AS (
+    SELECT min(lane) FROM delivery WHERE turn > 0 AND lane > $1
+    UNION ALL
+    SELECT (SELECT min(lane) FROM delivery WHERE turn > 0 AND lane > q.lane) FROM q WHERE q.lane IS NOT NULL)
+SELECT p.lane, o.num, o.state, o.system, d.id, o.id,
+    CASE WHEN EXISTS (SELECT 1 FROM delivery w WHERE w.turn > 0 AND w.lane = p.lane AND w.turn = 1) THEN 1 ELSE 0 END
+FROM (SELECT lane FROM q WHERE lane IS NOT NULL LIMIT $2) AS p
+LEFT JOIN delivery o ON o.turn > 0 AND o.lane = p.lane AND o.turn = 2
+LEFT JOIN doc d ON d.num = o.doc ORDER BY p.lane;
+
+-- name: order_before
+-- in:  $1 lane int, $2 num int
+-- out: id of the document and the state of the delivery that is on its way or stands first in a lane
+SELECT d.id, v.state FROM delivery v JOIN doc d ON d.num = v.doc
+WHERE v.turn > 0 AND v.lane = $1 AND v.num <> $2 ORDER BY v.turn DESC, v.seq, v.child, v.num LIMIT 1;

@@ -1,0 +1,307 @@
+"""Deliveries in order: per receiver, per key, behind a dead one, over crashes and over two nodes.
+
+A document is {"to": SYSTEM, "key": KEY, "n": N}; each system has an http endpoint /in/SYSTEM.
+"""
+import collections
+import http.client
+import json
+import pathlib
+import random
+import sys
+import threading
+import time
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+
+from rig.receiver import Receiver  # noqa: E402
+
+SYSTEMS = {"all": "order: receiver", "keys": 'order: key, order_by: "json:/key"',
+           "skip": 'order: key, order_by: "json:/key", on_dead: skip',
+           "hold": 'order: key, order_by: "json:/key", in_doubt: hold', "free": "order: none"}
+GATEWAYS = ("one", "two", "three")
+
+
+def config(url, concurrency=8):
+    systems = "".join(f"  {name}: {{ {order}, limits: {{ concurrency: {concurrency} }} }}\n"
+                      for name, order in SYSTEMS.items())
+    endpoints = "".join(
+        f"  to-{name}: {{ kind: http, url: '{url}/in/{name}', system: {name}, timeout: 2s,"
+        " retry: { first: 100ms, most: 300ms, for: 60s }, breaker: { failures: 50, wait: 100ms } }\n"
+        for name in SYSTEMS)
+    routes = "".join(f"  - {{ name: {name}, when: {{ receiver: {name} }}, do: [ {{ deliver: to-{name} }} ] }}\n"
+                     for name in SYSTEMS)
+    gateways = "".join(f'  {g}: {{ kind: http, auth: none, extract: {{ receiver: "json:/to" }} }}\n' for g in GATEWAYS)
+    return f"systems:\n{systems}gateways:\n{gateways}endpoints:\n{endpoints}routes:\n{routes}"
+
+
+@pytest.fixture
+def receiver():
+    with Receiver() as r:
+        yield r
+
+
+@pytest.fixture
+def node(make_node, receiver):
+    one = make_node(config=config(receiver.url("")))
+    one.start()
+    return one
+
+
+def send(node, to, key, n, gateway="one"):
+    answer = node.post(gateway, json.dumps({"to": to, "key": key, "n": n}))
+    assert answer.status == 202, answer.body
+    return answer.json["document"]
+
+
+def look(node, doc):
+    return node.graphql("query($id: ID!) { document(id: $id) { state deliveries { state held blockedBy code } } }",
+                        id=doc)["document"]
+
+
+def await_state(node, doc, state, seconds=10):
+    until = time.monotonic() + seconds
+    while True:
+        found = look(node, doc)
+        if found["state"] == state:
+            return found
+        assert time.monotonic() < until, f"{doc} is still {found}\n{node.tail(8)}"
+        time.sleep(0.02)
+
+
+def arrived(receiver, system):
+    """What came, each once, in the order of the first arrivals: (key, n)."""
+    seen = {}
+    for r in receiver.requests(f"/in/{system}"):
+        body = json.loads(r["body"])
+        seen.setdefault((body["key"], body["n"]), len(seen))
+    return list(seen)
+
+
+def await_arrivals(receiver, system, count, node, seconds=15):
+    until = time.monotonic() + seconds
+    while True:
+        found = arrived(receiver, system)
+        if len(found) >= count:
+            return found
+        assert time.monotonic() < until, f"{len(found)} of {count} came\n{node.tail(8)}"
+        time.sleep(0.05)
+
+
+def by_key(found):
+    keys = collections.defaultdict(list)
+    for key, n in found:
+        keys[key].append(n)
+    return keys
+
+
+# ---- one node ------------------------------------------------------------------------------------
+
+@pytest.mark.stores("sqlite", "postgres")
+def test_a_receiver_gets_everything_in_the_order_of_acceptance(node, receiver):
+    for n in range(60):
+        send(node, "all", f"k{n % 7}", n)
+    assert [n for _, n in await_arrivals(receiver, "all", 60, node)] == list(range(60))
+    assert node.cli("doctor").returncode == 0
+
+
+@pytest.mark.stores("sqlite", "postgres")
+def test_keys_are_in_order_and_beside_each_other(node, receiver):
+    """While one key waits for its answer the others go on; what has no key has a lane too."""
+    receiver.behave("/in/keys", "slow", 2, times=1)
+    send(node, "keys", "slow", 0)
+    receiver.wait_for(1, path="/in/keys")
+    began = time.monotonic()
+    for n in range(40):
+        send(node, "keys", f"k{n % 4}", n)
+    for n in range(1, 4):
+        send(node, "keys", "slow", n)
+    for n in range(3):
+        answer = node.post("one", json.dumps({"to": "keys", "n": n, "key": None}))
+        assert answer.status == 202
+    found = await_arrivals(receiver, "keys", 44, node, seconds=1.9)
+    assert time.monotonic() - began < 1.9 and [n for k, n in found if k == "slow"] == [0]
+    keys = by_key(await_arrivals(receiver, "keys", 47, node))
+    assert all(ns == sorted(ns) for ns in keys.values()), keys
+    assert keys["slow"] == [0, 1, 2, 3] and keys[None] == [0, 1, 2]
+
+
+@pytest.mark.stores("sqlite", "postgres")
+def test_a_retry_keeps_its_place(node, receiver):
+    receiver.behave("/in/keys", "status", 503, times=3)
+    docs = [send(node, "keys", "a", n) for n in range(5)]
+    await_state(node, docs[-1], "delivered")
+    assert by_key(arrived(receiver, "keys"))["a"] == [0, 1, 2, 3, 4]
+    first = [json.loads(r["body"])["n"] for r in receiver.requests("/in/keys")]
+    assert first == [0, 0, 0, 0, 1, 2, 3, 4]
+
+
+@pytest.mark.stores("sqlite", "postgres")
+@pytest.mark.proves("DE17")
+@pytest.mark.parametrize("way", ["retry", "cancel", "discard"])
+def test_a_dead_one_blocks_its_lane_until_somebody_decides(node, receiver, way):
+    receiver.behave("/in/keys", "status", 400, times=1)
+    docs = [send(node, "keys", "a", n) for n in range(3)]
+    await_state(node, docs[0], "dead")
+    other = send(node, "keys", "b", 9)
+    await_state(node, other, "delivered")
+    behind = await_state(node, docs[1], "held")["deliveries"][0]
+    assert (behind["held"], behind["blockedBy"]) == (["order"], docs[0])
+    assert f"blocked by {docs[0]}" in node.cli("docs", "show", docs[2]).stdout
+    event = node.wait_event("lane.blocked")
+    assert (event["system"], event["blocked_by"]) == ("keys", docs[0])
+    until = time.monotonic() + 5
+    while "waybill_lanes_blocked 1" not in node.get("/metrics").body.decode():
+        assert time.monotonic() < until
+        time.sleep(0.1)
+    verb = ("dead", "discard", "--all", "--yes") if way == "discard" else ("docs", way, docs[0])
+    assert node.cli(*verb).returncode == 0
+    await_state(node, docs[2], "delivered")
+    came = [json.loads(r["body"])["n"] for r in receiver.requests("/in/keys") if json.loads(r["body"])["key"] == "a"]
+    assert came == ([0, 0, 1, 2] if way == "retry" else [0, 1, 2])
+    assert node.cli("doctor").returncode == 0
+
+
+@pytest.mark.stores("sqlite", "postgres")
+@pytest.mark.proves("DE17")
+def test_a_dead_one_that_steps_aside(node, receiver):
+    receiver.behave("/in/skip", "status", 400, times=1)
+    docs = [send(node, "skip", "a", n) for n in range(3)]
+    await_state(node, docs[2], "delivered")
+    assert look(node, docs[0])["state"] == "dead"
+    assert node.cli("docs", "retry", docs[0]).returncode == 0
+    await_state(node, docs[0], "delivered")
+    assert node.cli("doctor").returncode == 0
+
+
+@pytest.mark.stores("sqlite", "postgres")
+def test_one_in_doubt_blocks_until_it_is_resolved(node, receiver):
+    receiver.behave("/in/hold", "close", times=1)
+    docs = [send(node, "hold", "a", n) for n in range(3)]
+    await_state(node, docs[0], "in_doubt")
+    assert await_state(node, docs[2], "held")["deliveries"][0]["held"] == ["order"]
+    assert node.cli("docs", "resolve", docs[0], "--resend").returncode == 0
+    await_state(node, docs[2], "delivered")
+    assert by_key(arrived(receiver, "hold"))["a"] == [0, 1, 2]
+
+
+@pytest.mark.stores("sqlite", "postgres")
+def test_one_that_waits_can_be_cancelled(node, receiver):
+    receiver.behave("/in/keys", "status", 400, times=1)
+    docs = [send(node, "keys", "a", n) for n in range(3)]
+    await_state(node, docs[0], "dead")
+    assert node.cli("docs", "cancel", docs[1]).returncode == 0
+    assert look(node, docs[1])["state"] == "cancelled"
+    assert node.cli("docs", "retry", docs[0]).returncode == 0
+    await_state(node, docs[2], "delivered")
+    assert by_key(arrived(receiver, "keys"))["a"] == [0, 2]
+
+
+@pytest.mark.stores("sqlite", "postgres")
+def test_a_document_that_cannot_be_routed_holds_up_nobody(node, receiver):
+    answer = node.post("one", json.dumps({"to": "nowhere", "key": "a", "n": 0}))
+    assert answer.status == 202
+    docs = [send(node, "keys", "a", n) for n in range(3)]
+    await_state(node, docs[2], "delivered")
+    assert by_key(arrived(receiver, "keys"))["a"] == [0, 1, 2]
+
+
+# ---- load, crashes, many nodes -------------------------------------------------------------------
+
+class Sender(threading.Thread):
+    """One connection, one key: what was answered 202, in that order.  What got no answer is sent
+    again, as the same number, so that it may come twice."""
+
+    def __init__(self, nodes, gateway, key, until):
+        super().__init__()
+        self.nodes, self.gateway, self.key, self.until = nodes, gateway, key, until
+        self.taken = []
+        self.start()
+
+    def run(self):
+        n, chance = 0, random.Random(self.key)
+        link = None
+        while time.monotonic() < self.until:
+            try:
+                if link is None:
+                    url = chance.choice(self.nodes).url
+                    link = http.client.HTTPConnection(url.split("//")[1].rstrip("/"), timeout=2)
+                link.request("POST", f"/in/{self.gateway}", json.dumps({"to": "keys", "key": self.key, "n": n}))
+                answer = link.getresponse()
+                answer.read()
+                if answer.status == 202:
+                    self.taken.append(n)
+                    n += 1
+                else:
+                    time.sleep(0.02)
+            except (OSError, http.client.HTTPException, AttributeError):
+                n += 1  # nobody knows whether it was taken
+                link = None
+                time.sleep(0.05)
+            if chance.random() < 0.02:
+                link = None
+            time.sleep(0.04)
+
+
+def trouble(receiver, until):
+    chance = random.Random(4)
+    while time.monotonic() < until:
+        receiver.behave("/in/keys", *chance.choice([("status", 503), ("close",), ("reset",)]), times=chance.randint(1, 4))
+        time.sleep(chance.random() / 5)
+
+
+def judge(receiver, senders, nodes, seconds=20):
+    want = {(s.key, n) for s in senders for n in s.taken}
+    until = time.monotonic() + seconds
+    while missing := want - set(arrived(receiver, "keys")):
+        assert time.monotonic() < until, f"{len(missing)} of {len(want)} did not come: {sorted(missing)[:5]}\n" + \
+            "\n".join(n.tail(4) for n in nodes)
+        time.sleep(0.25)
+    assert len(want) > 200
+    keys = by_key(arrived(receiver, "keys"))
+    assert {k: ns for k, ns in keys.items() if ns != sorted(ns)} == {}
+
+
+def load(receiver, nodes, seconds, disturb):
+    until = time.monotonic() + seconds
+    senders = [Sender(nodes, g, f"{g}-{k}", until) for g in GATEWAYS for k in range(20)]
+    unrest = threading.Thread(target=trouble, args=(receiver, until))
+    unrest.start()
+    disturb(until)
+    for t in (*senders, unrest):
+        t.join()
+    receiver.behave("/in/keys", "ok")
+    judge(receiver, senders, nodes)
+
+
+@pytest.mark.stores("sqlite", "postgres")
+@pytest.mark.proves("DE17", "DE10")
+def test_order_over_failures_and_kills(node, receiver):
+    def kill(until):
+        while time.monotonic() < until - 1.5:
+            time.sleep(1)
+            node.kill()
+            node.start()
+
+    load(receiver, [node], 5, kill)
+    assert node.cli("doctor").returncode == 0
+
+
+@pytest.mark.stores("postgres")
+@pytest.mark.proves("DE17", "DE10")
+def test_order_over_two_nodes_and_kills(make_node, receiver, node):
+    other = make_node(config=config(receiver.url("")))
+    other.start()
+
+    def kill(until):
+        chance = random.Random(1)
+        while time.monotonic() < until - 2:
+            time.sleep(1)
+            one = chance.choice([node, other])
+            one.kill()
+            time.sleep(0.3)
+            one.start()
+
+    load(receiver, [node, other], 6, kill)
+    assert node.cli("doctor").returncode == 0
