@@ -475,6 +475,21 @@ TEST(a_system_that_minds_is_sent_to_from_the_store_only)
     field_free(f);
 }
 
+TEST(what_goes_in_order_goes_from_the_store_only)
+{
+    struct field *f = field_new();
+    struct part *born = part(f, "hub", "two"), *stored = part(f, "hub", "two");
+    struct part *free_one = part(f, "hub", "two");
+    unsigned why = 99;
+
+    born->row.lane = stored->row.lane = 77;
+    CHECK(offer(f, born, &why) == DISPATCH_PARK && why == 0);
+    stored->row.num = 5;
+    CHECK(offer(f, stored, NULL) == DISPATCH_BEGIN);
+    CHECK(offer(f, free_one, NULL) == DISPATCH_BEGIN); /* it waits for no lane */
+    field_free(f);
+}
+
 /* proves: DE12 */
 TEST(what_waits_in_memory_when_its_system_begins_to_mind_goes_to_the_store)
 {

@@ -161,6 +161,33 @@ TEST(a_zone_that_is_not_known_here_keeps_its_system_closed)
     CHECK(strstr(problems.items[0].message, "system a: this machine does not know") != NULL);
 }
 
+TEST(a_system_gets_its_order)
+{
+    AUTO(bench_done)
+    struct bench b = bench_of(
+        "systems: { a: {}, b: { order: receiver },\n"
+        "  c: { order: key, order_by: [\"header:X-Key\", \"json:/key\"], on_dead: skip } }\n");
+    AUTO(bench_done) struct bench none = bench_of("systems: { a: {} }\n");
+    AUTO(arena_done) struct arena arena = ARENA_INIT(1 << 20);
+    struct extract_failure failure;
+    struct facts found = { 0 }, nothing = { 0 };
+
+    CHECK(b.plan != NULL && none.plan != NULL && b.plan->ordered && !none.plan->ordered);
+    CHECK(system_of(b.plan, "a")->order == ORDER_NONE);
+    CHECK(system_of(b.plan, "b")->order == ORDER_RECEIVER);
+    CHECK(system_of(b.plan, "b")->on_dead == ORDER_STOP);
+    const struct plan_system *c = system_of(b.plan, "c");
+
+    CHECK(c->order == ORDER_KEY && c->on_dead == ORDER_SKIP && c->order_by != NULL);
+    struct extract_source source = { .body = STR("{\"key\":\"4711\"}"), .whole = true };
+
+    CHECK(extract_run(c->order_by, &source, &arena, &found, &failure));
+    CHECK(str_is(facts_attribute(&found, PLAN_KEY), "4711"));
+    source.body = STR("{}");
+    CHECK(extract_run(c->order_by, &source, &arena, &nothing, &failure));
+    CHECK(facts_attribute(&nothing, PLAN_KEY).len == 0);
+}
+
 int main(void)
 {
     return test_main();
