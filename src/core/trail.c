@@ -159,3 +159,17 @@ bool trail_next(struct trail_reader *r, struct trail_line *ret, bool *ret_damage
     }
     return false;
 }
+
+struct str trail_fit(struct str trail)
+{
+    struct trail_reader r = trail_read(trail);
+    struct trail_line line;
+    bool damaged;
+    size_t fits = 0;
+
+    if (trail.len <= TRAIL_MOST)
+        return trail;
+    while (trail_next(&r, &line, &damaged) && trail.len - r.rest.len <= TRAIL_MOST)
+        fits = trail.len - r.rest.len;
+    return (struct str){ trail.ptr, fits };
+}

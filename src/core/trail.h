@@ -85,3 +85,6 @@ struct trail_reader trail_read(struct str trail);
 /* False at the end, and at bytes that are no trail: `*ret_damaged` tells which, and nothing
  * is read behind the damage. */
 bool trail_next(struct trail_reader *r, struct trail_line *ret, bool *ret_damaged);
+
+/* The first lines of it, as many as TRAIL_MOST bytes hold. */
+struct str trail_fit(struct str trail);

@@ -359,21 +359,6 @@ static bool check_moves(struct group *g, struct err *err)
 
 /* ---- documents that stay --------------------------------------------------------------------- */
 
-/* Lines for which there is no room in a trail are left out. */
-static struct str fitting(struct str trail)
-{
-    struct trail_reader r = trail_read(trail);
-    struct trail_line line;
-    bool damaged;
-    size_t fits = 0;
-
-    if (trail.len <= TRAIL_MOST)
-        return trail;
-    while (trail_next(&r, &line, &damaged) && trail.len - r.rest.len <= TRAIL_MOST)
-        fits = trail.len - r.rest.len;
-    return (struct str){ trail.ptr, fits };
-}
-
 static struct str whole_trail(struct writer *w, struct str lines, struct str trail)
 {
     if (lines.len == 0 || trail.len == 0)
@@ -395,7 +380,7 @@ static void found_row(struct db_value *v, const struct settle_op *o, struct str 
     v[5] = db_int(o->route);
     v[6] = bytes_or_null(o->facts);
     v[7] = db_int(o->config);
-    v[8] = bytes_or_null(fitting(trail));
+    v[8] = bytes_or_null(trail_fit(trail));
 }
 
 /* The index is past it: it is found by what was found in it from now on. */
@@ -460,7 +445,7 @@ static bool write_delivers(struct group *g, struct err *err)
         struct db_value *v = row_of(&trails);
 
         v[0] = db_int(o->doc);
-        v[1] = bytes_or_null(fitting(o->trail));
+        v[1] = bytes_or_null(trail_fit(o->trail));
         if (!put_parts(g, o, err) || !put_task(g, o, err))
             return false;
     }
@@ -534,7 +519,7 @@ static void over_row(struct db_value *v, const struct ending *e)
     v[6] = db_int(o->route);
     v[7] = bytes_or_null(o->facts);
     v[8] = db_int(o->config);
-    v[9] = bytes_or_null(fitting(e->trail.ptr != NULL ? e->trail : o->trail));
+    v[9] = bytes_or_null(trail_fit(e->trail.ptr != NULL ? e->trail : o->trail));
 }
 
 static bool end_one(struct writer *w, const struct ending *e, struct err *err)
