@@ -65,7 +65,7 @@ def test_bytes_that_are_gone_are_a_dead_letter(road, receiver):
     assert receiver.requests() == []
 
 
-@pytest.mark.proves("EX1", "EX2", "EX6", "EX7", "RO1", "RO2", "RO5", "RO6", "DE1", "DE9", "DL1")
+@pytest.mark.proves("EX1", "EX2", "EX6", "EX7", "RO1", "RO2", "RO5", "RO6", "DM1", "DE1", "DE9", "DL1")
 @pytest.mark.stores("postgres")
 def test_an_outcome_that_cannot_be_written_is_written_later(road, receiver, postgres):
     receiver.behave("/in", "late", 1.5)

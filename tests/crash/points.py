@@ -6,7 +6,7 @@ every size, an orderly stop and a second start.  The process must die at the poi
 that way; then it starts without the fault and the checker looks.  Many points are passed for the
 first time during the start, so a second kill comes at a later pass, with documents around.
 
-proves: EX8 RO7 DE9 DE10 DE11 DE15 FI1 FI5 FI6 FI9
+proves: EX8 RO7 DM2 DE9 DE10 DE11 DE15 FI1 FI5 FI6 FI9
 """
 
 import json
