@@ -264,10 +264,10 @@ static bool build_order(struct builder *b, const struct settings *own, const str
                                            : ORDER_NONE;
     s->on_dead = str_is(on_dead, "skip") ? ORDER_SKIP : ORDER_STOP;
     b->plan->ordered = b->plan->ordered || s->order != ORDER_NONE;
-    if (s->order != ORDER_KEY || by == NULL || compile_key(by, &s->order_by, &why))
-        return true;
-    (void)err_context(&why, "system %s: order_by", c->name);
-    (void)broken(b, c->place, &why);
+    /* What this build cannot extract was named in a warning: without a key the order is that of
+     * the receiver, which is stricter. */
+    if (s->order == ORDER_KEY && by != NULL && !compile_key(by, &s->order_by, &why))
+        s->order_by = NULL;
     return true;
 }
 
