@@ -617,20 +617,6 @@ void dispatch_rest(struct dispatch *d)
 /* ---- the feeder ---------------------------------------------------------------------------------
  */
 
-void dispatch_note_stored(struct dispatch *d, int64_t system, int64_t endpoint, int64_t queue)
-{
-    (void)pthread_mutex_lock(&d->mutex);
-    struct lane *l = lane_get(d, system, endpoint);
-
-    l->stored = true;
-    l->queue = queue;
-    bool hungry = l->system->pace != NULL; /* no end of anything says so */
-
-    (void)pthread_mutex_unlock(&d->mutex);
-    if (hungry)
-        d->calls.hungry(d->calls.arg);
-}
-
 static void set_stored(struct dispatch *d, int64_t queue, bool stored)
 {
     (void)pthread_mutex_lock(&d->mutex);
@@ -668,6 +654,23 @@ static size_t room_of(struct dispatch *d, const struct lane *l, int64_t now_us)
         return breaker_may_probe(&e->breaker, now_us) && s->active < s->limit &&
                (s->pace == NULL || paced_has(s->pace));
     return room < LANE_CLAIM_MOST ? (size_t)room : LANE_CLAIM_MOST;
+}
+
+void dispatch_note_stored(struct dispatch *d, int64_t system, int64_t endpoint, int64_t queue)
+{
+    int64_t now = clock_wall_us();
+
+    (void)pthread_mutex_lock(&d->mutex);
+    struct lane *l = lane_get(d, system, endpoint);
+
+    l->stored = true;
+    l->queue = queue;
+    /* It may begin at once, or when a token comes: no end of anything would say so. */
+    bool hungry = l->system->pace != NULL || room_of(d, l, now) > 0;
+
+    (void)pthread_mutex_unlock(&d->mutex);
+    if (hungry)
+        d->calls.hungry(d->calls.arg);
 }
 
 bool dispatch_next_lane(struct dispatch *d, struct lane_turn *ret)

@@ -332,6 +332,20 @@ def test_a_crash_puts_no_more_in_doubt_than_the_concurrency(make_node, receiver)
     assert all(sent(receiver, d) == 1 for d in docs)
 
 
+def test_what_minds_a_second_time_is_sent_at_once(make_node, receiver):
+    """It waits in the store for its intent, and nothing else."""
+    node = make_node(config=config(receiver.url("")))
+    node.start()
+    took = []
+    for number in range(7):
+        began = time.monotonic()
+        send(node, "hold")
+        receiver.wait_for(number + 1, path="/in/hold")
+        took.append(time.monotonic() - began)
+        time.sleep(0.1)
+    assert sorted(took)[3] < 0.4, took
+
+
 @pytest.mark.stores("postgres")
 @pytest.mark.proves("FO2", "FO3", "FO4", "FO7", "QC2", "DE14")
 def test_a_node_that_was_frozen_past_its_lease_sends_nothing_more(make_node, receiver):
