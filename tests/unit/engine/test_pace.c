@@ -70,6 +70,15 @@ static int seen(struct field *f, const int *what)
     return n;
 }
 
+static bool is_asked(struct field *f)
+{
+    (void)pthread_mutex_lock(&f->mutex);
+    bool asked = f->op != NULL;
+
+    (void)pthread_mutex_unlock(&f->mutex);
+    return asked;
+}
+
 static bool comes(struct field *f, const int *what, int most)
 {
     for (int i = 0; i < 2000 && seen(f, what) < most; i++)
@@ -102,7 +111,7 @@ TEST(a_token_comes_from_the_store)
         CHECK(paced_take(x, true));
     CHECK(!paced_take(x, true) && paced_is_held(x)); /* the burst is used up */
     CHECK(comes(&f, &f.told, 2) && paced_take(x, true));
-    if (f.op != NULL)
+    if (is_asked(&f))
         answer(&f, true);
     pace_free(f.pace);
 }
@@ -134,7 +143,7 @@ TEST(a_rate_is_kept_and_reached)
         }
         CHECK(n > (int64_t)cases[i].count / 5); /* a busy machine loses some */
         f.answers = false;
-        for (int k = 0; k < 1000 && f.op != NULL; k++)
+        for (int k = 0; k < 1000 && is_asked(&f); k++)
             clock_sleep_us(1000);
         pace_free(f.pace);
     }
@@ -187,16 +196,16 @@ TEST(another_rule_drops_what_was_reserved)
     CHECK(paced_is_slow(x) && paced_keep(x) == 1);
     CHECK(!paced_take(x, true));
     answer(&f, true);
-    CHECK(paced_take(x, true) && !paced_take(x, true) && f.op != NULL);
+    CHECK(paced_take(x, true) && !paced_take(x, true) && is_asked(&f));
     answer(&f, true);              /* none for an hour */
     clock_sleep_us(50 * CLOCK_MS); /* what it tells of that, it has told */
-    CHECK(!paced_take(x, true) && f.op == NULL && paced_is_held(x));
+    CHECK(!paced_take(x, true) && !is_asked(&f) && paced_is_held(x));
     int told = seen(&f, &f.told);
 
     CHECK(pace_system(f.pace, HUB, rate_rule(100, CLOCK_S, 100)) == x && !paced_is_slow(x));
     CHECK(paced_keep(x) > 1 && comes(&f, &f.told, told + 1));
     f.row_ns = 0;
-    CHECK(!paced_take(x, true) && f.op != NULL);
+    CHECK(!paced_take(x, true) && is_asked(&f));
     answer(&f, true);
     CHECK(paced_take(x, true));
     CHECK(pace_system(f.pace, SHOP, rate_rule(100, CLOCK_S, 1)) != x);
