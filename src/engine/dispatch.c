@@ -1,216 +1,23 @@
 #include "engine/dispatch.h"
 
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "base/alloc.h"
 #include "base/chance.h"
 #include "base/clock.h"
 #include "base/require.h"
+#include "engine/dispatch_inside.h"
 #include "engine/govern.h"
 #include "engine/pace.h"
 
 enum {
-    LANE_WAITING_MOST = 512, /* parts that wait in memory, per lane ... */
-    LANE_SLOW_MOST = 16,     /* ... of a receiver that is slow */
-    LANE_CLAIM_MOST = 100,   /* claimed at once from the store */
-    LANE_AHEAD_MOST = 32,    /* claimed beyond the slots that are free */
-    SLOTS_FIRST = 64,
+    LANE_WAITING_MOST = 512,       /* parts that wait in memory, per lane ... */
+    LANE_SLOW_MOST = 16,           /* ... of a receiver that is slow */
+    LANE_CLAIM_MOST = 100,         /* claimed at once from the store */
+    LANE_AHEAD_MOST = 32,          /* claimed beyond the slots that are free */
     FAST_US = 50 * CLOCK_MS,       /* a receiver that answers within this is not slow ... */
     STILL_US = 200 * CLOCK_MS,     /* ... unless nothing of its lane has ended for so long */
     OVERTAKEN_US = 60 * CLOCK_S,   /* what has waited so long in memory is not overtaken */
     PACED_MOST_US = 600 * CLOCK_S, /* nothing waits longer in memory for a token */
 };
-
-struct system_live {
-    struct system_live *next;
-    int64_t word, limit, active, waiting, delivered;
-    enum doubt_policy in_doubt;
-    struct lane *lanes, *turn; /* by next_of_system; turn: who was served last */
-    struct part *sending;      /* those that have slots */
-    struct paced *pace;        /* its tokens; NULL: as fast as it can */
-    /* What the governor said, and until when and under which generation that is good. */
-    unsigned why;
-    int64_t ask_us; /* monotonic */
-    uint64_t generation;
-};
-
-struct endpoint_live {
-    struct endpoint_live *next;
-    int64_t word;
-    const struct plan_endpoint *plan; /* of the newest plan; NULL: not configured any more */
-    struct breaker breaker;
-    int64_t pause_until_us;
-    int64_t active, waiting;
-};
-
-struct lane {
-    struct lane *next, *next_of_system;
-    struct system_live *system;
-    struct endpoint_live *endpoint;
-    int64_t queue;             /* 0: nothing of it was ever stored */
-    struct part *first, **end; /* by priority, then as they came */
-    int64_t last_prio;         /* of the last of them */
-    size_t waiting;
-    int64_t took_us;  /* lately, averaged */
-    int64_t moved_us; /* when the queue in memory last moved; monotonic */
-    bool fast, stored;
-};
-
-struct dispatch {
-    struct dispatch_calls calls;
-    struct govern *govern;
-    pthread_mutex_t mutex;
-    struct plan *plan;
-    struct system_live *systems;
-    struct endpoint_live *endpoints;
-    struct lane *lanes, *turn;
-    struct lane **slots; /* lanes by (system, endpoint) */
-    size_t slot_count, lane_count;
-    bool resting; /* the node stops */
-    _Atomic size_t waiting_fast;
-};
-
-struct dispatch *dispatch_new(struct govern *govern, const struct dispatch_calls *calls)
-{
-    struct dispatch *d = NEW(struct dispatch);
-
-    d->govern = govern;
-    d->calls = *calls;
-    (void)pthread_mutex_init(&d->mutex, NULL);
-    return d;
-}
-
-void dispatch_free(struct dispatch *d)
-{
-    if (d == NULL)
-        return;
-    for (struct lane *l = d->lanes, *next; l != NULL; l = next) {
-        next = l->next;
-        free(l);
-    }
-    for (struct system_live *s = d->systems, *next; s != NULL; s = next) {
-        next = s->next;
-        free(s);
-    }
-    for (struct endpoint_live *e = d->endpoints, *next; e != NULL; e = next) {
-        next = e->next;
-        free(e);
-    }
-    plan_unref(d->plan);
-    free(d->slots);
-    free(d);
-}
-
-/* ---- who is who, with the lock held --------------------------------------------------------- */
-
-static int64_t limit_of(const struct plan *p, int64_t system)
-{
-    const struct plan_system *s = p != NULL ? plan_system_find(p, system) : NULL;
-
-    return s != NULL ? s->concurrency : 1; /* a system that is gone: its rest goes out slowly */
-}
-
-/* Nobody says any more what a system that is gone minds: nothing is sent to it twice in silence. */
-static enum doubt_policy doubt_of(const struct plan *p, int64_t system)
-{
-    const struct plan_system *s = p != NULL ? plan_system_find(p, system) : NULL;
-
-    return s != NULL ? s->in_doubt : DOUBT_HOLD;
-}
-
-static struct paced *pace_of(struct dispatch *d, int64_t system)
-{
-    const struct plan_system *s = d->plan != NULL ? plan_system_find(d->plan, system) : NULL;
-
-    if (s == NULL || s->rate.interval_ns == 0 || d->calls.pace == NULL)
-        return NULL;
-    return pace_system(d->calls.pace, system, s->rate);
-}
-
-static struct system_live *system_of(struct dispatch *d, int64_t word)
-{
-    struct system_live *s = d->systems;
-
-    while (s != NULL && s->word != word)
-        s = s->next;
-    if (s == NULL) {
-        s = NEW(struct system_live);
-        *s = (struct system_live){ .next = d->systems,
-                                   .word = word,
-                                   .limit = limit_of(d->plan, word),
-                                   .in_doubt = doubt_of(d->plan, word),
-                                   .pace = pace_of(d, word) };
-        d->systems = s;
-    }
-    return s;
-}
-
-static struct endpoint_live *endpoint_of(struct dispatch *d, int64_t word)
-{
-    struct endpoint_live *e = d->endpoints;
-
-    while (e != NULL && e->word != word)
-        e = e->next;
-    if (e == NULL) {
-        e = NEW(struct endpoint_live);
-        *e = (struct endpoint_live){ .next = d->endpoints,
-                                     .word = word,
-                                     .plan = d->plan != NULL ? plan_endpoint_find(d->plan, word)
-                                                             : NULL };
-        d->endpoints = e;
-    }
-    return e;
-}
-
-static struct lane **slot_of(struct dispatch *d, int64_t system, int64_t endpoint)
-{
-    uint64_t h = ((uint64_t)system * UINT64_C(0x9e3779b97f4a7c15)) ^
-                 ((uint64_t)endpoint * UINT64_C(0xc2b2ae3d27d4eb4f));
-    size_t i = (size_t)(h >> 20) % d->slot_count;
-
-    while (d->slots[i] != NULL &&
-           (d->slots[i]->system->word != system || d->slots[i]->endpoint->word != endpoint))
-        i = (i + 1) % d->slot_count;
-    return &d->slots[i];
-}
-
-static void grow(struct dispatch *d)
-{
-    d->slot_count = d->slot_count > 0 ? d->slot_count * 2 : SLOTS_FIRST;
-    free(d->slots);
-    d->slots = xcalloc(d->slot_count, sizeof(struct lane *));
-    for (struct lane *l = d->lanes; l != NULL; l = l->next)
-        *slot_of(d, l->system->word, l->endpoint->word) = l;
-}
-
-static struct lane *lane_find(struct dispatch *d, int64_t system, int64_t endpoint)
-{
-    return d->slot_count > 0 ? *slot_of(d, system, endpoint) : NULL;
-}
-
-/* Lanes are pairs that the configuration names: they are kept for ever. */
-static struct lane *lane_get(struct dispatch *d, int64_t system, int64_t endpoint)
-{
-    struct lane *l = lane_find(d, system, endpoint);
-
-    if (l != NULL)
-        return l;
-    l = NEW(struct lane);
-    *l = (struct lane){ .system = system_of(d, system), .endpoint = endpoint_of(d, endpoint) };
-    l->fast = l->system->pace == NULL;
-    l->end = &l->first;
-    l->next_of_system = l->system->lanes;
-    l->system->lanes = l;
-    l->next = d->lanes;
-    d->lanes = l;
-    if (++d->lane_count * 2 > d->slot_count)
-        grow(d);
-    else
-        *slot_of(d, system, endpoint) = l;
-    return l;
-}
 
 /* ---- queues in memory, with the lock held ------------------------------------------------------
  */
@@ -288,7 +95,7 @@ static void give_slot(struct lane *l, struct part *p)
 }
 
 /* What waits for its token does not wait for our own work. */
-static void set_fast(struct dispatch *d, struct lane *l, bool fast)
+void dispatch_set_fast(struct dispatch *d, struct lane *l, bool fast)
 {
     fast = fast && l->system->pace == NULL;
     if (fast != l->fast)
@@ -300,7 +107,7 @@ static void note_time(struct dispatch *d, struct lane *l, int64_t took_us)
 {
     l->took_us += (took_us - l->took_us) / 8;
     l->moved_us = clock_mono_us();
-    set_fast(d, l, l->took_us < FAST_US);
+    dispatch_set_fast(d, l, l->took_us < FAST_US);
 }
 
 /* Why nothing of this system may begin now. */
@@ -385,7 +192,7 @@ static enum dispatch_answer park(struct lane *l, const struct part *p, unsigned 
 
 static enum dispatch_answer offer(struct dispatch *d, struct part *p, unsigned *ret_why)
 {
-    struct lane *l = lane_get(d, p->row.system, p->row.endpoint);
+    struct lane *l = dispatch_lane(d, p->row.system, p->row.endpoint);
     int64_t now = clock_wall_us();
     bool from_store = p->row.num != 0;
     unsigned why = closed_why(d, l, now);
@@ -578,7 +385,7 @@ struct part *dispatch_shed(struct dispatch *d)
             keep = 0;
 
         if (now - l->moved_us > STILL_US)
-            set_fast(d, l, false);
+            dispatch_set_fast(d, l, false);
         while (l->waiting > keep && (!l->fast || keep == 0)) {
             *end = pop(d, l);
             end = &(*end)->next;
@@ -661,7 +468,7 @@ void dispatch_note_stored(struct dispatch *d, int64_t system, int64_t endpoint, 
     int64_t now = clock_wall_us();
 
     (void)pthread_mutex_lock(&d->mutex);
-    struct lane *l = lane_get(d, system, endpoint);
+    struct lane *l = dispatch_lane(d, system, endpoint);
 
     l->stored = true;
     l->queue = queue;
@@ -691,102 +498,15 @@ bool dispatch_next_lane(struct dispatch *d, struct lane_turn *ret)
     return found;
 }
 
-/* ---- configuration, and what others know
- * ---------------------------------------------------------- */
-
-void dispatch_use(struct dispatch *d, struct plan *plan)
-{
-    (void)pthread_mutex_lock(&d->mutex);
-    struct plan *old = d->plan;
-
-    d->plan = plan_ref(plan);
-    for (struct system_live *s = d->systems; s != NULL; s = s->next) {
-        s->limit = limit_of(plan, s->word);
-        s->in_doubt = doubt_of(plan, s->word);
-        s->pace = pace_of(d, s->word);
-    }
-    for (struct lane *l = d->lanes; l != NULL; l = l->next)
-        set_fast(d, l, l->fast);
-    for (struct endpoint_live *e = d->endpoints; e != NULL; e = e->next)
-        e->plan = plan_endpoint_find(plan, e->word);
-    (void)pthread_mutex_unlock(&d->mutex);
-    plan_unref(old);
-    d->calls.hungry(d->calls.arg);
-}
-
-void dispatch_learn(struct dispatch *d, int64_t endpoint, bool breaker, int64_t since_us,
-                    int64_t until_us)
-{
-    (void)pthread_mutex_lock(&d->mutex);
-    struct endpoint_live *e = endpoint_of(d, endpoint);
-
-    if (!breaker) {
-        if (until_us > e->pause_until_us)
-            e->pause_until_us = until_us;
-    } else if (!breaker_is_open(&e->breaker) && until_us > 0) {
-        e->breaker.since_us = since_us;
-        e->breaker.until_us = until_us;
-        e->breaker.wait_us = until_us - since_us;
-    }
-    (void)pthread_mutex_unlock(&d->mutex);
-}
-
 unsigned dispatch_held_why(struct dispatch *d, int64_t system, int64_t endpoint)
 {
     (void)pthread_mutex_lock(&d->mutex);
-    const struct endpoint_live *e = endpoint_of(d, endpoint);
-    struct system_live *s = system_of(d, system);
+    const struct endpoint_live *e = dispatch_endpoint(d, endpoint);
+    struct system_live *s = dispatch_system(d, system);
     unsigned why = system_why(d, s) | rate_why(s) | endpoint_why(e, clock_wall_us());
 
     if (breaker_is_open(&e->breaker))
         why |= HELD_BREAKER;
     (void)pthread_mutex_unlock(&d->mutex);
     return why;
-}
-
-void dispatch_sending(struct dispatch *d, int64_t system, size_t most, struct buf *to)
-{
-    (void)pthread_mutex_lock(&d->mutex);
-    const struct part *p = system_of(d, system)->sending;
-
-    for (; p != NULL && most > 0; p = p->after, most--) {
-        buf_put(to, p->row.id);
-        buf_putc(to, '\n');
-    }
-    (void)pthread_mutex_unlock(&d->mutex);
-}
-
-bool dispatch_look(struct dispatch *d, int64_t endpoint, struct endpoint_look *ret)
-{
-    (void)pthread_mutex_lock(&d->mutex);
-    const struct endpoint_live *e = d->endpoints;
-
-    while (e != NULL && e->word != endpoint)
-        e = e->next;
-    if (e != NULL)
-        *ret = (struct endpoint_look){ .configured = e->plan != NULL,
-                                       .open = breaker_is_open(&e->breaker),
-                                       .since_us = e->breaker.since_us,
-                                       .until_us = e->breaker.until_us,
-                                       .pause_until_us = e->pause_until_us,
-                                       .active = e->active,
-                                       .waiting = e->waiting };
-    if (e != NULL && e->plan != NULL && e->plan->broken != NULL)
-        (void)snprintf(ret->broken, sizeof ret->broken, "%s", e->plan->broken);
-    (void)pthread_mutex_unlock(&d->mutex);
-    return e != NULL;
-}
-
-int64_t dispatch_delivered(struct dispatch *d, int64_t system)
-{
-    (void)pthread_mutex_lock(&d->mutex);
-    int64_t n = system_of(d, system)->delivered;
-
-    (void)pthread_mutex_unlock(&d->mutex);
-    return n;
-}
-
-size_t dispatch_waiting_fast(struct dispatch *d)
-{
-    return d->waiting_fast;
 }
