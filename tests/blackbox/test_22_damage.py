@@ -1,6 +1,9 @@
 """The road when the store or the bytes fail: nothing wrong is sent, nothing is forgotten."""
+import contextlib
 import pathlib
 import sys
+import threading
+import time
 
 import pytest
 
@@ -80,4 +83,35 @@ def test_an_outcome_that_cannot_be_written_is_written_later(road, receiver, post
     assert receiver.keys() == {f"{d}.hub-api": 1 for d in delivered}
     road.wait_event("store.reach")
     await_state(road, send(road, document("letter")), "dead")
+    assert road.cli("doctor").returncode == 0
+
+
+@pytest.mark.proves("XC5", "QC5")
+@pytest.mark.stores("postgres")
+def test_a_commit_of_which_nobody_knows_leaves_nothing_behind(road, postgres):
+    """The database dies under load and stays away longer than anybody asks: what was accepted all the same runs."""
+    ended = threading.Event()
+
+    def work():
+        while not ended.is_set():
+            with contextlib.suppress(OSError):
+                road.post("in", document("junk"))
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    try:
+        time.sleep(1)
+        postgres.stop_immediate()
+        time.sleep(8)
+    finally:
+        ended.set()
+        for thread in threads:
+            thread.join()
+        postgres.start()
+    road.wait_event("store.reach", timeout=30)
+    until = time.monotonic() + 30
+    while road.cli("docs", "ls", "--state", "received", "--limit", "1", "--json").stdout.strip():
+        assert time.monotonic() < until, road.tail()
+        time.sleep(0.2)
     assert road.cli("doctor").returncode == 0
