@@ -445,7 +445,7 @@ static bool feed_lanes(struct road *r)
     for (size_t i = 0; i < count; i++)
         load_delivery(r, &tasks[i]);
     send_flush(r);
-    return true; /* there may be other lanes */
+    return !r->claim_failing; /* there may be other lanes, but not while the store is away */
 }
 
 /* The next due time that is known; it is forgotten, for what is noted from now on counts. */
