@@ -103,10 +103,12 @@ void dispatch_set_fast(struct dispatch *d, struct lane *l, bool fast)
     l->fast = fast;
 }
 
-static void note_time(struct dispatch *d, struct lane *l, int64_t took_us)
+static void note_time(struct dispatch *d, struct lane *l, int64_t began_us)
 {
-    l->took_us += (took_us - l->took_us) / 8;
-    l->moved_us = clock_mono_us();
+    int64_t now = clock_mono_us();
+
+    l->took_us += (now - began_us - l->took_us) / 8;
+    l->moved_us = now;
     dispatch_set_fast(d, l, l->took_us < FAST_US);
 }
 
@@ -311,7 +313,8 @@ static bool judge_breaker(struct endpoint_live *e, const struct part *p, const s
     static const struct breaker_rule usual = { .failures = 5, .wait_us = INT64_C(30) * CLOCK_S };
     const struct breaker_rule *rule = e->plan != NULL ? &e->plan->breaker : &usual;
 
-    return breaker_judge(&e->breaker, rule, v, p->probe, now_us, chance_u64());
+    return breaker_judge(&e->breaker, rule, v, p->probe, now_us,
+                         v->kind == VERDICT_DELIVERED ? 0 : chance_u64());
 }
 
 bool dispatch_ended(struct dispatch *d, struct part *p, const struct verdict *v,
@@ -325,7 +328,7 @@ bool dispatch_ended(struct dispatch *d, struct part *p, const struct verdict *v,
     (void)pthread_mutex_lock(&d->mutex);
     give_slot(l, p);
     l->system->delivered += v->kind == VERDICT_DELIVERED;
-    note_time(d, l, clock_mono_us() - p->began_us);
+    note_time(d, l, p->began_us);
     bool changed = judge_breaker(e, p, v, now);
     bool probed = p->probe;
 
