@@ -134,8 +134,6 @@ static void on_committed(struct store_op *op)
 
     if (stored && o->claimed)
         road_born(road, o, &d->body);
-    else if (o->claimed && !op->ok && op->err.kind == ERR_UNCERTAIN)
-        road_unsure(road, o);
     else if (o->claim_wanted)
         road_unreserve(road, o->size);
     if (stored && !o->claimed && road != NULL)

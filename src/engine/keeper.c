@@ -20,6 +20,7 @@
 #include "engine/warden.h"
 #include "store/accept.h"
 #include "store/done.h"
+#include "store/lease.h"
 #include "store/node.h"
 #include "store/payload.h"
 #include "store/store.h"
@@ -127,6 +128,20 @@ static bool rescue(struct keeper *k, struct err *err)
     return true;
 }
 
+/* What was claimed in a commit of which nobody knows; the feeder finds it. */
+static bool return_claims(struct keeper *k, struct err *err)
+{
+    int64_t count;
+
+    if (k->unreachable)
+        return true;
+    if (!lease_return(engine_store(k->engine), &count, err))
+        return false;
+    if (count > 0)
+        log_event(LOG_WARN, "task.return", kv_int("count", count));
+    return true;
+}
+
 static bool sweep(struct keeper *k, struct err *err)
 {
     int64_t swept;
@@ -193,6 +208,7 @@ static const struct duty {
     { .name = "certificates", .every_us = INT64_C(3600) * CLOCK_S, .run = look_at_certificates },
     { .name = "backlog", .every_us = INT64_C(15) * CLOCK_S, .run = look_at_backlog },
     { .name = "rescue", .every_us = NODE_BEAT_US, .run = rescue },
+    { .name = "unsure claims", .every_us = CLOCK_S, .run = return_claims },
     { .name = "mishaps", .every_us = CLOCK_S, .run = tell_mishaps },
     { .name = "expiry", .every_us = CLOCK_S, .run = expire },
     { .name = "endpoints", .every_us = CLOCK_S, .run = learn },

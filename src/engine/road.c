@@ -298,18 +298,6 @@ void road_born(struct road *r, const struct accept_op *a, struct buf *body)
     road_queue(r, f);
 }
 
-void road_unsure(struct road *r, const struct accept_op *a)
-{
-    struct flight *f = flight_new(r);
-
-    f->settle.task = a->task;
-    f->settle.op.err = a->op.err;
-    f->counted = a->size;
-    f->give_back = true;
-    (void)id_text(&a->id, f->id);
-    feed_unsettled(f);
-}
-
 void road_note_backlog(struct road *r)
 {
     if (!atomic_exchange(&r->backlog, true))

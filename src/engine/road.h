@@ -71,9 +71,6 @@ void road_unreserve(struct road *r, int64_t size);
 /* It was accepted and claimed: on the road with it.  Takes the bytes out of *body.  On the
  * writer's thread. */
 void road_born(struct road *r, const struct accept_op *accepted, struct buf *body);
-/* Nobody knows whether it was accepted; if it was, it is claimed: the claim is given back, and
- * it runs as what waits in the store.  On the writer's thread. */
-void road_unsure(struct road *r, const struct accept_op *asked);
 /* One was accepted without a claim: it waits in the store. */
 void road_note_backlog(struct road *r);
 /* Documents wait for our own work, not for receivers: better not take on more just now. */

@@ -10,6 +10,7 @@
 #include "store/claims.h"
 #include "store/inside.h"
 #include "store/key_log.h"
+#include "store/lease.h"
 #include "store/order.h"
 #include "store/payload.h"
 
@@ -219,33 +220,13 @@ static bool add_documents(struct writer *w, struct accept_op **fresh, size_t cou
            db_batch(w->db, SQL_PAYLOAD_ADD, DB_NO_SLOT, payloads, PAYLOAD, inline_count, err);
 }
 
-/* (id, claim) is never given twice: a document is born once, and every other claim draws a
- * number of its own. */
-static bool birth_claim(struct writer *w, struct err *err)
-{
-    return w->birth_claim != 0 ||
-           db_one_int(w->db, SQL_CLAIM_NUMBER, DB_NO_ARGS, 0, &w->birth_claim, err);
-}
-
-static void lease_row(struct db_value *v, struct writer *w, const struct task *t)
-{
-    v[0] = db_int(t->id);
-    v[1] = db_int(t->claim);
-    v[2] = db_int(store_node(w->store));
-    v[3] = db_int(ACCEPT_LEASE_US);
-    v[4] = db_int(t->queue);
-    v[5] = db_int(t->prio);
-    v[6] = db_int(t->rank);
-    v[7] = db_int(t->kind);
-}
-
 /* On SQLite a task that comes claimed is marked after the commit. */
 static bool add_tasks(struct writer *w, struct accept_op **fresh, size_t count, struct err *err)
 {
-    enum { READY = 5, LEASE = 8 };
+    enum { READY = 5 };
     struct db_value *ready = ARENA_ARRAY(w->arena, struct db_value, count * READY);
-    struct db_value *leases = ARENA_ARRAY(w->arena, struct db_value, count * LEASE);
-    size_t ready_count = 0, lease_count = 0;
+    struct lease_rows leases = lease_begin(w, count);
+    size_t ready_count = 0;
 
     for (size_t i = 0; i < count; i++) {
         struct accept_op *a = fresh[i];
@@ -258,12 +239,9 @@ static bool add_tasks(struct writer *w, struct accept_op **fresh, size_t count, 
                             .kind = TASK_RUN,
                             .attempts = 1 };
         if (a->claim_wanted && w->db->kind == DB_POSTGRESQL) {
-            if (!birth_claim(w, err))
+            if (!lease_put(w, &leases, t, err))
                 return false;
-            t->claim = w->birth_claim;
-            t->until_us = clock_wall_us() + ACCEPT_LEASE_US;
             a->claimed = true;
-            lease_row(leases + lease_count++ * LEASE, w, t);
             continue;
         }
         struct db_value *v = ready + ready_count++ * READY;
@@ -278,7 +256,7 @@ static bool add_tasks(struct writer *w, struct accept_op **fresh, size_t count, 
         v[4] = db_int(TASK_RUN);
     }
     return db_batch(w->db, SQL_TASK_READY_ADD, DB_NO_SLOT, ready, READY, ready_count, err) &&
-           db_batch(w->db, SQL_TASK_LEASE_ADD, DB_NO_SLOT, leases, LEASE, lease_count, err);
+           lease_write(w, &leases, err);
 }
 
 /* One row per gateway and group, in a table that no other writer touches. */

@@ -50,6 +50,7 @@ struct store {
     int64_t indexed;             /* SQLite, the writer's: the watermark of the index */
 
     struct claims *claims;
+    struct leases *leases;
     struct key_log *key_log; /* SQLite; the writer's */
     struct recorder *recorder;
     struct order *order; /* lanes (order.h) */

@@ -12,6 +12,7 @@
 #include "store/accept.h"
 #include "store/claims.h"
 #include "store/inside.h"
+#include "store/lease.h"
 #include "store/settle.h"
 
 /* A lane whose head waits for documents of its gateway; gateway 0: somebody else had the lane. */
@@ -205,27 +206,13 @@ static bool is_wanted(const struct order_listener *l, struct order_going *g,
     return g->own || (l->keeps != NULL && l->keeps(l->arg, g->num));
 }
 
-static void lease_row(struct db_value *v, struct writer *w, const struct task *t)
-{
-    v[0] = db_int(t->id);
-    v[1] = db_int(t->claim);
-    v[2] = db_int(store_node(w->store));
-    v[3] = db_int(ACCEPT_LEASE_US);
-    v[4] = db_int(t->queue);
-    v[5] = db_int(t->prio);
-    v[6] = db_int(t->rank);
-    v[7] = db_int(t->kind);
-}
-
-/* Tasks of those that this node keeps come claimed.  (id, claim) is never given twice: while it is
- * kept a delivery goes for the first time. */
+/* Tasks of those that this node keeps come claimed: while it is kept a delivery goes for the first
+ * time. */
 static bool claim_wanted(struct writer *w, struct order_batch *b, const struct order_lanes *which,
                          struct err *err)
 {
-    enum { LEASE = 8 };
     struct order_listener l = listener_of(w->store->order);
-    struct db_value *rows = ARENA_ARRAY(w->arena, struct db_value, b->count * LEASE);
-    size_t n = 0;
+    struct lease_rows rows = lease_begin(w, b->count);
 
     for (size_t i = 0; i < b->count; i++) {
         struct order_going *g = &b->going[i];
@@ -235,18 +222,13 @@ static bool claim_wanted(struct writer *w, struct order_batch *b, const struct o
                                  .prio = g->prio,
                                  .rank = g->rank,
                                  .kind = TASK_DELIVER,
-                                 .attempts = 1,
-                                 .until_us = clock_wall_us() + ACCEPT_LEASE_US };
+                                 .attempts = 1 };
         g->claimed = is_wanted(&l, g, which);
-        if (!g->claimed || w->db->kind == DB_SQLITE) /* there it is marked after the commit */
-            continue;
-        if (w->birth_claim == 0 &&
-            !db_one_int(w->db, SQL_CLAIM_NUMBER, DB_NO_ARGS, 0, &w->birth_claim, err))
+        if (g->claimed && w->db->kind == DB_POSTGRESQL && /* on SQLite: marked after the commit */
+            !lease_put(w, &rows, &g->task, err))
             return false;
-        g->task.claim = w->birth_claim;
-        lease_row(rows + n++ * LEASE, w, &g->task);
     }
-    return db_batch(w->db, SQL_TASK_LEASE_ADD, DB_NO_SLOT, rows, LEASE, n, err);
+    return lease_write(w, &rows, err);
 }
 
 static bool write_going(struct writer *w, struct order_batch *b, const struct order_lanes *which,

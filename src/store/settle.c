@@ -1,5 +1,3 @@
-#include "store/settle.h"
-
 #include <stdlib.h>
 
 #include "base/arena.h"
@@ -11,100 +9,10 @@
 #include "store/done.h"
 #include "store/inside.h"
 #include "store/settle_bytes.h"
+#include "store/settle_inside.h"
 #include "store/settle_order.h"
 
-enum { FOUND = 9, OVER = 10, TALLY = 5, TALLIES = 64 };
-
-/* A document that is over.  by: the run whose findings go with it; NULL: its row has all. */
-struct ending {
-    int64_t doc, day;
-    enum document_state state;
-    struct settle_op *by; /* NULL: its last delivery ended */
-    struct str trail;     /* of `by`, with the lines of bytes that were placed */
-    bool had_deliveries;
-};
-
-/* Rows that are gathered for one statement. */
-struct rows {
-    enum sql_id id;
-    struct db_value *values;
-    size_t columns, count;
-};
-
-/* What one run() works on; all of it is in the arena of the group. */
-struct group {
-    struct writer *w;
-    struct settle_op **ours, **runs, **delivers; /* runs: of documents that stay */
-    size_t our_count, run_count, deliver_count, part_count;
-    struct ending *endings;
-    size_t ending_count;
-    struct rows ready, later, dead, add, move;
-    struct db_value tallies[TALLIES * TALLY];
-    size_t tally_count;
-};
-
-static struct db_value text_or_null(struct str s)
-{
-    return s.len > 0 ? db_text(s) : db_null();
-}
-
-static struct db_value bytes_or_null(struct str s)
-{
-    return s.len > 0 ? db_bytes(s) : db_null();
-}
-
-static struct rows rows_of(struct writer *w, enum sql_id id, size_t columns, size_t most)
-{
-    return (struct rows){ .id = id,
-                          .values = ARENA_ARRAY(w->arena, struct db_value, columns * most),
-                          .columns = columns };
-}
-
-static struct db_value *row_of(struct rows *r)
-{
-    return r->values + r->columns * r->count++;
-}
-
-static bool write_rows(struct writer *w, const struct rows *r, struct err *err)
-{
-    return db_batch(w->db, r->id, DB_NO_SLOT, r->values, r->columns, r->count, err);
-}
-
-/* Counted up in memory, written once a group. */
-static bool tally(struct group *g, int64_t kind, int64_t word, struct err *err)
-{
-    struct db_value *v = g->tallies;
-    size_t i = 0;
-
-    while (i < g->tally_count && (v[2].i != kind || v[3].i != word)) {
-        i++;
-        v += TALLY;
-    }
-    if (i == TALLIES) { /* many endpoints in one group: write what there is */
-        if (!db_batch(g->w->db, SQL_TALLY_ADD, DB_NO_SLOT, g->tallies, TALLY, TALLIES, err))
-            return false;
-        g->tally_count = 0;
-        v = g->tallies;
-        i = 0;
-    }
-    if (i == g->tally_count) {
-        g->tally_count++;
-        v[0] = db_int(store_node(g->w->store));
-        v[1] = db_int(g->w->number);
-        v[2] = db_int(kind);
-        v[3] = db_int(word);
-        v[4] = db_int(0);
-    }
-    v[4].i++;
-    return true;
-}
-
-static bool tally_part(struct group *g, const struct settle_part *p, struct err *err)
-{
-    if (p->state == DELIVERY_DELIVERED)
-        return tally(g, TALLY_DELIVERED, p->endpoint, err);
-    return p->state != DELIVERY_DEAD || tally(g, TALLY_DEAD, p->endpoint, err);
-}
+enum { FOUND = 9, OVER = 10 };
 
 /* ---- claims ---------------------------------------------------------------------------------- */
 
@@ -148,160 +56,6 @@ static bool take_ready(struct writer *w, struct settle_op **ops, size_t count, s
     return true;
 }
 
-/* ---- tasks and deliveries -------------------------------------------------------------------- */
-
-static void put_ready(struct group *g, int64_t queue, int64_t prio, int64_t id, int64_t kind,
-                      int64_t attempts, const struct task *t)
-{
-    struct db_value *v = row_of(&g->ready);
-
-    v[0] = db_int(queue);
-    v[1] = db_int(prio);
-    v[2] = db_int(t->rank);
-    v[3] = db_int(id);
-    v[4] = db_int(kind);
-    v[5] = db_int(attempts);
-    v[6] = db_int(id == t->id ? t->rescues : 0);
-    v[7] = db_int(id == t->id ? t->crashes : 0);
-}
-
-static void put_later(struct group *g, int64_t due_us, int64_t queue, int64_t prio, int64_t id,
-                      int64_t kind, int64_t attempts, struct str error, const struct task *t)
-{
-    struct db_value *v = row_of(&g->later);
-
-    v[0] = db_int(due_us);
-    v[1] = db_int(id);
-    v[2] = db_int(queue);
-    v[3] = db_int(prio);
-    v[4] = db_int(kind);
-    v[5] = db_int(attempts);
-    v[6] = db_int(id == t->id ? t->rescues : 0);
-    v[7] = db_int(id == t->id ? t->crashes : 0);
-    v[8] = text_or_null(error);
-}
-
-static void put_dead(struct group *g, int64_t queue, int64_t id, int64_t kind, int64_t attempts,
-                     struct str code, struct str message, const struct task *t)
-{
-    struct db_value *v = row_of(&g->dead);
-
-    v[0] = db_int(id);
-    v[1] = db_int(queue);
-    v[2] = db_int(t->prio);
-    v[3] = db_int(kind);
-    v[4] = db_text(code);
-    v[5] = db_text(message);
-    v[6] = db_int(attempts);
-    v[7] = db_int(id == t->id ? t->rescues : 0);
-    v[8] = db_int(id == t->id ? t->crashes : 0);
-}
-
-static int64_t prio_of(const struct settle_op *o, const struct settle_part *p)
-{
-    return p->prio != 0 ? p->prio : o->task.prio;
-}
-
-/* The task that carries a delivery on, where its state wants it. */
-static bool put_part_task(struct group *g, const struct settle_op *o, const struct settle_part *p,
-                          struct err *err)
-{
-    const struct task *t = &o->task;
-
-    if (p->is_new && p->lane != 0) /* it waits in its lane */
-        return true;
-    switch (p->state) {
-    case DELIVERY_READY:
-        put_ready(g, p->queue, prio_of(o, p), p->num, TASK_DELIVER, p->attempts, t);
-        return true;
-    case DELIVERY_RETRYING:
-        put_later(g, p->due_us, p->queue, prio_of(o, p), p->num, TASK_DELIVER, p->attempts,
-                  p->message, t);
-        return true;
-    case DELIVERY_IN_DOUBT:
-        put_dead(g, p->queue, p->num, TASK_DELIVER, p->attempts, STR("in_doubt"), p->message, t);
-        return true;
-    case DELIVERY_DEAD:
-        put_dead(g, p->queue, p->num, TASK_DELIVER, p->attempts, p->code, p->message, t);
-        return true;
-    case DELIVERY_DELIVERED:
-    case DELIVERY_CANCELLED:
-        return true;
-    default:
-        return err_set(err, ERR_PERMANENT, 0, "a delivery is not stored as %s",
-                       delivery_states[p->state]);
-    }
-}
-
-static void add_row(struct group *g, const struct settle_op *o, const struct settle_part *p)
-{
-    const struct payload_source *b = p->bytes != NULL ? &p->bytes->stored : NULL;
-    struct db_value *v = row_of(&g->add);
-
-    v[0] = db_int(p->num);
-    v[1] = db_int(o->doc);
-    v[2] = db_text(p->id);
-    v[3] = db_int(p->endpoint);
-    v[4] = db_int(p->system);
-    v[5] = db_int(p->queue);
-    v[6] = db_int(p->state);
-    v[7] = db_int(p->attempts);
-    v[8] = db_int(p->first_us);
-    v[9] = db_int(p->due_us);
-    v[10] = text_or_null(p->code);
-    v[11] = text_or_null(p->message);
-    v[12] = text_or_null(p->name);
-    v[13] = db_int(p->status);
-    for (size_t i = 14; i < 19; i++)
-        v[i] = db_null();
-    /* What does not wait any more does not expire. */
-    v[19] = db_int(p->state == DELIVERY_READY || p->state == DELIVERY_RETRYING ? p->expires_us : 0);
-    v[20] = db_int(p->lane);
-    v[21] = db_int(p->seq);
-    v[22] = db_int(p->child);
-    v[23] = db_int(p->lane != 0 ? TURN_WAITS : TURN_NONE);
-    v[24] = db_int(prio_of(o, p));
-    if (b == NULL)
-        return;
-    v[14] = db_int(b->place.seg);
-    v[15] = db_int(b->place.pos);
-    v[16] = db_int(b->num);
-    v[17] = db_int(p->bytes->size);
-    v[18] = db_bytes(str_mem(p->bytes->sha256.bytes, SHA256_SIZE));
-}
-
-static void move_row(struct group *g, const struct settle_part *p)
-{
-    struct db_value *v = row_of(&g->move);
-
-    v[0] = db_int(p->num);
-    v[1] = db_int(p->queue);
-    v[2] = db_int(p->state);
-    v[3] = db_int(p->attempts);
-    v[4] = db_int(p->first_us);
-    v[5] = db_int(p->due_us);
-    v[6] = text_or_null(p->code);
-    v[7] = text_or_null(p->message);
-    v[8] = text_or_null(p->name);
-    v[9] = db_int(p->status);
-    v[10] = db_int(p->intent_us);
-    v[11] = db_int(p->asked);
-    v[12] = db_int(p->aside);
-}
-
-static bool put_part(struct group *g, const struct settle_op *o, struct settle_part *p,
-                     struct err *err)
-{
-    p->is_new = p->num == 0;
-    if (p->is_new && !writer_number(g->w, &p->num, err))
-        return false;
-    if (p->is_new)
-        add_row(g, o, p);
-    else
-        move_row(g, p);
-    return put_part_task(g, o, p, err) && tally_part(g, p, err);
-}
-
 /* ---- what may move --------------------------------------------------------------------------- */
 
 /* A delivery whose task is claimed is being sent: nothing is written for that. */
@@ -327,7 +81,8 @@ static bool found_state(void *arg, int64_t slot, size_t at, struct db_rows *row,
     if (from < 0 || from >= DELIVERY_STATES)
         return err_set(err, ERR_PERMANENT, 0, "delivery %lld is in no state (%lld)",
                        (long long)l->parts[at]->num, (long long)from);
-    return may_move((enum delivery_state)from, to) ||
+    return (!delivery_is_over((enum delivery_state)from) &&
+            may_move((enum delivery_state)from, to)) ||
            err_set(err, ERR_PERMANENT, 0, "delivery %lld may not move from %s to %s",
                    (long long)l->parts[at]->num, delivery_states[from], delivery_states[to]);
 }
@@ -393,32 +148,6 @@ static bool note_facets(struct writer *w, const struct settle_op *o, struct err 
                    err);
 }
 
-static bool put_task(struct group *g, const struct settle_op *o, struct err *err)
-{
-    const struct task *t = &o->task;
-
-    if (o->end == SETTLE_DEAD) {
-        put_dead(g, t->queue, t->id, t->kind, t->attempts, o->code, o->message, t);
-        return tally(g, TALLY_DEAD, 0, err);
-    }
-    if (o->end == SETTLE_AGAIN && o->due_us == 0)
-        put_ready(g, t->queue, t->prio, t->id, t->kind, t->attempts, t);
-    else if (o->end == SETTLE_AGAIN)
-        put_later(g, o->due_us, t->queue, t->prio, t->id, t->kind, t->attempts,
-                  o->message.len > 0 ? o->message : o->code, t);
-    return true;
-}
-
-static bool put_parts(struct group *g, struct settle_op *o, struct err *err)
-{
-    if (o->end != SETTLE_PARTS)
-        return true;
-    for (size_t i = 0; i < o->part_count; i++)
-        if (!put_part(g, o, &o->parts[i], err))
-            return false;
-    return true;
-}
-
 static bool write_runs(struct group *g, struct err *err)
 {
     struct rows found = rows_of(g->w, SQL_SETTLE_FOUND, FOUND, g->run_count);
@@ -436,12 +165,19 @@ static bool write_runs(struct group *g, struct err *err)
     return write_rows(g->w, &found, err);
 }
 
+/* Of a document that is over nothing is written but its end. */
 static bool write_delivers(struct group *g, struct err *err)
 {
     struct rows trails = rows_of(g->w, SQL_SETTLE_TRAIL, 2, g->deliver_count);
 
     for (size_t i = 0; i < g->deliver_count; i++) {
         struct settle_op *o = g->delivers[i];
+
+        if (o->goes) {
+            if (!tally_part(g, &o->parts[0], err))
+                return false;
+            continue;
+        }
         struct db_value *v = row_of(&trails);
 
         v[0] = db_int(o->doc);
@@ -454,25 +190,52 @@ static bool write_delivers(struct group *g, struct err *err)
 
 /* ---- documents that are over ----------------------------------------------------------------- */
 
-struct open_docs {
-    struct group *g;
-    struct settle_op **ops; /* one of each document */
+/* Settlements of deliveries of one document. */
+struct mates {
+    struct settle_op **ops;
+    size_t count;
 };
 
+struct open_docs {
+    struct group *g;
+    struct mates *docs;
+};
+
+static struct str trail_of(struct writer *w, const struct mates *m)
+{
+    struct str all = STR("");
+
+    for (size_t i = 0; i < m->count; i++)
+        all = whole_trail(w, all, m->ops[i]->trail);
+    return all;
+}
+
+/* The row counts deliveries as they were before this group. */
 static bool found_open(void *arg, int64_t slot, size_t at, struct db_rows *row, struct err *err)
 {
     struct open_docs *l = arg;
-    struct settle_op *o = l->ops[at];
+    const struct mates *m = &l->docs[at];
+    int64_t open = db_get_int(row, 1), delivered = db_get_int(row, 2);
 
     (void)slot;
     (void)err;
-    if (db_get_int(row, 1) > 0)
+    for (size_t i = 0; i < m->count; i++) {
+        enum delivery_state state =
+            m->ops[i]->end == SETTLE_PARTS ? m->ops[i]->parts[0].state : DELIVERY_READY;
+
+        open -= delivery_is_over(state);
+        delivered += state == DELIVERY_DELIVERED;
+    }
+    if (open > 0)
         return true;
-    o->over = true;
+    for (size_t i = 0; i < m->count; i++)
+        m->ops[i]->goes = true;
+    m->ops[0]->over = true;
     l->g->endings[l->g->ending_count++] =
-        (struct ending){ .doc = o->doc,
-                         .day = o->day,
-                         .state = db_get_int(row, 2) > 0 ? DOCUMENT_DELIVERED : DOCUMENT_CANCELLED,
+        (struct ending){ .doc = m->ops[0]->doc,
+                         .day = m->ops[0]->day,
+                         .state = delivered > 0 ? DOCUMENT_DELIVERED : DOCUMENT_CANCELLED,
+                         .trail = trail_of(l->g->w, m),
                          .had_deliveries = true };
     return true;
 }
@@ -481,26 +244,50 @@ static int by_doc(const void *a, const void *b)
 {
     const struct settle_op *const *x = a, *const *y = b;
 
-    return (*x)->doc < (*y)->doc ? -1 : (*x)->doc > (*y)->doc;
+    if ((*x)->doc != (*y)->doc)
+        return (*x)->doc < (*y)->doc ? -1 : 1;
+    return (*x)->task.id < (*y)->task.id ? -1 : (*x)->task.id > (*y)->task.id;
 }
 
-/* The last delivery that ends ends its document. */
+static int by_number(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* The documents of the runs, to be looked up. */
+static int64_t *run_docs(const struct group *g)
+{
+    int64_t *docs = ARENA_ARRAY(g->w->arena, int64_t, g->run_count);
+
+    for (size_t i = 0; i < g->run_count; i++)
+        docs[i] = g->runs[i]->doc;
+    qsort(docs, g->run_count, sizeof *docs, by_number);
+    return docs;
+}
+
+/* The last delivery that ends ends its document.  Looked at before anything is written, so that
+ * nothing is written twice.  A document that has a run in this group, too, goes on. */
 static bool end_by_deliveries(struct group *g, struct err *err)
 {
     struct open_docs l = { .g = g,
-                           .ops = ARENA_ARRAY(g->w->arena, struct settle_op *, g->deliver_count) };
+                           .docs = ARENA_ARRAY(g->w->arena, struct mates, g->deliver_count) };
     struct db_value *docs = ARENA_ARRAY(g->w->arena, struct db_value, g->deliver_count);
+    int64_t *running = run_docs(g);
     size_t n = 0;
 
     qsort(g->delivers, g->deliver_count, sizeof(struct settle_op *), by_doc);
-    for (size_t i = 0; i < g->deliver_count; i++) {
-        struct settle_op *o = g->delivers[i];
+    for (size_t from = 0, to; from < g->deliver_count; from = to) {
+        int64_t doc = g->delivers[from]->doc;
 
-        if (o->end != SETTLE_PARTS || !delivery_is_over(o->parts[0].state) ||
-            (n > 0 && l.ops[n - 1]->doc == o->doc))
+        for (to = from; to < g->deliver_count && g->delivers[to]->doc == doc;)
+            to++;
+        if (g->run_count > 0 &&
+            bsearch(&doc, running, g->run_count, sizeof *running, by_number) != NULL)
             continue;
-        docs[n] = db_int(o->doc);
-        l.ops[n++] = o;
+        docs[n] = db_int(doc);
+        l.docs[n++] = (struct mates){ g->delivers + from, to - from };
     }
     return db_find(g->w->db, SQL_SETTLE_OPEN, DB_NO_SLOT, 1, docs, 1, n, found_open, &l, err);
 }
@@ -555,8 +342,7 @@ bool settle_end(struct writer *w, const struct settle_end_order *order, struct e
         return err_set(err, ERR_PERMANENT, 0, "document %lld is not live", (long long)e.doc);
     return (w->db->kind != DB_SQLITE || db_run(w->db, SQL_DOC_DROP, DB_ARGS(doc), NULL, err)) &&
            db_batch(w->db, SQL_DELIVERY_DROP, DB_NO_SLOT, &doc, 1, 1, err) &&
-           tally(&g, TALLY_ENDED, e.state, err) &&
-           db_batch(w->db, SQL_TALLY_ADD, DB_NO_SLOT, g.tallies, TALLY, g.tally_count, err);
+           tally(&g, TALLY_ENDED, e.state, err) && write_tallies(&g, err);
 }
 
 static bool end_at_once(struct writer *w, const struct ending *e, size_t count, struct err *err)
@@ -612,7 +398,7 @@ static void start_over(struct settle_op *o)
     require(run || o->end == SETTLE_PARTS || o->end == SETTLE_AGAIN);
     require(o->part_count <= SETTLE_PARTS_MOST && (o->end != SETTLE_PARTS || o->part_count > 0));
     require(run || o->end != SETTLE_PARTS || (o->part_count == 1 && o->parts[0].num == o->task.id));
-    o->ours = o->over = false;
+    o->ours = o->over = o->goes = false;
     o->going = (struct order_batch){ 0 };
     o->went.id = 0;
     o->day = done_day(o->keep_days);
@@ -706,23 +492,12 @@ static struct group group_of(struct writer *w, size_t count)
                            .endings = ARENA_ARRAY(w->arena, struct ending, count) };
 }
 
-static void make_room(struct group *g)
-{
-    size_t most = g->part_count + g->our_count;
-
-    g->ready = rows_of(g->w, SQL_TASK_READY_PUT, 8, most);
-    g->later = rows_of(g->w, SQL_TASK_LATER_PUT, 9, most);
-    g->dead = rows_of(g->w, SQL_TASK_DEAD_PUT, 9, most);
-    g->add = rows_of(g->w, SQL_DELIVERY_ADD, 25, g->part_count);
-    g->move = rows_of(g->w, SQL_DELIVERY_MOVE, 13, g->part_count);
-}
-
 /* Everything but documents that are over in one run. */
 static bool write_the_rest(struct group *g, struct err *err)
 {
     make_room(g);
-    return check_moves(g, err) && write_runs(g, err) && write_delivers(g, err) &&
-           write_rows(g->w, &g->add, err) && end_by_deliveries(g, err) &&
+    return check_moves(g, err) && end_by_deliveries(g, err) && write_runs(g, err) &&
+           write_delivers(g, err) && write_rows(g->w, &g->add, err) &&
            write_rows(g->w, &g->ready, err) && write_rows(g->w, &g->later, err) &&
            write_rows(g->w, &g->dead, err);
 }
@@ -744,8 +519,7 @@ static bool settle_run(struct writer *w, struct store_op **ops, size_t count, st
         (g->run_count + g->deliver_count > 0 && !write_the_rest(g, err)) || !write_endings(g, err))
         return false;
     fault_point(SETTLE_WRITTEN);
-    return db_batch(w->db, SQL_TALLY_ADD, DB_NO_SLOT, g->tallies, TALLY, g->tally_count, err) &&
-           settle_order(w, g->ours, g->our_count, &all[0]->going, err);
+    return write_tallies(g, err) && settle_order(w, g->ours, g->our_count, &all[0]->going, err);
 }
 
 /* ---- after the commit ------------------------------------------------------------------------ */

@@ -101,6 +101,7 @@ struct settle_op {
 
     /* the writer's own */
     int64_t day;
+    bool goes; /* DELIVER: its document is over with this group */
     struct order_batch going; /* of the group: in its first operation */
 };
 

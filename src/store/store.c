@@ -17,6 +17,7 @@
 #include "store/done.h"
 #include "store/inside.h"
 #include "store/key_log.h"
+#include "store/lease.h"
 #include "store/migrate.h"
 #include "store/node.h"
 #include "store/order.h"
@@ -214,6 +215,7 @@ static bool recover(struct store *s, struct err *err)
     if (!node_register(s, s->writer_dbs[0], err))
         return false;
     s->order = order_new();
+    s->leases = leases_new();
     if (s->kind == DB_SQLITE) {
         if (!segments_open(s->payload_fd, s->options.segment_bytes, &s->segments, err))
             return false;
@@ -292,6 +294,7 @@ void store_close(struct store *s)
     segments_close(s->segments);
     claims_free(s->claims);
     order_free(s->order);
+    leases_free(s->leases);
     key_log_free(s->key_log);
     done_days_free(s->done_days);
     recorder_close(s->recorder);

@@ -7,6 +7,7 @@
 #include "store/accept.h"
 #include "store/claims.h"
 #include "store/inside.h"
+#include "store/lease.h"
 #include "store/settle.h"
 
 /* Every statement that gives tasks gives these columns. */
@@ -157,6 +158,8 @@ static bool claim_run(struct writer *w, struct store_op **ops, size_t count, str
                             db_int(store_node(w->store)), db_int(o->lease_us)),
                     o->tasks, o->limit, &o->count, err))
         return false;
+    for (size_t i = 0; i < o->count; i++)
+        lease_note(w, &o->tasks[i]);
     qsort(o->tasks, o->count, sizeof *o->tasks, by_place); /* RETURNING has no order */
     return true;
 }

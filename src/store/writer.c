@@ -17,6 +17,7 @@
 #include "store/index.h"
 #include "store/inside.h"
 #include "store/key_log.h"
+#include "store/lease.h"
 #include "store/node.h"
 #include "store/store.h"
 
@@ -314,6 +315,7 @@ static bool try_group(struct writer *w, struct store_op **ops, size_t count, str
     if (alone)
         before = w->all->numbers;
     arena_reset(w->arena);
+    w->leased = NULL;
     if (!db_begin(w->db, err))
         return false;
     fault_point(GROUP_BEGUN);
@@ -324,6 +326,8 @@ static bool try_group(struct writer *w, struct store_op **ops, size_t count, str
             fault_point(GROUP_COMMITTED);
             return true;
         }
+        if (err->kind == ERR_UNCERTAIN)
+            lease_unsure(w);
     }
     if (w->segments != NULL)
         segments_cancel(w->segments);
@@ -392,12 +396,12 @@ static void run_group(struct writer *w, struct store_op **ops, size_t count)
 {
     struct {
         size_t from, count;
-    } todo[HALVES] = { { 0, count } };
+    } parts[HALVES] = { { 0, count } };
     size_t left = 1;
 
     w->guilty = guilty_one(ops, count);
     while (left > 0) {
-        size_t from = todo[left - 1].from, n = todo[left - 1].count;
+        size_t from = parts[left - 1].from, n = parts[left - 1].count;
         struct err err = { 0 };
 
         left--;
@@ -409,10 +413,10 @@ static void run_group(struct writer *w, struct store_op **ops, size_t count)
         } else if (is_one_ops_fault(&err) && n > 1) {
             require(left + 2 <= HALVES);
             metric_add(&halved, 1);
-            todo[left].from = from + n / 2;
-            todo[left++].count = n - n / 2;
-            todo[left].from = from;
-            todo[left++].count = n / 2;
+            parts[left].from = from + n / 2;
+            parts[left++].count = n - n / 2;
+            parts[left].from = from;
+            parts[left++].count = n / 2;
         } else {
             tell(ops + from, n, false, &err);
         }

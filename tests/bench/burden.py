@@ -53,7 +53,7 @@ def fill_burden(pipe, receiver, deliveries):
             raise RigError(f"only {have} deliveries after {FILL_SECONDS_MOST} s")
         wrk("orders", pipe.port, 1 if deliveries - have < 60_000 else 4, "none",
             to=f"{DEAD} {DELAYED}")
-        pipe.drain(receiver, meter)
+        pipe.drain(receiver, meter, 0)
         say(f"burdened with {receiver.count()}")
 
 

@@ -109,12 +109,12 @@ class Pipe:
         start = cpu_seconds(self.pid())
         return lambda: {"cpu": cpu_seconds(self.pid()) - start, "database_cpu": 0}
 
-    def drain(self, receiver, meter):
-        """Nobody counts what it accepted: it is done when nothing comes any more."""
+    def drain(self, receiver, meter, least):
+        """Nobody counts what it accepted beyond the acknowledged: it is done when nothing comes any more."""
         seen, since, until = -1, 0, time.monotonic() + DRAIN_SECONDS
-        while time.monotonic() - since < STILL_SECONDS:
+        while seen < least or time.monotonic() - since < STILL_SECONDS:
             if time.monotonic() > until:
-                raise RigError(f"documents still arrive after {DRAIN_SECONDS} s")
+                raise RigError(f"{least} were acknowledged, {seen} arrived in {DRAIN_SECONDS} s")
             count = receiver.count()
             if count != seen:
                 seen, since = count, time.monotonic()
@@ -146,9 +146,9 @@ class Product:
     def meter(self):
         return RoadMeter(self.bench, self.node).read
 
-    def drain(self, receiver, meter):
+    def drain(self, receiver, meter, least):
         """Everything that was accepted has arrived, and its outcome is committed."""
-        wanted = meter()["accepted"]
+        wanted = max(meter()["accepted"], least)
         until = time.monotonic() + DRAIN_SECONDS
         for what, count in (("arrived", receiver.count), ("settled", lambda: meter()["outcomes"])):
             seen, since = -1, time.monotonic()
@@ -197,7 +197,7 @@ def carry(pipe, receiver, seconds, to="s0"):
     receiver.reset()
     meter = pipe.meter()
     run = wrk("orders", pipe.port, seconds, "none", to=to)
-    pipe.drain(receiver, meter)
+    pipe.drain(receiver, meter, run.requests)
     used = meter()
     stats = receiver.stats()
     arrived = [s for s in stats.values() if s["count"] > 0]

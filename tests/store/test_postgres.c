@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/auto.h"
+#include "store/lease.h"
 #include "store_test.h"
 
 /* From now on inserting a document with this body size fails with a SQLSTATE, the first
@@ -269,6 +270,26 @@ static bool allow_connections(const char *database, bool allow)
     return tell_elsewhere(sql);
 }
 
+/* The claim of which nobody knows goes back, and is as if it had never been.  Each writer has a
+ * connection of its own, which may not be there again at once. */
+static bool is_returned(struct store *s)
+{
+    struct task task = { 0 };
+    int64_t moved = 0, more = 0, until = clock_mono_us() + 30 * CLOCK_S;
+    struct err err = { 0 };
+    size_t count = 0;
+
+    while (!lease_return(s, &moved, &err) && clock_mono_us() < until)
+        clock_sleep_us(50 * CLOCK_MS);
+    while (!task_claim(s, QUEUE_INTAKE, 1, CLOCK_S, &task, &count, &err) && clock_mono_us() < until)
+        clock_sleep_us(50 * CLOCK_MS);
+    bool ok =
+        moved == 1 && count == 1 && task.attempts == 1 && lease_return(s, &more, &err) && more == 0;
+
+    store_close(s);
+    return ok;
+}
+
 /* As accept_two, but from the first COMMIT on nobody gets a new connection. */
 CHILD(accept_in_doubt)
 {
@@ -278,13 +299,32 @@ CHILD(accept_in_doubt)
 
     if (s == NULL || !allow_connections(arg, false))
         return 1;
+    op.claim_wanted = true;
     bool ok = accept_doc(s, &op);
 
     printf("ok %d kind %d\n", ok, (int)op.op.err.kind);
-    if (!allow_connections(arg, true) || clock_mono_us() - from > 15 * CLOCK_S)
+    if (!allow_connections(arg, true) || clock_mono_us() - from > 60 * CLOCK_S)
         return 2;
-    store_close(s);
-    return 0;
+    return is_returned(s) ? 0 : 3;
+}
+
+/* The same for a claim of what waits. */
+CHILD(claim_in_doubt)
+{
+    struct store *s = open_store(h);
+    struct accept_op op = doc_of(STR("x"));
+    struct task task;
+    struct err err = { 0 };
+    size_t count = 0;
+
+    if (s == NULL || !accept_doc(s, &op) || !allow_connections(arg, false))
+        return 1;
+    bool ok = task_claim(s, QUEUE_INTAKE, 1, INT64_C(3600) * CLOCK_S, &task, &count, &err);
+
+    printf("ok %d kind %d\n", ok, (int)err.kind);
+    if (!allow_connections(arg, true))
+        return 2;
+    return is_returned(s) ? 0 : 3;
 }
 
 /* proves: IN7 XC5 */
@@ -302,6 +342,22 @@ TEST(postgres_a_commit_nobody_can_ask_about_is_uncertain)
     (void)snprintf(want, sizeof want, "ok 0 kind %d\n", (int)ERR_UNCERTAIN);
     CHECK(strcmp(said.ptr, want) == 0);
     CHECK(ask(&h, "SELECT count(*) FROM doc") == 1); /* it was done, as it happens */
+}
+
+/* proves: QC5 XC5 */
+TEST(postgres_a_claim_nobody_can_ask_about_goes_back)
+{
+    AUTO(buf_done) struct buf said = BUF_INIT(10000);
+    struct home h = fresh_home();
+    struct store *s = open_store(&h);
+    char database[100], want[40];
+
+    CHECK(s != NULL);
+    store_close(s);
+    (void)ask_text(&h, "SELECT current_database()", database, sizeof database);
+    CHECK(ended_well(run_child("claim_in_doubt", &h, "commit.sent:error:3", database, &said)));
+    (void)snprintf(want, sizeof want, "ok 0 kind %d\n", (int)ERR_UNCERTAIN);
+    CHECK(strcmp(said.ptr, want) == 0);
 }
 
 /* proves: XC5 */

@@ -51,6 +51,15 @@ FROM d, k RETURNING id, claim, until_us, queue, prio, rank, kind, attempts, resc
 DELETE FROM task_lease WHERE id = $1 AND claim = $2
 RETURNING id, claim, until_us, queue, prio, rank, kind, attempts, rescues, crashes;
 
+-- name: task_unclaim
+-- only: postgresql
+-- in:  $1 id int, $2 claim int
+-- A claim under which nothing was done.
+WITH gone AS (DELETE FROM task_lease WHERE id = $1 AND claim = $2
+    RETURNING queue, prio, rank, id, kind, attempts, rescues, crashes)
+INSERT INTO task_ready(queue, prio, rank, id, kind, attempts, rescues, crashes)
+SELECT queue, prio, rank, id, kind, attempts - 1, rescues, crashes FROM gone;
+
 -- name: task_extend
 -- only: postgresql
 -- in:  $1 id int, $2 claim int, $3 until int
