@@ -133,8 +133,9 @@ bool pg_connect(const char *url, bool reader, PGconn **ret, struct err *err)
     return true;
 }
 
-/* Sequential scans are off because our tables begin empty and the plans are kept.  JIT
- * is off because that raises every estimate that still needs one over its threshold. */
+/* Sequential scans are off because our tables begin empty and the plans are kept; a writer, which
+ * goes by keys only, also reads no index whole to join it.  JIT is off because that raises every
+ * estimate that still needs one over its threshold. */
 void pg_settings(bool reader, struct pg_setting ret[static PG_SETTINGS])
 {
     const char *lower = fault_switch("WAYBILL_TEST_SYNCHRONOUS");
@@ -144,6 +145,8 @@ void pg_settings(bool reader, struct pg_setting ret[static PG_SETTINGS])
         { "default_transaction_read_only", reader ? "on" : "off" },
         { "plan_cache_mode", "force_generic_plan" },
         { "enable_seqscan", "off" },
+        { "enable_hashjoin", reader ? "on" : "off" },
+        { "enable_mergejoin", reader ? "on" : "off" },
         { "jit", "off" },
         { "statement_timeout", reader ? "2s" : "10s" },
         { "lock_timeout", reader ? "2s" : "5s" },

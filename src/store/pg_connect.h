@@ -22,7 +22,7 @@ bool pg_connect(const char *url, bool reader, PGconn **ret, struct err *err);
 struct pg_setting {
     const char *name, *value;
 };
-enum { PG_SETTINGS = 10 };
+enum { PG_SETTINGS = 12 };
 void pg_settings(bool reader, struct pg_setting ret[static PG_SETTINGS]);
 
 /* Wait until a result can be taken without waiting; sends what is held back.  wait_us:

@@ -66,7 +66,7 @@ static bool may_move(enum delivery_state from, enum delivery_state to)
 }
 
 struct states {
-    const struct settle_part **parts;
+    struct settle_part **parts;
     size_t found;
 };
 
@@ -78,6 +78,7 @@ static bool found_state(void *arg, int64_t slot, size_t at, struct db_rows *row,
 
     (void)slot;
     l->found++;
+    l->parts[at]->is_alone = db_get_int(row, 2) != 0;
     if (from < 0 || from >= DELIVERY_STATES)
         return err_set(err, ERR_PERMANENT, 0, "delivery %lld is in no state (%lld)",
                        (long long)l->parts[at]->num, (long long)from);
@@ -92,8 +93,7 @@ static bool found_state(void *arg, int64_t slot, size_t at, struct db_rows *row,
 static bool check_moves(struct group *g, struct err *err)
 {
     struct db_value *keys = ARENA_ARRAY(g->w->arena, struct db_value, g->part_count * 2);
-    struct states l = { .parts =
-                            ARENA_ARRAY(g->w->arena, const struct settle_part *, g->part_count) };
+    struct states l = { .parts = ARENA_ARRAY(g->w->arena, struct settle_part *, g->part_count) };
     size_t n = 0;
 
     for (size_t i = 0; i < g->our_count; i++) {
@@ -210,15 +210,9 @@ static struct str trail_of(struct writer *w, const struct mates *m)
     return all;
 }
 
-/* The row counts deliveries as they were before this group. */
-static bool found_open(void *arg, int64_t slot, size_t at, struct db_rows *row, struct err *err)
+/* open, delivered: how many were so before this group. */
+static void look_at_end(struct group *g, const struct mates *m, int64_t open, int64_t delivered)
 {
-    struct open_docs *l = arg;
-    const struct mates *m = &l->docs[at];
-    int64_t open = db_get_int(row, 1), delivered = db_get_int(row, 2);
-
-    (void)slot;
-    (void)err;
     for (size_t i = 0; i < m->count; i++) {
         enum delivery_state state =
             m->ops[i]->end == SETTLE_PARTS ? m->ops[i]->parts[0].state : DELIVERY_READY;
@@ -227,17 +221,31 @@ static bool found_open(void *arg, int64_t slot, size_t at, struct db_rows *row, 
         delivered += state == DELIVERY_DELIVERED;
     }
     if (open > 0)
-        return true;
+        return;
     for (size_t i = 0; i < m->count; i++)
         m->ops[i]->goes = true;
     m->ops[0]->over = true;
-    l->g->endings[l->g->ending_count++] =
+    g->endings[g->ending_count++] =
         (struct ending){ .doc = m->ops[0]->doc,
                          .day = m->ops[0]->day,
                          .state = delivered > 0 ? DOCUMENT_DELIVERED : DOCUMENT_CANCELLED,
-                         .trail = trail_of(l->g->w, m),
+                         .trail = trail_of(g->w, m),
                          .had_deliveries = true };
+}
+
+static bool found_open(void *arg, int64_t slot, size_t at, struct db_rows *row, struct err *err)
+{
+    struct open_docs *l = arg;
+
+    (void)slot;
+    (void)err;
+    look_at_end(l->g, &l->docs[at], db_get_int(row, 1), db_get_int(row, 2));
     return true;
+}
+
+static bool is_alone(const struct settle_op *o)
+{
+    return o->end == SETTLE_PARTS && o->parts[0].is_alone;
 }
 
 static int by_doc(const void *a, const void *b)
@@ -287,7 +295,11 @@ static bool end_by_deliveries(struct group *g, struct err *err)
             bsearch(&doc, running, g->run_count, sizeof *running, by_number) != NULL)
             continue;
         docs[n] = db_int(doc);
-        l.docs[n++] = (struct mates){ g->delivers + from, to - from };
+        l.docs[n] = (struct mates){ g->delivers + from, to - from };
+        if (is_alone(g->delivers[from]))
+            look_at_end(g, &l.docs[n], 1, 0);
+        else
+            n++;
     }
     return db_find(g->w->db, SQL_SETTLE_OPEN, DB_NO_SLOT, 1, docs, 1, n, found_open, &l, err);
 }

@@ -67,7 +67,8 @@ struct settle_part {
     int64_t lane, seq, child;
     bool aside; /* DELIVER: it is dead, and the others of its lane may pass */
 
-    bool is_new; /* the writer's own: num was given by it */
+    bool is_new;   /* the writer's own: num was given by it */
+    bool is_alone; /* and: its document has no other delivery */
 };
 
 enum { SETTLE_PARTS_MOST = 64 };
@@ -101,7 +102,7 @@ struct settle_op {
 
     /* the writer's own */
     int64_t day;
-    bool goes; /* DELIVER: its document is over with this group */
+    bool goes;                /* DELIVER: its document is over with this group */
     struct order_batch going; /* of the group: in its first operation */
 };
 

@@ -435,17 +435,18 @@ static void sort_by_verb(struct store_op **ops, size_t count)
     struct store_op **sorted = xmalloc(count * sizeof *sorted);
     size_t n = 0;
 
-    for (size_t i = 0; i < count; i++) {
-        if (ops[i] == NULL)
-            continue;
-        const struct store_verb *verb = ops[i]->verb;
+    for (int last = 0; last < 2; last++)
+        for (size_t i = 0; i < count; i++) {
+            if (ops[i] == NULL || ops[i]->verb->last != last)
+                continue;
+            const struct store_verb *verb = ops[i]->verb;
 
-        for (size_t k = i; k < count; k++)
-            if (ops[k] != NULL && ops[k]->verb == verb) {
-                sorted[n++] = ops[k];
-                ops[k] = NULL;
-            }
-    }
+            for (size_t k = i; k < count; k++)
+                if (ops[k] != NULL && ops[k]->verb == verb) {
+                    sorted[n++] = ops[k];
+                    ops[k] = NULL;
+                }
+        }
     memcpy(ops, sorted, count * sizeof *ops);
     free(sorted);
 }

@@ -40,6 +40,7 @@ struct writer;
 struct store_verb {
     const char *name;
     bool (*run)(struct writer *w, struct store_op **ops, size_t count, struct err *err);
+    bool last; /* it locks what every node needs: behind the others of its group */
     /* After the commit, before anybody is told; may be NULL. */
     void (*committed)(struct writer *w, struct store_op **ops, size_t count);
 };

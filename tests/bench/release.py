@@ -12,7 +12,6 @@ import struct
 import threading
 import time
 from collections import namedtuple
-from datetime import UTC, datetime
 
 from bench.fair import (CONCURRENCY, CONNECTIONS, LOAD, P99_FACTOR_MOST, P99_MOST_MS, SHARE_LEAST,
                         UNSENT_MOST, capacity)
@@ -21,9 +20,9 @@ from bench.road import SYSTEMS, Receiver, product
 from rig.node import GATEWAY, Api
 from rig.process import RigError, run
 
-Hold = namedtuple("Hold", "id began ended")
+Hold = namedtuple("Hold", "id sample")
 
-DOCUMENTS = 100_000
+DOCUMENTS, SAMPLE, AT_ONCE = 100_000, 1000, 50
 HELD = SYSTEMS[8]
 OTHERS = SYSTEMS[:8]
 RATE, BURST = 4000, 400
@@ -96,7 +95,6 @@ def one_run(bench, store, rate, seconds, documents):
 
 def fill(pipe, documents):
     """Documents for a system that is held, through the product's own doors."""
-    began = time.time()
     hold = json.loads(pipe.node.cli("hold", "add", HELD, "--until", "2h", "--reason", "a benchmark",
                                     "--json").splitlines()[0])["id"]
     until = time.monotonic() + FILL_SECONDS_MOST
@@ -110,7 +108,7 @@ def fill(pipe, documents):
         if time.monotonic() > until:
             raise RigError("not all of them came to wait")
         time.sleep(0.05)
-    return Hold(str(hold), began, time.time())
+    return Hold(str(hold), every(pipe.node, documents // SAMPLE))
 
 
 def end_hold(pipe, receiver, hold):
@@ -119,29 +117,40 @@ def end_hold(pipe, receiver, hold):
     while (stats := receiver.stats()[HELD])["count"] == 0 and time.monotonic() - began < READY_MOST_S:
         time.sleep(0.005)
     first_ns = stats["first_ns"]
-    while not all_ready(pipe.node, hold) and time.monotonic() - began <= READY_MOST_S:
+    while not all_ready(pipe.node, hold.sample) and time.monotonic() - began <= READY_MOST_S:
         time.sleep(0.05)
     ready = time.monotonic() - began
     return {"ready": ready, "first": first_ns / 1e9 - began if first_ns else READY_MOST_S}
 
 
-def all_ready(node, hold):
-    """Looks at the 25 that came before each of 40 moments of the filling."""
+def all_ready(node, sample):
+    """None of them waits for anything but its turn under the rate."""
     api = Api(node, admin=True)
-    query = """query($receiver: String!, $until: Time!) { documents(
-        filter: { receiver: $receiver, until: $until }, first: 25) { items { deliveries { held } } } }"""
-    seen = 0
     try:
-        for part in range(1, 41):
-            moment = datetime.fromtimestamp(hold.began + (hold.ended - hold.began) * part / 40, UTC)
-            page = api.graphql(query, {"receiver": HELD, "until": moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")})
-            waits = [set(d["held"]) for item in page["documents"]["items"] for d in item["deliveries"]]
-            if any(why - {"rate"} for why in waits):
+        for at in range(0, len(sample), AT_ONCE):
+            asked = " ".join(f'd{n}: document(id: "{one}") {{ deliveries {{ held }} }}'
+                             for n, one in enumerate(sample[at:at + AT_ONCE]))
+            found = api.graphql(f"{{ {asked} }}", {})
+            if any(set(d["held"]) - {"rate"} for one in found.values() for d in one["deliveries"]):
                 return False
-            seen += len(page["documents"]["items"])
     finally:
         api.close()
-    return seen > 0
+    return True
+
+
+def every(node, step):
+    """Ids of every so manieth document for the held system."""
+    api, ids, after = Api(node, admin=True), [], None
+    query = """query($receiver: String!, $after: String) {
+        documents(filter: { receiver: $receiver }, first: 200, after: $after) { next items { id } } }"""
+    try:
+        while True:
+            page = api.graphql(query, {"receiver": HELD, "after": after})["documents"]
+            ids += [item["id"] for item in page["items"]]
+            if (after := page["next"]) is None:
+                return ids[::step]
+    finally:
+        api.close()
 
 
 def await_all(receiver, documents):

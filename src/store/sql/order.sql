@@ -60,13 +60,18 @@ WHERE v.num = (SELECT w.num FROM delivery w WHERE w.turn > 0 AND w.lane = $1 AND
 -- for: postgresql
 -- in:  $1 lane int
 -- batch
-SELECT u.at, v.num, v.queue, v.prio, d.received_us, v.seq, d.gateway,
-    CASE WHEN EXISTS (SELECT 1 FROM order_open o WHERE o.gateway = d.gateway AND o.seq < v.seq) THEN 1::bigint ELSE 0 END
-FROM unnest($1::bigint[]) WITH ORDINALITY AS u(lane, at)
-CROSS JOIN LATERAL (SELECT w.num, w.doc, w.queue, w.prio, w.seq FROM delivery w
-    WHERE w.turn > 0 AND w.lane = u.lane AND w.turn = 1 ORDER BY w.lane, w.turn, w.seq, w.child, w.num LIMIT 1) v
-JOIN doc d ON d.num = v.doc
-WHERE NOT EXISTS (SELECT 1 FROM delivery o WHERE o.turn > 0 AND o.lane = u.lane AND o.turn = 2);
+-- The first open number of a gateway is looked for once: behind it lie all that were closed since the last vacuum.
+WITH heads AS MATERIALIZED (SELECT u.at, v.num, v.queue, v.prio, d.received_us, v.seq, d.gateway
+    FROM unnest($1::bigint[]) WITH ORDINALITY AS u(lane, at)
+    CROSS JOIN LATERAL (SELECT w.num, w.doc, w.queue, w.prio, w.seq FROM delivery w
+        WHERE w.turn > 0 AND w.lane = u.lane AND w.turn = 1 ORDER BY w.lane, w.turn, w.seq, w.child, w.num LIMIT 1) v
+    JOIN doc d ON d.num = v.doc
+    WHERE NOT EXISTS (SELECT 1 FROM delivery o WHERE o.turn > 0 AND o.lane = u.lane AND o.turn = 2)),
+least AS MATERIALIZED (SELECT g.gateway, (SELECT min(o.seq) FROM order_open o WHERE o.gateway = g.gateway) AS seq
+    FROM (SELECT DISTINCT gateway FROM heads) AS g)
+SELECT h.at, h.num, h.queue, h.prio, h.received_us, h.seq, h.gateway,
+    CASE WHEN l.seq < h.seq THEN 1::bigint ELSE 0::bigint END
+FROM heads h JOIN least l ON l.gateway = h.gateway;
 
 -- name: order_go
 -- in:  $1 num int

@@ -114,18 +114,24 @@ SELECT u.at, d.id FROM unnest($1::bigint[]) WITH ORDINALITY AS u(num, at) JOIN d
 -- name: settle_states
 -- in:  $1 num int, $2 doc int
 -- batch
--- out: which, state of the delivery
-SELECT 1, state FROM delivery WHERE num = $1 AND doc = $2;
+-- out: which, state of the delivery, 1 when its document has no other
+SELECT 1, state, (SELECT count(*) FROM (SELECT 1 FROM delivery WHERE doc = $2 LIMIT 2)) = 1
+FROM delivery WHERE num = $1 AND doc = $2;
 
 -- name: settle_states
 -- for: postgresql
 -- in:  $1 num int, $2 doc int
 -- batch
--- The documents are locked first, in one order: of two deliveries that end at the same time
+-- Documents with several are locked first, in one order: of two deliveries that end at the same time
 -- the second one sees the first.
-WITH held AS MATERIALIZED (SELECT num FROM doc WHERE num = ANY ($2::bigint[]) ORDER BY num FOR UPDATE)
-SELECT u.at, v.state FROM unnest($1::bigint[], $2::bigint[]) WITH ORDINALITY AS u(num, doc, at)
-JOIN held h ON h.num = u.doc JOIN delivery v ON v.num = u.num AND v.doc = u.doc;
+WITH asked AS MATERIALIZED (SELECT u.num, u.doc, u.at,
+        (SELECT count(*) FROM (SELECT 1 FROM delivery x WHERE x.doc = u.doc LIMIT 2) AS two) AS n
+    FROM unnest($1::bigint[], $2::bigint[]) WITH ORDINALITY AS u(num, doc, at)),
+held AS MATERIALIZED (SELECT num FROM doc WHERE num = ANY (ARRAY(SELECT doc FROM asked WHERE n > 1))
+    ORDER BY num FOR UPDATE)
+SELECT a.at, v.state, CASE WHEN a.n = 1 THEN 1::bigint ELSE 0::bigint END FROM asked a
+JOIN delivery v ON v.num = a.num AND v.doc = a.doc JOIN doc d ON d.num = a.doc LEFT JOIN held h ON h.num = a.doc
+WHERE a.n = 1 OR h.num IS NOT NULL;
 
 -- name: settle_open
 -- in:  $1 doc int
