@@ -531,7 +531,7 @@ def test_slow_senders_are_cut_off(node):
     results = at_once(len(work), lambda i: work[i](i))
     for one, (status, took, closed) in zip(work[:-1], results):
         assert status == 408 and closed, one.__name__
-        assert 9 <= took <= 12, f"{one.__name__} {took:.1f} s"
+        assert 9 <= took <= 16, f"{one.__name__} {took:.1f} s"
     assert results[-1][0] == 202
     assert len(node.documents()) == 1
 

