@@ -100,21 +100,28 @@ def test_a_closed_window_holds_and_a_new_configuration_opens_it(make_node, far):
 
 
 @pytest.mark.proves("WI1")
-def test_an_opening_is_not_missed(make_node, far):
-    """Opened by the clock while it runs, or while it is down."""
+@pytest.mark.parametrize("is_down", [False, True], ids=["running", "down"])
+def test_an_opening_is_not_missed(make_node, far, tmp_path, is_down):
+    """Opened by the clock while the node runs, or while it is down: its clock stands before a full minute."""
+    ahead = 12
+    clock = MovedClock(tmp_path)
+    opens = time.monotonic() + ahead
     now = datetime.datetime.now(datetime.timezone.utc)
-    wait = 60 - now.second if now.second < 50 else 120 - now.second  # to the next full minute
-    node = make_node(config=CONFIG.format(window=window(wait / 60 + 0.01, 120), url=far.url(""), calendars=""))
+    shift = (60 - ahead - now.second - now.microsecond / 1e6) % 60
+    clock.by(shift)
+    at = now + datetime.timedelta(seconds=shift + ahead + 0.1)  # a full minute
+    text = f'window: {{ open: "{at:%H:%M}", close: "{at + datetime.timedelta(hours=2):%H:%M}" }}'
+    node = make_node(config=CONFIG.format(window=text, url=far.url(""), calendars=""), environment=clock.environment)
     node.start()
     docs = [send(node) for _ in range(20)]
     for doc in docs:
         await_state(node, doc, "held")
-    if wait > 20:
+    if is_down:
         node.stop()
-        time.sleep(wait - 5)
+        time.sleep(max(opens + 1 - time.monotonic(), 0))
         node.start()
     for doc in docs:
-        await_state(node, doc, "delivered", seconds=wait + 10)
+        await_state(node, doc, "delivered", seconds=40)
 
 
 @pytest.mark.proves("WI7")
