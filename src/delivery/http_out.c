@@ -502,8 +502,8 @@ static void http_judge(void *self, const struct http_out_answer *a, struct verdi
     case HTTP_OUT_UNCLEAR:
         (void)verdict_say(v, VERDICT_DOUBT, "no whole answer came: %s", a->failure);
         return;
-    case HTTP_OUT_BAD_BODY: /* it has a piece at most, which it can tell by the length */
-        (void)verdict_say(v, VERDICT_RETRY, "the document could not be read: %s", a->failure);
+    case HTTP_OUT_BAD_BODY: /* a piece of it may have left, and what it made of that is not known */
+        (void)verdict_say(v, VERDICT_DOUBT, "the document could not be read: %s", a->failure);
         return;
     }
 }

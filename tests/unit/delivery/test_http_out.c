@@ -349,7 +349,7 @@ TEST(http_out_tells_unreached_from_unclear)
     } cases[] = {
         { HTTP_OUT_NOT_SENT, VERDICT_UNREACHED, 0 }, { HTTP_OUT_UNCLEAR, VERDICT_DOUBT, 0 },
         { HTTP_OUT_UNCLEAR, VERDICT_DOUBT, 200 }, /* the rest of it did not come */
-        { HTTP_OUT_UNCLEAR, VERDICT_DOUBT, 400 },    { HTTP_OUT_BAD_BODY, VERDICT_RETRY, 0 },
+        { HTTP_OUT_UNCLEAR, VERDICT_DOUBT, 400 },    { HTTP_OUT_BAD_BODY, VERDICT_DOUBT, 0 },
     };
     AUTO(fixture_done) struct fixture f;
 
