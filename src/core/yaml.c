@@ -339,6 +339,44 @@ bool yaml_is_null(const struct yaml_node *node)
            (node->text.len == 0 || str_is(node->text, "~") || str_is(node->text, "null"));
 }
 
+/* The value of this key in `map`, with the same text. */
+static const struct yaml_node *partner(const struct yaml_node *map, const struct yaml_node *key)
+{
+    for (const struct yaml_node *child = map->first; child != NULL; child = child->next)
+        if (str_eq(child->key->text, key->text))
+            return child;
+    return NULL;
+}
+
+bool yaml_same(const struct yaml_node *a, const struct yaml_node *b)
+{
+    struct {
+        const struct yaml_node *next, *in, *beside; /* a child of a; b, and its child in a list */
+    } above[YAML_DEPTH + 1];
+    size_t depth = 0;
+
+    for (;;) {
+        if (b == NULL || a->kind != b->kind || a->count != b->count || !str_eq(a->text, b->text))
+            return false;
+        if (a->first != NULL) {
+            require(depth <= YAML_DEPTH);
+            above[depth].next = a->first;
+            above[depth].in = b;
+            above[depth++].beside = b->first;
+        }
+        while (depth > 0 && above[depth - 1].next == NULL)
+            depth--;
+        if (depth == 0)
+            return true;
+        a = above[depth - 1].next;
+        b = above[depth - 1].in;
+        b = b->kind == YAML_MAP ? partner(b, a->key) : above[depth - 1].beside;
+        above[depth - 1].next = a->next;
+        if (above[depth - 1].beside != NULL)
+            above[depth - 1].beside = above[depth - 1].beside->next;
+    }
+}
+
 struct place yaml_place(const struct yaml_node *node)
 {
     return node->key != NULL ? node->key->place : node->place;

@@ -57,6 +57,9 @@ struct str yaml_text(const struct yaml_node *node);
 /* Nothing was written: `key:`, `key: ~` or `key: null`. */
 bool yaml_is_null(const struct yaml_node *node);
 
+/* Whether they say the same: maps in any order, scalars as their texts are. */
+bool yaml_same(const struct yaml_node *a, const struct yaml_node *b);
+
 /* Where a child stands: at its key in a map, else at itself. */
 struct place yaml_place(const struct yaml_node *node);
 

@@ -149,6 +149,41 @@ TEST(yaml_finds_many_duplicates_fast)
     CHECK(problems.count == 10);
 }
 
+TEST(yaml_same_compares_what_is_said)
+{
+    static const struct {
+        const char *a, *b;
+        bool same;
+    } cases[] = {
+        { "x", "x", true },
+        { "x", "\"x\"", true },
+        { "x", "y", false },
+        { "", "", true },
+        { "a: 1", "a: 1", true },
+        { "a: 1\nb: 2", "{ b: 2, a: 1 }", true },
+        { "a: 1", "a: 2", false },
+        { "a: 1", "b: 1", false },
+        { "a: 1", "a: 1\nb: 2", false },
+        { "a: 1\nb: 2", "a: 1", false },
+        { "[ 1, 2 ]", "- 1\n- 2\n", true },
+        { "[ 1, 2 ]", "[ 2, 1 ]", false },
+        { "[ 1, 2 ]", "[ 1, 2, 3 ]", false },
+        { "[ 1 ]", "{ a: 1 }", false },
+        { "a: { b: [ { c: 1 }, { d: 2 } ], e: 3 }", "a: { e: 3, b: [ { c: 1 }, { d: 2 } ] }",
+          true },
+        { "a: { b: [ { c: 1 }, { d: 2 } ], e: 3 }", "a: { e: 3, b: [ { c: 1 }, { d: 3 } ] }",
+          false },
+        { "a: { b: [ [], [ 1 ] ] }", "a: { b: [ [ 1 ], [] ] }", false },
+        { "a:", "a: {}", false },
+    };
+    AUTO(arena_done) struct arena arena = ARENA_INIT(YAML_ARENA);
+    AUTO(problem_list_done) struct problem_list problems = PROBLEM_LIST_INIT;
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        CHECK(yaml_same(load(str_of(cases[i].a), &arena, &problems),
+                        load(str_of(cases[i].b), &arena, &problems)) == cases[i].same);
+}
+
 TEST(yaml_byte_of_counts_characters)
 {
     struct str text = STR("a\xc3\xa4"
