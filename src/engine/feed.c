@@ -142,7 +142,7 @@ static void settle_again(struct road *r)
 /* ---- loading
  * -------------------------------------------------------------------------------------- */
 
-static void fill(struct flight *f, const struct document *d)
+void feed_fill(struct flight *f, const struct document *d)
 {
     f->source = d->source;
     f->gateway = d->gateway;
@@ -162,7 +162,7 @@ static void fill(struct flight *f, const struct document *d)
     f->variants[0].source = d->source;
 }
 
-static void facts_of(struct flight *f, const struct document *d)
+void feed_facts(struct flight *f, const struct document *d)
 {
     struct store *s = f->road->store;
 
@@ -294,7 +294,7 @@ static struct flight *load_document(struct road *r, const struct task *t)
         drop_task(f);
         return NULL;
     }
-    fill(f, &d);
+    feed_fill(f, &d);
     if (!load_plan(f, &err)) {
         release(f, &err);
         return NULL;
@@ -302,7 +302,7 @@ static struct flight *load_document(struct road *r, const struct task *t)
     note_recovered(f);
     f->has_facts = d.sender != 0 || d.receiver != 0 || d.type != 0 || d.facts.len > 0;
     if (f->has_facts) /* a retry that starts at the router (operate.h) */
-        facts_of(f, &d);
+        feed_facts(f, &d);
     if (!load_bytes(f, &f->variants[0], &err)) {
         load_failed(f, &err);
         return NULL;
@@ -343,8 +343,8 @@ static void load_delivery(struct road *r, const struct task *t)
         drop_task(f);
         return;
     }
-    fill(f, &d);
-    facts_of(f, &d);
+    feed_fill(f, &d);
+    feed_facts(f, &d);
     struct part *p = flight_add_stored(f, &v);
 
     p->variant = &f->variants[0];

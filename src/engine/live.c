@@ -277,6 +277,33 @@ bool live_start(struct live *l, struct str file_text, struct err *err)
     return ok;
 }
 
+/* ---- propose ------------------------------------------------------------------------------ */
+
+bool live_propose(struct live *l, struct str text, struct config_report *report, struct plan **ret,
+                  struct err *err)
+{
+    struct asking asking = { .live = l, .file = "the text" };
+    struct config *c = load(l, text, asking.file, &asking, report);
+    struct plan *plan = NULL;
+
+    if (asking.failed)
+        *err = asking.err;
+    bool ok = c != NULL && !asking.failed;
+
+    if (ok)
+        poller_try(l->o.poller, c, &report->problems);
+    ok = ok && plan_build_apart(c, l->o.connectors, l->o.store, &report->problems, &plan, err);
+    config_unref(c);
+    if (report->problems.count > 0) {
+        *err = (struct err){ 0 };
+        plan_unref(plan);
+        return false;
+    }
+    if (ok)
+        *ret = plan;
+    return ok;
+}
+
 /* ---- change and follow ------------------------------------------------------------------------
  */
 

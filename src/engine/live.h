@@ -45,6 +45,11 @@ bool live_start(struct live *l, struct str file_text, struct err *err);
 bool live_apply(struct live *l, struct str text, struct str by, struct str note,
                 struct config_report *report, int64_t *ret_version, struct err *err);
 
+/* The plan of a text that is not in force, a reference; checked as live_apply() does, and
+ * nothing is stored.  False with problems in the report, or with err set. */
+bool live_propose(struct live *l, struct str text, struct config_report *report, struct plan **ret,
+                  struct err *err);
+
 /* Use what others made; cheap when nothing changed. */
 bool live_follow(struct live *l, struct err *err);
 /* The callers or secrets changed here: use them now. */

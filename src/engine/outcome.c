@@ -336,7 +336,8 @@ void outcome_again(struct flight *f, const struct err *err)
     f->settle.message = str_of(f->message);
     f->settle.due_us = road_now_us(f->road) + AGAIN_FIRST_US +
                        retry_wait_us(&rule, f->settle.task.attempts, chance_u64());
-    mishaps_note(f->road->mishaps, "read", "document", STR("payload"), f->message);
+    if (!f->dry)
+        mishaps_note(f->road->mishaps, "read", "document", STR("payload"), f->message);
 }
 
 /* No attempt was made. */

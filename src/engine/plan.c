@@ -17,6 +17,7 @@ struct builder {
     const struct connectors *connectors;
     struct store *store;
     struct problem_list *problems; /* NULL: what cannot be used is broken */
+    bool apart;                    /* nothing is stored */
     bool bad;                      /* a problem was added */
 };
 
@@ -50,6 +51,15 @@ static const char *broken(struct builder *b, struct place place, const struct er
 
 /* ---- words ----------------------------------------------------------------------------- */
 
+/* New names get words below zero, which nobody else has. */
+static void find_words(struct store *s, enum word_kind kind, const struct str *names, size_t count,
+                       int64_t *ret_ids)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!store_word_find(s, kind, names[i], &ret_ids[i]))
+            ret_ids[i] = -(int64_t)i - 1;
+}
+
 /* The words of `count` names that stand in structs of `size` bytes at `first`. */
 static bool words_of(struct builder *b, enum word_kind kind, const void *first, size_t size,
                      size_t count, size_t name_at, size_t word_at, struct err *err)
@@ -59,8 +69,10 @@ static bool words_of(struct builder *b, enum word_kind kind, const void *first, 
 
     for (size_t i = 0; i < count; i++)
         names[i] = *(const struct str *)((const char *)first + i * size + name_at);
-    bool ok = store_words(b->store, kind, names, count, ids, err);
+    bool ok = b->apart || store_words(b->store, kind, names, count, ids, err);
 
+    if (b->apart)
+        find_words(b->store, kind, names, count, ids);
     for (size_t i = 0; ok && i < count; i++)
         *(int64_t *)((uintptr_t)first + i * size + word_at) = ids[i];
     free(names);
@@ -190,7 +202,7 @@ static bool add_types(struct builder *b, struct err *err)
 
     for (size_t i = 0; i < c->type_count; i++)
         names[i] = str_of(c->types[i].name);
-    bool ok = store_words(b->store, WORD_TYPE, names, c->type_count, ids, err);
+    bool ok = b->apart || store_words(b->store, WORD_TYPE, names, c->type_count, ids, err);
 
     free(names);
     free(ids);
@@ -303,7 +315,7 @@ const struct plan_system *plan_system_find(const struct plan *p, int64_t word)
     return FIND_WORD(p, systems_by_word, p->systems, word);
 }
 
-static const struct plan_system *system_named(const struct plan *p, struct str name)
+const struct plan_system *plan_system_named(const struct plan *p, struct str name)
 {
     for (size_t i = 0; i < p->system_count; i++)
         if (str_eq(p->systems[i].name, name))
@@ -333,7 +345,7 @@ static void build_endpoint(struct builder *b, const struct config_endpoint *c,
 
     e->name = str_of(c->name);
     if (c->system != NULL)
-        e->system = system_named(b->plan, str_of(c->system));
+        e->system = plan_system_named(b->plan, str_of(c->system));
     for (size_t i = 0; b->connectors->endpoints[i] != NULL && e->type == NULL; i++)
         if (str_is(str_of(c->kind), b->connectors->endpoints[i]->name))
             e->type = b->connectors->endpoints[i];
@@ -518,15 +530,13 @@ const struct plan_gateway *plan_gateway_find(const struct plan *p, int64_t word)
 
 /* ---- life ----------------------------------------------------------------------------------- */
 
-bool plan_build(struct config *config, int64_t version, const struct connectors *connectors,
-                struct store *store, struct problem_list *problems, struct plan **ret,
-                struct err *err)
+static bool build(const struct builder *made, struct config *config, int64_t version,
+                  struct plan **ret, struct err *err)
 {
     struct plan *p = NEW(struct plan);
-    struct builder b = {
-        .plan = p, .connectors = connectors, .store = store, .problems = problems
-    };
+    struct builder b = *made;
 
+    b.plan = p;
     p->refs = 1;
     p->config = config_ref(config);
     p->version = version;
@@ -545,6 +555,26 @@ bool plan_build(struct config *config, int64_t version, const struct connectors 
     }
     *ret = p;
     return true;
+}
+
+bool plan_build(struct config *config, int64_t version, const struct connectors *connectors,
+                struct store *store, struct problem_list *problems, struct plan **ret,
+                struct err *err)
+{
+    struct builder b = { .connectors = connectors, .store = store, .problems = problems };
+
+    return build(&b, config, version, ret, err);
+}
+
+bool plan_build_apart(struct config *config, const struct connectors *connectors,
+                      struct store *store, struct problem_list *problems, struct plan **ret,
+                      struct err *err)
+{
+    struct builder b = {
+        .connectors = connectors, .store = store, .problems = problems, .apart = true
+    };
+
+    return build(&b, config, 0, ret, err);
 }
 
 struct plan *plan_ref(struct plan *p)

@@ -128,6 +128,11 @@ struct plan {
 bool plan_build(struct config *config, int64_t version, const struct connectors *connectors,
                 struct store *store, struct problem_list *problems, struct plan **ret,
                 struct err *err);
+/* As plan_build(), of a configuration that is only asked and never in force: nothing is
+ * stored.  Names that are new have words below zero; its version is 0. */
+bool plan_build_apart(struct config *config, const struct connectors *connectors,
+                      struct store *store, struct problem_list *problems, struct plan **ret,
+                      struct err *err);
 struct plan *plan_ref(struct plan *p);
 void plan_unref(struct plan *p); /* NULL is fine */
 
@@ -143,5 +148,6 @@ struct plan_handling plan_handling_of(const struct plan *p, const struct plan_ro
 
 /* NULL: this configuration has none of that word. */
 const struct plan_system *plan_system_find(const struct plan *p, int64_t word);
+const struct plan_system *plan_system_named(const struct plan *p, struct str name); /* slower */
 const struct plan_endpoint *plan_endpoint_find(const struct plan *p, int64_t word);
 const struct plan_gateway *plan_gateway_find(const struct plan *p, int64_t word);

@@ -18,6 +18,8 @@ enum {
     ROAD_PLANS_MOST = 8
 };
 
+struct document;
+
 /* Flights in a row, handed from thread to thread. */
 struct flights {
     struct flight *first, **end;
@@ -96,6 +98,9 @@ void walk(struct flight *f);
 /* Extract and route alone, for those who only ask. */
 bool walk_find_facts(struct flight *f);
 const struct plan_route *walk_find_route(struct flight *f);
+/* All of it, steps too, and nothing is sent or settled: its parts say what would be sent.
+ * False: it is dead, or could not be read (settle.end). */
+bool walk_only(struct flight *f);
 
 /* ---- send.c ---- */
 void send_parts(struct flight *f);   /* offer all parts; settles when none is left open */
@@ -169,6 +174,8 @@ void feed_wake(struct road *r);
 void feed_note_due(struct road *r, int64_t due_us); /* something waits until then */
 void feed_unsettled(struct flight *f);              /* its settlement failed: again, later */
 void feed_load(struct flight *f);                   /* a claim of a delivery: to be loaded */
+void feed_fill(struct flight *f, const struct document *d);  /* what its row says of it */
+void feed_facts(struct flight *f, const struct document *d); /* it goes on at the router */
 
 /* ---- bytes.c ---- */
 /* The first `most` bytes of the document, for extraction. */

@@ -206,16 +206,23 @@ static bool run_service(struct flight *f, const struct plan_step *s, struct vari
     return true;
 }
 
+static const struct plan_system *receiver_of(const struct flight *f)
+{
+    int64_t word;
+
+    if (f->facts.receiver.ptr == NULL)
+        return NULL;
+    if (store_word_find(f->road->store, WORD_SYSTEM, f->facts.receiver, &word))
+        return plan_system_find(f->plan, word);
+    return f->dry ? plan_system_named(f->plan, f->facts.receiver) : NULL; /* see plan_build_apart */
+}
+
 static bool add_deliveries(struct flight *f, const struct plan_step *s, struct variant *bytes)
 {
     for (size_t i = 0; i < s->endpoint_count; i++) {
         const struct plan_endpoint *e = s->endpoints[i];
-        const struct plan_system *system = e->system;
-        int64_t word;
+        const struct plan_system *system = e->system != NULL ? e->system : receiver_of(f);
 
-        if (system == NULL && f->facts.receiver.ptr != NULL &&
-            store_word_find(f->road->store, WORD_SYSTEM, f->facts.receiver, &word))
-            system = plan_system_find(f->plan, word);
         if (system == NULL) {
             (void)snprintf(f->message, sizeof f->message,
                            "endpoint %.*s belongs to the document's receiver, and it has none; "
@@ -334,11 +341,16 @@ static bool find_way(struct flight *f)
     }
 }
 
+bool walk_only(struct flight *f)
+{
+    return walk_find_facts(f) && find_way(f);
+}
+
 /* A dead document has no deliveries: what its chain had begun to make is not sent. */
 void walk(struct flight *f)
 {
     fault_point_on(ROAD_WALK, buf_view(&f->variants[0].buf));
-    if (walk_find_facts(f) && find_way(f) && f->part_count == 0) {
+    if (walk_only(f) && f->part_count == 0) {
         f->settle.end = SETTLE_OVER;
         f->settle.state = DOCUMENT_DONE;
     } else if (f->part_count > 0 && f->settle.end != SETTLE_DEAD && f->settle.end != SETTLE_AGAIN) {

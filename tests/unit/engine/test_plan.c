@@ -188,6 +188,37 @@ TEST(a_system_gets_its_order)
     CHECK(facts_attribute(&nothing, PLAN_KEY).len == 0);
 }
 
+TEST(a_plan_apart_stores_nothing)
+{
+    static const struct config_runs runs = { .parts = config_runs_build };
+    AUTO(bench_done) struct bench b = bench_of("systems: { old: {} }\ntypes: { known: {} }\n");
+    AUTO(config_report_done) struct config_report report = CONFIG_REPORT_INIT;
+    struct config *c = config_load(STR("systems: { new: {}, old: {}, newer: {} }\n"
+                                       "types: { known: {}, fresh: {} }\n"
+                                       "gateways: { door: { kind: http } }\n"),
+                                   "test", &runs, &report);
+    struct plan *plan = NULL;
+    struct err err = { 0 };
+    int64_t word;
+
+    CHECK(b.plan != NULL && c != NULL);
+    CHECK(plan_build_apart(c, &connectors, b.store, NULL, &plan, &err));
+    CHECK(plan->version == 0);
+    CHECK(system_of(plan, "old")->word == system_of(b.plan, "old")->word);
+    const struct plan_system *new = system_of(plan, "new"), *newer = system_of(plan, "newer");
+
+    CHECK(new->word < 0 && newer->word < 0 && new->word != newer->word);
+    CHECK(plan_system_find(plan, new->word) == new &&plan_system_find(plan, newer->word) == newer);
+    CHECK(plan_system_named(plan, STR("newer")) == newer);
+    CHECK(plan_system_named(plan, STR("none")) == NULL);
+    CHECK(plan->gateways[0].word < 0);
+    CHECK(!store_word_find(b.store, WORD_SYSTEM, STR("new"), &word));
+    CHECK(!store_word_find(b.store, WORD_TYPE, STR("fresh"), &word));
+    CHECK(!store_word_find(b.store, WORD_GATEWAY, STR("door"), &word));
+    plan_unref(plan);
+    config_unref(c);
+}
+
 int main(void)
 {
     return test_main();
