@@ -130,7 +130,7 @@ struct shown_problem {
     const char *message, *hint;
 };
 
-static const struct problem_list *keep_problems(struct arena *a, const struct problem_list *from)
+const struct problem_list *api_keep_problems(struct arena *a, const struct problem_list *from)
 {
     struct problem_list *to = ARENA_NEW(a, struct problem_list);
 
@@ -157,8 +157,8 @@ static bool apply(struct graphql_call *call, struct str text, struct str note, s
 
     if (!ok && report.problems.count == 0)
         return false;
-    r->problems = keep_problems(call->arena, &report.problems);
-    r->warnings = keep_problems(call->arena, &report.warnings);
+    r->problems = api_keep_problems(call->arena, &report.problems);
+    r->warnings = api_keep_problems(call->arena, &report.warnings);
     if (ok) {
         if (!version_get(engine_store(e), number, call->arena, &v, err))
             return false;
@@ -197,20 +197,21 @@ static bool problem_at(struct graphql_call *call, const void *list, size_t index
     return graphql_set_object(call, s);
 }
 
+bool api_set_problems(struct graphql_call *call, const struct problem_list *list)
+{
+    return graphql_set_list(call, list, list->count, problem_at);
+}
+
 static bool result_problems(struct graphql_call *call, struct err *err)
 {
-    const struct result *r = call->parent;
-
     (void)err;
-    return graphql_set_list(call, r->problems, r->problems->count, problem_at);
+    return api_set_problems(call, ((const struct result *)call->parent)->problems);
 }
 
 static bool result_warnings(struct graphql_call *call, struct err *err)
 {
-    const struct result *r = call->parent;
-
     (void)err;
-    return graphql_set_list(call, r->warnings, r->warnings->count, problem_at);
+    return api_set_problems(call, ((const struct result *)call->parent)->warnings);
 }
 
 const struct graphql_resolver api_config[] = {

@@ -8,13 +8,18 @@
 #include "core/facts.h"
 
 extern const struct graphql_resolver api_documents[], api_operate[], api_config[], api_node[],
-    api_secret[], api_road[], api_hold[];
+    api_secret[], api_road[], api_hold[], api_rehearse[];
 extern const size_t api_documents_count, api_operate_count, api_config_count, api_node_count,
-    api_secret_count, api_road_count, api_hold_count;
+    api_secret_count, api_road_count, api_hold_count, api_rehearse_count;
 
 /* Arguments first and after; *ret_after is 0 when there is none. */
 bool api_read_page(const struct graphql_call *call, int64_t most, int64_t *ret_first,
                    int64_t *ret_after, struct err *err);
+
+/* Problem: a list of them, kept in the arena of the call, and as the answer to a field. */
+struct problem_list;
+const struct problem_list *api_keep_problems(struct arena *a, const struct problem_list *from);
+bool api_set_problems(struct graphql_call *call, const struct problem_list *list);
 
 /* Attributes that a document must have. */
 enum { API_WHERE_MOST = 16 };

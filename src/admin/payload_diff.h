@@ -1,0 +1,22 @@
+/* payload_diff.h - what differs between two payloads, for people.
+ *
+ * Line by line, as `diff -u` writes it.  Payloads often are one long line: a line over
+ * PAYLOAD_DIFF_LINE bytes is broken behind the characters that end something in XML, JSON,
+ * CSV and EDI, in both of them.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/buf.h"
+#include "base/str.h"
+
+enum {
+    PAYLOAD_DIFF_LINE = 160,
+    PAYLOAD_DIFF_IN = 256 << 10, /* of each payload */
+    PAYLOAD_DIFF_OUT = 4 << 10
+};
+
+/* Appends up to PAYLOAD_DIFF_OUT bytes, whole lines where they are short enough; *ret_cut:
+ * there is more.  False: one of them is no text or too long, and nothing was appended. */
+bool payload_diff(struct str was, struct str would, struct buf *to, bool *ret_cut);
