@@ -6,6 +6,7 @@
 extern const struct verb cmd_demo;
 extern const struct verb cmd_apply;
 extern const struct verb cmd_config;
+extern const struct verb cmd_rehearse;
 extern const struct verb cmd_send;
 extern const struct verb cmd_key;
 extern const struct verb cmd_secret;

@@ -1,79 +1,19 @@
 /* cmd_config.c - `waybill apply` and `waybill config`: versions of the configuration. */
-#include <errno.h>
-#include <fcntl.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "app/client.h"
 #include "app/cmd.h"
+#include "app/config_file.h"
 #include "app/exit_code.h"
 #include "app/print.h"
 #include "base/auto.h"
-#include "base/buf.h"
+#include "base/str.h"
 
-enum { TEXT_CAP = 8 << 20, HISTORY_MOST = 200 }; /* the latter is the API's largest page */
+enum { HISTORY_MOST = 200 }; /* the API's largest page */
 
 #define VERSION_FIELDS "version made by note sha256 live"
 #define RESULT_FIELDS                        \
     "{ version { " VERSION_FIELDS " }"       \
     " problems { line column message hint }" \
     " warnings { line column message hint } }"
-
-/* The whole file, or stdin for "-", as a JSON string; NULL has been told. */
-static json_t *read_text(const char *path, int *ret_exit)
-{
-    bool from_stdin = str_is(str_of(path), "-");
-    AUTO(buf_done) struct buf text = BUF_INIT(TEXT_CAP);
-    AUTO_FD file = from_stdin ? -1 : open(path, O_RDONLY | O_CLOEXEC);
-    int fd = from_stdin ? STDIN_FILENO : file;
-    char part[16384];
-    struct err err;
-    ssize_t n = -1;
-
-    while (fd >= 0 && (n = read(fd, part, sizeof part)) != 0) {
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            break;
-        if (!buf_append(&text, str_mem(part, (size_t)n), &err)) {
-            *ret_exit = print_fail(EXIT_NO, "%s is over %d MiB: that is no configuration", path,
-                                   TEXT_CAP >> 20);
-            return NULL;
-        }
-    }
-    if (n < 0) {
-        *ret_exit = print_fail(EXIT_IO, "cannot read %s: %s", path, strerror(errno));
-        return NULL;
-    }
-    json_t *string = json_stringn(text.ptr, text.len);
-
-    if (string == NULL)
-        *ret_exit = print_fail(EXIT_NO, "%s is not text in UTF-8", path);
-    return string;
-}
-
-/* As `waybill check` prints them. */
-static void print_list(const json_t *list, const char *file, const char *severity, bool as_json)
-{
-    const json_t *p;
-    size_t i;
-
-    json_array_foreach(list, i, p)
-    {
-        int64_t line = member_number(p, "line"), column = member_number(p, "column");
-        const char *message = member_text(p, "message"), *hint = member_text(p, "hint");
-
-        if (!as_json) {
-            print_problem(file, line, column, severity, message, hint);
-            continue;
-        }
-        json_auto_t *object = json_pack("{s:s,s:I,s:I,s:s,s:s?,s:s?}", "file", file, "line",
-                                        (json_int_t)line, "column", (json_int_t)column, "severity",
-                                        severity, "message", message, "hint", hint);
-
-        print_json(object);
-    }
-}
 
 /* What configApply and configRevert answer. */
 static int print_result(struct client *c, const struct args *a, const json_t *result,
@@ -86,8 +26,8 @@ static int print_result(struct client *c, const struct args *a, const json_t *re
 
     if (!json_is_array(problems) || (count == 0 && !json_is_object(version)))
         return client_odd(c, "neither a version nor a problem");
-    print_list(problems, file, "error", as_json);
-    print_list(json_object_get(result, "warnings"), file, "warning", as_json);
+    config_file_problems(problems, file, "error", as_json);
+    config_file_problems(json_object_get(result, "warnings"), file, "warning", as_json);
     if (count > 0)
         return print_fail(EXIT_NO, "%s: %zu problem%s; nothing was changed", file, count,
                           count == 1 ? "" : "s");
@@ -108,7 +48,7 @@ static int run_apply(const struct args *a)
 
     if (!client_open(&c, a))
         return c.exit_code;
-    text = read_text(path, &code);
+    text = config_file_read(path, &code);
     if (text == NULL)
         return code;
     variables = json_object();
@@ -272,7 +212,7 @@ static json_t *diff_variables(const struct args *a, int *ret_exit)
     int64_t from, to;
 
     if (str_is(str_of(a->operand[0]), "file")) {
-        json_t *text = read_text(a->operand[1], ret_exit);
+        json_t *text = config_file_read(a->operand[1], ret_exit);
 
         return text == NULL ? NULL : json_pack("{s:o}", "text", text);
     }
