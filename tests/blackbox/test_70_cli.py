@@ -15,8 +15,8 @@ from fake_api import FakeApi, Reply, data
 from running_node import BINARY, ROOT, clean_environment, run_program
 
 DONE, NO, USAGE, UNREACHABLE, IO, DENIED = 0, 1, 2, 69, 74, 77
-VERBS = ["demo", "serve", "check", "apply", "config", "send", "key", "secret", "docs", "dead", "doctor",
-         "help"]
+VERBS = ["demo", "serve", "check", "apply", "config", "rehearse", "send", "key", "secret", "docs", "dead",
+         "doctor", "help"]
 
 
 @pytest.fixture
