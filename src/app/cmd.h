@@ -13,5 +13,6 @@ extern const struct verb cmd_secret;
 extern const struct verb cmd_docs;
 extern const struct verb cmd_dead;
 extern const struct verb cmd_hold;
+extern const struct verb cmd_alerts;
 extern const struct verb cmd_node;
 extern const struct verb cmd_doctor;

@@ -8,6 +8,7 @@ const struct config_run config_runs_build[] = {
     { "systems", true },
     { "system", true },
     { "calendars", true },
+    { "alerts", true },
     { "types", true },
     { "type", true },
     { "type.search", false },

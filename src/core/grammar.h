@@ -13,6 +13,7 @@ extern const struct option grammar_node[];
 extern const struct option grammar_system[];
 extern const struct option grammar_type[];
 extern const struct option grammar_route[];
+extern const struct option grammar_alerts[];
 extern const struct option_kinds grammar_gateways;
 extern const struct option_kinds grammar_endpoints;
 extern const struct option_kinds grammar_services;

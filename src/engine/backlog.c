@@ -15,6 +15,7 @@
 #include "core/reminder.h"
 #include "core/state.h"
 #include "core/window.h"
+#include "engine/alerts.h"
 #include "engine/dispatch.h"
 #include "engine/govern.h"
 #include "engine/road.h"
@@ -42,19 +43,23 @@ struct backlog {
     struct store *store;
     struct govern *govern;
     struct road *road;
+    struct alerts *alerts;
     struct dispatch *dispatch; /* the road's */
     pthread_mutex_t mutex;
     int64_t looked_us; /* monotonic; 0: never */
     struct system_backlog *systems;
 };
 
-struct backlog *backlog_new(struct store *store, struct govern *govern, struct road *road)
+struct backlog *backlog_new(struct store *store, struct govern *govern, struct road *road,
+                            struct alerts *alerts)
 {
     struct backlog *b = NEW(struct backlog);
 
-    *b = (struct backlog){
-        .store = store, .govern = govern, .road = road, .dispatch = road_dispatch(road)
-    };
+    *b = (struct backlog){ .store = store,
+                           .govern = govern,
+                           .road = road,
+                           .dispatch = road_dispatch(road),
+                           .alerts = alerts };
     (void)pthread_mutex_init(&b->mutex, NULL);
     return b;
 }
@@ -158,6 +163,8 @@ static void look_at_window(struct backlog *b, struct system_backlog *s, const st
                     !window_set_fits(system->windows, now, gone - now);
     struct str name = store_word_name(b->store, s->word);
 
+    alerts_see_if(b->alerts, ALERT_WINDOW_TOO_SHORT, name, short_of,
+                  "at this rate what waits is not gone when its window closes");
     if (!reminder_is_due(&s->too_short, short_of, now))
         return;
     log_event(LOG_WARN, "window.short", kv_str("system", name),

@@ -11,12 +11,14 @@
 
 #include "base/err.h"
 
+struct alerts;
 struct backlog;
 struct govern;
 struct road;
 struct store;
 
-struct backlog *backlog_new(struct store *store, struct govern *govern, struct road *road);
+struct backlog *backlog_new(struct store *store, struct govern *govern, struct road *road,
+                            struct alerts *alerts);
 void backlog_free(struct backlog *b); /* NULL is fine */
 
 /* Count, unless that was done a moment ago. */

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/loop.h"
 #include "base/metrics.h"
+#include "engine/alerts.h"
 #include "engine/backlog.h"
 #include "engine/desk.h"
 #include "engine/govern.h"
@@ -41,6 +42,7 @@ struct engine {
     struct live *live;
     struct warden *warden;
     struct backlog *backlog;
+    struct alerts *alerts;
     struct keeper *keeper;
 };
 
@@ -86,6 +88,11 @@ struct govern *engine_govern(struct engine *e)
 struct backlog *engine_backlog(struct engine *e)
 {
     return e->backlog;
+}
+
+struct alerts *engine_alerts(struct engine *e)
+{
+    return e->alerts;
 }
 
 struct warden *engine_warden(struct engine *e)
@@ -199,7 +206,10 @@ static void make_doors(struct engine *e, const struct engine_options *o)
                                                .node = o->node });
     e->warden = warden_new(&(struct warden_options){
         .store = e->store, .govern = e->govern, .road = e->road, .intake = e->intake });
-    e->backlog = backlog_new(e->store, e->govern, e->road);
+    e->alerts =
+        alerts_new(&(struct alerts_options){ .store = e->store, .road = e->road, .node = o->node });
+    road_tell_mishaps(e->road, alerts_count, e->alerts);
+    e->backlog = backlog_new(e->store, e->govern, e->road, e->alerts);
 }
 
 /* What earlier lives left behind, then the configuration in force, then who may not send. */
@@ -276,6 +286,7 @@ void engine_free(struct engine *e)
     live_free(e->live);
     warden_free(e->warden);
     backlog_free(e->backlog);
+    alerts_free(e->alerts);
     poller_free(e->poller);
     intake_free(e->intake);
     road_free(e->road);
@@ -298,4 +309,5 @@ void engine_troubles(struct engine *e, struct buf *to)
 {
     warden_tell(e->warden, to);
     poller_troubles(e->poller, to);
+    alerts_tell(e->alerts, to);
 }

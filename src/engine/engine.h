@@ -13,6 +13,7 @@
 #include "base/err.h"
 #include "core/config.h"
 
+struct alerts;
 struct backlog;
 struct connectors;
 struct desk;
@@ -48,6 +49,7 @@ struct intake *engine_intake(struct engine *e);
 struct live *engine_live(struct engine *e);
 struct govern *engine_govern(struct engine *e);
 struct backlog *engine_backlog(struct engine *e);
+struct alerts *engine_alerts(struct engine *e);
 struct warden *engine_warden(struct engine *e);
 struct desk *engine_desk(struct engine *e);
 struct road *engine_road(struct engine *e);

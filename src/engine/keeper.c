@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/thread.h"
+#include "engine/alerts.h"
 #include "engine/backlog.h"
 #include "engine/engine.h"
 #include "engine/govern.h"
@@ -194,6 +195,20 @@ static bool look_at_backlog(struct keeper *k, struct err *err)
     return backlog_look(engine_backlog(k->engine), err);
 }
 
+/* A look alone decides nothing: what it would change is looked at once more, and soon. */
+static bool tend_alerts(struct keeper *k, struct err *err)
+{
+    const unsigned queues = 1u << ALERT_QUEUE_DEPTH | 1u << ALERT_QUEUE_AGE | 1u << ALERT_STUCK |
+                            1u << ALERT_SCALE_OUT | 1u << ALERT_SCALE_IN;
+    unsigned wanted = alerts_wanted(engine_alerts(k->engine));
+
+    return ((wanted & 1u << ALERT_DEAD_LETTERS) == 0 || look_at_dead(k, err)) &&
+           ((wanted & queues) == 0 || look_at_queues(k, err)) &&
+           ((wanted & 1u << ALERT_CERTIFICATE) == 0 || look_at_certificates(k, err)) &&
+           ((wanted & 1u << ALERT_WINDOW_TOO_SHORT) == 0 || look_at_backlog(k, err)) &&
+           alerts_tend(engine_alerts(k->engine), err);
+}
+
 static const struct duty {
     const char *name;
     int64_t every_us;
@@ -210,6 +225,7 @@ static const struct duty {
     { .name = "rescue", .every_us = NODE_BEAT_US, .run = rescue },
     { .name = "unsure claims", .every_us = CLOCK_S, .run = return_claims },
     { .name = "mishaps", .every_us = CLOCK_S, .run = tell_mishaps },
+    { .name = "alerts", .every_us = CLOCK_S, .run = tend_alerts },
     { .name = "expiry", .every_us = CLOCK_S, .run = expire },
     { .name = "endpoints", .every_us = CLOCK_S, .run = learn },
     { .name = "tables of days", .every_us = INT64_C(3600) * CLOCK_S, .run = keep_days },
@@ -276,7 +292,7 @@ struct keeper *keeper_start(struct engine *e)
     (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     (void)pthread_cond_init(&k->changed, &attr);
     (void)pthread_condattr_destroy(&attr);
-    k->lookout = lookout_new(engine_store(e), engine_road(e), engine_node(e));
+    k->lookout = lookout_new(engine_store(e), engine_road(e), engine_node(e), engine_alerts(e));
     /* Before the door opens; the thread reports what fails. */
     (void)look_at_disk(k, &err);
     (void)look_at_queues(k, &err);

@@ -10,9 +10,12 @@
 #include "base/metrics.h"
 #include "base/tls.h"
 #include "core/reminder.h"
+#include "core/state.h"
+#include "engine/alerts.h"
 #include "engine/dispatch.h"
 #include "engine/plan.h"
 #include "engine/road.h"
+#include "store/node.h"
 #include "store/settle.h"
 #include "store/store.h"
 #include "store/task.h"
@@ -26,6 +29,7 @@ struct queue_known {
     int64_t queue;
     struct queue_look look;
     struct reminder reminder;
+    bool seen; /* by the present look */
 };
 
 struct system_known {
@@ -34,6 +38,7 @@ struct system_known {
     char labels[160];
     struct metric depth, oldest;
     int64_t count, oldest_us; /* of the present look */
+    int64_t late_us;          /* the same of what nobody holds back */
 };
 
 struct certificate_known {
@@ -46,6 +51,7 @@ struct lookout {
     struct store *store;
     struct road *road;
     const struct config_node *node;
+    struct alerts *alerts;
     struct metric depth, oldest, dead, dead_oldest, stuck;
     struct queue_known *queues;
     struct system_known *systems;
@@ -109,6 +115,22 @@ static struct system_known *system_of(struct lookout *l, int64_t word)
     return s;
 }
 
+/* A person or a calendar keeps it back: it is no surprise that it grows old. */
+static bool is_held(struct lookout *l, int64_t system, int64_t endpoint)
+{
+    return (dispatch_held_why(road_dispatch(l->road), system, endpoint) &
+            (HELD_HOLD | HELD_WINDOW | HELD_PAUSE)) != 0;
+}
+
+static void note_system(struct system_known *s, const struct task_queue *q, bool held)
+{
+    s->count += q->count;
+    if (q->oldest_us != 0 && (s->oldest_us == 0 || q->oldest_us < s->oldest_us))
+        s->oldest_us = q->oldest_us;
+    if (!held && q->oldest_us != 0 && (s->late_us == 0 || q->oldest_us < s->late_us))
+        s->late_us = q->oldest_us;
+}
+
 /* True: nothing that is known keeps it from moving, and nothing of it is on its way. */
 static bool should_move(struct lookout *l, int64_t queue, int64_t system, int64_t endpoint)
 {
@@ -133,25 +155,28 @@ static void tell_stuck(struct lookout *l, struct str what, int64_t age_s)
     road_note_mishap(l->road, "stuck", "queue", what, "it should move and does not");
 }
 
-static bool look_at_queue(struct lookout *l, const struct task_queue *q, int64_t now_us)
+/* Adds to *io_could what could go now. */
+static bool look_at_queue(struct lookout *l, const struct task_queue *q, int64_t now_us,
+                          int64_t *io_could)
 {
     struct queue_known *known = queue_of(l, q->queue);
     int64_t system = 0, endpoint = 0;
     struct str what = STR("intake");
 
     if (q->queue != QUEUE_INTAKE && lane_of_queue(l->store, q->queue, &system, &endpoint)) {
-        struct system_known *s = system_of(l, system);
-
         what = store_word_name(l->store, endpoint);
-        s->count += q->count;
-        if (q->oldest_us != 0 && (s->oldest_us == 0 || q->oldest_us < s->oldest_us))
-            s->oldest_us = q->oldest_us;
+        note_system(system_of(l, system), q, is_held(l, system, endpoint));
     }
+    if (q->queue == QUEUE_INTAKE ||
+        dispatch_held_why(road_dispatch(l->road), system, endpoint) == 0)
+        *io_could += q->count;
     bool stuck = queue_is_stuck(&known->look, q->oldest_us,
                                 !should_move(l, q->queue, system, endpoint), now_us);
 
     if (reminder_is_due(&known->reminder, stuck, now_us))
         tell_stuck(l, what, (now_us - known->look.since_us) / CLOCK_S);
+    known->seen = true;
+    alerts_see_if(l->alerts, ALERT_STUCK, what, stuck, "it should move and does not");
     return stuck;
 }
 
@@ -160,30 +185,78 @@ static int64_t age_s(int64_t since_us, int64_t now_us)
     return since_us > 0 && since_us < now_us ? (now_us - since_us) / CLOCK_S : 0;
 }
 
+static void say_system(struct lookout *l, const struct system_known *s, int64_t now_us)
+{
+    struct str name = store_word_name(l->store, s->word);
+    int64_t late_s = age_s(s->late_us, now_us);
+    char depth[80], age[80];
+
+    (void)snprintf(depth, sizeof depth, "%lld deliveries wait", (long long)s->count);
+    (void)snprintf(age, sizeof age, "the first delivery has waited for %lld seconds",
+                   (long long)late_s);
+    alerts_see(l->alerts, ALERT_QUEUE_DEPTH, name, s->count, depth);
+    alerts_see(l->alerts, ALERT_QUEUE_AGE, name, late_s, age);
+}
+
+/* Whether nodes should come, or go. */
+static bool say_scale(struct lookout *l, int64_t could, struct err *err)
+{
+    static struct node_row nodes[NODES_MOST];
+    size_t count, living = 0;
+    char text[80];
+
+    if (!node_list(l->store, nodes, NODES_MOST, &count, err))
+        return false;
+    for (size_t i = 0; i < count; i++)
+        living += nodes[i].state == 0;
+    (void)snprintf(text, sizeof text, "%lld tasks wait that could go, for %zu nodes",
+                   (long long)could, living);
+    alerts_see(l->alerts, ALERT_SCALE_OUT, ALERTS_STORE, could, text);
+    alerts_see(l->alerts, ALERT_SCALE_IN, ALERTS_STORE, living > 1 ? -could : INT64_MIN, text);
+    return true;
+}
+
+/* Queues in which nothing waits are not listed. */
+static void see_empty_queues(struct lookout *l)
+{
+    for (struct queue_known *q = l->queues; q != NULL; q = q->next) {
+        int64_t system, endpoint;
+        struct str what = STR("intake");
+
+        if (q->queue != QUEUE_INTAKE && lane_of_queue(l->store, q->queue, &system, &endpoint))
+            what = store_word_name(l->store, endpoint);
+        if (!q->seen)
+            alerts_see_if(l->alerts, ALERT_STUCK, what, false, "");
+        q->seen = false;
+    }
+}
+
 bool lookout_queues(struct lookout *l, struct err *err)
 {
     static struct task_queue queues[QUEUES_MOST];
-    int64_t all = 0, oldest_us = 0, stuck = 0, now = clock_wall_us();
+    int64_t all = 0, oldest_us = 0, stuck = 0, could = 0, now = clock_wall_us();
     size_t count;
 
     if (!task_queues(l->store, queues, QUEUES_MOST, &count, err))
         return false;
     for (struct system_known *s = l->systems; s != NULL; s = s->next)
-        s->count = s->oldest_us = 0;
+        s->count = s->oldest_us = s->late_us = 0;
     for (size_t i = 0; i < count; i++) {
         all += queues[i].count;
         if (queues[i].oldest_us != 0 && (oldest_us == 0 || queues[i].oldest_us < oldest_us))
             oldest_us = queues[i].oldest_us;
-        stuck += look_at_queue(l, &queues[i], now);
+        stuck += look_at_queue(l, &queues[i], now, &could);
     }
     for (struct system_known *s = l->systems; s != NULL; s = s->next) {
         metric_set(&s->depth, s->count);
         metric_set(&s->oldest, age_s(s->oldest_us, now));
+        say_system(l, s, now);
     }
+    see_empty_queues(l);
     metric_set(&l->depth, all);
     metric_set(&l->oldest, age_s(oldest_us, now));
     metric_set(&l->stuck, stuck);
-    return true;
+    return say_scale(l, could, err);
 }
 
 /* ---- dead letters ------------------------------------------------------------------------------
@@ -192,11 +265,15 @@ bool lookout_queues(struct lookout *l, struct err *err)
 bool lookout_dead(struct lookout *l, struct err *err)
 {
     int64_t count, oldest_us, now = clock_wall_us();
+    char text[120];
 
     if (!task_dead_sum(l->store, &count, &oldest_us, err))
         return false;
     metric_set(&l->dead, count);
     metric_set(&l->dead_oldest, age_s(oldest_us, now));
+    (void)snprintf(text, sizeof text, "%lld wait for a person, the first for %lld seconds",
+                   (long long)count, (long long)age_s(oldest_us, now));
+    alerts_see(l->alerts, ALERT_DEAD_LETTERS, ALERTS_STORE, count, text);
     if (reminder_is_due(&l->dead_reminder, count > 0, now))
         log_event(LOG_WARN, "dead.wait", kv_int("count", count),
                   kv_int("oldest_seconds", age_s(oldest_us, now)),
@@ -223,7 +300,8 @@ static struct certificate_known *certificate_of(struct lookout *l, const char *n
 }
 
 /* What cannot be read is the trouble of who uses it. */
-static void look_at_certificate(struct lookout *l, const char *of, const char *cert)
+static void look_at_certificate(struct lookout *l, const char *of, struct str object,
+                                const char *cert)
 {
     struct certificate_known *c = certificate_of(l, of);
     int64_t ends_us, now = clock_wall_us();
@@ -232,6 +310,11 @@ static void look_at_certificate(struct lookout *l, const char *of, const char *c
     if (!tls_certificate_end(cert, &ends_us, &err))
         return;
     int64_t days = (ends_us - now) / ((int64_t)DAY_S * CLOCK_S);
+    char text[CLOCK_TEXT + 40], end[CLOCK_TEXT];
+
+    (void)snprintf(text, sizeof text, "its certificate %s %s", ends_us > now ? "ends" : "has ended",
+                   clock_utc_text(ends_us, end));
+    alerts_see(l->alerts, ALERT_CERTIFICATE, object, -(ends_us - now) / CLOCK_S, text);
 
     if (!reminder_is_due(&c->reminder, days < LOOKOUT_CERTIFICATE_DAYS, now))
         return;
@@ -247,7 +330,7 @@ bool lookout_certificates(struct lookout *l, struct err *err)
 
     (void)err;
     if (l->node->tls_cert != NULL)
-        look_at_certificate(l, "the node", l->node->tls_cert);
+        look_at_certificate(l, "the node", alerts_own_name(l->alerts), l->node->tls_cert);
     for (size_t i = 0; plan != NULL && i < plan->endpoint_count; i++) {
         const struct plan_endpoint *e = &plan->endpoints[i];
         AUTO(buf_done) struct buf cert = BUF_INIT(1 << 20);
@@ -258,7 +341,7 @@ bool lookout_certificates(struct lookout *l, struct err *err)
         buf_put(&cert, e->type->http->options(e->self)->cert);
         (void)snprintf(name, sizeof name, "endpoint %.*s", STR_ARG(e->name));
         if (cert.len > 0)
-            look_at_certificate(l, name, cert.ptr);
+            look_at_certificate(l, name, str_of(name), cert.ptr);
     }
     plan_unref(plan);
     return true;
@@ -273,13 +356,15 @@ static void gauge(struct metric *m, const char *name, const char *help)
     metrics_register(m);
 }
 
-struct lookout *lookout_new(struct store *s, struct road *r, const struct config_node *node)
+struct lookout *lookout_new(struct store *s, struct road *r, const struct config_node *node,
+                            struct alerts *alerts)
 {
     struct lookout *l = NEW(struct lookout);
 
     l->store = s;
     l->road = r;
     l->node = node;
+    l->alerts = alerts;
     gauge(&l->depth, "waybill_queue_depth", "Tasks that wait for their turn or their time.");
     gauge(&l->oldest, "waybill_queue_oldest_seconds", "How long the first of them has waited.");
     gauge(&l->stuck, "waybill_queues_stuck", "Queues that should move and do not.");

@@ -13,12 +13,15 @@
 
 #include "base/err.h"
 
+struct alerts;
 struct config_node;
 struct lookout;
 struct road;
 struct store;
 
-struct lookout *lookout_new(struct store *s, struct road *r, const struct config_node *node);
+/* What is seen is said to `alerts`, too. */
+struct lookout *lookout_new(struct store *s, struct road *r, const struct config_node *node,
+                            struct alerts *alerts);
 void lookout_free(struct lookout *l); /* NULL is fine */
 
 /* How many tasks wait and since when, of all and of each system; queues that should move and

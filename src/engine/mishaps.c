@@ -19,6 +19,8 @@ struct mishaps {
     pthread_mutex_t mutex;
     struct entry entries[ENTRIES];
     size_t count;
+    void (*written)(void *arg, const struct mishap *list, size_t count); /* may be NULL */
+    void *arg;
 };
 
 struct mishaps *mishaps_new(void)
@@ -84,6 +86,13 @@ static void take_back(struct mishaps *m, const struct entry *list, size_t count)
     (void)pthread_mutex_unlock(&m->mutex);
 }
 
+void mishaps_tell(struct mishaps *m,
+                  void (*written)(void *arg, const struct mishap *list, size_t count), void *arg)
+{
+    m->written = written;
+    m->arg = arg;
+}
+
 bool mishaps_write(struct mishaps *m, struct store *s, struct err *err)
 {
     (void)pthread_mutex_lock(&m->mutex);
@@ -110,6 +119,8 @@ bool mishaps_write(struct mishaps *m, struct store *s, struct err *err)
 
     if (!ok)
         take_back(m, list, count);
+    else if (m->written != NULL)
+        m->written(m->arg, rows, count);
     free(list);
     free(rows);
     return ok;

@@ -10,6 +10,7 @@
 #include "base/err.h"
 #include "base/str.h"
 
+struct mishap;
 struct mishaps;
 struct store;
 
@@ -17,4 +18,7 @@ struct mishaps *mishaps_new(void);
 void mishaps_free(struct mishaps *m);
 void mishaps_note(struct mishaps *m, const char *code, const char *kind, struct str object,
                   const char *message);
+/* Called with what was written, by whoever writes. */
+void mishaps_tell(struct mishaps *m,
+                  void (*written)(void *arg, const struct mishap *list, size_t count), void *arg);
 bool mishaps_write(struct mishaps *m, struct store *s, struct err *err); /* blocks */

@@ -528,6 +528,18 @@ const struct plan_gateway *plan_gateway_find(const struct plan *p, int64_t word)
     return FIND_WORD(p, gateways_by_word, p->gateways, word);
 }
 
+/* ---- alerts -------------------------------------------------------------------------------- */
+
+static void build_alerts(struct builder *b)
+{
+    struct settings base = settings_of(b, NULL, NULL, NULL);
+    struct place place = { 0 };
+    struct err err = { 0 };
+
+    if (!plan_alerts_build(b->plan->config, &base, &b->plan->alerts, &place, &err))
+        (void)broken(b, place, &err);
+}
+
 /* ---- life ----------------------------------------------------------------------------------- */
 
 static bool build(const struct builder *made, struct config *config, int64_t version,
@@ -543,6 +555,9 @@ static bool build(const struct builder *made, struct config *config, int64_t ver
     p->arena = (struct arena)ARENA_INIT(PLAN_BYTES_MOST);
     bool ok = build_systems(&b, err) && build_endpoints(&b, err) && add_types(&b, err) &&
               build_routes(&b, err) && build_gateways(&b, err);
+
+    if (ok)
+        build_alerts(&b);
 
     INDEX_WORDS(p, systems_by_word, p->systems, p->system_count);
     INDEX_WORDS(p, endpoints_by_word, p->endpoints, p->endpoint_count);

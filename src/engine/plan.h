@@ -26,6 +26,7 @@
 #include "core/rate.h"
 #include "core/retry.h"
 #include "core/window.h"
+#include "engine/plan_alert.h"
 #include "extract/extract.h"
 #include "router/router.h"
 
@@ -118,6 +119,7 @@ struct plan {
     size_t type_count;
     size_t system_count, endpoint_count, route_count, gateway_count;
     bool ordered; /* some system is: documents are numbered */
+    struct plan_alerts alerts;
     struct plan_index systems_by_word, endpoints_by_word, gateways_by_word;
     struct arena arena;
 };

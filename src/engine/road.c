@@ -462,6 +462,24 @@ void road_note_mishap(struct road *r, const char *code, const char *kind, struct
     mishaps_note(r->mishaps, code, kind, object, message);
 }
 
+void road_tell_mishaps(struct road *r,
+                       void (*written)(void *arg, const struct mishap *list, size_t count),
+                       void *arg)
+{
+    mishaps_tell(r->mishaps, written, arg);
+}
+
+bool road_transfer(struct road *r, struct transfer *t)
+{
+    (void)pthread_mutex_lock(&r->mutex);
+    bool open = !r->hub_closed;
+
+    if (open)
+        transfer_submit(r->hub, t, t);
+    (void)pthread_mutex_unlock(&r->mutex);
+    return open;
+}
+
 bool road_write_mishaps(struct road *r, struct err *err)
 {
     return mishaps_write(r->mishaps, r->store, err);
@@ -470,6 +488,11 @@ bool road_write_mishaps(struct road *r, struct err *err)
 int64_t road_now_us(const struct road *r)
 {
     return govern_time(r->options.govern).early_us;
+}
+
+int64_t road_clock_us(const struct road *r)
+{
+    return road_now_us(r);
 }
 
 struct dispatch *road_dispatch(struct road *r)

@@ -29,9 +29,11 @@
 
 struct dispatch;
 struct govern;
+struct mishap;
 struct pool;
 struct road;
 struct store;
+struct transfer;
 
 enum { FLIGHTS_MOST = 1024, ROAD_KEEP_DAYS = 45 }; /* how long ended documents are kept */
 
@@ -81,11 +83,19 @@ bool road_is_busy(struct road *r);
 
 struct plan *road_plan(struct road *r); /* in force, a reference */
 struct dispatch *road_dispatch(struct road *r);
+/* The clock of the store, as far as it can be trusted (govern.h). */
+int64_t road_clock_us(const struct road *r);
+/* Something else that goes out over HTTP; false: the node stops, and done() is not called. */
+bool road_transfer(struct road *r, struct transfer *t);
 /* Something may begin, or may not, that could not, or could: look now. */
 void road_look(struct road *r);
 /* Something is wrong that nobody's document shows. */
 void road_note_mishap(struct road *r, const char *code, const char *kind, struct str object,
                       const char *message);
+/* Who hears of mishaps when they were written; before road_run(). */
+void road_tell_mishaps(struct road *r,
+                       void (*written)(void *arg, const struct mishap *list, size_t count),
+                       void *arg);
 /* Write what went wrong lately into the store; the keeper calls it each second.  Blocks. */
 bool road_write_mishaps(struct road *r, struct err *err);
 /* What waits past its time is dead; the keeper calls it each second.  Blocks. */

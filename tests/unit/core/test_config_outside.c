@@ -17,7 +17,7 @@ static const char text[] =
     "    url: https://x.example/\n"
     "    headers:\n"
     "      Authorization: \"Bearer ${secret:one}${secret:two}, ${id}\"\n"
-    "alerts: { x: [ { y: secret:deep } ] }\n";
+    "auth: { abc: [ { y: secret:deep } ] }\n";
 
 TEST(outside_lists_every_reference)
 {

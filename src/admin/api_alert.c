@@ -1,0 +1,110 @@
+/* Alerts and what was told of them: alerts, alert. */
+#include "admin/api_parts.h"
+#include "engine/engine.h"
+#include "store/alert.h"
+
+enum { PAGE_MOST = 1000, NOTICES_MOST = 200 };
+
+struct shown_alert {
+    struct alert alert;
+    struct str id;
+    const char *state;
+};
+
+static struct shown_alert *show(struct graphql_call *call, const struct alert *a)
+{
+    struct shown_alert *v = ARENA_NEW(call->arena, struct shown_alert);
+
+    *v = (struct shown_alert){ .alert = *a,
+                               .id = str_of(arena_printf(call->arena, "%lld", (long long)a->num)),
+                               .state = a->cleared_us == 0 ? "open" : "cleared" };
+    return v;
+}
+
+static bool alerts(struct graphql_call *call, struct err *err)
+{
+    bool cleared = false;
+    int64_t first = 100;
+    size_t n;
+
+    (void)graphql_arg_bool(call, "cleared", &cleared);
+    (void)graphql_arg_int(call, "first", &first);
+    if (first < 1 || first > PAGE_MOST)
+        return err_set(err, ERR_LIMIT, 0, "first is between 1 and %d", PAGE_MOST);
+    struct alert *all = ARENA_ARRAY(call->arena, struct alert, (size_t)first);
+    const void **list = ARENA_ARRAY(call->arena, const void *, (size_t)first);
+
+    if (!alert_list(engine_store(call->principal), cleared, call->arena, all, (size_t)first, &n,
+                    err))
+        return false;
+    for (size_t i = 0; i < n; i++)
+        list[i] = show(call, &all[i]);
+    return graphql_set_objects(call, list, n);
+}
+
+static bool alert_one(struct graphql_call *call, struct err *err)
+{
+    struct alert one;
+    int64_t num;
+
+    if (!str_to_i64(graphql_arg_text(call, "id"), &num))
+        return graphql_set_null(call);
+    if (!alert_get(engine_store(call->principal), num, call->arena, &one, err))
+        return err->kind == ERR_NONE && graphql_set_null(call);
+    return graphql_set_object(call, show(call, &one));
+}
+
+struct shown_notice {
+    struct notice notice;
+    const char *kind, *state;
+    int64_t next_us;
+};
+
+static bool alert_notices(struct graphql_call *call, struct err *err)
+{
+    const struct shown_alert *v = call->parent;
+    struct notice *all = ARENA_ARRAY(call->arena, struct notice, NOTICES_MOST);
+    const void **list = ARENA_ARRAY(call->arena, const void *, NOTICES_MOST);
+    size_t n;
+
+    if (!notice_list(engine_store(call->principal), v->alert.num, call->arena, all, NOTICES_MOST,
+                     &n, err))
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        struct shown_notice *w = ARENA_NEW(call->arena, struct shown_notice);
+
+        *w = (struct shown_notice){ .notice = all[i],
+                                    .kind = notice_kinds[all[i].kind],
+                                    .state = notice_states[all[i].state],
+                                    .next_us = all[i].state == NOTICE_WAITS ? all[i].due_us : 0 };
+        list[i] = w;
+    }
+    return graphql_set_objects(call, list, n);
+}
+
+const struct graphql_resolver api_alert[] = {
+    { .field = "Query.alerts", .fn = alerts },
+    { .field = "Query.alert", .fn = alert_one },
+    GRAPHQL_MEMBER("Alert.id", struct shown_alert, id),
+    GRAPHQL_MEMBER("Alert.code", struct shown_alert, alert.code),
+    GRAPHQL_MEMBER("Alert.object", struct shown_alert, alert.object),
+    GRAPHQL_MEMBER("Alert.message", struct shown_alert, alert.message),
+    GRAPHQL_MEMBER("Alert.state", struct shown_alert, state),
+    GRAPHQL_MEMBER("Alert.count", struct shown_alert, alert.count),
+    GRAPHQL_MEMBER("Alert.raised", struct shown_alert, alert.raised_us),
+    GRAPHQL_MEMBER("Alert.last", struct shown_alert, alert.last_us),
+    API_NUMBER_AT("Alert.cleared", struct shown_alert, alert.cleared_us),
+    API_TEXT_AT("Alert.ended", struct shown_alert, alert.ended),
+    GRAPHQL_MEMBER("Alert.waiting", struct shown_alert, alert.waiting),
+    GRAPHQL_MEMBER("Alert.givenUp", struct shown_alert, alert.given_up),
+    { .field = "Alert.notices", .fn = alert_notices },
+    GRAPHQL_MEMBER("AlertNotice.kind", struct shown_notice, kind),
+    GRAPHQL_MEMBER("AlertNotice.to", struct shown_notice, notice.target),
+    GRAPHQL_MEMBER("AlertNotice.state", struct shown_notice, state),
+    GRAPHQL_MEMBER("AlertNotice.made", struct shown_notice, notice.made_us),
+    GRAPHQL_MEMBER("AlertNotice.attempts", struct shown_notice, notice.attempts),
+    API_NUMBER_AT("AlertNotice.sent", struct shown_notice, notice.sent_us),
+    API_NUMBER_AT("AlertNotice.next", struct shown_notice, next_us),
+    API_TEXT_AT("AlertNotice.error", struct shown_notice, notice.error),
+};
+const size_t api_alert_count = sizeof api_alert / sizeof api_alert[0];
