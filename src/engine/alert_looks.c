@@ -14,11 +14,11 @@
 #include "store/store.h"
 #include "store/version.h"
 
-enum { SILENCE_US = 2 * CLOCK_S, PAGES_MOST = 20, ARENA_MOST = 4 << 20, HOST = 64 };
+enum { SILENCE_US = CLOCK_S, LOOK_SHARE = 200, PAGES_MOST = 20, ARENA_MOST = 4 << 20, HOST = 64 };
 
 void alert_looks_init(struct alert_looks *l, const struct alerts_options *o)
 {
-    char host[HOST] = "", folder[100] = "", link[40];
+    char host[HOST] = "", folder[128] = "", link[40];
     ssize_t n;
 
     *l = (struct alert_looks){ 0 };
@@ -137,8 +137,10 @@ bool alert_looks_run(struct alert_looks *l, struct alerts *a, const struct alert
     if (p != NULL && turn) {
         look_at_endpoints(a, o->road, p);
         if (ok && now >= l->silence_due_us) {
-            l->silence_due_us = now + SILENCE_US;
             ok = look_at_silences(l, a, o->store, p, road_clock_us(o->road), err);
+            /* it takes at most one part in LOOK_SHARE of the time */
+            now = clock_mono_us() + (clock_mono_us() - now) * LOOK_SHARE;
+            l->silence_due_us = now + SILENCE_US;
         }
     }
     plan_unref(p);

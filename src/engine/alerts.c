@@ -24,15 +24,16 @@ enum {
     OBJECT = 200,
     MESSAGE = 400,
     ARENA_MOST = 8 << 20,
-    TURN_WORD = 0,             /* no gateway has it: the turn of the alerts among those of polls */
-    TURN_US = 15 * CLOCK_S,    /* a turn that is not renewed */
-    RENEW_US = 5 * CLOCK_S,    /* how often it is */
-    KEEP_US = 60 * CLOCK_S,    /* how often it is written that something is still so */
-    CHANGES_MOST = 64,         /* written in one round */
-    GONE_US = 180 * CLOCK_S,   /* an object that nobody looks at any more */
-    STALE_US = 900 * CLOCK_S,  /* an alert that no node has seen */
-    LATE_US = 60 * CLOCK_S,    /* a notice that should have been sent */
-    DEAD_LOOK_US = 5 * CLOCK_S /* while there are few */
+    TURN_WORD = 0,            /* no gateway has it: the turn of the alerts among those of polls */
+    TURN_US = 15 * CLOCK_S,   /* a turn that is not renewed */
+    ASK_US = 2 * CLOCK_S,     /* how often others ask for it */
+    RENEW_US = 5 * CLOCK_S,   /* how often it is */
+    KEEP_US = 60 * CLOCK_S,   /* how often it is written that something is still so */
+    GROWS_US = 5 * CLOCK_S,   /* the same, of something that grows */
+    CHANGES_MOST = 64,        /* written in one round */
+    GONE_US = 180 * CLOCK_S,  /* an object that nobody looks at any more */
+    STALE_US = 900 * CLOCK_S, /* an alert that no node has seen */
+    LATE_US = 60 * CLOCK_S    /* a notice that should have been sent */
 };
 
 /* certificates are looked at each hour */
@@ -47,6 +48,7 @@ struct watch {
     struct alert_watch is;
     enum pending pending;
     int64_t count;
+    int64_t kept_count;       /* as it was written */
     int64_t seen_us, kept_us; /* monotonic */
     const char *ended;        /* of a clear: why */
 };
@@ -117,7 +119,9 @@ static struct alert_rule rule_of(const struct alerts *a, const struct plan *p, e
     int64_t bytes = p->alerts.disk_free_bytes;
 
     if (code == ALERT_DISK) {
-        r.high = -(bytes > 0 ? bytes : 2 * (int64_t)a->o.node->disk_reserve_bytes);
+        if (bytes == 0)
+            bytes = (int64_t)a->o.node->disk_reserve_bytes * 2;
+        r.high = -(bytes < INT64_MAX / 2 ? bytes : INT64_MAX / 2);
         r.low = r.high + r.high / 4;
     } else if (code == ALERT_CERTIFICATE) {
         r.high = -p->alerts.certificate_us / CLOCK_S;
@@ -185,10 +189,13 @@ void alerts_count(void *alerts, const struct mishap *list, size_t count)
     struct alerts *a = alerts;
 
     (void)pthread_mutex_lock(&a->mutex);
+    const struct watch *dead = find(a, ALERT_DEAD_LETTERS, ALERTS_STORE);
+    bool known = dead != NULL && dead->is.on;
+
     for (size_t i = 0; i < count; i++) {
         struct watch *w = NULL;
 
-        if (is_dead_code(list[i].code))
+        if (!known && is_dead_code(list[i].code))
             a->hints |= 1u << ALERT_DEAD_LETTERS;
         if (str_starts(list[i].object, prefix))
             w = find(a, ALERT_RECEIVER_FAILING, str_from(list[i].object, prefix.len));
@@ -200,7 +207,6 @@ void alerts_count(void *alerts, const struct mishap *list, size_t count)
 
 unsigned alerts_wanted(struct alerts *a)
 {
-    int64_t now = clock_mono_us();
     unsigned wanted;
 
     (void)pthread_mutex_lock(&a->mutex);
@@ -208,9 +214,6 @@ unsigned alerts_wanted(struct alerts *a)
     a->hints = 0;
     for (const struct watch *w = a->watches; w != NULL; w = w->next)
         if (w->is.leaning && w->is.looks < ALERT_LOOKS)
-            wanted |= 1u << w->code;
-        else if (w->code == ALERT_DEAD_LETTERS && w->is.on && w->count < 10000 &&
-                 now - w->seen_us >= DEAD_LOOK_US)
             wanted |= 1u << w->code;
     (void)pthread_mutex_unlock(&a->mutex);
     return wanted;
@@ -301,6 +304,7 @@ static bool write_one(struct alerts *a, struct change *c, struct err *err)
         return false;
     (void)pthread_mutex_lock(&a->mutex);
     c->watch->kept_us = clock_mono_us();
+    c->watch->kept_count = c->was.count;
     if (c->watch->pending == c->was.pending)
         c->watch->pending = NOTHING;
     else if (c->was.pending != NOTHING && c->watch->pending == NOTHING)
@@ -339,6 +343,15 @@ static void see_gone(struct watch *w, int64_t now_us)
     w->ended = "it is not looked at any more";
 }
 
+/* It is to be written that it is still so, sooner when it grows. */
+static bool is_due(const struct watch *w, int64_t now_us)
+{
+    bool grows = (w->code == ALERT_DEAD_LETTERS || w->code == ALERT_RECEIVER_FAILING) &&
+                 w->count > w->kept_count;
+
+    return w->is.on && now_us - w->kept_us >= (grows ? GROWS_US : KEEP_US);
+}
+
 static bool write_changes(struct alerts *a, struct err *err)
 {
     struct watch *due[CHANGES_MOST];
@@ -349,8 +362,7 @@ static bool write_changes(struct alerts *a, struct err *err)
     (void)pthread_mutex_lock(&a->mutex);
     for (struct watch *w = a->watches; w != NULL; w = w->next) {
         see_gone(w, now);
-        if (n < CHANGES_MOST &&
-            (w->pending != NOTHING || (w->is.on && now - w->kept_us >= KEEP_US)))
+        if (n < CHANGES_MOST && (w->pending != NOTHING || is_due(w, now)))
             due[n++] = w;
     }
     (void)pthread_mutex_unlock(&a->mutex);
@@ -449,7 +461,7 @@ static bool take_turn(struct alerts *a, int64_t now_us, struct err *err)
         return false;
     }
     a->turn = ours;
-    a->renew_us = now_us + RENEW_US;
+    a->renew_us = now_us + (ours ? RENEW_US : ASK_US);
     if (ours && !had)
         see_all(a, now_us);
     return true;
@@ -459,7 +471,7 @@ static bool take_turn(struct alerts *a, int64_t now_us, struct err *err)
  */
 
 /* Dead letters are told again while there are some. */
-static bool remind(struct alerts *a, struct err *err)
+static bool remind(struct alerts *a, int64_t now_us, struct err *err)
 {
     struct plan *p = road_plan(a->o.road);
     struct str targets[ALERT_TARGETS_MOST];
@@ -470,6 +482,7 @@ static bool remind(struct alerts *a, struct err *err)
     int64_t num, period_us = p->alerts.remind_us;
     bool ok = period_us == 0 || alert_remind(a->o.store, &say, period_us, &num, err);
 
+    a->remind_us = now_us + (period_us > 0 && period_us < RENEW_US ? period_us : RENEW_US);
     plan_unref(p);
     return ok;
 }
@@ -495,12 +508,7 @@ static bool now_and_then(struct alerts *a, int64_t now_us, struct err *err)
             return false;
         a->reconcile_us = now_us + KEEP_US;
     }
-    if (a->turn && now_us >= a->remind_us) {
-        if (!remind(a, err))
-            return false;
-        a->remind_us = now_us + RENEW_US;
-    }
-    return true;
+    return !a->turn || now_us < a->remind_us || remind(a, now_us, err);
 }
 
 bool alerts_tend(struct alerts *a, struct err *err)
@@ -545,6 +553,17 @@ struct alerts *alerts_new(const struct alerts_options *options)
     gauge(&a->waiting, "waybill_alert_notices_waiting", "Notices of alerts that are not sent yet.");
     gauge(&a->lost, "waybill_alert_notices_given_up", "Notices of alerts that nobody heard.");
     return a;
+}
+
+void alerts_stop(struct alerts *a)
+{
+    struct err err = { 0 };
+
+    if (a == NULL)
+        return;
+    notices_stop(a->notices);
+    if (a->turn)
+        (void)poll_turn_end(a->o.store, TURN_WORD, &err); /* or it runs out */
 }
 
 void alerts_free(struct alerts *a)

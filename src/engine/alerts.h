@@ -38,7 +38,9 @@ struct alerts_options {
 };
 
 struct alerts *alerts_new(const struct alerts_options *options);
-void alerts_free(struct alerts *a); /* after the road has stopped; NULL is fine */
+/* After the road has stopped: what was heard is written, and the turn given up.  NULL is fine. */
+void alerts_stop(struct alerts *a);
+void alerts_free(struct alerts *a); /* after alerts_stop(); NULL is fine */
 
 /* One look at one object.  `message` is for people, and only read when the value is bad. */
 void alerts_see(struct alerts *a, enum alert_code code, struct str object, int64_t value,

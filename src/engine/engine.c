@@ -270,6 +270,7 @@ void engine_stop(struct engine *e)
     keeper_stop(e->keeper);
     e->keeper = NULL;
     road_stop(e->road);
+    alerts_stop(e->alerts);
     pool_free(e->pool);
     e->pool = NULL;
     road_drain(e->road);

@@ -26,7 +26,13 @@
 #include "store/payload.h"
 #include "store/store.h"
 
-enum { KEEP_DAYS = 45, TICK_US = 250 * CLOCK_MS, EXIT_DECLARED_DEAD = 75 };
+enum {
+    KEEP_DAYS = 45,
+    TICK_US = 250 * CLOCK_MS,
+    EXIT_DECLARED_DEAD = 75,
+    LOOK_US = 3 * CLOCK_S,
+    LOOK_SHARE = 200
+};
 
 struct keeper {
     struct engine *engine;
@@ -35,6 +41,7 @@ struct keeper {
     pthread_cond_t changed;
     bool stopping;
     struct lookout *lookout;
+    int64_t queues_us, dead_us; /* when they are looked at next; monotonic */
 
     struct db *beat_db; /* PostgreSQL: a connection for the heartbeat alone */
     int64_t beaten_us;  /* the last heartbeat that was taken */
@@ -175,14 +182,36 @@ static bool learn(struct keeper *k, struct err *err)
            road_learn(engine_road(k->engine), err);
 }
 
+/* Whatever there is to count: a look takes at most one part in LOOK_SHARE of the time. */
+static bool take_look(struct keeper *k, int64_t *due_us, struct err *err,
+                      bool (*look)(struct lookout *l, struct err *err))
+{
+    int64_t began = clock_mono_us();
+    bool ok = look(k->lookout, err);
+    int64_t now = clock_mono_us(), rest = (now - began) * LOOK_SHARE;
+
+    *due_us = now + (rest > LOOK_US ? rest : LOOK_US);
+    return ok;
+}
+
 static bool look_at_queues(struct keeper *k, struct err *err)
 {
-    return lookout_queues(k->lookout, err);
+    return take_look(k, &k->queues_us, err, lookout_queues);
 }
 
 static bool look_at_dead(struct keeper *k, struct err *err)
 {
-    return lookout_dead(k->lookout, err);
+    return take_look(k, &k->dead_us, err, lookout_dead);
+}
+
+static bool look_at_queues_in_turn(struct keeper *k, struct err *err)
+{
+    return clock_mono_us() < k->queues_us || look_at_queues(k, err);
+}
+
+static bool look_at_dead_in_turn(struct keeper *k, struct err *err)
+{
+    return clock_mono_us() < k->dead_us || look_at_dead(k, err);
 }
 
 static bool look_at_certificates(struct keeper *k, struct err *err)
@@ -218,8 +247,8 @@ static const struct duty {
     { .name = "holds", .every_us = TICK_US, .run = follow_holds },
     { .name = "free space", .every_us = CLOCK_S, .run = look_at_disk },
     { .name = "configuration", .every_us = CLOCK_S / 2, .run = follow },
-    { .name = "queues", .every_us = INT64_C(15) * CLOCK_S, .run = look_at_queues },
-    { .name = "dead letters", .every_us = INT64_C(15) * CLOCK_S, .run = look_at_dead },
+    { .name = "queues", .every_us = CLOCK_S, .run = look_at_queues_in_turn },
+    { .name = "dead letters", .every_us = CLOCK_S, .run = look_at_dead_in_turn },
     { .name = "certificates", .every_us = INT64_C(3600) * CLOCK_S, .run = look_at_certificates },
     { .name = "backlog", .every_us = INT64_C(15) * CLOCK_S, .run = look_at_backlog },
     { .name = "rescue", .every_us = NODE_BEAT_US, .run = rescue },

@@ -167,8 +167,8 @@ static bool look_at_queue(struct lookout *l, const struct task_queue *q, int64_t
         what = store_word_name(l->store, endpoint);
         note_system(system_of(l, system), q, is_held(l, system, endpoint));
     }
-    if (q->queue == QUEUE_INTAKE ||
-        dispatch_held_why(road_dispatch(l->road), system, endpoint) == 0)
+    if (q->queue == QUEUE_INTAKE ? should_move(l, q->queue, 0, 0)
+                                 : dispatch_held_why(road_dispatch(l->road), system, endpoint) == 0)
         *io_could += q->count;
     bool stuck = queue_is_stuck(&known->look, q->oldest_us,
                                 !should_move(l, q->queue, system, endpoint), now_us);

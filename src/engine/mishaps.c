@@ -8,17 +8,35 @@
 #include "base/clock.h"
 #include "store/mishap.h"
 
-enum { ENTRIES = 256, OBJECT = 128, MESSAGE = 500, CODE = 40 };
+enum {
+    ENTRIES = 256,
+    OBJECT = 128,
+    MESSAGE = 500,
+    CODE = 40,
+    KINDS = 256,
+    SAID_AT_ONCE = 5,
+    SAY_US = 60 * CLOCK_S
+};
 
 struct entry {
     char code[CODE], object[OBJECT], message[MESSAGE];
     int64_t count, first_us, last_us;
 };
 
+/* How much of a kind is said. */
+struct kind {
+    char code[CODE];
+    int64_t object;  /* a word */
+    int64_t full_us; /* monotonic: when all of SAID_AT_ONCE may be said again */
+    int64_t more;
+};
+
 struct mishaps {
     pthread_mutex_t mutex;
     struct entry entries[ENTRIES];
     size_t count;
+    struct kind kinds[KINDS];
+    size_t kind_count;
     void (*written)(void *arg, const struct mishap *list, size_t count); /* may be NULL */
     void *arg;
 };
@@ -67,6 +85,46 @@ void mishaps_note(struct mishaps *m, const char *code, const char *kind, struct 
     e->last_us = clock_wall_us();
     e->count++;
     (void)pthread_mutex_unlock(&m->mutex);
+}
+
+/* With the table full, the one that has been silent for longest makes room. */
+static struct kind *kind_of(struct mishaps *m, struct str code, int64_t object)
+{
+    struct kind *oldest = &m->kinds[0];
+
+    code = str_first(code, CODE - 1);
+    for (size_t i = 0; i < m->kind_count; i++) {
+        struct kind *k = &m->kinds[i];
+
+        if (k->object == object && str_is(code, k->code))
+            return k;
+        if (k->full_us < oldest->full_us)
+            oldest = k;
+    }
+    struct kind *k = m->kind_count < KINDS ? &m->kinds[m->kind_count++] : oldest;
+
+    *k = (struct kind){ .object = object };
+    (void)snprintf(k->code, sizeof k->code, "%.*s", STR_ARG(code));
+    return k;
+}
+
+bool mishaps_may_say(struct mishaps *m, struct str code, int64_t object, int64_t *ret_more)
+{
+    int64_t now = clock_mono_us();
+
+    (void)pthread_mutex_lock(&m->mutex);
+    struct kind *k = kind_of(m, code, object);
+
+    if (k->full_us < now)
+        k->full_us = now;
+    bool may = k->full_us - now <= (SAID_AT_ONCE - 1) * (int64_t)SAY_US;
+
+    if (may)
+        k->full_us += SAY_US;
+    *ret_more = may ? k->more : 0;
+    k->more = may ? 0 : k->more + 1;
+    (void)pthread_mutex_unlock(&m->mutex);
+    return may;
 }
 
 /* What could not be written is kept, and counted on. */

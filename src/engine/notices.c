@@ -251,6 +251,16 @@ static bool end_all(struct notices *n, struct err *err)
     return true;
 }
 
+void notices_stop(struct notices *n)
+{
+    for (const struct flying *f = n->flying; f != NULL; f = f->next) {
+        struct err err = { 0 };
+
+        if (f->over && f->heard)
+            (void)end_one(n, f, &err); /* or it is sent again, under the same key */
+    }
+}
+
 /* ---- what is due ------------------------------------------------------------------------------
  */
 

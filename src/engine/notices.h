@@ -17,7 +17,9 @@ struct road;
 struct store;
 
 struct notices *notices_new(struct store *s, struct road *r);
-void notices_free(struct notices *n); /* after the road has stopped; NULL is fine */
+/* After the road has stopped: what was heard is written; the rest waits for the next process. */
+void notices_stop(struct notices *n);
+void notices_free(struct notices *n); /* NULL is fine */
 
 /* Write what came of those that were sent; with the turn, send those that are due.  Blocks on the
  * store, never on a target. */

@@ -446,28 +446,44 @@ static const char *state_word(const struct flight *f)
     return document_states[document_derive(states, s->part_count)];
 }
 
+/* Failures of one kind that come in a flood are said now and then; `more` were not. */
+static enum log_level level_of_failure(struct flight *f, enum log_level level, struct str code,
+                                       int64_t object, int64_t *ret_more)
+{
+    return mishaps_may_say(f->road->mishaps, code, object, ret_more) ? level : LOG_DEBUG;
+}
+
+static void log_part(struct flight *f, const struct part *p)
+{
+    int64_t more;
+    enum log_level level = level_of_failure(f, p->row.state == DELIVERY_DEAD ? LOG_WARN : LOG_INFO,
+                                            p->row.code, p->row.endpoint, &more);
+
+    log_event(level, "delivery.fail", kv_z("document", f->id), kv_str("delivery", p->row.id),
+              kv_z("state", delivery_states[p->row.state]), kv_str("code", p->row.code),
+              kv_int("attempt", p->row.attempts), kv_int("status", p->row.status),
+              kv_z("why", p->verdict.message), kv_int("more", more));
+}
+
 /* One line for the document and this run of its chain, with its stages inside. */
 static void log_run(struct flight *f)
 {
     bool failed = f->settle.end == SETTLE_DEAD || (f->settle.end == SETTLE_AGAIN && !f->delayed);
+    enum log_level level = LOG_INFO;
+    int64_t more = 0;
 
-    for (size_t i = 0; i < f->part_count; i++) {
-        const struct part *p = f->parts[i];
-
-        if (p->row.state != DELIVERY_DELIVERED && p->took_us >= 0)
-            log_event(p->row.state == DELIVERY_DEAD ? LOG_WARN : LOG_INFO, "delivery.fail",
-                      kv_z("document", f->id), kv_str("delivery", p->row.id),
-                      kv_z("state", delivery_states[p->row.state]), kv_str("code", p->row.code),
-                      kv_int("attempt", p->row.attempts), kv_int("status", p->row.status),
-                      kv_z("why", p->verdict.message));
-    }
-    log_event(failed ? LOG_WARN : LOG_INFO, "document.run", kv_z("document", f->id),
+    for (size_t i = 0; i < f->part_count; i++)
+        if (f->parts[i]->row.state != DELIVERY_DELIVERED && f->parts[i]->took_us >= 0)
+            log_part(f, f->parts[i]);
+    if (failed)
+        level = level_of_failure(f, LOG_WARN, f->settle.code, f->gateway, &more);
+    log_event(level, "document.run", kv_z("document", f->id),
               kv_str("gateway", store_word_name(f->road->store, f->gateway)),
               kv_str("sender", f->facts.sender), kv_str("receiver", f->facts.receiver),
               kv_str("type", f->facts.type), kv_int("size", f->source.size),
               kv_z("state", state_word(f)), kv_str("stages", buf_view(&f->stages)),
               kv_int("us", clock_mono_us() - f->began_us), kv_str("code", f->settle.code),
-              kv_str("why", f->settle.message));
+              kv_str("why", f->settle.message), kv_int("more", more));
 }
 
 /* Those that wait in the store now are there to be claimed. */

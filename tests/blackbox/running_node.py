@@ -16,7 +16,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 BINARY = pathlib.Path(os.environ.get("WAYBILL_BIN", ROOT / "build" / "debug" / "waybill")).resolve()
 START_SECONDS = 30
 STOP_SECONDS = 30
-CLIENT_VERBS = {"apply", "config", "rehearse", "send", "key", "secret", "docs", "dead", "hold", "node", "doctor"}
+CLIENT_VERBS = {
+    "apply", "config", "rehearse", "send", "key", "secret", "docs", "dead", "hold", "node", "doctor", "alerts"}
 
 CONFIG = """\
 systems:

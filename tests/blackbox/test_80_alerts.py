@@ -2,6 +2,7 @@
 import http.server
 import json
 import socket
+import subprocess
 import threading
 import time
 
@@ -30,6 +31,8 @@ class Ears:
     def __init__(self, port=0):
         self.heard = []  # (path, headers, JSON or None)
         self.status = 200
+        self.hold = threading.Event()  # clear: nobody is answered
+        self.hold.set()
         ears = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -41,6 +44,7 @@ class Ears:
             def do_POST(self):
                 body = self.rfile.read(int(self.headers["Content-Length"]))
                 ears.heard.append((self.path, dict(self.headers), json.loads(body)))
+                ears.hold.wait(60)
                 self.send_response(ears.status)
                 self.send_header("Content-Length", "0")
                 self.end_headers()
@@ -56,6 +60,7 @@ class Ears:
                 and code in (None, n["alert"]["code"])]
 
     def close(self):
+        self.hold.set()
         self.server.shutdown()
         self.server.server_close()
         self.thread.join()
@@ -74,10 +79,10 @@ def closed_port():
         return s.getsockname()[1]
 
 
-def config(alerts, port=None, to=None):
+def config(alerts, port=1, to=None):
     lines = [f'  to: {{ ops: {{ url: "http://127.0.0.1:{to}/hook", retry: {{ first: 100ms, most: 1s }},'
              ' headers: { X-Token: "${secret:hook}" } } }'] if to else []
-    return CONFIG.format(port=port or closed_port(), alerts="\n".join(lines + ["  " + a for a in alerts] or ["  {}"]))
+    return CONFIG.format(port=port, alerts="\n".join(lines + ["  " + a for a in alerts] or ["  {}"]))
 
 
 def wait_for(what, node, seconds=30):
@@ -117,7 +122,7 @@ def test_a_flood_of_dead_letters_is_one_alert_and_one_clear(make_node, ears):
     node = make_node(config=config(["receiver_failing: off"], to=ears.port))
     node.config_file.write_text(node.config_file.read_text().replace("${secret:hook}", "open sesame"))
     node.start()
-    count = 300
+    count = 150
     for _ in range(count):
         send(node, "other")
     wait_for(lambda: (open_one(node, "dead_letters") or {}).get("count", 0) >= count or time.sleep(0.2), node, 60)
@@ -144,3 +149,170 @@ def test_a_flood_of_dead_letters_is_one_alert_and_one_clear(make_node, ears):
     node.stop()
     lines = [e["event"] for e in node.events if e["level"] in ("warn", "error")]
     assert lines.count("alert.raise") == 1 and len(lines) <= 10, lines
+
+
+@pytest.mark.proves("XC10")
+def test_what_nobody_heard_shows_until_somebody_does(make_node):
+    port = closed_port()
+    pager = f'pager: {{ url: "http://127.0.0.1:{port}/", retry: {{ first: 50ms, for: 100ms }} }}, ops:'
+    node = make_node(config=config(["receiver_failing: off"], to=port).replace("${secret:hook}", "x")
+                     .replace("ops:", pager))
+    node.start()
+    send(node, "other")
+    alert = wait_for(lambda: next((a for a in alerts(node) if a["givenUp"] and a["notices"][1]["attempts"]), None), node)
+    assert [(n["to"], n["state"]) for n in alert["notices"]] == [("pager", "given_up"), ("ops", "waits")]
+    assert all(n["error"] for n in alert["notices"])
+    wait_for(lambda: any("could not be sent" in r for r in node.get("/readyz").json["reasons"]), node)
+    assert node.get("/readyz").status == 200  # it works all the same
+    assert node.metrics()["waybill_alert_notices_waiting"] >= 1
+    assert {e["to"] for e in node.events if e["event"] == "alert.unsent"} == {"ops", "pager"}
+    assert "given up" in node.cli("alerts", "ls").stdout
+    node.kill()  # the notice is a row
+    ears = Ears(port)
+    ears.status = 503
+    try:
+        node.start()
+        wait_for(ears.notices, node)
+        ears.status = 200
+        wait_for(lambda: alerts(node)[0]["waiting"] == 0, node)
+        wait_for(lambda: node.get("/readyz").json["reasons"] == ["1 notices of alerts were given up"], node)
+        assert node.metrics()["waybill_alert_notices_given_up"] == 1
+        assert {h["Idempotency-Key"] for _, h, _ in ears.heard} == {ears.heard[0][1]["Idempotency-Key"]}
+        assert node.metrics()["waybill_alert_notices_waiting"] == 0 and node.metrics()["waybill_alerts_open"] == 1
+    finally:
+        ears.close()
+
+
+@pytest.mark.proves("DL2")
+def test_dead_letters_are_told_again_while_they_wait(make_node, ears):
+    node = make_node(config=config(["dead_letters: { remind: 1s }", "receiver_failing: off"], to=ears.port)
+                     .replace("${secret:hook}", "x"))
+    node.start()
+    send(node, "other")
+    wait_for(lambda: len(ears.notices("reminder")) >= 1, node)
+    assert len(ears.notices("raised")) == 1
+    assert "lasts" in ears.notices("reminder")[0]["text"]
+
+
+def test_a_receiver_that_fails_is_told_with_its_failures(make_node):
+    port = closed_port()
+    node = make_node(config=config(["receiver_failing: { after: 1s }", "dead_letters: off"], port=port))
+    node.start()
+    for _ in range(3):
+        send(node, "shop")
+    alert = wait_for(lambda: open_one(node, "receiver_failing"), node)
+    assert alert["object"] == "shop-api" and "breaker" in alert["message"] and alert["count"] >= 1
+    ears = Ears(port)
+    try:
+        wait_for(lambda: not alerts(node), node)
+        assert len(ears.heard) == 3
+    finally:
+        ears.close()
+    assert [(a["code"], a["state"]) for a in alerts(node, True)] == [("receiver_failing", "cleared")]
+
+
+def test_depth_age_and_the_signal_to_scale(make_node):
+    port = closed_port()
+    node = make_node(config=config(["queue_depth: { high: 5, low: 1 }", "queue_age: { after: 1s }",
+                                    "scale: { high: 5, low: 1 }", "receiver_failing: off"], port=port)
+                     .replace("wait: 100ms", "wait: 1h").replace("shop: {}", "shop: { limits: { concurrency: 1 } }", 1))
+    node.start()
+    for _ in range(6):
+        send(node, "shop")
+    wait_for(lambda: {a["code"] for a in alerts(node)} == {"queue_depth", "queue_age"}, node)
+    assert {a["object"] for a in alerts(node)} == {"shop"}
+    assert open_one(node, "queue_depth")["count"] == 6 and open_one(node, "scale_out") is None  # nothing could go
+    held = node.graphql('mutation { holdAdd(system: "shop", owner: "ann", reason: "x") { hold { id } } }')
+    wait_for(lambda: {a["code"] for a in alerts(node)} == {"queue_depth"}, node)  # a person wants it so
+    assert held["holdAdd"]["hold"]["id"]
+
+
+def test_much_that_could_go_is_the_signal_to_scale_out(make_node, ears):
+    text = config(["scale: { high: 100, low: 5 }", "silence: {}"], port=ears.port)
+    node = make_node(config=text.replace("shop: {}", "shop: { limits: { concurrency: 1 } }", 1))
+    ears.hold.clear()
+    node.start()
+    try:
+        for _ in range(130):
+            send(node, "shop")
+        alert = wait_for(lambda: open_one(node, "scale_out"), node)
+        assert alert["object"] == "store" and "that could go, for 1 node" in alert["message"]
+        assert open_one(node, "scale_in") is None
+    finally:
+        ears.hold.set()
+    wait_for(lambda: not alerts(node), node)
+    assert [a["code"] for a in alerts(node, True)] == ["scale_out"]
+
+
+def certificate(folder, name, days):
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
+                    "-days", str(days), "-subj", "/CN=x", "-keyout", str(folder / f"{name}.key"),
+                    "-out", str(folder / f"{name}.pem")], check=True, capture_output=True)
+
+
+@pytest.mark.stores("postgres")
+def test_of_several_nodes_one_speaks_and_another_takes_over(make_node, ears):
+    text = config(["receiver_failing: off"], to=ears.port).replace("${secret:hook}", "x")
+    first, second = make_node(config=text), make_node(config=text)
+    first.start()
+    second.start()
+    for _ in range(5):
+        send(first, "other")
+        send(second, "other")
+    wait_for(lambda: ears.notices("raised"), first)
+    first.stop()
+    discard_all(second)
+    wait_for(lambda: ears.notices("cleared"), second, 60)
+    assert [n["notice"] for n in {h["Idempotency-Key"]: n for _, h, n in ears.heard}.values()] == ["raised", "cleared"]
+    both = [e["event"] for node in (first, second) for e in node.events]
+    assert both.count("alert.raise") == 1 and both.count("alert.clear") == 1
+
+
+@pytest.mark.proves("DE19")
+def test_silence_a_full_disk_and_a_certificate_that_ends(make_node, ears, tmp_path):
+    certificate(tmp_path, "shop", 12)
+
+    def text(*lines):
+        return config(["dead_letters: off", *lines], to=ears.port).replace("${secret:hook}", "x").replace(
+            'url: "http://127.0.0.1:1/', f'tls: {{ cert: "{tmp_path}/shop.pem", key: "{tmp_path}/shop.key" }}, '
+            'url: "https://127.0.0.1:1/')
+    node = make_node(config=text("silence: { quiet: 2s }", "disk: { free: 1000000 GiB }"))
+    node.start()
+    wait_for(lambda: {a["code"] for a in alerts(node)} == {"silence", "disk", "certificate"}, node)
+    disk, silence, ends = (open_one(node, code) for code in ("disk", "silence", "certificate"))
+    assert disk["object"].startswith("node ") and disk["object"].endswith(str(node.data)[-20:])
+    assert silence["object"] == "quiet"
+    assert ends["object"] == "endpoint shop-api" and "its certificate ends 20" in ends["message"]
+
+    def speak():
+        assert node.post("quiet", b"{}").status == 202
+        return open_one(node, "silence") is None
+    wait_for(speak, node)
+    told = wait_for(lambda: ears.notices("cleared", "silence"), node)
+    assert told[0]["alert"]["id"] == silence["id"]
+    node.write_config(text("disk: off"))
+    assert node.cli("apply", node.config_file).returncode == 0
+    wait_for(lambda: [a["code"] for a in alerts(node)] == ["certificate"], node)
+    ended = next(a for a in alerts(node, True) if a["code"] == "disk")
+    assert ended["id"] == disk["id"] and "off" in ended["ended"]
+    node.stop()
+    certificate(tmp_path, "shop", 90)
+    node.start()
+    wait_for(lambda: not alerts(node), node)
+    assert len(ears.notices("raised", "certificate")) == 1
+
+
+@pytest.mark.parametrize("line,place,said", [
+    ("silence: { nobody: 1h }", "nobody", "there is no gateway `nobody`"),
+    ("queue_depth: { high: 5, low: 5 }", "{ high", "`low` must be less than `high`"),
+    ("to: { ops: { url: 'http://127.0.0.1:1/', headers: { Content-Type: x } } }", "{ url", "cannot be set"),
+])
+def test_a_mistake_is_named_with_its_place(make_node, line, place, said):
+    node = make_node(config=config([]))
+    node.start()
+    node.write_config(config([line]))
+    answer = node.cli("apply", node.config_file)
+    assert answer.returncode == 1 and said in answer.stdout, answer
+    at = next(i for i, l in enumerate(node.config_file.read_text().splitlines(), 1) if line in l)
+    text = node.config_file.read_text().splitlines()[at - 1]
+    assert f":{at}:{text.index(place) + 1}:" in answer.stdout, answer.stdout
