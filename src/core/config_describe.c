@@ -192,6 +192,8 @@ static void put_keys(struct buf *out, const char *prefix, const struct option *k
             put_keys(out, join(path, prefix, o->name, "."), o->keys);
         else if (o->type == OPT_NAMED && !has_parts(o->each->type))
             put_row(out, join(path, prefix, o->name, ".NAME"), o->each);
+        else if (o->type == OPT_NAMED && o->each->type == OPT_MAP)
+            put_keys(out, join(path, prefix, o->name, ".NAME."), o->each->keys);
     }
 }
 

@@ -22,7 +22,7 @@ static const struct option retry_keys[] = {
     { 0 },
 };
 
-static const struct option header_each = { .type = OPT_SECRET };
+static const struct option header_each = { .type = OPT_SECRET, .help = "its value, never shown" };
 
 static const struct option target_keys[] = {
     { .name = "url",
@@ -134,7 +134,11 @@ static const struct option scale_keys[] = {
     { 0 },
 };
 
-static const struct option silence_each = { .type = OPT_DURATION, .least = CLOCK_S };
+static const struct option silence_each = {
+    .type = OPT_DURATION,
+    .least = CLOCK_S,
+    .help = "the longest time without a document",
+};
 static const struct option no_keys[] = { { 0 } };
 
 #define OFF OPTION_WORDS("off")

@@ -14,7 +14,13 @@
 #include "store/store.h"
 #include "store/version.h"
 
-enum { SILENCE_US = CLOCK_S, LOOK_SHARE = 200, PAGES_MOST = 20, ARENA_MOST = 4 << 20, HOST = 64 };
+enum {
+    SILENCE_US = CLOCK_S / 2,
+    LOOK_SHARE = 100,
+    PAGES_MOST = 20,
+    ARENA_MOST = 4 << 20,
+    HOST = 64
+};
 
 void alert_looks_init(struct alert_looks *l, const struct alerts_options *o)
 {

@@ -66,7 +66,7 @@ struct alerts {
     _Atomic bool turn;
 
     /* the keeper's */
-    int64_t renew_us, reconcile_us, remind_us;
+    int64_t renew_us, reconcile_us, remind_us, sum_us;
     _Atomic int64_t late, given_up;
     struct metric open, waiting, lost;
 };
@@ -490,7 +490,11 @@ static bool remind(struct alerts *a, int64_t now_us, struct err *err)
 static bool sum(struct alerts *a, struct err *err)
 {
     struct alert_sums sums;
+    int64_t now = clock_mono_us();
 
+    if (now < a->sum_us)
+        return true;
+    a->sum_us = now + CLOCK_S;
     if (!alert_sum(a->o.store, LATE_US, &sums, err))
         return false;
     metric_set(&a->open, sums.open);

@@ -62,7 +62,7 @@ void alerts_count(void *alerts, const struct mishap *list, size_t count);
 /* What should be looked at once more now, as a look alone decides nothing: bits of 1 << code. */
 unsigned alerts_wanted(struct alerts *a);
 
-/* Look at what has no other observer, write what changed, send.  Each second; blocks. */
+/* Look at what has no other observer, write what changed, send.  Twice a second; blocks. */
 bool alerts_tend(struct alerts *a, struct err *err);
 
 /* Notices that nobody hears, a line for people; nothing when all is well. */

@@ -30,7 +30,7 @@ enum {
     KEEP_DAYS = 45,
     TICK_US = 250 * CLOCK_MS,
     EXIT_DECLARED_DEAD = 75,
-    LOOK_US = 3 * CLOCK_S,
+    LOOK_US = 2 * CLOCK_S,
     LOOK_SHARE = 200
 };
 
@@ -254,7 +254,7 @@ static const struct duty {
     { .name = "rescue", .every_us = NODE_BEAT_US, .run = rescue },
     { .name = "unsure claims", .every_us = CLOCK_S, .run = return_claims },
     { .name = "mishaps", .every_us = CLOCK_S, .run = tell_mishaps },
-    { .name = "alerts", .every_us = CLOCK_S, .run = tend_alerts },
+    { .name = "alerts", .every_us = CLOCK_S / 2, .run = tend_alerts },
     { .name = "expiry", .every_us = CLOCK_S, .run = expire },
     { .name = "endpoints", .every_us = CLOCK_S, .run = learn },
     { .name = "tables of days", .every_us = INT64_C(3600) * CLOCK_S, .run = keep_days },

@@ -39,6 +39,7 @@ struct system_known {
     struct metric depth, oldest;
     int64_t count, oldest_us; /* of the present look */
     int64_t late_us;          /* the same of what nobody holds back */
+    int64_t held_us;          /* when it was last held back */
 };
 
 struct certificate_known {
@@ -122,8 +123,11 @@ static bool is_held(struct lookout *l, int64_t system, int64_t endpoint)
             (HELD_HOLD | HELD_WINDOW | HELD_PAUSE)) != 0;
 }
 
-static void note_system(struct system_known *s, const struct task_queue *q, bool held)
+static void note_system(struct system_known *s, const struct task_queue *q, bool held,
+                        int64_t now_us)
 {
+    if (held)
+        s->held_us = now_us;
     s->count += q->count;
     if (q->oldest_us != 0 && (s->oldest_us == 0 || q->oldest_us < s->oldest_us))
         s->oldest_us = q->oldest_us;
@@ -165,7 +169,7 @@ static bool look_at_queue(struct lookout *l, const struct task_queue *q, int64_t
 
     if (q->queue != QUEUE_INTAKE && lane_of_queue(l->store, q->queue, &system, &endpoint)) {
         what = store_word_name(l->store, endpoint);
-        note_system(system_of(l, system), q, is_held(l, system, endpoint));
+        note_system(system_of(l, system), q, is_held(l, system, endpoint), now_us);
     }
     if (q->queue == QUEUE_INTAKE ? should_move(l, q->queue, 0, 0)
                                  : dispatch_held_why(road_dispatch(l->road), system, endpoint) == 0)
@@ -188,7 +192,8 @@ static int64_t age_s(int64_t since_us, int64_t now_us)
 static void say_system(struct lookout *l, const struct system_known *s, int64_t now_us)
 {
     struct str name = store_word_name(l->store, s->word);
-    int64_t late_s = age_s(s->late_us, now_us);
+    int64_t late_s =
+        s->late_us == 0 ? 0 : age_s(s->late_us > s->held_us ? s->late_us : s->held_us, now_us);
     char depth[80], age[80];
 
     (void)snprintf(depth, sizeof depth, "%lld deliveries wait", (long long)s->count);

@@ -18,7 +18,7 @@
  *   document.h    look at documents               version.h    configuration versions
  *   caller.h      keys of senders                 payload.h    the bytes
  *   hold.h        holds of systems                pause.h      what nodes do not do now
- *   order.h       deliveries in order
+ *   order.h       deliveries in order             alert.h      what needs a person
  *   recorder.h    what ran when we died           check.h      what must be true
  */
 #pragma once
