@@ -16,6 +16,7 @@
 
 enum {
     SILENCE_US = CLOCK_S / 2,
+    SILENCE_MOST_US = 60 * CLOCK_S,
     LOOK_SHARE = 100,
     PAGES_MOST = 20,
     ARENA_MOST = 4 << 20,
@@ -145,8 +146,10 @@ bool alert_looks_run(struct alert_looks *l, struct alerts *a, const struct alert
         if (ok && now >= l->silence_due_us) {
             ok = look_at_silences(l, a, o->store, p, road_clock_us(o->road), err);
             /* it takes at most one part in LOOK_SHARE of the time */
-            now = clock_mono_us() + (clock_mono_us() - now) * LOOK_SHARE;
-            l->silence_due_us = now + SILENCE_US;
+            int64_t took = clock_mono_us() - now;
+
+            took = took < SILENCE_MOST_US / LOOK_SHARE ? took : SILENCE_MOST_US / LOOK_SHARE;
+            l->silence_due_us = now + SILENCE_US + took * LOOK_SHARE;
         }
     }
     plan_unref(p);

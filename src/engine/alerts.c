@@ -332,11 +332,38 @@ static void forget(struct alerts *a)
     (void)pthread_mutex_unlock(&a->mutex);
 }
 
-/* What nobody looks at any more: it is not in the configuration. */
-static void see_gone(struct watch *w, int64_t now_us)
+static bool is_endpoint(const struct plan *p, struct str name)
 {
-    if (!w->is.on || w->pending != NOTHING ||
-        now_us - w->seen_us < (w->code == ALERT_CERTIFICATE ? gone_slow_us : GONE_US))
+    for (size_t i = 0; i < p->endpoint_count; i++)
+        if (str_eq(p->endpoints[i].name, name))
+            return true;
+    return false;
+}
+
+static bool is_silence(const struct plan *p, struct str gateway)
+{
+    for (size_t i = 0; i < p->alerts.silence_count; i++)
+        if (str_eq(p->alerts.silences[i].gateway, gateway))
+            return true;
+    return false;
+}
+
+/* False: the configuration has no such object any more. */
+static bool is_configured(const struct plan *p, const struct watch *w)
+{
+    struct str object = str_of(w->object);
+
+    if (w->code == ALERT_SILENCE)
+        return is_silence(p, object);
+    return w->code != ALERT_RECEIVER_FAILING || is_endpoint(p, object);
+}
+
+static void see_gone(struct watch *w, const struct plan *p, int64_t now_us)
+{
+    bool unseen =
+        now_us - w->seen_us >= (w->code == ALERT_CERTIFICATE ? gone_slow_us : (int64_t)GONE_US);
+
+    if (!w->is.on || w->pending != NOTHING || (!unseen && is_configured(p, w)))
         return;
     w->is = (struct alert_watch){ 0 };
     w->pending = CLEAR;
@@ -355,19 +382,18 @@ static bool is_due(const struct watch *w, int64_t now_us)
 static bool write_changes(struct alerts *a, struct err *err)
 {
     struct watch *due[CHANGES_MOST];
+    struct plan *p = road_plan(a->o.road);
     int64_t now = clock_mono_us();
     size_t n = 0;
     bool ok = true;
 
     (void)pthread_mutex_lock(&a->mutex);
     for (struct watch *w = a->watches; w != NULL; w = w->next) {
-        see_gone(w, now);
+        see_gone(w, p, now);
         if (n < CHANGES_MOST && (w->pending != NOTHING || is_due(w, now)))
             due[n++] = w;
     }
     (void)pthread_mutex_unlock(&a->mutex);
-    struct plan *p = n > 0 ? road_plan(a->o.road) : NULL;
-
     for (size_t i = 0; ok && i < n; i++) {
         struct change c;
 
@@ -530,9 +556,9 @@ void alerts_tell(struct alerts *a, struct buf *to)
     int64_t late = a->late, given_up = a->given_up;
 
     if (late > 0)
-        buf_printf(to, "%lld notices of alerts could not be sent yet\n", (long long)late);
+        buf_printf(to, "notices of alerts that could not be sent yet: %lld\n", (long long)late);
     if (given_up > 0)
-        buf_printf(to, "%lld notices of alerts were given up\n", (long long)given_up);
+        buf_printf(to, "notices of alerts that were given up: %lld\n", (long long)given_up);
 }
 
 /* ---- life -------------------------------------------------------------------------------------

