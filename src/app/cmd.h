@@ -16,3 +16,5 @@ extern const struct verb cmd_hold;
 extern const struct verb cmd_alerts;
 extern const struct verb cmd_node;
 extern const struct verb cmd_doctor;
+extern const struct verb cmd_backup;
+extern const struct verb cmd_restore;

@@ -5,6 +5,7 @@
 #include "app/print.h"
 #include "base/auto.h"
 #include "base/buf.h"
+#include "base/str.h"
 
 #define NODE_FIELDS "id host pid area state started self pauses { what reason by since everywhere }"
 
@@ -117,6 +118,58 @@ static int run_resume(const struct args *a)
                   "nodeResume", NULL);
 }
 
+/* ---- after a restore ------------------------------------------------------------------------- */
+
+static const char release_query[] =
+    "mutation($rule: InFlight!) { nodeRelease(inFlight: $rule)"
+    " { made taken source waits inFlight chosen by released changed left } }";
+
+/* The node does it in portions: asked again until nothing is left. */
+static int run_release(const struct args *a)
+{
+    static const char *const words[] = { "resend", "in_doubt", "cancel" };
+    const char *rule = args_text(a, "in-flight");
+    AUTO(client_close) struct client c = { 0 };
+    int64_t changed = 0;
+    bool known = false;
+
+    for (size_t i = 0; rule != NULL && i < sizeof words / sizeof words[0]; i++)
+        known = known || str_is(str_of(rule), words[i]);
+    if (!known)
+        return args_wrong(a, "say what becomes of what was in flight: --in-flight resend, in_doubt "
+                             "or cancel");
+    if (!client_open(&c, a))
+        return c.exit_code;
+    for (;;) {
+        json_auto_t *data = NULL;
+
+        if (!client_graphql(&c, release_query, json_pack("{s:s}", "rule", rule), &data))
+            return c.exit_code;
+        json_t *r = json_object_get(data, "nodeRelease");
+
+        if (!json_is_object(r))
+            return client_odd(&c, "no restore in it");
+        changed += member_number(r, "changed");
+        if (member_true(r, "waits"))
+            continue;
+        (void)json_object_set_new(r, "changed", json_integer(changed));
+        if (args_flag(a, "json"))
+            print_json(r);
+        else
+            (void)printf("released: %s; %lld deliveries and documents were changed by it\n", rule,
+                         (long long)changed);
+        return EXIT_DONE;
+    }
+}
+
+static const struct arg_option release_options[] = {
+    { .name = "in-flight",
+      .kind = ARG_TEXT,
+      .value = "RULE",
+      .help = "resend, in_doubt or cancel what had not ended when the backup was taken" },
+    { 0 },
+};
+
 #define WHAT                                                               \
     { .name = "intake", .kind = ARG_FLAG, .help = "documents coming in" }, \
         { .name = "delivery", .kind = ARG_FLAG, .help = "what goes out" }, \
@@ -141,10 +194,16 @@ const struct verb cmd_node = {
              "\n"
              "While intake is paused senders are told 503 with Retry-After, and gateways that\n"
              "look for documents rest.  While delivery is paused what was begun is finished,\n"
-             "and the rest is held with the reason `pause`.\n",
+             "and the rest is held with the reason `pause`.\n"
+             "\n"
+             "A store that came out of a backup sends nothing (the reason is `restore`) until\n"
+             "`node release` says what becomes of the documents that had not ended when it was\n"
+             "taken, for they may have been sent since: `resend` sends them under their old ids,\n"
+             "`in_doubt` leaves each to `docs resolve`, `cancel` ends them.\n",
     .example = "waybill node ls\n"
                "waybill node pause --delivery --reason \"network work\"\n"
-               "waybill node resume\n",
+               "waybill node resume\n"
+               "waybill node release --in-flight in_doubt\n",
     .forms = (const struct arg_form[]){ { .word = "ls",
                                           .summary = "all nodes, and what is paused",
                                           .common = FORM_NODE | FORM_JSON,
@@ -164,5 +223,11 @@ const struct verb cmd_node = {
                                           .options = resume_options,
                                           .common = FORM_NODE | FORM_JSON,
                                           .run = run_resume },
+                                        { .word = "release",
+                                          .usage = "--in-flight resend|in_doubt|cancel",
+                                          .summary = "after a restore: let go what waits",
+                                          .options = release_options,
+                                          .common = FORM_NODE | FORM_JSON,
+                                          .run = run_release },
                                         { 0 } },
 };

@@ -211,6 +211,8 @@ static const struct {
     { HELD_BREAKER, "breaker", "the endpoint cannot be reached, or refuses our credential" },
     { HELD_PAUSE, "pause", "deliveries are paused, or the receiver asked for a pause" },
     { HELD_ENDPOINT, "endpoint", "the endpoint is not configured any more" },
+    { HELD_RESTORE, "restore",
+      "the store came out of a backup, and nobody has chosen yet (`waybill node release`)" },
 };
 
 enum { HELD_REASONS = sizeof held_reasons / sizeof held_reasons[0] };

@@ -83,7 +83,8 @@ enum held_reason {
     HELD_ORDER = 8,
     HELD_BREAKER = 16,
     HELD_PAUSE = 32,
-    HELD_ENDPOINT = 64
+    HELD_ENDPOINT = 64,
+    HELD_RESTORE = 128
 };
 
 /* "breaker, window" */

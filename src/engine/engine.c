@@ -11,6 +11,7 @@
 #include "base/metrics.h"
 #include "engine/alerts.h"
 #include "engine/backlog.h"
+#include "engine/backups.h"
 #include "engine/desk.h"
 #include "engine/govern.h"
 #include "engine/intake.h"
@@ -43,6 +44,7 @@ struct engine {
     struct warden *warden;
     struct backlog *backlog;
     struct alerts *alerts;
+    struct backups *backups;
     struct keeper *keeper;
 };
 
@@ -98,6 +100,11 @@ struct alerts *engine_alerts(struct engine *e)
 struct warden *engine_warden(struct engine *e)
 {
     return e->warden;
+}
+
+struct backups *engine_backups(struct engine *e)
+{
+    return e->backups;
 }
 
 struct desk *engine_desk(struct engine *e)
@@ -210,6 +217,8 @@ static void make_doors(struct engine *e, const struct engine_options *o)
         alerts_new(&(struct alerts_options){ .store = e->store, .road = e->road, .node = o->node });
     road_tell_mishaps(e->road, alerts_count, e->alerts);
     e->backlog = backlog_new(e->store, e->govern, e->road, e->alerts);
+    e->backlog = backlog_new(e->store, e->govern, e->road);
+    e->backups = backups_new(e->store);
 }
 
 /* What earlier lives left behind, then the configuration in force, then who may not send. */
@@ -266,6 +275,8 @@ void engine_stop(struct engine *e)
         intake_stop(e->intake);
     desk_free(e->desk);
     e->desk = NULL;
+    backups_free(e->backups);
+    e->backups = NULL;
     road_rest(e->road);
     keeper_stop(e->keeper);
     e->keeper = NULL;

@@ -15,6 +15,7 @@
 
 struct alerts;
 struct backlog;
+struct backups;
 struct connectors;
 struct desk;
 struct engine;
@@ -51,6 +52,7 @@ struct govern *engine_govern(struct engine *e);
 struct backlog *engine_backlog(struct engine *e);
 struct alerts *engine_alerts(struct engine *e);
 struct warden *engine_warden(struct engine *e);
+struct backups *engine_backups(struct engine *e);
 struct desk *engine_desk(struct engine *e);
 struct road *engine_road(struct engine *e);
 const struct config_node *engine_node(struct engine *e);

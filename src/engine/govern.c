@@ -18,7 +18,7 @@ struct govern {
     struct plan *plan;         /* in force; NULL: none yet */
     struct govern_hold *holds; /* by system */
     size_t count;
-    bool paused;
+    bool paused, restored;
     int64_t lease_us; /* monotonic */
     struct steady clock;
 };
@@ -128,6 +128,8 @@ unsigned govern_why(struct govern *g, int64_t system, int64_t mono_us, int64_t *
         why |= HELD_WINDOW;
     if (g->paused || g->lease_us <= mono_us)
         why |= HELD_PAUSE;
+    if (g->restored)
+        why |= HELD_RESTORE;
     if (g->lease_us > mono_us)
         wait = earlier(wait, g->lease_us - mono_us);
     (void)pthread_mutex_unlock(&g->mutex);
@@ -196,6 +198,13 @@ void govern_set_pause(struct govern *g, bool paused)
 {
     (void)pthread_mutex_lock(&g->mutex);
     g->paused = paused;
+    changed(g);
+}
+
+void govern_set_restored(struct govern *g, bool restored)
+{
+    (void)pthread_mutex_lock(&g->mutex);
+    g->restored = restored;
     changed(g);
 }
 

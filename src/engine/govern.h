@@ -1,4 +1,5 @@
-/* govern.h - why nothing of a system may begin now: holds, its window, the pause of this node.
+/* govern.h - why nothing of a system may begin now: holds, its window, the pause of this node,
+ * a restore.
  *
  * Reasons are facts about a system and evaluated whenever somebody asks; nothing is written
  * to a delivery, so nothing can be left behind when a reason ends.  An answer is good until
@@ -40,6 +41,8 @@ void govern_use(struct govern *g, struct plan *plan);
 /* All there are, from now on; copied. */
 void govern_set_holds(struct govern *g, const struct govern_hold *holds, size_t count);
 void govern_set_pause(struct govern *g, bool paused);
+/* The store came out of a backup, and nobody has said yet what may be sent. */
+void govern_set_restored(struct govern *g, bool restored);
 /* This node may begin something until then (monotonic), unless this is called again; never
  * called: for ever. */
 void govern_set_lease(struct govern *g, int64_t until_mono_us);

@@ -14,6 +14,7 @@
 #include "engine/intake.h"
 #include "engine/road.h"
 #include "store/node.h"
+#include "store/restore.h"
 #include "store/store.h"
 
 enum {
@@ -40,6 +41,7 @@ struct warden {
     struct ward *wards; /* on the arena */
     size_t count;
     _Atomic unsigned paused; /* bits of 1 << pause_what */
+    _Atomic bool restored;   /* nothing is sent until somebody chooses (restore.h) */
 };
 
 static struct metric active = { .name = "waybill_holds_active",
@@ -54,6 +56,12 @@ static struct metric pauses[PAUSES] = { [PAUSE_INTAKE] = PAUSED("intake"),
                                         [PAUSE_DELIVERY] = PAUSED("delivery"),
                                         [PAUSE_JOBS] = PAUSED("jobs") };
 
+static struct metric restored = {
+    .name = "waybill_restore_waits",
+    .help = "1 while nothing is sent because the store came out of a backup.",
+    .type = METRIC_GAUGE
+};
+
 struct warden *warden_new(const struct warden_options *options)
 {
     struct warden *w = NEW(struct warden);
@@ -61,6 +69,7 @@ struct warden *warden_new(const struct warden_options *options)
     *w = (struct warden){ .o = *options, .mark = -1, .arena = ARENA_INIT(ARENA_MOST) };
     (void)pthread_mutex_init(&w->mutex, NULL);
     metrics_register(&active);
+    metrics_register(&restored);
     for (int i = 0; i < PAUSES; i++)
         metrics_register(&pauses[i]);
     return w;
@@ -71,6 +80,7 @@ void warden_free(struct warden *w)
     if (w == NULL)
         return;
     metrics_forget(&active);
+    metrics_forget(&restored);
     for (int i = 0; i < PAUSES; i++)
         metrics_forget(&pauses[i]);
     arena_done(&w->arena);
@@ -194,6 +204,31 @@ static bool read_pauses(struct warden *w, struct err *err)
     return true;
 }
 
+static bool read_restore(struct warden *w, struct err *err)
+{
+    AUTO(arena_done) struct arena a = ARENA_INIT(1 << 20);
+    struct restore r;
+
+    if (!restore_newest(w->o.store, &a, &r, err))
+        return false;
+    bool before = w->restored, now = r.made_us != 0 && r.done_us == 0;
+    char taken[CLOCK_TEXT];
+
+    w->restored = now;
+    metric_set(&restored, now);
+    govern_set_restored(w->o.govern, now);
+    if (now && !before)
+        log_event(LOG_WARN, "restore.wait", kv_z("taken", clock_utc_text(r.taken_us, taken)),
+                  kv_z("hint", "The store came out of a backup: nothing is sent until `waybill "
+                               "node release` says what becomes of what was in flight."));
+    if (before && !now) {
+        log_event(LOG_INFO, "restore.release", kv_z("in_flight", restore_rules[r.rule]),
+                  kv_str("by", r.chosen_by));
+        road_look(w->o.road);
+    }
+    return true;
+}
+
 /* The governor knows of it: nothing more begins, and what has begun is named. */
 static bool see(struct warden *w, struct ward *d, struct err *err)
 {
@@ -207,7 +242,7 @@ static bool see(struct warden *w, struct ward *d, struct err *err)
 
 static bool apply(struct warden *w, int64_t mark, struct err *err)
 {
-    if (!read_holds(w, err) || !read_pauses(w, err))
+    if (!read_holds(w, err) || !read_pauses(w, err) || !read_restore(w, err))
         return false;
     for (size_t i = 0; i < w->count; i++)
         if (!w->wards[i].seen && !see(w, &w->wards[i], err))
@@ -383,6 +418,14 @@ bool warden_resume(struct warden *w, int64_t node, unsigned what, int64_t *ret_c
     return pause_drop(w->o.store, node, what, ret_count, err) && warden_follow(w, err);
 }
 
+bool warden_release(struct warden *w, enum restore_rule rule, const struct restore_order *order,
+                    struct restore *ret, struct restore_progress *ret_progress, struct err *err)
+{
+    return restore_choose(w->o.store, rule, order->who, err) &&
+           restore_apply(w->o.store, rule, order, ret_progress, err) && warden_follow(w, err) &&
+           restore_newest(w->o.store, order->arena, ret, err);
+}
+
 void warden_tell(struct warden *w, struct buf *to)
 {
     unsigned paused = w->paused;
@@ -390,6 +433,9 @@ void warden_tell(struct warden *w, struct buf *to)
     for (int i = 0; i < PAUSES; i++) /* a closed intake says so itself */
         if (i != PAUSE_INTAKE && (paused >> i & 1) != 0)
             buf_printf(to, "%s is paused on this node\n", pause_names[i]);
+    if (w->restored)
+        buf_puts(to,
+                 "the store came out of a backup: nothing is sent until `waybill node release`\n");
     if (govern_time(w->o.govern).frozen)
         buf_puts(to, "the clock jumped: nothing that waits is released by it until it is steady\n");
 }

@@ -21,6 +21,7 @@
 #include "base/err.h"
 #include "store/hold.h"
 #include "store/pause.h"
+#include "store/restore.h"
 
 struct govern;
 struct intake;
@@ -63,5 +64,10 @@ bool warden_pause(struct warden *w, int64_t node, unsigned what, struct str reas
 bool warden_resume(struct warden *w, int64_t node, unsigned what, int64_t *ret_count,
                    struct err *err);
 
-/* What a person should know of this node, one line each: pauses, a clock that jumped. */
+/* After a restore: choose what becomes of what was in flight, or go on with it, for a few
+ * seconds at most.  *ret: as it stands now; *ret_changed: deliveries and documents. */
+bool warden_release(struct warden *w, enum restore_rule rule, const struct restore_order *order,
+                    struct restore *ret, struct restore_progress *ret_progress, struct err *err);
+
+/* What a person should know of this node, one line each: pauses, a restore, a clock that jumped. */
 void warden_tell(struct warden *w, struct buf *to);

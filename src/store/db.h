@@ -156,6 +156,8 @@ struct db_sqlite_options {
 };
 
 bool db_open_sqlite(const struct db_sqlite_options *options, struct db **ret, struct err *err);
+/* For db_copy.c alone. */
+struct sqlite3 *db_sqlite_handle(struct db *db);
 /* SQLite's writer only: how many pages the write-ahead log holds, and moving
  * them into the database file as far as readers allow. */
 int64_t db_sqlite_wal_pages(struct db *db);

@@ -397,6 +397,11 @@ bool db_open_sqlite(const struct db_sqlite_options *options, struct db **ret, st
     return true;
 }
 
+sqlite3 *db_sqlite_handle(struct db *db)
+{
+    return self_of(db)->handle;
+}
+
 int64_t db_sqlite_wal_pages(struct db *db)
 {
     return self_of(db)->wal_pages;

@@ -54,6 +54,8 @@ struct store {
     struct key_log *key_log; /* SQLite; the writer's */
     struct recorder *recorder;
     struct order *order; /* lanes (order.h) */
+    struct backup_copy *copy; /* SQLite, the writer's: a backup is being taken (backup.h) */
+    _Atomic int backups;      /* under way */
 };
 
 /* part families: tables that are numbered and dropped whole */

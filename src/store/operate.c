@@ -586,6 +586,41 @@ static bool discard_live(struct work *k, struct err *err)
     return drop_task(k, k->doc, &place, err) && end_document(k, DOCUMENT_CANCELLED, err);
 }
 
+/* ---- after a restore
+ * ----------------------------------------------------------------------------- */
+
+static bool doubt_part(struct work *k, const struct part *p, struct err *err)
+{
+    struct str why = STR("it came out of a backup: it may have been sent since");
+    struct db_value row[] = { db_int(p->num),
+                              db_int(p->queue),
+                              db_int(PRIO_NORMAL),
+                              db_int(TASK_DELIVER),
+                              db_text(STR("in_doubt")),
+                              db_text(why),
+                              db_int(0),
+                              db_int(0),
+                              db_int(0) };
+
+    return db_run(k->w->db, SQL_DELIVERY_DOUBT, DB_ARGS(db_int(p->num), db_text(why)), NULL, err) &&
+           db_batch(k->w->db, SQL_TASK_DEAD_PUT, DB_NO_SLOT, row, 9, 1, err);
+}
+
+static bool doubt_live(struct work *k, struct err *err)
+{
+    if (choose(k, BIT(DELIVERY_READY) | BIT(DELIVERY_RETRYING)) == 0)
+        return say(k, OPERATE_NOTHING, "nothing of it waits");
+    if (!find_parts(k, err))
+        return err->kind == ERR_NONE;
+    say_parts(k, "delivery is in doubt", "deliveries are in doubt");
+    if (!drop_parts(k, err))
+        return false;
+    for (size_t i = 0; i < k->part_count; i++)
+        if (k->parts[i].chosen && !doubt_part(k, &k->parts[i], err))
+            return false;
+    return add_line(k, TRAIL_DOUBT, 0, err);
+}
+
 /* ---- documents that ended
  * ------------------------------------------------------------------------------ */
 
@@ -703,9 +738,11 @@ static bool operate_one(struct work *k, struct err *err)
     case OPERATE_CANCEL:
         return cancel_live(k, err);
     case OPERATE_DISCARD:
+        return discard_live(k, err);
+    case OPERATE_DOUBT:
         break;
     }
-    return discard_live(k, err);
+    return doubt_live(k, err);
 }
 
 static bool operate_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)

@@ -22,7 +22,12 @@
 
 struct store;
 
-enum operate_action { OPERATE_RETRY, OPERATE_CANCEL, OPERATE_DISCARD };
+enum operate_action {
+    OPERATE_RETRY,
+    OPERATE_CANCEL,
+    OPERATE_DISCARD,
+    OPERATE_DOUBT /* what waits may have arrived: a person says (restore.h, resolve.h) */
+};
 
 enum operate_result {
     OPERATE_DONE,

@@ -13,7 +13,8 @@
  * again a moment later (order_ask_again()), and order_scan() finds everything that was missed.
  *
  * Invariants
- *   (1) at most one delivery of a lane is on its way (turn 2).
+ *   (1) at most one delivery of a lane is on its way (turn 2); after a restore several may
+ *       stand there in doubt (restore.h), and none of them is sent.
  *   (2) the number of a document is higher than that of any that was committed before.
  *
  * Bounded: ORDER_ASKING_MOST lanes are asked for again, others wait for the scan.

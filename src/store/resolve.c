@@ -36,7 +36,7 @@ struct part {
     int64_t num, endpoint, queue;
     enum delivery_state state;
     struct str id;
-    bool chosen, sent;
+    bool chosen, sent, ordered;
 };
 
 /* One document under way. */
@@ -90,7 +90,8 @@ static bool read_parts(struct work *k, struct err *err)
                            .endpoint = db_get_int(&rows, 2),
                            .queue = db_get_int(&rows, 3),
                            .state = (enum delivery_state)db_get_int(&rows, 4),
-                           .sent = db_get_int(&rows, 6) != 0 };
+                           .sent = db_get_int(&rows, 6) != 0,
+                           .ordered = db_get_int(&rows, 7) != 0 };
     }
 }
 
@@ -174,6 +175,10 @@ static bool resend(struct work *k, struct part *p, struct err *err)
 
     require(delivery_may_move(p->state, DELIVERY_READY));
     p->state = DELIVERY_READY;
+    if (p->ordered) /* others of its lane may be in doubt too (restore.h): it waits at its place */
+        return db_run(k->w->db, SQL_DELIVERY_AGAIN,
+                      DB_ARGS(db_int(p->num), db_text(p->id), db_int(now), db_int(0)), NULL, err) &&
+               db_run(k->w->db, SQL_ORDER_WAIT, DB_ARGS(db_int(p->num)), NULL, err);
     k->op->puts[k->op->put_count++] = (struct put){ p->queue, { PRIO_NORMAL, now, p->num } };
     return db_run(k->w->db, SQL_DELIVERY_AGAIN,
                   DB_ARGS(db_int(p->num), db_text(p->id), db_int(now), db_int(0)), NULL, err) &&

@@ -159,6 +159,61 @@ static bool load_keys(struct store *s, bool make, struct keys *ret, struct err *
     return ok && read_key_file(s->data_fd, KEY_NAME, ret, err);
 }
 
+static void key_text(const struct keys *k, char ret[static SECRET_KEY_ID])
+{
+    (void)sodium_bin2hex(ret, SECRET_KEY_ID, k->id, KEY_ID);
+}
+
+bool secret_key_id_of(int dirfd, const char *path, char ret[static SECRET_KEY_ID], struct err *err)
+{
+    AUTO(keys_done) struct keys keys = { 0 };
+
+    require(sodium_init() >= 0);
+    if (!read_key_file(dirfd, path, &keys, err))
+        return false;
+    key_text(&keys, ret);
+    return true;
+}
+
+static const char *elsewhere(void)
+{
+    const char *path = getenv(KEY_ENV);
+
+    return path != NULL && *path != '\0' ? path : NULL;
+}
+
+bool secret_key_id(struct store *s, char ret[static SECRET_KEY_ID], struct err *err)
+{
+    AUTO(keys_done) struct keys keys = { 0 };
+    int64_t sealed;
+    struct stat st;
+
+    ret[0] = '\0';
+    if (!count_all(s, &sealed, err))
+        return false;
+    if (sealed == 0 && elsewhere() == NULL && fstatat(s->data_fd, KEY_NAME, &st, 0) < 0)
+        return true;
+    if (!load_keys(s, false, &keys, err))
+        return false;
+    key_text(&keys, ret);
+    return true;
+}
+
+bool secret_key_copy(struct store *s, int dirfd, struct err *err)
+{
+    AUTO(buf_done) struct buf text = BUF_INIT(KEY_TEXT + 3);
+    bool away = elsewhere() != NULL;
+    bool ok =
+        file_read_whole(away ? AT_FDCWD : s->data_fd, away ? elsewhere() : KEY_NAME, &text, err);
+    AUTO_FD fd = ok ? openat(dirfd, KEY_NAME, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600) : -1;
+
+    if (ok && fd < 0)
+        ok = err_set(err, file_err_kind(errno), errno, "create %s: %s", KEY_NAME, strerror(errno));
+    ok = ok && file_write_all(fd, buf_view(&text), err) && file_try_sync(fd, KEY_NAME, err);
+    sodium_memzero(text.ptr, text.len);
+    return ok;
+}
+
 /* ---- sealing ------------------------------------------------------------------------------ */
 
 static void seal(const struct keys *k, struct str name, struct str value, unsigned char *ret)

@@ -48,5 +48,13 @@ bool secret_list(struct store *s, struct arena *a, struct secret *ret, size_t *r
 bool secret_get(struct store *s, struct str name, struct arena *a, struct str *ret,
                 struct err *err);
 void secret_clear(struct str value);
+/* Which key it is, 16 hex digits; empty: there is none, and nothing is sealed. */
+enum { SECRET_KEY_ID = 17 };
+bool secret_key_id(struct store *s, char ret[static SECRET_KEY_ID], struct err *err);
+/* A copy of the key file, for somebody who keeps it: secret.key in this folder, which has none. */
+bool secret_key_copy(struct store *s, int dirfd, struct err *err);
+/* The key in a file; the same form. */
+bool secret_key_id_of(int dirfd, const char *path, char ret[static SECRET_KEY_ID], struct err *err);
+
 /* Changes with every put and drop. */
 bool secret_mark(struct store *s, int64_t *ret, struct err *err);

@@ -246,11 +246,9 @@ static bool newest(int dirfd, int64_t *ret_seg, struct err *err)
     }
     *ret_seg = 0;
     for (struct dirent *e; (e = readdir(dir)) != NULL;) {
-        struct str rest = str_of(e->d_name), number;
-        int64_t seg;
+        int64_t seg = segment_of_name(str_of(e->d_name));
 
-        rest = str_cut(rest, '.', &number);
-        if (str_is(rest, "seg") && str_to_i64(number, &seg) && seg > *ret_seg)
+        if (seg > *ret_seg)
             *ret_seg = seg;
     }
     (void)closedir(dir);
@@ -431,6 +429,19 @@ bool segments_flush(struct segments *s, struct err *err)
     }
     s->dirty = false;
     return true;
+}
+
+struct payload_place segments_end(const struct segments *s)
+{
+    return (struct payload_place){ .seg = s->seg, .pos = s->end };
+}
+
+int64_t segment_of_name(struct str name)
+{
+    struct str number, rest = str_cut(name, '.', &number);
+    int64_t seg;
+
+    return str_is(rest, "seg") && str_to_i64(number, &seg) && seg > 0 ? seg : 0;
 }
 
 bool segment_read(int dirfd, struct payload_place place, const struct id *id, struct buf *to,

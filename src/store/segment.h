@@ -52,6 +52,11 @@ bool segments_add(struct segments *s, const struct id *id, const struct sha256 *
 bool segments_flush(struct segments *s, struct err *err);
 void segments_cancel(struct segments *s); /* forget what was added and not written */
 
+/* Behind the last payload that was added and flushed; seg 0: there is none yet.  By the writer. */
+struct payload_place segments_end(const struct segments *s);
+/* "SEGMENT.seg" as its number; 0: it is no such name. */
+int64_t segment_of_name(struct str name);
+
 /* The whole payload of a place, its digest checked.  ERR_PERMANENT: it is missing
  * or damaged (err->sys ENOENT when missing). */
 bool segment_read(int dirfd, struct payload_place place, const struct id *id, struct buf *to,

@@ -22,6 +22,7 @@
 #include "store/node.h"
 #include "store/order.h"
 #include "store/recorder.h"
+#include "store/restore_files.h"
 #include "store/task.h"
 
 enum { POSTGRES_WRITERS = 2 };
@@ -187,7 +188,13 @@ static bool check_whole(struct store *s, struct err *err)
     struct stat st;
     bool payloads = false;
 
-    if (s->kind != DB_SQLITE || (stat(s->sqlite_path, &st) == 0 && st.st_size > 0))
+    if (s->kind != DB_SQLITE)
+        return true;
+    if (fstatat(s->data_fd, RESTORE_UNFINISHED, &st, 0) == 0)
+        return err_set(err, ERR_CONFIG, 0,
+                       "a restore into %s was not finished: run `waybill restore` again",
+                       s->options.data);
+    if (stat(s->sqlite_path, &st) == 0 && st.st_size > 0)
         return true;
     if (!has_files(s->payload_fd, ".seg", &payloads, err) ||
         !has_files(s->large_fd, "", &payloads, err))

@@ -14,6 +14,7 @@
 #include "base/metrics.h"
 #include "base/require.h"
 #include "base/thread.h"
+#include "store/backup_copy.h"
 #include "store/index.h"
 #include "store/inside.h"
 #include "store/key_log.h"
@@ -464,7 +465,7 @@ static bool behind_the_write(struct writer *w)
         !key_log_slice(w->store->key_log, w->db, &keys_wait, &err) ||
         (db_sqlite_wal_pages(w->db) > CHECKPOINT_PAGES && !db_sqlite_checkpoint(w->db, &err)))
         store_trouble(w->store, "work behind the write", &err);
-    return waits || keys_wait;
+    return (w->store->copy != NULL && backup_copy_slice(w)) || waits || keys_wait;
 }
 
 /* The trouble is told once a second, however many groups it fails. */

@@ -84,6 +84,10 @@ UPDATE delivery SET turn = 2 WHERE num = $1;
 -- batch
 UPDATE delivery SET turn = 2 WHERE num = ANY ($1::bigint[]);
 
+-- name: order_wait
+-- in:  $1 num int
+UPDATE delivery SET turn = 1 WHERE num = $1;
+
 -- name: order_aside
 -- in:  $1 num int
 -- out: its lane, when it is dead and stood in the way

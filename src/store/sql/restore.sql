@@ -1,0 +1,52 @@
+-- After a restore: what is known of it, and what came out of the backup and has not ended.  States
+-- in numbers as in core/state.h.
+
+-- name: restore_add
+-- in:  $1 taken int, $2 source text, $3 upto int
+INSERT INTO restore(num, made_us, taken_us, source, upto)
+SELECT coalesce(max(num), 0) + 1, @NOW_US@, $1, $2, $3 FROM restore;
+
+-- name: restore_newest
+-- out: 0 made_us, taken_us, source, 3 upto, rule, chosen_us, chosen_by, 7 done_us
+SELECT made_us, taken_us, source, upto, rule, chosen_us, chosen_by, done_us FROM restore
+ORDER BY num DESC LIMIT 1;
+
+-- name: restore_choose
+-- in:  $1 rule int, $2 by text
+-- Once chosen it stays, for part of it may be done.
+UPDATE restore SET rule = $1, chosen_us = @NOW_US@, chosen_by = $2 WHERE done_us = 0 AND rule IN (0, $1);
+
+-- name: restore_done
+UPDATE restore SET done_us = @NOW_US@ WHERE done_us = 0;
+
+-- name: restore_upto
+-- out: no document has a higher number
+SELECT value FROM mark WHERE name = 'num';
+
+-- name: restore_upto
+-- for: postgresql
+SELECT last_value FROM num_block;
+
+-- name: restore_deliveries
+-- in:  $1 above int, $2 upto int, $3 limit int
+-- out: num, id of its document
+SELECT v.num, d.id FROM delivery v JOIN doc d ON d.num = v.doc
+WHERE v.num > $1 AND v.doc <= $2 AND v.state IN (0, 3) ORDER BY v.num LIMIT $3;
+
+-- name: restore_unrouted
+-- in:  $1 above int, $2 upto int, $3 limit int
+-- out: num, id of documents that have no delivery yet and are not dead
+SELECT num, id FROM doc WHERE num > $1 AND num <= $2
+AND NOT EXISTS (SELECT 1 FROM delivery v WHERE v.doc = doc.num)
+AND NOT EXISTS (SELECT 1 FROM task_dead t WHERE t.id = doc.num) ORDER BY num LIMIT $3;
+
+-- name: delivery_doubt
+-- in:  $1 num int, $2 message text
+-- One of a lane stands in it: what is behind it waits.
+UPDATE delivery SET state = 4, code = 'in_doubt', message = $2, intent_us = 0, asked = 0, expires_us = 0,
+    turn = CASE WHEN lane <> 0 THEN 2 ELSE 0 END, updated_us = @NOW_US@
+WHERE num = $1;
+
+-- name: restore_alive
+-- out: nodes that run
+SELECT count(*) FROM node WHERE state = 0 AND alive_until_us > @NOW_US@;
