@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "store/inside.h"
+#include "store/restore.h"
 #include "store/task.h"
 
 #define PAUSE_KEEP_US (INT64_C(45) * 86400 * 1000000)
@@ -30,24 +31,43 @@ bool node_lock(struct store *s, struct err *err)
     return true;
 }
 
-/* The folder remembers the node that last held it: "NODE EPOCH\n". */
-static int64_t predecessor(struct store *s)
+/* The folder remembers the node that last held it: "NODE EPOCH STORE\n". */
+struct memory {
+    int64_t node, epoch, store; /* 0: not known */
+};
+
+static struct memory remember(struct store *s)
 {
     AUTO(buf_done) struct buf text = BUF_INIT(100);
     struct err err = { 0 };
-    struct str number;
-    int64_t node;
+    struct memory m = { 0 };
+    int64_t *const numbers[] = { &m.node, &m.epoch, &m.store };
 
     if (!file_read_whole(s->data_fd, "node", &text, &err))
-        return 0;
-    (void)str_cut(buf_view(&text), ' ', &number);
-    return str_to_i64(number, &node) ? node : 0;
+        return m;
+    struct str line, word;
+
+    (void)str_cut(buf_view(&text), '\n', &line);
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        line = str_cut(line, ' ', &word);
+        if (!str_to_i64(word, numbers[i]))
+            *numbers[i] = 0;
+    }
+    return m;
 }
 
-static bool take_over(struct store *s, struct db *db, struct err *err)
+/* The epoch only grows: one that this folder has seen before means that the store was put back,
+ * and that what it wants to send may have been sent. */
+static bool note_going_back(struct store *s, struct db *db, const struct memory *m, int64_t store,
+                            struct err *err)
 {
-    int64_t before = predecessor(s);
+    if (m->store == 0 || m->store != store || s->epoch > m->epoch)
+        return true;
+    return restore_add(db, 0, STR("the store is older than this node's folder"), err);
+}
 
+static bool take_over(struct store *s, struct db *db, int64_t before, struct err *err)
+{
     if (before != 0 &&
         !db_run(db, SQL_PAUSE_INHERIT, DB_ARGS(db_int(before), db_int(s->node)), NULL, err))
         return false;
@@ -83,7 +103,9 @@ static bool forget(struct db *db, struct err *err)
 
 bool node_register(struct store *s, struct db *db, struct err *err)
 {
-    char host[128] = "", text[64];
+    char host[128] = "", text[96];
+    struct memory before = remember(s);
+    int64_t store = 0;
 
     (void)gethostname(host, sizeof host - 1);
     s->node = (int64_t)(chance_u64() >> 1) | 1;
@@ -98,12 +120,14 @@ bool node_register(struct store *s, struct db *db, struct err *err)
                         db_text(str_of(s->options.address != NULL ? s->options.address : "")),
                         db_int(NODE_TTL_US)),
                 NULL, err) ||
-        !add_writers(s, db, err) || !take_over(s, db, err) || !forget(db, err) ||
-        !db_commit(db, err)) {
+        !add_writers(s, db, err) || !take_over(s, db, before.node, err) || !forget(db, err) ||
+        !db_one_int(db, SQL_MARK_GET, DB_ARGS(db_text(STR("store"))), 0, &store, err) ||
+        !note_going_back(s, db, &before, store, err) || !db_commit(db, err)) {
         db_rollback(db);
         return err_context(err, "register this node");
     }
-    (void)snprintf(text, sizeof text, "%lld %lld\n", (long long)s->node, (long long)s->epoch);
+    (void)snprintf(text, sizeof text, "%lld %lld %lld\n", (long long)s->node,
+                   (long long)s->epoch, (long long)store);
     return publish_bytes(s->data_fd, "node", str_of(text), 0600, err);
 }
 

@@ -4,6 +4,9 @@
  * node is declared dead and its leases are taken over at once.  A node on another
  * machine that stays silent is declared dead by whoever notices.
  *
+ * A store whose epoch this folder has seen before was put back in time, by whatever means: it
+ * is treated as restored (restore.h).
+ *
  * The fence: every group begins with node_fence(), which fails when this node is
  * dead in the store's eyes; nothing it does after that takes effect.  On PostgreSQL it
  * is a row per writer, which the group holds until it ends: a node is declared dead

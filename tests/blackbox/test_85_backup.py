@@ -1,8 +1,8 @@
 """Backup while the node works, restore elsewhere, and nothing is sent before a person chooses."""
-import hashlib
 import json
 import os
 import pathlib
+import re
 import shutil
 import sys
 import threading
@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from running_node import run_program
+from running_node import clean_environment, run_program
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
@@ -176,3 +176,242 @@ def test_a_backup_under_load_has_everything_before_its_mark(node, make_node, rec
     assert got.returncode == DONE, got.stderr
     fresh = send(one, 2)
     await_state(one, fresh, "delivered")
+
+
+# ---- damage ------------------------------------------------------------------------------------------
+
+def flip(path, at):
+    with open(path, "r+b") as f:
+        f.seek(at)
+        byte = f.read(1)
+        f.seek(at)
+        f.write(bytes([byte[0] ^ 1]))
+
+
+def test_one_flipped_bit_is_refused_with_the_file_named(node, make_node, receiver, tmp_path):
+    node.cli("secret", "add", "one", "-", stdin="value")
+    docs = [send(node, n) for n in range(5)] + [send(node, 9, size=2000000)]
+    for doc in docs:
+        await_state(node, doc, "delivered")
+    folder = tmp_path / "b"
+    backup(node, folder, "--with-key")
+    files = {str(p.relative_to(folder)): p for p in folder.rglob("*") if p.is_file()}
+    kinds = {name.split("/", maxsplit=1)[0] for name in files}
+    assert kinds == {"manifest", "waybill.db", "payload", "large", "config.yaml", "secret.key"}
+    for name, path in files.items():
+        whole = path.read_bytes()
+        for at in {0, len(whole) // 2, len(whole) - 1}:
+            flip(path, at)
+            got = run_program("restore", folder, "--check")
+            assert got.returncode == NO and name in got.stderr, (name, at, got.stderr)
+            target = tmp_path / "new"
+            got = run_program("restore", folder, "--data", target)
+            assert got.returncode == NO and name in got.stderr and not target.exists()
+            path.write_bytes(whole)
+        path.rename(path.with_suffix(".away"))
+        got = run_program("restore", folder, "--check")
+        assert got.returncode == NO and name in got.stderr, got.stderr
+        path.with_suffix(".away").rename(path)
+        path.write_bytes(whole[:-1])
+        got = run_program("restore", folder, "--check")
+        assert got.returncode == NO and name in got.stderr, got.stderr
+        path.write_bytes(whole)
+    one = restored(make_node, receiver, folder)
+    one.start()
+    assert one.cli("secret", "ls").returncode == DONE
+    clean(one)
+
+
+def test_damage_in_the_store_itself_is_told(node, tmp_path):
+    doc, other = send(node, 1, size=5000), send(node, 2)
+    for one in doc, other:
+        await_state(node, one, "delivered")
+    seg, = (node.data / "payload").glob("*.seg")
+    flip(seg, seg.read_bytes().index(b'"number": 1') + 500)
+    got = node.cli("backup", tmp_path / "b")
+    assert got.returncode == NO and "1 payloads of the store" in got.stderr and doc in got.stderr
+    assert node.wait_event("backup.damage")["count"] == 1
+    assert run_program("restore", tmp_path / "b", "--check").returncode == DONE  # all there was
+
+
+def test_where_a_backup_may_go(node, tmp_path):
+    send(node, 1)
+    full = tmp_path / "full"
+    full.mkdir()
+    (full / "mine").write_text("x")
+    got = node.cli("backup", full)
+    assert got.returncode == NO and "is not empty" in got.stderr
+    assert [p.name for p in full.iterdir()] == ["mine"]
+    got = node.cli("backup", tmp_path / "no" / "parent")
+    assert got.returncode == NO and "make the folder" in got.stderr
+    assert node.cli("backup").returncode == NO  # what came of the last one
+    backup(node, "here")  # the command line's own folder
+    assert (node.folder / "here" / "manifest").exists()
+    taken = json.loads(node.cli("backup", "--json").stdout)
+    assert taken["state"] == "done" and taken["folder"] == str(node.folder / "here")
+    got = run_program("restore", node.folder / "here", "--data", node.data)
+    assert got.returncode == NO and "in use" in got.stderr
+    node.stop()
+    got = run_program("restore", node.folder / "here", "--data", node.data)
+    assert got.returncode == NO and "has a store already" in got.stderr
+    assert run_program("restore", full, "--check").returncode == NO
+    assert run_program("restore", full).returncode == USAGE
+
+
+# ---- what is sent after it ----------------------------------------------------------------------------
+
+
+def copied(node, make_node, receiver, request, folder):
+    """The node, restored: from its folder, on PostgreSQL from a copy of its database."""
+    if node.store is None:
+        return restored(make_node, receiver, folder)
+    cluster = request.getfixturevalue("postgres")
+    name, old = f"copy_{os.urandom(6).hex()}", re.search(r"node_[0-9a-f]+", node.store).group()
+    cluster.sql(f"CREATE DATABASE {name} OWNER waybill TEMPLATE {old}")
+    one = make_node(config=CONFIG.format(url=receiver.url("")), store=cluster.url(name))
+    got = run_program("restore", folder, "--store", one.store)
+    assert got.returncode == NO and "1 nodes run on this database" in got.stderr
+    cluster.sql("UPDATE node SET alive_until_us = 0", name)  # a restored database is an old one
+    got = run_program("restore", folder, "--store", one.store)
+    assert got.returncode == DONE, got.stderr
+    return one
+
+
+def await_held(node, docs, reasons):
+    for doc in docs:
+        until = time.monotonic() + 20
+        while True:
+            seen = show(node, doc)
+            if seen["state"] == "held" and all(d["held"] == reasons for d in seen["deliveries"]):
+                break
+            assert time.monotonic() < until, f"{seen}\n{node.tail(10)}"
+            time.sleep(0.05)
+
+
+@BOTH
+@pytest.mark.proves("FO14")
+@pytest.mark.parametrize("rule", ["resend", "in_doubt", "cancel"])
+def test_a_person_says_what_becomes_of_what_was_in_flight(node, make_node, receiver, tmp_path,
+                                                          request, rule):
+    sent = send(node, 1)
+    await_state(node, sent, "delivered")
+    receiver.behave("/in", "status", 422)
+    dead = send(node, 2)
+    await_state(node, dead, "dead")
+    receiver.behave("/in", "status", 503, times=1)
+    tried = send(node, 3)
+    await_state(node, tried, "retrying")
+    receiver.behave("/in", "ok")
+    assert node.cli("node", "pause", "--delivery").returncode == DONE
+    free = [send(node, 10 + n) for n in range(3)]
+    lane = [send(node, 20 + n, to="lane") for n in range(3)]
+    await_held(node, free, ["pause"])
+    backup(node, tmp_path / "b")
+    node.stop()
+    receiver.reset()
+
+    one = copied(node, make_node, receiver, request, tmp_path / "b")
+    one.start()
+    assert one.wait_event("restore.wait")
+    one.restart()  # it does not forget
+    one.cli("node", "resume")
+    fresh = send(one, 30)
+    await_held(one, free + [fresh], ["restore"])
+    assert one.metrics()["waybill_restore_waits"] == 1
+    seen = one.graphql("{ restore { waits inFlight released } }")["restore"]
+    assert seen == {"waits": True, "inFlight": None, "released": None}
+    assert receiver.requests("/in") == []
+
+    assert one.cli("node", "release").returncode == USAGE
+    assert one.cli("node", "release", "--in-flight", "guess").returncode == USAGE
+    got = one.cli("node", "release", "--in-flight", rule)
+    assert got.returncode == DONE and f"released: {rule}" in got.stdout, got.stderr
+    await_state(one, fresh, "delivered")
+    waited = free + lane
+    if rule == "resend":
+        for doc in waited:
+            await_state(one, doc, "delivered")
+        assert show(one, tried)["state"] == "retrying"
+        assert [d for d in arrived(receiver) if d in lane] == lane
+    elif rule == "cancel":
+        for doc in waited + [tried]:
+            assert await_state(one, doc, "cancelled")["timeline"][-1]["stage"] == "operator"
+        assert arrived(receiver) == [fresh]
+    else:
+        for doc in waited + [tried]:
+            assert await_state(one, doc, "in_doubt")["timeline"][-1]["outcome"] == "in_doubt"
+        assert arrived(receiver) == [fresh]
+        behind = send(one, 40, to="lane")  # it may not pass those that are in doubt
+        for doc in reversed(lane[1:]):
+            assert one.cli("docs", "resolve", doc, "--resend").returncode == DONE
+        assert one.cli("docs", "resolve", lane[0], "--delivered").returncode == DONE
+        await_state(one, behind, "delivered")
+        assert [d for d in arrived(receiver) if d != fresh] == lane[1:] + [behind]
+    assert await_state(one, sent, "delivered") and await_state(one, dead, "dead")
+    clean(one)
+    assert one.metrics()["waybill_restore_waits"] == 0
+    got = one.cli("node", "release", "--in-flight", rule)
+    assert got.returncode == NO and "nothing is held back" in got.stderr
+
+
+@pytest.mark.proves("FO14")
+def test_a_database_that_was_put_back_by_hand_is_noticed(node, receiver, tmp_path):
+    assert node.cli("node", "pause", "--delivery").returncode == DONE
+    doc = send(node, 1)
+    await_held(node, [doc], ["pause"])
+    node.stop()
+    shutil.copy(node.data / "waybill.db", tmp_path / "old.db")
+    node.start()
+    node.cli("node", "resume")
+    await_state(node, doc, "delivered")
+    node.stop()
+    shutil.copy(tmp_path / "old.db", node.data / "waybill.db")
+    receiver.reset()
+    node.start()
+    node.cli("node", "resume")
+    await_held(node, [doc], ["restore"])
+    seen = node.graphql("{ restore { taken source } }")["restore"]
+    assert seen == {"taken": None, "source": "the store is older than this node's folder"}
+    assert node.cli("node", "release", "--in-flight", "cancel").returncode == DONE
+    await_state(node, doc, "cancelled")
+    assert receiver.requests("/in") == []
+    node.restart()
+    assert node.graphql("{ restore { waits } }")["restore"] == {"waits": False}
+
+
+# ---- killed on the way --------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("point", ["backup.copied", "backup.file", "backup.listed"])
+def test_half_a_backup_is_none(make_node, receiver, tmp_path, point):
+    one = make_node(config=CONFIG.format(url=receiver.url("")),
+                    environment={"WAYBILL_FAULT": f"{point}:kill:1"})
+    one.start()
+    docs = [send(one, n) for n in range(3)]
+    assert one.cli("backup", tmp_path / "b").returncode != DONE
+    assert one.ended() == -9
+    got = run_program("restore", tmp_path / "b", "--check")
+    assert got.returncode == NO and "it has no file manifest" in got.stderr
+    one.environment = {}
+    one.start()
+    for doc in docs:
+        await_state(one, doc, "delivered")
+    clean(one)
+    assert one.cli("backup", tmp_path / "b").returncode == NO  # not empty
+    backup(one, tmp_path / "again")
+
+
+@pytest.mark.parametrize("point", ["restore.file:kill:1", "restore.file:kill:3", "restore.noted:kill:1"])
+def test_half_a_restore_is_no_store(node, make_node, receiver, tmp_path, point):
+    docs = [send(node, n) for n in range(3)] + [send(node, 3, size=1100000)]
+    backup(node, tmp_path / "b")
+    node.stop()
+    one = make_node(config=CONFIG.format(url=receiver.url("")))
+    env = clean_environment(WAYBILL_FAULT=point)
+    assert run_program("restore", tmp_path / "b", "--data", one.data, env=env).returncode == -9
+    code, said = one.refuse()
+    assert code != 0 and "a restore" in said and "was not finished" in said
+    assert run_program("restore", tmp_path / "b", "--data", one.data).returncode == DONE
+    one.start()
+    assert set(one.documents()) == set(docs)
+    clean(one)
+    assert one.graphql("{ restore { waits } }") == {"restore": {"waits": True}}
