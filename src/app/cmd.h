@@ -18,3 +18,4 @@ extern const struct verb cmd_node;
 extern const struct verb cmd_doctor;
 extern const struct verb cmd_backup;
 extern const struct verb cmd_restore;
+extern const struct verb cmd_migrate;

@@ -212,13 +212,12 @@ static bool read_restore(struct warden *w, struct err *err)
     if (!restore_newest(w->o.store, &a, &r, err))
         return false;
     bool before = w->restored, now = r.made_us != 0 && r.done_us == 0;
-    char taken[CLOCK_TEXT];
 
     w->restored = now;
     metric_set(&restored, now);
     govern_set_restored(w->o.govern, now);
     if (now && !before)
-        log_event(LOG_WARN, "restore.wait", kv_z("taken", clock_utc_text(r.taken_us, taken)),
+        log_event(LOG_WARN, "restore.wait", kv_str("source", r.source),
                   kv_z("hint", "The store came out of a backup: nothing is sent until `waybill "
                                "node release` says what becomes of what was in flight."));
     if (before && !now) {

@@ -126,8 +126,8 @@ bool node_register(struct store *s, struct db *db, struct err *err)
         db_rollback(db);
         return err_context(err, "register this node");
     }
-    (void)snprintf(text, sizeof text, "%lld %lld %lld\n", (long long)s->node,
-                   (long long)s->epoch, (long long)store);
+    (void)snprintf(text, sizeof text, "%lld %lld %lld\n", (long long)s->node, (long long)s->epoch,
+                   (long long)store);
     return publish_bytes(s->data_fd, "node", str_of(text), 0600, err);
 }
 

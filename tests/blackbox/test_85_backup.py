@@ -415,3 +415,71 @@ def test_half_a_restore_is_no_store(node, make_node, receiver, tmp_path, point):
     assert set(one.documents()) == set(docs)
     clean(one)
     assert one.graphql("{ restore { waits } }") == {"restore": {"waits": True}}
+
+
+# ---- to PostgreSQL --------------------------------------------------------------------------------------
+
+MOVE_CONFIG = CONFIG.replace("do: [ {{ deliver: api }} ]",
+                             'do: [ {{ replace: {{ find: "_", with: "-" }} }}, {{ deliver: api }} ]')
+
+
+@POSTGRES
+def test_a_store_moves_to_postgresql(make_node, receiver, store):
+    one = make_node(config=MOVE_CONFIG.format(url=receiver.url("")), store=None)
+    one.start()
+    one.cli("secret", "add", "pass", "-", stdin="word")
+    docs = {send(one, n): body(n) for n in range(20)}
+    docs[send(one, 50, size=700000)] = body(50, 700000)
+    docs[send(one, 51, size=1500000)] = body(51, 1500000)
+    key = {"Idempotency-Key": "k1"}
+    keyed = one.request("POST", "/in/in", body(60), key).json["document"]
+    docs[keyed] = body(60)
+    made = one.post("in", '{"to": "hub", "text": "a_b\\t\\u0007\\\\"}').json["document"]
+    for doc in [*docs, made]:
+        await_state(one, doc, "delivered")
+    receiver.behave("/in", "status", 422)
+    dead = send(one, 70)
+    await_state(one, dead, "dead")
+    receiver.behave("/in", "ok")
+    one.cli("node", "pause", "--delivery")
+    held = [one.post("in", json.dumps({"to": to, "text": f"c_{n}"})).json["document"]
+            for n in range(3) for to in ("hub", "lane")]
+    await_held(one, held[::2], ["pause"])
+    before = {d: show(one, d) for d in [*docs, made, dead]}
+    trace = one.cli("docs", "show", made, "--json").stdout
+    got = run_program("migrate", "--data", one.data, "--store", store)
+    assert got.returncode == NO and "in use" in got.stderr
+    one.stop()
+    receiver.reset()
+
+    for fault, code in (("move.table:kill:5", -9), ("move.committed:kill:1", -9)):
+        env = clean_environment(WAYBILL_FAULT=fault)
+        got = run_program("migrate", "--data", one.data, "--store", store, env=env)
+        assert got.returncode == code, got.stderr
+    got = run_program("migrate", "--data", one.data, "--store", store)
+    assert got.returncode == DONE and "has this store already" in got.stdout, got.stderr
+    assert not (one.data / "waybill.db").exists()
+    code, said = one.refuse()
+    assert code != 0 and "waybill.db is missing" in said
+
+    two = make_node(config=MOVE_CONFIG.format(url=receiver.url("")), data=one.data)
+    two.start()
+    clean(two)
+    for doc, bytes_ in docs.items():
+        assert payload(two, doc) == bytes_
+    assert {d: show(two, d) for d in before} == before
+    assert two.cli("docs", "show", made, "--json").stdout == trace
+    assert b"a-b" in two.cli("docs", "payload", made, "--stage", "1", text=False).stdout
+    assert two.request("POST", "/in/in", body(60), key).json["document"] == keyed
+    assert set(two.documents()) == {*docs, made, dead, *held}
+    two.cli("node", "resume")
+    for doc in held:
+        await_state(two, doc, "delivered")
+    sent = receiver.requests("/in")
+    assert len(sent) == len(held) and all("c-" in r["body"] for r in sent)
+    assert [r["headers"]["waybill-document"] for r in sent
+            if r["headers"]["waybill-document"] in held[1::2]] == held[1::2]
+    await_state(two, send(two, 80), "delivered")
+    clean(two)
+    got = run_program("migrate", "--data", one.data, "--store", store)
+    assert got.returncode == NO

@@ -1,0 +1,69 @@
+/* cmd_migrate.c - `waybill migrate`: a SQLite store moves into PostgreSQL, without a node. */
+#include "app/cmd.h"
+#include "app/exit_code.h"
+#include "app/print.h"
+#include "store/move.h"
+
+static void print_step(const char *what, int64_t rows)
+{
+    if (rows > 0)
+        (void)printf("  %-24s%12lld\n", what, (long long)rows);
+    (void)fflush(stdout);
+}
+
+static int run_migrate(const struct args *a)
+{
+    struct move m = { .data = args_text(a, "data"),
+                      .url = args_text(a, "store"),
+                      .step = print_step };
+    struct err err = { 0 };
+    char size[PRINT_SHORT];
+
+    if (m.data == NULL || m.url == NULL)
+        return args_wrong(a,
+                          "give the folder of the SQLite store with --data and an empty database "
+                          "with --store");
+    if (!move_run(&m, &err))
+        return print_fail(err.kind == ERR_PERMANENT || err.kind == ERR_CONFIG ? EXIT_NO : EXIT_IO,
+                          "%s; nothing was changed", err.text);
+    if (m.was_done)
+        (void)printf("The database has this store already.\n");
+    else
+        (void)printf("%lld rows of %lld tables and %lld payloads (%s) moved, counted and checked\n",
+                     (long long)m.rows, (long long)m.tables, (long long)m.payloads,
+                     print_size(m.bytes, size));
+    (void)printf("%s/waybill.db is waybill.db.moved now.  Add `store: URL` to `node:` of the\n"
+                 "configuration file and start the node on the same data folder.\n",
+                 m.data);
+    if (m.damaged == 0)
+        return EXIT_DONE;
+    return print_fail(EXIT_NO, "%lld payloads are missing or damaged, as they were before; %s",
+                      (long long)m.damaged, m.damage);
+}
+
+static const struct arg_option options[] = {
+    { .name = "data",
+      .kind = ARG_TEXT,
+      .value = "DIR",
+      .help = "the data folder with the SQLite store" },
+    { .name = "store", .kind = ARG_TEXT, .value = "URL", .help = "an empty PostgreSQL database" },
+    { 0 },
+};
+
+const struct verb cmd_migrate = {
+    .name = "migrate",
+    .summary = "move a SQLite store into PostgreSQL, without a node",
+    .about = "Everything goes along: documents with their bytes and timelines, what waits, dead\n"
+             "letters, configuration versions, keys, secrets.  Ids and order stay as they are.\n"
+             "It is one transaction: interrupted, it has done nothing and is begun again.\n"
+             "\n"
+             "Afterwards the old database has another name, so that it is not started beside the\n"
+             "new one.  The data folder stays the node's: the key of the secrets and the admin\n"
+             "token are in it.\n",
+    .example = "waybill migrate --data ./data --store postgres://waybill@db/waybill\n",
+    .forms = (const struct arg_form[]){ { .usage = "--data DIR --store URL",
+                                          .summary = "move the store of a stopped node",
+                                          .options = options,
+                                          .run = run_migrate },
+                                        { 0 } },
+};
