@@ -59,7 +59,7 @@ struct restore_order {
 
 struct restore_progress {
     int64_t changed; /* deliveries and documents, by this call */
-    int64_t left;    /* at least so many are still to be done */
+    int64_t left;    /* so many were seen that are still to be done; 0: none is */
     bool done;       /* the rest is sent from now on */
 };
 

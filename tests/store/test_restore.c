@@ -1,0 +1,310 @@
+/* Backups of a store that works, and what may be sent from one that was restored. */
+#include "store/restore.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/auto.h"
+#include "store/backup.h"
+#include "store/check.h"
+#include "store/delivery.h"
+#include "store/operate.h"
+#include "store/restore_files.h"
+#include "store_test.h"
+
+static bool is_clean(struct store *s)
+{
+    bool ok = true;
+
+    for (size_t i = 0; i < check_count(); i++) {
+        struct check_result r;
+        struct err err = { 0 };
+
+        if (check_run(s, i, &r, &err) && r.bad == 0)
+            continue;
+        printf("# %s: %s %s\n", check_name(i), r.message, err.text);
+        ok = false;
+    }
+    return ok;
+}
+
+/* ---- backup ------------------------------------------------------------------------------------
+ */
+
+struct busy {
+    struct store *s;
+    _Atomic bool stop;
+    _Atomic int count;
+    bool ok;
+};
+
+static void *work(void *arg)
+{
+    struct busy *b = arg;
+
+    for (b->ok = true; b->ok && !b->stop; b->count += 20)
+        b->ok = accept_many(b->s, b->count, 20, 7);
+    return NULL;
+}
+
+static bool backup_to(struct store *s, const char *folder, struct backup_result *ret,
+                      struct err *err)
+{
+    struct backup_options o = { .folder = folder };
+    struct backup_progress p = { 0 };
+    bool ok = backup_run(s, &o, &p, ret, err);
+
+    if (!ok)
+        printf("# backup: %s (%s)\n", err->text, err->where);
+    return ok;
+}
+
+/* proves: FO14 */
+TEST(sqlite_a_backup_is_of_one_moment)
+{
+    struct home h = fresh_home(), new = fresh_home();
+    struct store *s = open_store(&h);
+    struct busy b = { .s = s };
+    struct backup_result r;
+    struct err err = { 0 };
+    pthread_t thread;
+    char folder[300];
+
+    (void)snprintf(folder, sizeof folder, "%s/copy", h.folder);
+    (void)rmdir(new.folder);
+    CHECK(accept_many(s, 0, 500, 100));
+    (void)pthread_create(&thread, NULL, work, &b);
+    while (b.count < 200)
+        clock_sleep_us(1000);
+    int before = b.count;
+
+    CHECK(backup_to(s, folder, &r, &err));
+    int after = b.count;
+
+    b.stop = true;
+    (void)pthread_join(thread, NULL);
+    CHECK(b.ok && r.damaged == 0 && r.documents >= 500 + before && r.documents <= 500 + after + 20);
+    CHECK(!backup_is_running(s));
+    store_close(s);
+
+    struct restore_files f = { .backup = folder, .data = new.folder };
+
+    CHECK(restore_files_run(&f, &err));
+    CHECK(ask(&new, "SELECT count(*) FROM doc") == r.documents);
+    s = open_store(&new);
+    CHECK(s != NULL && is_clean(s));
+    CHECK(accept_many(s, 0, 10, 10)); /* it goes on behind the last payload of the backup */
+    CHECK(is_clean(s));
+    store_close(s);
+}
+
+TEST(sqlite_a_backup_that_cannot_be_written_leaves_nothing)
+{
+    struct home h = fresh_home();
+    struct store *s = open_store(&h);
+    struct backup_options o = { .folder = "/proc/no" };
+    struct backup_progress p = { 0 };
+    struct backup_result r;
+    struct err err = { 0 };
+    char folder[300];
+
+    CHECK(accept_many(s, 0, 10, 10));
+    CHECK(!backup_run(s, &o, &p, &r, &err) && err.kind == ERR_PERMANENT);
+    (void)snprintf(folder, sizeof folder, "%s/copy", h.folder);
+    o.folder = folder;
+    p.stop = true;
+    err = (struct err){ 0 };
+    CHECK(!backup_run(s, &o, &p, &r, &err) && strstr(err.text, "stops") != NULL);
+    CHECK(rmdir(folder) == 0); /* it is empty */
+    p.stop = false;
+    err = (struct err){ 0 };
+    CHECK(backup_run(s, &o, &p, &r, &err) && r.documents == 10);
+    CHECK(accept_many(s, 10, 10, 10) && is_clean(s));
+    store_close(s);
+}
+
+/* ---- what is sent after it ----------------------------------------------------------------------
+ */
+
+enum { PARTS = 5 };
+
+struct scene {
+    struct home h;
+    struct store *s;
+    struct accept_op docs[2]; /* one with deliveries, one that is not routed */
+    struct arena a;
+};
+
+static bool add_parts(struct scene *c)
+{
+    static const enum delivery_state states[PARTS] = { DELIVERY_READY, DELIVERY_RETRYING,
+                                                       DELIVERY_DEAD, DELIVERY_IN_DOUBT,
+                                                       DELIVERY_DELIVERED };
+    static const char *const names[PARTS] = { "e0", "e1", "e2", "e3", "e4" };
+    struct settle_op op = settle_of(&c->docs[0].task, c->docs[0].num, SETTLE_PARTS);
+    struct settle_part parts[PARTS];
+    struct err err = { 0 };
+
+    for (size_t i = 0; i < PARTS; i++) {
+        struct settle_part *p = &parts[i];
+
+        *p = part_of(str_of(names[i]), 0, states[i]);
+        p->due_us = clock_wall_us() + (int64_t)3600 * CLOCK_S;
+        p->code = STR("rejected");
+        p->message = STR("no");
+        if (!store_word(c->s, WORD_SYSTEM, STR("hub"), &p->system, &err) ||
+            !store_word(c->s, WORD_ENDPOINT, str_of(names[i]), &p->endpoint, &err) ||
+            !lane_queue(c->s, p->system, p->endpoint, &p->queue, &err))
+            return false;
+    }
+    op.parts = parts;
+    op.part_count = PARTS;
+    return settle_ops(c->s, &op, 1);
+}
+
+static bool begin(struct scene *c)
+{
+    *c = (struct scene){ .h = fresh_home(), .a = ARENA_INIT(8 << 20) };
+    c->s = open_store(&c->h);
+    c->docs[1] = doc_of(STR("not routed"));
+    return c->s != NULL && born_docs(c->s, &c->docs[0], 1) && add_parts(c) &&
+           accept_doc(c->s, &c->docs[1]) &&
+           tell(&c->h, "INSERT INTO restore(num, made_us, taken_us, source, upto) SELECT 1, 2, 1, "
+                       "'x', max(num) FROM doc") &&
+           accept_many(c->s, 0, 1, 1); /* after the restore */
+}
+
+static void end(struct scene *c)
+{
+    arena_done(&c->a);
+    store_close(c->s);
+}
+
+static bool apply(struct scene *c, enum restore_rule rule, struct restore_progress *ret)
+{
+    struct restore_order order = {
+        .arena = &c->a, .who = STR("ann"), .keep_days = 45, .patience_us = 100 * CLOCK_MS
+    };
+    struct err err = { 0 };
+    bool ok =
+        restore_choose(c->s, rule, order.who, &err) && restore_apply(c->s, rule, &order, ret, &err);
+
+    if (!ok)
+        printf("# %s\n", err.text);
+    return ok;
+}
+
+static bool states_are(struct scene *c, const char *want)
+{
+    char text[64];
+
+    (void)ask_text(&c->h,
+                   on_sqlite() ? "SELECT group_concat(state, ' ') FROM (SELECT state FROM "
+                                 "delivery ORDER BY id)"
+                               : "SELECT string_agg(state::text, ' ' ORDER BY id) FROM "
+                                 "delivery",
+                   text, sizeof text);
+    if (strcmp(text, want) != 0)
+        printf("# states: %s\n", text);
+    return strcmp(text, want) == 0;
+}
+
+static bool waits(struct scene *c)
+{
+    struct restore r = { 0 };
+    struct err err = { 0 };
+
+    return restore_newest(c->s, &c->a, &r, &err) && r.done_us == 0;
+}
+
+/* proves: FO14 */
+TEST(restore_resend_leaves_everything_as_it_is)
+{
+    struct scene c;
+    struct restore_progress p;
+    struct restore r;
+    struct err err = { 0 };
+
+    CHECK(begin(&c) && waits(&c));
+    CHECK(apply(&c, RESTORE_RESEND, &p) && p.done && p.changed == 0);
+    CHECK(states_are(&c, "0 3 6 4 5"));
+    CHECK(restore_newest(c.s, &c.a, &r, &err) && r.done_us != 0 && r.rule == RESTORE_RESEND &&
+          str_is(r.chosen_by, "ann") && r.taken_us == 1);
+    CHECK(!restore_choose(c.s, RESTORE_RESEND, STR("bob"), &err) && err.kind == ERR_PERMANENT);
+    end(&c);
+}
+
+/* proves: FO14 */
+TEST(restore_in_doubt_waits_for_what_is_not_routed)
+{
+    struct scene c;
+    struct restore_progress p;
+    struct err err = { 0 };
+    struct task t;
+
+    CHECK(begin(&c));
+    CHECK(apply(&c, RESTORE_IN_DOUBT, &p) && !p.done && p.changed == 2 && p.left >= 1);
+    CHECK(states_are(&c, "4 4 6 4 5") && waits(&c) && is_clean(c.s));
+    CHECK(!restore_choose(c.s, RESTORE_CANCEL, STR("bob"), &err) &&
+          strstr(err.text, "in_doubt was chosen") != NULL);
+    CHECK(claim(c.s, 1, &t) == 1 && t.id == c.docs[1].num);
+    struct settle_op op = settle_of(&t, t.id, SETTLE_PARTS);
+    struct settle_part part = part_of(STR("e9"), 0, DELIVERY_READY);
+
+    err = (struct err){ 0 };
+    CHECK(store_word(c.s, WORD_SYSTEM, STR("hub"), &part.system, &err) &&
+          store_word(c.s, WORD_ENDPOINT, STR("e9"), &part.endpoint, &err) &&
+          lane_queue(c.s, part.system, part.endpoint, &part.queue, &err));
+    op.parts = &part;
+    op.part_count = 1;
+    CHECK(settle_ops(c.s, &op, 1));
+    CHECK(apply(&c, RESTORE_IN_DOUBT, &p) && p.done && p.changed == 1);
+    CHECK(states_are(&c, "4 4 6 4 5 4") && !waits(&c) && is_clean(c.s));
+    CHECK(ask(&c.h, "SELECT count(*) FROM task_ready") == 1); /* what came in since */
+    end(&c);
+}
+
+/* proves: FO14 */
+TEST(restore_cancel_ends_what_was_in_flight)
+{
+    struct scene c;
+    struct restore_progress p;
+    struct task t;
+
+    CHECK(begin(&c));
+    CHECK(claim(c.s, 1, &t) == 1 && t.id == c.docs[1].num); /* somebody has it in hand */
+    CHECK(apply(&c, RESTORE_CANCEL, &p) && !p.done && p.changed == 2 && p.left >= 1);
+    CHECK(states_are(&c, "7 7 6 4 5") && waits(&c));
+    store_close(c.s); /* what was in hand is free again, and the choice stands */
+    c.s = open_store(&c.h);
+    CHECK(c.s != NULL && waits(&c));
+    CHECK(apply(&c, RESTORE_CANCEL, &p) && p.done && p.changed == 1);
+    CHECK(states_are(&c, "7 7 6 4 5") && is_clean(c.s));
+    CHECK(ask(&c.h, "SELECT count(*) FROM doc") == 2);
+    end(&c);
+}
+
+/* proves: FO14 */
+TEST(a_store_that_went_back_in_time_is_noticed)
+{
+    struct home h = fresh_home();
+    struct store *s = open_store(&h);
+
+    store_close(s);
+    s = open_store(&h);
+    CHECK(ask(&h, "SELECT count(*) FROM restore") == 0);
+    store_close(s);
+    CHECK(tell(&h, "UPDATE mark SET value = 1 WHERE name = 'epoch'"));
+    s = open_store(&h);
+    CHECK(ask(&h, "SELECT count(*) FROM restore WHERE done_us = 0") == 1);
+    store_close(s);
+    CHECK(tell(&h, "UPDATE mark SET value = 1 WHERE name = 'epoch'") &&
+          tell(&h, "UPDATE mark SET value = value + 1 WHERE name = 'store'"));
+    s = open_store(&h); /* another store */
+    CHECK(ask(&h, "SELECT count(*) FROM restore") == 1);
+    store_close(s);
+}
+
+STORE_TEST_MAIN
