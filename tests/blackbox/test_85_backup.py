@@ -198,24 +198,22 @@ def test_one_flipped_bit_is_refused_with_the_file_named(node, make_node, receive
     files = {str(p.relative_to(folder)): p for p in folder.rglob("*") if p.is_file()}
     kinds = {name.split("/", maxsplit=1)[0] for name in files}
     assert kinds == {"manifest", "waybill.db", "payload", "large", "config.yaml", "secret.key"}
-    for name, path in files.items():
+    target = tmp_path / "new"
+    for n, (name, path) in enumerate(sorted(files.items())):
         whole = path.read_bytes()
-        for at in {0, len(whole) // 2, len(whole) - 1}:
-            flip(path, at)
-            got = run_program("restore", folder, "--check")
-            assert got.returncode == NO and name in got.stderr, (name, at, got.stderr)
-            target = tmp_path / "new"
-            got = run_program("restore", folder, "--data", target)
-            assert got.returncode == NO and name in got.stderr and not target.exists()
-            path.write_bytes(whole)
-        path.rename(path.with_suffix(".away"))
+        flip(path, [0, len(whole) // 2, len(whole) - 1][n % 3])
         got = run_program("restore", folder, "--check")
-        assert got.returncode == NO and name in got.stderr, got.stderr
-        path.with_suffix(".away").rename(path)
+        assert got.returncode == NO and name in got.stderr, (name, got.stderr)
+        got = run_program("restore", folder, "--data", target)
+        assert got.returncode == NO and name in got.stderr and not target.exists()
         path.write_bytes(whole[:-1])
         got = run_program("restore", folder, "--check")
         assert got.returncode == NO and name in got.stderr, got.stderr
+        path.unlink()
+        got = run_program("restore", folder, "--check")
+        assert got.returncode == NO and name in got.stderr, got.stderr
         path.write_bytes(whole)
+        path.chmod(0o600)
     one = restored(make_node, receiver, folder)
     one.start()
     assert one.cli("secret", "ls").returncode == DONE
