@@ -13,6 +13,7 @@
 #include "store/done.h"
 #include "store/inside.h"
 #include "store/order.h"
+#include "store/place.h"
 #include "store/settle.h"
 
 enum { PARTS_MOST = SETTLE_PARTS_MOST, TRAIL_LINE = TRAIL_MOST };
@@ -24,17 +25,11 @@ const char *const operate_results[] = {
     [OPERATE_NOTHING] = "nothing",
 };
 
-/* Where a task stands that nobody has claimed. */
-struct place {
-    enum { NOWHERE, IN_READY, IN_LATER, IN_DEAD } at;
-    int64_t queue, prio, rank; /* IN_LATER: rank is when it is due */
-};
-
 struct part {
     int64_t num, endpoint, queue, due_us;
     enum delivery_state state;
     struct str id;
-    struct place place;
+    struct task_place place;
     bool chosen;
     bool sent;  /* it may have arrived: its receiver is asked (intent.h) */
     bool waits; /* in its lane: it has no task (order.h) */
@@ -102,126 +97,6 @@ static bool say_sending(struct work *k, const struct part *p)
 }
 
 /* ---- tasks ----------------------------------------------------------------------------------- */
-
-static bool is_claimed(struct work *k, int64_t task, bool *ret, struct err *err)
-{
-    int64_t n = 0;
-
-    if (k->w->db->kind == DB_SQLITE) {
-        *ret = claims_taken(k->w->store->claims, task);
-        return true;
-    }
-    if (!db_one_int(k->w->db, SQL_OPERATE_LEASE, DB_ARGS(db_int(task)), 0, &n, err))
-        return false;
-    *ret = n > 0;
-    return true;
-}
-
-/* The first row of a search for a task: its prio and rank, or when it is due. */
-static bool look(struct work *k, enum sql_id id, struct db_args args, bool *ret_found,
-                 int64_t ret[static 2], struct err *err)
-{
-    AUTO(db_rows_done) struct db_rows rows = { 0 };
-
-    if (!db_query(k->w->db, id, args, &rows, err) || !db_next(&rows, ret_found, err))
-        return false;
-    if (*ret_found) {
-        ret[0] = db_get_int(&rows, 0);
-        ret[1] = id == SQL_OPERATE_READY_FIND || id == SQL_OPERATE_READY_SEARCH
-                     ? db_get_int(&rows, 1)
-                     : ret[0];
-    }
-    return true;
-}
-
-static bool find_ready(struct work *k, int64_t task, int64_t queue, int64_t due_us,
-                       struct place *ret, struct err *err)
-{
-    /* Where they are put; only what was moved about must be searched for. */
-    const int64_t usual[][2] = { { PRIO_NORMAL, k->received_us },
-                                 { PRIO_HIGH, k->received_us },
-                                 { PRIO_LOW, k->received_us },
-                                 { PRIO_NORMAL, due_us },
-                                 { PRIO_BULK, due_us } };
-    int64_t got[2];
-    bool found = false;
-
-    for (size_t i = 0; !found && i < sizeof usual / sizeof usual[0]; i++)
-        if (!look(k, SQL_OPERATE_READY_FIND,
-                  DB_ARGS(db_int(queue), db_int(usual[i][0]), db_int(usual[i][1]), db_int(task)),
-                  &found, got, err))
-            return false;
-    if (!found &&
-        !look(k, SQL_OPERATE_READY_SEARCH, DB_ARGS(db_int(queue), db_int(task)), &found, got, err))
-        return false;
-    if (found)
-        *ret = (struct place){ .at = IN_READY, .queue = queue, .prio = got[0], .rank = got[1] };
-    return true;
-}
-
-static bool find_later(struct work *k, int64_t task, int64_t due_us, struct place *ret,
-                       struct err *err)
-{
-    int64_t got[2];
-    bool found = false;
-
-    if (due_us != 0 &&
-        !look(k, SQL_OPERATE_LATER_FIND, DB_ARGS(db_int(due_us), db_int(task)), &found, got, err))
-        return false;
-    if (due_us == 0 && !look(k, SQL_OPERATE_LATER_SEARCH, DB_ARGS(db_int(task)), &found, got, err))
-        return false;
-    if (found)
-        *ret = (struct place){ .at = IN_LATER, .rank = got[1] };
-    return true;
-}
-
-static bool find_dead(struct work *k, int64_t task, struct place *ret, struct err *err)
-{
-    int64_t got[2];
-    bool found;
-
-    if (!look(k, SQL_OPERATE_DEAD_FIND, DB_ARGS(db_int(task)), &found, got, err))
-        return false;
-    if (found)
-        *ret = (struct place){ .at = IN_DEAD };
-    return true;
-}
-
-/* Where the task of the document or delivery waits; NOWHERE: somebody has it in hand. */
-static bool find_task(struct work *k, int64_t task, int64_t queue, int64_t due_us,
-                      struct place *ret, struct err *err)
-{
-    bool claimed;
-
-    *ret = (struct place){ .at = NOWHERE };
-    if (!is_claimed(k, task, &claimed, err))
-        return false;
-    if (claimed)
-        return true;
-    return find_dead(k, task, ret, err) &&
-           (ret->at != NOWHERE || due_us == 0 || find_later(k, task, due_us, ret, err)) &&
-           (ret->at != NOWHERE || find_ready(k, task, queue, due_us, ret, err)) &&
-           (ret->at != NOWHERE || find_later(k, task, 0, ret, err));
-}
-
-static bool drop_task(struct work *k, int64_t task, const struct place *p, struct err *err)
-{
-    struct db *db = k->w->db;
-
-    switch (p->at) {
-    case IN_READY:
-        return db_run(db, SQL_OPERATE_READY_DROP,
-                      DB_ARGS(db_int(p->queue), db_int(p->prio), db_int(p->rank), db_int(task)),
-                      NULL, err);
-    case IN_LATER:
-        return db_run(db, SQL_TASK_LATER_DROP, DB_ARGS(db_int(p->rank), db_int(task)), NULL, err);
-    case IN_DEAD:
-        return db_run(db, SQL_OPERATE_DEAD_DROP, DB_ARGS(db_int(task)), NULL, err);
-    case NOWHERE:
-        break;
-    }
-    return true;
-}
 
 static void note_put(struct work *k, int64_t queue, struct claim_place place)
 {
@@ -376,9 +251,10 @@ static bool find_parts(struct work *k, struct err *err)
 
         if (!p->chosen || delivery_is_over(p->state) || p->waits)
             continue;
-        if (!find_task(k, p->num, p->queue, p->due_us, &p->place, err))
+        if (!place_find(k->w, &(struct place_ask){ p->num, p->queue, k->received_us, p->due_us },
+                        &p->place, err))
             return false;
-        if (p->place.at == NOWHERE) {
+        if (p->place.at == PLACE_NONE) {
             (void)say_sending(k, p);
             return false;
         }
@@ -389,7 +265,7 @@ static bool find_parts(struct work *k, struct err *err)
 static bool drop_parts(struct work *k, struct err *err)
 {
     for (size_t i = 0; i < k->part_count; i++)
-        if (k->parts[i].chosen && !drop_task(k, k->parts[i].num, &k->parts[i].place, err))
+        if (k->parts[i].chosen && !place_drop(k->w, k->parts[i].num, &k->parts[i].place, err))
             return false;
     return true;
 }
@@ -424,7 +300,7 @@ static struct str new_id(struct work *k, struct str id)
 
 static bool send_part(struct work *k, const struct part *p, bool anew, struct err *err)
 {
-    return drop_task(k, p->num, &p->place, err) &&
+    return place_drop(k->w, p->num, &p->place, err) &&
            db_run(k->w->db, SQL_DELIVERY_AGAIN,
                   DB_ARGS(db_int(p->num), db_text(anew ? new_id(k, p->id) : p->id),
                           db_int(k->now_us), db_int(anew)),
@@ -472,7 +348,7 @@ static bool retry_parts(struct work *k, struct err *err)
     if (n > 0 && !find_parts(k, err))
         return err->kind == ERR_NONE;
     for (size_t i = 0; i < k->part_count; i++)
-        if (k->parts[i].chosen && k->parts[i].place.at == IN_READY) {
+        if (k->parts[i].chosen && k->parts[i].place.at == PLACE_READY) {
             k->parts[i].chosen = false; /* it is due already */
             n--;
         }
@@ -502,17 +378,18 @@ static bool restart(struct work *k, struct err *err)
 
 static bool retry_run(struct work *k, struct err *err)
 {
-    struct place place;
+    struct task_place place;
 
-    if (!find_task(k, k->doc, QUEUE_INTAKE, 0, &place, err))
+    if (!place_find(k->w, &(struct place_ask){ k->doc, QUEUE_INTAKE, k->received_us, 0 }, &place,
+                    err))
         return false;
-    if (place.at == NOWHERE)
+    if (place.at == PLACE_NONE)
         return say_busy(k);
-    if (place.at == IN_READY)
+    if (place.at == PLACE_READY)
         return say(k, OPERATE_NOTHING, "it is waiting for its turn already");
     if (k->order->from == RETRY_DELIVERY)
         return say(k, OPERATE_NOTHING, "it has no deliveries yet");
-    return drop_task(k, k->doc, &place, err) && start_run(k, k->order->config, err);
+    return place_drop(k->w, k->doc, &place, err) && start_run(k, k->order->config, err);
 }
 
 static bool retry_live(struct work *k, struct err *err)
@@ -557,33 +434,34 @@ static bool cancel_parts(struct work *k, unsigned states, const char *nothing, s
 
 static bool cancel_live(struct work *k, struct err *err)
 {
-    struct place place;
+    struct task_place place;
 
     if (k->part_count > 0)
         return cancel_parts(k,
                             BIT(DELIVERY_READY) | BIT(DELIVERY_RETRYING) | BIT(DELIVERY_IN_DOUBT) |
                                 BIT(DELIVERY_DEAD),
                             "nothing of it waits", err);
-    if (!find_task(k, k->doc, QUEUE_INTAKE, 0, &place, err))
+    if (!place_find(k->w, &(struct place_ask){ k->doc, QUEUE_INTAKE, k->received_us, 0 }, &place,
+                    err))
         return false;
-    if (place.at == NOWHERE)
+    if (place.at == PLACE_NONE)
         return say_busy(k);
     (void)say(k, OPERATE_DONE, "it is cancelled");
-    return drop_task(k, k->doc, &place, err) && end_document(k, DOCUMENT_CANCELLED, err);
+    return place_drop(k->w, k->doc, &place, err) && end_document(k, DOCUMENT_CANCELLED, err);
 }
 
 static bool discard_live(struct work *k, struct err *err)
 {
-    struct place place = { .at = NOWHERE };
+    struct task_place place = { .at = PLACE_NONE };
 
     if (k->part_count > 0)
         return cancel_parts(k, BIT(DELIVERY_DEAD), "nothing of it is dead", err);
-    if (!find_dead(k, k->doc, &place, err))
+    if (!place_find_dead(k->w, k->doc, &place, err))
         return false;
-    if (place.at != IN_DEAD)
+    if (place.at != PLACE_DEAD)
         return say(k, OPERATE_NOTHING, "it is not dead");
     (void)say(k, OPERATE_DONE, "it is discarded");
-    return drop_task(k, k->doc, &place, err) && end_document(k, DOCUMENT_CANCELLED, err);
+    return place_drop(k->w, k->doc, &place, err) && end_document(k, DOCUMENT_CANCELLED, err);
 }
 
 /* ---- after a restore
