@@ -329,11 +329,48 @@ static bool number_documents(struct writer *w, struct accept_op **fresh, size_t 
         return false;
     rows = ARENA_ARRAY(w->arena, struct db_value, count * COLUMNS);
     for (size_t i = 0; i < count; i++) {
-        fresh[i]->seq = first != 0 ? first + (int64_t)i : fresh[i]->num;
+        fresh[i]->seq = fresh[i]->keeps_seq != 0 ? fresh[i]->keeps_seq
+                        : first != 0             ? first + (int64_t)i
+                                                 : fresh[i]->num;
         rows[i * COLUMNS] = db_int(fresh[i]->gateway);
         rows[i * COLUMNS + 1] = db_int(fresh[i]->seq);
     }
     return db_batch(w->db, SQL_ORDER_OPEN_ADD, DB_NO_SLOT, rows, COLUMNS, count, err);
+}
+
+/* Numbers, payloads, rows: everything of documents that are new. */
+static bool store_fresh(struct writer *w, struct accept_op **fresh, size_t count,
+                        struct accept_op **keyed, size_t keys, struct err *err)
+{
+    return number_documents(w, fresh, count, err) && add_documents(w, fresh, count, err) &&
+           add_tasks(w, fresh, count, err) && adopt_large(w, fresh, count, err) &&
+           add_keys(w, keyed, keys, err) && count_accepted(w, fresh, count, err);
+}
+
+static void begin(struct accept_op *a)
+{
+    a->result = ACCEPT_STORED;
+    a->twin = NULL;
+    a->claimed = false;
+}
+
+bool accept_known(struct writer *w, struct accept_op *a, struct err *err)
+{
+    begin(a);
+    return !a->has_key || look_up_keys(w, &a, 1, err);
+}
+
+bool accept_name(struct writer *w, struct accept_op *a, struct err *err)
+{
+    if (!writer_number(w, &a->num, err))
+        return false;
+    a->id = id_make(a->received_us, a->num, chance_u64());
+    return true;
+}
+
+bool accept_store(struct writer *w, struct accept_op *a, struct err *err)
+{
+    return place_payload(w, a, err) && store_fresh(w, &a, 1, &a, a->has_key ? 1 : 0, err);
 }
 
 static bool accept_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
@@ -345,9 +382,7 @@ static bool accept_run(struct writer *w, struct store_op **ops, size_t count, st
     for (size_t i = 0; i < count; i++) {
         struct accept_op *a = (struct accept_op *)ops[i];
 
-        a->result = ACCEPT_STORED;
-        a->twin = NULL;
-        a->claimed = false;
+        begin(a);
         if (a->has_key)
             keyed[keys++] = a;
     }
@@ -358,34 +393,34 @@ static bool accept_run(struct writer *w, struct store_op **ops, size_t count, st
 
         if (a->result != ACCEPT_STORED)
             continue;
-        if (!writer_number(w, &a->num, err))
-            return false;
-        a->id = id_make(a->received_us, a->num, chance_u64());
-        if (!place_payload(w, a, err))
+        if (!accept_name(w, a, err) || !place_payload(w, a, err))
             return false;
         fresh[n++] = a;
     }
     for (size_t i = 0; i < keys; i++)
         if (keyed[i]->twin != NULL)
             keyed[i]->id = keyed[i]->twin->id;
-    return number_documents(w, fresh, n, err) && add_documents(w, fresh, n, err) &&
-           add_tasks(w, fresh, n, err) && adopt_large(w, fresh, n, err) &&
-           add_keys(w, keyed, keys, err) && count_accepted(w, fresh, n, err);
+    return store_fresh(w, fresh, n, keyed, keys, err);
+}
+
+void accept_stored(struct writer *w, struct accept_op *a)
+{
+    struct key_row row = { .key = a->key, .slot = a->key_slot, .seq = a->key_seq };
+
+    if (w->db->kind != DB_SQLITE || a->result != ACCEPT_STORED)
+        return;
+    if (a->has_key)
+        key_log_added(w->store->key_log, &row);
+    if (a->claim_wanted) {
+        a->claimed = claims_take(w->store->claims, &a->task);
+        a->task.until_us = clock_wall_us() + ACCEPT_LEASE_US;
+    }
 }
 
 static void accept_committed(struct writer *w, struct store_op **ops, size_t count)
 {
-    for (size_t i = 0; i < count && w->db->kind == DB_SQLITE; i++) {
-        struct accept_op *a = (struct accept_op *)ops[i];
-        struct key_row row = { .key = a->key, .slot = a->key_slot, .seq = a->key_seq };
-
-        if (a->has_key && a->result == ACCEPT_STORED)
-            key_log_added(w->store->key_log, &row);
-        if (a->claim_wanted && a->result == ACCEPT_STORED) {
-            a->claimed = claims_take(w->store->claims, &a->task);
-            a->task.until_us = clock_wall_us() + ACCEPT_LEASE_US;
-        }
-    }
+    for (size_t i = 0; i < count; i++)
+        accept_stored(w, (struct accept_op *)ops[i]);
 }
 
 const struct store_verb accept_verb = { .name = "accept",

@@ -43,6 +43,8 @@ struct accept_op {
     struct sha256 key;     /* of gateway, caller and key */
     int64_t key_period_us; /* kept so long from now */
 
+    int64_t
+        keeps_seq; /* its place in the order of acceptance, when that is another's; 0: the last */
     bool claim_wanted; /* whoever hands it in also carries it on: its task comes claimed */
 
     /* the answer, when op.ok */
@@ -64,7 +66,21 @@ extern const struct store_verb accept_verb;
 
 #define ACCEPT_LEASE_US (INT64_C(3600) * 1000000)
 
-enum { QUEUE_INTAKE = 1, PRIO_HIGH = 2, PRIO_NORMAL = 4, PRIO_LOW = 5, TASK_RUN = 1, TALLY_ACCEPTED = 1 };
+enum {
+    QUEUE_INTAKE = 1,
+    PRIO_HIGH = 2,
+    PRIO_NORMAL = 4,
+    PRIO_LOW = 5,
+    TASK_RUN = 1,
+    TALLY_ACCEPTED = 1
+};
+
+/* For verbs of the store's own that make one document, in an open transaction: was its key used
+ * before (its result says so); its number and id; everything of it.  And after the commit. */
+bool accept_known(struct writer *w, struct accept_op *a, struct err *err);
+bool accept_name(struct writer *w, struct accept_op *a, struct err *err);
+bool accept_store(struct writer *w, struct accept_op *a, struct err *err);
+void accept_stored(struct writer *w, struct accept_op *a);
 
 /* Tables of keys are made ahead and dropped when all in them is over; called at
  * start, when the configuration changes, and now and then. */

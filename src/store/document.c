@@ -140,18 +140,28 @@ static bool get_by_num(struct db *db, const struct slots *slots, int64_t num, st
     return true;
 }
 
-bool document_get(struct store *s, const struct id *id, struct arena *a, struct document *ret,
-                  struct err *err)
+bool document_by_num(struct store *s, int64_t num, struct arena *a, struct document *ret,
+                     bool *ret_found, struct err *err)
 {
     struct db *db = store_reader(s, err);
     struct slots slots;
-    bool found = false, ok = db != NULL;
+    bool ok = db != NULL;
 
-    for (int look = 0; ok && !found && look < 2; look++)
-        ok = read_slots(db, &slots, err) && get_by_num(db, &slots, id_row(id), a, ret, &found, err);
+    *ret_found = false;
+    for (int look = 0; ok && !*ret_found && look < 2; look++)
+        ok = read_slots(db, &slots, err) && get_by_num(db, &slots, num, a, ret, ret_found, err);
     if (db != NULL)
         store_reader_back(s, db);
-    return ok && found && id_eq(&ret->source.id, id);
+    return ok;
+}
+
+bool document_get(struct store *s, const struct id *id, struct arena *a, struct document *ret,
+                  struct err *err)
+{
+    bool found;
+
+    return document_by_num(s, id_row(id), a, ret, &found, err) && found &&
+           id_eq(&ret->source.id, id);
 }
 
 bool document_live(struct store *s, int64_t num, struct arena *a, struct document *ret,

@@ -37,6 +37,10 @@ struct document {
 bool document_get(struct store *s, const struct id *id, struct arena *a, struct document *ret,
                   struct err *err);
 
+/* The same by its number; *ret_found: there is one. */
+bool document_by_num(struct store *s, int64_t num, struct arena *a, struct document *ret,
+                     bool *ret_found, struct err *err);
+
 /* A document that is not over, by its number. */
 bool document_live(struct store *s, int64_t num, struct arena *a, struct document *ret,
                    bool *ret_found, struct err *err);

@@ -18,7 +18,7 @@ SELECT num, id, endpoint, queue, state, due_us, intent_us, lane, turn FROM deliv
 -- out: id, state, 1 when something was found in it
 SELECT id, state,
     CASE WHEN sender = 0 AND receiver = 0 AND dtype = 0 AND facts IS NULL THEN 0 ELSE 1 END
-FROM done_@SLOT@ WHERE num = $1;
+FROM done_@SLOT@ WHERE num = $1 @FOR_UPDATE@;
 
 -- name: operate_lease
 -- only: postgresql

@@ -1,0 +1,45 @@
+/* link.h - documents that come from documents.
+ *
+ * A link is written in the transaction that makes its child, and stays as it is.  The
+ * document at its other end may be gone by now: then nothing is found under its number.
+ *
+ * Threads: link_add() the writers, in an open transaction; looking any that may block.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+struct store;
+struct writer;
+
+enum link_kind {
+    LINK_EDIT = 1,   /* the child is an edit of the parent */
+    LINK_MEMBER = 2, /* the parent is a batch, the child a member of it */
+    LINK_COPY = 3,
+    LINK_ANSWER = 4,
+    LINK_SPLIT = 5,
+    LINK_KINDS
+};
+
+enum { LINK_PAGE_MOST = 200 };
+
+bool link_add(struct writer *w, int64_t parent, enum link_kind kind, int64_t child,
+              struct err *err);
+
+/* A child, and the place behind which a list goes on. */
+struct link_child {
+    int64_t kind, num;
+};
+
+/* Up to `limit` children of a kind (0: of any), by kind and number, behind `after` ({ 0 }: from
+ * the first). */
+bool link_children(struct store *s, int64_t parent, int64_t kind, struct link_child after,
+                   struct link_child *ret, size_t limit, size_t *ret_count, struct err *err);
+
+/* The document it comes from; *ret is 0 when there is none. */
+bool link_parent(struct store *s, int64_t child, enum link_kind kind, int64_t *ret,
+                 struct err *err);
