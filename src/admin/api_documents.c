@@ -1,4 +1,5 @@
-/* Documents: Query.document, Query.documents, and what a document shows. */
+#include "admin/api_documents.h"
+
 #include "admin/api_parts.h"
 #include "admin/document_view.h"
 #include "base/auto.h"
@@ -13,8 +14,8 @@ enum { SCAN_MOST = 20000, BATCH_ARENA = 256 << 20 };
 
 /* ---- one ------------------------------------------------------------------------------------ */
 
-static bool show(struct graphql_call *call, const struct document *d, bool listed, void **ret,
-                 struct err *err)
+bool api_show_document(struct graphql_call *call, const struct document *d, bool listed, void **ret,
+                       struct err *err)
 {
     struct document_view *v = ARENA_NEW(call->arena, struct document_view);
 
@@ -34,17 +35,11 @@ static bool document(struct graphql_call *call, struct err *err)
         return graphql_set_null(call);
     if (!document_get(engine_store(call->principal), &id, call->arena, &d, err))
         return err->kind == ERR_NONE && graphql_set_null(call);
-    return show(call, &d, false, &shown, err) && graphql_set_object(call, shown);
+    return api_show_document(call, &d, false, &shown, err) && graphql_set_object(call, shown);
 }
 
 /* ---- lists ------------------------------------------------------------------------------------
  */
-
-struct page {
-    const void *items[DOCUMENTS_PAGE_MOST];
-    size_t count;
-    struct str next;
-};
 
 /* What the store can look for, and what is looked at here. */
 struct wanted {
@@ -52,13 +47,14 @@ struct wanted {
     struct str sender, receiver, type; /* names that no configuration has had */
     struct api_where where;
     enum document_state state; /* DOCUMENT_STATES: any */
+    unsigned states;           /* as bits; 0: any */
     bool nothing;              /* nothing can match */
 };
 
 static bool is_picky(const struct wanted *w)
 {
     return w->sender.len + w->receiver.len + w->type.len + w->where.count > 0 ||
-           w->state != DOCUMENT_STATES;
+           w->state != DOCUMENT_STATES || w->states != 0;
 }
 
 static void read_party(struct store *s, const struct graphql_value *filter, const char *field,
@@ -110,6 +106,7 @@ static bool name_fits(struct str want, struct str found)
 static bool matches(const struct wanted *w, const struct document_view *v)
 {
     return (w->state == DOCUMENT_STATES || v->state == w->state) &&
+           (w->states == 0 || (w->states >> v->state & 1) != 0) &&
            name_fits(w->sender, v->facts.sender) && name_fits(w->receiver, v->facts.receiver) &&
            name_fits(w->type, v->facts.type) && api_where_fits(&w->where, &v->facts);
 }
@@ -144,7 +141,8 @@ static struct document copy_of(const struct document *d, struct arena *a)
 
 /* One batch of the store; what is not wanted leaves nothing in the memory of the answer. */
 static bool add_batch(struct graphql_call *call, const struct wanted *w, size_t first,
-                      struct page *page, int64_t *io_below, size_t *ret_looked, struct err *err)
+                      struct api_documents_page *page, int64_t *io_below, size_t *ret_looked,
+                      struct err *err)
 {
     AUTO(arena_done) struct arena batch = ARENA_INIT(BATCH_ARENA);
     struct document *docs = ARENA_ARRAY(&batch, struct document, DOCUMENTS_PAGE_MOST);
@@ -168,7 +166,7 @@ static bool add_batch(struct graphql_call *call, const struct wanted *w, size_t 
         struct document d = copy_of(&docs[i], call->arena);
         void *shown;
 
-        if (!show(call, &d, true, &shown, err))
+        if (!api_show_document(call, &d, true, &shown, err))
             return false;
         page->items[page->count++] = shown;
     }
@@ -176,32 +174,47 @@ static bool add_batch(struct graphql_call *call, const struct wanted *w, size_t 
     return true;
 }
 
-static bool documents(struct graphql_call *call, struct err *err)
+bool api_find_documents(struct graphql_call *call, const struct api_find *find,
+                        struct api_documents_page *page, int64_t *io_below, struct err *err)
 {
-    struct page *page = ARENA_NEW(call->arena, struct page);
     struct wanted w;
-    int64_t first, below;
     size_t looked, all = 0;
 
-    if (!api_read_page(call, DOCUMENTS_PAGE_MOST, &first, &below, err) ||
-        !read_filter(call, engine_store(call->principal), &w, err))
+    if (!read_filter(call, engine_store(call->principal), &w, err))
         return false;
+    w.f.live = find->live;
+    w.states = find->states;
+    if (find->until_us != 0 && (w.f.until_us == 0 || w.f.until_us > find->until_us))
+        w.f.until_us = find->until_us;
+    if (w.nothing)
+        *io_below = 0;
     while (!w.nothing) {
-        if (!add_batch(call, &w, (size_t)first, page, &below, &looked, err))
+        if (!add_batch(call, &w, find->first, page, io_below, &looked, err))
             return false;
         all += looked + 1;
-        if (below == 0 || page->count == (size_t)first || !is_picky(&w) || all >= SCAN_MOST ||
+        if (*io_below == 0 || page->count == find->first || !is_picky(&w) || all >= SCAN_MOST ||
             clock_mono_us() > call->deadline_us - CLOCK_S)
             break;
     }
-    if (below != 0 && !w.nothing)
+    return true;
+}
+
+static bool documents(struct graphql_call *call, struct err *err)
+{
+    struct api_documents_page *page = ARENA_NEW(call->arena, struct api_documents_page);
+    int64_t first, below;
+
+    if (!api_read_page(call, DOCUMENTS_PAGE_MOST, &first, &below, err) ||
+        !api_find_documents(call, &(struct api_find){ .first = (size_t)first }, page, &below, err))
+        return false;
+    if (below != 0)
         page->next = str_of(arena_printf(call->arena, "%lld", (long long)below));
     return graphql_set_object(call, page);
 }
 
 static bool page_items(struct graphql_call *call, struct err *err)
 {
-    const struct page *p = call->parent;
+    const struct api_documents_page *p = call->parent;
 
     (void)err;
     return graphql_set_objects(call, p->items, p->count);
@@ -458,7 +471,7 @@ const struct graphql_resolver api_documents[] = {
     { .field = "Query.document", .fn = document },
     { .field = "Query.documents", .fn = documents },
     { .field = "DocumentPage.items", .fn = page_items },
-    GRAPHQL_MEMBER("DocumentPage.next", struct page, next),
+    GRAPHQL_MEMBER("DocumentPage.next", struct api_documents_page, next),
     { .field = "Document.id", .fn = doc_id },
     { .field = "Document.gateway", .fn = doc_gateway },
     API_TEXT_AT("Document.sender", struct document_view, facts.sender),

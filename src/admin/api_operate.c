@@ -11,8 +11,6 @@
 #include "store/store.h"
 #include "store/version.h"
 
-static const struct str who = { "admin", 5 };
-
 /* ---- those that are named ------------------------------------------------------------------- */
 
 struct shown_result {
@@ -20,16 +18,18 @@ struct shown_result {
     const char *result, *message;
 };
 
-static bool order_of(struct graphql_call *call, struct operate_order *ret, struct err *err)
+bool api_order_of(struct graphql_call *call, struct operate_order *ret, struct err *err)
 {
-    *ret = (struct operate_order){ .who = who, .keep_days = ROAD_KEEP_DAYS };
+    *ret = (struct operate_order){ .keep_days = ROAD_KEEP_DAYS };
+    if (!api_read_who(call, &ret->who, err))
+        return false;
     return version_newest(engine_store(call->principal), &ret->config, err);
 }
 
-static void log_change(const char *action, size_t count, size_t done)
+void api_log_change(const char *action, struct str who, size_t count, size_t done)
 {
-    log_event(LOG_INFO, "document.operate", kv_z("action", action), kv_int("count", (int64_t)count),
-              kv_int("done", (int64_t)done));
+    log_event(LOG_INFO, "document.operate", kv_z("action", action), kv_str("who", who),
+              kv_int("count", (int64_t)count), kv_int("done", (int64_t)done));
 }
 
 /* Texts that are no ids name no document. */
@@ -45,7 +45,7 @@ static size_t read_targets(const struct graphql_value *ids, struct operate_targe
 }
 
 /* The answer to the id at[i] is answers[i]; the others name nothing. */
-static bool show_answers(struct graphql_call *call, const char *verb,
+static bool show_answers(struct graphql_call *call, const char *verb, struct str who,
                          const struct operate_answer *answers, const size_t *at, size_t n)
 {
     const struct graphql_value *ids = graphql_arg(call, "ids");
@@ -67,7 +67,7 @@ static bool show_answers(struct graphql_call *call, const char *verb,
     }
     if (done > 0)
         road_note_backlog(engine_road(call->principal));
-    log_change(verb, ids->count, done);
+    api_log_change(verb, who, ids->count, done);
     return graphql_set_objects(call, list, ids->count);
 }
 
@@ -84,21 +84,27 @@ static bool change(struct graphql_call *call, enum operate_action action, const 
         return err_set(err, ERR_LIMIT, 0, "more than %d ids", OPERATE_MOST);
     n = read_targets(ids, targets, at);
     return operate(engine_store(call->principal), action, targets, n, order, answers, err) &&
-           show_answers(call, verb, answers, at, n);
+           show_answers(call, verb, order->who, answers, at, n);
 }
 
-static bool retry(struct graphql_call *call, struct err *err)
+void api_read_retry(struct graphql_call *call, struct operate_order *io)
 {
     static const enum retry_from from[] = { RETRY_AUTO, RETRY_EXTRACT, RETRY_ROUTE,
                                             RETRY_DELIVERY };
     const struct graphql_value *where = graphql_arg(call, "from");
+
+    if (where->kind == GRAPHQL_ENUM)
+        io->from = from[where->number];
+    (void)graphql_arg_bool(call, "again", &io->again);
+}
+
+static bool retry(struct graphql_call *call, struct err *err)
+{
     struct operate_order order;
 
-    if (!order_of(call, &order, err))
+    if (!api_order_of(call, &order, err))
         return false;
-    if (where->kind == GRAPHQL_ENUM)
-        order.from = from[where->number];
-    (void)graphql_arg_bool(call, "again", &order.again);
+    api_read_retry(call, &order);
     return change(call, OPERATE_RETRY, "retry", &order, err);
 }
 
@@ -106,14 +112,14 @@ static bool cancel(struct graphql_call *call, struct err *err)
 {
     struct operate_order order;
 
-    return order_of(call, &order, err) && change(call, OPERATE_CANCEL, "cancel", &order, err);
+    return api_order_of(call, &order, err) && change(call, OPERATE_CANCEL, "cancel", &order, err);
 }
 
 static bool discard(struct graphql_call *call, struct err *err)
 {
     struct operate_order order;
 
-    return order_of(call, &order, err) && change(call, OPERATE_DISCARD, "discard", &order, err);
+    return api_order_of(call, &order, err) && change(call, OPERATE_DISCARD, "discard", &order, err);
 }
 
 /* An endpoint that nobody ever configured has no deliveries. */
@@ -122,9 +128,10 @@ static bool read_resolution(struct graphql_call *call, struct resolve_order *ret
     static const enum resolve_as as[] = { RESOLVE_DELIVERED, RESOLVE_RESEND };
     struct str endpoint = graphql_arg_text(call, "endpoint");
 
-    *ret = (struct resolve_order){ .who = who,
-                                   .as = as[graphql_arg(call, "as")->number],
+    *ret = (struct resolve_order){ .as = as[graphql_arg(call, "as")->number],
                                    .keep_days = ROAD_KEEP_DAYS };
+    if (!api_read_who(call, &ret->who, err))
+        return false;
     return endpoint.len == 0 ||
            store_word_find(engine_store(call->principal), WORD_ENDPOINT, endpoint,
                            &ret->endpoint) ||
@@ -148,7 +155,7 @@ static bool resolve_doubt(struct graphql_call *call, struct err *err)
             at[n++] = i;
     return read_resolution(call, &order, err) &&
            resolve(engine_store(call->principal), known, n, &order, answers, err) &&
-           show_answers(call, "resolve", answers, at, n);
+           show_answers(call, "resolve", order.who, answers, at, n);
 }
 
 /* ---- dead letters -------------------------------------------------------------------------------
@@ -260,14 +267,10 @@ static bool dead_groups_of(struct graphql_call *call, struct err *err)
 /* ---- in bulk
  * --------------------------------------------------------------------------------------- */
 
-struct bulk {
-    int64_t count, done, skipped;
-    struct str next;
-};
-
-/* "NUM-TIME": how far it came, and when it began; what died later is not meant. */
-static bool read_place(struct str after, int64_t *ret_above, int64_t *ret_until, struct err *err)
+bool api_read_place(struct graphql_call *call, int64_t *ret_above, int64_t *ret_until,
+                    struct err *err)
 {
+    struct str after = graphql_arg_text(call, "after");
     struct str above, until = str_cut(after, '-', &above);
 
     *ret_above = 0;
@@ -280,8 +283,19 @@ static bool read_place(struct str after, int64_t *ret_above, int64_t *ret_until,
     return true;
 }
 
+bool api_read_portion(struct graphql_call *call, size_t most, size_t *ret, struct err *err)
+{
+    int64_t first = (int64_t)most;
+
+    (void)graphql_arg_int(call, "first", &first);
+    if (first < 1 || first > (int64_t)most)
+        return err_set(err, ERR_LIMIT, 0, "first is between 1 and %zu", most);
+    *ret = (size_t)first;
+    return true;
+}
+
 static bool change_letters(struct graphql_call *call, enum operate_action action,
-                           const struct dead_filter *f, int64_t above, struct bulk *ret,
+                           const struct dead_filter *f, int64_t above, struct api_bulk_result *ret,
                            int64_t *ret_next, struct err *err)
 {
     struct store *s = engine_store(call->principal);
@@ -290,10 +304,10 @@ static bool change_letters(struct graphql_call *call, enum operate_action action
     struct operate_target *targets = ARENA_ARRAY(a, struct operate_target, DEAD_PAGE_MOST);
     struct operate_answer *answers = ARENA_ARRAY(a, struct operate_answer, DEAD_PAGE_MOST);
     struct operate_order order;
-    size_t n;
+    size_t first, n;
 
-    if (!order_of(call, &order, err) ||
-        !dead_list(s, f, above, DEAD_PAGE_MOST, a, letters, &n, ret_next, err))
+    if (!api_order_of(call, &order, err) || !api_read_portion(call, DEAD_PAGE_MOST, &first, err) ||
+        !dead_list(s, f, above, first, a, letters, &n, ret_next, err))
         return false;
     order.bulk = true;
     for (size_t i = 0; i < n; i++)
@@ -310,14 +324,13 @@ static bool change_letters(struct graphql_call *call, enum operate_action action
 static bool change_in_bulk(struct graphql_call *call, enum operate_action action, const char *verb,
                            struct err *err)
 {
-    struct bulk *b = ARENA_NEW(call->arena, struct bulk);
+    struct api_bulk_result *b = ARENA_NEW(call->arena, struct api_bulk_result);
     struct dead_filter f;
     int64_t above, until, next = 0;
     bool dry = false;
 
     (void)graphql_arg_bool(call, "dry", &dry);
-    if (!read_place(graphql_arg_text(call, "after"), &above, &until, err) ||
-        !read_filter(call, &f, err))
+    if (!api_read_place(call, &above, &until, err) || !read_filter(call, &f, err))
         return false;
     if (f.until_us == 0 || f.until_us > until)
         f.until_us = until;
@@ -328,7 +341,8 @@ static bool change_in_bulk(struct graphql_call *call, enum operate_action action
         b->next = str_of(arena_printf(call->arena, "%lld-%lld", (long long)next, (long long)until));
     if (!dry && b->count > 0) {
         road_note_backlog(engine_road(call->principal));
-        log_change(verb, (size_t)b->count, (size_t)b->done);
+        api_log_change(verb, api_who(graphql_arg_text(call, "by")), (size_t)b->count,
+                       (size_t)b->done);
     }
     return graphql_set_object(call, b);
 }
@@ -373,9 +387,9 @@ const struct graphql_resolver api_operate[] = {
     GRAPHQL_MEMBER("DeadGroup.message", struct dead_group, message),
     { .field = "Mutation.deadRetry", .fn = dead_retry },
     { .field = "Mutation.deadDiscard", .fn = dead_discard },
-    GRAPHQL_MEMBER("DeadBulk.count", struct bulk, count),
-    GRAPHQL_MEMBER("DeadBulk.done", struct bulk, done),
-    GRAPHQL_MEMBER("DeadBulk.skipped", struct bulk, skipped),
-    GRAPHQL_MEMBER("DeadBulk.next", struct bulk, next),
+    GRAPHQL_MEMBER("Bulk.count", struct api_bulk_result, count),
+    GRAPHQL_MEMBER("Bulk.done", struct api_bulk_result, done),
+    GRAPHQL_MEMBER("Bulk.skipped", struct api_bulk_result, skipped),
+    GRAPHQL_MEMBER("Bulk.next", struct api_bulk_result, next),
 };
 const size_t api_operate_count = sizeof api_operate / sizeof api_operate[0];

@@ -2,6 +2,30 @@
 
 #include "base/auto.h"
 #include "core/state.h"
+#include "engine/manual.h"
+
+struct str api_who(struct str by)
+{
+    return by.len > 0 ? by : STR("admin");
+}
+
+bool api_is_who(struct str by)
+{
+    for (size_t i = 0; i < by.len; i++)
+        if ((unsigned char)by.ptr[i] < 0x20 || by.ptr[i] == 0x7f)
+            return false;
+    return by.len <= MANUAL_WHO_MOST && str_is_utf8(by);
+}
+
+bool api_read_who(const struct graphql_call *call, struct str *ret, struct err *err)
+{
+    struct str by = graphql_arg_text(call, "by");
+
+    if (!api_is_who(by))
+        return err_set(err, ERR_LIMIT, 0, "by is one line of at most %d bytes", MANUAL_WHO_MOST);
+    *ret = api_who(by);
+    return true;
+}
 
 bool api_read_page(const struct graphql_call *call, int64_t most, int64_t *ret_first,
                    int64_t *ret_after, struct err *err)

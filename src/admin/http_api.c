@@ -7,6 +7,7 @@
 #include "admin/api.h"
 #include "admin/document_view.h"
 #include "admin/graphql_request.h"
+#include "admin/http_manual.h"
 #include "admin/payload_range.h"
 #include "base/alloc.h"
 #include "base/auto.h"
@@ -150,6 +151,24 @@ static struct str token_of(const struct http_request *r)
     if (r->authorization.ptr == NULL)
         return http_field(r, STR("X-API-Key"));
     return str_eq_nocase(scheme, STR("bearer")) ? str_trim(rest) : (struct str){ 0 };
+}
+
+bool http_api_is_admin(const struct http_api *h, const struct http_request *r)
+{
+    struct str token = token_of(r);
+
+    if (token.ptr == NULL)
+        return false;
+    struct intake_table *t = intake_port.table(engine_intake(h->engine));
+    bool is_admin = intake_is_admin(t, token);
+
+    intake_port.release(t);
+    return is_admin;
+}
+
+struct engine *http_api_engine(const struct http_api *h)
+{
+    return h->engine;
 }
 
 static void identify(struct visit *v)
@@ -489,6 +508,19 @@ static void answer_health(struct visit *v)
 /* ---- the handler
  * ----------------------------------------------------------------------------------- */
 
+/* Bodies of documents come on a way of their own. */
+static bool is_manual(const struct http_request *r)
+{
+    static const struct str before = { "/documents/", 11 }, behind = { "/edit", 5 };
+    struct str path = r->path;
+
+    if (r->method != HTTP_METHOD_POST)
+        return false;
+    return str_is(path, "/documents") ||
+           (str_starts(path, before) && path.len > before.len + behind.len &&
+            str_eq(str_from(path, path.len - behind.len), behind));
+}
+
 static void on_head(struct http_request *r, void *arg)
 {
     static const struct {
@@ -500,6 +532,11 @@ static void on_head(struct http_request *r, void *arg)
         { .path = "/metrics", .answer = answer_metrics },
         { .path = "/graphql", .answer = graphql_head },
     };
+
+    if (is_manual(r)) {
+        http_manual_handler.head(r, arg);
+        return;
+    }
     struct visit *v = visit_new(r, arg);
 
     for (size_t i = 0; i < sizeof pages / sizeof pages[0]; i++)

@@ -1,5 +1,6 @@
 #include "app/change.h"
 
+#include <pwd.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,6 +11,7 @@
 #include "app/print.h"
 #include "base/auto.h"
 #include "base/clock.h"
+#include "core/units.h"
 
 enum { PORTION = 100, BAR = 40, BAR_EVERY_US = CLOCK_S / 5 };
 
@@ -90,34 +92,50 @@ int change_documents(const struct args *a, const char *query, const char *field,
 struct bulk {
     struct client c;
     const struct args *args;
-    const char *field;
+    const struct change_bulk *what;
     json_t *filter;
+    struct units_rate rate;
+    int64_t first;      /* how many at once */
+    int64_t started_us; /* of the changes */
     int64_t count, done, skipped;
     int64_t told_us;
     bool bar;
+    const char *by;
+    char name[CHANGE_BY];
 };
 
 static void bulk_done(struct bulk *b)
 {
     client_close(&b->c);
     json_decref(b->filter);
+    json_decref(b->what->variables);
+}
+
+static json_t *variables_of(const struct bulk *b, bool dry, json_t *after)
+{
+    json_t *v = json_pack("{s:O,s:b,s:O?,s:I,s:s}", "filter", b->filter, "dry", dry, "after", after,
+                          "first", (json_int_t)b->first, "by", b->by);
+
+    if (v != NULL && b->what->variables != NULL)
+        (void)json_object_update(v, b->what->variables);
+    return v;
 }
 
 /* One call; *io_after is replaced by where the next one begins, NULL behind the last. */
 static bool call(struct bulk *b, bool dry, json_t **io_after, json_t **ret_data)
 {
-    char query[300];
-    json_t *variables =
-        json_pack("{s:O,s:b,s:O?}", "filter", b->filter, "dry", dry, "after", *io_after);
+    const char *more = b->what->retries ? ", $from: RetryFrom, $again: Boolean" : "";
+    char query[500];
 
     (void)snprintf(query, sizeof query,
-                   "mutation($filter: DeadFilter, $dry: Boolean, $after: String)"
-                   " { %s(filter: $filter, dry: $dry, after: $after)"
-                   " { count done skipped next } }",
-                   b->field);
-    if (!client_graphql(&b->c, query, variables, ret_data))
+                   "mutation($filter: %s, $dry: Boolean, $after: String, $first: Int, $by: "
+                   "String%s) { %s(filter: $filter, dry: $dry, after: $after, first: $first, by: "
+                   "$by%s) { count done skipped next } }",
+                   b->what->filter, more, b->what->field,
+                   b->what->retries ? ", from: $from, again: $again" : "");
+    if (!client_graphql(&b->c, query, variables_of(b, dry, *io_after), ret_data))
         return false;
-    const json_t *answer = json_object_get(*ret_data, b->field);
+    const json_t *answer = json_object_get(*ret_data, b->what->field);
     json_t *next = json_object_get(answer, "next");
 
     if (!json_is_integer(json_object_get(answer, "count"))) {
@@ -151,9 +169,9 @@ static void draw_bar(struct bulk *b, bool last)
 }
 
 /* A number of things, in English. */
-static const char *letters(int64_t n)
+static const char *things(const struct bulk *b, int64_t n)
 {
-    return n == 1 ? "dead letter" : "dead letters";
+    return n == 1 ? b->what->one : b->what->many;
 }
 
 static bool is_yes(void)
@@ -164,16 +182,18 @@ static bool is_yes(void)
 }
 
 /* True: go on; else *ret_code is the exit status. */
-static bool may_go_on(const struct bulk *b, const char *verb, int *ret_code)
+static bool may_go_on(const struct bulk *b, int *ret_code)
 {
+    const char *verb = b->what->verb;
+
     if (args_flag(b->args, "yes"))
         return true;
     if (!isatty(STDIN_FILENO)) {
         *ret_code = print_fail(EXIT_USAGE, "%lld %s; say --yes to %s %s", (long long)b->count,
-                               letters(b->count), verb, b->count == 1 ? "it" : "them");
+                               things(b, b->count), verb, b->count == 1 ? "it" : "them");
         return false;
     }
-    (void)fprintf(stderr, "%s %lld %s? [y/N] ", verb, (long long)b->count, letters(b->count));
+    (void)fprintf(stderr, "%s %lld %s? [y/N] ", verb, (long long)b->count, things(b, b->count));
     (void)fflush(stderr);
     if (is_yes())
         return true;
@@ -181,7 +201,7 @@ static bool may_go_on(const struct bulk *b, const char *verb, int *ret_code)
     return false;
 }
 
-static void tell_end(const struct bulk *b, const char *done)
+static void tell_end(const struct bulk *b)
 {
     if (args_flag(b->args, "json")) {
         json_auto_t *line = json_pack("{s:I,s:I,s:I}", "count", (json_int_t)b->count, "done",
@@ -190,62 +210,146 @@ static void tell_end(const struct bulk *b, const char *done)
         print_json(line);
         return;
     }
-    (void)printf("%lld %s %s", (long long)b->done, letters(b->done), done);
+    (void)printf("%lld %s %s", (long long)b->done, things(b, b->done), b->what->done);
     if (b->skipped > 0)
         (void)printf(", %lld left alone: they are being worked on, or went on meanwhile",
                      (long long)b->skipped);
     (void)fputc('\n', stdout);
 }
 
+static json_t *place_of(const struct args *a)
+{
+    const char *after = args_text(a, "after");
+
+    return after != NULL ? json_string(after) : NULL;
+}
+
 static bool count_first(struct bulk *b)
 {
-    json_auto_t *after = NULL;
+    json_auto_t *after = place_of(b->args);
 
     do {
         json_auto_t *data = NULL;
 
         if (!call(b, true, &after, &data))
             return false;
-        b->count += member_number(json_object_get(data, b->field), "count");
+        b->count += member_number(json_object_get(data, b->what->field), "count");
     } while (after != NULL);
     return true;
 }
 
+/* Not faster than it was asked for, on the whole. */
+static void rest(const struct bulk *b)
+{
+    int64_t parts = (b->done + b->skipped) / (int64_t)b->rate.count;
+    int64_t more = (b->done + b->skipped) % (int64_t)b->rate.count;
+    int64_t due =
+        b->started_us + parts * b->rate.per_us + more * b->rate.per_us / (int64_t)b->rate.count;
+
+    clock_sleep_us(due - clock_mono_us());
+}
+
 static bool go_on(struct bulk *b)
 {
-    json_auto_t *after = NULL;
+    json_auto_t *after = place_of(b->args);
 
+    b->started_us = clock_mono_us();
     do {
         json_auto_t *data = NULL;
 
-        if (!call(b, false, &after, &data))
+        if (!call(b, false, &after, &data)) {
+            (void)fprintf(stderr, "%lld of %lld were done", (long long)b->done,
+                          (long long)b->count);
+            if (after != NULL)
+                (void)fprintf(stderr, "; --after %s goes on", json_string_value(after));
+            (void)fputc('\n', stderr);
             return false;
-        b->done += member_number(json_object_get(data, b->field), "done");
-        b->skipped += member_number(json_object_get(data, b->field), "skipped");
+        }
+        b->done += member_number(json_object_get(data, b->what->field), "done");
+        b->skipped += member_number(json_object_get(data, b->what->field), "skipped");
         draw_bar(b, false);
+        if (after != NULL)
+            rest(b);
     } while (after != NULL);
     draw_bar(b, true);
     return true;
 }
 
-int change_dead(const struct args *a, const char *field, const char *verb, const char *done)
+/* One call makes what the rate allows for a second, or one. */
+static bool read_rate(struct bulk *b)
 {
-    AUTO(bulk_done) struct bulk b = { .args = a, .field = field, .bar = isatty(STDERR_FILENO) };
-    bool any;
-    int code;
+    const char *text = args_text(b->args, "rate");
+    int64_t per_s;
+    struct err err;
 
-    b.filter = filter_of(a, &any);
-    if (b.filter == NULL)
-        return EXIT_USAGE;
-    if (any == args_flag(a, "all"))
-        return args_wrong(a, any ? "--all means every dead letter: leave out the filters"
-                                 : "say which ones: a filter, or --all");
-    if (!client_open(&b.c, a) || !count_first(&b))
-        return b.c.exit_code;
-    if (b.count > 0 && !may_go_on(&b, verb, &code))
+    b->rate = (struct units_rate){ CHANGE_RATE, CLOCK_S };
+    if (text != NULL && (!units_rate(str_of(text), &b->rate, &err) || b->rate.count == 0 ||
+                         b->rate.count > ARGS_NUMBER_MAX)) {
+        (void)args_wrong(b->args, "--rate takes 100/s, 50/m or 10/h, not \"%s\"", text);
+        return false;
+    }
+    per_s = (int64_t)b->rate.count * CLOCK_S / b->rate.per_us;
+    b->first = per_s < 1 ? 1 : per_s < b->what->portion ? per_s : b->what->portion;
+    return true;
+}
+
+static void tell_count(const struct bulk *b)
+{
+    json_auto_t *line = json_pack("{s:I}", "count", (json_int_t)b->count);
+
+    if (args_flag(b->args, "json"))
+        print_json(line);
+    else
+        (void)printf("%lld %s\n", (long long)b->count, things(b, b->count));
+}
+
+static int change(struct bulk *b)
+{
+    int code = EXIT_DONE;
+
+    if (!client_open(&b->c, b->args) || !count_first(b))
+        return b->c.exit_code;
+    if (args_flag(b->args, "dry")) {
+        tell_count(b);
+        return EXIT_DONE;
+    }
+    if (b->count > 0 && !may_go_on(b, &code))
         return code;
-    if (b.count > 0 && !go_on(&b))
-        return b.c.exit_code;
-    tell_end(&b, done);
+    if (b->count > 0 && !go_on(b))
+        return b->c.exit_code;
+    tell_end(b);
     return EXIT_DONE;
+}
+
+int change_in_bulk(const struct args *a, const struct change_bulk *what)
+{
+    AUTO(bulk_done) struct bulk b = { .args = a, .what = what, .bar = isatty(STDERR_FILENO) };
+    bool any;
+
+    b.by = change_by(a, b.name);
+    b.filter = filter_of(a, &any);
+    if (b.filter == NULL || !read_rate(&b))
+        return EXIT_USAGE;
+    if (any && args_flag(a, "all"))
+        return args_wrong(a, "--all means every %s: leave out the filters", what->one);
+    if (!any && !args_flag(a, "all"))
+        return args_wrong(a, "say which ones: a filter, or --all");
+    return change(&b);
+}
+
+/* ---- who ------------------------------------------------------------------------------------- */
+
+const char *change_by(const struct args *a, char room[static CHANGE_BY])
+{
+    const char *given = args_text(a, "by");
+    struct passwd entry, *found = NULL;
+    char texts[4096];
+
+    if (given != NULL)
+        return given;
+    if (getpwuid_r(geteuid(), &entry, texts, sizeof texts, &found) != 0 || found == NULL ||
+        !str_is_utf8(str_of(entry.pw_name)))
+        return "";
+    (void)snprintf(room, CHANGE_BY, "%s", entry.pw_name);
+    return room;
 }

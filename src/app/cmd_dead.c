@@ -10,7 +10,7 @@
 #include "app/print.h"
 #include "base/auto.h"
 
-enum { PAGE = 100, LIMIT = 50 };
+enum { PAGE = 100, LIMIT = 50, PORTION = 500 };
 
 static void add_letter(struct print_table *t, const json_t *letter)
 {
@@ -173,12 +173,24 @@ static int run_ls(const struct args *a)
 
 static int run_retry(const struct args *a)
 {
-    return change_dead(a, "deadRetry", "retry", "on their way again");
+    return change_in_bulk(a, &(struct change_bulk){ .field = "deadRetry",
+                                                    .filter = "DeadFilter",
+                                                    .verb = "retry",
+                                                    .done = "on their way again",
+                                                    .one = "dead letter",
+                                                    .many = "dead letters",
+                                                    .portion = PORTION });
 }
 
 static int run_discard(const struct args *a)
 {
-    return change_dead(a, "deadDiscard", "discard", "discarded");
+    return change_in_bulk(a, &(struct change_bulk){ .field = "deadDiscard",
+                                                    .filter = "DeadFilter",
+                                                    .verb = "discard",
+                                                    .done = "discarded",
+                                                    .one = "dead letter",
+                                                    .many = "dead letters",
+                                                    .portion = PORTION });
 }
 
 #define DEAD_TIMES                                                                     \
@@ -201,8 +213,7 @@ static const struct arg_option ls_options[] = {
 static const struct arg_option bulk_options[] = {
     FILTER_PARTIES,
     DEAD_TIMES,
-    { .name = "all", .kind = ARG_FLAG, .help = "every dead letter there is" },
-    { .name = "yes", .kind = ARG_FLAG, .help = "do not ask" },
+    CHANGE_OPTIONS,
     { 0 },
 };
 
@@ -211,7 +222,8 @@ const struct verb cmd_dead = {
     .summary = "dead letters: look at them, retry them, discard them",
     .about = "A dead letter is a document, or a delivery of one, that will not go on by itself.\n"
              "`retry` and `discard` first say how many are meant, and ask; without a terminal\n"
-             "they need --yes.  They touch what was dead when they began, a portion at a time.\n"
+             "they need --yes.  They touch what was dead when they began, a portion at a time\n"
+             "and not faster than --rate.\n"
              "A discarded letter ends as cancelled; its bytes stay until retention.\n"
              "\n" FILTER_ABOUT,
     .example = "waybill dead ls --by reason\n"
@@ -224,13 +236,13 @@ const struct verb cmd_dead = {
                                           .common = FORM_NODE | FORM_JSON,
                                           .run = run_ls },
                                         { .word = "retry",
-                                          .usage = "FILTER...|--all [--yes]",
+                                          .usage = "FILTER...|--all [--dry] [--rate N/s] [--yes]",
                                           .summary = "send them again, or start them again",
                                           .options = bulk_options,
                                           .common = FORM_NODE | FORM_JSON,
                                           .run = run_retry },
                                         { .word = "discard",
-                                          .usage = "FILTER...|--all [--yes]",
+                                          .usage = "FILTER...|--all [--dry] [--rate N/s] [--yes]",
                                           .summary = "end them: nobody will send them",
                                           .options = bulk_options,
                                           .common = FORM_NODE | FORM_JSON,

@@ -5,11 +5,12 @@
 #include "app/document_print.h"
 #include "app/exit_code.h"
 #include "app/filter.h"
+#include "app/make.h"
 #include "app/print.h"
 #include "base/arena.h"
 #include "base/auto.h"
 
-enum { PAGE = 100, LIMIT = 50 };
+enum { PAGE = 100, LIMIT = 50, PORTION = 200 };
 
 static void add_row(struct print_table *t, const json_t *doc)
 {
@@ -135,9 +136,10 @@ static bool fetch_one(struct client *c, const struct args *a, const char *query,
     return false;
 }
 
-#define SHOW_FIELDS \
-    DOCUMENT_FIELDS \
-    " contentType config caller route again attributes { name value }" DOCUMENT_DELIVERIES
+#define SHOW_FIELDS                                                                  \
+    DOCUMENT_FIELDS                                                                  \
+    " contentType config caller route again attributes { name value } editOf { id }" \
+    " edits { items { id } next } batch { id } parent { id }" DOCUMENT_DELIVERIES
 
 /* Scripts get all there is. */
 static int run_show(const struct args *a)
@@ -197,51 +199,103 @@ static int run_payload(const struct args *a)
     return client_get(&c, path, args_text(a, "o")) ? EXIT_DONE : c.exit_code;
 }
 
+/* Those that are named, or those that match: not both. */
+static int change_some(const struct args *a, const char *query, const char *field,
+                       json_t *variables, struct change_bulk *bulk)
+{
+    char name[CHANGE_BY];
+    bool any;
+    json_auto_t *filter = NULL;
+
+    bulk->filter = "DocumentFilter";
+    bulk->one = "document";
+    bulk->many = "documents";
+    bulk->portion = PORTION;
+    if (a->operand_count == 0) {
+        bulk->variables = variables;
+        return change_in_bulk(a, bulk);
+    }
+    filter = filter_of(a, &any);
+    if (filter == NULL || any || args_flag(a, "all") || args_flag(a, "dry")) {
+        json_decref(variables);
+        return filter == NULL ? EXIT_USAGE
+                              : args_wrong(a, "either ids, or a filter with --dry or --all");
+    }
+    (void)json_object_set_new(variables, "by", json_string(change_by(a, name)));
+    return change_documents(a, query, field, variables);
+}
+
 static int run_retry(const struct args *a)
 {
     const char *from = args_text(a, "from");
+    struct change_bulk bulk = {
+        .field = "documentsRetry", .verb = "retry", .done = "on their way again", .retries = true
+    };
     json_t *variables;
 
     if (from != NULL && !str_is(str_of(from), "extract") && !str_is(str_of(from), "route") &&
         !str_is(str_of(from), "delivery"))
         return args_wrong(a, "--from takes extract, route or delivery, not \"%s\"", from);
     variables = json_pack("{s:s?,s:b}", "from", from, "again", args_flag(a, "again"));
-    return change_documents(a,
-                            "mutation($ids: [ID!]!, $from: RetryFrom, $again: Boolean)"
-                            " { retry(ids: $ids, from: $from, again: $again)"
-                            " { id result message } }",
-                            "retry", variables);
+    return change_some(a,
+                       "mutation($ids: [ID!]!, $from: RetryFrom, $again: Boolean, $by: String)"
+                       " { retry(ids: $ids, from: $from, again: $again, by: $by)"
+                       " { id result message } }",
+                       "retry", variables, &bulk);
 }
 
 static int run_cancel(const struct args *a)
 {
-    return change_documents(a, "mutation($ids: [ID!]!) { cancel(ids: $ids) { id result message } }",
-                            "cancel", json_object());
+    struct change_bulk bulk = { .field = "documentsCancel", .verb = "cancel", .done = "cancelled" };
+
+    return change_some(a,
+                       "mutation($ids: [ID!]!, $by: String)"
+                       " { cancel(ids: $ids, by: $by) { id result message } }",
+                       "cancel", json_object(), &bulk);
+}
+
+static int run_discard(const struct args *a)
+{
+    struct change_bulk bulk = { .field = "documentsDiscard",
+                                .verb = "discard",
+                                .done = "discarded" };
+
+    return change_some(a,
+                       "mutation($ids: [ID!]!, $by: String)"
+                       " { discard(ids: $ids, by: $by) { id result message } }",
+                       "discard", json_object(), &bulk);
 }
 
 static int run_resolve(const struct args *a)
 {
     bool delivered = args_flag(a, "delivered");
+    char name[CHANGE_BY];
 
     if (delivered == args_flag(a, "resend"))
         return args_wrong(a, "say either --delivered or --resend");
     return change_documents(a,
-                            "mutation($ids: [ID!]!, $as: Resolution!, $endpoint: String)"
-                            " { resolve(ids: $ids, as: $as, endpoint: $endpoint)"
-                            " { id result message } }",
+                            "mutation($ids: [ID!]!, $as: Resolution!, $endpoint: String,"
+                            " $by: String) { resolve(ids: $ids, as: $as, endpoint: $endpoint,"
+                            " by: $by) { id result message } }",
                             "resolve",
-                            json_pack("{s:s,s:s?}", "as", delivered ? "delivered" : "resend",
-                                      "endpoint", args_text(a, "endpoint")));
+                            json_pack("{s:s,s:s?,s:s}", "as", delivered ? "delivered" : "resend",
+                                      "endpoint", args_text(a, "endpoint"), "by",
+                                      change_by(a, name)));
 }
 
+#define DOCS_FILTER                                                                            \
+    { .name = "state",                                                                         \
+      .kind = ARG_TEXT,                                                                        \
+      .value = "STATE",                                                                        \
+      .help = "received, delivered, dead, ..." },                                              \
+        FILTER_PARTIES,                                                                        \
+        { .name = "since", .kind = ARG_TIME, .value = "T", .help = "received at T or later" }, \
+    {                                                                                          \
+        .name = "until", .kind = ARG_TIME, .value = "T", .help = "received before T"           \
+    }
+
 static const struct arg_option ls_options[] = {
-    { .name = "state",
-      .kind = ARG_TEXT,
-      .value = "STATE",
-      .help = "received, delivered, dead, ..." },
-    FILTER_PARTIES,
-    { .name = "since", .kind = ARG_TIME, .value = "T", .help = "received at T or later" },
-    { .name = "until", .kind = ARG_TIME, .value = "T", .help = "received before T" },
+    DOCS_FILTER,
     { .name = "limit", .kind = ARG_NUMBER, .value = "N", .help = "at most so many (50)" },
     { 0 },
 };
@@ -263,8 +317,12 @@ static const struct arg_option retry_options[] = {
     { .name = "again",
       .kind = ARG_FLAG,
       .help = "also what was delivered, under new delivery ids" },
+    DOCS_FILTER,
+    CHANGE_OPTIONS,
     { 0 },
 };
+
+static const struct arg_option change_options[] = { DOCS_FILTER, CHANGE_OPTIONS, { 0 } };
 
 static const struct arg_option resolve_options[] = {
     { .name = "delivered", .kind = ARG_FLAG, .help = "its receiver has it" },
@@ -275,6 +333,7 @@ static const struct arg_option resolve_options[] = {
       .kind = ARG_TEXT,
       .value = "NAME",
       .help = "only its delivery to this endpoint" },
+    CHANGE_BY_OPTION,
     { 0 },
 };
 
@@ -288,12 +347,26 @@ const struct verb cmd_docs = {
         "document that is being worked on or being sent at this moment is left alone: try\n"
         "again.  `resolve` settles what is in doubt: you found out whether its receiver has\n"
         "it, and what you say stands in its timeline.\n"
+        "\n"
+        "By a filter, `retry`, `cancel` and `discard` first say how many are meant, and ask;\n"
+        "without a terminal they need --yes.  They touch what had come when they began, the\n"
+        "newest first, a portion at a time and not faster than --rate.\n"
+        "\n"
+        "`edit` makes a new document of FILE, or stdin, that refers to this one, and prints\n"
+        "its id.  It goes through the gateway of the original again, or with --route straight\n"
+        "to the router with sender, receiver, type and attributes of the original, or those\n"
+        "that you give.  The original ends as superseded in the same step; that is refused\n"
+        "while it is being sent, when it is in doubt and when it was delivered: then --beside\n"
+        "sends the edit as well.\n"
         "\n" FILTER_ABOUT,
-    .example = "waybill docs ls --state dead --since 2h\n"
-               "waybill docs trace ID\n"
-               "waybill docs payload ID -o order.xml\n"
-               "waybill docs retry ID --from extract\n"
-               "waybill docs resolve ID --delivered\n",
+    .example =
+        "waybill docs ls --state dead --since 2h\n"
+        "waybill docs trace ID\n"
+        "waybill docs payload ID -o order.xml\n"
+        "waybill docs retry ID --from extract\n"
+        "waybill docs resolve ID --delivered\n"
+        "waybill docs retry --state dead --receiver hub --rate 50/s\n"
+        "waybill docs payload ID -o order.xml; vi order.xml; waybill docs edit ID order.xml\n",
     .forms = (const struct arg_form[]){ { .word = "ls",
                                           .usage = "[FILTER]... [--limit N]",
                                           .summary = "documents, the newest first",
@@ -325,20 +398,39 @@ const struct verb cmd_docs = {
                                           .common = FORM_NODE,
                                           .run = run_payload },
                                         { .word = "retry",
-                                          .usage = "ID... [--from STAGE] [--again]",
+                                          .usage = "ID...|FILTER...|--all [--from STAGE] "
+                                                   "[--again] [--dry] [--rate N/s]",
                                           .summary = "send it again now, or start it again",
-                                          .least = 1,
                                           .most = ARGS_OPERANDS,
                                           .options = retry_options,
                                           .common = FORM_NODE | FORM_JSON,
                                           .run = run_retry },
                                         { .word = "cancel",
-                                          .usage = "ID...",
+                                          .usage = "ID...|FILTER...|--all [--dry] "
+                                                   "[--rate N/s]",
                                           .summary = "end what has not been delivered",
-                                          .least = 1,
                                           .most = ARGS_OPERANDS,
+                                          .options = change_options,
                                           .common = FORM_NODE | FORM_JSON,
                                           .run = run_cancel },
+                                        { .word = "discard",
+                                          .usage = "ID...|FILTER...|--all [--dry] "
+                                                   "[--rate N/s]",
+                                          .summary = "end what is dead",
+                                          .most = ARGS_OPERANDS,
+                                          .options = change_options,
+                                          .common = FORM_NODE | FORM_JSON,
+                                          .run = run_discard },
+                                        { .word = "edit",
+                                          .usage = "ID [FILE|-] [--beside] [--route] "
+                                                   "[--sender S] [--receiver S] [--type T] "
+                                                   "[--attribute K=V]...",
+                                          .summary = "send other bytes in its place, or beside it",
+                                          .least = 1,
+                                          .most = 2,
+                                          .options = make_edit_options,
+                                          .common = FORM_NODE | FORM_JSON,
+                                          .run = make_edit },
                                         { .word = "resolve",
                                           .usage = "ID... --delivered|--resend [--endpoint NAME]",
                                           .summary = "say what became of what is in doubt",

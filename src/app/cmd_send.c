@@ -8,6 +8,8 @@
 #include "app/cmd.h"
 #include "app/dry_print.h"
 #include "app/exit_code.h"
+#include "app/headers.h"
+#include "app/make.h"
 #include "app/print.h"
 #include "base/arena.h"
 #include "base/auto.h"
@@ -16,60 +18,6 @@
 #include "base/require.h"
 
 enum { DRY_MOST = 6 << 20, READ_PIECE = 256 << 10 };
-
-struct headers {
-    struct arena arena;
-    const char *line[CLIENT_HEADERS + 1]; /* NULL ends them */
-    size_t count;
-};
-
-static void headers_done(struct headers *h)
-{
-    arena_done(&h->arena);
-}
-
-/* A header's name: a token of RFC 9110. */
-static bool is_header_name(struct str s)
-{
-    for (size_t i = 0; i < s.len; i++) {
-        char c = s.ptr[i];
-        bool word = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-
-        if (!word && (c == '\0' || strchr("!#$%&'*+-.^_`|~", c) == NULL))
-            return false;
-    }
-    return s.len > 0 && s.len <= 255;
-}
-
-static bool is_header_value(struct str s)
-{
-    for (size_t i = 0; i < s.len; i++)
-        if ((unsigned char)s.ptr[i] < 0x20 ? s.ptr[i] != '\t' : s.ptr[i] == 0x7f)
-            return false;
-    return s.len <= 8192;
-}
-
-static bool add_header(struct headers *h, const struct args *a, struct str name, struct str value)
-{
-    if (!is_header_name(name)) {
-        (void)args_wrong(a, "\"%.*s\" is not the name of a header; write --header K:V",
-                         STR_ARG(name));
-        return false;
-    }
-    if (!is_header_value(value)) {
-        (void)args_wrong(a,
-                         "the value for %.*s has line breaks or other control characters, "
-                         "or is over 8 KiB",
-                         STR_ARG(name));
-        return false;
-    }
-    require(h->count < CLIENT_HEADERS);
-    /* libcurl drops a header "K:" without a value and sends "K;" as an empty one. */
-    h->line[h->count++] =
-        value.len == 0 ? arena_printf(&h->arena, "%.*s;", STR_ARG(name))
-                       : arena_printf(&h->arena, "%.*s: %.*s", STR_ARG(name), STR_ARG(value));
-    return true;
-}
 
 /* Headers that say how long the body is are libcurl's to write. */
 static bool is_reserved(struct str name)
@@ -109,12 +57,12 @@ static bool collect_headers(struct headers *h, const struct args *a, const char 
             return false;
         }
         typed = typed || str_eq_nocase(head, STR("Content-Type"));
-        if (!add_header(h, a, head, value))
+        if (!headers_add(h, a, head, value))
             return false;
     }
-    return (typed || add_header(h, a, STR("Content-Type"), str_of(type_of(path)))) &&
-           (name == NULL || add_header(h, a, STR("Waybill-Name"), str_of(name))) &&
-           (key == NULL || add_header(h, a, STR("Idempotency-Key"), str_of(key)));
+    return (typed || headers_add(h, a, STR("Content-Type"), str_of(type_of(path)))) &&
+           (name == NULL || headers_add(h, a, STR("Waybill-Name"), str_of(name))) &&
+           (key == NULL || headers_add(h, a, STR("Idempotency-Key"), str_of(key)));
 }
 
 /* The body in memory, for --dry. */
@@ -144,7 +92,7 @@ static json_t *headers_json(const struct headers *h)
 
     for (size_t i = 0; i < h->count; i++) {
         struct str line = str_of(h->line[i]);
-        bool empty = line.ptr[line.len - 1] == ';'; /* see add_header() */
+        bool empty = line.ptr[line.len - 1] == ';'; /* see headers_add() */
 
         (void)json_array_append_new(list, empty ? json_sprintf("%.*s:", (int)line.len - 1, line.ptr)
                                                 : json_string(line.ptr));
@@ -192,29 +140,10 @@ static int post(struct client *c, const struct args *a, const struct headers *h,
 {
     AUTO(arena_done) struct arena arena = ARENA_INIT(64 << 10);
     AUTO_TEXT gateway = client_escape(c, a->operand[0]);
-    json_auto_t *answer = NULL;
-    struct client_upload up = {
-        .path = arena_printf(&arena, "/in/%s", gateway),
-        .title = title,
-        .fd = fd,
-        .headers = h->line,
-    };
+    const char *path = make_is_straight(a) ? arena_printf(&arena, "/documents?gateway=%s", gateway)
+                                           : arena_printf(&arena, "/in/%s", gateway);
 
-    if (!client_post(c, &up, &answer))
-        return c->exit_code;
-    const char *id = member_text(answer, "document");
-
-    if (id == NULL)
-        return client_odd(c, "no document's id in it");
-    if (args_flag(a, "json")) {
-        json_auto_t *line = json_pack("{s:s}", "id", id);
-
-        print_json(line);
-    } else {
-        print_text(stdout, id);
-        (void)fputc('\n', stdout);
-    }
-    return EXIT_DONE;
+    return make_post(c, a, h, path, fd, title);
 }
 
 static int run_send(const struct args *a)
@@ -225,23 +154,13 @@ static int run_send(const struct args *a)
 
     if (path != NULL && str_is(str_of(path), "-"))
         path = NULL;
-    if (!args_name(a, 0) || !collect_headers(&h, a, path))
+    if (make_is_straight(a) && (args_flag(a, "dry") || args_list_at(a, "header", 0) != NULL))
+        return args_wrong(a, "--header and --dry are for documents that a gateway reads");
+    if (!args_name(a, 0) || !collect_headers(&h, a, path) || !make_headers(&h, a))
         return EXIT_USAGE;
     if (!client_open(&c, a))
         return c.exit_code;
-    int (*go)(struct client *, const struct args *, const struct headers *, int, const char *) =
-        args_flag(a, "dry") ? ask_dry : post;
-
-    if (path == NULL) {
-        if (isatty(STDIN_FILENO))
-            (void)fputs("the document is read from the terminal; Ctrl-D ends it\n", stderr);
-        return go(&c, a, &h, STDIN_FILENO, "stdin");
-    }
-    AUTO_FD fd = open(path, O_RDONLY | O_CLOEXEC);
-
-    if (fd < 0)
-        return print_fail(EXIT_IO, "cannot read %s: %s", path, strerror(errno));
-    return go(&c, a, &h, fd, path);
+    return make_with_body(&c, a, &h, path, args_flag(a, "dry") ? ask_dry : post);
 }
 
 static const struct arg_option send_options[] = {
@@ -254,6 +173,7 @@ static const struct arg_option send_options[] = {
     { .name = "dry",
       .kind = ARG_FLAG,
       .help = "only say where it would go; nothing is stored or sent" },
+    MAKE_OPTIONS,
     { 0 },
 };
 
@@ -267,11 +187,18 @@ const struct verb cmd_send = {
              "\n"
              "With --dry the node extracts and routes it with the live configuration and says\n"
              "what it found; the exit status is 1 when it would be a dead letter.  That needs\n"
-             "the admin token.\n",
+             "the admin token.\n"
+             "\n"
+             "With --sender, --receiver, --type or --attribute it goes straight to the router\n"
+             "with these, and nothing is extracted; GATEWAY is where it counts as come in.\n"
+             "That needs the admin token, and is noted in its timeline.\n",
     .example = "waybill send orders order.xml --header X-Sender:acme --key 4711\n"
-               "waybill send orders order.xml --dry\n",
+               "waybill send orders order.xml --dry\n"
+               "waybill send orders order.xml --sender acme --receiver hub --type order\n",
     .forms = (const struct arg_form[]){ { .usage = "GATEWAY [FILE|-] [--header K:V]... "
-                                                   "[--name NAME] [--key KEY] [--dry]",
+                                                   "[--name NAME] [--key KEY] [--dry] "
+                                                   "[--sender S] [--receiver S] [--type T] "
+                                                   "[--attribute K=V]...",
                                           .summary = "hand FILE, or stdin, to GATEWAY",
                                           .least = 1,
                                           .most = 2,

@@ -140,6 +140,17 @@ static void print_deliveries(const json_t *deliveries)
     print_table_page(&t);
 }
 
+static void print_lineage(const json_t *doc)
+{
+    const json_t *edits = json_object_get(json_object_get(doc, "edits"), "items"), *edit;
+    size_t i;
+
+    print_field("edit of", member_text(json_object_get(doc, "editOf"), "id"));
+    print_field("batch", member_text(json_object_get(doc, "batch"), "id"));
+    print_field("part of", member_text(json_object_get(doc, "parent"), "id"));
+    json_array_foreach(edits, i, edit) print_field("edited as", member_text(edit, "id"));
+}
+
 void document_print(const json_t *doc)
 {
     static const char *const fields[] = { "id",          "state",  "gateway", "sender",
@@ -159,6 +170,7 @@ void document_print(const json_t *doc)
         (void)snprintf(text, sizeof text, "%lld", (long long)member_number(doc, "again"));
         print_field("sent again", text);
     }
+    print_lineage(doc);
     print_error(json_object_get(doc, "error"));
     print_deliveries(json_object_get(doc, "deliveries"));
 }

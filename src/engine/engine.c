@@ -17,6 +17,7 @@
 #include "engine/intake.h"
 #include "engine/keeper.h"
 #include "engine/live.h"
+#include "engine/manual.h"
 #include "engine/poller.h"
 #include "engine/pool.h"
 #include "engine/road.h"
@@ -117,6 +118,11 @@ struct road *engine_road(struct engine *e)
     return e->road;
 }
 
+struct spool *engine_spool(struct engine *e)
+{
+    return e->spool;
+}
+
 const struct config_node *engine_node(struct engine *e)
 {
     return e->node;
@@ -187,6 +193,7 @@ static const char *closed_why(void *arg)
 
 static void make_doors(struct engine *e, const struct engine_options *o)
 {
+    manual_metrics_register();
     e->intake = intake_new(&(struct intake_options){
         .store = e->store,
         .desk = e->desk,
@@ -300,6 +307,7 @@ void engine_free(struct engine *e)
     backlog_free(e->backlog);
     alerts_free(e->alerts);
     poller_free(e->poller);
+    manual_metrics_forget();
     intake_free(e->intake);
     road_free(e->road);
     govern_free(e->govern);

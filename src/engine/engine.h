@@ -25,6 +25,7 @@ struct live;
 struct loop;
 struct pool;
 struct road;
+struct spool;
 struct store;
 struct warden;
 
@@ -55,6 +56,7 @@ struct warden *engine_warden(struct engine *e);
 struct backups *engine_backups(struct engine *e);
 struct desk *engine_desk(struct engine *e);
 struct road *engine_road(struct engine *e);
+struct spool *engine_spool(struct engine *e);
 const struct config_node *engine_node(struct engine *e);
 struct loop **engine_loops(struct engine *e);
 size_t engine_loop_count(const struct engine *e);

@@ -128,19 +128,26 @@ void intake_note_stopping(struct intake *in)
     atomic_store(&in->stopping, true);
 }
 
-const char *intake_closed_why(struct intake *in)
+const char *intake_shut_why(struct intake *in, bool *ret_space)
 {
     const char *why = atomic_load(&in->store_why_not);
 
+    *ret_space = false;
     if (atomic_load(&in->stopping))
         return "the node is stopping";
-    if (atomic_load(&in->paused))
-        return "intake is paused on this node";
     if (why != NULL)
         return why;
-    if (atomic_load(&in->free_disk) < in->options.disk_reserve_bytes)
-        return "the disk has less space left than node.limits.disk_reserve";
-    return NULL;
+    *ret_space = atomic_load(&in->free_disk) < in->options.disk_reserve_bytes;
+    return *ret_space ? "the disk has less space left than node.limits.disk_reserve" : NULL;
+}
+
+const char *intake_closed_why(struct intake *in)
+{
+    bool space;
+
+    if (atomic_load(&in->paused) && !atomic_load(&in->stopping))
+        return "intake is paused on this node";
+    return intake_shut_why(in, &space);
 }
 
 /* ---- life ------------------------------------------------------------------------------- */

@@ -51,6 +51,8 @@ void intake_note_store(struct intake *in, const char *why_not);
 void intake_note_paused(struct intake *in, bool paused);
 void intake_note_stopping(struct intake *in);
 
+/* Why nothing can be taken in, also not from a person, or NULL; *ret_space: for want of space. */
+const char *intake_shut_why(struct intake *in, bool *ret_space);
 /* Why the door is closed, or NULL. */
 const char *intake_closed_why(struct intake *in);
 int64_t intake_version(struct intake *in);

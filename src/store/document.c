@@ -328,8 +328,9 @@ static bool gather_all(struct db *db, const struct slots *slots, const struct do
 
     n->count = 0;
     n->sure_above = 0;
-    if (kind != 0 && db->kind == DB_SQLITE ? !gather_of_index(db, slots, kind, word, below, n, err)
-                                           : !gather_of_tables(db, slots, f, below, n, err))
+    if (kind != 0 && !f->live && db->kind == DB_SQLITE
+            ? !gather_of_index(db, slots, kind, word, below, n, err)
+            : !gather_of_tables(db, slots, f, below, n, err))
         return false;
     qsort(n->seen, n->count, sizeof n->seen[0], downwards);
     return true;
@@ -453,7 +454,8 @@ bool document_list(struct store *s, const struct document_filter *f, int64_t bel
     require(limit > 0 && limit <= DOCUMENTS_PAGE_MOST);
     if (db == NULL)
         return false;
-    bool ok = read_slots(db, &slots, err);
+    slots.count = 0;
+    bool ok = f->live || read_slots(db, &slots, err);
 
     while (ok && !p.end && p.count < p.limit && p.looked < SCAN_MOST)
         ok = fill_from_window(db, &slots, &p, a, err);

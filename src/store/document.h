@@ -50,6 +50,7 @@ struct document_filter {
     int64_t since_us, until_us;              /* 0: any */
     struct str state, name;                  /* empty: any; a name may end in * */
     struct str code;                         /* of what is wrong with it; empty: any */
+    bool live;                               /* only those that are not over */
 };
 
 enum { DOCUMENTS_PAGE_MOST = 200 };

@@ -1,0 +1,39 @@
+/* make.h - documents that people make: `docs edit`, and `send` straight to the router.
+ *
+ * The bytes are streamed to the node; what is given beside them goes in fields
+ * (admin/http_manual.h).
+ */
+#pragma once
+
+#include "app/args.h"
+#include "app/client.h"
+#include "app/headers.h"
+
+/* What the router goes by, and who does it. */
+#define MAKE_OPTIONS                                                                           \
+    { .name = "sender", .kind = ARG_TEXT, .value = "SYSTEM", .help = "whom it is from" },      \
+        { .name = "receiver", .kind = ARG_TEXT, .value = "SYSTEM", .help = "whom it is for" }, \
+        { .name = "type", .kind = ARG_TEXT, .value = "TYPE", .help = "its type" },             \
+        { .name = "attribute", .kind = ARG_LIST, .value = "K=V", .help = "an attribute" },     \
+    {                                                                                          \
+        .name = "by", .kind = ARG_TEXT, .value = "NAME",                                       \
+        .help = "who does it, for the timeline (your user name)"                               \
+    }
+
+/* One of them is given. */
+bool make_is_straight(const struct args *a);
+/* The fields of what is given; false has been told. */
+bool make_headers(struct headers *h, const struct args *a);
+
+typedef int make_fn(struct client *c, const struct args *a, const struct headers *h, int fd,
+                    const char *title);
+/* Opens the file, or takes stdin when `path` is NULL. */
+int make_with_body(struct client *c, const struct args *a, const struct headers *h,
+                   const char *path, make_fn *fn);
+/* Posts it and prints the id of the document; the result is the exit status. */
+int make_post(struct client *c, const struct args *a, const struct headers *h, const char *path,
+              int fd, const char *title);
+
+/* `docs edit`. */
+extern const struct arg_option make_edit_options[];
+int make_edit(const struct args *a);

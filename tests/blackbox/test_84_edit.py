@@ -1,0 +1,317 @@
+"""Manual work: edits, sends straight to the router, and bulk changes by a filter."""
+import base64
+import hashlib
+import json
+import pathlib
+import sys
+import threading
+import time
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+
+from rig.receiver import Receiver  # noqa: E402
+
+BOTH = pytest.mark.stores("sqlite", "postgres")
+DONE, NO, USAGE = 0, 1, 2
+
+CONFIG = """\
+systems: {{ acme: {{}}, hub: {{ ids: ["H1"] }}, erp: {{}} }}
+types: {{ order: {{}}, note: {{}} }}
+gateways:
+  in:
+    kind: http
+    auth: none
+    limits: {{ size: 4 MiB }}
+    extract: {{ sender: "header:X-From", receiver: "json:/to", type: "json:/type",
+               attributes: {{ po: "json:/po" }} }}
+endpoints:
+  api: {{ kind: http, url: "{url}/in", timeout: 10s, retry: {{ first: 1h, most: 1h, for: 3d }},
+         breaker: {{ failures: 1000, wait: 1h }} }}
+routes:
+  - name: orders
+    when: {{ type: order }}
+    do: [ {{ deliver: api }} ]
+"""
+
+
+@pytest.fixture
+def receiver():
+    with Receiver() as r:
+        yield r
+
+
+@pytest.fixture
+def node(make_node, receiver):  # pylint: disable=function-redefined
+    one = make_node(config=CONFIG.format(url=receiver.url("")))
+    one.start()
+    return one
+
+
+def paper(**more):
+    return json.dumps({"to": "hub", "type": "order", "po": "1", **more})
+
+
+def send(node, **more):
+    answer = node.request("POST", "/in/in", paper(**more),
+                          {"X-From": "acme", "Content-Type": "application/json"})
+    assert answer.status == 202, answer.body
+    return answer.json["document"]
+
+
+def objects(got):
+    return [json.loads(line) for line in got.stdout.splitlines()]
+
+
+def show(node, doc):
+    got = node.cli("docs", "show", doc, "--json")
+    assert got.returncode == DONE, got.stderr
+    return objects(got)[0]
+
+
+def await_state(node, doc, *states, seconds=20):
+    until = time.monotonic() + seconds
+    while True:
+        seen = show(node, doc)
+        if seen["state"] in states:
+            return seen
+        assert time.monotonic() < until, f"still {seen}\n{node.tail()}"
+        time.sleep(0.05)
+
+
+def edit(node, doc, body, *more):
+    return node.cli("docs", "edit", doc, "-", "--by", "ann", *more, stdin=body)
+
+
+def edited(node, doc, body, *more):
+    got = edit(node, doc, body, *more)
+    assert got.returncode == DONE, got.stderr
+    return got.stdout.strip()
+
+
+def operator_lines(seen):
+    return [(t["what"], t["message"]) for t in seen["timeline"] if t["stage"] == "operator"]
+
+
+def payload(node, doc):
+    return node.cli("docs", "payload", doc).stdout
+
+
+# -- edits
+
+@BOTH
+@pytest.mark.proves("ME1", "ME2", "ME3", "ME4")
+def test_an_edit_takes_the_place_of_a_rejected_document(node, receiver):
+    receiver.behave("/in", "status", 422)
+    doc = send(node, text="wrong")
+    await_state(node, doc, "dead")
+    receiver.behave("/in", "ok")
+    made = edited(node, doc, paper(text="right"))
+    new = await_state(node, made, "delivered")
+    assert (new["sender"], new["receiver"], new["type"]) == ("acme", "hub", "order")
+    assert new["editOf"] == {"id": doc} and new["contentType"] == "application/json"
+    assert new["caller"] == "admin"
+    (who, what), = operator_lines(new)
+    assert who == "ann" and doc in what and "bytes" in what
+
+    old = show(node, doc)
+    assert old["state"] == "superseded" and [e["id"] for e in old["edits"]["items"]] == [made]
+    who, what = operator_lines(old)[-1]
+    assert who == "ann" and made in what
+    assert json.loads(payload(node, doc))["text"] == "wrong"
+    assert json.loads(payload(node, made))["text"] == "right"
+    assert receiver.keys() == {f"{doc}.api": 1, f"{made}.api": 1}
+
+    for words in (["retry", doc], ["retry", doc, "--again"]):
+        got = node.cli("docs", *words)
+        assert got.returncode == NO and "took its place" in got.stdout
+    got = edit(node, doc, paper())
+    assert got.returncode == NO and "another edit took its place" in got.stderr
+    people = node.cli("docs", "show", made).stdout
+    assert f"edit of       {doc}" in people
+    assert objects(node.cli("dead", "ls", "--json")) == []
+    assert node.cli("doctor").returncode == DONE
+
+
+@BOTH
+@pytest.mark.proves("ME4")
+def test_beside_a_document_that_was_delivered(node, receiver):
+    doc = send(node)
+    await_state(node, doc, "delivered")
+    got = edit(node, doc, paper(text="more"))
+    assert got.returncode == NO and "--beside" in got.stderr
+    made = edited(node, doc, paper(text="more"), "--beside")
+    assert await_state(node, made, "delivered")["editOf"] == {"id": doc}
+    old = show(node, doc)
+    assert old["state"] == "delivered" and made in operator_lines(old)[-1][1]
+    assert receiver.keys() == {f"{doc}.api": 1, f"{made}.api": 1}
+
+
+@BOTH
+@pytest.mark.proves("ME4")
+def test_what_is_being_sent_is_left_alone(node, receiver):
+    receiver.behave("/in", "late", 3)
+    doc = send(node)
+    receiver.wait_for(1)
+    got = edit(node, doc, paper())
+    assert got.returncode == NO and ("being worked on" in got.stderr or "being sent" in got.stderr)
+    await_state(node, doc, "delivered")
+    assert len(objects(node.cli("docs", "ls", "--json"))) == 1
+
+
+def test_the_gateway_reads_an_edit_again_with_the_fields_of_the_original(node):
+    doc = send(node, to="nobody")
+    assert await_state(node, doc, "dead")["error"]["code"] == "unknown_system"
+    made = edited(node, doc, paper(to="H1", po="7"))
+    new = await_state(node, made, "delivered")
+    assert (new["sender"], new["receiver"]) == ("acme", "hub")  # the sender stood in a header
+    assert new["attributes"] == [{"name": "po", "value": "7"}]
+
+
+def test_straight_to_the_router_with_what_is_given(node, receiver):
+    doc = send(node, type="letter")
+    assert await_state(node, doc, "dead")["error"]["code"] == "no_route"
+    made = edited(node, doc, "no json at all", "--type", "order", "--receiver", "erp",
+                  "--attribute", "po=8", "--attribute", "shop=web", "--name", "a.txt")
+    new = await_state(node, made, "delivered")
+    assert (new["sender"], new["receiver"], new["type"]) == ("acme", "erp", "order")
+    assert {a["name"]: a["value"] for a in new["attributes"]} == {"po": "8", "shop": "web"}
+    assert new["name"] == "a.txt"
+    assert "receiver hub -> erp" in operator_lines(new)[0][1]
+    again = edited(node, made, "other bytes", "--route", "--beside")
+    assert await_state(node, again, "delivered")["receiver"] == "erp"
+
+
+def test_send_straight_to_the_router(node):
+    got = node.cli("send", "in", "-", "--sender", "acme", "--receiver", "H1", "--type", "order",
+                   "--by", "bob", "--key", "k1", stdin="anything")
+    assert got.returncode == DONE, got.stderr
+    doc = got.stdout.strip()
+    seen = await_state(node, doc, "delivered")
+    assert (seen["gateway"], seen["receiver"], seen["caller"]) == ("in", "hub", "admin")
+    assert operator_lines(seen) == [("bob", "sent straight to the router")]
+    got = node.cli("send", "in", "-", "--sender", "acme", "--receiver", "H1", "--type", "order",
+                   "--key", "k1", stdin="anything")
+    assert got.stdout.strip() == doc
+    got = node.cli("send", "in", "-", "--type", "order", "--key", "k1", stdin="else")
+    assert got.returncode == NO and "other bytes" in got.stderr
+    got = node.cli("send", "in", "-", "--sender", "x", "--type", "order", stdin="y")
+    assert await_state(node, got.stdout.strip(), "dead")["error"]["code"] == "unknown_system"
+    got = node.cli("send", "nothing", "-", "--type", "order", stdin="y")
+    assert got.returncode == NO and "no gateway" in got.stderr
+
+
+@BOTH
+def test_large_edits_are_streamed_and_have_the_limit_of_their_gateway(node, tmp_path):
+    doc = send(node, type="letter")
+    await_state(node, doc, "dead")
+    body = b"x" * (3 << 20)
+    (tmp_path / "large").write_bytes(body)
+    got = node.cli("docs", "edit", doc, str(tmp_path / "large"), "--type", "order", "--key", "k")
+    assert got.returncode == DONE, got.stderr
+    made = got.stdout.strip()
+    seen = await_state(node, made, "delivered")
+    assert seen["size"] == len(body) and seen["sha256"] == hashlib.sha256(body).hexdigest()
+    got = node.cli("docs", "edit", doc, str(tmp_path / "large"), "--type", "order", "--key", "k")
+    assert got.stdout.strip() == made  # its bytes came twice, and lie there once
+    got = node.cli("docs", "edit", made, str(tmp_path / "large"), "--route")
+    assert got.returncode == NO and "--beside" in got.stderr
+    (tmp_path / "larger").write_bytes(b"x" * ((4 << 20) + 1))
+    got = node.cli("docs", "edit", made, str(tmp_path / "larger"), "--beside")
+    assert got.returncode == NO and "limits.size" in got.stderr
+    assert node.cli("doctor").returncode == DONE
+
+
+def test_requests_that_are_wrong(node):
+    doc = send(node, type="letter")
+    await_state(node, doc, "dead")
+    auth = {"Authorization": f"Bearer {node.token}"}
+
+    def ask(path, **fields):
+        return node.request("POST", path, "x", {**auth, **fields}).status
+
+    assert node.request("POST", f"/documents/{doc}/edit", "x", {}).status == 401
+    assert node.request("POST", f"/documents/{doc}", "x", auth).status == 405
+    assert ask("/documents/nothing/edit") == 404
+    assert ask(f"/documents/{doc[:-1]}{'0' if doc[-1] != '0' else '1'}/edit") == 404
+    assert ask(f"/documents/{doc}/edit?as=maybe") == 400
+    assert ask(f"/documents/{doc}/edit", **{"Waybill-Sender": "acme"}) == 400
+    assert ask(f"/documents/{doc}/edit?from=router", **{"Waybill-Attribute": "no"}) == 400
+    assert ask("/documents") == 400
+    assert ask("/documents?gateway=in") == 409  # nothing that the router could go by
+    assert show(node, doc)["state"] == "dead"
+    got = node.cli("docs", "edit", doc, "-", "--attribute", "x", stdin="y")
+    assert got.returncode == USAGE
+
+
+@BOTH
+def test_the_api_edits_and_shows_where_documents_come_from(node):
+    doc = send(node, type="letter", text="one")
+    await_state(node, doc, "dead")
+    new = paper(type="letter", text="two").encode()
+    made = node.graphql(
+        "mutation($id: ID!, $p: String!) { documentEdit(id: $id, payload: $p, by: \"ann\")"
+        " { result message id repeated } }",
+        id=doc, p=base64.b64encode(new).decode())["documentEdit"]
+    assert made["result"] == "done" and not made["repeated"]
+    await_state(node, made["id"], "dead")
+    large = base64.b64encode(b"y" * (2 << 20)).decode()
+    last = node.graphql(
+        "mutation($id: ID!, $p: String!) { documentEdit(id: $id, payload: $p, as: beside,"
+        " from: router, metadata: { type: \"order\" }) { result message id } }",
+        id=made["id"], p=large)["documentEdit"]
+    assert last["result"] == "done", last
+    seen = node.graphql(
+        "query($id: ID!) { document(id: $id) { editOf { id editOf { id state } editDiff }"
+        " editDiff parent { id } batch { id } members { items { id } }"
+        " children { items { id } } } }", id=last["id"])["document"]
+    assert seen["editOf"]["id"] == made["id"] and seen["editDiff"] is None  # too large
+    assert seen["editOf"]["editOf"] == {"id": doc, "state": "superseded"}
+    assert "two" in seen["editOf"]["editDiff"] and "one" in seen["editOf"]["editDiff"]
+    assert seen["parent"] is None and seen["batch"] is None and seen["members"]["items"] == []
+    page = node.graphql("query($id: ID!) { document(id: $id) { children(first: 1)"
+                        " { items { id } next } } }", id=made["id"])["document"]["children"]
+    assert [d["id"] for d in page["items"]] == [last["id"]] and page["next"]
+    page = node.graphql("query($id: ID!, $a: String) { document(id: $id) { children(first: 1,"
+                        " after: $a) { items { id } next } } }",
+                        id=made["id"], a=page["next"])["document"]["children"]
+    assert page == {"items": [], "next": None}
+    gone = node.graphql("mutation { documentEdit(id: \"x\", payload: \"\") { result id } }")
+    assert gone["documentEdit"] == {"result": "unknown", "id": None}
+
+
+@BOTH
+@pytest.mark.proves("ME4")
+def test_an_edit_and_a_retry_at_once(node, receiver):
+    """Whoever comes first, never do both go out."""
+    receiver.behave("/in", "status", 422)
+    docs = [send(node, n=n) for n in range(8)]
+    for doc in docs:
+        await_state(node, doc, "dead")
+    receiver.behave("/in", "ok")
+    results = {}
+
+    def one(doc, what):
+        results[doc, what] = edit(node, doc, paper(text="right")) if what == "edit" \
+            else node.cli("docs", "retry", doc)
+
+    for some in (docs[:4], docs[4:]):
+        threads = [threading.Thread(target=one, args=(doc, what))
+                   for doc in some for what in ("edit", "retry")]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+    for doc in docs:
+        got = results[doc, "edit"]
+        if got.returncode == DONE:
+            made = got.stdout.strip()
+            await_state(node, made, "delivered")
+            assert show(node, doc)["state"] == "superseded"
+            assert receiver.keys()[f"{doc}.api"] == 1  # when it was rejected
+        else:
+            assert got.returncode == NO and results[doc, "retry"].returncode == DONE
+            assert not show(node, doc)["edits"]["items"]
+            await_state(node, doc, "delivered")
+    assert node.cli("doctor").returncode == DONE
