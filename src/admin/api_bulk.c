@@ -57,7 +57,7 @@ static bool change_portion(struct graphql_call *call, const struct change *c,
     size_t first;
 
     _Static_assert((int)DOCUMENTS_PAGE_MOST <= (int)OPERATE_MOST, "a page is one transaction");
-    if (!api_read_portion(call, DOCUMENTS_PAGE_MOST, &first, err))
+    if (!api_read_count(call, "portion", DOCUMENTS_PAGE_MOST, &first, err))
         return false;
     find = find_of(c, first, until_us);
     if (!api_find_documents(call, &find, page, io_below, err))

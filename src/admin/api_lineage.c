@@ -97,7 +97,8 @@ static bool children_of(struct graphql_call *call, int64_t kind, struct err *err
     size_t first, n;
 
     _Static_assert((int)LINK_PAGE_MOST <= (int)DOCUMENTS_PAGE_MOST, "they fit");
-    if (!api_read_portion(call, LINK_PAGE_MOST, &first, err) || !read_place(call, &after, err) ||
+    if (!api_read_count(call, "first", LINK_PAGE_MOST, &first, err) ||
+        !read_place(call, &after, err) ||
         !link_children(engine_store(call->principal), num_of(call), kind, after, list, first, &n,
                        err))
         return false;

@@ -283,14 +283,15 @@ bool api_read_place(struct graphql_call *call, int64_t *ret_above, int64_t *ret_
     return true;
 }
 
-bool api_read_portion(struct graphql_call *call, size_t most, size_t *ret, struct err *err)
+bool api_read_count(const struct graphql_call *call, const char *arg, size_t most, size_t *ret,
+                    struct err *err)
 {
-    int64_t first = (int64_t)most;
+    int64_t n = (int64_t)most;
 
-    (void)graphql_arg_int(call, "first", &first);
-    if (first < 1 || first > (int64_t)most)
-        return err_set(err, ERR_LIMIT, 0, "first is between 1 and %zu", most);
-    *ret = (size_t)first;
+    (void)graphql_arg_int(call, arg, &n);
+    if (n < 1 || n > (int64_t)most)
+        return err_set(err, ERR_LIMIT, 0, "%s is between 1 and %zu", arg, most);
+    *ret = (size_t)n;
     return true;
 }
 
@@ -306,7 +307,8 @@ static bool change_letters(struct graphql_call *call, enum operate_action action
     struct operate_order order;
     size_t first, n;
 
-    if (!api_order_of(call, &order, err) || !api_read_portion(call, DEAD_PAGE_MOST, &first, err) ||
+    if (!api_order_of(call, &order, err) ||
+        !api_read_count(call, "portion", DEAD_PAGE_MOST, &first, err) ||
         !dead_list(s, f, above, first, a, letters, &n, ret_next, err))
         return false;
     order.bulk = true;

@@ -12,7 +12,7 @@ extern const struct graphql_resolver api_documents[], api_operate[], api_config[
     api_lineage[], api_bulk[];
 extern const size_t api_documents_count, api_operate_count, api_config_count, api_node_count,
     api_secret_count, api_road_count, api_hold_count, api_rehearse_count, api_alert_count,
-    api_backup_count, api_edit_count, api_lineage_count, api_bulk_count;
+    api_backup_count, api_edit_count, api_lineage_count, api_bulk_count, api_read_count;
 
 /* Arguments first and after; *ret_after is 0 when there is none. */
 bool api_read_page(const struct graphql_call *call, int64_t most, int64_t *ret_first,

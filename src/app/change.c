@@ -95,7 +95,7 @@ struct bulk {
     const struct change_bulk *what;
     json_t *filter;
     struct units_rate rate;
-    int64_t first;      /* how many at once */
+    int64_t portion;    /* how many at once */
     int64_t started_us; /* of the changes */
     int64_t count, done, skipped;
     int64_t told_us;
@@ -114,7 +114,7 @@ static void bulk_done(struct bulk *b)
 static json_t *variables_of(const struct bulk *b, bool dry, json_t *after)
 {
     json_t *v = json_pack("{s:O,s:b,s:O?,s:I,s:s}", "filter", b->filter, "dry", dry, "after", after,
-                          "first", (json_int_t)b->first, "by", b->by);
+                          "portion", (json_int_t)b->portion, "by", b->by);
 
     if (v != NULL && b->what->variables != NULL)
         (void)json_object_update(v, b->what->variables);
@@ -128,9 +128,9 @@ static bool call(struct bulk *b, bool dry, json_t **io_after, json_t **ret_data)
     char query[500];
 
     (void)snprintf(query, sizeof query,
-                   "mutation($filter: %s, $dry: Boolean, $after: String, $first: Int, $by: "
-                   "String%s) { %s(filter: $filter, dry: $dry, after: $after, first: $first, by: "
-                   "$by%s) { count done skipped next } }",
+                   "mutation($filter: %s, $dry: Boolean, $after: String, $portion: Int,"
+                   " $by: String%s) { %s(filter: $filter, dry: $dry, after: $after,"
+                   " portion: $portion, by: $by%s) { count done skipped next } }",
                    b->what->filter, more, b->what->field,
                    b->what->retries ? ", from: $from, again: $again" : "");
     if (!client_graphql(&b->c, query, variables_of(b, dry, *io_after), ret_data))
@@ -289,7 +289,7 @@ static bool read_rate(struct bulk *b)
         return false;
     }
     per_s = (int64_t)b->rate.count * CLOCK_S / b->rate.per_us;
-    b->first = per_s < 1 ? 1 : per_s < b->what->portion ? per_s : b->what->portion;
+    b->portion = per_s < 1 ? 1 : per_s < b->what->portion ? per_s : b->what->portion;
     return true;
 }
 

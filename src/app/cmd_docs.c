@@ -398,8 +398,8 @@ const struct verb cmd_docs = {
                                           .common = FORM_NODE,
                                           .run = run_payload },
                                         { .word = "retry",
-                                          .usage = "ID...|FILTER...|--all [--from STAGE] "
-                                                   "[--again] [--dry] [--rate N/s]",
+                                          .usage = "ID...|FILTER...|--all [--from STAGE] [--again] "
+                                                   "[--dry]",
                                           .summary = "send it again now, or start it again",
                                           .most = ARGS_OPERANDS,
                                           .options = retry_options,
@@ -423,8 +423,7 @@ const struct verb cmd_docs = {
                                           .run = run_discard },
                                         { .word = "edit",
                                           .usage = "ID [FILE|-] [--beside] [--route] "
-                                                   "[--sender S] [--receiver S] [--type T] "
-                                                   "[--attribute K=V]...",
+                                                   "[--receiver S ...]",
                                           .summary = "send other bytes in its place, or beside it",
                                           .least = 1,
                                           .most = 2,

@@ -196,9 +196,7 @@ const struct verb cmd_send = {
                "waybill send orders order.xml --dry\n"
                "waybill send orders order.xml --sender acme --receiver hub --type order\n",
     .forms = (const struct arg_form[]){ { .usage = "GATEWAY [FILE|-] [--header K:V]... "
-                                                   "[--name NAME] [--key KEY] [--dry] "
-                                                   "[--sender S] [--receiver S] [--type T] "
-                                                   "[--attribute K=V]...",
+                                                   "[--key KEY] [--dry] [--type T ...]",
                                           .summary = "hand FILE, or stdin, to GATEWAY",
                                           .least = 1,
                                           .most = 2,

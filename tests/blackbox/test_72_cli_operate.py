@@ -4,6 +4,7 @@ import json
 import os
 import pty
 import subprocess
+import time
 
 import pytest
 
@@ -164,12 +165,13 @@ def result(ident, kind, message):
 def test_retry(ask, fake):
     answers = [result("a", "done", "2 deliveries are ready"), result("b", "busy", "being sent")]
     fake.answer(data(retry=answers))
-    got = ask("docs", "retry", "a", "b", "--from", "delivery", "--again")
+    got = ask("docs", "retry", "a", "b", "--from", "delivery", "--again", "--by", "ann")
     assert got.returncode == NO
     assert got.stdout == "a  2 deliveries are ready\nb  busy: being sent\n"
-    assert fake.requests[0].variables == {"ids": ["a", "b"], "from": "delivery", "again": True}
-    assert objects(ask("docs", "retry", "a", "b", "--json").stdout) == answers
-    assert fake.requests[1].variables == {"ids": ["a", "b"], "from": None, "again": False}
+    assert fake.requests[0].variables == {"ids": ["a", "b"], "from": "delivery", "again": True,
+                                          "by": "ann"}
+    assert objects(ask("docs", "retry", "a", "b", "--json", "--by", "").stdout) == answers
+    assert fake.requests[1].variables == {"ids": ["a", "b"], "from": None, "again": False, "by": ""}
     fake.answer(data(retry=answers[:1]))
     assert ask("docs", "retry", "a").returncode == DONE
 
@@ -265,6 +267,43 @@ def test_dead_retry_counts_first(ask, fake):
     assert [(r.variables["dry"], r.variables["after"]) for r in fake.requests] == [
         (True, None), (False, None), (False, "1000")]
     assert all(r.variables["filter"] == {"receiver": "hub"} for r in fake.requests)
+
+
+@pytest.mark.proves("DL3")
+def test_a_bulk_change_goes_at_its_rate(ask, fake):
+    """So many at once as the rate allows for a second, and a rest behind each portion."""
+    fake.answer(bulk("documentsRetry", 5), bulk("documentsRetry", 4, 4, 0, "9-1"),
+                bulk("documentsRetry", 1, 1, 0))
+    began = time.monotonic()
+    got = ask("docs", "retry", "--state", "dead", "--rate", "4/s", "--by", "ann", "--yes",
+              "--from", "route")
+    assert got.returncode == DONE and got.stdout == "5 documents on their way again\n", got.stderr
+    assert time.monotonic() - began >= 1
+    for request in fake.requests:
+        v = request.variables
+        assert v["portion"] == 4 and v["by"] == "ann" and v["filter"] == {"state": "dead"}
+        assert v["from"] == "route" and v["again"] is False
+    fake.answer(bulk("documentsCancel", 3, 0, 0, "7-1"), bulk("documentsCancel", 2))
+    got = ask("docs", "cancel", "--all", "--dry")
+    assert got.returncode == DONE and got.stdout == "5 documents\n"
+    fake.answer(bulk("documentsDiscard", 1))
+    got = ask("docs", "discard", "--name", "x*", "--dry", "--json", "--after", "7-1")
+    assert objects(got.stdout) == [{"count": 1}] and fake.requests[-1].variables["after"] == "7-1"
+
+
+def test_bulk_that_breaks_off_says_where_to_go_on(ask, fake):
+    fake.answer(bulk("documentsCancel", 9), bulk("documentsCancel", 4, 4, 0, "5-77"), Reply(503))
+    got = ask("docs", "cancel", "--all", "--yes")
+    assert got.returncode == UNREACHABLE
+    assert "4 of 9 were done; --after 5-77 goes on" in got.stderr
+
+
+@pytest.mark.parametrize("words", [
+    ["retry"], ["cancel", "a", "--all"], ["discard", "a", "--state", "dead"], ["retry", "a", "--dry"],
+    ["retry", "--all", "--state", "dead"], ["cancel", "--all", "--rate", "fast"],
+    ["discard", "--all", "--rate", "0/s"]])
+def test_bulk_usage(ask, fake, words):
+    assert ask("docs", *words).returncode == USAGE and not fake.requests
 
 
 def test_without_a_terminal_nothing_is_done_unasked(ask, fake):

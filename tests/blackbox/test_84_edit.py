@@ -27,7 +27,7 @@ gateways:
     extract: {{ sender: "header:X-From", receiver: "json:/to", type: "json:/type",
                attributes: {{ po: "json:/po" }} }}
 endpoints:
-  api: {{ kind: http, url: "{url}/in", timeout: 10s, retry: {{ first: 1h, most: 1h, for: 3d }},
+  api: {{ kind: http, url: "{url}/in", timeout: 30s, retry: {{ first: 1h, most: 1h, for: 3d }},
          breaker: {{ failures: 1000, wait: 1h }} }}
 routes:
   - name: orders
@@ -151,13 +151,13 @@ def test_beside_a_document_that_was_delivered(node, receiver):
 @BOTH
 @pytest.mark.proves("ME4")
 def test_what_is_being_sent_is_left_alone(node, receiver):
-    receiver.behave("/in", "late", 3)
+    receiver.behave("/in", "late", 25)
     doc = send(node)
     receiver.wait_for(1)
     got = edit(node, doc, paper())
     assert got.returncode == NO and ("being worked on" in got.stderr or "being sent" in got.stderr)
-    await_state(node, doc, "delivered")
     assert len(objects(node.cli("docs", "ls", "--json"))) == 1
+    node.kill()  # nobody waits for the answer
 
 
 def test_the_gateway_reads_an_edit_again_with_the_fields_of_the_original(node):
@@ -314,4 +314,74 @@ def test_an_edit_and_a_retry_at_once(node, receiver):
             assert got.returncode == NO and results[doc, "retry"].returncode == DONE
             assert not show(node, doc)["edits"]["items"]
             await_state(node, doc, "delivered")
+    assert node.cli("doctor").returncode == DONE
+
+
+# -- in bulk
+
+def many(node, count, **more):
+    return [send(node, n=n, **more) for n in range(count)]
+
+
+def states(node, docs):
+    return {show(node, doc)["state"] for doc in docs}
+
+
+@BOTH
+@pytest.mark.proves("DL3")
+def test_a_bulk_retry_is_counted_first_and_goes_at_a_rate(node, receiver):
+    receiver.behave("/in", "status", 422)
+    hub, erp = many(node, 11), many(node, 2, to="erp")
+    for doc in hub + erp:
+        await_state(node, doc, "dead")
+    receiver.behave("/in", "ok")
+    words = ["docs", "retry", "--receiver", "hub", "--where", "po=1", "--rate", "5/s", "--by", "ann"]
+    assert node.cli(*words, "--dry").stdout == "11 documents\n"
+    assert states(node, hub) == {"dead"}
+    got = node.cli(*words, "--yes")
+    assert got.returncode == DONE and got.stdout == "11 documents on their way again\n", got.stderr
+    for doc in hub:
+        seen = await_state(node, doc, "delivered")
+        assert operator_lines(seen)[-1][0] == "ann"
+    assert states(node, erp) == {"dead"}
+    portions = [e for e in node.events if e["event"] == "document.operate"]
+    assert [(e["count"], e["done"], e["who"]) for e in portions] == [
+        (5, 5, "ann"), (5, 5, "ann"), (1, 1, "ann")]
+    assert receiver.keys() == {**{f"{d}.api": 2 for d in hub}, **{f"{d}.api": 1 for d in erp}}
+
+    got = node.cli("docs", "retry", "--receiver", "hub", "--yes")  # what was delivered is not meant
+    assert got.stdout == "0 documents on their way again\n"
+    got = node.cli("docs", "retry", "--receiver", "hub", "--again", "--dry")
+    assert got.stdout == "11 documents\n"
+
+
+@BOTH
+def test_bulk_cancel_and_discard(node, receiver):
+    receiver.behave("/in", "status", 422)
+    dead = many(node, 3)
+    for doc in dead:
+        await_state(node, doc, "dead")
+    got = node.cli("hold", "add", "hub", "--until", "2030-01-01", "--reason", "test")
+    assert got.returncode == DONE, got.stderr
+    held = many(node, 3)
+    for doc in held:
+        await_state(node, doc, "held")
+    got = node.cli("docs", "cancel", "--state", "held", "--yes")
+    assert got.stdout == "3 documents cancelled\n", got.stderr
+    assert states(node, held) == {"cancelled"} and states(node, dead) == {"dead"}
+
+    # A portion at a time; what comes meanwhile is not meant.
+    ask = ("mutation($a: String) { documentsDiscard(filter: { error: \"rejected\" }, portion: 2,"
+           " after: $a) { count done skipped next } }")
+    first = node.graphql(ask, a=None)["documentsDiscard"]
+    assert (first["count"], first["done"], first["skipped"]) == (2, 2, 0)
+    assert node.cli("hold", "end", objects(node.cli("hold", "ls", "--json"))[0]["id"]
+                    ).returncode == DONE
+    late = send(node)
+    await_state(node, late, "dead")
+    second = node.graphql(ask, a=first["next"])["documentsDiscard"]
+    assert second == {"count": 1, "done": 1, "skipped": 0, "next": None}
+    assert states(node, dead) == {"cancelled"} and states(node, [late]) == {"dead"}
+    assert objects(node.cli("docs", "discard", "--all", "--yes", "--json")) == [
+        {"count": 1, "done": 1, "skipped": 0}]
     assert node.cli("doctor").returncode == DONE
