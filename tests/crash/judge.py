@@ -126,7 +126,8 @@ class RoadChecker(Checker):
         self._sights(listed, findings)
         self._inbox(listed, findings)
         for identity, document in listed.items():
-            self._document(identity, document, everything, findings)
+            if document.sha256 not in self.strangers:
+                self._document(identity, document, everything, findings)
         if everything:
             self._book(listed, findings)
             self._left_overs(findings)

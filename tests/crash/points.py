@@ -9,10 +9,14 @@ first time during the start, so a second kill comes at a later pass, with docume
 proves: EX8 RO7 DM2 DE9 DE10 DE11 DE15 FI1 FI5 FI6 FI9
 """
 
+import base64
+import hashlib
+import http.client
 import json
 import time
 
 from crash.field import Field
+from rig.node import GATEWAY, Api
 from rig.process import RigError, end, run, wait_for
 
 LOAD_SECONDS = 4
@@ -81,15 +85,38 @@ def live(field, fault):
         return "key add"
     field.begin_load()
     until = time.monotonic() + LOAD_SECONDS
+    number = 0
     while time.monotonic() < until:
         if not node.alive() and died(field):
             return "load"
+        number += 1
+        edit(field, number)
         time.sleep(0.01)
     end(node.process)
     if died(field):
         return "stop"
     node.begin(fault)
     return None if outlives_start(field) else "second start"
+
+
+def edit(field, number):
+    """A document that no route is for, and an edit of it: dead letters that nobody sent."""
+    api = Api(field.node, admin=True)
+    try:
+        doc = made(field, api, number, "first", f'documentSend(gateway: "{GATEWAY}", ')
+        made(field, api, number, "second", f'documentEdit(id: "{doc}", from: router, ')
+    except (OSError, http.client.HTTPException, RigError):
+        pass    # it died, or refused while it dies: the loop sees that
+    finally:
+        api.close()
+
+
+def made(field, api, number, what, begin):
+    body = f"by hand: {number} {what}".encode()
+    field.checker.strangers.add(hashlib.sha256(body).hexdigest())
+    answer = api.graphql("mutation { made: " + begin + f'payload: "{base64.b64encode(body).decode()}", '
+                         'metadata: { type: "nobody takes it" }) { id } }', {})
+    return answer["made"]["id"]
 
 
 def outlives_start(field):
