@@ -156,6 +156,8 @@ static int run_send(const struct args *a)
         path = NULL;
     if (make_is_straight(a) && (args_flag(a, "dry") || args_list_at(a, "header", 0) != NULL))
         return args_wrong(a, "--header and --dry are for documents that a gateway reads");
+    if (!make_is_straight(a) && args_text(a, "by") != NULL)
+        return args_wrong(a, "--by is for documents that go straight to the router");
     if (!args_name(a, 0) || !collect_headers(&h, a, path) || !make_headers(&h, a))
         return EXIT_USAGE;
     if (!client_open(&c, a))

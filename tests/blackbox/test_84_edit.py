@@ -17,7 +17,7 @@ BOTH = pytest.mark.stores("sqlite", "postgres")
 DONE, NO, USAGE = 0, 1, 2
 
 CONFIG = """\
-systems: {{ acme: {{}}, hub: {{ ids: ["H1"] }}, erp: {{}} }}
+systems: {{ acme: {{}}, hub: {{ ids: ["H1"] }}, erp: {{}}, line: {{ order: receiver }} }}
 types: {{ order: {{}}, note: {{}} }}
 gateways:
   in:
@@ -314,6 +314,24 @@ def test_an_edit_and_a_retry_at_once(node, receiver):
             assert got.returncode == NO and results[doc, "retry"].returncode == DONE
             assert not show(node, doc)["edits"]["items"]
             await_state(node, doc, "delivered")
+    assert node.cli("doctor").returncode == DONE
+
+
+@BOTH
+def test_an_edit_takes_the_place_in_the_order(node, receiver):
+    """What came later waits for it, as it waited for the original."""
+    receiver.behave("/in", "status", 422)
+    first = send(node, to="line", text="wrong")
+    await_state(node, first, "dead")
+    receiver.behave("/in", "ok")
+    later = [send(node, to="line", text=f"later {n}") for n in range(2)]
+    for doc in later:
+        await_state(node, doc, "held")
+    made = edited(node, first, paper(to="line", text="right"))
+    for doc in [made, *later]:
+        await_state(node, doc, "delivered")
+    came = [json.loads(r["body"])["text"] for r in receiver.requests("/in")]
+    assert came == ["wrong", "right", "later 0", "later 1"]
     assert node.cli("doctor").returncode == DONE
 
 
