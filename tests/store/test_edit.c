@@ -373,6 +373,7 @@ TEST(the_edit_keeps_the_place_in_the_order)
 
 struct racer {
     struct scene *c;
+    struct store *s;
     struct accept_op doc;
     struct operate_answer answer;
     bool ok;
@@ -385,7 +386,7 @@ static void *race_edit(void *arg)
     struct err err = { 0 };
 
     r->doc = doc_of(STR("other"));
-    r->ok = edit(r->c->s, &r->doc, &order, &r->answer, &err);
+    r->ok = edit(r->s, &r->doc, &order, &r->answer, &err);
     return NULL;
 }
 
@@ -398,44 +399,117 @@ static void *race_retry(void *arg)
     struct task t;
     size_t n;
 
-    r->ok = operate(r->c->s, OPERATE_RETRY, &target, 1, &order, &r->answer, &err) &&
-            task_claim(r->c->s, QUEUE_INTAKE, 1, LEASE_US, &t, &n, &err);
+    r->ok = operate(r->s, OPERATE_RETRY, &target, 1, &order, &r->answer, &err) &&
+            task_claim(r->s, QUEUE_INTAKE, 1, LEASE_US, &t, &n, &err);
     return NULL;
 }
 
-/* Whoever comes first, never are both on their way.  proves: ME4 */
+enum { RACE_EDITS = 2 };
+
+/* Edits and a retry at the same time; `other` is the store of another node, or the same.  Counts
+ * who came first. */
+static bool race(struct scene *c, struct store *other, int *io_retried, int *io_edited)
+{
+    struct racer racers[RACE_EDITS + 1];
+    pthread_t threads[RACE_EDITS + 1];
+    int made = 0;
+
+    for (int k = 0; k <= RACE_EDITS; k++) {
+        racers[k] = (struct racer){ .c = c, .s = k == 0 ? c->s : other };
+        if (pthread_create(&threads[k], NULL, k < RACE_EDITS ? race_edit : race_retry,
+                           &racers[k]) != 0)
+            return false;
+    }
+    for (int k = 0; k <= RACE_EDITS; k++)
+        if (pthread_join(threads[k], NULL) != 0 || !racers[k].ok)
+            return false;
+    for (int k = 0; k < RACE_EDITS; k++)
+        made += racers[k].answer.result == OPERATE_DONE;
+    bool retried = racers[RACE_EDITS].answer.result == OPERATE_DONE;
+
+    *io_retried += retried;
+    *io_edited += made;
+    /* One of the original and its edits lives, and what was superseded is over. */
+    return made <= 1 && ask(&c->h, "SELECT count(*) FROM link") == made &&
+           ask(&c->h, "SELECT count(*) FROM doc") == 1 &&
+           (made == 0 ? retried : state_is(c, &c->doc.id, DOCUMENT_SUPERSEDED));
+}
+
+/* proves: ME4 */
 TEST(edits_and_a_retry_at_once)
 {
-    enum { ROUNDS = 25, EDITS = 2 };
     int retried = 0, edited = 0;
 
-    for (int i = 0; i < ROUNDS; i++) {
-        struct racer racers[EDITS + 1];
-        pthread_t threads[EDITS + 1];
+    for (int i = 0; i < 25; i++) {
         struct scene c;
-        int made = 0;
 
-        CHECK(begin(&c) && settle_dead(&c));
-        for (int k = 0; k <= EDITS; k++) {
-            racers[k] = (struct racer){ .c = &c };
-            CHECK(pthread_create(&threads[k], NULL, k < EDITS ? race_edit : race_retry,
-                                 &racers[k]) == 0);
-        }
-        for (int k = 0; k <= EDITS; k++)
-            CHECK(pthread_join(threads[k], NULL) == 0 && racers[k].ok);
-        for (int k = 0; k < EDITS; k++)
-            made += racers[k].answer.result == OPERATE_DONE;
-        CHECK(made <= 1 && ask(&c.h, "SELECT count(*) FROM link") == made);
-        CHECK(ask(&c.h, "SELECT count(*) FROM doc") == 1);
-        /* Of the two only one lives. */
-        CHECK(made == 0 ? racers[EDITS].answer.result == OPERATE_DONE
-                        : state_is(&c, &c.doc.id, DOCUMENT_SUPERSEDED));
-        retried += racers[EDITS].answer.result == OPERATE_DONE;
-        edited += made;
+        CHECK(begin(&c) && settle_dead(&c) && race(&c, c.s, &retried, &edited));
         end(&c);
     }
     printf("# %d retried, %d edited\n", retried, edited);
-    CHECK(edited + retried >= ROUNDS);
+}
+
+/* proves: ME4 */
+TEST(postgres_edits_and_a_retry_on_two_nodes)
+{
+    int retried = 0, edited = 0;
+
+    for (int i = 0; i < 12; i++) {
+        struct scene c;
+
+        CHECK(begin(&c) && settle_dead(&c));
+        struct home beside_it = home_beside(&c.h);
+        struct store *other = open_store(&beside_it);
+
+        CHECK(other != NULL && race(&c, other, &retried, &edited));
+        store_close(other);
+        end(&c);
+    }
+    printf("# %d retried, %d edited\n", retried, edited);
+}
+
+/* What was cancelled is revived and replaced at the same time: one of the two is refused. */
+static void *race_revive(void *arg)
+{
+    struct racer *r = arg;
+    struct operate_target target = { .id = r->c->doc.id };
+    struct operate_order order = {
+        .who = STR("bob"), .again = true, .config = NEWEST, .keep_days = KEEP
+    };
+    struct err err = { 0 };
+
+    r->ok = operate(r->s, OPERATE_RETRY, &target, 1, &order, &r->answer, &err);
+    return NULL;
+}
+
+/* proves: ME4 */
+TEST(an_edit_of_what_is_revived)
+{
+    int revived = 0, made = 0;
+
+    for (int i = 0; i < 15; i++) {
+        struct racer edits, revives;
+        pthread_t threads[2];
+        struct settle_op op;
+        struct scene c;
+
+        CHECK(begin(&c));
+        op = settle_of(&c.doc.task, c.doc.num, SETTLE_OVER);
+        op.state = DOCUMENT_CANCELLED;
+        CHECK(settle_ops(c.s, &op, 1));
+        edits = revives = (struct racer){ .c = &c, .s = c.s };
+        CHECK(pthread_create(&threads[0], NULL, race_edit, &edits) == 0);
+        CHECK(pthread_create(&threads[1], NULL, race_revive, &revives) == 0);
+        CHECK(pthread_join(threads[0], NULL) == 0 && pthread_join(threads[1], NULL) == 0);
+        CHECK(edits.ok && revives.ok);
+        made += edits.answer.result == OPERATE_DONE;
+        revived += revives.answer.result == OPERATE_DONE;
+        CHECK(ask(&c.h, "SELECT count(*) FROM doc") == 1);
+        CHECK(edits.answer.result != OPERATE_DONE || state_is(&c, &c.doc.id, DOCUMENT_SUPERSEDED));
+        end(&c);
+    }
+    printf("# %d revived, %d edited\n", revived, made);
+    CHECK(made + revived >= 15);
 }
 
 /* ---- killed ---------------------------------------------------------------------------------- */
