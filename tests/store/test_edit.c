@@ -369,6 +369,37 @@ TEST(the_edit_keeps_the_place_in_the_order)
     end(&c);
 }
 
+TEST(children_come_in_pages)
+{
+    struct link_child list[LINK_PAGE_MOST], after = { 0 };
+    struct err err = { 0 };
+    int64_t seen = 0;
+    struct scene c;
+    size_t n;
+
+    CHECK(begin(&c));
+    for (int i = 0; i < 3; i++)
+        CHECK(beside(&c) == OPERATE_DONE);
+    CHECK(tell(&c.h, "INSERT INTO link(parent, kind, child) SELECT parent, 5, child FROM link"));
+    for (;;) {
+        CHECK(link_children(c.s, c.doc.num, 0, after, list, 4, &n, &err));
+        if (n == 0)
+            break;
+        for (size_t i = 0; i < n; i++) {
+            CHECK(list[i].kind > after.kind ||
+                  (list[i].kind == after.kind && list[i].num > after.num));
+            after = list[i];
+            seen++;
+        }
+    }
+    CHECK(seen == 6 && after.kind == LINK_SPLIT);
+    CHECK(link_children(c.s, c.doc.num, LINK_SPLIT, (struct link_child){ 0 }, list, 4, &n, &err));
+    CHECK(n == 3 && list[0].kind == LINK_SPLIT);
+    CHECK(link_children(c.s, c.doc.num, LINK_MEMBER, (struct link_child){ 0 }, list, 4, &n, &err));
+    CHECK(n == 0);
+    end(&c);
+}
+
 /* ---- races ----------------------------------------------------------------------------------- */
 
 struct racer {
