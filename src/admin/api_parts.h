@@ -12,7 +12,34 @@ extern const struct graphql_resolver api_documents[], api_operate[], api_config[
     api_lineage[], api_bulk[];
 extern const size_t api_documents_count, api_operate_count, api_config_count, api_node_count,
     api_secret_count, api_road_count, api_hold_count, api_rehearse_count, api_alert_count,
-    api_backup_count, api_edit_count, api_lineage_count, api_bulk_count, api_read_count;
+    api_backup_count, api_edit_count, api_lineage_count, api_bulk_count;
+
+struct operate_order;
+
+/* Who did it, for timelines: as given, else whoever holds the token. */
+struct str api_who(struct str by);
+/* The same from the argument `by`; ERR_LIMIT: it is too long, or has control characters. */
+bool api_read_who(const struct graphql_call *call, struct str *ret, struct err *err);
+bool api_is_who(struct str by);
+
+/* What people do to documents: by whom, and with the newest version. */
+bool api_order_of(struct graphql_call *call, struct operate_order *ret, struct err *err);
+/* Arguments from and again. */
+void api_read_retry(struct graphql_call *call, struct operate_order *io);
+void api_log_change(const char *action, struct str who, size_t count, size_t done);
+
+/* Bulk: a portion of a change. */
+struct api_bulk_result {
+    int64_t count, done, skipped;
+    struct str next;
+};
+
+/* Argument after, "NUM-TIME": how far it came, and when it began; what came later is not meant. */
+bool api_read_place(struct graphql_call *call, int64_t *ret_above, int64_t *ret_until,
+                    struct err *err);
+/* An argument that counts, from 1. */
+bool api_read_count(const struct graphql_call *call, const char *arg, size_t most, size_t *ret,
+                    struct err *err);
 
 /* Arguments first and after; *ret_after is 0 when there is none. */
 bool api_read_page(const struct graphql_call *call, int64_t most, int64_t *ret_first,

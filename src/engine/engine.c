@@ -224,7 +224,6 @@ static void make_doors(struct engine *e, const struct engine_options *o)
         alerts_new(&(struct alerts_options){ .store = e->store, .road = e->road, .node = o->node });
     road_tell_mishaps(e->road, alerts_count, e->alerts);
     e->backlog = backlog_new(e->store, e->govern, e->road, e->alerts);
-    e->backlog = backlog_new(e->store, e->govern, e->road);
     e->backups = backups_new(e->store);
 }
 
