@@ -1,5 +1,6 @@
 #include "admin/api_documents.h"
 
+#include "admin/api_filter.h"
 #include "admin/api_parts.h"
 #include "admin/document_view.h"
 #include "base/auto.h"
@@ -41,112 +42,14 @@ static bool document(struct graphql_call *call, struct err *err)
 /* ---- lists ------------------------------------------------------------------------------------
  */
 
-/* What the store can look for, and what is looked at here. */
-struct wanted {
-    struct document_filter f;
-    struct str sender, receiver, type; /* names that no configuration has had */
-    struct api_where where;
-    enum document_state state; /* DOCUMENT_STATES: any */
-    unsigned states;           /* as bits; 0: any */
-    bool nothing;              /* nothing can match */
-};
-
-static bool is_picky(const struct wanted *w)
-{
-    return w->sender.len + w->receiver.len + w->type.len + w->where.count > 0 ||
-           w->state != DOCUMENT_STATES || w->states != 0;
-}
-
-static void read_party(struct store *s, const struct graphql_value *filter, const char *field,
-                       enum word_kind kind, int64_t *ret_word, struct str *ret_name)
-{
-    const struct graphql_value *v = graphql_value_field(filter, field);
-
-    if (v->kind == GRAPHQL_TEXT && !store_word_find(s, kind, v->text, ret_word))
-        *ret_name = v->text;
-}
-
-static bool read_filter(struct graphql_call *call, struct store *s, struct wanted *w,
-                        struct err *err)
-{
-    const struct graphql_value *v = graphql_arg(call, "filter");
-    const struct graphql_value *state = graphql_value_field(v, "state");
-    const struct graphql_value *gateway = graphql_value_field(v, "gateway");
-
-    *w = (struct wanted){ .state = DOCUMENT_STATES };
-    w->f.name = graphql_value_field(v, "name")->text;
-    w->f.code = graphql_value_field(v, "error")->text;
-    w->f.since_us = graphql_value_field(v, "since")->number;
-    w->f.until_us = graphql_value_field(v, "until")->number;
-    w->nothing = gateway->kind == GRAPHQL_TEXT &&
-                 !store_word_find(s, WORD_GATEWAY, gateway->text, &w->f.gateway);
-    read_party(s, v, "sender", WORD_SYSTEM, &w->f.sender, &w->sender);
-    read_party(s, v, "receiver", WORD_SYSTEM, &w->f.receiver, &w->receiver);
-    read_party(s, v, "type", WORD_TYPE, &w->f.type, &w->type);
-    if (state->kind == GRAPHQL_TEXT) {
-        enum document_state is;
-
-        if (!document_state_find(state->text, &is))
-            return err_set(err, ERR_PERMANENT, 0, "there is no such state of documents");
-        /* The store does not know which are held. */
-        if (is == DOCUMENT_HELD || is == DOCUMENT_ACTIVE || is == DOCUMENT_RETRYING)
-            w->state = is;
-        if (is != DOCUMENT_HELD && is != DOCUMENT_ACTIVE)
-            w->f.state = state->text;
-    }
-    return api_read_where(graphql_value_field(v, "where"), &w->where, err);
-}
-
-/* A name that is a word is compared by the store. */
-static bool name_fits(struct str want, struct str found)
-{
-    return want.len == 0 || str_eq(want, found);
-}
-
-static bool matches(const struct wanted *w, const struct document_view *v)
-{
-    return (w->state == DOCUMENT_STATES || v->state == w->state) &&
-           (w->states == 0 || (w->states >> v->state & 1) != 0) &&
-           name_fits(w->sender, v->facts.sender) && name_fits(w->receiver, v->facts.receiver) &&
-           name_fits(w->type, v->facts.type) && api_where_fits(&w->where, &v->facts);
-}
-
-static bool look_at(struct engine *e, const struct wanted *w, const struct document *d,
-                    struct arena *a, bool *ret_fits, struct err *err)
-{
-    struct document_view v;
-
-    *ret_fits = true;
-    if (!is_picky(w))
-        return true;
-    if (!document_view_make(e, d, true, a, &v, err))
-        return false;
-    *ret_fits = matches(w, &v);
-    return true;
-}
-
-static struct document copy_of(const struct document *d, struct arena *a)
-{
-    struct document c = *d;
-
-    c.name = arena_copy(a, d->name);
-    c.ctype = arena_copy(a, d->ctype);
-    c.head = arena_copy(a, d->head);
-    c.state = arena_copy(a, d->state);
-    c.facts = arena_copy(a, d->facts);
-    c.code = arena_copy(a, d->code);
-    c.message = arena_copy(a, d->message);
-    return c;
-}
-
 /* One batch of the store; what is not wanted leaves nothing in the memory of the answer. */
-static bool add_batch(struct graphql_call *call, const struct wanted *w, size_t first,
+static bool add_batch(struct graphql_call *call, const struct api_wanted *w, size_t first,
                       struct api_documents_page *page, int64_t *io_below, size_t *ret_looked,
                       struct err *err)
 {
     AUTO(arena_done) struct arena batch = ARENA_INIT(BATCH_ARENA);
     struct document *docs = ARENA_ARRAY(&batch, struct document, DOCUMENTS_PAGE_MOST);
-    size_t limit = is_picky(w) ? DOCUMENTS_PAGE_MOST : first - page->count;
+    size_t limit = api_is_picky(w) ? DOCUMENTS_PAGE_MOST : first - page->count;
     int64_t next;
 
     if (!document_list(engine_store(call->principal), &w->f, *io_below, limit, &batch, docs,
@@ -159,11 +62,11 @@ static bool add_batch(struct graphql_call *call, const struct wanted *w, size_t 
             *io_below = docs[i - 1].source.num;
             return true;
         }
-        if (!look_at(call->principal, w, &docs[i], &batch, &fits, err))
+        if (!api_fits(call->principal, w, &docs[i], &batch, &fits, err))
             return false;
         if (!fits)
             continue;
-        struct document d = copy_of(&docs[i], call->arena);
+        struct document d = document_copy(&docs[i], call->arena);
         void *shown;
 
         if (!api_show_document(call, &d, true, &shown, err))
@@ -177,10 +80,10 @@ static bool add_batch(struct graphql_call *call, const struct wanted *w, size_t 
 bool api_find_documents(struct graphql_call *call, const struct api_find *find,
                         struct api_documents_page *page, int64_t *io_below, struct err *err)
 {
-    struct wanted w;
+    struct api_wanted w;
     size_t looked, all = 0;
 
-    if (!read_filter(call, engine_store(call->principal), &w, err))
+    if (!api_read_filter(call, &w, err))
         return false;
     w.f.live = find->live;
     w.states = find->states;
@@ -192,7 +95,7 @@ bool api_find_documents(struct graphql_call *call, const struct api_find *find,
         if (!add_batch(call, &w, find->first, page, io_below, &looked, err))
             return false;
         all += looked + 1;
-        if (*io_below == 0 || page->count == find->first || !is_picky(&w) || all >= SCAN_MOST ||
+        if (*io_below == 0 || page->count == find->first || !api_is_picky(&w) || all >= SCAN_MOST ||
             clock_mono_us() > call->deadline_us - CLOCK_S)
             break;
     }

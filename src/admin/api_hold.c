@@ -163,7 +163,8 @@ static bool system_of(struct graphql_call *call, struct err *err)
     begin = open_at(call, word, begin);
     v->held = govern_why(engine_govern(e), word, clock_mono_us(), &ask);
     backlog_of(engine_backlog(e), word, begin, &v->waits);
-    v->drained_us = begin != 0 && (v->held & (HELD_PAUSE | HELD_RESTORE)) == 0 ? v->waits.gone_us : 0;
+    v->drained_us =
+        begin != 0 && (v->held & (HELD_PAUSE | HELD_RESTORE)) == 0 ? v->waits.gone_us : 0;
     see_window(call, word, begin, v);
     return graphql_set_object(call, v);
 }

@@ -26,7 +26,7 @@ static bool get_parent(struct graphql_call *call, enum link_kind kind, struct do
 
     *ret_found = false;
     return link_parent(s, num_of(call), kind, &num, err) &&
-           (num == 0 || document_by_num(s, num, call->arena, ret, ret_found, err));
+           (num == 0 || document_numbered(s, num, call->arena, ret, ret_found, err));
 }
 
 static bool parent_of(struct graphql_call *call, enum link_kind kind, struct err *err)
@@ -79,7 +79,7 @@ static bool add_child(struct graphql_call *call, int64_t num, struct api_documen
     void *shown;
     bool found;
 
-    if (!document_by_num(engine_store(call->principal), num, call->arena, &d, &found, err))
+    if (!document_numbered(engine_store(call->principal), num, call->arena, &d, &found, err))
         return false;
     if (!found)
         return true;

@@ -1,4 +1,6 @@
 /* cmd_docs.c - `waybill docs`: look at documents, and set them going again. */
+#include <unistd.h>
+
 #include "app/change.h"
 #include "app/client.h"
 #include "app/cmd.h"
@@ -9,8 +11,10 @@
 #include "app/print.h"
 #include "base/arena.h"
 #include "base/auto.h"
+#include "base/clock.h"
+#include "base/str.h"
 
-enum { PAGE = 100, LIMIT = 50, PORTION = 200 };
+enum { PAGE = 100, LIMIT = 50, PORTION = 200, SCAN_SECONDS = 60 };
 
 static void add_row(struct print_table *t, const json_t *doc)
 {
@@ -77,37 +81,119 @@ static int64_t print_page(const struct args *a, struct print_table *t, const jso
     return shown;
 }
 
-static int run_ls(const struct args *a)
+static int list_pages(const struct args *a, struct client *c, json_t *filter, struct print_table *t)
 {
-    static const char *const heads[] = { "ID",       "STATE", "RECEIVED", "GATEWAY",       "SENDER",
-                                         "RECEIVER", "TYPE",  "SIZE",     "NAME OR ERROR", NULL };
     int64_t limit = args_number(a, "limit", LIMIT), shown = 0;
-    AUTO(print_table_done) struct print_table t;
-    AUTO(client_close) struct client c = { 0 };
-    bool any;
-    json_auto_t *filter = filter_of(a, &any);
     json_auto_t *after = NULL;
 
-    print_table_init(&t, heads);
-    t.colour_column = 1;
-    if (filter == NULL)
-        return EXIT_USAGE;
-    if (!client_open(&c, a))
-        return c.exit_code;
     do {
         json_auto_t *data = NULL;
         int64_t first = limit - shown < PAGE ? limit - shown : PAGE;
 
-        if (!fetch_page(&c, filter, first, &after, &data))
-            return c.exit_code;
+        if (!fetch_page(c, filter, first, &after, &data))
+            return c->exit_code;
         shown +=
-            print_page(a, &t, json_object_get(json_object_get(data, "documents"), "items"), first);
+            print_page(a, t, json_object_get(json_object_get(data, "documents"), "items"), first);
     } while (after != NULL && shown < limit);
     if (after != NULL && !args_flag(a, "json")) {
         (void)fflush(stdout);
         (void)fprintf(stderr, "the newest %lld; there are more (--limit N)\n", (long long)shown);
     }
     return EXIT_DONE;
+}
+
+/* ---- into the payloads -------------------------------------------------------------------------
+ */
+
+struct scan {
+    json_t *filter, *after;
+    const char *text;
+    int64_t looked, bytes, skipped;
+};
+
+static bool fetch_portion(struct client *c, struct scan *s, json_t **ret_data)
+{
+    json_t *variables =
+        json_pack("{s:O,s:s,s:O?}", "filter", s->filter, "text", s->text, "after", s->after);
+    json_t *next;
+
+    if (!client_graphql(c,
+                        "query($filter: DocumentFilter, $text: String!, $after: String)"
+                        " { scan(filter: $filter, text: $text, after: $after)"
+                        " { items { " DOCUMENT_FIELDS " } looked bytes skipped next } }",
+                        variables, ret_data))
+        return false;
+    const json_t *page = json_object_get(*ret_data, "scan");
+
+    if (!json_is_array(json_object_get(page, "items")))
+        return client_odd(c, "no list of documents") == EXIT_DONE;
+    next = json_object_get(page, "next");
+    if (json_is_string(next) && s->after != NULL && json_equal(next, s->after))
+        return client_odd(c, "the next portion is the same portion") == EXIT_DONE;
+    json_decref(s->after);
+    s->after = json_is_string(next) ? json_incref(next) : NULL;
+    s->looked += member_number(page, "looked");
+    s->bytes += member_number(page, "bytes");
+    s->skipped += member_number(page, "skipped");
+    return true;
+}
+
+static void tell_progress(const struct scan *s, const char *end)
+{
+    char text[PRINT_SHORT];
+
+    (void)fflush(stdout);
+    (void)fprintf(stderr, "looked into %lld documents, %s%s", (long long)s->looked,
+                  print_size(s->bytes, text), end);
+    (void)fflush(stderr);
+}
+
+static int list_scan(const struct args *a, struct client *c, json_t *filter, struct print_table *t)
+{
+    int64_t limit = args_number(a, "limit", LIMIT), shown = 0;
+    int64_t until = clock_mono_us() + args_number(a, "for", SCAN_SECONDS) * CLOCK_S;
+    struct scan s = { .filter = filter, .text = args_text(a, "text") };
+    bool bar = isatty(STDERR_FILENO) == 1;
+
+    do {
+        json_auto_t *data = NULL;
+
+        if (!fetch_portion(c, &s, &data)) {
+            json_decref(s.after);
+            return c->exit_code;
+        }
+        shown += print_page(a, t, json_object_get(json_object_get(data, "scan"), "items"),
+                            limit - shown);
+        if (bar)
+            tell_progress(&s, "\r");
+    } while (s.after != NULL && shown < limit && clock_mono_us() < until);
+    tell_progress(&s, s.after == NULL ? "" : "; there are more (--for SECONDS, --limit N)");
+    if (s.skipped > 0)
+        (void)fprintf(stderr, "; %lld could not be read to their end", (long long)s.skipped);
+    (void)fputc('\n', stderr);
+    json_decref(s.after);
+    return EXIT_DONE;
+}
+
+static int run_ls(const struct args *a)
+{
+    static const char *const heads[] = { "ID",       "STATE", "RECEIVED", "GATEWAY",       "SENDER",
+                                         "RECEIVER", "TYPE",  "SIZE",     "NAME OR ERROR", NULL };
+    AUTO(print_table_done) struct print_table t;
+    AUTO(client_close) struct client c = { 0 };
+    const char *text = args_text(a, "text");
+    bool any;
+    json_auto_t *filter = filter_of(a, &any);
+
+    print_table_init(&t, heads);
+    t.colour_column = 1;
+    if (filter == NULL)
+        return EXIT_USAGE;
+    if (text != NULL && (*text == '\0' || !str_is_utf8(str_of(text))))
+        return args_wrong(a, "--text takes a text in UTF-8");
+    if (!client_open(&c, a))
+        return c.exit_code;
+    return text != NULL ? list_scan(a, &c, filter, &t) : list_pages(a, &c, filter, &t);
 }
 
 /* One document with these fields beside the usual ones; false: the exit status is in c. */
@@ -283,19 +369,29 @@ static int run_resolve(const struct args *a)
                                       change_by(a, name)));
 }
 
-#define DOCS_FILTER                                                                            \
-    { .name = "state",                                                                         \
-      .kind = ARG_TEXT,                                                                        \
-      .value = "STATE",                                                                        \
-      .help = "received, delivered, dead, ..." },                                              \
-        FILTER_PARTIES,                                                                        \
-        { .name = "since", .kind = ARG_TIME, .value = "T", .help = "received at T or later" }, \
-    {                                                                                          \
-        .name = "until", .kind = ARG_TIME, .value = "T", .help = "received before T"           \
-    }
+/* clang-format off */
+#define DOCS_FILTER \
+    { .name = "state", .kind = ARG_TEXT, .value = "STATE", .help = "received, delivered, dead, ..." }, \
+    FILTER_PARTIES, \
+    { .name = "since", .kind = ARG_TIME, .value = "T", .help = "received at T or later" }, \
+    { .name = "until", .kind = ARG_TIME, .value = "T", .help = "received before T" }, \
+    { .name = "key", .kind = ARG_TEXT, .value = "KEY", \
+      .help = "sent with this Idempotency-Key, while it is remembered" }, \
+    { .name = "min-size", .kind = ARG_TEXT, .value = "SIZE", .help = "at least so many bytes" }, \
+    { .name = "max-size", .kind = ARG_TEXT, .value = "SIZE", .help = "at most so many bytes" }, \
+    { .name = "parent", .kind = ARG_TEXT, .value = "ID", .help = "that come from this document" }
+/* clang-format on */
 
 static const struct arg_option ls_options[] = {
     DOCS_FILTER,
+    { .name = "text",
+      .kind = ARG_TEXT,
+      .value = "TEXT",
+      .help = "whose payload has TEXT: reads them one by one" },
+    { .name = "for",
+      .kind = ARG_NUMBER,
+      .value = "SECONDS",
+      .help = "with --text: give up after so long (60)" },
     { .name = "limit", .kind = ARG_NUMBER, .value = "N", .help = "at most so many (50)" },
     { 0 },
 };
@@ -361,6 +457,8 @@ const struct verb cmd_docs = {
         "\n" FILTER_ABOUT,
     .example =
         "waybill docs ls --state dead --since 2h\n"
+        "waybill docs ls --type order --where po=4711\n"
+        "waybill docs ls --receiver hub --since 1d --text ACME\n"
         "waybill docs trace ID\n"
         "waybill docs payload ID -o order.xml\n"
         "waybill docs retry ID --from extract\n"

@@ -2,10 +2,11 @@
 
 #include "base/clock.h"
 #include "base/str.h"
+#include "core/units.h"
 
 /* Fields of DocumentFilter and DeadFilter by the names of their options. */
-static const char *const text_filters[] = { "state", "gateway", "sender", "receiver",
-                                            "type",  "name",    "error",  NULL };
+static const char *const text_filters[] = { "state", "gateway", "sender", "receiver", "type",
+                                            "name",  "error",   "key",    "parent",   NULL };
 static const char *const time_filters[] = { "since", "until", NULL };
 
 static bool takes(const struct args *a, const char *name)
@@ -39,6 +40,22 @@ static void add_times(const struct args *a, json_t *filter)
                                       json_string(clock_utc_text(args_number(a, *f, 0), text)));
 }
 
+static bool add_size(const struct args *a, const char *option, const char *field, json_t *filter)
+{
+    const char *text = takes(a, option) ? args_text(a, option) : NULL;
+    struct err err = { 0 };
+    uint64_t bytes;
+
+    if (text == NULL)
+        return true;
+    if (!units_size(str_of(text), &bytes, &err) || bytes > INT64_MAX) {
+        (void)args_wrong(a, "--%s takes a size such as 500 KiB or 2MiB, not \"%s\"", option, text);
+        return false;
+    }
+    (void)json_object_set_new(filter, field, json_integer((json_int_t)bytes));
+    return true;
+}
+
 /* "po=4711", as often as it is given: all must be so. */
 static bool add_attributes(const struct args *a, json_t *filter)
 {
@@ -68,7 +85,9 @@ json_t *filter_of(const struct args *a, bool *ret_any)
 {
     json_t *filter = json_object();
 
-    if (!add_texts(a, filter) || (takes(a, "where") && !add_attributes(a, filter))) {
+    if (!add_texts(a, filter) || !add_size(a, "min-size", "minSize", filter) ||
+        !add_size(a, "max-size", "maxSize", filter) ||
+        (takes(a, "where") && !add_attributes(a, filter))) {
         json_decref(filter);
         return NULL;
     }

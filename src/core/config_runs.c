@@ -11,7 +11,7 @@ const struct config_run config_runs_build[] = {
     { "alerts", true },
     { "types", true },
     { "type", true },
-    { "type.search", false },
+    { "type.search", true },
     { "type.retention", false },
     { "route", true },
     { "route.keep", false },

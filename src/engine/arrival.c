@@ -8,6 +8,7 @@
 #include "base/fault.h"
 #include "base/log.h"
 #include "base/require.h"
+#include "engine/key_search.h"
 #include "engine/password.h"
 #include "engine/road.h"
 #include "store/store.h"
@@ -349,18 +350,6 @@ static void keep_texts(struct arrival *a, const struct arrival_head *h)
     a->accept.head = keep_text(a, h->head);
 }
 
-/* The key is only unique for its gateway and caller. */
-static struct sha256 key_digest(const struct arrival_head *h)
-{
-    struct digest d = digest_start();
-    int64_t who[3] = { h->gateway->word, h->caller, (int64_t)h->user.len };
-
-    digest_add(&d, str_mem(who, sizeof who));
-    digest_add(&d, h->user);
-    digest_add(&d, h->key);
-    return digest_end(&d);
-}
-
 static struct arrival *begin(struct intake *in, const struct arrival_head *h,
                              const struct arrival_calls *calls, void *user,
                              struct intake_answer *ret)
@@ -386,7 +375,7 @@ static struct arrival *begin(struct intake *in, const struct arrival_head *h,
     keep_texts(a, h);
     o->has_key = h->has_key;
     if (h->has_key) {
-        o->key = key_digest(h);
+        o->key = key_search_digest(o->gateway, o->caller, h->user, h->key);
         o->key_period_us = h->gateway->config->idempotency_us;
     }
     if (h->content_length > 0 && h->content_length <= SEGMENT_PAYLOAD_MOST) {

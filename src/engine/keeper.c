@@ -25,6 +25,7 @@
 #include "store/node.h"
 #include "store/payload.h"
 #include "store/store.h"
+#include "store/term.h"
 
 enum {
     KEEP_DAYS = 45,
@@ -43,6 +44,7 @@ struct keeper {
     bool stopping;
     struct lookout *lookout;
     int64_t queues_us, dead_us; /* when they are looked at next; monotonic */
+    int64_t term_slot;          /* where the indices of attributes are swept next */
 
     struct db *beat_db; /* PostgreSQL: a connection for the heartbeat alone */
     int64_t beaten_us;  /* the last heartbeat that was taken */
@@ -162,6 +164,13 @@ static bool sweep(struct keeper *k, struct err *err)
     return true;
 }
 
+static bool sweep_terms(struct keeper *k, struct err *err)
+{
+    int64_t gone;
+
+    return terms_sweep(engine_store(k->engine), &k->term_slot, &gone, err);
+}
+
 static bool keep_days(struct keeper *k, struct err *err)
 {
     return done_keep_tables(engine_store(k->engine), KEEP_DAYS, err);
@@ -262,6 +271,7 @@ static const struct duty {
     { .name = "tables of days", .every_us = INT64_C(3600) * CLOCK_S, .run = keep_days },
     { .name = "key tables", .every_us = INT64_C(60) * CLOCK_S, .run = keep_key_tables },
     { .name = "sweep", .every_us = INT64_C(600) * CLOCK_S, .run = sweep },
+    { .name = "search", .every_us = INT64_C(600) * CLOCK_S, .run = sweep_terms },
 };
 
 enum { DUTIES = sizeof duties / sizeof duties[0] };

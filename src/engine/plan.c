@@ -146,6 +146,48 @@ static int by_name(const void *a, const void *b)
     return str_cmp(((const struct plan_type *)a)->name, ((const struct plan_type *)b)->name);
 }
 
+/* Asked for as attributes, so that a document without them is no failure. */
+static bool compile_attributes(struct yaml_node *first, struct extractor **ret, struct err *err)
+{
+    struct yaml_node label = { .kind = YAML_SCALAR, .text = STR("attributes") };
+    struct yaml_node map = { .kind = YAML_MAP, .key = &label, .first = first };
+    struct yaml_node root = { .kind = YAML_MAP, .first = &map };
+
+    return extractor_compile(&root, false, ret, err);
+}
+
+static bool compile_key(const struct yaml_node *by, struct extractor **ret, struct err *err)
+{
+    struct yaml_node word = { .kind = YAML_SCALAR, .text = PLAN_KEY }, key = *by;
+
+    key.key = &word;
+    key.next = NULL;
+    return compile_attributes(&key, ret, err);
+}
+
+/* What this build cannot extract was named in a warning, and is left out. */
+static struct extractor *build_search(struct arena *a, const struct yaml_node *type)
+{
+    const struct yaml_node *search = yaml_get(type, "search");
+    struct yaml_node *first = NULL, **end = &first;
+    struct extractor *x = NULL;
+    struct err why = { 0 };
+
+    for (const struct yaml_node *n = search != NULL ? search->first : NULL; n != NULL;
+         n = n->next) {
+        struct yaml_node *one = ARENA_NEW(a, struct yaml_node);
+
+        *one = *n;
+        one->next = NULL;
+        if (!compile_attributes(one, &x, &why))
+            continue;
+        extractor_free(x);
+        *end = one;
+        end = &one->next;
+    }
+    return first != NULL && compile_attributes(first, &x, &why) ? x : NULL;
+}
+
 static bool build_types(struct builder *b, struct err *err)
 {
     struct plan *p = b->plan;
@@ -158,7 +200,9 @@ static bool build_types(struct builder *b, struct err *err)
         *t = (struct plan_type){ .name = str_of(c->types[i].name) };
         if (!read_handling(b, c->types[i].node, grammar_type, &t->handling, err))
             return err_context(err, "type %s", c->types[i].name);
-        if (t->handling.prio != 0 || t->handling.expires_us != 0 || t->handling.delay_us != 0)
+        t->search = build_search(&p->arena, c->types[i].node);
+        if (t->handling.prio != 0 || t->handling.expires_us != 0 || t->handling.delay_us != 0 ||
+            t->search != NULL)
             p->type_count = c->type_count;
     }
     qsort(p->types, p->type_count, sizeof *p->types, by_name);
@@ -172,10 +216,8 @@ static const struct plan_type *type_named(const struct plan *p, struct str name)
     return bsearch(&key, p->types, p->type_count, sizeof *p->types, by_name);
 }
 
-struct plan_handling plan_handling_of(const struct plan *p, const struct plan_route *r,
-                                      struct str type)
+static const struct plan_type *type_of(const struct plan *p, struct str type)
 {
-    struct plan_handling h = r->handling;
     const struct plan_type *t = NULL;
 
     if (p->type_count > 0 && type.ptr != NULL) {
@@ -183,6 +225,22 @@ struct plan_handling plan_handling_of(const struct plan *p, const struct plan_ro
         if (t == NULL)
             t = type_named(p, STR("*"));
     }
+    return t;
+}
+
+const struct extractor *plan_search_of(const struct plan *p, struct str type)
+{
+    const struct plan_type *t = type_of(p, type);
+
+    return t != NULL ? t->search : NULL;
+}
+
+struct plan_handling plan_handling_of(const struct plan *p, const struct plan_route *r,
+                                      struct str type)
+{
+    struct plan_handling h = r->handling;
+    const struct plan_type *t = type_of(p, type);
+
     if (t == NULL)
         return h;
     if (h.prio == 0)
@@ -247,19 +305,6 @@ static bool read_rate(const struct settings *limits, struct rate_rule *ret, stru
         return false;
     *ret = rate_rule(rate.count, rate.per_us, burst > 0 ? (uint64_t)burst : units_rate_burst(rate));
     return true;
-}
-
-/* `order_by` is asked for as an attribute, so that a document without a key is no failure. */
-static bool compile_key(const struct yaml_node *by, struct extractor **ret, struct err *err)
-{
-    struct yaml_node word = { .kind = YAML_SCALAR, .text = PLAN_KEY };
-    struct yaml_node label = { .kind = YAML_SCALAR, .text = STR("attributes") };
-    struct yaml_node key = *by, map = { .kind = YAML_MAP, .key = &label, .first = &key };
-    struct yaml_node root = { .kind = YAML_MAP, .first = &map };
-
-    key.key = &word;
-    key.next = NULL;
-    return extractor_compile(&root, false, ret, err);
 }
 
 static bool build_order(struct builder *b, const struct settings *own, const struct config_entry *c,
@@ -618,6 +663,8 @@ void plan_unref(struct plan *p)
         free_route(&p->routes[i]);
     for (size_t i = 0; i < p->system_count; i++)
         extractor_free(p->systems[i].order_by);
+    for (size_t i = 0; i < p->type_count; i++)
+        extractor_free(p->types[i].search);
     for (size_t i = 0; i < p->gateway_count; i++)
         extractor_free(p->gateways[i].extractor);
     for (size_t i = 0; i < p->endpoint_count; i++)

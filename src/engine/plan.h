@@ -82,6 +82,7 @@ struct plan_handling {
 struct plan_type {
     struct str name;
     struct plan_handling handling;
+    struct extractor *search; /* attributes by which its documents are found; NULL: none */
 };
 
 struct plan_route {
@@ -115,7 +116,7 @@ struct plan {
     struct plan_endpoint *endpoints;
     struct plan_route *routes;
     struct plan_gateway *gateways;
-    struct plan_type *types; /* by name; none when no type says how it is handled */
+    struct plan_type *types; /* by name; none when no type says how it is handled or found */
     size_t type_count;
     size_t system_count, endpoint_count, route_count, gateway_count;
     bool ordered; /* some system is: documents are numbered */
@@ -147,6 +148,9 @@ static inline bool plan_is_idle(const struct plan *p)
 /* How a document of this type is handled on this route: the route's own wins. */
 struct plan_handling plan_handling_of(const struct plan *p, const struct plan_route *r,
                                       struct str type);
+
+/* What finds the search attributes of documents of this type; NULL: it has none. */
+const struct extractor *plan_search_of(const struct plan *p, struct str type);
 
 /* NULL: this configuration has none of that word. */
 const struct plan_system *plan_system_find(const struct plan *p, int64_t word);

@@ -48,6 +48,40 @@ static bool look_up(struct flight *f, int64_t from_us)
     return true;
 }
 
+/* What it has already stays: a person may have said it. */
+static void add_attributes(struct flight *f, const struct facts *found)
+{
+    struct facts *x = &f->facts;
+    size_t room = x->attribute_count + found->attribute_count, n = 0;
+    struct fact *all = ARENA_ARRAY(&f->arena, struct fact, room);
+
+    for (; n < x->attribute_count; n++)
+        all[n] = x->attributes[n];
+    x->attributes = all;
+    for (size_t i = 0; i < found->attribute_count && n < FACTS_ATTRIBUTES_MOST; i++)
+        if (facts_attribute(x, found->attributes[i].name).ptr == NULL)
+            all[n++] = found->attributes[i];
+    x->attribute_count = n;
+}
+
+/* `search` of its type.  A document is not lost over what it is found by: what cannot be
+ * extracted is noted. */
+static void find_search(struct flight *f, const struct extract_source *source)
+{
+    const struct extractor *x = plan_search_of(f->plan, f->facts.type);
+    int64_t from = clock_mono_us();
+    struct extract_failure failure;
+    struct facts found = { 0 };
+
+    if (x == NULL)
+        return;
+    if (extract_run(x, source, &f->arena, &found, &failure))
+        add_attributes(f, &found);
+    else
+        flight_note(f, TRAIL_EXTRACT, TRAIL_FAILED, STR("search"), clock_mono_us() - from,
+                    failure.message);
+}
+
 bool walk_find_facts(struct flight *f)
 {
     const struct plan_gateway *g = plan_gateway_find(f->plan, f->gateway);
@@ -58,8 +92,12 @@ bool walk_find_facts(struct flight *f)
         .body = body, .whole = (int64_t)body.len == f->source.size, .head = f->head, .name = f->name
     };
 
-    if (f->has_facts)
-        return look_up(f, from);
+    if (f->has_facts) {
+        if (!look_up(f, from))
+            return false;
+        find_search(f, &source);
+        return true;
+    }
     if (g != NULL && g->broken != NULL) {
         outcome_dead(f, TRAIL_EXTRACT, STR(""), DEAD_EXTRACT_FAILED, -1, g->broken);
         return false;
@@ -74,6 +112,7 @@ bool walk_find_facts(struct flight *f)
     if (!look_up(f, from))
         return false;
     flight_note(f, TRAIL_EXTRACT, TRAIL_DONE, STR(""), clock_mono_us() - from, NULL);
+    find_search(f, &source);
     return true;
 }
 
@@ -267,6 +306,7 @@ static bool reroute(struct flight *f, const struct plan_step *s, const struct va
         f->facts.type = found.type;
     if (!look_up(f, from))
         return false;
+    find_search(f, &source);
     flight_note(f, TRAIL_STEP, TRAIL_DONE, s->name, clock_mono_us() - from, NULL);
     return true;
 }

@@ -13,6 +13,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "core/facts.h"
 #include "core/state.h"
 #include "store/payload.h"
 
@@ -38,19 +39,28 @@ bool document_get(struct store *s, const struct id *id, struct arena *a, struct 
                   struct err *err);
 
 /* The same by its number; *ret_found: there is one. */
-bool document_by_num(struct store *s, int64_t num, struct arena *a, struct document *ret,
-                     bool *ret_found, struct err *err);
+bool document_numbered(struct store *s, int64_t num, struct arena *a, struct document *ret,
+                       bool *ret_found, struct err *err);
 
 /* A document that is not over, by its number. */
 bool document_live(struct store *s, int64_t num, struct arena *a, struct document *ret,
                    bool *ret_found, struct err *err);
 
+enum { DOCUMENT_WHERE_MOST = 16 };
+
 struct document_filter {
-    int64_t gateway, sender, receiver, type; /* words; 0: any */
-    int64_t since_us, until_us;              /* 0: any */
-    struct str state, name;                  /* empty: any; a name may end in * */
-    struct str code;                         /* of what is wrong with it; empty: any */
-    bool live;                               /* only those that are not over */
+    int64_t gateway, sender, receiver, type;          /* words; 0: any */
+    struct str sender_name, receiver_name, type_name; /* names that are no words; empty: any */
+    int64_t since_us, until_us;                       /* 0: any */
+    int64_t size_least, size_most;                    /* 0: any */
+    struct str state, name;                           /* empty: any; a name may end in * */
+    struct str error; /* the code of what is wrong with it, or a part of the message */
+    bool live;        /* only those that are not over */
+    int64_t parent;   /* the number of the document that it comes from; 0: any */
+    struct fact where[DOCUMENT_WHERE_MOST]; /* attributes that it must have */
+    size_t where_count;
+    const int64_t *nums; /* only of these, in falling order; NULL: any */
+    size_t num_count;
 };
 
 enum { DOCUMENTS_PAGE_MOST = 200 };
@@ -60,6 +70,9 @@ enum { DOCUMENTS_PAGE_MOST = 200 };
 bool document_list(struct store *s, const struct document_filter *f, int64_t below, size_t limit,
                    struct arena *a, struct document *ret, size_t *ret_count, int64_t *ret_next,
                    struct err *err);
+
+/* With its texts on the arena, but for the trail. */
+struct document document_copy(const struct document *d, struct arena *a);
 
 /* Move a live document to the table of the day on which it may go. */
 bool document_end(struct store *s, int64_t num, enum document_state state, int64_t keep_days,

@@ -10,15 +10,68 @@
 #include "base/varint.h"
 #include "store/done.h"
 #include "store/inside.h"
+#include "store/term.h"
 
-enum { KINDS = FACET_TYPE, NUM_BITS = 40 };
+enum { KINDS = FACET_TYPE + 1, NUM_BITS = 40, TERMS = 4 * INDEX_SLICE };
 
-/* What a slice is made of: one key for each document and word, and room for a list. */
+struct name {
+    int64_t slot, num;
+    struct str name;
+};
+
+/* What a slice is made of: one key for each document and word, and room for a list; terms and
+ * names of those that have some. */
 struct keys {
     int64_t all[INDEX_SLICE * KINDS];
     size_t count;
     char list[INDEX_SLICE * VARINT_MOST];
+    struct term terms[TERMS];
+    size_t term_count;
+    struct name names[INDEX_SLICE];
+    size_t name_count;
 };
+
+/* Eight classes between a size and its double. */
+int64_t index_size_class(int64_t size)
+{
+    uint64_t n = (uint64_t)size + 8;
+    int top = 63 - __builtin_clzll(n);
+
+    return (int64_t)((unsigned)(top - 3) * 8 + (unsigned)(n >> (top - 3) & 7)) + 1;
+}
+
+/* When there is no room for more terms those that there are go first. */
+static bool take_terms(struct writer *w, struct keys *k, int64_t num, struct str facts,
+                       struct err *err)
+{
+    int64_t hashes[TERMS_MOST], slot = term_slot(DB_SQLITE, num);
+    size_t n = term_hashes(facts, w->arena, hashes);
+
+    if (k->term_count + n > TERMS) {
+        if (!terms_add(w, k->terms, k->term_count, err))
+            return false;
+        k->term_count = 0;
+    }
+    for (size_t i = 0; i < n; i++)
+        k->terms[k->term_count++] = (struct term){ term_key(slot, hashes[i]), num };
+    return true;
+}
+
+static void take_name(struct writer *w, struct keys *k, int64_t num, struct str name)
+{
+    require(k->name_count < sizeof k->names / sizeof k->names[0]);
+    k->names[k->name_count++] = (struct name){ .slot = term_slot(DB_SQLITE, num),
+                                               .num = num,
+                                               .name = arena_copy(w->arena, term_name(name)) };
+}
+
+static void take_key(struct keys *k, int64_t kind, int64_t word, int64_t num)
+{
+    if (word == 0)
+        return;
+    require(k->count < sizeof k->all / sizeof k->all[0]);
+    k->all[k->count++] = kind << 60 | word << NUM_BITS | num;
+}
 
 static bool take_words(struct writer *w, enum sql_id id, int64_t slot, struct db_args range,
                        struct keys *k, struct err *err)
@@ -28,16 +81,41 @@ static bool take_words(struct writer *w, enum sql_id id, int64_t slot, struct db
 
     if (!db_query_slot(w->db, id, slot, range, &rows, err))
         return false;
-    while (db_next(&rows, &row, err) && row)
-        for (int kind = FACET_GATEWAY; kind <= FACET_TYPE; kind++) {
-            int64_t word = db_get_int(&rows, kind);
+    while (db_next(&rows, &row, err) && row) {
+        int64_t num = db_get_int(&rows, 0);
 
-            if (word == 0)
-                continue;
-            require(k->count < sizeof k->all / sizeof k->all[0]);
-            k->all[k->count++] = (int64_t)kind << 60 | word << NUM_BITS | db_get_int(&rows, 0);
-        }
+        for (int kind = FACET_GATEWAY; kind <= FACET_TYPE; kind++)
+            take_key(k, kind, db_get_int(&rows, kind), num);
+        take_key(k, FACET_SIZE, index_size_class(db_get_int(&rows, 5)), num);
+        if (!db_is_null(&rows, 6))
+            take_name(w, k, num, db_get_str(&rows, 6));
+        if (!db_is_null(&rows, 7) && !take_terms(w, k, num, db_get_str(&rows, 7), err))
+            return false;
+    }
     return err->kind == ERR_NONE;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    const struct name *x = a, *y = b;
+    int c = str_cmp(x->name, y->name);
+
+    if (x->slot != y->slot)
+        return x->slot < y->slot ? -1 : 1;
+    return c != 0 ? c : x->num < y->num ? -1 : x->num > y->num;
+}
+
+static bool write_names(struct writer *w, struct keys *k, struct err *err)
+{
+    qsort(k->names, k->name_count, sizeof k->names[0], by_name);
+    for (size_t i = 0; i < k->name_count; i++) {
+        const struct name *n = &k->names[i];
+
+        if (!db_send(w->db, SQL_NAME_ADD,
+                     DB_ARGS(db_int(n->slot), db_bytes(n->name), db_int(n->num)), err))
+            return false;
+    }
+    return true;
 }
 
 static int upwards(const void *a, const void *b)
@@ -74,13 +152,14 @@ static bool fill(struct writer *w, int64_t upto, struct err *err)
     size_t n = done_recent(w->store, days);
     struct keys *k = ARENA_NEW(w->arena, struct keys);
 
-    k->count = 0;
+    k->count = k->term_count = k->name_count = 0;
     if (!take_words(w, SQL_FACET_WORDS, DB_NO_SLOT, args, k, err))
         return false;
     for (size_t i = 0; i < n; i++)
         if (!take_words(w, SQL_FACET_WORDS_DONE, days[i], args, k, err))
             return false;
-    return write_lists(w, k, err) &&
+    return write_lists(w, k, err) && write_names(w, k, err) &&
+           terms_add(w, k->terms, k->term_count, err) &&
            db_run(w->db, SQL_MARK_SET, DB_ARGS(db_text(STR("indexed")), db_int(upto)), NULL, err);
 }
 

@@ -11,6 +11,8 @@
  * A row is a list: the documents of one slice that share a word.  Lists of a kind and word
  * follow each other without overlap.  What was found behind its slice stands apart, one by
  * one, under kinds of its own, so that this stays true.
+ *
+ * Attributes (term.h) and file names go into tables of their own, with the same watermark.
  */
 #pragma once
 
@@ -21,7 +23,8 @@
 #include "store/writer.h"
 
 enum facet_kind {
-    FACET_GATEWAY = 1,
+    FACET_SIZE, /* its words are classes of sizes */
+    FACET_GATEWAY,
     FACET_SENDER,
     FACET_RECEIVER,
     FACET_TYPE,
@@ -29,6 +32,9 @@ enum facet_kind {
 };
 
 enum { INDEX_SLICE = 2000, INDEX_EVERY_US = 50 * 1000 };
+
+/* The class of a size, from 1; larger sizes have larger classes, or the same. */
+int64_t index_size_class(int64_t size);
 
 /* Run a slice if there is something for one.  *ret_waiting: rows wait for the next. */
 bool index_slice(struct writer *w, bool *ret_waiting, struct err *err);

@@ -218,8 +218,8 @@ static bool tree_get(struct db *db, int64_t slot, int64_t hash, int64_t *ret_seq
     return true;
 }
 
-static bool find_in_tree(struct db *db, int64_t slot, const struct sha256 *key, int64_t now_us,
-                         struct key_row *ret, bool *ret_found, struct err *err)
+bool key_log_find_in_tree(struct db *db, int64_t slot, const struct sha256 *key, int64_t now_us,
+                          struct key_row *ret, bool *ret_found, struct err *err)
 {
     int64_t hash = hash_of(key), seq;
 
@@ -244,7 +244,7 @@ bool key_log_find(struct key_log *k, struct db *db, const struct sha256 *key, in
         return false;
     for (size_t i = 0; i < k->slot_count && !*ret_found; i++)
         if (k->slots[i].indexed > 0 &&
-            !find_in_tree(db, k->slots[i].slot, key, now_us, ret, ret_found, err))
+            !key_log_find_in_tree(db, k->slots[i].slot, key, now_us, ret, ret_found, err))
             return false;
     return true;
 }

@@ -15,7 +15,7 @@
  *   (2) at most KEY_RUN * 3 keys are in memory.
  *   (3) memory changes only after the commit that it belongs to.
  *
- * Threads: the writer's alone.
+ * Threads: the writer's alone, but for key_log_find_in_tree().
  */
 #pragma once
 
@@ -44,6 +44,10 @@ bool key_log_load(struct key_log *k, struct db *db, struct err *err); /* what th
 /* A key that is not over yet. */
 bool key_log_find(struct key_log *k, struct db *db, const struct sha256 *key, int64_t now_us,
                   struct key_row *ret, bool *ret_found, struct err *err);
+
+/* In one table, as far as its tree goes; from any thread, with a connection of its own. */
+bool key_log_find_in_tree(struct db *db, int64_t slot, const struct sha256 *key, int64_t now_us,
+                          struct key_row *ret, bool *ret_found, struct err *err);
 
 /* In the transaction: the row numbers of a group's keys, and the rows.  ERR_TRANSIENT when
  * there is no table for their time yet (the clock jumped), or too many wait for their tree. */

@@ -11,6 +11,7 @@
 #include "store/settle_bytes.h"
 #include "store/settle_inside.h"
 #include "store/settle_order.h"
+#include "store/term.h"
 
 enum { FOUND = 9, OVER = 10 };
 
@@ -528,6 +529,7 @@ static bool settle_run(struct writer *w, struct store_op **ops, size_t count, st
         return false;
     *g = group_of(w, count);
     if (!sort_out(g, all, count, err) || !place_ended(g, err) ||
+        !terms_found(w, g->ours, g->our_count, err) ||
         (g->run_count + g->deliver_count > 0 && !write_the_rest(g, err)) || !write_endings(g, err))
         return false;
     fault_point(SETTLE_WRITTEN);

@@ -569,7 +569,7 @@ TEST(a_run_that_is_due_again_or_dead)
     CHECK(get(s, &docs[1].id, &a, &d) && d.is == DOCUMENT_ACTIVE);
     CHECK(get(s, &docs[2].id, &a, &d) && d.is == DOCUMENT_DEAD && str_is(d.code, "no_route") &&
           str_is(d.message, "nothing matches") && d.sender == 4);
-    struct document_filter dead = { .state = STR("dead"), .code = STR("no_route") }, of = { 0 };
+    struct document_filter dead = { .state = STR("dead"), .error = STR("no_route") }, of = { 0 };
     struct document page[4];
     struct err err = { 0 };
     size_t n;

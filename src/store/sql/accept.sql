@@ -125,13 +125,15 @@ DELETE FROM idem_@SLOT@ WHERE key = $1;
 -- name: facet_words
 -- only: sqlite
 -- in:  $1 above int, $2 upto int
-SELECT num, gateway, sender, receiver, dtype FROM doc WHERE num > $1 AND num <= $2;
+-- out: num, gateway, sender, receiver, type, 5 size, name, facts
+SELECT num, gateway, sender, receiver, dtype, size, name, facts FROM doc WHERE num > $1 AND num <= $2;
 
 -- name: facet_words_done
 -- only: sqlite
 -- in:  $1 above int, $2 upto int
 -- Those that ended before their slice came.
-SELECT num, gateway, sender, receiver, dtype FROM done_@SLOT@ WHERE num > $1 AND num <= $2;
+SELECT num, gateway, sender, receiver, dtype, size, name, facts FROM done_@SLOT@
+WHERE num > $1 AND num <= $2;
 
 -- name: facet_add
 -- only: sqlite

@@ -35,56 +35,6 @@ WHERE d.num = $1;
 SELECT num, id, gateway, caller, config, received_us, size, sha256, seg, pos, name, ctype, head,
        state, ended_us, sender, receiver, dtype, route, again, facts, trail FROM done_@SLOT@ WHERE num = $1;
 
--- name: doc_nums
--- in:  $1 below int, $2 limit int, $3 gateway int, $4 sender int, $5 receiver int, $6 dtype int
--- out: num, 1 when it has the words that are asked for (0: any)
-SELECT num, CASE WHEN ($3 = 0 OR gateway = $3) AND ($4 = 0 OR sender = $4) AND ($5 = 0 OR receiver = $5)
-    AND ($6 = 0 OR dtype = $6) THEN 1 ELSE 0 END
-FROM doc WHERE num < $1 ORDER BY num DESC LIMIT $2;
-
--- name: done_nums
--- in:  $1 below int, $2 limit int, $3 gateway int, $4 sender int, $5 receiver int, $6 dtype int
-SELECT num, CASE WHEN ($3 = 0 OR gateway = $3) AND ($4 = 0 OR sender = $4) AND ($5 = 0 OR receiver = $5)
-    AND ($6 = 0 OR dtype = $6) THEN 1 ELSE 0 END
-FROM done_@SLOT@ WHERE num < $1 ORDER BY num DESC LIMIT $2;
-
--- name: doc_nums_of_gateway
--- only: postgresql
--- in:  $1 below int, $2 limit int, $3 gateway int, $4 sender int, $5 receiver int, $6 dtype int
-SELECT num, CASE WHEN ($3 = 0 OR gateway = $3) AND ($4 = 0 OR sender = $4) AND ($5 = 0 OR receiver = $5)
-    AND ($6 = 0 OR dtype = $6) THEN 1 ELSE 0 END
-FROM doc WHERE num < $1 AND gateway = $3 ORDER BY num DESC LIMIT $2;
-
--- name: done_nums_of_gateway
--- only: postgresql
--- in:  $1 below int, $2 limit int, $3 gateway int, $4 sender int, $5 receiver int, $6 dtype int
-SELECT num, CASE WHEN ($3 = 0 OR gateway = $3) AND ($4 = 0 OR sender = $4) AND ($5 = 0 OR receiver = $5)
-    AND ($6 = 0 OR dtype = $6) THEN 1 ELSE 0 END
-FROM done_@SLOT@ WHERE num < $1 AND gateway = $3 ORDER BY num DESC LIMIT $2;
-
--- name: facet_nums
--- only: sqlite
--- in:  $1 below int, $2 limit int, $3 kind int, $4 word int
--- out: lists, by their first number
-SELECT key & 1099511627775, more FROM facet
-WHERE key >= ($3 << 60) + ($4 << 40) AND key < ($3 << 60) + ($4 << 40) + min($1, 1099511627775)
-ORDER BY key DESC LIMIT $2;
-
--- name: doc_nums_above
--- only: sqlite
--- in:  $1 below int, $2 limit int, $3 kind int, $4 word int, $5 indexed int
--- What the index does not know yet.
-SELECT num, 1 FROM doc WHERE num < $1 AND num > $5
-    AND CASE $3 WHEN 1 THEN gateway WHEN 2 THEN sender WHEN 3 THEN receiver ELSE dtype END = $4
-ORDER BY num DESC LIMIT $2;
-
--- name: done_nums_above
--- only: sqlite
--- in:  $1 below int, $2 limit int, $3 kind int, $4 word int, $5 indexed int
-SELECT num, 1 FROM done_@SLOT@ WHERE num < $1 AND num > $5
-    AND CASE $3 WHEN 1 THEN gateway WHEN 2 THEN sender WHEN 3 THEN receiver ELSE dtype END = $4
-ORDER BY num DESC LIMIT $2;
-
 -- name: done_make
 CREATE TABLE IF NOT EXISTS done_@SLOT@(
     num @ROWKEY@, id @BYTES@ NOT NULL, gateway @INT@ NOT NULL, caller @INT@ NOT NULL,
@@ -97,6 +47,31 @@ CREATE TABLE IF NOT EXISTS done_@SLOT@(
 -- name: done_index
 -- only: postgresql
 CREATE INDEX IF NOT EXISTS done_@SLOT@_by_gateway ON done_@SLOT@(gateway, num);
+
+-- name: done_index_sender
+-- only: postgresql
+CREATE INDEX IF NOT EXISTS done_@SLOT@_by_sender ON done_@SLOT@(sender, num) WHERE sender <> 0;
+
+-- name: done_index_receiver
+-- only: postgresql
+CREATE INDEX IF NOT EXISTS done_@SLOT@_by_receiver ON done_@SLOT@(receiver, num) WHERE receiver <> 0;
+
+-- name: done_index_type
+-- only: postgresql
+CREATE INDEX IF NOT EXISTS done_@SLOT@_by_type ON done_@SLOT@(dtype, num) WHERE dtype <> 0;
+
+-- name: done_index_size
+-- only: postgresql
+CREATE INDEX IF NOT EXISTS done_@SLOT@_by_size ON done_@SLOT@((floor(ln(size::float8 + 1) * 8)::bigint), num);
+
+-- name: done_index_name
+-- only: postgresql
+CREATE INDEX IF NOT EXISTS done_@SLOT@_by_name
+ON done_@SLOT@((num >> 18), left(name, 64) text_pattern_ops, num) WHERE name IS NOT NULL;
+
+-- name: done_index_state
+-- What most documents end in is left out.
+CREATE INDEX IF NOT EXISTS done_@SLOT@_by_state ON done_@SLOT@(state, num) WHERE state <> 6;
 
 -- name: doc_drop
 -- in:  $1 num int

@@ -205,7 +205,6 @@ INSERT OR IGNORE INTO facet(key)
 SELECT (column1 << 60) + (column2 << 40) + $1 FROM (VALUES (5, $2), (6, $3), (7, $4)) WHERE column2 <> 0;
 
 -- name: done_top
--- only: sqlite
 -- out: the highest number in it
 SELECT max(num) FROM done_@SLOT@;
 

@@ -29,8 +29,8 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9);
 -- name: task_dead_put
 -- in:  $1 id int, $2 queue int, $3 prio int, $4 kind int, $5 code text, $6 message text, $7 attempts int, $8 rescues int, $9 crashes int
 -- batch
-INSERT INTO task_dead(id, queue, prio, kind, died_us, code, message, attempts, rescues, crashes)
-VALUES ($1, $2, $3, $4, @NOW_US@, $5, $6, $7, $8, $9);
+INSERT INTO task_dead(id, queue, prio, kind, died_us, code, message, attempts, rescues, crashes, doc)
+VALUES ($1, $2, $3, $4, @NOW_US@, $5, $6, $7, $8, $9, coalesce((SELECT v.doc FROM delivery v WHERE v.num = $1), $1));
 
 -- name: task_claim
 -- only: postgresql

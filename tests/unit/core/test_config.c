@@ -115,7 +115,6 @@ TEST(config_whole_example_is_valid_and_warns_once_per_part)
         unsigned line;
         const char *part;
     } warnings[] = {
-        { 20, "`search` of a type is not run by this build" },
         { 31, "gateways of kind mllp are not run by this build" },
         { 32, "gateways of kind sftp are not run by this build" },
         { 34, "gateways of kind sql are not run by this build" },

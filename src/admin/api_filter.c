@@ -1,0 +1,128 @@
+#include "admin/api_filter.h"
+
+#include <stdlib.h>
+
+#include "admin/api_parts.h"
+#include "admin/document_view.h"
+#include "engine/engine.h"
+#include "engine/key_search.h"
+#include "store/store.h"
+
+enum { KEYED_MOST = 200 };
+
+static void read_party(struct store *s, const struct graphql_value *filter, const char *field,
+                       enum word_kind kind, int64_t *ret_word, struct str *ret_name)
+{
+    const struct graphql_value *v = graphql_value_field(filter, field);
+
+    if (v->kind == GRAPHQL_TEXT && !store_word_find(s, kind, v->text, ret_word))
+        *ret_name = v->text;
+}
+
+static bool read_state(struct str word, struct api_wanted *w, struct err *err)
+{
+    enum document_state is;
+
+    if (!document_state_find(word, &is))
+        return err_set(err, ERR_PERMANENT, 0, "there is no such state of documents");
+    /* The store does not know which are held. */
+    if (is == DOCUMENT_HELD || is == DOCUMENT_ACTIVE || is == DOCUMENT_RETRYING) {
+        w->state = is;
+        w->f.live = true;
+    }
+    if (is != DOCUMENT_HELD && is != DOCUMENT_ACTIVE)
+        w->f.state = word;
+    return true;
+}
+
+static bool read_where(const struct graphql_value *v, struct document_filter *f, struct err *err)
+{
+    struct api_where where;
+
+    _Static_assert((int)API_WHERE_MOST <= (int)DOCUMENT_WHERE_MOST, "all of them have room");
+    if (!api_read_where(v, &where, err))
+        return false;
+    for (size_t i = 0; i < where.count; i++)
+        f->where[f->where_count++] = where.list[i];
+    return true;
+}
+
+static int downwards(const void *a, const void *b)
+{
+    const int64_t *x = a, *y = b;
+
+    return (*x < *y) - (*x > *y);
+}
+
+static bool read_key(struct graphql_call *call, struct str key, struct api_wanted *w,
+                     struct err *err)
+{
+    int64_t *nums = ARENA_ARRAY(call->arena, int64_t, KEYED_MOST);
+
+    if (!key_search(call->principal, w->f.gateway, key, nums, KEYED_MOST, &w->f.num_count, err))
+        return false;
+    qsort(nums, w->f.num_count, sizeof *nums, downwards);
+    w->f.nums = nums;
+    w->nothing = w->nothing || w->f.num_count == 0;
+    return true;
+}
+
+static bool read_parent(struct str text, struct api_wanted *w)
+{
+    struct id id;
+
+    if (id_parse(text, &id))
+        w->f.parent = id_row(&id);
+    else
+        w->nothing = true;
+    return true;
+}
+
+static bool read_sizes(const struct graphql_value *v, struct api_wanted *w, struct err *err)
+{
+    w->f.size_least = graphql_value_field(v, "minSize")->number;
+    w->f.size_most = graphql_value_field(v, "maxSize")->number;
+    return (w->f.size_least >= 0 && w->f.size_most >= 0) ||
+           err_set(err, ERR_PERMANENT, 0, "a size is not negative");
+}
+
+bool api_read_filter(struct graphql_call *call, struct api_wanted *ret, struct err *err)
+{
+    const struct graphql_value *v = graphql_arg(call, "filter");
+    const struct graphql_value *state = graphql_value_field(v, "state");
+    const struct graphql_value *gateway = graphql_value_field(v, "gateway");
+    const struct graphql_value *key = graphql_value_field(v, "key");
+    const struct graphql_value *parent = graphql_value_field(v, "parent");
+    struct store *s = engine_store(call->principal);
+    struct document_filter *f = &ret->f;
+
+    *ret = (struct api_wanted){ .state = DOCUMENT_STATES };
+    f->name = graphql_value_field(v, "name")->text;
+    f->error = graphql_value_field(v, "error")->text;
+    f->since_us = graphql_value_field(v, "since")->number;
+    f->until_us = graphql_value_field(v, "until")->number;
+    ret->nothing = gateway->kind == GRAPHQL_TEXT &&
+                   !store_word_find(s, WORD_GATEWAY, gateway->text, &f->gateway);
+    read_party(s, v, "sender", WORD_SYSTEM, &f->sender, &f->sender_name);
+    read_party(s, v, "receiver", WORD_SYSTEM, &f->receiver, &f->receiver_name);
+    read_party(s, v, "type", WORD_TYPE, &f->type, &f->type_name);
+    return (state->kind != GRAPHQL_TEXT || read_state(state->text, ret, err)) &&
+           (parent->kind != GRAPHQL_TEXT || read_parent(parent->text, ret)) &&
+           read_sizes(v, ret, err) && read_where(graphql_value_field(v, "where"), f, err) &&
+           (key->kind != GRAPHQL_TEXT || read_key(call, key->text, ret, err));
+}
+
+bool api_fits(struct engine *e, const struct api_wanted *w, const struct document *d,
+              struct arena *a, bool *ret, struct err *err)
+{
+    struct document_view v;
+
+    *ret = true;
+    if (!api_is_picky(w))
+        return true;
+    if (!document_view_make(e, d, true, a, &v, err))
+        return false;
+    *ret = (w->state == DOCUMENT_STATES || v.state == w->state) &&
+           (w->states == 0 || (w->states >> v.state & 1) != 0);
+    return true;
+}

@@ -1,0 +1,25 @@
+/* key_search.h - documents by the Idempotency-Key that they came with.
+ *
+ * A key is kept as a digest over gateway, caller and key: all that could have sent it now are
+ * tried.  A document is found as long as its key is remembered (`idempotency` of its gateway).
+ *
+ * Threads: any that may block.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/digest.h"
+#include "base/err.h"
+#include "base/str.h"
+
+struct engine;
+
+/* The digest under which a key is remembered: it is only unique for its gateway and caller. */
+struct sha256 key_search_digest(int64_t gateway, int64_t caller, struct str user, struct str key);
+
+/* Numbers of documents, up to `most`; gateway 0: any. */
+bool key_search(struct engine *e, int64_t gateway, struct str key, int64_t *ret, size_t most,
+                size_t *ret_count, struct err *err);

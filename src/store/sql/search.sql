@@ -1,0 +1,190 @@
+-- Finding documents: numbers that may match, newest first, and whether they do (search.h).
+
+-- name: doc_nums
+-- in:  $1 below int, $2 limit int
+SELECT num, 1 FROM doc WHERE num < $1 ORDER BY num DESC LIMIT $2;
+
+-- name: done_nums
+-- in:  $1 below int, $2 limit int
+SELECT num, 1 FROM done_@SLOT@ WHERE num < $1 ORDER BY num DESC LIMIT $2;
+
+-- name: doc_nums_of
+-- only: postgresql
+-- in:  $1 below int, $2 limit int, $3 kind int, $4 word int
+-- One of the branches is asked.  Compared and ordered as the index is, so that no plan goes by the
+-- numbers alone: of a rare word it would look at every row.
+(SELECT num, 1 FROM doc WHERE $3 = 1 AND (gateway, num) >= ($4, 0) AND (gateway, num) < ($4, $1)
+ ORDER BY gateway DESC, num DESC LIMIT $2)
+UNION ALL
+(SELECT num, 1 FROM doc WHERE $3 = 2 AND (sender, num) >= ($4, 0) AND (sender, num) < ($4, $1) AND sender <> 0
+ ORDER BY sender DESC, num DESC LIMIT $2)
+UNION ALL
+(SELECT num, 1 FROM doc WHERE $3 = 3 AND (receiver, num) >= ($4, 0) AND (receiver, num) < ($4, $1) AND receiver <> 0
+ ORDER BY receiver DESC, num DESC LIMIT $2)
+UNION ALL
+(SELECT num, 1 FROM doc WHERE $3 = 4 AND (dtype, num) >= ($4, 0) AND (dtype, num) < ($4, $1) AND dtype <> 0
+ ORDER BY dtype DESC, num DESC LIMIT $2);
+
+-- name: done_nums_of
+-- only: postgresql
+-- in:  $1 below int, $2 limit int, $3 kind int, $4 word int
+(SELECT num, 1 FROM done_@SLOT@ WHERE $3 = 1 AND (gateway, num) >= ($4, 0) AND (gateway, num) < ($4, $1)
+ ORDER BY gateway DESC, num DESC LIMIT $2)
+UNION ALL
+(SELECT num, 1 FROM done_@SLOT@ WHERE $3 = 2 AND (sender, num) >= ($4, 0) AND (sender, num) < ($4, $1) AND sender <> 0
+ ORDER BY sender DESC, num DESC LIMIT $2)
+UNION ALL
+(SELECT num, 1 FROM done_@SLOT@ WHERE $3 = 3 AND (receiver, num) >= ($4, 0) AND (receiver, num) < ($4, $1) AND receiver <> 0
+ ORDER BY receiver DESC, num DESC LIMIT $2)
+UNION ALL
+(SELECT num, 1 FROM done_@SLOT@ WHERE $3 = 4 AND (dtype, num) >= ($4, 0) AND (dtype, num) < ($4, $1) AND dtype <> 0
+ ORDER BY dtype DESC, num DESC LIMIT $2);
+
+-- name: facet_nums
+-- only: sqlite
+-- in:  $1 below int, $2 limit int, $3 kind int, $4 word int
+-- out: lists, by their first number
+SELECT key & 1099511627775, more FROM facet
+WHERE key >= ($3 << 60) + ($4 << 40) AND key < ($3 << 60) + ($4 << 40) + min($1, 1099511627775)
+ORDER BY key DESC LIMIT $2;
+
+-- name: doc_above
+-- only: sqlite
+-- in:  $1 below int, $2 limit int, $3 indexed int
+-- out: what the index does not know yet: num, gateway, sender, receiver, type, 5 size, name, facts
+SELECT num, gateway, sender, receiver, dtype, size, name, facts FROM doc
+WHERE num < $1 AND num > $3 ORDER BY num DESC LIMIT $2;
+
+-- name: done_above
+-- only: sqlite
+-- in:  $1 below int, $2 limit int, $3 indexed int
+SELECT num, gateway, sender, receiver, dtype, size, name, facts FROM done_@SLOT@
+WHERE num < $1 AND num > $3 ORDER BY num DESC LIMIT $2;
+
+-- name: term_add
+-- in:  $1 key int, $2 num int
+-- batch
+INSERT INTO term(key, num) VALUES ($1, $2) ON CONFLICT DO NOTHING;
+
+-- name: term_nums
+-- in:  $1 below int, $2 limit int, $3 key int
+SELECT num, 1 FROM term WHERE key = $3 AND num < $1 ORDER BY num DESC LIMIT $2;
+
+-- name: term_below
+-- in:  $1 key int
+SELECT max(key) FROM term WHERE key < $1;
+
+-- name: name_add
+-- only: sqlite
+-- in:  $1 slot int, $2 name bytes, $3 num int
+INSERT INTO name_index(slot, name, num) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING;
+
+-- name: name_nums
+-- only: sqlite
+-- in:  $1 below int, $2 limit int, $3 slot int, $4 from bytes, $5 to bytes
+SELECT num, 1 FROM name_index WHERE slot = $3 AND name >= $4 AND name <= $5 AND num < $1
+ORDER BY num DESC LIMIT $2;
+
+-- name: name_slot_below
+-- only: sqlite
+-- in:  $1 slot int
+SELECT max(slot) FROM name_index WHERE slot < $1;
+
+-- name: doc_names
+-- only: postgresql
+-- in:  $1 below int, $2 limit int, $3 from text, $4 to text
+-- Slot by slot: a slot is small enough to be put in order (and + 0 keeps a plan from going by the
+-- numbers alone).
+WITH RECURSIVE s(slot) AS (
+    SELECT max(num >> 18) FROM doc WHERE name IS NOT NULL AND (num >> 18) <= ($1 >> 18)
+    UNION ALL
+    SELECT (SELECT max(d.num >> 18) FROM doc d WHERE d.name IS NOT NULL AND (d.num >> 18) < s.slot)
+    FROM s WHERE s.slot IS NOT NULL)
+SELECT n.num, 1 FROM s CROSS JOIN LATERAL (
+    SELECT d.num FROM doc d WHERE d.name IS NOT NULL AND (d.num >> 18) = s.slot AND d.num < $1
+        AND left(d.name, 64) ~>=~ $3 AND left(d.name, 64) ~<=~ $4 ORDER BY d.num + 0 DESC LIMIT $2) AS n
+WHERE s.slot IS NOT NULL LIMIT $2;
+
+-- name: done_names
+-- only: postgresql
+-- in:  $1 below int, $2 limit int, $3 from text, $4 to text
+WITH RECURSIVE s(slot) AS (
+    SELECT max(num >> 18) FROM done_@SLOT@ WHERE name IS NOT NULL AND (num >> 18) <= ($1 >> 18)
+    UNION ALL
+    SELECT (SELECT max(d.num >> 18) FROM done_@SLOT@ d WHERE d.name IS NOT NULL AND (d.num >> 18) < s.slot)
+    FROM s WHERE s.slot IS NOT NULL)
+SELECT n.num, 1 FROM s CROSS JOIN LATERAL (
+    SELECT d.num FROM done_@SLOT@ d WHERE d.name IS NOT NULL AND (d.num >> 18) = s.slot AND d.num < $1
+        AND left(d.name, 64) ~>=~ $3 AND left(d.name, 64) ~<=~ $4 ORDER BY d.num + 0 DESC LIMIT $2) AS n
+WHERE s.slot IS NOT NULL LIMIT $2;
+
+-- name: doc_sizes
+-- only: postgresql
+-- in:  $1 below int, $2 limit int, $3 least int, $4 most int
+SELECT num, CASE WHEN size BETWEEN $3 AND $4 THEN 1 ELSE 0 END FROM doc WHERE num < $1
+ORDER BY num DESC LIMIT $2;
+
+-- name: done_sizes
+-- only: postgresql
+-- in:  $1 below int, $2 limit int, $3 least int, $4 most int
+SELECT n.num, 1 FROM generate_series(floor(ln($3::float8 + 1) * 8)::bigint, floor(ln($4::float8 + 1) * 8)::bigint)
+    AS c(class) CROSS JOIN LATERAL (
+    SELECT d.num FROM done_@SLOT@ d
+    WHERE (floor(ln(d.size::float8 + 1) * 8)::bigint, d.num) >= (c.class, 0)
+        AND (floor(ln(d.size::float8 + 1) * 8)::bigint, d.num) < (c.class, $1)
+    ORDER BY floor(ln(d.size::float8 + 1) * 8)::bigint DESC, d.num DESC LIMIT $2) AS n
+ORDER BY n.num DESC LIMIT $2;
+
+-- name: dead_nums
+-- in:  $1 below int, $2 limit int, $3 text text, $4 doubt int
+-- out: documents, once for each task of theirs that is dead; whether its code or message is so
+SELECT doc, CASE WHEN (code = 'in_doubt') = ($4 = 1)
+        AND ($3 = '' OR code = $3 OR instr(lower(message), lower($3)) > 0) THEN 1 ELSE 0 END
+FROM task_dead WHERE doc < $1 ORDER BY doc DESC LIMIT $2;
+
+-- name: dead_nums
+-- for: postgresql
+-- in:  $1 below int, $2 limit int, $3 text text, $4 doubt int
+SELECT doc, CASE WHEN (code = 'in_doubt') = ($4 = 1)
+        AND ($3 = '' OR code = $3 OR strpos(lower(message), lower($3)) > 0) THEN 1 ELSE 0 END
+FROM task_dead WHERE doc < $1 ORDER BY doc DESC LIMIT $2;
+
+-- name: done_states
+-- in:  $1 below int, $2 limit int, $3 state int
+-- Of any state but delivered, which most have.
+SELECT num, 1 FROM done_@SLOT@ WHERE (state, num) >= ($3, 0) AND (state, num) < ($3, $1) AND state <> 6
+ORDER BY state DESC, num DESC LIMIT $2;
+
+-- name: link_nums
+-- in:  $1 below int, $2 limit int, $3 parent int
+SELECT child, 1 FROM link WHERE parent = $3 AND child < $1 ORDER BY child DESC LIMIT $2;
+
+-- name: doc_at
+-- in:  $1 from int, $2 to int
+-- out: num, received_us
+SELECT num, received_us FROM doc WHERE num >= $1 AND num < $2 ORDER BY num LIMIT 1;
+
+-- name: done_at
+-- in:  $1 from int, $2 to int
+SELECT num, received_us FROM done_@SLOT@ WHERE num >= $1 AND num < $2 ORDER BY num LIMIT 1;
+
+-- name: doc_top
+SELECT max(num) FROM doc;
+
+-- name: term_above
+-- in:  $1 key int
+SELECT min(key) FROM term WHERE key >= $1;
+
+-- name: term_sweep
+-- in:  $1 from int, $2 to int, $3 limit int
+DELETE FROM term WHERE (key, num) IN (SELECT key, num FROM term WHERE key >= $1 AND key < $2 LIMIT $3);
+
+-- name: name_slot_above
+-- only: sqlite
+-- in:  $1 slot int
+SELECT min(slot) FROM name_index WHERE slot >= $1;
+
+-- name: name_sweep
+-- only: sqlite
+-- in:  $1 slot int, $2 limit int
+DELETE FROM name_index WHERE (slot, name, num) IN (SELECT slot, name, num FROM name_index WHERE slot = $1 LIMIT $2);

@@ -1,0 +1,226 @@
+"""Finding documents among a million, with a cold cache: eleven ways, each page complete within 300 ms.
+
+The store is filled through the product's own door, and everything is carried: most documents are
+delivered, some are dead letters.  Then, while the node is stopped, their times are moved apart (30
+days), some get children, and PostgreSQL's tables are vacuumed as they would be by then.  Before every
+single query the caches of the kernel are dropped; the server of PostgreSQL is started anew before each
+round.  A query asks on until its page of 50 is full or there is no more.
+"""
+
+import json
+import os
+import random
+import re
+import sqlite3
+import time
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+from bench.measure import say, wrk
+from bench.road import Receiver
+from rig.node import Api
+from rig.process import RigError
+
+DOCUMENTS, ROUNDS, P95_MOST_MS = 1_000_000, 20, 300
+SOME, SOME_ROUNDS = 20_000, 5      # --quick
+DAYS, PARENTS, CHILDREN = 30, 200, 40
+FILL_SECONDS_MOST, DRAIN_SECONDS_MOST = 3600, 300
+TYPES = 50
+NO_ROUTE = "t13"
+EXTRACT = {"sender": '"json:/from"', "receiver": '"json:/to"', "type": '"json:/kind"'}
+FIELDS = "id state received size name sender receiver type error { code message }"
+
+
+def configuration(port):
+    lines = ["systems:"]
+    lines += [f"  s{i}: {{}}" for i in range(500)]
+    lines += [f"  r{i}: {{ limits: {{ concurrency: 16 }} }}" for i in range(997)]
+    lines += ["types:"]
+    lines += [f"  t{i}: {{ search: {{ po: \"json:/po\" }} }}" for i in range(TYPES + 1)]
+    routed = ", ".join(f"t{i}" for i in range(TYPES + 1) if f"t{i}" != NO_ROUTE)
+    lines += ["endpoints:", f"  out: {{ kind: http, url: \"http://127.0.0.1:{port}/in\" }}", "routes:",
+              f"  - {{ name: all, when: {{ type: [{routed}] }}, do: [ {{ deliver: out }} ] }}"]
+    return "\n".join(lines) + "\n"
+
+
+def search(bench, store):
+    documents, rounds = (SOME, SOME_ROUNDS) if bench.quick else (DOCUMENTS, ROUNDS)
+    documents = int(os.environ.get("BENCH_DOCUMENTS", documents))
+    receiver = Receiver(bench)
+    gateway = {"auth": "none", "extract": EXTRACT}
+    side = "  side: { kind: http, auth: none, idempotency: 24h, extract: { " + ", ".join(
+        f"{k}: {v}" for k, v in EXTRACT.items()) + " } }\n"
+    node = bench.node(store, gateway=gateway, more_gateways=side, more=configuration(receiver.ports[0]))
+    try:
+        node.start()
+        node.key = ""
+        last = fill(node, receiver, documents)
+        node.stop(120)
+        world = prepare(bench, node, last)
+        took = measure(bench, node, world, rounds)
+    finally:
+        bench.discard(node)
+        receiver.close()
+    p95 = {name: sorted(times)[int(len(times) * 0.95) - 1 if len(times) > 1 else 0] for name, times in took.items()}
+    bench.verdict(f"search {store}", f"{world.documents} documents, p95 in ms: " +
+                  ", ".join(f"{name} {ms:.0f}" for name, ms in p95.items()),
+                  **{f"p95_{name}": (ms < P95_MOST_MS, f"{name} over {P95_MOST_MS} ms") for name, ms in p95.items()})
+
+
+# ---- filling ------------------------------------------------------------------------------------
+
+def accepted(node):
+    return Api(node, admin=True).metrics()["waybill_documents_accepted_total"]
+
+
+def fill(node, receiver, documents):
+    """Gives the highest number that may have been used."""
+    until, last = time.monotonic() + FILL_SECONDS_MOST, 0
+    while (have := accepted(node)) < documents:
+        if time.monotonic() > until:
+            raise RigError(f"only {have:.0f} documents after {FILL_SECONDS_MOST} s")
+        os.environ["BENCH_FROM"] = str(last)
+        done = wrk("search", node.port, 1 if documents - have < 20_000 else 10, "")
+        last += done.requests + 1000
+        say(f"filled {accepted(node):.0f} at {done.per_second:.0f}/s, {receiver.count()} arrived")
+    seen, since = -1, time.monotonic()
+    while time.monotonic() - since < 2:
+        if time.monotonic() > until + DRAIN_SECONDS_MOST:
+            raise RigError("deliveries do not come to their end")
+        if (count := receiver.count()) != seen:
+            seen, since = count, time.monotonic()
+        time.sleep(0.1)
+    return last
+
+
+# ---- behind its back ----------------------------------------------------------------------------
+
+class World:
+    """What the queries know: numbers that were used, when things were received, parents."""
+
+    def __init__(self, documents, first, step, last, parents):
+        self.documents, self.first, self.step, self.last, self.parents = documents, first, step, last, parents
+
+    def time(self, share):
+        return self.first + timedelta(days=DAYS * share)
+
+
+def statements(node, bench):
+    """Runs SQL in the store; gives rows of text."""
+    if node.on_sqlite:
+        db = sqlite3.connect(next(Path(node.data).glob("*.db")), isolation_level=None)
+
+        def run(text):
+            return [[str(v) for v in row] for row in db.execute(text)]
+        return run, db.close
+
+    def ask(text):
+        return [line.split("\t") for line in bench.cluster().sql(text, node.folder.name).splitlines() if line]
+    return ask, lambda: None
+
+
+def prepare(bench, node, last):
+    run, done = statements(node, bench)
+    tables = ["doc"] + [f"done_{row[0]}" for row in run("SELECT slot FROM part WHERE family = 2")]
+    counts = [run(f"SELECT count(*), coalesce(max(num), 0) FROM {t}")[0] for t in tables]
+    documents, top = sum(int(c[0]) for c in counts), max(int(c[1]) for c in counts)
+    start = datetime.now(timezone.utc) - timedelta(days=DAYS)
+    step = DAYS * 86_400_000_000 // (top + 1)
+    for table in tables:
+        run(f"UPDATE {table} SET received_us = {int(start.timestamp() * 1e6)} + num * {step}")
+    big = tables[max(range(len(tables)), key=lambda i: int(counts[i][0]))]
+    text = "hex(id)" if node.on_sqlite else "encode(id, 'hex')"
+    parents = [(int(n), i) for n, i in run(f"SELECT num, {text} FROM {big} WHERE num % {max(top // PARENTS, 1)} = 3")]
+    for parent, _ in parents:
+        run("INSERT INTO link(parent, kind, child) VALUES " +
+            ", ".join(f"({parent}, {1 + c % 5}, {parent + 1 + c * 7})" for c in range(CHILDREN)))
+    if not node.on_sqlite:
+        for table in [*tables, "term", "link", "task_dead"]:
+            run(f"VACUUM (ANALYZE) {table}")
+    done()
+    say(f"{documents} documents in {len(tables)} tables, {len(parents)} have children")
+    return World(documents, start, step, last, [uuid(i) for _, i in parents])
+
+
+def uuid(text):
+    return re.sub(r"(.{8})(.{4})(.{4})(.{4})(.{12})", r"\1-\2-\3-\4-\5", text.lower())
+
+
+# ---- queries ------------------------------------------------------------------------------------
+
+def cool(bench, node):
+    """Nothing of the store is in the memory of the kernel."""
+    os.sync()
+    try:
+        Path("/proc/sys/vm/drop_caches").write_text("3")
+        return
+    except OSError:
+        pass
+    folder = node.data if node.on_sqlite else bench.cluster().directory
+    for path in Path(folder).rglob("*"):
+        if path.is_file():
+            with open(path, "rb") as file:
+                os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+def iso(moment):
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def queries(world, chance, state):
+    """One filter of each kind; by id and children ask for a document that is there."""
+    day = world.time(chance.random() * (DAYS - 1) / DAYS)
+    hour = world.time(chance.random() * (DAYS - 1) / DAYS)
+    number = chance.randrange(world.last)
+    return {
+        "id": {"id": chance.choice(world.parents)},
+        "name": {"name": f"ORD-{number * 7919 % 100_000_000:08}"[:9] + "*"},
+        "sender+day": {"sender": f"s{chance.randrange(500)}", "since": iso(day), "until": iso(day + timedelta(days=1))},
+        "receiver+state": {"receiver": f"r{chance.randrange(997)}", "state": state},
+        "type+hour": {"type": f"t{chance.randrange(TYPES + 1)}", "since": iso(hour),
+                      "until": iso(hour + timedelta(hours=1))},
+        "error": {"state": "dead", "error": f"`Z-{chance.randrange(997)}`"},
+        "attribute": {"where": [{"name": "po", "value": f"P{number}"}]},
+        "key": {"key": f"K-{number}"},
+        "gateway+day+size": {"gateway": "side", "since": iso(day), "until": iso(day + timedelta(days=1)),
+                             "minSize": 20_000},
+        "children": {"parent": chance.choice(world.parents)},
+        "newest of many": {"type": "t0"},
+    }
+
+
+def one(api, wanted):
+    """How many were found."""
+    if "id" in wanted:
+        return int(api.graphql(f"query($id: ID!) {{ document(id: $id) {{ {FIELDS} }} }}", wanted)["document"] is not None)
+    found, after = 0, None
+    while True:
+        page = api.graphql("query($f: DocumentFilter, $a: String, $n: Int) { documents(filter: $f, first: $n, after: $a)"
+                           f" {{ items {{ {FIELDS} }} next }} }}", {"f": wanted, "a": after, "n": 50 - found})["documents"]
+        found += len(page["items"])
+        after = page["next"]
+        if after is None or found == 50:
+            return found
+
+
+def measure(bench, node, world, rounds):
+    chance, took, found = random.Random(5), {}, {}
+    for number in range(rounds):
+        if not node.on_sqlite:
+            bench.cluster().stop()
+            bench.cluster().start()
+        node.start()
+        api = Api(node, admin=True)
+        for name, wanted in queries(world, chance, ("dead", "delivered")[number % 2]).items():
+            cool(bench, node)
+            began = time.monotonic()
+            found[name] = found.get(name, 0) + one(api, wanted)
+            took.setdefault(name, []).append((time.monotonic() - began) * 1000)
+        api.close()
+        node.stop()
+        say(f"round {number + 1}: " + ", ".join(f"{name} {times[-1]:.0f}" for name, times in took.items()))
+    empty = [name for name, count in found.items() if count == 0]
+    if empty:
+        raise RigError(f"nothing was found by {', '.join(empty)}: the queries are wrong")
+    say("found in all: " + ", ".join(f"{name} {count}" for name, count in found.items()))
+    return took

@@ -1,0 +1,220 @@
+"""Finding documents: by what was found in them, by name, key, size, state, error text, and by what
+their payloads say, at every moment and on both databases."""
+import json
+import pathlib
+import sys
+
+import pytest
+
+from running_node import clean_environment, run_program
+from wire import wait_until
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+
+from rig.receiver import Receiver  # noqa: E402
+
+BOTH = pytest.mark.stores("sqlite", "postgres")
+
+CONFIG = """\
+systems:
+  acme: {{}}
+  beta: {{}}
+  hub:  {{}}
+  sink: {{}}
+types:
+  order:
+    search: {{ po: [ "json:/po", "xml:/Order/@number" ], line: "json:/lines/0/item" }}
+  note: {{}}
+  urgent: {{ search: {{ ticket: "json:/ticket" }} }}
+gateways:
+  in:
+    kind: http
+    auth: none
+    extract: {{ sender: "json:/from", receiver: "json:/to", type: "json:/type",
+                attributes: {{ region: "json:/region" }} }}
+  keyed: {{ kind: http, auth: key, extract: {{ receiver: "value:sink", type: "value:note" }} }}
+endpoints:
+  api: {{ kind: http, url: "{url}/in", timeout: 5s, retry: {{ first: 50ms, most: 100ms, for: 1s }} }}
+routes:
+  - {{ name: urgent, when: {{ receiver: hub, type: note }},
+       do: [ {{ route: {{ type: "value:urgent" }} }} ] }}
+  - {{ name: pay, when: {{ receiver: hub, type: order, po: "77" }}, do: [ {{ drop: "by its attribute" }} ] }}
+  - {{ name: hub, when: {{ receiver: hub }}, do: [ {{ deliver: api }} ] }}
+  - {{ name: rest, do: [ {{ drop: done }} ] }}
+"""
+
+
+@pytest.fixture(name="far")
+def far_fixture():
+    with Receiver() as r:
+        yield r
+
+
+@pytest.fixture(name="node")
+def node_fixture(far, make_node):
+    node = make_node(config=CONFIG.format(url=far.url("")))
+    node.start()
+    return node
+
+
+def send(node, gateway="in", name=None, key=None, bearer=None, **what):
+    fields = {"from": "acme", "to": "sink", "type": "order", **what}
+    headers = {"Waybill-Name": name, "Idempotency-Key": key,
+               "Authorization": bearer and f"Bearer {bearer}"}
+    answer = node.post(gateway, json.dumps(fields), {k: v for k, v in headers.items() if v})
+    assert answer.status == 202, answer.body
+    return answer.json["document"]
+
+
+def find(node, **wanted):
+    """Ids, newest first, over all pages."""
+    found, after = [], None
+    while True:
+        page = node.graphql("query($f: DocumentFilter, $a: String) { documents(filter: $f, first: 20,"
+                            " after: $a) { items { id } next } }", f=wanted, a=after)["documents"]
+        found += [d["id"] for d in page["items"]]
+        after = page["next"]
+        if after is None:
+            return found
+
+
+def where(**attributes):
+    return [{"name": k, "value": v} for k, v in attributes.items()]
+
+
+def ls(node, *args):
+    """Ids that `docs ls` prints, and what it says."""
+    done = node.cli("docs", "ls", "--json", *args)
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line)["id"] for line in done.stdout.splitlines()], done.stderr
+
+
+def state(node, doc):
+    return node.graphql("query($i: ID!) { document(id: $i) { state } }", i=doc)["document"]["state"]
+
+
+def await_state(node, doc, want):
+    wait_until(lambda: state(node, doc) == want, 20, f"{doc} is {want}")
+
+
+@BOTH
+def test_documents_are_found_by_their_search_attributes(node):
+    docs = [send(node, po=str(n % 7), lines=[{"item": f"bolt-{n}"}], region="north") for n in range(30)]
+    plain = send(node, type="note", po="3", region="south")
+    for doc in docs + [plain]:
+        await_state(node, doc, "done")
+    for _ in range(2):  # once while the index may run behind, once after a new start
+        assert find(node, where=where(po="3")) == docs[3::7][::-1]
+        assert find(node, where=where(po="3", line="bolt-10")) == [docs[10]]
+        assert find(node, where=where(line="bolt-10"), sender="acme", type="order") == [docs[10]]
+        assert find(node, where=where(line="bolt-10"), sender="beta") == []
+        assert find(node, where=where(region="south")) == [plain], "attributes of `extract` are found, too"
+        assert find(node, where=where(po="33")) == []
+        node.restart()
+    assert ls(node, "--type", "order", "--where", "po=3", "--where", "line=bolt-17")[0] == [docs[17]]
+    shown = node.graphql("query($i: ID!) { document(id: $i) { attributes { name value } } }", i=docs[8])
+    assert {a["name"]: a["value"] for a in shown["document"]["attributes"]} == {
+        "po": "1", "line": "bolt-8", "region": "north"}
+
+
+def test_a_document_is_found_as_soon_as_it_is_settled(node):
+    """The index of SQLite runs behind; nothing is invisible meanwhile."""
+    for n in range(40):
+        doc = send(node, po=f"n{n}", name=f"live-{n}.json", to="sink")
+        await_state(node, doc, "done")
+        assert find(node, where=where(po=f"n{n}")) == [doc]
+        assert find(node, name=f"live-{n}.*") == [doc]
+        assert find(node, receiver="sink")[0] == doc
+
+
+@BOTH
+def test_search_attributes_route_and_follow_the_type(node, far):
+    paid = send(node, to="hub", po="77")
+    moved = send(node, to="hub", type="note", ticket="T-9")
+    await_state(node, paid, "done")
+    await_state(node, moved, "delivered")
+    assert len(far.requests("/in")) == 1
+    assert find(node, where=where(po="77")) == [paid]
+    assert find(node, where=where(ticket="T-9")) == [moved], "of the type that the route gave it"
+    odd = send(node, to="hub", po="4\u0001" + "711")
+    await_state(node, odd, "delivered")
+    lines = node.graphql("query($i: ID!) { document(id: $i) { timeline { stage what outcome message } } }",
+                         i=odd)["document"]["timeline"]
+    noted = [line for line in lines if line["what"] == "search"]
+    assert len(noted) == 1 and noted[0]["outcome"] == "failed" and "control" in noted[0]["message"]
+
+
+@BOTH
+def test_names_sizes_times_and_keys(node):
+    key, _ = node.add_key("keyed")
+    files = [send(node, name=f"{'ORD' if n % 2 else 'INV'}_2026{n:03}.json", pad="x" * (n * 100))
+             for n in range(24)]
+    keyed = send(node, gateway="keyed", key="4711/a", bearer=key)
+    again = node.post("keyed", json.dumps({"from": "acme", "to": "sink", "type": "order"}),
+                      {"Authorization": f"Bearer {key}", "Idempotency-Key": "4711/a"})
+    assert again.json["document"] == keyed
+    for doc in files + [keyed]:
+        await_state(node, doc, "done")
+    assert find(node, name="ORD_*") == files[1::2][::-1]
+    assert find(node, name="ORD_2026003.json") == [files[3]]
+    assert find(node, name="ORD_2026003*", sender="acme") == [files[3]]
+    assert find(node, name="nothing*") == []
+    assert find(node, key="4711/a") == [keyed] and find(node, key="4711/a", gateway="keyed") == [keyed]
+    assert find(node, key="4711/a", gateway="in") == [] and find(node, key="4711") == []
+    assert find(node, minSize=2000, gateway="in") == files[20:][::-1]
+    assert find(node, minSize=1000, maxSize=1500, gateway="in") == files[10:15][::-1]
+    received = {d: node.graphql("query($i: ID!) { document(id: $i) { received } }", i=d)["document"]["received"]
+                for d in files}
+    assert find(node, since=received[files[5]], until=received[files[9]]) == files[5:9][::-1]
+    assert find(node, since=received[files[5]], until=received[files[9]], name="INV*") == files[6:9:2][::-1]
+    assert ls(node, "--key", "4711/a")[0] == [keyed]
+    assert ls(node, "--min-size", "2KiB", "--name", "ORD*")[0] == files[21::2][::-1]
+    bad = node.cli("docs", "ls", "--min-size", "much")
+    assert bad.returncode == 2 and "size" in bad.stderr
+
+
+@BOTH
+def test_states_and_what_went_wrong(node, far):
+    far.behave("/in", "status", 422)
+    bad = [send(node, to="hub") for _ in range(3)]
+    lost = send(node, to="nobody-knows-me")
+    for doc in bad + [lost]:
+        await_state(node, doc, "dead")
+    far.behave("/in", "ok")
+    good = send(node, to="hub")
+    await_state(node, good, "delivered")
+    assert find(node, state="dead") == [lost] + bad[::-1]
+    assert find(node, state="dead", receiver="hub") == bad[::-1]
+    assert find(node, state="dead", error="NOBODY-KNOWS") == [lost], "a part of the message"
+    assert find(node, state="dead", error="unknown_system") == [lost]
+    assert find(node, error="rejected") == bad[::-1] and find(node, error="no such thing") == []
+    assert find(node, receiver="nobody-knows-me") == [lost], "as it was found"
+    assert find(node, receiver="hub", state="delivered") == [good]
+    assert ls(node, "--state", "dead", "--error", "422")[0] == bad[::-1]
+    assert node.cli("docs", "cancel", bad[0]).returncode == 0
+    assert find(node, state="cancelled") == [bad[0]] and find(node, state="dead", receiver="hub") == bad[:0:-1]
+    assert find(node, parent=good) == [] and find(node, parent="no id") == []
+
+
+@BOTH
+def test_payloads_are_scanned_in_portions(node):
+    docs = [send(node, text=f"needle-{n}" if n % 10 == 3 else "hay", n=n) for n in range(40)]
+    big = node.post("in", json.dumps({"from": "acme", "to": "sink", "type": "note"}) + " " * 700_000 + "needle-big")
+    docs.append(big.json["document"])
+    assert big.status == 202
+    want = [docs[n] for n in (40, 33, 23, 13, 3)]
+    found, said = ls(node, "--text", "needle-")
+    assert found == want and "looked into 41 documents" in said
+    found, said = ls(node, "--text", "needle-13", "--type", "order")
+    assert found == [docs[13]] and "looked into 40 documents" in said
+    assert ls(node, "--text", "needle-", "--limit", "2")[0] == want[:2]
+    page = node.graphql('{ scan(text: "needle-3", filter: { sender: "acme" })'
+                        " { items { id } looked bytes skipped next } }")["scan"]
+    assert [d["id"] for d in page["items"]] == [docs[33], docs[3]] or page["next"]
+    assert page["looked"] > 0 and page["bytes"] > 700_000 and page["skipped"] == 0
+
+
+def test_the_cli_says_what_a_scan_takes(tmp_path):
+    done = run_program("docs", "ls", "--text", "", "--url", "http://127.0.0.1:1", cwd=tmp_path,
+                       env=clean_environment())
+    assert done.returncode == 2 and "--text" in done.stderr
