@@ -267,6 +267,7 @@ static void check_all(struct config *config, struct yaml_node *root, const struc
     check_grammar(&c);
     check_cross(&c);
     check_routes(&c);
+    check_batches(&c);
     if (runs->also != NULL)
         runs->also(runs->also_arg, root, &report->problems);
 }

@@ -5,6 +5,7 @@
  *     check_cross     names, references, keys that depend on
  *                     each other                              (config_cross.c)
  *     check_routes    routes that tie                         (config_routes.c)
+ *     check_batches   batches, and who joins them             (config_batches.c)
  *
  * The walk collects what the later checks need: references and attributes.
  */
@@ -56,6 +57,8 @@ void check_see(struct check *c, struct check_list *list, struct yaml_node *node,
 void check_grammar(struct check *c);
 void check_cross(struct check *c);
 void check_routes(struct check *c);
+void check_batches(struct check *c);
+extern const char *const check_batch_words[]; /* attributes of what a batch becomes; NULL ends */
 
 /* One value that is not null; `label` is what messages call it. */
 void check_value(struct check *c, struct yaml_node *node, const struct option *option, bool in_node,

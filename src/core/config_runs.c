@@ -29,6 +29,8 @@ const struct config_run config_runs_build[] = {
     { "routes.route", true },
     { "routes.drop", true },
     { "routes.deliver", true },
+    { "routes.batch", true },
+    { "batches", true },
     { "endpoints.http", true },
     { "endpoints.http.area", false },
     { "endpoints.http.answer", false },

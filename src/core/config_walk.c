@@ -99,7 +99,9 @@ static bool warn_kind(struct walk *w, bool quiet, const struct yaml_node *node,
 {
     char part[120], what[120];
 
-    (void)snprintf(part, sizeof part, "%s.%s", w->section, kind);
+    /* A step is run wherever it stands, or nowhere. */
+    (void)snprintf(part, sizeof part, "%s.%s", option->type == OPT_STEP ? "routes" : w->section,
+                   kind);
     if (option->type == OPT_STEP)
         (void)snprintf(what, sizeof what, "the service `%s` is", kind);
     else

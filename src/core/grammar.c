@@ -288,7 +288,7 @@ static const struct option route_when[] = {
     { 0 },
 };
 
-static const struct option step_each = {
+const struct option grammar_step = {
     .type = OPT_STEP,
     .kinds = &grammar_services,
     .noun = "step",
@@ -305,7 +305,7 @@ const struct option grammar_route[] = {
     { .name = "do",
       .type = OPT_LIST,
       .flags = OPT_REQUIRED,
-      .each = &step_each,
+      .each = &grammar_step,
       .help = "the steps, one after the other" },
     { .name = "keep",
       .type = OPT_WORD,
@@ -414,6 +414,12 @@ static const struct option calendar_each = {
     .noun = "calendar",
 };
 
+static const struct option batch_each = {
+    .type = OPT_MAP,
+    .keys = grammar_batch,
+    .noun = "batch",
+};
+
 static const struct option any_each = { .type = OPT_ANY };
 
 const struct option grammar_sections[] = {
@@ -454,8 +460,8 @@ const struct option grammar_sections[] = {
       .help = "who gets copies of which documents" },
     { .name = "batches",
       .type = OPT_NAMED,
-      .each = &any_each,
-      .help = "how documents are gathered" },
+      .each = &batch_each,
+      .help = "how documents are gathered, and what becomes of them then" },
     { .name = "retention", .type = OPT_ANY, .help = "how long things are kept" },
     { .name = "alerts",
       .type = OPT_MAP,

@@ -14,6 +14,8 @@ extern const struct option grammar_system[];
 extern const struct option grammar_type[];
 extern const struct option grammar_route[];
 extern const struct option grammar_alerts[];
+extern const struct option grammar_step; /* one step of a chain */
+extern const struct option grammar_batch[];
 extern const struct option_kinds grammar_gateways;
 extern const struct option_kinds grammar_endpoints;
 extern const struct option_kinds grammar_services;

@@ -82,7 +82,7 @@ bool variants_seal(struct flight *f, struct err *err)
 {
     for (size_t i = 1; i < f->variant_count; i++) {
         struct variant *v = &f->variants[i];
-        bool used = false;
+        bool used = f->joins == v;
 
         for (size_t k = 0; k < f->part_count; k++)
             used = used || f->parts[k]->variant == v;

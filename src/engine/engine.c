@@ -12,6 +12,7 @@
 #include "engine/alerts.h"
 #include "engine/backlog.h"
 #include "engine/backups.h"
+#include "engine/batcher.h"
 #include "engine/desk.h"
 #include "engine/govern.h"
 #include "engine/intake.h"
@@ -46,6 +47,7 @@ struct engine {
     struct backlog *backlog;
     struct alerts *alerts;
     struct backups *backups;
+    struct batcher *batcher;
     struct keeper *keeper;
 };
 
@@ -111,6 +113,11 @@ struct backups *engine_backups(struct engine *e)
 struct desk *engine_desk(struct engine *e)
 {
     return e->desk;
+}
+
+struct batcher *engine_batcher(struct engine *e)
+{
+    return e->batcher;
 }
 
 struct road *engine_road(struct engine *e)
@@ -225,6 +232,7 @@ static void make_doors(struct engine *e, const struct engine_options *o)
     road_tell_mishaps(e->road, alerts_count, e->alerts);
     e->backlog = backlog_new(e->store, e->govern, e->road, e->alerts);
     e->backups = backups_new(e->store);
+    e->batcher = batcher_new(e->store, e->road, e->pool);
 }
 
 /* What earlier lives left behind, then the configuration in force, then who may not send. */
@@ -283,6 +291,8 @@ void engine_stop(struct engine *e)
     e->desk = NULL;
     backups_free(e->backups);
     e->backups = NULL;
+    if (e->batcher != NULL)
+        batcher_rest(e->batcher);
     road_rest(e->road);
     keeper_stop(e->keeper);
     e->keeper = NULL;
@@ -305,6 +315,7 @@ void engine_free(struct engine *e)
     warden_free(e->warden);
     backlog_free(e->backlog);
     alerts_free(e->alerts);
+    batcher_free(e->batcher);
     poller_free(e->poller);
     manual_metrics_forget();
     intake_free(e->intake);

@@ -16,6 +16,7 @@
 struct alerts;
 struct backlog;
 struct backups;
+struct batcher;
 struct connectors;
 struct desk;
 struct engine;
@@ -52,6 +53,7 @@ struct live *engine_live(struct engine *e);
 struct govern *engine_govern(struct engine *e);
 struct backlog *engine_backlog(struct engine *e);
 struct alerts *engine_alerts(struct engine *e);
+struct batcher *engine_batcher(struct engine *e);
 struct warden *engine_warden(struct engine *e);
 struct backups *engine_backups(struct engine *e);
 struct desk *engine_desk(struct engine *e);

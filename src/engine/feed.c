@@ -300,7 +300,11 @@ static struct flight *load_document(struct road *r, const struct task *t)
         return NULL;
     }
     note_recovered(f);
-    f->has_facts = d.sender != 0 || d.receiver != 0 || d.type != 0 || d.facts.len > 0;
+    f->batch = plan_batch_find(f->plan, d.gateway);
+    if (f->batch == NULL)
+        f->batch = plan_batch_find(f->plan, d.route);
+    f->has_facts =
+        f->batch != NULL || d.sender != 0 || d.receiver != 0 || d.type != 0 || d.facts.len > 0;
     if (f->has_facts) /* a retry that starts at the router (operate.h) */
         feed_facts(f, &d);
     if (!load_bytes(f, &f->variants[0], &err)) {

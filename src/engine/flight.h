@@ -91,8 +91,11 @@ struct flight {
     struct facts facts;
     bool has_facts; /* found before: it goes on at the router */
     const struct plan_route *route;
-    int64_t prio;       /* of its deliveries; 0: as usual */
-    int64_t expires_us; /* of its deliveries; 0: never */
+    const struct plan_batch *batch; /* it came out of this one, or it is what it became */
+    struct batch_join join;         /* SETTLE_JOIN */
+    struct variant *joins;          /* the bytes with which it does */
+    int64_t prio;                   /* of its deliveries; 0: as usual */
+    int64_t expires_us;             /* of its deliveries; 0: never */
 
     struct variant variants[FLIGHT_VARIANTS_MOST];
     size_t variant_count;

@@ -12,6 +12,7 @@
 #include "base/thread.h"
 #include "engine/alerts.h"
 #include "engine/backlog.h"
+#include "engine/batcher.h"
 #include "engine/engine.h"
 #include "engine/govern.h"
 #include "engine/intake.h"
@@ -249,6 +250,11 @@ static bool tend_alerts(struct keeper *k, struct err *err)
            alerts_tend(engine_alerts(k->engine), err);
 }
 
+static bool look_at_batches(struct keeper *k, struct err *err)
+{
+    return batcher_look(engine_batcher(k->engine), err);
+}
+
 static const struct duty {
     const char *name;
     int64_t every_us;
@@ -256,6 +262,7 @@ static const struct duty {
 } duties[] = {
     { .name = "heartbeat", .every_us = NODE_BEAT_US / 2, .run = heartbeat },
     { .name = "holds", .every_us = TICK_US, .run = follow_holds },
+    { .name = "batches", .every_us = TICK_US, .run = look_at_batches },
     { .name = "free space", .every_us = CLOCK_S, .run = look_at_disk },
     { .name = "configuration", .every_us = CLOCK_S / 2, .run = follow },
     { .name = "queues", .every_us = CLOCK_S, .run = look_at_queues_in_turn },

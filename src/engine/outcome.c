@@ -436,6 +436,8 @@ static const char *state_word(const struct flight *f)
         return document_states[s->state];
     case SETTLE_DEAD:
         return "dead";
+    case SETTLE_JOIN:
+        return document_states[DOCUMENT_ACTIVE];
     case SETTLE_AGAIN:
         return f->delayed ? document_states[DOCUMENT_ACTIVE] : "retrying";
     case SETTLE_PARTS:
@@ -552,7 +554,8 @@ void outcome_settle(struct flight *f)
 
     if (s->task.kind != TASK_DELIVER)
         fill_facts(f);
-    if (s->end == SETTLE_PARTS && !fill_parts(f, &s->op.err)) {
+    if ((s->end == SETTLE_PARTS && !fill_parts(f, &s->op.err)) ||
+        (s->end == SETTLE_JOIN && !join_fill(f, &s->op.err))) {
         f->unfilled = true;
         feed_unsettled(f);
         return;

@@ -6,20 +6,12 @@
 #include "base/alloc.h"
 #include "core/grammar.h"
 #include "core/units.h"
+#include "engine/plan_inside.h"
 #include "store/accept.h"
 #include "store/secret.h"
 #include "store/store.h"
 
 #define PLAN_BYTES_MOST ((size_t)256 << 20)
-
-struct builder {
-    struct plan *plan;
-    const struct connectors *connectors;
-    struct store *store;
-    struct problem_list *problems; /* NULL: what cannot be used is broken */
-    bool apart;                    /* nothing is stored */
-    bool bad;                      /* a problem was added */
-};
 
 static bool find_secret(void *arg, struct str name, struct arena *a, struct str *ret,
                         struct err *err)
@@ -27,8 +19,8 @@ static bool find_secret(void *arg, struct str name, struct arena *a, struct str 
     return secret_get(arg, name, a, ret, err);
 }
 
-static struct settings settings_of(struct builder *b, const struct yaml_node *node,
-                                   const struct option *common, const struct option *own)
+struct settings plan_settings(struct builder *b, const struct yaml_node *node,
+                              const struct option *common, const struct option *own)
 {
     return (struct settings){ .node = node,
                               .common = common,
@@ -40,7 +32,7 @@ static struct settings settings_of(struct builder *b, const struct yaml_node *no
 
 /* A part that cannot be used: a problem of a configuration that is being checked, a broken
  * part of one that is in force.  The text is NULL when the store failed instead. */
-static const char *broken(struct builder *b, struct place place, const struct err *err)
+const char *plan_broken(struct builder *b, struct place place, const struct err *err)
 {
     if (b->problems != NULL) {
         problem_add(b->problems, place, NULL, "%s", err->text);
@@ -61,8 +53,8 @@ static void find_words(struct store *s, enum word_kind kind, const struct str *n
 }
 
 /* The words of `count` names that stand in structs of `size` bytes at `first`. */
-static bool words_of(struct builder *b, enum word_kind kind, const void *first, size_t size,
-                     size_t count, size_t name_at, size_t word_at, struct err *err)
+bool plan_words(struct builder *b, enum word_kind kind, const void *first, size_t size,
+                size_t count, size_t name_at, size_t word_at, struct err *err)
 {
     struct str *names = xcalloc(count + 1, sizeof *names);
     int64_t *ids = xcalloc(count + 1, sizeof *ids);
@@ -79,10 +71,6 @@ static bool words_of(struct builder *b, enum word_kind kind, const void *first, 
     free(ids);
     return ok;
 }
-
-#define WORDS_OF(b, kind, list, count, err)                                                 \
-    words_of((b), (kind), (list), sizeof *(list), (count), offsetof(typeof(*(list)), name), \
-             offsetof(typeof(*(list)), word), (err))
 
 static size_t home(int64_t word, size_t slots)
 {
@@ -127,7 +115,7 @@ static const void *find_word(const struct plan_index *x, const void *first, size
 static bool read_handling(struct builder *b, const struct yaml_node *node,
                           const struct option *keys, struct plan_handling *h, struct err *err)
 {
-    struct settings s = settings_of(b, node, NULL, keys);
+    struct settings s = plan_settings(b, node, NULL, keys);
     struct str prio;
 
     if (node == NULL || node->kind != YAML_MAP)
@@ -289,7 +277,7 @@ static void build_windows(struct builder *b, struct window_maker *windows,
     if (node == NULL || yaml_is_null(node) || window_set_build(windows, node, &s->windows, &err))
         return;
     (void)err_context(&err, "system %s", c->name);
-    (void)broken(b, c->place, &err);
+    (void)plan_broken(b, c->place, &err);
 }
 
 static bool read_rate(const struct settings *limits, struct rate_rule *ret, struct err *err)
@@ -337,7 +325,7 @@ static bool build_systems(struct builder *b, struct err *err)
     p->systems = ARENA_ARRAY(&p->arena, struct plan_system, c->system_count + 1);
     for (size_t i = 0; i < c->system_count; i++) {
         struct plan_system *s = &p->systems[i];
-        struct settings own = settings_of(b, c->systems[i].node, NULL, grammar_system);
+        struct settings own = plan_settings(b, c->systems[i].node, NULL, grammar_system);
         struct settings limits = settings_below(&own, "limits");
         struct str doubt;
 
@@ -385,7 +373,7 @@ static void build_endpoint(struct builder *b, const struct config_endpoint *c,
                            struct plan_endpoint *e)
 {
     const struct option_kind *kind = option_kind_find(&grammar_endpoints, str_of(c->kind));
-    struct settings s = settings_of(b, c->node, grammar_endpoints.common, kind->keys);
+    struct settings s = plan_settings(b, c->node, grammar_endpoints.common, kind->keys);
     struct err err = { 0 };
 
     e->name = str_of(c->name);
@@ -395,12 +383,12 @@ static void build_endpoint(struct builder *b, const struct config_endpoint *c,
         if (str_is(str_of(c->kind), b->connectors->endpoints[i]->name))
             e->type = b->connectors->endpoints[i];
     if (!read_rules(e, &s, &err))
-        e->broken = broken(b, c->place, &err);
+        e->broken = plan_broken(b, c->place, &err);
     else if (e->type == NULL)
         e->broken = "this build cannot send that way yet";
     else if (!e->type->make(&s, &e->self, &err)) {
         (void)err_context(&err, "endpoint %s", c->name);
-        e->broken = broken(b, c->place, &err);
+        e->broken = plan_broken(b, c->place, &err);
         e->self = NULL;
     }
 }
@@ -473,7 +461,7 @@ static bool build_deliver(struct builder *b, const struct yaml_node *map, struct
 static bool build_service(struct builder *b, const struct yaml_node *map,
                           const struct option_kind *kind, struct plan_step *step, struct err *err)
 {
-    struct settings s = settings_of(b, map, NULL, kind->keys);
+    struct settings s = plan_settings(b, map, NULL, kind->keys);
 
     step->kind = STEP_SERVICE;
     for (size_t i = 0; b->connectors->services[i] != NULL; i++)
@@ -504,23 +492,19 @@ static bool build_step(struct builder *b, const struct yaml_node *node, struct p
         step->reason = yaml_text(yaml_get(map, "reason"));
         return true;
     }
+    if (str_is(step->name, "batch"))
+        return plan_join_step(b, map, step, err);
     return build_service(b, map, kind, step, err);
 }
 
-static void build_route(struct builder *b, const struct config_route *c, struct plan_route *r,
-                        size_t number)
+void plan_steps(struct builder *b, const struct yaml_node *list, struct plan_route *r)
 {
     struct arena *a = &b->plan->arena;
-    struct plan_step *steps = ARENA_ARRAY(a, struct plan_step, c->step_count + 1);
+    struct plan_step *steps = ARENA_ARRAY(a, struct plan_step, list->count + 1);
     struct err err = { 0 };
 
-    r->name = str_of(c->name != NULL ? c->name : arena_printf(a, "route-%zu", number + 1));
     r->steps = steps;
-    if (!read_handling(b, c->node, grammar_route, &r->handling, &err)) {
-        r->broken = broken(b, c->place, &err);
-        return;
-    }
-    for (const struct yaml_node *n = c->steps->first; n != NULL; n = n->next) {
+    for (const struct yaml_node *n = list->first; n != NULL; n = n->next) {
         bool ok = build_step(b, n, &steps[r->step_count], &err);
 
         r->step_count++;
@@ -529,9 +513,22 @@ static void build_route(struct builder *b, const struct config_route *c, struct 
         if (err.kind == ERR_LIMIT) /* validated, kept, and named in a warning already */
             r->broken = arena_text(a, str_of(err.text));
         else
-            r->broken = broken(b, n->place, &err);
+            r->broken = plan_broken(b, n->place, &err);
         return;
     }
+}
+
+static void build_route(struct builder *b, const struct config_route *c, struct plan_route *r,
+                        size_t number)
+{
+    struct arena *a = &b->plan->arena;
+    struct err err = { 0 };
+
+    r->name = str_of(c->name != NULL ? c->name : arena_printf(a, "route-%zu", number + 1));
+    if (!read_handling(b, c->node, grammar_route, &r->handling, &err))
+        r->broken = plan_broken(b, c->place, &err);
+    else
+        plan_steps(b, c->steps, r);
 }
 
 static bool build_routes(struct builder *b, struct err *err)
@@ -577,12 +574,12 @@ const struct plan_gateway *plan_gateway_find(const struct plan *p, int64_t word)
 
 static void build_alerts(struct builder *b)
 {
-    struct settings base = settings_of(b, NULL, NULL, NULL);
+    struct settings base = plan_settings(b, NULL, NULL, NULL);
     struct place place = { 0 };
     struct err err = { 0 };
 
     if (!plan_alerts_build(b->plan->config, &base, &b->plan->alerts, &place, &err))
-        (void)broken(b, place, &err);
+        (void)plan_broken(b, place, &err);
 }
 
 /* ---- life ----------------------------------------------------------------------------------- */
@@ -599,7 +596,7 @@ static bool build(const struct builder *made, struct config *config, int64_t ver
     p->version = version;
     p->arena = (struct arena)ARENA_INIT(PLAN_BYTES_MOST);
     bool ok = build_systems(&b, err) && build_endpoints(&b, err) && add_types(&b, err) &&
-              build_routes(&b, err) && build_gateways(&b, err);
+              plan_batches(&b, err) && build_routes(&b, err) && build_gateways(&b, err);
 
     if (ok)
         build_alerts(&b);
@@ -661,6 +658,8 @@ void plan_unref(struct plan *p)
     router_free(p->router);
     for (size_t i = 0; i < p->route_count; i++)
         free_route(&p->routes[i]);
+    for (size_t i = 0; i < p->batch_count; i++)
+        free_route(&p->batches[i].chain);
     for (size_t i = 0; i < p->system_count; i++)
         extractor_free(p->systems[i].order_by);
     for (size_t i = 0; i < p->type_count; i++)

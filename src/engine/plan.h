@@ -18,13 +18,16 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "core/batch_rule.h"
 #include "core/config.h"
 #include "core/connector.h"
 #include "core/doubt.h"
+#include "core/join.h"
 #include "core/order.h"
 #include "core/problem.h"
 #include "core/rate.h"
 #include "core/retry.h"
+#include "core/template.h"
 #include "core/window.h"
 #include "engine/plan_alert.h"
 #include "extract/extract.h"
@@ -60,7 +63,7 @@ struct plan_endpoint {
     const char *broken; /* why it cannot be used; NULL: it can */
 };
 
-enum plan_step_kind { STEP_SERVICE, STEP_DELIVER, STEP_ROUTE, STEP_DROP };
+enum plan_step_kind { STEP_SERVICE, STEP_DELIVER, STEP_ROUTE, STEP_DROP, STEP_BATCH };
 
 struct plan_step {
     enum plan_step_kind kind;
@@ -69,8 +72,10 @@ struct plan_step {
     void *self;
     const struct plan_endpoint **endpoints; /* DELIVER */
     size_t endpoint_count;
-    struct extractor *extractor; /* ROUTE */
-    struct str reason;           /* DROP; may be empty */
+    struct extractor *extractor;    /* ROUTE */
+    struct str reason;              /* DROP; may be empty */
+    const struct plan_batch *batch; /* BATCH */
+    const struct template *by;      /* one batch for each value; NULL: no more than usual */
 };
 
 /* How a document of a route or type is handled; 0: not said. */
@@ -92,6 +97,20 @@ struct plan_route {
     const struct plan_step *steps;
     size_t step_count;
     const char *broken; /* a step this build cannot run; NULL: none */
+};
+
+/* What documents are gathered into. */
+struct plan_batch {
+    struct str name;
+    int64_t word;
+    const struct batch_schedule *at;             /* NULL: no times */
+    int64_t members_most, bytes_most, age_us;    /* age_us 0: any */
+    const struct template *by, *header, *footer; /* NULL: none */
+    struct str separator, root, type;
+    enum join_kind join;
+    int64_t receiver; /* of an empty one; a word, 0: none */
+    bool empty_send, missed_each, bad_all;
+    struct plan_route chain; /* of what it becomes; under its name and word */
 };
 
 struct plan_gateway {
@@ -117,6 +136,8 @@ struct plan {
     struct plan_route *routes;
     struct plan_gateway *gateways;
     struct plan_type *types; /* by name; none when no type says how it is handled or found */
+    struct plan_batch *batches;
+    size_t batch_count;
     size_t type_count;
     size_t system_count, endpoint_count, route_count, gateway_count;
     bool ordered; /* some system is: documents are numbered */
@@ -157,3 +178,4 @@ const struct plan_system *plan_system_find(const struct plan *p, int64_t word);
 const struct plan_system *plan_system_named(const struct plan *p, struct str name); /* slower */
 const struct plan_endpoint *plan_endpoint_find(const struct plan *p, int64_t word);
 const struct plan_gateway *plan_gateway_find(const struct plan *p, int64_t word);
+const struct plan_batch *plan_batch_find(const struct plan *p, int64_t word);

@@ -8,7 +8,7 @@
  *   dispatch.c  what may begin now              outcome.c  what came of it, commit 2, log
  *   feed.c      what waits in the store         road.c     threads, stock, life
  *   doubt.c     sends that may not happen twice
- *   order.c     deliveries in order
+ *   order.c     deliveries in order             join.c     members of batches (batcher.h)
  *
  * With a configuration without routes nothing is claimed: documents rest as received
  * until there are some.

@@ -102,6 +102,11 @@ const struct plan_route *walk_find_route(struct flight *f);
  * False: it is dead, or could not be read (settle.end). */
 bool walk_only(struct flight *f);
 
+/* ---- join.c: a document becomes a member of a batch ---- */
+bool join_batch(struct flight *f, const struct plan_step *s, struct variant *bytes);
+/* What the commit needs; may block when its bytes are large. */
+bool join_fill(struct flight *f, struct err *err);
+
 /* ---- send.c ---- */
 void send_parts(struct flight *f);   /* offer all parts; settles when none is left open */
 void send_park(struct part *first);  /* a chain: they wait in the store */

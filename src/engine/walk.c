@@ -338,6 +338,8 @@ static enum way run_steps(struct flight *f, const struct plan_route *r, struct v
                            s->reason.len > 0 ? ": " : "", (int)s->reason.len, s->reason.ptr);
             flight_note(f, TRAIL_STEP, TRAIL_DROPPED, s->name, -1, f->message);
             return WAY_ENDS;
+        case STEP_BATCH:
+            return join_batch(f, s, *bytes) ? WAY_ENDS : WAY_DEAD;
         }
     }
     return WAY_ENDS;
@@ -357,12 +359,23 @@ static bool was_here(struct visit *visits, size_t count, const struct facts *x)
     return false;
 }
 
+/* What was gathered goes through the steps of its batch first. */
+static enum way run_chain(struct flight *f, struct variant **bytes)
+{
+    f->route = &f->batch->chain;
+    flight_note(f, TRAIL_ROUTE, TRAIL_DONE, f->route->name, -1, "the steps of the batch");
+    return may_go_on(f, f->route, false) ? run_steps(f, f->route, bytes) : WAY_DEAD;
+}
+
 /* True: it has come to an end, with or without deliveries. */
 static bool find_way(struct flight *f)
 {
     struct visit visits[HOPS_MOST];
     struct variant *bytes = &f->variants[0];
+    enum way first = f->batch != NULL ? run_chain(f, &bytes) : WAY_BACK_TO_ROUTER;
 
+    if (first != WAY_BACK_TO_ROUTER)
+        return first == WAY_ENDS;
     for (size_t hop = 0;; hop++) {
         if (hop == HOPS_MOST || was_here(visits, hop, &f->facts)) {
             (void)snprintf(f->message, sizeof f->message,
@@ -391,7 +404,8 @@ void walk(struct flight *f)
 {
     fault_point_on(ROAD_WALK, buf_view(&f->variants[0].buf));
     if (walk_only(f) && f->part_count == 0) {
-        f->settle.end = SETTLE_OVER;
+        if (f->settle.end != SETTLE_JOIN)
+            f->settle.end = SETTLE_OVER;
         f->settle.state = DOCUMENT_DONE;
     } else if (f->part_count > 0 && f->settle.end != SETTLE_DEAD && f->settle.end != SETTLE_AGAIN) {
         f->settle.end = SETTLE_PARTS;

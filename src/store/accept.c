@@ -417,6 +417,14 @@ void accept_stored(struct writer *w, struct accept_op *a)
     }
 }
 
+bool accept_one(struct writer *w, struct accept_op *op, struct err *err)
+{
+    struct store_op *ops = &op->op;
+
+    require(!op->has_key && !op->claim_wanted);
+    return accept_run(w, &ops, 1, err);
+}
+
 static void accept_committed(struct writer *w, struct store_op **ops, size_t count)
 {
     for (size_t i = 0; i < count; i++)

@@ -64,6 +64,10 @@ struct accept_op {
 
 extern const struct store_verb accept_verb;
 
+/* For verbs of the store's own, in an open transaction: one document without a key, that nobody
+ * has claimed.  Such a verb is `last`, as accept_verb is. */
+bool accept_one(struct writer *w, struct accept_op *op, struct err *err);
+
 #define ACCEPT_LEASE_US (INT64_C(3600) * 1000000)
 
 enum {

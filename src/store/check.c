@@ -93,6 +93,24 @@ static bool check_deliveries(struct store *s, struct check_result *r, struct err
     return true;
 }
 
+/* Each member waits in one batch, which will send it. */
+static bool check_batches(struct store *s, struct check_result *r, struct err *err)
+{
+    int64_t strays;
+
+    if (!count_of(s, SQL_BATCH_COUNT, DB_NO_ARGS, &r->looked_at, err) ||
+        !count_slices(s, SQL_BATCH_UPTO, SQL_BATCH_WRONG, r, err) ||
+        !count_of(s, SQL_BATCH_MEMBER_STRAYS, DB_NO_ARGS, &strays, err))
+        return false;
+    r->bad += strays;
+    if (r->bad > 0)
+        (void)snprintf(r->message, sizeof r->message,
+                       "%lld batches or members of them: a count is wrong, or a document, a batch "
+                       "or its document is not there",
+                       (long long)r->bad);
+    return true;
+}
+
 /* A slice of tasks behind *place; *ret_count is 0 at the end. */
 static bool task_slice(struct db *db, enum sql_id id, struct db_args args, struct task *place,
                        int64_t *ret_bad, int64_t *ret_count, struct err *err)
@@ -273,6 +291,7 @@ static const struct {
     { .name = "documents-have-tasks", .run = check_tasks },
     { .name = "tasks-have-documents", .run = check_orphan_tasks },
     { .name = "deliveries", .run = check_deliveries },
+    { .name = "batches", .run = check_batches },
     { .name = "payloads", .run = check_payloads },
     { .name = "counts", .run = check_counts },
 };

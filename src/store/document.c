@@ -2,6 +2,7 @@
 
 #include "base/auto.h"
 #include "base/require.h"
+#include "store/batch.h"
 #include "store/document_inside.h"
 #include "store/done.h"
 #include "store/inside.h"
@@ -109,13 +110,41 @@ bool document_slots(struct db *db, struct slots *ret, struct err *err)
     return true;
 }
 
+/* A member of a batch fares as the document does that the batch became. */
+static bool as_batch(struct db *db, struct arena *a, struct document *d, struct err *err)
+{
+    struct batch_at at;
+    struct document of;
+    bool found = false;
+
+    if (d->is != DOCUMENT_ACTIVE || d->code.len > 0)
+        return true;
+    if (!batch_of(db, d->source.num, false, a, &at, err))
+        return false;
+    if (at.num == 0 || (at.has_doc && !get_from(db, SQL_DOC_GET, DB_NO_SLOT, id_row(&at.doc_id), a,
+                                                &of, &found, err)))
+        return err->kind == ERR_NONE;
+    if (found) {
+        d->is = of.is == DOCUMENT_RECEIVED ? DOCUMENT_ACTIVE : of.is;
+        d->code = of.code;
+        d->message = of.message;
+    } else if (at.code.len > 0) { /* it could not be built */
+        d->is = DOCUMENT_DEAD;
+        d->code = at.code;
+        d->message = at.message;
+    }
+    d->state = str_of(document_states[d->is]);
+    return true;
+}
+
 bool document_by_num(struct db *db, const struct slots *slots, int64_t slot, int64_t num,
                      struct arena *a, struct document *ret, bool *ret_found, struct err *err)
 {
     *ret_found = false;
     if (slot >= 0 && !get_from(db, SQL_DONE_GET, slot, num, a, ret, ret_found, err))
         return false;
-    if (!*ret_found && !get_from(db, SQL_DOC_GET, DB_NO_SLOT, num, a, ret, ret_found, err))
+    if (!*ret_found && (!get_from(db, SQL_DOC_GET, DB_NO_SLOT, num, a, ret, ret_found, err) ||
+                        (*ret_found && !as_batch(db, a, ret, err))))
         return false;
     for (size_t i = 0; i < slots->count && !*ret_found; i++)
         if (!get_from(db, SQL_DONE_GET, slots->days[i], num, a, ret, ret_found, err))

@@ -9,6 +9,7 @@
 #include "core/state.h"
 #include "core/trail.h"
 #include "store/accept.h"
+#include "store/batch.h"
 #include "store/claims.h"
 #include "store/done.h"
 #include "store/inside.h"
@@ -604,12 +605,34 @@ static bool read_live(struct work *k, struct err *err)
     return str_eq(id, str_mem(k->target->id.bytes, sizeof k->target->id.bytes));
 }
 
+/* A member may leave a batch that has not closed; after that it goes with it. */
+static bool operate_on_member(struct work *k, const struct batch_at *at, struct err *err)
+{
+    struct str name = store_word_name(k->w->store, at->name);
+    char id[ID_TEXT];
+
+    if (at->has_doc)
+        return say(k, OPERATE_NOTHING, "it goes with batch %.60s, which is document %s",
+                   arena_text(k->w->arena, name), id_text(&at->doc_id, id));
+    if (k->op->action == OPERATE_RETRY || (at->state != BATCH_OPEN && at->code.len == 0))
+        return say(k, OPERATE_NOTHING, "it waits in batch %.60s, which is %s",
+                   arena_text(k->w->arena, name), batch_states[at->state]);
+    (void)say(k, OPERATE_DONE, "it has left batch %.60s and is cancelled",
+              arena_text(k->w->arena, name));
+    return batch_leave(k->w, k->doc, at, err) && end_document(k, DOCUMENT_CANCELLED, err);
+}
+
 static bool operate_one(struct work *k, struct err *err)
 {
+    struct batch_at at = { 0 };
+
     if (!read_live(k, err))
         return err->kind == ERR_NONE && operate_ended(k, err);
-    if (!read_parts(k, err))
+    if (!read_parts(k, err) ||
+        (k->part_count == 0 && !batch_of(k->w->db, k->doc, true, k->w->arena, &at, err)))
         return false;
+    if (at.num != 0)
+        return operate_on_member(k, &at, err);
     switch (k->op->action) {
     case OPERATE_RETRY:
         return retry_live(k, err);

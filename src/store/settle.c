@@ -8,6 +8,7 @@
 #include "store/claims.h"
 #include "store/done.h"
 #include "store/inside.h"
+#include "store/settle_batch.h"
 #include "store/settle_bytes.h"
 #include "store/settle_inside.h"
 #include "store/settle_order.h"
@@ -401,6 +402,20 @@ static bool write_endings(struct group *g, struct err *err)
     return write_rows(g->w, &drop, err);
 }
 
+bool settle_end_all(struct writer *w, const struct settle_end_order *orders, size_t count,
+                    struct err *err)
+{
+    struct group *g = ARENA_NEW(w->arena, struct group);
+
+    *g = (struct group){ .w = w, .endings = ARENA_ARRAY(w->arena, struct ending, count) };
+    for (size_t i = 0; i < count; i++)
+        g->endings[g->ending_count++] = (struct ending){ .doc = orders[i].doc,
+                                                         .day = done_day(orders[i].keep_days),
+                                                         .state = orders[i].state,
+                                                         .trail = orders[i].trail };
+    return write_endings(g, err) && write_tallies(g, err);
+}
+
 /* ---- the verb -------------------------------------------------------------------------------- */
 
 /* A run that was tried before gave its new deliveries numbers. */
@@ -533,7 +548,8 @@ static bool settle_run(struct writer *w, struct store_op **ops, size_t count, st
         (g->run_count + g->deliver_count > 0 && !write_the_rest(g, err)) || !write_endings(g, err))
         return false;
     fault_point(SETTLE_WRITTEN);
-    return write_tallies(g, err) && settle_order(w, g->ours, g->our_count, &all[0]->going, err);
+    return write_tallies(g, err) && settle_batch(w, g->ours, g->our_count, err) &&
+           settle_order(w, g->ours, g->our_count, &all[0]->going, err);
 }
 
 /* ---- after the commit ------------------------------------------------------------------------ */

@@ -18,6 +18,7 @@
 
 #include "core/state.h"
 #include "core/trail.h"
+#include "store/batch.h"
 #include "store/order.h"
 #include "store/payload.h"
 #include "store/task.h"
@@ -29,6 +30,7 @@ enum settle_outcome {
     SETTLE_PARTS, /* RUN: it has deliveries now, `parts`; DELIVER: the one in parts[0] changed */
     SETTLE_AGAIN, /* not now: the task itself is due again at due_us (0: at once), with message */
     SETTLE_DEAD,  /* RUN: the document is a dead letter, with code and message */
+    SETTLE_JOIN,  /* RUN: it is a member of a batch now, `join`, and has no task (batch.h) */
 };
 
 /* Bytes of deliveries, made by a step: stored in this commit, uploaded before it, or stored
@@ -94,6 +96,7 @@ struct settle_op {
     size_t part_count;
     int64_t due_us;
     struct str code, message;
+    struct batch_join *join; /* SETTLE_JOIN */
 
     /* the answer, when op.ok */
     bool ours;
@@ -120,6 +123,9 @@ struct settle_end_order {
     struct str trail; /* lines to add */
 };
 bool settle_end(struct writer *w, const struct settle_end_order *order, struct err *err);
+/* The same for many of one day that have no deliveries and no numbers in the order of acceptance. */
+bool settle_end_all(struct writer *w, const struct settle_end_order *orders, size_t count,
+                    struct err *err);
 
 /* Queues of tasks: the intake, and one lane for each pair of system and endpoint. */
 enum { QUEUE_LANES = 1000, TASK_DELIVER = 2 };

@@ -14,6 +14,14 @@ static struct settle_bytes *new_bytes(const struct settle_part *p)
     return is_new ? p->bytes : NULL;
 }
 
+/* What a member of a batch brings. */
+static struct settle_bytes *join_bytes(const struct settle_op *o)
+{
+    struct settle_bytes *b = o->end == SETTLE_JOIN ? o->join->bytes : NULL;
+
+    return b != NULL && (b->bytes.ptr != NULL || b->uploaded) ? b : NULL;
+}
+
 static bool place_one(struct writer *w, struct settle_bytes *b, const struct id *id, int64_t doc,
                       struct err *err)
 {
@@ -77,8 +85,8 @@ static bool place_bytes_of(struct writer *w, struct settle_op *o, const struct i
 {
     AUTO(buf_done) struct buf lines = BUF_INIT(SETTLE_PARTS_MOST * 4096);
 
-    for (size_t i = 0; i < o->part_count; i++) {
-        struct settle_bytes *b = new_bytes(&o->parts[i]);
+    for (size_t i = 0; i <= o->part_count; i++) {
+        struct settle_bytes *b = i < o->part_count ? new_bytes(&o->parts[i]) : join_bytes(o);
 
         if (b == NULL || b->is_placed)
             continue;
@@ -103,8 +111,9 @@ bool settle_place_bytes(struct writer *w, struct settle_op **ops, size_t count, 
         bool has = false;
 
         lines[i] = STR("");
-        for (size_t k = 0; k < ops[i]->part_count; k++) {
-            struct settle_bytes *b = new_bytes(&ops[i]->parts[k]);
+        for (size_t k = 0; k <= ops[i]->part_count; k++) {
+            struct settle_bytes *b =
+                k < ops[i]->part_count ? new_bytes(&ops[i]->parts[k]) : join_bytes(ops[i]);
 
             has |= b != NULL;
             if (b != NULL)

@@ -3,6 +3,7 @@
  *   settle.c        the verb: claims, documents that stay, documents that are over
  *   settle_rows.c   rows of tasks, deliveries and counts
  *   settle_bytes.c  bytes that a step made        settle_order.c  lanes
+ *   settle_batch.c  members of batches
  */
 #pragma once
 

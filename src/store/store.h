@@ -19,6 +19,7 @@
  *   caller.h      keys of senders                 payload.h    the bytes
  *   hold.h        holds of systems                pause.h      what nodes do not do now
  *   order.h       deliveries in order             alert.h      what needs a person
+ *   order.h       deliveries in order             batch.h      documents that go together
  *   recorder.h    what ran when we died           check.h      what must be true
  */
 #pragma once
@@ -75,7 +76,8 @@ enum word_kind {
     WORD_TYPE = 3,
     WORD_ENDPOINT = 4,
     WORD_ROUTE = 5,
-    WORD_LANE = 6 /* "SYSTEM/ENDPOINT" by their words (settle.h) */
+    WORD_LANE = 6, /* "SYSTEM/ENDPOINT" by their words (settle.h) */
+    WORD_BATCH = 7
 };
 
 bool store_word(struct store *s, enum word_kind kind, struct str name, int64_t *ret_id,

@@ -162,14 +162,19 @@ static void call_committed(struct writer *w, struct store_op **ops, size_t count
 static const struct store_verb call_verb = { .name = "call",
                                              .run = call_run,
                                              .committed = call_committed };
+static const struct store_verb call_last_verb = {
+    .name = "last call", .run = call_run, .last = true, .committed = call_committed
+};
 
 bool writers_call(struct writers *ws, const struct store_verb *verb, struct store_op *op,
                   struct err *err)
 {
     struct call call = { .op = op };
-    struct call_op c = {
-        .verb = verb, .inner = op, .call = &call, .op = { .verb = &call_verb, .done = call_done }
-    };
+    struct call_op c = { .verb = verb,
+                         .inner = op,
+                         .call = &call,
+                         .op = { .verb = verb->last ? &call_last_verb : &call_verb,
+                                 .done = call_done } };
 
     (void)pthread_mutex_init(&call.mutex, NULL);
     (void)pthread_cond_init(&call.done, NULL);

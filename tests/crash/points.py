@@ -22,7 +22,8 @@ from rig.process import RigError, end, run, wait_for
 LOAD_SECONDS = 4
 SOME_LOAD_SECONDS = 0.3
 ONLY_AT_START = ("start.", "migrate.")
-ELSEWHERE = ("backup.", "restore.", "move.")   # no part of this life: blackbox/test_85_backup.py kills there
+ELSEWHERE = ("batch.",  # crash/batches.py kills at these
+             "backup.", "restore.", "move.")  # no part of this life: blackbox/test_85_backup.py
 
 
 def points(rig, databases=("sqlite", "postgres")):

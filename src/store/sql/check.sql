@@ -11,6 +11,7 @@ SELECT count(*) FROM doc WHERE num > $1 AND num <= $2 AND 1 = CASE
     WHEN EXISTS (SELECT 1 FROM delivery v WHERE v.doc = doc.num AND v.state NOT IN (5, 7)) THEN 0
     WHEN EXISTS (SELECT 1 FROM task_dead t WHERE t.id = doc.num) THEN 0
     WHEN EXISTS (SELECT 1 FROM task_lease t WHERE t.id = doc.num) THEN 0
+    WHEN EXISTS (SELECT 1 FROM batch_member m WHERE m.doc = doc.num) THEN 0
     WHEN num IN (SELECT t.id FROM task_later t WHERE t.id > $1 AND t.id <= $2) THEN 0
     WHEN num IN (SELECT t.id FROM task_ready t WHERE t.queue = 1 AND t.id > $1 AND t.id <= $2) THEN 0
     ELSE 1 END;

@@ -56,8 +56,9 @@ DELETE FROM task_dead WHERE id = $1;
 
 -- name: operate_forget
 -- in:  $1 num int
--- It is extracted again.
-UPDATE doc SET sender = 0, receiver = 0, dtype = 0, route = 0, facts = NULL WHERE num = $1;
+-- It is extracted again; what a batch became is not, for nothing was extracted.
+UPDATE doc SET sender = 0, receiver = 0, dtype = 0, route = 0, facts = NULL
+WHERE num = $1 AND NOT EXISTS (SELECT 1 FROM batch b WHERE b.doc = $1 AND b.doc > 0);
 
 -- name: operate_version
 -- in:  $1 num int, $2 config int, $3 again int

@@ -263,7 +263,7 @@ TEST(config_takes_every_service)
         "verify: partner",
         "validate: order.xsd",
         "validate: { json: order.json }",
-        "batch: { name: b, count: 10, after: 1h, at: \"0 * * * *\" }",
+        "batch: { name: b, by: \"${type}\" }",
         "store: \"json:/id\"",
         "subscribe: [a, b]",
         "enrich: { set: customers, key: \"json:/customer\" }",
@@ -283,6 +283,7 @@ TEST(config_takes_every_service)
 
         buf_printf(&text,
                    "endpoints: { e: { kind: file, path: o }, e2: { kind: file, path: o } }\n"
+                   "batches: { b: { count: 10, do: [ { deliver: e } ] } }\n"
                    "routes: [ { name: r, do: [ { %s } ] } ]\n",
                    steps[i]);
         struct config *c = config_load(buf_view(&text), "t", &runs, &report);

@@ -1,0 +1,92 @@
+/* join.c - a document becomes a member of a batch: the end of its own way.  See road.h, batcher.h.
+ */
+#include <stdio.h>
+
+#include "base/auto.h"
+#include "engine/road_inside.h"
+#include "store/store.h"
+
+static bool refuse(struct flight *f, const struct plan_step *s, enum dead_code code)
+{
+    outcome_dead(f, TRAIL_STEP, s->name, code, -1, f->message);
+    return false;
+}
+
+/* One batch for each value. */
+static bool find_part(struct flight *f, const struct plan_step *s, struct str *ret)
+{
+    AUTO(buf_done) struct buf text = BUF_INIT(FACTS_VALUE_MOST);
+    struct template_values values = { .id = str_of(f->id),
+                                      .name = f->name,
+                                      .gateway = store_word_name(f->road->store, f->gateway),
+                                      .received_us = f->received_us,
+                                      .facts = &f->facts };
+    struct err err = { 0 };
+
+    *ret = STR("");
+    if (s->by == NULL)
+        return true;
+    if (!template_render(s->by, &values, &text, &err)) {
+        (void)snprintf(f->message, sizeof f->message, "`by` of the batch: %s", err.text);
+        return refuse(f, s, DEAD_SERVICE_FAILED);
+    }
+    *ret = arena_copy(&f->arena, buf_view(&text));
+    return true;
+}
+
+/* What cannot be joined is found here, before it is one of many.  Bytes that are not all in memory
+ * are left to whoever joins them. */
+static bool is_good(struct flight *f, const struct plan_step *s, struct variant *bytes)
+{
+    struct str body = buf_view(&bytes->buf);
+    struct err err = { 0 };
+
+    if (s->batch->bad_all || (bytes == f->variants && (int64_t)body.len != f->source.size))
+        return true;
+    if (join_check(s->batch->join, body, &err))
+        return true;
+    (void)snprintf(f->message, sizeof f->message, "it cannot join batch %.*s: %s",
+                   STR_ARG(s->batch->name), err.text);
+    return refuse(f, s, DEAD_SERVICE_FAILED);
+}
+
+bool join_batch(struct flight *f, const struct plan_step *s, struct variant *bytes)
+{
+    const struct plan_batch *b = s->batch;
+    struct str part;
+
+    if (f->batch == b) {
+        (void)snprintf(f->message, sizeof f->message,
+                       "it came out of batch %.*s, and joins no such one again", STR_ARG(b->name));
+        return refuse(f, s, DEAD_LOOP);
+    }
+    if (!find_part(f, s, &part) || !is_good(f, s, bytes))
+        return false;
+    f->joins = bytes;
+    f->join = (struct batch_join){ .name = b->word,
+                                   .route = f->route->word,
+                                   .part = part,
+                                   .members_most = b->members_most,
+                                   .bytes_most = b->bytes_most,
+                                   .alone = f->again > 0 };
+    (void)snprintf(f->message, sizeof f->message, "joins batch %.*s%s", STR_ARG(b->name),
+                   f->join.alone ? ", by itself: it was in one before" : "");
+    flight_note(f, TRAIL_STEP, TRAIL_WAITS, s->name, -1, f->message);
+    f->message[0] = '\0';
+    f->settle.end = SETTLE_JOIN;
+    return true;
+}
+
+bool join_fill(struct flight *f, struct err *err)
+{
+    bool own = f->joins == f->variants;
+
+    if (!variants_seal(f, err))
+        return false;
+    f->join.config = f->config;
+    f->join.receiver = f->settle.receiver;
+    f->join.bytes = own ? NULL : &f->joins->settle;
+    f->join.size = own ? f->source.size : f->joins->settle.size;
+    f->settle.join = &f->join;
+    return true;
+}

@@ -1,0 +1,250 @@
+-- Batches.  States in numbers are those of batch.h: 0 open, 1 closing, 2 closed, 3 ended.
+
+-- name: batch_find_open
+-- in:  $1 name int, $2 route int, $3 receiver int, $4 part text
+-- out: num, members, bytes
+SELECT num, members, bytes FROM batch
+WHERE name = $1 AND route = $2 AND receiver = $3 AND part = $4 AND state = 0 @FOR_UPDATE@;
+
+-- name: batch_add
+-- in:  $1 num int, $2 name int, $3 route int, $4 receiver int, $5 part text, $6 config int
+-- Of two that open it at the same time the second waits for the first, and adds nothing.
+INSERT INTO batch(num, name, route, receiver, part, state, config, members, bytes, opened_us)
+VALUES ($1, $2, $3, $4, $5, 0, $6, 0, 0, @NOW_US@)
+ON CONFLICT(name, route, receiver, part) WHERE state = 0 DO NOTHING;
+
+-- name: batch_add_closing
+-- in:  $1 num int, $2 name int, $3 route int, $4 receiver int, $5 part text, $6 config int, $7 why int,
+--      $8 slot int, $9 by text
+-- One that was never open: of one member that comes, or empty.
+INSERT INTO batch(num, name, route, receiver, part, state, config, members, bytes, opened_us, closed_us, why,
+    slot_us, closed_by)
+VALUES ($1, $2, $3, $4, $5, 1, $6, 0, 0, @NOW_US@, @NOW_US@, $7, $8, $9);
+
+-- name: batch_grow
+-- in:  $1 num int, $2 members int, $3 bytes int, $4 config int, $5 why int
+-- why 0: it stays open.
+UPDATE batch SET members = members + $2, bytes = bytes + $3, config = $4,
+    state = CASE WHEN $5 = 0 THEN state ELSE 1 END, why = CASE WHEN $5 = 0 THEN why ELSE $5 END,
+    closed_us = CASE WHEN $5 = 0 THEN closed_us ELSE @NOW_US@ END
+WHERE num = $1;
+
+-- name: batch_member_add
+-- in:  $1 batch int, $2 doc int, $3 size int, $4 seg int, $5 pos int, $6 num int, $7 sha256 bytes
+-- batch
+INSERT INTO batch_member(batch, doc, size, b_seg, b_pos, b_num, b_sha256) VALUES ($1, $2, $3, $4, $5, $6, $7);
+
+-- name: batch_freeze
+-- in:  $1 name int, $2 receiver int, $3 before int, $4 why int, $5 by text, $6 slot int
+-- Their members are who they are from now on.  receiver -1: any; before: those that were opened until then.
+UPDATE batch SET state = 1, closed_us = @NOW_US@, why = $4, closed_by = $5, slot_us = $6
+WHERE num IN (SELECT num FROM batch WHERE name = $1 AND state = 0 AND ($2 = -1 OR receiver = $2)
+    AND opened_us <= $3 ORDER BY route, receiver, part @FOR_UPDATE@);
+
+-- name: batch_again
+-- in:  $1 name int, $2 receiver int
+-- Those that could not be built are tried now.
+UPDATE batch SET due_us = 0 WHERE name = $1 AND state = 1 AND due_us > 0 AND ($2 = -1 OR receiver = $2);
+
+-- name: batch_clock_get
+-- in:  $1 name int
+SELECT slot_us FROM batch_clock WHERE name = $1;
+
+-- name: batch_clock_start
+-- in:  $1 name int, $2 slot int
+INSERT INTO batch_clock(name, slot_us) VALUES ($1, $2) ON CONFLICT(name) DO NOTHING;
+
+-- name: batch_clock_move
+-- in:  $1 name int, $2 from int, $3 to int
+-- One of many nodes closes a batch for its time.
+UPDATE batch_clock SET slot_us = $3 WHERE name = $1 AND slot_us = $2;
+
+-- name: batch_any
+-- out: 1 when there is one that has not ended
+SELECT count(*) FROM (SELECT 1 FROM batch WHERE state < 3 LIMIT 1) AS one;
+
+-- name: batch_names_open
+-- in:  $1 limit int
+-- out: names of which some are open, and when the first of those was opened
+SELECT name, min(opened_us) FROM batch WHERE state = 0 GROUP BY name ORDER BY name LIMIT $1;
+
+-- name: batch_waits
+-- in:  $1 node int
+-- out: 1 when batch_claim would find one
+SELECT count(*) FROM (SELECT 1 FROM batch WHERE state = 1 AND due_us <= @NOW_US@
+    AND (node_id <> $1 OR until_us < @NOW_US@) LIMIT 1) AS one;
+
+-- name: batch_waits
+-- for: postgresql
+-- in:  $1 node int
+SELECT count(*) FROM (SELECT 1 FROM batch b WHERE state = 1 AND due_us <= @NOW_US@
+    AND (node_id = 0 OR until_us < @NOW_US@ OR (node_id <> $1 AND NOT EXISTS (SELECT 1 FROM node n
+         WHERE n.node_id = b.node_id AND n.state = 0 AND n.alive_until_us > @NOW_US@))) LIMIT 1) AS one;
+
+-- name: batch_unclaim
+-- in:  $1 node int
+UPDATE batch SET node_id = 0 WHERE state = 1 AND node_id = $1;
+
+-- name: batch_claim
+-- in:  $1 node int, $2 lease int
+-- out: as batch_page
+UPDATE batch SET node_id = $1, claim = claim + 1, tries = tries + 1, until_us = @NOW_US@ + $2
+WHERE num = (SELECT num FROM batch WHERE state = 1 AND due_us <= @NOW_US@
+    AND (node_id <> $1 OR until_us < @NOW_US@) ORDER BY num LIMIT 1)
+RETURNING num, name, route, receiver, part, state, config, members, bytes, opened_us, closed_us, ended_us, why,
+    closed_by, slot_us, doc, doc_id, claim, tries, code, message;
+
+-- name: batch_claim
+-- for: postgresql
+-- in:  $1 node int, $2 lease int
+-- What a node had that is dead or silent is free: it could not store it any more.
+UPDATE batch SET node_id = $1, claim = claim + 1, tries = tries + 1, until_us = @NOW_US@ + $2
+WHERE num = (SELECT num FROM batch b WHERE state = 1 AND due_us <= @NOW_US@
+    AND (node_id = 0 OR until_us < @NOW_US@ OR NOT EXISTS (SELECT 1 FROM node n WHERE n.node_id = b.node_id
+         AND n.state = 0 AND n.alive_until_us > @NOW_US@)) ORDER BY num LIMIT 1 FOR UPDATE SKIP LOCKED)
+RETURNING num, name, route, receiver, part, state, config, members, bytes, opened_us, closed_us, ended_us, why,
+    closed_by, slot_us, doc, doc_id, claim, tries, code, message;
+
+-- name: batch_back
+-- in:  $1 num int, $2 node int, $3 claim int, $4 due int, $5 code text, $6 message text
+-- Not now: somebody else, or later.
+UPDATE batch SET node_id = 0, due_us = $4, code = $5, message = $6
+WHERE num = $1 AND state = 1 AND node_id = $2 AND claim = $3;
+
+-- name: batch_members
+-- in:  $1 batch int, $2 after int, $3 limit int
+-- out: 0 document, id, 2 received_us, seg, pos, 5 num, size, sha256, 8 name, 9 sender, type, 11 gateway
+SELECT m.doc, d.id, d.received_us, coalesce(m.b_seg, d.seg), coalesce(m.b_pos, d.pos), coalesce(m.b_num, d.num),
+    m.size, coalesce(m.b_sha256, d.sha256), d.name, d.sender, d.dtype, d.gateway
+FROM batch_member m JOIN doc d ON d.num = m.doc WHERE m.batch = $1 AND m.doc > $2 ORDER BY m.doc LIMIT $3;
+
+-- name: batch_common
+-- in:  $1 batch int
+-- out: members, the first and the last of their senders, of their types
+SELECT count(*), min(d.sender), max(d.sender), min(d.dtype), max(d.dtype)
+FROM batch_member m JOIN doc d ON d.num = m.doc WHERE m.batch = $1;
+
+-- name: batch_lock
+-- in:  $1 num int, $2 node int, $3 claim int
+-- out: 1 when it is closing, and this claim has it
+SELECT CASE WHEN state = 1 AND node_id = $2 AND claim = $3 THEN 1 ELSE 0 END FROM batch
+WHERE num = $1 @FOR_UPDATE@;
+
+-- name: batch_built
+-- in:  $1 num int, $2 doc int, $3 id bytes
+UPDATE batch SET state = 2, doc = $2, doc_id = $3, node_id = 0, code = NULL, message = NULL WHERE num = $1;
+
+-- name: batch_doc
+-- in:  $1 num int, $2 sender int, $3 receiver int, $4 dtype int, $5 route int, $6 facts bytes, $7 trail bytes
+-- What is known of the document that a batch became.
+UPDATE doc SET sender = $2, receiver = $3, dtype = $4, route = $5, facts = $6, trail = $7 WHERE num = $1;
+
+-- name: batch_link
+-- in:  $1 doc int, $2 batch int
+-- Its members are children of kind 2 (schema/0006_link.sql).
+INSERT INTO link(parent, kind, child) SELECT $1, 2, doc FROM batch_member WHERE batch = $2;
+
+-- name: batch_link_earlier
+-- in:  $1 doc int, $2 batch int
+-- A member that was sent before is sent again: this one is a copy (kind 3) of the batch that had it.
+INSERT INTO link(parent, kind, child)
+SELECT DISTINCT l.parent, 3, $1 FROM batch_member m JOIN link l ON l.child = m.doc AND l.kind = 2
+WHERE m.batch = $2;
+
+-- name: batch_take
+-- in:  $1 batch int, $2 limit int
+-- out: documents of its first members
+SELECT doc FROM batch_member WHERE batch = $1 ORDER BY doc LIMIT $2;
+
+-- name: batch_member_drop
+-- in:  $1 batch int, $2 doc int
+-- batch
+DELETE FROM batch_member WHERE batch = $1 AND doc = $2;
+
+-- name: batch_member_drop
+-- for: postgresql
+-- in:  $1 batch int, $2 doc int
+-- batch
+DELETE FROM batch_member m USING @ROWS@ WHERE m.batch = c1 AND m.doc = c2;
+
+-- name: batch_shrink
+-- in:  $1 num int, $2 size int
+UPDATE batch SET members = members - 1, bytes = bytes - $2 WHERE num = $1;
+
+-- name: batch_forget_empty
+-- in:  $1 num int
+-- Nobody is left in it.
+DELETE FROM batch WHERE num = $1 AND state = 0 AND members = 0;
+
+-- name: batch_go
+-- in:  $1 num int, $2 route int, $3 config int
+-- batch
+-- A member that goes on by itself runs the steps of its batch.
+UPDATE doc SET route = $2, config = CASE WHEN $3 = 0 THEN config ELSE $3 END, updated_us = @NOW_US@ WHERE num = $1;
+
+-- name: batch_go
+-- for: postgresql
+-- in:  $1 num int, $2 route int, $3 config int
+-- batch
+UPDATE doc SET route = c2, config = CASE WHEN c3 = 0 THEN config ELSE c3 END, updated_us = @NOW_US@
+FROM @ROWS@ WHERE num = c1;
+
+-- name: batch_over
+-- in:  $1 after int, $2 limit int
+-- out: num, the number and id of its document: that one does not live any more
+SELECT b.num, b.doc, b.doc_id FROM batch b WHERE b.state = 2 AND b.num > $1
+    AND NOT EXISTS (SELECT 1 FROM doc d WHERE d.num = b.doc) ORDER BY b.num LIMIT $2;
+
+-- name: batch_end_lock
+-- in:  $1 num int, $2 state int
+-- out: 1 when it is in that state
+SELECT 1 FROM batch WHERE num = $1 AND state = $2 @FOR_UPDATE@;
+
+-- name: batch_ended
+-- in:  $1 num int
+UPDATE batch SET state = 3, ended_us = @NOW_US@, node_id = 0, code = NULL, message = NULL WHERE num = $1;
+
+-- name: batch_forget
+-- in:  $1 before int, $2 limit int
+DELETE FROM batch WHERE num IN (SELECT num FROM batch WHERE state = 3 AND ended_us < $1 ORDER BY num LIMIT $2);
+
+-- name: batch_of_member
+-- in:  $1 doc int
+-- out: num, name, state, the id of its document, code, message, size of the member
+SELECT b.num, b.name, b.state, b.doc_id, b.code, b.message, m.size
+FROM batch_member m JOIN batch b ON b.num = m.batch WHERE m.doc = $1;
+
+-- name: batch_of_member_locked
+-- in:  $1 doc int
+SELECT b.num, b.name, b.state, b.doc_id, b.code, b.message, m.size
+FROM batch b JOIN batch_member m ON b.num = m.batch WHERE m.doc = $1 @FOR_UPDATE@;
+
+-- name: batch_page
+-- in:  $1 below int, $2 limit int, $3 name int, $4 ended int
+-- The newest first.  name 0: any; ended 0: only those that have not.
+SELECT num, name, route, receiver, part, state, config, members, bytes, opened_us, closed_us, ended_us, why,
+    closed_by, slot_us, doc, doc_id, claim, tries, code, message
+FROM batch WHERE num < $1 AND ($3 = 0 OR name = $3) AND ($4 = 1 OR state < 3) ORDER BY num DESC LIMIT $2;
+
+-- name: batch_count
+SELECT count(*) FROM batch WHERE state < 3;
+
+-- name: batch_upto
+-- in:  $1 above int, $2 count int
+SELECT max(num) FROM (SELECT num FROM batch WHERE num > $1 AND state < 3 ORDER BY num LIMIT $2) AS slice;
+
+-- name: batch_wrong
+-- in:  $1 above int, $2 upto int
+-- Batches that count wrong, or whose members are not there, or wait for nothing.
+SELECT count(*) FROM batch b WHERE b.num > $1 AND b.num <= $2 AND b.state < 3 AND 1 = CASE
+    WHEN b.state < 2 AND b.members < (SELECT count(*) FROM batch_member m WHERE m.batch = b.num) THEN 1
+    WHEN b.state = 0 AND b.members <> (SELECT count(*) FROM batch_member m WHERE m.batch = b.num) THEN 1
+    WHEN b.state = 2 AND b.doc = 0 THEN 1
+    WHEN EXISTS (SELECT 1 FROM batch_member m LEFT JOIN doc d ON d.num = m.doc
+                 WHERE m.batch = b.num AND d.num IS NULL) THEN 1
+    ELSE 0 END;
+
+-- name: batch_member_strays
+-- out: members of no batch that could still send them
+SELECT count(*) FROM (SELECT 1 FROM batch_member m LEFT JOIN batch b ON b.num = m.batch
+    WHERE b.num IS NULL OR b.state > 2 LIMIT 1000) AS strays;

@@ -1,0 +1,30 @@
+-- 0010_batch - documents that go together.
+
+-- state is enum batch_state (store/batch.h): 0 open, 1 closing, 2 closed, 3 ended.  One is open at most for
+-- a name, route, receiver and part; who closes it lets the next member open another.  why, closed_by:
+-- how it was closed; slot_us: at which time of its schedule, 0: not by one.  doc: the document that it
+-- became.  node_id, claim, until_us: who builds that; due_us: not before then; code, message: why it could
+-- not be built.
+CREATE TABLE batch(
+    num @ROWKEY@, name @INT@ NOT NULL, route @INT@ NOT NULL, receiver @INT@ NOT NULL, part TEXT NOT NULL,
+    state @INT@ NOT NULL, config @INT@ NOT NULL, members @INT@ NOT NULL, bytes @INT@ NOT NULL,
+    opened_us @INT@ NOT NULL, closed_us @INT@ NOT NULL DEFAULT 0, ended_us @INT@ NOT NULL DEFAULT 0,
+    why @INT@ NOT NULL DEFAULT 0, closed_by TEXT NOT NULL DEFAULT '', slot_us @INT@ NOT NULL DEFAULT 0,
+    doc @INT@ NOT NULL DEFAULT 0, doc_id @BYTES@,
+    node_id @INT@ NOT NULL DEFAULT 0, claim @INT@ NOT NULL DEFAULT 0, until_us @INT@ NOT NULL DEFAULT 0,
+    due_us @INT@ NOT NULL DEFAULT 0, tries @INT@ NOT NULL DEFAULT 0, code TEXT, message TEXT) @PLAIN@;
+CREATE UNIQUE INDEX batch_open ON batch(name, route, receiver, part) WHERE state = 0;
+CREATE INDEX batch_by_state ON batch(state, num);
+CREATE INDEX batch_by_name ON batch(name, num);
+CREATE INDEX batch_by_doc ON batch(doc) WHERE doc > 0;
+
+-- Members of batches that have not ended: live documents that no task carries on.  b_*: what joins, where
+-- steps changed the bytes (store/payload.h).
+CREATE TABLE batch_member(
+    batch @INT@ NOT NULL, doc @INT@ NOT NULL, size @INT@ NOT NULL,
+    b_seg @INT@, b_pos @INT@, b_num @INT@, b_sha256 @BYTES@,
+    PRIMARY KEY(batch, doc)) @CLUSTERED@;
+CREATE INDEX batch_member_by_doc ON batch_member(doc);
+
+-- The last time of its schedule for which a batch (a word) was closed.
+CREATE TABLE batch_clock(name @ROWKEY@, slot_us @INT@ NOT NULL) @PLAIN@;

@@ -1,0 +1,82 @@
+#include "core/json_check.h"
+
+#include "test.h"
+
+static bool check(const char *text, size_t piece)
+{
+    struct json_check c = { 0 };
+    struct str all = str_of(text);
+    struct err err = { 0 };
+
+    for (; all.len > 0; all = str_from(all, piece < all.len ? piece : all.len))
+        if (!json_check_add(&c, str_mem(all.ptr, piece < all.len ? piece : all.len), &err))
+            return false;
+    return json_check_end(&c, &err);
+}
+
+TEST(json_check_knows_json)
+{
+    static const char *const good[] = {
+        "0",
+        "-0",
+        "1",
+        "10",
+        "-1.5e+10",
+        "1E5",
+        "0.1",
+        "true",
+        "false",
+        "null",
+        "\"\"",
+        "[]",
+        "{}",
+        " [ ] ",
+        "[1,2]",
+        "[[],{}]",
+        "{\"a\":1}",
+        "{\"a\":[1,{\"b\":null}],\"c\":\"\\u00e4\\n\\\\\"}",
+        "\"\xc3\xa4\xe2\x82\xac\"",
+        "[1 , 2 ]",
+        "\t\r\n1\n",
+        "\"\\\"\"",
+        "[true,false]",
+    };
+    static const char *const bad[] = {
+        "",           " ",   "01",        "1.",      "-",           "1e",      "+1",    "tru",
+        "nulll",      "[",   "[1",        "[1,]",    "{",           "{\"a\"}", "{a:1}", "{\"a\":}",
+        "{\"a\":1,}", "]",   "\"",        "\"\\x\"", "\"\\u12g4\"", "\"\n\"",  "1 2",   "\"\xff\"",
+        "\"\xc3\"",   "[1}", "{\"a\":1]", "'a'",     "{,}",         "--1",     "1.e5",  "\"\xc3(\"",
+    };
+
+    for (size_t piece = 1; piece < 5; piece++) {
+        for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+            if (!check(good[i], piece))
+                printf("# %s\n", good[i]);
+            CHECK(check(good[i], piece));
+        }
+        for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+            if (check(bad[i], piece))
+                printf("# %s\n", bad[i]);
+            CHECK(!check(bad[i], piece));
+        }
+    }
+}
+
+TEST(json_check_has_a_depth)
+{
+    char text[JSON_CHECK_DEPTH * 2 + 3];
+
+    memset(text, '[', JSON_CHECK_DEPTH);
+    memset(text + JSON_CHECK_DEPTH, ']', JSON_CHECK_DEPTH);
+    text[JSON_CHECK_DEPTH * 2] = '\0';
+    CHECK(check(text, 100));
+    memset(text, '[', JSON_CHECK_DEPTH + 1);
+    memset(text + JSON_CHECK_DEPTH + 1, ']', JSON_CHECK_DEPTH + 1);
+    text[JSON_CHECK_DEPTH * 2 + 2] = '\0';
+    CHECK(!check(text, 100));
+}
+
+int main(void)
+{
+    return test_main();
+}
