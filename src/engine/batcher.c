@@ -23,6 +23,7 @@ enum {
     ANY_US = 10 * CLOCK_S, /* how often it is looked for batches that nothing here speaks of */
     SWEEP_US = 600 * CLOCK_S,
     SLOT_US = 10 * CLOCK_S,
+    OVER_US = 500 * CLOCK_MS,
 };
 
 struct slot {
@@ -39,7 +40,7 @@ struct batcher {
     struct slot *slots;
     size_t slot_count;
     int64_t slots_of; /* version */
-    int64_t asked_us, swept_us;
+    int64_t asked_us, swept_us, over_us;
     int64_t over_after; /* where looking for what is over goes on */
 };
 
@@ -310,6 +311,9 @@ static bool end_some(struct batcher *b, struct err *err)
     struct batch_over over[OVER_MOST];
     size_t n;
 
+    if (b->over_after == 0 && clock_mono_us() - b->over_us < OVER_US)
+        return true;
+    b->over_us = clock_mono_us();
     if (!batch_over(b->store, b->over_after, over, OVER_MOST, &n, err))
         return false;
     b->over_after = n == OVER_MOST ? over[n - 1].num : 0;

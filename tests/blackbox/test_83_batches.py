@@ -162,8 +162,9 @@ def test_every_form_of_joining(make_node, receiver):
     assert healthy(node)
 
 
+@pytest.mark.proves("BA7")
 def test_a_batch_per_receiver_part_and_size(make_node, receiver):
-    """proves BA7: what is too large for one batch makes two, and one document alone may be larger."""
+    """What is too large for one batch makes two, and one document alone may be larger."""
     node = make_node(config=config(receiver.url(""), {
         "by": "count: 1000, by: \"${part}\"", "size": "count: 1000, bytes: 100", "age": "age: 1s"}).replace(
             'type: "value:order" }', 'type: "value:order", attributes: { part: ["json:/part", "value:none"] } }'))
