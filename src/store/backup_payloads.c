@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "store/done.h"
 #include "store/file_copy.h"
+#include "store/forward.h"
 #include "store/inside.h"
 
 enum { PAGE = 500, NAME = 64, SEGMENTS_MOST = 1 << 20 };
@@ -217,11 +218,18 @@ static bool check_large(int dirfd, const struct payload_source *src, struct err 
            err_set(err, ERR_PERMANENT, 0, "%s is damaged: its digest differs", name);
 }
 
-static bool check_entry(int payload_fd, const struct payload_source *src, struct buf *room,
-                        struct err *err)
+static bool check_entry(int payload_fd, struct db *db, const struct payload_source *src,
+                        struct buf *room, struct err *err)
 {
-    if (!segment_read(payload_fd, src->place, &src->id, room, err))
-        return false;
+    struct payload_place place = src->place;
+
+    if (!segment_read(payload_fd, place, &src->id, room, err)) {
+        if (!forward_find(db, &place))
+            return false;
+        *err = (struct err){ 0 };
+        if (!segment_read(payload_fd, place, &src->id, room, err))
+            return false;
+    }
     struct sha256 got = digest_of(buf_view(room));
 
     return ((int64_t)room->len == src->size && digest_same(&got, &src->sha256)) ||
@@ -243,7 +251,7 @@ static void check_row(struct check *k, const struct payload_source *src)
 
     r->documents++;
     k->j->progress->done++;
-    bool ok = src->place.seg > 0    ? check_entry(k->payload_fd, src, &k->room, &why)
+    bool ok = src->place.seg > 0    ? check_entry(k->payload_fd, k->db, src, &k->room, &why)
               : src->place.seg == 0 ? check_large(k->j->dirfd, src, &why)
                                     : true;
 

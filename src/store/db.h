@@ -156,7 +156,7 @@ struct db_sqlite_options {
 };
 
 bool db_open_sqlite(const struct db_sqlite_options *options, struct db **ret, struct err *err);
-/* For db_copy.c alone. */
+/* For what no statement of the catalogue can say: copies, and moves (move.h). */
 struct sqlite3 *db_sqlite_handle(struct db *db);
 /* SQLite's writer only: how many pages the write-ahead log holds, and moving
  * them into the database file as far as readers allow. */

@@ -27,10 +27,10 @@
 enum { TABLES_MOST = 2048 };
 
 /* Of a process, an index, or a file; and what is made of them by hand below. */
-static const char *const left_behind[] = { "schema_version", "node",          "node_writer",
-                                           "task_lease",     "hold_seen",     "poll_turn",
-                                           "large",          "facet",         "payload",
-                                           "payload_piece",  "payload_upload" };
+static const char *const left_behind[] = { "schema_version", "node",           "node_writer",
+                                           "task_lease",     "hold_seen",      "poll_turn",
+                                           "large",          "facet",          "payload",
+                                           "payload_piece",  "payload_upload", "payload_gone" };
 
 static void stmt_done(sqlite3_stmt **stmt)
 {
@@ -181,18 +181,14 @@ static void classify(const struct table *t, struct column *c)
     struct str name = str_of(c->name);
 
     c->is = COLUMN_PLAIN;
-    if (document || str_is(str_of(t->name), "delivery")) {
-        const char *prefix = document ? "" : "b_";
-        char seg[8], pos[8];
-
-        (void)snprintf(seg, sizeof seg, "%sseg", prefix);
-        (void)snprintf(pos, sizeof pos, "%spos", prefix);
-        c->is = str_is(name, seg)                    ? COLUMN_SEG
-                : str_is(name, pos)                  ? COLUMN_POS
-                : !document && str_is(name, "b_num") ? COLUMN_NUM
-                : document && str_is(name, "trail")  ? COLUMN_TRAIL
-                                                     : COLUMN_PLAIN;
-    }
+    if (str_is(name, document ? "seg" : "b_seg"))
+        c->is = COLUMN_SEG;
+    else if (str_is(name, document ? "pos" : "b_pos"))
+        c->is = COLUMN_POS;
+    else if (!document && str_is(name, "b_num"))
+        c->is = COLUMN_NUM;
+    else if (document && str_is(name, "trail"))
+        c->is = COLUMN_TRAIL;
 }
 
 /* The columns that both have. */

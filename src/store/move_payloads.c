@@ -9,6 +9,7 @@
 #include "base/auto.h"
 #include "base/file.h"
 #include "core/trail.h"
+#include "store/forward.h"
 #include "store/move_inside.h"
 #include "store/segment.h"
 
@@ -113,7 +114,8 @@ static bool put_payload(struct mover *k, const struct id *id, struct payload_pla
 {
     struct err why = { 0 };
 
-    if (!segment_read(k->payload_fd, place, id, room, &why)) {
+    if (!segment_read(k->payload_fd, place, id, room, &why) &&
+        !(forward_find(k->from, &place) && segment_read(k->payload_fd, place, id, room, &why))) {
         if (why.kind != ERR_PERMANENT) {
             *err = why;
             return false;
@@ -201,18 +203,38 @@ static bool put_parts(struct mover *k, sqlite3_stmt *parts, int64_t doc, const s
     }
 }
 
+/* Deliveries, and whatever else has bytes of its own that belong to a document. */
+static sqlite3_stmt *prepare_parts(struct mover *k, struct err *err)
+{
+    AUTO(buf_done) struct buf text = BUF_INIT(8192);
+    AUTO(stmt_done)
+    sqlite3_stmt *tables = move_prepare(
+        k,
+        "SELECT m.name FROM sqlite_master m WHERE m.type = 'table' AND (SELECT count(*) FROM "
+        "pragma_table_info(m.name) c WHERE c.name IN ('doc', 'b_seg', 'b_pos')) = 3",
+        err);
+    bool row = true;
+
+    while (tables != NULL && row) {
+        if (!move_next(k, tables, &row, err))
+            return NULL;
+        if (row)
+            buf_printf(&text,
+                       "%sSELECT b_seg, b_pos FROM %.*s WHERE doc = ?1 AND b_seg IS NOT NULL",
+                       text.len > 0 ? " UNION ALL " : "", STR_ARG(move_column(tables, 0)));
+    }
+    return tables != NULL ? move_prepare(k, text.ptr, err) : NULL;
+}
+
 static bool put_table(struct mover *k, const char *table, struct err *err)
 {
     AUTO(buf_done) struct buf text = BUF_INIT(4096), room = BUF_INIT(SEGMENT_PAYLOAD_MOST + 1);
-    bool live = str_is(str_of(table), "doc");
-    AUTO(stmt_done)
-    sqlite3_stmt *parts = move_prepare(
-        k, "SELECT b_seg, b_pos FROM delivery WHERE doc = ?1 AND b_seg IS NOT NULL", err);
-    struct places *known = NEW(struct places);
+    AUTO(stmt_done) sqlite3_stmt *parts = prepare_parts(k, err);
     bool row, ok = parts != NULL;
 
     buf_printf(&text, "SELECT num, id, seg, pos, trail FROM %s ORDER BY num", table);
     AUTO(stmt_done) sqlite3_stmt *stmt = ok ? move_prepare(k, text.ptr, err) : NULL;
+    struct places *known = NEW(struct places);
 
     for (ok = stmt != NULL; ok;) {
         struct id id;
@@ -228,7 +250,7 @@ static bool put_table(struct mover *k, const char *table, struct err *err)
         known->count = 0;
         ok = (place.seg <= 0 || put_payload(k, &id, place, num, &room, err)) &&
              put_steps(k, &id, move_column(stmt, 4), known, &room, err) &&
-             (!live || put_parts(k, parts, num, &id, known, &room, err));
+             put_parts(k, parts, num, &id, known, &room, err);
     }
     free(known);
     return ok;

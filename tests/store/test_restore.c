@@ -125,6 +125,28 @@ TEST(sqlite_a_backup_that_cannot_be_written_leaves_nothing)
     store_close(s);
 }
 
+/* Entries of segments that were copied forward are found by the table that says so. */
+TEST(sqlite_a_backup_follows_what_was_copied_forward)
+{
+    struct home h = fresh_home();
+    struct store *s = open_store(&h);
+    struct backup_result r;
+    struct err err = { 0 };
+    char folder[300];
+
+    CHECK(accept_many(s, 0, 3, 3));
+    CHECK(tell(&h, "CREATE TABLE IF NOT EXISTS moved(seg INTEGER NOT NULL, pos INTEGER NOT NULL, "
+                   "to_seg INTEGER NOT NULL, to_pos INTEGER NOT NULL)") &&
+          tell(&h, "INSERT INTO moved SELECT 7, pos, seg, pos FROM doc") &&
+          tell(&h, "UPDATE doc SET seg = 7"));
+    (void)snprintf(folder, sizeof folder, "%s/copy", h.folder);
+    CHECK(backup_to(s, folder, &r, &err) && r.documents == 3 && r.damaged == 0);
+    CHECK(tell(&h, "DELETE FROM moved"));
+    (void)snprintf(folder, sizeof folder, "%s/copy2", h.folder);
+    CHECK(backup_to(s, folder, &r, &err) && r.documents == 3 && r.damaged == 3);
+    store_close(s);
+}
+
 /* ---- what is sent after it ----------------------------------------------------------------------
  */
 

@@ -35,10 +35,11 @@ WHERE v.num > $1 AND v.doc <= $2 AND v.state IN (0, 3) ORDER BY v.num LIMIT $3;
 
 -- name: restore_unrouted
 -- in:  $1 above int, $2 upto int, $3 limit int
--- out: num, id of documents that have no delivery yet and are not dead
+-- out: num, id of documents that are still to be routed
 SELECT num, id FROM doc WHERE num > $1 AND num <= $2
-AND NOT EXISTS (SELECT 1 FROM delivery v WHERE v.doc = doc.num)
-AND NOT EXISTS (SELECT 1 FROM task_dead t WHERE t.id = doc.num) ORDER BY num LIMIT $3;
+AND (num IN (SELECT t.id FROM task_ready t WHERE t.queue = 1 AND t.id > $1 AND t.id <= $2)
+    OR num IN (SELECT t.id FROM task_later t WHERE t.kind = 1 AND t.id > $1 AND t.id <= $2)
+    OR EXISTS (SELECT 1 FROM task_lease t WHERE t.id = doc.num)) ORDER BY num LIMIT $3;
 
 -- name: delivery_doubt
 -- in:  $1 num int, $2 message text

@@ -108,6 +108,23 @@ TEST(a_pause_is_a_reason_of_every_system)
     govern_free(g);
 }
 
+/* proves: FO14 */
+TEST(a_restore_is_a_reason_of_every_system)
+{
+    struct govern *g = at_noon();
+    uint64_t before = govern_generation(g);
+
+    govern_set_restored(g, true);
+    CHECK(govern_generation(g) != before);
+    CHECK(why_at(g, SALES, 0) == HELD_RESTORE && why_at(g, STOCK, 0) == HELD_RESTORE);
+    govern_set_pause(g, true);
+    govern_set_pause(g, false);
+    CHECK(why_at(g, SALES, 0) == HELD_RESTORE); /* who resumes releases nothing */
+    govern_set_restored(g, false);
+    CHECK(why_at(g, SALES, 0) == 0);
+    govern_free(g);
+}
+
 /* proves: HO9 QC6 */
 TEST(a_jump_of_the_clock_ends_no_hold)
 {
