@@ -219,6 +219,7 @@ class Writer:
         name = named(t).name
         return {"Int": "3", "Boolean": "true", "ID": self.rnd.choice(["4", '"x"']), "String": '"text"',
                 "Time": '"2026-11-15T02:52:10Z"', "DeadBy": self.rnd.choice(["reason", "type"]),
+                "RehearseAgainst": self.rnd.choice(["happened", "live"]),
                 "DeadFilter": '{error:"no_route",where:[{name:"a",value:"b"}]}',
                 "DocumentFilter": "{state:\"dead\"}"}[name]
 
