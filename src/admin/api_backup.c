@@ -5,6 +5,7 @@
 #include "engine/engine.h"
 #include "engine/road.h"
 #include "engine/warden.h"
+#include "store/retain.h"
 
 enum { PATIENCE_US = 5 * CLOCK_S };
 
@@ -88,7 +89,7 @@ static bool node_release(struct graphql_call *call, struct err *err)
 {
     struct restore_order order = { .arena = call->arena,
                                    .who = STR("admin"),
-                                   .keep_days = ROAD_KEEP_DAYS,
+                                   .keep_days = RETAIN_BY_RULE,
                                    .patience_us = PATIENCE_US };
     enum restore_rule rule =
         (enum restore_rule)(graphql_arg(call, "inFlight")->number + RESTORE_RESEND);

@@ -8,6 +8,7 @@
 #include "store/dead.h"
 #include "store/operate.h"
 #include "store/resolve.h"
+#include "store/retain.h"
 #include "store/store.h"
 #include "store/version.h"
 
@@ -20,7 +21,7 @@ struct shown_result {
 
 bool api_order_of(struct graphql_call *call, struct operate_order *ret, struct err *err)
 {
-    *ret = (struct operate_order){ .keep_days = ROAD_KEEP_DAYS };
+    *ret = (struct operate_order){ .keep_days = RETAIN_BY_RULE };
     if (!api_read_who(call, &ret->who, err))
         return false;
     return version_newest(engine_store(call->principal), &ret->config, err);
@@ -50,14 +51,14 @@ static bool show_answers(struct graphql_call *call, const char *verb, struct str
 {
     const struct graphql_value *ids = graphql_arg(call, "ids");
     struct arena *a = call->arena;
-    struct shown_result *shown = ARENA_ARRAY(a, struct shown_result, ids->count);
+    struct api_result *shown = ARENA_ARRAY(a, struct api_result, ids->count);
     const void **list = ARENA_ARRAY(a, const void *, ids->count);
     size_t done = 0;
 
     for (size_t i = 0; i < ids->count; i++) {
-        shown[i] = (struct shown_result){ .id = ids->items[i].text,
-                                          .result = operate_results[OPERATE_NONE],
-                                          .message = "there is no such document" };
+        shown[i] = (struct api_result){ .id = ids->items[i].text,
+                                        .result = operate_results[OPERATE_NONE],
+                                        .message = "there is no such document" };
         list[i] = &shown[i];
     }
     for (size_t i = 0; i < n; i++) {
@@ -129,7 +130,7 @@ static bool read_resolution(struct graphql_call *call, struct resolve_order *ret
     struct str endpoint = graphql_arg_text(call, "endpoint");
 
     *ret = (struct resolve_order){ .as = as[graphql_arg(call, "as")->number],
-                                   .keep_days = ROAD_KEEP_DAYS };
+                                   .keep_days = RETAIN_BY_RULE };
     if (!api_read_who(call, &ret->who, err))
         return false;
     return endpoint.len == 0 ||
@@ -364,9 +365,9 @@ const struct graphql_resolver api_operate[] = {
     { .field = "Mutation.cancel", .fn = cancel },
     { .field = "Mutation.discard", .fn = discard },
     { .field = "Mutation.resolve", .fn = resolve_doubt },
-    GRAPHQL_MEMBER("OperateResult.id", struct shown_result, id),
-    GRAPHQL_MEMBER("OperateResult.result", struct shown_result, result),
-    GRAPHQL_MEMBER("OperateResult.message", struct shown_result, message),
+    GRAPHQL_MEMBER("OperateResult.id", struct api_result, id),
+    GRAPHQL_MEMBER("OperateResult.result", struct api_result, result),
+    GRAPHQL_MEMBER("OperateResult.message", struct api_result, message),
     { .field = "Query.deadLetters", .fn = dead_letters },
     { .field = "DeadLetterPage.items", .fn = page_items },
     GRAPHQL_MEMBER("DeadLetterPage.next", struct page, next),

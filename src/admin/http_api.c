@@ -19,6 +19,7 @@
 #include "engine/desk.h"
 #include "engine/engine.h"
 #include "engine/intake.h"
+#include "store/archive.h"
 #include "store/document.h"
 
 enum { MAGIC = 0x61646d6e, ANSWER_MOST = 8 << 20, ARENA_MOST = 16 << 20 };
@@ -259,6 +260,8 @@ static void look_up(struct desk_job *job)
     struct store *s = engine_store(v->self->engine);
 
     v->found = document_get(s, &v->id, &v->arena, &v->document, &v->err);
+    if (!v->found && v->err.kind == ERR_NONE && v->wants_payload && v->is_admin && v->stage == 0)
+        (void)archive_source(s, &v->id, &v->document.source, &v->found, &v->err);
     if (!v->found || !may_see(v))
         return;
     if (!v->wants_payload)

@@ -20,3 +20,5 @@ extern const struct verb cmd_doctor;
 extern const struct verb cmd_backup;
 extern const struct verb cmd_restore;
 extern const struct verb cmd_migrate;
+extern const struct verb cmd_retention;
+extern const struct verb cmd_compact;

@@ -4,6 +4,7 @@
 #include "app/change.h"
 #include "app/client.h"
 #include "app/cmd.h"
+#include "app/docs_keep.h"
 #include "app/document_print.h"
 #include "app/exit_code.h"
 #include "app/filter.h"
@@ -433,6 +434,11 @@ static const struct arg_option resolve_options[] = {
     { 0 },
 };
 
+static const struct arg_option keep_options[] = {
+    { .name = "reason", .kind = ARG_TEXT, .value = "TEXT", .help = "for whoever meets it" },
+    { 0 },
+};
+
 const struct verb cmd_docs = {
     .name = "docs",
     .summary = "look at documents, and set them going again",
@@ -536,5 +542,24 @@ const struct verb cmd_docs = {
                                           .options = resolve_options,
                                           .common = FORM_NODE | FORM_JSON,
                                           .run = run_resolve },
+                                        { .word = "keep",
+                                          .usage = "ID... --reason TEXT",
+                                          .summary = "let no purge pass it, whatever its age",
+                                          .least = 1,
+                                          .most = ARGS_OPERANDS,
+                                          .options = keep_options,
+                                          .common = FORM_NODE | FORM_JSON,
+                                          .run = docs_keep },
+                                        { .word = "unkeep",
+                                          .usage = "ID...",
+                                          .summary = "it may go again",
+                                          .least = 1,
+                                          .most = ARGS_OPERANDS,
+                                          .common = FORM_NODE | FORM_JSON,
+                                          .run = docs_unkeep },
+                                        { .word = "kept",
+                                          .summary = "documents that nobody may let go of",
+                                          .common = FORM_NODE | FORM_JSON,
+                                          .run = docs_kept },
                                         { 0 } },
 };

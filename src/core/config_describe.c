@@ -138,7 +138,7 @@ static void put_type(struct buf *out, const struct option *o)
         buf_puts(out, ": ");
         put_words(out, o->words, "://");
     }
-    if (o->type == OPT_MAP && o->words != NULL) {
+    if ((o->type == OPT_MAP || o->type == OPT_DURATION) && o->words != NULL) {
         buf_puts(out, ", or ");
         put_words(out, o->words, "");
     }

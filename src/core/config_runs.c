@@ -12,7 +12,7 @@ const struct config_run config_runs_build[] = {
     { "types", true },
     { "type", true },
     { "type.search", true },
-    { "type.retention", false },
+    { "retention", true },
     { "route", true },
     { "route.keep", false },
     { "route.keep.ends", true },

@@ -131,6 +131,15 @@ static bool check_bounds(const struct option *o, uint64_t value, struct err *err
     return true;
 }
 
+/* A word in the place of a value. */
+static bool is_word(const struct option *o, struct str text)
+{
+    for (size_t i = 0; o->words != NULL && o->words[i] != NULL; i++)
+        if (str_is(text, o->words[i]))
+            return true;
+    return false;
+}
+
 static bool check_number(const struct option *o, struct str text, struct err *err)
 {
     uint64_t value = 0;
@@ -203,8 +212,9 @@ static bool check_typed(const struct option *o, struct str text, struct err *err
                err_set(err, ERR_CONFIG, 0, "it is true or false");
     case OPT_INT:
     case OPT_SIZE:
-    case OPT_DURATION:
         return check_number(o, text, err);
+    case OPT_DURATION:
+        return is_word(o, text) || check_number(o, text, err);
     case OPT_RATE:
         return units_rate(text, &rate, err);
     case OPT_TIME:

@@ -4,6 +4,8 @@
 
 const char *const grammar_areas[] = { "localhost", "internal", "dmz", "external", NULL };
 
+const char *const grammar_never[] = { "never", NULL };
+
 static const char *const priorities[] = { "high", "normal", "low", NULL };
 
 /* --- shared parts ------------------------------------------------------------ */
@@ -230,9 +232,10 @@ const struct option grammar_type[] = {
     HANDLING,
     { .name = "retention",
       .type = OPT_DURATION,
+      .words = grammar_never,
       .least = 1,
-      .fallback = "45d",
-      .help = "how long a document is kept after it ended" },
+      .help = "how long a document is kept after it ended, in whole days; left out: as "
+              "`retention` says" },
     { 0 },
 };
 
@@ -422,6 +425,38 @@ static const struct option batch_each = {
 
 static const struct option any_each = { .type = OPT_ANY };
 
+#define KEPT(word)                                                          \
+    {                                                                       \
+        .name = word, .type = OPT_DURATION, .words = grammar_never,         \
+        .help = "those that ended as " word "; left out: as `default` says" \
+    }
+
+static const struct option retention_states[] = {
+    KEPT("delivered"), KEPT("done"), KEPT("cancelled"), KEPT("superseded"), { 0 }
+};
+
+const struct option grammar_retention[] = {
+    { .name = "default",
+      .type = OPT_DURATION,
+      .words = grammar_never,
+      .fallback = "45d",
+      .help = "how long a document is kept after it ended, in whole days" },
+    { .name = "states",
+      .type = OPT_MAP,
+      .keys = retention_states,
+      .help = "by how it ended; `retention` of its type comes first" },
+    { .name = "dead",
+      .type = OPT_DURATION,
+      .words = grammar_never,
+      .least = INT64_C(86400) * CLOCK_S,
+      .fallback = "never",
+      .help = "how long dead letters wait for somebody; then they are discarded" },
+    { .name = "archive",
+      .type = OPT_PATH,
+      .help = "a folder to which documents are copied, and compared, before they go" },
+    { 0 },
+};
+
 const struct option grammar_sections[] = {
     { .name = "node",
       .type = OPT_MAP,
@@ -462,7 +497,10 @@ const struct option grammar_sections[] = {
       .type = OPT_NAMED,
       .each = &batch_each,
       .help = "how documents are gathered, and what becomes of them then" },
-    { .name = "retention", .type = OPT_ANY, .help = "how long things are kept" },
+    { .name = "retention",
+      .type = OPT_MAP,
+      .keys = grammar_retention,
+      .help = "how long documents are kept after they ended" },
     { .name = "alerts",
       .type = OPT_MAP,
       .keys = grammar_alerts,

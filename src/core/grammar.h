@@ -12,6 +12,7 @@ extern const struct option grammar_sections[];
 extern const struct option grammar_node[];
 extern const struct option grammar_system[];
 extern const struct option grammar_type[];
+extern const struct option grammar_retention[];
 extern const struct option grammar_route[];
 extern const struct option grammar_alerts[];
 extern const struct option grammar_step; /* one step of a chain */
@@ -22,6 +23,7 @@ extern const struct option_kinds grammar_services;
 
 /* Parts that several sections share. */
 extern const char *const grammar_areas[];
+extern const char *const grammar_never[];     /* in the place of a duration */
 extern const struct option grammar_extract[]; /* sender, receiver, type, attributes */
 extern const struct option grammar_headers;   /* the value of one header */
 extern const struct option grammar_answer[];

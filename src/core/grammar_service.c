@@ -164,7 +164,8 @@ static const struct option batch_keys[] = {
       .help = "one of `batches`, which says when it closes and what becomes of it" },
     { .name = "by",
       .type = OPT_TEMPLATE,
-      .help = "one batch per value, beside one per route and receiver; left out: as the batch says" },
+      .help =
+          "one batch per value, beside one per route and receiver; left out: as the batch says" },
     { 0 },
 };
 

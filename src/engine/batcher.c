@@ -13,6 +13,7 @@
 #include "engine/road_inside.h"
 #include "store/batch.h"
 #include "store/document.h"
+#include "store/retain.h"
 #include "store/store.h"
 
 enum {
@@ -301,7 +302,7 @@ static bool end_one(struct batcher *b, const struct batch_over *of, struct err *
     if (!end_state(b, of, &state, err))
         return false;
     while (left && state != DOCUMENT_ACTIVE && !atomic_load(&b->resting))
-        if (!batch_end(b->store, of, state, ROAD_KEEP_DAYS, &left, err))
+        if (!batch_end(b->store, of, state, retain_days(b->store, 0, state), &left, err))
             return false;
     return true;
 }

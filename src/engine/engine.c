@@ -21,11 +21,13 @@
 #include "engine/manual.h"
 #include "engine/poller.h"
 #include "engine/pool.h"
+#include "engine/retainer.h"
 #include "engine/road.h"
 #include "engine/spool.h"
 #include "engine/warden.h"
 #include "store/payload.h"
 #include "store/recorder.h"
+#include "store/retain.h"
 #include "store/store.h"
 
 enum { POOL_THREADS = 32, DESK_THREADS = 3, DESK_QUEUE = 256, SPOOL_THREADS = 2, LOOPS_MOST = 16 };
@@ -49,6 +51,7 @@ struct engine {
     struct backups *backups;
     struct batcher *batcher;
     struct keeper *keeper;
+    struct retainer *retainer;
 };
 
 static int64_t read_syncs(void *arg)
@@ -118,6 +121,11 @@ struct desk *engine_desk(struct engine *e)
 struct batcher *engine_batcher(struct engine *e)
 {
     return e->batcher;
+}
+
+struct retainer *engine_retainer(struct engine *e)
+{
+    return e->retainer;
 }
 
 struct road *engine_road(struct engine *e)
@@ -240,7 +248,7 @@ static bool recover(struct engine *e, const struct engine_options *o, struct err
 {
     int64_t swept;
 
-    if (!payload_sweep_files(e->store, &swept, err))
+    if (!retain_recover(e->store, err) || !payload_sweep_files(e->store, &swept, err))
         return false;
     /* a step of every start, so it is told also when there was nothing */
     log_event(LOG_INFO, "payload.sweep", kv_int("count", swept));
@@ -273,6 +281,8 @@ bool engine_start(const struct engine_options *o, struct store *store, struct en
     }
     road_run(e->road);
     e->keeper = keeper_start(e);
+    e->retainer = retainer_start(
+        &(struct retainer_options){ .store = e->store, .road = e->road, .govern = e->govern });
     poller_run(e->poller);
     metrics_register(&syncs_metric);
     metrics_register(&log_metric);
@@ -285,6 +295,8 @@ bool engine_start(const struct engine_options *o, struct store *store, struct en
 void engine_stop(struct engine *e)
 {
     poller_stop(e->poller);
+    retainer_stop(e->retainer);
+    e->retainer = NULL;
     if (e->intake != NULL)
         intake_stop(e->intake);
     desk_free(e->desk);

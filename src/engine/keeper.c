@@ -25,11 +25,12 @@
 #include "store/lease.h"
 #include "store/node.h"
 #include "store/payload.h"
+#include "store/retain.h"
 #include "store/store.h"
 #include "store/term.h"
 
 enum {
-    KEEP_DAYS = 45,
+    RULES_AHEAD = 32,
     TICK_US = 250 * CLOCK_MS,
     EXIT_DECLARED_DEAD = 75,
     LOOK_US = 2 * CLOCK_S,
@@ -174,7 +175,14 @@ static bool sweep_terms(struct keeper *k, struct err *err)
 
 static bool keep_days(struct keeper *k, struct err *err)
 {
-    return done_keep_tables(engine_store(k->engine), KEEP_DAYS, err);
+    struct store *s = engine_store(k->engine);
+    int64_t days[RULES_AHEAD];
+    size_t n = retain_days_all(s, days, RULES_AHEAD);
+
+    for (size_t i = 0; i < n; i++)
+        if (!done_keep_tables(s, days[i], err))
+            return false;
+    return done_refresh(s, err);
 }
 
 static bool tell_mishaps(struct keeper *k, struct err *err)
@@ -275,7 +283,7 @@ static const struct duty {
     { .name = "alerts", .every_us = CLOCK_S / 2, .run = tend_alerts },
     { .name = "expiry", .every_us = CLOCK_S, .run = expire },
     { .name = "endpoints", .every_us = CLOCK_S, .run = learn },
-    { .name = "tables of days", .every_us = INT64_C(3600) * CLOCK_S, .run = keep_days },
+    { .name = "tables of days", .every_us = INT64_C(600) * CLOCK_S, .run = keep_days },
     { .name = "key tables", .every_us = INT64_C(60) * CLOCK_S, .run = keep_key_tables },
     { .name = "sweep", .every_us = INT64_C(600) * CLOCK_S, .run = sweep },
     { .name = "search", .every_us = INT64_C(600) * CLOCK_S, .run = sweep_terms },

@@ -15,6 +15,7 @@
 #include "engine/road.h"
 #include "store/accept.h"
 #include "store/caller.h"
+#include "store/retain.h"
 #include "store/secret.h"
 #include "store/version.h"
 
@@ -121,6 +122,7 @@ static bool use(struct live *l, struct config *c, int64_t version, struct err *e
     if (!same) {
         if (!plan_build(c, version, l->o.connectors, l->o.store, NULL, &plan, err))
             return false;
+        retain_use(l->o.store, &plan->retention.rules);
         road_use(l->o.road, plan);
         plan_unref(plan);
     }

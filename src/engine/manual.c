@@ -17,6 +17,7 @@
 #include "store/document.h"
 #include "store/edit.h"
 #include "store/payload.h"
+#include "store/retain.h"
 #include "store/store.h"
 
 enum { ARENA_MOST = 4 << 20, WHAT_MOST = 900 };
@@ -358,7 +359,7 @@ static bool make(struct work *k, const struct manual_bytes *bytes, struct accept
                                 .supersede = k->q->is_edit && !k->q->beside,
                                 .original = k->q->original,
                                 .who = k->q->who,
-                                .keep_days = ROAD_KEEP_DAYS,
+                                .keep_days = RETAIN_BY_RULE,
                                 .has_facts = k->q->to_router,
                                 .sender = k->sender,
                                 .receiver = k->receiver,

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/require.h"
 #include "engine/road_inside.h"
+#include "store/retain.h"
 #include "store/store.h"
 
 enum { AGAIN_FIRST_US = CLOCK_S, AGAIN_MOST_S = 60 };
@@ -546,6 +547,17 @@ static void gather(struct store_op *op)
     gathered.count++;
 }
 
+/* By its type, and by what becomes of it. */
+static void fill_keep(struct flight *f)
+{
+    struct settle_op *s = &f->settle;
+    struct store *store = f->road->store;
+    int64_t type = word_of(f->road, WORD_TYPE, f->facts.type);
+
+    s->keep_days = retain_days(store, type, s->end == SETTLE_OVER ? s->state : DOCUMENT_DELIVERED);
+    s->keep_cancelled = retain_days(store, type, DOCUMENT_CANCELLED);
+}
+
 /* May block on the store when a lane is new, or bytes are large.  What was sent is never
  * forgotten: a flight whose outcome cannot be written down now waits for that. */
 void outcome_settle(struct flight *f)
@@ -563,7 +575,7 @@ void outcome_settle(struct flight *f)
     f->unfilled = false;
     s->is_first = f->was_born;
     s->config = f->config;
-    s->keep_days = ROAD_KEEP_DAYS;
+    fill_keep(f);
     s->doc = f->source.num;
     s->gateway = f->gateway;
     s->seq = f->seq;

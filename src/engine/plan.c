@@ -596,7 +596,8 @@ static bool build(const struct builder *made, struct config *config, int64_t ver
     p->version = version;
     p->arena = (struct arena)ARENA_INIT(PLAN_BYTES_MOST);
     bool ok = build_systems(&b, err) && build_endpoints(&b, err) && add_types(&b, err) &&
-              plan_batches(&b, err) && build_routes(&b, err) && build_gateways(&b, err);
+              plan_build_retention(b.plan, b.store, err) && plan_batches(&b, err) &&
+              build_routes(&b, err) && build_gateways(&b, err);
 
     if (ok)
         build_alerts(&b);

@@ -32,6 +32,7 @@
 #include "engine/plan_alert.h"
 #include "extract/extract.h"
 #include "router/router.h"
+#include "store/retain.h"
 
 struct store;
 
@@ -120,6 +121,13 @@ struct plan_gateway {
     const char *broken;
 };
 
+/* How long documents are kept (store/retain.h). */
+struct plan_retention {
+    struct retain_rules rules;
+    int64_t dead_us;    /* dead letters; 0: for ever */
+    struct str archive; /* a folder; empty: none */
+};
+
 /* Found by their words: places plus one, 0 is empty. */
 struct plan_index {
     uint32_t *at;
@@ -140,6 +148,7 @@ struct plan {
     size_t batch_count;
     size_t type_count;
     size_t system_count, endpoint_count, route_count, gateway_count;
+    struct plan_retention retention;
     bool ordered; /* some system is: documents are numbered */
     struct plan_alerts alerts;
     struct plan_index systems_by_word, endpoints_by_word, gateways_by_word;
@@ -165,6 +174,9 @@ static inline bool plan_is_idle(const struct plan *p)
 {
     return p->route_count == 0;
 }
+
+/* For plan_build(), when the words of types are known. */
+bool plan_build_retention(struct plan *p, struct store *store, struct err *err);
 
 /* How a document of this type is handled on this route: the route's own wins. */
 struct plan_handling plan_handling_of(const struct plan *p, const struct plan_route *r,

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "engine/road_inside.h"
 #include "store/dead.h"
+#include "store/retain.h"
 #include "store/store.h"
 
 enum { REST_US = 50 * CLOCK_MS };
@@ -62,7 +63,7 @@ static void redrive_code(struct redrive *d, struct str code)
                                    .from = RETRY_ROUTE,
                                    .bulk = true,
                                    .config = d->plan->version,
-                                   .keep_days = ROAD_KEEP_DAYS };
+                                   .keep_days = RETAIN_BY_RULE };
 
     do {
         if (page.looked > 0)

@@ -35,7 +35,7 @@ struct road;
 struct store;
 struct transfer;
 
-enum { FLIGHTS_MOST = 1024, ROAD_KEEP_DAYS = 45 }; /* how long ended documents are kept */
+enum { FLIGHTS_MOST = 1024 };
 
 struct road_options {
     struct store *store;

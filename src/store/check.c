@@ -10,6 +10,7 @@
 #include "store/document.h"
 #include "store/inside.h"
 #include "store/payload.h"
+#include "store/retain.h"
 #include "store/task.h"
 
 enum { SLICE = 2000, SCAN_STEP = DOCUMENTS_PAGE_MOST, ARENA_MOST = 64 << 20 };
@@ -250,11 +251,12 @@ static bool check_payloads(struct store *s, struct check_result *r, struct err *
 static bool check_counts(struct store *s, struct check_result *r, struct err *err)
 {
     struct db *db = store_reader(s, err);
-    int64_t tally = 0, live = 0, ended = 0;
+    int64_t tally = 0, live = 0, ended = 0, purged = 0;
 
     if (db == NULL)
         return false;
     bool ok = db_one_int(db, SQL_TALLY_SUM, DB_ARGS(db_int(TALLY_ACCEPTED)), 0, &tally, err) &&
+              db_one_int(db, SQL_TALLY_SUM, DB_ARGS(db_int(TALLY_PURGED)), 0, &purged, err) &&
               db_one_int(db, SQL_DOC_COUNT, DB_NO_ARGS, 0, &live, err);
 
     for (int64_t slot = INT64_MAX; ok && slot != 0;) {
@@ -274,11 +276,11 @@ static bool check_counts(struct store *s, struct check_result *r, struct err *er
     }
     store_reader_back(s, db);
     r->looked_at = tally;
-    if (ok && tally != live + ended) {
+    if (ok && tally != live + ended + purged) {
         r->bad = 1;
         (void)snprintf(r->message, sizeof r->message,
-                       "%lld documents were accepted, %lld are live and %lld ended",
-                       (long long)tally, (long long)live, (long long)ended);
+                       "%lld documents were accepted, %lld are live, %lld ended and %lld went",
+                       (long long)tally, (long long)live, (long long)ended, (long long)purged);
     }
     return ok;
 }

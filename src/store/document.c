@@ -198,7 +198,7 @@ struct end_op {
 
 static bool end_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
-    const struct end_op *o = (const struct end_op *)ops[0];
+    struct end_op *o = (struct end_op *)ops[0];
 
     require(count == 1);
     return settle_end(w, &o->order, err);
@@ -209,7 +209,7 @@ static void end_committed(struct writer *w, struct store_op **ops, size_t count)
     const struct end_op *o = (const struct end_op *)ops[0];
 
     require(count == 1);
-    done_used(w->store, done_day(o->order.keep_days));
+    done_used(w->store, o->order.day);
 }
 
 static const struct store_verb end_verb = { .name = "end document",

@@ -1,12 +1,14 @@
 #include "store/done.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/clock.h"
 #include "base/require.h"
+#include "core/retain_rule.h"
 #include "store/inside.h"
 
 struct done_days {
@@ -31,9 +33,23 @@ void done_days_free(struct done_days *d)
     free(d);
 }
 
+static _Atomic int64_t floor_day;
+
+void done_set_floor(int64_t today)
+{
+    atomic_store(&floor_day, today);
+}
+
+int64_t done_floor(void)
+{
+    return atomic_load(&floor_day);
+}
+
 int64_t done_day(int64_t keep_days)
 {
-    return clock_wall_us() / (INT64_C(86400) * CLOCK_S) + keep_days;
+    int64_t today = clock_wall_us() / RETAIN_DAY_US, least = done_floor();
+
+    return retain_day(today > least ? today : least, keep_days);
 }
 
 /* With the mutex held; `count` when it is unknown. */
@@ -163,7 +179,7 @@ size_t done_recent(struct store *s, int64_t days[static DONE_DAYS_MOST])
 
 struct keep_op {
     struct store_op op;
-    int64_t day;
+    int64_t day, next;
 };
 
 static bool keep_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
@@ -171,7 +187,7 @@ static bool keep_run(struct writer *w, struct store_op **ops, size_t count, stru
     const struct keep_op *k = (const struct keep_op *)ops[0];
 
     require(count == 1);
-    return done_ready(w, k->day, err) && done_ready(w, k->day + 1, err);
+    return done_ready(w, k->day, err) && done_ready(w, k->next, err);
 }
 
 static void keep_committed(struct writer *w, struct store_op **ops, size_t count)
@@ -180,7 +196,7 @@ static void keep_committed(struct writer *w, struct store_op **ops, size_t count
 
     require(count == 1);
     remember(w->store->done_days, k->day, false);
-    remember(w->store->done_days, k->day + 1, false);
+    remember(w->store->done_days, k->next, false);
 }
 
 static const struct store_verb keep_verb = { .name = "keep tables of days",
@@ -189,9 +205,64 @@ static const struct store_verb keep_verb = { .name = "keep tables of days",
 
 bool done_keep_tables(struct store *s, int64_t keep_days, struct err *err)
 {
-    struct keep_op k = { .day = done_day(keep_days) };
+    int64_t today = done_day(0);
+    struct keep_op k = { .day = retain_day(today, keep_days),
+                         .next = retain_day(today + 1, keep_days) };
 
-    if (is_known(s->done_days, k.day) && is_known(s->done_days, k.day + 1))
+    if (is_known(s->done_days, k.day) && is_known(s->done_days, k.next))
         return true;
     return writers_call(s->writers, &keep_verb, &k.op, err);
+}
+
+static bool read_days(struct db *db, int64_t days[static DONE_DAYS_MOST], size_t *ret_count,
+                      struct err *err)
+{
+    AUTO(db_rows_done) struct db_rows rows = { 0 };
+    bool row;
+
+    *ret_count = 0;
+    if (!db_query(db, SQL_PART_ALL, DB_ARGS(db_int(PART_DONE)), &rows, err))
+        return false;
+    while (*ret_count < DONE_DAYS_MOST) {
+        if (!db_next(&rows, &row, err))
+            return false;
+        if (!row)
+            break;
+        days[(*ret_count)++] = db_get_int(&rows, 0);
+    }
+    return true;
+}
+
+/* One that another makes meanwhile is asked for again. */
+static void forget_others(struct done_days *d, const int64_t *days, size_t count)
+{
+    (void)pthread_mutex_lock(&d->mutex);
+    for (size_t i = d->count; i-- > 0;) {
+        size_t k = 0;
+
+        while (k < count && days[k] != d->days[i].day)
+            k++;
+        if (k == count)
+            d->days[i] = d->days[--d->count];
+    }
+    (void)pthread_mutex_unlock(&d->mutex);
+}
+
+bool done_refresh(struct store *s, struct err *err)
+{
+    int64_t days[DONE_DAYS_MOST];
+    size_t n;
+
+    if (s->kind == DB_SQLITE)
+        return true;
+    struct db *db = store_reader(s, err);
+
+    if (db == NULL)
+        return false;
+    bool ok = read_days(db, days, &n, err);
+
+    store_reader_back(s, db);
+    if (ok)
+        forget_others(s->done_days, days, n);
+    return ok;
 }

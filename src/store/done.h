@@ -23,8 +23,12 @@ void done_days_free(struct done_days *d);
 /* At start.  On SQLite `indexed` tells which tables hold documents that are not indexed. */
 bool done_days_load(struct done_days *d, struct db *db, int64_t indexed, struct err *err);
 
-/* The day on which a document that ends now may go. */
+/* The day on which a document that ends now may go (core/retain_rule.h). */
 int64_t done_day(int64_t keep_days);
+/* A clock that goes back puts nothing into a table that is over: no day before this one is today.
+ */
+void done_set_floor(int64_t today);
+int64_t done_floor(void);
 
 /* Makes the table if it is not there. */
 bool done_ready(struct writer *w, int64_t day, struct err *err);
@@ -38,3 +42,5 @@ size_t done_recent(struct store *s, int64_t days[static DONE_DAYS_MOST]);
 
 /* Make the tables of today and tomorrow ahead; now and then. */
 bool done_keep_tables(struct store *s, int64_t keep_days, struct err *err);
+/* Other nodes let go of tables, too: forget those that are gone (PostgreSQL); now and then. */
+bool done_refresh(struct store *s, struct err *err);

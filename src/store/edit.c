@@ -202,10 +202,12 @@ static bool end_original(struct work *k, struct err *err)
     for (size_t i = 0; i < k->part_count; i++)
         if (!place_drop(k->w, k->parts[i].num, &k->parts[i].place, err))
             return false;
+    if (!settle_end(k->w, &order, err))
+        return false;
     k->op->ended = true;
-    k->op->day = done_day(order.keep_days);
+    k->op->day = order.day;
     k->doc->keeps_seq = k->seq;
-    return settle_end(k->w, &order, err);
+    return true;
 }
 
 static bool supersede_live(struct work *k, struct err *err)

@@ -53,13 +53,14 @@ struct store {
     struct leases *leases;
     struct key_log *key_log; /* SQLite; the writer's */
     struct recorder *recorder;
-    struct order *order; /* lanes (order.h) */
+    struct order *order;      /* lanes (order.h) */
     struct backup_copy *copy; /* SQLite, the writer's: a backup is being taken (backup.h) */
     _Atomic int backups;      /* under way */
+    struct retain_held *retain;
 };
 
 /* part families: tables that are numbered and dropped whole */
-enum part_family { PART_IDEMPOTENCY = 1, PART_DONE = 2 };
+enum part_family { PART_IDEMPOTENCY = 1, PART_DONE = 2, PART_EMPTY = 3 /* retain.h */ };
 
 bool store_connect(struct store *s, bool reader, struct db **ret, struct err *err);
 bool words_load(struct store *s, struct err *err);

@@ -54,8 +54,8 @@ struct operate_op {
     int64_t now_us;
     struct put *puts;
     size_t put_count, put_room;
-    bool ended; /* documents went to the table of this day */
-    int64_t day;
+    size_t ended; /* documents, and the days to whose tables they went */
+    int64_t *days;
 };
 
 /* One target under way. */
@@ -156,9 +156,10 @@ static bool end_document(struct work *k, enum document_state state, struct err *
                                       .state = state,
                                       .trail = line_of(k, TRAIL_CANCELLED, 0) };
 
-    k->op->ended = true;
-    k->op->day = done_day(order.keep_days);
-    return settle_end(k->w, &order, err);
+    if (!settle_end(k->w, &order, err))
+        return false;
+    k->op->days[k->op->ended++] = order.day;
+    return true;
 }
 
 /* A run of it, as its row will say where to begin. */
@@ -655,7 +656,8 @@ static bool operate_run(struct writer *w, struct store_op **ops, size_t count, s
     o->put_count = 0;
     o->put_room = o->count * PARTS_MOST;
     o->puts = ARENA_ARRAY(w->arena, struct put, o->put_room);
-    o->ended = false;
+    o->ended = 0;
+    o->days = ARENA_ARRAY(w->arena, int64_t, o->count);
     o->now_us = clock_wall_us();
     for (size_t i = 0; i < o->count; i++) {
         *k = (struct work){ .w = w,
@@ -676,8 +678,9 @@ static void operate_committed(struct writer *w, struct store_op **ops, size_t co
     const struct operate_op *o = (const struct operate_op *)ops[0];
 
     require(count == 1);
-    if (o->ended)
-        done_used(w->store, o->day);
+    for (size_t i = 0; i < o->ended; i++)
+        if (i == 0 || o->days[i] != o->days[i - 1])
+            done_used(w->store, o->days[i]);
     for (size_t i = 0; w->store->claims != NULL && i < o->put_count; i++)
         claims_put_at(w->store->claims, o->puts[i].queue, o->puts[i].place);
     order_tell(w, &(struct order_batch){ 0 });

@@ -14,9 +14,10 @@
 #include "base/fault.h"
 #include "base/file.h"
 #include "base/require.h"
+#include "store/archive.h"
 #include "store/inside.h"
 
-enum { NAME = 32, SEGMENT_READ_MOST = SEGMENT_PAYLOAD_MOST + 1 };
+enum { NAME = 32, SEGMENT_READ_MOST = SEGMENT_PAYLOAD_MOST + 1, MOVES_MOST = 3 };
 
 static void large_name(int64_t number, const char *suffix, char name[static NAME])
 {
@@ -30,10 +31,25 @@ struct payload_reader {
     struct payload_source source;
     struct buf piece;
     struct digest digest;
-    int fd;     /* a file of its own */
-    int64_t at; /* bytes given out */
+    int fd;       /* a file of its own, or an archive ... */
+    int64_t from; /* ... and where it begins there */
+    int64_t at;   /* bytes given out */
     int64_t piece_number;
 };
+
+static bool open_archived(struct payload_reader *r, struct err *err)
+{
+    struct archive_place place;
+    bool found;
+
+    if (!archive_find(r->store, &r->source.id, &place, NULL, &found, err))
+        return false;
+    if (!found)
+        return err_set(err, ERR_PERMANENT, ENOENT, "no archive has it");
+    r->fd = place.fd;
+    r->from = place.offset;
+    return true;
+}
 
 bool payload_open(struct store *s, const struct payload_source *source, struct payload_reader **ret,
                   struct err *err)
@@ -54,6 +70,10 @@ bool payload_open(struct store *s, const struct payload_source *source, struct p
             payload_close(r);
             return false;
         }
+    }
+    if (source->place.seg == PAYLOAD_IN_ARCHIVE && !open_archived(r, err)) {
+        payload_close(r);
+        return false;
     }
     r->digest = digest_start();
     *ret = r;
@@ -97,6 +117,51 @@ static bool read_row(struct payload_reader *r, enum sql_id id, struct db_args ar
     return ok;
 }
 
+/* Where an entry went when its segment did. */
+static bool find_moved(struct store *s, struct payload_place *place, bool *ret_found,
+                       struct err *err)
+{
+    struct db *db = store_reader(s, err);
+    struct db_rows rows = { 0 };
+
+    if (db == NULL)
+        return false;
+    bool ok =
+        db_query(db, SQL_MOVED_GET, DB_ARGS(db_int(place->seg), db_int(place->pos)), &rows, err) &&
+        db_next(&rows, ret_found, err);
+
+    if (ok && *ret_found)
+        *place = (struct payload_place){ db_get_int(&rows, 0), db_get_int(&rows, 1) };
+    db_rows_done(&rows);
+    store_reader_back(s, db);
+    return ok;
+}
+
+/* It may move on while we look. */
+static bool read_entry(struct payload_reader *r, struct err *err)
+{
+    const struct payload_source *src = &r->source;
+    struct payload_place place = src->place;
+
+    for (int look = 0; !segment_read(r->store->payload_fd, place, &src->id, &r->piece, err);
+         look++) {
+        struct err missing = *err;
+        bool found = false;
+
+        if (err->kind != ERR_PERMANENT || err->sys != ENOENT || look == MOVES_MOST)
+            return false;
+        *err = (struct err){ 0 };
+        place = src->place;
+        if (!find_moved(r->store, &place, &found, err))
+            return false;
+        if (!found) {
+            *err = missing;
+            return false;
+        }
+    }
+    return true;
+}
+
 static bool read_piece(struct payload_reader *r, struct err *err)
 {
     const struct payload_source *src = &r->source;
@@ -105,13 +170,14 @@ static bool read_piece(struct payload_reader *r, struct err *err)
 
     buf_clear(&r->piece);
     if (src->place.seg > 0)
-        return segment_read(r->store->payload_fd, src->place, &src->id, &r->piece, err);
+        return read_entry(r, err);
     if (src->place.seg == PAYLOAD_IN_TABLE)
         return read_row(r, SQL_PAYLOAD_GET, DB_ARGS(db_int(src->num)), err);
     if (src->place.seg == PAYLOAD_IN_PIECES)
         return read_row(r, SQL_PAYLOAD_PIECE_GET,
                         DB_ARGS(db_int(src->place.pos), db_int(r->piece_number++)), err);
-    if (!buf_reserve(&r->piece, n, err) || !file_read_at(r->fd, r->piece.ptr, n, r->at, err))
+    if (!buf_reserve(&r->piece, n, err) ||
+        !file_read_at(r->fd, r->piece.ptr, n, r->from + r->at, err))
         return err_context(err, "payload file");
     r->piece.len = n;
     return true;
@@ -295,6 +361,22 @@ void upload_drop(struct store *s, struct payload_place place)
         (void)unlinkat(s->large_fd, name, 0);
     }
     store_reader_back(s, db);
+}
+
+bool payload_unlink(struct store *s, int64_t pos, int64_t *ret_bytes, struct err *err)
+{
+    char name[NAME];
+    struct stat st;
+
+    *ret_bytes = 0;
+    large_name(pos, "", name);
+    if (fstatat(s->large_fd, name, &st, 0) == 0)
+        *ret_bytes = (int64_t)st.st_blocks * 512;
+    if (unlinkat(s->large_fd, name, 0) < 0 && errno != ENOENT)
+        return err_set(err, ERR_TRANSIENT, errno, "unlink payload file %s: %s", name,
+                       strerror(errno));
+    file_sync_dir(s->large_fd, "folder of large payloads");
+    return true;
 }
 
 /* ---- what a crash left ------------------------------------------------------------------ */

@@ -5,6 +5,7 @@
  *   seg = 0   a file of its own, large/POS in hex
  *   seg = -1  the row `num` of table payload (PostgreSQL)
  *   seg = -2  pieces under upload POS (PostgreSQL)
+ *   seg = -3  an archive has it (archive.h); never written to a row
  *
  * Reading checks the digest: a payload that is missing or damaged is an error and
  * never given out whole.  A large one is checked as it is read: its last piece
@@ -29,6 +30,7 @@ enum {
     PAYLOAD_IN_FILE = 0,
     PAYLOAD_IN_TABLE = -1,
     PAYLOAD_IN_PIECES = -2,
+    PAYLOAD_IN_ARCHIVE = -3,
     PAYLOAD_PIECE = 256 << 10
 };
 
@@ -58,6 +60,9 @@ void upload_close(struct upload *u); /* throws away what was not finished */
 /* Throw away one that was finished and that no document took; blocks.  What a failure
  * leaves is swept. */
 void upload_drop(struct store *s, struct payload_place place);
+
+/* A file of its own is gone, durably; also when it was gone already (SQLite). */
+bool payload_unlink(struct store *s, int64_t pos, int64_t *ret_bytes, struct err *err);
 
 /* Before the doors open, when nothing is on its way: half-written bodies go, whole ones
  * that no document has move to the folder orphans/ (SQLite). */

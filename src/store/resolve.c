@@ -28,8 +28,8 @@ struct resolve_op {
     int64_t now_us;
     struct put *puts; /* tasks that SQLite's claims have to know of */
     size_t put_count;
-    bool ended; /* documents went to the table of this day */
-    int64_t day;
+    size_t ended; /* documents, and the days to whose tables they went */
+    int64_t *days;
 };
 
 struct part {
@@ -211,14 +211,15 @@ static bool end_or_note(struct work *k, struct err *err)
     }
     if (!over)
         return db_batch(k->w->db, SQL_SETTLE_TRAIL, DB_NO_SLOT, row, 2, 1, err);
-    k->op->ended = true;
-    k->op->day = done_day(k->order->keep_days);
-    return settle_end(k->w,
-                      &(struct settle_end_order){ .doc = k->doc,
-                                                  .keep_days = k->order->keep_days,
-                                                  .state = document_derive(states, k->part_count),
-                                                  .trail = row[1].s },
-                      err);
+    struct settle_end_order end = { .doc = k->doc,
+                                    .keep_days = k->order->keep_days,
+                                    .state = document_derive(states, k->part_count),
+                                    .trail = row[1].s };
+
+    if (!settle_end(k->w, &end, err))
+        return false;
+    k->op->days[k->op->ended++] = end.day;
+    return true;
 }
 
 static bool resolve_one(struct work *k, const struct id *id, struct err *err)
@@ -250,7 +251,8 @@ static bool resolve_run(struct writer *w, struct store_op **ops, size_t count, s
     require(count == 1);
     o->put_count = 0;
     o->puts = ARENA_ARRAY(w->arena, struct put, o->count * SETTLE_PARTS_MOST);
-    o->ended = false;
+    o->ended = 0;
+    o->days = ARENA_ARRAY(w->arena, int64_t, o->count);
     o->now_us = clock_wall_us();
     for (size_t i = 0; i < o->count; i++) {
         *k = (struct work){
@@ -267,8 +269,9 @@ static void resolve_committed(struct writer *w, struct store_op **ops, size_t co
     const struct resolve_op *o = (const struct resolve_op *)ops[0];
 
     require(count == 1);
-    if (o->ended)
-        done_used(w->store, o->day);
+    for (size_t i = 0; i < o->ended; i++)
+        if (i == 0 || o->days[i] != o->days[i - 1])
+            done_used(w->store, o->days[i]);
     order_tell(w, &(struct order_batch){ 0 });
     for (size_t i = 0; w->store->claims != NULL && i < o->put_count; i++)
         claims_put_at(w->store->claims, o->puts[i].queue, o->puts[i].place);

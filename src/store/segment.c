@@ -476,3 +476,99 @@ bool segment_read(int dirfd, struct payload_place place, const struct id *id, st
                        (long long)place.pos);
     return true;
 }
+
+/* ---- for retention -------------------------------------------------------------------------- */
+
+int64_t segments_newest(const struct segments *s)
+{
+    return s->seg;
+}
+
+struct scan {
+    int fd;
+    int64_t seg, size, at; /* at: where `block` begins */
+    size_t len;
+    char *block;
+};
+
+/* The header at `pos`, or NULL: there is none. */
+static bool header_at(struct scan *s, int64_t pos, const char **ret, struct err *err)
+{
+    *ret = NULL;
+    if (pos + HEADER > s->size)
+        return true;
+    if (pos < s->at || pos + HEADER > s->at + (int64_t)s->len) {
+        s->len = s->size - pos < ZERO_BLOCK ? (size_t)(s->size - pos) : ZERO_BLOCK;
+        s->at = pos;
+        if (!file_read_at(s->fd, s->block, s->len, pos, err))
+            return err_context(err, "payload segment %lld", (long long)s->seg);
+    }
+    const char *h = s->block + (pos - s->at);
+
+    *ret = header_is_valid(h, s->seg) ? h : NULL;
+    return true;
+}
+
+static bool scan_all(struct scan *s, void (*found)(void *arg, const struct segment_entry *e),
+                     void *arg, bool *ret_whole, struct err *err)
+{
+    bool gap = false;
+    const char *h;
+
+    *ret_whole = true;
+    for (int64_t pos = 0; pos + HEADER <= s->size;) {
+        if (!header_at(s, pos, &h, err))
+            return false;
+        if (h == NULL) {
+            gap = true;
+            pos += 8;
+            continue;
+        }
+        struct segment_entry e = { .pos = pos, .bytes = entry_size(get_u64(h + 16)) };
+
+        memcpy(e.id.bytes, h + 32, sizeof e.id.bytes);
+        *ret_whole = *ret_whole && !gap;
+        gap = false;
+        pos += e.bytes;
+        found(arg, &e);
+    }
+    return true;
+}
+
+bool segment_scan(int dirfd, int64_t seg, void (*found)(void *arg, const struct segment_entry *e),
+                  void *arg, int64_t *ret_bytes, bool *ret_whole, struct err *err)
+{
+    char name[32];
+    struct stat st;
+    struct scan s = { .seg = seg };
+
+    file_name(seg, name);
+    AUTO_FD fd = openat(dirfd, name, O_RDONLY | O_CLOEXEC);
+
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return err_set(err, errno == ENOENT ? ERR_PERMANENT : ERR_TRANSIENT, errno,
+                       "payload segment %s: %s", name, strerror(errno));
+    AUTO_TEXT block = xmalloc(ZERO_BLOCK);
+
+    s.fd = fd;
+    s.size = st.st_size;
+    s.block = block;
+    *ret_bytes = st.st_size;
+    return scan_all(&s, found, arg, ret_whole, err);
+}
+
+bool segment_unlink(int dirfd, int64_t seg, int64_t *ret_bytes, struct err *err)
+{
+    char name[32];
+    struct stat st;
+
+    *ret_bytes = 0;
+    file_name(seg, name);
+    if (fstatat(dirfd, name, &st, 0) == 0)
+        *ret_bytes = (int64_t)st.st_blocks * 512;
+    if (unlinkat(dirfd, name, 0) < 0 && errno != ENOENT)
+        return err_set(err, ERR_TRANSIENT, errno, "unlink payload segment %s: %s", name,
+                       strerror(errno));
+    file_sync_dir(dirfd, "payload folder");
+    return true;
+}

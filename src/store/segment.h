@@ -61,3 +61,21 @@ int64_t segment_of_name(struct str name);
  * or damaged (err->sys ENOENT when missing). */
 bool segment_read(int dirfd, struct payload_place place, const struct id *id, struct buf *to,
                   struct err *err);
+
+/* ---- for retention -------------------------------------------------------------------------- */
+
+struct segment_entry {
+    int64_t pos, bytes; /* bytes: what it takes in the file */
+    struct id id;
+};
+
+/* The segment that the writer appends to; every one below is full.  In the writer. */
+int64_t segments_newest(const struct segments *s);
+
+/* Calls `found` for each entry, in their order.  *ret_bytes: the size of the file; *ret_whole
+ * false: something that is no entry stands between two of them.  ERR_PERMANENT with ENOENT:
+ * there is no such file. */
+bool segment_scan(int dirfd, int64_t seg, void (*found)(void *arg, const struct segment_entry *e),
+                  void *arg, int64_t *ret_bytes, bool *ret_whole, struct err *err);
+/* It is gone, durably; also when it was gone already. */
+bool segment_unlink(int dirfd, int64_t seg, int64_t *ret_bytes, struct err *err);

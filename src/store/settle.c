@@ -8,6 +8,7 @@
 #include "store/claims.h"
 #include "store/done.h"
 #include "store/inside.h"
+#include "store/retain.h"
 #include "store/settle_batch.h"
 #include "store/settle_bytes.h"
 #include "store/settle_inside.h"
@@ -227,6 +228,8 @@ static void look_at_end(struct group *g, const struct mates *m, int64_t open, in
     for (size_t i = 0; i < m->count; i++)
         m->ops[i]->goes = true;
     m->ops[0]->over = true;
+    if (delivered == 0 && m->ops[0]->keep_cancelled != 0)
+        m->ops[0]->day = done_day(m->ops[0]->keep_cancelled);
     g->endings[g->ending_count++] =
         (struct ending){ .doc = m->ops[0]->doc,
                          .day = m->ops[0]->day,
@@ -337,17 +340,19 @@ static bool end_one(struct writer *w, const struct ending *e, struct err *err)
            (e->by == NULL || note_facets(w, e->by, err));
 }
 
-bool settle_end(struct writer *w, const struct settle_end_order *order, struct err *err)
+bool settle_end(struct writer *w, struct settle_end_order *order, struct err *err)
 {
     struct settle_op by = { .trail = order->trail };
-    struct ending e = {
-        .doc = order->doc, .day = done_day(order->keep_days), .state = order->state, .by = &by
-    };
+    struct ending e = { .doc = order->doc, .state = order->state, .by = &by };
+    int64_t days = order->keep_days;
     struct db_value doc = db_int(order->doc), v[OVER];
     struct group g = { .w = w };
     int64_t moved;
 
     over_row(v, &e);
+    if (days == RETAIN_BY_RULE && !retain_days_for(w, order->doc, order->state, &days, err))
+        return false;
+    order->day = e.day = done_day(days);
     if (!done_ready(w, e.day, err) ||
         !db_run(w->db, SQL_ORDER_CLOSE_DOC, DB_ARGS(doc), NULL, err) ||
         !db_run_slot(w->db, SQL_SETTLE_OVER, e.day, (struct db_args){ v, OVER }, &moved, err))

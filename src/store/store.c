@@ -23,6 +23,7 @@
 #include "store/order.h"
 #include "store/recorder.h"
 #include "store/restore_files.h"
+#include "store/retain_inside.h"
 #include "store/task.h"
 
 enum { POSTGRES_WRITERS = 2 };
@@ -233,8 +234,13 @@ static bool recover(struct store *s, struct err *err)
                         &s->indexed, err))
             return false;
     }
-    if (!done_days_load(s->done_days, s->writer_dbs[0], s->indexed, err))
+    int64_t today;
+
+    if (!done_days_load(s->done_days, s->writer_dbs[0], s->indexed, err) ||
+        !db_one_int(s->writer_dbs[0], SQL_MARK_GET, DB_ARGS(db_text(STR("retain_today"))), 0,
+                    &today, err))
         return false;
+    done_set_floor(today);
     step(s, "what an earlier process left is taken over");
     fault_point(START_RECOVERED);
     return true;
@@ -271,6 +277,7 @@ bool store_open(const struct store_options *options, struct store **ret, struct 
     (void)pthread_cond_init(&s->reader_free, NULL);
     (void)pthread_rwlock_init(&s->word_lock, NULL);
     s->done_days = done_days_new();
+    s->retain = retain_held_new();
     size_t room = strlen(options->data) + sizeof "/waybill.db";
 
     s->sqlite_path = xmalloc(room);
@@ -304,6 +311,7 @@ void store_close(struct store *s)
     leases_free(s->leases);
     key_log_free(s->key_log);
     done_days_free(s->done_days);
+    retain_held_free(s->retain);
     recorder_close(s->recorder);
     words_done(s);
     close_fd(s->large_fd);

@@ -66,11 +66,11 @@ struct writer {
     struct segments *segments; /* SQLite only */
     int64_t number;            /* of this writer in its node, from 0 */
     struct writers *all;
-    int64_t top;         /* the highest num this writer gave out, plus one */
-    int64_t token;       /* of the group (node.h) */
-    int64_t birth_claim; /* PostgreSQL: of tasks that come claimed (lease.h); 0: not drawn */
+    int64_t top;          /* the highest num this writer gave out, plus one */
+    int64_t token;        /* of the group (node.h) */
+    int64_t birth_claim;  /* PostgreSQL: of tasks that come claimed (lease.h); 0: not drawn */
     struct noted *leased; /* in the group's arena: what it claims (lease.h) */
-    struct arena *arena; /* of the group */
+    struct arena *arena;  /* of the group */
     const struct store_op *guilty;    /* in it: refused by a fault */
     int64_t indexed_us, indexed_upto; /* when the index was filled, how far it may be now ... */
     int64_t index_ripe;               /* ... and at its next turn (index.h) */

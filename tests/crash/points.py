@@ -23,7 +23,8 @@ LOAD_SECONDS = 4
 SOME_LOAD_SECONDS = 0.3
 ONLY_AT_START = ("start.", "migrate.")
 ELSEWHERE = ("batch.",  # crash/batches.py kills at these
-             "backup.", "restore.", "move.")  # no part of this life: blackbox/test_85_backup.py
+             "backup.", "restore.", "move.",  # no part of this life: blackbox/test_85_backup.py
+             "retain.", "archive.", "compact.")  # days must pass: store/test_retain.c and test_archive.c
 
 
 def points(rig, databases=("sqlite", "postgres")):

@@ -56,6 +56,7 @@ TEST(postgres_every_statement_can_be_prepared)
         &h, "CREATE TABLE idem_1(key bytea PRIMARY KEY, id bytea, sha256 bytea, until_us bigint)"));
     CHECK(tell(
         &h, "CREATE TABLE done_1 AS SELECT *, 1::bigint AS state, 1::bigint AS ended_us FROM doc"));
+    CHECK(tell(&h, "CREATE TABLE done_1000000 AS SELECT * FROM done_1"));
     for (int i = 0; i < SQL_COUNT; i++) {
         const char *text = sql_postgresql[i].text;
 

@@ -1,0 +1,200 @@
+/* cmd_retention.c - `waybill retention`, and `docs keep`: what is kept how long. */
+#include "app/change.h"
+#include "app/client.h"
+#include "app/cmd.h"
+#include "app/docs_keep.h"
+#include "app/exit_code.h"
+#include "app/print.h"
+#include "base/auto.h"
+
+#define RETENTION_FIELDS                                                                    \
+    "state documents kept dueDays gone goneBytes freedBytes waiting deadDiscarded deadSoon" \
+    " steady guarded lastLook trouble archives(first: 5) { day folder name documents bytes" \
+    " made sha256 }"
+
+enum { PAGE = 100 };
+
+/* ---- retention ------------------------------------------------------------------------------ */
+
+static void print_archives(const json_t *archives)
+{
+    char size[PRINT_SHORT];
+    const json_t *one;
+    size_t i;
+
+    json_array_foreach(archives, i, one)
+    {
+        (void)printf("archive    ");
+        print_text(stdout, member_text(one, "name"));
+        (void)printf(": %lld documents, %s, in ", (long long)member_number(one, "documents"),
+                     print_size(member_number(one, "bytes"), size));
+        print_text(stdout, member_text(one, "folder"));
+        (void)fputc('\n', stdout);
+    }
+}
+
+static void print_retention(const json_t *r)
+{
+    char gone[PRINT_SHORT], freed[PRINT_SHORT], text[PRINT_SHORT];
+
+    (void)fputs("now        ", stdout);
+    print_text(stdout, member_text(r, "state"));
+    (void)printf("\ndocuments  %lld, of which %lld are kept whatever their age\n",
+                 (long long)member_number(r, "documents"), (long long)member_number(r, "kept"));
+    (void)printf("may go     %lld days%s\n", (long long)member_number(r, "dueDays"),
+                 member_true(r, "guarded")   ? "; the guard lets the rest go later"
+                 : !member_true(r, "steady") ? "; the clock has not been steady for long enough"
+                                             : "");
+    (void)printf("went       %lld documents, %s; %s came back to the disk\n",
+                 (long long)member_number(r, "gone"),
+                 print_size(member_number(r, "goneBytes"), gone),
+                 print_size(member_number(r, "freedBytes"), freed));
+    if (member_number(r, "waiting") > 0)
+        (void)printf("waiting    %lld payloads whose bytes are still there\n",
+                     (long long)member_number(r, "waiting"));
+    if (member_number(r, "deadDiscarded") + member_number(r, "deadSoon") > 0)
+        (void)printf("dead       %lld discarded, %lld will be within three days\n",
+                     (long long)member_number(r, "deadDiscarded"),
+                     (long long)member_number(r, "deadSoon"));
+    if (member_text(r, "lastLook") != NULL)
+        (void)printf("last look  %s\n", print_time(member_text(r, "lastLook"), text));
+    print_archives(json_object_get(r, "archives"));
+    if (member_text(r, "trouble") != NULL) {
+        (void)fputs("trouble    ", stdout);
+        print_text(stdout, member_text(r, "trouble"));
+        (void)fputc('\n', stdout);
+    }
+}
+
+static int ask(const struct args *a, const char *query, json_t *variables, const char *field)
+{
+    AUTO(client_close) struct client c = { 0 };
+    json_auto_t *data = NULL;
+
+    if (!client_open(&c, a)) {
+        json_decref(variables);
+        return c.exit_code;
+    }
+    if (!client_graphql(&c, query, variables, &data))
+        return c.exit_code;
+    const json_t *r = json_object_get(data, field);
+
+    if (!json_is_object(r))
+        return client_odd(&c, "nothing about retention in it");
+    if (args_flag(a, "json"))
+        print_json(r);
+    else
+        print_retention(r);
+    return EXIT_DONE;
+}
+
+static int run_show(const struct args *a)
+{
+    return ask(a, "{ retention { " RETENTION_FIELDS " } }", NULL, "retention");
+}
+
+static int run_run(const struct args *a)
+{
+    return ask(a, "mutation($all: Boolean) { retentionRun(all: $all) { " RETENTION_FIELDS " } }",
+               json_pack("{s:b}", "all", args_flag(a, "all")), "retentionRun");
+}
+
+/* ---- docs keep ------------------------------------------------------------------------------ */
+
+int docs_keep(const struct args *a)
+{
+    const char *reason = args_text(a, "reason");
+
+    if (reason == NULL)
+        return args_wrong(a, "--reason is missing: whoever meets it wants to know why");
+    json_t *variables = json_pack("{s:s}", "reason", reason);
+
+    if (variables == NULL)
+        return args_wrong(a, "a reason is text in UTF-8");
+    return change_documents(a,
+                            "mutation($ids: [ID!]!, $reason: String!)"
+                            " { keep(ids: $ids, reason: $reason) { id result message } }",
+                            "keep", variables);
+}
+
+int docs_unkeep(const struct args *a)
+{
+    return change_documents(a, "mutation($ids: [ID!]!) { unkeep(ids: $ids) { id result message } }",
+                            "unkeep", json_object());
+}
+
+static void add_kept(const struct args *a, struct print_table *t, const json_t *one)
+{
+    char text[PRINT_SHORT];
+
+    if (args_flag(a, "json")) {
+        print_json(one);
+        return;
+    }
+    print_table_cell(t, member_text(one, "id"));
+    print_table_cell(t, print_time(member_text(one, "made"), text));
+    print_table_cell(t, member_text(one, "by"));
+    print_table_cell(t, member_text(one, "reason"));
+}
+
+int docs_kept(const struct args *a)
+{
+    static const char *const heads[] = { "ID", "SINCE", "BY", "REASON", NULL };
+    AUTO(print_table_done) struct print_table t;
+    AUTO(client_close) struct client c = { 0 };
+    json_auto_t *after = NULL;
+
+    print_table_init(&t, heads);
+    if (!client_open(&c, a))
+        return c.exit_code;
+    do {
+        json_auto_t *data = NULL;
+        const json_t *one;
+        size_t i;
+
+        if (!client_graphql(&c,
+                            "query($first: Int, $after: String) { kept(first: $first, after: "
+                            "$after) { items { id reason by made } next } }",
+                            json_pack("{s:i,s:O?}", "first", PAGE, "after", after), &data))
+            return c.exit_code;
+        const json_t *page = json_object_get(data, "kept"), *next = json_object_get(page, "next");
+
+        json_array_foreach(json_object_get(page, "items"), i, one) add_kept(a, &t, one);
+        if (!args_flag(a, "json"))
+            print_table_page(&t);
+        json_decref(after);
+        after = json_is_string(next) ? json_string(json_string_value(next)) : NULL;
+    } while (after != NULL);
+    return EXIT_DONE;
+}
+
+static const struct arg_option run_options[] = {
+    { .name = "all",
+      .kind = ARG_FLAG,
+      .help = "also more than the guard lets go in an hour: you know that the clock is right" },
+    { 0 },
+};
+
+const struct verb cmd_retention = {
+    .name = "retention",
+    .summary = "how long documents are kept: what went, what may go",
+    .about = "Documents go when they were kept as long as `retention` in the configuration\n"
+             "says, counted from when they ended; dead letters only when it says so.  A node\n"
+             "does it by itself.  `run` lets it begin now, also when the clock was set a moment\n"
+             "ago.  In an hour one day goes, and of other days no more than a twentieth of all\n"
+             "documents; `run --all` lets everything go that may.\n"
+             "\n"
+             "`waybill docs keep` keeps single documents whatever their age.\n",
+    .example = "waybill retention show\nwaybill retention run\n",
+    .forms = (const struct arg_form[]){ { .word = "show",
+                                          .summary = "what there is, what may go, what went",
+                                          .common = FORM_NODE | FORM_JSON,
+                                          .run = run_show },
+                                        { .word = "run",
+                                          .usage = "[--all]",
+                                          .summary = "let go now of what may go",
+                                          .options = run_options,
+                                          .common = FORM_NODE | FORM_JSON,
+                                          .run = run_run },
+                                        { 0 } },
+};

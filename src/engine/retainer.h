@@ -1,0 +1,49 @@
+/* retainer.h - lets go of what was kept long enough; a thread of its own.
+ *
+ * Each half minute it looks at the clock.  Days that are over go one after the other, in slices
+ * with rests in between, so that nobody who sends notices; with an archive each is copied there
+ * and compared first.  Then their bytes go.  Dead letters are discarded only when a rule says so,
+ * and it is told days before.
+ *
+ * Nothing goes by a clock that was not steady for ten minutes, unless a person asks; and no more
+ * in an hour than the guard lets (core/retain_rule.h), unless a person says so.
+ *
+ * Threads: any.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/str.h"
+
+struct govern;
+struct retainer;
+struct road;
+struct store;
+
+struct retainer_options {
+    struct store *store;
+    struct road *road;
+    struct govern *govern;
+};
+
+struct retainer *retainer_start(const struct retainer_options *options);
+void retainer_stop(struct retainer *r); /* NULL is fine; waits for its slice */
+
+/* Look now, and do not wait for the clock to prove itself.  all: without the guard. */
+void retainer_ask(struct retainer *r, struct str who, bool all);
+
+struct retainer_view {
+    const char *state;        /* rests, archives, lets go, cleans, paused */
+    int64_t documents, bytes; /* that went, since the start of this node */
+    int64_t freed;            /* bytes that came back to the disk, likewise */
+    int64_t looked_us;        /* the last look that came to its end; 0: none */
+    int64_t due;              /* days that may go, at the last look */
+    int64_t dead, dead_soon;  /* letters that were discarded; that will be, within three days */
+    bool guarded;             /* more may go, in the next hour */
+    bool steady;              /* the clock has proved itself */
+    char trouble[200];        /* of the last look; empty: none */
+};
+void retainer_look(struct retainer *r, struct retainer_view *ret);

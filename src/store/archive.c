@@ -1,0 +1,761 @@
+#include "store/archive.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/arena.h"
+#include "base/auto.h"
+#include "base/clock.h"
+#include "base/fault.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/require.h"
+#include "core/civil.h"
+#include "core/facts.h"
+#include "core/retain_rule.h"
+#include "core/state.h"
+#include "core/trail.h"
+#include "store/inside.h"
+
+enum {
+    ENTRY = 80,
+    NAME = 64,
+    FILE_NAME = NAME + 16,
+    PAGE = 50,
+    PAGE_MOST = 64 << 20,
+    LINE_MOST = 4 << 20,
+    MANIFEST_MOST = 4096,
+    PIECE = 1 << 20,
+};
+
+/* ---- files ---------------------------------------------------------------------------------- */
+
+/* A file that is being written, with the digest of what was. */
+struct out {
+    int fd;
+    int64_t size;
+    struct digest digest;
+    struct sha256 sha256; /* when it is closed */
+};
+
+struct making {
+    struct store *store;
+    int dirfd;
+    int64_t day, part, upto_us;
+    char name[NAME];
+    struct out docs, index;
+    int64_t first, last, documents, bytes;
+};
+
+static const char *file_of(const char *name, const char *suffix, char to[static FILE_NAME])
+{
+    (void)snprintf(to, FILE_NAME, "%s%s", name, suffix);
+    return to;
+}
+
+static bool open_folder(struct str folder, bool make, int *ret, struct err *err)
+{
+    AUTO_TEXT path = xcalloc(1, folder.len + 1);
+
+    memcpy(path, folder.ptr, folder.len);
+    if (make && mkdir(path, 0750) < 0 && errno != EEXIST)
+        return err_set(err, ERR_TRANSIENT, errno, "make archive folder %s: %s", path,
+                       strerror(errno));
+    *ret = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return *ret >= 0 ||
+           err_set(err, ERR_TRANSIENT, errno, "open archive folder %s: %s", path, strerror(errno));
+}
+
+static bool out_open(struct making *m, const char *suffix, struct out *o, struct err *err)
+{
+    char name[FILE_NAME];
+
+    o->digest = digest_start();
+    o->fd = openat(m->dirfd, file_of(m->name, suffix, name),
+                   O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0640);
+    return o->fd >= 0 ||
+           err_set(err, file_err_kind(errno), errno, "create %s: %s", name, strerror(errno));
+}
+
+static bool out_add(struct out *o, struct str bytes, struct err *err)
+{
+    if (!file_write_all(o->fd, bytes, err))
+        return false;
+    digest_add(&o->digest, bytes);
+    o->size += (int64_t)bytes.len;
+    return true;
+}
+
+static bool out_end(struct out *o, struct err *err)
+{
+    bool ok = file_try_sync(o->fd, "archive", err);
+
+    (void)close(o->fd);
+    o->fd = -1;
+    o->sha256 = digest_end(&o->digest);
+    return ok;
+}
+
+static void out_drop(struct out *o)
+{
+    if (o->fd >= 0)
+        (void)close(o->fd);
+    digest_drop(&o->digest);
+}
+
+/* ---- one document --------------------------------------------------------------------------- */
+
+struct doc {
+    struct payload_source source;
+    int64_t gateway, received_us, ended_us, state, sender, receiver, type, route;
+    struct str name, ctype, facts, trail;
+};
+
+static struct doc doc_of(struct db_rows *rows, struct arena *a)
+{
+    struct doc d = { .gateway = db_get_int(rows, 2),
+                     .received_us = db_get_int(rows, 5),
+                     .name = arena_copy(a, db_get_str(rows, 10)),
+                     .ctype = arena_copy(a, db_get_str(rows, 11)),
+                     .state = db_get_int(rows, 13),
+                     .ended_us = db_get_int(rows, 14),
+                     .sender = db_get_int(rows, 15),
+                     .receiver = db_get_int(rows, 16),
+                     .type = db_get_int(rows, 17),
+                     .route = db_get_int(rows, 18),
+                     .facts = arena_copy(a, db_get_str(rows, 20)),
+                     .trail = arena_copy(a, db_get_str(rows, 21)) };
+    struct str id = db_get_str(rows, 1), sha = db_get_str(rows, 7);
+
+    require(id.len == sizeof d.source.id.bytes && sha.len == SHA256_SIZE);
+    memcpy(d.source.id.bytes, id.ptr, id.len);
+    memcpy(d.source.sha256.bytes, sha.ptr, sha.len);
+    d.source.num = db_get_int(rows, 0);
+    d.source.size = db_get_int(rows, 6);
+    d.source.place = (struct payload_place){ db_get_int(rows, 8), db_get_int(rows, 9) };
+    return d;
+}
+
+static void put_text(struct json_out *j, const char *key, struct str text)
+{
+    if (text.len == 0)
+        return;
+    json_key(j, key);
+    json_str(j, text);
+}
+
+static void put_time(struct json_out *j, const char *key, int64_t us)
+{
+    char text[CLOCK_TEXT];
+
+    json_key(j, key);
+    json_z(j, clock_utc_text(us, text));
+}
+
+static void put_timeline(struct json_out *j, struct str trail)
+{
+    struct trail_reader r = trail_read(trail);
+    struct trail_line line;
+    bool damaged;
+
+    json_key(j, "timeline");
+    json_open(j, '[');
+    while (trail_next(&r, &line, &damaged)) {
+        json_open(j, '{');
+        put_time(j, "at", line.at_us);
+        put_text(j, "stage", str_of(trail_stages[line.stage]));
+        put_text(j, "outcome", str_of(trail_outcomes[line.outcome]));
+        put_text(j, "what", line.what);
+        put_text(j, "message", line.message);
+        json_close(j, '}');
+    }
+    json_close(j, ']');
+}
+
+static void put_attributes(struct json_out *j, struct str bytes)
+{
+    AUTO(arena_done) struct arena a = ARENA_INIT(1 << 20);
+    struct facts f = { 0 };
+
+    if (bytes.len == 0 || !facts_read(bytes, &a, &f) || f.attribute_count == 0)
+        return;
+    json_key(j, "attributes");
+    json_open(j, '{');
+    for (size_t i = 0; i < f.attribute_count; i++) {
+        json_key(j, arena_text(&a, f.attributes[i].name));
+        json_str(j, f.attributes[i].value);
+    }
+    json_close(j, '}');
+}
+
+static void put_line(struct store *s, const struct doc *d, struct buf *to)
+{
+    struct json_out j = { .to = to };
+    char id[ID_TEXT], sha[SHA256_TEXT];
+
+    json_open(&j, '{');
+    put_text(&j, "id", str_of(id_text(&d->source.id, id)));
+    put_text(&j, "gateway", store_word_name(s, d->gateway));
+    put_text(&j, "sender", store_word_name(s, d->sender));
+    put_text(&j, "receiver", store_word_name(s, d->receiver));
+    put_text(&j, "type", store_word_name(s, d->type));
+    put_text(&j, "route", store_word_name(s, d->route));
+    put_text(&j, "state",
+             str_of(document_states[d->state >= 0 && d->state < DOCUMENT_STATES ? d->state : 0]));
+    put_time(&j, "received", d->received_us);
+    put_time(&j, "ended", d->ended_us);
+    put_text(&j, "name", d->name);
+    put_text(&j, "contentType", d->ctype);
+    put_attributes(&j, d->facts);
+    put_timeline(&j, d->trail);
+    put_text(&j, "sha256", str_of(digest_text(&d->source.sha256, sha)));
+    json_key(&j, "size");
+    json_int(&j, d->source.size);
+    json_close(&j, '}');
+    buf_puts(to, "\n");
+}
+
+static void put_u64(char *at, int64_t v)
+{
+    uint64_t n = htole64((uint64_t)v);
+
+    memcpy(at, &n, sizeof n);
+}
+
+static int64_t get_u64(const char *at)
+{
+    uint64_t n;
+
+    memcpy(&n, at, sizeof n);
+    return (int64_t)le64toh(n);
+}
+
+static bool copy_payload(struct making *m, const struct doc *d, struct err *err)
+{
+    struct payload_reader *r;
+    struct str piece;
+    bool ok = payload_open(m->store, &d->source, &r, err);
+
+    if (!ok)
+        return false;
+    do
+        ok = payload_next(r, &piece, err) && out_add(&m->docs, piece, err);
+    while (ok && piece.len > 0);
+    payload_close(r);
+    return ok;
+}
+
+static bool copy_doc(struct making *m, const struct doc *d, struct err *err)
+{
+    AUTO(buf_done) struct buf line = BUF_INIT(LINE_MOST);
+    char entry[ENTRY], id[ID_TEXT];
+    int64_t at = m->docs.size;
+
+    put_line(m->store, d, &line);
+    memcpy(entry, d->source.id.bytes, 16);
+    put_u64(entry + 16, at + (int64_t)line.len);
+    put_u64(entry + 24, d->source.size);
+    memcpy(entry + 32, d->source.sha256.bytes, SHA256_SIZE);
+    put_u64(entry + 64, at);
+    put_u64(entry + 72, (int64_t)line.len);
+    if (!out_add(&m->docs, buf_view(&line), err) || !copy_payload(m, d, err) ||
+        !out_add(&m->docs, STR("\n"), err) || !out_add(&m->index, str_mem(entry, ENTRY), err))
+        return err_context(err, "document %s", id_text(&d->source.id, id));
+    m->first = m->first == 0 ? d->source.num : m->first;
+    m->last = d->source.num;
+    m->documents++;
+    m->bytes += d->source.size;
+    return true;
+}
+
+static bool read_page(struct making *m, int64_t above, struct arena *a, struct doc *docs,
+                      size_t *ret_count, struct err *err)
+{
+    struct db *db = store_reader(m->store, err);
+    struct db_rows rows = { 0 };
+    bool row = true;
+    size_t n = 0;
+
+    if (db == NULL)
+        return false;
+    bool ok = db_query_slot(db, SQL_ARCHIVE_DOCS, m->day, DB_ARGS(db_int(above), db_int(PAGE)),
+                            &rows, err);
+
+    while (ok && row && n < PAGE) {
+        ok = db_next(&rows, &row, err);
+        if (ok && row)
+            docs[n++] = doc_of(&rows, a);
+    }
+    db_rows_done(&rows);
+    store_reader_back(m->store, db);
+    *ret_count = n;
+    return ok;
+}
+
+static bool copy_all(struct making *m, int64_t from_us, struct err *err)
+{
+    int64_t above = 0;
+    size_t n;
+
+    do {
+        AUTO(arena_done) struct arena a = ARENA_INIT(PAGE_MOST);
+        struct doc *docs = ARENA_ARRAY(&a, struct doc, PAGE);
+
+        if (!read_page(m, above, &a, docs, &n, err))
+            return false;
+        for (size_t i = 0; i < n; i++) {
+            above = docs[i].source.num;
+            if (docs[i].ended_us > from_us && docs[i].ended_us <= m->upto_us &&
+                !copy_doc(m, &docs[i], err))
+                return false;
+        }
+    } while (n > 0);
+    return true;
+}
+
+/* ---- comparing ------------------------------------------------------------------------------ */
+
+static bool digest_range(int fd, int64_t at, int64_t size, struct sha256 *ret, struct err *err)
+{
+    AUTO_TEXT block = xmalloc(PIECE);
+    struct digest d = digest_start();
+
+    for (int64_t done = 0; done < size;) {
+        size_t n = size - done < PIECE ? (size_t)(size - done) : PIECE;
+
+        if (!file_read_at(fd, block, n, at + done, err)) {
+            digest_drop(&d);
+            return false;
+        }
+        digest_add(&d, str_mem(block, n));
+        done += (int64_t)n;
+    }
+    *ret = digest_end(&d);
+    return true;
+}
+
+static bool same_file(const struct making *m, const char *suffix, const struct out *o,
+                      struct err *err)
+{
+    char name[FILE_NAME];
+    struct sha256 got;
+    struct stat st;
+    AUTO_FD fd = openat(m->dirfd, file_of(m->name, suffix, name), O_RDONLY | O_CLOEXEC);
+
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return err_set(err, ERR_TRANSIENT, errno, "read back %s: %s", name, strerror(errno));
+    if (st.st_size != o->size)
+        return err_set(err, ERR_TRANSIENT, 0, "%s has %lld bytes, %lld were written", name,
+                       (long long)st.st_size, (long long)o->size);
+    (void)posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED); /* from the disk, where it can be had */
+    if (!digest_range(fd, 0, o->size, &got, err))
+        return err_context(err, "read back %s", name);
+    return digest_same(&got, &o->sha256) ||
+           err_set(err, ERR_TRANSIENT, 0, "%s differs from what was written", name);
+}
+
+/* Each payload against the digest that the store has for it. */
+static bool same_payloads(const struct making *m, struct err *err)
+{
+    char docs_name[FILE_NAME], index_name[FILE_NAME], entry[ENTRY];
+    AUTO_FD docs =
+        openat(m->dirfd, file_of(m->name, ".docs.part", docs_name), O_RDONLY | O_CLOEXEC);
+    AUTO_FD index =
+        openat(m->dirfd, file_of(m->name, ".index.part", index_name), O_RDONLY | O_CLOEXEC);
+
+    if (docs < 0 || index < 0)
+        return err_set(err, ERR_TRANSIENT, errno, "read back %s: %s", m->name, strerror(errno));
+    for (int64_t i = 0; i < m->documents; i++) {
+        struct sha256 got;
+
+        if (!file_read_at(index, entry, ENTRY, i * ENTRY, err) ||
+            !digest_range(docs, get_u64(entry + 16), get_u64(entry + 24), &got, err))
+            return err_context(err, "read back %s", m->name);
+        if (memcmp(got.bytes, entry + 32, SHA256_SIZE) != 0)
+            return err_set(err, ERR_TRANSIENT, 0, "a payload in %s differs from its digest",
+                           m->name);
+    }
+    return true;
+}
+
+/* ---- the manifest --------------------------------------------------------------------------- */
+
+static void put_file(struct json_out *j, const char *key, const char *name, const struct out *o)
+{
+    char sha[SHA256_TEXT];
+
+    json_key(j, key);
+    json_open(j, '{');
+    put_text(j, "name", str_of(name));
+    json_key(j, "bytes");
+    json_int(j, o->size);
+    put_text(j, "sha256", str_of(digest_text(&o->sha256, sha)));
+    json_close(j, '}');
+}
+
+static void make_manifest(const struct making *m, struct buf *to)
+{
+    struct json_out j = { .to = to };
+    char name[FILE_NAME];
+
+    json_open(&j, '{');
+    put_text(&j, "waybill", STR("archive 1"));
+    json_key(&j, "day");
+    json_int(&j, m->day);
+    json_key(&j, "documents");
+    json_int(&j, m->documents);
+    json_key(&j, "payloadBytes");
+    json_int(&j, m->bytes);
+    put_time(&j, "endedUntil", m->upto_us);
+    put_file(&j, "docs", file_of(m->name, ".docs", name), &m->docs);
+    put_file(&j, "index", file_of(m->name, ".index", name), &m->index);
+    json_close(&j, '}');
+    buf_puts(to, "\n");
+}
+
+static bool give_name(const struct making *m, const char *part, const char *suffix, struct err *err)
+{
+    char from[FILE_NAME], to[FILE_NAME];
+
+    return file_rename_over(m->dirfd, file_of(m->name, part, from), file_of(m->name, suffix, to),
+                            err);
+}
+
+static bool write_manifest(struct making *m, struct sha256 *ret, struct err *err)
+{
+    AUTO(buf_done) struct buf text = BUF_INIT(MANIFEST_MOST);
+    struct out o = { .fd = -1 };
+
+    make_manifest(m, &text);
+    bool ok = out_open(m, ".manifest.part", &o, err) && out_add(&o, buf_view(&text), err);
+
+    if (ok)
+        ok = out_end(&o, err);
+    else
+        out_drop(&o);
+    *ret = o.sha256;
+    return ok && same_file(m, ".manifest.part", &o, err) &&
+           give_name(m, ".docs.part", ".docs", err) && give_name(m, ".index.part", ".index", err) &&
+           give_name(m, ".manifest.part", ".manifest", err) &&
+           file_try_sync(m->dirfd, "archive folder", err);
+}
+
+struct add_op {
+    struct store_op op;
+    const struct making *making;
+    struct str folder;
+    struct sha256 sha256;
+};
+
+static bool add_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct add_op *o = (const struct add_op *)ops[i];
+        const struct making *m = o->making;
+
+        if (!db_run(w->db, SQL_ARCHIVE_ADD,
+                    DB_ARGS(db_int(m->day), db_int(m->part), db_text(o->folder),
+                            db_text(str_of(m->name)),
+                            db_bytes(str_mem(o->sha256.bytes, SHA256_SIZE)), db_int(m->first),
+                            db_int(m->last), db_int(m->documents), db_int(m->bytes),
+                            db_int(m->upto_us)),
+                    NULL, err))
+            return false;
+    }
+    return true;
+}
+
+static const struct store_verb add_verb = { .name = "note an archive", .run = add_run };
+
+/* ---- a day ---------------------------------------------------------------------------------- */
+
+static bool make_one(struct making *m, struct str folder, int64_t from_us, struct err *err)
+{
+    struct add_op o = { .making = m, .folder = folder };
+
+    if (!out_open(m, ".docs.part", &m->docs, err) || !out_open(m, ".index.part", &m->index, err) ||
+        !copy_all(m, from_us, err))
+        return false;
+    if (m->documents == 0)
+        return true;
+    if (!out_end(&m->docs, err) || !out_end(&m->index, err))
+        return false;
+    fault_point(ARCHIVE_WRITTEN);
+    if (fault_error(ARCHIVE_WRITTEN))
+        return err_set(err, ERR_TRANSIENT, EIO, "write archive (injected)");
+    if (!same_file(m, ".docs.part", &m->docs, err) ||
+        !same_file(m, ".index.part", &m->index, err) || !same_payloads(m, err) ||
+        !write_manifest(m, &o.sha256, err))
+        return false;
+    fault_point(ARCHIVE_VERIFIED);
+    return writers_call(m->store->writers, &add_verb, &o.op, err);
+}
+
+/* The manifest of an archive that was noted is what it was. */
+static bool manifest_fits(struct str folder, struct str name, const struct sha256 *want,
+                          struct err *err)
+{
+    AUTO(buf_done) struct buf text = BUF_INIT(MANIFEST_MOST);
+    char base[NAME], file[FILE_NAME];
+    int dirfd;
+
+    (void)snprintf(base, sizeof base, "%.*s", STR_ARG(name));
+    if (!open_folder(folder, false, &dirfd, err))
+        return false;
+    bool ok = file_read_whole(dirfd, file_of(base, ".manifest", file), &text, err);
+
+    (void)close(dirfd);
+    if (!ok)
+        return false;
+    struct sha256 got = digest_of(buf_view(&text));
+
+    return digest_same(&got, want) ||
+           err_set(err, ERR_PERMANENT, 0, "%s is not the one that was verified", file);
+}
+
+struct noted {
+    int64_t parts, upto_us;
+};
+
+static bool check_noted(struct store *s, int64_t day, struct noted *ret, int64_t *ret_now_us,
+                        struct err *err)
+{
+    AUTO(arena_done) struct arena a = ARENA_INIT(1 << 20);
+    struct archive_look *all = ARENA_ARRAY(&a, struct archive_look, ARCHIVES_MOST);
+    struct db *db = store_reader(s, err);
+    struct db_rows rows = { 0 };
+    size_t n = 0;
+    bool row = true;
+
+    *ret = (struct noted){ 0 };
+    if (db == NULL)
+        return false;
+    bool ok = db_one_int(db, SQL_RATE_NOW, DB_NO_ARGS, 0, ret_now_us, err) &&
+              db_one_int(db, SQL_ARCHIVE_UPTO, DB_ARGS(db_int(day)), 0, &ret->upto_us, err) &&
+              db_query(db, SQL_ARCHIVE_PARTS, DB_ARGS(db_int(day)), &rows, err);
+
+    while (ok && row && n < ARCHIVES_MOST) {
+        ok = db_next(&rows, &row, err);
+        if (!ok || !row)
+            break;
+        all[n].folder = arena_copy(&a, db_get_str(&rows, 0));
+        all[n].name = arena_copy(&a, db_get_str(&rows, 1));
+        memcpy(all[n++].sha256.bytes, db_get_str(&rows, 2).ptr, SHA256_SIZE);
+    }
+    db_rows_done(&rows);
+    store_reader_back(s, db);
+    ret->parts = (int64_t)n;
+    for (size_t i = 0; ok && i < n; i++)
+        ok = manifest_fits(all[i].folder, all[i].name, &all[i].sha256, err);
+    return ok;
+}
+
+bool archive_day(struct store *s, struct str folder, int64_t day, struct archive_made *ret,
+                 struct err *err)
+{
+    struct civil_date date = civil_date(day);
+    int64_t settle = fault_switch("WAYBILL_TEST_ARCHIVE_AT_ONCE") != NULL ? 0 : ARCHIVE_SETTLE_US;
+    struct making m = {
+        .store = s, .dirfd = -1, .day = day, .docs = { .fd = -1 }, .index = { .fd = -1 }
+    };
+    struct noted noted;
+
+    *ret = (struct archive_made){ 0 };
+    if (!check_noted(s, day, &noted, &m.upto_us, err) || !open_folder(folder, true, &m.dirfd, err))
+        return false;
+    m.upto_us -= settle;
+    m.part = noted.parts + 1;
+    (void)snprintf(m.name, sizeof m.name, "waybill-%04d-%02d-%02d-%lld", (int)date.year, date.month,
+                   date.day, (long long)m.part);
+    bool ok = make_one(&m, folder, noted.parts > 0 ? noted.upto_us : INT64_MIN, err);
+
+    out_drop(&m.docs);
+    out_drop(&m.index);
+    if (ok && m.documents == 0) { /* nothing new: no empty archive stays */
+        char name[FILE_NAME];
+
+        (void)unlinkat(m.dirfd, file_of(m.name, ".docs.part", name), 0);
+        (void)unlinkat(m.dirfd, file_of(m.name, ".index.part", name), 0);
+    }
+    (void)close(m.dirfd);
+    ret->documents = m.documents;
+    ret->bytes = m.bytes;
+    memcpy(ret->name, m.name, sizeof ret->name);
+    return ok;
+}
+
+/* ---- reading back --------------------------------------------------------------------------- */
+
+/* The entry of an id in an index, by halves: ids go in the order of their numbers. */
+static bool search_index(int fd, const struct id *id, char entry[static ENTRY], bool *ret_found,
+                         struct err *err)
+{
+    struct stat st;
+    int64_t num = id_row(id), low = 0, high;
+
+    *ret_found = false;
+    if (fstat(fd, &st) < 0)
+        return err_set(err, ERR_TRANSIENT, errno, "archive index: %s", strerror(errno));
+    for (high = st.st_size / ENTRY; low < high;) {
+        int64_t mid = low + (high - low) / 2;
+        struct id at;
+
+        if (!file_read_at(fd, entry, ENTRY, mid * ENTRY, err))
+            return false;
+        memcpy(at.bytes, entry, sizeof at.bytes);
+        if (id_row(&at) == num) {
+            *ret_found = id_eq(&at, id);
+            return true;
+        }
+        if (id_row(&at) < num)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return true;
+}
+
+static bool read_line(int fd, int64_t at, int64_t size, struct buf *line, struct err *err)
+{
+    if (size < 0 || size > LINE_MOST)
+        return err_set(err, ERR_PERMANENT, 0, "the archive is damaged");
+    if (!buf_reserve(line, (size_t)size, err) ||
+        !file_read_at(fd, line->ptr, (size_t)size, at, err))
+        return false;
+    line->len = (size_t)size;
+    line->ptr[line->len] = '\0';
+    return true;
+}
+
+static bool look_in(struct str folder, struct str name, const struct id *id,
+                    struct archive_place *ret, struct buf *line, bool *ret_found, struct err *err)
+{
+    char base[NAME], file[FILE_NAME], entry[ENTRY];
+    int dirfd;
+
+    *ret_found = false;
+    (void)snprintf(base, sizeof base, "%.*s", STR_ARG(name));
+    if (!open_folder(folder, false, &dirfd, err))
+        return false;
+    AUTO_FD folder_fd = dirfd;
+    AUTO_FD index = openat(dirfd, file_of(base, ".index", file), O_RDONLY | O_CLOEXEC);
+
+    if (index < 0)
+        return err_set(err, ERR_TRANSIENT, errno, "archive %s: %s", file, strerror(errno));
+    if (!search_index(index, id, entry, ret_found, err) || !*ret_found)
+        return err->kind == ERR_NONE;
+    int fd = openat(folder_fd, file_of(base, ".docs", file), O_RDONLY | O_CLOEXEC);
+
+    if (fd < 0)
+        return err_set(err, ERR_TRANSIENT, errno, "archive %s: %s", file, strerror(errno));
+    *ret = (struct archive_place){ .fd = fd,
+                                   .offset = get_u64(entry + 16),
+                                   .size = get_u64(entry + 24) };
+    memcpy(ret->sha256.bytes, entry + 32, SHA256_SIZE);
+    if (line == NULL || read_line(fd, get_u64(entry + 64), get_u64(entry + 72), line, err))
+        return true;
+    (void)close(fd);
+    return false;
+}
+
+enum { CANDIDATES = 64 };
+
+struct candidate {
+    struct str folder, name;
+};
+
+static bool candidates(struct store *s, int64_t num, struct arena *a, struct candidate *ret,
+                       size_t *ret_count, struct err *err)
+{
+    struct db *db = store_reader(s, err);
+    struct db_rows rows = { 0 };
+    bool row = true;
+    size_t n = 0;
+
+    if (db == NULL)
+        return false;
+    bool ok = db_query(db, SQL_ARCHIVE_FIND, DB_ARGS(db_int(num)), &rows, err);
+
+    while (ok && row && n < CANDIDATES) {
+        ok = db_next(&rows, &row, err);
+        if (ok && row)
+            ret[n++] = (struct candidate){ arena_copy(a, db_get_str(&rows, 0)),
+                                           arena_copy(a, db_get_str(&rows, 1)) };
+    }
+    db_rows_done(&rows);
+    store_reader_back(s, db);
+    *ret_count = n;
+    return ok;
+}
+
+bool archive_find(struct store *s, const struct id *id, struct archive_place *ret, struct buf *line,
+                  bool *ret_found, struct err *err)
+{
+    AUTO(arena_done) struct arena a = ARENA_INIT(1 << 20);
+    struct candidate all[CANDIDATES];
+    size_t n;
+
+    *ret_found = false;
+    if (!candidates(s, id_row(id), &a, all, &n, err))
+        return false;
+    for (size_t i = 0; i < n && !*ret_found; i++)
+        if (!look_in(all[i].folder, all[i].name, id, ret, line, ret_found, err))
+            return false;
+    return true;
+}
+
+bool archive_source(struct store *s, const struct id *id, struct payload_source *ret,
+                    bool *ret_found, struct err *err)
+{
+    struct archive_place place;
+
+    if (!archive_find(s, id, &place, NULL, ret_found, err))
+        return false;
+    if (!*ret_found)
+        return true;
+    (void)close(place.fd);
+    *ret = (struct payload_source){ .id = *id,
+                                    .num = id_row(id),
+                                    .size = place.size,
+                                    .sha256 = place.sha256,
+                                    .place = { .seg = PAYLOAD_IN_ARCHIVE } };
+    return true;
+}
+
+bool archive_list(struct store *s, size_t limit, struct arena *a, struct archive_look *ret,
+                  size_t *ret_count, struct err *err)
+{
+    struct db *db = store_reader(s, err);
+    struct db_rows rows = { 0 };
+    bool row = true;
+    size_t n = 0;
+
+    require(limit <= ARCHIVES_MOST);
+    if (db == NULL)
+        return false;
+    bool ok = db_query(db, SQL_ARCHIVE_PAGE, DB_ARGS(db_int(limit)), &rows, err);
+
+    while (ok && row && n < limit) {
+        ok = db_next(&rows, &row, err);
+        if (!ok || !row)
+            break;
+        ret[n] = (struct archive_look){ .day = db_get_int(&rows, 0),
+                                        .part = db_get_int(&rows, 1),
+                                        .folder = arena_copy(a, db_get_str(&rows, 2)),
+                                        .name = arena_copy(a, db_get_str(&rows, 3)),
+                                        .documents = db_get_int(&rows, 4),
+                                        .bytes = db_get_int(&rows, 5),
+                                        .made_us = db_get_int(&rows, 6) };
+        memcpy(ret[n++].sha256.bytes, db_get_str(&rows, 7).ptr, SHA256_SIZE);
+    }
+    db_rows_done(&rows);
+    store_reader_back(s, db);
+    *ret_count = n;
+    return ok;
+}

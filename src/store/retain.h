@@ -1,0 +1,129 @@
+/* retain.h - letting go of documents that were kept long enough, and of their bytes.
+ *
+ * Retention goes by tables: a document that ends is put into the table of the day on which it may
+ * go (done.h), how long that is say the rules.  When the day is over its table goes in slices,
+ * each one transaction: the rows, what the index knows of them, the rows of payloads (PostgreSQL),
+ * and a note of every payload that has bytes outside of the database.  Bytes go after their rows:
+ *
+ *   note (with the rows) -> file or pieces -> note gone
+ *
+ * so that whoever dies anywhere in between leaves a note, and never a row without its bytes.
+ * Segments are shared: one in which something went is looked through, entry by entry.  Without a
+ * document that still is there it goes; with few of them these are copied to the open segment
+ * first, and `moved` tells readers where they went.
+ *
+ * An empty table is dropped only when nobody can be about to look into it.
+ *
+ * Invariants
+ *   (1) only ended documents stand in these tables: nothing that waits can go.
+ *   (2) a document that is kept (kept.h) is never let go of: it moves to a table of its own.
+ *   (3) a segment goes only when each of its entries was looked up, in one view of the database
+ *       each, and is not there any more, or is copied.
+ *   (4) the guard (core/retain_rule.h) is asked in the transaction of each slice.
+ *
+ * Threads: any that may block; changes run in the writer.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "core/retain_rule.h"
+#include "core/state.h"
+
+struct store;
+struct writer;
+
+/* ---- rules ---------------------------------------------------------------------------------- */
+
+struct retain_type {
+    int64_t type; /* word */
+    int64_t days;
+};
+
+/* How long ended documents are kept: by their type, else by their state. */
+struct retain_rules {
+    int64_t days[DOCUMENT_STATES];
+    const struct retain_type *types; /* in the order of their words */
+    size_t type_count;
+    int64_t other_days; /* types that are not listed; -1: as the state says */
+};
+
+/* As long as the rules of the store say. */
+enum { RETAIN_BY_RULE = -1 };
+
+/* From now on; copied.  Before the first call everything is kept RETAIN_DAYS. */
+void retain_use(struct store *s, const struct retain_rules *rules);
+int64_t retain_days(struct store *s, int64_t type, enum document_state state);
+/* The same for a live document, in an open transaction. */
+bool retain_days_for(struct writer *w, int64_t num, enum document_state state, int64_t *ret,
+                     struct err *err);
+/* The different numbers of days that the rules have, up to `most`. */
+size_t retain_days_all(struct store *s, int64_t *ret, size_t most);
+
+struct retain_held; /* the rules that are in force */
+void retain_held_free(struct retain_held *h);
+
+/* ---- days ----------------------------------------------------------------------------------- */
+
+enum { RETAIN_SLICE = 500, RETAIN_SLICE_BYTES = 16 << 20, RETAIN_DUE_MOST = 512 };
+
+/* Tables of days below `before`, the oldest first. */
+bool retain_due(struct store *s, int64_t before, int64_t *ret_days, size_t most, size_t *ret_count,
+                struct err *err);
+
+struct retain_order {
+    int64_t day, above; /* above: `upto` of the slice before; 0: from the start */
+    int64_t now_us;
+    bool unguarded; /* a person said so */
+    bool archived;  /* only what a verified archive has */
+};
+
+struct retain_slice {
+    int64_t documents, bytes, spared;
+    int64_t upto;    /* 0: nothing is left */
+    bool busy;       /* another node is at it */
+    bool guarded;    /* too much went in this hour: later */
+    bool unarchived; /* something is left that no archive has */
+};
+
+/* One slice of a table. */
+bool retain_slice(struct store *s, const struct retain_order *order, struct retain_slice *ret,
+                  struct err *err);
+/* The table of a day is empty: it is one of those no more.  *ret_closed false: it is not. */
+bool retain_close(struct store *s, int64_t day, bool *ret_closed, struct err *err);
+/* Drop what was closed at least `age_us` ago. */
+bool retain_drop(struct store *s, int64_t age_us, int64_t *ret_dropped, struct err *err);
+
+/* Counted: documents that went. */
+enum { TALLY_PURGED = 9 };
+/* How many documents there are. */
+bool retain_present(struct store *s, int64_t *ret, struct err *err);
+
+/* The last day that was believed: nobody puts a document into a table that is over by it. */
+bool retain_believe(struct store *s, int64_t today, struct err *err);
+
+/* ---- bytes ---------------------------------------------------------------------------------- */
+
+struct retain_bytes {
+    int64_t files, segments, pieces; /* that went */
+    int64_t bytes;                   /* that came back */
+    int64_t moved;                   /* entries that were copied */
+    int64_t damaged; /* segments that are left alone: something in them is damaged */
+    bool more;
+};
+
+/* One portion of work on the bytes of what went: a few files, some pieces, or one segment. */
+bool retain_bytes(struct store *s, struct retain_bytes *ret, struct err *err);
+/* Before the doors open: files whose rows are gone. */
+bool retain_recover(struct store *s, struct err *err);
+/* How many notes there are. */
+bool retain_waiting(struct store *s, int64_t *ret, struct err *err);
+
+/* Nothing is let go of until it is released as often; waits for what is going on.  For whoever
+ * copies the store. */
+void retain_pause(struct store *s);
+void retain_release(struct store *s);
+bool retain_is_paused(struct store *s);

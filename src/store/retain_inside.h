@@ -1,0 +1,34 @@
+/* retain_inside.h - what the files of retain share.
+ *
+ *   retain.c          rules, slices of tables          retain_bytes.c  files, pieces, segments
+ *   index_forget.c    what the index knows of documents that went
+ */
+#pragma once
+
+#include <pthread.h>
+
+#include "store/retain.h"
+#include "store/writer.h"
+
+struct retain_held {
+    pthread_mutex_t mutex;
+    pthread_cond_t idle;
+    int paused, working;
+    pthread_rwlock_t rules_lock;
+    struct retain_rules rules;
+    struct retain_type *types; /* of the rules */
+};
+
+struct retain_held *retain_held_new(void);
+
+/* Whoever lets go of something is inside; false: it is paused. */
+bool retain_enter(struct store *s);
+void retain_leave(struct store *s);
+
+/* A document that went. */
+struct gone {
+    int64_t num, gateway, sender, receiver, type;
+};
+
+/* The index knows nothing of them any more (SQLite). */
+bool index_forget(struct writer *w, const struct gone *gone, size_t count, struct err *err);

@@ -1,0 +1,257 @@
+-- What may go goes: tables of days in slices, then payloads.  Part family 2 are tables of days, family 3
+-- those that are empty and wait for being dropped, until nobody can still look into them.
+
+-- name: retain_turn
+-- out: 1: this transaction is the only one that lets go of something now
+SELECT 1;
+
+-- name: retain_turn
+-- for: postgresql
+SELECT CASE WHEN pg_try_advisory_xact_lock(7305808868241270378) THEN 1::bigint ELSE 0::bigint END;
+
+-- name: retain_wait
+-- The same, but it waits for its turn.
+SELECT 1;
+
+-- name: retain_wait
+-- for: postgresql
+SELECT pg_advisory_xact_lock(7305808868241270378);
+
+-- name: retain_days
+-- in:  $1 before int, $2 limit int
+SELECT slot FROM part WHERE family = 2 AND slot < $1 ORDER BY slot LIMIT $2;
+
+-- name: retain_upto
+-- in:  $1 above int, $2 count int, $3 bytes int
+-- out: the last number of a slice
+SELECT max(num) FROM (SELECT num, size, sum(size) OVER (ORDER BY num) AS total
+    FROM (SELECT num, size FROM done_@SLOT@ WHERE num > $1 ORDER BY num LIMIT $2) AS slice) AS sums
+WHERE total - size <= $3;
+
+-- name: retain_spare
+-- in:  $1 above int, $2 upto int
+-- Those that are kept go to a table of their own (RETAIN_KEPT_DAY).
+INSERT INTO done_1000000(num, id, gateway, caller, config, received_us, size, sha256, seg, pos, name,
+    ctype, head, state, ended_us, sender, receiver, dtype, route, again, facts, trail)
+SELECT num, id, gateway, caller, config, received_us, size, sha256, seg, pos, name,
+    ctype, head, state, ended_us, sender, receiver, dtype, route, again, facts, trail
+FROM done_@SLOT@ WHERE num > $1 AND num <= $2 AND num IN (SELECT k.num FROM kept k WHERE k.num > $1 AND k.num <= $2);
+
+-- name: retain_spared
+-- in:  $1 above int, $2 upto int
+DELETE FROM done_@SLOT@ WHERE num > $1 AND num <= $2
+    AND num IN (SELECT k.num FROM kept k WHERE k.num > $1 AND k.num <= $2);
+
+-- name: retain_kept_any
+-- in:  $1 above int, $2 upto int
+SELECT count(*) FROM (SELECT 1 FROM kept WHERE num > $1 AND num <= $2 LIMIT 1) AS any_of_them;
+
+-- name: retain_take
+-- in:  $1 above int, $2 upto int, $3 ended int
+-- out: what there was to let go of
+DELETE FROM done_@SLOT@ WHERE num > $1 AND num <= $2 AND ended_us <= $3
+RETURNING num, seg, pos, size, gateway, sender, receiver, dtype, trail;
+
+-- name: retain_gone
+-- in:  $1 seg int, $2 pos int, $3 state int
+-- batch
+INSERT INTO payload_gone(seg, pos, state) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING;
+
+-- name: retain_payload
+-- only: postgresql
+-- in:  $1 num int
+-- batch
+-- for: postgresql
+DELETE FROM payload WHERE num = ANY ($1::bigint[]);
+
+-- name: retain_pieces
+-- only: postgresql
+-- in:  $1 upload int, $2 limit int
+DELETE FROM payload_piece WHERE upload = $1
+    AND piece IN (SELECT p.piece FROM payload_piece p WHERE p.upload = $1 ORDER BY p.piece LIMIT $2);
+
+-- name: retain_large
+-- only: sqlite
+-- in:  $1 pos int
+DELETE FROM large WHERE pos = $1;
+
+-- name: retain_is_empty
+-- out: 1: it is
+SELECT CASE WHEN EXISTS (SELECT 1 FROM done_@SLOT@) THEN 0 ELSE 1 END;
+
+-- name: retain_empty
+-- in:  $1 slot int
+INSERT INTO part(family, slot, value) VALUES (3, $1, @NOW_US@) ON CONFLICT DO NOTHING;
+
+-- name: retain_empties
+-- in:  $1 age int
+SELECT slot FROM part WHERE family = 3 AND value < @NOW_US@ - $1 ORDER BY slot LIMIT 16;
+
+-- name: retain_lock
+SELECT 1;
+
+-- name: retain_lock
+-- for: postgresql
+LOCK TABLE done_@SLOT@ IN ACCESS EXCLUSIVE MODE NOWAIT;
+
+-- name: retain_drop
+DROP TABLE IF EXISTS done_@SLOT@;
+
+-- name: retain_todo
+-- in:  $1 state int, $2 seg int, $3 pos int, $4 limit int
+-- out: behind a place
+SELECT seg, pos FROM payload_gone WHERE state = $1 AND (seg, pos) > ($2, $3) ORDER BY seg, pos LIMIT $4;
+
+-- name: retain_todo_count
+SELECT count(*) FROM payload_gone;
+
+-- name: retain_todo_done
+-- in:  $1 seg int, $2 pos int
+DELETE FROM payload_gone WHERE seg = $1 AND pos = $2;
+
+-- name: retain_todo_set
+-- in:  $1 seg int, $2 pos int, $3 state int
+UPDATE payload_gone SET state = $3 WHERE seg = $1 AND pos = $2;
+
+-- name: read_begin
+-- only: sqlite
+-- One view for several statements of a reader.
+BEGIN;
+
+-- name: retain_live
+-- only: sqlite
+-- in:  $1 from int, $2 upto int
+SELECT num FROM doc WHERE num >= $1 AND num <= $2;
+
+-- name: retain_ended
+-- only: sqlite
+-- in:  $1 from int, $2 upto int
+SELECT num FROM done_@SLOT@ WHERE num >= $1 AND num <= $2;
+
+-- name: moved_get
+-- only: sqlite
+-- in:  $1 seg int, $2 pos int
+SELECT to_seg, to_pos FROM moved WHERE seg = $1 AND pos = $2;
+
+-- name: moved_on
+-- only: sqlite
+-- in:  $1 seg int, $2 pos int, $3 to_seg int, $4 to_pos int
+UPDATE moved SET to_seg = $3, to_pos = $4 WHERE to_seg = $1 AND to_pos = $2;
+
+-- name: moved_add
+-- only: sqlite
+-- in:  $1 seg int, $2 pos int, $3 to_seg int, $4 to_pos int
+INSERT INTO moved(seg, pos, to_seg, to_pos) VALUES ($1, $2, $3, $4)
+ON CONFLICT(seg, pos) DO UPDATE SET to_seg = excluded.to_seg, to_pos = excluded.to_pos;
+
+-- name: moved_forget
+-- only: sqlite
+-- in:  $1 seg int
+DELETE FROM moved WHERE to_seg = $1;
+
+-- name: facet_below
+-- only: sqlite
+-- in:  $1 key int, $2 least int
+-- out: the list in which a number stands, if it stands in one
+SELECT key, more FROM facet WHERE key <= $1 AND key >= $2 ORDER BY key DESC LIMIT 1;
+
+-- name: facet_drop
+-- only: sqlite
+-- in:  $1 key int
+DELETE FROM facet WHERE key = $1;
+
+-- name: kept_put
+-- in:  $1 num int, $2 id bytes, $3 reason text, $4 by text
+INSERT INTO kept(num, id, reason, made_by, made_us) VALUES ($1, $2, $3, $4, @NOW_US@)
+ON CONFLICT(num) DO UPDATE SET reason = excluded.reason, made_by = excluded.made_by, made_us = excluded.made_us;
+
+-- name: kept_drop
+-- in:  $1 num int
+DELETE FROM kept WHERE num = $1;
+
+-- name: kept_get
+-- in:  $1 num int
+SELECT num, id, reason, made_by, made_us FROM kept WHERE num = $1;
+
+-- name: kept_page
+-- in:  $1 above int, $2 limit int
+SELECT num, id, reason, made_by, made_us FROM kept WHERE num > $1 ORDER BY num LIMIT $2;
+
+-- name: kept_count
+SELECT count(*) FROM kept;
+
+-- name: kept_back
+-- in:  $1 num int
+-- From the table of those that are kept to that of a day.
+INSERT INTO done_@SLOT@(num, id, gateway, caller, config, received_us, size, sha256, seg, pos, name,
+    ctype, head, state, ended_us, sender, receiver, dtype, route, again, facts, trail)
+SELECT num, id, gateway, caller, config, received_us, size, sha256, seg, pos, name,
+    ctype, head, state, ended_us, sender, receiver, dtype, route, again, facts, trail
+FROM done_1000000 WHERE num = $1;
+
+-- name: kept_moved
+-- in:  $1 num int
+DELETE FROM done_1000000 WHERE num = $1;
+
+-- name: kept_line
+-- in:  $1 num int, $2 trail bytes
+-- A line in the timeline of an ended document.
+UPDATE done_@SLOT@ SET trail = CASE WHEN trail IS NULL THEN $2 WHEN length(trail) + length($2) > 65536 THEN trail
+    ELSE CAST(trail || $2 AS BLOB) END
+WHERE num = $1;
+
+-- name: kept_line
+-- for: postgresql
+-- in:  $1 num int, $2 trail bytes
+UPDATE done_@SLOT@ SET trail = CASE WHEN trail IS NULL THEN $2 WHEN length(trail) + length($2) > 65536 THEN trail
+    ELSE trail || $2 END
+WHERE num = $1;
+
+-- name: retain_type
+-- in:  $1 num int
+SELECT dtype FROM doc WHERE num = $1;
+
+-- name: archive_upto
+-- in:  $1 day int
+-- out: what ended until then is in it
+SELECT max(upto_us) FROM archive WHERE day = $1;
+
+-- name: archive_parts
+-- in:  $1 day int
+SELECT folder, name, sha256 FROM archive WHERE day = $1 ORDER BY part;
+
+-- name: archive_add
+-- in:  $1 day int, $2 part int, $3 folder text, $4 name text, $5 sha256 bytes, $6 first int, $7 last int,
+--      $8 documents int, $9 bytes int, $10 upto int
+INSERT INTO archive(day, part, folder, name, sha256, first_num, last_num, documents, bytes, upto_us, made_us)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, @NOW_US@);
+
+-- name: archive_find
+-- in:  $1 num int
+SELECT folder, name FROM archive WHERE first_num <= $1 AND last_num >= $1 ORDER BY day DESC, part;
+
+-- name: archive_page
+-- in:  $1 limit int
+-- out: the newest first
+SELECT day, part, folder, name, documents, bytes, made_us, sha256 FROM archive ORDER BY day DESC, part DESC LIMIT $1;
+
+-- name: archive_docs
+-- in:  $1 above int, $2 limit int
+-- out: as done_get
+SELECT num, id, gateway, caller, config, received_us, size, sha256, seg, pos, name, ctype, head,
+       state, ended_us, sender, receiver, dtype, route, again, facts, trail
+FROM done_@SLOT@ WHERE num > $1 ORDER BY num LIMIT $2;
+
+-- name: compact
+-- only: sqlite
+-- in:  $1 path text
+VACUUM INTO $1;
+
+-- name: compact_rows
+-- only: sqlite
+-- What tables, rows of documents, tasks and deliveries add up to.
+SELECT (SELECT count(*) FROM sqlite_master) * 1000003 + (SELECT count(*) FROM doc) * 31
+    + (SELECT count(*) FROM delivery) * 17 + (SELECT count(*) FROM task_ready) * 13
+    + (SELECT count(*) FROM task_later) * 11 + (SELECT count(*) FROM task_dead) * 7
+    + (SELECT count(*) FROM facet) * 5 + (SELECT coalesce(sum(n), 0) FROM tally)
+    + (SELECT sum(value) FROM mark);

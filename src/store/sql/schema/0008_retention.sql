@@ -1,0 +1,32 @@
+-- 0008_retention - what may go, what may not, and what went.
+
+-- Documents that no purge passes.
+CREATE TABLE kept(
+    num @ROWKEY@, id @BYTES@ NOT NULL, reason TEXT NOT NULL, made_by TEXT NOT NULL,
+    made_us @INT@ NOT NULL) @PLAIN@;
+
+-- Payloads whose documents went (store/retain.h).  state 0: a segment in which something is gone;
+-- 1: nobody refers to it any more, and its bytes may still be there.  pos: 0 for a segment.
+CREATE TABLE payload_gone(
+    seg @INT@ NOT NULL, pos @INT@ NOT NULL, state @INT@ NOT NULL,
+    PRIMARY KEY(seg, pos)) @CLUSTERED@;
+
+-- Days that were copied to the archive, and verified: what ended until upto_us.  sha256 is of the
+-- manifest.
+CREATE TABLE archive(
+    day @INT@ NOT NULL, part @INT@ NOT NULL, folder TEXT NOT NULL, name TEXT NOT NULL,
+    sha256 @BYTES@ NOT NULL, first_num @INT@ NOT NULL, last_num @INT@ NOT NULL,
+    documents @INT@ NOT NULL, bytes @INT@ NOT NULL, upto_us @INT@ NOT NULL,
+    made_us @INT@ NOT NULL, PRIMARY KEY(day, part)) @CLUSTERED@;
+
+-- The guard against a clock that jumps (core/retain_rule.h), and the last day that was believed.
+INSERT INTO mark(name, value) VALUES ('retain_since', 0), ('retain_day', 0), ('retain_count', 0),
+    ('retain_present', 0), ('retain_today', 0);
+
+-- only: sqlite
+-- Where entries of segments went that were copied, so that the rest of them could go.
+CREATE TABLE moved(
+    seg INTEGER NOT NULL, pos INTEGER NOT NULL, to_seg INTEGER NOT NULL, to_pos INTEGER NOT NULL,
+    PRIMARY KEY(seg, pos)) STRICT, WITHOUT ROWID;
+CREATE INDEX moved_by_target ON moved(to_seg, to_pos);
+-- end

@@ -1,0 +1,256 @@
+/* What goes is in an archive first, whole; and a database that is written anew has everything. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/auto.h"
+#include "base/chance.h"
+#include "base/file.h"
+#include "store/archive.h"
+#include "store/check.h"
+#include "store/compact.h"
+#include "store/done.h"
+#include "store/retain.h"
+#include "store_test.h"
+
+enum { OLD = -3 };
+
+static int64_t today(void)
+{
+    return clock_wall_us() / RETAIN_DAY_US;
+}
+
+static bool ended_docs(struct store *s, struct accept_op *docs, size_t count, struct str body)
+{
+    static struct settle_op ops[200];
+
+    for (size_t i = 0; i < count; i++) {
+        docs[i] = doc_of(body);
+        docs[i].claim_wanted = true;
+    }
+    if (count > 200 || !accept_docs(s, docs, count))
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        ops[i] = settle_of(&docs[i].task, docs[i].num, SETTLE_OVER);
+        ops[i].keep_days = OLD;
+    }
+    return settle_ops(s, ops, count);
+}
+
+static struct str folder_of(const struct home *h, char to[static 300])
+{
+    (void)snprintf(to, 300, "%s.archive", h->folder);
+    return str_of(to);
+}
+
+static bool one_slice(struct store *s, struct retain_slice *got)
+{
+    struct retain_order order = {
+        .day = today() + OLD, .now_us = clock_wall_us(), .unguarded = true, .archived = true
+    };
+    struct err err = { 0 };
+
+    return retain_slice(s, &order, got, &err);
+}
+
+static bool archived_is(struct store *s, const struct accept_op *op, struct str want)
+{
+    AUTO(buf_done) struct buf got = BUF_INIT(16 << 20);
+    struct payload_source source;
+    struct err err = { 0 };
+    bool found;
+
+    return archive_source(s, &op->id, &source, &found, &err) && found &&
+           read_payload(s, &source, &got, &err) && str_eq(buf_view(&got), want);
+}
+
+static bool archive_at_once(struct store *s, struct str folder, struct archive_made *made,
+                            struct err *err)
+{
+    (void)setenv("WAYBILL_TEST_ARCHIVE_AT_ONCE", "1", 1);
+    clock_sleep_us(2 * CLOCK_MS); /* what ended before is before */
+    return archive_day(s, folder, today() + OLD, made, err);
+}
+
+/* proves: RE2 RE9 */
+TEST(nothing_goes_that_is_not_in_an_archive)
+{
+    static struct accept_op docs[120], more[3];
+    struct home h = fresh_home();
+    struct store *s = open_store(&h);
+    struct archive_made made;
+    struct retain_slice got;
+    struct err err = { 0 };
+    char path[300], file[500];
+    struct str folder = folder_of(&h, path);
+
+    CHECK(s != NULL && ended_docs(s, docs, 120, STR("paper")));
+    CHECK(one_slice(s, &got) && got.unarchived && got.documents == 0);
+    CHECK(archive_at_once(s, folder, &made, &err) && made.documents == 120 && made.bytes == 600);
+    CHECK(ended_docs(s, more, 3, STR("late"))); /* it is in no archive */
+    CHECK(one_slice(s, &got) && !got.unarchived && got.documents == 120);
+    CHECK(archived_is(s, &docs[0], STR("paper")) && archived_is(s, &docs[119], STR("paper")));
+    CHECK(!archived_is(s, &more[0], STR("late")) && payload_is(s, &more[0], STR("late")));
+    CHECK(archive_at_once(s, folder, &made, &err) && made.documents == 3);
+    CHECK(one_slice(s, &got) && got.documents == 3 && archived_is(s, &more[2], STR("late")));
+    CHECK(archive_at_once(s, folder, &made, &err) && made.documents == 0);
+    /* A manifest that is not the one that was verified: nobody goes on. */
+    (void)snprintf(file, sizeof file, "%s/%s", path, made.name);
+    char *dash = strrchr(file, '-');
+
+    CHECK(dash != NULL);
+    memcpy(dash, "-1.manifest", sizeof "-1.manifest");
+    FILE *f = fopen(file, "a");
+
+    CHECK(f != NULL && fputc(' ', f) == ' ' && fclose(f) == 0);
+    CHECK(!archive_at_once(s, folder, &made, &err) && strstr(err.text, "not the one") != NULL);
+    store_close(s);
+}
+
+TEST(large_payloads_are_archived_in_pieces)
+{
+    enum { SIZE = 5 << 20 };
+    static struct accept_op doc;
+    struct home h = fresh_home();
+    struct store *s = open_store(&h);
+    struct upload *u = NULL;
+    struct archive_made made;
+    struct settle_op op;
+    struct err err = { 0 };
+    char *bytes = malloc(SIZE), path[300];
+    struct str body = str_mem(bytes, SIZE);
+
+    CHECK(s != NULL);
+    chance_bytes(bytes, SIZE);
+    doc = doc_of(body);
+    doc.is_spooled = doc.claim_wanted = true;
+    doc.body = STR("");
+    CHECK(upload_open(s, &u, &err) && upload_add(u, body, &err) &&
+          upload_finish(u, &doc.spooled, &err));
+    upload_close(u);
+    CHECK(accept_doc(s, &doc));
+    op = settle_of(&doc.task, doc.num, SETTLE_OVER);
+    op.keep_days = OLD;
+    CHECK(settle_ops(s, &op, 1));
+    CHECK(archive_at_once(s, folder_of(&h, path), &made, &err) && made.documents == 1);
+    CHECK(archived_is(s, &doc, body));
+    store_close(s);
+    free(bytes);
+}
+
+/* ---- killed --------------------------------------------------------------------------------- */
+
+CHILD(archive_and_go)
+{
+    struct store *s = open_store(h);
+    struct archive_made made;
+    struct retain_slice got;
+    struct err err = { 0 };
+    char path[300];
+    bool ok =
+        s != NULL && archive_at_once(s, folder_of(h, path), &made, &err) && one_slice(s, &got);
+
+    (void)arg;
+    store_close(s);
+    return ok ? 0 : 1;
+}
+
+/* proves: RE2 */
+TEST(killed_anywhere_a_document_is_here_or_in_the_archive)
+{
+    static const char *const points[] = { "archive.written:kill:1",  "archive.verified:kill:1",
+                                          "archive.written:error:1", "group.written:kill:1",
+                                          "group.written:kill:2",    "group.committed:kill:2" };
+    static struct accept_op docs[40];
+
+    for (size_t i = 0; i < sizeof points / sizeof points[0]; i++) {
+        struct home h = fresh_home();
+        struct store *s = open_store(&h);
+        struct archive_made made;
+        struct retain_slice got;
+        struct err err = { 0 };
+        char path[300];
+        int here = 0, there = 0;
+
+        CHECK(s != NULL && ended_docs(s, docs, 40, STR("paper")));
+        store_close(s);
+        CHECK(!ended_well(run_child("archive_and_go", &h, points[i], "", NULL)));
+        s = open_store(&h);
+        CHECK(s != NULL);
+        for (int k = 0; k < 40; k++) {
+            AUTO(arena_done) struct arena a = ARENA_INIT(1 << 20);
+            struct document d;
+
+            if (document_get(s, &docs[k].id, &a, &d, &err))
+                here += payload_is(s, &docs[k], STR("paper"));
+            else
+                there += archived_is(s, &docs[k], STR("paper"));
+        }
+        CHECK(here + there == 40 && (here == 40 || there == 40));
+        CHECK(archive_at_once(s, folder_of(&h, path), &made, &err) && one_slice(s, &got));
+        CHECK(archived_is(s, &docs[0], STR("paper")) && archived_is(s, &docs[39], STR("paper")));
+        store_close(s);
+    }
+}
+
+/* ---- compact -------------------------------------------------------------------------------- */
+
+CHILD(compact_folder)
+{
+    struct compact_result done;
+    struct err err = { 0 };
+
+    (void)arg;
+    return store_compact(h->folder, &done, &err) ? 0 : 1;
+}
+
+static bool all_is_well(struct store *s)
+{
+    for (size_t i = 0; i < check_count(); i++) {
+        struct check_result r;
+        struct err err = { 0 };
+
+        if (!check_run(s, i, &r, &err) || r.bad > 0)
+            return false;
+    }
+    return true;
+}
+
+TEST(sqlite_a_database_written_anew_has_everything_and_nothing_free)
+{
+    static struct accept_op docs[200], live[3];
+    struct home h = fresh_home();
+    struct store *s = open_store(&h);
+    struct compact_result done;
+    struct retain_order order = { .day = today() + OLD,
+                                  .now_us = clock_wall_us(),
+                                  .unguarded = true };
+    struct retain_slice got;
+    struct err err = { 0 };
+
+    CHECK(s != NULL);
+    for (int i = 0; i < 5; i++)
+        CHECK(ended_docs(s, docs, 200, STR("paper")));
+    for (int i = 0; i < 3; i++)
+        live[i] = doc_of(STR("live"));
+    CHECK(accept_docs(s, live, 3));
+    CHECK(!store_compact(h.folder, &done, &err)); /* somebody is at it */
+    do {
+        CHECK(retain_slice(s, &order, &got, &err));
+        order.above = got.upto;
+    } while (got.upto != 0);
+    store_close(s);
+    CHECK(was_killed(run_child("compact_folder", &h, "compact.written:kill:1", "", NULL)));
+    s = open_store(&h);
+    CHECK(s != NULL && payload_is(s, &live[0], STR("live")) && all_is_well(s));
+    store_close(s);
+    err = (struct err){ 0 };
+    CHECK(store_compact(h.folder, &done, &err) && done.after_bytes < done.before_bytes);
+    s = open_store(&h);
+    CHECK(s != NULL && payload_is(s, &live[2], STR("live")) && all_is_well(s));
+    CHECK(ask(&h, "SELECT freelist_count FROM pragma_freelist_count") <= 4);
+    store_close(s);
+}
+
+STORE_TEST_MAIN
