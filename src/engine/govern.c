@@ -201,6 +201,15 @@ void govern_set_pause(struct govern *g, bool paused)
     changed(g);
 }
 
+bool govern_is_restored(struct govern *g)
+{
+    (void)pthread_mutex_lock(&g->mutex);
+    bool restored = g->restored;
+
+    (void)pthread_mutex_unlock(&g->mutex);
+    return restored;
+}
+
 void govern_set_restored(struct govern *g, bool restored)
 {
     (void)pthread_mutex_lock(&g->mutex);

@@ -43,6 +43,7 @@ void govern_set_holds(struct govern *g, const struct govern_hold *holds, size_t 
 void govern_set_pause(struct govern *g, bool paused);
 /* The store came out of a backup, and nobody has said yet what may be sent. */
 void govern_set_restored(struct govern *g, bool restored);
+bool govern_is_restored(struct govern *g);
 /* This node may begin something until then (monotonic), unless this is called again; never
  * called: for ever. */
 void govern_set_lease(struct govern *g, int64_t until_mono_us);

@@ -260,7 +260,9 @@ static bool tend_alerts(struct keeper *k, struct err *err)
 
 static bool look_at_batches(struct keeper *k, struct err *err)
 {
-    return batcher_look(engine_batcher(k->engine), err);
+    /* What came out of a backup is not gathered anew before somebody has chosen. */
+    return govern_is_restored(engine_govern(k->engine)) ||
+           batcher_look(engine_batcher(k->engine), err);
 }
 
 static const struct duty {

@@ -18,6 +18,7 @@
 #include "engine/plan.h"
 #include "engine/road.h"
 #include "store/archive.h"
+#include "store/backup.h"
 #include "store/dead.h"
 #include "store/kept.h"
 #include "store/operate.h"
@@ -289,6 +290,8 @@ static bool clean(struct retainer *r, struct err *err)
     if (bytes > 0)
         log_event(LOG_INFO, "retention.freed", kv_int("files", files), kv_int("bytes", bytes),
                   kv_int("moved", moved));
+    if (backup_is_running(r->o.store))
+        return true;
     return retain_drop(r->o.store, many ? DROP_AGE_MANY_US : DROP_AGE_US, &dropped, err);
 }
 
@@ -413,6 +416,8 @@ static bool look(struct retainer *r, struct err *err)
 {
     struct govern_time now;
 
+    if (backup_is_running(r->o.store)) /* it waits: files are being copied */
+        return true;
     if (!look_at_clock(r, &now, err))
         return err->kind == ERR_NONE;
     struct plan *plan = road_plan(r->o.road);

@@ -118,16 +118,18 @@ bool done_days_load(struct done_days *d, struct db *db, int64_t indexed, struct 
 }
 
 /* SQLite has an index behind the write for the others (index.h). */
-static bool make_indices(struct writer *w, int64_t day, struct err *err)
+bool done_make(struct db *db, int64_t day, struct err *err)
 {
     static const enum sql_id all[] = { SQL_DONE_INDEX_STATE,  SQL_DONE_INDEX,
                                        SQL_DONE_INDEX_SENDER, SQL_DONE_INDEX_RECEIVER,
                                        SQL_DONE_INDEX_TYPE,   SQL_DONE_INDEX_SIZE,
                                        SQL_DONE_INDEX_NAME };
-    size_t count = w->db->kind == DB_SQLITE ? 1 : sizeof all / sizeof all[0];
+    size_t count = db->kind == DB_SQLITE ? 1 : sizeof all / sizeof all[0];
 
+    if (!db_run_slot(db, SQL_DONE_MAKE, day, DB_NO_ARGS, NULL, err))
+        return false;
     for (size_t i = 0; i < count; i++)
-        if (!db_run_slot(w->db, all[i], day, DB_NO_ARGS, NULL, err))
+        if (!db_run_slot(db, all[i], day, DB_NO_ARGS, NULL, err))
             return false;
     return true;
 }
@@ -141,8 +143,7 @@ bool done_ready(struct writer *w, int64_t day, struct err *err)
     /* The row first: of two that make one table the second waits for it. */
     if (!db_run(w->db, SQL_PART_ADD, DB_ARGS(db_int(PART_DONE), db_int(day)), &added, err))
         return false;
-    return added == 0 || (db_run_slot(w->db, SQL_DONE_MAKE, day, DB_NO_ARGS, NULL, err) &&
-                          make_indices(w, day, err));
+    return added == 0 || done_make(w->db, day, err);
 }
 
 void done_used(struct store *s, int64_t day)

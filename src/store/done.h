@@ -30,6 +30,8 @@ int64_t done_day(int64_t keep_days);
 void done_set_floor(int64_t today);
 int64_t done_floor(void);
 
+/* The table of a day, with its indices. */
+bool done_make(struct db *db, int64_t day, struct err *err);
 /* Makes the table if it is not there. */
 bool done_ready(struct writer *w, int64_t day, struct err *err);
 /* After the commit: it is there, and a document was put into it. */

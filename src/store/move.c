@@ -1,4 +1,5 @@
 #include "store/move.h"
+#include "store/done.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -432,8 +433,7 @@ static bool make_slots(struct mover *k, enum part_family family, struct err *err
             return true;
         int64_t slot = sqlite3_column_int64(stmt, 0);
         bool ok = family == PART_DONE
-                      ? db_run_slot(k->to, SQL_DONE_MAKE, slot, DB_NO_ARGS, NULL, err) &&
-                            db_run_slot(k->to, SQL_DONE_INDEX, slot, DB_NO_ARGS, NULL, err)
+                      ? done_make(k->to, slot, err)
                       : db_run_slot(k->to, SQL_IDEM_MAKE, slot, DB_NO_ARGS, NULL, err);
 
         if (!ok)
