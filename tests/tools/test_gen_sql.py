@@ -202,7 +202,8 @@ def test_every_statement_of_the_house_is_good_sqlite():
         db.executescript(gen_sql.migration(path, "sqlite"))
     made = [text for text in texts.values() if text and text.startswith("CREATE TABLE")]
     for text in made:
-        db.execute(text.replace("@SLOT@", "1"))
+        for slot in ("1", "1000000"):  # what has no day has a table with a number of its own
+            db.execute(text.replace("@SLOT@", slot))
     for name, text in texts.items():
         if text is not None and not text.startswith(("BEGIN", "COMMIT", "ROLLBACK", "PRAGMA")):
             types = next(iter(table[name].values()))["types"]
