@@ -12,8 +12,8 @@ function request()
   local n = count
   count = count + 1
   ffi.C.clock_gettime(1, time)
-  local to = n % 50 == 7 and string.format("Z-%d", n % 997) or string.format("r%d", n * 7 % 997)
-  local kind = n % 5 < 2 and "t0" or string.format("t%d", 1 + n % 50)
+  local to = n % 200 == 7 and string.format("Z-%d", n % 997) or string.format("r%d", n * 7 % 997)
+  local kind = n % 200 == 12 and "t51" or n % 5 < 2 and "t0" or string.format("t%d", 1 + n % 50)
   local size = n % 1000 == 500 and 20000 + n % 4000 or 20 + n * 31 % 400
   local body = string.format(
     '{"seq":"%010d","lane":"00","sent":"%019.0f","from":"s%d","to":"%s","kind":"%s","po":"P%d","note":"%s"}',

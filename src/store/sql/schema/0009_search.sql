@@ -3,13 +3,14 @@
 -- The document that a dead task is about: dead letters are found by it, newest first.
 ALTER TABLE task_dead ADD COLUMN doc @INT@ NOT NULL DEFAULT 0;
 UPDATE task_dead SET doc = coalesce((SELECT v.doc FROM delivery v WHERE v.num = task_dead.id), task_dead.id);
-CREATE INDEX task_dead_by_doc ON task_dead(doc);
 
 -- Attributes and names that are not configured, as hashes (store/term.h): key is where the number
 -- stands and the hash, so that what comes in together is stored together.
 CREATE TABLE term(key @INT@ NOT NULL, num @INT@ NOT NULL, PRIMARY KEY(key, num)) @CLUSTERED@;
 
 -- only: sqlite
+-- With what is compared: errors are looked for without reading the table.
+CREATE INDEX task_dead_by_doc ON task_dead(doc, code, message);
 -- File names, cut; slot is where the number stands.
 CREATE TABLE name_index(
     slot INTEGER NOT NULL, name BLOB NOT NULL, num INTEGER NOT NULL,
@@ -19,6 +20,7 @@ DELETE FROM facet;
 UPDATE mark SET value = 0 WHERE name = 'indexed';
 -- end
 -- only: postgresql
+CREATE INDEX task_dead_by_doc ON task_dead(doc);
 -- Of live documents only what a run found is indexed, and names, which few have: accepting a
 -- document costs as much as before.
 CREATE INDEX doc_by_sender ON doc(sender, num) WHERE sender <> 0;
