@@ -30,7 +30,7 @@ static bool make_trouble(const struct home *h, const char *state, int times, int
  * prepared (transactions, tables). */
 static bool preparable(const char *text, char *to, size_t room)
 {
-    static const char *const others[] = { "BEGIN",  "COMMIT", "ROLLBACK",
+    static const char *const others[] = { "BEGIN",  "COMMIT", "ROLLBACK",  "LOCK",
                                           "CREATE", "DROP",   "DEALLOCATE" };
     size_t n = (size_t)snprintf(to, room, "PREPARE p AS ");
 
