@@ -203,8 +203,8 @@ WHERE num = $1;
 -- name: kept_line
 -- for: postgresql
 -- in:  $1 num int, $2 trail bytes
-UPDATE done_@SLOT@ SET trail = CASE WHEN trail IS NULL THEN $2 WHEN length(trail) + length($2) > 65536 THEN trail
-    ELSE trail || $2 END
+UPDATE done_@SLOT@ SET trail = CASE WHEN trail IS NULL THEN $2::bytea
+    WHEN length(trail) + length($2::bytea) > 65536 THEN trail ELSE trail || $2::bytea END
 WHERE num = $1;
 
 -- name: retain_type
