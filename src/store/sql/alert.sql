@@ -88,7 +88,7 @@ FROM alert_notice WHERE alert = $1 ORDER BY num LIMIT $2;
 -- name: notice_end
 -- in:  $1 num int, $2 state int, $3 wait int, $4 error text
 UPDATE alert_notice SET attempts = attempts + 1, state = $2, due_us = @NOW_US@ + $3, error = $4,
-    sent_us = CASE WHEN $2 = 1 THEN @NOW_US@ ELSE 0 END
+    sent_us = CASE WHEN CAST($2 AS BIGINT) = 1 THEN @NOW_US@ ELSE 0 END
 WHERE num = $1 AND state = 0;
 
 -- name: notice_sum

@@ -148,7 +148,7 @@ INSERT INTO link(parent, kind, child) SELECT $1, 2, doc FROM batch_member WHERE 
 -- in:  $1 doc int, $2 batch int
 -- A member that was sent before is sent again: this one is a copy (kind 3) of the batch that had it.
 INSERT INTO link(parent, kind, child)
-SELECT DISTINCT l.parent, 3, $1 FROM batch_member m JOIN link l ON l.child = m.doc AND l.kind = 2
+SELECT DISTINCT l.parent, 3, CAST($1 AS BIGINT) FROM batch_member m JOIN link l ON l.child = m.doc AND l.kind = 2
 WHERE m.batch = $2;
 
 -- name: batch_take

@@ -23,8 +23,8 @@ WHERE num = $1;
 -- for: postgresql
 -- in:  $1 num int, $2 state int, $3 trail bytes
 UPDATE done_@SLOT@ SET state = $2,
-    trail = CASE WHEN trail IS NULL THEN $3 WHEN length(trail) + length($3) > 65536 THEN trail
-                 ELSE trail || $3 END
+    trail = CASE WHEN trail IS NULL THEN $3::bytea WHEN length(trail) + length($3::bytea) > 65536 THEN trail
+                 ELSE trail || $3::bytea END
 WHERE num = $1;
 
 -- name: edit_begin
