@@ -195,9 +195,9 @@ def test_one_bad_operation_of_a_group_fails_alone(make_node):
 @BOTH
 @pytest.mark.proves("IN1", "EN1")
 def test_a_commit_that_fails(make_node):
-    node = make_node(environment={"WAYBILL_FAULT": "group.commit:error:15"})
+    node = make_node(environment={"WAYBILL_FAULT": "group.commit:error:40"})  # starting takes some
     node.start()
-    answers = [node.post("open", b"%d" % i) for i in range(25)]
+    answers = [node.post("open", b"%d" % i) for i in range(50)]
     bad = [a for a in answers if a.status != 202]
     assert len(bad) <= 1 and all(a.status in (500, 503) for a in bad)
     assert sorted(node.documents()) == sorted(a.json["document"] for a in answers if a.status == 202)
