@@ -202,5 +202,11 @@ struct batch_at {
 };
 bool batch_of(struct db *db, int64_t doc, bool lock, struct arena *a, struct batch_at *ret,
               struct err *err);
-/* In an open transaction: it leaves a batch that is open, or that could not be built. */
+/* A member may leave a batch that is open, or that could not be built; after that it goes with it.
+ */
+static inline bool batch_lets_go(const struct batch_at *at)
+{
+    return !at->has_doc && (at->state == BATCH_OPEN || at->code.len > 0);
+}
+/* In an open transaction: it leaves. */
 bool batch_leave(struct writer *w, int64_t doc, const struct batch_at *at, struct err *err);

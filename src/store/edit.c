@@ -10,6 +10,7 @@
 #include "base/require.h"
 #include "core/state.h"
 #include "core/trail.h"
+#include "store/batch.h"
 #include "store/done.h"
 #include "store/inside.h"
 #include "store/link.h"
@@ -210,6 +211,23 @@ static bool end_original(struct work *k, struct err *err)
     return true;
 }
 
+/* Nobody has it in hand who waits in a batch: it leaves, unless that has closed. */
+static bool supersede_member(struct work *k, struct err *err)
+{
+    struct batch_at at;
+
+    if (!batch_of(k->w->db, k->original, true, k->w->arena, &at, err))
+        return false;
+    if (at.num == 0)
+        return say(k, OPERATE_BUSY, "it is being worked on right now; try again");
+    if (!batch_lets_go(&at))
+        return say(k, OPERATE_NOTHING,
+                   "it goes with its batch, which is %s; --beside sends an edit as well",
+                   batch_states[at.state]);
+    say_superseded(k);
+    return batch_leave(k->w, k->original, &at, err) && end_original(k, err);
+}
+
 static bool supersede_live(struct work *k, struct err *err)
 {
     struct task_place place = { .at = PLACE_NONE };
@@ -226,7 +244,7 @@ static bool supersede_live(struct work *k, struct err *err)
                     &place, err))
         return false;
     if (k->part_count == 0 && place.at == PLACE_NONE)
-        return say(k, OPERATE_BUSY, "it is being worked on right now; try again");
+        return supersede_member(k, err);
     say_superseded(k);
     return place_drop(k->w, k->original, &place, err) && end_original(k, err);
 }

@@ -8,7 +8,7 @@
 #include "store/inside.h"
 #include "store/retain_inside.h"
 
-enum { NUM_BITS = 40, KINDS = FACET_TYPE };
+enum { NUM_BITS = 40, KINDS = FACET_TYPE + 1 };
 
 struct list {
     int64_t keys[INDEX_SLICE];
@@ -105,16 +105,19 @@ bool index_forget(struct writer *w, const struct gone *gone, size_t count, struc
     size_t n = 0;
 
     for (size_t i = 0; i < count; i++) {
-        const int64_t words[KINDS] = { gone[i].gateway, gone[i].sender, gone[i].receiver,
-                                       gone[i].type };
+        const int64_t words[KINDS] = { [FACET_SIZE] = index_size_class(gone[i].size),
+                                       [FACET_GATEWAY] = gone[i].gateway,
+                                       [FACET_SENDER] = gone[i].sender,
+                                       [FACET_RECEIVER] = gone[i].receiver,
+                                       [FACET_TYPE] = gone[i].type };
 
-        for (int64_t kind = FACET_GATEWAY; kind <= FACET_TYPE; kind++) {
-            int64_t word = words[kind - 1];
+        for (int64_t kind = FACET_SIZE; kind < KINDS; kind++) {
+            int64_t word = words[kind];
 
             if (word == 0)
                 continue;
             keys[n++] = key_of(kind, word, gone[i].num);
-            if (kind != FACET_GATEWAY &&
+            if (kind > FACET_GATEWAY && /* those two are known when it is accepted */
                 !db_send(w->db, SQL_FACET_DROP,
                          DB_ARGS(db_int(key_of(kind + FACET_LATE, word, gone[i].num))), err))
                 return false;

@@ -1,7 +1,7 @@
 /* link.h - documents that come from documents.
  *
- * A link is written in the transaction that makes its child, and stays as it is.  The
- * document at its other end may be gone by now: then nothing is found under its number.
+ * A link is written in the transaction that makes its child, and goes with the first of the
+ * two that goes (retain.h).
  *
  * Threads: link_add() the writers, in an open transaction; looking any that may block.
  */

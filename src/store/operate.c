@@ -606,7 +606,6 @@ static bool read_live(struct work *k, struct err *err)
     return str_eq(id, str_mem(k->target->id.bytes, sizeof k->target->id.bytes));
 }
 
-/* A member may leave a batch that has not closed; after that it goes with it. */
 static bool operate_on_member(struct work *k, const struct batch_at *at, struct err *err)
 {
     struct str name = store_word_name(k->w->store, at->name);
@@ -615,7 +614,7 @@ static bool operate_on_member(struct work *k, const struct batch_at *at, struct 
     if (at->has_doc)
         return say(k, OPERATE_NOTHING, "it goes with batch %.60s, which is document %s",
                    arena_text(k->w->arena, name), id_text(&at->doc_id, id));
-    if (k->op->action == OPERATE_RETRY || (at->state != BATCH_OPEN && at->code.len == 0))
+    if (k->op->action == OPERATE_RETRY || !batch_lets_go(at))
         return say(k, OPERATE_NOTHING, "it waits in batch %.60s, which is %s",
                    arena_text(k->w->arena, name), batch_states[at->state]);
     (void)say(k, OPERATE_DONE, "it has left batch %.60s and is cancelled",

@@ -314,6 +314,7 @@ static bool take(struct writer *w, const struct retain_order *o, int64_t upto, i
             break;
         require(t->count < RETAIN_SLICE);
         t->docs[t->count++] = (struct gone){ .num = db_get_int(&rows, 0),
+                                             .size = db_get_int(&rows, 3),
                                              .gateway = db_get_int(&rows, 4),
                                              .sender = db_get_int(&rows, 5),
                                              .receiver = db_get_int(&rows, 6),
@@ -399,6 +400,17 @@ static bool one_int_of(struct db *db, enum sql_id id, int64_t slot, struct db_ar
     return true;
 }
 
+/* Where they came from, and what came from them. */
+static bool drop_links(struct writer *w, const struct taken *t, struct err *err)
+{
+    struct db_value *v = ARENA_ARRAY(w->arena, struct db_value, t->count + 1);
+
+    for (size_t i = 0; i < t->count; i++)
+        v[i] = db_int(t->docs[i].num);
+    return db_batch(w->db, SQL_RETAIN_CHILDREN, DB_NO_SLOT, v, 1, t->count, err) &&
+           db_batch(w->db, SQL_RETAIN_PARENTS, DB_NO_SLOT, v, 1, t->count, err);
+}
+
 static bool let_go(struct writer *w, const struct retain_order *o, int64_t ended_upto,
                    struct retain_guard *g, struct retain_slice *a, struct err *err)
 {
@@ -412,7 +424,7 @@ static bool let_go(struct writer *w, const struct retain_order *o, int64_t ended
     if (a->upto == 0)
         return true;
     if (!spare(w, o, a, err) || !take(w, o, a->upto, ended_upto, t, a, err) ||
-        !note_places(w, t, err) ||
+        !note_places(w, t, err) || !drop_links(w, t, err) ||
         (w->db->kind == DB_SQLITE && !index_forget(w, t->docs, t->count, err)))
         return false;
     struct db_value tally[] = { db_int(store_node(w->store)), db_int(w->number),

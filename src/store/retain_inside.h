@@ -27,7 +27,7 @@ void retain_leave(struct store *s);
 
 /* A document that went. */
 struct gone {
-    int64_t num, gateway, sender, receiver, type;
+    int64_t num, size, gateway, sender, receiver, type;
 };
 
 /* The index knows nothing of them any more (SQLite). */

@@ -6,6 +6,7 @@
 #include "base/digest.h"
 #include "store/batch.h"
 #include "store/check.h"
+#include "store/edit.h"
 #include "store/operate.h"
 #include "store_test.h"
 
@@ -280,6 +281,33 @@ TEST(a_member_steps_aside_leaves_or_stays)
     CHECK(operate(s, OPERATE_CANCEL, &last, 1, &order, &answer, &err) &&
           answer.result == OPERATE_DONE);
     CHECK(close_all(s) == 0 && claim_one(s, &b) && b.members == 1 && is_healthy(s));
+    store_close(s);
+}
+
+/* proves: ME4 */
+TEST(a_member_that_is_edited_leaves_an_open_batch)
+{
+    static struct accept_op docs[2];
+    struct home h = fresh_home();
+    struct store *s = open_store(&h);
+    struct edit_order order = {
+        .has_original = true, .supersede = true, .who = STR("test"), .keep_days = 1
+    };
+    struct accept_op edits[2] = { doc_of(STR("other")), doc_of(STR("other")) };
+    struct operate_answer answer;
+    struct err err = { 0 };
+
+    CHECK(s != NULL);
+    for (size_t i = 0; i < 2; i++)
+        docs[i] = doc_of(STR("body"));
+    CHECK(join_some(s, docs, 2));
+    order.original = docs[0].id;
+    CHECK(edit(s, &edits[0], &order, &answer, &err) && answer.result == OPERATE_DONE);
+    CHECK(state_is(s, &docs[0].id, "superseded") && ask(&h, "SELECT members FROM batch") == 1);
+    CHECK(ask(&h, "SELECT count(*) FROM link WHERE kind = 1") == 1 && close_all(s) == 1);
+    order.original = docs[1].id;
+    CHECK(edit(s, &edits[1], &order, &answer, &err) && answer.result == OPERATE_NOTHING);
+    CHECK(ask(&h, "SELECT members FROM batch") == 1 && is_healthy(s));
     store_close(s);
 }
 

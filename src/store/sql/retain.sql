@@ -64,6 +64,28 @@ INSERT INTO payload_gone(seg, pos, state) VALUES ($1, $2, $3) ON CONFLICT DO NOT
 -- for: postgresql
 DELETE FROM payload WHERE num = ANY ($1::bigint[]);
 
+-- name: retain_children
+-- in:  $1 num int
+-- batch
+DELETE FROM link WHERE parent = $1;
+
+-- name: retain_children
+-- for: postgresql
+-- in:  $1 num int
+-- batch
+DELETE FROM link WHERE parent = ANY ($1::bigint[]);
+
+-- name: retain_parents
+-- in:  $1 num int
+-- batch
+DELETE FROM link WHERE child = $1;
+
+-- name: retain_parents
+-- for: postgresql
+-- in:  $1 num int
+-- batch
+DELETE FROM link WHERE child = ANY ($1::bigint[]);
+
 -- name: retain_pieces
 -- only: postgresql
 -- in:  $1 upload int, $2 limit int
