@@ -11,14 +11,14 @@
 #include "core/state.h"
 #include "core/trail.h"
 #include "store/batch.h"
+#include "store/document_inside.h"
 #include "store/done.h"
 #include "store/inside.h"
 #include "store/link.h"
 #include "store/order.h"
+#include "store/parts.h"
 #include "store/place.h"
 #include "store/settle.h"
-
-enum { PARTS_MOST = SETTLE_PARTS_MOST };
 
 struct edit_op {
     struct store_op op;
@@ -36,13 +36,6 @@ struct edit_op {
     bool is_done;
 };
 
-struct part {
-    int64_t num, endpoint, queue, due_us;
-    enum delivery_state state;
-    bool sent, waits; /* as in operate.c */
-    struct task_place place;
-};
-
 /* One edit under way. */
 struct work {
     struct writer *w;
@@ -50,8 +43,7 @@ struct work {
     const struct edit_order *order;
     struct accept_op *doc;
     int64_t original, received_us, seq;
-    struct part parts[PARTS_MOST];
-    size_t part_count;
+    struct parts parts;
 };
 
 /* ---- answers --------------------------------------------------------------------------------- */
@@ -123,32 +115,6 @@ static bool read_live(struct work *k, struct err *err)
     return str_eq(id, str_mem(k->order->original.bytes, sizeof k->order->original.bytes));
 }
 
-static bool read_parts(struct work *k, struct err *err)
-{
-    AUTO(db_rows_done) struct db_rows rows = { 0 };
-    bool row;
-
-    if (!db_query(k->w->db, SQL_OPERATE_DELIVERIES, DB_ARGS(db_int(k->original)), &rows, err))
-        return false;
-    for (;;) {
-        if (!db_next(&rows, &row, err))
-            return false;
-        if (!row)
-            return true;
-        if (k->part_count == PARTS_MOST)
-            return err_set(err, ERR_PERMANENT, 0, "a document with more than %d deliveries",
-                           PARTS_MOST);
-        k->parts[k->part_count++] =
-            (struct part){ .num = db_get_int(&rows, 0),
-                           .endpoint = db_get_int(&rows, 2),
-                           .queue = db_get_int(&rows, 3),
-                           .state = (enum delivery_state)db_get_int(&rows, 4),
-                           .due_us = db_get_int(&rows, 5),
-                           .sent = db_get_int(&rows, 6) != 0,
-                           .waits = db_get_int(&rows, 8) == TURN_WAITS };
-    }
-}
-
 static struct str endpoint_of(const struct work *k, const struct part *p)
 {
     return store_word_name(k->w->store, p->endpoint);
@@ -184,10 +150,10 @@ static void say_superseded(struct work *k)
     bool any = false;
 
     buf_printf(&text, "it supersedes %s", id_text(&k->order->original, id));
-    for (size_t i = 0; i < k->part_count; i++)
-        if (k->parts[i].state == DELIVERY_DELIVERED) {
+    for (size_t i = 0; i < k->parts.count; i++)
+        if (k->parts.list[i].state == DELIVERY_DELIVERED) {
             buf_puts(&text, any ? ", " : "; the original is at ");
-            buf_put(&text, endpoint_of(k, &k->parts[i]));
+            buf_put(&text, endpoint_of(k, &k->parts.list[i]));
             any = true;
         }
     (void)say(k, OPERATE_DONE, "%s", text.ptr);
@@ -200,8 +166,8 @@ static bool end_original(struct work *k, struct err *err)
                                       .state = DOCUMENT_SUPERSEDED,
                                       .trail = line_of_original(k) };
 
-    for (size_t i = 0; i < k->part_count; i++)
-        if (!place_drop(k->w, k->parts[i].num, &k->parts[i].place, err))
+    for (size_t i = 0; i < k->parts.count; i++)
+        if (!place_drop(k->w, k->parts.list[i].num, &k->parts.list[i].place, err))
             return false;
     if (!settle_end(k->w, &order, err))
         return false;
@@ -232,18 +198,18 @@ static bool supersede_live(struct work *k, struct err *err)
 {
     struct task_place place = { .at = PLACE_NONE };
 
-    if (!read_parts(k, err))
+    if (!parts_read(k->w, k->original, &k->parts, err))
         return false;
-    for (size_t i = 0; i < k->part_count; i++)
-        if (!find_part(k, &k->parts[i], err))
+    for (size_t i = 0; i < k->parts.count; i++)
+        if (!find_part(k, &k->parts.list[i], err))
             return false;
     if (is_refused(k))
         return true;
-    if (k->part_count == 0 &&
+    if (k->parts.count == 0 &&
         !place_find(k->w, &(struct place_ask){ k->original, QUEUE_INTAKE, k->received_us, 0 },
                     &place, err))
         return false;
-    if (k->part_count == 0 && place.at == PLACE_NONE)
+    if (k->parts.count == 0 && place.at == PLACE_NONE)
         return supersede_member(k, err);
     say_superseded(k);
     return place_drop(k->w, k->original, &place, err) && end_original(k, err);
@@ -292,39 +258,19 @@ static bool edit_ended(struct work *k, int64_t slot, enum document_state state, 
                        NULL, err);
 }
 
-static bool read_days(struct work *k, int64_t days[static DONE_DAYS_MOST], size_t *ret_count,
-                      struct err *err)
-{
-    AUTO(db_rows_done) struct db_rows rows = { 0 };
-    bool row;
-
-    *ret_count = 0;
-    if (!db_query(k->w->db, SQL_PART_ALL, DB_ARGS(db_int(PART_DONE)), &rows, err))
-        return false;
-    while (*ret_count < DONE_DAYS_MOST) {
-        if (!db_next(&rows, &row, err))
-            return false;
-        if (!row)
-            break;
-        days[(*ret_count)++] = db_get_int(&rows, 0);
-    }
-    return true;
-}
-
 /* *ret_found: it is among the ended, and the answer is given. */
 static bool look_among_ended(struct work *k, bool *ret_found, struct err *err)
 {
-    int64_t days[DONE_DAYS_MOST];
-    size_t n;
+    struct slots *slots = ARENA_NEW(k->w->arena, struct slots);
 
-    if (!read_days(k, days, &n, err))
+    if (!document_slots(k->w->db, slots, err))
         return false;
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < slots->count; i++) {
         enum document_state state;
 
-        *ret_found = find_ended(k, days[i], &state, err);
+        *ret_found = find_ended(k, slots->days[i], &state, err);
         if (*ret_found)
-            return edit_ended(k, days[i], state, err);
+            return edit_ended(k, slots->days[i], state, err);
         if (err->kind != ERR_NONE)
             return false;
     }

@@ -11,9 +11,11 @@
 #include "store/accept.h"
 #include "store/batch.h"
 #include "store/claims.h"
+#include "store/document_inside.h"
 #include "store/done.h"
 #include "store/inside.h"
 #include "store/order.h"
+#include "store/parts.h"
 #include "store/place.h"
 #include "store/settle.h"
 
@@ -24,17 +26,6 @@ const char *const operate_results[] = {
     [OPERATE_NONE] = "unknown",
     [OPERATE_BUSY] = "busy",
     [OPERATE_NOTHING] = "nothing",
-};
-
-struct part {
-    int64_t num, endpoint, queue, due_us;
-    enum delivery_state state;
-    struct str id;
-    struct task_place place;
-    bool chosen;
-    bool sent;  /* it may have arrived: its receiver is asked (intent.h) */
-    bool waits; /* in its lane: it has no task (order.h) */
-    bool left;  /* its lane: it goes back there */
 };
 
 /* A place at which a task was put: SQLite's claims have to know. */
@@ -67,8 +58,7 @@ struct work {
     struct operate_answer *answer;
     int64_t doc, received_us, again, now_us;
     bool has_facts;
-    struct part parts[PARTS_MOST];
-    size_t part_count;
+    struct parts parts;
 };
 
 static bool say(struct work *k, enum operate_result result, const char *fmt, ...)
@@ -184,42 +174,12 @@ static bool start_run(struct work *k, int64_t config, struct err *err)
 /* ---- deliveries
  * ---------------------------------------------------------------------------------- */
 
-static bool read_parts(struct work *k, struct err *err)
-{
-    AUTO(db_rows_done) struct db_rows rows = { 0 };
-    bool row;
-
-    if (!db_query(k->w->db, SQL_OPERATE_DELIVERIES, DB_ARGS(db_int(k->doc)), &rows, err))
-        return false;
-    for (;;) {
-        if (!db_next(&rows, &row, err))
-            return false;
-        if (!row)
-            return true;
-        if (k->part_count == PARTS_MOST)
-            return err_set(err, ERR_PERMANENT, 0, "a document with more than %d deliveries",
-                           PARTS_MOST);
-        struct part *p = &k->parts[k->part_count++];
-
-        *p =
-            (struct part){ .num = db_get_int(&rows, 0),
-                           .id = arena_copy(k->w->arena, db_get_str(&rows, 1)),
-                           .endpoint = db_get_int(&rows, 2),
-                           .queue = db_get_int(&rows, 3),
-                           .state = (enum delivery_state)db_get_int(&rows, 4),
-                           .due_us = db_get_int(&rows, 5),
-                           .sent = db_get_int(&rows, 6) != 0,
-                           .waits = db_get_int(&rows, 8) == TURN_WAITS,
-                           .left = db_get_int(&rows, 7) != 0 && db_get_int(&rows, 8) == TURN_NONE };
-    }
-}
-
 static size_t choose(struct work *k, unsigned states)
 {
     size_t n = 0;
 
-    for (size_t i = 0; i < k->part_count; i++) {
-        struct part *p = &k->parts[i];
+    for (size_t i = 0; i < k->parts.count; i++) {
+        struct part *p = &k->parts.list[i];
 
         p->chosen = (states >> p->state & 1) != 0 &&
                     (k->target->delivery == 0 || k->target->delivery == p->num);
@@ -230,16 +190,16 @@ static size_t choose(struct work *k, unsigned states)
 
 static bool has_state(const struct work *k, unsigned states)
 {
-    for (size_t i = 0; i < k->part_count; i++)
-        if ((states >> k->parts[i].state & 1) != 0)
+    for (size_t i = 0; i < k->parts.count; i++)
+        if ((states >> k->parts.list[i].state & 1) != 0)
             return true;
     return false;
 }
 
 static bool was_sent(const struct work *k)
 {
-    for (size_t i = 0; i < k->part_count; i++)
-        if (k->parts[i].sent)
+    for (size_t i = 0; i < k->parts.count; i++)
+        if (k->parts.list[i].sent)
             return true;
     return false;
 }
@@ -248,8 +208,8 @@ static bool was_sent(const struct work *k)
  * one in hand. */
 static bool find_parts(struct work *k, struct err *err)
 {
-    for (size_t i = 0; i < k->part_count; i++) {
-        struct part *p = &k->parts[i];
+    for (size_t i = 0; i < k->parts.count; i++) {
+        struct part *p = &k->parts.list[i];
 
         if (!p->chosen || delivery_is_over(p->state) || p->waits)
             continue;
@@ -266,8 +226,9 @@ static bool find_parts(struct work *k, struct err *err)
 
 static bool drop_parts(struct work *k, struct err *err)
 {
-    for (size_t i = 0; i < k->part_count; i++)
-        if (k->parts[i].chosen && !place_drop(k->w, k->parts[i].num, &k->parts[i].place, err))
+    for (size_t i = 0; i < k->parts.count; i++)
+        if (k->parts.list[i].chosen &&
+            !place_drop(k->w, k->parts.list[i].num, &k->parts.list[i].place, err))
             return false;
     return true;
 }
@@ -278,10 +239,10 @@ static void say_parts(struct work *k, const char *one, const char *many)
     AUTO(buf_done) struct buf names = BUF_INIT(64 << 10);
     size_t n = 0;
 
-    for (size_t i = 0; i < k->part_count; i++)
-        if (k->parts[i].chosen) {
+    for (size_t i = 0; i < k->parts.count; i++)
+        if (k->parts.list[i].chosen) {
             buf_puts(&names, n++ == 0 ? "" : ", ");
-            buf_put(&names, store_word_name(k->w->store, k->parts[i].endpoint));
+            buf_put(&names, store_word_name(k->w->store, k->parts.list[i].endpoint));
         }
     (void)say(k, OPERATE_DONE, "%zu %s: %s", n, n == 1 ? one : many, names.ptr);
 }
@@ -314,8 +275,8 @@ static bool send_parts(struct work *k, struct err *err)
 {
     bool any_anew = false;
 
-    for (size_t i = 0; i < k->part_count; i++) {
-        const struct part *p = &k->parts[i];
+    for (size_t i = 0; i < k->parts.count; i++) {
+        const struct part *p = &k->parts.list[i];
         bool anew = k->order->again && p->state != DELIVERY_RETRYING;
 
         if (p->chosen && !send_part(k, p, anew, err))
@@ -349,9 +310,9 @@ static bool retry_parts(struct work *k, struct err *err)
 
     if (n > 0 && !find_parts(k, err))
         return err->kind == ERR_NONE;
-    for (size_t i = 0; i < k->part_count; i++)
-        if (k->parts[i].chosen && k->parts[i].place.at == PLACE_READY) {
-            k->parts[i].chosen = false; /* it is due already */
+    for (size_t i = 0; i < k->parts.count; i++)
+        if (k->parts.list[i].chosen && k->parts.list[i].place.at == PLACE_READY) {
+            k->parts.list[i].chosen = false; /* it is due already */
             n--;
         }
     if (n == 0)
@@ -369,8 +330,8 @@ static bool restart(struct work *k, struct err *err)
         (has_state(k, BIT(DELIVERY_DELIVERED) | BIT(DELIVERY_IN_DOUBT)) || was_sent(k)))
         return say(k, OPERATE_NOTHING,
                    "a receiver has it, or may have it; --again sends it there again too");
-    for (size_t i = 0; i < k->part_count; i++)
-        k->parts[i].chosen = true;
+    for (size_t i = 0; i < k->parts.count; i++)
+        k->parts.list[i].chosen = true;
     if (!find_parts(k, err))
         return err->kind == ERR_NONE;
     return drop_parts(k, err) &&
@@ -396,7 +357,7 @@ static bool retry_run(struct work *k, struct err *err)
 
 static bool retry_live(struct work *k, struct err *err)
 {
-    if (k->part_count == 0)
+    if (k->parts.count == 0)
         return retry_run(k, err);
     return k->order->from == RETRY_AUTO || k->order->from == RETRY_DELIVERY ? retry_parts(k, err)
                                                                             : restart(k, err);
@@ -412,15 +373,15 @@ static bool end_parts(struct work *k, struct err *err)
 
     if (!drop_parts(k, err))
         return false;
-    for (size_t i = 0; i < k->part_count; i++) {
-        const struct part *p = &k->parts[i];
+    for (size_t i = 0; i < k->parts.count; i++) {
+        const struct part *p = &k->parts.list[i];
 
         states[i] = p->chosen ? DELIVERY_CANCELLED : p->state;
         over = over && delivery_is_over(states[i]);
         if (p->chosen && !db_run(k->w->db, SQL_DELIVERY_CANCEL, DB_ARGS(db_int(p->num)), NULL, err))
             return false;
     }
-    return over ? end_document(k, document_derive(states, k->part_count), err)
+    return over ? end_document(k, document_derive(states, k->parts.count), err)
                 : add_line(k, TRAIL_CANCELLED, 0, err);
 }
 
@@ -438,7 +399,7 @@ static bool cancel_live(struct work *k, struct err *err)
 {
     struct task_place place;
 
-    if (k->part_count > 0)
+    if (k->parts.count > 0)
         return cancel_parts(k,
                             BIT(DELIVERY_READY) | BIT(DELIVERY_RETRYING) | BIT(DELIVERY_IN_DOUBT) |
                                 BIT(DELIVERY_DEAD),
@@ -456,7 +417,7 @@ static bool discard_live(struct work *k, struct err *err)
 {
     struct task_place place = { .at = PLACE_NONE };
 
-    if (k->part_count > 0)
+    if (k->parts.count > 0)
         return cancel_parts(k, BIT(DELIVERY_DEAD), "nothing of it is dead", err);
     if (!place_find_dead(k->w, k->doc, &place, err))
         return false;
@@ -495,8 +456,8 @@ static bool doubt_live(struct work *k, struct err *err)
     say_parts(k, "delivery is in doubt", "deliveries are in doubt");
     if (!drop_parts(k, err))
         return false;
-    for (size_t i = 0; i < k->part_count; i++)
-        if (k->parts[i].chosen && !doubt_part(k, &k->parts[i], err))
+    for (size_t i = 0; i < k->parts.count; i++)
+        if (k->parts.list[i].chosen && !doubt_part(k, &k->parts.list[i], err))
             return false;
     return add_line(k, TRAIL_DOUBT, 0, err);
 }
@@ -549,37 +510,17 @@ static bool find_ended(struct work *k, int64_t slot, enum document_state *ret, s
            *ret < DOCUMENT_STATES;
 }
 
-static bool read_days(struct work *k, int64_t days[static DONE_DAYS_MOST], size_t *ret_count,
-                      struct err *err)
-{
-    AUTO(db_rows_done) struct db_rows rows = { 0 };
-    bool row;
-
-    *ret_count = 0;
-    if (!db_query(k->w->db, SQL_PART_ALL, DB_ARGS(db_int(PART_DONE)), &rows, err))
-        return false;
-    while (*ret_count < DONE_DAYS_MOST) {
-        if (!db_next(&rows, &row, err))
-            return false;
-        if (!row)
-            break;
-        days[(*ret_count)++] = db_get_int(&rows, 0);
-    }
-    return true;
-}
-
 static bool operate_ended(struct work *k, struct err *err)
 {
-    int64_t days[DONE_DAYS_MOST];
-    size_t n;
+    struct slots *slots = ARENA_NEW(k->w->arena, struct slots);
 
-    if (!read_days(k, days, &n, err))
+    if (!document_slots(k->w->db, slots, err))
         return false;
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < slots->count; i++) {
         enum document_state state;
 
-        if (find_ended(k, days[i], &state, err))
-            return operate_on_ended(k, days[i], state, err);
+        if (find_ended(k, slots->days[i], &state, err))
+            return operate_on_ended(k, slots->days[i], state, err);
         if (err->kind != ERR_NONE)
             return false;
     }
@@ -628,8 +569,8 @@ static bool operate_one(struct work *k, struct err *err)
 
     if (!read_live(k, err))
         return err->kind == ERR_NONE && operate_ended(k, err);
-    if (!read_parts(k, err) ||
-        (k->part_count == 0 && !batch_of(k->w->db, k->doc, true, k->w->arena, &at, err)))
+    if (!parts_read(k->w, k->doc, &k->parts, err) ||
+        (k->parts.count == 0 && !batch_of(k->w->db, k->doc, true, k->w->arena, &at, err)))
         return false;
     if (at.num != 0)
         return operate_on_member(k, &at, err);

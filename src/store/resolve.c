@@ -11,6 +11,7 @@
 #include "store/done.h"
 #include "store/inside.h"
 #include "store/order.h"
+#include "store/parts.h"
 #include "store/settle.h"
 
 struct put {
@@ -32,13 +33,6 @@ struct resolve_op {
     int64_t *days;
 };
 
-struct part {
-    int64_t num, endpoint, queue;
-    enum delivery_state state;
-    struct str id;
-    bool chosen, sent, ordered;
-};
-
 /* One document under way. */
 struct work {
     struct writer *w;
@@ -46,8 +40,7 @@ struct work {
     const struct resolve_order *order;
     struct operate_answer *answer;
     int64_t doc;
-    struct part parts[SETTLE_PARTS_MOST];
-    size_t part_count;
+    struct parts parts;
 };
 
 /* Always true: an answer is no failure. */
@@ -69,38 +62,12 @@ static bool find_document(struct work *k, const struct id *id, struct err *err)
            str_eq(db_get_str(&rows, 0), str_mem(id->bytes, sizeof id->bytes));
 }
 
-static bool read_parts(struct work *k, struct err *err)
-{
-    AUTO(db_rows_done) struct db_rows rows = { 0 };
-    bool row;
-
-    if (!db_query(k->w->db, SQL_OPERATE_DELIVERIES, DB_ARGS(db_int(k->doc)), &rows, err))
-        return false;
-    for (;;) {
-        if (!db_next(&rows, &row, err))
-            return false;
-        if (!row)
-            return true;
-        if (k->part_count == SETTLE_PARTS_MOST)
-            return err_set(err, ERR_PERMANENT, 0, "a document with more than %d deliveries",
-                           SETTLE_PARTS_MOST);
-        k->parts[k->part_count++] =
-            (struct part){ .num = db_get_int(&rows, 0),
-                           .id = arena_copy(k->w->arena, db_get_str(&rows, 1)),
-                           .endpoint = db_get_int(&rows, 2),
-                           .queue = db_get_int(&rows, 3),
-                           .state = (enum delivery_state)db_get_int(&rows, 4),
-                           .sent = db_get_int(&rows, 6) != 0,
-                           .ordered = db_get_int(&rows, 7) != 0 };
-    }
-}
-
 static size_t choose(struct work *k)
 {
     size_t n = 0;
 
-    for (size_t i = 0; i < k->part_count; i++) {
-        struct part *p = &k->parts[i];
+    for (size_t i = 0; i < k->parts.count; i++) {
+        struct part *p = &k->parts.list[i];
 
         p->chosen = p->state == DELIVERY_IN_DOUBT &&
                     (k->order->endpoint == 0 || k->order->endpoint == p->endpoint);
@@ -129,9 +96,9 @@ static struct str lines_of(struct work *k)
     line.outcome = delivered ? TRAIL_DELIVERED : TRAIL_WAITS;
     line.message = delivered ? STR("resolved: its receiver has it")
                              : STR("resolved: it is sent again under the same id");
-    for (size_t i = 0; i < k->part_count; i++)
-        if (k->parts[i].chosen) {
-            line.what = store_word_name(k->w->store, k->parts[i].endpoint);
+    for (size_t i = 0; i < k->parts.count; i++)
+        if (k->parts.list[i].chosen) {
+            line.what = store_word_name(k->w->store, k->parts.list[i].endpoint);
             trail_add(&lines, &line);
         }
     return arena_copy(k->w->arena, buf_view(&lines));
@@ -145,10 +112,10 @@ static void say_done(struct work *k)
 
     buf_puts(&text, k->order->as == RESOLVE_DELIVERED ? "resolved as delivered"
                                                       : "resolved, to be sent again");
-    for (size_t i = 0; i < k->part_count; i++)
-        if (k->parts[i].chosen) {
+    for (size_t i = 0; i < k->parts.count; i++)
+        if (k->parts.list[i].chosen) {
             buf_puts(&text, between);
-            buf_put(&text, store_word_name(k->w->store, k->parts[i].endpoint));
+            buf_put(&text, store_word_name(k->w->store, k->parts.list[i].endpoint));
             between = ", ";
         }
     (void)say(k, OPERATE_DONE, text.ptr);
@@ -187,8 +154,8 @@ static bool resend(struct work *k, struct part *p, struct err *err)
 
 static bool settle_parts(struct work *k, struct err *err)
 {
-    for (size_t i = 0; i < k->part_count; i++) {
-        struct part *p = &k->parts[i];
+    for (size_t i = 0; i < k->parts.count; i++) {
+        struct part *p = &k->parts.list[i];
 
         if (p->chosen &&
             (!db_run(k->w->db, SQL_OPERATE_DEAD_DROP, DB_ARGS(db_int(p->num)), NULL, err) ||
@@ -205,15 +172,15 @@ static bool end_or_note(struct work *k, struct err *err)
     enum delivery_state states[SETTLE_PARTS_MOST];
     bool over = true;
 
-    for (size_t i = 0; i < k->part_count; i++) {
-        states[i] = k->parts[i].state;
+    for (size_t i = 0; i < k->parts.count; i++) {
+        states[i] = k->parts.list[i].state;
         over = over && delivery_is_over(states[i]);
     }
     if (!over)
         return db_batch(k->w->db, SQL_SETTLE_TRAIL, DB_NO_SLOT, row, 2, 1, err);
     struct settle_end_order end = { .doc = k->doc,
                                     .keep_days = k->order->keep_days,
-                                    .state = document_derive(states, k->part_count),
+                                    .state = document_derive(states, k->parts.count),
                                     .trail = row[1].s };
 
     if (!settle_end(k->w, &end, err))
@@ -229,10 +196,10 @@ static bool resolve_one(struct work *k, const struct id *id, struct err *err)
     if (!find_document(k, id, err))
         return err->kind == ERR_NONE &&
                say(k, OPERATE_NONE, "no document of this id is on its way");
-    if (!read_parts(k, err))
+    if (!parts_read(k->w, k->doc, &k->parts, err))
         return false;
-    for (size_t i = 0; i < k->part_count; i++)
-        asked = asked || k->parts[i].sent;
+    for (size_t i = 0; i < k->parts.count; i++)
+        asked = asked || k->parts.list[i].sent;
     if (choose(k) == 0)
         return say(k, OPERATE_NOTHING,
                    asked ? "its receiver is being asked whether it has it"
