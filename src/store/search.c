@@ -90,6 +90,36 @@ static void unsure(struct source *c, int64_t from)
         c->sure = from;
 }
 
+static bool has_term(struct str facts, int64_t hash)
+{
+    AUTO(arena_done) struct arena a = ARENA_INIT(FACTS_ARENA);
+    int64_t hashes[TERMS_MOST];
+
+    for (size_t n = term_hashes(facts, &a, hashes); n > 0; n--)
+        if (hashes[n - 1] == hash)
+            return true;
+    return false;
+}
+
+static bool row_fits(const struct source *c, struct db_rows *row)
+{
+    if (c->kind == FROM_FACET)
+        return db_get_int(row, (int)c->facet) == c->word;
+    if (c->kind == FROM_SIZES)
+        return db_get_int(row, 5) >= c->least && db_get_int(row, 5) <= c->most;
+    if (c->kind == FROM_TERM)
+        return !db_is_null(row, 7) && has_term(db_get_str(row, 7), c->word);
+    struct str name = term_name(db_get_str(row, 6));
+
+    return !db_is_null(row, 6) && str_cmp(name, c->from) >= 0 && str_cmp(name, c->to) <= 0;
+}
+
+/* Rows of a table above the watermark say what they are, those of an index whether they fit. */
+static bool does_fit(const struct source *c, enum sql_id id, struct db_rows *row)
+{
+    return id == SQL_DOC_ABOVE || id == SQL_DONE_ABOVE ? row_fits(c, row) : db_get_int(row, 1) != 0;
+}
+
 static bool gather(struct search *x, struct source *c, enum sql_id id, int64_t slot,
                    struct db_args args, struct err *err)
 {
@@ -104,8 +134,7 @@ static bool gather(struct search *x, struct source *c, enum sql_id id, int64_t s
             return false;
         if (!row)
             break;
-        see(c, db_get_int(&rows, 0), slot == DB_NO_SLOT ? NOT_KNOWN : slot,
-            db_get_int(&rows, 1) != 0);
+        see(c, db_get_int(&rows, 0), slot == DB_NO_SLOT ? NOT_KNOWN : slot, does_fit(c, id, &rows));
     }
     if (got >= limit) /* of one that comes several times there may be more */
         unsure(c, c->seen[c->count - 1].num + (c->kind == FROM_DEAD));
@@ -135,51 +164,6 @@ static int64_t share(const struct source *c, size_t parts)
 /* ---- SQLite: what the index does not know yet -------------------------------------------------
  */
 
-static bool has_term(struct str facts, int64_t hash)
-{
-    AUTO(arena_done) struct arena a = ARENA_INIT(FACTS_ARENA);
-    int64_t hashes[TERMS_MOST];
-
-    for (size_t n = term_hashes(facts, &a, hashes); n > 0; n--)
-        if (hashes[n - 1] == hash)
-            return true;
-    return false;
-}
-
-static bool row_fits(const struct source *c, struct db_rows *row)
-{
-    if (c->kind == FROM_FACET)
-        return db_get_int(row, (int)c->facet) == c->word;
-    if (c->kind == FROM_SIZES)
-        return db_get_int(row, 5) >= c->least && db_get_int(row, 5) <= c->most;
-    if (c->kind == FROM_TERM)
-        return !db_is_null(row, 7) && has_term(db_get_str(row, 7), c->word);
-    struct str name = term_name(db_get_str(row, 6));
-
-    return !db_is_null(row, 6) && str_cmp(name, c->from) >= 0 && str_cmp(name, c->to) <= 0;
-}
-
-static bool gather_rows(struct search *x, struct source *c, enum sql_id id, int64_t slot,
-                        struct db_args args, struct err *err)
-{
-    AUTO(db_rows_done) struct db_rows rows = { 0 };
-    int64_t limit = args.values[1].i, got = 0;
-    bool row;
-
-    if (!db_query_slot(x->db, id, slot, args, &rows, err))
-        return false;
-    for (;; got++) {
-        if (!db_next(&rows, &row, err))
-            return false;
-        if (!row)
-            break;
-        see(c, db_get_int(&rows, 0), slot == DB_NO_SLOT ? NOT_KNOWN : slot, row_fits(c, &rows));
-    }
-    if (got >= limit)
-        unsure(c, c->seen[c->count - 1].num);
-    return true;
-}
-
 /* The watermark is read before the rows: what it covers the index has, whatever moves
  * meanwhile. */
 static bool gather_above(struct search *x, struct source *c, int64_t below, int64_t limit,
@@ -193,12 +177,7 @@ static bool gather_above(struct search *x, struct source *c, int64_t below, int6
 
     if (below <= indexed + 1)
         return true;
-    if (!gather_rows(x, c, SQL_DOC_ABOVE, DB_NO_SLOT, args, err))
-        return false;
-    for (size_t i = 0; i < x->slots.count; i++)
-        if (!gather_rows(x, c, SQL_DONE_ABOVE, x->slots.days[i], args, err))
-            return false;
-    return true;
+    return gather_each(x, c, SQL_DOC_ABOVE, SQL_DONE_ABOVE, args, err);
 }
 
 /* ---- words, sizes --------------------------------------------------------------------------- */
