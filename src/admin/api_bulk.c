@@ -34,7 +34,7 @@ static bool count_them(struct graphql_call *call, const struct change *c, int64_
 
     do {
         AUTO(arena_done) struct arena a = ARENA_INIT(COUNT_ARENA);
-        struct api_documents_page *page = ARENA_NEW(&a, struct api_documents_page);
+        struct api_page *page = ARENA_NEW(&a, struct api_page);
         struct graphql_call one = *call;
 
         one.arena = &a;
@@ -50,7 +50,7 @@ static bool change_portion(struct graphql_call *call, const struct change *c,
                            struct api_bulk_result *ret, struct err *err)
 {
     struct arena *a = call->arena;
-    struct api_documents_page *page = ARENA_NEW(a, struct api_documents_page);
+    struct api_page *page = ARENA_NEW(a, struct api_page);
     struct operate_target *targets = ARENA_ARRAY(a, struct operate_target, DOCUMENTS_PAGE_MOST);
     struct operate_answer *answers = ARENA_ARRAY(a, struct operate_answer, DOCUMENTS_PAGE_MOST);
     struct api_find find;

@@ -13,6 +13,8 @@
 
 enum { SCAN_MOST = 20000, BATCH_ARENA = 256 << 20 };
 
+_Static_assert((int)DOCUMENTS_PAGE_MOST <= (int)API_PAGE_MOST, "a page holds them");
+
 /* ---- one ------------------------------------------------------------------------------------ */
 
 bool api_show_document(struct graphql_call *call, const struct document *d, bool listed, void **ret,
@@ -44,8 +46,7 @@ static bool document(struct graphql_call *call, struct err *err)
 
 /* One batch of the store; what is not wanted leaves nothing in the memory of the answer. */
 static bool add_batch(struct graphql_call *call, const struct api_wanted *w, size_t first,
-                      struct api_documents_page *page, int64_t *io_below, size_t *ret_looked,
-                      struct err *err)
+                      struct api_page *page, int64_t *io_below, size_t *ret_looked, struct err *err)
 {
     AUTO(arena_done) struct arena batch = ARENA_INIT(BATCH_ARENA);
     struct document *docs = ARENA_ARRAY(&batch, struct document, DOCUMENTS_PAGE_MOST);
@@ -78,7 +79,7 @@ static bool add_batch(struct graphql_call *call, const struct api_wanted *w, siz
 }
 
 bool api_find_documents(struct graphql_call *call, const struct api_find *find,
-                        struct api_documents_page *page, int64_t *io_below, struct err *err)
+                        struct api_page *page, int64_t *io_below, struct err *err)
 {
     struct api_wanted w;
     size_t looked, all = 0;
@@ -104,23 +105,14 @@ bool api_find_documents(struct graphql_call *call, const struct api_find *find,
 
 static bool documents(struct graphql_call *call, struct err *err)
 {
-    struct api_documents_page *page = ARENA_NEW(call->arena, struct api_documents_page);
+    struct api_page *page = ARENA_NEW(call->arena, struct api_page);
     int64_t first, below;
 
     if (!api_read_page(call, DOCUMENTS_PAGE_MOST, &first, &below, err) ||
         !api_find_documents(call, &(struct api_find){ .first = (size_t)first }, page, &below, err))
         return false;
-    if (below != 0)
-        page->next = str_of(arena_printf(call->arena, "%lld", (long long)below));
+    api_page_goes_on(call, page, below);
     return graphql_set_object(call, page);
-}
-
-static bool page_items(struct graphql_call *call, struct err *err)
-{
-    const struct api_documents_page *p = call->parent;
-
-    (void)err;
-    return graphql_set_objects(call, p->items, p->count);
 }
 
 /* ---- fields
@@ -373,8 +365,8 @@ static bool bytes_sha256(struct graphql_call *call, struct err *err)
 const struct graphql_resolver api_documents[] = {
     { .field = "Query.document", .fn = document },
     { .field = "Query.documents", .fn = documents },
-    { .field = "DocumentPage.items", .fn = page_items },
-    GRAPHQL_MEMBER("DocumentPage.next", struct api_documents_page, next),
+    { .field = "DocumentPage.items", .fn = api_page_items },
+    GRAPHQL_MEMBER("DocumentPage.next", struct api_page, next),
     { .field = "Document.id", .fn = doc_id },
     { .field = "Document.gateway", .fn = doc_gateway },
     API_TEXT_AT("Document.sender", struct document_view, facts.sender),

@@ -2,15 +2,9 @@
  * document shows; and what other resolvers need of them. */
 #pragma once
 
+#include "admin/api_parts.h"
 #include "admin/graphql.h"
 #include "store/document.h"
-
-/* DocumentPage: items are struct document_view. */
-struct api_documents_page {
-    const void *items[DOCUMENTS_PAGE_MOST];
-    size_t count;
-    struct str next;
-};
 
 /* The document as an object of the answer. */
 bool api_show_document(struct graphql_call *call, const struct document *d, bool listed, void **ret,
@@ -24,7 +18,7 @@ struct api_find {
     int64_t until_us; /* received before; 0: any */
 };
 
-/* Adds to the page what matches, newest first, below *io_below (0: from the newest); a page may
- * be short.  *io_below is then where it goes on, 0 at the end. */
+/* Adds to the page what matches (items are struct document_view), newest first, below *io_below (0:
+ * from the newest); a page may be short.  *io_below is then where it goes on, 0 at the end. */
 bool api_find_documents(struct graphql_call *call, const struct api_find *find,
-                        struct api_documents_page *page, int64_t *io_below, struct err *err);
+                        struct api_page *page, int64_t *io_below, struct err *err);

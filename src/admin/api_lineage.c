@@ -72,7 +72,7 @@ static bool read_place(struct graphql_call *call, struct link_child *ret, struct
 }
 
 /* One that is not kept any more is left out. */
-static bool add_child(struct graphql_call *call, int64_t num, struct api_documents_page *page,
+static bool add_child(struct graphql_call *call, int64_t num, struct api_page *page,
                       struct err *err)
 {
     struct document d;
@@ -92,7 +92,7 @@ static bool add_child(struct graphql_call *call, int64_t num, struct api_documen
 /* kind 0: of any. */
 static bool children_of(struct graphql_call *call, int64_t kind, struct err *err)
 {
-    struct api_documents_page *page = ARENA_NEW(call->arena, struct api_documents_page);
+    struct api_page *page = ARENA_NEW(call->arena, struct api_page);
     struct link_child list[LINK_PAGE_MOST], after;
     size_t first, n;
 

@@ -162,8 +162,6 @@ static bool resolve_doubt(struct graphql_call *call, struct err *err)
 /* ---- dead letters -------------------------------------------------------------------------------
  */
 
-enum { PAGE_MOST = 200 };
-
 static bool read_filter(struct graphql_call *call, struct dead_filter *f, struct err *err)
 {
     const struct graphql_value *v = graphql_arg(call, "filter");
@@ -185,36 +183,21 @@ static bool read_filter(struct graphql_call *call, struct dead_filter *f, struct
     return true;
 }
 
-struct page {
-    const void *items[PAGE_MOST];
-    size_t count;
-    struct str next;
-};
-
 static bool dead_letters(struct graphql_call *call, struct err *err)
 {
-    struct page *page = ARENA_NEW(call->arena, struct page);
-    struct dead_letter *letters = ARENA_ARRAY(call->arena, struct dead_letter, PAGE_MOST);
+    struct api_page *page = ARENA_NEW(call->arena, struct api_page);
+    struct dead_letter *letters = ARENA_ARRAY(call->arena, struct dead_letter, API_PAGE_MOST);
     struct dead_filter f;
     int64_t first, above, next;
 
-    if (!api_read_page(call, PAGE_MOST, &first, &above, err) || !read_filter(call, &f, err) ||
+    if (!api_read_page(call, API_PAGE_MOST, &first, &above, err) || !read_filter(call, &f, err) ||
         !dead_list(engine_store(call->principal), &f, above, (size_t)first, call->arena, letters,
                    &page->count, &next, err))
         return false;
     for (size_t i = 0; i < page->count; i++)
         page->items[i] = &letters[i];
-    if (next != 0)
-        page->next = str_of(arena_printf(call->arena, "%lld", (long long)next));
+    api_page_goes_on(call, page, next);
     return graphql_set_object(call, page);
-}
-
-static bool page_items(struct graphql_call *call, struct err *err)
-{
-    const struct page *p = call->parent;
-
-    (void)err;
-    return graphql_set_objects(call, p->items, p->count);
 }
 
 static bool letter_document(struct graphql_call *call, struct err *err)
@@ -369,8 +352,8 @@ const struct graphql_resolver api_operate[] = {
     GRAPHQL_MEMBER("OperateResult.result", struct api_result, result),
     GRAPHQL_MEMBER("OperateResult.message", struct api_result, message),
     { .field = "Query.deadLetters", .fn = dead_letters },
-    { .field = "DeadLetterPage.items", .fn = page_items },
-    GRAPHQL_MEMBER("DeadLetterPage.next", struct page, next),
+    { .field = "DeadLetterPage.items", .fn = api_page_items },
+    GRAPHQL_MEMBER("DeadLetterPage.next", struct api_page, next),
     { .field = "DeadLetter.document", .fn = letter_document },
     API_TEXT_AT("DeadLetter.delivery", struct dead_letter, delivery_id),
     GRAPHQL_MEMBER("DeadLetter.code", struct dead_letter, code),

@@ -42,6 +42,20 @@ bool api_read_page(const struct graphql_call *call, int64_t most, int64_t *ret_f
     return true;
 }
 
+bool api_page_items(struct graphql_call *call, struct err *err)
+{
+    const struct api_page *p = call->parent;
+
+    (void)err;
+    return graphql_set_objects(call, p->items, p->count);
+}
+
+void api_page_goes_on(struct graphql_call *call, struct api_page *page, int64_t next)
+{
+    if (next != 0)
+        page->next = str_of(arena_printf(call->arena, "%lld", (long long)next));
+}
+
 bool api_read_where(const struct graphql_value *list, struct api_where *ret, struct err *err)
 {
     *ret = (struct api_where){ 0 };

@@ -52,6 +52,19 @@ bool api_read_count(const struct graphql_call *call, const char *arg, size_t mos
 bool api_read_page(const struct graphql_call *call, int64_t most, int64_t *ret_first,
                    int64_t *ret_after, struct err *err);
 
+/* A page of a list: objects, and the place behind which it goes on. */
+enum { API_PAGE_MOST = 200 };
+
+struct api_page {
+    const void *items[API_PAGE_MOST];
+    size_t count;
+    struct str next; /* empty: this is the end */
+};
+
+graphql_fn api_page_items;
+/* It goes on behind this number; 0: it does not. */
+void api_page_goes_on(struct graphql_call *call, struct api_page *page, int64_t next);
+
 /* Problem: a list of them, kept in the arena of the call, and as the answer to a field. */
 struct problem_list;
 const struct problem_list *api_keep_problems(struct arena *a, const struct problem_list *from);

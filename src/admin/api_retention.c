@@ -91,36 +91,23 @@ static const struct shown_kept *show_kept(struct graphql_call *call, const struc
     return v;
 }
 
-struct page {
-    const void *items[KEPT_PAGE_MOST];
-    size_t count;
-    struct str next;
-};
+_Static_assert((int)KEPT_PAGE_MOST <= (int)API_PAGE_MOST, "a page holds them");
 
 static bool kept_page(struct graphql_call *call, struct err *err)
 {
-    struct page *page = ARENA_NEW(call->arena, struct page);
+    struct api_page *page = ARENA_NEW(call->arena, struct api_page);
     struct kept *all = ARENA_ARRAY(call->arena, struct kept, KEPT_PAGE_MOST);
     int64_t first, above, next;
 
-    *page = (struct page){ 0 };
+    *page = (struct api_page){ 0 };
     if (!api_read_page(call, KEPT_PAGE_MOST, &first, &above, err) ||
         !kept_list(engine_store(call->principal), above, (size_t)first, call->arena, all,
                    &page->count, &next, err))
         return false;
     for (size_t i = 0; i < page->count; i++)
         page->items[i] = show_kept(call, &all[i]);
-    if (next != 0)
-        page->next = str_of(arena_printf(call->arena, "%lld", (long long)next));
+    api_page_goes_on(call, page, next);
     return graphql_set_object(call, page);
-}
-
-static bool page_items(struct graphql_call *call, struct err *err)
-{
-    const struct page *p = call->parent;
-
-    (void)err;
-    return graphql_set_objects(call, p->items, p->count);
 }
 
 static bool document_kept(struct graphql_call *call, struct err *err)
@@ -218,8 +205,8 @@ const struct graphql_resolver api_retention[] = {
     GRAPHQL_MEMBER("Archive.bytes", struct shown_archive, look.bytes),
     GRAPHQL_MEMBER("Archive.made", struct shown_archive, look.made_us),
     GRAPHQL_MEMBER("Archive.sha256", struct shown_archive, sha256),
-    { .field = "KeptPage.items", .fn = page_items },
-    API_TEXT_AT("KeptPage.next", struct page, next),
+    { .field = "KeptPage.items", .fn = api_page_items },
+    API_TEXT_AT("KeptPage.next", struct api_page, next),
     GRAPHQL_MEMBER("Kept.id", struct shown_kept, id_text),
     GRAPHQL_MEMBER("Kept.reason", struct shown_kept, kept.reason),
     GRAPHQL_MEMBER("Kept.by", struct shown_kept, kept.by),

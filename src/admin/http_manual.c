@@ -175,17 +175,27 @@ static void make_at_desk(struct desk_job *job)
     p->ok = manual_make(p->engine, &p->q, &p->bytes, &p->result, &p->err);
 }
 
-static void made(struct loop_msg *msg)
+/* NULL: nobody waits any more, or it was answered why not. */
+static struct post *agreed(struct loop_msg *msg)
 {
     struct post *p = back_from_desk(msg);
 
     if (p == NULL)
-        return;
-    if (!p->ok)
-        answer_trouble(p);
-    else if (p->result.result != OPERATE_DONE)
+        return NULL;
+    if (p->ok && p->result.result == OPERATE_DONE)
+        return p;
+    if (p->ok)
         answer_refusal(p);
     else
+        answer_trouble(p);
+    return NULL;
+}
+
+static void made(struct loop_msg *msg)
+{
+    struct post *p = agreed(msg);
+
+    if (p != NULL)
         answer_made(p);
 }
 
@@ -198,15 +208,11 @@ static void ask_at_desk(struct desk_job *job)
 
 static void asked(struct loop_msg *msg)
 {
-    struct post *p = back_from_desk(msg);
+    struct post *p = agreed(msg);
 
     if (p == NULL)
         return;
-    if (!p->ok)
-        answer_trouble(p);
-    else if (p->result.result != OPERATE_DONE)
-        answer_refusal(p);
-    else if (p->request->content_length > p->size_most)
+    if (p->request->content_length > p->size_most)
         end_with_error(p, 413, "", "too_large", "It is larger than limits.size of its gateway.");
     else
         http_read_body(p->request);
