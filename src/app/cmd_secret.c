@@ -4,6 +4,7 @@
  * the command line, where everybody on the machine could see it. */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <termios.h>
@@ -35,18 +36,24 @@ static void note_signal(int signo)
     interrupted = signo;
 }
 
-/* To the end, or on a terminal to the end of the line. */
-static bool read_value(int fd, bool line, struct value *v)
+/* To the end, or with `heard` to the end of the line: then signals are blocked but while it waits,
+ * so that none can come unnoticed just before the wait. */
+static bool read_value(int fd, const sigset_t *heard, struct value *v)
 {
+    struct pollfd input = { .fd = fd, .events = POLLIN };
+
     while (v->len < sizeof v->bytes) {
+        if (heard != NULL && ppoll(&input, 1, NULL, heard) < 0) {
+            if (errno == EINTR && interrupted == 0)
+                continue;
+            return false;
+        }
         ssize_t n = read(fd, v->bytes + v->len, sizeof v->bytes - v->len);
 
-        if (n < 0 && errno == EINTR && interrupted == 0)
-            continue;
         if (n < 0)
             return false;
         v->len += (size_t)n;
-        if (n == 0 || (line && v->bytes[v->len - 1] == '\n'))
+        if (n == 0 || (heard != NULL && v->bytes[v->len - 1] == '\n'))
             break;
     }
     if (v->len > 0 && v->bytes[v->len - 1] == '\n')
@@ -62,11 +69,15 @@ static bool ask_value(int fd, const char *name, struct value *v)
 {
     struct sigaction noted = { .sa_handler = note_signal }, usual;
     struct termios before, quiet;
+    sigset_t interrupt, heard;
 
     if (tcgetattr(fd, &before) < 0)
         return false;
     quiet = before;
     quiet.c_lflag &= (tcflag_t) ~(ECHO | ECHOE | ECHOK | ECHONL);
+    (void)sigemptyset(&interrupt);
+    (void)sigaddset(&interrupt, SIGINT);
+    (void)sigprocmask(SIG_BLOCK, &interrupt, &heard);
     (void)sigaction(SIGINT, &noted, &usual);
     if (tcsetattr(fd, TCSAFLUSH, &quiet) < 0)
         return false;
@@ -74,7 +85,7 @@ static bool ask_value(int fd, const char *name, struct value *v)
     print_text(stderr, name);
     (void)fputs(" (not shown): ", stderr);
     (void)fflush(stderr);
-    bool ok = read_value(fd, true, v);
+    bool ok = read_value(fd, &heard, v);
     int why = errno;
 
     (void)tcsetattr(fd, TCSAFLUSH, &before);
@@ -82,6 +93,7 @@ static bool ask_value(int fd, const char *name, struct value *v)
     (void)sigaction(SIGINT, &usual, NULL);
     if (interrupted != 0)
         (void)raise(SIGINT);
+    (void)sigprocmask(SIG_SETMASK, &heard, NULL);
     errno = why;
     return ok;
 }
@@ -95,7 +107,7 @@ static int get_value(const struct args *a, struct value *v)
     int fd = from_stdin ? STDIN_FILENO : file;
     const char *title = from_stdin ? "stdin" : path;
     bool ok = fd >= 0 && (path == NULL && isatty(fd) ? ask_value(fd, a->operand[0], v)
-                                                     : read_value(fd, false, v));
+                                                     : read_value(fd, NULL, v));
 
     if (!ok)
         return print_fail(EXIT_IO, "cannot read %s: %s", title, strerror(errno));

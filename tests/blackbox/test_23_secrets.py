@@ -156,10 +156,13 @@ def test_a_terminal_is_asked_without_echo(node, end):
                           preexec_fn=take_terminal,
                           env=clean_environment(WAYBILL_DATA=node.data)) as program:
         os.close(slave)
-        shown = read_until(master, b"(not shown): ")
-        os.write(master, VALUE.encode() + (b"\n" if end == "line" else b"\x03"))
-        shown += read_until(master, b"fingerprint" if end == "line" else b"nothing of this")
-        code = program.wait(20)
+        try:
+            shown = read_until(master, b"(not shown): ")
+            os.write(master, VALUE.encode() + (b"\n" if end == "line" else b"\x03"))
+            shown += read_until(master, b"fingerprint" if end == "line" else b"nothing of this")
+            code = program.wait(20)
+        finally:
+            program.kill()
     os.close(master)
     assert b"value of typed (not shown)" in shown and VALUE.encode() not in shown
     if end == "line":
