@@ -1,17 +1,42 @@
 #include "admin/api.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 #include "admin/api_parts.h"
 #include "admin/embed.h"
 #include "admin/graphql_request.h"
 #include "base/alloc.h"
-#include "engine/engine.h"
 
 struct api {
-    struct engine *engine;
     struct graphql_schema *schema;
 };
+
+/* ---- rights ------------------------------------------------------------------------------------
+ */
+
+static bool find_right(struct str word, int *ret)
+{
+    enum right r;
+
+    if (!right_find(word, &r))
+        return false;
+    *ret = (int)r;
+    return true;
+}
+
+static bool may(struct graphql_call *call, int right, struct err *err)
+{
+    const struct principal *p = api_principal(call);
+
+    if (rights_has(&p->rights, (enum right)right))
+        return true;
+    return err_set(err, ERR_PERMANENT, EPERM, "%.*s does not have the right `%s`", STR_ARG(p->name),
+                   right_word((enum right)right));
+}
+
+/* ---- the schema --------------------------------------------------------------------------------
+ */
 
 static bool bind_all(struct graphql_schema *schema, struct err *err)
 {
@@ -32,14 +57,13 @@ static bool bind_all(struct graphql_schema *schema, struct err *err)
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
         if (!graphql_schema_bind(schema, parts[i].table, *parts[i].count, err))
             return false;
-    return graphql_schema_check(schema, err);
+    return graphql_schema_guard(schema, find_right, may, err) && graphql_schema_check(schema, err);
 }
 
-bool api_new(struct engine *engine, struct api **ret, struct err *err)
+bool api_new(struct api **ret, struct err *err)
 {
     struct api *api = NEW(struct api);
 
-    api->engine = engine;
     api->schema = graphql_schema_new(embed_schema(), err);
     if (api->schema == NULL || !bind_all(api->schema, err)) {
         api_free(api);
@@ -57,11 +81,12 @@ void api_free(struct api *api)
     free(api);
 }
 
-int api_execute(struct api *api, struct str content_type, struct str body, struct buf *out)
+int api_execute(struct api *api, const struct principal *who, struct str content_type,
+                struct str body, struct buf *out)
 {
     struct graphql_limits limits = graphql_limits_default;
 
     limits.variables = GRAPHQL_BODY_MAX; /* a configuration is one */
-    limits.introspection = true;         /* whoever comes here holds the admin token */
-    return graphql_request_answer(api->schema, content_type, body, api->engine, &limits, out);
+    limits.introspection = true;         /* whoever comes here is known */
+    return graphql_request_answer(api->schema, content_type, body, who, &limits, out);
 }

@@ -34,8 +34,7 @@ static bool alerts(struct graphql_call *call, struct err *err)
     struct alert *all = ARENA_ARRAY(call->arena, struct alert, (size_t)first);
     const void **list = ARENA_ARRAY(call->arena, const void *, (size_t)first);
 
-    if (!alert_list(engine_store(call->principal), cleared, call->arena, all, (size_t)first, &n,
-                    err))
+    if (!alert_list(api_store(call), cleared, call->arena, all, (size_t)first, &n, err))
         return false;
     for (size_t i = 0; i < n; i++)
         list[i] = show(call, &all[i]);
@@ -49,7 +48,7 @@ static bool alert_one(struct graphql_call *call, struct err *err)
 
     if (!str_to_i64(graphql_arg_text(call, "id"), &num))
         return graphql_set_null(call);
-    if (!alert_get(engine_store(call->principal), num, call->arena, &one, err))
+    if (!alert_get(api_store(call), num, call->arena, &one, err))
         return err->kind == ERR_NONE && graphql_set_null(call);
     return graphql_set_object(call, show(call, &one));
 }
@@ -67,8 +66,7 @@ static bool alert_notices(struct graphql_call *call, struct err *err)
     const void **list = ARENA_ARRAY(call->arena, const void *, NOTICES_MOST);
     size_t n;
 
-    if (!notice_list(engine_store(call->principal), v->alert.num, call->arena, all, NOTICES_MOST,
-                     &n, err))
+    if (!notice_list(api_store(call), v->alert.num, call->arena, all, NOTICES_MOST, &n, err))
         return false;
     for (size_t i = 0; i < n; i++) {
         struct shown_notice *w = ARENA_NEW(call->arena, struct shown_notice);

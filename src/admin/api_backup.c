@@ -28,7 +28,7 @@ static bool show_backup(struct graphql_call *call)
     struct shown_backup *v = ARENA_NEW(call->arena, struct shown_backup);
 
     *v = (struct shown_backup){ 0 };
-    backups_look(engine_backups(call->principal), call->arena, &v->look);
+    backups_look(engine_backups(api_engine(call)), call->arena, &v->look);
     if (v->look.number == 0)
         return graphql_set_null(call);
     v->state = state_of(&v->look);
@@ -49,7 +49,7 @@ static bool backup_start(struct graphql_call *call, struct err *err)
     bool with_key = false;
 
     (void)graphql_arg_bool(call, "withKey", &with_key);
-    return backups_start(engine_backups(call->principal), graphql_arg_text(call, "folder"),
+    return backups_start(engine_backups(api_engine(call)), graphql_arg_text(call, "folder"),
                          with_key, err) &&
            show_backup(call);
 }
@@ -78,7 +78,7 @@ static bool restore(struct graphql_call *call, struct err *err)
 {
     struct restore r;
 
-    if (!restore_newest(engine_store(call->principal), call->arena, &r, err))
+    if (!restore_newest(api_store(call), call->arena, &r, err))
         return false;
     return r.made_us == 0 ? graphql_set_null(call)
                           : show_restore(call, &r, &(struct restore_progress){ 0 });
@@ -88,7 +88,7 @@ static bool restore(struct graphql_call *call, struct err *err)
 static bool node_release(struct graphql_call *call, struct err *err)
 {
     struct restore_order order = { .arena = call->arena,
-                                   .who = STR("admin"),
+                                   .who = api_name(call),
                                    .keep_days = RETAIN_BY_RULE,
                                    .patience_us = PATIENCE_US };
     enum restore_rule rule =
@@ -96,7 +96,7 @@ static bool node_release(struct graphql_call *call, struct err *err)
     struct restore_progress p;
     struct restore r;
 
-    return warden_release(engine_warden(call->principal), rule, &order, &r, &p, err) &&
+    return warden_release(engine_warden(api_engine(call)), rule, &order, &r, &p, err) &&
            show_restore(call, &r, &p);
 }
 

@@ -35,7 +35,7 @@ struct shown_page {
 static bool find_end(struct graphql_call *call, const struct batch *b, int64_t *ret,
                      struct err *err)
 {
-    struct engine *e = call->principal;
+    struct engine *e = api_engine(call);
     struct plan *plan = road_plan(engine_road(e));
     const struct plan_batch *of = plan_batch_find(plan, b->name);
     bool ok = true;
@@ -53,7 +53,7 @@ static bool find_end(struct graphql_call *call, const struct batch *b, int64_t *
 static bool show(struct graphql_call *call, const struct batch *b, struct shown_batch *v,
                  struct err *err)
 {
-    struct store *s = engine_store(call->principal);
+    struct store *s = api_store(call);
     char id[ID_TEXT];
 
     *v = (struct shown_batch){ .batch = *b,
@@ -70,7 +70,7 @@ static bool show(struct graphql_call *call, const struct batch *b, struct shown_
 
 static bool say_unknown(struct graphql_call *call, struct str name, struct err *err)
 {
-    struct plan *plan = road_plan(engine_road(call->principal));
+    struct plan *plan = road_plan(engine_road(api_engine(call)));
     struct option_guess guess = { .word = name };
 
     for (size_t i = 0; i < plan->batch_count; i++)
@@ -87,7 +87,7 @@ static bool say_unknown(struct graphql_call *call, struct str name, struct err *
 
 static bool batches(struct graphql_call *call, struct err *err)
 {
-    struct store *s = engine_store(call->principal);
+    struct store *s = api_store(call);
     struct shown_page *page = ARENA_NEW(call->arena, struct shown_page);
     struct str name = graphql_arg_text(call, "name");
     struct batch_filter f = { 0 };
@@ -146,8 +146,8 @@ static bool batch_member_ids(struct graphql_call *call, struct err *err)
         return err_set(err, ERR_LIMIT, 0, "first is between 1 and %d", BATCH_PAGE_MOST);
     struct batch_member *members = ARENA_ARRAY(call->arena, struct batch_member, (size_t)first);
 
-    if (!batch_members(engine_store(call->principal), v->batch.num, 0, call->arena, members,
-                       (size_t)first, &n, err))
+    if (!batch_members(api_store(call), v->batch.num, 0, call->arena, members, (size_t)first, &n,
+                       err))
         return false;
     struct str *ids = ARENA_ARRAY(call->arena, struct str, n);
 
@@ -164,7 +164,7 @@ static bool batch_member_ids(struct graphql_call *call, struct err *err)
 
 static bool close_one(struct graphql_call *call, struct err *err)
 {
-    struct store *s = engine_store(call->principal);
+    struct store *s = api_store(call);
     struct str name = graphql_arg_text(call, "name"), receiver = graphql_arg_text(call, "receiver");
     struct batch_close c = {
         .receiver = BATCH_ANY_RECEIVER, .opened_until_us = INT64_MAX, .why = BATCH_HAND, .by = who

@@ -64,8 +64,7 @@ static bool change_portion(struct graphql_call *call, const struct change *c,
         return false;
     for (size_t i = 0; i < page->count; i++)
         targets[i].id = ((const struct document_view *)page->items[i])->doc.source.id;
-    if (!operate(engine_store(call->principal), c->action, targets, page->count, order, answers,
-                 err))
+    if (!operate(api_store(call), c->action, targets, page->count, order, answers, err))
         return false;
     ret->count = (int64_t)page->count;
     for (size_t i = 0; i < page->count; i++)
@@ -91,7 +90,7 @@ static bool change_in_bulk(struct graphql_call *call, const struct change *c,
         b->next =
             str_of(arena_printf(call->arena, "%lld-%lld", (long long)below, (long long)until));
     if (!dry && b->count > 0) {
-        road_note_backlog(engine_road(call->principal));
+        road_note_backlog(engine_road(api_engine(call)));
         api_log_change(c->verb, order->who, (size_t)b->count, (size_t)b->done);
     }
     return graphql_set_object(call, b);

@@ -46,7 +46,7 @@ static bool version_text(struct graphql_call *call, struct err *err)
     const struct shown *s = call->parent;
     struct version v;
 
-    if (!version_get(engine_store(call->principal), s->version, call->arena, &v, err))
+    if (!version_get(api_store(call), s->version, call->arena, &v, err))
         return false;
     return graphql_set_text(call, v.body);
 }
@@ -56,7 +56,7 @@ static bool version_text(struct graphql_call *call, struct err *err)
 static bool named_version(struct graphql_call *call, const char *arg, struct version *ret,
                           int64_t *ret_newest, struct err *err)
 {
-    struct store *s = engine_store(call->principal);
+    struct store *s = api_store(call);
     int64_t number;
 
     if (!version_newest(s, ret_newest, err))
@@ -78,7 +78,7 @@ static bool config(struct graphql_call *call, struct err *err)
 
 static bool history(struct graphql_call *call, struct err *err)
 {
-    struct store *s = engine_store(call->principal);
+    struct store *s = api_store(call);
     struct version *all = ARENA_ARRAY(call->arena, struct version, HISTORY_MOST);
     const void **shown = ARENA_ARRAY(call->arena, const void *, HISTORY_MOST);
     int64_t first = 50;
@@ -150,10 +150,10 @@ static bool apply(struct graphql_call *call, struct str text, struct str note, s
 {
     AUTO(config_report_done) struct config_report report = CONFIG_REPORT_INIT;
     struct result *r = ARENA_NEW(call->arena, struct result);
-    struct engine *e = call->principal;
+    struct engine *e = api_engine(call);
     int64_t number;
     struct version v;
-    bool ok = live_apply(engine_live(e), text, STR("admin"), note, &report, &number, err);
+    bool ok = live_apply(engine_live(e), text, api_name(call), note, &report, &number, err);
 
     if (!ok && report.problems.count == 0)
         return false;

@@ -22,7 +22,7 @@ bool api_show_document(struct graphql_call *call, const struct document *d, bool
 {
     struct document_view *v = ARENA_NEW(call->arena, struct document_view);
 
-    if (!document_view_make(call->principal, d, listed, call->arena, v, err))
+    if (!document_view_make(api_engine(call), d, listed, call->arena, v, err))
         return false;
     *ret = v;
     return true;
@@ -36,7 +36,7 @@ static bool document(struct graphql_call *call, struct err *err)
 
     if (!id_parse(graphql_arg_text(call, "id"), &id))
         return graphql_set_null(call);
-    if (!document_get(engine_store(call->principal), &id, call->arena, &d, err))
+    if (!document_get(api_store(call), &id, call->arena, &d, err))
         return err->kind == ERR_NONE && graphql_set_null(call);
     return api_show_document(call, &d, false, &shown, err) && graphql_set_object(call, shown);
 }
@@ -53,8 +53,8 @@ static bool add_batch(struct graphql_call *call, const struct api_wanted *w, siz
     size_t limit = api_is_picky(w) ? DOCUMENTS_PAGE_MOST : first - page->count;
     int64_t next;
 
-    if (!document_list(engine_store(call->principal), &w->f, *io_below, limit, &batch, docs,
-                       ret_looked, &next, err))
+    if (!document_list(api_store(call), &w->f, *io_below, limit, &batch, docs, ret_looked, &next,
+                       err))
         return false;
     for (size_t i = 0; i < *ret_looked; i++) {
         bool fits;
@@ -63,7 +63,7 @@ static bool add_batch(struct graphql_call *call, const struct api_wanted *w, siz
             *io_below = docs[i - 1].source.num;
             return true;
         }
-        if (!api_fits(call->principal, w, &docs[i], &batch, &fits, err))
+        if (!api_fits(api_engine(call), w, &docs[i], &batch, &fits, err))
             return false;
         if (!fits)
             continue;
@@ -137,7 +137,7 @@ static bool doc_gateway(struct graphql_call *call, struct err *err)
     const struct document_view *v = call->parent;
 
     (void)err;
-    return graphql_set_text(call, store_word_name(engine_store(call->principal), v->doc.gateway));
+    return graphql_set_text(call, store_word_name(api_store(call), v->doc.gateway));
 }
 
 static bool doc_route(struct graphql_call *call, struct err *err)
@@ -145,9 +145,8 @@ static bool doc_route(struct graphql_call *call, struct err *err)
     const struct document_view *v = call->parent;
 
     (void)err;
-    return text_or_null(call, v->doc.route != 0
-                                  ? store_word_name(engine_store(call->principal), v->doc.route)
-                                  : STR(""));
+    return text_or_null(call, v->doc.route != 0 ? store_word_name(api_store(call), v->doc.route)
+                                                : STR(""));
 }
 
 static bool doc_state(struct graphql_call *call, struct err *err)
@@ -211,7 +210,7 @@ static bool doc_deliveries(struct graphql_call *call, struct err *err)
 {
     struct document_view *v = view_of(call);
 
-    if (!document_view_load(call->principal, v, call->arena, err))
+    if (!document_view_load(api_engine(call), v, call->arena, err))
         return false;
     const void **list = ARENA_ARRAY(call->arena, const void *, v->delivery_count);
 
@@ -244,8 +243,7 @@ static bool delivery_blocked_by(struct graphql_call *call, struct err *err)
 
     if (d->lane == 0)
         return graphql_set_null(call);
-    if (!order_before(engine_store(call->principal), d->lane, d->num, call->arena, &document,
-                      &state, err))
+    if (!order_before(api_store(call), d->lane, d->num, call->arena, &document, &state, err))
         return false;
     return document.len > 0 ? graphql_set_text(call, document) : graphql_set_null(call);
 }
@@ -267,7 +265,7 @@ static struct line *first_line(struct graphql_call *call, const struct document_
     *line = (struct line){ .l = { .at_us = v->doc.received_us, .took_us = -1 },
                            .stage = trail_stages[TRAIL_ACCEPT],
                            .outcome = "stored" };
-    line->l.what = store_word_name(engine_store(call->principal), v->doc.gateway);
+    line->l.what = store_word_name(api_store(call), v->doc.gateway);
     return line;
 }
 
@@ -305,7 +303,7 @@ static bool doc_timeline(struct graphql_call *call, struct err *err)
 {
     struct document_view *v = view_of(call);
 
-    if (!document_view_load(call->principal, v, call->arena, err))
+    if (!document_view_load(api_engine(call), v, call->arena, err))
         return false;
     size_t count = count_lines(v->doc.trail) + 1, n = 0;
     const void **list = ARENA_ARRAY(call->arena, const void *, count);

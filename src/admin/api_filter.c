@@ -59,7 +59,7 @@ static bool read_key(struct graphql_call *call, struct str key, struct api_wante
 {
     int64_t *nums = ARENA_ARRAY(call->arena, int64_t, KEYED_MOST);
 
-    if (!key_search(call->principal, w->f.gateway, key, nums, KEYED_MOST, &w->f.num_count, err))
+    if (!key_search(api_engine(call), w->f.gateway, key, nums, KEYED_MOST, &w->f.num_count, err))
         return false;
     qsort(nums, w->f.num_count, sizeof *nums, downwards);
     w->f.nums = nums;
@@ -93,7 +93,7 @@ bool api_read_filter(struct graphql_call *call, struct api_wanted *ret, struct e
     const struct graphql_value *gateway = graphql_value_field(v, "gateway");
     const struct graphql_value *key = graphql_value_field(v, "key");
     const struct graphql_value *parent = graphql_value_field(v, "parent");
-    struct store *s = engine_store(call->principal);
+    struct store *s = api_store(call);
     struct document_filter *f = &ret->f;
 
     *ret = (struct api_wanted){ .state = DOCUMENT_STATES };

@@ -35,16 +35,16 @@ static const char *state_of(const struct hold *h, const struct govern_time *now)
 static struct shown_hold *show(struct graphql_call *call, const struct hold *h)
 {
     struct shown_hold *v = ARENA_NEW(call->arena, struct shown_hold);
-    struct govern_time now = govern_time(engine_govern(call->principal));
+    struct govern_time now = govern_time(engine_govern(api_engine(call)));
     struct backlog_view waits;
 
     *v = (struct shown_hold){ .hold = *h,
                               .id = str_of(arena_printf(call->arena, "%lld", (long long)h->num)),
-                              .system = store_word_name(engine_store(call->principal), h->system),
+                              .system = store_word_name(api_store(call), h->system),
                               .state = state_of(h, &now) };
     bool over = h->ended_us != 0;
 
-    backlog_of(engine_backlog(call->principal), h->system, h->until_us, &waits);
+    backlog_of(engine_backlog(api_engine(call)), h->system, h->until_us, &waits);
     v->waiting = over ? 0 : waits.ready + waits.later;
     v->drained_us = over || h->until_us == 0 || v->waiting == 0 ? 0 : waits.gone_us;
     return v;
@@ -57,8 +57,8 @@ static bool holds(struct graphql_call *call, struct err *err)
     size_t n;
 
     (void)graphql_arg_bool(call, "ended", &ended);
-    if (!backlog_look(engine_backlog(call->principal), err) ||
-        !hold_list(engine_store(call->principal), ended, call->arena, all, &n, err))
+    if (!backlog_look(engine_backlog(api_engine(call)), err) ||
+        !hold_list(api_store(call), ended, call->arena, all, &n, err))
         return false;
     const void **list = ARENA_ARRAY(call->arena, const void *, n);
 
@@ -80,7 +80,7 @@ struct shown_system {
 
 static bool find_system(struct graphql_call *call, struct str name, int64_t *ret, struct err *err)
 {
-    struct plan *plan = road_plan(engine_road(call->principal));
+    struct plan *plan = road_plan(engine_road(api_engine(call)));
     struct option_guess guess = { .word = name };
     struct str near = { 0 };
     bool found = false;
@@ -109,7 +109,7 @@ static bool held_until(struct graphql_call *call, int64_t system, int64_t *io_us
     struct hold *all = ARENA_ARRAY(call->arena, struct hold, HOLDS_MOST);
     size_t n;
 
-    if (!hold_list(engine_store(call->principal), false, call->arena, all, &n, err))
+    if (!hold_list(api_store(call), false, call->arena, all, &n, err))
         return false;
     for (size_t i = 0; i < n; i++) {
         if (all[i].system != system || all[i].from_us > *io_us)
@@ -127,7 +127,7 @@ static bool held_until(struct graphql_call *call, int64_t system, int64_t *io_us
 /* When its window lets go, after its holds: 0 when it never opens. */
 static int64_t open_at(struct graphql_call *call, int64_t system, int64_t from_us)
 {
-    struct plan *plan = road_plan(engine_road(call->principal));
+    struct plan *plan = road_plan(engine_road(api_engine(call)));
     const struct plan_system *s = plan_system_find(plan, system);
     int64_t change;
 
@@ -140,7 +140,7 @@ static int64_t open_at(struct graphql_call *call, int64_t system, int64_t from_u
 static void see_window(struct graphql_call *call, int64_t system, int64_t begin_us,
                        struct shown_system *v)
 {
-    struct plan *plan = road_plan(engine_road(call->principal));
+    struct plan *plan = road_plan(engine_road(api_engine(call)));
     const struct plan_system *s = plan_system_find(plan, system);
 
     v->fits_is_known = s != NULL && s->windows != NULL && v->drained_us != 0;
@@ -150,7 +150,7 @@ static void see_window(struct graphql_call *call, int64_t system, int64_t begin_
 
 static bool system_of(struct graphql_call *call, struct err *err)
 {
-    struct engine *e = call->principal;
+    struct engine *e = api_engine(call);
     struct shown_system *v = ARENA_NEW(call->arena, struct shown_system);
     int64_t word, ask, begin = govern_time(engine_govern(e)).early_us;
     struct err none = { 0 };
@@ -222,7 +222,7 @@ static bool check_texts(const struct hold *h, struct err *err)
 
 static bool hold_add_one(struct graphql_call *call, struct err *err)
 {
-    struct engine *e = call->principal;
+    struct engine *e = api_engine(call);
     struct placed *p = ARENA_NEW(call->arena, struct placed);
     int64_t began = clock_mono_us(), now = govern_time(engine_govern(e)).early_us;
     struct hold order = { 0 }, made;
@@ -267,7 +267,7 @@ static bool placed_unconfirmed(struct graphql_call *call, struct err *err)
 
 static bool hold_end_one(struct graphql_call *call, struct err *err)
 {
-    struct engine *e = call->principal;
+    struct engine *e = api_engine(call);
     struct hold made;
     int64_t num;
     bool was = false;

@@ -21,7 +21,7 @@ static int64_t num_of(const struct graphql_call *call)
 static bool get_parent(struct graphql_call *call, enum link_kind kind, struct document *ret,
                        bool *ret_found, struct err *err)
 {
-    struct store *s = engine_store(call->principal);
+    struct store *s = api_store(call);
     int64_t num;
 
     *ret_found = false;
@@ -79,7 +79,7 @@ static bool add_child(struct graphql_call *call, int64_t num, struct api_page *p
     void *shown;
     bool found;
 
-    if (!document_numbered(engine_store(call->principal), num, call->arena, &d, &found, err))
+    if (!document_numbered(api_store(call), num, call->arena, &d, &found, err))
         return false;
     if (!found)
         return true;
@@ -99,8 +99,7 @@ static bool children_of(struct graphql_call *call, int64_t kind, struct err *err
     _Static_assert((int)LINK_PAGE_MOST <= (int)DOCUMENTS_PAGE_MOST, "they fit");
     if (!api_read_count(call, "first", LINK_PAGE_MOST, &first, err) ||
         !read_place(call, &after, err) ||
-        !link_children(engine_store(call->principal), num_of(call), kind, after, list, first, &n,
-                       err))
+        !link_children(api_store(call), num_of(call), kind, after, list, first, &n, err))
         return false;
     for (size_t i = 0; i < n; i++)
         if (!add_child(call, list[i].num, page, err))
@@ -154,7 +153,7 @@ static bool set_diff(struct graphql_call *call, const struct document *from,
 {
     AUTO(buf_done) struct buf old = BUF_INIT(DIFF_BYTES), new = BUF_INIT(DIFF_BYTES);
     AUTO(buf_done) struct buf text = BUF_INIT(DIFF_MOST);
-    struct store *s = engine_store(call->principal);
+    struct store *s = api_store(call);
     char from_id[ID_TEXT], to_id[ID_TEXT];
     struct err why = { 0 }; /* bytes that are gone are no error of this question */
     bool texts, also;

@@ -23,7 +23,7 @@ struct shown_key {
 
 static bool keys(struct graphql_call *call, struct err *err)
 {
-    struct store *s = engine_store(call->principal);
+    struct store *s = api_store(call);
     struct caller *all;
     size_t n;
 
@@ -46,7 +46,7 @@ static bool keys(struct graphql_call *call, struct err *err)
 
 static bool key_add(struct graphql_call *call, struct err *err)
 {
-    struct engine *e = call->principal;
+    struct engine *e = api_engine(call);
     struct str gateway = graphql_arg_text(call, "gateway");
     struct shown_key *k = ARENA_NEW(call->arena, struct shown_key);
     struct intake_table *t = intake_port.table(engine_intake(e));
@@ -70,7 +70,7 @@ static bool key_add(struct graphql_call *call, struct err *err)
 
 static bool key_remove(struct graphql_call *call, struct err *err)
 {
-    struct engine *e = call->principal;
+    struct engine *e = api_engine(call);
     bool was_there;
 
     if (!caller_remove(engine_store(e), graphql_arg_text(call, "id"), &was_there, err) ||
@@ -117,7 +117,7 @@ static void add_pauses(struct graphql_call *call, int64_t node, const struct pau
 
 static bool nodes(struct graphql_call *call, struct err *err)
 {
-    struct store *s = engine_store(call->principal);
+    struct store *s = api_store(call);
     struct node_row *rows = ARENA_ARRAY(call->arena, struct node_row, NODES_MOST);
     const void **shown = ARENA_ARRAY(call->arena, const void *, NODES_MOST);
     struct pause *pauses = ARENA_ARRAY(call->arena, struct pause, PAUSES_MOST);
@@ -166,7 +166,7 @@ static bool read_node(struct graphql_call *call, int64_t *ret, struct err *err)
     *ret = 0;
     if (id.ptr == NULL)
         return true;
-    if (!node_list(engine_store(call->principal), rows, NODES_MOST, &n, err))
+    if (!node_list(api_store(call), rows, NODES_MOST, &n, err))
         return false;
     if (str_to_i64(id, ret))
         for (size_t i = 0; i < n; i++)
@@ -196,8 +196,8 @@ static bool node_pause(struct graphql_call *call, struct err *err)
     if (reason.len > REASON_MOST)
         return err_set(err, ERR_LIMIT, 0, "a reason is at most %d bytes", REASON_MOST);
     return read_node(call, &node, err) &&
-           warden_pause(engine_warden(call->principal), node, read_what(call), reason, STR("admin"),
-                        err) &&
+           warden_pause(engine_warden(api_engine(call)), node, read_what(call), reason,
+                        api_name(call), err) &&
            nodes(call, err);
 }
 
@@ -206,7 +206,7 @@ static bool node_resume(struct graphql_call *call, struct err *err)
     int64_t node, count;
 
     return read_node(call, &node, err) &&
-           warden_resume(engine_warden(call->principal), node, read_what(call), &count, err) &&
+           warden_resume(engine_warden(api_engine(call)), node, read_what(call), &count, err) &&
            nodes(call, err);
 }
 
@@ -218,7 +218,7 @@ static bool doctor(struct graphql_call *call, struct err *err)
     struct doctor_report *r = ARENA_NEW(call->arena, struct doctor_report);
     int64_t from = clock_mono_us();
 
-    if (!doctor_run(engine_store(call->principal), call->arena, r, err))
+    if (!doctor_run(api_store(call), call->arena, r, err))
         return false;
     call->deadline_us += clock_mono_us() - from; /* a large store takes its time */
     return graphql_set_object(call, r);

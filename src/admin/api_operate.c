@@ -24,7 +24,7 @@ bool api_order_of(struct graphql_call *call, struct operate_order *ret, struct e
     *ret = (struct operate_order){ .keep_days = RETAIN_BY_RULE };
     if (!api_read_who(call, &ret->who, err))
         return false;
-    return version_newest(engine_store(call->principal), &ret->config, err);
+    return version_newest(api_store(call), &ret->config, err);
 }
 
 void api_log_change(const char *action, struct str who, size_t count, size_t done)
@@ -67,7 +67,7 @@ static bool show_answers(struct graphql_call *call, const char *verb, struct str
         done += answers[i].result == OPERATE_DONE;
     }
     if (done > 0)
-        road_note_backlog(engine_road(call->principal));
+        road_note_backlog(engine_road(api_engine(call)));
     api_log_change(verb, who, ids->count, done);
     return graphql_set_objects(call, list, ids->count);
 }
@@ -84,7 +84,7 @@ static bool change(struct graphql_call *call, enum operate_action action, const 
     if (ids->count > OPERATE_MOST)
         return err_set(err, ERR_LIMIT, 0, "more than %d ids", OPERATE_MOST);
     n = read_targets(ids, targets, at);
-    return operate(engine_store(call->principal), action, targets, n, order, answers, err) &&
+    return operate(api_store(call), action, targets, n, order, answers, err) &&
            show_answers(call, verb, order->who, answers, at, n);
 }
 
@@ -134,8 +134,7 @@ static bool read_resolution(struct graphql_call *call, struct resolve_order *ret
     if (!api_read_who(call, &ret->who, err))
         return false;
     return endpoint.len == 0 ||
-           store_word_find(engine_store(call->principal), WORD_ENDPOINT, endpoint,
-                           &ret->endpoint) ||
+           store_word_find(api_store(call), WORD_ENDPOINT, endpoint, &ret->endpoint) ||
            err_set(err, ERR_PERMANENT, 0, "there is no endpoint `%.*s`",
                    (int)(endpoint.len < 100 ? endpoint.len : 100), endpoint.ptr);
 }
@@ -155,7 +154,7 @@ static bool resolve_doubt(struct graphql_call *call, struct err *err)
         if (id_parse(ids->items[i].text, &known[n]))
             at[n++] = i;
     return read_resolution(call, &order, err) &&
-           resolve(engine_store(call->principal), known, n, &order, answers, err) &&
+           resolve(api_store(call), known, n, &order, answers, err) &&
            show_answers(call, "resolve", order.who, answers, at, n);
 }
 
@@ -191,8 +190,8 @@ static bool dead_letters(struct graphql_call *call, struct err *err)
     int64_t first, above, next;
 
     if (!api_read_page(call, API_PAGE_MOST, &first, &above, err) || !read_filter(call, &f, err) ||
-        !dead_list(engine_store(call->principal), &f, above, (size_t)first, call->arena, letters,
-                   &page->count, &next, err))
+        !dead_list(api_store(call), &f, above, (size_t)first, call->arena, letters, &page->count,
+                   &next, err))
         return false;
     for (size_t i = 0; i < page->count; i++)
         page->items[i] = &letters[i];
@@ -214,7 +213,7 @@ static bool letter_gateway(struct graphql_call *call, struct err *err)
     const struct dead_letter *l = call->parent;
 
     (void)err;
-    return graphql_set_text(call, store_word_name(engine_store(call->principal), l->gateway));
+    return graphql_set_text(call, store_word_name(api_store(call), l->gateway));
 }
 
 static bool letter_endpoint(struct graphql_call *call, struct err *err)
@@ -223,8 +222,7 @@ static bool letter_endpoint(struct graphql_call *call, struct err *err)
 
     (void)err;
     return l->endpoint == 0 ? graphql_set_null(call)
-                            : graphql_set_text(call, store_word_name(engine_store(call->principal),
-                                                                     l->endpoint));
+                            : graphql_set_text(call, store_word_name(api_store(call), l->endpoint));
 }
 
 static bool dead_groups_of(struct graphql_call *call, struct err *err)
@@ -236,7 +234,7 @@ static bool dead_groups_of(struct graphql_call *call, struct err *err)
     size_t n;
 
     if (!read_filter(call, &f, err) ||
-        !dead_groups(engine_store(call->principal), &f,
+        !dead_groups(api_store(call), &f,
                      by->kind == GRAPHQL_ENUM ? (enum dead_by)by->number : DEAD_BY_REASON,
                      call->arena, groups, &n, err))
         return false;
@@ -283,7 +281,7 @@ static bool change_letters(struct graphql_call *call, enum operate_action action
                            const struct dead_filter *f, int64_t above, struct api_bulk_result *ret,
                            int64_t *ret_next, struct err *err)
 {
-    struct store *s = engine_store(call->principal);
+    struct store *s = api_store(call);
     struct arena *a = call->arena;
     struct dead_letter *letters = ARENA_ARRAY(a, struct dead_letter, DEAD_PAGE_MOST);
     struct operate_target *targets = ARENA_ARRAY(a, struct operate_target, DEAD_PAGE_MOST);
@@ -320,15 +318,16 @@ static bool change_in_bulk(struct graphql_call *call, enum operate_action action
         return false;
     if (f.until_us == 0 || f.until_us > until)
         f.until_us = until;
-    if (dry ? !dead_count(engine_store(call->principal), &f, above, &b->count, &next, err)
+    if (dry ? !dead_count(api_store(call), &f, above, &b->count, &next, err)
             : !change_letters(call, action, &f, above, b, &next, err))
         return false;
     if (next != 0)
         b->next = str_of(arena_printf(call->arena, "%lld-%lld", (long long)next, (long long)until));
     if (!dry && b->count > 0) {
-        road_note_backlog(engine_road(call->principal));
-        api_log_change(verb, api_who(graphql_arg_text(call, "by")), (size_t)b->count,
-                       (size_t)b->done);
+        road_note_backlog(engine_road(api_engine(call)));
+        api_log_change(verb,
+                       api_who(api_principal(call), graphql_arg_text(call, "by"), call->arena),
+                       (size_t)b->count, (size_t)b->done);
     }
     return graphql_set_object(call, b);
 }

@@ -2,11 +2,36 @@
 
 #include "base/auto.h"
 #include "core/state.h"
+#include "engine/engine.h"
 #include "engine/manual.h"
 
-struct str api_who(struct str by)
+const struct principal *api_principal(const struct graphql_call *call)
 {
-    return by.len > 0 ? by : STR("admin");
+    return call->principal;
+}
+
+struct engine *api_engine(const struct graphql_call *call)
+{
+    return api_principal(call)->engine;
+}
+
+struct store *api_store(const struct graphql_call *call)
+{
+    return engine_store(api_engine(call));
+}
+
+struct str api_name(const struct graphql_call *call)
+{
+    return api_principal(call)->name;
+}
+
+struct str api_who(const struct principal *p, struct str by, struct arena *a)
+{
+    if (by.len == 0 || str_eq(by, p->name))
+        return p->name;
+    if (p->kind == PRINCIPAL_TOKEN)
+        return by;
+    return str_of(arena_printf(a, "%.*s for %.*s", STR_ARG(p->name), STR_ARG(by)));
 }
 
 bool api_is_who(struct str by)
@@ -23,7 +48,7 @@ bool api_read_who(const struct graphql_call *call, struct str *ret, struct err *
 
     if (!api_is_who(by))
         return err_set(err, ERR_LIMIT, 0, "by is one line of at most %d bytes", MANUAL_WHO_MOST);
-    *ret = api_who(by);
+    *ret = api_who(api_principal(call), by, call->arena);
     return true;
 }
 

@@ -1,10 +1,11 @@
 /* api_parts.h - the resolver tables of the admin API, one per subject, and what they share.
- * The principal of every call is the engine. */
+ * The principal of every call is a struct principal. */
 #pragma once
 
 #include <stddef.h>
 
 #include "admin/graphql.h"
+#include "admin/principal.h"
 #include "core/facts.h"
 
 extern const struct graphql_resolver api_documents[], api_operate[], api_config[], api_node[],
@@ -16,6 +17,12 @@ extern const size_t api_documents_count, api_operate_count, api_config_count, ap
     api_batch_count, api_retention_count;
 
 struct operate_order;
+struct store;
+
+const struct principal *api_principal(const struct graphql_call *call);
+struct engine *api_engine(const struct graphql_call *call);
+struct store *api_store(const struct graphql_call *call);
+struct str api_name(const struct graphql_call *call);
 
 /* OperateResult: what came of a change to one document. */
 struct api_result {
@@ -23,8 +30,9 @@ struct api_result {
     const char *result, *message;
 };
 
-/* Who did it, for timelines: as given, else whoever holds the token. */
-struct str api_who(struct str by);
+/* Who did it, for timelines.  The holder of the token may say so; others have a name, and what they
+ * say stands behind it: "alice for bob". */
+struct str api_who(const struct principal *p, struct str by, struct arena *a);
 /* The same from the argument `by`; ERR_LIMIT: it is too long, or has control characters. */
 bool api_read_who(const struct graphql_call *call, struct str *ret, struct err *err);
 bool api_is_who(struct str by);

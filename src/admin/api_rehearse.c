@@ -170,9 +170,8 @@ static bool read_order(struct graphql_call *call, struct rehearse_order *o, bool
     (void)graphql_arg_int(call, "since", &o->filter.since_us);
     (void)graphql_arg_int(call, "until", &o->filter.until_us);
     o->against_live = str_is(graphql_arg(call, "against")->text, "live");
-    *ret_nothing =
-        gateway.ptr != NULL &&
-        !store_word_find(engine_store(call->principal), WORD_GATEWAY, gateway, &o->filter.gateway);
+    *ret_nothing = gateway.ptr != NULL &&
+                   !store_word_find(api_store(call), WORD_GATEWAY, gateway, &o->filter.gateway);
     if (most < 1 || most > PORTION_MOST)
         return err_set(err, ERR_LIMIT, 0, "most is between 1 and %d", PORTION_MOST);
     if (after.len > 0 && (!str_to_i64(after, &o->below) || o->below < 1))
@@ -188,7 +187,7 @@ static bool play(struct graphql_call *call, struct portion *p, struct rehearse_o
     struct rehearse_result got;
 
     o->until_us = from + PORTION_US;
-    if (!rehearse(engine_road(call->principal), o, &got, err))
+    if (!rehearse(engine_road(api_engine(call)), o, &got, err))
         return false;
     call->deadline_us += clock_mono_us() - from; /* one large document may take longer */
     p->looked = got.looked;
@@ -204,12 +203,12 @@ static bool rehearse_past(struct graphql_call *call, struct err *err)
     struct rehearse_order o = { .found = found, .left = left, .arg = p };
     bool nothing, ok = true;
 
-    *p = (struct portion){ .store = engine_store(call->principal),
+    *p = (struct portion){ .store = api_store(call),
                            .arena = call->arena,
                            .from = call->arena->used };
     if (!read_order(call, &o, &nothing, err))
         return false;
-    if (live_propose(engine_live(call->principal), graphql_arg_text(call, "text"), &report,
+    if (live_propose(engine_live(api_engine(call)), graphql_arg_text(call, "text"), &report,
                      &o.proposed, err)) {
         ok = nothing || play(call, p, &o, err);
         plan_unref(o.proposed);

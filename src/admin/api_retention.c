@@ -26,10 +26,10 @@ struct shown {
 static bool show(struct graphql_call *call, struct err *err)
 {
     struct shown *v = ARENA_NEW(call->arena, struct shown);
-    struct store *s = engine_store(call->principal);
+    struct store *s = api_store(call);
 
     *v = (struct shown){ 0 };
-    retainer_look(engine_retainer(call->principal), &v->view);
+    retainer_look(engine_retainer(api_engine(call)), &v->view);
     v->trouble = str_of(v->view.trouble);
     return retain_present(s, &v->documents, err) && kept_count(s, &v->kept, err) &&
            retain_waiting(s, &v->waiting, err) && graphql_set_object(call, v);
@@ -40,7 +40,7 @@ static bool run_now(struct graphql_call *call, struct err *err)
     bool all = false;
 
     (void)graphql_arg_bool(call, "all", &all);
-    retainer_ask(engine_retainer(call->principal), who, all);
+    retainer_ask(engine_retainer(api_engine(call)), who, all);
     return show(call, err);
 }
 
@@ -58,7 +58,7 @@ static bool archives(struct graphql_call *call, struct err *err)
     (void)graphql_arg_int(call, "first", &first);
     if (first < 1 || first > ARCHIVES_MOST)
         return err_set(err, ERR_LIMIT, 0, "first is between 1 and %d", ARCHIVES_MOST);
-    if (!archive_list(engine_store(call->principal), (size_t)first, call->arena, all, &n, err))
+    if (!archive_list(api_store(call), (size_t)first, call->arena, all, &n, err))
         return false;
     struct shown_archive *shown = ARENA_ARRAY(call->arena, struct shown_archive, n);
     const void **list = ARENA_ARRAY(call->arena, const void *, n);
@@ -101,8 +101,8 @@ static bool kept_page(struct graphql_call *call, struct err *err)
 
     *page = (struct api_page){ 0 };
     if (!api_read_page(call, KEPT_PAGE_MOST, &first, &above, err) ||
-        !kept_list(engine_store(call->principal), above, (size_t)first, call->arena, all,
-                   &page->count, &next, err))
+        !kept_list(api_store(call), above, (size_t)first, call->arena, all, &page->count, &next,
+                   err))
         return false;
     for (size_t i = 0; i < page->count; i++)
         page->items[i] = show_kept(call, &all[i]);
@@ -116,7 +116,7 @@ static bool document_kept(struct graphql_call *call, struct err *err)
     struct kept k;
     bool found;
 
-    if (!kept_get(engine_store(call->principal), v->doc.source.num, call->arena, &k, &found, err))
+    if (!kept_get(api_store(call), v->doc.source.num, call->arena, &k, &found, err))
         return false;
     return found ? graphql_set_object(call, show_kept(call, &k)) : graphql_set_null(call);
 }
@@ -126,7 +126,7 @@ static bool document_kept(struct graphql_call *call, struct err *err)
 static bool change_one(struct graphql_call *call, struct str text, bool drop, struct api_result *r,
                        struct err *err)
 {
-    struct store *s = engine_store(call->principal);
+    struct store *s = api_store(call);
     enum operate_result result = OPERATE_NONE;
     struct id id;
     bool found = false;

@@ -47,7 +47,7 @@ static void show_endpoint(struct dispatch *d, const struct config_endpoint *c,
 
 static bool endpoints(struct graphql_call *call, struct err *err)
 {
-    struct road *road = engine_road(call->principal);
+    struct road *road = engine_road(api_engine(call));
     struct plan *plan = road_plan(road);
     size_t n = plan->endpoint_count;
     struct shown_endpoint *shown = ARENA_ARRAY(call->arena, struct shown_endpoint, n);
@@ -77,7 +77,7 @@ static bool mishaps(struct graphql_call *call, struct err *err)
     struct mishap *all = ARENA_ARRAY(call->arena, struct mishap, (size_t)first);
     const void **list = ARENA_ARRAY(call->arena, const void *, (size_t)first);
 
-    if (!mishap_list(engine_store(call->principal), call->arena, all, (size_t)first, &n, err))
+    if (!mishap_list(api_store(call), call->arena, all, (size_t)first, &n, err))
         return false;
     for (size_t i = 0; i < n; i++)
         list[i] = &all[i];
@@ -122,7 +122,7 @@ static bool rehearse(struct graphql_call *call, struct err *err)
         return false;
     request.body = buf_view(&body);
     request.head = buf_view(&head);
-    if (!dry_run(engine_road(call->principal), &request, call->arena, &r->result, err))
+    if (!dry_run(engine_road(api_engine(call)), &request, call->arena, &r->result, err))
         return false;
     r->gateway = request.gateway;
     r->code = r->result.dead ? dead_codes[r->result.code] : NULL;

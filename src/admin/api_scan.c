@@ -97,7 +97,7 @@ static bool keep(struct graphql_call *call, const struct document *d, struct sca
     struct document c = document_copy(d, call->arena);
 
     scan->items[scan->count++] = v;
-    return document_view_make(call->principal, &c, true, call->arena, v, err);
+    return document_view_make(api_engine(call), &c, true, call->arena, v, err);
 }
 
 static bool is_enough(const struct scan *scan, int64_t until_us)
@@ -111,7 +111,7 @@ static bool look_at_batch(struct graphql_call *call, const struct api_wanted *w,
 {
     AUTO(arena_done) struct arena batch = ARENA_INIT(BATCH_ARENA);
     struct document *docs = ARENA_ARRAY(&batch, struct document, BATCH);
-    struct store *s = engine_store(call->principal);
+    struct store *s = api_store(call);
     int64_t next;
     size_t n;
 
@@ -120,7 +120,7 @@ static bool look_at_batch(struct graphql_call *call, const struct api_wanted *w,
     for (size_t i = 0; i < n; i++) {
         bool fits;
 
-        if (!api_fits(call->principal, w, &docs[i], &batch, &fits, err))
+        if (!api_fits(api_engine(call), w, &docs[i], &batch, &fits, err))
             return false;
         if (fits && look_into(s, &docs[i], text, scan) && !keep(call, &docs[i], scan, err))
             return false;

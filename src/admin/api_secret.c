@@ -9,7 +9,7 @@
 static bool list(struct graphql_call *call, struct secret **ret, size_t *ret_count, struct err *err)
 {
     *ret = ARENA_ARRAY(call->arena, struct secret, SECRETS_MOST);
-    return secret_list(engine_store(call->principal), call->arena, *ret, ret_count, err);
+    return secret_list(api_store(call), call->arena, *ret, ret_count, err);
 }
 
 static bool secrets(struct graphql_call *call, struct err *err)
@@ -28,12 +28,12 @@ static bool secrets(struct graphql_call *call, struct err *err)
 
 static bool secret_add(struct graphql_call *call, struct err *err)
 {
-    struct engine *e = call->principal;
+    struct engine *e = api_engine(call);
     struct str name = graphql_arg_text(call, "name");
     struct secret *all;
     size_t n;
 
-    if (!secret_put(engine_store(e), name, graphql_arg_text(call, "value"), STR("admin"), err))
+    if (!secret_put(engine_store(e), name, graphql_arg_text(call, "value"), api_name(call), err))
         return false;
     log_event(LOG_INFO, "secret.add", kv_str("name", name));
     if (!live_refresh(engine_live(e), err) || !list(call, &all, &n, err))
@@ -46,7 +46,7 @@ static bool secret_add(struct graphql_call *call, struct err *err)
 
 static bool secret_remove(struct graphql_call *call, struct err *err)
 {
-    struct engine *e = call->principal;
+    struct engine *e = api_engine(call);
     struct str name = graphql_arg_text(call, "name");
     bool was_there;
     unsigned line;

@@ -1,11 +1,12 @@
 /* graphql.h - a GraphQL server: a schema, a table of resolvers, and requests.
  *
- * Knows nothing of HTTP, of the store or of who may do what: resolvers get the
- * caller's principal and decide.  The type system is that of the specification
+ * Knows nothing of HTTP, of the store or of who may do what: a guard and the
+ * resolvers get the caller's principal and decide.  The type system is that of the specification
  * without interfaces, unions and subscriptions, which the schema refuses.
  *
  *     struct graphql_schema *s = graphql_schema_new(text, &err);
  *     graphql_schema_bind(s, table, n, &err);      once or more
+ *     graphql_schema_guard(s, find, may, &err);    every field has a rule
  *     graphql_schema_check(s, &err);               every field is answered
  *     graphql_execute(s, &request, &limits, &out);
  *
@@ -150,10 +151,10 @@ struct graphql_answer {
 };
 
 struct graphql_call {
-    const void *parent;  /* what the parent field gave; NULL in Query and Mutation */
-    void *principal;     /* as in the request                                      */
-    struct arena *arena; /* for results; ends with the request                     */
-    int64_t deadline_us; /* monotonic: what takes longer answers for nobody        */
+    const void *parent;    /* what the parent field gave; NULL in Query and Mutation */
+    const void *principal; /* as in the request                                    */
+    struct arena *arena;   /* for results; ends with the request                     */
+    int64_t deadline_us;   /* monotonic: what takes longer answers for nobody        */
 
     /* The rest belongs to the engine and to the functions below. */
     size_t offset;
@@ -201,6 +202,14 @@ void graphql_schema_free(struct graphql_schema *s);
 bool graphql_schema_bind(struct graphql_schema *s, const struct graphql_resolver *table,
                          size_t count, struct err *err);
 
+/* Before the resolver of a field runs, `guard` is asked with the right that stands beside the field
+ * or its type: @needs(right: WORD).  False refuses it as a resolver would.  The fields of the
+ * specification's own types need nothing. */
+typedef bool graphql_guard_fn(struct graphql_call *call, int right, struct err *err);
+/* `find` knows the words.  ERR_CONFIG: a field has no rule, or one with an unknown word. */
+bool graphql_schema_guard(struct graphql_schema *s, bool (*find)(struct str word, int *ret),
+                          graphql_guard_fn *guard, struct err *err);
+
 /* ERR_CONFIG, with as many names as fit, when fields have no resolver. */
 bool graphql_schema_check(const struct graphql_schema *s, struct err *err);
 
@@ -210,7 +219,7 @@ struct graphql_request {
     struct str query;
     struct json_t *variables; /* an object, or NULL; only read    */
     struct str operation;     /* empty when the document has one  */
-    void *principal;
+    const void *principal;
 };
 
 /* Room that the errors of an answer take beside its data. */

@@ -71,7 +71,8 @@ static json_t *member(const json_t *object, const char *name)
 }
 
 int graphql_request_answer(const struct graphql_schema *s, struct str content_type, struct str body,
-                           void *principal, const struct graphql_limits *limits, struct buf *out)
+                           const void *principal, const struct graphql_limits *limits,
+                           struct buf *out)
 {
     json_error_t fault;
 

@@ -16,4 +16,5 @@ enum { GRAPHQL_BODY_MAX = 9 << 20 };
  * a GraphQL request, also when its answer holds errors; 400 for what is none, 413
  * when it is too long, 415 for another content type. */
 int graphql_request_answer(const struct graphql_schema *s, struct str content_type, struct str body,
-                           void *principal, const struct graphql_limits *limits, struct buf *out);
+                           const void *principal, const struct graphql_limits *limits,
+                           struct buf *out);

@@ -198,6 +198,11 @@ static void fail(struct run *r, const struct graphql_plan *f, struct graphql_ref
     write_null(r, ref);
 }
 
+static bool is_allowed(struct run *r, const struct graphql_plan *f, struct err *err)
+{
+    return !f->field->is_guarded || r->call.schema->guard(&r->call, f->field->right, err);
+}
+
 static void run_call(struct run *r, const struct graphql_plan *f, struct graphql_ref ref,
                      const void *parent, const struct frame *list)
 {
@@ -219,7 +224,7 @@ static void run_call(struct run *r, const struct graphql_plan *f, struct graphql
     r->call.args = f->args;
     r->call.answer = (struct graphql_answer){ 0 };
     if (list != NULL ? list->list.item(&r->call, list->list.object, list->index - 1, &err)
-                     : f->field->fn(&r->call, &err))
+                     : is_allowed(r, f, &err) && f->field->fn(&r->call, &err))
         complete(r, f, ref);
     else
         fail(r, f, ref, &err);
@@ -268,7 +273,7 @@ static void step(struct run *r)
 }
 
 bool graphql_run(const struct graphql_schema *s, const struct graphql_plan *root,
-                 const struct graphql_limits *limits, void *principal,
+                 const struct graphql_limits *limits, const void *principal,
                  struct graphql_report *report, struct buf *out)
 {
     struct run r = { .limits = limits, .report = report, .out = out };

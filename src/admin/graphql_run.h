@@ -12,5 +12,5 @@
 /* Appends `data` to out; errors of fields go into the report.  False: the answer
  * is larger than its limit, and what was appended is to be thrown away. */
 bool graphql_run(const struct graphql_schema *s, const struct graphql_plan *root,
-                 const struct graphql_limits *limits, void *principal,
+                 const struct graphql_limits *limits, const void *principal,
                  struct graphql_report *report, struct buf *out);

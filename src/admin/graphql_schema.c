@@ -218,6 +218,31 @@ bool graphql_schema_bind(struct graphql_schema *s, const struct graphql_resolver
     return true;
 }
 
+static bool find_right(const struct graphql_type *t, struct graphql_field *f,
+                       bool (*find)(struct str word, int *ret), struct err *err)
+{
+    struct str word = f->needs.ptr != NULL ? f->needs : t->needs;
+
+    if (word.ptr == NULL)
+        return err_set(err, ERR_CONFIG, 0, "no rule for %.*s.%.*s: write @needs(right: ...)",
+                       STR_ARG(t->name), STR_ARG(f->name));
+    f->is_guarded = true;
+    return find(word, &f->right) ||
+           err_set(err, ERR_CONFIG, 0, "%.*s.%.*s needs an unknown right: %.*s", STR_ARG(t->name),
+                   STR_ARG(f->name), STR_ARG(word));
+}
+
+bool graphql_schema_guard(struct graphql_schema *s, bool (*find)(struct str word, int *ret),
+                          graphql_guard_fn *guard, struct err *err)
+{
+    for (size_t i = 0; i < s->type_count; i++)
+        for (size_t f = 0; !s->types[i]->builtin && f < s->types[i]->field_count; f++)
+            if (!find_right(s->types[i], &s->types[i]->fields[f], find, err))
+                return false;
+    s->guard = guard;
+    return true;
+}
+
 bool graphql_schema_check(const struct graphql_schema *s, struct err *err)
 {
     char names[150] = "", more[32] = "";

@@ -52,35 +52,71 @@ static bool read_new_name(struct sdl *p, struct str *ret, struct err *err)
     return graphql_syntax_name(&p->syntax, ret, err);
 }
 
-/* Directives of which only `name`, with one text argument, is allowed. */
-static bool read_directive(struct sdl *p, const char *name, const char *arg, const char *otherwise,
-                           struct str *ret, struct err *err)
+/* A directive that may stand here, with its one argument. */
+struct applicable {
+    const char *name, *arg;
+    enum graphql_literal_kind kind;
+    const char *otherwise; /* without arguments; NULL: it needs one */
+    struct str *ret;
+};
+
+static bool read_applied(struct sdl *p, const struct graphql_applied *d,
+                         const struct applicable *allowed, size_t count, struct err *err)
+{
+    size_t i = 0;
+
+    while (i < count && !str_is(d->name, allowed[i].name))
+        i++;
+    if (i == count || allowed[i].ret->ptr != NULL)
+        return refuse(p, "directive not supported here:", d->name, err);
+    if (d->args == NULL && allowed[i].otherwise != NULL) {
+        *allowed[i].ret = str_of(allowed[i].otherwise);
+        return true;
+    }
+    if (d->args == NULL || d->args->next != NULL || !str_is(d->args->name, allowed[i].arg) ||
+        d->args->kind != allowed[i].kind)
+        return refuse(p, "wrong arguments of directive", d->name, err);
+    *allowed[i].ret = d->args->text;
+    return true;
+}
+
+/* Each of those at most once. */
+static bool read_directives(struct sdl *p, const struct applicable *allowed, size_t count,
+                            struct err *err)
 {
     struct graphql_applied *d;
 
-    *ret = (struct str){ 0 };
+    for (size_t i = 0; i < count; i++)
+        *allowed[i].ret = (struct str){ 0 };
     if (!graphql_syntax_directives(&p->syntax, true, &d, err))
         return false;
-    if (d == NULL)
-        return true;
-    if (name == NULL || !str_is(d->name, name))
-        return refuse(p, "directive not supported here:", d->name, err);
-    if (d->next != NULL)
-        return refuse(p, "directive not supported here:", d->next->name, err);
-    if (d->args == NULL && otherwise != NULL) {
-        *ret = str_of(otherwise);
-        return true;
-    }
-    if (d->args == NULL || d->args->next != NULL || !str_is(d->args->name, arg) ||
-        d->args->kind != GRAPHQL_LITERAL_STRING)
-        return refuse(p, "wrong arguments of directive", d->name, err);
-    *ret = d->args->text;
+    for (; d != NULL; d = d->next)
+        if (!read_applied(p, d, allowed, count, err))
+            return false;
     return true;
+}
+
+static struct applicable deprecated(struct str *ret)
+{
+    return (struct applicable){ .name = "deprecated",
+                                .arg = "reason",
+                                .kind = GRAPHQL_LITERAL_STRING,
+                                .otherwise = "No longer supported",
+                                .ret = ret };
+}
+
+static struct applicable needs(struct str *ret)
+{
+    return (struct applicable){
+        .name = "needs", .arg = "right", .kind = GRAPHQL_LITERAL_ENUM, .ret = ret
+    };
 }
 
 static bool read_deprecated(struct sdl *p, struct str *ret, struct err *err)
 {
-    return read_directive(p, "deprecated", "reason", "No longer supported", ret, err);
+    struct applicable one = deprecated(ret);
+
+    return read_directives(p, &one, 1, err);
 }
 
 static bool read_input(struct sdl *p, struct graphql_input *in, struct err *err)
@@ -138,22 +174,23 @@ static bool read_field(struct sdl *p, struct graphql_field *f, struct err *err)
     if (!read_about(p, &f->about, err) || !read_new_name(p, &f->name, err) ||
         !read_args(p, &f->args, &f->arg_count, err))
         return false;
+    struct applicable allowed[] = { deprecated(&f->deprecated), needs(&f->needs) };
+
     return graphql_syntax_expect(&p->syntax, ':', err) &&
            graphql_syntax_type(&p->syntax, &f->type_name, err) &&
-           read_deprecated(p, &f->deprecated, err);
+           read_directives(p, allowed, sizeof allowed / sizeof allowed[0], err);
 }
 
 static bool read_object(struct sdl *p, struct graphql_type *t, struct err *err)
 {
     struct graphql_field fields[GRAPHQL_FIELDS_MAX];
     size_t n = 0;
-    struct str none;
+    struct applicable rule = needs(&t->needs);
 
     t->kind = GRAPHQL_KIND_OBJECT;
     if (graphql_syntax_is_word(&p->syntax, "implements"))
         return refuse(p, "interfaces are not supported:", t->name, err);
-    if (!read_directive(p, NULL, NULL, NULL, &none, err) ||
-        !graphql_syntax_expect(&p->syntax, '{', err))
+    if (!read_directives(p, &rule, 1, err) || !graphql_syntax_expect(&p->syntax, '{', err))
         return false;
     do {
         if (n == GRAPHQL_FIELDS_MAX)
@@ -175,11 +212,9 @@ static bool read_enum(struct sdl *p, struct graphql_type *t, struct err *err)
 {
     struct graphql_enum_value values[GRAPHQL_FIELDS_MAX];
     size_t n = 0;
-    struct str none;
 
     t->kind = GRAPHQL_KIND_ENUM;
-    if (!read_directive(p, NULL, NULL, NULL, &none, err) ||
-        !graphql_syntax_expect(&p->syntax, '{', err))
+    if (!read_directives(p, NULL, 0, err) || !graphql_syntax_expect(&p->syntax, '{', err))
         return false;
     do {
         struct graphql_enum_value v = { 0 };
@@ -206,11 +241,9 @@ static bool read_enum(struct sdl *p, struct graphql_type *t, struct err *err)
 
 static bool read_input_object(struct sdl *p, struct graphql_type *t, struct err *err)
 {
-    struct str none;
 
     t->kind = GRAPHQL_KIND_INPUT;
-    return read_directive(p, NULL, NULL, NULL, &none, err) &&
-           graphql_syntax_expect(&p->syntax, '{', err) &&
+    return read_directives(p, NULL, 0, err) && graphql_syntax_expect(&p->syntax, '{', err) &&
            read_inputs(p, '}', GRAPHQL_FIELDS_MAX, &t->inputs, &t->input_count, err);
 }
 
@@ -220,7 +253,11 @@ static bool read_scalar(struct sdl *p, struct graphql_type *t, struct err *err)
     t->scalar = graphql_scalar_find(t->name);
     if (t->scalar == NULL)
         return refuse(p, "scalar without an implementation in graphql_scalar.c:", t->name, err);
-    return read_directive(p, "specifiedBy", "url", NULL, &t->specified_by, err);
+    struct applicable url = {
+        .name = "specifiedBy", .arg = "url", .kind = GRAPHQL_LITERAL_STRING, .ret = &t->specified_by
+    };
+
+    return read_directives(p, &url, 1, err);
 }
 
 static bool read_type(struct sdl *p, struct str about, struct str word, struct err *err)
@@ -292,11 +329,12 @@ static bool read_definition(struct sdl *p, struct err *err)
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
         if (str_is(word, types[i]))
             return next(p, err) && read_type(p, about, word, err);
-    if (p->builtin && str_is(word, "directive"))
+    if (str_is(word, "directive"))
         return next(p, err) && read_directive_definition(p, about, err);
     if (word.ptr != NULL)
-        return refuse(p, "only type, enum, input and scalar are supported, not", word, err);
-    return graphql_syntax_fault(&p->syntax, "type, enum, input or scalar", err);
+        return refuse(p, "only type, enum, input, scalar and directive are supported, not", word,
+                      err);
+    return graphql_syntax_fault(&p->syntax, "type, enum, input, scalar or directive", err);
 }
 
 bool graphql_sdl_read(struct graphql_schema *s, struct str sdl, bool builtin, struct err *err)

@@ -55,6 +55,9 @@ struct graphql_field {
     struct graphql_input *args;
     size_t arg_count;
     struct str deprecated;
+    struct str needs; /* the word of @needs; a NULL pointer: that of its type */
+    int right;        /* of that word, once the schema has a guard */
+    bool is_guarded;
     graphql_fn *fn;
     size_t offset;
 };
@@ -65,7 +68,7 @@ struct graphql_enum_value {
 
 struct graphql_type {
     enum graphql_type_kind kind;
-    struct str name, about, specified_by;
+    struct str name, about, specified_by, needs;
     struct graphql_field *fields; /* of an object */
     size_t field_count;
     struct graphql_input *inputs; /* of an input object */
@@ -93,6 +96,7 @@ struct graphql_schema {
     size_t directive_count;
     const struct graphql_type *query, *mutation; /* the latter may be NULL */
     struct graphql_type *meta;                   /* __typename, __schema, __type */
+    graphql_guard_fn *guard;                     /* NULL: anybody may ask for anything */
 };
 
 /* NULL: there is none. */

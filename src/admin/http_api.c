@@ -9,6 +9,7 @@
 #include "admin/graphql_request.h"
 #include "admin/http_manual.h"
 #include "admin/payload_range.h"
+#include "admin/principal.h"
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/http_target.h"
@@ -46,8 +47,9 @@ struct visit {
     int status;
 
     struct id id;
-    bool wants_payload, is_admin;
-    int64_t stage; /* of the payload; 0: as it was received */
+    bool wants_payload;
+    struct principal who; /* PRINCIPAL_NOBODY: perhaps a caller of a gateway */
+    int64_t stage;        /* of the payload; 0: as it was received */
     int64_t caller;
     struct arena arena;
     struct document document;
@@ -154,36 +156,30 @@ static struct str token_of(const struct http_request *r)
     return str_eq_nocase(scheme, STR("bearer")) ? str_trim(rest) : (struct str){ 0 };
 }
 
-bool http_api_is_admin(const struct http_api *h, const struct http_request *r)
+bool http_api_identify(const struct http_api *h, struct http_request *r, struct arena *a,
+                       struct principal *ret, int64_t *ret_caller)
 {
     struct str token = token_of(r);
 
+    *ret = (struct principal){ .engine = h->engine, .address = arena_copy(a, http_peer(r)) };
+    *ret_caller = 0;
     if (token.ptr == NULL)
         return false;
     struct intake_table *t = intake_port.table(engine_intake(h->engine));
-    bool is_admin = intake_is_admin(t, token);
 
+    if (intake_is_admin(t, token)) {
+        ret->kind = PRINCIPAL_TOKEN;
+        ret->name = STR("admin");
+        ret->rights = rights_all;
+    }
+    *ret_caller = intake_caller_of(t, token);
     intake_port.release(t);
-    return is_admin;
+    return ret->kind != PRINCIPAL_NOBODY;
 }
 
-struct engine *http_api_engine(const struct http_api *h)
+static bool identify(struct visit *v)
 {
-    return h->engine;
-}
-
-static void identify(struct visit *v)
-{
-    struct str token = token_of(v->request);
-    struct intake *in = engine_intake(v->self->engine);
-
-    if (token.ptr == NULL)
-        return;
-    struct intake_table *t = intake_port.table(in);
-
-    v->is_admin = intake_is_admin(t, token);
-    v->caller = intake_caller_of(t, token);
-    intake_port.release(t);
+    return http_api_identify(v->self, v->request, &v->arena, &v->who, &v->caller);
 }
 
 static bool is_near(struct http_request *r)
@@ -201,7 +197,8 @@ static void graphql_run_at_desk(struct desk_job *job)
 {
     struct visit *v = visit_of_job(job);
 
-    v->status = api_execute(v->self->api, str_of(v->content_type), buf_view(&v->body), &v->answer);
+    v->status =
+        api_execute(v->self->api, &v->who, str_of(v->content_type), buf_view(&v->body), &v->answer);
 }
 
 static void graphql_done(struct loop_msg *msg)
@@ -221,8 +218,7 @@ static void graphql_head(struct visit *v)
         end_with_error(v, 405, "Allow: POST\r\n", "method_not_allowed", "Ask with POST.");
         return;
     }
-    identify(v);
-    if (!v->is_admin) {
+    if (!identify(v)) {
         end_with_error(v, 401, "WWW-Authenticate: Bearer\r\n", "unauthorized",
                        "Send the admin token of the node: Authorization: Bearer TOKEN. It is in "
                        "the file `token` of the data folder.");
@@ -239,9 +235,14 @@ static void graphql_head(struct visit *v)
 /* ---- documents ---------------------------------------------------------------------------------
  */
 
+static bool is_known(const struct visit *v)
+{
+    return v->who.kind != PRINCIPAL_NOBODY;
+}
+
 static bool may_see(const struct visit *v)
 {
-    return v->is_admin || (v->caller > 0 && v->caller == v->document.caller);
+    return is_known(v) || (v->caller > 0 && v->caller == v->document.caller);
 }
 
 static void show_document(struct visit *v)
@@ -260,7 +261,7 @@ static void look_up(struct desk_job *job)
     struct store *s = engine_store(v->self->engine);
 
     v->found = document_get(s, &v->id, &v->arena, &v->document, &v->err);
-    if (!v->found && v->err.kind == ERR_NONE && v->wants_payload && v->is_admin && v->stage == 0)
+    if (!v->found && v->err.kind == ERR_NONE && v->wants_payload && is_known(v) && v->stage == 0)
         (void)archive_source(s, &v->id, &v->document.source, &v->found, &v->err);
     if (!v->found || !may_see(v))
         return;
@@ -436,8 +437,7 @@ static void document_head(struct visit *v, struct str rest)
         end_with_error(v, 405, "Allow: GET, HEAD\r\n", "method_not_allowed", "Read with GET.");
         return;
     }
-    identify(v);
-    if (!v->is_admin && v->caller == 0) {
+    if (!identify(v) && v->caller == 0) {
         end_with_error(v, 401, "WWW-Authenticate: Bearer\r\n", "unauthorized",
                        "Send the key that sent the document, or the admin token.");
         return;
@@ -447,7 +447,7 @@ static void document_head(struct visit *v, struct str rest)
         end_with_error(v, 400, "", "bad_stage", "stage is a number from 1 on.");
         return;
     }
-    if (v->stage != 0 && !v->is_admin) {
+    if (v->stage != 0 && !is_known(v)) {
         end_with_error(v, 403, "", "forbidden", "What steps made of it is for the admin token.");
         return;
     }
@@ -490,8 +490,7 @@ static void answer_ready(struct visit *v)
 
 static void answer_metrics(struct visit *v)
 {
-    identify(v);
-    if (!v->is_admin && !is_near(v->request)) {
+    if (!identify(v) && !is_near(v->request)) {
         end_with_error(v, 401, "WWW-Authenticate: Bearer\r\n", "unauthorized",
                        "From another machine the metrics need the admin token.");
         return;

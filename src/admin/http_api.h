@@ -15,9 +15,11 @@
 #include "base/http_server.h"
 
 struct api;
+struct arena;
 struct engine;
 struct http_api;
 struct http_server;
+struct principal;
 
 struct http_api *http_api_new(struct engine *engine, struct api *api);
 void http_api_watch(struct http_api *h, const struct http_server *server); /* for its metrics */
@@ -25,6 +27,8 @@ void http_api_free(struct http_api *h);
 
 extern const struct http_handler http_api_handler; /* its arg is the struct http_api */
 
-/* For handlers beside it: the request carries the admin token; the node. */
-bool http_api_is_admin(const struct http_api *h, const struct http_request *r);
-struct engine *http_api_engine(const struct http_api *h);
+/* Who sends this request, from its head alone; texts are copied, for it may be gone before it is
+ * answered.  False: nobody that this API knows; *ret_caller is then the number of a gateway's
+ * caller, or 0. */
+bool http_api_identify(const struct http_api *h, struct http_request *r, struct arena *a,
+                       struct principal *ret, int64_t *ret_caller);

@@ -6,6 +6,7 @@
 
 #include "admin/api_parts.h"
 #include "admin/http_api.h"
+#include "admin/principal.h"
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "base/auto.h"
@@ -25,7 +26,7 @@ enum { MAGIC = 0x6d616e75, ARENA_MOST = 256 << 10 };
 struct post {
     struct http_user user; /* first: http_user.h */
     unsigned magic;
-    struct engine *engine;
+    struct principal who;
     struct http_request *request; /* NULL: the client is gone */
     struct desk_job job;
     bool at_desk;
@@ -43,13 +44,12 @@ struct post {
 
 /* ---- objects --------------------------------------------------------------------------------- */
 
-static struct post *post_new(struct http_request *r, struct engine *e)
+static struct post *post_new(struct http_request *r)
 {
     struct post *p = NEW(struct post);
 
     *p = (struct post){ .user = { .handler = &http_manual_handler },
                         .magic = MAGIC,
-                        .engine = e,
                         .request = r,
                         .arena = ARENA_INIT(ARENA_MOST),
                         .body = BUF_INIT(SEGMENT_PAYLOAD_MOST) };
@@ -150,7 +150,7 @@ static struct post *post_of_job(struct desk_job *job)
 static bool to_desk(struct post *p, void (*run)(struct desk_job *), void (*done)(struct loop_msg *))
 {
     p->job = (struct desk_job){ .loop = http_loop(p->request), .run = run, .done = { .fn = done } };
-    p->at_desk = desk_submit(engine_desk(p->engine), &p->job);
+    p->at_desk = desk_submit(engine_desk(p->who.engine), &p->job);
     if (!p->at_desk)
         end_with_error(p, 503, "Retry-After: 1\r\n", "busy",
                        "Too many questions at once. Try again.");
@@ -172,7 +172,7 @@ static void make_at_desk(struct desk_job *job)
 {
     struct post *p = post_of_job(job);
 
-    p->ok = manual_make(p->engine, &p->q, &p->bytes, &p->result, &p->err);
+    p->ok = manual_make(p->who.engine, &p->q, &p->bytes, &p->result, &p->err);
 }
 
 /* NULL: nobody waits any more, or it was answered why not. */
@@ -203,7 +203,7 @@ static void ask_at_desk(struct desk_job *job)
 {
     struct post *p = post_of_job(job);
 
-    p->ok = manual_ask(p->engine, &p->q, &p->result, &p->size_most, &p->err);
+    p->ok = manual_ask(p->who.engine, &p->q, &p->result, &p->size_most, &p->err);
 }
 
 static void asked(struct loop_msg *msg)
@@ -262,7 +262,7 @@ static bool read_fields(struct post *p)
         !text_of(p, "Idempotency-Key", MANUAL_KEY_MOST, &q->key) ||
         !text_of(p, "Waybill-By", MANUAL_WHO_MOST, &by) || !api_is_who(by) || !read_attributes(p))
         return false;
-    q->who = api_who(by);
+    q->who = api_who(&p->who, by, &p->arena);
     return true;
 }
 
@@ -342,14 +342,16 @@ static void read_request(struct post *p)
 
 static void on_head(struct http_request *r, void *arg)
 {
-    struct http_api *h = arg;
-    struct post *p = post_new(r, http_api_engine(h));
+    struct post *p = post_new(r);
+    int64_t caller;
 
-    if (http_api_is_admin(h, r))
-        read_request(p);
-    else
+    if (!http_api_identify(arg, r, &p->arena, &p->who, &caller))
         end_with_error(p, 401, "WWW-Authenticate: Bearer\r\n", "unauthorized",
                        "Send the admin token of the node: Authorization: Bearer TOKEN.");
+    else if (!rights_has(&p->who.rights, RIGHT_EDIT))
+        end_with_error(p, 403, "", "forbidden", "This needs the right `edit`.");
+    else
+        read_request(p);
 }
 
 /* ---- the body -------------------------------------------------------------------------------- */
@@ -374,7 +376,7 @@ static void on_spooled(void *user, const struct spool_result *r)
     p->bytes = (struct manual_bytes){
         .is_spooled = true, .place = r->place, .size = r->size, .sha256 = r->sha256
     };
-    struct engine *e = p->engine;
+    struct engine *e = p->who.engine;
 
     if (!to_desk(p, make_at_desk, made))
         spool_drop(engine_spool(e), r->place);
@@ -396,7 +398,7 @@ static void on_body(struct http_request *r, struct str bytes)
         return;
     }
     if (p->spool == NULL) { /* it has outgrown memory: what there is goes ahead */
-        p->spool = spool_begin(engine_spool(p->engine), http_loop(r), &spool_calls, p);
+        p->spool = spool_begin(engine_spool(p->who.engine), http_loop(r), &spool_calls, p);
         if (p->body.len > 0)
             (void)spool_add(p->spool, buf_view(&p->body));
         buf_done(&p->body);

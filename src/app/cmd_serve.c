@@ -227,7 +227,7 @@ static bool open_doors(struct node *n, struct err *err)
 
     o.limits.connections = connections_for(node);
     o.limits.conn_requests = 0;
-    if (!api_new(n->engine, &n->api, err))
+    if (!api_new(&n->api, err))
         return false;
     n->http_api = http_api_new(n->engine, n->api);
     n->front = front_new(engine_intake(n->engine), n->http_api);

@@ -1,5 +1,7 @@
 #include "test.h"
 
+#include <errno.h>
+
 #include "graphql_ask.h"
 
 #include "admin/embed.h"
@@ -42,19 +44,20 @@ TEST(schema_says_what_it_does_not_understand)
         { "input Query{a:Int}", "schema without a type Query" },
         { "type Query{a:Int} enum Mutation{A}", "Mutation is not an object type" },
         { "type Query{a:Int} type Subscription{a:Int}", "subscriptions are not supported" },
-        { "\n\ninterface I{a:Int}",
-          "schema line 3: only type, enum, input and scalar are supported, not \"interface\"" },
-        { "union U=A|B", "schema line 1: only type, enum, input and scalar are supported, not "
-                         "\"union\"" },
-        { "extend type Query{a:Int}",
-          "schema line 1: only type, enum, input and scalar are supported, not \"extend\"" },
-        { "schema{query:Q}",
-          "schema line 1: only type, enum, input and scalar are supported, not \"schema\"" },
-        { "directive @a on FIELD", "schema line 1: only type, enum, input and scalar are "
-                                   "supported, not \"directive\"" },
+        { "\n\ninterface I{a:Int}", "schema line 3: only type, enum, input, scalar and directive "
+                                    "are supported, not \"interface\"" },
+        { "union U=A|B",
+          "schema line 1: only type, enum, input, scalar and directive are supported, not "
+          "\"union\"" },
+        { "extend type Query{a:Int}", "schema line 1: only type, enum, input, scalar and directive "
+                                      "are supported, not \"extend\"" },
+        { "schema{query:Q}", "schema line 1: only type, enum, input, scalar and directive are "
+                             "supported, not \"schema\"" },
+        { "union A = B", "schema line 1: only type, enum, input, scalar and directive are "
+                         "supported, not \"union\"" },
         { "type Query implements I{a:Int}",
           "schema line 1: interfaces are not supported: \"Query\"" },
-        { "{a}", "schema line 1: type, enum, input or scalar expected, found \"{\"" },
+        { "{a}", "schema line 1: type, enum, input, scalar or directive expected, found \"{\"" },
         { "type Query{a:Int", "schema line 1: a name expected, found the end" },
         { "type Query{}", "schema line 1: a name expected, found \"}\"" },
         { "type Query{a:Int a:Int}", "schema line 1: defined twice: \"a\"" },
@@ -163,6 +166,61 @@ TEST(schema_check_names_fields_without_a_resolver)
     CHECK(graphql_schema_check(s, &err));
     graphql_schema_free(s);
     graphql_schema_free(NULL);
+}
+
+static bool find_right(struct str word, int *ret)
+{
+    *ret = str_is(word, "low") ? 1 : 2;
+    return str_is(word, "low") || str_is(word, "high");
+}
+
+static bool only_low(struct graphql_call *call, int right, struct err *err)
+{
+    (void)call;
+    return right == 1 || err_set(err, ERR_PERMANENT, EPERM, "not for you");
+}
+
+TEST(schema_guard_wants_a_rule_for_every_field)
+{
+    static const struct {
+        const char *sdl, *want;
+    } cases[] = {
+        { "type Query{a:Int @needs(right:low) b:Int}",
+          "no rule for Query.b: write @needs(right: ...)" },
+        { "type Query @needs(right:low){a:Int b:Int @needs(right:odd)}",
+          "Query.b needs an unknown right: odd" },
+    };
+    struct err err = { 0 };
+
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct graphql_schema *s = graphql_schema_new(str_of(cases[i].sdl), &err);
+
+        CHECK(s != NULL && !graphql_schema_guard(s, find_right, only_low, &err));
+        CHECK(same(err.text, cases[i].want));
+        graphql_schema_free(s);
+    }
+}
+
+TEST(schema_guard_is_asked_before_the_resolver)
+{
+    struct err err = { 0 };
+    struct graphql_schema *s = graphql_schema_new(
+        STR("directive @needs(right:R!) on OBJECT|FIELD_DEFINITION enum R{low high} "
+            "type Query @needs(right:low){a:Int b:Int @needs(right:high) c:Int! @deprecated "
+            "@needs(right:high)}"),
+        &err);
+
+    CHECK(s != NULL && graphql_schema_guard(s, find_right, only_low, &err));
+    mock_fields(s);
+    CHECK(has(ask(s, "{a b __typename}"), "\"b\":null,\"__typename\":\"Query\"}"));
+    CHECK(has(ask(s, "{a b}"), "\"message\":\"not for you\""));
+    CHECK(has(ask(s, "{a b}"), "\"code\":\"forbidden\""));
+    CHECK(has(ask(s, "{a c}"), "\"data\":null"));
+    struct graphql_limits open = graphql_limits_default;
+
+    open.introspection = true;
+    CHECK(has(ask_with(s, "{a __schema{types{name}}}", NULL, &open), "\"name\":\"R\""));
+    graphql_schema_free(s);
 }
 
 TEST(schema_check_counts_what_does_not_fit)

@@ -1,0 +1,25 @@
+/* principal.h - who asks the admin API, and what they may.
+ *
+ * Made from a request's credentials before its body is read (http_api.c) and handed to every
+ * resolver.  Lives as long as the request.
+ */
+#pragma once
+
+#include "core/rights.h"
+
+struct engine;
+
+enum principal_kind {
+    PRINCIPAL_NOBODY = 0,
+    PRINCIPAL_TOKEN, /* the node's own token: whoever may read its folder */
+    PRINCIPAL_USER,  /* a person, by a session */
+    PRINCIPAL_KEY,   /* a machine, by a key for this API */
+};
+
+struct principal {
+    struct engine *engine;
+    enum principal_kind kind;
+    struct str name;    /* for timelines and the audit log: "admin" for the token */
+    struct str address; /* where the request comes from */
+    struct rights rights;
+};
