@@ -27,7 +27,7 @@
 
 enum {
     LOOK_US = 30 * CLOCK_S,
-    REST_LEAST_US = 4 * CLOCK_MS,
+    REST_LEAST_US = 10 * CLOCK_MS,
     REST_MOST_US = 250 * CLOCK_MS,
     DEAD_AT_ONCE = 50,
     WHO_MOST = 64,

@@ -415,11 +415,12 @@ static bool let_go(struct writer *w, const struct retain_order *o, int64_t ended
                    struct retain_guard *g, struct retain_slice *a, struct err *err)
 {
     struct taken *t = ARENA_NEW(w->arena, struct taken);
+    int64_t most = w->db->kind == DB_POSTGRESQL ? RETAIN_SLICE_POSTGRESQL : RETAIN_SLICE;
 
     *t = (struct taken){ 0 };
     if (!one_int_of(w->db, SQL_RETAIN_UPTO, o->day,
-                    DB_ARGS(db_int(o->above), db_int(RETAIN_SLICE), db_int(RETAIN_SLICE_BYTES)),
-                    &a->upto, err))
+                    DB_ARGS(db_int(o->above), db_int(most), db_int(RETAIN_SLICE_BYTES)), &a->upto,
+                    err))
         return false;
     if (a->upto == 0)
         return true;

@@ -194,6 +194,36 @@ TEST(a_day_that_is_over_goes_whole_and_nothing_else)
     store_close(s);
 }
 
+/* proves: RE6 */
+TEST(a_day_goes_in_slices_between_which_documents_come_in)
+{
+    enum { OLD_DOCS = 1200, AT_ONCE = 200 };
+    static struct accept_op docs[AT_ONCE];
+    struct home h = fresh_home();
+    struct store *s = open_small(&h);
+    struct retain_order order = { .day = today() + OLD,
+                                  .now_us = clock_wall_us(),
+                                  .unguarded = true };
+    struct retain_slice got = { .upto = 1 };
+    struct accept_op young;
+    struct err err = { 0 };
+    int64_t went = 0, slices = 0;
+
+    for (int i = 0; i < OLD_DOCS / AT_ONCE; i++)
+        CHECK(ended_docs(s, docs, AT_ONCE, STR("old"), OLD));
+    for (; got.upto != 0; order.above = got.upto) {
+        CHECK(retain_slice(s, &order, &got, &err) && !got.busy);
+        CHECK(got.documents <= RETAIN_SLICE && got.bytes <= RETAIN_SLICE_BYTES);
+        went += got.documents;
+        slices++;
+        young = doc_of(STR("young"));
+        CHECK(accept_docs(s, &young, 1) && is_there(s, &young));
+    }
+    CHECK(went == OLD_DOCS && slices > OLD_DOCS / RETAIN_SLICE);
+    CHECK(all_is_well(s));
+    store_close(s);
+}
+
 /* proves: RE5 */
 TEST(a_table_is_made_when_a_document_needs_it_and_again_after_it_went)
 {
