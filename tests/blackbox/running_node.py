@@ -222,6 +222,24 @@ class Node:
         """A document into a gateway."""
         return self.request("POST", f"/in/{gateway}", body, headers)
 
+    def accept(self, gateway, body, headers=None):
+        """Sends a document that must be taken in; its id."""
+        answer = self.post(gateway, body, headers)
+        assert answer.status == 202, answer.body
+        return answer.json["document"]
+
+    def show(self, doc, fields):
+        """Fields of a document, or None."""
+        return self.graphql(f"query($id: ID!) {{ document(id: $id) {{ {fields} }} }}", id=doc)["document"]
+
+    def await_state(self, doc, *states, look, seconds=20):
+        """Looks until the state is one of these; gives what was seen."""
+        until = time.monotonic() + seconds
+        while (seen := look(self, doc))["state"] not in states:
+            assert time.monotonic() < until, f"{doc} is still {seen}, not {states}\n{self.tail(10)}"
+            time.sleep(0.02)
+        return seen
+
     def metrics(self):
         """Every sample of /metrics by its name and labels as they stand there."""
         lines = self.get("/metrics").body.decode().splitlines()

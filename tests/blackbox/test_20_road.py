@@ -71,25 +71,15 @@ def document(kind="order", **more):
 
 
 def send(node, body):
-    answer = node.post("in", body)
-    assert answer.status == 202, answer.body
-    return answer.json["document"]
+    return node.accept("in", body)
 
 
 def look(node, doc):
-    return node.graphql("query($id: ID!) { document(id: $id) { state sender receiver type"
-                        " error { code message } timeline { stage outcome message } } }",
-                        id=doc)["document"]
+    return node.show(doc, "state sender receiver type error { code message } timeline { stage outcome message }")
 
 
 def await_state(node, doc, *states, seconds=20):
-    until = time.monotonic() + seconds
-    while True:
-        seen = look(node, doc)
-        if seen["state"] in states:
-            return seen
-        assert time.monotonic() < until, f"still {seen}\n{node.tail()}"
-        time.sleep(0.02)
+    return node.await_state(doc, *states, look=look, seconds=seconds)
 
 
 # ---- what becomes of a document --------------------------------------------------------------------

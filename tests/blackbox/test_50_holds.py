@@ -59,9 +59,7 @@ def pair(make_node, receiver):
 
 
 def send(node, to="hub", **more):
-    answer = node.post("in", json.dumps({"to": to, **more}))
-    assert answer.status == 202, answer.body
-    return answer.json["document"]
+    return node.accept("in", json.dumps({"to": to, **more}))
 
 
 def objects(got):
@@ -82,18 +80,11 @@ def end(node, placed):
 
 
 def show(node, doc):
-    return node.graphql("query($id: ID!) { document(id: $id) { state deliveries { state held } } }",
-                        id=doc)["document"]
+    return node.show(doc, "state deliveries { state held }")
 
 
-def await_state(node, doc, state, seconds=10):
-    until = time.monotonic() + seconds
-    while True:
-        seen = show(node, doc)
-        if seen["state"] == state:
-            return seen
-        assert time.monotonic() < until, f"still {seen}, not {state}\n{node.tail(10)}"
-        time.sleep(0.02)
+def await_state(node, doc, *states, seconds=10):
+    return node.await_state(doc, *states, look=show, seconds=seconds)
 
 
 def arrived(receiver):

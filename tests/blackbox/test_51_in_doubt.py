@@ -54,24 +54,16 @@ def make(make_node, receiver):
 
 
 def send(node, to, **more):
-    answer = node.post("in", json.dumps({"to": to, **more}))
-    assert answer.status == 202, answer.body
-    return answer.json["document"]
+    return node.accept("in", json.dumps({"to": to, **more}))
 
 
 def look(node, doc):
-    return node.graphql("query($id: ID!) { document(id: $id) { state deliveries { id endpoint state code message"
-                        " attempts } timeline { stage what outcome message } } }", id=doc)["document"]
+    return node.show(doc, "state deliveries { id endpoint state code message attempts } timeline { stage what"
+                     " outcome message }")
 
 
-def await_state(node, doc, state, seconds=20):
-    until = time.monotonic() + seconds
-    while True:
-        found = look(node, doc)
-        if found["state"] == state:
-            return found
-        assert time.monotonic() < until, f"{doc} is still {found}\n{node.tail(8)}"
-        time.sleep(0.02)
+def await_state(node, doc, *states, seconds=20):
+    return node.await_state(doc, *states, look=look, seconds=seconds)
 
 
 def sent(receiver, doc):

@@ -45,9 +45,7 @@ def text(far, limits="concurrency: 16", types='"*": {}', route=""):
 
 
 def send(node, to="hub", kind="order", **more):
-    answer = node.post("in", json.dumps({"to": to, "type": kind, **more}))
-    assert answer.status == 202, answer.body
-    return answer.json["document"]
+    return node.accept("in", json.dumps({"to": to, "type": kind, **more}))
 
 
 def send_many(nodes, count):
@@ -59,16 +57,11 @@ def send_many(nodes, count):
 
 
 def show(node, doc):
-    return node.graphql("query($id: ID!) { document(id: $id) { state deliveries { state held attempts }"
-                        " timeline { stage outcome message } } }", id=doc)["document"]
+    return node.show(doc, "state deliveries { state held attempts } timeline { stage outcome message }")
 
 
-def await_state(node, doc, state, seconds=15):
-    until = time.monotonic() + seconds
-    while (seen := show(node, doc))["state"] != state:
-        assert time.monotonic() < until, f"still {seen}, not {state}\n{node.tail(10)}"
-        time.sleep(0.02)
-    return seen
+def await_state(node, doc, *states, seconds=15):
+    return node.await_state(doc, *states, look=show, seconds=seconds)
 
 
 def times(far, docs=None):

@@ -50,24 +50,15 @@ def node(make_node, receiver):
 
 
 def send(node, to, key, n, gateway="one"):
-    answer = node.post(gateway, json.dumps({"to": to, "key": key, "n": n}))
-    assert answer.status == 202, answer.body
-    return answer.json["document"]
+    return node.accept(gateway, json.dumps({"to": to, "key": key, "n": n}))
 
 
 def look(node, doc):
-    return node.graphql("query($id: ID!) { document(id: $id) { state deliveries { state held blockedBy code } } }",
-                        id=doc)["document"]
+    return node.show(doc, "state deliveries { state held blockedBy code }")
 
 
-def await_state(node, doc, state, seconds=10):
-    until = time.monotonic() + seconds
-    while True:
-        found = look(node, doc)
-        if found["state"] == state:
-            return found
-        assert time.monotonic() < until, f"{doc} is still {found}\n{node.tail(8)}"
-        time.sleep(0.02)
+def await_state(node, doc, *states, seconds=10):
+    return node.await_state(doc, *states, look=look, seconds=seconds)
 
 
 def arrived(receiver, system):

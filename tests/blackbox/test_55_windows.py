@@ -42,21 +42,15 @@ def window(open_in, close_in):
 
 
 def send(node, to="shop"):
-    answer = node.post("in", json.dumps({"to": to}))
-    assert answer.status == 202, answer.body
-    return answer.json["document"]
+    return node.accept("in", json.dumps({"to": to}))
 
 
 def look(node, doc):
-    return node.graphql("query($id: ID!) { document(id: $id) { state deliveries { state held } } }", id=doc)["document"]
+    return node.show(doc, "state deliveries { state held }")
 
 
-def await_state(node, doc, state, seconds=20):
-    until = time.monotonic() + seconds
-    while (seen := look(node, doc))["state"] != state:
-        assert time.monotonic() < until, f"{seen}\n{node.tail()}"
-        time.sleep(0.02)
-    return seen
+def await_state(node, doc, *states, seconds=20):
+    return node.await_state(doc, *states, look=look, seconds=seconds)
 
 
 def apply(node, text):

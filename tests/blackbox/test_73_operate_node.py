@@ -48,9 +48,7 @@ def node(make_node, receiver, tmp_path):  # pylint: disable=function-redefined
 
 def send(node, kind="order", **more):
     body = json.dumps({"from": "acme", "to": "hub", "type": kind, "text": "a_b", "po": "1", **more})
-    answer = node.post("in", body)
-    assert answer.status == 202, answer.body
-    return answer.json["document"]
+    return node.accept("in", body)
 
 
 def objects(got):
@@ -64,13 +62,7 @@ def show(node, doc):
 
 
 def await_state(node, doc, *states, seconds=20):
-    until = time.monotonic() + seconds
-    while True:
-        seen = show(node, doc)
-        if seen["state"] in states:
-            return seen
-        assert time.monotonic() < until, f"still {seen}\n{node.tail()}"
-        time.sleep(0.05)
+    return node.await_state(doc, *states, look=show, seconds=seconds)
 
 
 def states(seen):

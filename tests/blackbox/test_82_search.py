@@ -61,9 +61,7 @@ def send(node, gateway="in", name=None, key=None, bearer=None, **what):
     fields = {"from": "acme", "to": "sink", "type": "order", **what}
     headers = {"Waybill-Name": name, "Idempotency-Key": key,
                "Authorization": bearer and f"Bearer {bearer}"}
-    answer = node.post(gateway, json.dumps(fields), {k: v for k, v in headers.items() if v})
-    assert answer.status == 202, answer.body
-    return answer.json["document"]
+    return node.accept(gateway, json.dumps(fields), {k: v for k, v in headers.items() if v})
 
 
 def find(node, **wanted):

@@ -5,7 +5,6 @@ import json
 import pathlib
 import sys
 import threading
-import time
 
 import pytest
 
@@ -65,20 +64,13 @@ def objects(got):
 
 
 def show(node, doc):
-    return node.graphql(
-        "query($id: ID!) { document(id: $id) { state gateway sender receiver type size sha256 name"
-        " contentType caller error { code } attributes { name value } editOf { id }"
-        " edits { items { id } } timeline { stage what message } } }", id=doc)["document"]
+    return node.show(doc, "state gateway sender receiver type size sha256 name contentType caller error { code }"
+                     " attributes { name value } editOf { id } edits { items { id } } timeline { stage what"
+                     " message }")
 
 
 def await_state(node, doc, *states, seconds=20):
-    until = time.monotonic() + seconds
-    while True:
-        seen = show(node, doc)
-        if seen["state"] in states:
-            return seen
-        assert time.monotonic() < until, f"still {seen}\n{node.tail()}"
-        time.sleep(0.05)
+    return node.await_state(doc, *states, look=show, seconds=seconds)
 
 
 def edit(node, doc, body, *more):

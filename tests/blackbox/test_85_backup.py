@@ -55,9 +55,7 @@ def body(number, size=0, to="hub"):
 
 
 def send(node, number, size=0, to="hub"):
-    answer = node.post("in", body(number, size, to))
-    assert answer.status == 202, answer.body
-    return answer.json["document"]
+    return node.accept("in", body(number, size, to))
 
 
 class Load:
@@ -118,18 +116,11 @@ def payload(node, doc):
 
 
 def show(node, doc):
-    return node.graphql("query($id: ID!) { document(id: $id) { state deliveries { state held }"
-                        " timeline { stage outcome message } } }", id=doc)["document"]
+    return node.show(doc, "state deliveries { state held } timeline { stage outcome message }")
 
 
 def await_state(node, doc, *states, seconds=20):
-    until = time.monotonic() + seconds
-    while True:
-        seen = show(node, doc)
-        if seen["state"] in states:
-            return seen
-        assert time.monotonic() < until, f"still {seen}, not {states}\n{node.tail(10)}"
-        time.sleep(0.05)
+    return node.await_state(doc, *states, look=show, seconds=seconds)
 
 
 def clean(node):
