@@ -4,78 +4,13 @@
 
 #include "base/auto.h"
 #include "core/facts.h"
+#include "scene.h"
 #include "store/check.h"
-#include "store/delivery.h"
 #include "store/done.h"
 #include "store/edit.h"
 #include "store/link.h"
 #include "store/order.h"
 #include "store/payload.h"
-#include "store_test.h"
-
-enum { KEEP = 45, NEWEST = 9 };
-
-struct scene {
-    struct home h;
-    struct store *s;
-    struct accept_op doc, edit;
-    struct arena a;
-    struct settle_part parts[4];
-    size_t part_count;
-    struct operate_answer answer;
-};
-
-static bool begin(struct scene *c)
-{
-    *c = (struct scene){ .h = fresh_home(), .a = ARENA_INIT(8 << 20) };
-    c->s = open_store(&c->h);
-    c->doc = doc_of(STR("body"));
-    c->doc.claim_wanted = true;
-    return c->s != NULL && accept_doc(c->s, &c->doc);
-}
-
-static void end(struct scene *c)
-{
-    arena_done(&c->a);
-    store_close(c->s);
-}
-
-static void add_part(struct scene *c, const char *endpoint, enum delivery_state state)
-{
-    struct settle_part *p = &c->parts[c->part_count++];
-    char text[ID_TEXT];
-    struct err err = { 0 };
-
-    *p = (struct settle_part){ .state = state, .attempts = 3, .first_us = 5 };
-    p->id = str_of(arena_printf(&c->a, "%s.%s", id_text(&c->doc.id, text), endpoint));
-    CHECK(store_word(c->s, WORD_SYSTEM, STR("hub"), &p->system, &err));
-    CHECK(store_word(c->s, WORD_ENDPOINT, str_of(endpoint), &p->endpoint, &err));
-    CHECK(lane_queue(c->s, p->system, p->endpoint, &p->queue, &err));
-    if (state == DELIVERY_RETRYING)
-        p->due_us = clock_wall_us() + INT64_C(3600) * CLOCK_S;
-    if (state == DELIVERY_DEAD || state == DELIVERY_RETRYING)
-        p->code = p->message = STR("rejected");
-}
-
-static bool settle_parts(struct scene *c)
-{
-    struct settle_op op = settle_of(&c->doc.task, c->doc.num, SETTLE_PARTS);
-
-    op.parts = c->parts;
-    op.part_count = c->part_count;
-    op.has_facts = true;
-    op.sender = op.receiver = op.type = 77;
-    return settle_ops(c->s, &op, 1);
-}
-
-static bool settle_dead(struct scene *c)
-{
-    struct settle_op op = settle_of(&c->doc.task, c->doc.num, SETTLE_DEAD);
-
-    op.code = STR("no_route");
-    op.message = STR("nobody takes it");
-    return settle_ops(c->s, &op, 1);
-}
 
 static struct edit_order order_of(const struct id *original, bool supersede)
 {
@@ -184,7 +119,7 @@ TEST(an_edit_takes_the_place_of_a_dead_letter)
     struct task t[4];
     char text[ID_TEXT];
 
-    CHECK(begin(&c) && settle_dead(&c));
+    CHECK(begin(&c) && settle_dead(&c, "no_route", false));
     CHECK(supersede(&c) == OPERATE_DONE && c.edit.result == ACCEPT_STORED && !c.edit.claimed);
     CHECK(state_is(&c, &c.doc.id, DOCUMENT_SUPERSEDED));
     CHECK(state_is(&c, &c.edit.id, DOCUMENT_RECEIVED));
@@ -203,7 +138,7 @@ TEST(nothing_sets_the_original_going_again)
 {
     struct scene c;
 
-    CHECK(begin(&c) && settle_dead(&c) && supersede(&c) == OPERATE_DONE);
+    CHECK(begin(&c) && settle_dead(&c, "no_route", false) && supersede(&c) == OPERATE_DONE);
     CHECK(retry(&c, false) == OPERATE_NOTHING && retry(&c, true) == OPERATE_NOTHING);
     CHECK(strstr(c.answer.text, "took its place") != NULL);
     CHECK(supersede(&c) == OPERATE_NOTHING && strstr(c.answer.text, "another edit") != NULL);
@@ -337,7 +272,8 @@ TEST(a_key_makes_one_edit)
     struct id first;
     struct err err = { 0 };
 
-    CHECK(begin(&c) && accept_keep_tables(c.s, INT64_C(3600) * CLOCK_S, &err) && settle_dead(&c));
+    CHECK(begin(&c) && accept_keep_tables(c.s, INT64_C(3600) * CLOCK_S, &err) &&
+          settle_dead(&c, "no_route", false));
     order = order_of(&c.doc.id, true);
     CHECK(edit_it(&c, keyed_doc(STR("other"), "k", 60 * CLOCK_S), &order) == OPERATE_DONE);
     CHECK(c.edit.result == ACCEPT_STORED);
@@ -362,7 +298,7 @@ TEST(the_edit_keeps_the_place_in_the_order)
     c.doc = doc_of(STR("body"));
     c.doc.claim_wanted = true;
     later = doc_of(STR("later"));
-    CHECK(accept_doc(c.s, &c.doc) && accept_doc(c.s, &later) && settle_dead(&c));
+    CHECK(accept_doc(c.s, &c.doc) && accept_doc(c.s, &later) && settle_dead(&c, "no_route", false));
     CHECK(c.doc.seq != 0 && later.seq > c.doc.seq);
     CHECK(supersede(&c) == OPERATE_DONE && c.edit.seq == c.doc.seq);
     CHECK(ask(&c.h, "SELECT count(*) FROM order_open") == 2);
@@ -474,7 +410,7 @@ TEST(edits_and_a_retry_at_once)
     for (int i = 0; i < 25; i++) {
         struct scene c;
 
-        CHECK(begin(&c) && settle_dead(&c) && race(&c, c.s, &retried, &edited));
+        CHECK(begin(&c) && settle_dead(&c, "no_route", false) && race(&c, c.s, &retried, &edited));
         end(&c);
     }
     printf("# %d retried, %d edited\n", retried, edited);
@@ -488,7 +424,7 @@ TEST(postgres_edits_and_a_retry_on_two_nodes)
     for (int i = 0; i < 12; i++) {
         struct scene c;
 
-        CHECK(begin(&c) && settle_dead(&c));
+        CHECK(begin(&c) && settle_dead(&c, "no_route", false));
         struct home beside_it = home_beside(&c.h);
         struct store *other = open_store(&beside_it);
 
