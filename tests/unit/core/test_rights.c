@@ -55,7 +55,7 @@ TEST(a_right_about_the_node_needs_all_systems)
 
 TEST(systems_have_a_limit)
 {
-    static char names[RIGHTS_SYSTEMS_MOST + 1][8];
+    static char names[RIGHTS_SYSTEMS_MOST][16];
     struct rights r = { 0 };
 
     for (int i = 0; i < RIGHTS_SYSTEMS_MOST; i++) {
