@@ -89,7 +89,13 @@ TEST(nothing_goes_that_is_not_in_an_archive)
     CHECK(one_slice(s, &got) && got.unarchived && got.documents == 0);
     CHECK(archive_at_once(s, folder, &made, &err) && made.documents == 120 && made.bytes == 600);
     CHECK(ended_docs(s, more, 3, STR("late"))); /* it is in no archive */
-    CHECK(one_slice(s, &got) && !got.unarchived && got.documents == 120);
+    int64_t went = 0;                           /* a slice may be smaller */
+
+    for (int i = 0; i < 3; i++) {
+        CHECK(one_slice(s, &got) && !got.unarchived);
+        went += got.documents;
+    }
+    CHECK(went == 120);
     CHECK(archived_is(s, &docs[0], STR("paper")) && archived_is(s, &docs[119], STR("paper")));
     CHECK(!archived_is(s, &more[0], STR("late")) && payload_is(s, &more[0], STR("late")));
     CHECK(archive_at_once(s, folder, &made, &err) && made.documents == 3);

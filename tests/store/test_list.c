@@ -149,19 +149,20 @@ TEST(a_list_over_several_days_leaves_nothing_out)
     CHECK(s != NULL && accept_named(s, N, 3, ops));
     for (int i = 0; i < DAYS; i++) /* makes the tables */
         CHECK(document_end(s, ops[i].num, DOCUMENT_DONE, i, &err));
-    for (int64_t day = clock_wall_us() / (86400 * INT64_C(1000000)), i = 0; i < DAYS; i++) {
-        char sql[700]; /* the rest of them at once */
+    AUTO(buf_done) struct buf sql = BUF_INIT(8000); /* the rest of them at once */
 
-        (void)snprintf(sql, sizeof sql,
-                       "INSERT INTO done_%lld(num, id, gateway, caller, config, received_us, size, "
-                       "sha256, seg, pos, name, ctype, head, state, ended_us, sender, receiver, "
-                       "dtype, route, again) SELECT num, id, gateway, caller, config, received_us, "
-                       "size, sha256, seg, pos, name, ctype, head, 7, 1, 0, 0, 0, 0, 0 FROM doc "
-                       "WHERE num %% %d = %lld",
-                       (long long)(day + i), DAYS, (long long)i);
-        CHECK(tell(&h, sql));
-    }
-    CHECK(tell(&h, "DELETE FROM doc"));
+    buf_puts(&sql, "BEGIN;");
+    for (int64_t day = clock_wall_us() / (86400 * INT64_C(1000000)), i = 0; i < DAYS; i++)
+        buf_printf(&sql,
+                   "INSERT INTO done_%lld(num, id, gateway, caller, config, received_us, size, "
+                   "sha256, seg, pos, name, ctype, head, state, ended_us, sender, receiver, "
+                   "dtype, route, again) SELECT num, id, gateway, caller, config, received_us, "
+                   "size, sha256, seg, pos, name, ctype, head, 7, 1, 0, 0, 0, 0, 0 FROM doc "
+                   "WHERE num %% %d = %lld;",
+                   (long long)(day + i), DAYS, (long long)i);
+    buf_puts(&sql, "DELETE FROM doc; COMMIT");
+    buf_putc(&sql, '\0');
+    CHECK(tell(&h, sql.ptr));
     CHECK(walk(s, &rare, 200) == N / 10 && walk(s, &rare, 7) == N / 10);
     CHECK(walk(s, &any, 200) == N);
     store_close(s);
