@@ -7,6 +7,7 @@
 #include "admin/api.h"
 #include "admin/document_view.h"
 #include "admin/graphql_request.h"
+#include "admin/http_events.h"
 #include "admin/http_manual.h"
 #include "admin/payload_range.h"
 #include "admin/principal.h"
@@ -28,6 +29,7 @@ enum { MAGIC = 0x61646d6e, ANSWER_MOST = 8 << 20, ARENA_MOST = 16 << 20 };
 struct http_api {
     struct engine *engine;
     struct api *api;
+    struct http_events *events;
     const struct http_server *server;
     struct metric server_metrics[4 + HTTP_REFUSAL_COUNT];
     char labels[HTTP_REFUSAL_COUNT][64];
@@ -230,6 +232,26 @@ static void graphql_head(struct visit *v)
     }
     v->content_type = xstrndup(v->request->content_type);
     http_read_body(v->request);
+}
+
+/* ---- events ------------------------------------------------------------------------------------
+ */
+
+static void events_head(struct visit *v)
+{
+    struct http_request *r = v->request;
+
+    if (r->method != HTTP_METHOD_GET) {
+        end_with_error(v, 405, "Allow: GET\r\n", "method_not_allowed", "Listen with GET.");
+        return;
+    }
+    if (!identify(v)) {
+        end_with_error(v, 401, "WWW-Authenticate: Bearer\r\n", "unauthorized",
+                       "Log in, or send a key: Authorization: Bearer KEY.");
+        return;
+    }
+    http_events_open(v->self->events, r, &v->who);
+    visit_free(v);
 }
 
 /* ---- documents ---------------------------------------------------------------------------------
@@ -533,6 +555,7 @@ static void on_head(struct http_request *r, void *arg)
         { .path = "/readyz", .answer = answer_ready },
         { .path = "/metrics", .answer = answer_metrics },
         { .path = "/graphql", .answer = graphql_head },
+        { .path = "/events", .answer = events_head },
     };
 
     if (is_manual(r)) {
@@ -597,6 +620,7 @@ struct http_api *http_api_new(struct engine *engine, struct api *api)
 
     h->engine = engine;
     h->api = api;
+    h->events = http_events_new(engine);
     return h;
 }
 
@@ -661,10 +685,17 @@ void http_api_watch(struct http_api *h, const struct http_server *server)
     }
 }
 
+void http_api_rest(struct http_api *h)
+{
+    if (h != NULL)
+        http_events_stop(h->events);
+}
+
 void http_api_free(struct http_api *h)
 {
     if (h == NULL)
         return;
+    http_events_free(h->events);
     for (size_t i = 0; h->server != NULL && i < 4 + HTTP_REFUSAL_COUNT; i++)
         metrics_forget(&h->server_metrics[i]);
     free(h);

@@ -26,7 +26,6 @@ struct series {
     pthread_mutex_t mutex;
     struct ring fine, coarse;
     struct series_now now;
-    bool looked;
 };
 
 struct series *series_new(void)
@@ -69,11 +68,10 @@ static void note(struct series *s, int64_t wall_us, const int64_t totals[static 
     int64_t delta[SERIES_NAMES] = { 0 };
 
     /* A counter that went with its gateway takes its total along: that is no work undone. */
-    for (int i = 0; s->looked && i < SERIES_NAMES; i++)
+    for (int i = 0; i < SERIES_NAMES; i++)
         if (totals[i] > s->now.total[i])
             delta[i] = totals[i] - s->now.total[i];
     memcpy(s->now.total, totals, sizeof s->now.total);
-    s->looked = true;
     if (wall_us < 0)
         return;
     add(&s->fine, wall_us, delta, totals[SERIES_WAITING]);
