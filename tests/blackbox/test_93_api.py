@@ -267,3 +267,36 @@ def test_checks_and_tables_of_options(node):
     assert by[("route", "route")]["when.receiver"]["type"] == "system"
     assert {c["kind"] for c in all_of if c["role"] == "step" and c["runs"]} >= {"replace", "deliver", "drop"}
     assert not [c for c in all_of if c["role"] == "gateway" and c["kind"] == "sftp"][0]["runs"]
+
+
+@BOTH
+def test_a_change_under_an_id_is_done_once(node):
+    add = """mutation($c: ID, $r: String!) { holdAdd(system: "hub", reason: $r, owner: "ann", client: $c)
+        { hold { id reason made } sending } }"""
+    first = node.graphql(add, c="hold-1", r="stocktaking")
+    assert node.graphql(add, c="hold-1", r="stocktaking") == first
+    assert len(node.graphql("{ holds { id } }")["holds"]) == 1
+    other = ask(node, add, c="hold-1", r="another")
+    assert other["data"] is None and other["errors"][0]["extensions"]["code"] == "refused"
+    assert ask(node, add, c="x" * 101, r="long")["errors"][0]["extensions"]["code"] == "limit"
+    assert node.graphql(add, c="hold-2", r="stocktaking") != first
+    assert len(node.graphql("{ holds { id } }")["holds"]) == 2
+
+    failed = 'mutation { holdAdd(system: "nobody", reason: "x", owner: "ann", client: "f") { sending } }'
+    for _ in range(2):  # nothing was done: it may be asked again
+        assert "there is no system" in ask(node, failed)["errors"][0]["message"]
+
+    key = 'mutation { keyAdd(gateway: "in", title: "t", client: "k") { id key } }'
+    assert node.graphql(key)["keyAdd"]["key"]
+    again = ask(node, key)  # a secret is shown once
+    assert again["data"] is None and "not kept" in again["errors"][0]["message"]
+    assert len(node.graphql("{ keys { id } }")["keys"]) == 1
+
+    doc = send(node, **{"from": "acme", "to": "nobody", "type": "note"})
+    wait_until(lambda: state_of(node, doc) == "dead", "it to be dead")
+    discard = "mutation($i: ID!) { discard(ids: [$i], client: \"d\") { result message } }"
+    done = node.graphql(discard, i=doc)
+    assert done["discard"][0]["result"] == "done"
+    node.restart()  # also by another process
+    assert node.graphql(discard, i=doc) == done
+    assert node.graphql(add, c="hold-1", r="stocktaking") == first
