@@ -2,9 +2,11 @@
 their stages, dead letters in groups, checks of configurations, tables of options."""
 import base64
 import hashlib
+import http.client
 import json
 import pathlib
 import sys
+import urllib.parse
 
 import pytest
 
@@ -53,10 +55,10 @@ def far_fixture():
 
 
 @pytest.fixture(name="node")
-def node_fixture(far, make_node, tmp_path):
-    (tmp_path / "in").mkdir()
-    (tmp_path / "out").mkdir()
+def node_fixture(far, make_node):
     node = make_node(config=CONFIG.format(url=far.url("")))
+    (node.folder / "in").mkdir()
+    (node.folder / "out").mkdir()
     node.start()
     return node
 
@@ -300,3 +302,27 @@ def test_a_change_under_an_id_is_done_once(node):
     node.restart()  # also by another process
     assert node.graphql(discard, i=doc) == done
     assert node.graphql(add, c="hold-1", r="stocktaking") == first
+
+
+@pytest.mark.proves("IN10")
+def test_a_question_that_is_too_large_is_refused_before_it_is_read(node):
+    def ask_for(size, **more):
+        where = urllib.parse.urlsplit(node.url)
+        connection = http.client.HTTPConnection(where.hostname, where.port, timeout=30)
+        connection.putrequest("POST", "/graphql")
+        for name, value in {"Authorization": f"Bearer {node.token}", "Content-Type": "application/json",
+                            "Content-Length": size, **more}.items():
+            connection.putheader(name, str(value))
+        connection.endheaders()
+        answer = connection.getresponse()
+        got = answer.status, json.loads(answer.read())
+        connection.close()
+        return got
+
+    for size, more in ((10 << 20, {"Expect": "100-continue"}), (1 << 30, {})):
+        status, said = ask_for(size, **more)
+        assert status == 413 and said["errors"][0]["extensions"]["code"] == "limit"
+    body = b'{"query": "{ about { version } } #' + b"x" * (10 << 20) + b'"}'
+    got = node.request("POST", "/graphql", body, {"Authorization": f"Bearer {node.token}",
+                                                  "Content-Type": "application/json"})
+    assert got.status == 413 and got.json["errors"][0]["extensions"]["code"] == "limit"

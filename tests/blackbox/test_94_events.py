@@ -80,9 +80,9 @@ def listen_fixture():
 
 
 @pytest.fixture(name="node")
-def node_fixture(make_node, tmp_path):
-    (tmp_path / "out").mkdir()
+def node_fixture(make_node):
     node = make_node(config=CONFIG)
+    (node.folder / "out").mkdir()
     node.start()
     return node
 
