@@ -258,10 +258,14 @@ static void tell_trouble(struct flow *f)
 /* ---- the answer --------------------------------------------------------------------------------
  */
 
-static bool may_show(struct graphql_call *call, struct node n)
+/* Who sees some systems only sees the last piece of the ways to them. */
+static bool may_show(struct graphql_call *call, const struct edge *e)
 {
-    return n.kind != NODE_SYSTEM || rights_cover_system(&api_principal(call)->rights, RIGHT_SEE,
-                                                        store_word_name(api_store(call), n.word));
+    const struct rights *r = &api_principal(call)->rights;
+
+    return rights_everywhere(r, RIGHT_SEE) ||
+           (e->to.kind == NODE_SYSTEM &&
+            rights_cover_system(r, RIGHT_SEE, store_word_name(api_store(call), e->to.word)));
 }
 
 static bool flow(struct graphql_call *call, struct err *err)
@@ -280,7 +284,7 @@ static bool flow(struct graphql_call *call, struct err *err)
         tell_trouble(&f);
     plan_unref(f.plan);
     for (size_t i = 0; i < f.count; i++)
-        if (may_show(call, f.edges[i].from) && may_show(call, f.edges[i].to))
+        if (may_show(call, &f.edges[i]))
             list[n++] = &f.edges[i];
     return ok && graphql_set_objects(call, list, n);
 }

@@ -15,6 +15,12 @@
 
 enum { WHY_MOST = 512, ONE_MOST = 16 << 20 };
 
+/* Gateways take in documents of any system. */
+static bool sees_all(const struct graphql_call *call)
+{
+    return rights_everywhere(&api_principal(call)->rights, RIGHT_SEE);
+}
+
 static struct str copy(struct arena *a, const char *z)
 {
     return z != NULL ? arena_copy(a, str_of(z)) : (struct str){ 0 };
@@ -114,7 +120,7 @@ static struct str why_broken(struct graphql_call *call, const struct plan_gatewa
 static bool gateways(struct graphql_call *call, struct err *err)
 {
     struct plan *plan = road_plan(engine_road(api_engine(call)));
-    size_t n = plan->gateway_count;
+    size_t n = sees_all(call) ? plan->gateway_count : 0;
     struct gateway_list l = { ARENA_ARRAY(call->arena, struct shown_gateway, n + 1), n };
     const void **list = ARENA_ARRAY(call->arena, const void *, n + 1);
     struct arena *a = call->arena;
@@ -209,16 +215,29 @@ static void read_steps(struct arena *a, const struct config_route *c, const stru
                 arena_copy(a, p->steps[i].endpoints[k]->name);
 }
 
+/* One that names a system in scope. */
+static bool sees_route(const struct graphql_call *call, const struct shown_route *r)
+{
+    const struct rights *rights = &api_principal(call)->rights;
+    bool sees = sees_all(call);
+
+    for (size_t i = 0; !sees && i < r->sender.count; i++)
+        sees = rights_cover_system(rights, RIGHT_SEE, r->sender.list[i]);
+    for (size_t i = 0; !sees && i < r->receiver.count; i++)
+        sees = rights_cover_system(rights, RIGHT_SEE, r->receiver.list[i]);
+    return sees;
+}
+
 static bool routes(struct graphql_call *call, struct err *err)
 {
     struct plan *plan = road_plan(engine_road(api_engine(call)));
-    size_t n = plan->route_count;
-    struct shown_route *shown = ARENA_ARRAY(call->arena, struct shown_route, n + 1);
-    const void **list = ARENA_ARRAY(call->arena, const void *, n + 1);
+    size_t all = plan->route_count, n = 0;
+    struct shown_route *shown = ARENA_ARRAY(call->arena, struct shown_route, all + 1);
+    const void **list = ARENA_ARRAY(call->arena, const void *, all + 1);
     struct arena *a = call->arena;
 
     (void)err;
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < all; i++) {
         const struct config_route *c = &plan->config->routes[i];
         const struct plan_route *p = &plan->routes[i];
 
@@ -231,7 +250,8 @@ static bool routes(struct graphql_call *call, struct err *err)
                                   .type = read_names(a, yaml_get(c->when, "type")),
                                   .line = c->place.line };
         read_steps(a, c, p, &shown[i]);
-        list[i] = &shown[i];
+        if (sees_route(call, &shown[i]))
+            list[n++] = &shown[i];
     }
     plan_unref(plan);
     return graphql_set_objects(call, list, n);
