@@ -4,6 +4,7 @@
 
 #include "admin/api_parts.h"
 #include "base/auto.h"
+#include "base/clock.h"
 #include "base/metrics.h"
 #include "core/grammar.h"
 #include "engine/engine.h"
@@ -159,7 +160,7 @@ static bool gateway_last(struct graphql_call *call, struct err *err)
     do
         if (!document_list(api_store(call), &f, next, 1, &one, &d, &n, &next, err))
             return false;
-    while (n == 0 && next != 0);
+    while (n == 0 && next != 0 && clock_mono_us() < call->deadline_us - CLOCK_S);
     return n == 0 ? graphql_set_null(call) : graphql_set_int(call, d.received_us);
 }
 

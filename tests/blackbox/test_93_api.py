@@ -1,10 +1,12 @@
 """The admin API for people who look: about, systems, gateways, routes, flow, series, payloads and
 their stages, dead letters in groups, checks of configurations, tables of options."""
 import base64
+import contextlib
 import hashlib
 import http.client
 import json
 import pathlib
+import sqlite3
 import sys
 import urllib.parse
 
@@ -302,6 +304,23 @@ def test_a_change_under_an_id_is_done_once(node):
     node.restart()  # also by another process
     assert node.graphql(discard, i=doc) == done
     assert node.graphql(add, c="hold-1", r="stocktaking") == first
+
+
+def test_a_change_whose_end_nobody_knows_is_not_done_again(node):
+    """As after a crash between a change and the note that it was done."""
+    add = """mutation($c: ID) { holdAdd(system: "hub", reason: "x", owner: "ann", client: $c) { sending } }"""
+    for client in ("now", "long ago"):
+        node.graphql(add, c=client)
+    node.stop()
+    with contextlib.closing(sqlite3.connect(node.data / "waybill.db")) as db:
+        db.execute("UPDATE once SET done = 0, answer = NULL")
+        db.execute("UPDATE once SET made_us = made_us - 3600000000 WHERE client = 'long ago'")
+        db.execute("UPDATE once SET made_us = made_us + 3600000000 WHERE client = 'now'")
+        db.commit()
+    node.start()
+    codes = [ask(node, add, c=c)["errors"][0]["extensions"]["code"] for c in ("now", "long ago")]
+    assert codes == ["unavailable", "uncertain"]
+    assert len(node.graphql("{ holds { id } }")["holds"]) == 2
 
 
 @pytest.mark.proves("IN10")
