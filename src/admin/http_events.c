@@ -25,7 +25,7 @@
 
 enum { MAGIC = 0x65766e74, ROUND_MOST = 4096, ALERTS_MOST = 200, ARENA_MOST = 8 << 20 };
 
-#define STREAM_US (INT64_C(900) * CLOCK_S)
+#define STREAM_US (INT64_C(120) * CLOCK_S)
 
 /* What one look found, for those who see everything and for the others; shared by the loops. */
 struct round {
