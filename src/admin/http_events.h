@@ -12,9 +12,9 @@
  * the others without a number.  Events say that something changed, never what: who wants to know
  * asks, with the rights of that question.
  *
- * One thread looks, once a second and only while somebody listens.  A stream ends after a quarter
- * of an hour, so that it is opened again with rights that are still good; one that is not read is
- * cut off, and nothing is kept for it.
+ * One thread looks, once a second and only while somebody listens.  A stream ends after two
+ * minutes, so that it is opened again with rights that are still good; one that is not read is cut
+ * off, and nothing is kept for it.
  *
  * Bounded: EVENTS_STREAMS_MOST streams on a node, EVENTS_EACH_MOST of one principal.
  *
