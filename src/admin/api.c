@@ -52,11 +52,16 @@ static bool bind_all(struct graphql_schema *schema, struct err *err)
         { api_edit, &api_edit_count },           { api_lineage, &api_lineage_count },
         { api_bulk, &api_bulk_count },           { api_scan, &api_scan_count },
         { api_batch, &api_batch_count },         { api_retention, &api_retention_count },
+        { api_about, &api_about_count },         { api_system, &api_system_count },
+        { api_plan, &api_plan_count },           { api_series, &api_series_count },
+        { api_payload, &api_payload_count },     { api_connector, &api_connector_count },
+        { api_flow, &api_flow_count },
     };
 
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
         if (!graphql_schema_bind(schema, parts[i].table, *parts[i].count, err))
             return false;
+    graphql_schema_once(schema, &api_once);
     return graphql_schema_guard(schema, find_right, may, err) && graphql_schema_check(schema, err);
 }
 

@@ -1,4 +1,5 @@
-/* Configuration versions: config, configHistory, configDiff, configApply, configRevert. */
+/* Configuration versions: config, configHistory, configDiff, configCheck, configApply,
+ * configRevert. */
 #include <stdio.h>
 
 #include "admin/api_parts.h"
@@ -6,6 +7,7 @@
 #include "base/auto.h"
 #include "engine/engine.h"
 #include "engine/live.h"
+#include "engine/plan.h"
 #include "store/store.h"
 #include "store/version.h"
 
@@ -167,6 +169,23 @@ static bool apply(struct graphql_call *call, struct str text, struct str note, s
     return graphql_set_object(call, r);
 }
 
+/* Nothing is stored, and the plan that was made for it goes again. */
+static bool config_check(struct graphql_call *call, struct err *err)
+{
+    AUTO(config_report_done) struct config_report report = CONFIG_REPORT_INIT;
+    struct result *r = ARENA_NEW(call->arena, struct result);
+    struct plan *plan = NULL;
+
+    if (!live_propose(engine_live(api_engine(call)), graphql_arg_text(call, "text"), &report, &plan,
+                      err) &&
+        report.problems.count == 0)
+        return false;
+    plan_unref(plan);
+    r->problems = api_keep_problems(call->arena, &report.problems);
+    r->warnings = api_keep_problems(call->arena, &report.warnings);
+    return graphql_set_object(call, r);
+}
+
 static bool config_apply(struct graphql_call *call, struct err *err)
 {
     return apply(call, graphql_arg_text(call, "text"), graphql_arg_text(call, "note"), err);
@@ -218,6 +237,9 @@ const struct graphql_resolver api_config[] = {
     { .field = "Query.config", .fn = config },
     { .field = "Query.configHistory", .fn = history },
     { .field = "Query.configDiff", .fn = diff },
+    { .field = "Query.configCheck", .fn = config_check },
+    { .field = "ConfigCheck.problems", .fn = result_problems },
+    { .field = "ConfigCheck.warnings", .fn = result_warnings },
     { .field = "Mutation.configApply", .fn = config_apply },
     { .field = "Mutation.configRevert", .fn = config_revert },
     GRAPHQL_MEMBER("ConfigVersion.version", struct shown, version),

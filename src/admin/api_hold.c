@@ -1,9 +1,8 @@
 /* Holds and what waits for systems: holds, holdAdd, holdEnd, system. */
-#include "admin/api_parts.h"
+#include "admin/api_system.h"
 #include "base/clock.h"
 #include "core/option.h"
 #include "core/window.h"
-#include "engine/backlog.h"
 #include "engine/engine.h"
 #include "engine/govern.h"
 #include "engine/plan.h"
@@ -50,6 +49,11 @@ static struct shown_hold *show(struct graphql_call *call, const struct hold *h)
     return v;
 }
 
+const void *api_show_hold(struct graphql_call *call, const struct hold *h)
+{
+    return show(call, h);
+}
+
 static bool holds(struct graphql_call *call, struct err *err)
 {
     struct hold *all = ARENA_ARRAY(call->arena, struct hold, HOLDS_MOST);
@@ -69,14 +73,6 @@ static bool holds(struct graphql_call *call, struct err *err)
 
 /* ---- a system ----------------------------------------------------------------------------------
  */
-
-struct shown_system {
-    struct str name;
-    unsigned held;
-    struct backlog_view waits;
-    int64_t drained_us;
-    bool fits_is_known, fits;
-};
 
 static bool find_system(struct graphql_call *call, struct str name, int64_t *ret, struct err *err)
 {
@@ -103,25 +99,29 @@ static bool find_system(struct graphql_call *call, struct str name, int64_t *ret
                    arena_text(call->arena, name));
 }
 
-/* When its holds let go: 0 when one of them has no end. */
-static bool held_until(struct graphql_call *call, int64_t system, int64_t *io_us, struct err *err)
+bool api_read_holds(struct graphql_call *call, const struct api_holds **ret, struct err *err)
 {
-    struct hold *all = ARENA_ARRAY(call->arena, struct hold, HOLDS_MOST);
-    size_t n;
+    struct api_holds *h = ARENA_NEW(call->arena, struct api_holds);
 
-    if (!hold_list(api_store(call), false, call->arena, all, &n, err))
-        return false;
-    for (size_t i = 0; i < n; i++) {
-        if (all[i].system != system || all[i].from_us > *io_us)
+    h->list = ARENA_ARRAY(call->arena, struct hold, HOLDS_MOST);
+    *ret = h;
+    return hold_list(api_store(call), false, call->arena, h->list, &h->count, err);
+}
+
+/* When its holds let go: 0 when one of them has no end. */
+static int64_t held_until(const struct api_holds *holds, int64_t system, int64_t from_us)
+{
+    for (size_t i = 0; i < holds->count; i++) {
+        const struct hold *h = &holds->list[i];
+
+        if (h->system != system || h->from_us > from_us)
             continue;
-        if (all[i].until_us == 0) {
-            *io_us = 0;
-            return true;
-        }
-        if (all[i].until_us > *io_us)
-            *io_us = all[i].until_us;
+        if (h->until_us == 0)
+            return 0;
+        if (h->until_us > from_us)
+            from_us = h->until_us;
     }
-    return true;
+    return from_us;
 }
 
 /* When its window lets go, after its holds: 0 when it never opens. */
@@ -148,24 +148,34 @@ static void see_window(struct graphql_call *call, int64_t system, int64_t begin_
     plan_unref(plan);
 }
 
-static bool system_of(struct graphql_call *call, struct err *err)
+void api_see_system(struct graphql_call *call, const struct api_holds *holds,
+                    struct shown_system *io)
 {
     struct engine *e = api_engine(call);
+    int64_t ask, begin = held_until(holds, io->word, govern_time(engine_govern(e)).early_us);
+
+    begin = open_at(call, io->word, begin);
+    io->holds = holds;
+    io->held = govern_why(engine_govern(e), io->word, clock_mono_us(), &ask);
+    backlog_of(engine_backlog(e), io->word, begin, &io->waits);
+    io->drained_us =
+        begin != 0 && (io->held & (HELD_PAUSE | HELD_RESTORE)) == 0 ? io->waits.gone_us : 0;
+    see_window(call, io->word, begin, io);
+}
+
+static bool system_of(struct graphql_call *call, struct err *err)
+{
     struct shown_system *v = ARENA_NEW(call->arena, struct shown_system);
-    int64_t word, ask, begin = govern_time(engine_govern(e)).early_us;
+    const struct api_holds *holds;
     struct err none = { 0 };
 
     v->name = graphql_arg_text(call, "name");
-    if (!find_system(call, v->name, &word, &none))
+    if (!find_system(call, v->name, &v->word, &none))
         return graphql_set_null(call);
-    if (!backlog_look(engine_backlog(e), err) || !held_until(call, word, &begin, err))
+    if (!backlog_look(engine_backlog(api_engine(call)), err) || !api_read_holds(call, &holds, err))
         return false;
-    begin = open_at(call, word, begin);
-    v->held = govern_why(engine_govern(e), word, clock_mono_us(), &ask);
-    backlog_of(engine_backlog(e), word, begin, &v->waits);
-    v->drained_us =
-        begin != 0 && (v->held & (HELD_PAUSE | HELD_RESTORE)) == 0 ? v->waits.gone_us : 0;
-    see_window(call, word, begin, v);
+    api_see_system(call, holds, v);
+    api_describe_system(call, v);
     return graphql_set_object(call, v);
 }
 

@@ -90,29 +90,32 @@ struct shown_pause {
 
 struct shown_node {
     struct str id, host, area, state;
-    int64_t pid, started_us;
+    int64_t node, pid, started_us;
     bool self;
-    const void **pauses; /* struct shown_pause */
-    size_t pause_count;
 };
 
-static void add_pauses(struct graphql_call *call, int64_t node, const struct pause *pauses,
-                       size_t count, struct shown_node *to)
+bool api_set_pauses(struct graphql_call *call, int64_t node, struct err *err)
 {
-    to->pauses = ARENA_ARRAY(call->arena, const void *, count);
+    struct pause *all = ARENA_ARRAY(call->arena, struct pause, PAUSES_MOST);
+    const void **list = ARENA_ARRAY(call->arena, const void *, PAUSES_MOST);
+    size_t count, n = 0;
+
+    if (!pause_list(api_store(call), call->arena, all, &count, err))
+        return false;
     for (size_t i = 0; i < count; i++) {
         struct shown_pause *v;
 
-        if (pauses[i].node != 0 && pauses[i].node != node)
+        if (all[i].node != 0 && all[i].node != node)
             continue;
         v = ARENA_NEW(call->arena, struct shown_pause);
-        *v = (struct shown_pause){ .reason = pauses[i].reason,
-                                   .by = pauses[i].by,
-                                   .what = pause_names[pauses[i].what],
-                                   .since_us = pauses[i].made_us,
-                                   .everywhere = pauses[i].node == 0 };
-        to->pauses[to->pause_count++] = v;
+        *v = (struct shown_pause){ .reason = all[i].reason,
+                                   .by = all[i].by,
+                                   .what = pause_names[all[i].what],
+                                   .since_us = all[i].made_us,
+                                   .everywhere = all[i].node == 0 };
+        list[n++] = v;
     }
+    return graphql_set_objects(call, list, n);
 }
 
 static bool nodes(struct graphql_call *call, struct err *err)
@@ -120,11 +123,9 @@ static bool nodes(struct graphql_call *call, struct err *err)
     struct store *s = api_store(call);
     struct node_row *rows = ARENA_ARRAY(call->arena, struct node_row, NODES_MOST);
     const void **shown = ARENA_ARRAY(call->arena, const void *, NODES_MOST);
-    struct pause *pauses = ARENA_ARRAY(call->arena, struct pause, PAUSES_MOST);
-    size_t n, paused;
+    size_t n;
 
-    if (!node_list(s, rows, NODES_MOST, &n, err) ||
-        !pause_list(s, call->arena, pauses, &paused, err))
+    if (!node_list(s, rows, NODES_MOST, &n, err))
         return false;
     for (size_t i = 0; i < n; i++) {
         struct shown_node *v = ARENA_NEW(call->arena, struct shown_node);
@@ -134,11 +135,11 @@ static bool nodes(struct graphql_call *call, struct err *err)
             .host = str_of(rows[i].host),
             .area = str_of(rows[i].area),
             .state = rows[i].state == 0 ? STR("alive") : STR("dead"),
+            .node = rows[i].node,
             .pid = rows[i].pid,
             .started_us = rows[i].started_us,
             .self = rows[i].node == store_node(s),
         };
-        add_pauses(call, rows[i].node, pauses, paused, v);
         shown[i] = v;
     }
     return graphql_set_objects(call, shown, n);
@@ -146,10 +147,7 @@ static bool nodes(struct graphql_call *call, struct err *err)
 
 static bool node_pauses(struct graphql_call *call, struct err *err)
 {
-    const struct shown_node *n = call->parent;
-
-    (void)err;
-    return graphql_set_objects(call, n->pauses, n->pause_count);
+    return api_set_pauses(call, ((const struct shown_node *)call->parent)->node, err);
 }
 
 /* ---- pauses -----------------------------------------------------------------------------------

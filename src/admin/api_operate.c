@@ -246,6 +246,15 @@ static bool dead_groups_of(struct graphql_call *call, struct err *err)
     return graphql_set_objects(call, list, n);
 }
 
+static bool group_sample(struct graphql_call *call, struct err *err)
+{
+    const struct dead_group *g = call->parent;
+    char text[ID_TEXT];
+
+    (void)err;
+    return graphql_set_z(call, id_text(&g->sample, text));
+}
+
 /* ---- in bulk
  * --------------------------------------------------------------------------------------- */
 
@@ -370,6 +379,8 @@ const struct graphql_resolver api_operate[] = {
     GRAPHQL_MEMBER("DeadGroup.oldest", struct dead_group, oldest_us),
     GRAPHQL_MEMBER("DeadGroup.newest", struct dead_group, newest_us),
     GRAPHQL_MEMBER("DeadGroup.message", struct dead_group, message),
+    API_TEXT_AT("DeadGroup.receiver", struct dead_group, receiver),
+    { .field = "DeadGroup.sample", .fn = group_sample },
     { .field = "Mutation.deadRetry", .fn = dead_retry },
     { .field = "Mutation.deadDiscard", .fn = dead_discard },
     GRAPHQL_MEMBER("Bulk.count", struct api_bulk_result, count),

@@ -10,11 +10,15 @@
 
 extern const struct graphql_resolver api_documents[], api_operate[], api_config[], api_node[],
     api_secret[], api_road[], api_hold[], api_rehearse[], api_alert[], api_backup[], api_edit[],
-    api_lineage[], api_bulk[], api_scan[], api_batch[], api_retention[];
+    api_lineage[], api_bulk[], api_scan[], api_batch[], api_retention[], api_about[], api_system[],
+    api_plan[], api_series[], api_payload[], api_connector[], api_flow[];
 extern const size_t api_documents_count, api_operate_count, api_config_count, api_node_count,
     api_secret_count, api_road_count, api_hold_count, api_rehearse_count, api_alert_count,
     api_backup_count, api_edit_count, api_lineage_count, api_bulk_count, api_scan_count,
-    api_batch_count, api_retention_count;
+    api_batch_count, api_retention_count, api_about_count, api_system_count, api_plan_count,
+    api_series_count, api_payload_count, api_connector_count, api_flow_count;
+
+extern const struct graphql_once api_once;
 
 struct operate_order;
 struct store;
@@ -96,6 +100,9 @@ struct api_error {
 
 /* Answers with the attributes. */
 bool api_set_attributes(struct graphql_call *call, const struct facts *f);
+
+/* Answers with what this node does not do. */
+bool api_set_pauses(struct graphql_call *call, int64_t node, struct err *err);
 
 /* Answers with the words of the reasons (held_reason). */
 bool api_set_held(struct graphql_call *call, unsigned reasons);

@@ -36,6 +36,7 @@ struct json_t; /* jansson.h */
 struct graphql_field;
 struct graphql_schema;
 struct graphql_type;
+struct sha256;
 
 /* ---- limits ---- */
 
@@ -209,6 +210,19 @@ typedef bool graphql_guard_fn(struct graphql_call *call, int right, struct err *
 /* `find` knows the words.  ERR_CONFIG: a field has no rule, or one with an unknown word. */
 bool graphql_schema_guard(struct graphql_schema *s, bool (*find)(struct str word, int *ret),
                           graphql_guard_fn *guard, struct err *err);
+
+/* For fields of Mutation that have an argument `client` and were given one, after the guard. */
+struct graphql_once {
+    /* `question` is a digest of the field and its other arguments.  *ret_answer: the JSON of an
+     * earlier answer, to be given again; with a NULL pointer it is run. */
+    bool (*begin)(struct graphql_call *call, struct str client, const struct sha256 *question,
+                  struct str *ret_answer, struct err *err);
+    /* It ran.  done: its resolver did what was asked, else *why says why not; `answer` is its JSON,
+     * with a NULL pointer when there is none. */
+    void (*end)(struct graphql_call *call, struct str client, struct str field, bool done,
+                struct str answer, const struct err *why);
+};
+void graphql_schema_once(struct graphql_schema *s, const struct graphql_once *once); /* lent */
 
 /* ERR_CONFIG, with as many names as fit, when fields have no resolver. */
 bool graphql_schema_check(const struct graphql_schema *s, struct err *err);

@@ -1,5 +1,6 @@
 #include "admin/graphql_run.h"
 
+#include "admin/graphql_once.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/require.h"
@@ -22,6 +23,15 @@ struct frame {
     bool is_list;
 };
 
+/* A field of Mutation that is being done under an id of its caller. */
+struct doing {
+    const struct graphql_plan *field; /* NULL: there is none */
+    struct str client;
+    size_t start; /* of its text */
+    bool done;
+    struct err why; /* not */
+};
+
 struct run {
     const struct graphql_limits *limits;
     struct graphql_report *report;
@@ -29,6 +39,7 @@ struct run {
     struct graphql_call call;
     size_t response_max; /* length of `out` not to be passed */
     bool stopped;        /* out of time or memory            */
+    struct doing doing;
     size_t depth;
     struct frame frames[FRAMES_MAX];
 };
@@ -203,6 +214,52 @@ static bool is_allowed(struct run *r, const struct graphql_plan *f, struct err *
     return !f->field->is_guarded || r->call.schema->guard(&r->call, f->field->right, err);
 }
 
+/* ---- changes that are done once ---- */
+
+static struct str client_of(const struct run *r, const struct graphql_plan *f)
+{
+    if (r->call.schema->once != NULL && f->type == r->call.schema->mutation)
+        for (size_t i = 0; i < f->field->arg_count; i++)
+            if (str_is(f->field->args[i].name, "client"))
+                return f->args[i].text;
+    return (struct str){ 0 };
+}
+
+/* *ret_answer: it was done before, and this is its text. */
+static bool run_resolver(struct run *r, const struct graphql_plan *f, struct str *ret_answer,
+                         struct err *err)
+{
+    struct str client = client_of(r, f);
+    struct sha256 question;
+
+    *ret_answer = (struct str){ 0 };
+    if (!is_allowed(r, f, err))
+        return false;
+    if (client.len == 0)
+        return f->field->fn(&r->call, err);
+    if (!graphql_once_question(&r->call, r->report->source, &question, err) ||
+        !r->call.schema->once->begin(&r->call, client, &question, ret_answer, err))
+        return false;
+    if (ret_answer->ptr != NULL)
+        return true;
+    r->doing = (struct doing){ .field = f, .client = client, .start = r->out->len };
+    r->doing.done = f->field->fn(&r->call, err);
+    r->doing.why = *err;
+    return r->doing.done;
+}
+
+/* Its value is written, or was taken back. */
+static void end_doing(struct run *r)
+{
+    const struct doing *d = &r->doing;
+    struct str answer = { 0 };
+
+    if (r->depth == 1 && !is_full(r))
+        answer = str_mem(r->out->ptr + d->start, r->out->len - d->start);
+    r->call.schema->once->end(&r->call, d->client, d->field->field->name, d->done, answer, &d->why);
+    r->doing = (struct doing){ 0 };
+}
+
 static void run_call(struct run *r, const struct graphql_plan *f, struct graphql_ref ref,
                      const void *parent, const struct frame *list)
 {
@@ -223,11 +280,15 @@ static void run_call(struct run *r, const struct graphql_plan *f, struct graphql
     r->call.field = f->field;
     r->call.args = f->args;
     r->call.answer = (struct graphql_answer){ 0 };
-    if (list != NULL ? list->list.item(&r->call, list->list.object, list->index - 1, &err)
-                     : is_allowed(r, f, &err) && f->field->fn(&r->call, &err))
-        complete(r, f, ref);
-    else
+    struct str again = { 0 };
+
+    if (list != NULL ? !list->list.item(&r->call, list->list.object, list->index - 1, &err)
+                     : !run_resolver(r, f, &again, &err))
         fail(r, f, ref, &err);
+    else if (again.ptr != NULL)
+        buf_put(r->out, again);
+    else
+        complete(r, f, ref);
 }
 
 static void run_field(struct run *r, struct frame *top)
@@ -287,7 +348,10 @@ bool graphql_run(const struct graphql_schema *s, const struct graphql_plan *root
                                     .deadline_us = clock_mono_us() + limits->time_us,
                                     .schema = s };
     push_object(&r, root, (struct graphql_ref){ .type = NULL }, NULL);
-    while (r.depth > 0 && !is_full(&r))
+    while (r.depth > 0 && !is_full(&r)) {
         step(&r);
+        if (r.doing.field != NULL && (r.depth <= 1 || is_full(&r)))
+            end_doing(&r);
+    }
     return !is_full(&r);
 }

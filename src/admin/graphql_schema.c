@@ -232,6 +232,11 @@ static bool find_right(const struct graphql_type *t, struct graphql_field *f,
                    STR_ARG(f->name), STR_ARG(word));
 }
 
+void graphql_schema_once(struct graphql_schema *s, const struct graphql_once *once)
+{
+    s->once = once;
+}
+
 bool graphql_schema_guard(struct graphql_schema *s, bool (*find)(struct str word, int *ret),
                           graphql_guard_fn *guard, struct err *err)
 {

@@ -97,6 +97,7 @@ struct graphql_schema {
     const struct graphql_type *query, *mutation; /* the latter may be NULL */
     struct graphql_type *meta;                   /* __typename, __schema, __type */
     graphql_guard_fn *guard;                     /* NULL: anybody may ask for anything */
+    const struct graphql_once *once;             /* NULL: whatever is asked is done */
 };
 
 /* NULL: there is none. */

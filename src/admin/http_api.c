@@ -7,6 +7,7 @@
 #include "admin/api.h"
 #include "admin/document_view.h"
 #include "admin/graphql_request.h"
+#include "admin/http_events.h"
 #include "admin/http_manual.h"
 #include "admin/payload_range.h"
 #include "admin/principal.h"
@@ -23,11 +24,17 @@
 #include "store/archive.h"
 #include "store/document.h"
 
-enum { MAGIC = 0x61646d6e, ANSWER_MOST = 8 << 20, ARENA_MOST = 16 << 20 };
+enum {
+    MAGIC = 0x61646d6e,
+    ANSWER_MOST = 8 << 20,
+    ARENA_MOST = 16 << 20,
+    DROPPED_MOST = 64 << 20 /* bytes that are read only to be dropped */
+};
 
 struct http_api {
     struct engine *engine;
     struct api *api;
+    struct http_events *events;
     const struct http_server *server;
     struct metric server_metrics[4 + HTTP_REFUSAL_COUNT];
     char labels[HTTP_REFUSAL_COUNT][64];
@@ -43,6 +50,7 @@ struct visit {
     bool at_desk;
 
     struct buf body, answer; /* GraphQL; JSON */
+    int64_t dropped;         /* of a question that is too large */
     char *content_type;
     int status;
 
@@ -212,6 +220,31 @@ static void graphql_done(struct loop_msg *msg)
     visit_free(v);
 }
 
+/* As the specification says it, for clients that know nothing else. */
+static void graphql_too_large(struct visit *v)
+{
+    struct http_request *r = v->request;
+
+    visit_free(v);
+    http_answer(r, 413, STR("Cache-Control: no-store\r\n"), STR("application/json"),
+                STR("{\"errors\":[{\"message\":\"the question is longer than 9 MiB\","
+                    "\"extensions\":{\"code\":\"limit\"}}]}"));
+}
+
+/* What is too large is read and dropped, as far as that is worth it: most clients read no answer
+ * before they have written all. */
+static void graphql_bytes(struct visit *v, struct str bytes)
+{
+    struct err err;
+
+    if (v->dropped == 0 && buf_append(&v->body, bytes, &err))
+        return;
+    buf_done(&v->body);
+    v->dropped += (int64_t)bytes.len;
+    if (v->dropped > DROPPED_MOST)
+        graphql_too_large(v);
+}
+
 static void graphql_head(struct visit *v)
 {
     if (v->request->method != HTTP_METHOD_POST) {
@@ -224,12 +257,34 @@ static void graphql_head(struct visit *v)
                        "the file `token` of the data folder.");
         return;
     }
-    if (v->request->content_length > GRAPHQL_BODY_MAX) {
-        end_with_error(v, 413, "", "too_large", "The question is longer than 9 MiB.");
+    if (v->request->content_length > DROPPED_MOST ||
+        (v->request->content_length > GRAPHQL_BODY_MAX &&
+         http_field(v->request, STR("Expect")).ptr != NULL)) {
+        graphql_too_large(v);
         return;
     }
     v->content_type = xstrndup(v->request->content_type);
     http_read_body(v->request);
+}
+
+/* ---- events ------------------------------------------------------------------------------------
+ */
+
+static void events_head(struct visit *v)
+{
+    struct http_request *r = v->request;
+
+    if (r->method != HTTP_METHOD_GET) {
+        end_with_error(v, 405, "Allow: GET\r\n", "method_not_allowed", "Listen with GET.");
+        return;
+    }
+    if (!identify(v)) {
+        end_with_error(v, 401, "WWW-Authenticate: Bearer\r\n", "unauthorized",
+                       "Log in, or send a key: Authorization: Bearer KEY.");
+        return;
+    }
+    http_events_open(v->self->events, r, &v->who);
+    visit_free(v);
 }
 
 /* ---- documents ---------------------------------------------------------------------------------
@@ -533,6 +588,7 @@ static void on_head(struct http_request *r, void *arg)
         { .path = "/readyz", .answer = answer_ready },
         { .path = "/metrics", .answer = answer_metrics },
         { .path = "/graphql", .answer = graphql_head },
+        { .path = "/events", .answer = events_head },
     };
 
     if (is_manual(r)) {
@@ -554,16 +610,17 @@ static void on_head(struct http_request *r, void *arg)
 
 static void on_body(struct http_request *r, struct str bytes)
 {
-    struct visit *v = visit_of(r->user);
-    struct err err;
-
-    if (!buf_append(&v->body, bytes, &err))
-        end_with_error(v, 413, "", "too_large", "The question is longer than 9 MiB.");
+    graphql_bytes(visit_of(r->user), bytes);
 }
 
 static void on_end(struct http_request *r)
 {
-    to_desk(visit_of(r->user), graphql_run_at_desk, graphql_done);
+    struct visit *v = visit_of(r->user);
+
+    if (v->dropped > 0)
+        graphql_too_large(v);
+    else
+        to_desk(v, graphql_run_at_desk, graphql_done);
 }
 
 static void on_gone(struct http_request *r)
@@ -597,6 +654,7 @@ struct http_api *http_api_new(struct engine *engine, struct api *api)
 
     h->engine = engine;
     h->api = api;
+    h->events = http_events_new(engine);
     return h;
 }
 
@@ -661,10 +719,17 @@ void http_api_watch(struct http_api *h, const struct http_server *server)
     }
 }
 
+void http_api_rest(struct http_api *h)
+{
+    if (h != NULL)
+        http_events_stop(h->events);
+}
+
 void http_api_free(struct http_api *h)
 {
     if (h == NULL)
         return;
+    http_events_free(h->events);
     for (size_t i = 0; h->server != NULL && i < 4 + HTTP_REFUSAL_COUNT; i++)
         metrics_forget(&h->server_metrics[i]);
     free(h);

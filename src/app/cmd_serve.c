@@ -265,6 +265,7 @@ static void stop(struct node *n)
 {
     if (n->engine != NULL)
         intake_note_stopping(engine_intake(n->engine));
+    http_api_rest(n->http_api);
     if (n->server != NULL)
         http_server_stop(n->server, GRACE_MS);
     if (n->engine != NULL)

@@ -36,6 +36,8 @@ struct metric {
 void metrics_register(struct metric *m); /* m is lent until metrics_forget(); twice is once */
 void metrics_forget(struct metric *m);
 void metrics_print(struct buf *to); /* families in the order of registration */
+/* Every counter and gauge with its value; `see` registers and forgets nothing. */
+void metrics_each(void (*see)(void *arg, const struct metric *m, int64_t value), void *arg);
 
 static inline void metric_add(struct metric *m, int64_t n)
 {

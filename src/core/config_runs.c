@@ -5,6 +5,7 @@
 /* What this build runs.  Whoever builds a part adds or flips its line. */
 const struct config_run config_runs_build[] = {
     { "node", true },
+    { "location", true },
     { "systems", true },
     { "system", true },
     { "calendars", true },

@@ -457,11 +457,27 @@ const struct option grammar_retention[] = {
     { 0 },
 };
 
+/* enum Colour of schema.graphql has the same words. */
+static const struct option location_keys[] = {
+    { .name = "name", .type = OPT_TEXT, .help = "its name for people" },
+    { .name = "environment", .type = OPT_TEXT, .help = "such as production or test" },
+    { .name = "colour",
+      .type = OPT_WORD,
+      .words = OPTION_WORDS("grey", "blue", "green", "amber", "red", "violet"),
+      .fallback = "grey",
+      .help = "of the environment, in the head of every page" },
+    { 0 },
+};
+
 const struct option grammar_sections[] = {
     { .name = "node",
       .type = OPT_MAP,
       .keys = grammar_node,
       .help = "this node's own settings, read at start; not part of a version" },
+    { .name = "location",
+      .type = OPT_MAP,
+      .keys = location_keys,
+      .help = "what people see of this site, so that they know where they are" },
     { .name = "systems",
       .type = OPT_NAMED,
       .each = &system_each,

@@ -23,6 +23,7 @@
 #include "engine/pool.h"
 #include "engine/retainer.h"
 #include "engine/road.h"
+#include "engine/series.h"
 #include "engine/spool.h"
 #include "engine/warden.h"
 #include "store/payload.h"
@@ -52,6 +53,7 @@ struct engine {
     struct batcher *batcher;
     struct keeper *keeper;
     struct retainer *retainer;
+    struct series *series;
 };
 
 static int64_t read_syncs(void *arg)
@@ -133,6 +135,16 @@ struct road *engine_road(struct engine *e)
     return e->road;
 }
 
+struct poller *engine_poller(struct engine *e)
+{
+    return e->poller;
+}
+
+struct series *engine_series(struct engine *e)
+{
+    return e->series;
+}
+
 struct spool *engine_spool(struct engine *e)
 {
     return e->spool;
@@ -199,6 +211,7 @@ static void make_parts(struct engine *e)
     e->spool = spool_new(e->store, SPOOL_THREADS);
     e->pool = pool_new(POOL_THREADS);
     e->govern = govern_new();
+    e->series = series_new();
 }
 
 static const char *closed_why(void *arg)
@@ -333,6 +346,7 @@ void engine_free(struct engine *e)
     intake_free(e->intake);
     road_free(e->road);
     govern_free(e->govern);
+    series_free(e->series);
     store_close(e->store);
     free(e);
 }

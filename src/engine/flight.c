@@ -235,6 +235,8 @@ struct part *flight_add_part(struct flight *f, const struct plan_endpoint *e,
                                    .prio = f->prio,
                                    .expires_us = f->expires_us };
     p->in_doubt = system->in_doubt;
+    if (!f->dry && f->route != NULL)
+        ways_count(f->road->ways, WAY_MADE, f->route->word, e->word);
     return p;
 }
 

@@ -19,7 +19,9 @@
 #include "engine/live.h"
 #include "engine/lookout.h"
 #include "engine/road.h"
+#include "engine/series.h"
 #include "engine/warden.h"
+#include "engine/ways.h"
 #include "store/accept.h"
 #include "store/done.h"
 #include "store/lease.h"
@@ -195,6 +197,20 @@ static bool expire(struct keeper *k, struct err *err)
     return road_expire(engine_road(k->engine), err);
 }
 
+static bool count_series(struct keeper *k, struct err *err)
+{
+    (void)err;
+    series_look(engine_series(k->engine), clock_wall_us());
+    return true;
+}
+
+static bool look_at_ways(struct keeper *k, struct err *err)
+{
+    (void)err;
+    ways_look(road_ways(engine_road(k->engine)));
+    return true;
+}
+
 static bool learn(struct keeper *k, struct err *err)
 {
     return store_kind(engine_store(k->engine)) == DB_SQLITE ||
@@ -285,6 +301,8 @@ static const struct duty {
     { .name = "alerts", .every_us = CLOCK_S / 2, .run = tend_alerts },
     { .name = "expiry", .every_us = CLOCK_S, .run = expire },
     { .name = "endpoints", .every_us = CLOCK_S, .run = learn },
+    { .name = "numbers", .every_us = CLOCK_S, .run = count_series },
+    { .name = "ways", .every_us = INT64_C(10) * CLOCK_S, .run = look_at_ways },
     { .name = "tables of days", .every_us = INT64_C(600) * CLOCK_S, .run = keep_days },
     { .name = "key tables", .every_us = INT64_C(60) * CLOCK_S, .run = keep_key_tables },
     { .name = "sweep", .every_us = INT64_C(600) * CLOCK_S, .run = sweep },

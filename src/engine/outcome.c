@@ -270,12 +270,21 @@ static enum trail_outcome trail_of(const struct part *p)
     return TRAIL_WAITS;
 }
 
+/* An attempt was made. */
+static void count_ways(const struct flight *f, const struct part *p)
+{
+    if (p->took_us >= 0)
+        ways_count(f->road->ways, p->row.state == DELIVERY_DELIVERED ? WAY_SENT : WAY_FAILED,
+                   p->row.endpoint, p->row.system);
+}
+
 /* A stored delivery that is parked again without an attempt tells nothing new. */
 static void note_part(struct flight *f, const struct part *p)
 {
     AUTO(buf_done) struct buf why = BUF_INIT(200);
 
     metric_add(&deliveries[p->row.state], 1);
+    count_ways(f, p);
     if (p->took_us < 0 && p->row.num != 0)
         return;
     if (p->took_us < 0) {

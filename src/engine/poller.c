@@ -546,6 +546,15 @@ void poller_try(struct poller *p, const struct config *config, struct problem_li
     }
 }
 
+void poller_why(struct poller *p, struct str gateway, struct buf *to)
+{
+    (void)pthread_mutex_lock(&p->mutex);
+    for (const struct duty *d = p->duties; d != NULL; d = d->next)
+        if (d->failures > 0 && !d->gone && str_is(gateway, d->name))
+            buf_puts(to, d->error);
+    (void)pthread_mutex_unlock(&p->mutex);
+}
+
 void poller_troubles(struct poller *p, struct buf *to)
 {
     (void)pthread_mutex_lock(&p->mutex);

@@ -55,5 +55,7 @@ void poller_use(struct poller *p, struct config *config, int64_t version);
  * connector says can never work is a problem with a place. */
 void poller_try(struct poller *p, const struct config *config, struct problem_list *problems);
 
+/* Why the last look of a gateway failed; empty: it went well, or there was none. */
+void poller_why(struct poller *p, struct str gateway, struct buf *to);
 /* One line for each gateway that has failed a few times in a row. */
 void poller_troubles(struct poller *p, struct buf *to);

@@ -500,6 +500,11 @@ struct dispatch *road_dispatch(struct road *r)
     return r->dispatch;
 }
 
+struct ways *road_ways(struct road *r)
+{
+    return r->ways;
+}
+
 /* ---- life
  * ------------------------------------------------------------------------------------------------
  */
@@ -568,6 +573,7 @@ bool road_start(const struct road_options *o, struct road **ret, struct err *err
     r->idle = true;
     r->next_due_us = 1; /* ask at once */
     r->mishaps = mishaps_new();
+    r->ways = ways_new();
     r->pace = pace_new(&(struct pace_calls){ .ready = on_token, .reserve = on_reserve, .arg = r });
     r->dispatch = dispatch_new(
         o->govern, &(struct dispatch_calls){
@@ -688,5 +694,6 @@ void road_free(struct road *r)
         flight_destroy(f);
     }
     mishaps_free(r->mishaps);
+    ways_free(r->ways);
     free(r);
 }

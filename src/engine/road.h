@@ -34,6 +34,7 @@ struct pool;
 struct road;
 struct store;
 struct transfer;
+struct ways;
 
 enum { FLIGHTS_MOST = 1024 };
 
@@ -83,6 +84,7 @@ bool road_is_busy(struct road *r);
 
 struct plan *road_plan(struct road *r); /* in force, a reference */
 struct dispatch *road_dispatch(struct road *r);
+struct ways *road_ways(struct road *r);
 /* The clock of the store, as far as it can be trusted (govern.h). */
 int64_t road_clock_us(const struct road *r);
 /* Something else that goes out over HTTP; false: the node stops, and done() is not called. */

@@ -9,6 +9,7 @@
 #include "engine/flight.h"
 #include "engine/mishaps.h"
 #include "engine/road.h"
+#include "engine/ways.h"
 #include "store/recorder.h"
 
 enum {
@@ -34,6 +35,7 @@ struct road {
     struct transfer_hub *hub;
     struct pool *pool;
     struct mishaps *mishaps;
+    struct ways *ways;
     struct ordering *order;
     struct keeping *keeping;
 

@@ -151,6 +151,8 @@ const struct plan_route *walk_find_route(struct flight *f)
         return NULL;
     }
     f->route = &f->plan->routes[at];
+    if (!f->dry)
+        ways_count(f->road->ways, WAY_TAKEN, f->gateway, f->route->word);
     flight_note(f, TRAIL_ROUTE, TRAIL_DONE, f->route->name, clock_mono_us() - from, NULL);
     return f->route;
 }

@@ -298,6 +298,7 @@ static bool add_to_group(void *arg, const struct row *row)
         to->oldest_us = l->died_us;
     if (l->died_us >= to->newest_us) {
         to->newest_us = l->died_us;
+        to->sample = l->id;
         to->message = str_first(l->message, MESSAGE_MOST);
         if (to->message.len > 0)
             memcpy(g->messages[i], to->message.ptr, to->message.len);
@@ -315,7 +316,9 @@ static int by_count(const void *a, const void *b)
         return x->count > y->count ? -1 : 1;
     int c = str_cmp(x->key, y->key);
 
-    return c != 0 ? c : str_cmp(x->code, y->code);
+    if (c == 0)
+        c = str_cmp(x->code, y->code);
+    return c != 0 ? c : str_cmp(x->receiver, y->receiver);
 }
 
 bool dead_groups(struct store *s, const struct dead_filter *f, enum dead_by by, struct arena *a,
@@ -329,9 +332,14 @@ bool dead_groups(struct store *s, const struct dead_filter *f, enum dead_by by, 
         return false;
     if (g.full)
         return err_set(err, ERR_LIMIT, 0, "more than %d groups; use a filter", DEAD_GROUPS_MOST);
-    for (size_t i = 0; i < g.count; i++)
+    for (size_t i = 0; i < g.count; i++) {
         if (g.words[i] != 0)
             ret[i].key = store_word_name(s, g.words[i]);
+        if (by == DEAD_BY_RECEIVER || by == DEAD_BY_BOTH)
+            ret[i].receiver = ret[i].key;
+        if (by == DEAD_BY_BOTH)
+            ret[i].key = ret[i].code;
+    }
     qsort(ret, g.count, sizeof *ret, by_count);
     *ret_count = g.count;
     return true;

@@ -57,16 +57,20 @@ bool dead_list(struct store *s, const struct dead_filter *f, int64_t above, size
 bool dead_count(struct store *s, const struct dead_filter *f, int64_t above, int64_t *ret,
                 int64_t *ret_next, struct err *err);
 
-enum dead_by { DEAD_BY_REASON, DEAD_BY_RECEIVER, DEAD_BY_TYPE };
+/* In the order of enum DeadBy of schema.graphql. */
+enum dead_by { DEAD_BY_REASON, DEAD_BY_RECEIVER, DEAD_BY_TYPE, DEAD_BY_BOTH };
 
 struct dead_group {
     struct str key; /* the code, or the name of the receiver or type; empty: none was found */
     struct str code;
+    struct str receiver; /* DEAD_BY_RECEIVER, DEAD_BY_BOTH; empty: none was found */
+    struct id sample;    /* the document that died last */
     struct str message; /* of the newest */
     int64_t count, oldest_us, newest_us;
 };
 
-/* One group for each pair of key and code, the largest first; looks at all of them.
+/* One group for each pair of key and code, the largest first; looks at all of them.  DEAD_BY_BOTH
+ * has the groups of DEAD_BY_RECEIVER, with the code as key.
  * ERR_LIMIT: more than DEAD_GROUPS_MOST groups. */
 bool dead_groups(struct store *s, const struct dead_filter *f, enum dead_by by, struct arena *a,
                  struct dead_group *ret, size_t *ret_count, struct err *err);
