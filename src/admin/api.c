@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "admin/api_audit.h"
 #include "admin/api_parts.h"
 #include "admin/embed.h"
 #include "admin/graphql_request.h"
@@ -30,7 +31,7 @@ static bool may(struct graphql_call *call, int right, struct err *err)
     const struct principal *p = api_principal(call);
 
     if (rights_has(&p->rights, (enum right)right))
-        return true;
+        return api_audit_ask(call, (enum right)right, err);
     return err_set(err, ERR_PERMANENT, EPERM, "%.*s does not have the right `%s`", STR_ARG(p->name),
                    right_word((enum right)right));
 }
@@ -52,6 +53,7 @@ static bool bind_all(struct graphql_schema *schema, struct err *err)
         { api_edit, &api_edit_count },           { api_lineage, &api_lineage_count },
         { api_bulk, &api_bulk_count },           { api_scan, &api_scan_count },
         { api_batch, &api_batch_count },         { api_retention, &api_retention_count },
+        { api_audit, &api_audit_count },
     };
 
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
@@ -88,5 +90,8 @@ int api_execute(struct api *api, const struct principal *who, struct str content
 
     limits.variables = GRAPHQL_BODY_MAX; /* a configuration is one */
     limits.introspection = true;         /* whoever comes here is known */
-    return graphql_request_answer(api->schema, content_type, body, who, &limits, out);
+    int status = graphql_request_answer(api->schema, content_type, body, who, &limits, out);
+
+    api_audit_done();
+    return status;
 }
