@@ -31,7 +31,7 @@ static bool has_word(struct str name, const char *word)
     return memmem(name.ptr, name.len, word, strlen(word)) != NULL;
 }
 
-/* Its size is told, not what it is. */
+/* Its size is told, not what it is.  top: it is an argument of a change. */
 static bool is_hidden(struct str name, bool top)
 {
     static const char *const words[] = { "assword", "ecret", "oken" };
@@ -141,7 +141,7 @@ static struct str asked_of(const struct graphql_call *call)
         (void)snprintf(key, sizeof key, "%.*s", STR_ARG(name));
         json_key(&j, key);
         (void)snprintf(size, sizeof size, "(%zu bytes)", v->text.len);
-        if (is_hidden(name, true))
+        if (is_hidden(name, call->type == call->schema->mutation))
             json_z(&j, size);
         else
             write_value(&j, v, f->args[i].ref.type);
