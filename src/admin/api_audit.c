@@ -198,7 +198,7 @@ static void begin(struct graphql_call *call)
     audit_begin(&now.begun);
 }
 
-/* Looks into a payload by name; into others by the field. */
+/* Of a document, or of what a query shows beside it; or a query that looks into payloads. */
 static bool write_look(struct graphql_call *call, struct err *err)
 {
     bool of_document = str_is(call->type->name, "Document");
@@ -208,7 +208,7 @@ static bool write_look(struct graphql_call *call, struct err *err)
         char *id = ARENA_ARRAY(call->arena, char, ID_TEXT);
 
         object = str_of(id_text(&((const struct document_view *)call->parent)->doc.source.id, id));
-    } else {
+    } else if (call->type == call->schema->query) {
         action = call->field->name;
     }
     if (str_eq(action, now.seen_action) && str_eq(object, now.seen_object))

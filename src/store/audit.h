@@ -101,6 +101,12 @@ bool audit_list(struct store *s, const struct audit_filter *f, size_t first, str
 
 /* ---- the chain ------------------------------------------------------------------------------- */
 
+/* Let go of a slice of the oldest lines: of those before this time, if there is one that is older
+ * by slack_us.  The last line stays.  A line "auditTrim" says which was the last to go, and its
+ * hash: the chain begins behind it. */
+bool audit_trim(struct store *s, int64_t before_us, int64_t slack_us, int64_t *ret_gone,
+                struct err *err);
+
 struct audit_check {
     int64_t lines;      /* that were looked at */
     int64_t seq;        /* the last of them */

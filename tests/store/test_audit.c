@@ -283,6 +283,52 @@ TEST(texts_are_made_fit)
     store_close(s);
 }
 
+static int64_t trim(struct store *s, int64_t before_us, int64_t slack_us)
+{
+    struct err err = { 0 };
+    int64_t gone = -1;
+
+    if (!audit_trim(s, before_us, slack_us, &gone, &err))
+        printf("# %s\n", err.text);
+    return gone;
+}
+
+TEST(old_lines_go_and_the_chain_begins_behind_them)
+{
+    struct home h = fresh_home();
+    struct store *s = open_store(&h);
+    AUTO(arena_done) struct arena a = ARENA_INIT(8 << 20);
+    struct audit_check noted, c;
+    struct audit_line l;
+    struct err err = { 0 };
+    int64_t sixth;
+
+    CHECK(s != NULL && trim(s, INT64_MAX, 0) == 0 && append_many(s, 5));
+    noted = verify(s);
+    do /* a time of its own */
+        CHECK(tell(&h, "DELETE FROM audit WHERE seq > 5") &&
+              tell(&h, "UPDATE mark SET value = 5 WHERE name = 'audit'") && append_many(s, 3));
+    while (ask(&h, "SELECT count(*) FROM audit a, audit b WHERE a.seq = 5 AND b.seq = 6 AND "
+                   "a.time_us = b.time_us") > 0);
+    sixth = ask(&h, "SELECT time_us FROM audit WHERE seq = 6");
+    CHECK(trim(s, sixth, 1000 * (int64_t)CLOCK_S) == 0 && lines(&h) == 8);
+    CHECK(trim(s, sixth, 0) == 5 && lines(&h) == 4);
+    CHECK(newest(s, &a, &l) && l.seq == 9 && str_is(l.entry.action, "auditTrim"));
+    CHECK(str_is(l.entry.was, "lines 1 to 5") && str_starts(l.entry.became, STR("5:")));
+    c = verify(s);
+    CHECK(c.bad == 0 && c.lines == 4 && c.seq == 9 && trim(s, sixth, 0) == 0);
+    CHECK(audit_verify(s, noted.seq, &noted.hash, &c, &err) && c.bad == 0);
+    CHECK(trim(s, INT64_MAX, 0) == 3 && trim(s, INT64_MAX, 0) == 1); /* the newest stays */
+    CHECK(lines(&h) == 2 && verify(s).bad == 0 && append_many(s, 5) && verify(s).bad == 0);
+    CHECK(tell(&h, "UPDATE audit SET actor = 'bob' WHERE seq = 12") && verify(s).bad == 12);
+
+    /* Somebody else lets go of lines, and says so only in the mark. */
+    CHECK(tell(&h, "UPDATE audit SET actor = 'alice' WHERE seq = 12") && verify(s).bad == 0);
+    CHECK(tell(&h, "DELETE FROM audit WHERE seq < 14") && verify(s).bad == 10);
+    CHECK(tell(&h, "UPDATE mark SET value = 13 WHERE name = 'audit_gone'") && verify(s).bad == 13);
+    store_close(s);
+}
+
 /* ---- pages -------------------------------------------------------------------------------------
  */
 

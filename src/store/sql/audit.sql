@@ -19,6 +19,14 @@ SELECT (SELECT hash FROM audit WHERE seq = $1), @NOW_US@;
 INSERT INTO audit(seq, time_us, actor, kind, address, action, object, was, became, reason, prev, hash)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12);
 
+-- name: audit_oldest
+-- in:  $1 above int, $2 limit int
+SELECT seq, time_us, hash FROM audit WHERE seq > $1 ORDER BY seq LIMIT $2;
+
+-- name: audit_drop
+-- in:  $1 upto int
+DELETE FROM audit WHERE seq <= $1;
+
 -- name: audit_slice
 -- in:  $1 above int, $2 limit int
 -- By number, for the chain.
