@@ -597,6 +597,8 @@ static void note_one(struct work *k)
     unsigned told = 0;
     char id[ID_TEXT];
 
+    if (k->op->op.audit == NULL)
+        return;
     for (size_t i = 0; i < k->parts.count; i++) {
         enum delivery_state state = k->parts.list[i].state;
 

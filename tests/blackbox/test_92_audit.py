@@ -1,7 +1,8 @@
 """The audit log: every change and every look into a payload, in a chain that tells what was changed."""
 import base64
+import datetime
+import hashlib
 import json
-import pathlib
 import re
 import sqlite3
 import time
@@ -297,29 +298,68 @@ def test_the_log_is_listed_and_checked_by_hand(node):
     assert "next" in answer.json["errors"][0]["message"]
 
 
+def test_what_was_asked_is_json_of_a_bounded_size(node):
+    doc = dead_document(node)
+    odd = 'x"\\\n\u0001\u00e9' * 40
+    node.graphql("mutation($id: ID!, $r: String!) { keep(ids: [$id], reason: $r) { result } }", id=doc, r=odd[:200])
+    attributes = [{"name": f"a{n}", "value": f"{n} {odd}"} for n in range(12)]
+    node.graphql("mutation($m: DocumentMetadata!) { documentSend(gateway: \"in\", payload: \"eA==\", metadata: $m)"
+                 " { id } }", m={"sender": "acme", "receiver": "hub", "type": "order", "attributes": attributes})
+    made, kept = lines(node)
+    assert kept["after"] == "kept" and kept["reason"].startswith('x"')
+    asked = json.loads(made["after"])["asked"]
+    assert asked["metadata"]["sender"] == "acme" and asked["payload"] == "(4 bytes)"
+    assert asked["metadata"]["attributes"][0]["name"] == "a0" and len(made["after"].encode()) < 4000
+
+
 def behind_its_back(node, *statements):
     node.stop()
     db = sqlite3.connect(node.data / "waybill.db")
-    for sql in statements:
-        db.execute(sql)
+    for sql, *values in statements:
+        db.execute(sql, values)
     db.commit()
     db.close()
     node.start()
+
+
+def hash_of(line, prev):
+    """As docs/audit.md says."""
+    at = datetime.datetime.strptime(line["time"], "%Y-%m-%dT%H:%M:%S.%fZ") - datetime.datetime(1970, 1, 1)
+    text = f"waybill audit 1 {line['seq']} {at // datetime.timedelta(microseconds=1)}".encode()
+    for name in ("actor", "kind", "address", "action", "object", "before", "after", "reason"):
+        value = (line[name] or "").encode()
+        text += b" %d:%s" % (len(value), value)
+    return hashlib.sha256(text + prev).digest()
+
+
+def test_the_chain_is_as_documented(node):
+    for n in range(4):
+        node.graphql("mutation($n: String!) { secretAdd(name: $n, value: \"v\") { name } }", n=f"s{n}")
+    prev = bytes(32)
+    chain = [json.loads(line) for line in node.cli("audit", "ls", "--json").stdout.splitlines()][::-1]
+    for line in chain:
+        prev = hash_of(line, prev)
+        assert prev.hex() == line["hash"], line
+    forged = {**chain[2], "actor": "eve"}  # and its hash as it must be: then the next line does not follow
+    behind_its_back(node, ("UPDATE audit SET actor = ?, hash = ? WHERE seq = 3",
+                           "eve", hash_of(forged, bytes.fromhex(chain[1]["hash"]))))
+    check = verify(node)
+    assert not check["ok"] and check["broken"] == 4 and "does not follow" in check["message"]
 
 
 def test_what_was_changed_is_found(node):
     for n in range(5):
         node.graphql("mutation($n: String!) { secretAdd(name: $n, value: \"v\") { name } }", n=f"s{n}")
     noted = head(verify(node))
-    behind_its_back(node, "UPDATE audit SET actor = 'eve' WHERE seq = 3")
+    behind_its_back(node, ["UPDATE audit SET actor = 'eve' WHERE seq = 3"])
     check = verify(node)
     assert not check["ok"] and check["broken"] == 3 and check["lines"] == 2
     got = node.cli("audit", "verify")
     assert got.returncode == NO and "BROKEN" in got.stdout and "line 3 was changed" in got.stdout
     got = node.cli("doctor")
     assert got.returncode == NO and "audit-chain" in got.stdout and "line 3 was changed" in got.stdout
-    behind_its_back(node, "UPDATE audit SET actor = 'admin' WHERE seq = 3", "DELETE FROM audit WHERE seq > 4",
-                    "UPDATE mark SET value = 4 WHERE name = 'audit'")
+    behind_its_back(node, ["UPDATE audit SET actor = 'admin' WHERE seq = 3"], ["DELETE FROM audit WHERE seq > 4"],
+                    ["UPDATE mark SET value = 4 WHERE name = 'audit'"])
     assert verify(node)["ok"]  # a log that was cut and counted anew; but somebody noted its head
     check = verify(node, "--head", noted)
     assert not check["ok"] and check["broken"] == 5
