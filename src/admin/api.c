@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "admin/api_audit.h"
 #include "admin/api_parts.h"
 #include "admin/embed.h"
 #include "admin/graphql_request.h"
@@ -30,7 +31,7 @@ static bool may(struct graphql_call *call, int right, struct err *err)
     const struct principal *p = api_principal(call);
 
     if (rights_has(&p->rights, (enum right)right))
-        return true;
+        return api_audit_ask(call, (enum right)right, err);
     return err_set(err, ERR_PERMANENT, EPERM, "%.*s does not have the right `%s`", STR_ARG(p->name),
                    right_word((enum right)right));
 }
@@ -44,18 +45,9 @@ static bool bind_all(struct graphql_schema *schema, struct err *err)
         const struct graphql_resolver *table;
         const size_t *count;
     } parts[] = {
-        { api_documents, &api_documents_count }, { api_operate, &api_operate_count },
-        { api_config, &api_config_count },       { api_node, &api_node_count },
-        { api_secret, &api_secret_count },       { api_road, &api_road_count },
-        { api_hold, &api_hold_count },           { api_rehearse, &api_rehearse_count },
-        { api_alert, &api_alert_count },         { api_backup, &api_backup_count },
-        { api_edit, &api_edit_count },           { api_lineage, &api_lineage_count },
-        { api_bulk, &api_bulk_count },           { api_scan, &api_scan_count },
-        { api_batch, &api_batch_count },         { api_retention, &api_retention_count },
-        { api_about, &api_about_count },         { api_system, &api_system_count },
-        { api_plan, &api_plan_count },           { api_series, &api_series_count },
-        { api_payload, &api_payload_count },     { api_connector, &api_connector_count },
-        { api_flow, &api_flow_count },
+#define PART(name) { api_##name, &api_##name##_count },
+        API_PARTS(PART)
+#undef PART
     };
 
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
@@ -93,5 +85,8 @@ int api_execute(struct api *api, const struct principal *who, struct str content
 
     limits.variables = GRAPHQL_BODY_MAX; /* a configuration is one */
     limits.introspection = true;         /* whoever comes here is known */
-    return graphql_request_answer(api->schema, content_type, body, who, &limits, out);
+    int status = graphql_request_answer(api->schema, content_type, body, who, &limits, out);
+
+    api_audit_done();
+    return status;
 }

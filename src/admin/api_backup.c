@@ -1,4 +1,5 @@
 /* Backups and what follows a restore: backup, backupStart, restore, nodeRelease. */
+#include "admin/api_audit.h"
 #include "admin/api_parts.h"
 #include "base/clock.h"
 #include "engine/backups.h"
@@ -49,7 +50,8 @@ static bool backup_start(struct graphql_call *call, struct err *err)
     bool with_key = false;
 
     (void)graphql_arg_bool(call, "withKey", &with_key);
-    return backups_start(engine_backups(api_engine(call)), graphql_arg_text(call, "folder"),
+    return api_audit_now(call, err) &&
+           backups_start(engine_backups(api_engine(call)), graphql_arg_text(call, "folder"),
                          with_key, err) &&
            show_backup(call);
 }

@@ -8,15 +8,38 @@
 #include "admin/principal.h"
 #include "core/facts.h"
 
-extern const struct graphql_resolver api_documents[], api_operate[], api_config[], api_node[],
-    api_secret[], api_road[], api_hold[], api_rehearse[], api_alert[], api_backup[], api_edit[],
-    api_lineage[], api_bulk[], api_scan[], api_batch[], api_retention[], api_about[], api_system[],
-    api_plan[], api_series[], api_payload[], api_connector[], api_flow[];
-extern const size_t api_documents_count, api_operate_count, api_config_count, api_node_count,
-    api_secret_count, api_road_count, api_hold_count, api_rehearse_count, api_alert_count,
-    api_backup_count, api_edit_count, api_lineage_count, api_bulk_count, api_scan_count,
-    api_batch_count, api_retention_count, api_about_count, api_system_count, api_plan_count,
-    api_series_count, api_payload_count, api_connector_count, api_flow_count;
+/* One line per subject. */
+#define API_PARTS(PART) \
+    PART(documents)     \
+    PART(operate)       \
+    PART(config)        \
+    PART(node)          \
+    PART(secret)        \
+    PART(road)          \
+    PART(hold)          \
+    PART(rehearse)      \
+    PART(alert)         \
+    PART(backup)        \
+    PART(edit)          \
+    PART(lineage)       \
+    PART(bulk)          \
+    PART(scan)          \
+    PART(batch)         \
+    PART(retention)     \
+    PART(about)         \
+    PART(system)        \
+    PART(plan)          \
+    PART(series)        \
+    PART(payload)       \
+    PART(connector)     \
+    PART(flow)          \
+    PART(audit)
+
+#define PART(name)                                     \
+    extern const struct graphql_resolver api_##name[]; \
+    extern const size_t api_##name##_count;
+API_PARTS(PART)
+#undef PART
 
 extern const struct graphql_once api_once;
 

@@ -1,6 +1,7 @@
 /* How long documents are kept: retention, kept, keep, unkeep, retentionRun. */
 #include <stdio.h>
 
+#include "admin/api_audit.h"
 #include "admin/api_parts.h"
 #include "admin/document_view.h"
 #include "base/log.h"
@@ -40,6 +41,8 @@ static bool run_now(struct graphql_call *call, struct err *err)
     bool all = false;
 
     (void)graphql_arg_bool(call, "all", &all);
+    if (!api_audit_now(call, err))
+        return false;
     retainer_ask(engine_retainer(api_engine(call)), who, all);
     return show(call, err);
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "admin/api.h"
+#include "admin/api_audit.h"
 #include "admin/document_view.h"
 #include "admin/graphql_request.h"
 #include "admin/http_events.h"
@@ -22,6 +23,7 @@
 #include "engine/engine.h"
 #include "engine/intake.h"
 #include "store/archive.h"
+#include "store/caller.h"
 #include "store/document.h"
 
 enum {
@@ -55,7 +57,7 @@ struct visit {
     int status;
 
     struct id id;
-    bool wants_payload;
+    bool wants_payload, head_only;
     struct principal who; /* PRINCIPAL_NOBODY: perhaps a caller of a gateway */
     int64_t stage;        /* of the payload; 0: as it was received */
     int64_t caller;
@@ -310,6 +312,22 @@ static void show_document(struct visit *v)
         document_view_json(engine_store(e), &view, &v->answer);
 }
 
+/* In the audit log, before a byte goes out. */
+static bool note_download(struct visit *v)
+{
+    char id[ID_TEXT], stage[40] = "";
+    struct audit_entry e =
+        api_audit_entry(&v->who, STR("payloadDownload"), str_of(id_text(&v->id, id)));
+    struct store *s = engine_store(v->self->engine);
+
+    if (!is_known(v) && !caller_name(s, v->caller, &v->arena, &e.actor, &v->err))
+        return false;
+    if (v->stage != 0)
+        (void)snprintf(stage, sizeof stage, "{\"stage\":%lld}", (long long)v->stage);
+    e.became = str_of(stage);
+    return audit_append(s, &e, &v->err);
+}
+
 static void look_up(struct desk_job *job)
 {
     struct visit *v = visit_of_job(job);
@@ -326,6 +344,8 @@ static void look_up(struct desk_job *job)
         v->no_stage = true;
     else if (!payload_open(s, &v->document.source, &v->reader, &v->err))
         v->reader = NULL;
+    else
+        v->found = v->head_only || note_download(v);
 }
 
 static void read_piece(struct desk_job *job)
@@ -498,6 +518,7 @@ static void document_head(struct visit *v, struct str rest)
         return;
     }
     v->wants_payload = str_is(tail, "payload");
+    v->head_only = v->request->method == HTTP_METHOD_HEAD;
     if (v->wants_payload && !read_stage(v)) {
         end_with_error(v, 400, "", "bad_stage", "stage is a number from 1 on.");
         return;

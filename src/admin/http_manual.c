@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "admin/api_audit.h"
 #include "admin/api_parts.h"
 #include "admin/http_api.h"
 #include "admin/principal.h"
@@ -168,11 +169,42 @@ static struct post *back_from_desk(struct loop_msg *msg)
     return NULL;
 }
 
+/* For the audit log. */
+static struct str asked_of(struct post *p)
+{
+    AUTO(buf_done) struct buf text = BUF_INIT(64 << 10);
+    const struct manual_request *q = &p->q;
+    struct json_out j = { .to = &text };
+
+    json_open(&j, '{');
+    json_key(&j, "size");
+    json_int(&j, p->bytes.size);
+    if (q->is_edit) {
+        json_key(&j, "as");
+        json_z(&j, q->beside ? "beside" : "supersede");
+        json_key(&j, "from");
+        json_z(&j, q->to_router ? "router" : "gateway");
+    } else {
+        json_key(&j, "gateway");
+        json_str(&j, str_first(q->gateway, AUDIT_NAME_MOST));
+    }
+    json_key(&j, "by");
+    json_str(&j, str_first(q->who, AUDIT_NAME_MOST));
+    json_close(&j, '}');
+    return arena_copy(&p->arena, buf_view(&text));
+}
+
 static void make_at_desk(struct desk_job *job)
 {
     struct post *p = post_of_job(job);
 
+    struct audit_entry e = api_audit_entry(
+        &p->who, p->q.is_edit ? STR("documentEdit") : STR("documentSend"), (struct str){ 0 });
+
+    e.became = asked_of(p);
+    audit_begin(&e);
     p->ok = manual_make(p->who.engine, &p->q, &p->bytes, &p->result, &p->err);
+    audit_end();
 }
 
 /* NULL: nobody waits any more, or it was answered why not. */

@@ -4,9 +4,10 @@
 #include "base/str.h"
 #include "core/units.h"
 
-/* Fields of DocumentFilter and DeadFilter by the names of their options. */
-static const char *const text_filters[] = { "state", "gateway", "sender", "receiver", "type",
-                                            "name",  "error",   "key",    "parent",   NULL };
+/* Fields of DocumentFilter, DeadFilter and AuditFilter by the names of their options. */
+static const char *const text_filters[] = { "state",  "gateway", "sender", "receiver", "type",
+                                            "name",   "error",   "key",    "parent",   "actor",
+                                            "action", "object",  NULL };
 static const char *const time_filters[] = { "since", "until", NULL };
 
 static bool takes(const struct args *a, const char *name)

@@ -14,6 +14,7 @@
 #include "engine/poller.h"
 #include "engine/road.h"
 #include "store/accept.h"
+#include "store/audit.h"
 #include "store/caller.h"
 #include "store/retain.h"
 #include "store/secret.h"
@@ -237,9 +238,16 @@ struct plan *live_plan_of(void *live, int64_t version, struct err *err)
 
 static bool make_first(struct live *l, struct str body, struct err *err)
 {
+    static const struct audit_entry begun = { .actor = { "first start", 11 },
+                                              .kind = { "node", 4 },
+                                              .action = { "configApply", 11 } };
     int64_t number;
 
-    if (version_add(l->o.store, 0, body, STR("first start"), STR(""), &number, err))
+    audit_begin(&begun);
+    bool ok = version_add(l->o.store, 0, body, begun.actor, STR(""), &number, err);
+
+    audit_end();
+    if (ok)
         return true;
     if (err->kind != ERR_TRANSIENT)
         return false;

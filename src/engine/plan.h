@@ -125,6 +125,7 @@ struct plan_gateway {
 struct plan_retention {
     struct retain_rules rules;
     int64_t dead_us;    /* dead letters; 0: for ever */
+    int64_t audit_us;   /* lines of the audit log; 0: for ever */
     struct str archive; /* a folder; empty: none */
 };
 

@@ -99,6 +99,7 @@ bool plan_build_retention(struct plan *p, struct store *store, struct err *err)
         s.node = NULL;
     return (read_states(&s, &p->retention.rules, err) &&
             read_us(&s, "dead", 0, &p->retention.dead_us, err) &&
+            read_us(&s, "audit", 0, &p->retention.audit_us, err) &&
             settings_path(&s, "archive", &p->retention.archive, err) &&
             read_types(p, store, err)) ||
            err_context(err, "retention");

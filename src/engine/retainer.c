@@ -18,6 +18,7 @@
 #include "engine/plan.h"
 #include "engine/road.h"
 #include "store/archive.h"
+#include "store/audit.h"
 #include "store/backup.h"
 #include "store/dead.h"
 #include "store/kept.h"
@@ -389,6 +390,31 @@ static bool look_at_dead(struct retainer *r, int64_t now_us, const struct plan *
     return ok;
 }
 
+/* ---- the audit log -------------------------------------------------------------------------- */
+
+/* A day's lines at once, for letting go of lines is a line. */
+static bool look_at_audit(struct retainer *r, int64_t now_us, const struct plan *plan,
+                          struct err *err)
+{
+    int64_t keep_us = plan->retention.audit_us, slack_us = RETAIN_DAY_US, all = 0, some;
+
+    if (keep_us == 0)
+        return true;
+    do {
+        int64_t began = clock_mono_us();
+
+        if (!audit_trim(r->o.store, now_us - keep_us, slack_us, &some, err))
+            return false;
+        all += some;
+        slack_us = 0;
+        if (!rest(r, clock_mono_us() - began))
+            break;
+    } while (some > 0);
+    if (all > 0)
+        log_event(LOG_INFO, "retention.audit", kv_int("lines", all));
+    return true;
+}
+
 /* ---- the thread ----------------------------------------------------------------------------- */
 
 /* True: what may go by the clock may go. */
@@ -422,6 +448,7 @@ static bool look(struct retainer *r, struct err *err)
         return err->kind == ERR_NONE;
     struct plan *plan = road_plan(r->o.road);
     bool ok = plan != NULL && look_at_dead(r, now.early_us, plan, err) &&
+              look_at_audit(r, now.early_us, plan, err) &&
               run_days(r, now.early_us, plan->retention.archive, err);
 
     plan_unref(plan);

@@ -520,9 +520,9 @@ static void keep_committed(struct writer *w, struct store_op **ops, size_t count
         key_log_slot_made(w->store->key_log, slot);
 }
 
-static const struct store_verb keep_verb = { .name = "keep key tables",
-                                             .run = keep_run,
-                                             .committed = keep_committed };
+static const struct store_verb keep_verb = {
+    .name = "keep key tables", .notes = true, .run = keep_run, .committed = keep_committed
+};
 
 bool accept_keep_tables(struct store *s, int64_t period_us, struct err *err)
 {

@@ -8,6 +8,7 @@
 #include "base/require.h"
 #include "core/trail.h"
 #include "store/accept.h"
+#include "store/audit.h"
 #include "store/claims.h"
 #include "store/done.h"
 #include "store/inside.h"
@@ -42,7 +43,8 @@ static bool add_empty(struct writer *w, const struct batch_close *c, struct err 
 static bool close_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
     struct batch_close *c = ((struct close_op *)ops[0])->order;
-    int64_t receiver = c->why == BATCH_TIME ? BATCH_ANY_RECEIVER : c->receiver, moved = 1;
+    int64_t receiver = c->why == BATCH_TIME ? BATCH_ANY_RECEIVER : c->receiver, moved = 1,
+            again = 0;
 
     require(count == 1);
     c->closed = 0;
@@ -59,8 +61,10 @@ static bool close_run(struct writer *w, struct store_op **ops, size_t count, str
                 &c->closed, err))
         return false;
     if (c->why == BATCH_HAND &&
-        !db_run(w->db, SQL_BATCH_AGAIN, DB_ARGS(db_int(c->name), db_int(receiver)), NULL, err))
+        !db_run(w->db, SQL_BATCH_AGAIN, DB_ARGS(db_int(c->name), db_int(receiver)), &again, err))
         return false;
+    if (c->closed + again > 0)
+        audit_note(w, ops[0], store_word_name(w->store, c->name), STR("open"), (struct str){ 0 });
     fault_point(BATCH_FROZEN);
     if (c->closed > 0 || !c->empty)
         return true;
@@ -68,7 +72,9 @@ static bool close_run(struct writer *w, struct store_op **ops, size_t count, str
     return add_empty(w, c, err);
 }
 
-static const struct store_verb close_verb = { .name = "close batches", .run = close_run };
+static const struct store_verb close_verb = { .name = "close batches",
+                                              .run = close_run,
+                                              .notes = true };
 
 bool batch_close(struct store *s, struct batch_close *c, struct err *err)
 {

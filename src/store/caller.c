@@ -5,6 +5,7 @@
 #include "base/auto.h"
 #include "base/chance.h"
 #include "base/require.h"
+#include "store/audit.h"
 #include "store/inside.h"
 
 static void random_text(char *to, size_t len)
@@ -29,6 +30,25 @@ struct change_op {
     struct sha256 secret;
 };
 
+/* For which gateway it was, and its title. */
+static bool note_drop(struct writer *w, struct change_op *o, struct err *err)
+{
+    AUTO(db_rows_done) struct db_rows rows = { 0 };
+    AUTO(buf_done) struct buf was = BUF_INIT(64 << 10);
+    bool there;
+
+    if (!db_query(w->db, SQL_CALLER_GET, DB_ARGS(db_text(o->name)), &rows, err) ||
+        !db_next(&rows, &there, err))
+        return false;
+    if (!there)
+        return true;
+    buf_put(&was, store_word_name(w->store, db_get_int(&rows, 0)));
+    if (!db_is_null(&rows, 1))
+        buf_printf(&was, ": %.*s", STR_ARG(str_first(db_get_str(&rows, 1), AUDIT_TEXT_MOST)));
+    audit_note(w, &o->op, o->name, buf_view(&was), STR("removed"));
+    return true;
+}
+
 static bool change_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
     struct change_op *o = (struct change_op *)ops[0];
@@ -38,7 +58,9 @@ static bool change_run(struct writer *w, struct store_op **ops, size_t count, st
     if (!db_one_int(w->db, SQL_MARK_TAKE, DB_ARGS(db_text(STR("caller")), db_int(1)), 0, &id, err))
         return false;
     if (!o->add)
-        return db_run(w->db, SQL_CALLER_DROP, DB_ARGS(db_text(o->name)), &o->changed, err);
+        return note_drop(w, o, err) &&
+               db_run(w->db, SQL_CALLER_DROP, DB_ARGS(db_text(o->name)), &o->changed, err);
+    audit_note(w, &o->op, o->name, (struct str){ 0 }, (struct str){ 0 });
     return db_run(w->db, SQL_CALLER_ADD,
                   DB_ARGS(db_int(id), db_text(o->name), db_int(o->gateway),
                           o->title.len > 0 ? db_text(o->title) : db_null(),
@@ -46,7 +68,9 @@ static bool change_run(struct writer *w, struct store_op **ops, size_t count, st
                   NULL, err);
 }
 
-static const struct store_verb change_verb = { .name = "change callers", .run = change_run };
+static const struct store_verb change_verb = { .name = "change callers",
+                                               .run = change_run,
+                                               .notes = true };
 
 bool caller_add(struct store *s, int64_t gateway, struct str title,
                 char ret_name[static CALLER_NAME], char ret_key[static CALLER_KEY_TEXT],
@@ -71,6 +95,32 @@ bool caller_remove(struct store *s, struct str name, bool *ret_was_there, struct
         return false;
     *ret_was_there = o.changed == 1;
     return true;
+}
+
+static bool read_name(struct db *db, int64_t id, struct arena *a, struct str *ret, struct err *err)
+{
+    AUTO(db_rows_done) struct db_rows rows = { 0 };
+    bool row;
+
+    *ret = (struct str){ 0 };
+    if (!db_query(db, SQL_CALLER_NAME, DB_ARGS(db_int(id)), &rows, err) ||
+        !db_next(&rows, &row, err))
+        return false;
+    if (row)
+        *ret = arena_copy(a, db_get_str(&rows, 0));
+    return true;
+}
+
+bool caller_name(struct store *s, int64_t id, struct arena *a, struct str *ret, struct err *err)
+{
+    struct db *db = store_reader(s, err);
+
+    if (db == NULL)
+        return false;
+    bool ok = read_name(db, id, a, ret, err);
+
+    store_reader_back(s, db);
+    return ok;
 }
 
 bool caller_mark(struct store *s, int64_t *ret, struct err *err)

@@ -28,5 +28,7 @@ bool caller_add(struct store *s, int64_t gateway, struct str title,
 bool caller_remove(struct store *s, struct str name, bool *ret_was_there, struct err *err);
 bool caller_list(struct store *s, struct arena *a, struct caller **ret, size_t *ret_count,
                  struct err *err);
+/* Its name; empty: it is gone. */
+bool caller_name(struct store *s, int64_t id, struct arena *a, struct str *ret, struct err *err);
 /* Grows with every change, on whatever node. */
 bool caller_mark(struct store *s, int64_t *ret, struct err *err);

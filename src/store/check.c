@@ -6,6 +6,7 @@
 #include "base/auto.h"
 #include "base/require.h"
 #include "store/accept.h"
+#include "store/audit.h"
 #include "store/delivery.h"
 #include "store/document.h"
 #include "store/inside.h"
@@ -285,6 +286,22 @@ static bool check_counts(struct store *s, struct check_result *r, struct err *er
     return ok;
 }
 
+/* I15: nobody has changed what is said of who did what. */
+static bool check_audit(struct store *s, struct check_result *r, struct err *err)
+{
+    struct audit_check c;
+
+    if (!audit_verify(s, 0, NULL, &c, err))
+        return false;
+    r->looked_at = c.lines;
+    if (c.bad != 0) {
+        r->bad = 1;
+        (void)snprintf(r->message, sizeof r->message, "the audit log: %s; compare it with a backup",
+                       c.message);
+    }
+    return true;
+}
+
 static const struct {
     const char *name;
     bool (*run)(struct store *s, struct check_result *r, struct err *err);
@@ -296,6 +313,7 @@ static const struct {
     { .name = "batches", .run = check_batches },
     { .name = "payloads", .run = check_payloads },
     { .name = "counts", .run = check_counts },
+    { .name = "audit-chain", .run = check_audit },
 };
 
 size_t check_count(void)

@@ -200,9 +200,9 @@ static void keep_committed(struct writer *w, struct store_op **ops, size_t count
     remember(w->store->done_days, k->next, false);
 }
 
-static const struct store_verb keep_verb = { .name = "keep tables of days",
-                                             .run = keep_run,
-                                             .committed = keep_committed };
+static const struct store_verb keep_verb = {
+    .name = "keep tables of days", .notes = true, .run = keep_run, .committed = keep_committed
+};
 
 bool done_keep_tables(struct store *s, int64_t keep_days, struct err *err)
 {

@@ -10,6 +10,7 @@
 #include "base/require.h"
 #include "core/state.h"
 #include "core/trail.h"
+#include "store/audit.h"
 #include "store/batch.h"
 #include "store/document_inside.h"
 #include "store/done.h"
@@ -368,6 +369,20 @@ static bool edit_one(struct work *k, struct edit_op *const *before, size_t count
     return is_refused(k) || make_document(k, err);
 }
 
+/* In the audit log: the original and its edit, or a document of nobody. */
+static void note_made(struct work *k)
+{
+    char original[ID_TEXT], made[ID_TEXT], text[sizeof k->op->answer->text + ID_TEXT + 20];
+
+    (void)id_text(&k->doc->id, made);
+    (void)snprintf(text, sizeof text, "document %s%s%s", made,
+                   k->op->answer->text[0] != '\0' ? ": " : "", k->op->answer->text);
+    audit_note_result(
+        k->w, &k->op->op,
+        str_of(k->order->has_original ? id_text(&k->order->original, original) : made),
+        (struct str){ 0 }, str_of(text));
+}
+
 static bool edit_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
     struct edit_op **all = (struct edit_op **)ops;
@@ -383,8 +398,11 @@ static bool edit_run(struct writer *w, struct store_op **ops, size_t count, stru
                             .order = o->order,
                             .doc = o->doc,
                             .original = o->order->has_original ? id_row(&o->order->original) : 0 };
+        o->op.audited = false;
         if (!edit_one(k, all, i, err))
             return false;
+        if (o->made)
+            note_made(k);
     }
     return true;
 }
@@ -424,9 +442,10 @@ static void on_done(struct store_op *op)
 bool edit(struct store *s, struct accept_op *doc, const struct edit_order *order,
           struct operate_answer *ret, struct err *err)
 {
-    struct edit_op o = {
-        .op = { .verb = &edit_verb, .done = on_done }, .doc = doc, .order = order, .answer = ret
-    };
+    struct edit_op o = { .op = { .verb = &edit_verb, .done = on_done, .audit = audit_scope() },
+                         .doc = doc,
+                         .order = order,
+                         .answer = ret };
 
     doc->claim_wanted = false;
     (void)pthread_mutex_init(&o.mutex, NULL);
@@ -438,7 +457,9 @@ bool edit(struct store *s, struct accept_op *doc, const struct edit_order *order
     (void)pthread_mutex_unlock(&o.mutex);
     (void)pthread_mutex_destroy(&o.mutex);
     (void)pthread_cond_destroy(&o.changed);
-    if (!o.op.ok)
+    if (o.op.ok)
+        audit_carried(&o.op);
+    else
         *err = o.op.err;
     return o.op.ok;
 }

@@ -26,7 +26,9 @@ static bool change_run(struct writer *w, struct store_op **ops, size_t count, st
                   NULL, err);
 }
 
-static const struct store_verb change_verb = { .name = "endpoint state", .run = change_run };
+static const struct store_verb change_verb = { .name = "endpoint state",
+                                               .run = change_run,
+                                               .notes = true };
 
 bool endpoint_state_put(struct store *s, const struct endpoint_state *state, struct err *err)
 {

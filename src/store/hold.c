@@ -3,6 +3,7 @@
 #include "base/auto.h"
 #include "base/clock.h"
 #include "base/require.h"
+#include "store/audit.h"
 #include "store/inside.h"
 
 /* ---- changes -----------------------------------------------------------------------------------
@@ -31,13 +32,17 @@ static bool add_run(struct writer *w, struct store_op **ops, size_t count, struc
         !db_one_int(w->db, SQL_HOLD_COUNT, DB_NO_ARGS, 0, &there, err))
         return false;
     o->full = there >= HOLDS_MOST;
-    return o->full || db_run(w->db, SQL_HOLD_ADD,
-                             DB_ARGS(db_int(o->num), db_int(h->system), db_int(h->from_us),
-                                     db_int(h->until_us), db_text(h->reason), db_text(h->owner)),
-                             NULL, err);
+    if (o->full)
+        return true;
+    audit_note(w, &o->op, store_word_name(w->store, h->system), (struct str){ 0 },
+               (struct str){ 0 });
+    return db_run(w->db, SQL_HOLD_ADD,
+                  DB_ARGS(db_int(o->num), db_int(h->system), db_int(h->from_us),
+                          db_int(h->until_us), db_text(h->reason), db_text(h->owner)),
+                  NULL, err);
 }
 
-static const struct store_verb add_verb = { .name = "add hold", .run = add_run };
+static const struct store_verb add_verb = { .name = "add hold", .run = add_run, .notes = true };
 
 bool hold_add(struct store *s, const struct hold *h, int64_t *ret_num, struct err *err)
 {
@@ -67,6 +72,21 @@ static bool forget(struct writer *w, struct err *err)
            db_run(w->db, SQL_HOLD_FORGET, DB_ARGS(db_int(before)), NULL, err);
 }
 
+/* The system, and why it was held. */
+static bool note_end(struct writer *w, struct end_op *o, struct err *err)
+{
+    AUTO(db_rows_done) struct db_rows rows = { 0 };
+    bool row;
+
+    if (!db_query(w->db, SQL_HOLD_ONE, DB_ARGS(db_int(o->num)), &rows, err) ||
+        !db_next(&rows, &row, err))
+        return false;
+    if (row)
+        audit_note(w, &o->op, store_word_name(w->store, db_get_int(&rows, 1)), db_get_str(&rows, 4),
+                   (struct str){ 0 });
+    return true;
+}
+
 static bool end_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
     struct end_op *o = (struct end_op *)ops[0];
@@ -75,10 +95,10 @@ static bool end_run(struct writer *w, struct store_op **ops, size_t count, struc
     require(count == 1);
     return raise_mark(w, &mark, err) &&
            db_run(w->db, SQL_HOLD_END, DB_ARGS(db_int(o->num), db_text(o->by)), &o->ended, err) &&
-           forget(w, err);
+           (o->ended == 0 || note_end(w, o, err)) && forget(w, err);
 }
 
-static const struct store_verb end_verb = { .name = "end hold", .run = end_run };
+static const struct store_verb end_verb = { .name = "end hold", .run = end_run, .notes = true };
 
 bool hold_end(struct store *s, int64_t num, struct str by, bool *ret_was, struct err *err)
 {
@@ -176,7 +196,7 @@ static bool see_run(struct writer *w, struct store_op **ops, size_t count, struc
                   err);
 }
 
-static const struct store_verb see_verb = { .name = "see hold", .run = see_run };
+static const struct store_verb see_verb = { .name = "see hold", .run = see_run, .notes = true };
 
 bool hold_see(struct store *s, int64_t num, struct str sending, struct err *err)
 {

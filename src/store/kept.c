@@ -7,6 +7,7 @@
 #include "base/require.h"
 #include "core/retain_rule.h"
 #include "core/trail.h"
+#include "store/audit.h"
 #include "store/done.h"
 #include "store/inside.h"
 
@@ -137,6 +138,11 @@ static bool kept_run(struct writer *w, struct store_op **ops, size_t count, stru
             !find(w, o->id, &place, err) ||
             !(o->drop ? drop(w, o, place, err) : put(w, o, place, err)))
             return false;
+        char id[ID_TEXT];
+
+        if (o->found)
+            audit_note(w, &o->op, str_of(id_text(o->id, id)), o->drop ? STR("kept") : STR(""),
+                       o->drop ? STR("may go") : STR("kept"));
     }
     return true;
 }
@@ -148,9 +154,9 @@ static void kept_committed(struct writer *w, struct store_op **ops, size_t count
             done_used(w->store, ((struct kept_op *)ops[i])->used);
 }
 
-static const struct store_verb kept_verb = { .name = "keep a document",
-                                             .run = kept_run,
-                                             .committed = kept_committed };
+static const struct store_verb kept_verb = {
+    .name = "keep a document", .run = kept_run, .notes = true, .committed = kept_committed
+};
 
 bool kept_put(struct store *s, const struct id *id, struct str reason, struct str by,
               bool *ret_found, struct err *err)

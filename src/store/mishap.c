@@ -27,7 +27,7 @@ static bool add_run(struct writer *w, struct store_op **ops, size_t count, struc
     return db_run(w->db, SQL_MISHAP_PRUNE, DB_ARGS(db_int(MISHAPS_MOST - 1)), NULL, err);
 }
 
-static const struct store_verb add_verb = { .name = "mishap", .run = add_run };
+static const struct store_verb add_verb = { .name = "mishap", .run = add_run, .notes = true };
 
 bool mishap_add(struct store *s, const struct mishap *list, size_t count, struct err *err)
 {

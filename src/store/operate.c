@@ -9,6 +9,7 @@
 #include "core/state.h"
 #include "core/trail.h"
 #include "store/accept.h"
+#include "store/audit.h"
 #include "store/batch.h"
 #include "store/claims.h"
 #include "store/document_inside.h"
@@ -587,6 +588,43 @@ static bool operate_one(struct work *k, struct err *err)
     return doubt_live(k, err);
 }
 
+/* ---- the audit log --------------------------------------------------------------------------- */
+
+/* A document: the states that its deliveries were in, and what was answered. */
+static void note_one(struct work *k)
+{
+    AUTO(buf_done) struct buf was = BUF_INIT(1000);
+    unsigned told = 0;
+    char id[ID_TEXT];
+
+    if (k->op->op.audit == NULL)
+        return;
+    for (size_t i = 0; i < k->parts.count; i++) {
+        enum delivery_state state = k->parts.list[i].state;
+
+        if ((told >> state & 1) == 0)
+            buf_printf(&was, "%s%s", was.len > 0 ? ", " : "", delivery_states[state]);
+        told |= 1u << state;
+    }
+    audit_note_result(k->w, &k->op->op, str_of(id_text(&k->target->id, id)), buf_view(&was),
+                      str_of(k->answer->text));
+}
+
+/* Many: how many; each has a line in its timeline. */
+static void note_bulk(struct writer *w, struct operate_op *o)
+{
+    char text[80];
+    size_t done = 0;
+
+    for (size_t i = 0; i < o->count; i++)
+        done += o->answers[i].result == OPERATE_DONE;
+    (void)snprintf(text, sizeof text, "%zu documents of %zu", done, o->count);
+    if (done > 0)
+        audit_note_result(w, &o->op, (struct str){ 0 }, (struct str){ 0 }, str_of(text));
+}
+
+/* ---- the verb -------------------------------------------------------------------------------- */
+
 static bool operate_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
     struct operate_op *o = (struct operate_op *)ops[0];
@@ -609,7 +647,11 @@ static bool operate_run(struct writer *w, struct store_op **ops, size_t count, s
                             .now_us = o->now_us };
         if (!operate_one(k, err))
             return false;
+        if (!o->order->bulk && k->answer->result == OPERATE_DONE)
+            note_one(k);
     }
+    if (o->order->bulk)
+        note_bulk(w, o);
     return true;
 }
 
@@ -626,9 +668,9 @@ static void operate_committed(struct writer *w, struct store_op **ops, size_t co
     order_tell(w, &(struct order_batch){ 0 });
 }
 
-static const struct store_verb operate_verb = { .name = "operate",
-                                                .run = operate_run,
-                                                .committed = operate_committed };
+static const struct store_verb operate_verb = {
+    .name = "operate", .run = operate_run, .notes = true, .committed = operate_committed
+};
 
 bool operate(struct store *s, enum operate_action action, const struct operate_target *targets,
              size_t count, const struct operate_order *order, struct operate_answer *ret_answers,

@@ -344,9 +344,9 @@ static void order_committed(struct writer *w, struct store_op **ops, size_t coun
         order_tell(w, &o->batch);
 }
 
-static const struct store_verb order_verb = { .name = "order",
-                                              .run = order_run,
-                                              .committed = order_committed };
+static const struct store_verb order_verb = {
+    .name = "order", .notes = true, .run = order_run, .committed = order_committed
+};
 
 bool order_ask_again(struct store *s, struct err *err)
 {

@@ -1,7 +1,10 @@
 #include "store/pause.h"
 
+#include <stdio.h>
+
 #include "base/auto.h"
 #include "base/require.h"
+#include "store/audit.h"
 #include "store/inside.h"
 
 const char *const pause_names[PAUSES] = {
@@ -44,10 +47,18 @@ static bool change_run(struct writer *w, struct store_op **ops, size_t count, st
     for (int what = 0; what < PAUSES; what++)
         if ((o->what >> what & 1) != 0 && !change_one(w, o, what, err))
             return false;
+    char node[40] = "all nodes";
+
+    if (o->node != 0)
+        (void)snprintf(node, sizeof node, "node %lld", (long long)o->node);
+    if (o->changed > 0)
+        audit_note(w, &o->op, str_of(node), (struct str){ 0 }, (struct str){ 0 });
     return true;
 }
 
-static const struct store_verb change_verb = { .name = "change pauses", .run = change_run };
+static const struct store_verb change_verb = { .name = "change pauses",
+                                               .run = change_run,
+                                               .notes = true };
 
 bool pause_put(struct store *s, int64_t node, unsigned what, struct str reason, struct str by,
                struct err *err)

@@ -337,7 +337,9 @@ static bool drop_run(struct writer *w, struct store_op **ops, size_t count, stru
                   err);
 }
 
-static const struct store_verb drop_verb = { .name = "drop an upload", .run = drop_run };
+static const struct store_verb drop_verb = { .name = "drop an upload",
+                                             .run = drop_run,
+                                             .notes = true };
 
 void upload_drop(struct store *s, struct payload_place place)
 {

@@ -7,6 +7,7 @@
 #include "base/require.h"
 #include "core/trail.h"
 #include "store/accept.h"
+#include "store/audit.h"
 #include "store/claims.h"
 #include "store/done.h"
 #include "store/inside.h"
@@ -227,6 +228,11 @@ static bool resolve_run(struct writer *w, struct store_op **ops, size_t count, s
         };
         if (!resolve_one(k, &o->ids[i], err))
             return false;
+        char id[ID_TEXT];
+
+        if (k->answer->result == OPERATE_DONE)
+            audit_note_result(w, &o->op, str_of(id_text(&o->ids[i], id)), STR("in doubt"),
+                              str_of(k->answer->text));
     }
     return true;
 }
@@ -244,9 +250,9 @@ static void resolve_committed(struct writer *w, struct store_op **ops, size_t co
         claims_put_at(w->store->claims, o->puts[i].queue, o->puts[i].place);
 }
 
-static const struct store_verb resolve_verb = { .name = "resolve",
-                                                .run = resolve_run,
-                                                .committed = resolve_committed };
+static const struct store_verb resolve_verb = {
+    .name = "resolve", .run = resolve_run, .notes = true, .committed = resolve_committed
+};
 
 bool resolve(struct store *s, const struct id *ids, size_t count, const struct resolve_order *order,
              struct operate_answer *ret_answers, struct err *err)

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/require.h"
+#include "store/audit.h"
 #include "store/inside.h"
 #include "store/operate.h"
 
@@ -91,12 +92,17 @@ static bool choose_run(struct writer *w, struct store_op **ops, size_t count, st
     struct choose_op *o = (struct choose_op *)ops[0];
 
     require(count == 1);
-    return db_run(w->db, SQL_RESTORE_CHOOSE, DB_ARGS(db_int(o->rule), db_text(o->who)), &o->changed,
-                  err);
+    if (!db_run(w->db, SQL_RESTORE_CHOOSE, DB_ARGS(db_int(o->rule), db_text(o->who)), &o->changed,
+                err))
+        return false;
+    if (o->changed > 0)
+        audit_note(w, &o->op, STR("restore"), STR("held back"), (struct str){ 0 });
+    return true;
 }
 
 static const struct store_verb choose_verb = { .name = "choose after a restore",
-                                               .run = choose_run };
+                                               .run = choose_run,
+                                               .notes = true };
 
 bool restore_choose(struct store *s, enum restore_rule rule, struct str who, struct err *err)
 {
@@ -195,7 +201,9 @@ static bool is_late(const struct walk *k)
 /* All of the list, once.  What is in hand just now is left over. */
 static bool pass(struct walk *k, enum operate_action action, struct err *err)
 {
-    struct operate_order order = { .who = k->order->who, .keep_days = k->order->keep_days };
+    struct operate_order order = { .who = k->order->who,
+                                   .bulk = true,
+                                   .keep_days = k->order->keep_days };
     int64_t above = 0;
     size_t n = PAGE;
 

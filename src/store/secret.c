@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "base/require.h"
 #include "core/units.h"
+#include "store/audit.h"
 #include "store/inside.h"
 
 enum {
@@ -276,6 +277,24 @@ struct change_op {
     bool full;
 };
 
+/* By fingerprint. */
+static bool note_change(struct writer *w, struct change_op *o, struct err *err)
+{
+    AUTO(db_rows_done) struct db_rows rows = { 0 };
+    bool there;
+
+    if (!db_query(w->db, SQL_SECRET_PRINT, DB_ARGS(db_text(o->name)), &rows, err) ||
+        !db_next(&rows, &there, err))
+        return false;
+    struct str was = there ? db_get_str(&rows, 0) : STR("");
+
+    if (o->sealed.ptr != NULL)
+        audit_note(w, &o->op, o->name, was, str_of(o->fingerprint));
+    else if (there)
+        audit_note(w, &o->op, o->name, was, STR("removed"));
+    return true;
+}
+
 static bool change_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
     struct change_op *o = (struct change_op *)ops[0];
@@ -283,20 +302,24 @@ static bool change_run(struct writer *w, struct store_op **ops, size_t count, st
 
     require(count == 1);
     if (!db_one_int(w->db, SQL_MARK_TAKE, DB_ARGS(db_text(STR("secret")), db_int(1)), 0, &mark,
-                    err))
+                    err) ||
+        !db_one_int(w->db, SQL_SECRET_OTHERS, DB_ARGS(db_text(o->name)), 0, &others, err))
         return false;
-    if (o->sealed.ptr == NULL)
-        return db_run(w->db, SQL_SECRET_DROP, DB_ARGS(db_text(o->name)), &o->changed, err);
-    if (!db_one_int(w->db, SQL_SECRET_OTHERS, DB_ARGS(db_text(o->name)), 0, &others, err))
-        return false;
-    o->full = others >= SECRETS_MOST;
-    return o->full || db_run(w->db, SQL_SECRET_PUT,
-                             DB_ARGS(db_text(o->name), db_bytes(o->sealed),
-                                     db_text(str_of(o->fingerprint)), db_text(o->who)),
-                             &o->changed, err);
+    o->full = o->sealed.ptr != NULL && others >= SECRETS_MOST;
+    if (o->full)
+        return true;
+    return note_change(w, o, err) &&
+           (o->sealed.ptr == NULL
+                ? db_run(w->db, SQL_SECRET_DROP, DB_ARGS(db_text(o->name)), &o->changed, err)
+                : db_run(w->db, SQL_SECRET_PUT,
+                         DB_ARGS(db_text(o->name), db_bytes(o->sealed),
+                                 db_text(str_of(o->fingerprint)), db_text(o->who)),
+                         &o->changed, err));
 }
 
-static const struct store_verb change_verb = { .name = "change secrets", .run = change_run };
+static const struct store_verb change_verb = { .name = "change secrets",
+                                               .run = change_run,
+                                               .notes = true };
 
 bool secret_put(struct store *s, struct str name, struct str value, struct str who, struct err *err)
 {

@@ -21,6 +21,7 @@
  *   order.h       deliveries in order             alert.h      what needs a person
  *   order.h       deliveries in order             batch.h      documents that go together
  *   recorder.h    what ran when we died           check.h      what must be true
+ *   audit.h       who did what
  */
 #pragma once
 

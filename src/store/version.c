@@ -1,7 +1,10 @@
 #include "store/version.h"
 
+#include <stdio.h>
+
 #include "base/auto.h"
 #include "base/require.h"
+#include "store/audit.h"
 #include "store/inside.h"
 
 static struct version version_of(struct db_rows *rows, struct arena *a)
@@ -70,6 +73,17 @@ struct add_op {
     bool late;
 };
 
+static void note_version(struct writer *w, struct add_op *o, const struct sha256 *sha)
+{
+    char was[40] = "", became[40 + SHA256_TEXT], text[SHA256_TEXT];
+
+    if (o->expected > 0)
+        (void)snprintf(was, sizeof was, "version %lld", (long long)o->expected);
+    (void)snprintf(became, sizeof became, "version %lld, sha256 %s", (long long)o->expected + 1,
+                   digest_text(sha, text));
+    audit_note(w, &o->op, STR("configuration"), str_of(was), str_of(became));
+}
+
 static bool add_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
     struct add_op *o = (struct add_op *)ops[0];
@@ -82,6 +96,7 @@ static bool add_run(struct writer *w, struct store_op **ops, size_t count, struc
     o->late = newest != o->expected;
     if (o->late)
         return true;
+    note_version(w, o, &sha);
     return db_run(w->db, SQL_CONFIG_ADD,
                   DB_ARGS(db_int(o->expected + 1), db_text(o->by),
                           o->note.len > 0 ? db_text(o->note) : db_null(),
@@ -89,7 +104,7 @@ static bool add_run(struct writer *w, struct store_op **ops, size_t count, struc
                   NULL, err);
 }
 
-static const struct store_verb add_verb = { .name = "add version", .run = add_run };
+static const struct store_verb add_verb = { .name = "add version", .run = add_run, .notes = true };
 
 bool version_add(struct store *s, int64_t expected, struct str body, struct str by, struct str note,
                  int64_t *ret_number, struct err *err)

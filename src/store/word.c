@@ -157,7 +157,7 @@ static bool words_run(struct writer *w, struct store_op **ops, size_t count, str
     return true;
 }
 
-static const struct store_verb words_verb = { .name = "words", .run = words_run };
+static const struct store_verb words_verb = { .name = "words", .run = words_run, .notes = true };
 
 bool store_word_find(struct store *s, enum word_kind kind, struct str name, int64_t *ret_id)
 {

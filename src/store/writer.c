@@ -14,6 +14,7 @@
 #include "base/metrics.h"
 #include "base/require.h"
 #include "base/thread.h"
+#include "store/audit.h"
 #include "store/backup_copy.h"
 #include "store/index.h"
 #include "store/inside.h"
@@ -143,8 +144,11 @@ static bool call_run(struct writer *w, struct store_op **ops, size_t count, stru
     for (size_t i = 0; i < count; i++) {
         struct call_op *c = (struct call_op *)((char *)ops[i] - offsetof(struct call_op, op));
 
+        c->inner->audited = false;
         if (!c->verb->run(w, &c->inner, 1, err))
             return false;
+        if (!c->verb->notes)
+            audit_note_begun(w, c->inner);
     }
     return true;
 }
@@ -176,6 +180,8 @@ bool writers_call(struct writers *ws, const struct store_verb *verb, struct stor
                          .op = { .verb = verb->last ? &call_last_verb : &call_verb,
                                  .done = call_done } };
 
+    if (op->audit == NULL)
+        op->audit = audit_scope();
     (void)pthread_mutex_init(&call.mutex, NULL);
     (void)pthread_cond_init(&call.done, NULL);
     writers_submit_always(ws, &c.op, &c.op, 1);
@@ -185,7 +191,9 @@ bool writers_call(struct writers *ws, const struct store_verb *verb, struct stor
     (void)pthread_mutex_unlock(&call.mutex);
     op->ok = c.op.ok;
     op->err = c.op.err;
-    if (!op->ok)
+    if (op->ok)
+        audit_carried(op);
+    else
         *err = op->err;
     return op->ok;
 }
@@ -322,10 +330,11 @@ static bool try_group(struct writer *w, struct store_op **ops, size_t count, str
         before = w->all->numbers;
     arena_reset(w->arena);
     w->leased = NULL;
+    w->audit = NULL;
     if (!db_begin(w->db, err))
         return false;
     fault_point(GROUP_BEGUN);
-    if (node_fence(w, err) && run_verbs(w, ops, count, err) &&
+    if (node_fence(w, err) && run_verbs(w, ops, count, err) && audit_write(w, err) &&
         (w->segments == NULL || segments_flush(w->segments, err))) {
         fault_point(GROUP_WRITTEN);
         if (commit(w, err)) {

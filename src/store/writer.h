@@ -30,6 +30,8 @@
 #include "store/db.h"
 #include "store/segment.h"
 
+struct audit_rows;
+struct audit_scope;
 struct store;
 struct store_op;
 struct writer;
@@ -40,7 +42,8 @@ struct writer;
 struct store_verb {
     const char *name;
     bool (*run)(struct writer *w, struct store_op **ops, size_t count, struct err *err);
-    bool last; /* it locks what every node needs: behind the others of its group */
+    bool last;  /* it locks what every node needs: behind the others of its group */
+    bool notes; /* it says itself what goes into the audit log (audit.h), or nothing does */
     /* After the commit, before anybody is told; may be NULL. */
     void (*committed)(struct writer *w, struct store_op **ops, size_t count);
 };
@@ -49,8 +52,10 @@ struct store_op {
     struct store_op *next;
     const struct store_verb *verb;
     void (*done)(struct store_op *op);
-    bool ok;        /* committed */
-    struct err err; /* why not */
+    bool ok;                   /* committed */
+    bool audited;              /* lines of the audit log go with it */
+    struct err err;            /* why not */
+    struct audit_scope *audit; /* of calls: for whom (audit.h); NULL: nobody */
 };
 
 /* Numbers are taken from the database in blocks; all writers of a node draw from one
@@ -66,11 +71,12 @@ struct writer {
     struct segments *segments; /* SQLite only */
     int64_t number;            /* of this writer in its node, from 0 */
     struct writers *all;
-    int64_t top;          /* the highest num this writer gave out, plus one */
-    int64_t token;        /* of the group (node.h) */
-    int64_t birth_claim;  /* PostgreSQL: of tasks that come claimed (lease.h); 0: not drawn */
-    struct noted *leased; /* in the group's arena: what it claims (lease.h) */
-    struct arena *arena;  /* of the group */
+    int64_t top;              /* the highest num this writer gave out, plus one */
+    int64_t token;            /* of the group (node.h) */
+    int64_t birth_claim;      /* PostgreSQL: of tasks that come claimed (lease.h); 0: not drawn */
+    struct noted *leased;     /* in the group's arena: what it claims (lease.h) */
+    struct arena *arena;      /* of the group */
+    struct audit_rows *audit; /* in it: lines to be written; NULL: none (audit.h) */
     const struct store_op *guilty;    /* in it: refused by a fault */
     int64_t indexed_us, indexed_upto; /* when the index was filled, how far it may be now ... */
     int64_t index_ripe;               /* ... and at its next turn (index.h) */

@@ -27,6 +27,14 @@ INSERT INTO caller(id, name, gateway, title, secret, made_us) VALUES ($1, $2, $3
 -- in:  $1 name text
 DELETE FROM caller WHERE name = $1;
 
+-- name: caller_get
+-- in:  $1 name text
+SELECT gateway, title FROM caller WHERE name = $1;
+
+-- name: caller_name
+-- in:  $1 id int
+SELECT name FROM caller WHERE id = $1;
+
 -- name: caller_mark
 -- Grows with every change of the callers, so that nodes notice.
 SELECT value FROM mark WHERE name = 'caller';
@@ -52,3 +60,7 @@ SELECT count(*) FROM secret WHERE name <> $1;
 -- name: secret_sealed
 -- in:  $1 name text
 SELECT sealed FROM secret WHERE name = $1;
+
+-- name: secret_print
+-- in:  $1 name text
+SELECT fingerprint FROM secret WHERE name = $1;

@@ -1,0 +1,209 @@
+/* cmd_audit.c - `waybill audit`: who did what, and whether the log is whole. */
+#include <string.h>
+
+#include "app/client.h"
+#include "app/cmd.h"
+#include "app/exit_code.h"
+#include "app/filter.h"
+#include "app/print.h"
+#include "base/auto.h"
+
+enum { PAGE = 200, LIMIT = 50, PATIENCE_S = 900 /* a long log takes its time */ };
+
+#define LINE_FIELDS "seq time actor kind address action object before after reason hash"
+
+static void add_line(struct print_table *t, const json_t *line)
+{
+    static const char *const fields[] = { "actor",  "kind",   "address", "action",
+                                          "object", "before", "after",   NULL };
+    char text[PRINT_SHORT];
+
+    (void)snprintf(text, sizeof text, "%lld", (long long)member_number(line, "seq"));
+    print_table_cell(t, text);
+    print_table_cell(t, print_time(member_text(line, "time"), text));
+    for (const char *const *f = fields; *f != NULL; f++)
+        print_table_cell(t, member_text(line, *f));
+}
+
+static bool fetch_page(struct client *c, json_t *filter, int64_t first, json_t **io_after,
+                       json_t **ret_data)
+{
+    json_t *variables = json_pack("{s:O,s:I,s:O?}", "filter", filter, "first", (json_int_t)first,
+                                  "after", *io_after);
+
+    if (!client_graphql(c,
+                        "query($filter: AuditFilter, $first: Int, $after: String)"
+                        " { audit(filter: $filter, first: $first, after: $after)"
+                        " { items { " LINE_FIELDS " } next } }",
+                        variables, ret_data))
+        return false;
+    const json_t *page = json_object_get(*ret_data, "audit");
+    json_t *next = json_object_get(page, "next");
+
+    if (!json_is_array(json_object_get(page, "items")))
+        return client_odd(c, "no lines in it") == EXIT_DONE;
+    if (json_is_string(next) && *io_after != NULL && json_equal(next, *io_after))
+        return client_odd(c, "the next page is the same page") == EXIT_DONE;
+    json_decref(*io_after);
+    *io_after = json_is_string(next) ? json_incref(next) : NULL;
+    return true;
+}
+
+static int list_lines(const struct args *a, struct client *c, json_t *filter)
+{
+    static const char *const heads[] = { "SEQ",    "TIME",   "ACTOR",  "KIND",  "ADDRESS",
+                                         "ACTION", "OBJECT", "BEFORE", "AFTER", NULL };
+    int64_t limit = args_number(a, "limit", LIMIT), shown = 0;
+    AUTO(print_table_done) struct print_table t;
+    json_auto_t *after = NULL;
+
+    print_table_init(&t, heads);
+    do {
+        json_auto_t *data = NULL;
+        const json_t *line;
+        size_t i;
+
+        if (!fetch_page(c, filter, limit - shown < PAGE ? limit - shown : PAGE, &after, &data))
+            return c->exit_code;
+        json_array_foreach(json_object_get(json_object_get(data, "audit"), "items"), i, line)
+        {
+            shown++;
+            if (args_flag(a, "json"))
+                print_json(line);
+            else
+                add_line(&t, line);
+        }
+        if (!args_flag(a, "json"))
+            print_table_page(&t);
+    } while (after != NULL && shown < limit);
+    if (after != NULL && !args_flag(a, "json")) {
+        (void)fflush(stdout);
+        (void)fprintf(stderr, "the newest %lld; there are more (--limit N)\n", (long long)shown);
+    }
+    return EXIT_DONE;
+}
+
+static int run_ls(const struct args *a)
+{
+    AUTO(client_close) struct client c = { 0 };
+    bool any;
+    json_auto_t *filter = filter_of(a, &any);
+
+    if (filter == NULL)
+        return EXIT_USAGE;
+    if (!client_open(&c, a))
+        return c.exit_code;
+    return list_lines(a, &c, filter);
+}
+
+static int print_verdict(const json_t *check)
+{
+    const char *hash = member_text(check, "hash");
+    long long lines = (long long)member_number(check, "lines"),
+              seq = (long long)member_number(check, "seq");
+
+    if (!member_true(check, "ok")) {
+        print_coloured(PRINT_BAD, "BROKEN");
+        (void)fputs("  ", stdout);
+        print_text(stdout, member_text(check, "message"));
+        (void)printf("\n%lld lines before it hold\n", lines);
+        return EXIT_NO;
+    }
+    print_coloured(PRINT_GOOD, "ok");
+    (void)printf("  %lld lines, each follows the one before\n", lines);
+    if (hash != NULL)
+        (void)printf("head  %lld:%s\n", seq, hash);
+    return EXIT_DONE;
+}
+
+/* "SEQ:HASH", as verify prints it. */
+static bool read_head(const struct args *a, json_t **ret)
+{
+    const char *head = args_text(a, "head");
+    struct str seq, hash = str_cut(str_of(head != NULL ? head : ""), ':', &seq);
+    int64_t n;
+
+    *ret = NULL;
+    if (head == NULL)
+        return true;
+    if (!str_to_i64(seq, &n) || n < 1 || hash.len == 0 ||
+        (*ret = json_pack("{s:I,s:s%}", "seq", (json_int_t)n, "hash", hash.ptr, hash.len)) ==
+            NULL) {
+        (void)args_wrong(a, "--head takes SEQ:HASH as verify prints it, not \"%s\"", head);
+        return false;
+    }
+    return true;
+}
+
+static int run_verify(const struct args *a)
+{
+    AUTO(client_close) struct client c = { 0 };
+    json_auto_t *data = NULL;
+    json_t *variables;
+
+    if (!read_head(a, &variables))
+        return EXIT_USAGE;
+    if (!client_open(&c, a)) {
+        json_decref(variables);
+        return c.exit_code;
+    }
+    c.patience_s = args_number(a, "timeout", PATIENCE_S);
+    if (!client_graphql(&c,
+                        "query($seq: Long, $hash: String) { auditVerify(seq: $seq, hash: $hash)"
+                        " { ok lines seq hash broken message } }",
+                        variables, &data))
+        return c.exit_code;
+    const json_t *check = json_object_get(data, "auditVerify");
+
+    if (!json_is_object(check))
+        return client_odd(&c, "no check in it");
+    if (!args_flag(a, "json"))
+        return print_verdict(check);
+    print_json(check);
+    return member_true(check, "ok") ? EXIT_DONE : EXIT_NO;
+}
+
+static const struct arg_option ls_options[] = {
+    { .name = "actor", .kind = ARG_TEXT, .value = "NAME", .help = "what they did" },
+    { .name = "action", .kind = ARG_TEXT, .value = "ACTION", .help = "holdAdd, payloadView, ..." },
+    { .name = "object", .kind = ARG_TEXT, .value = "ID|NAME", .help = "what was done to it" },
+    { .name = "since", .kind = ARG_TIME, .value = "T", .help = "at T or later" },
+    { .name = "until", .kind = ARG_TIME, .value = "T", .help = "before T" },
+    { .name = "limit", .kind = ARG_NUMBER, .value = "N", .help = "at most so many (50)" },
+    { 0 },
+};
+
+static const struct arg_option verify_options[] = {
+    { .name = "head",
+      .kind = ARG_TEXT,
+      .value = "SEQ:HASH",
+      .help = "a head that was noted elsewhere: it must still be in the log" },
+    { 0 },
+};
+
+const struct verb cmd_audit = {
+    .name = "audit",
+    .summary = "who did what, and whether the log of it is whole",
+    .about = "Every change that somebody makes is written down in the same commit as the change,\n"
+             "and every look into a payload before it is shown.  Each line carries a hash of\n"
+             "itself and of the line before: one that was changed or removed breaks the chain.\n"
+             "Note the head that `verify` prints somewhere else, and give it back with --head:\n"
+             "then nobody can write the whole log anew either.\n"
+             "\n" FILTER_ABOUT,
+    .example = "waybill audit ls --since 1d\n"
+               "waybill audit ls --action payloadDownload --until 7d\n"
+               "waybill audit verify\n",
+    .forms = (const struct arg_form[]){ { .word = "ls",
+                                          .usage = "[FILTER]... [--limit N]",
+                                          .summary = "who did what, the newest first",
+                                          .options = ls_options,
+                                          .common = FORM_NODE | FORM_JSON,
+                                          .run = run_ls },
+                                        { .word = "verify",
+                                          .usage = "[--head SEQ:HASH]",
+                                          .summary = "follow the chain to its end",
+                                          .options = verify_options,
+                                          .common = FORM_NODE | FORM_JSON,
+                                          .run = run_verify },
+                                        { 0 } },
+};
