@@ -10,11 +10,11 @@
 
 extern const struct graphql_resolver api_documents[], api_operate[], api_config[], api_node[],
     api_secret[], api_road[], api_hold[], api_rehearse[], api_alert[], api_backup[], api_edit[],
-    api_lineage[], api_bulk[], api_scan[], api_batch[], api_retention[];
+    api_lineage[], api_bulk[], api_scan[], api_batch[], api_retention[], api_right[];
 extern const size_t api_documents_count, api_operate_count, api_config_count, api_node_count,
     api_secret_count, api_road_count, api_hold_count, api_rehearse_count, api_alert_count,
     api_backup_count, api_edit_count, api_lineage_count, api_bulk_count, api_scan_count,
-    api_batch_count, api_retention_count;
+    api_batch_count, api_retention_count, api_right_count;
 
 struct operate_order;
 struct store;
@@ -36,6 +36,17 @@ struct str api_who(const struct principal *p, struct str by, struct arena *a);
 /* The same from the argument `by`; ERR_LIMIT: it is too long, or has control characters. */
 bool api_read_who(const struct graphql_call *call, struct str *ret, struct err *err);
 bool api_is_who(struct str by);
+
+/* The guard of the schema, and how it reads the words of @needs. */
+bool api_find_right(struct str word, int *ret);
+graphql_guard_fn api_may;
+/* Whether a right counts for the parent of a field: a Document, a RehearsedDocument. */
+bool api_covers_document(const struct graphql_call *call, enum right right);
+bool api_covers_rehearsed(const struct graphql_call *call, enum right right);
+
+/* ERR_PERMANENT: there is no role of one of these names. */
+bool api_check_roles(struct graphql_call *call, const struct str *names, size_t count,
+                     struct err *err);
 
 /* What people do to documents: by whom, and with the newest version. */
 bool api_order_of(struct graphql_call *call, struct operate_order *ret, struct err *err);
