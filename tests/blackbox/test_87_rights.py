@@ -42,7 +42,8 @@ systems:
   hub: {{}}
   erp: {{}}
   acne: {{}}
-types: {{ order: {{}}, note: {{}}, "*": {{}} }}
+  line: {{ order: receiver }}
+types: {{ order: {{}}, note: {{}}, ordered: {{}}, "*": {{}} }}
 gateways:
   in:
     kind: http
@@ -53,12 +54,18 @@ endpoints:
          breaker: {{ failures: 1000, wait: 1h }} }}
   own: {{ kind: http, url: "{url}/own", system: acme }}
   other: {{ kind: http, url: "{url}/other", system: erp }}
+  slow: {{ kind: http, url: "{url}/slow", retry: {{ first: 1h, most: 1h, for: 3d }},
+          breaker: {{ failures: 1000, wait: 1h }} }}
+alerts: {{ queue_depth: {{ high: 1, low: 0 }} }}
 batches:
   daily: {{ count: 1000, join: text, do: [ {{ deliver: api }} ] }}
 routes:
   - name: orders
     when: {{ type: order }}
     do: [ {{ deliver: api }} ]
+  - name: ordered
+    when: {{ type: ordered }}
+    do: [ {{ deliver: slow }} ]
   - name: notes
     when: {{ type: note }}
     do: [ {{ batch: daily }} ]
@@ -390,3 +397,333 @@ def test_every_field_of_every_type_times_every_role():
             # Refused at the first field without the right, not somewhere below it.
             for e in got["errors"]:
                 assert len([p for p in e["path"] if isinstance(p, str)]) == lacks[0] + 1, (title, got)
+
+
+# ---- scope -----------------------------------------------------------------------------------
+
+
+class World:
+    """Documents of `acme`, which `desk` may see, and of others, which it may not."""
+
+    def __init__(self, node):
+        self.node = node
+        for system in ("acme", "acne", "erp"):
+            node.graphql('mutation($s: String!) { holdAdd(system: $s, owner: "ann", reason: "x")'
+                         " { hold { id } } }", s=system)
+        self.mine = send(node, "acme", "hub", text="secret of acme")
+        self.foreign = send(node, "erp", "hub", text="secret of erp")
+        self.mine_waits, self.foreign_waits = send(node, "hub", "acme"), send(node, "hub", "acne")
+        self.nobody = send(node, "stranger", "acme-not", kind="order")
+        self.mine_note, self.foreign_note = send(node, "hub", "acme", "note"), send(node, "hub", "erp", "note")
+        self.foreign_first = send(node, "erp", "line", "ordered")
+        for doc, state in ((self.mine, "dead"), (self.foreign, "dead"), (self.nobody, "dead"),
+                           (self.mine_waits, "held"), (self.foreign_waits, "held"),
+                           (self.foreign_first, "retrying")):
+            await_so(lambda d=doc, s=state: state_of(node, d) == s)
+        self.mine_second = send(node, "acme", "line", "ordered")
+        await_so(lambda: state_of(node, self.mine_second) == "held")
+        await_so(lambda: node.graphql("{ batches { batches { count } } }")["batches"]["batches"]
+                 == [{"count": 1}] * 2)
+        # An edit that went to others, and one that came from them.
+        self.foreign_edit = self.edit(self.mine, "erp", "erp")
+        self.mine_edit = self.edit(self.foreign, "acme", "hub")
+        for doc in (self.foreign_edit, self.mine_edit):
+            await_so(lambda d=doc: state_of(node, d) in ("dead", "held"))
+        node.graphql('mutation($ids: [ID!]!) { keep(ids: $ids, reason: "law") { result } }',
+                     ids=[self.mine, self.foreign])
+        self.all_mine = {self.mine, self.mine_waits, self.mine_note, self.mine_second, self.mine_edit}
+        self.all_foreign = {self.foreign, self.foreign_waits, self.nobody, self.foreign_note,
+                            self.foreign_first, self.foreign_edit}
+        make_role(node, "desk", DESK, ["acme"])
+        make_role(node, "runner", {"operate"})
+        self.desk = somebody(node, "desk", "runner", title="desk")
+        self.admin = Somebody(node, node.token)
+
+    def edit(self, doc, sender, receiver):
+        made = self.node.graphql(
+            "mutation($id: ID!, $p: String!, $s: String!, $r: String!) { documentEdit(id: $id, payload: $p,"
+            " as: beside, from: router, metadata: { sender: $s, receiver: $r }) { id result message } }",
+            id=doc, p=base64.b64encode(b"changed").decode(), s=sender, r=receiver)["documentEdit"]
+        assert made["id"], made
+        return made["id"]
+
+
+@pytest.fixture
+def world(node, receiver):
+    receiver.behave("/slow", "status", 503)
+    return World(node)
+
+
+def unknown_like(doc):
+    """Ids that no document has: of the same row, of another row, and no id at all."""
+    last = "0" if doc[-1] != "0" else "1"
+    return [doc[:-1] + last, doc[:19] + "bfff-ffffffffffff", "nix"]
+
+
+def leaves(name, depth=2):
+    """All that can be asked of a type without arguments, so deep."""
+    text = []
+    for f in OBJECTS[name].fields:
+        if any(is_required(a.type) for a in f.arguments):
+            continue
+        if named(f.type) not in OBJECTS:
+            text.append(f.name.value)
+        elif depth > 0:
+            text.append(f"{f.name.value} {{ {leaves(named(f.type), depth - 1)} }}")
+    return " ".join(text)
+
+
+def id_arguments():
+    """Where the schema takes ids: (type, field, argument), and fields of inputs."""
+    for root in OBJECTS:
+        for f in OBJECTS[root].fields:
+            for a in f.arguments:
+                if named(a.type) == "ID":
+                    yield root, f.name.value, a.name.value
+    for name, d in TYPES.items():
+        if kind_of(d) == "InputObjectTypeDefinition":
+            for f in d.fields:
+                if named(f.type) == "ID":
+                    yield name, f.name.value, None
+
+
+DOCUMENTS = {  # they take ids of documents
+    ("Query", "document", "id"), ("Mutation", "retry", "ids"), ("Mutation", "cancel", "ids"),
+    ("Mutation", "discard", "ids"), ("Mutation", "resolve", "ids"), ("Mutation", "documentEdit", "id"),
+    ("Mutation", "keep", "ids"), ("Mutation", "unkeep", "ids"), ("DocumentFilter", "parent", None),
+}
+OTHERS = {  # these are looked at by name below
+    ("Query", "alert", "id"), ("Mutation", "holdEnd", "id"),
+}
+
+
+def needs_scope(root, name):
+    """Nobody with named systems only has the others; a client id names a request."""
+    return RULES.get((root, name)) not in ("operate", "configure", "users", "audit", "any")
+
+
+def test_every_argument_that_is_an_id_is_looked_at():
+    found = {k for k in id_arguments() if k[0] not in OBJECTS or needs_scope(k[0], k[1])}
+    found = {k for k in found if k[2] != "client"}
+    assert found <= DOCUMENTS | OTHERS, "out of scope must be as unknown here: say how it is tested"
+    assert DOCUMENTS | OTHERS <= set(id_arguments())
+
+
+@pytest.mark.proves("ME5")
+def test_ids_out_of_scope_are_unknown_ids(world):
+    desk, node = world.desk, world.node
+    before = {d: world.admin.data("query($id: ID!) { document(id: $id) { state updated again timeline"
+                                  " { message } } }", id=d) for d in world.all_foreign}
+    for root, name, arg in sorted(DOCUMENTS, key=str):
+        if arg is None:
+            continue
+        field = next(f for f in OBJECTS[root].fields if f.name.value == name)
+        more = [f", {a.name.value}: {literal(a.type)}" for a in field.arguments
+                if is_required(a.type) and a.name.value != arg and a.name.value != "payload"]
+        more += [', payload: "bmV3"' for a in field.arguments if a.name.value == "payload"]
+        query = ("mutation" if root == "Mutation" else "query") + \
+            f" {{ {name}({arg}: {'[%s]' if arg == 'ids' else '%s'}{''.join(more)}) {{ {leaves(named(field.type))} }} }}"
+        for doc in world.all_foreign:
+            answers = [json.dumps(desk.ask(query % json.dumps(i))).replace(i, "ID")
+                       for i in [doc] + unknown_like(doc)]
+            assert len(set(answers)) == 1, (name, answers)
+            assert "errors" not in answers[0], (name, answers)
+    for doc in world.all_foreign:
+        for i in [doc] + unknown_like(doc):
+            got = desk.data("query($id: ID!) { documents(filter: { parent: $id }) { items { id } next } }", id=i)
+            assert got == {"documents": {"items": [], "next": None}}
+    after = {d: world.admin.data("query($id: ID!) { document(id: $id) { state updated again timeline"
+                                 " { message } } }", id=d) for d in world.all_foreign}
+    assert before == after
+    assert node.graphql("{ kept { items { id } } }")["kept"]["items"] == [
+        {"id": i} for i in (world.mine, world.foreign)]
+
+
+@pytest.mark.proves("ME5")
+def test_holds_systems_and_alerts_out_of_scope_are_not_there(world):
+    desk, admin = world.desk, world.admin
+    await_so(lambda: {"acme", "acne"} <= {a["object"] for a in admin.data("{ alerts { object } }")["alerts"]})
+    alerts = {a["object"]: a for a in admin.data("{ alerts { id code object } }")["alerts"]}
+    assert {a["object"] for a in desk.data("{ alerts(cleared: true) { object } }")["alerts"]} == {"acme"}
+    ask = "query($id: ID!) { alert(id: $id) { id code notices { kind } } }"
+    assert desk.data(ask, id=alerts["acme"]["id"])["alert"]
+    assert all(desk.data(ask, id=i)["alert"] is None
+               for i in [a["id"] for a in alerts.values() if a["object"] != "acme"] + ["4711", "nix"])
+
+    holds = {h["system"]: h["id"] for h in admin.data("{ holds { id system } }")["holds"]}
+    assert set(holds) == {"acme", "acne", "erp"}
+    assert [h["system"] for h in desk.data("{ holds(ended: true) { system } }")["holds"]] == ["acme"]
+    end = "mutation($id: ID!) { holdEnd(id: $id) { id endedBy } }"
+    assert all(desk.data(end, id=i)["holdEnd"] is None for i in (holds["erp"], holds["acne"], "4711", "nix"))
+    assert len(admin.data("{ holds { id } }")["holds"]) == 3
+    assert desk.data(end, id=holds["acme"])["holdEnd"] == {"id": holds["acme"], "endedBy": "key desk"}
+
+    add = 'mutation($s: String!) { holdAdd(system: $s, owner: "x", reason: "y") { hold { owner } } }'
+    for names in (("acne", "acqe"), ("erp", "erq"), ("hub", "hux")):
+        told = {json.dumps(desk.ask(add, s=n)).replace(n, "NAME") for n in names}
+        assert len(told) == 1 and "there is no system NAME" in told.pop()
+    assert desk.data(add, s="acme")["holdAdd"]["hold"] == {"owner": "x"}
+    one = "query($s: String!) { system(name: $s) { name waiting } }"
+    assert desk.data(one, s="acme")["system"]["name"] == "acme"
+    assert desk.data(one, s="erp") == desk.data(one, s="nix") == {"system": None}
+    assert [e["name"] for e in desk.data("{ endpoints { name } }")["endpoints"]] == ["own"]
+
+
+@BOTH
+@pytest.mark.proves("ME5")
+def test_lists_counts_and_groups_have_what_is_in_scope(world):
+    desk, admin = world.desk, world.admin
+
+    def ids(who, text="", of="documents"):
+        found, after = [], None
+        while True:  # pages of one: each of them is full
+            page = who.data("query($a: String) { %s(first: 1, after: $a%s) { items { id } next } }"
+                            % (of, text), a=after)[of]
+            found += [d["id"] for d in page["items"]]
+            after = page["next"]
+            if after is None:
+                assert len(found) == len(set(found))
+                return set(found)
+
+    assert ids(admin) == world.all_mine | world.all_foreign
+    assert ids(desk) == world.all_mine
+    for text in ("state: \"dead\"", "state: \"held\"", "gateway: \"in\"", "sender: \"erp\"",
+                 "sender: \"acme\"", "receiver: \"hub\"", "type: \"order\"", "minSize: 1",
+                 "error: \"rejected\"", "sender: \"stranger\"", "receiver: \"acme-not\"",
+                 "since: \"2020-01-01T00:00:00Z\""):
+        text = ", filter: { %s }" % text
+        assert ids(desk, text) == ids(admin, text) & world.all_mine, text
+    assert ids(desk, of="kept") == {world.mine}
+
+    dead = "{ deadLetters(first: 200) { items { document sender receiver } next } }"
+    mine_dead = {d["document"] for d in admin.data(dead)["deadLetters"]["items"]} & world.all_mine
+    assert {d["document"] for d in desk.data(dead)["deadLetters"]["items"]} == mine_dead == {
+        world.mine, world.mine_edit}
+    for by in ("reason", "receiver", "type"):
+        groups = desk.data("{ deadGroups(by: %s) { key code count } }" % by)["deadGroups"]
+        assert sum(g["count"] for g in groups) == len(mine_dead), groups
+        assert "unknown_system" not in {g["code"] for g in groups}
+    assert desk.data('{ deadGroups(filter: { sender: "erp" }) { count } }')["deadGroups"] == []
+
+    scan = "query($t: String!) { scan(text: $t) { items { id } looked skipped } }"
+    assert desk.data(scan, t="secret of acme")["scan"]["items"] == [{"id": world.mine}]
+    got = desk.data(scan, t="secret of erp")["scan"]
+    assert got["items"] == [] and got["looked"] == len(world.all_mine)
+
+    batches = desk.data("{ batches { batches { receiver count memberIds document } next } }")["batches"]
+    assert [b["receiver"] for b in batches["batches"]] == ["acme"] and batches["next"] is None
+    assert batches["batches"][0]["memberIds"] == [world.mine_note]
+
+    dry = "mutation { deadRetry(dry: true) { count } deadDiscard(dry: true) { count }" \
+          " documentsRetry(dry: true, again: true) { count } documentsCancel(dry: true) { count }" \
+          " documentsDiscard(dry: true) { count } }"
+    assert {k: v["count"] for k, v in desk.data(dry).items()} == {
+        "deadRetry": 2, "deadDiscard": 2, "documentsRetry": 5, "documentsCancel": 5, "documentsDiscard": 2}
+    assert desk.data("mutation { deadDiscard { done next } }")["deadDiscard"] == {"done": 2, "next": None}
+    assert desk.data("mutation { documentsCancel { next } }")["documentsCancel"]["next"] is None
+    assert {state_of(world.node, d) for d in world.all_mine} <= {"cancelled", "discarded"}
+    assert not {state_of(world.node, d) for d in world.all_foreign} & {"cancelled", "discarded"}
+
+
+@pytest.mark.proves("ME5")
+def test_where_a_document_comes_from_and_goes_to_ends_at_the_scope(world):
+    desk, admin = world.desk, world.admin
+    ask = "query($id: ID!) { document(id: $id) { editOf { id } editDiff edits { items { id } }" \
+          " children { items { id } } parent { id } batch { id } deliveries { blockedBy } } }"
+    full = admin.data(ask, id=world.mine)["document"]
+    assert full["edits"]["items"] == full["children"]["items"] == [{"id": world.foreign_edit}]
+    cut = desk.data(ask, id=world.mine)["document"]
+    assert cut["edits"]["items"] == cut["children"]["items"] == []
+    full = admin.data(ask, id=world.mine_edit)["document"]
+    assert full["editOf"] == {"id": world.foreign} and "secret of erp" in full["editDiff"]
+    cut = desk.data(ask, id=world.mine_edit)["document"]
+    assert cut["editOf"] is None and cut["editDiff"] is None
+    assert admin.data(ask, id=world.mine_second)["document"]["deliveries"] == [
+        {"blockedBy": world.foreign_first}]
+    assert desk.data(ask, id=world.mine_second)["document"]["deliveries"] == [{"blockedBy": None}]
+
+    # Of two roles each counts for its own systems: see here, payload there.
+    make_role(world.node, "look", {"see"}, ["erp"])
+    both = somebody(world.node, "desk", "look")
+    got = both.ask("query($a: ID!, $b: ID!) { a: document(id: $a) { id editDiff editOf { id } }"
+                   " b: document(id: $b) { id editDiff } }", a=world.mine_edit, b=world.foreign_edit)
+    assert got["data"]["a"] == {"id": world.mine_edit, "editDiff": None,
+                                "editOf": {"id": world.foreign}}
+    assert got["data"]["b"] == {"id": world.foreign_edit, "editDiff": None}
+    assert [(e["path"], e["extensions"]["code"]) for e in got["errors"]] == [(["b", "editDiff"], "forbidden")]
+    assert both.get(f"/documents/{world.foreign}").status == 200
+    assert both.get(f"/documents/{world.foreign}/payload").status == 403
+    assert codes(both.ask("mutation($id: ID!) { retry(ids: [$id]) { result } }", id=world.foreign)) == set()
+    assert both.data("mutation($id: ID!) { retry(ids: [$id]) { result } }", id=world.foreign)["retry"] == [
+        {"result": "unknown"}]
+
+
+@pytest.mark.proves("ME5")
+def test_paths_answer_out_of_scope_as_unknown(world):
+    desk = world.desk
+
+    def told(answer, doc):
+        return (answer.status, answer.body.replace(doc.encode(), b"ID"),
+                tuple(sorted((k, v) for k, v in answer.headers.items() if k != "Date")))
+
+    for method, path, body in (("GET", "/documents/%s", None), ("HEAD", "/documents/%s", None),
+                               ("GET", "/documents/%s/payload", None), ("HEAD", "/documents/%s/payload", None),
+                               ("GET", "/documents/%s/payload?stage=1", None),
+                               ("POST", "/documents/%s/edit", b"new"),
+                               ("POST", "/documents/%s/edit?as=beside&from=router", b"new")):
+        for doc in world.all_foreign:
+            answers = {told(world.node.request(method, path % i, body, {
+                "Authorization": f"Bearer {desk.key}"}), i) for i in [doc] + unknown_like(doc)[:2]}
+            assert len(answers) == 1 and answers.pop()[0] == 404, answers
+    assert desk.get(f"/documents/{world.mine}").json["sender"] == "acme"
+    assert b"secret of acme" in desk.get(f"/documents/{world.mine}/payload").body
+
+    # Without the right for any system there is nothing to ask for.
+    viewer = somebody(world.node, "viewer")
+    assert viewer.get(f"/documents/{world.foreign}").status == 200
+    assert viewer.get(f"/documents/{world.mine}/payload").status == 403
+    assert viewer.get("/documents/nix/payload").status == 403
+    assert viewer.post(f"/documents/{world.mine}/edit", b"x").status == 403
+    assert viewer.post("/documents?gateway=in", b"x").status == 403
+    usher = somebody(world.node, "auditor")
+    assert usher.get(f"/documents/{world.mine}").status == 200
+
+
+@pytest.mark.proves("ME5")
+def test_nobody_sends_in_the_name_of_others(world):
+    desk = world.desk
+    edit = "mutation($id: ID!, $p: String!, $f: EditFrom, $m: DocumentMetadata) { documentEdit(id: $id," \
+           " payload: $p, as: beside, from: $f, metadata: $m) { result id message } }"
+    make = "mutation($p: String!, $m: DocumentMetadata!) { documentSend(gateway: \"in\", payload: $p," \
+           " metadata: $m) { result id message } }"
+
+    def b64(**paper):
+        return base64.b64encode(json.dumps({"type": "order", **paper}).encode()).decode()
+
+    told = set()
+    for sender, receiver in (("erp", "hub"), ("erp", "erp"), ("nix", "hub"), ("", "hub"), ("nix", "nox")):
+        m = {"sender": sender, "receiver": receiver, "type": "order"}
+        for got in (desk.data(edit, id=world.mine, p="", f="router", m=m)["documentEdit"],
+                    desk.data(make, p="", m=m)["documentSend"],
+                    desk.data(edit, id=world.mine, p=b64(**{"from": sender, "to": receiver}),
+                              f="gateway")["documentEdit"]):
+            assert got["result"] == "nothing" and got["id"] is None
+            told.add(got["message"])
+        http = desk.post("/documents?gateway=in", b"x", **{"Waybill-Sender": sender or "none",
+                                                           "Waybill-Receiver": receiver})
+        assert http.status == 409
+    assert len(told) == 1
+    paper = b64(**{"from": "erp", "to": "hub"})
+    rehearse = "query($p: String!) { rehearse(gateway: \"in\", payload: $p) { receiver } }"
+    assert codes(desk.ask(rehearse, p=paper)) == {"forbidden"}
+    assert desk.data(rehearse, p=b64(**{"from": "acme", "to": "erp"}))["rehearse"]["receiver"] == "erp"
+
+    m = {"sender": "acme", "receiver": "hub", "type": "order"}
+    for got in (desk.data(edit, id=world.mine, p="", f="router", m=m)["documentEdit"],
+                desk.data(make, p="", m=m)["documentSend"],
+                desk.data(edit, id=world.mine, p=b64(**{"from": "acme", "to": "erp"}), f="gateway")["documentEdit"]):
+        assert got["result"] == "done", got
+        doc = desk.data("query($id: ID!) { document(id: $id) { timeline { what } } }", id=got["id"])
+        assert doc["document"] is None or "key desk" in json.dumps(doc)
+    large = desk.post(f"/documents/{world.mine}/edit", b"x" * (2 << 20))
+    assert large.status in (409, 413)
