@@ -74,6 +74,9 @@ def mock_value(field_name, t):
     fixed = {"Int": 7, "Long": 7, "Boolean": True, "Time": "2025-11-15T02:52:10.123456Z"}
     if isinstance(named(t), graphql.GraphQLObjectType):
         return wrap(t, {})
+    if isinstance(named(t), graphql.GraphQLEnumType):
+        values = named(t).values
+        return wrap(t, next(iter(values)) if VERSION >= 3 else values[0].value)
     return wrap(t, fixed.get(name, field_name))
 
 
