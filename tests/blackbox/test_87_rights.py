@@ -22,7 +22,8 @@ SDL = (ROOT / "src" / "admin" / "schema.graphql").read_text()
 BOTH = pytest.mark.stores("sqlite", "postgres")
 DONE, NO, USAGE, DENIED = 0, 1, 2, 77
 
-ALL = {"see", "payload", "download", "retry", "edit", "hold", "operate", "configure", "users", "audit"}
+RIGHTS = ("see", "payload", "download", "retry", "edit", "hold", "operate", "configure", "users", "audit")
+ALL = set(RIGHTS)
 DESK = {"see", "payload", "download", "retry", "edit", "hold"}
 # As docs/rights.md has them, and three that somebody makes: for one system, and with one right.
 ROLES = {
@@ -201,9 +202,9 @@ def node(make_node, receiver):  # pylint: disable=function-redefined
     return one
 
 
-def send(node, sender, receiver, kind="order", **more):
+def send(node, sender, receiver, kind="order", key=None, **more):
     got = node.post("in", json.dumps({"from": sender, "to": receiver, "type": kind, **more}),
-                    {"Content-Type": "application/json"})
+                    {"Content-Type": "application/json", **({"Idempotency-Key": key} if key else {})})
     assert got.status == 202, got.body
     return got.json["document"]
 
@@ -225,8 +226,7 @@ def test_a_key_sees_what_its_role_allows_and_ends(node):
     desk = somebody(node, "desk", title="Acme desk")
 
     me = desk.data("{ me { name kind rights systems grants { system rights } } }")["me"]
-    assert me == {"name": "key Acme desk", "kind": "key", "rights": sorted(DESK, key=list(
-        ("see", "payload", "download", "retry", "edit", "hold")).index), "systems": ["acme"],
+    assert me == {"name": "key Acme desk", "kind": "key", "rights": [r for r in RIGHTS if r in DESK], "systems": ["acme"],
         "grants": [{"system": "acme", "rights": me["rights"]}]}
     assert [d["id"] for d in desk.data("{ documents { items { id } } }")["documents"]["items"]] == [mine]
     assert desk.get(f"/documents/{mine}/payload").status == 200
@@ -254,6 +254,7 @@ def test_a_key_expires_and_is_never_shown_again(node):
     await_so(lambda: short.get("/documents/nix").status == 401)
     long = somebody(node, "viewer", title="long")
     assert long.data("{ me { name } }")["me"]["name"] == "key long"
+    await_so(lambda: all(k["used"] for k in node.graphql("{ adminKeys { id used } }")["adminKeys"] if k["id"] == long.id))
     secret = long.key.rsplit("_", 1)[1]
     assert secret not in json.dumps(node.graphql("{ adminKeys { id title roles made by used } }"))
     assert not any(secret in json.dumps(e) for e in node.events)
@@ -328,6 +329,17 @@ def test_the_command_line_makes_roles_and_keys(node):
 def test_every_field_has_a_rule():
     assert {r for r in RULES.values()} <= ALL | {"any"}, [k for k, r in RULES.items() if r is None]
     assert len(OBJECTS) > 40 and len(RULES) > 300
+
+
+def test_the_manual_says_what_built_in_roles_may(node):
+    rows = [[c.strip(" `") for c in line.strip("|\n").split("|")]
+            for line in (ROOT / "docs" / "rights.md").read_text().splitlines() if line.startswith("| `")]
+    told = {r[0]: sorted(w for w, c in zip(RIGHTS, r[1:]) if c == "yes")
+            for r in rows if r[0] in BUILT_IN}
+    roles = node.graphql("{ roles { name rights systems builtIn } }")["roles"]
+    assert told == {r["name"]: sorted(r["rights"]) for r in roles}
+    assert told == {name: sorted(ROLES[name]) for name in BUILT_IN}
+    assert all(r["builtIn"] and r["systems"] is None for r in roles)
 
 
 @pytest.mark.proves("ME5")
@@ -410,8 +422,8 @@ class World:
         for system in ("acme", "acne", "erp"):
             node.graphql('mutation($s: String!) { holdAdd(system: $s, owner: "ann", reason: "x")'
                          " { hold { id } } }", s=system)
-        self.mine = send(node, "acme", "hub", text="secret of acme")
-        self.foreign = send(node, "erp", "hub", text="secret of erp")
+        self.mine = send(node, "acme", "hub", key="key of acme", text="secret of acme")
+        self.foreign = send(node, "erp", "hub", key="key of erp", text="secret of erp")
         self.mine_waits, self.foreign_waits = send(node, "hub", "acme"), send(node, "hub", "acne")
         self.nobody = send(node, "stranger", "acme-not", kind="order")
         self.mine_note, self.foreign_note = send(node, "hub", "acme", "note"), send(node, "hub", "erp", "note")
@@ -594,6 +606,9 @@ def test_lists_counts_and_groups_have_what_is_in_scope(world):
         text = ", filter: { %s }" % text
         assert ids(desk, text) == ids(admin, text) & world.all_mine, text
     assert ids(desk, of="kept") == {world.mine}
+    for doc in (world.mine, world.foreign):
+        text = ', filter: { key: "key of %s" }' % {world.mine: "acme", world.foreign: "erp"}[doc]
+        assert ids(admin, text) == {doc} and ids(desk, text) == {doc} & world.all_mine
 
     dead = "{ deadLetters(first: 200) { items { document sender receiver } next } }"
     mine_dead = {d["document"] for d in admin.data(dead)["deadLetters"]["items"]} & world.all_mine
