@@ -36,21 +36,24 @@ struct change_op {
     struct sha256 secret;
     int64_t time_us; /* ADD: when it expires; USE: when it was used */
     int64_t changed;
-    bool full;
+    bool full, is_titled;
 };
 
 static bool add(struct writer *w, struct change_op *o, struct err *err)
 {
-    int64_t count;
+    int64_t count, titled;
 
-    if (!db_one_int(w->db, SQL_ADMIN_KEY_COUNT, DB_NO_ARGS, 0, &count, err))
+    if (!db_one_int(w->db, SQL_ADMIN_KEY_COUNT, DB_NO_ARGS, 0, &count, err) ||
+        !db_one_int(w->db, SQL_ADMIN_KEY_TITLED, DB_ARGS(db_text(o->title)), 0, &titled, err))
         return false;
     o->full = count >= ADMIN_KEYS_MOST;
-    return o->full || db_run(w->db, SQL_ADMIN_KEY_ADD,
-                             DB_ARGS(db_text(o->name), db_text(o->title),
-                                     db_bytes(str_mem(o->secret.bytes, SHA256_SIZE)),
-                                     db_text(o->roles), db_int(o->time_us), db_text(o->by)),
-                             NULL, err);
+    o->is_titled = titled > 0;
+    return o->full || o->is_titled ||
+           db_run(w->db, SQL_ADMIN_KEY_ADD,
+                  DB_ARGS(db_text(o->name), db_text(o->title),
+                          db_bytes(str_mem(o->secret.bytes, SHA256_SIZE)), db_text(o->roles),
+                          db_int(o->time_us), db_text(o->by)),
+                  NULL, err);
 }
 
 static bool change_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
@@ -112,6 +115,9 @@ bool admin_key_add(struct store *s, const struct admin_key *key,
     o.secret = digest_of(str_of(ret_key));
     if (!writers_call(s->writers, &change_verb, &o.op, err))
         return false;
+    if (o.is_titled)
+        return err_set(err, ERR_PERMANENT, 0,
+                       "there is a key of this title already: each has its own");
     return !o.full || err_set(err, ERR_LIMIT, 0, "there are %d keys already", ADMIN_KEYS_MOST);
 }
 

@@ -4,6 +4,8 @@
  * the whole key proves it.  The key itself is shown once, when it is made, and kept nowhere.  What
  * it may do is what its roles allow at the moment (role.h).
  *
+ * A title is that of one key: what a key does is told under it.
+ *
  * Bounded: ADMIN_KEYS_MOST keys.
  * Threads: any that may block; changes run in the writer and raise role_mark().
  */

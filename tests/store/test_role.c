@@ -147,6 +147,11 @@ TEST(a_key_is_kept_as_a_digest_and_ends)
     CHECK(admin_key_add(s, &order, name, key, &err));
     CHECK(strncmp(key, "wbk_", 4) == 0 && strlen(key) == 4 + 10 + 1 + 43);
     CHECK(mark(s) == before + 1);
+    char other[ADMIN_KEY_NAME];
+
+    CHECK(!admin_key_add(s, &order, other, text, &err) && strstr(err.text, "title") != NULL);
+    err = (struct err){ 0 };
+    before = mark(s) - 1;
     CHECK(admin_key_use(s, str_of(name), 99, &err) && mark(s) == before + 1);
     CHECK(admin_key_use(s, str_of(name), 98, &err));
     CHECK(admin_key_list(s, &a, &all, &n, &err) && n == 1);

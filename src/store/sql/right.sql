@@ -21,6 +21,10 @@ SELECT name, title, rights, systems, made_us, made_by FROM role ORDER BY name;
 -- name: admin_key_count
 SELECT count(*) FROM admin_key;
 
+-- name: admin_key_titled
+-- in:  $1 title text
+SELECT count(*) FROM admin_key WHERE title = $1;
+
 -- name: admin_key_add
 -- in:  $1 name text, $2 title text, $3 secret bytes, $4 roles text, $5 expires int, $6 made_by text
 INSERT INTO admin_key(name, title, secret, roles, expires_us, made_us, made_by)
