@@ -172,10 +172,10 @@ def make_role(node, name, rights, systems=None):
                  " systems: $s) { name } }", n=name, r=sorted(rights), s=systems)
 
 
-def somebody(node, *roles, title="test", expires=None):
+def somebody(node, *roles, title=None, expires=None):
     made = node.graphql(
         "mutation($t: String!, $r: [String!]!, $e: Time) { adminKeyAdd(title: $t, roles: $r,"
-        " expires: $e) { id key } }", t=title, r=list(roles), e=expires)["adminKeyAdd"]
+        " expires: $e) { id key } }", t=title or os.urandom(6).hex(), r=list(roles), e=expires)["adminKeyAdd"]
     one = Somebody(node, made["key"])
     one.id = made["id"]
     return one
@@ -700,8 +700,9 @@ def test_paths_answer_out_of_scope_as_unknown(world):
     assert viewer.get("/documents/nix/payload").status == 403
     assert viewer.post(f"/documents/{world.mine}/edit", b"x").status == 403
     assert viewer.post("/documents?gateway=in", b"x").status == 403
-    usher = somebody(world.node, "auditor")
-    assert usher.get(f"/documents/{world.mine}").status == 200
+    make_role(world.node, "usher", {"users"})
+    usher = somebody(world.node, "usher")
+    assert [usher.get(f"/documents/{i}").status for i in (world.mine, world.foreign, "nix")] == [403] * 3
 
 
 @pytest.mark.proves("ME5")
