@@ -7,6 +7,7 @@
 #include "admin/api_parts.h"
 #include "admin/embed.h"
 #include "admin/graphql_request.h"
+#include "admin/graphql_type.h"
 #include "base/alloc.h"
 
 struct api {
@@ -16,7 +17,7 @@ struct api {
 /* ---- rights ------------------------------------------------------------------------------------
  */
 
-static bool find_right(struct str word, int *ret)
+bool api_find_right(struct str word, int *ret)
 {
     enum right r;
 
@@ -26,11 +27,31 @@ static bool find_right(struct str word, int *ret)
     return true;
 }
 
-static bool may(struct graphql_call *call, int right, struct err *err)
+/* Types whose objects belong to systems: whether the right counts for this one.  All other objects
+ * are only made when they are in scope. */
+static const struct {
+    const char *type;
+    bool (*covers)(const struct graphql_call *call, enum right right);
+} owned[] = {
+    { "Document", api_covers_document },
+    { "RehearsedDocument", api_covers_rehearsed },
+};
+
+static bool covers(const struct graphql_call *call, enum right right)
+{
+    if (rights_everywhere(&api_principal(call)->rights, right) || !right_is_scoped(right))
+        return true;
+    for (size_t i = 0; i < sizeof owned / sizeof owned[0]; i++)
+        if (str_is(call->type->name, owned[i].type))
+            return owned[i].covers(call, right);
+    return true;
+}
+
+bool api_may(struct graphql_call *call, int right, struct err *err)
 {
     const struct principal *p = api_principal(call);
 
-    if (rights_has(&p->rights, (enum right)right))
+    if (rights_has(&p->rights, (enum right)right) && covers(call, (enum right)right))
         return api_audit_ask(call, (enum right)right, err);
     return err_set(err, ERR_PERMANENT, EPERM, "%.*s does not have the right `%s`", STR_ARG(p->name),
                    right_word((enum right)right));
@@ -54,7 +75,8 @@ static bool bind_all(struct graphql_schema *schema, struct err *err)
         if (!graphql_schema_bind(schema, parts[i].table, *parts[i].count, err))
             return false;
     graphql_schema_once(schema, &api_once);
-    return graphql_schema_guard(schema, find_right, may, err) && graphql_schema_check(schema, err);
+    return graphql_schema_guard(schema, api_find_right, api_may, err) &&
+           graphql_schema_check(schema, err);
 }
 
 bool api_new(struct api **ret, struct err *err)

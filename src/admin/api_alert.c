@@ -1,6 +1,10 @@
 /* Alerts and what was told of them: alerts, alert. */
 #include "admin/api_parts.h"
+#include "admin/api_scope.h"
+#include "core/alert_rule.h"
 #include "engine/engine.h"
+#include "engine/plan.h"
+#include "engine/road.h"
 #include "store/alert.h"
 
 enum { PAGE_MOST = 1000, NOTICES_MOST = 200 };
@@ -21,6 +25,40 @@ static struct shown_alert *show(struct graphql_call *call, const struct alert *a
     return v;
 }
 
+static bool sees_endpoint(struct graphql_call *call, struct str name)
+{
+    struct plan *plan = road_plan(engine_road(api_engine(call)));
+    bool sees = false;
+
+    for (size_t i = 0; i < plan->endpoint_count; i++) {
+        const struct config_endpoint *c = &plan->config->endpoints[i];
+
+        if (str_is(name, c->name) && c->system != NULL)
+            sees = api_sees_system(call, RIGHT_SEE, str_of(c->system));
+    }
+    plan_unref(plan);
+    return sees;
+}
+
+/* Alerts are about systems, endpoints, gateways, the node or the store: in the scope of named
+ * systems are the first, and endpoints of one of them. */
+static bool sees_alert(struct graphql_call *call, const struct alert *a)
+{
+    if (api_sees_all(call, RIGHT_SEE))
+        return true;
+    switch (alert_code_of(a->code)) {
+    case ALERT_QUEUE_DEPTH:
+    case ALERT_QUEUE_AGE:
+    case ALERT_WINDOW_TOO_SHORT:
+        return api_sees_system(call, RIGHT_SEE, a->object);
+    case ALERT_RECEIVER_FAILING:
+    case ALERT_STUCK:
+        return sees_endpoint(call, a->object);
+    default:
+        return false;
+    }
+}
+
 static bool alerts(struct graphql_call *call, struct err *err)
 {
     bool cleared = false;
@@ -31,14 +69,16 @@ static bool alerts(struct graphql_call *call, struct err *err)
     (void)graphql_arg_int(call, "first", &first);
     if (first < 1 || first > PAGE_MOST)
         return err_set(err, ERR_LIMIT, 0, "first is between 1 and %d", PAGE_MOST);
-    struct alert *all = ARENA_ARRAY(call->arena, struct alert, (size_t)first);
+    size_t most = api_sees_all(call, RIGHT_SEE) ? (size_t)first : PAGE_MOST, seen = 0;
+    struct alert *all = ARENA_ARRAY(call->arena, struct alert, most);
     const void **list = ARENA_ARRAY(call->arena, const void *, (size_t)first);
 
-    if (!alert_list(api_store(call), cleared, call->arena, all, (size_t)first, &n, err))
+    if (!alert_list(api_store(call), cleared, call->arena, all, most, &n, err))
         return false;
-    for (size_t i = 0; i < n; i++)
-        list[i] = show(call, &all[i]);
-    return graphql_set_objects(call, list, n);
+    for (size_t i = 0; i < n && seen < (size_t)first; i++)
+        if (sees_alert(call, &all[i]))
+            list[seen++] = show(call, &all[i]);
+    return graphql_set_objects(call, list, seen);
 }
 
 static bool alert_one(struct graphql_call *call, struct err *err)
@@ -50,7 +90,8 @@ static bool alert_one(struct graphql_call *call, struct err *err)
         return graphql_set_null(call);
     if (!alert_get(api_store(call), num, call->arena, &one, err))
         return err->kind == ERR_NONE && graphql_set_null(call);
-    return graphql_set_object(call, show(call, &one));
+    return sees_alert(call, &one) ? graphql_set_object(call, show(call, &one))
+                                  : graphql_set_null(call);
 }
 
 struct shown_notice {

@@ -1,5 +1,6 @@
 /* Batches: batches, batchClose. */
 #include "admin/api_parts.h"
+#include "admin/api_scope.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "core/option.h"
@@ -11,8 +12,6 @@
 #include "store/store.h"
 
 enum { PAGE_MOST = 200 };
-
-static const struct str who = { "admin", 5 };
 
 struct shown_batch {
     struct batch batch;
@@ -85,6 +84,24 @@ static bool say_unknown(struct graphql_call *call, struct str name, struct err *
     return false;
 }
 
+/* Those in scope, as long as there is room; *io_after is the last one that was looked at. */
+static bool add_seen(struct graphql_call *call, const struct batch *found, size_t n, size_t first,
+                     struct shown_page *page, int64_t *io_after, struct err *err)
+{
+    size_t i = 0;
+
+    for (; i < n && page->count < first; i++) {
+        *io_after = found[i].num;
+        if (api_sees(call, RIGHT_SEE, 0, found[i].receiver) &&
+            !show(call, &found[i], &page->list[page->count++], err))
+            return false;
+    }
+    page->next = (struct str){ 0 };
+    if (i < n || n == first)
+        page->next = str_of(arena_printf(call->arena, "%lld", (long long)*io_after));
+    return true;
+}
+
 static bool batches(struct graphql_call *call, struct err *err)
 {
     struct store *s = api_store(call);
@@ -100,14 +117,15 @@ static bool batches(struct graphql_call *call, struct err *err)
         return say_unknown(call, name, err);
     struct batch *found = ARENA_ARRAY(call->arena, struct batch, (size_t)first);
 
-    if (!batch_list(s, &f, after, call->arena, found, (size_t)first, &page->count, err))
-        return false;
-    page->list = ARENA_ARRAY(call->arena, struct shown_batch, page->count);
-    for (size_t i = 0; i < page->count; i++)
-        if (!show(call, &found[i], &page->list[i], err))
+    page->list = ARENA_ARRAY(call->arena, struct shown_batch, (size_t)first);
+    for (size_t n = (size_t)first; n == (size_t)first && page->count < (size_t)first;) {
+        if (!batch_list(s, &f, after, call->arena, found, (size_t)first, &n, err))
             return false;
-    if (page->count == (size_t)first)
-        page->next = page->list[page->count - 1].id;
+        if (!add_seen(call, found, n, (size_t)first, page, &after, err))
+            return false;
+        if (clock_mono_us() > call->deadline_us - CLOCK_S)
+            break;
+    }
     return graphql_set_object(call, page);
 }
 
@@ -166,9 +184,10 @@ static bool close_one(struct graphql_call *call, struct err *err)
 {
     struct store *s = api_store(call);
     struct str name = graphql_arg_text(call, "name"), receiver = graphql_arg_text(call, "receiver");
-    struct batch_close c = {
-        .receiver = BATCH_ANY_RECEIVER, .opened_until_us = INT64_MAX, .why = BATCH_HAND, .by = who
-    };
+    struct batch_close c = { .receiver = BATCH_ANY_RECEIVER,
+                             .opened_until_us = INT64_MAX,
+                             .why = BATCH_HAND,
+                             .by = api_name(call) };
 
     if (!store_word_find(s, WORD_BATCH, name, &c.name))
         return say_unknown(call, name, err);
@@ -178,7 +197,7 @@ static bool close_one(struct graphql_call *call, struct err *err)
     if (!batch_close(s, &c, err))
         return false;
     log_event(LOG_INFO, "batch.close", kv_str("batch", name), kv_z("why", "hand"),
-              kv_int("count", c.closed), kv_str("by", who));
+              kv_int("count", c.closed), kv_str("by", c.by));
     return graphql_set_int(call, c.closed);
 }
 

@@ -21,9 +21,11 @@ struct change {
 
 static struct api_find find_of(const struct change *c, size_t first, int64_t until_us)
 {
-    return (struct api_find){
-        .first = first, .live = c->states != 0, .states = c->states, .until_us = until_us
-    };
+    return (struct api_find){ .right = RIGHT_RETRY,
+                              .first = first,
+                              .live = c->states != 0,
+                              .states = c->states,
+                              .until_us = until_us };
 }
 
 /* As far as the time of one request goes. */

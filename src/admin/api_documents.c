@@ -2,6 +2,7 @@
 
 #include "admin/api_filter.h"
 #include "admin/api_parts.h"
+#include "admin/api_scope.h"
 #include "admin/document_view.h"
 #include "base/auto.h"
 #include "base/clock.h"
@@ -32,12 +33,15 @@ static bool document(struct graphql_call *call, struct err *err)
 {
     struct document d;
     struct id id;
+    bool found;
     void *shown;
 
     if (!id_parse(graphql_arg_text(call, "id"), &id))
         return graphql_set_null(call);
-    if (!document_get(api_store(call), &id, call->arena, &d, err))
-        return err->kind == ERR_NONE && graphql_set_null(call);
+    if (!api_get_document(call, RIGHT_SEE, &id, &d, &found, err))
+        return false;
+    if (!found)
+        return graphql_set_null(call);
     return api_show_document(call, &d, false, &shown, err) && graphql_set_object(call, shown);
 }
 
@@ -78,13 +82,19 @@ static bool add_batch(struct graphql_call *call, const struct api_wanted *w, siz
     return true;
 }
 
+/* A page of the store may be short: of a filter that it does not know, or of a large scope. */
+static bool goes_on(const struct api_wanted *w)
+{
+    return api_is_picky(w) || w->f.scope != NULL;
+}
+
 bool api_find_documents(struct graphql_call *call, const struct api_find *find,
                         struct api_page *page, int64_t *io_below, struct err *err)
 {
     struct api_wanted w;
     size_t looked, all = 0;
 
-    if (!api_read_filter(call, &w, err))
+    if (!api_read_filter(call, find->right, &w, err))
         return false;
     w.f.live = find->live;
     w.states = find->states;
@@ -96,7 +106,7 @@ bool api_find_documents(struct graphql_call *call, const struct api_find *find,
         if (!add_batch(call, &w, find->first, page, io_below, &looked, err))
             return false;
         all += looked + 1;
-        if (*io_below == 0 || page->count == find->first || !api_is_picky(&w) || all >= SCAN_MOST ||
+        if (*io_below == 0 || page->count == find->first || !goes_on(&w) || all >= SCAN_MOST ||
             clock_mono_us() > call->deadline_us - CLOCK_S)
             break;
     }
@@ -109,10 +119,20 @@ static bool documents(struct graphql_call *call, struct err *err)
     int64_t first, below;
 
     if (!api_read_page(call, DOCUMENTS_PAGE_MOST, &first, &below, err) ||
-        !api_find_documents(call, &(struct api_find){ .first = (size_t)first }, page, &below, err))
+        !api_find_documents(call, &(struct api_find){ .right = RIGHT_SEE, .first = (size_t)first },
+                            page, &below, err))
         return false;
     api_page_goes_on(call, page, below);
     return graphql_set_object(call, page);
+}
+
+/* ---- rights ---------------------------------------------------------------------------------- */
+
+bool api_covers_document(const struct graphql_call *call, enum right right)
+{
+    const struct document_view *v = call->parent;
+
+    return api_sees(call, right, v->doc.sender, v->doc.receiver);
 }
 
 /* ---- fields
@@ -245,7 +265,12 @@ static bool delivery_blocked_by(struct graphql_call *call, struct err *err)
         return graphql_set_null(call);
     if (!order_before(api_store(call), d->lane, d->num, call->arena, &document, &state, err))
         return false;
-    return document.len > 0 ? graphql_set_text(call, document) : graphql_set_null(call);
+    struct id id;
+    bool there = id_parse(document, &id);
+
+    if (there && !api_sees_all(call, RIGHT_SEE) && !api_is_there(call, RIGHT_SEE, &id, &there, err))
+        return false;
+    return there ? graphql_set_text(call, document) : graphql_set_null(call);
 }
 
 /* ---- the timeline

@@ -12,6 +12,7 @@ bool api_show_document(struct graphql_call *call, const struct document *d, bool
 
 /* What is asked beside the argument `filter`. */
 struct api_find {
+    enum right right; /* in its scope */
     size_t first;
     bool live;        /* only those that are not over */
     unsigned states;  /* of these, as bits of document_state; 0: any */

@@ -1,5 +1,6 @@
 /* Documents that people make: edits, and sends straight to the router. */
 #include "admin/api_parts.h"
+#include "admin/api_scope.h"
 #include "base/auto.h"
 #include "base/base64.h"
 #include "base/buf.h"
@@ -37,6 +38,10 @@ static bool read_metadata(struct graphql_call *call, struct facts *ret, struct e
 
 static bool read_texts(struct graphql_call *call, struct manual_request *q, struct err *err)
 {
+    if (!api_sees_all(call, RIGHT_EDIT)) {
+        q->sees = principal_edits;
+        q->sees_arg = api_principal(call);
+    }
     q->name = graphql_arg_text(call, "name");
     q->ctype = graphql_arg_text(call, "contentType");
     q->key = graphql_arg_text(call, "key");

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "admin/api_parts.h"
+#include "admin/api_scope.h"
 #include "admin/document_view.h"
 #include "engine/engine.h"
 #include "engine/key_search.h"
@@ -67,14 +68,22 @@ static bool read_key(struct graphql_call *call, struct str key, struct api_wante
     return true;
 }
 
-static bool read_parent(struct str text, struct api_wanted *w)
+/* Nothing comes from a document that is out of scope, as nothing comes from one that is not there.
+ */
+static bool read_parent(struct graphql_call *call, enum right right, struct str text,
+                        struct api_wanted *w, struct err *err)
 {
+    bool there = true;
     struct id id;
 
-    if (id_parse(text, &id))
-        w->f.parent = id_row(&id);
-    else
+    if (!id_parse(text, &id)) {
         w->nothing = true;
+        return true;
+    }
+    if (!api_sees_all(call, right) && !api_is_there(call, right, &id, &there, err))
+        return false;
+    w->f.parent = id_row(&id);
+    w->nothing = w->nothing || !there;
     return true;
 }
 
@@ -86,7 +95,8 @@ static bool read_sizes(const struct graphql_value *v, struct api_wanted *w, stru
            err_set(err, ERR_PERMANENT, 0, "a size is not negative");
 }
 
-bool api_read_filter(struct graphql_call *call, struct api_wanted *ret, struct err *err)
+bool api_read_filter(struct graphql_call *call, enum right right, struct api_wanted *ret,
+                     struct err *err)
 {
     const struct graphql_value *v = graphql_arg(call, "filter");
     const struct graphql_value *state = graphql_value_field(v, "state");
@@ -103,11 +113,13 @@ bool api_read_filter(struct graphql_call *call, struct api_wanted *ret, struct e
     f->until_us = graphql_value_field(v, "until")->number;
     ret->nothing = gateway->kind == GRAPHQL_TEXT &&
                    !store_word_find(s, WORD_GATEWAY, gateway->text, &f->gateway);
+    f->scope = api_scope(call, right);
+    ret->nothing = ret->nothing || (f->scope != NULL && f->scope->count == 0);
     read_party(s, v, "sender", WORD_SYSTEM, &f->sender, &f->sender_name);
     read_party(s, v, "receiver", WORD_SYSTEM, &f->receiver, &f->receiver_name);
     read_party(s, v, "type", WORD_TYPE, &f->type, &f->type_name);
     return (state->kind != GRAPHQL_TEXT || read_state(state->text, ret, err)) &&
-           (parent->kind != GRAPHQL_TEXT || read_parent(parent->text, ret)) &&
+           (parent->kind != GRAPHQL_TEXT || read_parent(call, right, parent->text, ret, err)) &&
            read_sizes(v, ret, err) && read_where(graphql_value_field(v, "where"), f, err) &&
            (key->kind != GRAPHQL_TEXT || read_key(call, key->text, ret, err));
 }

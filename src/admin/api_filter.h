@@ -2,6 +2,7 @@
 #pragma once
 
 #include "admin/graphql.h"
+#include "core/rights.h"
 #include "store/document.h"
 
 struct engine;
@@ -13,8 +14,10 @@ struct api_wanted {
     bool nothing;              /* nothing can match */
 };
 
-/* The argument `filter`; what it needs hangs on the arena of the call. */
-bool api_read_filter(struct graphql_call *call, struct api_wanted *ret, struct err *err);
+/* The argument `filter`, within the scope of the right; what it needs hangs on the arena of the
+ * call. */
+bool api_read_filter(struct graphql_call *call, enum right right, struct api_wanted *ret,
+                     struct err *err);
 
 /* What the store finds is looked at once more. */
 static inline bool api_is_picky(const struct api_wanted *w)

@@ -1,4 +1,5 @@
 /* Holds and what waits for systems: holds, holdAdd, holdEnd, system. */
+#include "admin/api_scope.h"
 #include "admin/api_system.h"
 #include "base/clock.h"
 #include "core/option.h"
@@ -11,8 +12,6 @@
 #include "store/store.h"
 
 enum { REASON_MOST = 500, OWNER_MOST = 100 };
-
-static const struct str who = { "admin", 5 };
 
 /* ---- looking ----------------------------------------------------------------------------------
  */
@@ -65,16 +64,20 @@ static bool holds(struct graphql_call *call, struct err *err)
         !hold_list(api_store(call), ended, call->arena, all, &n, err))
         return false;
     const void **list = ARENA_ARRAY(call->arena, const void *, n);
+    size_t seen = 0;
 
     for (size_t i = 0; i < n; i++)
-        list[i] = show(call, &all[i]);
-    return graphql_set_objects(call, list, n);
+        if (api_sees(call, RIGHT_SEE, 0, all[i].system))
+            list[seen++] = show(call, &all[i]);
+    return graphql_set_objects(call, list, seen);
 }
 
 /* ---- a system ----------------------------------------------------------------------------------
  */
 
-static bool find_system(struct graphql_call *call, struct str name, int64_t *ret, struct err *err)
+/* Systems that are out of scope are not there, and are not guessed either. */
+static bool find_system(struct graphql_call *call, enum right right, struct str name, int64_t *ret,
+                        struct err *err)
 {
     struct plan *plan = road_plan(engine_road(api_engine(call)));
     struct option_guess guess = { .word = name };
@@ -82,6 +85,8 @@ static bool find_system(struct graphql_call *call, struct str name, int64_t *ret
     bool found = false;
 
     for (size_t i = 0; !found && i < plan->system_count; i++) {
+        if (!api_sees_system(call, right, plan->systems[i].name))
+            continue;
         found = str_eq(plan->systems[i].name, name);
         if (found)
             *ret = plan->systems[i].word;
@@ -170,7 +175,7 @@ static bool system_of(struct graphql_call *call, struct err *err)
     struct err none = { 0 };
 
     v->name = graphql_arg_text(call, "name");
-    if (!find_system(call, v->name, &v->word, &none))
+    if (!find_system(call, RIGHT_SEE, v->name, &v->word, &none))
         return graphql_set_null(call);
     if (!backlog_look(engine_backlog(api_engine(call)), err) || !api_read_holds(call, &holds, err))
         return false;
@@ -241,11 +246,11 @@ static bool hold_add_one(struct graphql_call *call, struct err *err)
     order.owner = graphql_arg_text(call, "owner");
     (void)graphql_arg_int(call, "from", &order.from_us);
     (void)graphql_arg_int(call, "until", &order.until_us);
-    if (!find_system(call, graphql_arg_text(call, "system"), &order.system, err) ||
+    if (!find_system(call, RIGHT_HOLD, graphql_arg_text(call, "system"), &order.system, err) ||
         !check_texts(&order, err) || !check_times(&order, now, err))
         return false;
     if (order.owner.len == 0)
-        order.owner = who;
+        order.owner = api_name(call);
     bool ok = warden_hold(engine_warden(e), &order, call->arena, &p->placed, err) &&
               hold_get(engine_store(e), p->placed.num, call->arena, &made, err);
 
@@ -284,7 +289,11 @@ static bool hold_end_one(struct graphql_call *call, struct err *err)
 
     if (!str_to_i64(graphql_arg_text(call, "id"), &num))
         return graphql_set_null(call);
-    if (!warden_end(engine_warden(e), num, who, &was, err))
+    if (!hold_get(engine_store(e), num, call->arena, &made, err))
+        return err->kind == ERR_NONE && graphql_set_null(call);
+    if (!api_sees(call, RIGHT_HOLD, 0, made.system))
+        return graphql_set_null(call);
+    if (!warden_end(engine_warden(e), num, api_name(call), &was, err))
         return false;
     if (!was)
         return graphql_set_null(call);

@@ -1,6 +1,7 @@
 /* Documents that come from documents: edits, batches and their members, parts. */
 #include "admin/api_documents.h"
 #include "admin/api_parts.h"
+#include "admin/api_scope.h"
 #include "admin/diff.h"
 #include "admin/document_view.h"
 #include "base/auto.h"
@@ -17,16 +18,15 @@ static int64_t num_of(const struct graphql_call *call)
 
 /* ---- where it comes from --------------------------------------------------------------------- */
 
-/* *ret_found: there is one, and it is still kept. */
-static bool get_parent(struct graphql_call *call, enum link_kind kind, struct document *ret,
-                       bool *ret_found, struct err *err)
+/* *ret_found: there is one, it is still kept, and it is in scope. */
+static bool get_parent(struct graphql_call *call, enum right right, enum link_kind kind,
+                       struct document *ret, bool *ret_found, struct err *err)
 {
-    struct store *s = api_store(call);
     int64_t num;
 
     *ret_found = false;
-    return link_parent(s, num_of(call), kind, &num, err) &&
-           (num == 0 || document_numbered(s, num, call->arena, ret, ret_found, err));
+    return link_parent(api_store(call), num_of(call), kind, &num, err) &&
+           (num == 0 || api_get_numbered(call, right, num, ret, ret_found, err));
 }
 
 static bool parent_of(struct graphql_call *call, enum link_kind kind, struct err *err)
@@ -35,7 +35,7 @@ static bool parent_of(struct graphql_call *call, enum link_kind kind, struct err
     void *shown;
     bool found;
 
-    if (!get_parent(call, kind, &d, &found, err))
+    if (!get_parent(call, RIGHT_SEE, kind, &d, &found, err))
         return false;
     if (!found)
         return graphql_set_null(call);
@@ -71,7 +71,7 @@ static bool read_place(struct graphql_call *call, struct link_child *ret, struct
            err_set(err, ERR_PERMANENT, 0, "after is not the `next` of a page");
 }
 
-/* One that is not kept any more is left out. */
+/* One that is not kept any more, or out of scope, is left out. */
 static bool add_child(struct graphql_call *call, int64_t num, struct api_page *page,
                       struct err *err)
 {
@@ -79,7 +79,7 @@ static bool add_child(struct graphql_call *call, int64_t num, struct api_page *p
     void *shown;
     bool found;
 
-    if (!document_numbered(api_store(call), num, call->arena, &d, &found, err))
+    if (!api_get_numbered(call, RIGHT_SEE, num, &d, &found, err))
         return false;
     if (!found)
         return true;
@@ -172,7 +172,7 @@ static bool doc_edit_diff(struct graphql_call *call, struct err *err)
     struct document d;
     bool found;
 
-    if (!get_parent(call, LINK_EDIT, &d, &found, err))
+    if (!get_parent(call, RIGHT_PAYLOAD, LINK_EDIT, &d, &found, err))
         return false;
     return found ? set_diff(call, &d, &v->doc, err) : graphql_set_null(call);
 }

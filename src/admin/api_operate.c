@@ -1,6 +1,7 @@
 /* What people do to documents: retry, cancel, discard, resolve; dead letters one by one and in
  * bulk. */
 #include "admin/api_parts.h"
+#include "admin/api_scope.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "engine/engine.h"
@@ -13,11 +14,6 @@
 #include "store/version.h"
 
 /* ---- those that are named ------------------------------------------------------------------- */
-
-struct shown_result {
-    struct str id;
-    const char *result, *message;
-};
 
 bool api_order_of(struct graphql_call *call, struct operate_order *ret, struct err *err)
 {
@@ -33,16 +29,26 @@ void api_log_change(const char *action, struct str who, size_t count, size_t don
               kv_int("count", (int64_t)count), kv_int("done", (int64_t)done));
 }
 
-/* Texts that are no ids name no document. */
-static size_t read_targets(const struct graphql_value *ids, struct operate_target *targets,
-                           size_t *at)
+/* Texts that are no ids name no document, and neither do ids that are out of scope. */
+static bool read_ids(struct graphql_call *call, struct id *ret, size_t *at, size_t *ret_count,
+                     struct err *err)
 {
+    const struct graphql_value *ids = graphql_arg(call, "ids");
+    bool all = api_sees_all(call, RIGHT_RETRY);
     size_t n = 0;
 
-    for (size_t i = 0; i < ids->count; i++)
-        if (id_parse(ids->items[i].text, &targets[n].id))
+    if (ids->count > OPERATE_MOST)
+        return err_set(err, ERR_LIMIT, 0, "more than %d ids", OPERATE_MOST);
+    for (size_t i = 0; i < ids->count; i++) {
+        bool there = id_parse(ids->items[i].text, &ret[n]);
+
+        if (there && !all && !api_is_there(call, RIGHT_RETRY, &ret[n], &there, err))
+            return false;
+        if (there)
             at[n++] = i;
-    return n;
+    }
+    *ret_count = n;
+    return true;
 }
 
 /* The answer to the id at[i] is answers[i]; the others name nothing. */
@@ -79,11 +85,13 @@ static bool change(struct graphql_call *call, enum operate_action action, const 
     struct arena *a = call->arena;
     struct operate_target *targets = ARENA_ARRAY(a, struct operate_target, ids->count);
     struct operate_answer *answers = ARENA_ARRAY(a, struct operate_answer, ids->count);
+    struct id *known = ARENA_ARRAY(a, struct id, ids->count);
     size_t *at = ARENA_ARRAY(a, size_t, ids->count), n;
 
-    if (ids->count > OPERATE_MOST)
-        return err_set(err, ERR_LIMIT, 0, "more than %d ids", OPERATE_MOST);
-    n = read_targets(ids, targets, at);
+    if (!read_ids(call, known, at, &n, err))
+        return false;
+    for (size_t i = 0; i < n; i++)
+        targets[i].id = known[i];
     return operate(api_store(call), action, targets, n, order, answers, err) &&
            show_answers(call, verb, order->who, answers, at, n);
 }
@@ -145,15 +153,10 @@ static bool resolve_doubt(struct graphql_call *call, struct err *err)
     struct arena *a = call->arena;
     struct id *known = ARENA_ARRAY(a, struct id, ids->count);
     struct operate_answer *answers = ARENA_ARRAY(a, struct operate_answer, ids->count);
-    size_t *at = ARENA_ARRAY(a, size_t, ids->count), n = 0;
+    size_t *at = ARENA_ARRAY(a, size_t, ids->count), n;
     struct resolve_order order;
 
-    if (ids->count > OPERATE_MOST)
-        return err_set(err, ERR_LIMIT, 0, "more than %d ids", OPERATE_MOST);
-    for (size_t i = 0; i < ids->count; i++)
-        if (id_parse(ids->items[i].text, &known[n]))
-            at[n++] = i;
-    return read_resolution(call, &order, err) &&
+    return read_ids(call, known, at, &n, err) && read_resolution(call, &order, err) &&
            resolve(api_store(call), known, n, &order, answers, err) &&
            show_answers(call, "resolve", order.who, answers, at, n);
 }
@@ -161,7 +164,8 @@ static bool resolve_doubt(struct graphql_call *call, struct err *err)
 /* ---- dead letters -------------------------------------------------------------------------------
  */
 
-static bool read_filter(struct graphql_call *call, struct dead_filter *f, struct err *err)
+static bool read_filter(struct graphql_call *call, enum right right, struct dead_filter *f,
+                        struct err *err)
 {
     const struct graphql_value *v = graphql_arg(call, "filter");
     struct api_where where;
@@ -174,7 +178,8 @@ static bool read_filter(struct graphql_call *call, struct dead_filter *f, struct
                                .type = graphql_value_field(v, "type")->text,
                                .name = graphql_value_field(v, "name")->text,
                                .since_us = graphql_value_field(v, "since")->number,
-                               .until_us = graphql_value_field(v, "until")->number };
+                               .until_us = graphql_value_field(v, "until")->number,
+                               .scope = api_scope(call, right) };
     if (!api_read_where(graphql_value_field(v, "where"), &where, err))
         return false;
     for (size_t i = 0; i < where.count; i++)
@@ -189,7 +194,8 @@ static bool dead_letters(struct graphql_call *call, struct err *err)
     struct dead_filter f;
     int64_t first, above, next;
 
-    if (!api_read_page(call, API_PAGE_MOST, &first, &above, err) || !read_filter(call, &f, err) ||
+    if (!api_read_page(call, API_PAGE_MOST, &first, &above, err) ||
+        !read_filter(call, RIGHT_SEE, &f, err) ||
         !dead_list(api_store(call), &f, above, (size_t)first, call->arena, letters, &page->count,
                    &next, err))
         return false;
@@ -233,7 +239,7 @@ static bool dead_groups_of(struct graphql_call *call, struct err *err)
     struct dead_filter f;
     size_t n;
 
-    if (!read_filter(call, &f, err) ||
+    if (!read_filter(call, RIGHT_SEE, &f, err) ||
         !dead_groups(api_store(call), &f,
                      by->kind == GRAPHQL_ENUM ? (enum dead_by)by->number : DEAD_BY_REASON,
                      call->arena, groups, &n, err))
@@ -323,7 +329,7 @@ static bool change_in_bulk(struct graphql_call *call, enum operate_action action
     bool dry = false;
 
     (void)graphql_arg_bool(call, "dry", &dry);
-    if (!api_read_place(call, &above, &until, err) || !read_filter(call, &f, err))
+    if (!api_read_place(call, &above, &until, err) || !read_filter(call, RIGHT_RETRY, &f, err))
         return false;
     if (f.until_us == 0 || f.until_us > until)
         f.until_us = until;

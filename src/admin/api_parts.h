@@ -33,7 +33,8 @@
     PART(payload)       \
     PART(connector)     \
     PART(flow)          \
-    PART(audit)
+    PART(audit)         \
+    PART(right)
 
 #define PART(name)                                     \
     extern const struct graphql_resolver api_##name[]; \
@@ -63,6 +64,17 @@ struct str api_who(const struct principal *p, struct str by, struct arena *a);
 /* The same from the argument `by`; ERR_LIMIT: it is too long, or has control characters. */
 bool api_read_who(const struct graphql_call *call, struct str *ret, struct err *err);
 bool api_is_who(struct str by);
+
+/* The guard of the schema, and how it reads the words of @needs. */
+bool api_find_right(struct str word, int *ret);
+graphql_guard_fn api_may;
+/* Whether a right counts for the parent of a field: a Document, a RehearsedDocument. */
+bool api_covers_document(const struct graphql_call *call, enum right right);
+bool api_covers_rehearsed(const struct graphql_call *call, enum right right);
+
+/* ERR_PERMANENT: there is no role of one of these names. */
+bool api_check_roles(struct graphql_call *call, const struct str *names, size_t count,
+                     struct err *err);
 
 /* What people do to documents: by whom, and with the newest version. */
 bool api_order_of(struct graphql_call *call, struct operate_order *ret, struct err *err);

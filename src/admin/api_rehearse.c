@@ -292,6 +292,15 @@ static bool document_would(struct graphql_call *call, struct err *err)
     return graphql_set_object(call, &((const struct shown_difference *)call->parent)->would);
 }
 
+bool api_covers_rehearsed(const struct graphql_call *call, enum right right)
+{
+    const struct facts *f = &((const struct shown_difference *)call->parent)->was.facts;
+
+    return rights_cover(&api_principal(call)->rights, right,
+                        f->sender_unknown ? STR("") : f->sender,
+                        f->receiver_unknown ? STR("") : f->receiver);
+}
+
 static bool document_payloads(struct graphql_call *call, struct err *err)
 {
     const struct shown_difference *d = call->parent;

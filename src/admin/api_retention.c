@@ -3,7 +3,9 @@
 
 #include "admin/api_audit.h"
 #include "admin/api_parts.h"
+#include "admin/api_scope.h"
 #include "admin/document_view.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "core/civil.h"
 #include "engine/engine.h"
@@ -13,8 +15,6 @@
 #include "store/operate.h"
 #include "store/retain.h"
 #include "store/store.h"
-
-static const struct str who = { "admin", 5 };
 
 /* ---- looking -------------------------------------------------------------------------------- */
 
@@ -43,7 +43,7 @@ static bool run_now(struct graphql_call *call, struct err *err)
     (void)graphql_arg_bool(call, "all", &all);
     if (!api_audit_now(call, err))
         return false;
-    retainer_ask(engine_retainer(api_engine(call)), who, all);
+    retainer_ask(engine_retainer(api_engine(call)), api_name(call), all);
     return show(call, err);
 }
 
@@ -96,6 +96,21 @@ static const struct shown_kept *show_kept(struct graphql_call *call, const struc
 
 _Static_assert((int)KEPT_PAGE_MOST <= (int)API_PAGE_MOST, "a page holds them");
 
+static bool add_kept(struct graphql_call *call, const struct kept *all, size_t n,
+                     struct api_page *page, struct err *err)
+{
+    for (size_t i = 0; i < n; i++) {
+        bool there = true;
+
+        if (!api_sees_all(call, RIGHT_SEE) &&
+            !api_is_there(call, RIGHT_SEE, &all[i].id, &there, err))
+            return false;
+        if (there)
+            page->items[page->count++] = show_kept(call, &all[i]);
+    }
+    return true;
+}
+
 static bool kept_page(struct graphql_call *call, struct err *err)
 {
     struct api_page *page = ARENA_NEW(call->arena, struct api_page);
@@ -103,12 +118,18 @@ static bool kept_page(struct graphql_call *call, struct err *err)
     int64_t first, above, next;
 
     *page = (struct api_page){ 0 };
-    if (!api_read_page(call, KEPT_PAGE_MOST, &first, &above, err) ||
-        !kept_list(api_store(call), above, (size_t)first, call->arena, all, &page->count, &next,
-                   err))
+    if (!api_read_page(call, KEPT_PAGE_MOST, &first, &above, err))
         return false;
-    for (size_t i = 0; i < page->count; i++)
-        page->items[i] = show_kept(call, &all[i]);
+    do { /* a page is filled with those in scope */
+        size_t n;
+
+        if (!kept_list(api_store(call), above, (size_t)first - page->count, call->arena, all, &n,
+                       &next, err) ||
+            !add_kept(call, all, n, page, err))
+            return false;
+        above = next;
+    } while (next != 0 && page->count < (size_t)first &&
+             clock_mono_us() < call->deadline_us - CLOCK_S);
     api_page_goes_on(call, page, next);
     return graphql_set_object(call, page);
 }
@@ -132,12 +153,16 @@ static bool change_one(struct graphql_call *call, struct str text, bool drop, st
     struct store *s = api_store(call);
     enum operate_result result = OPERATE_NONE;
     struct id id;
-    bool found = false;
+    bool found = false, there;
 
     *r = (struct api_result){ .id = text, .message = "there is no such document" };
-    if (id_parse(text, &id)) {
-        if (!(drop ? kept_drop(s, &id, who, &found, err)
-                   : kept_put(s, &id, graphql_arg_text(call, "reason"), who, &found, err)))
+    there = id_parse(text, &id);
+    if (there && !api_sees_all(call, RIGHT_SEE) && !api_is_there(call, RIGHT_SEE, &id, &there, err))
+        return false;
+    if (there) {
+        if (!(drop ? kept_drop(s, &id, api_name(call), &found, err)
+                   : kept_put(s, &id, graphql_arg_text(call, "reason"), api_name(call), &found,
+                              err)))
             return false;
         if (found) {
             result = OPERATE_DONE;
@@ -165,7 +190,7 @@ static bool change(struct graphql_call *call, bool drop, struct err *err)
         list[i] = &shown[i];
     }
     log_event(LOG_INFO, "document.keep", kv_z("action", drop ? "unkeep" : "keep"),
-              kv_int("count", (int64_t)ids->count), kv_str("by", who));
+              kv_int("count", (int64_t)ids->count), kv_str("by", api_name(call)));
     return graphql_set_objects(call, list, ids->count);
 }
 

@@ -1,5 +1,8 @@
 /* The road itself: endpoints, mishaps, and where a document would go. */
+#include <errno.h>
+
 #include "admin/api_parts.h"
+#include "admin/api_scope.h"
 #include "base/auto.h"
 #include "base/base64.h"
 #include "engine/dispatch.h"
@@ -45,6 +48,13 @@ static void show_endpoint(struct dispatch *d, const struct config_endpoint *c,
         ret->broken = arena_copy(a, str_of(look.broken));
 }
 
+/* One that is for the receiver of each document shows what waits for all of them. */
+static bool sees_endpoint(struct graphql_call *call, const struct config_endpoint *c)
+{
+    return api_sees_all(call, RIGHT_SEE) ||
+           (c->system != NULL && api_sees_system(call, RIGHT_SEE, str_of(c->system)));
+}
+
 static bool endpoints(struct graphql_call *call, struct err *err)
 {
     struct road *road = engine_road(api_engine(call));
@@ -52,15 +62,18 @@ static bool endpoints(struct graphql_call *call, struct err *err)
     size_t n = plan->endpoint_count;
     struct shown_endpoint *shown = ARENA_ARRAY(call->arena, struct shown_endpoint, n);
     const void **list = ARENA_ARRAY(call->arena, const void *, n);
+    size_t seen = 0;
 
     (void)err;
     for (size_t i = 0; i < n; i++) {
+        if (!sees_endpoint(call, &plan->config->endpoints[i]))
+            continue;
         show_endpoint(road_dispatch(road), &plan->config->endpoints[i], &plan->endpoints[i],
                       call->arena, &shown[i]);
-        list[i] = &shown[i];
+        list[seen++] = &shown[i];
     }
     plan_unref(plan);
-    return graphql_set_objects(call, list, n);
+    return graphql_set_objects(call, list, seen);
 }
 
 /* ---- mishaps ------------------------------------------------------------------------------------
@@ -108,6 +121,14 @@ static bool put_headers(const struct graphql_value *list, struct buf *to, struct
     return true;
 }
 
+static bool sees_facts(struct graphql_call *call, const struct facts *f)
+{
+    return api_sees_all(call, RIGHT_EDIT) ||
+           rights_cover(&api_principal(call)->rights, RIGHT_EDIT,
+                        f->sender_unknown ? STR("") : f->sender,
+                        f->receiver_unknown ? STR("") : f->receiver);
+}
+
 static bool rehearse(struct graphql_call *call, struct err *err)
 {
     AUTO(buf_done) struct buf body = BUF_INIT(BODY_MOST);
@@ -124,6 +145,10 @@ static bool rehearse(struct graphql_call *call, struct err *err)
     request.head = buf_view(&head);
     if (!dry_run(engine_road(api_engine(call)), &request, call->arena, &r->result, err))
         return false;
+    if (!sees_facts(call, &r->result.facts))
+        return err_set(err, ERR_PERMANENT, EPERM,
+                       "neither its sender nor its receiver is a system that %.*s may edit for",
+                       STR_ARG(api_name(call)));
     r->gateway = request.gateway;
     r->code = r->result.dead ? dead_codes[r->result.code] : NULL;
     return graphql_set_object(call, r);

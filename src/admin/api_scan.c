@@ -143,7 +143,7 @@ static bool scan_payloads(struct graphql_call *call, struct err *err)
         return err_set(err, ERR_LIMIT, 0, "the text has 1 to %d bytes", TEXT_MOST);
     if (after.len > 0 && (!str_to_i64(after, &below) || below < 1))
         return err_set(err, ERR_PERMANENT, 0, "after is not the `next` of a portion");
-    if (!api_read_filter(call, &w, err))
+    if (!api_read_filter(call, RIGHT_PAYLOAD, &w, err))
         return false;
     for (bool more = !w.nothing; more; more = below != 0 && !is_enough(scan, until))
         if (!look_at_batch(call, &w, text, until, &below, scan, err))

@@ -6,6 +6,7 @@
 
 #include "admin/api.h"
 #include "admin/api_audit.h"
+#include "admin/api_scope.h"
 #include "admin/document_view.h"
 #include "admin/graphql_request.h"
 #include "admin/http_events.h"
@@ -19,6 +20,7 @@
 #include "base/metrics.h"
 #include "base/require.h"
 #include "core/http_user.h"
+#include "engine/admin_keys.h"
 #include "engine/desk.h"
 #include "engine/engine.h"
 #include "engine/intake.h"
@@ -63,7 +65,7 @@ struct visit {
     int64_t caller;
     struct arena arena;
     struct document document;
-    bool found, no_stage;
+    bool found, no_stage, is_forbidden;
     struct err err;
 
     struct payload_reader *reader;
@@ -169,7 +171,7 @@ static struct str token_of(const struct http_request *r)
 bool http_api_identify(const struct http_api *h, struct http_request *r, struct arena *a,
                        struct principal *ret, int64_t *ret_caller)
 {
-    struct str token = token_of(r);
+    struct str token = token_of(r), title;
 
     *ret = (struct principal){ .engine = h->engine, .address = arena_copy(a, http_peer(r)) };
     *ret_caller = 0;
@@ -184,6 +186,11 @@ bool http_api_identify(const struct http_api *h, struct http_request *r, struct 
     }
     *ret_caller = intake_caller_of(t, token);
     intake_port.release(t);
+    if (ret->kind == PRINCIPAL_NOBODY &&
+        admin_keys_find(engine_admin_keys(h->engine), token, a, &title, &ret->rights)) {
+        ret->kind = PRINCIPAL_KEY;
+        ret->name = str_of(arena_printf(a, "key %.*s", STR_ARG(title)));
+    }
     return ret->kind != PRINCIPAL_NOBODY;
 }
 
@@ -299,7 +306,20 @@ static bool is_known(const struct visit *v)
 
 static bool may_see(const struct visit *v)
 {
-    return is_known(v) || (v->caller > 0 && v->caller == v->document.caller);
+    return is_known(v) ? principal_sees_document(&v->who, RIGHT_SEE, &v->document)
+                       : v->caller > 0 && v->caller == v->document.caller;
+}
+
+static bool may_take(const struct visit *v)
+{
+    return !is_known(v) || principal_sees_document(&v->who, RIGHT_DOWNLOAD, &v->document);
+}
+
+/* Whose it was an archive does not say: it is for those who may take everything. */
+static bool may_look_in_archives(const struct visit *v)
+{
+    return is_known(v) && rights_everywhere(&v->who.rights, RIGHT_DOWNLOAD) &&
+           rights_everywhere(&v->who.rights, RIGHT_SEE);
 }
 
 static void show_document(struct visit *v)
@@ -334,12 +354,15 @@ static void look_up(struct desk_job *job)
     struct store *s = engine_store(v->self->engine);
 
     v->found = document_get(s, &v->id, &v->arena, &v->document, &v->err);
-    if (!v->found && v->err.kind == ERR_NONE && v->wants_payload && is_known(v) && v->stage == 0)
+    if (!v->found && v->err.kind == ERR_NONE && v->wants_payload && may_look_in_archives(v) &&
+        v->stage == 0)
         (void)archive_source(s, &v->id, &v->document.source, &v->found, &v->err);
     if (!v->found || !may_see(v))
         return;
     if (!v->wants_payload)
         show_document(v);
+    else if (!may_take(v))
+        v->is_forbidden = true;
     else if (v->stage != 0 && !document_view_stage(&v->document, v->stage, &v->document.source))
         v->no_stage = true;
     else if (!payload_open(s, &v->document.source, &v->reader, &v->err))
@@ -483,6 +506,8 @@ static void looked_up(struct loop_msg *msg)
         http_answer(v->request, 200, STR("Cache-Control: no-store\r\n"), STR("application/json"),
                     buf_view(&v->answer));
         visit_free(v);
+    } else if (v->is_forbidden) {
+        end_with_error(v, 403, "", "forbidden", "This needs the right `download` for its systems.");
     } else if (v->no_stage) {
         end_with_error(v, 404, "", "unknown_stage",
                        "No step has stored bytes under this number: see its timeline.");
@@ -504,6 +529,18 @@ static bool read_stage(struct visit *v)
     return !given || (str_to_i64(buf_view(&value), &v->stage) && v->stage >= 1);
 }
 
+/* Whoever does not have the right for any system need not be told what there is. */
+static bool may_ask(struct visit *v)
+{
+    if (!rights_has(&v->who.rights, RIGHT_SEE))
+        end_with_error(v, 403, "", "forbidden", "This needs the right `see`.");
+    else if (v->wants_payload && !rights_has(&v->who.rights, RIGHT_DOWNLOAD))
+        end_with_error(v, 403, "", "forbidden", "This needs the right `download`.");
+    else
+        return true;
+    return false;
+}
+
 static void document_head(struct visit *v, struct str rest)
 {
     struct str id, tail = str_cut(rest, '/', &id);
@@ -519,6 +556,8 @@ static void document_head(struct visit *v, struct str rest)
     }
     v->wants_payload = str_is(tail, "payload");
     v->head_only = v->request->method == HTTP_METHOD_HEAD;
+    if (is_known(v) && !may_ask(v))
+        return;
     if (v->wants_payload && !read_stage(v)) {
         end_with_error(v, 400, "", "bad_stage", "stage is a number from 1 on.");
         return;
@@ -566,9 +605,15 @@ static void answer_ready(struct visit *v)
 
 static void answer_metrics(struct visit *v)
 {
-    if (!identify(v) && !is_near(v->request)) {
+    bool known = identify(v), near = is_near(v->request);
+
+    if (!near && !known) {
         end_with_error(v, 401, "WWW-Authenticate: Bearer\r\n", "unauthorized",
                        "From another machine the metrics need the admin token.");
+        return;
+    }
+    if (!near && !rights_everywhere(&v->who.rights, RIGHT_SEE)) {
+        end_with_error(v, 403, "", "forbidden", "This needs the right `see` for all systems.");
         return;
     }
     metrics_print(&v->answer);

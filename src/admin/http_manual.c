@@ -6,6 +6,7 @@
 
 #include "admin/api_audit.h"
 #include "admin/api_parts.h"
+#include "admin/api_scope.h"
 #include "admin/http_api.h"
 #include "admin/principal.h"
 #include "base/alloc.h"
@@ -294,6 +295,11 @@ static bool read_fields(struct post *p)
         !text_of(p, "Idempotency-Key", MANUAL_KEY_MOST, &q->key) ||
         !text_of(p, "Waybill-By", MANUAL_WHO_MOST, &by) || !api_is_who(by) || !read_attributes(p))
         return false;
+    if (!rights_everywhere(&p->who.rights, RIGHT_EDIT) ||
+        !rights_everywhere(&p->who.rights, RIGHT_SEE)) {
+        q->sees = principal_edits;
+        q->sees_arg = &p->who;
+    }
     q->who = api_who(&p->who, by, &p->arena);
     return true;
 }

@@ -9,6 +9,7 @@ extern const struct verb cmd_config;
 extern const struct verb cmd_rehearse;
 extern const struct verb cmd_send;
 extern const struct verb cmd_key;
+extern const struct verb cmd_role;
 extern const struct verb cmd_secret;
 extern const struct verb cmd_docs;
 extern const struct verb cmd_dead;

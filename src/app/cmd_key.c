@@ -1,10 +1,131 @@
-/* cmd_key.c - `waybill key`: the credentials of senders. */
+/* cmd_key.c - `waybill key`: the credentials of senders, and with --admin those of machines that
+ * ask the admin API. */
 #include "app/client.h"
 #include "app/cmd.h"
 #include "app/exit_code.h"
 #include "app/print.h"
 #include "app/things.h"
+#include "app/when.h"
 #include "base/auto.h"
+#include "base/clock.h"
+
+/* ---- for the admin API ------------------------------------------------------------------------
+ */
+
+static json_t *roles_of(const struct args *a)
+{
+    json_t *list = json_array();
+    const char *name;
+
+    for (size_t i = 0; (name = args_list_at(a, "role", i)) != NULL; i++) {
+        json_t *one = json_string(name);
+
+        if (one == NULL || json_array_append_new(list, one) != 0) {
+            json_decref(list);
+            return NULL;
+        }
+    }
+    return list;
+}
+
+static bool read_expiry(const struct args *a, char text[CLOCK_TEXT], const char **ret)
+{
+    const char *given = args_text(a, "expires");
+    struct err err = { 0 };
+    int64_t us;
+
+    *ret = NULL;
+    if (given == NULL)
+        return true;
+    if (!when_parse_ahead(str_of(given), clock_wall_us(), &us, &err)) {
+        (void)args_wrong(a, "--expires: %s", err.text);
+        return false;
+    }
+    *ret = clock_utc_text(us, text);
+    return true;
+}
+
+static int show_admin_key(const struct args *a, struct client *c, const json_t *made)
+{
+    const char *key = member_text(made, "key");
+
+    if (key == NULL)
+        return client_odd(c, "no key in it");
+    if (args_flag(a, "json")) {
+        print_json(made);
+        return EXIT_DONE;
+    }
+    print_text(stdout, key);
+    (void)fputc('\n', stdout);
+    (void)fflush(stdout);
+    (void)fprintf(stderr,
+                  "Shown once, keep it safe.  Whoever has it asks with it:\n"
+                  "  WAYBILL_TOKEN=$KEY waybill docs ls --url %s\n",
+                  c->url);
+    return EXIT_DONE;
+}
+
+static int run_add_admin(const struct args *a)
+{
+    AUTO(client_close) struct client c = { 0 };
+    json_auto_t *data = NULL;
+    char text[CLOCK_TEXT];
+    const char *expires;
+    json_t *variables;
+
+    if (a->operand_count != 0)
+        return args_wrong(a, "a key for the admin API is for no gateway");
+    if (args_list_at(a, "role", 0) == NULL || args_text(a, "title") == NULL)
+        return args_wrong(a, "--admin needs --role R, what it may do, and --title T, whose it is");
+    if (!read_expiry(a, text, &expires))
+        return EXIT_USAGE;
+    if (!client_open(&c, a))
+        return c.exit_code;
+    variables = json_pack("{s:s,s:o,s:s?}", "title", args_text(a, "title"), "roles", roles_of(a),
+                          "expires", expires);
+    if (variables == NULL)
+        return args_wrong(a, "names and titles are text in UTF-8");
+    if (!client_graphql(&c,
+                        "mutation($title: String!, $roles: [String!]!, $expires: Time)"
+                        " { adminKeyAdd(title: $title, roles: $roles, expires: $expires)"
+                        " { id key } }",
+                        variables, &data))
+        return c.exit_code;
+    return show_admin_key(a, &c, json_object_get(data, "adminKeyAdd"));
+}
+
+static int run_ls_admin(const struct args *a)
+{
+    static const struct thing_column columns[] = { { "ID", "id" },
+                                                   { "ROLES", "roles" },
+                                                   { "MADE", "made", .is_time = true },
+                                                   { "EXPIRES", "expires", .is_time = true },
+                                                   { "USED", "used", .is_time = true },
+                                                   { "TITLE", "title" },
+                                                   { 0 } };
+    static const struct thing_list list = {
+        .query = "{ adminKeys { id title roles made by expires used } }",
+        .field = "adminKeys",
+        .columns = columns
+    };
+
+    return things_list(a, &list);
+}
+
+static int run_rm_admin(const struct args *a)
+{
+    static const struct thing_removal removal = {
+        .mutation = "mutation($id: ID!) { adminKeyRemove(id: $id) }",
+        .field = "adminKeyRemove",
+        .noun = "key",
+        .variable = "id"
+    };
+
+    return things_remove(a, &removal);
+}
+
+/* ---- of gateways ------------------------------------------------------------------------------
+ */
 
 static int run_add(const struct args *a)
 {
@@ -13,6 +134,12 @@ static int run_add(const struct args *a)
     json_auto_t *data = NULL;
     json_t *variables;
 
+    if (args_flag(a, "admin"))
+        return run_add_admin(a);
+    if (a->operand_count == 0)
+        return args_wrong(a, "say for which GATEWAY, or --admin");
+    if (args_list_at(a, "role", 0) != NULL || args_text(a, "expires") != NULL)
+        return args_wrong(a, "--role and --expires are for keys of the admin API: --admin");
     if (!args_name(a, 0))
         return EXIT_USAGE;
     if (!client_open(&c, a))
@@ -57,7 +184,7 @@ static int run_ls(const struct args *a)
                                             .field = "keys",
                                             .columns = columns };
 
-    return things_list(a, &list);
+    return args_flag(a, "admin") ? run_ls_admin(a) : things_list(a, &list);
 }
 
 static int run_rm(const struct args *a)
@@ -68,11 +195,25 @@ static int run_rm(const struct args *a)
                                                   .noun = "key",
                                                   .variable = "id" };
 
-    return things_remove(a, &removal);
+    return args_flag(a, "admin") ? run_rm_admin(a) : things_remove(a, &removal);
 }
 
 static const struct arg_option add_options[] = {
     { .name = "title", .kind = ARG_TEXT, .value = "T", .help = "whose it is, for `key ls`" },
+    { .name = "admin", .kind = ARG_FLAG, .help = "a key for the admin API, not for a gateway" },
+    { .name = "role",
+      .kind = ARG_LIST,
+      .value = "R",
+      .help = "with --admin: what it may do, as often as wanted" },
+    { .name = "expires",
+      .kind = ARG_TEXT,
+      .value = "T",
+      .help = "with --admin: when it ends, such as 90d (never)" },
+    { 0 },
+};
+
+static const struct arg_option other_options[] = {
+    { .name = "admin", .kind = ARG_FLAG, .help = "those for the admin API" },
     { 0 },
 };
 
@@ -80,26 +221,32 @@ const struct verb cmd_key = {
     .name = "key",
     .summary = "keys with which senders open a gateway",
     .about = "A key opens one gateway and nothing else.  It is printed once, when it is made;\n"
-             "the node keeps only a digest of it.\n",
-    .example = "waybill key add orders --title \"Acme, production\"\n",
+             "the node keeps only a digest of it.  With --admin it is for a machine that asks the\n"
+             "admin API, and may do what its roles allow (`waybill help role`).\n",
+    .example = "waybill key add orders --title \"Acme, production\"\n"
+               "waybill key add --admin --title monitoring --role viewer --expires 90d\n",
     .forms =
         (const struct arg_form[]){ { .word = "add",
-                                     .usage = "GATEWAY [--title T]",
+                                     .usage = "GATEWAY [--title T] | --admin --title T --role R "
+                                              "[--expires T]",
                                      .summary = "make a key for GATEWAY and print it",
-                                     .least = 1,
+                                     .least = 0,
                                      .most = 1,
                                      .options = add_options,
                                      .common = FORM_NODE | FORM_JSON,
                                      .run = run_add },
                                    { .word = "ls",
+                                     .usage = "[--admin]",
                                      .summary = "all keys, without their secrets",
+                                     .options = other_options,
                                      .common = FORM_NODE | FORM_JSON,
                                      .run = run_ls },
                                    { .word = "rm",
-                                     .usage = "ID",
+                                     .usage = "ID [--admin]",
                                      .summary = "end a key: whoever uses it is refused from now on",
                                      .least = 1,
                                      .most = 1,
+                                     .options = other_options,
                                      .common = FORM_NODE | FORM_JSON,
                                      .run = run_rm },
                                    { 0 } },

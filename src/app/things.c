@@ -7,18 +7,43 @@
 #include "app/exit_code.h"
 #include "app/print.h"
 #include "base/auto.h"
+#include "base/buf.h"
 #include "base/require.h"
 
-enum { COLUMNS_MOST = 12 };
+enum { COLUMNS_MOST = 12, CELL_MOST = 4096 };
+
+static void add_list(struct print_table *t, const json_t *texts)
+{
+    AUTO(buf_done) struct buf cell = BUF_INIT(CELL_MOST);
+    struct err err; /* what does not fit is left out */
+    const json_t *one;
+    size_t i;
+
+    json_array_foreach(texts, i, one)
+    {
+        const char *text = json_string_value(one);
+
+        if (text == NULL || (cell.len > 0 && !buf_append(&cell, STR(" "), &err)) ||
+            !buf_append(&cell, str_of(text), &err))
+            break;
+    }
+    print_table_cell(t, cell.ptr);
+}
 
 static void add_row(struct print_table *t, const struct thing_column *columns, const json_t *thing)
 {
     char time[PRINT_SHORT];
 
     for (const struct thing_column *c = columns; c->head != NULL; c++) {
-        const char *text = member_text(thing, c->member);
+        const json_t *value = json_object_get(thing, c->member);
+        const char *text = json_string_value(value);
 
-        print_table_cell(t, c->is_time ? print_time(text, time) : text);
+        if (json_is_array(value))
+            add_list(t, value);
+        else if (text == NULL && c->otherwise != NULL)
+            print_table_cell(t, c->otherwise);
+        else
+            print_table_cell(t, c->is_time ? print_time(text, time) : text);
     }
 }
 

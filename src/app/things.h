@@ -10,9 +10,11 @@
 struct thing_column {
     const char *head, *member; /* NULL ends them */
     bool is_time;
+    const char *otherwise; /* for null; NULL: "-" */
 };
 
-/* `ls`: a query without variables, whose one field is a list. */
+/* `ls`: a query without variables, whose one field is a list; a member that is a list of texts is
+ * one cell. */
 struct thing_list {
     const char *query, *field;
     const struct thing_column *columns;

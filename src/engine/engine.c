@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/loop.h"
 #include "base/metrics.h"
+#include "engine/admin_keys.h"
 #include "engine/alerts.h"
 #include "engine/backlog.h"
 #include "engine/backups.h"
@@ -46,6 +47,7 @@ struct engine {
     struct intake *intake;
     struct poller *poller;
     struct live *live;
+    struct admin_keys *admin_keys;
     struct warden *warden;
     struct backlog *backlog;
     struct alerts *alerts;
@@ -103,6 +105,11 @@ struct backlog *engine_backlog(struct engine *e)
 struct alerts *engine_alerts(struct engine *e)
 {
     return e->alerts;
+}
+
+struct admin_keys *engine_admin_keys(struct engine *e)
+{
+    return e->admin_keys;
 }
 
 struct warden *engine_warden(struct engine *e)
@@ -253,6 +260,7 @@ static void make_doors(struct engine *e, const struct engine_options *o)
     road_tell_mishaps(e->road, alerts_count, e->alerts);
     e->backlog = backlog_new(e->store, e->govern, e->road, e->alerts);
     e->backups = backups_new(e->store);
+    e->admin_keys = admin_keys_new(e->store);
     e->batcher = batcher_new(e->store, e->road, e->pool);
 }
 
@@ -266,7 +274,7 @@ static bool recover(struct engine *e, const struct engine_options *o, struct err
     /* a step of every start, so it is told also when there was nothing */
     log_event(LOG_INFO, "payload.sweep", kv_int("count", swept));
     return live_start(e->live, o->file_text, err) && road_learn(e->road, err) &&
-           warden_follow(e->warden, err);
+           warden_follow(e->warden, err) && admin_keys_follow(e->admin_keys, err);
 }
 
 bool engine_start(const struct engine_options *o, struct store *store, struct engine **ret,
@@ -337,6 +345,7 @@ void engine_free(struct engine *e)
     for (size_t i = 0; i < e->loop_count; i++)
         loop_stop(e->loops[i]);
     live_free(e->live);
+    admin_keys_free(e->admin_keys);
     warden_free(e->warden);
     backlog_free(e->backlog);
     alerts_free(e->alerts);

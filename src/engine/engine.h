@@ -13,6 +13,7 @@
 #include "base/err.h"
 #include "core/config.h"
 
+struct admin_keys;
 struct alerts;
 struct backlog;
 struct backups;
@@ -56,6 +57,7 @@ struct live *engine_live(struct engine *e);
 struct govern *engine_govern(struct engine *e);
 struct backlog *engine_backlog(struct engine *e);
 struct alerts *engine_alerts(struct engine *e);
+struct admin_keys *engine_admin_keys(struct engine *e);
 struct batcher *engine_batcher(struct engine *e);
 struct warden *engine_warden(struct engine *e);
 struct backups *engine_backups(struct engine *e);

@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/thread.h"
+#include "engine/admin_keys.h"
 #include "engine/alerts.h"
 #include "engine/backlog.h"
 #include "engine/batcher.h"
@@ -76,6 +77,11 @@ static bool follow(struct keeper *k, struct err *err)
 static bool follow_holds(struct keeper *k, struct err *err)
 {
     return warden_follow(engine_warden(k->engine), err);
+}
+
+static bool follow_rights(struct keeper *k, struct err *err)
+{
+    return admin_keys_follow(engine_admin_keys(k->engine), err);
 }
 
 static bool keep_key_tables(struct keeper *k, struct err *err)
@@ -291,6 +297,7 @@ static const struct duty {
     { .name = "batches", .every_us = TICK_US, .run = look_at_batches },
     { .name = "free space", .every_us = CLOCK_S, .run = look_at_disk },
     { .name = "configuration", .every_us = CLOCK_S / 2, .run = follow },
+    { .name = "rights", .every_us = CLOCK_S / 2, .run = follow_rights },
     { .name = "queues", .every_us = CLOCK_S, .run = look_at_queues_in_turn },
     { .name = "dead letters", .every_us = CLOCK_S, .run = look_at_dead_in_turn },
     { .name = "certificates", .every_us = INT64_C(3600) * CLOCK_S, .run = look_at_certificates },

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/metrics.h"
+#include "engine/dry.h"
 #include "engine/engine.h"
 #include "engine/intake.h"
 #include "engine/live.h"
@@ -20,7 +21,7 @@
 #include "store/retain.h"
 #include "store/store.h"
 
-enum { ARENA_MOST = 4 << 20, WHAT_MOST = 900 };
+enum { ARENA_MOST = 64 << 20, WHAT_MOST = 900 };
 
 /* One request under way. */
 struct work {
@@ -96,12 +97,19 @@ static struct str name_of(struct work *k, int64_t word)
     return word != 0 ? store_word_name(k->store, word) : (struct str){ 0 };
 }
 
+static bool sees(const struct work *k, int64_t sender, int64_t receiver)
+{
+    return k->q->sees == NULL || k->q->sees(k->q->sees_arg, sender, receiver);
+}
+
 static bool load_original(struct work *k, struct err *err)
 {
     struct document *d = &k->original;
 
     if (!document_get(k->store, &k->q->original, &k->arena, d, err))
         return err->kind == ERR_NONE && say(k, OPERATE_NONE, "there is no such document");
+    if (!sees(k, d->sender, d->receiver))
+        return say(k, OPERATE_NONE, "there is no such document");
     k->word = d->gateway;
     k->before = (struct facts){ .sender = name_of(k, d->sender),
                                 .receiver = name_of(k, d->receiver),
@@ -166,6 +174,12 @@ static void find_system(struct work *k, struct str *name, bool *ret_unknown, int
     *ret_unknown = *ret_word == 0 && name->ptr != NULL;
 }
 
+static bool say_foreign(struct work *k)
+{
+    return say(k, OPERATE_NOTHING,
+               "neither its sender nor its receiver is a system that you may edit for");
+}
+
 static bool find_facts(struct work *k)
 {
     const struct facts *given = &k->q->given;
@@ -187,7 +201,7 @@ static bool find_facts(struct work *k)
     find_system(k, &f->receiver, &f->receiver_unknown, &k->receiver);
     f->type_unknown =
         f->type.ptr != NULL && !store_word_find(k->store, WORD_TYPE, f->type, &k->type);
-    return true;
+    return sees(k, k->sender, k->receiver) || say_foreign(k);
 }
 
 /* ---- what differs ---------------------------------------------------------------------------- */
@@ -350,6 +364,31 @@ static void tell(struct work *k, const struct accept_op *o)
     log_made(k);
 }
 
+static int64_t word_of(struct work *k, struct str name, bool unknown)
+{
+    int64_t word;
+
+    return !unknown && store_word_find(k->store, WORD_SYSTEM, name, &word) ? word : 0;
+}
+
+/* What its gateway would find in it is looked at first, when it matters whose it is. */
+static bool check_read(struct work *k, const struct manual_bytes *bytes, struct err *err)
+{
+    struct dry_result *r = ARENA_NEW(&k->arena, struct dry_result);
+    struct dry_request q = { .gateway = str_of(k->gateway->name),
+                             .body = bytes->body,
+                             .head = k->original.head,
+                             .name = k->q->name.ptr != NULL ? k->q->name : k->original.name };
+
+    if (bytes->is_spooled)
+        return say(k, OPERATE_NOTHING, "it is large: say whose it is, and send it to the router");
+    if (!dry_run(engine_road(k->engine), &q, &k->arena, r, err))
+        return false;
+    return sees(k, word_of(k, r->facts.sender, r->facts.sender_unknown),
+                word_of(k, r->facts.receiver, r->facts.receiver_unknown)) ||
+           say_foreign(k);
+}
+
 static bool make(struct work *k, const struct manual_bytes *bytes, struct accept_op *o,
                  struct err *err)
 {
@@ -388,6 +427,8 @@ bool manual_make(struct engine *e, const struct manual_request *q, const struct 
 
     if (ok && ret->result == OPERATE_DONE && bytes->size > size_most(&k))
         ok = err_set(err, ERR_LIMIT, EFBIG, "it is larger than limits.size of its gateway");
+    if (ok && ret->result == OPERATE_DONE && !q->to_router && q->sees != NULL)
+        ok = check_read(&k, bytes, err);
     if (ok && ret->result == OPERATE_DONE)
         ok = make(&k, bytes, &o, err);
     bool taken = ok ? ret->result == OPERATE_DONE && !ret->repeated : err->kind == ERR_UNCERTAIN;

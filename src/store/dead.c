@@ -4,6 +4,7 @@
 
 #include "base/auto.h"
 #include "base/require.h"
+#include "store/document.h"
 #include "store/inside.h"
 
 enum {
@@ -69,7 +70,8 @@ static bool matches(const struct ready_filter *r, const struct row *row)
         if (value.ptr == NULL || !str_eq(value, f->where[i].value))
             return false;
     }
-    return (f->gateway.len == 0 || (r->gateway != 0 && l->gateway == r->gateway)) &&
+    return document_in_scope(f->scope, row->sender, row->receiver) &&
+           (f->gateway.len == 0 || (r->gateway != 0 && l->gateway == r->gateway)) &&
            (f->since_us == 0 || l->died_us >= f->since_us) &&
            (f->until_us == 0 || l->died_us < f->until_us) &&
            party_is(f->sender, r->sender, row->sender, l->facts.sender) &&

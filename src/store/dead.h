@@ -22,6 +22,7 @@
 #include "core/facts.h"
 #include "store/operate.h"
 
+struct document_scope;
 struct store;
 
 struct dead_letter {
@@ -44,6 +45,7 @@ struct dead_filter {
     int64_t since_us, until_us;                       /* when it died; 0: any */
     struct fact where[DEAD_WHERE_MOST];               /* attributes it must have */
     size_t where_count;
+    const struct document_scope *scope; /* of its document (document.h); NULL: any */
 };
 
 enum { DEAD_PAGE_MOST = 500, DEAD_GROUPS_MOST = 1000 };

@@ -46,6 +46,15 @@ bool document_numbered(struct store *s, int64_t num, struct arena *a, struct doc
 bool document_live(struct store *s, int64_t num, struct arena *a, struct document *ret,
                    bool *ret_found, struct err *err);
 
+/* Documents whose sender or receiver is one of these systems. */
+struct document_scope {
+    const int64_t *systems; /* words */
+    size_t count;
+};
+
+/* A NULL scope has all documents. */
+bool document_in_scope(const struct document_scope *scope, int64_t sender, int64_t receiver);
+
 enum { DOCUMENT_WHERE_MOST = 16 };
 
 struct document_filter {
@@ -59,7 +68,8 @@ struct document_filter {
     int64_t parent;   /* the number of the document that it comes from; 0: any */
     struct fact where[DOCUMENT_WHERE_MOST]; /* attributes that it must have */
     size_t where_count;
-    const int64_t *nums; /* only of these, in falling order; NULL: any */
+    const struct document_scope *scope; /* NULL: any */
+    const int64_t *nums;                /* only of these, in falling order; NULL: any */
     size_t num_count;
 };
 

@@ -12,6 +12,16 @@ enum {
     SEARCH_MOST = 64 << 20
 };
 
+bool document_in_scope(const struct document_scope *scope, int64_t sender, int64_t receiver)
+{
+    if (scope == NULL)
+        return true;
+    for (size_t i = 0; i < scope->count; i++)
+        if (scope->systems[i] == sender || scope->systems[i] == receiver)
+            return true;
+    return false;
+}
+
 static bool name_matches(struct str pattern, struct str name)
 {
     if (pattern.len > 0 && pattern.ptr[pattern.len - 1] == '*')
@@ -60,6 +70,7 @@ static bool matches(const struct document_filter *f, const struct document *d, b
            (f->sender == 0 || f->sender == d->sender) &&
            (f->receiver == 0 || f->receiver == d->receiver) &&
            (f->type == 0 || f->type == d->type) &&
+           document_in_scope(f->scope, d->sender, d->receiver) &&
            (f->size_least == 0 || d->source.size >= f->size_least) &&
            (f->size_most == 0 || d->source.size <= f->size_most) &&
            (f->since_us == 0 || d->received_us >= f->since_us) &&

@@ -15,6 +15,7 @@ enum {
     WINDOW_FIRST = 300, /* how many are asked for at first, and at most */
     WINDOW_MOST = 2400,
     PART_LEAST = 8,
+    SCOPE_PARTS_MOST = 200, /* of a scope that is looked up; a larger one is only compared */
     SOURCES_MOST = 16 + DOCUMENT_WHERE_MOST,
     PROBES = 64, /* slots that are looked at for one window */
     HALVINGS = 60,
@@ -32,6 +33,7 @@ enum {
 enum source_kind {
     FROM_TABLES,
     FROM_FACET,
+    FROM_SCOPE,
     FROM_SIZES,
     FROM_TERM,
     FROM_NAMES,
@@ -52,9 +54,10 @@ struct source {
     enum source_kind kind;
     int64_t facet; /* FACET: its kind */
     int64_t word;  /* FACET; TERM: the hash; ENDED: the state; CHILDREN: of; DEAD: 1 in doubt */
-    int64_t least, most; /* SIZES */
-    struct str from, to; /* NAMES; DEAD: the text is `from` */
-    const int64_t *nums; /* NUMS, falling */
+    int64_t least, most;                /* SIZES */
+    struct str from, to;                /* NAMES; DEAD: the text is `from` */
+    const struct document_scope *scope; /* SCOPE */
+    const int64_t *nums;                /* NUMS, falling */
     size_t num_count;
     size_t window; /* how many are asked for next */
     bool begun;
@@ -105,6 +108,9 @@ static bool row_fits(const struct source *c, struct db_rows *row)
 {
     if (c->kind == FROM_FACET)
         return db_get_int(row, (int)c->facet) == c->word;
+    if (c->kind == FROM_SCOPE)
+        return document_in_scope(c->scope, db_get_int(row, FACET_SENDER),
+                                 db_get_int(row, FACET_RECEIVER));
     if (c->kind == FROM_SIZES)
         return db_get_int(row, 5) >= c->least && db_get_int(row, 5) <= c->most;
     if (c->kind == FROM_TERM)
@@ -220,18 +226,45 @@ static bool gather_lists(struct search *x, struct source *c, int64_t facet, int6
     return true;
 }
 
+/* On SQLite without the rows above the watermark. */
+static bool gather_word(struct search *x, struct source *c, int64_t facet, int64_t word,
+                        int64_t below, int64_t limit, struct err *err)
+{
+    if (x->db->kind == DB_POSTGRESQL)
+        return gather_each(x, c, SQL_DOC_NUMS_OF, SQL_DONE_NUMS_OF,
+                           DB_ARGS(db_int(below), db_int(limit), db_int(facet), db_int(word)), err);
+    return gather_lists(x, c, facet, word, below, limit, err) &&
+           (facet == FACET_GATEWAY ||
+            gather_lists(x, c, facet + FACET_LATE, word, below, limit, err));
+}
+
 static bool gather_facet(struct search *x, struct source *c, int64_t below, struct err *err)
 {
     int64_t limit = share(c, x->slots.count + 3);
 
+    return (x->db->kind == DB_POSTGRESQL || gather_above(x, c, below, limit, err)) &&
+           gather_word(x, c, c->facet, c->word, below, limit, err);
+}
+
+static size_t scope_parts(const struct search *x, const struct document_scope *scope)
+{
     if (x->db->kind == DB_POSTGRESQL)
-        return gather_each(x, c, SQL_DOC_NUMS_OF, SQL_DONE_NUMS_OF,
-                           DB_ARGS(db_int(below), db_int(limit), db_int(c->facet), db_int(c->word)),
-                           err);
-    return gather_above(x, c, below, limit, err) &&
-           gather_lists(x, c, c->facet, c->word, below, limit, err) &&
-           (c->facet == FACET_GATEWAY ||
-            gather_lists(x, c, c->facet + FACET_LATE, c->word, below, limit, err));
+        return 1 + 2 * scope->count * (x->slots.count + 1);
+    return x->slots.count + 1 + 4 * scope->count;
+}
+
+/* What any of its systems sent or receives. */
+static bool gather_scope(struct search *x, struct source *c, int64_t below, struct err *err)
+{
+    int64_t limit = share(c, scope_parts(x, c->scope));
+
+    if (x->db->kind == DB_SQLITE && !gather_above(x, c, below, limit, err))
+        return false;
+    for (size_t i = 0; i < c->scope->count; i++)
+        if (!gather_word(x, c, FACET_SENDER, c->scope->systems[i], below, limit, err) ||
+            !gather_word(x, c, FACET_RECEIVER, c->scope->systems[i], below, limit, err))
+            return false;
+    return true;
 }
 
 static bool gather_sizes(struct search *x, struct source *c, int64_t below, struct err *err)
@@ -354,6 +387,8 @@ static bool fill(struct search *x, struct source *c, int64_t below, struct err *
                            DB_ARGS(db_int(below), db_int(share(c, x->slots.count + 1))), err);
     case FROM_FACET:
         return gather_facet(x, c, below, err);
+    case FROM_SCOPE:
+        return gather_scope(x, c, below, err);
     case FROM_SIZES:
         return gather_sizes(x, c, below, err);
     case FROM_TERM:
@@ -638,6 +673,15 @@ static void add_words(struct search *x, const struct document_filter *f)
     }
 }
 
+/* What is asked of one of its own systems is in scope already. */
+static void add_scope(struct search *x, const struct document_filter *f)
+{
+    if (f->scope != NULL && scope_parts(x, f->scope) <= SCOPE_PARTS_MOST &&
+        ((f->sender == 0 && f->receiver == 0) ||
+         !document_in_scope(f->scope, f->sender, f->receiver)))
+        add(x, FROM_SCOPE)->scope = f->scope;
+}
+
 static void add_state(struct search *x, const struct document_filter *f)
 {
     enum document_state state = DOCUMENT_STATES;
@@ -674,6 +718,7 @@ static void add_sources(struct search *x, const struct document_filter *f)
         add_name(x, f->name);
     add_state(x, f);
     add_words(x, f);
+    add_scope(x, f);
     if (x->source_count == 0)
         add(x, FROM_TABLES);
 }
@@ -685,7 +730,9 @@ bool search_open(struct store *s, struct db *db, const struct document_filter *f
 
     *x = (struct search){ .store = s, .db = db, .arena = a, .high = NUM_END };
     x->until_us = clock_mono_us() + SEARCH_US;
-    add_sources(x, f);
     *ret = x;
-    return document_slots(db, &x->slots, err) && find_range(x, f, err);
+    if (!document_slots(db, &x->slots, err))
+        return false;
+    add_sources(x, f);
+    return find_range(x, f, err);
 }

@@ -6,6 +6,7 @@
  *
  *   source      SQLite                                  PostgreSQL
  *   words       lists behind the write, rows above      indices of the tables
+ *   scope       the words of its systems, together
  *   size        lists of classes, rows above            classes of ended ones, rows of live ones
  *   attributes  table term, rows above                  table term
  *   name        table name_index, rows above            indices of the tables

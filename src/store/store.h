@@ -17,6 +17,7 @@
  *   settle.h      what came of a task             delivery.h   look at deliveries
  *   document.h    look at documents               version.h    configuration versions
  *   caller.h      keys of senders                 payload.h    the bytes
+ *   role.h        what people may                 admin_key.h  keys of machines that ask
  *   hold.h        holds of systems                pause.h      what nodes do not do now
  *   order.h       deliveries in order             alert.h      what needs a person
  *   order.h       deliveries in order             batch.h      documents that go together

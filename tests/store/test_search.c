@@ -178,17 +178,43 @@ static bool error_is(struct str want, const struct known *k)
            ((k->fate == RETRYING || k->fate == IN_DOUBT) && str_is(want, "NO ANSWER"));
 }
 
+/* proves: ME5 */
+static bool scope_is(const struct document_scope *scope, const struct known *k)
+{
+    if (scope == NULL)
+        return true;
+    for (size_t i = 0; i < scope->count; i++)
+        if (k->sender == scope->systems[i] || k->receiver == scope->systems[i])
+            return true;
+    return false;
+}
+
 static bool should(const struct document_filter *f, const struct known *k)
 {
     bool over = k->fate == DELIVERED || k->fate == CANCELLED;
 
-    return party(f->gateway, k->gateway) && party(f->sender, k->sender) &&
+    return scope_is(f->scope, k) && party(f->gateway, k->gateway) && party(f->sender, k->sender) &&
            party(f->receiver, k->receiver) && party(f->type, k->type) &&
            (f->receiver_name.len == 0 || str_eq(f->receiver_name, str_of(k->stranger))) &&
            k->size >= f->size_least && (f->size_most == 0 || k->size <= f->size_most) &&
            k->received_us >= f->since_us && (f->until_us == 0 || k->received_us < f->until_us) &&
            (f->state.len == 0 || str_is(f->state, states[k->fate])) && (!f->live || !over) &&
            name_is(f->name, k->name) && where_is(f, k) && error_is(f->error, k);
+}
+
+/* None, a few systems, or so many that they are only compared. */
+static const struct document_scope *a_scope(void)
+{
+    static int64_t systems[300];
+    static struct document_scope scope = { .systems = systems };
+    static const size_t counts[] = { 0, 1, 2, 3, 300 };
+
+    if (chance(3) > 0)
+        return NULL;
+    scope.count = counts[chance(sizeof counts / sizeof counts[0])];
+    for (size_t i = 0; i < scope.count; i++)
+        systems[i] = i > 2 ? 1000 + (int64_t)i : (chance(2) == 0 ? 100 : 200) + chance(3);
+    return &scope;
 }
 
 /* Several things at once; each with some chance. */
@@ -228,6 +254,7 @@ static struct document_filter ask_for(const struct known *all, int count)
         f.since_us = k->received_us - (int64_t)chance(5000) * CLOCK_S;
     if (chance(4) == 0)
         f.until_us = k->received_us + (int64_t)chance(5000) * CLOCK_S + 1;
+    f.scope = a_scope();
     return f;
 }
 
@@ -289,11 +316,11 @@ static bool agrees_often(struct store *s, const struct known *all, int count, in
             continue;
         printf(
             "# words %lld %lld %lld %lld state %.*s name %.*s error %.*s where %zu size %lld %lld "
-            "times %d %d live %d stranger %.*s\n",
+            "times %d %d live %d stranger %.*s scope %d\n",
             (long long)f.gateway, (long long)f.sender, (long long)f.receiver, (long long)f.type,
             STR_ARG(f.state), STR_ARG(f.name), STR_ARG(f.error), f.where_count,
             (long long)f.size_least, (long long)f.size_most, f.since_us != 0, f.until_us != 0,
-            f.live, STR_ARG(f.receiver_name));
+            f.live, STR_ARG(f.receiver_name), f.scope != NULL ? (int)f.scope->count : -1);
         return false;
     }
     return true;

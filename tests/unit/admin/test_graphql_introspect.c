@@ -2,6 +2,7 @@
 
 #include "graphql_ask.h"
 
+#include "admin/api_parts.h"
 #include "admin/embed.h"
 #include "admin/graphql_request.h"
 
@@ -104,17 +105,37 @@ TEST(introspect_has_its_own_depth)
               "the request costs over"));
 }
 
+static struct rights rights_of(struct str words)
+{
+    struct rights r = { 0 };
+    enum right right;
+
+    for (struct str word; words.len > 0;) {
+        words = str_cut(words, ',', &word);
+        require(right_find(word, &right));
+        r.everywhere |= 1u << right;
+    }
+    return r;
+}
+
 /* For tests/blackbox: answers each line of stdin, a request, with a line; the schema
- * is that of the admin API, and its fields answer with something of their type. */
-static int answer_lines(void)
+ * is that of the admin API, and its fields answer with something of their type.  With `rights`,
+ * words with a comma between, to somebody who has them for all systems. */
+static int answer_lines(const char *rights)
 {
     struct graphql_schema *s = mock_schema(embed_schema());
+    struct principal who = { .name = STR("somebody"), .rights = rights_all };
+    struct err err = { 0 };
     char *line = NULL;
     size_t size = 0;
 
+    if (rights != NULL) {
+        require(graphql_schema_guard(s, api_find_right, api_may, &err));
+        who.rights = rights_of(str_of(rights));
+    }
     for (ssize_t len; (len = getline(&line, &size, stdin)) > 0;) {
         buf_clear(&ask_answer);
-        (void)graphql_request_answer(s, STR("application/json"), str_mem(line, (size_t)len), NULL,
+        (void)graphql_request_answer(s, STR("application/json"), str_mem(line, (size_t)len), &who,
                                      &limits, &ask_answer);
         buf_putc(&ask_answer, '\n');
         (void)fwrite(ask_answer.ptr, 1, ask_answer.len, stdout);
@@ -130,7 +151,7 @@ int main(int argc, char **argv)
     limits = graphql_limits_default;
     limits.introspection = true;
     if (argc > 1 && strcmp(argv[1], "--answer") == 0)
-        return answer_lines();
+        return answer_lines(argc > 2 ? argv[2] : NULL);
     schema = mock_schema(str_of(small));
     int bad = test_main();
 

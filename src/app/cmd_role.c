@@ -1,0 +1,137 @@
+/* cmd_role.c - `waybill role`: what people and keys of the admin API may do. */
+#include <string.h>
+
+#include "app/client.h"
+#include "app/cmd.h"
+#include "app/exit_code.h"
+#include "app/print.h"
+#include "app/things.h"
+#include "base/auto.h"
+
+static json_t *texts_of(const struct args *a, const char *option)
+{
+    json_t *list = json_array();
+    const char *text;
+
+    for (size_t i = 0; (text = args_list_at(a, option, i)) != NULL; i++) {
+        json_t *one = json_string(text);
+
+        if (one == NULL || json_array_append_new(list, one) != 0) {
+            json_decref(list);
+            return NULL;
+        }
+    }
+    return list;
+}
+
+static int run_add(const struct args *a)
+{
+    AUTO(client_close) struct client c = { 0 };
+    json_auto_t *data = NULL, *rights = NULL, *systems = NULL;
+    json_t *variables;
+
+    if (!args_name(a, 0))
+        return EXIT_USAGE;
+    if (args_list_at(a, "right", 0) == NULL)
+        return args_wrong(a, "--right is missing: say what the role allows");
+    rights = texts_of(a, "right");
+    systems = args_list_at(a, "system", 0) != NULL ? texts_of(a, "system") : json_null();
+    variables = rights != NULL && systems != NULL
+                    ? json_pack("{s:s,s:s?,s:O,s:O}", "name", a->operand[0], "title",
+                                args_text(a, "title"), "rights", rights, "systems", systems)
+                    : NULL;
+    if (variables == NULL)
+        return args_wrong(a, "names and titles are text in UTF-8");
+    if (!client_open(&c, a)) {
+        json_decref(variables);
+        return c.exit_code;
+    }
+    if (!client_graphql(&c,
+                        "mutation($name: String!, $title: String, $rights: [Right!]!,"
+                        " $systems: [String!])"
+                        " { roleAdd(name: $name, title: $title, rights: $rights, systems: $systems)"
+                        " { name title rights systems made by } }",
+                        variables, &data))
+        return c.exit_code;
+    if (args_flag(a, "json")) {
+        print_json(json_object_get(data, "roleAdd"));
+        return EXIT_DONE;
+    }
+    (void)fputs("role ", stdout);
+    print_text(stdout, a->operand[0]);
+    (void)fputs(" is kept; whoever has it follows within a second\n", stdout);
+    return EXIT_DONE;
+}
+
+static int run_ls(const struct args *a)
+{
+    static const struct thing_column columns[] = { { "NAME", "name" },
+                                                   { "RIGHTS", "rights" },
+                                                   { "SYSTEMS", "systems", .otherwise = "all" },
+                                                   { "TITLE", "title" },
+                                                   { 0 } };
+    static const struct thing_list list = {
+        .query = "{ roles { name title rights systems builtIn made by } }",
+        .field = "roles",
+        .columns = columns
+    };
+
+    return things_list(a, &list);
+}
+
+static int run_rm(const struct args *a)
+{
+    static const struct thing_removal removal = {
+        .mutation = "mutation($name: String!) { roleRemove(name: $name) }",
+        .field = "roleRemove",
+        .noun = "role",
+        .variable = "name"
+    };
+
+    return things_remove(a, &removal);
+}
+
+static const struct arg_option add_options[] = {
+    { .name = "right",
+      .kind = ARG_LIST,
+      .value = "R",
+      .help = "what it allows, as often as wanted: see payload download retry edit hold, and "
+              "without --system operate configure users audit" },
+    { .name = "system",
+      .kind = ARG_LIST,
+      .value = "S",
+      .help = "only for documents that S sends or receives, as often as wanted (all)" },
+    { .name = "title", .kind = ARG_TEXT, .value = "T", .help = "what it is for, for `role ls`" },
+    { 0 },
+};
+
+const struct verb cmd_role = {
+    .name = "role",
+    .summary = "what people and keys of the admin API may do",
+    .about = "A role is a list of rights, for all systems or for named ones: then it counts for\n"
+             "documents that one of them sends or receives.  Whoever has several roles may do\n"
+             "what any of them allows.  admin, operator, viewer and auditor are always there.\n",
+    .example = "waybill role add acme-desk --right see --right retry --system acme\n"
+               "waybill key add --admin --title \"Acme desk\" --role acme-desk --expires 90d\n",
+    .forms =
+        (const struct arg_form[]){ { .word = "add",
+                                     .usage = "NAME --right R [--system S] [--title T]",
+                                     .summary = "make a role, or change it",
+                                     .least = 1,
+                                     .most = 1,
+                                     .options = add_options,
+                                     .common = FORM_NODE | FORM_JSON,
+                                     .run = run_add },
+                                   { .word = "ls",
+                                     .summary = "all roles, the built-in ones first",
+                                     .common = FORM_NODE | FORM_JSON,
+                                     .run = run_ls },
+                                   { .word = "rm",
+                                     .usage = "NAME",
+                                     .summary = "end a role: whoever has it loses what it allows",
+                                     .least = 1,
+                                     .most = 1,
+                                     .common = FORM_NODE | FORM_JSON,
+                                     .run = run_rm },
+                                   { 0 } },
+};
