@@ -52,6 +52,7 @@ static bool bind_all(struct graphql_schema *schema, struct err *err)
         { api_edit, &api_edit_count },           { api_lineage, &api_lineage_count },
         { api_bulk, &api_bulk_count },           { api_scan, &api_scan_count },
         { api_batch, &api_batch_count },         { api_retention, &api_retention_count },
+        { api_user, &api_user_count },
     };
 
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)

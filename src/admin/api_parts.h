@@ -10,11 +10,11 @@
 
 extern const struct graphql_resolver api_documents[], api_operate[], api_config[], api_node[],
     api_secret[], api_road[], api_hold[], api_rehearse[], api_alert[], api_backup[], api_edit[],
-    api_lineage[], api_bulk[], api_scan[], api_batch[], api_retention[];
+    api_lineage[], api_bulk[], api_scan[], api_batch[], api_retention[], api_user[];
 extern const size_t api_documents_count, api_operate_count, api_config_count, api_node_count,
     api_secret_count, api_road_count, api_hold_count, api_rehearse_count, api_alert_count,
     api_backup_count, api_edit_count, api_lineage_count, api_bulk_count, api_scan_count,
-    api_batch_count, api_retention_count;
+    api_batch_count, api_retention_count, api_user_count;
 
 struct operate_order;
 struct store;

@@ -7,6 +7,7 @@
  *   GET  /documents/ID/payload          the bytes, with ranges
  *   POST /documents/ID/edit, /documents a document that a person made (http_manual.h)
  *   POST /graphql                       the admin API
+ *   /login, /logout, /oidc              the ways in and out (http_login.h)
  *
  * Whatever touches the store runs at the desk; the loop only moves bytes.
  */
@@ -19,11 +20,13 @@ struct arena;
 struct engine;
 struct http_api;
 struct http_server;
+struct login;
 struct principal;
 
 struct http_api *http_api_new(struct engine *engine, struct api *api);
 void http_api_watch(struct http_api *h, const struct http_server *server); /* for its metrics */
 void http_api_free(struct http_api *h);
+struct login *http_api_login(const struct http_api *h);
 
 extern const struct http_handler http_api_handler; /* its arg is the struct http_api */
 

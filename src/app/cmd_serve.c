@@ -12,6 +12,7 @@
 
 #include "admin/api.h"
 #include "admin/http_api.h"
+#include "admin/login.h"
 #include "app/exit_code.h"
 #include "app/front.h"
 #include "app/registry.h"
@@ -320,6 +321,12 @@ static void reload(struct node *n)
     config_unref(fresh);
 }
 
+static bool is_anywhere(const char *host)
+{
+    return host[0] == '\0' || str_is(str_of(host), "*") || str_is(str_of(host), "0.0.0.0") ||
+           str_is(str_of(host), "::");
+}
+
 static void say_ready(struct node *n)
 {
     char listen[300];
@@ -330,6 +337,29 @@ static void say_ready(struct node *n)
               kv_z("data", n->data_path.ptr),
               kv_z("store", n->config->node.store != NULL ? "postgresql" : "sqlite"),
               kv_int("version", intake_version(engine_intake(n->engine))), kv_int("pid", getpid()));
+}
+
+/* Nobody can log in yet: a link for whoever is to be the first, in the log, and for people to see
+ * when they look at it. */
+static void say_first(struct node *n)
+{
+    const struct config_node *node = &n->config->node;
+    char secret[LOGIN_SECRET], link[400];
+    struct err err = { 0 };
+
+    if (!login_first(http_api_login(n->http_api), secret, &err)) {
+        if (err.kind != ERR_NONE)
+            log_event(LOG_WARN, "login.trouble", kv_z("why", err.text));
+        return;
+    }
+    (void)snprintf(link, sizeof link, "%s://%s:%u/login/%s", n->tls != NULL ? "https" : "http",
+                   is_anywhere(node->listen.host) ? "localhost" : node->listen.host,
+                   http_server_port(n->server), secret);
+    log_event(
+        LOG_INFO, "login.first", kv_z("link", link),
+        kv_z("hint", "Open it to make the first user, who may do everything. It works once."));
+    if (isatty(STDERR_FILENO))
+        (void)fprintf(stderr, "\nNobody can log in yet.  Make the first user:\n  %s\n\n", link);
 }
 
 static int serve(struct node *n)
@@ -348,6 +378,7 @@ static int serve(struct node *n)
                                           err.kind == ERR_TRANSIENT ? EXIT_UNREACHABLE : EXIT_NO);
     }
     say_ready(n);
+    say_first(n);
     for (;;) {
         int sig = sigwaitinfo(&n->signals, NULL);
 

@@ -76,7 +76,7 @@ static const struct verb *const verbs[] = {
     &cmd_demo,     &serve,         &check,       &cmd_apply,  &cmd_config,  &cmd_rehearse,
     &cmd_send,     &cmd_key,       &cmd_secret,  &cmd_docs,   &cmd_dead,    &cmd_hold,
     &cmd_node,     &cmd_doctor,    &cmd_alerts,  &cmd_backup, &cmd_restore, &cmd_migrate,
-    &cmd_batches,  &cmd_retention, &cmd_compact, &help,
+    &cmd_batches,  &cmd_retention, &cmd_compact, &cmd_user,   &help,
 #ifdef WAYBILL_FAULTS
     &fault_points,
 #endif

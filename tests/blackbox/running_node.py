@@ -17,7 +17,8 @@ BINARY = pathlib.Path(os.environ.get("WAYBILL_BIN", ROOT / "build" / "debug" / "
 START_SECONDS = 30
 STOP_SECONDS = 30
 CLIENT_VERBS = {
-    "apply", "config", "rehearse", "send", "key", "secret", "docs", "dead", "hold", "node", "doctor", "alerts", "backup", "batches", "retention"}
+    "apply", "config", "rehearse", "send", "key", "secret", "docs", "dead", "hold", "node", "doctor", "alerts", "backup", "batches", "retention",
+    "user"}
 
 CONFIG = """\
 systems:
