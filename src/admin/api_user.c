@@ -124,13 +124,19 @@ struct new_link {
     int64_t expires_us;
 };
 
+static bool no_user(struct str name, struct err *err)
+{
+    return err_set(err, ERR_PERMANENT, ENOENT, "there is no user %.*s",
+                   (int)(name.len < USER_NAME_MOST ? name.len : USER_NAME_MOST), name.ptr);
+}
+
 static bool make_link(struct graphql_call *call, struct str name, struct err *err)
 {
     struct new_link *made = ARENA_NEW(call->arena, struct new_link);
     char secret[LOGIN_SECRET];
 
     if (!login_invite(login_of(call), name, secret, err))
-        return false;
+        return err->kind != ERR_NONE ? false : no_user(name, err);
     *made = (struct new_link){ .user = arena_copy(call->arena, name),
                                .link = str_of(arena_printf(call->arena, "/login/%s", secret)),
                                .expires_us = clock_wall_us() + LOGIN_LINK_US };
@@ -149,12 +155,6 @@ static bool add(struct graphql_call *call, struct err *err)
         return false;
     log_user(call, "add", u.name);
     return login_refresh(login_of(call), err) && make_link(call, u.name, err);
-}
-
-static bool no_user(struct str name, struct err *err)
-{
-    return err_set(err, ERR_PERMANENT, ENOENT, "there is no user %.*s",
-                   (int)(name.len < USER_NAME_MOST ? name.len : USER_NAME_MOST), name.ptr);
 }
 
 static bool show_user(struct graphql_call *call, struct str name, struct err *err)

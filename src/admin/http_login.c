@@ -388,8 +388,8 @@ static void say_gone(struct entry *e)
     if (e->is_form || e->way->method == HTTP_METHOD_GET)
         entry_page(e, 404, "This link does not work",
                    STR("It was used already, or is too old. Whoever made it can make another: "
-                       "waybill user link NAME. For the first user, the log of a node that starts "
-                       "has a new one."));
+                       "waybill user link NAME. The first user can be made with the token of the "
+                       "node: waybill user add NAME --role admin."));
     else
         entry_error(e, 404, "unknown_link", "The link was used already, or is too old.");
 }

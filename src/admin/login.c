@@ -6,6 +6,7 @@
 
 #include "admin/login_limit.h"
 #include "admin/login_roles.h"
+#include "admin/oidc_provider.h"
 #include "admin/principal.h"
 #include "base/alloc.h"
 #include "base/auto.h"
@@ -61,6 +62,7 @@ struct login {
     struct engine *engine;
     struct login_limit *limits;
     struct desk *desk;
+    struct oidc_provider *oidc;
 
     pthread_mutex_t mutex; /* of the table, for a moment */
     struct table *table;   /* NULL: not read yet */
@@ -292,6 +294,7 @@ struct login *login_new(struct engine *engine)
     l->engine = engine;
     l->limits = login_limit_new();
     l->desk = desk_new(OUTSIDE_THREADS, OUTSIDE_QUEUE);
+    l->oidc = oidc_provider_new();
     (void)pthread_mutex_init(&l->mutex, NULL);
     (void)pthread_mutex_init(&l->loading, NULL);
     (void)pthread_mutex_init(&l->thread_mutex, NULL);
@@ -315,6 +318,7 @@ void login_free(struct login *l)
     (void)pthread_mutex_unlock(&l->thread_mutex);
     (void)pthread_join(l->thread, NULL);
     desk_free(l->desk);
+    oidc_provider_free(l->oidc);
     table_free(l->table);
     login_limit_free(l->limits);
     (void)pthread_cond_destroy(&l->stop);
@@ -337,6 +341,11 @@ struct login_limit *login_limits(struct login *l)
 struct desk *login_desk(struct login *l)
 {
     return l->desk;
+}
+
+struct oidc_provider *login_oidc(struct login *l)
+{
+    return l->oidc;
 }
 
 /* ---- sessions -------------------------------------------------------------------------------- */
@@ -439,16 +448,9 @@ bool login_invite(struct login *l, struct str name, char ret_secret[static LOGIN
                   struct err *err)
 {
     struct sha256 id;
+    bool may;
 
     login_secret(ret_secret);
     id = digest_of(str_of(ret_secret));
-    return user_invite(engine_store(l->engine), name, &id, LOGIN_LINK_US, err);
-}
-
-bool login_first(struct login *l, char ret_secret[static LOGIN_SECRET], struct err *err)
-{
-    int64_t users;
-
-    return user_count(engine_store(l->engine), &users, err) && users == 0 &&
-           login_invite(l, STR(""), ret_secret, err);
+    return user_invite(engine_store(l->engine), name, &id, LOGIN_LINK_US, &may, err) && may;
 }

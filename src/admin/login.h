@@ -26,6 +26,7 @@ struct desk;
 struct engine;
 struct login;
 struct login_limit;
+struct oidc_provider;
 struct principal;
 
 struct login *login_new(struct engine *engine);
@@ -35,6 +36,7 @@ struct engine *login_engine(struct login *l);
 struct login_limit *login_limits(struct login *l);
 /* For talks with a provider elsewhere, which may take their time. */
 struct desk *login_desk(struct login *l);
+struct oidc_provider *login_oidc(struct login *l);
 
 /* ---- sessions ---- */
 
@@ -67,11 +69,10 @@ bool login_check_password(struct str user, struct str password, struct err *err)
 
 #define LOGIN_LINK_US (INT64_C(72) * 3600 * CLOCK_S)
 
-/* A link for a user, or with an empty name for the first one.  Blocks. */
+/* A link for a user.  With an empty name for the first one, once while there is none.  False with
+ * ERR_NONE: there is no such user, or no need.  Blocks. */
 bool login_invite(struct login *l, struct str name, char ret_secret[static LOGIN_SECRET],
                   struct err *err);
-/* When there is no user yet: a link for the first.  False with ERR_NONE: there is one.  Blocks. */
-bool login_first(struct login *l, char ret_secret[static LOGIN_SECRET], struct err *err);
 
 /* Something of users or sessions was changed here: it counts now.  Blocks. */
 bool login_refresh(struct login *l, struct err *err);

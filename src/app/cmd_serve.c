@@ -321,12 +321,6 @@ static void reload(struct node *n)
     config_unref(fresh);
 }
 
-static bool is_anywhere(const char *host)
-{
-    return host[0] == '\0' || str_is(str_of(host), "*") || str_is(str_of(host), "0.0.0.0") ||
-           str_is(str_of(host), "::");
-}
-
 static void say_ready(struct node *n)
 {
     char listen[300];
@@ -343,18 +337,22 @@ static void say_ready(struct node *n)
  * when they look at it. */
 static void say_first(struct node *n)
 {
-    const struct config_node *node = &n->config->node;
+    const char *host = n->config->node.listen.host;
     char secret[LOGIN_SECRET], link[400];
     struct err err = { 0 };
 
-    if (!login_first(http_api_login(n->http_api), secret, &err)) {
+    if (!login_invite(http_api_login(n->http_api), STR(""), secret, &err)) {
         if (err.kind != ERR_NONE)
             log_event(LOG_WARN, "login.trouble", kv_z("why", err.text));
         return;
     }
-    (void)snprintf(link, sizeof link, "%s://%s:%u/login/%s", n->tls != NULL ? "https" : "http",
-                   is_anywhere(node->listen.host) ? "localhost" : node->listen.host,
-                   http_server_port(n->server), secret);
+    if (host[0] == '\0' || str_is(str_of(host), "*") || str_is(str_of(host), "0.0.0.0") ||
+        str_is(str_of(host), "::"))
+        host = "localhost";
+    bool v6 = strchr(host, ':') != NULL;
+
+    (void)snprintf(link, sizeof link, "%s://%s%s%s:%u/login/%s", n->tls != NULL ? "https" : "http",
+                   v6 ? "[" : "", host, v6 ? "]" : "", http_server_port(n->server), secret);
     log_event(
         LOG_INFO, "login.first", kv_z("link", link),
         kv_z("hint", "Open it to make the first user, who may do everything. It works once."));
@@ -377,8 +375,8 @@ static int serve(struct node *n)
                                     : say("the node did not start", &err,
                                           err.kind == ERR_TRANSIENT ? EXIT_UNREACHABLE : EXIT_NO);
     }
-    say_ready(n);
     say_first(n);
+    say_ready(n);
     for (;;) {
         int sig = sigwaitinfo(&n->signals, NULL);
 

@@ -277,23 +277,34 @@ bool user_drop(struct store *s, struct str name, bool *ret_was, struct err *err)
 
 /* ---- links ----------------------------------------------------------------------------------- */
 
-/* The newest is the only one of its user; the first user's may be several, one for each node. */
+/* The first user gets one while there is none, of users and of links. */
+static bool may_invite(struct writer *w, struct str name, bool *ret, struct err *err)
+{
+    int64_t users, links;
+    struct user now;
+
+    if (name.len > 0)
+        return read_one(w->db, SQL_USER_ONE, DB_ARGS(db_text(name)), w->arena, &now, ret, err) &&
+               db_run(w->db, SQL_INVITE_DROP_OF, DB_ARGS(db_text(name)), NULL, err);
+    if (!db_one_int(w->db, SQL_USER_COUNT, DB_NO_ARGS, 0, &users, err) ||
+        !db_one_int(w->db, SQL_INVITE_COUNT, DB_ARGS(db_text(name)), 0, &links, err))
+        return false;
+    *ret = users == 0 && links == 0;
+    return true;
+}
+
 static bool invite_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
     struct user_op *o = (struct user_op *)ops[0];
     struct str name = o->user->name;
-    struct user now;
-    bool there = true;
+    bool may;
 
     require(count == 1);
-    if (!raise_mark(w, err) || !db_run(w->db, SQL_INVITE_FORGET, DB_NO_ARGS, NULL, err))
+    if (!raise_mark(w, err) || !db_run(w->db, SQL_INVITE_FORGET, DB_NO_ARGS, NULL, err) ||
+        !may_invite(w, name, &may, err))
         return false;
-    if (name.len > 0 &&
-        (!read_one(w->db, SQL_USER_ONE, DB_ARGS(db_text(name)), w->arena, &now, &there, err) ||
-         !db_run(w->db, SQL_INVITE_DROP_OF, DB_ARGS(db_text(name)), NULL, err)))
-        return false;
-    o->changed = there;
-    return !there ||
+    o->changed = may;
+    return !may ||
            db_run(w->db, SQL_INVITE_ADD,
                   DB_ARGS(db_bytes(digest_bytes(o->link)), db_text(name), db_int(o->lasts_us)),
                   NULL, err);
@@ -302,15 +313,15 @@ static bool invite_run(struct writer *w, struct store_op **ops, size_t count, st
 static const struct store_verb invite_verb = { .name = "invite user", .run = invite_run };
 
 bool user_invite(struct store *s, struct str name, const struct sha256 *id, int64_t lasts_us,
-                 struct err *err)
+                 bool *ret_may, struct err *err)
 {
     struct user u = { .name = name };
     struct user_op o = { .user = &u, .link = id, .lasts_us = lasts_us };
 
     if (!writers_call(s->writers, &invite_verb, &o.op, err))
         return false;
-    return o.changed == 1 ||
-           err_set(err, ERR_PERMANENT, ENOENT, "there is no user %.*s", STR_ARG(name));
+    *ret_may = o.changed == 1;
+    return true;
 }
 
 static bool read_invite(struct db *db, const struct sha256 *id, struct arena *a, struct str *ret,

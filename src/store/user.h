@@ -67,10 +67,11 @@ bool user_count(struct store *s, int64_t *ret, struct err *err);
 
 /* ---- links ---- */
 
-/* `id` is the digest of what is given out; the name is empty for the first user.  False with
- * ERR_PERMANENT and ENOENT: there is no such user. */
+/* `id` is the digest of what is given out; the one before does not work any more.  *ret_may false:
+ * there is no such user.  With an empty name it is the first user's: then false when there is a
+ * user, or such a link already. */
 bool user_invite(struct store *s, struct str name, const struct sha256 *id, int64_t lasts_us,
-                 struct err *err);
+                 bool *ret_may, struct err *err);
 /* Whose it is, empty: the first user's.  False with ERR_NONE: there is no such link, or no more. */
 bool user_invited(struct store *s, const struct sha256 *id, struct arena *a, struct str *ret,
                   struct err *err);

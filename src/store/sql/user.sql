@@ -75,6 +75,10 @@ INSERT INTO login_link(id, name, expires_us) VALUES ($1, $2, @NOW_US@ + $3);
 -- in:  $1 id bytes
 SELECT name FROM login_link WHERE id = $1 AND expires_us > @NOW_US@;
 
+-- name: invite_count
+-- in:  $1 name text
+SELECT count(*) FROM login_link WHERE name = $1 AND expires_us > @NOW_US@;
+
 -- name: invite_drop_of
 -- in:  $1 name text
 DELETE FROM login_link WHERE name = $1;
