@@ -8,8 +8,11 @@
 #include "admin/login_roles.h"
 #include "base/auto.h"
 #include "base/log.h"
+#include "core/config.h"
 #include "engine/engine.h"
 #include "engine/password.h"
+#include "engine/plan.h"
+#include "engine/road.h"
 #include "store/session.h"
 #include "store/store.h"
 
@@ -274,6 +277,30 @@ static bool change_password(struct graphql_call *call, struct err *err)
         return false;
     log_user(call, "password", p->name);
     return login_refresh(p->login, err) && graphql_set_bool(call, was);
+}
+
+/* ---- `auth` of the configuration ------------------------------------------------------------- */
+
+bool api_may_apply(struct graphql_call *call, struct str text, struct err *err)
+{
+    AUTO(config_report_done) struct config_report report = CONFIG_REPORT_INIT;
+    const struct config_runs runs = { .parts = config_runs_build };
+
+    if (rights_everywhere(&api_principal(call)->rights, RIGHT_USERS))
+        return true;
+    struct config *next = config_load(text, "", &runs, &report);
+
+    if (next == NULL)
+        return true; /* what is wrong with it, others tell */
+    struct plan *plan = road_plan(engine_road(api_engine(call)));
+    const struct yaml_node *was = yaml_get(plan->config->root, "auth"),
+                           *is = yaml_get(next->root, "auth");
+    bool same = was == NULL || is == NULL ? was == is : yaml_same(was, is);
+
+    plan_unref(plan);
+    config_unref(next);
+    return same || err_set(err, ERR_PERMANENT, EPERM,
+                           "`auth` says who may log in: to change it takes the right `users`");
 }
 
 const struct graphql_resolver api_user[] = {
