@@ -469,6 +469,7 @@ static void link_use_at_desk(struct entry *e)
     } else if (name.len == 0) {
         say_gone(e);
     } else if (entry_begin_session(e, name, "link")) {
+        login_limit_worked(login_limits(e->login), name, e->address, clock_mono_us());
         if (e->is_form)
             entry_go(e, STR("/"));
         else

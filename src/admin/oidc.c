@@ -328,7 +328,6 @@ static struct str name_of(struct entry *e, const json_t *claims, const struct us
 {
     static const char *const wanted[] = { "preferred_username", "email" };
     char sum[SHA256_TEXT];
-    struct digest d = digest_start();
 
     for (size_t i = 0; !plain && i < sizeof wanted / sizeof wanted[0]; i++) {
         struct str text = json_in_text(claims, wanted[i]);
@@ -340,6 +339,8 @@ static struct str name_of(struct entry *e, const json_t *claims, const struct us
         if (user_is_name(str_of(name)))
             return str_of(name);
     }
+    struct digest d = digest_start();
+
     digest_add(&d, u->iss);
     digest_add(&d, STR("\n"));
     digest_add(&d, u->sub);

@@ -7,7 +7,6 @@ import re
 import select
 import socket
 import subprocess
-import time
 import urllib.parse
 
 import pytest
@@ -120,17 +119,19 @@ class Walker:
         return made
 
 
+def apply(node, text):
+    made = node.graphql("mutation($t: String!) { configApply(text: $t) { problems { message } } }", t=text)
+    return made["configApply"]["problems"]
+
+
 @pytest.fixture
 def provider(make_node):
     """A node with a provider, and the provider."""
     port = free_port()
     node = make_node(config="gateways:\n  open: { kind: http, auth: none }\n")
     node.start()
-    assert node.cli("secret", "add", "oidc", "-", stdin="s3cret/+ of it").returncode == 0
-    config = node.folder / "with.yaml"
-    config.write_text(CONFIG.format(port=port))
-    applied = node.cli("apply", config)
-    assert applied.returncode == 0, applied.stderr
+    node.graphql('mutation { secretAdd(name: "oidc", value: "s3cret/+ of it") { name } }')
+    apply(node, CONFIG.format(port=port))
     op = Op(npm_folder.install("oidc"), port, node.url + "/oidc/callback")
     node.op = op
     yield node
@@ -175,22 +176,19 @@ def test_log_in_by_groups_and_through_a_rotation(provider):
     assert names["alice"] == ["operator", "admin", "auditor"] and len(names) == 2
     assert alice.ask("{ users { name } }").json["data"]["users"], "the old session has the new roles"
 
-    assert node.cli("user", "change", "alice", "--disable").returncode == 0
+    # a name that somebody has already
+    node.graphql('mutation { userAdd(name: "dora", roles: ["viewer"]) { link } }')
+    node.op.control(groups={"dora": ["ops"], "alice": ["ops"]})
+    assert Walker().login(node, "dora").status == 303
+    users = {u["name"]: u for u in node.graphql("{ users { name subject roles } }")["users"]}
+    other = [u["name"] for u in users.values() if u["subject"] == "dora"]
+    assert users["dora"]["subject"] is None and users["dora"]["roles"] == ["viewer"]
+    assert len(other) == 1 and other[0].startswith("oidc-")
+
+    node.graphql('mutation { userChange(name: "alice", disabled: true) { name } }')
     assert sees(alice) == 401
     refused(node, "alice", "disabled")
     assert Browser(node).login("alice", "").status == 401
-
-
-def test_a_name_that_is_taken(provider):
-    node = provider
-    assert node.cli("user", "add", "alice", "--role", "viewer").returncode == 0
-    node.op.control(groups={"alice": ["ops"]})
-    walker = Walker()
-    assert walker.login(node, "alice").status == 303
-    users = {u["name"]: u for u in node.graphql("{ users { name subject roles } }")["users"]}
-    other = [u for u in users.values() if u["subject"] == "alice"]
-    assert users["alice"]["subject"] is None and users["alice"]["roles"] == ["viewer"]
-    assert len(other) == 1 and other[0]["name"].startswith("oidc-")
 
 
 def test_tokens_that_are_wrong(provider):
@@ -228,22 +226,17 @@ def test_callbacks_that_belong_to_nobody(provider):
     events = json.dumps(node.events)
     assert "s3cret" not in events and urllib.parse.parse_qs(urllib.parse.urlsplit(url).query)["code"][0] not in events
 
-
-def test_a_provider_that_is_not_there(provider):
-    node = provider
     node.op.stop()
-    began = time.monotonic()
+    node.restart()  # what it knew of the provider is gone
     answer = Walker().request("GET", node.url + "/oidc/start")
-    assert answer.status == 503 and "does not answer" in answer.text and time.monotonic() - began < 30
+    assert answer.status == 503 and "does not answer" in answer.text
     assert node.request("GET", "/healthz").status == 200
 
 
 def test_providers_that_are_refused(node):
-    config = node.folder / "with.yaml"
     text = CONFIG.format(port=1).replace("    client_secret: secret:oidc\n", "")
-    config.write_text(text.replace("http://127.0.0.1:1", "http://provider.example"))
-    assert node.cli("apply", config).returncode == 0
+    assert apply(node, text.replace("http://127.0.0.1:1", "http://provider.example")) == []
     answer = node.request("GET", "/oidc/start")
     assert answer.status == 500 and b"by https" in answer.body
-    config.write_text(text.replace("client_id", "client_ID"))
-    assert node.cli("check", config).returncode == 1
+    assert apply(node, text.replace("client_id", "client_ID"))
+    assert apply(node, CONFIG.format(port=1)), "there is no secret of that name"
