@@ -155,6 +155,9 @@ static bool apply(struct graphql_call *call, struct str text, struct str note, s
     struct engine *e = api_engine(call);
     int64_t number;
     struct version v;
+
+    if (!api_may_apply(call, text, err))
+        return false;
     bool ok = live_apply(engine_live(e), text, api_name(call), note, &report, &number, err);
 
     if (!ok && report.problems.count == 0)

@@ -34,7 +34,8 @@
     PART(connector)     \
     PART(flow)          \
     PART(audit)         \
-    PART(right)
+    PART(right)         \
+    PART(user)
 
 #define PART(name)                                     \
     extern const struct graphql_resolver api_##name[]; \
@@ -127,6 +128,10 @@ struct api_where {
 
 bool api_read_where(const struct graphql_value *list, struct api_where *ret, struct err *err);
 bool api_where_fits(const struct api_where *w, const struct facts *f);
+
+/* Who may log in, and as what, is also said by `auth` of the configuration: with the right
+ * `configure` alone it stays as it is. */
+bool api_may_apply(struct graphql_call *call, struct str text, struct err *err);
 
 /* DocumentError. */
 struct api_error {

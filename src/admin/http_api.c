@@ -9,8 +9,11 @@
 #include "admin/api_scope.h"
 #include "admin/document_view.h"
 #include "admin/graphql_request.h"
+#include "admin/http_cookie.h"
 #include "admin/http_events.h"
+#include "admin/http_login.h"
 #include "admin/http_manual.h"
+#include "admin/login.h"
 #include "admin/payload_range.h"
 #include "admin/principal.h"
 #include "base/alloc.h"
@@ -39,6 +42,7 @@ struct http_api {
     struct engine *engine;
     struct api *api;
     struct http_events *events;
+    struct login *login;
     const struct http_server *server;
     struct metric server_metrics[4 + HTTP_REFUSAL_COUNT];
     char labels[HTTP_REFUSAL_COUNT][64];
@@ -173,10 +177,12 @@ bool http_api_identify(const struct http_api *h, struct http_request *r, struct 
 {
     struct str token = token_of(r), title;
 
-    *ret = (struct principal){ .engine = h->engine, .address = arena_copy(a, http_peer(r)) };
+    *ret = (struct principal){ .engine = h->engine,
+                               .login = h->login,
+                               .address = arena_copy(a, http_peer(r)) };
     *ret_caller = 0;
     if (token.ptr == NULL)
-        return false;
+        return http_cookie_identify(h->login, r, a, ret);
     struct intake_table *t = intake_port.table(engine_intake(h->engine));
 
     if (intake_is_admin(t, token)) {
@@ -262,8 +268,10 @@ static void graphql_head(struct visit *v)
     }
     if (!identify(v)) {
         end_with_error(v, 401, "WWW-Authenticate: Bearer\r\n", "unauthorized",
-                       "Send the admin token of the node: Authorization: Bearer TOKEN. It is in "
-                       "the file `token` of the data folder.");
+                       v->who.refused != NULL
+                           ? v->who.refused
+                           : "Log in, or send the admin token of the node: Authorization: Bearer "
+                             "TOKEN. It is in the file `token` of the data folder.");
         return;
     }
     if (v->request->content_length > DROPPED_MOST ||
@@ -661,6 +669,10 @@ static void on_head(struct http_request *r, void *arg)
         http_manual_handler.head(r, arg);
         return;
     }
+    if (http_login_takes(r)) {
+        http_login_handler.head(r, ((struct http_api *)arg)->login);
+        return;
+    }
     struct visit *v = visit_new(r, arg);
 
     for (size_t i = 0; i < sizeof pages / sizeof pages[0]; i++)
@@ -721,7 +733,13 @@ struct http_api *http_api_new(struct engine *engine, struct api *api)
     h->engine = engine;
     h->api = api;
     h->events = http_events_new(engine);
+    h->login = login_new(engine);
     return h;
+}
+
+struct login *http_api_login(const struct http_api *h)
+{
+    return h->login;
 }
 
 static int64_t stat_of(const struct http_server *server, size_t which)
@@ -798,5 +816,6 @@ void http_api_free(struct http_api *h)
     http_events_free(h->events);
     for (size_t i = 0; h->server != NULL && i < 4 + HTTP_REFUSAL_COUNT; i++)
         metrics_forget(&h->server_metrics[i]);
+    login_free(h->login);
     free(h);
 }

@@ -8,6 +8,7 @@
  *   POST /documents/ID/edit, /documents a document that a person made (http_manual.h)
  *   POST /graphql                       the admin API
  *   GET  /events                        what changes (http_events.h)
+ *   /login, /logout, /oidc              the ways in and out (http_login.h)
  *
  * Whatever touches the store runs at the desk; the loop only moves bytes.
  */
@@ -20,6 +21,7 @@ struct arena;
 struct engine;
 struct http_api;
 struct http_server;
+struct login;
 struct principal;
 
 struct http_api *http_api_new(struct engine *engine, struct api *api);
@@ -27,6 +29,7 @@ void http_api_watch(struct http_api *h, const struct http_server *server); /* fo
 void http_api_rest(
     struct http_api *h); /* what has no end of its own ends; before the server stops */
 void http_api_free(struct http_api *h);
+struct login *http_api_login(const struct http_api *h);
 
 extern const struct http_handler http_api_handler; /* its arg is the struct http_api */
 

@@ -8,6 +8,8 @@
 #include "core/rights.h"
 
 struct engine;
+struct login;
+struct sha256;
 
 enum principal_kind {
     PRINCIPAL_NOBODY = 0,
@@ -22,4 +24,7 @@ struct principal {
     struct str name;    /* for timelines and the audit log: "admin" for the token */
     struct str address; /* where the request comes from */
     struct rights rights;
+    struct login *login;          /* login.h */
+    const struct sha256 *session; /* of a user: which one; else NULL */
+    const char *refused;          /* nobody: why what was sent does not count; NULL: nothing was */
 };

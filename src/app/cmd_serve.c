@@ -12,6 +12,7 @@
 
 #include "admin/api.h"
 #include "admin/http_api.h"
+#include "admin/login.h"
 #include "app/exit_code.h"
 #include "app/front.h"
 #include "app/registry.h"
@@ -333,6 +334,33 @@ static void say_ready(struct node *n)
               kv_int("version", intake_version(engine_intake(n->engine))), kv_int("pid", getpid()));
 }
 
+/* Nobody can log in yet: a link for whoever is to be the first, in the log, and for people to see
+ * when they look at it. */
+static void say_first(struct node *n)
+{
+    const char *host = n->config->node.listen.host;
+    char secret[LOGIN_SECRET], link[400];
+    struct err err = { 0 };
+
+    if (!login_invite(http_api_login(n->http_api), STR(""), secret, &err)) {
+        if (err.kind != ERR_NONE)
+            log_event(LOG_WARN, "login.trouble", kv_z("why", err.text));
+        return;
+    }
+    if (host[0] == '\0' || str_is(str_of(host), "*") || str_is(str_of(host), "0.0.0.0") ||
+        str_is(str_of(host), "::"))
+        host = "localhost";
+    bool v6 = strchr(host, ':') != NULL;
+
+    (void)snprintf(link, sizeof link, "%s://%s%s%s:%u/login/%s", n->tls != NULL ? "https" : "http",
+                   v6 ? "[" : "", host, v6 ? "]" : "", http_server_port(n->server), secret);
+    log_event(
+        LOG_INFO, "login.first", kv_z("link", link),
+        kv_z("hint", "Open it to make the first user, who may do everything. It works once."));
+    if (isatty(STDERR_FILENO))
+        (void)fprintf(stderr, "\nNobody can log in yet.  Make the first user:\n  %s\n\n", link);
+}
+
 static int serve(struct node *n)
 {
     struct err err = { 0 };
@@ -348,6 +376,7 @@ static int serve(struct node *n)
                                     : say("the node did not start", &err,
                                           err.kind == ERR_TRANSIENT ? EXIT_UNREACHABLE : EXIT_NO);
     }
+    say_first(n);
     say_ready(n);
     for (;;) {
         int sig = sigwaitinfo(&n->signals, NULL);

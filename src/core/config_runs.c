@@ -14,6 +14,7 @@ const struct config_run config_runs_build[] = {
     { "type", true },
     { "type.search", true },
     { "retention", true },
+    { "auth", true },
     { "route", true },
     { "route.keep", false },
     { "route.keep.ends", true },

@@ -17,6 +17,8 @@ extern const struct option grammar_route[];
 extern const struct option grammar_alerts[];
 extern const struct option grammar_step; /* one step of a chain */
 extern const struct option grammar_batch[];
+extern const struct option grammar_auth[];
+extern const struct option grammar_oidc[]; /* auth: oidc */
 extern const struct option_kinds grammar_gateways;
 extern const struct option_kinds grammar_endpoints;
 extern const struct option_kinds grammar_services;

@@ -1,5 +1,6 @@
 #include "engine/password.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <sodium.h>
 #include <stdlib.h>
@@ -13,9 +14,20 @@
 enum { REMEMBERED = 256, AT_ONCE = 2, WAITING_MOST = 64 };
 #define REMEMBER_US (INT64_C(600) * CLOCK_S)
 
+struct verify_job {
+    struct desk_job job;
+    struct desk *desk;
+    struct verify_job *next; /* while it waits for its turn */
+    struct sha256 pair;
+    char *password, *hash;
+    bool ok;
+    void (*verified)(void *user, bool ok);
+    void *user;
+};
+
 static struct {
     pthread_mutex_t mutex;
-    pthread_cond_t free;
+    struct verify_job *first, *last; /* that wait: no thread does */
     struct {
         struct sha256 pair;
         int64_t until_us;
@@ -23,16 +35,7 @@ static struct {
     size_t next, hashing, waiting;
     unsigned char secret[32];
     bool ready;
-} self = { .mutex = PTHREAD_MUTEX_INITIALIZER, .free = PTHREAD_COND_INITIALIZER };
-
-struct verify_job {
-    struct desk_job job;
-    struct sha256 pair;
-    char *password, *hash;
-    bool ok;
-    void (*verified)(void *user, bool ok);
-    void *user;
-};
+} self = { .mutex = PTHREAD_MUTEX_INITIALIZER };
 
 /* With the mutex held. */
 static struct sha256 pair_of(struct str name, struct str password, const char *hash)
@@ -62,31 +65,61 @@ static bool is_remembered(const struct sha256 *pair)
     return false;
 }
 
-static void run(struct desk_job *job)
+bool password_is(struct str password, const char *hash)
 {
     /* The hash of a random text, for users that do not exist. */
     static const char nobody[] = "$argon2id$v=19$m=65536,t=2,p=1$AAAAAAAAAAAAAAAAAAAAAA$"
                                  "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
-    struct verify_job *v = (struct verify_job *)job;
-    const char *hash = v->hash != NULL ? v->hash : nobody;
 
+    return crypto_pwhash_str_verify(hash != NULL ? hash : nobody, password.ptr, password.len) ==
+               0 &&
+           hash != NULL;
+}
+
+/* With the mutex held. */
+static void remember(const struct sha256 *pair)
+{
+    self.right[self.next].pair = *pair;
+    self.right[self.next].until_us = clock_mono_us() + REMEMBER_US;
+    self.next = (self.next + 1) % REMEMBERED;
+}
+
+/* The next one in its turn, or NULL. */
+static struct verify_job *verify(struct verify_job *v)
+{
+    v->ok = password_is(str_of(v->password), v->hash);
     (void)pthread_mutex_lock(&self.mutex);
-    while (self.hashing == AT_ONCE)
-        (void)pthread_cond_wait(&self.free, &self.mutex);
-    self.hashing++;
-    (void)pthread_mutex_unlock(&self.mutex);
-    v->ok =
-        crypto_pwhash_str_verify(hash, v->password, strlen(v->password)) == 0 && v->hash != NULL;
-    (void)pthread_mutex_lock(&self.mutex);
-    self.hashing--;
+    struct verify_job *next = self.first;
+
+    if (next != NULL)
+        self.first = next->next;
+    else
+        self.hashing--;
     self.waiting--;
-    (void)pthread_cond_signal(&self.free);
-    if (v->ok) {
-        self.right[self.next].pair = v->pair;
-        self.right[self.next].until_us = clock_mono_us() + REMEMBER_US;
-        self.next = (self.next + 1) % REMEMBERED;
-    }
+    if (v->ok)
+        remember(&v->pair);
     (void)pthread_mutex_unlock(&self.mutex);
+    return next;
+}
+
+static void run(struct desk_job *job)
+{
+    struct verify_job *next = verify((struct verify_job *)job);
+
+    while (next != NULL && !desk_submit(next->desk, &next->job)) { /* it is full: here, then */
+        struct verify_job *v = next;
+
+        next = verify(v);
+        loop_post(v->job.loop, &v->job.done);
+    }
+}
+
+static void job_free(struct verify_job *v)
+{
+    explicit_bzero(v->password, strlen(v->password));
+    free(v->password);
+    free(v->hash);
+    free(v);
 }
 
 static void done(struct loop_msg *msg)
@@ -95,44 +128,60 @@ static void done(struct loop_msg *msg)
         (struct verify_job *)((char *)msg - offsetof(struct verify_job, job.done));
 
     v->verified(v->user, v->ok);
-    explicit_bzero(v->password, strlen(v->password));
-    free(v->password);
-    free(v->hash);
-    free(v);
+    job_free(v);
+}
+
+/* With the mutex held: now, or behind those that wait.  False: the desk is full. */
+static bool begin(struct verify_job *v)
+{
+    if (self.hashing < AT_ONCE) {
+        if (!desk_submit(v->desk, &v->job))
+            return false;
+        self.hashing++;
+    } else {
+        *(self.first != NULL ? &self.last->next : &self.first) = v;
+        self.last = v;
+    }
+    self.waiting++;
+    return true;
 }
 
 bool password_verify(struct desk *desk, struct loop *loop, struct str user_name,
                      struct str password, const char *hash, void (*verified)(void *user, bool ok),
                      void *user)
 {
-    struct verify_job *v;
+    struct verify_job *v = NEW(struct verify_job);
 
-    (void)pthread_mutex_lock(&self.mutex);
-    struct sha256 pair = pair_of(user_name, password, hash);
-    bool right = is_remembered(&pair), room = self.waiting < WAITING_MOST;
-
-    self.waiting += !right && room;
-    (void)pthread_mutex_unlock(&self.mutex);
-    if (right) {
-        verified(user, true);
-        return true;
-    }
-    if (!room)
-        return false;
-    v = NEW(struct verify_job);
     *v = (struct verify_job){ .job = { .loop = loop, .run = run, .done = { .fn = done } },
-                              .pair = pair,
+                              .desk = desk,
                               .password = xstrndup(password),
                               .hash = hash != NULL ? xstrdup(hash) : NULL,
                               .verified = verified,
                               .user = user };
-    if (desk_submit(desk, &v->job))
-        return true;
     (void)pthread_mutex_lock(&self.mutex);
-    self.waiting--;
+    v->pair = pair_of(user_name, password, hash);
+    bool right = is_remembered(&v->pair);
+    bool begun = !right && self.waiting < WAITING_MOST && begin(v);
+
     (void)pthread_mutex_unlock(&self.mutex);
-    free(v->password);
-    free(v->hash);
-    free(v);
-    return false;
+    if (begun)
+        return true;
+    job_free(v);
+    if (right)
+        verified(user, true);
+    return right;
+}
+
+bool password_hash(struct str password, char ret[static PASSWORD_TEXT], struct err *err)
+{
+    static pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER;
+
+    _Static_assert((int)PASSWORD_TEXT >= (int)crypto_pwhash_STRBYTES, "a hash fits");
+    (void)pthread_mutex_lock(&one);
+    bool ok = crypto_pwhash_str_alg(
+                  ret, password.ptr, password.len, crypto_pwhash_OPSLIMIT_INTERACTIVE,
+                  crypto_pwhash_MEMLIMIT_INTERACTIVE, crypto_pwhash_ALG_ARGON2ID13) == 0;
+
+    (void)pthread_mutex_unlock(&one);
+    return ok || err_set(err, ERR_TRANSIENT, ENOMEM, "no memory to hash a password");
 }

@@ -103,7 +103,7 @@ LINES = [
 ]
 # What a file alone cannot tell: only a node has secrets, an environment and files.
 OUTSIDE = [
-    ("auth:",),
+    ("stores:",),
     ("  mail:",),
     ("    - { password: secret:mail-password }",
      ("secret:", "there is no secret `mail-password`", "waybill secret add mail-password")),

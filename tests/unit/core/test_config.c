@@ -220,8 +220,10 @@ TEST(config_takes_every_kind)
         "jobs: { j: { kind: call, url: \"https://x\", every: 1h, area: dmz } }",
         "jobs: { a: { kind: replicate, link: l, every: 1s }, b: { kind: verify, link: l, at: "
         "\"@daily\" }, c: { kind: retain, at: \"0 3 * * *\", zone: Europe/Berlin } }",
-        "services: { s: { jq: . } }\nsubscriptions: {}\nbatches: {}\nretention: { default: 60d, dead: never }\nalerts: {}\n"
-        "calendars: {}\nauth: { oidc: {} }\nstores: { m: { driver: dir } }\ncontent: {}\nlinks: []",
+        "services: { s: { jq: . } }\nsubscriptions: {}\nbatches: {}\nretention: { default: 60d, "
+        "dead: never }\nalerts: {}\n"
+        "calendars: {}\nauth: { oidc: { issuer: \"https://op.example\", client_id: w, roles: { "
+        "ops: [viewer] } } }\nstores: { m: { driver: dir } }\ncontent: {}\nlinks: []",
         "services: { mine: { jq: . } }\nroutes: [ { name: a, do: [ { mine: } ] } ]",
         "{\"gateways\": {\"a\": {\"kind\": \"http\"}}}", /* JSON is YAML */
     };

@@ -17,7 +17,7 @@ static const char text[] =
     "    url: https://x.example/\n"
     "    headers:\n"
     "      Authorization: \"Bearer ${secret:one}${secret:two}, ${id}\"\n"
-    "auth: { abc: [ { y: secret:deep } ] }\n";
+    "content: { abc: [ { y: secret:deep } ] }\n";
 
 TEST(outside_lists_every_reference)
 {
@@ -29,7 +29,7 @@ TEST(outside_lists_every_reference)
         { CONFIG_ENV, "WHO", 4, 15 },      { CONFIG_FILE, "who.txt", 4, 15 },
         { CONFIG_ENV, "A$B", 4, 15 },      { CONFIG_SECRET, "mdm", 6, 39 },
         { CONFIG_SECRET, "one", 11, 22 },  { CONFIG_SECRET, "two", 11, 22 },
-        { CONFIG_SECRET, "deep", 12, 21 },
+        { CONFIG_SECRET, "deep", 12, 24 },
     };
     AUTO(config_report_done) struct config_report report = CONFIG_REPORT_INIT;
     struct config *c = config_load(STR(text), "t", &runs, &report);

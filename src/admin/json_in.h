@@ -1,0 +1,16 @@
+/* json_in.h - JSON from outside as a tree of jansson's: no deeper than json_check.h allows, no key
+ * twice, and an object. */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "base/err.h"
+#include "base/str.h"
+
+/* ERR_PERMANENT: it is none. */
+bool json_in_object(struct str bytes, json_t **ret, struct err *err);
+
+/* A member that is text; an empty view with a NULL pointer when it is missing or something else.
+ * Lent by the object. */
+struct str json_in_text(const json_t *object, const char *key);
