@@ -7,6 +7,7 @@
 #include "admin/api.h"
 #include "admin/document_view.h"
 #include "admin/graphql_request.h"
+#include "admin/http_console.h"
 #include "admin/http_manual.h"
 #include "admin/payload_range.h"
 #include "admin/principal.h"
@@ -539,6 +540,8 @@ static void on_head(struct http_request *r, void *arg)
         http_manual_handler.head(r, arg);
         return;
     }
+    if (http_console_answer(r))
+        return;
     struct visit *v = visit_new(r, arg);
 
     for (size_t i = 0; i < sizeof pages / sizeof pages[0]; i++)

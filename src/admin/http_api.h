@@ -7,6 +7,7 @@
  *   GET  /documents/ID/payload          the bytes, with ranges
  *   POST /documents/ID/edit, /documents a document that a person made (http_manual.h)
  *   POST /graphql                       the admin API
+ *   GET  / and below                    the web console (http_console.h)
  *
  * Whatever touches the store runs at the desk; the loop only moves bytes.
  */

@@ -1,0 +1,61 @@
+// page.tsx - logging in: a user with a password, or whoever has the node's token.
+import { useState } from "preact/hooks";
+import { messageOf } from "../../base/ask";
+import { logIn, logInWithToken } from "../../shell/session";
+import { Brand } from "../../ui/icon";
+import { Say } from "../../ui/say";
+
+function field(form: HTMLFormElement, name: string): string {
+  return String(new FormData(form).get(name) ?? "");
+}
+
+export function LoginPage() {
+  const [error, setError] = useState<string | null>(null);
+  const [busy, setBusy] = useState(false);
+  const attempt = (fn: (form: HTMLFormElement) => Promise<void>) => async (e: Event) => {
+    e.preventDefault();
+    setBusy(true);
+    setError(null);
+    try {
+      await fn(e.currentTarget as HTMLFormElement);
+    } catch (problem) {
+      setError(messageOf(problem));
+    } finally {
+      setBusy(false);
+    }
+  };
+  return (
+    <main class="login">
+      <div class="card">
+        <h1>
+          <Brand /> Waybill
+        </h1>
+        {error && <Say tone="bad">{error}</Say>}
+        <form onSubmit={attempt((f) => logIn(field(f, "user"), field(f, "password")))}>
+          <label>
+            User
+            <input name="user" autoComplete="username" required autoFocus />
+          </label>
+          <label>
+            Password
+            <input name="password" type="password" autoComplete="current-password" required />
+          </label>
+          <button class="first" disabled={busy}>
+            Log in
+          </button>
+        </form>
+        <details>
+          <summary>Use the token of the node</summary>
+          <form onSubmit={attempt((f) => logInWithToken(field(f, "token").trim()))}>
+            <label>
+              Token
+              <input name="token" type="password" autoComplete="off" required />
+            </label>
+            <p class="quiet">It is in the file `token` of the node's data folder, and kept for this tab only.</p>
+            <button disabled={busy}>Go on</button>
+          </form>
+        </details>
+      </div>
+    </main>
+  );
+}
