@@ -268,3 +268,27 @@ export const rehearsePast = query<
     }
   }
 }`);
+
+export const keys = query<{ keys: T.Key[] }>(`query {
+  keys { id gateway title made }
+}`);
+
+export const keyAdd = query<{ keyAdd: { id: string; key: string } }, { gateway: string; title: string | null; client: string }>(`mutation ($gateway: String!, $title: String, $client: ID) {
+  keyAdd(gateway: $gateway, title: $title, client: $client) { id key }
+}`);
+
+export const keyRemove = query<{ keyRemove: boolean }, { id: string; client: string }>(`mutation ($id: ID!, $client: ID) {
+  keyRemove(id: $id, client: $client)
+}`);
+
+export const secrets = query<{ secrets: T.Secret[] }>(`query {
+  secrets { name fingerprint made by }
+}`);
+
+export const secretAdd = query<{ secretAdd: { name: string } }, { name: string; value: string; client: string }>(`mutation ($name: String!, $value: String!, $client: ID) {
+  secretAdd(name: $name, value: $value, client: $client) { name }
+}`);
+
+export const secretRemove = query<{ secretRemove: boolean }, { name: string; client: string }>(`mutation ($name: String!, $client: ID) {
+  secretRemove(name: $name, client: $client)
+}`);

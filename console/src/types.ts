@@ -448,3 +448,17 @@ export interface DoctorReport {
   ok: boolean;
   checks: { name: string; ok: boolean; message: string; count: number }[];
 }
+
+export interface Key {
+  id: string;
+  gateway: string;
+  title: string | null;
+  made: string;
+}
+
+export interface Secret {
+  name: string;
+  fingerprint: string;
+  made: string;
+  by: string;
+}

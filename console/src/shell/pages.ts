@@ -1,11 +1,20 @@
 // pages.ts - the pages: where they are, what they need, which keys lead there.
 import type { ComponentType } from "preact";
+import { later } from "../base/later";
+import { AlertsPage } from "../pages/alerts/page";
+import { ConfigPage } from "../pages/config/page";
 import { DeadPage } from "../pages/dead/page";
 import { DocumentPage } from "../pages/document/page";
 import { DocumentsPage } from "../pages/documents/page";
+import { HealthPage } from "../pages/health/page";
 import { OverviewPage } from "../pages/overview/page";
+import { SystemsPage } from "../pages/systems/page";
 import type { IconName } from "../ui/icon";
 import { can, type Session } from "./session";
+
+export interface PageProps {
+  rest: string;
+}
 
 export interface PageInfo {
   /** Of its address: "" is the start. */
@@ -18,15 +27,23 @@ export interface PageInfo {
   /** What the node must know. */
   needs: string;
   /** `rest` is what follows the path of the page. */
-  page: ComponentType<{ rest: string }>;
+  page: ComponentType<PageProps>;
   /** Below the line: for those who run the node. */
   low?: boolean;
 }
 
+/* With the library that lays graphs out. */
+const MapPage = later<PageProps>(() => import("../pages/map/page").then((m) => m.MapPage));
+
 export const PAGES: PageInfo[] = [
   { path: "", title: "Overview", icon: "overview", key: "o", right: "see", needs: "Query.series", page: OverviewPage },
+  { path: "map", title: "Map", icon: "map", key: "m", right: "see", needs: "Query.flow", page: MapPage },
   { path: "documents", title: "Documents", icon: "documents", key: "d", right: "see", needs: "Query.documents", page: DocumentsPage },
   { path: "dead", title: "Dead letters", icon: "dead", key: "l", right: "see", needs: "Query.deadGroups", page: DeadPage },
+  { path: "systems", title: "Systems", icon: "systems", key: "s", right: "see", needs: "Query.systems", page: SystemsPage },
+  { path: "alerts", title: "Alerts", icon: "alerts", key: "a", right: "see", needs: "Query.alerts", page: AlertsPage },
+  { path: "config", title: "Configuration", icon: "config", key: "c", right: "configure", needs: "Query.connectors", page: ConfigPage, low: true },
+  { path: "health", title: "Health", icon: "health", key: "h", right: "operate", needs: "Query.health", page: HealthPage, low: true },
 ];
 
 export function pagesOf(s: Session): PageInfo[] {

@@ -1,7 +1,6 @@
 // chart.tsx - lines over time (uPlot), in the colours of the page.
 import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
-import "uplot/dist/uPlot.min.css";
 import { useStore } from "../base/store";
 import { theme } from "../shell/theme";
 
@@ -51,7 +50,12 @@ function options(box: HTMLElement, lines: Line[]): uPlot.Options {
 }
 
 /** `times` are seconds; they and the values may change, the lines may not. */
-export function Chart({ times, lines }: { times: number[]; lines: Line[] }) {
+export interface ChartProps {
+  times: number[];
+  lines: Line[];
+}
+
+export function Chart({ times, lines }: ChartProps) {
   const ref = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
   const mode = useStore(theme);

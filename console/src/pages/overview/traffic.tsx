@@ -2,11 +2,15 @@
 import { useMemo, useState } from "preact/hooks";
 import * as api from "../../api";
 import { count } from "../../base/format";
+import { later } from "../../base/later";
 import { useQuery } from "../../base/use_query";
 import type { Series, SeriesName } from "../../types";
-import { Chart, type Line } from "../../ui/chart";
+import type { ChartProps, Line } from "../../ui/chart";
 import { Failed } from "../../ui/say";
 import { useLive } from "./live";
+
+/* With the library that draws it. */
+const Chart = later<ChartProps>(() => import("../../ui/chart").then((m) => m.Chart));
 
 const RANGES = {
   "15 min": { seconds: 900, step: 10 },
