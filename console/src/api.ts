@@ -292,3 +292,71 @@ export const secretAdd = query<{ secretAdd: { name: string } }, { name: string; 
 export const secretRemove = query<{ secretRemove: boolean }, { name: string; client: string }>(`mutation ($name: String!, $client: ID) {
   secretRemove(name: $name, client: $client)
 }`);
+
+/* ---- people --------------------------------------------------------------------------------- */
+
+export const users = query<{ users: T.User[] }>(`query {
+  users { name title roles disabled password issuer made lastLogin }
+}`);
+
+export const userAdd = query<{ userAdd: T.UserLink }, { name: string; title: string | null; roles: string[] }>(`mutation ($name: String!, $title: String, $roles: [String!]!) {
+  userAdd(name: $name, title: $title, roles: $roles) { user link expires }
+}`);
+
+export const userChange = query<{ userChange: { name: string } }, { name: string; title?: string; roles?: string[]; disabled?: boolean }>(`mutation ($name: String!, $title: String, $roles: [String!], $disabled: Boolean) {
+  userChange(name: $name, title: $title, roles: $roles, disabled: $disabled) { name }
+}`);
+
+export const userRemove = query<{ userRemove: boolean }, { name: string }>(`mutation ($name: String!) {
+  userRemove(name: $name)
+}`);
+
+export const userLink = query<{ userLink: T.UserLink }, { name: string }>(`mutation ($name: String!) {
+  userLink(name: $name) { user link expires }
+}`);
+
+export const passwordChange = query<{ passwordChange: boolean }, { old: string; new: string }>(`mutation ($old: String!, $new: String!) {
+  passwordChange(old: $old, new: $new)
+}`);
+
+export const sessions = query<{ sessions: T.UserSession[] }>(`query {
+  sessions { id user made seen expires address agent current }
+}`);
+
+export const sessionEnd = query<{ sessionEnd: boolean }, { id: string }>(`mutation ($id: ID!) {
+  sessionEnd(id: $id)
+}`);
+
+export const roles = query<{ roles: T.Role[] }>(`query {
+  roles { name title rights systems builtIn }
+}`);
+
+export const roleAdd = query<{ roleAdd: { name: string } }, { name: string; title: string | null; rights: string[]; systems: string[] | null }>(`mutation ($name: String!, $title: String, $rights: [Right!]!, $systems: [String!]) {
+  roleAdd(name: $name, title: $title, rights: $rights, systems: $systems) { name }
+}`);
+
+export const roleRemove = query<{ roleRemove: boolean }, { name: string }>(`mutation ($name: String!) {
+  roleRemove(name: $name)
+}`);
+
+export const adminKeys = query<{ adminKeys: T.AdminKey[] }>(`query {
+  adminKeys { id title roles made by expires used }
+}`);
+
+export const adminKeyAdd = query<{ adminKeyAdd: { id: string; key: string } }, { title: string; roles: string[]; expires: string | null }>(`mutation ($title: String!, $roles: [String!]!, $expires: Time) {
+  adminKeyAdd(title: $title, roles: $roles, expires: $expires) { id key }
+}`);
+
+export const adminKeyRemove = query<{ adminKeyRemove: boolean }, { id: string }>(`mutation ($id: ID!) {
+  adminKeyRemove(id: $id)
+}`);
+
+export const audit = query<{ audit: T.Page<T.AuditLine> }, { filter: T.AuditFilter; first: number; after: string | null }>(`query ($filter: AuditFilter, $first: Int, $after: String) {
+  audit(filter: $filter, first: $first, after: $after) {
+    items { seq time actor kind address action object before after reason } next
+  }
+}`);
+
+export const auditVerify = query<{ auditVerify: T.AuditCheck }>(`query {
+  auditVerify { ok lines broken message }
+}`);

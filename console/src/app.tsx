@@ -1,6 +1,7 @@
 // app.tsx - either the login, or the shell with one page.
 import { useEffect, useState } from "preact/hooks";
 import { messageOf, onLost } from "./base/ask";
+import { useEvent } from "./base/events";
 import { usePlace } from "./base/router";
 import { useStore } from "./base/store";
 import { useEvery } from "./base/use_query";
@@ -13,7 +14,7 @@ import { findSession, refreshAbout, session, useSession } from "./shell/session"
 import { Empty, Loading, Say } from "./ui/say";
 import { Toasts } from "./ui/toast";
 
-const ABOUT_MS = 10000;
+const ABOUT_MS = 30000;
 
 function Nothing() {
   const pages = pagesOf(useSession());
@@ -28,7 +29,10 @@ function Shell() {
   const now = useSession();
   const { path } = usePlace();
   const found = pageAt(now, path);
-  useEvery(() => void refreshAbout().catch(() => undefined), ABOUT_MS);
+  const refresh = () => void refreshAbout().catch(() => undefined);
+  useEvery(refresh, ABOUT_MS);
+  useEvent("pause", refresh);
+  useEvent("config", refresh);
   useEffect(() => {
     const where = now.about.location ?? now.about.host;
     document.title = `${found?.info.title ?? "Waybill"} · ${where}`;

@@ -462,3 +462,75 @@ export interface Secret {
   made: string;
   by: string;
 }
+
+export interface User {
+  name: string;
+  title: string | null;
+  roles: string[];
+  disabled: boolean;
+  password: boolean;
+  issuer: string | null;
+  made: string;
+  lastLogin: string | null;
+}
+
+export interface UserLink {
+  user: string;
+  link: string;
+  expires: string;
+}
+
+export interface UserSession {
+  id: string;
+  user: string;
+  made: string;
+  seen: string;
+  expires: string;
+  address: string;
+  agent: string;
+  current: boolean;
+}
+
+export interface Role {
+  name: string;
+  title: string | null;
+  rights: string[];
+  systems: string[] | null;
+  builtIn: boolean;
+}
+
+export interface AdminKey {
+  id: string;
+  title: string;
+  roles: string[];
+  made: string;
+  by: string;
+  expires: string | null;
+  used: string | null;
+}
+
+export interface AuditFilter {
+  actor?: string;
+  action?: string;
+  object?: string;
+}
+
+export interface AuditLine {
+  seq: number;
+  time: string;
+  actor: string;
+  kind: string;
+  address: string | null;
+  action: string;
+  object: string | null;
+  before: string | null;
+  after: string | null;
+  reason: string | null;
+}
+
+export interface AuditCheck {
+  ok: boolean;
+  lines: number;
+  broken: number | null;
+  message: string | null;
+}

@@ -2,6 +2,7 @@
 //
 // Read with fetch, not EventSource, which cannot send the token of a node.  One stream for all
 // components, as long as one listens; pages work without it and only look less often.
+import { useEffect, useRef } from "preact/hooks";
 import { credentials } from "./ask";
 
 type Listener = (data: unknown) => void;
@@ -67,4 +68,11 @@ export function listen(kind: string, fn: Listener): () => void {
     stream?.abort();
     stream = null;
   };
+}
+
+/** While the component is there. */
+export function useEvent(kind: string, fn: Listener): void {
+  const latest = useRef(fn);
+  latest.current = fn;
+  useEffect(() => listen(kind, (data) => latest.current(data)), [kind]);
 }

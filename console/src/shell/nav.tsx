@@ -1,5 +1,7 @@
 // nav.tsx - the list of pages on the left.
+import { useState } from "preact/hooks";
 import * as api from "../api";
+import { useEvent } from "../base/events";
 import { count } from "../base/format";
 import { usePlace } from "../base/router";
 import { useQuery } from "../base/use_query";
@@ -7,11 +9,11 @@ import { Icon } from "../ui/icon";
 import { pageAt, pagesOf, type PageInfo } from "./pages";
 import { can, useSession } from "./session";
 
-const EVERY_MS = 15000;
+const EVERY_MS = 30000;
 
 function Entry({ info, here, number }: { info: PageInfo; here: boolean; number: number }) {
   return (
-    <a href={`/${info.path}`} aria-current={here ? "page" : undefined} title={`${info.title} (g ${info.key})`} aria-label={info.title}>
+    <a href={`/${info.path}`} aria-current={here ? "page" : undefined} title={`${info.title} (g ${info.key})`}>
       <Icon name={info.icon} />
       <span>{info.title}</span>
       {number > 0 && <b class="count">{number > 999 ? "999+" : count(number)}</b>}
@@ -26,8 +28,11 @@ export function Nav() {
   const options = { every: EVERY_MS, skip: !can(session, "see") };
   const dead = useQuery(api.deadGroups, { by: "reason" }, options);
   const alerts = useQuery(api.alerts, { cleared: false }, options);
+  const [told, setTold] = useState<number | null>(null);
+  useEvent("dead", (data) => setTold((data as { count?: number }).count ?? null));
+  useEvent("alert", alerts.reload);
   const numbers: Record<string, number> = {
-    dead: dead.data?.deadGroups.reduce((sum, g) => sum + g.count, 0) ?? 0,
+    dead: told ?? dead.data?.deadGroups.reduce((sum, g) => sum + g.count, 0) ?? 0,
     alerts: alerts.data?.alerts.length ?? 0,
   };
   const pages = pagesOf(session);

@@ -2,6 +2,7 @@
 import type { ComponentType } from "preact";
 import { later } from "../base/later";
 import { AlertsPage } from "../pages/alerts/page";
+import { AuditPage } from "../pages/audit/page";
 import { ConfigPage } from "../pages/config/page";
 import { DeadPage } from "../pages/dead/page";
 import { DocumentPage } from "../pages/document/page";
@@ -9,6 +10,7 @@ import { DocumentsPage } from "../pages/documents/page";
 import { HealthPage } from "../pages/health/page";
 import { OverviewPage } from "../pages/overview/page";
 import { SystemsPage } from "../pages/systems/page";
+import { UsersPage } from "../pages/users/page";
 import type { IconName } from "../ui/icon";
 import { can, type Session } from "./session";
 
@@ -44,6 +46,8 @@ export const PAGES: PageInfo[] = [
   { path: "alerts", title: "Alerts", icon: "alerts", key: "a", right: "see", needs: "Query.alerts", page: AlertsPage },
   { path: "config", title: "Configuration", icon: "config", key: "c", right: "configure", needs: "Query.connectors", page: ConfigPage, low: true },
   { path: "health", title: "Health", icon: "health", key: "h", right: "operate", needs: "Query.health", page: HealthPage, low: true },
+  { path: "users", title: "Users and roles", icon: "users", key: "u", right: "users", needs: "Query.users", page: UsersPage, low: true },
+  { path: "audit", title: "Audit", icon: "audit", key: "t", right: "audit", needs: "Query.audit", page: AuditPage, low: true },
 ];
 
 export function pagesOf(s: Session): PageInfo[] {

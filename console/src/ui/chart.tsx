@@ -34,7 +34,7 @@ function options(box: HTMLElement, lines: Line[]): uPlot.Options {
     legend: { live: true },
     scales: { y: { range: (_u, _min, max) => [0, Math.max(1, max * 1.08)] } },
     axes: [
-      { ...axis, values: "{HH}:{mm}" as unknown as uPlot.Axis.Values, space: 70 },
+      { ...axis, values: "{HH}:{mm}" as unknown as uPlot.Axis.Values, space: 70, size: 28 },
       { ...axis, size: 46, space: 34 },
     ],
     series: [

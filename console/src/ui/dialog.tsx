@@ -77,3 +77,29 @@ export function FormDialog({ action, danger, disabled, onSubmit, children, ...di
     </Dialog>
   );
 }
+
+interface WordProps {
+  title: string;
+  label: string;
+  action: string;
+  word?: string;
+  onClose: () => void;
+  onWord: (word: string) => void;
+}
+
+/** Asks for one word. */
+export function WordDialog({ title, label, action, word = "", onClose, onWord }: WordProps) {
+  const [text, setText] = useState(word);
+  const submit = async () => {
+    onClose();
+    onWord(text);
+  };
+  return (
+    <FormDialog title={title} action={action} disabled={text.trim() === ""} onClose={onClose} onSubmit={submit}>
+      <label>
+        {label}
+        <input value={text} onInput={(e) => setText(e.currentTarget.value)} />
+      </label>
+    </FormDialog>
+  );
+}

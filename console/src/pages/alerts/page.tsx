@@ -40,7 +40,7 @@ export function AlertsPage() {
       )}
       {alerts.length > 0 && (
         <section class="card">
-          <div class="wide">
+          <div class="wide" tabIndex={0}>
             <table>
               <thead>
                 <tr>

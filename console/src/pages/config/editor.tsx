@@ -1,6 +1,7 @@
 // editor.tsx - a text with line numbers and problems in place.
 import { useEffect, useRef } from "preact/hooks";
 import type { Problem } from "../../types";
+import { Prose } from "../../ui/prose";
 
 interface Props {
   text: string;
@@ -77,7 +78,14 @@ export function Problems({ problems, tone, onGo }: { problems: Problem[]; tone: 
             line {p.line}
           </button>
           <span>
-            <span class={tone}>{p.message}</span> {p.hint && <span class="quiet">{p.hint}</span>}
+            <span class={tone}>
+              <Prose text={p.message} />
+            </span>{" "}
+            {p.hint && (
+              <span class="quiet">
+                <Prose text={p.hint} />
+              </span>
+            )}
           </span>
         </li>
       ))}

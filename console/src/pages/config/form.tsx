@@ -87,7 +87,7 @@ export function PartDialog({ role, connectors, base, text, onClose }: Props) {
     go(`/config/text?line=${result.line}`);
   };
   return (
-    <FormDialog title={`Add a ${role}`} action="Add to the draft" large disabled={name.trim() === ""} onClose={onClose} onSubmit={submit}>
+    <FormDialog title={`Add ${role === "endpoint" ? "an" : "a"} ${role}`} action="Add to the draft" large disabled={name.trim() === ""} onClose={onClose} onSubmit={submit}>
       <div class="fields">
         {kinds.length > 1 && (
           <label>

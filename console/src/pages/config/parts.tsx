@@ -26,7 +26,7 @@ export function ConfigParts() {
   const config = live.data?.config;
   const add = (role: string) => (
     <button class="small" disabled={!connectors.data || !config} onClick={() => setAdding(role)}>
-      Add a {role}…
+      Add {role === "endpoint" ? "an" : "a"} {role}…
     </button>
   );
   return (
@@ -90,7 +90,7 @@ function Gateways({ gateways, find, add }: PartsProps & { gateways: Gateway[] })
         {add}
       </header>
       {gateways.length === 0 && <Empty title="Nothing can come in yet">Add a gateway.</Empty>}
-      <div class="wide">
+      <div class="wide" tabIndex={0}>
         <table>
           <thead>
             <tr>
@@ -141,7 +141,7 @@ function Routes({ routes, find, add }: PartsProps & { routes: Route[] }) {
         {add}
       </header>
       {routes.length === 0 && <Empty title="No document has a way yet">Add a route.</Empty>}
-      <div class="wide">
+      <div class="wide" tabIndex={0}>
         <table>
           <thead>
             <tr>
@@ -186,7 +186,7 @@ function Endpoints({ endpoints, find, add }: PartsProps & { endpoints: Endpoint[
         {add}
       </header>
       {endpoints.length === 0 && <Empty title="Nothing can go out yet">Add an endpoint.</Empty>}
-      <div class="wide">
+      <div class="wide" tabIndex={0}>
         <table>
           <thead>
             <tr>

@@ -7,6 +7,7 @@ import { useQuery } from "../../base/use_query";
 import { useCan } from "../../shell/session";
 import type { DeadFilter, DeadGroup } from "../../types";
 import { BulkDialog } from "../../ui/bulk";
+import { Prose } from "../../ui/prose";
 import { Empty, Failed, Loading } from "../../ui/say";
 import { Ago } from "../../ui/time";
 import { Letters } from "./letters";
@@ -123,8 +124,12 @@ function Group({ group: g, by, open, onOpen, onChanged }: GroupProps) {
         </button>
       </header>
       <div class="body">
-        <p>{g.message}</p>
-        <p class="quiet">{REMEDIES[g.code] ?? "Look at a sample, correct the cause, then retry the group."}</p>
+        <p>
+          <Prose text={g.message} />
+        </p>
+        <p class="quiet">
+          <Prose text={REMEDIES[g.code] ?? "Look at a sample, correct the cause, then retry the group."} />
+        </p>
       </div>
       {open && <Letters filter={filterOf(g, by)} />}
       {doing && (

@@ -1,5 +1,6 @@
 // deliveries.tsx - where a document goes: the state of each, what the receiver said, why it waits.
 import type { Delivery, DocumentDetail } from "../../types";
+import { Prose } from "../../ui/prose";
 import { Say } from "../../ui/say";
 import { State } from "../../ui/state";
 import { Ago, Time } from "../../ui/time";
@@ -31,7 +32,7 @@ export function WhyItWaits({ document: d }: { document: DocumentDetail }) {
     <>
       {d.error && (
         <Say tone="bad">
-          <b>{d.error.code}</b> {d.error.message}
+          <b>{d.error.code}</b> <Prose text={d.error.message} />
         </Say>
       )}
       {held.map((v) => (
@@ -58,7 +59,7 @@ export function Deliveries({ deliveries }: { deliveries: Delivery[] }) {
       <header>
         <h2>Deliveries</h2>
       </header>
-      <div class="wide">
+      <div class="wide" tabIndex={0}>
         <table>
           <thead>
             <tr>

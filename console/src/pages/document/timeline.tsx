@@ -15,7 +15,7 @@ export function Timeline({ entries, chosen, onChoose }: Props) {
   useEffect(() => at.current?.scrollIntoView({ block: "nearest" }), [chosen]);
   const nodes = new Set(entries.map((e) => e.node)).size > 1;
   return (
-    <div class="wide">
+    <div class="wide" tabIndex={0}>
       <table>
         <thead>
           <tr>

@@ -1,6 +1,7 @@
 // filter_bar.tsx - the filter as chips, and as text.
 import { useRef, useState } from "preact/hooks";
 import { keptStore, useStore } from "../../base/store";
+import { WordDialog } from "../../ui/dialog";
 import { Icon } from "../../ui/icon";
 import { Menu } from "../../ui/menu";
 import { tell } from "../../ui/toast";
@@ -34,17 +35,21 @@ function SavedSearches({ terms, onChange }: Props) {
   const searches = useStore(saved);
   const text = writeText(terms);
   const known = searches.find((s) => s.text === text);
-  const save = () => {
-    const name = prompt("A name for this search", text);
-    if (!name) return;
+  const [naming, setNaming] = useState(false);
+  const save = (name: string) => {
     saved.set([...searches.filter((s) => s.name !== name), { name, text }]);
     tell(`Kept in this browser as "${name}".`);
   };
   const items = searches.map((s) => ({ label: s.name, about: s.text, run: () => onChange(readText(s.text)) }));
-  if (terms.length > 0 && !known) items.push({ label: "Save this search…", about: text, run: save });
+  if (terms.length > 0 && !known) items.push({ label: "Save this search…", about: text, run: () => setNaming(true) });
   if (known) items.push({ label: `Forget "${known.name}"`, about: "", run: () => saved.set(searches.filter((s) => s !== known)) });
   if (items.length === 0) return null;
-  return <Menu label="Searches" items={items} />;
+  return (
+    <>
+      <Menu label="Searches" items={items} />
+      {naming && <WordDialog title="Save this search" label="Name" word={text} action="Save" onClose={() => setNaming(false)} onWord={save} />}
+    </>
+  );
 }
 
 export function FilterBar({ terms, onChange }: Props) {

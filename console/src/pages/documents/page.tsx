@@ -6,6 +6,7 @@ import { go, usePlace, withQuery } from "../../base/router";
 import { useEvery } from "../../base/use_query";
 import { useCan } from "../../shell/session";
 import type { DocumentFilter } from "../../types";
+import { WordDialog } from "../../ui/dialog";
 import { Empty, Failed, Loading, Say } from "../../ui/say";
 import { DocumentActions } from "./actions";
 import { addressOf, filterOf, termsOf, writeText, type Term } from "./filter";
@@ -47,6 +48,7 @@ function List({ text, filter }: { text: string; filter: DocumentFilter }) {
   const { page, error, reload } = usePages(filter, text, after);
   const [selected, setSelected] = useState<Set<string>>(new Set());
   const [looking, setLooking] = useState<string | null>(null);
+  const [asking, setAsking] = useState(false);
   const mayLook = useCan("payload");
   useEvery(reload, after === null && selected.size === 0 && looking === null ? LIVE_MS : undefined);
   const older = () => page?.next && go(withQuery({ after: page.next }));
@@ -57,10 +59,6 @@ function List({ text, filter }: { text: string; filter: DocumentFilter }) {
     setSelected(new Set());
     reload();
   };
-  const look = () => {
-    const wanted = prompt("A text that the payload has");
-    if (wanted) setLooking(wanted);
-  };
   if (looking !== null) return <Scan filter={filter} text={looking} onEnd={() => setLooking(null)} />;
   return (
     <section class="card">
@@ -68,7 +66,7 @@ function List({ text, filter }: { text: string; filter: DocumentFilter }) {
         <span class="quiet">{after === null ? "Newest first" : "Older ones"}</span>
         <span class="room" />
         {mayLook && (
-          <button class="small" onClick={look}>
+          <button class="small" onClick={() => setAsking(true)}>
             Look into payloads…
           </button>
         )}
@@ -83,6 +81,7 @@ function List({ text, filter }: { text: string; filter: DocumentFilter }) {
       {!page && !error && <Loading />}
       <Failed error={error} again={reload} />
       {page && page.items.length > 0 && <DocumentTable rows={page.items} selected={selected} onSelect={setSelected} />}
+      {asking && <WordDialog title="Look into payloads" label="A text that the payload has" action="Look" onClose={() => setAsking(false)} onWord={setLooking} />}
       {page && page.items.length === 0 && <Nothing filtered={text !== ""} more={page.next !== null} onMore={older} />}
     </section>
   );

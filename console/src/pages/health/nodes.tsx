@@ -40,7 +40,7 @@ export function HealthNodes() {
         <button onClick={() => setPausing(true)}>Pause…</button>
       </header>
       <Failed error={error} again={reload} />
-      <div class="wide">
+      <div class="wide" tabIndex={0}>
         <table>
           <thead>
             <tr>

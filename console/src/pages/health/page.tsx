@@ -5,6 +5,7 @@ import { count, size } from "../../base/format";
 import { useQuery } from "../../base/use_query";
 import { useSession } from "../../shell/session";
 import type { Health, Mishap } from "../../types";
+import { Prose } from "../../ui/prose";
 import { Empty, Failed, Loading, Say } from "../../ui/say";
 import { State } from "../../ui/state";
 import { Ago, Time } from "../../ui/time";
@@ -149,7 +150,7 @@ function Mishaps({ mishaps }: { mishaps: Mishap[] }) {
       </header>
       {mishaps.length === 0 && <Empty title="Nothing" />}
       {mishaps.length > 0 && (
-        <div class="wide">
+        <div class="wide" tabIndex={0}>
           <table>
             <thead>
               <tr>
@@ -166,7 +167,9 @@ function Mishaps({ mishaps }: { mishaps: Mishap[] }) {
                   <td class="num">{count(m.count)}</td>
                   <td class="word">{m.code}</td>
                   <td class="word">{m.object}</td>
-                  <td>{m.message}</td>
+                  <td>
+                    <Prose text={m.message} />
+                  </td>
                   <td class="time">
                     <Ago at={m.last} />
                   </td>

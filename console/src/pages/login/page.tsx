@@ -1,5 +1,5 @@
 // page.tsx - logging in: a user with a password, or whoever has the node's token.
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { messageOf } from "../../base/ask";
 import { logIn, logInWithToken } from "../../shell/session";
 import { Brand } from "../../ui/icon";
@@ -9,7 +9,25 @@ function field(form: HTMLFormElement, name: string): string {
   return String(new FormData(form).get(name) ?? "");
 }
 
+interface Ways {
+  password: boolean;
+  /** A provider of OpenID Connect, and the path that leads there. */
+  oidc: { title: string; start: string } | null;
+}
+
+/** Which ways in there are; null: the node does not say. */
+function useWays(): Ways | null {
+  const [ways, set] = useState<Ways | null>(null);
+  useEffect(() => {
+    fetch("/login/ways")
+      .then((r) => (r.ok ? (r.json() as Promise<Ways>) : null))
+      .then(set, () => undefined);
+  }, []);
+  return ways;
+}
+
 export function LoginPage() {
+  const ways = useWays();
   const [error, setError] = useState<string | null>(null);
   const [busy, setBusy] = useState(false);
   const attempt = (fn: (form: HTMLFormElement) => Promise<void>) => async (e: Event) => {
@@ -44,6 +62,11 @@ export function LoginPage() {
             Log in
           </button>
         </form>
+        {ways?.oidc && (
+          <a class="button" href={ways.oidc.start} data-plain>
+            Log in with {ways.oidc.title}
+          </a>
+        )}
         <details>
           <summary>Use the token of the node</summary>
           <form onSubmit={attempt((f) => logInWithToken(field(f, "token").trim()))}>

@@ -49,7 +49,7 @@ function curve(points: Point[]): string {
 
 export function layOut(edges: FlowEdge[]): Layout {
   const g = new dagre.graphlib.Graph();
-  g.setGraph({ rankdir: "LR", nodesep: 12, ranksep: 84, marginx: 8, marginy: 8 });
+  g.setGraph({ rankdir: "LR", nodesep: 18, ranksep: 96, marginx: 8, marginy: 8 });
   g.setDefaultEdgeLabel(() => ({}));
   const ids = [...new Set(edges.flatMap((e) => [e.from, e.to]))];
   for (const id of ids) g.setNode(id, { ...BOX });

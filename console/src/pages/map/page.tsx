@@ -5,12 +5,15 @@ import { go } from "../../base/router";
 import { useQuery } from "../../base/use_query";
 import type { FlowEdge } from "../../types";
 import { Empty, Failed, Loading } from "../../ui/say";
+import { Prose } from "../../ui/prose";
 import { Shape } from "../../ui/state";
 import { addressOf } from "../documents/filter";
 import { BOX, layOut, type Box, type Way } from "./layout";
 
 const EVERY_MS = 5000;
 const NAME_MOST = 20;
+/** Small maps are drawn a little larger. */
+const GROWN = 1.25;
 
 function hrefOf(box: Box): string {
   if (box.kind === "system") return `/systems/${encodeURIComponent(box.name)}`;
@@ -64,8 +67,8 @@ function Picture({ edges }: { edges: FlowEdge[] }) {
     <section class="card map">
       <svg
         viewBox={`0 0 ${layout.width} ${layout.height}`}
-        width={layout.width}
-        height={layout.height}
+        width={layout.width * GROWN}
+        height={layout.height * GROWN}
         role="group"
         aria-label="The ways of documents"
       >
@@ -111,7 +114,6 @@ function BoxShape({ box, bad, onNear }: { box: Box; bad: boolean; onNear: (id: s
       transform={`translate(${box.x} ${box.y})`}
       role="link"
       tabIndex={0}
-      aria-label={`${box.kind} ${box.name}${bad ? ", in trouble" : ""}`}
       onClick={() => go(href)}
       onKeyDown={onKey}
       onPointerEnter={() => onNear(box.id)}
@@ -119,6 +121,7 @@ function BoxShape({ box, bad, onNear }: { box: Box; bad: boolean; onNear: (id: s
       onFocus={() => onNear(box.id)}
       onBlur={() => onNear(null)}
     >
+      {bad && <title>in trouble: see below</title>}
       <rect width={BOX.width} height={BOX.height} rx={box.kind === "system" ? 8 : 4} />
       <text class="kind" x={10} y={13}>
         {box.kind}
@@ -143,7 +146,9 @@ function Troubles({ edges }: { edges: FlowEdge[] }) {
               <td class="word">
                 {e.from.replace(":", " ")} <span class="quiet">→</span> {e.to.replace(":", " ")}
               </td>
-              <td>{e.trouble}</td>
+              <td>
+                <Prose text={e.trouble ?? ""} />
+              </td>
             </tr>
           ))}
         </tbody>

@@ -2,6 +2,7 @@
 import type { JSX } from "preact";
 import { count, plural } from "../../base/format";
 import type { Alert, DeadGroup, Endpoint, System } from "../../types";
+import { Prose } from "../../ui/prose";
 import { Empty, Loading } from "../../ui/say";
 import { State } from "../../ui/state";
 import { Ago } from "../../ui/time";
@@ -52,7 +53,9 @@ function groupItem(g: DeadGroup): Item {
     href: `/dead?open=${encodeURIComponent(`${g.code}|${g.receiver ?? ""}`)}`,
     what: (
       <>
-        <b>{g.code}</b> for {g.receiver ?? "no receiver"}: <span class="quiet">{g.message}</span>
+        <b>{g.code}</b> for {g.receiver ?? "no receiver"}: <span class="quiet">
+          <Prose text={g.message} />
+        </span>
       </>
     ),
     since: g.newest,

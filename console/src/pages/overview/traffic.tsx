@@ -69,11 +69,14 @@ export function Traffic() {
   const [times, lines, waiting] = useMemo((): [number[], Line[], Line[]] => {
     const start = first ? Date.parse(first.from) / 1000 : 0;
     const cut = Math.max(0, (first?.values.length ?? 0) - seconds / step);
-    const line = (l: (typeof LINES)[number]): Line => ({ ...l, values: valuesOf(all, l.name).slice(cut) });
+    const line = (l: (typeof LINES)[number], factor: number): Line => ({
+      ...l,
+      values: valuesOf(all, l.name).slice(cut).map((v) => (v === null ? null : v * factor)),
+    });
     return [
       (first?.values ?? []).map((_, i) => start + i * step).slice(cut),
-      LINES.map(line),
-      [line({ name: "waiting", label: "waiting", colour: "held" })],
+      LINES.map((l) => line(l, 60 / step)),
+      [line({ name: "waiting", label: "waiting", colour: "held" }, 1)],
     ];
   }, [data]);
   const now = live?.waiting ?? valuesOf(all, "waiting").filter((v) => v !== null).at(-1) ?? null;
@@ -90,7 +93,7 @@ export function Traffic() {
       <div class="columns">
         <section class="card c8">
           <header>
-            <h2>Documents and deliveries, each {step} s</h2>
+            <h2>Documents and deliveries a minute</h2>
             <span class="room" />
             <div class="tabs" role="tablist">
               {(Object.keys(RANGES) as Range[]).map((r) => (

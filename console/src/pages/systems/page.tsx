@@ -1,6 +1,7 @@
 // page.tsx - Systems: what waits for each, why, until when; holds are placed and ended here.
 import { useState } from "preact/hooks";
 import * as api from "../../api";
+import { useEvent } from "../../base/events";
 import { count } from "../../base/format";
 import { useQuery } from "../../base/use_query";
 import { useCan } from "../../shell/session";
@@ -16,6 +17,7 @@ const EVERY_MS = 5000;
 
 export function SystemsPage({ rest }: { rest: string }) {
   const { data, error, loading, reload } = useQuery(api.systems, { after: null }, { every: EVERY_MS });
+  useEvent("hold", reload);
   const [placing, setPlacing] = useState(false);
   const mayHold = useCan("hold");
   const systems = data?.systems.items ?? [];
