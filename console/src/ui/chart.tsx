@@ -2,7 +2,7 @@
 import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import { useStore } from "../base/store";
-import { theme } from "../shell/theme";
+import { look } from "../shell/theme";
 
 export interface Line {
   label: string;
@@ -58,7 +58,7 @@ export interface ChartProps {
 export function Chart({ times, lines }: ChartProps) {
   const ref = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
-  const mode = useStore(theme);
+  const mode = useStore(look);
   const data = [times, ...lines.map((l) => l.values)] as uPlot.AlignedData;
 
   useEffect(() => {

@@ -33,6 +33,7 @@ const WORDS: Record<string, [Meaning, keyof typeof SHAPES & string]> = {
   delivered: ["good", "disc"],
   done: ["good", "square"],
   received: ["busy", "ring"],
+  stored: ["busy", "ring"],
   ready: ["busy", "ring"],
   active: ["busy", "half"],
   sending: ["busy", "half"],

@@ -2,6 +2,7 @@
 import { useEffect, useRef } from "preact/hooks";
 import { clock, day, took } from "../../base/format";
 import type { TimelineEntry } from "../../types";
+import { Prose } from "../../ui/prose";
 import { State } from "../../ui/state";
 
 interface Props {
@@ -13,7 +14,7 @@ interface Props {
 export function Timeline({ entries, chosen, onChoose }: Props) {
   const at = useRef<HTMLTableRowElement>(null);
   useEffect(() => at.current?.scrollIntoView({ block: "nearest" }), [chosen]);
-  const nodes = new Set(entries.map((e) => e.node)).size > 1;
+  const nodes = new Set(entries.flatMap((e) => e.node ?? [])).size > 1;
   return (
     <div class="wide" tabIndex={0}>
       <table>
@@ -44,7 +45,7 @@ export function Timeline({ entries, chosen, onChoose }: Props) {
               </td>
               <td class="num">{e.duration === null ? "" : took(e.duration)}</td>
               <td>
-                {e.status !== null && <span class="tag">{e.status}</span>} {e.message}
+                {e.status !== null && <span class="tag">{e.status}</span>} {e.message && <Prose text={e.message} />}
                 {e.config !== null && <span class="quiet"> version {e.config}</span>}
               </td>
               {nodes && <td class="mono quiet">{e.node?.slice(0, 8)}</td>}

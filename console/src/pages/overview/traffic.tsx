@@ -80,15 +80,15 @@ export function Traffic() {
     ];
   }, [data]);
   const now = live?.waiting ?? valuesOf(all, "waiting").filter((v) => v !== null).at(-1) ?? null;
-  const dead = rate(all, "dead");
+  const failing = live?.dead ?? rate(all, "dead");
   return (
     <>
       <Failed error={error} again={reload} />
       <div class="columns">
         <Figure label="Accepted" value={show(live?.accepted ?? rate(all, "accepted"))} unit="a minute" href="/documents" />
         <Figure label="Delivered" value={show(live?.delivered ?? rate(all, "delivered"))} unit="a minute" href="/documents?state=delivered" />
-        <Figure label="Failing" value={show(live?.dead ?? dead)} unit="a minute" tone={dead ? "bad" : ""} href="/dead" />
-        <Figure label="Waiting" value={show(now)} unit="deliveries" href="/documents?state=held" />
+        <Figure label="Failing" value={show(failing)} unit="a minute" tone={failing ? "bad" : ""} href="/dead" />
+        <Figure label="Waiting" value={now === null ? "–" : count(now)} unit="deliveries" href="/documents?state=held" />
       </div>
       <div class="columns">
         <section class="card c8">
