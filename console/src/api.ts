@@ -1,7 +1,6 @@
 // api.ts - every question that the console asks, with its shapes.
 //
-// The texts are checked against src/admin/schema.graphql by tests/tools/test_console.py: only
-// ${NAME} of a constant of this file may stand in them.
+// The texts are checked against src/admin/schema.graphql by tests/console/units.test.mjs.
 import { query } from "./base/ask";
 import type * as T from "./types";
 
@@ -31,6 +30,10 @@ export function clientId(): string {
 
 export const about = query<{ about: T.About }>(`query {
   about { version node host area location environment colour store started now config ${PAUSES} }
+}`);
+
+export const me = query<{ me: T.Me }>(`query {
+  me { name kind rights systems }
 }`);
 
 export const nodes = query<{ nodes: T.Node[] }>(`query {

@@ -1,9 +1,10 @@
 // head.tsx - the top of every page: which location this is, what is paused, search, who you are.
-import { useRef } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import { useKeys } from "../base/keys";
 import { go } from "../base/router";
 import { addressOf, readText } from "../pages/documents/filter";
 import { Brand, Icon } from "../ui/icon";
+import { Account } from "./account";
 import { logOut, useSession } from "./session";
 import { turnTheme } from "./theme";
 
@@ -51,6 +52,7 @@ function Find() {
 
 export function Head() {
   const { me } = useSession();
+  const [open, setOpen] = useState(false);
   return (
     <header class="head">
       <a class="brand" href="/" aria-label="Waybill, overview">
@@ -61,7 +63,9 @@ export function Head() {
       <Paused />
       <Find />
       <div class="whoami">
-        <span class="quiet">{me.name}</span>
+        <button class="bare" title="Who you are here" onClick={() => setOpen(true)}>
+          {me.name}
+        </button>
         <button class="bare" aria-label="Light or dark" title="Light or dark" onClick={turnTheme}>
           <Icon name="theme" />
         </button>
@@ -69,6 +73,7 @@ export function Head() {
           <Icon name="out" />
         </button>
       </div>
+      {open && <Account onClose={() => setOpen(false)} />}
     </header>
   );
 }

@@ -1,5 +1,5 @@
 // session.ts - who is logged in, what they may, and which node answers.
-import { about } from "../api";
+import { about, me as whoami } from "../api";
 import { ask, AskError, post, query, setToken } from "../base/ask";
 import { store, useStore } from "../base/store";
 import type { About, Me } from "../types";
@@ -13,8 +13,6 @@ export interface Session {
 
 /** undefined: not known yet; null: nobody is logged in. */
 export const session = store<Session | null | undefined>(undefined);
-
-const whoami = query<{ me: Me }>(`query { me { name kind rights systems } }`);
 
 const shape = query<{ __schema: { types: { name: string; fields: { name: string }[] | null }[] } }>(
   `query { __schema { types { name fields { name } } } }`,
