@@ -108,6 +108,7 @@ def scene(make_node, tmp_path):
         node.done = [node.post("orders", order(4000 + i)).json["document"] for i in range(12)]
         node.dead = [node.post("orders", order(5000 + i, "9900000000000")).json["document"] for i in range(3)]
         rejected = [paper(node, "finance", "invoice", json.dumps({"invoice": i, "lines": [1, {"a": []}]})) for i in range(3)]
+        node.foreign = rejected[0]
         held = paper(node, "partner", "note", "a note")
         doubt = paper(node, "clinic", "note", HL7)
         paper(node, "erp", "note", EVIL)
@@ -176,4 +177,4 @@ def test_every_page(scene):
 
 
 def test_work(scene):
-    browse("work.mjs", scene)
+    browse("work.mjs", scene, FOREIGN=scene.foreign)

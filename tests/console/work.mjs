@@ -1,11 +1,14 @@
 // work.mjs - somebody works with the console: finds, follows, edits, holds, configures, lets others in.
 // Each step is a function; it says "ok NAME", or what it waited for in vain.
 //
-// Environment: as for browser.mjs; TOKEN.  The node is that of tests/blackbox/test_95_console.py.
+// Environment: as for browser.mjs; TOKEN; FOREIGN, a document that has nothing to do with erp.  The node is that of tests/blackbox/test_95_console.py.
 import { logInWithToken, newPage, open, shoot, URL_OF_NODE } from "./browser.mjs";
 
 const { browser, context } = await open();
 const { page, wrong } = await newPage(context);
+
+const PASSWORD = "correct horse battery 7";
+let invitation = "";
 
 const link = (name) => page.getByRole("navigation", { name: "Pages" }).getByRole("link", { name });
 const button = (name) => page.getByRole("button", { name, exact: true });
@@ -47,6 +50,7 @@ const steps = {
     await page.getByText("po = 4007").waitFor(); // a reload keeps the filter
     await rows.first().waitFor();
     await page.keyboard.press("j");
+    await page.locator("tr.at").waitFor();
     await page.keyboard.press("Enter");
     await page.waitForURL(/\/documents\/[0-9a-f-]{36}/);
   },
@@ -162,6 +166,61 @@ const steps = {
     check((await page.getByLabel("Configuration", { exact: true }).inputValue()).includes("  returns:\n    kind: http\n"), "the form wrote no gateway");
     await text("valid").waitFor();
     await button("Leave the changes").click();
+  },
+
+  async "make a role for one system, and a user with it"() {
+    await link("Users and roles").click();
+    await page.getByRole("link", { name: "Roles", exact: true }).click();
+    await button("Add a role…").click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByLabel("Name", { exact: true }).fill("erp-only");
+    await dialog.getByLabel("all systems").uncheck();
+    await dialog.getByLabel(/^\s*erp\b/).check();
+    await button("Add").click();
+    await page.locator("tr", { hasText: "erp-only" }).waitFor();
+    await page.getByRole("link", { name: "Users", exact: true }).click();
+    await button("Add a user…").click();
+    await dialog.getByLabel("Name, to log in with").fill("kim");
+    await dialog.getByLabel(/erp-only/).check();
+    await button("Add").click();
+    const shown = await page.locator(".say.good .mono").textContent();
+    invitation = shown.trim();
+    check(invitation.startsWith(`${URL_OF_NODE}/login/`), `no link, but ${invitation}`);
+  },
+
+  async "that user sees one system, and nothing else"() {
+    const other = await browser.newContext();
+    const { page: kim, wrong: wrongForKim } = await newPage(other);
+    await kim.goto(invitation);
+    for (const field of await kim.locator("input[type=password]").all()) await field.fill(PASSWORD);
+    await kim.locator("button, input[type=submit]").first().click();
+    await kim.goto(`${URL_OF_NODE}/documents`);
+    const pages = kim.getByRole("navigation", { name: "Pages" });
+    if (!(await pages.isVisible().catch(() => false)) && (await kim.getByLabel("Password").count()) > 0) {
+      await kim.getByLabel("User", { exact: true }).fill("kim");
+      await kim.getByLabel("Password").fill(PASSWORD);
+      await kim.getByRole("button", { name: "Log in" }).click();
+    }
+    await pages.waitFor();
+    await kim.locator("table.documents tbody tr").first().waitFor();
+    for (const row of await kim.locator("table.documents tbody tr").allTextContents()) check(/erp/.test(row), `kim sees ${row}`);
+    for (const name of ["Configuration", "Users and roles", "Audit", "Health"])
+      check((await pages.getByRole("link", { name }).count()) === 0, `kim is shown ${name}`);
+    await kim.goto(`${URL_OF_NODE}/documents/${process.env.FOREIGN}`);
+    await kim.getByText("There is no such document").waitFor();
+    await kim.goto(`${URL_OF_NODE}/config`);
+    await kim.getByText("There is no such page for you").waitFor();
+    await kim.getByRole("button", { name: "Log out" }).click();
+    await kim.getByLabel("Password").waitFor();
+    wrong.push(...wrongForKim);
+    await other.close();
+  },
+
+  async "the audit log knows"() {
+    await link("Audit").click();
+    await page.locator("td", { hasText: "userAdd" }).first().waitFor();
+    await button("Verify the chain").click();
+    await text("lines hold together").waitFor();
   },
 
   async "pause and resume"() {

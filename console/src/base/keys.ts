@@ -1,10 +1,10 @@
 // keys.ts - the keyboard: single keys, and two in a row such as "g d".
-import { useEffect } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 
 export type Keys = Record<string, (e: KeyboardEvent) => void>;
 
 const PAUSE_MS = 1200;
-const stack: Keys[] = [];
+const stack: { current: Keys }[] = [];
 let before = "";
 let timer = 0;
 
@@ -18,7 +18,7 @@ function onKey(e: KeyboardEvent): void {
   before = e.key;
   clearTimeout(timer);
   timer = window.setTimeout(() => (before = ""), PAUSE_MS);
-  for (const keys of [...stack].reverse()) {
+  for (const { current: keys } of [...stack].reverse()) {
     const fn = keys[two] ?? keys[e.key];
     if (!fn) continue;
     if (keys[two]) before = "";
@@ -34,10 +34,12 @@ export function startKeys(): void {
 
 /** While the component is there; the latest one is asked first. */
 export function useKeys(keys: Keys): void {
+  const latest = useRef(keys);
+  latest.current = keys;
   useEffect(() => {
-    stack.push(keys);
+    stack.push(latest);
     return () => {
-      stack.splice(stack.indexOf(keys), 1);
+      stack.splice(stack.indexOf(latest), 1);
     };
-  });
+  }, []);
 }

@@ -33,7 +33,7 @@ export function AuditPage() {
         <span class="room" />
         <Verify />
       </div>
-      <form class="row filter" onSubmit={submit} key={NAMES.map((n) => query.get(n)).join()}>
+      <form class="row narrowing" onSubmit={submit} key={NAMES.map((n) => query.get(n)).join()}>
         {NAMES.map((n) => (
           <label key={n}>
             {n[0]!.toUpperCase() + n.slice(1)}
@@ -89,7 +89,7 @@ function Lines({ lines }: { lines: AuditLine[] }) {
               </td>
               <td class="word mono">{l.address}</td>
               <td class="word">{l.action}</td>
-              <td class="mono">{l.object}</td>
+              <td class="mono">{l.object && <What name={l.object} />}</td>
               <td class="mono">
                 {l.before && <span class="quiet">{l.before} → </span>}
                 {l.after} {l.reason && <span class="quiet">({l.reason})</span>}
@@ -100,6 +100,12 @@ function Lines({ lines }: { lines: AuditLine[] }) {
       </table>
     </div>
   );
+}
+
+const ID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}$/;
+
+function What({ name }: { name: string }) {
+  return ID.test(name) ? <a href={`/documents/${name}`}>{name}</a> : <>{name}</>;
 }
 
 function Verify() {

@@ -3,6 +3,7 @@ import { useState } from "preact/hooks";
 import { go } from "../../base/router";
 import type { Connector, ConnectorOption } from "../../types";
 import { FormDialog } from "../../ui/dialog";
+import { Prose } from "../../ui/prose";
 import { tell } from "../../ui/toast";
 import { draft } from "./draft";
 import { insert, listPart, namedPart, nest, scalar } from "./yaml";
@@ -35,6 +36,17 @@ function written(o: ConnectorOption, value: string): string {
   return `[${value.split(",").map((v) => scalar(v.trim())).join(", ")}]`;
 }
 
+/** How values of some types look. */
+const EXAMPLES: Record<string, string> = {
+  expression: "xml:/Order/Buyer/@id",
+  rate: "50/s",
+  duration: "30s",
+  size: "64 MiB",
+  URL: "https://host/path",
+  path: "./folder",
+  secret: "secret:NAME",
+};
+
 function Field({ option: o, value, onChange }: { option: ConnectorOption; value: string; onChange: (value: string) => void }) {
   const words = o.type === "boolean" ? ["true", "false"] : o.type === "word" ? o.values : [];
   const hint = [o.about, o.form, o.list ? "Several with commas between." : ""].filter((t) => t).join(" ");
@@ -55,7 +67,7 @@ function Field({ option: o, value, onChange }: { option: ConnectorOption; value:
       ) : (
         <input
           value={value}
-          placeholder={o.default ?? (o.values.length > 0 ? o.values.join(", ") : o.type)}
+          placeholder={o.default ?? EXAMPLES[o.type] ?? (o.values.length > 0 ? o.values.join(", ") : o.type)}
           spellcheck={false}
           onInput={(e) => onChange(e.currentTarget.value)}
         />
@@ -105,7 +117,9 @@ export function PartDialog({ role, connectors, base, text, onClose }: Props) {
         </label>
         {first.map(field)}
       </div>
-      <p class="quiet">{connector.summary}</p>
+      <p class="quiet">
+        <Prose text={connector.summary} />
+      </p>
       {more.length > 0 && (
         <details>
           <summary>{more.length} more options</summary>

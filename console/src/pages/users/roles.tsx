@@ -125,8 +125,10 @@ function RoleDialog({ role, onClose }: { role: Role | null; onClose: () => void 
         {systems !== null &&
           (known.data?.systems.items ?? []).map((s) => (
             <label class="check" key={s.name}>
-              <input type="checkbox" checked={systems.includes(s.name)} onChange={() => setSystems(flip(systems, s.name))} /> {s.name}
-              <span class="quiet">{s.title}</span>
+              <input type="checkbox" checked={systems.includes(s.name)} onChange={() => setSystems(flip(systems, s.name))} />
+              <span>
+                {s.name} <span class="quiet">{s.title}</span>
+              </span>
             </label>
           ))}
       </fieldset>
@@ -134,8 +136,10 @@ function RoleDialog({ role, onClose }: { role: Role | null; onClose: () => void 
         <legend>May</legend>
         {shown.map(([right, about]) => (
           <label class="check" key={right}>
-            <input type="checkbox" checked={rights.includes(right)} onChange={() => setRights(flip(rights, right))} /> {right}
-            <span class="quiet">{about}</span>
+            <input type="checkbox" checked={rights.includes(right)} onChange={() => setRights(flip(rights, right))} />
+            <span>
+              {right} <span class="quiet">{about}</span>
+            </span>
           </label>
         ))}
       </fieldset>
