@@ -131,10 +131,19 @@ test("the trace has a lane for each place and keeps the order of time", async ()
     timeline: [entry(0, "accept", "stored"), entry(3, "route", "done", "r", 1000), entry(9, "delivery", "retry", "api", 5000), entry(3600000, "operator", "again", "kim")],
     deliveries: [{ endpoint: "api", state: "retrying", held: [] }],
   });
-  assert.deepEqual(trace.lanes, ["in", "r", "→ api", "people"]);
+  assert.deepEqual(trace.lanes, ["in in", "route r", "→ api", "people"]);
   const places = trace.marks.map((m) => m.at);
   assert.deepEqual(places, [...places].sort((a, b) => a - b));
   assert.ok(trace.marks.every((m) => m.from <= m.at && m.at <= trace.width));
   assert.equal(trace.waits[0].lane, 2);
   assert.ok(places[3] - places[2] < 20 * (places[1] - places[0]), "an hour is drawn short");
+});
+
+test("a piece of a text is a text, wherever it was cut", async () => {
+  const { isText, bytesOf } = await load("payload/bytes.ts");
+  const bytes = bytesOf("größe, ärger\r\n");
+  for (let from = 0; from < 4; from++) assert.ok(isText(bytes.subarray(from, bytes.length - 2 - from)), `from ${from}`);
+  assert.ok(isText(bytesOf("\x0bMSH|^~\\&\r\x1c\r")));
+  assert.ok(!isText(new Uint8Array([0x50, 0x4b, 3, 4])));
+  assert.ok(!isText(new Uint8Array([0x61, 0xff, 0xfe, 0x61])));
 });

@@ -15,6 +15,15 @@ export function textOf(bytes: Uint8Array): string {
   return new TextDecoder("utf-8").decode(bytes);
 }
 
+/** Controls that texts have: tabs, line ends, and the separators of HL7 and EDI. */
+const CONTROLS = /[^\P{Cc}\t\r\n\f\x0b\x1a\x1c-\x1f]/u;
+
+/** A piece may begin and end within a character. */
+export function isText(bytes: Uint8Array): boolean {
+  const text = textOf(bytes).replace(/^\ufffd{1,3}|\ufffd{1,3}$/g, "");
+  return !text.includes("\ufffd") && !CONTROLS.test(text);
+}
+
 export function bytesOf(text: string): Uint8Array {
   return new TextEncoder().encode(text);
 }

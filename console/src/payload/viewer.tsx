@@ -7,7 +7,7 @@ import { useQuery } from "../base/use_query";
 import type { Stage } from "../types";
 import { Diff } from "../ui/diff";
 import { Empty, Failed, Loading, Say } from "../ui/say";
-import { fromBase64, hexOf, textOf } from "./bytes";
+import { fromBase64, hexOf, isText, textOf } from "./bytes";
 import { compare } from "./compare";
 import { Pretty, prettyText } from "./pretty";
 import { formatOf } from "./tokens";
@@ -51,12 +51,13 @@ export function PayloadViewer({ id, stages }: Props) {
   const { data, error, loading, reload } = useQuery(api.payload, { id, stage, from, length: PIECE });
   const payload = data?.document?.payload;
   const bytes = payload ? fromBase64(payload.text) : new Uint8Array();
-  const text = payload?.isText ? textOf(bytes) : "";
+  const readable = payload !== null && payload !== undefined && isText(bytes);
+  const text = readable ? textOf(bytes) : "";
   const whole = payload !== undefined && payload !== null && payload.bytes === payload.size;
   const format = whole ? formatOf(text) : null;
   const possible: Mode[] = [
     ...(format ? (["readable"] as const) : []),
-    ...(payload?.isText ? (["text"] as const) : []),
+    ...(readable ? (["text"] as const) : []),
     "hex",
     ...(stages.findIndex((s) => s.stage === stage) > 0 ? (["changes"] as const) : []),
   ];

@@ -26,8 +26,6 @@ export interface PageInfo {
   /** After g. */
   key: string;
   right: string;
-  /** What the node must know. */
-  needs: string;
   /** `rest` is what follows the path of the page. */
   page: ComponentType<PageProps>;
   /** Below the line: for those who run the node. */
@@ -38,20 +36,20 @@ export interface PageInfo {
 const MapPage = later<PageProps>(() => import("../pages/map/page").then((m) => m.MapPage));
 
 export const PAGES: PageInfo[] = [
-  { path: "", title: "Overview", icon: "overview", key: "o", right: "see", needs: "Query.series", page: OverviewPage },
-  { path: "map", title: "Map", icon: "map", key: "m", right: "see", needs: "Query.flow", page: MapPage },
-  { path: "documents", title: "Documents", icon: "documents", key: "d", right: "see", needs: "Query.documents", page: DocumentsPage },
-  { path: "dead", title: "Dead letters", icon: "dead", key: "l", right: "see", needs: "Query.deadGroups", page: DeadPage },
-  { path: "systems", title: "Systems", icon: "systems", key: "s", right: "see", needs: "Query.systems", page: SystemsPage },
-  { path: "alerts", title: "Alerts", icon: "alerts", key: "a", right: "see", needs: "Query.alerts", page: AlertsPage },
-  { path: "config", title: "Configuration", icon: "config", key: "c", right: "configure", needs: "Query.connectors", page: ConfigPage, low: true },
-  { path: "health", title: "Health", icon: "health", key: "h", right: "operate", needs: "Query.health", page: HealthPage, low: true },
-  { path: "users", title: "Users and roles", icon: "users", key: "u", right: "users", needs: "Query.users", page: UsersPage, low: true },
-  { path: "audit", title: "Audit", icon: "audit", key: "t", right: "audit", needs: "Query.audit", page: AuditPage, low: true },
+  { path: "", title: "Overview", icon: "overview", key: "o", right: "see", page: OverviewPage },
+  { path: "map", title: "Map", icon: "map", key: "m", right: "see", page: MapPage },
+  { path: "documents", title: "Documents", icon: "documents", key: "d", right: "see", page: DocumentsPage },
+  { path: "dead", title: "Dead letters", icon: "dead", key: "l", right: "see", page: DeadPage },
+  { path: "systems", title: "Systems", icon: "systems", key: "s", right: "see", page: SystemsPage },
+  { path: "alerts", title: "Alerts", icon: "alerts", key: "a", right: "see", page: AlertsPage },
+  { path: "config", title: "Configuration", icon: "config", key: "c", right: "configure", page: ConfigPage, low: true },
+  { path: "health", title: "Health", icon: "health", key: "h", right: "operate", page: HealthPage, low: true },
+  { path: "users", title: "Users and roles", icon: "users", key: "u", right: "users", page: UsersPage, low: true },
+  { path: "audit", title: "Audit", icon: "audit", key: "t", right: "audit", page: AuditPage, low: true },
 ];
 
 export function pagesOf(s: Session): PageInfo[] {
-  return PAGES.filter((p) => can(s, p.right) && s.fields.has(p.needs));
+  return PAGES.filter((p) => can(s, p.right));
 }
 
 /** The page of an address, and the rest of that address. */

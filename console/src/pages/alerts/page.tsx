@@ -76,7 +76,7 @@ function Row({ alert: a }: { alert: Alert }) {
         </td>
         <td class="word">{a.code}</td>
         <td class="word">{a.object}</td>
-        <td>{a.message}</td>
+        <td class="long">{a.message}</td>
         <td class="time">
           <Time at={a.raised} /> <span class="quiet">(<Ago at={a.raised} />)</span>
         </td>

@@ -89,8 +89,8 @@ function Lines({ lines }: { lines: AuditLine[] }) {
               </td>
               <td class="word mono">{l.address}</td>
               <td class="word">{l.action}</td>
-              <td class="mono">{l.object && <What name={l.object} />}</td>
-              <td class="mono">
+              <td class="mono long">{l.object && <What name={l.object} />}</td>
+              <td class="mono long">
                 {l.before && <span class="quiet">{l.before} → </span>}
                 {l.after} {l.reason && <span class="quiet">({l.reason})</span>}
               </td>

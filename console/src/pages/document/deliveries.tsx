@@ -81,7 +81,7 @@ export function Deliveries({ deliveries }: { deliveries: Delivery[] }) {
                 </td>
                 <td class="num">{v.attempts}</td>
                 <td class="time">{v.due ? <Time at={v.due} /> : ""}</td>
-                <td>
+                <td class="long">
                   {v.status !== null && <span class="tag">{v.status}</span>} {v.code && <span class="bad">{v.code}</span>} {v.message}
                   {v.name && <span class="quiet"> as {v.name}</span>}
                 </td>

@@ -133,5 +133,5 @@ export function layOut(d: DocumentDetail): Trace {
     return { lane, from: Math.max(0, ...own), word: v.state, title: [v.state, ...v.held].join(", ") };
   });
   const ticks = [...new Set(d.timeline.map((e) => micros(e.time)))].map((t): Tick => ({ at: scale.at(t), us: t - first }));
-  return { lanes: lanes.map((l) => (l === IN ? d.gateway : l === ROAD ? (d.route ?? "route") : l)), marks, waits, ticks, width: scale.width };
+  return { lanes: lanes.map((l) => (l === IN ? `in ${d.gateway}` : l === ROAD ? `route ${d.route ?? ""}` : l)), marks, waits, ticks, width: scale.width };
 }

@@ -44,7 +44,7 @@ export function Timeline({ entries, chosen, onChoose }: Props) {
                 <State word={e.outcome} />
               </td>
               <td class="num">{e.duration === null ? "" : took(e.duration)}</td>
-              <td>
+              <td class="long">
                 {e.status !== null && <span class="tag">{e.status}</span>} {e.message && <Prose text={e.message} />}
                 {e.config !== null && <span class="quiet"> version {e.config}</span>}
               </td>

@@ -26,13 +26,16 @@ function useWidth() {
   return { ref, width };
 }
 
-/** Labels that do not cover each other. */
+/** Labels that neither cover nor repeat each other. */
 function labels(trace: Trace, x: (at: number) => number) {
   let last = -Infinity;
-  return trace.ticks.filter((t) => {
-    if (x(t.at) - last < LABEL_GAP) return false;
+  let before = "";
+  return trace.ticks.flatMap((t) => {
+    const text = t.us === 0 ? "0" : `+${took(t.us)}`;
+    if (x(t.at) - last < LABEL_GAP || text === before) return [];
     last = x(t.at);
-    return true;
+    before = text;
+    return [{ ...t, text }];
   });
 }
 
@@ -65,7 +68,7 @@ export function TracePicture({ document, chosen, onChoose }: Props) {
           <g key={t.us}>
             <line class="tick" x1={x(t.at)} x2={x(t.at)} y1={TOP} y2={height - AXIS + 4} />
             <text class="label" x={x(t.at)} y={height - 6}>
-              {t.us === 0 ? "0" : `+${took(t.us)}`}
+              {t.text}
             </text>
           </g>
         ))}

@@ -40,7 +40,7 @@ export function usePages(filter: DocumentFilter, key: string, after: string | nu
       (page) => {
         if (abort.signal.aborted) return;
         set({ key: whole, page, error: null });
-        if (page.next === null) return;
+        if (page.next === null || round > 0) return; /* a reload comes often: no page ahead of it */
         const next = fetchPage(filter, page.next);
         next.catch(() => undefined);
         ahead.current = { key: `${key}|${page.next}`, page: next };

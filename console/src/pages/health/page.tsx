@@ -167,7 +167,7 @@ function Mishaps({ mishaps }: { mishaps: Mishap[] }) {
                   <td class="num">{count(m.count)}</td>
                   <td class="word">{m.code}</td>
                   <td class="word">{m.object}</td>
-                  <td>
+                  <td class="long">
                     <Prose text={m.message} />
                   </td>
                   <td class="time">
