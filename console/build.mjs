@@ -41,9 +41,26 @@ async function bundle() {
     legalComments: "none",
     outdir: out,
     write: false,
+    metafile: true,
     logLevel: "warning",
   });
-  return result.outputFiles.map((file) => ({ name: basename(file.path), bytes: file.contents }));
+  /* What a script needs at once; what it loads later is not among it. */
+  const needs = Object.fromEntries(
+    Object.entries(result.metafile.outputs).map(([path, output]) => [
+      basename(path),
+      output.imports.filter((i) => i.kind === "import-statement").map((i) => basename(i.path)),
+    ]),
+  );
+  return result.outputFiles.map((file) => {
+    const name = basename(file.path);
+    return { name, bytes: file.contents, needs: needs[name] };
+  });
+}
+
+/** The browser fetches what the script needs beside it, not after it. */
+function preloads(files, indent) {
+  const app = files.find((f) => f.name.startsWith("app-") && f.name.endsWith(".js"));
+  return app.needs.map((name) => `${indent}<link rel="modulepreload" href="/console/${name}">\n`).join("");
 }
 
 function page(files) {
@@ -52,7 +69,8 @@ function page(files) {
   const text = readFileSync(join(here, "index.html"), "utf8")
     .replace("app.js", named("app-", ".js"))
     .replace("app.css", named("app-", ".css"))
-    .replace("icon.svg", named("icon-", ".svg"));
+    .replace("icon.svg", named("icon-", ".svg"))
+    .replace(/^( *)<script/m, (whole, indent) => `${preloads(files, indent)}${whole}`);
   return { name: "index.html", bytes: Buffer.from(text) };
 }
 

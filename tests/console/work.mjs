@@ -165,6 +165,27 @@ const steps = {
     await page.waitForURL(/config\/text\?line=/);
     check((await page.getByLabel("Configuration", { exact: true }).inputValue()).includes("  returns:\n    kind: http\n"), "the form wrote no gateway");
     await text("valid").waitFor();
+  },
+
+  async "add a route with its steps by a form"() {
+    await page.goto(`${URL_OF_NODE}/config`);
+    await button("Add a route…").click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByLabel("Name", { exact: true }).fill("returns");
+    await dialog.getByLabel("when.sender").fill("erp");
+    const next = dialog.locator("fieldset select");
+    await next.selectOption("replace");
+    await dialog.getByLabel("find").fill("a, b");
+    await button("Add the step").click();
+    await next.selectOption("deliver");
+    await dialog.getByLabel(/^to/).fill("erp-api, archive-folder");
+    await button("Add the step").click();
+    await shoot(page, "config-route");
+    await button("Add to the draft").click();
+    await page.waitForURL(/config\/text\?line=/);
+    const made = await page.getByLabel("Configuration", { exact: true }).inputValue();
+    check(made.includes('do: [ { replace: { find: "a, b" } }, { deliver: { to: [erp-api, archive-folder] } } ]'), `the form wrote ${made.slice(-300)}`);
+    await text("valid").waitFor();
     await button("Leave the changes").click();
   },
 

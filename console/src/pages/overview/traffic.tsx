@@ -6,7 +6,7 @@ import { later } from "../../base/later";
 import { useQuery } from "../../base/use_query";
 import type { Series, SeriesName } from "../../types";
 import type { ChartProps, Line } from "../../ui/chart";
-import { Failed } from "../../ui/say";
+import { Empty, Failed } from "../../ui/say";
 import { useLive } from "./live";
 
 /* With the library that draws it. */
@@ -104,6 +104,7 @@ export function Traffic() {
             </div>
           </header>
           {first && <Chart key={range} times={times} lines={lines} />}
+          {data && !first && <Empty title="Nothing to draw">These numbers are about all systems; your roles see some of them.</Empty>}
         </section>
         <section class="card c4">
           <header>
