@@ -71,10 +71,10 @@ export function Traffic() {
     const cut = Math.max(0, (first?.values.length ?? 0) - seconds / step);
     const line = (l: (typeof LINES)[number], factor: number): Line => ({
       ...l,
-      values: valuesOf(all, l.name).slice(cut).map((v) => (v === null ? null : v * factor)),
+      values: valuesOf(all, l.name).slice(cut, -1).map((v) => (v === null ? null : v * factor)),
     });
     return [
-      (first?.values ?? []).map((_, i) => start + i * step).slice(cut),
+      (first?.values ?? []).map((_, i) => start + i * step).slice(cut, -1) /* the last step is not over yet */,
       LINES.map((l) => line(l, 60 / step)),
       [line({ name: "waiting", label: "waiting", colour: "held" }, 1)],
     ];
