@@ -19,6 +19,7 @@ interface BulkVars<F> {
   filter: F;
   dry: boolean;
   after: string | null;
+  client: string | null;
 }
 
 /** A new id for a change: asked again after a lost answer, it is not done twice. */
@@ -129,16 +130,16 @@ export const unkeep = query<Acted<"unkeep">, Ids>(`mutation ($ids: [ID!]!, $clie
   unkeep(ids: $ids, client: $client) { ${RESULT} }
 }`);
 
-export const documentsRetry = query<{ bulk: T.Bulk }, BulkVars<T.DocumentFilter>>(`mutation ($filter: DocumentFilter, $dry: Boolean, $after: String) {
-  bulk: documentsRetry(filter: $filter, dry: $dry, after: $after) { ${BULK} }
+export const documentsRetry = query<{ bulk: T.Bulk }, BulkVars<T.DocumentFilter>>(`mutation ($filter: DocumentFilter, $dry: Boolean, $after: String, $client: ID) {
+  bulk: documentsRetry(filter: $filter, dry: $dry, after: $after, client: $client) { ${BULK} }
 }`);
 
-export const documentsCancel = query<{ bulk: T.Bulk }, BulkVars<T.DocumentFilter>>(`mutation ($filter: DocumentFilter, $dry: Boolean, $after: String) {
-  bulk: documentsCancel(filter: $filter, dry: $dry, after: $after) { ${BULK} }
+export const documentsCancel = query<{ bulk: T.Bulk }, BulkVars<T.DocumentFilter>>(`mutation ($filter: DocumentFilter, $dry: Boolean, $after: String, $client: ID) {
+  bulk: documentsCancel(filter: $filter, dry: $dry, after: $after, client: $client) { ${BULK} }
 }`);
 
-export const documentsDiscard = query<{ bulk: T.Bulk }, BulkVars<T.DocumentFilter>>(`mutation ($filter: DocumentFilter, $dry: Boolean, $after: String) {
-  bulk: documentsDiscard(filter: $filter, dry: $dry, after: $after) { ${BULK} }
+export const documentsDiscard = query<{ bulk: T.Bulk }, BulkVars<T.DocumentFilter>>(`mutation ($filter: DocumentFilter, $dry: Boolean, $after: String, $client: ID) {
+  bulk: documentsDiscard(filter: $filter, dry: $dry, after: $after, client: $client) { ${BULK} }
 }`);
 
 export const documentEdit = query<
@@ -163,12 +164,12 @@ export const deadLetters = query<
   }
 }`);
 
-export const deadRetry = query<{ bulk: T.Bulk }, BulkVars<T.DeadFilter>>(`mutation ($filter: DeadFilter, $dry: Boolean, $after: String) {
-  bulk: deadRetry(filter: $filter, dry: $dry, after: $after) { ${BULK} }
+export const deadRetry = query<{ bulk: T.Bulk }, BulkVars<T.DeadFilter>>(`mutation ($filter: DeadFilter, $dry: Boolean, $after: String, $client: ID) {
+  bulk: deadRetry(filter: $filter, dry: $dry, after: $after, client: $client) { ${BULK} }
 }`);
 
-export const deadDiscard = query<{ bulk: T.Bulk }, BulkVars<T.DeadFilter>>(`mutation ($filter: DeadFilter, $dry: Boolean, $after: String) {
-  bulk: deadDiscard(filter: $filter, dry: $dry, after: $after) { ${BULK} }
+export const deadDiscard = query<{ bulk: T.Bulk }, BulkVars<T.DeadFilter>>(`mutation ($filter: DeadFilter, $dry: Boolean, $after: String, $client: ID) {
+  bulk: deadDiscard(filter: $filter, dry: $dry, after: $after, client: $client) { ${BULK} }
 }`);
 
 /* ---- the flow ------------------------------------------------------------------------------- */

@@ -28,6 +28,8 @@ interface Answer {
 }
 
 const TOKEN = "waybill-token";
+const TRIES = 3;
+const PAUSE_MS = 1000;
 const lostListeners = new Set<() => void>();
 
 /** Told when the node does not know us any more: the session ended, or there was none. */
@@ -81,8 +83,20 @@ export async function post<R>(path: string, body: unknown): Promise<R> {
   );
 }
 
+/** A change that carries a client id is done once, however often it is asked for: a lost answer is asked for again. */
+async function sendAgain(body: { query: string; variables: unknown }, signal?: AbortSignal): Promise<Response> {
+  const times = (body.variables as { client?: string | null }).client == null ? 1 : TRIES;
+  for (let i = 1; ; i++)
+    try {
+      return await send("/graphql", body, signal);
+    } catch (e) {
+      if (i >= times || signal?.aborted) throw e;
+      await new Promise((done) => setTimeout(done, i * PAUSE_MS));
+    }
+}
+
 export async function ask<R, V>(q: Query<R, V>, vars: V, signal?: AbortSignal): Promise<R> {
-  const response = await send("/graphql", { query: q.text, variables: vars }, signal);
+  const response = await sendAgain({ query: q.text, variables: vars }, signal);
   const answer = await read(response);
   if (response.status === 401) {
     lostListeners.forEach((fn) => fn());

@@ -1,7 +1,8 @@
 // events.ts - GET /events: what the node tells without being asked.
 //
 // Read with fetch, not EventSource, which cannot send the token of a node.  One stream for all
-// components, as long as one listens; pages work without it and only look less often.
+// components, while one listens and the tab is looked at: browsers have few connections to one
+// host.  Pages work without it and only look less often.
 import { useEffect, useRef } from "preact/hooks";
 import { credentials } from "./ask";
 
@@ -54,19 +55,28 @@ async function run(abort: AbortController): Promise<void> {
   }
 }
 
+/** Opens or ends the stream, as it is wanted now. */
+function adjust(): void {
+  const wanted = document.visibilityState === "visible" && [...listeners.values()].some((set) => set.size > 0);
+  if (wanted && !stream) {
+    stream = new AbortController();
+    void run(stream);
+  } else if (!wanted) {
+    stream?.abort();
+    stream = null;
+  }
+}
+
+document.addEventListener("visibilitychange", adjust);
+
 /** Until the returned function is called. */
 export function listen(kind: string, fn: Listener): () => void {
   const fns = listeners.get(kind) ?? new Set();
   listeners.set(kind, fns.add(fn));
-  if (!stream) {
-    stream = new AbortController();
-    void run(stream);
-  }
+  adjust();
   return () => {
     fns.delete(fn);
-    if ([...listeners.values()].some((set) => set.size > 0)) return;
-    stream?.abort();
-    stream = null;
+    adjust();
   };
 }
 

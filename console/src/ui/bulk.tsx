@@ -1,5 +1,6 @@
 // bulk.tsx - a change of many documents: the count first, then the work, portion by portion.
 import { useEffect, useRef, useState } from "preact/hooks";
+import { clientId } from "../api";
 import { ask, messageOf, type Query } from "../base/ask";
 import { count, plural } from "../base/format";
 import type { Bulk } from "../types";
@@ -11,7 +12,7 @@ interface Props<F> {
   verb: string;
   things: string;
   filter: F;
-  change: Query<{ bulk: Bulk }, { filter: F; dry: boolean; after: string | null }>;
+  change: Query<{ bulk: Bulk }, { filter: F; dry: boolean; after: string | null; client: string | null }>;
   danger?: boolean;
   onClose: (changed: boolean) => void;
 }
@@ -29,7 +30,7 @@ export function BulkDialog<F>({ verb, things, filter, change, danger, onClose }:
   const portions = async (dry: boolean, each: (b: Bulk) => void) => {
     let after: string | null = null;
     do {
-      const { bulk }: { bulk: Bulk } = await ask(change, { filter, dry, after });
+      const { bulk }: { bulk: Bulk } = await ask(change, { filter, dry, after, client: dry ? null : clientId() });
       if (stopped.current) return;
       each(bulk);
       after = bulk.next;

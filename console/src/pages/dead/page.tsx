@@ -12,7 +12,7 @@ import { Empty, Failed, Loading } from "../../ui/say";
 import { Ago } from "../../ui/time";
 import { Letters } from "./letters";
 
-const EVERY_MS = 5000;
+const EVERY_MS = 10000;
 
 const GROUPS: Record<string, string> = {
   reason_receiver: "Reason and receiver",

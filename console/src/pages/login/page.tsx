@@ -67,6 +67,7 @@ export function LoginPage() {
             Log in with {ways.oidc.title}
           </a>
         )}
+        <p class="quiet hint">The first user gets a link from the node: it is printed when the node starts.</p>
         <details>
           <summary>Use the token of the node</summary>
           <form onSubmit={attempt((f) => logInWithToken(field(f, "token").trim()))}>

@@ -5,7 +5,7 @@ import { useSession } from "../../shell/session";
 import { State } from "../../ui/state";
 import { Ago } from "../../ui/time";
 
-const EVERY_MS = 10000;
+const EVERY_MS = 30000;
 
 export function Nodes() {
   const { about } = useSession();
