@@ -9,6 +9,7 @@
 #include "admin/api_scope.h"
 #include "admin/document_view.h"
 #include "admin/graphql_request.h"
+#include "admin/http_console.h"
 #include "admin/http_cookie.h"
 #include "admin/http_events.h"
 #include "admin/http_login.h"
@@ -673,6 +674,8 @@ static void on_head(struct http_request *r, void *arg)
         http_login_handler.head(r, ((struct http_api *)arg)->login);
         return;
     }
+    if (http_console_answer(r))
+        return;
     struct visit *v = visit_new(r, arg);
 
     for (size_t i = 0; i < sizeof pages / sizeof pages[0]; i++)

@@ -9,6 +9,7 @@
  *   POST /graphql                       the admin API
  *   GET  /events                        what changes (http_events.h)
  *   /login, /logout, /oidc              the ways in and out (http_login.h)
+ *   GET  / and below                    the web console (http_console.h)
  *
  * Whatever touches the store runs at the desk; the loop only moves bytes.
  */

@@ -128,6 +128,7 @@ static void tell_what_runs(struct demo *d)
     (void)printf("A node runs, and five documents a second are on the road.\n"
                  "\n"
                  "  node            %s   log: %s/node.log\n"
+                 "  console         %s/   in a browser; log in with the token\n"
                  "  configuration   %s/waybill.yaml\n"
                  "  token           %s/data/token\n"
                  "  orders    XML   -> %s/in/orders -> http://127.0.0.1:%u/orders\n"
@@ -137,7 +138,8 @@ static void tell_what_runs(struct demo *d)
                  "                     a while every two minutes\n"
                  "  stock     CSV   -> %s/inbox -> %s/archive\n"
                  "\n",
-                 d->node.url, dir, dir, dir, d->node.url, mock, dir, d->node.url, mock, dir, dir);
+                 d->node.url, dir, d->node.url, dir, dir, d->node.url, mock, dir, d->node.url, mock,
+                 dir, dir);
     (void)printf(
         "Three things to try, in another terminal:\n"
         "\n"

@@ -1,0 +1,45 @@
+// keys.ts - the keyboard: single keys, and two in a row such as "g d".
+import { useEffect, useRef } from "preact/hooks";
+
+export type Keys = Record<string, (e: KeyboardEvent) => void>;
+
+const PAUSE_MS = 1200;
+const stack: { current: Keys }[] = [];
+let before = "";
+let timer = 0;
+
+function isTyping(target: EventTarget | null): boolean {
+  return target instanceof HTMLElement && target.matches("input, textarea, select, [contenteditable]");
+}
+
+function onKey(e: KeyboardEvent): void {
+  if (e.ctrlKey || e.metaKey || e.altKey || (isTyping(e.target) && e.key !== "Escape")) return;
+  const two = `${before} ${e.key}`;
+  before = e.key;
+  clearTimeout(timer);
+  timer = window.setTimeout(() => (before = ""), PAUSE_MS);
+  for (const { current: keys } of [...stack].reverse()) {
+    const fn = keys[two] ?? keys[e.key];
+    if (!fn) continue;
+    if (keys[two]) before = "";
+    e.preventDefault();
+    fn(e);
+    return;
+  }
+}
+
+export function startKeys(): void {
+  addEventListener("keydown", onKey);
+}
+
+/** While the component is there; the latest one is asked first. */
+export function useKeys(keys: Keys): void {
+  const latest = useRef(keys);
+  latest.current = keys;
+  useEffect(() => {
+    stack.push(latest);
+    return () => {
+      stack.splice(stack.indexOf(latest), 1);
+    };
+  }, []);
+}

@@ -1,0 +1,65 @@
+// use_query.ts - a component that shows what the node says, and goes on showing it while it asks again.
+import { useCallback, useEffect, useRef, useState } from "preact/hooks";
+import { ask, AskError, type Query } from "./ask";
+
+export interface Loaded<R> {
+  data: R | null;
+  error: AskError | null;
+  loading: boolean;
+  reload: () => void;
+}
+
+interface Options {
+  /** Ask again after so many milliseconds, while the page is visible. */
+  every?: number;
+  /** Do not ask. */
+  skip?: boolean;
+}
+
+/** The answer to a query.  Other variables forget the old answer; a reload keeps it until the new one is there. */
+export function useQuery<R, V>(q: Query<R, V>, vars: V, { every, skip }: Options = {}): Loaded<R> {
+  const key = q.text + JSON.stringify(vars);
+  const [state, set] = useState<{ key: string; data: R | null; error: AskError | null }>({
+    key: "",
+    data: null,
+    error: null,
+  });
+  const [round, setRound] = useState(0);
+  const latest = useRef(vars);
+  latest.current = vars;
+
+  useEffect(() => {
+    if (skip) return;
+    const abort = new AbortController();
+    ask(q, latest.current, abort.signal).then(
+      (data) => set({ key, data, error: null }),
+      (e: unknown) => {
+        if (abort.signal.aborted) return;
+        const error = e instanceof AskError ? e : new AskError("failed", String(e));
+        set((old) => ({ key, data: old.key === key ? old.data : null, error }));
+      },
+    );
+    return () => abort.abort();
+  }, [key, round, skip]);
+
+  const reload = useCallback(() => setRound((n) => n + 1), []);
+  useEvery(reload, skip ? undefined : every);
+  const fresh = state.key === key;
+  return {
+    data: fresh ? state.data : null,
+    error: fresh ? state.error : null,
+    loading: !fresh && !skip,
+    reload,
+  };
+}
+
+/** Call again and again, but not in a tab that nobody looks at. */
+export function useEvery(fn: () => void, ms: number | undefined): void {
+  useEffect(() => {
+    if (ms === undefined) return;
+    const timer = setInterval(() => {
+      if (document.visibilityState === "visible") fn();
+    }, ms);
+    return () => clearInterval(timer);
+  }, [fn, ms]);
+}

@@ -1,0 +1,180 @@
+// keys.tsx - keys of senders, and secrets that the configuration names.  Values are shown once, or never.
+import { useState } from "preact/hooks";
+import * as api from "../../api";
+import { ask } from "../../base/ask";
+import { useQuery } from "../../base/use_query";
+import { Copy } from "../../ui/copy";
+import { FormDialog } from "../../ui/dialog";
+import { Empty, Failed, Say } from "../../ui/say";
+import { Time } from "../../ui/time";
+import { attempt, tell } from "../../ui/toast";
+
+export function ConfigKeys() {
+  return (
+    <div class="columns">
+      <Keys />
+      <Secrets />
+    </div>
+  );
+}
+
+function Keys() {
+  const { data, error, reload } = useQuery(api.keys, {});
+  const [adding, setAdding] = useState(false);
+  const keys = data?.keys ?? [];
+  const remove = (id: string) =>
+    void attempt(async () => {
+      await ask(api.keyRemove, { id, client: api.clientId() });
+      tell("Whoever has this key is refused from now on.");
+      reload();
+    });
+  return (
+    <section class="card c6">
+      <header>
+        <h2>Keys of senders</h2>
+        <span class="room" />
+        <button class="small" onClick={() => setAdding(true)}>
+          Make a key…
+        </button>
+      </header>
+      <Failed error={error} again={reload} />
+      {data && keys.length === 0 && <Empty title="No keys">Senders need one for gateways with `auth: key`.</Empty>}
+      <table>
+        <tbody>
+          {keys.map((k) => (
+            <tr key={k.id}>
+              <td class="word">{k.gateway}</td>
+              <td>{k.title}</td>
+              <td class="time">
+                <Time at={k.made} />
+              </td>
+              <td class="actions">
+                <button class="small danger" onClick={() => remove(k.id)}>
+                  Remove
+                </button>
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {adding && (
+        <KeyDialog
+          onClose={() => {
+            setAdding(false);
+            reload();
+          }}
+        />
+      )}
+    </section>
+  );
+}
+
+function KeyDialog({ onClose }: { onClose: () => void }) {
+  const { data } = useQuery(api.parts, {});
+  const gateways = data?.gateways ?? [];
+  const [gateway, setGateway] = useState("");
+  const [title, setTitle] = useState("");
+  const [made, setMade] = useState<string | null>(null);
+  const submit = async () => {
+    if (made) return onClose();
+    const { keyAdd } = await ask(api.keyAdd, { gateway: gateway || gateways[0]!.name, title: title || null, client: api.clientId() });
+    setMade(keyAdd.key);
+  };
+  return (
+    <FormDialog title="Make a key" action={made ? "I have it" : "Make it"} disabled={gateways.length === 0} onClose={onClose} onSubmit={submit}>
+      {made ? (
+        <Say tone="good">
+          Give it to the sender now: it is never shown again. <Copy text={made} />
+        </Say>
+      ) : (
+        <>
+          <label>
+            Gateway
+            <select value={gateway} onChange={(e) => setGateway(e.currentTarget.value)}>
+              {gateways.map((g) => (
+                <option key={g.name}>{g.name}</option>
+              ))}
+            </select>
+          </label>
+          <label>
+            Title
+            <input value={title} placeholder="whose it is" onInput={(e) => setTitle(e.currentTarget.value)} />
+          </label>
+        </>
+      )}
+    </FormDialog>
+  );
+}
+
+function Secrets() {
+  const { data, error, reload } = useQuery(api.secrets, {});
+  const [adding, setAdding] = useState(false);
+  const secrets = data?.secrets ?? [];
+  const remove = (name: string) =>
+    void attempt(async () => {
+      await ask(api.secretRemove, { name, client: api.clientId() });
+      reload();
+    });
+  return (
+    <section class="card c6">
+      <header>
+        <h2>Secrets</h2>
+        <span class="room" />
+        <button class="small" onClick={() => setAdding(true)}>
+          Keep a secret…
+        </button>
+      </header>
+      <Failed error={error} again={reload} />
+      {data && secrets.length === 0 && <Empty title="No secrets">The configuration names them as secret:NAME; values are never shown.</Empty>}
+      <table>
+        <tbody>
+          {secrets.map((s) => (
+            <tr key={s.name}>
+              <td class="word mono">{s.name}</td>
+              <td class="quiet mono">{s.fingerprint}</td>
+              <td class="time">
+                <Time at={s.made} /> <span class="quiet">{s.by}</span>
+              </td>
+              <td class="actions">
+                <button class="small danger" onClick={() => remove(s.name)}>
+                  Remove
+                </button>
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {adding && (
+        <SecretDialog
+          onClose={() => {
+            setAdding(false);
+            reload();
+          }}
+        />
+      )}
+    </section>
+  );
+}
+
+function SecretDialog({ onClose }: { onClose: () => void }) {
+  const [name, setName] = useState("");
+  const [value, setValue] = useState("");
+  const submit = async () => {
+    await ask(api.secretAdd, { name, value, client: api.clientId() });
+    tell(`Kept. The configuration names it as secret:${name}.`);
+    onClose();
+  };
+  return (
+    <FormDialog title="Keep a secret" action="Keep" disabled={name === "" || value === ""} onClose={onClose} onSubmit={submit}>
+      <label>
+        Name
+        <input value={name} spellcheck={false} onInput={(e) => setName(e.currentTarget.value)} />
+      </label>
+      <label>
+        Value
+        <input type="password" autoComplete="off" value={value} onInput={(e) => setValue(e.currentTarget.value)} />
+      </label>
+      <p class="quiet">It takes the place of an older one of this name. It is never shown again.</p>
+    </FormDialog>
+  );
+}

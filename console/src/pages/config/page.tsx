@@ -1,0 +1,37 @@
+// page.tsx - Configuration: its parts, its text, its history, keys and secrets.
+import { useStore } from "../../base/store";
+import { Empty } from "../../ui/say";
+import { draft } from "./draft";
+import { ConfigHistory } from "./history";
+import { ConfigKeys } from "./keys";
+import { ConfigParts } from "./parts";
+import { ConfigText } from "./text";
+
+const TABS = {
+  "": { title: "Parts", page: ConfigParts },
+  text: { title: "Text", page: ConfigText },
+  history: { title: "History", page: ConfigHistory },
+  keys: { title: "Keys and secrets", page: ConfigKeys },
+} as const;
+
+export function ConfigPage({ rest }: { rest: string }) {
+  const now = useStore(draft);
+  const tab = rest in TABS ? TABS[rest as keyof typeof TABS] : null;
+  return (
+    <>
+      <div class="title">
+        <h1>Configuration</h1>
+        {now && <span class="wait">you have changes that are not applied</span>}
+        <span class="room" />
+        <nav class="tabs" aria-label="Parts of the page">
+          {Object.entries(TABS).map(([path, { title }]) => (
+            <a key={path} href={`/config${path && `/${path}`}`} aria-current={path === rest ? "page" : undefined}>
+              {title}
+            </a>
+          ))}
+        </nav>
+      </div>
+      {tab ? <tab.page /> : <Empty title="There is no such page" />}
+    </>
+  );
+}

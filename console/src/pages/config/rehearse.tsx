@@ -1,0 +1,85 @@
+// rehearse.tsx - what a proposed configuration would do with documents of the past.  Nothing is stored or sent.
+import { useEffect, useState } from "preact/hooks";
+import * as api from "../../api";
+import { ask, messageOf } from "../../base/ask";
+import { count } from "../../base/format";
+import type { RehearsedPast, RehearsedWay } from "../../types";
+import { Empty, Loading, Say } from "../../ui/say";
+import { Time } from "../../ui/time";
+
+const HOURS = 24;
+const SHOWN = 100;
+
+function describe(w: RehearsedWay): string {
+  const to = w.deliveries.map((d) => d.endpoint).join(", ");
+  const who = `${w.sender ?? "?"} → ${w.receiver ?? "?"}, ${w.type ?? "?"}`;
+  if (w.error) return `${who}: ${w.error.code}`;
+  return `${who}: ${w.route ?? "no route"}${to ? ` to ${to}` : ""}`;
+}
+
+export function Rehearse({ text }: { text: string }) {
+  const [found, setFound] = useState<RehearsedPast["differences"]>([]);
+  const [looked, setLooked] = useState(0);
+  const [done, setDone] = useState(false);
+  const [error, setError] = useState<string | null>(null);
+
+  useEffect(() => {
+    const abort = new AbortController();
+    const since = new Date(Date.now() - HOURS * 3600000).toISOString();
+    const run = async () => {
+      let after: string | null = null;
+      do {
+        const { rehearsePast }: { rehearsePast: RehearsedPast } = await ask(api.rehearsePast, { text, since, after }, abort.signal);
+        const problem = rehearsePast.problems[0];
+        if (problem) throw new Error(`Line ${problem.line}: ${problem.message}`);
+        setLooked((n) => n + rehearsePast.looked);
+        setFound((old) => [...old, ...rehearsePast.differences]);
+        after = rehearsePast.next;
+      } while (after !== null);
+      setDone(true);
+    };
+    run().catch((e) => {
+      if (!abort.signal.aborted) setError(messageOf(e));
+    });
+    return () => abort.abort();
+  }, []);
+
+  return (
+    <>
+      {!done && !error && <Loading />}
+      {error && <Say tone="bad">{error}</Say>}
+      <p class="body quiet" role="status">
+        {count(looked)} documents of the last {HOURS} hours were walked again{done ? "" : " so far"}; {count(found.length)} would go another way.
+      </p>
+      {done && found.length === 0 && <Empty title="Nothing would be different" />}
+      {found.length > 0 && (
+        <div class="wide">
+          <table>
+            <thead>
+              <tr>
+                <th>Received</th>
+                <th>What</th>
+                <th>Now</th>
+                <th>Then</th>
+              </tr>
+            </thead>
+            <tbody>
+              {found.slice(0, SHOWN).map((d) => (
+                <tr key={d.id}>
+                  <td class="time">
+                    <a href={`/documents/${d.id}`}>
+                      <Time at={d.received} />
+                    </a>
+                  </td>
+                  <td>{d.kinds.join(", ")}</td>
+                  <td>{describe(d.was)}</td>
+                  <td>{describe(d.would)}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+    </>
+  );
+}

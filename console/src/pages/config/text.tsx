@@ -1,0 +1,157 @@
+// text.tsx - the configuration as text: checked while you type, compared, rehearsed, applied.
+import { useEffect, useState } from "preact/hooks";
+import * as api from "../../api";
+import { ask, messageOf } from "../../base/ask";
+import { plural } from "../../base/format";
+import { usePlace } from "../../base/router";
+import { useStore } from "../../base/store";
+import { useQuery } from "../../base/use_query";
+import { refreshAbout } from "../../shell/session";
+import type { Problem } from "../../types";
+import { Diff } from "../../ui/diff";
+import { FormDialog } from "../../ui/dialog";
+import { Empty, Failed, Loading, Say } from "../../ui/say";
+import { tell } from "../../ui/toast";
+import { draft } from "./draft";
+import { Editor, Problems } from "./editor";
+import { Rehearse } from "./rehearse";
+
+const CHECK_MS = 500;
+
+interface Checked {
+  text: string;
+  problems: Problem[];
+  warnings: Problem[];
+}
+
+/** What is wrong with it, a moment after the last key. */
+function useCheck(text: string): { checked: Checked | null; failed: string | null } {
+  const [checked, setChecked] = useState<Checked | null>(null);
+  const [failed, setFailed] = useState<string | null>(null);
+  useEffect(() => {
+    const abort = new AbortController();
+    const timer = setTimeout(() => {
+      ask(api.configCheck, { text }, abort.signal).then(
+        ({ configCheck }) => {
+          setChecked({ text, ...configCheck });
+          setFailed(null);
+        },
+        (e) => {
+          if (!abort.signal.aborted) setFailed(messageOf(e));
+        },
+      );
+    }, CHECK_MS);
+    return () => {
+      clearTimeout(timer);
+      abort.abort();
+    };
+  }, [text]);
+  return { checked, failed };
+}
+
+export function ConfigText() {
+  const { data, error, reload } = useQuery(api.config, { version: null });
+  const live = data?.config;
+  if (error) return <Failed error={error} again={reload} />;
+  if (!data) return <Loading />;
+  if (!live) return <Empty title="There is no configuration yet" />;
+  return <Work key={live.version} version={live.version} live={live.text} onApplied={reload} />;
+}
+
+function Work({ version, live, onApplied }: { version: number; live: string; onApplied: () => void }) {
+  const now = useStore(draft);
+  const { query } = usePlace();
+  const text = now?.text ?? live;
+  const { checked, failed } = useCheck(text);
+  const [line, setLine] = useState<number | null>(Number(query.get("line")) || null);
+  const [view, setView] = useState<"text" | "changes" | "rehearse">("text");
+  const [applying, setApplying] = useState(false);
+  const changed = text !== live;
+  const input = (next: string) => draft.set(next === live ? null : { base: now?.base ?? version, text: next });
+  const current = checked?.text === text ? checked : null;
+  const good = current !== null && current.problems.length === 0;
+  return (
+    <>
+      {now && now.base !== version && (
+        <Say tone="wait">
+          Somebody applied version {version} while you worked on {now.base}: look at the changes before you apply yours.
+        </Say>
+      )}
+      <section class="card">
+        <header>
+          <div class="tabs" role="tablist">
+            {(["text", "changes", "rehearse"] as const).map((v) => (
+              <button key={v} role="tab" aria-selected={v === view} disabled={v !== "text" && !changed} onClick={() => setView(v)}>
+                {v === "text" ? `Version ${version}${changed ? ", changed" : ""}` : v === "changes" ? "Changes" : "Rehearse"}
+              </button>
+            ))}
+          </div>
+          <Verdict current={current} failed={failed} />
+          <span class="room" />
+          {changed && <button onClick={() => draft.set(null)}>Leave the changes</button>}
+          <button class="first" disabled={!changed || !good} onClick={() => setApplying(true)}>
+            Apply…
+          </button>
+        </header>
+        {view === "text" && (
+          <>
+            <Editor text={text} problems={current?.problems ?? []} warnings={current?.warnings ?? []} line={line} onInput={input} />
+            <Problems problems={current?.problems ?? []} tone="bad" onGo={setLine} />
+            <Problems problems={current?.warnings ?? []} tone="wait" onGo={setLine} />
+          </>
+        )}
+        {view === "changes" && <Changes text={text} />}
+        {view === "rehearse" && <Rehearse text={text} />}
+      </section>
+      {applying && (
+        <ApplyDialog
+          text={text}
+          onClose={() => setApplying(false)}
+          onApplied={() => {
+            draft.set(null);
+            setApplying(false);
+            onApplied();
+          }}
+        />
+      )}
+    </>
+  );
+}
+
+function Verdict({ current, failed }: { current: Checked | null; failed: string | null }) {
+  if (failed) return <span class="bad">{failed}</span>;
+  if (!current) return <span class="quiet">checking</span>;
+  if (current.problems.length > 0) return <span class="bad">{plural(current.problems.length, "problem")}</span>;
+  if (current.warnings.length > 0) return <span class="wait">{plural(current.warnings.length, "warning")}</span>;
+  return <span class="good">valid</span>;
+}
+
+function Changes({ text }: { text: string }) {
+  const { data, error } = useQuery(api.configDiff, { from: null, to: null, text });
+  if (error) return <Failed error={error} />;
+  if (!data) return <Loading />;
+  return data.configDiff === "" ? <Empty title="Nothing differs" /> : <Diff text={data.configDiff} />;
+}
+
+function ApplyDialog({ text, onClose, onApplied }: { text: string; onClose: () => void; onApplied: () => void }) {
+  const [note, setNote] = useState("");
+  const [client] = useState(api.clientId);
+  const submit = async () => {
+    const { configApply: result } = await ask(api.configApply, { text, note: note || null, client });
+    const first = result.problems[0];
+    if (first) throw new Error(`Line ${first.line}: ${first.message}`);
+    tell(`Version ${result.version?.version ?? ""} is live.`);
+    void refreshAbout();
+    onApplied();
+  };
+  return (
+    <FormDialog title="Apply" action="Make it live" large onClose={onClose} onSubmit={submit}>
+      <Changes text={text} />
+      <label>
+        Note, for the history
+        <input value={note} onInput={(e) => setNote(e.currentTarget.value)} />
+      </label>
+      <p class="quiet">Every node follows within a second. History can bring the old version back.</p>
+    </FormDialog>
+  );
+}

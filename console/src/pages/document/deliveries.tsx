@@ -1,0 +1,95 @@
+// deliveries.tsx - where a document goes: the state of each, what the receiver said, why it waits.
+import type { Delivery, DocumentDetail } from "../../types";
+import { Prose } from "../../ui/prose";
+import { Say } from "../../ui/say";
+import { State } from "../../ui/state";
+import { Ago, Time } from "../../ui/time";
+
+const REASONS: Record<string, string> = {
+  hold: "a person holds the system",
+  window: "its delivery window is closed",
+  rate: "its rate limit is reached",
+  order: "an earlier document goes first",
+  breaker: "the endpoint cannot be reached, or refuses our credential; it is tried out by itself",
+  pause: "deliveries are paused, or the receiver asked for a pause",
+  endpoint: "the endpoint is not configured any more",
+  restore: "the store came out of a backup, and nobody has chosen yet",
+};
+
+function reasonOf(v: Delivery): string {
+  const reasons = v.held.map((h) => REASONS[h] ?? h);
+  if (reasons.length > 0) return reasons.join("; ");
+  if (v.state === "in_doubt") return "nobody knows whether it arrived: look at the receiver, then resolve it";
+  return "";
+}
+
+/** Why it is not over yet, in sentences. */
+export function WhyItWaits({ document: d }: { document: DocumentDetail }) {
+  const held = d.deliveries.filter((v) => reasonOf(v) !== "");
+  const retrying = d.deliveries.filter((v) => v.state === "retrying" && v.due);
+  if (!d.error && held.length === 0 && retrying.length === 0) return null;
+  return (
+    <>
+      {d.error && (
+        <Say tone="bad">
+          <b>{d.error.code}</b> <Prose text={d.error.message} />
+        </Say>
+      )}
+      {held.map((v) => (
+        <Say tone="wait" key={v.endpoint}>
+          <b>{v.endpoint}</b> waits: {reasonOf(v)}.{" "}
+          {v.blockedBy && <a href={`/documents/${v.blockedBy}`}>The one that goes before it</a>}
+          {v.system && <a href={`/systems/${encodeURIComponent(v.system)}`}> System {v.system}</a>}
+        </Say>
+      ))}
+      {retrying.map((v) => (
+        <Say tone="wait" key={v.endpoint}>
+          <b>{v.endpoint}</b> is tried again <Ago at={v.due!} /> after {v.attempts === 1 ? "one attempt" : `${v.attempts} attempts`}.
+          {v.message && ` Last: ${v.message}`}
+        </Say>
+      ))}
+    </>
+  );
+}
+
+export function Deliveries({ deliveries }: { deliveries: Delivery[] }) {
+  if (deliveries.length === 0) return null;
+  return (
+    <section class="card">
+      <header>
+        <h2>Deliveries</h2>
+      </header>
+      <div class="wide" tabIndex={0}>
+        <table>
+          <thead>
+            <tr>
+              <th>Endpoint</th>
+              <th>System</th>
+              <th>State</th>
+              <th class="num">Attempts</th>
+              <th>Next</th>
+              <th class="rest">What the receiver said</th>
+            </tr>
+          </thead>
+          <tbody>
+            {deliveries.map((v) => (
+              <tr key={v.endpoint}>
+                <td class="word">{v.endpoint}</td>
+                <td class="word">{v.system}</td>
+                <td>
+                  <State word={v.state} />
+                </td>
+                <td class="num">{v.attempts}</td>
+                <td class="time">{v.due ? <Time at={v.due} /> : ""}</td>
+                <td class="long">
+                  {v.status !== null && <span class="tag">{v.status}</span>} {v.code && <span class="bad">{v.code}</span>} {v.message}
+                  {v.name && <span class="quiet"> as {v.name}</span>}
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </section>
+  );
+}

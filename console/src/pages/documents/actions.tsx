@@ -1,0 +1,72 @@
+// actions.tsx - what is done with the selected documents, or with all that match.
+import { useState } from "preact/hooks";
+import * as api from "../../api";
+import { ask } from "../../base/ask";
+import { plural } from "../../base/format";
+import { useCan } from "../../shell/session";
+import type { DocumentFilter, OperateResult } from "../../types";
+import { BulkDialog } from "../../ui/bulk";
+import { Menu } from "../../ui/menu";
+import { attempt, tell } from "../../ui/toast";
+
+const VERBS = {
+  Retry: { change: api.documentsRetry, about: "dead ones and those that wait to be tried again" },
+  Cancel: { change: api.documentsCancel, about: "those that are not over" },
+  Discard: { change: api.documentsDiscard, about: "dead ones" },
+} as const;
+
+type Verb = keyof typeof VERBS;
+
+/** One line for many results. */
+export function tellResults(results: OperateResult[]): void {
+  const done = results.filter((r) => r.result === "done");
+  const other = results.find((r) => r.result !== "done");
+  if (results.length === 1) tell(results[0]!.message, done.length === 1 ? "good" : "bad");
+  else tell(`${plural(done.length, "document")} done${other ? `; ${results.length - done.length} not: ${other.message}` : "."}`, other ? "bad" : "good");
+}
+
+async function actOn(verb: Verb, ids: string[]): Promise<OperateResult[]> {
+  const client = api.clientId();
+  if (verb === "Retry") return (await ask(api.retry, { ids, from: "auto", again: false, client })).retry;
+  if (verb === "Cancel") return (await ask(api.cancel, { ids, client })).cancel;
+  return (await ask(api.discard, { ids, client })).discard;
+}
+
+interface Props {
+  filter: DocumentFilter;
+  selected: Set<string>;
+  onChanged: () => void;
+}
+
+export function DocumentActions({ filter, selected, onChanged }: Props) {
+  const [verb, setVerb] = useState<Verb | null>(null);
+  if (!useCan("retry")) return null;
+  const verbs = Object.keys(VERBS) as Verb[];
+  const act = (v: Verb) =>
+    attempt(async () => {
+      tellResults(await actOn(v, [...selected]));
+      onChanged();
+    });
+  return (
+    <>
+      {selected.size > 0 ? (
+        <Menu label={`${selected.size} selected`} items={verbs.map((v) => ({ label: v, run: () => void act(v) }))} />
+      ) : (
+        <Menu label="All that match" items={verbs.map((v) => ({ label: `${v}…`, about: VERBS[v].about, run: () => setVerb(v) }))} />
+      )}
+      {verb && (
+        <BulkDialog
+          verb={verb}
+          things="documents"
+          filter={filter}
+          change={VERBS[verb].change}
+          danger={verb !== "Retry"}
+          onClose={(changed) => {
+            setVerb(null);
+            if (changed) onChanged();
+          }}
+        />
+      )}
+    </>
+  );
+}

@@ -1,0 +1,99 @@
+// page.tsx - Documents: find them, page through them, act on them.
+import { useMemo, useState } from "preact/hooks";
+import { messageOf } from "../../base/ask";
+import { useKeys } from "../../base/keys";
+import { go, usePlace, withQuery } from "../../base/router";
+import { useEvery } from "../../base/use_query";
+import { useCan } from "../../shell/session";
+import type { DocumentFilter } from "../../types";
+import { WordDialog } from "../../ui/dialog";
+import { Empty, Failed, Loading, Say } from "../../ui/say";
+import { DocumentActions } from "./actions";
+import { addressOf, filterOf, termsOf, writeText, type Term } from "./filter";
+import { FilterBar } from "./filter_bar";
+import { Scan } from "./scan";
+import { DocumentTable } from "./table";
+import { usePages } from "./use_pages";
+
+const LIVE_MS = 5000;
+
+function readFilter(terms: Term[]): { filter: DocumentFilter; problem: string | null } {
+  try {
+    return { filter: filterOf(terms), problem: null };
+  } catch (e) {
+    return { filter: {}, problem: messageOf(e) };
+  }
+}
+
+export function DocumentsPage() {
+  const { query } = usePlace();
+  const terms = termsOf(query);
+  const text = writeText(terms);
+  const { filter, problem } = useMemo(() => readFilter(terms), [text]);
+  const change = (next: Term[]) => go(addressOf(next));
+  return (
+    <>
+      <div class="title">
+        <h1>Documents</h1>
+      </div>
+      <FilterBar key={text} terms={terms} onChange={change} />
+      {problem ? <Say tone="bad">{problem}</Say> : <List key={text} text={text} filter={filter} />}
+    </>
+  );
+}
+
+function List({ text, filter }: { text: string; filter: DocumentFilter }) {
+  const { query } = usePlace();
+  const after = query.get("after");
+  const { page, error, reload } = usePages(filter, text, after);
+  const [selected, setSelected] = useState<Set<string>>(new Set());
+  const [looking, setLooking] = useState<string | null>(null);
+  const [asking, setAsking] = useState(false);
+  const mayLook = useCan("payload");
+  useEvery(reload, after === null && selected.size === 0 && looking === null ? LIVE_MS : undefined);
+  const older = () => page?.next && go(withQuery({ after: page.next }));
+  const newer = () => after !== null && history.back();
+  useKeys({ n: older, p: newer });
+
+  const changed = () => {
+    setSelected(new Set());
+    reload();
+  };
+  if (looking !== null) return <Scan filter={filter} text={looking} onEnd={() => setLooking(null)} />;
+  return (
+    <section class="card">
+      <header>
+        <span class="quiet">{after === null ? "Newest first" : "Older ones"}</span>
+        <span class="room" />
+        {mayLook && (
+          <button class="small" onClick={() => setAsking(true)}>
+            Look into payloads…
+          </button>
+        )}
+        <DocumentActions filter={filter} selected={selected} onChanged={changed} />
+        <button disabled={after === null} onClick={newer}>
+          Newer
+        </button>
+        <button disabled={!page?.next} onClick={older}>
+          Older
+        </button>
+      </header>
+      {!page && !error && <Loading />}
+      <Failed error={error} again={reload} />
+      {page && page.items.length > 0 && <DocumentTable rows={page.items} selected={selected} onSelect={setSelected} />}
+      {asking && <WordDialog title="Look into payloads" label="A text that the payload has" action="Look" onClose={() => setAsking(false)} onWord={setLooking} />}
+      {page && page.items.length === 0 && <Nothing filtered={text !== ""} more={page.next !== null} onMore={older} />}
+    </section>
+  );
+}
+
+function Nothing({ filtered, more, onMore }: { filtered: boolean; more: boolean; onMore: () => void }) {
+  if (more)
+    return (
+      <Empty title="Nothing so far">
+        <button onClick={onMore}>Look further back</button>
+      </Empty>
+    );
+  if (filtered) return <Empty title="No document matches">Remove a condition, or widen the time.</Empty>;
+  return <Empty title="No document has come in yet">Send one: waybill send GATEWAY FILE, or POST it to /in/GATEWAY.</Empty>;
+}

@@ -1,0 +1,57 @@
+// use_pages.ts - pages of documents; the next one is fetched while this one is read.
+import { useEffect, useRef, useState } from "preact/hooks";
+import * as api from "../../api";
+import { ask, AskError, messageOf } from "../../base/ask";
+import type { DocumentFilter, DocumentRow, Page } from "../../types";
+
+const PAGE = 50;
+/** The node looks for about a second and may give a short page: go on so many times by ourselves. */
+const ROUNDS = 20;
+
+type Fetched = Page<DocumentRow>;
+
+async function fetchPage(filter: DocumentFilter, after: string | null, signal?: AbortSignal): Promise<Fetched> {
+  const items: DocumentRow[] = [];
+  for (let round = 0; ; round++) {
+    const { documents } = await ask(api.documents, { filter, first: PAGE - items.length, after }, signal);
+    items.push(...documents.items);
+    after = documents.next;
+    if (after === null || items.length >= PAGE || round >= ROUNDS) return { items, next: after };
+  }
+}
+
+export interface Pages {
+  page: Fetched | null;
+  error: AskError | null;
+  reload: () => void;
+}
+
+/** The page behind `after`.  A reload keeps what is shown until the new rows are there. */
+export function usePages(filter: DocumentFilter, key: string, after: string | null): Pages {
+  const [state, set] = useState<{ key: string; page: Fetched | null; error: AskError | null }>({ key: "", page: null, error: null });
+  const [round, setRound] = useState(0);
+  const ahead = useRef<{ key: string; page: Promise<Fetched> } | null>(null);
+  const whole = `${key}|${after ?? ""}`;
+
+  useEffect(() => {
+    const abort = new AbortController();
+    const ready = ahead.current?.key === whole && round === 0 ? ahead.current.page : fetchPage(filter, after, abort.signal);
+    ready.then(
+      (page) => {
+        if (abort.signal.aborted) return;
+        set({ key: whole, page, error: null });
+        if (page.next === null || round > 0) return; /* a reload comes often: no page ahead of it */
+        const next = fetchPage(filter, page.next);
+        next.catch(() => undefined);
+        ahead.current = { key: `${key}|${page.next}`, page: next };
+      },
+      (e: unknown) => {
+        if (!abort.signal.aborted) set({ key: whole, page: null, error: e instanceof AskError ? e : new AskError("failed", messageOf(e)) });
+      },
+    );
+    return () => abort.abort();
+  }, [whole, round]);
+  useEffect(() => setRound(0), [whole]);
+  const fresh = state.key === whole;
+  return { page: fresh ? state.page : null, error: fresh ? state.error : null, reload: () => setRound((n) => n + 1) };
+}

@@ -1,0 +1,34 @@
+// doctor.tsx - every invariant of the store, checked now.
+import * as api from "../../api";
+import { useQuery } from "../../base/use_query";
+import { Dialog } from "../../ui/dialog";
+import { Failed, Loading } from "../../ui/say";
+import { State } from "../../ui/state";
+
+export function Doctor({ onClose }: { onClose: () => void }) {
+  const { data, error, loading, reload } = useQuery(api.doctor, {});
+  return (
+    <Dialog title="The invariants of the store" large onClose={onClose}>
+      {loading && <Loading />}
+      <Failed error={error} again={reload} />
+      {data && (
+        <table>
+          <tbody>
+            {data.doctor.checks.map((c) => (
+              <tr key={c.name}>
+                <td class="word">
+                  <State word={c.ok ? "ok" : "failed"} />
+                </td>
+                <td class="word mono">{c.name}</td>
+                <td>{c.message}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+      <footer>
+        <button onClick={onClose}>Close</button>
+      </footer>
+    </Dialog>
+  );
+}

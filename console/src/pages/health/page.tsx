@@ -1,0 +1,184 @@
+// page.tsx - Health: nodes and their pauses, store, disk, certificates, and what went wrong.
+import { useState } from "preact/hooks";
+import * as api from "../../api";
+import { count, size } from "../../base/format";
+import { useQuery } from "../../base/use_query";
+import { useSession } from "../../shell/session";
+import type { Health, Mishap } from "../../types";
+import { Prose } from "../../ui/prose";
+import { Empty, Failed, Loading, Say } from "../../ui/say";
+import { State } from "../../ui/state";
+import { Ago, Time } from "../../ui/time";
+import { Doctor } from "./doctor";
+import { HealthNodes } from "./nodes";
+
+const EVERY_MS = 5000;
+
+export function HealthPage() {
+  const { data, error, loading, reload } = useQuery(api.health, {}, { every: EVERY_MS });
+  const [checking, setChecking] = useState(false);
+  return (
+    <>
+      <div class="title">
+        <h1>Health</h1>
+        <span class="room" />
+        <button onClick={() => setChecking(true)}>Check the store…</button>
+      </div>
+      {loading && <Loading />}
+      <Failed error={error} again={reload} />
+      {data && <Reasons health={data.health} />}
+      <HealthNodes />
+      {data && (
+        <>
+          <div class="columns after">
+            <Store health={data.health} documents={data.retention.documents} kept={data.retention.kept} gone={data.retention.gone} trouble={data.retention.trouble} backup={data.backup} />
+            <Certificates health={data.health} />
+          </div>
+          <Mishaps mishaps={data.mishaps} />
+        </>
+      )}
+      {checking && <Doctor onClose={() => setChecking(false)} />}
+    </>
+  );
+}
+
+function Reasons({ health }: { health: Health }) {
+  if (health.reasons.length + health.troubles.length === 0) return <Say tone="good">This node takes documents and nothing is wrong with it.</Say>;
+  return (
+    <>
+      {health.reasons.map((r) => (
+        <Say tone="bad" key={r}>
+          {r}
+        </Say>
+      ))}
+      {health.troubles.map((t) => (
+        <Say tone="wait" key={t}>
+          {t}
+        </Say>
+      ))}
+    </>
+  );
+}
+
+interface StoreProps {
+  health: Health;
+  documents: number;
+  kept: number;
+  gone: number;
+  trouble: string | null;
+  backup: { state: string; folder: string; started: string; bytes: number; error: string | null } | null;
+}
+
+function Store({ health, documents, kept, gone, trouble, backup }: StoreProps) {
+  const { about } = useSession();
+  return (
+    <section class="card c6">
+      <header>
+        <h2>Store</h2>
+      </header>
+      <div class="body">
+        <dl class="facts">
+          <dt>Database</dt>
+          <dd>{about.store}</dd>
+          <dt>Documents</dt>
+          <dd>
+            {count(documents)}
+            {kept > 0 && `, ${count(kept)} kept whatever their age`}
+          </dd>
+          <dt>Let go of</dt>
+          <dd>{count(gone)} since the start of this node</dd>
+          {trouble && (
+            <>
+              <dt>Trouble</dt>
+              <dd class="bad">{trouble}</dd>
+            </>
+          )}
+          <dt>Disk</dt>
+          <dd>
+            {size(health.diskFree)} free <span class="quiet">of which {size(health.diskReserve)} are kept in reserve</span>
+          </dd>
+          <dt>Last backup</dt>
+          <dd>
+            {backup ? (
+              <>
+                <State word={backup.state} /> <Ago at={backup.started} /> into {backup.folder}, {size(backup.bytes)} {backup.error}
+              </>
+            ) : (
+              <span class="quiet">none by this process; waybill backup FOLDER makes one</span>
+            )}
+          </dd>
+          <dt>Configuration</dt>
+          <dd>version {about.config}</dd>
+          <dt>Program</dt>
+          <dd>
+            version {about.version}, started <Time at={about.started} />
+          </dd>
+        </dl>
+      </div>
+    </section>
+  );
+}
+
+function Certificates({ health }: { health: Health }) {
+  return (
+    <section class="card c6">
+      <header>
+        <h2>Certificates</h2>
+      </header>
+      {health.certificates.length === 0 && <Empty title="No certificates">The node speaks plain HTTP, and no endpoint names a certificate.</Empty>}
+      {health.certificates.length > 0 && (
+        <table>
+          <tbody>
+            {health.certificates.map((c) => (
+              <tr key={c.of}>
+                <td class="word">{c.of}</td>
+                <td>{c.error ? <span class="bad">{c.error}</span> : c.ends && <>ends <Ago at={c.ends} /></>}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+    </section>
+  );
+}
+
+function Mishaps({ mishaps }: { mishaps: Mishap[] }) {
+  return (
+    <section class="card">
+      <header>
+        <h2>What went wrong lately</h2>
+      </header>
+      {mishaps.length === 0 && <Empty title="Nothing" />}
+      {mishaps.length > 0 && (
+        <div class="wide" tabIndex={0}>
+          <table>
+            <thead>
+              <tr>
+                <th class="num">Times</th>
+                <th>Code</th>
+                <th>About</th>
+                <th class="rest">Message</th>
+                <th>Last</th>
+              </tr>
+            </thead>
+            <tbody>
+              {mishaps.map((m) => (
+                <tr key={m.code + m.object}>
+                  <td class="num">{count(m.count)}</td>
+                  <td class="word">{m.code}</td>
+                  <td class="word">{m.object}</td>
+                  <td class="long">
+                    <Prose text={m.message} />
+                  </td>
+                  <td class="time">
+                    <Ago at={m.last} />
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+    </section>
+  );
+}

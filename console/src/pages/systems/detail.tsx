@@ -1,0 +1,108 @@
+// detail.tsx - one system: what is agreed with it, what waits, and its holds.
+import { count } from "../../base/format";
+import type { System } from "../../types";
+import { Empty, Say } from "../../ui/say";
+import { Ago, Time } from "../../ui/time";
+import { addressOf } from "../documents/filter";
+import { HoldTable } from "./calendar";
+import { SystemState } from "./page";
+
+function Backlog({ system: s }: { system: System }) {
+  return (
+    <section class="card c6">
+      <header>
+        <h2>Backlog</h2>
+        <span class="room" />
+        <a href={addressOf([{ name: "receiver", value: s.name }])}>Its documents</a>
+      </header>
+      <div class="body">
+        <dl class="facts">
+          <dt>State</dt>
+          <dd>
+            <SystemState system={s} />
+          </dd>
+          <dt>Waiting</dt>
+          <dd>{count(s.waiting)} deliveries</dd>
+          <dt>To be tried again</dt>
+          <dd>{count(s.retrying)}</dd>
+          <dt>Goes through</dt>
+          <dd>{s.perHour === null ? <span class="quiet">not known yet</span> : `${count(s.perHour)} an hour, lately`}</dd>
+          <dt>All sent</dt>
+          <dd>
+            {s.waiting + s.retrying === 0 ? (
+              "nothing waits"
+            ) : s.drained ? (
+              <>
+                <Time at={s.drained} /> (<Ago at={s.drained} />)
+              </>
+            ) : (
+              <span class="quiet">not known</span>
+            )}
+          </dd>
+        </dl>
+      </div>
+    </section>
+  );
+}
+
+function Agreed({ system: s }: { system: System }) {
+  return (
+    <section class="card c6">
+      <header>
+        <h2>Agreed</h2>
+        <span class="room" />
+        <a href={`/config/text?line=${s.line}`}>Configure</a>
+      </header>
+      <div class="body">
+        <dl class="facts">
+          <dt>Ids</dt>
+          <dd>{s.ids.length > 0 ? s.ids.join(", ") : <span class="quiet">only its name</span>}</dd>
+          <dt>Limits</dt>
+          <dd>
+            {s.limits.concurrency} at once, {s.limits.rate ?? "no rate limit"}
+          </dd>
+          <dt>Window</dt>
+          <dd>
+            {s.window ? (
+              <>
+                {s.window.texts.map((t) => (
+                  <div key={t}>{t}</div>
+                ))}
+                {s.window.open ? "open" : "closed"}
+                {s.window.changes && (
+                  <>
+                    , {s.window.open ? "closes" : "opens"} <Ago at={s.window.changes} />
+                  </>
+                )}
+              </>
+            ) : (
+              "always open"
+            )}
+          </dd>
+          <dt>Order</dt>
+          <dd>{s.order}</dd>
+          <dt>In doubt</dt>
+          <dd>{s.inDoubt}</dd>
+        </dl>
+      </div>
+    </section>
+  );
+}
+
+export function SystemDetail({ system: s, onChanged }: { system: System; onChanged: () => void }) {
+  return (
+    <>
+      {s.windowFits === false && <Say tone="wait">More waits than its window lets through: some of it will be sent in a later window.</Say>}
+      <div class="columns">
+        <Backlog system={s} />
+        <Agreed system={s} />
+      </div>
+      <section class="card">
+        <header>
+          <h2>Holds</h2>
+        </header>
+        {s.holds.length === 0 ? <Empty title="It is not held, and no hold is planned" /> : <HoldTable holds={s.holds} onChanged={onChanged} />}
+      </section>
+    </>
+  );
+}

@@ -1,0 +1,67 @@
+// hold_dialog.tsx - let nothing begin to be sent to a system, for a while.
+import { useState } from "preact/hooks";
+import * as api from "../../api";
+import { ask } from "../../base/ask";
+import { fromInput, plural, toInput } from "../../base/format";
+import { useSession } from "../../shell/session";
+import { FormDialog } from "../../ui/dialog";
+import { tell } from "../../ui/toast";
+
+const HOUR_MS = 3600000;
+
+export function HoldDialog({ systems, system, onClose }: { systems: string[]; system: string; onClose: () => void }) {
+  const { me } = useSession();
+  const [name, setName] = useState(system || (systems[0] ?? ""));
+  const [from, setFrom] = useState("");
+  const [until, setUntil] = useState(toInput(new Date(Date.now() + HOUR_MS)));
+  const [reason, setReason] = useState("");
+  const [owner, setOwner] = useState(me.name);
+  const [client] = useState(api.clientId);
+  const submit = async () => {
+    const { holdAdd } = await ask(api.holdAdd, {
+      system: name,
+      from: from ? fromInput(from) : null,
+      until: until ? fromInput(until) : null,
+      reason,
+      owner: owner || null,
+      client,
+    });
+    tell(
+      holdAdd.sending.length > 0
+        ? `${name} is held; ${plural(holdAdd.sending.length, "delivery was", "deliveries were")} on the wire and may still arrive.`
+        : `${name} is held.`,
+    );
+    onClose();
+  };
+  return (
+    <FormDialog title="Place a hold" action="Hold" disabled={reason.trim() === "" || name === ""} onClose={onClose} onSubmit={submit}>
+      <p class="quiet">Nothing begins to be sent to the system. Documents are taken in as always and wait.</p>
+      <label>
+        System
+        <select value={name} onChange={(e) => setName(e.currentTarget.value)}>
+          {systems.map((s) => (
+            <option key={s}>{s}</option>
+          ))}
+        </select>
+      </label>
+      <div class="row">
+        <label>
+          From (empty: now)
+          <input type="datetime-local" value={from} onInput={(e) => setFrom(e.currentTarget.value)} />
+        </label>
+        <label>
+          Until (empty: no end)
+          <input type="datetime-local" value={until} onInput={(e) => setUntil(e.currentTarget.value)} />
+        </label>
+      </div>
+      <label>
+        Reason
+        <input value={reason} required onInput={(e) => setReason(e.currentTarget.value)} />
+      </label>
+      <label>
+        Owner
+        <input value={owner} onInput={(e) => setOwner(e.currentTarget.value)} />
+      </label>
+    </FormDialog>
+  );
+}

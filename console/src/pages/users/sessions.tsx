@@ -1,0 +1,74 @@
+// sessions.tsx - who is logged in, and the way to end it.
+import * as api from "../../api";
+import { ask } from "../../base/ask";
+import { useQuery } from "../../base/use_query";
+import { Empty, Failed, Loading } from "../../ui/say";
+import { Ago } from "../../ui/time";
+import { attempt, tell } from "../../ui/toast";
+
+const EVERY_MS = 10000;
+
+export function Sessions() {
+  const { data, error, loading, reload } = useQuery(api.sessions, {}, { every: EVERY_MS });
+  const sessions = data?.sessions ?? [];
+  const end = (id: string, user: string) =>
+    void attempt(async () => {
+      await ask(api.sessionEnd, { id });
+      tell(`${user} is logged out there.`);
+      reload();
+    });
+  return (
+    <section class="card">
+      <header>
+        <h2>Sessions</h2>
+      </header>
+      {loading && <Loading />}
+      <Failed error={error} again={reload} />
+      {data && sessions.length === 0 && <Empty title="Nobody is logged in" />}
+      {sessions.length > 0 && (
+        <div class="wide">
+          <table>
+            <thead>
+              <tr>
+                <th>User</th>
+                <th>From</th>
+                <th class="rest">With</th>
+                <th>Began</th>
+                <th>Used</th>
+                <th>Ends</th>
+                <th />
+              </tr>
+            </thead>
+            <tbody>
+              {sessions.map((s) => (
+                <tr key={s.id}>
+                  <td class="word strong">
+                    {s.user} {s.current && <span class="quiet">this one</span>}
+                  </td>
+                  <td class="mono">{s.address}</td>
+                  <td class="cut" title={s.agent}>
+                    {s.agent}
+                  </td>
+                  <td class="time">
+                    <Ago at={s.made} />
+                  </td>
+                  <td class="time">
+                    <Ago at={s.seen} />
+                  </td>
+                  <td class="time">
+                    <Ago at={s.expires} />
+                  </td>
+                  <td class="actions">
+                    <button class="small danger" onClick={() => end(s.id, s.user)}>
+                      End
+                    </button>
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+    </section>
+  );
+}

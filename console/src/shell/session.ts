@@ -1,0 +1,72 @@
+// session.ts - who is logged in, what they may, and which node answers.
+import { about, me as whoami } from "../api";
+import { ask, AskError, post, setToken } from "../base/ask";
+import { store, useStore } from "../base/store";
+import type { About, Me } from "../types";
+
+export interface Session {
+  me: Me;
+  about: About;
+}
+
+/** undefined: not known yet; null: nobody is logged in. */
+export const session = store<Session | null | undefined>(undefined);
+
+export async function openSession(): Promise<void> {
+  const [{ me }, node] = await Promise.all([ask(whoami, {}), ask(about, {})]);
+  session.set({ me, about: node.about });
+}
+
+/** At the start: perhaps a cookie or a token of this tab is good. */
+export async function findSession(): Promise<void> {
+  try {
+    await openSession();
+  } catch (e) {
+    if (e instanceof AskError && e.code === "unauthorized") session.set(null);
+    else throw e;
+  }
+}
+
+export async function refreshAbout(): Promise<void> {
+  const now = session.get();
+  if (!now) return;
+  const node = await ask(about, {});
+  session.set({ ...now, about: node.about });
+}
+
+export async function logIn(user: string, password: string): Promise<void> {
+  setToken(null);
+  await post("/login", { user, password });
+  await openSession();
+}
+
+export async function logInWithToken(token: string): Promise<void> {
+  setToken(token);
+  try {
+    await openSession();
+  } catch (e) {
+    setToken(null);
+    if (e instanceof AskError && e.code === "unauthorized")
+      throw new AskError("unauthorized", "The node does not know this token. It is in the file `token` of its data folder.");
+    throw e;
+  }
+}
+
+export async function logOut(): Promise<void> {
+  setToken(null);
+  await post("/logout", {}).catch(() => undefined);
+  session.set(null);
+}
+
+/** Of whoever is logged in; pages are only shown to somebody. */
+export function useSession(): Session {
+  return useStore(session)!;
+}
+
+export function can(s: Session, right: string): boolean {
+  return right === "any" || s.me.rights.includes(right);
+}
+
+export function useCan(right: string): boolean {
+  return can(useSession(), right);
+}

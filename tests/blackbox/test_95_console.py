@@ -1,0 +1,180 @@
+"""The web console: its files, and a browser that looks at every page and works with it.
+
+The browser is Debian's Chromium; tests/console/*.mjs say what it does.  Pictures of every page in
+light and dark are left in build/screenshots.
+"""
+import gzip
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import time
+
+import pytest
+
+from running_node import ROOT, clean_environment
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+
+from rig.receiver import Receiver  # noqa: E402
+
+MODULES = ROOT / "build" / "tests-console"
+SHOTS = ROOT / "build" / "screenshots"
+POLICY = ("default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+          "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; "
+          "require-trusted-types-for 'script'")
+
+CONFIG = """\
+location: {{ name: Hamburg, environment: test, colour: violet }}
+systems:
+  webshop: {{ title: Web shop, ids: [WS-01] }}
+  erp:     {{ title: Order system, ids: ["4012345000009"] }}
+  finance: {{ title: Invoice system }}
+  partner: {{ title: Partner, window: {{ days: mon-sun, open: "06:00", close: "05:59" }} }}
+  clinic:  {{ title: Clinic, in_doubt: hold }}
+  archive: {{ title: Archive }}
+types:
+  order:   {{ title: Purchase order, search: {{ po: "xml:/Order/@number" }} }}
+  invoice: {{ title: Invoice }}
+  note:    {{ title: Note }}
+gateways:
+  orders:
+    kind: http
+    auth: none
+    extract: {{ sender: "xml:/Order/Buyer/@id", receiver: "xml:/Order/Supplier/@id", type: "value:order" }}
+  papers:
+    kind: http
+    auth: none
+    extract: {{ sender: "value:webshop", receiver: "header:X-To", type: "header:X-Type" }}
+endpoints:
+  erp-api:     {{ kind: http, system: erp, url: "{url}/orders" }}
+  finance-api: {{ kind: http, system: finance, url: "{url}/b/status/400" }}
+  partner-api: {{ kind: http, system: partner, url: "{url}/partner" }}
+  clinic-api:  {{ kind: http, system: clinic, url: "{url}/b/close" }}
+  archive-folder: {{ kind: file, system: archive, path: "{folder}" }}
+routes:
+  - name: orders
+    when: {{ receiver: erp, type: order }}
+    do:
+      - replace: {{ find: " ", with: "-" }}
+      - deliver: [erp-api, archive-folder]
+  - name: invoices
+    when: {{ receiver: finance }}
+    do: [ {{ deliver: [finance-api] }} ]
+  - name: partner
+    when: {{ receiver: partner }}
+    do: [ {{ deliver: [partner-api] }} ]
+  - name: clinic
+    when: {{ receiver: clinic }}
+    do: [ {{ deliver: [clinic-api] }} ]
+"""
+
+HL7 = ("MSH|^~\\&|LAB|WEST|HIS|EAST|20261115||ORU^R01|77|P|2.5\r"
+       "PID|1||4711^^^WEST||DOE^JANE\rOBX|1|NM|GLU||5.4|mmol/l\r")
+EVIL = '<Order number="1"><img src=x onerror=alert(1)><script>alert(1)</script></Order>'
+
+
+def order(number, supplier="4012345000009"):
+    return (f'<?xml version="1.0"?><Order number="{number}"><Buyer id="WS-01">Paper and Pen</Buyer>'
+            f'<Supplier id="{supplier}"/><Line sku="B-1001" quantity="3">Notebook, ruled</Line></Order>')
+
+
+def paper(node, to, kind, body):
+    answer = node.post("papers", body, {"X-To": to, "X-Type": kind})
+    assert answer.status == 202, answer.body
+    return answer.json["document"]
+
+
+def wait_state(node, document, *states):
+    deadline = time.monotonic() + 60
+    while True:
+        got = node.get(f"/documents/{document}").json["state"]
+        if got in states:
+            return
+        assert time.monotonic() < deadline, f"{document} is {got}, not {states}"
+        time.sleep(0.05)
+
+
+@pytest.fixture
+def scene(make_node, tmp_path):
+    """A node with something of everything: delivered, dead, held, in doubt."""
+    with Receiver() as receiver:
+        (tmp_path / "archive").mkdir()
+        node = make_node(config=CONFIG.format(url=receiver.url(""), folder=tmp_path / "archive"))
+        node.start()
+        node.graphql('mutation { holdAdd(system: "partner", reason: "their move", owner: "kim") { hold { id } } }')
+        node.done = [node.post("orders", order(4000 + i)).json["document"] for i in range(12)]
+        node.dead = [node.post("orders", order(5000 + i, "9900000000000")).json["document"] for i in range(3)]
+        rejected = [paper(node, "finance", "invoice", json.dumps({"invoice": i, "lines": [1, {"a": []}]})) for i in range(3)]
+        node.foreign = rejected[0]
+        held = paper(node, "partner", "note", "a note")
+        doubt = paper(node, "clinic", "note", HL7)
+        paper(node, "erp", "note", EVIL)
+        for document in node.done:
+            wait_state(node, document, "delivered")
+        for document in [*node.dead, *rejected]:
+            wait_state(node, document, "dead")
+        wait_state(node, held, "held")
+        wait_state(node, doubt, "in_doubt")
+        yield node
+
+
+def browse(script, node, **more):
+    """Runs a script of tests/console; what it prints is shown when it fails."""
+    subprocess.run([ROOT / "tools" / "fetch_npm", "tests/console", MODULES], cwd=ROOT, check=True, timeout=240)
+    env = {**clean_environment(), "WAYBILL_URL": node.url, "WAYBILL_MODULES": str(MODULES / "node_modules"),
+           "WAYBILL_SHOTS": str(SHOTS), "TOKEN": node.token, **more}
+    if "WAYBILL_CHROMIUM" in os.environ:
+        env["WAYBILL_CHROMIUM"] = os.environ["WAYBILL_CHROMIUM"]
+    got = subprocess.run(["node", ROOT / "tests" / "console" / script], env=env, capture_output=True, text=True,
+                         timeout=240, check=False)
+    assert got.returncode == 0, got.stdout + got.stderr
+
+
+def test_files(node):
+    page = node.request("GET", "/", headers={"Accept": "text/html"})
+    assert page.status == 200
+    assert page.headers["Content-Security-Policy"] == POLICY
+    assert page.headers["X-Content-Type-Options"] == "nosniff"
+    assert page.headers["Referrer-Policy"] == "no-referrer"
+    assert page.headers["Cross-Origin-Opener-Policy"] == "same-origin"
+    assert page.headers["Cache-Control"] == "no-cache"
+    script = re.search(r'src="(/console/app-[^"]+\.js)"', page.body.decode())[1]
+    plain = node.request("GET", script)
+    packed = node.request("GET", script, headers={"Accept-Encoding": "br;q=1.0, gzip"})
+    assert plain.status == 200 and "Content-Encoding" not in plain.headers
+    assert packed.headers["Content-Encoding"] == "gzip"
+    assert gzip.decompress(packed.body) == plain.body
+    assert "immutable" in packed.headers["Cache-Control"]
+    assert packed.headers["ETag"] != plain.headers["ETag"]
+    refused = node.request("GET", script, headers={"Accept-Encoding": "gzip;q=0"})
+    assert "Content-Encoding" not in refused.headers
+    same = node.request("GET", script, headers={"If-None-Match": f'"x", W/{packed.headers["ETag"]}'})
+    assert same.status == 304 and same.body == b""
+    head = node.request("HEAD", script)
+    assert head.headers["Content-Length"] == str(len(plain.body)) and head.body == b""
+
+
+def test_addresses(node):
+    """Deep links are the console's; what is not stays what it was."""
+    page = node.request("GET", "/").body
+    for path in ("/documents", "/documents?state=dead", "/systems/erp", "/config/text", "/login", "/audit"):
+        assert node.request("GET", path).body == page, path
+    document = node.post("open", b"hello").json["document"]
+    assert node.get(f"/documents/{document}").json["id"] == document
+    assert node.request("GET", f"/documents/{document}", headers={"Accept": "text/html,*/*;q=0.8"}).body == page
+    assert node.request("GET", f"/documents/{document}/payload", headers={
+        "Accept": "text/html", "Authorization": f"Bearer {node.token}"}).body == b"hello"
+    for path in ("/console/", "/console/nothing.js", "/console/../token", "/nothing", "/documentsx"):
+        assert node.request("GET", path).status == 404, path
+    assert node.request("POST", "/").status in (404, 405)
+
+
+def test_every_page(scene):
+    browse("pages.mjs", scene, DEAD=scene.dead[0], DONE=scene.done[0])
+
+
+def test_work(scene):
+    browse("work.mjs", scene, FOREIGN=scene.foreign)

@@ -1,0 +1,275 @@
+// work.mjs - somebody works with the console: finds, follows, edits, holds, configures, lets others in.
+// Each step is a function; it says "ok NAME", or what it waited for in vain.
+//
+// Environment: as for browser.mjs; TOKEN; FOREIGN, a document that has nothing to do with erp.  The node is that of tests/blackbox/test_95_console.py.
+import { logInWithToken, newPage, open, shoot, URL_OF_NODE } from "./browser.mjs";
+
+const { browser, context } = await open();
+const { page, wrong } = await newPage(context);
+
+const PASSWORD = "correct horse battery 7";
+let invitation = "";
+
+const link = (name) => page.getByRole("navigation", { name: "Pages" }).getByRole("link", { name });
+const button = (name) => page.getByRole("button", { name, exact: true });
+const text = (words) => page.getByText(words).first();
+
+function check(condition, words) {
+  if (!condition) throw new Error(words);
+}
+
+const steps = {
+  async "log in"() {
+    await page.goto(`${URL_OF_NODE}/documents?type=order`);
+    await page.getByText("Use the token of the node").click();
+    await page.getByLabel("Token", { exact: true }).fill("wrong");
+    await button("Go on").click();
+    await text("does not know this token").waitFor();
+    await page.getByLabel("Token", { exact: true }).fill(process.env.TOKEN);
+    await button("Go on").click();
+    await page.getByText("type: order").waitFor(); // the address that was asked for
+  },
+
+  async "the head says where this is"() {
+    await page.locator(".location").getByText("Hamburg").waitFor();
+    await page.locator(".environment.violet").getByText("test").waitFor();
+  },
+
+  async "find a document, by keys and by an attribute"() {
+    await page.keyboard.press("g");
+    await page.keyboard.press("d");
+    await page.getByRole("heading", { name: "Documents" }).waitFor();
+    await page.keyboard.press("/");
+    await page.keyboard.type("po=4007");
+    await page.keyboard.press("Enter");
+    await page.getByText("po = 4007").waitFor();
+    const rows = page.locator("table.documents tbody tr");
+    await rows.first().waitFor();
+    check((await rows.count()) === 1, `po=4007 finds ${await rows.count()} documents`);
+    await page.reload();
+    await page.getByText("po = 4007").waitFor(); // a reload keeps the filter
+    await rows.first().waitFor();
+    await page.keyboard.press("j");
+    await page.locator("tr.at").waitFor();
+    await page.keyboard.press("Enter");
+    await page.waitForURL(/\/documents\/[0-9a-f-]{36}/);
+  },
+
+  async "follow its trace, read its bytes"() {
+    const marks = page.locator(".trace .mark");
+    await marks.first().waitFor();
+    check((await marks.count()) >= 4, "the trace has hardly any marks");
+    await marks.last().click();
+    await page.locator("tr.at").first().waitFor();
+    await page.locator("pre.text .t", { hasText: "Order" }).first().waitFor();
+    await page.getByRole("tab", { name: "Hex" }).click();
+    await text("00000000").waitFor();
+    await page.getByLabel("Stage").selectOption({ index: 1 });
+    await page.getByRole("tab", { name: "Changes" }).click();
+    await page.locator(".diff .add").first().waitFor();
+    await page.goBack();
+    await page.getByText("po = 4007").waitFor(); // the back button works
+  },
+
+  async "hostile bytes stay text"() {
+    await page.goto(`${URL_OF_NODE}/documents?receiver=erp&type=note`);
+    await page.locator("table.documents tbody a").first().click();
+    await page.locator("pre.text", { hasText: "onerror" }).first().waitFor();
+    check((await page.locator("pre.text img, pre.text script").count()) === 0, "markup of a payload became markup of the page");
+  },
+
+  async "edit and resubmit a dead one, and see it delivered"() {
+    await link("Dead letters").click();
+    const group = page.locator(".card.dead", { hasText: "unknown_system" });
+    await group.getByRole("link", { name: "Sample" }).click();
+    await button("Edit and resubmit…").click();
+    const area = page.getByLabel("Payload", { exact: true }).and(page.locator("textarea"));
+    await area.waitFor();
+    await area.fill((await area.inputValue()).replace("9900000000000", "4012345000009"));
+    const old = page.url();
+    await button("Resubmit").click();
+    await page.waitForURL((url) => url.href !== old);
+    await page.locator("h1 .state.good", { hasText: "delivered" }).waitFor();
+    await page.getByRole("heading", { name: "What the edit changed" }).waitFor();
+    await page.goto(old);
+    await page.locator("h1 .state", { hasText: "superseded" }).waitFor();
+  },
+
+  async "discard a group, with the count first"() {
+    await page.goto(`${URL_OF_NODE}/dead`);
+    const group = page.locator(".card.dead", { hasText: "rejected" });
+    await group.getByRole("button", { name: "Discard group…" }).click();
+    await text(/Discard \d+ dead letters\?/).waitFor();
+    await page.getByRole("dialog").getByRole("button", { name: /^Discard \d+/ }).click();
+    await text(/\d+ done\./).waitFor();
+    await page.getByRole("dialog").getByRole("button", { name: "Close" }).last().click();
+    await group.waitFor({ state: "detached" });
+  },
+
+  async "resolve what is in doubt"() {
+    await page.goto(`${URL_OF_NODE}/documents?state=in_doubt`);
+    await page.locator("table.documents tbody a").first().click();
+    await button("Resolve…").click();
+    await page.getByLabel("The receiver has it").check();
+    await button("Say so").click();
+    await page.locator("h1 .state.good", { hasText: "delivered" }).waitFor();
+  },
+
+  async "place and end a hold"() {
+    await link("Systems").click();
+    await button("Place a hold…").click();
+    await page.getByRole("dialog").getByRole("combobox").selectOption("erp");
+    await page.getByLabel("Reason").fill("stocktaking");
+    await button("Hold").click();
+    const row = page.locator("tr", { hasText: "stocktaking" });
+    await row.waitFor();
+    await page.locator("tr", { hasText: "Order system" }).locator(".state.held").waitFor();
+    await row.getByRole("button", { name: "End it" }).click();
+    await row.getByText("ended").waitFor();
+    await page.locator("tr", { hasText: "Order system" }).locator(".state.good").waitFor();
+  },
+
+  async "change a route, and revert it"() {
+    await link("Configuration").click();
+    await page.locator("tr", { hasText: "replace" }).getByRole("link", { name: "Edit" }).click();
+    const area = page.getByLabel("Configuration", { exact: true });
+    await area.waitFor();
+    const before = await area.inputValue();
+    await area.fill(before.replace('with: "-"', 'wiht: "+"'));
+    await text(/1 problem/).waitFor();
+    await page.locator(".problems").getByText("wiht").first().waitFor();
+    await area.fill(before.replace('with: "-"', 'with: "+"'));
+    await text("valid").waitFor();
+    await page.getByRole("tab", { name: "Changes" }).click();
+    await page.locator(".diff .add", { hasText: 'with: "+"' }).waitFor();
+    await page.getByRole("tab", { name: "Rehearse" }).click();
+    await text(/would go another way\./).waitFor();
+    await button("Apply…").click();
+    await page.getByLabel("Note, for the history").fill("pluses");
+    await button("Make it live").click();
+    await text(/Version 2 is live/).waitFor();
+    await page.getByRole("link", { name: "History" }).click();
+    await page.locator("tr", { hasText: "pluses" }).waitFor();
+    await page.getByRole("button", { name: "Revert to it…" }).last().click();
+    await button("Make it live").click();
+    await text(/it is version 1 again/).waitFor();
+  },
+
+  async "add a gateway by a form"() {
+    await page.goto(`${URL_OF_NODE}/config`);
+    await button("Add a gateway…").click();
+    await page.getByLabel("Name", { exact: true }).fill("returns");
+    await page.getByLabel("extract.type").fill("value:order");
+    await shoot(page, "config-form");
+    await button("Add to the draft").click();
+    await page.waitForURL(/config\/text\?line=/);
+    check((await page.getByLabel("Configuration", { exact: true }).inputValue()).includes("  returns:\n    kind: http\n"), "the form wrote no gateway");
+    await text("valid").waitFor();
+  },
+
+  async "add a route with its steps by a form"() {
+    await page.goto(`${URL_OF_NODE}/config`);
+    await button("Add a route…").click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByLabel("Name", { exact: true }).fill("returns");
+    await dialog.getByLabel("when.sender").fill("erp");
+    const next = dialog.locator("fieldset select");
+    await next.selectOption("replace");
+    await dialog.getByLabel("find").fill("a, b");
+    await button("Add the step").click();
+    await next.selectOption("deliver");
+    await dialog.getByLabel(/^to/).fill("erp-api, archive-folder");
+    await button("Add the step").click();
+    await shoot(page, "config-route");
+    await button("Add to the draft").click();
+    await page.waitForURL(/config\/text\?line=/);
+    const made = await page.getByLabel("Configuration", { exact: true }).inputValue();
+    check(made.includes('do: [ { replace: { find: "a, b" } }, { deliver: { to: [erp-api, archive-folder] } } ]'), `the form wrote ${made.slice(-300)}`);
+    await text("valid").waitFor();
+    await button("Leave the changes").click();
+  },
+
+  async "make a role for one system, and a user with it"() {
+    await link("Users and roles").click();
+    await page.getByRole("link", { name: "Roles", exact: true }).click();
+    await button("Add a role…").click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByLabel("Name", { exact: true }).fill("erp-only");
+    await dialog.getByLabel("all systems").uncheck();
+    await dialog.getByLabel(/^\s*erp\b/).check();
+    await button("Add").click();
+    await page.locator("tr", { hasText: "erp-only" }).waitFor();
+    await page.getByRole("link", { name: "Users", exact: true }).click();
+    await button("Add a user…").click();
+    await dialog.getByLabel("Name, to log in with").fill("kim");
+    await dialog.getByLabel(/erp-only/).check();
+    await button("Add").click();
+    const shown = await page.locator(".say.good .mono").textContent();
+    invitation = shown.trim();
+    check(invitation.startsWith(`${URL_OF_NODE}/login/`), `no link, but ${invitation}`);
+  },
+
+  async "that user sees one system, and nothing else"() {
+    const other = await browser.newContext();
+    const { page: kim, wrong: wrongForKim } = await newPage(other);
+    await kim.goto(invitation);
+    for (const field of await kim.locator("input[type=password]").all()) await field.fill(PASSWORD);
+    await kim.locator("button, input[type=submit]").first().click();
+    await kim.goto(`${URL_OF_NODE}/documents`);
+    const pages = kim.getByRole("navigation", { name: "Pages" });
+    if (!(await pages.isVisible().catch(() => false)) && (await kim.getByLabel("Password").count()) > 0) {
+      await kim.getByLabel("User", { exact: true }).fill("kim");
+      await kim.getByLabel("Password").fill(PASSWORD);
+      await kim.getByRole("button", { name: "Log in" }).click();
+    }
+    await pages.waitFor();
+    await kim.locator("table.documents tbody tr").first().waitFor();
+    for (const row of await kim.locator("table.documents tbody tr").allTextContents()) check(/erp/.test(row), `kim sees ${row}`);
+    for (const name of ["Configuration", "Users and roles", "Audit", "Health"])
+      check((await pages.getByRole("link", { name }).count()) === 0, `kim is shown ${name}`);
+    await kim.goto(`${URL_OF_NODE}/documents/${process.env.FOREIGN}`);
+    await kim.getByText("There is no such document").waitFor();
+    await kim.goto(`${URL_OF_NODE}/config`);
+    await kim.getByText("There is no such page for you").waitFor();
+    await kim.getByRole("button", { name: "Log out" }).click();
+    await kim.getByLabel("Password").waitFor();
+    wrong.push(...wrongForKim);
+    await other.close();
+  },
+
+  async "the audit log knows"() {
+    await link("Audit").click();
+    await page.locator("td", { hasText: "userAdd" }).first().waitFor();
+    await button("Verify the chain").click();
+    await text("lines hold together").waitFor();
+  },
+
+  async "pause and resume"() {
+    await link("Health").click();
+    await button("Pause…").click();
+    await page.getByLabel("Reason").fill("moving house");
+    await button("Pause").click();
+    await page.locator(".paused").waitFor();
+    await button("Resume all").click();
+    await page.locator(".paused").waitFor({ state: "detached" });
+    await button("Check the store…").click();
+    await page.getByRole("dialog").locator(".state.good").first().waitFor();
+    await page.getByRole("dialog").getByRole("button", { name: "Close" }).last().click();
+  },
+};
+
+let failed = false;
+for (const [name, step] of Object.entries(steps)) {
+  try {
+    await step();
+    console.log(`ok ${name}`);
+  } catch (e) {
+    console.log(`not ok ${name}: ${e.message}\n${page.url()}`);
+    await shoot(page, "failed").catch(() => undefined);
+    failed = true;
+    break;
+  }
+}
+await browser.close();
+wrong.forEach((line) => console.log(line));
+process.exitCode = failed || wrong.length > 0 ? 1 : 0;
