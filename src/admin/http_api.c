@@ -1,39 +1,28 @@
 #include "admin/http_api.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "admin/api.h"
-#include "admin/api_audit.h"
-#include "admin/api_scope.h"
-#include "admin/document_view.h"
 #include "admin/graphql_request.h"
 #include "admin/http_console.h"
 #include "admin/http_cookie.h"
+#include "admin/http_document.h"
 #include "admin/http_events.h"
 #include "admin/http_login.h"
 #include "admin/http_manual.h"
+#include "admin/http_visit.h"
 #include "admin/login.h"
-#include "admin/payload_range.h"
 #include "admin/principal.h"
 #include "base/alloc.h"
 #include "base/auto.h"
-#include "base/http_target.h"
 #include "base/json.h"
 #include "base/metrics.h"
-#include "base/require.h"
-#include "core/http_user.h"
 #include "engine/admin_keys.h"
-#include "engine/desk.h"
 #include "engine/engine.h"
 #include "engine/intake.h"
-#include "store/archive.h"
-#include "store/caller.h"
-#include "store/document.h"
 
 enum {
-    MAGIC = 0x61646d6e,
     ANSWER_MOST = 8 << 20,
     ARENA_MOST = 16 << 20,
     DROPPED_MOST = 64 << 20 /* bytes that are read only to be dropped */
@@ -49,116 +38,48 @@ struct http_api {
     char labels[HTTP_REFUSAL_COUNT][64];
 };
 
-/* One request, while it waits for the desk or streams its answer. */
+/* One request, while it waits for the desk. */
 struct visit {
-    struct http_user user; /* first: http_user.h */
-    unsigned magic;
+    struct http_visit visit; /* first */
     struct http_api *self;
-    struct http_request *request; /* NULL: the client is gone */
-    struct desk_job job;
-    bool at_desk;
-
-    struct buf body, answer; /* GraphQL; JSON */
-    int64_t dropped;         /* of a question that is too large */
-    char *content_type;
-    int status;
-
-    struct id id;
-    bool wants_payload, head_only;
-    struct principal who; /* PRINCIPAL_NOBODY: perhaps a caller of a gateway */
-    int64_t stage;        /* of the payload; 0: as it was received */
+    struct principal who;
     int64_t caller;
     struct arena arena;
-    struct document document;
-    bool found, no_stage, is_forbidden;
-    struct err err;
-
-    struct payload_reader *reader;
-    struct str piece;
-    enum range_result range;
-    int64_t from, skip,
-        left; /* of the payload: where the range begins, what is still before it and in it */
-    bool started;
+    struct buf body, answer;
+    int64_t dropped; /* of a question that is too large */
+    char *content_type;
+    int status;
 };
 
 /* ---- objects ------------------------------------------------------------------------------ */
+
+static void visit_free(struct http_visit *visit)
+{
+    struct visit *v = (struct visit *)visit;
+
+    buf_done(&v->body);
+    buf_done(&v->answer);
+    arena_done(&v->arena);
+    free(v->content_type);
+    free(v);
+}
 
 static struct visit *visit_new(struct http_request *r, struct http_api *self)
 {
     struct visit *v = NEW(struct visit);
 
-    *v = (struct visit){ .user = { .handler = &http_api_handler },
-                         .magic = MAGIC,
-                         .self = self,
-                         .request = r,
+    *v = (struct visit){ .self = self,
                          .body = BUF_INIT(GRAPHQL_BODY_MAX),
                          .answer = BUF_INIT(ANSWER_MOST),
                          .arena = ARENA_INIT(ARENA_MOST) };
-    r->user = v;
-    return v;
-}
-
-static void visit_free(struct visit *v)
-{
-    payload_close(v->reader);
-    buf_done(&v->body);
-    buf_done(&v->answer);
-    arena_done(&v->arena);
-    free(v->content_type);
-    v->magic = 0;
-    free(v);
-}
-
-static struct visit *visit_of(void *user)
-{
-    struct visit *v = user;
-
-    require(v->magic == MAGIC);
+    http_visit_begin(&v->visit, r, &http_api_handler, visit_free);
     return v;
 }
 
 static void end_with_error(struct visit *v, int status, const char *fields, const char *code,
                            const char *message)
 {
-    struct http_request *r = v->request;
-
-    visit_free(v);
-    http_answer_error(r, status, str_of(fields), code, message);
-}
-
-/* Run at the desk, then come back to the loop. */
-static void to_desk(struct visit *v, void (*run)(struct desk_job *),
-                    void (*done)(struct loop_msg *))
-{
-    v->job = (struct desk_job){ .loop = http_loop(v->request), .run = run, .done = { .fn = done } };
-    v->at_desk = true;
-    if (desk_submit(engine_desk(v->self->engine), &v->job))
-        return;
-    v->at_desk = false;
-    if (v->started) {
-        struct http_request *r = v->request;
-
-        visit_free(v);
-        http_answer_abort(r);
-        return;
-    }
-    end_with_error(v, 503, "Retry-After: 1\r\n", "busy", "Too many questions at once. Try again.");
-}
-
-static struct visit *back_from_desk(struct loop_msg *msg)
-{
-    struct visit *v = visit_of((char *)msg - offsetof(struct visit, job.done));
-
-    v->at_desk = false;
-    if (v->request != NULL)
-        return v;
-    visit_free(v); /* nobody waits any more */
-    return NULL;
-}
-
-static struct visit *visit_of_job(struct desk_job *job)
-{
-    return visit_of((char *)job - offsetof(struct visit, job));
+    http_visit_error(&v->visit, status, fields, code, message);
 }
 
 /* ---- who asks -------------------------------------------------------------------------------- */
@@ -203,7 +124,7 @@ bool http_api_identify(const struct http_api *h, struct http_request *r, struct 
 
 static bool identify(struct visit *v)
 {
-    return http_api_identify(v->self, v->request, &v->arena, &v->who, &v->caller);
+    return http_api_identify(v->self, v->visit.request, &v->arena, &v->who, &v->caller);
 }
 
 static bool is_near(struct http_request *r)
@@ -219,7 +140,7 @@ static bool is_near(struct http_request *r)
 
 static void graphql_run_at_desk(struct desk_job *job)
 {
-    struct visit *v = visit_of_job(job);
+    struct visit *v = (struct visit *)http_visit_of_job(job);
 
     v->status =
         api_execute(v->self->api, &v->who, str_of(v->content_type), buf_view(&v->body), &v->answer);
@@ -227,21 +148,21 @@ static void graphql_run_at_desk(struct desk_job *job)
 
 static void graphql_done(struct loop_msg *msg)
 {
-    struct visit *v = back_from_desk(msg);
+    struct visit *v = (struct visit *)http_visit_back(msg);
 
     if (v == NULL)
         return;
-    http_answer(v->request, v->status, STR("Cache-Control: no-store\r\n"), STR("application/json"),
-                buf_view(&v->answer));
-    visit_free(v);
+    http_answer(v->visit.request, v->status, STR("Cache-Control: no-store\r\n"),
+                STR("application/json"), buf_view(&v->answer));
+    visit_free(&v->visit);
 }
 
 /* As the specification says it, for clients that know nothing else. */
 static void graphql_too_large(struct visit *v)
 {
-    struct http_request *r = v->request;
+    struct http_request *r = v->visit.request;
 
-    visit_free(v);
+    visit_free(&v->visit);
     http_answer(r, 413, STR("Cache-Control: no-store\r\n"), STR("application/json"),
                 STR("{\"errors\":[{\"message\":\"the question is longer than 9 MiB\","
                     "\"extensions\":{\"code\":\"limit\"}}]}"));
@@ -263,7 +184,7 @@ static void graphql_bytes(struct visit *v, struct str bytes)
 
 static void graphql_head(struct visit *v)
 {
-    if (v->request->method != HTTP_METHOD_POST) {
+    if (v->visit.request->method != HTTP_METHOD_POST) {
         end_with_error(v, 405, "Allow: POST\r\n", "method_not_allowed", "Ask with POST.");
         return;
     }
@@ -275,14 +196,14 @@ static void graphql_head(struct visit *v)
                              "TOKEN. It is in the file `token` of the data folder.");
         return;
     }
-    if (v->request->content_length > DROPPED_MOST ||
-        (v->request->content_length > GRAPHQL_BODY_MAX &&
-         http_field(v->request, STR("Expect")).ptr != NULL)) {
+    if (v->visit.request->content_length > DROPPED_MOST ||
+        (v->visit.request->content_length > GRAPHQL_BODY_MAX &&
+         http_field(v->visit.request, STR("Expect")).ptr != NULL)) {
         graphql_too_large(v);
         return;
     }
-    v->content_type = xstrndup(v->request->content_type);
-    http_read_body(v->request);
+    v->content_type = xstrndup(v->visit.request->content_type);
+    http_read_body(v->visit.request);
 }
 
 /* ---- events ------------------------------------------------------------------------------------
@@ -290,7 +211,7 @@ static void graphql_head(struct visit *v)
 
 static void events_head(struct visit *v)
 {
-    struct http_request *r = v->request;
+    struct http_request *r = v->visit.request;
 
     if (r->method != HTTP_METHOD_GET) {
         end_with_error(v, 405, "Allow: GET\r\n", "method_not_allowed", "Listen with GET.");
@@ -302,284 +223,7 @@ static void events_head(struct visit *v)
         return;
     }
     http_events_open(v->self->events, r, &v->who);
-    visit_free(v);
-}
-
-/* ---- documents ---------------------------------------------------------------------------------
- */
-
-static bool is_known(const struct visit *v)
-{
-    return v->who.kind != PRINCIPAL_NOBODY;
-}
-
-static bool may_see(const struct visit *v)
-{
-    return is_known(v) ? principal_sees_document(&v->who, RIGHT_SEE, &v->document)
-                       : v->caller > 0 && v->caller == v->document.caller;
-}
-
-static bool may_take(const struct visit *v)
-{
-    return !is_known(v) || principal_sees_document(&v->who, RIGHT_DOWNLOAD, &v->document);
-}
-
-/* Whose it was an archive does not say: it is for those who may take everything. */
-static bool may_look_in_archives(const struct visit *v)
-{
-    return is_known(v) && rights_everywhere(&v->who.rights, RIGHT_DOWNLOAD) &&
-           rights_everywhere(&v->who.rights, RIGHT_SEE);
-}
-
-static void show_document(struct visit *v)
-{
-    struct engine *e = v->self->engine;
-    struct document_view view;
-
-    v->found = document_view_make(e, &v->document, false, &v->arena, &view, &v->err);
-    if (v->found)
-        document_view_json(engine_store(e), &view, &v->answer);
-}
-
-/* In the audit log, before a byte goes out. */
-static bool note_download(struct visit *v)
-{
-    char id[ID_TEXT], stage[40] = "";
-    struct audit_entry e =
-        api_audit_entry(&v->who, STR("payloadDownload"), str_of(id_text(&v->id, id)));
-    struct store *s = engine_store(v->self->engine);
-
-    if (!is_known(v) && !caller_name(s, v->caller, &v->arena, &e.actor, &v->err))
-        return false;
-    if (v->stage != 0)
-        (void)snprintf(stage, sizeof stage, "{\"stage\":%lld}", (long long)v->stage);
-    e.became = str_of(stage);
-    return audit_append(s, &e, &v->err);
-}
-
-static void look_up(struct desk_job *job)
-{
-    struct visit *v = visit_of_job(job);
-    struct store *s = engine_store(v->self->engine);
-
-    v->found = document_get(s, &v->id, &v->arena, &v->document, &v->err);
-    if (!v->found && v->err.kind == ERR_NONE && v->wants_payload && may_look_in_archives(v) &&
-        v->stage == 0)
-        (void)archive_source(s, &v->id, &v->document.source, &v->found, &v->err);
-    if (!v->found || !may_see(v))
-        return;
-    if (!v->wants_payload)
-        show_document(v);
-    else if (!may_take(v))
-        v->is_forbidden = true;
-    else if (v->stage != 0 && !document_view_stage(&v->document, v->stage, &v->document.source))
-        v->no_stage = true;
-    else if (!payload_open(s, &v->document.source, &v->reader, &v->err))
-        v->reader = NULL;
-    else
-        v->found = v->head_only || note_download(v);
-}
-
-static void read_piece(struct desk_job *job)
-{
-    struct visit *v = visit_of_job(job);
-
-    do { /* what stands before the range is read, for the digest, and not sent */
-        if (!payload_next(v->reader, &v->piece, &v->err))
-            return;
-        int64_t cut = v->skip < (int64_t)v->piece.len ? v->skip : (int64_t)v->piece.len;
-
-        v->piece = str_from(v->piece, (size_t)cut);
-        v->skip -= cut;
-        if ((int64_t)v->piece.len > v->left)
-            v->piece.len = (size_t)v->left;
-    } while (v->piece.len == 0 && v->left > 0);
-}
-
-static void piece_done(struct loop_msg *msg);
-
-static void next_piece(struct visit *v)
-{
-    if (v->left > 0) {
-        to_desk(v, read_piece, piece_done);
-        return;
-    }
-    http_answer_end(v->request);
-    visit_free(v);
-}
-
-static void send_piece(struct visit *v)
-{
-    v->left -= (int64_t)v->piece.len;
-    if (http_answer_bytes(v->request, v->piece))
-        next_piece(v);
-}
-
-static void piece_done(struct loop_msg *msg)
-{
-    struct visit *v = back_from_desk(msg);
-
-    if (v == NULL)
-        return;
-    if (v->err.kind != ERR_NONE) {
-        struct http_request *r = v->request;
-
-        visit_free(v);
-        http_answer_abort(
-            r); /* damaged: the client sees a broken transfer, never wrong bytes as whole */
-        return;
-    }
-    send_piece(v);
-}
-
-static void start_answer(struct visit *v)
-{
-    const struct payload_source *src = &v->document.source;
-    char fields[400], etag[SHA256_TEXT];
-    int n = snprintf(fields, sizeof fields,
-                     "ETag: \"%s\"\r\nAccept-Ranges: bytes\r\nX-Content-Type-Options: nosniff\r\n"
-                     "Content-Disposition: attachment\r\nCache-Control: no-store\r\n",
-                     digest_text(&src->sha256, etag));
-
-    if (v->range == RANGE_PART)
-        n += snprintf(fields + n, sizeof fields - (size_t)n,
-                      "Content-Range: bytes %lld-%lld/%lld\r\n", (long long)v->from,
-                      (long long)(v->from + v->left - 1), (long long)src->size);
-    v->started = true;
-    http_answer_start(v->request, v->range == RANGE_PART ? 206 : 200, str_mem(fields, (size_t)n),
-                      STR("application/octet-stream"), v->left);
-}
-
-static void answer_trouble(struct visit *v, const char *code)
-{
-    struct err err = v->err; /* the visit ends before the answer goes out */
-
-    if (err.kind == ERR_TRANSIENT)
-        end_with_error(v, 503, "Retry-After: 2\r\n", "unavailable", err.text);
-    else
-        end_with_error(v, 500, "", code, err.text);
-}
-
-static void answer_payload_trouble(struct visit *v)
-{
-    answer_trouble(v, v->err.sys == ENOENT ? "payload_missing" : "payload_corrupt");
-}
-
-static void first_piece_done(struct loop_msg *msg)
-{
-    struct visit *v = back_from_desk(msg);
-
-    if (v == NULL)
-        return;
-    if (v->err.kind != ERR_NONE) {
-        answer_payload_trouble(v);
-        return;
-    }
-    start_answer(v);
-    send_piece(v);
-}
-
-/* The head waits for the first piece, which is all there is of most payloads: one that
- * is missing or damaged is told as such. */
-static void start_payload(struct visit *v)
-{
-    int64_t size = v->document.source.size;
-    char fields[64];
-
-    v->range = payload_range(v->request->range, size, &v->from, &v->left);
-    v->skip = v->from;
-    if (v->range == RANGE_UNSATISFIABLE) {
-        (void)snprintf(fields, sizeof fields, "Content-Range: bytes */%lld\r\n", (long long)size);
-        end_with_error(v, 416, fields, "bad_range", "The payload has no such bytes.");
-    } else if (v->request->method == HTTP_METHOD_HEAD) {
-        start_answer(v);
-        http_answer_end(v->request);
-        visit_free(v);
-    } else {
-        to_desk(v, read_piece, first_piece_done);
-    }
-}
-
-/* An id that is not there and one that the asker may not see give the same answer. */
-static void looked_up(struct loop_msg *msg)
-{
-    struct visit *v = back_from_desk(msg);
-
-    if (v == NULL)
-        return;
-    if (!v->found && v->err.kind != ERR_NONE) {
-        answer_trouble(v, "failed");
-    } else if (!v->found || !may_see(v)) {
-        end_with_error(v, 404, "", "unknown_document", "There is no such document.");
-    } else if (!v->wants_payload) {
-        http_answer(v->request, 200, STR("Cache-Control: no-store\r\n"), STR("application/json"),
-                    buf_view(&v->answer));
-        visit_free(v);
-    } else if (v->is_forbidden) {
-        end_with_error(v, 403, "", "forbidden", "This needs the right `download` for its systems.");
-    } else if (v->no_stage) {
-        end_with_error(v, 404, "", "unknown_stage",
-                       "No step has stored bytes under this number: see its timeline.");
-    } else if (v->reader == NULL) {
-        answer_payload_trouble(v);
-    } else {
-        start_payload(v);
-    }
-}
-
-static bool read_stage(struct visit *v)
-{
-    AUTO(buf_done) struct buf value = BUF_INIT(64);
-    struct err err;
-    bool given;
-
-    if (!http_decode_query(v->request->query, STR("stage"), &value, &given, &err))
-        return false;
-    return !given || (str_to_i64(buf_view(&value), &v->stage) && v->stage >= 1);
-}
-
-/* Whoever does not have the right for any system need not be told what there is. */
-static bool may_ask(struct visit *v)
-{
-    if (!rights_has(&v->who.rights, RIGHT_SEE))
-        end_with_error(v, 403, "", "forbidden", "This needs the right `see`.");
-    else if (v->wants_payload && !rights_has(&v->who.rights, RIGHT_DOWNLOAD))
-        end_with_error(v, 403, "", "forbidden", "This needs the right `download`.");
-    else
-        return true;
-    return false;
-}
-
-static void document_head(struct visit *v, struct str rest)
-{
-    struct str id, tail = str_cut(rest, '/', &id);
-
-    if (v->request->method != HTTP_METHOD_GET && v->request->method != HTTP_METHOD_HEAD) {
-        end_with_error(v, 405, "Allow: GET, HEAD\r\n", "method_not_allowed", "Read with GET.");
-        return;
-    }
-    if (!identify(v) && v->caller == 0) {
-        end_with_error(v, 401, "WWW-Authenticate: Bearer\r\n", "unauthorized",
-                       "Send the key that sent the document, or the admin token.");
-        return;
-    }
-    v->wants_payload = str_is(tail, "payload");
-    v->head_only = v->request->method == HTTP_METHOD_HEAD;
-    if (is_known(v) && !may_ask(v))
-        return;
-    if (v->wants_payload && !read_stage(v)) {
-        end_with_error(v, 400, "", "bad_stage", "stage is a number from 1 on.");
-        return;
-    }
-    if (v->stage != 0 && !is_known(v)) {
-        end_with_error(v, 403, "", "forbidden", "What steps made of it is for the admin token.");
-        return;
-    }
-    if (!id_parse(id, &v->id) || (tail.len > 0 && !v->wants_payload)) {
-        end_with_error(v, 404, "", "unknown_document", "There is no such document.");
-        return;
-    }
-    to_desk(v, look_up, looked_up);
+    visit_free(&v->visit);
 }
 
 /* ---- health and metrics
@@ -607,14 +251,14 @@ static void answer_ready(struct visit *v)
     json_close(&j, ']');
     json_close(&j, '}');
     buf_putc(&text, '\n');
-    http_answer(v->request, ready ? 200 : 503, ready ? STR("") : STR("Retry-After: 2\r\n"),
+    http_answer(v->visit.request, ready ? 200 : 503, ready ? STR("") : STR("Retry-After: 2\r\n"),
                 STR("application/json"), buf_view(&text));
-    visit_free(v);
+    visit_free(&v->visit);
 }
 
 static void answer_metrics(struct visit *v)
 {
-    bool known = identify(v), near = is_near(v->request);
+    bool known = identify(v), near = is_near(v->visit.request);
 
     if (!near && !known) {
         end_with_error(v, 401, "WWW-Authenticate: Bearer\r\n", "unauthorized",
@@ -626,15 +270,15 @@ static void answer_metrics(struct visit *v)
         return;
     }
     metrics_print(&v->answer);
-    http_answer(v->request, 200, STR("Cache-Control: no-store\r\n"),
+    http_answer(v->visit.request, 200, STR("Cache-Control: no-store\r\n"),
                 STR("text/plain; version=0.0.4; charset=utf-8"), buf_view(&v->answer));
-    visit_free(v);
+    visit_free(&v->visit);
 }
 
 static void answer_health(struct visit *v)
 {
-    http_answer(v->request, 200, STR(""), STR("text/plain"), STR("ok\n"));
-    visit_free(v);
+    http_answer(v->visit.request, 200, STR(""), STR("text/plain"), STR("ok\n"));
+    visit_free(&v->visit);
 }
 
 /* ---- the handler
@@ -676,6 +320,10 @@ static void on_head(struct http_request *r, void *arg)
     }
     if (http_console_answer(r))
         return;
+    if (str_starts(r->path, STR("/documents/"))) {
+        http_document_handler.head(r, arg);
+        return;
+    }
     struct visit *v = visit_new(r, arg);
 
     for (size_t i = 0; i < sizeof pages / sizeof pages[0]; i++)
@@ -683,47 +331,30 @@ static void on_head(struct http_request *r, void *arg)
             pages[i].answer(v);
             return;
         }
-    if (str_starts(r->path, STR("/documents/")))
-        document_head(v, str_from(r->path, strlen("/documents/")));
-    else
-        end_with_error(v, 404, "", "not_found", "There is nothing at this path.");
+    end_with_error(v, 404, "", "not_found", "There is nothing at this path.");
 }
 
 static void on_body(struct http_request *r, struct str bytes)
 {
-    graphql_bytes(visit_of(r->user), bytes);
+    graphql_bytes(r->user, bytes);
 }
 
 static void on_end(struct http_request *r)
 {
-    struct visit *v = visit_of(r->user);
+    struct visit *v = r->user;
 
     if (v->dropped > 0)
         graphql_too_large(v);
     else
-        to_desk(v, graphql_run_at_desk, graphql_done);
-}
-
-static void on_gone(struct http_request *r)
-{
-    struct visit *v = visit_of(r->user);
-
-    v->request = NULL;
-    if (!v->at_desk)
-        visit_free(v);
-}
-
-static void on_drained(struct http_request *r)
-{
-    next_piece(visit_of(r->user));
+        (void)http_visit_to_desk(&v->visit, engine_desk(v->self->engine), graphql_run_at_desk,
+                                 graphql_done);
 }
 
 const struct http_handler http_api_handler = {
     .head = on_head,
     .body = on_body,
     .end = on_end,
-    .gone = on_gone,
-    .drained = on_drained,
+    .gone = http_visit_gone,
 };
 
 /* ---- life

@@ -8,6 +8,7 @@
 #include "admin/api_parts.h"
 #include "admin/api_scope.h"
 #include "admin/http_api.h"
+#include "admin/http_visit.h"
 #include "admin/principal.h"
 #include "base/alloc.h"
 #include "base/arena.h"
@@ -15,23 +16,16 @@
 #include "base/buf.h"
 #include "base/http_target.h"
 #include "base/json.h"
-#include "base/require.h"
-#include "core/http_user.h"
-#include "engine/desk.h"
 #include "engine/engine.h"
 #include "engine/manual.h"
 #include "engine/spool.h"
 
-enum { MAGIC = 0x6d616e75, ARENA_MOST = 256 << 10 };
+enum { ARENA_MOST = 256 << 10 };
 
 /* One request, from its head to its answer. */
 struct post {
-    struct http_user user; /* first: http_user.h */
-    unsigned magic;
+    struct http_visit visit; /* first */
     struct principal who;
-    struct http_request *request; /* NULL: the client is gone */
-    struct desk_job job;
-    bool at_desk;
 
     struct arena arena; /* texts of the head: it may be gone before the desk has done */
     struct manual_request q;
@@ -46,46 +40,30 @@ struct post {
 
 /* ---- objects --------------------------------------------------------------------------------- */
 
-static struct post *post_new(struct http_request *r)
+static void post_free(struct http_visit *visit)
 {
-    struct post *p = NEW(struct post);
+    struct post *p = (struct post *)visit;
 
-    *p = (struct post){ .user = { .handler = &http_manual_handler },
-                        .magic = MAGIC,
-                        .request = r,
-                        .arena = ARENA_INIT(ARENA_MOST),
-                        .body = BUF_INIT(SEGMENT_PAYLOAD_MOST) };
-    r->user = p;
-    return p;
-}
-
-static void post_free(struct post *p)
-{
     if (p->spool != NULL)
         spool_abort(p->spool);
     buf_done(&p->body);
     arena_done(&p->arena);
-    p->magic = 0;
     free(p);
 }
 
-static struct post *post_of(void *user)
+static struct post *post_new(struct http_request *r)
 {
-    struct post *p = user;
+    struct post *p = NEW(struct post);
 
-    require(p->magic == MAGIC);
+    *p = (struct post){ .arena = ARENA_INIT(ARENA_MOST), .body = BUF_INIT(SEGMENT_PAYLOAD_MOST) };
+    http_visit_begin(&p->visit, r, &http_manual_handler, post_free);
     return p;
 }
 
 static void end_with_error(struct post *p, int status, const char *fields, const char *code,
                            const char *message)
 {
-    struct http_request *r = p->request;
-    char text[sizeof p->err.text];
-
-    (void)snprintf(text, sizeof text, "%s", message); /* it may be the post's own */
-    post_free(p);
-    http_answer_error(r, status, str_of(fields), code, text);
+    http_visit_error(&p->visit, status, fields, code, message);
 }
 
 /* ---- answers --------------------------------------------------------------------------------- */
@@ -124,7 +102,7 @@ static void answer_made(struct post *p)
 {
     AUTO(buf_done) struct buf text = BUF_INIT(4096);
     AUTO(buf_done) struct buf fields = BUF_INIT(256);
-    struct http_request *r = p->request;
+    struct http_request *r = p->visit.request;
     struct json_out j = { .to = &text };
     char id[ID_TEXT];
 
@@ -138,7 +116,7 @@ static void answer_made(struct post *p)
     json_z(&j, p->result.text);
     json_close(&j, '}');
     buf_putc(&text, '\n');
-    post_free(p);
+    post_free(&p->visit);
     http_answer(r, 202, buf_view(&fields), STR("application/json"), buf_view(&text));
 }
 
@@ -146,28 +124,12 @@ static void answer_made(struct post *p)
 
 static struct post *post_of_job(struct desk_job *job)
 {
-    return post_of((char *)job - offsetof(struct post, job));
+    return (struct post *)http_visit_of_job(job);
 }
 
 static bool to_desk(struct post *p, void (*run)(struct desk_job *), void (*done)(struct loop_msg *))
 {
-    p->job = (struct desk_job){ .loop = http_loop(p->request), .run = run, .done = { .fn = done } };
-    p->at_desk = desk_submit(engine_desk(p->who.engine), &p->job);
-    if (!p->at_desk)
-        end_with_error(p, 503, "Retry-After: 1\r\n", "busy",
-                       "Too many questions at once. Try again.");
-    return p->at_desk;
-}
-
-static struct post *back_from_desk(struct loop_msg *msg)
-{
-    struct post *p = post_of((char *)msg - offsetof(struct post, job.done));
-
-    p->at_desk = false;
-    if (p->request != NULL)
-        return p;
-    post_free(p); /* nobody waits any more */
-    return NULL;
+    return http_visit_to_desk(&p->visit, engine_desk(p->who.engine), run, done);
 }
 
 /* For the audit log. */
@@ -211,7 +173,7 @@ static void make_at_desk(struct desk_job *job)
 /* NULL: nobody waits any more, or it was answered why not. */
 static struct post *agreed(struct loop_msg *msg)
 {
-    struct post *p = back_from_desk(msg);
+    struct post *p = (struct post *)http_visit_back(msg);
 
     if (p == NULL)
         return NULL;
@@ -245,10 +207,10 @@ static void asked(struct loop_msg *msg)
 
     if (p == NULL)
         return;
-    if (p->request->content_length > p->size_most)
+    if (p->visit.request->content_length > p->size_most)
         end_with_error(p, 413, "", "too_large", "It is larger than limits.size of its gateway.");
     else
-        http_read_body(p->request);
+        http_read_body(p->visit.request);
 }
 
 /* ---- the head -------------------------------------------------------------------------------- */
@@ -256,7 +218,7 @@ static void asked(struct loop_msg *msg)
 /* A field as text; ptr NULL: there is none.  False: it is no text. */
 static bool text_of(struct post *p, const char *field, size_t most, struct str *ret)
 {
-    struct str value = http_field(p->request, str_of(field));
+    struct str value = http_field(p->visit.request, str_of(field));
 
     *ret = value.ptr == NULL ? value : arena_copy(&p->arena, value);
     return value.len <= most && str_is_utf8(value);
@@ -268,7 +230,7 @@ static bool read_attributes(struct post *p)
     struct str name, value;
 
     f->attributes = ARENA_ARRAY(&p->arena, struct fact, FACTS_ATTRIBUTES_MOST);
-    for (size_t i = 0; http_field_at(p->request, i, &name, &value); i++) {
+    for (size_t i = 0; http_field_at(p->visit.request, i, &name, &value); i++) {
         struct str key, rest = str_cut(value, '=', &key);
 
         if (!str_eq_nocase(name, STR("Waybill-Attribute")))
@@ -312,7 +274,7 @@ static bool read_word(struct post *p, const char *name, const char *first, const
     struct err err;
     bool given;
 
-    if (!http_decode_query(p->request->query, str_of(name), &value, &given, &err))
+    if (!http_decode_query(p->visit.request->query, str_of(name), &value, &given, &err))
         return false;
     *ret_second = given && str_is(buf_view(&value), second);
     return !given || *ret_second || str_is(buf_view(&value), first);
@@ -324,7 +286,7 @@ static bool read_gateway(struct post *p)
     struct err err;
     bool given;
 
-    if (!http_decode_query(p->request->query, STR("gateway"), &value, &given, &err) || !given)
+    if (!http_decode_query(p->visit.request->query, STR("gateway"), &value, &given, &err) || !given)
         return false;
     p->q.gateway = arena_copy(&p->arena, buf_view(&value));
     p->q.to_router = true;
@@ -333,7 +295,7 @@ static bool read_gateway(struct post *p)
 
 static bool read_edit(struct post *p)
 {
-    struct str rest = str_from(p->request->path, strlen("/documents/")), id;
+    struct str rest = str_from(p->visit.request->path, strlen("/documents/")), id;
 
     (void)str_cut(rest, '/', &id);
     p->q.is_edit = true;
@@ -366,7 +328,7 @@ static bool has_facts(const struct facts *f)
 /* "/documents/ID/edit", or "/documents". */
 static void read_request(struct post *p)
 {
-    if (!(str_is(p->request->path, "/documents") ? read_send(p) : read_edit(p)))
+    if (!(str_is(p->visit.request->path, "/documents") ? read_send(p) : read_edit(p)))
         return;
     if (!read_fields(p))
         end_with_error(p, 400, "", "bad_field",
@@ -398,7 +360,7 @@ static void on_spool_drained(void *user)
 {
     struct post *p = user;
 
-    http_resume(p->request);
+    http_resume(p->visit.request);
 }
 
 static void on_spooled(void *user, const struct spool_result *r)
@@ -424,7 +386,7 @@ static const struct spool_calls spool_calls = { .drained = on_spool_drained, .do
 
 static void on_body(struct http_request *r, struct str bytes)
 {
-    struct post *p = post_of(r->user);
+    struct post *p = r->user;
 
     p->size += (int64_t)bytes.len;
     if (p->size > p->size_most) {
@@ -447,7 +409,7 @@ static void on_body(struct http_request *r, struct str bytes)
 
 static void on_end(struct http_request *r)
 {
-    struct post *p = post_of(r->user);
+    struct post *p = r->user;
 
     if (p->spool != NULL) {
         spool_end(p->spool);
@@ -459,18 +421,9 @@ static void on_end(struct http_request *r)
     (void)to_desk(p, make_at_desk, made);
 }
 
-static void on_gone(struct http_request *r)
-{
-    struct post *p = post_of(r->user);
-
-    p->request = NULL;
-    if (!p->at_desk)
-        post_free(p);
-}
-
 const struct http_handler http_manual_handler = {
     .head = on_head,
     .body = on_body,
     .end = on_end,
-    .gone = on_gone,
+    .gone = http_visit_gone,
 };
