@@ -85,7 +85,7 @@ static bool is_page(struct http_request *r)
                                          "users", "audit",   "health" };
     struct str first, rest = str_cut(str_from(r->path, 1), '/', &first);
 
-    if (str_is(first, "documents") && rest.len > 0)
+    if (str_starts(r->path, STR("/documents/")))
         return str_find(rest, '/') < 0 && accepts(http_field(r, STR("Accept")), STR("text/html"));
     if (str_is(first, "login") && rest.len > 0)
         return false;
