@@ -27,9 +27,9 @@ routes:
 @pytest.fixture(name="modules", scope="session")
 def modules_fixture():
     """The packages of tests/console, fetched once."""
-    into = ROOT / "build" / "npm" / "console"
-    subprocess.run([ROOT / "tools" / "fetch_npm", ROOT / "tests" / "console", into], check=True,
-                   timeout=300)
+    into = ROOT / "build" / "tests-console"
+    subprocess.run([ROOT / "tools" / "fetch_npm", "tests/console", into], cwd=ROOT, check=True,
+                   timeout=240)
     return into / "node_modules"
 
 
