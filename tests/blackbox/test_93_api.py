@@ -18,6 +18,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 from rig.receiver import Receiver  # noqa: E402
 
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 BOTH = pytest.mark.stores("sqlite", "postgres")
 
 CONFIG = """\
@@ -345,3 +346,29 @@ def test_a_question_that_is_too_large_is_refused_before_it_is_read(node):
     got = node.request("POST", "/graphql", body, {"Authorization": f"Bearer {node.token}",
                                                   "Content-Type": "application/json"})
     assert got.status == 413 and got.json["errors"][0]["extensions"]["code"] == "limit"
+
+
+@pytest.mark.skipif("roleAdd(" not in (ROOT / "src/admin/schema.graphql").read_text(),
+                    reason="there are no roles")
+def test_who_sees_some_systems_only(node):
+    mine, other = [send(node, **{"from": "acme", "to": to, "type": "note"}) for to in ("hub", "closed")]
+    for doc in (mine, other):
+        wait_until(lambda d=doc: state_of(node, d) == "delivered", "it to be delivered")
+    node.graphql('mutation { roleAdd(name: "hubs", rights: [see, payload], systems: ["hub"]) { name } }')
+    key = node.graphql('mutation { adminKeyAdd(title: "k", roles: ["hubs"]) { key } }')["adminKeyAdd"]["key"]
+    got = ask(node, """query($m: ID!, $o: ID!) { about { version location } systems { items { name } next }
+        gateways { name } routes { name } types { name } flow { from to } series { name }
+        mine: document(id: $m) { stages { stage } payload { isText } }
+        other: document(id: $o) { payload { text } } health { reasons } }""", token=key, m=mine, o=other)
+    said = got["data"]
+    assert said is None and [e["extensions"]["code"] for e in got["errors"]] == ["forbidden"]  # health
+    said = ask(node, """query($m: ID!, $o: ID!) { about { version location } systems { items { name } next }
+        gateways { name } routes { name } flow { from to } series { name }
+        mine: document(id: $m) { stages { stage } payload { isText } }
+        other: document(id: $o) { payload { text } } }""", token=key, m=mine, o=other)["data"]
+    assert said["about"]["location"] == "Plant North"
+    assert said["systems"] == {"items": [{"name": "hub"}], "next": None}
+    assert said["gateways"] == [] and said["series"] == [] and said["other"] is None
+    assert [r["name"] for r in said["routes"]] == ["orders", "rest"]
+    assert said["flow"] == [{"from": "endpoint:api", "to": "system:hub"}]
+    assert said["mine"]["payload"] == {"isText": True}

@@ -9,6 +9,7 @@ import urllib.parse
 import pytest
 
 import wire
+from running_node import ROOT
 
 CONFIG = """\
 systems: { acme: {}, hub: {} }
@@ -125,3 +126,18 @@ def test_changes_are_told(node, listen):
     wire.wait_until(lambda: listen(node).status == 200, 30, "room for another")
     assert node.stop() == 0
     wire.wait_until(lambda: all(s.over for s in streams[1:]), 30, "their end")
+
+
+@pytest.mark.skipif("roleAdd(" not in (ROOT / "src/admin/schema.graphql").read_text(),
+                    reason="there are no roles")
+def test_who_sees_some_systems_only_hears_no_numbers(node, listen):
+    node.graphql('mutation { roleAdd(name: "hubs", rights: [see], systems: ["hub"]) { name } }')
+    key = node.graphql('mutation { adminKeyAdd(title: "k", roles: ["hubs"]) { key } }')["adminKeyAdd"]["key"]
+    some, everything = listen(node, token=key), listen(node)
+    everything.wait("tick")
+    assert node.post("in", b'{"to": "nobody"}').status == 202
+    everything.wait("dead", lambda d: d == {"count": 1})
+    node.graphql('mutation { holdAdd(system: "acme", reason: "x", owner: "ann") { hold { id } } }')
+    some.wait("hold", lambda d: d == {})
+    some.wait("alert", lambda d: d == {})
+    assert not some.of("tick") and not some.of("dead")
