@@ -184,8 +184,11 @@ TEST(dead_letters_in_groups)
     AUTO(buf_done) struct buf facts = unknown_receiver("mars", "1");
     static struct dead_group g[DEAD_GROUPS_MOST];
     struct dead_filter any = { .since_us = 0 }, hub = { .receiver = STR("hub") };
+    struct dead_filter unrouted = { .code = STR("no_route") };
+    struct dead_letter letters[10];
     struct err err = { 0 };
-    size_t n;
+    size_t n, count;
+    int64_t next;
 
     CHECK(six(&facts));
     CHECK(dead_groups(c.s, &any, DEAD_BY_REASON, &a, g, &n, &err) && n == 3);
@@ -199,7 +202,14 @@ TEST(dead_letters_in_groups)
     CHECK(str_is(g[2].key, "hub") && str_is(g[2].code, "rejected"));
     CHECK(dead_groups(c.s, &any, DEAD_BY_TYPE, &a, g, &n, &err) && n == 3);
     CHECK(str_is(g[0].key, "order"));
+    CHECK(dead_groups(c.s, &any, DEAD_BY_BOTH, &a, g, &n, &err) && n == 3);
+    CHECK(str_is(g[0].key, "no_route") && str_is(g[0].receiver, "hub") && g[0].count == 2);
+    CHECK(str_is(g[1].key, "unknown_system") && str_is(g[1].receiver, "mars"));
+    CHECK(str_is(g[2].key, "rejected") && str_is(g[2].receiver, "hub"));
+    CHECK(dead_list(c.s, &unrouted, 0, 10, &a, letters, &count, &next, &err) && count == 2);
+    CHECK(memcmp(&g[0].sample, &letters[1].id, sizeof g[0].sample) == 0);
     CHECK(dead_groups(c.s, &hub, DEAD_BY_REASON, &a, g, &n, &err) && n == 2);
+    CHECK(g[0].receiver.len == 0);
     store_close(c.s);
 }
 
