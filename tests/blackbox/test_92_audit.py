@@ -42,24 +42,12 @@ def node(make_node):  # pylint: disable=function-redefined
     return one
 
 
-def send(node, gateway="in", body="hello", headers=None):
-    answer = node.post(gateway, body, headers)
-    assert answer.status == 202, answer.body
-    return answer.json["document"]
-
-
 def await_state(node, doc, *states):
-    until = time.monotonic() + 30
-    while True:
-        state = node.graphql("query($id: ID!) { document(id: $id) { state } }", id=doc)["document"]["state"]
-        if state in states:
-            return
-        assert time.monotonic() < until, state
-        time.sleep(0.05)
+    node.await_state(doc, *states, look=lambda n, d: n.show(d, "state"), seconds=30)
 
 
 def dead_document(node, body="hello"):
-    doc = send(node, body=body)
+    doc = node.accept("in", body)
     await_state(node, doc, "dead")
     return doc
 
@@ -111,8 +99,8 @@ def base64_of(text):
 def changes(node, tmp_path):
     """Every mutation as it is asked, what it is done to, and a word of what the line says."""
     docs = [dead_document(node, f"body {n}") for n in range(6)]
-    send(node, "many")
-    send(node, "many")
+    node.accept("many", "hello")
+    node.accept("many", "hello")
     version = node.graphql("{ config { version } }")["config"]["version"]
     text = node.graphql("{ config { text } }")["config"]["text"]
 
@@ -235,7 +223,7 @@ def test_edits_by_http_are_in_it(node):
 def test_looks_into_payloads_are_in_it(node):
     doc = dead_document(node, "a text to be found")
     key, name = node.add_key("orders")
-    mine = send(node, "orders", "mine", {"Authorization": f"Bearer {key}"})
+    mine = node.accept("orders", "mine", {"Authorization": f"Bearer {key}"})
     await_state(node, mine, "dead")
     before = len(lines(node))
 
@@ -371,7 +359,7 @@ def test_what_was_changed_is_found(node):
 def test_it_goes_into_a_backup_and_to_postgresql(make_node, store, tmp_path):
     one = make_node(config=CONFIG, store=None)
     one.start()
-    doc = send(one, "bills")
+    doc = one.accept("bills", "hello")
     await_state(one, doc, "retrying")
     one.cli("secret", "add", "pass", "-", stdin="word")
     one.graphql('mutation { holdAdd(system: "hub", reason: "x", owner: "ann") { hold { id } } }')
