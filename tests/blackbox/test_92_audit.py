@@ -9,6 +9,7 @@ import time
 
 import pytest
 
+from moved_clock import MovedClock
 from running_node import ROOT, run_program
 
 BOTH = pytest.mark.stores("sqlite", "postgres")
@@ -351,6 +352,27 @@ def test_what_was_changed_is_found(node):
     assert verify(node)["ok"]  # a log that was cut and counted anew; but somebody noted its head
     check = verify(node, "--head", noted)
     assert not check["ok"] and check["broken"] == 5
+
+
+# On SQLite, where times are those of the node's clock.
+def test_old_lines_go_when_somebody_says_so(make_node, tmp_path):
+    clock = MovedClock(tmp_path)
+    node = make_node(config=CONFIG + "retention: { audit: 30d }\n", environment=clock.environment)
+    clock.by(-40 * 86400)
+    node.start()
+    for n in range(3):
+        node.graphql("mutation($n: String!) { secretAdd(name: $n, value: \"v\") { name } }", n=f"s{n}")
+    noted = verify(node)
+    node.stop()
+    clock.by(0)
+    node.start()
+    assert [line["object"] for line in lines(node)] == ["s2", "s1", "s0"]
+    node.graphql("mutation { retentionRun { state } }")
+    node.wait_event("retention.audit", lines=4)
+    (trim,) = node.graphql("{ audit(filter: { action: \"auditTrim\" }) { items { actor before after } } }")["audit"]["items"]
+    assert trim == {"actor": "retention", "before": "lines 1 to 4", "after": head(noted)}
+    assert [line["action"] for line in lines(node)] == ["retentionRun"]
+    assert verify(node, "--head", head(noted))["ok"]
 
 
 # ---- it goes where the store goes ----------------------------------------------------------------------------
