@@ -225,6 +225,7 @@ class Writer:
                 "SeriesName": "accepted", "PayloadAs": self.rnd.choice(["text", "hex"]), "Long": "3",
                 "RehearseAgainst": self.rnd.choice(["happened", "live"]),
                 "DeadFilter": '{error:"no_route",where:[{name:"a",value:"b"}]}',
+                "Long": "7", "AuditFilter": '{actor:"text",since:"2026-11-15T02:52:10Z"}',
                 "DocumentFilter": "{state:\"dead\"}"}[name]
 
     def document(self):
