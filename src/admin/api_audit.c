@@ -326,7 +326,7 @@ static bool audit_is_whole(struct graphql_call *call, struct err *err)
     struct shown_check *v = ARENA_NEW(call->arena, struct shown_check);
     struct str hash = graphql_arg_text(call, "hash");
     struct sha256 noted;
-    int64_t seq = 0;
+    int64_t seq = 0, from = clock_mono_us();
 
     (void)graphql_arg_int(call, "seq", &seq);
     if ((seq != 0 || hash.len > 0) && (seq < 1 || !digest_parse(hash, &noted)))
@@ -334,6 +334,7 @@ static bool audit_is_whole(struct graphql_call *call, struct err *err)
                        "a head that was noted is a number and 64 hex digits, both of them");
     if (!audit_verify(api_store(call), seq, seq > 0 ? &noted : NULL, &v->check, err))
         return false;
+    call->deadline_us += clock_mono_us() - from; /* a long log takes its time */
     v->ok = v->check.bad == 0;
     v->hash = v->check.seq > 0 ? digest_text(&v->check.hash, v->text) : NULL;
     v->message = str_of(v->check.message);

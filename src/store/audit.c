@@ -381,23 +381,25 @@ static bool read_page(struct db *db, const struct audit_filter *f, size_t first,
                       const struct audit_place *below, struct arena *a, struct audit_line *ret,
                       size_t *ret_count, struct err *err)
 {
-    enum sql_id id = f->object.len > 0   ? SQL_AUDIT_PAGE_OBJECT
-                     : f->actor.len > 0  ? SQL_AUDIT_PAGE_ACTOR
-                     : f->action.len > 0 ? SQL_AUDIT_PAGE_ACTION
-                                         : SQL_AUDIT_PAGE;
-    struct db_value v[] = { db_int(f->since_us),
-                            db_int(below->time_us),
-                            db_int(below->seq),
-                            db_int(first),
-                            db_text(id == SQL_AUDIT_PAGE_ACTION ? f->action : f->actor),
-                            db_text(f->action),
-                            db_text(f->object) };
-    struct db_args args = { .values = v,
-                            .count = id == SQL_AUDIT_PAGE_ACTION  ? 5
-                                     : id == SQL_AUDIT_PAGE_ACTOR ? 6
-                                                                  : 7 };
+    enum sql_id id = SQL_AUDIT_PAGE;
+    struct db_value v[7] = { db_int(f->since_us), db_int(below->time_us), db_int(below->seq),
+                             db_int(first) };
+    size_t n = 4;
 
-    return read_lines(db, id, args, first, a, ret, ret_count, err);
+    if (f->object.len > 0) {
+        id = SQL_AUDIT_PAGE_OBJECT;
+        v[n++] = db_text(f->actor);
+        v[n++] = db_text(f->action);
+        v[n++] = db_text(f->object);
+    } else if (f->actor.len > 0) {
+        id = SQL_AUDIT_PAGE_ACTOR;
+        v[n++] = db_text(f->actor);
+        v[n++] = db_text(f->action);
+    } else if (f->action.len > 0) {
+        id = SQL_AUDIT_PAGE_ACTION;
+        v[n++] = db_text(f->action);
+    }
+    return read_lines(db, id, (struct db_args){ v, n }, first, a, ret, ret_count, err);
 }
 
 bool audit_list(struct store *s, const struct audit_filter *f, size_t first, struct arena *a,

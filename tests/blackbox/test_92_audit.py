@@ -354,6 +354,26 @@ def test_what_was_changed_is_found(node):
     assert not check["ok"] and check["broken"] == 5
 
 
+@pytest.mark.proves("AU1")
+def test_what_cannot_be_written_down_is_not_done(node):
+    doc = dead_document(node, "private")
+    behind_its_back(node, ["CREATE TRIGGER full BEFORE INSERT ON audit BEGIN SELECT RAISE(ABORT, 'no line'); END"])
+    auth = {"Authorization": f"Bearer {node.token}"}
+    got = node.get(f"/documents/{doc}/payload")
+    assert got.status == 500 and b"private" not in got.body
+    for query in ('{ scan(text: "private") { items { id } } }', 'mutation { secretAdd(name: "s", value: "v") { name } }',
+                  f'mutation {{ discard(ids: ["{doc}"]) {{ result }} }}',
+                  f'mutation {{ documentEdit(id: "{doc}", payload: "eA==") {{ id }} }}'):
+        answer = node.request("POST", "/graphql", json.dumps({"query": query}),
+                              {"Content-Type": "application/json", **auth}).json
+        assert answer["errors"] and answer["data"] is None, answer
+    assert node.request("POST", f"/documents/{doc}/edit", "x", auth).status == 500
+    assert node.graphql("{ secrets { name } }")["secrets"] == [] and node.documents() == [doc]
+    assert node.show(doc, "state")["state"] == "dead"
+    assert node.accept("in", "documents still come in") in node.documents()
+    assert lines(node) == [] and verify(node)["ok"]
+
+
 # On SQLite, where times are those of the node's clock.
 def test_old_lines_go_when_somebody_says_so(make_node, tmp_path):
     clock = MovedClock(tmp_path)

@@ -34,13 +34,10 @@ SELECT seq, time_us, actor, kind, address, action, object, was, became, reason, 
 FROM audit WHERE seq > $1 ORDER BY seq LIMIT $2;
 
 -- name: audit_page
--- in:  $1 since int, $2 time int, $3 seq int, $4 limit int, $5 actor text, $6 action text, $7 object text
--- The newest first, from a time and number on; the texts are '' for any.  One of four that begin with
--- another index.
+-- in:  $1 since int, $2 time int, $3 seq int, $4 limit int
+-- The newest first, below a time and number; one of four, each with an index of its own.  '' is any.
 SELECT seq, time_us, actor, kind, address, action, object, was, became, reason, prev, hash
 FROM audit WHERE time_us >= $1 AND (time_us, seq) < ($2, $3)
-    AND (CAST($5 AS TEXT) = '' OR actor = $5) AND (CAST($6 AS TEXT) = '' OR action = $6)
-    AND (CAST($7 AS TEXT) = '' OR object = $7)
 ORDER BY time_us DESC, seq DESC LIMIT $4;
 
 -- name: audit_page_object
