@@ -63,7 +63,9 @@ static bool begin_run(struct writer *w, struct store_op **ops, size_t count, str
     return added > 0 || read_row(w, o, err);
 }
 
-static const struct store_verb begin_verb = { .name = "begin once", .run = begin_run };
+static const struct store_verb begin_verb = { .name = "begin once",
+                                              .notes = true,
+                                              .run = begin_run };
 
 bool once_begin(struct store *s, const struct once_id *id, const struct sha256 *question,
                 struct arena *a, struct once_found *ret, struct err *err)
@@ -87,7 +89,7 @@ static bool end_run(struct writer *w, struct store_op **ops, size_t count, struc
                   NULL, err);
 }
 
-static const struct store_verb end_verb = { .name = "end once", .run = end_run };
+static const struct store_verb end_verb = { .name = "end once", .notes = true, .run = end_run };
 
 bool once_end(struct store *s, const struct once_id *id, struct str answer, struct err *err)
 {
@@ -106,7 +108,7 @@ static bool drop_run(struct writer *w, struct store_op **ops, size_t count, stru
                   err);
 }
 
-static const struct store_verb drop_verb = { .name = "drop once", .run = drop_run };
+static const struct store_verb drop_verb = { .name = "drop once", .notes = true, .run = drop_run };
 
 bool once_drop(struct store *s, const struct once_id *id, struct err *err)
 {
