@@ -48,11 +48,11 @@ static bool users(struct graphql_call *call, struct err *err)
 static bool user_roles(struct graphql_call *call, struct err *err)
 {
     const struct user *u = call->parent;
-    struct str *list = ARENA_ARRAY(call->arena, struct str, USER_ROLES_TEXT), rest = u->roles;
+    struct str *list = ARENA_ARRAY(call->arena, struct str, USER_ROLES_MOST), rest = u->roles;
     size_t n = 0;
 
     (void)err;
-    while (rest.len > 0 && n < USER_ROLES_TEXT)
+    while (rest.len > 0 && n < USER_ROLES_MOST)
         rest = str_cut(rest, ' ', &list[n++]);
     return graphql_set_texts(call, list, n);
 }
@@ -101,6 +101,8 @@ static bool read_roles(struct graphql_call *call, struct str *ret, struct err *e
     const struct graphql_value *list = graphql_arg(call, "roles");
     AUTO(buf_done) struct buf text = BUF_INIT(USER_ROLES_TEXT);
 
+    if (list->count > USER_ROLES_MOST)
+        return err_set(err, ERR_LIMIT, 0, "a user has at most %d roles", USER_ROLES_MOST);
     for (size_t i = 0; i < list->count; i++) {
         struct str name = list->items[i].text;
 

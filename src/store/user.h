@@ -27,6 +27,7 @@ enum {
     USER_NAME_MOST = 64,
     USER_TITLE_MOST = 200,
     USER_ROLES_TEXT = 2000, /* of all names of roles */
+    USER_ROLES_MOST = 50,
     USER_SUB_MOST = 500,
 };
 
