@@ -7,7 +7,7 @@ import urllib.parse
 import pytest
 
 from test_13_start_stop import make_certificate
-from wire import Wire, wait_until
+from wire import Wire, at_once, wait_until
 
 BOTH = pytest.mark.stores("sqlite", "postgres")
 PASSWORD = "correct horse battery"
@@ -299,6 +299,12 @@ def test_guessing_is_slowed_and_locks_nobody_else_out(node):
     assert Browser(node).login("alice").status == 200, "from a known address"
     assert sees(root) == 200
     assert any(e["event"] == "login.refuse" for e in node.events)
+
+
+def test_many_at_once_wait_for_their_turn(node):
+    root = first_user(node)
+    codes = at_once(14, lambda i: Browser(node).login(f"user{i}").status if i > 1 else sees(root))
+    assert codes == [200] * 2 + [401] * 12
 
 
 def test_nothing_answers_without_a_login(node):
