@@ -258,13 +258,29 @@ static bool read_pair(struct entry *e)
 
 /* ---- a session ------------------------------------------------------------------------------- */
 
+struct audit_entry entry_audit(const struct entry *e, struct str user, const char *action,
+                               const char *how)
+{
+    return (struct audit_entry){ .actor = user,
+                                 .kind = STR("user"),
+                                 .address = e->address,
+                                 .action = str_of(action),
+                                 .object = user,
+                                 .became = str_of(how) };
+}
+
 bool entry_begin_session(struct entry *e, struct str user, const char *how)
 {
     struct login_from from = { .address = e->address, .agent = e->agent, .before = e->who.session };
+    struct audit_entry line = entry_audit(e, user, "login", how);
     char secret[LOGIN_SECRET];
     struct err err = { 0 };
 
-    if (!login_begin(e->login, user, &from, secret, &err)) {
+    audit_begin(&line);
+    bool begun = login_begin(e->login, user, &from, secret, &err);
+
+    audit_end();
+    if (!begun) {
         if (err.kind == ERR_NONE)
             wrong(e);
         else
@@ -360,10 +376,15 @@ static bool login_on_loop(struct entry *e)
 
 static void logout_at_desk(struct entry *e)
 {
+    struct audit_entry line = entry_audit(e, e->who.name, "logout", "");
     struct err err = { 0 };
-    bool was;
+    bool was, ended = true;
 
-    if (e->who.session != NULL && !login_end(e->login, e->who.session, &was, &err)) {
+    audit_begin(&line);
+    if (e->who.session != NULL)
+        ended = login_end(e->login, e->who.session, &was, &err);
+    audit_end();
+    if (!ended) {
         trouble(e, &err);
         return;
     }
@@ -463,8 +484,14 @@ static void link_use_at_desk(struct entry *e)
         return;
     }
     u.password = str_of(hash);
-    if (!user_enter(engine_store(login_engine(e->login)), &id, &u, &e->arena, &name, &err) ||
-        !login_refresh(e->login, &err)) {
+    struct audit_entry line = entry_audit(e, e->name, "passwordSet", "link");
+
+    audit_begin(&line);
+    bool entered =
+        user_enter(engine_store(login_engine(e->login)), &id, &u, &e->arena, &name, &err);
+
+    audit_end();
+    if (!entered || !login_refresh(e->login, &err)) {
         trouble(e, &err);
     } else if (name.len == 0) {
         say_gone(e);

@@ -9,6 +9,7 @@
 #include "base/http_server.h"
 #include "core/http_user.h"
 #include "engine/desk.h"
+#include "store/audit.h"
 
 struct entry_way;
 
@@ -42,5 +43,8 @@ void entry_error(struct entry *e, int status, const char *code, const char *mess
 void entry_page(struct entry *e, int status, const char *title, struct str text);
 /* 303 to a path or address of ours. */
 void entry_go(struct entry *e, struct str to);
+/* A line of the audit log about a user, by that user. */
+struct audit_entry entry_audit(const struct entry *e, struct str user, const char *action,
+                               const char *how);
 /* Logged in: a session and its cookie.  Blocks.  False: the answer says why not. */
 bool entry_begin_session(struct entry *e, struct str user, const char *how);

@@ -350,6 +350,18 @@ static struct str name_of(struct entry *e, const json_t *claims, const struct us
     return str_of(arena_printf(&e->arena, "oidc-%.16s", sum));
 }
 
+static bool add_user(struct entry *e, struct store *store, const struct user *u, struct err *err)
+{
+    struct audit_entry line = entry_audit(e, u->name, "userAdd", "oidc");
+
+    line.reason = u->roles;
+    audit_begin(&line);
+    bool ok = user_add(store, u, err);
+
+    audit_end();
+    return ok;
+}
+
 static bool make_user(struct entry *e, struct store *store, const json_t *claims, struct user *u,
                       struct err *err)
 {
@@ -357,13 +369,27 @@ static bool make_user(struct entry *e, struct store *store, const json_t *claims
 
     u->title = arena_copy(&e->arena, str_first(title, USER_TITLE_MOST));
     u->name = name_of(e, claims, u, false);
-    if (user_add(store, u, err))
+    if (add_user(e, store, u, err))
         return true;
     if (err->sys != EEXIST)
         return false;
     *err = (struct err){ 0 }; /* the name is somebody else's */
     u->name = name_of(e, claims, u, true);
-    return user_add(store, u, err);
+    return add_user(e, store, u, err);
+}
+
+static bool change_roles(struct entry *e, struct store *store, const struct user *u,
+                         struct err *err)
+{
+    struct audit_entry line = entry_audit(e, u->name, "userChange", "oidc");
+    bool was;
+
+    line.reason = u->roles;
+    audit_begin(&line);
+    bool ok = user_change(store, u, USER_ROLES, NULL, &was, err);
+
+    audit_end();
+    return ok;
 }
 
 /* The user of this identity, with the roles that the provider gives it now. */
@@ -375,7 +401,6 @@ static bool find_user(struct entry *e, const struct oidc_settings *s, const json
                       .sub = json_in_text(claims, "sub"),
                       .roles = roles_of(e, s, claims),
                       .password = STR("") };
-    bool was;
 
     if (u.sub.len > USER_SUB_MOST || !str_is_utf8(u.sub))
         return err_set(err, ERR_PERMANENT, 0, "the provider's name for you is too long");
@@ -387,7 +412,7 @@ static bool find_user(struct entry *e, const struct oidc_settings *s, const json
         if (ret->disabled)
             return err_set(err, ERR_PERMANENT, 0, "the user %.*s is disabled", STR_ARG(ret->name));
         u.name = ret->name;
-        return str_eq(ret->roles, u.roles) || user_change(store, &u, USER_ROLES, NULL, &was, err);
+        return str_eq(ret->roles, u.roles) || change_roles(e, store, &u, err);
     }
     if (err->kind != ERR_NONE || !make_user(e, store, claims, &u, err))
         return false;

@@ -281,6 +281,22 @@ def test_a_node_with_tls_itself(make_node):
     assert ask("/graphql", asked, origin, f"Cookie: {plain}").status == 401, "a name that other hosts may set"
 
 
+@BOTH
+@pytest.mark.proves("AU1")
+def test_who_came_and_went_is_in_the_audit_log(node):
+    root = first_user(node)
+    add_user(node, "alice", "viewer")
+    alice = Browser(node)
+    assert alice.login("alice").status == 200 and Browser(node).login("alice", "wrong").status == 401
+    assert alice.post("/logout", {}).status == 204
+    lines = node.graphql("{ audit { items { actor kind address action object } } }")["audit"]["items"]
+    seen = [(line["actor"], line["action"], line["object"]) for line in reversed(lines) if line["address"]]
+    assert seen == [("root", "passwordSet", "root"), ("root", "login", "root"), ("admin", "userAdd", "alice"),
+                    ("alice", "passwordSet", "alice"), ("alice", "login", "alice"),
+                    ("alice", "login", "alice"), ("alice", "logout", "alice")]
+    assert node.graphql("{ auditVerify { ok } }")["auditVerify"]["ok"] and sees(root) == 200
+
+
 def test_guessing_is_slowed_and_locks_nobody_else_out(node):
     root = first_user(node)
     add_user(node, "alice", "viewer")
