@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 
+import npm_folder
 import wire
 from running_node import ROOT
 
@@ -27,10 +28,7 @@ routes:
 @pytest.fixture(name="modules", scope="session")
 def modules_fixture():
     """The packages of tests/console, fetched once."""
-    into = ROOT / "build" / "tests-console"
-    subprocess.run([ROOT / "tools" / "fetch_npm", "tests/console", into], cwd=ROOT, check=True,
-                   timeout=240)
-    return into / "node_modules"
+    return npm_folder.install("console") / "node_modules"
 
 
 def memory_kb(node, field):

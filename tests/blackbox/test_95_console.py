@@ -14,13 +14,13 @@ import time
 
 import pytest
 
+import npm_folder
 from running_node import ROOT, clean_environment
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 from rig.receiver import Receiver  # noqa: E402
 
-MODULES = ROOT / "build" / "tests-console"
 SHOTS = ROOT / "build" / "screenshots"
 POLICY = ("default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
           "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; "
@@ -123,12 +123,12 @@ def scene(make_node, tmp_path):
 
 def browse(script, node, **more):
     """Runs a script of tests/console; what it prints is shown when it fails."""
-    subprocess.run([ROOT / "tools" / "fetch_npm", "tests/console", MODULES], cwd=ROOT, check=True, timeout=240)
-    env = {**clean_environment(), "WAYBILL_URL": node.url, "WAYBILL_MODULES": str(MODULES / "node_modules"),
+    folder = npm_folder.install("console")
+    env = {**clean_environment(), "WAYBILL_URL": node.url, "WAYBILL_MODULES": str(folder / "node_modules"),
            "WAYBILL_SHOTS": str(SHOTS), "TOKEN": node.token, **more}
     if "WAYBILL_CHROMIUM" in os.environ:
         env["WAYBILL_CHROMIUM"] = os.environ["WAYBILL_CHROMIUM"]
-    got = subprocess.run(["node", ROOT / "tests" / "console" / script], env=env, capture_output=True, text=True,
+    got = subprocess.run(["node", folder / script], env=env, capture_output=True, text=True,
                          timeout=240, check=False)
     assert got.returncode == 0, got.stdout + got.stderr
 
