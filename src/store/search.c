@@ -15,7 +15,7 @@ enum {
     WINDOW_FIRST = 300, /* how many are asked for at first, and at most */
     WINDOW_MOST = 2400,
     PART_LEAST = 8,
-    SCOPE_PARTS_MOST = 200, /* of a scope that is looked up; a larger one is only compared */
+    SCOPE_PARTS_MOST = 500, /* of a scope that is looked up; a larger one is only compared */
     SOURCES_MOST = 16 + DOCUMENT_WHERE_MOST,
     PROBES = 64, /* slots that are looked at for one window */
     HALVINGS = 60,

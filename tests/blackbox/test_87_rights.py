@@ -350,18 +350,16 @@ def test_every_query_and_mutation_times_every_role(node):
     make_role(node, "usher", {"users"})
     wrong = []
     for role, rights in ROLES.items():
+        who = somebody(node, role)
         for root, verb in (("Query", "query"), ("Mutation", "mutation")):
             for field in OBJECTS[root].fields:
-                who = somebody(node, role)  # some of them end keys
                 may = RULES[root, field.name.value] in rights | {"any"}
                 got = who.ask(f"{verb} {{ {call_of(field)} }}")
                 if ("forbidden" in codes(got)) == may:
                     wrong.append((role, field.name.value, got))
                 if not may:
-                    assert list(got.get("data") or {field.name.value: None}) == [field.name.value]
                     assert (got.get("data") or {}).get(field.name.value) is None
-                node.graphql("mutation($id: ID!) { adminKeyRemove(id: $id) nodeResume { id } }",
-                             id=who.id)
+        node.graphql("mutation { nodeResume { id } }")  # one of the mutations paused it
     assert not wrong, wrong
 
 
@@ -379,36 +377,44 @@ def ways():
     return found
 
 
+def cases_of(rights):
+    """Queries, and the fields that must be refused: of what is reached, all that is allowed at
+    once, and what is not one by one.  What is not reached is refused on the way to it."""
+    for name, way in ways().items():
+        if any(RULES[t, f.name.value] not in rights for t, f in way):
+            continue
+        fields = {f: RULES[name, f.name.value] in rights for f in OBJECTS[name].fields}
+        verb = "mutation" if (way[0][0] if way else name) == "Mutation" else "query"
+        allowed = [call_of(f) for f, may in fields.items() if may]
+        for some in [allowed] * bool(allowed) + [[call_of(f)] for f, may in fields.items() if not may]:
+            text = " ".join(some)
+            for _, step in reversed(way):
+                text = call_of(step, text)
+            yield f"{verb} {{ {text} }}", [] if some is allowed else \
+                [f.name.value for _, f in way] + [re.match(r"\w+", some[0]).group()]
+
+
 @pytest.mark.proves("ME5")
 def test_every_field_of_every_type_times_every_role():
     """With the guard of the program, over answers that are always there."""
-    cases = []
-    for name, way in ways().items():
-        for field in OBJECTS[name].fields:
-            text = call_of(field)
-            for _, step in reversed(way):
-                text = call_of(step, text)
-            root = way[0][0] if way else name
-            rules = [RULES[t, f.name.value] for t, f in way] + [RULES[name, field.name.value]]
-            cases.append(("mutation" if root == "Mutation" else "query") + f" {{ {text} }}")
-            cases[-1] = (cases[-1], rules, f"{name}.{field.name.value}")
-    assert {c[2] for c in cases} == {f"{t}.{f}" for t, f in RULES}
-    lines = "".join(json.dumps({"query": c[0]}) + "\n" for c in cases)
-    for role in (r for r in ROLES if r != "desk"):
-        rights = ROLES[role]
-        done = subprocess.run([BUILD / "test_graphql_introspect", "--answer", ",".join(sorted(rights))],
-                              input=lines, stdout=subprocess.PIPE, text=True, check=True, timeout=60)
-        answers = [json.loads(line) for line in done.stdout.splitlines()]
-        assert len(answers) == len(cases)
-        for (query, rules, title), got in zip(cases, answers):
-            lacks = [i for i, r in enumerate(rules) if r not in rights | {"any"}]
-            if not lacks:
-                assert not got.get("errors"), (role, title, query, got)
-                continue
-            assert codes(got) == {"forbidden"}, (role, title, query, got)
-            # Refused at the first field without the right, not somewhere below it.
-            for e in got["errors"]:
-                assert len([p for p in e["path"] if isinstance(p, str)]) == lacks[0] + 1, (title, got)
+    cases, lines = [], []
+    for role, rights in ROLES.items():
+        if role != "desk":  # for named systems: below
+            mine = [(role, *c) for c in cases_of(rights | {"any"})]
+            cases += mine
+            lines += ["#" + ",".join(sorted(rights))] + [json.dumps({"query": q}) for _, q, _ in mine]
+    done = subprocess.run([BUILD / "test_graphql_introspect", "--answer", "--guarded"],
+                          input="\n".join(lines) + "\n", stdout=subprocess.PIPE, text=True, check=True,
+                          timeout=120)
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len(answers) == len(cases)
+    for (role, query, refused), got in zip(cases, answers):
+        assert codes(got) == ({"forbidden"} if refused else set()), (role, query, got)
+        for e in got.get("errors", ()):  # there, and not somewhere on the way
+            assert [p for p in e["path"] if isinstance(p, str)] == refused, (role, query, got)
+    seen = {query for role, query, refused in cases if not refused}
+    assert len(seen) >= len(OBJECTS), "admin reaches all of them"
+    assert set(ways()) == set(OBJECTS)
 
 
 # ---- scope -----------------------------------------------------------------------------------

@@ -119,9 +119,9 @@ static struct rights rights_of(struct str words)
 }
 
 /* For tests/blackbox: answers each line of stdin, a request, with a line; the schema
- * is that of the admin API, and its fields answer with something of their type.  With `rights`,
- * words with a comma between, to somebody who has them for all systems. */
-static int answer_lines(const char *rights)
+ * is that of the admin API, and its fields answer with something of their type.  With `guarded` as
+ * the API guards it: a line `#see,retry` says which rights the asker has from there on. */
+static int answer_lines(bool guarded)
 {
     struct graphql_schema *s = mock_schema(embed_schema());
     struct principal who = { .name = STR("somebody"), .rights = rights_all };
@@ -129,11 +129,12 @@ static int answer_lines(const char *rights)
     char *line = NULL;
     size_t size = 0;
 
-    if (rights != NULL) {
-        require(graphql_schema_guard(s, api_find_right, api_may, &err));
-        who.rights = rights_of(str_of(rights));
-    }
+    require(!guarded || graphql_schema_guard(s, api_find_right, api_may, &err));
     for (ssize_t len; (len = getline(&line, &size, stdin)) > 0;) {
+        if (guarded && line[0] == '#') {
+            who.rights = rights_of(str_mem(line + 1, (size_t)len - 2));
+            continue;
+        }
         buf_clear(&ask_answer);
         (void)graphql_request_answer(s, STR("application/json"), str_mem(line, (size_t)len), &who,
                                      &limits, &ask_answer);
@@ -151,7 +152,7 @@ int main(int argc, char **argv)
     limits = graphql_limits_default;
     limits.introspection = true;
     if (argc > 1 && strcmp(argv[1], "--answer") == 0)
-        return answer_lines(argc > 2 ? argv[2] : NULL);
+        return answer_lines(argc > 2 && strcmp(argv[2], "--guarded") == 0);
     schema = mock_schema(str_of(small));
     int bad = test_main();
 
