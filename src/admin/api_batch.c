@@ -11,7 +11,7 @@
 #include "store/batch.h"
 #include "store/store.h"
 
-enum { PAGE_MOST = 200 };
+enum { PAGE_MOST = 200, LOOKS_MOST = 20 };
 
 struct shown_batch {
     struct batch batch;
@@ -88,17 +88,29 @@ static bool say_unknown(struct graphql_call *call, struct str name, struct err *
 static bool add_seen(struct graphql_call *call, const struct batch *found, size_t n, size_t first,
                      struct shown_page *page, int64_t *io_after, struct err *err)
 {
-    size_t i = 0;
-
-    for (; i < n && page->count < first; i++) {
+    for (size_t i = 0; i < n && page->count < first; i++) {
         *io_after = found[i].num;
         if (api_sees(call, RIGHT_SEE, 0, found[i].receiver) &&
             !show(call, &found[i], &page->list[page->count++], err))
             return false;
     }
-    page->next = (struct str){ 0 };
-    if (i < n || n == first)
-        page->next = str_of(arena_printf(call->arena, "%lld", (long long)*io_after));
+    return true;
+}
+
+/* Some at a time, until the page is full or enough were looked at. */
+static bool fill_page(struct graphql_call *call, const struct batch_filter *f, size_t first,
+                      int64_t after, struct shown_page *page, struct err *err)
+{
+    size_t some = api_sees_all(call, RIGHT_SEE) ? first : PAGE_MOST, n = some;
+    struct batch *found = ARENA_ARRAY(call->arena, struct batch, some);
+
+    page->list = ARENA_ARRAY(call->arena, struct shown_batch, first);
+    for (int looks = 0; n == some && page->count < first && looks < LOOKS_MOST; looks++)
+        if (!batch_list(api_store(call), f, after, call->arena, found, some, &n, err) ||
+            !add_seen(call, found, n, first, page, &after, err))
+            return false;
+    if (n == some || (n > 0 && found[n - 1].num != after))
+        page->next = str_of(arena_printf(call->arena, "%lld", (long long)after));
     return true;
 }
 
@@ -115,18 +127,7 @@ static bool batches(struct graphql_call *call, struct err *err)
     (void)graphql_arg_bool(call, "ended", &f.ended);
     if (name.len > 0 && !store_word_find(s, WORD_BATCH, name, &f.name))
         return say_unknown(call, name, err);
-    struct batch *found = ARENA_ARRAY(call->arena, struct batch, (size_t)first);
-
-    page->list = ARENA_ARRAY(call->arena, struct shown_batch, (size_t)first);
-    for (size_t n = (size_t)first; n == (size_t)first && page->count < (size_t)first;) {
-        if (!batch_list(s, &f, after, call->arena, found, (size_t)first, &n, err))
-            return false;
-        if (!add_seen(call, found, n, (size_t)first, page, &after, err))
-            return false;
-        if (clock_mono_us() > call->deadline_us - CLOCK_S)
-            break;
-    }
-    return graphql_set_object(call, page);
+    return fill_page(call, &f, (size_t)first, after, page, err) && graphql_set_object(call, page);
 }
 
 static bool page_batches(struct graphql_call *call, struct err *err)

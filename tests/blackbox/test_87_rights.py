@@ -644,6 +644,16 @@ def test_lists_counts_and_groups_have_what_is_in_scope(world):
     batches = desk.data("{ batches { batches { receiver count memberIds document } next } }")["batches"]
     assert [b["receiver"] for b in batches["batches"]] == ["acme"] and batches["next"] is None
     assert batches["batches"][0]["memberIds"] == [world.mine_note]
+    for who, count in ((desk, 1), (admin, 2)):
+        found, after = [], None
+        while True:
+            page = who.data("query($a: String) { batches(first: 1, after: $a) { batches { receiver } next } }",
+                            a=after)["batches"]
+            found += page["batches"]
+            after = page["next"]
+            if after is None:
+                break
+        assert len(found) == count
 
     dry = "mutation { deadRetry(dry: true) { count } deadDiscard(dry: true) { count }" \
           " documentsRetry(dry: true, again: true) { count } documentsCancel(dry: true) { count }" \
