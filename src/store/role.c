@@ -49,6 +49,11 @@ static bool check_rights(const struct role *r, struct err *err)
         if (right_is_scoped((enum right)i) && (r->bits >> RIGHT_SEE & 1) == 0)
             return err_set(err, ERR_PERMANENT, 0, "the right `%s` needs the right `see` beside it",
                            word);
+        if (i == RIGHT_EDIT && (r->bits >> RIGHT_PAYLOAD & 1) == 0)
+            return err_set(
+                err, ERR_PERMANENT, 0,
+                "the right `edit` needs the right `payload` beside it: nobody edits what "
+                "they may not look into");
     }
     if (r->bits >> RIGHT_SEE == 0)
         return err_set(err, ERR_PERMANENT, 0, "a role has at least one right");

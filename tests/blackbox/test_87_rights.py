@@ -292,7 +292,7 @@ def test_what_is_no_role_and_no_key_is_refused(node):
     admin = Somebody(node, node.token)
     for args in ('name: "admin", rights: [see]', 'name: "a b", rights: [see]', 'name: "a", rights: []',
                  'name: "a", rights: [payload]', 'name: "a", rights: [see, users], systems: ["acme"]',
-                 'name: "a", rights: [see], systems: []'):
+                 'name: "a", rights: [see], systems: []', 'name: "a", rights: [see, edit]'):
         got = admin.ask("mutation { roleAdd(%s) { name } }" % args)
         assert codes(got) & {"refused", "limit"}, (args, got)
     for args in ('title: "t", roles: ["viewr"]', 'title: "t", roles: []', 'title: "", roles: ["viewer"]',
@@ -694,9 +694,17 @@ def test_where_a_document_comes_from_and_goes_to_ends_at_the_scope(world):
     assert [(e["path"], e["extensions"]["code"]) for e in got["errors"]] == [(["b", "editDiff"], "forbidden")]
     assert both.get(f"/documents/{world.foreign}").status == 200
     assert both.get(f"/documents/{world.foreign}/payload").status == 403
-    assert codes(both.ask("mutation($id: ID!) { retry(ids: [$id]) { result } }", id=world.foreign)) == set()
     assert both.data("mutation($id: ID!) { retry(ids: [$id]) { result } }", id=world.foreign)["retry"] == [
         {"result": "unknown"}]
+
+    # Who may look into it, and edit elsewhere, does not edit it; who may not look does not either.
+    make_role(world.node, "look", {"see", "payload"}, ["erp"])
+    edit = 'mutation($id: ID!) { documentEdit(id: $id, payload: "bmV3") { result id } }'
+    assert both.data(edit, id=world.foreign)["documentEdit"] == {"result": "unknown", "id": None}
+    assert both.post(f"/documents/{world.foreign}/edit", b"new").status == 404
+    make_role(world.node, "desk", {"see"}, ["acme"])
+    assert codes(both.ask(edit, id=world.mine)) == {"forbidden"}
+    assert both.post(f"/documents/{world.mine}/edit", b"new").status == 403
 
 
 @pytest.mark.proves("ME5")

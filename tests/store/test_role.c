@@ -94,6 +94,8 @@ TEST(roles_that_cannot_be_are_refused)
     CHECK(!put(s, "x", BIT(RIGHT_SEE) | BIT(RIGHT_CONFIGURE), "acme", &err));
     CHECK(strstr(err.text, "`configure`") != NULL);
     CHECK(!put(s, "x", BIT(RIGHT_PAYLOAD), NULL, &err) && strstr(err.text, "`see`") != NULL);
+    CHECK(!put(s, "x", BIT(RIGHT_SEE) | BIT(RIGHT_EDIT), NULL, &err));
+    CHECK(strstr(err.text, "`payload`") != NULL);
     CHECK(!put(s, "x", BIT(RIGHT_SEE), "", &err));
     CHECK(!put(s, "x", BIT(RIGHT_SEE), "two\nlines", &err));
     store_close(s);
