@@ -324,6 +324,29 @@ static void put_in_order(const void **list, size_t n)
     }
 }
 
+/* What a line tells of another document is for those who see that one. */
+static bool hide_others(struct graphql_call *call, const struct document_view *v, struct line *line,
+                        struct err *err)
+{
+    const size_t len = ID_TEXT - 1;
+    struct str text = line->l.message;
+
+    for (size_t i = 0; i + len <= text.len; i++) {
+        bool there = true;
+        struct id id;
+
+        if (!id_parse(str_mem(text.ptr + i, len), &id) || id_eq(&id, &v->doc.source.id))
+            continue;
+        if (!api_is_there(call, RIGHT_SEE, &id, &there, err))
+            return false;
+        if (!there) {
+            line->l.message = STR("about a document that is not in scope");
+            return true;
+        }
+    }
+    return true;
+}
+
 static bool doc_timeline(struct graphql_call *call, struct err *err)
 {
     struct document_view *v = view_of(call);
@@ -334,7 +357,7 @@ static bool doc_timeline(struct graphql_call *call, struct err *err)
     const void **list = ARENA_ARRAY(call->arena, const void *, count);
     struct trail_reader r = trail_read(v->doc.trail);
     int64_t numbers = 0;
-    bool damaged;
+    bool damaged, all = api_sees_all(call, RIGHT_SEE);
 
     for (list[n++] = first_line(call, v); n < count; n++) {
         struct line *line = ARENA_NEW(call->arena, struct line);
@@ -344,6 +367,8 @@ static bool doc_timeline(struct graphql_call *call, struct err *err)
         line->stage = trail_stages[line->l.stage];
         line->outcome = trail_outcomes[line->l.outcome];
         line->number = line->l.has_bytes ? ++numbers : 0;
+        if (!all && !hide_others(call, v, line, err))
+            return false;
         list[n] = line;
     }
     put_in_order(list, n);

@@ -708,6 +708,20 @@ def test_where_a_document_comes_from_and_goes_to_ends_at_the_scope(world):
 
 
 @pytest.mark.proves("ME5")
+def test_no_answer_names_a_document_out_of_scope(world):
+    """Whatever is asked, and as deep as it may be: also what the schema will have one day."""
+    asked = [call_of(f, leaves(named(f.type), depth)) for depth in (0, 1, 2, 3) for f in OBJECTS["Query"].fields
+             if RULES["Query", f.name.value] in DESK | {"any"} and named(f.type) in OBJECTS]
+    asked += [f'document(id: "{doc}") {{ {leaves("Document", depth)} }}'
+              for doc in world.all_mine for depth in (1, 2)]
+    for who, shown in ((world.admin, True), (world.desk, False)):
+        text = "".join(json.dumps(who.ask("{ %s }" % one)) for one in asked)
+        assert all((i in text) == shown for i in world.all_foreign), [
+            (name, text[text.find(i) - 200:][:300]) for name, i in vars(world).items() if i in world.all_foreign]
+        assert all(i in text for i in world.all_mine)
+
+
+@pytest.mark.proves("ME5")
 def test_paths_answer_out_of_scope_as_unknown(world):
     desk = world.desk
 
