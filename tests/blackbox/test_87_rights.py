@@ -692,6 +692,12 @@ def test_where_a_document_comes_from_and_goes_to_ends_at_the_scope(world):
                                 "editOf": {"id": world.foreign}}
     assert got["data"]["b"] == {"id": world.foreign_edit, "editDiff": None}
     assert [(e["path"], e["extensions"]["code"]) for e in got["errors"]] == [(["b", "editDiff"], "forbidden")]
+    for field in OBJECTS["Document"].fields:
+        if RULES["Document", field.name.value] != "see":
+            below = leaves(named(field.type)) if named(field.type) in OBJECTS else ""
+            for doc, want in ((world.foreign, {"forbidden"}), (world.mine, set())):
+                got = both.ask(f'{{ document(id: "{doc}") {{ {call_of(field, below)} }} }}')
+                assert codes(got) == want, got
     assert both.get(f"/documents/{world.foreign}").status == 200
     assert both.get(f"/documents/{world.foreign}/payload").status == 403
     assert both.data("mutation($id: ID!) { retry(ids: [$id]) { result } }", id=world.foreign)["retry"] == [
