@@ -53,6 +53,13 @@ const steps = {
     await page.locator("tr.at").waitFor();
     await page.keyboard.press("Enter");
     await page.waitForURL(/\/documents\/[0-9a-f-]{36}/);
+    await page.goBack();
+    await rows.first().waitFor();
+    await link("Alerts").focus();
+    await page.keyboard.press("Enter"); // the key is the link's, not the list's
+    await page.getByRole("heading", { name: "Alerts" }).waitFor();
+    await page.goBack();
+    await rows.first().locator("a").click();
   },
 
   async "follow its trace, read its bytes"() {

@@ -8,12 +8,17 @@ const stack: { current: Keys }[] = [];
 let before = "";
 let timer = 0;
 
-function isTyping(target: EventTarget | null): boolean {
-  return target instanceof HTMLElement && target.matches("input, textarea, select, [contenteditable]");
+const TYPING = "input, textarea, select, [contenteditable], dialog *";
+const PRESSED = "a, button, summary, [role]";
+
+/** The key is for what has the focus: a field, a window, or something that Enter presses. */
+function isTaken(e: KeyboardEvent): boolean {
+  if (e.ctrlKey || e.metaKey || e.altKey) return true;
+  return e.target instanceof Element && e.target.matches(e.key === "Enter" ? `${TYPING}, ${PRESSED}` : TYPING);
 }
 
 function onKey(e: KeyboardEvent): void {
-  if (e.ctrlKey || e.metaKey || e.altKey || (isTyping(e.target) && e.key !== "Escape")) return;
+  if (isTaken(e)) return;
   const two = `${before} ${e.key}`;
   before = e.key;
   clearTimeout(timer);
