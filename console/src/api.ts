@@ -7,6 +7,8 @@ import type * as T from "./types";
 const ROW = `id gateway sender receiver type state size name received updated error { code message }`;
 const RELATIVE = `id state received updated name type receiver`;
 const HOLD = `id system state from until reason owner made ended endedBy waiting drained`;
+const SYSTEM = `name title ids limits { concurrency rate } window { texts open changes broken } order inDoubt
+  holds { ${HOLD} } line held waiting retrying perHour drained windowFits`;
 const PAUSES = `pauses { what reason by since everywhere }`;
 const PROBLEM = `line column message hint`;
 const RESULT = `id result message`;
@@ -190,13 +192,11 @@ export const parts = query<{ gateways: T.Gateway[]; routes: T.Route[]; endpoints
 }`);
 
 export const systems = query<{ systems: T.Page<T.System> }, { after: string | null }>(`query ($after: String) {
-  systems(first: 100, after: $after) {
-    items {
-      name title ids limits { concurrency rate } window { texts open changes broken } order inDoubt
-      holds { ${HOLD} } line held waiting retrying perHour drained windowFits
-    }
-    next
-  }
+  systems(first: 100, after: $after) { items { ${SYSTEM} } next }
+}`);
+
+export const system = query<{ system: T.System | null }, { name: string }>(`query ($name: String!) {
+  system(name: $name) { ${SYSTEM} }
 }`);
 
 export const holds = query<{ holds: T.Hold[] }, { ended: boolean }>(`query ($ended: Boolean) {

@@ -2,6 +2,7 @@
 import { useEffect, useState } from "preact/hooks";
 
 export interface Place {
+  /** As it stands there: parts of it are decoded where they mean something. */
   path: string;
   query: URLSearchParams;
 }
@@ -9,7 +10,16 @@ export interface Place {
 const listeners = new Set<() => void>();
 
 export function place(): Place {
-  return { path: decodeURI(location.pathname), query: new URLSearchParams(location.search) };
+  return { path: location.pathname, query: new URLSearchParams(location.search) };
+}
+
+/** A part of a path; what cannot be decoded stays as it is. */
+export function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
 }
 
 function tell(): void {
@@ -34,7 +44,7 @@ export function withQuery(changes: Record<string, string | null>, base = place()
     if (value === null || value === "") query.delete(name);
     else query.set(name, value);
   const text = query.toString();
-  return encodeURI(base.path) + (text === "" ? "" : `?${text}`);
+  return base.path + (text === "" ? "" : `?${text}`);
 }
 
 export function usePlace(): Place {

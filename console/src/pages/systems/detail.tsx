@@ -5,7 +5,7 @@ import { Empty, Say } from "../../ui/say";
 import { Ago, Time } from "../../ui/time";
 import { addressOf } from "../documents/filter";
 import { HoldTable } from "./calendar";
-import { SystemState } from "./page";
+import { SystemState } from "./state";
 
 function Backlog({ system: s }: { system: System }) {
   return (

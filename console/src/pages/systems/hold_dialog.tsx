@@ -9,9 +9,9 @@ import { tell } from "../../ui/toast";
 
 const HOUR_MS = 3600000;
 
-export function HoldDialog({ systems, system, onClose }: { systems: string[]; system: string; onClose: () => void }) {
+export function HoldDialog({ systems, onClose }: { systems: string[]; onClose: () => void }) {
   const { me } = useSession();
-  const [name, setName] = useState(system || (systems[0] ?? ""));
+  const [name, setName] = useState(systems[0] ?? "");
   const [from, setFrom] = useState("");
   const [until, setUntil] = useState(toInput(new Date(Date.now() + HOUR_MS)));
   const [reason, setReason] = useState("");
