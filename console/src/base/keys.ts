@@ -1,9 +1,9 @@
 // keys.ts - the keyboard: single keys, and two in a row such as "g d".
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 
 export type Keys = Record<string, (e: KeyboardEvent) => void>;
 
-const PAUSE_MS = 1200;
+const PAUSE_MS = 2000;
 const stack: { current: Keys }[] = [];
 let before = "";
 let timer = 0;
@@ -41,7 +41,8 @@ export function startKeys(): void {
 export function useKeys(keys: Keys): void {
   const latest = useRef(keys);
   latest.current = keys;
-  useEffect(() => {
+  /* Before it is painted: whoever sees it may press a key. */
+  useLayoutEffect(() => {
     stack.push(latest);
     return () => {
       stack.splice(stack.indexOf(latest), 1);

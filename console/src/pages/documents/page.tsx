@@ -45,12 +45,12 @@ export function DocumentsPage() {
 function List({ text, filter }: { text: string; filter: DocumentFilter }) {
   const { query } = usePlace();
   const after = query.get("after");
-  const { page, error, reload } = usePages(filter, text, after);
+  const { page, looking, error, reload } = usePages(filter, text, after);
   const [selected, setSelected] = useState<Set<string>>(new Set());
-  const [looking, setLooking] = useState<string | null>(null);
+  const [wanted, setWanted] = useState<string | null>(null);
   const [asking, setAsking] = useState(false);
   const mayLook = useCan("payload");
-  useEvery(reload, after === null && selected.size === 0 && looking === null ? LIVE_MS : undefined);
+  useEvery(reload, after === null && selected.size === 0 && wanted === null ? LIVE_MS : undefined);
   const older = () => page?.next && go(withQuery({ after: page.next }));
   const newer = () => after !== null && history.back();
   useKeys({ n: older, p: newer });
@@ -59,7 +59,7 @@ function List({ text, filter }: { text: string; filter: DocumentFilter }) {
     setSelected(new Set());
     reload();
   };
-  if (looking !== null) return <Scan filter={filter} text={looking} onEnd={() => setLooking(null)} />;
+  if (wanted !== null) return <Scan filter={filter} text={wanted} onEnd={() => setWanted(null)} />;
   return (
     <section class="card">
       <header>
@@ -78,11 +78,11 @@ function List({ text, filter }: { text: string; filter: DocumentFilter }) {
           Older
         </button>
       </header>
-      {!page && !error && <Loading />}
+      {looking && <Loading />}
       <Failed error={error} again={reload} />
       {page && page.items.length > 0 && <DocumentTable rows={page.items} selected={selected} onSelect={setSelected} />}
-      {asking && <WordDialog title="Look into payloads" label="A text that the payload has" action="Look" onClose={() => setAsking(false)} onWord={setLooking} />}
-      {page && page.items.length === 0 && <Nothing filtered={text !== ""} more={page.next !== null} onMore={older} />}
+      {asking && <WordDialog title="Look into payloads" label="A text that the payload has" action="Look" onClose={() => setAsking(false)} onWord={setWanted} />}
+      {page && !looking && page.items.length === 0 && <Nothing filtered={text !== ""} more={page.next !== null} onMore={older} />}
     </section>
   );
 }

@@ -10,48 +10,60 @@ const ROUNDS = 20;
 
 type Fetched = Page<DocumentRow>;
 
-async function fetchPage(filter: DocumentFilter, after: string | null, signal?: AbortSignal): Promise<Fetched> {
+/** `onPart` sees what was found so far, while it is less than a page. */
+async function fetchPage(filter: DocumentFilter, after: string | null, onPart?: (found: Fetched) => void, signal?: AbortSignal): Promise<Fetched> {
   const items: DocumentRow[] = [];
-  for (let round = 0; ; round++) {
+  for (let round = 1; ; round++) {
     const { documents } = await ask(api.documents, { filter, first: PAGE - items.length, after }, signal);
     items.push(...documents.items);
     after = documents.next;
     if (after === null || items.length >= PAGE || round >= ROUNDS) return { items, next: after };
+    onPart?.({ items: [...items], next: after });
   }
 }
 
 export interface Pages {
   page: Fetched | null;
+  /** There may be more for this page. */
+  looking: boolean;
   error: AskError | null;
   reload: () => void;
 }
 
+interface State {
+  key: string;
+  page: Fetched | null;
+  looking: boolean;
+  error: AskError | null;
+}
+
 /** The page behind `after`.  A reload keeps what is shown until the new rows are there. */
 export function usePages(filter: DocumentFilter, key: string, after: string | null): Pages {
-  const [state, set] = useState<{ key: string; page: Fetched | null; error: AskError | null }>({ key: "", page: null, error: null });
+  const [state, set] = useState<State>({ key: "", page: null, looking: true, error: null });
   const [round, setRound] = useState(0);
   const ahead = useRef<{ key: string; page: Promise<Fetched> } | null>(null);
   const whole = `${key}|${after ?? ""}`;
 
   useEffect(() => {
     const abort = new AbortController();
-    const ready = ahead.current?.key === whole && round === 0 ? ahead.current.page : fetchPage(filter, after, abort.signal);
+    const onPart = (page: Fetched) => set((old) => (round > 0 && old.key === whole ? old : { key: whole, page, looking: true, error: null }));
+    const ready = ahead.current?.key === whole && round === 0 ? ahead.current.page : fetchPage(filter, after, onPart, abort.signal);
     ready.then(
       (page) => {
         if (abort.signal.aborted) return;
-        set({ key: whole, page, error: null });
+        set({ key: whole, page, looking: false, error: null });
         if (page.next === null || round > 0) return; /* a reload comes often: no page ahead of it */
         const next = fetchPage(filter, page.next);
         next.catch(() => undefined);
         ahead.current = { key: `${key}|${page.next}`, page: next };
       },
       (e: unknown) => {
-        if (!abort.signal.aborted) set({ key: whole, page: null, error: e instanceof AskError ? e : new AskError("failed", messageOf(e)) });
+        if (!abort.signal.aborted) set({ key: whole, page: null, looking: false, error: e instanceof AskError ? e : new AskError("failed", messageOf(e)) });
       },
     );
     return () => abort.abort();
   }, [whole, round]);
   useEffect(() => setRound(0), [whole]);
   const fresh = state.key === whole;
-  return { page: fresh ? state.page : null, error: fresh ? state.error : null, reload: () => setRound((n) => n + 1) };
+  return { page: fresh ? state.page : null, looking: !fresh || state.looking, error: fresh ? state.error : null, reload: () => setRound((n) => n + 1) };
 }
