@@ -513,6 +513,8 @@ export interface AuditFilter {
   actor?: string;
   action?: string;
   object?: string;
+  since?: string;
+  until?: string;
 }
 
 export interface AuditLine {

@@ -121,6 +121,22 @@ test("a part of a configuration is put where it belongs", async () => {
   assert.throws(() => insert("systems: { a: {} }\n", "systems", part), /one line/);
 });
 
+test("a system gets another id, however it is written", async () => {
+  const { addId } = await load("pages/config/yaml.ts");
+  const text = 'systems:\n  a: {}\n  b: { title: B, ids: ["1"] }   \n  c:\n    title: C\n  d:\n    ids: [x, y]\n    title: D\n  e:\n    ids:\n      - z\ntypes: {}\n';
+  const line = (system) => {
+    const made = addId(text, system, "99");
+    return made.text.split("\n").slice(made.line - 1, made.line + 1);
+  };
+  assert.deepEqual(line("a")[0], '  a: { ids: ["99"] }');
+  assert.deepEqual(line("b")[0], '  b: { title: B, ids: ["1", "99"] }   ');
+  assert.deepEqual(line("c"), ["  c:", '    ids: ["99"]']);
+  assert.deepEqual(line("d"), ["  d:", '    ids: [x, y, "99"]']);
+  assert.throws(() => line("e"), /several lines/);
+  assert.throws(() => line("types"), /not found/);
+  assert.throws(() => addId("types: {}\n", "a", "1"), /not found/);
+});
+
 test("the trace has a lane for each place and keeps the order of time", async () => {
   const { layOut } = await load("pages/document/lanes.ts");
   const at = (ms) => new Date(Date.UTC(2026, 10, 15, 12) + ms).toISOString();

@@ -162,6 +162,25 @@ const steps = {
     await text(/it is version 1 again/).waitFor();
   },
 
+  async "say which system an unknown id is, and see the group delivered"() {
+    await page.goto(`${URL_OF_NODE}/dead`);
+    const group = page.locator(".card.dead", { hasText: "unknown_system" });
+    await group.getByRole("button", { name: "Map it…" }).click();
+    await page.getByRole("dialog").getByRole("combobox").selectOption("erp");
+    await button("Add to the draft").click();
+    await page.waitForURL(/config\/text\?line=/);
+    await text("valid").waitFor();
+    await button("Apply…").click();
+    await button("Make it live").click();
+    await text(/Version \d+ is live/).waitFor();
+    await link("Dead letters").click();
+    await group.getByRole("button", { name: "Retry group…" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: /^Retry \d+/ }).click();
+    await text(/\d+ done/).waitFor();
+    await page.getByRole("dialog").getByRole("button", { name: "Close" }).last().click();
+    await group.waitFor({ state: "detached" });
+  },
+
   async "add a gateway by a form"() {
     await page.goto(`${URL_OF_NODE}/config`);
     await button("Add a gateway…").click();

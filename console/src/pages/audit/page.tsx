@@ -1,7 +1,7 @@
 // page.tsx - Audit: who did what; the chain that shows whether somebody changed it since.
-import { useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import * as api from "../../api";
-import { ask } from "../../base/ask";
+import { ask, messageOf } from "../../base/ask";
 import { count } from "../../base/format";
 import { go, usePlace, withQuery } from "../../base/router";
 import { useQuery } from "../../base/use_query";
@@ -9,17 +9,29 @@ import type { AuditFilter, AuditLine } from "../../types";
 import { Empty, Failed, Loading, Say } from "../../ui/say";
 import { Time } from "../../ui/time";
 import { attempt } from "../../ui/toast";
+import { timeOf } from "../documents/filter";
 
-const NAMES = ["actor", "action", "object"] as const;
+const NAMES = ["actor", "action", "object", "since", "until"] as const;
+const EXAMPLES: Record<string, string> = { actor: "admin", action: "configApply", object: "erp", since: "24h", until: "1h" };
 
 function filterOf(query: URLSearchParams): AuditFilter {
-  return Object.fromEntries(NAMES.flatMap((n) => (query.get(n) ? [[n, query.get(n)]] : []))) as AuditFilter;
+  const given = NAMES.flatMap((n): [string, string][] => (query.get(n) ? [[n, query.get(n)!]] : []));
+  return Object.fromEntries(given.map(([n, text]) => [n, n === "since" || n === "until" ? timeOf(text) : text]));
+}
+
+function readFilter(query: URLSearchParams): { filter: AuditFilter; problem: string | null } {
+  try {
+    return { filter: filterOf(query), problem: null };
+  } catch (e) {
+    return { filter: {}, problem: messageOf(e) };
+  }
 }
 
 export function AuditPage() {
   const { query } = usePlace();
   const after = query.get("after");
-  const { data, error, loading, reload } = useQuery(api.audit, { filter: filterOf(query), first: 100, after });
+  const { filter, problem } = useMemo(() => readFilter(query), [query.toString()]);
+  const { data, error, loading, reload } = useQuery(api.audit, { filter, first: 100, after }, { skip: problem !== null });
   const page = data?.audit;
   const submit = (e: Event) => {
     e.preventDefault();
@@ -37,11 +49,12 @@ export function AuditPage() {
         {NAMES.map((n) => (
           <label key={n}>
             {n[0]!.toUpperCase() + n.slice(1)}
-            <input name={n} defaultValue={query.get(n) ?? ""} spellcheck={false} />
+            <input name={n} placeholder={EXAMPLES[n]} defaultValue={query.get(n) ?? ""} spellcheck={false} />
           </label>
         ))}
         <button>Find</button>
       </form>
+      {problem && <Say tone="bad">{problem}</Say>}
       <section class="card">
         <header>
           <span class="quiet">Newest first</span>

@@ -58,3 +58,37 @@ export function insert(text: string, section: string, part: string): { text: str
   lines.splice(end, 0, part.replace(/\n$/, ""));
   return { text: lines.join("\n"), line: end + 1 };
 }
+
+function withItem(list: string, item: string): string {
+  return `[${list.trim() === "" ? "" : `${list.trim()}, `}${item}]`;
+}
+
+/** `{ title: A }` with one more id. */
+function idInFlow(flow: string, item: string): string {
+  if (/\bids:\s*\[[^\]]*\]/.test(flow)) return flow.replace(/\bids:\s*\[([^\]]*)\]/, (_, list: string) => `ids: ${withItem(list, item)}`);
+  const inside = flow.replace(/\s*\}\s*$/, "");
+  return `${inside}${inside.trim() === "{" ? "" : ","} ids: [${item}] }`;
+}
+
+/** The text in which a system is also known by `id`, and the line; throws when it is written in a way that is not understood. */
+export function addId(text: string, system: string, id: string): { text: string; line: number } {
+  const lines = text.split("\n");
+  const item = JSON.stringify(id);
+  const section = lines.findIndex((l) => /^systems:\s*(#.*)?$/.test(l));
+  let at = section + 1;
+  while (section >= 0 && at < lines.length && !/^[^\s#]/.test(lines[at]!) && !new RegExp(`^\\s+"?${system.replace(/\./g, "\\.")}"?:`).test(lines[at]!)) at++;
+  const [, head = "", rest = ""] = /^(\s+[^:]+:\s*)(.*)$/.exec(lines[at] ?? "") ?? [];
+  if (section < 0 || !head.includes(system)) throw new Error(`\`${system}\` was not found under \`systems\`: add the id in the text.`);
+  if (/^\{.*\}\s*$/.test(rest)) lines[at] = head + idInFlow(rest, item);
+  else if (rest.replace(/#.*/, "").trim() === "") {
+    const indent = /^\s+/.exec(lines[at + 1] ?? "")?.[0] ?? "";
+    const own = /^\s+/.exec(head)![0];
+    let end = at + 1;
+    while (end < lines.length && (/^\s+/.exec(lines[end]!)?.[0].length ?? 0) > own.length) end++;
+    const ids = lines.findIndex((l, i) => i > at && i < end && /^\s+ids:/.test(l));
+    if (ids < 0) lines.splice(at + 1, 0, `${indent.length > own.length ? indent : `${own}  `}ids: [${item}]`);
+    else if (/ids:\s*\[[^\]]*\]/.test(lines[ids]!)) lines[ids] = lines[ids]!.replace(/\[([^\]]*)\]/, (_, list: string) => withItem(list, item));
+    else throw new Error(`The ids of \`${system}\` stand on several lines: add it in the text.`);
+  } else throw new Error(`\`${system}\` is written in a way that a form cannot change: add the id in the text.`);
+  return { text: lines.join("\n"), line: at + 1 };
+}

@@ -11,6 +11,7 @@ import { Prose } from "../../ui/prose";
 import { Empty, Failed, Loading } from "../../ui/say";
 import { Ago } from "../../ui/time";
 import { Letters } from "./letters";
+import { MapDialog } from "./map_dialog";
 
 const EVERY_MS = 10000;
 
@@ -96,7 +97,10 @@ interface GroupProps {
 
 function Group({ group: g, by, open, onOpen, onChanged }: GroupProps) {
   const [doing, setDoing] = useState<"Retry" | "Discard" | null>(null);
+  const [mapping, setMapping] = useState(false);
   const mayRetry = useCan("retry");
+  const mayConfigure = useCan("configure");
+  const unknown = g.code === "unknown_system" && g.receiver !== null && g.message.includes("(receiver)");
   const name = by === "receiver" || by === "type" ? (g.key ?? `no ${by}`) : g.code;
   return (
     <section class="card dead">
@@ -110,6 +114,7 @@ function Group({ group: g, by, open, onOpen, onChanged }: GroupProps) {
           newest <Ago at={g.newest} />, oldest <Ago at={g.oldest} />
         </span>
         <span class="room" />
+        {unknown && mayConfigure && <button onClick={() => setMapping(true)}>Map it…</button>}
         <a class="button" href={`/documents/${g.sample}`}>
           Sample
         </a>
@@ -132,6 +137,7 @@ function Group({ group: g, by, open, onOpen, onChanged }: GroupProps) {
         </p>
       </div>
       {open && <Letters filter={filterOf(g, by)} />}
+      {mapping && <MapDialog id={g.receiver!} onClose={() => setMapping(false)} />}
       {doing && (
         <BulkDialog
           verb={doing}

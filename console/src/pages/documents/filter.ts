@@ -71,7 +71,8 @@ export function addressOf(terms: Term[]): string {
   return `/documents${terms.length === 0 ? "" : `?${query.toString()}`}`;
 }
 
-function timeOf(text: string): string {
+/** "24h" ago, or a time as it is written; throws when it is neither. */
+export function timeOf(text: string): string {
   const seconds = spanOf(text);
   const time = seconds === null ? new Date(text) : new Date(Date.now() - seconds * 1000);
   if (Number.isNaN(time.getTime())) throw new Error(`"${text}" is no time. Write 24h, 30m, 2d or 2026-11-15T12:00.`);
