@@ -53,6 +53,8 @@ static uint16_t find_port(void)
 
 static const char top[] = "# Made by `waybill demo`.\n"
                           "\n"
+                          "location: { name: Paper & Pen, environment: demo, colour: blue }\n"
+                          "\n"
                           "systems:\n"
                           "  webshop: { title: Web shop, ids: [WS-01] }\n"
                           "  tills:   { title: Tills of the shops }\n"
