@@ -37,8 +37,10 @@ static bool has_answer(void *arg, const struct dead_letter *letter)
 
     if (!system_is_known(p, &x.sender) || !system_is_known(p, &x.receiver))
         return false;
+    x.sender_unknown = x.receiver_unknown = false;
     if (x.type.ptr != NULL && p->config->type_count > 0 && !router_type_known(p->router, x.type))
         return false;
+    x.type_unknown = false;
     return router_find(p->router, &x, &at) != NULL;
 }
 

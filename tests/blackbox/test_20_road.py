@@ -264,7 +264,7 @@ def test_a_new_route_re_drives_the_dead_letters_it_answers(road, receiver, tmp_p
     await_state(road, doc, "dead")
     await_state(road, unknown, "dead")
     text = CONFIG.format(url=receiver.url(""), folder=tmp_path)
-    text = text.replace(", region: north }", " }").replace("hub:     {", 'hub:     { ids: ["GLN-7"],')
+    text = text.replace(", region: north }", ", receiver: hub }").replace("hub:     {", 'hub:     { ids: ["GLN-7"],')
     road.write_config(text)
     assert road.cli("apply", road.config_file).returncode == 0
     seen = await_state(road, doc, "delivered")
