@@ -20,7 +20,7 @@ export function MapDialog({ id, onClose }: { id: string; onClose: () => void }) 
   const submit = async () => {
     const { text, line } = addId(now?.text ?? config!.text, chosen || systems[0]!.name, id);
     draft.set({ base: now?.base ?? config!.version, text });
-    tell("Added to your draft. When it is applied, retry the group.");
+    tell("Added to your draft. When it is applied, the group is tried again by itself.");
     onClose();
     go(`/config/text?line=${line}`);
   };

@@ -25,7 +25,7 @@ const GROUPS: Record<string, string> = {
 /** What is wrong, and what helps. */
 const REMEDIES: Record<string, string> = {
   extract_failed: "The gateway's extract found nothing: look at a sample, then correct `extract`, or edit the document.",
-  unknown_system: "Add the id to `ids` of a system, then retry the group.",
+  unknown_system: "Add the id to `ids` of a system: the group is tried again by itself.",
   no_route: "Add a route for it: the group is tried again by itself.",
   loop: "Routes send it in a circle: correct them, then retry.",
   service_failed: "A step failed: look at the message and at a sample.",
