@@ -68,8 +68,9 @@ static bool is_remembered(const struct sha256 *pair)
 bool password_is(struct str password, const char *hash)
 {
     /* The hash of a random text, for users that do not exist. */
-    static const char nobody[] = "$argon2id$v=19$m=65536,t=2,p=1$AAAAAAAAAAAAAAAAAAAAAA$"
-                                 "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
+    static const char nobody[crypto_pwhash_STRBYTES] =
+        "$argon2id$v=19$m=65536,t=2,p=1$AAAAAAAAAAAAAAAAAAAAAA$"
+        "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
 
     return crypto_pwhash_str_verify(hash != NULL ? hash : nobody, password.ptr, password.len) ==
                0 &&
