@@ -211,7 +211,7 @@ static bool write_look(struct graphql_call *call, struct err *err)
     } else if (call->type == call->schema->query) {
         action = call->field->name;
     }
-    if (str_eq(action, now.seen_action) && str_eq(object, now.seen_object))
+    if (of_document && str_eq(action, now.seen_action) && str_eq(object, now.seen_object))
         return true; /* in the same request */
     struct audit_entry e = api_audit_entry(api_principal(call), action, object);
 

@@ -72,7 +72,7 @@ static bool say_unknown(struct graphql_call *call, struct str name, struct err *
     struct plan *plan = road_plan(engine_road(api_engine(call)));
     struct option_guess guess = { .word = name };
 
-    for (size_t i = 0; i < plan->batch_count; i++)
+    for (size_t i = 0; api_sees_all(call, RIGHT_SEE) && i < plan->batch_count; i++)
         option_guess_try(&guess, plan->batches[i].name);
     if (guess.best.len > 0)
         (void)err_set(err, ERR_PERMANENT, 0, "there is no batch %.64s; did you mean %.*s?",
@@ -126,7 +126,8 @@ static bool batches(struct graphql_call *call, struct err *err)
         return false;
     (void)graphql_arg_bool(call, "ended", &f.ended);
     if (name.len > 0 && !store_word_find(s, WORD_BATCH, name, &f.name))
-        return say_unknown(call, name, err);
+        return api_sees_all(call, RIGHT_SEE) ? say_unknown(call, name, err)
+                                             : graphql_set_object(call, page);
     return fill_page(call, &f, (size_t)first, after, page, err) && graphql_set_object(call, page);
 }
 

@@ -325,25 +325,14 @@ static void put_in_order(const void **list, size_t n)
 }
 
 /* What a line tells of another document is for those who see that one. */
-static bool hide_others(struct graphql_call *call, const struct document_view *v, struct line *line,
-                        struct err *err)
+static bool hide_others(struct graphql_call *call, struct line *line, struct err *err)
 {
-    const size_t len = ID_TEXT - 1;
-    struct str text = line->l.message;
+    const char *shown, *text = arena_text(call->arena, line->l.message);
 
-    for (size_t i = 0; i + len <= text.len; i++) {
-        bool there = true;
-        struct id id;
-
-        if (!id_parse(str_mem(text.ptr + i, len), &id) || id_eq(&id, &v->doc.source.id))
-            continue;
-        if (!api_is_there(call, RIGHT_SEE, &id, &there, err))
-            return false;
-        if (!there) {
-            line->l.message = STR("about a document that is not in scope");
-            return true;
-        }
-    }
+    if (!api_hide_others(call, text, &shown, err))
+        return false;
+    if (shown != text)
+        line->l.message = str_of(shown);
     return true;
 }
 
@@ -367,7 +356,7 @@ static bool doc_timeline(struct graphql_call *call, struct err *err)
         line->stage = trail_stages[line->l.stage];
         line->outcome = trail_outcomes[line->l.outcome];
         line->number = line->l.has_bytes ? ++numbers : 0;
-        if (!all && !hide_others(call, v, line, err))
+        if (!all && !hide_others(call, line, err))
             return false;
         list[n] = line;
     }

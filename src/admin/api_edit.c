@@ -48,6 +48,7 @@ static bool read_texts(struct graphql_call *call, struct manual_request *q, stru
     if (q->name.len > MANUAL_NAME_MOST || q->ctype.len > MANUAL_NAME_MOST ||
         q->key.len > MANUAL_KEY_MOST)
         return err_set(err, ERR_LIMIT, 0, "name, contentType or key is too long");
+    q->owner = api_name(call);
     return api_read_who(call, &q->who, err) && read_metadata(call, &q->given, err);
 }
 

@@ -7,6 +7,7 @@
 #include "admin/document_view.h"
 #include "engine/engine.h"
 #include "engine/key_search.h"
+#include "engine/manual.h"
 #include "store/store.h"
 
 enum { KEYED_MOST = 200 };
@@ -60,6 +61,10 @@ static bool read_key(struct graphql_call *call, struct str key, struct api_wante
 {
     int64_t *nums = ARENA_ARRAY(call->arena, int64_t, KEYED_MOST);
 
+    if (key.len > MANUAL_KEY_MOST) { /* none is so long */
+        w->nothing = true;
+        return true;
+    }
     if (!key_search(api_engine(call), w->f.gateway, key, nums, KEYED_MOST, &w->f.num_count, err))
         return false;
     qsort(nums, w->f.num_count, sizeof *nums, downwards);

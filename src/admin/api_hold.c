@@ -254,7 +254,7 @@ static bool hold_add_one(struct graphql_call *call, struct err *err)
     bool ok = warden_hold(engine_warden(e), &order, call->arena, &p->placed, err) &&
               hold_get(engine_store(e), p->placed.num, call->arena, &made, err);
 
-    call->deadline_us += clock_mono_us() - began; /* it waits for the other nodes */
+    graphql_lend(call, clock_mono_us() - began); /* it waits for the other nodes */
     if (!ok)
         return false;
     p->hold = show(call, &made);

@@ -1,7 +1,9 @@
 /* Changes under an id of their caller: done once, and answered as often as they are asked. */
 #include "admin/api_parts.h"
+#include "admin/graphql_type.h"
 #include "base/clock.h"
 #include "store/once.h"
+#include "store/secret.h"
 #include "store/store.h"
 
 /* So long a change may take, before one says that nobody knows its end. */
@@ -9,6 +11,17 @@
 
 /* Their answers hold what is shown once and stored nowhere. */
 static const char *const secretive[] = { "keyAdd", "adminKeyAdd", "userAdd", "userLink" };
+
+/* Their questions hold what must not be found out by trying. */
+static const char *const delicate[] = { "secretAdd", "passwordChange" };
+
+static bool is_among(struct str field, const char *const *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (str_is(field, list[i]))
+            return true;
+    return false;
+}
 
 /* Each principal has ids of its own; a user may be called as the token is. */
 static struct once_id id_of(const struct graphql_call *call, struct str client)
@@ -47,12 +60,16 @@ static bool begin(struct graphql_call *call, struct str client, const struct sha
                   struct str *ret_answer, struct err *err)
 {
     struct once_id id = id_of(call, client);
+    struct sha256 kept = *question;
     struct once_found found;
 
     if (client.len > ONCE_CLIENT_MOST || !api_is_who(client))
         return err_set(err, ERR_LIMIT, 0, "client is one line of at most %d bytes",
                        ONCE_CLIENT_MOST);
-    if (!once_begin(api_store(call), &id, question, call->arena, &found, err) ||
+    if (is_among(call->field->name, delicate, sizeof delicate / sizeof delicate[0]) &&
+        !secret_blind(api_store(call), &kept, err))
+        return false;
+    if (!once_begin(api_store(call), &id, &kept, call->arena, &found, err) ||
         !tell_found(&found, err))
         return false;
     *ret_answer = found.answer;
@@ -66,9 +83,8 @@ static void end(struct graphql_call *call, struct str client, struct str field, 
     struct once_id id = id_of(call, client);
     struct err err = { 0 };
 
-    for (size_t i = 0; i < sizeof secretive / sizeof secretive[0]; i++)
-        if (str_is(field, secretive[i]))
-            answer = (struct str){ 0 };
+    if (is_among(field, secretive, sizeof secretive / sizeof secretive[0]))
+        answer = (struct str){ 0 };
     if (!done && why->kind == ERR_UNCERTAIN)
         return;
     if (done ? !once_end(api_store(call), &id, answer, &err)

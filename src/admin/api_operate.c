@@ -53,8 +53,10 @@ static bool read_ids(struct graphql_call *call, struct id *ret, size_t *at, size
 
 /* The answer to the id at[i] is answers[i]; the others name nothing. */
 static bool show_answers(struct graphql_call *call, const char *verb, struct str who,
-                         const struct operate_answer *answers, const size_t *at, size_t n)
+                         const struct operate_answer *answers, const size_t *at, size_t n,
+                         struct err *err)
 {
+    bool all = api_sees_all(call, RIGHT_SEE);
     const struct graphql_value *ids = graphql_arg(call, "ids");
     struct arena *a = call->arena;
     struct api_result *shown = ARENA_ARRAY(a, struct api_result, ids->count);
@@ -70,6 +72,8 @@ static bool show_answers(struct graphql_call *call, const char *verb, struct str
     for (size_t i = 0; i < n; i++) {
         shown[at[i]].result = operate_results[answers[i].result];
         shown[at[i]].message = answers[i].text;
+        if (!all && !api_hide_others(call, answers[i].text, &shown[at[i]].message, err))
+            return false;
         done += answers[i].result == OPERATE_DONE;
     }
     if (done > 0)
@@ -93,7 +97,7 @@ static bool change(struct graphql_call *call, enum operate_action action, const 
     for (size_t i = 0; i < n; i++)
         targets[i].id = known[i];
     return operate(api_store(call), action, targets, n, order, answers, err) &&
-           show_answers(call, verb, order->who, answers, at, n);
+           show_answers(call, verb, order->who, answers, at, n, err);
 }
 
 void api_read_retry(struct graphql_call *call, struct operate_order *io)
@@ -132,6 +136,13 @@ static bool discard(struct graphql_call *call, struct err *err)
 }
 
 /* An endpoint that nobody ever configured has no deliveries. */
+/* Who does not see all systems is not told which endpoints there are: nothing has this one. */
+static bool no_endpoint(struct resolve_order *ret)
+{
+    ret->endpoint = INT64_MAX;
+    return true;
+}
+
 static bool read_resolution(struct graphql_call *call, struct resolve_order *ret, struct err *err)
 {
     static const enum resolve_as as[] = { RESOLVE_DELIVERED, RESOLVE_RESEND };
@@ -143,6 +154,7 @@ static bool read_resolution(struct graphql_call *call, struct resolve_order *ret
         return false;
     return endpoint.len == 0 ||
            store_word_find(api_store(call), WORD_ENDPOINT, endpoint, &ret->endpoint) ||
+           (!api_sees_all(call, RIGHT_SEE) && no_endpoint(ret)) ||
            err_set(err, ERR_PERMANENT, 0, "there is no endpoint `%.*s`",
                    (int)(endpoint.len < 100 ? endpoint.len : 100), endpoint.ptr);
 }
@@ -158,7 +170,7 @@ static bool resolve_doubt(struct graphql_call *call, struct err *err)
 
     return read_ids(call, known, at, &n, err) && read_resolution(call, &order, err) &&
            resolve(api_store(call), known, n, &order, answers, err) &&
-           show_answers(call, "resolve", order.who, answers, at, n);
+           show_answers(call, "resolve", order.who, answers, at, n, err);
 }
 
 /* ---- dead letters -------------------------------------------------------------------------------
@@ -244,7 +256,7 @@ static bool dead_groups_of(struct graphql_call *call, struct err *err)
                      by->kind == GRAPHQL_ENUM ? (enum dead_by)by->number : DEAD_BY_REASON,
                      call->arena, groups, &n, err))
         return false;
-    call->deadline_us += clock_mono_us() - from; /* it looks at all there are */
+    graphql_lend(call, clock_mono_us() - from); /* it looks at all there are */
     const void **list = ARENA_ARRAY(call->arena, const void *, n);
 
     for (size_t i = 0; i < n; i++)

@@ -97,3 +97,26 @@ bool api_is_there(const struct graphql_call *call, enum right right, const struc
     *ret = api_sees(call, right, d.sender, d.receiver);
     return true;
 }
+
+bool api_hide_others(const struct graphql_call *call, const char *text, const char **ret,
+                     struct err *err)
+{
+    const size_t len = ID_TEXT - 1;
+    struct str all = str_of(text);
+
+    *ret = text;
+    for (size_t i = 0; i + len <= all.len; i++) {
+        bool there = true;
+        struct id id;
+
+        if (!id_parse(str_mem(all.ptr + i, len), &id))
+            continue;
+        if (!api_is_there(call, RIGHT_SEE, &id, &there, err))
+            return false;
+        if (!there) {
+            *ret = "about a document that is not in scope";
+            return true;
+        }
+    }
+    return true;
+}

@@ -26,6 +26,10 @@ bool api_sees_all(const struct graphql_call *call, enum right right);
 /* For filters of the store; NULL: all systems. */
 const struct document_scope *api_scope(const struct graphql_call *call, enum right right);
 
+/* What a text tells of documents is for those who see them; the text as it may be shown. */
+bool api_hide_others(const struct graphql_call *call, const char *text, const char **ret,
+                     struct err *err);
+
 /* *ret_found: it is there, and in scope. */
 bool api_get_document(const struct graphql_call *call, enum right right, const struct id *id,
                       struct document *ret, bool *ret_found, struct err *err);

@@ -29,6 +29,15 @@ static struct str said(const struct option *keys, const struct yaml_node *map, c
     return o != NULL && o->fallback != NULL ? str_of(o->fallback) : STR("");
 }
 
+/* As far as there is room. */
+static void put(struct buf *text, const char *before, struct str s)
+{
+    size_t need = strlen(before) + s.len;
+
+    if (need <= text->cap - text->len)
+        buf_printf(text, "%s%.*s", before, STR_ARG(s));
+}
+
 /* "mon-fri 08:00-18:00 Europe/Berlin, not on holidays" */
 static struct str window_text(struct arena *a, const struct option *keys,
                               const struct yaml_node *map)
@@ -42,12 +51,14 @@ static struct str window_text(struct arena *a, const struct option *keys,
         const char *before = i == 0 ? "" : ", not on ";
 
         if (!list && said(keys, map, names[i]).len > 0)
-            buf_printf(&text, "%s%.*s", before, STR_ARG(said(keys, map, names[i])));
+            put(&text, before, said(keys, map, names[i]));
         for (n = list ? n->first : NULL; n != NULL; n = n->next, before = ",")
-            buf_printf(&text, "%s%.*s", before, STR_ARG(n->text));
-        if (i == 0)
-            buf_printf(&text, " %.*s-%.*s %.*s", STR_ARG(said(keys, map, "open")),
-                       STR_ARG(said(keys, map, "close")), STR_ARG(said(keys, map, "zone")));
+            put(&text, before, n->text);
+        if (i == 0) {
+            put(&text, " ", said(keys, map, "open"));
+            put(&text, "-", said(keys, map, "close"));
+            put(&text, " ", said(keys, map, "zone"));
+        }
     }
     return arena_copy(a, buf_view(&text));
 }

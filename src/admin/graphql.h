@@ -156,6 +156,7 @@ struct graphql_call {
     const void *principal; /* as in the request                                    */
     struct arena *arena;   /* for results; ends with the request                     */
     int64_t deadline_us;   /* monotonic: what takes longer answers for nobody        */
+    int64_t lent_us;       /* graphql_lend() */
 
     /* The rest belongs to the engine and to the functions below. */
     size_t offset;
@@ -165,6 +166,9 @@ struct graphql_call {
     const struct graphql_value *args;
     struct graphql_answer answer;
 };
+
+/* For what takes long because it must: the time it took does not count, up to 20 s in a request. */
+void graphql_lend(struct graphql_call *call, int64_t us);
 
 /* An argument by its name, which must be in the schema.  Never NULL. */
 const struct graphql_value *graphql_arg(const struct graphql_call *call, const char *name);

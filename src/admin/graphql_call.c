@@ -3,6 +3,16 @@
 
 static const struct graphql_value absent;
 
+#define LENT_MOST_US (INT64_C(20) * 1000 * 1000)
+
+void graphql_lend(struct graphql_call *call, int64_t us)
+{
+    if (us > LENT_MOST_US - call->lent_us)
+        us = LENT_MOST_US - call->lent_us;
+    call->lent_us += us;
+    call->deadline_us += us;
+}
+
 /* ---- reading ---- */
 
 const struct graphql_value *graphql_value_field(const struct graphql_value *v, const char *name)

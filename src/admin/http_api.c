@@ -238,7 +238,10 @@ static void answer_ready(struct visit *v)
     engine_not_ready(v->self->engine, &why);
     bool ready = why.len == 0;
 
-    engine_troubles(v->self->engine, &why);
+    /* What is wrong elsewhere names partners: it is for the machine itself, and for those who see
+     * all. */
+    if (is_near(v->visit.request) || (identify(v) && rights_everywhere(&v->who.rights, RIGHT_SEE)))
+        engine_troubles(v->self->engine, &why);
     json_open(&j, '{');
     json_key(&j, "ready");
     json_bool(&j, ready);

@@ -271,7 +271,9 @@ struct audit_entry entry_audit(const struct entry *e, struct str user, const cha
 
 bool entry_begin_session(struct entry *e, struct str user, const char *how)
 {
-    struct login_from from = { .address = e->address, .agent = e->agent, .before = e->who.session };
+    struct login_from from = {
+        .address = e->address, .agent = e->agent, .before = e->who.session, .hash = e->hash
+    };
     struct audit_entry line = entry_audit(e, user, "login", how);
     char secret[LOGIN_SECRET];
     struct err err = { 0 };
@@ -351,8 +353,6 @@ static void refuse_often(struct entry *e, int64_t wait_us)
 
 static bool login_on_loop(struct entry *e)
 {
-    const char *hash = NULL;
-
     if (!read_pair(e))
         return true;
     int64_t wait = login_limit_try(login_limits(e->login), e->name, e->address, clock_mono_us());
@@ -361,10 +361,10 @@ static bool login_on_loop(struct entry *e)
         refuse_often(e, wait);
         return true;
     }
-    (void)login_hash(e->login, e->name, &e->arena, &hash);
+    (void)login_hash(e->login, e->name, &e->arena, &e->hash);
     e->away = true;
     if (password_verify(engine_desk(login_engine(e->login)), http_loop(e->request), e->name,
-                        e->password, hash, verified, e))
+                        e->password, e->hash, verified, e))
         return false;
     e->away = false;
     buf_puts(&e->fields, "Retry-After: 1\r\n");
@@ -484,7 +484,7 @@ static void link_use_at_desk(struct entry *e)
         return;
     }
     u.password = str_of(hash);
-    struct audit_entry line = entry_audit(e, e->name, "passwordSet", "link");
+    struct audit_entry line = entry_audit(e, name.len > 0 ? name : e->name, "passwordSet", "link");
 
     audit_begin(&line);
     bool entered =

@@ -30,6 +30,7 @@ struct entry {
 
     struct buf body;
     struct str name, password;
+    const char *hash; /* against which the password is checked; NULL: it is not */
 
     /* The answer. */
     int status;

@@ -262,6 +262,7 @@ static bool read_fields(struct post *p)
         q->sees = principal_edits;
         q->sees_arg = &p->who;
     }
+    q->owner = p->who.name;
     q->who = api_who(&p->who, by, &p->arena);
     return true;
 }

@@ -17,6 +17,7 @@
 #include "base/thread.h"
 #include "engine/desk.h"
 #include "engine/engine.h"
+#include "store/role.h"
 #include "store/session.h"
 #include "store/store.h"
 
@@ -122,13 +123,12 @@ static int by_name(const void *a, const void *b)
     return str_cmp(((const struct user *)a)->name, ((const struct user *)b)->name);
 }
 
-static const struct held *hold_rights(struct login *l, struct table *t, struct str roles,
-                                      struct err *err)
+static const struct held *hold_rights(struct table *t, const struct role *roles, size_t count,
+                                      struct str names)
 {
     struct rights r;
 
-    if (!login_roles_rights(engine_store(l->engine), roles, &t->arena, &r, err))
-        return NULL;
+    login_roles_rights(roles, count, names, &r);
     struct held *h = arena_alloc(&t->arena, sizeof *h + r.count * sizeof h->at[0]);
 
     h->everywhere = r.everywhere;
@@ -144,7 +144,11 @@ static bool seat_all(struct login *l, struct table *t, const struct session *ses
                      struct err *err)
 {
     const struct held **of_user = ARENA_ARRAY(&t->arena, const struct held *, t->user_count + 1);
+    struct role *roles;
+    size_t role_count;
 
+    if (!role_list(engine_store(l->engine), &t->arena, &roles, &role_count, err))
+        return false;
     t->seats = ARENA_ARRAY(&t->arena, struct seat, count + 1);
     for (size_t i = 0; i < count; i++) {
         const struct user *u = find_user(t, sessions[i].user);
@@ -154,9 +158,7 @@ static bool seat_all(struct login *l, struct table *t, const struct session *ses
         const struct held **h = &of_user[u - t->users];
 
         if (*h == NULL)
-            *h = hold_rights(l, t, u->roles, err);
-        if (*h == NULL)
-            return false;
+            *h = hold_rights(t, roles, role_count, u->roles);
         t->seats[t->seat_count++] = (struct seat){ .id = sessions[i].id,
                                                    .user = u->name,
                                                    .rights = *h,
@@ -398,7 +400,8 @@ bool login_find(struct login *l, struct str secret, struct arena *a, struct prin
 bool login_begin(struct login *l, struct str user, const struct login_from *from,
                  char ret_secret[static LOGIN_SECRET], struct err *err)
 {
-    struct session made = { .user = user };
+    struct session made = { .user = user,
+                            .password = from->hash != NULL ? str_of(from->hash) : STR("") };
     bool was;
 
     login_secret(ret_secret);

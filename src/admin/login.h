@@ -52,9 +52,11 @@ bool login_find(struct login *l, struct str secret, struct arena *a, struct prin
 struct login_from {
     struct str address, agent;
     const struct sha256 *before; /* the session that the new one replaces; NULL: none */
+    const char *hash;            /* of the password that was verified; NULL: they came otherwise */
 };
 
-/* Blocks.  False with ERR_NONE: there is no such user, or it is disabled. */
+/* Blocks.  False with ERR_NONE: there is no such user, it is disabled, or its
+ * password has changed. */
 bool login_begin(struct login *l, struct str user, const struct login_from *from,
                  char ret_secret[static LOGIN_SECRET], struct err *err);
 bool login_end(struct login *l, const struct sha256 *session, bool *ret_was, struct err *err);

@@ -117,23 +117,29 @@ static void count_try(struct slot *s, int free_tries, int64_t now_us)
     s->next_us = now_us + (wait < LOGIN_WAIT_MOST_US ? wait : LOGIN_WAIT_MOST_US);
 }
 
+/* How long a key still waits; what is long ago is forgotten. */
+static int64_t wait_of(struct table *t, uint64_t key, int64_t now_us)
+{
+    struct slot *s = find(t, key);
+
+    if (s == NULL)
+        return 0;
+    if (now_us - s->last_us >= LOGIN_WAIT_MOST_US)
+        *s = (struct slot){ .key = key };
+    return s->next_us - now_us;
+}
+
+/* What is refused takes no slot: nobody pushes out what was counted by trying on. */
 static int64_t try_stranger(struct login_limit *l, uint64_t pair, uint64_t place, int64_t now_us)
 {
-    struct slot *both[2] = { take(&l->tries, pair), NULL };
-    int64_t wait = 0;
+    int64_t by_pair = wait_of(&l->tries, pair, now_us),
+            by_place = wait_of(&l->tries, place, now_us);
+    int64_t wait = by_pair > by_place ? by_pair : by_place;
 
-    both[0]->last_us = both[0]->last_us == 0 ? now_us : both[0]->last_us; /* it stays */
-    both[1] = take(&l->tries, place);
-    for (int i = 0; i < 2; i++) {
-        if (now_us - both[i]->last_us >= LOGIN_WAIT_MOST_US)
-            *both[i] = (struct slot){ .key = both[i]->key };
-        if (both[i]->next_us - now_us > wait)
-            wait = both[i]->next_us - now_us;
-    }
     if (wait > 0)
         return wait;
-    count_try(both[0], LOGIN_FREE_PAIR, now_us);
-    count_try(both[1], LOGIN_FREE_ADDRESS, now_us);
+    count_try(take(&l->tries, place), LOGIN_FREE_ADDRESS, now_us);
+    count_try(take(&l->tries, pair), LOGIN_FREE_PAIR, now_us);
     return 0;
 }
 
@@ -168,6 +174,7 @@ void login_limit_worked(struct login_limit *l, struct str user, struct str addre
     uint64_t pair = key_of(l, user, address), place = key_of(l, STR(""), address);
 
     (void)pthread_mutex_lock(&l->mutex);
+    bool was_known = find(&l->known, pair) != NULL; /* then its try did not count for the place */
     struct slot *known = take(&l->known, pair), *at = find(&l->tries, place),
                 *failed = find(&l->tries, pair);
 
@@ -175,7 +182,7 @@ void login_limit_worked(struct login_limit *l, struct str user, struct str addre
     known->last_us = now_us;
     if (failed != NULL)
         *failed = (struct slot){ 0 };
-    if (at != NULL && at->tries > 0) { /* it was none that failed */
+    if (!was_known && at != NULL && at->tries > 0) { /* it was none that failed */
         at->tries--;
         at->next_us = at->tries < LOGIN_FREE_ADDRESS ? 0 : at->next_us;
     }

@@ -18,13 +18,13 @@ static size_t split(struct str names, struct str ret[static NAMES_MOST])
     return n;
 }
 
-bool login_roles_rights(struct store *s, struct str names, struct arena *a, struct rights *ret,
-                        struct err *err)
+void login_roles_rights(const struct role *roles, size_t count, struct str names,
+                        struct rights *ret)
 {
     struct str list[NAMES_MOST];
 
     *ret = (struct rights){ 0 };
-    return role_rights(s, list, split(names, list), a, ret, err);
+    role_rights_of(roles, count, list, split(names, list), ret);
 }
 
 static bool is_role(struct str name, const struct role *roles, size_t count)

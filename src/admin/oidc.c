@@ -404,17 +404,23 @@ static bool find_user(struct entry *e, const struct oidc_settings *s, const json
 
     if (u.sub.len > USER_SUB_MOST || !str_is_utf8(u.sub))
         return err_set(err, ERR_PERMANENT, 0, "the provider's name for you is too long");
+    bool there = user_get_by_sub(store, u.iss, u.sub, &e->arena, ret, err);
+
+    if (!there && err->kind != ERR_NONE)
+        return false;
+    u.name = ret->name;
+    if (there && ret->disabled)
+        return err_set(err, ERR_PERMANENT, 0, "the user %.*s is disabled", STR_ARG(ret->name));
+    if (there && !str_eq(ret->roles, u.roles) &&
+        (!change_roles(e, store, &u, err) || !login_refresh(e->login, err)))
+        return false;
     if (u.roles.len == 0)
         return err_set(err, ERR_PERMANENT, 0,
                        "none of your groups may use this Waybill; ask whoever looks after it to "
                        "give one of them a role under auth: oidc: roles");
-    if (user_get_by_sub(store, u.iss, u.sub, &e->arena, ret, err)) {
-        if (ret->disabled)
-            return err_set(err, ERR_PERMANENT, 0, "the user %.*s is disabled", STR_ARG(ret->name));
-        u.name = ret->name;
-        return str_eq(ret->roles, u.roles) || change_roles(e, store, &u, err);
-    }
-    if (err->kind != ERR_NONE || !make_user(e, store, claims, &u, err))
+    if (there)
+        return true;
+    if (!make_user(e, store, claims, &u, err))
         return false;
     log_event(LOG_INFO, "user.change", kv_z("what", "add"), kv_str("user", u.name),
               kv_z("by", "oidc"));

@@ -296,7 +296,7 @@ bool manual_store(struct engine *e, struct manual_bytes *io, struct err *err)
     return io->is_spooled;
 }
 
-/* The key is only unique for what it edits, or for the gateway it is sent to. */
+/* The key is only unique for what it edits, or for the gateway it is sent to and who sends. */
 static struct sha256 key_digest(const struct work *k)
 {
     struct digest d = digest_start();
@@ -306,6 +306,10 @@ static struct sha256 key_digest(const struct work *k)
         digest_add(&d, str_mem(k->q->original.bytes, sizeof k->q->original.bytes));
     else
         digest_add(&d, str_mem(&k->word, sizeof k->word));
+    if (!k->q->is_edit) {
+        digest_add(&d, str_mem(&k->q->owner.len, sizeof k->q->owner.len));
+        digest_add(&d, k->q->owner);
+    }
     digest_add(&d, k->q->key);
     return digest_end(&d);
 }

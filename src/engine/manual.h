@@ -40,6 +40,7 @@ struct manual_request {
     struct str name, ctype; /* ptr NULL: as the original has it */
     struct str key;         /* the same key and bytes make one document; empty: none */
     struct str who;         /* for the timeline */
+    struct str owner;       /* whose keys they are: two may use the same without meeting */
 
     /* Whether they may edit documents of this sender and receiver (words; 0: none); NULL: all.  An
      * original of which they may not is not there; what is made must be one of which they may. */

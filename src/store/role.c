@@ -239,18 +239,6 @@ void role_rights_of(const struct role *roles, size_t role_count, const struct st
     }
 }
 
-bool role_rights(struct store *s, const struct str *names, size_t count, struct arena *a,
-                 struct rights *ret, struct err *err)
-{
-    struct role *all;
-    size_t n;
-
-    if (!role_list(s, a, &all, &n, err))
-        return false;
-    role_rights_of(all, n, names, count, ret);
-    return true;
-}
-
 bool role_mark(struct store *s, int64_t *ret, struct err *err)
 {
     struct db *db = store_reader(s, err);

@@ -44,11 +44,9 @@ bool role_drop(struct store *s, struct str name, bool *ret_was_there, struct err
 bool role_list(struct store *s, struct arena *a, struct role **ret, size_t *ret_count,
                struct err *err);
 
-/* What all of these roles together allow, built-in ones too; a name that no role has allows
- * nothing, and systems beyond RIGHTS_SYSTEMS_MOST are left out.  Texts are on the arena. */
-bool role_rights(struct store *s, const struct str *names, size_t count, struct arena *a,
-                 struct rights *ret, struct err *err);
-/* The same of roles that were listed before. */
+/* What all of these roles together allow, of those that were listed and of built-in ones; a name
+ * that no role has allows nothing, and systems beyond RIGHTS_SYSTEMS_MOST are left out.  Texts are
+ * the list's. */
 void role_rights_of(const struct role *roles, size_t role_count, const struct str *names,
                     size_t count, struct rights *ret);
 

@@ -451,3 +451,16 @@ bool secret_mark(struct store *s, int64_t *ret, struct err *err)
     store_reader_back(s, db);
     return ok;
 }
+
+bool secret_blind(struct store *s, struct sha256 *io, struct err *err)
+{
+    AUTO(keys_done) struct keys keys = { 0 };
+    struct sha256 plain = *io;
+
+    if (!load_keys(s, true, &keys, err))
+        return false;
+    _Static_assert(sizeof io->bytes == crypto_generichash_BYTES, "of the same size");
+    (void)crypto_generichash(io->bytes, sizeof io->bytes, plain.bytes, sizeof plain.bytes,
+                             keys.print, KEY_BYTES);
+    return true;
+}

@@ -23,6 +23,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
+#include "base/digest.h"
 #include "base/err.h"
 #include "base/str.h"
 
@@ -58,3 +59,7 @@ bool secret_key_id_of(int dirfd, const char *path, char ret[static SECRET_KEY_ID
 
 /* Changes with every put and drop. */
 bool secret_mark(struct store *s, int64_t *ret, struct err *err);
+
+/* A digest of something secret in a form that tells nothing without the key file: what is kept of
+ * it cannot be used to try values out. */
+bool secret_blind(struct store *s, struct sha256 *io, struct err *err);

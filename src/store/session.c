@@ -47,7 +47,8 @@ static bool add_run(struct writer *w, struct store_op **ops, size_t count, struc
         !db_run(w->db, SQL_SESSION_FORGET, DB_ARGS(db_int(SESSION_IDLE_US)), NULL, err) ||
         (o->id != NULL &&
          !db_run(w->db, SQL_SESSION_DROP, DB_ARGS(db_bytes(digest_bytes(o->id))), NULL, err)) ||
-        !db_run(w->db, SQL_USER_CAME, DB_ARGS(db_text(o->made->user)), &o->changed, err))
+        !db_run(w->db, SQL_USER_CAME, DB_ARGS(db_text(o->made->user), db_text(o->made->password)),
+                &o->changed, err))
         return false;
     return o->changed == 0 || insert(w, o->made, err);
 }

@@ -33,12 +33,13 @@ enum {
 struct session {
     struct sha256 id;
     struct str user, address, agent;
+    struct str password; /* of a new one: the hash that was verified; empty: they came otherwise */
     int64_t made_us, seen_us, expires_us;
     int64_t idle_us, left_us; /* by the store's clock, when it was read */
 };
 
-/* *ret_was false: there is no such user any more, or it is disabled.  `before` (may be NULL) is the
- * session that it replaces. */
+/* *ret_was false: there is no such user any more, it is disabled, or has another password. `before`
+ * (may be NULL) is the session that it replaces. */
 bool session_add(struct store *s, const struct session *made, const struct sha256 *before,
                  bool *ret_was, struct err *err);
 bool session_end(struct store *s, const struct sha256 *id, bool *ret_was, struct err *err);

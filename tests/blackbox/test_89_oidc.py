@@ -185,6 +185,11 @@ def test_log_in_by_groups_and_through_a_rotation(provider):
     assert users["dora"]["subject"] is None and users["dora"]["roles"] == ["viewer"]
     assert len(other) == 1 and other[0].startswith("oidc-")
 
+    # in no group any more: the roles of before are gone, also for sessions of before
+    node.op.control(groups={"carol": []})
+    refused(node, "carol", "none of your groups")
+    assert error(carol.ask("{ users { name } }")) == "forbidden"
+
     node.graphql('mutation { userChange(name: "alice", disabled: true) { name } }')
     assert sees(alice) == 401
     refused(node, "alice", "disabled")

@@ -38,12 +38,15 @@ static struct rights rights_of(struct store *s, const char *names, struct arena 
     struct str list[8], rest = str_of(names);
     struct rights r = { 0 };
     struct err err = { 0 };
-    size_t n = 0;
+    struct role *all;
+    size_t n = 0, count;
 
     while (rest.len > 0 && n < 8)
         rest = str_cut(rest, ' ', &list[n++]);
-    if (!role_rights(s, list, n, a, &r, &err))
+    if (!role_list(s, a, &all, &count, &err))
         printf("# %s\n", err.text);
+    else
+        role_rights_of(all, count, list, n, &r);
     return r;
 }
 

@@ -185,6 +185,18 @@ TEST(sessions_begin_and_end)
     CHECK(session_end(s, &two, &was, &err) && was && mark(s) > before);
     CHECK(session_end(s, &two, &was, &err) && !was && sessions(s, NULL) == 0);
 
+    /* the password that was verified is not theirs any more */
+    struct user hashed = user_of("carol", "viewer");
+    struct session late = { .id = id_of("late"), .user = STR("carol") };
+
+    hashed.password = STR("$new");
+    late.password = STR("$old");
+    CHECK(user_add(s, &hashed, &err));
+    CHECK(session_add(s, &late, NULL, &was, &err) && !was && sessions(s, "carol") == 0);
+    late.password = STR("$new");
+    CHECK(session_add(s, &late, NULL, &was, &err) && was && sessions(s, "carol") == 1);
+    CHECK(session_end(s, &late.id, &was, &err) && was);
+
     /* who may no more is out */
     CHECK(begin(s, "alice", "a") && begin(s, "alice", "b") && add(s, "bob", "") &&
           begin(s, "bob", "c"));

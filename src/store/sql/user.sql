@@ -26,8 +26,10 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, @NOW_US@, 0) ON CONFLICT DO NOTHING;
 UPDATE login_user SET title = $2, password = $3, roles = $4, disabled = $5 WHERE name = $1;
 
 -- name: user_came
--- in:  $1 name text
-UPDATE login_user SET login_us = @NOW_US@ WHERE name = $1 AND disabled = 0;
+-- in:  $1 name text, $2 password text
+-- With a password: if it is still theirs.
+UPDATE login_user SET login_us = @NOW_US@
+WHERE name = $1 AND disabled = 0 AND (CAST($2 AS text) = '' OR password = $2);
 
 -- name: user_drop
 -- in:  $1 name text

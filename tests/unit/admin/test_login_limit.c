@@ -40,6 +40,42 @@ TEST(login_limit_doubles_the_wait_of_an_account_at_an_address)
         CHECK(try(l, "alice", "10.0.0.1", now) == 0);
 }
 
+TEST(login_limit_is_not_forgotten_by_trying_on)
+{
+    AUTO(drop) struct login_limit *l = login_limit_new();
+    int64_t now = 1000 * S;
+    char name[20];
+
+    for (int i = 0; i < LOGIN_FREE_ADDRESS; i++) {
+        (void)snprintf(name, sizeof name, "user%d", i);
+        CHECK(try(l, name, "10.0.0.1", now) == 0);
+    }
+    for (int i = 0; i < 50000; i++) {
+        (void)snprintf(name, sizeof name, "other%d", i);
+        if (try(l, name, "10.0.0.1", now + i) == 0) {
+            CHECK(!"the wait is over");
+            break;
+        }
+    }
+}
+
+TEST(login_limit_is_not_lowered_by_ones_own_account)
+{
+    AUTO(drop) struct login_limit *l = login_limit_new();
+    int64_t now = 1000 * S;
+    char name[20];
+    int tries = 0;
+
+    for (; tries < 200; tries++, now += S) {
+        (void)snprintf(name, sizeof name, "user%d", tries);
+        if (try(l, name, "10.0.0.1", now) > 0)
+            break;
+        CHECK(try(l, "mallory", "10.0.0.1", now) == 0);
+        login_limit_worked(l, STR("mallory"), STR("10.0.0.1"), now);
+    }
+    CHECK(tries <= LOGIN_FREE_ADDRESS + 1);
+}
+
 TEST(login_limit_is_the_strangers_alone)
 {
     AUTO(drop) struct login_limit *l = login_limit_new();
