@@ -173,12 +173,13 @@ const steps = {
     await button("Apply…").click();
     await button("Make it live").click();
     await text(/Version \d+ is live/).waitFor();
-    await link("Dead letters").click();
-    await group.getByRole("button", { name: "Retry group…" }).click();
-    await page.getByRole("dialog").getByRole("button", { name: /^Retry \d+/ }).click();
-    await text(/\d+ done/).waitFor();
-    await page.getByRole("dialog").getByRole("button", { name: "Close" }).last().click();
-    await group.waitFor({ state: "detached" });
+    for (let i = 0; i < 40; i++) { // the new version starts them again by itself
+      await page.goto(`${URL_OF_NODE}/dead`);
+      await page.locator(".card.dead, .empty").first().waitFor();
+      if ((await group.count()) === 0) return;
+      await page.waitForTimeout(500);
+    }
+    check(false, "the group is still there");
   },
 
   async "add a gateway by a form"() {
