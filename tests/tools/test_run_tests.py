@@ -76,3 +76,48 @@ def test_pytest_that_cannot_start_has_failed(runner, tmp_path):
     (tmp_path / "conftest.py").write_text("import nothing_of_that_name\n")
     result = runner.run_pytest("x", tmp_path, 60)
     assert (result.passed, result.failed) == (0, 1)
+
+
+WOBBLY = """\
+import pathlib
+import pytest
+
+@pytest.mark.parametrize("word", ["a", "b - c::d"])
+def test_wobbly(word):
+    mark = pathlib.Path(__file__).with_name("mark" + word[0])
+    if not mark.exists():
+        mark.touch()
+        assert False
+"""
+
+
+def test_what_wobbles_is_run_once_more_and_named(runner, tmp_path):
+    (tmp_path / "test_a.py").write_text(WOBBLY + "def test_good(): pass\n")
+    first = runner.run_pytest("x", tmp_path, 60)
+    assert (first.passed, first.failed) == (1, 2)
+    result = runner.run_again(first, tmp_path, 60)
+    assert (result.passed, result.failed, len(result.second)) == (3, 0, 2)
+
+
+def test_what_fails_twice_has_failed(runner, tmp_path):
+    (tmp_path / "test_a.py").write_text(WOBBLY + "def test_bad(): assert False\n")
+    first = runner.run_pytest("x", tmp_path, 60)
+    result = runner.run_again(first, tmp_path, 60)
+    assert (result.passed, result.failed, len(result.second)) == (2, 1, 2)
+
+
+def test_what_looks_for_losses_gets_no_second_try(runner, tmp_path):
+    (tmp_path / "test_12_durability.py").write_text(WOBBLY)
+    first = runner.run_pytest("x", tmp_path, 60)
+    assert first.failed == 2 and runner.run_again(first, tmp_path, 60) == first
+
+
+@pytest.mark.parametrize("text", [
+    "import pytest\n@pytest.mark.parametrize('n', range(4))\ndef test_bad(n): assert False\n",  # many
+    "import nothing_of_that_name\n",
+    "import os\ndef test_dies(): os._exit(1)\n",
+])
+def test_what_is_broken_gets_no_second_try(runner, tmp_path, text):
+    (tmp_path / "test_a.py").write_text(text)
+    first = runner.run_pytest("x", tmp_path, 60)
+    assert first.failed > 0 and runner.run_again(first, tmp_path, 60) == first
