@@ -93,9 +93,12 @@ struct run {
     struct row rows[EXTRACT_DEPTH_MOST + 1]; /* `made` of them */
 };
 
+/* In an empty body some versions of expat are nowhere (-1): that is its start. */
 static ptrdiff_t place(const struct run *r)
 {
-    return (ptrdiff_t)XML_GetCurrentByteIndex(r->parser);
+    XML_Index at = XML_GetCurrentByteIndex(r->parser);
+
+    return at > 0 ? (ptrdiff_t)at : 0;
 }
 
 static void stop(struct run *r, bool over, const char *why)
