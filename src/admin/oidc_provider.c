@@ -16,8 +16,9 @@
 #include "engine/road.h"
 #include "store/secret.h"
 
-#define SAID_US (INT64_C(600) * CLOCK_S)
-#define KEYS_US (INT64_C(60) * CLOCK_S)
+#define SAID_US    (INT64_C(600) * CLOCK_S)
+#define KEYS_US    (INT64_C(60) * CLOCK_S)
+#define TROUBLE_US (INT64_C(5) * CLOCK_S)
 
 enum { URL_MOST = 2000 };
 
@@ -29,6 +30,11 @@ struct oidc_provider {
     int64_t said_us;
     struct jwt_keys *keys; /* NULL: not asked yet */
     int64_t keys_us;       /* when it was asked for them again */
+    /* The last question that had no good answer, and whom it was put to: those who waited for it
+     * are told the same, and do not wait for one of their own each. */
+    struct err trouble;
+    char *troubled; /* NULL: there was none */
+    int64_t trouble_us;
 };
 
 static void json_drop(json_t **json)
@@ -103,6 +109,7 @@ void oidc_provider_free(struct oidc_provider *p)
     if (p == NULL)
         return;
     forget(p);
+    free(p->troubled);
     (void)pthread_mutex_destroy(&p->mutex);
     free(p);
 }
@@ -141,8 +148,6 @@ static char *place(const json_t *said, const char *name)
 static bool keep(struct oidc_provider *p, struct str issuer, const json_t *said, struct err *err)
 {
     const json_t *ways = json_object_get(said, "token_endpoint_auth_methods_supported");
-    struct jwt_keys *keys = p->keys;
-    int64_t keys_us = p->keys_us;
 
     if (!str_eq(json_in_text(said, "issuer"), issuer))
         return err_set(err, ERR_CONFIG, 0,
@@ -150,13 +155,7 @@ static bool keep(struct oidc_provider *p, struct str issuer, const json_t *said,
                        json_is_string(json_object_get(said, "issuer"))
                            ? json_string_value(json_object_get(said, "issuer"))
                            : "none");
-    if (p->issuer != NULL && str_is(issuer, p->issuer))
-        p->keys = NULL; /* they stay */
-    else
-        keys = NULL;
-    forget(p);
-    p->keys = keys;
-    p->keys_us = keys != NULL ? keys_us : 0;
+    forget(p); /* its keys too: one that it withdrew is not believed for longer than this */
     p->issuer = xstrndup(issuer);
     p->authorization = place(said, "authorization_endpoint");
     p->token = place(said, "token_endpoint");
@@ -172,15 +171,12 @@ static bool keep(struct oidc_provider *p, struct str issuer, const json_t *said,
     return err_set(err, ERR_CONFIG, 0, "the provider does not tell all its addresses, by https");
 }
 
-/* With the mutex held. */
-static bool discover(struct oidc_provider *p, struct str issuer, struct err *err)
+static bool ask(struct oidc_provider *p, struct str issuer, struct err *err)
 {
     AUTO(buf_done) struct buf url = BUF_INIT(URL_MOST + 100), text = BUF_INIT(OIDC_FETCH_MOST);
     AUTO(json_drop) json_t *said = NULL;
     bool slash = issuer.len > 0 && issuer.ptr[issuer.len - 1] == '/';
 
-    if (p->issuer != NULL && str_is(issuer, p->issuer) && clock_mono_us() - p->said_us < SAID_US)
-        return true;
     if (issuer.len > URL_MOST)
         return err_set(err, ERR_CONFIG, 0, "issuer is longer than %d bytes", URL_MOST);
     buf_put(&url, issuer);
@@ -188,6 +184,33 @@ static bool discover(struct oidc_provider *p, struct str issuer, struct err *err
              slash ? ".well-known/openid-configuration" : "/.well-known/openid-configuration");
     return fetch(url.ptr, &text, err) && json_in_object(buf_view(&text), &said, err) &&
            keep(p, issuer, said, err);
+}
+
+static bool is_troubled(const struct oidc_provider *p, struct str issuer)
+{
+    return p->troubled != NULL && str_is(issuer, p->troubled) &&
+           clock_mono_us() - p->trouble_us < TROUBLE_US;
+}
+
+static bool note_trouble(struct oidc_provider *p, struct str issuer, const struct err *err)
+{
+    free(p->troubled);
+    p->troubled = xstrndup(issuer);
+    p->trouble = *err;
+    p->trouble_us = clock_mono_us();
+    return false;
+}
+
+/* With the mutex held. */
+static bool discover(struct oidc_provider *p, struct str issuer, struct err *err)
+{
+    if (p->issuer != NULL && str_is(issuer, p->issuer) && clock_mono_us() - p->said_us < SAID_US)
+        return true;
+    if (is_troubled(p, issuer)) {
+        *err = p->trouble;
+        return false;
+    }
+    return ask(p, issuer, err) || note_trouble(p, issuer, err);
 }
 
 bool oidc_provider_places(struct oidc_provider *p, struct str issuer, struct arena *a,
@@ -238,8 +261,12 @@ static bool check(struct oidc_provider *p, struct str token, const struct jwt_ru
 
     if (!discover(p, rules->iss, err))
         return false;
-    if (p->keys == NULL && !fetch_keys(p, err))
+    if (p->keys == NULL && is_troubled(p, rules->iss)) {
+        *err = p->trouble;
         return false;
+    }
+    if (p->keys == NULL && !fetch_keys(p, err))
+        return note_trouble(p, rules->iss, err);
     if (jwt_check(p->keys, token, rules, ret_claims, err))
         return true;
     if (err->sys != ENOKEY || !may_ask_again(p) || !fetch_keys(p, &trouble))

@@ -1,8 +1,9 @@
 /* oidc_provider.h - what is known of a provider: its configuration here, what it says of itself,
  * its keys.
  *
- * What it says of itself is asked again after ten minutes; its keys when a token names one that is
- * not known, at most once a minute.
+ * What it says of itself and its keys are asked for again after ten minutes; its keys also when a
+ * token names one that is not known, at most once a minute.  A provider that does not answer is
+ * left alone for five seconds.
  *
  * Threads: any that may block.
  */

@@ -1,4 +1,5 @@
 """Logging in at a provider: OpenID Connect against npm's oidc-provider."""
+import concurrent.futures
 import html
 import http.client
 import http.cookies
@@ -7,6 +8,7 @@ import re
 import select
 import socket
 import subprocess
+import time
 import urllib.parse
 
 import pytest
@@ -245,3 +247,16 @@ def test_providers_that_are_refused(node):
     assert answer.status == 500 and b"by https" in answer.body
     assert apply(node, text.replace("client_id", "client_ID"))
     assert apply(node, CONFIG.format(port=1)), "there is no secret of that name"
+
+
+def test_a_provider_that_says_nothing_is_waited_for_once(node):
+    """Who asks meanwhile is told the same, instead of waiting for as long again each."""
+    with socket.socket() as silent, concurrent.futures.ThreadPoolExecutor(4) as pool:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen(16)
+        text = CONFIG.format(port=silent.getsockname()[1]).replace("    client_secret: secret:oidc\n", "")
+        assert apply(node, text) == []
+        began = time.monotonic()
+        answers = list(pool.map(lambda _: Walker().request("GET", node.url + "/oidc/start"), range(4)))
+        assert {a.status for a in answers} == {503} and time.monotonic() - began < 18, "one wait is 10 s"
+    assert node.request("GET", "/healthz").status == 200
