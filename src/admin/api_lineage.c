@@ -5,11 +5,17 @@
 #include "admin/diff.h"
 #include "admin/document_view.h"
 #include "base/auto.h"
+#include "base/clock.h"
 #include "engine/engine.h"
 #include "store/link.h"
 #include "store/payload.h"
 
-enum { DIFF_BYTES = 256 << 10, DIFF_MOST = 1 << 20 };
+enum {
+    DIFF_BYTES = 256 << 10,
+    DIFF_MOST = 1 << 20,
+    LOOK_MOST = 20000, /* links that one page looks at: then it is short, and goes on */
+    LOOK_ARENA = 64 << 20,
+};
 
 static int64_t num_of(const struct graphql_call *call)
 {
@@ -71,43 +77,94 @@ static bool read_place(struct graphql_call *call, struct link_child *ret, struct
            err_set(err, ERR_PERMANENT, 0, "after is not the `next` of a page");
 }
 
+/* A page of children while it is made.  What is out of scope is neither on it nor counted, and
+ * whether there is another page is asked of what is in scope: so the answer is that of a document
+ * which has only those children. */
+struct children {
+    int64_t kind; /* 0: any */
+    size_t first, looked;
+    struct link_child at, shown; /* the last that was looked at, and the last on the page */
+    bool over;                   /* there are no more of them */
+    bool more;                   /* another one is in scope, and the page is full */
+    struct api_page *page;
+};
+
+/* What is out of scope leaves nothing in the arena of the answer. */
+static bool is_shown(struct graphql_call *call, int64_t num, bool *ret, struct err *err)
+{
+    AUTO(arena_done) struct arena a = ARENA_INIT(LOOK_ARENA);
+    struct document d;
+
+    if (!document_numbered(api_store(call), num, &a, &d, ret, err))
+        return false;
+    *ret = *ret && api_sees(call, RIGHT_SEE, d.sender, d.receiver);
+    return true;
+}
+
 /* One that is not kept any more, or out of scope, is left out. */
-static bool add_child(struct graphql_call *call, int64_t num, struct api_page *page,
-                      struct err *err)
+static bool add_child(struct graphql_call *call, struct children *c, int64_t num, struct err *err)
 {
     struct document d;
     void *shown;
     bool found;
 
+    if ((!api_sees_all(call, RIGHT_SEE) || c->page->count == c->first) &&
+        (!is_shown(call, num, &found, err) || !found))
+        return err->kind == ERR_NONE;
+    c->more = c->page->count == c->first;
+    if (c->more)
+        return true;
     if (!api_get_numbered(call, RIGHT_SEE, num, &d, &found, err))
         return false;
     if (!found)
         return true;
     if (!api_show_document(call, &d, false, &shown, err))
         return false;
-    page->items[page->count++] = shown;
+    c->page->items[c->page->count++] = shown;
+    c->shown = c->at;
+    return true;
+}
+
+static bool add_children(struct graphql_call *call, struct children *c, struct err *err)
+{
+    struct link_child list[LINK_PAGE_MOST];
+    size_t n, limit = LINK_PAGE_MOST;
+
+    if (api_sees_all(call, RIGHT_SEE) && c->first - c->page->count < limit)
+        limit = c->first - c->page->count + 1;
+    if (!link_children(api_store(call), num_of(call), c->kind, c->at, list, limit, &n, err))
+        return false;
+    c->over = n < limit;
+    c->looked += n;
+    for (size_t i = 0; i < n && !c->more; i++) {
+        c->at = list[i];
+        if (!add_child(call, c, list[i].num, err))
+            return false;
+    }
     return true;
 }
 
 /* kind 0: of any. */
 static bool children_of(struct graphql_call *call, int64_t kind, struct err *err)
 {
-    struct api_page *page = ARENA_NEW(call->arena, struct api_page);
-    struct link_child list[LINK_PAGE_MOST], after;
-    size_t first, n;
+    struct children c = { .kind = kind, .page = ARENA_NEW(call->arena, struct api_page) };
 
     _Static_assert((int)LINK_PAGE_MOST <= (int)DOCUMENTS_PAGE_MOST, "they fit");
-    if (!api_read_count(call, "first", LINK_PAGE_MOST, &first, err) ||
-        !read_place(call, &after, err) ||
-        !link_children(api_store(call), num_of(call), kind, after, list, first, &n, err))
+    if (!api_read_count(call, "first", LINK_PAGE_MOST, &c.first, err) ||
+        !read_place(call, &c.at, err))
         return false;
-    for (size_t i = 0; i < n; i++)
-        if (!add_child(call, list[i].num, page, err))
+    do {
+        if (!add_children(call, &c, err))
             return false;
-    if (n == first)
-        page->next = str_of(arena_printf(call->arena, "%lld-%lld", (long long)list[n - 1].kind,
-                                         (long long)list[n - 1].num));
-    return graphql_set_object(call, page);
+    } while (!c.over && !c.more && c.looked < LOOK_MOST &&
+             clock_mono_us() < call->deadline_us - CLOCK_S);
+    if (!c.over || c.more) {
+        struct link_child last = c.more ? c.shown : c.at;
+
+        c.page->next = str_of(
+            arena_printf(call->arena, "%lld-%lld", (long long)last.kind, (long long)last.num));
+    }
+    return graphql_set_object(call, c.page);
 }
 
 static bool doc_edits(struct graphql_call *call, struct err *err)

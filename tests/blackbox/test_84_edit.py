@@ -11,6 +11,7 @@ import pytest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 from rig.receiver import Receiver  # noqa: E402
+from test_87_rights import Somebody, make_role, somebody  # noqa: E402
 
 BOTH = pytest.mark.stores("sqlite", "postgres")
 DONE, NO, USAGE = 0, 1, 2
@@ -262,13 +263,51 @@ def test_the_api_edits_and_shows_where_documents_come_from(node):
     assert seen["parent"] is None and seen["batch"] is None and seen["members"]["items"] == []
     page = node.graphql("query($id: ID!) { document(id: $id) { children(first: 1)"
                         " { items { id } next } } }", id=made["id"])["document"]["children"]
-    assert [d["id"] for d in page["items"]] == [last["id"]] and page["next"]
-    page = node.graphql("query($id: ID!, $a: String) { document(id: $id) { children(first: 1,"
-                        " after: $a) { items { id } next } } }",
-                        id=made["id"], a=page["next"])["document"]["children"]
-    assert page == {"items": [], "next": None}
+    assert page == {"items": [{"id": last["id"]}], "next": None}
     gone = node.graphql("mutation { documentEdit(id: \"x\", payload: \"\") { result id } }")
     assert gone["documentEdit"] == {"result": "unknown", "id": None}
+
+
+def pages_of(who, doc, first, field="children"):
+    """The pages as lists of ids; all but the last say that there is another."""
+    pages, after = [], None
+    while True:
+        page = who.data(f"query($id: ID!, $n: Int!, $a: String) {{ document(id: $id) {{ {field}(first: $n, after: $a)"
+                        " { items { id } next } } }", id=doc, n=first, a=after)["document"][field]
+        pages.append([d["id"] for d in page["items"]])
+        if page["next"] is None:
+            return pages
+        after = page["next"]
+
+
+@BOTH
+@pytest.mark.proves("ME5")
+def test_pages_of_what_was_made_tell_nothing_of_what_is_out_of_scope(node):
+    def beside(doc, sender, receiver):
+        made = node.graphql(
+            "mutation($id: ID!, $s: String!, $r: String!) { documentEdit(id: $id, payload: \"eA==\", as: beside,"
+            " from: router, metadata: { sender: $s, receiver: $r, type: \"note\" }) { id } }",
+            id=doc, s=sender, r=receiver)["documentEdit"]
+        assert made["id"], made
+        return made["id"]
+
+    docs = [send(node, type="letter", n=n) for n in range(3)]
+    for doc in docs:
+        await_state(node, doc, "dead")
+    mixed, others, bare = docs
+    made = [(who, beside(mixed, who, "hub" if who == "acme" else "erp"))
+            for who in ("erp", "erp", "acme", "erp", "acme", "acme", "erp", "erp")]
+    for _ in range(3):
+        beside(others, "erp", "erp")
+    everything, mine = [d for _, d in made], [d for who, d in made if who == "acme"]
+    make_role(node, "desk", {"see"}, ["acme"])
+    admin, desk = Somebody(node, node.token), somebody(node, "desk")
+    for field in ("children", "edits"):
+        for first in (1, 2, 3, 7, 8, 9, 200):
+            for who, all_of_them in ((admin, everything), (desk, mine)):
+                assert pages_of(who, mixed, first, field) == [
+                    all_of_them[i:i + first] for i in range(0, len(all_of_them), first)], (field, first)
+            assert pages_of(desk, others, first, field) == pages_of(desk, bare, first, field) == [[]]
 
 
 @BOTH
