@@ -153,12 +153,12 @@ static bool apply(struct graphql_call *call, struct str text, struct str note, s
     AUTO(config_report_done) struct config_report report = CONFIG_REPORT_INIT;
     struct result *r = ARENA_NEW(call->arena, struct result);
     struct engine *e = api_engine(call);
-    int64_t number;
+    int64_t number, over;
     struct version v;
 
-    if (!api_may_apply(call, text, err))
+    if (!api_may_apply(call, text, &over, err))
         return false;
-    bool ok = live_apply(engine_live(e), text, api_name(call), note, &report, &number, err);
+    bool ok = live_apply(engine_live(e), over, text, api_name(call), note, &report, &number, err);
 
     if (!ok && report.problems.count == 0)
         return false;

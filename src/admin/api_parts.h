@@ -130,8 +130,9 @@ bool api_read_where(const struct graphql_value *list, struct api_where *ret, str
 bool api_where_fits(const struct api_where *w, const struct facts *f);
 
 /* Who may log in, and as what, is also said by `auth` of the configuration: with the right
- * `configure` alone it stays as it is. */
-bool api_may_apply(struct graphql_call *call, struct str text, struct err *err);
+ * `configure` alone it stays as it is in the newest version, whichever this node has in force.
+ * *ret_over: the version that was compared, for live_apply(); 0: none had to be. */
+bool api_may_apply(struct graphql_call *call, struct str text, int64_t *ret_over, struct err *err);
 
 /* DocumentError. */
 struct api_error {

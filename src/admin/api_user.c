@@ -8,13 +8,12 @@
 #include "admin/login_roles.h"
 #include "base/auto.h"
 #include "base/log.h"
-#include "core/config.h"
+#include "core/yaml.h"
 #include "engine/engine.h"
 #include "engine/password.h"
-#include "engine/plan.h"
-#include "engine/road.h"
 #include "store/session.h"
 #include "store/store.h"
+#include "store/version.h"
 
 enum { SHORT_ID = 16 }; /* of a digest, in hex: what a session is called */
 
@@ -283,26 +282,39 @@ static bool change_password(struct graphql_call *call, struct err *err)
 
 /* ---- `auth` of the configuration ------------------------------------------------------------- */
 
-bool api_may_apply(struct graphql_call *call, struct str text, struct err *err)
+/* Two texts say the same of who may log in.  Only their YAML is read: the newest version may be one
+ * that this program cannot use, and what else is wrong with the text others tell. */
+static bool same_auth(struct str was, struct str is)
 {
-    AUTO(config_report_done) struct config_report report = CONFIG_REPORT_INIT;
-    const struct config_runs runs = { .parts = config_runs_build };
+    AUTO(arena_done) struct arena a = ARENA_INIT(YAML_ARENA), b = ARENA_INIT(YAML_ARENA);
+    struct problem_list problems = PROBLEM_LIST_INIT;
+    const struct yaml_node *old = yaml_load(was, &a, &problems);
+    const struct yaml_node *new = yaml_load(is, &b, &problems);
+    const struct yaml_node *old_auth = yaml_get(old, "auth"), *new_auth = yaml_get(new, "auth");
 
+    problem_list_done(&problems);
+    if (new == NULL)
+        return true; /* nobody can apply it */
+    if (old == NULL)
+        return false; /* nobody can say what it says */
+    return old_auth == NULL || new_auth == NULL ? old_auth == new_auth
+                                                : yaml_same(old_auth, new_auth);
+}
+
+bool api_may_apply(struct graphql_call *call, struct str text, int64_t *ret_over, struct err *err)
+{
+    struct version newest = { .body = STR("") };
+
+    *ret_over = 0;
     if (rights_everywhere(&api_principal(call)->rights, RIGHT_USERS))
         return true;
-    struct config *next = config_load(text, "", &runs, &report);
-
-    if (next == NULL)
-        return true; /* what is wrong with it, others tell */
-    struct plan *plan = road_plan(engine_road(api_engine(call)));
-    const struct yaml_node *was = yaml_get(plan->config->root, "auth"),
-                           *is = yaml_get(next->root, "auth");
-    bool same = was == NULL || is == NULL ? was == is : yaml_same(was, is);
-
-    plan_unref(plan);
-    config_unref(next);
-    return same || err_set(err, ERR_PERMANENT, EPERM,
-                           "`auth` says who may log in: to change it takes the right `users`");
+    if (!version_newest(api_store(call), ret_over, err) ||
+        (!version_get(api_store(call), *ret_over, call->arena, &newest, err) &&
+         err->kind != ERR_NONE))
+        return false;
+    return same_auth(newest.body, text) ||
+           err_set(err, ERR_PERMANENT, EPERM,
+                   "`auth` says who may log in: to change it takes the right `users`");
 }
 
 const struct graphql_resolver api_user[] = {

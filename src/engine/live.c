@@ -317,13 +317,13 @@ bool live_propose(struct live *l, struct str text, struct config_report *report,
 /* ---- change and follow ------------------------------------------------------------------------
  */
 
-bool live_apply(struct live *l, struct str text, struct str by, struct str note,
+bool live_apply(struct live *l, int64_t over, struct str text, struct str by, struct str note,
                 struct config_report *report, int64_t *ret_version, struct err *err)
 {
     AUTO(buf_done) struct buf body = BUF_INIT(TEXT_MOST);
     struct asking asking = { .live = l, .file = "the text" };
     struct config *c = load(l, text, asking.file, &asking, report);
-    int64_t newest;
+    int64_t newest = over;
 
     if (asking.failed)
         *err = asking.err;
@@ -332,7 +332,8 @@ bool live_apply(struct live *l, struct str text, struct str by, struct str note,
         return false;
     }
     (void)pthread_mutex_lock(&l->mutex);
-    bool ok = config_without_node(text, &body, err) && version_newest(l->o.store, &newest, err) &&
+    bool ok = config_without_node(text, &body, err) &&
+              (over != 0 || version_newest(l->o.store, &newest, err)) &&
               version_add(l->o.store, newest, buf_view(&body), by, note, ret_version, err);
 
     if (ok && !use_stored(l, *ret_version, err)) {

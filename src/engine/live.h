@@ -41,8 +41,10 @@ void live_free(struct live *l);
 bool live_start(struct live *l, struct str file_text, struct err *err);
 
 /* False with problems in the report: nothing was changed.  False with err set: it could
- * not be stored.  Secrets, variables and files that it names must be there on this node. */
-bool live_apply(struct live *l, struct str text, struct str by, struct str note,
+ * not be stored.  Secrets, variables and files that it names must be there on this node.
+ * over: the version that it was compared with, and takes the place of; when another is the newest
+ * by now nothing is stored, ERR_TRANSIENT.  0: of whichever is the newest. */
+bool live_apply(struct live *l, int64_t over, struct str text, struct str by, struct str note,
                 struct config_report *report, int64_t *ret_version, struct err *err);
 
 /* The plan of a text that is not in force, a reference; checked as live_apply() does, and

@@ -1,10 +1,14 @@
 """The stored configuration is the truth: versions, and how they are made and compared."""
+import contextlib
+import hashlib
 import json
 import re
+import sqlite3
 import time
 
 import pytest
 
+from test_87_rights import make_role, somebody
 from wire import at_once, wait_until
 
 DONE, NO = 0, 1
@@ -262,6 +266,79 @@ def test_applies_at_the_same_time(node, tmp_path):
     text = live(node)["text"]
     for i in range(6):
         assert node.post(f"g{i}", b"x").status == (202 if f"g{i}:" in text else 404)
+
+
+# ---- who may log in --------------------------------------------------------------------------------------
+
+
+AUTH = """\
+auth:
+  oidc:
+    issuer: https://{name}.example
+    client_id: waybill
+    redirect: https://waybill.example/oidc/callback
+    roles: {{ them: [admin] }}
+"""
+APPLY = "mutation($t: String!) { configApply(text: $t) { version { version } problems { message } } }"
+
+
+def builder(node):
+    """Who may configure, and manages no users."""
+    make_role(node, "builder", {"configure"})
+    return somebody(node, "builder")
+
+
+def refusal(answer):
+    return answer["errors"][0]["extensions"]["code"], answer["errors"][0]["message"]
+
+
+@BOTH
+@pytest.mark.proves("ME5")
+def test_who_manages_no_users_changes_no_auth(node):
+    one = builder(node)
+    assert refusal(one.ask(APPLY, t=CONFIG + AUTH.format(name="mine")))[0] == "forbidden"
+    assert one.data(APPLY, t=CONFIG + gateway("two"))["configApply"]["version"]["version"] == 2
+    assert node.graphql(APPLY, t=CONFIG + AUTH.format(name="ours"))["configApply"]["problems"] == []
+    for text in (CONFIG, CONFIG + AUTH.format(name="mine"), CONFIG + AUTH.format(name="ours") + "    title: Us\n"):
+        code, message = refusal(one.ask(APPLY, t=text))
+        assert code == "forbidden" and "`users`" in message
+    assert refusal(one.ask("mutation { configRevert(version: 1) { version { version } } }"))[0] == "forbidden"
+    assert one.data(APPLY, t=CONFIG + gateway("two") + AUTH.format(name="ours"))["configApply"]["problems"] == []
+    assert one.data(APPLY, t="auth: [")["configApply"]["problems"]
+    assert versions(node) == [4, 3, 2, 1]
+
+
+@pytest.mark.proves("ME5")
+def test_auth_is_that_of_the_newest_version_and_not_of_the_one_in_force(node):
+    """The newest one may be one that this program does not understand, or did not see yet."""
+    one = builder(node)
+    newer = CONFIG + AUTH.format(name="ours") + "novelty: 1\n"
+    with contextlib.closing(sqlite3.connect(node.data / "waybill.db", timeout=30)) as db, db:
+        db.execute("INSERT INTO config(version, made_us, made_by, sha256, body) VALUES (2, 1, 'newer', ?, ?)",
+                   (hashlib.sha256(newer.encode()).digest(), newer))
+    assert refusal(one.ask(APPLY, t=CONFIG + gateway("two")))[0] == "forbidden"
+    assert versions(node) == [2, 1]
+    mended = one.data(APPLY, t=CONFIG + gateway("two") + AUTH.format(name="ours"))["configApply"]
+    assert mended == {"version": {"version": 3}, "problems": []} and node.post("two", b"x").status == 202
+
+
+@pytest.mark.proves("ME5")
+def test_a_version_that_comes_between_is_not_overwritten(make_node):
+    """What was compared with one version does not take the place of another, which may say more."""
+    node = make_node(environment={"WAYBILL_FAULT": "group.begun:delay_ms:700"})
+    node.start()
+    one = builder(node)
+    ours = CONFIG + AUTH.format(name="ours")
+
+    def apply(i):
+        if i == 0:
+            return node.graphql(APPLY, t=ours)
+        time.sleep(0.3)  # the other one is being written
+        return one.ask(APPLY, t=CONFIG + gateway("two"))
+
+    code, message = refusal(at_once(2, apply)[1])
+    assert (code, "apply again" in message) in (("unavailable", True), ("forbidden", False)), message
+    assert live(node)["text"] == ours and versions(node) == [2, 1]
 
 
 @pytest.mark.stores("postgres")
