@@ -67,7 +67,7 @@ bool http_cookie_is_foreign(const struct http_request *r)
     return origin.ptr != NULL && !is_own_origin(r, origin);
 }
 
-static bool may_change(const struct http_request *r)
+bool http_cookie_is_own(const struct http_request *r)
 {
     bool says = http_field(r, STR("Sec-Fetch-Site")).ptr != NULL ||
                 http_field(r, STR("Origin")).ptr != NULL;
@@ -82,7 +82,7 @@ bool http_cookie_identify(struct login *login, struct http_request *r, struct ar
 
     if (secret.ptr == NULL)
         return false;
-    if (r->method != HTTP_METHOD_GET && r->method != HTTP_METHOD_HEAD && !may_change(r)) {
+    if (r->method != HTTP_METHOD_GET && r->method != HTTP_METHOD_HEAD && !http_cookie_is_own(r)) {
         ret->refused = "The cookie counts for pages of this node only: send its address as Origin.";
         return false;
     }

@@ -28,6 +28,8 @@ void http_cookie_put_session(struct buf *fields, bool secure, struct str secret)
 /* Sec-Fetch-Site and Origin: another site asks.  Both may be missing: that is no browser of today.
  */
 bool http_cookie_is_foreign(const struct http_request *r);
+/* One of them says that our own page asks, and none that another site does. */
+bool http_cookie_is_own(const struct http_request *r);
 
 /* Who it is by the cookie, and what they may.  What changes something must come from our own page,
  * and say so; else nobody, and ret->refused tells why.  Does not block. */

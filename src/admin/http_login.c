@@ -569,19 +569,27 @@ static bool is_type(struct str content_type, const char *type)
     return str_eq_nocase(str_trim(is), str_of(type));
 }
 
-/* What a form of another site could send is refused; only a link, which is a secret, takes forms.
+/* JSON no other site can send without asking first, and only a browser has a cookie to misuse.  A
+ * form, and the end of a session, which needs no body, any site can send: they must say that they
+ * come from our own page.  A link is a secret, but whoever has one could log others in as its user.
  */
 static bool read_type(struct entry *e)
 {
     struct str type = e->request->content_type;
+    bool out = str_is(e->path, "/logout");
 
     e->is_form =
         str_starts(e->path, STR("/login/")) && is_type(type, "application/x-www-form-urlencoded");
-    if (!e->is_form && http_cookie_is_foreign(e->request)) {
+    if (http_cookie_is_foreign(e->request)) {
         entry_error(e, 403, "other_site", "Another site asks: this is for pages of this node.");
         return false;
     }
-    if (e->is_form || is_type(type, "application/json") || str_is(e->path, "/logout"))
+    if ((e->is_form || out) && !http_cookie_is_own(e->request)) {
+        entry_error(e, 403, "other_site",
+                    "This is for pages of this node: send its address as Origin.");
+        return false;
+    }
+    if (e->is_form || is_type(type, "application/json") || out)
         return true;
     entry_error(e, 415, "bad_type", "Send JSON: Content-Type: application/json.");
     return false;

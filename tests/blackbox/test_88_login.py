@@ -126,7 +126,7 @@ def test_no_link_when_there_is_a_user(node):
 
 def test_the_form_of_a_link_works_without_script(node):
     path = first_link(node)
-    form = {"Content-Type": "application/x-www-form-urlencoded", "Origin": "null"}
+    form = {"Content-Type": "application/x-www-form-urlencoded", "Origin": node.url, "Sec-Fetch-Site": "same-origin"}
     answer = node.request("POST", path, "user=root&password=short", form)
     assert answer.status == 400 and b"at least 12" in answer.body
     answer = node.request("POST", path, f"user=root&password={PASSWORD.replace(' ', '+')}", form)
@@ -240,6 +240,36 @@ def test_other_sites_cannot_use_the_cookie(node):
     assert node.request("POST", "/logout", None, {"Cookie": root.cookie,
                                                   "Origin": "https://evil.example"}).status == 403
     assert sees(root) == 200
+
+
+STRANGERS = [{}, {"Origin": "https://evil.example"}, {"Origin": "null"}, {"Sec-Fetch-Site": "cross-site"},
+             {"Sec-Fetch-Site": "same-site"}, {"Sec-Fetch-Site": "same-origin", "Origin": "null"}]
+
+
+@pytest.mark.parametrize("kind", [{}, {"Content-Type": "application/json"}])
+def test_nobody_is_logged_out_by_another_site(node, kind):
+    root = first_user(node)
+    for more in STRANGERS:
+        for cookie in ({"Cookie": root.cookie}, {}):
+            answer = node.request("POST", "/logout", "{}" if kind else None, {**cookie, **kind, **more})
+            assert answer.status == 403 and answer.json["error"]["code"] == "other_site", more
+            assert "Set-Cookie" not in answer.headers, more
+    assert sees(root) == 200
+    answer = node.request("POST", "/logout", "{}" if kind else None,
+                          {"Cookie": root.cookie, **kind, "Sec-Fetch-Site": "same-origin"})
+    assert answer.status == 204 and sees(root) == 401
+
+
+def test_nobody_is_logged_in_by_another_site(node):
+    """Who has a link could else make a page that logs others in as its user."""
+    path = first_link(node)
+    body = f"user=root&password={PASSWORD.replace(' ', '+')}"
+    form = {"Content-Type": "application/x-www-form-urlencoded"}
+    for more in STRANGERS:
+        answer = node.request("POST", path, body, {**form, **more})
+        assert answer.status == 403 and answer.json["error"]["code"] == "other_site", more
+        assert "Set-Cookie" not in answer.headers, more
+    assert node.request("POST", path, body, {**form, "Origin": node.url}).status == 303, "it was not used up"
 
 
 def test_a_page_by_tls_in_front_of_the_node(node):
