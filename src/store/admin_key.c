@@ -48,12 +48,12 @@ static bool add(struct writer *w, struct change_op *o, struct err *err)
         return false;
     o->full = count >= ADMIN_KEYS_MOST;
     o->is_titled = titled > 0;
-    return o->full || o->is_titled ||
-           db_run(w->db, SQL_ADMIN_KEY_ADD,
-                  DB_ARGS(db_text(o->name), db_text(o->title),
-                          db_bytes(str_mem(o->secret.bytes, SHA256_SIZE)), db_text(o->roles),
-                          db_int(o->time_us), db_text(o->by)),
-                  NULL, err);
+    o->op.nothing = o->full || o->is_titled;
+    return o->op.nothing || db_run(w->db, SQL_ADMIN_KEY_ADD,
+                                   DB_ARGS(db_text(o->name), db_text(o->title),
+                                           db_bytes(str_mem(o->secret.bytes, SHA256_SIZE)),
+                                           db_text(o->roles), db_int(o->time_us), db_text(o->by)),
+                                   NULL, err);
 }
 
 static bool change_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
@@ -69,7 +69,10 @@ static bool change_run(struct writer *w, struct store_op **ops, size_t count, st
         return false;
     if (o->action == ADD)
         return add(w, o, err);
-    return db_run(w->db, SQL_ADMIN_KEY_DROP, DB_ARGS(db_text(o->name)), &o->changed, err);
+    if (!db_run(w->db, SQL_ADMIN_KEY_DROP, DB_ARGS(db_text(o->name)), &o->changed, err))
+        return false;
+    o->op.nothing = o->changed == 0;
+    return true;
 }
 
 static const struct store_verb change_verb = { .name = "change keys of the admin API",

@@ -8,7 +8,8 @@
  *
  * A change and its line are one transaction.  Whoever acts for somebody says so with audit_begin();
  * from then on the changes that this thread asks the writer for carry it: a verb that knows what it
- * did notes a line for each object (audit_note()), for any other there is one line as it was begun.
+ * did notes a line for each object (audit_note()), for any other there is one line as it was begun,
+ * unless it says that it changed nothing (store_op.nothing).
  * The lines of a group are written at its end.  On PostgreSQL they take the row of the mark first,
  * so that writers chain one after the other, each until its commit.
  *

@@ -92,11 +92,12 @@ static bool put(struct writer *w, struct change_op *o, struct err *err)
     if (!db_one_int(w->db, SQL_ROLE_OTHERS, DB_ARGS(db_text(r->name)), 0, &others, err))
         return false;
     o->full = others >= ROLES_MOST;
+    o->changed = 0;
     return o->full ||
            db_run(w->db, SQL_ROLE_PUT,
                   DB_ARGS(db_text(r->name), db_text(r->title), db_text(o->rights),
                           r->everywhere ? db_null() : db_text(o->systems), db_text(r->by)),
-                  NULL, err);
+                  &o->changed, err);
 }
 
 static bool change_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
@@ -107,9 +108,12 @@ static bool change_run(struct writer *w, struct store_op **ops, size_t count, st
     require(count == 1);
     if (!db_one_int(w->db, SQL_MARK_TAKE, DB_ARGS(db_text(STR("right")), db_int(1)), 0, &mark, err))
         return false;
-    if (o->role != NULL)
-        return put(w, o, err);
-    return db_run(w->db, SQL_ROLE_DROP, DB_ARGS(db_text(o->name)), &o->changed, err);
+    if (!(o->role != NULL
+              ? put(w, o, err)
+              : db_run(w->db, SQL_ROLE_DROP, DB_ARGS(db_text(o->name)), &o->changed, err)))
+        return false;
+    o->op.nothing = o->changed == 0;
+    return true;
 }
 
 static const struct store_verb change_verb = { .name = "change roles", .run = change_run };

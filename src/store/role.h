@@ -34,10 +34,9 @@ struct role {
  * ROLE_NAME_MOST. */
 bool role_name_fits(struct str name);
 
-/* In place of the one before.  ERR_PERMANENT, with the reason: it is built in; it has no right, one
- * that is about the whole node beside named systems, one about documents without `see`, or `edit`
- * without `payload`.
- * ERR_LIMIT: there are too many. */
+/* In place of the one before; the same again changes nothing.  ERR_PERMANENT, with the reason: it
+ * is built in; it has no right, one that is about the whole node beside named systems, one about
+ * documents without `see`, or `edit` without `payload`. ERR_LIMIT: there are too many. */
 bool role_put(struct store *s, const struct role *role, struct err *err);
 bool role_drop(struct store *s, struct str name, bool *ret_was_there, struct err *err);
 /* By name, without the built-in ones. */

@@ -45,12 +45,15 @@ static bool add_run(struct writer *w, struct store_op **ops, size_t count, struc
     require(count == 1);
     if (!raise_mark(w, err) ||
         !db_run(w->db, SQL_SESSION_FORGET, DB_ARGS(db_int(SESSION_IDLE_US)), NULL, err) ||
-        (o->id != NULL &&
-         !db_run(w->db, SQL_SESSION_DROP, DB_ARGS(db_bytes(digest_bytes(o->id))), NULL, err)) ||
         !db_run(w->db, SQL_USER_CAME, DB_ARGS(db_text(o->made->user), db_text(o->made->password)),
                 &o->changed, err))
         return false;
-    return o->changed == 0 || insert(w, o->made, err);
+    o->op.nothing = o->changed == 0; /* nobody came: the session before goes on */
+    if (o->op.nothing)
+        return true;
+    return (o->id == NULL ||
+            db_run(w->db, SQL_SESSION_DROP, DB_ARGS(db_bytes(digest_bytes(o->id))), NULL, err)) &&
+           insert(w, o->made, err);
 }
 
 static const struct store_verb add_verb = { .name = "add session", .run = add_run };
@@ -72,8 +75,11 @@ static bool end_run(struct writer *w, struct store_op **ops, size_t count, struc
     struct session_op *o = (struct session_op *)ops[0];
 
     require(count == 1);
-    return raise_mark(w, err) && db_run(w->db, SQL_SESSION_DROP,
-                                        DB_ARGS(db_bytes(digest_bytes(o->id))), &o->changed, err);
+    if (!raise_mark(w, err) ||
+        !db_run(w->db, SQL_SESSION_DROP, DB_ARGS(db_bytes(digest_bytes(o->id))), &o->changed, err))
+        return false;
+    o->op.nothing = o->changed == 0;
+    return true;
 }
 
 static const struct store_verb end_verb = { .name = "end session", .run = end_run };

@@ -39,7 +39,7 @@ struct session {
 };
 
 /* *ret_was false: there is no such user any more, it is disabled, or has another password. `before`
- * (may be NULL) is the session that it replaces. */
+ * (may be NULL) is the session that it replaces, if they came. */
 bool session_add(struct store *s, const struct session *made, const struct sha256 *before,
                  bool *ret_was, struct err *err);
 bool session_end(struct store *s, const struct sha256 *id, bool *ret_was, struct err *err);

@@ -173,11 +173,18 @@ static bool insert(struct writer *w, const struct user *u, int64_t *ret_changed,
                   ret_changed, err);
 }
 
-static bool end_all_of(struct writer *w, struct str name, const struct sha256 *but, struct err *err)
+/* *ret_ended: how many sessions and links. */
+static bool end_all_of(struct writer *w, struct str name, const struct sha256 *but,
+                       int64_t *ret_ended, struct err *err)
 {
-    return db_run(w->db, SQL_SESSION_DROP_OF, DB_ARGS(db_text(name), db_bytes(digest_bytes(but))),
-                  NULL, err) &&
-           db_run(w->db, SQL_INVITE_DROP_OF, DB_ARGS(db_text(name)), NULL, err);
+    int64_t sessions, links;
+
+    if (!db_run(w->db, SQL_SESSION_DROP_OF, DB_ARGS(db_text(name), db_bytes(digest_bytes(but))),
+                &sessions, err) ||
+        !db_run(w->db, SQL_INVITE_DROP_OF, DB_ARGS(db_text(name)), &links, err))
+        return false;
+    *ret_ended = sessions + links;
+    return true;
 }
 
 static bool add_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
@@ -189,8 +196,11 @@ static bool add_run(struct writer *w, struct store_op **ops, size_t count, struc
     if (!raise_mark(w, err) || !db_one_int(w->db, SQL_USER_COUNT, DB_NO_ARGS, 0, &there, err))
         return false;
     o->full = there >= USERS_MOST;
-    return o->full || (insert(w, o->user, &o->changed, err) &&
-                       db_run(w->db, SQL_INVITE_DROP_OF, DB_ARGS(db_text(STR(""))), NULL, err));
+    o->changed = 0;
+    if (!o->full && !insert(w, o->user, &o->changed, err))
+        return false;
+    o->op.nothing = o->changed == 0;
+    return o->op.nothing || db_run(w->db, SQL_INVITE_DROP_OF, DB_ARGS(db_text(STR(""))), NULL, err);
 }
 
 static const struct store_verb add_verb = { .name = "add user", .run = add_run };
@@ -209,35 +219,54 @@ bool user_add(struct store *s, const struct user *u, struct err *err)
            err_set(err, ERR_PERMANENT, EEXIST, "there is a user %.*s already", STR_ARG(u->name));
 }
 
+static struct user changed_user(const struct user *was, const struct user_op *o)
+{
+    struct user now = *was;
+
+    if ((o->what & USER_TITLE) != 0)
+        now.title = o->user->title;
+    if ((o->what & USER_PASSWORD) != 0)
+        now.password = o->user->password;
+    if ((o->what & USER_ROLES) != 0)
+        now.roles = o->user->roles;
+    if ((o->what & USER_DISABLED) != 0)
+        now.disabled = o->user->disabled;
+    return now;
+}
+
+static bool is_same(const struct user *a, const struct user *b)
+{
+    return str_eq(a->title, b->title) && str_eq(a->password, b->password) &&
+           str_eq(a->roles, b->roles) && a->disabled == b->disabled;
+}
+
 static bool change_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
     struct user_op *o = (struct user_op *)ops[0];
-    const struct user *u = o->user;
-    struct user now = { 0 };
+    struct user was = { 0 };
+    int64_t ended = 0;
     bool there;
 
     require(count == 1);
-    if (!raise_mark(w, err) ||
-        !read_one(w->db, SQL_USER_ONE, DB_ARGS(db_text(u->name)), w->arena, &now, &there, err))
+    if (!raise_mark(w, err) || !read_one(w->db, SQL_USER_ONE, DB_ARGS(db_text(o->user->name)),
+                                         w->arena, &was, &there, err))
         return false;
     o->changed = there;
+    o->op.nothing = !there;
     if (!there)
         return true;
-    if ((o->what & USER_TITLE) != 0)
-        now.title = u->title;
-    if ((o->what & USER_PASSWORD) != 0)
-        now.password = u->password;
-    if ((o->what & USER_ROLES) != 0)
-        now.roles = u->roles;
-    if ((o->what & USER_DISABLED) != 0)
-        now.disabled = u->disabled;
-    bool ends = (o->what & USER_PASSWORD) != 0 || ((o->what & USER_DISABLED) != 0 && u->disabled);
+    struct user now = changed_user(&was, o);
+    bool ends =
+        (o->what & USER_PASSWORD) != 0 || ((o->what & USER_DISABLED) != 0 && o->user->disabled);
 
-    return db_run(w->db, SQL_USER_CHANGE,
-                  DB_ARGS(db_text(now.name), db_text(now.title), db_text(now.password),
-                          db_text(now.roles), db_int(now.disabled)),
-                  NULL, err) &&
-           (!ends || end_all_of(w, u->name, o->but, err));
+    if (!db_run(w->db, SQL_USER_CHANGE,
+                DB_ARGS(db_text(now.name), db_text(now.title), db_text(now.password),
+                        db_text(now.roles), db_int(now.disabled)),
+                NULL, err) ||
+        (ends && !end_all_of(w, now.name, o->but, &ended, err)))
+        return false;
+    o->op.nothing = is_same(&was, &now) && ended == 0;
+    return true;
 }
 
 static const struct store_verb change_verb = { .name = "change user", .run = change_run };
@@ -256,10 +285,14 @@ bool user_change(struct store *s, const struct user *u, unsigned what, const str
 static bool drop_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
     struct user_op *o = (struct user_op *)ops[0];
+    int64_t ended;
 
     require(count == 1);
-    return raise_mark(w, err) && end_all_of(w, o->user->name, NULL, err) &&
-           db_run(w->db, SQL_USER_DROP, DB_ARGS(db_text(o->user->name)), &o->changed, err);
+    if (!raise_mark(w, err) || !end_all_of(w, o->user->name, NULL, &ended, err) ||
+        !db_run(w->db, SQL_USER_DROP, DB_ARGS(db_text(o->user->name)), &o->changed, err))
+        return false;
+    o->op.nothing = o->changed == 0 && ended == 0;
+    return true;
 }
 
 static const struct store_verb drop_verb = { .name = "remove user", .run = drop_run };
@@ -304,6 +337,7 @@ static bool invite_run(struct writer *w, struct store_op **ops, size_t count, st
         !may_invite(w, name, &may, err))
         return false;
     o->changed = may;
+    o->op.nothing = !may;
     return !may ||
            db_run(w->db, SQL_INVITE_ADD,
                   DB_ARGS(db_bytes(digest_bytes(o->link)), db_text(name), db_int(o->lasts_us)),
@@ -354,6 +388,7 @@ bool user_invited(struct store *s, const struct sha256 *id, struct arena *a, str
 static bool set_password(struct writer *w, struct user_op *o, struct err *err)
 {
     struct user now;
+    int64_t ended;
     bool there;
 
     if (!read_one(w->db, SQL_USER_ONE, DB_ARGS(db_text(o->name)), w->arena, &now, &there, err))
@@ -364,16 +399,14 @@ static bool set_password(struct writer *w, struct user_op *o, struct err *err)
                    DB_ARGS(db_text(now.name), db_text(now.title), db_text(o->user->password),
                            db_text(now.roles), db_int(0)),
                    NULL, err) &&
-            end_all_of(w, o->name, NULL, err));
+            end_all_of(w, o->name, NULL, &ended, err));
 }
 
-static bool enter_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
+static bool enter(struct writer *w, struct user_op *o, struct err *err)
 {
-    struct user_op *o = (struct user_op *)ops[0];
     int64_t users;
     bool there;
 
-    require(count == 1);
     o->changed = 0;
     if (!raise_mark(w, err) || !read_invite(w->db, o->link, o->arena, &o->name, &there, err))
         return false;
@@ -386,6 +419,17 @@ static bool enter_run(struct writer *w, struct store_op **ops, size_t count, str
     o->name = o->user->name;
     return users > 0 || (insert(w, o->user, &o->changed, err) &&
                          db_run(w->db, SQL_INVITE_DROP_OF, DB_ARGS(db_text(STR(""))), NULL, err));
+}
+
+static bool enter_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
+{
+    struct user_op *o = (struct user_op *)ops[0];
+
+    require(count == 1);
+    if (!enter(w, o, err))
+        return false;
+    o->op.nothing = o->changed == 0;
+    return true;
 }
 
 static const struct store_verb enter_verb = { .name = "use link", .run = enter_run };

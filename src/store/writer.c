@@ -144,10 +144,10 @@ static bool call_run(struct writer *w, struct store_op **ops, size_t count, stru
     for (size_t i = 0; i < count; i++) {
         struct call_op *c = (struct call_op *)((char *)ops[i] - offsetof(struct call_op, op));
 
-        c->inner->audited = false;
+        c->inner->audited = c->inner->nothing = false;
         if (!c->verb->run(w, &c->inner, 1, err))
             return false;
-        if (!c->verb->notes)
+        if (!c->verb->notes && !c->inner->nothing)
             audit_note_begun(w, c->inner);
     }
     return true;

@@ -54,6 +54,7 @@ struct store_op {
     void (*done)(struct store_op *op);
     bool ok;                   /* committed */
     bool audited;              /* lines of the audit log go with it */
+    bool nothing;              /* set by run(): it changed nothing, and gets no line */
     struct err err;            /* why not */
     struct audit_scope *audit; /* of calls: for whom (audit.h); NULL: nobody */
 };

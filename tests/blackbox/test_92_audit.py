@@ -191,6 +191,43 @@ def test_what_changes_nothing_has_no_line(node):
     assert lines(node) == []
 
 
+@BOTH
+@pytest.mark.proves("AU1")
+def test_users_roles_and_keys_that_stay_as_they_are_have_no_line(node):
+    node.graphql('mutation { roleAdd(name: "desk", title: "Desk", rights: [see], systems: ["acme"]) { name }'
+                 ' anywhere: roleAdd(name: "anywhere", rights: [see]) { name }'
+                 ' userAdd(name: "alice", title: "Alice", roles: ["viewer"]) { link }'
+                 ' adminKeyAdd(title: "shop", roles: ["viewer"]) { id } }')
+    roles = node.graphql("{ roles { name made by } }")["roles"]
+    seen = lines(node)
+    assert [line["action"] for line in reversed(seen)] == ["roleAdd", "roleAdd", "userAdd", "adminKeyAdd"]
+    for words in ('roleAdd(name: "desk", title: "Desk", rights: [see], systems: ["acme"]) { name }',
+                  'roleAdd(name: "anywhere", rights: [see]) { name }', 'roleRemove(name: "none")',
+                  'userAdd(name: "alice", roles: ["viewer"]) { link }', 'userChange(name: "alice") { name }',
+                  'userChange(name: "alice", title: "Alice", roles: ["viewer"], disabled: false) { name }',
+                  'userChange(name: "none", title: "None") { name }', 'userRemove(name: "none")',
+                  'userLink(name: "none") { link }', 'userLink(name: "none", lockOut: true) { link }',
+                  'adminKeyAdd(title: "shop", roles: ["viewer"]) { id }', 'adminKeyRemove(id: "none")',
+                  'sessionEnd(id: "none")'):
+        answer = node.request("POST", "/graphql", json.dumps({"query": f"mutation {{ {words} }}"}), {
+            "Content-Type": "application/json", "Authorization": f"Bearer {node.token}"})
+        assert answer.status == 200 and lines(node) == seen, words
+    assert node.graphql("{ roles { name made by } }")["roles"] == roles
+    # What changes something by the smallest part has one; that a user is out again ends the link, and only once.
+    for words, count in (('roleAdd(name: "desk", title: "Desk", rights: [see], systems: ["hub"]) { name }', 1),
+                         ('roleAdd(name: "desk", title: "Desk", rights: [see]) { name }', 1),
+                         ('userChange(name: "alice", title: "Al") { name }', 1),
+                         ('userChange(name: "alice", disabled: true) { name }', 1),
+                         ('userLink(name: "alice", lockOut: true) { link }', 1),
+                         ('userChange(name: "alice", disabled: true) { name }', 1),
+                         ('userChange(name: "alice", disabled: true) { name }', 0), ('userRemove(name: "alice")', 1),
+                         ('userRemove(name: "alice")', 0), ('roleRemove(name: "desk")', 1)):
+        before = len(lines(node))
+        node.graphql(f"mutation {{ {words} }}")
+        assert len(lines(node)) == before + count, words
+    assert verify(node)["ok"]
+
+
 def test_two_changes_of_one_request_are_two_lines(node):
     doc, other = dead_document(node), dead_document(node)
     node.graphql("mutation($a: [ID!]!, $b: [ID!]!) { one: discard(ids: $a) { result } two: cancel(ids: $b) { result }"

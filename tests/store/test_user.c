@@ -193,8 +193,11 @@ TEST(sessions_begin_and_end)
     late.password = STR("$old");
     CHECK(user_add(s, &hashed, &err));
     CHECK(session_add(s, &late, NULL, &was, &err) && !was && sessions(s, "carol") == 0);
+    CHECK(begin(s, "carol", "before"));
+    one = id_of("before");
+    CHECK(session_add(s, &late, &one, &was, &err) && !was && sessions(s, "carol") == 1);
     late.password = STR("$new");
-    CHECK(session_add(s, &late, NULL, &was, &err) && was && sessions(s, "carol") == 1);
+    CHECK(session_add(s, &late, &one, &was, &err) && was && sessions(s, "carol") == 1);
     CHECK(session_end(s, &late.id, &was, &err) && was);
 
     /* who may no more is out */

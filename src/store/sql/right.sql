@@ -2,9 +2,12 @@
 
 -- name: role_put
 -- in:  $1 name text, $2 title text, $3 rights text, $4 systems text, $5 made_by text
+-- What is so already stays with who made it so.
 INSERT INTO role(name, title, rights, systems, made_us, made_by) VALUES ($1, $2, $3, $4, @NOW_US@, $5)
 ON CONFLICT (name) DO UPDATE SET title = excluded.title, rights = excluded.rights,
-    systems = excluded.systems, made_us = excluded.made_us, made_by = excluded.made_by;
+    systems = excluded.systems, made_us = excluded.made_us, made_by = excluded.made_by
+WHERE role.title <> excluded.title OR role.rights <> excluded.rights
+    OR role.systems IS DISTINCT FROM excluded.systems;
 
 -- name: role_others
 -- in:  $1 name text
