@@ -4,6 +4,7 @@ import { useKeys } from "../base/keys";
 import { go } from "../base/router";
 import { addressOf, readText } from "../pages/documents/filter";
 import { Brand, Icon } from "../ui/icon";
+import { attempt } from "../ui/toast";
 import { Account } from "./account";
 import { logOut, useSession } from "./session";
 import { turnTheme } from "./theme";
@@ -69,7 +70,7 @@ export function Head() {
         <button class="bare" aria-label="Light or dark" title="Light or dark" onClick={turnTheme}>
           <Icon name="theme" />
         </button>
-        <button class="bare" aria-label="Log out" title="Log out" onClick={() => void logOut()}>
+        <button class="bare" aria-label="Log out" title="Log out" onClick={() => void attempt(logOut)}>
           <Icon name="out" />
         </button>
       </div>

@@ -1,6 +1,6 @@
 // session.ts - who is logged in, what they may, and which node answers.
 import { about, me as whoami } from "../api";
-import { ask, AskError, post, setToken } from "../base/ask";
+import { ask, AskError, messageOf, post, setToken } from "../base/ask";
 import { store, useStore } from "../base/store";
 import type { About, Me } from "../types";
 
@@ -52,9 +52,16 @@ export async function logInWithToken(token: string): Promise<void> {
   }
 }
 
+/** A token is only forgotten, whatever the node says. A session is the node's to end: while it did not, its cookie still
+ * lets in whoever sits here next, and nobody is told that they are out. */
 export async function logOut(): Promise<void> {
+  const wasUser = session.get()?.me.kind === "user";
   setToken(null);
-  await post("/logout", {}).catch(() => undefined);
+  try {
+    await post("/logout", {});
+  } catch (e) {
+    if (wasUser) throw new AskError("logout", `You are still logged in: the log-out failed. ${messageOf(e)}`);
+  }
   session.set(null);
 }
 
