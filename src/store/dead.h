@@ -67,7 +67,7 @@ struct dead_group {
     struct str code;
     struct str receiver; /* DEAD_BY_RECEIVER, DEAD_BY_BOTH; empty: none was found */
     struct id sample;    /* the document that died last */
-    struct str message; /* of the newest */
+    struct str message;  /* of the newest */
     int64_t count, oldest_us, newest_us;
 };
 

@@ -80,7 +80,8 @@ TEST(what_waits_past_its_time_is_dead)
     CHECK(state_of(&c, 3, &d) == DELIVERY_READY);
     CHECK(places(c.store).dead == 3 && places(c.store).ready == 1 && places(c.store).later == 0);
     CHECK(ask(&c.home, "SELECT count(*) FROM task_dead WHERE code = 'expired'") == 3);
-    CHECK(ask(&c.home, "SELECT CAST(sum(n) AS BIGINT) FROM tally WHERE kind = 4 AND word = 31") == 3);
+    CHECK(ask(&c.home, "SELECT CAST(sum(n) AS BIGINT) FROM tally WHERE kind = 4 AND word = 31") ==
+          3);
     CHECK(
         strstr(ask_text(&c.home, "SELECT message FROM delivery WHERE expires_us = 0 AND state = 6",
                         text, sizeof text),
