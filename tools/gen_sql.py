@@ -13,6 +13,8 @@ SQLite runs a batch row by row.  For PostgreSQL every parameter of a batch is an
 array: an `INSERT ... VALUES (...)` is rewritten over unnest() here, anything else
 needs a `for: postgresql` text of its own.  Tokens below are the few words in
 which the dialects differ; @SLOT@ is left for the driver, which puts an integer.
+`= @KEY(expression)@` looks a row up by its key for each row of something else; why it
+is not written as a plain = says src/store/sql.h.
 
 Migrations are the files of sql/schema, applied whole, in the order of their numbers;
 a part between `-- only: DIALECT` and `-- end` is for that dialect.
@@ -35,6 +37,7 @@ TOKENS = {
         "@SKIP_LOCKED@": "FOR UPDATE SKIP LOCKED", "@FOR_UPDATE@": "FOR UPDATE",
     },
 }
+KEY = {"sqlite": r"\1", "postgresql": r"ANY (ARRAY[\1])"}
 TYPES = {"int": ("i", "bigint"), "text": ("t", "text"), "bytes": ("b", "bytea")}
 
 
@@ -121,6 +124,7 @@ def for_dialect(entries, dialect):
     sql = entry["sql"]
     if dialect == "postgresql" and entry["batch"]:
         sql = over_unnest(entry) if entry["dialect"] is None else sql.replace("@ROWS@", unnest(entry["types"]))
+    sql = re.sub(r"@KEY\((.*?)\)@", KEY[dialect], sql)
     for token, text in TOKENS[dialect].items():
         sql = sql.replace(token, text)
     left = set(re.findall(r"@\w+@", sql)) - {"@SLOT@"}

@@ -134,8 +134,8 @@ bool pg_connect(const char *url, bool reader, PGconn **ret, struct err *err)
 }
 
 /* Sequential scans are off because our tables begin empty and the plans are kept; a writer, which
- * goes by keys only, also reads no index whole to join it.  JIT is off because that raises every
- * estimate that still needs one over its threshold. */
+ * goes by keys only (sql.h), also reads no index whole to merge it.  JIT is off because that raises
+ * every estimate that still needs one over its threshold. */
 void pg_settings(bool reader, struct pg_setting ret[static PG_SETTINGS])
 {
     const char *lower = fault_switch("WAYBILL_TEST_SYNCHRONOUS");
@@ -145,7 +145,7 @@ void pg_settings(bool reader, struct pg_setting ret[static PG_SETTINGS])
         { "default_transaction_read_only", reader ? "on" : "off" },
         { "plan_cache_mode", "force_generic_plan" },
         { "enable_seqscan", "off" },
-        { "enable_hashjoin", reader ? "on" : "off" },
+        { "enable_hashjoin", "on" }, /* of what was found: lists of some hundreds */
         { "enable_mergejoin", reader ? "on" : "off" },
         { "jit", "off" },
         { "statement_timeout", reader ? "2s" : "10s" },

@@ -206,6 +206,8 @@ TEST(postgres_sessions_are_set_up_as_they_should)
         { "synchronous_commit", "on", "on" },
         { "plan_cache_mode", "force_generic_plan", "force_generic_plan" },
         { "enable_seqscan", "off", "off" },
+        { "enable_hashjoin", "on", "on" },
+        { "enable_mergejoin", "off", "on" },
         { "jit", "off", "off" },
         { "transaction_isolation", "read committed", "read committed" },
         { "default_transaction_read_only", "off", "on" },

@@ -53,6 +53,13 @@ WHERE a = $1 AND b = $2
     assert made == {"a": both("SELECT x FROM t WHERE a = $1 AND b = $2 AND c = $3")}
 
 
+def test_a_row_that_is_looked_up_for_each_row_of_another(catalog):
+    made = catalog("-- name: a\nSELECT 1 FROM t JOIN d ON d.num = @KEY(coalesce(t.a, t.b))@ AND d.x = @KEY(t.x)@;\n")
+    assert made == {"a": {"sqlite": "SELECT 1 FROM t JOIN d ON d.num = coalesce(t.a, t.b) AND d.x = t.x",
+                          "postgresql": "SELECT 1 FROM t JOIN d ON d.num = ANY (ARRAY[coalesce(t.a, t.b)]) "
+                                        "AND d.x = ANY (ARRAY[t.x])"}}
+
+
 def test_a_dialect_may_have_its_own_text(catalog):
     made = catalog("-- name: a\nSELECT 1;\n-- name: b\nSELECT 2;\n", "-- name: a\n-- for: postgresql\nSELECT 3\n")
     assert made == {"a": {"sqlite": "SELECT 1", "postgresql": "SELECT 3"}, "b": both("SELECT 2")}

@@ -109,7 +109,7 @@ SELECT seq, key FROM idem_@SLOT@ WHERE seq > $1 ORDER BY seq LIMIT $2;
 -- out: which of the keys, id, sha256, until_us
 -- for: postgresql
 SELECT u.at, i.id, i.sha256, i.until_us
-FROM unnest($1::bytea[]) WITH ORDINALITY AS u(key, at) JOIN idem_@SLOT@ i ON i.key = u.key;
+FROM unnest($1::bytea[]) WITH ORDINALITY AS u(key, at) JOIN idem_@SLOT@ i ON i.key = @KEY(u.key)@;
 
 -- name: idem_add
 -- only: postgresql

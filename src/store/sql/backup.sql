@@ -15,7 +15,7 @@ SELECT num, id, size, sha256, seg, pos FROM done_@SLOT@ WHERE num > $1 ORDER BY 
 -- only: sqlite
 -- in:  $1 above int, $2 limit int
 -- Deliveries with bytes of their own.
-SELECT v.num, d.id, v.b_size, v.b_sha256, v.b_seg, v.b_pos FROM delivery v JOIN doc d ON d.num = v.doc
+SELECT v.num, d.id, v.b_size, v.b_sha256, v.b_seg, v.b_pos FROM delivery v JOIN doc d ON d.num = @KEY(v.doc)@
 WHERE v.num > $1 AND v.b_seg IS NOT NULL ORDER BY v.num LIMIT $2;
 
 -- name: backup_large

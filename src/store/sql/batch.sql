@@ -116,13 +116,13 @@ WHERE num = $1 AND state = 1 AND node_id = $2 AND claim = $3;
 -- out: 0 document, id, 2 received_us, seg, pos, 5 num, size, sha256, 8 name, 9 sender, type, 11 gateway
 SELECT m.doc, d.id, d.received_us, coalesce(m.b_seg, d.seg), coalesce(m.b_pos, d.pos), coalesce(m.b_num, d.num),
     m.size, coalesce(m.b_sha256, d.sha256), d.name, d.sender, d.dtype, d.gateway
-FROM batch_member m JOIN doc d ON d.num = m.doc WHERE m.batch = $1 AND m.doc > $2 ORDER BY m.doc LIMIT $3;
+FROM batch_member m JOIN doc d ON d.num = @KEY(m.doc)@ WHERE m.batch = $1 AND m.doc > $2 ORDER BY m.doc LIMIT $3;
 
 -- name: batch_common
 -- in:  $1 batch int
 -- out: members, the first and the last of their senders, of their types
 SELECT count(*), min(d.sender), max(d.sender), min(d.dtype), max(d.dtype)
-FROM batch_member m JOIN doc d ON d.num = m.doc WHERE m.batch = $1;
+FROM batch_member m JOIN doc d ON d.num = @KEY(m.doc)@ WHERE m.batch = $1;
 
 -- name: batch_lock
 -- in:  $1 num int, $2 node int, $3 claim int
@@ -165,7 +165,7 @@ DELETE FROM batch_member WHERE batch = $1 AND doc = $2;
 -- for: postgresql
 -- in:  $1 batch int, $2 doc int
 -- batch
-DELETE FROM batch_member m USING @ROWS@ WHERE m.batch = c1 AND m.doc = c2;
+DELETE FROM batch_member m USING @ROWS@ WHERE m.doc = @KEY(c2)@ AND m.batch + 0 = c1;
 
 -- name: batch_shrink
 -- in:  $1 num int, $2 size int
@@ -187,13 +187,13 @@ UPDATE doc SET route = $2, config = CASE WHEN $3 = 0 THEN config ELSE $3 END, up
 -- in:  $1 num int, $2 route int, $3 config int
 -- batch
 UPDATE doc SET route = c2, config = CASE WHEN c3 = 0 THEN config ELSE c3 END, updated_us = @NOW_US@
-FROM @ROWS@ WHERE num = c1;
+FROM @ROWS@ WHERE num = @KEY(c1)@;
 
 -- name: batch_over
 -- in:  $1 after int, $2 limit int
 -- out: num, the number and id of its document: that one does not live any more
 SELECT b.num, b.doc, b.doc_id FROM batch b WHERE b.state = 2 AND b.num > $1
-    AND NOT EXISTS (SELECT 1 FROM doc d WHERE d.num = b.doc) ORDER BY b.num LIMIT $2;
+    AND (SELECT d.num FROM doc d WHERE d.num = b.doc) IS NULL ORDER BY b.num LIMIT $2;
 
 -- name: batch_end_lock
 -- in:  $1 num int, $2 state int
@@ -240,8 +240,8 @@ SELECT count(*) FROM batch b WHERE b.num > $1 AND b.num <= $2 AND b.state < 3 AN
     WHEN b.state < 2 AND b.members < (SELECT count(*) FROM batch_member m WHERE m.batch = b.num) THEN 1
     WHEN b.state = 0 AND b.members <> (SELECT count(*) FROM batch_member m WHERE m.batch = b.num) THEN 1
     WHEN b.state = 2 AND b.doc = 0 THEN 1
-    WHEN EXISTS (SELECT 1 FROM batch_member m LEFT JOIN doc d ON d.num = m.doc
-                 WHERE m.batch = b.num AND d.num IS NULL) THEN 1
+    WHEN EXISTS (SELECT 1 FROM batch_member m
+                 WHERE m.batch = b.num AND (SELECT d.num FROM doc d WHERE d.num = m.doc) IS NULL) THEN 1
     ELSE 0 END;
 
 -- name: batch_member_strays

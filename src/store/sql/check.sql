@@ -6,12 +6,12 @@
 -- in:  $1 above int, $2 upto int
 -- Live documents that nothing will carry on, and that no delivery waits for.
 SELECT count(*) FROM doc WHERE num > $1 AND num <= $2 AND 1 = CASE
-    WHEN EXISTS (SELECT 1 FROM task_ready t
-        WHERE t.queue = 1 AND t.prio = 4 AND t.rank = doc.received_us AND t.id = doc.num) THEN 0
-    WHEN EXISTS (SELECT 1 FROM delivery v WHERE v.doc = doc.num AND v.state NOT IN (5, 7)) THEN 0
-    WHEN EXISTS (SELECT 1 FROM task_dead t WHERE t.id = doc.num) THEN 0
-    WHEN EXISTS (SELECT 1 FROM task_lease t WHERE t.id = doc.num) THEN 0
-    WHEN EXISTS (SELECT 1 FROM batch_member m WHERE m.doc = doc.num) THEN 0
+    WHEN (SELECT t.id FROM task_ready t
+        WHERE t.queue = 1 AND t.prio = 4 AND t.rank = doc.received_us AND t.id = doc.num) IS NOT NULL THEN 0
+    WHEN EXISTS (SELECT 1 FROM delivery v WHERE v.doc = @KEY(doc.num)@ AND v.state NOT IN (5, 7)) THEN 0
+    WHEN EXISTS (SELECT 1 FROM task_dead t WHERE t.id = @KEY(doc.num)@) THEN 0
+    WHEN EXISTS (SELECT 1 FROM task_lease t WHERE t.id = @KEY(doc.num)@) THEN 0
+    WHEN EXISTS (SELECT 1 FROM batch_member m WHERE m.doc = @KEY(doc.num)@) THEN 0
     WHEN num IN (SELECT t.id FROM task_later t WHERE t.id > $1 AND t.id <= $2) THEN 0
     WHEN num IN (SELECT t.id FROM task_ready t WHERE t.queue = 1 AND t.id > $1 AND t.id <= $2) THEN 0
     ELSE 1 END;
@@ -28,7 +28,7 @@ SELECT count(*) FROM delivery;
 -- in:  $1 above int, $2 upto int
 -- Deliveries without their document, in a state that is not stored, with an intent that
 -- nobody will look after, or without the task that their state wants.
-SELECT count(*) FROM delivery v LEFT JOIN doc d ON d.num = v.doc
+SELECT count(*) FROM delivery v LEFT JOIN doc d ON d.num = @KEY(v.doc)@
 WHERE v.num > $1 AND v.num <= $2 AND 1 = CASE
     WHEN d.num IS NULL OR v.state NOT IN (0, 3, 4, 5, 6, 7) THEN 1
     WHEN v.intent_us <> 0 AND v.state NOT IN (0, 3) THEN 1
@@ -39,10 +39,10 @@ WHERE v.num > $1 AND v.num <= $2 AND 1 = CASE
     WHEN v.state = 4 AND EXISTS (SELECT 1 FROM task_dead t WHERE t.id = v.num AND t.code = 'in_doubt') THEN 0
     WHEN v.state IN (4, 6) THEN 1
     WHEN v.turn = 1 THEN 0
-    WHEN EXISTS (SELECT 1 FROM task_later t WHERE t.due_us = v.due_us AND t.id = v.num) THEN 0
-    WHEN EXISTS (SELECT 1 FROM task_ready t WHERE t.queue = v.queue AND t.prio = 4
+    WHEN EXISTS (SELECT 1 FROM task_later t WHERE t.due_us = @KEY(v.due_us)@ AND t.id = v.num) THEN 0
+    WHEN EXISTS (SELECT 1 FROM task_ready t WHERE t.queue = @KEY(v.queue)@ AND t.prio = 4
         AND t.rank IN (d.received_us, v.due_us) AND t.id = v.num) THEN 0
-    WHEN EXISTS (SELECT 1 FROM task_lease t WHERE t.id = v.num) THEN 0
+    WHEN EXISTS (SELECT 1 FROM task_lease t WHERE t.id = @KEY(v.num)@) THEN 0
     WHEN v.num IN (SELECT t.id FROM task_later t WHERE t.id > $1 AND t.id <= $2) THEN 0
     WHEN v.num IN (SELECT t.id FROM task_ready t WHERE t.queue > 1000 AND t.id > $1 AND t.id <= $2) THEN 0
     ELSE 1 END;
@@ -50,25 +50,25 @@ WHERE v.num > $1 AND v.num <= $2 AND 1 = CASE
 -- name: task_page
 -- in:  $1 queue int, $2 prio int, $3 rank int, $4 id int, $5 limit int
 -- Ready tasks behind a place, and whether what they carry on is there and waits for it.
-SELECT queue, prio, rank, id, CASE WHEN EXISTS (SELECT 1 FROM doc WHERE doc.num = t.id) THEN 1
-    WHEN EXISTS (SELECT 1 FROM delivery v WHERE v.num = t.id AND v.state IN (0, 3)) THEN 1 ELSE 0 END
+SELECT queue, prio, rank, id, CASE WHEN EXISTS (SELECT 1 FROM doc WHERE doc.num = @KEY(t.id)@) THEN 1
+    WHEN EXISTS (SELECT 1 FROM delivery v WHERE v.num = @KEY(t.id)@ AND v.state IN (0, 3)) THEN 1 ELSE 0 END
 FROM task_ready t WHERE (queue, prio, rank, id) > ($1, $2, $3, $4)
 ORDER BY queue, prio, rank, id LIMIT $5;
 
 -- name: task_later_page
 -- in:  $1 due int, $2 id int, $3 limit int
-SELECT 0, 0, due_us, id, CASE WHEN EXISTS (SELECT 1 FROM doc WHERE doc.num = t.id) THEN 1
-    WHEN EXISTS (SELECT 1 FROM delivery v WHERE v.num = t.id AND v.state IN (0, 3)) THEN 1 ELSE 0 END
+SELECT 0, 0, due_us, id, CASE WHEN EXISTS (SELECT 1 FROM doc WHERE doc.num = @KEY(t.id)@) THEN 1
+    WHEN EXISTS (SELECT 1 FROM delivery v WHERE v.num = @KEY(t.id)@ AND v.state IN (0, 3)) THEN 1 ELSE 0 END
 FROM task_later t WHERE (due_us, id) > ($1, $2) ORDER BY due_us, id LIMIT $3;
 
 -- name: task_dead_page
 -- in:  $1 id int, $2 limit int
-SELECT 0, 0, 0, id, CASE WHEN EXISTS (SELECT 1 FROM doc WHERE doc.num = t.id) THEN 1
-    WHEN EXISTS (SELECT 1 FROM delivery v WHERE v.num = t.id AND v.state IN (4, 6)) THEN 1 ELSE 0 END
+SELECT 0, 0, 0, id, CASE WHEN EXISTS (SELECT 1 FROM doc WHERE doc.num = @KEY(t.id)@) THEN 1
+    WHEN EXISTS (SELECT 1 FROM delivery v WHERE v.num = @KEY(t.id)@ AND v.state IN (4, 6)) THEN 1 ELSE 0 END
 FROM task_dead t WHERE id > $1 ORDER BY id LIMIT $2;
 
 -- name: task_lease_page
 -- in:  $1 id int, $2 limit int
-SELECT 0, 0, 0, id, CASE WHEN EXISTS (SELECT 1 FROM doc WHERE doc.num = t.id) THEN 1
-    WHEN EXISTS (SELECT 1 FROM delivery v WHERE v.num = t.id AND v.state IN (0, 3)) THEN 1 ELSE 0 END
+SELECT 0, 0, 0, id, CASE WHEN EXISTS (SELECT 1 FROM doc WHERE doc.num = @KEY(t.id)@) THEN 1
+    WHEN EXISTS (SELECT 1 FROM delivery v WHERE v.num = @KEY(t.id)@ AND v.state IN (0, 3)) THEN 1 ELSE 0 END
 FROM task_lease t WHERE id > $1 ORDER BY id LIMIT $2;

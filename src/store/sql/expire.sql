@@ -2,13 +2,13 @@
 
 -- name: expire_next
 -- out: when the next one does
-SELECT min(expires_us) FROM delivery WHERE expires_us > 0;
+SELECT (SELECT expires_us FROM delivery WHERE expires_us > 0 ORDER BY expires_us LIMIT 1);
 
 -- name: expire_due
 -- in:  $1 now int, $2 after int, $3 num int, $4 limit int
 -- out: num, expires_us, doc, endpoint, queue, attempts, due_us, received_us, message, turn; behind a place
 SELECT v.num, v.expires_us, v.doc, v.endpoint, v.queue, v.attempts, v.due_us, d.received_us, v.message, v.turn
-FROM delivery v JOIN doc d ON d.num = v.doc
+FROM delivery v JOIN doc d ON d.num = @KEY(v.doc)@
 WHERE v.expires_us > 0 AND v.expires_us <= $1 AND (v.expires_us, v.num) > ($2, $3) AND v.state IN (0, 3)
     AND v.intent_us = 0
 ORDER BY v.expires_us, v.num LIMIT $4;
@@ -17,6 +17,15 @@ ORDER BY v.expires_us, v.num LIMIT $4;
 -- in:  $1 queue int, $2 id int, $3 received int, $4 due int
 -- Where tasks of deliveries are put; only what was moved about must be searched for.
 DELETE FROM task_ready WHERE queue = $1 AND prio IN (2, 4, 5, 6) AND rank IN ($3, $4) AND id = $2;
+
+-- name: expire_ready
+-- for: postgresql
+-- in:  $1 queue int, $2 id int, $3 received int, $4 due int
+-- By each whole key, so that no plan goes through the queue; by ctid as task_claim does.
+DELETE FROM task_ready WHERE ctid = ANY (ARRAY(SELECT f.place
+    FROM (VALUES (2::bigint), (4), (5), (6)) AS p(prio) CROSS JOIN (VALUES ($3::bigint), ($4::bigint)) AS r(rank)
+    CROSS JOIN LATERAL (SELECT t.ctid AS place FROM task_ready t
+        WHERE t.queue = $1 AND t.prio = p.prio AND t.rank = r.rank AND t.id = $2 OFFSET 0) AS f));
 
 -- name: expire_search
 -- in:  $1 queue int, $2 id int

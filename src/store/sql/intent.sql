@@ -16,9 +16,9 @@ WITH held AS MATERIALIZED (
     SELECT u.at, u.num, u.attempts, u.first_us
     FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[]) WITH ORDINALITY
         AS u(num, claim, attempts, first_us, at)
-    JOIN task_lease l ON l.id = u.num AND l.claim = u.claim ORDER BY l.id FOR UPDATE OF l)
+    JOIN task_lease l ON l.id = @KEY(u.num)@ AND l.claim = u.claim ORDER BY u.num FOR UPDATE OF l)
 UPDATE delivery v SET intent_us = @NOW_US@, attempts = h.attempts, first_us = h.first_us
-FROM held h WHERE v.num = h.num AND v.state IN (0, 3) RETURNING h.at;
+FROM held h WHERE v.num = @KEY(h.num)@ AND v.state IN (0, 3) RETURNING h.at;
 
 -- name: resolve_delivered
 -- in:  $1 num int

@@ -11,7 +11,7 @@ FROM doc WHERE num = $1 @FOR_UPDATE@;
 -- name: operate_deliveries
 -- in:  $1 doc int
 -- out: num, id, endpoint, queue, state, due_us, intent_us, 7 lane, turn
-SELECT num, id, endpoint, queue, state, due_us, intent_us, lane, turn FROM delivery WHERE doc = $1 ORDER BY num;
+SELECT num, id, endpoint, queue, state, due_us, intent_us, lane, turn FROM delivery WHERE doc = $1 ORDER BY num + 0;
 
 -- name: operate_done
 -- in:  $1 num int
@@ -109,16 +109,16 @@ DELETE FROM done_@SLOT@ WHERE num = $1;
 --      receiver, type, 12 facts, name, id of the delivery
 SELECT t.id, t.died_us, t.code, t.message, d.num, d.id, v.num, v.endpoint, d.gateway, d.sender, d.receiver,
     d.dtype, d.facts, d.name, v.id
-FROM task_dead t LEFT JOIN delivery v ON t.kind = 2 AND v.num = t.id
-JOIN doc d ON d.num = CASE WHEN t.kind = 2 THEN v.doc ELSE t.id END
+FROM task_dead t LEFT JOIN delivery v ON t.kind = 2 AND v.num = @KEY(t.id)@
+JOIN doc d ON d.num = @KEY(CASE WHEN t.kind = 2 THEN v.doc ELSE t.id END)@
 WHERE t.id > $1 AND t.code <> 'in_doubt' ORDER BY t.id LIMIT $2;
 
 -- name: dead_page_of_code
 -- in:  $1 above int, $2 limit int, $3 code text
 SELECT t.id, t.died_us, t.code, t.message, d.num, d.id, v.num, v.endpoint, d.gateway, d.sender, d.receiver,
     d.dtype, d.facts, d.name, v.id
-FROM task_dead t LEFT JOIN delivery v ON t.kind = 2 AND v.num = t.id
-JOIN doc d ON d.num = CASE WHEN t.kind = 2 THEN v.doc ELSE t.id END
+FROM task_dead t LEFT JOIN delivery v ON t.kind = 2 AND v.num = @KEY(t.id)@
+JOIN doc d ON d.num = @KEY(CASE WHEN t.kind = 2 THEN v.doc ELSE t.id END)@
 WHERE t.code = $3 AND t.id > $1 AND t.code <> 'in_doubt' ORDER BY t.id LIMIT $2;
 
 -- name: endpoint_state_put

@@ -20,11 +20,17 @@ DELETE FROM order_open WHERE gateway = $1 AND seq = $2;
 -- for: postgresql
 -- in:  $1 gateway int, $2 seq int
 -- batch
-DELETE FROM order_open o USING @ROWS@ WHERE o.gateway = u.c1 AND o.seq = u.c2;
+DELETE FROM order_open o USING @ROWS@ WHERE o.gateway = @KEY(u.c1)@ AND o.seq = u.c2;
 
 -- name: order_close_doc
 -- in:  $1 num int
 DELETE FROM order_open WHERE (gateway, seq) IN (SELECT gateway, seq FROM doc WHERE num = $1 AND seq <> 0);
+
+-- name: order_close_doc
+-- for: postgresql
+-- in:  $1 num int
+DELETE FROM order_open o USING doc d
+WHERE d.num = $1 AND d.seq <> 0 AND o.gateway = @KEY(d.gateway)@ AND o.seq = d.seq;
 
 -- name: order_reopen
 -- in:  $1 num int
@@ -34,7 +40,7 @@ ON CONFLICT DO NOTHING;
 
 -- name: order_open_least
 -- in:  $1 gateway int
-SELECT min(seq) FROM order_open WHERE gateway = $1;
+SELECT (SELECT seq FROM order_open WHERE gateway = $1 ORDER BY gateway, seq LIMIT 1);
 
 -- name: order_lock
 -- only: postgresql
@@ -65,9 +71,10 @@ WITH heads AS MATERIALIZED (SELECT u.at, v.num, v.queue, v.prio, d.received_us, 
     FROM unnest($1::bigint[]) WITH ORDINALITY AS u(lane, at)
     CROSS JOIN LATERAL (SELECT w.num, w.doc, w.queue, w.prio, w.seq FROM delivery w
         WHERE w.turn > 0 AND w.lane = u.lane AND w.turn = 1 ORDER BY w.lane, w.turn, w.seq, w.child, w.num LIMIT 1) v
-    JOIN doc d ON d.num = v.doc
-    WHERE NOT EXISTS (SELECT 1 FROM delivery o WHERE o.turn > 0 AND o.lane = u.lane AND o.turn = 2)),
-least AS MATERIALIZED (SELECT g.gateway, (SELECT min(o.seq) FROM order_open o WHERE o.gateway = g.gateway) AS seq
+    JOIN doc d ON d.num = @KEY(v.doc)@
+    WHERE (SELECT o.num FROM delivery o WHERE o.turn > 0 AND o.lane = u.lane AND o.turn = 2 LIMIT 1) IS NULL),
+least AS MATERIALIZED (SELECT g.gateway, (SELECT o.seq FROM order_open o WHERE o.gateway = g.gateway
+        ORDER BY o.gateway, o.seq LIMIT 1) AS seq
     FROM (SELECT DISTINCT gateway FROM heads) AS g)
 SELECT h.at, h.num, h.queue, h.prio, h.received_us, h.seq, h.gateway,
     CASE WHEN l.seq < h.seq THEN 1::bigint ELSE 0::bigint END
@@ -91,23 +98,40 @@ UPDATE delivery SET turn = 1 WHERE num = $1;
 -- name: order_aside
 -- in:  $1 num int
 -- out: its lane, when it is dead and stood in the way
-UPDATE delivery SET turn = 0 WHERE num = $1 AND turn = 2 AND state = 6 RETURNING lane;
+UPDATE delivery SET turn = 0 WHERE num = $1 AND turn + 0 = 2 AND state = 6 RETURNING lane;
 
 -- name: order_lanes
 -- in:  $1 above int, $2 limit int
 -- out: lane, and what of it is on its way: num, state, system, id of its document, id; 6 whether others wait
 WITH RECURSIVE q(lane) AS (
-    SELECT min(lane) FROM delivery WHERE turn > 0 AND lane > $1
+    SELECT (SELECT lane FROM delivery WHERE turn > 0 AND lane > $1 ORDER BY lane LIMIT 1)
     UNION ALL
-    SELECT (SELECT min(lane) FROM delivery WHERE turn > 0 AND lane > q.lane) FROM q WHERE q.lane IS NOT NULL)
+    SELECT (SELECT v.lane FROM delivery v WHERE v.turn > 0 AND v.lane > q.lane ORDER BY v.lane LIMIT 1)
+    FROM q WHERE q.lane IS NOT NULL)
 SELECT p.lane, o.num, o.state, o.system, d.id, o.id,
     CASE WHEN EXISTS (SELECT 1 FROM delivery w WHERE w.turn > 0 AND w.lane = p.lane AND w.turn = 1) THEN 1 ELSE 0 END
 FROM (SELECT lane FROM q WHERE lane IS NOT NULL LIMIT $2) AS p
 LEFT JOIN delivery o ON o.turn > 0 AND o.lane = p.lane AND o.turn = 2
 LEFT JOIN doc d ON d.num = o.doc ORDER BY p.lane;
 
+-- name: order_lanes
+-- for: postgresql
+-- in:  $1 above int, $2 limit int
+WITH RECURSIVE q(lane) AS (
+    SELECT (SELECT lane FROM delivery WHERE turn > 0 AND lane > $1 ORDER BY lane LIMIT 1)
+    UNION ALL
+    SELECT (SELECT v.lane FROM delivery v WHERE v.turn > 0 AND v.lane > q.lane ORDER BY v.lane LIMIT 1)
+    FROM q WHERE q.lane IS NOT NULL)
+SELECT p.lane, o.num, o.state, o.system, d.id, o.id,
+    CASE WHEN (SELECT w.num FROM delivery w WHERE w.turn > 0 AND w.lane = p.lane AND w.turn = 1 LIMIT 1) IS NULL
+         THEN 0 ELSE 1 END
+FROM (SELECT lane FROM q WHERE lane IS NOT NULL LIMIT $2) AS p
+LEFT JOIN LATERAL (SELECT w.num, w.state, w.system, w.id, w.doc FROM delivery w
+    WHERE w.turn > 0 AND w.lane = p.lane AND w.turn = 2 OFFSET 0) AS o ON true
+LEFT JOIN doc d ON d.num = @KEY(o.doc)@ ORDER BY p.lane;
+
 -- name: order_before
 -- in:  $1 lane int, $2 num int
 -- out: id of the document and the state of the delivery that is on its way or stands first in a lane
-SELECT d.id, v.state FROM delivery v JOIN doc d ON d.num = v.doc
+SELECT d.id, v.state FROM delivery v JOIN doc d ON d.num = @KEY(v.doc)@
 WHERE v.turn > 0 AND v.lane = $1 AND v.num <> $2 ORDER BY v.turn DESC, v.seq, v.child, v.num LIMIT 1;

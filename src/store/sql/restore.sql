@@ -30,7 +30,7 @@ SELECT last_value FROM num_block;
 -- name: restore_deliveries
 -- in:  $1 above int, $2 upto int, $3 limit int
 -- out: num, id of its document
-SELECT v.num, d.id FROM delivery v JOIN doc d ON d.num = v.doc
+SELECT v.num, d.id FROM delivery v JOIN doc d ON d.num = @KEY(v.doc)@
 WHERE v.num > $1 AND v.doc <= $2 AND v.state IN (0, 3) ORDER BY v.num LIMIT $3;
 
 -- name: restore_unrouted
@@ -39,7 +39,7 @@ WHERE v.num > $1 AND v.doc <= $2 AND v.state IN (0, 3) ORDER BY v.num LIMIT $3;
 SELECT num, id FROM doc WHERE num > $1 AND num <= $2
 AND (num IN (SELECT t.id FROM task_ready t WHERE t.queue = 1 AND t.id > $1 AND t.id <= $2)
     OR num IN (SELECT t.id FROM task_later t WHERE t.kind = 1 AND t.id > $1 AND t.id <= $2)
-    OR EXISTS (SELECT 1 FROM task_lease t WHERE t.id = doc.num)) ORDER BY num LIMIT $3;
+    OR EXISTS (SELECT 1 FROM task_lease t WHERE t.id = @KEY(doc.num)@)) ORDER BY num LIMIT $3;
 
 -- name: delivery_doubt
 -- in:  $1 num int, $2 message text

@@ -13,7 +13,7 @@ SELECT num, 1 FROM done_@SLOT@ WHERE num < $1 ORDER BY num DESC LIMIT $2;
 -- in:  $1 below int, $2 limit int, $3 kind int, $4 word int
 -- One of the branches is asked.  Compared and ordered as the index is, so that no plan goes by the
 -- numbers alone: of a rare word it would look at every row.
-(SELECT num, 1 FROM doc WHERE $3 = 1 AND (gateway, num) >= ($4, 0) AND (gateway, num) < ($4, $1)
+(SELECT num, 1 FROM doc WHERE $3 = 1 AND (gateway, num) >= ($4, 0) AND (gateway, num) < ($4, $1) AND gateway <> 0
  ORDER BY gateway DESC, num DESC LIMIT $2)
 UNION ALL
 (SELECT num, 1 FROM doc WHERE $3 = 2 AND (sender, num) >= ($4, 0) AND (sender, num) < ($4, $1) AND sender <> 0
@@ -169,7 +169,7 @@ SELECT num, received_us FROM doc WHERE num >= $1 AND num < $2 ORDER BY num LIMIT
 SELECT num, received_us FROM done_@SLOT@ WHERE num >= $1 AND num < $2 ORDER BY num LIMIT 1;
 
 -- name: doc_top
-SELECT max(num) FROM doc;
+SELECT (SELECT num FROM doc ORDER BY num DESC LIMIT 1);
 
 -- name: term_above
 -- in:  $1 key int

@@ -13,7 +13,7 @@ DELETE FROM task_ready WHERE queue = $1 AND prio = $2 AND rank = $3 AND id = $4;
 -- out: which of the claims were still ours
 -- for: postgresql
 DELETE FROM task_lease l USING unnest($1::bigint[], $2::bigint[]) WITH ORDINALITY AS u(id, claim, at)
-WHERE l.id = u.id AND l.claim = u.claim RETURNING u.at;
+WHERE l.id = @KEY(u.id)@ AND l.claim = u.claim RETURNING u.at;
 
 -- name: settle_over
 -- in:  $1 num int, $2 state int, $3 found int, $4 sender int, $5 receiver int, $6 dtype int, $7 route int,
@@ -37,7 +37,7 @@ FROM doc WHERE num = $1;
 --      $8 facts bytes, $9 config int, $10 trail bytes
 -- batch
 -- The row of doc goes with it.
-WITH gone AS (DELETE FROM doc USING @ROWS@ WHERE doc.num = u.c1 RETURNING doc.*, u.*)
+WITH gone AS (DELETE FROM doc USING @ROWS@ WHERE doc.num = @KEY(u.c1)@ RETURNING doc.*, u.*)
 INSERT INTO done_@SLOT@(num, id, gateway, caller, config, received_us, size, sha256, seg, pos, name,
     ctype, head, state, ended_us, sender, receiver, dtype, route, again, facts, trail)
 SELECT num, id, gateway, caller, CASE WHEN c9 = 0 THEN config ELSE c9 END, received_us, size, sha256, seg, pos,
@@ -75,7 +75,7 @@ UPDATE doc SET
     trail = CASE WHEN trail IS NULL THEN c9 WHEN c9 IS NULL OR length(trail) + length(c9) > 65536 THEN trail
                  ELSE trail || c9 END,
     updated_us = @NOW_US@
-FROM @ROWS@ WHERE num = c1;
+FROM @ROWS@ WHERE num = @KEY(c1)@;
 
 -- name: settle_trail
 -- in:  $1 num int, $2 trail bytes
@@ -97,7 +97,7 @@ UPDATE doc SET
     updated_us = @NOW_US@
 FROM (SELECT c1, string_agg(c2, ''::bytea ORDER BY at) AS added
       FROM unnest($1::bigint[], $2::bytea[]) WITH ORDINALITY AS u(c1, c2, at) GROUP BY c1) AS lines
-WHERE num = c1;
+WHERE num = @KEY(c1)@;
 
 -- name: settle_ids
 -- in:  $1 num int
@@ -109,7 +109,7 @@ SELECT 1, id FROM doc WHERE num = $1;
 -- for: postgresql
 -- in:  $1 num int
 -- batch
-SELECT u.at, d.id FROM unnest($1::bigint[]) WITH ORDINALITY AS u(num, at) JOIN doc d ON d.num = u.num;
+SELECT u.at, d.id FROM unnest($1::bigint[]) WITH ORDINALITY AS u(num, at) JOIN doc d ON d.num = @KEY(u.num)@;
 
 -- name: settle_states
 -- in:  $1 num int, $2 doc int
@@ -130,8 +130,8 @@ WITH asked AS MATERIALIZED (SELECT u.num, u.doc, u.at,
 held AS MATERIALIZED (SELECT num FROM doc WHERE num = ANY (ARRAY(SELECT doc FROM asked WHERE n > 1))
     ORDER BY num FOR UPDATE)
 SELECT a.at, v.state, CASE WHEN a.n = 1 THEN 1::bigint ELSE 0::bigint END FROM asked a
-JOIN delivery v ON v.num = a.num AND v.doc = a.doc JOIN doc d ON d.num = a.doc LEFT JOIN held h ON h.num = a.doc
-WHERE a.n = 1 OR h.num IS NOT NULL;
+JOIN delivery v ON v.num = @KEY(a.num)@ AND v.doc + 0 = a.doc
+WHERE (SELECT d.num FROM doc d WHERE d.num = a.doc) IS NOT NULL AND (a.n = 1 OR a.doc IN (SELECT h.num FROM held h));
 
 -- name: settle_open
 -- in:  $1 doc int
@@ -144,7 +144,7 @@ SELECT 1, coalesce(sum(state NOT IN (5, 7)), 0), coalesce(sum(state = 5), 0) FRO
 -- in:  $1 doc int
 -- batch
 SELECT u.at, count(v.num) FILTER (WHERE v.state NOT IN (5, 7)), count(v.num) FILTER (WHERE v.state = 5)
-FROM unnest($1::bigint[]) WITH ORDINALITY AS u(doc, at) LEFT JOIN delivery v ON v.doc = u.doc GROUP BY u.at;
+FROM unnest($1::bigint[]) WITH ORDINALITY AS u(doc, at) LEFT JOIN delivery v ON v.doc = @KEY(u.doc)@ GROUP BY u.at;
 
 -- name: delivery_add
 -- in:  $1 num int, $2 doc int, $3 id text, $4 endpoint int, $5 system int, $6 queue int, $7 state int,
@@ -177,7 +177,7 @@ UPDATE delivery SET queue = c2, state = c3, attempts = c4, first_us = c5, due_us
     name = coalesce(c9, name), status = c10, intent_us = c11, asked = c12, updated_us = @NOW_US@,
     expires_us = CASE WHEN c3 IN (0, 3) THEN expires_us ELSE 0 END,
     turn = CASE WHEN c3 IN (5, 7) OR c13 = 1 THEN 0 ELSE turn END
-FROM @ROWS@ WHERE num = c1;
+FROM @ROWS@ WHERE num = @KEY(c1)@;
 
 -- name: delivery_drop
 -- in:  $1 doc int
@@ -211,9 +211,10 @@ SELECT max(num) FROM done_@SLOT@;
 -- name: queues_with_work
 -- in:  $1 above int, $2 limit int
 WITH RECURSIVE q(queue) AS (
-    SELECT min(queue) FROM task_ready WHERE queue > $1
+    SELECT (SELECT queue FROM task_ready WHERE queue > $1 ORDER BY queue LIMIT 1)
     UNION ALL
-    SELECT (SELECT min(queue) FROM task_ready WHERE queue > q.queue) FROM q WHERE q.queue IS NOT NULL)
+    SELECT (SELECT t.queue FROM task_ready t WHERE t.queue > q.queue ORDER BY t.queue LIMIT 1)
+    FROM q WHERE q.queue IS NOT NULL)
 SELECT queue FROM q WHERE queue IS NOT NULL LIMIT $2;
 
 -- name: lane_depths

@@ -75,7 +75,7 @@ WHERE due_us <= $1 ORDER BY due_us, id LIMIT $2 @SKIP_LOCKED@;
 DELETE FROM task_later WHERE due_us = $1 AND id = $2;
 
 -- name: task_next_due
-SELECT min(due_us) FROM task_later;
+SELECT (SELECT due_us FROM task_later ORDER BY due_us LIMIT 1);
 
 -- name: task_orphans
 -- only: postgresql

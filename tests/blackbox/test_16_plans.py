@@ -1,0 +1,131 @@
+"""How PostgreSQL carries out our statements when it believes that a table is empty.
+
+Everything passes through these tables, so a vacuum may well find one without rows, and the planner goes
+by that until the next.  Whatever it believes, it must look rows up by their keys (src/store/sql.h).
+"""
+import re
+import sys
+
+import psycopg
+import pytest
+
+from running_node import ROOT
+
+sys.path.insert(0, str(ROOT / "tools"))
+import gen_sql  # noqa: E402  pylint: disable=wrong-import-position
+
+pytestmark = [pytest.mark.config("gateways:\n  open: { kind: http, auth: none }\n"), pytest.mark.stores("postgres")]
+
+ROWS = 5000
+FILL = {
+    "doc": "(num, id, gateway, caller, config, received_us, size, sha256, seg, pos) "
+           "SELECT i, '\\x00', 1, 1, 1, 1, 1, '\\x00', 1, 1",
+    "delivery": "(num, doc, id, endpoint, system, queue, state, attempts, first_us, due_us, updated_us, status) "
+                "SELECT i, i, 'x', 1, 1, 1, 0, 1, 1, 1, 1, 0",
+    "task_lease": "SELECT i, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0",
+    "task_ready": "SELECT 1, 1, 1, i, 1, 1, 0, 0",
+    "task_later": "SELECT i, i, 1, 1, 1, 1, 0, 0",
+    "order_open": "SELECT 1, i",
+}
+# Those that look at a whole table, seldom and on purpose: counts, and what no index answers.
+WHOLE = {
+    "delivery_count", "doc_count", "task_places", "task_queues", "lane_depths",
+    "node_forget", "task_orphans", "task_take_over",                # leases by node: at the end of one
+    "operate_later_search",                                         # a task that is not where it should be
+    "doc_without_task", "delivery_wrong", "restore_unrouted",       # the same, once for a thousand
+}
+HOT = re.compile(rf"\b({'|'.join(FILL)})\b")
+PLANNED = re.compile(r"(SELECT|WITH|INSERT|UPDATE|DELETE|\()\b", re.I)
+
+
+def planner_settings(reader):
+    """What a session of the product is set to, from where it says so."""
+    text = (ROOT / "src/store/pg_connect.c").read_text()
+    found = {}
+    for name, value in re.findall(r'\{ "(plan_cache_mode|enable_\w+|jit)", ([^}]*?) \}', text):
+        words = re.findall(r'"(\w+)"', value)
+        found[name] = words[0 if reader or len(words) == 1 else 1]
+    assert {"plan_cache_mode", "enable_seqscan", "enable_hashjoin"} <= set(found)
+    return found
+
+
+def statements():
+    """Name, text and number of parameters of what is planned for one of the tables."""
+    table = gen_sql.load(sorted((ROOT / "src/store/sql").glob("*.sql")))
+    for name, entries in table.items():
+        sql = gen_sql.for_dialect(entries, "postgresql")
+        if sql and PLANNED.match(sql) and HOT.search(sql):
+            yield name, sql, len(next(iter(entries.values()))["types"])
+
+
+def test_the_catalogue_is_seen():
+    names = {name for name, _, _ in statements()}
+    assert WHOLE <= names
+    assert {"settle_lease_drop", "settle_over", "settle_states", "settle_open", "delivery_move", "intent_leased",
+            "order_head", "order_close", "batch_go", "task_claim", "doc_nums_of"} <= names
+
+
+def leads(c):
+    """The first column of each index."""
+    return dict(c.execute(
+        "SELECT i.relname, pg_get_indexdef(x.indexrelid, 1, true) FROM pg_index x "
+        "JOIN pg_class i ON i.oid = x.indexrelid JOIN pg_class t ON t.oid = x.indrelid WHERE t.relname = ANY (%s)",
+        (list(FILL),)).fetchall())
+
+
+def read_whole(plan, lead, above=""):
+    """The places of a plan in which one of the tables, or an index of it, is read from its start."""
+    kind, index, cond = plan["Node Type"], plan.get("Index Name"), plan.get("Index Cond", "")
+    if kind == "Seq Scan" and plan["Relation Name"] in FILL:
+        yield f"Seq Scan of {plan['Relation Name']}"
+    if index in lead and above != "Limit":     # LIMIT 1 in the order of an index is its first entry
+        if not re.search(rf"\(+(ROW\()?{re.escape(lead[index])}(\)* [<>=]|, )", cond):
+            yield f"{kind} of {index}, by {cond or 'nothing'}"
+    if "ANY (ARRAY[" in plan.get("Filter", "") + plan.get("Join Filter", ""):
+        yield f"{kind} of {index}, which is not searched by {plan.get('Filter') or plan['Join Filter']}"
+    for below in plan.get("Plans", []):
+        yield from read_whole(below, lead, kind)
+
+
+@pytest.fixture
+def emptied(make_node, postgres):
+    """A session with the schema of a node, in which the planner believes that there are no rows."""
+    node = make_node()
+    node.start()
+    assert node.stop() == 0
+    with psycopg.connect(node.store, autocommit=True) as c:
+        for table, rows in FILL.items():
+            c.execute(f"INSERT INTO {table} {rows} FROM generate_series(1, {ROWS}) AS i")
+            c.execute(f"DELETE FROM {table}")
+            c.execute(f"VACUUM (TRUNCATE false) {table}")
+            pages, tuples = c.execute("SELECT relpages, reltuples FROM pg_class WHERE relname = %s", (table,)).fetchone()
+            assert pages > 0 and tuples == 0, f"{table}: {tuples} rows in {pages} pages"
+        yield c
+
+
+@pytest.mark.parametrize("reader", [False, True], ids=["writer", "reader"])
+def test_rows_are_looked_up_by_their_keys_whatever_the_planner_believes(emptied, reader):
+    c, lead = emptied, leads(emptied)
+    for name, value in planner_settings(reader).items():
+        c.execute(f"SET {name} = {value}")
+    slots = dict(c.execute("SELECT family, max(slot) FROM part WHERE slot <> 1000000 GROUP BY family").fetchall())
+    wrong = []
+    for name, sql, parameters in statements():
+        slot = slots[1 if "idem_@SLOT@" in sql else 2] if "@SLOT@" in sql else 0
+        c.execute(f"PREPARE p AS {sql.replace('@SLOT@', str(slot))}")
+        given = f"({', '.join(['NULL'] * parameters)})" if parameters else ""
+        plan = c.execute(f"EXPLAIN (FORMAT JSON) EXECUTE p{given}").fetchone()[0][0]["Plan"]
+        c.execute("DEALLOCATE p")
+        if name not in WHOLE:
+            wrong += [f"{name}: {place}" for place in read_whole(plan, lead)]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_tables_that_fill_again_are_not_cut_off(emptied):
+    """Nor would a lock for it stop everybody."""
+    c = emptied
+    for table in ("doc", "delivery", "task_lease"):
+        before, = c.execute("SELECT pg_relation_size(%s)", (table,)).fetchone()
+        c.execute(f"VACUUM {table}")
+        after, = c.execute("SELECT pg_relation_size(%s)", (table,)).fetchone()
+        assert before == after > 0, table
