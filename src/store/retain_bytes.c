@@ -309,7 +309,9 @@ static bool move_run(struct writer *w, struct store_op **ops, size_t count, stru
     return true;
 }
 
-static const struct store_verb move_verb = { .name = "copy payloads forward", .run = move_run };
+static const struct store_verb move_verb = { .name = "copy payloads forward",
+                                             .run = move_run,
+                                             .apart = true };
 
 /* Some of them, from *at on; checked as they are read. */
 static bool move_some(struct store *s, int64_t seg, const struct entries *l, size_t *at,

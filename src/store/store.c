@@ -26,7 +26,9 @@
 #include "store/retain_inside.h"
 #include "store/task.h"
 
-enum { POSTGRES_WRITERS = 2 };
+/* A group of a server holds locks that others wait for: it stays short, and the other writer has
+ * the rest. */
+enum { POSTGRES_WRITERS = 2, POSTGRES_GROUP_MOST = 512 };
 
 enum db_kind store_kind(const struct store *s)
 {
@@ -287,6 +289,8 @@ bool store_open(const struct store_options *options, struct store **ret, struct 
         return false;
     }
     w.count = s->writer_count;
+    if (s->kind == DB_POSTGRESQL)
+        w.group_most = POSTGRES_GROUP_MOST;
     s->writers = writers_new(s, &w, s->writer_dbs, s->segments);
     if (!words_load(s, err) || !count_crashes(s, err)) {
         store_close(s);

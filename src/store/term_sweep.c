@@ -69,7 +69,9 @@ static bool sweep_run(struct writer *w, struct store_op **ops, size_t count, str
     return true;
 }
 
-static const struct store_verb sweep_verb = { .name = "sweep terms", .run = sweep_run };
+static const struct store_verb sweep_verb = { .name = "sweep terms",
+                                              .run = sweep_run,
+                                              .apart = true };
 
 /* The first slot from this one on that has entries; *ret_slot is -1 when there is none. */
 static bool next_slot(struct store *s, int64_t from, int64_t *ret_slot, struct err *err)

@@ -169,6 +169,9 @@ static const struct store_verb call_verb = { .name = "call",
 static const struct store_verb call_last_verb = {
     .name = "last call", .run = call_run, .last = true, .committed = call_committed
 };
+static const struct store_verb call_apart_verb = {
+    .name = "call apart", .run = call_run, .apart = true, .committed = call_committed
+};
 
 bool writers_call(struct writers *ws, const struct store_verb *verb, struct store_op *op,
                   struct err *err)
@@ -177,7 +180,9 @@ bool writers_call(struct writers *ws, const struct store_verb *verb, struct stor
     struct call_op c = { .verb = verb,
                          .inner = op,
                          .call = &call,
-                         .op = { .verb = verb->last ? &call_last_verb : &call_verb,
+                         .op = { .verb = verb->apart  ? &call_apart_verb
+                                         : verb->last ? &call_last_verb
+                                                      : &call_verb,
                                  .done = call_done } };
 
     if (op->audit == NULL)
@@ -212,6 +217,7 @@ int64_t writers_group_us(struct writers *ws)
  * is due when there is some. */
 static size_t take(struct writers *ws, struct thread *t, bool work_waits, bool *ret_end)
 {
+    bool alone = false;
     size_t n = 0;
     int rc = 0;
 
@@ -231,7 +237,10 @@ static size_t take(struct writers *ws, struct thread *t, bool work_waits, bool *
         }
         ws->sleeping--;
     }
-    for (; ws->first != NULL && n < ws->options.group_most; n++) {
+    for (; ws->first != NULL && n < ws->options.group_most && !alone; n++) {
+        alone = ws->first->verb->apart;
+        if (alone && n > 0)
+            break;
         t->ops[n] = ws->first;
         ws->first = ws->first->next;
     }
@@ -239,7 +248,11 @@ static size_t take(struct writers *ws, struct thread *t, bool work_waits, bool *
         ws->end = &ws->first;
     ws->waiting -= n;
     *ret_end = ws->stopping && n == 0;
+    bool wake = ws->first != NULL && ws->sleeping > 0;
+
     (void)pthread_mutex_unlock(&ws->mutex);
+    if (wake) /* for what stays behind */
+        (void)pthread_cond_signal(&ws->filled);
     return n;
 }
 

@@ -43,6 +43,8 @@ struct store_verb {
     const char *name;
     bool (*run)(struct writer *w, struct store_op **ops, size_t count, struct err *err);
     bool last;  /* it locks what every node needs: behind the others of its group */
+    bool apart; /* it may take a while: in a group of its own, so that others' commits are not
+                   longer */
     bool notes; /* it says itself what goes into the audit log (audit.h), or nothing does */
     /* After the commit, before anybody is told; may be NULL. */
     void (*committed)(struct writer *w, struct store_op **ops, size_t count);
@@ -88,7 +90,7 @@ struct writers;
 struct writers_options {
     size_t count;      /* threads */
     size_t queue_most; /* operations waiting; more are refused */
-    size_t group_most; /* operations in a group */
+    size_t group_most; /* operations in a group; 0: as many as there is room for */
 };
 
 /* Queue operations that were linked by next; all or none are taken.  False: the

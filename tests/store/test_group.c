@@ -73,6 +73,45 @@ TEST(a_group_of_the_guilty_stores_nothing)
     store_close(s);
 }
 
+static _Atomic size_t apart_most, apart_runs;
+static _Atomic int64_t apart_seen;
+
+static bool apart_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
+{
+    int64_t seen;
+
+    (void)ops;
+    apart_runs++;
+    if (count > apart_most)
+        apart_most = count;
+    if (!db_one_int(w->db, SQL_DOC_COUNT, DB_NO_ARGS, 0, &seen, err))
+        return false;
+    apart_seen = seen;
+    return true;
+}
+
+static const struct store_verb apart_verb = { .name = "apart", .run = apart_run, .apart = true };
+
+TEST(an_operation_that_stands_apart_has_a_group_of_its_own)
+{
+    enum { COUNT = 9, FIRST = 3 };
+    struct home h = fresh_home();
+    struct store *s = open_store(&h);
+    struct accept_op ops[COUNT];
+
+    CHECK(s != NULL);
+    for (int i = 0; i < COUNT; i++)
+        ops[i] = doc_of(STR("x"));
+    ops[FIRST].op.verb = ops[FIRST + 1].op.verb = ops[COUNT - 1].op.verb = &apart_verb;
+    apart_most = apart_runs = 0;
+    CHECK(accept_docs(s, ops, COUNT));
+    CHECK(apart_most == 1 && apart_runs == 3);
+    CHECK(ask(&h, "SELECT count(*) FROM doc") == COUNT - 3);
+    if (!on_postgres()) /* one writer: in their order */
+        CHECK(apart_seen == COUNT - 3);
+    store_close(s);
+}
+
 /* ---- with faults ---------------------------------------------------------------------------- */
 
 /* Accepts arg groups of 8, says how many operations were stored and why others were not. */
