@@ -28,8 +28,10 @@
 
 enum {
     LOOK_US = 30 * CLOCK_S,
-    REST_LEAST_US = 10 * CLOCK_MS,
-    REST_MOST_US = 250 * CLOCK_MS,
+    REST_LEAST_US = 5 * CLOCK_MS,
+    REST_MOST_US = 10 * CLOCK_S,
+    REST_TIMES = 3,
+    REST_TIMES_MANY = 9,
     DEAD_AT_ONCE = 50,
     WHO_MOST = 64,
     DATE = 24,
@@ -109,10 +111,12 @@ static bool wait_us(struct retainer *r, int64_t us, bool for_asked)
     return go_on;
 }
 
-/* Three times as long as the work took: the writer is ours for a quarter at most. */
+/* Some times as long as the work took: the one writer of SQLite is ours for a quarter at most, a
+ * server, whose disk everybody's commits wait for, for a tenth. */
 static bool rest(struct retainer *r, int64_t took_us)
 {
-    int64_t us = took_us * 3;
+    bool many = store_kind(r->o.store) == DB_POSTGRESQL;
+    int64_t us = took_us * (many ? REST_TIMES_MANY : REST_TIMES);
 
     us = us < REST_LEAST_US ? REST_LEAST_US : us > REST_MOST_US ? REST_MOST_US : us;
     return wait_us(r, us, false);

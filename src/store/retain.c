@@ -236,7 +236,7 @@ struct slice_op {
 
 /* What there was to let go of, gathered before anything else runs. */
 struct taken {
-    struct gone docs[RETAIN_SLICE];
+    struct gone docs[RETAIN_SLICE_MOST];
     size_t count;
     struct payload_place *places; /* of bytes, in the arena */
     int64_t *nums;
@@ -270,7 +270,7 @@ static bool guard_write(struct writer *w, const struct retain_guard *g, struct e
 static void add_place(struct writer *w, struct taken *t, int64_t seg, int64_t pos, int64_t num)
 {
     if (t->place_count == t->place_room) {
-        size_t room = t->place_room * 2 + RETAIN_SLICE;
+        size_t room = t->place_room * 2 + RETAIN_SLICE_MOST;
         struct payload_place *places = ARENA_ARRAY(w->arena, struct payload_place, room);
         int64_t *nums = ARENA_ARRAY(w->arena, int64_t, room);
 
@@ -312,7 +312,7 @@ static bool take(struct writer *w, const struct retain_order *o, int64_t upto, i
             return false;
         if (!row)
             break;
-        require(t->count < RETAIN_SLICE);
+        require(t->count < RETAIN_SLICE_MOST);
         t->docs[t->count++] = (struct gone){ .num = db_get_int(&rows, 0),
                                              .size = db_get_int(&rows, 3),
                                              .gateway = db_get_int(&rows, 4),
@@ -477,9 +477,9 @@ static void slice_committed(struct writer *w, struct store_op **ops, size_t coun
             done_used(w->store, RETAIN_KEPT_DAY);
 }
 
-static const struct store_verb slice_verb = { .name = "let go of documents",
-                                              .run = slice_run,
-                                              .committed = slice_committed };
+static const struct store_verb slice_verb = {
+    .name = "let go of documents", .run = slice_run, .apart = true, .committed = slice_committed
+};
 
 bool retain_slice(struct store *s, const struct retain_order *order, struct retain_slice *ret,
                   struct err *err)

@@ -68,10 +68,12 @@ void retain_held_free(struct retain_held *h);
 
 /* ---- days ----------------------------------------------------------------------------------- */
 
-/* On PostgreSQL a row that goes costs more, most of it log that others' commits wait for. */
+/* SQLite has one writer: who sends waits while a slice goes.  On PostgreSQL a row that goes costs
+ * more, most of it log that others' commits wait for, but so does a slice. */
 enum {
-    RETAIN_SLICE = 500,
+    RETAIN_SLICE = 60,
     RETAIN_SLICE_POSTGRESQL = 100,
+    RETAIN_SLICE_MOST = 100,
     RETAIN_SLICE_BYTES = 16 << 20,
     RETAIN_DUE_MOST = 512
 };

@@ -213,13 +213,13 @@ TEST(a_day_goes_in_slices_between_which_documents_come_in)
         CHECK(ended_docs(s, docs, AT_ONCE, STR("old"), OLD));
     for (; got.upto != 0; order.above = got.upto) {
         CHECK(retain_slice(s, &order, &got, &err) && !got.busy);
-        CHECK(got.documents <= RETAIN_SLICE && got.bytes <= RETAIN_SLICE_BYTES);
+        CHECK(got.documents <= RETAIN_SLICE_MOST && got.bytes <= RETAIN_SLICE_BYTES);
         went += got.documents;
         slices++;
         young = doc_of(STR("young"));
         CHECK(accept_docs(s, &young, 1) && is_there(s, &young));
     }
-    CHECK(went == OLD_DOCS && slices > OLD_DOCS / RETAIN_SLICE);
+    CHECK(went == OLD_DOCS && slices > OLD_DOCS / RETAIN_SLICE_MOST);
     CHECK(all_is_well(s));
     store_close(s);
 }
@@ -291,7 +291,8 @@ TEST(a_document_that_is_kept_is_passed_by)
 /* proves: RE7 */
 TEST(no_more_than_one_table_and_a_twentieth_go_in_an_hour)
 {
-    static struct accept_op docs[100];
+    enum { A_DAY = RETAIN_SLICE };
+    static struct accept_op docs[A_DAY];
     struct home h = fresh_home();
     struct store *s = open_store(&h);
     struct retain_slice got;
@@ -300,11 +301,11 @@ TEST(no_more_than_one_table_and_a_twentieth_go_in_an_hour)
 
     CHECK(s != NULL);
     for (int i = 0; i < 4; i++)
-        CHECK(ended_docs(s, docs, 100, STR("x"), OLD - i));
+        CHECK(ended_docs(s, docs, A_DAY, STR("x"), OLD - i));
     struct retain_order order = { .day = today() + OLD, .now_us = now };
 
-    CHECK(retain_slice(s, &order, &got, &err) && !got.guarded && got.documents == 100);
-    order.day--; /* 100 of 400 went: no second table in this hour */
+    CHECK(retain_slice(s, &order, &got, &err) && !got.guarded && got.documents == A_DAY);
+    order.day--; /* a quarter went: no second table in this hour */
     CHECK(retain_slice(s, &order, &got, &err) && got.guarded && got.documents == 0);
     store_close(s);
     s = open_store(&h); /* it is not forgotten */
@@ -314,11 +315,11 @@ TEST(no_more_than_one_table_and_a_twentieth_go_in_an_hour)
     order.now_us = now - 100 * RETAIN_DAY_US; /* the clock goes back: the hour begins anew */
     CHECK(retain_slice(s, &order, &got, &err) && got.guarded);
     order.now_us += RETAIN_HOUR_US;
-    CHECK(retain_slice(s, &order, &got, &err) && !got.guarded && got.documents == 100);
+    CHECK(retain_slice(s, &order, &got, &err) && !got.guarded && got.documents == A_DAY);
     order.day--;
     CHECK(retain_slice(s, &order, &got, &err) && got.guarded);
     order.unguarded = true;
-    CHECK(retain_slice(s, &order, &got, &err) && !got.guarded && got.documents == 100);
+    CHECK(retain_slice(s, &order, &got, &err) && !got.guarded && got.documents == A_DAY);
     store_close(s);
 }
 
