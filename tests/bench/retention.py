@@ -19,6 +19,7 @@ DOCUMENTS, PAYLOAD = 500_000, 1024
 SEGMENTS = 128 << 20
 BACK_DAYS = 50
 RATE = 2000
+BEFORE_RUNS = 4         # of which the worst counts, as of those during
 COMMIT_MOST_S, P99_MOST = 0.25, 2.0
 GROWN_MOST = 0.02       # pages are not filled alike twice
 CONFIGURATION = """\
@@ -51,7 +52,8 @@ def scene(bench, store, node, documents, clock):
     clock.write_bytes(struct.pack("=q", 0))
     node.start(seconds=300)
     fill(node, documents)
-    before = offer(bench, node, seconds)
+    os.sync()           # what filling left to write is not what others feel before
+    before = worst([offer(bench, node, seconds) for _ in range(BEFORE_RUNS)])
     node.stop(300)      # then the database is one file, without a log
     disk, file = used(node), database(node)
     node.start(seconds=300)
@@ -124,17 +126,20 @@ def gone(node):
     return status(node)["gone"]
 
 
+def worst(runs):
+    """The run with the highest p99, and the longest answer of all."""
+    return {**max(runs, key=lambda r: r["p99_ms"]), "max_ms": max(r["max_ms"] for r in runs)}
+
+
 def let_go(bench, node, seconds):
     """Load until it rests again; the worst of the runs, what came in, how long it took."""
-    began, start, worst = time.monotonic(), accepted(node), None
+    began, start, runs = time.monotonic(), accepted(node), []
     while True:
-        got = offer(bench, node, seconds)
-        if worst is None or got["p99_ms"] > worst["p99_ms"]:
-            worst = {**got, "max_ms": max(got["max_ms"], worst["max_ms"] if worst else 0)}
+        runs.append(offer(bench, node, seconds))
         seen = status(node)
         if seen["gone"] > 0 and seen["state"] == "rests":
             settle(node)
-            return worst, int(accepted(node) - start), time.monotonic() - began
+            return worst(runs), int(accepted(node) - start), time.monotonic() - began
         if time.monotonic() - began > 900:
             raise RigError(f"it does not come to its end: {seen}")
 
