@@ -167,14 +167,14 @@ SELECT 1 / count(*) FROM gone;
 -- in:  $1 upload int
 -- Does nothing to one that was adopted.
 WITH gone AS (DELETE FROM payload_upload WHERE upload = $1 RETURNING upload)
-DELETE FROM payload_piece p USING gone WHERE p.upload = gone.upload;
+DELETE FROM payload_piece p USING gone WHERE p.upload = @KEY(gone.upload)@;
 
 -- name: upload_sweep
 -- only: postgresql
 -- in:  $1 age int
 -- Uploads that no accept adopted, long after they began.
 WITH gone AS (DELETE FROM payload_upload WHERE started_us < @NOW_US@ - $1 RETURNING upload)
-DELETE FROM payload_piece p USING gone WHERE p.upload = gone.upload;
+DELETE FROM payload_piece p USING gone WHERE p.upload = @KEY(gone.upload)@;
 
 -- name: payload_get
 -- only: postgresql

@@ -39,7 +39,14 @@ INSERT INTO batch_member(batch, doc, size, b_seg, b_pos, b_num, b_sha256) VALUES
 -- Their members are who they are from now on.  receiver -1: any; before: those that were opened until then.
 UPDATE batch SET state = 1, closed_us = @NOW_US@, why = $4, closed_by = $5, slot_us = $6
 WHERE num IN (SELECT num FROM batch WHERE name = $1 AND state = 0 AND ($2 = -1 OR receiver = $2)
-    AND opened_us <= $3 ORDER BY route, receiver, part @FOR_UPDATE@);
+    AND opened_us <= $3 ORDER BY route, receiver, part);
+
+-- name: batch_freeze
+-- for: postgresql
+-- in:  $1 name int, $2 receiver int, $3 before int, $4 why int, $5 by text, $6 slot int
+UPDATE batch SET state = 1, closed_us = @NOW_US@, why = $4, closed_by = $5, slot_us = $6
+WHERE num = ANY (ARRAY(SELECT num FROM batch WHERE name = $1 AND state = 0 AND ($2 = -1 OR receiver = $2)
+    AND opened_us <= $3 ORDER BY route, receiver, part FOR UPDATE));
 
 -- name: batch_again
 -- in:  $1 name int, $2 receiver int
@@ -148,7 +155,7 @@ INSERT INTO link(parent, kind, child) SELECT $1, 2, doc FROM batch_member WHERE 
 -- in:  $1 doc int, $2 batch int
 -- A member that was sent before is sent again: this one is a copy (kind 3) of the batch that had it.
 INSERT INTO link(parent, kind, child)
-SELECT DISTINCT l.parent, 3, CAST($1 AS BIGINT) FROM batch_member m JOIN link l ON l.child = m.doc AND l.kind = 2
+SELECT DISTINCT l.parent, 3, CAST($1 AS BIGINT) FROM batch_member m JOIN link l ON l.child = @KEY(m.doc)@ AND l.kind = 2
 WHERE m.batch = $2;
 
 -- name: batch_take
@@ -208,16 +215,22 @@ UPDATE batch SET state = 3, ended_us = @NOW_US@, node_id = 0, code = NULL, messa
 -- in:  $1 before int, $2 limit int
 DELETE FROM batch WHERE num IN (SELECT num FROM batch WHERE state = 3 AND ended_us < $1 ORDER BY num LIMIT $2);
 
+-- name: batch_forget
+-- for: postgresql
+-- in:  $1 before int, $2 limit int
+DELETE FROM batch WHERE num = ANY (ARRAY(SELECT num FROM batch WHERE state = 3 AND ended_us < $1
+    ORDER BY num LIMIT $2));
+
 -- name: batch_of_member
 -- in:  $1 doc int
 -- out: num, name, state, the id of its document, code, message, size of the member
 SELECT b.num, b.name, b.state, b.doc_id, b.code, b.message, m.size
-FROM batch_member m JOIN batch b ON b.num = m.batch WHERE m.doc = $1;
+FROM batch_member m JOIN batch b ON b.num = @KEY(m.batch)@ WHERE m.doc = $1;
 
 -- name: batch_of_member_locked
 -- in:  $1 doc int
 SELECT b.num, b.name, b.state, b.doc_id, b.code, b.message, m.size
-FROM batch b JOIN batch_member m ON b.num = m.batch WHERE m.doc = $1 @FOR_UPDATE@;
+FROM batch b JOIN batch_member m ON b.num = @KEY(m.batch)@ WHERE m.doc = $1 @FOR_UPDATE@;
 
 -- name: batch_page
 -- in:  $1 below int, $2 limit int, $3 name int, $4 ended int

@@ -30,3 +30,9 @@ ON CONFLICT (gateway, key) DO UPDATE SET seen_us = excluded.seen_us;
 -- in:  $1 before int, $2 limit int
 DELETE FROM ledger WHERE (gateway, key) IN
     (SELECT gateway, key FROM ledger WHERE seen_us < $1 LIMIT $2);
+
+-- name: ledger_forget
+-- for: postgresql
+-- in:  $1 before int, $2 limit int
+DELETE FROM ledger l USING (SELECT gateway, key FROM ledger WHERE seen_us < $1 LIMIT $2) AS old
+WHERE l.gateway = @KEY(old.gateway)@ AND l.key = old.key AND l.seen_us < $1;

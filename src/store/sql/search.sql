@@ -179,6 +179,12 @@ SELECT min(key) FROM term WHERE key >= $1;
 -- in:  $1 from int, $2 to int, $3 limit int
 DELETE FROM term WHERE (key, num) IN (SELECT key, num FROM term WHERE key >= $1 AND key < $2 LIMIT $3);
 
+-- name: term_sweep
+-- for: postgresql
+-- in:  $1 from int, $2 to int, $3 limit int
+DELETE FROM term t USING (SELECT key, num FROM term WHERE key >= $1 AND key < $2 LIMIT $3) AS old
+WHERE t.key = @KEY(old.key)@ AND t.num = old.num;
+
 -- name: name_slot_above
 -- only: sqlite
 -- in:  $1 slot int
