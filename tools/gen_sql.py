@@ -28,13 +28,14 @@ TOKENS = {
     "sqlite": {
         "@INT@": "INTEGER", "@BYTES@": "BLOB", "@ROWKEY@": "INTEGER PRIMARY KEY",
         "@CLUSTERED@": "STRICT, WITHOUT ROWID", "@PLAIN@": "STRICT", "@NOW_US@": "now_us()",
-        "@SKIP_LOCKED@": "", "@FOR_UPDATE@": "",
+        "@SKIP_LOCKED@": "", "@FOR_UPDATE@": "", "@FIND@": "instr", "@ASCII@": "COLLATE BINARY",
     },
     "postgresql": {
         "@INT@": "BIGINT", "@BYTES@": "BYTEA", "@ROWKEY@": "BIGINT PRIMARY KEY",
         "@CLUSTERED@": "", "@PLAIN@": "",
         "@NOW_US@": "(extract(epoch FROM statement_timestamp()) * 1000000)::bigint",
-        "@SKIP_LOCKED@": "FOR UPDATE SKIP LOCKED", "@FOR_UPDATE@": "FOR UPDATE",
+        "@SKIP_LOCKED@": "FOR UPDATE SKIP LOCKED", "@FOR_UPDATE@": "FOR UPDATE", "@FIND@": "strpos",
+        "@ASCII@": 'COLLATE "C"',
     },
 }
 KEY = {"sqlite": r"\1", "postgresql": r"ANY (ARRAY[\1])"}

@@ -7,21 +7,18 @@
 #include "base/require.h"
 #include "base/varint.h"
 #include "store/index.h"
-#include "store/inside.h"
+#include "store/search_inside.h"
 #include "store/term.h"
 
 enum {
-    SEEN_MOST = 8192,   /* numbers of a window */
     WINDOW_FIRST = 300, /* how many are asked for at first, and at most */
     WINDOW_MOST = 2400,
     PART_LEAST = 8,
     SCOPE_PARTS_MOST = 500, /* of a scope that is looked up; a larger one is only compared */
-    SOURCES_MOST = 16 + DOCUMENT_WHERE_MOST,
-    PROBES = 64, /* slots that are looked at for one window */
+    PROBES = 64,            /* slots that are looked at for one window */
     HALVINGS = 60,
     CLOSE_ENOUGH = 64, /* numbers around a point in time */
-    FACTS_ARENA = 64 << 10,
-    NOT_KNOWN = -2
+    FACTS_ARENA = 64 << 10
 };
 
 #define NUM_END   (INT64_C(1) << 40) /* no number comes near it; index.c, term.c */
@@ -29,54 +26,6 @@ enum {
 /* A document may be received a little before a higher number. */
 #define DISORDER_US   (INT64_C(60) * CLOCK_S)
 #define LAST_OF_NAMES STR("\xf4\x8f\xbf\xbf") /* behind every character */
-
-enum source_kind {
-    FROM_TABLES,
-    FROM_FACET,
-    FROM_SCOPE,
-    FROM_SIZES,
-    FROM_TERM,
-    FROM_NAMES,
-    FROM_LIVE,
-    FROM_DEAD,
-    FROM_ENDED,
-    FROM_CHILDREN,
-    FROM_NUMS
-};
-
-struct seen {
-    int64_t num;
-    int64_t slot; /* the table it was seen in, or NOT_KNOWN */
-    bool fits;
-};
-
-struct source {
-    enum source_kind kind;
-    int64_t facet; /* FACET: its kind */
-    int64_t word;  /* FACET; TERM: the hash; ENDED: the state; CHILDREN: of; DEAD: 1 in doubt */
-    int64_t least, most;                /* SIZES */
-    struct str from, to;                /* NAMES; DEAD: the text is `from` */
-    const struct document_scope *scope; /* SCOPE */
-    const int64_t *nums;                /* NUMS, falling */
-    size_t num_count;
-    size_t window; /* how many are asked for next */
-    bool begun;
-    struct seen *seen;
-    size_t count, at;
-    int64_t sure; /* everything from here up was seen; 0: all */
-};
-
-struct search {
-    struct store *store;
-    struct db *db;
-    struct arena *arena;
-    struct slots slots;
-    struct source sources[SOURCES_MOST];
-    size_t source_count;
-    int64_t low, high; /* numbers that may have been received at that time: low <= num < high */
-    int64_t until_us;  /* when it has taken long enough; monotonic */
-    bool knows_error;
-};
 
 /* ---- windows --------------------------------------------------------------------------- */
 
@@ -123,10 +72,14 @@ static bool row_fits(const struct source *c, struct db_rows *row)
 /* Rows of a table above the watermark say what they are, those of an index whether they fit. */
 static bool does_fit(const struct source *c, enum sql_id id, struct db_rows *row)
 {
-    return id == SQL_DOC_ABOVE || id == SQL_DONE_ABOVE ? row_fits(c, row) : db_get_int(row, 1) != 0;
+    if (id == SQL_DOC_ABOVE || id == SQL_DONE_ABOVE)
+        return row_fits(c, row);
+    if (id == SQL_TROUBLE_MEMBERS)
+        return search_batch_fits(c, db_get_int(row, 1));
+    return db_get_int(row, 1) != 0;
 }
 
-static bool gather(struct search *x, struct source *c, enum sql_id id, int64_t slot,
+bool search_gather(struct search *x, struct source *c, enum sql_id id, int64_t slot,
                    struct db_args args, struct err *err)
 {
     AUTO(db_rows_done) struct db_rows rows = { 0 };
@@ -142,8 +95,12 @@ static bool gather(struct search *x, struct source *c, enum sql_id id, int64_t s
             break;
         see(c, db_get_int(&rows, 0), slot == DB_NO_SLOT ? NOT_KNOWN : slot, does_fit(c, id, &rows));
     }
-    if (got >= limit) /* of one that comes several times there may be more */
-        unsure(c, c->seen[c->count - 1].num + (c->kind == FROM_DEAD));
+    if (got >= limit) { /* of one that comes several times there may be more */
+        struct seen *last = &c->seen[c->count - 1];
+
+        last->fits = last->fits || c->kind == FROM_TROUBLE; /* whoever asks looks at it */
+        unsure(c, last->num + (c->kind == FROM_DEAD));
+    }
     return true;
 }
 
@@ -151,15 +108,15 @@ static bool gather(struct search *x, struct source *c, enum sql_id id, int64_t s
 static bool gather_each(struct search *x, struct source *c, enum sql_id live, enum sql_id ended,
                         struct db_args args, struct err *err)
 {
-    if (!gather(x, c, live, DB_NO_SLOT, args, err))
+    if (!search_gather(x, c, live, DB_NO_SLOT, args, err))
         return false;
     for (size_t i = 0; i < x->slots.count; i++)
-        if (!gather(x, c, ended, x->slots.days[i], args, err))
+        if (!search_gather(x, c, ended, x->slots.days[i], args, err))
             return false;
     return true;
 }
 
-static int64_t share(const struct source *c, size_t parts)
+int64_t search_share(const struct source *c, size_t parts)
 {
     size_t room = (SEEN_MOST - 1) / parts;
     size_t limit = c->window < room ? c->window : room;
@@ -240,7 +197,7 @@ static bool gather_word(struct search *x, struct source *c, int64_t facet, int64
 
 static bool gather_facet(struct search *x, struct source *c, int64_t below, struct err *err)
 {
-    int64_t limit = share(c, x->slots.count + 3);
+    int64_t limit = search_share(c, x->slots.count + 3);
 
     return (x->db->kind == DB_POSTGRESQL || gather_above(x, c, below, limit, err)) &&
            gather_word(x, c, c->facet, c->word, below, limit, err);
@@ -256,7 +213,7 @@ static size_t scope_parts(const struct search *x, const struct document_scope *s
 /* What any of its systems sent or receives. */
 static bool gather_scope(struct search *x, struct source *c, int64_t below, struct err *err)
 {
-    int64_t limit = share(c, scope_parts(x, c->scope));
+    int64_t limit = search_share(c, scope_parts(x, c->scope));
 
     if (x->db->kind == DB_SQLITE && !gather_above(x, c, below, limit, err))
         return false;
@@ -270,7 +227,7 @@ static bool gather_scope(struct search *x, struct source *c, int64_t below, stru
 static bool gather_sizes(struct search *x, struct source *c, int64_t below, struct err *err)
 {
     int64_t first = index_size_class(c->least), last = index_size_class(c->most);
-    int64_t limit = share(c, x->slots.count + 1 + (size_t)(last - first + 1));
+    int64_t limit = search_share(c, x->slots.count + 1 + (size_t)(last - first + 1));
 
     if (x->db->kind == DB_POSTGRESQL)
         return gather_each(x, c, SQL_DOC_SIZES, SQL_DONE_SIZES,
@@ -312,9 +269,10 @@ static bool gather_slot(struct search *x, struct source *c, int64_t slot, int64_
                         int64_t limit, struct err *err)
 {
     if (c->kind == FROM_TERM)
-        return gather(x, c, SQL_TERM_NUMS, DB_NO_SLOT,
-                      DB_ARGS(db_int(below), db_int(limit), db_int(term_key(slot, c->word))), err);
-    return gather(
+        return search_gather(x, c, SQL_TERM_NUMS, DB_NO_SLOT,
+                             DB_ARGS(db_int(below), db_int(limit), db_int(term_key(slot, c->word))),
+                             err);
+    return search_gather(
         x, c, SQL_NAME_NUMS, DB_NO_SLOT,
         DB_ARGS(db_int(below), db_int(limit), db_int(slot), db_bytes(c->from), db_bytes(c->to)),
         err);
@@ -346,7 +304,7 @@ static bool gather_slots(struct search *x, struct source *c, int64_t below, int6
 
 static bool gather_terms(struct search *x, struct source *c, int64_t below, struct err *err)
 {
-    int64_t limit = share(c, x->slots.count + 2);
+    int64_t limit = search_share(c, x->slots.count + 2);
 
     return (x->db->kind == DB_POSTGRESQL || gather_above(x, c, below, limit, err)) &&
            gather_slots(x, c, below, limit, err);
@@ -354,7 +312,7 @@ static bool gather_terms(struct search *x, struct source *c, int64_t below, stru
 
 static bool gather_names(struct search *x, struct source *c, int64_t below, struct err *err)
 {
-    int64_t limit = share(c, x->slots.count + 2);
+    int64_t limit = search_share(c, x->slots.count + 2);
 
     if (x->db->kind == DB_POSTGRESQL)
         return gather_each(x, c, SQL_DOC_NAMES, SQL_DONE_NAMES,
@@ -369,10 +327,10 @@ static bool gather_names(struct search *x, struct source *c, int64_t below, stru
 static bool gather_ended(struct search *x, struct source *c, int64_t below, struct err *err)
 {
     struct db_args args =
-        DB_ARGS(db_int(below), db_int(share(c, x->slots.count + 1)), db_int(c->word));
+        DB_ARGS(db_int(below), db_int(search_share(c, x->slots.count + 1)), db_int(c->word));
 
     for (size_t i = 0; i < x->slots.count; i++)
-        if (!gather(x, c, SQL_DONE_STATES, x->slots.days[i], args, err))
+        if (!search_gather(x, c, SQL_DONE_STATES, x->slots.days[i], args, err))
             return false;
     return true;
 }
@@ -384,7 +342,8 @@ static bool fill(struct search *x, struct source *c, int64_t below, struct err *
     switch (c->kind) {
     case FROM_TABLES:
         return gather_each(x, c, SQL_DOC_NUMS, SQL_DONE_NUMS,
-                           DB_ARGS(db_int(below), db_int(share(c, x->slots.count + 1))), err);
+                           DB_ARGS(db_int(below), db_int(search_share(c, x->slots.count + 1))),
+                           err);
     case FROM_FACET:
         return gather_facet(x, c, below, err);
     case FROM_SCOPE:
@@ -396,15 +355,17 @@ static bool fill(struct search *x, struct source *c, int64_t below, struct err *
     case FROM_NAMES:
         return gather_names(x, c, below, err);
     case FROM_LIVE:
-        return gather(x, c, SQL_DOC_NUMS, DB_NO_SLOT, DB_ARGS(db_int(below), limit), err);
+        return search_gather(x, c, SQL_DOC_NUMS, DB_NO_SLOT, DB_ARGS(db_int(below), limit), err);
+    case FROM_TROUBLE:
+        return search_gather_trouble(x, c, below, err);
     case FROM_DEAD:
-        return gather(x, c, SQL_DEAD_NUMS, DB_NO_SLOT,
-                      DB_ARGS(db_int(below), limit, db_text(c->from), db_int(c->word)), err);
+        return search_gather(x, c, SQL_DEAD_NUMS, DB_NO_SLOT,
+                             DB_ARGS(db_int(below), limit, db_text(c->from), db_int(c->word)), err);
     case FROM_ENDED:
         return gather_ended(x, c, below, err);
     case FROM_CHILDREN:
-        return gather(x, c, SQL_LINK_NUMS, DB_NO_SLOT,
-                      DB_ARGS(db_int(below), limit, db_int(c->word)), err);
+        return search_gather(x, c, SQL_LINK_NUMS, DB_NO_SLOT,
+                             DB_ARGS(db_int(below), limit, db_int(c->word)), err);
     case FROM_NUMS:
         for (size_t i = 0; i < c->num_count; i++)
             if (c->nums[i] < below)
@@ -694,8 +655,9 @@ static void add_state(struct search *x, const struct document_filter *f)
         c->word = state == DOCUMENT_IN_DOUBT;
         c->from = f->error;
         x->knows_error = f->error.len > 0;
-    } else if (f->live || f->error.len > 0 ||
-               (state != DOCUMENT_STATES && !document_is_over(state))) {
+    } else if (f->error.len > 0) { /* of ended ones no error is known */
+        add(x, FROM_TROUBLE)->from = f->error;
+    } else if (f->live || (state != DOCUMENT_STATES && !document_is_over(state))) {
         add(x, FROM_LIVE);
     } else if (state != DOCUMENT_STATES && state != DOCUMENT_DELIVERED) {
         add(x, FROM_ENDED)->word = state;

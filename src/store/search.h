@@ -11,6 +11,7 @@
  *   attributes  table term, rows above                  table term
  *   name        table name_index, rows above            indices of the tables
  *   state       live ones; dead tasks; ended ones by state, but for delivered
+ *   error       deliveries with a code, dead tasks, members of batches with one of those
  *   children    table link
  *
  * Times become a range of numbers: numbers follow time, but for DISORDER_US.

@@ -149,6 +149,51 @@ SELECT doc, CASE WHEN (code = 'in_doubt') = ($4 = 1)
         AND ($3 = '' OR code = $3 OR strpos(lower(message), lower($3)) > 0) THEN 1 ELSE 0 END
 FROM task_dead WHERE doc < $1 ORDER BY doc DESC LIMIT $2;
 
+-- name: trouble_nums
+-- in:  $1 below int, $2 limit int, $3 text text
+-- out: documents, once for each delivery of theirs with a code; whether that or its message is so, as list.c
+--      compares them: letters of ASCII in any case
+SELECT doc, CASE WHEN state NOT IN (5, 7)
+        AND (code = $3 OR @FIND@(lower(message @ASCII@), lower($3 @ASCII@)) > 0) THEN 1 ELSE 0 END
+FROM delivery INDEXED BY delivery_in_trouble WHERE code <> '' AND doc < $1 ORDER BY doc DESC LIMIT $2;
+
+-- name: trouble_nums
+-- for: postgresql
+-- in:  $1 below int, $2 limit int, $3 text text
+SELECT doc, CASE WHEN state NOT IN (5, 7)
+        AND (code = $3 OR @FIND@(lower(message @ASCII@), lower($3 @ASCII@)) > 0) THEN 1 ELSE 0 END
+FROM delivery WHERE code <> '' AND -doc > -$1::bigint ORDER BY -doc LIMIT $2;
+
+-- name: trouble_dead
+-- in:  $1 below int, $2 limit int, $3 text text
+-- out: as trouble_nums, for each dead task; those of deliveries, which are found there, never fit
+SELECT doc, CASE WHEN id = doc
+        AND (code = $3 OR @FIND@(lower(message @ASCII@), lower($3 @ASCII@)) > 0) THEN 1 ELSE 0 END
+FROM task_dead WHERE doc < $1 ORDER BY doc DESC LIMIT $2;
+
+-- name: trouble_batches
+-- in:  $1 text text, $2 limit int
+-- out: batches that could not be built, or whose documents are in trouble, with that code or message
+SELECT b.num FROM batch b WHERE b.state IN (1, 2) AND (
+    b.code = $1 OR @FIND@(lower(b.message @ASCII@), lower($1 @ASCII@)) > 0
+    OR 1 = (SELECT max(CASE WHEN v.code = $1 OR @FIND@(lower(v.message @ASCII@), lower($1 @ASCII@)) > 0
+                       THEN 1 ELSE 0 END)
+            FROM delivery v WHERE v.doc = b.doc AND v.code IS NOT NULL AND v.state NOT IN (5, 7))
+    OR 1 = (SELECT CASE WHEN t.code = $1 OR @FIND@(lower(t.message @ASCII@), lower($1 @ASCII@)) > 0
+                   THEN 1 ELSE 0 END
+            FROM task_dead t WHERE t.id = b.doc))
+LIMIT $2;
+
+-- name: trouble_members_of
+-- in:  $1 below int, $2 limit int, $3 batch int
+SELECT doc, 1 FROM batch_member WHERE (batch, doc) >= ($3, 0) AND (batch, doc) < ($3, $1)
+ORDER BY batch DESC, doc DESC LIMIT $2;
+
+-- name: trouble_members
+-- in:  $1 below int, $2 limit int
+-- out: members of any batch, and which
+SELECT doc, batch FROM batch_member WHERE doc < $1 ORDER BY doc DESC LIMIT $2;
+
 -- name: done_states
 -- in:  $1 below int, $2 limit int, $3 state int
 -- Of any state but delivered, which most have.
