@@ -64,12 +64,12 @@ def send(node, gateway="in", name=None, key=None, bearer=None, **what):
     return node.accept(gateway, json.dumps(fields), {k: v for k, v in headers.items() if v})
 
 
-def find(node, **wanted):
+def find(node, first=20, **wanted):
     """Ids, newest first, over all pages."""
     found, after = [], None
     while True:
-        page = node.graphql("query($f: DocumentFilter, $a: String) { documents(filter: $f, first: 20,"
-                            " after: $a) { items { id } next } }", f=wanted, a=after)["documents"]
+        page = node.graphql("query($f: DocumentFilter, $a: String, $n: Int) { documents(filter: $f, first: $n,"
+                            " after: $a) { items { id } next } }", f=wanted, a=after, n=first)["documents"]
         found += [d["id"] for d in page["items"]]
         after = page["next"]
         if after is None:
@@ -192,6 +192,75 @@ def test_states_and_what_went_wrong(node, far):
     assert node.cli("docs", "cancel", bad[0]).returncode == 0
     assert find(node, state="cancelled") == [bad[0]] and find(node, state="dead", receiver="hub") == bad[:0:-1]
     assert find(node, parent=good) == [] and find(node, parent="no id") == []
+
+
+TROUBLE = """\
+systems: {{ shop: {{}}, hub: {{}}, slow: {{}}, lost: {{}}, lot: {{}}, late: {{}}, odd: {{}}, wait: {{}} }}
+types: {{ "*": {{}} }}
+gateways:
+  in: {{ kind: http, auth: none, extract: {{ sender: "value:shop", receiver: "header:x-to", type: "value:order" }} }}
+endpoints:
+  hub:  {{ kind: http, url: "{url}/hub", retry: {{ first: 50ms, most: 100ms, for: 1s }} }}
+  slow: {{ kind: http, url: "{url}/slow", retry: {{ first: 1h, most: 1h, for: 5h }} }}
+batches:
+  lot:  {{ count: 2, do: [ {{ deliver: hub }} ] }}
+  late: {{ count: 2, do: [ {{ deliver: slow }} ] }}
+  odd:  {{ count: 2, join: json, bad: all, do: [ {{ deliver: hub }} ] }}
+  wait: {{ count: 1000, do: [ {{ deliver: hub }} ] }}
+routes:
+  - {{ name: hub,  when: {{ receiver: hub }}, do: [ {{ deliver: hub }} ] }}
+  - {{ name: slow, when: {{ receiver: slow }}, do: [ {{ deliver: slow }} ] }}
+  - {{ name: lot,  when: {{ receiver: lot }}, do: [ {{ batch: lot }} ] }}
+  - {{ name: late, when: {{ receiver: late }}, do: [ {{ batch: late }} ] }}
+  - {{ name: odd,  when: {{ receiver: odd }}, do: [ {{ batch: odd }} ] }}
+  - {{ name: wait, when: {{ receiver: wait }}, do: [ {{ batch: wait }} ] }}
+"""
+EXPECTED = {"hub": "dead", "slow": "retrying", "lost": "dead", "nobody": "dead", "lot": "dead", "late": "retrying",
+            "odd": "dead", "wait": "active"}
+STATES = ("received", "active", "held", "retrying", "dead", "in_doubt", "delivered", "done", "cancelled")
+
+
+def shown(node, doc):
+    return node.graphql("query($i: ID!) { document(id: $i) { state receiver error { code message } } }", i=doc)["document"]
+
+
+@BOTH
+def test_every_kind_of_trouble_is_found_by_its_error(make_node, far):
+    """Retrying, dead, without a route, members of batches: as looking at every document would find them."""
+    node = make_node(config=TROUBLE.format(url=far.url("")))
+    node.start()
+    good = node.accept("in", "{}", {"x-to": "hub"})
+    await_state(node, good, "delivered")
+    far.behave("/hub", "status", 422)
+    far.behave("/slow", "status", 503)
+    sent = [(to, node.accept("in", "no JSON", {"x-to": to})) for _ in range(4) for to in EXPECTED]
+    for to, doc in sent:
+        await_state(node, doc, EXPECTED[to])
+    over = sent[0][1]
+    assert node.cli("docs", "cancel", over).returncode == 0
+    every = [(doc, shown(node, doc)) for doc in find(node)]
+    assert len(every) == 1 + len(sent) + 4, "the batches of lot and late became documents"
+    members = {doc for to, doc in sent if to in ("lot", "late", "odd", "wait")}
+    codes = {d["error"]["code"] for _, d in every if d["error"]}
+    assert len(codes) == 5 and {"rejected", "no_route", "unknown_system"} < codes
+    for text in [*codes, "json", "422", "no such thing"]:
+        want = [doc for doc, d in every if d["error"] and (d["error"]["code"] == text
+                or text.lower() in d["error"]["message"].lower())]
+        assert (want == []) == (text == "no such thing"), text
+        for first in (1, 2, 20):
+            assert find(node, first=first, error=text) == want, text
+        by_state = [doc for s in STATES for doc in find(node, error=text, state=s)]
+        dead_members = {doc for doc, d in every if doc in members and d["state"] == "dead"}
+        assert [doc for doc in want if doc in by_state] == [doc for doc in want if doc not in dead_members], text
+        assert len(by_state) == len(set(by_state)) and set(by_state) <= set(want)
+        for to in ("hub", "slow", "lot"):
+            assert find(node, error=text, receiver=to, sender="shop") == [
+                doc for doc in want if shown(node, doc)["receiver"] == to]
+    rejected = find(node, error="rejected")
+    assert over not in rejected and good not in rejected and sent[8][1] in rejected and sent[4][1] in rejected
+    node.restart()
+    assert find(node, error="rejected", first=3) == rejected
+    assert ls(node, "--error", "rejected")[0] == rejected
 
 
 @BOTH
