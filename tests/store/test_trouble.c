@@ -4,6 +4,7 @@
 
 #include "base/auto.h"
 #include "store/batch.h"
+#include "store/sql.h"
 #include "store_test.h"
 
 enum { N = 400, GROUP = 40, MANY = 64, BATCHES = 120, NAME = 71, ROUTE = 72, RECEIVER = 73 };
@@ -345,6 +346,54 @@ TEST(batches_in_trouble_may_be_many)
         "WHERE i < 9000) SELECT 1000000 + i, 1, 1, 1, '', 1, 1, 0, 0, 0, 'service_failed', "
         "'bad JSON' FROM n"));
     CHECK(agrees(s, 300));
+    store_close(s);
+}
+
+/* ---- plans -------------------------------------------------------------------------------------
+ */
+
+/* Whether the plan of a statement, as readers make and keep it, has the index of deliveries with a
+ * code. */
+static bool goes_by_trouble(const struct home *h, enum sql_id id, const char *types,
+                            const char *values)
+{
+    static char plan[20000];
+    AUTO(buf_done) struct buf b = BUF_INIT(20000);
+
+    buf_printf(&b,
+               "SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; PREPARE "
+               "asked(%s) AS %s; EXPLAIN (FORMAT JSON) EXECUTE asked(%s)",
+               types, sql_postgresql[id].text, values);
+    buf_putc(&b, '\0');
+    return strstr(ask_text(h, buf_view(&b).ptr, plan, sizeof plan), "delivery_in_trouble") != NULL;
+}
+
+static bool plans_are_good(const struct home *h)
+{
+    return goes_by_trouble(h, SQL_TROUBLE_NUMS, "bigint, bigint, text", "100, 300, 'x'") &&
+           !goes_by_trouble(h, SQL_TROUBLE_BATCHES, "text, bigint", "'x', 300") &&
+           !goes_by_trouble(h, SQL_DOC_GET, "bigint", "100") &&
+           !goes_by_trouble(h, SQL_DELIVERY_GET, "bigint", "100") &&
+           !goes_by_trouble(h, SQL_DELIVERY_OF_DOCUMENT, "bigint, bigint", "100, 10");
+}
+
+/* Plans are kept, and may be made when the table looks empty. */
+TEST(postgres_only_a_search_for_errors_goes_through_what_is_in_trouble)
+{
+    struct home h = fresh_home();
+    struct store *s = open_store(&h);
+
+    CHECK(s != NULL && plans_are_good(&h));
+    CHECK(tell(&h, "UPDATE pg_class SET reltuples = 0, relpages = 500 WHERE oid = "
+                   "'delivery'::regclass OR oid IN (SELECT indexrelid FROM pg_index WHERE indrelid "
+                   "= 'delivery'::regclass)"));
+    CHECK(plans_are_good(&h));
+    CHECK(tell(&h,
+               "INSERT INTO delivery(num, doc, id, endpoint, system, queue, state, attempts, "
+               "first_us, due_us, updated_us, code, message, status) SELECT 2 * i + 1, 2 * i, "
+               "'', 1, 1, 1, 3, 1, 0, 0, 0, 'timeout', '', 0 FROM generate_series(1, 40000) AS i"));
+    CHECK(plans_are_good(&h));
+    CHECK(tell(&h, "ANALYZE delivery") && plans_are_good(&h));
     store_close(s);
 }
 
