@@ -29,9 +29,10 @@
 enum {
     LOOK_US = 30 * CLOCK_S,
     REST_LEAST_US = 5 * CLOCK_MS,
-    REST_MOST_US = 10 * CLOCK_S,
+    REST_MOST_US = 1 * CLOCK_S,
     REST_TIMES = 3,
     REST_TIMES_MANY = 9,
+    DAYS_BEHIND = 2, /* more that are due: it does not keep up */
     DEAD_AT_ONCE = 50,
     WHO_MOST = 64,
     DATE = 24,
@@ -54,7 +55,8 @@ struct retainer {
 
     /* the thread's own */
     struct retain_clock clock;
-    bool all; /* this look is without the guard */
+    bool all;    /* this look is without the guard */
+    bool behind; /* more goes than there is time for */
     int64_t told_soon_us, told_guard_us;
 };
 
@@ -112,11 +114,11 @@ static bool wait_us(struct retainer *r, int64_t us, bool for_asked)
 }
 
 /* Some times as long as the work took: the one writer of SQLite is ours for a quarter at most, a
- * server, whose disk everybody's commits wait for, for a tenth. */
+ * server, whose disk everybody's commits wait for, for a tenth, unless that is not enough. */
 static bool rest(struct retainer *r, int64_t took_us)
 {
     bool many = store_kind(r->o.store) == DB_POSTGRESQL;
-    int64_t us = took_us * (many ? REST_TIMES_MANY : REST_TIMES);
+    int64_t us = took_us * (many && !r->behind ? REST_TIMES_MANY : REST_TIMES);
 
     us = us < REST_LEAST_US ? REST_LEAST_US : us > REST_MOST_US ? REST_MOST_US : us;
     return wait_us(r, us, false);
@@ -248,6 +250,7 @@ static bool run_days(struct retainer *r, int64_t now_us, struct str archive, str
     if (!retain_due(r->o.store, retain_due_before(now_us), days, RETAIN_DUE_MOST, &n, err))
         return false;
     metric_set(&due_days, (int64_t)n);
+    r->behind = n > DAYS_BEHIND;
     (void)pthread_mutex_lock(&r->mutex);
     r->view.due = (int64_t)n;
     r->view.guarded = false;

@@ -73,7 +73,7 @@ void retain_held_free(struct retain_held *h);
 enum {
     RETAIN_SLICE = 60,
     RETAIN_SLICE_POSTGRESQL = 100,
-    RETAIN_SLICE_MOST = 100,
+    RETAIN_SLICE_MOST = 500, /* room: others may add to a table that is over, a little */
     RETAIN_SLICE_BYTES = 16 << 20,
     RETAIN_DUE_MOST = 512
 };

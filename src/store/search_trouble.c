@@ -9,9 +9,11 @@
 #include <stdlib.h>
 
 #include "base/auto.h"
+#include "store/batch.h"
 
 enum {
     BATCHES_MOST = 8192, /* that are known by number; when there are more, members of any may fit */
+    PORTION = 500,       /* of them that are read at once */
     EACH_MOST = 64 /* whose members are looked up; those of more are found among all members */
 };
 
@@ -22,25 +24,51 @@ static int upwards(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
-/* Once for a search. */
-static bool find_batches(struct search *x, struct source *c, struct err *err)
+struct place {
+    int64_t state, num;
+};
+
+/* Those of one portion, behind a place; *ret_last: there are no more. */
+static bool find_some(struct search *x, struct source *c, int64_t *nums, struct place *at,
+                      bool *ret_last, struct err *err)
 {
     AUTO(db_rows_done) struct db_rows rows = { 0 };
-    int64_t *nums = ARENA_ARRAY(x->arena, int64_t, BATCHES_MOST);
+    int64_t n = 0;
     bool row;
 
-    c->nums = nums;
-    if (!db_query(x->db, SQL_TROUBLE_BATCHES, DB_ARGS(db_text(c->from), db_int(BATCHES_MOST)),
+    if (!db_query(x->db, SQL_TROUBLE_BATCHES,
+                  DB_ARGS(db_text(c->from), db_int(at->state), db_int(at->num), db_int(PORTION)),
                   &rows, err))
         return false;
-    while (c->num_count < BATCHES_MOST) {
+    for (;; n++) {
         if (!db_next(&rows, &row, err))
             return false;
         if (!row)
             break;
-        nums[c->num_count++] = db_get_int(&rows, 0);
+        *at = (struct place){ db_get_int(&rows, 0), db_get_int(&rows, 1) };
+        if (db_get_int(&rows, 2) != 0 && c->num_count < BATCHES_MOST)
+            nums[c->num_count++] = at->num;
     }
-    qsort(nums, c->num_count, sizeof nums[0], upwards);
+    *ret_last = n < PORTION;
+    return true;
+}
+
+/* Once for a search.  When there are too many, or it takes too long, they are not told apart. */
+static bool find_batches(struct search *x, struct source *c, struct err *err)
+{
+    int64_t *nums = ARENA_ARRAY(x->arena, int64_t, BATCHES_MOST);
+    struct place at = { .state = BATCH_CLOSING };
+    bool last = false;
+
+    c->nums = nums;
+    while (!last && c->num_count < BATCHES_MOST) {
+        if (!find_some(x, c, nums, &at, &last, err))
+            return false;
+        if (!last && search_is_late(x))
+            c->num_count = BATCHES_MOST;
+    }
+    if (c->num_count < BATCHES_MOST)
+        qsort(nums, c->num_count, sizeof nums[0], upwards);
     return true;
 }
 

@@ -371,7 +371,8 @@ static bool goes_by_trouble(const struct home *h, enum sql_id id, const char *ty
 static bool plans_are_good(const struct home *h)
 {
     return goes_by_trouble(h, SQL_TROUBLE_NUMS, "bigint, bigint, text", "100, 300, 'x'") &&
-           !goes_by_trouble(h, SQL_TROUBLE_BATCHES, "text, bigint", "'x', 300") &&
+           !goes_by_trouble(h, SQL_TROUBLE_BATCHES, "text, bigint, bigint, bigint",
+                            "'x', 1, 0, 300") &&
            !goes_by_trouble(h, SQL_DOC_GET, "bigint", "100") &&
            !goes_by_trouble(h, SQL_DELIVERY_GET, "bigint", "100") &&
            !goes_by_trouble(h, SQL_DELIVERY_OF_DOCUMENT, "bigint, bigint", "100, 10");

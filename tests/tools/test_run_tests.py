@@ -115,6 +115,8 @@ def test_what_looks_for_losses_gets_no_second_try(runner, tmp_path):
 @pytest.mark.parametrize("text", [
     "import pytest\n@pytest.mark.parametrize('n', range(4))\ndef test_bad(n): assert False\n",  # many
     "import nothing_of_that_name\n",
+    "import pytest\n@pytest.fixture\ndef node():\n    yield\n    assert False, 'it ended badly'\n"
+    "def test_good(node): pass\n",
     "import os\ndef test_dies(): os._exit(1)\n",
 ])
 def test_what_is_broken_gets_no_second_try(runner, tmp_path, text):

@@ -172,17 +172,20 @@ SELECT doc, CASE WHEN id = doc
 FROM task_dead WHERE doc < $1 ORDER BY doc DESC LIMIT $2;
 
 -- name: trouble_batches
--- in:  $1 text text, $2 limit int
--- out: batches that could not be built, or whose documents are in trouble, with that code or message
-SELECT b.num FROM batch b WHERE b.state IN (1, 2) AND (
-    b.code = $1 OR @FIND@(lower(b.message @ASCII@), lower($1 @ASCII@)) > 0
+-- in:  $1 text text, $2 state int, $3 num int, $4 limit int
+-- out: state and num of batches that were closed, behind a place; whether they could not be built, or their
+--      documents are in trouble, with that code or message
+SELECT b.state, b.num, CASE WHEN b.code = $1 OR @FIND@(lower(b.message @ASCII@), lower($1 @ASCII@)) > 0
     OR 1 = (SELECT max(CASE WHEN v.code = $1 OR @FIND@(lower(v.message @ASCII@), lower($1 @ASCII@)) > 0
                        THEN 1 ELSE 0 END)
             FROM delivery v WHERE v.doc = b.doc AND v.code IS NOT NULL AND v.state NOT IN (5, 7))
     OR 1 = (SELECT CASE WHEN t.code = $1 OR @FIND@(lower(t.message @ASCII@), lower($1 @ASCII@)) > 0
                    THEN 1 ELSE 0 END
-            FROM task_dead t WHERE t.id = b.doc))
-LIMIT $2;
+            FROM task_dead t WHERE t.id = b.doc)
+    THEN 1 ELSE 0 END
+FROM (SELECT state, num, doc, code, message FROM batch WHERE (state, num) > ($2, $3) AND (state, num) < (3, 0)
+    ORDER BY state, num LIMIT $4) AS b
+ORDER BY b.state, b.num;
 
 -- name: trouble_members_of
 -- in:  $1 below int, $2 limit int, $3 batch int
