@@ -146,6 +146,7 @@ def test_a_backup_under_load_has_everything_before_its_mark(node, make_node, rec
     assert taken["damaged"] == 0 and taken["documents"] >= 150
     assert run_program("restore", tmp_path / "b1", "--check").returncode == DONE
     node.kill()
+    receiver.wait_until_left()
     receiver.reset()
 
     one = restored(make_node, receiver, tmp_path / "b1")

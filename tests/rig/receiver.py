@@ -587,6 +587,16 @@ class Receiver:
                     raise TimeoutError(f"{len(found)} of {count} requests came")
                 self.changed.wait(left)
 
+    def wait_until_left(self, seconds=10):
+        """Whoever sent has left, and what was still on its way has come."""
+        until, quiet = time.monotonic() + seconds, 0
+        while quiet < 10:
+            with self.changed:
+                quiet = 0 if self.open else quiet + 1
+            if time.monotonic() > until:
+                raise TimeoutError(f"{len(self.open)} connections are still open")
+            time.sleep(0.02)
+
     def reset(self):
         with self.changed:
             self.came.clear()
