@@ -31,7 +31,7 @@ enum {
     REST_LEAST_US = 5 * CLOCK_MS,
     REST_MOST_US = 1 * CLOCK_S,
     REST_TIMES = 3,
-    REST_TIMES_MANY = 9,
+    REST_TIMES_MANY = 19,
     DAYS_BEHIND = 2, /* more that are due: it does not keep up */
     DEAD_AT_ONCE = 50,
     WHO_MOST = 64,
@@ -114,7 +114,7 @@ static bool wait_us(struct retainer *r, int64_t us, bool for_asked)
 }
 
 /* Some times as long as the work took: the one writer of SQLite is ours for a quarter at most, a
- * server, whose disk everybody's commits wait for, for a tenth, unless that is not enough. */
+ * server, whose disk everybody's commits wait for, for a twentieth, unless that is not enough. */
 static bool rest(struct retainer *r, int64_t took_us)
 {
     bool many = store_kind(r->o.store) == DB_POSTGRESQL;

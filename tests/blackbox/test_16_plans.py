@@ -129,3 +129,28 @@ def test_tables_that_fill_again_are_not_cut_off(emptied):
         c.execute(f"VACUUM {table}")
         after, = c.execute("SELECT pg_relation_size(%s)", (table,)).fetchone()
         assert before == after > 0, table
+
+
+def test_live_documents_are_compared_by_their_size_without_their_rows(emptied):
+    """They may lie far apart: with a cold cache each row is a read of its own."""
+    c = emptied
+    c.execute(f"INSERT INTO doc {FILL['doc']} FROM generate_series(1, {ROWS}) AS i")
+    c.execute("VACUUM (ANALYZE) doc")
+    for name, value in planner_settings(reader=True).items():
+        c.execute(f"SET {name} = {value}")
+    sql, = (sql for name, sql, _ in statements() if name == "doc_sizes")
+    c.execute(f"PREPARE p AS {sql}")
+    plan = c.execute("EXPLAIN (FORMAT JSON, ANALYZE) EXECUTE p(1000, 300, 1, 9)").fetchone()[0][0]["Plan"]["Plans"][0]
+    assert (plan["Node Type"], plan["Index Name"], plan["Heap Fetches"]) == ("Index Only Scan", "doc_pkey", 0)
+
+
+def test_large_tables_are_tidied_up_calmly_and_those_of_days_not_at_all(emptied):
+    """A vacuum at full speed keeps those waiting who commit; a table that goes needs none."""
+    c = emptied
+    options = dict(c.execute("SELECT relname, reloptions FROM pg_class WHERE relkind = 'r'").fetchall())
+    assert "autovacuum_vacuum_cost_delay=10" in options["payload"]
+    days = [name for name in options if re.fullmatch(r"done_\d+", name)]
+    assert days
+    for name in days:
+        assert {"autovacuum_vacuum_scale_factor=100", "autovacuum_analyze_scale_factor=1",
+                "autovacuum_vacuum_cost_delay=10"} <= set(options[name] or []), name

@@ -69,6 +69,13 @@ CREATE INDEX IF NOT EXISTS done_@SLOT@_by_size ON done_@SLOT@((floor(ln(size::fl
 CREATE INDEX IF NOT EXISTS done_@SLOT@_by_name
 ON done_@SLOT@((num >> 18), left(name, 64) text_pattern_ops, num) WHERE name IS NOT NULL;
 
+-- name: done_untidied
+-- only: postgresql
+-- What is let go of leaves with its table (retain.c): nobody has to tidy up behind it before.  While a table grows
+-- it is still looked through now and then, calmly (schema/0020_calm.sql).
+ALTER TABLE done_@SLOT@ SET (autovacuum_vacuum_scale_factor=100, autovacuum_analyze_scale_factor=1,
+    autovacuum_vacuum_cost_delay=10);
+
 -- name: done_index_state
 -- What most documents end in is left out.
 CREATE INDEX IF NOT EXISTS done_@SLOT@_by_state ON done_@SLOT@(state, num) WHERE state <> 6;
