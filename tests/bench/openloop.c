@@ -290,6 +290,17 @@ static double percentile_ms(double share)
     return 0;
 }
 
+static void print_counts(const uint64_t *counts, int count)
+{
+    const char *comma = "";
+
+    for (int i = 0; i < count; i++)
+        if (counts[i] > 0) {
+            (void)printf("%s\"%d\":%llu", comma, i, (unsigned long long)counts[i]);
+            comma = ",";
+        }
+}
+
 static void report(int64_t took_ns)
 {
     uint64_t unanswered = 0;
@@ -305,12 +316,9 @@ static void report(int64_t took_ns)
         (unsigned long long)unanswered, (unsigned long long)gen.broken,
         (unsigned long long)gen.connects, (unsigned long long)gen.over_second, percentile_ms(0.5),
         percentile_ms(0.99), (double)gen.latency_max_ns / 1e6);
-    const char *comma = "";
-    for (int i = 0; i < STATUS_MAX; i++)
-        if (gen.by_status[i] > 0) {
-            (void)printf("%s\"%d\":%llu", comma, i, (unsigned long long)gen.by_status[i]);
-            comma = ",";
-        }
+    print_counts(gen.by_status, STATUS_MAX);
+    (void)printf("},\"latency\":{"); /* how many took up to so many steps of 0.1 ms */
+    print_counts(gen.latency, BUCKETS);
     (void)printf("}}\n");
 }
 
