@@ -185,8 +185,16 @@ static bool slices(struct retainer *r, struct day *d, bool *ret_empty, struct er
         .day = d->day, .now_us = d->now_us, .unguarded = r->all, .archived = d->archived
     };
     struct retain_slice got;
+    int64_t first;
 
     *ret_empty = false;
+    if (!retain_first(r->o.store, d->day, &first, err))
+        return false;
+    order.above = first - 1;
+    if (first == 0) {
+        *ret_empty = true;
+        return true;
+    }
     for (int64_t began;; order.above = got.upto) {
         began = clock_mono_us();
         if (!retain_slice(r->o.store, &order, &got, err))

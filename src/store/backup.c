@@ -276,7 +276,7 @@ static bool take_postgresql(struct backup_job *j, const struct backup_options *o
     if (db == NULL)
         return false;
     bool ok = read_point(db, head, err) &&
-              db_one_int(db, SQL_RESTORE_UPTO, DB_NO_ARGS, 0, &head->num, err) &&
+              db_one_int(db, SQL_NUM_LAST, DB_NO_ARGS, 0, &head->num, err) &&
               find_key(j, o, head, err) && manifest_head(j->manifest, head, err) &&
               write_secrets(j, db, err);
 

@@ -117,13 +117,13 @@ bool done_days_load(struct done_days *d, struct db *db, int64_t indexed, struct 
     }
 }
 
-/* SQLite has an index behind the write for the others (index.h), and does not tidy up by itself. */
+/* SQLite has an index behind the write for the others (index.h). */
 bool done_make(struct db *db, int64_t day, struct err *err)
 {
     static const enum sql_id all[] = { SQL_DONE_INDEX_STATE,  SQL_DONE_INDEX,
                                        SQL_DONE_INDEX_SENDER, SQL_DONE_INDEX_RECEIVER,
                                        SQL_DONE_INDEX_TYPE,   SQL_DONE_INDEX_SIZE,
-                                       SQL_DONE_INDEX_NAME,   SQL_DONE_UNTIDIED };
+                                       SQL_DONE_INDEX_NAME };
     size_t count = db->kind == DB_SQLITE ? 1 : sizeof all / sizeof all[0];
 
     if (!db_run_slot(db, SQL_DONE_MAKE, day, DB_NO_ARGS, NULL, err))
@@ -131,7 +131,8 @@ bool done_make(struct db *db, int64_t day, struct err *err)
     for (size_t i = 0; i < count; i++)
         if (!db_run_slot(db, all[i], day, DB_NO_ARGS, NULL, err))
             return false;
-    return true;
+    return db->kind == DB_SQLITE || day == RETAIN_KEPT_DAY ||
+           db_run_slot(db, SQL_DONE_UNTIDIED, day, DB_NO_ARGS, NULL, err);
 }
 
 bool done_ready(struct writer *w, int64_t day, struct err *err)

@@ -26,7 +26,7 @@ bool restore_add(struct db *db, int64_t taken_us, struct str source, struct err 
 {
     int64_t upto, mark;
 
-    return db_one_int(db, SQL_RESTORE_UPTO, DB_NO_ARGS, 0, &upto, err) &&
+    return db_one_int(db, SQL_NUM_LAST, DB_NO_ARGS, 0, &upto, err) &&
            db_run(db, SQL_RESTORE_ADD, DB_ARGS(db_int(taken_us), db_text(source), db_int(upto)),
                   NULL, err) &&
            db_one_int(db, SQL_MARK_TAKE, DB_ARGS(db_text(STR("hold")), db_int(1)), 0, &mark, err);

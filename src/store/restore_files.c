@@ -304,7 +304,7 @@ static bool see_database(struct job *j, struct db *db, struct err *err)
     int64_t id, upto, alive;
 
     if (!db_one_int(db, SQL_MARK_GET, DB_ARGS(db_text(STR("store"))), 0, &id, err) ||
-        !db_one_int(db, SQL_RESTORE_UPTO, DB_NO_ARGS, 0, &upto, err) ||
+        !db_one_int(db, SQL_NUM_LAST, DB_NO_ARGS, 0, &upto, err) ||
         !db_one_int(db, SQL_RESTORE_ALIVE, DB_NO_ARGS, 0, &alive, err))
         return false;
     if (id != m->store_id)

@@ -83,7 +83,7 @@ bool retain_due(struct store *s, int64_t before, int64_t *ret_days, size_t most,
                 struct err *err);
 
 struct retain_order {
-    int64_t day, above; /* above: `upto` of the slice before; 0: from the start */
+    int64_t day, above; /* above: `upto` of the slice before, or below the first */
     int64_t now_us;
     bool unguarded; /* a person said so */
     bool archived;  /* only what a verified archive has */
@@ -100,6 +100,9 @@ struct retain_slice {
 /* One slice of a table. */
 bool retain_slice(struct store *s, const struct retain_order *order, struct retain_slice *ret,
                   struct err *err);
+/* The lowest number that is left of a day; 0: none.  On PostgreSQL, where rows that went are not
+ * cleared away (done_untidied), this passes over them, on behalf of the writers. */
+bool retain_first(struct store *s, int64_t day, int64_t *ret, struct err *err);
 /* The table of a day is empty: it is one of those no more.  *ret_closed false: it is not. */
 bool retain_close(struct store *s, int64_t day, bool *ret_closed, struct err *err);
 /* Drop what was closed at least `age_us` ago. */

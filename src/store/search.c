@@ -227,7 +227,9 @@ static bool gather_scope(struct search *x, struct source *c, int64_t below, stru
 static bool gather_sizes(struct search *x, struct source *c, int64_t below, struct err *err)
 {
     int64_t first = index_size_class(c->least), last = index_size_class(c->most);
-    size_t lists = x->db->kind == DB_POSTGRESQL ? 0 : (size_t)(last - first + 1);
+    size_t classes = (size_t)(last - first + 1);
+    /* PostgreSQL looks into all of them with one statement, of which it gives one window. */
+    size_t lists = x->db->kind == DB_POSTGRESQL ? classes / 8 : classes;
     int64_t limit = search_share(c, x->slots.count + 1 + lists);
 
     if (x->db->kind == DB_POSTGRESQL)

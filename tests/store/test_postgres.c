@@ -30,8 +30,8 @@ static bool make_trouble(const struct home *h, const char *state, int times, int
  * prepared (transactions, tables). */
 static bool preparable(const char *text, char *to, size_t room)
 {
-    static const char *const others[] = { "BEGIN",  "COMMIT", "ROLLBACK",  "LOCK",
-                                          "CREATE", "DROP",   "DEALLOCATE" };
+    static const char *const others[] = { "BEGIN",  "COMMIT", "ROLLBACK", "LOCK",
+                                          "CREATE", "DROP",   "ALTER",    "DEALLOCATE" };
     size_t n = (size_t)snprintf(to, room, "PREPARE p AS ");
 
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
@@ -41,6 +41,26 @@ static bool preparable(const char *text, char *to, size_t room)
         n += (size_t)snprintf(to + n, room - n, "%.*s1", (int)(at - text), text);
     (void)snprintf(to + n, room - n, "%s; DEALLOCATE p", text);
     return true;
+}
+
+/* Also those that an older program made. */
+TEST(postgres_tables_of_days_are_vacuumed_calmly_after_an_upgrade)
+{
+    struct home h = fresh_home();
+    struct store *s = open_store(&h);
+
+    CHECK(s != NULL);
+    store_close(s);
+    CHECK(tell(&h, "INSERT INTO part(family, slot) VALUES (2, 7), (3, 8), (2, 9)"));
+    CHECK(tell(
+        &h, "CREATE TABLE done_7 AS SELECT *, 1::bigint AS state, 1::bigint AS ended_us FROM doc"));
+    CHECK(tell(&h, "CREATE TABLE done_8 AS SELECT * FROM done_7")); /* and none for the 9 */
+    CHECK(tell(&h, "DELETE FROM schema_version WHERE version >= 20"));
+    s = open_store(&h);
+    CHECK(s != NULL);
+    CHECK(ask(&h, "SELECT count(*) FROM pg_class WHERE relname IN ('done_7', 'done_8') "
+                  "AND 'autovacuum_vacuum_scale_factor=100' = ANY (reloptions)") == 2);
+    store_close(s);
 }
 
 /* What no other test happens to run is at least understood by the server. */

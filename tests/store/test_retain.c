@@ -152,7 +152,7 @@ TEST(a_day_that_is_over_goes_whole_and_nothing_else)
     struct store *s = open_small(&h);
     struct retain_bytes sum;
     struct err err = { 0 };
-    int64_t days[8], dropped;
+    int64_t days[8], dropped, first;
     size_t n;
     bool closed;
 
@@ -171,7 +171,10 @@ TEST(a_day_that_is_over_goes_whole_and_nothing_else)
                    "(%lld, 1, %lld)",
                    (long long)old[0].num, (long long)young[0].num, (long long)live[0].num,
                    (long long)old[1].num, (long long)young[1].num, (long long)live[1].num);
+    CHECK(retain_first(s, days[0], &first, &err) && first == old[0].num);
+    CHECK(retain_close(s, days[0], &closed, &err) && !closed);
     CHECK(tell(&h, links) && purge(s, days[0]) == 150);
+    CHECK(retain_first(s, days[0], &first, &err) && first == 0);
     CHECK(ask(&h, "SELECT count(*) FROM link") == 1);
     CHECK(!is_there(s, &old[0]) && !is_there(s, &old[149]));
     CHECK(is_there(s, &young[0]) && payload_is(s, &young[0], STR("young")));
@@ -191,6 +194,26 @@ TEST(a_day_that_is_over_goes_whole_and_nothing_else)
     store_close(s);
     s = open_small(&h);
     CHECK(s != NULL && all_is_well(s) && is_there(s, &young[7]));
+    store_close(s);
+}
+
+/* proves: RE6 */
+TEST(the_first_document_of_a_day_is_found_far_up)
+{
+    enum { FAR_UP = 6400000 };
+    static struct accept_op docs[3];
+    struct home h = fresh_home();
+    struct store *s = open_small(&h);
+    struct err err = { 0 };
+    int64_t first;
+
+    CHECK(s != NULL);
+    CHECK(tell(&h, on_postgres() ? "SELECT setval('num_block', 6400000)"
+                                 : "UPDATE mark SET value = 6400000 WHERE name = 'num'"));
+    CHECK(ended_docs(s, docs, 3, STR("old"), OLD) && docs[0].num > FAR_UP);
+    CHECK(retain_first(s, today() + OLD, &first, &err) && first == docs[0].num);
+    CHECK(purge(s, today() + OLD) == 3);
+    CHECK(retain_first(s, today() + OLD, &first, &err) && first == 0);
     store_close(s);
 }
 

@@ -45,6 +45,14 @@ UPDATE mark SET value = value + 128 WHERE name = 'num' RETURNING value;
 -- for: postgresql
 SELECT nextval('num_block');
 
+-- name: num_last
+-- out: no document has a higher number
+SELECT value FROM mark WHERE name = 'num';
+
+-- name: num_last
+-- for: postgresql
+SELECT last_value FROM num_block;
+
 -- name: mark_set
 -- in:  $1 name text, $2 value int
 UPDATE mark SET value = $2 WHERE name = $1;

@@ -19,14 +19,6 @@ UPDATE restore SET rule = $1, chosen_us = @NOW_US@, chosen_by = $2 WHERE done_us
 -- name: restore_done
 UPDATE restore SET done_us = @NOW_US@ WHERE done_us = 0;
 
--- name: restore_upto
--- out: no document has a higher number
-SELECT value FROM mark WHERE name = 'num';
-
--- name: restore_upto
--- for: postgresql
-SELECT last_value FROM num_block;
-
 -- name: restore_deliveries
 -- in:  $1 above int, $2 upto int, $3 limit int
 -- out: num, id of its document

@@ -97,10 +97,9 @@ DELETE FROM payload_piece WHERE upload = $1
 -- in:  $1 pos int
 DELETE FROM large WHERE pos = $1;
 
--- name: retain_is_empty
--- out: 1: it is
--- By the key: among rows that are gone but not cleared away its entries are skipped quickly, the second time.
-SELECT CASE WHEN (SELECT num FROM done_@SLOT@ ORDER BY num LIMIT 1) IS NULL THEN 1 ELSE 0 END;
+-- name: retain_first
+-- in:  $1 above int, $2 upto int
+SELECT num FROM done_@SLOT@ WHERE num > $1 AND num <= $2 ORDER BY num LIMIT 1;
 
 -- name: retain_empty
 -- in:  $1 slot int
