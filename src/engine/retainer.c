@@ -19,7 +19,6 @@
 #include "engine/road.h"
 #include "store/archive.h"
 #include "store/audit.h"
-#include "store/backup.h"
 #include "store/dead.h"
 #include "store/kept.h"
 #include "store/operate.h"
@@ -306,8 +305,6 @@ static bool clean(struct retainer *r, struct err *err)
     if (bytes > 0)
         log_event(LOG_INFO, "retention.freed", kv_int("files", files), kv_int("bytes", bytes),
                   kv_int("moved", moved));
-    if (backup_is_running(r->o.store))
-        return true;
     return retain_drop(r->o.store, many ? DROP_AGE_MANY_US : DROP_AGE_US, &dropped, err);
 }
 
@@ -457,7 +454,7 @@ static bool look(struct retainer *r, struct err *err)
 {
     struct govern_time now;
 
-    if (backup_is_running(r->o.store)) /* it waits: files are being copied */
+    if (retain_is_paused(r->o.store)) /* files are being copied */
         return true;
     if (!look_at_clock(r, &now, err))
         return err->kind == ERR_NONE;

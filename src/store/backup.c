@@ -18,6 +18,7 @@
 #include "store/inside.h"
 #include "store/manifest.h"
 #include "store/migrate.h"
+#include "store/retain.h"
 #include "store/secret.h"
 #include "store/version.h"
 
@@ -29,11 +30,6 @@ const char *const backup_stages[BACKUP_STAGES] = {
     [BACKUP_CHECK] = "check",
     [BACKUP_MANIFEST] = "manifest",
 };
-
-bool backup_is_running(const struct store *s)
-{
-    return s->backups > 0;
-}
 
 /* ---- the folder ------------------------------------------------------------------------------ */
 
@@ -330,10 +326,10 @@ bool backup_run(struct store *s, const struct backup_options *o, struct backup_p
     p->done = p->total = 0;
     if (!open_folder(o->folder, &dirfd, err))
         return false;
-    s->backups++;
+    retain_pause(s); /* files that are being copied stay */
     bool ok = run_in(s, dirfd, o, p, ret, err);
 
-    s->backups--;
+    retain_release(s);
     if (!ok)
         remove_all(dirfd);
     return ok;

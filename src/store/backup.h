@@ -18,9 +18,8 @@
  *   secrets            the sealed secrets, as the database has them (PostgreSQL), for people
  *   secret.key         the key of the secrets, only when it was asked for
  *
- * While one is under way nothing that it needs is removed: whoever removes payloads asks
- * backup_is_running() before, and waits.  What cannot be written there is an error of the backup
- * and no trouble of the store.
+ * While one is under way nothing that it needs is removed: retention is paused (retain.h).  What
+ * cannot be written there is an error of the backup and no trouble of the store.
  *
  * Threads: any that may block; one at a time.
  */
@@ -68,4 +67,3 @@ struct backup_result {
 bool backup_run(struct store *s, const struct backup_options *o, struct backup_progress *p,
                 struct backup_result *ret, struct err *err);
 
-bool backup_is_running(const struct store *s);

@@ -55,7 +55,6 @@ struct store {
     struct recorder *recorder;
     struct order *order;      /* lanes (order.h) */
     struct backup_copy *copy; /* SQLite, the writer's: a backup is being taken (backup.h) */
-    _Atomic int backups;      /* under way */
     struct retain_held *retain;
 };
 

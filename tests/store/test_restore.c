@@ -12,6 +12,7 @@
 #include "store/delivery.h"
 #include "store/operate.h"
 #include "store/restore_files.h"
+#include "store/retain_inside.h"
 #include "store_test.h"
 
 static bool is_clean(struct store *s)
@@ -61,6 +62,48 @@ static bool backup_to(struct store *s, const char *folder, struct backup_result 
     return ok;
 }
 
+struct copy {
+    struct store *s;
+    const char *folder;
+    struct backup_result result;
+    _Atomic bool done, ok;
+};
+
+static void *copy_all(void *arg)
+{
+    struct copy *c = arg;
+    struct err err = { 0 };
+
+    c->ok = backup_to(c->s, c->folder, &c->result, &err);
+    c->done = true;
+    return NULL;
+}
+
+/* proves: FO14 */
+TEST(sqlite_a_backup_waits_for_what_is_going_and_nothing_goes_until_it_is_taken)
+{
+    struct home h = fresh_home(), new = fresh_home();
+    struct store *s = open_store(&h);
+    struct copy c = { .s = s, .folder = new.folder };
+    struct retain_order order = { .day = 1, .now_us = clock_wall_us(), .unguarded = true };
+    struct retain_slice got;
+    struct err err = { 0 };
+    pthread_t thread;
+
+    CHECK(s != NULL && accept_many(s, 0, 10, 7));
+    CHECK(retain_enter(s)); /* as a slice does */
+    CHECK(pthread_create(&thread, NULL, copy_all, &c) == 0);
+    while (!retain_is_paused(s))
+        clock_sleep_us(CLOCK_MS);
+    CHECK(retain_slice(s, &order, &got, &err) && got.busy && !retain_enter(s));
+    clock_sleep_us(50 * CLOCK_MS);
+    CHECK(!c.done);
+    retain_leave(s);
+    (void)pthread_join(thread, NULL);
+    CHECK(c.ok && !retain_is_paused(s) && c.result.damaged == 0);
+    store_close(s);
+}
+
 /* proves: FO14 */
 TEST(sqlite_a_backup_is_of_one_moment)
 {
@@ -86,7 +129,7 @@ TEST(sqlite_a_backup_is_of_one_moment)
     b.stop = true;
     (void)pthread_join(thread, NULL);
     CHECK(b.ok && r.damaged == 0 && r.documents >= 500 + before && r.documents <= 500 + after + 20);
-    CHECK(!backup_is_running(s));
+    CHECK(!retain_is_paused(s));
     store_close(s);
 
     struct restore_files f = { .backup = folder, .data = new.folder };
