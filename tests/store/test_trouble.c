@@ -45,7 +45,7 @@ static struct {
     enum kind kinds[N];
     struct settle_part parts[GROUP][MANY];
     struct batch_join joins[GROUP];
-    char texts[BATCHES][12];
+    char texts[BATCHES][24];
 } w;
 
 static void fail_part(struct settle_part *p, enum delivery_state state, const char *code,
