@@ -399,7 +399,8 @@ static bool note_places(struct writer *w, struct taken *t, struct err *err)
 
     if (w->db->kind == DB_POSTGRESQL && !drop_payload_rows(w, t, err))
         return false;
-    qsort(t->places, t->place_count, sizeof *t->places, by_place);
+    if (t->place_count > 0) /* else there is no list, which qsort() must not be given */
+        qsort(t->places, t->place_count, sizeof *t->places, by_place);
     for (size_t i = 0; i < t->place_count; i++) {
         const struct payload_place *p = &t->places[i];
         bool segment = p->seg > 0;
