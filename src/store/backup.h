@@ -66,4 +66,3 @@ struct backup_result {
 /* What a failed one wrote is removed. */
 bool backup_run(struct store *s, const struct backup_options *o, struct backup_progress *p,
                 struct backup_result *ret, struct err *err);
-
