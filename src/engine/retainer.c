@@ -429,34 +429,45 @@ static bool look_at_audit(struct retainer *r, int64_t now_us, const struct plan 
 
 /* ---- the thread ----------------------------------------------------------------------------- */
 
-/* True: what may go by the clock may go. */
-static bool look_at_clock(struct retainer *r, struct govern_time *ret, struct err *err)
+/* True: what may go by the clock, or because somebody asked, may go. */
+static bool look_at_clock(struct retainer *r, struct govern_time *ret, bool *ret_asked,
+                          struct err *err)
 {
     *ret = govern_time(r->o.govern);
     bool steady =
         retain_clock_look(&r->clock, ret->early_us, clock_mono_us(), apart_us()) && !ret->frozen;
 
     (void)pthread_mutex_lock(&r->mutex);
-    bool asked = r->asked;
-
-    r->all = asked && r->asked_all;
-    if (asked)
+    *ret_asked = r->asked;
+    r->all = r->asked && r->asked_all;
+    if (r->asked)
         log_event(LOG_INFO, "retention.ask", kv_z("by", r->who), kv_bool("all", r->all));
     r->asked = r->asked_all = false;
     r->view.steady = steady;
     (void)pthread_mutex_unlock(&r->mutex);
     if (steady && !retain_believe(r->o.store, ret->early_us / RETAIN_DAY_US, err))
         return false;
-    return steady || asked;
+    return steady || *ret_asked;
+}
+
+/* What somebody asked for goes on behind a pause. */
+static void ask_again(struct retainer *r)
+{
+    (void)pthread_mutex_lock(&r->mutex);
+    r->asked = true;
+    r->asked_all = r->asked_all || r->all;
+    (void)pthread_mutex_unlock(&r->mutex);
 }
 
 static bool look(struct retainer *r, struct err *err)
 {
+    int64_t pauses = retain_pauses(r->o.store);
     struct govern_time now;
+    bool asked;
 
     if (retain_is_paused(r->o.store)) /* files are being copied */
         return true;
-    if (!look_at_clock(r, &now, err))
+    if (!look_at_clock(r, &now, &asked, err))
         return err->kind == ERR_NONE;
     struct plan *plan = road_plan(r->o.road);
     bool ok = plan != NULL && look_at_dead(r, now.early_us, plan, err) &&
@@ -464,7 +475,10 @@ static bool look(struct retainer *r, struct err *err)
               run_days(r, now.early_us, plan->retention.archive, err);
 
     plan_unref(plan);
-    return clean(r, err) && ok;
+    ok = clean(r, err) && ok;
+    if (asked && retain_pauses(r->o.store) != pauses)
+        ask_again(r);
+    return ok;
 }
 
 static void *retainer_main(void *arg)
@@ -472,7 +486,8 @@ static void *retainer_main(void *arg)
     struct retainer *r = arg;
     bool failing = false;
 
-    while (wait_us(r, LOOK_US, true)) {
+    for (bool paused = false; wait_us(r, paused ? REST_MOST_US : LOOK_US, !paused);
+         paused = retain_is_paused(r->o.store)) {
         struct err err = { 0 };
         bool ok = look(r, &err);
 

@@ -143,6 +143,7 @@ void retain_pause(struct store *s)
 
     (void)pthread_mutex_lock(&h->mutex);
     h->paused++;
+    h->pauses++;
     while (h->working > 0)
         (void)pthread_cond_wait(&h->idle, &h->mutex);
     (void)pthread_mutex_unlock(&h->mutex);
@@ -156,6 +157,17 @@ void retain_release(struct store *s)
     require(h->paused > 0);
     h->paused--;
     (void)pthread_mutex_unlock(&h->mutex);
+}
+
+int64_t retain_pauses(struct store *s)
+{
+    struct retain_held *h = s->retain;
+
+    (void)pthread_mutex_lock(&h->mutex);
+    int64_t pauses = h->pauses;
+
+    (void)pthread_mutex_unlock(&h->mutex);
+    return pauses;
 }
 
 bool retain_is_paused(struct store *s)

@@ -138,3 +138,5 @@ bool retain_waiting(struct store *s, int64_t *ret, struct err *err);
 void retain_pause(struct store *s);
 void retain_release(struct store *s);
 bool retain_is_paused(struct store *s);
+/* How many began so far: whoever finds another number was perhaps interrupted. */
+int64_t retain_pauses(struct store *s);

@@ -14,6 +14,7 @@ struct retain_held {
     pthread_mutex_t mutex;
     pthread_cond_t idle;
     int paused, working;
+    int64_t pauses; /* that began */
     pthread_rwlock_t rules_lock;
     struct retain_rules rules;
     struct retain_type *types; /* of the rules */

@@ -228,7 +228,8 @@ static bool gather_sizes(struct search *x, struct source *c, int64_t below, stru
 {
     int64_t first = index_size_class(c->least), last = index_size_class(c->most);
     size_t classes = (size_t)(last - first + 1);
-    /* PostgreSQL looks into all of them with one statement, of which it gives one window. */
+    /* PostgreSQL gives one window for all of them, but looks for as many in each: a wide range
+     * makes it smaller, if not as small as the room for lists of SQLite does. */
     size_t lists = x->db->kind == DB_POSTGRESQL ? classes / 8 : classes;
     int64_t limit = search_share(c, x->slots.count + 1 + lists);
 

@@ -148,7 +148,7 @@ def fill(node, documents):
     """At least so many, through the door; gives how many."""
     start = accepted(node)
     while (have := accepted(node) - start) < documents:
-        seconds = 1 if documents - have < 40_000 else 5
+        seconds = 1 if documents - have < 100_000 else 5
         wrk("plain", node.port, seconds, node.key)
         say(f"filled {accepted(node) - start:.0f} of {documents}")
     ended = time.monotonic() + 300

@@ -87,6 +87,23 @@ def doctor(node):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.proves("RE6", "FO14")
+def test_what_somebody_asked_for_goes_on_behind_a_backup(make_node, tmp_path):
+    aged = Aged(make_node, tmp_path, environment={"WAYBILL_FAULT": "retain.slice:delay_ms:200,backup.copied:delay_ms:3000"})
+    node, count = aged.node, 200
+    for n in range(count):
+        assert node.post("in", f"{n}", {"X-To": "shop", "X-Type": "order"}).status == 202
+    wait_for(node, lambda: len(list(aged.out.iterdir())) == count)
+    aged.today()
+    assert node.cli("retention", "run").returncode == 0
+    wait_for(node, lambda: retention(node)["gone"] > 0)
+    done = node.cli("backup", tmp_path / "copy", "--json")
+    assert done.returncode == 0 and json.loads(done.stdout)["damaged"] == 0, done.stdout + done.stderr
+    assert retention(node)["gone"] < count      # else it was too late to be in the way
+    wait_for(node, lambda: retention(node)["gone"] == count)
+    doctor(node)
+
+
 @BOTH
 @pytest.mark.proves("RE1", "RE8", "DL4")
 def test_only_what_ended_and_was_kept_long_enough_goes(make_node, tmp_path):

@@ -93,7 +93,7 @@ TEST(sqlite_a_backup_waits_for_what_is_going_and_nothing_goes_until_it_is_taken)
     CHECK(s != NULL && accept_many(s, 0, 10, 7));
     CHECK(retain_enter(s)); /* as a slice does */
     CHECK(pthread_create(&thread, NULL, copy_all, &c) == 0);
-    while (!retain_is_paused(s))
+    while (!retain_is_paused(s) && !c.done)
         clock_sleep_us(CLOCK_MS);
     CHECK(retain_slice(s, &order, &got, &err) && got.busy && !retain_enter(s));
     clock_sleep_us(50 * CLOCK_MS);
