@@ -248,40 +248,57 @@ static bool check_payloads(struct store *s, struct check_result *r, struct err *
     return true;
 }
 
-/* I9: what was counted is what is there. */
+struct counts {
+    int64_t accepted, live, ended, purged;
+};
+
+static bool count_ended(struct db *db, int64_t *ret, struct err *err)
+{
+    *ret = 0;
+    for (int64_t slot = INT64_MAX;;) {
+        AUTO(db_rows_done) struct db_rows rows = { 0 };
+        bool row = false;
+
+        if (!db_one_int(db, SQL_PART_BELOW, DB_ARGS(db_int(PART_DONE), db_int(slot)), 0, &slot,
+                        err))
+            return false;
+        if (slot == 0)
+            return true;
+        if (!db_query_slot(db, SQL_DONE_COUNT, slot, DB_NO_ARGS, &rows, err) ||
+            !db_next(&rows, &row, err))
+            return false;
+        *ret += row ? db_get_int(&rows, 0) : 0;
+    }
+}
+
+static bool read_counts(struct db *db, struct counts *ret, struct err *err)
+{
+    return db_one_int(db, SQL_TALLY_SUM, DB_ARGS(db_int(TALLY_ACCEPTED)), 0, &ret->accepted, err) &&
+           db_one_int(db, SQL_TALLY_SUM, DB_ARGS(db_int(TALLY_PURGED)), 0, &ret->purged, err) &&
+           db_one_int(db, SQL_DOC_COUNT, DB_NO_ARGS, 0, &ret->live, err) &&
+           count_ended(db, &ret->ended, err);
+}
+
+/* I9: what was counted is what is there.  Read as of one moment: a document that ends between
+ * two counts would be two. */
 static bool check_counts(struct store *s, struct check_result *r, struct err *err)
 {
     struct db *db = store_reader(s, err);
-    int64_t tally = 0, live = 0, ended = 0, purged = 0;
+    struct counts c = { 0 };
 
     if (db == NULL)
         return false;
-    bool ok = db_one_int(db, SQL_TALLY_SUM, DB_ARGS(db_int(TALLY_ACCEPTED)), 0, &tally, err) &&
-              db_one_int(db, SQL_TALLY_SUM, DB_ARGS(db_int(TALLY_PURGED)), 0, &purged, err) &&
-              db_one_int(db, SQL_DOC_COUNT, DB_NO_ARGS, 0, &live, err);
+    bool ok = db_view(db, err) && read_counts(db, &c, err);
 
-    for (int64_t slot = INT64_MAX; ok && slot != 0;) {
-        int64_t n = 0;
-
-        ok =
-            db_one_int(db, SQL_PART_BELOW, DB_ARGS(db_int(PART_DONE), db_int(slot)), 0, &slot, err);
-        if (ok && slot != 0) {
-            AUTO(db_rows_done) struct db_rows rows = { 0 };
-            bool row = false;
-
-            ok = db_query_slot(db, SQL_DONE_COUNT, slot, DB_NO_ARGS, &rows, err) &&
-                 db_next(&rows, &row, err);
-            n = ok && row ? db_get_int(&rows, 0) : 0;
-        }
-        ended += n;
-    }
+    db_rollback(db);
     store_reader_back(s, db);
-    r->looked_at = tally;
-    if (ok && tally != live + ended + purged) {
+    r->looked_at = c.accepted;
+    if (ok && c.accepted != c.live + c.ended + c.purged) {
         r->bad = 1;
         (void)snprintf(r->message, sizeof r->message,
                        "%lld documents were accepted, %lld are live, %lld ended and %lld went",
-                       (long long)tally, (long long)live, (long long)ended, (long long)purged);
+                       (long long)c.accepted, (long long)c.live, (long long)c.ended,
+                       (long long)c.purged);
     }
     return ok;
 }

@@ -5,7 +5,12 @@
 
 bool db_begin(struct db *db, struct err *err)
 {
-    return db->driver->begin(db, err);
+    return db->driver->begin(db, SQL_TX_BEGIN, err);
+}
+
+bool db_view(struct db *db, struct err *err)
+{
+    return db->driver->begin(db, SQL_TX_VIEW, err);
 }
 
 bool db_commit(struct db *db, struct err *err)

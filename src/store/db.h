@@ -76,7 +76,7 @@ struct db_rows {
 typedef bool db_found(void *arg, int64_t slot, size_t at, struct db_rows *row, struct err *err);
 
 struct db_driver {
-    bool (*begin)(struct db *, struct err *);
+    bool (*begin)(struct db *, enum sql_id how, struct err *);
     bool (*commit)(struct db *, struct err *);
     void (*rollback)(struct db *);
     bool (*send)(struct db *, enum sql_id, int64_t slot, const struct db_value *, size_t columns,
@@ -108,6 +108,8 @@ struct db {
 };
 
 bool db_begin(struct db *db, struct err *err);
+/* All that is read until db_rollback() is of one moment; for readers. */
+bool db_view(struct db *db, struct err *err);
 bool db_commit(struct db *db, struct err *err);
 void db_rollback(struct db *db);
 

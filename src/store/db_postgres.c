@@ -427,7 +427,7 @@ static void postgres_rows_done(struct db_rows *rows)
 
 /* ---- transactions ------------------------------------------------------------------ */
 
-static bool postgres_begin(struct db *db, struct err *err)
+static bool postgres_begin(struct db *db, enum sql_id how, struct err *err)
 {
     struct db_postgres *self = self_of(db);
 
@@ -435,7 +435,7 @@ static bool postgres_begin(struct db *db, struct err *err)
     if (!enter_pipeline(self, err))
         return false;
     self->in_tx = true;
-    return execute(self, SQL_TX_BEGIN, DB_NO_SLOT, NULL, 0, 1, NULL, err);
+    return execute(self, how, DB_NO_SLOT, NULL, 0, 1, NULL, err);
 }
 
 /* Text with no parameters, as it is; not in a pipeline. */

@@ -165,9 +165,9 @@ static bool exec(struct db_sqlite *self, const char *text, struct err *err)
                            : fail(self, sqlite3_extended_errcode(self->handle), "database", err);
 }
 
-static bool sqlite_begin(struct db *db, struct err *err)
+static bool sqlite_begin(struct db *db, enum sql_id how, struct err *err)
 {
-    return db_send(db, SQL_TX_BEGIN, DB_NO_ARGS, err);
+    return db_send(db, how, DB_NO_ARGS, err);
 }
 
 static bool sqlite_commit(struct db *db, struct err *err)

@@ -1,4 +1,6 @@
 /* The doctor's checks: silent about a store that is right, and each wrong is found. */
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 
 #include "store/check.h"
@@ -139,6 +141,53 @@ TEST(each_wrong_is_found)
             printf("# %s: %s: %lld\n", wrongs[i].check, wrongs[i].sql, (long long)found);
         CHECK(found == 1);
     }
+}
+
+struct busy {
+    struct store *s;
+    atomic_bool over;
+    bool ok;
+};
+
+/* Documents come and end without a pause, in the tables of many days. */
+static void *work(void *arg)
+{
+    static struct accept_op docs[8];
+    static struct settle_op ops[8];
+    struct busy *b = arg;
+    int64_t day = 0;
+
+    for (b->ok = true; b->ok && day < 8000;) {
+        for (int i = 0; i < 8; i++) {
+            docs[i] = doc_of(STR("on its way"));
+            docs[i].claim_wanted = true;
+        }
+        b->ok = accept_docs(b->s, docs, 8);
+        for (int i = 0; i < 8; i++) {
+            ops[i] = settle_of(&docs[i].task, docs[i].num, SETTLE_OVER);
+            ops[i].keep_days = day++ % 40;
+        }
+        b->ok = b->ok && settle_ops(b->s, ops, 8);
+    }
+    b->over = true;
+    return NULL;
+}
+
+/* A document that ends between two counts is one document. */
+TEST(counts_are_of_one_moment)
+{
+    struct home h = fresh_home();
+    struct store *s = open_store(&h);
+    struct busy b = { .s = s };
+    pthread_t thread;
+    int wrong = 0;
+
+    CHECK(s != NULL && pthread_create(&thread, NULL, work, &b) == 0);
+    while (!b.over)
+        wrong += bad(s, "counts") != 0;
+    (void)pthread_join(thread, NULL);
+    CHECK(b.ok && wrong == 0);
+    store_close(s);
 }
 
 STORE_TEST_MAIN

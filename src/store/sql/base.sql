@@ -7,6 +7,13 @@ BEGIN IMMEDIATE;
 -- for: postgresql
 BEGIN;
 
+-- name: tx_view
+BEGIN;
+
+-- name: tx_view
+-- for: postgresql
+BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
+
 -- name: tx_commit
 COMMIT;
 
