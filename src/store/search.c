@@ -363,8 +363,7 @@ static bool fill(struct search *x, struct source *c, int64_t below, struct err *
     case FROM_TROUBLE:
         return search_gather_trouble(x, c, below, err);
     case FROM_DEAD:
-        return search_gather(x, c, SQL_DEAD_NUMS, DB_NO_SLOT,
-                             DB_ARGS(db_int(below), limit, db_text(c->from), db_int(c->word)), err);
+        return search_gather_dead(x, c, below, err);
     case FROM_ENDED:
         return gather_ended(x, c, below, err);
     case FROM_CHILDREN:

@@ -42,7 +42,7 @@ struct source {
     int64_t least, most;                /* SIZES */
     struct str from, to;                /* NAMES; DEAD, TROUBLE: the text is `from` */
     const struct document_scope *scope; /* SCOPE */
-    const int64_t *nums;                /* NUMS, falling; TROUBLE: batches that are in it, rising */
+    const int64_t *nums; /* NUMS, falling; TROUBLE, DEAD: batches that are so, rising */
     size_t num_count;
     size_t window; /* how many are asked for next */
     bool begun;
@@ -70,9 +70,10 @@ bool search_gather(struct search *x, struct source *c, enum sql_id id, int64_t s
 /* The limit for each of so many statements of one window. */
 int64_t search_share(const struct source *c, size_t parts);
 
-/* ---- search_trouble.c: live documents with that error, and perhaps others ----------------------
+/* ---- search_trouble.c: live documents with that error, or that are dead, and perhaps others ----
  */
 
 bool search_gather_trouble(struct search *x, struct source *c, int64_t below, struct err *err);
-/* Whether members of a batch may have it. */
+bool search_gather_dead(struct search *x, struct source *c, int64_t below, struct err *err);
+/* Whether members of a batch may be so. */
 bool search_batch_fits(const struct source *c, int64_t batch);

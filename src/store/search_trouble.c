@@ -1,4 +1,5 @@
-/* search_trouble.c - live documents that have an error: among many that only wait there are few.
+/* search_trouble.c - live documents that have an error, or are dead or in doubt: among many that
+ * only wait there are few.
  *
  * What is wrong with a document stands in a delivery of it, in its own dead task, or in what became
  * of the batch that it is a member of (document.c).  Of an ended one nothing of that is left.  What
@@ -10,6 +11,7 @@
 
 #include "base/auto.h"
 #include "store/batch.h"
+#include "store/delivery.h"
 
 enum {
     BATCHES_MOST = 8192, /* that are known by number; when there are more, members of any may fit */
@@ -33,12 +35,13 @@ static bool find_some(struct search *x, struct source *c, int64_t *nums, struct 
                       bool *ret_last, struct err *err)
 {
     AUTO(db_rows_done) struct db_rows rows = { 0 };
+    bool dead = c->kind == FROM_DEAD, row;
+    struct db_args args = DB_ARGS(db_text(c->from), db_int(at->state), db_int(at->num),
+                                  db_int(PORTION), db_int(c->word));
     int64_t n = 0;
-    bool row;
 
-    if (!db_query(x->db, SQL_TROUBLE_BATCHES,
-                  DB_ARGS(db_text(c->from), db_int(at->state), db_int(at->num), db_int(PORTION)),
-                  &rows, err))
+    args.count = dead ? 5 : 4;
+    if (!db_query(x->db, dead ? SQL_DEAD_BATCHES : SQL_TROUBLE_BATCHES, args, &rows, err))
         return false;
     for (;; n++) {
         if (!db_next(&rows, &row, err))
@@ -78,19 +81,16 @@ bool search_batch_fits(const struct source *c, int64_t batch)
            bsearch(&batch, c->nums, c->num_count, sizeof batch, upwards) != NULL;
 }
 
-bool search_gather_trouble(struct search *x, struct source *c, int64_t below, struct err *err)
+/* Statements that members are asked for with. */
+static size_t parts_of_members(const struct source *c)
 {
-    if (!c->begun && !find_batches(x, c, err))
-        return false;
-    bool each = c->num_count <= EACH_MOST;
-    struct db_value limit = db_int(search_share(c, 2 + (each ? c->num_count : 1)));
-    struct db_args args = DB_ARGS(db_int(below), limit, db_text(c->from));
+    return c->num_count <= EACH_MOST ? c->num_count : 1;
+}
 
-    /* In the order of its road: one that goes on meanwhile is seen further on. */
-    if (!search_gather(x, c, SQL_TROUBLE_DEAD, DB_NO_SLOT, args, err) ||
-        !search_gather(x, c, SQL_TROUBLE_NUMS, DB_NO_SLOT, args, err))
-        return false;
-    if (!each)
+static bool gather_members(struct search *x, struct source *c, int64_t below, struct db_value limit,
+                           struct err *err)
+{
+    if (c->num_count > EACH_MOST)
         return search_gather(x, c, SQL_TROUBLE_MEMBERS, DB_NO_SLOT, DB_ARGS(db_int(below), limit),
                              err);
     for (size_t i = 0; i < c->num_count; i++)
@@ -98,4 +98,33 @@ bool search_gather_trouble(struct search *x, struct source *c, int64_t below, st
                            DB_ARGS(db_int(below), limit, db_int(c->nums[i])), err))
             return false;
     return true;
+}
+
+bool search_gather_trouble(struct search *x, struct source *c, int64_t below, struct err *err)
+{
+    if (!c->begun && !find_batches(x, c, err))
+        return false;
+    struct db_value limit = db_int(search_share(c, 2 + parts_of_members(c)));
+    struct db_args args = DB_ARGS(db_int(below), limit, db_text(c->from));
+
+    /* In the order of its road: one that goes on meanwhile is seen further on. */
+    return search_gather(x, c, SQL_TROUBLE_DEAD, DB_NO_SLOT, args, err) &&
+           search_gather(x, c, SQL_TROUBLE_NUMS, DB_NO_SLOT, args, err) &&
+           gather_members(x, c, below, limit, err);
+}
+
+/* A window has more than the dead tasks of one document, or it would stay there for ever. */
+_Static_assert((SEEN_MOST - 1) / (1 + EACH_MOST) > 1 + DELIVERIES_MOST, "room for a document");
+
+bool search_gather_dead(struct search *x, struct source *c, int64_t below, struct err *err)
+{
+    if (!c->begun && !find_batches(x, c, err))
+        return false;
+    struct db_value limit = db_int(search_share(c, 1 + parts_of_members(c)));
+
+    if (c->num_count == BATCHES_MOST)
+        x->knows_error = false; /* members of any may have been seen */
+    return search_gather(x, c, SQL_DEAD_NUMS, DB_NO_SLOT,
+                         DB_ARGS(db_int(below), limit, db_text(c->from), db_int(c->word)), err) &&
+           gather_members(x, c, below, limit, err);
 }

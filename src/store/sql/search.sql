@@ -187,6 +187,20 @@ FROM (SELECT state, num, doc, code, message FROM batch WHERE (state, num) > ($2,
     ORDER BY state, num LIMIT $4) AS b
 ORDER BY b.state, b.num;
 
+-- name: dead_batches
+-- in:  $1 text text, $2 state int, $3 num int, $4 limit int, $5 doubt int
+-- out: as trouble_batches; whether they could not be built, or a task of their documents is dead
+SELECT b.state, b.num, CASE WHEN $5 = 0 AND b.code <> ''
+        AND ($1 = '' OR b.code = $1 OR @FIND@(lower(b.message @ASCII@), lower($1 @ASCII@)) > 0)
+    OR 1 = (SELECT max(CASE WHEN (t.code = 'in_doubt') = ($5 = 1)
+                    AND ($1 = '' OR t.code = $1 OR @FIND@(lower(t.message @ASCII@), lower($1 @ASCII@)) > 0)
+                THEN 1 ELSE 0 END)
+            FROM task_dead t WHERE t.doc = @KEY(b.doc)@)
+    THEN 1 ELSE 0 END
+FROM (SELECT state, num, doc, code, message FROM batch WHERE (state, num) > ($2, $3) AND (state, num) < (3, 0)
+    ORDER BY state, num LIMIT $4) AS b
+ORDER BY b.state, b.num;
+
 -- name: trouble_members_of
 -- in:  $1 below int, $2 limit int, $3 batch int
 SELECT doc, 1 FROM batch_member WHERE (batch, doc) >= ($3, 0) AND (batch, doc) < ($3, $1)
