@@ -30,7 +30,7 @@ enum {
     REST_LEAST_US = 5 * CLOCK_MS,
     REST_MOST_US = 1 * CLOCK_S,
     REST_TIMES = 3,
-    REST_TIMES_MANY = 19,
+    REST_TIMES_MANY = 39,
     DAYS_BEHIND = 2, /* more that are due: it does not keep up */
     DEAD_AT_ONCE = 50,
     WHO_MOST = 64,
