@@ -212,7 +212,8 @@ static void tell_end(const struct bulk *b)
     }
     (void)printf("%lld %s %s", (long long)b->done, things(b, b->done), b->what->done);
     if (b->skipped > 0)
-        (void)printf(", %lld left alone: they are being worked on, or went on meanwhile",
+        (void)printf(", %lld left alone: they are being worked on, went on meanwhile, or go with "
+                     "their batch",
                      (long long)b->skipped);
     (void)fputc('\n', stdout);
 }

@@ -253,7 +253,7 @@ static bool build_one(struct batcher *b, bool *ret_more, struct err *err)
         struct err why = *err;
 
         ok = false;
-        (void)batch_back(b->store, &d->batch, road_now_us(b->road) + 10 * CLOCK_S, STR("retry"),
+        (void)batch_back(b->store, &d->batch, road_now_us(b->road) + 10 * CLOCK_S, STR(""),
                          str_of(why.text), err);
         *err = why;
     }

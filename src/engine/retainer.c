@@ -26,7 +26,7 @@
 #include "store/store.h"
 
 enum {
-    LOOK_US = 30 * CLOCK_S,
+    LOOK_US = 30 * CLOCK_S, /* also at what is due, while days go */
     REST_LEAST_US = 5 * CLOCK_MS,
     REST_MOST_US = 1 * CLOCK_S,
     REST_TIMES = 3,
@@ -56,6 +56,7 @@ struct retainer {
     struct retain_clock clock;
     bool all;    /* this look is without the guard */
     bool behind; /* more goes than there is time for */
+    int64_t due_seen_us;
     int64_t told_soon_us, told_guard_us;
 };
 
@@ -113,7 +114,7 @@ static bool wait_us(struct retainer *r, int64_t us, bool for_asked)
 }
 
 /* Some times as long as the work took: the one writer of SQLite is ours for a quarter at most, a
- * server, whose disk everybody's commits wait for, for a twentieth, unless that is not enough. */
+ * server, whose disk everybody's commits wait for, for a fortieth, unless that is not enough. */
 static bool rest(struct retainer *r, int64_t took_us)
 {
     bool many = store_kind(r->o.store) == DB_POSTGRESQL;
@@ -177,6 +178,30 @@ static void count(struct retainer *r, struct day *d, const struct retain_slice *
     (void)pthread_mutex_unlock(&r->mutex);
 }
 
+static bool see_due(struct retainer *r, int64_t now_us, int64_t days[static RETAIN_DUE_MOST],
+                    size_t *ret_count, struct err *err)
+{
+    if (!retain_due(r->o.store, retain_due_before(now_us), days, RETAIN_DUE_MOST, ret_count, err))
+        return false;
+    r->due_seen_us = clock_mono_us();
+    r->behind = *ret_count > DAYS_BEHIND;
+    metric_set(&due_days, (int64_t)*ret_count);
+    (void)pthread_mutex_lock(&r->mutex);
+    r->view.due = (int64_t)*ret_count;
+    (void)pthread_mutex_unlock(&r->mutex);
+    return true;
+}
+
+/* A large day takes so long that others become due. */
+static bool see_due_again(struct retainer *r, struct err *err)
+{
+    int64_t days[RETAIN_DUE_MOST];
+    size_t n;
+
+    return clock_mono_us() - r->due_seen_us < LOOK_US ||
+           see_due(r, govern_time(r->o.govern).early_us, days, &n, err);
+}
+
 /* *ret_empty: all of it went that may. */
 static bool slices(struct retainer *r, struct day *d, bool *ret_empty, struct err *err)
 {
@@ -208,6 +233,8 @@ static bool slices(struct retainer *r, struct day *d, bool *ret_empty, struct er
             return true;
         }
         metric_observe_us(&slice_time, clock_mono_us() - began);
+        if (!see_due_again(r, err))
+            return false;
         if (!rest(r, clock_mono_us() - began))
             return true;
     }
@@ -254,12 +281,9 @@ static bool run_days(struct retainer *r, int64_t now_us, struct str archive, str
     int64_t days[RETAIN_DUE_MOST];
     size_t n;
 
-    if (!retain_due(r->o.store, retain_due_before(now_us), days, RETAIN_DUE_MOST, &n, err))
+    if (!see_due(r, now_us, days, &n, err))
         return false;
-    metric_set(&due_days, (int64_t)n);
-    r->behind = n > DAYS_BEHIND;
     (void)pthread_mutex_lock(&r->mutex);
-    r->view.due = (int64_t)n;
     r->view.guarded = false;
     (void)pthread_mutex_unlock(&r->mutex);
     for (size_t i = 0; i < n && !is_stopping(r) && !retain_is_paused(r->o.store); i++) {

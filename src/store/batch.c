@@ -736,5 +736,6 @@ bool batch_of(struct db *db, int64_t doc, bool lock, struct arena *a, struct bat
 bool batch_leave(struct writer *w, int64_t doc, const struct batch_at *at, struct err *err)
 {
     return drop_member(w, at->num, doc, at->size, err) &&
+           db_run(w->db, SQL_BATCH_ANEW, DB_ARGS(db_int(at->num)), NULL, err) &&
            db_run(w->db, SQL_BATCH_FORGET_EMPTY, DB_ARGS(db_int(at->num)), NULL, err);
 }

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "base/auto.h"
+#include "base/clock.h"
 #include "store/batch.h"
 #include "store/delivery.h"
 
@@ -18,6 +19,8 @@ enum {
     PORTION = 500,       /* of them that are read at once */
     EACH_MOST = 64 /* whose members are looked up; those of more are found among all members */
 };
+
+#define BATCHES_US (INT64_C(200) * CLOCK_MS)
 
 static int upwards(const void *a, const void *b)
 {
@@ -56,18 +59,20 @@ static bool find_some(struct search *x, struct source *c, int64_t *nums, struct 
     return true;
 }
 
-/* Once for a search.  When there are too many, or it takes too long, they are not told apart. */
+/* Once for a search.  When there are too many, or it takes more than a part of the time, they are
+ * not told apart. */
 static bool find_batches(struct search *x, struct source *c, struct err *err)
 {
     int64_t *nums = ARENA_ARRAY(x->arena, int64_t, BATCHES_MOST);
     struct place at = { .state = BATCH_CLOSING };
+    int64_t until_us = clock_mono_us() + BATCHES_US;
     bool last = false;
 
     c->nums = nums;
     while (!last && c->num_count < BATCHES_MOST) {
         if (!find_some(x, c, nums, &at, &last, err))
             return false;
-        if (!last && search_is_late(x))
+        if (!last && clock_mono_us() > until_us)
             c->num_count = BATCHES_MOST;
     }
     if (c->num_count < BATCHES_MOST)

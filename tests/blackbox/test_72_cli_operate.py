@@ -263,7 +263,7 @@ def test_dead_retry_counts_first(ask, fake):
     got = ask("dead", "retry", "--receiver", "hub", "--yes")
     assert got.returncode == DONE
     assert got.stdout == ("1497 dead letters on their way again, 3 left alone: they are being "
-                          "worked on, or went on meanwhile\n")
+                          "worked on, went on meanwhile, or go with their batch\n")
     assert [(r.variables["dry"], r.variables["after"]) for r in fake.requests] == [
         (True, None), (False, None), (False, "1000")]
     assert all(r.variables["filter"] == {"receiver": "hub"} for r in fake.requests)

@@ -284,6 +284,36 @@ TEST(a_member_steps_aside_leaves_or_stays)
     store_close(s);
 }
 
+/* Who is cancelled is not sent: a batch that is being built again is built anew without it. */
+TEST(a_member_leaves_while_its_batch_is_built)
+{
+    static struct accept_op docs[2];
+    struct home h = fresh_home();
+    struct store *s = open_store(&h);
+    struct operate_order order = { .who = STR("test"), .keep_days = 1, .config = 1 };
+    struct operate_answer answer;
+    struct accept_op doc;
+    struct batch b, again;
+    struct err err = { 0 };
+    bool ours;
+
+    CHECK(s != NULL);
+    for (size_t i = 0; i < 2; i++)
+        docs[i] = doc_of(STR("body"));
+    CHECK(join_some(s, docs, 2) && close_all(s) == 1 && claim_one(s, &b));
+    CHECK(batch_back(s, &b, 0, STR("service_failed"), STR("bad"), &err) && claim_one(s, &b));
+    struct operate_target last = { .id = docs[1].id };
+
+    CHECK(operate(s, OPERATE_CANCEL, &last, 1, &order, &answer, &err) &&
+          answer.result == OPERATE_DONE);
+    CHECK(build(s, &b, &doc, &ours) && !ours && state_is(s, &docs[1].id, "cancelled"));
+    CHECK(batch_back(s, &b, INT64_MAX, STR("service_failed"), STR("bad"),
+                     &err)); /* not its any more */
+    CHECK(claim_one(s, &again) && again.members == 1 && build(s, &again, &doc, &ours) && ours);
+    CHECK(is_healthy(s));
+    store_close(s);
+}
+
 /* proves: ME4 */
 TEST(a_member_that_is_edited_leaves_an_open_batch)
 {

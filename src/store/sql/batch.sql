@@ -178,6 +178,11 @@ DELETE FROM batch_member m USING @ROWS@ WHERE m.doc = @KEY(c2)@ AND m.batch + 0 
 -- in:  $1 num int, $2 size int
 UPDATE batch SET members = members - 1, bytes = bytes - $2 WHERE num = $1;
 
+-- name: batch_anew
+-- in:  $1 num int
+-- Whoever builds it may have read the member that left.
+UPDATE batch SET claim = claim + 1, node_id = 0 WHERE num = $1 AND state = 1;
+
 -- name: batch_forget_empty
 -- in:  $1 num int
 -- Nobody is left in it.
