@@ -72,7 +72,7 @@ export function BulkDialog<F>({ verb, things, filter, change, danger, onClose }:
           <>
             <progress max={Math.max(total, done + skipped, 1)} value={done + skipped} aria-label="Progress" />
             <p>
-              {count(done)} done{skipped > 0 && `, ${count(skipped)} left alone: they went on meanwhile`}
+              {count(done)} done{skipped > 0 && `, ${count(skipped)} left alone: they went on meanwhile, or go with their batch`}
               {step === "working" ? "; closing this window stops after the current portion." : "."}
             </p>
           </>
