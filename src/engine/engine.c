@@ -303,7 +303,10 @@ bool engine_start(const struct engine_options *o, struct store *store, struct en
     road_run(e->road);
     e->keeper = keeper_start(e);
     e->retainer = retainer_start(
-        &(struct retainer_options){ .store = e->store, .road = e->road, .govern = e->govern });
+        &(struct retainer_options){ .store = e->store,
+                                    .road = e->road,
+                                    .govern = e->govern,
+                                    .disk_reserve_bytes = (int64_t)o->node->disk_reserve_bytes });
     poller_run(e->poller);
     metrics_register(&syncs_metric);
     metrics_register(&log_metric);

@@ -10,6 +10,7 @@
 #include "base/auto.h"
 #include "base/clock.h"
 #include "base/fault.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/metrics.h"
 #include "base/thread.h"
@@ -29,9 +30,10 @@ enum {
     LOOK_US = 30 * CLOCK_S, /* also at what is due, while days go */
     REST_LEAST_US = 5 * CLOCK_MS,
     REST_MOST_US = 1 * CLOCK_S,
-    REST_TIMES = 3,
-    REST_TIMES_MANY = 39,
+    REST_TIMES = 39,
+    REST_TIMES_HURRY = 3,
     DAYS_BEHIND = 2, /* more that are due: it does not keep up */
+    ROOM_TIMES = 2,  /* the reserve; with less room it hurries, as the alert of the disk does */
     DEAD_AT_ONCE = 50,
     WHO_MOST = 64,
     DATE = 24,
@@ -54,8 +56,8 @@ struct retainer {
 
     /* the thread's own */
     struct retain_clock clock;
-    bool all;    /* this look is without the guard */
-    bool behind; /* more goes than there is time for */
+    bool all;   /* this look is without the guard */
+    bool hurry; /* it does not keep up, or the disk is short of room */
     int64_t due_seen_us;
     int64_t told_soon_us, told_guard_us;
 };
@@ -69,11 +71,15 @@ static struct metric freed_bytes = { .name = "waybill_retention_freed_bytes_tota
 static struct metric due_days = { .name = "waybill_retention_due_days",
                                   .help = "Days whose documents may go and are still there.",
                                   .type = METRIC_GAUGE };
+static struct metric hurries = { .name = "waybill_retention_hurries",
+                                 .help = "1: more than two days are due, or the disk is short of "
+                                         "room; rests are shorter.",
+                                 .type = METRIC_GAUGE };
 static struct metric slice_time = { .name = "waybill_retention_slice_seconds",
                                     .help = "One slice of documents that go, until its commit.",
                                     .type = METRIC_HISTOGRAM };
-static struct metric *const metrics[] = { &gone_documents, &gone_bytes, &freed_bytes, &due_days,
-                                          &slice_time };
+static struct metric *const metrics[] = { &gone_documents, &gone_bytes, &freed_bytes,
+                                          &due_days,       &hurries,    &slice_time };
 
 /* ---- small things --------------------------------------------------------------------------- */
 
@@ -113,12 +119,11 @@ static bool wait_us(struct retainer *r, int64_t us, bool for_asked)
     return go_on;
 }
 
-/* Some times as long as the work took: the one writer of SQLite is ours for a quarter at most, a
- * server, whose disk everybody's commits wait for, for a fortieth, unless that is not enough. */
+/* Some times as long as the work took: the one writer of SQLite, or the disk of a server, which
+ * everybody's commits wait for, is ours for a fortieth, unless that is not enough. */
 static bool rest(struct retainer *r, int64_t took_us)
 {
-    bool many = store_kind(r->o.store) == DB_POSTGRESQL;
-    int64_t us = took_us * (many && !r->behind ? REST_TIMES_MANY : REST_TIMES);
+    int64_t us = took_us * (r->hurry ? REST_TIMES_HURRY : REST_TIMES);
 
     us = us < REST_LEAST_US ? REST_LEAST_US : us > REST_MOST_US ? REST_MOST_US : us;
     return wait_us(r, us, false);
@@ -181,11 +186,15 @@ static void count(struct retainer *r, struct day *d, const struct retain_slice *
 static bool see_due(struct retainer *r, int64_t now_us, int64_t days[static RETAIN_DUE_MOST],
                     size_t *ret_count, struct err *err)
 {
-    if (!retain_due(r->o.store, retain_due_before(now_us), days, RETAIN_DUE_MOST, ret_count, err))
+    int64_t room;
+
+    if (!retain_due(r->o.store, retain_due_before(now_us), days, RETAIN_DUE_MOST, ret_count, err) ||
+        !file_free_bytes(store_data_fd(r->o.store), &room, err))
         return false;
     r->due_seen_us = clock_mono_us();
-    r->behind = *ret_count > DAYS_BEHIND;
+    r->hurry = *ret_count > DAYS_BEHIND || room / ROOM_TIMES < r->o.disk_reserve_bytes;
     metric_set(&due_days, (int64_t)*ret_count);
+    metric_set(&hurries, r->hurry);
     (void)pthread_mutex_lock(&r->mutex);
     r->view.due = (int64_t)*ret_count;
     (void)pthread_mutex_unlock(&r->mutex);

@@ -1,8 +1,9 @@
 /* retainer.h - lets go of what was kept long enough; a thread of its own.
  *
  * Each half minute it looks at the clock.  Days that are over go one after the other, in slices
- * with rests in between, so that nobody who sends notices; with an archive each is copied there
- * and compared first.  Then their bytes go.  Dead letters are discarded only when a rule says so,
+ * with rests in between, so that nobody who sends notices, and with shorter ones when more than two
+ * are due or the disk is short of room; with an archive each is copied there and compared first.
+ * Then their bytes go.  Dead letters are discarded only when a rule says so,
  * and it is told days before.
  *
  * Nothing goes by a clock that was not steady for ten minutes, unless a person asks; and no more
@@ -27,6 +28,7 @@ struct retainer_options {
     struct store *store;
     struct road *road;
     struct govern *govern;
+    int64_t disk_reserve_bytes;
 };
 
 struct retainer *retainer_start(const struct retainer_options *options);

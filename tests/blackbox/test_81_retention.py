@@ -303,3 +303,23 @@ def test_with_a_full_disk_senders_are_refused_and_deliveries_go_on(make_node, tm
     node.write_config(aged.config)
     node.start()
     aged.send("room again")
+
+
+@BOTH
+@pytest.mark.proves("XC2")
+def test_short_of_room_it_hurries(make_node, tmp_path):
+    aged = Aged(make_node, tmp_path)
+    node = aged.node
+    aged.send("goes")
+    node.options = "limits: { disk_reserve: 0 }"
+    node.write_config(aged.config)
+    aged.today()
+    run(node, gone=1)
+    assert node.cli("retention", "run").returncode == 0     # by now no day is due
+    wait_for(node, lambda: node.metrics()["waybill_retention_hurries"] == 0)
+    assert node.stop() == 0
+    node.options = "limits: { disk_reserve: 1000000 GiB }"
+    node.write_config(aged.config)
+    node.start()
+    assert node.cli("retention", "run").returncode == 0
+    wait_for(node, lambda: node.metrics()["waybill_retention_hurries"] == 1)
