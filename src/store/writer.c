@@ -74,6 +74,12 @@ static struct metric halved = { .name = "waybill_commit_halvings_total",
 static struct metric again = { .name = "waybill_commit_retries_total",
                                .help = "Groups that were lost and run again.",
                                .type = METRIC_COUNTER };
+static struct metric checkpoint_time = { .name = "waybill_checkpoint_seconds",
+                                         .help = "SQLite: the log is brought into the database, "
+                                                 "and commits wait.",
+                                         .type = METRIC_HISTOGRAM };
+static struct metric *const metrics[] = { &groups, &group_ops, &group_time,
+                                          &halved, &again,     &checkpoint_time };
 
 /* ---- the queue -------------------------------------------------------------- */
 
@@ -481,6 +487,18 @@ static void sort_by_verb(struct store_op **ops, size_t count)
 
 /* ---- between groups ---------------------------------------------------------- */
 
+static bool checkpoint(struct writer *w, struct err *err)
+{
+    if (db_sqlite_wal_pages(w->db) <= CHECKPOINT_PAGES)
+        return true;
+    int64_t began = clock_mono_us();
+
+    if (!db_sqlite_checkpoint(w->db, err))
+        return false;
+    metric_observe_us(&checkpoint_time, clock_mono_us() - began);
+    return true;
+}
+
 static bool behind_the_write(struct writer *w)
 {
     struct err err = { 0 };
@@ -489,8 +507,7 @@ static bool behind_the_write(struct writer *w)
     if (w->db->kind != DB_SQLITE)
         return false;
     if (!index_slice(w, &waits, &err) ||
-        !key_log_slice(w->store->key_log, w->db, &keys_wait, &err) ||
-        (db_sqlite_wal_pages(w->db) > CHECKPOINT_PAGES && !db_sqlite_checkpoint(w->db, &err)))
+        !key_log_slice(w->store->key_log, w->db, &keys_wait, &err) || !checkpoint(w, &err))
         store_trouble(w->store, "work behind the write", &err);
     return (w->store->copy != NULL && backup_copy_slice(w)) || waits || keys_wait;
 }
@@ -555,11 +572,8 @@ struct writers *writers_new(struct store *store, const struct writers_options *o
     (void)pthread_cond_init(&ws->filled, &attr);
     (void)pthread_condattr_destroy(&attr);
     ws->threads = xcalloc(options->count, sizeof *ws->threads);
-    metrics_register(&groups);
-    metrics_register(&group_ops);
-    metrics_register(&group_time);
-    metrics_register(&halved);
-    metrics_register(&again);
+    for (size_t i = 0; i < sizeof metrics / sizeof metrics[0]; i++)
+        metrics_register(metrics[i]);
     for (size_t i = 0; i < options->count; i++) {
         struct thread *t = &ws->threads[i];
 
@@ -588,11 +602,8 @@ void writers_free(struct writers *ws)
         (void)pthread_join(ws->threads[i].thread, NULL);
         arena_done(&ws->threads[i].arena);
     }
-    metrics_forget(&groups);
-    metrics_forget(&group_ops);
-    metrics_forget(&group_time);
-    metrics_forget(&halved);
-    metrics_forget(&again);
+    for (size_t i = 0; i < sizeof metrics / sizeof metrics[0]; i++)
+        metrics_forget(metrics[i]);
     free(ws->threads);
     free(ws);
 }

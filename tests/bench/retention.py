@@ -81,7 +81,8 @@ def scene(bench, node, documents, clock):
         f"{freed / 1e6:.0f} MB came back for {old * PAYLOAD / 1e6:.0f} MB of payloads, "
         f"{old} more grew the database by {max(grown, 0) / 1e6:.1f} MB, "
         f"p99 {before['p99_ms']:.1f} ms before and {during['p99_ms']:.1f} ms during (of the worst {seconds} s "
-        f"{before['worst_ms']:.1f} and {during['worst_ms']:.1f}), longest answer {during['max_ms']:.0f} ms",
+        f"{before['worst_ms']:.1f} and {during['worst_ms']:.1f}), longest answer {during['max_ms']:.0f} ms, in checkpoints for "
+        f"{before['checkpoints']:.2%} and {during['checkpoints']:.2%} of the time",
         commits=(slow == 0, f"{slow} commits over {COMMIT_MOST_S * 1000:.0f} ms"),
         p99=within(during["p99_ms"] / max(before["p99_ms"], 0.1)),
         freed=(freed >= old * PAYLOAD, "less came back than the payloads had"),
@@ -175,13 +176,18 @@ def fill(node, documents):
 
 
 def offer(bench, node, seconds):
-    """What senders felt, and how many commits were slow."""
-    slow = slow_commits(node)
+    """What senders felt, how many commits were slow, and the part of the time in which a checkpoint went on."""
+    slow, checkpoints = slow_commits(node), checkpoint_seconds(node)
     felt = json.loads(run(
         [bench.tool("openloop"), "--port", node.port, "--path", "/in/orders", "--rate", RATE,
          "--seconds", seconds, "--connections", 64], timeout=seconds + 60,
         env={**os.environ, "WAYBILL_KEY": node.key}))
-    return {**felt, "slow": slow_commits(node) - slow}
+    return {**felt, "slow": slow_commits(node) - slow,
+            "checkpoints": (checkpoint_seconds(node) - checkpoints) / seconds}
+
+
+def checkpoint_seconds(node):
+    return Api(node).metrics()["waybill_checkpoint_seconds_sum"]
 
 
 def status(node):
@@ -199,7 +205,8 @@ def together(runs):
         left -= steps[step]
         if left < 0:
             return {"p99_ms": (step + 1) / 10, "worst_ms": max(r["p99_ms"] for r in runs),
-                    "max_ms": max(r["max_ms"] for r in runs)}
+                    "max_ms": max(r["max_ms"] for r in runs),
+                    "checkpoints": sum(r["checkpoints"] for r in runs) / len(runs)}
     raise RigError("nobody was answered")
 
 
@@ -238,8 +245,8 @@ def database(node):
 
 
 def slow_commits(node):
-    """Groups that took longer than the bar."""
+    """Groups that took longer than the bar, and checkpoints that let them wait as long."""
     said = Api(node).get("/metrics")[1].decode()
-    upto = {le: int(n) for le, n in
-            re.findall(r'^waybill_commit_group_seconds_bucket\{le="([^"]+)"\} (\d+)$', said, re.M)}
-    return upto["+Inf"] - upto[f"{COMMIT_MOST_S:g}"]
+    upto = {(name, le): int(n) for name, le, n in
+            re.findall(r'^waybill_(commit_group|checkpoint)_seconds_bucket\{le="([^"]+)"\} (\d+)$', said, re.M)}
+    return sum(upto[name, "+Inf"] - upto[name, f"{COMMIT_MOST_S:g}"] for name in ("commit_group", "checkpoint"))
