@@ -96,7 +96,7 @@ bool api_find_documents(struct graphql_call *call, const struct api_find *find,
 
     if (!api_read_filter(call, find->right, &w, err))
         return false;
-    w.f.live = find->live;
+    w.f.live = w.f.live || find->live;
     w.states = find->states;
     if (find->until_us != 0 && (w.f.until_us == 0 || w.f.until_us > find->until_us))
         w.f.until_us = find->until_us;

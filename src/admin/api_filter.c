@@ -12,6 +12,9 @@
 
 enum { KEYED_MOST = 200 };
 
+static const char *const texts[] = { "state", "gateway", "sender", "receiver", "type",
+                                     "name",  "error",   "key",    "parent",   NULL };
+
 static void read_party(struct store *s, const struct graphql_value *filter, const char *field,
                        enum word_kind kind, int64_t *ret_word, struct str *ret_name)
 {
@@ -94,10 +97,16 @@ static bool read_parent(struct graphql_call *call, enum right right, struct str 
 
 static bool read_sizes(const struct graphql_value *v, struct api_wanted *w, struct err *err)
 {
+    const struct graphql_value *most = graphql_value_field(v, "maxSize");
+
     w->f.size_least = graphql_value_field(v, "minSize")->number;
-    w->f.size_most = graphql_value_field(v, "maxSize")->number;
-    return (w->f.size_least >= 0 && w->f.size_most >= 0) ||
-           err_set(err, ERR_PERMANENT, 0, "a size is not negative");
+    if (w->f.size_least < 0 || most->number < 0)
+        return err_set(err, ERR_PERMANENT, 0, "a size is not negative");
+    if (most->kind != GRAPHQL_INT || most->number == INT64_MAX)
+        return true;
+    w->f.size_below = most->number + 1;
+    w->nothing = w->nothing || w->f.size_least > most->number;
+    return true;
 }
 
 bool api_read_filter(struct graphql_call *call, enum right right, struct api_wanted *ret,
@@ -123,7 +132,8 @@ bool api_read_filter(struct graphql_call *call, enum right right, struct api_wan
     read_party(s, v, "sender", WORD_SYSTEM, &f->sender, &f->sender_name);
     read_party(s, v, "receiver", WORD_SYSTEM, &f->receiver, &f->receiver_name);
     read_party(s, v, "type", WORD_TYPE, &f->type, &f->type_name);
-    return (state->kind != GRAPHQL_TEXT || read_state(state->text, ret, err)) &&
+    return api_refuse_empty(v, texts, err) &&
+           (state->kind != GRAPHQL_TEXT || read_state(state->text, ret, err)) &&
            (parent->kind != GRAPHQL_TEXT || read_parent(call, right, parent->text, ret, err)) &&
            read_sizes(v, ret, err) && read_where(graphql_value_field(v, "where"), f, err) &&
            (key->kind != GRAPHQL_TEXT || read_key(call, key->text, ret, err));

@@ -176,23 +176,33 @@ static bool resolve_doubt(struct graphql_call *call, struct err *err)
 /* ---- dead letters -------------------------------------------------------------------------------
  */
 
+/* Empty: none was found. */
+static struct str read_found(const struct graphql_value *filter, const char *name)
+{
+    const struct graphql_value *v = graphql_value_field(filter, name);
+
+    return v->kind == GRAPHQL_TEXT && v->text.len == 0 ? DEAD_WITHOUT : v->text;
+}
+
 static bool read_filter(struct graphql_call *call, enum right right, struct dead_filter *f,
                         struct err *err)
 {
+    static const char *const texts[] = { "gateway", "name", "error", NULL };
     const struct graphql_value *v = graphql_arg(call, "filter");
     struct api_where where;
 
     _Static_assert((int)API_WHERE_MOST <= (int)DEAD_WHERE_MOST, "they fit");
     *f = (struct dead_filter){ .code = graphql_value_field(v, "error")->text,
                                .gateway = graphql_value_field(v, "gateway")->text,
-                               .sender = graphql_value_field(v, "sender")->text,
-                               .receiver = graphql_value_field(v, "receiver")->text,
-                               .type = graphql_value_field(v, "type")->text,
+                               .sender = read_found(v, "sender"),
+                               .receiver = read_found(v, "receiver"),
+                               .type = read_found(v, "type"),
                                .name = graphql_value_field(v, "name")->text,
                                .since_us = graphql_value_field(v, "since")->number,
                                .until_us = graphql_value_field(v, "until")->number,
                                .scope = api_scope(call, right) };
-    if (!api_read_where(graphql_value_field(v, "where"), &where, err))
+    if (!api_refuse_empty(v, texts, err) ||
+        !api_read_where(graphql_value_field(v, "where"), &where, err))
         return false;
     for (size_t i = 0; i < where.count; i++)
         f->where[f->where_count++] = where.list[i];

@@ -81,6 +81,18 @@ void api_page_goes_on(struct graphql_call *call, struct api_page *page, int64_t 
         page->next = str_of(arena_printf(call->arena, "%lld", (long long)next));
 }
 
+bool api_refuse_empty(const struct graphql_value *filter, const char *const *names, struct err *err)
+{
+    for (; *names != NULL; names++) {
+        const struct graphql_value *v = graphql_value_field(filter, *names);
+
+        if (v->kind == GRAPHQL_TEXT && v->text.len == 0)
+            return err_set(err, ERR_PERMANENT, 0, "%s of the filter is empty; leave it out for any",
+                           *names);
+    }
+    return true;
+}
+
 bool api_read_where(const struct graphql_value *list, struct api_where *ret, struct err *err)
 {
     *ret = (struct api_where){ 0 };

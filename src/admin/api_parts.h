@@ -126,6 +126,10 @@ struct api_where {
     size_t count;
 };
 
+/* Who means any leaves a text of a filter out: an empty one is more likely a variable that nobody
+ * set, and must not mean all.  `names` ends with NULL. */
+bool api_refuse_empty(const struct graphql_value *filter, const char *const *names,
+                      struct err *err);
 bool api_read_where(const struct graphql_value *list, struct api_where *ret, struct err *err);
 bool api_where_fits(const struct api_where *w, const struct facts *f);
 

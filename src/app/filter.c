@@ -23,6 +23,10 @@ static bool add_texts(const struct args *a, json_t *filter)
     for (const char *const *f = text_filters; *f != NULL; f++) {
         const char *value = takes(a, *f) ? args_text(a, *f) : NULL;
 
+        if (value != NULL && value[0] == '\0') { /* a variable of a script that is not set? */
+            (void)args_wrong(a, "--%s is empty; leave it out for any", *f);
+            return false;
+        }
         if (value != NULL && json_object_set_new(filter, *f, json_string(value)) != 0) {
             (void)args_wrong(a, "--%s is not text in UTF-8", *f);
             return false;

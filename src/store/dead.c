@@ -47,7 +47,7 @@ static struct ready_filter filter_ready(struct store *s, const struct dead_filte
 
 static bool party_is(struct str want, int64_t want_word, int64_t word, struct str found)
 {
-    if (want.len == 0)
+    if (want.ptr == NULL)
         return true;
     return word != 0 ? word == want_word : str_eq(found, want);
 }

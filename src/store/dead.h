@@ -39,11 +39,14 @@ struct dead_letter {
 
 enum { DEAD_WHERE_MOST = 16 };
 
+/* As a sender, receiver or type: those in which none was found. */
+#define DEAD_WITHOUT STR("")
+
 struct dead_filter {
-    struct str code, gateway, sender, receiver, type; /* empty: any */
-    struct str name;                                  /* may end in * */
-    int64_t since_us, until_us;                       /* when it died; 0: any */
-    struct fact where[DEAD_WHERE_MOST];               /* attributes it must have */
+    struct str code, gateway, name;     /* empty: any; a name may end in * */
+    struct str sender, receiver, type;  /* NULL: any; see DEAD_WITHOUT */
+    int64_t since_us, until_us;         /* when it died; 0: any */
+    struct fact where[DEAD_WHERE_MOST]; /* attributes it must have */
     size_t where_count;
     const struct document_scope *scope; /* of its document (document.h); NULL: any */
 };

@@ -61,7 +61,7 @@ struct document_filter {
     int64_t gateway, sender, receiver, type;          /* words; 0: any */
     struct str sender_name, receiver_name, type_name; /* names that are no words; empty: any */
     int64_t since_us, until_us;                       /* 0: any */
-    int64_t size_least, size_most;                    /* 0: any */
+    int64_t size_least, size_below;                   /* 0: any */
     struct str state, name;                           /* empty: any; a name may end in * */
     struct str error; /* the code of what is wrong with it, or a part of the message */
     bool live;        /* only those that are not over */

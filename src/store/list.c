@@ -72,7 +72,7 @@ static bool matches(const struct document_filter *f, const struct document *d, b
            (f->type == 0 || f->type == d->type) &&
            document_in_scope(f->scope, d->sender, d->receiver) &&
            (f->size_least == 0 || d->source.size >= f->size_least) &&
-           (f->size_most == 0 || d->source.size <= f->size_most) &&
+           (f->size_below == 0 || d->source.size < f->size_below) &&
            (f->since_us == 0 || d->received_us >= f->since_us) &&
            (f->until_us == 0 || d->received_us < f->until_us) &&
            (f->state.len == 0 || str_eq(f->state, d->state)) &&

@@ -629,11 +629,13 @@ static void add_words(struct search *x, const struct document_filter *f)
             c->facet = words[i].facet;
             c->word = words[i].word;
         }
-    if (f->size_least > 0 || f->size_most > 0) {
+    if (f->size_least > 0 || f->size_below > 0) {
         struct source *c = add(x, FROM_SIZES);
 
         c->least = f->size_least;
-        c->most = f->size_most > 0 ? f->size_most : INT64_C(1) << 50;
+        c->most = f->size_below > 0 ? f->size_below - 1 : INT64_C(1) << 50;
+        if (c->most < c->least) /* none is so; one class is enough to see that */
+            c->most = c->least;
     }
 }
 
@@ -674,10 +676,11 @@ static void add_sources(struct search *x, const struct document_filter *f)
 
         c->nums = f->nums;
         c->num_count = f->num_count;
-        return;
     }
     if (f->parent != 0)
         add(x, FROM_CHILDREN)->word = f->parent;
+    if (f->nums != NULL) /* they are few: the rest is seen when they are read */
+        return;
     add_terms(x, f);
     if (f->name.len > 0)
         add_name(x, f->name);

@@ -32,6 +32,7 @@ gateways:
     auth: none
     extract: {{ sender: "json:/from", receiver: "json:/to", type: "json:/type",
                 attributes: {{ region: "json:/region" }} }}
+  blind: {{ kind: http, auth: none, extract: {{ receiver: "json:/to", type: "json:/type" }} }}
   keyed: {{ kind: http, auth: key, extract: {{ receiver: "value:sink", type: "value:note" }} }}
 endpoints:
   api: {{ kind: http, url: "{url}/in", timeout: 5s, retry: {{ first: 50ms, most: 100ms, for: 1s }} }}
@@ -93,6 +94,62 @@ def state(node, doc):
 
 def await_state(node, doc, want):
     wait_until(lambda: state(node, doc) == want, 20, f"{doc} is {want}")
+
+
+def refusal(node, query, **variables):
+    """What the node says to a question that it does not answer."""
+    answer = node.request("POST", "/graphql", json.dumps({"query": query, "variables": variables}),
+                          {"Content-Type": "application/json", "Authorization": f"Bearer {node.token}"})
+    return answer.json["errors"][0]["message"]
+
+
+@BOTH
+def test_sizes_that_no_document_has_are_no_trouble(node):
+    small = send(node)
+    await_state(node, small, "done")
+    size = node.graphql("query($i: ID!) { document(id: $i) { size } }", i=small)["document"]["size"]
+    assert find(node, maxSize=0) == [] and find(node, minSize=1, maxSize=size) == [small]
+    for step in range(0, 50):   # also one that is as many classes too high as there are tables
+        assert find(node, minSize=1 << step, maxSize=(1 << step) - 1) == []
+        assert find(node, minSize=64 + (1 << step), maxSize=1) == []
+    assert find(node, minSize=(1 << 63) - 1) == [] and find(node, maxSize=(1 << 63) - 1) == [small]
+
+
+@BOTH
+@pytest.mark.proves("DL3")
+def test_an_empty_word_of_a_filter_is_not_any(node):
+    docs = [send(node, to="mars"), send(node, to="venus")]
+    for doc in docs:
+        await_state(node, doc, "dead")
+    for field in ("state", "gateway", "sender", "receiver", "type", "name", "error", "key", "parent"):
+        for verb in ("documents", "documentsCancel", "documentsRetry", "documentsDiscard"):
+            kind, asked = ("query", "items { id }") if verb == "documents" else ("mutation", "count")
+            said = refusal(node, f"{kind}($f: DocumentFilter) {{ {verb}(filter: $f) {{ {asked} }} }}", f={field: ""})
+            assert said == f"{field} of the filter is empty; leave it out for any"
+    for field in ("gateway", "name", "error"):
+        said = refusal(node, "mutation($f: DeadFilter) { deadDiscard(filter: $f) { count } }", f={field: ""})
+        assert said == f"{field} of the filter is empty; leave it out for any"
+    for args in (["docs", "cancel", "--receiver", ""], ["dead", "discard", "--gateway", ""], ["dead", "retry", "--error", ""]):
+        done = node.cli(*args, "--yes")
+        assert done.returncode == 2 and f"{args[2]} is empty; leave it out for any" in done.stderr
+    assert [state(node, doc) for doc in docs] == ["dead", "dead"]
+
+
+@BOTH
+@pytest.mark.proves("DL3")
+def test_a_group_of_dead_letters_is_exactly_its_letters(node):
+    known = [send(node, to="mars") for _ in range(2)]
+    nobody = [node.accept("blind", json.dumps({"n": n})) for n in range(3)]
+    for doc in known + nobody:
+        await_state(node, doc, "dead")
+    groups = node.graphql("{ deadGroups(by: receiver) { key count } }")["deadGroups"]
+    assert {(g["key"], g["count"]) for g in groups} == {("mars", 2), (None, 3)}
+    counted = {receiver: node.graphql("mutation($f: DeadFilter) { deadDiscard(filter: $f, dry: true) { count } }",
+                                      f={"receiver": receiver})["deadDiscard"]["count"] for receiver in ("", "mars")}
+    assert counted == {"": 3, "mars": 2}
+    done = node.graphql("mutation($f: DeadFilter) { deadDiscard(filter: $f) { done } }", f={"receiver": "", "type": ""})
+    assert done["deadDiscard"]["done"] == 3
+    assert [state(node, d) for d in known + nobody] == ["dead"] * 2 + ["cancelled"] * 3
 
 
 @BOTH
@@ -158,6 +215,7 @@ def test_names_sizes_times_and_keys(node):
     assert find(node, name="ORD_2026003*", sender="acme") == [files[3]]
     assert find(node, name="nothing*") == []
     assert find(node, key="4711/a") == [keyed] and find(node, key="4711/a", gateway="keyed") == [keyed]
+    assert find(node, key="4711/a", parent=keyed) == []
     assert find(node, key="4711/a", gateway="in") == [] and find(node, key="4711") == []
     assert find(node, minSize=2000, gateway="in") == files[20:][::-1]
     assert find(node, minSize=1000, maxSize=1500, gateway="in") == files[10:15][::-1]

@@ -46,6 +46,16 @@ test("a filter is the same as text, as chips and in the address", async () => {
   assert.throws(() => filterOf([{ name: "max", value: "much" }]), /is no size/);
 });
 
+test("a group of dead letters is asked for as itself", async () => {
+  const { filterOf } = await load("pages/dead/page.tsx");
+  const hub = { key: "hub", code: "rejected", receiver: "hub" }, none = { key: null, code: "extract_failed", receiver: null };
+  assert.deepEqual(filterOf(hub, "receiver"), { error: "rejected", receiver: "hub" });
+  assert.deepEqual(filterOf(hub, "reason_receiver"), { error: "rejected", receiver: "hub" });
+  assert.deepEqual(filterOf(none, "reason_receiver"), { error: "extract_failed", receiver: "" }, "not all of that error");
+  assert.deepEqual(filterOf(none, "type"), { error: "extract_failed", type: "" }, "not all there are");
+  assert.deepEqual(filterOf(none, "reason"), { error: "extract_failed" });
+});
+
 test("every question fits the schema", async () => {
   const { buildSchema, parse, validate } = createRequire(join(process.env.WAYBILL_MODULES, "x.js"))("graphql");
   const schema = buildSchema(readFileSync(join(source, "../../src/admin/schema.graphql"), "utf8"));

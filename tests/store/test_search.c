@@ -196,7 +196,7 @@ static bool should(const struct document_filter *f, const struct known *k)
     return scope_is(f->scope, k) && party(f->gateway, k->gateway) && party(f->sender, k->sender) &&
            party(f->receiver, k->receiver) && party(f->type, k->type) &&
            (f->receiver_name.len == 0 || str_eq(f->receiver_name, str_of(k->stranger))) &&
-           k->size >= f->size_least && (f->size_most == 0 || k->size <= f->size_most) &&
+           k->size >= f->size_least && (f->size_below == 0 || k->size < f->size_below) &&
            k->received_us >= f->since_us && (f->until_us == 0 || k->received_us < f->until_us) &&
            (f->state.len == 0 || str_is(f->state, states[k->fate])) && (!f->live || !over) &&
            name_is(f->name, k->name) && where_is(f, k) && error_is(f->error, k);
@@ -248,7 +248,11 @@ static struct document_filter ask_for(const struct known *all, int count)
     f.live = what == 10;
     if (chance(5) == 0) {
         f.size_least = chance(2) == 0 ? k->size : 0;
-        f.size_most = k->size + chance(100);
+        f.size_below = k->size + 1 + chance(100);
+    }
+    if (chance(40) == 0) { /* none is so */
+        f.size_least = chance(2) == 0 ? 1 << (2 + chance(30)) : INT64_MAX - chance(9);
+        f.size_below = chance(2) == 0 ? 1 + chance(9) : 0;
     }
     if (chance(4) == 0)
         f.since_us = k->received_us - (int64_t)chance(5000) * CLOCK_S;
@@ -319,7 +323,7 @@ static bool agrees_often(struct store *s, const struct known *all, int count, in
             "times %d %d live %d stranger %.*s scope %d\n",
             (long long)f.gateway, (long long)f.sender, (long long)f.receiver, (long long)f.type,
             STR_ARG(f.state), STR_ARG(f.name), STR_ARG(f.error), f.where_count,
-            (long long)f.size_least, (long long)f.size_most, f.since_us != 0, f.until_us != 0,
+            (long long)f.size_least, (long long)f.size_below, f.since_us != 0, f.until_us != 0,
             f.live, STR_ARG(f.receiver_name), f.scope != NULL ? (int)f.scope->count : -1);
         return false;
     }

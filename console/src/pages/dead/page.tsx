@@ -39,10 +39,11 @@ const REMEDIES: Record<string, string> = {
   limit: "It is larger than a limit allows.",
 };
 
+/** Exactly its letters; an empty name is that of those in which none was found. */
 export function filterOf(g: DeadGroup, by: string): DeadFilter {
-  if (by === "receiver") return g.key === null ? {} : { receiver: g.key };
-  if (by === "type") return g.key === null ? {} : { type: g.key };
-  return { error: g.code, ...(by === "reason_receiver" && g.receiver !== null ? { receiver: g.receiver } : {}) };
+  const filter = { error: g.code };
+  if (by === "receiver" || by === "reason_receiver") return { ...filter, receiver: g.receiver ?? "" };
+  return by === "type" ? { ...filter, type: g.key ?? "" } : filter;
 }
 
 export function DeadPage() {
