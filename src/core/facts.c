@@ -3,10 +3,10 @@
 #include "base/require.h"
 #include "base/varint.h"
 
-enum { FORMAT = 1, SENDER = 1, RECEIVER = 2, TYPE = 4, NAMES = 7 };
+enum { FORMAT = 1, SENDER = 1, RECEIVER = 2, TYPE = 4, NAMES = 7, BEGIN = 8 };
 
 /* What an attribute and a whole record take beside their texts, at most. */
-enum { ATTRIBUTE_MORE = 2 * VARINT_MOST, RECORD_MORE = 2 + 4 * VARINT_MOST };
+enum { ATTRIBUTE_MORE = 2 * VARINT_MOST, RECORD_MORE = 3 + 8 * VARINT_MOST };
 
 struct str facts_attribute(const struct facts *f, struct str name)
 {
@@ -14,6 +14,31 @@ struct str facts_attribute(const struct facts *f, struct str name)
         if (str_eq(f->attributes[i].name, name))
             return f->attributes[i].value;
     return (struct str){ 0 };
+}
+
+void facts_keep_begin(struct facts *f)
+{
+    if (!f->begin.is)
+        f->begin = (struct facts_begin){ .is = true,
+                                         .sender = f->sender,
+                                         .receiver = f->receiver,
+                                         .type = f->type,
+                                         .attribute_count = f->attribute_count };
+}
+
+void facts_begin_again(struct facts *f)
+{
+    const struct facts_begin *b = &f->begin;
+
+    if (!b->is)
+        return;
+    f->sender = b->sender;
+    f->receiver = b->receiver;
+    f->type = b->type;
+    f->sender_unknown = f->receiver_unknown = f->type_unknown = false;
+    if (f->attribute_count > b->attribute_count)
+        f->attribute_count = b->attribute_count;
+    f->begin = (struct facts_begin){ 0 };
 }
 
 static struct str name_or_none(bool unknown, struct str name)
@@ -24,8 +49,21 @@ static struct str name_or_none(bool unknown, struct str name)
 /* The sizes of what facts_write() writes: how many of the attributes go into it. */
 struct plan {
     struct str sender, receiver, type;
+    struct facts_begin begin;
     size_t attributes, size;
 };
+
+static struct facts_begin begin_cut(const struct facts_begin *b)
+{
+    struct facts_begin cut = *b;
+
+    cut.sender = str_first(b->sender, FACTS_VALUE_MOST);
+    cut.receiver = str_first(b->receiver, FACTS_VALUE_MOST);
+    cut.type = str_first(b->type, FACTS_VALUE_MOST);
+    if (cut.attribute_count > FACTS_ATTRIBUTES_MOST)
+        cut.attribute_count = FACTS_ATTRIBUTES_MOST;
+    return cut;
+}
 
 static bool attribute_fits(const struct fact *fact, size_t size)
 {
@@ -39,9 +77,11 @@ static struct plan plan(const struct facts *f)
         .sender = name_or_none(f->sender_unknown, f->sender),
         .receiver = name_or_none(f->receiver_unknown, f->receiver),
         .type = name_or_none(f->type_unknown, f->type),
+        .begin = begin_cut(&f->begin),
     };
 
-    p.size = RECORD_MORE + p.sender.len + p.receiver.len + p.type.len;
+    p.size = RECORD_MORE + p.sender.len + p.receiver.len + p.type.len + p.begin.sender.len +
+             p.begin.receiver.len + p.begin.type.len;
     while (p.attributes < f->attribute_count && p.attributes < FACTS_ATTRIBUTES_MOST) {
         const struct fact *fact = &f->attributes[p.attributes];
 
@@ -59,9 +99,27 @@ bool facts_fit(const struct facts *f)
            f->receiver.len <= FACTS_VALUE_MOST && f->type.len <= FACTS_VALUE_MOST;
 }
 
+static char *put_name(char *at, bool there, struct str name)
+{
+    return there ? varint_put_text(at, name) : at;
+}
+
+static char *put_begin(char *at, const struct facts_begin *b)
+{
+    bool sender = b->sender.ptr != NULL, receiver = b->receiver.ptr != NULL,
+         type = b->type.ptr != NULL;
+
+    if (!b->is)
+        return at;
+    *at++ = (char)((sender ? SENDER : 0) | (receiver ? RECEIVER : 0) | (type ? TYPE : 0));
+    at = put_name(put_name(put_name(at, sender, b->sender), receiver, b->receiver), type, b->type);
+    return varint_put(at, b->attribute_count);
+}
+
 void facts_write(const struct facts *f, struct buf *to)
 {
-    if (!f->sender_unknown && !f->receiver_unknown && !f->type_unknown && f->attribute_count == 0)
+    if (!f->sender_unknown && !f->receiver_unknown && !f->type_unknown && f->attribute_count == 0 &&
+        !f->begin.is)
         return;
     struct plan p = plan(f);
     struct err err;
@@ -72,14 +130,11 @@ void facts_write(const struct facts *f, struct buf *to)
 
     *at++ = FORMAT;
     *at++ = (char)((f->sender_unknown ? SENDER : 0) | (f->receiver_unknown ? RECEIVER : 0) |
-                   (f->type_unknown ? TYPE : 0));
-    if (f->sender_unknown)
-        at = varint_put_text(at, p.sender);
-    if (f->receiver_unknown)
-        at = varint_put_text(at, p.receiver);
-    if (f->type_unknown)
-        at = varint_put_text(at, p.type);
-    at = varint_put(at, p.attributes);
+                   (f->type_unknown ? TYPE : 0) | (p.begin.is ? BEGIN : 0));
+    at = put_name(at, f->sender_unknown, p.sender);
+    at = put_name(at, f->receiver_unknown, p.receiver);
+    at = put_name(at, f->type_unknown, p.type);
+    at = varint_put(put_begin(at, &p.begin), p.attributes);
     for (size_t i = 0; i < p.attributes; i++)
         at = varint_put_text(varint_put_text(at, f->attributes[i].name), f->attributes[i].value);
     buf_added(to, (size_t)(at - start));
@@ -91,6 +146,27 @@ static bool take_name(struct str *bytes, bool there, struct str *name, bool *unk
         return true;
     *unknown = true;
     return varint_take_text(bytes, name);
+}
+
+static bool take_begin(struct str *bytes, bool there, struct facts_begin *ret)
+{
+    unsigned names = there && bytes->len > 0 ? (unsigned char)bytes->ptr[0] : 0;
+    uint64_t count;
+    bool had;
+
+    *ret = (struct facts_begin){ .is = there };
+    if (!there)
+        return true;
+    if (bytes->len == 0 || (names & ~(unsigned)NAMES) != 0)
+        return false;
+    *bytes = str_from(*bytes, 1);
+    if (!take_name(bytes, names & SENDER, &ret->sender, &had) ||
+        !take_name(bytes, names & RECEIVER, &ret->receiver, &had) ||
+        !take_name(bytes, names & TYPE, &ret->type, &had) || !varint_take(bytes, &count) ||
+        count > FACTS_ATTRIBUTES_MOST)
+        return false;
+    ret->attribute_count = (size_t)count;
+    return true;
 }
 
 static bool take_attributes(struct str bytes, struct fact *to, size_t count)
@@ -113,11 +189,12 @@ bool facts_read(struct str bytes, struct arena *a, struct facts *ret)
     unsigned names = (unsigned char)bytes.ptr[1];
 
     bytes = str_from(bytes, 2);
-    if ((names & ~(unsigned)NAMES) != 0 ||
+    if ((names & ~(unsigned)(NAMES | BEGIN)) != 0 ||
         !take_name(&bytes, names & SENDER, &found.sender, &found.sender_unknown) ||
         !take_name(&bytes, names & RECEIVER, &found.receiver, &found.receiver_unknown) ||
         !take_name(&bytes, names & TYPE, &found.type, &found.type_unknown) ||
-        !varint_take(&bytes, &count) || count > FACTS_ATTRIBUTES_MOST)
+        !take_begin(&bytes, names & BEGIN, &found.begin) || !varint_take(&bytes, &count) ||
+        count > FACTS_ATTRIBUTES_MOST)
         return false;
     found.attribute_count = (size_t)count;
     found.attributes = count > 0 ? ARENA_ARRAY(a, struct fact, (size_t)count) : NULL;

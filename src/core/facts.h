@@ -5,11 +5,16 @@
  * what could not be looked up stays as it was found, and `unknown` says so.  A type may be
  * unknown and all right: `types` has a line "*".
  *
- * As bytes (`facts_write`): what the store keeps beside the words of the configuration,
- * namely the attributes and the texts of unknown names.
+ * A step may change them on the way.  Whoever starts the document again starts with what its way
+ * began with (`begin`): else the steps before that one would be left out.
  *
- * Format      u8 format; u8 which names are unknown; their texts; varint number of
- *             attributes; name and value of each.  Texts have their length in front.
+ * As bytes (`facts_write`): what the store keeps beside the words of the configuration,
+ * namely the attributes, the texts of unknown names, and the beginning.
+ *
+ * Format      u8 format; u8 which names are unknown, and whether there is a beginning; their
+ *             texts; of the beginning u8 which names it has, their texts, varint number of its
+ *             attributes; varint number of attributes; name and value of each.  Texts have their
+ *             length in front.
  */
 #pragma once
 
@@ -27,12 +32,24 @@ struct fact {
     struct str name, value;
 };
 
+struct facts_begin {
+    bool is; /* a step has changed them since */
+    struct str sender, receiver, type;
+    size_t attribute_count; /* the first ones */
+};
+
 struct facts {
     struct str sender, receiver, type; /* ptr NULL: not known */
     bool sender_unknown, receiver_unknown, type_unknown;
     struct fact *attributes;
     size_t attribute_count;
+    struct facts_begin begin;
 };
+
+/* Before a step changes them; only the first counts. */
+void facts_keep_begin(struct facts *f);
+/* As they were then; as they are when nothing changed them. */
+void facts_begin_again(struct facts *f);
 
 /* The attribute of this name, or an empty view with ptr NULL. */
 struct str facts_attribute(const struct facts *f, struct str name);
@@ -40,9 +57,10 @@ struct str facts_attribute(const struct facts *f, struct str name);
 /* Everything is within the limits above, so that facts_write() leaves nothing out. */
 bool facts_fit(const struct facts *f);
 
-/* Attributes and unknown names; nothing is appended when there are none.  Never more than
- * FACTS_BYTES_MOST: attributes for which there is no room are left out, names are cut. */
+/* Attributes, unknown names and the beginning; nothing is appended when there are none.  Never more
+ * than FACTS_BYTES_MOST: attributes for which there is no room are left out, names are cut. */
 void facts_write(const struct facts *f, struct buf *to);
-/* Adds what was written to *ret, strings lent from `bytes`: unknown names, and attributes in
- * the place of those that *ret had.  False: not written by us, and *ret is as it was. */
+/* Adds what was written to *ret, strings lent from `bytes`: unknown names, and attributes and the
+ * beginning in the place of those that *ret had.  False: not written by us, and *ret is as it was.
+ */
 bool facts_read(struct str bytes, struct arena *a, struct facts *ret);

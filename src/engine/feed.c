@@ -176,6 +176,12 @@ void feed_facts(struct flight *f, const struct document *d)
     f->facts.sender_unknown = f->facts.receiver_unknown = f->facts.type_unknown = false;
 }
 
+void feed_beginning(struct flight *f, const struct document *d)
+{
+    feed_facts(f, d);
+    facts_begin_again(&f->facts);
+}
+
 /* The bytes, when they are small enough to be kept in memory. */
 static bool load_bytes(struct flight *f, struct variant *v, struct err *err)
 {
@@ -306,7 +312,7 @@ static struct flight *load_document(struct road *r, const struct task *t)
     f->has_facts =
         f->batch != NULL || d.sender != 0 || d.receiver != 0 || d.type != 0 || d.facts.len > 0;
     if (f->has_facts) /* a retry that starts at the router (operate.h) */
-        feed_facts(f, &d);
+        feed_beginning(f, &d);
     if (!load_bytes(f, &f->variants[0], &err)) {
         load_failed(f, &err);
         return NULL;

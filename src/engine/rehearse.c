@@ -111,7 +111,7 @@ static bool walk_with(struct scene *s, struct plan *plan, bool given, struct fli
     f->config = plan->version;
     f->has_facts = given;
     if (given)
-        feed_facts(f, s->doc);
+        feed_beginning(f, s->doc);
     if (!load_bytes(s, f, err)) {
         flight_free(f);
         return false;

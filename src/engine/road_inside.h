@@ -181,8 +181,9 @@ void feed_wake(struct road *r);
 void feed_note_due(struct road *r, int64_t due_us); /* something waits until then */
 void feed_unsettled(struct flight *f);              /* its settlement failed: again, later */
 void feed_load(struct flight *f);                   /* a claim of a delivery: to be loaded */
-void feed_fill(struct flight *f, const struct document *d);  /* what its row says of it */
-void feed_facts(struct flight *f, const struct document *d); /* it goes on at the router */
+void feed_fill(struct flight *f, const struct document *d); /* what its row says of it */
+void feed_facts(struct flight *f, const struct document *d);
+void feed_beginning(struct flight *f, const struct document *d); /* it starts at the router */
 
 /* ---- bytes.c ---- */
 /* The first `most` bytes of the document, for extraction. */

@@ -300,6 +300,7 @@ static bool reroute(struct flight *f, const struct plan_step *s, const struct va
         outcome_dead(f, TRAIL_STEP, s->name, failure.code, clock_mono_us() - from, failure.message);
         return false;
     }
+    facts_keep_begin(&f->facts);
     if (found.sender.ptr != NULL)
         f->facts.sender = found.sender;
     if (found.receiver.ptr != NULL)

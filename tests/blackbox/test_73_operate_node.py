@@ -210,6 +210,45 @@ def test_dead_letters_in_groups_and_in_bulk(node, receiver, tmp_path):
     assert report.returncode == DONE, report.stdout
 
 
+REROUTED = """\
+systems: {{ acme: {{}}, hub: {{}}, archive: {{}} }}
+types: {{ envelope: {{}}, inner: {{}} }}
+gateways:
+  in:
+    kind: http
+    auth: none
+    extract: {{ sender: "value:acme", receiver: "value:hub", type: "value:envelope" }}
+endpoints:
+  api:   {{ kind: http, url: "{url}/in" }}
+  shelf: {{ kind: file, system: archive, path: "{folder}/shelf", name: "${{id}}.json" }}
+routes:
+  - name: open
+    when: {{ type: envelope }}
+    do: [ {{ deliver: shelf }}, {{ replace: {{ find: "_", with: "-" }} }}, {{ route: {{ type: "json:/inner" }} }} ]
+"""
+
+
+@BOTH
+@pytest.mark.proves("RO3")
+def test_what_a_step_routed_elsewhere_starts_again_with_its_first_route(make_node, receiver, tmp_path):
+    config = REROUTED.format(url=receiver.url(""), folder=tmp_path)
+    node = make_node(config=config)
+    node.start()
+    doc = node.accept("in", json.dumps({"inner": "inner", "text": "a_b"}))
+    await_state(node, doc, "dead")
+    assert show(node, doc)["type"] == "inner" and not list((tmp_path / "shelf").iterdir())
+    (tmp_path / "more.yaml").write_text(config + "  - { name: in, when: { type: inner }, do: [ { deliver: api } ] }\n")
+    assert node.cli("apply", tmp_path / "more.yaml").returncode == DONE
+    await_state(node, doc, "delivered")
+    assert [json.loads(r["body"])["text"] for r in receiver.wait_for(1)] == ["a-b"]
+    shelved = list((tmp_path / "shelf").iterdir())
+    assert [json.loads(p.read_text())["text"] for p in shelved] == ["a_b"]
+    shelved[0].unlink()
+    assert node.cli("docs", "retry", doc, "--again", "--yes").returncode == DONE
+    assert [json.loads(r["body"])["text"] for r in receiver.wait_for(2)] == ["a-b", "a-b"]
+    await_state(node, doc, "delivered")
+
+
 def test_send_dry_stores_nothing(node, receiver, tmp_path):
     def dry(gateway="in", **more):
         body = {"from": "acme", "to": "H1", "type": "order", "po": "7", **more}

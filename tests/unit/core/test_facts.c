@@ -75,6 +75,35 @@ TEST(facts_come_back_as_they_were)
     }
 }
 
+TEST(facts_begin_again_as_they_began)
+{
+    AUTO(buf_done) struct buf b = BUF_INIT(ROOM);
+    AUTO(arena_done) struct arena a = ARENA_INIT(ARENA);
+    struct facts f = {
+        .sender = STR("acme"), .type = STR("envelope"), .attributes = some, .attribute_count = 2
+    };
+    struct facts back = { .sender = STR("acme"), .receiver = STR("hub") };
+
+    facts_begin_again(&f);
+    CHECK(str_is(f.type, "envelope") && f.attribute_count == 2);
+    facts_keep_begin(&f);
+    f.receiver = STR("hub");
+    f.type = STR("inner");
+    f.type_unknown = true;
+    f.attribute_count = 4;
+    facts_keep_begin(&f);
+    CHECK(facts_fit(&f));
+    facts_write(&f, &b);
+    CHECK(facts_read(buf_view(&b), &a, &back));
+    CHECK(str_is(back.type, "inner") && back.type_unknown && back.attribute_count == 4);
+    facts_begin_again(&back);
+    CHECK(str_is(back.sender, "acme") && back.receiver.ptr == NULL);
+    CHECK(str_is(back.type, "envelope") && !back.type_unknown && back.attribute_count == 2);
+    CHECK(!back.begin.is);
+    for (size_t cut = 1; cut < b.len; cut++)
+        CHECK(!facts_read(str_first(buf_view(&b), cut), &a, &back));
+}
+
 TEST(facts_that_are_unknown_and_missing_come_back_empty)
 {
     AUTO(buf_done) struct buf b = BUF_INIT(ROOM);
