@@ -12,7 +12,7 @@ const SYSTEM = `name title ids limits { concurrency rate } window { texts open c
 const PAUSES = `pauses { what reason by since everywhere }`;
 const PROBLEM = `line column message hint`;
 const RESULT = `id result message`;
-const BULK = `count done skipped next`;
+const BULK = `count done skipped begin next`;
 const VERSION = `version made by note sha256 live`;
 
 type Acted<Name extends string> = Record<Name, T.OperateResult[]>;

@@ -206,6 +206,7 @@ export interface Bulk {
   count: number;
   done: number;
   skipped: number;
+  begin: string;
   next: string | null;
 }
 

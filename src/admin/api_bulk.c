@@ -84,13 +84,14 @@ static bool change_in_bulk(struct graphql_call *call, const struct change *c,
 
     order->bulk = true;
     (void)graphql_arg_bool(call, "dry", &dry);
-    if (!api_read_place(call, &below, &until, err) ||
-        !(dry ? count_them(call, c, until, &below, b, err)
-              : change_portion(call, c, order, until, &below, b, err)))
+    if (!api_read_place(call, &below, &until, err))
+        return false;
+    b->begin = api_place(call, below, until);
+    if (dry ? !count_them(call, c, until, &below, b, err)
+            : !change_portion(call, c, order, until, &below, b, err))
         return false;
     if (below != 0)
-        b->next =
-            str_of(arena_printf(call->arena, "%lld-%lld", (long long)below, (long long)until));
+        b->next = api_place(call, below, until);
     if (!dry && b->count > 0) {
         road_note_backlog(engine_road(api_engine(call)));
         api_log_change(c->verb, order->who, (size_t)b->count, (size_t)b->done);

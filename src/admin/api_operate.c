@@ -296,10 +296,15 @@ bool api_read_place(struct graphql_call *call, int64_t *ret_above, int64_t *ret_
     *ret_until = clock_wall_us() + 1;
     if (after.len == 0)
         return true;
-    if (!str_to_i64(above, ret_above) || !str_to_i64(until, ret_until) || *ret_above < 1 ||
+    if (!str_to_i64(above, ret_above) || !str_to_i64(until, ret_until) || *ret_above < 0 ||
         *ret_until < 1)
-        return err_set(err, ERR_PERMANENT, 0, "after is not the `next` of a portion");
+        return err_set(err, ERR_PERMANENT, 0, "after is not the `begin` or `next` of a portion");
     return true;
+}
+
+struct str api_place(const struct graphql_call *call, int64_t above, int64_t until)
+{
+    return str_of(arena_printf(call->arena, "%lld-%lld", (long long)above, (long long)until));
 }
 
 bool api_read_count(const struct graphql_call *call, const char *arg, size_t most, size_t *ret,
@@ -353,13 +358,14 @@ static bool change_in_bulk(struct graphql_call *call, enum operate_action action
     (void)graphql_arg_bool(call, "dry", &dry);
     if (!api_read_place(call, &above, &until, err) || !read_filter(call, RIGHT_RETRY, &f, err))
         return false;
+    b->begin = api_place(call, above, until);
     if (f.until_us == 0 || f.until_us > until)
         f.until_us = until;
     if (dry ? !dead_count(api_store(call), &f, above, &b->count, &next, err)
             : !change_letters(call, action, &f, above, b, &next, err))
         return false;
     if (next != 0)
-        b->next = str_of(arena_printf(call->arena, "%lld-%lld", (long long)next, (long long)until));
+        b->next = api_place(call, next, until);
     if (!dry && b->count > 0) {
         road_note_backlog(engine_road(api_engine(call)));
         api_log_change(verb,
@@ -414,6 +420,7 @@ const struct graphql_resolver api_operate[] = {
     GRAPHQL_MEMBER("Bulk.count", struct api_bulk_result, count),
     GRAPHQL_MEMBER("Bulk.done", struct api_bulk_result, done),
     GRAPHQL_MEMBER("Bulk.skipped", struct api_bulk_result, skipped),
+    GRAPHQL_MEMBER("Bulk.begin", struct api_bulk_result, begin),
     GRAPHQL_MEMBER("Bulk.next", struct api_bulk_result, next),
 };
 const size_t api_operate_count = sizeof api_operate / sizeof api_operate[0];

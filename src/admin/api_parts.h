@@ -86,12 +86,14 @@ void api_log_change(const char *action, struct str who, size_t count, size_t don
 /* Bulk: a portion of a change. */
 struct api_bulk_result {
     int64_t count, done, skipped;
-    struct str next;
+    struct str begin, next;
 };
 
 /* Argument after, "NUM-TIME": how far it came, and when it began; what came later is not meant. */
 bool api_read_place(struct graphql_call *call, int64_t *ret_above, int64_t *ret_until,
                     struct err *err);
+/* The same, for the answer. */
+struct str api_place(const struct graphql_call *call, int64_t above, int64_t until);
 /* An argument that counts, from 1. */
 bool api_read_count(const struct graphql_call *call, const char *arg, size_t most, size_t *ret,
                     struct err *err);

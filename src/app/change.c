@@ -94,6 +94,7 @@ struct bulk {
     const struct args *args;
     const struct change_bulk *what;
     json_t *filter;
+    json_t *begin; /* where the count began: what came since is not meant */
     struct units_rate rate;
     int64_t portion;    /* how many at once */
     int64_t started_us; /* of the changes */
@@ -108,6 +109,7 @@ static void bulk_done(struct bulk *b)
 {
     client_close(&b->c);
     json_decref(b->filter);
+    json_decref(b->begin);
     json_decref(b->what->variables);
 }
 
@@ -130,18 +132,20 @@ static bool call(struct bulk *b, bool dry, json_t **io_after, json_t **ret_data)
     (void)snprintf(query, sizeof query,
                    "mutation($filter: %s, $dry: Boolean, $after: String, $portion: Int,"
                    " $by: String%s) { %s(filter: $filter, dry: $dry, after: $after,"
-                   " portion: $portion, by: $by%s) { count done skipped next } }",
+                   " portion: $portion, by: $by%s) { count done skipped begin next } }",
                    b->what->filter, more, b->what->field,
                    b->what->retries ? ", from: $from, again: $again" : "");
     if (!client_graphql(&b->c, query, variables_of(b, dry, *io_after), ret_data))
         return false;
     const json_t *answer = json_object_get(*ret_data, b->what->field);
-    json_t *next = json_object_get(answer, "next");
+    json_t *next = json_object_get(answer, "next"), *begin = json_object_get(answer, "begin");
 
-    if (!json_is_integer(json_object_get(answer, "count"))) {
-        (void)client_odd(&b->c, "no count in it");
+    if (!json_is_integer(json_object_get(answer, "count")) || !json_is_string(begin)) {
+        (void)client_odd(&b->c, "no count in it, or not where it began");
         return false;
     }
+    if (b->begin == NULL)
+        b->begin = json_incref(begin);
     if (json_is_string(next) && *io_after != NULL && json_equal(next, *io_after)) {
         (void)client_odd(&b->c, "the next portion is the same portion");
         return false;
@@ -218,16 +222,10 @@ static void tell_end(const struct bulk *b)
     (void)fputc('\n', stdout);
 }
 
-static json_t *place_of(const struct args *a)
-{
-    const char *after = args_text(a, "after");
-
-    return after != NULL ? json_string(after) : NULL;
-}
-
 static bool count_first(struct bulk *b)
 {
-    json_auto_t *after = place_of(b->args);
+    const char *place = args_text(b->args, "after");
+    json_auto_t *after = place != NULL ? json_string(place) : NULL;
 
     do {
         json_auto_t *data = NULL;
@@ -252,7 +250,7 @@ static void rest(const struct bulk *b)
 
 static bool go_on(struct bulk *b)
 {
-    json_auto_t *after = place_of(b->args);
+    json_auto_t *after = json_incref(b->begin);
 
     b->started_us = clock_mono_us();
     do {

@@ -252,7 +252,8 @@ def test_dead_groups(ask, fake):
 
 
 def bulk(field, count=0, done=0, skipped=0, following=None):
-    return data(**{field: {"count": count, "done": done, "skipped": skipped, "next": following}})
+    return data(**{field: {"count": count, "done": done, "skipped": skipped,
+                           "begin": "0-77", "next": following}})
 
 
 @pytest.mark.proves("DL3")
@@ -265,7 +266,7 @@ def test_dead_retry_counts_first(ask, fake):
     assert got.stdout == ("1497 dead letters on their way again, 3 left alone: they are being "
                           "worked on, went on meanwhile, or go with their batch\n")
     assert [(r.variables["dry"], r.variables["after"]) for r in fake.requests] == [
-        (True, None), (False, None), (False, "1000")]
+        (True, None), (False, "0-77"), (False, "1000")]
     assert all(r.variables["filter"] == {"receiver": "hub"} for r in fake.requests)
 
 

@@ -153,6 +153,27 @@ def test_a_group_of_dead_letters_is_exactly_its_letters(node):
 
 
 @BOTH
+@pytest.mark.proves("DL3")
+def test_what_died_after_the_count_is_not_meant(node):
+    change = "mutation($f: DeadFilter, $d: Boolean, $a: String) { deadDiscard(filter: $f, dry: $d, after: $a)" \
+             " { count done begin next } }"
+    many = "mutation($f: DocumentFilter, $d: Boolean, $a: String) { documentsDiscard(filter: $f, dry: $d, after: $a)" \
+           " { count done begin next } }"
+    early = [send(node, to="mars") for _ in range(2)]
+    for doc in early:
+        await_state(node, doc, "dead")
+    counted = node.graphql(change, f={"receiver": "mars"}, d=True)["deadDiscard"]
+    all_counted = node.graphql(many, f={"receiver": "mars"}, d=True)["documentsDiscard"]
+    late = send(node, to="mars")
+    await_state(node, late, "dead")
+    done = node.graphql(change, f={"receiver": "mars"}, a=counted["begin"])["deadDiscard"]
+    assert (counted["count"], done["done"], done["begin"], done["next"]) == (2, 2, counted["begin"], None)
+    done = node.graphql(many, f={"receiver": "mars"}, a=all_counted["begin"])["documentsDiscard"]
+    assert (all_counted["count"], done["done"]) == (2, 0)
+    assert [state(node, d) for d in early + [late]] == ["cancelled", "cancelled", "dead"]
+
+
+@BOTH
 def test_documents_are_found_by_their_search_attributes(node):
     docs = [send(node, po=str(n % 7), lines=[{"item": f"bolt-{n}"}], region="north") for n in range(30)]
     plain = send(node, type="note", po="3", region="south")

@@ -26,13 +26,15 @@ export function BulkDialog<F>({ verb, things, filter, change, danger, onClose }:
   const [skipped, setSkipped] = useState(0);
   const [error, setError] = useState("");
   const stopped = useRef(false);
+  const begin = useRef<string | null>(null); // of the count: what came since is not meant
 
   const portions = async (dry: boolean, each: (b: Bulk) => void) => {
-    let after: string | null = null;
+    let after: string | null = begin.current;
     do {
       const { bulk }: { bulk: Bulk } = await ask(change, { filter, dry, after, client: dry ? null : clientId() });
       if (stopped.current) return;
       each(bulk);
+      begin.current ??= bulk.begin;
       after = bulk.next;
     } while (after !== null);
   };
