@@ -71,12 +71,13 @@ static void queue(struct http_conn *c, const uv_buf_t *bufs, size_t count, size_
         at += n - skip;
         skip = 0;
     }
-    require(at == len && c->out_pending + len <= HTTP_OUT_MAX);
+    require(at == len);
     o->conn = c;
     o->len = len;
     uv_buf_t all = uv_buf_init(o->bytes, (unsigned)len);
 
-    if (uv_write(&o->req, (uv_stream_t *)&c->tcp, &all, 1, on_written) < 0) {
+    if (c->out_pending + len > HTTP_OUT_MAX ||
+        uv_write(&o->req, (uv_stream_t *)&c->tcp, &all, 1, on_written) < 0) {
         free(o);
         give_up(c);
         return;

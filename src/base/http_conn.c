@@ -342,7 +342,9 @@ static void on_read(uv_stream_t *s, ssize_t n, const uv_buf_t *buf);
 
 static void settle_reading(struct http_conn *c)
 {
-    bool want = !c->eof && c->rest_len == 0;
+    /* Who does not read what there is for him is not listened to: also input that is no request is
+     * answered, by TLS. */
+    bool want = !c->eof && c->rest_len == 0 && c->out_pending < HTTP_OUT_HIGH;
 
     if (want == c->reading)
         return;

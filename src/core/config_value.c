@@ -126,6 +126,9 @@ static bool check_bounds(const struct option *o, uint64_t value, struct err *err
                    ? err_set(err, ERR_CONFIG, 0, "the least is %lld", (long long)o->least)
                    : err_set(err, ERR_CONFIG, 0, "it is too small");
     }
+    if (o->most > 0 && value > (uint64_t)o->most && o->type == OPT_DURATION)
+        return err_set(err, ERR_CONFIG, 0, "the most is %lldd",
+                       (long long)(o->most / (86400 * INT64_C(1000000))));
     if (o->most > 0 && value > (uint64_t)o->most)
         return err_set(err, ERR_CONFIG, 0, "the most is %lld", (long long)o->most);
     return true;

@@ -59,6 +59,7 @@ static const struct option http_keys[] = {
     { .name = "idempotency",
       .type = OPT_DURATION,
       .fallback = "24h",
+      .most = INT64_C(60) * 86400 * 1000000,
       .help = "how long an Idempotency-Key is remembered" },
     REPLIES,
     { 0 },

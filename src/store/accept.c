@@ -444,7 +444,7 @@ struct keep_op {
     struct store_op op;
     int64_t period_us, first, last, newest;
     int64_t over[OVER_MOST];
-    size_t over_count;
+    size_t over_count, other_count; /* of those that go, and that stay beside the ones it makes */
 };
 
 static bool read_parts(struct writer *w, struct keep_op *k, struct err *err)
@@ -452,7 +452,7 @@ static bool read_parts(struct writer *w, struct keep_op *k, struct err *err)
     AUTO(db_rows_done) struct db_rows rows = { 0 };
     bool row;
 
-    k->over_count = 0;
+    k->over_count = k->other_count = 0;
     k->newest = k->last;
     if (!db_query(w->db, SQL_PART_ALL, DB_ARGS(db_int(PART_IDEMPOTENCY)), &rows, err))
         return false;
@@ -465,6 +465,8 @@ static bool read_parts(struct writer *w, struct keep_op *k, struct err *err)
 
         if (slot < k->first - 1 && k->over_count < OVER_MOST)
             k->over[k->over_count++] = slot;
+        else if (slot < k->first || slot > k->last)
+            k->other_count++;
         if (slot > k->newest)
             k->newest = slot;
     }
@@ -500,6 +502,11 @@ static bool keep_run(struct writer *w, struct store_op **ops, size_t count, stru
     k->last = (now + k->period_us) / KEY_TABLE_US + 1;
     if (!read_parts(w, k, err))
         return false;
+    if (k->last - k->first + 1 + (int64_t)k->other_count > (int64_t)KEY_SLOTS)
+        return err_set(err, ERR_LIMIT, 0,
+                       "keys that are remembered for %lld days need more than %d tables; shorten "
+                       "`idempotency` of the gateways",
+                       (long long)(k->period_us / (INT64_C(86400) * CLOCK_S)), (int)KEY_SLOTS);
     for (size_t i = 0; i < k->over_count; i++)
         if (!drop_table(w, k->over[i], err))
             return false;

@@ -27,7 +27,7 @@
 #include "base/id.h"
 #include "store/db.h"
 
-enum { KEY_RUN = 16384, KEY_SLICE = 1000, KEY_SLOTS = 256 };
+enum { KEY_RUN = 16384, KEY_SLICE = 1000, KEY_SLOTS = 1024 };
 
 struct key_log;
 

@@ -144,6 +144,25 @@ TEST(keys_of_any_period_are_found)
     store_close(s);
 }
 
+/* More would end the node, and keep it from starting. */
+TEST(tables_of_keys_are_not_without_number)
+{
+    struct home h = fresh_home();
+    struct store *s = open_with_keys(&h);
+    struct err err = { 0 };
+
+    CHECK(s != NULL && accept_keep_tables(s, 60 * DAY_US, &err));
+    int64_t tables = ask(&h, "SELECT count(*) FROM part WHERE family = 1");
+
+    CHECK(!accept_keep_tables(s, 200 * DAY_US, &err) && err.kind == ERR_LIMIT);
+    CHECK(strstr(err.text, "shorten `idempotency`") != NULL);
+    CHECK(ask(&h, "SELECT count(*) FROM part WHERE family = 1") == tables);
+    store_close(s);
+    s = open_with_keys(&h);
+    CHECK(s != NULL);
+    store_close(s);
+}
+
 TEST(tables_of_keys_that_are_over_go)
 {
     struct home h = fresh_home();

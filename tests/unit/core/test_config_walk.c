@@ -112,6 +112,8 @@ TEST(walk_values)
           "did you mean `key`? allowed: key, basic, none" },
         { "gateways: { a: { kind: http, idempotency: 24 } }", 1, 43,
           "`idempotency` cannot be `24`: the unit is missing", "such as 30s" },
+        { "gateways: { a: { kind: http, idempotency: 61d } }", 1, 43,
+          "`idempotency` cannot be `61d`: the most is 60d", NULL },
         { "gateways: { a: { kind: http, limits: { rate: 5 } } }", 1, 46, "the unit is missing",
           "such as 50/s" },
         { "gateways: { a: { kind: http, users: { u: hunter2 } } }", 1, 42,
