@@ -64,8 +64,8 @@ static void add_attributes(struct flight *f, const struct facts *found)
     x->attribute_count = n;
 }
 
-/* `search` of its type.  A document is not lost over what it is found by: what cannot be
- * extracted is noted. */
+/* `search` of its type, also of one that dies for its sender or receiver: dead letters are looked
+ * for.  A document is not lost over what it is found by: what cannot be extracted is noted. */
 static void find_search(struct flight *f, const struct extract_source *source)
 {
     const struct extractor *x = plan_search_of(f->plan, f->facts.type);
@@ -91,12 +91,12 @@ bool walk_find_facts(struct flight *f)
     struct extract_source source = {
         .body = body, .whole = (int64_t)body.len == f->source.size, .head = f->head, .name = f->name
     };
+    bool known;
 
     if (f->has_facts) {
-        if (!look_up(f, from))
-            return false;
+        known = look_up(f, from);
         find_search(f, &source);
-        return true;
+        return known;
     }
     if (g != NULL && g->broken != NULL) {
         outcome_dead(f, TRAIL_EXTRACT, STR(""), DEAD_EXTRACT_FAILED, -1, g->broken);
@@ -109,11 +109,11 @@ bool walk_find_facts(struct flight *f)
                      failure.message);
         return false;
     }
-    if (!look_up(f, from))
-        return false;
-    flight_note(f, TRAIL_EXTRACT, TRAIL_DONE, STR(""), clock_mono_us() - from, NULL);
+    known = look_up(f, from);
+    if (known)
+        flight_note(f, TRAIL_EXTRACT, TRAIL_DONE, STR(""), clock_mono_us() - from, NULL);
     find_search(f, &source);
-    return true;
+    return known;
 }
 
 /* ---- route --------------------------------------------------------------------------------- */
@@ -307,9 +307,11 @@ static bool reroute(struct flight *f, const struct plan_step *s, const struct va
         f->facts.receiver = found.receiver;
     if (found.type.ptr != NULL)
         f->facts.type = found.type;
-    if (!look_up(f, from))
-        return false;
+    bool known = look_up(f, from);
+
     find_search(f, &source);
+    if (!known)
+        return false;
     flight_note(f, TRAIL_STEP, TRAIL_DONE, s->name, clock_mono_us() - from, NULL);
     return true;
 }

@@ -39,6 +39,8 @@ endpoints:
 routes:
   - {{ name: urgent, when: {{ receiver: hub, type: note }},
        do: [ {{ route: {{ type: "value:urgent" }} }} ] }}
+  - {{ name: passed-on, when: {{ receiver: sink, type: note, region: elsewhere }},
+       do: [ {{ route: {{ receiver: "json:/next", type: "value:order" }} }} ] }}
   - {{ name: pay, when: {{ receiver: hub, type: order, po: "77" }}, do: [ {{ drop: "by its attribute" }} ] }}
   - {{ name: hub, when: {{ receiver: hub }}, do: [ {{ deliver: api }} ] }}
   - {{ name: rest, do: [ {{ drop: done }} ] }}
@@ -218,6 +220,24 @@ def test_search_attributes_route_and_follow_the_type(node, far):
                          i=odd)["document"]["timeline"]
     noted = [line for line in lines if line["what"] == "search"]
     assert len(noted) == 1 and noted[0]["outcome"] == "failed" and "control" in noted[0]["message"]
+
+
+@BOTH
+def test_dead_letters_of_unknown_systems_are_found_by_their_search_attributes(node, far):
+    """They have their type: at the gateway, after a step that routes, and when they start at the router again."""
+    came = send(node, **{"from": "a partner nobody knows"}, po="4711")
+    passed = send(node, type="note", region="elsewhere", next="nobody either", po="4711")
+    told = send(node, to="nobody at all", po="4711", ship="2026-11-16")
+    for doc in (came, passed, told):
+        await_state(node, doc, "dead")
+    assert find(node, where=where(po="4711"), error="unknown_system") == [told, passed, came]
+    assert sorted(ls(node, "--where", "po=4711")[0]) == sorted([came, passed, told])
+    assert find(node, where=where(ship="2026-11-16")) == []
+    text = CONFIG.format(url=far.url("")).replace("search: { po:", 'search: { ship: "json:/ship", po:')
+    assert node.cli("apply", "-", stdin=text).returncode == 0
+    assert node.cli("docs", "retry", told).returncode == 0
+    wait_until(lambda: find(node, where=where(ship="2026-11-16")) == [told], 20, "found by what it has now")
+    await_state(node, told, "dead")
 
 
 @BOTH
