@@ -34,7 +34,7 @@ static void count(json_t *in, const char *key)
 
 static struct str shown(const char *text)
 {
-    return str_first(str_of(text != NULL ? text : "-"), NAME_SHOWN);
+    return str_first(str_of(text != NULL && text[0] != '\0' ? text : "-"), NAME_SHOWN);
 }
 
 static bool same_text(const char *a, const char *b)

@@ -93,6 +93,7 @@ struct flight {
     const struct plan_route *route;
     const struct plan_batch *batch; /* it came out of this one, or it is what it became */
     struct batch_join join;         /* SETTLE_JOIN */
+    const struct plan_batch *into;  /* the batch that it joins */
     struct variant *joins;          /* the bytes with which it does */
     int64_t prio;                   /* of its deliveries; 0: as usual */
     int64_t expires_us;             /* of its deliveries; 0: never */

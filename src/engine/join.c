@@ -62,6 +62,7 @@ bool join_batch(struct flight *f, const struct plan_step *s, struct variant *byt
     }
     if (!find_part(f, s, &part) || !is_good(f, s, bytes))
         return false;
+    f->into = b;
     f->joins = bytes;
     f->join = (struct batch_join){ .name = b->word,
                                    .route = f->route->word,

@@ -16,14 +16,23 @@ const char *const rehearse_kinds[REHEARSE_KINDS] = {
     [REHEARSE_REJECTED] = "rejected",   [REHEARSE_ACCEPTED] = "accepted",
 };
 
+/* Where a walk came to. */
+struct walked {
+    struct flight *flight;
+    struct str batch; /* that it joined; ptr NULL: none */
+    struct str receiver;
+    const struct plan_route *route; /* by which it did */
+};
+
 /* One document that is rehearsed. */
 struct scene {
     struct road *road;
     const struct rehearse_order *order;
     const struct document *doc;
     struct arena *arena;
-    struct plan *old; /* that it is compared with; a reference */
-    struct flight *was, *would;
+    struct plan *old;                 /* that it is compared with; a reference */
+    const struct plan_batch *made_by; /* of that plan: it is what this batch became */
+    struct walked was, would;
     char why[VERDICT_MESSAGE_MOST]; /* set: it cannot be rehearsed */
 };
 
@@ -36,16 +45,16 @@ static bool load_bytes(const struct scene *s, struct flight *f, struct err *err)
 
     if (size == 0)
         return true;
-    if (s->was != NULL && size <= SEGMENT_PAYLOAD_MOST) /* they were read already */
-        return buf_append(&f->variants[0].buf, buf_view(&s->was->variants[0].buf), err);
+    if (s->was.flight != NULL && size <= SEGMENT_PAYLOAD_MOST) /* they were read already */
+        return buf_append(&f->variants[0].buf, buf_view(&s->was.flight->variants[0].buf), err);
     return bytes_peek(f, EXTRACT_BYTES_MOST, err);
 }
 
-/* Bytes between two steps, which nobody would have been sent. */
+/* Bytes between two steps, which neither anybody nor a batch would have got. */
 static void drop_unused(struct flight *f)
 {
     for (size_t i = 1; i < f->variant_count; i++) {
-        bool used = false;
+        bool used = f->joins == &f->variants[i];
 
         for (size_t k = 0; k < f->part_count; k++)
             used = used || f->parts[k]->variant == &f->variants[i];
@@ -54,11 +63,47 @@ static void drop_unused(struct flight *f)
     }
 }
 
-/* What comes of one whose bytes cannot be read is not known. */
-static void run(struct scene *s, struct flight *f)
+static void note_batch(const struct scene *s, struct walked *w)
 {
+    const struct flight *f = w->flight;
+    struct str part = f->join.part;
+
+    w->batch = str_of(arena_printf(s->arena, "batch %.*s%s%.*s", STR_ARG(f->into->name),
+                                   part.len > 0 ? ", part " : "", STR_ARG(part)));
+    w->receiver = f->facts.receiver.ptr != NULL ? f->facts.receiver : STR("");
+    w->route = f->route;
+}
+
+/* A member of `join: each` goes through the steps of its batch as it came, once that has closed. */
+static bool walk_on(struct flight *f)
+{
+    for (size_t i = 1; i < f->variant_count; i++)
+        buf_done(&f->variants[i].buf);
+    f->variant_count = 1;
+    f->has_facts = true;
+    f->batch = f->into;
+    f->into = NULL;
+    f->joins = NULL;
+    f->settle.end = SETTLE_OVER;
+    return walk_only(f);
+}
+
+/* What comes of one whose bytes cannot be read is not known. */
+static void run(struct scene *s, struct walked *w)
+{
+    struct flight *f = w->flight;
     bool ended = walk_only(f);
 
+    if (ended && f->into != NULL) {
+        bool each = f->into->join == JOIN_EACH;
+
+        note_batch(s, w);
+        ended = !each || walk_on(f);
+        if (each && f->into != NULL) {
+            (void)snprintf(s->why, sizeof s->why, "it goes from one batch into another");
+            return;
+        }
+    }
     drop_unused(f);
     if (ended || (f->settle.end == SETTLE_DEAD && f->dead != DEAD_PAYLOAD_MISSING &&
                   f->dead != DEAD_PAYLOAD_CORRUPT))
@@ -71,16 +116,19 @@ static bool same_name(struct str a, struct str b)
     return a.len == b.len && str_eq(a, b);
 }
 
-/* Whether the walk came to what the row says. */
-static bool is_as_stored(const struct flight *f, const struct flight *stored,
+/* Whether the walk came to what the row says; a member that has to wait for its batch has the route
+ * by which it joined. */
+static bool is_as_stored(const struct walked *w, const struct flight *stored,
                          const struct document *d)
 {
+    const struct flight *f = w->flight;
     struct str route = store_word_name(f->road->store, d->route);
+    bool waits = w->route != NULL && same_name(w->route->name, route);
 
     return same_name(f->facts.sender, stored->facts.sender) &&
            same_name(f->facts.receiver, stored->facts.receiver) &&
            same_name(f->facts.type, stored->facts.type) &&
-           same_name(f->route != NULL ? f->route->name : STR(""), route);
+           (waits || same_name(f->route != NULL ? f->route->name : STR(""), route));
 }
 
 static bool has_run(const struct document *d)
@@ -99,25 +147,30 @@ static struct plan *plan_of(struct road *r, const struct document *d, struct err
     return road_plan(r);
 }
 
-/* `given`: it starts at the router with the facts of its row. */
-static bool walk_with(struct scene *s, struct plan *plan, bool given, struct flight **ret,
+/* `given`: it starts at the router with the facts of its row, or with the steps of its batch when
+ * it had come so far.  What a batch became has no other facts. */
+static bool walk_with(struct scene *s, struct plan *plan, bool given, struct walked *ret,
                       struct err *err)
 {
     struct flight *f = flight_new(s->road);
+    struct walked w = { .flight = f };
 
     f->dry = true;
     feed_fill(f, s->doc);
     f->plan = plan_ref(plan);
     f->config = plan->version;
-    f->has_facts = given;
-    if (given)
+    f->batch = plan_batch_find(plan, s->doc->gateway);
+    if (f->batch == NULL && given)
+        f->batch = plan_batch_find(plan, s->doc->route);
+    f->has_facts = given || f->batch != NULL;
+    if (f->has_facts)
         feed_beginning(f, s->doc);
     if (!load_bytes(s, f, err)) {
         flight_free(f);
         return false;
     }
-    run(s, f);
-    *ret = f;
+    run(s, &w);
+    *ret = w;
     return true;
 }
 
@@ -125,19 +178,20 @@ static bool walk_with(struct scene *s, struct plan *plan, bool given, struct fli
  * it does with the facts of the row, these were given by a person. */
 static bool walk_was(struct scene *s, bool *ret_given, struct err *err)
 {
-    struct flight *stored, *again = NULL;
+    struct walked again = { 0 };
+    struct flight *stored;
 
     *ret_given = false;
     if (!walk_with(s, s->old, false, &s->was, err))
         return false;
-    if (s->why[0] != '\0' || !has_run(s->doc))
+    if (s->why[0] != '\0' || !has_run(s->doc) || s->made_by != NULL)
         return true;
     stored = flight_new(s->road);
     feed_facts(stored, s->doc);
-    bool ok = is_as_stored(s->was, stored, s->doc) || walk_with(s, s->old, true, &again, err);
+    bool ok = is_as_stored(&s->was, stored, s->doc) || walk_with(s, s->old, true, &again, err);
 
-    if (again != NULL && s->why[0] == '\0' && is_as_stored(again, stored, s->doc)) {
-        struct flight *other = s->was;
+    if (again.flight != NULL && s->why[0] == '\0' && is_as_stored(&again, stored, s->doc)) {
+        struct walked other = s->was;
 
         s->was = again;
         again = other;
@@ -145,51 +199,81 @@ static bool walk_was(struct scene *s, bool *ret_given, struct err *err)
     }
     s->why[0] = '\0';
     flight_free(stored);
-    if (again != NULL)
-        flight_free(again);
+    if (again.flight != NULL)
+        flight_free(again.flight);
     return ok;
 }
 
 /* ---- what came of a walk ------------------------------------------------------------------------
  */
 
-static struct rehearse_delivery delivery_of(const struct flight *f, const struct part *p)
+static struct rehearse_delivery bytes_of(const struct flight *f, const struct variant *v)
 {
-    const struct variant *v = p->variant;
     bool received = v == f->variants;
     bool whole = !received || (int64_t)v->buf.len == f->source.size;
 
-    const struct plan_endpoint *e = plan_endpoint_find(f->plan, p->row.endpoint);
-
     return (struct rehearse_delivery){
-        .endpoint = e->name,
-        .as = &f->plan->config->endpoints[e - f->plan->endpoints],
-        .system = plan_system_find(f->plan, p->row.system)->name,
         .received = received,
         .bytes = whole ? buf_view(&v->buf) : (struct str){ 0 },
         .size = received ? f->source.size : (int64_t)v->buf.len,
     };
 }
 
-static struct rehearse_way way_of(const struct flight *f, struct arena *a)
+static struct rehearse_delivery delivery_of(const struct flight *f, const struct part *p)
 {
+    const struct plan_endpoint *e = plan_endpoint_find(f->plan, p->row.endpoint);
+    struct rehearse_delivery d = bytes_of(f, p->variant);
+
+    d.endpoint = e->name;
+    d.as = &f->plan->config->endpoints[e - f->plan->endpoints];
+    d.system = plan_system_find(f->plan, p->row.system)->name;
+    return d;
+}
+
+/* No name of an endpoint has a space in it. */
+static struct rehearse_delivery joining_of(const struct walked *w)
+{
+    const struct flight *f = w->flight;
+    struct rehearse_delivery d = bytes_of(f, f->joins != NULL ? f->joins : f->variants);
+
+    d.endpoint = w->batch;
+    d.system = w->receiver;
+    return d;
+}
+
+/* The steps of a batch that it joined are not another route. */
+static const struct plan_route *route_of(const struct walked *w)
+{
+    const struct flight *f = w->flight;
+
+    if (w->route != NULL && f->batch != NULL && f->route == &f->batch->chain)
+        return w->route;
+    return f->route;
+}
+
+static struct rehearse_way way_of(const struct walked *walked, struct arena *a)
+{
+    const struct flight *f = walked->flight;
+    const struct plan_route *route = route_of(walked);
     struct rehearse_way w = { .config = f->plan->version, .facts = f->facts };
 
-    if (f->route != NULL)
-        w.route = f->route->name;
+    if (route != NULL)
+        w.route = route->name;
     if (f->message[0] != '\0')
         w.message = str_of(f->message);
     if (f->settle.end == SETTLE_DEAD) {
         w.code = str_of(dead_codes[f->dead]);
         return w;
     }
-    w.deliveries = ARENA_ARRAY(a, struct rehearse_delivery, f->part_count);
+    w.deliveries = ARENA_ARRAY(a, struct rehearse_delivery, f->part_count + 1);
+    if (walked->batch.ptr != NULL)
+        w.deliveries[w.delivery_count++] = joining_of(walked);
     for (size_t i = 0; i < f->part_count; i++)
         w.deliveries[w.delivery_count++] = delivery_of(f, f->parts[i]);
     return w;
 }
 
-/* Its gateway is gone, or takes less. */
+/* Its gateway, or the batch that became it, is gone, or the gateway takes less. */
 static void ask_door(const struct scene *s, struct rehearse_way *w)
 {
     const struct plan *p = s->order->proposed;
@@ -197,9 +281,11 @@ static void ask_door(const struct scene *s, struct rehearse_way *w)
     const struct plan_gateway *new = plan_gateway_find(p, s->doc->gateway);
     const char *why = NULL;
 
-    if (old == NULL)
+    if (s->made_by != NULL && plan_batch_find(p, s->doc->gateway) == NULL)
+        why = arena_printf(s->arena, "there is no batch %.*s", STR_ARG(s->made_by->name));
+    else if (old == NULL)
         return;
-    if (new == NULL)
+    else if (new == NULL)
         why = arena_printf(s->arena, "there is no gateway %.*s", STR_ARG(old->name));
     else if (p->config->gateways[new - p->gateways].size_bytes < (uint64_t)s->doc->source.size)
         why = arena_printf(s->arena, "larger than gateway %.*s takes", STR_ARG(old->name));
@@ -290,7 +376,7 @@ static void compare_deliveries(struct rehearse_difference *d, struct arena *a)
         struct rehearse_pair p = { .was = old, .would = new };
 
         p.bytes = !same_bytes(old, new);
-        p.redefined = !same_definition(old->as, new->as);
+        p.redefined = old->as != NULL && !same_definition(old->as, new->as);
         d->kinds |= (unsigned)p.bytes << REHEARSE_TRANSFORMED;
         d->kinds |= (unsigned)p.redefined << REHEARSE_DELIVERED;
         if (p.bytes || p.redefined)
@@ -316,6 +402,51 @@ static void compare(struct rehearse_difference *d, struct arena *a)
         compare_deliveries(d, a);
 }
 
+/* ---- batches ------------------------------------------------------------------------------------
+ */
+
+static const struct yaml_node *batch_key(const struct scene *s, const struct plan *p,
+                                         const struct plan_batch *b, const char *key)
+{
+    const struct yaml_node *all = yaml_get(p->config->root, "batches");
+
+    return yaml_get(yaml_get(all, arena_text(s->arena, b->name)), key);
+}
+
+/* Whether the same members would become the same bytes, of the same type and part. */
+static bool is_made_alike(const struct scene *s, const struct plan_batch *old,
+                          const struct plan_batch *new)
+{
+    static const char *const templates[] = { "header", "footer", "by" };
+
+    for (size_t i = 0; i < sizeof templates / sizeof templates[0]; i++) {
+        const struct yaml_node *a = batch_key(s, s->old, old, templates[i]);
+        const struct yaml_node *b = batch_key(s, s->order->proposed, new, templates[i]);
+
+        if ((a == NULL) != (b == NULL) || (a != NULL && !yaml_same(a, b)))
+            return false;
+    }
+    return same_name(old->root, new->root) && same_name(old->separator, new->separator) &&
+           same_name(old->type, new->type) && old->join == new->join;
+}
+
+/* A document that a batch became is not made again of its members. */
+static void ask_batch(struct scene *s)
+{
+    int64_t name = s->doc->gateway;
+    const struct plan_batch *new = plan_batch_find(s->order->proposed, name);
+    const char *why = NULL;
+
+    s->made_by = plan_batch_find(s->old, name);
+    if (s->made_by == NULL)
+        why = "is not in the version in force";
+    else if (new != NULL && !is_made_alike(s, s->made_by, new))
+        why = "would be made of its members in another way";
+    if (why != NULL)
+        (void)snprintf(s->why, sizeof s->why, "batch %.*s %s",
+                       STR_ARG(store_word_name(s->road->store, name)), why);
+}
+
 /* ---- one document ------------------------------------------------------------------------------
  */
 
@@ -329,24 +460,28 @@ static bool walk_both(struct scene *s, struct err *err)
         return true;
     if (s->order->against_live) {
         struct plan *live = road_plan(s->road);
-        struct flight *f = NULL;
-        bool ok = live->version == s->old->version || walk_with(s, live, given, &f, err);
+        struct walked w = { 0 };
+        bool ok = live->version == s->old->version || walk_with(s, live, given, &w, err);
 
         plan_unref(s->old);
         s->old = live;
         if (!ok)
             return false;
-        if (f != NULL) {
-            flight_free(s->was);
-            s->was = f;
+        if (w.flight != NULL) {
+            flight_free(s->was.flight);
+            s->was = w;
         }
     }
-    return walk_with(s, s->order->proposed, given, &s->would, err);
+    if (s->made_by != NULL)
+        ask_batch(s);
+    return s->why[0] != '\0' || walk_with(s, s->order->proposed, given, &s->would, err);
 }
 
 /* Bytes as they came, to be compared with those that a step made. */
 static bool load_received(struct flight *f, struct err *err)
 {
+    if (f->joins == f->variants)
+        return variant_load(f, &f->variants[0], err);
     for (size_t i = 0; i < f->part_count; i++)
         if (f->parts[i]->variant == f->variants)
             return variant_load(f, &f->variants[0], err);
@@ -357,8 +492,8 @@ static bool load_received(struct flight *f, struct err *err)
 static bool tell(struct scene *s)
 {
     struct rehearse_difference d = { .document = s->doc,
-                                     .was = way_of(s->was, s->arena),
-                                     .would = way_of(s->would, s->arena) };
+                                     .was = way_of(&s->was, s->arena),
+                                     .would = way_of(&s->would, s->arena) };
 
     ask_door(s, &d.would);
     compare(&d, s->arena);
@@ -383,12 +518,14 @@ static bool play(struct scene *s, bool *ret_room, struct err *err)
     s->old = plan_of(s->road, s->doc, err);
     if (s->old == NULL)
         return false;
+    s->made_by = plan_batch_find(s->old, s->doc->gateway);
     if (large)
         (void)pthread_mutex_lock(&s->road->large);
     bool ok = walk_both(s, err);
 
-    if (ok && large && s->why[0] == '\0' && s->was->variant_count + s->would->variant_count > 2)
-        ok = load_received(s->was, err) && load_received(s->would, err);
+    if (ok && large && s->why[0] == '\0' &&
+        s->was.flight->variant_count + s->would.flight->variant_count > 2)
+        ok = load_received(s->was.flight, err) && load_received(s->would.flight, err);
     if (ok && s->why[0] == '\0')
         *ret_room = tell(s);
     if (large)
@@ -410,10 +547,10 @@ static bool rehearse_one(struct road *r, const struct rehearse_order *o, const s
     }
     if (ok && s.why[0] != '\0')
         o->left(o->arg, d, s.why);
-    if (s.was != NULL)
-        flight_free(s.was);
-    if (s.would != NULL)
-        flight_free(s.would);
+    if (s.was.flight != NULL)
+        flight_free(s.was.flight);
+    if (s.would.flight != NULL)
+        flight_free(s.would.flight);
     plan_unref(s.old);
     return ok;
 }

@@ -8,6 +8,10 @@
  * A document whose sender, receiver and type were given by a person starts at the router with
  * them, both times.  One that brought the program down is not run again.
  *
+ * A document that would join a batch goes to that batch; a member of `join: each` goes on through
+ * its steps.  What a batch became goes through the steps of its batch; it is not made again, and
+ * left when it would be made in another way.
+ *
  * Bounded: a portion of so many documents, newest first, or of so much time; the next goes
  * on where it ended.  One document is in memory at a time, of the large ones one on the node.
  *
@@ -33,8 +37,9 @@ struct road;
 enum rehearse_kind {
     REHEARSE_EXTRACTED, /* sender, receiver, type or attributes are others */
     REHEARSE_ROUTED,    /* it takes another route */
-    REHEARSE_DELIVERED, /* to other endpoints or systems, or elsewhere by the same, or not at all */
-    REHEARSE_TRANSFORMED, /* other bytes go to the same endpoint */
+    REHEARSE_DELIVERED, /* to other endpoints, systems or batches, or elsewhere by the same, or not
+                           at all */
+    REHEARSE_TRANSFORMED, /* other bytes go to the same endpoint or batch */
     REHEARSE_REJECTED,    /* it is refused or dies, or dies of something else */
     REHEARSE_ACCEPTED,    /* it died, and would go on */
     REHEARSE_KINDS
@@ -43,8 +48,9 @@ enum rehearse_kind {
 extern const char *const rehearse_kinds[REHEARSE_KINDS];
 
 struct rehearse_delivery {
-    struct str endpoint, system;
-    const struct config_endpoint *as; /* how the endpoint is defined */
+    struct str endpoint; /* or `batch NAME`, with its part, for the document joins it */
+    struct str system;   /* of a batch: the document's receiver, may be empty */
+    const struct config_endpoint *as; /* how the endpoint is defined; NULL: it is a batch */
     bool received;                    /* the bytes as they came */
     struct str bytes;                 /* ptr NULL: large, and both ways send them as they came */
     int64_t size;
