@@ -302,7 +302,7 @@ static bool end_one(struct batcher *b, const struct batch_over *of, struct err *
     if (!end_state(b, of, &state, err))
         return false;
     while (left && state != DOCUMENT_ACTIVE && !atomic_load(&b->resting))
-        if (!batch_end(b->store, of, state, retain_days(b->store, 0, state), &left, err))
+        if (!batch_end(b->store, of, state, RETAIN_BY_RULE, &left, err))
             return false;
     return true;
 }

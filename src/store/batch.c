@@ -12,6 +12,7 @@
 #include "store/claims.h"
 #include "store/done.h"
 #include "store/inside.h"
+#include "store/retain.h"
 #include "store/settle.h"
 
 enum { FORGET_MOST = 500, LEASE_S = 3600 };
@@ -505,7 +506,7 @@ bool batch_aside(struct store *s, const struct batch *b, const struct batch_memb
  */
 
 struct some {
-    int64_t docs[BATCH_PAGE_MOST];
+    int64_t docs[BATCH_PAGE_MOST], types[BATCH_PAGE_MOST];
     size_t count;
 };
 
@@ -523,7 +524,8 @@ static bool take_some(struct writer *w, int64_t batch, struct some *ret, struct 
             return false;
         if (!row)
             break;
-        ret->docs[ret->count++] = db_get_int(&rows, 0);
+        ret->docs[ret->count] = db_get_int(&rows, 0);
+        ret->types[ret->count++] = db_get_int(&rows, 1);
     }
     return true;
 }
@@ -640,7 +642,15 @@ struct end_op {
     enum document_state state;
     int64_t keep_days;
     struct some some;
+    int64_t days[BATCH_PAGE_MOST]; /* the tables of those */
 };
+
+/* Members of one batch may have types that are kept for different times. */
+static int64_t keep_days_of(struct writer *w, const struct end_op *o, size_t at)
+{
+    return o->keep_days != RETAIN_BY_RULE ? o->keep_days
+                                          : retain_days(w->store, o->some.types[at], o->state);
+}
 
 static bool end_members(struct writer *w, struct end_op *o, struct err *err)
 {
@@ -654,10 +664,15 @@ static bool end_members(struct writer *w, struct end_op *o, struct err *err)
                 STR("batch"), str_of(text));
 
     for (size_t i = 0; i < o->some.count; i++)
-        orders[i] = (struct settle_end_order){
-            .doc = o->some.docs[i], .keep_days = o->keep_days, .state = o->state, .trail = line
-        };
-    return o->some.count == 0 || settle_end_all(w, orders, o->some.count, err);
+        orders[i] = (struct settle_end_order){ .doc = o->some.docs[i],
+                                               .keep_days = keep_days_of(w, o, i),
+                                               .state = o->state,
+                                               .trail = line };
+    if (o->some.count > 0 && !settle_end_all(w, orders, o->some.count, err))
+        return false;
+    for (size_t i = 0; i < o->some.count; i++)
+        o->days[i] = orders[i].day;
+    return true;
 }
 
 static bool end_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
@@ -683,8 +698,9 @@ static void end_committed(struct writer *w, struct store_op **ops, size_t count)
     const struct end_op *o = (const struct end_op *)ops[0];
 
     require(count == 1);
-    if (o->some.count > 0)
-        done_used(w->store, done_day(o->keep_days));
+    for (size_t i = 0; i < o->some.count; i++)
+        if (i == 0 || o->days[i] != o->days[i - 1])
+            done_used(w->store, o->days[i]);
 }
 
 static const struct store_verb end_verb = { .name = "end batch",

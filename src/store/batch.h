@@ -163,7 +163,8 @@ struct batch_over {
 };
 bool batch_over(struct store *s, int64_t after, struct batch_over *ret, size_t most,
                 size_t *ret_count, struct err *err);
-/* Some of its members end as it did; *ret_left: there are more. */
+/* Some of its members end as it did; *ret_left: there are more.  keep_days: of each of them, or
+ * RETAIN_BY_RULE (retain.h): as the rules say for its type. */
 bool batch_end(struct store *s, const struct batch_over *b, enum document_state state,
                int64_t keep_days, bool *ret_left, struct err *err);
 /* Batches that ended before then; a few at a time. */

@@ -407,17 +407,19 @@ static bool write_endings(struct group *g, struct err *err)
     return write_rows(g->w, &drop, err);
 }
 
-bool settle_end_all(struct writer *w, const struct settle_end_order *orders, size_t count,
+bool settle_end_all(struct writer *w, struct settle_end_order *orders, size_t count,
                     struct err *err)
 {
     struct group *g = ARENA_NEW(w->arena, struct group);
 
     *g = (struct group){ .w = w, .endings = ARENA_ARRAY(w->arena, struct ending, count) };
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
+        orders[i].day = done_day(orders[i].keep_days);
         g->endings[g->ending_count++] = (struct ending){ .doc = orders[i].doc,
-                                                         .day = done_day(orders[i].keep_days),
+                                                         .day = orders[i].day,
                                                          .state = orders[i].state,
                                                          .trail = orders[i].trail };
+    }
     return write_endings(g, err) && write_tallies(g, err);
 }
 

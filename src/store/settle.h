@@ -119,15 +119,14 @@ enum { TALLY_ENDED = 2, TALLY_DELIVERED = 3, TALLY_DEAD = 4 };
 /* For verbs of the store's own, in an open transaction: a live document is over, its
  * deliveries go with it.  Its tasks are the caller's, and so is done_used() after the commit. */
 struct settle_end_order {
-    int64_t doc, keep_days; /* RETAIN_BY_RULE: as the rules say (retain.h) */
+    int64_t doc, keep_days; /* settle_end: RETAIN_BY_RULE as the rules say (retain.h) */
     enum document_state state;
     struct str trail; /* lines to add */
     int64_t day;      /* the answer: its table */
 };
 bool settle_end(struct writer *w, struct settle_end_order *order, struct err *err);
-/* The same for many of one day that have no deliveries and no numbers in the order of acceptance.
- */
-bool settle_end_all(struct writer *w, const struct settle_end_order *orders, size_t count,
+/* The same for many that have no deliveries and no numbers in the order of acceptance. */
+bool settle_end_all(struct writer *w, struct settle_end_order *orders, size_t count,
                     struct err *err);
 
 /* Queues of tasks: the intake, and one lane for each pair of system and endpoint. */

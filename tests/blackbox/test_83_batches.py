@@ -207,6 +207,25 @@ def test_members_fare_as_their_batch_does(make_node, receiver):
     assert state(node, batch) == "delivered" and healthy(node)
 
 
+def test_members_are_kept_as_long_as_their_types_say(make_node, receiver):
+    """They lie in the table of the day on which they may go, also when a batch ended them."""
+    node = make_node(config=config(receiver.url(""), {"b": "count: 2"}).replace('"value:order"', '"json:/type"').replace(
+        '"*": {}', 'invoice: { retention: 3650d }, "*": { retention: 10d }'))
+    node.start()
+    docs = [send(node, "b", 0, type="invoice"), send(node, "b", 1, type="note")]
+    for doc in docs:
+        await_state(node, doc, "done")
+    import sqlite3  # pylint: disable=import-outside-toplevel
+    days = {}
+    with sqlite3.connect(f"file:{node.data}/waybill.db?mode=ro", uri=True) as db:
+        for (table,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name GLOB 'done_[0-9]*'").fetchall():
+            for (size,) in db.execute(f"SELECT size FROM {table} WHERE gateway = (SELECT id FROM word WHERE name = 'in')"):
+                days[size] = int(table.split("_")[1])
+    today = int(time.time()) // 86400
+    invoice, note = (len(json.dumps({"to": "b", "n": 0, "type": t})) for t in ("invoice", "note"))
+    assert days[invoice] - today >= 3650 and 10 <= days[note] - today < 45, days
+
+
 POINTS = ["batch.joined:kill:2", "batch.frozen:kill:1", "batch.claimed:kill:1", "batch.read:kill:2", "batch.built:kill:1",
           "batch.stored:kill:1", "batch.closed:kill:1", "batch.ending:kill:1"]
 

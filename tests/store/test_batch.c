@@ -6,8 +6,10 @@
 #include "base/digest.h"
 #include "store/batch.h"
 #include "store/check.h"
+#include "store/done.h"
 #include "store/edit.h"
 #include "store/operate.h"
+#include "store/retain.h"
 #include "store_test.h"
 
 enum { MOST = 64, NAME = 71, ROUTE = 72, RECEIVER = 73 };
@@ -86,7 +88,7 @@ static bool build(struct store *s, const struct batch *b, struct accept_op *doc,
     return batch_built(s, b, &d, ret_ours, &err);
 }
 
-static bool end_all(struct store *s)
+static bool end_keeping(struct store *s, int64_t keep_days)
 {
     struct batch_over over[MOST];
     struct err err = { 0 };
@@ -97,9 +99,14 @@ static bool end_all(struct store *s)
         return false;
     for (size_t i = 0; i < n; i++)
         for (left = true; left;)
-            if (!batch_end(s, &over[i], DOCUMENT_DONE, 1, &left, &err))
+            if (!batch_end(s, &over[i], DOCUMENT_DONE, keep_days, &left, &err))
                 return false;
     return true;
+}
+
+static bool end_all(struct store *s)
+{
+    return end_keeping(s, 1);
 }
 
 static bool is_healthy(struct store *s)
@@ -173,6 +180,53 @@ TEST(members_join_close_become_a_document_and_end_with_it)
     CHECK(batch_any(s, &any, &err) && !any && ask(&h, "SELECT count(*) FROM batch_member") == 0);
     CHECK(ask(&h, "SELECT count(*) FROM doc") == 0 && batch_forget(s, INT64_MAX, &err));
     CHECK(ask(&h, "SELECT count(*) FROM batch") == 0);
+    store_close(s);
+}
+
+/* In which table it lies, of those of two times. */
+static bool is_kept(const struct home *h, const struct accept_op *doc, int64_t days)
+{
+    char text[120];
+
+    (void)snprintf(text, sizeof text, "SELECT count(*) FROM done_%lld WHERE num = %lld",
+                   (long long)done_day(days), (long long)doc->num);
+    return ask(h, text) == 1;
+}
+
+TEST(members_are_kept_as_long_as_their_types_say)
+{
+    enum { INVOICE = 7, NOTE = 8 };
+    static const int64_t types[4] = { INVOICE, NOTE, INVOICE, 0 };
+    static struct accept_op docs[4];
+    static struct settle_op ops[4];
+    struct retain_type rules_of_types[] = { { .type = INVOICE, .days = 3650 } };
+    struct retain_rules rules = { .types = rules_of_types, .type_count = 1, .other_days = -1 };
+    struct home h = fresh_home();
+    struct store *s = open_store(&h);
+    struct accept_op doc;
+    struct batch b;
+    bool ours;
+
+    CHECK(s != NULL);
+    for (int i = 0; i < DOCUMENT_STATES; i++)
+        rules.days[i] = i == DOCUMENT_DONE ? 20 : 45;
+    retain_use(s, &rules);
+    for (size_t i = 0; i < 4; i++)
+        docs[i] = doc_of(STR("body"));
+    CHECK(born_docs(s, docs, 4));
+    for (size_t i = 0; i < 4; i++) {
+        joins[i] = join_of(RECEIVER, docs[i].size);
+        ops[i] = settle_of(&docs[i].task, docs[i].num, SETTLE_JOIN);
+        ops[i].join = &joins[i];
+        ops[i].has_facts = true;
+        ops[i].type = types[i];
+    }
+    CHECK(settle_ops(s, ops, 4) && close_all(s) == 1 && claim_one(s, &b));
+    CHECK(build(s, &b, &doc, &ours) && ours && run_over(s, &doc));
+    CHECK(end_keeping(s, RETAIN_BY_RULE) && is_healthy(s));
+    for (size_t i = 0; i < 4; i++)
+        CHECK(is_kept(&h, &docs[i], types[i] == INVOICE ? 3650 : 20) &&
+              state_is(s, &docs[i].id, "done"));
     store_close(s);
 }
 

@@ -160,8 +160,9 @@ WHERE m.batch = $2;
 
 -- name: batch_take
 -- in:  $1 batch int, $2 limit int
--- out: documents of its first members
-SELECT doc FROM batch_member WHERE batch = $1 ORDER BY doc LIMIT $2;
+-- out: documents of its first members, and their types
+SELECT m.doc, coalesce(d.dtype, 0) FROM batch_member m LEFT JOIN doc d ON d.num = @KEY(m.doc)@
+WHERE m.batch = $1 ORDER BY m.doc LIMIT $2;
 
 -- name: batch_member_drop
 -- in:  $1 batch int, $2 doc int
