@@ -50,6 +50,20 @@ static bool is_good(struct flight *f, const struct plan_step *s, struct variant 
     return refuse(f, s, DEAD_SERVICE_FAILED);
 }
 
+/* A `route` step may lead a document here that has something to deliver already, which is found out
+ * no earlier: where it leads is in the document.  Nothing was sent yet, for a walk sends nothing.
+ */
+static bool has_deliveries(struct flight *f, const struct plan_batch *b)
+{
+    if (f->part_count == 0)
+        return false;
+    (void)snprintf(f->message, sizeof f->message,
+                   "a document that joins batch %.*s is delivered with it, not before; put the "
+                   "`deliver` of the steps before into the `do` of the batch",
+                   STR_ARG(b->name));
+    return true;
+}
+
 bool join_batch(struct flight *f, const struct plan_step *s, struct variant *bytes)
 {
     const struct plan_batch *b = s->batch;
@@ -60,6 +74,8 @@ bool join_batch(struct flight *f, const struct plan_step *s, struct variant *byt
                        "it came out of batch %.*s, and joins no such one again", STR_ARG(b->name));
         return refuse(f, s, DEAD_LOOP);
     }
+    if (has_deliveries(f, b))
+        return refuse(f, s, DEAD_SERVICE_FAILED);
     if (!find_part(f, s, &part) || !is_good(f, s, bytes))
         return false;
     f->into = b;

@@ -305,6 +305,23 @@ def test_a_bad_member_steps_aside(make_node, receiver):
     assert json.loads(payload(node, built(node, "all")[0])) == [{"n": 1}] and healthy(node)
 
 
+def test_what_has_deliveries_joins_no_batch(make_node, receiver):
+    """A `route` step leads from a `deliver` to a `batch`: it is a dead letter, and nothing was sent."""
+    url = receiver.url("")
+    node = make_node(config=config(url, {"b": "count: 1"}).replace(
+        "systems:\n", "systems:\n  first: {}\n").replace("endpoints:\n", f"endpoints:\n  early: {{ kind: http, url: '{url}/in/early' }}\n")
+        + '  - { name: first, when: { receiver: first }, do: [ { deliver: early }, { route: { receiver: "value:b" } } ] }\n')
+    node.start()
+    doc = send(node, "first", 0)
+    await_state(node, doc, "dead")
+    found = node.graphql("query($id: ID!) { document(id: $id) { error { code message } deliveries { id } } }", id=doc)["document"]
+    assert found["error"]["code"] == "service_failed" and "`do` of the batch" in found["error"]["message"]
+    assert found["deliveries"] == [] and not batches(node, "b", True)
+    good = send(node, "b", 1)
+    await_state(node, good, "done")
+    assert not bodies(receiver, "early") and len(bodies(receiver, "b")) == 1 and healthy(node)
+
+
 @BOTH
 @pytest.mark.proves("BA6")
 def test_a_member_that_is_damaged_steps_aside(make_node, receiver):
