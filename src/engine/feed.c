@@ -306,9 +306,11 @@ static struct flight *load_document(struct road *r, const struct task *t)
         return NULL;
     }
     note_recovered(f);
-    f->batch = plan_batch_find(f->plan, d.gateway);
+    /* The batch that let it go on by itself, which may be another one than it is the document of.
+     */
+    f->batch = plan_batch_find(f->plan, d.route);
     if (f->batch == NULL)
-        f->batch = plan_batch_find(f->plan, d.route);
+        f->batch = plan_batch_find(f->plan, d.gateway);
     f->has_facts =
         f->batch != NULL || d.sender != 0 || d.receiver != 0 || d.type != 0 || d.facts.len > 0;
     if (f->has_facts) /* a retry that starts at the router (operate.h) */

@@ -69,7 +69,7 @@ bool join_batch(struct flight *f, const struct plan_step *s, struct variant *byt
     const struct plan_batch *b = s->batch;
     struct str part;
 
-    if (f->batch == b) {
+    if (f->batch == b || f->gateway == b->word) {
         (void)snprintf(f->message, sizeof f->message,
                        "it came out of batch %.*s, and joins no such one again", STR_ARG(b->name));
         return refuse(f, s, DEAD_LOOP);

@@ -323,6 +323,27 @@ def test_what_has_deliveries_joins_no_batch(make_node, receiver):
 
 
 @BOTH
+def test_the_document_of_a_batch_goes_on_from_one_that_joins_nothing(make_node, receiver):
+    """a and x become documents, which join b and y; those let them go on: one is delivered, one comes back to x."""
+    text = config(receiver.url(""), {"a": "count: 2, join: json", "b": "count: 1, join: each",
+                                     "x": "count: 1, join: json", "y": "count: 1, join: each"})
+    for name, to in (("a", "b"), ("x", "y"), ("y", "x")):
+        text = text.replace(f"{{ deliver: to-{name} }}", f'{{ route: {{ receiver: "value:{to}" }} }}')
+    node = make_node(config=text)
+    node.start()
+    docs = [send(node, "a", n) for n in range(2)]
+    for doc in docs:
+        await_state(node, doc, "done")
+    assert [sorted(x["n"] for x in json.loads(b)) for b in bodies(receiver, "b")] == [[0, 1]]
+    assert state(node, built(node, "a")[0]) == "delivered" and len(batches(node, "b", True)) == 1
+    send(node, "x", 0)
+    circle = built(node, "x")[0]
+    await_state(node, circle, "dead")
+    assert node.show(circle, "error { code }")["error"]["code"] == "loop"
+    assert len(batches(node, "x", True)) == len(batches(node, "y", True)) == 1 and healthy(node)
+
+
+@BOTH
 @pytest.mark.proves("BA6")
 def test_a_member_that_is_damaged_steps_aside(make_node, receiver):
     node = make_node(config=config(receiver.url(""), {"b": "count: 1000, join: text, separator: \"\\n\""}))
