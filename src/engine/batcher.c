@@ -25,6 +25,7 @@ enum {
     SWEEP_US = 600 * CLOCK_S,
     SLOT_US = 10 * CLOCK_S,
     OVER_US = 500 * CLOCK_MS,
+    ENDING_US = 500 * CLOCK_MS, /* the keeper has other duties, its heartbeat first of all */
 };
 
 struct slot {
@@ -294,22 +295,30 @@ static bool end_state(struct batcher *b, const struct batch_over *of, enum docum
     return true;
 }
 
-static bool end_one(struct batcher *b, const struct batch_over *of, struct err *err)
+/* Some of its members at least; *ret_left: the time was up before the last. */
+static bool end_one(struct batcher *b, const struct batch_over *of, int64_t until_us,
+                    bool *ret_left, struct err *err)
 {
     enum document_state state;
-    bool left = true;
 
+    *ret_left = false;
     if (!end_state(b, of, &state, err))
         return false;
-    while (left && state != DOCUMENT_ACTIVE && !atomic_load(&b->resting))
-        if (!batch_end(b->store, of, state, RETAIN_BY_RULE, &left, err))
+    if (state == DOCUMENT_ACTIVE)
+        return true;
+    do {
+        if (!batch_end(b->store, of, state, RETAIN_BY_RULE, ret_left, err))
             return false;
+        fault_point(BATCH_ENDED);
+    } while (*ret_left && clock_mono_us() < until_us && !atomic_load(&b->resting));
     return true;
 }
 
 static bool end_some(struct batcher *b, struct err *err)
 {
     struct batch_over over[OVER_MOST];
+    int64_t until = clock_mono_us() + ENDING_US;
+    bool left;
     size_t n;
 
     if (b->over_after == 0 && clock_mono_us() - b->over_us < OVER_US)
@@ -318,9 +327,14 @@ static bool end_some(struct batcher *b, struct err *err)
     if (!batch_over(b->store, b->over_after, over, OVER_MOST, &n, err))
         return false;
     b->over_after = n == OVER_MOST ? over[n - 1].num : 0;
-    for (size_t i = 0; i < n; i++)
-        if (!end_one(b, &over[i], err))
+    for (size_t i = 0; i < n && !atomic_load(&b->resting); i++) {
+        if (!end_one(b, &over[i], until, &left, err))
             return false;
+        if (left || clock_mono_us() >= until) { /* the next look goes on here, and comes soon */
+            b->over_after = left ? over[i].num - 1 : over[i].num;
+            return true;
+        }
+    }
     return true;
 }
 

@@ -227,7 +227,7 @@ def test_members_are_kept_as_long_as_their_types_say(make_node, receiver):
 
 
 POINTS = ["batch.joined:kill:2", "batch.frozen:kill:1", "batch.claimed:kill:1", "batch.read:kill:2", "batch.built:kill:1",
-          "batch.stored:kill:1", "batch.closed:kill:1", "batch.ending:kill:1"]
+          "batch.stored:kill:1", "batch.closed:kill:1", "batch.ending:kill:1", "batch.ended:kill:1"]
 
 
 @pytest.mark.proves("BA2", "BA3")
@@ -341,6 +341,24 @@ def test_the_document_of_a_batch_goes_on_from_one_that_joins_nothing(make_node, 
     await_state(node, circle, "dead")
     assert node.show(circle, "error { code }")["error"]["code"] == "loop"
     assert len(batches(node, "x", True)) == len(batches(node, "y", True)) == 1 and healthy(node)
+
+
+@BOTH
+@pytest.mark.proves("BA3")
+def test_many_members_end_a_part_at_a_time(make_node, receiver):
+    """Whoever ends them has other duties between two parts: here, to build another batch."""
+    count = 1400  # in seven parts
+    node = make_node(config=config(receiver.url(""), {"large": f"count: {count}, join: json", "small": "count: 1"}))
+    node.environment["WAYBILL_FAULT"] = "batch.ended:delay_ms:1000"
+    node.start()
+    docs = [send(node, "large", n) for n in range(count)]
+    await_that(node, lambda: any(state(node, doc) == "done" for doc in docs[::100]))
+    small = send(node, "small", 0)
+    built(node, "small")
+    assert batches(node, "large")[0]["state"] == "closed"
+    for doc in (docs[0], docs[-1], small):
+        await_state(node, doc, "done", 60)
+    assert len(bodies(receiver, "large")) == 1 and healthy(node)
 
 
 @BOTH
