@@ -378,21 +378,22 @@ static bool set_aside(struct building *k, const struct err *why)
 /* Also the end of a batch in which nobody is left. */
 static bool let_go(struct building *k)
 {
+    struct batch_going g = { .batch = k->batch, .config = k->plan->version };
     struct err err = { 0 };
-    bool left = true, ours = true, any = false;
+    bool any = false;
 
-    while (left && ours) {
-        if (atomic_load(k->resting)) {
-            give_back(k, "", &err);
-            return any;
-        }
-        if (!batch_let_go(k->road->store, k->batch, k->plan->version, &left, &ours, &err)) {
+    if (!batch_who_goes(k->road->store, &k->arena, &g, &err)) {
+        give_back(k, "", &err);
+        return false;
+    }
+    do {
+        if (atomic_load(k->resting) || !batch_let_go(k->road->store, &g, &err)) {
             give_back(k, "", &err);
             return any;
         }
         any = true;
-    }
-    if (ours)
+    } while (g.ours && g.gone < g.count);
+    if (g.ours)
         log_event(LOG_INFO, "batch.go", kv_str("batch", k->of->name),
                   kv_int("members", k->batch->members), kv_z("why", batch_whys[k->batch->why]));
     return any;

@@ -505,108 +505,116 @@ bool batch_aside(struct store *s, const struct batch *b, const struct batch_memb
 /* ---- some members at a time --------------------------------------------------------------------
  */
 
-struct some {
-    int64_t docs[BATCH_PAGE_MOST], types[BATCH_PAGE_MOST];
-    size_t count;
-};
-
-static bool take_some(struct writer *w, int64_t batch, struct some *ret, struct err *err)
+/* They are members no more; the last ones end the batch. */
+static bool drop_some(struct writer *w, int64_t batch, const int64_t *docs, size_t count, bool last,
+                      struct err *err)
 {
-    AUTO(db_rows_done) struct db_rows rows = { 0 };
-    bool row = true;
+    struct db_value *rows = ARENA_ARRAY(w->arena, struct db_value, count * 2);
 
-    ret->count = 0;
-    if (!db_query(w->db, SQL_BATCH_TAKE, DB_ARGS(db_int(batch), db_int(BATCH_PAGE_MOST)), &rows,
-                  err))
-        return false;
-    while (ret->count < BATCH_PAGE_MOST) {
-        if (!db_next(&rows, &row, err))
-            return false;
-        if (!row)
-            break;
-        ret->docs[ret->count] = db_get_int(&rows, 0);
-        ret->types[ret->count++] = db_get_int(&rows, 1);
+    for (size_t i = 0; i < count; i++) {
+        rows[i * 2] = db_int(batch);
+        rows[i * 2 + 1] = db_int(docs[i]);
     }
-    return true;
+    return db_batch(w->db, SQL_BATCH_MEMBER_DROP, DB_NO_SLOT, rows, 2, count, err) &&
+           (!last || db_run(w->db, SQL_BATCH_ENDED, DB_ARGS(db_int(batch)), NULL, err));
 }
 
-/* They are members no more; the last ones end the batch. */
-static bool drop_some(struct writer *w, int64_t batch, const struct some *some, struct err *err)
+bool batch_who_goes(struct store *s, struct arena *a, struct batch_going *g, struct err *err)
 {
-    struct db_value *rows = ARENA_ARRAY(w->arena, struct db_value, some->count * 2);
+    struct db *db = store_reader(s, err);
+    struct db_rows rows = { 0 };
+    int64_t *docs = NULL;
+    bool row = true;
 
-    for (size_t i = 0; i < some->count; i++) {
-        rows[i * 2] = db_int(batch);
-        rows[i * 2 + 1] = db_int(some->docs[i]);
+    if (db == NULL)
+        return false;
+    g->docs = NULL;
+    g->count = g->gone = 0;
+    bool ok = db_query(db, SQL_BATCH_IN_ORDER, DB_ARGS(db_int(g->batch->num)), &rows, err);
+
+    while (ok && (ok = db_next(&rows, &row, err)) && row) {
+        if (docs == NULL)
+            g->docs = docs = ARENA_ARRAY(a, int64_t, (size_t)db_get_int(&rows, 1));
+        docs[g->count++] = db_get_int(&rows, 0);
     }
-    return db_batch(w->db, SQL_BATCH_MEMBER_DROP, DB_NO_SLOT, rows, 2, some->count, err) &&
-           (some->count == BATCH_PAGE_MOST ||
-            db_run(w->db, SQL_BATCH_ENDED, DB_ARGS(db_int(batch)), NULL, err));
+    db_rows_done(&rows);
+    store_reader_back(s, db);
+    return ok;
 }
 
 struct go_op {
     struct store_op op;
     const struct batch *batch;
     int64_t config, now_us;
-    struct some some;
-    bool ours;
+    const int64_t *docs;
+    size_t count;
+    bool last, ours;
 };
 
+/* Who is a member stays one while the claim holds (batch_anew): the list is right. */
 static bool go_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
     enum { READY = 5, GO = 3 };
     struct go_op *o = (struct go_op *)ops[0];
 
     require(count == 1);
-    o->some.count = 0;
     if (!is_ours(w, o->batch, &o->ours, err) || !o->ours)
         return err->kind == ERR_NONE;
-    if (!take_some(w, o->batch->num, &o->some, err))
-        return false;
-    struct db_value *ready = ARENA_ARRAY(w->arena, struct db_value, o->some.count * READY);
-    struct db_value *go = ARENA_ARRAY(w->arena, struct db_value, o->some.count * GO);
+    struct db_value *docs = ARENA_ARRAY(w->arena, struct db_value, o->count);
+    struct db_value *ready = ARENA_ARRAY(w->arena, struct db_value, o->count * READY);
+    struct db_value *go = ARENA_ARRAY(w->arena, struct db_value, o->count * GO);
 
     o->now_us = clock_wall_us();
-    for (size_t i = 0; i < o->some.count; i++) {
+    for (size_t i = 0; i < o->count; i++) {
         struct db_value *v = ready + i * READY, *g = go + i * GO;
 
         v[0] = db_int(QUEUE_INTAKE);
         v[1] = db_int(PRIO_NORMAL);
         v[2] = db_int(o->now_us);
-        v[3] = g[0] = db_int(o->some.docs[i]);
+        v[3] = g[0] = docs[i] = db_int(o->docs[i]);
         v[4] = db_int(TASK_RUN);
         g[1] = db_int(o->batch->name);
         g[2] = db_int(o->config);
     }
     fault_point(BATCH_STORED);
-    return db_batch(w->db, SQL_BATCH_GO, DB_NO_SLOT, go, GO, o->some.count, err) &&
-           db_batch(w->db, SQL_TASK_READY_ADD, DB_NO_SLOT, ready, READY, o->some.count, err) &&
-           drop_some(w, o->batch->num, &o->some, err);
+    return db_batch(w->db, SQL_BATCH_GO, DB_NO_SLOT, go, GO, o->count, err) &&
+           db_batch(w->db, SQL_ORDER_REOPEN, DB_NO_SLOT, docs, 1, o->count, err) &&
+           db_batch(w->db, SQL_TASK_READY_ADD, DB_NO_SLOT, ready, READY, o->count, err) &&
+           drop_some(w, o->batch->num, o->docs, o->count, o->last, err);
 }
 
 static void go_committed(struct writer *w, struct store_op **ops, size_t count)
 {
     const struct go_op *o = (const struct go_op *)ops[0];
+    int64_t least = INT64_MAX;
 
     require(count == 1);
-    if (w->store->claims != NULL && o->some.count > 0)
-        claims_put_at(w->store->claims, QUEUE_INTAKE,
-                      (struct claim_place){ PRIO_NORMAL, o->now_us, o->some.docs[0] });
+    if (w->store->claims == NULL || !o->ours || o->count == 0)
+        return;
+    for (size_t i = 0; i < o->count; i++) /* what stands behind the first is found too */
+        least = o->docs[i] < least ? o->docs[i] : least;
+    claims_put_at(w->store->claims, QUEUE_INTAKE,
+                  (struct claim_place){ PRIO_NORMAL, o->now_us, least });
 }
 
 static const struct store_verb go_verb = { .name = "let members go",
                                            .run = go_run,
                                            .committed = go_committed };
 
-bool batch_let_go(struct store *s, const struct batch *b, int64_t config, bool *ret_left,
-                  bool *ret_ours, struct err *err)
+bool batch_let_go(struct store *s, struct batch_going *g, struct err *err)
 {
-    struct go_op o = { .batch = b, .config = config };
+    size_t left = g->count - g->gone;
+    bool last = left <= BATCH_PAGE_MOST;
+    struct go_op o = { .batch = g->batch,
+                       .config = g->config,
+                       .docs = left > 0 ? g->docs + g->gone : NULL,
+                       .count = last ? left : BATCH_PAGE_MOST,
+                       .last = last };
 
     if (!writers_call(s->writers, &go_verb, &o.op, err))
         return false;
-    *ret_ours = o.ours;
-    *ret_left = o.some.count == BATCH_PAGE_MOST;
+    g->ours = o.ours;
+    g->gone += o.ours ? o.count : 0;
     return true;
 }
 
@@ -634,6 +642,31 @@ bool batch_over(struct store *s, int64_t after, struct batch_over *ret, size_t m
     db_rows_done(&rows);
     store_reader_back(s, db);
     return ok;
+}
+
+struct some {
+    int64_t docs[BATCH_PAGE_MOST], types[BATCH_PAGE_MOST];
+    size_t count;
+};
+
+static bool take_some(struct writer *w, int64_t batch, struct some *ret, struct err *err)
+{
+    AUTO(db_rows_done) struct db_rows rows = { 0 };
+    bool row = true;
+
+    ret->count = 0;
+    if (!db_query(w->db, SQL_BATCH_TAKE, DB_ARGS(db_int(batch), db_int(BATCH_PAGE_MOST)), &rows,
+                  err))
+        return false;
+    while (ret->count < BATCH_PAGE_MOST) {
+        if (!db_next(&rows, &row, err))
+            return false;
+        if (!row)
+            break;
+        ret->docs[ret->count] = db_get_int(&rows, 0);
+        ret->types[ret->count++] = db_get_int(&rows, 1);
+    }
+    return true;
 }
 
 struct end_op {
@@ -690,7 +723,8 @@ static bool end_run(struct writer *w, struct store_op **ops, size_t count, struc
     if (!take_some(w, o->batch->num, &o->some, err) || !end_members(w, o, err))
         return false;
     fault_point(BATCH_ENDING);
-    return drop_some(w, o->batch->num, &o->some, err);
+    return drop_some(w, o->batch->num, o->some.docs, o->some.count, o->some.count < BATCH_PAGE_MOST,
+                     err);
 }
 
 static void end_committed(struct writer *w, struct store_op **ops, size_t count)

@@ -148,10 +148,23 @@ bool batch_built(struct store *s, const struct batch *b, const struct batch_docu
 bool batch_aside(struct store *s, const struct batch *b, const struct batch_member *m,
                  struct str code, struct str message, bool *ret_ours, struct err *err);
 
-/* Its members go on by themselves, some at a time: each runs the steps of the batch.  *ret_left:
- * there are more. */
-bool batch_let_go(struct store *s, const struct batch *b, int64_t config, bool *ret_left,
-                  bool *ret_ours, struct err *err);
+/* Members that go on by themselves: each runs the steps of the batch.  They go in the order of
+ * acceptance: each stands at its old place again (order.h) before one behind it can be routed. */
+struct batch_going {
+    const struct batch *batch;
+    int64_t config; /* the version with which they go on */
+
+    /* of batch_who_goes() */
+    const int64_t *docs;
+    size_t count;
+
+    /* the answer */
+    size_t gone; /* with the last one the batch has ended */
+    bool ours;   /* false: the claim was lost, and nothing was done */
+};
+bool batch_who_goes(struct store *s, struct arena *a, struct batch_going *g, struct err *err);
+/* Some of them. */
+bool batch_let_go(struct store *s, struct batch_going *g, struct err *err);
 
 /* ---- ending -----------------------------------------------------------------------------------
  */

@@ -157,6 +157,7 @@ static bool end_document(struct work *k, enum document_state state, struct err *
 static bool start_run(struct work *k, int64_t config, struct err *err)
 {
     bool forget = k->order->from == RETRY_EXTRACT;
+    struct db_value doc = db_int(k->doc);
     const char *where = forget || !k->has_facts ? "extraction" : "the router";
 
     if (config != 0)
@@ -167,7 +168,7 @@ static bool start_run(struct work *k, int64_t config, struct err *err)
     return (!forget || db_run(k->w->db, SQL_OPERATE_FORGET, DB_ARGS(db_int(k->doc)), NULL, err)) &&
            db_run(k->w->db, SQL_OPERATE_VERSION,
                   DB_ARGS(db_int(k->doc), db_int(config), db_int(k->order->again)), NULL, err) &&
-           db_run(k->w->db, SQL_ORDER_REOPEN, DB_ARGS(db_int(k->doc)), NULL, err) &&
+           db_batch(k->w->db, SQL_ORDER_REOPEN, DB_NO_SLOT, &doc, 1, 1, err) &&
            put_ready(k, QUEUE_INTAKE, k->doc, TASK_RUN, err) &&
            add_line(k, TRAIL_AGAIN, config, err);
 }

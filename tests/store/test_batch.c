@@ -9,6 +9,7 @@
 #include "store/done.h"
 #include "store/edit.h"
 #include "store/operate.h"
+#include "store/order.h"
 #include "store/retain.h"
 #include "store_test.h"
 
@@ -395,24 +396,81 @@ TEST(a_member_that_is_edited_leaves_an_open_batch)
     store_close(s);
 }
 
+static bool let_go(struct store *s, const struct batch *b, int64_t config)
+{
+    struct batch_going g = { .batch = b, .config = config };
+    struct err err = { 0 };
+
+    return batch_who_goes(s, &arena, &g, &err) && batch_let_go(s, &g, &err) && g.ours &&
+           g.gone == g.count;
+}
+
 TEST(members_that_go_on_one_by_one)
 {
     static struct accept_op docs[3];
     struct home h = fresh_home();
     struct store *s = open_store(&h);
     struct batch b;
-    struct err err = { 0 };
     struct task t[4];
-    bool left, ours;
 
     CHECK(s != NULL);
     for (size_t i = 0; i < 3; i++)
         docs[i] = doc_of(STR("body"));
     CHECK(join_some(s, docs, 3) && close_all(s) == 1 && claim_one(s, &b));
-    CHECK(batch_let_go(s, &b, 7, &left, &ours, &err) && !left && ours && is_healthy(s));
+    CHECK(let_go(s, &b, 7) && is_healthy(s));
     CHECK(claim(s, 4, t) == 3 && ask(&h, "SELECT count(*) FROM doc WHERE route = 71") == 3);
     CHECK(ask(&h, "SELECT state FROM batch") == BATCH_ENDED);
     CHECK(ask(&h, "SELECT count(*) FROM doc WHERE config = 7") == 3);
+    store_close(s);
+}
+
+/* They join, and leave the order; they go on, and stand at their old places until they are routed.
+ */
+TEST(members_that_go_on_keep_the_order_of_acceptance)
+{
+    static struct accept_op docs[3];
+    static struct settle_op ops[3];
+    struct home h = fresh_home();
+    struct store *s = open_store(&h);
+    struct batch_going g = { .config = 7 };
+    struct batch b;
+    struct task t[4];
+    struct err err = { 0 };
+
+    CHECK(s != NULL);
+    order_number(s, true);
+    for (size_t i = 0; i < 3; i++) {
+        docs[i] = doc_of(STR("body"));
+        docs[i].claim_wanted = true;
+        docs[i].keeps_seq = i == 0 ? 1000000 : 0; /* the last one, though its number is the first */
+        CHECK(accept_doc(s, &docs[i]));
+        joins[i] = join_of(RECEIVER, docs[i].size);
+        ops[i] = settle_of(&docs[i].task, docs[i].num, SETTLE_JOIN);
+        ops[i].join = &joins[i];
+        ops[i].gateway = docs[i].gateway;
+        ops[i].seq = docs[i].seq;
+    }
+    CHECK(ask(&h, "SELECT count(*) FROM order_open") == 3);
+    CHECK(settle_ops(s, ops, 3) && ask(&h, "SELECT count(*) FROM order_open") == 0);
+    CHECK(close_all(s) == 1 && claim_one(s, &b));
+    g.batch = &b;
+    CHECK(batch_who_goes(s, &arena, &g, &err) && g.count == 3 && g.docs[0] == docs[1].num &&
+          g.docs[1] == docs[2].num && g.docs[2] == docs[0].num);
+    CHECK(batch_let_go(s, &g, &err) && g.ours && g.gone == 3);
+    CHECK(ask(&h, "SELECT count(*) FROM order_open") == 3 && is_healthy(s));
+    CHECK(claim(s, 4, t) == 3); /* the first, too, is found */
+    for (size_t i = 0; i < 3; i++) {
+        const struct accept_op *doc = t[i].id == docs[0].num   ? &docs[0]
+                                      : t[i].id == docs[1].num ? &docs[1]
+                                                               : &docs[2];
+
+        ops[i] = settle_of(&t[i], t[i].id, i == 0 ? SETTLE_DEAD : SETTLE_OVER);
+        ops[i].state = DOCUMENT_DONE;
+        ops[i].code = ops[i].message = STR("rejected");
+        ops[i].gateway = doc->gateway;
+        ops[i].seq = doc->seq;
+    }
+    CHECK(settle_ops(s, ops, 3) && ask(&h, "SELECT count(*) FROM order_open") == 0);
     store_close(s);
 }
 

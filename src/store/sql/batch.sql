@@ -164,6 +164,13 @@ WHERE m.batch = $2;
 SELECT m.doc, coalesce(d.dtype, 0) FROM batch_member m LEFT JOIN doc d ON d.num = @KEY(m.doc)@
 WHERE m.batch = $1 ORDER BY m.doc LIMIT $2;
 
+-- name: batch_in_order
+-- in:  $1 batch int
+-- out: documents of its members in the order of acceptance, and how many there are
+-- Their numbers alone are not in that order: several nodes and writers give them.
+SELECT m.doc, count(*) OVER () FROM batch_member m LEFT JOIN doc d ON d.num = @KEY(m.doc)@
+WHERE m.batch = $1 ORDER BY coalesce(d.seq, 0), m.doc;
+
 -- name: batch_member_drop
 -- in:  $1 batch int, $2 doc int
 -- batch

@@ -34,8 +34,16 @@ WHERE d.num = $1 AND d.seq <> 0 AND o.gateway = @KEY(d.gateway)@ AND o.seq = d.s
 
 -- name: order_reopen
 -- in:  $1 num int
+-- batch
 -- It is routed again, at its old place.
 INSERT INTO order_open(gateway, seq) SELECT gateway, seq FROM doc WHERE num = $1 AND seq <> 0
+ON CONFLICT DO NOTHING;
+
+-- name: order_reopen
+-- for: postgresql
+-- in:  $1 num int
+-- batch
+INSERT INTO order_open(gateway, seq) SELECT gateway, seq FROM doc WHERE num = ANY ($1::bigint[]) AND seq <> 0
 ON CONFLICT DO NOTHING;
 
 -- name: order_open_least
