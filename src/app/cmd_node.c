@@ -199,7 +199,8 @@ const struct verb cmd_node = {
              "A store that came out of a backup sends nothing (the reason is `restore`) until\n"
              "`node release` says what becomes of the documents that had not ended when it was\n"
              "taken, for they may have been sent since: `resend` sends them under their old ids,\n"
-             "`in_doubt` leaves each to `docs resolve`, `cancel` ends them.\n",
+             "`in_doubt` leaves each to `docs resolve`, `cancel` ends them.  Members of batches\n"
+             "are dead letters after `in_doubt`: `docs retry` lets them join again.\n",
     .example = "waybill node ls\n"
                "waybill node pause --delivery --reason \"network work\"\n"
                "waybill node resume\n"

@@ -39,6 +39,7 @@ const char *document_remedy(const char *code)
         { "in_doubt", "its receiver may have it: look there, then `waybill docs resolve ID "
                       "--delivered` or `--resend`" },
         { "limit", "a limit was reached: the message names it; raise it, then retry it" },
+        { "restored", "its batch may have been sent: look there, then retry it, or discard it" },
     };
 
     for (size_t i = 0; code != NULL && i < sizeof known / sizeof known[0]; i++)

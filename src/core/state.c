@@ -180,6 +180,7 @@ const char *const dead_codes[DEAD_CODES] = {
     [DEAD_RETRIES_EXHAUSTED] = "retries_exhausted",
     [DEAD_POISON] = "poison",
     [DEAD_LIMIT] = "limit",
+    [DEAD_RESTORED] = "restored",
 };
 
 static const char *const dead_meanings[DEAD_CODES] = {
@@ -198,6 +199,9 @@ static const char *const dead_meanings[DEAD_CODES] = {
     [DEAD_RETRIES_EXHAUSTED] = "the receiver did not take it for as long as `retry` allows",
     [DEAD_POISON] = "the program ended three times while it worked on this one alone",
     [DEAD_LIMIT] = "it, or what a step made of it, is larger or more than allowed",
+    [DEAD_RESTORED] =
+        "it waited in a batch when the backup was taken that was restored, and may have "
+        "been sent since",
 };
 
 static const struct {

@@ -70,6 +70,7 @@ enum dead_code {
     DEAD_RETRIES_EXHAUSTED,
     DEAD_POISON,
     DEAD_LIMIT,
+    DEAD_RESTORED,
     DEAD_CODES
 };
 

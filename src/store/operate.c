@@ -464,6 +464,28 @@ static bool doubt_live(struct work *k, struct err *err)
     return add_line(k, TRAIL_DOUBT, 0, err);
 }
 
+/* The batch may have been sent since.  It is a dead letter by itself: retried it joins again, with
+ * what comes in now. */
+static bool doubt_member(struct work *k, struct err *err)
+{
+    struct str why = STR("it came out of a backup: its batch may have been sent since");
+    struct db_value dead[] = { db_int(k->doc),
+                               db_int(QUEUE_INTAKE),
+                               db_int(PRIO_NORMAL),
+                               db_int(TASK_RUN),
+                               db_text(str_of(dead_codes[DEAD_RESTORED])),
+                               db_text(why),
+                               db_int(1),
+                               db_int(0),
+                               db_int(0) };
+    struct db_value tally[] = { db_int(store_node(k->w->store)), db_int(k->w->number),
+                                db_int(TALLY_DEAD), db_int(0), db_int(1) };
+
+    return db_batch(k->w->db, SQL_TASK_DEAD_PUT, DB_NO_SLOT, dead, 9, 1, err) &&
+           db_batch(k->w->db, SQL_TALLY_ADD, DB_NO_SLOT, tally, 5, 1, err) &&
+           add_line(k, TRAIL_DOUBT, 0, err);
+}
+
 /* ---- documents that ended
  * ------------------------------------------------------------------------------ */
 
@@ -557,12 +579,18 @@ static bool operate_on_member(struct work *k, const struct batch_at *at, struct 
     if (at->has_doc)
         return say(k, OPERATE_NOTHING, "it goes with batch %.60s, which is document %s",
                    arena_text(k->w->arena, name), id_text(&at->doc_id, id));
-    if (k->op->action == OPERATE_RETRY || !batch_lets_go(at))
+    if (k->op->action == OPERATE_RETRY || !(batch_lets_go(at) || k->order->restored))
         return say(k, OPERATE_NOTHING, "it waits in batch %.60s, which is %s",
                    arena_text(k->w->arena, name), batch_states[at->state]);
-    (void)say(k, OPERATE_DONE, "it has left batch %.60s and is cancelled",
-              arena_text(k->w->arena, name));
-    return batch_leave(k->w, k->doc, at, err) && end_document(k, DOCUMENT_CANCELLED, err);
+    (void)say(k, OPERATE_DONE, "it has left batch %.60s and is %s", arena_text(k->w->arena, name),
+              k->op->action == OPERATE_DOUBT ? "a dead letter: it may have been sent"
+                                             : "cancelled");
+    if (!batch_leave(k->w, k->doc, at, err) ||
+        (k->order->restored &&
+         !db_run(k->w->db, SQL_RESTORE_BATCH_END, DB_ARGS(db_int(at->num)), NULL, err)))
+        return false;
+    return k->op->action == OPERATE_DOUBT ? doubt_member(k, err)
+                                          : end_document(k, DOCUMENT_CANCELLED, err);
 }
 
 static bool operate_one(struct work *k, struct err *err)

@@ -53,6 +53,7 @@ struct operate_order {
     bool bulk;         /* one of many: it stands behind what comes in now */
     int64_t config;    /* the newest version */
     int64_t keep_days; /* how long an ended document is kept */
+    bool restored;     /* members also leave a batch that is closing (restore.h) */
 };
 
 struct operate_target {

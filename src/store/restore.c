@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/require.h"
+#include "core/state.h"
 #include "store/audit.h"
 #include "store/inside.h"
 #include "store/operate.h"
@@ -201,9 +202,9 @@ static bool is_late(const struct walk *k)
 /* All of the list, once.  What is in hand just now is left over. */
 static bool pass(struct walk *k, enum operate_action action, struct err *err)
 {
-    struct operate_order order = { .who = k->order->who,
-                                   .bulk = true,
-                                   .keep_days = k->order->keep_days };
+    struct operate_order order = {
+        .who = k->order->who, .bulk = true, .keep_days = k->order->keep_days, .restored = true
+    };
     int64_t above = 0;
     size_t n = PAGE;
 
@@ -233,21 +234,59 @@ static bool count_unrouted(struct walk *k, struct err *err)
     return true;
 }
 
+/* Batches that were closing without a member, for nobody would be asked about them. */
+struct empty_op {
+    struct store_op op;
+    enum restore_rule rule;
+    int64_t upto, changed;
+};
+
+static bool empty_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
+{
+    struct empty_op *o = (struct empty_op *)ops[0];
+    struct str why = STR("it came out of a backup: it may have been sent since; closed once more, "
+                         "it is sent");
+
+    require(count == 1);
+    if (o->rule == RESTORE_CANCEL)
+        return db_run(w->db, SQL_RESTORE_EMPTY_CANCEL, DB_ARGS(db_int(o->upto)), &o->changed, err);
+    return db_run(
+        w->db, SQL_RESTORE_EMPTY_DOUBT,
+        DB_ARGS(db_int(o->upto), db_text(str_of(dead_codes[DEAD_RESTORED])), db_text(why)),
+        &o->changed, err);
+}
+
+static const struct store_verb empty_verb = { .name = "keep empty batches back", .run = empty_run };
+
+static bool pass_empty(struct walk *k, enum restore_rule rule, struct err *err)
+{
+    struct empty_op o = { .rule = rule, .upto = k->upto };
+
+    if (!writers_call(k->s->writers, &empty_verb, &o.op, err))
+        return false;
+    k->progress->changed += o.changed;
+    return true;
+}
+
+/* In the order of their road: what goes on meanwhile is seen further on. */
 static bool pass_all(struct walk *k, enum restore_rule rule, struct err *err)
 {
-    int64_t left;
+    static const enum sql_id lists[] = { SQL_RESTORE_UNROUTED, SQL_RESTORE_DELIVERIES,
+                                         SQL_RESTORE_MEMBERS };
+    enum operate_action action = rule == RESTORE_CANCEL ? OPERATE_CANCEL : OPERATE_DOUBT;
+    int64_t left = 0;
 
-    k->list = SQL_RESTORE_UNROUTED;
-    k->parts = false;
-    if (!(rule == RESTORE_CANCEL ? pass(k, OPERATE_CANCEL, err) : count_unrouted(k, err)))
-        return false;
-    left = k->progress->left;
-    k->list = SQL_RESTORE_DELIVERIES;
-    k->parts = true;
-    if (!pass(k, rule == RESTORE_CANCEL ? OPERATE_CANCEL : OPERATE_DOUBT, err))
-        return false;
-    k->progress->left += left;
-    return true;
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+        k->list = lists[i];
+        k->parts = k->list == SQL_RESTORE_DELIVERIES;
+        bool routes = k->list == SQL_RESTORE_UNROUTED && rule != RESTORE_CANCEL;
+
+        if (!(routes ? count_unrouted(k, err) : pass(k, action, err)))
+            return false;
+        left += k->progress->left;
+    }
+    k->progress->left = left;
+    return pass_empty(k, rule, err);
 }
 
 static bool apply(struct walk *k, enum restore_rule rule, struct err *err)

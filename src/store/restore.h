@@ -8,6 +8,9 @@
  *   in_doubt   their deliveries are in doubt: each is resolved by a person (resolve.h)
  *   cancel     their deliveries are cancelled
  *
+ * A member of a batch that is no document yet has no delivery: it leaves the batch, as a dead
+ * letter (in_doubt) or cancelled.  The batch goes with those that came in since.
+ *
  * What is dead or in doubt already stays as it is, and what came in since the restore is sent.
  * The rule is applied in portions; whoever asks goes on until it is done, also after a crash.
  *

@@ -101,9 +101,9 @@ def backup(node, folder, *words):
     return json.loads(got.stdout)
 
 
-def restored(make_node, receiver, folder, *words):
+def restored(make_node, receiver, folder, *words, config=CONFIG):
     """A node on what a backup becomes, not started."""
-    one = make_node(config=CONFIG.format(url=receiver.url("")))
+    one = make_node(config=config.format(url=receiver.url("")))
     got = run_program("restore", folder, "--data", one.data, *words)
     assert got.returncode == DONE, got.stderr
     return one
@@ -251,14 +251,14 @@ def test_where_a_backup_may_go(node, tmp_path):
 # ---- what is sent after it ----------------------------------------------------------------------------
 
 
-def copied(node, make_node, receiver, request, folder):
+def copied(node, make_node, receiver, request, folder, config=CONFIG):
     """The node, restored: from its folder, on PostgreSQL from a copy of its database."""
     if node.store is None:
-        return restored(make_node, receiver, folder)
+        return restored(make_node, receiver, folder, config=config)
     cluster = request.getfixturevalue("postgres")
     name, old = f"copy_{os.urandom(6).hex()}", re.search(r"node_[0-9a-f]+", node.store).group()
     cluster.sql(f"CREATE DATABASE {name} OWNER waybill TEMPLATE {old}")
-    one = make_node(config=CONFIG.format(url=receiver.url("")), store=cluster.url(name))
+    one = make_node(config=config.format(url=receiver.url("")), store=cluster.url(name))
     got = run_program("restore", folder, "--store", one.store)
     assert got.returncode == NO and "1 nodes run on this database" in got.stderr
     cluster.sql("UPDATE node SET alive_until_us = 0", name)  # a restored database is an old one
@@ -342,6 +342,73 @@ def test_a_person_says_what_becomes_of_what_was_in_flight(node, make_node, recei
     assert one.metrics()["waybill_restore_waits"] == 0
     got = one.cli("node", "release", "--in-flight", rule)
     assert got.returncode == NO and "nothing is held back" in got.stderr
+
+
+BATCH_CONFIG = CONFIG.replace("do: [ {{ deliver: api }} ]", "do: [ {{ batch: nightly }} ]") + """\
+batches:
+  nightly: {{ count: 1000, join: text, separator: "\\n", do: [ {{ deliver: api }} ] }}
+"""
+
+
+def await_members(node, count):
+    until = time.monotonic() + 20
+    while True:
+        found = node.graphql("{ batches { batches { state count } } }")["batches"]["batches"]
+        if found == [{"state": "open", "count": count}]:
+            return
+        assert time.monotonic() < until, f"{found}\n{node.tail(10)}"
+        time.sleep(0.05)
+
+
+def close_batch(node, receiver):
+    """Close it by hand; the numbers of those who went with it."""
+    assert node.cli("batches", "close", "nightly").returncode == DONE
+    until = time.monotonic() + 20
+    while not receiver.requests("/in"):
+        assert time.monotonic() < until, node.tail(10)
+        time.sleep(0.05)
+    sent, = receiver.requests("/in")
+    return sorted(json.loads(line)["number"] for line in sent["body"].splitlines())
+
+
+@BOTH
+@pytest.mark.proves("FO14")
+@pytest.mark.parametrize("rule", ["resend", "in_doubt", "cancel"])
+def test_members_of_a_batch_go_by_the_choice_too(make_node, receiver, tmp_path, request, rule):
+    node = make_node(config=BATCH_CONFIG.format(url=receiver.url("")))
+    node.start()
+    old = [send(node, n) for n in range(3)]
+    await_members(node, 3)
+    backup(node, tmp_path / "b")
+    node.stop()
+
+    one = copied(node, make_node, receiver, request, tmp_path / "b", config=BATCH_CONFIG)
+    one.start()
+    fresh = send(one, 10)
+    await_members(one, 4)  # it gathers, and nothing goes
+    got = one.cli("node", "release", "--in-flight", rule)
+    assert got.returncode == DONE, got.stderr
+    if rule == "resend":
+        await_members(one, 4)
+        assert close_batch(one, receiver) == [0, 1, 2, 10]
+    elif rule == "cancel":
+        for doc in old:
+            assert await_state(one, doc, "cancelled")["timeline"][-1]["stage"] == "operator"
+        await_members(one, 1)
+        assert close_batch(one, receiver) == [10]
+    else:
+        for doc in old:
+            assert await_state(one, doc, "dead")["timeline"][-1]["outcome"] == "in_doubt"
+        await_members(one, 1)
+        assert one.cli("docs", "retry", old[1]).returncode == DONE
+        await_members(one, 2)
+        assert close_batch(one, receiver) == [1, 10]
+        assert one.cli("dead", "discard", "--error", "restored", "--yes").returncode == DONE
+        await_state(one, old[1], "done")
+        await_state(one, old[0], "cancelled")
+    await_state(one, fresh, "done")
+    assert len(receiver.requests("/in")) == 1
+    clean(one)
 
 
 @pytest.mark.proves("FO14")

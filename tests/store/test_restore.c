@@ -8,6 +8,7 @@
 
 #include "base/auto.h"
 #include "store/backup.h"
+#include "store/batch.h"
 #include "store/check.h"
 #include "store/delivery.h"
 #include "store/operate.h"
@@ -374,6 +375,145 @@ TEST(restore_cancel_ends_what_was_in_flight)
     CHECK(ask(&c.h, "SELECT count(*) FROM doc") == 2);
     end(&c);
 }
+
+/* ---- members of batches -------------------------------------------------------------------------
+ */
+
+enum { OLD = 5, BATCH_NAME = 71, BATCH_OPENED = 73, BATCH_FULL, BATCH_MIXED };
+
+static struct accept_op members[OLD + 1];
+
+static bool join(struct store *s, struct accept_op *doc, int64_t receiver, int64_t members_most)
+{
+    struct batch_join j = { .name = BATCH_NAME,
+                            .route = 72,
+                            .receiver = receiver,
+                            .config = 1,
+                            .part = STR(""),
+                            .size = 4,
+                            .members_most = members_most,
+                            .bytes_most = 1 << 30 };
+    struct settle_op op;
+
+    *doc = doc_of(STR("body"));
+    if (!born_docs(s, doc, 1))
+        return false;
+    op = settle_of(&doc->task, doc->num, SETTLE_JOIN);
+    op.join = &j;
+    return settle_ops(s, &op, 1);
+}
+
+/* At the backup: an open batch of one member, a closing one of two, one more of one that is open,
+ * which another joins after the restore, a closing one that a node was building, and an empty one.
+ */
+static bool begin_batches(struct scene *c)
+{
+    struct batch_close empty = { .name = BATCH_NAME + 100,
+                                 .receiver = BATCH_OPENED,
+                                 .opened_until_us = INT64_MAX,
+                                 .why = BATCH_HAND,
+                                 .by = STR("test"),
+                                 .empty = true };
+    struct batch building;
+    struct err err = { 0 };
+    bool found;
+
+    *c = (struct scene){ .h = fresh_home(), .a = ARENA_INIT(8 << 20) };
+    c->s = open_store(&c->h);
+    if (c->s == NULL || !join(c->s, &members[0], BATCH_FULL, 1) ||
+        !batch_claim(c->s, &c->a, &building, &found, &err) || !found ||
+        !join(c->s, &members[1], BATCH_FULL, 2) || !join(c->s, &members[2], BATCH_FULL, 2) ||
+        !join(c->s, &members[3], BATCH_OPENED, 1000) ||
+        !join(c->s, &members[4], BATCH_MIXED, 1000) || !batch_close(c->s, &empty, &err))
+        return false;
+    store_close(c->s); /* new numbers are above all old ones */
+    c->s = NULL;
+    if (!tell(&c->h, on_sqlite() ? "INSERT INTO restore(num, made_us, taken_us, source, upto) "
+                                   "SELECT 1, 2, 1, 'x', value FROM mark WHERE name = 'num'"
+                                 : "INSERT INTO restore(num, made_us, taken_us, source, upto) "
+                                   "SELECT 1, 2, 1, 'x', last_value FROM num_block"))
+        return false;
+    c->s = open_store(&c->h);
+    return c->s != NULL && join(c->s, &members[OLD], BATCH_MIXED, 1000) &&
+           ask(&c->h, "SELECT count(*) FROM batch WHERE state < 2") == 5;
+}
+
+static bool members_are(struct scene *c, const char *want)
+{
+    for (size_t i = 0; i < OLD; i++) {
+        struct document d;
+        struct err err = { 0 };
+
+        if (!document_get(c->s, &members[i].id, &c->a, &d, &err) || !str_is(d.state, want)) {
+            printf("# member %zu is %.*s, not %s\n", i, STR_ARG(d.state), want);
+            return false;
+        }
+    }
+    return ask(&c->h, "SELECT count(*) FROM batch_member") == 1 &&
+           ask(&c->h, "SELECT max(doc) FROM batch_member") == members[OLD].num;
+}
+
+/* Only what came in since is in a batch that could be sent. */
+static bool one_waits(struct scene *c)
+{
+    return ask(&c->h, "SELECT members FROM batch WHERE state = 0") == 1 &&
+           ask(&c->h, "SELECT receiver FROM batch WHERE state = 0") == BATCH_MIXED;
+}
+
+/* proves: FO14 */
+TEST(restore_cancel_reaches_members_of_batches_that_are_open_or_closing)
+{
+    struct scene c;
+    int64_t changed;
+    struct batch b;
+    struct err err = { 0 };
+    bool found;
+
+    CHECK(begin_batches(&c));
+    CHECK(apply_all(&c, RESTORE_CANCEL, &changed) && changed == OLD + 1 && !waits(&c));
+    CHECK(members_are(&c, "cancelled") && one_waits(&c) && is_clean(c.s));
+    CHECK(ask(&c.h, "SELECT count(*) FROM batch WHERE state IN (1, 2)") == 0);
+    CHECK(batch_claim(c.s, &c.a, &b, &found, &err) && !found);
+    end(&c);
+}
+
+/* proves: FO14 */
+TEST(restore_in_doubt_makes_members_of_batches_dead_letters)
+{
+    struct operate_order order = { .who = STR("ann"), .keep_days = 45, .config = 1 };
+    struct operate_target target;
+    struct operate_answer answer;
+    struct scene c;
+    int64_t changed;
+    struct batch b;
+    struct task t;
+    struct err err = { 0 };
+    bool found;
+
+    CHECK(begin_batches(&c));
+    CHECK(apply_all(&c, RESTORE_IN_DOUBT, &changed) && changed == OLD + 1 && !waits(&c));
+    CHECK(members_are(&c, "dead") && one_waits(&c) && is_clean(c.s));
+    CHECK(ask(&c.h, "SELECT count(*) FROM task_dead WHERE code = 'restored'") == OLD);
+    /* The empty one is not built before somebody says so. */
+    CHECK(ask(&c.h, "SELECT count(*) FROM batch WHERE state IN (1, 2)") == 1);
+    CHECK(batch_claim(c.s, &c.a, &b, &found, &err) && !found);
+    struct batch_close again = { .name = BATCH_NAME + 100,
+                                 .receiver = BATCH_ANY_RECEIVER,
+                                 .opened_until_us = INT64_MAX,
+                                 .why = BATCH_HAND,
+                                 .by = STR("ann") };
+
+    CHECK(batch_close(c.s, &again, &err) && batch_claim(c.s, &c.a, &b, &found, &err) && found);
+    /* A member that is retried is routed once more. */
+    target = (struct operate_target){ .id = members[1].id };
+    CHECK(operate(c.s, OPERATE_RETRY, &target, 1, &order, &answer, &err) &&
+          answer.result == OPERATE_DONE);
+    CHECK(claim(c.s, 1, &t) == 1 && t.id == members[1].num);
+    end(&c);
+}
+
+/* ---- stores that went back ---------------------------------------------------------------------
+ */
 
 /* proves: FO14 */
 TEST(a_store_that_went_back_in_time_is_noticed)

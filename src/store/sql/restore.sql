@@ -33,6 +33,31 @@ AND (num IN (SELECT t.id FROM task_ready t WHERE t.queue = 1 AND t.id > $1 AND t
     OR num IN (SELECT t.id FROM task_later t WHERE t.kind = 1 AND t.id > $1 AND t.id <= $2)
     OR EXISTS (SELECT 1 FROM task_lease t WHERE t.id = @KEY(doc.num)@)) ORDER BY num LIMIT $3;
 
+-- name: restore_members
+-- in:  $1 above int, $2 upto int, $3 limit int
+-- out: num, id of members of batches that are no documents yet
+SELECT m.doc, d.id FROM batch_member m JOIN batch b ON b.num = @KEY(m.batch)@ JOIN doc d ON d.num = @KEY(m.doc)@
+WHERE m.doc > $1 AND m.doc <= $2 AND b.state < 2 ORDER BY m.doc LIMIT $3;
+
+-- name: restore_batch_end
+-- in:  $1 num int
+-- One that closes and that all have left is not sent empty.
+UPDATE batch SET state = 3, ended_us = @NOW_US@, node_id = 0, code = NULL, message = NULL
+WHERE num = $1 AND state = 1 AND NOT EXISTS (SELECT 1 FROM batch_member m WHERE m.batch = $1);
+
+-- name: restore_empty_cancel
+-- in:  $1 upto int
+-- Batches that were closing empty.
+UPDATE batch SET state = 3, ended_us = @NOW_US@, node_id = 0, claim = claim + 1, code = NULL, message = NULL
+WHERE state = 1 AND num <= $1 AND NOT EXISTS (SELECT 1 FROM batch_member m WHERE m.batch = batch.num);
+
+-- name: restore_empty_doubt
+-- in:  $1 upto int, $2 code text, $3 message text
+-- They are not built before somebody says so (batch_again).
+UPDATE batch SET due_us = 9223372036854775807, node_id = 0, claim = claim + 1, code = $2, message = $3
+WHERE state = 1 AND num <= $1 AND code IS NULL
+    AND NOT EXISTS (SELECT 1 FROM batch_member m WHERE m.batch = batch.num);
+
 -- name: delivery_doubt
 -- in:  $1 num int, $2 message text
 -- One of a lane stands in it: what is behind it waits.

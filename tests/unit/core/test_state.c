@@ -142,7 +142,7 @@ TEST(words_of_users_are_as_promised)
         "extract_failed",  "unknown_system", "no_route",       "loop",
         "service_failed",  "budget",         "decrypt_failed", "payload_missing",
         "payload_corrupt", "rejected",       "expired",        "retries_exhausted",
-        "poison",          "limit",
+        "poison",          "limit",          "restored",
     };
     static const char *const deliveries[] = { "ready",    "sending",   "held", "retrying",
                                               "in_doubt", "delivered", "dead", "cancelled" };

@@ -37,6 +37,7 @@ const REMEDIES: Record<string, string> = {
   retries_exhausted: "The receiver could not be reached for long: see that it works again, then retry the group.",
   poison: "It ended the node more than once: look at it before you retry.",
   limit: "It is larger than a limit allows.",
+  restored: "Its batch may have been sent since the backup: ask its receiver, then retry it, or discard it.",
 };
 
 /** Exactly its letters; an empty name is that of those in which none was found. */
