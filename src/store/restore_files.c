@@ -140,12 +140,27 @@ static bool open_data(struct job *j, struct err *err)
     return true;
 }
 
+/* The log of a database that was moved away without it would be played into the restored one.  No
+ * restore leaves these, however far it came. */
+static bool see_no_log(struct job *j, struct err *err)
+{
+    static const char *const names[] = { DB_NAME "-wal", DB_NAME "-shm", DB_NAME "-journal" };
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (is_there(j->to_fd, names[i]))
+            return err_set(err, ERR_PERMANENT, ENOTEMPTY,
+                           "the folder %s has the file %s of another store: move it away, to the "
+                           "database that it belongs to",
+                           j->r->data, names[i]);
+    return true;
+}
+
 static bool see_empty(struct job *j, struct err *err)
 {
     if (is_there(j->to_fd, RESTORE_UNFINISHED) ||
         (!is_there(j->to_fd, DB_NAME) && !has_files(j->to_fd, "payload") &&
          !has_files(j->to_fd, "large")))
-        return true;
+        return see_no_log(j, err);
     return err_set(err, ERR_PERMANENT, ENOTEMPTY,
                    "the folder %s has a store already: restore into another one, or move it away",
                    j->r->data);

@@ -248,6 +248,30 @@ def test_where_a_backup_may_go(node, tmp_path):
     assert run_program("restore", full).returncode == USAGE
 
 
+@pytest.mark.parametrize("unfinished", [False, True])
+def test_the_log_of_another_database_is_not_left_beside_a_restored_one(node, tmp_path, unfinished):
+    docs = [send(node, n) for n in range(3)]
+    backup(node, tmp_path / "b")
+    send(node, 3)
+    node.kill()  # its log stays
+    old = tmp_path / "old"
+    old.mkdir()
+    for name in ("waybill.db", "payload", "large"):
+        shutil.move(node.data / name, old / name)
+    if unfinished:
+        (node.data / "restoring").touch()
+    for name in ("waybill.db-wal", "waybill.db-shm"):
+        got = run_program("restore", tmp_path / "b", "--data", node.data)
+        assert got.returncode == NO and f"the file {name} " in got.stderr, got.stderr
+        assert not (node.data / "waybill.db").exists()
+        shutil.move(node.data / name, old / name)
+    got = run_program("restore", tmp_path / "b", "--data", node.data)
+    assert got.returncode == DONE, got.stderr
+    node.start()
+    assert set(node.documents()) == set(docs)
+    clean(node)
+
+
 # ---- what is sent after it ----------------------------------------------------------------------------
 
 
