@@ -69,7 +69,15 @@ static int by_number(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static bool list_segments(struct mover *k, struct err *err)
+static void add_segment(struct mover *k, int64_t seg)
+{
+    if (seg == 0)
+        return;
+    k->segs = xrealloc(k->segs, (k->seg_count + 1) * sizeof *k->segs);
+    k->segs[k->seg_count++] = seg;
+}
+
+static bool list_files(struct mover *k, struct err *err)
 {
     int fd = openat(k->payload_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *dir = fd < 0 ? NULL : fdopendir(fd);
@@ -79,15 +87,35 @@ static bool list_segments(struct mover *k, struct err *err)
             (void)close(fd);
         return err_set(err, ERR_TRANSIENT, errno, "list payloads: %s", strerror(errno));
     }
-    for (struct dirent *e; (e = readdir(dir)) != NULL;) {
-        int64_t seg = segment_of_name(str_of(e->d_name));
-
-        if (seg == 0)
-            continue;
-        k->segs = xrealloc(k->segs, (k->seg_count + 1) * sizeof *k->segs);
-        k->segs[k->seg_count++] = seg;
-    }
+    for (struct dirent *e; (e = readdir(dir)) != NULL;)
+        add_segment(k, segment_of_name(str_of(e->d_name)));
     (void)closedir(dir);
+    return true;
+}
+
+/* Segments that retention emptied and removed are named by what was in them. */
+static bool list_removed(struct mover *k, struct err *err)
+{
+    AUTO(stmt_done)
+    sqlite3_stmt *stmt = move_prepare(k, "SELECT DISTINCT seg FROM moved", err);
+    bool row;
+
+    if (stmt == NULL)
+        return false;
+    for (;;) {
+        if (!move_next(k, stmt, &row, err))
+            return false;
+        if (!row)
+            return true;
+        add_segment(k, sqlite3_column_int64(stmt, 0));
+    }
+}
+
+/* Each that a place may name: one that is listed twice is found by its first index. */
+static bool list_segments(struct mover *k, struct err *err)
+{
+    if (!list_files(k, err) || !list_removed(k, err))
+        return false;
     qsort(k->segs, k->seg_count, sizeof *k->segs, by_number);
     return true;
 }
@@ -477,7 +505,7 @@ static bool rename_old(struct mover *k, struct err *err)
 
 static bool run(struct mover *k, struct err *err)
 {
-    if (!open_folder(k, err) || !list_segments(k, err) || !open_old(k, err) || !open_new(k, err) ||
+    if (!open_folder(k, err) || !open_old(k, err) || !list_segments(k, err) || !open_new(k, err) ||
         !see_empty(k, err))
         return false;
     if (!k->m->was_done && !move_all(k, err))

@@ -25,7 +25,7 @@ struct mover {
     struct db *from; /* SQLite, in a transaction */
     struct db *to;   /* PostgreSQL: the schema is made over it ... */
     PGconn *conn;    /* ... and everything is copied over this, in one transaction */
-    int64_t *segs;   /* the segments of the folder, ascending */
+    int64_t *segs;   /* segments that places name, in the folder or removed, ascending */
     size_t seg_count;
     struct move_large *large; /* what was read of large payloads */
     size_t large_count;

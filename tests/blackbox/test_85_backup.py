@@ -4,6 +4,7 @@ import os
 import pathlib
 import re
 import shutil
+import sqlite3
 import sys
 import threading
 import time
@@ -564,3 +565,34 @@ def test_a_store_moves_to_postgresql(make_node, receiver, store):
     clean(two)
     got = run_program("migrate", "--data", one.data, "--store", store)
     assert got.returncode == NO
+
+
+def change(node, *statements):
+    """Behind the back of a node that does not run."""
+    with sqlite3.connect(node.data / "waybill.db") as db:
+        for one in statements:
+            db.execute(one)
+    db.close()
+
+
+@POSTGRES
+def test_bytes_of_segments_that_retention_removed_move_too(make_node, receiver, store):
+    one = make_node(config=MOVE_CONFIG.format(url=receiver.url("")), store=None)
+    one.start()
+    one.cli("node", "pause", "--delivery")
+    held = [one.post("in", json.dumps({"to": "hub", "text": f"c_{n}"})).json["document"] for n in range(2)]
+    await_held(one, held, ["pause"])
+    one.stop()
+    # As if each had been made in a segment of its own, at the same place, and was copied forward since.
+    change(one, "INSERT INTO moved SELECT 1000 + num, 64, b_seg, b_pos FROM delivery",
+           "UPDATE delivery SET b_seg = 1000 + num, b_pos = 64")
+    got = run_program("migrate", "--data", one.data, "--store", store)
+    assert got.returncode == DONE, got.stderr
+    two = make_node(config=MOVE_CONFIG.format(url=receiver.url("")), data=one.data)
+    two.start()
+    two.cli("node", "resume")
+    for doc in held:
+        await_state(two, doc, "delivered")
+    sent = {r["headers"]["waybill-document"]: json.loads(r["body"])["text"] for r in receiver.requests("/in")}
+    assert sent == {doc: f"c-{n}" for n, doc in enumerate(held)}
+    clean(two)
