@@ -460,9 +460,9 @@ static bool make_slots(struct mover *k, enum part_family family, struct err *err
         if (!row)
             return true;
         int64_t slot = sqlite3_column_int64(stmt, 0);
-        bool ok = family == PART_DONE
-                      ? done_make(k->to, slot, err)
-                      : db_run_slot(k->to, SQL_IDEM_MAKE, slot, DB_NO_ARGS, NULL, err);
+        bool ok = family == PART_IDEMPOTENCY
+                      ? db_run_slot(k->to, SQL_IDEM_MAKE, slot, DB_NO_ARGS, NULL, err)
+                      : done_make(k->to, slot, err);
 
         if (!ok)
             return false;
@@ -485,8 +485,9 @@ static bool move_numbers(struct mover *k, struct err *err)
 
 static bool move_all(struct mover *k, struct err *err)
 {
-    if (!make_slots(k, PART_DONE, err) || !make_slots(k, PART_IDEMPOTENCY, err) ||
-        !move_sql(k, "BEGIN", err))
+    /* Those that wait for being dropped too: retention looks into each before it drops it. */
+    if (!make_slots(k, PART_DONE, err) || !make_slots(k, PART_EMPTY, err) ||
+        !make_slots(k, PART_IDEMPOTENCY, err) || !move_sql(k, "BEGIN", err))
         return false;
     if (!move_payloads(k, err) || !move_tables(k, err) || !move_numbers(k, err) ||
         !move_check(k, err))

@@ -596,3 +596,28 @@ def test_bytes_of_segments_that_retention_removed_move_too(make_node, receiver, 
     sent = {r["headers"]["waybill-document"]: json.loads(r["body"])["text"] for r in receiver.requests("/in")}
     assert sent == {doc: f"c-{n}" for n, doc in enumerate(held)}
     clean(two)
+
+
+@POSTGRES
+def test_tables_of_days_that_wait_for_being_dropped_are_dropped_after_a_move(make_node, receiver, store, request):
+    one = make_node(config=MOVE_CONFIG.format(url=receiver.url("")), store=None)
+    one.start()
+    await_state(one, send(one, 1), "delivered")
+    one.stop()
+    with sqlite3.connect(one.data / "waybill.db") as db:
+        day, = db.execute("SELECT min(slot) FROM part WHERE family = 2").fetchone()
+        made, = db.execute("SELECT sql FROM sqlite_master WHERE name = ?", (f"done_{day}",)).fetchone()
+    db.close()
+    change(one, made.replace(f"done_{day}", "done_15000"), "INSERT INTO part(family, slot, value) VALUES (3, 15000, 1)")
+    got = run_program("migrate", "--data", one.data, "--store", store)
+    assert got.returncode == DONE, got.stderr
+    two = make_node(config=MOVE_CONFIG.format(url=receiver.url("")), data=one.data)
+    two.start()
+    assert two.cli("retention", "run").returncode == DONE
+    cluster, name = request.getfixturevalue("postgres"), re.search(r"node_[0-9a-f]+", store).group()
+    until = time.monotonic() + 30
+    while cluster.sql("SELECT count(*) FROM part WHERE family = 3", name) != "0":
+        assert time.monotonic() < until, two.tail(10)
+        time.sleep(0.1)
+    assert cluster.sql("SELECT count(*) FROM pg_class WHERE relname = 'done_15000'", name) == "0"
+    clean(two)
