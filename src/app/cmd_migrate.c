@@ -25,7 +25,10 @@ static int run_migrate(const struct args *a)
                           "with --store");
     if (!move_run(&m, &err))
         return print_fail(err.kind == ERR_PERMANENT || err.kind == ERR_CONFIG ? EXIT_NO : EXIT_IO,
-                          "%s; nothing was changed", err.text);
+                          "%s; %s", err.text,
+                          m.may_be_there ? "the database may have the store by now: start no node, "
+                                           "and run this once more"
+                                         : "nothing was changed");
     if (m.was_done)
         (void)printf("The database has this store already.\n");
     else
@@ -53,13 +56,15 @@ static const struct arg_option options[] = {
 const struct verb cmd_migrate = {
     .name = "migrate",
     .summary = "move a SQLite store into PostgreSQL, without a node",
-    .about = "Everything goes along: documents with their bytes and timelines, what waits, dead\n"
-             "letters, configuration versions, keys, secrets.  Ids and order stay as they are.\n"
-             "It is one transaction: interrupted, it has done nothing and is begun again.\n"
-             "\n"
-             "Afterwards the old database has another name, so that it is not started beside the\n"
-             "new one.  The data folder stays the node's: the key of the secrets and the admin\n"
-             "token are in it.\n",
+    .about =
+        "Everything goes along: documents with their bytes and timelines, what waits, dead\n"
+        "letters, configuration versions, keys, secrets.  Ids and order stay as they are.\n"
+        "It is one transaction: interrupted, it has done nothing and is begun again.  When\n"
+        "it cannot tell whether it was committed it says so: start no node, and run it again.\n"
+        "\n"
+        "Afterwards the old database has another name, so that it is not started beside the\n"
+        "new one.  The data folder stays the node's: the key of the secrets and the admin\n"
+        "token are in it.\n",
     .example = "waybill migrate --data ./data --store postgres://waybill@db/waybill\n",
     .forms = (const struct arg_form[]){ { .usage = "--data DIR --store URL",
                                           .summary = "move the store of a stopped node",

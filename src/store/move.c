@@ -140,6 +140,26 @@ static bool open_new(struct mover *k, struct err *err)
     return true;
 }
 
+/* Every start takes an epoch: with the one of the move the old store has nothing that the new one
+ * has not. */
+static bool see_unchanged(struct mover *k, struct err *err)
+{
+    int64_t now, moved;
+
+    if (!db_one_int(k->from, SQL_MARK_GET, DB_ARGS(db_text(STR("epoch"))), 0, &now, err) ||
+        !move_number(k,
+                     "SELECT coalesce((SELECT value FROM mark WHERE name = 'moved_epoch'), (SELECT "
+                     "value FROM mark WHERE name = 'epoch'))",
+                     &moved, err))
+        return false;
+    return now == moved ||
+           err_set(err, ERR_PERMANENT, 0,
+                   "the database has this store as it was moved before, and its node was started "
+                   "on %s/" DB_NAME " since: what came in there is nowhere else; move it into an "
+                   "empty database",
+                   k->m->data);
+}
+
 /* Only what migrations made may be there.  A move whose last step is missing is known by the
  * number of the store. */
 static bool see_empty(struct mover *k, struct err *err)
@@ -156,9 +176,11 @@ static bool see_empty(struct mover *k, struct err *err)
     if (!db_one_int(k->from, SQL_MARK_GET, DB_ARGS(db_text(STR("store"))), 0, &old, err) ||
         !move_number(k, "SELECT value FROM mark WHERE name = 'store'", &new, err))
         return false;
-    k->m->was_done = old == new;
-    return k->m->was_done ||
-           err_set(err, ERR_PERMANENT, 0, "the database has a store already: give an empty one");
+    if (old != new)
+        return err_set(err, ERR_PERMANENT, 0,
+                       "the database has a store already: give an empty one");
+    k->m->was_done = see_unchanged(k, err);
+    return k->m->was_done;
 }
 
 /* ---- tables ------------------------------------------------------------------------------------
@@ -480,6 +502,15 @@ static bool move_numbers(struct mover *k, struct err *err)
                     err);
 }
 
+/* For whoever comes again after the answer of the commit was lost (see_unchanged). */
+static bool note_epoch(struct mover *k, struct err *err)
+{
+    return move_sql(k,
+                    "INSERT INTO mark(name, value) SELECT 'moved_epoch', value FROM mark WHERE "
+                    "name = 'epoch'",
+                    err);
+}
+
 /* ---- all of it ---------------------------------------------------------------------------------
  */
 
@@ -490,8 +521,9 @@ static bool move_all(struct mover *k, struct err *err)
         !make_slots(k, PART_IDEMPOTENCY, err) || !move_sql(k, "BEGIN", err))
         return false;
     if (!move_payloads(k, err) || !move_tables(k, err) || !move_numbers(k, err) ||
-        !move_check(k, err))
+        !note_epoch(k, err) || !move_check(k, err))
         return false;
+    k->m->may_be_there = true;
     return move_sql(k, "COMMIT", err);
 }
 
@@ -511,6 +543,7 @@ static bool run(struct mover *k, struct err *err)
         return false;
     if (!k->m->was_done && !move_all(k, err))
         return false;
+    k->m->may_be_there = true;
     fault_point(MOVE_COMMITTED);
     if (!rename_old(k, err))
         return false;

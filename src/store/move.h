@@ -2,9 +2,10 @@
  *
  * Every table that both have is copied, with its columns as the databases themselves name them;
  * payloads go from their files into the database.  All of it is one transaction: a move that is
- * interrupted has done nothing, and is begun again.  A database that holds a store already is
- * refused.  Before the commit the rows are counted and the digests of all payloads are computed
- * by the server.
+ * interrupted has done nothing, and is begun again; only from its commit on nobody knows, and
+ * whoever begins it again finds out.  A database that holds a store already is refused, also this
+ * one when it was started since.  Before the commit the rows are counted and the digests of all
+ * payloads are computed by the server.
  *
  * After the commit waybill.db becomes waybill.db.moved, so that nobody starts the old store
  * beside the new one; the folder is from then on that of a node of the new store.
@@ -30,6 +31,7 @@ struct move {
     int64_t damaged;  /* payloads that are missing or damaged in the old store, as in the new one */
     char damage[300]; /* the first of them */
     bool was_done;    /* the database has it already: only the file was renamed */
+    bool may_be_there; /* also of a move that failed: its commit was begun */
 };
 
 bool move_run(struct move *m, struct err *err);

@@ -621,3 +621,26 @@ def test_tables_of_days_that_wait_for_being_dropped_are_dropped_after_a_move(mak
         time.sleep(0.1)
     assert cluster.sql("SELECT count(*) FROM pg_class WHERE relname = 'done_15000'", name) == "0"
     clean(two)
+
+
+@POSTGRES
+def test_a_store_that_was_started_after_its_move_is_not_put_aside(make_node, receiver, store):
+    one = make_node(config=MOVE_CONFIG.format(url=receiver.url("")), store=None)
+    one.start()
+    await_state(one, send(one, 1), "delivered")
+    one.stop()
+    (one.data / "waybill.db.moved").mkdir()  # it cannot be renamed
+    for _ in range(2):
+        got = run_program("migrate", "--data", one.data, "--store", store)
+        assert got.returncode != DONE and "may have the store by now" in got.stderr, got.stderr
+        assert "nothing was changed" not in got.stderr
+    (one.data / "waybill.db.moved").rmdir()
+    one.start()  # nobody knew better
+    late = send(one, 2)
+    await_state(one, late, "delivered")
+    one.stop()
+    got = run_program("migrate", "--data", one.data, "--store", store)
+    assert got.returncode == NO and "was started" in got.stderr and "nothing was changed" in got.stderr, got.stderr
+    assert not (one.data / "waybill.db.moved").exists()
+    one.start()
+    await_state(one, late, "delivered")
