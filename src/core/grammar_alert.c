@@ -149,7 +149,8 @@ const struct option grammar_alerts[] = {
       .type = OPT_MAP,
       .keys = dead_keys,
       .words = OFF,
-      .help = "there are dead letters, or deliveries in doubt that wait for a person" },
+      .help = "there are dead letters, or deliveries in doubt that wait for a person, or batches "
+              "that could not be built" },
     { .name = "queue_depth",
       .type = OPT_MAP,
       .keys = depth_keys,

@@ -282,7 +282,9 @@ bool lookout_dead(struct lookout *l, struct err *err)
     if (reminder_is_due(&l->dead_reminder, count > 0, now))
         log_event(LOG_WARN, "dead.wait", kv_int("count", count),
                   kv_int("oldest_seconds", age_s(oldest_us, now)),
-                  kv_z("hint", "They wait for a person: `waybill dead ls --by reason`."));
+                  kv_z("hint",
+                       "They wait for a person: `waybill dead ls --by reason`; batches that "
+                       "could not be built: `waybill batches ls`."));
     return true;
 }
 
@@ -373,7 +375,8 @@ struct lookout *lookout_new(struct store *s, struct road *r, const struct config
     gauge(&l->depth, "waybill_queue_depth", "Tasks that wait for their turn or their time.");
     gauge(&l->oldest, "waybill_queue_oldest_seconds", "How long the first of them has waited.");
     gauge(&l->stuck, "waybill_queues_stuck", "Queues that should move and do not.");
-    gauge(&l->dead, "waybill_dead_letters", "Dead letters that wait for a person.");
+    gauge(&l->dead, "waybill_dead_letters",
+          "Dead letters, and batches that could not be built, that wait for a person.");
     gauge(&l->dead_oldest, "waybill_dead_oldest_seconds", "How long the first of them has waited.");
     return l;
 }

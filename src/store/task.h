@@ -70,7 +70,8 @@ struct task_queue {
 /* Queues in which something waits, up to `most`, in their order. */
 bool task_queues(struct store *s, struct task_queue *ret, size_t most, size_t *ret_count,
                  struct err *err);
-/* What waits for a person; *ret_oldest_us 0: nothing. */
+/* What waits for a person: dead tasks, and batches that could not be built; *ret_oldest_us 0:
+ * nothing. */
 bool task_dead_sum(struct store *s, int64_t *ret_count, int64_t *ret_oldest_us, struct err *err);
 
 /* For node.c, in an open transaction: the leases of a node that is certainly gone,

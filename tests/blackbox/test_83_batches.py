@@ -361,6 +361,32 @@ def test_many_members_end_a_part_at_a_time(make_node, receiver):
     assert len(bodies(receiver, "large")) == 1 and healthy(node)
 
 
+def open_alerts(node):
+    return [(a["code"], a["count"]) for a in node.graphql("{ alerts { code count } }")["alerts"]]
+
+
+@BOTH
+@pytest.mark.proves("BA6", "DL2")
+def test_a_batch_that_cannot_be_built_waits_for_a_person(make_node, receiver):
+    """It is one alert, and one thing that waits, whatever members it has."""
+    node = make_node(config=config(receiver.url(""), {"all": "count: 1000, join: json, bad: all"}, "alerts: { disk: off }\n"))
+    node.start()
+    docs = [send_raw(node, "all", body) for body in (b'{"n":1}', b'{"n":2}', b'{"n":')]
+    assert close(node, "all", 3) == 1
+    for doc in docs:
+        await_state(node, doc, "dead")
+    await_that(node, lambda: open_alerts(node) == [("dead_letters", 1)])
+    assert node.metrics()["waybill_dead_letters"] == 1
+    told = node.wait_event("dead.wait")
+    assert told["count"] == 1 and "batches ls" in told["hint"]
+    assert node.cli("docs", "cancel", docs[2]).returncode == 0
+    node.graphql("mutation { batchClose(name: \"all\") }")
+    for doc in docs[:2]:
+        await_state(node, doc, "done")
+    await_that(node, lambda: not open_alerts(node))
+    assert node.metrics()["waybill_dead_letters"] == 0
+
+
 @BOTH
 @pytest.mark.proves("BA6")
 def test_a_member_that_is_damaged_steps_aside(make_node, receiver):

@@ -309,6 +309,7 @@ TEST(a_member_steps_aside_leaves_or_stays)
     struct batch_member m[4];
     struct batch b;
     struct err err = { 0 };
+    int64_t dead, oldest_us;
     size_t n;
     bool ours;
 
@@ -329,10 +330,14 @@ TEST(a_member_steps_aside_leaves_or_stays)
     CHECK(batch_members(s, b.num, 0, &arena, m, 4, &n, &err) && n == 3 && m[0].doc == docs[1].num);
     CHECK(batch_aside(s, &b, &m[0], STR("service_failed"), STR("no JSON"), &ours, &err) && ours);
     CHECK(state_is(s, &docs[1].id, "dead") && is_healthy(s));
+    CHECK(task_dead_sum(s, &dead, &oldest_us, &err) && dead == 1);
     CHECK(ask(&h, "SELECT members FROM batch") == 2 && ask(&h, "SELECT bytes FROM batch") == 8);
     /* What cannot be built is dead, and a member may leave it. */
     CHECK(batch_back(s, &b, INT64_MAX, STR("service_failed"), STR("bad"), &err));
     CHECK(state_is(s, &docs[2].id, "dead") && !claim_one(s, &b));
+    CHECK(task_dead_sum(s, &dead, &oldest_us, &err) &&
+          dead == 2); /* the one aside, and the batch */
+    CHECK(oldest_us == ask(&h, "SELECT closed_us FROM batch"));
     CHECK(operate(s, OPERATE_CANCEL, &last, 1, &order, &answer, &err) &&
           answer.result == OPERATE_DONE);
     CHECK(close_all(s) == 0 && claim_one(s, &b) && b.members == 1 && is_healthy(s));

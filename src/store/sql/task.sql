@@ -106,7 +106,10 @@ GROUP BY queue ORDER BY queue LIMIT $1;
 
 -- name: task_dead_sum
 -- out: how many wait for a person, since when
-SELECT count(*), coalesce(min(died_us), 0) FROM task_dead;
+-- A batch that could not be built is one of them, as its document would be, whatever members it has.
+SELECT CAST(sum(n) AS BIGINT), coalesce(min(since), 0) FROM (
+    SELECT count(*) AS n, min(died_us) AS since FROM task_dead
+    UNION ALL SELECT count(*), min(closed_us) FROM batch WHERE state = 1 AND code <> '') AS d;
 
 -- name: task_places
 -- out: how many tasks stand in each place
