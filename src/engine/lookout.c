@@ -29,7 +29,14 @@ struct queue_known {
     int64_t queue;
     struct queue_look look;
     struct reminder reminder;
-    bool seen; /* by the present look */
+};
+
+/* What alerts call a queue.  An endpoint has one for each system that it serves: any of them that
+ * is stuck counts. */
+struct queue_name {
+    struct queue_name *next;
+    struct str name; /* lives as long as the store */
+    bool stuck;      /* in the present look */
 };
 
 struct system_known {
@@ -55,6 +62,7 @@ struct lookout {
     struct alerts *alerts;
     struct metric depth, oldest, dead, dead_oldest, stuck;
     struct queue_known *queues;
+    struct queue_name *names;
     struct system_known *systems;
     struct certificate_known *certificates;
     struct reminder dead_reminder;
@@ -87,6 +95,20 @@ static struct queue_known *queue_of(struct lookout *l, int64_t queue)
         l->queues = q;
     }
     return q;
+}
+
+static struct queue_name *name_of(struct lookout *l, struct str name)
+{
+    struct queue_name *n = l->names;
+
+    while (n != NULL && !str_eq(n->name, name))
+        n = n->next;
+    if (n == NULL) {
+        n = NEW(struct queue_name);
+        *n = (struct queue_name){ .next = l->names, .name = name };
+        l->names = n;
+    }
+    return n;
 }
 
 static struct system_known *system_of(struct lookout *l, int64_t word)
@@ -179,8 +201,9 @@ static bool look_at_queue(struct lookout *l, const struct task_queue *q, int64_t
 
     if (reminder_is_due(&known->reminder, stuck, now_us))
         tell_stuck(l, what, (now_us - known->look.since_us) / CLOCK_S);
-    known->seen = true;
-    alerts_see_if(l->alerts, ALERT_STUCK, what, stuck, "it should move and does not");
+    struct queue_name *name = name_of(l, what);
+
+    name->stuck = name->stuck || stuck;
     return stuck;
 }
 
@@ -221,18 +244,12 @@ static bool say_scale(struct lookout *l, int64_t could, struct err *err)
     return true;
 }
 
-/* Queues in which nothing waits are not listed. */
-static void see_empty_queues(struct lookout *l)
+/* Once for each name, also of queues that are not listed any more because nothing waits in them. */
+static void say_stuck(struct lookout *l)
 {
-    for (struct queue_known *q = l->queues; q != NULL; q = q->next) {
-        int64_t system, endpoint;
-        struct str what = STR("intake");
-
-        if (q->queue != QUEUE_INTAKE && lane_of_queue(l->store, q->queue, &system, &endpoint))
-            what = store_word_name(l->store, endpoint);
-        if (!q->seen)
-            alerts_see_if(l->alerts, ALERT_STUCK, what, false, "");
-        q->seen = false;
+    for (struct queue_name *n = l->names; n != NULL; n = n->next) {
+        alerts_see_if(l->alerts, ALERT_STUCK, n->name, n->stuck, "it should move and does not");
+        n->stuck = false;
     }
 }
 
@@ -257,7 +274,7 @@ bool lookout_queues(struct lookout *l, struct err *err)
         metric_set(&s->oldest, age_s(s->oldest_us, now));
         say_system(l, s, now);
     }
-    see_empty_queues(l);
+    say_stuck(l);
     metric_set(&l->depth, all);
     metric_set(&l->oldest, age_s(oldest_us, now));
     metric_set(&l->stuck, stuck);
@@ -398,6 +415,10 @@ void lookout_free(struct lookout *l)
     for (struct queue_known *q = l->queues, *next; q != NULL; q = next) {
         next = q->next;
         free(q);
+    }
+    for (struct queue_name *n = l->names, *next; n != NULL; n = next) {
+        next = n->next;
+        free(n);
     }
     for (struct certificate_known *c = l->certificates, *next; c != NULL; c = next) {
         next = c->next;

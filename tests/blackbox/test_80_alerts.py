@@ -7,6 +7,8 @@ import time
 
 import pytest
 
+from moved_clock import MovedClock
+
 BOTH = pytest.mark.stores("sqlite", "postgres")
 
 CONFIG = """\
@@ -324,3 +326,44 @@ def test_a_mistake_is_named_with_its_place(make_node, line, place, said):
     at = next(i for i, l in enumerate(node.config_file.read_text().splitlines(), 1) if line in l)
     text = node.config_file.read_text().splitlines()[at - 1]
     assert f":{at}:{text.index(place) + 1}:" in answer.stdout, answer.stdout
+
+
+STUCK = """\
+systems: {{ acme: {{}}, shop: {{ limits: {{ concurrency: 1 }} }}, other: {{}} }}
+types: {{ order: {{}}, slow: {{}} }}
+gateways:
+  in: {{ kind: http, auth: none, extract: {{ sender: "value:acme", receiver: "json:/to", type: "json:/type" }} }}
+endpoints:
+  api: {{ kind: http, url: "http://127.0.0.1:{port}/in", retry: {{ first: 1h, for: 1d }} }}
+  slow: {{ kind: http, system: shop, url: "http://127.0.0.1:{port}/slow", timeout: 5m }}
+routes:
+  - {{ name: slow, when: {{ type: slow }}, do: [ {{ deliver: slow }} ] }}
+  - {{ name: order, when: {{ type: order }}, do: [ {{ deliver: api }} ] }}
+alerts: {{ disk: off, queue_age: off, receiver_failing: off }}
+"""
+
+
+@pytest.mark.proves("QC5")
+def test_a_queue_that_is_stuck_shows_beside_another_one_of_its_endpoint(make_node, ears, tmp_path):
+    clock = MovedClock(tmp_path)
+    node = make_node(config=STUCK.format(port=ears.port), environment=clock.environment)
+    node.start()
+
+    def send_one(to, kind, state=None):
+        doc = node.accept("in", json.dumps({"to": to, "type": kind}))
+        wait_for(lambda: state in (None, node.graphql("query($id: ID!) { document(id: $id) { state } }",
+                                                      id=doc)["document"]["state"]), node)
+    node.graphql('mutation { holdAdd(system: "other", owner: "ann", reason: "x") { hold { id } } }')
+    ears.status = 503
+    send_one("shop", "order", "retrying")
+    send_one("other", "order", "held")  # waits for the same endpoint, and says why
+    ears.status = 200
+    ears.hold.clear()
+    send_one("shop", "slow")  # the system takes no other while it waits for an answer
+    wait_for(lambda: [path for path, _, _ in ears.heard] == ["/in", "/slow"], node)
+    clock.by(2 * 3600)
+    wait_for(lambda: node.metrics().get('waybill_system_queue_oldest_seconds{system="shop"}'), node)
+    clock.by(2 * 3600 + 700)
+    wait_for(lambda: "api" in [a["object"] for a in alerts(node) if a["code"] == "stuck"], node)
+    ears.hold.set()
+    wait_for(lambda: not alerts(node), node)
