@@ -1,10 +1,13 @@
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/auto.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "core/config.h"
+#include "core/yaml.h"
 #include "engine/alerts_inside.h"
 #include "engine/dispatch.h"
 #include "engine/plan.h"
@@ -20,6 +23,7 @@ enum {
     LOOK_SHARE = 100,
     PAGES_MOST = 20,
     ARENA_MOST = 4 << 20,
+    VERSION_MOST = 16 << 20,
     HOST = 64
 };
 
@@ -34,6 +38,11 @@ void alert_looks_init(struct alert_looks *l, const struct alerts_options *o)
     n = readlink(link, folder, sizeof folder - 1);
     folder[n > 0 ? n : 0] = '\0';
     (void)snprintf(l->own, sizeof l->own, "node %s:%s", host, folder);
+}
+
+void alert_looks_done(struct alert_looks *l)
+{
+    free(l->silences);
 }
 
 /* ---- receivers --------------------------------------------------------------------------------
@@ -81,39 +90,91 @@ static bool has_received(struct store *s, int64_t gateway, int64_t since_us, boo
     return true;
 }
 
-/* Nobody is late before the configuration that says so is old enough. */
-static bool read_version(struct alert_looks *l, struct store *s, int64_t version, struct err *err)
+static void remember_silences(struct alert_looks *l, const struct plan *p)
 {
-    AUTO(arena_done) struct arena a = ARENA_INIT(ARENA_MOST);
+    size_t count = p->alerts.silence_count;
+
+    if (l->silences != NULL && l->silences_of == p->version && l->silence_count == count)
+        return;
+    free(l->silences);
+    l->silences = xcalloc(count + 1, sizeof *l->silences);
+    l->silence_count = count;
+    l->silences_of = p->version;
+}
+
+static bool asks_for(const struct yaml_node *root, struct str gateway)
+{
+    const struct yaml_node *list = yaml_get(yaml_get(root, "alerts"), "silence");
+
+    if (list == NULL || list->kind != YAML_MAP)
+        return false;
+    for (const struct yaml_node *n = list->first; n != NULL; n = n->next)
+        if (str_eq(n->key->text, gateway))
+            return true;
+    return false;
+}
+
+/* Of all that look as far back: the text is read once for them. */
+static bool read_version(struct alert_looks *l, struct store *s, const struct plan *p,
+                         int64_t after_us, int64_t version, struct err *err)
+{
+    AUTO(arena_done) struct arena a = ARENA_INIT(VERSION_MOST + YAML_ARENA);
+    struct problem_list problems = PROBLEM_LIST_INIT;
+    const struct yaml_node *root = NULL;
     struct version v;
 
-    if (l->version == version)
+    if (version_get(s, version, &a, &v, err))
+        root = yaml_load(v.body, &a, &problems);
+    else if (err->kind != ERR_NONE)
+        return false;
+    for (size_t i = 0; i < p->alerts.silence_count; i++)
+        if (p->alerts.silences[i].after_us == after_us)
+            l->silences[i] =
+                (struct silence_known){ version, asks_for(root, p->alerts.silences[i].gateway) };
+    problem_list_done(&problems);
+    return true;
+}
+
+/* Nobody is late before the configuration has asked for it for so long.  The version of that time
+ * tells: the one in force may be younger, as every change makes another. */
+static bool was_asked(struct alert_looks *l, struct store *s, const struct plan *p, size_t at,
+                      int64_t since_us, bool *ret, struct err *err)
+{
+    const struct silence_known *known = &l->silences[at];
+    int64_t then;
+
+    if (!version_at(s, since_us, &then, err))
+        return false;
+    *ret = then >= p->version;
+    if (then == 0 || *ret)
         return true;
-    if (!version_get(s, version, &a, &v, err))
-        return err->kind == ERR_NONE;
-    l->version = version;
-    l->version_made_us = v.made_us;
+    if (known->version != then &&
+        !read_version(l, s, p, p->alerts.silences[at].after_us, then, err))
+        return false;
+    *ret = known->asked;
     return true;
 }
 
 static bool look_at_silences(struct alert_looks *l, struct alerts *a, struct store *s,
                              const struct plan *p, int64_t now_us, struct err *err)
 {
-    if (p->alerts.silence_count > 0 && !read_version(l, s, p->version, err))
-        return false;
+    remember_silences(l, p);
     for (size_t i = 0; i < p->alerts.silence_count; i++) {
         const struct alert_silence *one = &p->alerts.silences[i];
         int64_t word, since = now_us - one->after_us;
-        bool heard = l->version_made_us > since;
+        /* one that is open is ended by what is received, and by nothing else */
+        bool asked = alerts_is_open(a, ALERT_SILENCE, one->gateway), heard = false;
         char text[120];
 
         if (!store_word_find(s, WORD_GATEWAY, one->gateway, &word))
             continue;
-        if (!heard && !has_received(s, word, since, &heard, err))
+        if (!asked && !was_asked(l, s, p, i, since, &asked, err))
+            return false;
+        if (asked && !has_received(s, word, since, &heard, err))
             return false;
         (void)snprintf(text, sizeof text, "nothing was received for over %lld seconds",
                        (long long)(one->after_us / CLOCK_S));
-        alerts_see_if(a, ALERT_SILENCE, one->gateway, !heard, text);
+        alerts_see_if(a, ALERT_SILENCE, one->gateway, asked && !heard, text);
     }
     return true;
 }

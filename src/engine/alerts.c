@@ -175,6 +175,16 @@ void alerts_see(struct alerts *a, enum alert_code code, struct str object, int64
     (void)pthread_mutex_unlock(&a->mutex);
 }
 
+bool alerts_is_open(struct alerts *a, enum alert_code code, struct str object)
+{
+    (void)pthread_mutex_lock(&a->mutex);
+    const struct watch *w = find(a, code, object);
+    bool open = w != NULL && w->is.on;
+
+    (void)pthread_mutex_unlock(&a->mutex);
+    return open;
+}
+
 /* Also what may have become one: looking costs little. */
 static bool is_dead_code(struct str code)
 {
@@ -609,6 +619,7 @@ void alerts_free(struct alerts *a)
         next = w->next;
         free(w);
     }
+    alert_looks_done(&a->looks);
     notices_free(a->notices);
     free(a);
 }

@@ -40,16 +40,27 @@ static bool read_versions(struct store *s, enum sql_id id, int64_t arg, size_t m
     return ok;
 }
 
-bool version_newest(struct store *s, int64_t *ret_number, struct err *err)
+static bool read_number(struct store *s, enum sql_id id, struct db_args args, int64_t *ret_number,
+                        struct err *err)
 {
     struct db *db = store_reader(s, err);
 
     if (db == NULL)
         return false;
-    bool ok = db_one_int(db, SQL_CONFIG_NEWEST, DB_NO_ARGS, 0, ret_number, err);
+    bool ok = db_one_int(db, id, args, 0, ret_number, err);
 
     store_reader_back(s, db);
     return ok;
+}
+
+bool version_newest(struct store *s, int64_t *ret_number, struct err *err)
+{
+    return read_number(s, SQL_CONFIG_NEWEST, DB_NO_ARGS, ret_number, err);
+}
+
+bool version_at(struct store *s, int64_t at_us, int64_t *ret_number, struct err *err)
+{
+    return read_number(s, SQL_CONFIG_AT, DB_ARGS(db_int(at_us)), ret_number, err);
 }
 
 bool version_get(struct store *s, int64_t number, struct arena *a, struct version *ret,

@@ -21,6 +21,8 @@ struct version {
 };
 
 bool version_newest(struct store *s, int64_t *ret_number, struct err *err); /* 0: none yet */
+/* The one that was in force at a time; 0: there was none yet. */
+bool version_at(struct store *s, int64_t at_us, int64_t *ret_number, struct err *err);
 /* False with err->kind ERR_NONE: there is no such version. */
 bool version_get(struct store *s, int64_t number, struct arena *a, struct version *ret,
                  struct err *err);

@@ -1,6 +1,7 @@
 """Alerts: raised once, cleared once, told until somebody hears."""
 import http.server
 import json
+import sqlite3
 import subprocess
 import threading
 import time
@@ -326,6 +327,65 @@ def test_a_mistake_is_named_with_its_place(make_node, line, place, said):
     at = next(i for i, l in enumerate(node.config_file.read_text().splitlines(), 1) if line in l)
     text = node.config_file.read_text().splitlines()[at - 1]
     assert f":{at}:{text.index(place) + 1}:" in answer.stdout, answer.stdout
+
+
+def age_versions(node, seconds):
+    """Of a node that is down: every version was made so much earlier."""
+    if node.store:
+        subprocess.run(["psql", node.store, "-qc", f"UPDATE config SET made_us = made_us - {seconds}::bigint * 1000000"],
+                       check=True, capture_output=True)
+        return
+    with sqlite3.connect(node.data / "waybill.db") as db:
+        db.execute("UPDATE config SET made_us = made_us - ? * 1000000", (seconds,))
+    db.close()
+
+
+@BOTH
+def test_a_new_version_neither_ends_nor_prevents_a_silence(make_node, ears):
+    """It is late when the configuration asked for it for so long, whichever version did; what is received ends it."""
+    def text(note, *gateways):
+        lines = config(["silence: { " + ", ".join(f"{gateway}: 1h" for gateway in gateways) + " }", "dead_letters: off"],
+                       to=ears.port).replace("${secret:hook}", "x").replace("order: {}", f"order: {{}}, {note}: {{}}")
+        quiet = next(line for line in lines.splitlines() if "quiet: { kind" in line)
+        return lines.replace(quiet, quiet + "\n" + quiet.replace("quiet", "later"))
+
+    def apply(note, *gateways):
+        node.write_config(text(note, *gateways))
+        assert node.cli("apply", node.config_file).returncode == 0
+
+    def later(minutes):
+        node.stop()
+        age_versions(node, minutes * 60)
+        node.start()
+
+    def silent():
+        return {a["object"]: a["id"] for a in alerts(node)}
+    node = make_node(config=text("one", "in", "quiet"))
+    node.start()
+    later(40)
+    apply("two", "in", "quiet")
+    later(40)
+    apply("three", "in", "quiet")
+    wait_for(lambda: set(silent()) == {"in", "quiet"}, node)  # though the version in force is new
+    first = silent()["quiet"]
+    node.restart()
+    apply("four", "in", "quiet", "later")
+    send(node, "other")
+    wait_for(lambda: "in" not in silent(), node)  # two looks at each of them
+    assert silent() == {"quiet": first}  # and what is asked for since now is not late
+    assert not [n for n in ears.notices("cleared", "silence") if n["alert"]["object"] != "in"]
+
+    apply("five", "in", "later")
+    wait_for(lambda: not silent(), node)  # nobody asks for it
+    later(30)
+    apply("six", "in", "quiet", "later")
+    second = wait_for(lambda: silent().get("quiet"), node)
+    later(45)  # an hour ago nobody asked for it
+    wait_for(lambda: "later" in silent(), node)
+    assert silent()["quiet"] == second != first
+    assert node.post("quiet", b"{}").status == 202
+    wait_for(lambda: set(silent()) == {"later"}, node)
+    assert len(alerts(node, True)) == 4
 
 
 STUCK = """\

@@ -7,6 +7,11 @@ SELECT max(version) FROM config;
 -- in:  $1 version int
 SELECT version, made_us, made_by, note, sha256, body FROM config WHERE version = $1;
 
+-- name: config_at
+-- in:  $1 at int
+-- out: the version that was in force then
+SELECT version FROM config WHERE made_us <= $1 ORDER BY version DESC LIMIT 1;
+
 -- name: config_page
 -- in:  $1 limit int
 -- Without the texts: a history is many of them.
