@@ -423,7 +423,7 @@ static bool look_at_dead(struct retainer *r, int64_t now_us, const struct plan *
     if (done > 0)
         log_event(LOG_WARN, "retention.dead", kv_int("count", done),
                   kv_z("hint", "They waited as long as `retention.dead` says and were discarded; "
-                               "their bytes stay until tomorrow."));
+                               "those that no receiver has go tomorrow."));
     if (soon > 0 && (r->told_soon_us == 0 || clock_mono_us() - r->told_soon_us > RETAIN_DAY_US)) {
         r->told_soon_us = clock_mono_us();
         log_event(LOG_WARN, "retention.dead_soon", kv_int("count", soon),

@@ -18,6 +18,7 @@
 #include "store/order.h"
 #include "store/parts.h"
 #include "store/place.h"
+#include "store/retain.h"
 #include "store/settle.h"
 
 enum { PARTS_MOST = SETTLE_PARTS_MOST, TRAIL_LINE = TRAIL_MOST };
@@ -140,10 +141,12 @@ static bool add_line(struct work *k, enum trail_outcome outcome, int64_t config,
     return db_batch(k->w->db, SQL_SETTLE_TRAIL, DB_NO_SLOT, row, 2, 1, err);
 }
 
+/* Some receiver may have it, whatever became of the rest: then its rule counts, not the order. */
 static bool end_document(struct work *k, enum document_state state, struct err *err)
 {
+    int64_t keep_days = state == DOCUMENT_CANCELLED ? k->order->keep_days : RETAIN_BY_RULE;
     struct settle_end_order order = { .doc = k->doc,
-                                      .keep_days = k->order->keep_days,
+                                      .keep_days = keep_days,
                                       .state = state,
                                       .trail = line_of(k, TRAIL_CANCELLED, 0) };
 

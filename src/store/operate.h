@@ -52,7 +52,7 @@ struct operate_order {
     bool again;        /* also what was delivered, under new delivery ids */
     bool bulk;         /* one of many: it stands behind what comes in now */
     int64_t config;    /* the newest version */
-    int64_t keep_days; /* how long an ended document is kept */
+    int64_t keep_days; /* how long a document is kept that ends as cancelled; others by rule */
     bool restored;     /* members also leave a batch that is closing (restore.h) */
 };
 

@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "base/auto.h"
+#include "core/retain_rule.h"
 #include "scene.h"
 #include "store/claims.h"
 #include "store/done.h"
@@ -312,6 +313,33 @@ TEST(a_dead_document_is_discarded)
     CHECK(look(&c) && c.d.is == DOCUMENT_CANCELLED && places(c.s).dead == 0);
     CHECK(payload_is(c.s, &c.doc, STR("body")));
     end(&c);
+}
+
+/* As retention discards dead letters: in a table that is over with this day. */
+TEST(what_a_receiver_has_is_kept_by_its_rule_whatever_was_discarded)
+{
+    static const enum delivery_state others[] = { DELIVERY_DELIVERED, DELIVERY_CANCELLED };
+
+    for (int i = 0; i < 2; i++) {
+        struct scene c;
+        struct operate_order order = { .who = STR("retention"), .config = NEWEST, .keep_days = 0 };
+        struct operate_target target;
+        struct err err = { 0 };
+        char sql[100];
+
+        CHECK(begin(&c));
+        add_part(&c, "archive", others[i]);
+        add_part(&c, "api", DELIVERY_DEAD);
+        CHECK(settle_parts(&c));
+        target = (struct operate_target){ .id = c.doc.id };
+        CHECK(operate(c.s, OPERATE_DISCARD, &target, 1, &order, &c.answer, &err));
+        CHECK(c.answer.result == OPERATE_DONE && look(&c));
+        CHECK(c.d.is == (i == 0 ? DOCUMENT_DELIVERED : DOCUMENT_CANCELLED));
+        (void)snprintf(sql, sizeof sql, "SELECT count(*) FROM done_%lld",
+                       (long long)done_day(i == 0 ? RETAIN_DAYS : 0));
+        CHECK(ask(&c.h, sql) == 1);
+        end(&c);
+    }
 }
 
 /* ---- left alone --------------------------------------------------------------------------------
