@@ -21,15 +21,12 @@
 #include "core/retain_rule.h"
 #include "core/state.h"
 #include "core/trail.h"
+#include "store/archive_inside.h"
 #include "store/inside.h"
 
 enum {
-    ENTRY = 80,
-    NAME = 64,
-    FILE_NAME = NAME + 16,
     PAGE = 50,
     PAGE_MOST = 64 << 20,
-    LINE_MOST = 4 << 20,
     MANIFEST_MOST = 4096,
     PIECE = 1 << 20,
 };
@@ -48,36 +45,17 @@ struct making {
     struct store *store;
     int dirfd;
     int64_t day, part, upto_us;
-    char name[NAME];
+    char name[ARCHIVE_NAME];
     struct out docs, index;
     int64_t first, last, documents, bytes;
 };
 
-static const char *file_of(const char *name, const char *suffix, char to[static FILE_NAME])
-{
-    (void)snprintf(to, FILE_NAME, "%s%s", name, suffix);
-    return to;
-}
-
-static bool open_folder(struct str folder, bool make, int *ret, struct err *err)
-{
-    AUTO_TEXT path = xcalloc(1, folder.len + 1);
-
-    memcpy(path, folder.ptr, folder.len);
-    if (make && mkdir(path, 0750) < 0 && errno != EEXIST)
-        return err_set(err, ERR_TRANSIENT, errno, "make archive folder %s: %s", path,
-                       strerror(errno));
-    *ret = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    return *ret >= 0 ||
-           err_set(err, ERR_TRANSIENT, errno, "open archive folder %s: %s", path, strerror(errno));
-}
-
 static bool out_open(struct making *m, const char *suffix, struct out *o, struct err *err)
 {
-    char name[FILE_NAME];
+    char name[ARCHIVE_FILE];
 
     o->digest = digest_start();
-    o->fd = openat(m->dirfd, file_of(m->name, suffix, name),
+    o->fd = openat(m->dirfd, archive_file(m->name, suffix, name),
                    O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0640);
     return o->fd >= 0 ||
            err_set(err, file_err_kind(errno), errno, "create %s: %s", name, strerror(errno));
@@ -228,14 +206,6 @@ static void put_u64(char *at, int64_t v)
     memcpy(at, &n, sizeof n);
 }
 
-static int64_t get_u64(const char *at)
-{
-    uint64_t n;
-
-    memcpy(&n, at, sizeof n);
-    return (int64_t)le64toh(n);
-}
-
 static bool copy_payload(struct making *m, const struct doc *d, struct err *err)
 {
     struct payload_reader *r;
@@ -253,8 +223,8 @@ static bool copy_payload(struct making *m, const struct doc *d, struct err *err)
 
 static bool copy_doc(struct making *m, const struct doc *d, struct err *err)
 {
-    AUTO(buf_done) struct buf line = BUF_INIT(LINE_MOST);
-    char entry[ENTRY], id[ID_TEXT];
+    AUTO(buf_done) struct buf line = BUF_INIT(ARCHIVE_LINE_MOST);
+    char entry[ARCHIVE_ENTRY], id[ID_TEXT];
     int64_t at = m->docs.size;
 
     put_line(m->store, d, &line);
@@ -265,7 +235,8 @@ static bool copy_doc(struct making *m, const struct doc *d, struct err *err)
     put_u64(entry + 64, at);
     put_u64(entry + 72, (int64_t)line.len);
     if (!out_add(&m->docs, buf_view(&line), err) || !copy_payload(m, d, err) ||
-        !out_add(&m->docs, STR("\n"), err) || !out_add(&m->index, str_mem(entry, ENTRY), err))
+        !out_add(&m->docs, STR("\n"), err) ||
+        !out_add(&m->index, str_mem(entry, ARCHIVE_ENTRY), err))
         return err_context(err, "document %s", id_text(&d->source.id, id));
     m->first = m->first == 0 ? d->source.num : m->first;
     m->last = d->source.num;
@@ -343,10 +314,10 @@ static bool digest_range(int fd, int64_t at, int64_t size, struct sha256 *ret, s
 static bool same_file(const struct making *m, const char *suffix, const struct out *o,
                       struct err *err)
 {
-    char name[FILE_NAME];
+    char name[ARCHIVE_FILE];
     struct sha256 got;
     struct stat st;
-    AUTO_FD fd = openat(m->dirfd, file_of(m->name, suffix, name), O_RDONLY | O_CLOEXEC);
+    AUTO_FD fd = openat(m->dirfd, archive_file(m->name, suffix, name), O_RDONLY | O_CLOEXEC);
 
     if (fd < 0 || fstat(fd, &st) < 0)
         return err_set(err, ERR_TRANSIENT, errno, "read back %s: %s", name, strerror(errno));
@@ -363,19 +334,19 @@ static bool same_file(const struct making *m, const char *suffix, const struct o
 /* Each payload against the digest that the store has for it. */
 static bool same_payloads(const struct making *m, struct err *err)
 {
-    char docs_name[FILE_NAME], index_name[FILE_NAME], entry[ENTRY];
+    char docs_name[ARCHIVE_FILE], index_name[ARCHIVE_FILE], entry[ARCHIVE_ENTRY];
     AUTO_FD docs =
-        openat(m->dirfd, file_of(m->name, ".docs.part", docs_name), O_RDONLY | O_CLOEXEC);
+        openat(m->dirfd, archive_file(m->name, ".docs.part", docs_name), O_RDONLY | O_CLOEXEC);
     AUTO_FD index =
-        openat(m->dirfd, file_of(m->name, ".index.part", index_name), O_RDONLY | O_CLOEXEC);
+        openat(m->dirfd, archive_file(m->name, ".index.part", index_name), O_RDONLY | O_CLOEXEC);
 
     if (docs < 0 || index < 0)
         return err_set(err, ERR_TRANSIENT, errno, "read back %s: %s", m->name, strerror(errno));
     for (int64_t i = 0; i < m->documents; i++) {
         struct sha256 got;
 
-        if (!file_read_at(index, entry, ENTRY, i * ENTRY, err) ||
-            !digest_range(docs, get_u64(entry + 16), get_u64(entry + 24), &got, err))
+        if (!file_read_at(index, entry, ARCHIVE_ENTRY, i * ARCHIVE_ENTRY, err) ||
+            !digest_range(docs, archive_u64(entry + 16), archive_u64(entry + 24), &got, err))
             return err_context(err, "read back %s", m->name);
         if (memcmp(got.bytes, entry + 32, SHA256_SIZE) != 0)
             return err_set(err, ERR_TRANSIENT, 0, "a payload in %s differs from its digest",
@@ -402,7 +373,7 @@ static void put_file(struct json_out *j, const char *key, const char *name, cons
 static void make_manifest(const struct making *m, struct buf *to)
 {
     struct json_out j = { .to = to };
-    char name[FILE_NAME];
+    char name[ARCHIVE_FILE];
 
     json_open(&j, '{');
     put_text(&j, "waybill", STR("archive 1"));
@@ -413,18 +384,18 @@ static void make_manifest(const struct making *m, struct buf *to)
     json_key(&j, "payloadBytes");
     json_int(&j, m->bytes);
     put_time(&j, "endedUntil", m->upto_us);
-    put_file(&j, "docs", file_of(m->name, ".docs", name), &m->docs);
-    put_file(&j, "index", file_of(m->name, ".index", name), &m->index);
+    put_file(&j, "docs", archive_file(m->name, ".docs", name), &m->docs);
+    put_file(&j, "index", archive_file(m->name, ".index", name), &m->index);
     json_close(&j, '}');
     buf_puts(to, "\n");
 }
 
 static bool give_name(const struct making *m, const char *part, const char *suffix, struct err *err)
 {
-    char from[FILE_NAME], to[FILE_NAME];
+    char from[ARCHIVE_FILE], to[ARCHIVE_FILE];
 
-    return file_rename_over(m->dirfd, file_of(m->name, part, from), file_of(m->name, suffix, to),
-                            err);
+    return file_rename_over(m->dirfd, archive_file(m->name, part, from),
+                            archive_file(m->name, suffix, to), err);
 }
 
 static bool write_manifest(struct making *m, struct sha256 *ret, struct err *err)
@@ -502,13 +473,13 @@ static bool manifest_fits(struct str folder, struct str name, const struct sha25
                           struct err *err)
 {
     AUTO(buf_done) struct buf text = BUF_INIT(MANIFEST_MOST);
-    char base[NAME], file[FILE_NAME];
+    char base[ARCHIVE_NAME], file[ARCHIVE_FILE];
     int dirfd;
 
     (void)snprintf(base, sizeof base, "%.*s", STR_ARG(name));
-    if (!open_folder(folder, false, &dirfd, err))
+    if (!archive_folder(folder, false, &dirfd, err))
         return false;
-    bool ok = file_read_whole(dirfd, file_of(base, ".manifest", file), &text, err);
+    bool ok = file_read_whole(dirfd, archive_file(base, ".manifest", file), &text, err);
 
     (void)close(dirfd);
     if (!ok)
@@ -567,7 +538,8 @@ bool archive_day(struct store *s, struct str folder, int64_t day, struct archive
     struct noted noted;
 
     *ret = (struct archive_made){ 0 };
-    if (!check_noted(s, day, &noted, &m.upto_us, err) || !open_folder(folder, true, &m.dirfd, err))
+    if (!check_noted(s, day, &noted, &m.upto_us, err) ||
+        !archive_folder(folder, true, &m.dirfd, err))
         return false;
     m.upto_us -= settle;
     m.part = noted.parts + 1;
@@ -578,184 +550,14 @@ bool archive_day(struct store *s, struct str folder, int64_t day, struct archive
     out_drop(&m.docs);
     out_drop(&m.index);
     if (ok && m.documents == 0) { /* nothing new: no empty archive stays */
-        char name[FILE_NAME];
+        char name[ARCHIVE_FILE];
 
-        (void)unlinkat(m.dirfd, file_of(m.name, ".docs.part", name), 0);
-        (void)unlinkat(m.dirfd, file_of(m.name, ".index.part", name), 0);
+        (void)unlinkat(m.dirfd, archive_file(m.name, ".docs.part", name), 0);
+        (void)unlinkat(m.dirfd, archive_file(m.name, ".index.part", name), 0);
     }
     (void)close(m.dirfd);
     ret->documents = m.documents;
     ret->bytes = m.bytes;
     memcpy(ret->name, m.name, sizeof ret->name);
-    return ok;
-}
-
-/* ---- reading back --------------------------------------------------------------------------- */
-
-/* The entry of an id in an index, by halves: ids go in the order of their numbers. */
-static bool search_index(int fd, const struct id *id, char entry[static ENTRY], bool *ret_found,
-                         struct err *err)
-{
-    struct stat st;
-    int64_t num = id_row(id), low = 0, high;
-
-    *ret_found = false;
-    if (fstat(fd, &st) < 0)
-        return err_set(err, ERR_TRANSIENT, errno, "archive index: %s", strerror(errno));
-    for (high = st.st_size / ENTRY; low < high;) {
-        int64_t mid = low + (high - low) / 2;
-        struct id at;
-
-        if (!file_read_at(fd, entry, ENTRY, mid * ENTRY, err))
-            return false;
-        memcpy(at.bytes, entry, sizeof at.bytes);
-        if (id_row(&at) == num) {
-            *ret_found = id_eq(&at, id);
-            return true;
-        }
-        if (id_row(&at) < num)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return true;
-}
-
-static bool read_line(int fd, int64_t at, int64_t size, struct buf *line, struct err *err)
-{
-    if (size < 0 || size > LINE_MOST)
-        return err_set(err, ERR_PERMANENT, 0, "the archive is damaged");
-    if (!buf_reserve(line, (size_t)size, err) ||
-        !file_read_at(fd, line->ptr, (size_t)size, at, err))
-        return false;
-    line->len = (size_t)size;
-    line->ptr[line->len] = '\0';
-    return true;
-}
-
-static bool look_in(struct str folder, struct str name, const struct id *id,
-                    struct archive_place *ret, struct buf *line, bool *ret_found, struct err *err)
-{
-    char base[NAME], file[FILE_NAME], entry[ENTRY];
-    int dirfd;
-
-    *ret_found = false;
-    (void)snprintf(base, sizeof base, "%.*s", STR_ARG(name));
-    if (!open_folder(folder, false, &dirfd, err))
-        return false;
-    AUTO_FD folder_fd = dirfd;
-    AUTO_FD index = openat(dirfd, file_of(base, ".index", file), O_RDONLY | O_CLOEXEC);
-
-    if (index < 0)
-        return err_set(err, ERR_TRANSIENT, errno, "archive %s: %s", file, strerror(errno));
-    if (!search_index(index, id, entry, ret_found, err) || !*ret_found)
-        return err->kind == ERR_NONE;
-    int fd = openat(folder_fd, file_of(base, ".docs", file), O_RDONLY | O_CLOEXEC);
-
-    if (fd < 0)
-        return err_set(err, ERR_TRANSIENT, errno, "archive %s: %s", file, strerror(errno));
-    *ret = (struct archive_place){ .fd = fd,
-                                   .offset = get_u64(entry + 16),
-                                   .size = get_u64(entry + 24) };
-    memcpy(ret->sha256.bytes, entry + 32, SHA256_SIZE);
-    if (line == NULL || read_line(fd, get_u64(entry + 64), get_u64(entry + 72), line, err))
-        return true;
-    (void)close(fd);
-    return false;
-}
-
-enum { CANDIDATES = 64 };
-
-struct candidate {
-    struct str folder, name;
-};
-
-static bool candidates(struct store *s, int64_t num, struct arena *a, struct candidate *ret,
-                       size_t *ret_count, struct err *err)
-{
-    struct db *db = store_reader(s, err);
-    struct db_rows rows = { 0 };
-    bool row = true;
-    size_t n = 0;
-
-    if (db == NULL)
-        return false;
-    bool ok = db_query(db, SQL_ARCHIVE_FIND, DB_ARGS(db_int(num)), &rows, err);
-
-    while (ok && row && n < CANDIDATES) {
-        ok = db_next(&rows, &row, err);
-        if (ok && row)
-            ret[n++] = (struct candidate){ arena_copy(a, db_get_str(&rows, 0)),
-                                           arena_copy(a, db_get_str(&rows, 1)) };
-    }
-    db_rows_done(&rows);
-    store_reader_back(s, db);
-    *ret_count = n;
-    return ok;
-}
-
-bool archive_find(struct store *s, const struct id *id, struct archive_place *ret, struct buf *line,
-                  bool *ret_found, struct err *err)
-{
-    AUTO(arena_done) struct arena a = ARENA_INIT(1 << 20);
-    struct candidate all[CANDIDATES];
-    size_t n;
-
-    *ret_found = false;
-    if (!candidates(s, id_row(id), &a, all, &n, err))
-        return false;
-    for (size_t i = 0; i < n && !*ret_found; i++)
-        if (!look_in(all[i].folder, all[i].name, id, ret, line, ret_found, err))
-            return false;
-    return true;
-}
-
-bool archive_source(struct store *s, const struct id *id, struct payload_source *ret,
-                    bool *ret_found, struct err *err)
-{
-    struct archive_place place;
-
-    if (!archive_find(s, id, &place, NULL, ret_found, err))
-        return false;
-    if (!*ret_found)
-        return true;
-    (void)close(place.fd);
-    *ret = (struct payload_source){ .id = *id,
-                                    .num = id_row(id),
-                                    .size = place.size,
-                                    .sha256 = place.sha256,
-                                    .place = { .seg = PAYLOAD_IN_ARCHIVE } };
-    return true;
-}
-
-bool archive_list(struct store *s, size_t limit, struct arena *a, struct archive_look *ret,
-                  size_t *ret_count, struct err *err)
-{
-    struct db *db = store_reader(s, err);
-    struct db_rows rows = { 0 };
-    bool row = true;
-    size_t n = 0;
-
-    require(limit <= ARCHIVES_MOST);
-    if (db == NULL)
-        return false;
-    bool ok = db_query(db, SQL_ARCHIVE_PAGE, DB_ARGS(db_int(limit)), &rows, err);
-
-    while (ok && row && n < limit) {
-        ok = db_next(&rows, &row, err);
-        if (!ok || !row)
-            break;
-        ret[n] = (struct archive_look){ .day = db_get_int(&rows, 0),
-                                        .part = db_get_int(&rows, 1),
-                                        .folder = arena_copy(a, db_get_str(&rows, 2)),
-                                        .name = arena_copy(a, db_get_str(&rows, 3)),
-                                        .documents = db_get_int(&rows, 4),
-                                        .bytes = db_get_int(&rows, 5),
-                                        .made_us = db_get_int(&rows, 6) };
-        memcpy(ret[n++].sha256.bytes, db_get_str(&rows, 7).ptr, SHA256_SIZE);
-    }
-    db_rows_done(&rows);
-    store_reader_back(s, db);
-    *ret_count = n;
     return ok;
 }

@@ -114,6 +114,51 @@ TEST(nothing_goes_that_is_not_in_an_archive)
     store_close(s);
 }
 
+/* Archives of later days whose numbers span everything. */
+static bool note_others(const struct home *h, const char *name, const char *folder, int count)
+{
+    char sql[700];
+    bool ok = true;
+
+    for (int i = 0; ok && i < count; i++) {
+        (void)snprintf(sql, sizeof sql,
+                       "INSERT INTO archive(day, part, folder, name, sha256, first_num, last_num, "
+                       "documents, bytes, upto_us, made_us) SELECT day + 1, 1, '%s', '%s', sha256, "
+                       "1, 1000000, 1, 1, 1, 1 FROM archive ORDER BY day DESC LIMIT 1",
+                       folder, name);
+        ok = tell(h, sql);
+    }
+    return ok;
+}
+
+TEST(a_document_is_found_however_many_archives_span_its_number)
+{
+    static struct accept_op doc, other;
+    struct home h = fresh_home();
+    struct store *s = open_store(&h);
+    struct archive_made made;
+    struct archive_place place;
+    struct err err = { 0 };
+    char path[300], file[400];
+    bool found;
+
+    CHECK(s != NULL && ended_docs(s, &doc, 1, STR("paper")) &&
+          archive_at_once(s, folder_of(&h, path), &made, &err));
+    (void)snprintf(file, sizeof file, "%s/others.index", path);
+    FILE *f = fopen(file, "w");
+
+    CHECK(f != NULL && fclose(f) == 0 && note_others(&h, "others", path, 150));
+    CHECK(archived_is(s, &doc, STR("paper")));
+    other = doc;
+    other.id = id_make(clock_wall_us(), doc.num, 12345);
+    CHECK(archive_find(s, &other.id, &place, NULL, &found, &err) && !found);
+    /* One of them is not there: that is told only when no other has it. */
+    CHECK(note_others(&h, "missing", path, 1) && archived_is(s, &doc, STR("paper")));
+    CHECK(!archive_find(s, &other.id, &place, NULL, &found, &err) && !found);
+    CHECK(strstr(err.text, "missing.index") != NULL);
+    store_close(s);
+}
+
 TEST(large_payloads_are_archived_in_pieces)
 {
     enum { SIZE = 5 << 20 };

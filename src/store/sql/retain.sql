@@ -249,8 +249,11 @@ INSERT INTO archive(day, part, folder, name, sha256, first_num, last_num, docume
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, @NOW_US@);
 
 -- name: archive_find
--- in:  $1 num int
-SELECT folder, name FROM archive WHERE first_num <= $1 AND last_num >= $1 ORDER BY day DESC, part;
+-- in:  $1 num int, $2 day int, $3 part int, $4 limit int
+-- out: those behind a place that may have a document, the newest day first
+SELECT folder, name, day, part FROM archive
+WHERE first_num <= $1 AND last_num >= $1 AND (day < $2 OR (day = $2 AND part > $3))
+ORDER BY day DESC, part LIMIT $4;
 
 -- name: archive_page
 -- in:  $1 limit int
