@@ -259,7 +259,7 @@ static bool archive_first(struct retainer *r, struct day *d, struct str folder, 
     set_state(r, "archives");
     if (!archive_day(r->o.store, folder, d->day, &made, err))
         return err_context(err, "archive of %s", day_text(d->day, date));
-    d->archived = true;
+    d->archived = !made.busy;
     if (made.documents > 0)
         log_event(LOG_INFO, "retention.archive", kv_z("day", day_text(d->day, date)),
                   kv_int("documents", made.documents), kv_int("bytes", made.bytes),
@@ -274,6 +274,8 @@ static bool run_day(struct retainer *r, struct day *d, struct str archive, struc
 
     if (!archive_first(r, d, archive, err))
         return false;
+    if (archive.len > 0 && !d->archived)
+        return true;
     set_state(r, "lets go");
     bool ok =
         slices(r, d, &empty, err) && (!empty || retain_close(r->o.store, d->day, &closed, err));

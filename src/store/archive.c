@@ -11,6 +11,7 @@
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "base/auto.h"
+#include "base/chance.h"
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/file.h"
@@ -56,7 +57,7 @@ static bool out_open(struct making *m, const char *suffix, struct out *o, struct
 
     o->digest = digest_start();
     o->fd = openat(m->dirfd, archive_file(m->name, suffix, name),
-                   O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0640);
+                   O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0640);
     return o->fd >= 0 ||
            err_set(err, file_err_kind(errno), errno, "create %s: %s", name, strerror(errno));
 }
@@ -422,12 +423,13 @@ struct add_op {
     const struct making *making;
     struct str folder;
     struct sha256 sha256;
+    int64_t ours; /* 0: another node noted this part before */
 };
 
 static bool add_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
     for (size_t i = 0; i < count; i++) {
-        const struct add_op *o = (const struct add_op *)ops[i];
+        struct add_op *o = (struct add_op *)ops[i];
         const struct making *m = o->making;
 
         if (!db_run(w->db, SQL_ARCHIVE_ADD,
@@ -436,7 +438,10 @@ static bool add_run(struct writer *w, struct store_op **ops, size_t count, struc
                             db_bytes(str_mem(o->sha256.bytes, SHA256_SIZE)), db_int(m->first),
                             db_int(m->last), db_int(m->documents), db_int(m->bytes),
                             db_int(m->upto_us)),
-                    NULL, err))
+                    NULL, err) ||
+            !db_one_int(w->db, SQL_ARCHIVE_IS,
+                        DB_ARGS(db_int(m->day), db_int(m->part), db_text(str_of(m->name))), 0,
+                        &o->ours, err))
             return false;
     }
     return true;
@@ -446,10 +451,19 @@ static const struct store_verb add_verb = { .name = "note an archive", .run = ad
 
 /* ---- a day ---------------------------------------------------------------------------------- */
 
-static bool make_one(struct making *m, struct str folder, int64_t from_us, struct err *err)
+static void drop_files(const struct making *m)
 {
-    struct add_op o = { .making = m, .folder = folder };
+    static const char *const suffixes[] = { ".docs.part", ".index.part", ".manifest.part",
+                                            ".docs",      ".index",      ".manifest" };
+    char name[ARCHIVE_FILE];
 
+    for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++)
+        (void)unlinkat(m->dirfd, archive_file(m->name, suffixes[i], name), 0);
+}
+
+/* The files, whole and compared; without a document there are none to keep. */
+static bool write_files(struct making *m, int64_t from_us, struct sha256 *ret, struct err *err)
+{
     if (!out_open(m, ".docs.part", &m->docs, err) || !out_open(m, ".index.part", &m->index, err) ||
         !copy_all(m, from_us, err))
         return false;
@@ -460,12 +474,31 @@ static bool make_one(struct making *m, struct str folder, int64_t from_us, struc
     fault_point(ARCHIVE_WRITTEN);
     if (fault_error(ARCHIVE_WRITTEN))
         return err_set(err, ERR_TRANSIENT, EIO, "write archive (injected)");
-    if (!same_file(m, ".docs.part", &m->docs, err) ||
-        !same_file(m, ".index.part", &m->index, err) || !same_payloads(m, err) ||
-        !write_manifest(m, &o.sha256, err))
-        return false;
+    return same_file(m, ".docs.part", &m->docs, err) &&
+           same_file(m, ".index.part", &m->index, err) && same_payloads(m, err) &&
+           write_manifest(m, ret, err);
+}
+
+/* *ret_ours false: another node was quicker, and these files are in nobody's way any more.  After
+ * an error of the database they stay: it may have noted them all the same. */
+static bool make_one(struct making *m, struct str folder, int64_t from_us, bool *ret_ours,
+                     struct err *err)
+{
+    struct add_op o = { .making = m, .folder = folder, .ours = 1 };
+    bool ok = write_files(m, from_us, &o.sha256, err);
+
+    *ret_ours = true;
+    if (!ok || m->documents == 0) {
+        drop_files(m);
+        return ok;
+    }
     fault_point(ARCHIVE_VERIFIED);
-    return writers_call(m->store->writers, &add_verb, &o.op, err);
+    if (!writers_call(m->store->writers, &add_verb, &o.op, err))
+        return false;
+    *ret_ours = o.ours != 0;
+    if (!*ret_ours)
+        drop_files(m);
+    return true;
 }
 
 /* The manifest of an archive that was noted is what it was. */
@@ -490,74 +523,139 @@ static bool manifest_fits(struct str folder, struct str name, const struct sha25
            err_set(err, ERR_PERMANENT, 0, "%s is not the one that was verified", file);
 }
 
+enum { NOTED_PAGE = 50 };
+
 struct noted {
-    int64_t parts, upto_us;
+    int64_t part; /* the last; 0: there is none */
+    int64_t upto_us;
 };
 
-static bool check_noted(struct store *s, int64_t day, struct noted *ret, int64_t *ret_now_us,
-                        struct err *err)
+/* Those behind a part. */
+static bool noted_page(struct store *s, int64_t day, int64_t above, struct arena *a,
+                       struct archive_look *ret, size_t *ret_count, struct err *err)
 {
-    AUTO(arena_done) struct arena a = ARENA_INIT(1 << 20);
-    struct archive_look *all = ARENA_ARRAY(&a, struct archive_look, ARCHIVES_MOST);
     struct db *db = store_reader(s, err);
     struct db_rows rows = { 0 };
     size_t n = 0;
     bool row = true;
 
-    *ret = (struct noted){ 0 };
     if (db == NULL)
         return false;
-    bool ok = db_one_int(db, SQL_RATE_NOW, DB_NO_ARGS, 0, ret_now_us, err) &&
-              db_one_int(db, SQL_ARCHIVE_UPTO, DB_ARGS(db_int(day)), 0, &ret->upto_us, err) &&
-              db_query(db, SQL_ARCHIVE_PARTS, DB_ARGS(db_int(day)), &rows, err);
+    bool ok = db_query(db, SQL_ARCHIVE_PARTS,
+                       DB_ARGS(db_int(day), db_int(above), db_int(NOTED_PAGE)), &rows, err);
 
-    while (ok && row && n < ARCHIVES_MOST) {
+    while (ok && row && n < NOTED_PAGE) {
         ok = db_next(&rows, &row, err);
         if (!ok || !row)
             break;
-        all[n].folder = arena_copy(&a, db_get_str(&rows, 0));
-        all[n].name = arena_copy(&a, db_get_str(&rows, 1));
-        memcpy(all[n++].sha256.bytes, db_get_str(&rows, 2).ptr, SHA256_SIZE);
+        ret[n] = (struct archive_look){ .part = db_get_int(&rows, 3),
+                                        .folder = arena_copy(a, db_get_str(&rows, 0)),
+                                        .name = arena_copy(a, db_get_str(&rows, 1)) };
+        memcpy(ret[n++].sha256.bytes, db_get_str(&rows, 2).ptr, SHA256_SIZE);
     }
     db_rows_done(&rows);
     store_reader_back(s, db);
-    ret->parts = (int64_t)n;
-    for (size_t i = 0; ok && i < n; i++)
-        ok = manifest_fits(all[i].folder, all[i].name, &all[i].sha256, err);
+    *ret_count = n;
     return ok;
+}
+
+static bool check_noted(struct store *s, int64_t day, struct noted *ret, struct err *err)
+{
+    size_t n;
+
+    do {
+        AUTO(arena_done) struct arena a = ARENA_INIT(1 << 20);
+        struct archive_look *some = ARENA_ARRAY(&a, struct archive_look, NOTED_PAGE);
+
+        if (!noted_page(s, day, ret->part, &a, some, &n, err))
+            return false;
+        for (size_t i = 0; i < n; i++) {
+            if (!manifest_fits(some[i].folder, some[i].name, &some[i].sha256, err))
+                return false;
+            ret->part = some[i].part;
+        }
+    } while (n == NOTED_PAGE);
+    return true;
+}
+
+static bool read_times(struct store *s, int64_t day, int64_t *ret_now_us, int64_t *ret_upto_us,
+                       struct err *err)
+{
+    struct db *db = store_reader(s, err);
+
+    if (db == NULL)
+        return false;
+    bool ok = db_one_int(db, SQL_RATE_NOW, DB_NO_ARGS, 0, ret_now_us, err) &&
+              db_one_int(db, SQL_ARCHIVE_UPTO, DB_ARGS(db_int(day)), 0, ret_upto_us, err);
+
+    store_reader_back(s, db);
+    return ok;
+}
+
+/* A name that nobody ever had: what others write at the same time, or left behind, stays as it is.
+ */
+static void name_it(struct making *m)
+{
+    struct civil_date date = civil_date(m->day);
+
+    (void)snprintf(m->name, sizeof m->name, "waybill-%04d-%02d-%02d-%lld-%016llx", (int)date.year,
+                   date.month, date.day, (long long)m->part, (unsigned long long)chance_u64());
+}
+
+static bool archive_in_turn(struct store *s, struct str folder, int64_t day,
+                            struct archive_made *ret, struct err *err)
+{
+    int64_t settle = fault_switch("WAYBILL_TEST_ARCHIVE_AT_ONCE") != NULL ? 0 : ARCHIVE_SETTLE_US;
+    struct making m = {
+        .store = s, .dirfd = -1, .day = day, .docs = { .fd = -1 }, .index = { .fd = -1 }
+    };
+    struct noted noted = { 0 };
+    bool ours;
+
+    if (!read_times(s, day, &m.upto_us, &noted.upto_us, err) || !check_noted(s, day, &noted, err) ||
+        !archive_folder(folder, true, &m.dirfd, err))
+        return false;
+    m.upto_us -= settle;
+    m.part = noted.part + 1;
+    name_it(&m);
+    bool ok = make_one(&m, folder, noted.part > 0 ? noted.upto_us : INT64_MIN, &ours, err);
+
+    out_drop(&m.docs);
+    out_drop(&m.index);
+    (void)close(m.dirfd);
+    ret->busy = ok && !ours;
+    if (ok && ours) {
+        ret->documents = m.documents;
+        ret->bytes = m.bytes;
+        memcpy(ret->name, m.name, sizeof ret->name);
+    }
+    return ok;
+}
+
+/* The lock is that of a connection, and goes with it.  Whoever loses his meanwhile does no harm:
+ * names differ, and of two that note a part one is told. */
+static bool take_turn(struct store *s, struct db **ret, int64_t *ret_turn, struct err *err)
+{
+    *ret = NULL;
+    *ret_turn = 1;
+    return s->kind == DB_SQLITE ||
+           (store_connect(s, true, ret, err) &&
+            db_one_int(*ret, SQL_ARCHIVE_TURN, DB_NO_ARGS, 0, ret_turn, err));
 }
 
 bool archive_day(struct store *s, struct str folder, int64_t day, struct archive_made *ret,
                  struct err *err)
 {
-    struct civil_date date = civil_date(day);
-    int64_t settle = fault_switch("WAYBILL_TEST_ARCHIVE_AT_ONCE") != NULL ? 0 : ARCHIVE_SETTLE_US;
-    struct making m = {
-        .store = s, .dirfd = -1, .day = day, .docs = { .fd = -1 }, .index = { .fd = -1 }
-    };
-    struct noted noted;
+    struct db *db;
+    int64_t turn;
 
     *ret = (struct archive_made){ 0 };
-    if (!check_noted(s, day, &noted, &m.upto_us, err) ||
-        !archive_folder(folder, true, &m.dirfd, err))
-        return false;
-    m.upto_us -= settle;
-    m.part = noted.parts + 1;
-    (void)snprintf(m.name, sizeof m.name, "waybill-%04d-%02d-%02d-%lld", (int)date.year, date.month,
-                   date.day, (long long)m.part);
-    bool ok = make_one(&m, folder, noted.parts > 0 ? noted.upto_us : INT64_MIN, err);
+    bool ok = take_turn(s, &db, &turn, err);
 
-    out_drop(&m.docs);
-    out_drop(&m.index);
-    if (ok && m.documents == 0) { /* nothing new: no empty archive stays */
-        char name[ARCHIVE_FILE];
-
-        (void)unlinkat(m.dirfd, archive_file(m.name, ".docs.part", name), 0);
-        (void)unlinkat(m.dirfd, archive_file(m.name, ".index.part", name), 0);
-    }
-    (void)close(m.dirfd);
-    ret->documents = m.documents;
-    ret->bytes = m.bytes;
-    memcpy(ret->name, m.name, sizeof ret->name);
+    if (ok && turn != 0)
+        ok = archive_in_turn(s, folder, day, ret, err);
+    else
+        ret->busy = ok;
+    db_close(db);
     return ok;
 }

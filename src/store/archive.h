@@ -3,16 +3,17 @@
  * One archive holds what a day's table has: a file of documents, a file to find them by, and a
  * manifest that is written last.  Everything is read back and compared with the digests of the
  * store before the archive is noted; only then may the table go (retain.h, `archived`).  Each
- * step may run twice: until it is noted an archive is written anew, under the same names.
+ * step may run twice: until it is noted an archive is written anew, under another name, which is
+ * in the note.  One node writes at a time (PostgreSQL); should two, their names differ, and who
+ * notes a part second drops his files.
  *
- * Format      waybill-DATE-PART.docs       for each document one line of JSON (what is known of it,
- *                                          and its timeline), its payload as it was received, and
- *                                          a newline
- *             waybill-DATE-PART.index      80 bytes each, in the order of their numbers: id (16),
- *                                          offset of the payload (u64), its length (u64), sha256
- *                                          of it (32), offset of its line (u64), its length (u64);
- *                                          numbers little-endian
- *             waybill-DATE-PART.manifest   JSON: names, lengths and digests of both, counts
+ * Format      NAME is waybill-DATE-PART-RANDOM, of old ones waybill-DATE-PART
+ *             NAME.docs       for each document one line of JSON (what is known of it, and its
+ *                             timeline), its payload as it was received, and a newline
+ *             NAME.index      80 bytes each, in the order of their numbers: id (16), offset of the
+ *                             payload (u64), its length (u64), sha256 of it (32), offset of its
+ *                             line (u64), its length (u64); numbers little-endian
+ *             NAME.manifest   JSON: names, lengths and digests of both, counts
  *
  * Threads: any that may block.
  */
@@ -33,6 +34,7 @@ struct store;
 
 struct archive_made {
     int64_t documents, bytes; /* 0: nothing was left to be copied */
+    bool busy;                /* another node is at it, or was quicker: nothing is sure */
     char name[64];
 };
 

@@ -1,4 +1,5 @@
 /* What goes is in an archive first, whole; and a database that is written anew has everything. */
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -11,6 +12,7 @@
 #include "store/check.h"
 #include "store/compact.h"
 #include "store/done.h"
+#include "store/inside.h"
 #include "store/retain.h"
 #include "store_test.h"
 
@@ -84,10 +86,12 @@ TEST(nothing_goes_that_is_not_in_an_archive)
     struct err err = { 0 };
     char path[300], file[500];
     struct str folder = folder_of(&h, path);
+    struct archive_made first;
 
     CHECK(s != NULL && ended_docs(s, docs, 120, STR("paper")));
     CHECK(one_slice(s, &got) && got.unarchived && got.documents == 0);
     CHECK(archive_at_once(s, folder, &made, &err) && made.documents == 120 && made.bytes == 600);
+    first = made;
     CHECK(ended_docs(s, more, 3, STR("late"))); /* it is in no archive */
     int64_t went = 0;                           /* a slice may be smaller */
 
@@ -102,17 +106,133 @@ TEST(nothing_goes_that_is_not_in_an_archive)
     CHECK(one_slice(s, &got) && got.documents == 3 && archived_is(s, &more[2], STR("late")));
     CHECK(archive_at_once(s, folder, &made, &err) && made.documents == 0);
     /* A manifest that is not the one that was verified: nobody goes on. */
-    (void)snprintf(file, sizeof file, "%s/%s", path, made.name);
-    char *dash = strrchr(file, '-');
-
-    CHECK(dash != NULL);
-    memcpy(dash, "-1.manifest", sizeof "-1.manifest");
+    (void)snprintf(file, sizeof file, "%s/%s.manifest", path, first.name);
     FILE *f = fopen(file, "a");
 
     CHECK(f != NULL && fputc(' ', f) == ' ' && fclose(f) == 0);
     CHECK(!archive_at_once(s, folder, &made, &err) && strstr(err.text, "not the one") != NULL);
     store_close(s);
 }
+
+/* ---- several nodes -------------------------------------------------------------------------- */
+
+static int files_in(const char *path)
+{
+    DIR *dir = opendir(path);
+    int n = 0;
+
+    for (struct dirent *e; dir != NULL && (e = readdir(dir)) != NULL;)
+        n += e->d_name[0] != '.';
+    if (dir != NULL)
+        (void)closedir(dir);
+    return n;
+}
+
+/* Whoever notes an archive finds that another noted the same part a moment before. */
+static bool another_is_quicker(const struct home *h)
+{
+    static const char row[] = "INSERT INTO archive VALUES (NEW.day, NEW.part, NEW.folder, 'other', "
+                              "NEW.sha256, 1, 1, 1, 1, 1, 1)";
+    char sql[500];
+
+    if (on_sqlite()) {
+        (void)snprintf(sql, sizeof sql,
+                       "CREATE TRIGGER quicker BEFORE INSERT ON archive WHEN NEW.name <> 'other' "
+                       "BEGIN %s; END",
+                       row);
+        return tell(h, sql);
+    }
+    (void)snprintf(sql, sizeof sql,
+                   "CREATE FUNCTION quicker() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN IF "
+                   "NEW.name <> 'other' THEN %s; END IF; RETURN NEW; END $$",
+                   row);
+    return tell(h, sql) && tell(h, "CREATE TRIGGER quicker BEFORE INSERT ON archive FOR EACH ROW "
+                                   "EXECUTE FUNCTION quicker()");
+}
+
+/* proves: RE2 */
+TEST(of_two_that_archive_a_day_one_is_noted_and_the_other_goes_on)
+{
+    static struct accept_op docs[3];
+    struct home h = fresh_home();
+    struct store *s = open_store(&h);
+    struct archive_made made;
+    struct err err = { 0 };
+    char path[300];
+    struct str folder = folder_of(&h, path);
+
+    CHECK(s != NULL && ended_docs(s, docs, 3, STR("paper")) && another_is_quicker(&h));
+    CHECK(archive_at_once(s, folder, &made, &err) && made.busy && made.documents == 0);
+    CHECK(ask(&h, "SELECT count(*) FROM archive WHERE name = 'other'") == 1);
+    CHECK(files_in(path) == 0);
+    store_close(s);
+}
+
+/* proves: RE2 */
+TEST(an_archive_is_never_written_over_another)
+{
+    static struct accept_op docs[3];
+    struct home h = fresh_home();
+    struct store *s = open_store(&h);
+    struct archive_made first, second;
+    struct err err = { 0 };
+    char path[300];
+    struct str folder = folder_of(&h, path);
+
+    CHECK(s != NULL && ended_docs(s, docs, 3, STR("paper")));
+    CHECK(archive_at_once(s, folder, &first, &err) && tell(&h, "DELETE FROM archive"));
+    CHECK(archive_at_once(s, folder, &second, &err) && strcmp(first.name, second.name) != 0);
+    CHECK(first.documents == 3 && second.documents == 3 && files_in(path) == 6);
+    store_close(s);
+}
+
+TEST(postgres_one_node_archives_at_a_time)
+{
+    static struct accept_op docs[3];
+    struct home h = fresh_home();
+    struct store *s = open_store(&h);
+    struct archive_made made;
+    struct db *other = NULL;
+    struct err err = { 0 };
+    char path[300];
+    int64_t turn;
+
+    CHECK(s != NULL && ended_docs(s, docs, 3, STR("paper")));
+    CHECK(db_open_postgres(h.url, true, &other, &err) &&
+          db_one_int(other, SQL_ARCHIVE_TURN, DB_NO_ARGS, 0, &turn, &err) && turn == 1);
+    CHECK(archive_at_once(s, folder_of(&h, path), &made, &err) && made.busy);
+    db_close(other);
+    for (int i = 0; i < 1000 && made.busy; i++) /* until the server has seen that it went */
+        CHECK(archive_at_once(s, folder_of(&h, path), &made, &err));
+    CHECK(made.documents == 3);
+    store_close(s);
+}
+
+TEST(a_day_may_have_many_archives)
+{
+    static struct accept_op docs[3];
+    struct home h = fresh_home();
+    struct store *s = open_store(&h);
+    struct archive_made made;
+    struct err err = { 0 };
+    char path[300], sql[200];
+    struct str folder = folder_of(&h, path);
+
+    CHECK(s != NULL && ended_docs(s, docs, 1, STR("paper")) &&
+          archive_at_once(s, folder, &made, &err));
+    for (int i = 2; i <= 250; i++) {
+        (void)snprintf(sql, sizeof sql,
+                       "INSERT INTO archive SELECT day, %d, folder, name, sha256, 1, 1, 1, 1, 1, 1 "
+                       "FROM archive WHERE part = 1",
+                       i);
+        CHECK(tell(&h, sql));
+    }
+    CHECK(ended_docs(s, docs, 3, STR("late")) && archive_at_once(s, folder, &made, &err));
+    CHECK(made.documents == 3 && ask(&h, "SELECT max(part) FROM archive") == 251);
+    store_close(s);
+}
+
+/* ---- reading back --------------------------------------------------------------------------- */
 
 /* Archives of later days whose numbers span everything. */
 static bool note_others(const struct home *h, const char *name, const char *folder, int count)

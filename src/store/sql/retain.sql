@@ -238,15 +238,25 @@ SELECT dtype FROM doc WHERE num = $1;
 -- out: what ended until then is in it
 SELECT max(upto_us) FROM archive WHERE day = $1;
 
+-- name: archive_turn
+-- only: postgresql
+-- out: 1: until this connection ends, no other one writes archives
+SELECT CASE WHEN pg_try_advisory_lock(hashtextextended(current_schema(), 7305808868241270379))
+    THEN 1::bigint ELSE 0::bigint END;
+
 -- name: archive_parts
--- in:  $1 day int
-SELECT folder, name, sha256 FROM archive WHERE day = $1 ORDER BY part;
+-- in:  $1 day int, $2 above int, $3 limit int
+SELECT folder, name, sha256, part FROM archive WHERE day = $1 AND part > $2 ORDER BY part LIMIT $3;
+
+-- name: archive_is
+-- in:  $1 day int, $2 part int, $3 name text
+SELECT count(*) FROM archive WHERE day = $1 AND part = $2 AND name = $3;
 
 -- name: archive_add
 -- in:  $1 day int, $2 part int, $3 folder text, $4 name text, $5 sha256 bytes, $6 first int, $7 last int,
 --      $8 documents int, $9 bytes int, $10 upto int
 INSERT INTO archive(day, part, folder, name, sha256, first_num, last_num, documents, bytes, upto_us, made_us)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, @NOW_US@);
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, @NOW_US@) ON CONFLICT DO NOTHING;
 
 -- name: archive_find
 -- in:  $1 num int, $2 day int, $3 part int, $4 limit int
