@@ -149,7 +149,7 @@ static int64_t apart_us(void)
 
 struct day {
     int64_t day, now_us, documents, bytes, spared;
-    bool archived;
+    int64_t archived_us; /* what ended until then is in an archive */
 };
 
 static void tell_guard(struct retainer *r, const struct day *d)
@@ -215,7 +215,7 @@ static bool see_due_again(struct retainer *r, struct err *err)
 static bool slices(struct retainer *r, struct day *d, bool *ret_empty, struct err *err)
 {
     struct retain_order order = {
-        .day = d->day, .now_us = d->now_us, .unguarded = r->all, .archived = d->archived
+        .day = d->day, .now_us = d->now_us, .unguarded = r->all, .archived_us = d->archived_us
     };
     struct retain_slice got;
     int64_t first;
@@ -259,7 +259,7 @@ static bool archive_first(struct retainer *r, struct day *d, struct str folder, 
     set_state(r, "archives");
     if (!archive_day(r->o.store, folder, d->day, &made, err))
         return err_context(err, "archive of %s", day_text(d->day, date));
-    d->archived = !made.busy;
+    d->archived_us = made.until_us;
     if (made.documents > 0)
         log_event(LOG_INFO, "retention.archive", kv_z("day", day_text(d->day, date)),
                   kv_int("documents", made.documents), kv_int("bytes", made.bytes),
@@ -274,7 +274,7 @@ static bool run_day(struct retainer *r, struct day *d, struct str archive, struc
 
     if (!archive_first(r, d, archive, err))
         return false;
-    if (archive.len > 0 && !d->archived)
+    if (archive.len > 0 && d->archived_us == 0) /* another node is at it */
         return true;
     set_state(r, "lets go");
     bool ok =

@@ -28,6 +28,7 @@
 enum {
     PAGE = 50,
     PAGE_MOST = 64 << 20,
+    WALKS_MOST = 256 << 20,
     MANIFEST_MOST = 4096,
     PIECE = 1 << 20,
 };
@@ -45,10 +46,12 @@ struct out {
 struct making {
     struct store *store;
     int dirfd;
-    int64_t day, part, upto_us;
+    int64_t day, part;
+    int64_t until_us; /* what ended later is left for the next time */
     char name[ARCHIVE_NAME];
     struct out docs, index;
     int64_t first, last, documents, bytes;
+    int64_t ended_us; /* the latest end of what was copied */
 };
 
 static bool out_open(struct making *m, const char *suffix, struct out *o, struct err *err)
@@ -87,6 +90,14 @@ static void out_drop(struct out *o)
         (void)close(o->fd);
     digest_drop(&o->digest);
 }
+
+/* ---- what there is already ------------------------------------------------------------------ */
+
+struct noted {
+    int64_t part;    /* the last; 0: there is none */
+    int64_t upto_us; /* nothing that is in them ended later */
+    struct archive_walk *walks;
+};
 
 /* ---- one document --------------------------------------------------------------------------- */
 
@@ -241,6 +252,7 @@ static bool copy_doc(struct making *m, const struct doc *d, struct err *err)
         return err_context(err, "document %s", id_text(&d->source.id, id));
     m->first = m->first == 0 ? d->source.num : m->first;
     m->last = d->source.num;
+    m->ended_us = d->ended_us > m->ended_us ? d->ended_us : m->ended_us;
     m->documents++;
     m->bytes += d->source.size;
     return true;
@@ -270,7 +282,21 @@ static bool read_page(struct making *m, int64_t above, struct arena *a, struct d
     return ok;
 }
 
-static bool copy_all(struct making *m, int64_t from_us, struct err *err)
+/* What ended behind all that was copied before is new.  What ended earlier may be, too: a clock
+ * that ran ahead is right again, or a document that was kept came back.  The archives say. */
+static bool is_wanted(const struct doc *d, struct noted *noted, bool *ret, struct err *err)
+{
+    bool has = false;
+
+    if (noted->part > 0 && d->ended_us <= noted->upto_us)
+        for (struct archive_walk *w = noted->walks; w != NULL && !has; w = w->next)
+            if (!archive_walk_has(w, &d->source.id, &has, err))
+                return false;
+    *ret = !has;
+    return true;
+}
+
+static bool copy_all(struct making *m, struct noted *noted, struct err *err)
 {
     int64_t above = 0;
     size_t n;
@@ -282,9 +308,13 @@ static bool copy_all(struct making *m, int64_t from_us, struct err *err)
         if (!read_page(m, above, &a, docs, &n, err))
             return false;
         for (size_t i = 0; i < n; i++) {
+            bool wanted;
+
             above = docs[i].source.num;
-            if (docs[i].ended_us > from_us && docs[i].ended_us <= m->upto_us &&
-                !copy_doc(m, &docs[i], err))
+            if (docs[i].ended_us > m->until_us)
+                continue;
+            if (!is_wanted(&docs[i], noted, &wanted, err) ||
+                (wanted && !copy_doc(m, &docs[i], err)))
                 return false;
         }
     } while (n > 0);
@@ -384,7 +414,7 @@ static void make_manifest(const struct making *m, struct buf *to)
     json_int(&j, m->documents);
     json_key(&j, "payloadBytes");
     json_int(&j, m->bytes);
-    put_time(&j, "endedUntil", m->upto_us);
+    put_time(&j, "endedUntil", m->ended_us);
     put_file(&j, "docs", archive_file(m->name, ".docs", name), &m->docs);
     put_file(&j, "index", archive_file(m->name, ".index", name), &m->index);
     json_close(&j, '}');
@@ -437,7 +467,7 @@ static bool add_run(struct writer *w, struct store_op **ops, size_t count, struc
                             db_text(str_of(m->name)),
                             db_bytes(str_mem(o->sha256.bytes, SHA256_SIZE)), db_int(m->first),
                             db_int(m->last), db_int(m->documents), db_int(m->bytes),
-                            db_int(m->upto_us)),
+                            db_int(m->ended_us)),
                     NULL, err) ||
             !db_one_int(w->db, SQL_ARCHIVE_IS,
                         DB_ARGS(db_int(m->day), db_int(m->part), db_text(str_of(m->name))), 0,
@@ -462,10 +492,10 @@ static void drop_files(const struct making *m)
 }
 
 /* The files, whole and compared; without a document there are none to keep. */
-static bool write_files(struct making *m, int64_t from_us, struct sha256 *ret, struct err *err)
+static bool write_files(struct making *m, struct noted *noted, struct sha256 *ret, struct err *err)
 {
     if (!out_open(m, ".docs.part", &m->docs, err) || !out_open(m, ".index.part", &m->index, err) ||
-        !copy_all(m, from_us, err))
+        !copy_all(m, noted, err))
         return false;
     if (m->documents == 0)
         return true;
@@ -481,11 +511,11 @@ static bool write_files(struct making *m, int64_t from_us, struct sha256 *ret, s
 
 /* *ret_ours false: another node was quicker, and these files are in nobody's way any more.  After
  * an error of the database they stay: it may have noted them all the same. */
-static bool make_one(struct making *m, struct str folder, int64_t from_us, bool *ret_ours,
+static bool make_one(struct making *m, struct str folder, struct noted *noted, bool *ret_ours,
                      struct err *err)
 {
     struct add_op o = { .making = m, .folder = folder, .ours = 1 };
-    bool ok = write_files(m, from_us, &o.sha256, err);
+    bool ok = write_files(m, noted, &o.sha256, err);
 
     *ret_ours = true;
     if (!ok || m->documents == 0) {
@@ -525,11 +555,6 @@ static bool manifest_fits(struct str folder, struct str name, const struct sha25
 
 enum { NOTED_PAGE = 50 };
 
-struct noted {
-    int64_t part; /* the last; 0: there is none */
-    int64_t upto_us;
-};
-
 /* Those behind a part. */
 static bool noted_page(struct store *s, int64_t day, int64_t above, struct arena *a,
                        struct archive_look *ret, size_t *ret_count, struct err *err)
@@ -559,7 +584,8 @@ static bool noted_page(struct store *s, int64_t day, int64_t above, struct arena
     return ok;
 }
 
-static bool check_noted(struct store *s, int64_t day, struct noted *ret, struct err *err)
+static bool check_noted(struct store *s, int64_t day, struct arena *arena, struct noted *ret,
+                        struct err *err)
 {
     size_t n;
 
@@ -573,6 +599,7 @@ static bool check_noted(struct store *s, int64_t day, struct noted *ret, struct 
             if (!manifest_fits(some[i].folder, some[i].name, &some[i].sha256, err))
                 return false;
             ret->part = some[i].part;
+            ret->walks = archive_walk(arena, some[i].folder, some[i].name, ret->walks);
         }
     } while (n == NOTED_PAGE);
     return true;
@@ -609,22 +636,24 @@ static bool archive_in_turn(struct store *s, struct str folder, int64_t day,
     struct making m = {
         .store = s, .dirfd = -1, .day = day, .docs = { .fd = -1 }, .index = { .fd = -1 }
     };
+    AUTO(arena_done) struct arena arena = ARENA_INIT(WALKS_MOST);
     struct noted noted = { 0 };
     bool ours;
 
-    if (!read_times(s, day, &m.upto_us, &noted.upto_us, err) || !check_noted(s, day, &noted, err) ||
-        !archive_folder(folder, true, &m.dirfd, err))
+    if (!read_times(s, day, &m.until_us, &noted.upto_us, err) ||
+        !check_noted(s, day, &arena, &noted, err) || !archive_folder(folder, true, &m.dirfd, err))
         return false;
-    m.upto_us -= settle;
+    m.until_us -= settle;
     m.part = noted.part + 1;
     name_it(&m);
-    bool ok = make_one(&m, folder, noted.part > 0 ? noted.upto_us : INT64_MIN, &ours, err);
+    bool ok = make_one(&m, folder, &noted, &ours, err);
 
     out_drop(&m.docs);
     out_drop(&m.index);
     (void)close(m.dirfd);
     ret->busy = ok && !ours;
     if (ok && ours) {
+        ret->until_us = m.until_us;
         ret->documents = m.documents;
         ret->bytes = m.bytes;
         memcpy(ret->name, m.name, sizeof ret->name);

@@ -2,7 +2,9 @@
  *
  * One archive holds what a day's table has: a file of documents, a file to find them by, and a
  * manifest that is written last.  Everything is read back and compared with the digests of the
- * store before the archive is noted; only then may the table go (retain.h, `archived`).  Each
+ * store before the archive is noted; only then may the table go (retain.h, `archived_us`).  What
+ * an archive has goes by what is in it, not by the clock: a document that came to a day later, and
+ * whenever it says that it ended, is in no index yet and gets into the next one.  Each
  * step may run twice: until it is noted an archive is written anew, under another name, which is
  * in the note.  One node writes at a time (PostgreSQL); should two, their names differ, and who
  * notes a part second drops his files.
@@ -34,6 +36,7 @@ struct store;
 
 struct archive_made {
     int64_t documents, bytes; /* 0: nothing was left to be copied */
+    int64_t until_us;         /* what ended until then, an archive has: see retain_order */
     bool busy;                /* another node is at it, or was quicker: nothing is sure */
     char name[64];
 };
@@ -41,8 +44,8 @@ struct archive_made {
 /* What ended less than this ago is left for the next time. */
 #define ARCHIVE_SETTLE_US (INT64_C(60) * 1000000)
 
-/* Copy what no archive of this day has, to `folder`, and check that the archives there are
- * whole.  Makes the folder when its parent is there. */
+/* Copy what no archive of this day has, and ended ARCHIVE_SETTLE_US ago, to `folder`, and check
+ * that the archives there are whole.  Makes the folder when its parent is there. */
 bool archive_day(struct store *s, struct str folder, int64_t day, struct archive_made *ret,
                  struct err *err);
 

@@ -41,6 +41,68 @@ int64_t archive_u64(const char *at)
     return (int64_t)le64toh(n);
 }
 
+/* ---- what is in one ------------------------------------------------------------------------- */
+
+struct archive_walk *archive_walk(struct arena *a, struct str folder, struct str name,
+                                  struct archive_walk *next)
+{
+    struct archive_walk *w = ARENA_NEW(a, struct archive_walk);
+
+    w->folder = arena_copy(a, folder);
+    (void)snprintf(w->name, sizeof w->name, "%.*s", STR_ARG(name));
+    w->at = w->filled = w->next_in = 0;
+    w->ended = false;
+    w->next = next;
+    return w;
+}
+
+static bool walk_on(struct archive_walk *w, struct err *err)
+{
+    char file[ARCHIVE_FILE];
+    struct stat st;
+    int dirfd;
+
+    if (!archive_folder(w->folder, false, &dirfd, err))
+        return false;
+    AUTO_FD fd = openat(dirfd, archive_file(w->name, ".index", file), O_RDONLY | O_CLOEXEC);
+    bool ok = fd >= 0 && fstat(fd, &st) == 0;
+
+    if (!ok)
+        (void)err_set(err, ERR_TRANSIENT, errno, "archive %s: %s", file, strerror(errno));
+    (void)close(dirfd);
+    if (!ok)
+        return false;
+    int64_t left = st.st_size / ARCHIVE_ENTRY - (w->at + w->filled);
+
+    w->at += w->filled;
+    w->next_in = 0;
+    w->filled = left > ARCHIVE_WALK_PAGE ? ARCHIVE_WALK_PAGE : left;
+    w->ended = left <= 0;
+    return w->ended || file_read_at(fd, w->page, (size_t)(w->filled * ARCHIVE_ENTRY),
+                                    w->at * ARCHIVE_ENTRY, err);
+}
+
+bool archive_walk_has(struct archive_walk *w, const struct id *id, bool *ret, struct err *err)
+{
+    int64_t num = id_row(id);
+
+    *ret = false;
+    while (!w->ended) {
+        for (; w->next_in < w->filled; w->next_in++) {
+            struct id at;
+
+            memcpy(at.bytes, w->page + w->next_in * ARCHIVE_ENTRY, sizeof at.bytes);
+            if (id_row(&at) < num)
+                continue;
+            *ret = id_eq(&at, id);
+            return true;
+        }
+        if (!walk_on(w, err))
+            return false;
+    }
+    return true;
+}
+
 /* ---- a document ----------------------------------------------------------------------------- */
 
 /* The entry of an id in an index, by halves: ids go in the order of their numbers. */

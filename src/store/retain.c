@@ -480,6 +480,20 @@ static bool let_go(struct writer *w, const struct retain_order *o, int64_t ended
     return db_batch(w->db, SQL_TALLY_ADD, DB_NO_SLOT, tally, 5, 1, err) && guard_write(w, g, err);
 }
 
+/* *ret 0: nothing is archived, or the clock went back before that time: what ends now would seem to
+ * be. */
+static bool archived_upto(struct writer *w, const struct retain_order *o, int64_t *ret,
+                          struct err *err)
+{
+    int64_t now_us;
+
+    if (!db_one_int(w->db, SQL_ARCHIVE_UPTO, DB_ARGS(db_int(o->day)), 0, ret, err) ||
+        !db_one_int(w->db, SQL_RATE_NOW, DB_NO_ARGS, 0, &now_us, err))
+        return false;
+    *ret = now_us < o->archived_us ? 0 : *ret < o->archived_us ? *ret : o->archived_us;
+    return true;
+}
+
 static bool slice_one(struct writer *w, struct slice_op *o, struct err *err)
 {
     struct retain_guard g;
@@ -499,8 +513,7 @@ static bool slice_one(struct writer *w, struct slice_op *o, struct err *err)
         !retain_guard_lets(&g, o->order->now_us, o->order->day, present) && !o->order->unguarded;
     if (a->guarded)
         return g.since_us == since_us || guard_write(w, &g, err);
-    if (o->order->archived &&
-        !db_one_int(w->db, SQL_ARCHIVE_UPTO, DB_ARGS(db_int(o->order->day)), 0, &ended_upto, err))
+    if (o->order->archived_us != 0 && !archived_upto(w, o->order, &ended_upto, err))
         return false;
     a->unarchived = ended_upto == 0;
     return a->unarchived || let_go(w, o->order, ended_upto, &g, a, err);

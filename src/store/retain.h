@@ -85,8 +85,8 @@ bool retain_due(struct store *s, int64_t before, int64_t *ret_days, size_t most,
 struct retain_order {
     int64_t day, above; /* above: `upto` of the slice before, or below the first */
     int64_t now_us;
-    bool unguarded; /* a person said so */
-    bool archived;  /* only what a verified archive has */
+    bool unguarded;      /* a person said so */
+    int64_t archived_us; /* only what ended until then: an archive has it; 0: none is asked for */
 };
 
 struct retain_slice {

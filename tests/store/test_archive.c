@@ -46,11 +46,12 @@ static struct str folder_of(const struct home *h, char to[static 300])
     return str_of(to);
 }
 
-static bool one_slice(struct store *s, struct retain_slice *got)
+static bool one_slice(struct store *s, const struct archive_made *made, struct retain_slice *got)
 {
-    struct retain_order order = {
-        .day = today() + OLD, .now_us = clock_wall_us(), .unguarded = true, .archived = true
-    };
+    struct retain_order order = { .day = today() + OLD,
+                                  .now_us = clock_wall_us(),
+                                  .unguarded = true,
+                                  .archived_us = made->until_us };
     struct err err = { 0 };
 
     return retain_slice(s, &order, got, &err);
@@ -81,29 +82,28 @@ TEST(nothing_goes_that_is_not_in_an_archive)
     static struct accept_op docs[120], more[3];
     struct home h = fresh_home();
     struct store *s = open_store(&h);
-    struct archive_made made;
+    struct archive_made made = { .until_us = clock_wall_us() }, first;
     struct retain_slice got;
     struct err err = { 0 };
     char path[300], file[500];
     struct str folder = folder_of(&h, path);
-    struct archive_made first;
 
     CHECK(s != NULL && ended_docs(s, docs, 120, STR("paper")));
-    CHECK(one_slice(s, &got) && got.unarchived && got.documents == 0);
+    CHECK(one_slice(s, &made, &got) && got.unarchived && got.documents == 0);
     CHECK(archive_at_once(s, folder, &made, &err) && made.documents == 120 && made.bytes == 600);
     first = made;
     CHECK(ended_docs(s, more, 3, STR("late"))); /* it is in no archive */
     int64_t went = 0;                           /* a slice may be smaller */
 
     for (int i = 0; i < 3; i++) {
-        CHECK(one_slice(s, &got) && !got.unarchived);
+        CHECK(one_slice(s, &made, &got) && !got.unarchived);
         went += got.documents;
     }
     CHECK(went == 120);
     CHECK(archived_is(s, &docs[0], STR("paper")) && archived_is(s, &docs[119], STR("paper")));
     CHECK(!archived_is(s, &more[0], STR("late")) && payload_is(s, &more[0], STR("late")));
     CHECK(archive_at_once(s, folder, &made, &err) && made.documents == 3);
-    CHECK(one_slice(s, &got) && got.documents == 3 && archived_is(s, &more[2], STR("late")));
+    CHECK(one_slice(s, &made, &got) && got.documents == 3 && archived_is(s, &more[2], STR("late")));
     CHECK(archive_at_once(s, folder, &made, &err) && made.documents == 0);
     /* A manifest that is not the one that was verified: nobody goes on. */
     (void)snprintf(file, sizeof file, "%s/%s.manifest", path, first.name);
@@ -111,6 +111,72 @@ TEST(nothing_goes_that_is_not_in_an_archive)
 
     CHECK(f != NULL && fputc(' ', f) == ' ' && fclose(f) == 0);
     CHECK(!archive_at_once(s, folder, &made, &err) && strstr(err.text, "not the one") != NULL);
+    store_close(s);
+}
+
+/* ---- clocks --------------------------------------------------------------------------------- */
+
+static int64_t went(struct store *s, const struct archive_made *made)
+{
+    struct retain_slice got;
+
+    return one_slice(s, made, &got) ? got.documents : -1;
+}
+
+/* proves: RE2 RE7 */
+TEST(behind_a_clock_that_ran_ahead_nothing_goes_unarchived)
+{
+    static struct accept_op docs[3], late[3];
+    struct home h = fresh_home();
+    struct store *s = open_store(&h);
+    struct archive_made made, ahead;
+    struct err err = { 0 };
+    char path[300], sql[200];
+    struct str folder = folder_of(&h, path);
+
+    CHECK(s != NULL && ended_docs(s, docs, 3, STR("paper")));
+    (void)snprintf(sql, sizeof sql, "SELECT max(ended_us) FROM done_%lld",
+                   (long long)(today() + OLD));
+    int64_t ended = ask(&h, sql);
+
+    CHECK(archive_at_once(s, folder, &made, &err) && made.documents == 3);
+    CHECK(ask(&h, "SELECT upto_us FROM archive") == ended);
+    /* As if the last of them had ended, and the archive been made, three days from now. */
+    (void)snprintf(sql, sizeof sql, "UPDATE archive SET upto_us = %lld",
+                   (long long)(ended + 3 * RETAIN_DAY_US));
+    CHECK(tell(&h, sql) && ended_docs(s, late, 3, STR("late")));
+    ahead = made;
+    ahead.until_us += 3 * RETAIN_DAY_US;
+    CHECK(went(s, &ahead) == 0 && went(s, &made) == 3);
+    CHECK(payload_is(s, &late[0], STR("late")));
+    /* One of them was kept: it came to this day long after it ended. */
+    (void)snprintf(sql, sizeof sql, "UPDATE done_%lld SET ended_us = 5 WHERE num = %lld",
+                   (long long)(today() + OLD), (long long)late[1].num);
+    CHECK(tell(&h, sql) && archive_at_once(s, folder, &made, &err) && made.documents == 3);
+    CHECK(archive_at_once(s, folder, &made, &err) && made.documents == 0);
+    CHECK(went(s, &made) == 3);
+    for (int i = 0; i < 3; i++)
+        CHECK(archived_is(s, &docs[i], STR("paper")) && archived_is(s, &late[i], STR("late")));
+    store_close(s);
+}
+
+TEST(long_indices_are_gone_through_in_pages)
+{
+    static struct accept_op docs[200], more[200];
+    struct home h = fresh_home();
+    struct store *s = open_store(&h);
+    struct archive_made made;
+    struct err err = { 0 };
+    char path[300];
+    struct str folder = folder_of(&h, path);
+
+    CHECK(s != NULL && ended_docs(s, docs, 200, STR("paper")) &&
+          archive_at_once(s, folder, &made, &err) && made.documents == 200);
+    CHECK(ended_docs(s, more, 200, STR("more")));
+    CHECK(tell(&h, "UPDATE archive SET upto_us = upto_us * 2"));
+    CHECK(archive_at_once(s, folder, &made, &err) && made.documents == 200);
+    CHECK(archive_at_once(s, folder, &made, &err) && made.documents == 0);
+    CHECK(archived_is(s, &more[0], STR("more")) && archived_is(s, &more[199], STR("more")));
     store_close(s);
 }
 
@@ -319,8 +385,8 @@ CHILD(archive_and_go)
     struct retain_slice got;
     struct err err = { 0 };
     char path[300];
-    bool ok =
-        s != NULL && archive_at_once(s, folder_of(h, path), &made, &err) && one_slice(s, &got);
+    bool ok = s != NULL && archive_at_once(s, folder_of(h, path), &made, &err) &&
+              one_slice(s, &made, &got);
 
     (void)arg;
     store_close(s);
@@ -359,7 +425,7 @@ TEST(killed_anywhere_a_document_is_here_or_in_the_archive)
                 there += archived_is(s, &docs[k], STR("paper"));
         }
         CHECK(here + there == 40 && (here == 40 || there == 40));
-        CHECK(archive_at_once(s, folder_of(&h, path), &made, &err) && one_slice(s, &got));
+        CHECK(archive_at_once(s, folder_of(&h, path), &made, &err) && one_slice(s, &made, &got));
         CHECK(archived_is(s, &docs[0], STR("paper")) && archived_is(s, &docs[39], STR("paper")));
         store_close(s);
     }

@@ -235,7 +235,7 @@ SELECT dtype FROM doc WHERE num = $1;
 
 -- name: archive_upto
 -- in:  $1 day int
--- out: what ended until then is in it
+-- out: the latest end of what is in its archives (in old ones the time of the clock): nothing that ended later is
 SELECT max(upto_us) FROM archive WHERE day = $1;
 
 -- name: archive_turn
