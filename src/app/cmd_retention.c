@@ -182,7 +182,9 @@ const struct verb cmd_retention = {
              "says, counted from when they ended; dead letters only when it says so.  A node\n"
              "does it by itself.  `run` lets it begin now, also when the clock was set a moment\n"
              "ago.  In an hour one day goes, and of other days no more than a twentieth of all\n"
-             "documents; `run --all` lets everything go that may.\n"
+             "documents; `run --all` lets everything go that may, and takes the day back when\n"
+             "the clock was ahead before: else documents are counted from the latest day that\n"
+             "was believed.\n"
              "\n"
              "`waybill docs keep` keeps single documents whatever their age.\n",
     .example = "waybill retention show\nwaybill retention run\n",

@@ -464,6 +464,16 @@ static bool look_at_audit(struct retainer *r, int64_t now_us, const struct plan 
 
 /* ---- the thread ----------------------------------------------------------------------------- */
 
+/* Which day it is.  Only somebody who knows that the clock is right takes a day back. */
+static bool believe(struct retainer *r, const struct govern_time *now, bool steady, struct err *err)
+{
+    int64_t today = now->early_us / RETAIN_DAY_US;
+
+    if (r->all && !now->frozen)
+        return retain_believe_anew(r->o.store, today, err);
+    return !steady || retain_believe(r->o.store, today, err);
+}
+
 /* True: what may go by the clock, or because somebody asked, may go. */
 static bool look_at_clock(struct retainer *r, struct govern_time *ret, bool *ret_asked,
                           struct err *err)
@@ -480,9 +490,7 @@ static bool look_at_clock(struct retainer *r, struct govern_time *ret, bool *ret
     r->asked = r->asked_all = false;
     r->view.steady = steady;
     (void)pthread_mutex_unlock(&r->mutex);
-    if (steady && !retain_believe(r->o.store, ret->early_us / RETAIN_DAY_US, err))
-        return false;
-    return steady || *ret_asked;
+    return believe(r, ret, steady, err) && (steady || *ret_asked);
 }
 
 /* What somebody asked for goes on behind a pause. */

@@ -670,23 +670,43 @@ bool retain_drop(struct store *s, int64_t age_us, int64_t *ret_dropped, struct e
 struct believe_op {
     struct store_op op;
     int64_t today;
+    bool anew;      /* also an earlier day */
+    int64_t marked; /* what counts now: another node may have seen a later day */
 };
 
 static bool believe_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
-    return mark_set(w, "retain_today", ((struct believe_op *)ops[count - 1])->today, err);
+    for (size_t i = 0; i < count; i++) {
+        struct believe_op *o = (struct believe_op *)ops[i];
+
+        if (!db_run(w->db, o->anew ? SQL_MARK_SET : SQL_MARK_RAISE,
+                    DB_ARGS(db_text(STR("retain_today")), db_int(o->today)), NULL, err) ||
+            !mark_get(w, "retain_today", &o->marked, err))
+            return false;
+    }
+    return true;
 }
 
 static const struct store_verb believe_verb = { .name = "believe a day", .run = believe_run };
+
+static bool believe(struct store *s, struct believe_op *o, struct err *err)
+{
+    if (!writers_call(s->writers, &believe_verb, &o->op, err))
+        return false;
+    done_set_floor(o->marked);
+    return true;
+}
 
 bool retain_believe(struct store *s, int64_t today, struct err *err)
 {
     struct believe_op o = { .today = today };
 
-    if (done_floor() == today)
-        return true;
-    if (!writers_call(s->writers, &believe_verb, &o.op, err))
-        return false;
-    done_set_floor(today);
-    return true;
+    return done_floor() >= today || believe(s, &o, err);
+}
+
+bool retain_believe_anew(struct store *s, int64_t today, struct err *err)
+{
+    struct believe_op o = { .today = today, .anew = true };
+
+    return believe(s, &o, err);
 }

@@ -113,8 +113,13 @@ enum { TALLY_PURGED = 9 };
 /* How many documents there are. */
 bool retain_present(struct store *s, int64_t *ret, struct err *err);
 
-/* The last day that was believed: nobody puts a document into a table that is over by it. */
+/* The last day that was believed: nobody puts a document into a table that is over by it.  It only
+ * grows, for a clock that goes back is no reason to let go of anything earlier; the price is that
+ * behind one that ran ahead documents are kept longer. */
 bool retain_believe(struct store *s, int64_t today, struct err *err);
+/* A person says that the clock is right: also an earlier day.  Other nodes learn of that when they
+ * start. */
+bool retain_believe_anew(struct store *s, int64_t today, struct err *err);
 
 /* ---- bytes ---------------------------------------------------------------------------------- */
 

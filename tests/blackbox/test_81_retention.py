@@ -3,9 +3,11 @@
 Nodes run with a wall clock that is seven weeks back while documents end, and with the true one
 afterwards: so a day that is over is there at once, on both databases.
 """
+import contextlib
 import hashlib
 import json
 import pathlib
+import sqlite3
 import time
 
 import pytest
@@ -165,6 +167,35 @@ def test_a_clock_that_jumps_lets_nothing_go(make_node, tmp_path):
     node.restart()
     assert [state_of(node, d) for d in documents] == ["delivered"] * 3
     assert retention(node)["gone"] == 0
+
+
+def look(node, *options):
+    """Ask it to look now, and wait until it did."""
+    before = retention(node)["lastLook"]
+    assert node.cli("retention", "run", *options).returncode == 0
+    wait_for(node, lambda: retention(node)["lastLook"] != before and retention(node)["state"] == "rests")
+
+
+@pytest.mark.proves("RE7")
+def test_only_a_person_takes_back_a_day_that_was_believed(make_node, tmp_path):
+    aged = Aged(make_node, tmp_path, days=0, environment={"WAYBILL_TEST_RETAIN_APART_MS": "0"})
+    node = aged.node
+
+    def believed():
+        with contextlib.closing(sqlite3.connect(f"file:{node.data / 'waybill.db'}?mode=ro", uri=True)) as database:
+            return database.execute("SELECT value FROM mark WHERE name = 'retain_today'").fetchone()[0]
+
+    aged.clock.by(5 * DAY)
+    node.restart()
+    look(node)
+    ahead = believed()
+    assert ahead >= time.time() // DAY + 4
+    aged.clock.by(0)
+    node.restart()
+    look(node)
+    assert believed() == ahead
+    look(node, "--all")
+    assert believed() <= time.time() // DAY
 
 
 @BOTH

@@ -364,6 +364,35 @@ TEST(while_it_is_paused_nothing_goes)
     store_close(s);
 }
 
+static int64_t believed(const struct home *h)
+{
+    return ask(h, "SELECT value FROM mark WHERE name = 'retain_today'");
+}
+
+/* proves: RE7 */
+TEST(a_clock_that_goes_back_makes_nothing_overdue)
+{
+    struct home h = fresh_home();
+    struct store *s = open_store(&h);
+    struct err err = { 0 };
+    int64_t day = today();
+    char sql[100];
+
+    CHECK(s != NULL && retain_believe(s, day + 3, &err) && done_floor() == day + 3);
+    CHECK(retain_believe(s, day - 10, &err) && done_floor() == day + 3);
+    CHECK(believed(&h) == day + 3 && done_day(2) == day + 5);
+    store_close(s);
+    s = open_store(&h);
+    CHECK(s != NULL && done_floor() == day + 3);
+    /* Another node has seen a later day. */
+    (void)snprintf(sql, sizeof sql, "UPDATE mark SET value = %lld WHERE name = 'retain_today'",
+                   (long long)day + 9);
+    CHECK(tell(&h, sql) && retain_believe(s, day + 4, &err));
+    CHECK(believed(&h) == day + 9 && done_floor() == day + 9);
+    CHECK(retain_believe_anew(s, day, &err) && believed(&h) == day && done_floor() == day);
+    store_close(s);
+}
+
 TEST(rules_go_by_type_then_by_state)
 {
     struct retain_type types[] = { { .type = 7, .days = 3 }, { .type = 9, .days = 400 } };

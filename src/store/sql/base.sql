@@ -64,6 +64,10 @@ SELECT last_value FROM num_block;
 -- in:  $1 name text, $2 value int
 UPDATE mark SET value = $2 WHERE name = $1;
 
+-- name: mark_raise
+-- in:  $1 name text, $2 value int
+UPDATE mark SET value = $2 WHERE name = $1 AND value < $2;
+
 -- name: word_all
 SELECT id, kind, name FROM word ORDER BY id;
 
