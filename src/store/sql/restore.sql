@@ -36,8 +36,9 @@ AND (num IN (SELECT t.id FROM task_ready t WHERE t.queue = 1 AND t.id > $1 AND t
 -- name: restore_members
 -- in:  $1 above int, $2 upto int, $3 limit int
 -- out: num, id of members of batches that are no documents yet
-SELECT m.doc, d.id FROM batch_member m JOIN batch b ON b.num = @KEY(m.batch)@ JOIN doc d ON d.num = @KEY(m.doc)@
-WHERE m.doc > $1 AND m.doc <= $2 AND b.state < 2 ORDER BY m.doc LIMIT $3;
+SELECT m.doc, d.id FROM batch_member m JOIN doc d ON d.num = @KEY(m.doc)@
+WHERE m.doc > $1 AND m.doc <= $2 AND (SELECT b.state FROM batch b WHERE b.num = m.batch) < 2
+ORDER BY m.doc LIMIT $3;
 
 -- name: restore_batch_end
 -- in:  $1 num int
