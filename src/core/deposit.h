@@ -34,6 +34,7 @@ struct deposit_port {
     /* The node is stopping: end soon. */
     bool (*stopping)(void *arg);
     int64_t (*size_most)(void *arg); /* limits.size of the gateway */
-    /* A file that was refused: to be told once, with what to do about it. */
+    /* A file that was refused, or a folder that is too full: to be told once, with what to do
+     * about it. */
     void (*complain)(void *arg, struct str name, const char *why, const char *hint);
 };

@@ -74,7 +74,8 @@ struct look {
     void *deposit;
     int dir, work, moved;
     int64_t taken;
-    bool unripe; /* something waits only to be seen a second time */
+    bool unripe;  /* something waits only to be seen a second time */
+    bool crowded; /* and for something there was no room to wait in */
 };
 
 static void close_all(struct look *l)
@@ -411,23 +412,28 @@ static bool has_marker(const struct look *l, const char *name)
            fstatat(l->dir, marker, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode);
 }
 
-/* Nobody is writing it any more, as far as one can see. */
-static bool is_settled(struct look *l, const char *name, const struct stat *st)
+static bool was_met(const struct look *l, const char *name, const struct stat *st)
+{
+    return sightings_has(&l->self->sightings, str_of(name), st->st_ino, st->st_size, change_ns(st));
+}
+
+/* Nobody is writing it any more, as far as one can see.  Only for what is still to be taken: one
+ * that is asked for is remembered. */
+static bool is_ripe(struct look *l, const char *name, const struct stat *st)
 {
     struct file_in *self = l->self;
 
-    if (self->marker.len > 0)
-        return has_marker(l, name);
-    if (self->min_age_us == 0)
+    if (self->marker.len > 0 || self->min_age_us == 0)
         return true;
-    if (sightings_age_us(&self->sightings, str_of(name), st->st_ino, st->st_size, change_ns(st),
-                         clock_mono_us()) >= self->min_age_us)
-        return true;
-    l->unripe = true;
-    return false;
+    int64_t age_us = sightings_age_us(&self->sightings, str_of(name), st->st_ino, st->st_size,
+                                      change_ns(st), clock_mono_us());
+
+    l->unripe = l->unripe || age_us < self->min_age_us;
+    l->crowded = l->crowded || age_us < 0;
+    return age_us >= self->min_age_us;
 }
 
-/* A file that may be taken now; its state is in *ret. */
+/* A file that may be taken when it is ripe; its state is in *ret. */
 static bool consider(struct look *l, const struct dirent *e, struct stat *ret)
 {
     struct str name = str_of(e->d_name);
@@ -436,7 +442,7 @@ static bool consider(struct look *l, const struct dirent *e, struct stat *ret)
     if (e->d_type == DT_DIR || !is_wanted(l->self, name))
         return false;
     if (fstatat(l->dir, e->d_name, ret, AT_SYMLINK_NOFOLLOW) < 0 || S_ISDIR(ret->st_mode) ||
-        !is_settled(l, e->d_name, ret))
+        (l->self->marker.len > 0 && !has_marker(l, e->d_name)))
         return false;
     if (!safe_name(name, &err)) {
         complain(l, e->d_name, err.text, "Rename it.");
@@ -488,7 +494,7 @@ static bool claim_some(struct look *l, DIR *dir, const char *claim_name, size_t 
            !l->port->stopping(l->deposit) && (e = readdir(dir)) != NULL) {
         bool claimed;
 
-        if (!consider(l, e, &st))
+        if (!consider(l, e, &st) || !is_ripe(l, e->d_name, &st))
             continue;
         if (claim < 0) {
             if (mkdirat(l->work, claim_name, 0700) < 0)
@@ -564,6 +570,7 @@ static bool take_kept(struct look *l, const char *name, struct stat *st, struct 
     return false;
 }
 
+/* The ledger is asked when a file is new to us and when it is ripe, not at every look between. */
 static bool look_at_kept(struct look *l, const char *name, struct stat *st, struct err *err)
 {
     char source[SAFE_NAME_MOST + 80];
@@ -576,10 +583,12 @@ static bool look_at_kept(struct look *l, const char *name, struct stat *st, stru
 
     if (memcmp(k->key, key.bytes, sizeof k->key) == 0)
         return true;
+    if (was_met(l, name, st) && !is_ripe(l, name, st))
+        return true;
     if (!l->port->seen(l->deposit, str_of(source), &seen, err))
         return false;
     if (!seen)
-        return take_kept(l, name, st, str_of(source), err);
+        return !is_ripe(l, name, st) || take_kept(l, name, st, str_of(source), err);
     memcpy(k->key, key.bytes, sizeof k->key);
     return true;
 }
@@ -685,6 +694,9 @@ static bool look(void *arg, const struct deposit_port *port, void *deposit, int6
               (self->after != AFTER_MOVE || known_folder_open(&self->moved, &l.moved, err)) &&
               look_through(&l, err);
 
+    if (l.crowded)
+        complain(&l, self->folder.path, "more files lie there than can be watched at once",
+                 "Those left over wait until others were taken or are gone.");
     *ret_taken = l.taken;
     return ok;
 }

@@ -22,7 +22,7 @@ void sightings_done(struct sightings *s)
     *s = (struct sightings){ 0 };
 }
 
-static struct sighting *place_of(struct sightings *s, uint64_t name)
+static struct sighting *place_of(const struct sightings *s, uint64_t name)
 {
     size_t at = (size_t)(name & (s->room - 1));
 
@@ -50,6 +50,17 @@ static void rebuild(struct sightings *s, uint64_t since_round)
     free(old);
 }
 
+static bool is_same(const struct sighting *p, uint64_t ino, int64_t size, int64_t time_ns)
+{
+    return p->name != 0 && p->ino == ino && p->size == size && p->time_ns == time_ns;
+}
+
+bool sightings_has(const struct sightings *s, struct str name, uint64_t ino, int64_t size,
+                   int64_t time_ns)
+{
+    return s->room > 0 && is_same(place_of(s, hash(name)), ino, size, time_ns);
+}
+
 int64_t sightings_age_us(struct sightings *s, struct str name, uint64_t ino, int64_t size,
                          int64_t time_ns, int64_t now_us)
 {
@@ -60,9 +71,9 @@ int64_t sightings_age_us(struct sightings *s, struct str name, uint64_t ino, int
     struct sighting *p = place_of(s, h);
 
     if (p->name == 0 && s->count >= SIGHTINGS_MOST)
-        return 0;
+        return -1;
     s->count += p->name == 0;
-    if (p->name == 0 || p->ino != ino || p->size != size || p->time_ns != time_ns)
+    if (!is_same(p, ino, size, time_ns))
         *p = (struct sighting){
             .name = h, .ino = ino, .size = size, .time_ns = time_ns, .since_us = now_us
         };

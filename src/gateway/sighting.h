@@ -4,8 +4,10 @@
  * clock: clocks of file servers and of copied files are not to be trusted.  What is not met in a
  * round is forgotten at its end.
  *
- * Bounded: at most SIGHTINGS_MOST are remembered; those that find no room have their turn when
- * others were taken.
+ * Bounded: at most SIGHTINGS_MOST are remembered.  A place is free again when its source was not
+ * met in a round: it was taken, or whoever looks knows it by then and does not ask here.  So only
+ * what may be taken and was not yet is to be asked for; the others would hold their places for
+ * ever.
  *
  * Threads: one at a time.
  */
@@ -35,7 +37,11 @@ struct sightings {
 
 void sightings_done(struct sightings *s);
 
-/* How long this one has looked like this; 0 when it is new or has changed. */
+/* It was met before, and looked like this. */
+bool sightings_has(const struct sightings *s, struct str name, uint64_t ino, int64_t size,
+                   int64_t time_ns);
+/* How long this one has looked like this; 0 when it is new or has changed, -1 when there is no
+ * room for it now. */
 int64_t sightings_age_us(struct sightings *s, struct str name, uint64_t ino, int64_t size,
                          int64_t time_ns, int64_t now_us);
 /* The round is over: forget what was not met in it. */

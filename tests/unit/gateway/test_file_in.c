@@ -11,6 +11,7 @@
 #include "core/grammar.h"
 #include "fake_deposit.h"
 #include "folder.h"
+#include "gateway/sighting.h"
 
 /* A gateway over the folder "in", with a store and a ledger beside it. */
 struct box {
@@ -262,6 +263,47 @@ TEST(a_marker_that_was_claimed_alone_is_followed_by_its_file)
     CHECK(put(b.in, ".waybill/0123456789abcdef/gone.ok", ""));
     CHECK(look(&b) == 1 && stored(&b, "a", "whole") == 1 && is_clean(&b));
     CHECK(entries(b.in, ".") == 1);
+}
+
+/* proves: FI13 */
+TEST(kept_files_leave_room_for_new_ones)
+{
+    AUTO(box_done) struct box b = box_of(", min_age: 100ms, every: 1h");
+
+    for (int i = 0; i < SIGHTINGS_MOST; i++) {
+        char name[32];
+
+        (void)snprintf(name, sizeof name, "old %d", i);
+        CHECK(mknodat(b.in, name, S_IFREG | 0600, 0) == 0);
+    }
+    b.fake.noted = "old";
+    CHECK(look(&b) == 0 && put(b.in, "new", "x"));
+    CHECK(look(&b) == 1 && stored(&b, "new", "x") == 1 && b.fake.complaints == 0);
+    /* Nobody knows them, and all are new: then one has to wait, and it is said. */
+    b.fake.noted = NULL;
+    CHECK(put(b.in, "more", "x") && box_make(&b, ", min_age: 1h, every: 1h"));
+    CHECK(look(&b) == 0 && b.fake.complaints == 1);
+    CHECK(strstr(b.fake.why, "more files") != NULL);
+}
+
+/* proves: FI13 FI14 */
+TEST(what_is_never_taken_is_not_watched)
+{
+    AUTO(box_done) struct box b = box_of(", min_age: 1h");
+
+    b.fake.size_most = 3;
+    CHECK(symlinkat("nowhere", b.in, "link") == 0 && look(&b) == 0 && b.fake.complaints == 1);
+    CHECK(put(b.in, "large", "1234") && look(&b) == 0 && b.fake.complaints == 3);
+    CHECK(put(b.in, "ripens", "123") && look(&b) == 0 && b.fake.complaints == 5);
+}
+
+TEST(the_ledger_is_not_asked_at_every_look_at_a_file_that_ripens)
+{
+    AUTO(box_done) struct box b = box_of(", min_age: 1h");
+
+    CHECK(put(b.in, "a", "x") && look(&b) == 0 && b.fake.asked == 1);
+    CHECK(look(&b) == 0 && look(&b) == 0 && b.fake.asked == 1);
+    CHECK(put(b.in, "a", "other") && look(&b) == 0 && b.fake.asked == 2);
 }
 
 /* ---- what is refused

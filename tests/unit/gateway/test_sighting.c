@@ -9,7 +9,10 @@ TEST(a_sighting_ages_while_nothing_changes)
 {
     AUTO(sightings_done) struct sightings s = { 0 };
 
+    CHECK(!sightings_has(&s, STR("a"), 1, 10, 5));
     CHECK(sightings_age_us(&s, STR("a"), 1, 10, 5, 1000) == 0);
+    CHECK(sightings_has(&s, STR("a"), 1, 10, 5) && !sightings_has(&s, STR("b"), 1, 10, 5));
+    CHECK(!sightings_has(&s, STR("a"), 1, 11, 5) && !sightings_has(&s, STR("a"), 2, 10, 5));
     CHECK(sightings_age_us(&s, STR("a"), 1, 10, 5, 1700) == 700);
     CHECK(sightings_age_us(&s, STR("a"), 1, 11, 5, 1800) == 0);
     CHECK(sightings_age_us(&s, STR("a"), 1, 11, 6, 1900) == 0);
@@ -38,6 +41,8 @@ TEST(sightings_are_bounded)
             known += sightings_age_us(&s, str_of(name), 1, 1, 1, 1 + round) == 1;
         }
     CHECK(known == SIGHTINGS_MOST && s.count == SIGHTINGS_MOST);
+    CHECK(sightings_age_us(&s, STR("one more"), 1, 1, 1, 3) == -1);
+    CHECK(!sightings_has(&s, STR("one more"), 1, 1, 1));
 }
 
 int main(void)
