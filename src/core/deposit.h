@@ -19,6 +19,10 @@ struct deposit;
 /* One look takes at most so many; one that took as many is repeated at once. */
 enum { DEPOSIT_LOOK_MOST = 500 };
 
+/* So long may a gateway remember what seen() said of a source that still lies there; then it asks
+ * again, because the ledger forgets what nobody asks for. */
+#define DEPOSIT_KNOWN_US (INT64_C(3600) * 1000000)
+
 struct deposit_port {
     /* ERR_LIMIT: no room (disk, memory); try again later. */
     bool (*open)(void *arg, struct str name, struct str ctype, struct deposit **ret,

@@ -30,7 +30,8 @@ enum {
 
 #define LEASE_US        (INT64_C(60) * CLOCK_S)
 #define BACK_OFF_MOST   (INT64_C(300) * CLOCK_S)
-#define SWEEP_US        (INT64_C(3600) * CLOCK_S)
+#define FORGET_EVERY_US (2 * DEPOSIT_KNOWN_US)
+#define STEP_US         (INT64_C(3600) * CLOCK_S) /* of the clock: far below a week */
 #define FORGET_AFTER_US (INT64_C(7) * 86400 * CLOCK_S)
 #define ARENA_MOST      ((size_t)1 << 20)
 
@@ -52,6 +53,8 @@ struct duty {
     int64_t every_us, held_us; /* held: when the turn was renewed */
     struct depositor depositor;
     struct rate rate;
+    int64_t whole_since_us; /* no look since then left something out; 0: the last one did */
+    int64_t whole_wall_us;  /* the same moment */
     uint64_t complained[COMPLAINTS];
 
     int64_t failures; /* in a row */
@@ -70,7 +73,6 @@ struct poller {
     _Atomic bool stopping;
     struct duty *duties;
     size_t busy;
-    int64_t swept_us;
 };
 
 /* ---- one gateway --------------------------------------------------------------------------------
@@ -254,6 +256,7 @@ static void use_fresh(struct duty *d, struct config *fresh, int64_t version)
                                        .complain = complain,
                                        .arg = d };
     memset(d->complained, 0, sizeof d->complained);
+    d->whole_since_us = 0;
 }
 
 /* ---- a look
@@ -271,6 +274,13 @@ static int64_t back_off_us(const struct duty *d)
     return d->every_us + (int64_t)(chance_u64() % (uint64_t)most) / 2;
 }
 
+/* After a look that did not see what lies there: when to come again. */
+static int64_t saw_nothing(struct duty *d, int64_t wait_us)
+{
+    d->whole_since_us = 0;
+    return wait_us;
+}
+
 /* When to come again. */
 static int64_t note_failure(struct duty *d, const struct err *err)
 {
@@ -284,7 +294,7 @@ static int64_t note_failure(struct duty *d, const struct err *err)
     if (first)
         log_event(LOG_WARN, "gateway.fail", kv_z("gateway", d->name), kv_z("why", err->text),
                   kv_z("where", err->where != NULL ? err->where : ""));
-    return back_off_us(d);
+    return saw_nothing(d, back_off_us(d));
 }
 
 static void note_success(struct duty *d)
@@ -301,6 +311,26 @@ static void note_success(struct duty *d)
                   kv_int("failures", failures));
 }
 
+/* After a look that saw all there is.  A clock that was set forward, or a machine that slept, makes
+ * notes old that were asked for a moment ago. */
+static void forget_vanished(struct duty *d)
+{
+    int64_t every_us =
+        d->poller->o.forget_every_us > 0 ? d->poller->o.forget_every_us : FORGET_EVERY_US;
+    int64_t now_us = clock_mono_us(), wall_us = clock_wall_us();
+    int64_t whole_us = now_us - d->whole_since_us;
+    bool goes_on = d->whole_since_us != 0 && wall_us - d->whole_wall_us < whole_us + STEP_US;
+    struct err err = { 0 };
+
+    if (goes_on && whole_us <= every_us)
+        return;
+    d->whole_since_us = now_us;
+    d->whole_wall_us = wall_us;
+    if (goes_on &&
+        !ledger_sweep(d->poller->o.store, d->depositor.word, wall_us - FORGET_AFTER_US, &err))
+        log_event(LOG_WARN, "keeper.fail", kv_z("duty", "ledger"), kv_z("why", err.text));
+}
+
 static int64_t look(struct duty *d)
 {
     struct err err = { 0 };
@@ -308,23 +338,27 @@ static int64_t look(struct duty *d)
     bool ours = false;
 
     if (closed(d) != NULL)
-        return WAIT_US; /* the node says why itself */
+        return saw_nothing(d, WAIT_US); /* the node says why itself */
     if (d->self == NULL && !set_up(d, &err))
         return note_failure(d, &err);
     if (!take_turn(d, &ours, &err))
         return note_failure(d, &err);
     if (!ours)
-        return d->every_us; /* another node looks; it says how it goes */
+        return saw_nothing(d, d->every_us); /* another node looks; it says how it goes */
     if (!d->type->look(d->self, &deposit_port, &d->depositor, &taken, &err)) {
         if (closed(d) != NULL)
-            return WAIT_US;
+            return saw_nothing(d, WAIT_US);
         if (err.kind != ERR_LIMIT || err.sys != DEPOSIT_WAIT)
             return note_failure(d, &err);
         note_success(d);
         return WAIT_US;
     }
     note_success(d);
-    return taken >= DEPOSIT_LOOK_MOST ? 0 : d->every_us;
+    if (taken >= DEPOSIT_LOOK_MOST)
+        return 0; /* there may be more */
+    if (!is_stopping(d))
+        forget_vanished(d);
+    return d->every_us;
 }
 
 static void read_every(struct duty *d)
@@ -406,17 +440,6 @@ static int64_t begin_due(struct poller *p)
     return next;
 }
 
-static void sweep(struct poller *p)
-{
-    struct err err = { 0 };
-
-    if (clock_mono_us() - p->swept_us < SWEEP_US)
-        return;
-    p->swept_us = clock_mono_us();
-    if (!ledger_sweep(p->o.store, clock_wall_us() - FORGET_AFTER_US, &err))
-        log_event(LOG_WARN, "keeper.fail", kv_z("duty", "ledger"), kv_z("why", err.text));
-}
-
 static void *poller_main(void *arg)
 {
     struct poller *p = arg;
@@ -428,9 +451,6 @@ static void *poller_main(void *arg)
                                   .tv_nsec = (next_us % CLOCK_S) * 1000 };
 
         (void)pthread_cond_timedwait(&p->changed, &p->mutex, &until);
-        (void)pthread_mutex_unlock(&p->mutex);
-        sweep(p);
-        (void)pthread_mutex_lock(&p->mutex);
     }
     while (p->busy > 0)
         (void)pthread_cond_wait(&p->changed, &p->mutex);

@@ -5,6 +5,12 @@
  * repeated at once; one that failed is repeated later and later, with chance in it.  A gateway
  * that cannot be set up (its folder is not there) is tried again like one that fails.
  *
+ * What a gateway has taken and does not see any more is forgotten after a week (store/ledger.h),
+ * but only behind looks that saw all there is, one after the other for longer than a gateway
+ * remembers by itself: so each source that still lies there was renewed before.  A look that
+ * failed, a pause, a new configuration, another node's turn or a clock that was set forward make
+ * that time begin again.  What a gateway took that is not in the configuration is not forgotten.
+ *
  * How it goes is told by metrics for each gateway, by a log line when it begins and ends to
  * fail, and by poller_troubles().  What a gateway refuses is told once for each name.
  *
@@ -35,7 +41,8 @@ struct poller_options {
     struct pool *pool;
     struct road *road; /* NULL: documents wait in the store */
     const struct connectors *connectors;
-    enum config_area area; /* of this node */
+    enum config_area area;   /* of this node */
+    int64_t forget_every_us; /* how long looks go well before one forgets; 0: as it should be */
     /* Why nothing may be taken in now, or NULL; may be NULL itself. */
     const char *(*closed)(void *arg);
     void *arg;

@@ -48,8 +48,6 @@ enum {
     WAIT_MOST_US = 10 * CLOCK_S
 };
 
-#define KNOWN_FOR_US (INT64_C(3600) * CLOCK_S)
-
 enum after { AFTER_KEEP, AFTER_DELETE, AFTER_MOVE };
 
 struct known {
@@ -540,7 +538,7 @@ static struct known *known_place(struct file_in *self, const struct sha256 *key)
 
     if (self->known == NULL)
         self->known = xcalloc(KNOWN, sizeof *self->known);
-    if (clock_mono_us() - self->known_since_us > KNOWN_FOR_US) { /* the ledger wants to be asked */
+    if (clock_mono_us() - self->known_since_us > DEPOSIT_KNOWN_US) { /* ask the ledger again */
         memset(self->known, 0, KNOWN * sizeof *self->known);
         self->known_since_us = clock_mono_us();
     }
@@ -598,9 +596,13 @@ static bool keep_stream(struct look *l, DIR *dir, struct err *err)
     const struct dirent *e;
     struct stat st;
 
-    while (!is_over(l) && (e = readdir(dir)) != NULL)
+    while (!is_over(l)) {
+        errno = 0;
+        if ((e = readdir(dir)) == NULL) /* what an error hides has not vanished */
+            return errno == 0 || fail(err, "read", l->self->folder.path);
         if (consider(l, e, &st) && !look_at_kept(l, e->d_name, &st, err))
             return false;
+    }
     return true;
 }
 

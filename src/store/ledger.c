@@ -98,14 +98,14 @@ bool ledger_seen(struct store *s, int64_t gateway, const struct sha256 *key, boo
     return ok;
 }
 
-bool ledger_sweep(struct store *s, int64_t before_us, struct err *err)
+bool ledger_sweep(struct store *s, int64_t gateway, int64_t before_us, struct err *err)
 {
     struct ledger_op o;
 
     do {
         o = (struct ledger_op){ .sql = SQL_LEDGER_FORGET,
-                                .args = { db_int(before_us), db_int(FORGET_MOST) },
-                                .count = 2 };
+                                .args = { db_int(gateway), db_int(before_us), db_int(FORGET_MOST) },
+                                .count = 3 };
         if (!change(s, &o, err))
             return false;
     } while (o.changed == FORGET_MOST);

@@ -40,12 +40,28 @@ TEST(what_is_looked_at_is_not_forgotten)
     bool seen = false;
 
     CHECK(s != NULL && ledger_note(s, 1, &lies, &err) && ledger_note(s, 1, &gone, &err));
-    CHECK(ledger_sweep(s, week_ago, &err) && ask(&h, "SELECT count(*) FROM ledger") == 2);
+    CHECK(ledger_sweep(s, 1, week_ago, &err) && ask(&h, "SELECT count(*) FROM ledger") == 2);
     CHECK(tell(&h, "UPDATE ledger SET seen_us = seen_us - 800000000000")); /* nine days */
     CHECK(ledger_seen(s, 1, &lies, &seen, &err) && seen);
-    CHECK(ledger_sweep(s, week_ago, &err) && ask(&h, "SELECT count(*) FROM ledger") == 1);
+    CHECK(ledger_sweep(s, 1, week_ago, &err) && ask(&h, "SELECT count(*) FROM ledger") == 1);
     CHECK(ledger_seen(s, 1, &lies, &seen, &err) && seen);
     CHECK(ledger_seen(s, 1, &gone, &seen, &err) && !seen);
+    store_close(s);
+}
+
+/* proves: IN11 */
+TEST(a_gateway_that_looks_forgets_nothing_of_another_one)
+{
+    struct home h = fresh_home();
+    struct store *s = open_store(&h);
+    struct sha256 key = key_of("a");
+    struct err err = { 0 };
+    bool seen = false;
+
+    CHECK(s != NULL && ledger_note(s, 1, &key, &err) && ledger_note(s, 2, &key, &err));
+    CHECK(ledger_sweep(s, 1, INT64_MAX, &err) && ask(&h, "SELECT count(*) FROM ledger") == 1);
+    CHECK(ledger_seen(s, 2, &key, &seen, &err) && seen);
+    CHECK(ledger_seen(s, 1, &key, &seen, &err) && !seen);
     store_close(s);
 }
 
@@ -61,7 +77,7 @@ TEST(a_large_ledger_is_swept_in_pieces)
                          "WHERE i < 12000) INSERT INTO ledger SELECT 1, CAST(i AS BLOB), 5 FROM n"
                        : "INSERT INTO ledger SELECT 1, i::text::bytea, 5 FROM "
                          "generate_series(1, 12000) i"));
-    CHECK(ledger_sweep(s, 6, &err) && ask(&h, "SELECT count(*) FROM ledger") == 0);
+    CHECK(ledger_sweep(s, 1, 6, &err) && ask(&h, "SELECT count(*) FROM ledger") == 0);
     store_close(s);
 }
 

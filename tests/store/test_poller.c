@@ -12,6 +12,7 @@
 #include "engine/deposit.h"
 #include "engine/pool.h"
 #include "store/accept.h"
+#include "store/ledger.h"
 #include "store_test.h"
 
 /* ---- a gateway that does what the test says ----------------------------------------------------
@@ -21,6 +22,7 @@ static struct {
     _Atomic int looks, made, unmade, inside, most_inside;
     _Atomic int gives; /* documents for the next look */
     _Atomic bool fails, cannot, holds_up;
+    _Atomic bool falters, is_full; /* each second look fails; each took as many as one may */
     _Atomic enum err_kind cannot_kind;
 } script;
 
@@ -68,9 +70,10 @@ static bool fake_look(void *self, const struct deposit_port *port, void *deposit
     if (inside > script.most_inside)
         script.most_inside = inside;
     script.looks++;
-    *ret_taken = 0;
-    bool ok = !script.fails || err_set(err, ERR_TRANSIENT, 0, "nobody answers");
+    bool ok = !(script.fails || (script.falters && script.looks % 2 == 0)) ||
+              err_set(err, ERR_TRANSIENT, 0, "nobody answers");
 
+    *ret_taken = script.is_full ? DEPOSIT_LOOK_MOST : 0;
     while (ok && script.gives > 0) {
         ok = give(port, deposit, err);
         script.gives--;
@@ -96,6 +99,7 @@ struct rig {
     struct store *store;
     struct pool *pool;
     struct poller *poller;
+    int64_t forget_every_us; /* before it is started */
     _Atomic(const char *) closed;
 };
 
@@ -137,13 +141,15 @@ static bool rig_start(struct rig *r, const struct home *h, const char *text)
 {
     struct err err = { 0 };
 
-    *r = (struct rig){ .store = open_store(h), .pool = pool_new(4) };
+    r->store = open_store(h);
+    r->pool = pool_new(4);
     if (r->store == NULL || !accept_keep_tables(r->store, DEPOSIT_KEY_PERIOD_US, &err))
         return false;
     r->poller = poller_new(&(struct poller_options){ .store = r->store,
                                                      .pool = r->pool,
                                                      .connectors = &connectors,
                                                      .area = CONFIG_INTERNAL,
+                                                     .forget_every_us = r->forget_every_us,
                                                      .closed = closed,
                                                      .arg = r });
     if (!use(r, text))
@@ -189,7 +195,7 @@ static bool is_troubled(struct rig *r, const char *text)
 TEST(gateways_are_looked_at_again_and_again)
 {
     struct home h = fresh_home();
-    struct rig r;
+    struct rig r = { 0 };
 
     new_script();
     script.gives = 3;
@@ -207,7 +213,7 @@ TEST(gateways_are_looked_at_again_and_again)
 TEST(a_full_look_is_repeated_at_once)
 {
     struct home h = fresh_home();
-    struct rig r;
+    struct rig r = { 0 };
 
     new_script();
     script.gives = DEPOSIT_LOOK_MOST;
@@ -222,7 +228,7 @@ TEST(a_full_look_is_repeated_at_once)
 TEST(a_gateway_that_fails_is_told_and_backed_off)
 {
     struct home h = fresh_home();
-    struct rig r;
+    struct rig r = { 0 };
     int before;
 
     new_script();
@@ -243,7 +249,7 @@ TEST(a_gateway_that_fails_is_told_and_backed_off)
 TEST(a_gateway_that_cannot_be_set_up_is_tried_again)
 {
     struct home h = fresh_home();
-    struct rig r;
+    struct rig r = { 0 };
 
     new_script();
     script.cannot = true;
@@ -259,7 +265,7 @@ TEST(a_gateway_that_cannot_be_set_up_is_tried_again)
 TEST(a_closed_node_looks_at_nothing_and_blames_nobody)
 {
     struct home h = fresh_home();
-    struct rig r;
+    struct rig r = { 0 };
 
     new_script();
     CHECK(rig_start(&r, &h, one));
@@ -277,7 +283,7 @@ TEST(a_closed_node_looks_at_nothing_and_blames_nobody)
 TEST(a_new_configuration_changes_what_is_looked_at)
 {
     struct home h = fresh_home();
-    struct rig r;
+    struct rig r = { 0 };
 
     new_script();
     CHECK(rig_start(&r, &h, one));
@@ -302,7 +308,7 @@ TEST(a_new_configuration_changes_what_is_looked_at)
 TEST(a_look_that_takes_long_is_ended_by_the_stop)
 {
     struct home h = fresh_home();
-    struct rig r;
+    struct rig r = { 0 };
 
     new_script();
     script.holds_up = true;
@@ -315,11 +321,71 @@ TEST(a_look_that_takes_long_is_ended_by_the_stop)
     CHECK(script.inside == 0 && script.made == script.unmade);
 }
 
+/* Two gateways have taken something and did not see it for nine days. */
+static bool note_old(const struct home *h)
+{
+    struct store *s = open_store(h);
+    struct sha256 key = digest_of(STR("a"));
+    int64_t drop, away;
+    struct err err = { 0 };
+    bool ok = s != NULL && store_word(s, WORD_GATEWAY, STR("drop"), &drop, &err) &&
+              store_word(s, WORD_GATEWAY, STR("away"), &away, &err) &&
+              ledger_note(s, drop, &key, &err) && ledger_note(s, away, &key, &err);
+
+    store_close(s);
+    return ok && tell(h, "UPDATE ledger SET seen_us = seen_us - 800000000000");
+}
+
+static int64_t noted(const struct home *h)
+{
+    return ask(h, "SELECT count(*) FROM ledger");
+}
+
+/* proves: IN11 */
+TEST(what_was_out_of_reach_for_a_week_is_not_forgotten)
+{
+    struct home h = fresh_home();
+    struct rig r = { .forget_every_us = 1 };
+    int before;
+
+    new_script();
+    script.fails = true;
+    CHECK(note_old(&h) && rig_start(&r, &h, one));
+    WAIT_FOR(script.looks >= 3);
+    script.falters = true; /* never two that went well, one after the other */
+    script.fails = false;
+    before = script.looks;
+    WAIT_FOR(script.looks >= before + 8);
+    script.is_full = true; /* there may be more than they saw */
+    script.falters = false;
+    before = script.looks;
+    WAIT_FOR(script.looks >= before + 8);
+    CHECK(noted(&h) == 2);
+    script.is_full = false;
+    WAIT_FOR(noted(&h) == 1); /* that of the gateway which is not there stays */
+    before = script.looks;
+    WAIT_FOR(script.looks >= before + 4);
+    CHECK(noted(&h) == 1);
+    rig_stop(&r);
+}
+
+TEST(looks_go_well_for_some_time_before_one_forgets)
+{
+    struct home h = fresh_home();
+    struct rig r = { 0 };
+
+    new_script();
+    CHECK(note_old(&h) && rig_start(&r, &h, one));
+    WAIT_FOR(script.looks >= 8);
+    CHECK(noted(&h) == 2);
+    rig_stop(&r);
+}
+
 /* proves: FI2 */
 TEST(what_can_never_work_is_a_problem)
 {
     struct home h = fresh_home();
-    struct rig r;
+    struct rig r = { 0 };
     struct problem_list problems = PROBLEM_LIST_INIT;
     struct config *c = config_of(one);
 
@@ -342,7 +408,7 @@ TEST(what_can_never_work_is_a_problem)
 TEST(postgres_one_of_two_nodes_looks)
 {
     struct home h = fresh_home(), beside = home_beside(&h);
-    struct rig a, b;
+    struct rig a = { 0 }, b = { 0 };
 
     new_script();
     CHECK(rig_start(&a, &h, one) && rig_start(&b, &beside, one));

@@ -27,12 +27,13 @@ INSERT INTO ledger(gateway, key, seen_us) VALUES ($1, $2, @NOW_US@)
 ON CONFLICT (gateway, key) DO UPDATE SET seen_us = excluded.seen_us;
 
 -- name: ledger_forget
--- in:  $1 before int, $2 limit int
-DELETE FROM ledger WHERE (gateway, key) IN
-    (SELECT gateway, key FROM ledger WHERE seen_us < $1 LIMIT $2);
+-- in:  $1 gateway int, $2 before int, $3 limit int
+DELETE FROM ledger WHERE gateway = $1 AND key IN
+    (SELECT key FROM ledger WHERE gateway = $1 AND seen_us < $2 LIMIT $3);
 
 -- name: ledger_forget
 -- for: postgresql
--- in:  $1 before int, $2 limit int
-DELETE FROM ledger l USING (SELECT gateway, key FROM ledger WHERE seen_us < $1 LIMIT $2) AS old
-WHERE l.gateway = @KEY(old.gateway)@ AND l.key = old.key AND l.seen_us < $1;
+-- in:  $1 gateway int, $2 before int, $3 limit int
+DELETE FROM ledger l
+USING (SELECT key FROM ledger WHERE gateway = $1 AND seen_us < $2 LIMIT $3) AS old
+WHERE l.gateway = $1 AND l.key = @KEY(old.key)@ AND l.seen_us < $2;
