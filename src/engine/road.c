@@ -665,15 +665,10 @@ void road_stop(struct road *r)
     r->hub = NULL;
 }
 
-/* The writer takes operations in their order: when this one has been told, so have those
- * before it. */
 void road_drain(struct road *r)
 {
-    struct err err = { 0 };
-    int64_t moved, next;
-
     if (r != NULL)
-        (void)task_wake(r->store, 0, 1, &moved, &next, &err);
+        writers_drain(store_writers(r->store));
 }
 
 void road_free(struct road *r)

@@ -48,9 +48,9 @@ struct writers {
     struct store *store;
     struct writers_options options;
     pthread_mutex_t mutex;
-    pthread_cond_t filled;
+    pthread_cond_t filled, told;
     struct store_op *first, **end;
-    size_t waiting, sleeping;
+    size_t waiting, sleeping, running; /* groups that are not told yet */
     bool stopping;
     _Atomic int64_t group_us;
     pthread_mutex_t number_mutex;
@@ -209,6 +209,14 @@ bool writers_call(struct writers *ws, const struct store_verb *verb, struct stor
     return op->ok;
 }
 
+void writers_drain(struct writers *ws)
+{
+    (void)pthread_mutex_lock(&ws->mutex);
+    while (ws->first != NULL || ws->running > 0)
+        (void)pthread_cond_wait(&ws->told, &ws->mutex);
+    (void)pthread_mutex_unlock(&ws->mutex);
+}
+
 size_t writers_waiting(struct writers *ws)
 {
     return __atomic_load_n(&ws->waiting, __ATOMIC_RELAXED);
@@ -253,6 +261,7 @@ static size_t take(struct writers *ws, struct thread *t, bool work_waits, bool *
     if (ws->first == NULL)
         ws->end = &ws->first;
     ws->waiting -= n;
+    ws->running += n > 0;
     *ret_end = ws->stopping && n == 0;
     bool wake = ws->first != NULL && ws->sleeping > 0;
 
@@ -260,6 +269,15 @@ static size_t take(struct writers *ws, struct thread *t, bool work_waits, bool *
     if (wake) /* for what stays behind */
         (void)pthread_cond_signal(&ws->filled);
     return n;
+}
+
+/* The group that was taken is told. */
+static void note_told(struct writers *ws)
+{
+    (void)pthread_mutex_lock(&ws->mutex);
+    ws->running--;
+    (void)pthread_cond_broadcast(&ws->told);
+    (void)pthread_mutex_unlock(&ws->mutex);
 }
 
 /* ---- a group ---------------------------------------------------------------- */
@@ -540,6 +558,7 @@ static void *writer_main(void *arg)
             revive(t);
             sort_by_verb(t->ops, n);
             run_group(&t->w, t->ops, n);
+            note_told(ws);
             fault_point(GROUP_ACKED);
             took = clock_mono_us() - from;
             metric_observe_us(&group_time, took);
@@ -570,6 +589,7 @@ struct writers *writers_new(struct store *store, const struct writers_options *o
     (void)pthread_condattr_init(&attr);
     (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     (void)pthread_cond_init(&ws->filled, &attr);
+    (void)pthread_cond_init(&ws->told, &attr);
     (void)pthread_condattr_destroy(&attr);
     ws->threads = xcalloc(options->count, sizeof *ws->threads);
     for (size_t i = 0; i < sizeof metrics / sizeof metrics[0]; i++)

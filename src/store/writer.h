@@ -104,6 +104,9 @@ void writers_submit_always(struct writers *ws, struct store_op *first, struct st
 bool writers_call(struct writers *ws, const struct store_verb *verb, struct store_op *op,
                   struct err *err);
 
+/* Waits until everything that was queued has been told, also what a done() queued. */
+void writers_drain(struct writers *ws);
+
 size_t writers_waiting(struct writers *ws);
 /* How long a group takes lately: the time until a new operation is durable. */
 int64_t writers_group_us(struct writers *ws);

@@ -112,6 +112,42 @@ TEST(an_operation_that_stands_apart_has_a_group_of_its_own)
     store_close(s);
 }
 
+static _Atomic int told;
+static struct store *asked;
+static struct store_op second;
+
+static bool nothing_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
+{
+    (void)w, (void)ops, (void)count, (void)err;
+    return true;
+}
+
+static const struct store_verb nothing_verb = { .name = "nothing", .run = nothing_run };
+
+static void slowly_told(struct store_op *op)
+{
+    clock_sleep_us(50 * CLOCK_MS);
+    told++;
+    if (op != &second)
+        writers_submit_always(store_writers(asked), &second, &second, 1);
+}
+
+/* Whichever writer has it, and what follows from it, too. */
+TEST(drained_is_everything_told)
+{
+    struct home h = fresh_home();
+    struct store_op first = { .verb = &nothing_verb, .done = slowly_told };
+
+    asked = open_store(&h);
+    CHECK(asked != NULL);
+    second = (struct store_op){ .verb = &nothing_verb, .done = slowly_told };
+    writers_submit_always(store_writers(asked), &first, &first, 1);
+    writers_drain(store_writers(asked));
+    CHECK(told == 2);
+    writers_drain(store_writers(asked));
+    store_close(asked);
+}
+
 /* ---- with faults ---------------------------------------------------------------------------- */
 
 /* Accepts arg groups of 8, says how many operations were stored and why others were not. */
