@@ -533,14 +533,21 @@ static void cut_off(struct transfer_hub *h)
     }
 }
 
+static bool is_late(struct transfer_hub *h)
+{
+    (void)pthread_mutex_lock(&h->mutex);
+    bool late = h->stop_by_us <= h->now_us;
+
+    (void)pthread_mutex_unlock(&h->mutex);
+    return late;
+}
+
 static bool is_over(struct transfer_hub *h)
 {
     (void)pthread_mutex_lock(&h->mutex);
-    bool empty = h->given == NULL && h->fed == NULL, late = h->stop_by_us <= h->now_us;
+    bool empty = h->given == NULL && h->fed == NULL;
 
     (void)pthread_mutex_unlock(&h->mutex);
-    if (late)
-        cut_off(h);
     return empty && h->active_count == 0;
 }
 
@@ -557,6 +564,8 @@ static void *hub_main(void *arg)
         run_timer(h);
         collect(h);
         rest(h);
+        if (stopping && is_late(h))
+            cut_off(h); /* before the round, which is told of every end */
         if (h->options.round != NULL)
             h->options.round(h->options.arg);
     }

@@ -3,10 +3,12 @@
 Each system has its policy for a name and an http endpoint of the same name: /in/NAME takes
 documents, /b/known/KEY says whether one with that key came.
 """
+import contextlib
 import http.client
 import json
 import pathlib
 import signal
+import socket
 import sys
 import time
 
@@ -246,6 +248,45 @@ def test_again_gives_new_keys(make, receiver):
         await_state(node, doc, "delivered")
     keys = [r["headers"]["idempotency-key"] for r in receiver.requests("/in/hold")]
     assert len(set(keys)) == 4, keys
+
+
+# ---- a node that is stopped ----------------------------------------------------------------------
+
+@contextlib.contextmanager
+def nobody_accepts(receiver):
+    """Its port listens, but has no room for one more connection: whoever connects waits."""
+    receiver.stop_listening()
+    with contextlib.ExitStack() as sockets:
+        listener = sockets.enter_context(socket.socket())
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(("127.0.0.1", receiver.port))
+        listener.listen(0)
+        for _ in range(8):
+            filler = sockets.enter_context(socket.socket())
+            filler.setblocking(False)
+            filler.connect_ex(("127.0.0.1", receiver.port))
+        yield
+    receiver.listen()
+
+
+@pytest.mark.stores("sqlite", "postgres")
+@pytest.mark.proves("DE5", "DE12")
+def test_what_a_stop_cuts_off_before_it_was_sent_is_sent_later(make, receiver):
+    """Its intent is written and it still connects: the stop writes that nothing has left."""
+    node = make(timeout="60s, connect_timeout: 60s")
+    with nobody_accepts(receiver):
+        docs = [send(node, policy) for policy in ("assume", "hold")]
+        until = time.monotonic() + 10
+        while any([d["attempts"] for d in look(node, doc)["deliveries"]] != [1] for doc in docs):
+            assert time.monotonic() < until, node.tail(5)
+            time.sleep(0.02)
+        assert node.stop() == 0
+    node.start()
+    for doc in docs:
+        found = await_state(node, doc, "delivered")
+        assert sent(receiver, doc) == 1, said(found)
+        assert "the node is stopping" in said(found) and "unconfirmed" not in said(found)
+    assert node.cli("doctor").returncode == 0
 
 
 # ---- crashes -------------------------------------------------------------------------------------

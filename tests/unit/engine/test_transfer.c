@@ -154,10 +154,13 @@ static void keep(char *to, size_t room, struct str s)
     to[n] = '\0';
 }
 
+static atomic_int dones, rounds, told;
+
 static void shot_done(struct transfer *t)
 {
     struct shot *s = (struct shot *)t;
 
+    (void)atomic_fetch_add(&dones, 1);
     s->answer = t->answer;
     s->body_len = t->answer.body.len;
     keep(s->body, sizeof s->body, t->answer.body);
@@ -168,6 +171,13 @@ static void shot_done(struct transfer *t)
     s->ended = true;
     (void)pthread_cond_broadcast(&ended);
     (void)pthread_mutex_unlock(&mutex);
+}
+
+static void count_round(void *arg)
+{
+    (void)arg;
+    (void)atomic_fetch_add(&rounds, 1);
+    atomic_store(&told, atomic_load(&dones));
 }
 
 static struct http_out_options plain = { .timeout_us = 2 * CLOCK_S,
@@ -450,12 +460,15 @@ TEST(transfer_keeps_to_its_number_and_starts_the_rest_later)
     free(shots);
 }
 
-/* What is under way may end; then it is cut off; what waits never starts. */
+/* What is under way may end; then it is cut off; what waits never starts; a round follows the last.
+ */
 TEST(transfer_ends_everything_when_it_stops)
 {
     enum { COUNT = 8, MOST = 2 };
     struct receiver *r = receiver_start(NULL);
-    struct transfer_options o = { .active_most = MOST, .connections_most = MOST };
+    struct transfer_options o = { .active_most = MOST,
+                                  .connections_most = MOST,
+                                  .round = count_round };
     struct err err = { 0 };
 
     for (int round = 0; round < 2; round++) {
@@ -478,16 +491,9 @@ TEST(transfer_ends_everything_when_it_stops)
                                                     : HTTP_OUT_UNCLEAR;
             CHECK(shots[i].ended && shots[i].answer.reach == want);
         }
+        CHECK(atomic_load(&told) == atomic_load(&dones));
     }
     receiver_stop(r);
-}
-
-static atomic_int rounds;
-
-static void count_round(void *arg)
-{
-    (void)arg;
-    (void)atomic_fetch_add(&rounds, 1);
 }
 
 struct endless {
