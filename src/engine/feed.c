@@ -232,7 +232,8 @@ static void load_failed(struct flight *f, const struct err *err)
     outcome_settle(f);
 }
 
-/* A document that is not there any more has no business with a task. */
+/* A document that is not there any more has no business with a task, nor has a delivery that
+ * ended. */
 static void drop_task(struct flight *f)
 {
     struct err err = { 0 };
@@ -345,6 +346,10 @@ static void load_delivery(struct road *r, const struct task *t)
             release(f, &err);
         else
             drop_task(f);
+        return;
+    }
+    if (v.state != DELIVERY_READY && v.state != DELIVERY_RETRYING) {
+        drop_task(f); /* it ended, and is not sent whatever gave it a task */
         return;
     }
     if (!document_live(r->store, v.doc, &f->arena, &d, &found, &err)) {

@@ -103,7 +103,8 @@ static bool add_line(struct writer *w, const struct late *v, struct str why, str
     return db_batch(w->db, SQL_SETTLE_TRAIL, DB_NO_SLOT, row, 2, 1, err);
 }
 
-static bool end_late(struct writer *w, const struct late *v, struct err *err)
+/* *ret_ended false: its turn came meanwhile. */
+static bool end_late(struct writer *w, const struct late *v, bool *ret_ended, struct err *err)
 {
     char at[CLOCK_TEXT];
     struct str why = str_of(
@@ -118,8 +119,15 @@ static bool end_late(struct writer *w, const struct late *v, struct err *err)
     struct db_value tally[] = { db_int(store_node(w->store)), db_int(w->number), db_int(TALLY_DEAD),
                                 db_int(v->endpoint), db_int(1) };
 
-    return db_run(w->db, SQL_EXPIRE_PUT, DB_ARGS(db_int(v->num), db_text(why)), NULL, err) &&
-           db_batch(w->db, SQL_TASK_DEAD_PUT, DB_NO_SLOT, dead, 9, 1, err) &&
+    int64_t changed;
+
+    if (!db_run(w->db, SQL_EXPIRE_PUT, DB_ARGS(db_int(v->num), db_text(why), db_int(v->turn)),
+                &changed, err))
+        return false;
+    *ret_ended = changed > 0;
+    if (!*ret_ended)
+        return true;
+    return db_batch(w->db, SQL_TASK_DEAD_PUT, DB_NO_SLOT, dead, 9, 1, err) &&
            db_batch(w->db, SQL_TALLY_ADD, DB_NO_SLOT, tally, 5, 1, err) && add_line(w, v, why, err);
 }
 
@@ -138,7 +146,7 @@ static bool expire_run(struct writer *w, struct store_op **ops, size_t count, st
         for (size_t i = 0; i < n && o->count < EXPIRE_MOST; i++) {
             bool ours;
 
-            if (!take_task(w, &page[i], &ours, err) || (ours && !end_late(w, &page[i], err)))
+            if (!take_task(w, &page[i], &ours, err) || (ours && !end_late(w, &page[i], &ours, err)))
                 return false;
             if (ours)
                 o->endpoints[o->count++] = page[i].endpoint;

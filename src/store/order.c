@@ -231,31 +231,60 @@ static bool claim_wanted(struct writer *w, struct order_batch *b, const struct o
     return lease_write(w, &rows, err);
 }
 
+static bool found_going(void *arg, int64_t slot, size_t at, struct db_rows *row, struct err *err)
+{
+    bool *goes = arg;
+
+    (void)slot;
+    (void)row;
+    (void)err;
+    goes[at] = true;
+    return true;
+}
+
+/* A head that ended while it was looked at (PostgreSQL: it expired, or a person cancelled it)
+ * does not go; its lane is asked for again. */
+static bool take_turns(struct writer *w, struct order_batch *b, struct err *err)
+{
+    struct db_value *nums = ARENA_ARRAY(w->arena, struct db_value, b->count);
+    bool *goes = ARENA_ARRAY(w->arena, bool, b->count);
+    size_t n = 0;
+
+    for (size_t i = 0; i < b->count; i++)
+        nums[i] = db_int(b->going[i].num);
+    if (!db_find(w->db, SQL_ORDER_GO, DB_NO_SLOT, 1, nums, 1, b->count, found_going, goes, err))
+        return false;
+    for (size_t i = 0; i < b->count; i++)
+        if (goes[i])
+            b->going[n++] = b->going[i];
+        else
+            ask_later(w->store->order, (struct asking){ .lane = b->going[i].lane });
+    b->count = n;
+    return true;
+}
+
 static bool write_going(struct writer *w, struct order_batch *b, const struct order_lanes *which,
                         struct err *err)
 {
     enum { READY = 5 };
-    struct db_value *nums = ARENA_ARRAY(w->arena, struct db_value, b->count);
     struct db_value *tasks = ARENA_ARRAY(w->arena, struct db_value, b->count * READY);
     size_t n = 0;
 
-    if (!claim_wanted(w, b, which, err))
+    if (!take_turns(w, b, err) || !claim_wanted(w, b, which, err))
         return false;
     for (size_t i = 0; i < b->count; i++) {
         struct db_value *v = tasks + n * READY;
 
-        nums[i] = db_int(b->going[i].num);
         if (b->going[i].claimed && w->db->kind == DB_POSTGRESQL)
             continue;
         n++;
-        v[3] = nums[i];
+        v[3] = db_int(b->going[i].num);
         v[0] = db_int(b->going[i].queue);
         v[1] = db_int(b->going[i].prio);
         v[2] = db_int(b->going[i].rank);
         v[4] = db_int(TASK_DELIVER);
     }
-    return db_batch(w->db, SQL_ORDER_GO, DB_NO_SLOT, nums, 1, b->count, err) &&
-           db_batch(w->db, SQL_TASK_READY_ADD, DB_NO_SLOT, tasks, READY, n, err);
+    return db_batch(w->db, SQL_TASK_READY_ADD, DB_NO_SLOT, tasks, READY, n, err);
 }
 
 bool order_let_go(struct writer *w, const struct order_lanes *which, struct order_batch *ret,

@@ -5,13 +5,24 @@
 #include "store/inside.h"
 #include "store/order.h"
 
+/* Whose turn it is may change under our hands only where a lane decides, and there not any more
+ * once it is locked.  By itself: a statement sees what was so when it began. */
+static bool lock_standing(struct writer *w, int64_t doc, struct err *err)
+{
+    int64_t count;
+
+    return w->db->kind != DB_POSTGRESQL ||
+           db_one_int(w->db, SQL_OPERATE_STANDING, DB_ARGS(db_int(doc)), 0, &count, err);
+}
+
 bool parts_read(struct writer *w, int64_t doc, struct parts *ret, struct err *err)
 {
     AUTO(db_rows_done) struct db_rows rows = { 0 };
     bool row;
 
     ret->count = 0;
-    if (!db_query(w->db, SQL_OPERATE_DELIVERIES, DB_ARGS(db_int(doc)), &rows, err))
+    if (!lock_standing(w, doc, err) ||
+        !db_query(w->db, SQL_OPERATE_DELIVERIES, DB_ARGS(db_int(doc)), &rows, err))
         return false;
     for (;;) {
         if (!db_next(&rows, &row, err))

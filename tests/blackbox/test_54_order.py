@@ -3,10 +3,12 @@
 A document is {"to": SYSTEM, "key": KEY, "n": N}; each system has an http endpoint /in/SYSTEM.
 """
 import collections
+import contextlib
 import http.client
 import json
 import pathlib
 import random
+import sqlite3
 import sys
 import threading
 import time
@@ -181,6 +183,21 @@ def test_a_dead_one_that_steps_aside(node, receiver):
     assert look(node, docs[0])["state"] == "dead"
     assert node.cli("docs", "retry", docs[0]).returncode == 0
     await_state(node, docs[0], "delivered")
+    assert node.cli("doctor").returncode == 0
+
+
+def test_a_task_of_a_delivery_that_ended_sends_nothing(node, receiver):
+    """Whatever gave it one: the task goes."""
+    receiver.behave("/in/free", "status", 400, times=1)
+    doc = send(node, "free", "a", 0)
+    await_state(node, doc, "dead")
+    node.stop()
+    with contextlib.closing(sqlite3.connect(node.data / "waybill.db")) as db, db:
+        db.execute("INSERT INTO task_ready(queue, prio, rank, id, kind, attempts, rescues, crashes)"
+                   " SELECT queue, 4, 1, num, 2, 0, 0, 0 FROM delivery")
+    node.start()
+    node.wait_event("task.orphan")
+    assert len(receiver.requests("/in/free")) == 1 and look(node, doc)["state"] == "dead"
     assert node.cli("doctor").returncode == 0
 
 

@@ -1,8 +1,10 @@
 /* Lanes: numbers, heads, who goes when. */
+#include <libpq-fe.h>
 #include <stdio.h>
 
 #include "base/auto.h"
 #include "store/delivery.h"
+#include "store/expire.h"
 #include "store/operate.h"
 #include "store/order.h"
 #include "store_test.h"
@@ -232,6 +234,125 @@ TEST(postgres_two_nodes_share_lanes)
     CHECK(next(one, &t) == docs[1].num);
     store_close(one);
     store_close(two);
+}
+
+/* ---- against another transaction (PostgreSQL) ------------------------------------------------ */
+
+/* Two in a lane: the first is dead and may have left, the second waits. */
+struct contest {
+    struct home home;
+    struct store *store;
+    struct accept_op docs[2];
+    PGconn *other;
+};
+
+static bool contest_begin(struct contest *c)
+{
+    struct task t;
+
+    c->home = fresh_home();
+    c->store = open_store(&c->home);
+    c->other = PQconnectdb(c->home.url);
+    return c->store != NULL && numbered(c->store, c->docs, 2) &&
+           route(c->store, &c->docs[0], LANE) && route(c->store, &c->docs[1], LANE) &&
+           next(c->store, &t) == c->docs[0].num &&
+           end(c->store, &t, c->docs[0].num, DELIVERY_DEAD, false);
+}
+
+static void contest_end(struct contest *c)
+{
+    PQfinish(c->other);
+    store_close(c->store);
+}
+
+/* The other transaction does this, and commits when somebody waits for it. */
+static bool meanwhile(struct contest *c, const char *sql)
+{
+    PQclear(PQexec(c->other, "BEGIN"));
+    PGresult *result = PQexec(c->other, sql);
+    bool ok = PQresultStatus(result) == PGRES_COMMAND_OK;
+
+    PQclear(result);
+    return ok &&
+           PQsendQuery(c->other, "DO $$ BEGIN FOR i IN 1..1000 LOOP "
+                                 "EXIT WHEN EXISTS (SELECT 1 FROM pg_locks l WHERE NOT l.granted "
+                                 "AND pg_backend_pid() = ANY (pg_blocking_pids(l.pid))); "
+                                 "PERFORM pg_sleep(0.01); END LOOP; END $$; COMMIT") == 1;
+}
+
+#define LET_SECOND_GO                                                                    \
+    "WITH g AS (UPDATE delivery SET turn = 2 WHERE turn = 1 RETURNING num, doc, queue) " \
+    "INSERT INTO task_ready(queue, prio, rank, id, kind, attempts, rescues, crashes) "   \
+    "SELECT g.queue, 4, d.received_us, g.num, 2, 0, 0, 0 FROM g JOIN doc d ON d.num = g.doc"
+
+TEST(postgres_what_ends_while_its_turn_comes_does_not_go)
+{
+    static struct order_scan found;
+    AUTO(arena_done) struct arena a = ARENA_INIT(1 << 20);
+    struct contest c = { 0 };
+    struct task t;
+
+    CHECK(contest_begin(&c));
+    CHECK(tell(&c.home, "UPDATE delivery SET turn = 0 WHERE turn = 2")); /* the lane is free */
+    CHECK(meanwhile(&c, "UPDATE delivery SET state = 6, turn = 0 WHERE turn = 1"));
+    CHECK(scan(c.store, &found, &a) && next(c.store, &t) == 0);
+    CHECK(ask(&c.home, "SELECT count(*) FROM delivery WHERE turn > 0") == 0);
+    CHECK(places(c.store).ready == 0 && places(c.store).lease == 0);
+    contest_end(&c);
+}
+
+TEST(postgres_what_goes_while_it_expires_is_not_ended)
+{
+    int64_t endpoints[EXPIRE_MOST];
+    struct contest c = { 0 };
+    struct err err = { 0 };
+    struct task t;
+    size_t n;
+
+    CHECK(contest_begin(&c) && tell(&c.home, "UPDATE delivery SET expires_us = 9 WHERE turn = 1"));
+    CHECK(tell(&c.home, "UPDATE delivery SET turn = 0 WHERE turn = 2"));
+    CHECK(meanwhile(&c, LET_SECOND_GO));
+    CHECK(expire_due(c.store, 10, endpoints, &n, &err) && n == 0);
+    CHECK(ask(&c.home, "SELECT count(*) FROM delivery WHERE state = 0 AND turn = 2") == 1);
+    CHECK(places(c.store).ready == 1 && places(c.store).dead == 1);
+    CHECK(expire_due(c.store, 10, endpoints, &n, &err) && n == 1); /* with its task */
+    CHECK(next(c.store, &t) == 0 && places(c.store).ready == 0 && places(c.store).dead == 2);
+    contest_end(&c);
+}
+
+TEST(postgres_what_goes_while_it_is_cancelled_is_cancelled_with_its_task)
+{
+    struct operate_order order = { .who = STR("test"), .keep_days = 1 };
+    struct operate_answer answer;
+    struct contest c = { 0 };
+    struct err err = { 0 };
+    struct task t;
+
+    CHECK(contest_begin(&c) && meanwhile(&c, LET_SECOND_GO));
+    struct operate_target second = { .id = c.docs[1].id };
+
+    CHECK(operate(c.store, OPERATE_CANCEL, &second, 1, &order, &answer, &err) &&
+          answer.result == OPERATE_DONE);
+    CHECK(next(c.store, &t) == 0 && places(c.store).ready == 0 && places(c.store).lease == 0);
+    contest_end(&c);
+}
+
+TEST(postgres_what_steps_aside_while_it_is_retried_goes_back_to_its_lane)
+{
+    struct operate_order order = { .who = STR("test"), .keep_days = 1 };
+    struct operate_answer answer;
+    struct contest c = { 0 };
+    struct err err = { 0 };
+
+    CHECK(contest_begin(&c));
+    CHECK(meanwhile(&c, "UPDATE delivery SET turn = 0 WHERE turn = 2 AND state = 6"));
+    struct operate_target first = { .id = c.docs[0].id };
+
+    CHECK(operate(c.store, OPERATE_RETRY, &first, 1, &order, &answer, &err) &&
+          answer.result == OPERATE_DONE);
+    CHECK(ask(&c.home, "SELECT count(*) FROM delivery WHERE state = 0 AND turn = 1") == 2);
+    CHECK(places(c.store).ready == 0 && places(c.store).lease == 0);
+    contest_end(&c);
 }
 
 STORE_TEST_MAIN

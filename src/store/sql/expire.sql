@@ -32,8 +32,9 @@ DELETE FROM task_ready WHERE ctid = ANY (ARRAY(SELECT f.place
 DELETE FROM task_ready WHERE queue = $1 AND id = $2;
 
 -- name: expire_put
--- in:  $1 num int, $2 message text
--- Nobody wants it any more, so that it holds up no lane.
+-- in:  $1 num int, $2 message text, $3 turn int
+-- Nobody wants it any more, so that it holds up no lane.  One that waits in its lane has no task to be taken from
+-- somebody else; it ends if it waits still.
 UPDATE delivery SET state = 6, code = 'expired', message = $2, due_us = 0, expires_us = 0,
     turn = 0, updated_us = @NOW_US@
-WHERE num = $1;
+WHERE num = $1 AND (CAST($3 AS BIGINT) <> 1 OR (turn + 0 = 1 AND state IN (0, 3)));

@@ -8,6 +8,13 @@ SELECT id, received_us, again,
     CASE WHEN sender = 0 AND receiver = 0 AND dtype = 0 AND facts IS NULL THEN 0 ELSE 1 END
 FROM doc WHERE num = $1 @FOR_UPDATE@;
 
+-- name: operate_standing
+-- only: postgresql
+-- in:  $1 doc int
+-- Locks the deliveries that no task guards: the lane lets them go, or they step out of it.
+SELECT count(*) FROM (SELECT 1 FROM delivery WHERE doc = $1 AND lane <> 0
+    AND (turn + 0 = 1 OR (turn + 0 = 2 AND state = 6)) ORDER BY num + 0 FOR UPDATE) AS standing;
+
 -- name: operate_deliveries
 -- in:  $1 doc int
 -- out: num, id, endpoint, queue, state, due_us, intent_us, 7 lane, turn

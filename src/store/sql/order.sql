@@ -91,13 +91,15 @@ FROM heads h JOIN least l ON l.gateway = h.gateway;
 -- name: order_go
 -- in:  $1 num int
 -- batch
-UPDATE delivery SET turn = 2 WHERE num = $1;
+-- out: which of them go: one that ended since it was looked at does not
+UPDATE delivery SET turn = 2 WHERE num = $1 AND turn + 0 = 1 AND state IN (0, 3) RETURNING 1;
 
 -- name: order_go
 -- for: postgresql
 -- in:  $1 num int
 -- batch
-UPDATE delivery SET turn = 2 WHERE num = ANY ($1::bigint[]);
+UPDATE delivery v SET turn = 2 FROM unnest($1::bigint[]) WITH ORDINALITY AS u(num, at)
+WHERE v.num = @KEY(u.num)@ AND v.turn + 0 = 1 AND v.state IN (0, 3) RETURNING u.at;
 
 -- name: order_wait
 -- in:  $1 num int
