@@ -14,7 +14,7 @@
 
 enum {
     ROAD_WORKERS_MOST = 16,
-    ROAD_LEASE_S = 3600,           /* a lease; liveness is the node's heartbeat */
+    ROAD_LEASE_S = 3600,           /* task.h: until_us */
     ROAD_FLIGHT_BYTES = 256 << 10, /* an arena of a flight */
     ROAD_PLANS_MOST = 8
 };

@@ -52,8 +52,7 @@ struct accept_op {
     struct id id;
     int64_t num;
     int64_t seq;  /* its place in the order of acceptance (order.h); 0: it has none */
-    bool claimed; /* `task` is a claim, with a lease of ACCEPT_LEASE_US; never when it was wanted
-                   * not, and not always when it was */
+    bool claimed; /* `task` is a claim; never when it was wanted not, and not always when it was */
     struct task task;
 
     /* the writer's own */

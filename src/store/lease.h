@@ -6,10 +6,10 @@
  *
  * When the answer to a commit is lost and the database stays away for longer than the writer
  * asks, whoever claimed in it hears ERR_UNCERTAIN and works on nothing; the lease, if it was
- * written, would stand until it runs out.  Such claims are remembered, and lease_return() gives
+ * written, would stand as long as this node.  Such claims are remembered, and lease_return() gives
  * them back; one that was never made matches nothing.
  *
- * Bounded: LEASES_UNSURE_MOST; what is more waits until its lease runs out.
+ * Bounded: LEASES_UNSURE_MOST; what is more waits until this node has ended.
  *
  * Threads: lease_return() any that may block; the others are for run() and the writer.
  */

@@ -289,40 +289,6 @@ bool task_kill(struct store *s, const struct task *t, struct str code, struct st
     return end_task(s, &o, ret_ours, err);
 }
 
-struct extend_op {
-    struct store_op op;
-    struct task *task;
-    int64_t until_us, changed;
-};
-
-static bool extend_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
-{
-    struct extend_op *o = (struct extend_op *)ops[0];
-
-    require(count == 1);
-    if (w->db->kind == DB_SQLITE) {
-        o->changed = claims_have(w->store->claims, o->task);
-        return true;
-    }
-    return db_run(w->db, SQL_TASK_EXTEND,
-                  DB_ARGS(db_int(o->task->id), db_int(o->task->claim), db_int(o->until_us)),
-                  &o->changed, err);
-}
-
-static const struct store_verb extend_verb = { .name = "extend", .run = extend_run };
-
-bool task_extend(struct store *s, struct task *t, int64_t until_us, bool *ret_ours, struct err *err)
-{
-    struct extend_op o = { .task = t, .until_us = until_us };
-
-    if (!writers_call(s->writers, &extend_verb, &o.op, err))
-        return false;
-    *ret_ours = o.changed == 1;
-    if (*ret_ours)
-        t->until_us = until_us;
-    return true;
-}
-
 /* ---- later, crashed ------------------------------------------------------------------- */
 
 struct wake_op {

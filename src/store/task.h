@@ -1,12 +1,12 @@
-/* task.h - the queue inside: claim, finish, extend, fail, rescue.
+/* task.h - the queue inside: claim, finish, fail, rescue.
  *
  * The place is the state: ready -> lease -> later | dead | gone.  A claim carries
- * a token that is never given twice; finish, extend and fail match (id, claim), and
+ * a token that is never given twice; finish and fail match (id, claim), and
  * a claim that was lost does nothing and says so.
  *
  * SQLite is one process: there a claim is a mark in memory, a crash makes every
  * row claimable again, and nothing is written for a claim.  PostgreSQL keeps
- * leases in a table, with the node that holds them.
+ * leases in a table, with the node that holds them; a lease lasts as long as that node.
  *
  * Threads: any that may block; all changes run in the writer.
  */
@@ -28,7 +28,7 @@ struct task {
     int64_t queue, prio, rank, kind;
     int64_t attempts; /* this one included */
     int64_t rescues, crashes;
-    int64_t until_us; /* the lease; only its holder's progress extends it */
+    int64_t until_us; /* how long it may usually take; nothing is decided by it */
 };
 
 enum { TASK_CLAIM_MOST = 500, TASK_CRASHES_MOST = 3 };
@@ -40,8 +40,6 @@ bool task_claim(struct store *s, int64_t queue, size_t limit, int64_t lease_us,
 /* Each returns true when the store did it; *ret_ours is false when the claim was
  * lost, and then nothing was done. */
 bool task_finish(struct store *s, const struct task *t, bool *ret_ours, struct err *err);
-bool task_extend(struct store *s, struct task *t, int64_t until_us, bool *ret_ours,
-                 struct err *err);
 bool task_release(struct store *s, const struct task *t, bool *ret_ours, struct err *err);
 /* Not now: it is ready again at due_us. */
 bool task_fail(struct store *s, const struct task *t, int64_t due_us, struct str error,
@@ -75,6 +73,6 @@ bool task_queues(struct store *s, struct task_queue *ret, size_t most, size_t *r
 bool task_dead_sum(struct store *s, int64_t *ret_count, int64_t *ret_oldest_us, struct err *err);
 
 /* For node.c, in an open transaction: the leases of a node that is certainly gone,
- * and those of all dead nodes or past their time. */
+ * and those of all dead nodes. */
 bool task_take_over(struct db *db, int64_t node, struct err *err);
 bool task_rescue(struct db *db, int64_t *ret_moved, struct err *err);

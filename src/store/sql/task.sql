@@ -60,11 +60,6 @@ WITH gone AS (DELETE FROM task_lease WHERE id = $1 AND claim = $2
 INSERT INTO task_ready(queue, prio, rank, id, kind, attempts, rescues, crashes)
 SELECT queue, prio, rank, id, kind, attempts - 1, rescues, crashes FROM gone;
 
--- name: task_extend
--- only: postgresql
--- in:  $1 id int, $2 claim int, $3 until int
-UPDATE task_lease SET until_us = $3 WHERE id = $1 AND claim = $2;
-
 -- name: task_due
 -- in:  $1 now int, $2 limit int
 SELECT id, 0, due_us, queue, prio, due_us, kind, attempts, rescues, crashes FROM task_later
@@ -80,11 +75,10 @@ SELECT (SELECT due_us FROM task_later ORDER BY due_us LIMIT 1);
 -- name: task_orphans
 -- only: postgresql
 -- in:  $1 limit int
--- Leases of nodes that are dead or unknown, and leases that ran out.
-SELECT l.id, l.claim, l.until_us, l.queue, l.prio, l.rank, l.kind, l.attempts,
-       l.rescues + CASE WHEN n.node_id IS NULL OR n.state = 2 THEN 1 ELSE 0 END, l.crashes
+-- Leases of nodes that are dead or unknown.  However old: while its node lives, a task may be on its way.
+SELECT l.id, l.claim, l.until_us, l.queue, l.prio, l.rank, l.kind, l.attempts, l.rescues + 1, l.crashes
 FROM task_lease l LEFT JOIN node n ON n.node_id = l.node_id
-WHERE n.node_id IS NULL OR n.state = 2 OR l.until_us < @NOW_US@
+WHERE n.node_id IS NULL OR n.state = 2
 LIMIT $1 FOR UPDATE OF l SKIP LOCKED;
 
 -- name: task_take_over
