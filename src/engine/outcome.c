@@ -395,6 +395,8 @@ static void fill_facts(struct flight *f)
     s->type = word_of(r, WORD_TYPE, f->facts.type);
     f->facts.type_unknown = s->type == 0 && f->facts.type.ptr != NULL;
     s->route = f->route != NULL ? f->route->word : 0;
+    if (s->end == SETTLE_JOIN) /* its way begins anew with its batch, as whose member it joined */
+        f->facts.begin = (struct facts_begin){ 0 };
     facts_write(&f->facts, &facts);
     s->facts = facts.len > 0 ? arena_copy(&f->arena, buf_view(&facts)) : (struct str){ 0 };
 }

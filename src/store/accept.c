@@ -81,8 +81,12 @@ static bool look_up_in_tables(struct writer *w, struct accept_op **keyed, size_t
         keys[i] = db_bytes(str_mem(keyed[i]->key.bytes, SHA256_SIZE));
     if (last < first) /* the clock jumped; the keeper makes new tables at its next turn */
         return err_set(err, ERR_TRANSIENT, 0, "there is no table of keys for this time yet");
-    return db_find(w->db, SQL_IDEM_FIND, first, (size_t)(last - first) + 1, keys, 1, count,
-                   found_key, &l, err);
+    for (int64_t n; first <= last; first += n) {
+        n = last - first + 1 < DB_SLOTS_MOST ? last - first + 1 : DB_SLOTS_MOST;
+        if (!db_find(w->db, SQL_IDEM_FIND, first, (size_t)n, keys, 1, count, found_key, &l, err))
+            return false;
+    }
+    return true;
 }
 
 static bool look_up_in_log(struct writer *w, struct accept_op **keyed, size_t count, int64_t now_us,

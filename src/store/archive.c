@@ -509,8 +509,8 @@ static bool write_files(struct making *m, struct noted *noted, struct sha256 *re
            write_manifest(m, ret, err);
 }
 
-/* *ret_ours false: another node was quicker, and these files are in nobody's way any more.  After
- * an error of the database they stay: it may have noted them all the same. */
+/* *ret_ours false: another node was quicker, and these files are in nobody's way any more.  When
+ * nobody knows whether the database has noted them they stay. */
 static bool make_one(struct making *m, struct str folder, struct noted *noted, bool *ret_ours,
                      struct err *err)
 {
@@ -523,8 +523,11 @@ static bool make_one(struct making *m, struct str folder, struct noted *noted, b
         return ok;
     }
     fault_point(ARCHIVE_VERIFIED);
-    if (!writers_call(m->store->writers, &add_verb, &o.op, err))
+    if (!writers_call(m->store->writers, &add_verb, &o.op, err)) {
+        if (err->kind != ERR_UNCERTAIN) /* else the note may be there */
+            drop_files(m);
         return false;
+    }
     *ret_ours = o.ours != 0;
     if (!*ret_ours)
         drop_files(m);

@@ -344,6 +344,20 @@ def test_the_document_of_a_batch_goes_on_from_one_that_joins_nothing(make_node, 
 
 
 @BOTH
+def test_a_member_goes_on_by_itself_as_what_it_joined(make_node, receiver):
+    """A `route` step gave it its receiver before it joined."""
+    node = make_node(config=config(receiver.url(""), {"each": "count: 2, join: each"}).replace(
+        "systems:\n", "systems:\n  first: {}\n")
+        + '  - { name: first, when: { receiver: first }, do: [ { route: { receiver: "value:each" } } ] }\n')
+    node.start()
+    docs = [send(node, "first", n) for n in range(2)]
+    for doc in docs:
+        await_state(node, doc, "delivered")
+        assert node.show(doc, "receiver")["receiver"] == "each"
+    assert len(bodies(receiver, "each")) == 2 and healthy(node)
+
+
+@BOTH
 @pytest.mark.proves("BA3")
 def test_many_members_end_a_part_at_a_time(make_node, receiver):
     """Whoever ends them has other duties between two parts: here, to build another batch."""

@@ -152,6 +152,11 @@ TEST(tables_of_keys_are_not_without_number)
     struct err err = { 0 };
 
     CHECK(s != NULL && accept_keep_tables(s, 60 * DAY_US, &err));
+    struct accept_op first = keyed_doc(STR("order 1"), "k1", 59 * DAY_US);
+    struct accept_op again = keyed_doc(STR("order 1"), "k1", 59 * DAY_US);
+
+    CHECK(accept_doc(s, &first) && first.result == ACCEPT_STORED);
+    CHECK(accept_doc(s, &again) && again.result == ACCEPT_REPEATED && id_eq(&again.id, &first.id));
     int64_t tables = ask(&h, "SELECT count(*) FROM part WHERE family = 1");
 
     CHECK(!accept_keep_tables(s, 200 * DAY_US, &err) && err.kind == ERR_LIMIT);
