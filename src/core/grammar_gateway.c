@@ -60,7 +60,7 @@ static const struct option http_keys[] = {
       .type = OPT_DURATION,
       .fallback = "24h",
       .most = INT64_C(60) * 86400 * 1000000,
-      .help = "how long an Idempotency-Key is remembered" },
+      .help = "how long an Idempotency-Key is remembered, 60d at most" },
     REPLIES,
     { 0 },
 };
