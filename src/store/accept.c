@@ -471,7 +471,7 @@ static bool read_parts(struct writer *w, struct keep_op *k, struct err *err)
             k->over[k->over_count++] = slot;
         else if (slot < k->first || slot > k->last)
             k->other_count++;
-        if (slot > k->newest)
+        if (slot > k->newest && slot - k->first < (int64_t)KEY_SLOTS)
             k->newest = slot;
     }
 }
@@ -511,6 +511,9 @@ static bool keep_run(struct writer *w, struct store_op **ops, size_t count, stru
                        "keys that are remembered for %lld days need more than %d tables; shorten "
                        "`idempotency` of the gateways",
                        (long long)(k->period_us / (INT64_C(86400) * CLOCK_S)), (int)KEY_SLOTS);
+    if (w->db->kind ==
+        DB_POSTGRESQL) /* a clock that ran ahead left a gap: all are looked through */
+        k->last = k->newest;
     for (size_t i = 0; i < k->over_count; i++)
         if (!drop_table(w, k->over[i], err))
             return false;

@@ -168,6 +168,27 @@ TEST(tables_of_keys_are_not_without_number)
     store_close(s);
 }
 
+/* As behind a clock that ran ahead and was set right. */
+TEST(postgres_a_gap_between_tables_of_keys_is_closed)
+{
+    struct home h = fresh_home();
+    struct store *s = open_with_keys(&h);
+    struct accept_op first = keyed_doc(STR("order 1"), "k1", DAY_US);
+    struct err err = { 0 };
+    char drop[64], forget[64];
+
+    CHECK(s != NULL && accept_keep_tables(s, 9 * DAY_US, &err));
+    int64_t gap = ask(&h, "SELECT max(slot) - 10 FROM part WHERE family = 1");
+
+    (void)snprintf(drop, sizeof drop, "DROP TABLE idem_%lld", (long long)gap);
+    (void)snprintf(forget, sizeof forget, "DELETE FROM part WHERE family = 1 AND slot = %lld",
+                   (long long)gap);
+    CHECK(tell(&h, drop) && tell(&h, forget));
+    CHECK(accept_keep_tables(s, DAY_US, &err));
+    CHECK(accept_doc(s, &first) && first.result == ACCEPT_STORED);
+    store_close(s);
+}
+
 TEST(tables_of_keys_that_are_over_go)
 {
     struct home h = fresh_home();
