@@ -1,12 +1,14 @@
 #include "core/facts.h"
 
+#include <limits.h>
+
 #include "base/require.h"
 #include "base/varint.h"
 
-enum { FORMAT = 1, SENDER = 1, RECEIVER = 2, TYPE = 4, NAMES = 7, BEGIN = 8 };
+enum { FORMAT = 1, SENDER = 1, RECEIVER = 2, TYPE = 4, NAMES = 7, BEGIN = 8, BATCHES = 16 };
 
 /* What an attribute and a whole record take beside their texts, at most. */
-enum { ATTRIBUTE_MORE = 2 * VARINT_MOST, RECORD_MORE = 3 + 8 * VARINT_MOST };
+enum { ATTRIBUTE_MORE = 2 * VARINT_MOST, RECORD_MORE = 3 + 9 * VARINT_MOST };
 
 struct str facts_attribute(const struct facts *f, struct str name)
 {
@@ -119,7 +121,7 @@ static char *put_begin(char *at, const struct facts_begin *b)
 void facts_write(const struct facts *f, struct buf *to)
 {
     if (!f->sender_unknown && !f->receiver_unknown && !f->type_unknown && f->attribute_count == 0 &&
-        !f->begin.is)
+        !f->begin.is && f->batches == 0)
         return;
     struct plan p = plan(f);
     struct err err;
@@ -130,11 +132,15 @@ void facts_write(const struct facts *f, struct buf *to)
 
     *at++ = FORMAT;
     *at++ = (char)((f->sender_unknown ? SENDER : 0) | (f->receiver_unknown ? RECEIVER : 0) |
-                   (f->type_unknown ? TYPE : 0) | (p.begin.is ? BEGIN : 0));
+                   (f->type_unknown ? TYPE : 0) | (p.begin.is ? BEGIN : 0) |
+                   (f->batches > 0 ? BATCHES : 0));
     at = put_name(at, f->sender_unknown, p.sender);
     at = put_name(at, f->receiver_unknown, p.receiver);
     at = put_name(at, f->type_unknown, p.type);
-    at = varint_put(put_begin(at, &p.begin), p.attributes);
+    at = put_begin(at, &p.begin);
+    if (f->batches > 0)
+        at = varint_put(at, f->batches);
+    at = varint_put(at, p.attributes);
     for (size_t i = 0; i < p.attributes; i++)
         at = varint_put_text(varint_put_text(at, f->attributes[i].name), f->attributes[i].value);
     buf_added(to, (size_t)(at - start));
@@ -169,6 +175,16 @@ static bool take_begin(struct str *bytes, bool there, struct facts_begin *ret)
     return true;
 }
 
+static bool take_batches(struct str *bytes, bool there, unsigned *ret)
+{
+    uint64_t count = 0;
+
+    if (there && (!varint_take(bytes, &count) || count > UINT_MAX))
+        return false;
+    *ret = (unsigned)count;
+    return true;
+}
+
 static bool take_attributes(struct str bytes, struct fact *to, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -189,11 +205,12 @@ bool facts_read(struct str bytes, struct arena *a, struct facts *ret)
     unsigned names = (unsigned char)bytes.ptr[1];
 
     bytes = str_from(bytes, 2);
-    if ((names & ~(unsigned)(NAMES | BEGIN)) != 0 ||
+    if ((names & ~(unsigned)(NAMES | BEGIN | BATCHES)) != 0 ||
         !take_name(&bytes, names & SENDER, &found.sender, &found.sender_unknown) ||
         !take_name(&bytes, names & RECEIVER, &found.receiver, &found.receiver_unknown) ||
         !take_name(&bytes, names & TYPE, &found.type, &found.type_unknown) ||
-        !take_begin(&bytes, names & BEGIN, &found.begin) || !varint_take(&bytes, &count) ||
+        !take_begin(&bytes, names & BEGIN, &found.begin) ||
+        !take_batches(&bytes, names & BATCHES, &found.batches) || !varint_take(&bytes, &count) ||
         count > FACTS_ATTRIBUTES_MOST)
         return false;
     found.attribute_count = (size_t)count;

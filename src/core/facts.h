@@ -9,12 +9,12 @@
  * began with (`begin`): else the steps before that one would be left out.
  *
  * As bytes (`facts_write`): what the store keeps beside the words of the configuration,
- * namely the attributes, the texts of unknown names, and the beginning.
+ * namely the attributes, the texts of unknown names, the beginning, and the number of batches.
  *
- * Format      u8 format; u8 which names are unknown, and whether there is a beginning; their
- *             texts; of the beginning u8 which names it has, their texts, varint number of its
- *             attributes; varint number of attributes; name and value of each.  Texts have their
- *             length in front.
+ * Format      u8 format; u8 which names are unknown, whether there is a beginning, whether it was
+ *             in a batch; their texts; of the beginning u8 which names it has, their texts, varint
+ *             number of its attributes; varint number of batches; varint number of attributes; name
+ *             and value of each.  Texts have their length in front.
  */
 #pragma once
 
@@ -44,6 +44,7 @@ struct facts {
     struct fact *attributes;
     size_t attribute_count;
     struct facts_begin begin;
+    unsigned batches; /* that it came out of, one after the other; of what was gathered the most */
 };
 
 /* Before a step changes them; only the first counts. */

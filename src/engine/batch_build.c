@@ -145,6 +145,15 @@ static bool add_member(struct building *k, struct joiner *j, struct err *err)
     return ok;
 }
 
+/* Facts that cannot be read say nothing, here as elsewhere. */
+static void count_batches(struct building *k, struct arena *a)
+{
+    struct facts x = { 0 };
+
+    if (facts_read(k->member.facts, a, &x) && x.batches > k->facts.batches)
+        k->facts.batches = x.batches;
+}
+
 static bool add_members(struct building *k, struct joiner *j, struct err *err)
 {
     AUTO(arena_done) struct arena a = ARENA_INIT(ARENA_MOST);
@@ -162,8 +171,9 @@ static bool add_members(struct building *k, struct joiner *j, struct err *err)
             if (atomic_load(k->resting))
                 return err_set(err, ERR_TRANSIENT, 0, "the node stops");
             k->member = page[i];
+            count_batches(k, &a);
             if (!add_member(k, j, err)) {
-                k->member.name = STR(""); /* lent from the page */
+                k->member.name = k->member.facts = STR(""); /* lent from the page */
                 return false;
             }
         }

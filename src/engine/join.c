@@ -6,6 +6,8 @@
 #include "engine/road_inside.h"
 #include "store/store.h"
 
+enum { BATCHES_MOST = 16 }; /* one after the other */
+
 static bool refuse(struct flight *f, const struct plan_step *s, enum dead_code code)
 {
     outcome_dead(f, TRAIL_STEP, s->name, code, -1, f->message);
@@ -64,20 +66,47 @@ static bool has_deliveries(struct flight *f, const struct plan_batch *b)
     return true;
 }
 
+/* Batches may lead into each other, by what their documents say; then nothing would ever end. */
+static bool goes_round(struct flight *f, const struct plan_batch *b)
+{
+    if (f->batch == b || f->gateway == b->word)
+        (void)snprintf(f->message, sizeof f->message,
+                       "it came out of batch %.*s, and joins no such one again", STR_ARG(b->name));
+    else if (f->batch != NULL && f->facts.batches + 1 >= BATCHES_MOST)
+        (void)snprintf(f->message, sizeof f->message,
+                       "it came out of %u batches, one after the other, and joins no other one; "
+                       "see whether %.*s and %.*s lead into each other",
+                       f->facts.batches + 1, STR_ARG(f->batch->name), STR_ARG(b->name));
+    else
+        return false;
+    return true;
+}
+
+/* A step before this one in the same route is refused with the configuration; a `route` step hides
+ * it.  What goes on by itself goes on as it came. */
+static bool was_changed(struct flight *f, const struct plan_batch *b, const struct variant *bytes)
+{
+    if (b->join != JOIN_EACH || bytes == f->variants)
+        return false;
+    (void)snprintf(f->message, sizeof f->message,
+                   "documents join batch %.*s as they came, for they go on one by one; put the "
+                   "step %.*s, which changed it, into the `do` of the batch",
+                   STR_ARG(b->name), STR_ARG(bytes->step));
+    return true;
+}
+
 bool join_batch(struct flight *f, const struct plan_step *s, struct variant *bytes)
 {
     const struct plan_batch *b = s->batch;
     struct str part;
 
-    if (f->batch == b || f->gateway == b->word) {
-        (void)snprintf(f->message, sizeof f->message,
-                       "it came out of batch %.*s, and joins no such one again", STR_ARG(b->name));
+    if (goes_round(f, b))
         return refuse(f, s, DEAD_LOOP);
-    }
-    if (has_deliveries(f, b))
+    if (has_deliveries(f, b) || was_changed(f, b, bytes))
         return refuse(f, s, DEAD_SERVICE_FAILED);
     if (!find_part(f, s, &part) || !is_good(f, s, bytes))
         return false;
+    f->facts.batches += f->batch != NULL;
     f->into = b;
     f->joins = bytes;
     f->join = (struct batch_join){ .name = b->word,

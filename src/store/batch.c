@@ -308,7 +308,8 @@ static struct batch_member member_row(struct db_rows *rows, struct arena *a)
                               .name = arena_copy(a, db_get_str(rows, 8)),
                               .sender = db_get_int(rows, 9),
                               .type = db_get_int(rows, 10),
-                              .gateway = db_get_int(rows, 11) };
+                              .gateway = db_get_int(rows, 11),
+                              .facts = arena_copy(a, db_get_str(rows, 12)) };
     struct str sha256 = db_get_str(rows, 7);
 
     m.source = (struct payload_source){ .num = db_get_int(rows, 5),

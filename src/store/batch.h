@@ -121,7 +121,7 @@ bool batch_back(struct store *s, const struct batch *b, int64_t due_us, struct s
 struct batch_member {
     int64_t doc, received_us, sender, type, gateway;
     struct payload_source source; /* id, num, size, sha256, place of what joins */
-    struct str name;
+    struct str name, facts;
 };
 enum { BATCH_PAGE_MOST = 200 };
 

@@ -585,6 +585,9 @@ static bool operate_on_member(struct work *k, const struct batch_at *at, struct 
     if (k->op->action == OPERATE_RETRY || !(batch_lets_go(at) || k->order->restored))
         return say(k, OPERATE_NOTHING, "it waits in batch %.60s, which is %s",
                    arena_text(k->w->arena, name), batch_states[at->state]);
+    if (k->op->action == OPERATE_DISCARD && at->code.len == 0 && !k->order->restored)
+        return say(k, OPERATE_NOTHING, "it is not dead: it waits in batch %.60s, which is %s",
+                   arena_text(k->w->arena, name), batch_states[at->state]);
     (void)say(k, OPERATE_DONE, "it has left batch %.60s and is %s", arena_text(k->w->arena, name),
               k->op->action == OPERATE_DOUBT ? "a dead letter: it may have been sent"
                                              : "cancelled");

@@ -344,6 +344,39 @@ def test_the_document_of_a_batch_goes_on_from_one_that_joins_nothing(make_node, 
 
 
 @BOTH
+@pytest.mark.proves("RO9")
+@pytest.mark.parametrize("join", ["json", "each"])
+def test_batches_that_lead_into_each_other_come_to_an_end(make_node, receiver, join):
+    """What a becomes joins b, and what b becomes joins a, in new documents or as the same one."""
+    text = config(receiver.url(""), {"a": f"count: 1, join: {join}", "b": f"count: 1, join: {join}"})
+    for name, to in (("a", "b"), ("b", "a")):
+        text = text.replace(f"{{ deliver: to-{name} }}", f'{{ route: {{ receiver: "value:{to}" }} }}')
+    node = make_node(config=text)
+    node.start()
+    doc = send(node, "a", 0)
+    last = doc if join == "each" else built(node, "b", 8)[-1]
+    await_state(node, last, "dead")
+    found = node.show(last, "error { code message }")["error"]
+    assert found["code"] == "loop" and "lead into each other" in found["message"], found
+    assert len(batches(node, "a", True)) == len(batches(node, "b", True)) == 8 and healthy(node)
+
+
+def test_what_was_changed_joins_none_that_lets_it_go_on_as_it_came(make_node, receiver):
+    """A `route` step hides a step that changed it from the check of the configuration."""
+    node = make_node(config=config(receiver.url(""), {"each": "count: 1, join: each"}).replace(
+        "systems:\n", "systems:\n  first: {}\n")
+        + '  - { name: first, when: { receiver: first },'
+          ' do: [ { replace: { find: "7", with: "8" } }, { route: { receiver: "value:each" } } ] }\n')
+    node.start()
+    changed, same = send(node, "first", 7), send(node, "first", 5)
+    await_state(node, changed, "dead")
+    found = node.show(changed, "error { code message }")["error"]
+    assert found["code"] == "service_failed" and "step replace, which changed it" in found["message"], found
+    await_state(node, same, "delivered")
+    assert [json.loads(b)["n"] for b in bodies(receiver, "each")] == [5] and healthy(node)
+
+
+@BOTH
 def test_a_member_goes_on_by_itself_as_what_it_joined(make_node, receiver):
     """A `route` step gave it its receiver before it joined."""
     node = make_node(config=config(receiver.url(""), {"each": "count: 2, join: each"}).replace(
@@ -463,6 +496,9 @@ def test_a_member_of_an_open_batch_stays_and_may_leave(make_node, receiver):
     assert found["state"] == "open" and found["memberIds"] == docs and found["closes"].endswith("-01-01T00:00:00.000000Z")
     node.restart()
     assert batches(node, "b")[0]["count"] == 2 and healthy(node)
+    refused = node.cli("docs", "discard", docs[0])
+    assert "it is not dead: it waits in batch b, which is open" in refused.stdout + refused.stderr, refused
+    assert state(node, docs[0]) == "active" and batches(node, "b")[0]["count"] == 2
     assert node.cli("docs", "cancel", docs[0]).returncode == 0
     await_state(node, docs[0], "cancelled")
     assert batches(node, "b")[0]["count"] == 1

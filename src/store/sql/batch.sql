@@ -120,9 +120,10 @@ WHERE num = $1 AND state = 1 AND node_id = $2 AND claim = $3;
 
 -- name: batch_members
 -- in:  $1 batch int, $2 after int, $3 limit int
--- out: 0 document, id, 2 received_us, seg, pos, 5 num, size, sha256, 8 name, 9 sender, type, 11 gateway
+-- out: 0 document, id, 2 received_us, seg, pos, 5 num, size, sha256, 8 name, 9 sender, type, 11 gateway, 12 facts
 SELECT m.doc, d.id, d.received_us, coalesce(m.b_seg, d.seg), coalesce(m.b_pos, d.pos), coalesce(m.b_num, d.num),
-    m.size, coalesce(m.b_sha256, d.sha256), d.name, d.sender, d.dtype, d.gateway
+    m.size, coalesce(m.b_sha256, d.sha256), d.name, d.sender, d.dtype, d.gateway,
+    d.facts
 FROM batch_member m JOIN doc d ON d.num = @KEY(m.doc)@ WHERE m.batch = $1 AND m.doc > $2 ORDER BY m.doc LIMIT $3;
 
 -- name: batch_common

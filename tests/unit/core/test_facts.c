@@ -91,17 +91,32 @@ TEST(facts_begin_again_as_they_began)
     f.type = STR("inner");
     f.type_unknown = true;
     f.attribute_count = 4;
+    f.batches = 300;
     facts_keep_begin(&f);
     CHECK(facts_fit(&f));
     facts_write(&f, &b);
     CHECK(facts_read(buf_view(&b), &a, &back));
     CHECK(str_is(back.type, "inner") && back.type_unknown && back.attribute_count == 4);
+    CHECK(back.batches == 300);
     facts_begin_again(&back);
     CHECK(str_is(back.sender, "acme") && back.receiver.ptr == NULL);
     CHECK(str_is(back.type, "envelope") && !back.type_unknown && back.attribute_count == 2);
     CHECK(!back.begin.is);
     for (size_t cut = 1; cut < b.len; cut++)
         CHECK(!facts_read(str_first(buf_view(&b), cut), &a, &back));
+}
+
+TEST(facts_may_be_nothing_but_a_number_of_batches)
+{
+    AUTO(buf_done) struct buf b = BUF_INIT(ROOM);
+    AUTO(arena_done) struct arena a = ARENA_INIT(ARENA);
+    const struct facts f = { .batches = 2 };
+    struct facts back = { .batches = 7 };
+
+    facts_write(&(struct facts){ 0 }, &b);
+    CHECK(b.len == 0);
+    facts_write(&f, &b);
+    CHECK(facts_read(buf_view(&b), &a, &back) && back.batches == 2 && back.attribute_count == 0);
 }
 
 TEST(facts_that_are_unknown_and_missing_come_back_empty)
