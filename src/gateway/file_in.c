@@ -100,13 +100,20 @@ static bool fail(struct err *err, const char *what, const char *name)
     return err_set(err, file_err_kind(errno), errno, "%s %.100s: %s", what, name, strerror(errno));
 }
 
+/* *ret is NULL at the end.  What an error hides has not vanished. */
+static bool next_entry(DIR *dir, const char *name, const struct dirent **ret, struct err *err)
+{
+    errno = 0;
+    *ret = readdir(dir);
+    return *ret != NULL || errno == 0 || fail(err, "read", name);
+}
+
 static bool ends(struct str s, struct str end)
 {
     return s.len > end.len && str_eq(str_from(s, s.len - end.len), end);
 }
 
-/* ---- one file -----------------------------------------------------------------------------------
- */
+/* ---- one file ---------------------------------------------------------------------------- */
 
 static int64_t change_ns(const struct stat *st)
 {
@@ -205,8 +212,7 @@ static enum taking store(const struct look *l, int fd, const char *name, struct 
     return TAKEN;
 }
 
-/* ---- the work folder
- * -------------------------------------------------------------------------------- */
+/* ---- the work folder -------------------------------------------------------------------- */
 
 static void put_back(const struct look *l, int claim, const char *name)
 {
@@ -345,7 +351,7 @@ static bool each_claimed(struct look *l, const char *claim_name, claim_found *fo
 
     if (claim == NULL)
         return errno == ENOENT || fail(err, "open", claim_name);
-    while (ok && !is_over(l) && (e = readdir(claim)) != NULL)
+    while (ok && !is_over(l) && (ok = next_entry(claim, claim_name, &e, err)) && e != NULL)
         if (!str_is(str_of(e->d_name), ".") && !str_is(str_of(e->d_name), ".."))
             ok = found(l, fd, claim_name, e->d_name, err);
     (void)closedir(claim);
@@ -379,15 +385,14 @@ static bool take_left(struct look *l, struct err *err)
 
     if (work == NULL)
         return fail(err, "open", WORK);
-    while (ok && !is_over(l) && (e = readdir(work)) != NULL)
+    while (ok && !is_over(l) && (ok = next_entry(work, WORK, &e, err)) && e != NULL)
         if (is_claim_name(str_of(e->d_name)))
             ok = take_claim(l, e->d_name, err);
     (void)closedir(work);
     return ok;
 }
 
-/* ---- what lies there
- * ----------------------------------------------------------------------------------- */
+/* ---- what lies there -------------------------------------------------------------------- */
 
 static bool is_wanted(const struct file_in *self, struct str name)
 {
@@ -455,8 +460,7 @@ static bool consider(struct look *l, const struct dirent *e, struct stat *ret)
     return true;
 }
 
-/* ---- delete and move: claim, then take
- * --------------------------------------------------------------------- */
+/* ---- delete and move: claim, then take -------------------------------------------------- */
 
 static bool claim_file(const struct look *l, int claim, const char *name, bool *ret_claimed,
                        struct err *err)
@@ -489,9 +493,13 @@ static bool claim_some(struct look *l, DIR *dir, const char *claim_name, size_t 
 
     *ret_count = 0;
     while (*ret_count < CLAIMS_MOST && l->taken + (int64_t)*ret_count < DEPOSIT_LOOK_MOST &&
-           !l->port->stopping(l->deposit) && (e = readdir(dir)) != NULL) {
+           !l->port->stopping(l->deposit)) {
         bool claimed;
 
+        if (!next_entry(dir, l->self->folder.path, &e, err))
+            return false; /* what was claimed is found there at the next look */
+        if (e == NULL)
+            break;
         if (!consider(l, e, &st) || !is_ripe(l, e->d_name, &st))
             continue;
         if (claim < 0) {
@@ -529,8 +537,7 @@ static bool take_stream(struct look *l, DIR *dir, struct err *err)
     }
 }
 
-/* ---- keep: take, and remember
- * -------------------------------------------------------------------------------- */
+/* ---- keep: take, and remember ----------------------------------------------------------- */
 
 static struct known *known_place(struct file_in *self, const struct sha256 *key)
 {
@@ -595,20 +602,14 @@ static bool keep_stream(struct look *l, DIR *dir, struct err *err)
 {
     const struct dirent *e;
     struct stat st;
+    bool ok = true;
 
-    while (!is_over(l)) {
-        errno = 0;
-        if ((e = readdir(dir)) == NULL) /* what an error hides has not vanished */
-            return errno == 0 || fail(err, "read", l->self->folder.path);
-        if (consider(l, e, &st) && !look_at_kept(l, e->d_name, &st, err))
-            return false;
-    }
-    return true;
+    while (ok && !is_over(l) && (ok = next_entry(dir, l->self->folder.path, &e, err)) && e != NULL)
+        ok = !consider(l, e, &st) || look_at_kept(l, e->d_name, &st, err);
+    return ok;
 }
 
-/* ---- the look
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- the look --------------------------------------------------------------------------- */
 
 static bool open_work(int dir, int *ret_fd, struct err *err)
 {
@@ -703,9 +704,7 @@ static bool look(void *arg, const struct deposit_port *port, void *deposit, int6
     return ok;
 }
 
-/* ---- options
- * ------------------------------------------------------------------------------------------------------
- */
+/* ---- options ---------------------------------------------------------------------------- */
 
 static bool read_after(struct file_in *self, const struct settings *s, struct err *err)
 {
