@@ -67,10 +67,13 @@ static struct facts_begin begin_cut(const struct facts_begin *b)
     return cut;
 }
 
+_Static_assert(RECORD_MORE + 6 * FACTS_VALUE_MOST + FACTS_ATTRIBUTES_BYTES <= FACTS_BYTES_MOST,
+               "there is room for names and attributes of any length");
+
 static bool attribute_fits(const struct fact *fact, size_t size)
 {
     return fact->name.len <= FACTS_VALUE_MOST && fact->value.len <= FACTS_VALUE_MOST &&
-           size + fact->name.len + fact->value.len + ATTRIBUTE_MORE <= FACTS_BYTES_MOST;
+           size + fact->name.len + fact->value.len + ATTRIBUTE_MORE <= FACTS_ATTRIBUTES_BYTES;
 }
 
 static struct plan plan(const struct facts *f)
@@ -82,8 +85,6 @@ static struct plan plan(const struct facts *f)
         .begin = begin_cut(&f->begin),
     };
 
-    p.size = RECORD_MORE + p.sender.len + p.receiver.len + p.type.len + p.begin.sender.len +
-             p.begin.receiver.len + p.begin.type.len;
     while (p.attributes < f->attribute_count && p.attributes < FACTS_ATTRIBUTES_MOST) {
         const struct fact *fact = &f->attributes[p.attributes];
 
@@ -92,6 +93,8 @@ static struct plan plan(const struct facts *f)
         p.size += fact->name.len + fact->value.len + ATTRIBUTE_MORE;
         p.attributes++;
     }
+    p.size += RECORD_MORE + p.sender.len + p.receiver.len + p.type.len + p.begin.sender.len +
+              p.begin.receiver.len + p.begin.type.len;
     return p;
 }
 

@@ -26,7 +26,14 @@
 #include "base/buf.h"
 #include "base/str.h"
 
-enum { FACTS_ATTRIBUTES_MOST = 64, FACTS_VALUE_MOST = 1024, FACTS_BYTES_MOST = 16 << 10 };
+/* All attributes together have FACTS_ATTRIBUTES_BYTES; beside them there is room for every name and
+ * the beginning, so that no attribute is lost to a name that comes later. */
+enum {
+    FACTS_ATTRIBUTES_MOST = 64,
+    FACTS_VALUE_MOST = 1024,
+    FACTS_ATTRIBUTES_BYTES = 16 << 10,
+    FACTS_BYTES_MOST = FACTS_ATTRIBUTES_BYTES + (8 << 10)
+};
 
 struct fact {
     struct str name, value;

@@ -48,8 +48,8 @@ static bool look_up(struct flight *f, int64_t from_us)
     return true;
 }
 
-/* What it has already stays: a person may have said it. */
-static void add_attributes(struct flight *f, const struct facts *found)
+/* What it has already stays: a person may have said it.  False: there is no room for all. */
+static bool add_attributes(struct flight *f, const struct facts *found)
 {
     struct facts *x = &f->facts;
     size_t room = x->attribute_count + found->attribute_count, n = 0;
@@ -58,10 +58,18 @@ static void add_attributes(struct flight *f, const struct facts *found)
     for (; n < x->attribute_count; n++)
         all[n] = x->attributes[n];
     x->attributes = all;
-    for (size_t i = 0; i < found->attribute_count && n < FACTS_ATTRIBUTES_MOST; i++)
-        if (facts_attribute(x, found->attributes[i].name).ptr == NULL)
-            all[n++] = found->attributes[i];
-    x->attribute_count = n;
+    for (size_t i = 0; i < found->attribute_count; i++) {
+        if (facts_attribute(x, found->attributes[i].name).ptr != NULL)
+            continue;
+        all[n] = found->attributes[i];
+        x->attribute_count = n + 1;
+        if (!facts_fit(x)) {
+            x->attribute_count = n;
+            return false;
+        }
+        n++;
+    }
+    return true;
 }
 
 /* `search` of its type, also of one that dies for its sender or receiver: dead letters are looked
@@ -75,9 +83,16 @@ static void find_search(struct flight *f, const struct extract_source *source)
 
     if (x == NULL)
         return;
-    if (extract_run(x, source, &f->arena, &found, &failure))
-        add_attributes(f, &found);
-    else
+    bool ok = extract_run(x, source, &f->arena, &found, &failure);
+
+    if (ok && !add_attributes(f, &found)) {
+        (void)snprintf(failure.message, sizeof failure.message,
+                       "with its other attributes they are more than %d, or have more than %d "
+                       "bytes: some are left out",
+                       FACTS_ATTRIBUTES_MOST, FACTS_ATTRIBUTES_BYTES);
+        ok = false;
+    }
+    if (!ok)
         flight_note(f, TRAIL_EXTRACT, TRAIL_FAILED, STR("search"), clock_mono_us() - from,
                     failure.message);
 }

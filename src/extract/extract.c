@@ -443,11 +443,14 @@ static bool ask_field(struct asking *q, size_t f, struct str *ret,
 bool extract_run(const struct extractor *x, const struct extract_source *source, struct arena *a,
                  struct facts *ret, struct extract_failure *ret_failure)
 {
-    struct asking q = { .x = x, .source = source, .arena = a };
+    struct extract_source looked_at = *source;
+    struct asking q = { .x = x, .source = &looked_at, .arena = a };
     struct facts facts = { 0 };
-    size_t bytes = 0;
 
-    require(source->body.len <= EXTRACT_BYTES_MOST);
+    if (looked_at.body.len > EXTRACT_BYTES_MOST) { /* a step has read or made more */
+        looked_at.body.len = EXTRACT_BYTES_MOST;
+        looked_at.whole = false;
+    }
     if (x->attribute_count > 0)
         facts.attributes = ARENA_ARRAY(a, struct fact, x->attribute_count);
     for (size_t f = 0; f < x->field_count; f++) {
@@ -460,19 +463,18 @@ bool extract_run(const struct extractor *x, const struct extract_source *source,
             return fail_missing(&q, f, ret_failure);
         if (value.ptr == NULL)
             continue;
-        bytes += field->attribute.len + value.len + 16; /* and what keeps them apart */
-        if (bytes > FACTS_BYTES_MOST) {
-            ret_failure->code = DEAD_BUDGET;
-            (void)snprintf(ret_failure->message, sizeof ret_failure->message,
-                           "%s: all values together have more than %d bytes", field->label,
-                           FACTS_BYTES_MOST);
-            return false;
-        }
         if (field->attribute.ptr != NULL)
             facts.attributes[facts.attribute_count++] =
                 (struct fact){ .name = arena_copy(a, field->attribute), .value = value };
         else
             memcpy((char *)&facts + field->to, &value, sizeof value);
+        if (!facts_fit(&facts)) {
+            ret_failure->code = DEAD_BUDGET;
+            (void)snprintf(ret_failure->message, sizeof ret_failure->message,
+                           "%s: all values together have more than %d bytes", field->label,
+                           FACTS_ATTRIBUTES_BYTES);
+            return false;
+        }
     }
     *ret = facts;
     return true;

@@ -43,7 +43,7 @@ bool extractor_compile(const struct yaml_node *node, bool relative, struct extra
 void extractor_free(struct extractor *x); /* NULL is fine */
 
 struct extract_source {
-    struct str body; /* the first EXTRACT_BYTES_MOST bytes at most */
+    struct str body; /* of it the first EXTRACT_BYTES_MOST bytes are looked at */
     bool whole;      /* that is all of it */
     struct str head; /* as stored with the document: see gateway/http_in.c keep_fields() */
     struct str name; /* of the file; empty: none */

@@ -9,7 +9,10 @@ struct answer extract_regex_run(const struct regex *regex, struct str text, bool
     regex_search_init(&s, regex, text);
     enum regex_found found = regex_next(&s);
 
-    if (found == REGEX_FOUND) {
+    /* At a cut `$` and `\b` are no ends, and a number may go on. */
+    bool at_cut = found == REGEX_FOUND && !whole && s.at == text.len;
+
+    if (found == REGEX_FOUND && !at_cut) {
         struct str value = regex_group(&s, 0);
         unsigned groups = regex_groups(regex);
 

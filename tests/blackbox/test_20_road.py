@@ -161,6 +161,25 @@ def test_a_large_document_goes_whole(road, receiver):
     assert (road.shelf / "acme" / f"{doc}.json").read_bytes() == body.encode()
 
 
+@pytest.mark.proves("EX10")
+@pytest.mark.parametrize("then", ["route", "order"])
+def test_a_large_document_is_asked_again_behind_a_step(make_node, receiver, tmp_path, then):
+    """A step reads all of it; who asks it then looks at its beginning, as before."""
+    text = CONFIG.format(url=receiver.url(""), folder=tmp_path)
+    if then == "order":
+        text = text.replace("hub:     {", 'hub:     { order: key, order_by: "json:/from",')
+    else:
+        text = text.replace('do: [ { route: { type: "json:/inner" } } ]',
+                            'do: [ { replace: { find: "_", with: "+" } }, { route: { type: "json:/inner" } } ]')
+    node = make_node(config=text)
+    node.shelf = tmp_path / "shelf"
+    node.start()
+    kind = "order" if then == "order" else "envelope"
+    doc = send(node, document(kind, inner="invoice", region="north", padding="x" * (6 << 20)))
+    await_state(node, doc, "delivered", seconds=60)
+    assert receiver.requests()[0]["headers"]["waybill-type"] == ("order" if then == "order" else "invoice")
+
+
 @BOTH
 @pytest.mark.parametrize("size", [10, 3 << 20])
 def test_the_bytes_that_were_sent_stay_with_it(road, receiver, size):

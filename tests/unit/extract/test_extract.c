@@ -109,6 +109,30 @@ TEST(extract_values_together_have_a_limit)
                  "budget: attribute a16: all values together have more than 16384 bytes") == 0);
 }
 
+/* All that extraction lets through is kept when it is stored. */
+TEST(extract_lets_through_what_can_be_kept)
+{
+    AUTO_TEXT long_text = repeated("", "x", 1003, "");
+    AUTO_TEXT yaml = malloc(64 * 1100);
+    size_t n = 0;
+
+    CHECK(yaml != NULL);
+    n += (size_t)snprintf(yaml, 100, "attributes:\n");
+    for (int i = 0; i < 16; i++)
+        n += (size_t)snprintf(yaml + n, 1100, "  name%c: value:%s\n", 'a' + i, long_text);
+    CHECK(strstr(run(yaml, &sample), "budget: attribute namep: ") != NULL);
+}
+
+/* Who has more of it in memory asks no more of it. */
+TEST(extract_looks_at_the_first_bytes_of_any_body)
+{
+    AUTO_TEXT body = repeated("{\"a\":1,\"pad\":\"", "x", EXTRACT_BYTES_MOST, "\",\"b\":2}");
+    struct extract_source s = { .body = str_of(body), .whole = true };
+
+    CHECK(strcmp(run("sender: json:/a", &s), "1|-|-") == 0);
+    CHECK(strstr(run("sender: json:/b", &s), "budget: no sender: ") != NULL);
+}
+
 TEST(extract_refuses_at_compile)
 {
     static const struct {

@@ -24,6 +24,20 @@ TEST(regex_first_group_or_match)
     CHECK(strstr(asked_one("regex:id", STR("x"), false, false), "budget: no sender") != NULL);
 }
 
+TEST(regex_trusts_no_match_at_a_cut)
+{
+    static const char *const patterns[] = { "regex:id=(\\d+)", "regex:([A-Z]+)\\s*$",
+                                            "regex:id=(\\d+)\\b" };
+    static const char *const bodies[] = { "x id=12", "x NAME ", "id=12" };
+
+    for (size_t i = 0; i < 3; i++) {
+        CHECK(strstr(asked_one(patterns[i], str_of(bodies[i]), true, false), "budget") == NULL);
+        CHECK(strstr(asked_one(patterns[i], str_of(bodies[i]), false, false),
+                     "budget: no sender: ") != NULL);
+    }
+    CHECK(strcmp(asked_one("regex:id=(\\d+)", STR("id=12 "), false, false), "12") == 0);
+}
+
 /* A pattern that explodes in this body.
  * proves: EX10 */
 TEST(regex_that_explodes_is_given_up)
