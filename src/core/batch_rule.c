@@ -6,25 +6,31 @@ enum { LOOKS_MOST = 20000, DAY_S = 86400 };
 
 #define DAY_US (INT64_C(86400) * CLOCK_S)
 
-static bool is_excepted(const struct batch_schedule *s, int64_t at_us)
+/* *ret_end_us: the last instant of that day. */
+static bool is_excepted(const struct batch_schedule *s, int64_t at_us, int64_t *ret_end_us)
 {
     int64_t local = zone_local(s->zone, at_us / CLOCK_S);
     int64_t day = local / DAY_S - (local % DAY_S < 0);
 
     for (size_t i = 0; i < s->except_count; i++)
-        if (calendar_has(s->except[i], day))
+        if (calendar_has(s->except[i], day)) {
+            *ret_end_us = zone_utc(s->zone, (day + 1) * DAY_S) * CLOCK_S - 1;
             return true;
+        }
     return false;
 }
 
 int64_t batch_next(const struct batch_schedule *s, int64_t after_us)
 {
-    int64_t at = after_us;
+    int64_t at = after_us, end_us;
 
+    /* A look for each day: of every minute those of two weeks would be as many. */
     for (int i = 0; i < LOOKS_MOST; i++) {
         at = cron_next(&s->cron, s->zone, at);
-        if (at == 0 || !is_excepted(s, at))
+        if (at == 0 || !is_excepted(s, at, &end_us))
             return at;
+        if (end_us > at)
+            at = end_us;
     }
     return 0;
 }

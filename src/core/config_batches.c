@@ -93,6 +93,22 @@ static void check_key(struct check *c, const struct yaml_node *batch, const char
                 (int)(word.len < 20 ? word.len : 20), word.ptr);
 }
 
+/* Names may begin with a digit, elements may not. */
+static void check_root(struct check *c, const struct yaml_node *batch)
+{
+    const struct yaml_node *root = yaml_get(batch, "root");
+    struct str name = yaml_text(root);
+    char quoted[PROBLEM_QUOTE];
+
+    if (name.len == 0 || !str_is(yaml_text(yaml_get(batch, "join")), "xml"))
+        return;
+    char first = name.ptr[0];
+
+    if (!((first >= 'a' && first <= 'z') || (first >= 'A' && first <= 'Z') || first == '_'))
+        problem_add(c->problems, root->place, "let it begin with a letter or `_`",
+                    "`%s` is no name of an XML element", problem_quote(quoted, name));
+}
+
 static void check_batch(struct check *c, const struct yaml_node *batch)
 {
     static const char *const text[] = { "text", NULL }, *const wrap[] = { "json", "xml", NULL };
@@ -104,6 +120,7 @@ static void check_batch(struct check *c, const struct yaml_node *batch)
     check_key(c, batch, "root", wrap, "`join: xml` and `join: json` have one");
     check_key(c, batch, "header", around, "leave it out");
     check_key(c, batch, "footer", around, "leave it out");
+    check_root(c, batch);
     if (yaml_get(batch, "at") == NULL && yaml_get(batch, "age") == NULL &&
         yaml_get(batch, "count") == NULL && yaml_get(batch, "bytes") == NULL)
         problem_add(c->problems, batch->key->place, "say `at`, `age`, `count` or `bytes`",

@@ -21,28 +21,40 @@ static bool is_named(const struct config_reference *r)
     return r->kind == CONFIG_SECRET ? units_name(r->name, &err) : r->name.len > 0;
 }
 
-/* The next reference of the scalar the walk stands at; false at its end. */
+static bool starts_reference(struct str at, struct str *ret_mark, enum config_outside *ret_kind)
+{
+    for (size_t i = 0; i < sizeof marks / sizeof marks[0]; i++)
+        if (str_starts(at, str_of(marks[i].mark))) {
+            *ret_mark = str_of(marks[i].mark);
+            *ret_kind = marks[i].kind;
+            return true;
+        }
+    return false;
+}
+
+/* The next reference of the scalar the walk stands at; false at its end.  Once over the text. */
 static bool next_in_text(struct config_outside_walk *w, struct config_reference *ret)
 {
-    while (w->rest.len > 0) {
-        struct str at = w->rest;
-        ptrdiff_t close = str_find(at, '}');
+    for (ptrdiff_t dollar; (dollar = str_find(w->rest, '$')) >= 0;) {
+        struct str at = str_from(w->rest, (size_t)dollar), mark;
+        enum config_outside kind;
 
         w->rest = str_from(at, 1);
-        for (size_t i = 0; close >= 0 && i < sizeof marks / sizeof marks[0]; i++) {
-            struct str mark = str_of(marks[i].mark);
+        if (!starts_reference(at, &mark, &kind))
+            continue;
+        ptrdiff_t close = str_find(at, '}');
 
-            if (!str_starts(at, mark))
-                continue;
-            w->rest = str_from(at, (size_t)close + 1);
-            *ret = (struct config_reference){ .kind = marks[i].kind,
-                                              .name = str_mem(at.ptr + mark.len,
-                                                              (size_t)close - mark.len),
-                                              .place = w->at->place };
-            if (is_named(ret))
-                return true;
-        }
+        if (close < 0)
+            break;
+        w->rest = str_from(at, (size_t)close + 1);
+        *ret =
+            (struct config_reference){ .kind = kind,
+                                       .name = str_mem(at.ptr + mark.len, (size_t)close - mark.len),
+                                       .place = w->at->place };
+        if (is_named(ret))
+            return true;
     }
+    w->rest = STR("");
     return false;
 }
 

@@ -324,11 +324,13 @@ static void see_words(struct check *c, struct yaml_node *node)
 
     for (ptrdiff_t at; (at = str_find(rest, '$')) >= 0;) {
         rest = str_from(rest, (size_t)at);
-        ptrdiff_t close = str_find(rest, '}');
+        ptrdiff_t close = str_starts(rest, STR("${")) ? str_find(rest, '}') : 0;
 
-        if (str_starts(rest, STR("${")) && close > 2 && scheme_at(rest) == NULL)
+        if (close < 0)
+            return;
+        if (close > 2 && scheme_at(rest) == NULL)
             check_see(c, &c->words, node, OPT_TEMPLATE, str_mem(rest.ptr + 2, (size_t)close - 2));
-        rest = str_from(rest, 1);
+        rest = str_from(rest, (size_t)close + 1);
     }
 }
 

@@ -20,6 +20,8 @@ enum {
     END = 22
 };
 
+#define NOT_UTF8 "not XML in UTF-8: a step `charset` before the batch can change that"
+
 struct joiner {
     struct join_rule rule;
     join_write *write;
@@ -79,7 +81,7 @@ static void on_decl(void *arg, const XML_Char *version, const XML_Char *encoding
     (void)standalone;
     if (encoding != NULL && strcasecmp(encoding, "utf-8") != 0 &&
         strcasecmp(encoding, "us-ascii") != 0)
-        refuse(arg, "not XML in UTF-8: a step `charset` before the batch can change that");
+        refuse(arg, NOT_UTF8);
 }
 
 static void on_doctype(void *arg, const XML_Char *name, const XML_Char *system,
@@ -165,9 +167,22 @@ static bool put_element(struct joiner *j, struct err *err)
     return true;
 }
 
+/* The parser finds out UTF-16 by itself, also where no declaration says so; XML in UTF-8 has no
+ * such bytes.  They are the first two, or the second when the first is that of a "<". */
+static bool is_utf16(struct str bytes)
+{
+    for (size_t i = 0; i < bytes.len && i < 2; i++)
+        if (strchr("\xfe\xff", bytes.ptr[i]) != NULL) /* a mark, or 0 */
+            return true;
+    return false;
+}
+
 static bool add_xml(struct joiner *j, struct str bytes, struct err *err)
 {
     struct err full = { 0 };
+
+    if (j->fed < 2 && is_utf16(bytes))
+        return bad(err, NOT_UTF8);
 
     if (!buf_append(&j->held, bytes, &full))
         return bad(

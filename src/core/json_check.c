@@ -138,6 +138,7 @@ static bool in_text(struct json_check *c, unsigned char b, struct err *err)
             return wrong(c, "a text is not UTF-8", err);
         c->token = CHARACTER;
         c->left = b < 0xe0 ? 1 : b < 0xf0 ? 2 : 3;
+        c->lead = b;
     }
     return true;
 }
@@ -152,6 +153,20 @@ static bool in_escape(struct json_check *c, unsigned char b, struct err *err)
     c->token = TEXT;
     return (b != '\0' && strchr("\"\\/bfnrt", b) != NULL) ||
            wrong(c, "after a backslash stands something else", err);
+}
+
+/* The rest of a character; the second byte shows what is too long, a surrogate, or none at all. */
+static bool in_character(struct json_check *c, unsigned char b, struct err *err)
+{
+    unsigned char lead = c->lead;
+
+    c->lead = 0;
+    if (--c->left == 0)
+        c->token = TEXT;
+    if ((b & 0xc0) != 0x80 || (lead == 0xe0 && b < 0xa0) || (lead == 0xed && b > 0x9f) ||
+        (lead == 0xf0 && b < 0x90) || (lead == 0xf4 && b > 0x8f))
+        return wrong(c, "a text is not UTF-8", err);
+    return true;
 }
 
 static bool is_hex(unsigned char b)
@@ -199,9 +214,7 @@ static bool take(struct json_check *c, unsigned char b, struct err *err)
             c->token = TEXT;
         return is_hex(b) || wrong(c, "four hex digits are expected", err);
     case CHARACTER:
-        if (--c->left == 0)
-            c->token = TEXT;
-        return (b & 0xc0) == 0x80 || wrong(c, "a text is not UTF-8", err);
+        return in_character(c, b, err);
     case WORD:
         if (b != (unsigned char)*c->word)
             return wrong(c, "a value is expected", err);

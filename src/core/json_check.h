@@ -16,6 +16,7 @@ enum { JSON_CHECK_DEPTH = 512 };
 struct json_check {
     int state; /* where it stands: json_check.c */
     int token, left;
+    unsigned char lead; /* of a character, until the byte behind it */
     const char *word;
     size_t depth;
     uint64_t objects[JSON_CHECK_DEPTH / 64]; /* bits: the level is an object */

@@ -78,6 +78,28 @@ TEST(days_of_a_calendar_do_not_count)
     arena_done(&a);
 }
 
+/* Every minute, and a month without a day. */
+TEST(a_long_exception_ends)
+{
+    char text[1024] = "dates: [ 1970-01-02";
+    struct arena a = ARENA_INIT(1 << 20);
+    struct problem_list problems = PROBLEM_LIST_INIT;
+    struct batch_schedule s = schedule("* * * * *");
+    int64_t last = DAY - 60 * (int64_t)CLOCK_S, then = 31 * DAY;
+
+    for (int day = 3; day <= 31; day++)
+        (void)snprintf(text + strlen(text), 20, ", 1970-01-%02d%s", day, day == 31 ? " ]" : "");
+    const struct calendar *c = calendar_build(yaml_load(str_of(text), &a, &problems), &a);
+
+    s.except = &c;
+    s.except_count = 1;
+    CHECK(batch_next(&s, last) == then);
+    CHECK(batch_due(&s, true, last, then) == then && batch_due(&s, false, last, then) == then);
+    CHECK(batch_due(&s, false, last, then - 1) == 0);
+    problem_list_done(&problems);
+    arena_done(&a);
+}
+
 TEST(what_is_far_ahead_of_the_clock_is_wrong)
 {
     CHECK(!batch_slot_is_wrong(DAY, 0) && !batch_slot_is_wrong(0, DAY));

@@ -52,6 +52,9 @@ TEST(batches_that_cannot_work_are_refused)
         { ENDPOINTS JOINING "batches: { b: { count: 1, root: x, do: [ { deliver: e } ] } }",
           "`root` is not used" },
         { ENDPOINTS JOINING
+          "batches: { b: { count: 1, join: xml, root: 2026-orders, do: [ { deliver: e } ] } }",
+          "`2026-orders` is no name of an XML element" },
+        { ENDPOINTS JOINING
           "batches: { b: { count: 1, join: zip, header: x, do: [ { deliver: e } ] } }",
           "`header` is not used" },
         { ENDPOINTS JOINING

@@ -46,6 +46,27 @@ TEST(outside_lists_every_reference)
     config_unref(c);
 }
 
+/* A text of megabytes is read once: with a look at the rest for each sign this takes hours. */
+TEST(outside_reads_a_long_text_once)
+{
+    enum { LONG = 3 << 20 };
+    static const char head[] = "systems: { a: { title: \"", tail[] = "\" } }\n";
+    static char long_text[sizeof head + LONG + sizeof tail];
+    AUTO(config_report_done) struct config_report report = CONFIG_REPORT_INIT;
+    struct config_outside_walk walk = { 0 };
+    struct config_reference r;
+
+    memcpy(long_text, head, sizeof head - 1);
+    for (size_t i = 0; i < LONG; i++)
+        long_text[sizeof head - 1 + i] = "${"[i % 2];
+    memcpy(long_text + sizeof head - 1 + LONG, tail, sizeof tail);
+    struct arena a = ARENA_INIT(64 << 20);
+    struct yaml_node *root = yaml_load(str_of(long_text), &a, &report.problems);
+
+    CHECK(root != NULL && !config_outside_next(root, &walk, &r));
+    arena_done(&a);
+}
+
 struct counted {
     size_t calls, references;
 };

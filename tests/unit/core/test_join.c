@@ -118,7 +118,16 @@ TEST(join_refuses_what_would_spoil_the_others)
         CHECK(strstr(err.text, cases[i].why) != NULL);
     }
     struct err err = { 0 };
+    const struct str wide[] = { STR("\xff\xfe<\0a\0/\0>\0"), STR("\xfe\xff\0<\0a\0/\0>"),
+                                STR("<\0a\0/\0>\0"), STR("\0<\0a\0/\0>") };
 
+    for (size_t i = 0; i < sizeof wide / sizeof wide[0]; i++) {
+        err = (struct err){ 0 };
+        CHECK(!join_check(JOIN_XML, wide[i], &err) && err.sys == JOIN_BAD);
+        CHECK(strstr(err.text, "UTF-8") != NULL);
+    }
+    err = (struct err){ 0 };
+    CHECK(join_check(JOIN_XML, STR("\xef\xbb\xbf<a/>"), &err));
     CHECK(join_check(JOIN_TEXT, STR("\x01"), &err) && join_check(JOIN_ZIP, STR(""), &err));
 }
 
