@@ -109,9 +109,11 @@ static bool put(struct writer *w, struct kept_op *o, int64_t place, struct err *
 static bool drop(struct writer *w, struct kept_op *o, int64_t place, struct err *err)
 {
     struct db_args num = DB_ARGS(db_int(id_row(o->id)));
+    struct db_args whole =
+        DB_ARGS(db_int(id_row(o->id)), db_bytes(str_mem(o->id->bytes, sizeof o->id->bytes)));
     int64_t dropped;
 
-    if (!db_run(w->db, SQL_KEPT_DROP, num, &dropped, err))
+    if (!db_run(w->db, SQL_KEPT_DROP, whole, &dropped, err))
         return false;
     o->found = dropped > 0;
     if (!o->found || place == NOWHERE)

@@ -311,6 +311,30 @@ TEST(a_document_that_is_kept_is_passed_by)
     store_close(s);
 }
 
+/* proves: RE8 */
+TEST(an_id_with_the_same_number_lets_nothing_go)
+{
+    static struct accept_op docs[1];
+    struct home h = fresh_home();
+    struct store *s = open_small(&h);
+    AUTO(arena_done) struct arena a = ARENA_INIT(1 << 20);
+    struct kept kept;
+    struct err err = { 0 };
+    bool found;
+
+    CHECK(s != NULL && ended_docs(s, docs, 1, STR("evidence"), OLD));
+    struct id forged = docs[0].id;
+
+    forged.bytes[sizeof forged.bytes - 1] ^= 1;
+    CHECK(id_row(&forged) == id_row(&docs[0].id));
+    CHECK(kept_put(s, &docs[0].id, STR("case 7"), STR("ann"), &found, &err) && found);
+    CHECK(kept_drop(s, &forged, STR("bob"), &found, &err) && !found);
+    CHECK(kept_get(s, id_row(&docs[0].id), &a, &kept, &found, &err) && found);
+    CHECK(kept_drop(s, &docs[0].id, STR("bob"), &found, &err) && found);
+    CHECK(kept_get(s, id_row(&docs[0].id), &a, &kept, &found, &err) && !found);
+    store_close(s);
+}
+
 /* proves: RE7 */
 TEST(no_more_than_one_table_and_a_twentieth_go_in_an_hour)
 {

@@ -188,8 +188,9 @@ INSERT INTO kept(num, id, reason, made_by, made_us) VALUES ($1, $2, $3, $4, @NOW
 ON CONFLICT(num) DO UPDATE SET reason = excluded.reason, made_by = excluded.made_by, made_us = excluded.made_us;
 
 -- name: kept_drop
--- in:  $1 num int
-DELETE FROM kept WHERE num = $1;
+-- in:  $1 num int, $2 id bytes
+-- The whole id: another one may have the same number in it.
+DELETE FROM kept WHERE num = $1 AND id = $2;
 
 -- name: kept_get
 -- in:  $1 num int
