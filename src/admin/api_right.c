@@ -1,5 +1,6 @@
 /* Who may do what: me, roles, keys for this API. */
 #include "admin/api_parts.h"
+#include "admin/login.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "core/option.h"
@@ -172,12 +173,18 @@ static bool follow(struct graphql_call *call, struct err *err)
     return admin_keys_follow(engine_admin_keys(api_engine(call)), err);
 }
 
+/* Whoever is logged in has roles too, and their rights as they were when they were read. */
+static bool follow_roles(struct graphql_call *call, struct err *err)
+{
+    return follow(call, err) && login_refresh(api_principal(call)->login, err);
+}
+
 static bool role_add(struct graphql_call *call, struct err *err)
 {
     struct shown_role *v = ARENA_NEW(call->arena, struct shown_role);
 
     if (!read_role(call, &v->role, err) || !role_put(api_store(call), &v->role, err) ||
-        !follow(call, err))
+        !follow_roles(call, err))
         return false;
     log_event(LOG_INFO, "role.add", kv_str("role", v->role.name), kv_str("by", api_name(call)));
     return graphql_set_object(call, v);
@@ -188,7 +195,7 @@ static bool role_remove(struct graphql_call *call, struct err *err)
     struct str name = graphql_arg_text(call, "name");
     bool was_there;
 
-    if (!role_drop(api_store(call), name, &was_there, err) || !follow(call, err))
+    if (!role_drop(api_store(call), name, &was_there, err) || !follow_roles(call, err))
         return false;
     if (was_there)
         log_event(LOG_INFO, "role.remove", kv_str("role", name), kv_str("by", api_name(call)));

@@ -199,6 +199,23 @@ def test_a_new_password_ends_the_other_sessions(node):
     assert error(answer) == "refused", "the token has no password"
 
 
+def test_a_role_counts_with_the_next_question(node):
+    """Of a session too, at once on the node that was asked: not when it next looks."""
+    put = "mutation($r: [Right!]!) { roleAdd(name: \"helper\", rights: $r) { name } }"
+    node.graphql(put, r=["see"])
+    helper = add_user(node, "helga", "helper")
+
+    def rights():
+        return helper.ask("{ me { rights } }").json["data"]["me"]["rights"]
+
+    for _ in range(5):
+        for given in (["see", "hold"], ["see"]):
+            node.graphql(put, r=given)
+            assert rights() == given
+        assert node.graphql('mutation { roleRemove(name: "helper") }')["roleRemove"]
+        assert rights() == []
+
+
 @pytest.mark.stores("postgres")
 def test_other_nodes_follow(node, make_node):
     second = make_node()
