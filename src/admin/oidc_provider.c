@@ -20,7 +20,11 @@
 #define KEYS_US    (INT64_C(60) * CLOCK_S)
 #define TROUBLE_US (INT64_C(5) * CLOCK_S)
 
-enum { URL_MOST = 2000 };
+enum {
+    URL_MOST = 2000,
+    VALUE_MOST = 4096,     /* escaped, all of them fit into the buffers of oidc.c */
+    SCRATCH_MOST = 4 << 20 /* takes the longest value that settings.h reads, and its secrets */
+};
 
 struct oidc_provider {
     pthread_mutex_t mutex;
@@ -50,6 +54,28 @@ static bool find_secret(void *arg, struct str name, struct arena *a, struct str 
     return secret_get(arg, name, a, ret, err);
 }
 
+/* A reference may bring in more than the arena and the buffers of a request take, and whoever
+ * asks need not be logged in: nothing of that goes further than here. */
+static bool read_text(struct settings s, const char *key, struct str *ret, struct err *err)
+{
+    AUTO(arena_done) struct arena scratch = ARENA_INIT(SCRATCH_MOST);
+    struct arena *a = s.arena;
+    struct str value;
+
+    s.arena = &scratch;
+    if (!settings_text(&s, key, &value, err))
+        return false;
+    bool fits = value.len <= VALUE_MOST;
+
+    *ret = fits && value.ptr != NULL ? arena_copy(a, value) : (struct str){ 0 };
+    if (settings_has(&s, key)) /* else it is the fallback */
+        secret_clear(value);
+    return fits || err_set(err, ERR_CONFIG, 0,
+                           "auth: oidc: `%s` is longer than %d bytes: see what it is set to, or "
+                           "the secret that it names",
+                           key, VALUE_MOST);
+}
+
 bool oidc_settings_read(struct engine *e, struct arena *a, struct oidc_settings *ret,
                         bool *ret_there, struct err *err)
 {
@@ -65,13 +91,11 @@ bool oidc_settings_read(struct engine *e, struct arena *a, struct oidc_settings 
     *ret_there = node != NULL && node->kind == YAML_MAP;
     if (!*ret_there)
         return true;
-    return settings_text(&s, "issuer", &ret->issuer, err) &&
-           settings_text(&s, "client_id", &ret->client_id, err) &&
-           settings_text(&s, "client_secret", &ret->client_secret, err) &&
-           settings_text(&s, "groups", &ret->groups, err) &&
-           settings_text(&s, "scopes", &ret->scopes, err) &&
-           settings_text(&s, "redirect", &ret->redirect, err) &&
-           settings_text(&s, "title", &ret->title, err);
+    return read_text(s, "issuer", &ret->issuer, err) &&
+           read_text(s, "client_id", &ret->client_id, err) &&
+           read_text(s, "client_secret", &ret->client_secret, err) &&
+           read_text(s, "groups", &ret->groups, err) && read_text(s, "scopes", &ret->scopes, err) &&
+           read_text(s, "redirect", &ret->redirect, err) && read_text(s, "title", &ret->title, err);
 }
 
 void oidc_settings_done(struct oidc_settings *s)

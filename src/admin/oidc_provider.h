@@ -29,7 +29,8 @@ struct oidc_settings {
     struct plan *plan;             /* a reference; NULL: none is configured */
 };
 
-/* *ret_there false: there is none.  The arena has its texts, among them the secret. */
+/* *ret_there false: there is none.  The arena has its texts, among them the secret; each has at
+ * most 4096 bytes (ERR_CONFIG). */
 bool oidc_settings_read(struct engine *e, struct arena *a, struct oidc_settings *ret,
                         bool *ret_there, struct err *err);
 void oidc_settings_done(struct oidc_settings *s);

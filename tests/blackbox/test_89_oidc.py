@@ -249,6 +249,28 @@ def test_providers_that_are_refused(node):
     assert apply(node, CONFIG.format(port=1)), "there is no secret of that name"
 
 
+def test_values_that_are_too_long_are_refused(node):
+    """Whoever asks is a stranger: the node says so, and goes on."""
+    put = "mutation($n: String!, $v: String!) { secretAdd(name: $n, value: $v) { name } }"
+    text = CONFIG.format(port=1)
+    node.graphql(put, n="oidc", v="/" * 4096)
+    assert apply(node, text) == []
+    assert Walker().request("GET", node.url + "/oidc/start").status == 503, "nobody answers there"
+    node.graphql(put, n="long", v="/" * 60000)
+    for key, value in (("client_secret: secret:oidc", "client_secret: secret:long"),
+                       ("client_secret: secret:oidc", "client_secret: ${secret:long}${secret:long}${secret:long}"),
+                       ("client_id: waybill", "client_id: " + "x" * 4097),
+                       ("title: The", "redirect: http://127.0.0.1/" + "x" * 30000 + "\n    title: The"),
+                       ("title: The", "scopes: " + "/" * 30000 + "\n    title: The"),
+                       ("title: The", "title: " + "x" * 70000)):
+        assert apply(node, text.replace(key, value)) == []
+        for path in ("/oidc/start", "/oidc/callback"):
+            answer = Walker().request("GET", node.url + path)
+            what = value.strip().split(":")[0]
+            assert answer.status == 500 and what in answer.text and "4096" in answer.text, answer.text
+        assert node.request("GET", "/login/ways").json == {"password": True, "oidc": None}
+
+
 def test_a_provider_that_says_nothing_is_waited_for_once(node):
     """Who asks meanwhile is told the same, instead of waiting for as long again each."""
     with socket.socket() as silent, concurrent.futures.ThreadPoolExecutor(4) as pool:
