@@ -166,7 +166,10 @@ static bool apply(struct graphql_call *call, struct str text, struct str note, s
     r->warnings = api_keep_problems(call->arena, &report.warnings);
     if (ok) {
         if (!version_get(engine_store(e), number, call->arena, &v, err))
-            return false;
+            return err_behind(err,
+                              "version %lld is applied, but cannot be shown: see `waybill config "
+                              "history`",
+                              (long long)number);
         r->version = show(call, &v, number);
     }
     return graphql_set_object(call, r);

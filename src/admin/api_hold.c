@@ -252,7 +252,9 @@ static bool hold_add_one(struct graphql_call *call, struct err *err)
     if (order.owner.len == 0)
         order.owner = api_name(call);
     bool ok = warden_hold(engine_warden(e), &order, call->arena, &p->placed, err) &&
-              hold_get(engine_store(e), p->placed.num, call->arena, &made, err);
+              (hold_get(engine_store(e), p->placed.num, call->arena, &made, err) ||
+               err_behind(err, "hold %lld is placed, but cannot be shown: see `waybill hold ls`",
+                          (long long)p->placed.num));
 
     graphql_lend(call, clock_mono_us() - began); /* it waits for the other nodes */
     if (!ok)

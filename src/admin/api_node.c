@@ -58,13 +58,15 @@ static bool key_add(struct graphql_call *call, struct err *err)
     if (word == 0)
         return err_set(err, ERR_PERMANENT, 0, "there is no gateway %.64s",
                        arena_text(call->arena, gateway));
-    if (!caller_add(engine_store(e), word, graphql_arg_text(call, "title"), name, key, err) ||
-        !live_refresh(engine_live(e), err))
+    if (!caller_add(engine_store(e), word, graphql_arg_text(call, "title"), name, key, err))
         return false;
     *k = (struct shown_key){ .id = arena_copy(call->arena, str_of(name)),
                              .gateway = gateway,
                              .key = arena_copy(call->arena, str_of(key)) };
     explicit_bzero(key, sizeof key);
+    if (!live_refresh(engine_live(e), err))
+        return err_behind(err, "key %s is made, but cannot be shown: remove it and make another",
+                          name);
     return graphql_set_object(call, k);
 }
 

@@ -289,7 +289,10 @@ static bool key_add(struct graphql_call *call, struct err *err)
     explicit_bzero(key, sizeof key);
     log_event(LOG_INFO, "admin_key.add", kv_str("key", made->id), kv_str("title", order.title),
               kv_str("by", api_name(call)));
-    return follow(call, err) && graphql_set_object(call, made);
+    if (!follow(call, err))
+        return err_behind(err, "key %s is made, but cannot be shown: remove it and make another",
+                          name);
+    return graphql_set_object(call, made);
 }
 
 static bool key_remove(struct graphql_call *call, struct err *err)

@@ -158,7 +158,9 @@ static bool add(struct graphql_call *call, struct err *err)
         !user_add(api_store(call), &u, err))
         return false;
     log_user(call, "add", u.name);
-    return login_refresh(login_of(call), err) && make_link(call, u.name, err);
+    if (login_refresh(login_of(call), err) && make_link(call, u.name, err))
+        return true;
+    return err_behind(err, "the user is added, but has no link: make one by `waybill user link`");
 }
 
 static bool show_user(struct graphql_call *call, struct str name, struct err *err)
@@ -277,7 +279,10 @@ static bool change_password(struct graphql_call *call, struct err *err)
     if (!user_change(api_store(call), &u, USER_PASSWORD, p->session, &was, err))
         return false;
     log_user(call, "password", p->name);
-    return login_refresh(p->login, err) && graphql_set_bool(call, was);
+    if (!login_refresh(p->login, err))
+        return err_behind(
+            err, "the password is changed, but may not count here yet: log in with the new one");
+    return graphql_set_bool(call, was);
 }
 
 /* ---- `auth` of the configuration ------------------------------------------------------------- */

@@ -44,3 +44,7 @@ bool err_set_at(struct err *err, enum err_kind kind, int sys, const char *where,
 /* Prefix the text ("opening spool: permission denied"); always returns false.  The
  * prefix takes at most half of the room, so that the cause is never pushed out. */
 bool err_context(struct err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* The same for what fails behind a change that is there to stay: the prefix says what was done
+ * and what to look at, and the kind becomes ERR_UNCERTAIN, for whoever repeats it does it twice. */
+bool err_behind(struct err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

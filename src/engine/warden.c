@@ -392,8 +392,9 @@ bool warden_hold(struct warden *w, const struct hold *h, struct arena *a, struct
         hold_sending(w->o.store, ret->num, a, ret->sending, WARDEN_SENDING_MOST,
                      &ret->sending_count, err))
         return true;
-    return err_context(err, "hold %lld is placed, but who goes by it is not known",
-                       (long long)ret->num);
+    return err_behind(err,
+                      "hold %lld is placed, but who goes by it is not known: see `waybill hold ls`",
+                      (long long)ret->num);
 }
 
 bool warden_end(struct warden *w, int64_t num, struct str by, bool *ret_was, struct err *err)

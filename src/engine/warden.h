@@ -52,7 +52,7 @@ struct warden_placed {
     size_t blind_count;
 };
 
-/* Place it, and wait until it is live everywhere. */
+/* Place it, and wait until it is live everywhere.  ERR_UNCERTAIN: it may be placed. */
 bool warden_hold(struct warden *w, const struct hold *h, struct arena *a, struct warden_placed *ret,
                  struct err *err);
 /* *ret_was: it had not ended. */

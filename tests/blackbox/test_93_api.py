@@ -306,6 +306,33 @@ def test_a_change_under_an_id_is_done_once(node):
     assert node.graphql(add, c="hold-1", r="stocktaking") == first
 
 
+@contextlib.contextmanager
+def without(node, table):
+    """What reads the table fails, and goes on when it is back."""
+    def rename(old, new):
+        with contextlib.closing(sqlite3.connect(node.data / "waybill.db", timeout=30)) as db:
+            db.execute(f"ALTER TABLE {old} RENAME TO {new}")
+    rename(table, "away")
+    yield
+    rename("away", table)
+
+
+@pytest.mark.parametrize("table, change, said, look", [
+    ("pause", 'holdAdd(system: "hub", reason: "x", owner: "ann", client: "c") { sending }',
+     "hold 1 is placed", "holds { id }"),
+    ("part", 'keyAdd(gateway: "in", client: "c") { id }', "is made", "keys { id }"),
+    ("login_session", 'userAdd(name: "ann", roles: ["viewer"], client: "c") { link }',
+     "the user is added", "users { name }"),
+])
+def test_a_change_that_fails_behind_its_commit_is_not_done_again(node, table, change, said, look):
+    with without(node, table):
+        error = ask(node, f"mutation {{ {change} }}")["errors"][0]
+    assert error["extensions"]["code"] == "uncertain" and said in error["message"], error
+    again = ask(node, f"mutation {{ {change} }}")["errors"][0]
+    assert again["extensions"]["code"] == "unavailable" and "same client id" in again["message"], again
+    assert len(node.graphql(f"{{ {look} }}")[look.split()[0]]) == 1
+
+
 def test_a_change_whose_end_nobody_knows_is_not_done_again(node):
     """As after a crash between a change and the note that it was done."""
     add = """mutation($c: ID) { holdAdd(system: "hub", reason: "x", owner: "ann", client: $c) { sending } }"""

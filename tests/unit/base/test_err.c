@@ -49,6 +49,24 @@ TEST(err_context_goes_in_front)
     CHECK(strncmp(err.text, "again spool: open a.txt: permission denied: spool", 49) == 0);
 }
 
+TEST(what_fails_behind_a_change_is_uncertain)
+{
+    static const enum err_kind kinds[] = { ERR_TRANSIENT, ERR_PERMANENT, ERR_UNCERTAIN, ERR_LIMIT,
+                                           ERR_CONFIG };
+    struct err err = { 0 };
+
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        CHECK(!err_set(&err, kinds[i], EACCES, "permission denied"));
+        CHECK(!err_behind(&err, "hold %d is placed", 7));
+        CHECK(err.kind == ERR_UNCERTAIN && err.sys == EACCES);
+        CHECK(strcmp(err.text, "hold 7 is placed: permission denied") == 0);
+    }
+    err = (struct err){ 0 }; /* there was none of it, as some say */
+    CHECK(!err_behind(&err, "hold 7 is placed"));
+    CHECK(err.kind == ERR_UNCERTAIN && err.where != NULL);
+    CHECK(strcmp(err.text, "hold 7 is placed: it is not there") == 0);
+}
+
 TEST(err_text_is_cut_and_the_cause_stays)
 {
     char longer[1000];
