@@ -38,7 +38,8 @@ static struct db_sqlite *self_of(struct db *db)
 }
 
 /* A sync or write that failed leaves the file in a state that only recovery
- * knows: the writer ends the process.  A full disk is an ordinary refusal. */
+ * knows: the writer ends the process.  A full disk is an ordinary refusal.  Of what stays, no code
+ * is told: whoever takes it for an errno reads SQLITE_ERROR as EPERM. */
 static bool fail(struct db_sqlite *self, int rc, const char *what, struct err *err)
 {
     int primary = rc & 0xff, sys = sqlite3_system_errno(self->handle);
@@ -50,10 +51,10 @@ static bool fail(struct db_sqlite *self, int rc, const char *what, struct err *e
     if (primary == SQLITE_BUSY || primary == SQLITE_LOCKED)
         return err_set(err, ERR_TRANSIENT, rc, "%s: %s", what, sqlite3_errmsg(self->handle));
     if (primary == SQLITE_CORRUPT || primary == SQLITE_NOTADB)
-        return err_set(err, ERR_PERMANENT, rc,
+        return err_set(err, ERR_PERMANENT, 0,
                        "%s: the database file is damaged (%s): restore a backup", what,
                        sqlite3_errmsg(self->handle));
-    return err_set(err, ERR_PERMANENT, rc, "%s: %s", what, sqlite3_errmsg(self->handle));
+    return err_set(err, ERR_PERMANENT, 0, "%s: %s", what, sqlite3_errmsg(self->handle));
 }
 
 static bool prepare(struct db_sqlite *self, enum sql_id id, int64_t slot, sqlite3_stmt **ret,
