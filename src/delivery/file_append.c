@@ -414,9 +414,12 @@ static bool settle_last(struct journal *j, struct target *t, struct err *err)
         note_state(j, at, APPEND_UNCLEAR);
         return true;
     }
-    if (t->size >= r->offset + r->length) {
-        note_state(j, at, range_is(t->fd, r->offset, r) ? APPEND_COMPLETE : APPEND_UNCLEAR);
-        return true;
+    if (t->size >= r->offset + r->length) { /* whoever added it may not have come to the sync */
+        bool synced = sync_or_retry(t->fd, t->name, err);
+
+        note_state(j, at,
+                   synced && range_is(t->fd, r->offset, r) ? APPEND_COMPLETE : APPEND_UNCLEAR);
+        return synced;
     }
     AUTO_FD staged = open_staged(j->dirfd, r);
 
@@ -541,13 +544,19 @@ static bool run_locked(const struct file_append *a, const char *journal, struct 
     return true;
 }
 
+static bool journal_name(const char *name, char ret[static SAFE_NAME_MOST + 1], struct err *err)
+{
+    return snprintf(ret, SAFE_NAME_MOST + 1, ".%s" JOURNAL_END, name) <= SAFE_NAME_MOST ||
+           err_set(err, ERR_PERMANENT, ENAMETOOLONG, "the name is too long for a journal");
+}
+
 bool file_append_run(const struct file_append *a, struct err *err)
 {
     char journal[SAFE_NAME_MOST + 1];
     pthread_mutex_t *lock = lock_of(a->name);
 
-    if (snprintf(journal, sizeof journal, ".%s" JOURNAL_END, a->name) >= (int)sizeof journal)
-        return err_set(err, ERR_PERMANENT, ENAMETOOLONG, "the name is too long for a journal");
+    if (!journal_name(a->name, journal, err))
+        return false;
     (void)pthread_mutex_lock(lock);
     bool ok = run_locked(a, journal, err);
 
@@ -572,6 +581,44 @@ static bool recover_locked(int dirfd, const char *journal, const char *name, str
         return true;
     }
     return settle_last(&j, &t, err);
+}
+
+static bool ask_locked(const struct file_append *a, const char *journal, enum append_known *ret,
+                       struct err *err)
+{
+    AUTO(journal_done) struct journal j = { .fd = -1 };
+    struct sha256 sha = digest_of(a->delivery);
+
+    *ret = APPEND_NOT_THERE;
+    if (faccessat(a->dirfd, journal, F_OK, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT)
+        return true;
+    if (!recover_locked(a->dirfd, journal, a->name, err) ||
+        !journal_open(&j, a->dirfd, journal, a->stop, err))
+        return false;
+    ptrdiff_t at = find(&j, sha.bytes);
+    enum append_state state = at < 0 ? APPEND_CUT : state_of(&j, (size_t)at);
+
+    if (state == APPEND_COMPLETE) {
+        *ret = APPEND_THERE;
+    } else if (state != APPEND_CUT) {
+        *ret = APPEND_UNKNOWN;
+        note_state(&j, (size_t)at, APPEND_TOLD); /* whoever sends it now has decided */
+    }
+    return true;
+}
+
+bool file_append_ask(const struct file_append *a, enum append_known *ret, struct err *err)
+{
+    char journal[SAFE_NAME_MOST + 1];
+    pthread_mutex_t *lock = lock_of(a->name);
+
+    if (!journal_name(a->name, journal, err))
+        return false;
+    (void)pthread_mutex_lock(lock);
+    bool ok = ask_locked(a, journal, ret, err);
+
+    (void)pthread_mutex_unlock(lock);
+    return ok;
 }
 
 bool file_append_recover(int dirfd, const char *journal, struct err *err)

@@ -51,6 +51,11 @@ struct file_append {
 /* True: the target has its bytes, and the staged file is gone.  ERR_UNCERTAIN: in doubt. */
 bool file_append_run(const struct file_append *a, struct err *err);
 
+/* What became of a delivery that was added or not; nothing need be staged.  What a crash left is
+ * finished first.  APPEND_UNKNOWN is as in doubt: it is said, and a send after that adds it. */
+enum append_known { APPEND_NOT_THERE, APPEND_THERE, APPEND_UNKNOWN };
+bool file_append_ask(const struct file_append *a, enum append_known *ret, struct err *err);
+
 /* `journal` in dirfd is one of ours: its name. */
 bool file_append_is_journal(struct str name);
 /* Finish what a crash left in the target of this journal. */

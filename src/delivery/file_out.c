@@ -477,7 +477,19 @@ static bool is_there(struct job *j, struct err *err)
            file_try_sync(fd, j->path, err) && file_try_sync(j->dirfd, j->path, err);
 }
 
-/* An append that comes again is found in its journal: it may always be sent again. */
+/* The journal of the file knows what was added, and what nobody knows. */
+static bool ask_journal(struct job *j, enum append_known *ret, struct err *err)
+{
+    *ret = APPEND_NOT_THERE;
+    if (!make_path(j, err) || !find_folder(j, err))
+        return err->kind == ERR_NONE;
+    const struct file_append a = {
+        .dirfd = j->dirfd, .name = j->name, .delivery = j->sending->delivery, .stop = j->stop
+    };
+
+    return file_append_ask(&a, ret, err);
+}
+
 static void ask_file(void *self, const struct sending *s, const _Atomic bool *stop,
                      struct verdict *ret)
 {
@@ -485,14 +497,21 @@ static void ask_file(void *self, const struct sending *s, const _Atomic bool *st
     struct job j = { .self = self, .sending = s, .stop = stop, .dirfd = -1, .fd = -1 };
     struct err err = { 0 };
 
+    enum append_known known = APPEND_NOT_THERE;
+
     *ret = (struct verdict){ 0 };
-    if (j.self->append)
-        (void)verdict_say(ret, VERDICT_RETRY, "the journal of the file knows whether it was added");
-    else if (is_there(&j, &err))
-        (void)verdict_say(ret, VERDICT_DELIVERED, "asked: %s is there with these bytes", j.path);
-    else if (err.kind == ERR_NONE)
-        (void)verdict_say(ret, VERDICT_RETRY, "asked: %s is not there; it is written again",
+    if (j.self->append ? ask_journal(&j, &known, &err) && known == APPEND_THERE
+                       : is_there(&j, &err))
+        (void)verdict_say(ret, VERDICT_DELIVERED, "asked: %s %s", j.path,
+                          j.self->append ? "has it, as its journal says"
+                                         : "is there with these bytes");
+    else if (err.kind == ERR_NONE && known == APPEND_UNKNOWN)
+        (void)verdict_say(ret, VERDICT_DOUBT,
+                          "asked: it may stand in %s, in part or whole, and its journal cannot say",
                           j.path);
+    else if (err.kind == ERR_NONE)
+        (void)verdict_say(ret, VERDICT_RETRY, "asked: %s; it is written again",
+                          j.self->append ? "it was not added" : "it is not there");
     else if (err.kind == ERR_PERMANENT)
         (void)verdict_say(ret, VERDICT_FAILED, "asked: %s", err.text);
     else
