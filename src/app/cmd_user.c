@@ -104,8 +104,11 @@ static bool read_change(const struct args *a, json_t **ret)
     json_t *variables =
         json_pack("{s:s,s:s*}", "name", a->operand[0], "title", args_text(a, "title"));
 
-    if (variables != NULL && args_list_at(a, "role", 0) != NULL)
-        (void)json_object_set_new(variables, "roles", roles_of(a));
+    if (variables != NULL && args_list_at(a, "role", 0) != NULL &&
+        json_object_set_new(variables, "roles", roles_of(a)) < 0) {
+        json_decref(variables); /* a name that is no UTF-8 */
+        variables = NULL;
+    }
     if (variables != NULL && (off || on))
         (void)json_object_set_new(variables, "disabled", json_boolean(off));
     *ret = variables;

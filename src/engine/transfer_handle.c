@@ -335,7 +335,7 @@ static bool set_fields(struct handle *handle, const struct http_out_request *r, 
         }
         if (!put_field(handle, r->fields[i].name, r->fields[i].value, plain && joined, err))
             return false;
-        joined = plain;
+        joined = plain && (joined || r->fields[i].value.len > 0); /* nothing follows a semicolon */
     }
     for (size_t i = 0; i < count; i++)
         handle->nodes[i].data = handle->fields.ptr + starts[i];
