@@ -182,20 +182,27 @@ static void graphql_bytes(struct visit *v, struct str bytes)
         graphql_too_large(v);
 }
 
+/* False: it was answered why not. */
+static bool graphql_admits(struct visit *v)
+{
+    if (identify(v))
+        return true;
+    end_with_error(v, 401, "WWW-Authenticate: Bearer\r\n", "unauthorized",
+                   v->who.refused != NULL
+                       ? v->who.refused
+                       : "Log in, or send the admin token of the node: Authorization: Bearer "
+                         "TOKEN. It is in the file `token` of the data folder.");
+    return false;
+}
+
 static void graphql_head(struct visit *v)
 {
     if (v->visit.request->method != HTTP_METHOD_POST) {
         end_with_error(v, 405, "Allow: POST\r\n", "method_not_allowed", "Ask with POST.");
         return;
     }
-    if (!identify(v)) {
-        end_with_error(v, 401, "WWW-Authenticate: Bearer\r\n", "unauthorized",
-                       v->who.refused != NULL
-                           ? v->who.refused
-                           : "Log in, or send the admin token of the node: Authorization: Bearer "
-                             "TOKEN. It is in the file `token` of the data folder.");
+    if (!graphql_admits(v))
         return;
-    }
     if (v->visit.request->content_length > DROPPED_MOST ||
         (v->visit.request->content_length > GRAPHQL_BODY_MAX &&
          http_field(v->visit.request, STR("Expect")).ptr != NULL)) {
@@ -346,9 +353,10 @@ static void on_end(struct http_request *r)
 {
     struct visit *v = r->user;
 
+    /* A body may take long: what was revoked meanwhile does not count any more. */
     if (v->dropped > 0)
         graphql_too_large(v);
-    else
+    else if (graphql_admits(v))
         (void)http_visit_to_desk(&v->visit, engine_desk(v->self->engine), graphql_run_at_desk,
                                  graphql_done);
 }

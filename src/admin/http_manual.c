@@ -25,7 +25,9 @@ enum { ARENA_MOST = 256 << 10 };
 /* One request, from its head to its answer. */
 struct post {
     struct http_visit visit; /* first */
+    const struct http_api *api;
     struct principal who;
+    struct str by; /* as the head has it */
 
     struct arena arena; /* texts of the head: it may be gone before the desk has done */
     struct manual_request q;
@@ -51,11 +53,13 @@ static void post_free(struct http_visit *visit)
     free(p);
 }
 
-static struct post *post_new(struct http_request *r)
+static struct post *post_new(struct http_request *r, const struct http_api *api)
 {
     struct post *p = NEW(struct post);
 
-    *p = (struct post){ .arena = ARENA_INIT(ARENA_MOST), .body = BUF_INIT(SEGMENT_PAYLOAD_MOST) };
+    *p = (struct post){ .api = api,
+                        .arena = ARENA_INIT(ARENA_MOST),
+                        .body = BUF_INIT(SEGMENT_PAYLOAD_MOST) };
     http_visit_begin(&p->visit, r, &http_manual_handler, post_free);
     return p;
 }
@@ -64,6 +68,36 @@ static void end_with_error(struct post *p, int status, const char *fields, const
                            const char *message)
 {
     http_visit_error(&p->visit, status, fields, code, message);
+}
+
+/* ---- who sends ------------------------------------------------------------------------------- */
+
+/* False: it was answered why not. */
+static bool admits(struct post *p)
+{
+    int64_t caller;
+
+    if (!http_api_identify(p->api, p->visit.request, &p->arena, &p->who, &caller))
+        end_with_error(p, 401, "WWW-Authenticate: Bearer\r\n", "unauthorized",
+                       "Send the admin token of the node: Authorization: Bearer TOKEN.");
+    else if (!rights_has(&p->who.rights, RIGHT_EDIT))
+        end_with_error(p, 403, "", "forbidden", "This needs the right `edit`.");
+    else
+        return true;
+    return false;
+}
+
+/* What the request has of whoever was admitted. */
+static void take_who(struct post *p)
+{
+    struct manual_request *q = &p->q;
+    bool all = rights_everywhere(&p->who.rights, RIGHT_EDIT) &&
+               rights_everywhere(&p->who.rights, RIGHT_SEE);
+
+    q->sees = all ? NULL : principal_edits;
+    q->sees_arg = &p->who;
+    q->owner = p->who.name;
+    q->who = api_who(&p->who, p->by, &p->arena);
 }
 
 /* ---- answers --------------------------------------------------------------------------------- */
@@ -247,7 +281,6 @@ static bool read_attributes(struct post *p)
 static bool read_fields(struct post *p)
 {
     struct manual_request *q = &p->q;
-    struct str by;
 
     if (!text_of(p, "Waybill-Sender", FACTS_VALUE_MOST, &q->given.sender) ||
         !text_of(p, "Waybill-Receiver", FACTS_VALUE_MOST, &q->given.receiver) ||
@@ -255,15 +288,10 @@ static bool read_fields(struct post *p)
         !text_of(p, "Waybill-Name", MANUAL_NAME_MOST, &q->name) ||
         !text_of(p, "Content-Type", MANUAL_NAME_MOST, &q->ctype) ||
         !text_of(p, "Idempotency-Key", MANUAL_KEY_MOST, &q->key) ||
-        !text_of(p, "Waybill-By", MANUAL_WHO_MOST, &by) || !api_is_who(by) || !read_attributes(p))
+        !text_of(p, "Waybill-By", MANUAL_WHO_MOST, &p->by) || !api_is_who(p->by) ||
+        !read_attributes(p))
         return false;
-    if (!rights_everywhere(&p->who.rights, RIGHT_EDIT) ||
-        !rights_everywhere(&p->who.rights, RIGHT_SEE)) {
-        q->sees = principal_edits;
-        q->sees_arg = &p->who;
-    }
-    q->owner = p->who.name;
-    q->who = api_who(&p->who, by, &p->arena);
+    take_who(p);
     return true;
 }
 
@@ -343,19 +371,23 @@ static void read_request(struct post *p)
 
 static void on_head(struct http_request *r, void *arg)
 {
-    struct post *p = post_new(r);
-    int64_t caller;
+    struct post *p = post_new(r, arg);
 
-    if (!http_api_identify(arg, r, &p->arena, &p->who, &caller))
-        end_with_error(p, 401, "WWW-Authenticate: Bearer\r\n", "unauthorized",
-                       "Send the admin token of the node: Authorization: Bearer TOKEN.");
-    else if (!rights_has(&p->who.rights, RIGHT_EDIT))
-        end_with_error(p, 403, "", "forbidden", "This needs the right `edit`.");
-    else
+    if (admits(p))
         read_request(p);
 }
 
 /* ---- the body -------------------------------------------------------------------------------- */
+
+/* All of it is there.  A body may take long: what was revoked meanwhile does not count any more.
+ * False: it was answered why not. */
+static bool make(struct post *p)
+{
+    if (!admits(p))
+        return false;
+    take_who(p);
+    return to_desk(p, make_at_desk, made);
+}
 
 static void on_spool_drained(void *user)
 {
@@ -379,7 +411,7 @@ static void on_spooled(void *user, const struct spool_result *r)
     };
     struct engine *e = p->who.engine;
 
-    if (!to_desk(p, make_at_desk, made))
+    if (!make(p))
         spool_drop(engine_spool(e), r->place);
 }
 
@@ -419,7 +451,7 @@ static void on_end(struct http_request *r)
     p->bytes = (struct manual_bytes){ .body = buf_view(&p->body),
                                       .size = (int64_t)p->body.len,
                                       .sha256 = digest_of(buf_view(&p->body)) };
-    (void)to_desk(p, make_at_desk, made);
+    (void)make(p);
 }
 
 const struct http_handler http_manual_handler = {

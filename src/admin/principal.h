@@ -1,7 +1,8 @@
 /* principal.h - who asks the admin API, and what they may.
  *
- * Made from a request's credentials before its body is read (http_api.c) and handed to every
- * resolver.  Lives as long as the request.
+ * Made from a request's credentials before its body is read (http_api.c), and again when all of it
+ * is there: a body may take longer than a right lasts.  Handed to every resolver; lives as long as
+ * the request.
  */
 #pragma once
 

@@ -12,6 +12,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 from rig.receiver import Receiver  # noqa: E402
 from test_87_rights import Somebody, make_role, somebody  # noqa: E402
+from wire import Wire, head, wait_until  # noqa: E402
 
 BOTH = pytest.mark.stores("sqlite", "postgres")
 DONE, NO, USAGE = 0, 1, 2
@@ -431,3 +432,76 @@ def test_bulk_cancel_and_discard(node, receiver):
     assert objects(node.cli("docs", "discard", "--all", "--yes", "--json")) == [
         {"count": 1, "done": 1, "skipped": 0}]
     assert node.cli("doctor").returncode == DONE
+
+
+# ---- rights that end while a body comes ------------------------------------------------------------
+
+LARGE = 3 << 20  # it does not wait in memory
+
+
+def begin(node, who, path, body, *fields):
+    """The head, and when the node reads on, half of the body."""
+    w = Wire(node, timeout=30)
+    w.send(head(path, f"Authorization: Bearer {who.key}", f"Content-Length: {len(body)}",
+                "Expect: 100-continue", *fields))
+    assert w.answer().status == 100  # it was let in
+    return w.send(body[:len(body) // 2])
+
+
+def finish(w, body):
+    with w:
+        return w.send(body[len(body) // 2:]).answer()
+
+
+def remove_key(node, who):
+    node.graphql("mutation($id: ID!) { adminKeyRemove(id: $id) }", id=who.id)
+    assert who.get("/documents/nix").status == 401
+
+
+def large_files(node):
+    return set((node.data / "large").iterdir())
+
+
+def test_a_question_that_comes_slowly_has_no_rights_that_ended(node):
+    one, other = somebody(node, "admin"), somebody(node, "admin")
+    ask = json.dumps({"query": "mutation($r: [Right!]!) { roleAdd(name: \"late\", rights: $r) { name } }",
+                      "variables": {"r": ["see"]}}).encode()
+    slow = [begin(node, who, "/graphql", ask, "Content-Type: application/json") for who in (one, other)]
+    remove_key(node, one)
+    got = finish(slow[0], ask)
+    assert got.status == 401 and got.code == "unauthorized"
+    names = "{ roles { name } }"
+    assert {"name": "late"} not in node.graphql(names)["roles"]
+    assert finish(slow[1], ask).status == 200  # who may go on may
+    assert {"name": "late"} in node.graphql(names)["roles"]
+
+
+@pytest.mark.parametrize("size", [1000, LARGE])
+def test_a_document_that_comes_slowly_has_no_rights_that_ended(node, size):
+    doc = send(node, type="letter")
+    await_state(node, doc, "dead")
+    rights = {"see", "payload", "edit"}
+    fields = ("Waybill-Sender: acme", "Waybill-Receiver: hub", "Waybill-Type: order", "Waybill-By: ann")
+    paths = ("/documents?gateway=in", f"/documents/{doc}/edit?from=router&as=beside")
+    body = b"x" * size
+    before = node.documents()
+
+    def slow(change):
+        """What comes of it when the rights change behind its first half."""
+        found = []
+        for path in paths:
+            make_role(node, "desk", rights, ["acme"])
+            who = somebody(node, "desk")
+            w = begin(node, who, path, body, *fields)
+            change(who)
+            found.append(finish(w, body).status)
+        return found
+
+    assert slow(lambda who: remove_key(node, who)) == [401, 401]
+    assert slow(lambda who: make_role(node, "desk", {"see"}, ["acme"])) == [403, 403]
+    assert slow(lambda who: make_role(node, "desk", rights, ["erp"])) == [409, 404]
+    assert node.documents() == before
+    wait_until(lambda: not large_files(node), what="the end of what was refused")
+    assert slow(lambda who: None) == [202, 202]
+    assert len(node.documents()) == len(before) + 2
+    assert len(large_files(node)) == (2 if size == LARGE else 0)

@@ -182,6 +182,23 @@ def test_sessions_are_listed_and_ended(node):
     assert sees(alice) == 401 and sees(root) == 200
 
 
+def test_a_session_that_ends_while_a_question_comes(node):
+    first_user(node)
+    alice = add_user(node, "alice", "admin")
+    body = json.dumps({"query": "mutation { roleAdd(name: \"late\", rights: [see]) { name } }"}).encode()
+    where = urllib.parse.urlsplit(node.url).netloc
+    with Wire(node) as w:
+        w.send(f"POST /graphql HTTP/1.1\r\nHost: {where}\r\nOrigin: http://{where}\r\n"
+               f"Cookie: {alice.cookie}\r\nContent-Type: application/json\r\n"
+               f"Expect: 100-continue\r\nContent-Length: {len(body)}\r\n\r\n")
+        assert w.answer().status == 100  # the session counts
+        w.send(body[:20])
+        assert alice.post("/logout", {}).status == 204
+        got = w.send(body[20:]).answer()
+    assert got.status == 401 and b"session has ended" in got.body
+    assert {"name": "late"} not in node.graphql("{ roles { name } }")["roles"]
+
+
 def test_a_new_password_ends_the_other_sessions(node):
     root = first_user(node)
     other = Browser(node)
