@@ -220,7 +220,7 @@ static bool doctor(struct graphql_call *call, struct err *err)
 
     if (!doctor_run(api_store(call), call->arena, r, err))
         return false;
-    call->deadline_us += clock_mono_us() - from; /* a large store takes its time */
+    graphql_lend(call, clock_mono_us() - from); /* a large store takes its time */
     return graphql_set_object(call, r);
 }
 

@@ -189,7 +189,7 @@ static bool play(struct graphql_call *call, struct portion *p, struct rehearse_o
     o->until_us = from + PORTION_US;
     if (!rehearse(engine_road(api_engine(call)), o, &got, err))
         return false;
-    call->deadline_us += clock_mono_us() - from; /* one large document may take longer */
+    graphql_lend(call, clock_mono_us() - from); /* one large document may take longer */
     p->looked = got.looked;
     if (got.next != 0)
         p->next = str_of(arena_printf(call->arena, "%lld", (long long)got.next));

@@ -156,7 +156,8 @@ struct graphql_call {
     const void *principal; /* as in the request                                    */
     struct arena *arena;   /* for results; ends with the request                     */
     int64_t deadline_us;   /* monotonic: what takes longer answers for nobody        */
-    int64_t lent_us;       /* graphql_lend() */
+    int64_t lent_us;       /* graphql_lend(): behind the first */
+    bool has_lent;
 
     /* The rest belongs to the engine and to the functions below. */
     size_t offset;
@@ -167,7 +168,9 @@ struct graphql_call {
     struct graphql_answer answer;
 };
 
-/* For what takes long because it must: the time it took does not count, up to 20 s in a request. */
+/* For what takes long because it must: the time it took does not count.  The first of a request is
+ * lent whole, so that whoever asks for one such field gets its answer however large the store is;
+ * all that follow have 20 s together, so that many of them in one request come to an end. */
 void graphql_lend(struct graphql_call *call, int64_t us);
 
 /* An argument by its name, which must be in the schema.  Never NULL. */

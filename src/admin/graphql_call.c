@@ -7,9 +7,12 @@ static const struct graphql_value absent;
 
 void graphql_lend(struct graphql_call *call, int64_t us)
 {
-    if (us > LENT_MOST_US - call->lent_us)
-        us = LENT_MOST_US - call->lent_us;
-    call->lent_us += us;
+    if (call->has_lent) {
+        if (us > LENT_MOST_US - call->lent_us)
+            us = LENT_MOST_US - call->lent_us;
+        call->lent_us += us;
+    }
+    call->has_lent = true;
     call->deadline_us += us;
 }
 

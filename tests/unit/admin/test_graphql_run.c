@@ -579,6 +579,20 @@ TEST(run_has_room_for_the_largest_errors)
     json_decref(json);
 }
 
+/* One field that takes long is answered, however long; many come to an end. */
+TEST(run_lends_time_within_bounds)
+{
+    struct graphql_call call = { .deadline_us = 5 * CLOCK_S };
+
+    graphql_lend(&call, 600 * CLOCK_S);
+    CHECK(call.deadline_us == 605 * CLOCK_S);
+    graphql_lend(&call, 15 * CLOCK_S);
+    CHECK(call.deadline_us == 620 * CLOCK_S);
+    for (int i = 0; i < 50; i++)
+        graphql_lend(&call, 15 * CLOCK_S);
+    CHECK(call.deadline_us == 625 * CLOCK_S);
+}
+
 int main(void)
 {
     struct err err = { 0 };
