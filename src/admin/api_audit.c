@@ -198,20 +198,25 @@ static void begin(struct graphql_call *call)
     audit_begin(&now.begun);
 }
 
-/* Of a document, or of what a query shows beside it; or a query that looks into payloads. */
+/* The document whose payloads are looked into; empty: it is a query that looks into many. */
+static struct str looked_at(const struct graphql_call *call)
+{
+    if (str_is(call->type->name, "RehearsedDocument"))
+        return api_rehearsed_id(call);
+    if (!str_is(call->type->name, "Document"))
+        return (struct str){ 0 };
+    char *id = ARENA_ARRAY(call->arena, char, ID_TEXT);
+
+    return str_of(id_text(&((const struct document_view *)call->parent)->doc.source.id, id));
+}
+
 static bool write_look(struct graphql_call *call, struct err *err)
 {
-    bool of_document = str_is(call->type->name, "Document");
-    struct str action = STR("payloadView"), object = { 0 };
+    struct str action = STR("payloadView"), object = looked_at(call);
 
-    if (of_document) {
-        char *id = ARENA_ARRAY(call->arena, char, ID_TEXT);
-
-        object = str_of(id_text(&((const struct document_view *)call->parent)->doc.source.id, id));
-    } else if (call->type == call->schema->query) {
+    if (call->type == call->schema->query)
         action = call->field->name;
-    }
-    if (of_document && str_eq(action, now.seen_action) && str_eq(object, now.seen_object))
+    if (object.len > 0 && str_eq(action, now.seen_action) && str_eq(object, now.seen_object))
         return true; /* in the same request */
     struct audit_entry e = api_audit_entry(api_principal(call), action, object);
 

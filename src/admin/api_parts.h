@@ -72,6 +72,8 @@ graphql_guard_fn api_may;
 /* Whether a right counts for the parent of a field: a Document, a RehearsedDocument. */
 bool api_covers_document(const struct graphql_call *call, enum right right);
 bool api_covers_rehearsed(const struct graphql_call *call, enum right right);
+/* Which document it is, when the parent is a RehearsedDocument. */
+struct str api_rehearsed_id(const struct graphql_call *call);
 
 /* ERR_PERMANENT: there is no role of one of these names. */
 bool api_check_roles(struct graphql_call *call, const struct str *names, size_t count,

@@ -301,6 +301,11 @@ bool api_covers_rehearsed(const struct graphql_call *call, enum right right)
                         f->receiver_unknown ? STR("") : f->receiver);
 }
 
+struct str api_rehearsed_id(const struct graphql_call *call)
+{
+    return str_of(((const struct shown_difference *)call->parent)->id);
+}
+
 static bool document_payloads(struct graphql_call *call, struct err *err)
 {
     const struct shown_difference *d = call->parent;

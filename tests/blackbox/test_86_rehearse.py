@@ -177,6 +177,18 @@ def test_exactly_the_affected_documents(world):
 
 # -- how they differ
 
+def test_who_saw_other_bytes_is_in_the_audit_log(world):
+    docs = [world.send("order"), world.send("order"), world.send("note")]
+    world.await_all(3)
+    found, _ = world.rehearse(world.changed(('with: "-"', 'with: "+"')))
+    assert set(found) == set(docs[:2])
+    for doc in docs:
+        got = world.node.cli("audit", "ls", "--object", doc, "--json")
+        assert got.returncode == DONE, got.stderr
+        seen = [json.loads(line) for line in got.stdout.splitlines()]
+        assert [(s["action"], s["object"]) for s in seen] == [("payloadView", doc)] * (doc in found)
+
+
 @BOTH
 def test_transformed(world):
     """Other bytes for the same endpoint, with what differs in them."""
