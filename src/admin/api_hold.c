@@ -263,12 +263,39 @@ static bool hold_add_one(struct graphql_call *call, struct err *err)
     return graphql_set_object(call, p);
 }
 
+/* "DOCUMENT.ENDPOINT" is sent to a system that one may hold, yet its document may be of others. */
+static bool sees_delivery(const struct graphql_call *call, struct str delivery, bool *ret,
+                          struct err *err)
+{
+    struct id id;
+
+    *ret = false;
+    return !id_parse(str_first(delivery, ID_TEXT - 1), &id) ||
+           api_is_there(call, RIGHT_SEE, &id, ret, err);
+}
+
 static bool placed_sending(struct graphql_call *call, struct err *err)
 {
-    const struct placed *p = call->parent;
+    const struct warden_placed *p = &((const struct placed *)call->parent)->placed;
+    struct str *seen = p->sending;
+    size_t count = p->sending_count;
 
-    (void)err;
-    return graphql_set_texts(call, p->placed.sending, p->placed.sending_count);
+    if (!api_sees_all(call, RIGHT_SEE)) {
+        int64_t from = clock_mono_us();
+
+        seen = ARENA_ARRAY(call->arena, struct str, p->sending_count);
+        count = 0;
+        for (size_t i = 0; i < p->sending_count; i++) {
+            bool sees;
+
+            if (!sees_delivery(call, p->sending[i], &sees, err))
+                return false;
+            if (sees)
+                seen[count++] = p->sending[i];
+        }
+        graphql_lend(call, clock_mono_us() - from); /* the hold is there: that is told */
+    }
+    return graphql_set_texts(call, seen, count);
 }
 
 static bool placed_unconfirmed(struct graphql_call *call, struct err *err)

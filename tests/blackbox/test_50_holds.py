@@ -16,6 +16,7 @@ from wire import at_once, wait_until
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 from rig.receiver import Receiver  # noqa: E402
+from test_87_rights import Somebody, make_role, somebody  # noqa: E402
 
 BOTH = pytest.mark.stores("sqlite", "postgres")
 POSTGRES = pytest.mark.stores("postgres")
@@ -120,6 +121,36 @@ def test_what_is_held_waits_and_goes_on(node, receiver):
     wait_until(lambda: node.metrics()["waybill_holds_active"] == 0)
     names = [e["event"] for e in node.events if e.get("event", "").startswith("hold.")]
     assert names == ["hold.add", "hold.begin", "hold.end"]
+
+
+def test_what_is_being_sent_is_named_to_those_who_see_it(make_node, receiver):
+    node = make_node(config="""\
+systems: { acme: {}, hub: {}, archive: {} }
+gateways:
+  in: { kind: http, auth: none, extract: { sender: "value:acme", receiver: "json:/to" } }
+endpoints:
+  shelf: { kind: http, system: archive, url: "%s", timeout: 30s, retry: { first: 200ms, most: 200ms },
+           breaker: { failures: 1000 } }
+routes:
+  - { name: all, do: [ { deliver: shelf } ] }
+""" % receiver.url("/in"))
+    node.start()
+    receiver.behave("/in", "status", 503)
+    foreign, own = send(node, to="hub"), send(node, to="archive")
+    for doc in (foreign, own):  # whose they are is written with what came of the first attempt
+        await_state(node, doc, "retrying")
+    receiver.behave("/in", "late", 20)
+    wait_until(lambda: sum(r["name"] == "late" for r in receiver.requests("/in")) == 2)
+    make_role(node, "holder", {"see", "hold"}, ["archive"])
+    make_role(node, "look", {"see"}, ["acme"])
+    place = 'mutation { holdAdd(system: "archive", owner: "x", reason: "y") { sending } }'
+
+    def sending(who):
+        return set(who.data(place)["holdAdd"]["sending"])
+
+    assert sending(Somebody(node, node.token)) == {f"{foreign}.shelf", f"{own}.shelf"}
+    assert sending(somebody(node, "holder", "look")) == {f"{foreign}.shelf", f"{own}.shelf"}
+    assert sending(somebody(node, "holder")) == {f"{own}.shelf"}
 
 
 @BOTH
