@@ -510,8 +510,8 @@ static void ask_file(void *self, const struct sending *s, const _Atomic bool *st
                           "asked: it may stand in %s, in part or whole, and its journal cannot say",
                           j.path);
     else if (err.kind == ERR_NONE)
-        (void)verdict_say(ret, VERDICT_RETRY, "asked: %s; it is written again",
-                          j.self->append ? "it was not added" : "it is not there");
+        (void)verdict_say(ret, VERDICT_RETRY, "asked: %s %s; it is written again", j.path,
+                          j.self->append ? "does not have it" : "is not there");
     else if (err.kind == ERR_PERMANENT)
         (void)verdict_say(ret, VERDICT_FAILED, "asked: %s", err.text);
     else

@@ -98,6 +98,13 @@ def test_connections_are_reused_and_a_redirect_is_not_followed(receiver):
     assert {r["path"] for r in receiver.requests()} == {"/b/redirect"}
 
 
+def test_an_empty_field_takes_no_other_with_it(receiver):
+    receiver.reset()
+    send(receiver.url("/in"), more="headers: { X-First: a, Waybill-A: '', Waybill-B: x, Waybill-C: '', X-Last: b }")
+    fields = receiver.requests()[0]["headers"]
+    assert [fields.get(f) for f in ("x-first", "waybill-a", "waybill-b", "waybill-c", "x-last")] == ["a", "", "x", "", "b"]
+
+
 def test_what_goes_out(receiver):
     receiver.reset()
     send(receiver.url("/in"), more="headers: { X-Region: '${type}/${sender}' }")

@@ -152,6 +152,8 @@ def test_users_by_the_command_line(node):
     listed = node.cli("user", "ls", "--json").stdout
     assert json.loads(listed)["roles"] == ["operator"] and PASSWORD not in listed
     assert node.cli("user", "change", "alice", "--role", "viewer").returncode == 0
+    refused = node.cli("user", "change", "alice", "--role", "\udce4")  # a byte that is no UTF-8
+    assert refused.returncode != 0 and "UTF-8" in refused.stderr, refused
     assert error(alice.ask("mutation { nodePause { id } }")) == "forbidden"
     link = node.cli("user", "link", "alice").stdout.strip()[len(node.url):]
     assert sees(alice) == 200 and Browser(node).login("alice").status == 200

@@ -62,20 +62,27 @@ __attribute__((unused)) static struct sender sender_of(const char *options)
 
 #define DOCUMENT "01932f2e-7c1a-7abc-8def-0123456789ab"
 
+__attribute__((unused)) static struct sending sending_of(const char *delivery, struct str name,
+                                                         struct str bytes)
+{
+    static const struct facts facts = { .sender = { "acme", 4 } };
+
+    return (struct sending){ .document = STR(DOCUMENT),
+                             .delivery = str_of(delivery),
+                             .facts = &facts,
+                             .name = name,
+                             .gateway = STR("drop"),
+                             .endpoint = STR("archive"),
+                             .received_us = INT64_C(1763175130) * CLOCK_S,
+                             .attempt = 1,
+                             .size = (int64_t)bytes.len,
+                             .bytes = bytes };
+}
+
 __attribute__((unused)) static struct verdict sender_send_as(struct sender *s, const char *delivery,
                                                              struct str name, struct str bytes)
 {
-    static const struct facts facts = { .sender = { "acme", 4 } };
-    struct sending sending = { .document = STR(DOCUMENT),
-                               .delivery = str_of(delivery),
-                               .facts = &facts,
-                               .name = name,
-                               .gateway = STR("drop"),
-                               .endpoint = STR("archive"),
-                               .received_us = INT64_C(1763175130) * CLOCK_S,
-                               .attempt = 1,
-                               .size = (int64_t)bytes.len,
-                               .bytes = bytes };
+    struct sending sending = sending_of(delivery, name, bytes);
     struct verdict v;
 
     endpoint_file.send(s->self, &sending, NULL, &v);

@@ -16,6 +16,15 @@ static enum verdict_kind add(struct sender *s, const char *delivery, const char 
     return sender_send_as(s, delivery, STR("log"), str_of(bytes)).kind;
 }
 
+static enum verdict_kind ask(struct sender *s, const char *delivery, const char *bytes)
+{
+    struct sending sending = sending_of(delivery, STR("log"), str_of(bytes));
+    struct verdict v;
+
+    endpoint_file.ask(s->self, &sending, NULL, &v);
+    return v.kind;
+}
+
 TEST(documents_are_added_one_after_the_other)
 {
     AUTO(sender_done) struct sender s = sender_of(appending);
@@ -53,6 +62,19 @@ TEST(a_delivery_that_comes_again_is_not_added_again)
     /* Or emptied it. */
     CHECK(put(s.out, "log", "") && add(&s, "d5", "new\n") == VERDICT_DELIVERED);
     CHECK(add(&s, "d6", "more\n") == VERDICT_DELIVERED && holds(s.out, "log", "more\n"));
+}
+
+/* proves: DE9 */
+TEST(who_asks_hears_what_the_journal_knows)
+{
+    AUTO(sender_done) struct sender s = sender_of(appending);
+
+    CHECK(ask(&s, "d1", "one\n") == VERDICT_RETRY && entries(s.out, ".") == 0);
+    CHECK(add(&s, "d1", "one\n") == VERDICT_DELIVERED);
+    CHECK(ask(&s, "d1", "one\n") == VERDICT_DELIVERED && ask(&s, "d2", "two\n") == VERDICT_RETRY);
+    CHECK(renameat(s.out, "log", s.out, "taken") == 0); /* its reader was fast */
+    CHECK(ask(&s, "d1", "one\n") == VERDICT_DELIVERED && ask(&s, "d2", "two\n") == VERDICT_RETRY);
+    CHECK(holds(s.out, "taken", "one\n") && entries(s.out, ".") == 2);
 }
 
 /* ---- crashes --------------------------------------------------------------------------------- */
@@ -130,6 +152,21 @@ TEST(an_append_survives_a_crash_anywhere)
             CHECK(survives(faults[i], a));
 }
 
+/* What was begun is finished, what was not is not there; it is never added twice. */
+TEST(who_asks_after_a_crash_hears_the_truth)
+{
+    for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) {
+        AUTO(sender_done) struct sender s = sender_of(appending);
+
+        CHECK(add(&s, "d1", "first") == VERDICT_DELIVERED &&
+              again("append", faults[i], s.home.path).signal == SIGKILL &&
+              sender_make(&s, appending));
+        CHECK(ask(&s, "crashed", large_body()) == (i < 2 ? VERDICT_RETRY : VERDICT_DELIVERED));
+        CHECK(add(&s, "crashed", large_body()) == VERDICT_DELIVERED);
+        CHECK(add(&s, "d2", "last") == VERDICT_DELIVERED && is_right(s.out, true));
+    }
+}
+
 /* A file that was changed by somebody else between the crash and the replay. */
 static bool crash_half(struct sender *s)
 {
@@ -165,6 +202,18 @@ TEST(what_others_wrote_is_never_cut)
         CHECK(is_told_once(&s));
         buf_clear(&got);
         CHECK(file_read_whole(s.out, "log", &got, &err) && strstr(got.ptr, "THEIRS") != NULL);
+    }
+    { /* who asks is told that nobody knows; what is sent after that was decided */
+        AUTO(sender_done) struct sender s = sender_of(appending);
+
+        CHECK(crash_half(&s));
+        AUTO_FD fd = openat(s.out, "log", O_WRONLY | O_APPEND);
+
+        CHECK(file_write_all(fd, STR("THEIRS"), &err));
+        for (int i = 0; i < 3; i++)
+            CHECK(ask(&s, "crashed", large_body()) == VERDICT_DOUBT);
+        CHECK(add(&s, "crashed", large_body()) == VERDICT_DELIVERED);
+        CHECK(ask(&s, "crashed", large_body()) == VERDICT_DELIVERED);
     }
     { /* another file */
         AUTO(sender_done) struct sender s = sender_of(appending);

@@ -149,15 +149,6 @@ TEST(a_file_that_was_sent_is_found_by_its_name_and_bytes)
     CHECK(ask_as(&s, DELIVERY, "a", "bytes").kind == VERDICT_UNREACHED);
 }
 
-TEST(an_append_may_always_be_sent_again)
-{
-    AUTO(sender_done) struct sender s = sender_of(", name: log, append: true");
-
-    CHECK(sender_send(&s, "", "line").kind == VERDICT_DELIVERED);
-    CHECK(ask_as(&s, DELIVERY, "", "line").kind == VERDICT_RETRY);
-    CHECK(sender_send(&s, "", "line").kind == VERDICT_DELIVERED && holds(s.out, "log", "line"));
-}
-
 /* proves: FI12 */
 TEST(a_folder_that_is_gone_is_not_made_again)
 {
