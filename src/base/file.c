@@ -242,6 +242,15 @@ bool file_make_dir(int dirfd, const char *name, struct err *err)
     return true;
 }
 
+void file_sync_parent(int dirfd, const char *what)
+{
+    AUTO_FD fd = openat(dirfd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    struct err err = { 0 };
+
+    if (fd >= 0 && !file_try_sync(fd, what, &err)) /* it need not be ours, nor be able to sync */
+        file_fatal(what, err.sys);
+}
+
 bool file_free_bytes(int dirfd, int64_t *ret_bytes, struct err *err)
 {
     struct statvfs v;

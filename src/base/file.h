@@ -21,6 +21,8 @@
 /* Data and size on stable storage, or the process ends. */
 void file_sync(int fd, const char *what);
 void file_sync_dir(int dirfd, const char *what);
+/* The name of the folder itself survives a power cut too, whoever made it and when. */
+void file_sync_parent(int dirfd, const char *what);
 /* The same for a file or a folder that is not ours: ERR_UNCERTAIN, and what was written must
  * be written again.  A folder on a file system that cannot sync folders is fine. */
 bool file_try_sync(int fd, const char *what, struct err *err);

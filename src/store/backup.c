@@ -70,6 +70,7 @@ static bool open_folder(const char *path, int *ret, struct err *err)
                                                "new one",
                                                path);
     }
+    file_sync_parent(fd, "the parent of the backup's folder");
     *ret = fd;
     return true;
 }

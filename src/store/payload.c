@@ -16,8 +16,9 @@
 #include "base/require.h"
 #include "store/archive.h"
 #include "store/inside.h"
+#include "store/retain_inside.h"
 
-enum { NAME = 32, SEGMENT_READ_MOST = SEGMENT_PAYLOAD_MOST + 1, MOVES_MOST = 3 };
+enum { NAME = 32, SEGMENT_READ_MOST = SEGMENT_PAYLOAD_MOST + 1, MOVES_MOST = 3, DROPS_MOST = 64 };
 
 static void large_name(int64_t number, const char *suffix, char name[static NAME])
 {
@@ -303,6 +304,24 @@ bool upload_finish(struct upload *u, struct payload_place *ret, struct err *err)
     return true;
 }
 
+/* Before this they are noted: what is left when it fails, or is too much for now, goes with
+ * retention. */
+static void drop_pieces_now(struct upload *u)
+{
+    int64_t count = RETAIN_PIECES_AT_ONCE;
+    struct db_args upload = DB_ARGS(db_int(u->number));
+    struct err err = { 0 };
+
+    bool ok = db_run(u->db, SQL_UPLOAD_DROP, upload, NULL, &err);
+
+    for (int i = 0; ok && count == RETAIN_PIECES_AT_ONCE && i < DROPS_MOST; i++)
+        ok = db_run(u->db, SQL_RETAIN_PIECES,
+                    DB_ARGS(db_int(u->number), db_int(RETAIN_PIECES_AT_ONCE)), &count, &err);
+    if (ok && count < RETAIN_PIECES_AT_ONCE)
+        (void)db_run(u->db, SQL_RETAIN_TODO_DONE,
+                     DB_ARGS(db_int(PAYLOAD_IN_PIECES), db_int(u->number)), NULL, &err);
+}
+
 void upload_close(struct upload *u)
 {
     char name[NAME];
@@ -315,11 +334,8 @@ void upload_close(struct upload *u)
         if (!u->finished)
             (void)unlinkat(u->store->large_fd, name, 0); /* the sweep at start takes what stays */
     }
-    if (u->db != NULL && !u->finished && db_alive(u->db)) {
-        struct err err = { 0 };
-
-        (void)db_run(u->db, SQL_UPLOAD_DROP, DB_ARGS(db_int(u->number)), NULL, &err);
-    }
+    if (u->db != NULL && !u->finished && db_alive(u->db))
+        drop_pieces_now(u);
     db_close(u->db); /* pieces of an upload that nobody adopts are swept */
     buf_done(&u->piece);
     free(u);
@@ -348,8 +364,12 @@ void upload_drop(struct store *s, struct payload_place place)
     struct err err = { 0 };
     int64_t known = 1;
 
-    if (place.seg == PAYLOAD_IN_PIECES) {
-        (void)writers_call(s->writers, &drop_verb, &o.op, &err);
+    if (place.seg == PAYLOAD_IN_PIECES) { /* some at a time, for others' commits wait behind it */
+        bool more = writers_call(s->writers, &drop_verb, &o.op, &err);
+
+        for (int i = 0; more && i < DROPS_MOST; i++)
+            if (!retain_pieces(s, place.pos, &more, &err))
+                return; /* with retention */
         return;
     }
     struct db *db = place.seg == PAYLOAD_IN_FILE ? store_reader(s, &err) : NULL;

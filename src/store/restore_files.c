@@ -133,6 +133,7 @@ static bool open_data(struct job *j, struct err *err)
     j->to_fd = open(data, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (j->to_fd < 0)
         return err_set(err, ERR_PERMANENT, errno, "open folder %s: %s", data, strerror(errno));
+    file_sync_parent(j->to_fd, "the data folder's parent");
     j->lock_fd = openat(j->to_fd, "lock", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (j->lock_fd < 0 || flock(j->lock_fd, LOCK_EX | LOCK_NB) < 0)
         return err_set(err, ERR_PERMANENT, errno,

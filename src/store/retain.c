@@ -441,7 +441,8 @@ static bool spare(struct writer *w, const struct retain_order *o, struct retain_
         return false;
     return any == 0 || (done_ready(w, RETAIN_KEPT_DAY, err) &&
                         db_run_slot(w->db, SQL_RETAIN_SPARE, o->day, range, &a->spared, err) &&
-                        db_run_slot(w->db, SQL_RETAIN_SPARED, o->day, range, NULL, err));
+                        (w->store->kind == DB_POSTGRESQL ||
+                         db_run_slot(w->db, SQL_RETAIN_SPARED, o->day, range, NULL, err)));
 }
 
 /* Where they came from, and what came from them. */

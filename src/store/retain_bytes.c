@@ -13,8 +13,7 @@
 
 enum {
     FILES_AT_ONCE = 16,
-    PIECES_AT_ONCE = 32, /* 8 MiB */
-    RANGE = 4000,        /* numbers looked up in one view */
+    RANGE = 4000, /* numbers looked up in one view */
     MOVE_ENTRIES = 64,
     MOVE_BYTES = 1 << 20, /* copied in one commit */
 };
@@ -73,9 +72,10 @@ static bool change_note(struct writer *w, struct note_op *o, struct err *err)
     case NOTE_PIECES:
         break;
     }
-    if (!db_run(w->db, SQL_RETAIN_PIECES, DB_ARGS(pos, db_int(PIECES_AT_ONCE)), &o->count, err))
+    if (!db_run(w->db, SQL_RETAIN_PIECES, DB_ARGS(pos, db_int(RETAIN_PIECES_AT_ONCE)), &o->count,
+                err))
         return false;
-    return o->count == PIECES_AT_ONCE ||
+    return o->count == RETAIN_PIECES_AT_ONCE ||
            db_run(w->db, SQL_RETAIN_TODO_DONE, DB_ARGS(seg, pos), NULL, err);
 }
 
@@ -122,7 +122,17 @@ static bool drop_pieces(struct store *s, struct note n, struct retain_bytes *ret
         return false;
     ret->pieces += o.count;
     ret->bytes += o.count * PAYLOAD_PIECE;
-    ret->more |= o.count == PIECES_AT_ONCE;
+    ret->more |= o.count == RETAIN_PIECES_AT_ONCE;
+    return true;
+}
+
+bool retain_pieces(struct store *s, int64_t upload, bool *ret_more, struct err *err)
+{
+    struct retain_bytes got = { 0 };
+
+    if (!drop_pieces(s, (struct note){ PAYLOAD_IN_PIECES, upload }, &got, err))
+        return false;
+    *ret_more = got.more;
     return true;
 }
 

@@ -26,6 +26,10 @@ struct retain_held *retain_held_new(void);
 bool retain_enter(struct store *s);
 void retain_leave(struct store *s);
 
+/* Some of the pieces of an upload that is noted as gone (payload_gone). */
+enum { RETAIN_PIECES_AT_ONCE = 32 }; /* 8 MiB */
+bool retain_pieces(struct store *s, int64_t upload, bool *ret_more, struct err *err);
+
 /* A document that went. */
 struct gone {
     int64_t num, size, gateway, sender, receiver, type;

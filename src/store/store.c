@@ -118,15 +118,6 @@ void store_reader_back(struct store *s, struct db *db)
 
 /* ---- open and close --------------------------------------------------------------- */
 
-/* A folder that we made: its own name must survive a power cut too. */
-static void sync_parent(struct store *s)
-{
-    AUTO_FD fd = openat(s->data_fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-    if (fd >= 0)
-        file_sync_dir(fd, "the data folder's parent");
-}
-
 static void step(const struct store *s, const char *what)
 {
     if (s->options.step != NULL)
@@ -135,9 +126,7 @@ static void step(const struct store *s, const char *what)
 
 static bool open_folder(struct store *s, struct err *err)
 {
-    bool made = mkdir(s->options.data, 0700) == 0;
-
-    if (!made && errno != EEXIST)
+    if (mkdir(s->options.data, 0700) < 0 && errno != EEXIST)
         return err_set(err, ERR_CONFIG, errno, "make data folder %s: %s", s->options.data,
                        strerror(errno));
     s->data_fd = open(s->options.data, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -146,8 +135,7 @@ static bool open_folder(struct store *s, struct err *err)
                        strerror(errno));
     if (!node_lock(s, err))
         return false;
-    if (made)
-        sync_parent(s);
+    file_sync_parent(s->data_fd, "the data folder's parent");
     step(s, "the folder is locked");
     fault_point(START_LOCKED);
     if (!file_make_dir(s->data_fd, "payload", err) || !file_make_dir(s->data_fd, "large", err))

@@ -522,6 +522,40 @@ TEST(large_payloads_go_with_their_documents)
     free(bytes);
 }
 
+/* Dropped, given up half way, and left behind by a node that died. */
+TEST(postgres_uploads_that_nobody_took_go_some_pieces_at_a_time)
+{
+    enum { SIZE = 9 << 20 };
+    struct home h = fresh_home();
+    struct store *s = open_store(&h);
+    char *bytes = calloc(1, SIZE);
+    struct str body = str_mem(bytes, SIZE);
+    struct payload_place place;
+    struct retain_bytes sum;
+    struct err err = { 0 };
+    struct upload *u;
+    int64_t swept;
+
+    CHECK(s != NULL && upload(s, body, &place) &&
+          ask(&h, "SELECT count(*) FROM payload_piece") > 32);
+    upload_drop(s, place);
+    CHECK(ask(&h, "SELECT count(*) FROM payload_piece") == 0);
+    CHECK(upload_open(s, &u, &err) && upload_add(u, body, &err));
+    CHECK(ask(&h, "SELECT count(*) FROM payload_piece") > 32);
+    upload_close(u);
+    CHECK(ask(&h, "SELECT count(*) FROM payload_piece") == 0);
+    CHECK(ask(&h, "SELECT count(*) FROM payload_gone") == 0);
+    CHECK(upload(s, body, &place) && payload_sweep_uploads(s, &swept, &err) && swept == 0);
+    CHECK(tell(&h, "UPDATE payload_upload SET started_us = 0"));
+    CHECK(payload_sweep_uploads(s, &swept, &err) && swept == 1);
+    CHECK(ask(&h, "SELECT count(*) FROM payload_piece") > 32); /* others' commits do not wait */
+    CHECK(clean(s, &sum) && sum.bytes >= SIZE);
+    CHECK(ask(&h, "SELECT count(*) FROM payload_piece") == 0);
+    CHECK(ask(&h, "SELECT count(*) FROM payload_upload") == 0 && all_is_well(s));
+    store_close(s);
+    free(bytes);
+}
+
 static char block[40000];
 
 /* proves: RE3 */

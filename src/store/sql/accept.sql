@@ -165,16 +165,16 @@ SELECT 1 / count(*) FROM gone;
 -- name: upload_drop
 -- only: postgresql
 -- in:  $1 upload int
--- Does nothing to one that was adopted.
+-- Its pieces may go, some at a time (payload.h: PAYLOAD_IN_PIECES).  Does nothing to one that was adopted.
 WITH gone AS (DELETE FROM payload_upload WHERE upload = $1 RETURNING upload)
-DELETE FROM payload_piece p USING gone WHERE p.upload = @KEY(gone.upload)@;
+INSERT INTO payload_gone(seg, pos, state) SELECT -2, upload, 1 FROM gone ON CONFLICT DO NOTHING;
 
 -- name: upload_sweep
 -- only: postgresql
 -- in:  $1 age int
 -- Uploads that no accept adopted, long after they began.
 WITH gone AS (DELETE FROM payload_upload WHERE started_us < @NOW_US@ - $1 RETURNING upload)
-DELETE FROM payload_piece p USING gone WHERE p.upload = @KEY(gone.upload)@;
+INSERT INTO payload_gone(seg, pos, state) SELECT -2, upload, 1 FROM gone ON CONFLICT DO NOTHING;
 
 -- name: payload_get
 -- only: postgresql

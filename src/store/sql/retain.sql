@@ -37,7 +37,20 @@ SELECT num, id, gateway, caller, config, received_us, size, sha256, seg, pos, na
     ctype, head, state, ended_us, sender, receiver, dtype, route, again, facts, trail
 FROM done_@SLOT@ WHERE num > $1 AND num <= $2 AND num IN (SELECT k.num FROM kept k WHERE k.num > $1 AND k.num <= $2);
 
+-- name: retain_spare
+-- for: postgresql
+-- in:  $1 above int, $2 upto int
+-- One statement: between two somebody may let a document live again, and it would be in both places.
+WITH gone AS (DELETE FROM done_@SLOT@ WHERE num > $1 AND num <= $2
+    AND num IN (SELECT k.num FROM kept k WHERE k.num > $1 AND k.num <= $2) RETURNING *)
+INSERT INTO done_1000000(num, id, gateway, caller, config, received_us, size, sha256, seg, pos, name,
+    ctype, head, state, ended_us, sender, receiver, dtype, route, again, facts, trail)
+SELECT num, id, gateway, caller, config, received_us, size, sha256, seg, pos, name,
+    ctype, head, state, ended_us, sender, receiver, dtype, route, again, facts, trail
+FROM gone;
+
 -- name: retain_spared
+-- only: sqlite
 -- in:  $1 above int, $2 upto int
 DELETE FROM done_@SLOT@ WHERE num > $1 AND num <= $2
     AND num IN (SELECT k.num FROM kept k WHERE k.num > $1 AND k.num <= $2);
