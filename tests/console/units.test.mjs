@@ -46,6 +46,20 @@ test("a filter is the same as text, as chips and in the address", async () => {
   assert.throws(() => filterOf([{ name: "max", value: "much" }]), /is no size/);
 });
 
+test("a day without a time begins at midnight of this place", async () => {
+  const zone = process.env.TZ;
+  process.env.TZ = "America/New_York";
+  try {
+    const { timeOf } = await load("pages/documents/filter.ts");
+    assert.equal(timeOf("2026-07-15"), "2026-07-15T04:00:00.000Z");
+    assert.equal(timeOf("2026-07-15T00:00"), "2026-07-15T04:00:00.000Z");
+    assert.equal(timeOf("2026-07-15T00:00Z"), "2026-07-15T00:00:00.000Z");
+  } finally {
+    if (zone === undefined) delete process.env.TZ;
+    else process.env.TZ = zone;
+  }
+});
+
 test("a group of dead letters is asked for as itself", async () => {
   const { filterOf } = await load("pages/dead/page.tsx");
   const hub = { key: "hub", code: "rejected", receiver: "hub" }, none = { key: null, code: "extract_failed", receiver: null };

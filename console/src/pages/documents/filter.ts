@@ -71,10 +71,11 @@ export function addressOf(terms: Term[]): string {
   return `/documents${terms.length === 0 ? "" : `?${query.toString()}`}`;
 }
 
-/** "24h" ago, or a time as it is written; throws when it is neither. */
+/** "24h" ago, or a time of this place as it is written; throws when it is neither. */
 export function timeOf(text: string): string {
   const seconds = spanOf(text);
-  const time = seconds === null ? new Date(text) : new Date(Date.now() - seconds * 1000);
+  const written = /^\d{4}(-\d\d){0,2}$/.test(text) ? `${text}T00:00` : text; /* Date reads a day alone as one of Greenwich */
+  const time = seconds === null ? new Date(written) : new Date(Date.now() - seconds * 1000);
   if (Number.isNaN(time.getTime())) throw new Error(`"${text}" is no time. Write 24h, 30m, 2d or 2026-11-15T12:00.`);
   return time.toISOString();
 }
