@@ -177,4 +177,6 @@ def test_every_page(scene):
 
 
 def test_work(scene):
-    browse("work.mjs", scene, FOREIGN=scene.foreign)
+    lines = [paper(scene, "partner", "note", text) for text in ("\ufeffpo;sku\r\n4711;B\r\n".encode(), HL7.encode())]
+    mixed = paper(scene, "partner", "note", b"4711\r\n4712\n")
+    browse("work.mjs", scene, FOREIGN=scene.foreign, LINES=" ".join(lines), MIXED=mixed)

@@ -129,6 +129,17 @@ test("hex shows where, what and how", async () => {
   assert.deepEqual(fromBase64(toBase64(bytes)), bytes);
 });
 
+test("what is edited keeps its mark and the ends of its lines", async () => {
+  const { toEdit, fromEdit, bytesOf } = await load("payload/bytes.ts");
+  for (const text of ["\ufeffa;b\r\n1;2\r\n", "MSH|1\rPID|2\r", "a\n\nb", "none", ""]) {
+    const read = toEdit(bytesOf(text));
+    assert.ok(!read.text.includes("\r"));
+    assert.deepEqual(fromEdit(read), bytesOf(text));
+  }
+  assert.deepEqual(fromEdit({ ...toEdit(bytesOf("a\r\nb")), text: "a\nc\nb" }), bytesOf("a\r\nc\r\nb"));
+  for (const mixed of ["a\r\nb\n", "a\rb\n", "a\r\r\n"]) assert.equal(toEdit(bytesOf(mixed)), null);
+});
+
 test("a part of a configuration is put where it belongs", async () => {
   const { insert, namedPart, listPart, nest, scalar } = await load("pages/config/yaml.ts");
   assert.equal(scalar("yes"), '"yes"');

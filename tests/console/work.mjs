@@ -1,7 +1,8 @@
 // work.mjs - somebody works with the console: finds, follows, edits, holds, configures, lets others in.
 // Each step is a function; it says "ok NAME", or what it waited for in vain.
 //
-// Environment: as for browser.mjs; TOKEN; FOREIGN, a document that has nothing to do with erp.  The node is that of tests/blackbox/test_95_console.py.
+// Environment: as for browser.mjs; TOKEN; FOREIGN, a document that has nothing to do with erp; LINES, documents with a
+// 4711 in them and other ends of lines than LF; MIXED, one with several.  The node is that of tests/blackbox/test_95_console.py.
 import { logInWithToken, newPage, open, shoot, URL_OF_NODE } from "./browser.mjs";
 
 const { browser, context } = await open();
@@ -16,6 +17,12 @@ const text = (words) => page.getByText(words).first();
 
 function check(condition, words) {
   if (!condition) throw new Error(words);
+}
+
+/** One character for each byte. */
+async function bytesOf(id) {
+  const answer = await fetch(`${URL_OF_NODE}/documents/${id}/payload`, { headers: { Authorization: `Bearer ${process.env.TOKEN}` } });
+  return Buffer.from(await answer.arrayBuffer()).toString("latin1");
 }
 
 const steps = {
@@ -100,6 +107,24 @@ const steps = {
     await page.getByRole("heading", { name: "What the edit changed" }).waitFor();
     await page.goto(old);
     await page.locator("h1 .state", { hasText: "superseded" }).waitFor();
+  },
+
+  async "an edit keeps the bytes that nobody typed"() {
+    for (const id of process.env.LINES.split(" ")) {
+      await page.goto(`${URL_OF_NODE}/documents/${id}`);
+      await button("Edit and resubmit…").click();
+      const area = page.locator("textarea");
+      await area.fill((await area.inputValue()).replace("4711", "4712"));
+      await page.getByLabel("Find sender").uncheck();
+      await button("Resubmit").click();
+      await page.waitForURL((url) => /documents/.test(url.pathname) && !url.pathname.endsWith(id));
+      const before = await bytesOf(id);
+      const after = await bytesOf(page.url().split("/").at(-1));
+      check(after === before.replace("4711", "4712"), `${JSON.stringify(before)} became ${JSON.stringify(after)}`);
+    }
+    await page.goto(`${URL_OF_NODE}/documents/${process.env.MIXED}`);
+    await button("Edit and resubmit…").click();
+    await text("Its lines end in different ways").waitFor();
   },
 
   async "discard a group, with the count first"() {

@@ -28,6 +28,23 @@ export function bytesOf(text: string): Uint8Array {
   return new TextEncoder().encode(text);
 }
 
+/** A text as a <textarea> holds it, and what ends its lines. */
+export interface Editable {
+  text: string;
+  end: string;
+}
+
+/** A <textarea> knows lines that end in LF, and no others; null when it could not be put back as it was. */
+export function toEdit(bytes: Uint8Array): Editable | null {
+  const text = new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes); /* a mark at the beginning stays */
+  const [end = "\n", ...others] = new Set(text.match(/\r\n?|\n/g));
+  return others.length === 0 ? { text: text.replaceAll(end, "\n"), end } : null;
+}
+
+export function fromEdit({ text, end }: Editable): Uint8Array {
+  return bytesOf(text.replaceAll("\n", end));
+}
+
 const WIDTH = 16;
 
 /** Lines such as "00000040  3c 4f 72 ...  <Or". */

@@ -3,7 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 import * as api from "../../api";
 import { ask, messageOf } from "../../base/ask";
 import { go } from "../../base/router";
-import { bytesOf, fromBase64, textOf, toBase64 } from "../../payload/bytes";
+import { type Editable, fromBase64, fromEdit, toBase64, toEdit } from "../../payload/bytes";
 import type { DocumentDetail } from "../../types";
 import { FormDialog } from "../../ui/dialog";
 import { Loading, Say } from "../../ui/say";
@@ -11,17 +11,19 @@ import { tell } from "../../ui/toast";
 
 const MOST = 1 << 20;
 
-async function readText(id: string): Promise<string> {
+async function readText(id: string): Promise<Editable> {
   const { document } = await ask(api.payload, { id, stage: 0, from: 0, length: MOST });
   const payload = document?.payload;
   if (!payload) throw new Error("Its bytes are not there any more.");
   if (!payload.isText) throw new Error("It is no text. Edit it with: waybill docs edit ID FILE.");
   if (payload.truncated) throw new Error("It is larger than 1 MiB. Edit it with: waybill docs edit ID FILE.");
-  return textOf(fromBase64(payload.text));
+  const read = toEdit(fromBase64(payload.text));
+  if (!read) throw new Error("Its lines end in different ways, which would be lost here. Edit it with: waybill docs edit ID FILE.");
+  return read;
 }
 
 export function EditDialog({ document: d, onClose }: { document: DocumentDetail; onClose: () => void }) {
-  const [text, setText] = useState<string | null>(null);
+  const [read, setRead] = useState<Editable | null>(null);
   const [problem, setProblem] = useState<string | null>(null);
   const [beside, setBeside] = useState(["delivered", "done", "cancelled", "superseded"].includes(d.state));
   const [again, setAgain] = useState(true);
@@ -29,12 +31,13 @@ export function EditDialog({ document: d, onClose }: { document: DocumentDetail;
   const [key] = useState(api.clientId);
 
   useEffect(() => {
-    readText(d.id).then(setText, (e) => setProblem(messageOf(e)));
+    readText(d.id).then(setRead, (e) => setProblem(messageOf(e)));
   }, []);
   const submit = async () => {
+    if (!read) return;
     const { documentEdit: made } = await ask(api.documentEdit, {
       id: d.id,
-      payload: toBase64(bytesOf(text ?? "")),
+      payload: toBase64(fromEdit(read)),
       as: beside ? "beside" : "supersede",
       from: again ? "gateway" : "router",
       metadata: again ? null : who,
@@ -46,13 +49,13 @@ export function EditDialog({ document: d, onClose }: { document: DocumentDetail;
     go(`/documents/${made.id}`);
   };
   return (
-    <FormDialog title="Edit and resubmit" action="Resubmit" large disabled={text === null} onClose={onClose} onSubmit={submit}>
+    <FormDialog title="Edit and resubmit" action="Resubmit" large disabled={!read} onClose={onClose} onSubmit={submit}>
       {problem && <Say tone="bad">{problem}</Say>}
-      {text === null && !problem && <Loading />}
-      {text !== null && (
+      {!read && !problem && <Loading />}
+      {read && (
         <label>
           Payload
-          <textarea class="mono" rows={18} spellcheck={false} value={text} onInput={(e) => setText(e.currentTarget.value)} />
+          <textarea class="mono" rows={18} spellcheck={false} value={read.text} onInput={(e) => setRead({ ...read, text: e.currentTarget.value })} />
         </label>
       )}
       <label class="check">
