@@ -161,6 +161,34 @@ const steps = {
     await page.locator("tr", { hasText: "Order system" }).locator(".state.good").waitFor();
   },
 
+  async "plan a hold, and see what comes when a node does not confirm it"() {
+    const dialog = page.getByRole("dialog");
+    const later = (hours) => new Date(Date.now() + hours * 3600000 - new Date().getTimezoneOffset() * 60000).toISOString().slice(0, 16);
+    const place = async (reason) => {
+      await button("Place a hold…").click();
+      await dialog.getByRole("combobox").selectOption("erp");
+      await page.getByLabel(/^From/).fill(later(24));
+      await page.getByLabel(/^Until/).fill(later(25));
+      await page.getByLabel("Reason").fill(reason);
+      await button("Hold").click();
+    };
+    await place("next stocktaking");
+    await text("A hold of erp is planned, from").waitFor();
+    await page.locator("tr", { hasText: "next stocktaking" }).getByText("planned").waitFor();
+    await page.route("**/graphql", async (route) => {
+      if (!route.request().postData().includes("holdAdd(")) return route.fallback();
+      const response = await route.fetch();
+      const answer = await response.json();
+      answer.data.holdAdd.unconfirmed = ["7", "9"];
+      return route.fulfill({ response, json: answer });
+    });
+    await place("another one");
+    await dialog.getByText("did not say that they go by it, and may still send: 7, 9.").waitFor();
+    check(await button("Hold").isDisabled(), "a hold that is there can be placed again");
+    await page.unroute("**/graphql");
+    await dialog.getByRole("button", { name: "Close" }).last().click();
+  },
+
   async "change a route, and revert it"() {
     await link("Configuration").click();
     await page.locator("tr", { hasText: "replace" }).getByRole("link", { name: "Edit" }).click();

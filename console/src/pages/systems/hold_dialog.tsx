@@ -2,12 +2,20 @@
 import { useState } from "preact/hooks";
 import * as api from "../../api";
 import { ask } from "../../base/ask";
-import { fromInput, plural, toInput } from "../../base/format";
+import { fromInput, plural, toInput, when } from "../../base/format";
 import { useSession } from "../../shell/session";
+import type { PlacedHold } from "../../types";
 import { FormDialog } from "../../ui/dialog";
+import { Say } from "../../ui/say";
 import { tell } from "../../ui/toast";
 
 const HOUR_MS = 3600000;
+
+function placed({ hold, sending }: PlacedHold): string {
+  if (hold.state === "planned") return `A hold of ${hold.system} is planned, from ${when(hold.from)}.`;
+  if (sending.length === 0) return `${hold.system} is held.`;
+  return `${hold.system} is held; ${plural(sending.length, "delivery was", "deliveries were")} on the wire and may still arrive.`;
+}
 
 export function HoldDialog({ systems, onClose }: { systems: string[]; onClose: () => void }) {
   const { me } = useSession();
@@ -17,6 +25,7 @@ export function HoldDialog({ systems, onClose }: { systems: string[]; onClose: (
   const [reason, setReason] = useState("");
   const [owner, setOwner] = useState(me.name);
   const [client] = useState(api.clientId);
+  const [problem, setProblem] = useState<string | null>(null); // the hold is placed, but not everywhere
   const submit = async () => {
     const { holdAdd } = await ask(api.holdAdd, {
       system: name,
@@ -26,15 +35,17 @@ export function HoldDialog({ systems, onClose }: { systems: string[]; onClose: (
       owner: owner || null,
       client,
     });
-    tell(
-      holdAdd.sending.length > 0
-        ? `${name} is held; ${plural(holdAdd.sending.length, "delivery was", "deliveries were")} on the wire and may still arrive.`
-        : `${name} is held.`,
-    );
+    const blind = holdAdd.unconfirmed.join(", ");
+    if (blind !== "") {
+      setProblem(`The hold of ${name} is placed, but these nodes live and did not say that they go by it, and may still send: ${blind}.`);
+      return;
+    }
+    tell(placed(holdAdd));
     onClose();
   };
   return (
-    <FormDialog title="Place a hold" action="Hold" disabled={reason.trim() === "" || name === ""} onClose={onClose} onSubmit={submit}>
+    <FormDialog title="Place a hold" action="Hold" disabled={problem !== null || reason.trim() === "" || name === ""} onClose={onClose} onSubmit={submit}>
+      {problem && <Say tone="bad">{problem}</Say>}
       <p class="quiet">Nothing begins to be sent to the system. Documents are taken in as always and wait.</p>
       <label>
         System
