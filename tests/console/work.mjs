@@ -85,6 +85,27 @@ const steps = {
     await page.getByText("po = 4007").waitFor(); // the back button works
   },
 
+  async "a slow node is waited for, and one that is silent is told of"() {
+    const rows = page.locator("table.documents tbody tr");
+    const slow = async (route) => {
+      if (!route.request().postData().includes(" documents(")) return route.fallback();
+      await new Promise((done) => setTimeout(done, 7000)); // the page looks again every 5 seconds
+      return route.fallback();
+    };
+    await page.route("**/graphql", slow);
+    await page.goto(`${URL_OF_NODE}/documents`);
+    await rows.first().waitFor();
+    await page.unroute("**/graphql");
+    await page.evaluate(() => { // half a minute is long for a test
+      const timeout = AbortSignal.timeout.bind(AbortSignal);
+      AbortSignal.timeout = () => timeout(3000);
+    });
+    await page.route("**/graphql", (route) => (route.request().postData().includes(" documents(") ? undefined : route.fallback()));
+    await text("The node does not answer").waitFor();
+    await page.unroute("**/graphql");
+    await rows.first().waitFor(); // it is asked again
+  },
+
   async "hostile bytes stay text"() {
     await page.goto(`${URL_OF_NODE}/documents?receiver=erp&type=note`);
     await page.locator("table.documents tbody a").first().click();

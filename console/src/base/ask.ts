@@ -30,6 +30,8 @@ interface Answer {
 const TOKEN = "waybill-token";
 const TRIES = 3;
 const PAUSE_MS = 1000;
+/** What is read takes the node 5 seconds at most, and one step that it had begun. */
+const LIMIT_MS = 30000;
 const lostListeners = new Set<() => void>();
 
 /** Told when the node does not know us any more: the session ended, or there was none. */
@@ -49,6 +51,10 @@ export function credentials(): Record<string, string> {
   return token === null ? {} : { Authorization: `Bearer ${token}` };
 }
 
+function unreachable(): AskError {
+  return new AskError("unreachable", "The node does not answer. Is it running? It is asked again.");
+}
+
 async function send(path: string, body: unknown, signal?: AbortSignal): Promise<Response> {
   try {
     return await fetch(path, {
@@ -60,7 +66,7 @@ async function send(path: string, body: unknown, signal?: AbortSignal): Promise<
     });
   } catch (e) {
     if (signal?.aborted) throw e;
-    throw new AskError("unreachable", "The node does not answer. Is it running? It is asked again.");
+    throw unreachable();
   }
 }
 
@@ -110,6 +116,16 @@ export async function ask<R, V>(q: Query<R, V>, vars: V, signal?: AbortSignal): 
       answer.error?.message ?? `The node answered ${response.status}.`,
     );
   return answer.data as R;
+}
+
+/** As `ask`, for what a page shows: a node that takes too long does not answer.  Changes, and looking through a whole store, have no limit. */
+export async function askSoon<R, V>(q: Query<R, V>, vars: V, signal?: AbortSignal): Promise<R> {
+  const limit = AbortSignal.timeout(LIMIT_MS);
+  try {
+    return await ask(q, vars, signal ? AbortSignal.any([signal, limit]) : limit);
+  } catch (e) {
+    throw limit.aborted && !signal?.aborted ? unreachable() : e;
+  }
 }
 
 export function messageOf(e: unknown): string {

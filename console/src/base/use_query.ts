@@ -1,6 +1,6 @@
 // use_query.ts - a component that shows what the node says, and goes on showing it while it asks again.
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
-import { ask, AskError, type Query } from "./ask";
+import { ask, AskError, askSoon, type Query } from "./ask";
 
 export interface Loaded<R> {
   data: R | null;
@@ -14,10 +14,12 @@ interface Options {
   every?: number;
   /** Do not ask. */
   skip?: boolean;
+  /** It may take minutes. */
+  long?: boolean;
 }
 
 /** The answer to a query.  Other variables forget the old answer; a reload keeps it until the new one is there. */
-export function useQuery<R, V>(q: Query<R, V>, vars: V, { every, skip }: Options = {}): Loaded<R> {
+export function useQuery<R, V>(q: Query<R, V>, vars: V, { every, skip, long }: Options = {}): Loaded<R> {
   const key = q.text + JSON.stringify(vars);
   const [state, set] = useState<{ key: string; data: R | null; error: AskError | null }>({
     key: "",
@@ -27,14 +29,21 @@ export function useQuery<R, V>(q: Query<R, V>, vars: V, { every, skip }: Options
   const [round, setRound] = useState(0);
   const latest = useRef(vars);
   latest.current = vars;
+  const pending = useRef(false);
 
   useEffect(() => {
     if (skip) return;
     const abort = new AbortController();
-    ask(q, latest.current, abort.signal).then(
-      (data) => set({ key, data, error: null }),
+    pending.current = true;
+    (long ? ask : askSoon)(q, latest.current, abort.signal).then(
+      (data) => {
+        if (abort.signal.aborted) return;
+        pending.current = false;
+        set({ key, data, error: null });
+      },
       (e: unknown) => {
         if (abort.signal.aborted) return;
+        pending.current = false;
         const error = e instanceof AskError ? e : new AskError("failed", String(e));
         set((old) => ({ key, data: old.key === key ? old.data : null, error }));
       },
@@ -43,7 +52,8 @@ export function useQuery<R, V>(q: Query<R, V>, vars: V, { every, skip }: Options
   }, [key, round, skip]);
 
   const reload = useCallback(() => setRound((n) => n + 1), []);
-  useEvery(reload, skip ? undefined : every);
+  const refresh = useCallback(() => pending.current || reload(), []); /* a slow answer is waited for, not asked for anew */
+  useEvery(refresh, skip ? undefined : every);
   const fresh = state.key === key;
   return {
     data: fresh ? state.data : null,

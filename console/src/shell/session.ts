@@ -1,6 +1,6 @@
 // session.ts - who is logged in, what they may, and which node answers.
 import { about, me as whoami } from "../api";
-import { ask, AskError, messageOf, post, setToken } from "../base/ask";
+import { AskError, askSoon, messageOf, post, setToken } from "../base/ask";
 import { store, useStore } from "../base/store";
 import type { About, Me } from "../types";
 
@@ -13,7 +13,7 @@ export interface Session {
 export const session = store<Session | null | undefined>(undefined);
 
 export async function openSession(): Promise<void> {
-  const [{ me }, node] = await Promise.all([ask(whoami, {}), ask(about, {})]);
+  const [{ me }, node] = await Promise.all([askSoon(whoami, {}), askSoon(about, {})]);
   session.set({ me, about: node.about });
 }
 
@@ -30,7 +30,7 @@ export async function findSession(): Promise<void> {
 export async function refreshAbout(): Promise<void> {
   const now = session.get();
   if (!now) return;
-  const node = await ask(about, {});
+  const node = await askSoon(about, {});
   session.set({ ...now, about: node.about });
 }
 

@@ -45,12 +45,12 @@ export function DocumentsPage() {
 function List({ text, filter }: { text: string; filter: DocumentFilter }) {
   const { query } = usePlace();
   const after = query.get("after");
-  const { page, looking, error, reload } = usePages(filter, text, after);
+  const { page, looking, error, reload, refresh } = usePages(filter, text, after);
   const [selected, setSelected] = useState<Set<string>>(new Set());
   const [wanted, setWanted] = useState<string | null>(null);
   const [asking, setAsking] = useState(false);
   const mayLook = useCan("payload");
-  useEvery(reload, after === null && selected.size === 0 && wanted === null ? LIVE_MS : undefined);
+  useEvery(refresh, after === null && selected.size === 0 && wanted === null ? LIVE_MS : undefined);
   const older = () => page?.next && go(withQuery({ after: page.next }));
   const newer = () => after !== null && history.back();
   useKeys({ n: older, p: newer });

@@ -1,7 +1,7 @@
 // use_pages.ts - pages of documents; the next one is fetched while this one is read.
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import * as api from "../../api";
-import { ask, AskError, messageOf } from "../../base/ask";
+import { AskError, askSoon, messageOf } from "../../base/ask";
 import type { DocumentFilter, DocumentRow, Page } from "../../types";
 
 const PAGE = 50;
@@ -14,7 +14,7 @@ type Fetched = Page<DocumentRow>;
 async function fetchPage(filter: DocumentFilter, after: string | null, onPart?: (found: Fetched) => void, signal?: AbortSignal): Promise<Fetched> {
   const items: DocumentRow[] = [];
   for (let round = 1; ; round++) {
-    const { documents } = await ask(api.documents, { filter, first: PAGE - items.length, after }, signal);
+    const { documents } = await askSoon(api.documents, { filter, first: PAGE - items.length, after }, signal);
     items.push(...documents.items);
     after = documents.next;
     if (after === null || items.length >= PAGE || round >= ROUNDS) return { items, next: after };
@@ -28,6 +28,8 @@ export interface Pages {
   looking: boolean;
   error: AskError | null;
   reload: () => void;
+  /** A reload that nobody waits for: one that is under way is enough. */
+  refresh: () => void;
 }
 
 interface State {
@@ -42,15 +44,18 @@ export function usePages(filter: DocumentFilter, key: string, after: string | nu
   const [state, set] = useState<State>({ key: "", page: null, looking: true, error: null });
   const [round, setRound] = useState(0);
   const ahead = useRef<{ key: string; page: Promise<Fetched> } | null>(null);
+  const pending = useRef(false);
   const whole = `${key}|${after ?? ""}`;
 
   useEffect(() => {
     const abort = new AbortController();
+    pending.current = true;
     const onPart = (page: Fetched) => set((old) => (round > 0 && old.key === whole ? old : { key: whole, page, looking: true, error: null }));
     const ready = ahead.current?.key === whole && round === 0 ? ahead.current.page : fetchPage(filter, after, onPart, abort.signal);
     ready.then(
       (page) => {
         if (abort.signal.aborted) return;
+        pending.current = false;
         set({ key: whole, page, looking: false, error: null });
         if (page.next === null || round > 0) return; /* a reload comes often: no page ahead of it */
         const next = fetchPage(filter, page.next);
@@ -58,12 +63,19 @@ export function usePages(filter: DocumentFilter, key: string, after: string | nu
         ahead.current = { key: `${key}|${page.next}`, page: next };
       },
       (e: unknown) => {
-        if (!abort.signal.aborted) set({ key: whole, page: null, looking: false, error: e instanceof AskError ? e : new AskError("failed", messageOf(e)) });
+        if (abort.signal.aborted) return;
+        pending.current = false;
+        set({ key: whole, page: null, looking: false, error: e instanceof AskError ? e : new AskError("failed", messageOf(e)) });
       },
     );
     return () => abort.abort();
   }, [whole, round]);
   useEffect(() => setRound(0), [whole]);
   const fresh = state.key === whole;
-  return { page: fresh ? state.page : null, looking: !fresh || state.looking, error: fresh ? state.error : null, reload: () => setRound((n) => n + 1) };
+  const reload = useCallback(() => {
+    ahead.current = null; /* it is from before */
+    setRound((n) => n + 1);
+  }, []);
+  const refresh = useCallback(() => pending.current || setRound((n) => n + 1), []);
+  return { page: fresh ? state.page : null, looking: !fresh || state.looking, error: fresh ? state.error : null, reload, refresh };
 }

@@ -6,7 +6,7 @@ import { Failed, Loading } from "../../ui/say";
 import { State } from "../../ui/state";
 
 export function Doctor({ onClose }: { onClose: () => void }) {
-  const { data, error, loading, reload } = useQuery(api.doctor, {});
+  const { data, error, loading, reload } = useQuery(api.doctor, {}, { long: true });
   return (
     <Dialog title="The invariants of the store" large onClose={onClose}>
       {loading && <Loading />}
