@@ -106,6 +106,25 @@ const steps = {
     await rows.first().waitFor(); // it is asked again
   },
 
+  async "a time such as 1h counts from now, not from when the page was opened"() {
+    const HOUR_MS = 3600000;
+    const asked = (name) => page.waitForRequest((r) => r.url().endsWith("/graphql") && r.postData().includes(name));
+    const since = (request) => Date.now() + 8 * HOUR_MS - Date.parse(JSON.parse(request.postData()).variables.filter.since);
+    await page.goto(`${URL_OF_NODE}/documents?since=1h`);
+    await page.locator("table.documents tbody tr").first().waitFor();
+    await page.evaluate((ms) => { // as if it had been open for eight hours
+      const now = Date.now;
+      Date.now = () => now() + ms;
+    }, 8 * HOUR_MS);
+    const listed = since(await asked(" documents("));
+    check(listed < 1.1 * HOUR_MS, `the list is that of ${listed / HOUR_MS} hours`);
+    const counting = asked("documentsRetry(");
+    await button("All that match").click();
+    await page.getByRole("menuitem", { name: /^Retry…/ }).click();
+    const counted = since(await counting);
+    check(counted < 1.1 * HOUR_MS, `what would be changed is that of ${counted / HOUR_MS} hours`);
+  },
+
   async "hostile bytes stay text"() {
     await page.goto(`${URL_OF_NODE}/documents?receiver=erp&type=note`);
     await page.locator("table.documents tbody a").first().click();

@@ -33,13 +33,13 @@ async function actOn(verb: Verb, ids: string[]): Promise<OperateResult[]> {
 }
 
 interface Props {
-  filter: DocumentFilter;
+  filter: () => DocumentFilter;
   selected: Set<string>;
   onChanged: () => void;
 }
 
 export function DocumentActions({ filter, selected, onChanged }: Props) {
-  const [verb, setVerb] = useState<Verb | null>(null);
+  const [all, setAll] = useState<{ verb: Verb; filter: DocumentFilter } | null>(null); // what is counted is what is changed
   if (!useCan("retry")) return null;
   const verbs = Object.keys(VERBS) as Verb[];
   const act = (v: Verb) =>
@@ -52,17 +52,17 @@ export function DocumentActions({ filter, selected, onChanged }: Props) {
       {selected.size > 0 ? (
         <Menu label={`${selected.size} selected`} items={verbs.map((v) => ({ label: v, run: () => void act(v) }))} />
       ) : (
-        <Menu label="All that match" items={verbs.map((v) => ({ label: `${v}…`, about: VERBS[v].about, run: () => setVerb(v) }))} />
+        <Menu label="All that match" items={verbs.map((v) => ({ label: `${v}…`, about: VERBS[v].about, run: () => setAll({ verb: v, filter: filter() }) }))} />
       )}
-      {verb && (
+      {all && (
         <BulkDialog
-          verb={verb}
+          verb={all.verb}
           things="documents"
-          filter={filter}
-          change={VERBS[verb].change}
-          danger={verb !== "Retry"}
+          filter={all.filter}
+          change={VERBS[all.verb].change}
+          danger={all.verb !== "Retry"}
           onClose={(changed) => {
-            setVerb(null);
+            setAll(null);
             if (changed) onChanged();
           }}
         />

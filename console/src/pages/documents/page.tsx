@@ -1,11 +1,10 @@
 // page.tsx - Documents: find them, page through them, act on them.
-import { useMemo, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import { messageOf } from "../../base/ask";
 import { useKeys } from "../../base/keys";
 import { go, usePlace, withQuery } from "../../base/router";
 import { useEvery } from "../../base/use_query";
 import { useCan } from "../../shell/session";
-import type { DocumentFilter } from "../../types";
 import { WordDialog } from "../../ui/dialog";
 import { Empty, Failed, Loading, Say } from "../../ui/say";
 import { DocumentActions } from "./actions";
@@ -17,11 +16,12 @@ import { usePages } from "./use_pages";
 
 const LIVE_MS = 5000;
 
-function readFilter(terms: Term[]): { filter: DocumentFilter; problem: string | null } {
+function problemOf(terms: Term[]): string | null {
   try {
-    return { filter: filterOf(terms), problem: null };
+    filterOf(terms);
+    return null;
   } catch (e) {
-    return { filter: {}, problem: messageOf(e) };
+    return messageOf(e);
   }
 }
 
@@ -29,7 +29,7 @@ export function DocumentsPage() {
   const { query } = usePlace();
   const terms = termsOf(query);
   const text = writeText(terms);
-  const { filter, problem } = useMemo(() => readFilter(terms), [text]);
+  const problem = problemOf(terms);
   const change = (next: Term[]) => go(addressOf(next));
   return (
     <>
@@ -37,13 +37,14 @@ export function DocumentsPage() {
         <h1>Documents</h1>
       </div>
       <FilterBar key={text} terms={terms} onChange={change} />
-      {problem ? <Say tone="bad">{problem}</Say> : <List key={text} text={text} filter={filter} />}
+      {problem ? <Say tone="bad">{problem}</Say> : <List key={text} text={text} terms={terms} />}
     </>
   );
 }
 
-function List({ text, filter }: { text: string; filter: DocumentFilter }) {
+function List({ text, terms }: { text: string; terms: Term[] }) {
   const { query } = usePlace();
+  const filter = () => filterOf(terms); /* each time anew: "1h" ago is not what it was when the page was opened */
   const after = query.get("after");
   const { page, looking, error, reload, refresh } = usePages(filter, text, after);
   const [selected, setSelected] = useState<Set<string>>(new Set());
@@ -59,7 +60,7 @@ function List({ text, filter }: { text: string; filter: DocumentFilter }) {
     setSelected(new Set());
     reload();
   };
-  if (wanted !== null) return <Scan filter={filter} text={wanted} onEnd={() => setWanted(null)} />;
+  if (wanted !== null) return <Scan filter={filter()} text={wanted} onEnd={() => setWanted(null)} />;
   return (
     <section class="card">
       <header>

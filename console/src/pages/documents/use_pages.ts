@@ -40,7 +40,7 @@ interface State {
 }
 
 /** The page behind `after`.  A reload keeps what is shown until the new rows are there. */
-export function usePages(filter: DocumentFilter, key: string, after: string | null): Pages {
+export function usePages(filterNow: () => DocumentFilter, key: string, after: string | null): Pages {
   const [state, set] = useState<State>({ key: "", page: null, looking: true, error: null });
   const [round, setRound] = useState(0);
   const ahead = useRef<{ key: string; page: Promise<Fetched> } | null>(null);
@@ -50,6 +50,7 @@ export function usePages(filter: DocumentFilter, key: string, after: string | nu
   useEffect(() => {
     const abort = new AbortController();
     pending.current = true;
+    const filter = filterNow();
     const onPart = (page: Fetched) => set((old) => (round > 0 && old.key === whole ? old : { key: whole, page, looking: true, error: null }));
     const ready = ahead.current?.key === whole && round === 0 ? ahead.current.page : fetchPage(filter, after, onPart, abort.signal);
     ready.then(
