@@ -51,7 +51,9 @@ struct facts {
     struct fact *attributes;
     size_t attribute_count;
     struct facts_begin begin;
-    unsigned batches; /* that it came out of, one after the other; of what was gathered the most */
+    /* That let it go on, one after the other; of what was gathered the most of its members, and
+     * those that they were. */
+    unsigned batches;
 };
 
 /* Before a step changes them; only the first counts. */

@@ -188,7 +188,7 @@ static const char *const dead_meanings[DEAD_CODES] = {
                             "are not what it expects",
     [DEAD_UNKNOWN_SYSTEM] = "the sender or receiver that was found is no system and no id of one",
     [DEAD_NO_ROUTE] = "no route takes this sender, receiver and type, or the type is not listed",
-    [DEAD_LOOP] = "it came back to the router too often",
+    [DEAD_LOOP] = "it came back to the router, or out of batches, too often",
     [DEAD_SERVICE_FAILED] = "a step could not work on these bytes",
     [DEAD_BUDGET] = "extraction or a step needed more time or memory than one document may use",
     [DEAD_DECRYPT_FAILED] = "it could not be decrypted: a wrong key, or damaged bytes",

@@ -150,7 +150,10 @@ static void count_batches(struct building *k, struct arena *a)
 {
     struct facts x = { 0 };
 
-    if (facts_read(k->member.facts, a, &x) && x.batches > k->facts.batches)
+    if (!facts_read(k->member.facts, a, &x))
+        return;
+    x.batches += plan_batch_find(k->plan, k->member.gateway) != NULL; /* it was one itself */
+    if (x.batches > k->facts.batches)
         k->facts.batches = x.batches;
 }
 
@@ -314,7 +317,8 @@ static bool commit(struct building *k, struct err *err)
     };
     bool ok = store_document(k, &a, &ours, err);
 
-    if (k->out.finished && (!ok || !ours))
+    if (k->out.finished &&
+        (ok ? !ours : err->kind != ERR_UNCERTAIN)) /* then a document may have it */
         upload_drop(k->road->store, k->out.place);
     if (!ok || !ours)
         return ok;

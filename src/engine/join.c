@@ -106,7 +106,9 @@ bool join_batch(struct flight *f, const struct plan_step *s, struct variant *byt
         return refuse(f, s, DEAD_SERVICE_FAILED);
     if (!find_part(f, s, &part) || !is_good(f, s, bytes))
         return false;
-    f->facts.batches += f->batch != NULL;
+    /* What a batch became came out of it once, however often it is tried again; its own is counted
+     * when it is a member (batch_build.c). */
+    f->facts.batches += f->batch != NULL && f->batch->word != f->gateway;
     f->into = b;
     f->joins = bytes;
     f->join = (struct batch_join){ .name = b->word,

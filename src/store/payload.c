@@ -344,13 +344,15 @@ void upload_close(struct upload *u)
 struct drop_op {
     struct store_op op;
     int64_t number;
+    int64_t noted; /* 0: a document has it, or it is gone */
 };
 
 static bool drop_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
+    struct drop_op *o = (struct drop_op *)ops[0];
+
     require(count == 1);
-    return db_run(w->db, SQL_UPLOAD_DROP, DB_ARGS(db_int(((struct drop_op *)ops[0])->number)), NULL,
-                  err);
+    return db_run(w->db, SQL_UPLOAD_DROP, DB_ARGS(db_int(o->number)), &o->noted, err);
 }
 
 static const struct store_verb drop_verb = { .name = "drop an upload",
@@ -365,7 +367,7 @@ void upload_drop(struct store *s, struct payload_place place)
     int64_t known = 1;
 
     if (place.seg == PAYLOAD_IN_PIECES) { /* some at a time, for others' commits wait behind it */
-        bool more = writers_call(s->writers, &drop_verb, &o.op, &err);
+        bool more = writers_call(s->writers, &drop_verb, &o.op, &err) && o.noted > 0;
 
         for (int i = 0; more && i < DROPS_MOST; i++)
             if (!retain_pieces(s, place.pos, &more, &err))

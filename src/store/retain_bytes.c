@@ -87,7 +87,10 @@ static bool note_run(struct writer *w, struct store_op **ops, size_t count, stru
     return true;
 }
 
-static const struct store_verb note_verb = { .name = "note bytes that went", .run = note_run };
+/* Nothing for the audit log, whoever's request it was that had too many bytes. */
+static const struct store_verb note_verb = { .name = "note bytes that went",
+                                             .run = note_run,
+                                             .notes = true };
 
 static bool note(struct store *s, enum note_change change, struct note n, struct err *err)
 {

@@ -551,6 +551,14 @@ TEST(postgres_uploads_that_nobody_took_go_some_pieces_at_a_time)
     CHECK(ask(&h, "SELECT count(*) FROM payload_piece") > 32); /* others' commits do not wait */
     CHECK(clean(s, &sum) && sum.bytes >= SIZE);
     CHECK(ask(&h, "SELECT count(*) FROM payload_piece") == 0);
+    struct accept_op doc = doc_of(body);
+
+    doc.is_spooled = true;
+    doc.body = STR("");
+
+    CHECK(upload(s, body, &doc.spooled) && accept_doc(s, &doc));
+    upload_drop(s, doc.spooled); /* whoever was not sure: a document has it */
+    CHECK(payload_is(s, &doc, body));
     CHECK(ask(&h, "SELECT count(*) FROM payload_upload") == 0 && all_is_well(s));
     store_close(s);
     free(bytes);
