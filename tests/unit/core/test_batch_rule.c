@@ -88,7 +88,7 @@ TEST(a_long_exception_ends)
     int64_t last = DAY - 60 * (int64_t)CLOCK_S, then = 31 * DAY;
 
     for (int day = 3; day <= 31; day++)
-        (void)snprintf(text + strlen(text), 20, ", 1970-01-%02d%s", day, day == 31 ? " ]" : "");
+        (void)snprintf(text + strlen(text), 32, ", 1970-01-%02d%s", day, day == 31 ? " ]" : "");
     const struct calendar *c = calendar_build(yaml_load(str_of(text), &a, &problems), &a);
 
     s.except = &c;
