@@ -55,7 +55,7 @@ def postgres():
     """One PostgreSQL server for all tests that want one."""
     sys.path.insert(0, str(ROOT / "tests" / "harness"))
     import postgres as harness  # pylint: disable=import-outside-toplevel
-    with harness.Cluster() as cluster:
+    with harness.Cluster(settings=harness.UNSYNCED) as cluster:
         yield cluster
 
 

@@ -6,8 +6,8 @@
         pg.start()
 
 The postmaster is a child of this process, listens on a socket in a directory of
-its own, and is stopped when the process ends, also when it is killed.  fsync is on:
-what the server says is durable has to be.  As root the server runs as user postgres,
+its own, and is stopped when the process ends, also when it is killed.  fsync is on
+unless UNSYNCED is asked for: what the server says is durable has to be.  As root the server runs as user postgres,
 else as the current user.
 """
 import atexit
@@ -38,6 +38,10 @@ SETTINGS = {
     "log_min_messages": "warning",
     "logging_collector": "off",
 }
+
+# For tests that end processes and never the machine: what a killed server wrote the kernel still
+# has, and no slow disk makes a statement run into its time limit.
+UNSYNCED = {"fsync": "off"}
 
 
 class PostgresError(Exception):
