@@ -43,7 +43,7 @@ struct home home_beside(const struct home *h);
 
 /* The defaults of this suite; change them before open_with(). */
 struct store_options options_of(const struct home *h);
-struct store *open_store(const struct home *h); /* says why when it is NULL */
+struct store *open_store(const struct home *h); /* says why when it is NULL; lives for an hour */
 
 /* Behind the store's back: one integer, or -1; a statement, false when it fails. */
 int64_t ask(const struct home *h, const char *sql);

@@ -123,3 +123,31 @@ def test_what_is_broken_gets_no_second_try(runner, tmp_path, text):
     (tmp_path / "test_a.py").write_text(text)
     first = runner.run_pytest("x", tmp_path, 60)
     assert first.failed > 0 and runner.run_again(first, tmp_path, 60) == first
+
+
+UNIT = """\
+#!/bin/sh
+echo "ok 1 - good"
+if [ -e "$0.mark" ]; then echo "ok 2 - wobbly"; echo 1..2; exit 0; fi
+touch "$0.mark"
+%s
+"""
+
+
+@pytest.mark.parametrize("text,passed,failed,second", [
+    ("echo 'not ok 2 - wobbly'; echo 1..2; exit 1", 2, 0, ("test_x",)),
+    ("echo 'not ok 2 - wobbly'; rm $0.mark; echo 1..2; exit 1", 1, 1, ()),  # twice
+    ("kill -SEGV $$", 1, 1, ()),
+    ("echo 1..2; exit 1", 1, 1, ()),
+])
+def test_a_unit_program_that_wobbles_is_run_once_more_and_named(runner, tmp_path, text, passed, failed, second):
+    program = tmp_path / "test_x"
+    program.write_text(UNIT % text)
+    program.chmod(0o755)
+    runner.build = tmp_path
+    first = runner.run_tap("unit.test_x", [program], tmp_path / "log", 60)
+    assert (first.passed, first.failed) == (1, 1)
+    result, = runner.run_units_again([first], 60)
+    assert (result.passed, result.failed, result.second) == (passed, failed, second)
+    many = [first._replace(name=f"unit.test_{i}") for i in range(4)]
+    assert runner.run_units_again(many, 60) == many
