@@ -5,6 +5,9 @@ delivered, one in a hundred is a dead letter.  Then, while the node is stopped, 
 days), some get children, and PostgreSQL's tables are vacuumed as they would be by then.  Before every
 single query the caches of the kernel are dropped; the server of PostgreSQL is started anew before each
 round.  A query asks on until its page of 50 is full or there is no more.
+
+A query that met a spell of the machine (machine.py) is asked anew, about something else, a few times; how
+many did is said.
 """
 
 import json
@@ -16,6 +19,7 @@ import time
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
+from bench.machine import Machine
 from bench.measure import say, wrk
 from bench.road import Receiver
 from rig.node import Api
@@ -23,6 +27,7 @@ from rig.process import RigError
 
 DOCUMENTS, ROUNDS, P95_MOST_MS = 1_000_000, 20, 300
 SOME, SOME_ROUNDS = 20_000, 5      # --quick
+TRIES = 8       # of a query, when the machine has spells; the last one counts whatever it has
 DAYS, PARENTS, CHILDREN = 30, 200, 40
 FILL_SECONDS_MOST, DRAIN_SECONDS_MOST = 3600, 300
 TYPES = 50
@@ -203,18 +208,24 @@ def one(api, wanted):
 
 
 def measure(bench, node, world, rounds):
-    chance, took, found = random.Random(5), {}, {}
+    chance, took, found, spells = random.Random(5), {}, {}, 0
+    machine = Machine(bench.folder)
     for number in range(rounds):
         if not node.on_sqlite:
             bench.cluster().stop()
             bench.cluster().start()
         node.start()
         api = Api(node, admin=True)
-        for name, wanted in queries(world, chance, ("dead", "delivered")[number % 2]).items():
-            cool(bench, node)
-            began = time.monotonic()
-            found[name] = found.get(name, 0) + one(api, wanted)
-            took.setdefault(name, []).append((time.monotonic() - began) * 1000)
+        for name in queries(world, random.Random(0), "dead"):
+            for last in [False] * (TRIES - 1) + [True]:
+                wanted = queries(world, chance, ("dead", "delivered")[number % 2])[name]
+                cool(bench, node)
+                (count, ms), spell = machine.watch(lambda w=wanted: timed(api, w))
+                spells += spell
+                if last or not spell:
+                    break
+            found[name] = found.get(name, 0) + count
+            took.setdefault(name, []).append(ms)
         api.close()
         node.stop()
         say(f"round {number + 1}: " + ", ".join(f"{name} {times[-1]:.0f}" for name, times in took.items()))
@@ -222,4 +233,13 @@ def measure(bench, node, world, rounds):
     if empty:
         raise RigError(f"nothing was found by {', '.join(empty)}: the queries are wrong")
     say("found in all: " + ", ".join(f"{name} {count}" for name, count in found.items()))
+    say(f"{spells} queries met a spell of the machine; its disk answers in {machine.usual_ms:.1f} ms outside of them")
+    machine.close()
     return took
+
+
+def timed(api, wanted):
+    """How many were found, and the milliseconds that took."""
+    began = time.monotonic()
+    count = one(api, wanted)
+    return count, (time.monotonic() - began) * 1000

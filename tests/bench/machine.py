@@ -1,0 +1,58 @@
+"""What the machine does by itself: how long its disk takes, and whether others have the processor.
+
+Figures in milliseconds mean something only on a machine that is there.  A shared one has spells in which its
+disk takes ten times as long; what is measured in one says nothing about the product.
+"""
+
+import mmap
+import os
+import random
+import time
+from statistics import median
+
+BLOCK, BLOCKS, READS, WRITES = 4096, 16384, 32, 4   # of 64 MiB
+PROBES = 20
+SLOW_TIMES = 3          # a probe over so many usual ones is a spell ...
+STOLEN_MOST = 0.2       # ... and so is a processor that others had for so much of the time
+
+
+class Machine:
+    """Asked by bare reads and writes in a file of its own, past the cache."""
+
+    def __init__(self, folder):
+        self.path = folder / "machine"
+        with open(self.path, "wb") as file:
+            for _ in range(BLOCKS // 256):
+                file.write(os.urandom(256 * BLOCK))
+            file.flush()
+            os.fsync(file.fileno())
+        self.fd = os.open(self.path, os.O_RDWR | os.O_DIRECT | os.O_DSYNC)
+        self.block = mmap.mmap(-1, BLOCK)    # aligned, as O_DIRECT wants it
+        self.usual_ms = median(self.probe() for _ in range(PROBES))
+
+    def probe(self):
+        """Milliseconds for some reads from anywhere, and some writes."""
+        began = time.monotonic()
+        for call in [os.preadv] * READS + [os.pwritev] * WRITES:
+            call(self.fd, [self.block], random.randrange(BLOCKS) * BLOCK)
+        return (time.monotonic() - began) * 1000
+
+    def watch(self, measured):
+        """Runs it; gives what it gave, and whether the machine was in a spell right before, meanwhile or
+        right after.  What happens outside of it is none of its doing."""
+        before, stolen, total = self.probe(), *processor()
+        result = measured()
+        stolen, total = (now - then for now, then in zip(processor(), (stolen, total)))
+        slow = max(before, self.probe()) > SLOW_TIMES * self.usual_ms
+        return result, slow or stolen > STOLEN_MOST * max(total, 1)
+
+    def close(self):
+        os.close(self.fd)
+        self.path.unlink()
+
+
+def processor():
+    """Ticks that were stolen from this machine, and all of them."""
+    with open("/proc/stat", encoding="ascii") as file:
+        ticks = [int(n) for n in file.readline().split()[1:9]]
+    return ticks[7], sum(ticks)
