@@ -1,17 +1,21 @@
 """What the machine does by itself: how long its disk takes, and whether others have the processor.
 
 Figures in milliseconds mean something only on a machine that is there.  A shared one has spells in which its
-disk takes ten times as long; what is measured in one says nothing about the product.
+disk takes ten times as long and half of its processor is gone, for minutes; what is measured in one says
+nothing about the product.  So a bench waits for calm before it measures, within a limit, and says so.
 """
 
 import mmap
 import os
 import random
 import time
-from statistics import median
+
+from bench.measure import say
 
 BLOCK, BLOCKS, READS, WRITES = 4096, 16384, 32, 4   # of 64 MiB
-PROBES = 20
+PROBES = 50
+WAIT_MOST_S = 2400      # in all; then it is measured what there is
+CALM_S, SAY_S = 0.5, 60
 SLOW_TIMES = 3          # a probe over so many usual ones is a spell ...
 STOLEN_MOST = 0.2       # ... and so is a processor that others had for so much of the time
 
@@ -28,7 +32,8 @@ class Machine:
             os.fsync(file.fileno())
         self.fd = os.open(self.path, os.O_RDWR | os.O_DIRECT | os.O_DSYNC)
         self.block = mmap.mmap(-1, BLOCK)    # aligned, as O_DIRECT wants it
-        self.usual_ms = median(self.probe() for _ in range(PROBES))
+        self.usual_ms = sorted(self.probe() for _ in range(PROBES))[PROBES // 5]
+        self.waited_s = 0.0
 
     def probe(self):
         """Milliseconds for some reads from anywhere, and some writes."""
@@ -45,6 +50,15 @@ class Machine:
         stolen, total = (now - then for now, then in zip(processor(), (stolen, total)))
         slow = max(before, self.probe()) > SLOW_TIMES * self.usual_ms
         return result, slow or stolen > STOLEN_MOST * max(total, 1)
+
+    def wait(self):
+        """Until nobody is in the way."""
+        began, said = time.monotonic() - self.waited_s, self.waited_s
+        while self.waited_s < WAIT_MOST_S and self.watch(lambda: time.sleep(CALM_S))[1]:
+            self.waited_s = time.monotonic() - began
+            if self.waited_s - said >= SAY_S:
+                said = self.waited_s
+                say(f"waiting for a calm machine, {said:.0f} s of {WAIT_MOST_S}")
 
     def close(self):
         os.close(self.fd)

@@ -6,6 +6,7 @@ gets as many young ones, and is told to let go of the old, under load.
 On PostgreSQL what senders feel is the server's disk, which has slow spells of its own, in which commits take
 500 ms though nothing goes.  There the old ones go in portions, each between two quiet times, so that spells
 meet both alike.  Medians are compared, and how many of the times had a slow commit: chance may make one more.
+On SQLite it waits for the end of a spell (machine.py) before each of the two times that are compared.
 """
 
 import json
@@ -16,6 +17,7 @@ import time
 from dataclasses import dataclass
 from statistics import median
 
+from bench.machine import Machine
 from bench.measure import say, wrk
 from rig.node import Api
 from rig.process import RigError, run, wait_for
@@ -61,15 +63,19 @@ def scene(bench, node, documents, clock):
     node.stop(300)
     start_at(node, clock, 0)
     fill(node, documents)
+    machine = Machine(bench.folder)
     os.sync()           # what filling left to write is not what others feel before
+    machine.wait()
     before = together([offer(bench, node, seconds) for _ in range(BEFORE_RUNS)])
     node.stop(300)      # then the database is one file, without a log
     there, file = segments(node), database(node)
     node.start(seconds=300)
+    machine.wait()
     slow = slow_commits(node)
     node.cli("retention", "run")
     runs, added, took = let_go(bench, node, seconds, old)
     during, slow = together(runs), slow_commits(node) - slow    # also between two of them
+    machine.close()
     freed = came_back(node, there)
     if bench.quick:
         freed += SEGMENTS   # it is all in two of them, and they are still written to

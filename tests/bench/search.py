@@ -6,8 +6,8 @@ days), some get children, and PostgreSQL's tables are vacuumed as they would be 
 single query the caches of the kernel are dropped; the server of PostgreSQL is started anew before each
 round.  A query asks on until its page of 50 is full or there is no more.
 
-A query that met a spell of the machine (machine.py) is asked anew, about something else, a few times; how
-many did is said.
+Queries wait until the machine has no spell (machine.py), and one that met one nevertheless is asked anew, about
+something else, a few times; how many did is said.
 """
 
 import json
@@ -219,6 +219,7 @@ def measure(bench, node, world, rounds):
         for name in queries(world, random.Random(0), "dead"):
             for last in [False] * (TRIES - 1) + [True]:
                 wanted = queries(world, chance, ("dead", "delivered")[number % 2])[name]
+                machine.wait()
                 cool(bench, node)
                 (count, ms), spell = machine.watch(lambda w=wanted: timed(api, w))
                 spells += spell
@@ -233,7 +234,8 @@ def measure(bench, node, world, rounds):
     if empty:
         raise RigError(f"nothing was found by {', '.join(empty)}: the queries are wrong")
     say("found in all: " + ", ".join(f"{name} {count}" for name, count in found.items()))
-    say(f"{spells} queries met a spell of the machine; its disk answers in {machine.usual_ms:.1f} ms outside of them")
+    say(f"{spells} queries met a spell of the machine (its disk answers in {machine.usual_ms:.1f} ms outside of them), "
+        f"{machine.waited_s:.0f} s were waited for their ends")
     machine.close()
     return took
 
