@@ -235,7 +235,8 @@ static bool gather_sizes(struct search *x, struct source *c, int64_t below, stru
 
     if (x->db->kind == DB_POSTGRESQL)
         return gather_each(x, c, SQL_DOC_SIZES, SQL_DONE_SIZES,
-                           DB_ARGS(db_int(below), db_int(limit), db_int(c->least), db_int(c->most)),
+                           DB_ARGS(db_int(below), db_int(limit), db_int(c->least), db_int(c->most),
+                                   db_int(x->low)),
                            err);
     if (!gather_above(x, c, below, limit, err))
         return false;

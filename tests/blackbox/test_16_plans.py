@@ -141,7 +141,7 @@ def test_live_documents_are_compared_by_their_size_without_their_rows(emptied):
     c.execute(f"PREPARE early AS {sql}")
 
     def plan(of):
-        top = c.execute(f"EXPLAIN (FORMAT JSON, ANALYZE) EXECUTE {of}(1000, 300, 1, 9)").fetchone()[0][0]["Plan"]
+        top = c.execute(f"EXPLAIN (FORMAT JSON, ANALYZE) EXECUTE {of}(1000, 300, 1, 9, 0)").fetchone()[0][0]["Plan"]
         return top["Plans"][0]
     assert (plan("early")["Node Type"], plan("early")["Index Name"]) == ("Index Only Scan", "doc_pkey")
     c.execute(f"INSERT INTO doc {FILL['doc']} FROM generate_series(1, {ROWS}) AS i")
@@ -150,6 +150,29 @@ def test_live_documents_are_compared_by_their_size_without_their_rows(emptied):
     for of in ("early", "late"):
         at = plan(of)
         assert (at["Node Type"], at["Index Name"], at["Heap Fetches"]) == ("Index Only Scan", "doc_pkey", 0), of
+
+
+def test_ended_documents_before_the_time_that_is_looked_for_are_not_compared_by_their_size(emptied):
+    """Each would be a read of its own."""
+    c = emptied
+    table = gen_sql.load(sorted((ROOT / "src/store/sql").glob("*.sql")))
+    slot, = c.execute("SELECT max(slot) FROM part WHERE family = 2 AND slot <> 1000000").fetchone()
+    for name, value in planner_settings(reader=True).items():
+        c.execute(f"SET {name} = {value}")
+    c.execute(f"INSERT INTO done_{slot} SELECT i, '\\x00', 1, 1, 1, 1, 30000, '\\x00', 1, 1, NULL, NULL, NULL, 5, 1, "
+              f"0, 0, 0, 0, 0 FROM generate_series(1, {ROWS}) AS i")
+    sql = gen_sql.for_dialect(table["done_sizes"], "postgresql").replace("@SLOT@", str(slot))
+    c.execute(f"PREPARE sizes AS {sql}")
+    found = c.execute("EXECUTE sizes(1000, 300, 30000, 30000, 990)").fetchall()
+    assert [num for num, _ in found] == list(range(999, 989, -1))
+    plan = c.execute("EXPLAIN (FORMAT JSON, ANALYZE) EXECUTE sizes(1000, 300, 30000, 30000, 990)").fetchone()[0][0]["Plan"]
+    assert rows_read(plan, f"done_{slot}_by_size") == 10
+
+
+def rows_read(plan, index):
+    """By all passes over an index."""
+    here = plan["Actual Rows"] * plan["Actual Loops"] + plan.get("Rows Removed by Filter", 0)
+    return (here if plan.get("Index Name") == index else 0) + sum(rows_read(p, index) for p in plan.get("Plans", []))
 
 
 def test_vacuums_are_calm_and_not_for_what_goes_with_its_table(emptied):

@@ -120,17 +120,19 @@ WHERE s.slot IS NOT NULL LIMIT $2;
 
 -- name: doc_sizes
 -- only: postgresql
--- in:  $1 below int, $2 limit int, $3 least int, $4 most int
-SELECT num, CASE WHEN size BETWEEN $3 AND $4 THEN 1 ELSE 0 END FROM doc WHERE num < $1
+-- in:  $1 below int, $2 limit int, $3 least int, $4 most int, $5 low int
+SELECT num, CASE WHEN size BETWEEN $3 AND $4 THEN 1 ELSE 0 END FROM doc WHERE num < $1 AND num >= $5
 ORDER BY num DESC LIMIT $2;
 
 -- name: done_sizes
 -- only: postgresql
--- in:  $1 below int, $2 limit int, $3 least int, $4 most int
+-- in:  $1 below int, $2 limit int, $3 least int, $4 most int, $5 low int
+-- Nothing below the time that is looked for: each one found costs a page of the table, for an index
+-- of an expression alone is never enough.
 SELECT n.num, 1 FROM generate_series(floor(ln($3::float8 + 1) * 8)::bigint, floor(ln($4::float8 + 1) * 8)::bigint)
     AS c(class) CROSS JOIN LATERAL (
     SELECT d.num FROM done_@SLOT@ d
-    WHERE (floor(ln(d.size::float8 + 1) * 8)::bigint, d.num) >= (c.class, 0)
+    WHERE (floor(ln(d.size::float8 + 1) * 8)::bigint, d.num) >= (c.class, $5)
         AND (floor(ln(d.size::float8 + 1) * 8)::bigint, d.num) < (c.class, $1)
     ORDER BY floor(ln(d.size::float8 + 1) * 8)::bigint DESC, d.num DESC LIMIT $2) AS n
 ORDER BY n.num DESC LIMIT $2;
