@@ -6,9 +6,9 @@ gets as many young ones, and is told to let go of the old, under load.
 On PostgreSQL what senders feel is the server's disk, which has slow spells of its own, in which commits take
 500 ms though nothing goes.  There the old ones go in portions, each between two quiet times, so that spells
 meet both alike.  Medians are compared, and how many of the times had a slow commit: chance may make one more.
-On SQLite it waits for the end of a spell (machine.py) before each of the two times that are compared, and
-leaves those 20 seconds out in which others had much of the processor: that is none of the product's doing, as
-a slow disk might be.
+On SQLite time is cut into slices of two seconds, and those are left out in which others had more than a
+twentieth of the processor: that is none of the product's doing, as a slow disk might be.  Before and during
+there must be enough of the others.
 """
 
 import json
@@ -19,7 +19,7 @@ import time
 from dataclasses import dataclass
 from statistics import median
 
-from bench.machine import STOLEN_MOST, Machine, processor
+from bench.machine import Machine, processor
 from bench.measure import say, wrk
 from rig.node import Api
 from rig.process import RigError, run, wait_for
@@ -28,7 +28,8 @@ DOCUMENTS, PAYLOAD = 500_000, 1024
 SEGMENTS, ENTRY = 128 << 20, 96
 BACK_DAYS = 50
 RATE = 2000
-BEFORE_RUNS, BEFORE_TRIES, DURING_LEAST = 4, 20, 3
+SLICE, BEFORE_SLICES, BEFORE_MOST, DURING_LEAST = 2, 40, 400, 20
+STOLEN_MOST = 0.05
 ROUNDS = 8
 COMMIT_MOST_S, P99_MOST = 0.25, 2.0
 GROWN_MOST = 0.02       # pages are not filled alike twice
@@ -58,7 +59,6 @@ def start_at(node, clock, days_back):
 
 
 def scene(bench, node, documents, clock):
-    seconds = 3 if bench.quick else 20
     start_at(node, clock, BACK_DAYS)
     node.key_add()
     old = fill(node, documents)
@@ -68,19 +68,20 @@ def scene(bench, node, documents, clock):
     machine = Machine(bench.folder)
     os.sync()           # what filling left to write is not what others feel before
     machine.wait()
-    first = [offer(bench, node, seconds)]
-    while len(calm(first)) < BEFORE_RUNS and len(first) < BEFORE_TRIES:
-        machine.wait()
-        first.append(offer(bench, node, seconds))
+    first = [offer(bench, node, SLICE)]
+    while len(calm(first)) < (2 if bench.quick else BEFORE_SLICES) and len(first) < BEFORE_MOST:
+        if not calm(first[-1:]):
+            machine.wait()
+        first.append(offer(bench, node, SLICE))
+    say(f"before: {tell(first)}")
     node.stop(300)      # then the database is one file, without a log
     there, file = segments(node), database(node)
     node.start(seconds=300)
     machine.wait()
-    slow = slow_commits(node)
     node.cli("retention", "run")
-    runs, added, took = let_go(bench, node, seconds, old)
-    slow = slow_commits(node) - slow - sum(r["slow"] for r in runs if r not in calm(runs))  # also between two of them
+    runs, added, took = let_go(bench, node, SLICE, old)
     machine.close()
+    say(f"during: {tell(runs)}")
     freed = came_back(node, there)
     if bench.quick:
         freed += SEGMENTS   # it is all in two of them, and they are still written to
@@ -89,15 +90,15 @@ def scene(bench, node, documents, clock):
     grown = database(node) - file - int(file / (2 * old) * extra)   # wrk sends some more
     if not calm(first) or not calm(runs):
         raise RigError("others had the processor all the time: nothing can be said")
-    before, during = together(calm(first)), together(calm(runs))
+    before, during, slow = together(calm(first)), together(calm(runs)), sum(r["slow"] for r in calm(runs))
     bench.verdict(
         "retention sqlite", f"{old} documents went in {took:.0f} s under {RATE}/s, "
         f"{freed / 1e6:.0f} MB came back for {old * PAYLOAD / 1e6:.0f} MB of payloads, "
         f"{old} more grew the database by {max(grown, 0) / 1e6:.1f} MB, "
-        f"p99 {before['p99_ms']:.1f} ms before and {during['p99_ms']:.1f} ms during (of the worst {seconds} s "
+        f"p99 {before['p99_ms']:.1f} ms before and {during['p99_ms']:.1f} ms during (of the worst {SLICE} s "
         f"{before['worst_ms']:.1f} and {during['worst_ms']:.1f}), longest answer {during['max_ms']:.0f} ms, in checkpoints for "
-        f"{before['checkpoints']:.2%} and {during['checkpoints']:.2%} of the time, of {len(first)} and {len(runs)} times "
-        f"others had the processor in {len(first) - len(calm(first))} and {len(runs) - len(calm(runs))}",
+        f"{before['checkpoints']:.2%} and {during['checkpoints']:.2%} of the time, others had the processor in "
+        f"{len(first) - len(calm(first))} of {len(first)} slices before and {len(runs) - len(calm(runs))} of {len(runs)} during",
         calm=(bench.quick or len(calm(runs)) >= DURING_LEAST, "hardly ever calm"),
         commits=(slow == 0, f"{slow} commits over {COMMIT_MOST_S * 1000:.0f} ms"),
         p99=within(during["p99_ms"] / max(before["p99_ms"], 0.1)),
@@ -157,6 +158,13 @@ def calm(runs):
     return [r for r in runs if r["stolen"] <= STOLEN_MOST]
 
 
+def tell(runs):
+    """p99 and slow commits, in calm slices and in the others."""
+    others = [r for r in runs if r not in calm(runs)]
+    return "; ".join(f"{len(some)} {name}, p99 {together(some)['p99_ms']:.1f} ms, {sum(r['slow'] for r in some)} slow commits"
+                     for name, some in (("calm slices", calm(runs)), ("others", others)) if some)
+
+
 def spells(runs):
     return sum(r["slow"] > 0 for r in runs)
 
@@ -207,9 +215,7 @@ def offer(bench, node, seconds):
          "--seconds", seconds, "--connections", 64], timeout=seconds + 60,
         env={**os.environ, "WAYBILL_KEY": node.key}))
     stolen, ticks = (now - then for now, then in zip(processor(), (stolen, ticks)))
-    slow = slow_commits(node) - slow
-    say(f"p99 {felt['p99_ms']:.1f} ms, {slow} slow commits, others had {stolen / max(ticks, 1):.0%} of the processor")
-    return {**felt, "slow": slow, "stolen": stolen / max(ticks, 1),
+    return {**felt, "slow": slow_commits(node) - slow, "stolen": stolen / max(ticks, 1),
             "checkpoints": (checkpoint_seconds(node) - checkpoints) / seconds}
 
 
