@@ -44,7 +44,8 @@ class Machine:
 
     def watch(self, measured):
         """Runs it; gives what it gave, and whether the machine was in a spell right before, meanwhile or
-        right after.  What happens outside of it is none of its doing."""
+        right after.  Not independent of what is run: time is stolen only from who wants to run, and what it leaves
+        behind on the disk is met by the probe after it."""
         before, stolen, total = self.probe(), *processor()
         result = measured()
         stolen, total = (now - then for now, then in zip(processor(), (stolen, total)))

@@ -6,9 +6,10 @@ gets as many young ones, and is told to let go of the old, under load.
 On PostgreSQL what senders feel is the server's disk, which has slow spells of its own, in which commits take
 500 ms though nothing goes.  There the old ones go in portions, each between two quiet times, so that spells
 meet both alike.  Medians are compared, and how many of the times had a slow commit: chance may make one more.
-On SQLite time is cut into slices of two seconds, and those are left out in which others had more than a
-twentieth of the processor: that is none of the product's doing, as a slow disk might be.  Before and during
-there must be enough of the others.
+On SQLite time is cut into slices of two seconds, and those are compared in which others had no more than a
+twentieth of the processor.  What was left out is said beside it and counts: stolen time is counted only while we
+want to run, so a slice is the likelier to be left out the more the product does in it.  A run that passes by its
+calm slices alone says that the machine may be the cause, not that it is.
 """
 
 import json
@@ -98,7 +99,7 @@ def scene(bench, node, documents, clock):
         f"p99 {before['p99_ms']:.1f} ms before and {during['p99_ms']:.1f} ms during (of the worst {SLICE} s "
         f"{before['worst_ms']:.1f} and {during['worst_ms']:.1f}), longest answer {during['max_ms']:.0f} ms, in checkpoints for "
         f"{before['checkpoints']:.2%} and {during['checkpoints']:.2%} of the time, others had the processor in "
-        f"{len(first) - len(calm(first))} of {len(first)} slices before and {len(runs) - len(calm(runs))} of {len(runs)} during",
+        f"{len(first) - len(calm(first))} of {len(first)} slices before and {len(runs) - len(calm(runs))} of {len(runs)} during (whole: before {tell(first)}; during {tell(runs)})",
         calm=(bench.quick or len(calm(runs)) >= DURING_LEAST, "hardly ever calm"),
         commits=(slow == 0, f"{slow} commits over {COMMIT_MOST_S * 1000:.0f} ms"),
         p99=within(during["p99_ms"] / max(before["p99_ms"], 0.1)),
