@@ -7,8 +7,8 @@
 
 The postmaster is a child of this process, listens on a socket in a directory of
 its own, and is stopped when the process ends, also when it is killed.  fsync is on
-unless UNSYNCED is asked for: what the server says is durable has to be.  As root the server runs as user postgres,
-else as the current user.
+unless UNSYNCED is asked for: what the server says is durable has to be.  As root the
+server runs as user postgres, else as the current user.
 """
 import atexit
 import ctypes
