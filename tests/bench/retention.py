@@ -67,7 +67,7 @@ def scene(bench, node, documents, clock):
     machine = Machine(bench.folder)
     os.sync()           # what filling left to write is not what others feel before
     machine.wait()
-    first = [offer(bench, node, SLICE) for _ in range(2 if bench.quick else BEFORE_SLICES)]
+    first = [offer(bench, node, SLICE) for _ in range(6 if bench.quick else BEFORE_SLICES)]
     say(f"before: {tell(first)}")
     node.stop(300)      # then the database is one file, without a log
     there, file = segments(node), database(node)
