@@ -18,6 +18,11 @@
  * dropped whole; a key is looked for in every table it could be in. */
 #define KEY_TABLE_US (INT64_C(4) * 3600 * 1000000)
 
+/* On PostgreSQL the table keeps a key from coming twice at once, and no two tables do.  So a key
+ * that is over so near to another table's time goes into both: whoever comes with it a moment
+ * earlier or later, or by a clock that is a little off, meets it in one of them. */
+#define KEY_EDGE_US (INT64_C(60) * 1000000)
+
 /* ---- keys --------------------------------------------------------------------- */
 
 struct lookup {
@@ -116,10 +121,43 @@ static bool look_up_keys(struct writer *w, struct accept_op **keyed, size_t coun
     return true;
 }
 
-static bool add_to_tables(struct writer *w, const struct key_row *keys, size_t count,
+/* Adds the rows that stand in a second table; `rows` has room for twice as many. */
+static size_t add_neighbours(const struct writer *w, struct key_row *rows, size_t count,
+                             int64_t now_us)
+{
+    size_t n = count;
+
+    for (size_t i = 0; i < count; i++) {
+        int64_t within = rows[i].until_us % KEY_TABLE_US, slot = rows[i].slot;
+
+        slot += within < KEY_EDGE_US                   ? -1
+                : within >= KEY_TABLE_US - KEY_EDGE_US ? 1
+                                                       : 0;
+        if (slot == rows[i].slot || slot < now_us / KEY_TABLE_US ||
+            slot > w->store->key_slot_newest)
+            continue;
+        rows[n] = rows[i];
+        rows[n++].slot = slot;
+    }
+    return n;
+}
+
+static int by_table(const void *a, const void *b)
+{
+    const struct key_row *x = a, *y = b;
+
+    if (x->slot != y->slot)
+        return x->slot < y->slot ? -1 : 1;
+    return memcmp(x->key.bytes, y->key.bytes, SHA256_SIZE);
+}
+
+static bool add_to_tables(struct writer *w, struct key_row *keys, size_t count, int64_t now_us,
                           struct err *err)
 {
     enum { COLUMNS = 4 };
+
+    count = add_neighbours(w, keys, count, now_us);
+    qsort(keys, count, sizeof *keys, by_table); /* one order everywhere here too */
     struct db_value *rows = ARENA_ARRAY(w->arena, struct db_value, count * COLUMNS);
 
     for (size_t from = 0, to; from < count; from = to) {
@@ -140,7 +178,7 @@ static bool add_to_tables(struct writer *w, const struct key_row *keys, size_t c
 
 static bool add_keys(struct writer *w, struct accept_op **keyed, size_t count, struct err *err)
 {
-    struct key_row *rows = ARENA_ARRAY(w->arena, struct key_row, count);
+    struct key_row *rows = ARENA_ARRAY(w->arena, struct key_row, 2 * count);
     int64_t now = clock_wall_us();
     size_t n = 0;
 
@@ -156,7 +194,7 @@ static bool add_keys(struct writer *w, struct accept_op **keyed, size_t count, s
                                           .until_us = until };
     }
     if (w->db->kind == DB_POSTGRESQL)
-        return add_to_tables(w, rows, n, err);
+        return add_to_tables(w, rows, n, now, err);
     if (!key_log_number(w->store->key_log, rows, n, err))
         return false;
     n = 0;

@@ -214,6 +214,7 @@ enum { THREADS = 16, KEYS = 60 };
 static struct sender {
     pthread_t thread;
     struct store *store;
+    int64_t period_us;
     int stored[KEYS];
     struct id ids[KEYS];
     bool ok;
@@ -228,7 +229,7 @@ static void *send_all(void *arg)
     for (int i = 0; i < KEYS; i++) {
         (void)snprintf(key, sizeof key, "key %d", i);
         (void)snprintf(body, sizeof body, "body %d", i);
-        struct accept_op op = keyed_doc(str_of(body), key, DAY_US);
+        struct accept_op op = keyed_doc(str_of(body), key, me->period_us);
         bool ok = accept_doc(me->store, &op);
 
         if (!ok)
@@ -240,12 +241,15 @@ static void *send_all(void *arg)
     return NULL;
 }
 
-static bool send_from_all(struct store *a, struct store *b)
+/* Every other one by a store, and a period, of its own. */
+static bool send_from_all(struct store *a, int64_t period_a_us, struct store *b,
+                          int64_t period_b_us)
 {
     bool ok = true;
 
     for (int t = 0; t < THREADS; t++) {
         senders[t].store = t % 2 == 0 ? a : b;
+        senders[t].period_us = t % 2 == 0 ? period_a_us : period_b_us;
         ok = ok && pthread_create(&senders[t].thread, NULL, send_all, &senders[t]) == 0;
     }
     for (int t = 0; t < THREADS; t++) {
@@ -270,7 +274,7 @@ TEST(many_senders_with_one_key_make_one_document)
     struct home h = fresh_home();
     struct store *s = open_with_keys(&h);
 
-    CHECK(s != NULL && send_from_all(s, s));
+    CHECK(s != NULL && send_from_all(s, DAY_US, s, DAY_US));
     CHECK(ask(&h, "SELECT count(*) FROM doc") == KEYS);
     CHECK(ask(&h, "SELECT count(*) FROM task_ready") == KEYS);
     store_close(s);
@@ -282,9 +286,26 @@ TEST(postgres_two_nodes_and_one_key_make_one_document)
     struct home h = fresh_home(), other = home_beside(&h);
     struct store *a = open_with_keys(&h), *b = open_with_keys(&other);
 
-    CHECK(a != NULL && b != NULL && send_from_all(a, b));
+    CHECK(a != NULL && b != NULL && send_from_all(a, DAY_US, b, DAY_US));
     CHECK(ask(&h, "SELECT count(*) FROM doc") == KEYS);
     CHECK(ask(&h, "SELECT count(*) FROM payload") == KEYS);
+    store_close(a);
+    store_close(b);
+}
+
+/* Two that come at once while the time of another table begins: one is over in the one table, one
+ * in the other.
+ * proves: IN6 EN3 PR15 */
+TEST(postgres_one_key_in_two_tables_makes_one_document)
+{
+    const int64_t table = INT64_C(4) * 3600 * CLOCK_S; /* accept.c: KEY_TABLE_US */
+    struct home h = fresh_home(), other = home_beside(&h);
+    struct store *a = open_with_keys(&h), *b = open_with_keys(&other);
+    int64_t edge = 2 * table - clock_wall_us() % table;
+
+    CHECK(a != NULL && b != NULL);
+    CHECK(send_from_all(a, edge - 30 * CLOCK_S, b, edge + 15 * CLOCK_S));
+    CHECK(ask(&h, "SELECT count(*) FROM doc") == KEYS);
     store_close(a);
     store_close(b);
 }
