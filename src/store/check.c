@@ -14,7 +14,7 @@
 #include "store/retain.h"
 #include "store/task.h"
 
-enum { SLICE = 2000, SCAN_STEP = DOCUMENTS_PAGE_MOST, ARENA_MOST = 64 << 20 };
+enum { SLICE = 2000, COUNT_SLICE = 20000, SCAN_STEP = DOCUMENTS_PAGE_MOST, ARENA_MOST = 64 << 20 };
 
 static bool count_of(struct store *s, enum sql_id id, struct db_args args, int64_t *ret,
                      struct err *err)
@@ -52,28 +52,79 @@ static bool check_database(struct store *s, struct check_result *r, struct err *
     return ok;
 }
 
+/* The next rows of a table, in the order of their numbers: how many, and the last of them. */
+struct slice {
+    int64_t rows, upto;
+};
+
+static bool next_slice(struct db *db, enum sql_id id, int64_t slot, int64_t above, int64_t most,
+                       struct slice *ret, struct err *err)
+{
+    AUTO(db_rows_done) struct db_rows rows = { 0 };
+    bool row;
+
+    if (!db_query_slot(db, id, slot, DB_ARGS(db_int(above), db_int(most)), &rows, err) ||
+        !db_next(&rows, &row, err))
+        return false;
+    require(row); /* it counts */
+    *ret = (struct slice){ .rows = db_get_int(&rows, 0) };
+    if (ret->rows > 0)
+        ret->upto = db_get_int(&rows, 1);
+    return true;
+}
+
+/* All of a table.  A statement for all of them would take longer than the server lets one, once
+ * they are some millions. */
+static bool count_table(struct db *db, enum sql_id slice_of, int64_t slot, int64_t *io_count,
+                        struct err *err)
+{
+    struct slice at = { 0 };
+
+    do {
+        if (!next_slice(db, slice_of, slot, at.upto, COUNT_SLICE, &at, err))
+            return false;
+        *io_count += at.rows;
+    } while (at.rows == COUNT_SLICE);
+    return true;
+}
+
 /* What a statement counts over slices of the numbers of a table. */
-static bool count_slices(struct store *s, enum sql_id upto_of, enum sql_id bad_of,
+static bool look_through(struct db *db, enum sql_id slice_of, enum sql_id bad_of,
                          struct check_result *r, struct err *err)
 {
-    int64_t above = 0, upto, bad;
+    struct slice at = { 0 };
+    int64_t above, bad;
 
-    for (;; above = upto) {
-        if (!count_of(s, upto_of, DB_ARGS(db_int(above), db_int(SLICE)), &upto, err))
+    for (;;) {
+        above = at.upto;
+        if (!next_slice(db, slice_of, DB_NO_SLOT, above, SLICE, &at, err))
             return false;
-        if (upto == 0)
+        if (at.rows == 0)
             return true;
-        if (!count_of(s, bad_of, DB_ARGS(db_int(above), db_int(upto)), &bad, err))
+        if (!db_one_int(db, bad_of, DB_ARGS(db_int(above), db_int(at.upto)), 0, &bad, err))
             return false;
+        r->looked_at += at.rows;
         r->bad += bad;
     }
+}
+
+static bool check_slices(struct store *s, enum sql_id slice_of, enum sql_id bad_of,
+                         struct check_result *r, struct err *err)
+{
+    struct db *db = store_reader(s, err);
+
+    if (db == NULL)
+        return false;
+    bool ok = look_through(db, slice_of, bad_of, r, err);
+
+    store_reader_back(s, db);
+    return ok;
 }
 
 /* EN1: a document that nothing will carry on cannot exist. */
 static bool check_tasks(struct store *s, struct check_result *r, struct err *err)
 {
-    if (!count_of(s, SQL_DOC_COUNT, DB_NO_ARGS, &r->looked_at, err) ||
-        !count_slices(s, SQL_DOC_UPTO, SQL_DOC_WITHOUT_TASK, r, err))
+    if (!check_slices(s, SQL_DOC_SLICE, SQL_DOC_WITHOUT_TASK, r, err))
         return false;
     if (r->bad > 0)
         (void)snprintf(r->message, sizeof r->message,
@@ -84,8 +135,7 @@ static bool check_tasks(struct store *s, struct check_result *r, struct err *err
 /* The same for what waits to be delivered, and no row without its document. */
 static bool check_deliveries(struct store *s, struct check_result *r, struct err *err)
 {
-    if (!count_of(s, SQL_DELIVERY_COUNT, DB_NO_ARGS, &r->looked_at, err) ||
-        !count_slices(s, SQL_DELIVERY_UPTO, SQL_DELIVERY_WRONG, r, err))
+    if (!check_slices(s, SQL_DELIVERY_SLICE, SQL_DELIVERY_WRONG, r, err))
         return false;
     if (r->bad > 0)
         (void)snprintf(r->message, sizeof r->message,
@@ -100,8 +150,7 @@ static bool check_batches(struct store *s, struct check_result *r, struct err *e
 {
     int64_t strays;
 
-    if (!count_of(s, SQL_BATCH_COUNT, DB_NO_ARGS, &r->looked_at, err) ||
-        !count_slices(s, SQL_BATCH_UPTO, SQL_BATCH_WRONG, r, err) ||
+    if (!check_slices(s, SQL_BATCH_SLICE, SQL_BATCH_WRONG, r, err) ||
         !count_of(s, SQL_BATCH_MEMBER_STRAYS, DB_NO_ARGS, &strays, err))
         return false;
     r->bad += strays;
@@ -256,18 +305,13 @@ static bool count_ended(struct db *db, int64_t *ret, struct err *err)
 {
     *ret = 0;
     for (int64_t slot = INT64_MAX;;) {
-        AUTO(db_rows_done) struct db_rows rows = { 0 };
-        bool row = false;
-
         if (!db_one_int(db, SQL_PART_BELOW, DB_ARGS(db_int(PART_DONE), db_int(slot)), 0, &slot,
                         err))
             return false;
         if (slot == 0)
             return true;
-        if (!db_query_slot(db, SQL_DONE_COUNT, slot, DB_NO_ARGS, &rows, err) ||
-            !db_next(&rows, &row, err))
+        if (!count_table(db, SQL_DONE_SLICE, slot, ret, err))
             return false;
-        *ret += row ? db_get_int(&rows, 0) : 0;
     }
 }
 
@@ -275,7 +319,7 @@ static bool read_counts(struct db *db, struct counts *ret, struct err *err)
 {
     return db_one_int(db, SQL_TALLY_SUM, DB_ARGS(db_int(TALLY_ACCEPTED)), 0, &ret->accepted, err) &&
            db_one_int(db, SQL_TALLY_SUM, DB_ARGS(db_int(TALLY_PURGED)), 0, &ret->purged, err) &&
-           db_one_int(db, SQL_DOC_COUNT, DB_NO_ARGS, 0, &ret->live, err) &&
+           count_table(db, SQL_DOC_SLICE, DB_NO_SLOT, &ret->live, err) &&
            count_ended(db, &ret->ended, err);
 }
 

@@ -84,7 +84,7 @@ static bool apart_run(struct writer *w, struct store_op **ops, size_t count, str
     apart_runs++;
     if (count > apart_most)
         apart_most = count;
-    if (!db_one_int(w->db, SQL_DOC_COUNT, DB_NO_ARGS, 0, &seen, err))
+    if (!db_one_int(w->db, SQL_DOC_SLICE, DB_ARGS(db_int(0), db_int(1000)), 0, &seen, err))
         return false;
     apart_seen = seen;
     return true;

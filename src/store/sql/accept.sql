@@ -140,11 +140,6 @@ WHERE num > $1 AND num <= $2;
 -- in:  $1 key int, $2 more bytes
 INSERT OR REPLACE INTO facet(key, more) VALUES ($1, $2);
 
--- name: doc_upto
--- in:  $1 above int, $2 count int
--- out: the num of the count-th live document above
-SELECT max(num) FROM (SELECT num FROM doc WHERE num > $1 ORDER BY num LIMIT $2) AS slice;
-
 -- name: upload_start
 -- only: postgresql
 -- in:  $1 upload int, $2 node int

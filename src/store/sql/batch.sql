@@ -253,13 +253,6 @@ SELECT num, name, route, receiver, part, state, config, members, bytes, opened_u
     closed_by, slot_us, doc, doc_id, claim, tries, code, message
 FROM batch WHERE num < $1 AND ($3 = 0 OR name = $3) AND ($4 = 1 OR state < 3) ORDER BY num DESC LIMIT $2;
 
--- name: batch_count
-SELECT count(*) FROM batch WHERE state < 3;
-
--- name: batch_upto
--- in:  $1 above int, $2 count int
-SELECT max(num) FROM (SELECT num FROM batch WHERE num > $1 AND state < 3 ORDER BY num LIMIT $2) AS slice;
-
 -- name: batch_wrong
 -- in:  $1 above int, $2 upto int
 -- Batches that count wrong, or whose members are not there, or wait for nothing.

@@ -2,6 +2,23 @@
 -- number: a task is looked for where it should stand, and only what is not found there is
 -- looked for everywhere, once a slice.  Delivery states in numbers as in core/state.h.
 
+-- name: doc_slice
+-- in:  $1 above int, $2 most int
+-- out: how many documents are next, and the num of the last of them
+SELECT count(*), max(num) FROM (SELECT num FROM doc WHERE num > $1 ORDER BY num LIMIT $2) AS slice;
+
+-- name: done_slice
+-- in:  $1 above int, $2 most int
+SELECT count(*), max(num) FROM (SELECT num FROM done_@SLOT@ WHERE num > $1 ORDER BY num LIMIT $2) AS slice;
+
+-- name: delivery_slice
+-- in:  $1 above int, $2 most int
+SELECT count(*), max(num) FROM (SELECT num FROM delivery WHERE num > $1 ORDER BY num LIMIT $2) AS slice;
+
+-- name: batch_slice
+-- in:  $1 above int, $2 most int
+SELECT count(*), max(num) FROM (SELECT num FROM batch WHERE num > $1 AND state < 3 ORDER BY num LIMIT $2) AS slice;
+
 -- name: doc_without_task
 -- in:  $1 above int, $2 upto int
 -- Live documents that nothing will carry on, and that no delivery waits for.
@@ -15,14 +32,6 @@ SELECT count(*) FROM doc WHERE num > $1 AND num <= $2 AND 1 = CASE
     WHEN num IN (SELECT t.id FROM task_later t WHERE t.id > $1 AND t.id <= $2) THEN 0
     WHEN num IN (SELECT t.id FROM task_ready t WHERE t.queue = 1 AND t.id > $1 AND t.id <= $2) THEN 0
     ELSE 1 END;
-
--- name: delivery_upto
--- in:  $1 above int, $2 count int
--- out: the num of the count-th delivery above
-SELECT max(num) FROM (SELECT num FROM delivery WHERE num > $1 ORDER BY num LIMIT $2) AS slice;
-
--- name: delivery_count
-SELECT count(*) FROM delivery;
 
 -- name: delivery_wrong
 -- in:  $1 above int, $2 upto int

@@ -84,12 +84,6 @@ CREATE INDEX IF NOT EXISTS done_@SLOT@_by_state ON done_@SLOT@(state, num) WHERE
 -- in:  $1 num int
 DELETE FROM doc WHERE num = $1;
 
--- name: doc_count
-SELECT count(*) FROM doc;
-
--- name: done_count
-SELECT count(*) FROM done_@SLOT@;
-
 -- name: database_check
 PRAGMA quick_check(1);
 
