@@ -127,14 +127,13 @@ ORDER BY num DESC LIMIT $2;
 -- name: done_sizes
 -- only: postgresql
 -- in:  $1 below int, $2 limit int, $3 least int, $4 most int, $5 low int
--- Nothing below the time that is looked for: each one found costs a page of the table, for an index
--- of an expression alone is never enough.
+-- Nothing below the time that is looked for.
 SELECT n.num, 1 FROM generate_series(floor(ln($3::float8 + 1) * 8)::bigint, floor(ln($4::float8 + 1) * 8)::bigint)
     AS c(class) CROSS JOIN LATERAL (
     SELECT d.num FROM done_@SLOT@ d
-    WHERE (floor(ln(d.size::float8 + 1) * 8)::bigint, d.num) >= (c.class, $5)
-        AND (floor(ln(d.size::float8 + 1) * 8)::bigint, d.num) < (c.class, $1)
-    ORDER BY floor(ln(d.size::float8 + 1) * 8)::bigint DESC, d.num DESC LIMIT $2) AS n
+    WHERE (floor(ln(d.size::float8 + 1) * 8)::bigint << 40) + d.num >= (c.class << 40) + $5
+        AND (floor(ln(d.size::float8 + 1) * 8)::bigint << 40) + d.num < (c.class << 40) + least($1, 1::bigint << 40)
+    ORDER BY (floor(ln(d.size::float8 + 1) * 8)::bigint << 40) + d.num DESC LIMIT $2) AS n
 ORDER BY n.num DESC LIMIT $2;
 
 -- name: dead_nums
