@@ -33,7 +33,7 @@
 
 #include "wire.h"
 
-enum { PORTS_MAX = 64, READ_MAX = 16384, EVENTS = 512, ANSWER_MAX = 128 };
+enum { PORTS_MAX = 64, READ_MAX = 65536, EVENTS = 512, ANSWER_MAX = 128 };
 enum { SAMPLES_MAX = 1 << 24, SEQ_MAX = 1 << 26 };
 enum { KIND_STDIN, KIND_LISTEN, KIND_CONN };
 enum mood { MOOD_OK, MOOD_DEAD, MOOD_SLOW, MOOD_DELAY };
