@@ -63,6 +63,26 @@ TEST(postgres_tables_of_days_are_vacuumed_calmly_after_an_upgrade)
     store_close(s);
 }
 
+TEST(postgres_tables_of_days_are_found_by_size_after_an_upgrade)
+{
+    struct home h = fresh_home();
+    struct store *s = open_store(&h);
+
+    CHECK(s != NULL);
+    store_close(s);
+    CHECK(tell(&h, "CREATE TABLE done_7 AS SELECT * FROM doc"));
+    CHECK(tell(&h, "CREATE INDEX done_7_by_size "
+                   "ON done_7((floor(ln(size::float8 + 1) * 8)::bigint), num)"));
+    CHECK(tell(&h, "DELETE FROM schema_version WHERE version >= 21"));
+    s = open_store(&h);
+    CHECK(s != NULL);
+    CHECK(ask(&h,
+              "SELECT count(*) FROM pg_indexes WHERE schemaname = current_schema() "
+              "AND indexname = 'done_7_by_size' AND indexdef LIKE '%<< 40%INCLUDE (num, size)'") ==
+          1);
+    store_close(s);
+}
+
 /* What no other test happens to run is at least understood by the server. */
 TEST(postgres_every_statement_can_be_prepared)
 {
