@@ -327,6 +327,9 @@ static bool is_returned(struct store *s)
     bool ok =
         moved == 1 && count == 1 && task.attempts == 1 && lease_return(s, &more, &err) && more == 0;
 
+    if (!ok)
+        printf("moved %lld, then %lld; claimed %zu at attempt %lld: %s\n", (long long)moved,
+               (long long)more, count, (long long)task.attempts, err.text);
     store_close(s);
     return ok;
 }
@@ -396,7 +399,11 @@ TEST(postgres_a_claim_nobody_can_ask_about_goes_back)
     CHECK(s != NULL && accept_doc(s, &op)); /* not by the child: its terms are a commit, sometime */
     store_close(s);
     (void)ask_text(&h, "SELECT current_database()", database, sizeof database);
-    CHECK(ended_well(run_child("claim_in_doubt", &h, "commit.sent:error:2", database, &said)));
+    int status = run_child("claim_in_doubt", &h, "commit.sent:error:2", database, &said);
+
+    if (!ended_well(status))
+        printf("# %s\n", said.ptr);
+    CHECK(ended_well(status));
     (void)snprintf(want, sizeof want, "ok 0 kind %d\n", (int)ERR_UNCERTAIN);
     CHECK(strcmp(said.ptr, want) == 0);
 }
