@@ -6,6 +6,7 @@ nothing about the product.  So a bench waits for calm before it measures, within
 """
 
 import mmap
+import multiprocessing
 import os
 import random
 import time
@@ -16,6 +17,7 @@ BLOCK, BLOCKS, READS, WRITES = 4096, 16384, 32, 4   # of 64 MiB
 PROBES = 50
 WAIT_MOST_S = 2400      # in all; then it is measured what there is
 CALM_S, SAY_S = 0.5, 60
+BEAT_S = 0.005
 SLOW_TIMES = 3          # a probe over so many usual ones is a spell ...
 STOLEN_MOST = 0.2       # ... and so is a processor that others had for so much of the time
 
@@ -64,6 +66,30 @@ class Machine:
     def close(self):
         os.close(self.fd)
         self.path.unlink()
+
+
+class Pulse:
+    """A process that only sleeps, for so short that it wakes often: by how much it comes late nobody can be blamed
+    for, and no commit can be sooner than the machine runs anything."""
+
+    def __init__(self, late_s):
+        self.late, self.longest = multiprocessing.Value("q", 0), multiprocessing.Value("d", 0.0)
+        self.process = multiprocessing.Process(target=self._beat, args=(late_s,), daemon=True)
+        self.process.start()
+
+    def _beat(self, late_s):
+        while True:
+            began = time.monotonic()
+            time.sleep(BEAT_S)
+            over = time.monotonic() - began - BEAT_S
+            self.late.value += over > late_s
+            self.longest.value = max(self.longest.value, over)
+
+    def end(self):
+        """How often it was late, and the longest time in milliseconds."""
+        self.process.kill()
+        self.process.join()
+        return self.late.value, self.longest.value * 1000
 
 
 def processor():

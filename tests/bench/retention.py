@@ -18,7 +18,7 @@ import time
 from dataclasses import dataclass
 from statistics import median
 
-from bench.machine import Machine, processor
+from bench.machine import Machine, Pulse, processor
 from bench.measure import say, wrk
 from rig.node import Api
 from rig.process import RigError, run, wait_for
@@ -73,12 +73,14 @@ def scene(bench, node, documents, clock):
     there, file = segments(node), database(node)
     node.start(seconds=300)
     machine.wait()
-    slow = slow_commits(node)
+    slow, pulse = slow_commits(node), Pulse(COMMIT_MOST_S)
     node.cli("retention", "run")
     runs, added, took = let_go(bench, node, SLICE, old)
     slow = slow_commits(node) - slow    # also between two of them
+    late, longest = pulse.end()
     machine.close()
-    say(f"during: {tell(runs)}")
+    say(f"during: {tell(runs)}; a process that only sleeps woke late by over {COMMIT_MOST_S * 1000:.0f} ms {late} times, "
+        f"by {longest:.0f} ms at most")
     freed = came_back(node, there)
     if bench.quick:
         freed += SEGMENTS   # it is all in two of them, and they are still written to
