@@ -130,9 +130,10 @@ static size_t add_neighbours(const struct writer *w, struct key_row *rows, size_
     for (size_t i = 0; i < count; i++) {
         int64_t within = rows[i].until_us % KEY_TABLE_US, slot = rows[i].slot;
 
-        slot += within < KEY_EDGE_US                   ? -1
-                : within >= KEY_TABLE_US - KEY_EDGE_US ? 1
-                                                       : 0;
+        if (within < KEY_EDGE_US)
+            slot--;
+        else if (within >= KEY_TABLE_US - KEY_EDGE_US)
+            slot++;
         if (slot == rows[i].slot || slot < now_us / KEY_TABLE_US ||
             slot > w->store->key_slot_newest)
             continue;
