@@ -304,7 +304,7 @@ TEST(postgres_one_key_in_two_tables_makes_one_document)
     int64_t edge = 2 * table - clock_wall_us() % table;
 
     CHECK(a != NULL && b != NULL);
-    CHECK(send_from_all(a, edge - 30 * CLOCK_S, b, edge + 15 * CLOCK_S));
+    CHECK(send_from_all(a, edge - 55 * CLOCK_S, b, edge + CLOCK_S));
     CHECK(ask(&h, "SELECT count(*) FROM doc") == KEYS);
     store_close(a);
     store_close(b);
