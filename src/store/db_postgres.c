@@ -8,7 +8,6 @@
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/socket.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -455,11 +454,11 @@ static bool send_commit(struct db_postgres *self, struct err *err)
 
     if (PQsendQuery(self->conn, sql_postgresql[SQL_TX_COMMIT].text) == 0)
         return lost(self, err);
-    if (fault_error(COMMIT_SENT))
-        (void)shutdown(PQsocket(self->conn), SHUT_RD);
     struct pending p = { .id = SQL_TX_COMMIT, .result = &result };
+    /* A lost answer is one that nobody hears, also if it is here already. */
+    bool heard = fault_error(COMMIT_SENT) ? lost(self, &why) : collect(self, &p, &ok, &why);
 
-    if (!collect(self, &p, &ok, &why)) {
+    if (!heard) {
         *err = why;
         err->kind = ERR_UNCERTAIN;
         return false;

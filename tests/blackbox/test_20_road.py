@@ -29,7 +29,7 @@ gateways:
       type: "json:/type"
       attributes: {{ region: "json:/region" }}
 endpoints:
-  hub-api: {{ kind: http, url: "{url}/in", timeout: 2s, retry: {{ first: 50ms, most: 200ms, for: 1h }},
+  hub-api: {{ kind: http, url: "{url}/in", timeout: 30s, retry: {{ first: 50ms, most: 200ms, for: 1h }},
              breaker: {{ failures: 3, wait: 300ms }} }}
   shelf:   {{ kind: file, system: archive, path: "{folder}/shelf", name: "${{sender}}/${{id}}.json" }}
 routes:
