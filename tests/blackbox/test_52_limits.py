@@ -193,7 +193,7 @@ def test_a_new_rate_counts_from_now_on(make_node, far):
 
 @BOTH
 def test_a_delay_is_kept_also_over_a_restart(make_node, far):
-    node = make_node(config=text(far, types='slow: { delay: 2s }, "*": {}'))
+    node = make_node(config=text(far, types='slow: { delay: 5s }, "*": {}'))
     node.start()
     began = time.time()
     quick = send(node)
@@ -207,7 +207,7 @@ def test_a_delay_is_kept_also_over_a_restart(make_node, far):
         seen = await_state(node, doc, "delivered")
         assert seen["deliveries"][0]["attempts"] == 1
     arrived = {r["headers"]["waybill-document"]: r["at_us"] / 1e6 for r in far.requests("/in")}
-    assert all(2 <= arrived[doc] - began < 6 for doc in slow)
+    assert all(5 <= arrived[doc] - began < 30 for doc in slow)
     run = [e for e in node.events if e.get("event") == "document.run" and e["document"] in slow]
     assert {e["level"] for e in run} == {"info"}
     assert node.graphql("{ mishaps { code } }")["mishaps"] == []

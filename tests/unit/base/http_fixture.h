@@ -259,12 +259,26 @@ static bool fx_start(struct fx *f, size_t loops, const struct http_limits *limit
     return true;
 }
 
-static void fx_stop(struct fx *f, uint32_t grace_ms)
+/* Of a server that has stopped. */
+static void fx_free(struct fx *f)
 {
-    http_server_stop(f->server, grace_ms);
     http_server_free(f->server);
     for (size_t i = 0; i < f->loop_count; i++)
         loop_stop(f->loops[i]);
+    f->server = NULL;
+}
+
+static void fx_stop(struct fx *f, uint32_t grace_ms)
+{
+    http_server_stop(f->server, grace_ms);
+    fx_free(f);
+}
+
+/* What a test that failed leaves would go on in the next ones. */
+static void fx_done(struct fx *f)
+{
+    if (f->server != NULL)
+        fx_stop(f, 0);
 }
 
 static uint64_t fx_refused(const struct fx *f, enum http_refusal why)

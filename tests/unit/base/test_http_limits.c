@@ -32,7 +32,7 @@ static int64_t since_ms(int64_t start_us)
 
 TEST(slow_heads_get_408_and_silent_clients_nothing)
 {
-    struct fx f;
+    AUTO(fx_done) struct fx f = { 0 };
     struct http_limits l = quick();
     int64_t start = clock_mono_us();
 
@@ -60,42 +60,56 @@ TEST(slow_heads_get_408_and_silent_clients_nothing)
     CHECK(atomic_load(&fx_heads) == 0);
 }
 
-TEST(slow_bodies_get_408_but_not_while_we_pause)
+/* What a busy machine makes of a window's length is not the server's fault: with a longer one
+ * the same must hold. */
+static bool bodies_keep_to(uint32_t window_ms)
 {
-    struct fx f;
+    AUTO(fx_done) struct fx f = { 0 };
     struct http_limits l = quick();
 
-    CHECK(fx_start(&f, 1, &l, NULL));
+    l.rate_window_ms = window_ms;
+    l.rate_bytes_s = 300 * 1000 / window_ms;
+    if (!fx_start(&f, 1, &l, NULL))
+        return false;
     AUTO(client_done) struct client slow = client_open(f.port);
     AUTO(client_done) struct client steady = client_open(f.port);
     AUTO(client_done) struct client paused = client_open(f.port);
     char piece[60];
 
     memset(piece, 'x', sizeof piece);
-    CHECK(client_say(&slow, "POST /echo HTTP/1.1\r\n" H "Content-Length: 100\r\n\r\nx"));
-    CHECK(client_say(&steady, "POST /echo HTTP/1.1\r\n" H "Content-Length: 1200\r\n\r\n"));
-    CHECK(client_say(&paused, "POST /park HTTP/1.1\r\n" H "Content-Length: 2\r\n\r\na"));
-    CHECK(fx_await_parked());
-    for (int i = 0; i < 20; i++) { /* 60 bytes in 30 ms: twice the rate, over two windows */
-        CHECK(client_send(&steady, str_mem(piece, sizeof piece)));
-        clock_sleep_us(30000);
+    if (!client_say(&slow, "POST /echo HTTP/1.1\r\n" H "Content-Length: 100\r\n\r\nx") ||
+        !client_say(&steady, "POST /echo HTTP/1.1\r\n" H "Content-Length: 1200\r\n\r\n") ||
+        !client_say(&paused, "POST /park HTTP/1.1\r\n" H "Content-Length: 2\r\n\r\na") ||
+        !fx_await_parked())
+        return false;
+    for (int i = 0; i < 20; i++) { /* twice the rate, over two windows */
+        if (!client_send(&steady, str_mem(piece, sizeof piece)))
+            return false;
+        clock_sleep_us(window_ms * 100);
     }
-    CHECK(client_read(&slow, false) && slow.status == 408 && client_ended(&slow));
-    CHECK(client_read(&steady, false) && steady.status == 200 && steady.body.len == 1200);
-    CHECK(atomic_load(&fx_gones) == 1);
+    if (!client_read(&slow, false) || slow.status != 408 || !client_ended(&slow) ||
+        !client_read(&steady, false) || steady.status != 200 || steady.body.len != 1200 ||
+        atomic_load(&fx_gones) != 1)
+        return false;
     fx_do(f.loops[0], FX_RESUME); /* a new window begins */
     clock_sleep_us(50000);
-    CHECK(client_say(&paused, "b") && fx_await(&fx_ends, 2));
+    if (!client_say(&paused, "b") || !fx_await(&fx_ends, 2))
+        return false;
     fx_do(f.loops[0], FX_ANSWER);
-    CHECK(client_is(&paused, 202, "parked"));
-    CHECK(fx_refused(&f, HTTP_REFUSED_SLOW_BODY) == 1);
+    if (!client_is(&paused, 202, "parked") || fx_refused(&f, HTTP_REFUSED_SLOW_BODY) != 1)
+        return false;
     fx_stop(&f, 1000);
-    CHECK(atomic_load(&fx_live) == 0);
+    return atomic_load(&fx_live) == 0;
+}
+
+TEST(slow_bodies_get_408_but_not_while_we_pause)
+{
+    CHECK(bodies_keep_to(300) || bodies_keep_to(1200) || bodies_keep_to(4800));
 }
 
 TEST(a_client_that_does_not_read_is_cut_off)
 {
-    struct fx f;
+    AUTO(fx_done) struct fx f = { 0 };
     struct http_limits l = quick();
 
     CHECK(fx_start(&f, 1, &l, NULL));
@@ -111,7 +125,7 @@ TEST(a_client_that_does_not_read_is_cut_off)
 
 TEST(a_request_in_hand_has_no_deadline)
 {
-    struct fx f;
+    AUTO(fx_done) struct fx f = { 0 };
     struct http_limits l = quick();
 
     CHECK(fx_start(&f, 1, &l, NULL));
@@ -127,7 +141,7 @@ TEST(a_request_in_hand_has_no_deadline)
 
 TEST(lingering_ends_by_time_and_by_bytes)
 {
-    struct fx f;
+    AUTO(fx_done) struct fx f = { 0 };
     struct http_limits l = quick();
     int64_t start = clock_mono_us();
     char piece[4096] = { 0 };
@@ -148,17 +162,18 @@ TEST(lingering_ends_by_time_and_by_bytes)
     do {
         clock_sleep_us(1000);
         http_server_stats(f.server, &s);
-    } while (s.open > 0 && since_ms(start) < 3000);
+    } while (s.open > 0 && since_ms(start) < 20000);
     CHECK(s.open == 0);
     fx_stop(&f, 0);
 }
 
 TEST(connections_over_the_limit_hear_why)
 {
-    struct fx f;
+    AUTO(fx_done) struct fx f = { 0 };
     struct http_limits l = quick();
 
     l.connections = 2;
+    l.idle_ms = 60000;
     CHECK(fx_start(&f, 2, &l, NULL));
     AUTO(client_done) struct client a = client_open(f.port);
     AUTO(client_done) struct client b = client_open(f.port);
@@ -188,7 +203,7 @@ TEST(connections_over_the_limit_hear_why)
 
 TEST(out_of_descriptors_is_answered_too)
 {
-    struct fx f;
+    AUTO(fx_done) struct fx f = { 0 };
     struct http_limits l = quick();
     struct rlimit was, now;
     AUTO(client_done)
@@ -197,6 +212,7 @@ TEST(out_of_descriptors_is_answered_too)
     };
     struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 
+    l.idle_ms = 60000;
     CHECK(fx_start(&f, 1, &l, NULL));
     AUTO(client_done) struct client before = client_open(f.port);
 
@@ -238,7 +254,7 @@ TEST(idle_connections_are_cheap)
     struct http_limits l = HTTP_LIMITS_DEFAULT;
     struct rlimit files;
     struct http_stats s;
-    struct fx f;
+    AUTO(fx_done) struct fx f = { 0 };
     size_t n = 0;
 
     CHECK(getrlimit(RLIMIT_NOFILE, &files) == 0);
@@ -275,8 +291,18 @@ struct stopper {
     struct fx *f;
     uint32_t grace_ms;
     pthread_t thread;
+    bool started;
     atomic_int done;
 };
+
+static void stopper_done(struct stopper *s)
+{
+    if (!s->started)
+        return;
+    (void)pthread_join(s->thread, NULL);
+    fx_free(s->f);
+    s->started = false;
+}
 
 static void *stop_it(void *arg)
 {
@@ -289,9 +315,9 @@ static void *stop_it(void *arg)
 
 TEST(a_stop_finishes_what_is_in_hand)
 {
-    struct fx f;
+    AUTO(fx_done) struct fx f = { 0 };
     struct http_limits l = quick();
-    struct stopper s = { .f = &f, .grace_ms = 5000 };
+    AUTO(stopper_done) struct stopper s = { .f = &f, .grace_ms = 5000 };
 
     CHECK(fx_start(&f, 1, &l, NULL));
     AUTO(client_done) struct client idle = client_open(f.port);
@@ -299,7 +325,8 @@ TEST(a_stop_finishes_what_is_in_hand)
 
     CHECK(client_say(&idle, "GET /echo HTTP/1.1\r\n" H "\r\n") && client_is(&idle, 200, ""));
     CHECK(client_say(&busy, "GET /park HTTP/1.1\r\n" H "\r\n") && fx_await_parked());
-    CHECK(pthread_create(&s.thread, NULL, stop_it, &s) == 0);
+    s.started = pthread_create(&s.thread, NULL, stop_it, &s) == 0;
+    CHECK(s.started);
     CHECK(client_ended(&idle));
     AUTO(client_done) struct client late = client_open(f.port);
 
@@ -308,15 +335,13 @@ TEST(a_stop_finishes_what_is_in_hand)
     fx_do(f.loops[0], FX_ANSWER);
     CHECK(client_is(&busy, 202, "parked") && client_has(&busy, "Connection: close\r\n"));
     CHECK(client_ended(&busy));
-    (void)pthread_join(s.thread, NULL);
+    stopper_done(&s);
     CHECK(atomic_load(&fx_gones) == 0 && atomic_load(&fx_live) == 0);
-    http_server_free(f.server);
-    loop_stop(f.loops[0]);
 }
 
 TEST(a_stop_cuts_off_what_takes_too_long)
 {
-    struct fx f;
+    AUTO(fx_done) struct fx f = { 0 };
     struct http_limits l = quick();
     int64_t start;
 
@@ -328,7 +353,7 @@ TEST(a_stop_cuts_off_what_takes_too_long)
     CHECK(client_say(&reader, "GET /stream HTTP/1.1\r\n" H "\r\n") && fx_await(&fx_heads, 2));
     start = clock_mono_us();
     fx_stop(&f, 100);
-    CHECK(since_ms(start) >= 90 && since_ms(start) < 3000);
+    CHECK(since_ms(start) >= 90 && since_ms(start) < 20000);
     CHECK(client_ended(&parked));
     CHECK(atomic_load(&fx_gones) == 2 && atomic_load(&fx_live) == 0);
 }

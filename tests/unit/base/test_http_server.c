@@ -7,7 +7,7 @@ static struct http_limits defaults = HTTP_LIMITS_DEFAULT;
 
 TEST(one_connection_serves_one_request_after_the_other)
 {
-    struct fx f;
+    AUTO(fx_done) struct fx f = { 0 };
     struct http_stats s;
 
     CHECK(fx_start(&f, 2, &defaults, NULL));
@@ -35,7 +35,7 @@ TEST(one_connection_serves_one_request_after_the_other)
 
 TEST(the_handler_sees_the_head)
 {
-    struct fx f;
+    AUTO(fx_done) struct fx f = { 0 };
 
     CHECK(fx_start(&f, 1, &defaults, NULL));
     AUTO(client_done) struct client c = client_open(f.port);
@@ -55,7 +55,7 @@ static const char *const torture[] = {
 
 TEST(requests_cut_at_every_byte)
 {
-    struct fx f;
+    AUTO(fx_done) struct fx f = { 0 };
 
     CHECK(fx_start(&f, 1, &defaults, NULL));
     for (size_t t = 0; t < sizeof torture / sizeof torture[0]; t++) {
@@ -80,7 +80,7 @@ TEST(requests_cut_at_every_byte)
 
 TEST(pipelined_requests_are_answered_in_order)
 {
-    struct fx f;
+    AUTO(fx_done) struct fx f = { 0 };
     AUTO(buf_done) struct buf all = BUF_INIT(1 << 20);
 
     CHECK(fx_start(&f, 1, &defaults, NULL));
@@ -108,7 +108,7 @@ TEST(pipelined_requests_are_answered_in_order)
 /* A client that asks and never reads must not make us collect its answers. */
 TEST(pipelined_answers_wait_for_the_reader)
 {
-    struct fx f;
+    AUTO(fx_done) struct fx f = { 0 };
     int n = 0;
 
     CHECK(fx_start(&f, 1, &defaults, NULL));
@@ -126,7 +126,7 @@ TEST(pipelined_answers_wait_for_the_reader)
 
 TEST(expect_continue)
 {
-    struct fx f;
+    AUTO(fx_done) struct fx f = { 0 };
     const char *ask =
         "POST /echo HTTP/1.1\r\n" H "Expect: 100-continue\r\nContent-Length: 3\r\n\r\n";
 
@@ -163,7 +163,7 @@ TEST(expect_continue)
 
 TEST(an_answer_before_the_body)
 {
-    struct fx f;
+    AUTO(fx_done) struct fx f = { 0 };
     AUTO(buf_done) struct buf big = BUF_INIT(8 << 20);
 
     CHECK(fx_start(&f, 1, &defaults, NULL));
@@ -197,7 +197,7 @@ TEST(an_answer_before_the_body)
 
 TEST(old_clients_and_closing_ones)
 {
-    struct fx f;
+    AUTO(fx_done) struct fx f = { 0 };
 
     CHECK(fx_start(&f, 1, &defaults, NULL));
     AUTO(client_done) struct client a = client_open(f.port);
@@ -231,7 +231,7 @@ TEST(old_clients_and_closing_ones)
 
 TEST(a_connection_serves_so_many_requests)
 {
-    struct fx f;
+    AUTO(fx_done) struct fx f = { 0 };
     struct http_limits l = defaults;
 
     l.conn_requests = 3;
@@ -250,7 +250,7 @@ TEST(a_connection_serves_so_many_requests)
 TEST(streams_are_whole_and_wait_for_the_reader)
 {
     static const char *const paths[] = { "/stream", "/sized" };
-    struct fx f;
+    AUTO(fx_done) struct fx f = { 0 };
 
     CHECK(fx_start(&f, 1, &defaults, NULL));
     AUTO(client_done) struct client c = client_open(f.port);
@@ -276,7 +276,7 @@ TEST(streams_are_whole_and_wait_for_the_reader)
 
 TEST(a_paused_body_waits)
 {
-    struct fx f;
+    AUTO(fx_done) struct fx f = { 0 };
     AUTO(buf_done) struct buf big = BUF_INIT(8 << 20);
     struct http_stats s;
 
@@ -322,7 +322,7 @@ TEST(gone_is_called_once_for_each_way_to_go)
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct fx f;
+        AUTO(fx_done) struct fx f = { 0 };
         struct linger hard = { .l_onoff = 1 };
         struct http_stats s;
 
@@ -351,7 +351,7 @@ TEST(gone_is_called_once_for_each_way_to_go)
 
 TEST(a_live_stream_ends_with_its_client)
 {
-    struct fx f;
+    AUTO(fx_done) struct fx f = { 0 };
 
     CHECK(fx_start(&f, 1, &defaults, NULL));
     AUTO(client_done) struct client c = client_open(f.port);
@@ -372,7 +372,7 @@ TEST(a_live_stream_ends_with_its_client)
 
 TEST(an_aborted_answer_is_seen_as_such)
 {
-    struct fx f;
+    AUTO(fx_done) struct fx f = { 0 };
 
     CHECK(fx_start(&f, 1, &defaults, NULL));
     AUTO(client_done) struct client c = client_open(f.port);
@@ -405,7 +405,7 @@ TEST(refusals_are_json_and_close)
           "{\"error\":{\"code\":\"bad_request\",\"message\":\"Invalid character in chunk "
           "size\"}}" },
     };
-    struct fx f;
+    AUTO(fx_done) struct fx f = { 0 };
 
     CHECK(fx_start(&f, 1, &defaults, NULL));
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

@@ -108,7 +108,7 @@ TEST(requests_over_tls)
     struct http_limits l = HTTP_LIMITS_DEFAULT;
     struct tls_context *tls;
     struct err err = { 0 };
-    struct fx f;
+    AUTO(fx_done) struct fx f = { 0 };
 
     CHECK(tls_context_open(cert_path, key_path, &tls, &err));
     CHECK(fx_start(&f, 2, &l, tls));
@@ -151,7 +151,7 @@ TEST(bytes_one_by_one_and_bad_handshakes)
     struct tls_context *tls;
     struct tls_client t;
     struct err err = { 0 };
-    struct fx f;
+    AUTO(fx_done) struct fx f = { 0 };
     const char *ask = "POST /echo HTTP/1.1\r\n" H "Content-Length: 5\r\n\r\nhello";
 
     l.handshake_ms = 200;
@@ -185,7 +185,7 @@ TEST(a_reload_serves_the_new_certificate_to_new_clients)
     struct tls_context *tls;
     struct tls_client old, fresh;
     struct err err = { 0 };
-    struct fx f;
+    AUTO(fx_done) struct fx f = { 0 };
 
     CHECK(tls_context_open(cert_path, key_path, &tls, &err));
     CHECK(fx_start(&f, 1, &l, tls));
