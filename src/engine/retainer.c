@@ -124,8 +124,8 @@ struct pace {
 
 /* Everybody's commits wait while a slice goes: for the one writer of SQLite, of which it has a
  * tenth (5000 documents a second, while 2000 come in); on PostgreSQL for the server's disk, which
- * it has for a fortieth. */
-static const struct pace slice_pace[] = { [DB_SQLITE] = { 9, 3 }, [DB_POSTGRESQL] = { 39, 3 } };
+ * it has for a twentieth. */
+static const struct pace slice_pace[] = { [DB_SQLITE] = { 9, 3 }, [DB_POSTGRESQL] = { 19, 3 } };
 static const struct pace bytes_pace = { 9, 1 };
 
 static bool rest(struct retainer *r, int64_t took_us, const struct pace *pace)

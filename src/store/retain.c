@@ -298,28 +298,32 @@ struct taken {
     size_t place_count, place_room;
 };
 
-static bool mark_get(struct writer *w, const char *name, int64_t *ret, struct err *err)
+/* Within a slice each statement that is waited for is a trip to PostgreSQL, while others' commits
+ * meet what the slice holds: what can be asked or written together is. */
+static bool guard_read(struct writer *w, struct retain_guard *g, int64_t *ret_present,
+                       struct err *err)
 {
-    return db_one_int(w->db, SQL_MARK_GET, DB_ARGS(db_text(str_of(name))), 0, ret, err);
-}
+    AUTO(db_rows_done) struct db_rows rows = { 0 };
+    bool row;
 
-static bool mark_set(struct writer *w, const char *name, int64_t value, struct err *err)
-{
-    return db_run(w->db, SQL_MARK_SET, DB_ARGS(db_text(str_of(name)), db_int(value)), NULL, err);
-}
-
-static bool guard_read(struct writer *w, struct retain_guard *g, struct err *err)
-{
-    return mark_get(w, "retain_since", &g->since_us, err) &&
-           mark_get(w, "retain_day", &g->day, err) && mark_get(w, "retain_count", &g->count, err) &&
-           mark_get(w, "retain_present", &g->present, err);
+    if (!db_query(w->db, SQL_RETAIN_GUARD, DB_ARGS(db_int(TALLY_ACCEPTED), db_int(TALLY_PURGED)),
+                  &rows, err) ||
+        !db_next(&rows, &row, err))
+        return false;
+    require(row);
+    *g = (struct retain_guard){ .since_us = db_get_int(&rows, 0),
+                                .day = db_get_int(&rows, 1),
+                                .count = db_get_int(&rows, 2),
+                                .present = db_get_int(&rows, 3) };
+    *ret_present = db_get_int(&rows, 4);
+    return true;
 }
 
 static bool guard_write(struct writer *w, const struct retain_guard *g, struct err *err)
 {
-    return mark_set(w, "retain_since", g->since_us, err) &&
-           mark_set(w, "retain_day", g->day, err) && mark_set(w, "retain_count", g->count, err) &&
-           mark_set(w, "retain_present", g->present, err);
+    return db_send(
+        w->db, SQL_RETAIN_GUARD_SET,
+        DB_ARGS(db_int(g->since_us), db_int(g->day), db_int(g->count), db_int(g->present)), err);
 }
 
 static void add_place(struct writer *w, struct taken *t, int64_t seg, int64_t pos, int64_t num)
@@ -435,14 +439,29 @@ static bool spare(struct writer *w, const struct retain_order *o, struct retain_
                   struct err *err)
 {
     struct db_args range = DB_ARGS(db_int(o->above), db_int(a->upto));
-    int64_t any;
 
-    if (!db_one_int(w->db, SQL_RETAIN_KEPT_ANY, range, 0, &any, err))
+    return done_ready(w, RETAIN_KEPT_DAY, err) &&
+           db_run_slot(w->db, SQL_RETAIN_SPARE, o->day, range, &a->spared, err) &&
+           (w->store->kind == DB_POSTGRESQL ||
+            db_run_slot(w->db, SQL_RETAIN_SPARED, o->day, range, NULL, err));
+}
+
+/* How far the slice goes; whether one of it is kept. */
+static bool measure(struct writer *w, const struct retain_order *o, int64_t *ret_upto,
+                    bool *ret_kept, struct err *err)
+{
+    int64_t most = w->db->kind == DB_POSTGRESQL ? RETAIN_SLICE_POSTGRESQL : RETAIN_SLICE;
+    AUTO(db_rows_done) struct db_rows rows = { 0 };
+    bool row;
+
+    if (!db_query_slot(w->db, SQL_RETAIN_UPTO, o->day,
+                       DB_ARGS(db_int(o->above), db_int(most), db_int(RETAIN_SLICE_BYTES)), &rows,
+                       err) ||
+        !db_next(&rows, &row, err))
         return false;
-    return any == 0 || (done_ready(w, RETAIN_KEPT_DAY, err) &&
-                        db_run_slot(w->db, SQL_RETAIN_SPARE, o->day, range, &a->spared, err) &&
-                        (w->store->kind == DB_POSTGRESQL ||
-                         db_run_slot(w->db, SQL_RETAIN_SPARED, o->day, range, NULL, err)));
+    *ret_upto = row ? db_get_int(&rows, 0) : 0;
+    *ret_kept = row && db_get_int(&rows, 1) != 0;
+    return true;
 }
 
 /* Where they came from, and what came from them. */
@@ -460,16 +479,14 @@ static bool let_go(struct writer *w, const struct retain_order *o, int64_t ended
                    struct retain_guard *g, struct retain_slice *a, struct err *err)
 {
     struct taken *t = ARENA_NEW(w->arena, struct taken);
-    int64_t most = w->db->kind == DB_POSTGRESQL ? RETAIN_SLICE_POSTGRESQL : RETAIN_SLICE;
+    bool kept;
 
     *t = (struct taken){ 0 };
-    if (!one_int_of(w->db, SQL_RETAIN_UPTO, o->day,
-                    DB_ARGS(db_int(o->above), db_int(most), db_int(RETAIN_SLICE_BYTES)), &a->upto,
-                    err))
+    if (!measure(w, o, &a->upto, &kept, err))
         return false;
     if (a->upto == 0)
         return true;
-    if (!spare(w, o, a, err) || !take(w, o, a->upto, ended_upto, t, a, err) ||
+    if ((kept && !spare(w, o, a, err)) || !take(w, o, a->upto, ended_upto, t, a, err) ||
         !note_places(w, t, err) || !drop_links(w, t, err) ||
         (w->db->kind == DB_SQLITE && !index_forget(w, t->docs, t->count, err)))
         return false;
@@ -507,7 +524,7 @@ static bool slice_one(struct writer *w, struct slice_op *o, struct err *err)
     a->busy = turn == 0;
     if (a->busy)
         return true;
-    if (!guard_read(w, &g, err) || !count_present(w->db, &present, err))
+    if (!guard_read(w, &g, &present, err))
         return false;
     since_us = g.since_us;
     a->guarded =
@@ -682,7 +699,8 @@ static bool believe_run(struct writer *w, struct store_op **ops, size_t count, s
 
         if (!db_run(w->db, o->anew ? SQL_MARK_SET : SQL_MARK_RAISE,
                     DB_ARGS(db_text(STR("retain_today")), db_int(o->today)), NULL, err) ||
-            !mark_get(w, "retain_today", &o->marked, err))
+            !db_one_int(w->db, SQL_MARK_GET, DB_ARGS(db_text(STR("retain_today"))), 0, &o->marked,
+                        err))
             return false;
     }
     return true;

@@ -21,12 +21,27 @@ SELECT pg_advisory_xact_lock(7305808868241270378);
 -- in:  $1 before int, $2 limit int
 SELECT slot FROM part WHERE family = 2 AND slot < $1 ORDER BY slot LIMIT $2;
 
+-- name: retain_guard
+-- in:  $1 accepted int, $2 purged int
+-- out: since, day, count, present of the guard; documents that there are now
+SELECT max(CASE name WHEN 'retain_since' THEN value END), max(CASE name WHEN 'retain_day' THEN value END),
+    max(CASE name WHEN 'retain_count' THEN value END), max(CASE name WHEN 'retain_present' THEN value END),
+    (SELECT CAST(coalesce(sum(CASE kind WHEN $1 THEN n ELSE -n END), 0) AS @INT@) FROM tally WHERE kind IN ($1, $2))
+FROM mark WHERE name IN ('retain_since', 'retain_day', 'retain_count', 'retain_present');
+
+-- name: retain_guard_set
+-- in:  $1 since int, $2 day int, $3 count int, $4 present int
+UPDATE mark SET value = CASE name WHEN 'retain_since' THEN CAST($1 AS @INT@) WHEN 'retain_day' THEN CAST($2 AS @INT@)
+    WHEN 'retain_count' THEN CAST($3 AS @INT@) ELSE CAST($4 AS @INT@) END
+WHERE name IN ('retain_since', 'retain_day', 'retain_count', 'retain_present');
+
 -- name: retain_upto
 -- in:  $1 above int, $2 count int, $3 bytes int
--- out: the last number of a slice
-SELECT max(num) FROM (SELECT num, size, sum(size) OVER (ORDER BY num) AS total
+-- out: the last number of a slice; whether one is kept (as 1) of those up to it
+SELECT upto, (SELECT count(*) FROM (SELECT 1 FROM kept WHERE num > $1 AND num <= upto LIMIT 1) AS any_of_them)
+FROM (SELECT max(num) AS upto FROM (SELECT num, size, sum(size) OVER (ORDER BY num) AS total
     FROM (SELECT num, size FROM done_@SLOT@ WHERE num > $1 ORDER BY num LIMIT $2) AS slice) AS sums
-WHERE total - size <= $3;
+    WHERE total - size <= $3) AS last;
 
 -- name: retain_spare
 -- in:  $1 above int, $2 upto int
@@ -54,10 +69,6 @@ FROM gone;
 -- in:  $1 above int, $2 upto int
 DELETE FROM done_@SLOT@ WHERE num > $1 AND num <= $2
     AND num IN (SELECT k.num FROM kept k WHERE k.num > $1 AND k.num <= $2);
-
--- name: retain_kept_any
--- in:  $1 above int, $2 upto int
-SELECT count(*) FROM (SELECT 1 FROM kept WHERE num > $1 AND num <= $2 LIMIT 1) AS any_of_them;
 
 -- name: retain_take
 -- in:  $1 above int, $2 upto int, $3 ended int
