@@ -193,6 +193,10 @@ def fill(node, documents):
         seconds = 1 if documents - have < 100_000 else 5
         wrk("plain", node.port, seconds, node.key)
         say(f"filled {accepted(node) - start:.0f} of {documents}")
+    have = -1
+    while have < (now := accepted(node)):   # requests that were under way when wrk ended
+        have = now
+        time.sleep(1)
     ended = time.monotonic() + 300
     while Api(node).metrics()["waybill_documents_ended_total"] < accepted(node):
         if time.monotonic() > ended:
