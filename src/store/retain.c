@@ -298,8 +298,8 @@ struct taken {
     size_t place_count, place_room;
 };
 
-/* Within a slice each statement that is waited for is a trip to PostgreSQL, while others' commits
- * meet what the slice holds: what can be asked or written together is. */
+/* Each statement of a slice that is waited for is a trip to PostgreSQL, for which a writer and the
+ * turn are held: what can be asked or written together is. */
 static bool guard_read(struct writer *w, struct retain_guard *g, int64_t *ret_present,
                        struct err *err)
 {

@@ -247,9 +247,8 @@ static bool fx_start(struct fx *f, size_t loops, const struct http_limits *limit
     atomic_store(&fx_drains, 0);
     atomic_store(&fx_stalls, 0);
     atomic_store(&fx_parked, NULL);
-    f->loop_count = loops;
-    for (size_t i = 0; i < loops; i++)
-        if (!loop_start("io", &f->loops[i], &err))
+    for (f->loop_count = 0; f->loop_count < loops; f->loop_count++)
+        if (!loop_start("io", &f->loops[f->loop_count], &err))
             return false;
     if (!http_server_start(&o, f->loops, loops, &f->server, &err)) {
         printf("# %s\n", err.text);
@@ -265,7 +264,7 @@ static void fx_free(struct fx *f)
     http_server_free(f->server);
     for (size_t i = 0; i < f->loop_count; i++)
         loop_stop(f->loops[i]);
-    f->server = NULL;
+    *f = (struct fx){ 0 };
 }
 
 static void fx_stop(struct fx *f, uint32_t grace_ms)
@@ -278,7 +277,8 @@ static void fx_stop(struct fx *f, uint32_t grace_ms)
 static void fx_done(struct fx *f)
 {
     if (f->server != NULL)
-        fx_stop(f, 0);
+        http_server_stop(f->server, 0);
+    fx_free(f);
 }
 
 static uint64_t fx_refused(const struct fx *f, enum http_refusal why)
