@@ -117,7 +117,7 @@ static bool wait_us(struct retainer *r, int64_t us, bool for_asked)
     return go_on;
 }
 
-/* Some times as long as the work took. */
+/* How many times as long as the work took it rests behind it. */
 struct pace {
     int rest_times, hurried;
 };
@@ -127,7 +127,7 @@ struct pace {
  * it has for a twentieth. */
 static const struct pace slice_pace[] = { [DB_SQLITE] = { 9, 3 }, [DB_POSTGRESQL] = { 19, 3 } };
 static const struct pace bytes_pace = { 9, 1 };
-static const struct pace other_pace = { 39, 3 }; /* dead letters, and what the log of audits has */
+static const struct pace other_pace = { 39, 3 }; /* dead letters, the audit log */
 
 static bool rest(struct retainer *r, int64_t took_us, const struct pace *pace)
 {
