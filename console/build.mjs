@@ -3,7 +3,7 @@
 //     node console/build.mjs NODE_MODULES OUT
 //
 // OUT gets the files, each also as .gz, and console_files.c: a table of them for
-// src/admin/http_console.c.  Names carry a hash of the content, so that browsers may keep
+// src/admin/http/console.c.  Names carry a hash of the content, so that browsers may keep
 // them for ever; only index.html is asked for again.
 import { createHash } from "node:crypto";
 import { createRequire } from "node:module";
@@ -100,7 +100,7 @@ function table(files) {
   }));
   return (
     "/* Made by console/build.mjs. */\n" +
-    '#include "admin/http_console.h"\n\n' +
+    '#include "admin/http/console.h"\n\n' +
     parts.map((p) => p.symbols).join("") +
     "\nconst struct console_file console_files[] = {\n" +
     parts.map((p) => p.row).join("") +

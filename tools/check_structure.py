@@ -70,7 +70,7 @@ def check_file_size(root):
         n = sources.read(path).count("\n")
         if n > MOST_LINES:
             yield path, n, f"{n} lines, at most {MOST_LINES}"
-    for path in sorted(pathlib.Path(root, "src").glob("*/README.md")):
+    for path in sorted(pathlib.Path(root, "src").rglob("README.md")):
         n = sources.read(path).count("\n")
         if n > MOST_README_LINES:
             yield path, n, f"{n} lines, at most {MOST_README_LINES}"

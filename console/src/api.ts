@@ -1,6 +1,6 @@
 // api.ts - every question that the console asks, with its shapes.
 //
-// The texts are checked against src/admin/schema.graphql by tests/console/units.test.mjs.
+// The texts are checked against src/admin/api/schema.graphql by tests/console/units.test.mjs.
 import { query } from "./base/ask";
 import type * as T from "./types";
 

@@ -1,4 +1,4 @@
-// types.ts - the shapes of src/admin/schema.graphql that the console shows.
+// types.ts - the shapes of src/admin/api/schema.graphql that the console shows.
 
 export interface Page<T> {
   items: T[];

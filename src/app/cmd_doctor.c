@@ -3,7 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "admin/doctor.h"
+#include "admin/view/doctor.h"
 #include "app/client.h"
 #include "app/cmd.h"
 #include "app/exit_code.h"

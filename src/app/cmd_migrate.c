@@ -2,7 +2,7 @@
 #include "app/cmd.h"
 #include "app/exit_code.h"
 #include "app/print.h"
-#include "store/move.h"
+#include "store/backup/move.h"
 
 static void print_step(const char *what, int64_t rows)
 {

@@ -7,7 +7,7 @@
 #include "app/print.h"
 #include "base/auto.h"
 #include "base/clock.h"
-#include "store/restore_files.h"
+#include "store/backup/restore_files.h"
 
 static void print_manifest(const struct manifest *m)
 {

@@ -10,9 +10,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "admin/api.h"
-#include "admin/http_api.h"
-#include "admin/login.h"
+#include "admin/api/api.h"
+#include "admin/http/api.h"
+#include "admin/login/login.h"
 #include "app/exit_code.h"
 #include "app/front.h"
 #include "app/registry.h"
@@ -24,8 +24,8 @@
 #include "base/log.h"
 #include "core/config.h"
 #include "engine/engine.h"
-#include "engine/intake.h"
-#include "store/recorder.h"
+#include "engine/intake/intake.h"
+#include "store/kernel/recorder.h"
 #include "store/store.h"
 
 enum {

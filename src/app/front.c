@@ -2,12 +2,12 @@
 
 #include <stdlib.h>
 
-#include "admin/http_api.h"
+#include "admin/http/api.h"
 #include "app/registry.h"
 #include "base/alloc.h"
 #include "base/require.h"
 #include "core/http_user.h"
-#include "engine/intake.h"
+#include "engine/intake/intake.h"
 
 enum { OPEN_MOST = 16 };
 

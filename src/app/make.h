@@ -1,7 +1,7 @@
 /* make.h - documents that people make: `docs edit`, and `send` straight to the router.
  *
  * The bytes are streamed to the node; what is given beside them goes in fields
- * (admin/http_manual.h).
+ * (admin/http/manual.h).
  */
 #pragma once
 

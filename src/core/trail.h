@@ -68,7 +68,7 @@ struct trail_line {
 
     /* Bytes that were stored at this point (a step changed them). */
     bool has_bytes;
-    int64_t seg, pos, num, size; /* see store/payload.h */
+    int64_t seg, pos, num, size; /* see store/payload/payload.h */
     struct sha256 sha256;
 };
 

@@ -18,8 +18,8 @@
 #include "base/id.h"
 #include "base/str.h"
 #include "core/facts.h"
-#include "store/operate.h"
-#include "store/segment.h"
+#include "store/manual/operate.h"
+#include "store/segment/segment.h"
 
 struct engine;
 

@@ -31,8 +31,8 @@
 
 #include "base/err.h"
 #include "base/str.h"
-#include "store/db.h"
-#include "store/writer.h"
+#include "store/db/db.h"
+#include "store/kernel/writer.h"
 
 struct store;
 

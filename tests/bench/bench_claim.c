@@ -11,10 +11,10 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/require.h"
-#include "store/accept.h"
-#include "store/inside.h"
-#include "store/node.h"
-#include "store/task.h"
+#include "store/kernel/inside.h"
+#include "store/kernel/node.h"
+#include "store/road/accept.h"
+#include "store/road/task.h"
 
 enum { GROUP = 2000, CLAIMS = 100, CLAIM = 100 };
 

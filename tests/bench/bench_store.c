@@ -20,10 +20,10 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/require.h"
-#include "store/accept.h"
-#include "store/inside.h"
-#include "store/node.h"
-#include "store/settle.h"
+#include "store/kernel/inside.h"
+#include "store/kernel/node.h"
+#include "store/road/accept.h"
+#include "store/road/settle.h"
 #include "store/store.h"
 
 enum { BODY = 1024, SENDERS_MOST = 16 };

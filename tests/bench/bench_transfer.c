@@ -13,7 +13,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "engine/transfer.h"
+#include "engine/transfer/transfer.h"
 
 enum { BODY = 1024, DEFAULT_CONNECTIONS = 64, DEFAULT_SECONDS = 5, DEFAULT_FIELDS = 8 };
 

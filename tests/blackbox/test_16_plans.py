@@ -1,7 +1,7 @@
 """How PostgreSQL carries out our statements when it believes that a table is empty.
 
 Everything passes through these tables, so a vacuum may well find one without rows, and the planner goes
-by that until the next.  Whatever it believes, it must look rows up by their keys (src/store/sql.h).
+by that until the next.  Whatever it believes, it must look rows up by their keys (src/store/db/sql.h).
 """
 import re
 import sys
@@ -40,7 +40,7 @@ PLANNED = re.compile(r"(SELECT|WITH|INSERT|UPDATE|DELETE|\()\b", re.I)
 
 def planner_settings(reader):
     """What a session of the product is set to, from where it says so."""
-    text = (ROOT / "src/store/pg_connect.c").read_text()
+    text = (ROOT / "src/store/db/pg_connect.c").read_text()
     found = {}
     for name, value in re.findall(r'\{ "(plan_cache_mode|enable_\w+|jit)", ([^}]*?) \}', text):
         words = re.findall(r'"(\w+)"', value)

@@ -17,7 +17,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("WAYBILL_BUILD", ROOT / "build" / "debug"))
-SDL = (ROOT / "src" / "admin" / "schema.graphql").read_text()
+SDL = (ROOT / "src" / "admin" / "api" / "schema.graphql").read_text()
 VERSION = int(graphql.__version__.split(".")[0])
 
 if VERSION >= 3:

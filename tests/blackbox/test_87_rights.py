@@ -19,7 +19,7 @@ from rig.receiver import Receiver  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("WAYBILL_BUILD", ROOT / "build" / "debug"))
-SDL = (ROOT / "src" / "admin" / "schema.graphql").read_text()
+SDL = (ROOT / "src" / "admin" / "api" / "schema.graphql").read_text()
 BOTH = pytest.mark.stores("sqlite", "postgres")
 DONE, NO, USAGE, DENIED = 0, 1, 2, 77
 

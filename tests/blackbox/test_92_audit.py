@@ -83,7 +83,7 @@ def head(check):
 # ---- changes ------------------------------------------------------------------------------------------------
 
 def mutation_names():
-    text = (ROOT / "src" / "admin" / "schema.graphql").read_text()
+    text = (ROOT / "src" / "admin" / "api" / "schema.graphql").read_text()
     body = re.search(r"(?ms)^type Mutation \{\n(.*?)^\}", text).group(1)
     return set(re.findall(r"(?m)^  (\w+)[(:]", body))
 

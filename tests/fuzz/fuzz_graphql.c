@@ -8,8 +8,8 @@
 
 #include "../unit/admin/graphql_ask.h"
 
-#include "admin/embed.h"
-#include "admin/graphql_request.h"
+#include "admin/graphql/embed.h"
+#include "admin/graphql/request.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 

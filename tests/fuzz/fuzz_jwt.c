@@ -1,7 +1,7 @@
 /* Sets of keys and ID tokens from anywhere: nothing that no key of ours signed is taken. */
 #include <stdint.h>
 
-#include "admin/jwt.h"
+#include "admin/login/jwt.h"
 #include "base/require.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);

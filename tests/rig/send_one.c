@@ -5,7 +5,7 @@
  * ENDPOINT is its part of a configuration, as YAML: "{ kind: http, url: 'http://...' }".  Sends
  * COUNT times, one after the other, SIZE bytes (over 1 MiB: in pieces, as large documents go), and
  * prints one JSON object per attempt: reach, status, sends, verdict, retry_after_us, took_ms,
- * message.  `once`: never twice in one attempt (engine/transfer.h).
+ * message.  `once`: never twice in one attempt (engine/transfer/transfer.h).
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -15,8 +15,8 @@
 #include "base/clock.h"
 #include "core/connector.h"
 #include "core/grammar.h"
-#include "engine/pool.h"
-#include "engine/transfer.h"
+#include "engine/threads/pool.h"
+#include "engine/transfer/transfer.h"
 
 enum { ARENA = 256 << 20, PIECE = 256 << 10, WHOLE_MOST = 1 << 20 };
 

@@ -19,7 +19,7 @@
 #include "core/state.h"
 #include "core/steady.h"
 #include "core/window.h"
-#include "engine/govern.h"
+#include "engine/dispatch/govern.h"
 
 enum {
     NODES_MOST = 4,

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 
 #include "base/auto.h"
-#include "store/check.h"
-#include "store/kept.h"
-#include "store/retain.h"
+#include "store/retention/kept.h"
+#include "store/retention/retain.h"
+#include "store/watch/check.h"
 #include "store_test.h"
 
 #pragma GCC diagnostic ignored "-Wunused-function" /* each test uses some of it */

@@ -1,8 +1,8 @@
 /* scene.h - a document on its way, for tests of what people do to it. */
 #pragma once
 
-#include "store/delivery.h"
-#include "store/operate.h"
+#include "store/manual/operate.h"
+#include "store/road/delivery.h"
 #include "store_test.h"
 
 enum { KEEP = 45, NEWEST = 9 };

@@ -15,7 +15,7 @@
 
 #include "base/auto.h"
 #include "base/require.h"
-#include "store/payload.h"
+#include "store/payload/payload.h"
 
 struct child *child_first;
 

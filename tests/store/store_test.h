@@ -20,11 +20,11 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
-#include "store/accept.h"
-#include "store/document.h"
-#include "store/settle.h"
+#include "store/road/accept.h"
+#include "store/road/document.h"
+#include "store/road/settle.h"
+#include "store/road/task.h"
 #include "store/store.h"
-#include "store/task.h"
 
 /* ---- homes -------------------------------------------------------------------------- */
 

@@ -1,4 +1,4 @@
--- Who did what (store/audit.h).
+-- Who did what (store/audit/audit.h).
 
 -- name: audit_take
 -- in:  $1 count int

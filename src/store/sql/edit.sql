@@ -1,4 +1,4 @@
--- A document that people made, in the place of another or beside it (store/edit.h).  States in
+-- A document that people made, in the place of another or beside it (store/manual/edit.h).  States in
 -- numbers are those of core/state.h.
 
 -- name: edit_doc

@@ -1,4 +1,4 @@
--- Documents that come from documents (store/link.h).
+-- Documents that come from documents (store/manual/link.h).
 
 -- name: link_add
 -- in:  $1 parent int, $2 kind int, $3 child int

@@ -1,4 +1,4 @@
--- Deliveries in order (store/order.h).  Conditions on turn say `turn > 0` too: the index is of those.
+-- Deliveries in order (store/road/order.h).  Conditions on turn say `turn > 0` too: the index is of those.
 
 -- name: order_seq_take
 -- only: postgresql

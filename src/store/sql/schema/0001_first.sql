@@ -29,7 +29,7 @@ CREATE TABLE caller(
     id @ROWKEY@, name TEXT NOT NULL UNIQUE, gateway @INT@ NOT NULL, title TEXT,
     secret @BYTES@ NOT NULL, made_us @INT@ NOT NULL) @PLAIN@;
 
--- Live documents.  seg, pos: where the payload is (store/payload.h).
+-- Live documents.  seg, pos: where the payload is (store/payload/payload.h).
 CREATE TABLE doc(
     num @ROWKEY@, id @BYTES@ NOT NULL, gateway @INT@ NOT NULL, caller @INT@ NOT NULL,
     config @INT@ NOT NULL, received_us @INT@ NOT NULL, size @INT@ NOT NULL,

@@ -13,7 +13,7 @@ ALTER TABLE doc ADD COLUMN facts @BYTES@;
 ALTER TABLE doc ADD COLUMN trail @BYTES@;
 
 -- Deliveries of live documents, once they had to wait or to be kept; state is enum
--- delivery_state.  b_*: bytes of its own, where a step changed them (store/payload.h).
+-- delivery_state.  b_*: bytes of its own, where a step changed them (store/payload/payload.h).
 CREATE TABLE delivery(
     num @ROWKEY@, doc @INT@ NOT NULL, id TEXT NOT NULL, endpoint @INT@ NOT NULL,
     system @INT@ NOT NULL, queue @INT@ NOT NULL, state @INT@ NOT NULL, attempts @INT@ NOT NULL,

@@ -8,7 +8,7 @@ ALTER TABLE doc ADD COLUMN seq @INT@ NOT NULL DEFAULT 0;
 CREATE TABLE order_open(
     gateway @INT@ NOT NULL, seq @INT@ NOT NULL, PRIMARY KEY(gateway, seq)) @CLUSTERED@;
 
--- lane: of an ordered system (engine/order.c), 0: none.  Its deliveries stand in the order of (seq,
+-- lane: of an ordered system (engine/road/order.c), 0: none.  Its deliveries stand in the order of (seq,
 -- child).  turn: 1 it waits in its lane, without a task; 2 it has left the queue, and its task
 -- carries it on: one of a lane at most; 0 it is not in the lane (any more).  prio: of that task.
 ALTER TABLE delivery ADD COLUMN lane @INT@ NOT NULL DEFAULT 0;

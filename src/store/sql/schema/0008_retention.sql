@@ -5,7 +5,7 @@ CREATE TABLE kept(
     num @ROWKEY@, id @BYTES@ NOT NULL, reason TEXT NOT NULL, made_by TEXT NOT NULL,
     made_us @INT@ NOT NULL) @PLAIN@;
 
--- Payloads whose documents went (store/retain.h).  state 0: a segment in which something is gone;
+-- Payloads whose documents went (store/retention/retain.h).  state 0: a segment in which something is gone;
 -- 1: nobody refers to it any more, and its bytes may still be there.  pos: 0 for a segment.
 CREATE TABLE payload_gone(
     seg @INT@ NOT NULL, pos @INT@ NOT NULL, state @INT@ NOT NULL,

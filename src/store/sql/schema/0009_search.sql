@@ -4,7 +4,7 @@
 ALTER TABLE task_dead ADD COLUMN doc @INT@ NOT NULL DEFAULT 0;
 UPDATE task_dead SET doc = coalesce((SELECT v.doc FROM delivery v WHERE v.num = task_dead.id), task_dead.id);
 
--- Attributes and names that are not configured, as hashes (store/term.h): key is where the number
+-- Attributes and names that are not configured, as hashes (store/road/term.h): key is where the number
 -- stands and the hash, so that what comes in together is stored together.
 CREATE TABLE term(key @INT@ NOT NULL, num @INT@ NOT NULL, PRIMARY KEY(key, num)) @CLUSTERED@;
 

@@ -1,6 +1,6 @@
 -- 0010_batch - documents that go together.
 
--- state is enum batch_state (store/batch.h): 0 open, 1 closing, 2 closed, 3 ended.  One is open at most for
+-- state is enum batch_state (store/batch/batch.h): 0 open, 1 closing, 2 closed, 3 ended.  One is open at most for
 -- a name, route, receiver and part; who closes it lets the next member open another.  why, closed_by:
 -- how it was closed; slot_us: at which time of its schedule, 0: not by one.  doc: the document that it
 -- became.  node_id, claim, until_us: who builds that; due_us: not before then; code, message: why it could
@@ -19,7 +19,7 @@ CREATE INDEX batch_by_name ON batch(name, num);
 CREATE INDEX batch_by_doc ON batch(doc) WHERE doc > 0;
 
 -- Members of batches that have not ended: live documents that no task carries on.  b_*: what joins, where
--- steps changed the bytes (store/payload.h).
+-- steps changed the bytes (store/payload/payload.h).
 CREATE TABLE batch_member(
     batch @INT@ NOT NULL, doc @INT@ NOT NULL, size @INT@ NOT NULL,
     b_seg @INT@, b_pos @INT@, b_num @INT@, b_sha256 @BYTES@,

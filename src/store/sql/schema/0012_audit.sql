@@ -1,7 +1,7 @@
 -- 0012_audit - who did what: lines in a chain, each written in the transaction of its change.
 
 -- seq has no gaps.  was, became: the object before and after, as short texts.  hash is the SHA-256 of
--- the line and of prev, the hash of the line before (store/audit.h).
+-- the line and of prev, the hash of the line before (store/audit/audit.h).
 CREATE TABLE audit(
     seq @ROWKEY@, time_us @INT@ NOT NULL, actor TEXT NOT NULL, kind TEXT NOT NULL, address TEXT NOT NULL,
     action TEXT NOT NULL, object TEXT NOT NULL, was TEXT NOT NULL, became TEXT NOT NULL,

@@ -3,7 +3,7 @@
 -- only: postgresql
 -- These tables are empty again and again.  To a planner that was told so by a vacuum every index costs
 -- the same, also one in which the number that is asked for stands second and that is read whole
--- (store/sql.h).  So no index has it there, except for those with a condition that such a question lacks.
+-- (store/db/sql.h).  So no index has it there, except for those with a condition that such a question lacks.
 DROP INDEX doc_by_gateway;
 CREATE INDEX doc_by_gateway ON doc(gateway, num) WHERE gateway <> 0;
 DROP INDEX delivery_by_doc;

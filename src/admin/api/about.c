@@ -1,0 +1,195 @@
+/* What stands in the head of every page, and what keeps the node from working: about, health. */
+#include "admin/api/parts.h"
+#include "base/auto.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/tls.h"
+#include "engine/engine.h"
+#include "engine/plan/plan.h"
+#include "engine/road/road.h"
+#include "store/kernel/node.h"
+#include "store/store.h"
+
+enum { LINES_MOST = 32 << 10, CERT_MOST = 1 << 20, CERTIFICATES_MOST = 1000 };
+
+/* ---- about ----------------------------------------------------------------------------------- */
+
+struct about {
+    const char *version, *store;
+    struct str node, host, area, location, environment, colour;
+    int64_t number, started_us, now_us, config;
+};
+
+/* The grammar has the words of the colours. */
+static void read_location(struct graphql_call *call, struct about *to)
+{
+    struct plan *plan = road_plan(engine_road(api_engine(call)));
+    const struct yaml_node *l = yaml_get(plan->config->root, "location");
+    struct str colour = yaml_text(yaml_get(l, "colour"));
+
+    to->location = arena_copy(call->arena, yaml_text(yaml_get(l, "name")));
+    to->environment = arena_copy(call->arena, yaml_text(yaml_get(l, "environment")));
+    to->colour = colour.len > 0 ? arena_copy(call->arena, colour) : STR("grey");
+    to->config = plan->version;
+    plan_unref(plan);
+}
+
+static bool read_node(struct graphql_call *call, struct about *to, struct err *err)
+{
+    struct node_row *rows = ARENA_ARRAY(call->arena, struct node_row, NODES_MOST);
+    size_t n;
+
+    if (!node_list(api_store(call), rows, NODES_MOST, &n, err))
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        if (rows[i].node != to->number)
+            continue;
+        to->host = str_of(rows[i].host);
+        to->area = str_of(rows[i].area);
+        to->started_us = rows[i].started_us;
+    }
+    return true;
+}
+
+static bool about(struct graphql_call *call, struct err *err)
+{
+    struct about *v = ARENA_NEW(call->arena, struct about);
+    struct store *s = api_store(call);
+
+    *v = (struct about){ .version = WAYBILL_VERSION,
+                         .store = store_kind(s) == DB_SQLITE ? "sqlite" : "postgresql",
+                         .number = store_node(s),
+                         .host = STR(""),
+                         .area = STR(""),
+                         .now_us = clock_wall_us() };
+    v->node = str_of(arena_printf(call->arena, "%lld", (long long)v->number));
+    read_location(call, v);
+    return read_node(call, v, err) && graphql_set_object(call, v);
+}
+
+static bool about_pauses(struct graphql_call *call, struct err *err)
+{
+    return api_set_pauses(call, ((const struct about *)call->parent)->number, err);
+}
+
+/* ---- health ------------------------------------------------------------------------------------
+ */
+
+struct health {
+    int64_t disk_free, disk_reserve;
+};
+
+static bool health(struct graphql_call *call, struct err *err)
+{
+    struct health *v = ARENA_NEW(call->arena, struct health);
+    struct engine *e = api_engine(call);
+
+    v->disk_reserve = (int64_t)engine_node(e)->disk_reserve_bytes;
+    return file_free_bytes(store_data_fd(engine_store(e)), &v->disk_free, err) &&
+           graphql_set_object(call, v);
+}
+
+static bool set_lines(struct graphql_call *call, struct str text)
+{
+    size_t most = 0, n = 0;
+
+    for (size_t i = 0; i < text.len; i++)
+        most += text.ptr[i] == '\n';
+    struct str *lines = ARENA_ARRAY(call->arena, struct str, most + 1);
+
+    while (text.len > 0) {
+        text = str_cut(text, '\n', &lines[n]);
+        lines[n] = arena_copy(call->arena, lines[n]);
+        n++;
+    }
+    return graphql_set_texts(call, lines, n);
+}
+
+static bool health_reasons(struct graphql_call *call, struct err *err)
+{
+    AUTO(buf_done) struct buf text = BUF_INIT(LINES_MOST);
+
+    (void)err;
+    engine_not_ready(api_engine(call), &text);
+    return set_lines(call, buf_view(&text));
+}
+
+static bool health_troubles(struct graphql_call *call, struct err *err)
+{
+    AUTO(buf_done) struct buf text = BUF_INIT(LINES_MOST);
+
+    (void)err;
+    engine_troubles(api_engine(call), &text);
+    return set_lines(call, buf_view(&text));
+}
+
+/* ---- certificates ------------------------------------------------------------------------------
+ */
+
+struct certificate {
+    struct str of, error;
+    int64_t ends_us;
+};
+
+static const struct certificate *look_at(struct arena *a, struct str of, const char *cert)
+{
+    struct certificate *c = ARENA_NEW(a, struct certificate);
+    struct err err = { 0 };
+
+    c->of = of;
+    if (!tls_certificate_end(cert, &c->ends_us, &err))
+        c->error = arena_copy(a, str_of(err.text));
+    return c;
+}
+
+static bool health_certificates(struct graphql_call *call, struct err *err)
+{
+    struct engine *e = api_engine(call);
+    struct plan *plan = road_plan(engine_road(e));
+    const void **list = ARENA_ARRAY(call->arena, const void *, plan->endpoint_count + 1);
+    size_t n = 0;
+
+    (void)err;
+    if (engine_node(e)->tls_cert != NULL)
+        list[n++] = look_at(call->arena, STR("this node"), engine_node(e)->tls_cert);
+    for (size_t i = 0; i < plan->endpoint_count && n < CERTIFICATES_MOST; i++) {
+        const struct plan_endpoint *p = &plan->endpoints[i];
+        AUTO(buf_done) struct buf cert = BUF_INIT(CERT_MOST);
+
+        if (p->self == NULL || p->type->http == NULL)
+            continue;
+        buf_put(&cert, p->type->http->options(p->self)->cert);
+        if (cert.len > 0)
+            list[n++] = look_at(
+                call->arena, str_of(arena_printf(call->arena, "endpoint %.*s", STR_ARG(p->name))),
+                cert.ptr);
+    }
+    plan_unref(plan);
+    return graphql_set_objects(call, list, n);
+}
+
+const struct graphql_resolver api_about[] = {
+    { .field = "Query.about", .fn = about },
+    GRAPHQL_MEMBER("About.version", struct about, version),
+    GRAPHQL_MEMBER("About.node", struct about, node),
+    GRAPHQL_MEMBER("About.host", struct about, host),
+    GRAPHQL_MEMBER("About.area", struct about, area),
+    API_TEXT_AT("About.location", struct about, location),
+    API_TEXT_AT("About.environment", struct about, environment),
+    GRAPHQL_MEMBER("About.colour", struct about, colour),
+    GRAPHQL_MEMBER("About.store", struct about, store),
+    GRAPHQL_MEMBER("About.started", struct about, started_us),
+    GRAPHQL_MEMBER("About.now", struct about, now_us),
+    GRAPHQL_MEMBER("About.config", struct about, config),
+    { .field = "About.pauses", .fn = about_pauses },
+    { .field = "Query.health", .fn = health },
+    { .field = "Health.reasons", .fn = health_reasons },
+    { .field = "Health.troubles", .fn = health_troubles },
+    GRAPHQL_MEMBER("Health.diskFree", struct health, disk_free),
+    GRAPHQL_MEMBER("Health.diskReserve", struct health, disk_reserve),
+    { .field = "Health.certificates", .fn = health_certificates },
+    GRAPHQL_MEMBER("Certificate.of", struct certificate, of),
+    API_NUMBER_AT("Certificate.ends", struct certificate, ends_us),
+    API_TEXT_AT("Certificate.error", struct certificate, error),
+};
+const size_t api_about_count = sizeof api_about / sizeof api_about[0];

@@ -1,0 +1,119 @@
+#include "admin/api/api.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "admin/api/audit.h"
+#include "admin/api/parts.h"
+#include "admin/graphql/embed.h"
+#include "admin/graphql/request.h"
+#include "admin/graphql/type.h"
+#include "base/alloc.h"
+
+struct api {
+    struct graphql_schema *schema;
+};
+
+/* ---- rights ------------------------------------------------------------------------------------
+ */
+
+bool api_find_right(struct str word, int *ret)
+{
+    enum right r;
+
+    if (!right_find(word, &r))
+        return false;
+    *ret = (int)r;
+    return true;
+}
+
+/* Types whose objects belong to systems: whether the right counts for this one.  All other objects
+ * are only made when they are in scope. */
+static const struct {
+    const char *type;
+    bool (*covers)(const struct graphql_call *call, enum right right);
+} owned[] = {
+    { "Document", api_covers_document },
+    { "RehearsedDocument", api_covers_rehearsed },
+};
+
+static bool covers(const struct graphql_call *call, enum right right)
+{
+    if (rights_everywhere(&api_principal(call)->rights, right) || !right_is_scoped(right))
+        return true;
+    for (size_t i = 0; i < sizeof owned / sizeof owned[0]; i++)
+        if (str_is(call->type->name, owned[i].type))
+            return owned[i].covers(call, right);
+    return true;
+}
+
+bool api_may(struct graphql_call *call, int right, struct err *err)
+{
+    const struct principal *p = api_principal(call);
+
+    if (rights_has(&p->rights, (enum right)right) && covers(call, (enum right)right))
+        return true;
+    return err_set(err, ERR_PERMANENT, EPERM, "%.*s does not have the right `%s`", STR_ARG(p->name),
+                   right_word((enum right)right));
+}
+
+static bool guard(struct graphql_call *call, int right, struct err *err)
+{
+    return api_may(call, right, err) && api_audit_ask(call, (enum right)right, err);
+}
+
+/* ---- the schema --------------------------------------------------------------------------------
+ */
+
+static bool bind_all(struct graphql_schema *schema, struct err *err)
+{
+    static const struct {
+        const struct graphql_resolver *table;
+        const size_t *count;
+    } parts[] = {
+#define PART(name) { api_##name, &api_##name##_count },
+        API_PARTS(PART)
+#undef PART
+    };
+
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+        if (!graphql_schema_bind(schema, parts[i].table, *parts[i].count, err))
+            return false;
+    graphql_schema_once(schema, &api_once);
+    return graphql_schema_guard(schema, api_find_right, guard, err) &&
+           graphql_schema_check(schema, err);
+}
+
+bool api_new(struct api **ret, struct err *err)
+{
+    struct api *api = NEW(struct api);
+
+    api->schema = graphql_schema_new(embed_schema(), err);
+    if (api->schema == NULL || !bind_all(api->schema, err)) {
+        api_free(api);
+        return err_context(err, "admin API");
+    }
+    *ret = api;
+    return true;
+}
+
+void api_free(struct api *api)
+{
+    if (api == NULL)
+        return;
+    graphql_schema_free(api->schema);
+    free(api);
+}
+
+int api_execute(struct api *api, const struct principal *who, struct str content_type,
+                struct str body, struct buf *out)
+{
+    struct graphql_limits limits = graphql_limits_default;
+
+    limits.variables = GRAPHQL_BODY_MAX; /* a configuration is one */
+    limits.introspection = true;         /* whoever comes here is known */
+    int status = graphql_request_answer(api->schema, content_type, body, who, &limits, out);
+
+    api_audit_done();
+    return status;
+}

@@ -1,0 +1,140 @@
+/* Bulk changes of documents by the filter: counted first, then portion by portion. */
+#include "admin/api/documents.h"
+#include "admin/api/parts.h"
+#include "admin/view/document_view.h"
+#include "base/auto.h"
+#include "base/clock.h"
+#include "engine/engine.h"
+#include "engine/road/road.h"
+#include "store/manual/operate.h"
+
+enum { COUNT_ARENA = 64 << 20 };
+
+#define BIT(state) (1u << (state))
+
+/* A change: which documents it could do something to. */
+struct change {
+    enum operate_action action;
+    const char *verb;
+    unsigned states; /* 0: any, also those that are over */
+};
+
+static struct api_find find_of(const struct change *c, size_t first, int64_t until_us)
+{
+    return (struct api_find){ .right = RIGHT_RETRY,
+                              .first = first,
+                              .live = c->states != 0,
+                              .states = c->states,
+                              .until_us = until_us };
+}
+
+/* As far as the time of one request goes. */
+static bool count_them(struct graphql_call *call, const struct change *c, int64_t until_us,
+                       int64_t *io_below, struct api_bulk_result *ret, struct err *err)
+{
+    struct api_find find = find_of(c, DOCUMENTS_PAGE_MOST, until_us);
+
+    do {
+        AUTO(arena_done) struct arena a = ARENA_INIT(COUNT_ARENA);
+        struct api_page *page = ARENA_NEW(&a, struct api_page);
+        struct graphql_call one = *call;
+
+        one.arena = &a;
+        if (!api_find_documents(&one, &find, page, io_below, err))
+            return false;
+        ret->count += (int64_t)page->count;
+    } while (*io_below != 0 && clock_mono_us() < call->deadline_us - 2 * CLOCK_S);
+    return true;
+}
+
+static bool change_portion(struct graphql_call *call, const struct change *c,
+                           const struct operate_order *order, int64_t until_us, int64_t *io_below,
+                           struct api_bulk_result *ret, struct err *err)
+{
+    struct arena *a = call->arena;
+    struct api_page *page = ARENA_NEW(a, struct api_page);
+    struct operate_target *targets = ARENA_ARRAY(a, struct operate_target, DOCUMENTS_PAGE_MOST);
+    struct operate_answer *answers = ARENA_ARRAY(a, struct operate_answer, DOCUMENTS_PAGE_MOST);
+    struct api_find find;
+    size_t first;
+
+    _Static_assert((int)DOCUMENTS_PAGE_MOST <= (int)OPERATE_MOST, "a page is one transaction");
+    if (!api_read_count(call, "portion", DOCUMENTS_PAGE_MOST, &first, err))
+        return false;
+    find = find_of(c, first, until_us);
+    if (!api_find_documents(call, &find, page, io_below, err))
+        return false;
+    for (size_t i = 0; i < page->count; i++)
+        targets[i].id = ((const struct document_view *)page->items[i])->doc.source.id;
+    if (!operate(api_store(call), c->action, targets, page->count, order, answers, err))
+        return false;
+    ret->count = (int64_t)page->count;
+    for (size_t i = 0; i < page->count; i++)
+        ret->done += answers[i].result == OPERATE_DONE;
+    ret->skipped = ret->count - ret->done;
+    return true;
+}
+
+static bool change_in_bulk(struct graphql_call *call, const struct change *c,
+                           struct operate_order *order, struct err *err)
+{
+    struct api_bulk_result *b = ARENA_NEW(call->arena, struct api_bulk_result);
+    int64_t below, until;
+    bool dry = false;
+
+    order->bulk = true;
+    (void)graphql_arg_bool(call, "dry", &dry);
+    if (!api_read_place(call, &below, &until, err))
+        return false;
+    b->begin = api_place(call, below, until);
+    if (dry ? !count_them(call, c, until, &below, b, err)
+            : !change_portion(call, c, order, until, &below, b, err))
+        return false;
+    if (below != 0)
+        b->next = api_place(call, below, until);
+    if (!dry && b->count > 0) {
+        road_note_backlog(engine_road(api_engine(call)));
+        api_log_change(c->verb, order->who, (size_t)b->count, (size_t)b->done);
+    }
+    return graphql_set_object(call, b);
+}
+
+/* What waits for its turn needs no retry; what was delivered only when it is asked for. */
+static bool documents_retry(struct graphql_call *call, struct err *err)
+{
+    struct change c = { OPERATE_RETRY, "retry", BIT(DOCUMENT_DEAD) | BIT(DOCUMENT_RETRYING) };
+    struct operate_order order;
+
+    if (!api_order_of(call, &order, err))
+        return false;
+    api_read_retry(call, &order);
+    if (order.again)
+        c.states = 0;
+    return change_in_bulk(call, &c, &order, err);
+}
+
+static bool documents_cancel(struct graphql_call *call, struct err *err)
+{
+    static const struct change c = { OPERATE_CANCEL, "cancel",
+                                     BIT(DOCUMENT_RECEIVED) | BIT(DOCUMENT_ACTIVE) |
+                                         BIT(DOCUMENT_HELD) | BIT(DOCUMENT_RETRYING) |
+                                         BIT(DOCUMENT_DEAD) | BIT(DOCUMENT_IN_DOUBT) };
+    struct operate_order order;
+
+    return api_order_of(call, &order, err) && change_in_bulk(call, &c, &order, err);
+}
+
+static bool documents_discard(struct graphql_call *call, struct err *err)
+{
+    static const struct change c = { OPERATE_DISCARD, "discard", BIT(DOCUMENT_DEAD) };
+    struct operate_order order;
+
+    return api_order_of(call, &order, err) && change_in_bulk(call, &c, &order, err);
+}
+
+const struct graphql_resolver api_bulk[] = {
+    { .field = "Mutation.documentsRetry", .fn = documents_retry },
+    { .field = "Mutation.documentsCancel", .fn = documents_cancel },
+    { .field = "Mutation.documentsDiscard", .fn = documents_discard },
+};
+const size_t api_bulk_count = sizeof api_bulk / sizeof api_bulk[0];

@@ -1,0 +1,266 @@
+/* Configuration versions: config, configHistory, configDiff, configCheck, configApply,
+ * configRevert. */
+#include <stdio.h>
+
+#include "admin/api/parts.h"
+#include "admin/view/diff.h"
+#include "base/auto.h"
+#include "engine/engine.h"
+#include "engine/plan/live.h"
+#include "engine/plan/plan.h"
+#include "store/govern/version.h"
+#include "store/store.h"
+
+enum { HISTORY_MOST = 200, DIFF_MOST = 4 << 20 };
+
+struct shown {
+    int64_t version, made_us;
+    struct str by, note;
+    struct sha256 sha256;
+    bool live;
+};
+
+static struct shown *show(struct graphql_call *call, const struct version *v, int64_t newest)
+{
+    struct shown *s = ARENA_NEW(call->arena, struct shown);
+
+    *s = (struct shown){ .version = v->number,
+                         .made_us = v->made_us,
+                         .by = v->by,
+                         .sha256 = v->sha256,
+                         .live = v->number == newest };
+    s->note = v->note.len > 0 ? v->note : (struct str){ 0 };
+    return s;
+}
+
+static bool version_sha256(struct graphql_call *call, struct err *err)
+{
+    const struct shown *s = call->parent;
+    char text[SHA256_TEXT];
+
+    (void)err;
+    return graphql_set_z(call, digest_text(&s->sha256, text));
+}
+
+/* Read when it is asked for. */
+static bool version_text(struct graphql_call *call, struct err *err)
+{
+    const struct shown *s = call->parent;
+    struct version v;
+
+    if (!version_get(api_store(call), s->version, call->arena, &v, err))
+        return false;
+    return graphql_set_text(call, v.body);
+}
+
+/* The version an argument names, the newest when it is left out; false with err->kind
+ * ERR_NONE when there is none. */
+static bool named_version(struct graphql_call *call, const char *arg, struct version *ret,
+                          int64_t *ret_newest, struct err *err)
+{
+    struct store *s = api_store(call);
+    int64_t number;
+
+    if (!version_newest(s, ret_newest, err))
+        return false;
+    if (!graphql_arg_int(call, arg, &number))
+        number = *ret_newest;
+    return version_get(s, number, call->arena, ret, err);
+}
+
+static bool config(struct graphql_call *call, struct err *err)
+{
+    struct version v;
+    int64_t newest;
+
+    if (named_version(call, "version", &v, &newest, err))
+        return graphql_set_object(call, show(call, &v, newest));
+    return err->kind == ERR_NONE && graphql_set_null(call);
+}
+
+static bool history(struct graphql_call *call, struct err *err)
+{
+    struct store *s = api_store(call);
+    struct version *all = ARENA_ARRAY(call->arena, struct version, HISTORY_MOST);
+    const void **shown = ARENA_ARRAY(call->arena, const void *, HISTORY_MOST);
+    int64_t first = 50;
+    size_t n;
+
+    (void)graphql_arg_int(call, "first", &first);
+    if (first < 1 || first > HISTORY_MOST)
+        return err_set(err, ERR_LIMIT, 0, "first is between 1 and %d", HISTORY_MOST);
+    if (!version_list(s, (size_t)first, call->arena, all, &n, err))
+        return false;
+    for (size_t i = 0; i < n; i++)
+        shown[i] = show(call, &all[i], all[0].number);
+    return graphql_set_objects(call, shown, n);
+}
+
+static bool diff(struct graphql_call *call, struct err *err)
+{
+    AUTO(buf_done) struct buf out = BUF_INIT(DIFF_MOST);
+    AUTO(buf_done) struct buf body = BUF_INIT(DIFF_MOST);
+    struct str text = graphql_arg_text(call, "text");
+    struct version a, b;
+    int64_t newest;
+    char old_name[40], new_name[40] = "the text";
+
+    if (!named_version(call, "from", &a, &newest, err) ||
+        (text.ptr == NULL && !named_version(call, "to", &b, &newest, err)))
+        return err->kind == ERR_NONE ? err_set(err, ERR_PERMANENT, 0, "there is no such version")
+                                     : false;
+    (void)snprintf(old_name, sizeof old_name, "version %lld", (long long)a.number);
+    if (text.ptr == NULL)
+        (void)snprintf(new_name, sizeof new_name, "version %lld", (long long)b.number);
+    else if (!config_without_node(text, &body, err))
+        return false;
+    if (!diff_text(a.body, text.ptr != NULL ? buf_view(&body) : b.body, old_name, new_name, &out,
+                   err))
+        return false;
+    return graphql_set_text(call, buf_view(&out));
+}
+
+/* ---- changes ----------------------------------------------------------------------------- */
+
+struct result {
+    const struct shown *version;
+    const struct problem_list *problems, *warnings;
+};
+
+struct shown_problem {
+    int64_t line, column;
+    const char *message, *hint;
+};
+
+const struct problem_list *api_keep_problems(struct arena *a, const struct problem_list *from)
+{
+    struct problem_list *to = ARENA_NEW(a, struct problem_list);
+
+    to->count = from->count;
+    for (size_t i = 0; i < from->count; i++) {
+        const struct problem *p = &from->items[i];
+
+        to->items[i] =
+            (struct problem){ .place = p->place, .message = arena_text(a, str_of(p->message)) };
+        if (p->hint != NULL)
+            to->items[i].hint = arena_text(a, str_of(p->hint));
+    }
+    return to;
+}
+
+static bool apply(struct graphql_call *call, struct str text, struct str note, struct err *err)
+{
+    AUTO(config_report_done) struct config_report report = CONFIG_REPORT_INIT;
+    struct result *r = ARENA_NEW(call->arena, struct result);
+    struct engine *e = api_engine(call);
+    int64_t number, over;
+    struct version v;
+
+    if (!api_may_apply(call, text, &over, err))
+        return false;
+    bool ok = live_apply(engine_live(e), over, text, api_name(call), note, &report, &number, err);
+
+    if (!ok && report.problems.count == 0)
+        return false;
+    r->problems = api_keep_problems(call->arena, &report.problems);
+    r->warnings = api_keep_problems(call->arena, &report.warnings);
+    if (ok) {
+        if (!version_get(engine_store(e), number, call->arena, &v, err))
+            return err_behind(err,
+                              "version %lld is applied, but cannot be shown: see `waybill config "
+                              "history`",
+                              (long long)number);
+        r->version = show(call, &v, number);
+    }
+    return graphql_set_object(call, r);
+}
+
+/* Nothing is stored, and the plan that was made for it goes again. */
+static bool config_check(struct graphql_call *call, struct err *err)
+{
+    AUTO(config_report_done) struct config_report report = CONFIG_REPORT_INIT;
+    struct result *r = ARENA_NEW(call->arena, struct result);
+    struct plan *plan = NULL;
+
+    if (!live_propose(engine_live(api_engine(call)), graphql_arg_text(call, "text"), &report, &plan,
+                      err) &&
+        report.problems.count == 0)
+        return false;
+    plan_unref(plan);
+    r->problems = api_keep_problems(call->arena, &report.problems);
+    r->warnings = api_keep_problems(call->arena, &report.warnings);
+    return graphql_set_object(call, r);
+}
+
+static bool config_apply(struct graphql_call *call, struct err *err)
+{
+    return apply(call, graphql_arg_text(call, "text"), graphql_arg_text(call, "note"), err);
+}
+
+static bool config_revert(struct graphql_call *call, struct err *err)
+{
+    struct version v;
+    int64_t newest;
+    char note[64];
+
+    if (!named_version(call, "version", &v, &newest, err))
+        return err->kind == ERR_NONE ? err_set(err, ERR_PERMANENT, 0, "there is no such version")
+                                     : false;
+    (void)snprintf(note, sizeof note, "back to version %lld", (long long)v.number);
+    return apply(call, v.body, str_of(note), err);
+}
+
+static bool problem_at(struct graphql_call *call, const void *list, size_t index, struct err *err)
+{
+    const struct problem *p = &((const struct problem_list *)list)->items[index];
+    struct shown_problem *s = ARENA_NEW(call->arena, struct shown_problem);
+
+    (void)err;
+    *s = (struct shown_problem){
+        .line = p->place.line, .column = p->place.column, .message = p->message, .hint = p->hint
+    };
+    return graphql_set_object(call, s);
+}
+
+bool api_set_problems(struct graphql_call *call, const struct problem_list *list)
+{
+    return graphql_set_list(call, list, list->count, problem_at);
+}
+
+static bool result_problems(struct graphql_call *call, struct err *err)
+{
+    (void)err;
+    return api_set_problems(call, ((const struct result *)call->parent)->problems);
+}
+
+static bool result_warnings(struct graphql_call *call, struct err *err)
+{
+    (void)err;
+    return api_set_problems(call, ((const struct result *)call->parent)->warnings);
+}
+
+const struct graphql_resolver api_config[] = {
+    { .field = "Query.config", .fn = config },
+    { .field = "Query.configHistory", .fn = history },
+    { .field = "Query.configDiff", .fn = diff },
+    { .field = "Query.configCheck", .fn = config_check },
+    { .field = "ConfigCheck.problems", .fn = result_problems },
+    { .field = "ConfigCheck.warnings", .fn = result_warnings },
+    { .field = "Mutation.configApply", .fn = config_apply },
+    { .field = "Mutation.configRevert", .fn = config_revert },
+    GRAPHQL_MEMBER("ConfigVersion.version", struct shown, version),
+    GRAPHQL_MEMBER("ConfigVersion.made", struct shown, made_us),
+    GRAPHQL_MEMBER("ConfigVersion.by", struct shown, by),
+    GRAPHQL_MEMBER("ConfigVersion.note", struct shown, note),
+    { .field = "ConfigVersion.sha256", .fn = version_sha256 },
+    GRAPHQL_MEMBER("ConfigVersion.live", struct shown, live),
+    { .field = "ConfigVersion.text", .fn = version_text },
+    GRAPHQL_POINTER("ConfigResult.version", struct result, version),
+    { .field = "ConfigResult.problems", .fn = result_problems },
+    { .field = "ConfigResult.warnings", .fn = result_warnings },
+    GRAPHQL_MEMBER("Problem.line", struct shown_problem, line),
+    GRAPHQL_MEMBER("Problem.column", struct shown_problem, column),
+    GRAPHQL_MEMBER("Problem.message", struct shown_problem, message),
+    GRAPHQL_MEMBER("Problem.hint", struct shown_problem, hint),
+};
+const size_t api_config_count = sizeof api_config / sizeof api_config[0];

@@ -1,0 +1,324 @@
+/* The map: which ways documents take, how many, and where something is wrong. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "admin/api/parts.h"
+#include "base/auto.h"
+#include "base/clock.h"
+#include "core/state.h"
+#include "engine/dispatch/dispatch.h"
+#include "engine/dispatch/govern.h"
+#include "engine/dispatch/ways.h"
+#include "engine/engine.h"
+#include "engine/intake/poller.h"
+#include "engine/plan/plan.h"
+#include "engine/road/road.h"
+#include "store/road/document.h"
+#include "store/store.h"
+
+enum {
+    EDGES_MOST = 10000,
+    LATEST = DOCUMENTS_PAGE_MOST, /* documents that are asked which way they went */
+    PAGE_BYTES = 64 << 20,
+    WHY_MOST = 400
+};
+
+enum node_kind { NODE_GATEWAY, NODE_ROUTE, NODE_BATCH, NODE_ENDPOINT, NODE_SYSTEM };
+
+static const char *const node_words[] = { "gateway", "route", "batch", "endpoint", "system" };
+
+struct node {
+    enum node_kind kind;
+    int64_t word;
+};
+
+struct edge {
+    struct node from, to;
+    int64_t lately;
+    const char *trouble; /* NULL: none */
+};
+
+struct flow {
+    struct graphql_call *call;
+    struct plan *plan;
+    struct edge *edges;
+    size_t count;
+};
+
+/* ---- edges ------------------------------------------------------------------------------------
+ */
+
+static bool is_node(struct node a, struct node b)
+{
+    return a.kind == b.kind && a.word == b.word;
+}
+
+/* NULL: there are more than anybody can look at. */
+static struct edge *edge_of(struct flow *f, struct node from, struct node to)
+{
+    for (size_t i = 0; i < f->count; i++)
+        if (is_node(f->edges[i].from, from) && is_node(f->edges[i].to, to))
+            return &f->edges[i];
+    if (f->count == EDGES_MOST)
+        return NULL;
+    f->edges[f->count] = (struct edge){ .from = from, .to = to };
+    return &f->edges[f->count++];
+}
+
+static void add(struct flow *f, struct node from, struct node to, int64_t lately)
+{
+    struct edge *e = edge_of(f, from, to);
+
+    if (e != NULL)
+        e->lately += lately;
+}
+
+/* A route, or what a batch does with what it becomes. */
+static bool find_route(const struct plan *p, int64_t word, struct node *ret)
+{
+    for (size_t i = 0; i < p->route_count; i++)
+        if (p->routes[i].word == word) {
+            *ret = (struct node){ NODE_ROUTE, word };
+            return true;
+        }
+    *ret = (struct node){ NODE_BATCH, word };
+    return plan_batch_find(p, word) != NULL;
+}
+
+/* ---- what the configuration says ---------------------------------------------------------------
+ */
+
+static void add_steps(struct flow *f, struct node from, const struct plan_route *r)
+{
+    for (size_t i = 0; i < r->step_count; i++) {
+        const struct plan_step *s = &r->steps[i];
+
+        for (size_t k = 0; s->kind == STEP_DELIVER && k < s->endpoint_count; k++)
+            add(f, from, (struct node){ NODE_ENDPOINT, s->endpoints[k]->word }, 0);
+        if (s->kind == STEP_BATCH && s->batch != NULL)
+            add(f, from, (struct node){ NODE_BATCH, s->batch->word }, 0);
+    }
+}
+
+/* An endpoint that serves the receiver of each document: those that its routes name. */
+static void add_receivers(struct flow *f, const struct plan_route *r, const struct config_route *c)
+{
+    const struct yaml_node *names = yaml_get(c->when, "receiver");
+    bool list = names != NULL && names->kind == YAML_LIST;
+
+    for (const struct yaml_node *n = list ? names->first : names; n != NULL; n = n->next) {
+        const struct plan_system *to = plan_system_named(f->plan, n->text);
+
+        for (size_t i = 0; to != NULL && i < r->step_count; i++)
+            for (size_t k = 0; r->steps[i].kind == STEP_DELIVER && k < r->steps[i].endpoint_count;
+                 k++)
+                if (r->steps[i].endpoints[k]->system == NULL)
+                    add(f, (struct node){ NODE_ENDPOINT, r->steps[i].endpoints[k]->word },
+                        (struct node){ NODE_SYSTEM, to->word }, 0);
+        if (!list)
+            return; /* `next` is another key */
+    }
+}
+
+static void add_configured(struct flow *f)
+{
+    const struct plan *p = f->plan;
+
+    for (size_t i = 0; i < p->route_count; i++) {
+        add_steps(f, (struct node){ NODE_ROUTE, p->routes[i].word }, &p->routes[i]);
+        add_receivers(f, &p->routes[i], &p->config->routes[i]);
+    }
+    for (size_t i = 0; i < p->batch_count; i++)
+        add_steps(f, (struct node){ NODE_BATCH, p->batches[i].word }, &p->batches[i].chain);
+    for (size_t i = 0; i < p->endpoint_count; i++)
+        if (p->endpoints[i].system != NULL)
+            add(f, (struct node){ NODE_ENDPOINT, p->endpoints[i].word },
+                (struct node){ NODE_SYSTEM, p->endpoints[i].system->word }, 0);
+}
+
+/* ---- what was seen -----------------------------------------------------------------------------
+ */
+
+static bool nodes_of(const struct plan *p, const struct way_seen *w, struct node *from,
+                     struct node *to)
+{
+    switch (w->kind) {
+    case WAY_TAKEN:
+        *from = (struct node){ NODE_GATEWAY, w->from };
+        return plan_gateway_find(p, w->from) != NULL && find_route(p, w->to, to);
+    case WAY_MADE:
+        *to = (struct node){ NODE_ENDPOINT, w->to };
+        return plan_endpoint_find(p, w->to) != NULL && find_route(p, w->from, from);
+    case WAY_SENT:
+    case WAY_FAILED:
+        *from = (struct node){ NODE_ENDPOINT, w->from };
+        *to = (struct node){ NODE_SYSTEM, w->to };
+        return plan_endpoint_find(p, w->from) != NULL && plan_system_find(p, w->to) != NULL;
+    }
+    return false;
+}
+
+static void add_seen(struct flow *f)
+{
+    struct way_seen *ways = ARENA_ARRAY(f->call->arena, struct way_seen, WAYS_MOST);
+    size_t n = ways_list(road_ways(engine_road(api_engine(f->call))), ways);
+
+    for (size_t i = 0; i < n; i++) {
+        struct node from, to;
+        struct edge *e;
+
+        if (!nodes_of(f->plan, &ways[i], &from, &to) || (e = edge_of(f, from, to)) == NULL)
+            continue;
+        if (ways[i].kind != WAY_FAILED)
+            e->lately += ways[i].lately;
+        else if (ways[i].lately > 0)
+            e->trouble = arena_printf(f->call->arena, "%lld attempts failed within a minute",
+                                      (long long)ways[i].lately);
+    }
+}
+
+/* Which gateways lead to which routes no configuration says: the newest documents do, also after
+ * a restart. */
+static bool add_latest(struct flow *f, struct err *err)
+{
+    AUTO(arena_done) struct arena a = ARENA_INIT(PAGE_BYTES);
+    struct document *docs = ARENA_ARRAY(&a, struct document, LATEST);
+    struct document_filter any = { 0 };
+    int64_t next;
+    size_t n;
+
+    if (!document_list(api_store(f->call), &any, 0, LATEST, &a, docs, &n, &next, err))
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        struct node to;
+
+        if (docs[i].route != 0 && plan_gateway_find(f->plan, docs[i].gateway) != NULL &&
+            find_route(f->plan, docs[i].route, &to))
+            add(f, (struct node){ NODE_GATEWAY, docs[i].gateway }, to, 0);
+    }
+    return true;
+}
+
+/* ---- trouble -----------------------------------------------------------------------------------
+ */
+
+static void tell_held(struct flow *f, struct edge *e)
+{
+    AUTO(buf_done) struct buf why = BUF_INIT(WHY_MOST);
+    struct dispatch *d = road_dispatch(engine_road(api_engine(f->call)));
+    const struct plan_endpoint *p = plan_endpoint_find(f->plan, e->from.word);
+    unsigned held = dispatch_held_why(d, e->to.word, e->from.word);
+
+    if (p != NULL && p->broken != NULL) {
+        e->trouble = arena_text(f->call->arena, str_of(p->broken));
+        return;
+    }
+    if (held == 0)
+        return;
+    buf_puts(&why, "held: ");
+    held_reasons_print(held, &why);
+    e->trouble = arena_text(f->call->arena, buf_view(&why));
+}
+
+static void tell_gateway(struct flow *f, struct edge *e)
+{
+    AUTO(buf_done) struct buf why = BUF_INIT(WHY_MOST);
+    const struct plan_gateway *g = plan_gateway_find(f->plan, e->from.word);
+
+    if (g->broken != NULL)
+        buf_puts(&why, g->broken);
+    else
+        poller_why(engine_poller(api_engine(f->call)), g->name, &why);
+    if (why.len > 0)
+        e->trouble = arena_text(f->call->arena, buf_view(&why));
+}
+
+static void tell_route(struct flow *f, struct edge *e)
+{
+    for (size_t i = 0; i < f->plan->route_count; i++)
+        if (f->plan->routes[i].word == e->from.word && f->plan->routes[i].broken != NULL)
+            e->trouble = arena_text(f->call->arena, str_of(f->plan->routes[i].broken));
+}
+
+static void tell_trouble(struct flow *f)
+{
+    for (size_t i = 0; i < f->count; i++) {
+        struct edge *e = &f->edges[i];
+
+        if (e->from.kind == NODE_ENDPOINT)
+            tell_held(f, e);
+        else if (e->from.kind == NODE_GATEWAY)
+            tell_gateway(f, e);
+        else if (e->from.kind == NODE_ROUTE)
+            tell_route(f, e);
+    }
+}
+
+/* ---- the answer --------------------------------------------------------------------------------
+ */
+
+/* Who sees some systems only sees the last piece of the ways to them. */
+static bool may_show(struct graphql_call *call, const struct edge *e)
+{
+    const struct rights *r = &api_principal(call)->rights;
+
+    return rights_everywhere(r, RIGHT_SEE) ||
+           (e->to.kind == NODE_SYSTEM &&
+            rights_cover_system(r, RIGHT_SEE, store_word_name(api_store(call), e->to.word)));
+}
+
+static bool flow(struct graphql_call *call, struct err *err)
+{
+    struct flow f = { .call = call,
+                      .plan = road_plan(engine_road(api_engine(call))),
+                      .edges = ARENA_ARRAY(call->arena, struct edge, EDGES_MOST) };
+    const void **list = ARENA_ARRAY(call->arena, const void *, EDGES_MOST);
+    size_t n = 0;
+
+    add_configured(&f);
+    add_seen(&f);
+    bool ok = add_latest(&f, err);
+
+    if (ok)
+        tell_trouble(&f);
+    plan_unref(f.plan);
+    for (size_t i = 0; i < f.count; i++)
+        if (may_show(call, &f.edges[i]))
+            list[n++] = &f.edges[i];
+    return ok && graphql_set_objects(call, list, n);
+}
+
+static bool set_node(struct graphql_call *call, struct node n)
+{
+    return graphql_set_z(call, arena_printf(call->arena, "%s:%.*s", node_words[n.kind],
+                                            STR_ARG(store_word_name(api_store(call), n.word))));
+}
+
+static bool edge_from(struct graphql_call *call, struct err *err)
+{
+    (void)err;
+    return set_node(call, ((const struct edge *)call->parent)->from);
+}
+
+static bool edge_to(struct graphql_call *call, struct err *err)
+{
+    (void)err;
+    return set_node(call, ((const struct edge *)call->parent)->to);
+}
+
+/* Looks are 10 seconds apart: what is counted lies between 50 and 60 seconds back. */
+static bool edge_rate(struct graphql_call *call, struct err *err)
+{
+    (void)err;
+    return graphql_set_float(call, (double)((const struct edge *)call->parent)->lately);
+}
+
+const struct graphql_resolver api_flow[] = {
+    { .field = "Query.flow", .fn = flow },
+    { .field = "FlowEdge.from", .fn = edge_from },
+    { .field = "FlowEdge.to", .fn = edge_to },
+    { .field = "FlowEdge.perMinute", .fn = edge_rate },
+    GRAPHQL_MEMBER("FlowEdge.trouble", struct edge, trouble),
+};
+const size_t api_flow_count = sizeof api_flow / sizeof api_flow[0];

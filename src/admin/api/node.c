@@ -1,0 +1,273 @@
+/* The node and its keys: keys, keyAdd, keyRemove, nodes, nodePause, nodeResume, doctor. */
+#include <stdio.h>
+
+#include "admin/api/parts.h"
+#include "admin/view/doctor.h"
+#include "base/clock.h"
+#include "engine/dispatch/warden.h"
+#include "engine/engine.h"
+#include "engine/intake/intake.h"
+#include "engine/plan/live.h"
+#include "store/kernel/node.h"
+#include "store/people/caller.h"
+#include "store/store.h"
+
+enum { REASON_MOST = 500 };
+
+/* ---- keys ---------------------------------------------------------------------------------- */
+
+struct shown_key {
+    struct str id, gateway, title, key;
+    int64_t made_us;
+};
+
+static bool keys(struct graphql_call *call, struct err *err)
+{
+    struct store *s = api_store(call);
+    struct caller *all;
+    size_t n;
+
+    if (!caller_list(s, call->arena, &all, &n, err))
+        return false;
+    const void **shown = ARENA_ARRAY(call->arena, const void *, n);
+
+    for (size_t i = 0; i < n; i++) {
+        struct shown_key *k = ARENA_NEW(call->arena, struct shown_key);
+
+        *k = (struct shown_key){ .id = all[i].name,
+                                 .gateway = store_word_name(s, all[i].gateway),
+                                 .made_us = all[i].made_us };
+        if (all[i].title.len > 0)
+            k->title = all[i].title;
+        shown[i] = k;
+    }
+    return graphql_set_objects(call, shown, n);
+}
+
+static bool key_add(struct graphql_call *call, struct err *err)
+{
+    struct engine *e = api_engine(call);
+    struct str gateway = graphql_arg_text(call, "gateway");
+    struct shown_key *k = ARENA_NEW(call->arena, struct shown_key);
+    struct intake_table *t = intake_port.table(engine_intake(e));
+    const struct intake_gateway *g = intake_find(t, gateway);
+    int64_t word = g != NULL ? g->word : 0;
+    char name[CALLER_NAME], key[CALLER_KEY_TEXT];
+
+    intake_port.release(t);
+    if (word == 0)
+        return err_set(err, ERR_PERMANENT, 0, "there is no gateway %.64s",
+                       arena_text(call->arena, gateway));
+    if (!caller_add(engine_store(e), word, graphql_arg_text(call, "title"), name, key, err))
+        return false;
+    *k = (struct shown_key){ .id = arena_copy(call->arena, str_of(name)),
+                             .gateway = gateway,
+                             .key = arena_copy(call->arena, str_of(key)) };
+    explicit_bzero(key, sizeof key);
+    if (!live_refresh(engine_live(e), err))
+        return err_behind(err, "key %s is made, but cannot be shown: remove it and make another",
+                          name);
+    return graphql_set_object(call, k);
+}
+
+static bool key_remove(struct graphql_call *call, struct err *err)
+{
+    struct engine *e = api_engine(call);
+    bool was_there;
+
+    if (!caller_remove(engine_store(e), graphql_arg_text(call, "id"), &was_there, err) ||
+        !live_refresh(engine_live(e), err))
+        return false;
+    return graphql_set_bool(call, was_there);
+}
+
+/* ---- nodes ----------------------------------------------------------------------------------- */
+
+struct shown_pause {
+    struct str reason, by;
+    const char *what;
+    int64_t since_us;
+    bool everywhere;
+};
+
+struct shown_node {
+    struct str id, host, area, state;
+    int64_t node, pid, started_us;
+    bool self;
+};
+
+bool api_set_pauses(struct graphql_call *call, int64_t node, struct err *err)
+{
+    struct pause *all = ARENA_ARRAY(call->arena, struct pause, PAUSES_MOST);
+    const void **list = ARENA_ARRAY(call->arena, const void *, PAUSES_MOST);
+    size_t count, n = 0;
+
+    if (!pause_list(api_store(call), call->arena, all, &count, err))
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        struct shown_pause *v;
+
+        if (all[i].node != 0 && all[i].node != node)
+            continue;
+        v = ARENA_NEW(call->arena, struct shown_pause);
+        *v = (struct shown_pause){ .reason = all[i].reason,
+                                   .by = all[i].by,
+                                   .what = pause_names[all[i].what],
+                                   .since_us = all[i].made_us,
+                                   .everywhere = all[i].node == 0 };
+        list[n++] = v;
+    }
+    return graphql_set_objects(call, list, n);
+}
+
+static bool nodes(struct graphql_call *call, struct err *err)
+{
+    struct store *s = api_store(call);
+    struct node_row *rows = ARENA_ARRAY(call->arena, struct node_row, NODES_MOST);
+    const void **shown = ARENA_ARRAY(call->arena, const void *, NODES_MOST);
+    size_t n;
+
+    if (!node_list(s, rows, NODES_MOST, &n, err))
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        struct shown_node *v = ARENA_NEW(call->arena, struct shown_node);
+
+        *v = (struct shown_node){
+            .id = str_of(arena_printf(call->arena, "%lld", (long long)rows[i].node)),
+            .host = str_of(rows[i].host),
+            .area = str_of(rows[i].area),
+            .state = rows[i].state == 0 ? STR("alive") : STR("dead"),
+            .node = rows[i].node,
+            .pid = rows[i].pid,
+            .started_us = rows[i].started_us,
+            .self = rows[i].node == store_node(s),
+        };
+        shown[i] = v;
+    }
+    return graphql_set_objects(call, shown, n);
+}
+
+static bool node_pauses(struct graphql_call *call, struct err *err)
+{
+    return api_set_pauses(call, ((const struct shown_node *)call->parent)->node, err);
+}
+
+/* ---- pauses -----------------------------------------------------------------------------------
+ */
+
+/* 0: all. */
+static bool read_node(struct graphql_call *call, int64_t *ret, struct err *err)
+{
+    struct node_row *rows = ARENA_ARRAY(call->arena, struct node_row, NODES_MOST);
+    struct str id = graphql_arg_text(call, "node");
+    bool found = false;
+    size_t n;
+
+    *ret = 0;
+    if (id.ptr == NULL)
+        return true;
+    if (!node_list(api_store(call), rows, NODES_MOST, &n, err))
+        return false;
+    if (str_to_i64(id, ret))
+        for (size_t i = 0; i < n; i++)
+            found = found || rows[i].node == *ret;
+    return found || err_set(err, ERR_PERMANENT, 0, "there is no node %.64s: see `waybill node ls`",
+                            arena_text(call->arena, id));
+}
+
+/* The enum of the schema stands in the order of enum pause_what. */
+static unsigned read_what(const struct graphql_call *call)
+{
+    const struct graphql_value *list = graphql_arg(call, "what");
+    unsigned what = 0;
+
+    for (size_t i = 0; list->kind == GRAPHQL_LIST && i < list->count; i++)
+        what |= 1u << list->items[i].number;
+    return what != 0 ? what : (1u << PAUSES) - 1;
+}
+
+static bool node_pause(struct graphql_call *call, struct err *err)
+{
+    struct str reason = graphql_arg_text(call, "reason");
+    int64_t node;
+
+    if (reason.ptr == NULL)
+        reason = STR("");
+    if (reason.len > REASON_MOST)
+        return err_set(err, ERR_LIMIT, 0, "a reason is at most %d bytes", REASON_MOST);
+    return read_node(call, &node, err) &&
+           warden_pause(engine_warden(api_engine(call)), node, read_what(call), reason,
+                        api_name(call), err) &&
+           nodes(call, err);
+}
+
+static bool node_resume(struct graphql_call *call, struct err *err)
+{
+    int64_t node, count;
+
+    return read_node(call, &node, err) &&
+           warden_resume(engine_warden(api_engine(call)), node, read_what(call), &count, err) &&
+           nodes(call, err);
+}
+
+/* ---- doctor ------------------------------------------------------------------------------------
+ */
+
+static bool doctor(struct graphql_call *call, struct err *err)
+{
+    struct doctor_report *r = ARENA_NEW(call->arena, struct doctor_report);
+    int64_t from = clock_mono_us();
+
+    if (!doctor_run(api_store(call), call->arena, r, err))
+        return false;
+    graphql_lend(call, clock_mono_us() - from); /* a large store takes its time */
+    return graphql_set_object(call, r);
+}
+
+static bool report_checks(struct graphql_call *call, struct err *err)
+{
+    const struct doctor_report *r = call->parent;
+    const void **checks = ARENA_ARRAY(call->arena, const void *, DOCTOR_CHECKS_MOST);
+
+    (void)err;
+    for (size_t i = 0; i < r->count; i++)
+        checks[i] = &r->checks[i];
+    return graphql_set_objects(call, checks, r->count);
+}
+
+const struct graphql_resolver api_node[] = {
+    { .field = "Query.keys", .fn = keys },
+    { .field = "Mutation.keyAdd", .fn = key_add },
+    { .field = "Mutation.keyRemove", .fn = key_remove },
+    GRAPHQL_MEMBER("Key.id", struct shown_key, id),
+    GRAPHQL_MEMBER("Key.gateway", struct shown_key, gateway),
+    GRAPHQL_MEMBER("Key.title", struct shown_key, title),
+    GRAPHQL_MEMBER("Key.made", struct shown_key, made_us),
+    GRAPHQL_MEMBER("NewKey.id", struct shown_key, id),
+    GRAPHQL_MEMBER("NewKey.gateway", struct shown_key, gateway),
+    GRAPHQL_MEMBER("NewKey.key", struct shown_key, key),
+    { .field = "Query.nodes", .fn = nodes },
+    GRAPHQL_MEMBER("Node.id", struct shown_node, id),
+    GRAPHQL_MEMBER("Node.host", struct shown_node, host),
+    GRAPHQL_MEMBER("Node.pid", struct shown_node, pid),
+    GRAPHQL_MEMBER("Node.area", struct shown_node, area),
+    GRAPHQL_MEMBER("Node.state", struct shown_node, state),
+    GRAPHQL_MEMBER("Node.started", struct shown_node, started_us),
+    GRAPHQL_MEMBER("Node.self", struct shown_node, self),
+    { .field = "Node.pauses", .fn = node_pauses },
+    { .field = "Mutation.nodePause", .fn = node_pause },
+    { .field = "Mutation.nodeResume", .fn = node_resume },
+    GRAPHQL_MEMBER("Pause.what", struct shown_pause, what),
+    API_TEXT_AT("Pause.reason", struct shown_pause, reason),
+    GRAPHQL_MEMBER("Pause.by", struct shown_pause, by),
+    GRAPHQL_MEMBER("Pause.since", struct shown_pause, since_us),
+    GRAPHQL_MEMBER("Pause.everywhere", struct shown_pause, everywhere),
+    { .field = "Query.doctor", .fn = doctor },
+    GRAPHQL_MEMBER("DoctorReport.ok", struct doctor_report, ok),
+    { .field = "DoctorReport.checks", .fn = report_checks },
+    GRAPHQL_MEMBER("DoctorCheck.name", struct doctor_check, name),
+    GRAPHQL_MEMBER("DoctorCheck.ok", struct doctor_check, ok),
+    GRAPHQL_MEMBER("DoctorCheck.message", struct doctor_check, message),
+    GRAPHQL_MEMBER("DoctorCheck.count", struct doctor_check, count),
+};
+const size_t api_node_count = sizeof api_node / sizeof api_node[0];

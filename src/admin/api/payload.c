@@ -1,0 +1,231 @@
+/* The bytes of a document, for looking at: stages, payload. */
+#include "store/payload/payload.h"
+#include "admin/api/parts.h"
+#include "admin/view/document_view.h"
+#include "base/auto.h"
+#include "base/base64.h"
+#include "base/clock.h"
+#include "core/trail.h"
+#include "store/store.h"
+
+enum { PART_MOST = 1 << 20, TEXT_MOST = 4 * PART_MOST };
+
+/* A view is the answer's own: it may be completed. */
+static struct document_view *view_of(struct graphql_call *call)
+{
+    union {
+        const void *given;
+        struct document_view *own;
+    } parent = { .given = call->parent };
+
+    return parent.own;
+}
+
+/* ---- stages -----------------------------------------------------------------------------------
+ */
+
+struct stage {
+    int64_t number, time_us, size;
+    struct str name;
+    struct sha256 sha256;
+};
+
+static bool doc_stages(struct graphql_call *call, struct err *err)
+{
+    struct document_view *v = view_of(call);
+
+    if (!document_view_load(api_engine(call), v, call->arena, err))
+        return false;
+    struct trail_reader r = trail_read(v->doc.trail);
+    struct trail_line line;
+    bool damaged;
+    size_t most = 1, n = 0;
+
+    while (trail_next(&r, &line, &damaged))
+        most += line.has_bytes;
+    struct stage *all = ARENA_ARRAY(call->arena, struct stage, most);
+    const void **list = ARENA_ARRAY(call->arena, const void *, most);
+
+    all[n++] = (struct stage){ .time_us = v->doc.received_us,
+                               .size = v->doc.source.size,
+                               .name = store_word_name(api_store(call), v->doc.gateway),
+                               .sha256 = v->doc.source.sha256 };
+    for (r = trail_read(v->doc.trail); n < most && trail_next(&r, &line, &damaged);) {
+        if (!line.has_bytes)
+            continue;
+        all[n] = (struct stage){ .number = (int64_t)n,
+                                 .time_us = line.at_us,
+                                 .size = line.size,
+                                 .name = line.what.ptr != NULL ? line.what : STR(""),
+                                 .sha256 = line.sha256 };
+        n++;
+    }
+    for (size_t i = 0; i < n; i++)
+        list[i] = &all[i];
+    return graphql_set_objects(call, list, n);
+}
+
+static bool stage_sha256(struct graphql_call *call, struct err *err)
+{
+    const struct stage *s = call->parent;
+    char text[SHA256_TEXT];
+
+    (void)err;
+    return graphql_set_z(call, digest_text(&s->sha256, text));
+}
+
+/* ---- a part of the bytes ------------------------------------------------------------------------
+ */
+
+struct payload {
+    struct payload_source source;
+    int64_t stage, from, bytes;
+    struct str text;
+    bool truncated, is_text;
+};
+
+/* What stands before the part is read too, for the digest. */
+static bool read_part(struct graphql_call *call, const struct payload_source *source, int64_t from,
+                      struct buf *to, struct err *err)
+{
+    struct payload_reader *r;
+    struct str piece;
+    bool ok;
+
+    if (!payload_open(api_store(call), source, &r, err))
+        return false;
+    while ((ok = payload_next(r, &piece, err)) && piece.len > 0 && to->len < to->cap) {
+        size_t skip = from < (int64_t)piece.len ? (size_t)from : piece.len;
+        struct str rest = str_from(piece, skip);
+
+        from -= (int64_t)skip;
+        if (rest.len > to->cap - to->len)
+            rest.len = to->cap - to->len;
+        buf_put(to, rest);
+        if (clock_mono_us() > call->deadline_us) {
+            ok = err_set(err, ERR_LIMIT, 0,
+                         "this far into a large payload takes too long: read it from "
+                         "/documents/ID/payload with a range");
+            break;
+        }
+    }
+    payload_close(r);
+    return ok;
+}
+
+/* The length of the character at its start; 0: there is none. */
+static size_t character(struct str s)
+{
+    unsigned char c = (unsigned char)s.ptr[0];
+    size_t n = c < 0x80 ? 1 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : 4;
+
+    return n <= s.len && str_is_utf8(str_mem(s.ptr, n)) ? n : 0;
+}
+
+/* A character of which only the beginning is there belongs to the next part. */
+static struct str without_cut_end(struct str s)
+{
+    for (size_t back = 1; back <= 3 && back < s.len; back++) {
+        unsigned char c = (unsigned char)s.ptr[s.len - back];
+
+        if ((c & 0xc0) == 0x80)
+            continue;
+        if (c >= 0xc0 && character(str_from(s, s.len - back)) == 0 &&
+            back < (c < 0xe0   ? 2u
+                    : c < 0xf0 ? 3u
+                               : 4u))
+            s.len -= back;
+        break;
+    }
+    return s;
+}
+
+static bool looks_like_text(struct str s)
+{
+    for (size_t i = 0; i < s.len; i++)
+        if ((unsigned char)s.ptr[i] < ' ' && (s.ptr[i] < '\t' || s.ptr[i] > '\r'))
+            return false;
+    return str_is_utf8(s);
+}
+
+static void put_hex(struct buf *to, struct str s)
+{
+    for (size_t i = 0; i < s.len; i++) {
+        buf_putc(to, "0123456789abcdef"[(unsigned char)s.ptr[i] >> 4]);
+        buf_putc(to, "0123456789abcdef"[(unsigned char)s.ptr[i] & 15]);
+    }
+}
+
+static bool write_part(struct graphql_call *call, struct str part, struct payload *p,
+                       struct err *err)
+{
+    AUTO(buf_done) struct buf text = BUF_INIT(TEXT_MOST);
+    struct str as = graphql_arg(call, "as")->text;
+
+    p->truncated = p->from + (int64_t)part.len < p->source.size;
+    if (str_is(as, "text") && p->truncated)
+        part = without_cut_end(part);
+    p->bytes = (int64_t)part.len;
+    p->is_text = looks_like_text(part);
+    if (str_is(as, "hex"))
+        put_hex(&text, part);
+    else if (!str_is(as, "base64"))
+        buf_put(&text, part); /* whoever writes the answer replaces what is no UTF-8 */
+    else if (!base64_encode(part, &text, err))
+        return false;
+    p->text = arena_copy(call->arena, buf_view(&text));
+    return true;
+}
+
+static bool doc_payload(struct graphql_call *call, struct err *err)
+{
+    struct payload *p = ARENA_NEW(call->arena, struct payload);
+    struct document_view *v = view_of(call);
+    int64_t length = 65536;
+
+    (void)graphql_arg_int(call, "stage", &p->stage);
+    (void)graphql_arg_int(call, "from", &p->from);
+    (void)graphql_arg_int(call, "length", &length);
+    if (length < 1 || length > PART_MOST)
+        return err_set(err, ERR_LIMIT, 0, "length is between 1 and %d", PART_MOST);
+    if (p->from < 0)
+        return err_set(err, ERR_PERMANENT, 0, "from is not below 0");
+    if (!document_view_load(api_engine(call), v, call->arena, err))
+        return false;
+    p->source = v->doc.source;
+    if (p->stage < 0 || (p->stage > 0 && !document_view_stage(&v->doc, p->stage, &p->source)))
+        return graphql_set_null(call);
+    AUTO(buf_done) struct buf part = BUF_INIT((size_t)length);
+
+    if (p->from < p->source.size && !read_part(call, &p->source, p->from, &part, err))
+        return false;
+    return write_part(call, buf_view(&part), p, err) && graphql_set_object(call, p);
+}
+
+static bool payload_sha256(struct graphql_call *call, struct err *err)
+{
+    const struct payload *p = call->parent;
+    char text[SHA256_TEXT];
+
+    (void)err;
+    return graphql_set_z(call, digest_text(&p->source.sha256, text));
+}
+
+const struct graphql_resolver api_payload[] = {
+    { .field = "Document.stages", .fn = doc_stages },
+    GRAPHQL_MEMBER("Stage.stage", struct stage, number),
+    GRAPHQL_MEMBER("Stage.name", struct stage, name),
+    GRAPHQL_MEMBER("Stage.time", struct stage, time_us),
+    GRAPHQL_MEMBER("Stage.size", struct stage, size),
+    { .field = "Stage.sha256", .fn = stage_sha256 },
+    { .field = "Document.payload", .fn = doc_payload },
+    GRAPHQL_MEMBER("Payload.stage", struct payload, stage),
+    GRAPHQL_MEMBER("Payload.size", struct payload, source.size),
+    { .field = "Payload.sha256", .fn = payload_sha256 },
+    GRAPHQL_MEMBER("Payload.from", struct payload, from),
+    GRAPHQL_MEMBER("Payload.bytes", struct payload, bytes),
+    GRAPHQL_MEMBER("Payload.text", struct payload, text),
+    GRAPHQL_MEMBER("Payload.truncated", struct payload, truncated),
+    GRAPHQL_MEMBER("Payload.isText", struct payload, is_text),
+};
+const size_t api_payload_count = sizeof api_payload / sizeof api_payload[0];

@@ -1,0 +1,342 @@
+/* What the live configuration has: gateways, routes, types. */
+#include <stdio.h>
+#include <string.h>
+
+#include "admin/api/parts.h"
+#include "base/auto.h"
+#include "base/clock.h"
+#include "base/metrics.h"
+#include "core/grammar.h"
+#include "engine/engine.h"
+#include "engine/intake/poller.h"
+#include "engine/plan/plan.h"
+#include "engine/road/road.h"
+#include "store/road/document.h"
+#include "store/store.h"
+
+enum { WHY_MOST = 512, ONE_MOST = 16 << 20 };
+
+/* Gateways take in documents of any system. */
+static bool sees_all(const struct graphql_call *call)
+{
+    return rights_everywhere(&api_principal(call)->rights, RIGHT_SEE);
+}
+
+static struct str copy(struct arena *a, const char *z)
+{
+    return z != NULL ? arena_copy(a, str_of(z)) : (struct str){ 0 };
+}
+
+/* ---- gateways ---------------------------------------------------------------------------------
+ */
+
+struct shown_gateway {
+    struct str name, title, kind, area, auth, path, every, broken;
+    int64_t word, accepted, repeated, refused, line;
+};
+
+struct gateway_list {
+    struct shown_gateway *list;
+    size_t count;
+};
+
+/* Counters have the label gateway="NAME". */
+static void add_counter(void *arg, const struct metric *m, int64_t value)
+{
+    static const struct {
+        const char *name;
+        size_t at;
+    } known[] = {
+        { "waybill_documents_accepted_total", offsetof(struct shown_gateway, accepted) },
+        { "waybill_documents_repeated_total", offsetof(struct shown_gateway, repeated) },
+        { "waybill_documents_refused_total", offsetof(struct shown_gateway, refused) },
+    };
+    struct gateway_list *l = arg;
+    struct str name;
+
+    if (m->labels == NULL || !str_starts(str_of(m->labels), STR("gateway=\"")))
+        return;
+    (void)str_cut(str_from(str_of(m->labels), strlen("gateway=\"")), '"', &name);
+    for (size_t k = 0; k < sizeof known / sizeof known[0]; k++)
+        for (size_t i = 0; strcmp(m->name, known[k].name) == 0 && i < l->count; i++)
+            if (str_eq(l->list[i].name, name))
+                *(int64_t *)((char *)&l->list[i] + known[k].at) += value;
+}
+
+/* As it is written, or as it is when it is not. */
+static struct str said(struct arena *a, const struct config_gateway *c, const char *key)
+{
+    const struct option_kind *kind = option_kind_find(&grammar_gateways, str_of(c->kind));
+    const struct option *o =
+        kind != NULL ? option_kind_key(&grammar_gateways, kind, str_of(key)) : NULL;
+    const struct yaml_node *n = yaml_get(c->node, key);
+
+    if (o == NULL)
+        return (struct str){ 0 };
+    return n != NULL ? arena_copy(a, yaml_text(n)) : copy(a, o->fallback);
+}
+
+/* Without what may be a name and a password. */
+static struct str bare_url(struct arena *a, struct str url)
+{
+    struct str scheme, rest = str_cut(url, ':', &scheme), host;
+
+    if (!str_starts(rest, STR("//")))
+        return url;
+    (void)str_cut(str_from(rest, 2), '/', &host);
+    struct str tail = str_from(rest, 2 + host.len);
+
+    for (size_t i = host.len; i > 0; i--)
+        if (host.ptr[i - 1] == '@')
+            return str_of(arena_printf(a, "%.*s://%.*s%.*s", STR_ARG(scheme),
+                                       STR_ARG(str_from(host, i)), STR_ARG(tail)));
+    return url;
+}
+
+static struct str path_of(struct arena *a, const struct config_gateway *c)
+{
+    static const char *const keys[] = { "path", "url", "listen" };
+
+    if (str_is(str_of(c->kind), "http"))
+        return str_of(arena_printf(a, "/in/%s", c->name));
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        struct str text = said(a, c, keys[i]);
+
+        if (text.len > 0)
+            return bare_url(a, text);
+    }
+    return (struct str){ 0 };
+}
+
+static struct str why_broken(struct graphql_call *call, const struct plan_gateway *p)
+{
+    AUTO(buf_done) struct buf why = BUF_INIT(WHY_MOST);
+
+    if (p->broken != NULL)
+        return arena_copy(call->arena, str_of(p->broken));
+    poller_why(engine_poller(api_engine(call)), p->name, &why);
+    return arena_copy(call->arena, buf_view(&why));
+}
+
+static bool gateways(struct graphql_call *call, struct err *err)
+{
+    struct plan *plan = road_plan(engine_road(api_engine(call)));
+    size_t n = sees_all(call) ? plan->gateway_count : 0;
+    struct gateway_list l = { ARENA_ARRAY(call->arena, struct shown_gateway, n + 1), n };
+    const void **list = ARENA_ARRAY(call->arena, const void *, n + 1);
+    struct arena *a = call->arena;
+
+    (void)err;
+    for (size_t i = 0; i < n; i++) {
+        const struct config_gateway *c = &plan->config->gateways[i];
+
+        l.list[i] =
+            (struct shown_gateway){ .name = copy(a, c->name),
+                                    .title = arena_copy(a, yaml_text(yaml_get(c->node, "title"))),
+                                    .kind = copy(a, c->kind),
+                                    .area = said(a, c, "area"),
+                                    .auth = said(a, c, "auth"),
+                                    .path = path_of(a, c),
+                                    .every = said(a, c, "every"),
+                                    .broken = why_broken(call, &plan->gateways[i]),
+                                    .word = plan->gateways[i].word,
+                                    .line = c->place.line };
+        list[i] = &l.list[i];
+    }
+    plan_unref(plan);
+    metrics_each(add_counter, &l);
+    return graphql_set_objects(call, list, n);
+}
+
+static bool gateway_last(struct graphql_call *call, struct err *err)
+{
+    const struct shown_gateway *g = call->parent;
+    AUTO(arena_done) struct arena one = ARENA_INIT(ONE_MOST);
+    struct document_filter f = { .gateway = g->word };
+    struct document d;
+    int64_t next = 0;
+    size_t n = 0;
+
+    do
+        if (!document_list(api_store(call), &f, next, 1, &one, &d, &n, &next, err))
+            return false;
+    while (n == 0 && next != 0 && clock_mono_us() < call->deadline_us - CLOCK_S);
+    return n == 0 ? graphql_set_null(call) : graphql_set_int(call, d.received_us);
+}
+
+/* ---- routes -----------------------------------------------------------------------------------
+ */
+
+struct texts {
+    struct str *list;
+    size_t count;
+};
+
+struct shown_route {
+    struct str name, title, broken;
+    struct texts sender, receiver, type, steps, endpoints;
+    int64_t line;
+};
+
+/* A text or a list of them; "*" is any, and so is none. */
+static struct texts read_names(struct arena *a, const struct yaml_node *node)
+{
+    bool list = node != NULL && node->kind == YAML_LIST;
+    struct texts t = { .list = ARENA_ARRAY(a, struct str, (list ? node->count : 1) + 1) };
+
+    for (const struct yaml_node *n = list ? node->first : node; n != NULL; n = n->next) {
+        if (n->text.len > 0 && !str_is(n->text, "*"))
+            t.list[t.count++] = arena_copy(a, n->text);
+        if (!list)
+            break; /* `next` is another key */
+    }
+    return t;
+}
+
+static size_t count_endpoints(const struct plan_route *p)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < p->step_count; i++)
+        n += p->steps[i].kind == STEP_DELIVER ? p->steps[i].endpoint_count : 0;
+    return n;
+}
+
+static void read_steps(struct arena *a, const struct config_route *c, const struct plan_route *p,
+                       struct shown_route *to)
+{
+    to->steps.list = ARENA_ARRAY(a, struct str, c->step_count + 1);
+    to->endpoints.list = ARENA_ARRAY(a, struct str, count_endpoints(p) + 1);
+    for (const struct yaml_node *n = c->steps->first; n != NULL; n = n->next)
+        if (n->first != NULL && n->first->key != NULL && to->steps.count < c->step_count)
+            to->steps.list[to->steps.count++] = arena_copy(a, n->first->key->text);
+    for (size_t i = 0; i < p->step_count; i++)
+        for (size_t k = 0; p->steps[i].kind == STEP_DELIVER && k < p->steps[i].endpoint_count; k++)
+            to->endpoints.list[to->endpoints.count++] =
+                arena_copy(a, p->steps[i].endpoints[k]->name);
+}
+
+/* One that names a system in scope. */
+static bool sees_route(const struct graphql_call *call, const struct shown_route *r)
+{
+    const struct rights *rights = &api_principal(call)->rights;
+    bool sees = sees_all(call);
+
+    for (size_t i = 0; !sees && i < r->sender.count; i++)
+        sees = rights_cover_system(rights, RIGHT_SEE, r->sender.list[i]);
+    for (size_t i = 0; !sees && i < r->receiver.count; i++)
+        sees = rights_cover_system(rights, RIGHT_SEE, r->receiver.list[i]);
+    return sees;
+}
+
+static bool routes(struct graphql_call *call, struct err *err)
+{
+    struct plan *plan = road_plan(engine_road(api_engine(call)));
+    size_t all = plan->route_count, n = 0;
+    struct shown_route *shown = ARENA_ARRAY(call->arena, struct shown_route, all + 1);
+    const void **list = ARENA_ARRAY(call->arena, const void *, all + 1);
+    struct arena *a = call->arena;
+
+    (void)err;
+    for (size_t i = 0; i < all; i++) {
+        const struct config_route *c = &plan->config->routes[i];
+        const struct plan_route *p = &plan->routes[i];
+
+        shown[i] =
+            (struct shown_route){ .name = arena_copy(a, p->name),
+                                  .title = arena_copy(a, yaml_text(yaml_get(c->node, "title"))),
+                                  .broken = copy(a, p->broken),
+                                  .sender = read_names(a, yaml_get(c->when, "sender")),
+                                  .receiver = read_names(a, yaml_get(c->when, "receiver")),
+                                  .type = read_names(a, yaml_get(c->when, "type")),
+                                  .line = c->place.line };
+        read_steps(a, c, p, &shown[i]);
+        if (sees_route(call, &shown[i]))
+            list[n++] = &shown[i];
+    }
+    plan_unref(plan);
+    return graphql_set_objects(call, list, n);
+}
+
+/* A field that is a struct texts of its parent. */
+static bool texts_at(struct graphql_call *call, struct err *err)
+{
+    const struct texts *t = (const void *)((const char *)call->parent + call->offset);
+
+    (void)err;
+    return graphql_set_texts(call, t->list, t->count);
+}
+
+#define TEXTS_AT(field_, struct_, member_)                                      \
+    {                                                                           \
+        .field = (field_), .fn = texts_at, .offset = offsetof(struct_, member_) \
+    }
+
+/* ---- types ------------------------------------------------------------------------------------
+ */
+
+struct shown_type {
+    struct str name, title;
+    struct texts search;
+    int64_t line;
+};
+
+static bool types(struct graphql_call *call, struct err *err)
+{
+    struct plan *plan = road_plan(engine_road(api_engine(call)));
+    size_t n = plan->config->type_count;
+    struct shown_type *shown = ARENA_ARRAY(call->arena, struct shown_type, n + 1);
+    const void **list = ARENA_ARRAY(call->arena, const void *, n + 1);
+    struct arena *a = call->arena;
+
+    (void)err;
+    for (size_t i = 0; i < n; i++) {
+        const struct config_entry *c = &plan->config->types[i];
+        const struct yaml_node *search = yaml_get(c->node, "search");
+
+        shown[i] =
+            (struct shown_type){ .name = copy(a, c->name),
+                                 .title = arena_copy(a, yaml_text(yaml_get(c->node, "title"))),
+                                 .line = c->place.line };
+        shown[i].search.list = ARENA_ARRAY(a, struct str, (search != NULL ? search->count : 0) + 1);
+        for (const struct yaml_node *k = search != NULL ? search->first : NULL; k != NULL;
+             k = k->next)
+            shown[i].search.list[shown[i].search.count++] = arena_copy(a, k->key->text);
+        list[i] = &shown[i];
+    }
+    plan_unref(plan);
+    return graphql_set_objects(call, list, n);
+}
+
+const struct graphql_resolver api_plan[] = {
+    { .field = "Query.gateways", .fn = gateways },
+    GRAPHQL_MEMBER("Gateway.name", struct shown_gateway, name),
+    API_TEXT_AT("Gateway.title", struct shown_gateway, title),
+    GRAPHQL_MEMBER("Gateway.kind", struct shown_gateway, kind),
+    API_TEXT_AT("Gateway.area", struct shown_gateway, area),
+    API_TEXT_AT("Gateway.auth", struct shown_gateway, auth),
+    API_TEXT_AT("Gateway.path", struct shown_gateway, path),
+    API_TEXT_AT("Gateway.every", struct shown_gateway, every),
+    GRAPHQL_MEMBER("Gateway.accepted", struct shown_gateway, accepted),
+    GRAPHQL_MEMBER("Gateway.repeated", struct shown_gateway, repeated),
+    GRAPHQL_MEMBER("Gateway.refused", struct shown_gateway, refused),
+    { .field = "Gateway.lastReceived", .fn = gateway_last },
+    API_TEXT_AT("Gateway.broken", struct shown_gateway, broken),
+    GRAPHQL_MEMBER("Gateway.line", struct shown_gateway, line),
+    { .field = "Query.routes", .fn = routes },
+    GRAPHQL_MEMBER("Route.name", struct shown_route, name),
+    API_TEXT_AT("Route.title", struct shown_route, title),
+    TEXTS_AT("Route.sender", struct shown_route, sender),
+    TEXTS_AT("Route.receiver", struct shown_route, receiver),
+    TEXTS_AT("Route.type", struct shown_route, type),
+    TEXTS_AT("Route.steps", struct shown_route, steps),
+    TEXTS_AT("Route.endpoints", struct shown_route, endpoints),
+    API_TEXT_AT("Route.broken", struct shown_route, broken),
+    GRAPHQL_MEMBER("Route.line", struct shown_route, line),
+    { .field = "Query.types", .fn = types },
+    GRAPHQL_MEMBER("DocumentType.name", struct shown_type, name),
+    API_TEXT_AT("DocumentType.title", struct shown_type, title),
+    TEXTS_AT("DocumentType.search", struct shown_type, search),
+    GRAPHQL_MEMBER("DocumentType.line", struct shown_type, line),
+};
+const size_t api_plan_count = sizeof api_plan / sizeof api_plan[0];

@@ -1,0 +1,402 @@
+/* Rehearsing: Query.rehearsePast. */
+#include <string.h>
+
+#include "admin/api/parts.h"
+#include "admin/view/payload_diff.h"
+#include "base/auto.h"
+#include "base/clock.h"
+#include "core/config.h"
+#include "core/problem.h"
+#include "engine/engine.h"
+#include "engine/plan/live.h"
+#include "engine/plan/plan.h"
+#include "engine/rehearse/dry.h"
+#include "engine/rehearse/rehearse.h"
+#include "store/store.h"
+
+enum {
+    PORTION_MOST = 5000, /* documents */
+    PORTION_US = 1500 * CLOCK_MS,
+    DIFFERENCES_MOST = 500,
+    BYTES_MOST = 1 << 20, /* of texts in one answer, a document more or less */
+    LEFT_MOST = 10,
+    DIFFS_MOST = 8 /* of one document */
+};
+
+struct shown_way {
+    struct facts facts;
+    int64_t config;
+    struct str route, message, code;
+    struct dry_delivery *deliveries;
+    size_t delivery_count;
+};
+
+struct shown_payload {
+    struct str endpoint, system, diff; /* diff ptr NULL: none */
+    int64_t was_size, would_size;
+    bool cut;
+};
+
+struct shown_difference {
+    char id[40];
+    struct str gateway, name;
+    int64_t received_us;
+    unsigned kinds;
+    struct shown_way was, would;
+    struct shown_payload *payloads;
+    size_t payload_count;
+    struct str *redefined;
+    size_t redefined_count;
+};
+
+struct shown_left {
+    char id[40];
+    struct str message;
+};
+
+struct portion {
+    struct store *store;
+    struct arena *arena;
+    size_t from; /* bytes of the arena before */
+    const struct problem_list *problems, *warnings;
+    int64_t looked, left_count;
+    const void *differences[DIFFERENCES_MOST];
+    size_t difference_count;
+    const void *left[LEFT_MOST];
+    size_t left_shown;
+    struct str next;
+};
+
+/* ---- gathering: everything is lent and is copied ----------------------------------------------
+ */
+
+static struct str copy(struct arena *a, struct str s)
+{
+    return s.ptr != NULL ? arena_copy(a, s) : s;
+}
+
+static struct shown_way show_way(struct arena *a, const struct rehearse_way *w)
+{
+    struct shown_way s = { .facts = w->facts,
+                           .config = w->config,
+                           .route = copy(a, w->route),
+                           .message = copy(a, w->message),
+                           .code = copy(a, w->code),
+                           .delivery_count = w->delivery_count };
+
+    s.facts.sender = copy(a, w->facts.sender);
+    s.facts.receiver = copy(a, w->facts.receiver);
+    s.facts.type = copy(a, w->facts.type);
+    s.facts.attributes = ARENA_ARRAY(a, struct fact, w->facts.attribute_count);
+    for (size_t i = 0; i < w->facts.attribute_count; i++)
+        s.facts.attributes[i] = (struct fact){ copy(a, w->facts.attributes[i].name),
+                                               copy(a, w->facts.attributes[i].value) };
+    s.deliveries = ARENA_ARRAY(a, struct dry_delivery, w->delivery_count);
+    for (size_t i = 0; i < w->delivery_count; i++)
+        s.deliveries[i] = (struct dry_delivery){ .endpoint = copy(a, w->deliveries[i].endpoint),
+                                                 .system = copy(a, w->deliveries[i].system) };
+    return s;
+}
+
+static struct shown_payload show_payload(struct arena *a, const struct rehearse_pair *b,
+                                         bool with_diff)
+{
+    AUTO(buf_done) struct buf diff = BUF_INIT(PAYLOAD_DIFF_OUT);
+    struct shown_payload s = { .endpoint = copy(a, b->was->endpoint),
+                               .system = copy(a, b->was->system),
+                               .was_size = b->was->size,
+                               .would_size = b->would->size };
+
+    if (with_diff && payload_diff(b->was->bytes, b->would->bytes, &diff, &s.cut))
+        s.diff = arena_copy(a, buf_view(&diff));
+    return s;
+}
+
+static bool found(void *arg, const struct rehearse_difference *d)
+{
+    struct portion *p = arg;
+    struct arena *a = p->arena;
+    struct shown_difference *s = ARENA_NEW(a, struct shown_difference);
+
+    *s = (struct shown_difference){
+        .gateway = store_word_name(p->store, d->document->gateway),
+        .name = d->document->name.len > 0 ? copy(a, d->document->name) : (struct str){ 0 },
+        .received_us = d->document->received_us,
+        .kinds = d->kinds,
+        .was = show_way(a, &d->was),
+        .would = show_way(a, &d->would),
+        .payloads = ARENA_ARRAY(a, struct shown_payload, d->pair_count),
+        .redefined = ARENA_ARRAY(a, struct str, d->pair_count),
+    };
+    (void)id_text(&d->document->source.id, s->id);
+    for (size_t i = 0; i < d->pair_count; i++) {
+        const struct rehearse_pair *pair = &d->pairs[i];
+
+        if (pair->bytes) {
+            s->payloads[s->payload_count] = show_payload(a, pair, s->payload_count < DIFFS_MOST);
+            s->payload_count++;
+        }
+        if (pair->redefined)
+            s->redefined[s->redefined_count++] = copy(a, pair->would->endpoint);
+    }
+    p->differences[p->difference_count++] = s;
+    return p->difference_count < DIFFERENCES_MOST && a->used - p->from < BYTES_MOST;
+}
+
+static void left(void *arg, const struct document *d, const char *why)
+{
+    struct portion *p = arg;
+
+    p->left_count++;
+    if (p->left_shown == LEFT_MOST)
+        return;
+    struct shown_left *s = ARENA_NEW(p->arena, struct shown_left);
+
+    s->message = arena_copy(p->arena, str_of(why));
+    (void)id_text(&d->source.id, s->id);
+    p->left[p->left_shown++] = s;
+}
+
+/* ---- the query --------------------------------------------------------------------------------
+ */
+
+static bool read_order(struct graphql_call *call, struct rehearse_order *o, bool *ret_nothing,
+                       struct err *err)
+{
+    struct str after = graphql_arg_text(call, "after"), gateway = graphql_arg_text(call, "gateway");
+    int64_t most = 1000;
+
+    (void)graphql_arg_int(call, "most", &most);
+    (void)graphql_arg_int(call, "since", &o->filter.since_us);
+    (void)graphql_arg_int(call, "until", &o->filter.until_us);
+    o->against_live = str_is(graphql_arg(call, "against")->text, "live");
+    *ret_nothing = gateway.ptr != NULL &&
+                   !store_word_find(api_store(call), WORD_GATEWAY, gateway, &o->filter.gateway);
+    if (most < 1 || most > PORTION_MOST)
+        return err_set(err, ERR_LIMIT, 0, "most is between 1 and %d", PORTION_MOST);
+    if (after.len > 0 && (!str_to_i64(after, &o->below) || o->below < 1))
+        return err_set(err, ERR_PERMANENT, 0, "after is not the `next` of a portion");
+    o->most = (size_t)most;
+    return true;
+}
+
+static bool play(struct graphql_call *call, struct portion *p, struct rehearse_order *o,
+                 struct err *err)
+{
+    int64_t from = clock_mono_us();
+    struct rehearse_result got;
+
+    o->until_us = from + PORTION_US;
+    if (!rehearse(engine_road(api_engine(call)), o, &got, err))
+        return false;
+    graphql_lend(call, clock_mono_us() - from); /* one large document may take longer */
+    p->looked = got.looked;
+    if (got.next != 0)
+        p->next = str_of(arena_printf(call->arena, "%lld", (long long)got.next));
+    return true;
+}
+
+static bool rehearse_past(struct graphql_call *call, struct err *err)
+{
+    AUTO(config_report_done) struct config_report report = CONFIG_REPORT_INIT;
+    struct portion *p = ARENA_NEW(call->arena, struct portion);
+    struct rehearse_order o = { .found = found, .left = left, .arg = p };
+    bool nothing, ok = true;
+
+    *p = (struct portion){ .store = api_store(call),
+                           .arena = call->arena,
+                           .from = call->arena->used };
+    if (!read_order(call, &o, &nothing, err))
+        return false;
+    if (live_propose(engine_live(api_engine(call)), graphql_arg_text(call, "text"), &report,
+                     &o.proposed, err)) {
+        ok = nothing || play(call, p, &o, err);
+        plan_unref(o.proposed);
+    } else {
+        ok = report.problems.count > 0;
+    }
+    p->problems = api_keep_problems(call->arena, &report.problems);
+    p->warnings = api_keep_problems(call->arena, &report.warnings);
+    return ok && graphql_set_object(call, p);
+}
+
+/* ---- fields
+ * --------------------------------------------------------------------------------------
+ */
+
+static bool past_problems(struct graphql_call *call, struct err *err)
+{
+    (void)err;
+    return api_set_problems(call, ((const struct portion *)call->parent)->problems);
+}
+
+static bool past_warnings(struct graphql_call *call, struct err *err)
+{
+    (void)err;
+    return api_set_problems(call, ((const struct portion *)call->parent)->warnings);
+}
+
+static bool past_differences(struct graphql_call *call, struct err *err)
+{
+    const struct portion *p = call->parent;
+
+    (void)err;
+    return graphql_set_objects(call, p->differences, p->difference_count);
+}
+
+static bool past_left(struct graphql_call *call, struct err *err)
+{
+    const struct portion *p = call->parent;
+
+    (void)err;
+    return graphql_set_objects(call, p->left, p->left_shown);
+}
+
+static bool document_id(struct graphql_call *call, struct err *err)
+{
+    (void)err;
+    return graphql_set_z(call, ((const struct shown_difference *)call->parent)->id);
+}
+
+static bool left_id(struct graphql_call *call, struct err *err)
+{
+    (void)err;
+    return graphql_set_z(call, ((const struct shown_left *)call->parent)->id);
+}
+
+static bool document_kinds(struct graphql_call *call, struct err *err)
+{
+    const struct shown_difference *d = call->parent;
+    struct str words[REHEARSE_KINDS];
+    size_t count = 0;
+
+    (void)err;
+    for (unsigned k = 0; k < REHEARSE_KINDS; k++)
+        if ((d->kinds >> k & 1) != 0)
+            words[count++] = str_of(rehearse_kinds[k]);
+    struct str *list = ARENA_ARRAY(call->arena, struct str, count);
+
+    memcpy(list, words, count * sizeof *list);
+    return graphql_set_texts(call, list, count);
+}
+
+static bool document_was(struct graphql_call *call, struct err *err)
+{
+    (void)err;
+    return graphql_set_object(call, &((const struct shown_difference *)call->parent)->was);
+}
+
+static bool document_would(struct graphql_call *call, struct err *err)
+{
+    (void)err;
+    return graphql_set_object(call, &((const struct shown_difference *)call->parent)->would);
+}
+
+bool api_covers_rehearsed(const struct graphql_call *call, enum right right)
+{
+    const struct facts *f = &((const struct shown_difference *)call->parent)->was.facts;
+
+    return rights_cover(&api_principal(call)->rights, right,
+                        f->sender_unknown ? STR("") : f->sender,
+                        f->receiver_unknown ? STR("") : f->receiver);
+}
+
+struct str api_rehearsed_id(const struct graphql_call *call)
+{
+    return str_of(((const struct shown_difference *)call->parent)->id);
+}
+
+static bool document_payloads(struct graphql_call *call, struct err *err)
+{
+    const struct shown_difference *d = call->parent;
+    const void **list = ARENA_ARRAY(call->arena, const void *, d->payload_count);
+
+    (void)err;
+    for (size_t i = 0; i < d->payload_count; i++)
+        list[i] = &d->payloads[i];
+    return graphql_set_objects(call, list, d->payload_count);
+}
+
+static bool document_redefined(struct graphql_call *call, struct err *err)
+{
+    const struct shown_difference *d = call->parent;
+
+    (void)err;
+    return graphql_set_texts(call, d->redefined, d->redefined_count);
+}
+
+static bool way_attributes(struct graphql_call *call, struct err *err)
+{
+    (void)err;
+    return api_set_attributes(call, &((const struct shown_way *)call->parent)->facts);
+}
+
+static bool way_deliveries(struct graphql_call *call, struct err *err)
+{
+    const struct shown_way *w = call->parent;
+    const void **list = ARENA_ARRAY(call->arena, const void *, w->delivery_count);
+
+    (void)err;
+    for (size_t i = 0; i < w->delivery_count; i++)
+        list[i] = &w->deliveries[i];
+    return graphql_set_objects(call, list, w->delivery_count);
+}
+
+static bool way_message(struct graphql_call *call, struct err *err)
+{
+    const struct shown_way *w = call->parent;
+
+    (void)err;
+    return w->code.ptr == NULL ? graphql_set_text(call, w->message) : graphql_set_null(call);
+}
+
+static bool way_error(struct graphql_call *call, struct err *err)
+{
+    const struct shown_way *w = call->parent;
+    struct api_error *e = ARENA_NEW(call->arena, struct api_error);
+
+    (void)err;
+    if (w->code.ptr == NULL)
+        return graphql_set_null(call);
+    *e = (struct api_error){ .code = w->code,
+                             .message = w->message.ptr != NULL ? w->message : STR("") };
+    return graphql_set_object(call, e);
+}
+
+const struct graphql_resolver api_rehearse[] = {
+    { .field = "Query.rehearsePast", .fn = rehearse_past },
+    { .field = "RehearsedPast.problems", .fn = past_problems },
+    { .field = "RehearsedPast.warnings", .fn = past_warnings },
+    GRAPHQL_MEMBER("RehearsedPast.looked", struct portion, looked),
+    { .field = "RehearsedPast.differences", .fn = past_differences },
+    GRAPHQL_MEMBER("RehearsedPast.left", struct portion, left_count),
+    { .field = "RehearsedPast.leftSome", .fn = past_left },
+    GRAPHQL_MEMBER("RehearsedPast.next", struct portion, next),
+    { .field = "RehearsedDocument.id", .fn = document_id },
+    GRAPHQL_MEMBER("RehearsedDocument.gateway", struct shown_difference, gateway),
+    GRAPHQL_MEMBER("RehearsedDocument.name", struct shown_difference, name),
+    GRAPHQL_MEMBER("RehearsedDocument.received", struct shown_difference, received_us),
+    { .field = "RehearsedDocument.kinds", .fn = document_kinds },
+    { .field = "RehearsedDocument.was", .fn = document_was },
+    { .field = "RehearsedDocument.would", .fn = document_would },
+    { .field = "RehearsedDocument.payloads", .fn = document_payloads },
+    { .field = "RehearsedDocument.redefined", .fn = document_redefined },
+    API_NUMBER_AT("RehearsedWay.config", struct shown_way, config),
+    GRAPHQL_MEMBER("RehearsedWay.sender", struct shown_way, facts.sender),
+    GRAPHQL_MEMBER("RehearsedWay.receiver", struct shown_way, facts.receiver),
+    GRAPHQL_MEMBER("RehearsedWay.type", struct shown_way, facts.type),
+    { .field = "RehearsedWay.attributes", .fn = way_attributes },
+    GRAPHQL_MEMBER("RehearsedWay.route", struct shown_way, route),
+    { .field = "RehearsedWay.deliveries", .fn = way_deliveries },
+    { .field = "RehearsedWay.message", .fn = way_message },
+    { .field = "RehearsedWay.error", .fn = way_error },
+    GRAPHQL_MEMBER("RehearsedPayload.endpoint", struct shown_payload, endpoint),
+    GRAPHQL_MEMBER("RehearsedPayload.system", struct shown_payload, system),
+    GRAPHQL_MEMBER("RehearsedPayload.wasSize", struct shown_payload, was_size),
+    GRAPHQL_MEMBER("RehearsedPayload.wouldSize", struct shown_payload, would_size),
+    GRAPHQL_MEMBER("RehearsedPayload.diff", struct shown_payload, diff),
+    GRAPHQL_MEMBER("RehearsedPayload.cut", struct shown_payload, cut),
+    { .field = "RehearsedLeft.id", .fn = left_id },
+    GRAPHQL_MEMBER("RehearsedLeft.message", struct shown_left, message),
+};
+const size_t api_rehearse_count = sizeof api_rehearse / sizeof api_rehearse[0];

@@ -1,0 +1,195 @@
+#include "admin/graphql/type.h"
+#include "base/require.h"
+
+static const struct graphql_value absent;
+
+#define LENT_MOST_US (INT64_C(20) * 1000 * 1000)
+
+void graphql_lend(struct graphql_call *call, int64_t us)
+{
+    if (call->has_lent) {
+        if (us > LENT_MOST_US - call->lent_us)
+            us = LENT_MOST_US - call->lent_us;
+        call->lent_us += us;
+    }
+    call->has_lent = true;
+    call->deadline_us += us;
+}
+
+/* ---- reading ---- */
+
+const struct graphql_value *graphql_value_field(const struct graphql_value *v, const char *name)
+{
+    if (v->kind != GRAPHQL_INPUT)
+        return &absent;
+    size_t i = 0;
+
+    while (i < v->count && !str_is(v->type->inputs[i].name, name))
+        i++;
+    require(i < v->count);
+    return &v->items[i];
+}
+
+const struct graphql_value *graphql_arg(const struct graphql_call *call, const char *name)
+{
+    size_t i = 0;
+
+    while (i < call->field->arg_count && !str_is(call->field->args[i].name, name))
+        i++;
+    require(i < call->field->arg_count);
+    return &call->args[i];
+}
+
+bool graphql_arg_int(const struct graphql_call *call, const char *name, int64_t *ret)
+{
+    const struct graphql_value *v = graphql_arg(call, name);
+
+    if (v->kind != GRAPHQL_INT)
+        return false;
+    *ret = v->number;
+    return true;
+}
+
+bool graphql_arg_bool(const struct graphql_call *call, const char *name, bool *ret)
+{
+    const struct graphql_value *v = graphql_arg(call, name);
+
+    if (v->kind != GRAPHQL_BOOL)
+        return false;
+    *ret = v->truth;
+    return true;
+}
+
+struct str graphql_arg_text(const struct graphql_call *call, const char *name)
+{
+    return graphql_arg(call, name)->text;
+}
+
+/* ---- answering ---- */
+
+static bool answer(struct graphql_call *call, struct graphql_answer a)
+{
+    call->answer = a;
+    return true;
+}
+
+bool graphql_set_null(struct graphql_call *call)
+{
+    return answer(call, (struct graphql_answer){ .kind = GRAPHQL_ANSWER_NULL });
+}
+
+bool graphql_set_int(struct graphql_call *call, int64_t v)
+{
+    return answer(call, (struct graphql_answer){ .kind = GRAPHQL_ANSWER_INT, .number = v });
+}
+
+bool graphql_set_float(struct graphql_call *call, double v)
+{
+    return answer(call, (struct graphql_answer){ .kind = GRAPHQL_ANSWER_FLOAT, .real = v });
+}
+
+bool graphql_set_bool(struct graphql_call *call, bool v)
+{
+    return answer(call, (struct graphql_answer){ .kind = GRAPHQL_ANSWER_BOOL, .truth = v });
+}
+
+bool graphql_set_text(struct graphql_call *call, struct str v)
+{
+    if (v.ptr == NULL)
+        return graphql_set_null(call);
+    return answer(call, (struct graphql_answer){ .kind = GRAPHQL_ANSWER_TEXT,
+                                                 .text = arena_copy(call->arena, v) });
+}
+
+bool graphql_set_z(struct graphql_call *call, const char *z)
+{
+    if (z == NULL)
+        return graphql_set_null(call);
+    return graphql_set_text(call, str_of(z));
+}
+
+bool graphql_set_object(struct graphql_call *call, const void *object)
+{
+    if (object == NULL)
+        return graphql_set_null(call);
+    return answer(call, (struct graphql_answer){ .kind = GRAPHQL_ANSWER_OBJECT, .object = object });
+}
+
+bool graphql_set_list(struct graphql_call *call, const void *list, size_t count,
+                      graphql_item_fn *item)
+{
+    if (list == NULL && count > 0)
+        return graphql_set_null(call);
+    return answer(call,
+                  (struct graphql_answer){
+                      .kind = GRAPHQL_ANSWER_LIST, .object = list, .count = count, .item = item });
+}
+
+static bool object_item(struct graphql_call *call, const void *list, size_t index, struct err *err)
+{
+    const void *const *objects = list;
+
+    (void)err;
+    return graphql_set_object(call, objects[index]);
+}
+
+bool graphql_set_objects(struct graphql_call *call, const void *const *objects, size_t count)
+{
+    return graphql_set_list(call, objects, count, object_item);
+}
+
+static bool text_item(struct graphql_call *call, const void *list, size_t index, struct err *err)
+{
+    const struct str *texts = list;
+
+    (void)err;
+    return graphql_set_text(call, texts[index]);
+}
+
+bool graphql_set_texts(struct graphql_call *call, const struct str *texts, size_t count)
+{
+    return graphql_set_list(call, texts, count, text_item);
+}
+
+/* ---- members of the parent ---- */
+
+static const void *member(const struct graphql_call *call)
+{
+    return (const char *)call->parent + call->offset;
+}
+
+bool graphql_read_str(struct graphql_call *call, struct err *err)
+{
+    (void)err;
+    return graphql_set_text(call, *(const struct str *)member(call));
+}
+
+bool graphql_read_z(struct graphql_call *call, struct err *err)
+{
+    (void)err;
+    return graphql_set_z(call, *(const char *const *)member(call));
+}
+
+bool graphql_read_i64(struct graphql_call *call, struct err *err)
+{
+    (void)err;
+    return graphql_set_int(call, *(const int64_t *)member(call));
+}
+
+bool graphql_read_int(struct graphql_call *call, struct err *err)
+{
+    (void)err;
+    return graphql_set_int(call, *(const int *)member(call));
+}
+
+bool graphql_read_bool(struct graphql_call *call, struct err *err)
+{
+    (void)err;
+    return graphql_set_bool(call, *(const bool *)member(call));
+}
+
+bool graphql_read_object(struct graphql_call *call, struct err *err)
+{
+    (void)err;
+    return graphql_set_object(call, *(const void *const *)member(call));
+}

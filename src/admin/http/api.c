@@ -1,0 +1,466 @@
+#include "admin/http/api.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "admin/api/api.h"
+#include "admin/graphql/request.h"
+#include "admin/http/console.h"
+#include "admin/http/document.h"
+#include "admin/http/events.h"
+#include "admin/http/manual.h"
+#include "admin/http/visit.h"
+#include "admin/login/http_cookie.h"
+#include "admin/login/http_login.h"
+#include "admin/login/login.h"
+#include "admin/login/principal.h"
+#include "base/alloc.h"
+#include "base/auto.h"
+#include "base/json.h"
+#include "base/metrics.h"
+#include "engine/engine.h"
+#include "engine/intake/intake.h"
+#include "engine/upkeep/admin_keys.h"
+
+enum {
+    ANSWER_MOST = 8 << 20,
+    ARENA_MOST = 16 << 20,
+    DROPPED_MOST = 64 << 20 /* bytes that are read only to be dropped */
+};
+
+struct http_api {
+    struct engine *engine;
+    struct api *api;
+    struct http_events *events;
+    struct login *login;
+    const struct http_server *server;
+    struct metric server_metrics[4 + HTTP_REFUSAL_COUNT];
+    char labels[HTTP_REFUSAL_COUNT][64];
+};
+
+/* One request, while it waits for the desk. */
+struct visit {
+    struct http_visit visit; /* first */
+    struct http_api *self;
+    struct principal who;
+    int64_t caller;
+    struct arena arena;
+    struct buf body, answer;
+    int64_t dropped; /* of a question that is too large */
+    char *content_type;
+    int status;
+};
+
+/* ---- objects ------------------------------------------------------------------------------ */
+
+static void visit_free(struct http_visit *visit)
+{
+    struct visit *v = (struct visit *)visit;
+
+    buf_done(&v->body);
+    buf_done(&v->answer);
+    arena_done(&v->arena);
+    free(v->content_type);
+    free(v);
+}
+
+static struct visit *visit_new(struct http_request *r, struct http_api *self)
+{
+    struct visit *v = NEW(struct visit);
+
+    *v = (struct visit){ .self = self,
+                         .body = BUF_INIT(GRAPHQL_BODY_MAX),
+                         .answer = BUF_INIT(ANSWER_MOST),
+                         .arena = ARENA_INIT(ARENA_MOST) };
+    http_visit_begin(&v->visit, r, &http_api_handler, visit_free);
+    return v;
+}
+
+static void end_with_error(struct visit *v, int status, const char *fields, const char *code,
+                           const char *message)
+{
+    http_visit_error(&v->visit, status, fields, code, message);
+}
+
+/* ---- who asks -------------------------------------------------------------------------------- */
+
+/* As a gateway takes it: "Bearer KEY", or the field X-API-Key. */
+static struct str token_of(const struct http_request *r)
+{
+    struct str scheme, rest = str_cut(r->authorization, ' ', &scheme);
+
+    if (r->authorization.ptr == NULL)
+        return http_field(r, STR("X-API-Key"));
+    return str_eq_nocase(scheme, STR("bearer")) ? str_trim(rest) : (struct str){ 0 };
+}
+
+bool http_api_identify(const struct http_api *h, struct http_request *r, struct arena *a,
+                       struct principal *ret, int64_t *ret_caller)
+{
+    struct str token = token_of(r), title;
+
+    *ret = (struct principal){ .engine = h->engine,
+                               .login = h->login,
+                               .address = arena_copy(a, http_peer(r)) };
+    *ret_caller = 0;
+    if (token.ptr == NULL)
+        return http_cookie_identify(h->login, r, a, ret);
+    struct intake_table *t = intake_port.table(engine_intake(h->engine));
+
+    if (intake_is_admin(t, token)) {
+        ret->kind = PRINCIPAL_TOKEN;
+        ret->name = STR("admin");
+        ret->rights = rights_all;
+    }
+    *ret_caller = intake_caller_of(t, token);
+    intake_port.release(t);
+    if (ret->kind == PRINCIPAL_NOBODY &&
+        admin_keys_find(engine_admin_keys(h->engine), token, a, &title, &ret->rights)) {
+        ret->kind = PRINCIPAL_KEY;
+        ret->name = str_of(arena_printf(a, "key %.*s", STR_ARG(title)));
+    }
+    return ret->kind != PRINCIPAL_NOBODY;
+}
+
+static bool identify(struct visit *v)
+{
+    return http_api_identify(v->self, v->visit.request, &v->arena, &v->who, &v->caller);
+}
+
+static bool is_near(struct http_request *r)
+{
+    struct str peer = http_peer(r);
+
+    return str_starts(peer, STR("127.")) || str_is(peer, "::1") ||
+           str_starts(peer, STR("::ffff:127."));
+}
+
+/* ---- GraphQL -----------------------------------------------------------------------------------
+ */
+
+static void graphql_run_at_desk(struct desk_job *job)
+{
+    struct visit *v = (struct visit *)http_visit_of_job(job);
+
+    v->status =
+        api_execute(v->self->api, &v->who, str_of(v->content_type), buf_view(&v->body), &v->answer);
+}
+
+static void graphql_done(struct loop_msg *msg)
+{
+    struct visit *v = (struct visit *)http_visit_back(msg);
+
+    if (v == NULL)
+        return;
+    http_answer(v->visit.request, v->status, STR("Cache-Control: no-store\r\n"),
+                STR("application/json"), buf_view(&v->answer));
+    visit_free(&v->visit);
+}
+
+/* As the specification says it, for clients that know nothing else. */
+static void graphql_too_large(struct visit *v)
+{
+    struct http_request *r = v->visit.request;
+
+    visit_free(&v->visit);
+    http_answer(r, 413, STR("Cache-Control: no-store\r\n"), STR("application/json"),
+                STR("{\"errors\":[{\"message\":\"the question is longer than 9 MiB\","
+                    "\"extensions\":{\"code\":\"limit\"}}]}"));
+}
+
+/* What is too large is read and dropped, as far as that is worth it: most clients read no answer
+ * before they have written all. */
+static void graphql_bytes(struct visit *v, struct str bytes)
+{
+    struct err err;
+
+    if (v->dropped == 0 && buf_append(&v->body, bytes, &err))
+        return;
+    buf_done(&v->body);
+    v->dropped += (int64_t)bytes.len;
+    if (v->dropped > DROPPED_MOST)
+        graphql_too_large(v);
+}
+
+/* False: it was answered why not. */
+static bool graphql_admits(struct visit *v)
+{
+    if (identify(v))
+        return true;
+    end_with_error(v, 401, "WWW-Authenticate: Bearer\r\n", "unauthorized",
+                   v->who.refused != NULL
+                       ? v->who.refused
+                       : "Log in, or send the admin token of the node: Authorization: Bearer "
+                         "TOKEN. It is in the file `token` of the data folder.");
+    return false;
+}
+
+static void graphql_head(struct visit *v)
+{
+    if (v->visit.request->method != HTTP_METHOD_POST) {
+        end_with_error(v, 405, "Allow: POST\r\n", "method_not_allowed", "Ask with POST.");
+        return;
+    }
+    if (!graphql_admits(v))
+        return;
+    if (v->visit.request->content_length > DROPPED_MOST ||
+        (v->visit.request->content_length > GRAPHQL_BODY_MAX &&
+         http_field(v->visit.request, STR("Expect")).ptr != NULL)) {
+        graphql_too_large(v);
+        return;
+    }
+    v->content_type = xstrndup(v->visit.request->content_type);
+    http_read_body(v->visit.request);
+}
+
+/* ---- events ------------------------------------------------------------------------------------
+ */
+
+static void events_head(struct visit *v)
+{
+    struct http_request *r = v->visit.request;
+
+    if (r->method != HTTP_METHOD_GET) {
+        end_with_error(v, 405, "Allow: GET\r\n", "method_not_allowed", "Listen with GET.");
+        return;
+    }
+    if (!identify(v)) {
+        end_with_error(v, 401, "WWW-Authenticate: Bearer\r\n", "unauthorized",
+                       "Log in, or send a key: Authorization: Bearer KEY.");
+        return;
+    }
+    http_events_open(v->self->events, r, &v->who);
+    visit_free(&v->visit);
+}
+
+/* ---- health and metrics
+ * -------------------------------------------------------------------------- */
+
+static void answer_ready(struct visit *v)
+{
+    AUTO(buf_done) struct buf why = BUF_INIT(4096);
+    AUTO(buf_done) struct buf text = BUF_INIT(32768);
+    struct json_out j = { .to = &text };
+
+    engine_not_ready(v->self->engine, &why);
+    bool ready = why.len == 0;
+
+    /* What is wrong elsewhere names partners: it is for the machine itself, and for those who see
+     * all. */
+    if (is_near(v->visit.request) || (identify(v) && rights_everywhere(&v->who.rights, RIGHT_SEE)))
+        engine_troubles(v->self->engine, &why);
+    json_open(&j, '{');
+    json_key(&j, "ready");
+    json_bool(&j, ready);
+    json_key(&j, "reasons");
+    json_open(&j, '[');
+    for (struct str rest = buf_view(&why), line; rest.len > 0;) {
+        rest = str_cut(rest, '\n', &line);
+        json_str(&j, line);
+    }
+    json_close(&j, ']');
+    json_close(&j, '}');
+    buf_putc(&text, '\n');
+    http_answer(v->visit.request, ready ? 200 : 503, ready ? STR("") : STR("Retry-After: 2\r\n"),
+                STR("application/json"), buf_view(&text));
+    visit_free(&v->visit);
+}
+
+static void answer_metrics(struct visit *v)
+{
+    bool known = identify(v), near = is_near(v->visit.request);
+
+    if (!near && !known) {
+        end_with_error(v, 401, "WWW-Authenticate: Bearer\r\n", "unauthorized",
+                       "From another machine the metrics need the admin token.");
+        return;
+    }
+    if (!near && !rights_everywhere(&v->who.rights, RIGHT_SEE)) {
+        end_with_error(v, 403, "", "forbidden", "This needs the right `see` for all systems.");
+        return;
+    }
+    metrics_print(&v->answer);
+    http_answer(v->visit.request, 200, STR("Cache-Control: no-store\r\n"),
+                STR("text/plain; version=0.0.4; charset=utf-8"), buf_view(&v->answer));
+    visit_free(&v->visit);
+}
+
+static void answer_health(struct visit *v)
+{
+    http_answer(v->visit.request, 200, STR(""), STR("text/plain"), STR("ok\n"));
+    visit_free(&v->visit);
+}
+
+/* ---- the handler
+ * ----------------------------------------------------------------------------------- */
+
+/* Bodies of documents come on a way of their own. */
+static bool is_manual(const struct http_request *r)
+{
+    static const struct str before = { "/documents/", 11 }, behind = { "/edit", 5 };
+    struct str path = r->path;
+
+    if (r->method != HTTP_METHOD_POST)
+        return false;
+    return str_is(path, "/documents") ||
+           (str_starts(path, before) && path.len > before.len + behind.len &&
+            str_eq(str_from(path, path.len - behind.len), behind));
+}
+
+static void on_head(struct http_request *r, void *arg)
+{
+    static const struct {
+        const char *path;
+        void (*answer)(struct visit *v);
+    } pages[] = {
+        { .path = "/healthz", .answer = answer_health },
+        { .path = "/readyz", .answer = answer_ready },
+        { .path = "/metrics", .answer = answer_metrics },
+        { .path = "/graphql", .answer = graphql_head },
+        { .path = "/events", .answer = events_head },
+    };
+
+    if (is_manual(r)) {
+        http_manual_handler.head(r, arg);
+        return;
+    }
+    if (http_login_takes(r)) {
+        http_login_handler.head(r, ((struct http_api *)arg)->login);
+        return;
+    }
+    if (http_console_answer(r))
+        return;
+    if (str_starts(r->path, STR("/documents/"))) {
+        http_document_handler.head(r, arg);
+        return;
+    }
+    struct visit *v = visit_new(r, arg);
+
+    for (size_t i = 0; i < sizeof pages / sizeof pages[0]; i++)
+        if (str_is(r->path, pages[i].path)) {
+            pages[i].answer(v);
+            return;
+        }
+    end_with_error(v, 404, "", "not_found", "There is nothing at this path.");
+}
+
+static void on_body(struct http_request *r, struct str bytes)
+{
+    graphql_bytes(r->user, bytes);
+}
+
+static void on_end(struct http_request *r)
+{
+    struct visit *v = r->user;
+
+    /* A body may take long: what was revoked meanwhile does not count any more. */
+    if (v->dropped > 0)
+        graphql_too_large(v);
+    else if (graphql_admits(v))
+        (void)http_visit_to_desk(&v->visit, engine_desk(v->self->engine), graphql_run_at_desk,
+                                 graphql_done);
+}
+
+const struct http_handler http_api_handler = {
+    .head = on_head,
+    .body = on_body,
+    .end = on_end,
+    .gone = http_visit_gone,
+};
+
+/* ---- life
+ * ---------------------------------------------------------------------------------------------- */
+
+struct http_api *http_api_new(struct engine *engine, struct api *api)
+{
+    struct http_api *h = NEW(struct http_api);
+
+    h->engine = engine;
+    h->api = api;
+    h->events = http_events_new(engine);
+    h->login = login_new(engine);
+    return h;
+}
+
+struct login *http_api_login(const struct http_api *h)
+{
+    return h->login;
+}
+
+static int64_t stat_of(const struct http_server *server, size_t which)
+{
+    struct http_stats s;
+
+    http_server_stats(server, &s);
+    switch (which) {
+    case 0:
+        return (int64_t)s.open;
+    case 1:
+        return (int64_t)s.requests;
+    case 2:
+        return (int64_t)s.bytes_in;
+    case 3:
+        return (int64_t)s.bytes_out;
+    default:
+        return (int64_t)s.refused[which - 4];
+    }
+}
+
+static int64_t read_stat(void *arg)
+{
+    const struct metric *m = arg;
+    const struct http_api *h = m->arg2;
+
+    return stat_of(h->server, (size_t)(m - h->server_metrics));
+}
+
+void http_api_watch(struct http_api *h, const struct http_server *server)
+{
+    static const struct {
+        const char *name, *help;
+        enum metric_type type;
+    } fixed[] = {
+        { "waybill_http_connections", "Connections that are open.", METRIC_GAUGE },
+        { "waybill_http_requests_total", "Requests whose head was read.", METRIC_COUNTER },
+        { "waybill_http_received_bytes_total", "Bytes that came in over HTTP.", METRIC_COUNTER },
+        { "waybill_http_sent_bytes_total", "Bytes that went out over HTTP.", METRIC_COUNTER },
+    };
+
+    h->server = server;
+    for (size_t i = 0; i < 4 + HTTP_REFUSAL_COUNT; i++) {
+        struct metric *m = &h->server_metrics[i];
+
+        if (i < 4) {
+            *m = (struct metric){ .name = fixed[i].name,
+                                  .help = fixed[i].help,
+                                  .type = fixed[i].type };
+        } else {
+            (void)snprintf(h->labels[i - 4], sizeof h->labels[0], "reason=\"%s\"",
+                           http_refusal_name((enum http_refusal)(i - 4)));
+            *m = (struct metric){ .name = "waybill_http_refused_total",
+                                  .help = "Requests and connections that were refused or cut off.",
+                                  .labels = h->labels[i - 4] };
+        }
+        m->read = read_stat;
+        m->arg = m;
+        m->arg2 = h;
+        metrics_register(m);
+    }
+}
+
+void http_api_rest(struct http_api *h)
+{
+    if (h != NULL)
+        http_events_stop(h->events);
+}
+
+void http_api_free(struct http_api *h)
+{
+    if (h == NULL)
+        return;
+    http_events_free(h->events);
+    for (size_t i = 0; h->server != NULL && i < 4 + HTTP_REFUSAL_COUNT; i++)
+        metrics_forget(&h->server_metrics[i]);
+    login_free(h->login);
+    free(h);
+}

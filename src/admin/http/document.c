@@ -1,0 +1,378 @@
+#include "admin/http/document.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "admin/api/audit.h"
+#include "admin/api/scope.h"
+#include "admin/http/api.h"
+#include "admin/http/visit.h"
+#include "admin/login/principal.h"
+#include "admin/view/document_view.h"
+#include "admin/view/payload_range.h"
+#include "base/alloc.h"
+#include "base/auto.h"
+#include "base/http_target.h"
+#include "engine/engine.h"
+#include "store/people/caller.h"
+#include "store/retention/archive.h"
+#include "store/road/document.h"
+
+enum { ANSWER_MOST = 8 << 20, ARENA_MOST = 16 << 20 };
+
+/* One request, while it waits for the desk or streams its answer. */
+struct reading {
+    struct http_visit visit; /* first */
+    struct principal who;    /* PRINCIPAL_NOBODY: a caller of a gateway */
+    int64_t caller;
+
+    struct id id;
+    bool wants_payload, head_only;
+    int64_t stage; /* of the payload; 0: as it was received */
+    struct arena arena;
+    struct document document;
+    bool found, no_stage, is_forbidden;
+    struct buf answer;
+    struct err err;
+
+    struct payload_reader *reader;
+    struct str piece;
+    enum range_result range;
+    /* Of the payload: where the range begins, what is still before it and in it. */
+    int64_t from, skip, left;
+};
+
+static void reading_free(struct http_visit *visit)
+{
+    struct reading *v = (struct reading *)visit;
+
+    payload_close(v->reader);
+    buf_done(&v->answer);
+    arena_done(&v->arena);
+    free(v);
+}
+
+static struct reading *reading_new(struct http_request *r)
+{
+    struct reading *v = NEW(struct reading);
+
+    *v = (struct reading){ .answer = BUF_INIT(ANSWER_MOST), .arena = ARENA_INIT(ARENA_MOST) };
+    http_visit_begin(&v->visit, r, &http_document_handler, reading_free);
+    return v;
+}
+
+static void end_with_error(struct reading *v, int status, const char *fields, const char *code,
+                           const char *message)
+{
+    http_visit_error(&v->visit, status, fields, code, message);
+}
+
+static void to_desk(struct reading *v, void (*run)(struct desk_job *),
+                    void (*done)(struct loop_msg *))
+{
+    (void)http_visit_to_desk(&v->visit, engine_desk(v->who.engine), run, done);
+}
+
+static struct reading *back_from_desk(struct loop_msg *msg)
+{
+    return (struct reading *)http_visit_back(msg);
+}
+
+static struct reading *reading_of_job(struct desk_job *job)
+{
+    return (struct reading *)http_visit_of_job(job);
+}
+
+/* ---- who may
+ * ------------------------------------------------------------------------------------- */
+
+static bool is_known(const struct reading *v)
+{
+    return v->who.kind != PRINCIPAL_NOBODY;
+}
+
+static bool may_see(const struct reading *v)
+{
+    return is_known(v) ? principal_sees_document(&v->who, RIGHT_SEE, &v->document)
+                       : v->caller > 0 && v->caller == v->document.caller;
+}
+
+static bool may_take(const struct reading *v)
+{
+    return !is_known(v) || principal_sees_document(&v->who, RIGHT_DOWNLOAD, &v->document);
+}
+
+/* Whose it was an archive does not say: it is for those who may take everything. */
+static bool may_look_in_archives(const struct reading *v)
+{
+    return is_known(v) && rights_everywhere(&v->who.rights, RIGHT_DOWNLOAD) &&
+           rights_everywhere(&v->who.rights, RIGHT_SEE);
+}
+
+static void show_document(struct reading *v)
+{
+    struct engine *e = v->who.engine;
+    struct document_view view;
+
+    v->found = document_view_make(e, &v->document, false, &v->arena, &view, &v->err);
+    if (v->found)
+        document_view_json(engine_store(e), &view, &v->answer);
+}
+
+/* In the audit log, before a byte goes out. */
+static bool note_download(struct reading *v)
+{
+    char id[ID_TEXT], stage[40] = "";
+    struct audit_entry e =
+        api_audit_entry(&v->who, STR("payloadDownload"), str_of(id_text(&v->id, id)));
+    struct store *s = engine_store(v->who.engine);
+
+    if (!is_known(v) && !caller_name(s, v->caller, &v->arena, &e.actor, &v->err))
+        return false;
+    if (v->stage != 0)
+        (void)snprintf(stage, sizeof stage, "{\"stage\":%lld}", (long long)v->stage);
+    e.became = str_of(stage);
+    return audit_append(s, &e, &v->err);
+}
+
+/* ---- at the desk
+ * --------------------------------------------------------------------------------- */
+
+static void look_up(struct desk_job *job)
+{
+    struct reading *v = reading_of_job(job);
+    struct store *s = engine_store(v->who.engine);
+
+    v->found = document_get(s, &v->id, &v->arena, &v->document, &v->err);
+    if (!v->found && v->err.kind == ERR_NONE && v->wants_payload && may_look_in_archives(v) &&
+        v->stage == 0)
+        (void)archive_source(s, &v->id, &v->document.source, &v->found, &v->err);
+    if (!v->found || !may_see(v))
+        return;
+    if (!v->wants_payload)
+        show_document(v);
+    else if (!may_take(v))
+        v->is_forbidden = true;
+    else if (v->stage != 0 && !document_view_stage(&v->document, v->stage, &v->document.source))
+        v->no_stage = true;
+    else if (!payload_open(s, &v->document.source, &v->reader, &v->err))
+        v->reader = NULL;
+    else
+        v->found = v->head_only || note_download(v);
+}
+
+static void read_piece(struct desk_job *job)
+{
+    struct reading *v = reading_of_job(job);
+
+    do { /* what stands before the range is read, for the digest, and not sent */
+        if (!payload_next(v->reader, &v->piece, &v->err))
+            return;
+        int64_t cut = v->skip < (int64_t)v->piece.len ? v->skip : (int64_t)v->piece.len;
+
+        v->piece = str_from(v->piece, (size_t)cut);
+        v->skip -= cut;
+        if ((int64_t)v->piece.len > v->left)
+            v->piece.len = (size_t)v->left;
+    } while (v->piece.len == 0 && v->left > 0);
+}
+
+/* ---- bytes
+ * --------------------------------------------------------------------------------------- */
+
+static void piece_done(struct loop_msg *msg);
+
+static void next_piece(struct reading *v)
+{
+    if (v->left > 0) {
+        to_desk(v, read_piece, piece_done);
+        return;
+    }
+    http_answer_end(v->visit.request);
+    reading_free(&v->visit);
+}
+
+static void send_piece(struct reading *v)
+{
+    v->left -= (int64_t)v->piece.len;
+    if (http_answer_bytes(v->visit.request, v->piece))
+        next_piece(v);
+}
+
+static void piece_done(struct loop_msg *msg)
+{
+    struct reading *v = back_from_desk(msg);
+
+    if (v == NULL)
+        return;
+    if (v->err.kind != ERR_NONE) {
+        http_visit_abort(&v->visit); /* damaged: a broken transfer, never wrong bytes as whole */
+        return;
+    }
+    send_piece(v);
+}
+
+static void start_answer(struct reading *v)
+{
+    const struct payload_source *src = &v->document.source;
+    char fields[400], etag[SHA256_TEXT];
+    int n = snprintf(fields, sizeof fields,
+                     "ETag: \"%s\"\r\nAccept-Ranges: bytes\r\nX-Content-Type-Options: nosniff\r\n"
+                     "Content-Disposition: attachment\r\nCache-Control: no-store\r\n",
+                     digest_text(&src->sha256, etag));
+
+    if (v->range == RANGE_PART)
+        n += snprintf(fields + n, sizeof fields - (size_t)n,
+                      "Content-Range: bytes %lld-%lld/%lld\r\n", (long long)v->from,
+                      (long long)(v->from + v->left - 1), (long long)src->size);
+    v->visit.is_answering = true;
+    http_answer_start(v->visit.request, v->range == RANGE_PART ? 206 : 200,
+                      str_mem(fields, (size_t)n), STR("application/octet-stream"), v->left);
+}
+
+static void answer_trouble(struct reading *v, const char *code)
+{
+    if (v->err.kind == ERR_TRANSIENT)
+        end_with_error(v, 503, "Retry-After: 2\r\n", "unavailable", v->err.text);
+    else
+        end_with_error(v, 500, "", code, v->err.text);
+}
+
+static void answer_payload_trouble(struct reading *v)
+{
+    answer_trouble(v, v->err.sys == ENOENT ? "payload_missing" : "payload_corrupt");
+}
+
+static void first_piece_done(struct loop_msg *msg)
+{
+    struct reading *v = back_from_desk(msg);
+
+    if (v == NULL)
+        return;
+    if (v->err.kind != ERR_NONE) {
+        answer_payload_trouble(v);
+        return;
+    }
+    start_answer(v);
+    send_piece(v);
+}
+
+/* The head waits for the first piece, which is all there is of most payloads: one that
+ * is missing or damaged is told as such. */
+static void start_payload(struct reading *v)
+{
+    int64_t size = v->document.source.size;
+    char fields[64];
+
+    v->range = payload_range(v->visit.request->range, size, &v->from, &v->left);
+    v->skip = v->from;
+    if (v->range == RANGE_UNSATISFIABLE) {
+        (void)snprintf(fields, sizeof fields, "Content-Range: bytes */%lld\r\n", (long long)size);
+        end_with_error(v, 416, fields, "bad_range", "The payload has no such bytes.");
+    } else if (v->visit.request->method == HTTP_METHOD_HEAD) {
+        start_answer(v);
+        http_answer_end(v->visit.request);
+        reading_free(&v->visit);
+    } else {
+        to_desk(v, read_piece, first_piece_done);
+    }
+}
+
+/* ---- the request
+ * --------------------------------------------------------------------------------- */
+
+/* An id that is not there and one that the asker may not see give the same answer. */
+static void looked_up(struct loop_msg *msg)
+{
+    struct reading *v = back_from_desk(msg);
+
+    if (v == NULL)
+        return;
+    if (!v->found && v->err.kind != ERR_NONE) {
+        answer_trouble(v, "failed");
+    } else if (!v->found || !may_see(v)) {
+        end_with_error(v, 404, "", "unknown_document", "There is no such document.");
+    } else if (!v->wants_payload) {
+        http_answer(v->visit.request, 200, STR("Cache-Control: no-store\r\n"),
+                    STR("application/json"), buf_view(&v->answer));
+        reading_free(&v->visit);
+    } else if (v->is_forbidden) {
+        end_with_error(v, 403, "", "forbidden", "This needs the right `download` for its systems.");
+    } else if (v->no_stage) {
+        end_with_error(v, 404, "", "unknown_stage",
+                       "No step has stored bytes under this number: see its timeline.");
+    } else if (v->reader == NULL) {
+        answer_payload_trouble(v);
+    } else {
+        start_payload(v);
+    }
+}
+
+static bool read_stage(struct reading *v)
+{
+    AUTO(buf_done) struct buf value = BUF_INIT(64);
+    struct err err;
+    bool given;
+
+    if (!http_decode_query(v->visit.request->query, STR("stage"), &value, &given, &err))
+        return false;
+    return !given || (str_to_i64(buf_view(&value), &v->stage) && v->stage >= 1);
+}
+
+/* Whoever does not have the right for any system need not be told what there is. */
+static bool may_ask(struct reading *v)
+{
+    if (!rights_has(&v->who.rights, RIGHT_SEE))
+        end_with_error(v, 403, "", "forbidden", "This needs the right `see`.");
+    else if (v->wants_payload && !rights_has(&v->who.rights, RIGHT_DOWNLOAD))
+        end_with_error(v, 403, "", "forbidden", "This needs the right `download`.");
+    else
+        return true;
+    return false;
+}
+
+static void on_head(struct http_request *r, void *arg)
+{
+    struct reading *v = reading_new(r);
+    struct str id, tail = str_cut(str_from(r->path, strlen("/documents/")), '/', &id);
+    bool known = http_api_identify(arg, r, &v->arena, &v->who, &v->caller);
+
+    if (r->method != HTTP_METHOD_GET && r->method != HTTP_METHOD_HEAD) {
+        end_with_error(v, 405, "Allow: GET, HEAD\r\n", "method_not_allowed", "Read with GET.");
+        return;
+    }
+    if (!known && v->caller == 0) {
+        end_with_error(v, 401, "WWW-Authenticate: Bearer\r\n", "unauthorized",
+                       "Send the key that sent the document, or the admin token.");
+        return;
+    }
+    v->wants_payload = str_is(tail, "payload");
+    v->head_only = r->method == HTTP_METHOD_HEAD;
+    if (known && !may_ask(v))
+        return;
+    if (v->wants_payload && !read_stage(v)) {
+        end_with_error(v, 400, "", "bad_stage", "stage is a number from 1 on.");
+        return;
+    }
+    if (v->stage != 0 && !known) {
+        end_with_error(v, 403, "", "forbidden", "What steps made of it is for the admin token.");
+        return;
+    }
+    if (!id_parse(id, &v->id) || (tail.len > 0 && !v->wants_payload)) {
+        end_with_error(v, 404, "", "unknown_document", "There is no such document.");
+        return;
+    }
+    to_desk(v, look_up, looked_up);
+}
+
+static void on_drained(struct http_request *r)
+{
+    next_piece((struct reading *)r->user);
+}
+
+const struct http_handler http_document_handler = {
+    .head = on_head,
+    .gone = http_visit_gone,
+    .drained = on_drained,
+};

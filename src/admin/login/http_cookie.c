@@ -1,0 +1,93 @@
+#include "admin/login/http_cookie.h"
+
+#include "admin/login/login.h"
+#include "admin/login/principal.h"
+
+#define COOKIE        "waybill"
+#define COOKIE_SECURE "__Host-waybill"
+
+struct str http_cookie_find(const struct http_request *r, const char *name)
+{
+    struct str field, value, pair, key;
+
+    for (size_t i = 0; http_field_at(r, i, &field, &value); i++) {
+        if (!str_eq_nocase(field, STR("Cookie")))
+            continue;
+        while (value.len > 0) {
+            value = str_cut(value, ';', &pair);
+            struct str is = str_cut(str_trim(pair), '=', &key);
+
+            if (str_is(key, name) && is.len > 0)
+                return is;
+        }
+    }
+    return (struct str){ 0 };
+}
+
+struct str http_cookie_session(const struct http_request *r)
+{
+    struct str secure = http_cookie_find(r, COOKIE_SECURE);
+
+    return secure.ptr != NULL || http_is_tls(r) ? secure : http_cookie_find(r, COOKIE);
+}
+
+bool http_cookie_is_secure(const struct http_request *r)
+{
+    return http_is_tls(r) || str_starts(http_field(r, STR("Origin")), STR("https://"));
+}
+
+void http_cookie_put_session(struct buf *fields, bool secure, struct str secret)
+{
+    buf_printf(fields, "Set-Cookie: %s=%.*s; Path=/; HttpOnly; SameSite=Strict%s%s\r\n",
+               secure ? COOKIE_SECURE : COOKIE, STR_ARG(secret), secure ? "; Secure" : "",
+               secret.len == 0 ? "; Max-Age=0" : "");
+}
+
+/* "https://host:port" against the Host of the request; its scheme is only the browser's to know. */
+static bool is_own_origin(const struct http_request *r, struct str origin)
+{
+    struct str host = http_field(r, STR("Host"));
+    struct str rest = origin;
+
+    if (str_starts(origin, STR("https://")))
+        rest = str_from(origin, strlen("https://"));
+    else if (str_starts(origin, STR("http://")) && !http_is_tls(r))
+        rest = str_from(origin, strlen("http://"));
+    else
+        return false;
+    return host.len > 0 && str_eq_nocase(rest, host);
+}
+
+bool http_cookie_is_foreign(const struct http_request *r)
+{
+    struct str site = http_field(r, STR("Sec-Fetch-Site")), origin = http_field(r, STR("Origin"));
+
+    if (site.ptr != NULL && !str_is(site, "same-origin"))
+        return true;
+    return origin.ptr != NULL && !is_own_origin(r, origin);
+}
+
+bool http_cookie_is_own(const struct http_request *r)
+{
+    bool says = http_field(r, STR("Sec-Fetch-Site")).ptr != NULL ||
+                http_field(r, STR("Origin")).ptr != NULL;
+
+    return says && !http_cookie_is_foreign(r);
+}
+
+bool http_cookie_identify(struct login *login, struct http_request *r, struct arena *a,
+                          struct principal *ret)
+{
+    struct str secret = http_cookie_session(r);
+
+    if (secret.ptr == NULL)
+        return false;
+    if (r->method != HTTP_METHOD_GET && r->method != HTTP_METHOD_HEAD && !http_cookie_is_own(r)) {
+        ret->refused = "The cookie counts for pages of this node only: send its address as Origin.";
+        return false;
+    }
+    if (login_find(login, secret, a, ret))
+        return true;
+    ret->refused = "The session has ended. Log in again.";
+    return false;
+}

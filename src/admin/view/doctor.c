@@ -1,0 +1,37 @@
+#include "admin/view/doctor.h"
+
+#include "base/require.h"
+#include "store/watch/check.h"
+
+static bool add(struct doctor_report *r, struct arena *a, const char *name, bool ok, int64_t count,
+                const char *message)
+{
+    require(r->count < DOCTOR_CHECKS_MOST);
+    r->checks[r->count++] = (struct doctor_check){
+        .name = name, .ok = ok, .count = count, .message = arena_text(a, str_of(message))
+    };
+    r->ok = r->ok && ok;
+    return true;
+}
+
+bool doctor_run(struct store *s, struct arena *a, struct doctor_report *ret, struct err *err)
+{
+    *ret = (struct doctor_report){ .ok = true };
+    for (size_t i = 0; i < check_count(); i++) {
+        struct check_result c;
+
+        struct err why = { 0 };
+
+        if (!check_run(s, i, &c, &why)) {
+            if (why.kind != ERR_PERMANENT) {
+                *err = why;
+                return err_context(err, "check %s", check_name(i));
+            }
+            (void)add(ret, a, check_name(i), false, 0, why.text); /* damaged: go on looking */
+            continue;
+        }
+        (void)add(ret, a, check_name(i), c.bad == 0, c.looked_at,
+                  c.bad == 0 ? "as it should be" : c.message);
+    }
+    return true;
+}

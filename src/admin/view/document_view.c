@@ -1,0 +1,271 @@
+#include "admin/view/document_view.h"
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "core/intake.h"
+#include "core/trail.h"
+#include "engine/dispatch/dispatch.h"
+#include "engine/engine.h"
+#include "engine/road/road.h"
+#include "store/road/order.h"
+#include "store/store.h"
+
+/* ---- facts --------------------------------------------------------------------------------- */
+
+static struct str name_of(struct store *s, int64_t word)
+{
+    return word != 0 ? store_word_name(s, word) : (struct str){ 0 };
+}
+
+static void read_facts(struct store *s, const struct document *d, struct arena *a,
+                       struct facts *ret)
+{
+    *ret = (struct facts){ .sender = name_of(s, d->sender),
+                           .receiver = name_of(s, d->receiver),
+                           .type = name_of(s, d->type) };
+    if (d->facts.len > 0)
+        (void)facts_read(d->facts, a, ret); /* what cannot be read says nothing */
+}
+
+/* ---- deliveries ------------------------------------------------------------------------------ */
+
+/* One that is due is ready, and one that is ready may be held. */
+static void derive_state(struct dispatch *dispatch, const struct delivery *d, int64_t now_us,
+                         struct delivery_view *v)
+{
+    v->state = d->state;
+    if (d->state == DELIVERY_RETRYING && d->due_us <= now_us)
+        v->state = DELIVERY_READY;
+    v->due_us = v->state == DELIVERY_RETRYING ? d->due_us : 0;
+    if (v->state != DELIVERY_READY)
+        return;
+    v->held = dispatch_held_why(dispatch, d->system, d->endpoint);
+    if (d->turn == TURN_WAITS) {
+        v->held |= HELD_ORDER;
+        v->lane = d->lane;
+        v->num = d->num;
+    }
+    if (v->held != 0)
+        v->state = DELIVERY_HELD;
+}
+
+static bool read_stored(struct engine *e, const struct document *d, struct arena *a,
+                        struct document_view *ret, struct err *err)
+{
+    struct store *s = engine_store(e);
+    struct delivery *all = ARENA_ARRAY(a, struct delivery, DELIVERIES_MOST);
+    int64_t now = clock_wall_us();
+    size_t n;
+
+    if (!delivery_of_document(s, d->source.num, a, all, &n, err))
+        return false;
+    ret->deliveries = ARENA_ARRAY(a, struct delivery_view, n);
+    ret->delivery_count = n;
+    for (size_t i = 0; i < n; i++) {
+        struct delivery_view *v = &ret->deliveries[i];
+
+        *v = (struct delivery_view){ .id = all[i].id,
+                                     .endpoint = name_of(s, all[i].endpoint),
+                                     .system = name_of(s, all[i].system),
+                                     .attempts = all[i].attempts,
+                                     .status = all[i].status,
+                                     .updated_us = all[i].updated_us,
+                                     .code = all[i].code,
+                                     .message = all[i].message,
+                                     .name = all[i].name };
+        derive_state(road_dispatch(engine_road(e)), &all[i], now, v);
+    }
+    return true;
+}
+
+static bool state_of_outcome(enum trail_outcome outcome, enum delivery_state *ret)
+{
+    static const struct {
+        enum trail_outcome outcome;
+        enum delivery_state state;
+    } known[] = {
+        { TRAIL_DELIVERED, DELIVERY_DELIVERED }, { TRAIL_RETRY, DELIVERY_RETRYING },
+        { TRAIL_DOUBT, DELIVERY_IN_DOUBT },      { TRAIL_DEAD, DELIVERY_DEAD },
+        { TRAIL_CANCELLED, DELIVERY_CANCELLED }, { TRAIL_WAITS, DELIVERY_READY },
+    };
+
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        if (known[i].outcome == outcome) {
+            *ret = known[i].state;
+            return true;
+        }
+    return false;
+}
+
+static struct delivery_view *view_of(struct document_view *v, struct str endpoint)
+{
+    for (size_t i = 0; i < v->delivery_count; i++)
+        if (str_eq(v->deliveries[i].endpoint, endpoint))
+            return &v->deliveries[i];
+    if (v->delivery_count == DELIVERIES_MOST)
+        return NULL;
+    struct delivery_view *new = &v->deliveries[v->delivery_count++];
+
+    new->endpoint = endpoint;
+    return new;
+}
+
+/* What ended without being delivered was cancelled: nothing else ends a document. */
+static void tell_from_trail(const struct document *d, struct arena *a, struct document_view *v)
+{
+    struct trail_reader r = trail_read(d->trail);
+    struct trail_line line;
+    bool damaged;
+
+    v->deliveries = ARENA_ARRAY(a, struct delivery_view, DELIVERIES_MOST);
+    while (trail_next(&r, &line, &damaged)) {
+        enum delivery_state state;
+        struct delivery_view *to;
+
+        if (line.stage != TRAIL_DELIVERY || line.what.len == 0 ||
+            !state_of_outcome(line.outcome, &state) || (to = view_of(v, line.what)) == NULL)
+            continue;
+        to->state = state;
+        to->attempts = line.attempt;
+        to->status = line.status;
+        to->message = line.message;
+        to->updated_us = line.at_us;
+    }
+    for (size_t i = 0; i < v->delivery_count; i++)
+        if (v->deliveries[i].state != DELIVERY_DELIVERED)
+            v->deliveries[i].state = DELIVERY_CANCELLED;
+}
+
+static void derive_document(struct document_view *v)
+{
+    enum delivery_state states[DELIVERIES_MOST];
+
+    for (size_t i = 0; i < v->delivery_count; i++)
+        states[i] = v->deliveries[i].state;
+    if (v->delivery_count > 0 && !document_is_over(v->doc.is) && v->doc.is != DOCUMENT_DEAD)
+        v->state = document_derive(states, v->delivery_count);
+}
+
+static bool load_stored(struct engine *e, struct document_view *v, struct arena *a, struct err *err)
+{
+    if (v->has_deliveries)
+        return true;
+    if (!read_stored(e, &v->doc, a, v, err))
+        return false;
+    v->has_deliveries = true;
+    derive_document(v);
+    return true;
+}
+
+bool document_view_make(struct engine *e, const struct document *d, bool listed, struct arena *a,
+                        struct document_view *ret, struct err *err)
+{
+    *ret = (struct document_view){ .doc = *d, .state = d->is, .has_trail = !listed };
+    read_facts(engine_store(e), d, a, &ret->facts);
+    /* Only these may turn out to be held. */
+    return (d->is != DOCUMENT_ACTIVE && d->is != DOCUMENT_RETRYING) || load_stored(e, ret, a, err);
+}
+
+bool document_view_load(struct engine *e, struct document_view *v, struct arena *a, struct err *err)
+{
+    struct document now;
+
+    if (!v->has_trail && document_get(engine_store(e), &v->doc.source.id, a, &now, err))
+        v->doc.trail = now.trail;
+    if (err->kind != ERR_NONE)
+        return false;
+    v->has_trail = true;
+    if (!document_is_over(v->doc.is))
+        return load_stored(e, v, a, err);
+    if (!v->has_deliveries)
+        tell_from_trail(&v->doc, a, v);
+    v->has_deliveries = true;
+    return true;
+}
+
+/* ---- as JSON ------------------------------------------------------------------------------------
+ */
+
+static void text_or_null(struct json_out *j, const char *key, struct str value)
+{
+    json_key(j, key);
+    if (value.len > 0)
+        json_str(j, value);
+    else
+        json_none(j);
+}
+
+static void put_error(struct json_out *j, const struct document *d)
+{
+    json_key(j, "error");
+    if (d->code.len == 0) {
+        json_none(j);
+        return;
+    }
+    json_open(j, '{');
+    json_key(j, "code");
+    json_str(j, d->code);
+    json_key(j, "message");
+    json_str(j, d->message);
+    json_close(j, '}');
+}
+
+void document_view_json(struct store *s, const struct document_view *v, struct buf *to)
+{
+    const struct document *d = &v->doc;
+    struct json_out j = { .to = to };
+    char id[ID_TEXT], sha[SHA256_TEXT], when[CLOCK_TEXT];
+
+    json_open(&j, '{');
+    json_key(&j, "id");
+    json_z(&j, id_text(&d->source.id, id));
+    json_key(&j, "gateway");
+    json_str(&j, store_word_name(s, d->gateway));
+    text_or_null(&j, "sender", v->facts.sender);
+    text_or_null(&j, "receiver", v->facts.receiver);
+    text_or_null(&j, "type", v->facts.type);
+    json_key(&j, "state");
+    json_z(&j, document_states[v->state]);
+    json_key(&j, "size");
+    json_int(&j, d->source.size);
+    json_key(&j, "sha256");
+    json_z(&j, digest_text(&d->source.sha256, sha));
+    text_or_null(&j, "name", d->name);
+    text_or_null(&j, "contentType", d->ctype);
+    json_key(&j, "received");
+    json_z(&j, clock_utc_text(d->received_us, when));
+    json_key(&j, "updated");
+    json_z(&j, clock_utc_text(d->updated_us, when));
+    put_error(&j, d);
+    json_close(&j, '}');
+    buf_putc(to, '\n');
+}
+
+struct str document_view_caller(const struct document *d, struct arena *a)
+{
+    if (d->caller == CALLER_ADMIN)
+        return STR("admin");
+    if (d->caller == CALLER_BASIC)
+        return STR("basic");
+    return d->caller == CALLER_NONE ? STR("")
+                                    : str_of(arena_printf(a, "key %lld", (long long)d->caller));
+}
+
+bool document_view_stage(const struct document *d, int64_t n, struct payload_source *ret)
+{
+    struct trail_reader r = trail_read(d->trail);
+    struct trail_line line;
+    bool damaged;
+
+    while (trail_next(&r, &line, &damaged)) {
+        if (!line.has_bytes || --n != 0)
+            continue;
+        *ret = (struct payload_source){ .id = d->source.id,
+                                        .num = line.num,
+                                        .size = line.size,
+                                        .sha256 = line.sha256,
+                                        .place = { .seg = line.seg, .pos = line.pos } };
+        return true;
+    }
+    return false;
+}

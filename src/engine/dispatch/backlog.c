@@ -1,0 +1,239 @@
+#include "engine/dispatch/backlog.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/auto.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/metrics.h"
+#include "core/forecast.h"
+#include "core/reminder.h"
+#include "core/state.h"
+#include "core/window.h"
+#include "engine/dispatch/dispatch.h"
+#include "engine/dispatch/govern.h"
+#include "engine/road/road.h"
+#include "engine/watch/alerts.h"
+#include "store/road/settle.h"
+#include "store/store.h"
+
+enum {
+    LOOK_US = 2 * CLOCK_S,    /* one count serves so long */
+    SAMPLE_US = 10 * CLOCK_S, /* a sample of the rate is at least so long */
+    REASONS = 7,
+    LABELS = 128
+};
+
+struct system_backlog {
+    struct system_backlog *next;
+    int64_t word, ready, later, sampled_us;
+    int64_t held[REASONS];
+    struct forecast forecast;
+    struct reminder too_short;
+    struct metric metrics[REASONS]; /* registered when there was something to tell */
+    char labels[REASONS][LABELS];
+};
+
+struct backlog {
+    struct store *store;
+    struct govern *govern;
+    struct road *road;
+    struct alerts *alerts;
+    struct dispatch *dispatch; /* the road's */
+    pthread_mutex_t mutex;
+    int64_t looked_us; /* monotonic; 0: never */
+    struct system_backlog *systems;
+};
+
+struct backlog *backlog_new(struct store *store, struct govern *govern, struct road *road,
+                            struct alerts *alerts)
+{
+    struct backlog *b = NEW(struct backlog);
+
+    *b = (struct backlog){ .store = store,
+                           .govern = govern,
+                           .road = road,
+                           .dispatch = road_dispatch(road),
+                           .alerts = alerts };
+    (void)pthread_mutex_init(&b->mutex, NULL);
+    return b;
+}
+
+void backlog_free(struct backlog *b)
+{
+    if (b == NULL)
+        return;
+    for (struct system_backlog *s = b->systems, *next; s != NULL; s = next) {
+        next = s->next;
+        for (int i = 0; i < REASONS; i++)
+            metrics_forget(&s->metrics[i]);
+        free(s);
+    }
+    free(b);
+}
+
+/* ---- with the mutex held ------------------------------------------------------------------------
+ */
+
+static struct system_backlog *find(struct backlog *b, int64_t word)
+{
+    struct system_backlog *s = b->systems;
+
+    while (s != NULL && s->word != word)
+        s = s->next;
+    return s;
+}
+
+static struct system_backlog *get(struct backlog *b, int64_t word)
+{
+    struct system_backlog *s = find(b, word);
+
+    if (s != NULL)
+        return s;
+    s = NEW(struct system_backlog);
+    s->word = word;
+    s->next = b->systems;
+    b->systems = s;
+    return s;
+}
+
+static void tell_held(struct backlog *b, struct system_backlog *s, int bit)
+{
+    AUTO(buf_done) struct buf word = BUF_INIT(32);
+    struct metric *m = &s->metrics[bit];
+
+    if (m->name == NULL && s->held[bit] == 0)
+        return;
+    if (m->name == NULL) {
+        held_reasons_print(1u << bit, &word);
+        (void)snprintf(s->labels[bit], LABELS, "system=\"%.*s\",reason=\"%s\"",
+                       STR_ARG(store_word_name(b->store, s->word)), word.ptr);
+        *m = (struct metric){ .name = "waybill_held_deliveries",
+                              .help = "Deliveries that are held, by system and reason; looked at "
+                                      "now and then.",
+                              .labels = s->labels[bit],
+                              .type = METRIC_GAUGE };
+        metrics_register(m);
+    }
+    metric_set(m, s->held[bit]);
+}
+
+static void add_lane(struct backlog *b, const struct lane_depth *d)
+{
+    struct system_backlog *s;
+    int64_t system, endpoint;
+
+    if (!lane_of_queue(b->store, d->queue, &system, &endpoint))
+        return;
+    unsigned why = dispatch_held_why(b->dispatch, system, endpoint);
+
+    s = get(b, system);
+    s->ready += d->ready;
+    s->later += d->later;
+    for (int i = 0; i < REASONS; i++)
+        if ((why >> i & 1) != 0)
+            s->held[i] += d->ready;
+}
+
+static void sample(struct backlog *b, struct system_backlog *s, int64_t now_us)
+{
+    int64_t ask;
+
+    for (int i = 0; i < REASONS; i++)
+        tell_held(b, s, i);
+    if (s->sampled_us != 0 && now_us - s->sampled_us < SAMPLE_US)
+        return;
+    s->sampled_us = now_us;
+    forecast_note(&s->forecast, dispatch_delivered(b->dispatch, s->word), now_us,
+                  govern_why(b->govern, s->word, now_us, &ask) != 0);
+}
+
+/* A window in which what waits will never be sent: it grows for ever. */
+static void look_at_window(struct backlog *b, struct system_backlog *s, const struct plan *p)
+{
+    const struct plan_system *system = plan_system_find(p, s->word);
+    int64_t now = govern_time(b->govern).early_us;
+    int64_t gone = forecast_gone_us(&s->forecast, s->ready + s->later, now);
+    bool short_of = system != NULL && system->windows != NULL && gone > now &&
+                    !window_set_fits(system->windows, now, gone - now);
+    struct str name = store_word_name(b->store, s->word);
+
+    alerts_see_if(b->alerts, ALERT_WINDOW_TOO_SHORT, name, short_of,
+                  "at this rate what waits is not gone when its window closes");
+    if (!reminder_is_due(&s->too_short, short_of, now))
+        return;
+    log_event(LOG_WARN, "window.short", kv_str("system", name),
+              kv_int("waiting", s->ready + s->later),
+              kv_int("per_hour", forecast_per_hour(&s->forecast)),
+              kv_z("hint", "At this rate they are not gone when its window closes: open it for "
+                           "longer, or raise its limits."));
+    road_note_mishap(b->road, "window_short", "system", name,
+                     "its window is too short for what waits");
+}
+
+/* Also those for which nothing waits: their rate is known when something does. */
+static void add_configured(struct backlog *b, const struct plan *p)
+{
+    for (size_t i = 0; i < p->system_count; i++)
+        (void)get(b, p->systems[i].word);
+}
+
+static bool count(struct backlog *b, struct err *err)
+{
+    struct lane_depth *depths = xcalloc(LANE_DEPTHS_MOST, sizeof *depths);
+    int64_t now = clock_mono_us();
+    size_t n;
+    bool ok = lane_depths(b->store, depths, LANE_DEPTHS_MOST, &n, err);
+
+    if (ok) {
+        struct plan *plan = road_plan(b->road);
+
+        add_configured(b, plan);
+        for (struct system_backlog *s = b->systems; s != NULL; s = s->next) {
+            s->ready = s->later = 0;
+            memset(s->held, 0, sizeof s->held);
+        }
+        for (size_t i = 0; i < n; i++)
+            add_lane(b, &depths[i]);
+        for (struct system_backlog *s = b->systems; s != NULL; s = s->next)
+            sample(b, s, now);
+        for (struct system_backlog *s = b->systems; s != NULL; s = s->next)
+            look_at_window(b, s, plan);
+        plan_unref(plan);
+        b->looked_us = now;
+    }
+    free(depths);
+    return ok;
+}
+
+/* ---- for everybody ------------------------------------------------------------------------------
+ */
+
+bool backlog_look(struct backlog *b, struct err *err)
+{
+    (void)pthread_mutex_lock(&b->mutex);
+    bool ok = (b->looked_us != 0 && clock_mono_us() - b->looked_us < LOOK_US) || count(b, err);
+
+    (void)pthread_mutex_unlock(&b->mutex);
+    return ok;
+}
+
+void backlog_of(struct backlog *b, int64_t system, int64_t begin_us, struct backlog_view *ret)
+{
+    *ret = (struct backlog_view){ 0 };
+    (void)pthread_mutex_lock(&b->mutex);
+    const struct system_backlog *s = find(b, system);
+
+    if (s != NULL)
+        *ret = (struct backlog_view){ .ready = s->ready,
+                                      .later = s->later,
+                                      .per_hour = forecast_per_hour(&s->forecast),
+                                      .gone_us = forecast_gone_us(&s->forecast, s->ready + s->later,
+                                                                  begin_us) };
+    (void)pthread_mutex_unlock(&b->mutex);
+}

@@ -1,0 +1,515 @@
+#include "engine/dispatch/dispatch.h"
+
+#include "base/alloc.h"
+#include "base/chance.h"
+#include "base/clock.h"
+#include "base/require.h"
+#include "engine/dispatch/dispatch_inside.h"
+#include "engine/dispatch/govern.h"
+#include "engine/dispatch/pace.h"
+
+enum {
+    LANE_WAITING_MOST = 512,       /* parts that wait in memory, per lane ... */
+    LANE_SLOW_MOST = 16,           /* ... of a receiver that is slow */
+    LANE_CLAIM_MOST = 100,         /* claimed at once from the store */
+    LANE_AHEAD_MOST = 32,          /* claimed beyond the slots that are free */
+    FAST_US = 50 * CLOCK_MS,       /* a receiver that answers within this is not slow ... */
+    STILL_US = 200 * CLOCK_MS,     /* ... unless nothing of its lane has ended for so long */
+    OVERTAKEN_US = 60 * CLOCK_S,   /* what has waited so long in memory is not overtaken */
+    PACED_MOST_US = 600 * CLOCK_S, /* nothing waits longer in memory for a token */
+};
+
+/* ---- queues in memory, with the lock held ------------------------------------------------------
+ */
+
+/* Before the first that has less priority. */
+static struct part **place_of(struct lane *l, const struct part *p)
+{
+    struct part **at = &l->first;
+
+    while (*at != NULL &&
+           ((*at)->row.prio <= p->row.prio || p->began_us - (*at)->began_us > OVERTAKEN_US))
+        at = &(*at)->next;
+    return at;
+}
+
+static void push(struct dispatch *d, struct lane *l, struct part *p)
+{
+    struct part **at = l->end;
+
+    p->began_us = clock_mono_us();
+    if (l->waiting == 0)
+        l->moved_us = p->began_us;
+    else if (p->row.prio < l->last_prio)
+        at = place_of(l, p);
+    p->next = *at;
+    *at = p;
+    if (p->next == NULL) {
+        l->end = &p->next;
+        l->last_prio = p->row.prio;
+    }
+    l->waiting++;
+    l->system->waiting++;
+    l->endpoint->waiting++;
+    d->waiting_fast += l->fast;
+}
+
+static struct part *pop(struct dispatch *d, struct lane *l)
+{
+    struct part *p = l->first;
+
+    l->first = p->next;
+    if (l->first == NULL)
+        l->end = &l->first;
+    p->next = NULL;
+    l->waiting--;
+    l->system->waiting--;
+    l->endpoint->waiting--;
+    d->waiting_fast -= l->fast;
+    return p;
+}
+
+static void take_slot(struct lane *l, struct part *p)
+{
+    struct system_live *s = l->system;
+
+    s->active++;
+    l->endpoint->active++;
+    p->before = NULL;
+    p->after = s->sending;
+    if (s->sending != NULL)
+        s->sending->before = p;
+    s->sending = p;
+}
+
+static void give_slot(struct lane *l, struct part *p)
+{
+    l->system->active--;
+    l->endpoint->active--;
+    if (p->after != NULL)
+        p->after->before = p->before;
+    if (p->before != NULL)
+        p->before->after = p->after;
+    else
+        l->system->sending = p->after;
+}
+
+/* What waits for its token does not wait for our own work. */
+void dispatch_set_fast(struct dispatch *d, struct lane *l, bool fast)
+{
+    fast = fast && l->system->pace == NULL;
+    if (fast != l->fast)
+        d->waiting_fast += fast ? l->waiting : -l->waiting;
+    l->fast = fast;
+}
+
+static void note_time(struct dispatch *d, struct lane *l, int64_t began_us)
+{
+    int64_t now = clock_mono_us();
+
+    l->took_us += (now - began_us - l->took_us) / 8;
+    l->moved_us = now;
+    dispatch_set_fast(d, l, l->took_us < FAST_US);
+}
+
+/* Why nothing of this system may begin now. */
+static unsigned system_why(struct dispatch *d, struct system_live *s)
+{
+    uint64_t generation = govern_generation(d->govern);
+    int64_t now = clock_mono_us();
+
+    if (now >= s->ask_us || generation != s->generation) {
+        s->why = govern_why(d->govern, s->word, now, &s->ask_us);
+        s->generation = generation; /* read before: what changed meanwhile is asked again */
+    }
+    return s->why;
+}
+
+/* Why nothing of this endpoint may begin now, but for its breaker. */
+static unsigned endpoint_why(const struct endpoint_live *e, int64_t now_us)
+{
+    if (e->plan == NULL || e->plan->broken != NULL)
+        return HELD_ENDPOINT;
+    return e->pause_until_us > now_us ? HELD_RATE : 0;
+}
+
+/* Of both, still without the breaker. */
+static unsigned closed_why(struct dispatch *d, const struct lane *l, int64_t now_us)
+{
+    return system_why(d, l->system) | endpoint_why(l->endpoint, now_us);
+}
+
+static bool is_blocked(struct dispatch *d, const struct lane *l, int64_t now_us)
+{
+    return closed_why(d, l, now_us) != 0 || breaker_is_open(&l->endpoint->breaker);
+}
+
+/* A slot is free: is there a token too?  It is used up. */
+static bool take_token(const struct system_live *s, bool wait)
+{
+    return s->pace == NULL || paced_take(s->pace, wait);
+}
+
+/* So many parts may wait in memory. */
+static size_t memory_of(const struct lane *l)
+{
+    if (l->system->pace != NULL)
+        return paced_keep(l->system->pace);
+    return l->fast ? LANE_WAITING_MOST : LANE_SLOW_MOST;
+}
+
+static unsigned rate_why(const struct system_live *s)
+{
+    return s->pace != NULL && paced_is_held(s->pace) ? HELD_RATE : 0;
+}
+
+/* ---- offers ---------------------------------------------------------------------------------- */
+
+/* The settings are those of the newest plan, which lives as long as the attempt. */
+static void use_newest(struct dispatch *d, struct part *p)
+{
+    struct plan *old = p->plan;
+
+    p->endpoint = p->lane->endpoint->plan;
+    p->in_doubt = p->lane->system->in_doubt;
+    p->plan = d->plan != p->flight->plan ? plan_ref(d->plan) : NULL;
+    plan_unref(old);
+}
+
+/* What may not be sent twice is sent from its row in the store, where its intent is noted; what
+ * goes in order, when its lane lets it go. */
+static bool needs_row(const struct part *p)
+{
+    return (p->in_doubt != DOUBT_RESEND || p->row.lane != 0) && p->row.num == 0;
+}
+
+static enum dispatch_answer park(struct lane *l, const struct part *p, unsigned why,
+                                 unsigned *ret_why)
+{
+    if (p->row.lane == 0 || p->row.num != 0) /* else it waits in a lane of its own (order.c) */
+        l->stored = true;                    /* what comes later does not overtake it */
+    *ret_why = why;
+    return DISPATCH_PARK;
+}
+
+static enum dispatch_answer offer(struct dispatch *d, struct part *p, unsigned *ret_why)
+{
+    struct lane *l = dispatch_lane(d, p->row.system, p->row.endpoint);
+    int64_t now = clock_wall_us();
+    bool from_store = p->row.num != 0;
+    unsigned why = closed_why(d, l, now);
+
+    p->lane = l;
+    *ret_why = 0;
+    if (why != 0)
+        return park(l, p, why | (breaker_is_open(&l->endpoint->breaker) ? HELD_BREAKER : 0),
+                    ret_why);
+    use_newest(d, p);
+    bool room = l->system->active < l->system->limit;
+
+    if (breaker_is_open(&l->endpoint->breaker)) {
+        if (needs_row(p) || !room || !breaker_may_probe(&l->endpoint->breaker, now) ||
+            !take_token(l->system, true))
+            return park(l, p, HELD_BREAKER | rate_why(l->system), ret_why);
+        (void)breaker_ask(&l->endpoint->breaker, now);
+        p->probe = true;
+        take_slot(l, p);
+        return DISPATCH_BEGIN;
+    }
+    if ((l->stored && !from_store) || needs_row(p))
+        return park(l, p, rate_why(l->system), ret_why);
+    /* What has no row yet is not kept for long: people want to see why it waits. */
+    bool wait = from_store || l->system->pace == NULL || !paced_is_slow(l->system->pace);
+
+    if (room && l->waiting == 0 && take_token(l->system, wait)) {
+        take_slot(l, p);
+        return DISPATCH_BEGIN;
+    }
+    if (!wait || l->waiting >= memory_of(l))
+        return park(l, p, wait ? rate_why(l->system) : HELD_RATE, ret_why);
+    push(d, l, p);
+    return DISPATCH_WAIT;
+}
+
+enum dispatch_answer dispatch_offer(struct dispatch *d, struct part *p, unsigned *ret_why)
+{
+    (void)pthread_mutex_lock(&d->mutex);
+    enum dispatch_answer answer = offer(d, p, ret_why);
+
+    (void)pthread_mutex_unlock(&d->mutex);
+    return answer;
+}
+
+/* ---- ends -------------------------------------------------------------------------------------
+ */
+
+/* Fill the free slots of a system, its lanes in turn, as far as its tokens go. */
+static void begin_more(struct dispatch *d, struct system_live *s, int64_t now_us,
+                       struct dispatch_next *ret)
+{
+    struct part **begin = &ret->begin, **park = &ret->park;
+    struct lane *l = s->turn != NULL ? s->turn->next_of_system : s->lanes;
+    size_t idle = 0;
+
+    while (*begin != NULL)
+        begin = &(*begin)->next;
+    while (*park != NULL)
+        park = &(*park)->next;
+    while (s->waiting > 0 && s->active < s->limit && idle <= d->lane_count) {
+        if (l == NULL)
+            l = s->lanes;
+        if (l->waiting > 0 && !is_blocked(d, l, now_us)) {
+            struct part *p = l->first;
+
+            use_newest(d, p);
+            idle = 0;
+            if (needs_row(p)) { /* its system minds a second send since a moment ago */
+                l->stored = true;
+                *park = pop(d, l);
+                park = &p->next;
+                continue;
+            }
+            if (!take_token(s, true))
+                return;
+            (void)pop(d, l);
+            take_slot(l, p);
+            *begin = p;
+            begin = &p->next;
+            s->turn = l;
+        } else {
+            idle++;
+        }
+        l = l->next_of_system;
+    }
+}
+
+/* What waits in memory for a system or an endpoint that is closed goes to the store. */
+static struct part *empty_closed(struct dispatch *d, const struct system_live *s,
+                                 const struct endpoint_live *e, int64_t now_us)
+{
+    struct part *all = NULL, **end = &all;
+
+    for (struct lane *l = d->lanes; l != NULL; l = l->next)
+        while (l->waiting > 0 && (l->system == s || l->endpoint == e) && is_blocked(d, l, now_us)) {
+            *end = pop(d, l);
+            end = &(*end)->next;
+            l->stored = true;
+        }
+    return all;
+}
+
+static bool has_stored(const struct system_live *s)
+{
+    for (const struct lane *l = s->lanes; l != NULL; l = l->next_of_system)
+        if (l->stored)
+            return true;
+    return false;
+}
+
+/* True: the breaker changed between open and closed. */
+static bool judge_breaker(struct endpoint_live *e, const struct part *p, const struct verdict *v,
+                          int64_t now_us)
+{
+    static const struct breaker_rule usual = { .failures = 5, .wait_us = INT64_C(30) * CLOCK_S };
+    const struct breaker_rule *rule = e->plan != NULL ? &e->plan->breaker : &usual;
+
+    return breaker_judge(&e->breaker, rule, v, p->probe, now_us,
+                         v->kind == VERDICT_DELIVERED ? 0 : chance_u64());
+}
+
+bool dispatch_ended(struct dispatch *d, struct part *p, const struct verdict *v,
+                    struct dispatch_next *ret)
+{
+    struct lane *l = p->lane;
+    struct endpoint_live *e = l->endpoint;
+    int64_t now = clock_wall_us();
+
+    *ret = (struct dispatch_next){ 0 };
+    (void)pthread_mutex_lock(&d->mutex);
+    give_slot(l, p);
+    l->system->delivered += v->kind == VERDICT_DELIVERED;
+    note_time(d, l, p->began_us);
+    bool changed = judge_breaker(e, p, v, now);
+    bool probed = p->probe;
+
+    if (v->retry_after_us > 0 && now + v->retry_after_us > e->pause_until_us) {
+        e->pause_until_us = now + v->retry_after_us;
+        changed = true;
+    }
+    p->probe = false;
+    if ((l->system->waiting > 0 || e->waiting > 0) && is_blocked(d, l, now))
+        ret->park = empty_closed(d, l->system, e, now);
+    begin_more(d, l->system, now, ret);
+    bool open = breaker_is_open(&e->breaker);
+    bool hungry =
+        (l->system->active < l->system->limit || (probed && !open)) && has_stored(l->system);
+    struct breaker b = e->breaker;
+    int64_t pause = e->pause_until_us > now ? e->pause_until_us : 0;
+
+    (void)pthread_mutex_unlock(&d->mutex);
+    if (changed || (probed && open))
+        d->calls.changed(d->calls.arg, e->word, &b, pause, v->message);
+    if (hungry)
+        d->calls.hungry(d->calls.arg);
+    return open;
+}
+
+void dispatch_back(struct dispatch *d, struct part *p, struct dispatch_next *ret)
+{
+    struct lane *l = p->lane;
+
+    *ret = (struct dispatch_next){ 0 };
+    (void)pthread_mutex_lock(&d->mutex);
+    give_slot(l, p);
+    if (p->probe)
+        breaker_probe_lost(&l->endpoint->breaker);
+    p->probe = false;
+    begin_more(d, l->system, clock_wall_us(), ret);
+    (void)pthread_mutex_unlock(&d->mutex);
+}
+
+/* A receiver that has become slow keeps only a few in memory, one that is closed (by a hold, by
+ * a new configuration, or by what another node knows) none; nor does a system of which nothing is
+ * being sent, for no end of anything would let them begin. */
+struct part *dispatch_shed(struct dispatch *d)
+{
+    int64_t now = clock_mono_us();
+    struct part *all = NULL, **end = &all;
+
+    (void)pthread_mutex_lock(&d->mutex);
+    for (struct lane *l = d->lanes; l != NULL; l = l->next) {
+        /* Its tokens let them begin; but a claim does not last for ever. */
+        bool paced = l->system->pace != NULL && now - l->moved_us < PACED_MOST_US && !d->resting;
+        size_t keep = paced ? memory_of(l) : LANE_SLOW_MOST;
+
+        if (l->waiting == 0)
+            continue;
+        if ((l->system->active == 0 && !paced) || is_blocked(d, l, clock_wall_us()))
+            keep = 0;
+
+        if (now - l->moved_us > STILL_US)
+            dispatch_set_fast(d, l, false);
+        while (l->waiting > keep && (!l->fast || keep == 0)) {
+            *end = pop(d, l);
+            end = &(*end)->next;
+            l->stored = true;
+        }
+    }
+    (void)pthread_mutex_unlock(&d->mutex);
+    return all;
+}
+
+void dispatch_due(struct dispatch *d, int64_t system, struct dispatch_next *ret)
+{
+    int64_t now = clock_wall_us();
+    bool hungry = false;
+
+    *ret = (struct dispatch_next){ 0 };
+    (void)pthread_mutex_lock(&d->mutex);
+    for (struct system_live *s = d->systems; s != NULL; s = s->next) {
+        if (s->pace == NULL || (system != 0 && s->word != system))
+            continue;
+        begin_more(d, s, now, ret);
+        hungry = hungry || (s->active < s->limit && has_stored(s));
+    }
+    (void)pthread_mutex_unlock(&d->mutex);
+    if (hungry && system != 0)
+        d->calls.hungry(d->calls.arg);
+}
+
+void dispatch_rest(struct dispatch *d)
+{
+    (void)pthread_mutex_lock(&d->mutex);
+    d->resting = true;
+    (void)pthread_mutex_unlock(&d->mutex);
+}
+
+/* ---- the feeder ---------------------------------------------------------------------------------
+ */
+
+static void set_stored(struct dispatch *d, int64_t queue, bool stored)
+{
+    (void)pthread_mutex_lock(&d->mutex);
+    for (struct lane *l = d->lanes; l != NULL; l = l->next)
+        if (l->queue == queue)
+            l->stored = stored;
+    (void)pthread_mutex_unlock(&d->mutex);
+}
+
+void dispatch_note_queue(struct dispatch *d, int64_t queue)
+{
+    set_stored(d, queue, true);
+}
+
+void dispatch_note_empty(struct dispatch *d, int64_t queue)
+{
+    set_stored(d, queue, false);
+}
+
+static size_t room_of(struct dispatch *d, const struct lane *l, int64_t now_us)
+{
+    const struct system_live *s = l->system;
+    const struct endpoint_live *e = l->endpoint;
+    int64_t ahead = s->limit < LANE_AHEAD_MOST ? s->limit : LANE_AHEAD_MOST;
+    int64_t room = s->limit + ahead - s->active - s->waiting;
+
+    int64_t memory = (int64_t)memory_of(l) - (int64_t)l->waiting;
+    int64_t slots = s->limit > s->active && s->pace == NULL ? s->limit - s->active : 0;
+
+    if (room > slots + memory) /* what is claimed must find a place */
+        room = slots + memory;
+    if (!l->stored || l->queue == 0 || room <= 0 || closed_why(d, l, now_us) != 0)
+        return 0;
+    if (breaker_is_open(&e->breaker))
+        return breaker_may_probe(&e->breaker, now_us) && s->active < s->limit &&
+               (s->pace == NULL || paced_has(s->pace));
+    return room < LANE_CLAIM_MOST ? (size_t)room : LANE_CLAIM_MOST;
+}
+
+void dispatch_note_stored(struct dispatch *d, int64_t system, int64_t endpoint, int64_t queue)
+{
+    int64_t now = clock_wall_us();
+
+    (void)pthread_mutex_lock(&d->mutex);
+    struct lane *l = dispatch_lane(d, system, endpoint);
+
+    l->stored = true;
+    l->queue = queue;
+    /* It may begin at once, or when a token comes: no end of anything would say so. */
+    bool hungry = l->system->pace != NULL || room_of(d, l, now) > 0;
+
+    (void)pthread_mutex_unlock(&d->mutex);
+    if (hungry)
+        d->calls.hungry(d->calls.arg);
+}
+
+bool dispatch_next_lane(struct dispatch *d, struct lane_turn *ret)
+{
+    int64_t now = clock_wall_us();
+    bool found = false;
+
+    (void)pthread_mutex_lock(&d->mutex);
+    struct lane *l = d->turn;
+
+    for (size_t i = 0; i < d->lane_count && !found; i++) {
+        l = l != NULL && l->next != NULL ? l->next : d->lanes;
+        *ret = (struct lane_turn){ .queue = l->queue, .room = room_of(d, l, now) };
+        found = ret->room > 0;
+    }
+    d->turn = l;
+    (void)pthread_mutex_unlock(&d->mutex);
+    return found;
+}
+
+unsigned dispatch_held_why(struct dispatch *d, int64_t system, int64_t endpoint)
+{
+    (void)pthread_mutex_lock(&d->mutex);
+    const struct endpoint_live *e = dispatch_endpoint(d, endpoint);
+    struct system_live *s = dispatch_system(d, system);
+    unsigned why = system_why(d, s) | rate_why(s) | endpoint_why(e, clock_wall_us());
+
+    if (breaker_is_open(&e->breaker))
+        why |= HELD_BREAKER;
+    (void)pthread_mutex_unlock(&d->mutex);
+    return why;
+}

@@ -1,0 +1,240 @@
+/* dispatch_lanes.c - the systems, endpoints and lanes that there are.  See dispatch.h. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/require.h"
+#include "engine/dispatch/dispatch_inside.h"
+#include "engine/dispatch/govern.h"
+#include "engine/dispatch/pace.h"
+
+enum { SLOTS_FIRST = 64 };
+
+struct dispatch *dispatch_new(struct govern *govern, const struct dispatch_calls *calls)
+{
+    struct dispatch *d = NEW(struct dispatch);
+
+    d->govern = govern;
+    d->calls = *calls;
+    (void)pthread_mutex_init(&d->mutex, NULL);
+    return d;
+}
+
+void dispatch_free(struct dispatch *d)
+{
+    if (d == NULL)
+        return;
+    for (struct lane *l = d->lanes, *next; l != NULL; l = next) {
+        next = l->next;
+        free(l);
+    }
+    for (struct system_live *s = d->systems, *next; s != NULL; s = next) {
+        next = s->next;
+        free(s);
+    }
+    for (struct endpoint_live *e = d->endpoints, *next; e != NULL; e = next) {
+        next = e->next;
+        free(e);
+    }
+    plan_unref(d->plan);
+    free(d->slots);
+    free(d);
+}
+
+/* ---- who is who, with the lock held --------------------------------------------------------- */
+
+static int64_t limit_of(const struct plan *p, int64_t system)
+{
+    const struct plan_system *s = p != NULL ? plan_system_find(p, system) : NULL;
+
+    return s != NULL ? s->concurrency : 1; /* a system that is gone: its rest goes out slowly */
+}
+
+/* Nobody says any more what a system that is gone minds: nothing is sent to it twice in silence. */
+static enum doubt_policy doubt_of(const struct plan *p, int64_t system)
+{
+    const struct plan_system *s = p != NULL ? plan_system_find(p, system) : NULL;
+
+    return s != NULL ? s->in_doubt : DOUBT_HOLD;
+}
+
+static struct paced *pace_of(struct dispatch *d, int64_t system)
+{
+    const struct plan_system *s = d->plan != NULL ? plan_system_find(d->plan, system) : NULL;
+
+    if (s == NULL || s->rate.interval_ns == 0 || d->calls.pace == NULL)
+        return NULL;
+    return pace_system(d->calls.pace, system, s->rate);
+}
+
+struct system_live *dispatch_system(struct dispatch *d, int64_t word)
+{
+    struct system_live *s = d->systems;
+
+    while (s != NULL && s->word != word)
+        s = s->next;
+    if (s == NULL) {
+        s = NEW(struct system_live);
+        *s = (struct system_live){ .next = d->systems,
+                                   .word = word,
+                                   .limit = limit_of(d->plan, word),
+                                   .in_doubt = doubt_of(d->plan, word),
+                                   .pace = pace_of(d, word) };
+        d->systems = s;
+    }
+    return s;
+}
+
+struct endpoint_live *dispatch_endpoint(struct dispatch *d, int64_t word)
+{
+    struct endpoint_live *e = d->endpoints;
+
+    while (e != NULL && e->word != word)
+        e = e->next;
+    if (e == NULL) {
+        e = NEW(struct endpoint_live);
+        *e = (struct endpoint_live){ .next = d->endpoints,
+                                     .word = word,
+                                     .plan = d->plan != NULL ? plan_endpoint_find(d->plan, word)
+                                                             : NULL };
+        d->endpoints = e;
+    }
+    return e;
+}
+
+static struct lane **slot_of(struct dispatch *d, int64_t system, int64_t endpoint)
+{
+    uint64_t h = ((uint64_t)system * UINT64_C(0x9e3779b97f4a7c15)) ^
+                 ((uint64_t)endpoint * UINT64_C(0xc2b2ae3d27d4eb4f));
+    size_t i = (size_t)(h >> 20) % d->slot_count;
+
+    while (d->slots[i] != NULL &&
+           (d->slots[i]->system->word != system || d->slots[i]->endpoint->word != endpoint))
+        i = (i + 1) % d->slot_count;
+    return &d->slots[i];
+}
+
+static void grow(struct dispatch *d)
+{
+    d->slot_count = d->slot_count > 0 ? d->slot_count * 2 : SLOTS_FIRST;
+    free(d->slots);
+    d->slots = xcalloc(d->slot_count, sizeof(struct lane *));
+    for (struct lane *l = d->lanes; l != NULL; l = l->next)
+        *slot_of(d, l->system->word, l->endpoint->word) = l;
+}
+
+static struct lane *lane_find(struct dispatch *d, int64_t system, int64_t endpoint)
+{
+    return d->slot_count > 0 ? *slot_of(d, system, endpoint) : NULL;
+}
+
+/* Lanes are pairs that the configuration names: they are kept for ever. */
+struct lane *dispatch_lane(struct dispatch *d, int64_t system, int64_t endpoint)
+{
+    struct lane *l = lane_find(d, system, endpoint);
+
+    if (l != NULL)
+        return l;
+    l = NEW(struct lane);
+    *l = (struct lane){ .system = dispatch_system(d, system),
+                        .endpoint = dispatch_endpoint(d, endpoint) };
+    l->fast = l->system->pace == NULL;
+    l->end = &l->first;
+    l->next_of_system = l->system->lanes;
+    l->system->lanes = l;
+    l->next = d->lanes;
+    d->lanes = l;
+    if (++d->lane_count * 2 > d->slot_count)
+        grow(d);
+    else
+        *slot_of(d, system, endpoint) = l;
+    return l;
+}
+
+/* ---- configuration, and what others know
+ * ---------------------------------------------------------- */
+
+void dispatch_use(struct dispatch *d, struct plan *plan)
+{
+    (void)pthread_mutex_lock(&d->mutex);
+    struct plan *old = d->plan;
+
+    d->plan = plan_ref(plan);
+    for (struct system_live *s = d->systems; s != NULL; s = s->next) {
+        s->limit = limit_of(plan, s->word);
+        s->in_doubt = doubt_of(plan, s->word);
+        s->pace = pace_of(d, s->word);
+    }
+    for (struct lane *l = d->lanes; l != NULL; l = l->next)
+        dispatch_set_fast(d, l, l->fast);
+    for (struct endpoint_live *e = d->endpoints; e != NULL; e = e->next)
+        e->plan = plan_endpoint_find(plan, e->word);
+    (void)pthread_mutex_unlock(&d->mutex);
+    plan_unref(old);
+    d->calls.hungry(d->calls.arg);
+}
+
+void dispatch_learn(struct dispatch *d, int64_t endpoint, bool breaker, int64_t since_us,
+                    int64_t until_us)
+{
+    (void)pthread_mutex_lock(&d->mutex);
+    struct endpoint_live *e = dispatch_endpoint(d, endpoint);
+
+    if (!breaker) {
+        if (until_us > e->pause_until_us)
+            e->pause_until_us = until_us;
+    } else if (!breaker_is_open(&e->breaker) && until_us > 0) {
+        e->breaker.since_us = since_us;
+        e->breaker.until_us = until_us;
+        e->breaker.wait_us = until_us - since_us;
+    }
+    (void)pthread_mutex_unlock(&d->mutex);
+}
+
+void dispatch_sending(struct dispatch *d, int64_t system, size_t most, struct buf *to)
+{
+    (void)pthread_mutex_lock(&d->mutex);
+    const struct part *p = dispatch_system(d, system)->sending;
+
+    for (; p != NULL && most > 0; p = p->after, most--) {
+        buf_put(to, p->row.id);
+        buf_putc(to, '\n');
+    }
+    (void)pthread_mutex_unlock(&d->mutex);
+}
+
+bool dispatch_look(struct dispatch *d, int64_t endpoint, struct endpoint_look *ret)
+{
+    (void)pthread_mutex_lock(&d->mutex);
+    const struct endpoint_live *e = d->endpoints;
+
+    while (e != NULL && e->word != endpoint)
+        e = e->next;
+    if (e != NULL)
+        *ret = (struct endpoint_look){ .configured = e->plan != NULL,
+                                       .open = breaker_is_open(&e->breaker),
+                                       .since_us = e->breaker.since_us,
+                                       .until_us = e->breaker.until_us,
+                                       .pause_until_us = e->pause_until_us,
+                                       .active = e->active,
+                                       .waiting = e->waiting };
+    if (e != NULL && e->plan != NULL && e->plan->broken != NULL)
+        (void)snprintf(ret->broken, sizeof ret->broken, "%s", e->plan->broken);
+    (void)pthread_mutex_unlock(&d->mutex);
+    return e != NULL;
+}
+
+int64_t dispatch_delivered(struct dispatch *d, int64_t system)
+{
+    (void)pthread_mutex_lock(&d->mutex);
+    int64_t n = dispatch_system(d, system)->delivered;
+
+    (void)pthread_mutex_unlock(&d->mutex);
+    return n;
+}
+
+size_t dispatch_waiting_fast(struct dispatch *d)
+{
+    return d->waiting_fast;
+}

@@ -1,0 +1,365 @@
+#include "engine/dispatch/pace.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/fault.h"
+#include "base/thread.h"
+
+enum {
+    KEEP_NS = 100 * 1000000,   /* what is sent within this may wait in memory ... */
+    KEEP_MOST = 128,           /* ... up to so many */
+    SLOW_NS = 1000000000,      /* an interval over this is slow */
+    AHEAD_TIMES = 8,           /* a piece of fewer times is not reserved ahead */
+    AGAIN_US = 200 * CLOCK_MS, /* after a reservation that failed */
+    HELD_US = CLOCK_S,         /* a wait is shown for so long after it */
+};
+
+/* A piece, and what its clock shows. */
+struct hand {
+    struct rate_piece piece;
+    int64_t clock_ns; /* of the store, when the monotonic clock shows 0 */
+};
+
+struct paced {
+    struct paced *next;
+    struct pace *pace;
+    int64_t system;
+    struct rate_rule rule;
+    struct hand now, ahead; /* ahead: the next one, reserved already; until_ns 0: none */
+    int64_t times;          /* of the present piece, when it was new */
+    struct rate_op op;
+    bool reserving;
+    int64_t not_before_us; /* no piece is to be had before */
+    bool wanted;           /* somebody is to be told ... */
+    int64_t due_us;        /* ... then */
+    int64_t held_us;       /* until when somebody had to wait */
+};
+
+struct pace {
+    struct pace_calls calls;
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    struct paced *systems;
+    size_t reserving;
+    bool running, end;
+    pthread_t thread;
+};
+
+struct pace *pace_new(const struct pace_calls *calls)
+{
+    struct pace *p = NEW(struct pace);
+    pthread_condattr_t attr;
+
+    p->calls = *calls;
+    (void)pthread_mutex_init(&p->mutex, NULL);
+    (void)pthread_condattr_init(&attr);
+    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    (void)pthread_cond_init(&p->changed, &attr);
+    (void)pthread_condattr_destroy(&attr);
+    return p;
+}
+
+void pace_free(struct pace *p)
+{
+    if (p == NULL)
+        return;
+    pace_stop(p);
+    for (struct paced *x = p->systems, *next; x != NULL; x = next) {
+        next = x->next;
+        free(x);
+    }
+    free(p);
+}
+
+static bool same_rule(const struct rate_rule *a, const struct rate_rule *b)
+{
+    return a->interval_ns == b->interval_ns && a->burst == b->burst;
+}
+
+struct paced *pace_system(struct pace *p, int64_t system, struct rate_rule rule)
+{
+    (void)pthread_mutex_lock(&p->mutex);
+    struct paced *x = p->systems;
+
+    while (x != NULL && x->system != system)
+        x = x->next;
+    if (x == NULL) {
+        x = NEW(struct paced);
+        *x = (struct paced){ .next = p->systems, .pace = p, .system = system };
+        p->systems = x;
+    }
+    if (!same_rule(&x->rule, &rule)) { /* what was reserved under another one is lost */
+        x->rule = rule;
+        x->now = x->ahead = (struct hand){ 0 };
+        x->not_before_us = x->held_us = x->due_us = 0;
+        (void)pthread_cond_broadcast(&p->changed);
+    }
+    (void)pthread_mutex_unlock(&p->mutex);
+    return x;
+}
+
+/* ---- with the lock held ------------------------------------------------------------------------
+ */
+
+static void want(struct paced *x, int64_t due_us)
+{
+    if (x->wanted && x->due_us <= due_us)
+        return;
+    x->wanted = true;
+    x->due_us = due_us;
+    (void)pthread_cond_broadcast(&x->pace->changed);
+}
+
+static void note_held(struct paced *x, int64_t until_us)
+{
+    if (x->held_us < until_us)
+        x->held_us = until_us;
+}
+
+static void take_answer(struct paced *x, const struct rate_op *o)
+{
+    int64_t clock = o->now_ns - o->mono_us * 1000, now = clock_mono_us();
+    struct hand got = { .piece = o->piece, .clock_ns = clock };
+
+    if (!o->op.ok) {
+        x->not_before_us = now + AGAIN_US;
+    } else if (!same_rule(&o->rule, &x->rule)) {
+        x->not_before_us = 0; /* ask anew */
+    } else if (!o->granted) {
+        x->not_before_us = (o->wait_until_ns - clock) / 1000 + 1;
+    } else if (x->now.piece.until_ns > clock + now * 1000 && x->ahead.piece.until_ns == 0 &&
+               x->now.piece.until_ns <= got.piece.next_ns) {
+        x->ahead = got;
+    } else {
+        x->now = got;
+        x->times = (got.piece.until_ns - got.piece.next_ns) / x->rule.interval_ns;
+    }
+    if (x->wanted)
+        x->due_us = now; /* who is refused again learns when */
+}
+
+static void on_reserved(struct store_op *op)
+{
+    struct paced *x = (struct paced *)((char *)op - offsetof(struct paced, op.op));
+    struct pace *p = x->pace;
+
+    (void)pthread_mutex_lock(&p->mutex);
+    x->reserving = false;
+    p->reserving--;
+    take_answer(x, &x->op);
+    (void)pthread_cond_broadcast(&p->changed);
+    (void)pthread_mutex_unlock(&p->mutex);
+}
+
+/* Ask for a piece, unless that is under way or known to be in vain. */
+static void reserve(struct paced *x, int64_t now_us)
+{
+    struct pace *p = x->pace;
+
+    if (x->reserving || p->end || x->not_before_us > now_us)
+        return;
+    x->op = (struct rate_op){ .op = { .verb = &rate_verb, .done = on_reserved },
+                              .system = x->system,
+                              .rule = x->rule,
+                              .last = x->now.piece };
+    x->reserving = true;
+    p->reserving++;
+    p->calls.reserve(p->calls.arg, &x->op);
+}
+
+static int64_t clock_of(const struct hand *h, int64_t now_us)
+{
+    return h->clock_ns + now_us * 1000;
+}
+
+/* The next piece is wanted before this one is used up, where the burst allows that. */
+static void reserve_ahead(struct paced *x, int64_t now_us)
+{
+    int64_t left = (x->now.piece.until_ns - x->now.piece.next_ns) / x->rule.interval_ns;
+    int64_t far = x->now.piece.until_ns - clock_of(&x->now, now_us);
+
+    if (x->ahead.piece.until_ns == 0 && x->times >= AHEAD_TIMES && left < x->times / 2 &&
+        far / x->rule.interval_ns < x->rule.burst)
+        reserve(x, now_us);
+}
+
+/* ---- tokens ------------------------------------------------------------------------------------
+ */
+
+/* The piece that was reserved ahead, when nothing of the present one is left. */
+static void shift(struct paced *x, int64_t now_us)
+{
+    struct rate_piece copy = x->now.piece;
+    int64_t wait;
+
+    if (x->ahead.piece.until_ns == 0 ||
+        rate_take(&copy, &x->rule, clock_of(&x->now, now_us), &wait) != RATE_RESERVE)
+        return;
+    x->now = x->ahead;
+    x->ahead = (struct hand){ 0 };
+    x->times = (x->now.piece.until_ns - x->now.piece.next_ns) / x->rule.interval_ns;
+}
+
+/* None now: say when to ask again. */
+static void refuse(struct paced *x, enum rate_answer a, int64_t wait_ns, int64_t now_us)
+{
+    int64_t due = now_us + CLOCK_S; /* a reservation that is under way tells earlier */
+
+    if (a == RATE_WAIT) {
+        due = (wait_ns - x->now.clock_ns) / 1000 + 1;
+        note_held(x, due);
+    } else {
+        reserve(x, now_us);
+        if (!x->reserving && x->not_before_us > now_us) {
+            due = x->not_before_us;
+            note_held(x, due);
+        }
+    }
+    want(x, due);
+}
+
+bool paced_take(struct paced *x, bool wait)
+{
+    int64_t until = 0;
+
+    (void)pthread_mutex_lock(&x->pace->mutex);
+    int64_t now = clock_mono_us();
+
+    shift(x, now);
+    enum rate_answer a = rate_take(&x->now.piece, &x->rule, clock_of(&x->now, now), &until);
+
+    if (a == RATE_GO)
+        reserve_ahead(x, now);
+    else if (wait)
+        refuse(x, a, until, now);
+    (void)pthread_mutex_unlock(&x->pace->mutex);
+    return a == RATE_GO;
+}
+
+/* Of a copy: nothing is used up. */
+bool paced_has(struct paced *x)
+{
+    int64_t until = 0;
+
+    (void)pthread_mutex_lock(&x->pace->mutex);
+    int64_t now = clock_mono_us();
+
+    shift(x, now);
+    struct rate_piece copy = x->now.piece;
+    enum rate_answer a = rate_take(&copy, &x->rule, clock_of(&x->now, now), &until);
+
+    if (a != RATE_GO)
+        refuse(x, a, until, now);
+    (void)pthread_mutex_unlock(&x->pace->mutex);
+    return a == RATE_GO;
+}
+
+static int64_t interval_of(const struct paced *x)
+{
+    (void)pthread_mutex_lock(&x->pace->mutex);
+    int64_t t = x->rule.interval_ns;
+
+    (void)pthread_mutex_unlock(&x->pace->mutex);
+    return t;
+}
+
+size_t paced_keep(const struct paced *x)
+{
+    int64_t n = KEEP_NS / interval_of(x) + 1;
+
+    return n < KEEP_MOST ? (size_t)n : KEEP_MOST;
+}
+
+bool paced_is_slow(const struct paced *x)
+{
+    return interval_of(x) > SLOW_NS;
+}
+
+bool paced_is_held(struct paced *x)
+{
+    (void)pthread_mutex_lock(&x->pace->mutex);
+    bool held = x->held_us + HELD_US > clock_mono_us();
+
+    (void)pthread_mutex_unlock(&x->pace->mutex);
+    return held;
+}
+
+/* ---- the thread --------------------------------------------------------------------------------
+ */
+
+/* One who is to be told now, or NULL and how long to wait for the next. */
+static struct paced *find_due(struct pace *p, int64_t now_us, int64_t *ret_wait_us)
+{
+    *ret_wait_us = INT64_C(3600) * CLOCK_S;
+    for (struct paced *x = p->systems; x != NULL; x = x->next) {
+        if (!x->wanted)
+            continue;
+        if (x->due_us <= now_us)
+            return x;
+        if (x->due_us - now_us < *ret_wait_us)
+            *ret_wait_us = x->due_us - now_us;
+    }
+    return NULL;
+}
+
+static void wait_for(struct pace *p, int64_t wait_us)
+{
+    struct timespec until;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += wait_us / CLOCK_S;
+    until.tv_nsec += wait_us % CLOCK_S * 1000;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    (void)pthread_cond_timedwait(&p->changed, &p->mutex, &until);
+}
+
+static void *pace_main(void *arg)
+{
+    struct pace *p = arg;
+    bool dead = false;
+
+    (void)pthread_mutex_lock(&p->mutex);
+    while (!p->end) {
+        int64_t wait;
+        struct paced *x = find_due(p, clock_mono_us(), &wait);
+
+        if (x == NULL || dead) {
+            wait_for(p, wait);
+            continue;
+        }
+        x->wanted = false;
+        int64_t system = x->system;
+
+        (void)pthread_mutex_unlock(&p->mutex);
+        dead = fault_error(PACE_READY);
+        if (!dead)
+            p->calls.ready(p->calls.arg, system);
+        (void)pthread_mutex_lock(&p->mutex);
+    }
+    (void)pthread_mutex_unlock(&p->mutex);
+    return NULL;
+}
+
+void pace_run(struct pace *p)
+{
+    thread_start(&p->thread, "pace", pace_main, p);
+    p->running = true;
+}
+
+void pace_stop(struct pace *p)
+{
+    (void)pthread_mutex_lock(&p->mutex);
+    p->end = true;
+    (void)pthread_cond_broadcast(&p->changed);
+    while (p->reserving > 0)
+        (void)pthread_cond_wait(&p->changed, &p->mutex);
+    (void)pthread_mutex_unlock(&p->mutex);
+    if (p->running)
+        (void)pthread_join(p->thread, NULL);
+    p->running = false;
+}

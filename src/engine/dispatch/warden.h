@@ -1,0 +1,73 @@
+/* warden.h - holds and pauses as the store has them, applied on this node.
+ *
+ * Each tick of the keeper looks at the store's mark and clock; what changed is given to the
+ * governor and the intake, and the store is told that this node goes by it.  Whoever places
+ * a hold waits until every node that lives has said so: from then on only what they named
+ * as being sent can still arrive.
+ *
+ * It also ends holds whose time is over and reminds of those without an end once a day; of
+ * several nodes one does.
+ *
+ * Threads: any that may block; calls take turns.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "store/backup/restore.h"
+#include "store/govern/hold.h"
+#include "store/govern/pause.h"
+
+struct govern;
+struct intake;
+struct road;
+struct store;
+struct warden;
+
+struct warden_options {
+    struct store *store;
+    struct govern *govern;
+    struct road *road;
+    struct intake *intake;
+};
+
+struct warden *warden_new(const struct warden_options *options);
+void warden_free(struct warden *w); /* NULL is fine */
+
+/* Go by what the store says; cheap when nothing changed. */
+bool warden_follow(struct warden *w, struct err *err);
+
+enum { WARDEN_BLIND_MOST = 16, WARDEN_SENDING_MOST = 16000 };
+
+struct warden_placed {
+    int64_t num;
+    struct str *sending; /* ids of deliveries that were on the wire when it took hold */
+    size_t sending_count;
+    int64_t blind[WARDEN_BLIND_MOST]; /* nodes that did not answer in time */
+    size_t blind_count;
+};
+
+/* Place it, and wait until it is live everywhere.  ERR_UNCERTAIN: it may be placed. */
+bool warden_hold(struct warden *w, const struct hold *h, struct arena *a, struct warden_placed *ret,
+                 struct err *err);
+/* *ret_was: it had not ended. */
+bool warden_end(struct warden *w, int64_t num, struct str by, bool *ret_was, struct err *err);
+
+/* node 0: all; what: bits of 1 << pause_what. */
+bool warden_pause(struct warden *w, int64_t node, unsigned what, struct str reason, struct str by,
+                  struct err *err);
+bool warden_resume(struct warden *w, int64_t node, unsigned what, int64_t *ret_count,
+                   struct err *err);
+
+/* After a restore: choose what becomes of what was in flight, or go on with it, for a few
+ * seconds at most.  *ret: as it stands now; *ret_changed: deliveries and documents. */
+bool warden_release(struct warden *w, enum restore_rule rule, const struct restore_order *order,
+                    struct restore *ret, struct restore_progress *ret_progress, struct err *err);
+
+/* What a person should know of this node, one line each: pauses, a restore, a clock that jumped. */
+void warden_tell(struct warden *w, struct buf *to);

@@ -1,0 +1,517 @@
+#include "engine/intake/arrival.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/fault.h"
+#include "base/log.h"
+#include "base/require.h"
+#include "engine/intake/key_search.h"
+#include "engine/intake/password.h"
+#include "engine/road/road.h"
+#include "store/store.h"
+
+enum {
+    TEXTS_MOST = 48 << 10,
+    CHUNKED_RESERVE = 64 << 10,
+    PUT_OFF_US = 20 * CLOCK_MS,
+    PAUSED_S = 10, /* when to come again to a node that somebody paused */
+};
+
+/* ---- objects -------------------------------------------------------------------------- */
+
+static struct intake_lane *lane_of(struct intake *in, struct loop *loop)
+{
+    for (size_t i = 0; i < in->options.loop_count; i++)
+        if (in->lanes[i].loop == loop)
+            return &in->lanes[i];
+    unreachable("an arrival comes from a loop of the server");
+}
+
+static struct arrival *make(struct intake_lane *lane)
+{
+    struct arrival *a = lane->idle;
+    struct buf body = BUF_INIT(SEGMENT_PAYLOAD_MOST), texts = BUF_INIT(TEXTS_MOST);
+
+    if (a != NULL) { /* its buffers come along */
+        lane->idle = a->next_idle;
+        lane->idle_count--;
+        body = a->body;
+        texts = a->texts;
+        buf_clear(&body);
+        buf_clear(&texts);
+    } else {
+        a = xmalloc(sizeof *a);
+    }
+    *a = (struct arrival){
+        .magic = ARRIVAL_MAGIC, .intake = lane->intake, .lane = lane, .body = body, .texts = texts
+    };
+    return a;
+}
+
+static void release_memory(struct arrival *a)
+{
+    atomic_fetch_sub(&a->intake->bytes, a->reserved);
+    a->reserved = 0;
+}
+
+static void forget(struct arrival *a)
+{
+    struct intake_lane *lane = a->lane;
+
+    release_memory(a);
+    intake_table_unref(a->table);
+    atomic_fetch_sub(&a->intake->open, 1);
+    a->magic = 0;
+    if (a->body.size > ARRIVAL_KEEP)
+        buf_done(&a->body);
+    if (a->texts.size > ARRIVAL_KEEP)
+        buf_done(&a->texts);
+    if (lane->idle_count < ARRIVALS_KEPT) {
+        a->next_idle = lane->idle;
+        lane->idle = a;
+        lane->idle_count++;
+        return;
+    }
+    buf_done(&a->body);
+    buf_done(&a->texts);
+    free(a);
+}
+
+/* ---- the answer ------------------------------------------------------------------------ */
+
+static int retry_after(struct intake *in)
+{
+    int64_t group_us = writers_group_us(store_writers(in->options.store));
+
+    return group_us > CLOCK_S ? (int)(group_us / CLOCK_S) + 1 : 1;
+}
+
+static struct intake_answer answer_of_error(struct intake *in, const struct err *err)
+{
+    struct intake_answer a = { .status = 503,
+                               .code = "unavailable",
+                               .retry_after_s = retry_after(in),
+                               .message = "The document could not be stored. Send it again." };
+
+    if (err->kind == ERR_LIMIT && err->sys == ENOSPC) {
+        a.status = 507;
+        a.code = "no_space";
+        a.message = "There is no space left to store documents. Send it again later.";
+        a.retry_after_s = 30;
+    } else if (err->kind == ERR_UNCERTAIN) {
+        a.code = "uncertain";
+        a.message = "The document may or may not have been stored. Send it again with the same "
+                    "Idempotency-Key.";
+    } else if (err->kind == ERR_PERMANENT) {
+        a.status = 500;
+        a.code = "failed";
+        a.message = "The document could not be stored; sending it again will not help.";
+        a.retry_after_s = 0;
+    }
+    return a;
+}
+
+static void log_accepted(const struct arrival *a)
+{
+    char id[ID_TEXT];
+
+    log_event(LOG_INFO, "document.accept", kv_z("document", id_text(&a->accept.id, id)),
+              kv_z("gateway", a->gateway->config->name), kv_int("caller", a->accept.caller),
+              kv_int("size", a->accept.size), kv_int("us", clock_mono_us() - a->began_us));
+}
+
+static struct intake_answer answer_of(struct arrival *a)
+{
+    struct intake_answer answer = { .status = 202, .id = a->accept.id };
+
+    if (!a->accept.op.ok) {
+        log_event(LOG_WARN, "document.refuse", kv_z("gateway", a->gateway->config->name),
+                  kv_z("why", a->accept.op.err.text), kv_z("where", a->accept.op.err.where));
+        return answer_of_error(a->intake, &a->accept.op.err);
+    }
+    switch (a->accept.result) {
+    case ACCEPT_STORED:
+        metric_add(&a->gateway->state->accepted, 1);
+        if (!a->accept.claimed) /* else the line of its run says it all */
+            log_accepted(a);
+        break;
+    case ACCEPT_REPEATED:
+        metric_add(&a->gateway->state->repeated, 1);
+        answer.repeated = true;
+        break;
+    case ACCEPT_KEY_DIFFERS:
+        answer =
+            (struct intake_answer){ .status = 422,
+                                    .code = "key_reused",
+                                    .message = "This Idempotency-Key was used for another body." };
+        break;
+    }
+    return answer;
+}
+
+/* A large body that no document took goes now, not at the next start. */
+static void drop_unused(const struct arrival *a)
+{
+    const struct accept_op *o = &a->accept;
+    bool used = o->op.ok ? o->result == ACCEPT_STORED : o->op.err.kind == ERR_UNCERTAIN;
+
+    if (o->is_spooled && !used)
+        spool_drop(a->intake->options.spool, o->spooled);
+}
+
+static void tell(struct arrival *a, const struct intake_answer *answer)
+{
+    const struct arrival_calls *calls = a->calls;
+    void *user = a->user;
+    bool aborted = a->aborted;
+
+    fault_point(ACK_SEND);
+    forget(a);
+    if (!aborted)
+        calls->done(user, answer);
+}
+
+static void on_answered(struct loop_msg *msg)
+{
+    struct arrival *a = (struct arrival *)((char *)msg - offsetof(struct arrival, answered));
+    struct intake_answer answer;
+
+    require(a->magic == ARRIVAL_MAGIC);
+    atomic_fetch_sub(&a->intake->commits, 1);
+    answer = answer_of(a);
+    drop_unused(a);
+    tell(a, &answer);
+}
+
+/* On the writer's thread: on the road with it, or it waits in the store. */
+static void on_committed(struct store_op *op)
+{
+    struct arrival *a = (struct arrival *)op;
+    struct accept_op *o = &a->accept;
+    struct road *road = a->intake->options.road;
+    bool stored = op->ok && o->result == ACCEPT_STORED;
+
+    if (stored && o->claimed)
+        road_born(road, o, &a->body);
+    else if (o->claim_wanted)
+        road_unreserve(road, o->size);
+    if (stored && !o->claimed)
+        road_note_backlog(road);
+
+    loop_post(a->lane->loop, &a->answered);
+}
+
+/* ---- to the writer ----------------------------------------------------------------------- */
+
+static void on_timer(uv_timer_t *t)
+{
+    (void)t; /* the round that follows asks again */
+}
+
+/* When the road has more to do than it can, for a moment: taking on more would only move
+ * documents to the store and back.  A slow receiver is no reason, and nobody waits for long. */
+static bool put_off(struct intake_lane *lane)
+{
+    int64_t now = clock_mono_us();
+
+    if (!road_is_busy(lane->intake->options.road) ||
+        (lane->held_us != 0 && now - lane->held_us > PUT_OFF_US)) {
+        lane->held_us = 0;
+        return false;
+    }
+    if (lane->held_us == 0)
+        lane->held_us = now;
+    (void)uv_timer_start(&lane->timer, on_timer, 1, 0);
+    return true;
+}
+
+/* Everything that arrived in a round goes over at once. */
+void arrival_hand_over(struct loop_hook *hook)
+{
+    struct intake_lane *lane =
+        (struct intake_lane *)((char *)hook - offsetof(struct intake_lane, hook));
+    struct store_op *op = lane->first;
+
+    if (op == NULL || put_off(lane))
+        return;
+    bool taken = writers_submit(store_writers(lane->intake->options.store), lane->first, lane->last,
+                                lane->count);
+
+    lane->first = lane->last = NULL;
+    lane->count = 0;
+    while (!taken && op != NULL) {
+        struct arrival *a = (struct arrival *)op;
+
+        op = op->next;
+        if (a->accept.claim_wanted)
+            road_unreserve(lane->intake->options.road, a->accept.size);
+        a->accept.op.ok = false;
+        (void)err_set(&a->accept.op.err, ERR_LIMIT, 0, "the commit queue is full");
+        loop_post(lane->loop, &a->answered);
+    }
+}
+
+static void commit(struct arrival *a)
+{
+    struct intake_lane *lane = a->lane;
+    struct accept_op *o = &a->accept;
+
+    o->op.verb = &accept_verb;
+    o->op.done = on_committed;
+    o->op.next = NULL;
+    o->received_us = clock_wall_us();
+    o->claim_wanted = !o->is_spooled && road_reserve(a->intake->options.road, o->size);
+    a->answered = (struct loop_msg){ .fn = on_answered };
+    a->committing = true;
+    atomic_fetch_add(&a->intake->commits, 1);
+    if (lane->last != NULL)
+        lane->last->next = &o->op;
+    else
+        lane->first = &o->op;
+    lane->last = &o->op;
+    lane->count++;
+}
+
+/* ---- admission ----------------------------------------------------------------------------- */
+
+static bool refuse(struct intake_answer *ret, int status, const char *code, const char *message,
+                   int retry_after_s)
+{
+    *ret = (struct intake_answer){
+        .status = status, .code = code, .message = message, .retry_after_s = retry_after_s
+    };
+    return false;
+}
+
+static bool admit(struct intake *in, const struct arrival_head *h, struct intake_answer *ret)
+{
+    const struct config_gateway *g = h->gateway->config;
+    int64_t length = h->content_length > 0 ? h->content_length : 0;
+    int64_t wait_us;
+
+    if (atomic_load(&in->stopping))
+        return refuse(ret, 503, "stopping", "This node is stopping. Send to another, or later.", 2);
+    if (atomic_load(&in->paused))
+        return refuse(ret, 503, "paused", "This node takes nothing in now. Send it later.",
+                      PAUSED_S);
+    if (atomic_load(&in->store_why_not) != NULL)
+        return refuse(ret, 503, "store_unreachable", "The store cannot be reached. Send it later.",
+                      2);
+    if (atomic_load(&in->free_disk) - length < in->options.disk_reserve_bytes)
+        return refuse(ret, 507, "no_space",
+                      "There is no space left to store documents. Send it again later.", 30);
+    if (atomic_load(&in->commits) >= (int64_t)in->options.commit_queue)
+        return refuse(ret, 503, "busy", "This node has too much to do. Send it again.",
+                      retry_after(in));
+    if (!rate_pass(&h->gateway->state->rate, g->rate.count, g->rate.per_us, g->burst,
+                   clock_mono_us(), &wait_us))
+        return refuse(ret, 429, "rate_limit", "This gateway takes no more at the moment.",
+                      (int)(wait_us / CLOCK_S) + 1);
+    return true;
+}
+
+/* Bodies in memory share a budget; a body that finds no room there is spooled when it
+ * is large, and refused when it is small. */
+static bool reserve(struct arrival *a, int64_t length, struct intake_answer *ret)
+{
+    struct intake *in = a->intake;
+    int64_t need = length < 0                      ? CHUNKED_RESERVE
+                   : length > SEGMENT_PAYLOAD_MOST ? 2 * SPOOL_PIPE
+                                                   : length;
+
+    if (atomic_fetch_add(&in->bytes, need) + need > in->options.memory_bytes) {
+        atomic_fetch_sub(&in->bytes, need);
+        return refuse(ret, 503, "busy", "This node has too much to do. Send it again.",
+                      retry_after(in));
+    }
+    a->reserved = need;
+    return true;
+}
+
+static struct str keep_text(struct arrival *a, struct str s)
+{
+    const char *at = a->texts.ptr + a->texts.len;
+
+    buf_put(&a->texts, s);
+    return (struct str){ at, s.len };
+}
+
+/* The request's texts end with its head: they are copied into one piece. */
+static void keep_texts(struct arrival *a, const struct arrival_head *h)
+{
+    struct err err;
+
+    require(buf_reserve(&a->texts, h->ctype.len + h->name.len + h->head.len, &err));
+    a->accept.ctype = keep_text(a, h->ctype);
+    a->accept.name = keep_text(a, h->name);
+    a->accept.head = keep_text(a, h->head);
+}
+
+static struct arrival *begin(struct intake *in, const struct arrival_head *h,
+                             const struct arrival_calls *calls, void *user,
+                             struct intake_answer *ret)
+{
+    if (!admit(in, h, ret))
+        return NULL;
+    struct arrival *a = make(lane_of(in, h->loop));
+    struct accept_op *o = &a->accept;
+
+    atomic_fetch_add(&in->open, 1);
+    if (!reserve(a, h->content_length, ret)) {
+        forget(a);
+        return NULL;
+    }
+    a->table = intake_table_ref(h->table);
+    a->gateway = h->gateway;
+    a->calls = calls;
+    a->user = user;
+    a->began_us = clock_mono_us();
+    o->gateway = h->gateway->word;
+    o->caller = h->caller;
+    o->config = a->table->version;
+    keep_texts(a, h);
+    o->has_key = h->has_key;
+    if (h->has_key) {
+        o->key = key_search_digest(o->gateway, o->caller, h->user, h->key);
+        o->key_period_us = h->gateway->config->idempotency_us;
+    }
+    if (h->content_length > 0 && h->content_length <= SEGMENT_PAYLOAD_MOST) {
+        struct err err;
+
+        require(buf_reserve(&a->body, (size_t)h->content_length, &err));
+    }
+    return a;
+}
+
+/* ---- the body ------------------------------------------------------------------------------- */
+
+static void on_drained(void *user)
+{
+    struct arrival *a = user;
+
+    a->calls->more(a->user);
+}
+
+static void on_spooled(void *user, const struct spool_result *r)
+{
+    struct arrival *a = user;
+    struct intake_answer answer;
+
+    a->spool = NULL;
+    if (!r->ok) {
+        log_event(LOG_WARN, "document.refuse", kv_z("gateway", a->gateway->config->name),
+                  kv_z("why", r->err.text), kv_z("where", r->err.where));
+        answer = answer_of_error(a->intake, &r->err);
+        tell(a, &answer);
+        return;
+    }
+    a->accept.is_spooled = true;
+    a->accept.spooled = r->place;
+    a->accept.sha256 = r->sha256;
+    a->accept.size = r->size;
+    commit(a);
+}
+
+static const struct spool_calls spool_calls = { .drained = on_drained, .done = on_spooled };
+
+/* The body has outgrown memory: what there is goes ahead. */
+static bool to_spool(struct arrival *a, struct str bytes)
+{
+    if (a->spool == NULL) {
+        a->spool = spool_begin(a->intake->options.spool, a->lane->loop, &spool_calls, a);
+        if (a->body.len > 0)
+            (void)spool_add(a->spool, buf_view(&a->body));
+        buf_done(&a->body);
+    }
+    return spool_add(a->spool, bytes);
+}
+
+/* A body of unknown length asks for more of the budget as it grows. */
+static bool grows_in_memory(struct arrival *a, size_t more)
+{
+    struct intake *in = a->intake;
+    int64_t need = (int64_t)(a->body.len + more) - a->reserved;
+
+    if (a->body.len + more > SEGMENT_PAYLOAD_MOST)
+        return false;
+    if (need <= 0)
+        return true;
+    need += CHUNKED_RESERVE;
+    if (atomic_fetch_add(&in->bytes, need) + need > in->options.memory_bytes) {
+        atomic_fetch_sub(&in->bytes, need);
+        return false;
+    }
+    a->reserved += need;
+    return true;
+}
+
+static bool add(struct arrival *a, struct str bytes)
+{
+    require(a->magic == ARRIVAL_MAGIC && !a->committing);
+    if (a->spool != NULL || !grows_in_memory(a, bytes.len))
+        return to_spool(a, bytes);
+    buf_put(&a->body, bytes);
+    return true;
+}
+
+static void end(struct arrival *a)
+{
+    require(a->magic == ARRIVAL_MAGIC && !a->committing);
+    if (a->spool != NULL) {
+        spool_end(a->spool);
+        return;
+    }
+    a->accept.body = buf_view(&a->body);
+    a->accept.size = (int64_t)a->body.len;
+    a->accept.sha256 = digest_of(a->accept.body);
+    commit(a);
+}
+
+static void abort_arrival(struct arrival *a)
+{
+    require(a->magic == ARRIVAL_MAGIC && !a->aborted);
+    a->aborted = true;
+    if (a->committing)
+        return; /* the commit goes on; nobody waits for its answer */
+    if (a->spool != NULL)
+        spool_abort(a->spool);
+    forget(a);
+}
+
+/* ---- the port ---------------------------------------------------------------------------------
+ */
+
+static struct intake_table *table(struct intake *in)
+{
+    (void)pthread_rwlock_rdlock(&in->table_lock);
+    struct intake_table *t = intake_table_ref(in->table);
+
+    (void)pthread_rwlock_unlock(&in->table_lock);
+    return t;
+}
+
+static bool verify(struct intake *in, struct loop *loop, struct str user_name, struct str password,
+                   const char *hash, void (*verified)(void *user, bool ok), void *user)
+{
+    return password_verify(in->options.desk, loop, user_name, password, hash, verified, user);
+}
+
+static void count_refusal(const struct intake_gateway *g, int status)
+{
+    (void)status;
+    metric_add(&g->state->refused, 1);
+}
+
+const struct intake_port intake_port = {
+    .table = table,
+    .release = intake_table_unref,
+    .begin = begin,
+    .add = add,
+    .end = end,
+    .abort = abort_arrival,
+    .verify = verify,
+    .count_refusal = count_refusal,
+};

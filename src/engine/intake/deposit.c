@@ -1,0 +1,282 @@
+#include "engine/intake/deposit.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/require.h"
+#include "engine/road/road.h"
+#include "store/govern/ledger.h"
+#include "store/payload/payload.h"
+#include "store/road/accept.h"
+#include "store/store.h"
+
+_Static_assert(DEPOSIT_WAIT == EAGAIN, "a number of the system");
+
+enum { TEXTS_MOST = 4 << 10 };
+
+struct deposit {
+    struct accept_op accept; /* first: the writer gives it back as a store_op */
+    struct depositor *owner;
+    struct buf body, texts;
+    struct upload *upload; /* the body has outgrown memory */
+    struct digest digest;
+    int64_t size, began_us;
+
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    bool is_done;
+};
+
+static void end(struct deposit *d)
+{
+    digest_drop(&d->digest);
+    if (d->upload != NULL)
+        upload_close(d->upload);
+    buf_done(&d->body);
+    buf_done(&d->texts);
+    (void)pthread_mutex_destroy(&d->mutex);
+    (void)pthread_cond_destroy(&d->changed);
+    free(d);
+}
+
+static struct str keep_text(struct deposit *d, struct str s)
+{
+    const char *at = d->texts.ptr + d->texts.len;
+
+    buf_put(&d->texts, s);
+    return (struct str){ at, s.len };
+}
+
+/* ---- admission ------------------------------------------------------------------------------- */
+
+static bool admit(struct depositor *o, struct err *err)
+{
+    const char *closed = o->closed != NULL ? o->closed(o->arg) : NULL;
+    int64_t wait_us;
+
+    if (closed != NULL)
+        return err_set(err, ERR_LIMIT, 0, "%s", closed);
+    if (o->road != NULL && road_is_busy(o->road))
+        return err_set(err, ERR_LIMIT, DEPOSIT_WAIT, "the node has enough to do");
+    if (!rate_pass(o->rate, o->limit.count, o->limit.per_us, o->burst, clock_mono_us(), &wait_us))
+        return err_set(err, ERR_LIMIT, DEPOSIT_WAIT, "the gateway is at its limits.rate");
+    return o->hold(o->arg, err);
+}
+
+static bool open_deposit(void *arg, struct str name, struct str ctype, struct deposit **ret,
+                         struct err *err)
+{
+    struct depositor *o = arg;
+
+    if (name.len + ctype.len > TEXTS_MOST)
+        return err_set(err, ERR_PERMANENT, 0, "its name is too long");
+    if (!admit(o, err))
+        return false;
+    struct deposit *d = NEW(struct deposit);
+
+    d->owner = o;
+    d->body = (struct buf)BUF_INIT(SEGMENT_PAYLOAD_MOST);
+    d->texts = (struct buf)BUF_INIT(TEXTS_MOST + 1);
+    d->digest = digest_start();
+    d->began_us = clock_mono_us();
+    (void)pthread_mutex_init(&d->mutex, NULL);
+    (void)pthread_cond_init(&d->changed, NULL);
+    require(buf_reserve(&d->texts, name.len + ctype.len, err)); /* it does not move any more */
+    d->accept = (struct accept_op){ .op = { .verb = &accept_verb },
+                                    .gateway = o->word,
+                                    .config = o->config,
+                                    .name = keep_text(d, name),
+                                    .ctype = keep_text(d, ctype) };
+    *ret = d;
+    return true;
+}
+
+/* ---- the body ----------------------------------------------------------------------------------
+ */
+
+static bool to_upload(struct deposit *d, struct str bytes, struct err *err)
+{
+    if (d->upload == NULL) {
+        if (!upload_open(d->owner->store, &d->upload, err) ||
+            !upload_add(d->upload, buf_view(&d->body), err))
+            return false;
+        buf_done(&d->body);
+        d->body = (struct buf)BUF_INIT(SEGMENT_PAYLOAD_MOST);
+    }
+    return d->owner->hold(d->owner->arg, err) && upload_add(d->upload, bytes, err);
+}
+
+static bool put(struct deposit *d, struct str bytes, struct err *err)
+{
+    d->size += (int64_t)bytes.len;
+    if (d->size > d->owner->size_most)
+        return err_set(err, ERR_PERMANENT, 0, "it is larger than limits.size of the gateway");
+    digest_add(&d->digest, bytes);
+    if (d->upload != NULL || d->body.len + bytes.len > SEGMENT_PAYLOAD_MOST)
+        return to_upload(d, bytes, err);
+    return buf_append(&d->body, bytes, err);
+}
+
+/* ---- commit -------------------------------------------------------------------------------------
+ */
+
+/* On the writer's thread: on the road with it, or it waits in the store. */
+static void on_committed(struct store_op *op)
+{
+    struct deposit *d = (struct deposit *)op;
+    struct accept_op *o = &d->accept;
+    struct road *road = d->owner->road;
+    bool stored = op->ok && o->result == ACCEPT_STORED;
+
+    if (stored && o->claimed)
+        road_born(road, o, &d->body);
+    else if (o->claim_wanted)
+        road_unreserve(road, o->size);
+    if (stored && !o->claimed && road != NULL)
+        road_note_backlog(road);
+    (void)pthread_mutex_lock(&d->mutex);
+    d->is_done = true;
+    (void)pthread_cond_signal(&d->changed);
+    (void)pthread_mutex_unlock(&d->mutex);
+}
+
+static void submit_and_wait(struct deposit *d)
+{
+    struct accept_op *o = &d->accept;
+
+    o->op.done = on_committed;
+    o->received_us = clock_wall_us();
+    o->claim_wanted =
+        !o->is_spooled && d->owner->road != NULL && road_reserve(d->owner->road, o->size);
+    writers_submit_always(store_writers(d->owner->store), &o->op, &o->op, 1);
+    (void)pthread_mutex_lock(&d->mutex);
+    while (!d->is_done)
+        (void)pthread_cond_wait(&d->changed, &d->mutex);
+    (void)pthread_mutex_unlock(&d->mutex);
+}
+
+/* The key is only unique for its gateway. */
+static struct sha256 key_digest(int64_t gateway, struct str key)
+{
+    struct digest d = digest_start();
+
+    digest_add(&d, STR("deposit"));
+    digest_add(&d, str_mem(&gateway, sizeof gateway));
+    digest_add(&d, key);
+    return digest_end(&d);
+}
+
+static bool finish_body(struct deposit *d, struct err *err)
+{
+    struct accept_op *o = &d->accept;
+
+    o->sha256 = digest_end(&d->digest);
+    o->size = d->size;
+    o->body = buf_view(&d->body);
+    if (d->upload == NULL)
+        return true;
+    if (!upload_finish(d->upload, &o->spooled, err))
+        return false;
+    o->is_spooled = true;
+    return true;
+}
+
+static void note_stored(const struct deposit *d)
+{
+    const struct accept_op *o = &d->accept;
+    char id[ID_TEXT];
+
+    if (o->result == ACCEPT_REPEATED) {
+        metric_add(d->owner->repeated, 1);
+        return;
+    }
+    metric_add(d->owner->accepted, 1);
+    if (!o->claimed) /* else the line of its run says it all */
+        log_event(LOG_INFO, "document.accept", kv_z("document", id_text(&o->id, id)),
+                  kv_z("gateway", d->owner->gateway), kv_int("size", o->size),
+                  kv_int("us", clock_mono_us() - d->began_us));
+}
+
+static bool commit(struct deposit *d, struct str key, struct id *ret_id, bool *ret_repeated,
+                   struct err *err)
+{
+    struct accept_op *o = &d->accept;
+    struct depositor *owner = d->owner;
+
+    o->has_key = true;
+    o->key = key_digest(owner->word, key);
+    o->key_period_us = DEPOSIT_KEY_PERIOD_US;
+    if (!finish_body(d, err)) {
+        end(d);
+        return false;
+    }
+    submit_and_wait(d);
+    bool ok = o->op.ok && o->result != ACCEPT_KEY_DIFFERS;
+
+    if (ok) {
+        note_stored(d);
+        *ret_id = o->id;
+        *ret_repeated = o->result == ACCEPT_REPEATED;
+    } else if (o->op.ok) {
+        (void)err_set(err, ERR_PERMANENT, 0, "its key was used for other bytes");
+    } else {
+        *err = o->op.err;
+    }
+    /* A large body that no document took goes now, not at the next start. */
+    if (o->is_spooled && (o->op.ok ? o->result != ACCEPT_STORED : err->kind != ERR_UNCERTAIN))
+        upload_drop(owner->store, o->spooled);
+    end(d);
+    return ok;
+}
+
+/* ---- the rest of the port
+ * -------------------------------------------------------------------------- */
+
+static bool seen(void *arg, struct str key, bool *ret, struct err *err)
+{
+    const struct depositor *o = arg;
+    struct sha256 sha = key_digest(o->word, key);
+
+    return ledger_seen(o->store, o->word, &sha, ret, err);
+}
+
+static bool note_seen(void *arg, struct str key, struct err *err)
+{
+    const struct depositor *o = arg;
+    struct sha256 sha = key_digest(o->word, key);
+
+    return ledger_note(o->store, o->word, &sha, err);
+}
+
+static bool stopping(void *arg)
+{
+    const struct depositor *o = arg;
+
+    return o->stopping(o->arg);
+}
+
+static int64_t size_most(void *arg)
+{
+    return ((const struct depositor *)arg)->size_most;
+}
+
+static void complain(void *arg, struct str name, const char *why, const char *hint)
+{
+    const struct depositor *o = arg;
+
+    o->complain(o->arg, name, why, hint);
+}
+
+const struct deposit_port deposit_port = { .open = open_deposit,
+                                           .put = put,
+                                           .commit = commit,
+                                           .abandon = end,
+                                           .seen = seen,
+                                           .note_seen = note_seen,
+                                           .stopping = stopping,
+                                           .size_most = size_most,
+                                           .complain = complain };

@@ -1,0 +1,51 @@
+/* deposit.h - how documents that a gateway found become durable: core/deposit.h, implemented.
+ *
+ * Small bodies stay in memory, larger ones go through an upload (store/payload/payload.h).  A
+ * commit waits for the writer; when there is room on the road the document comes claimed and goes
+ * on at once, as one that came over HTTP does.
+ *
+ * The key of a source is kept for a week: long enough to recognise what a crash left behind.
+ *
+ * Threads: a depositor belongs to one thread at a time; it may block.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/metrics.h"
+#include "core/deposit.h"
+#include "core/rate.h"
+#include "core/units.h"
+
+struct road;
+struct store;
+
+#define DEPOSIT_KEY_PERIOD_US (INT64_C(7) * 86400 * 1000000)
+
+/* err.sys of an open that was refused only for now: nothing is wrong. */
+enum { DEPOSIT_WAIT = 11 /* EAGAIN */ };
+
+/* One gateway. */
+struct depositor {
+    struct store *store;
+    struct road *road;   /* NULL: documents wait in the store */
+    const char *gateway; /* its name */
+    int64_t word;
+    int64_t config; /* the version in force */
+    int64_t size_most;
+    struct units_rate limit;
+    uint64_t burst;
+    struct rate *rate; /* lives longer than a version */
+    struct metric *accepted, *repeated;
+
+    /* Why nothing may be taken in now, or NULL. */
+    const char *(*closed)(void *arg);
+    /* Still ours to look: asked now and then while it goes on.  May block. */
+    bool (*hold)(void *arg, struct err *err);
+    bool (*stopping)(void *arg);
+    void (*complain)(void *arg, struct str name, const char *why, const char *hint);
+    void *arg;
+};
+
+extern const struct deposit_port deposit_port; /* its arg is a struct depositor */

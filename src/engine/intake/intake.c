@@ -1,0 +1,259 @@
+#include "engine/intake/intake.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/require.h"
+#include "engine/intake/arrival.h"
+#include "store/people/caller.h"
+#include "store/store.h"
+
+/* ---- the table ---------------------------------------------------------------------- */
+
+static struct intake_gateway_state *state_of(struct intake *in, const char *name)
+{
+    struct intake_gateway_state *s = in->states;
+
+    while (s != NULL && !str_is(str_of(s->name), name))
+        s = s->next;
+    if (s != NULL)
+        return s;
+    s = NEW(struct intake_gateway_state);
+    (void)snprintf(s->name, sizeof s->name, "%s", name);
+    (void)snprintf(s->labels, sizeof s->labels, "gateway=\"%s\"", name);
+    s->accepted = (struct metric){ .name = "waybill_documents_accepted_total",
+                                   .help = "Documents stored and acknowledged.",
+                                   .labels = s->labels };
+    s->repeated = (struct metric){ .name = "waybill_documents_repeated_total",
+                                   .help = "Requests answered by an earlier one with the same key.",
+                                   .labels = s->labels };
+    s->refused = (struct metric){ .name = "waybill_documents_refused_total",
+                                  .help = "Requests to a gateway that were refused.",
+                                  .labels = s->labels };
+    metrics_register(&s->accepted);
+    metrics_register(&s->repeated);
+    metrics_register(&s->refused);
+    s->next = in->states;
+    in->states = s;
+    return s;
+}
+
+static bool fill_gateways(struct intake *in, struct intake_table *t, struct err *err)
+{
+    const struct config *c = t->config;
+
+    t->gateways = ARENA_ARRAY(&t->arena, struct intake_gateway, c->gateway_count);
+    for (size_t i = 0; i < c->gateway_count; i++) {
+        struct intake_gateway *g = &t->gateways[t->gateway_count];
+
+        if (!str_is(str_of(c->gateways[i].kind), "http"))
+            continue; /* kept, and not run by this build */
+        g->config = &c->gateways[i];
+        g->state = state_of(in, g->config->name);
+        if (!store_word(in->options.store, WORD_GATEWAY, str_of(g->config->name), &g->word, err))
+            return false;
+        t->gateway_count++;
+    }
+    return true;
+}
+
+static bool fill_callers(struct intake *in, struct intake_table *t, struct err *err)
+{
+    struct caller *all;
+    size_t n;
+
+    if (!caller_list(in->options.store, &t->arena, &all, &n, err))
+        return false;
+    t->callers = ARENA_ARRAY(&t->arena, struct intake_caller, n);
+    t->caller_count = n;
+    for (size_t i = 0; i < n; i++)
+        t->callers[i] = (struct intake_caller){
+            .name = all[i].name, .id = all[i].id, .gateway = all[i].gateway, .secret = all[i].secret
+        };
+    return true;
+}
+
+bool intake_use(struct intake *in, struct config *config, int64_t version, struct err *err)
+{
+    struct intake_table *t = NEW(struct intake_table), *old;
+
+    t->refs = 1;
+    t->config = config_ref(config);
+    t->version = version;
+    t->admin_token = in->options.admin_token;
+    t->arena = (struct arena)ARENA_INIT(256 << 20);
+    if (!fill_gateways(in, t, err) || !fill_callers(in, t, err)) {
+        intake_table_unref(t);
+        return false;
+    }
+    intake_table_sort(t);
+    (void)pthread_rwlock_wrlock(&in->table_lock);
+    old = in->table;
+    in->table = t;
+    (void)pthread_rwlock_unlock(&in->table_lock);
+    intake_table_unref(old);
+    return true;
+}
+
+int64_t intake_version(struct intake *in)
+{
+    (void)pthread_rwlock_rdlock(&in->table_lock);
+    int64_t version = in->table != NULL ? in->table->version : 0;
+
+    (void)pthread_rwlock_unlock(&in->table_lock);
+    return version;
+}
+
+/* ---- the door ------------------------------------------------------------------------- */
+
+void intake_note_disk(struct intake *in, int64_t free_bytes)
+{
+    atomic_store(&in->free_disk, free_bytes);
+}
+
+void intake_note_store(struct intake *in, const char *why_not)
+{
+    atomic_store(&in->store_why_not, why_not);
+}
+
+void intake_note_paused(struct intake *in, bool paused)
+{
+    atomic_store(&in->paused, paused);
+}
+
+void intake_note_stopping(struct intake *in)
+{
+    atomic_store(&in->stopping, true);
+}
+
+const char *intake_shut_why(struct intake *in, bool *ret_space)
+{
+    const char *why = atomic_load(&in->store_why_not);
+
+    *ret_space = false;
+    if (atomic_load(&in->stopping))
+        return "the node is stopping";
+    if (why != NULL)
+        return why;
+    *ret_space = atomic_load(&in->free_disk) < in->options.disk_reserve_bytes;
+    return *ret_space ? "the disk has less space left than node.limits.disk_reserve" : NULL;
+}
+
+const char *intake_closed_why(struct intake *in)
+{
+    bool space;
+
+    if (atomic_load(&in->paused) && !atomic_load(&in->stopping))
+        return "intake is paused on this node";
+    return intake_shut_why(in, &space);
+}
+
+/* ---- life ------------------------------------------------------------------------------- */
+
+struct hook_msg {
+    struct loop_msg msg;
+    struct intake_lane *lane;
+    bool on;
+};
+
+static void hook_up(struct loop_msg *msg)
+{
+    struct hook_msg *m = (struct hook_msg *)msg;
+
+    if (m->on) {
+        (void)uv_timer_init(loop_uv(m->lane->loop), &m->lane->timer);
+        loop_at_round_end(m->lane->loop, &m->lane->hook);
+    } else {
+        loop_unhook(m->lane->loop, &m->lane->hook);
+        uv_close((uv_handle_t *)&m->lane->timer, NULL);
+    }
+    free(m);
+}
+
+static void post_hook(struct intake_lane *lane, bool on)
+{
+    struct hook_msg *m = NEW(struct hook_msg);
+
+    *m = (struct hook_msg){ .msg = { .fn = hook_up }, .lane = lane, .on = on };
+    loop_post(lane->loop, &m->msg);
+}
+
+static int64_t read_bytes(void *arg)
+{
+    return atomic_load(&((struct intake *)arg)->bytes);
+}
+
+static int64_t read_commits(void *arg)
+{
+    return atomic_load(&((struct intake *)arg)->commits);
+}
+
+static struct metric bytes_metric = { .name = "waybill_intake_bytes",
+                                      .help = "Memory reserved for bodies on their way in.",
+                                      .type = METRIC_GAUGE,
+                                      .read = read_bytes };
+static struct metric commits_metric = { .name = "waybill_intake_committing",
+                                        .help = "Documents that wait for their commit.",
+                                        .type = METRIC_GAUGE,
+                                        .read = read_commits };
+
+struct intake *intake_new(const struct intake_options *options)
+{
+    struct intake *in = NEW(struct intake);
+
+    in->options = *options;
+    in->free_disk = INT64_MAX;
+    (void)pthread_rwlock_init(&in->table_lock, NULL);
+    in->lanes = xcalloc(options->loop_count, sizeof *in->lanes);
+    for (size_t i = 0; i < options->loop_count; i++) {
+        in->lanes[i] = (struct intake_lane){ .intake = in,
+                                             .loop = options->loops[i],
+                                             .hook = { .fn = arrival_hand_over } };
+        post_hook(&in->lanes[i], true);
+    }
+    bytes_metric.arg = commits_metric.arg = in;
+    metrics_register(&bytes_metric);
+    metrics_register(&commits_metric);
+    return in;
+}
+
+static void free_lane(struct intake_lane *lane)
+{
+    for (struct arrival *a = lane->idle, *next; a != NULL; a = next) {
+        next = a->next_idle;
+        buf_done(&a->body);
+        buf_done(&a->texts);
+        free(a);
+    }
+}
+
+void intake_stop(struct intake *in)
+{
+    intake_note_stopping(in);
+    while (atomic_load(&in->open) > 0)
+        clock_sleep_us(1000);
+    for (size_t i = 0; i < in->options.loop_count; i++)
+        post_hook(&in->lanes[i], false);
+}
+
+void intake_free(struct intake *in)
+{
+    if (in == NULL)
+        return;
+    metrics_forget(&bytes_metric);
+    metrics_forget(&commits_metric);
+    for (struct intake_gateway_state *s = in->states, *next; s != NULL; s = next) {
+        next = s->next;
+        metrics_forget(&s->accepted);
+        metrics_forget(&s->repeated);
+        metrics_forget(&s->refused);
+        free(s);
+    }
+    intake_table_unref(in->table);
+    for (size_t i = 0; i < in->options.loop_count; i++)
+        free_lane(&in->lanes[i]);
+    free(in->lanes);
+    free(in);
+}

@@ -1,0 +1,120 @@
+#include "engine/intake/intake_table.h"
+
+#include <stdlib.h>
+
+#include "base/require.h"
+
+enum { KEY_MOST = 200 };
+
+struct intake_table *intake_table_ref(struct intake_table *t)
+{
+    atomic_fetch_add_explicit(&t->refs, 1, memory_order_relaxed);
+    return t;
+}
+
+void intake_table_unref(struct intake_table *t)
+{
+    if (t == NULL || atomic_fetch_sub_explicit(&t->refs, 1, memory_order_acq_rel) != 1)
+        return;
+    config_unref(t->config);
+    arena_done(&t->arena);
+    free(t);
+}
+
+static int by_gateway_name(const void *a, const void *b)
+{
+    const struct intake_gateway *x = a, *y = b;
+
+    return str_cmp(str_of(x->config->name), str_of(y->config->name));
+}
+
+static int by_caller_name(const void *a, const void *b)
+{
+    const struct intake_caller *x = a, *y = b;
+
+    return str_cmp(x->name, y->name);
+}
+
+void intake_table_sort(struct intake_table *t)
+{
+    if (t->gateway_count > 0)
+        qsort(t->gateways, t->gateway_count, sizeof *t->gateways, by_gateway_name);
+    if (t->caller_count > 0)
+        qsort(t->callers, t->caller_count, sizeof *t->callers, by_caller_name);
+}
+
+const struct intake_gateway *intake_find(const struct intake_table *t, struct str name)
+{
+    size_t low = 0, high = t->gateway_count;
+
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        int c = str_cmp(str_of(t->gateways[mid].config->name), name);
+
+        if (c == 0)
+            return &t->gateways[mid];
+        if (c < 0)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return NULL;
+}
+
+bool intake_is_admin(const struct intake_table *t, struct str token)
+{
+    struct sha256 got = digest_of(token);
+
+    return token.len > 0 && token.len <= KEY_MOST && digest_same(&got, &t->admin_token);
+}
+
+/* The NAME of wbk_NAME_SECRET. */
+static struct str name_of(struct str key)
+{
+    struct str prefix, name, rest = str_cut(key, '_', &prefix);
+
+    (void)str_cut(rest, '_', &name);
+    return str_is(prefix, "wbk") ? name : STR("");
+}
+
+static const struct intake_caller *find_caller(const struct intake_table *t, struct str key)
+{
+    struct intake_caller want = { .name = name_of(key) };
+    const struct intake_caller *c;
+    struct sha256 got;
+
+    if (want.name.len == 0 || key.len > KEY_MOST || t->caller_count == 0)
+        return NULL;
+    c = bsearch(&want, t->callers, t->caller_count, sizeof *t->callers, by_caller_name);
+    if (c == NULL)
+        return NULL;
+    got = digest_of(key);
+    return digest_same(&got, &c->secret) ? c : NULL;
+}
+
+int64_t intake_caller_of(const struct intake_table *t, struct str key)
+{
+    const struct intake_caller *c = find_caller(t, key);
+
+    return c != NULL ? c->id : CALLER_NONE;
+}
+
+enum intake_auth intake_check_key(const struct intake_table *t, const struct intake_gateway *g,
+                                  struct str key, int64_t *ret_caller)
+{
+    const struct intake_caller *c;
+
+    if (key.ptr == NULL)
+        return AUTH_MISSING;
+    c = find_caller(t, key);
+    if (c == NULL && intake_is_admin(t, key)) {
+        *ret_caller = CALLER_ADMIN;
+        return AUTH_OK;
+    }
+    if (c == NULL)
+        return AUTH_WRONG;
+    if (c->gateway != g->word)
+        return AUTH_OTHER_GATEWAY;
+    *ret_caller = c->id;
+    return AUTH_OK;
+}

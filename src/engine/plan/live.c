@@ -1,0 +1,393 @@
+#include "engine/plan/live.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/auto.h"
+#include "base/log.h"
+#include "engine/intake/deposit.h"
+#include "engine/intake/intake.h"
+#include "engine/intake/poller.h"
+#include "engine/plan/outside.h"
+#include "engine/plan/plan.h"
+#include "engine/road/road.h"
+#include "store/audit/audit.h"
+#include "store/govern/version.h"
+#include "store/people/caller.h"
+#include "store/people/secret.h"
+#include "store/retention/retain.h"
+#include "store/road/accept.h"
+
+enum { TEXT_MOST = 8 << 20, ARENA_MOST = 64 << 20 };
+
+struct live {
+    struct live_options o;
+    pthread_mutex_t mutex;
+    struct config *config;
+    int64_t version, callers, secrets, key_period_us;
+    int64_t refused; /* a version that could not be used */
+    char trouble[300];
+};
+
+struct live *live_new(const struct live_options *options)
+{
+    struct live *l = NEW(struct live);
+
+    *l = (struct live){ .o = *options };
+    (void)pthread_mutex_init(&l->mutex, NULL);
+    return l;
+}
+
+void live_free(struct live *l)
+{
+    if (l == NULL)
+        return;
+    config_unref(l->config);
+    free(l);
+}
+
+const char *live_trouble(struct live *l)
+{
+    return l->trouble[0] != '\0' ? l->trouble : NULL;
+}
+
+int64_t live_key_period_us(struct live *l)
+{
+    (void)pthread_mutex_lock(&l->mutex);
+    int64_t period = l->key_period_us;
+
+    (void)pthread_mutex_unlock(&l->mutex);
+    return period;
+}
+
+static int64_t longest_key_period(const struct config *c)
+{
+    int64_t most = 0;
+
+    for (size_t i = 0; i < c->gateway_count; i++) {
+        bool pushed = str_is(str_of(c->gateways[i].kind), "http");
+        int64_t period = pushed ? c->gateways[i].idempotency_us : DEPOSIT_KEY_PERIOD_US;
+
+        if (period > most)
+            most = period;
+    }
+    return most;
+}
+
+/* ---- use --------------------------------------------------------------------------------- */
+
+struct asking {
+    struct live *live;
+    const char *file;
+    bool failed;
+    struct err err;
+};
+
+static void ask_outside(void *arg, const struct yaml_node *root, struct problem_list *problems)
+{
+    struct asking *a = arg;
+
+    a->failed = !outside_check(a->live->o.store, root, a->file, problems, &a->err);
+}
+
+/* With `asking`, what is missing outside of the text is a problem like the others. */
+static struct config *load(struct live *l, struct str text, const char *name, struct asking *asking,
+                           struct config_report *report)
+{
+    const struct config_runs runs = { .parts = config_runs_build,
+                                      .ask_zones = asking != NULL,
+                                      .also = asking != NULL ? ask_outside : NULL,
+                                      .also_arg = asking };
+    struct config *c = config_load(text, name, &runs, report);
+
+    if (c == NULL || config_fits_node(c, l->o.node, &report->problems))
+        return c;
+    config_unref(c);
+    return NULL;
+}
+
+/* With the mutex held: put `c` in force.  The tables of keys exist before the first
+ * document that needs them, and the road knows the plan before the intake names it. */
+static bool use(struct live *l, struct config *c, int64_t version, struct err *err)
+{
+    int64_t callers, secrets, period = longest_key_period(c);
+    bool same;
+    struct plan *plan = NULL;
+
+    if (!caller_mark(l->o.store, &callers, err) || !secret_mark(l->o.store, &secrets, err) ||
+        !accept_keep_tables(l->o.store, period, err))
+        return false;
+    same = c == l->config && version == l->version && secrets == l->secrets;
+    if (!same) {
+        if (!plan_build(c, version, l->o.connectors, l->o.store, NULL, &plan, err))
+            return false;
+        retain_use(l->o.store, &plan->retention.rules);
+        road_use(l->o.road, plan);
+        plan_unref(plan);
+    }
+    if (!intake_use(l->o.intake, c, version, err))
+        return false;
+    if (!same)
+        poller_use(l->o.poller, c, version);
+    if (c != l->config) {
+        config_unref(l->config);
+        l->config = config_ref(c);
+    }
+    if (version != l->version)
+        log_event(LOG_INFO, "config.use", kv_int("version", version));
+    l->version = version;
+    l->callers = callers;
+    l->secrets = secrets;
+    l->key_period_us = period;
+    l->trouble[0] = '\0';
+    return true;
+}
+
+static void say_warnings(const struct problem_list *warnings)
+{
+    for (size_t i = 0; i < warnings->count; i++)
+        log_event(LOG_WARN, "config.warn", kv_z("what", warnings->items[i].message),
+                  kv_int("line", warnings->items[i].place.line));
+}
+
+/* A version that is in force stays so: what it misses from outside is told, and is waited
+ * for by those parts that need it. */
+static bool say_missing(struct live *l, const struct config *c, struct err *err)
+{
+    struct problem_list missing = PROBLEM_LIST_INIT;
+    bool ok = outside_check(l->o.store, c->root, c->file, &missing, err);
+
+    say_warnings(&missing);
+    problem_list_done(&missing);
+    return ok;
+}
+
+static struct config *load_stored(struct live *l, int64_t number, struct config_report *report,
+                                  struct err *err)
+{
+    AUTO(arena_done) struct arena arena = ARENA_INIT(ARENA_MOST);
+    struct version v;
+    char name[40];
+
+    if (!version_get(l->o.store, number, &arena, &v, err)) {
+        if (err->kind == ERR_NONE)
+            (void)err_set(err, ERR_PERMANENT, 0, "version %lld is gone", (long long)number);
+        return NULL;
+    }
+    (void)snprintf(name, sizeof name, "version %lld", (long long)number);
+    struct config *c = load(l, v.body, name, NULL, report);
+
+    if (c == NULL) {
+        const struct problem *p = &report->problems.items[0];
+
+        (void)err_set(err, ERR_CONFIG, 0, "version %lld cannot be used: line %u: %.120s",
+                      (long long)number, p->place.line, p->message);
+    }
+    return c;
+}
+
+/* Every connector takes its options: what it refuses is a problem with a place. */
+static bool try_plan(struct live *l, struct config *c, struct config_report *report,
+                     struct err *err)
+{
+    struct plan *plan = NULL;
+
+    poller_try(l->o.poller, c, &report->problems);
+    if (plan_build(c, 0, l->o.connectors, l->o.store, &report->problems, &plan, err)) {
+        plan_unref(plan);
+        return report->problems.count == 0;
+    }
+    if (report->problems.count > 0)
+        *err = (struct err){ 0 };
+    return false;
+}
+
+static bool use_stored(struct live *l, int64_t number, struct err *err)
+{
+    AUTO(config_report_done) struct config_report report = CONFIG_REPORT_INIT;
+    struct config *c = load_stored(l, number, &report, err);
+
+    if (c == NULL)
+        return false;
+    if (l->version == 0)
+        say_warnings(&report.warnings);
+    bool ok = (number == l->version || say_missing(l, c, err)) && use(l, c, number, err);
+
+    config_unref(c);
+    return ok;
+}
+
+struct plan *live_plan_of(void *live, int64_t version, struct err *err)
+{
+    AUTO(config_report_done) struct config_report report = CONFIG_REPORT_INIT;
+    struct live *l = live;
+    struct config *c = load_stored(l, version, &report, err);
+    struct plan *plan = NULL;
+
+    if (c == NULL)
+        return NULL;
+    if (!plan_build(c, version, l->o.connectors, l->o.store, NULL, &plan, err))
+        plan = NULL;
+    config_unref(c);
+    return plan;
+}
+
+/* ---- start --------------------------------------------------------------------------------- */
+
+static bool make_first(struct live *l, struct str body, struct err *err)
+{
+    static const struct audit_entry begun = { .actor = { "first start", 11 },
+                                              .kind = { "node", 4 },
+                                              .action = { "configApply", 11 } };
+    int64_t number;
+
+    audit_begin(&begun);
+    bool ok = version_add(l->o.store, 0, body, begun.actor, STR(""), &number, err);
+
+    audit_end();
+    if (ok)
+        return true;
+    if (err->kind != ERR_TRANSIENT)
+        return false;
+    *err = (struct err){ 0 }; /* another node was first: its version is the truth */
+    return true;
+}
+
+static bool compare(struct live *l, struct str body, int64_t newest, struct err *err)
+{
+    AUTO(arena_done) struct arena arena = ARENA_INIT(ARENA_MOST);
+    struct sha256 sha = digest_of(body);
+    struct version v;
+
+    if (!version_get(l->o.store, newest, &arena, &v, err))
+        return err->kind == ERR_NONE;
+    if (!digest_same(&sha, &v.sha256))
+        log_event(LOG_WARN, "config.differ", kv_int("version", newest),
+                  kv_z("hint", "The file differs from the version in force and is ignored. See "
+                               "`waybill config diff file FILE`; make it the version in force with "
+                               "`waybill apply FILE`."));
+    return true;
+}
+
+bool live_start(struct live *l, struct str file_text, struct err *err)
+{
+    AUTO(buf_done) struct buf body = BUF_INIT(TEXT_MOST);
+    int64_t newest;
+
+    if (!config_without_node(file_text, &body, err) || !version_newest(l->o.store, &newest, err))
+        return false;
+    (void)pthread_mutex_lock(&l->mutex);
+    bool ok = newest == 0 ? make_first(l, buf_view(&body), err)
+                          : compare(l, buf_view(&body), newest, err);
+
+    ok = ok && version_newest(l->o.store, &newest, err) && use_stored(l, newest, err);
+    (void)pthread_mutex_unlock(&l->mutex);
+    return ok;
+}
+
+/* ---- propose ------------------------------------------------------------------------------ */
+
+bool live_propose(struct live *l, struct str text, struct config_report *report, struct plan **ret,
+                  struct err *err)
+{
+    struct asking asking = { .live = l, .file = "the text" };
+    struct config *c = load(l, text, asking.file, &asking, report);
+    struct plan *plan = NULL;
+
+    if (asking.failed)
+        *err = asking.err;
+    bool ok = c != NULL && !asking.failed;
+
+    if (ok)
+        poller_try(l->o.poller, c, &report->problems);
+    ok = ok && plan_build_apart(c, l->o.connectors, l->o.store, &report->problems, &plan, err);
+    config_unref(c);
+    if (report->problems.count > 0) {
+        *err = (struct err){ 0 };
+        plan_unref(plan);
+        return false;
+    }
+    if (ok)
+        *ret = plan;
+    return ok;
+}
+
+/* ---- change and follow ------------------------------------------------------------------------
+ */
+
+bool live_apply(struct live *l, int64_t over, struct str text, struct str by, struct str note,
+                struct config_report *report, int64_t *ret_version, struct err *err)
+{
+    AUTO(buf_done) struct buf body = BUF_INIT(TEXT_MOST);
+    struct asking asking = { .live = l, .file = "the text" };
+    struct config *c = load(l, text, asking.file, &asking, report);
+    int64_t newest = over;
+
+    if (asking.failed)
+        *err = asking.err;
+    if (c == NULL || asking.failed || !try_plan(l, c, report, err)) {
+        config_unref(c);
+        return false;
+    }
+    (void)pthread_mutex_lock(&l->mutex);
+    bool ok = config_without_node(text, &body, err) &&
+              (over != 0 || version_newest(l->o.store, &newest, err)) &&
+              version_add(l->o.store, newest, buf_view(&body), by, note, ret_version, err);
+
+    if (ok && !use_stored(l, *ret_version, err)) {
+        /* It is stored and in force everywhere; this node tries again each second. */
+        log_event(LOG_WARN, "config.wait", kv_int("version", *ret_version), kv_z("why", err->text));
+        *err = (struct err){ 0 };
+    }
+    (void)pthread_mutex_unlock(&l->mutex);
+    config_unref(c);
+    return ok;
+}
+
+bool live_follow(struct live *l, struct err *err)
+{
+    int64_t newest, callers, secrets;
+    bool ok = true;
+
+    if (!version_newest(l->o.store, &newest, err) || !caller_mark(l->o.store, &callers, err) ||
+        !secret_mark(l->o.store, &secrets, err))
+        return false;
+    (void)pthread_mutex_lock(&l->mutex);
+    if (newest != l->version && newest != l->refused) {
+        ok = use_stored(l, newest, err);
+        if (!ok && err->kind == ERR_CONFIG) {
+            l->refused = newest; /* say it once; a newer version may be better */
+            (void)snprintf(l->trouble, sizeof l->trouble, "%s", err->text);
+        }
+    } else if (callers != l->callers || secrets != l->secrets) {
+        ok = use(l, l->config, l->version, err);
+    }
+    (void)pthread_mutex_unlock(&l->mutex);
+    return ok;
+}
+
+bool live_refresh(struct live *l, struct err *err)
+{
+    (void)pthread_mutex_lock(&l->mutex);
+    bool ok = use(l, l->config, l->version, err);
+
+    (void)pthread_mutex_unlock(&l->mutex);
+    return ok;
+}
+
+bool live_names_secret(struct live *l, struct str name, unsigned *ret_line)
+{
+    struct config_outside_walk walk = { 0 };
+    struct config_reference r;
+    bool found = false;
+
+    (void)pthread_mutex_lock(&l->mutex);
+    while (!found && config_outside_next(l->config->root, &walk, &r))
+        found = r.kind == CONFIG_SECRET && str_eq(r.name, name);
+    (void)pthread_mutex_unlock(&l->mutex);
+    if (found)
+        *ret_line = r.place.line;
+    return found;
+}

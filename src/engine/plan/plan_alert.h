@@ -1,0 +1,52 @@
+/* plan_alert.h - the `alerts` section of a configuration, ready to run: rules and targets.
+ *
+ * Part of a plan: everything hangs on its arena.  A target that cannot be used (a secret that is
+ * missing now) says so in `broken`, and its notices wait.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/alert_rule.h"
+#include "core/connector.h"
+#include "core/problem.h"
+#include "core/retry.h"
+#include "store/watch/alert.h"
+
+struct config;
+
+struct alert_target {
+    struct str name, url;
+    const struct http_out_field *fields;
+    size_t field_count;
+    struct http_out_options http;
+    struct retry_rule retry;
+    uint32_t codes;     /* bits of 1 << alert_code */
+    const char *broken; /* NULL: it can be used */
+};
+
+/* Something must come in at least this often. */
+struct alert_silence {
+    struct str gateway;
+    int64_t after_us;
+};
+
+struct plan_alerts {
+    struct alert_rule rules[ALERT_CODES];
+    int64_t disk_free_bytes; /* 0: twice the reserve of the node */
+    int64_t remind_us;
+    int64_t certificate_us;
+    const struct alert_silence *silences;
+    size_t silence_count;
+    struct alert_target *targets;
+    size_t target_count;
+};
+
+/* `base` has what finds secrets, and the arena.  False: *err says what is wrong, *ret_place where;
+ * then *ret has what can be used. */
+bool plan_alerts_build(const struct config *config, const struct settings *base,
+                       struct plan_alerts *ret, struct place *ret_place, struct err *err);
+
+const struct alert_target *alert_target_find(const struct plan_alerts *a, struct str name);

@@ -1,0 +1,36 @@
+/* plan_inside.h - what the files of the plan share: plan.c, and plan_batch.c for batches. */
+#pragma once
+
+#include "core/settings.h"
+#include "engine/plan/plan.h"
+#include "store/store.h"
+
+struct builder {
+    struct plan *plan;
+    const struct connectors *connectors;
+    struct store *store;
+    struct problem_list *problems; /* NULL: what cannot be used is broken */
+    bool apart;                    /* nothing is stored */
+    bool bad;                      /* a problem was added */
+};
+
+struct settings plan_settings(struct builder *b, const struct yaml_node *node,
+                              const struct option *common, const struct option *own);
+/* A part that cannot be used: a problem of a configuration that is being checked, a broken part of
+ * one that is in force. */
+const char *plan_broken(struct builder *b, struct place place, const struct err *err);
+
+/* The words of `count` names that stand in structs of `size` bytes at `first`. */
+bool plan_words(struct builder *b, enum word_kind kind, const void *first, size_t size,
+                size_t count, size_t name_at, size_t word_at, struct err *err);
+
+#define WORDS_OF(b, kind, list, count, err)                                                   \
+    plan_words((b), (kind), (list), sizeof *(list), (count), offsetof(typeof(*(list)), name), \
+               offsetof(typeof(*(list)), word), (err))
+
+void plan_steps(struct builder *b, const struct yaml_node *list, struct plan_route *r);
+
+/* Before the routes, after systems and endpoints. */
+bool plan_batches(struct builder *b, struct err *err);
+bool plan_join_step(struct builder *b, const struct yaml_node *map, struct plan_step *step,
+                    struct err *err);

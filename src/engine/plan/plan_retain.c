@@ -1,0 +1,106 @@
+/* plan_retain.c - how long documents are kept, as a configuration says.  See plan.h. */
+#include <stdlib.h>
+
+#include "core/grammar.h"
+#include "core/settings.h"
+#include "core/units.h"
+#include "engine/plan/plan.h"
+#include "store/store.h"
+
+/* Leaves *ret alone when the key is not set and has no fallback; `never` is `never`. */
+static bool read_us(const struct settings *s, const char *key, int64_t never, int64_t *ret,
+                    struct err *err)
+{
+    struct str text;
+
+    if (!settings_text(s, key, &text, err))
+        return false;
+    if (text.ptr == NULL)
+        return true;
+    if (str_is(text, "never")) {
+        *ret = never;
+        return true;
+    }
+    return units_duration(text, ret, err) || err_context(err, "`%s`", key);
+}
+
+static bool read_days(const struct settings *s, const char *key, int64_t *ret, struct err *err)
+{
+    int64_t us = -1;
+
+    if (!read_us(s, key, RETAIN_DAYS_MOST * RETAIN_DAY_US, &us, err))
+        return false;
+    if (us >= 0)
+        *ret = retain_days_of(us);
+    return true;
+}
+
+static bool read_states(const struct settings *s, struct retain_rules *r, struct err *err)
+{
+    struct settings below = settings_below(s, "states");
+    int64_t days = RETAIN_DAYS;
+
+    if (!read_days(s, "default", &days, err))
+        return false;
+    for (int i = 0; i < DOCUMENT_STATES; i++) {
+        r->days[i] = days;
+        if (document_is_over((enum document_state)i) &&
+            !read_days(&below, document_states[i], &r->days[i], err))
+            return false;
+    }
+    return true;
+}
+
+static int by_word(const void *a, const void *b)
+{
+    const struct retain_type *x = a, *y = b;
+
+    return x->type < y->type ? -1 : x->type > y->type;
+}
+
+static bool read_types(struct plan *p, struct store *store, struct err *err)
+{
+    const struct config *c = p->config;
+    struct retain_rules *r = &p->retention.rules;
+    struct retain_type *types = ARENA_ARRAY(&p->arena, struct retain_type, c->type_count + 1);
+
+    r->types = types;
+    r->other_days = RETAIN_BY_RULE;
+    for (size_t i = 0; i < c->type_count; i++) {
+        struct settings s = {
+            .node = c->types[i].node, .own = grammar_type, .file = c->file, .arena = &p->arena
+        };
+        struct str name = str_of(c->types[i].name);
+        struct retain_type t = { .days = RETAIN_BY_RULE };
+
+        if (s.node == NULL || s.node->kind != YAML_MAP)
+            continue;
+        if (!read_days(&s, "retention", &t.days, err))
+            return err_context(err, "type %s", c->types[i].name);
+        if (t.days < 0)
+            continue;
+        if (str_is(name, "*"))
+            r->other_days = t.days;
+        else if (store_word_find(store, WORD_TYPE, name, &t.type))
+            types[r->type_count++] = t;
+    }
+    qsort(types, r->type_count, sizeof *types, by_word);
+    return true;
+}
+
+bool plan_build_retention(struct plan *p, struct store *store, struct err *err)
+{
+    struct settings s = { .node = yaml_get(p->config->root, "retention"),
+                          .own = grammar_retention,
+                          .file = p->config->file,
+                          .arena = &p->arena };
+
+    if (s.node != NULL && s.node->kind != YAML_MAP)
+        s.node = NULL;
+    return (read_states(&s, &p->retention.rules, err) &&
+            read_us(&s, "dead", 0, &p->retention.dead_us, err) &&
+            read_us(&s, "audit", 0, &p->retention.audit_us, err) &&
+            settings_path(&s, "archive", &p->retention.archive, err) &&
+            read_types(p, store, err)) ||
+           err_context(err, "retention");
+}

@@ -1,0 +1,97 @@
+#include "engine/rehearse/dry.h"
+
+#include "base/clock.h"
+#include "engine/road/road_inside.h"
+#include "store/store.h"
+
+static struct str copy(struct arena *a, struct str s)
+{
+    return s.ptr != NULL ? arena_copy(a, s) : s;
+}
+
+static void copy_facts(const struct facts *f, struct arena *a, struct facts *ret)
+{
+    *ret = *f;
+    ret->sender = copy(a, f->sender);
+    ret->receiver = copy(a, f->receiver);
+    ret->type = copy(a, f->type);
+    ret->attributes = ARENA_ARRAY(a, struct fact, f->attribute_count);
+    for (size_t i = 0; i < f->attribute_count; i++)
+        ret->attributes[i] =
+            (struct fact){ copy(a, f->attributes[i].name), copy(a, f->attributes[i].value) };
+}
+
+static void add_deliveries(const struct flight *f, const struct plan_step *s, struct arena *a,
+                           struct dry_result *ret)
+{
+    for (size_t i = 0; i < s->endpoint_count && ret->delivery_count < DRY_DELIVERIES_MOST; i++) {
+        const struct plan_endpoint *e = s->endpoints[i];
+
+        ret->deliveries[ret->delivery_count++] = (struct dry_delivery){
+            .endpoint = copy(a, e->name),
+            .system = copy(a, e->system != NULL ? e->system->name : f->facts.receiver)
+        };
+    }
+}
+
+static void add_route(const struct flight *f, const struct plan_route *r, struct arena *a,
+                      struct dry_result *ret)
+{
+    ret->route = copy(a, r->name);
+    for (size_t i = 0; i < r->step_count; i++) {
+        const struct plan_step *s = &r->steps[i];
+
+        if (s->kind == STEP_DELIVER)
+            add_deliveries(f, s, a, ret);
+        else if (ret->step_count < DRY_STEPS_MOST)
+            ret->steps[ret->step_count++] = copy(a, s->name);
+    }
+}
+
+static void find_way(struct flight *f, struct arena *a, struct dry_result *ret)
+{
+    const struct plan_route *r = walk_find_facts(f) ? walk_find_route(f) : NULL;
+
+    copy_facts(&f->facts, a, &ret->facts);
+    if (r != NULL)
+        add_route(f, r, a, ret);
+    if (r == NULL || r->broken != NULL) {
+        ret->dead = true;
+        ret->code = r == NULL ? f->dead : DEAD_SERVICE_FAILED;
+        ret->message = copy(a, str_of(r == NULL ? f->message : r->broken));
+    }
+}
+
+bool dry_run(struct road *r, const struct dry_request *request, struct arena *a,
+             struct dry_result *ret, struct err *err)
+{
+    int64_t gateway;
+
+    *ret = (struct dry_result){ 0 };
+    if (!store_word_find(r->store, WORD_GATEWAY, request->gateway, &gateway))
+        gateway = 0;
+    struct plan *plan = road_plan(r);
+
+    if (gateway == 0 || plan_gateway_find(plan, gateway) == NULL) {
+        plan_unref(plan);
+        return err_set(err, ERR_PERMANENT, 0, "there is no gateway %.*s",
+                       (int)(request->gateway.len < 100 ? request->gateway.len : 100),
+                       request->gateway.ptr);
+    }
+    struct flight *f = flight_new(r);
+
+    f->dry = true;
+    f->plan = plan;
+    f->gateway = gateway;
+    f->received_us = clock_wall_us();
+    f->name = request->name;
+    f->head = request->head;
+    f->source.size = (int64_t)request->body.len;
+    ret->config = plan->version;
+    bool ok = buf_append(&f->variants[0].buf, request->body, err);
+
+    if (ok)
+        find_way(f, a, ret);
+    flight_free(f);
+    return ok;
+}

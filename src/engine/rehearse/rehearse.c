@@ -1,0 +1,601 @@
+#include "engine/rehearse/rehearse.h"
+
+#include <stdio.h>
+
+#include "base/auto.h"
+#include "base/clock.h"
+#include "core/grammar.h"
+#include "engine/road/road_inside.h"
+#include "store/store.h"
+
+enum { PAGE_BYTES_MOST = 256 << 20, WAY_BYTES_MOST = 16 << 20 };
+
+const char *const rehearse_kinds[REHEARSE_KINDS] = {
+    [REHEARSE_EXTRACTED] = "extracted", [REHEARSE_ROUTED] = "routed",
+    [REHEARSE_DELIVERED] = "delivered", [REHEARSE_TRANSFORMED] = "transformed",
+    [REHEARSE_REJECTED] = "rejected",   [REHEARSE_ACCEPTED] = "accepted",
+};
+
+/* Where a walk came to. */
+struct walked {
+    struct flight *flight;
+    struct str batch; /* that it joined; ptr NULL: none */
+    struct str receiver;
+    const struct plan_route *route; /* by which it did */
+};
+
+/* One document that is rehearsed. */
+struct scene {
+    struct road *road;
+    const struct rehearse_order *order;
+    const struct document *doc;
+    struct arena *arena;
+    struct plan *old;                 /* that it is compared with; a reference */
+    const struct plan_batch *made_by; /* of that plan: it is what this batch became */
+    struct walked was, would;
+    char why[VERDICT_MESSAGE_MOST]; /* set: it cannot be rehearsed */
+};
+
+/* ---- walks ---------------------------------------------------------------------------------- */
+
+/* All bytes of a small one; of a large one as many as are extracted from. */
+static bool load_bytes(const struct scene *s, struct flight *f, struct err *err)
+{
+    int64_t size = s->doc->source.size;
+
+    if (size == 0)
+        return true;
+    if (s->was.flight != NULL && size <= SEGMENT_PAYLOAD_MOST) /* they were read already */
+        return buf_append(&f->variants[0].buf, buf_view(&s->was.flight->variants[0].buf), err);
+    return bytes_peek(f, EXTRACT_BYTES_MOST, err);
+}
+
+/* Bytes between two steps, which neither anybody nor a batch would have got. */
+static void drop_unused(struct flight *f)
+{
+    for (size_t i = 1; i < f->variant_count; i++) {
+        bool used = f->joins == &f->variants[i];
+
+        for (size_t k = 0; k < f->part_count; k++)
+            used = used || f->parts[k]->variant == &f->variants[i];
+        if (!used)
+            buf_done(&f->variants[i].buf);
+    }
+}
+
+static void note_batch(const struct scene *s, struct walked *w)
+{
+    const struct flight *f = w->flight;
+    struct str part = f->join.part;
+
+    w->batch = str_of(arena_printf(s->arena, "batch %.*s%s%.*s", STR_ARG(f->into->name),
+                                   part.len > 0 ? ", part " : "", STR_ARG(part)));
+    w->receiver = f->facts.receiver.ptr != NULL ? f->facts.receiver : STR("");
+    w->route = f->route;
+}
+
+/* A member of `join: each` goes through the steps of its batch as it came, once that has closed. */
+static bool walk_on(struct flight *f)
+{
+    for (size_t i = 1; i < f->variant_count; i++)
+        buf_done(&f->variants[i].buf);
+    f->variant_count = 1;
+    f->has_facts = true;
+    f->batch = f->into;
+    f->into = NULL;
+    f->joins = NULL;
+    f->settle.end = SETTLE_OVER;
+    return walk_only(f);
+}
+
+/* What comes of one whose bytes cannot be read is not known. */
+static void run(struct scene *s, struct walked *w)
+{
+    struct flight *f = w->flight;
+    bool ended = walk_only(f);
+
+    if (ended && f->into != NULL) {
+        bool each = f->into->join == JOIN_EACH;
+
+        note_batch(s, w);
+        ended = !each || walk_on(f);
+        if (each && f->into != NULL) {
+            (void)snprintf(s->why, sizeof s->why, "it goes from one batch into another");
+            return;
+        }
+    }
+    drop_unused(f);
+    if (ended || (f->settle.end == SETTLE_DEAD && f->dead != DEAD_PAYLOAD_MISSING &&
+                  f->dead != DEAD_PAYLOAD_CORRUPT))
+        return;
+    (void)snprintf(s->why, sizeof s->why, "%s", f->message);
+}
+
+static bool same_name(struct str a, struct str b)
+{
+    return a.len == b.len && str_eq(a, b);
+}
+
+/* Whether the walk came to what the row says; a member that has to wait for its batch has the route
+ * by which it joined. */
+static bool is_as_stored(const struct walked *w, const struct flight *stored,
+                         const struct document *d)
+{
+    const struct flight *f = w->flight;
+    struct str route = store_word_name(f->road->store, d->route);
+    bool waits = w->route != NULL && same_name(w->route->name, route);
+
+    return same_name(f->facts.sender, stored->facts.sender) &&
+           same_name(f->facts.receiver, stored->facts.receiver) &&
+           same_name(f->facts.type, stored->facts.type) &&
+           (waits || same_name(f->route != NULL ? f->route->name : STR(""), route));
+}
+
+static bool has_run(const struct document *d)
+{
+    return d->route != 0 || d->sender != 0 || d->receiver != 0 || d->type != 0 || d->facts.len > 0;
+}
+
+/* The version that it ran with; one that routes nothing left it to the next. */
+static struct plan *plan_of(struct road *r, const struct document *d, struct err *err)
+{
+    struct plan *p = road_plan_of(r, d->config, err);
+
+    if (p == NULL || !plan_is_idle(p))
+        return p;
+    plan_unref(p);
+    return road_plan(r);
+}
+
+/* `given`: it starts at the router with the facts of its row, or with the steps of its batch when
+ * it had come so far.  What a batch became has no other facts. */
+static bool walk_with(struct scene *s, struct plan *plan, bool given, struct walked *ret,
+                      struct err *err)
+{
+    struct flight *f = flight_new(s->road);
+    struct walked w = { .flight = f };
+
+    f->dry = true;
+    feed_fill(f, s->doc);
+    f->plan = plan_ref(plan);
+    f->config = plan->version;
+    f->batch = plan_batch_find(plan, s->doc->gateway);
+    if (f->batch == NULL && given)
+        f->batch = plan_batch_find(plan, s->doc->route);
+    f->has_facts = given || f->batch != NULL;
+    if (f->has_facts)
+        feed_beginning(f, s->doc);
+    if (!load_bytes(s, f, err)) {
+        flight_free(f);
+        return false;
+    }
+    run(s, &w);
+    *ret = w;
+    return true;
+}
+
+/* What happened to it, worked out again.  When that does not come to what its row says, and
+ * it does with the facts of the row, these were given by a person. */
+static bool walk_was(struct scene *s, bool *ret_given, struct err *err)
+{
+    struct walked again = { 0 };
+    struct flight *stored;
+
+    *ret_given = false;
+    if (!walk_with(s, s->old, false, &s->was, err))
+        return false;
+    if (s->why[0] != '\0' || !has_run(s->doc) || s->made_by != NULL)
+        return true;
+    stored = flight_new(s->road);
+    feed_facts(stored, s->doc);
+    bool ok = is_as_stored(&s->was, stored, s->doc) || walk_with(s, s->old, true, &again, err);
+
+    if (again.flight != NULL && s->why[0] == '\0' && is_as_stored(&again, stored, s->doc)) {
+        struct walked other = s->was;
+
+        s->was = again;
+        again = other;
+        *ret_given = true;
+    }
+    s->why[0] = '\0';
+    flight_free(stored);
+    if (again.flight != NULL)
+        flight_free(again.flight);
+    return ok;
+}
+
+/* ---- what came of a walk ------------------------------------------------------------------------
+ */
+
+static struct rehearse_delivery bytes_of(const struct flight *f, const struct variant *v)
+{
+    bool received = v == f->variants;
+    bool whole = !received || (int64_t)v->buf.len == f->source.size;
+
+    return (struct rehearse_delivery){
+        .received = received,
+        .bytes = whole ? buf_view(&v->buf) : (struct str){ 0 },
+        .size = received ? f->source.size : (int64_t)v->buf.len,
+    };
+}
+
+static struct rehearse_delivery delivery_of(const struct flight *f, const struct part *p)
+{
+    const struct plan_endpoint *e = plan_endpoint_find(f->plan, p->row.endpoint);
+    struct rehearse_delivery d = bytes_of(f, p->variant);
+
+    d.endpoint = e->name;
+    d.as = &f->plan->config->endpoints[e - f->plan->endpoints];
+    d.system = plan_system_find(f->plan, p->row.system)->name;
+    return d;
+}
+
+/* No name of an endpoint has a space in it. */
+static struct rehearse_delivery joining_of(const struct walked *w)
+{
+    const struct flight *f = w->flight;
+    struct rehearse_delivery d = bytes_of(f, f->joins != NULL ? f->joins : f->variants);
+
+    d.endpoint = w->batch;
+    d.system = w->receiver;
+    return d;
+}
+
+/* The steps of a batch that it joined are not another route. */
+static const struct plan_route *route_of(const struct walked *w)
+{
+    const struct flight *f = w->flight;
+
+    if (w->route != NULL && f->batch != NULL && f->route == &f->batch->chain)
+        return w->route;
+    return f->route;
+}
+
+static struct rehearse_way way_of(const struct walked *walked, struct arena *a)
+{
+    const struct flight *f = walked->flight;
+    const struct plan_route *route = route_of(walked);
+    struct rehearse_way w = { .config = f->plan->version, .facts = f->facts };
+
+    if (route != NULL)
+        w.route = route->name;
+    if (f->message[0] != '\0')
+        w.message = str_of(f->message);
+    if (f->settle.end == SETTLE_DEAD) {
+        w.code = str_of(dead_codes[f->dead]);
+        return w;
+    }
+    w.deliveries = ARENA_ARRAY(a, struct rehearse_delivery, f->part_count + 1);
+    if (walked->batch.ptr != NULL)
+        w.deliveries[w.delivery_count++] = joining_of(walked);
+    for (size_t i = 0; i < f->part_count; i++)
+        w.deliveries[w.delivery_count++] = delivery_of(f, f->parts[i]);
+    return w;
+}
+
+/* Its gateway, or the batch that became it, is gone, or the gateway takes less. */
+static void ask_door(const struct scene *s, struct rehearse_way *w)
+{
+    const struct plan *p = s->order->proposed;
+    const struct plan_gateway *old = plan_gateway_find(s->old, s->doc->gateway);
+    const struct plan_gateway *new = plan_gateway_find(p, s->doc->gateway);
+    const char *why = NULL;
+
+    if (s->made_by != NULL && plan_batch_find(p, s->doc->gateway) == NULL)
+        why = arena_printf(s->arena, "there is no batch %.*s", STR_ARG(s->made_by->name));
+    else if (old == NULL)
+        return;
+    else if (new == NULL)
+        why = arena_printf(s->arena, "there is no gateway %.*s", STR_ARG(old->name));
+    else if (p->config->gateways[new - p->gateways].size_bytes < (uint64_t)s->doc->source.size)
+        why = arena_printf(s->arena, "larger than gateway %.*s takes", STR_ARG(old->name));
+    if (why == NULL)
+        return;
+    *w = (struct rehearse_way){ .code = STR("refused"), .message = str_of(why) };
+}
+
+/* ---- differences ------------------------------------------------------------------------------
+ */
+
+static bool same_fact(struct str a, struct str b)
+{
+    return (a.ptr == NULL) == (b.ptr == NULL) && str_eq(a, b);
+}
+
+static bool same_facts(const struct facts *a, const struct facts *b)
+{
+    if (!same_fact(a->sender, b->sender) || !same_fact(a->receiver, b->receiver) ||
+        !same_fact(a->type, b->type) || a->attribute_count != b->attribute_count)
+        return false;
+    for (size_t i = 0; i < a->attribute_count; i++)
+        if (!same_fact(facts_attribute(b, a->attributes[i].name), a->attributes[i].value))
+            return false;
+    return true;
+}
+
+static bool same_bytes(const struct rehearse_delivery *a, const struct rehearse_delivery *b)
+{
+    if (a->size != b->size)
+        return false;
+    return (a->received && b->received) ||
+           (a->bytes.ptr != NULL && b->bytes.ptr != NULL && str_eq(a->bytes, b->bytes));
+}
+
+/* Every option of `a` that is not one of all endpoints stands in `b` too. */
+static bool has_options(const struct config_endpoint *a, const struct config_endpoint *b)
+{
+    for (const struct yaml_node *n = a->node->first; n != NULL; n = n->next) {
+        const struct option *common = option_find(grammar_endpoints.common, n->key->text);
+        const struct yaml_node *other = b->node->first;
+
+        while (other != NULL && !str_eq(other->key->text, n->key->text))
+            other = other->next;
+        if (common == NULL && (other == NULL || !yaml_same(n, other)))
+            return false;
+    }
+    return true;
+}
+
+static bool same_definition(const struct config_endpoint *a, const struct config_endpoint *b)
+{
+    return str_is(str_of(a->kind), b->kind) && has_options(a, b) && has_options(b, a);
+}
+
+/* The delivery of `w` to the same endpoint and system that no other one was matched with. */
+static const struct rehearse_delivery *partner(const struct rehearse_way *w,
+                                               const struct rehearse_delivery *d, bool *taken)
+{
+    for (size_t i = 0; i < w->delivery_count; i++) {
+        const struct rehearse_delivery *o = &w->deliveries[i];
+
+        if (taken[i] || !str_eq(o->endpoint, d->endpoint) || !str_eq(o->system, d->system))
+            continue;
+        taken[i] = true;
+        return o;
+    }
+    return NULL;
+}
+
+static void compare_deliveries(struct rehearse_difference *d, struct arena *a)
+{
+    const struct rehearse_way *was = &d->was, *would = &d->would;
+    bool *taken = ARENA_ARRAY(a, bool, was->delivery_count);
+    struct rehearse_pair *pairs = ARENA_ARRAY(a, struct rehearse_pair, would->delivery_count);
+
+    d->pairs = pairs;
+    if (was->delivery_count != would->delivery_count)
+        d->kinds |= 1U << REHEARSE_DELIVERED;
+    for (size_t i = 0; i < would->delivery_count; i++) {
+        const struct rehearse_delivery *new = &would->deliveries[i];
+        const struct rehearse_delivery *old = partner(was, new, taken);
+
+        if (old == NULL) {
+            d->kinds |= 1U << REHEARSE_DELIVERED;
+            continue;
+        }
+        struct rehearse_pair p = { .was = old, .would = new };
+
+        p.bytes = !same_bytes(old, new);
+        p.redefined = old->as != NULL && !same_definition(old->as, new->as);
+        d->kinds |= (unsigned)p.bytes << REHEARSE_TRANSFORMED;
+        d->kinds |= (unsigned)p.redefined << REHEARSE_DELIVERED;
+        if (p.bytes || p.redefined)
+            pairs[d->pair_count++] = p;
+    }
+}
+
+static void compare(struct rehearse_difference *d, struct arena *a)
+{
+    const struct rehearse_way *was = &d->was, *would = &d->would;
+
+    if (would->code.ptr != NULL && !same_fact(was->code, would->code))
+        d->kinds |= 1U << REHEARSE_REJECTED;
+    if (would->code.ptr == NULL && was->code.ptr != NULL)
+        d->kinds |= 1U << REHEARSE_ACCEPTED;
+    if (str_is(would->code, "refused"))
+        return; /* it does not come so far */
+    if (!same_facts(&was->facts, &would->facts))
+        d->kinds |= 1U << REHEARSE_EXTRACTED;
+    if (was->route.ptr != NULL && would->route.ptr != NULL && !str_eq(was->route, would->route))
+        d->kinds |= 1U << REHEARSE_ROUTED;
+    if (was->code.ptr == NULL && would->code.ptr == NULL)
+        compare_deliveries(d, a);
+}
+
+/* ---- batches ------------------------------------------------------------------------------------
+ */
+
+static const struct yaml_node *batch_key(const struct scene *s, const struct plan *p,
+                                         const struct plan_batch *b, const char *key)
+{
+    const struct yaml_node *all = yaml_get(p->config->root, "batches");
+
+    return yaml_get(yaml_get(all, arena_text(s->arena, b->name)), key);
+}
+
+/* Whether the same members would become the same bytes, of the same type and part. */
+static bool is_made_alike(const struct scene *s, const struct plan_batch *old,
+                          const struct plan_batch *new)
+{
+    static const char *const templates[] = { "header", "footer", "by" };
+
+    for (size_t i = 0; i < sizeof templates / sizeof templates[0]; i++) {
+        const struct yaml_node *a = batch_key(s, s->old, old, templates[i]);
+        const struct yaml_node *b = batch_key(s, s->order->proposed, new, templates[i]);
+
+        if ((a == NULL) != (b == NULL) || (a != NULL && !yaml_same(a, b)))
+            return false;
+    }
+    return same_name(old->root, new->root) && same_name(old->separator, new->separator) &&
+           same_name(old->type, new->type) && old->join == new->join;
+}
+
+/* A document that a batch became is not made again of its members. */
+static void ask_batch(struct scene *s)
+{
+    int64_t name = s->doc->gateway;
+    const struct plan_batch *new = plan_batch_find(s->order->proposed, name);
+    const char *why = NULL;
+
+    s->made_by = plan_batch_find(s->old, name);
+    if (s->made_by == NULL)
+        why = "is not in the version in force";
+    else if (new != NULL && !is_made_alike(s, s->made_by, new))
+        why = "would be made of its members in another way";
+    if (why != NULL)
+        (void)snprintf(s->why, sizeof s->why, "batch %.*s %s",
+                       STR_ARG(store_word_name(s->road->store, name)), why);
+}
+
+/* ---- one document ------------------------------------------------------------------------------
+ */
+
+static bool walk_both(struct scene *s, struct err *err)
+{
+    bool given;
+
+    if (!walk_was(s, &given, err))
+        return false;
+    if (s->why[0] != '\0')
+        return true;
+    if (s->order->against_live) {
+        struct plan *live = road_plan(s->road);
+        struct walked w = { 0 };
+        bool ok = live->version == s->old->version || walk_with(s, live, given, &w, err);
+
+        plan_unref(s->old);
+        s->old = live;
+        if (!ok)
+            return false;
+        if (w.flight != NULL) {
+            flight_free(s->was.flight);
+            s->was = w;
+        }
+    }
+    if (s->made_by != NULL)
+        ask_batch(s);
+    return s->why[0] != '\0' || walk_with(s, s->order->proposed, given, &s->would, err);
+}
+
+/* Bytes as they came, to be compared with those that a step made. */
+static bool load_received(struct flight *f, struct err *err)
+{
+    if (f->joins == f->variants)
+        return variant_load(f, &f->variants[0], err);
+    for (size_t i = 0; i < f->part_count; i++)
+        if (f->parts[i]->variant == f->variants)
+            return variant_load(f, &f->variants[0], err);
+    return true;
+}
+
+/* False: who asks has no room for more. */
+static bool tell(struct scene *s)
+{
+    struct rehearse_difference d = { .document = s->doc,
+                                     .was = way_of(&s->was, s->arena),
+                                     .would = way_of(&s->would, s->arena) };
+
+    ask_door(s, &d.would);
+    compare(&d, s->arena);
+    return d.kinds == 0 || s->order->found(s->order->arg, &d);
+}
+
+/* Bytes that are gone or damaged are no failure of the rehearsal. */
+static bool is_of_document(const struct err *err)
+{
+    return err->kind == ERR_PERMANENT || err->kind == ERR_CONFIG || err->kind == ERR_LIMIT;
+}
+
+static bool play(struct scene *s, bool *ret_room, struct err *err)
+{
+    bool large = s->doc->source.size > SEGMENT_PAYLOAD_MOST;
+
+    *ret_room = true;
+    if (str_is(s->doc->code, dead_codes[DEAD_POISON])) {
+        (void)snprintf(s->why, sizeof s->why, "the program ended while it worked on it");
+        return true;
+    }
+    s->old = plan_of(s->road, s->doc, err);
+    if (s->old == NULL)
+        return false;
+    s->made_by = plan_batch_find(s->old, s->doc->gateway);
+    if (large)
+        (void)pthread_mutex_lock(&s->road->large);
+    bool ok = walk_both(s, err);
+
+    if (ok && large && s->why[0] == '\0' &&
+        s->was.flight->variant_count + s->would.flight->variant_count > 2)
+        ok = load_received(s->was.flight, err) && load_received(s->would.flight, err);
+    if (ok && s->why[0] == '\0')
+        *ret_room = tell(s);
+    if (large)
+        (void)pthread_mutex_unlock(&s->road->large);
+    return ok;
+}
+
+static bool rehearse_one(struct road *r, const struct rehearse_order *o, const struct document *d,
+                         bool *ret_room, struct err *err)
+{
+    AUTO(arena_done) struct arena arena = ARENA_INIT(WAY_BYTES_MOST);
+    struct scene s = { .road = r, .order = o, .doc = d, .arena = &arena };
+    bool ok = play(&s, ret_room, err);
+
+    if (!ok && is_of_document(err)) {
+        (void)snprintf(s.why, sizeof s.why, "%s", err->text);
+        *err = (struct err){ 0 };
+        ok = true;
+    }
+    if (ok && s.why[0] != '\0')
+        o->left(o->arg, d, s.why);
+    if (s.was.flight != NULL)
+        flight_free(s.was.flight);
+    if (s.would.flight != NULL)
+        flight_free(s.would.flight);
+    plan_unref(s.old);
+    return ok;
+}
+
+/* ---- a portion ----------------------------------------------------------------------------------
+ */
+
+static bool rehearse_page(struct road *r, const struct rehearse_order *o,
+                          struct rehearse_result *ret, bool *ret_room, struct err *err)
+{
+    AUTO(arena_done) struct arena arena = ARENA_INIT(PAGE_BYTES_MOST);
+    struct document *docs = ARENA_ARRAY(&arena, struct document, DOCUMENTS_PAGE_MOST);
+    size_t left = o->most - (size_t)ret->looked, count;
+    int64_t next;
+
+    if (!document_list(r->store, &o->filter, ret->next,
+                       left < DOCUMENTS_PAGE_MOST ? left : DOCUMENTS_PAGE_MOST, &arena, docs,
+                       &count, &next, err))
+        return false;
+    for (size_t i = 0; i < count && *ret_room; i++) {
+        if (!rehearse_one(r, o, &docs[i], ret_room, err))
+            return false;
+        ret->looked++;
+        if (clock_mono_us() >= o->until_us)
+            *ret_room = false;
+        if (!*ret_room && (i + 1 < count)) {
+            ret->next = docs[i].source.num;
+            return true;
+        }
+    }
+    ret->next = next;
+    return true;
+}
+
+bool rehearse(struct road *r, const struct rehearse_order *order, struct rehearse_result *ret,
+              struct err *err)
+{
+    struct rehearse_result got = { .next = order->below };
+    bool room = true;
+
+    do {
+        if (!rehearse_page(r, order, &got, &room, err))
+            return false;
+        room = room && clock_mono_us() < order->until_us;
+    } while (room && got.next != 0 && got.looked < (int64_t)order->most);
+    *ret = got;
+    return true;
+}

@@ -1,0 +1,196 @@
+/* doubt.c - sends that may not happen twice.  See road.h.
+ *
+ * A system whose policy is not `resend` is sent to in three steps: the slot, a committed
+ * intent (store/road/intent.h), the first byte.  So after a crash at most as many deliveries are in
+ * doubt as its concurrency allows, and every other one was certainly not sent.  What is claimed
+ * with an intent in its row goes by the policy: `hold` waits for a person, `assume` counts as
+ * delivered, `probe` asks the receiver, under the same slot and with the same key, and sends
+ * again only when it says that it has nothing.
+ */
+#include <stddef.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/fault.h"
+#include "base/log.h"
+#include "base/require.h"
+#include "engine/road/road_inside.h"
+#include "store/kernel/node.h"
+#include "store/road/intent.h"
+#include "store/store.h"
+
+struct intent {
+    struct intent_op op; /* first: the writer gives it back as a store_op */
+    struct part *part;
+};
+
+static _Thread_local struct {
+    struct store_op *first, *last;
+    size_t count;
+} gathered;
+
+/* ---- the intent ------------------------------------------------------------------------------ */
+
+/* On the writer's thread.  A claim that was lost, a store that failed and a node that stops
+ * have sent nothing; settling that takes the intent away where it was written after all. */
+static void on_intent(struct store_op *op)
+{
+    struct intent *i = (struct intent *)op;
+    struct part *p = i->part;
+    struct road *r = p->flight->road;
+
+    if (!op->ok || !i->op.ours || atomic_load(&r->stopping)) {
+        log_event(LOG_INFO, "delivery.unsent", kv_z("document", p->flight->id),
+                  kv_str("delivery", p->row.id),
+                  kv_z("why", !op->ok       ? op->err.text
+                              : !i->op.ours ? "another node took it over"
+                                            : "the node is stopping"));
+        send_back(p);
+    } else {
+        fault_point(INTENT_COMMITTED);
+        if (!send_begin(p))
+            send_ended(p);
+    }
+    send_flush(r);
+}
+
+static void intend(struct part *p)
+{
+    struct intent *i = ARENA_NEW(&p->own, struct intent);
+
+    *i = (struct intent){ .op = { .op = { .verb = &intent_verb, .done = on_intent },
+                                  .task = p->flight->settle.task,
+                                  .attempts = p->row.attempts + 1,
+                                  .first_us = p->row.first_us != 0 ? p->row.first_us
+                                                                   : road_now_us(p->flight->road) },
+                          .part = p };
+    p->direct = false; /* it goes on in another thread */
+    if (gathered.last != NULL)
+        gathered.last->next = &i->op.op;
+    else
+        gathered.first = &i->op.op;
+    gathered.last = &i->op.op;
+    gathered.count++;
+}
+
+void doubt_flush(struct road *r)
+{
+    struct store_op *first = gathered.first, *last = gathered.last;
+    size_t count = gathered.count;
+
+    if (first == NULL)
+        return;
+    gathered.first = gathered.last = NULL;
+    gathered.count = 0;
+    writers_submit_always(store_writers(r->store), first, last, count);
+}
+
+/* ---- asking ---------------------------------------------------------------------------------- */
+
+/* What the receiver said; on any thread that may compute. */
+static void on_told(struct part *p)
+{
+    struct flight *f = p->flight;
+
+    if (p->verdict.kind != VERDICT_RETRY) { /* else doubt_next() says DOUBT_SEND_NOW */
+        send_ended(p);
+        return;
+    }
+    flight_note_part(f, p, TRAIL_RETRY, clock_mono_us() - p->began_us, p->verdict.message);
+    p->asking = false;
+    p->row.intent_us = p->row.asked = 0;
+    intend(p); /* it keeps its slot, and its id */
+}
+
+/* On the transfer thread. */
+static void on_answer(struct transfer *t)
+{
+    struct part *p = (struct part *)((char *)t - offsetof(struct part, transfer));
+    struct road *r = p->flight->road;
+    struct task_code c = road_enter(r, &p->flight->settle.task);
+
+    p->endpoint->type->http->hear(p->endpoint->self, &t->answer, &p->verdict);
+    road_leave(r, c);
+    on_told(p);
+}
+
+/* On a thread of the pool. */
+static void on_pool(struct pool_job *job)
+{
+    struct part *p = (struct part *)((char *)job - offsetof(struct part, job));
+    struct road *r = p->flight->road;
+    struct task_code c = road_enter(r, &p->flight->settle.task);
+
+    p->endpoint->type->ask(p->endpoint->self, &p->sending, &r->stopping, &p->verdict);
+    road_leave(r, c);
+    payload_close(p->reader); /* it may be read again, to be sent */
+    p->reader = NULL;
+    on_told(p);
+    send_flush(r);
+}
+
+/* False: there is nobody to ask. */
+static bool ask(struct part *p)
+{
+    static const struct sending nothing = { 0 };
+    const struct endpoint_type *type = p->endpoint->type;
+
+    p->asking = true;
+    send_clear(p);
+    send_fill(p);
+    if (type->http == NULL && type->ask != NULL) {
+        p->job = (struct pool_job){ .run = on_pool };
+        pool_submit(p->flight->road->pool, &p->job);
+        return true;
+    }
+    if (type->http == NULL || type->http->ask == NULL) {
+        (void)verdict_say(&p->verdict, VERDICT_FAILED, "nobody can be asked whether it arrived");
+        return false;
+    }
+    p->request = ARENA_NEW(&p->own, struct http_out_request);
+    if (!type->http->ask(p->endpoint->self, &p->sending, &p->own, p->request, &p->verdict))
+        return false;
+    p->transfer = (struct transfer){ .options = type->http->options(p->endpoint->self),
+                                     .request = p->request,
+                                     .sending = &nothing,
+                                     .done = on_answer };
+    send_gather(&p->transfer);
+    return true;
+}
+
+/* ---- which of them --------------------------------------------------------------------------- */
+
+bool doubt_start(struct part *p)
+{
+    require(p->row.num != 0 && p->flight->settle.task.kind == TASK_DELIVER);
+    if (p->row.intent_us == 0) {
+        p->asking = false;
+        intend(p);
+        return true;
+    }
+    if (p->in_doubt == DOUBT_PROBE)
+        return ask(p);
+    p->asking = false;
+    send_clear(p); /* the policy is a new one since it was loaded */
+    (void)verdict_say(&p->verdict, VERDICT_DOUBT,
+                      "sent before a crash: whether it arrived is "
+                      "not known");
+    return false;
+}
+
+bool doubt_settle(struct flight *f, struct part *p)
+{
+    enum doubt_next next =
+        doubt_next(&(struct doubt_facts){ .policy = p->in_doubt, .source = DOUBT_INTENT });
+
+    if (next == DOUBT_SEND_NOW)
+        p->row.intent_us = p->row.asked = 0;
+    if (next == DOUBT_SEND_NOW || next == DOUBT_ASK_NOW)
+        return false;
+    (void)verdict_say(&p->verdict, VERDICT_DOUBT,
+                      "sent before a crash: whether it arrived is "
+                      "not known");
+    outcome_unknown(p);
+    outcome_settle(f);
+    return true;
+}

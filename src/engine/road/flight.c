@@ -1,0 +1,262 @@
+#include "engine/road/flight.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "engine/road/road_inside.h"
+#include "store/payload/payload.h"
+#include "store/store.h"
+
+enum {
+    STAGES_MOST = 4 << 10,
+    STAGE_MOST = 100,
+    STOCK_MOST = 256,
+    BODY_KEEP = 8 << 10,
+    PARTS_FIRST = 4,
+    PART_BYTES_MOST = 1 << 20
+};
+
+struct flight *flight_new(struct road *road)
+{
+    (void)pthread_mutex_lock(&road->mutex);
+    struct flight *f = road->stock;
+
+    if (f != NULL) {
+        road->stock = f->next;
+        road->stock_count--;
+    }
+    (void)pthread_mutex_unlock(&road->mutex);
+    if (f == NULL) {
+        f = NEW(struct flight);
+        f->arena = (struct arena)ARENA_INIT(16 << 20);
+        f->trail = (struct buf)BUF_INIT(TRAIL_MOST);
+        f->stages = (struct buf)BUF_INIT(STAGES_MOST);
+        f->variants[0].buf = (struct buf)BUF_INIT(SERVICE_BYTES_MOST);
+    }
+    struct arena arena = f->arena;
+    struct buf trail = f->trail, stages = f->stages, body = f->variants[0].buf;
+
+    *f = (struct flight){ .road = road, .arena = arena, .trail = trail, .stages = stages };
+    f->variants[0].buf = body;
+    f->variant_count = 1;
+    f->began_us = clock_mono_us();
+    return f;
+}
+
+void flight_free(struct flight *f)
+{
+    struct road *r = f->road;
+
+    for (size_t i = 0; i < f->part_count; i++) {
+        payload_close(f->parts[i]->reader);
+        plan_unref(f->parts[i]->plan);
+        arena_done(&f->parts[i]->own);
+    }
+    for (size_t i = 1; i < f->variant_count; i++)
+        buf_done(&f->variants[i].buf);
+    if (f->variants[0].buf.size > BODY_KEEP)
+        buf_done(&f->variants[0].buf);
+    buf_clear(&f->variants[0].buf);
+    plan_unref(f->plan);
+    f->plan = NULL;
+    arena_reset(&f->arena);
+    buf_clear(&f->trail);
+    buf_clear(&f->stages);
+    (void)pthread_mutex_lock(&r->mutex);
+    bool keep = r->stock_count < STOCK_MOST;
+
+    if (keep) {
+        f->next = r->stock;
+        r->stock = f;
+        r->stock_count++;
+    }
+    (void)pthread_mutex_unlock(&r->mutex);
+    if (!keep)
+        flight_destroy(f);
+}
+
+void flight_destroy(struct flight *f)
+{
+    arena_done(&f->arena);
+    buf_done(&f->variants[0].buf);
+    buf_done(&f->trail);
+    buf_done(&f->stages);
+    free(f);
+}
+
+/* Version 00, the document's id as trace id, its last half as the parent's id, sampled. */
+void flight_trace(struct flight *f)
+{
+    static const char hex[] = "0123456789abcdef";
+    char *at = f->traceparent;
+
+    memcpy(at, "00-", 3);
+    at += 3;
+    for (size_t i = 0; i < 16; i++) {
+        *at++ = hex[f->source.id.bytes[i] >> 4];
+        *at++ = hex[f->source.id.bytes[i] & 15];
+    }
+    *at++ = '-';
+    memcpy(at, f->traceparent + 3 + 16, 16);
+    memcpy(at + 16, "-01", 4);
+}
+
+/* ---- notes ---------------------------------------------------------------------------------- */
+
+void flight_add_line(struct flight *f, const struct trail_line *line)
+{
+    struct trail_line l = *line;
+
+    l.node = store_node(f->road->store);
+    if (f->trail.len + TRAIL_TEXT_MOST * 2 < TRAIL_MOST)
+        trail_add(&f->trail, &l);
+}
+
+/* "route orders 12 us": by hand, for every document has a few of them. */
+static void say_stage(struct flight *f, enum trail_stage stage, struct str what,
+                      const char *outcome, int64_t status, int64_t took_us)
+{
+    struct buf *b = &f->stages;
+
+    if (b->len + what.len + STAGE_MOST > STAGES_MOST)
+        return;
+    if (b->len > 0)
+        buf_put(b, STR(", "));
+    buf_puts(b, trail_stages[stage]);
+    if (what.len > 0) {
+        buf_putc(b, ' ');
+        buf_put(b, what);
+    }
+    if (status != 0) {
+        buf_putc(b, ' ');
+        buf_put_int(b, status);
+    }
+    if (took_us >= 0) {
+        buf_putc(b, ' ');
+        buf_put_int(b, took_us);
+        buf_put(b, STR(" us"));
+    }
+    if (outcome != NULL) {
+        buf_putc(b, ' ');
+        buf_puts(b, outcome);
+    }
+}
+
+void flight_note(struct flight *f, enum trail_stage stage, enum trail_outcome outcome,
+                 struct str what, int64_t took_us, const char *message)
+{
+    flight_add_line(f, &(struct trail_line){ .at_us = clock_wall_us(),
+                                             .stage = stage,
+                                             .outcome = outcome,
+                                             .took_us = took_us,
+                                             .config = stage == TRAIL_ROUTE ? f->config : 0,
+                                             .what = what,
+                                             .message = str_of(message != NULL ? message : "") });
+    say_stage(f, stage, what, outcome == TRAIL_DONE ? NULL : trail_outcomes[outcome], 0, took_us);
+}
+
+void flight_note_part(struct flight *f, const struct part *p, enum trail_outcome outcome,
+                      int64_t took_us, const char *message)
+{
+    struct str name = store_word_name(f->road->store, p->row.endpoint);
+
+    flight_add_line(f, &(struct trail_line){ .at_us = clock_wall_us(),
+                                             .stage = TRAIL_DELIVERY,
+                                             .outcome = outcome,
+                                             .took_us = took_us,
+                                             .attempt = p->row.attempts,
+                                             .status = p->row.status,
+                                             .what = name,
+                                             .message = str_of(message) });
+    say_stage(f, TRAIL_DELIVERY, name, outcome == TRAIL_DELIVERED ? NULL : trail_outcomes[outcome],
+              p->row.status, took_us);
+}
+
+/* ---- parts ------------------------------------------------------------------------------------
+ */
+
+/* The document's id and the endpoint's name, and which use of it: derived, so that a replay
+ * sends the same one. */
+static struct str delivery_id(struct flight *f, const struct plan_endpoint *e)
+{
+    size_t nth = 1;
+    char again[32] = "";
+
+    for (size_t i = 0; i < f->part_count; i++)
+        nth += f->parts[i]->row.endpoint == e->word;
+    if (f->again > 0)
+        (void)snprintf(again, sizeof again, ".again%lld", (long long)f->again);
+    if (nth > 1)
+        return str_of(
+            arena_printf(&f->arena, "%s.%.*s.%zu%s", f->id, STR_ARG(e->name), nth, again));
+    size_t len = strlen(f->id) + 1 + e->name.len + strlen(again);
+    char *id = arena_alloc(&f->arena, len + 1);
+    char *at = id;
+
+    memcpy(at, f->id, strlen(f->id));
+    at += strlen(f->id);
+    *at++ = '.';
+    memcpy(at, e->name.ptr, e->name.len);
+    memcpy(at + e->name.len, again, strlen(again));
+    return str_mem(id, len);
+}
+
+static struct part *new_part(struct flight *f)
+{
+    struct part *p = ARENA_NEW(&f->arena, struct part);
+
+    if (f->part_count == f->part_room) {
+        size_t room = f->part_room > 0 ? f->part_room * 2 : PARTS_FIRST;
+        struct part **parts = ARENA_ARRAY(&f->arena, struct part *, room);
+
+        if (f->part_count > 0)
+            memcpy(parts, f->parts, f->part_count * sizeof *parts);
+        f->parts = parts;
+        f->part_room = room;
+    }
+    p->flight = f;
+    p->took_us = -1;
+    p->own = (struct arena)ARENA_INIT(PART_BYTES_MOST);
+    f->parts[f->part_count++] = p;
+    return p;
+}
+
+struct part *flight_add_part(struct flight *f, const struct plan_endpoint *e,
+                             const struct plan_system *system)
+{
+    struct str id = delivery_id(f, e);
+    struct part *p = new_part(f);
+
+    p->row = (struct settle_part){ .id = id,
+                                   .endpoint = e->word,
+                                   .system = system->word,
+                                   .prio = f->prio,
+                                   .expires_us = f->expires_us };
+    p->in_doubt = system->in_doubt;
+    if (!f->dry && f->route != NULL)
+        ways_count(f->road->ways, WAY_MADE, f->route->word, e->word);
+    return p;
+}
+
+struct part *flight_add_stored(struct flight *f, const struct delivery *d)
+{
+    struct part *p = new_part(f);
+
+    p->row = (struct settle_part){ .num = d->num,
+                                   .id = arena_copy(&f->arena, d->id),
+                                   .endpoint = d->endpoint,
+                                   .system = d->system,
+                                   .queue = d->queue,
+                                   .state = d->state,
+                                   .attempts = d->attempts,
+                                   .first_us = d->first_us,
+                                   .intent_us = d->intent_us,
+                                   .asked = d->asked,
+                                   .prio = f->settle.task.prio,
+                                   .expires_us = d->expires_us,
+                                   .lane = d->lane,
+                                   .name = arena_copy(&f->arena, d->name) };
+    return p;
+}

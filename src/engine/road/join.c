@@ -1,0 +1,140 @@
+/* join.c - a document becomes a member of a batch: the end of its own way.  See road.h, batcher.h.
+ */
+#include <stdio.h>
+
+#include "base/auto.h"
+#include "engine/road/road_inside.h"
+#include "store/store.h"
+
+enum { BATCHES_MOST = 16 }; /* one after the other */
+
+static bool refuse(struct flight *f, const struct plan_step *s, enum dead_code code)
+{
+    outcome_dead(f, TRAIL_STEP, s->name, code, -1, f->message);
+    return false;
+}
+
+/* One batch for each value. */
+static bool find_part(struct flight *f, const struct plan_step *s, struct str *ret)
+{
+    AUTO(buf_done) struct buf text = BUF_INIT(FACTS_VALUE_MOST);
+    struct template_values values = { .id = str_of(f->id),
+                                      .name = f->name,
+                                      .gateway = store_word_name(f->road->store, f->gateway),
+                                      .received_us = f->received_us,
+                                      .facts = &f->facts };
+    struct err err = { 0 };
+
+    *ret = STR("");
+    if (s->by == NULL)
+        return true;
+    if (!template_render(s->by, &values, &text, &err)) {
+        (void)snprintf(f->message, sizeof f->message, "`by` of the batch: %s", err.text);
+        return refuse(f, s, DEAD_SERVICE_FAILED);
+    }
+    *ret = arena_copy(&f->arena, buf_view(&text));
+    return true;
+}
+
+/* What cannot be joined is found here, before it is one of many.  Bytes that are not all in memory
+ * are left to whoever joins them. */
+static bool is_good(struct flight *f, const struct plan_step *s, struct variant *bytes)
+{
+    struct str body = buf_view(&bytes->buf);
+    struct err err = { 0 };
+
+    if (s->batch->bad_all || (bytes == f->variants && (int64_t)body.len != f->source.size))
+        return true;
+    if (join_check(s->batch->join, body, &err))
+        return true;
+    (void)snprintf(f->message, sizeof f->message, "it cannot join batch %.*s: %s",
+                   STR_ARG(s->batch->name), err.text);
+    return refuse(f, s, DEAD_SERVICE_FAILED);
+}
+
+/* A `route` step may lead a document here that has something to deliver already, which is found out
+ * no earlier: where it leads is in the document.  Nothing was sent yet, for a walk sends nothing.
+ */
+static bool has_deliveries(struct flight *f, const struct plan_batch *b)
+{
+    if (f->part_count == 0)
+        return false;
+    (void)snprintf(f->message, sizeof f->message,
+                   "a document that joins batch %.*s is delivered with it, not before; put the "
+                   "`deliver` of the steps before into the `do` of the batch",
+                   STR_ARG(b->name));
+    return true;
+}
+
+/* Batches may lead into each other, by what their documents say; then nothing would ever end. */
+static bool goes_round(struct flight *f, const struct plan_batch *b)
+{
+    if (f->batch == b || f->gateway == b->word)
+        (void)snprintf(f->message, sizeof f->message,
+                       "it came out of batch %.*s, and joins no such one again", STR_ARG(b->name));
+    else if (f->batch != NULL && f->facts.batches + 1 >= BATCHES_MOST)
+        (void)snprintf(f->message, sizeof f->message,
+                       "it came out of %u batches, one after the other, and joins no other one; "
+                       "see whether %.*s and %.*s lead into each other",
+                       f->facts.batches + 1, STR_ARG(f->batch->name), STR_ARG(b->name));
+    else
+        return false;
+    return true;
+}
+
+/* A step before this one in the same route is refused with the configuration; a `route` step hides
+ * it.  What goes on by itself goes on as it came. */
+static bool was_changed(struct flight *f, const struct plan_batch *b, const struct variant *bytes)
+{
+    if (b->join != JOIN_EACH || bytes == f->variants)
+        return false;
+    (void)snprintf(f->message, sizeof f->message,
+                   "documents join batch %.*s as they came, for they go on one by one; put the "
+                   "step %.*s, which changed it, into the `do` of the batch",
+                   STR_ARG(b->name), STR_ARG(bytes->step));
+    return true;
+}
+
+bool join_batch(struct flight *f, const struct plan_step *s, struct variant *bytes)
+{
+    const struct plan_batch *b = s->batch;
+    struct str part;
+
+    if (goes_round(f, b))
+        return refuse(f, s, DEAD_LOOP);
+    if (has_deliveries(f, b) || was_changed(f, b, bytes))
+        return refuse(f, s, DEAD_SERVICE_FAILED);
+    if (!find_part(f, s, &part) || !is_good(f, s, bytes))
+        return false;
+    /* What a batch became came out of it once, however often it is tried again; its own is counted
+     * when it is a member (batch_build.c). */
+    f->facts.batches += f->batch != NULL && f->batch->word != f->gateway;
+    f->into = b;
+    f->joins = bytes;
+    f->join = (struct batch_join){ .name = b->word,
+                                   .route = f->route->word,
+                                   .part = part,
+                                   .members_most = b->members_most,
+                                   .bytes_most = b->bytes_most,
+                                   .alone = f->again > 0 };
+    (void)snprintf(f->message, sizeof f->message, "joins batch %.*s%s", STR_ARG(b->name),
+                   f->join.alone ? ", by itself: it was in one before" : "");
+    flight_note(f, TRAIL_STEP, TRAIL_WAITS, s->name, -1, f->message);
+    f->message[0] = '\0';
+    f->settle.end = SETTLE_JOIN;
+    return true;
+}
+
+bool join_fill(struct flight *f, struct err *err)
+{
+    bool own = f->joins == f->variants;
+
+    if (!variants_seal(f, err))
+        return false;
+    f->join.config = f->config;
+    f->join.receiver = f->settle.receiver;
+    f->join.bytes = own ? NULL : &f->joins->settle;
+    f->join.size = own ? f->source.size : f->joins->settle.size;
+    f->settle.join = &f->join;
+    return true;
+}

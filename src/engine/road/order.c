@@ -1,0 +1,316 @@
+/* order.c - deliveries in order: lanes of ordered systems.  See road.h and store/road/order.h.
+ *
+ * A lane is a system and a key: what `order_by` finds in the bytes that were received, or
+ * nothing with `order: receiver`.  A document without a key stands in the lane of the empty one.
+ * The walk only marks a part; the settlement of the run puts it into its lane, and the store
+ * lets it go when it is its turn.  Then it is claimed and sent as everything that waits in the
+ * store, under the same slots, holds, windows and breakers.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/digest.h"
+#include "base/log.h"
+#include "engine/road/road_inside.h"
+#include "store/road/order.h"
+#include "store/store.h"
+
+enum {
+    SCAN_US = 1 * CLOCK_S,
+    SCAN_PAGES = 16,
+    SWEEP_US = 100 * CLOCK_MS,
+    ASK_FIRST_US = 4 * CLOCK_MS, /* what another node routes is seen that late ... */
+    ASK_MOST_US = 250 * CLOCK_MS,
+    TOLD_MOST = 1024,
+};
+
+struct ordering {
+    struct road *road;
+    _Atomic bool ordered; /* some system is */
+    _Atomic bool maybe;   /* there may be lanes */
+    _Atomic bool poked;   /* somebody operated on documents: look now */
+    _Atomic bool moved;   /* something went lately */
+    int64_t above;        /* the scan goes on there */
+    int64_t asked_us, ask_wait_us;
+    int64_t blocked; /* counted by the scan that runs */
+    int64_t lanes;
+    _Atomic int64_t blocked_last;
+    int64_t told[TOLD_MOST]; /* deliveries that were reported as blocking, oldest overwritten */
+    size_t told_next;
+};
+
+static int64_t read_blocked(void *arg)
+{
+    return atomic_load(&((struct ordering *)arg)->blocked_last);
+}
+
+static struct metric blocked_metric = {
+    .name = "waybill_lanes_blocked",
+    .help =
+        "Lanes of ordered systems whose first delivery is dead or in doubt, with others behind.",
+    .type = METRIC_GAUGE,
+    .read = read_blocked
+};
+
+/* It is claimed, and was given up in memory meanwhile. */
+static void load_later(struct ordering *o, const struct task *t)
+{
+    struct flight *f = flight_new(o->road);
+
+    (void)atomic_fetch_add(&o->road->flights, 1);
+    f->settle.task = *t;
+    feed_load(f);
+}
+
+static bool on_keeps(void *arg, int64_t delivery)
+{
+    struct ordering *o = arg;
+
+    return keep_has(o->road->keeping, delivery);
+}
+
+/* On the writer's thread. */
+static void on_going(void *arg, const struct order_going *going, size_t count)
+{
+    struct ordering *o = arg;
+    struct road *r = o->road;
+    int64_t system, endpoint;
+
+    if (count == 0 && atomic_load(&o->maybe)) {
+        atomic_store(&o->poked, true);
+        feed_wake(r);
+    }
+    for (size_t i = 0; i < count; i++) {
+        keep_note_moved(r->keeping, going[i].lane);
+        if (going[i].claimed) {
+            if (!going[i].own && !keep_go(r, &going[i].task))
+                load_later(o, &going[i].task);
+        } else if (lane_of_queue(r->store, going[i].queue, &system, &endpoint))
+            dispatch_note_stored(r->dispatch, system, endpoint, going[i].queue);
+    }
+    if (count > 0) {
+        atomic_store(&o->moved, true);
+        feed_wake(r);
+    }
+}
+
+struct ordering *order_start(struct road *r)
+{
+    struct ordering *o = NEW(struct ordering);
+
+    o->road = r;
+    o->above = -1;
+    o->maybe = true; /* lanes may be left from another configuration */
+    blocked_metric.arg = o;
+    metrics_register(&blocked_metric);
+    order_listen(r->store,
+                 &(struct order_listener){ .going = on_going, .keeps = on_keeps, .arg = o });
+    return o;
+}
+
+void order_done(struct ordering *o)
+{
+    if (o == NULL)
+        return;
+    order_listen(o->road->store, NULL);
+    metrics_forget(&blocked_metric);
+    free(o);
+}
+
+void order_use(struct road *r, const struct plan *plan)
+{
+    atomic_store(&r->order->ordered, plan->ordered);
+    atomic_store(&r->order->maybe, true);
+    order_number(r->store, plan->ordered);
+}
+
+/* ---- lanes ----------------------------------------------------------------------------------- */
+
+static struct str key_of(struct flight *f, const struct plan_system *s)
+{
+    struct str body = buf_view(&f->variants[0].buf);
+    struct extract_source source = {
+        .body = body, .whole = (int64_t)body.len == f->source.size, .head = f->head, .name = f->name
+    };
+    struct facts found = { 0 };
+    struct extract_failure failure;
+
+    if (s->order != ORDER_KEY || s->order_by == NULL ||
+        !extract_run(s->order_by, &source, &f->arena, &found, &failure))
+        return STR("");
+    return facts_attribute(&found, PLAN_KEY);
+}
+
+/* Never 0.  Two keys that come to the same number share a lane. */
+static int64_t lane_number(int64_t system, struct str key)
+{
+    struct digest d = digest_start();
+    int64_t lane;
+
+    digest_add(&d, str_mem((const char *)&system, sizeof system));
+    digest_add(&d, key);
+    struct sha256 sum = digest_end(&d);
+
+    memcpy(&lane, sum.bytes, sizeof lane);
+    return (lane & INT64_MAX) | 1;
+}
+
+void order_mark(struct flight *f)
+{
+    struct road *r = f->road;
+
+    if (!atomic_load_explicit(&r->order->ordered, memory_order_relaxed) ||
+        f->settle.task.kind == TASK_DELIVER)
+        return;
+    struct plan *plan = road_plan(r);
+
+    for (size_t i = 0; i < f->part_count; i++) {
+        struct settle_part *row = &f->parts[i]->row;
+        const struct plan_system *s = plan_system_find(plan, row->system);
+
+        if (s == NULL || s->order == ORDER_NONE)
+            continue;
+        row->lane = lane_number(s->word, key_of(f, s));
+        row->seq = f->seq;
+        row->child = (int64_t)i;
+    }
+    plan_unref(plan);
+}
+
+static bool may_pass(struct road *r, int64_t system)
+{
+    struct plan *plan = road_plan(r);
+    const struct plan_system *s = plan_system_find(plan, system);
+    /* Nobody waits for a system that is not ordered any more. */
+    bool pass = s != NULL && (s->order == ORDER_NONE || s->on_dead == ORDER_SKIP);
+
+    plan_unref(plan);
+    return pass;
+}
+
+bool order_steps_aside(const struct part *p)
+{
+    return p->row.lane != 0 && p->row.state == DELIVERY_DEAD &&
+           may_pass(p->flight->road, p->row.system);
+}
+
+/* ---- the feeder's share ---------------------------------------------------------------------- */
+
+static bool was_told(struct ordering *o, int64_t delivery)
+{
+    for (size_t i = 0; i < TOLD_MOST; i++)
+        if (o->told[i] == delivery)
+            return true;
+    o->told[o->told_next] = delivery;
+    o->told_next = (o->told_next + 1) % TOLD_MOST;
+    return false;
+}
+
+static void tell_stop(struct ordering *o, const struct order_stop *s)
+{
+    struct road *r = o->road;
+    struct str system = store_word_name(r->store, s->system);
+    char message[200];
+
+    if (was_told(o, s->delivery))
+        return;
+    (void)snprintf(message, sizeof message,
+                   "blocked by %.*s, which is %s; retry, resolve or cancel it",
+                   STR_ARG(s->document), s->state == DELIVERY_DEAD ? "dead" : "in doubt");
+    mishaps_note(r->mishaps, "lane_blocked", "system", system, message);
+    log_event(LOG_WARN, "lane.blocked", kv_str("system", system), kv_str("blocked_by", s->document),
+              kv_str("delivery", s->id), kv_z("state", delivery_states[s->state]),
+              kv_z("hint", "What stands behind it waits. Retry, resolve or cancel it; `on_dead: "
+                           "skip` lets the others pass."));
+}
+
+static void look_at_stops(struct ordering *o, const struct order_scan *scan)
+{
+    struct err err = { 0 };
+
+    for (size_t i = 0; i < scan->stop_count; i++) {
+        const struct order_stop *s = &scan->stops[i];
+
+        if (s->state == DELIVERY_DEAD && may_pass(o->road, s->system)) {
+            if (!order_step_aside(o->road->store, s->delivery, &err))
+                return;
+        } else if (s->blocks) {
+            o->blocked++;
+            tell_stop(o, s);
+        }
+    }
+}
+
+/* False: that was the last page, or the store does not answer. */
+static bool scan_page(struct ordering *o, struct order_scan *scan)
+{
+    struct arena arena = ARENA_INIT(1 << 20);
+    struct err err = { 0 };
+    bool ok = order_scan(o->road->store, o->above, &arena, scan, &err);
+
+    if (ok) {
+        look_at_stops(o, scan);
+        o->lanes += (int64_t)scan->lane_count;
+        o->above = scan->more ? scan->above : -1;
+    }
+    arena_done(&arena);
+    if (!ok || scan->more)
+        return ok;
+    atomic_store(&o->blocked_last, o->blocked);
+    if (o->lanes == 0 && !atomic_load(&o->ordered))
+        atomic_store(&o->maybe, false);
+    o->blocked = o->lanes = 0;
+    return false;
+}
+
+static void scan(struct ordering *o)
+{
+    struct order_scan *page = NEW(struct order_scan);
+
+    for (int i = 0; i < SCAN_PAGES && scan_page(o, page); i++) {
+    }
+    free(page);
+}
+
+static void ask_again(struct ordering *o)
+{
+    int64_t now = clock_mono_us();
+    struct err err = { 0 };
+
+    if (!order_is_asking(o->road->store)) {
+        o->ask_wait_us = ASK_FIRST_US;
+        return;
+    }
+    if (atomic_exchange(&o->moved, false))
+        o->ask_wait_us = ASK_FIRST_US;
+    if (now - o->asked_us < o->ask_wait_us)
+        return;
+    (void)order_ask_again(o->road->store, &err); /* a store that does not answer is asked again */
+    o->asked_us = now;
+    o->ask_wait_us = o->ask_wait_us * 2 < ASK_MOST_US ? o->ask_wait_us * 2 : ASK_MOST_US;
+}
+
+void order_work(struct road *r, int64_t *looked_us)
+{
+    struct ordering *o = r->order;
+
+    if (!atomic_load_explicit(&o->maybe, memory_order_relaxed))
+        return;
+    ask_again(o);
+    keep_sweep(r, false);
+    if (!atomic_exchange(&o->poked, false) && *looked_us != 0 &&
+        clock_mono_us() - *looked_us < SCAN_US)
+        return;
+    scan(o);
+    *looked_us = clock_mono_us();
+}
+
+int64_t order_wait_us(struct road *r)
+{
+    int64_t wait = keep_count(r->keeping) > 0 ? SWEEP_US : SCAN_US;
+
+    return order_is_asking(r->store) && r->order->ask_wait_us < wait ? r->order->ask_wait_us : wait;
+}

@@ -1,0 +1,347 @@
+/* send.c - one attempt of one delivery, from its slot to its verdict.  See road.h.
+ *
+ * What a thread begins is gathered and handed over at once (send_flush), so that many small
+ * documents cost one wake. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/fault.h"
+#include "base/require.h"
+#include "engine/road/road_inside.h"
+#include "store/kernel/node.h"
+#include "store/payload/payload.h"
+#include "store/store.h"
+
+static _Thread_local struct {
+    struct transfer *first, *last;
+} gathered;
+
+/* ---- the bytes of a large document: drawn by a thread that may block ------------------------- */
+
+static bool next_piece(void *arg, struct str *ret, struct err *err)
+{
+    struct part *p = arg;
+
+    if ((p->reader == NULL &&
+         !payload_open(p->flight->road->store, &p->variant->source, &p->reader, err)) ||
+        !payload_next(p->reader, ret, err)) {
+        p->read_err = *err;
+        return false;
+    }
+    return true;
+}
+
+/* Whatever the connector made of it: bytes that are gone or damaged are for ever. */
+static void judge_bytes(struct part *p)
+{
+    if (p->read_err.kind != ERR_PERMANENT)
+        return;
+    p->verdict.code =
+        dead_codes[p->read_err.sys != 0 ? DEAD_PAYLOAD_MISSING : DEAD_PAYLOAD_CORRUPT];
+    (void)verdict_say(&p->verdict, VERDICT_FAILED, "%s", p->read_err.text);
+}
+
+void send_fill(struct part *p)
+{
+    struct flight *f = p->flight;
+    const struct variant *v = p->variant;
+    bool in_memory = v->source.size == 0 || (int64_t)v->buf.len == v->source.size;
+
+    p->sending = (struct sending){ .document = str_of(f->id),
+                                   .delivery = p->row.id,
+                                   .facts = &f->facts,
+                                   .name = f->name,
+                                   .ctype = f->ctype,
+                                   .gateway = store_word_name(f->road->store, f->gateway),
+                                   .endpoint = p->endpoint->name,
+                                   .traceparent = str_of(f->traceparent),
+                                   .received_us = f->received_us,
+                                   .attempt = p->row.attempts,
+                                   .size = in_memory ? (int64_t)v->buf.len : v->source.size };
+    if (in_memory) {
+        p->sending.bytes = buf_view(&v->buf);
+    } else {
+        p->sending.next = next_piece;
+        p->sending.next_arg = p;
+    }
+}
+
+/* ---- over
+ * ---------------------------------------------------------------------------------------- */
+
+static void one_over(struct flight *f)
+{
+    if (atomic_fetch_sub(&f->open, 1) == 1)
+        outcome_settle(f);
+}
+
+void send_park(struct part *first)
+{
+    for (struct part *p = first, *after; p != NULL; p = after) {
+        after = p->next;
+        outcome_parked(p, 0);
+        one_over(p->flight);
+    }
+}
+
+/* Trouble of our own (bytes that cannot be read, a node that stops or may not send) says nothing
+ * about the endpoint. */
+static const struct verdict *breaker_verdict(const struct part *p)
+{
+    static const struct verdict ours = { .kind = VERDICT_FAILED };
+    const struct road *r = p->flight->road;
+    bool silent = p->verdict.status == 0 && p->verdict.kind != VERDICT_DELIVERED &&
+                  (atomic_load(&r->stopping) || !node_may_act(r->store));
+
+    return p->read_err.kind != ERR_NONE || silent ? &ours : &p->verdict;
+}
+
+/* The part has its verdict; the chain gets the parts that may begin now. */
+static void end_part(struct part *p, struct part ***chain_end)
+{
+    struct flight *f = p->flight;
+    struct dispatch_next next;
+
+    p->took_us = clock_mono_us() - p->began_us;
+    judge_bytes(p);
+    bool open = dispatch_ended(f->road->dispatch, p, breaker_verdict(p), &next);
+
+    payload_close(p->reader);
+    p->reader = NULL;
+    outcome_of_part(p, open);
+    one_over(f);
+    send_park(next.park);
+    if (next.begin != NULL) {
+        **chain_end = next.begin;
+        while (**chain_end != NULL)
+            *chain_end = &(**chain_end)->next;
+    }
+}
+
+static void begin_all(struct part *first);
+
+void send_back(struct part *p)
+{
+    struct flight *f = p->flight;
+    struct dispatch_next next;
+
+    dispatch_back(f->road->dispatch, p, &next);
+    outcome_parked(p, 0);
+    one_over(f);
+    send_park(next.park);
+    begin_all(next.begin);
+}
+
+void send_ended(struct part *p)
+{
+    struct part *chain = NULL, **end = &chain;
+
+    end_part(p, &end);
+    begin_all(chain);
+}
+
+/* ---- begin
+ * ----------------------------------------------------------------------------------------- */
+
+/* On the transfer thread. */
+static void on_answer(struct transfer *t)
+{
+    struct part *p = (struct part *)((char *)t - offsetof(struct part, transfer));
+    struct road *r = p->flight->road;
+
+    fault_point(SEND_ANSWERED);
+    struct task_code c = road_enter(r, &p->flight->settle.task);
+
+    p->endpoint->type->http->judge(p->endpoint->self, &t->answer, &p->verdict);
+    road_leave(r, c);
+    send_ended(p);
+}
+
+/* On a thread of the pool. */
+static void on_pool(struct pool_job *job)
+{
+    struct part *p = (struct part *)((char *)job - offsetof(struct part, job));
+    struct road *r = p->flight->road;
+
+    if (!node_may_act(r->store)) { /* others may have taken it over */
+        send_back(p);
+        send_flush(r);
+        return;
+    }
+    struct task_code c = road_enter(r, &p->flight->settle.task);
+
+    p->endpoint->type->send(p->endpoint->self, &p->sending, &r->stopping, &p->verdict);
+    road_leave(r, c);
+    fault_point(SEND_ANSWERED);
+    send_ended(p);
+    send_flush(r);
+}
+
+void send_gather(struct transfer *t)
+{
+    t->next = NULL;
+    if (gathered.last != NULL)
+        gathered.last->next = t;
+    else
+        gathered.first = t;
+    gathered.last = t;
+}
+
+/* It waited too long.  One that may have been sent already is not judged by that. */
+static bool is_late(struct part *p)
+{
+    int64_t at = p->row.expires_us;
+    char text[CLOCK_TEXT];
+
+    if (at == 0 || p->row.intent_us != 0 || road_now_us(p->flight->road) < at)
+        return false;
+    p->asking = false;
+    send_clear(p);
+    p->verdict.code = dead_codes[DEAD_EXPIRED];
+    (void)verdict_say(&p->verdict, VERDICT_FAILED, "expired at %s, before it could be sent",
+                      clock_utc_text(at, text));
+    return true;
+}
+
+void send_clear(struct part *p)
+{
+    p->began_us = clock_mono_us();
+    p->verdict.retry_after_us = p->verdict.status = 0;
+    p->verdict.code = NULL;
+    p->verdict.message[0] = '\0';
+    p->read_err.kind = ERR_NONE;
+}
+
+bool send_begin(struct part *p)
+{
+    const struct endpoint_type *type = p->endpoint->type;
+    struct flight *f = p->flight;
+
+    send_clear(p);
+    p->row.attempts++;
+    send_fill(p);
+    fault_point(SEND_BEGIN);
+    if (type->http == NULL) {
+        p->job = (struct pool_job){ .run = on_pool };
+        pool_submit(f->road->pool, &p->job);
+        return true;
+    }
+    struct arena *a = p->direct ? &f->arena : &p->own;
+
+    p->request = ARENA_NEW(a, struct http_out_request);
+    if (!type->http->prepare(p->endpoint->self, &p->sending, a, p->request, &p->verdict))
+        return false;
+    p->transfer = (struct transfer){ .options = type->http->options(p->endpoint->self),
+                                     .request = p->request,
+                                     .sending = &p->sending,
+                                     .once = p->in_doubt != DOUBT_RESEND,
+                                     .done = on_answer };
+    send_gather(&p->transfer);
+    return true;
+}
+
+/* Parts that have their slots; what is over at once may let others begin. */
+static void begin_all(struct part *first)
+{
+    struct part *chain = first, **end = &chain;
+
+    while (*end != NULL)
+        end = &(*end)->next;
+    while (chain != NULL) {
+        struct part *p = chain;
+
+        chain = p->next;
+        if (chain == NULL)
+            end = &chain;
+        p->next = NULL;
+        if (is_late(p) || (p->in_doubt == DOUBT_RESEND ? !send_begin(p) : !doubt_start(p)))
+            end_part(p, &end);
+    }
+}
+
+void send_chain(struct part *first)
+{
+    begin_all(first);
+}
+
+/* Memory does not follow large documents: what steps made of them is sent from the store. */
+static bool has_large(const struct flight *f)
+{
+    for (size_t i = 1; i < f->variant_count; i++)
+        if (f->variants[i].buf.len > SEGMENT_PAYLOAD_MOST)
+            return true;
+    return false;
+}
+
+void send_parts(struct flight *f)
+{
+    struct part *chain = NULL, **end = &chain;
+    size_t count = f->part_count;
+    struct err err = { 0 };
+
+    order_mark(f);
+    if (f->source.size > SEGMENT_PAYLOAD_MOST) /* it is sent from the store */
+        buf_done(&f->variants[0].buf);
+    if (has_large(f) && !variants_seal(f, &err)) { /* nothing was sent yet */
+        outcome_again(f, &err);
+        outcome_settle(f);
+        return;
+    }
+
+    atomic_store(&f->open, (int)count + 1);
+    for (size_t i = 0; i < count; i++) {
+        struct part *p = f->parts[i];
+        unsigned why;
+
+        p->took_us = -1;
+        switch (dispatch_offer(f->road->dispatch, p, &why)) {
+        case DISPATCH_BEGIN:
+            p->direct = true;
+            *end = p;
+            end = &p->next;
+            *end = NULL;
+            break;
+        case DISPATCH_PARK:
+            outcome_parked(p, why);
+            one_over(f);
+            break;
+        case DISPATCH_WAIT:
+            break;
+        }
+    }
+    begin_all(chain);
+    one_over(f);
+}
+
+/* The node stops.  What minds a second send says that it was not sent; the rest stays in the
+ * store as it is. */
+static void drop_unsent(struct transfer *first)
+{
+    for (struct transfer *t = first, *next; t != NULL; t = next) {
+        struct part *p = (struct part *)((char *)t - offsetof(struct part, transfer));
+
+        next = t->next;
+        if (p->in_doubt != DOUBT_RESEND)
+            send_back(p);
+    }
+}
+
+void send_flush(struct road *r)
+{
+    struct transfer *first = gathered.first, *last = gathered.last;
+
+    gathered.first = gathered.last = NULL;
+    if (first != NULL) {
+        (void)pthread_mutex_lock(&r->mutex);
+        if (!r->hub_closed) {
+            transfer_submit(r->hub, first, last);
+            first = NULL;
+        }
+        (void)pthread_mutex_unlock(&r->mutex);
+    }
+    if (first != NULL)
+        drop_unsent(first);
+    doubt_flush(r);
+    outcome_flush(r);
+}

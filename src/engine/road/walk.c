@@ -1,0 +1,436 @@
+/* walk.c - a document finds its way: extract, route, steps.  See road.h.
+ *
+ * Everything here is computed in memory, from the bytes and the plan alone, so that a
+ * replay after a crash comes to the same result. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/fault.h"
+#include "base/require.h"
+#include "engine/road/road_inside.h"
+#include "store/store.h"
+
+enum { HOPS_MOST = 16 };
+
+/* ---- extract ------------------------------------------------------------------------------ */
+
+static bool find_system(struct flight *f, const char *field, struct str *name, bool *unknown)
+{
+    if (name->ptr == NULL)
+        return true;
+    struct str system = router_system(f->plan->router, *name);
+
+    if (system.ptr != NULL) {
+        *name = system;
+        return true;
+    }
+    *unknown = true;
+    (void)snprintf(f->message, sizeof f->message,
+                   "no system has the name or id `%.*s` (%s); add it to `ids` of a system",
+                   (int)(name->len < 100 ? name->len : 100), name->ptr, field);
+    return false;
+}
+
+static bool look_up(struct flight *f, int64_t from_us)
+{
+    struct facts *x = &f->facts;
+
+    /* Both are looked up, so that both are seen when both are unknown. */
+    bool sender = find_system(f, "sender", &x->sender, &x->sender_unknown);
+    bool receiver = find_system(f, "receiver", &x->receiver, &x->receiver_unknown);
+
+    if (!sender || !receiver) {
+        outcome_dead(f, TRAIL_EXTRACT, STR(""), DEAD_UNKNOWN_SYSTEM, clock_mono_us() - from_us,
+                     f->message);
+        return false;
+    }
+    return true;
+}
+
+/* What it has already stays: a person may have said it.  False: there is no room for all. */
+static bool add_attributes(struct flight *f, const struct facts *found)
+{
+    struct facts *x = &f->facts;
+    size_t room = x->attribute_count + found->attribute_count, n = 0;
+    struct fact *all = ARENA_ARRAY(&f->arena, struct fact, room);
+
+    for (; n < x->attribute_count; n++)
+        all[n] = x->attributes[n];
+    x->attributes = all;
+    for (size_t i = 0; i < found->attribute_count; i++) {
+        if (facts_attribute(x, found->attributes[i].name).ptr != NULL)
+            continue;
+        all[n] = found->attributes[i];
+        x->attribute_count = n + 1;
+        if (!facts_fit(x)) {
+            x->attribute_count = n;
+            return false;
+        }
+        n++;
+    }
+    return true;
+}
+
+/* `search` of its type, also of one that dies for its sender or receiver: dead letters are looked
+ * for.  A document is not lost over what it is found by: what cannot be extracted is noted. */
+static void find_search(struct flight *f, const struct extract_source *source)
+{
+    const struct extractor *x = plan_search_of(f->plan, f->facts.type);
+    int64_t from = clock_mono_us();
+    struct extract_failure failure;
+    struct facts found = { 0 };
+
+    if (x == NULL)
+        return;
+    bool ok = extract_run(x, source, &f->arena, &found, &failure);
+
+    if (ok && !add_attributes(f, &found)) {
+        (void)snprintf(failure.message, sizeof failure.message,
+                       "with its other attributes they are more than %d, or have more than %d "
+                       "bytes: some are left out",
+                       FACTS_ATTRIBUTES_MOST, FACTS_ATTRIBUTES_BYTES);
+        ok = false;
+    }
+    if (!ok)
+        flight_note(f, TRAIL_EXTRACT, TRAIL_FAILED, STR("search"), clock_mono_us() - from,
+                    failure.message);
+}
+
+bool walk_find_facts(struct flight *f)
+{
+    const struct plan_gateway *g = plan_gateway_find(f->plan, f->gateway);
+    int64_t from = clock_mono_us();
+    struct extract_failure failure;
+    struct str body = buf_view(&f->variants[0].buf);
+    struct extract_source source = {
+        .body = body, .whole = (int64_t)body.len == f->source.size, .head = f->head, .name = f->name
+    };
+    bool known;
+
+    if (f->has_facts) {
+        known = look_up(f, from);
+        find_search(f, &source);
+        return known;
+    }
+    if (g != NULL && g->broken != NULL) {
+        outcome_dead(f, TRAIL_EXTRACT, STR(""), DEAD_EXTRACT_FAILED, -1, g->broken);
+        return false;
+    }
+    if (g == NULL || g->extractor == NULL)
+        return true;
+    if (!extract_run(g->extractor, &source, &f->arena, &f->facts, &failure)) {
+        outcome_dead(f, TRAIL_EXTRACT, STR(""), failure.code, clock_mono_us() - from,
+                     failure.message);
+        return false;
+    }
+    known = look_up(f, from);
+    if (known)
+        flight_note(f, TRAIL_EXTRACT, TRAIL_DONE, STR(""), clock_mono_us() - from, NULL);
+    find_search(f, &source);
+    return known;
+}
+
+/* ---- route --------------------------------------------------------------------------------- */
+
+static struct str shown(struct str s)
+{
+    return s.ptr == NULL ? STR("-") : s.len > 100 ? str_mem(s.ptr, 100) : s;
+}
+
+static bool type_is_known(const struct flight *f)
+{
+    return f->facts.type.ptr == NULL || f->plan->config->type_count == 0 ||
+           router_type_known(f->plan->router, f->facts.type);
+}
+
+const struct plan_route *walk_find_route(struct flight *f)
+{
+    int64_t from = clock_mono_us();
+    const struct facts *x = &f->facts;
+    size_t at;
+
+    if (!type_is_known(f)) {
+        (void)snprintf(f->message, sizeof f->message,
+                       "the type `%.*s` is not listed; add it to `types`, or the line \"*\"",
+                       STR_ARG(shown(x->type)));
+        outcome_dead(f, TRAIL_ROUTE, STR(""), DEAD_NO_ROUTE, -1, f->message);
+        return NULL;
+    }
+    if (router_find(f->plan->router, x, &at) == NULL) {
+        (void)snprintf(f->message, sizeof f->message,
+                       "no route for sender %.*s, receiver %.*s, type %.*s; add one to `routes`",
+                       STR_ARG(shown(x->sender)), STR_ARG(shown(x->receiver)),
+                       STR_ARG(shown(x->type)));
+        outcome_dead(f, TRAIL_ROUTE, STR(""), DEAD_NO_ROUTE, -1, f->message);
+        return NULL;
+    }
+    f->route = &f->plan->routes[at];
+    if (!f->dry)
+        ways_count(f->road->ways, WAY_TAKEN, f->gateway, f->route->word);
+    flight_note(f, TRAIL_ROUTE, TRAIL_DONE, f->route->name, clock_mono_us() - from, NULL);
+    return f->route;
+}
+
+/* ---- delay, expiry ----------------------------------------------------------------------------
+ */
+
+/* It stands in the queue since later than it came, and was never tried: its delay is over, by the
+ * clock of whoever woke it, or a person wants it to run. */
+static bool was_called(const struct flight *f)
+{
+    return f->settle.task.rank > f->received_us && f->settle.task.attempts <= 1;
+}
+
+/* Before the first step. */
+static bool must_wait(struct flight *f, const struct plan_handling *h)
+{
+    int64_t until = f->received_us + h->delay_us;
+    char at[CLOCK_TEXT];
+
+    if (h->delay_us == 0 || f->dry || was_called(f) || road_now_us(f->road) >= until)
+        return false;
+    if (h->expires_us != 0 && h->expires_us < h->delay_us)
+        until = f->received_us + h->expires_us;
+    (void)snprintf(f->message, sizeof f->message, "waits until %s (delay)",
+                   clock_utc_text(until, at));
+    flight_note(f, TRAIL_DOCUMENT, TRAIL_WAITS, STR(""), -1, f->message);
+    outcome_delayed(f, until);
+    return true;
+}
+
+/* For what a person wants to run after that time it does not count any more. */
+static bool is_expired(struct flight *f, const struct plan_handling *h)
+{
+    int64_t at = f->received_us + h->expires_us;
+    char text[CLOCK_TEXT];
+
+    f->expires_us = 0;
+    if (h->expires_us == 0 || (was_called(f) && f->settle.task.rank > at))
+        return false;
+    f->expires_us = at;
+    if (f->dry || road_now_us(f->road) < at)
+        return false;
+    (void)snprintf(f->message, sizeof f->message, "expired at %s, before it could be sent",
+                   clock_utc_text(at, text));
+    outcome_dead(f, TRAIL_ROUTE, f->route->name, DEAD_EXPIRED, -1, f->message);
+    return true;
+}
+
+/* False: it does not go on now. */
+static bool may_go_on(struct flight *f, const struct plan_route *r, bool first)
+{
+    struct plan_handling h = plan_handling_of(f->plan, r, f->facts.type);
+
+    f->prio = f->settle.task.prio; /* of many that were ordered at once: behind the others */
+    if (h.prio != 0 && f->prio <= PRIO_NORMAL)
+        f->prio = h.prio;
+    return !is_expired(f, &h) && !(first && must_wait(f, &h));
+}
+
+/* ---- steps ---------------------------------------------------------------------------------- */
+
+static bool run_service(struct flight *f, const struct plan_step *s, struct variant **bytes)
+{
+    struct service_failure failure = { .code = DEAD_SERVICE_FAILED };
+    int64_t from = clock_mono_us();
+    struct variant *out = &f->variants[f->variant_count];
+    struct err err = { 0 };
+
+    if (f->variant_count == FLIGHT_VARIANTS_MOST) {
+        outcome_dead(f, TRAIL_STEP, s->name, DEAD_LIMIT, -1,
+                     "more steps change this document than a route may have");
+        return false;
+    }
+    if (!variant_load(f, *bytes, &err)) {
+        outcome_read_failed(f, &err);
+        return false;
+    }
+    *out = (struct variant){ .buf = BUF_INIT(SERVICE_BYTES_MOST), .step = s->name };
+    f->variant_count++;
+    if (!s->service->run(s->self, buf_view(&(*bytes)->buf), &f->facts, &out->buf, &failure)) {
+        outcome_dead(f, TRAIL_STEP, s->name, failure.code, clock_mono_us() - from, failure.message);
+        return false;
+    }
+    flight_note(f, TRAIL_STEP, TRAIL_DONE, s->name, clock_mono_us() - from, NULL);
+    if (str_eq(buf_view(&out->buf), buf_view(&(*bytes)->buf))) { /* it changed nothing */
+        buf_done(&out->buf);
+        f->variant_count--;
+        return true;
+    }
+    *bytes = out;
+    return true;
+}
+
+static const struct plan_system *receiver_of(const struct flight *f)
+{
+    int64_t word;
+
+    if (f->facts.receiver.ptr == NULL)
+        return NULL;
+    if (store_word_find(f->road->store, WORD_SYSTEM, f->facts.receiver, &word))
+        return plan_system_find(f->plan, word);
+    return f->dry ? plan_system_named(f->plan, f->facts.receiver) : NULL; /* see plan_build_apart */
+}
+
+static bool add_deliveries(struct flight *f, const struct plan_step *s, struct variant *bytes)
+{
+    for (size_t i = 0; i < s->endpoint_count; i++) {
+        const struct plan_endpoint *e = s->endpoints[i];
+        const struct plan_system *system = e->system != NULL ? e->system : receiver_of(f);
+
+        if (system == NULL) {
+            (void)snprintf(f->message, sizeof f->message,
+                           "endpoint %.*s belongs to the document's receiver, and it has none; "
+                           "say `system:` at the endpoint or extract a receiver",
+                           STR_ARG(e->name));
+            outcome_dead(f, TRAIL_STEP, s->name, DEAD_UNKNOWN_SYSTEM, -1, f->message);
+            return false;
+        }
+        if (f->part_count == SETTLE_PARTS_MOST) {
+            outcome_dead(f, TRAIL_STEP, s->name, DEAD_LIMIT, -1,
+                         "more deliveries than a document may have");
+            return false;
+        }
+        struct part *p = flight_add_part(f, e, system);
+
+        p->variant = bytes;
+    }
+    return true;
+}
+
+static bool reroute(struct flight *f, const struct plan_step *s, const struct variant *bytes)
+{
+    struct facts found = { 0 };
+    struct extract_failure failure;
+    struct str body = buf_view(&bytes->buf);
+    struct extract_source source = { .body = body,
+                                     .whole = bytes != f->variants ||
+                                              (int64_t)body.len == f->source.size,
+                                     .head = f->head,
+                                     .name = f->name };
+    int64_t from = clock_mono_us();
+
+    if (!extract_run(s->extractor, &source, &f->arena, &found, &failure)) {
+        outcome_dead(f, TRAIL_STEP, s->name, failure.code, clock_mono_us() - from, failure.message);
+        return false;
+    }
+    facts_keep_begin(&f->facts);
+    if (found.sender.ptr != NULL)
+        f->facts.sender = found.sender;
+    if (found.receiver.ptr != NULL)
+        f->facts.receiver = found.receiver;
+    if (found.type.ptr != NULL)
+        f->facts.type = found.type;
+    bool known = look_up(f, from);
+
+    find_search(f, &source);
+    if (!known)
+        return false;
+    flight_note(f, TRAIL_STEP, TRAIL_DONE, s->name, clock_mono_us() - from, NULL);
+    return true;
+}
+
+enum way { WAY_ENDS, WAY_BACK_TO_ROUTER, WAY_DEAD };
+
+static enum way run_steps(struct flight *f, const struct plan_route *r, struct variant **bytes)
+{
+    if (r->broken != NULL) {
+        outcome_dead(f, TRAIL_ROUTE, r->name, DEAD_SERVICE_FAILED, -1, r->broken);
+        return WAY_DEAD;
+    }
+    for (size_t i = 0; i < r->step_count; i++) {
+        const struct plan_step *s = &r->steps[i];
+
+        switch (s->kind) {
+        case STEP_SERVICE:
+            if (!run_service(f, s, bytes))
+                return WAY_DEAD;
+            break;
+        case STEP_DELIVER:
+            if (!add_deliveries(f, s, *bytes))
+                return WAY_DEAD;
+            break;
+        case STEP_ROUTE:
+            return reroute(f, s, *bytes) ? WAY_BACK_TO_ROUTER : WAY_DEAD;
+        case STEP_DROP:
+            (void)snprintf(f->message, sizeof f->message, "dropped%s%.*s",
+                           s->reason.len > 0 ? ": " : "", (int)s->reason.len, s->reason.ptr);
+            flight_note(f, TRAIL_STEP, TRAIL_DROPPED, s->name, -1, f->message);
+            return WAY_ENDS;
+        case STEP_BATCH:
+            return join_batch(f, s, *bytes) ? WAY_ENDS : WAY_DEAD;
+        }
+    }
+    return WAY_ENDS;
+}
+
+struct visit {
+    struct str sender, receiver, type;
+};
+
+static bool was_here(struct visit *visits, size_t count, const struct facts *x)
+{
+    for (size_t i = 0; i < count; i++)
+        if (str_eq(visits[i].sender, x->sender) && str_eq(visits[i].receiver, x->receiver) &&
+            str_eq(visits[i].type, x->type))
+            return true;
+    visits[count] = (struct visit){ x->sender, x->receiver, x->type };
+    return false;
+}
+
+/* What was gathered goes through the steps of its batch first. */
+static enum way run_chain(struct flight *f, struct variant **bytes)
+{
+    f->route = &f->batch->chain;
+    flight_note(f, TRAIL_ROUTE, TRAIL_DONE, f->route->name, -1, "the steps of the batch");
+    return may_go_on(f, f->route, false) ? run_steps(f, f->route, bytes) : WAY_DEAD;
+}
+
+/* True: it has come to an end, with or without deliveries. */
+static bool find_way(struct flight *f)
+{
+    struct visit visits[HOPS_MOST];
+    struct variant *bytes = &f->variants[0];
+    enum way first = f->batch != NULL ? run_chain(f, &bytes) : WAY_BACK_TO_ROUTER;
+
+    if (first != WAY_BACK_TO_ROUTER)
+        return first == WAY_ENDS;
+    for (size_t hop = 0;; hop++) {
+        if (hop == HOPS_MOST || was_here(visits, hop, &f->facts)) {
+            (void)snprintf(f->message, sizeof f->message,
+                           "routed in a circle: sender %.*s, receiver %.*s, type %.*s came %s",
+                           STR_ARG(shown(f->facts.sender)), STR_ARG(shown(f->facts.receiver)),
+                           STR_ARG(shown(f->facts.type)),
+                           hop == HOPS_MOST ? "after too many hops" : "a second time");
+            outcome_dead(f, TRAIL_ROUTE, STR(""), DEAD_LOOP, -1, f->message);
+            return false;
+        }
+        const struct plan_route *r = walk_find_route(f);
+        enum way way = r != NULL && may_go_on(f, r, hop == 0) ? run_steps(f, r, &bytes) : WAY_DEAD;
+
+        if (way != WAY_BACK_TO_ROUTER)
+            return way == WAY_ENDS;
+    }
+}
+
+bool walk_only(struct flight *f)
+{
+    return walk_find_facts(f) && find_way(f);
+}
+
+/* A dead document has no deliveries: what its chain had begun to make is not sent. */
+void walk(struct flight *f)
+{
+    fault_point_on(ROAD_WALK, buf_view(&f->variants[0].buf));
+    if (walk_only(f) && f->part_count == 0) {
+        if (f->settle.end != SETTLE_JOIN)
+            f->settle.end = SETTLE_OVER;
+        f->settle.state = DOCUMENT_DONE;
+    } else if (f->part_count > 0 && f->settle.end != SETTLE_DEAD && f->settle.end != SETTLE_AGAIN) {
+        f->settle.end = SETTLE_PARTS;
+        send_parts(f);
+        return;
+    }
+    outcome_settle(f);
+}

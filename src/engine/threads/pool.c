@@ -1,0 +1,150 @@
+#include "engine/threads/pool.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/alloc.h"
+#include "base/require.h"
+
+enum { IDLE_S = 60 };
+
+/* A thread that ended keeps its place until the next one takes it, or pool_free. */
+enum place_state { PLACE_EMPTY, PLACE_RUNNING, PLACE_ENDED };
+
+struct place {
+    struct pool *pool;
+    pthread_t thread;
+    enum place_state state;
+};
+
+struct pool {
+    pthread_mutex_t mutex;
+    pthread_cond_t filled; /* a job came, or the end */
+    pthread_cond_t ended;  /* the last thread left */
+    struct pool_job *first, **end;
+    size_t queued, idle, running; /* jobs that wait; threads that wait; all threads */
+    bool stopping;
+    size_t most;
+    struct place places[];
+};
+
+struct pool *pool_new(size_t most)
+{
+    require(most > 0);
+    struct pool *p = xcalloc(1, sizeof *p + most * sizeof p->places[0]);
+    pthread_condattr_t attr;
+
+    p->most = most;
+    p->end = &p->first;
+    (void)pthread_mutex_init(&p->mutex, NULL);
+    (void)pthread_condattr_init(&attr);
+    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    (void)pthread_cond_init(&p->filled, &attr);
+    (void)pthread_condattr_destroy(&attr);
+    (void)pthread_cond_init(&p->ended, NULL);
+    return p;
+}
+
+/* With the mutex held.  False: nothing to do for a minute, or ever again. */
+static bool wait_for_job(struct pool *p)
+{
+    struct timespec until;
+    int rc = 0;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += IDLE_S;
+    p->idle++;
+    while (p->first == NULL && !p->stopping && rc == 0)
+        rc = pthread_cond_timedwait(&p->filled, &p->mutex, &until);
+    p->idle--;
+    return p->first != NULL;
+}
+
+static struct pool_job *take(struct pool *p)
+{
+    struct pool_job *job = p->first;
+
+    p->first = job->next;
+    if (p->first == NULL)
+        p->end = &p->first;
+    p->queued--;
+    job->next = NULL;
+    return job;
+}
+
+static void *pool_main(void *arg)
+{
+    struct place *place = arg;
+    struct pool *p = place->pool;
+
+    (void)pthread_mutex_lock(&p->mutex);
+    while (wait_for_job(p)) {
+        struct pool_job *job = take(p);
+
+        (void)pthread_mutex_unlock(&p->mutex);
+        job->run(job);
+        (void)pthread_mutex_lock(&p->mutex);
+    }
+    place->state = PLACE_ENDED;
+    if (--p->running == 0)
+        (void)pthread_cond_broadcast(&p->ended);
+    (void)pthread_mutex_unlock(&p->mutex);
+    return NULL;
+}
+
+/* With the mutex held.  A system that has no thread left for us is bad luck only as long
+ * as we have one ourselves. */
+static void add_thread(struct pool *p)
+{
+    struct place *place = p->places;
+
+    while (place->state == PLACE_RUNNING)
+        place++;
+    require(place < p->places + p->most);
+    if (place->state == PLACE_ENDED)
+        (void)pthread_join(place->thread, NULL); /* it has let go of the mutex */
+    place->pool = p;
+    place->state = PLACE_EMPTY;
+    if (pthread_create(&place->thread, NULL, pool_main, place) == 0) {
+        place->state = PLACE_RUNNING;
+        p->running++;
+    }
+    require(p->running > 0);
+}
+
+void pool_submit(struct pool *p, struct pool_job *job)
+{
+    require(job->run != NULL);
+    job->next = NULL;
+    (void)pthread_mutex_lock(&p->mutex);
+    *p->end = job;
+    p->end = &job->next;
+    p->queued++;
+    if (p->queued > p->idle && p->running < p->most)
+        add_thread(p);
+    (void)pthread_cond_signal(&p->filled);
+    (void)pthread_mutex_unlock(&p->mutex);
+}
+
+void pool_free(struct pool *p)
+{
+    if (p == NULL)
+        return;
+    (void)pthread_mutex_lock(&p->mutex);
+    p->stopping = true;
+    (void)pthread_cond_broadcast(&p->filled);
+    while (p->running > 0)
+        (void)pthread_cond_wait(&p->ended, &p->mutex);
+    (void)pthread_mutex_unlock(&p->mutex);
+    for (size_t i = 0; i < p->most; i++)
+        if (p->places[i].state == PLACE_ENDED)
+            (void)pthread_join(p->places[i].thread, NULL);
+    require(p->first == NULL);
+    (void)pthread_cond_destroy(&p->filled);
+    (void)pthread_cond_destroy(&p->ended);
+    (void)pthread_mutex_destroy(&p->mutex);
+    free(p);
+}

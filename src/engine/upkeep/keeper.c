@@ -1,0 +1,401 @@
+#include "engine/upkeep/keeper.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/thread.h"
+#include "engine/batch/batcher.h"
+#include "engine/dispatch/backlog.h"
+#include "engine/dispatch/govern.h"
+#include "engine/dispatch/warden.h"
+#include "engine/dispatch/ways.h"
+#include "engine/engine.h"
+#include "engine/intake/intake.h"
+#include "engine/plan/live.h"
+#include "engine/road/road.h"
+#include "engine/upkeep/admin_keys.h"
+#include "engine/watch/alerts.h"
+#include "engine/watch/lookout.h"
+#include "engine/watch/series.h"
+#include "store/kernel/lease.h"
+#include "store/kernel/node.h"
+#include "store/payload/payload.h"
+#include "store/retention/retain.h"
+#include "store/road/accept.h"
+#include "store/road/done.h"
+#include "store/road/term.h"
+#include "store/store.h"
+
+enum {
+    RULES_AHEAD = 32,
+    TICK_US = 250 * CLOCK_MS,
+    EXIT_DECLARED_DEAD = 75,
+    LOOK_US = 2 * CLOCK_S,
+    LOOK_MOST_US = 60 * CLOCK_S,
+    LOOK_SHARE = 200
+};
+
+struct keeper {
+    struct engine *engine;
+    pthread_t thread;
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    bool stopping;
+    struct lookout *lookout;
+    int64_t queues_us, dead_us; /* when they are looked at next; monotonic */
+    int64_t term_slot;          /* where the indices of attributes are swept next */
+
+    struct db *beat_db; /* PostgreSQL: a connection for the heartbeat alone */
+    int64_t beaten_us;  /* the last heartbeat that was taken */
+    int64_t reachable_since_us;
+    bool unreachable;
+};
+
+/* ---- duties ------------------------------------------------------------------------------ */
+
+static bool look_at_disk(struct keeper *k, struct err *err)
+{
+    int64_t free_bytes;
+
+    if (!file_free_bytes(store_data_fd(engine_store(k->engine)), &free_bytes, err))
+        return false;
+    intake_note_disk(engine_intake(k->engine), free_bytes);
+    return true;
+}
+
+static bool follow(struct keeper *k, struct err *err)
+{
+    return live_follow(engine_live(k->engine), err);
+}
+
+static bool follow_holds(struct keeper *k, struct err *err)
+{
+    return warden_follow(engine_warden(k->engine), err);
+}
+
+static bool follow_rights(struct keeper *k, struct err *err)
+{
+    return admin_keys_follow(engine_admin_keys(k->engine), err);
+}
+
+static bool keep_key_tables(struct keeper *k, struct err *err)
+{
+    return accept_keep_tables(engine_store(k->engine), live_key_period_us(engine_live(k->engine)),
+                              err);
+}
+
+static bool beat(struct keeper *k, struct err *err)
+{
+    struct store *s = engine_store(k->engine);
+
+    if (k->beat_db == NULL && !store_connect_beat(s, &k->beat_db, err))
+        return false;
+    return (db_alive(k->beat_db) || db_revive(k->beat_db, err)) && node_beat(s, k->beat_db, err);
+}
+
+/* A node whose heartbeat is late takes nothing more before its lease is over. */
+static bool heartbeat(struct keeper *k, struct err *err)
+{
+    struct store *s = engine_store(k->engine);
+    int64_t now = clock_mono_us();
+
+    if (store_kind(s) == DB_SQLITE)
+        return true; /* the lock of the folder proves that we live */
+    if (beat(k, err)) {
+        govern_set_lease(engine_govern(k->engine), now + NODE_TTL_US);
+        k->beaten_us = now;
+        if (k->unreachable) {
+            log_event(LOG_INFO, "store.reach",
+                      kv_int("after_ms", (now - k->reachable_since_us) / 1000));
+            k->reachable_since_us = now;
+        }
+        k->unreachable = false;
+        intake_note_store(engine_intake(k->engine), NULL);
+        return true;
+    }
+    if (err->kind == ERR_PERMANENT) {
+        log_event(LOG_ERROR, "node.dead", kv_z("why", err->text),
+                  kv_z("hint", "Another node took over its work. Start it again."));
+        log_stop();
+        _exit(EXIT_DECLARED_DEAD);
+    }
+    if (!k->unreachable)
+        k->reachable_since_us = now;
+    k->unreachable = true;
+    intake_note_store(engine_intake(k->engine), "the database cannot be reached");
+    return false;
+}
+
+/* After an outage every lease looks old: nobody is declared dead before all had time
+ * to renew. */
+static bool rescue(struct keeper *k, struct err *err)
+{
+    struct store *s = engine_store(k->engine);
+    int64_t moved;
+
+    if (store_kind(s) == DB_SQLITE || k->unreachable ||
+        clock_mono_us() - k->reachable_since_us < NODE_TTL_US)
+        return true;
+    if (!node_rescue(s, &moved, err))
+        return false;
+    if (moved > 0)
+        log_event(LOG_WARN, "task.rescue", kv_int("count", moved));
+    return true;
+}
+
+/* What was claimed in a commit of which nobody knows; the feeder finds it. */
+static bool return_claims(struct keeper *k, struct err *err)
+{
+    int64_t count;
+
+    if (k->unreachable)
+        return true;
+    if (!lease_return(engine_store(k->engine), &count, err))
+        return false;
+    if (count > 0)
+        log_event(LOG_WARN, "task.return", kv_int("count", count));
+    return true;
+}
+
+static bool sweep(struct keeper *k, struct err *err)
+{
+    int64_t swept;
+
+    if (!payload_sweep_uploads(engine_store(k->engine), &swept, err))
+        return false;
+    if (swept > 0)
+        log_event(LOG_INFO, "payload.sweep", kv_int("count", swept));
+    return true;
+}
+
+static bool sweep_terms(struct keeper *k, struct err *err)
+{
+    int64_t gone;
+
+    return terms_sweep(engine_store(k->engine), &k->term_slot, &gone, err);
+}
+
+static bool keep_days(struct keeper *k, struct err *err)
+{
+    struct store *s = engine_store(k->engine);
+    int64_t days[RULES_AHEAD];
+    size_t n = retain_days_all(s, days, RULES_AHEAD);
+
+    for (size_t i = 0; i < n; i++)
+        if (!done_keep_tables(s, days[i], err))
+            return false;
+    return done_refresh(s, err);
+}
+
+static bool tell_mishaps(struct keeper *k, struct err *err)
+{
+    return road_write_mishaps(engine_road(k->engine), err);
+}
+
+static bool expire(struct keeper *k, struct err *err)
+{
+    return road_expire(engine_road(k->engine), err);
+}
+
+static bool count_series(struct keeper *k, struct err *err)
+{
+    (void)err;
+    series_look(engine_series(k->engine), clock_wall_us());
+    return true;
+}
+
+static bool look_at_ways(struct keeper *k, struct err *err)
+{
+    (void)err;
+    ways_look(road_ways(engine_road(k->engine)));
+    return true;
+}
+
+static bool learn(struct keeper *k, struct err *err)
+{
+    return store_kind(engine_store(k->engine)) == DB_SQLITE ||
+           road_learn(engine_road(k->engine), err);
+}
+
+/* Whatever there is to count: a look takes at most one part in LOOK_SHARE of the time. */
+static bool take_look(struct keeper *k, int64_t *due_us, struct err *err,
+                      bool (*look)(struct lookout *l, struct err *err))
+{
+    int64_t began = clock_mono_us();
+    bool ok = look(k->lookout, err);
+    int64_t now = clock_mono_us(), rest = (now - began) * LOOK_SHARE;
+
+    rest = rest > LOOK_US ? rest : LOOK_US;
+    *due_us = now + (rest < LOOK_MOST_US ? rest : LOOK_MOST_US);
+    return ok;
+}
+
+static bool look_at_queues(struct keeper *k, struct err *err)
+{
+    return take_look(k, &k->queues_us, err, lookout_queues);
+}
+
+static bool look_at_dead(struct keeper *k, struct err *err)
+{
+    return take_look(k, &k->dead_us, err, lookout_dead);
+}
+
+static bool look_at_queues_in_turn(struct keeper *k, struct err *err)
+{
+    return clock_mono_us() < k->queues_us || look_at_queues(k, err);
+}
+
+static bool look_at_dead_in_turn(struct keeper *k, struct err *err)
+{
+    return clock_mono_us() < k->dead_us || look_at_dead(k, err);
+}
+
+static bool look_at_certificates(struct keeper *k, struct err *err)
+{
+    return lookout_certificates(k->lookout, err);
+}
+
+static bool look_at_backlog(struct keeper *k, struct err *err)
+{
+    return backlog_look(engine_backlog(k->engine), err);
+}
+
+/* A look alone decides nothing: what it would change is looked at once more, and soon. */
+static bool tend_alerts(struct keeper *k, struct err *err)
+{
+    const unsigned queues = 1u << ALERT_QUEUE_DEPTH | 1u << ALERT_QUEUE_AGE | 1u << ALERT_STUCK |
+                            1u << ALERT_SCALE_OUT | 1u << ALERT_SCALE_IN;
+    unsigned wanted = alerts_wanted(engine_alerts(k->engine));
+
+    return ((wanted & 1u << ALERT_DEAD_LETTERS) == 0 || look_at_dead(k, err)) &&
+           ((wanted & queues) == 0 || look_at_queues(k, err)) &&
+           ((wanted & 1u << ALERT_CERTIFICATE) == 0 || look_at_certificates(k, err)) &&
+           ((wanted & 1u << ALERT_WINDOW_TOO_SHORT) == 0 || look_at_backlog(k, err)) &&
+           alerts_tend(engine_alerts(k->engine), err);
+}
+
+static bool look_at_batches(struct keeper *k, struct err *err)
+{
+    /* What came out of a backup is not gathered anew before somebody has chosen. */
+    return govern_is_restored(engine_govern(k->engine)) ||
+           batcher_look(engine_batcher(k->engine), err);
+}
+
+static const struct duty {
+    const char *name;
+    int64_t every_us;
+    bool (*run)(struct keeper *k, struct err *err);
+} duties[] = {
+    { .name = "heartbeat", .every_us = NODE_BEAT_US / 2, .run = heartbeat },
+    { .name = "holds", .every_us = TICK_US, .run = follow_holds },
+    { .name = "batches", .every_us = TICK_US, .run = look_at_batches },
+    { .name = "free space", .every_us = CLOCK_S, .run = look_at_disk },
+    { .name = "configuration", .every_us = CLOCK_S / 2, .run = follow },
+    { .name = "rights", .every_us = CLOCK_S / 2, .run = follow_rights },
+    { .name = "queues", .every_us = CLOCK_S, .run = look_at_queues_in_turn },
+    { .name = "dead letters", .every_us = CLOCK_S, .run = look_at_dead_in_turn },
+    { .name = "certificates", .every_us = INT64_C(3600) * CLOCK_S, .run = look_at_certificates },
+    { .name = "backlog", .every_us = INT64_C(15) * CLOCK_S, .run = look_at_backlog },
+    { .name = "rescue", .every_us = NODE_BEAT_US, .run = rescue },
+    { .name = "unsure claims", .every_us = CLOCK_S, .run = return_claims },
+    { .name = "mishaps", .every_us = CLOCK_S, .run = tell_mishaps },
+    { .name = "alerts", .every_us = CLOCK_S / 2, .run = tend_alerts },
+    { .name = "expiry", .every_us = CLOCK_S, .run = expire },
+    { .name = "endpoints", .every_us = CLOCK_S, .run = learn },
+    { .name = "numbers", .every_us = CLOCK_S, .run = count_series },
+    { .name = "ways", .every_us = INT64_C(10) * CLOCK_S, .run = look_at_ways },
+    { .name = "tables of days", .every_us = INT64_C(600) * CLOCK_S, .run = keep_days },
+    { .name = "key tables", .every_us = INT64_C(60) * CLOCK_S, .run = keep_key_tables },
+    { .name = "sweep", .every_us = INT64_C(600) * CLOCK_S, .run = sweep },
+    { .name = "search", .every_us = INT64_C(600) * CLOCK_S, .run = sweep_terms },
+};
+
+enum { DUTIES = sizeof duties / sizeof duties[0] };
+
+/* ---- the thread ----------------------------------------------------------------------------- */
+
+static bool wait_tick(struct keeper *k)
+{
+    struct timespec until;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += (long)TICK_US * 1000;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    (void)pthread_mutex_lock(&k->mutex);
+    while (!k->stopping && pthread_cond_timedwait(&k->changed, &k->mutex, &until) == 0) {
+    }
+    bool go_on = !k->stopping;
+
+    (void)pthread_mutex_unlock(&k->mutex);
+    return go_on;
+}
+
+static void *keeper_main(void *arg)
+{
+    struct keeper *k = arg;
+    int64_t due_us[DUTIES];
+    bool failing[DUTIES] = { 0 };
+
+    for (size_t i = 0; i < DUTIES; i++)
+        due_us[i] = clock_mono_us() + duties[i].every_us;
+    while (wait_tick(k))
+        for (size_t i = 0; i < DUTIES; i++) {
+            struct err err = { 0 };
+
+            if (clock_mono_us() < due_us[i])
+                continue;
+            bool ok = duties[i].run(k, &err);
+
+            if (!ok && !failing[i])
+                log_event(LOG_WARN, "keeper.fail", kv_z("duty", duties[i].name),
+                          kv_z("why", err.text));
+            failing[i] = !ok;
+            due_us[i] = clock_mono_us() + duties[i].every_us;
+        }
+    return NULL;
+}
+
+struct keeper *keeper_start(struct engine *e)
+{
+    struct keeper *k = NEW(struct keeper);
+    pthread_condattr_t attr;
+    struct err err = { 0 };
+
+    k->engine = e;
+    k->reachable_since_us = clock_mono_us();
+    (void)pthread_mutex_init(&k->mutex, NULL);
+    (void)pthread_condattr_init(&attr);
+    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    (void)pthread_cond_init(&k->changed, &attr);
+    (void)pthread_condattr_destroy(&attr);
+    k->lookout = lookout_new(engine_store(e), engine_road(e), engine_node(e), engine_alerts(e));
+    /* Before the door opens; the thread reports what fails. */
+    (void)look_at_disk(k, &err);
+    (void)look_at_queues(k, &err);
+    (void)look_at_dead(k, &err);
+    (void)look_at_certificates(k, &err);
+    (void)keep_days(k, &err);
+    thread_start(&k->thread, "keeper", keeper_main, k);
+    return k;
+}
+
+void keeper_stop(struct keeper *k)
+{
+    if (k == NULL)
+        return;
+    (void)pthread_mutex_lock(&k->mutex);
+    k->stopping = true;
+    (void)pthread_cond_signal(&k->changed);
+    (void)pthread_mutex_unlock(&k->mutex);
+    (void)pthread_join(k->thread, NULL);
+    lookout_free(k->lookout);
+    db_close(k->beat_db);
+    free(k);
+}

@@ -1,0 +1,608 @@
+#include "engine/upkeep/retainer.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/alloc.h"
+#include "base/arena.h"
+#include "base/auto.h"
+#include "base/clock.h"
+#include "base/fault.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/metrics.h"
+#include "base/thread.h"
+#include "core/civil.h"
+#include "engine/dispatch/govern.h"
+#include "engine/plan/plan.h"
+#include "engine/road/road.h"
+#include "store/audit/audit.h"
+#include "store/manual/dead.h"
+#include "store/manual/operate.h"
+#include "store/retention/archive.h"
+#include "store/retention/kept.h"
+#include "store/retention/retain.h"
+#include "store/store.h"
+
+enum {
+    LOOK_US = 30 * CLOCK_S, /* also at what is due, while days go */
+    REST_LEAST_US = 5 * CLOCK_MS,
+    REST_MOST_US = 1 * CLOCK_S,
+    DAYS_BEHIND = 2, /* more that are due: it does not keep up */
+    ROOM_TIMES = 2,  /* the reserve; with less room it hurries, as the alert of the disk does */
+    DEAD_AT_ONCE = 50,
+    WHO_MOST = 64,
+    DATE = 24,
+};
+
+/* Nobody looks into a table this long after it was closed; on PostgreSQL every node has learnt of
+ * it by then. */
+#define DROP_AGE_US      (INT64_C(60) * CLOCK_S)
+#define DROP_AGE_MANY_US (INT64_C(7200) * CLOCK_S)
+#define SOON_US          (INT64_C(3) * RETAIN_DAY_US)
+
+struct retainer {
+    struct retainer_options o;
+    pthread_t thread;
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    bool stopping, asked, asked_all;
+    char who[WHO_MOST];
+    struct retainer_view view;
+
+    /* the thread's own */
+    struct retain_clock clock;
+    bool all;   /* this look is without the guard */
+    bool hurry; /* it does not keep up, or the disk is short of room */
+    int64_t due_seen_us;
+    int64_t told_soon_us, told_guard_us;
+};
+
+static struct metric gone_documents = { .name = "waybill_retention_documents_total",
+                                        .help = "Documents that were kept long enough and went." };
+static struct metric gone_bytes = { .name = "waybill_retention_bytes_total",
+                                    .help = "Payload bytes of documents that went." };
+static struct metric freed_bytes = { .name = "waybill_retention_freed_bytes_total",
+                                     .help = "Bytes of files that were given back to the disk." };
+static struct metric due_days = { .name = "waybill_retention_due_days",
+                                  .help = "Days whose documents may go and are still there.",
+                                  .type = METRIC_GAUGE };
+static struct metric hurries = { .name = "waybill_retention_hurries",
+                                 .help = "1: more than two days are due, or the disk is short of "
+                                         "room; rests are shorter.",
+                                 .type = METRIC_GAUGE };
+static struct metric slice_time = { .name = "waybill_retention_slice_seconds",
+                                    .help = "One slice of documents that go, until its commit.",
+                                    .type = METRIC_HISTOGRAM };
+static struct metric *const metrics[] = { &gone_documents, &gone_bytes, &freed_bytes,
+                                          &due_days,       &hurries,    &slice_time };
+
+/* ---- small things --------------------------------------------------------------------------- */
+
+static bool is_stopping(struct retainer *r)
+{
+    (void)pthread_mutex_lock(&r->mutex);
+    bool stopping = r->stopping;
+
+    (void)pthread_mutex_unlock(&r->mutex);
+    return stopping;
+}
+
+static void set_state(struct retainer *r, const char *state)
+{
+    (void)pthread_mutex_lock(&r->mutex);
+    r->view.state = state;
+    (void)pthread_mutex_unlock(&r->mutex);
+}
+
+/* Waits until then, or until somebody asks or stops; false: it stops. */
+static bool wait_us(struct retainer *r, int64_t us, bool for_asked)
+{
+    struct timespec until;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += us / CLOCK_S;
+    until.tv_nsec += (long)(us % CLOCK_S) * 1000;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    (void)pthread_mutex_lock(&r->mutex);
+    while (!r->stopping && !(for_asked && r->asked) &&
+           pthread_cond_timedwait(&r->changed, &r->mutex, &until) == 0) {
+    }
+    bool go_on = !r->stopping;
+
+    (void)pthread_mutex_unlock(&r->mutex);
+    return go_on;
+}
+
+/* How many times as long as the work took it rests behind it. */
+struct pace {
+    int rest_times, hurried;
+};
+
+/* Everybody's commits wait while a slice goes: for the one writer of SQLite, of which it has a
+ * tenth (5000 documents a second, while 2000 come in); on PostgreSQL for the server's disk, which
+ * it has for a twentieth. */
+static const struct pace slice_pace[] = { [DB_SQLITE] = { 9, 3 }, [DB_POSTGRESQL] = { 19, 3 } };
+static const struct pace bytes_pace = { 9, 1 };
+static const struct pace other_pace = { 39, 3 }; /* dead letters, the audit log */
+
+static bool rest(struct retainer *r, int64_t took_us, const struct pace *pace)
+{
+    int64_t us = took_us * (r->hurry ? pace->hurried : pace->rest_times);
+
+    us = us < REST_LEAST_US ? REST_LEAST_US : us > REST_MOST_US ? REST_MOST_US : us;
+    return wait_us(r, us, false);
+}
+
+static const char *day_text(int64_t day, char text[static DATE])
+{
+    struct civil_date d = civil_date(day);
+
+    (void)snprintf(text, DATE, "%04d-%02d-%02d", (int)d.year, d.month, d.day);
+    return text;
+}
+
+static int64_t apart_us(void)
+{
+    const char *ms = fault_switch("WAYBILL_TEST_RETAIN_APART_MS");
+    int64_t n;
+
+    return ms != NULL && str_to_i64(str_of(ms), &n) ? n * CLOCK_MS : RETAIN_APART_US;
+}
+
+/* ---- a day ---------------------------------------------------------------------------------- */
+
+struct day {
+    int64_t day, now_us, documents, bytes, spared;
+    int64_t archived_us; /* what ended until then is in an archive */
+};
+
+static void tell_guard(struct retainer *r, const struct day *d)
+{
+    char date[DATE];
+
+    (void)pthread_mutex_lock(&r->mutex);
+    r->view.guarded = true;
+    (void)pthread_mutex_unlock(&r->mutex);
+    if (r->told_guard_us != 0 && clock_mono_us() - r->told_guard_us < RETAIN_DAY_US)
+        return;
+    r->told_guard_us = clock_mono_us();
+    log_event(LOG_WARN, "retention.guard", kv_z("day", day_text(d->day, date)),
+              kv_z("hint", "More may go at once than the guard lets in an hour; it goes on by "
+                           "itself. If the clock is right and it shall go now: `waybill retention "
+                           "run --all`."));
+    road_note_mishap(r->o.road, "retention_guard", "retention", STR("days"),
+                     "more may go than the guard lets in an hour");
+}
+
+static void count(struct retainer *r, struct day *d, const struct retain_slice *got)
+{
+    d->documents += got->documents;
+    d->bytes += got->bytes;
+    d->spared += got->spared;
+    metric_add(&gone_documents, got->documents);
+    metric_add(&gone_bytes, got->bytes);
+    (void)pthread_mutex_lock(&r->mutex);
+    r->view.documents += got->documents;
+    r->view.bytes += got->bytes;
+    (void)pthread_mutex_unlock(&r->mutex);
+}
+
+static bool see_due(struct retainer *r, int64_t now_us, int64_t days[static RETAIN_DUE_MOST],
+                    size_t *ret_count, struct err *err)
+{
+    int64_t room;
+
+    if (!retain_due(r->o.store, retain_due_before(now_us), days, RETAIN_DUE_MOST, ret_count, err) ||
+        !file_free_bytes(store_data_fd(r->o.store), &room, err))
+        return false;
+    r->due_seen_us = clock_mono_us();
+    r->hurry = *ret_count > DAYS_BEHIND || room / ROOM_TIMES < r->o.disk_reserve_bytes;
+    metric_set(&due_days, (int64_t)*ret_count);
+    metric_set(&hurries, r->hurry);
+    (void)pthread_mutex_lock(&r->mutex);
+    r->view.due = (int64_t)*ret_count;
+    (void)pthread_mutex_unlock(&r->mutex);
+    return true;
+}
+
+/* A large day takes so long that others become due. */
+static bool see_due_again(struct retainer *r, struct err *err)
+{
+    int64_t days[RETAIN_DUE_MOST];
+    size_t n;
+
+    return clock_mono_us() - r->due_seen_us < LOOK_US ||
+           see_due(r, govern_time(r->o.govern).early_us, days, &n, err);
+}
+
+/* *ret_empty: all of it went that may. */
+static bool slices(struct retainer *r, struct day *d, bool *ret_empty, struct err *err)
+{
+    struct retain_order order = {
+        .day = d->day, .now_us = d->now_us, .unguarded = r->all, .archived_us = d->archived_us
+    };
+    struct retain_slice got;
+    int64_t first;
+
+    *ret_empty = false;
+    if (!retain_first(r->o.store, d->day, &first, err))
+        return false;
+    order.above = first - 1;
+    if (first == 0) {
+        *ret_empty = true;
+        return true;
+    }
+    for (int64_t began;; order.above = got.upto) {
+        began = clock_mono_us();
+        if (!retain_slice(r->o.store, &order, &got, err))
+            return false;
+        count(r, d, &got);
+        if (got.guarded)
+            tell_guard(r, d);
+        if (got.busy || got.guarded || got.unarchived)
+            return true;
+        if (got.upto == 0) {
+            *ret_empty = true;
+            return true;
+        }
+        metric_observe_us(&slice_time, clock_mono_us() - began);
+        if (!see_due_again(r, err))
+            return false;
+        if (!rest(r, clock_mono_us() - began, &slice_pace[store_kind(r->o.store)]))
+            return true;
+    }
+}
+
+static bool archive_first(struct retainer *r, struct day *d, struct str folder, struct err *err)
+{
+    struct archive_made made;
+    char date[DATE];
+
+    if (folder.len == 0)
+        return true;
+    set_state(r, "archives");
+    if (!archive_day(r->o.store, folder, d->day, &made, err))
+        return err_context(err, "archive of %s", day_text(d->day, date));
+    d->archived_us = made.until_us;
+    if (made.documents > 0)
+        log_event(LOG_INFO, "retention.archive", kv_z("day", day_text(d->day, date)),
+                  kv_int("documents", made.documents), kv_int("bytes", made.bytes),
+                  kv_z("name", made.name));
+    return true;
+}
+
+static bool run_day(struct retainer *r, struct day *d, struct str archive, struct err *err)
+{
+    bool empty, closed = false;
+    char date[DATE];
+
+    if (!archive_first(r, d, archive, err))
+        return false;
+    if (archive.len > 0 && d->archived_us == 0) /* another node is at it */
+        return true;
+    set_state(r, "lets go");
+    bool ok =
+        slices(r, d, &empty, err) && (!empty || retain_close(r->o.store, d->day, &closed, err));
+
+    if (d->documents > 0)
+        log_event(LOG_INFO, "retention.day", kv_z("day", day_text(d->day, date)),
+                  kv_int("documents", d->documents), kv_int("bytes", d->bytes),
+                  kv_int("kept", d->spared), kv_z("table", closed ? "gone" : "not empty yet"));
+    return ok;
+}
+
+static bool run_days(struct retainer *r, int64_t now_us, struct str archive, struct err *err)
+{
+    int64_t days[RETAIN_DUE_MOST];
+    size_t n;
+
+    if (!see_due(r, now_us, days, &n, err))
+        return false;
+    (void)pthread_mutex_lock(&r->mutex);
+    r->view.guarded = false;
+    (void)pthread_mutex_unlock(&r->mutex);
+    for (size_t i = 0; i < n && !is_stopping(r) && !retain_is_paused(r->o.store); i++) {
+        struct day d = { .day = days[i], .now_us = now_us };
+
+        if (!run_day(r, &d, archive, err))
+            return false;
+    }
+    return true;
+}
+
+/* ---- bytes and tables ----------------------------------------------------------------------- */
+
+static bool clean(struct retainer *r, struct err *err)
+{
+    struct retain_bytes got = { .more = true };
+    int64_t dropped, files = 0, bytes = 0, moved = 0;
+    bool many = store_kind(r->o.store) == DB_POSTGRESQL;
+
+    set_state(r, "cleans");
+    while (got.more && !is_stopping(r)) {
+        int64_t began = clock_mono_us();
+
+        if (!retain_bytes(r->o.store, &got, err))
+            return false;
+        files += got.files + got.segments;
+        bytes += got.bytes;
+        moved += got.moved;
+        metric_add(&freed_bytes, got.bytes);
+        (void)pthread_mutex_lock(&r->mutex);
+        r->view.freed += got.bytes;
+        (void)pthread_mutex_unlock(&r->mutex);
+        if (got.damaged > 0) {
+            log_event(LOG_WARN, "retention.damaged",
+                      kv_z("hint", "A payload segment that could go is damaged and is left alone; "
+                                   "`waybill doctor` tells which documents have trouble."));
+            road_note_mishap(r->o.road, "payload_corrupt", "retention", STR("segment"),
+                             "a segment that could go is damaged");
+        }
+        if (!rest(r, clock_mono_us() - began, &bytes_pace))
+            break;
+    }
+    if (bytes > 0)
+        log_event(LOG_INFO, "retention.freed", kv_int("files", files), kv_int("bytes", bytes),
+                  kv_int("moved", moved));
+    return retain_drop(r->o.store, many ? DROP_AGE_MANY_US : DROP_AGE_US, &dropped, err);
+}
+
+/* ---- dead letters --------------------------------------------------------------------------- */
+
+static bool discard(struct retainer *r, const struct dead_letter *letters, size_t n,
+                    const struct operate_order *order, int64_t *ret_done, struct err *err)
+{
+    AUTO(arena_done) struct arena arena = ARENA_INIT(1 << 20);
+    struct operate_target targets[DEAD_AT_ONCE];
+    struct operate_answer answers[DEAD_AT_ONCE];
+    struct kept kept;
+    size_t count = 0;
+    bool found;
+
+    for (size_t i = 0; i < n; i++) {
+        if (!kept_get(r->o.store, letters[i].doc, &arena, &kept, &found, err))
+            return false;
+        if (!found)
+            targets[count++] =
+                (struct operate_target){ .id = letters[i].id, .delivery = letters[i].delivery };
+    }
+    if (!operate(r->o.store, OPERATE_DISCARD, targets, count, order, answers, err))
+        return false;
+    for (size_t i = 0; i < count; i++)
+        *ret_done += answers[i].result == OPERATE_DONE;
+    return true;
+}
+
+static bool discard_until(struct retainer *r, int64_t until_us, const struct plan *plan,
+                          int64_t *ret_done, struct err *err)
+{
+    struct dead_filter f = { .until_us = until_us };
+    struct operate_order order = { .who = STR("the retention of dead letters"),
+                                   .bulk = true,
+                                   .config = plan->version,
+                                   .keep_days = 0 };
+    int64_t above = 0;
+
+    do {
+        AUTO(arena_done) struct arena arena = ARENA_INIT(8 << 20);
+        struct dead_letter *letters = ARENA_ARRAY(&arena, struct dead_letter, DEAD_AT_ONCE);
+        int64_t began = clock_mono_us();
+        size_t n;
+
+        if (!dead_list(r->o.store, &f, above, DEAD_AT_ONCE, &arena, letters, &n, &above, err) ||
+            !discard(r, letters, n, &order, ret_done, err))
+            return false;
+        if (!rest(r, clock_mono_us() - began, &other_pace))
+            return true;
+    } while (above != 0);
+    return true;
+}
+
+static bool count_soon(struct retainer *r, int64_t until_us, int64_t *ret, struct err *err)
+{
+    struct dead_filter f = { .until_us = until_us };
+    int64_t above = 0, some;
+
+    *ret = 0;
+    do {
+        if (!dead_count(r->o.store, &f, above, &some, &above, err))
+            return false;
+        *ret += some;
+    } while (above != 0 && !is_stopping(r));
+    return true;
+}
+
+static bool look_at_dead(struct retainer *r, int64_t now_us, const struct plan *plan,
+                         struct err *err)
+{
+    int64_t keep_us = plan->retention.dead_us, done = 0, soon = 0;
+
+    if (keep_us == 0)
+        return true;
+    bool ok = discard_until(r, now_us - keep_us, plan, &done, err) &&
+              count_soon(r, now_us - keep_us + SOON_US, &soon, err);
+
+    (void)pthread_mutex_lock(&r->mutex);
+    r->view.dead += done;
+    r->view.dead_soon = soon;
+    (void)pthread_mutex_unlock(&r->mutex);
+    if (done > 0)
+        log_event(LOG_WARN, "retention.dead", kv_int("count", done),
+                  kv_z("hint", "They waited as long as `retention.dead` says and were discarded; "
+                               "those that no receiver has go tomorrow."));
+    if (soon > 0 && (r->told_soon_us == 0 || clock_mono_us() - r->told_soon_us > RETAIN_DAY_US)) {
+        r->told_soon_us = clock_mono_us();
+        log_event(LOG_WARN, "retention.dead_soon", kv_int("count", soon),
+                  kv_z("hint", "Dead letters that will be discarded within three days; see "
+                               "`waybill dead ls`."));
+        road_note_mishap(r->o.road, "dead_expires", "retention", STR("dead letters"),
+                         "dead letters will be discarded within three days");
+    }
+    return ok;
+}
+
+/* ---- the audit log -------------------------------------------------------------------------- */
+
+/* A day's lines at once, for letting go of lines is a line. */
+static bool look_at_audit(struct retainer *r, int64_t now_us, const struct plan *plan,
+                          struct err *err)
+{
+    int64_t keep_us = plan->retention.audit_us, slack_us = RETAIN_DAY_US, all = 0, some;
+
+    if (keep_us == 0)
+        return true;
+    do {
+        int64_t began = clock_mono_us();
+
+        if (!audit_trim(r->o.store, now_us - keep_us, slack_us, &some, err))
+            return false;
+        all += some;
+        slack_us = 0;
+        if (!rest(r, clock_mono_us() - began, &other_pace))
+            break;
+    } while (some > 0);
+    if (all > 0)
+        log_event(LOG_INFO, "retention.audit", kv_int("lines", all));
+    return true;
+}
+
+/* ---- the thread ----------------------------------------------------------------------------- */
+
+/* Which day it is.  Only somebody who knows that the clock is right takes a day back. */
+static bool believe(struct retainer *r, const struct govern_time *now, bool steady, struct err *err)
+{
+    int64_t today = now->early_us / RETAIN_DAY_US;
+
+    if (r->all && !now->frozen)
+        return retain_believe_anew(r->o.store, today, err);
+    return !steady || retain_believe(r->o.store, today, err);
+}
+
+/* True: what may go by the clock, or because somebody asked, may go. */
+static bool look_at_clock(struct retainer *r, struct govern_time *ret, bool *ret_asked,
+                          struct err *err)
+{
+    *ret = govern_time(r->o.govern);
+    bool steady =
+        retain_clock_look(&r->clock, ret->early_us, clock_mono_us(), apart_us()) && !ret->frozen;
+
+    (void)pthread_mutex_lock(&r->mutex);
+    *ret_asked = r->asked;
+    r->all = r->asked && r->asked_all;
+    if (r->asked)
+        log_event(LOG_INFO, "retention.ask", kv_z("by", r->who), kv_bool("all", r->all));
+    r->asked = r->asked_all = false;
+    r->view.steady = steady;
+    (void)pthread_mutex_unlock(&r->mutex);
+    return believe(r, ret, steady, err) && (steady || *ret_asked);
+}
+
+/* What somebody asked for goes on behind a pause. */
+static void ask_again(struct retainer *r)
+{
+    (void)pthread_mutex_lock(&r->mutex);
+    r->asked = true;
+    r->asked_all = r->asked_all || r->all;
+    (void)pthread_mutex_unlock(&r->mutex);
+}
+
+static bool look(struct retainer *r, struct err *err)
+{
+    int64_t pauses = retain_pauses(r->o.store);
+    struct govern_time now;
+    bool asked;
+
+    if (retain_is_paused(r->o.store)) /* files are being copied */
+        return true;
+    if (!look_at_clock(r, &now, &asked, err))
+        return err->kind == ERR_NONE;
+    struct plan *plan = road_plan(r->o.road);
+    bool ok = plan != NULL && look_at_dead(r, now.early_us, plan, err) &&
+              look_at_audit(r, now.early_us, plan, err) &&
+              run_days(r, now.early_us, plan->retention.archive, err);
+
+    plan_unref(plan);
+    ok = clean(r, err) && ok;
+    if (asked && retain_pauses(r->o.store) != pauses)
+        ask_again(r);
+    return ok;
+}
+
+static void *retainer_main(void *arg)
+{
+    struct retainer *r = arg;
+    bool failing = false;
+
+    for (bool paused = false; wait_us(r, paused ? REST_MOST_US : LOOK_US, !paused);
+         paused = retain_is_paused(r->o.store)) {
+        struct err err = { 0 };
+        bool ok = look(r, &err);
+
+        if (!ok && !failing) {
+            log_event(LOG_WARN, "retention.fail", kv_z("why", err.text));
+            road_note_mishap(r->o.road, "retention", "retention", STR("node"), err.text);
+        }
+        failing = !ok;
+        (void)pthread_mutex_lock(&r->mutex);
+        r->view.state = "rests";
+        r->view.looked_us = clock_wall_us();
+        (void)snprintf(r->view.trouble, sizeof r->view.trouble, "%s", ok ? "" : err.text);
+        (void)pthread_mutex_unlock(&r->mutex);
+    }
+    return NULL;
+}
+
+struct retainer *retainer_start(const struct retainer_options *options)
+{
+    struct retainer *r = NEW(struct retainer);
+    pthread_condattr_t attr;
+
+    r->o = *options;
+    r->view.state = "rests";
+    (void)pthread_mutex_init(&r->mutex, NULL);
+    (void)pthread_condattr_init(&attr);
+    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    (void)pthread_cond_init(&r->changed, &attr);
+    (void)pthread_condattr_destroy(&attr);
+    for (size_t i = 0; i < sizeof metrics / sizeof metrics[0]; i++)
+        metrics_register(metrics[i]);
+    thread_start(&r->thread, "retainer", retainer_main, r);
+    return r;
+}
+
+void retainer_stop(struct retainer *r)
+{
+    if (r == NULL)
+        return;
+    (void)pthread_mutex_lock(&r->mutex);
+    r->stopping = true;
+    (void)pthread_cond_broadcast(&r->changed);
+    (void)pthread_mutex_unlock(&r->mutex);
+    (void)pthread_join(r->thread, NULL);
+    for (size_t i = 0; i < sizeof metrics / sizeof metrics[0]; i++)
+        metrics_forget(metrics[i]);
+    free(r);
+}
+
+void retainer_ask(struct retainer *r, struct str who, bool all)
+{
+    (void)pthread_mutex_lock(&r->mutex);
+    r->asked = true;
+    r->asked_all = r->asked_all || all;
+    (void)snprintf(r->who, sizeof r->who, "%.*s", STR_ARG(who));
+    (void)pthread_cond_broadcast(&r->changed);
+    (void)pthread_mutex_unlock(&r->mutex);
+}
+
+void retainer_look(struct retainer *r, struct retainer_view *ret)
+{
+    (void)pthread_mutex_lock(&r->mutex);
+    *ret = r->view;
+    (void)pthread_mutex_unlock(&r->mutex);
+    if (retain_is_paused(r->o.store))
+        ret->state = "paused";
+}

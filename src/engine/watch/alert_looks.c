@@ -1,0 +1,218 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/auto.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "core/config.h"
+#include "core/yaml.h"
+#include "engine/dispatch/dispatch.h"
+#include "engine/plan/plan.h"
+#include "engine/road/road.h"
+#include "engine/watch/alerts_inside.h"
+#include "store/govern/version.h"
+#include "store/kernel/node.h"
+#include "store/road/document.h"
+#include "store/store.h"
+
+enum {
+    SILENCE_US = CLOCK_S / 2,
+    SILENCE_MOST_US = 60 * CLOCK_S,
+    LOOK_SHARE = 100,
+    PAGES_MOST = 20,
+    ARENA_MOST = 4 << 20,
+    VERSION_MOST = 16 << 20,
+    HOST = 64
+};
+
+void alert_looks_init(struct alert_looks *l, const struct alerts_options *o)
+{
+    char host[HOST] = "", folder[128] = "", link[40];
+    ssize_t n;
+
+    *l = (struct alert_looks){ 0 };
+    (void)gethostname(host, sizeof host - 1);
+    (void)snprintf(link, sizeof link, "/proc/self/fd/%d", store_data_fd(o->store));
+    n = readlink(link, folder, sizeof folder - 1);
+    folder[n > 0 ? n : 0] = '\0';
+    (void)snprintf(l->own, sizeof l->own, "node %s:%s", host, folder);
+}
+
+void alert_looks_done(struct alert_looks *l)
+{
+    free(l->silences);
+}
+
+/* ---- receivers --------------------------------------------------------------------------------
+ */
+
+static void look_at_endpoints(struct alerts *a, struct road *r, const struct plan *p)
+{
+    for (size_t i = 0; i < p->endpoint_count; i++) {
+        const struct plan_endpoint *e = &p->endpoints[i];
+        struct endpoint_look look = { 0 };
+        bool known = dispatch_look(road_dispatch(r), e->word, &look);
+        bool broken = e->broken != NULL && e->type != NULL; /* what no build runs was told */
+        char text[300];
+
+        if (broken)
+            (void)snprintf(text, sizeof text, "it cannot be used: %.200s", e->broken);
+        else
+            (void)snprintf(text, sizeof text,
+                           "its breaker is open: deliveries to it wait, one probes now and then");
+        alerts_see_if(a, ALERT_RECEIVER_FAILING, e->name, broken || (known && look.open), text);
+    }
+}
+
+/* ---- silence ----------------------------------------------------------------------------------
+ */
+
+/* Whether something came in since then; a page may be short, and then there is another. */
+static bool has_received(struct store *s, int64_t gateway, int64_t since_us, bool *ret,
+                         struct err *err)
+{
+    struct document_filter f = { .gateway = gateway, .since_us = since_us };
+    AUTO(arena_done) struct arena a = ARENA_INIT(ARENA_MOST);
+    struct document *one = ARENA_NEW(&a, struct document);
+    int64_t below = 0;
+    size_t n;
+
+    for (int i = 0; i < PAGES_MOST; i++) {
+        if (!document_list(s, &f, below, 1, &a, one, &n, &below, err))
+            return false;
+        *ret = n > 0;
+        if (n > 0 || below == 0)
+            return true;
+    }
+    *ret = true; /* that much else came in: nobody can say so yet */
+    return true;
+}
+
+static void remember_silences(struct alert_looks *l, const struct plan *p)
+{
+    size_t count = p->alerts.silence_count;
+
+    if (l->silences != NULL && l->silences_of == p->version && l->silence_count == count)
+        return;
+    free(l->silences);
+    l->silences = xcalloc(count + 1, sizeof *l->silences);
+    l->silence_count = count;
+    l->silences_of = p->version;
+}
+
+static bool asks_for(const struct yaml_node *root, struct str gateway)
+{
+    const struct yaml_node *list = yaml_get(yaml_get(root, "alerts"), "silence");
+
+    if (list == NULL || list->kind != YAML_MAP)
+        return false;
+    for (const struct yaml_node *n = list->first; n != NULL; n = n->next)
+        if (str_eq(n->key->text, gateway))
+            return true;
+    return false;
+}
+
+/* Of all that look as far back: the text is read once for them. */
+static bool read_version(struct alert_looks *l, struct store *s, const struct plan *p,
+                         int64_t after_us, int64_t version, struct err *err)
+{
+    AUTO(arena_done) struct arena a = ARENA_INIT(VERSION_MOST + YAML_ARENA);
+    struct problem_list problems = PROBLEM_LIST_INIT;
+    const struct yaml_node *root = NULL;
+    struct version v;
+
+    if (version_get(s, version, &a, &v, err))
+        root = yaml_load(v.body, &a, &problems);
+    else if (err->kind != ERR_NONE)
+        return false;
+    for (size_t i = 0; i < p->alerts.silence_count; i++)
+        if (p->alerts.silences[i].after_us == after_us)
+            l->silences[i] =
+                (struct silence_known){ version, asks_for(root, p->alerts.silences[i].gateway) };
+    problem_list_done(&problems);
+    return true;
+}
+
+/* Nobody is late before the configuration has asked for it for so long.  The version of that time
+ * tells: the one in force may be younger, as every change makes another. */
+static bool was_asked(struct alert_looks *l, struct store *s, const struct plan *p, size_t at,
+                      int64_t since_us, bool *ret, struct err *err)
+{
+    const struct silence_known *known = &l->silences[at];
+    int64_t then;
+
+    if (!version_at(s, since_us, &then, err))
+        return false;
+    *ret = then >= p->version;
+    if (then == 0 || *ret)
+        return true;
+    if (known->version != then &&
+        !read_version(l, s, p, p->alerts.silences[at].after_us, then, err))
+        return false;
+    *ret = known->asked;
+    return true;
+}
+
+static bool look_at_silences(struct alert_looks *l, struct alerts *a, struct store *s,
+                             const struct plan *p, int64_t now_us, struct err *err)
+{
+    remember_silences(l, p);
+    for (size_t i = 0; i < p->alerts.silence_count; i++) {
+        const struct alert_silence *one = &p->alerts.silences[i];
+        int64_t word, since = now_us - one->after_us;
+        /* one that is open is ended by what is received, and by nothing else */
+        bool asked = alerts_is_open(a, ALERT_SILENCE, one->gateway), heard = false;
+        char text[120];
+
+        if (!store_word_find(s, WORD_GATEWAY, one->gateway, &word))
+            continue;
+        if (!asked && !was_asked(l, s, p, i, since, &asked, err))
+            return false;
+        if (asked && !has_received(s, word, since, &heard, err))
+            return false;
+        (void)snprintf(text, sizeof text, "nothing was received for over %lld seconds",
+                       (long long)(one->after_us / CLOCK_S));
+        alerts_see_if(a, ALERT_SILENCE, one->gateway, asked && !heard, text);
+    }
+    return true;
+}
+
+/* ---- the disk ---------------------------------------------------------------------------------
+ */
+
+static bool look_at_disk(struct alerts *a, struct store *s, struct err *err)
+{
+    char text[120];
+    int64_t bytes;
+
+    if (!file_free_bytes(store_data_fd(s), &bytes, err))
+        return false;
+    (void)snprintf(text, sizeof text, "%lld MiB are free on the disk of the data folder",
+                   (long long)(bytes >> 20));
+    alerts_see(a, ALERT_DISK, alerts_own_name(a), -bytes, text);
+    return true;
+}
+
+bool alert_looks_run(struct alert_looks *l, struct alerts *a, const struct alerts_options *o,
+                     bool turn, struct err *err)
+{
+    struct plan *p = road_plan(o->road);
+    int64_t now = clock_mono_us();
+    bool ok = look_at_disk(a, o->store, err);
+
+    if (p != NULL && turn) {
+        look_at_endpoints(a, o->road, p);
+        if (ok && now >= l->silence_due_us) {
+            ok = look_at_silences(l, a, o->store, p, road_clock_us(o->road), err);
+            /* it takes at most one part in LOOK_SHARE of the time */
+            int64_t took = clock_mono_us() - now;
+
+            took = took < SILENCE_MOST_US / LOOK_SHARE ? took : SILENCE_MOST_US / LOOK_SHARE;
+            l->silence_due_us = now + SILENCE_US + took * LOOK_SHARE;
+        }
+    }
+    plan_unref(p);
+    return ok;
+}

@@ -1,0 +1,365 @@
+#include "engine/watch/notices.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/auto.h"
+#include "base/buf.h"
+#include "base/chance.h"
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/require.h"
+#include "engine/plan/plan.h"
+#include "engine/road/road.h"
+#include "engine/transfer/transfer.h"
+#include "store/store.h"
+#include "store/watch/alert.h"
+
+enum {
+    FLYING_MOST = 2 /* to one target */,
+    DUE_MOST = 8,
+    ORPHANS_MOST = 64,
+    BODY_MOST = 16 << 10,
+    ARENA_MOST = 1 << 20,
+    ERROR_MOST = 300,
+    TARGET = 128,
+    ORPHANS_US = 10 * CLOCK_S
+};
+
+/* One notice on its way. */
+struct flying {
+    struct transfer transfer; /* first: done() gets this */
+    struct notices *notices;
+    struct flying *next;
+    struct plan *plan; /* what the target hangs on */
+    const struct alert_target *target;
+    struct notice notice; /* its texts hang on the arena */
+    struct arena arena;
+    struct http_out_request request;
+    struct sending sending;
+    bool over, heard; /* over: with the mutex */
+    char error[ERROR_MOST];
+};
+
+struct notices {
+    struct store *store;
+    struct road *road;
+    pthread_mutex_t mutex;
+    struct flying *flying;                    /* a list, the keeper's but for `over` */
+    int64_t orphans_us;                       /* monotonic: when to look for them */
+    char failing[ALERT_TARGETS_MOST][TARGET]; /* targets of which that was told; empty: free */
+};
+
+struct notices *notices_new(struct store *s, struct road *r)
+{
+    struct notices *n = NEW(struct notices);
+
+    n->store = s;
+    n->road = r;
+    (void)pthread_mutex_init(&n->mutex, NULL);
+    return n;
+}
+
+static void flying_free(struct flying *f)
+{
+    plan_unref(f->plan);
+    arena_done(&f->arena);
+    free(f);
+}
+
+void notices_free(struct notices *n)
+{
+    if (n == NULL)
+        return;
+    for (struct flying *f = n->flying, *next; f != NULL; f = next) {
+        next = f->next;
+        flying_free(f);
+    }
+    free(n);
+}
+
+/* ---- one request ------------------------------------------------------------------------------
+ */
+
+static void put_time(struct json_out *j, const char *key, int64_t us)
+{
+    char text[CLOCK_TEXT];
+
+    json_key(j, key);
+    if (us == 0)
+        json_none(j);
+    else
+        json_z(j, clock_utc_text(us, text));
+}
+
+/* `text` is what chat services show. */
+static void put_body(struct buf *to, const struct notice *w, const struct alert *a)
+{
+    struct json_out j = { .to = to };
+    AUTO(buf_done) struct buf line = BUF_INIT(4096);
+
+    buf_printf(&line, "Waybill: %.*s %s (%.*s): %.*s", STR_ARG(str_first(a->code, 64)),
+               w->kind == NOTICE_REMINDER ? "lasts" : notice_kinds[w->kind],
+               STR_ARG(str_first(a->object, 200)),
+               STR_ARG(str_first(
+                   w->kind == NOTICE_CLEARED && a->ended.len > 0 ? a->ended : a->message, 1000)));
+    json_open(&j, '{');
+    json_key(&j, "notice");
+    json_z(&j, notice_kinds[w->kind]);
+    json_key(&j, "text");
+    json_str(&j, buf_view(&line));
+    json_key(&j, "alert");
+    json_open(&j, '{');
+    json_key(&j, "id");
+    buf_clear(&line);
+    buf_put_int(&line, a->num);
+    json_str(&j, buf_view(&line));
+    json_key(&j, "code");
+    json_str(&j, a->code);
+    json_key(&j, "object");
+    json_str(&j, a->object);
+    json_key(&j, "message");
+    json_str(&j, str_first(a->message, 1000));
+    json_key(&j, "count");
+    json_int(&j, a->count);
+    put_time(&j, "raised", a->raised_us);
+    put_time(&j, "last", a->last_us);
+    put_time(&j, "cleared", w->kind == NOTICE_CLEARED ? a->cleared_us : 0);
+    json_close(&j, '}');
+    json_close(&j, '}');
+}
+
+static void put_field(struct http_out_request *r, struct str name, struct str value)
+{
+    require(r->field_count < HTTP_OUT_FIELDS);
+    r->fields[r->field_count++] = (struct http_out_field){ .name = name, .value = value };
+}
+
+/* On the transfer thread. */
+static void on_answer(struct transfer *t)
+{
+    struct flying *f = (struct flying *)t;
+    const struct http_out_answer *got = &t->answer;
+
+    (void)pthread_mutex_lock(&f->notices->mutex);
+    f->heard = got->reach == HTTP_OUT_ANSWERED && got->status >= 200 && got->status < 300;
+    if (got->reach == HTTP_OUT_ANSWERED)
+        (void)snprintf(f->error, sizeof f->error, "answered %lld", (long long)got->status);
+    else
+        (void)snprintf(f->error, sizeof f->error, "%s",
+                       got->failure != NULL ? got->failure : "not sent");
+    f->over = true;
+    (void)pthread_mutex_unlock(&f->notices->mutex);
+}
+
+static void post(struct notices *n, struct plan *p, const struct alert_target *t,
+                 const struct notice *w, const struct alert *a)
+{
+    AUTO(buf_done) struct buf body = BUF_INIT(BODY_MOST);
+    struct flying *f = NEW(struct flying);
+
+    *f = (struct flying){ .notices = n, .next = n->flying, .plan = plan_ref(p), .target = t };
+    f->arena = (struct arena)ARENA_INIT(ARENA_MOST);
+    f->notice = *w;
+    f->notice.target = arena_copy(&f->arena, w->target);
+    put_body(&body, w, a);
+    f->sending.bytes = arena_copy(&f->arena, buf_view(&body));
+    f->sending.size = (int64_t)body.len;
+    f->request.method = STR("POST");
+    f->request.url = t->url;
+    put_field(&f->request, STR("Content-Type"), STR("application/json"));
+    put_field(&f->request, STR("Idempotency-Key"),
+              str_of(arena_printf(&f->arena, "alert-notice-%lld", (long long)w->num)));
+    for (size_t i = 0; i < t->field_count; i++)
+        put_field(&f->request, t->fields[i].name, t->fields[i].value);
+    f->transfer = (struct transfer){
+        .options = &t->http, .request = &f->request, .sending = &f->sending, .done = on_answer
+    };
+    n->flying = f;
+    if (!road_transfer(n->road, &f->transfer)) {
+        (void)snprintf(f->error, sizeof f->error, "the node stops");
+        f->over = true;
+    }
+}
+
+/* ---- what came of it --------------------------------------------------------------------------
+ */
+
+/* The state of a target is told when it changes.  With too many of them, each time. */
+static bool changes(struct notices *n, struct str target, bool fails)
+{
+    size_t room = ALERT_TARGETS_MOST;
+
+    target = str_first(target, TARGET - 1);
+    for (size_t i = 0; i < ALERT_TARGETS_MOST; i++) {
+        if (n->failing[i][0] == '\0' && room == ALERT_TARGETS_MOST)
+            room = i;
+        if (!str_is(target, n->failing[i]))
+            continue;
+        if (!fails)
+            n->failing[i][0] = '\0';
+        return !fails;
+    }
+    if (fails && room < ALERT_TARGETS_MOST)
+        (void)snprintf(n->failing[room], TARGET, "%.*s", STR_ARG(target));
+    return fails;
+}
+
+static bool end_one(struct notices *n, const struct flying *f, struct err *err)
+{
+    const struct notice *w = &f->notice;
+    const struct retry_rule *rule = &f->target->retry;
+    int64_t wait = rule->first_us / 2 + retry_wait_us(rule, w->attempts + 1, chance_u64()) / 2;
+    bool over = retry_is_over(rule, w->made_us, road_clock_us(n->road) + wait);
+    enum notice_state state = f->heard ? NOTICE_SENT : over ? NOTICE_GIVEN_UP : NOTICE_WAITS;
+
+    if (!notice_end(n->store, w->num, state, f->heard ? 0 : wait,
+                    f->heard ? STR("") : str_of(f->error), err))
+        return false;
+    if (!changes(n, w->target, !f->heard))
+        return true;
+    if (!f->heard)
+        log_event(LOG_WARN, "alert.unsent", kv_int("alert", w->alert), kv_str("to", w->target),
+                  kv_z("why", f->error), kv_bool("given_up", over),
+                  kv_z("hint", "It is tried again; `waybill alerts ls` shows what was not heard."));
+    else
+        log_event(LOG_INFO, "alert.sent", kv_int("alert", w->alert), kv_str("to", w->target));
+    return true;
+}
+
+static bool end_all(struct notices *n, struct err *err)
+{
+    for (struct flying **at = &n->flying; *at != NULL;) {
+        struct flying *f = *at;
+
+        (void)pthread_mutex_lock(&n->mutex);
+        bool over = f->over;
+
+        (void)pthread_mutex_unlock(&n->mutex);
+        if (!over) {
+            at = &f->next;
+            continue;
+        }
+        if (!end_one(n, f, err))
+            return false;
+        *at = f->next;
+        flying_free(f);
+    }
+    return true;
+}
+
+void notices_stop(struct notices *n)
+{
+    for (const struct flying *f = n->flying; f != NULL; f = f->next) {
+        struct err err = { 0 };
+
+        if (f->over && f->heard)
+            (void)end_one(n, f, &err); /* or it is sent again, under the same key */
+    }
+}
+
+/* ---- what is due ------------------------------------------------------------------------------
+ */
+
+static bool is_flying(const struct notices *n, int64_t num)
+{
+    for (const struct flying *f = n->flying; f != NULL; f = f->next)
+        if (f->notice.num == num)
+            return true;
+    return false;
+}
+
+static size_t flying_to(const struct notices *n, struct str target)
+{
+    size_t count = 0;
+
+    for (const struct flying *f = n->flying; f != NULL; f = f->next)
+        count += str_eq(f->notice.target, target);
+    return count;
+}
+
+static bool begin_one(struct notices *n, struct plan *p, const struct alert_target *t,
+                      const struct notice *w, struct arena *a, struct err *err)
+{
+    struct alert alert;
+
+    if (t->broken != NULL) {
+        bool over = retry_is_over(&t->retry, w->made_us, road_clock_us(n->road));
+
+        return notice_end(n->store, w->num, over ? NOTICE_GIVEN_UP : NOTICE_WAITS,
+                          t->retry.first_us, str_of(t->broken), err);
+    }
+    if (!alert_get(n->store, w->alert, a, &alert, err))
+        return err->kind == ERR_NONE &&
+               notice_end(n->store, w->num, NOTICE_GIVEN_UP, 0, STR("its alert is gone"), err);
+    post(n, p, t, w, &alert);
+    return true;
+}
+
+/* One target after the other, so that one that is dead costs the others nothing. */
+static bool begin_due(struct notices *n, struct plan *p, const struct alert_target *t,
+                      struct err *err)
+{
+    AUTO(arena_done) struct arena a = ARENA_INIT(ARENA_MOST);
+    struct notice due[DUE_MOST];
+    size_t count, flying = flying_to(n, t->name);
+
+    if (flying >= FLYING_MOST)
+        return true;
+    if (!notice_due(n->store, t->name, &a, due, DUE_MOST, &count, err))
+        return false;
+    for (size_t i = 0; i < count && flying < FLYING_MOST; i++) {
+        if (is_flying(n, due[i].num))
+            continue;
+        if (!begin_one(n, p, t, &due[i], &a, err))
+            return false;
+        flying++;
+    }
+    return true;
+}
+
+/* To whom the configuration does not know any more. */
+static bool end_orphans(struct notices *n, const struct plan *p, struct err *err)
+{
+    AUTO(arena_done) struct arena a = ARENA_INIT(ARENA_MOST);
+    struct notice *due = ARENA_ARRAY(&a, struct notice, ORPHANS_MOST);
+    size_t count;
+
+    if (!notice_due(n->store, STR(""), &a, due, ORPHANS_MOST, &count, err))
+        return false;
+    for (size_t i = 0; i < count; i++)
+        if (alert_target_find(&p->alerts, due[i].target) == NULL &&
+            !notice_end(n->store, due[i].num, NOTICE_GIVEN_UP, 0,
+                        STR("the configuration has no such target any more"), err))
+            return false;
+    return true;
+}
+
+static bool begin_all(struct notices *n, struct plan *p, struct err *err)
+{
+    int64_t now = clock_mono_us();
+
+    for (size_t i = 0; i < p->alerts.target_count; i++)
+        if (!begin_due(n, p, &p->alerts.targets[i], err))
+            return false;
+    if (now < n->orphans_us)
+        return true;
+    n->orphans_us = now + ORPHANS_US;
+    return end_orphans(n, p, err);
+}
+
+bool notices_tend(struct notices *n, bool turn, struct err *err)
+{
+    if (!end_all(n, err))
+        return false;
+    if (!turn)
+        return true;
+    struct plan *p = road_plan(n->road);
+    bool ok = p == NULL || begin_all(n, p, err);
+
+    plan_unref(p);
+    return ok;
+}

@@ -1,0 +1,326 @@
+#include "store/backup/restore.h"
+
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/auto.h"
+#include "base/clock.h"
+#include "base/fault.h"
+#include "base/require.h"
+#include "core/state.h"
+#include "store/audit/audit.h"
+#include "store/kernel/inside.h"
+#include "store/manual/operate.h"
+
+enum { PAGE = 200, PAUSE_US = 50 * CLOCK_MS };
+
+const char *const restore_rules[RESTORE_RULES] = {
+    [RESTORE_NONE] = "",
+    [RESTORE_RESEND] = "resend",
+    [RESTORE_IN_DOUBT] = "in_doubt",
+    [RESTORE_CANCEL] = "cancel",
+};
+
+/* ---- the row --------------------------------------------------------------------------------- */
+
+bool restore_add(struct db *db, int64_t taken_us, struct str source, struct err *err)
+{
+    int64_t upto, mark;
+
+    return db_one_int(db, SQL_NUM_LAST, DB_NO_ARGS, 0, &upto, err) &&
+           db_run(db, SQL_RESTORE_ADD, DB_ARGS(db_int(taken_us), db_text(source), db_int(upto)),
+                  NULL, err) &&
+           db_one_int(db, SQL_MARK_TAKE, DB_ARGS(db_text(STR("hold")), db_int(1)), 0, &mark, err);
+}
+
+bool restore_note(struct db *db, int64_t taken_us, struct str source, struct err *err)
+{
+    if (!db_begin(db, err))
+        return false;
+    if (restore_add(db, taken_us, source, err) && db_commit(db, err))
+        return true;
+    db_rollback(db);
+    return err_context(err, "note the restore");
+}
+
+static bool read_newest(struct db *db, struct arena *a, struct restore *ret, struct err *err)
+{
+    AUTO(db_rows_done) struct db_rows rows = { 0 };
+    bool row;
+
+    *ret = (struct restore){ 0 };
+    if (!db_query(db, SQL_RESTORE_NEWEST, DB_NO_ARGS, &rows, err) || !db_next(&rows, &row, err))
+        return false;
+    if (!row)
+        return true;
+    int64_t rule = db_get_int(&rows, 4);
+
+    *ret = (struct restore){ .made_us = db_get_int(&rows, 0),
+                             .taken_us = db_get_int(&rows, 1),
+                             .upto = db_get_int(&rows, 3),
+                             .chosen_us = db_get_int(&rows, 5),
+                             .done_us = db_get_int(&rows, 7) };
+    if (rule > 0 && rule < RESTORE_RULES)
+        ret->rule = (enum restore_rule)rule;
+    ret->source = arena_copy(a, db_get_str(&rows, 2));
+    ret->chosen_by = arena_copy(a, db_get_str(&rows, 6));
+    return true;
+}
+
+bool restore_newest(struct store *s, struct arena *a, struct restore *ret, struct err *err)
+{
+    struct db *db = store_reader(s, err);
+
+    if (db == NULL)
+        return false;
+    bool ok = read_newest(db, a, ret, err);
+
+    store_reader_back(s, db);
+    return ok;
+}
+
+/* ---- choosing -------------------------------------------------------------------------------- */
+
+struct choose_op {
+    struct store_op op;
+    enum restore_rule rule;
+    struct str who;
+    int64_t changed;
+};
+
+static bool choose_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
+{
+    struct choose_op *o = (struct choose_op *)ops[0];
+
+    require(count == 1);
+    if (!db_run(w->db, SQL_RESTORE_CHOOSE, DB_ARGS(db_int(o->rule), db_text(o->who)), &o->changed,
+                err))
+        return false;
+    if (o->changed > 0)
+        audit_note(w, &o->op, STR("restore"), STR("held back"), (struct str){ 0 });
+    return true;
+}
+
+static const struct store_verb choose_verb = { .name = "choose after a restore",
+                                               .run = choose_run,
+                                               .notes = true };
+
+bool restore_choose(struct store *s, enum restore_rule rule, struct str who, struct err *err)
+{
+    AUTO(arena_done) struct arena a = ARENA_INIT(1 << 20);
+    struct choose_op o = { .rule = rule, .who = who };
+    struct restore now;
+
+    require(rule > RESTORE_NONE && rule < RESTORE_RULES);
+    if (!writers_call(s->writers, &choose_verb, &o.op, err))
+        return false;
+    if (o.changed > 0)
+        return true;
+    if (!restore_newest(s, &a, &now, err))
+        return false;
+    if (now.made_us == 0 || now.done_us != 0)
+        return err_set(err, ERR_PERMANENT, 0, "nothing is held back because of a restore");
+    return err_set(err, ERR_PERMANENT, 0,
+                   "%s was chosen before, and part of it may be done: go on with that",
+                   restore_rules[now.rule]);
+}
+
+struct done_op {
+    struct store_op op;
+};
+
+static bool done_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
+{
+    int64_t mark;
+
+    (void)ops;
+    require(count == 1);
+    return db_run(w->db, SQL_RESTORE_DONE, DB_NO_ARGS, NULL, err) &&
+           db_one_int(w->db, SQL_MARK_TAKE, DB_ARGS(db_text(STR("hold")), db_int(1)), 0, &mark,
+                      err);
+}
+
+static const struct store_verb done_verb = { .name = "end a restore", .run = done_run };
+
+/* ---- the rule -------------------------------------------------------------------------------- */
+
+/* A walk over what the rule is for, in pages of what nobody has in hand. */
+struct walk {
+    struct store *s;
+    const struct restore_order *order;
+    struct restore_progress *progress;
+    enum sql_id list;
+    bool parts; /* it lists deliveries */
+    int64_t upto, until_us;
+    struct operate_target targets[PAGE];
+    struct operate_answer answers[PAGE];
+};
+
+static bool read_page(struct walk *k, struct db *db, int64_t *io_above, size_t *ret_count,
+                      struct err *err)
+{
+    AUTO(db_rows_done) struct db_rows rows = { 0 };
+    bool row;
+
+    *ret_count = 0;
+    if (!db_query(db, k->list, DB_ARGS(db_int(*io_above), db_int(k->upto), db_int(PAGE)), &rows,
+                  err))
+        return false;
+    while (*ret_count < PAGE) {
+        if (!db_next(&rows, &row, err))
+            return false;
+        if (!row)
+            break;
+        struct operate_target *t = &k->targets[(*ret_count)++];
+        struct str id = db_get_str(&rows, 1);
+
+        *io_above = db_get_int(&rows, 0);
+        *t = (struct operate_target){ .delivery = k->parts ? *io_above : 0 };
+        if (id.len == sizeof t->id.bytes)
+            memcpy(t->id.bytes, id.ptr, id.len);
+    }
+    return true;
+}
+
+static bool next_page(struct walk *k, int64_t *io_above, size_t *ret_count, struct err *err)
+{
+    struct db *db = store_reader(k->s, err);
+
+    if (db == NULL)
+        return false;
+    bool ok = read_page(k, db, io_above, ret_count, err);
+
+    store_reader_back(k->s, db);
+    return ok;
+}
+
+static bool is_late(const struct walk *k)
+{
+    return clock_mono_us() >= k->until_us;
+}
+
+/* All of the list, once.  What is in hand just now is left over. */
+static bool pass(struct walk *k, enum operate_action action, struct err *err)
+{
+    struct operate_order order = {
+        .who = k->order->who, .bulk = true, .keep_days = k->order->keep_days, .restored = true
+    };
+    int64_t above = 0;
+    size_t n = PAGE;
+
+    for (k->progress->left = 0; n == PAGE && !is_late(k);) {
+        if (!next_page(k, &above, &n, err) ||
+            !operate(k->s, action, k->targets, n, &order, k->answers, err))
+            return false;
+        fault_point(RESTORE_PAGE);
+        for (size_t i = 0; i < n; i++) {
+            k->progress->changed += k->answers[i].result == OPERATE_DONE;
+            k->progress->left += k->answers[i].result == OPERATE_BUSY;
+        }
+    }
+    k->progress->left += n == PAGE; /* and more behind it */
+    return true;
+}
+
+/* Documents that are not routed yet are routed while nothing is sent, and then have deliveries. */
+static bool count_unrouted(struct walk *k, struct err *err)
+{
+    int64_t above = 0;
+    size_t n;
+
+    if (!next_page(k, &above, &n, err))
+        return false;
+    k->progress->left = (int64_t)n;
+    return true;
+}
+
+/* Batches that were closing without a member, for nobody would be asked about them. */
+struct empty_op {
+    struct store_op op;
+    enum restore_rule rule;
+    int64_t upto, changed;
+};
+
+static bool empty_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
+{
+    struct empty_op *o = (struct empty_op *)ops[0];
+    struct str why = STR("it came out of a backup: it may have been sent since; closed once more, "
+                         "it is sent");
+
+    require(count == 1);
+    if (o->rule == RESTORE_CANCEL)
+        return db_run(w->db, SQL_RESTORE_EMPTY_CANCEL, DB_ARGS(db_int(o->upto)), &o->changed, err);
+    return db_run(
+        w->db, SQL_RESTORE_EMPTY_DOUBT,
+        DB_ARGS(db_int(o->upto), db_text(str_of(dead_codes[DEAD_RESTORED])), db_text(why)),
+        &o->changed, err);
+}
+
+static const struct store_verb empty_verb = { .name = "keep empty batches back", .run = empty_run };
+
+static bool pass_empty(struct walk *k, enum restore_rule rule, struct err *err)
+{
+    struct empty_op o = { .rule = rule, .upto = k->upto };
+
+    if (!writers_call(k->s->writers, &empty_verb, &o.op, err))
+        return false;
+    k->progress->changed += o.changed;
+    return true;
+}
+
+/* In the order of their road: what goes on meanwhile is seen further on. */
+static bool pass_all(struct walk *k, enum restore_rule rule, struct err *err)
+{
+    static const enum sql_id lists[] = { SQL_RESTORE_UNROUTED, SQL_RESTORE_DELIVERIES,
+                                         SQL_RESTORE_MEMBERS };
+    enum operate_action action = rule == RESTORE_CANCEL ? OPERATE_CANCEL : OPERATE_DOUBT;
+    int64_t left = 0;
+
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+        k->list = lists[i];
+        k->parts = k->list == SQL_RESTORE_DELIVERIES;
+        bool routes = k->list == SQL_RESTORE_UNROUTED && rule != RESTORE_CANCEL;
+
+        if (!(routes ? count_unrouted(k, err) : pass(k, action, err)))
+            return false;
+        left += k->progress->left;
+    }
+    k->progress->left = left;
+    return pass_empty(k, rule, err);
+}
+
+static bool apply(struct walk *k, enum restore_rule rule, struct err *err)
+{
+    while (rule != RESTORE_RESEND) {
+        if (!pass_all(k, rule, err))
+            return false;
+        if (k->progress->left == 0)
+            break;
+        if (is_late(k))
+            return true;
+        clock_sleep_us(PAUSE_US);
+    }
+    struct done_op o = { 0 };
+
+    k->progress->done = writers_call(k->s->writers, &done_verb, &o.op, err);
+    return k->progress->done;
+}
+
+bool restore_apply(struct store *s, enum restore_rule rule, const struct restore_order *order,
+                   struct restore_progress *ret, struct err *err)
+{
+    struct walk *k = NEW(struct walk);
+    struct restore now;
+
+    *ret = (struct restore_progress){ 0 };
+    k->s = s;
+    k->order = order;
+    k->progress = ret;
+    k->until_us = clock_mono_us() + order->patience_us;
+    bool ok = restore_newest(s, order->arena, &now, err);
+
+    k->upto = now.upto;
+    ok = ok && apply(k, rule, err);
+    free(k);
+    return ok;
+}

@@ -1,0 +1,168 @@
+/* db.h - one connection to the store's database, whichever it is.
+ *
+ * Thin: begin, run a named statement, read rows, commit.  All SQL is in the
+ * catalogue (sql.h); all meaning is in the modules above.  db_sqlite.c and
+ * db_postgres.c implement it.
+ *
+ * A transaction that failed is rolled back by db_rollback() before anything else
+ * runs on the connection.  db_send() may be held back and sent with what follows
+ * (PostgreSQL): its error then shows at the next db_query(), db_run() or
+ * db_commit(), which is early enough, for nothing is told to anybody before the
+ * commit.
+ *
+ * Errors: ERR_LIMIT with ENOSPC for a full disk; ERR_TRANSIENT for a database
+ * that cannot be reached; ERR_UNCERTAIN only from db_commit(), when its answer
+ * was lost (the writer then finds out, node.h); ERR_PERMANENT for everything else (a
+ * constraint, damage).  A failed sync of our own storage ends the process.
+ *
+ * Threads: a connection belongs to one thread at a time.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/str.h"
+#include "store/db/sql.h"
+
+enum db_kind { DB_SQLITE, DB_POSTGRESQL };
+
+struct db_value {
+    enum { DB_NULL, DB_INT, DB_TEXT, DB_BYTES } type;
+    union {
+        int64_t i;
+        struct str s; /* lent until the call returns */
+    };
+};
+
+#define db_int(v)   ((struct db_value){ .type = DB_INT, .i = (int64_t)(v) })
+#define db_text(v)  ((struct db_value){ .type = DB_TEXT, .s = (v) })
+#define db_bytes(v) ((struct db_value){ .type = DB_BYTES, .s = (v) })
+#define db_null()   ((struct db_value){ .type = DB_NULL })
+
+/* The parameters of a statement: db_run(db, SQL_X, DB_ARGS(db_int(1), db_text(s)), ...) */
+struct db_args {
+    const struct db_value *values;
+    size_t count;
+};
+#define DB_ARGS(...)                                                               \
+    ((struct db_args){ .values = (const struct db_value[]){ __VA_ARGS__ },         \
+                       .count = sizeof((const struct db_value[]){ __VA_ARGS__ }) / \
+                                sizeof(struct db_value) })
+#define DB_NO_ARGS ((struct db_args){ 0 })
+
+/* err.sys of a transaction that was lost, against another one or with its connection, and
+ * did nothing: after db_rollback() (and db_revive()) it may be run again as it was. */
+enum { DB_AGAIN = 40001 };
+
+static inline bool db_should_retry(const struct err *err)
+{
+    return err->kind != ERR_UNCERTAIN && err->sys == DB_AGAIN;
+}
+
+/* Which table of a numbered family (@SLOT@ in the text); -1 for statements without. */
+enum { DB_NO_SLOT = -1, DB_SLOTS_MOST = 64 };
+
+struct db;
+
+struct db_rows {
+    struct db *db;
+    void *state;
+    int row; /* PostgreSQL: the current one */
+};
+
+typedef bool db_found(void *arg, int64_t slot, size_t at, struct db_rows *row, struct err *err);
+
+struct db_driver {
+    bool (*begin)(struct db *, enum sql_id how, struct err *);
+    bool (*commit)(struct db *, struct err *);
+    void (*rollback)(struct db *);
+    bool (*send)(struct db *, enum sql_id, int64_t slot, const struct db_value *, size_t columns,
+                 size_t rows, struct err *);
+    bool (*run)(struct db *, enum sql_id, int64_t slot, struct db_args, int64_t *ret_changed,
+                struct err *);
+    bool (*query)(struct db *, enum sql_id, int64_t slot, struct db_args, struct db_rows *ret,
+                  struct err *);
+    /* Rows of parameters at once, the first column of the answer tells which (from 1);
+     * `slots` tables, each with an answer of its own.  NULL: one by one; it saves trips. */
+    bool (*query_rows)(struct db *, enum sql_id, int64_t slot, size_t slots,
+                       const struct db_value *, size_t columns, size_t rows, struct db_rows *ret,
+                       struct err *);
+    bool (*next)(struct db_rows *, bool *ret_row, struct err *);
+    bool (*is_null)(struct db_rows *, int column);
+    int64_t (*get_int)(struct db_rows *, int column);
+    struct str (*get_str)(struct db_rows *, int column);
+    void (*rows_done)(struct db_rows *);
+    bool (*script)(struct db *, const char *text, struct err *); /* migrations only */
+    bool (*alive)(struct db *); /* false: the connection is gone; db_revive() makes a new one */
+    bool (*revive)(struct db *, struct err *);
+    void (*close)(struct db *);
+};
+
+/* The head of each driver's own struct. */
+struct db {
+    const struct db_driver *driver;
+    enum db_kind kind;
+};
+
+bool db_begin(struct db *db, struct err *err);
+/* All that is read until db_rollback() is of one moment; for readers. */
+bool db_view(struct db *db, struct err *err);
+bool db_commit(struct db *db, struct err *err);
+void db_rollback(struct db *db);
+
+/* Run without looking at the count. */
+bool db_send(struct db *db, enum sql_id id, struct db_args args, struct err *err);
+/* The same for `rows` rows of `columns` values each, one after the other. */
+bool db_batch(struct db *db, enum sql_id id, int64_t slot, const struct db_value *values,
+              size_t columns, size_t rows, struct err *err);
+
+/* Run now; *ret_changed is the number of rows that were changed. */
+bool db_run(struct db *db, enum sql_id id, struct db_args args, int64_t *ret_changed,
+            struct err *err);
+bool db_run_slot(struct db *db, enum sql_id id, int64_t slot, struct db_args args,
+                 int64_t *ret_changed, struct err *err);
+
+/* Read rows: query, then next until *ret_row is false, then db_rows_done() (safe
+ * to call early, and again).  Strings are lent until the next call. */
+bool db_query(struct db *db, enum sql_id id, struct db_args args, struct db_rows *ret,
+              struct err *err);
+bool db_query_slot(struct db *db, enum sql_id id, int64_t slot, struct db_args args,
+                   struct db_rows *ret, struct err *err);
+/* Ask the same for many rows of parameters, in the tables from `slot` on; `found` is
+ * called for every answer row with its table, the number of its parameters, from 0, and
+ * columns from 1 on (column 0 is that number where they are asked at once). */
+bool db_find(struct db *db, enum sql_id id, int64_t slot, size_t slots,
+             const struct db_value *values, size_t columns, size_t rows, db_found *found, void *arg,
+             struct err *err);
+bool db_next(struct db_rows *rows, bool *ret_row, struct err *err);
+bool db_is_null(struct db_rows *rows, int column);
+int64_t db_get_int(struct db_rows *rows, int column); /* 0 for NULL */
+struct str db_get_str(struct db_rows *rows, int column);
+void db_rows_done(struct db_rows *rows);
+
+/* One integer of one row; `otherwise` when there is no row or it is NULL. */
+bool db_one_int(struct db *db, enum sql_id id, struct db_args args, int64_t otherwise, int64_t *ret,
+                struct err *err);
+
+bool db_script(struct db *db, const char *text, struct err *err);
+bool db_alive(struct db *db);
+bool db_revive(struct db *db, struct err *err);
+void db_close(struct db *db); /* NULL is fine */
+
+struct db_sqlite_options {
+    const char *path;
+    bool reader; /* read-only; never checkpoints */
+};
+
+bool db_open_sqlite(const struct db_sqlite_options *options, struct db **ret, struct err *err);
+/* For what no statement of the catalogue can say: copies, and moves (move.h). */
+struct sqlite3 *db_sqlite_handle(struct db *db);
+/* SQLite's writer only: how many pages the write-ahead log holds, and moving
+ * them into the database file as far as readers allow. */
+int64_t db_sqlite_wal_pages(struct db *db);
+bool db_sqlite_checkpoint(struct db *db, struct err *err);
+
+bool db_open_postgres(const char *url, bool reader, struct db **ret, struct err *err);

@@ -1,0 +1,647 @@
+/* The PostgreSQL driver of db.h.
+ *
+ * Inside a transaction libpq is in pipeline mode: begin() and send() only queue, so that
+ * a group of operations is one trip to the server, and its COMMIT a second one, sent when
+ * every answer of the first was good.  Outside, each statement is a trip and a transaction
+ * of its own, in plain mode, where libpq reports an error of the implicit commit too. */
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/fault.h"
+#include "base/require.h"
+#include "store/db/db.h"
+#include "store/db/pg_connect.h"
+#include "store/db/pg_value.h"
+
+enum {
+    SLOTTED = 64,              /* statements over numbered tables that stay prepared */
+    PENDING_MOST = 256,        /* queued statements; more are waited for */
+    STATEMENT_BYTES = 4 << 20, /* the parameters of one statement, about */
+    SCRATCH_MOST = 64 << 20,   /* the same, for a single large row */
+    TEXT_MOST = 64 << 10,      /* the text of a statement */
+    UNSENT_MOST = 8 << 20,     /* what libpq may hold back for the server */
+    REVIVE_EVERY_US = 200 * CLOCK_MS,
+};
+#define WRITER_WAIT_US (INT64_C(20) * CLOCK_S) /* longer than the server's own time-outs */
+#define READER_WAIT_US (INT64_C(5) * CLOCK_S)
+
+/* A prepared statement.  Its name on the server is a number that is never used again. */
+struct cell {
+    enum { CELL_EMPTY, CELL_ASKED, CELL_READY } state;
+    enum sql_id id;
+    int64_t slot, used, name;
+};
+
+/* What was sent and not yet answered. */
+struct pending {
+    enum sql_id id;
+    struct cell *made; /* it prepares this one, if it still has this name */
+    int64_t name;
+    PGresult **result; /* where its answer is put, or NULL */
+};
+
+struct db_postgres {
+    struct db db;
+    char *url;
+    bool reader;
+    PGconn *conn;
+    bool lost, in_tx, piped;
+
+    struct cell plain[SQL_COUNT], slotted[SLOTTED];
+    int64_t uses, names;
+    struct pending pending[PENDING_MOST];
+    size_t pending_count;
+    struct buf scratch, text;
+    size_t unsent;
+
+    int64_t failed_us; /* when connecting failed last, and how */
+    struct err failed;
+};
+
+static struct db_postgres *self_of(struct db *db)
+{
+    require(db->kind == DB_POSTGRESQL);
+    return (struct db_postgres *)db;
+}
+
+static bool lost(struct db_postgres *self, struct err *err)
+{
+    self->lost = true;
+    return pg_lost(self->conn, err); /* libpq takes NULL as well */
+}
+
+/* Only a migration may take its time. */
+static int64_t wait_us(const struct db_postgres *self, enum sql_id id)
+{
+    if (id == SQL_SCHEMA_LOCK || id == SQL_COUNT)
+        return 0;
+    return self->reader ? READER_WAIT_US : WRITER_WAIT_US;
+}
+
+/* ---- answers ---------------------------------------------------------------------- */
+
+static void note_prepared(const struct pending *p, bool ok)
+{
+    if (p->made != NULL && p->made->name == p->name)
+        p->made->state = ok ? CELL_READY : CELL_EMPTY;
+}
+
+/* All results of one statement.  *ret_ok: it worked; if not, *first says why, unless it
+ * holds an earlier error.  False: the connection is lost. */
+static bool collect(struct db_postgres *self, const struct pending *p, bool *ret_ok,
+                    struct err *first)
+{
+    PGresult *result, *kept = NULL;
+    bool ok = true, over = false;
+    struct err why = { 0 };
+
+    for (;;) {
+        if (!pg_wait(self->conn, wait_us(self, p->id), &why)) {
+            over = true;
+            ok = false;
+            break;
+        }
+        if ((result = PQgetResult(self->conn)) == NULL)
+            break;
+        ExecStatusType status = PQresultStatus(result);
+
+        if (ok && status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK &&
+            status != PGRES_EMPTY_QUERY) { /* a migration of the other database's */
+            ok = false;
+            if (status != PGRES_PIPELINE_ABORTED)
+                (void)pg_failed(self->conn, result, p->id, &over, &why);
+        }
+        PQclear(kept);
+        kept = result;
+        over = over || PQstatus(self->conn) != CONNECTION_OK;
+        if (over)
+            break;
+    }
+    note_prepared(p, ok);
+    self->lost = self->lost || over;
+    if (!ok && first->kind == ERR_NONE)
+        *first = why;
+    if (over && first->kind == ERR_NONE)
+        (void)lost(self, first);
+    if (p->result != NULL && ok && !over)
+        *p->result = kept;
+    else
+        PQclear(kept);
+    *ret_ok = ok;
+    return !over;
+}
+
+/* Wait for everything that is queued. */
+static bool settle(struct db_postgres *self, struct err *err)
+{
+    struct err first = { 0 };
+    size_t n = self->pending_count;
+    bool ok = true;
+
+    require(self->piped);
+    self->pending_count = self->unsent = 0;
+    if (self->lost || PQpipelineSync(self->conn) == 0)
+        return lost(self, err);
+    for (size_t i = 0; i < n; i++) {
+        bool one_ok;
+
+        if (!collect(self, &self->pending[i], &one_ok, &first)) {
+            *err = first;
+            return false;
+        }
+        ok = ok && one_ok;
+    }
+    if (!pg_wait(self->conn, wait_us(self, SQL_TX_BEGIN), err)) {
+        self->lost = true;
+        return false;
+    }
+    PGresult *sync = PQgetResult(self->conn);
+    bool in_step = sync != NULL && PQresultStatus(sync) == PGRES_PIPELINE_SYNC;
+
+    PQclear(sync);
+    if (!in_step || (!ok && first.kind == ERR_NONE))
+        return lost(self, err);
+    if (!ok)
+        *err = first;
+    return ok;
+}
+
+/* A statement was handed to libpq: in a pipeline remember it, else wait for its answer. */
+static bool sent(struct db_postgres *self, int rc, struct pending p, struct err *err)
+{
+    struct err why = { 0 };
+    bool ok;
+
+    if (rc == 0)
+        return lost(self, err);
+    if (self->piped) {
+        require(self->pending_count < PENDING_MOST);
+        self->pending[self->pending_count++] = p;
+        return true;
+    }
+    if (collect(self, &p, &ok, &why) && ok)
+        return true;
+    *err = why;
+    return false;
+}
+
+static bool enter_pipeline(struct db_postgres *self, struct err *err)
+{
+    if (self->lost || PQenterPipelineMode(self->conn) == 0)
+        return lost(self, err);
+    self->piped = true;
+    self->pending_count = 0;
+    return true;
+}
+
+static bool leave_pipeline(struct db_postgres *self, struct err *err)
+{
+    self->piped = false;
+    if (self->lost || PQexitPipelineMode(self->conn) == 0)
+        return lost(self, err);
+    return true;
+}
+
+/* ---- statements -------------------------------------------------------------------- */
+
+static const char *text_of(struct db_postgres *self, const char *from, int64_t slot)
+{
+    const char *at;
+
+    buf_clear(&self->text);
+    while ((at = strstr(from, "@SLOT@")) != NULL) {
+        require(slot >= 0);
+        buf_put(&self->text, str_mem(from, (size_t)(at - from)));
+        buf_printf(&self->text, "%lld", (long long)slot);
+        from = at + 6;
+    }
+    buf_puts(&self->text, from);
+    return self->text.ptr;
+}
+
+static const char *name_of(const struct cell *c, char name[static 32])
+{
+    (void)snprintf(name, 32, "w%lld", (long long)c->name);
+    return name;
+}
+
+static bool prepare(struct db_postgres *self, struct cell *c, enum sql_id id, int64_t slot,
+                    struct err *err)
+{
+    const struct sql_statement *s = &sql_postgresql[id];
+    Oid types[PG_PARAMS_MOST];
+    char name[32];
+
+    require(s->text != NULL);
+    *c = (struct cell){ .state = CELL_ASKED, .id = id, .slot = slot, .name = ++self->names };
+    int n = pg_types(s, types);
+    int rc = PQsendPrepare(self->conn, name_of(c, name), text_of(self, s->text, slot), n, types);
+
+    return sent(self, rc, (struct pending){ .id = id, .made = c, .name = c->name }, err);
+}
+
+/* The least recently used one goes. */
+static bool make_room(struct db_postgres *self, struct cell **ret, struct err *err)
+{
+    struct cell *oldest = &self->slotted[0];
+
+    for (struct cell *c = self->slotted; c < self->slotted + SLOTTED; c++)
+        if (c->state == CELL_EMPTY || (oldest->state != CELL_EMPTY && c->used < oldest->used))
+            oldest = c;
+    *ret = oldest;
+    if (oldest->state == CELL_EMPTY)
+        return true;
+    const char *text =
+        text_of(self, sql_postgresql[SQL_STATEMENT_DROP].text, oldest->name); /* w@SLOT@ */
+
+    oldest->state = CELL_EMPTY;
+    int rc = PQsendQueryParams(self->conn, text, 0, NULL, NULL, NULL, NULL, 1);
+
+    return sent(self, rc, (struct pending){ .id = SQL_STATEMENT_DROP }, err);
+}
+
+static bool cell_of(struct db_postgres *self, enum sql_id id, int64_t slot, struct cell **ret,
+                    struct err *err)
+{
+    struct cell *c = NULL;
+
+    if (slot == DB_NO_SLOT)
+        c = &self->plain[id];
+    for (struct cell *s = self->slotted; c == NULL && s < self->slotted + SLOTTED; s++)
+        if (s->state != CELL_EMPTY && s->id == id && s->slot == slot)
+            c = s;
+    if (c == NULL && !make_room(self, &c, err))
+        return false;
+    if (c->state == CELL_EMPTY && !prepare(self, c, id, slot, err))
+        return false;
+    c->used = ++self->uses;
+    *ret = c;
+    return true;
+}
+
+static bool hold_back(struct db_postgres *self, size_t bytes, struct err *err)
+{
+    self->unsent += bytes;
+    if (self->unsent < UNSENT_MOST)
+        return true;
+    self->unsent = 0;
+    if (pg_send_all(self->conn, WRITER_WAIT_US, err))
+        return true;
+    self->lost = true;
+    return false;
+}
+
+/* Send one statement, with one row of parameters or with an array for each column. */
+static bool execute(struct db_postgres *self, enum sql_id id, int64_t slot,
+                    const struct db_value *values, size_t columns, size_t rows,
+                    PGresult **ret_result, struct err *err)
+{
+    const struct sql_statement *s = &sql_postgresql[id];
+    struct pg_params p;
+    struct cell *c;
+    char name[32];
+
+    if (self->lost)
+        return lost(self, err);
+    if (self->piped && self->pending_count + 4 > PENDING_MOST && !settle(self, err))
+        return false;
+    if (!cell_of(self, id, slot, &c, err))
+        return false;
+    if (!s->batch)
+        pg_row(s->types, values, columns, &p);
+    else if (!pg_arrays(s->types, values, columns, rows, &self->scratch, &p, err))
+        return err_context(err, "%s", s->name);
+    int rc = PQsendQueryPrepared(self->conn, name_of(c, name), p.count, p.values, p.lengths,
+                                 p.formats, 1);
+
+    return sent(self, rc, (struct pending){ .id = id, .result = ret_result }, err) &&
+           (!s->batch || hold_back(self, self->scratch.len, err));
+}
+
+/* The same, and its answer; *ret_result is the caller's to clear, in any case. */
+static bool execute_now(struct db_postgres *self, enum sql_id id, int64_t slot,
+                        const struct db_value *values, size_t columns, size_t rows,
+                        PGresult **ret_result, struct err *err)
+{
+    return execute(self, id, slot, values, columns, rows, ret_result, err) &&
+           (!self->piped || settle(self, err));
+}
+
+static bool postgres_send(struct db *db, enum sql_id id, int64_t slot,
+                          const struct db_value *values, size_t columns, size_t rows,
+                          struct err *err)
+{
+    struct db_postgres *self = self_of(db);
+    bool batch = sql_postgresql[id].batch;
+
+    for (size_t n; rows > 0; rows -= n, values += n * columns) {
+        n = batch ? pg_rows_within(values, columns, rows, STATEMENT_BYTES) : 1;
+        if (!execute(self, id, slot, values, columns, n, NULL, err))
+            return false;
+    }
+    return true;
+}
+
+static bool postgres_run(struct db *db, enum sql_id id, int64_t slot, struct db_args args,
+                         int64_t *ret_changed, struct err *err)
+{
+    PGresult *result = NULL;
+
+    bool ok = execute_now(self_of(db), id, slot, args.values, args.count, 1, &result, err);
+
+    if (ok && !str_to_i64(str_of(PQcmdTuples(result)), ret_changed))
+        *ret_changed = 0;
+    PQclear(result);
+    return ok;
+}
+
+static bool postgres_query(struct db *db, enum sql_id id, int64_t slot, struct db_args args,
+                           struct db_rows *ret, struct err *err)
+{
+    PGresult *result = NULL;
+
+    if (!execute_now(self_of(db), id, slot, args.values, args.count, 1, &result, err)) {
+        PQclear(result);
+        return false;
+    }
+    ret->state = result;
+    ret->row = -1;
+    return true;
+}
+
+/* In a transaction all tables are asked in one trip. */
+static bool postgres_query_rows(struct db *db, enum sql_id id, int64_t slot, size_t slots,
+                                const struct db_value *values, size_t columns, size_t rows,
+                                struct db_rows *ret, struct err *err)
+{
+    struct db_postgres *self = self_of(db);
+    PGresult *results[DB_SLOTS_MOST] = { 0 };
+    bool ok = true;
+
+    require(slots <= DB_SLOTS_MOST);
+    for (size_t i = 0; i < slots && ok; i++)
+        ok = execute(self, id, slot + (int64_t)i, values, columns, rows, &results[i], err);
+    /* Also after a failure: what was sent must not find our results gone. */
+    ok = (!self->piped || settle(self, ok ? err : &(struct err){ 0 })) && ok;
+    for (size_t i = 0; i < slots; i++) {
+        if (!ok)
+            PQclear(results[i]);
+        ret[i] = (struct db_rows){ .db = db, .state = ok ? results[i] : NULL, .row = -1 };
+    }
+    return ok;
+}
+
+static bool postgres_next(struct db_rows *rows, bool *ret_row, struct err *err)
+{
+    (void)err;
+    *ret_row = rows->row + 1 < PQntuples(rows->state);
+    rows->row += *ret_row;
+    return true;
+}
+
+static bool postgres_is_null(struct db_rows *rows, int column)
+{
+    return PQgetisnull(rows->state, rows->row, column) != 0;
+}
+
+static int64_t postgres_get_int(struct db_rows *rows, int column)
+{
+    return pg_int(rows->state, rows->row, column);
+}
+
+static struct str postgres_get_str(struct db_rows *rows, int column)
+{
+    return str_mem(PQgetvalue(rows->state, rows->row, column),
+                   (size_t)PQgetlength(rows->state, rows->row, column));
+}
+
+static void postgres_rows_done(struct db_rows *rows)
+{
+    PQclear(rows->state);
+}
+
+/* ---- transactions ------------------------------------------------------------------ */
+
+static bool postgres_begin(struct db *db, enum sql_id how, struct err *err)
+{
+    struct db_postgres *self = self_of(db);
+
+    require(!self->in_tx);
+    if (!enter_pipeline(self, err))
+        return false;
+    self->in_tx = true;
+    return execute(self, how, DB_NO_SLOT, NULL, 0, 1, NULL, err);
+}
+
+/* Text with no parameters, as it is; not in a pipeline. */
+static bool simple(struct db_postgres *self, enum sql_id id, const char *text, struct err *err)
+{
+    if (self->lost)
+        return lost(self, err);
+    return sent(self, PQsendQuery(self->conn, text), (struct pending){ .id = id }, err);
+}
+
+/* The answer to COMMIT decides.  When it does not come, nobody here can know. */
+static bool send_commit(struct db_postgres *self, struct err *err)
+{
+    PGresult *result = NULL;
+    struct err why = { 0 };
+    bool ok;
+
+    if (PQsendQuery(self->conn, sql_postgresql[SQL_TX_COMMIT].text) == 0)
+        return lost(self, err);
+    struct pending p = { .id = SQL_TX_COMMIT, .result = &result };
+    /* A lost answer is one that nobody hears, also if it is here already. */
+    bool heard = fault_error(COMMIT_SENT) ? lost(self, &why) : collect(self, &p, &ok, &why);
+
+    if (!heard) {
+        *err = why;
+        err->kind = ERR_UNCERTAIN;
+        return false;
+    }
+    if (!ok) {
+        *err = why;
+        return false;
+    }
+    /* A transaction that failed before is ended by COMMIT too: as a rollback. */
+    bool committed = strcmp(PQcmdStatus(result), "COMMIT") == 0;
+
+    PQclear(result);
+    return committed ? true : err_set(err, ERR_PERMANENT, 0, "the transaction was rolled back");
+}
+
+static bool postgres_commit(struct db *db, struct err *err)
+{
+    struct db_postgres *self = self_of(db);
+
+    require(self->in_tx);
+    if (!settle(self, err) || !leave_pipeline(self, err))
+        return false;
+    if (fault_error(GROUP_COMMIT))
+        return err_set(err, ERR_PERMANENT, 0, "commit fails (injected)");
+    if (!send_commit(self, err))
+        return false;
+    self->in_tx = false;
+    return true;
+}
+
+static void postgres_rollback(struct db *db)
+{
+    struct db_postgres *self = self_of(db);
+    struct err err = { 0 };
+
+    if (!self->in_tx)
+        return;
+    self->in_tx = false;
+    if (self->piped && !self->lost)
+        (void)settle(self, &err); /* brings the session back in step */
+    if (self->piped)
+        (void)leave_pipeline(self, &err);
+    if (!self->lost && PQtransactionStatus(self->conn) != PQTRANS_IDLE &&
+        !simple(self, SQL_TX_ROLLBACK, sql_postgresql[SQL_TX_ROLLBACK].text, &err))
+        self->lost = true; /* a session in an unknown state is not used again */
+}
+
+/* Scripts have many statements, which a pipeline does not take. */
+static bool postgres_script(struct db *db, const char *text, struct err *err)
+{
+    struct db_postgres *self = self_of(db);
+    bool piped = self->piped;
+
+    if (piped && (!settle(self, err) || !leave_pipeline(self, err)))
+        return false;
+    return simple(self, SQL_COUNT, text, err) && (!piped || enter_pipeline(self, err));
+}
+
+/* ---- the connection ------------------------------------------------------------------ */
+
+static void disconnect(struct db_postgres *self)
+{
+    PQfinish(self->conn);
+    self->conn = NULL;
+    self->lost = true;
+    self->in_tx = self->piped = false;
+    self->pending_count = 0;
+    memset(self->plain, 0, sizeof self->plain);
+    memset(self->slotted, 0, sizeof self->slotted);
+}
+
+static bool set_up(struct db_postgres *self, struct err *err)
+{
+    struct pg_setting settings[PG_SETTINGS];
+    struct db_rows rows = { .db = &self->db };
+    bool ok = enter_pipeline(self, err), row;
+
+    pg_settings(self->reader, settings);
+    for (size_t i = 0; ok && i < PG_SETTINGS; i++)
+        ok = db_send(&self->db, SQL_SESSION_SET,
+                     DB_ARGS(db_text(str_of(settings[i].name)), db_text(str_of(settings[i].value))),
+                     err);
+    if (!ok || !settle(self, err) || !leave_pipeline(self, err))
+        return false;
+    /* Read back: a server that lowers it must not pass unnoticed. */
+    if (!db_query(&self->db, SQL_SESSION_GET, DB_ARGS(db_text(str_of(settings[0].name))), &rows,
+                  err) ||
+        !db_next(&rows, &row, err))
+        return false;
+    ok = row && str_is(db_get_str(&rows, 0), settings[0].value);
+    db_rows_done(&rows);
+    return ok ? true
+              : err_set(err, ERR_CONFIG, 0, "the database does not sync on commit (%s is not %s)",
+                        settings[0].name, settings[0].value);
+}
+
+static bool connect_now(struct db_postgres *self, struct err *err)
+{
+    disconnect(self);
+    if (!pg_connect(self->url, self->reader, &self->conn, err))
+        return false;
+    self->lost = false;
+    if (set_up(self, err))
+        return true;
+    disconnect(self);
+    return false;
+}
+
+/* An idle connection has nothing to read, unless the server ended it. */
+static bool postgres_alive(struct db *db)
+{
+    struct db_postgres *self = self_of(db);
+
+    for (int i = 0; !self->lost && !self->in_tx && i < 3; i++) {
+        struct pollfd p = { .fd = PQsocket(self->conn), .events = POLLIN };
+
+        if (poll(&p, 1, 0) <= 0)
+            break;
+        self->lost = PQconsumeInput(self->conn) == 0 || PQstatus(self->conn) != CONNECTION_OK;
+    }
+    return !self->lost;
+}
+
+/* A database that is down is not asked again by everybody who comes. */
+static bool postgres_revive(struct db *db, struct err *err)
+{
+    struct db_postgres *self = self_of(db);
+
+    if (self->failed_us != 0 && clock_mono_us() - self->failed_us < REVIVE_EVERY_US) {
+        *err = self->failed;
+        return false;
+    }
+    bool ok = connect_now(self, err);
+
+    self->failed_us = ok ? 0 : clock_mono_us();
+    if (!ok)
+        self->failed = *err;
+    return ok;
+}
+
+static void postgres_close(struct db *db)
+{
+    struct db_postgres *self = self_of(db);
+
+    disconnect(self);
+    buf_done(&self->scratch);
+    buf_done(&self->text);
+    free(self->url);
+    free(self);
+}
+
+static const struct db_driver driver = {
+    .begin = postgres_begin,
+    .commit = postgres_commit,
+    .rollback = postgres_rollback,
+    .send = postgres_send,
+    .run = postgres_run,
+    .query = postgres_query,
+    .query_rows = postgres_query_rows,
+    .next = postgres_next,
+    .is_null = postgres_is_null,
+    .get_int = postgres_get_int,
+    .get_str = postgres_get_str,
+    .rows_done = postgres_rows_done,
+    .script = postgres_script,
+    .alive = postgres_alive,
+    .revive = postgres_revive,
+    .close = postgres_close,
+};
+
+bool db_open_postgres(const char *url, bool reader, struct db **ret, struct err *err)
+{
+    struct db_postgres *self = NEW(struct db_postgres);
+
+    self->db = (struct db){ .driver = &driver, .kind = DB_POSTGRESQL };
+    self->url = xstrdup(url);
+    self->reader = reader;
+    self->scratch = (struct buf)BUF_INIT(SCRATCH_MOST);
+    self->text = (struct buf)BUF_INIT(TEXT_MOST);
+    if (!connect_now(self, err)) {
+        postgres_close(&self->db);
+        return false;
+    }
+    *ret = &self->db;
+    return true;
+}

@@ -1,0 +1,18 @@
+/* migrate.h - the schema, brought forward.
+ *
+ * Each migration runs whole in one transaction with its version number, so a
+ * kill at any point leaves the store before or after it.  Nodes that start
+ * together go one after the other.  A store that is newer than this program is
+ * refused.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/err.h"
+#include "store/db/db.h"
+
+bool migrate(struct db *db, struct err *err);
+/* The same check without changing anything: ERR_CONFIG when it would have to. */
+bool migrate_check(struct db *db, struct err *err);
+int migrate_newest(void);

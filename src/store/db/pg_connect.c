@@ -1,0 +1,255 @@
+#include "store/db/pg_connect.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/auto.h"
+#include "base/clock.h"
+#include "base/fault.h"
+#include "base/require.h"
+#include "base/str.h"
+#include "store/db/db.h"
+
+/* ---- connecting --------------------------------------------------------------------- */
+
+/* What the address may not change, and what it may. */
+static const struct {
+    const char *name, *value;
+    bool fixed;
+} parameters[] = {
+    { "client_encoding", "UTF8", true },  { "application_name", "waybill", false },
+    { "connect_timeout", "5", false },    { "keepalives", "1", false },
+    { "keepalives_idle", "5", false },    { "keepalives_interval", "2", false },
+    { "keepalives_count", "3", false },   { "tcp_user_timeout", "10000", false },
+    { "target_session_attrs", "", true }, /* by what it is for */
+};
+enum { PARAMETERS = sizeof parameters / sizeof parameters[0], GIVEN_MOST = 64 };
+
+static void free_options(PQconninfoOption **options)
+{
+    PQconninfoFree(*options);
+}
+
+static const char *given(const PQconninfoOption *options, const char *name)
+{
+    for (; options->keyword != NULL; options++)
+        if (strcmp(options->keyword, name) == 0)
+            return options->val != NULL ? options->val : "";
+    return "";
+}
+
+/* A password with / or @ in it, written as it is, ends up in one of these; libpq would
+ * show it. */
+static bool is_plausible(const PQconninfoOption *options)
+{
+    return strchr(given(options, "host"), '@') == NULL &&
+           strchr(given(options, "dbname"), '@') == NULL &&
+           strspn(given(options, "port"), "0123456789,") == strlen(given(options, "port"));
+}
+
+static bool parse(const char *url, PQconninfoOption **ret, struct err *err)
+{
+    char *why = NULL;
+    PQconninfoOption *options = PQconninfoParse(url, &why);
+
+    PQfreemem(why); /* may quote the password */
+    if (options != NULL && is_plausible(options)) {
+        *ret = options;
+        return true;
+    }
+    PQconninfoFree(options);
+    return err_set(err, ERR_CONFIG, EINVAL,
+                   "the address of the database is not of the form "
+                   "postgres://user:password@host:port/database (in the password write %%40 for "
+                   "@ and %%2F for /)");
+}
+
+/* Put *** over every occurrence of a secret. */
+static void hide(char *text, const char *secret)
+{
+    size_t n = strlen(secret);
+
+    for (char *at = text; n > 0 && (at = strstr(at, secret)) != NULL;) {
+        memset(at, '*', n);
+        at += n;
+    }
+}
+
+static bool not_connected(PGconn *conn, const PQconninfoOption *options, struct err *err)
+{
+    char text[400];
+
+    (void)snprintf(text, sizeof text, "%s", PQerrorMessage(conn));
+    hide(text, given(options, "password"));
+    hide(text, given(options, "sslpassword"));
+    return err_set(err, ERR_TRANSIENT, 0, "the database cannot be reached: %s", text);
+}
+
+static void no_notice(void *arg, const PGresult *result)
+{
+    (void)arg;
+    (void)result;
+}
+
+bool pg_connect(const char *url, bool reader, PGconn **ret, struct err *err)
+{
+    AUTO(free_options) PQconninfoOption *options = NULL;
+    const char *names[GIVEN_MOST + PARAMETERS + 1], *values[GIVEN_MOST + PARAMETERS + 1];
+    size_t n = 0;
+
+    if (!parse(url, &options, err))
+        return false;
+    for (size_t i = 0; i < PARAMETERS; i++) {
+        const char *own = given(options, parameters[i].name);
+
+        names[n] = parameters[i].name;
+        values[n++] = parameters[i].fixed || *own == '\0' ? parameters[i].value : own;
+    }
+    values[n - 1] = reader ? "any" : "read-write";
+    for (const PQconninfoOption *o = options; o->keyword != NULL; o++) {
+        bool ours = false;
+
+        for (size_t i = 0; i < PARAMETERS; i++)
+            ours = ours || strcmp(o->keyword, parameters[i].name) == 0;
+        if (ours || o->val == NULL)
+            continue;
+        require(n < GIVEN_MOST + PARAMETERS);
+        names[n] = o->keyword;
+        values[n++] = o->val;
+    }
+    names[n] = values[n] = NULL;
+    PGconn *conn = PQconnectdbParams(names, values, 0);
+
+    require(conn != NULL);
+    if (PQstatus(conn) != CONNECTION_OK || PQsetnonblocking(conn, 1) != 0) {
+        (void)not_connected(conn, options, err);
+        PQfinish(conn);
+        return false;
+    }
+    (void)PQsetNoticeReceiver(conn, no_notice, NULL); /* libpq would print them */
+    *ret = conn;
+    return true;
+}
+
+/* Sequential scans are off because our tables begin empty and the plans are kept; a writer, which
+ * goes by keys only (sql.h), also reads no index whole to merge it.  JIT is off because that raises
+ * every estimate that still needs one over its threshold. */
+void pg_settings(bool reader, struct pg_setting ret[static PG_SETTINGS])
+{
+    const char *lower = fault_switch("WAYBILL_TEST_SYNCHRONOUS");
+    const struct pg_setting settings[PG_SETTINGS] = {
+        { "synchronous_commit", lower != NULL ? lower : "on" },
+        { "default_transaction_isolation", "read committed" },
+        { "default_transaction_read_only", reader ? "on" : "off" },
+        { "plan_cache_mode", "force_generic_plan" },
+        { "enable_seqscan", "off" },
+        { "enable_hashjoin", "on" }, /* of what was found: lists of some hundreds */
+        { "enable_mergejoin", reader ? "on" : "off" },
+        { "jit", "off" },
+        { "statement_timeout", reader ? "2s" : "10s" },
+        { "lock_timeout", reader ? "2s" : "5s" },
+        { "idle_in_transaction_session_timeout", "30s" },
+        { "client_min_messages", "warning" },
+    };
+
+    memcpy(ret, settings, sizeof settings);
+}
+
+/* ---- waiting and failing -------------------------------------------------------------- */
+
+bool pg_lost(PGconn *conn, struct err *err)
+{
+    const char *why = PQerrorMessage(conn); /* several lines, of which the first says it */
+
+    return err_set(err, ERR_TRANSIENT, DB_AGAIN, "the connection to the database was lost: %.*s",
+                   (int)strcspn(why, "\n"), why);
+}
+
+bool pg_wait(PGconn *conn, int64_t wait_us, struct err *err)
+{
+    int64_t until = clock_mono_us() + wait_us;
+
+    for (;;) {
+        int unsent = PQflush(conn);
+
+        if (unsent < 0)
+            break;
+        if (PQisBusy(conn) == 0)
+            return true;
+        int64_t left = until - clock_mono_us();
+        struct pollfd p = { .fd = PQsocket(conn),
+                            .events = (short)(POLLIN | (unsent > 0 ? POLLOUT : 0)) };
+
+        if (wait_us > 0 && left <= 0)
+            return err_set(err, ERR_TRANSIENT, DB_AGAIN, "the database does not answer");
+        if (poll(&p, 1, wait_us > 0 ? (int)(left / CLOCK_MS) + 1 : -1) < 0 && errno != EINTR)
+            break;
+        if ((p.revents & ~POLLOUT) != 0 && PQconsumeInput(conn) == 0)
+            break;
+    }
+    return pg_lost(conn, err);
+}
+
+bool pg_send_all(PGconn *conn, int64_t wait_us, struct err *err)
+{
+    int64_t until = clock_mono_us() + wait_us;
+    int unsent;
+
+    while ((unsent = PQflush(conn)) > 0) {
+        struct pollfd p = { .fd = PQsocket(conn), .events = POLLIN | POLLOUT };
+        int64_t left = until - clock_mono_us();
+
+        if (left <= 0)
+            return err_set(err, ERR_TRANSIENT, DB_AGAIN, "the database takes no more");
+        if (poll(&p, 1, (int)(left / CLOCK_MS) + 1) < 0 && errno != EINTR)
+            break;
+        if ((p.revents & ~POLLOUT) != 0 && PQconsumeInput(conn) == 0)
+            break; /* its answers must be read, or it stops reading ours */
+    }
+    if (unsent == 0)
+        return true;
+    return pg_lost(conn, err);
+}
+
+static bool is_in(const char *state, const char *const *list)
+{
+    for (; *list != NULL; list++)
+        if (strncmp(state, *list, strlen(*list)) == 0)
+            return true;
+    return false;
+}
+
+/* The SQLSTATEs that are not a fault of the statement, whole or their class. */
+static const char *const not_now[] = { "53",    "57",
+                                       "58",    "55P03", /* resources, operator, system, lock */
+                                       "25006", NULL };
+/* A session that is over, was handed to another (a pooler), or is on a server that takes no
+ * writes. */
+static const char *const session_over[] = { "08", "57P0", "26000", "25006", "25P03", NULL };
+/* It lost against another transaction: the same again sees what that one did. */
+static const char *const lost_against_another[] = { "40001", "40P01", "23505", "42P07", NULL };
+
+bool pg_failed(PGconn *conn, const PGresult *result, enum sql_id id, bool *ret_lost,
+               struct err *err)
+{
+    const char *name = id < SQL_COUNT ? sql_postgresql[id].name : "script";
+    const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+    const char *why = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
+
+    *ret_lost = state == NULL || PQstatus(conn) != CONNECTION_OK;
+    if (state == NULL || why == NULL)
+        return err_set(err, ERR_TRANSIENT, DB_AGAIN, "%s: the connection to the database was lost",
+                       name);
+    if (strcmp(state, "53100") == 0)
+        return err_set(err, ERR_LIMIT, ENOSPC, "%s: no space left for the database", name);
+    if (id == SQL_NODE_ENTER && strcmp(state, "22012") == 0)
+        return err_set(err, ERR_TRANSIENT, 0, "this node was declared dead");
+    *ret_lost = *ret_lost || is_in(state, session_over);
+    bool again = *ret_lost || is_in(state, lost_against_another);
+    bool passes = *ret_lost || is_in(state, not_now) || strncmp(state, "40", 2) == 0;
+
+    return err_set(err, passes ? ERR_TRANSIENT : ERR_PERMANENT, again ? DB_AGAIN : 0, "%s: %s (%s)",
+                   name, why, state);
+}

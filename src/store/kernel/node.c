@@ -1,0 +1,265 @@
+#include "store/kernel/node.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "base/auto.h"
+#include "base/chance.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "store/backup/restore.h"
+#include "store/kernel/inside.h"
+#include "store/road/task.h"
+
+#define PAUSE_KEEP_US (INT64_C(45) * 86400 * 1000000)
+
+bool node_lock(struct store *s, struct err *err)
+{
+    s->lock_fd = openat(s->data_fd, "lock", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (s->lock_fd < 0)
+        return err_set(err, ERR_CONFIG, errno, "data folder %s: %s", s->options.data,
+                       strerror(errno));
+    if (flock(s->lock_fd, LOCK_EX | LOCK_NB) < 0)
+        return err_set(err, ERR_CONFIG, errno,
+                       "data folder %s is in use by another process: stop it, or give this one a "
+                       "folder of its own",
+                       s->options.data);
+    return true;
+}
+
+/* The folder remembers the node that last held it: "NODE EPOCH STORE\n". */
+struct memory {
+    int64_t node, epoch, store; /* 0: not known */
+};
+
+static struct memory remember(struct store *s)
+{
+    AUTO(buf_done) struct buf text = BUF_INIT(100);
+    struct err err = { 0 };
+    struct memory m = { 0 };
+    int64_t *const numbers[] = { &m.node, &m.epoch, &m.store };
+
+    if (!file_read_whole(s->data_fd, "node", &text, &err))
+        return m;
+    struct str line, word;
+
+    (void)str_cut(buf_view(&text), '\n', &line);
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        line = str_cut(line, ' ', &word);
+        if (!str_to_i64(word, numbers[i]))
+            *numbers[i] = 0;
+    }
+    return m;
+}
+
+/* The epoch only grows: one that this folder has seen before means that the store was put back,
+ * and that what it wants to send may have been sent. */
+static bool note_going_back(struct store *s, struct db *db, const struct memory *m, int64_t store,
+                            struct err *err)
+{
+    if (m->store == 0 || m->store != store || s->epoch > m->epoch)
+        return true;
+    return restore_add(db, 0, STR("the store is older than this node's folder"), err);
+}
+
+static bool take_over(struct store *s, struct db *db, int64_t before, struct err *err)
+{
+    if (before != 0 &&
+        !db_run(db, SQL_PAUSE_INHERIT, DB_ARGS(db_int(before), db_int(s->node)), NULL, err))
+        return false;
+    if (s->kind == DB_SQLITE)
+        /* One process owns the file: every other node row is a dead one. */
+        return db_run(db, SQL_NODE_END_OTHERS, DB_ARGS(db_int(s->node)), NULL, err);
+    if (before == 0)
+        return true;
+    return db_run(db, SQL_NODE_WRITER_END, DB_ARGS(db_int(before)), NULL, err) &&
+           db_run(db, SQL_NODE_END, DB_ARGS(db_int(before)), NULL, err) &&
+           task_take_over(db, before, err);
+}
+
+static bool add_writers(struct store *s, struct db *db, struct err *err)
+{
+    struct db_value rows[WRITERS_MOST * 2];
+
+    for (size_t i = 0; i < s->writer_count; i++) {
+        rows[i * 2] = db_int(s->node);
+        rows[i * 2 + 1] = db_int(i);
+    }
+    return s->kind == DB_SQLITE ||
+           db_batch(db, SQL_NODE_WRITER_ADD, DB_NO_SLOT, rows, 2, s->writer_count, err);
+}
+
+/* Dead nodes that nothing points to. */
+static bool forget(struct db *db, struct err *err)
+{
+    return db_run(db, SQL_NODE_FORGET, DB_NO_ARGS, NULL, err) &&
+           db_run(db, SQL_PAUSE_FORGET, DB_ARGS(db_int(PAUSE_KEEP_US)), NULL, err) &&
+           (db->kind == DB_SQLITE || db_run(db, SQL_NODE_WRITER_FORGET, DB_NO_ARGS, NULL, err));
+}
+
+bool node_register(struct store *s, struct db *db, struct err *err)
+{
+    char host[128] = "", text[96];
+    struct memory before = remember(s);
+    int64_t store = 0;
+
+    (void)gethostname(host, sizeof host - 1);
+    s->node = (int64_t)(chance_u64() >> 1) | 1;
+    atomic_store(&s->beaten_us, clock_mono_us());
+    if (!db_begin(db, err))
+        return false;
+    if (!db_one_int(db, SQL_MARK_TAKE, DB_ARGS(db_text(STR("epoch")), db_int(1)), 0, &s->epoch,
+                    err) ||
+        !db_run(db, SQL_NODE_ADD,
+                DB_ARGS(db_int(s->node), db_int(s->epoch), db_text(str_of(host)), db_int(getpid()),
+                        db_text(str_of(s->options.area)),
+                        db_text(str_of(s->options.address != NULL ? s->options.address : "")),
+                        db_int(NODE_TTL_US)),
+                NULL, err) ||
+        !add_writers(s, db, err) || !take_over(s, db, before.node, err) || !forget(db, err) ||
+        !db_one_int(db, SQL_MARK_GET, DB_ARGS(db_text(STR("store"))), 0, &store, err) ||
+        !note_going_back(s, db, &before, store, err) || !db_commit(db, err)) {
+        db_rollback(db);
+        return err_context(err, "register this node");
+    }
+    (void)snprintf(text, sizeof text, "%lld %lld %lld\n", (long long)s->node, (long long)s->epoch,
+                   (long long)store);
+    return publish_bytes(s->data_fd, "node", str_of(text), 0600, err);
+}
+
+bool node_fence(struct writer *w, struct err *err)
+{
+    struct db_value node = db_int(store_node(w->store)), epoch = db_int(store_epoch(w->store));
+    int64_t alive;
+
+    if (w->db->kind == DB_POSTGRESQL)
+        return db_send(w->db, SQL_NODE_ENTER,
+                       DB_ARGS(node, epoch, db_int(w->number), db_int(++w->token)), err);
+    if (!db_one_int(w->db, SQL_NODE_FENCE, DB_ARGS(node, epoch), 0, &alive, err))
+        return false;
+    if (!alive)
+        return err_set(err, ERR_TRANSIENT, 0, "this node was declared dead");
+    return true;
+}
+
+bool node_has_committed(struct writer *w, bool *ret, struct err *err)
+{
+    int64_t token;
+
+    if (!db_one_int(w->db, SQL_NODE_TOKEN, DB_ARGS(db_int(store_node(w->store)), db_int(w->number)),
+                    -1, &token, err))
+        return false;
+    if (token < 0)
+        return err_set(err, ERR_UNCERTAIN, 0, "this node was declared dead and forgotten");
+    *ret = token == w->token;
+    return true;
+}
+
+bool node_beat(struct store *s, struct db *db, struct err *err)
+{
+    int64_t changed, now = clock_mono_us(); /* the lease begins after this */
+
+    if (!db_run(db, SQL_NODE_BEAT, DB_ARGS(db_int(s->node), db_int(s->epoch), db_int(NODE_TTL_US)),
+                &changed, err))
+        return false;
+    if (changed != 1)
+        return err_set(err, ERR_PERMANENT, 0, "this node was declared dead by another");
+    atomic_store(&s->beaten_us, now);
+    return true;
+}
+
+bool node_may_act(const struct store *s)
+{
+    return s->kind == DB_SQLITE || clock_mono_us() - atomic_load(&s->beaten_us) < NODE_TTL_US;
+}
+
+struct rescue {
+    struct store_op op;
+    int64_t moved;
+};
+
+static bool rescue_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
+{
+    (void)count;
+    struct rescue *r = (struct rescue *)ops[0];
+    int64_t dead[64];
+    size_t n = 0;
+    AUTO(db_rows_done) struct db_rows rows = { 0 };
+    bool row;
+
+    r->moved = 0;
+    if (w->db->kind != DB_POSTGRESQL)
+        return true;
+    if (!db_query(w->db, SQL_NODE_SILENT,
+                  DB_ARGS(db_int(NODE_TTL_US / 2), db_int(store_node(w->store))), &rows, err))
+        return false;
+    while (db_next(&rows, &row, err) && row && n < sizeof dead / sizeof dead[0])
+        dead[n++] = db_get_int(&rows, 0);
+    if (err->kind != ERR_NONE)
+        return false;
+    db_rows_done(&rows);
+    for (size_t i = 0; i < n; i++) {
+        int64_t ended;
+
+        if (!db_run(w->db, SQL_NODE_END_IDLE, DB_ARGS(db_int(dead[i])), &ended, err) ||
+            (ended == 1 &&
+             !db_run(w->db, SQL_NODE_WRITER_END, DB_ARGS(db_int(dead[i])), NULL, err)))
+            return false;
+    }
+    return task_rescue(w->db, &r->moved, err) && forget(w->db, err);
+}
+
+static const struct store_verb rescue_verb = { .name = "rescue", .run = rescue_run };
+
+bool node_rescue(struct store *s, int64_t *ret_moved, struct err *err)
+{
+    struct rescue r = { 0 };
+
+    if (!writers_call(s->writers, &rescue_verb, &r.op, err))
+        return false;
+    *ret_moved = r.moved;
+    return true;
+}
+
+static void copy_text(char *to, size_t room, struct str from)
+{
+    size_t n = from.len < room - 1 ? from.len : room - 1;
+
+    memcpy(to, from.ptr, n);
+    to[n] = '\0';
+}
+
+bool node_list(struct store *s, struct node_row *out, size_t most, size_t *ret_count,
+               struct err *err)
+{
+    struct db *db = store_reader(s, err);
+    size_t n = 0;
+    bool row = false;
+
+    if (db == NULL)
+        return false;
+    struct db_rows rows = { 0 };
+    bool ok = db_query(db, SQL_NODE_ALL, DB_NO_ARGS, &rows, err);
+
+    while (ok && n < most && (ok = db_next(&rows, &row, err)) && row) {
+        struct node_row *r = &out[n++];
+
+        *r = (struct node_row){ .node = db_get_int(&rows, 0),
+                                .epoch = db_get_int(&rows, 1),
+                                .pid = db_get_int(&rows, 3),
+                                .state = db_get_int(&rows, 6),
+                                .started_us = db_get_int(&rows, 7),
+                                .alive_until_us = db_get_int(&rows, 8) };
+        copy_text(r->host, sizeof r->host, db_get_str(&rows, 2));
+        copy_text(r->area, sizeof r->area, db_get_str(&rows, 4));
+        copy_text(r->address, sizeof r->address, db_get_str(&rows, 5));
+    }
+    db_rows_done(&rows);
+    store_reader_back(s, db);
+    *ret_count = n;
+    return ok;
+}

@@ -1,0 +1,244 @@
+/* Names of the configuration as small integers; see store.h.
+ *
+ * All are kept in memory, found by a hash of kind and name, and by their id. */
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/require.h"
+#include "store/kernel/inside.h"
+
+enum { SLOTS_FIRST = 256 };
+
+/* ---- in memory ---------------------------------------------------------------------- */
+
+static size_t hash_name(enum word_kind kind, struct str name)
+{
+    uint64_t h = UINT64_C(0xcbf29ce484222325) ^ (uint64_t)kind;
+
+    for (size_t i = 0; i < name.len; i++)
+        h = (h ^ (unsigned char)name.ptr[i]) * UINT64_C(0x100000001b3);
+    return (size_t)(h ^ h >> 32);
+}
+
+static size_t hash_id(int64_t id)
+{
+    return (size_t)((uint64_t)id * UINT64_C(0x9e3779b97f4a7c15) >> 20);
+}
+
+/* Slots hold the place of a word plus one; 0 is empty. */
+static uint32_t *slot_of_name(const struct word_table *t, enum word_kind kind, struct str name)
+{
+    size_t i = hash_name(kind, name) % t->slots;
+
+    for (; t->by_name[i] != 0; i = (i + 1) % t->slots) {
+        const struct word *w = &t->words[t->by_name[i] - 1];
+
+        if (w->kind == kind && str_eq(w->name, name))
+            break;
+    }
+    return &t->by_name[i];
+}
+
+static uint32_t *slot_of_id(const struct word_table *t, int64_t id)
+{
+    size_t i = hash_id(id) % t->slots;
+
+    while (t->by_id[i] != 0 && t->words[t->by_id[i] - 1].id != id)
+        i = (i + 1) % t->slots;
+    return &t->by_id[i];
+}
+
+static const struct word *find(const struct word_table *t, enum word_kind kind, struct str name)
+{
+    uint32_t at = t->slots > 0 ? *slot_of_name(t, kind, name) : 0;
+
+    return at != 0 ? &t->words[at - 1] : NULL;
+}
+
+static void put(struct word_table *t, size_t at)
+{
+    *slot_of_name(t, t->words[at].kind, t->words[at].name) = (uint32_t)at + 1;
+    *slot_of_id(t, t->words[at].id) = (uint32_t)at + 1;
+}
+
+static void grow(struct word_table *t)
+{
+    t->slots = t->slots > 0 ? t->slots * 2 : SLOTS_FIRST;
+    free(t->by_name);
+    free(t->by_id);
+    t->by_name = xcalloc(t->slots, sizeof *t->by_name);
+    t->by_id = xcalloc(t->slots, sizeof *t->by_id);
+    t->words = xrealloc(t->words, t->slots / 2 * sizeof *t->words);
+    for (size_t i = 0; i < t->count; i++)
+        put(t, i);
+}
+
+static void remember(struct word_table *t, int64_t id, enum word_kind kind, struct str name)
+{
+    if ((t->count + 1) * 2 > t->slots)
+        grow(t);
+    t->words[t->count] =
+        (struct word){ .id = id, .kind = kind, .name = arena_copy(&t->arena, name) };
+    put(t, t->count++);
+}
+
+/* ---- from the store ------------------------------------------------------------------ */
+
+static bool load(struct store *s, struct db *db, struct err *err)
+{
+    struct db_rows rows;
+    bool row = false;
+
+    if (!db_query(db, SQL_WORD_ALL, DB_NO_ARGS, &rows, err))
+        return false;
+    (void)pthread_rwlock_wrlock(&s->word_lock);
+    while (db_next(&rows, &row, err) && row) {
+        enum word_kind kind = (enum word_kind)db_get_int(&rows, 1);
+        struct str name = db_get_str(&rows, 2);
+
+        if (find(&s->words, kind, name) == NULL)
+            remember(&s->words, db_get_int(&rows, 0), kind, name);
+    }
+    (void)pthread_rwlock_unlock(&s->word_lock);
+    db_rows_done(&rows);
+    return err->kind == ERR_NONE;
+}
+
+bool words_load(struct store *s, struct err *err)
+{
+    struct db *db = store_reader(s, err);
+
+    if (db == NULL)
+        return false;
+    bool ok = load(s, db, err);
+
+    store_reader_back(s, db);
+    return ok;
+}
+
+void words_done(struct store *s)
+{
+    free(s->words.words);
+    free(s->words.by_name);
+    free(s->words.by_id);
+    arena_done(&s->words.arena);
+}
+
+/* ---- adding ---------------------------------------------------------------------------- */
+
+struct words_op {
+    struct store_op op;
+    enum word_kind kind;
+    const struct str *names;
+    size_t count;
+};
+
+static bool add_one(struct writer *w, enum word_kind kind, struct str name, struct err *err)
+{
+    int64_t id;
+
+    if (!db_one_int(w->db, SQL_WORD_FIND, DB_ARGS(db_int(kind), db_text(name)), 0, &id, err))
+        return false;
+    if (id != 0)
+        return true;
+    if (!db_one_int(w->db, SQL_MARK_TAKE, DB_ARGS(db_text(STR("word")), db_int(1)), 0, &id, err))
+        return false;
+    return db_run(w->db, SQL_WORD_ADD, DB_ARGS(db_int(id), db_int(kind), db_text(name)), NULL, err);
+}
+
+static bool words_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
+{
+    struct words_op *o = (struct words_op *)ops[0];
+
+    require(count == 1);
+    for (size_t i = 0; i < o->count; i++)
+        if (!add_one(w, o->kind, o->names[i], err))
+            return false;
+    return true;
+}
+
+static const struct store_verb words_verb = { .name = "words", .run = words_run, .notes = true };
+
+bool store_word_find(struct store *s, enum word_kind kind, struct str name, int64_t *ret_id)
+{
+    (void)pthread_rwlock_rdlock(&s->word_lock);
+    const struct word *w = find(&s->words, kind, name);
+
+    if (w != NULL)
+        *ret_id = w->id;
+    (void)pthread_rwlock_unlock(&s->word_lock);
+    return w != NULL;
+}
+
+/* Names that are not known yet, in `ret`; how many. */
+static size_t missing(struct store *s, enum word_kind kind, const struct str *names, size_t count,
+                      struct str *ret)
+{
+    size_t n = 0;
+
+    (void)pthread_rwlock_rdlock(&s->word_lock);
+    for (size_t i = 0; i < count; i++)
+        if (find(&s->words, kind, names[i]) == NULL)
+            ret[n++] = names[i];
+    (void)pthread_rwlock_unlock(&s->word_lock);
+    return n;
+}
+
+/* Another node may have added one meanwhile: the table decides, then it is read back. */
+static bool add_missing(struct store *s, enum word_kind kind, const struct str *names, size_t count,
+                        struct err *err)
+{
+    struct words_op o = { .kind = kind, .names = names, .count = count };
+
+    (void)pthread_rwlock_rdlock(&s->word_lock);
+    bool full = s->words.count + count > WORDS_MOST;
+
+    (void)pthread_rwlock_unlock(&s->word_lock);
+    if (full)
+        return err_set(err, ERR_LIMIT, 0, "more than %d names in the store", WORDS_MOST);
+    return writers_call(s->writers, &words_verb, &o.op, err) && words_load(s, err);
+}
+
+bool store_words(struct store *s, enum word_kind kind, const struct str *names, size_t count,
+                 int64_t *ret_ids, struct err *err)
+{
+    struct str *unknown = xcalloc(count + 1, sizeof *unknown);
+    size_t n = missing(s, kind, names, count, unknown);
+    bool ok = n == 0 || add_missing(s, kind, unknown, n, err);
+
+    free(unknown);
+    for (size_t i = 0; ok && i < count; i++)
+        require(store_word_find(s, kind, names[i], &ret_ids[i]));
+    return ok;
+}
+
+bool store_word(struct store *s, enum word_kind kind, struct str name, int64_t *ret_id,
+                struct err *err)
+{
+    return store_words(s, kind, &name, 1, ret_id, err);
+}
+
+struct str store_word_name(struct store *s, int64_t id)
+{
+    struct str name = STR("");
+
+    (void)pthread_rwlock_rdlock(&s->word_lock);
+    uint32_t at = s->words.slots > 0 ? *slot_of_id(&s->words, id) : 0;
+
+    if (at != 0)
+        name = s->words.words[at - 1].name; /* lives as long as the store */
+    (void)pthread_rwlock_unlock(&s->word_lock);
+    return name;
+}
+
+bool store_word_of(struct store *s, enum word_kind kind, int64_t id, struct str *ret)
+{
+    (void)pthread_rwlock_rdlock(&s->word_lock);
+    uint32_t at = s->words.slots > 0 ? *slot_of_id(&s->words, id) : 0;
+    bool found = at != 0 && s->words.words[at - 1].kind == kind;
+
+    if (found)
+        *ret = s->words.words[at - 1].name; /* lives as long as the store */
+    (void)pthread_rwlock_unlock(&s->word_lock);
+    return found;
+}

@@ -1,0 +1,629 @@
+#include "store/kernel/writer.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/alloc.h"
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/fault.h"
+#include "base/metrics.h"
+#include "base/require.h"
+#include "base/thread.h"
+#include "store/audit/audit.h"
+#include "store/backup/backup_copy.h"
+#include "store/kernel/inside.h"
+#include "store/kernel/lease.h"
+#include "store/kernel/node.h"
+#include "store/road/key_log.h"
+#include "store/search/index.h"
+#include "store/store.h"
+
+enum {
+    NUMBER_BLOCK = 128,
+    NUMBER_AGE_US = 250 * 1000,
+    HALVES = 64, /* ranges waiting while a group is halved: log2 of the largest group is enough */
+    CHECKPOINT_PAGES = 2000,
+    GROUP_MOST = 4096,
+    ARENA_MOST = 256 << 20,
+    ARENA_KEEP = 4 << 20,
+    GROUP_TRIES = 4,
+    FIND_OUT_US = 5 * CLOCK_S, /* how long a lost answer to a commit is looked for */
+};
+
+struct thread {
+    struct writers *all;
+    struct writer w;
+    struct arena arena;
+    pthread_t thread;
+    int64_t told_us;
+    struct store_op *ops[GROUP_MOST];
+};
+
+struct writers {
+    struct store *store;
+    struct writers_options options;
+    pthread_mutex_t mutex;
+    pthread_cond_t filled, told;
+    struct store_op *first, **end;
+    size_t waiting, sleeping, running; /* groups that are not told yet */
+    bool stopping;
+    _Atomic int64_t group_us;
+    pthread_mutex_t number_mutex;
+    struct numbers numbers;
+    struct thread *threads;
+};
+
+static struct metric groups = { .name = "waybill_commit_groups_total",
+                                .help = "Transactions that carried a group of operations.",
+                                .type = METRIC_COUNTER };
+static struct metric group_ops = { .name = "waybill_commit_operations_total",
+                                   .help = "Operations committed in groups.",
+                                   .type = METRIC_COUNTER };
+static struct metric group_time = { .name = "waybill_commit_group_seconds",
+                                    .help = "Time from taking a group to its commit.",
+                                    .type = METRIC_HISTOGRAM };
+static struct metric halved = { .name = "waybill_commit_halvings_total",
+                                .help = "Groups that failed and were run again in halves.",
+                                .type = METRIC_COUNTER };
+
+static struct metric again = { .name = "waybill_commit_retries_total",
+                               .help = "Groups that were lost and run again.",
+                               .type = METRIC_COUNTER };
+static struct metric checkpoint_time = { .name = "waybill_checkpoint_seconds",
+                                         .help = "SQLite: the log is brought into the database, "
+                                                 "and commits wait.",
+                                         .type = METRIC_HISTOGRAM };
+static struct metric *const metrics[] = { &groups, &group_ops, &group_time,
+                                          &halved, &again,     &checkpoint_time };
+
+/* ---- the queue -------------------------------------------------------------- */
+
+bool writers_submit(struct writers *ws, struct store_op *first, struct store_op *last, size_t count)
+{
+    bool wake = false, taken;
+
+    (void)pthread_mutex_lock(&ws->mutex);
+    taken = !ws->stopping && ws->waiting + count <= ws->options.queue_most;
+    if (taken) {
+        last->next = NULL;
+        *ws->end = first;
+        ws->end = &last->next;
+        ws->waiting += count;
+        wake = ws->sleeping > 0;
+    }
+    (void)pthread_mutex_unlock(&ws->mutex);
+    if (wake)
+        (void)pthread_cond_signal(&ws->filled);
+    return taken;
+}
+
+void writers_submit_always(struct writers *ws, struct store_op *first, struct store_op *last,
+                           size_t count)
+{
+    (void)pthread_mutex_lock(&ws->mutex);
+    require(!ws->stopping);
+    last->next = NULL;
+    *ws->end = first;
+    ws->end = &last->next;
+    ws->waiting += count;
+    bool wake = ws->sleeping > 0;
+
+    (void)pthread_mutex_unlock(&ws->mutex);
+    if (wake)
+        (void)pthread_cond_signal(&ws->filled);
+}
+
+struct call {
+    struct store_op *op;
+    pthread_mutex_t mutex;
+    pthread_cond_t done;
+    bool is_done;
+};
+
+/* An operation whose caller waits on its own stack. */
+struct call_op {
+    const struct store_verb *verb;
+    struct store_op *inner;
+    struct call *call;
+    struct store_op op;
+};
+
+static void call_done(struct store_op *op)
+{
+    struct call_op *c = (struct call_op *)((char *)op - offsetof(struct call_op, op));
+    struct call *call = c->call;
+
+    (void)pthread_mutex_lock(&call->mutex);
+    call->is_done = true;
+    (void)pthread_cond_signal(&call->done);
+    (void)pthread_mutex_unlock(&call->mutex);
+}
+
+/* Calls are one verb, so that they stand together; each runs its own. */
+static bool call_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct call_op *c = (struct call_op *)((char *)ops[i] - offsetof(struct call_op, op));
+
+        c->inner->audited = c->inner->nothing = false;
+        if (!c->verb->run(w, &c->inner, 1, err))
+            return false;
+        if (!c->verb->notes && !c->inner->nothing)
+            audit_note_begun(w, c->inner);
+    }
+    return true;
+}
+
+static void call_committed(struct writer *w, struct store_op **ops, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct call_op *c = (struct call_op *)((char *)ops[i] - offsetof(struct call_op, op));
+
+        if (c->verb->committed != NULL)
+            c->verb->committed(w, &c->inner, 1);
+    }
+}
+
+static const struct store_verb call_verb = { .name = "call",
+                                             .run = call_run,
+                                             .committed = call_committed };
+static const struct store_verb call_last_verb = {
+    .name = "last call", .run = call_run, .last = true, .committed = call_committed
+};
+static const struct store_verb call_apart_verb = {
+    .name = "call apart", .run = call_run, .apart = true, .committed = call_committed
+};
+
+bool writers_call(struct writers *ws, const struct store_verb *verb, struct store_op *op,
+                  struct err *err)
+{
+    struct call call = { .op = op };
+    struct call_op c = { .verb = verb,
+                         .inner = op,
+                         .call = &call,
+                         .op = { .verb = verb->apart  ? &call_apart_verb
+                                         : verb->last ? &call_last_verb
+                                                      : &call_verb,
+                                 .done = call_done } };
+
+    if (op->audit == NULL)
+        op->audit = audit_scope();
+    (void)pthread_mutex_init(&call.mutex, NULL);
+    (void)pthread_cond_init(&call.done, NULL);
+    writers_submit_always(ws, &c.op, &c.op, 1);
+    (void)pthread_mutex_lock(&call.mutex);
+    while (!call.is_done)
+        (void)pthread_cond_wait(&call.done, &call.mutex);
+    (void)pthread_mutex_unlock(&call.mutex);
+    op->ok = c.op.ok;
+    op->err = c.op.err;
+    if (op->ok)
+        audit_carried(op);
+    else
+        *err = op->err;
+    return op->ok;
+}
+
+void writers_drain(struct writers *ws)
+{
+    (void)pthread_mutex_lock(&ws->mutex);
+    while (ws->first != NULL || ws->running > 0)
+        (void)pthread_cond_wait(&ws->told, &ws->mutex);
+    (void)pthread_mutex_unlock(&ws->mutex);
+}
+
+size_t writers_waiting(struct writers *ws)
+{
+    return __atomic_load_n(&ws->waiting, __ATOMIC_RELAXED);
+}
+
+int64_t writers_group_us(struct writers *ws)
+{
+    return atomic_load_explicit(&ws->group_us, memory_order_relaxed);
+}
+
+/* Take what is queued.  Waits for something, but only until work behind the write
+ * is due when there is some. */
+static size_t take(struct writers *ws, struct thread *t, bool work_waits, bool *ret_end)
+{
+    bool alone = false;
+    size_t n = 0;
+    int rc = 0;
+
+    (void)pthread_mutex_lock(&ws->mutex);
+    while (ws->first == NULL && !ws->stopping && rc == 0) {
+        ws->sleeping++;
+        if (work_waits) {
+            struct timespec until;
+
+            (void)clock_gettime(CLOCK_MONOTONIC, &until);
+            until.tv_nsec += (long)INDEX_EVERY_US * 1000;
+            until.tv_sec += until.tv_nsec / 1000000000;
+            until.tv_nsec %= 1000000000;
+            rc = pthread_cond_timedwait(&ws->filled, &ws->mutex, &until);
+        } else {
+            (void)pthread_cond_wait(&ws->filled, &ws->mutex);
+        }
+        ws->sleeping--;
+    }
+    for (; ws->first != NULL && n < ws->options.group_most && !alone; n++) {
+        alone = ws->first->verb->apart;
+        if (alone && n > 0)
+            break;
+        t->ops[n] = ws->first;
+        ws->first = ws->first->next;
+    }
+    if (ws->first == NULL)
+        ws->end = &ws->first;
+    ws->waiting -= n;
+    ws->running += n > 0;
+    *ret_end = ws->stopping && n == 0;
+    bool wake = ws->first != NULL && ws->sleeping > 0;
+
+    (void)pthread_mutex_unlock(&ws->mutex);
+    if (wake) /* for what stays behind */
+        (void)pthread_cond_signal(&ws->filled);
+    return n;
+}
+
+/* The group that was taken is told. */
+static void note_told(struct writers *ws)
+{
+    (void)pthread_mutex_lock(&ws->mutex);
+    ws->running--;
+    (void)pthread_cond_broadcast(&ws->told);
+    (void)pthread_mutex_unlock(&ws->mutex);
+}
+
+/* ---- a group ---------------------------------------------------------------- */
+
+/* With the mutex held. */
+static bool take_block(struct writer *w, struct numbers *n, struct err *err)
+{
+    int64_t last;
+
+    if (!db_one_int(w->db, SQL_NUM_BLOCK, DB_NO_ARGS, 0, &last, err))
+        return false;
+    *n = (struct numbers){ .next = last - NUMBER_BLOCK + 1,
+                           .end = last + 1,
+                           .taken_us = clock_mono_us() };
+    return true;
+}
+
+bool writer_number(struct writer *w, int64_t *ret, struct err *err)
+{
+    struct numbers *n = &w->all->numbers;
+    bool ok = true;
+
+    (void)pthread_mutex_lock(&w->all->number_mutex);
+    if (n->next >= n->end ||
+        (w->db->kind == DB_POSTGRESQL && clock_mono_us() - n->taken_us > NUMBER_AGE_US))
+        ok = take_block(w, n, err);
+    if (ok)
+        *ret = n->next++;
+    (void)pthread_mutex_unlock(&w->all->number_mutex);
+    if (ok)
+        w->top = *ret + 1;
+    return ok;
+}
+
+static bool run_verbs(struct writer *w, struct store_op **ops, size_t count, struct err *err)
+{
+    for (size_t from = 0, to; from < count; from = to) {
+        for (to = from + 1; to < count && ops[to]->verb == ops[from]->verb;)
+            to++;
+        for (size_t i = from; w->guilty != NULL && i < to; i++)
+            if (ops[i] == w->guilty)
+                return err_set(err, ERR_PERMANENT, 0, "an operation is refused (injected)");
+        if (!ops[from]->verb->run(w, ops + from, to - from, err))
+            return false;
+    }
+    return true;
+}
+
+/* The answer to COMMIT was lost; the store itself knows. */
+static bool find_out(struct writer *w, struct err *err)
+{
+    int64_t until = clock_mono_us() + FIND_OUT_US;
+
+    do {
+        struct err why = { 0 };
+        bool done;
+
+        if ((db_alive(w->db) || db_revive(w->db, &why)) && node_has_committed(w, &done, &why))
+            return done ? true
+                        : err_set(err, ERR_TRANSIENT, DB_AGAIN,
+                                  "the transaction was lost with its connection");
+        if (why.kind == ERR_UNCERTAIN)
+            break;
+        clock_sleep_us(100 * CLOCK_MS);
+    } while (clock_mono_us() < until);
+    return err_context(err, "it is not known whether the commit was done");
+}
+
+static bool commit(struct writer *w, struct err *err)
+{
+    if (db_commit(w->db, err))
+        return true;
+    db_rollback(w->db);
+    if (err->kind != ERR_UNCERTAIN || !find_out(w, err))
+        return false;
+    *err = (struct err){ 0 };
+    return true;
+}
+
+static bool try_group(struct writer *w, struct store_op **ops, size_t count, struct err *err)
+{
+    bool alone = w->db->kind == DB_SQLITE;
+    struct numbers before = { 0 };
+    int64_t top = w->top;
+
+    if (alone)
+        before = w->all->numbers;
+    arena_reset(w->arena);
+    w->leased = NULL;
+    w->audit = NULL;
+    if (!db_begin(w->db, err))
+        return false;
+    fault_point(GROUP_BEGUN);
+    if (node_fence(w, err) && run_verbs(w, ops, count, err) && audit_write(w, err) &&
+        (w->segments == NULL || segments_flush(w->segments, err))) {
+        fault_point(GROUP_WRITTEN);
+        if (commit(w, err)) {
+            fault_point(GROUP_COMMITTED);
+            return true;
+        }
+        if (err->kind == ERR_UNCERTAIN)
+            lease_unsure(w);
+    }
+    if (w->segments != NULL)
+        segments_cancel(w->segments);
+    db_rollback(w->db);
+    if (alone) { /* the block was rolled back with the rest */
+        w->all->numbers = before;
+        w->top = top;
+    }
+    return false;
+}
+
+/* What was lost without doing anything is run again, but not for ever. */
+static bool run_once(struct writer *w, struct store_op **ops, size_t count, struct err *err)
+{
+    for (int tries = 1;; tries++) {
+        struct err why = { 0 };
+
+        *err = why;
+        if (try_group(w, ops, count, err))
+            return true;
+        if (tries == GROUP_TRIES || !db_should_retry(err))
+            return false;
+        metric_add(&again, 1);
+        if (!db_alive(w->db) && !db_revive(w->db, &why)) {
+            *err = why;
+            return false;
+        }
+    }
+}
+
+static void note_commit(struct writer *w, struct store_op **ops, size_t count)
+{
+    for (size_t from = 0, to; from < count; from = to) {
+        for (to = from + 1; to < count && ops[to]->verb == ops[from]->verb;)
+            to++;
+        if (ops[from]->verb->committed != NULL)
+            ops[from]->verb->committed(w, ops + from, to - from);
+    }
+}
+
+static void tell(struct store_op **ops, size_t count, bool ok, const struct err *err)
+{
+    for (size_t i = 0; i < count; i++) {
+        ops[i]->ok = ok;
+        ops[i]->err = *err;
+        ops[i]->done(ops[i]); /* the op is gone after this */
+    }
+}
+
+/* Errors that strike everybody alike are not a matter of one guilty operation. */
+static bool is_one_ops_fault(const struct err *err)
+{
+    return err->kind == ERR_PERMANENT;
+}
+
+/* In test builds: the operation that is refused, however often it is tried. */
+static const struct store_op *guilty_one(struct store_op **ops, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (fault_error(OPERATION))
+            return ops[i];
+    return NULL;
+}
+
+static void run_group(struct writer *w, struct store_op **ops, size_t count)
+{
+    struct {
+        size_t from, count;
+    } parts[HALVES] = { { 0, count } };
+    size_t left = 1;
+
+    w->guilty = guilty_one(ops, count);
+    while (left > 0) {
+        size_t from = parts[left - 1].from, n = parts[left - 1].count;
+        struct err err = { 0 };
+
+        left--;
+        if (run_once(w, ops + from, n, &err)) {
+            metric_add(&groups, 1);
+            metric_add(&group_ops, (int64_t)n);
+            note_commit(w, ops + from, n);
+            tell(ops + from, n, true, &err);
+        } else if (is_one_ops_fault(&err) && n > 1) {
+            require(left + 2 <= HALVES);
+            metric_add(&halved, 1);
+            parts[left].from = from + n / 2;
+            parts[left++].count = n - n / 2;
+            parts[left].from = from;
+            parts[left++].count = n / 2;
+        } else {
+            tell(ops + from, n, false, &err);
+        }
+    }
+}
+
+/* Operations of one verb stand together, in their order of arrival. */
+static void sort_by_verb(struct store_op **ops, size_t count)
+{
+    bool mixed = false;
+
+    for (size_t i = 1; i < count && !mixed; i++)
+        mixed = ops[i]->verb != ops[0]->verb;
+    if (!mixed)
+        return;
+    struct store_op **sorted = xmalloc(count * sizeof *sorted);
+    size_t n = 0;
+
+    for (int last = 0; last < 2; last++)
+        for (size_t i = 0; i < count; i++) {
+            if (ops[i] == NULL || ops[i]->verb->last != last)
+                continue;
+            const struct store_verb *verb = ops[i]->verb;
+
+            for (size_t k = i; k < count; k++)
+                if (ops[k] != NULL && ops[k]->verb == verb) {
+                    sorted[n++] = ops[k];
+                    ops[k] = NULL;
+                }
+        }
+    memcpy(ops, sorted, count * sizeof *ops);
+    free(sorted);
+}
+
+/* ---- between groups ---------------------------------------------------------- */
+
+static bool checkpoint(struct writer *w, struct err *err)
+{
+    if (db_sqlite_wal_pages(w->db) <= CHECKPOINT_PAGES)
+        return true;
+    int64_t began = clock_mono_us();
+
+    if (!db_sqlite_checkpoint(w->db, err))
+        return false;
+    metric_observe_us(&checkpoint_time, clock_mono_us() - began);
+    return true;
+}
+
+static bool behind_the_write(struct writer *w)
+{
+    struct err err = { 0 };
+    bool waits = false, keys_wait = false;
+
+    if (w->db->kind != DB_SQLITE)
+        return false;
+    if (!index_slice(w, &waits, &err) ||
+        !key_log_slice(w->store->key_log, w->db, &keys_wait, &err) || !checkpoint(w, &err))
+        store_trouble(w->store, "work behind the write", &err);
+    return (w->store->copy != NULL && backup_copy_slice(w)) || waits || keys_wait;
+}
+
+/* The trouble is told once a second, however many groups it fails. */
+static void revive(struct thread *t)
+{
+    struct err err = { 0 };
+    int64_t now = clock_mono_us();
+
+    if (db_alive(t->w.db) || db_revive(t->w.db, &err) || now - t->told_us < CLOCK_S)
+        return;
+    t->told_us = now;
+    store_trouble(t->w.store, "connect", &err);
+}
+
+static void *writer_main(void *arg)
+{
+    struct thread *t = arg;
+    struct writers *ws = t->all;
+    bool waits = false, end = false;
+
+    while (!end) {
+        size_t n = take(ws, t, waits, &end);
+
+        if (n > 0) {
+            int64_t from = clock_mono_us(), took;
+
+            fault_point(GROUP_TAKEN);
+            revive(t);
+            sort_by_verb(t->ops, n);
+            run_group(&t->w, t->ops, n);
+            note_told(ws);
+            fault_point(GROUP_ACKED);
+            took = clock_mono_us() - from;
+            metric_observe_us(&group_time, took);
+            int64_t was = atomic_load_explicit(&ws->group_us, memory_order_relaxed);
+
+            atomic_store_explicit(&ws->group_us, was + (took - was) / 8, memory_order_relaxed);
+        }
+        if (!end)
+            waits = behind_the_write(&t->w);
+    }
+    return NULL;
+}
+
+struct writers *writers_new(struct store *store, const struct writers_options *options,
+                            struct db **dbs, struct segments *segments)
+{
+    struct writers *ws = NEW(struct writers);
+
+    ws->store = store;
+    ws->options = *options;
+    if (ws->options.group_most == 0 || ws->options.group_most > GROUP_MOST)
+        ws->options.group_most = GROUP_MOST;
+    ws->end = &ws->first;
+    (void)pthread_mutex_init(&ws->mutex, NULL);
+    (void)pthread_mutex_init(&ws->number_mutex, NULL);
+    pthread_condattr_t attr;
+
+    (void)pthread_condattr_init(&attr);
+    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    (void)pthread_cond_init(&ws->filled, &attr);
+    (void)pthread_cond_init(&ws->told, &attr);
+    (void)pthread_condattr_destroy(&attr);
+    ws->threads = xcalloc(options->count, sizeof *ws->threads);
+    for (size_t i = 0; i < sizeof metrics / sizeof metrics[0]; i++)
+        metrics_register(metrics[i]);
+    for (size_t i = 0; i < options->count; i++) {
+        struct thread *t = &ws->threads[i];
+
+        t->all = ws;
+        t->arena = (struct arena){ .cap = ARENA_MOST, .keep = ARENA_KEEP };
+        t->w = (struct writer){ .all = ws,
+                                .store = store,
+                                .db = dbs[i],
+                                .segments = segments,
+                                .number = (int64_t)i,
+                                .arena = &t->arena };
+        thread_start(&t->thread, "writer", writer_main, t);
+    }
+    return ws;
+}
+
+void writers_free(struct writers *ws)
+{
+    if (ws == NULL)
+        return;
+    (void)pthread_mutex_lock(&ws->mutex);
+    ws->stopping = true;
+    (void)pthread_cond_broadcast(&ws->filled);
+    (void)pthread_mutex_unlock(&ws->mutex);
+    for (size_t i = 0; i < ws->options.count; i++) {
+        (void)pthread_join(ws->threads[i].thread, NULL);
+        arena_done(&ws->threads[i].arena);
+    }
+    for (size_t i = 0; i < sizeof metrics / sizeof metrics[0]; i++)
+        metrics_forget(metrics[i]);
+    free(ws->threads);
+    free(ws);
+}

@@ -1,0 +1,264 @@
+#include "store/manual/resolve.h"
+
+#include <stdio.h>
+
+#include "base/auto.h"
+#include "base/clock.h"
+#include "base/require.h"
+#include "core/trail.h"
+#include "store/audit/audit.h"
+#include "store/db/parts.h"
+#include "store/kernel/claims.h"
+#include "store/kernel/inside.h"
+#include "store/road/accept.h"
+#include "store/road/done.h"
+#include "store/road/order.h"
+#include "store/road/settle.h"
+
+struct put {
+    int64_t queue;
+    struct claim_place place;
+};
+
+struct resolve_op {
+    struct store_op op;
+    const struct id *ids;
+    size_t count;
+    const struct resolve_order *order;
+    struct operate_answer *answers;
+
+    int64_t now_us;
+    struct put *puts; /* tasks that SQLite's claims have to know of */
+    size_t put_count;
+    size_t ended; /* documents, and the days to whose tables they went */
+    int64_t *days;
+};
+
+/* One document under way. */
+struct work {
+    struct writer *w;
+    struct resolve_op *op;
+    const struct resolve_order *order;
+    struct operate_answer *answer;
+    int64_t doc;
+    struct parts parts;
+};
+
+/* Always true: an answer is no failure. */
+static bool say(struct work *k, enum operate_result result, const char *text)
+{
+    k->answer->result = result;
+    (void)snprintf(k->answer->text, sizeof k->answer->text, "%s", text);
+    return true;
+}
+
+/* False with ERR_NONE: it does not live. */
+static bool find_document(struct work *k, const struct id *id, struct err *err)
+{
+    AUTO(db_rows_done) struct db_rows rows = { 0 };
+    bool row;
+
+    return db_query(k->w->db, SQL_OPERATE_DOC, DB_ARGS(db_int(k->doc)), &rows, err) &&
+           db_next(&rows, &row, err) && row &&
+           str_eq(db_get_str(&rows, 0), str_mem(id->bytes, sizeof id->bytes));
+}
+
+static size_t choose(struct work *k)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < k->parts.count; i++) {
+        struct part *p = &k->parts.list[i];
+
+        p->chosen = p->state == DELIVERY_IN_DOUBT &&
+                    (k->order->endpoint == 0 || k->order->endpoint == p->endpoint);
+        n += p->chosen;
+    }
+    return n;
+}
+
+/* ---- the timeline ---------------------------------------------------------------------------- */
+
+/* One line says who decided, and one for each delivery what it is now. */
+static struct str lines_of(struct work *k)
+{
+    bool delivered = k->order->as == RESOLVE_DELIVERED;
+    AUTO(buf_done) struct buf lines = BUF_INIT(TRAIL_MOST);
+    struct trail_line line = { .at_us = k->op->now_us,
+                               .node = store_node(k->w->store),
+                               .stage = TRAIL_OPERATOR,
+                               .outcome = delivered ? TRAIL_DONE : TRAIL_AGAIN,
+                               .took_us = -1,
+                               .what = k->order->who,
+                               .message = str_of(k->answer->text) };
+
+    trail_add(&lines, &line);
+    line.stage = TRAIL_DELIVERY;
+    line.outcome = delivered ? TRAIL_DELIVERED : TRAIL_WAITS;
+    line.message = delivered ? STR("resolved: its receiver has it")
+                             : STR("resolved: it is sent again under the same id");
+    for (size_t i = 0; i < k->parts.count; i++)
+        if (k->parts.list[i].chosen) {
+            line.what = store_word_name(k->w->store, k->parts.list[i].endpoint);
+            trail_add(&lines, &line);
+        }
+    return arena_copy(k->w->arena, buf_view(&lines));
+}
+
+/* "resolved as delivered: api, archive" */
+static void say_done(struct work *k)
+{
+    AUTO(buf_done) struct buf text = BUF_INIT(64 << 10);
+    const char *between = ": ";
+
+    buf_puts(&text, k->order->as == RESOLVE_DELIVERED ? "resolved as delivered"
+                                                      : "resolved, to be sent again");
+    for (size_t i = 0; i < k->parts.count; i++)
+        if (k->parts.list[i].chosen) {
+            buf_puts(&text, between);
+            buf_put(&text, store_word_name(k->w->store, k->parts.list[i].endpoint));
+            between = ", ";
+        }
+    (void)say(k, OPERATE_DONE, text.ptr);
+}
+
+/* ---- what is done ---------------------------------------------------------------------------- */
+
+static bool deliver(struct work *k, struct part *p, struct err *err)
+{
+    struct db_value tally[] = { db_int(store_node(k->w->store)), db_int(k->w->number),
+                                db_int(TALLY_DELIVERED), db_int(p->endpoint), db_int(1) };
+
+    require(delivery_may_move(p->state, DELIVERY_DELIVERED));
+    p->state = DELIVERY_DELIVERED;
+    return db_run(k->w->db, SQL_RESOLVE_DELIVERED, DB_ARGS(db_int(p->num)), NULL, err) &&
+           db_batch(k->w->db, SQL_TALLY_ADD, DB_NO_SLOT, tally, 5, 1, err);
+}
+
+static bool resend(struct work *k, struct part *p, struct err *err)
+{
+    int64_t now = k->op->now_us;
+    struct db_value row[] = { db_int(p->queue), db_int(PRIO_NORMAL), db_int(now), db_int(p->num),
+                              db_int(TASK_DELIVER) };
+
+    require(delivery_may_move(p->state, DELIVERY_READY));
+    p->state = DELIVERY_READY;
+    if (p->ordered) /* others of its lane may be in doubt too (restore.h): it waits at its place */
+        return db_run(k->w->db, SQL_DELIVERY_AGAIN,
+                      DB_ARGS(db_int(p->num), db_text(p->id), db_int(now), db_int(0)), NULL, err) &&
+               db_run(k->w->db, SQL_ORDER_WAIT, DB_ARGS(db_int(p->num)), NULL, err);
+    k->op->puts[k->op->put_count++] = (struct put){ p->queue, { PRIO_NORMAL, now, p->num } };
+    return db_run(k->w->db, SQL_DELIVERY_AGAIN,
+                  DB_ARGS(db_int(p->num), db_text(p->id), db_int(now), db_int(0)), NULL, err) &&
+           db_batch(k->w->db, SQL_TASK_READY_ADD, DB_NO_SLOT, row, 5, 1, err);
+}
+
+static bool settle_parts(struct work *k, struct err *err)
+{
+    for (size_t i = 0; i < k->parts.count; i++) {
+        struct part *p = &k->parts.list[i];
+
+        if (p->chosen &&
+            (!db_run(k->w->db, SQL_OPERATE_DEAD_DROP, DB_ARGS(db_int(p->num)), NULL, err) ||
+             !(k->order->as == RESOLVE_DELIVERED ? deliver(k, p, err) : resend(k, p, err))))
+            return false;
+    }
+    return true;
+}
+
+/* The last delivery that ends ends its document. */
+static bool end_or_note(struct work *k, struct err *err)
+{
+    struct db_value row[] = { db_int(k->doc), db_bytes(lines_of(k)) };
+    enum delivery_state states[SETTLE_PARTS_MOST];
+    bool over = true;
+
+    for (size_t i = 0; i < k->parts.count; i++) {
+        states[i] = k->parts.list[i].state;
+        over = over && delivery_is_over(states[i]);
+    }
+    if (!over)
+        return db_batch(k->w->db, SQL_SETTLE_TRAIL, DB_NO_SLOT, row, 2, 1, err);
+    struct settle_end_order end = { .doc = k->doc,
+                                    .keep_days = k->order->keep_days,
+                                    .state = document_derive(states, k->parts.count),
+                                    .trail = row[1].s };
+
+    if (!settle_end(k->w, &end, err))
+        return false;
+    k->op->days[k->op->ended++] = end.day;
+    return true;
+}
+
+static bool resolve_one(struct work *k, const struct id *id, struct err *err)
+{
+    bool asked = false;
+
+    if (!find_document(k, id, err))
+        return err->kind == ERR_NONE &&
+               say(k, OPERATE_NONE, "no document of this id is on its way");
+    if (!parts_read(k->w, k->doc, &k->parts, err))
+        return false;
+    for (size_t i = 0; i < k->parts.count; i++)
+        asked = asked || k->parts.list[i].sent;
+    if (choose(k) == 0)
+        return say(k, OPERATE_NOTHING,
+                   asked ? "its receiver is being asked whether it has it"
+                         : "nothing of it is in doubt");
+    say_done(k);
+    return settle_parts(k, err) && end_or_note(k, err);
+}
+
+/* ---- the verb -------------------------------------------------------------------------------- */
+
+static bool resolve_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
+{
+    struct resolve_op *o = (struct resolve_op *)ops[0];
+    struct work *k = ARENA_NEW(w->arena, struct work);
+
+    require(count == 1);
+    o->put_count = 0;
+    o->puts = ARENA_ARRAY(w->arena, struct put, o->count * SETTLE_PARTS_MOST);
+    o->ended = 0;
+    o->days = ARENA_ARRAY(w->arena, int64_t, o->count);
+    o->now_us = clock_wall_us();
+    for (size_t i = 0; i < o->count; i++) {
+        *k = (struct work){
+            .w = w, .op = o, .order = o->order, .answer = &o->answers[i], .doc = id_row(&o->ids[i])
+        };
+        if (!resolve_one(k, &o->ids[i], err))
+            return false;
+        char id[ID_TEXT];
+
+        if (k->answer->result == OPERATE_DONE)
+            audit_note_result(w, &o->op, str_of(id_text(&o->ids[i], id)), STR("in doubt"),
+                              str_of(k->answer->text));
+    }
+    return true;
+}
+
+static void resolve_committed(struct writer *w, struct store_op **ops, size_t count)
+{
+    const struct resolve_op *o = (const struct resolve_op *)ops[0];
+
+    require(count == 1);
+    for (size_t i = 0; i < o->ended; i++)
+        if (i == 0 || o->days[i] != o->days[i - 1])
+            done_used(w->store, o->days[i]);
+    order_tell(w, &(struct order_batch){ 0 });
+    for (size_t i = 0; w->store->claims != NULL && i < o->put_count; i++)
+        claims_put_at(w->store->claims, o->puts[i].queue, o->puts[i].place);
+}
+
+static const struct store_verb resolve_verb = {
+    .name = "resolve", .run = resolve_run, .notes = true, .committed = resolve_committed
+};
+
+bool resolve(struct store *s, const struct id *ids, size_t count, const struct resolve_order *order,
+             struct operate_answer *ret_answers, struct err *err)
+{
+    struct resolve_op o = { .ids = ids, .count = count, .order = order, .answers = ret_answers };
+
+    require(count <= OPERATE_MOST);
+    return count == 0 || writers_call(s->writers, &resolve_verb, &o.op, err);
+}

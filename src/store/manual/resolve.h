@@ -1,0 +1,23 @@
+/* resolve.h - a person says what became of deliveries that are in doubt.
+ *
+ * Delivered: the receiver has it, and it is over.  Resend: it has not, and it is sent again
+ * under the same id.  Who said so and when is a line in the document's timeline.
+ *
+ * Threads: any that may block; changes run in the writer.
+ */
+#pragma once
+
+#include "store/manual/operate.h"
+
+enum resolve_as { RESOLVE_DELIVERED, RESOLVE_RESEND };
+
+struct resolve_order {
+    struct str who; /* for the timeline */
+    enum resolve_as as;
+    int64_t endpoint;  /* only its deliveries; 0: all that are in doubt */
+    int64_t keep_days; /* how long an ended document is kept */
+};
+
+/* Up to OPERATE_MOST documents in one transaction; ret_answers[i] is of ids[i]. */
+bool resolve(struct store *s, const struct id *ids, size_t count, const struct resolve_order *order,
+             struct operate_answer *ret_answers, struct err *err);

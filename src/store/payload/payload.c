@@ -1,0 +1,512 @@
+#include "store/payload/payload.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/auto.h"
+#include "base/chance.h"
+#include "base/fault.h"
+#include "base/file.h"
+#include "base/require.h"
+#include "store/kernel/inside.h"
+#include "store/retention/archive.h"
+#include "store/retention/retain_inside.h"
+
+enum { NAME = 32, SEGMENT_READ_MOST = SEGMENT_PAYLOAD_MOST + 1, MOVES_MOST = 3, DROPS_MOST = 64 };
+
+static void large_name(int64_t number, const char *suffix, char name[static NAME])
+{
+    (void)snprintf(name, NAME, "%016llx%s", (unsigned long long)number, suffix);
+}
+
+/* ---- reading ---------------------------------------------------------------------- */
+
+struct payload_reader {
+    struct store *store;
+    struct payload_source source;
+    struct buf piece;
+    struct digest digest;
+    int fd;       /* a file of its own, or an archive ... */
+    int64_t from; /* ... and where it begins there */
+    int64_t at;   /* bytes given out */
+    int64_t piece_number;
+};
+
+static bool open_archived(struct payload_reader *r, struct err *err)
+{
+    struct archive_place place;
+    bool found;
+
+    if (!archive_find(r->store, &r->source.id, &place, NULL, &found, err))
+        return false;
+    if (!found)
+        return err_set(err, ERR_PERMANENT, ENOENT, "no archive has it");
+    r->fd = place.fd;
+    r->from = place.offset;
+    return true;
+}
+
+bool payload_open(struct store *s, const struct payload_source *source, struct payload_reader **ret,
+                  struct err *err)
+{
+    struct payload_reader *r = NEW(struct payload_reader);
+    char name[NAME];
+
+    r->store = s;
+    r->source = *source;
+    r->piece = (struct buf)BUF_INIT(SEGMENT_READ_MOST);
+    r->fd = -1;
+    if (source->place.seg == PAYLOAD_IN_FILE) {
+        large_name(source->place.pos, "", name);
+        r->fd = openat(s->large_fd, name, O_RDONLY | O_CLOEXEC);
+        if (r->fd < 0) {
+            (void)err_set(err, errno == ENOENT ? ERR_PERMANENT : ERR_TRANSIENT, errno,
+                          "payload file %s: %s", name, strerror(errno));
+            payload_close(r);
+            return false;
+        }
+    }
+    if (source->place.seg == PAYLOAD_IN_ARCHIVE && !open_archived(r, err)) {
+        payload_close(r);
+        return false;
+    }
+    r->digest = digest_start();
+    *ret = r;
+    return true;
+}
+
+void payload_close(struct payload_reader *r)
+{
+    if (r == NULL)
+        return;
+    if (r->fd >= 0)
+        (void)close(r->fd);
+    digest_drop(&r->digest);
+    buf_done(&r->piece);
+    free(r);
+}
+
+static bool query_row(struct payload_reader *r, struct db *db, enum sql_id id, struct db_args args,
+                      struct err *err)
+{
+    AUTO(db_rows_done) struct db_rows rows = { 0 };
+    bool row;
+
+    if (!db_query(db, id, args, &rows, err) || !db_next(&rows, &row, err))
+        return false;
+    if (!row)
+        return err_set(err, ERR_PERMANENT, ENOENT, "the payload is not in the store");
+    return buf_append(&r->piece, db_get_str(&rows, 0), err);
+}
+
+/* A connection for one piece only: a slow receiver of a large document holds none. */
+static bool read_row(struct payload_reader *r, enum sql_id id, struct db_args args, struct err *err)
+{
+    struct db *db = store_reader(r->store, err);
+
+    if (db == NULL)
+        return false;
+    bool ok = query_row(r, db, id, args, err);
+
+    store_reader_back(r->store, db);
+    return ok;
+}
+
+/* Where an entry went when its segment did. */
+static bool find_moved(struct store *s, struct payload_place *place, bool *ret_found,
+                       struct err *err)
+{
+    struct db *db = store_reader(s, err);
+    struct db_rows rows = { 0 };
+
+    if (db == NULL)
+        return false;
+    bool ok =
+        db_query(db, SQL_MOVED_GET, DB_ARGS(db_int(place->seg), db_int(place->pos)), &rows, err) &&
+        db_next(&rows, ret_found, err);
+
+    if (ok && *ret_found)
+        *place = (struct payload_place){ db_get_int(&rows, 0), db_get_int(&rows, 1) };
+    db_rows_done(&rows);
+    store_reader_back(s, db);
+    return ok;
+}
+
+/* It may move on while we look. */
+static bool read_entry(struct payload_reader *r, struct err *err)
+{
+    const struct payload_source *src = &r->source;
+    struct payload_place place = src->place;
+
+    for (int look = 0; !segment_read(r->store->payload_fd, place, &src->id, &r->piece, err);
+         look++) {
+        struct err missing = *err;
+        bool found = false;
+
+        if (err->kind != ERR_PERMANENT || err->sys != ENOENT || look == MOVES_MOST)
+            return false;
+        *err = (struct err){ 0 };
+        place = src->place;
+        if (!find_moved(r->store, &place, &found, err))
+            return false;
+        if (!found) {
+            *err = missing;
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool read_piece(struct payload_reader *r, struct err *err)
+{
+    const struct payload_source *src = &r->source;
+    int64_t left = src->size - r->at;
+    size_t n = left < PAYLOAD_PIECE ? (size_t)left : PAYLOAD_PIECE;
+
+    buf_clear(&r->piece);
+    if (src->place.seg > 0)
+        return read_entry(r, err);
+    if (src->place.seg == PAYLOAD_IN_TABLE)
+        return read_row(r, SQL_PAYLOAD_GET, DB_ARGS(db_int(src->num)), err);
+    if (src->place.seg == PAYLOAD_IN_PIECES)
+        return read_row(r, SQL_PAYLOAD_PIECE_GET,
+                        DB_ARGS(db_int(src->place.pos), db_int(r->piece_number++)), err);
+    if (!buf_reserve(&r->piece, n, err) ||
+        !file_read_at(r->fd, r->piece.ptr, n, r->from + r->at, err))
+        return err_context(err, "payload file");
+    r->piece.len = n;
+    return true;
+}
+
+bool payload_next(struct payload_reader *r, struct str *ret, struct err *err)
+{
+    if (r->at == r->source.size) {
+        *ret = STR("");
+        return true;
+    }
+    if (!read_piece(r, err))
+        return false;
+    r->at += (int64_t)r->piece.len;
+    digest_add(&r->digest, buf_view(&r->piece));
+    if (r->piece.len == 0 || r->at > r->source.size)
+        return err_set(err, ERR_PERMANENT, 0, "the payload is damaged: its length differs");
+    if (r->at == r->source.size) {
+        struct sha256 got = digest_end(&r->digest);
+
+        if (!digest_same(&got, &r->source.sha256))
+            return err_set(err, ERR_PERMANENT, 0, "the payload is damaged: its digest differs");
+    }
+    *ret = buf_view(&r->piece);
+    return true;
+}
+
+/* ---- large payloads on their way in ------------------------------------------------- */
+
+struct upload {
+    struct store *store;
+    int64_t number;
+    int fd;
+    bool finished;
+    /* PostgreSQL */
+    struct db *db;
+    struct buf piece;
+    int64_t piece_number;
+};
+
+bool upload_open(struct store *s, struct upload **ret, struct err *err)
+{
+    struct upload *u = NEW(struct upload);
+    char name[NAME];
+
+    u->store = s;
+    u->number = (int64_t)(chance_u64() >> 1);
+    u->fd = -1;
+    u->piece = (struct buf)BUF_INIT(PAYLOAD_PIECE);
+    if (s->kind == DB_POSTGRESQL) {
+        if (!store_connect(s, false, &u->db, err) ||
+            !db_run(u->db, SQL_UPLOAD_START, DB_ARGS(db_int(u->number), db_int(s->node)), NULL,
+                    err)) {
+            upload_close(u);
+            return false;
+        }
+        *ret = u;
+        return true;
+    }
+    large_name(u->number, ".part", name);
+    u->fd = openat(s->large_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (u->fd < 0) {
+        (void)err_set(err, file_err_kind(errno), errno, "create large/%s: %s", name,
+                      strerror(errno));
+        upload_close(u);
+        return false;
+    }
+    *ret = u;
+    return true;
+}
+
+static bool send_piece(struct upload *u, struct err *err)
+{
+    if (u->piece.len == 0)
+        return true;
+    if (!db_run(
+            u->db, SQL_UPLOAD_PIECE,
+            DB_ARGS(db_int(u->number), db_int(u->piece_number++), db_bytes(buf_view(&u->piece))),
+            NULL, err))
+        return false;
+    buf_clear(&u->piece);
+    return true;
+}
+
+bool upload_add(struct upload *u, struct str bytes, struct err *err)
+{
+    if (fault_error(SPOOL_WRITE))
+        return err_set(err, ERR_LIMIT, ENOSPC, "write payload: no space left (injected)");
+    if (u->db == NULL)
+        return file_write_all(u->fd, bytes, err);
+    while (bytes.len > 0) {
+        size_t room = PAYLOAD_PIECE - u->piece.len, n = bytes.len < room ? bytes.len : room;
+
+        buf_put(&u->piece, (struct str){ bytes.ptr, n });
+        bytes = str_from(bytes, n);
+        if (u->piece.len == PAYLOAD_PIECE && !send_piece(u, err))
+            return false;
+    }
+    return true;
+}
+
+bool upload_finish(struct upload *u, struct payload_place *ret, struct err *err)
+{
+    char part[NAME], name[NAME];
+
+    if (u->db != NULL) {
+        if (!send_piece(u, err))
+            return false;
+        u->finished = true;
+        *ret = (struct payload_place){ .seg = PAYLOAD_IN_PIECES, .pos = u->number };
+        return true;
+    }
+    if (fault_error(SPOOL_SYNC))
+        file_fatal("large payload (injected)", EIO);
+    file_sync(u->fd, "large payload");
+    large_name(u->number, ".part", part);
+    large_name(u->number, "", name);
+    if (!publish_file(u->store->large_fd, part, name, false, err))
+        return false;
+    fault_point(SPOOL_PUBLISHED);
+    u->finished = true;
+    *ret = (struct payload_place){ .seg = PAYLOAD_IN_FILE, .pos = u->number };
+    return true;
+}
+
+/* Before this they are noted: what is left when it fails, or is too much for now, goes with
+ * retention. */
+static void drop_pieces_now(struct upload *u)
+{
+    int64_t count = RETAIN_PIECES_AT_ONCE;
+    struct db_args upload = DB_ARGS(db_int(u->number));
+    struct err err = { 0 };
+
+    bool ok = db_run(u->db, SQL_UPLOAD_DROP, upload, NULL, &err);
+
+    for (int i = 0; ok && count == RETAIN_PIECES_AT_ONCE && i < DROPS_MOST; i++)
+        ok = db_run(u->db, SQL_RETAIN_PIECES,
+                    DB_ARGS(db_int(u->number), db_int(RETAIN_PIECES_AT_ONCE)), &count, &err);
+    if (ok && count < RETAIN_PIECES_AT_ONCE)
+        (void)db_run(u->db, SQL_RETAIN_TODO_DONE,
+                     DB_ARGS(db_int(PAYLOAD_IN_PIECES), db_int(u->number)), NULL, &err);
+}
+
+void upload_close(struct upload *u)
+{
+    char name[NAME];
+
+    if (u == NULL)
+        return;
+    if (u->fd >= 0) {
+        (void)close(u->fd);
+        large_name(u->number, ".part", name);
+        if (!u->finished)
+            (void)unlinkat(u->store->large_fd, name, 0); /* the sweep at start takes what stays */
+    }
+    if (u->db != NULL && !u->finished && db_alive(u->db))
+        drop_pieces_now(u);
+    db_close(u->db); /* pieces of an upload that nobody adopts are swept */
+    buf_done(&u->piece);
+    free(u);
+}
+
+struct drop_op {
+    struct store_op op;
+    int64_t number;
+    int64_t noted; /* 0: a document has it, or it is gone */
+};
+
+static bool drop_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
+{
+    struct drop_op *o = (struct drop_op *)ops[0];
+
+    require(count == 1);
+    return db_run(w->db, SQL_UPLOAD_DROP, DB_ARGS(db_int(o->number)), &o->noted, err);
+}
+
+static const struct store_verb drop_verb = { .name = "drop an upload",
+                                             .run = drop_run,
+                                             .notes = true };
+
+void upload_drop(struct store *s, struct payload_place place)
+{
+    struct drop_op o = { .number = place.pos };
+    char name[NAME];
+    struct err err = { 0 };
+    int64_t known = 1;
+
+    if (place.seg == PAYLOAD_IN_PIECES) { /* some at a time, for others' commits wait behind it */
+        bool more = writers_call(s->writers, &drop_verb, &o.op, &err) && o.noted > 0;
+
+        for (int i = 0; more && i < DROPS_MOST; i++)
+            if (!retain_pieces(s, place.pos, &more, &err))
+                return; /* with retention */
+        return;
+    }
+    struct db *db = place.seg == PAYLOAD_IN_FILE ? store_reader(s, &err) : NULL;
+
+    if (db == NULL)
+        return;
+    /* Whoever calls is sure; the store has the last word. */
+    if (db_one_int(db, SQL_LARGE_KNOWN, DB_ARGS(db_int(place.pos)), 0, &known, &err) &&
+        known == 0) {
+        large_name(place.pos, "", name);
+        (void)unlinkat(s->large_fd, name, 0);
+    }
+    store_reader_back(s, db);
+}
+
+bool payload_unlink(struct store *s, int64_t pos, int64_t *ret_bytes, struct err *err)
+{
+    char name[NAME];
+    struct stat st;
+
+    *ret_bytes = 0;
+    large_name(pos, "", name);
+    if (fstatat(s->large_fd, name, &st, 0) == 0)
+        *ret_bytes = (int64_t)st.st_blocks * 512;
+    if (unlinkat(s->large_fd, name, 0) < 0 && errno != ENOENT)
+        return err_set(err, ERR_TRANSIENT, errno, "unlink payload file %s: %s", name,
+                       strerror(errno));
+    file_sync_dir(s->large_fd, "folder of large payloads");
+    return true;
+}
+
+/* ---- what a crash left ------------------------------------------------------------------ */
+
+/* An upload that is this old and that no accept adopted has no sender any more. */
+#define UPLOAD_OVER_US (INT64_C(86400) * 1000000)
+
+struct sweep_op {
+    struct store_op op;
+    int64_t swept;
+};
+
+static bool sweep_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
+{
+    struct sweep_op *o = (struct sweep_op *)ops[0];
+
+    require(count == 1);
+    return db_run(w->db, SQL_UPLOAD_SWEEP, DB_ARGS(db_int(UPLOAD_OVER_US)), &o->swept, err);
+}
+
+static const struct store_verb sweep_verb = { .name = "sweep uploads", .run = sweep_run };
+
+bool payload_sweep_uploads(struct store *s, int64_t *ret_swept, struct err *err)
+{
+    struct sweep_op o = { 0 };
+
+    *ret_swept = 0;
+    if (s->kind == DB_SQLITE)
+        return true;
+    if (!writers_call(s->writers, &sweep_verb, &o.op, err))
+        return false;
+    *ret_swept = o.swept;
+    return true;
+}
+
+/* The number in the name of a file that we wrote. */
+static bool number_of(struct str name, uint64_t *ret)
+{
+    uint64_t number = 0;
+
+    if (name.len != 16)
+        return false;
+    for (size_t i = 0; i < name.len; i++) {
+        char c = name.ptr[i];
+
+        if (!((c >= '0' && c <= '9') || (c >= 'a' && c <= 'f')))
+            return false;
+        number = number << 4 | (uint64_t)(c >= 'a' ? c - 'a' + 10 : c - '0');
+    }
+    *ret = number;
+    return true;
+}
+
+/* Half a body is nothing: it goes.  A whole one without a document is kept aside, for
+ * the store may be the one that is too old (a restored backup). */
+static bool sweep_one(struct store *s, struct db *db, int orphans, const char *file,
+                      int64_t *ret_swept, struct err *err)
+{
+    struct str name, suffix = str_cut(str_of(file), '.', &name);
+    uint64_t number;
+    int64_t known;
+
+    if (!number_of(name, &number))
+        return true; /* what we did not write is none of our business */
+    if (str_is(suffix, "part")) {
+        *ret_swept += unlinkat(s->large_fd, file, 0) == 0;
+        return true;
+    }
+    if (!db_one_int(db, SQL_LARGE_KNOWN, DB_ARGS(db_int((int64_t)number)), 0, &known, err))
+        return false;
+    if (known != 0 || suffix.len > 0)
+        return true;
+    ++*ret_swept;
+    return file_move(s->large_fd, file, orphans, err);
+}
+
+static bool sweep_folder(struct store *s, struct db *db, int64_t *ret_swept, struct err *err)
+{
+    AUTO_FD orphans = openat(s->data_fd, "orphans", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int fd = openat(s->large_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+    bool ok = orphans >= 0 && dir != NULL;
+
+    if (!ok) {
+        (void)err_set(err, ERR_TRANSIENT, errno, "list large payloads: %s", strerror(errno));
+        if (dir == NULL && fd >= 0)
+            (void)close(fd);
+    }
+    for (struct dirent *e; ok && (e = readdir(dir)) != NULL;)
+        ok = sweep_one(s, db, orphans, e->d_name, ret_swept, err);
+    if (dir != NULL)
+        (void)closedir(dir);
+    return ok;
+}
+
+bool payload_sweep_files(struct store *s, int64_t *ret_swept, struct err *err)
+{
+    *ret_swept = 0;
+    if (s->kind == DB_POSTGRESQL)
+        return true;
+    struct db *db = store_reader(s, err);
+
+    if (db == NULL)
+        return false;
+    bool ok = file_make_dir(s->data_fd, "orphans", err) && sweep_folder(s, db, ret_swept, err);
+
+    store_reader_back(s, db);
+    return ok;
+}

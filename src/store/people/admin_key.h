@@ -1,0 +1,52 @@
+/* admin_key.h - keys for the admin API: machines that ask, and what they may.
+ *
+ * A key is `wbk_NAME_SECRET`, as those of gateways are (caller.h): NAME finds it, the SHA-256 of
+ * the whole key proves it.  The key itself is shown once, when it is made, and kept nowhere.  What
+ * it may do is what its roles allow at the moment (role.h).
+ *
+ * A title is that of one key: what a key does is told under it.
+ *
+ * Bounded: ADMIN_KEYS_MOST keys.
+ * Threads: any that may block; changes run in the writer and raise role_mark().
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/digest.h"
+#include "base/err.h"
+#include "store/people/role.h"
+
+struct store;
+
+enum {
+    ADMIN_KEYS_MOST = 1000,
+    ADMIN_KEY_TEXT = 80,
+    ADMIN_KEY_NAME = 16,
+    ADMIN_KEY_TITLE_MOST = 64
+};
+
+struct admin_key {
+    struct str name, title;
+    struct sha256 secret;
+    struct str *roles; /* names */
+    size_t role_count;
+    int64_t expires_us; /* 0: never */
+    int64_t used_us;    /* by the minute; 0: not yet */
+    int64_t made_us;
+    struct str by;
+};
+
+/* Of `key` title, roles, expires_us and by are read.  ERR_LIMIT: there are too many. */
+bool admin_key_add(struct store *s, const struct admin_key *key,
+                   char ret_name[static ADMIN_KEY_NAME], char ret_key[static ADMIN_KEY_TEXT],
+                   struct err *err);
+bool admin_key_remove(struct store *s, struct str name, bool *ret_was_there, struct err *err);
+/* It was used then; raises no mark. */
+bool admin_key_use(struct store *s, struct str name, int64_t used_us, struct err *err);
+/* By name. */
+bool admin_key_list(struct store *s, struct arena *a, struct admin_key **ret, size_t *ret_count,
+                    struct err *err);

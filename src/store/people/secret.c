@@ -1,0 +1,466 @@
+#include "store/people/secret.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sodium.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/auto.h"
+#include "base/buf.h"
+#include "base/chance.h"
+#include "base/file.h"
+#include "base/require.h"
+#include "core/units.h"
+#include "store/audit/audit.h"
+#include "store/kernel/inside.h"
+
+enum {
+    KEY_BYTES = 32,
+    KEY_TEXT = KEY_BYTES * 2,
+    FORMAT = 1,
+    KEY_ID = 8,
+    NONCE = crypto_aead_xchacha20poly1305_ietf_NPUBBYTES,
+    TAG = crypto_aead_xchacha20poly1305_ietf_ABYTES,
+    HEAD = 1 + KEY_ID + NONCE,
+    FINGERPRINT = 8, /* bytes */
+};
+
+#define KEY_NAME "secret.key"
+#define KEY_ENV  "WAYBILL_SECRET_KEY_FILE"
+
+/* What is made of the key in the file: one key per purpose. */
+struct keys {
+    unsigned char seal[KEY_BYTES], print[KEY_BYTES], id[KEY_ID];
+};
+
+static void keys_done(struct keys *k)
+{
+    sodium_memzero(k, sizeof *k);
+}
+
+/* ---- the key file ---------------------------------------------------------------------- */
+
+static void derive(const unsigned char key[KEY_BYTES], struct keys *ret)
+{
+    unsigned char id[crypto_kdf_BYTES_MIN];
+
+    _Static_assert(crypto_kdf_KEYBYTES == KEY_BYTES, "the key is a master key of libsodium's kdf");
+    (void)crypto_kdf_derive_from_key(ret->seal, KEY_BYTES, 1, "waybill.", key);
+    (void)crypto_kdf_derive_from_key(ret->print, KEY_BYTES, 2, "waybill.", key);
+    (void)crypto_kdf_derive_from_key(id, sizeof id, 3, "waybill.", key);
+    memcpy(ret->id, id, KEY_ID);
+}
+
+/* 64 hex digits, and a newline perhaps. */
+static bool read_key(int fd, const char *what, struct keys *ret, struct err *err)
+{
+    char text[KEY_TEXT + 3];
+    unsigned char key[KEY_BYTES];
+    size_t got = 0, len;
+    ssize_t n;
+
+    while (got < sizeof text && (n = read(fd, text + got, sizeof text - got)) > 0)
+        got += (size_t)n;
+    struct str digits = str_mem(text, got);
+
+    while (digits.len > 0 &&
+           (digits.ptr[digits.len - 1] == '\n' || digits.ptr[digits.len - 1] == '\r'))
+        digits.len--;
+    bool ok = digits.len == KEY_TEXT &&
+              sodium_hex2bin(key, sizeof key, digits.ptr, digits.len, NULL, &len, NULL) == 0 &&
+              len == KEY_BYTES;
+
+    if (ok)
+        derive(key, ret);
+    sodium_memzero(text, sizeof text);
+    sodium_memzero(key, sizeof key);
+    return ok || err_set(err, ERR_CONFIG, 0,
+                         "the key file %s does not hold 64 hex digits, as `openssl rand -hex 32` "
+                         "makes them",
+                         what);
+}
+
+static bool read_key_file(int dirfd, const char *path, struct keys *ret, struct err *err)
+{
+    AUTO_FD fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    struct stat st;
+
+    if (fd < 0)
+        return err_set(err, ERR_CONFIG, errno, "cannot open the key file %s: %s", path,
+                       strerror(errno));
+    if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+        return err_set(err, ERR_CONFIG, 0, "the key file %s is no file", path);
+    if ((st.st_mode & S_IRWXO) != 0)
+        return err_set(err, ERR_CONFIG, 0, "everybody may read the key file %s: chmod 600 %s", path,
+                       path);
+    return read_key(fd, path, ret, err);
+}
+
+static bool make_key_file(struct store *s, struct err *err)
+{
+    unsigned char key[KEY_BYTES];
+    char text[KEY_TEXT + 1];
+
+    chance_bytes(key, sizeof key);
+    (void)sodium_bin2hex(text, sizeof text, key, sizeof key);
+    text[KEY_TEXT] = '\n';
+    bool ok = publish_bytes(s->data_fd, KEY_NAME, str_mem(text, sizeof text), 0600, err);
+
+    sodium_memzero(key, sizeof key);
+    sodium_memzero(text, sizeof text);
+    return ok;
+}
+
+static bool count_all(struct store *s, int64_t *ret, struct err *err)
+{
+    struct db *db = store_reader(s, err);
+
+    if (db == NULL)
+        return false;
+    bool ok = db_one_int(db, SQL_SECRET_OTHERS, DB_ARGS(db_text(STR(""))), 0, ret, err);
+
+    store_reader_back(s, db);
+    return ok;
+}
+
+/* A new key where there is none yet; but never beside values that another one seals. */
+static bool make_first_key(struct store *s, struct err *err)
+{
+    struct stat st;
+    int64_t sealed;
+
+    if (fstatat(s->data_fd, KEY_NAME, &st, 0) == 0)
+        return true;
+    if (!count_all(s, &sealed, err))
+        return false;
+    if (sealed > 0)
+        return err_set(
+            err, ERR_CONFIG, 0,
+            "the key file secret.key is missing, and %lld secrets need it: bring it back, "
+            "set " KEY_ENV ", or remove the secrets and add them again",
+            (long long)sealed);
+    return make_key_file(s, err);
+}
+
+static bool load_keys(struct store *s, bool make, struct keys *ret, struct err *err)
+{
+    static pthread_mutex_t one_maker = PTHREAD_MUTEX_INITIALIZER;
+    const char *elsewhere = getenv(KEY_ENV);
+
+    require(sodium_init() >= 0);
+    if (elsewhere != NULL && *elsewhere != '\0')
+        return read_key_file(AT_FDCWD, elsewhere, ret, err);
+    (void)pthread_mutex_lock(&one_maker);
+    bool ok = !make || make_first_key(s, err);
+
+    (void)pthread_mutex_unlock(&one_maker);
+    return ok && read_key_file(s->data_fd, KEY_NAME, ret, err);
+}
+
+static void key_text(const struct keys *k, char ret[static SECRET_KEY_ID])
+{
+    (void)sodium_bin2hex(ret, SECRET_KEY_ID, k->id, KEY_ID);
+}
+
+bool secret_key_id_of(int dirfd, const char *path, char ret[static SECRET_KEY_ID], struct err *err)
+{
+    AUTO(keys_done) struct keys keys = { 0 };
+
+    require(sodium_init() >= 0);
+    if (!read_key_file(dirfd, path, &keys, err))
+        return false;
+    key_text(&keys, ret);
+    return true;
+}
+
+static const char *elsewhere(void)
+{
+    const char *path = getenv(KEY_ENV);
+
+    return path != NULL && *path != '\0' ? path : NULL;
+}
+
+bool secret_key_id(struct store *s, char ret[static SECRET_KEY_ID], struct err *err)
+{
+    AUTO(keys_done) struct keys keys = { 0 };
+    int64_t sealed;
+    struct stat st;
+
+    ret[0] = '\0';
+    if (!count_all(s, &sealed, err))
+        return false;
+    if (sealed == 0 && elsewhere() == NULL && fstatat(s->data_fd, KEY_NAME, &st, 0) < 0)
+        return true;
+    if (!load_keys(s, false, &keys, err))
+        return false;
+    key_text(&keys, ret);
+    return true;
+}
+
+bool secret_key_copy(struct store *s, int dirfd, struct err *err)
+{
+    AUTO(buf_done) struct buf text = BUF_INIT(KEY_TEXT + 3);
+    bool away = elsewhere() != NULL;
+    bool ok =
+        file_read_whole(away ? AT_FDCWD : s->data_fd, away ? elsewhere() : KEY_NAME, &text, err);
+    AUTO_FD fd = ok ? openat(dirfd, KEY_NAME, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600) : -1;
+
+    if (ok && fd < 0)
+        ok = err_set(err, file_err_kind(errno), errno, "create %s: %s", KEY_NAME, strerror(errno));
+    ok = ok && file_write_all(fd, buf_view(&text), err) && file_try_sync(fd, KEY_NAME, err);
+    sodium_memzero(text.ptr, text.len);
+    return ok;
+}
+
+/* ---- sealing ------------------------------------------------------------------------------ */
+
+static void seal(const struct keys *k, struct str name, struct str value, unsigned char *ret)
+{
+    unsigned char *nonce = ret + 1 + KEY_ID;
+
+    ret[0] = FORMAT;
+    memcpy(ret + 1, k->id, KEY_ID);
+    chance_bytes(nonce, NONCE);
+    (void)crypto_aead_xchacha20poly1305_ietf_encrypt(
+        ret + HEAD, NULL, (const unsigned char *)value.ptr, value.len,
+        (const unsigned char *)name.ptr, name.len, NULL, nonce, k->seal);
+}
+
+static bool unseal(const struct keys *k, struct str name, struct str sealed, struct arena *a,
+                   struct str *ret, struct err *err)
+{
+    const unsigned char *at = (const unsigned char *)sealed.ptr;
+
+    if (sealed.len < HEAD + TAG || sealed.len > HEAD + TAG + SECRET_MOST || at[0] != FORMAT)
+        return err_set(err, ERR_CONFIG, 0,
+                       "the secret %.*s was written by another program: add it "
+                       "again",
+                       STR_ARG(name));
+    if (memcmp(at + 1, k->id, KEY_ID) != 0)
+        return err_set(
+            err, ERR_CONFIG, 0,
+            "the secret %.*s is sealed under another key than this node's: give all nodes "
+            "one " KEY_ENV ", or add the secret again",
+            STR_ARG(name));
+    size_t len = sealed.len - HEAD - TAG;
+    char *plain = arena_alloc(a, len + 1);
+
+    if (crypto_aead_xchacha20poly1305_ietf_decrypt((unsigned char *)plain, NULL, NULL, at + HEAD,
+                                                   len + TAG, (const unsigned char *)name.ptr,
+                                                   name.len, at + 1 + KEY_ID, k->seal) != 0)
+        return err_set(err, ERR_CONFIG, 0, "the secret %.*s is damaged: add it again",
+                       STR_ARG(name));
+    *ret = str_mem(plain, len);
+    return true;
+}
+
+static void fingerprint(const struct keys *k, struct str value, char ret[FINGERPRINT * 2 + 1])
+{
+    unsigned char digest[crypto_generichash_BYTES_MIN];
+
+    _Static_assert((int)crypto_generichash_BYTES_MIN >= (int)FINGERPRINT, "it is cut");
+    (void)crypto_generichash(digest, sizeof digest, (const unsigned char *)value.ptr, value.len,
+                             k->print, KEY_BYTES);
+    (void)sodium_bin2hex(ret, FINGERPRINT * 2 + 1, digest, FINGERPRINT);
+}
+
+/* ---- changes ------------------------------------------------------------------------------ */
+
+struct change_op {
+    struct store_op op;
+    struct str name, sealed, who; /* sealed.ptr NULL: drop */
+    const char *fingerprint;
+    int64_t changed;
+    bool full;
+};
+
+/* By fingerprint. */
+static bool note_change(struct writer *w, struct change_op *o, struct err *err)
+{
+    AUTO(db_rows_done) struct db_rows rows = { 0 };
+    bool there;
+
+    if (!db_query(w->db, SQL_SECRET_PRINT, DB_ARGS(db_text(o->name)), &rows, err) ||
+        !db_next(&rows, &there, err))
+        return false;
+    struct str was = there ? db_get_str(&rows, 0) : STR("");
+
+    if (o->sealed.ptr != NULL)
+        audit_note(w, &o->op, o->name, was, str_of(o->fingerprint));
+    else if (there)
+        audit_note(w, &o->op, o->name, was, STR("removed"));
+    return true;
+}
+
+static bool change_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
+{
+    struct change_op *o = (struct change_op *)ops[0];
+    int64_t others, mark;
+
+    require(count == 1);
+    if (!db_one_int(w->db, SQL_MARK_TAKE, DB_ARGS(db_text(STR("secret")), db_int(1)), 0, &mark,
+                    err) ||
+        !db_one_int(w->db, SQL_SECRET_OTHERS, DB_ARGS(db_text(o->name)), 0, &others, err))
+        return false;
+    o->full = o->sealed.ptr != NULL && others >= SECRETS_MOST;
+    if (o->full)
+        return true;
+    return note_change(w, o, err) &&
+           (o->sealed.ptr == NULL
+                ? db_run(w->db, SQL_SECRET_DROP, DB_ARGS(db_text(o->name)), &o->changed, err)
+                : db_run(w->db, SQL_SECRET_PUT,
+                         DB_ARGS(db_text(o->name), db_bytes(o->sealed),
+                                 db_text(str_of(o->fingerprint)), db_text(o->who)),
+                         &o->changed, err));
+}
+
+static const struct store_verb change_verb = { .name = "change secrets",
+                                               .run = change_run,
+                                               .notes = true };
+
+bool secret_put(struct store *s, struct str name, struct str value, struct str who, struct err *err)
+{
+    unsigned char sealed[HEAD + SECRET_MOST + TAG];
+    AUTO(keys_done) struct keys keys;
+    char print[FINGERPRINT * 2 + 1];
+
+    if (!units_name(name, err))
+        return err_context(err, "the name of a secret");
+    if (value.len == 0)
+        return err_set(err, ERR_CONFIG, 0, "the value is empty");
+    if (value.len > SECRET_MOST)
+        return err_set(err, ERR_CONFIG, 0, "a secret is at most %d bytes", SECRET_MOST);
+    if (!load_keys(s, true, &keys, err))
+        return false;
+    seal(&keys, name, value, sealed);
+    fingerprint(&keys, value, print);
+    struct change_op o = { .name = name,
+                           .sealed = str_mem(sealed, HEAD + value.len + TAG),
+                           .who = who,
+                           .fingerprint = print };
+
+    if (!writers_call(s->writers, &change_verb, &o.op, err))
+        return false;
+    return !o.full || err_set(err, ERR_LIMIT, 0,
+                              "there are %d secrets already: remove those that "
+                              "nothing uses",
+                              SECRETS_MOST);
+}
+
+bool secret_drop(struct store *s, struct str name, bool *ret_was, struct err *err)
+{
+    struct change_op o = { .name = name };
+
+    if (!writers_call(s->writers, &change_verb, &o.op, err))
+        return false;
+    *ret_was = o.changed == 1;
+    return true;
+}
+
+/* ---- look ----------------------------------------------------------------------------------- */
+
+static bool read_all(struct db *db, struct arena *a, struct secret *ret, size_t *ret_count,
+                     struct err *err)
+{
+    AUTO(db_rows_done) struct db_rows rows = { 0 };
+    size_t n = 0;
+    bool row = true;
+
+    if (!db_query(db, SQL_SECRET_ALL, DB_NO_ARGS, &rows, err))
+        return false;
+    while (n < SECRETS_MOST) {
+        if (!db_next(&rows, &row, err))
+            return false;
+        if (!row)
+            break;
+        ret[n] = (struct secret){ .made_us = db_get_int(&rows, 3) };
+        ret[n].name = arena_copy(a, db_get_str(&rows, 0));
+        ret[n].fingerprint = arena_copy(a, db_get_str(&rows, 1));
+        ret[n].made_by = arena_copy(a, db_get_str(&rows, 2));
+        n++;
+    }
+    *ret_count = n;
+    return true;
+}
+
+bool secret_list(struct store *s, struct arena *a, struct secret *ret, size_t *ret_count,
+                 struct err *err)
+{
+    struct db *db = store_reader(s, err);
+
+    if (db == NULL)
+        return false;
+    bool ok = read_all(db, a, ret, ret_count, err);
+
+    store_reader_back(s, db);
+    return ok;
+}
+
+static bool read_sealed(struct db *db, struct str name, struct buf *to, bool *ret_there,
+                        struct err *err)
+{
+    AUTO(db_rows_done) struct db_rows rows = { 0 };
+
+    return db_query(db, SQL_SECRET_SEALED, DB_ARGS(db_text(name)), &rows, err) &&
+           db_next(&rows, ret_there, err) &&
+           (!*ret_there || buf_append(to, db_get_str(&rows, 0), err));
+}
+
+bool secret_get(struct store *s, struct str name, struct arena *a, struct str *ret, struct err *err)
+{
+    AUTO(buf_done) struct buf sealed = BUF_INIT(HEAD + SECRET_MOST + TAG);
+    AUTO(keys_done) struct keys keys = { 0 };
+    struct db *db = store_reader(s, err);
+    bool there = false;
+
+    if (db == NULL)
+        return false;
+    bool ok = read_sealed(db, name, &sealed, &there, err);
+
+    store_reader_back(s, db);
+    if (!ok)
+        return false;
+    if (!there)
+        return err_set(err, ERR_CONFIG, 0, "there is no secret %.*s: waybill secret add %.*s",
+                       STR_ARG(name), STR_ARG(name));
+    return load_keys(s, false, &keys, err) && unseal(&keys, name, buf_view(&sealed), a, ret, err);
+}
+
+void secret_clear(struct str value)
+{
+    union {
+        const char *lent;
+        char *own;
+    } bytes = { .lent = value.ptr }; /* of the arena that secret_get() was given */
+
+    if (value.len > 0)
+        sodium_memzero(bytes.own, value.len);
+}
+
+bool secret_mark(struct store *s, int64_t *ret, struct err *err)
+{
+    struct db *db = store_reader(s, err);
+
+    if (db == NULL)
+        return false;
+    bool ok = db_one_int(db, SQL_MARK_GET, DB_ARGS(db_text(STR("secret"))), 0, ret, err);
+
+    store_reader_back(s, db);
+    return ok;
+}
+
+bool secret_blind(struct store *s, struct sha256 *io, struct err *err)
+{
+    AUTO(keys_done) struct keys keys = { 0 };
+    struct sha256 plain = *io;
+
+    if (!load_keys(s, true, &keys, err))
+        return false;
+    _Static_assert(sizeof io->bytes == crypto_generichash_BYTES, "of the same size");
+    (void)crypto_generichash(io->bytes, sizeof io->bytes, plain.bytes, sizeof plain.bytes,
+                             keys.print, KEY_BYTES);
+    return true;
+}

@@ -1,0 +1,446 @@
+#include "store/people/user.h"
+
+#include <errno.h>
+
+#include "base/auto.h"
+#include "base/require.h"
+#include "store/kernel/inside.h"
+
+bool user_is_name(struct str name)
+{
+    static const char others[] = "._-@+";
+
+    for (size_t i = 0; i < name.len; i++) {
+        char c = name.ptr[i];
+        bool plain = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+
+        if (!plain && (i == 0 || memchr(others, c, sizeof others - 1) == NULL))
+            return false;
+    }
+    return name.len >= 1 && name.len <= USER_NAME_MOST;
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+static struct user read_row(struct db_rows *rows, struct arena *a)
+{
+    return (struct user){ .name = arena_copy(a, db_get_str(rows, 0)),
+                          .title = arena_copy(a, db_get_str(rows, 1)),
+                          .password = arena_copy(a, db_get_str(rows, 2)),
+                          .roles = arena_copy(a, db_get_str(rows, 3)),
+                          .disabled = db_get_int(rows, 4) != 0,
+                          .iss = arena_copy(a, db_get_str(rows, 5)),
+                          .sub = arena_copy(a, db_get_str(rows, 6)),
+                          .made_us = db_get_int(rows, 7),
+                          .login_us = db_get_int(rows, 8) };
+}
+
+static bool read_one(struct db *db, enum sql_id id, struct db_args args, struct arena *a,
+                     struct user *ret, bool *ret_there, struct err *err)
+{
+    AUTO(db_rows_done) struct db_rows rows = { 0 };
+
+    if (!db_query(db, id, args, &rows, err) || !db_next(&rows, ret_there, err))
+        return false;
+    if (*ret_there)
+        *ret = read_row(&rows, a);
+    return true;
+}
+
+static bool read_all(struct db *db, struct arena *a, struct user **ret, size_t *ret_count,
+                     struct err *err)
+{
+    AUTO(db_rows_done) struct db_rows rows = { 0 };
+    struct user *all = NULL;
+    size_t n = 0, room = 0;
+    bool row;
+
+    if (!db_query(db, SQL_USER_ALL, DB_NO_ARGS, &rows, err))
+        return false;
+    for (;;) {
+        if (!db_next(&rows, &row, err))
+            return false;
+        if (!row || n == USERS_MOST)
+            break;
+        if (n == room) {
+            struct user *more = ARENA_ARRAY(a, struct user, room * 2 + 16);
+
+            if (n > 0)
+                memcpy(more, all, n * sizeof *all);
+            all = more;
+            room = room * 2 + 16;
+        }
+        all[n++] = read_row(&rows, a);
+    }
+    *ret = all;
+    *ret_count = n;
+    return true;
+}
+
+bool user_list(struct store *s, struct arena *a, struct user **ret, size_t *ret_count,
+               struct err *err)
+{
+    struct db *db = store_reader(s, err);
+
+    if (db == NULL)
+        return false;
+    bool ok = read_all(db, a, ret, ret_count, err);
+
+    store_reader_back(s, db);
+    return ok;
+}
+
+static bool get(struct store *s, enum sql_id id, struct db_args args, struct arena *a,
+                struct user *ret, struct err *err)
+{
+    struct db *db = store_reader(s, err);
+    bool there = false;
+
+    if (db == NULL)
+        return false;
+    bool ok = read_one(db, id, args, a, ret, &there, err);
+
+    store_reader_back(s, db);
+    return ok && there;
+}
+
+bool user_get(struct store *s, struct str name, struct arena *a, struct user *ret, struct err *err)
+{
+    return get(s, SQL_USER_ONE, DB_ARGS(db_text(name)), a, ret, err);
+}
+
+bool user_get_by_sub(struct store *s, struct str iss, struct str sub, struct arena *a,
+                     struct user *ret, struct err *err)
+{
+    return get(s, SQL_USER_BY_SUB, DB_ARGS(db_text(iss), db_text(sub)), a, ret, err);
+}
+
+static bool read_int(struct store *s, enum sql_id id, struct db_args args, int64_t *ret,
+                     struct err *err)
+{
+    struct db *db = store_reader(s, err);
+
+    if (db == NULL)
+        return false;
+    bool ok = db_one_int(db, id, args, 0, ret, err);
+
+    store_reader_back(s, db);
+    return ok;
+}
+
+bool user_count(struct store *s, int64_t *ret, struct err *err)
+{
+    return read_int(s, SQL_USER_COUNT, DB_NO_ARGS, ret, err);
+}
+
+bool user_mark(struct store *s, int64_t *ret, struct err *err)
+{
+    return read_int(s, SQL_MARK_GET, DB_ARGS(db_text(STR("login"))), ret, err);
+}
+
+/* ---- changes --------------------------------------------------------------------------------- */
+
+struct user_op {
+    struct store_op op;
+    const struct user *user;
+    unsigned what;
+    const struct sha256 *but, *link;
+    int64_t lasts_us;
+    int64_t changed;
+    bool full;
+    struct arena *arena; /* for what comes back */
+    struct str name;
+};
+
+static bool raise_mark(struct writer *w, struct err *err)
+{
+    int64_t mark;
+
+    return db_one_int(w->db, SQL_MARK_TAKE, DB_ARGS(db_text(STR("login")), db_int(1)), 0, &mark,
+                      err);
+}
+
+static struct str digest_bytes(const struct sha256 *d)
+{
+    return d != NULL ? str_mem(d->bytes, SHA256_SIZE) : STR("");
+}
+
+static bool insert(struct writer *w, const struct user *u, int64_t *ret_changed, struct err *err)
+{
+    return db_run(w->db, SQL_USER_ADD,
+                  DB_ARGS(db_text(u->name), db_text(u->title), db_text(u->password),
+                          db_text(u->roles), db_int(u->disabled), db_text(u->iss), db_text(u->sub)),
+                  ret_changed, err);
+}
+
+/* *ret_ended: how many sessions and links. */
+static bool end_all_of(struct writer *w, struct str name, const struct sha256 *but,
+                       int64_t *ret_ended, struct err *err)
+{
+    int64_t sessions, links;
+
+    if (!db_run(w->db, SQL_SESSION_DROP_OF, DB_ARGS(db_text(name), db_bytes(digest_bytes(but))),
+                &sessions, err) ||
+        !db_run(w->db, SQL_INVITE_DROP_OF, DB_ARGS(db_text(name)), &links, err))
+        return false;
+    *ret_ended = sessions + links;
+    return true;
+}
+
+static bool add_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
+{
+    struct user_op *o = (struct user_op *)ops[0];
+    int64_t there;
+
+    require(count == 1);
+    if (!raise_mark(w, err) || !db_one_int(w->db, SQL_USER_COUNT, DB_NO_ARGS, 0, &there, err))
+        return false;
+    o->full = there >= USERS_MOST;
+    o->changed = 0;
+    if (!o->full && !insert(w, o->user, &o->changed, err))
+        return false;
+    o->op.nothing = o->changed == 0;
+    return o->op.nothing || db_run(w->db, SQL_INVITE_DROP_OF, DB_ARGS(db_text(STR(""))), NULL, err);
+}
+
+static const struct store_verb add_verb = { .name = "add user", .run = add_run };
+
+bool user_add(struct store *s, const struct user *u, struct err *err)
+{
+    struct user_op o = { .user = u };
+
+    require(user_is_name(u->name) && u->title.len <= USER_TITLE_MOST &&
+            u->roles.len <= USER_ROLES_TEXT && u->sub.len <= USER_SUB_MOST);
+    if (!writers_call(s->writers, &add_verb, &o.op, err))
+        return false;
+    if (o.full)
+        return err_set(err, ERR_LIMIT, 0, "there are %d users already", USERS_MOST);
+    return o.changed == 1 ||
+           err_set(err, ERR_PERMANENT, EEXIST, "there is a user %.*s already", STR_ARG(u->name));
+}
+
+static struct user changed_user(const struct user *was, const struct user_op *o)
+{
+    struct user now = *was;
+
+    if ((o->what & USER_TITLE) != 0)
+        now.title = o->user->title;
+    if ((o->what & USER_PASSWORD) != 0)
+        now.password = o->user->password;
+    if ((o->what & USER_ROLES) != 0)
+        now.roles = o->user->roles;
+    if ((o->what & USER_DISABLED) != 0)
+        now.disabled = o->user->disabled;
+    return now;
+}
+
+static bool is_same(const struct user *a, const struct user *b)
+{
+    return str_eq(a->title, b->title) && str_eq(a->password, b->password) &&
+           str_eq(a->roles, b->roles) && a->disabled == b->disabled;
+}
+
+static bool change_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
+{
+    struct user_op *o = (struct user_op *)ops[0];
+    struct user was = { 0 };
+    int64_t ended = 0;
+    bool there;
+
+    require(count == 1);
+    if (!raise_mark(w, err) || !read_one(w->db, SQL_USER_ONE, DB_ARGS(db_text(o->user->name)),
+                                         w->arena, &was, &there, err))
+        return false;
+    o->changed = there;
+    o->op.nothing = !there;
+    if (!there)
+        return true;
+    struct user now = changed_user(&was, o);
+    bool ends =
+        (o->what & USER_PASSWORD) != 0 || ((o->what & USER_DISABLED) != 0 && o->user->disabled);
+
+    if (!db_run(w->db, SQL_USER_CHANGE,
+                DB_ARGS(db_text(now.name), db_text(now.title), db_text(now.password),
+                        db_text(now.roles), db_int(now.disabled)),
+                NULL, err) ||
+        (ends && !end_all_of(w, now.name, o->but, &ended, err)))
+        return false;
+    o->op.nothing = is_same(&was, &now) && ended == 0;
+    return true;
+}
+
+static const struct store_verb change_verb = { .name = "change user", .run = change_run };
+
+bool user_change(struct store *s, const struct user *u, unsigned what, const struct sha256 *but,
+                 bool *ret_was, struct err *err)
+{
+    struct user_op o = { .user = u, .what = what, .but = but };
+
+    if (!writers_call(s->writers, &change_verb, &o.op, err))
+        return false;
+    *ret_was = o.changed == 1;
+    return true;
+}
+
+static bool drop_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
+{
+    struct user_op *o = (struct user_op *)ops[0];
+    int64_t ended;
+
+    require(count == 1);
+    if (!raise_mark(w, err) || !end_all_of(w, o->user->name, NULL, &ended, err) ||
+        !db_run(w->db, SQL_USER_DROP, DB_ARGS(db_text(o->user->name)), &o->changed, err))
+        return false;
+    o->op.nothing = o->changed == 0 && ended == 0;
+    return true;
+}
+
+static const struct store_verb drop_verb = { .name = "remove user", .run = drop_run };
+
+bool user_drop(struct store *s, struct str name, bool *ret_was, struct err *err)
+{
+    struct user u = { .name = name };
+    struct user_op o = { .user = &u };
+
+    if (!writers_call(s->writers, &drop_verb, &o.op, err))
+        return false;
+    *ret_was = o.changed == 1;
+    return true;
+}
+
+/* ---- links ----------------------------------------------------------------------------------- */
+
+/* The first user gets one while there is none, of users and of links. */
+static bool may_invite(struct writer *w, struct str name, bool *ret, struct err *err)
+{
+    int64_t users, links;
+    struct user now;
+
+    if (name.len > 0)
+        return read_one(w->db, SQL_USER_ONE, DB_ARGS(db_text(name)), w->arena, &now, ret, err) &&
+               db_run(w->db, SQL_INVITE_DROP_OF, DB_ARGS(db_text(name)), NULL, err);
+    if (!db_one_int(w->db, SQL_USER_COUNT, DB_NO_ARGS, 0, &users, err) ||
+        !db_one_int(w->db, SQL_INVITE_COUNT, DB_ARGS(db_text(name)), 0, &links, err))
+        return false;
+    *ret = users == 0 && links == 0;
+    return true;
+}
+
+static bool invite_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
+{
+    struct user_op *o = (struct user_op *)ops[0];
+    struct str name = o->user->name;
+    bool may;
+
+    require(count == 1);
+    if (!raise_mark(w, err) || !db_run(w->db, SQL_INVITE_FORGET, DB_NO_ARGS, NULL, err) ||
+        !may_invite(w, name, &may, err))
+        return false;
+    o->changed = may;
+    o->op.nothing = !may;
+    return !may ||
+           db_run(w->db, SQL_INVITE_ADD,
+                  DB_ARGS(db_bytes(digest_bytes(o->link)), db_text(name), db_int(o->lasts_us)),
+                  NULL, err);
+}
+
+static const struct store_verb invite_verb = { .name = "invite user", .run = invite_run };
+
+bool user_invite(struct store *s, struct str name, const struct sha256 *id, int64_t lasts_us,
+                 bool *ret_may, struct err *err)
+{
+    struct user u = { .name = name };
+    struct user_op o = { .user = &u, .link = id, .lasts_us = lasts_us };
+
+    if (!writers_call(s->writers, &invite_verb, &o.op, err))
+        return false;
+    *ret_may = o.changed == 1;
+    return true;
+}
+
+static bool read_invite(struct db *db, const struct sha256 *id, struct arena *a, struct str *ret,
+                        bool *ret_there, struct err *err)
+{
+    AUTO(db_rows_done) struct db_rows rows = { 0 };
+
+    if (!db_query(db, SQL_INVITE_ONE, DB_ARGS(db_bytes(digest_bytes(id))), &rows, err) ||
+        !db_next(&rows, ret_there, err))
+        return false;
+    if (*ret_there)
+        *ret = arena_copy(a, db_get_str(&rows, 0));
+    return true;
+}
+
+bool user_invited(struct store *s, const struct sha256 *id, struct arena *a, struct str *ret,
+                  struct err *err)
+{
+    struct db *db = store_reader(s, err);
+    bool there = false;
+
+    if (db == NULL)
+        return false;
+    bool ok = read_invite(db, id, a, ret, &there, err);
+
+    store_reader_back(s, db);
+    return ok && there;
+}
+
+static bool set_password(struct writer *w, struct user_op *o, struct err *err)
+{
+    struct user now;
+    int64_t ended;
+    bool there;
+
+    if (!read_one(w->db, SQL_USER_ONE, DB_ARGS(db_text(o->name)), w->arena, &now, &there, err))
+        return false;
+    o->changed = there && !now.disabled;
+    return o->changed == 0 ||
+           (db_run(w->db, SQL_USER_CHANGE,
+                   DB_ARGS(db_text(now.name), db_text(now.title), db_text(o->user->password),
+                           db_text(now.roles), db_int(0)),
+                   NULL, err) &&
+            end_all_of(w, o->name, NULL, &ended, err));
+}
+
+static bool enter(struct writer *w, struct user_op *o, struct err *err)
+{
+    int64_t users;
+    bool there;
+
+    o->changed = 0;
+    if (!raise_mark(w, err) || !read_invite(w->db, o->link, o->arena, &o->name, &there, err))
+        return false;
+    if (!there)
+        return true;
+    if (o->name.len > 0)
+        return set_password(w, o, err);
+    if (!db_one_int(w->db, SQL_USER_COUNT, DB_NO_ARGS, 0, &users, err))
+        return false;
+    o->name = o->user->name;
+    return users > 0 || (insert(w, o->user, &o->changed, err) &&
+                         db_run(w->db, SQL_INVITE_DROP_OF, DB_ARGS(db_text(STR(""))), NULL, err));
+}
+
+static bool enter_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
+{
+    struct user_op *o = (struct user_op *)ops[0];
+
+    require(count == 1);
+    if (!enter(w, o, err))
+        return false;
+    o->op.nothing = o->changed == 0;
+    return true;
+}
+
+static const struct store_verb enter_verb = { .name = "use link", .run = enter_run };
+
+bool user_enter(struct store *s, const struct sha256 *id, const struct user *u, struct arena *a,
+                struct str *ret_name, struct err *err)
+{
+    struct user_op o = { .user = u, .link = id, .arena = a };
+
+    if (!writers_call(s->writers, &enter_verb, &o.op, err))
+        return false;
+    *ret_name = o.changed == 1 ? arena_copy(a, o.name) : STR("");
+    return true;
+}

@@ -1,0 +1,693 @@
+#include "store/retention/archive.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/arena.h"
+#include "base/auto.h"
+#include "base/chance.h"
+#include "base/clock.h"
+#include "base/fault.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/require.h"
+#include "core/civil.h"
+#include "core/facts.h"
+#include "core/retain_rule.h"
+#include "core/state.h"
+#include "core/trail.h"
+#include "store/kernel/inside.h"
+#include "store/retention/archive_inside.h"
+
+enum {
+    PAGE = 50,
+    PAGE_MOST = 64 << 20,
+    WALKS_MOST = 256 << 20,
+    MANIFEST_MOST = 4096,
+    PIECE = 1 << 20,
+};
+
+/* ---- files ---------------------------------------------------------------------------------- */
+
+/* A file that is being written, with the digest of what was. */
+struct out {
+    int fd;
+    int64_t size;
+    struct digest digest;
+    struct sha256 sha256; /* when it is closed */
+};
+
+struct making {
+    struct store *store;
+    int dirfd;
+    int64_t day, part;
+    int64_t until_us; /* what ended later is left for the next time */
+    char name[ARCHIVE_NAME];
+    struct out docs, index;
+    int64_t first, last, documents, bytes;
+    int64_t ended_us; /* the latest end of what was copied */
+};
+
+static bool out_open(struct making *m, const char *suffix, struct out *o, struct err *err)
+{
+    char name[ARCHIVE_FILE];
+
+    o->digest = digest_start();
+    o->fd = openat(m->dirfd, archive_file(m->name, suffix, name),
+                   O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0640);
+    return o->fd >= 0 ||
+           err_set(err, file_err_kind(errno), errno, "create %s: %s", name, strerror(errno));
+}
+
+static bool out_add(struct out *o, struct str bytes, struct err *err)
+{
+    if (!file_write_all(o->fd, bytes, err))
+        return false;
+    digest_add(&o->digest, bytes);
+    o->size += (int64_t)bytes.len;
+    return true;
+}
+
+static bool out_end(struct out *o, struct err *err)
+{
+    bool ok = file_try_sync(o->fd, "archive", err);
+
+    (void)close(o->fd);
+    o->fd = -1;
+    o->sha256 = digest_end(&o->digest);
+    return ok;
+}
+
+static void out_drop(struct out *o)
+{
+    if (o->fd >= 0)
+        (void)close(o->fd);
+    digest_drop(&o->digest);
+}
+
+/* ---- what there is already ------------------------------------------------------------------ */
+
+struct noted {
+    int64_t part;    /* the last; 0: there is none */
+    int64_t upto_us; /* nothing that is in them ended later */
+    struct archive_walk *walks;
+};
+
+/* ---- one document --------------------------------------------------------------------------- */
+
+struct doc {
+    struct payload_source source;
+    int64_t gateway, received_us, ended_us, state, sender, receiver, type, route;
+    struct str name, ctype, facts, trail;
+};
+
+static struct doc doc_of(struct db_rows *rows, struct arena *a)
+{
+    struct doc d = { .gateway = db_get_int(rows, 2),
+                     .received_us = db_get_int(rows, 5),
+                     .name = arena_copy(a, db_get_str(rows, 10)),
+                     .ctype = arena_copy(a, db_get_str(rows, 11)),
+                     .state = db_get_int(rows, 13),
+                     .ended_us = db_get_int(rows, 14),
+                     .sender = db_get_int(rows, 15),
+                     .receiver = db_get_int(rows, 16),
+                     .type = db_get_int(rows, 17),
+                     .route = db_get_int(rows, 18),
+                     .facts = arena_copy(a, db_get_str(rows, 20)),
+                     .trail = arena_copy(a, db_get_str(rows, 21)) };
+    struct str id = db_get_str(rows, 1), sha = db_get_str(rows, 7);
+
+    require(id.len == sizeof d.source.id.bytes && sha.len == SHA256_SIZE);
+    memcpy(d.source.id.bytes, id.ptr, id.len);
+    memcpy(d.source.sha256.bytes, sha.ptr, sha.len);
+    d.source.num = db_get_int(rows, 0);
+    d.source.size = db_get_int(rows, 6);
+    d.source.place = (struct payload_place){ db_get_int(rows, 8), db_get_int(rows, 9) };
+    return d;
+}
+
+static void put_text(struct json_out *j, const char *key, struct str text)
+{
+    if (text.len == 0)
+        return;
+    json_key(j, key);
+    json_str(j, text);
+}
+
+static void put_time(struct json_out *j, const char *key, int64_t us)
+{
+    char text[CLOCK_TEXT];
+
+    json_key(j, key);
+    json_z(j, clock_utc_text(us, text));
+}
+
+static void put_timeline(struct json_out *j, struct str trail)
+{
+    struct trail_reader r = trail_read(trail);
+    struct trail_line line;
+    bool damaged;
+
+    json_key(j, "timeline");
+    json_open(j, '[');
+    while (trail_next(&r, &line, &damaged)) {
+        json_open(j, '{');
+        put_time(j, "at", line.at_us);
+        put_text(j, "stage", str_of(trail_stages[line.stage]));
+        put_text(j, "outcome", str_of(trail_outcomes[line.outcome]));
+        put_text(j, "what", line.what);
+        put_text(j, "message", line.message);
+        json_close(j, '}');
+    }
+    json_close(j, ']');
+}
+
+static void put_attributes(struct json_out *j, struct str bytes)
+{
+    AUTO(arena_done) struct arena a = ARENA_INIT(1 << 20);
+    struct facts f = { 0 };
+
+    if (bytes.len == 0 || !facts_read(bytes, &a, &f) || f.attribute_count == 0)
+        return;
+    json_key(j, "attributes");
+    json_open(j, '{');
+    for (size_t i = 0; i < f.attribute_count; i++) {
+        json_key(j, arena_text(&a, f.attributes[i].name));
+        json_str(j, f.attributes[i].value);
+    }
+    json_close(j, '}');
+}
+
+static void put_line(struct store *s, const struct doc *d, struct buf *to)
+{
+    struct json_out j = { .to = to };
+    char id[ID_TEXT], sha[SHA256_TEXT];
+
+    json_open(&j, '{');
+    put_text(&j, "id", str_of(id_text(&d->source.id, id)));
+    put_text(&j, "gateway", store_word_name(s, d->gateway));
+    put_text(&j, "sender", store_word_name(s, d->sender));
+    put_text(&j, "receiver", store_word_name(s, d->receiver));
+    put_text(&j, "type", store_word_name(s, d->type));
+    put_text(&j, "route", store_word_name(s, d->route));
+    put_text(&j, "state",
+             str_of(document_states[d->state >= 0 && d->state < DOCUMENT_STATES ? d->state : 0]));
+    put_time(&j, "received", d->received_us);
+    put_time(&j, "ended", d->ended_us);
+    put_text(&j, "name", d->name);
+    put_text(&j, "contentType", d->ctype);
+    put_attributes(&j, d->facts);
+    put_timeline(&j, d->trail);
+    put_text(&j, "sha256", str_of(digest_text(&d->source.sha256, sha)));
+    json_key(&j, "size");
+    json_int(&j, d->source.size);
+    json_close(&j, '}');
+    buf_puts(to, "\n");
+}
+
+static void put_u64(char *at, int64_t v)
+{
+    uint64_t n = htole64((uint64_t)v);
+
+    memcpy(at, &n, sizeof n);
+}
+
+static bool copy_payload(struct making *m, const struct doc *d, struct err *err)
+{
+    struct payload_reader *r;
+    struct str piece;
+    bool ok = payload_open(m->store, &d->source, &r, err);
+
+    if (!ok)
+        return false;
+    do
+        ok = payload_next(r, &piece, err) && out_add(&m->docs, piece, err);
+    while (ok && piece.len > 0);
+    payload_close(r);
+    return ok;
+}
+
+static bool copy_doc(struct making *m, const struct doc *d, struct err *err)
+{
+    AUTO(buf_done) struct buf line = BUF_INIT(ARCHIVE_LINE_MOST);
+    char entry[ARCHIVE_ENTRY], id[ID_TEXT];
+    int64_t at = m->docs.size;
+
+    put_line(m->store, d, &line);
+    memcpy(entry, d->source.id.bytes, 16);
+    put_u64(entry + 16, at + (int64_t)line.len);
+    put_u64(entry + 24, d->source.size);
+    memcpy(entry + 32, d->source.sha256.bytes, SHA256_SIZE);
+    put_u64(entry + 64, at);
+    put_u64(entry + 72, (int64_t)line.len);
+    if (!out_add(&m->docs, buf_view(&line), err) || !copy_payload(m, d, err) ||
+        !out_add(&m->docs, STR("\n"), err) ||
+        !out_add(&m->index, str_mem(entry, ARCHIVE_ENTRY), err))
+        return err_context(err, "document %s", id_text(&d->source.id, id));
+    m->first = m->first == 0 ? d->source.num : m->first;
+    m->last = d->source.num;
+    m->ended_us = d->ended_us > m->ended_us ? d->ended_us : m->ended_us;
+    m->documents++;
+    m->bytes += d->source.size;
+    return true;
+}
+
+static bool read_page(struct making *m, int64_t above, struct arena *a, struct doc *docs,
+                      size_t *ret_count, struct err *err)
+{
+    struct db *db = store_reader(m->store, err);
+    struct db_rows rows = { 0 };
+    bool row = true;
+    size_t n = 0;
+
+    if (db == NULL)
+        return false;
+    bool ok = db_query_slot(db, SQL_ARCHIVE_DOCS, m->day, DB_ARGS(db_int(above), db_int(PAGE)),
+                            &rows, err);
+
+    while (ok && row && n < PAGE) {
+        ok = db_next(&rows, &row, err);
+        if (ok && row)
+            docs[n++] = doc_of(&rows, a);
+    }
+    db_rows_done(&rows);
+    store_reader_back(m->store, db);
+    *ret_count = n;
+    return ok;
+}
+
+/* What ended behind all that was copied before is new.  What ended earlier may be, too: a clock
+ * that ran ahead is right again, or a document that was kept came back.  The archives say. */
+static bool is_wanted(const struct doc *d, struct noted *noted, bool *ret, struct err *err)
+{
+    bool has = false;
+
+    if (noted->part > 0 && d->ended_us <= noted->upto_us)
+        for (struct archive_walk *w = noted->walks; w != NULL && !has; w = w->next)
+            if (!archive_walk_has(w, &d->source.id, &has, err))
+                return false;
+    *ret = !has;
+    return true;
+}
+
+static bool copy_all(struct making *m, struct noted *noted, struct err *err)
+{
+    int64_t above = 0;
+    size_t n;
+
+    do {
+        AUTO(arena_done) struct arena a = ARENA_INIT(PAGE_MOST);
+        struct doc *docs = ARENA_ARRAY(&a, struct doc, PAGE);
+
+        if (!read_page(m, above, &a, docs, &n, err))
+            return false;
+        for (size_t i = 0; i < n; i++) {
+            bool wanted;
+
+            above = docs[i].source.num;
+            if (docs[i].ended_us > m->until_us)
+                continue;
+            if (!is_wanted(&docs[i], noted, &wanted, err) ||
+                (wanted && !copy_doc(m, &docs[i], err)))
+                return false;
+        }
+    } while (n > 0);
+    return true;
+}
+
+/* ---- comparing ------------------------------------------------------------------------------ */
+
+static bool digest_range(int fd, int64_t at, int64_t size, struct sha256 *ret, struct err *err)
+{
+    AUTO_TEXT block = xmalloc(PIECE);
+    struct digest d = digest_start();
+
+    for (int64_t done = 0; done < size;) {
+        size_t n = size - done < PIECE ? (size_t)(size - done) : PIECE;
+
+        if (!file_read_at(fd, block, n, at + done, err)) {
+            digest_drop(&d);
+            return false;
+        }
+        digest_add(&d, str_mem(block, n));
+        done += (int64_t)n;
+    }
+    *ret = digest_end(&d);
+    return true;
+}
+
+static bool same_file(const struct making *m, const char *suffix, const struct out *o,
+                      struct err *err)
+{
+    char name[ARCHIVE_FILE];
+    struct sha256 got;
+    struct stat st;
+    AUTO_FD fd = openat(m->dirfd, archive_file(m->name, suffix, name), O_RDONLY | O_CLOEXEC);
+
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return err_set(err, ERR_TRANSIENT, errno, "read back %s: %s", name, strerror(errno));
+    if (st.st_size != o->size)
+        return err_set(err, ERR_TRANSIENT, 0, "%s has %lld bytes, %lld were written", name,
+                       (long long)st.st_size, (long long)o->size);
+    (void)posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED); /* from the disk, where it can be had */
+    if (!digest_range(fd, 0, o->size, &got, err))
+        return err_context(err, "read back %s", name);
+    return digest_same(&got, &o->sha256) ||
+           err_set(err, ERR_TRANSIENT, 0, "%s differs from what was written", name);
+}
+
+/* Each payload against the digest that the store has for it. */
+static bool same_payloads(const struct making *m, struct err *err)
+{
+    char docs_name[ARCHIVE_FILE], index_name[ARCHIVE_FILE], entry[ARCHIVE_ENTRY];
+    AUTO_FD docs =
+        openat(m->dirfd, archive_file(m->name, ".docs.part", docs_name), O_RDONLY | O_CLOEXEC);
+    AUTO_FD index =
+        openat(m->dirfd, archive_file(m->name, ".index.part", index_name), O_RDONLY | O_CLOEXEC);
+
+    if (docs < 0 || index < 0)
+        return err_set(err, ERR_TRANSIENT, errno, "read back %s: %s", m->name, strerror(errno));
+    for (int64_t i = 0; i < m->documents; i++) {
+        struct sha256 got;
+
+        if (!file_read_at(index, entry, ARCHIVE_ENTRY, i * ARCHIVE_ENTRY, err) ||
+            !digest_range(docs, archive_u64(entry + 16), archive_u64(entry + 24), &got, err))
+            return err_context(err, "read back %s", m->name);
+        if (memcmp(got.bytes, entry + 32, SHA256_SIZE) != 0)
+            return err_set(err, ERR_TRANSIENT, 0, "a payload in %s differs from its digest",
+                           m->name);
+    }
+    return true;
+}
+
+/* ---- the manifest --------------------------------------------------------------------------- */
+
+static void put_file(struct json_out *j, const char *key, const char *name, const struct out *o)
+{
+    char sha[SHA256_TEXT];
+
+    json_key(j, key);
+    json_open(j, '{');
+    put_text(j, "name", str_of(name));
+    json_key(j, "bytes");
+    json_int(j, o->size);
+    put_text(j, "sha256", str_of(digest_text(&o->sha256, sha)));
+    json_close(j, '}');
+}
+
+static void make_manifest(const struct making *m, struct buf *to)
+{
+    struct json_out j = { .to = to };
+    char name[ARCHIVE_FILE];
+
+    json_open(&j, '{');
+    put_text(&j, "waybill", STR("archive 1"));
+    json_key(&j, "day");
+    json_int(&j, m->day);
+    json_key(&j, "documents");
+    json_int(&j, m->documents);
+    json_key(&j, "payloadBytes");
+    json_int(&j, m->bytes);
+    put_time(&j, "endedUntil", m->ended_us);
+    put_file(&j, "docs", archive_file(m->name, ".docs", name), &m->docs);
+    put_file(&j, "index", archive_file(m->name, ".index", name), &m->index);
+    json_close(&j, '}');
+    buf_puts(to, "\n");
+}
+
+static bool give_name(const struct making *m, const char *part, const char *suffix, struct err *err)
+{
+    char from[ARCHIVE_FILE], to[ARCHIVE_FILE];
+
+    return file_rename_over(m->dirfd, archive_file(m->name, part, from),
+                            archive_file(m->name, suffix, to), err);
+}
+
+static bool write_manifest(struct making *m, struct sha256 *ret, struct err *err)
+{
+    AUTO(buf_done) struct buf text = BUF_INIT(MANIFEST_MOST);
+    struct out o = { .fd = -1 };
+
+    make_manifest(m, &text);
+    bool ok = out_open(m, ".manifest.part", &o, err) && out_add(&o, buf_view(&text), err);
+
+    if (ok)
+        ok = out_end(&o, err);
+    else
+        out_drop(&o);
+    *ret = o.sha256;
+    return ok && same_file(m, ".manifest.part", &o, err) &&
+           give_name(m, ".docs.part", ".docs", err) && give_name(m, ".index.part", ".index", err) &&
+           give_name(m, ".manifest.part", ".manifest", err) &&
+           file_try_sync(m->dirfd, "archive folder", err);
+}
+
+struct add_op {
+    struct store_op op;
+    const struct making *making;
+    struct str folder;
+    struct sha256 sha256;
+    int64_t ours; /* 0: another node noted this part before */
+};
+
+static bool add_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct add_op *o = (struct add_op *)ops[i];
+        const struct making *m = o->making;
+
+        if (!db_run(w->db, SQL_ARCHIVE_ADD,
+                    DB_ARGS(db_int(m->day), db_int(m->part), db_text(o->folder),
+                            db_text(str_of(m->name)),
+                            db_bytes(str_mem(o->sha256.bytes, SHA256_SIZE)), db_int(m->first),
+                            db_int(m->last), db_int(m->documents), db_int(m->bytes),
+                            db_int(m->ended_us)),
+                    NULL, err) ||
+            !db_one_int(w->db, SQL_ARCHIVE_IS,
+                        DB_ARGS(db_int(m->day), db_int(m->part), db_text(str_of(m->name))), 0,
+                        &o->ours, err))
+            return false;
+    }
+    return true;
+}
+
+static const struct store_verb add_verb = { .name = "note an archive", .run = add_run };
+
+/* ---- a day ---------------------------------------------------------------------------------- */
+
+static void drop_files(const struct making *m)
+{
+    static const char *const suffixes[] = { ".docs.part", ".index.part", ".manifest.part",
+                                            ".docs",      ".index",      ".manifest" };
+    char name[ARCHIVE_FILE];
+
+    for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++)
+        (void)unlinkat(m->dirfd, archive_file(m->name, suffixes[i], name), 0);
+}
+
+/* The files, whole and compared; without a document there are none to keep. */
+static bool write_files(struct making *m, struct noted *noted, struct sha256 *ret, struct err *err)
+{
+    if (!out_open(m, ".docs.part", &m->docs, err) || !out_open(m, ".index.part", &m->index, err) ||
+        !copy_all(m, noted, err))
+        return false;
+    if (m->documents == 0)
+        return true;
+    if (!out_end(&m->docs, err) || !out_end(&m->index, err))
+        return false;
+    fault_point(ARCHIVE_WRITTEN);
+    if (fault_error(ARCHIVE_WRITTEN))
+        return err_set(err, ERR_TRANSIENT, EIO, "write archive (injected)");
+    return same_file(m, ".docs.part", &m->docs, err) &&
+           same_file(m, ".index.part", &m->index, err) && same_payloads(m, err) &&
+           write_manifest(m, ret, err);
+}
+
+/* *ret_ours false: another node was quicker, and these files are in nobody's way any more.  When
+ * nobody knows whether the database has noted them they stay. */
+static bool make_one(struct making *m, struct str folder, struct noted *noted, bool *ret_ours,
+                     struct err *err)
+{
+    struct add_op o = { .making = m, .folder = folder, .ours = 1 };
+    bool ok = write_files(m, noted, &o.sha256, err);
+
+    *ret_ours = true;
+    if (!ok || m->documents == 0) {
+        drop_files(m);
+        return ok;
+    }
+    fault_point(ARCHIVE_VERIFIED);
+    if (!writers_call(m->store->writers, &add_verb, &o.op, err)) {
+        if (err->kind != ERR_UNCERTAIN) /* else the note may be there */
+            drop_files(m);
+        return false;
+    }
+    *ret_ours = o.ours != 0;
+    if (!*ret_ours)
+        drop_files(m);
+    return true;
+}
+
+/* The manifest of an archive that was noted is what it was. */
+static bool manifest_fits(struct str folder, struct str name, const struct sha256 *want,
+                          struct err *err)
+{
+    AUTO(buf_done) struct buf text = BUF_INIT(MANIFEST_MOST);
+    char base[ARCHIVE_NAME], file[ARCHIVE_FILE];
+    int dirfd;
+
+    (void)snprintf(base, sizeof base, "%.*s", STR_ARG(name));
+    if (!archive_folder(folder, false, &dirfd, err))
+        return false;
+    bool ok = file_read_whole(dirfd, archive_file(base, ".manifest", file), &text, err);
+
+    (void)close(dirfd);
+    if (!ok)
+        return false;
+    struct sha256 got = digest_of(buf_view(&text));
+
+    return digest_same(&got, want) ||
+           err_set(err, ERR_PERMANENT, 0, "%s is not the one that was verified", file);
+}
+
+enum { NOTED_PAGE = 50 };
+
+/* Those behind a part. */
+static bool noted_page(struct store *s, int64_t day, int64_t above, struct arena *a,
+                       struct archive_look *ret, size_t *ret_count, struct err *err)
+{
+    struct db *db = store_reader(s, err);
+    struct db_rows rows = { 0 };
+    size_t n = 0;
+    bool row = true;
+
+    if (db == NULL)
+        return false;
+    bool ok = db_query(db, SQL_ARCHIVE_PARTS,
+                       DB_ARGS(db_int(day), db_int(above), db_int(NOTED_PAGE)), &rows, err);
+
+    while (ok && row && n < NOTED_PAGE) {
+        ok = db_next(&rows, &row, err);
+        if (!ok || !row)
+            break;
+        ret[n] = (struct archive_look){ .part = db_get_int(&rows, 3),
+                                        .folder = arena_copy(a, db_get_str(&rows, 0)),
+                                        .name = arena_copy(a, db_get_str(&rows, 1)) };
+        memcpy(ret[n++].sha256.bytes, db_get_str(&rows, 2).ptr, SHA256_SIZE);
+    }
+    db_rows_done(&rows);
+    store_reader_back(s, db);
+    *ret_count = n;
+    return ok;
+}
+
+static bool check_noted(struct store *s, int64_t day, struct arena *arena, struct noted *ret,
+                        struct err *err)
+{
+    size_t n;
+
+    do {
+        AUTO(arena_done) struct arena a = ARENA_INIT(1 << 20);
+        struct archive_look *some = ARENA_ARRAY(&a, struct archive_look, NOTED_PAGE);
+
+        if (!noted_page(s, day, ret->part, &a, some, &n, err))
+            return false;
+        for (size_t i = 0; i < n; i++) {
+            if (!manifest_fits(some[i].folder, some[i].name, &some[i].sha256, err))
+                return false;
+            ret->part = some[i].part;
+            ret->walks = archive_walk(arena, some[i].folder, some[i].name, ret->walks);
+        }
+    } while (n == NOTED_PAGE);
+    return true;
+}
+
+static bool read_times(struct store *s, int64_t day, int64_t *ret_now_us, int64_t *ret_upto_us,
+                       struct err *err)
+{
+    struct db *db = store_reader(s, err);
+
+    if (db == NULL)
+        return false;
+    bool ok = db_one_int(db, SQL_RATE_NOW, DB_NO_ARGS, 0, ret_now_us, err) &&
+              db_one_int(db, SQL_ARCHIVE_UPTO, DB_ARGS(db_int(day)), 0, ret_upto_us, err);
+
+    store_reader_back(s, db);
+    return ok;
+}
+
+/* A name that nobody ever had: what others write at the same time, or left behind, stays as it is.
+ */
+static void name_it(struct making *m)
+{
+    struct civil_date date = civil_date(m->day);
+
+    (void)snprintf(m->name, sizeof m->name, "waybill-%04d-%02d-%02d-%lld-%016llx", (int)date.year,
+                   date.month, date.day, (long long)m->part, (unsigned long long)chance_u64());
+}
+
+static bool archive_in_turn(struct store *s, struct str folder, int64_t day,
+                            struct archive_made *ret, struct err *err)
+{
+    int64_t settle = fault_switch("WAYBILL_TEST_ARCHIVE_AT_ONCE") != NULL ? 0 : ARCHIVE_SETTLE_US;
+    struct making m = {
+        .store = s, .dirfd = -1, .day = day, .docs = { .fd = -1 }, .index = { .fd = -1 }
+    };
+    AUTO(arena_done) struct arena arena = ARENA_INIT(WALKS_MOST);
+    struct noted noted = { 0 };
+    bool ours;
+
+    if (!read_times(s, day, &m.until_us, &noted.upto_us, err) ||
+        !check_noted(s, day, &arena, &noted, err) || !archive_folder(folder, true, &m.dirfd, err))
+        return false;
+    m.until_us -= settle;
+    m.part = noted.part + 1;
+    name_it(&m);
+    bool ok = make_one(&m, folder, &noted, &ours, err);
+
+    out_drop(&m.docs);
+    out_drop(&m.index);
+    (void)close(m.dirfd);
+    ret->busy = ok && !ours;
+    if (ok && ours) {
+        ret->until_us = m.until_us;
+        ret->documents = m.documents;
+        ret->bytes = m.bytes;
+        memcpy(ret->name, m.name, sizeof ret->name);
+    }
+    return ok;
+}
+
+/* The lock is that of a connection, and goes with it.  Whoever loses his meanwhile does no harm:
+ * names differ, and of two that note a part one is told. */
+static bool take_turn(struct store *s, struct db **ret, int64_t *ret_turn, struct err *err)
+{
+    *ret = NULL;
+    *ret_turn = 1;
+    return s->kind == DB_SQLITE ||
+           (store_connect(s, true, ret, err) &&
+            db_one_int(*ret, SQL_ARCHIVE_TURN, DB_NO_ARGS, 0, ret_turn, err));
+}
+
+bool archive_day(struct store *s, struct str folder, int64_t day, struct archive_made *ret,
+                 struct err *err)
+{
+    struct db *db;
+    int64_t turn;
+
+    *ret = (struct archive_made){ 0 };
+    bool ok = take_turn(s, &db, &turn, err);
+
+    if (ok && turn != 0)
+        ok = archive_in_turn(s, folder, day, ret, err);
+    else
+        ret->busy = ok;
+    db_close(db);
+    return ok;
+}

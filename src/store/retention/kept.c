@@ -1,0 +1,254 @@
+#include "store/retention/kept.h"
+
+#include <stdio.h>
+
+#include "base/auto.h"
+#include "base/clock.h"
+#include "base/require.h"
+#include "core/retain_rule.h"
+#include "core/trail.h"
+#include "store/audit/audit.h"
+#include "store/kernel/inside.h"
+#include "store/road/done.h"
+
+struct kept_op {
+    struct store_op op;
+    const struct id *id;
+    struct str reason, by;
+    bool drop, found;
+    int64_t used; /* the table it went to; -1: none */
+};
+
+enum { LIVES = -1, NOWHERE = -2 };
+
+static bool id_in(struct writer *w, enum sql_id id, int64_t slot, const struct id *want, bool *ret,
+                  struct err *err)
+{
+    AUTO(db_rows_done) struct db_rows rows = { 0 };
+    bool row;
+
+    if (!db_query_slot(w->db, id, slot, DB_ARGS(db_int(id_row(want))), &rows, err) ||
+        !db_next(&rows, &row, err))
+        return false;
+    *ret = row && str_eq(db_get_str(&rows, 0), str_mem(want->bytes, sizeof want->bytes));
+    return true;
+}
+
+static bool read_days(struct writer *w, int64_t days[static DONE_DAYS_MOST], size_t *ret_count,
+                      struct err *err)
+{
+    AUTO(db_rows_done) struct db_rows rows = { 0 };
+    bool row;
+
+    *ret_count = 0;
+    if (!db_query(w->db, SQL_PART_ALL, DB_ARGS(db_int(PART_DONE)), &rows, err))
+        return false;
+    while (*ret_count < DONE_DAYS_MOST) {
+        if (!db_next(&rows, &row, err))
+            return false;
+        if (!row)
+            break;
+        days[(*ret_count)++] = db_get_int(&rows, 0);
+    }
+    return true;
+}
+
+/* *ret: the day of its table, LIVES or NOWHERE. */
+static bool find(struct writer *w, const struct id *id, int64_t *ret, struct err *err)
+{
+    int64_t days[DONE_DAYS_MOST];
+    bool there;
+    size_t n;
+
+    *ret = LIVES;
+    if (!id_in(w, SQL_OPERATE_DOC, DB_NO_SLOT, id, &there, err) || !read_days(w, days, &n, err))
+        return false;
+    for (size_t i = 0; !there && i < n; i++) {
+        *ret = days[i];
+        if (!id_in(w, SQL_OPERATE_DONE, days[i], id, &there, err))
+            return false;
+    }
+    if (!there)
+        *ret = NOWHERE;
+    return true;
+}
+
+static bool add_line(struct writer *w, const struct kept_op *o, int64_t place, struct err *err)
+{
+    AUTO(buf_done) struct buf line = BUF_INIT(TRAIL_MOST);
+    char text[KEPT_REASON_MOST + 40];
+    struct db_value num = db_int(id_row(o->id));
+
+    (void)snprintf(text, sizeof text, o->drop ? "it may go again" : "it is kept: %.*s",
+                   STR_ARG(o->reason));
+    trail_add(&line, &(struct trail_line){ .at_us = clock_wall_us(),
+                                           .node = store_node(w->store),
+                                           .stage = TRAIL_OPERATOR,
+                                           .outcome = TRAIL_DONE,
+                                           .took_us = -1,
+                                           .what = o->by,
+                                           .message = str_of(text) });
+    struct db_value row[] = { num, db_bytes(buf_view(&line)) };
+
+    if (place == LIVES)
+        return db_batch(w->db, SQL_SETTLE_TRAIL, DB_NO_SLOT, row, 2, 1, err);
+    return db_run_slot(w->db, SQL_KEPT_LINE, place, (struct db_args){ row, 2 }, NULL, err);
+}
+
+static bool put(struct writer *w, struct kept_op *o, int64_t place, struct err *err)
+{
+    o->found = place != NOWHERE;
+    return !o->found || (db_run(w->db, SQL_KEPT_PUT,
+                                DB_ARGS(db_int(id_row(o->id)),
+                                        db_bytes(str_mem(o->id->bytes, sizeof o->id->bytes)),
+                                        db_text(o->reason), db_text(o->by)),
+                                NULL, err) &&
+                         add_line(w, o, place, err));
+}
+
+static bool drop(struct writer *w, struct kept_op *o, int64_t place, struct err *err)
+{
+    struct db_args num = DB_ARGS(db_int(id_row(o->id)));
+    struct db_args whole =
+        DB_ARGS(db_int(id_row(o->id)), db_bytes(str_mem(o->id->bytes, sizeof o->id->bytes)));
+    int64_t dropped;
+
+    if (!db_run(w->db, SQL_KEPT_DROP, whole, &dropped, err))
+        return false;
+    o->found = dropped > 0;
+    if (!o->found || place == NOWHERE)
+        return true;
+    if (!add_line(w, o, place, err))
+        return false;
+    if (place != RETAIN_KEPT_DAY)
+        return true;
+    o->used = done_day(0);
+    return done_ready(w, o->used, err) &&
+           db_run_slot(w->db, SQL_KEPT_BACK, o->used, num, NULL, err) &&
+           db_run(w->db, SQL_KEPT_MOVED, num, NULL, err);
+}
+
+static bool kept_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct kept_op *o = (struct kept_op *)ops[i];
+        int64_t place;
+
+        o->used = -1;
+        /* Nobody lets go of it while it is looked for. */
+        if (!db_run(w->db, SQL_RETAIN_WAIT, DB_NO_ARGS, NULL, err) ||
+            !find(w, o->id, &place, err) ||
+            !(o->drop ? drop(w, o, place, err) : put(w, o, place, err)))
+            return false;
+        char id[ID_TEXT];
+
+        if (o->found)
+            audit_note(w, &o->op, str_of(id_text(o->id, id)), o->drop ? STR("kept") : STR(""),
+                       o->drop ? STR("may go") : STR("kept"));
+    }
+    return true;
+}
+
+static void kept_committed(struct writer *w, struct store_op **ops, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (((struct kept_op *)ops[i])->used >= 0)
+            done_used(w->store, ((struct kept_op *)ops[i])->used);
+}
+
+static const struct store_verb kept_verb = {
+    .name = "keep a document", .run = kept_run, .notes = true, .committed = kept_committed
+};
+
+bool kept_put(struct store *s, const struct id *id, struct str reason, struct str by,
+              bool *ret_found, struct err *err)
+{
+    struct kept_op o = { .id = id, .reason = reason, .by = by };
+
+    if (reason.len == 0 || reason.len > KEPT_REASON_MOST)
+        return err_set(err, ERR_PERMANENT, 0, "a reason has 1 to %d bytes", KEPT_REASON_MOST);
+    if (!writers_call(s->writers, &kept_verb, &o.op, err))
+        return false;
+    *ret_found = o.found;
+    return true;
+}
+
+bool kept_drop(struct store *s, const struct id *id, struct str by, bool *ret_found,
+               struct err *err)
+{
+    struct kept_op o = { .id = id, .by = by, .drop = true };
+
+    if (!writers_call(s->writers, &kept_verb, &o.op, err))
+        return false;
+    *ret_found = o.found;
+    return true;
+}
+
+/* ---- looking -------------------------------------------------------------------------------- */
+
+static struct kept kept_of(struct db_rows *rows, struct arena *a)
+{
+    struct kept k = { .num = db_get_int(rows, 0),
+                      .reason = arena_copy(a, db_get_str(rows, 2)),
+                      .by = arena_copy(a, db_get_str(rows, 3)),
+                      .made_us = db_get_int(rows, 4) };
+    struct str id = db_get_str(rows, 1);
+
+    require(id.len == sizeof k.id.bytes);
+    memcpy(k.id.bytes, id.ptr, id.len);
+    return k;
+}
+
+static bool read_kept(struct store *s, enum sql_id id, struct db_args args, size_t most,
+                      struct arena *a, struct kept *ret, size_t *ret_count, struct err *err)
+{
+    struct db *db = store_reader(s, err);
+    struct db_rows rows = { 0 };
+    bool row = true;
+
+    *ret_count = 0;
+    if (db == NULL)
+        return false;
+    bool ok = db_query(db, id, args, &rows, err);
+
+    while (ok && row && *ret_count < most) {
+        ok = db_next(&rows, &row, err);
+        if (ok && row)
+            ret[(*ret_count)++] = kept_of(&rows, a);
+    }
+    db_rows_done(&rows);
+    store_reader_back(s, db);
+    return ok;
+}
+
+bool kept_get(struct store *s, int64_t num, struct arena *a, struct kept *ret, bool *ret_found,
+              struct err *err)
+{
+    size_t n;
+
+    if (!read_kept(s, SQL_KEPT_GET, DB_ARGS(db_int(num)), 1, a, ret, &n, err))
+        return false;
+    *ret_found = n == 1;
+    return true;
+}
+
+bool kept_list(struct store *s, int64_t above, size_t limit, struct arena *a, struct kept *ret,
+               size_t *ret_count, int64_t *ret_next, struct err *err)
+{
+    require(limit > 0 && limit <= KEPT_PAGE_MOST);
+    if (!read_kept(s, SQL_KEPT_PAGE, DB_ARGS(db_int(above), db_int(limit)), limit, a, ret,
+                   ret_count, err))
+        return false;
+    *ret_next = *ret_count == limit ? ret[limit - 1].num : 0;
+    return true;
+}
+
+bool kept_count(struct store *s, int64_t *ret, struct err *err)
+{
+    struct db *db = store_reader(s, err);
+    bool ok = db != NULL && db_one_int(db, SQL_KEPT_COUNT, DB_NO_ARGS, 0, ret, err);
+
+    if (db != NULL)
+        store_reader_back(s, db);
+    return ok;
+}

@@ -1,0 +1,731 @@
+#include "store/retention/retain.h"
+
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/arena.h"
+#include "base/auto.h"
+#include "base/fault.h"
+#include "base/require.h"
+#include "core/trail.h"
+#include "store/kernel/inside.h"
+#include "store/payload/payload.h"
+#include "store/retention/retain_inside.h"
+#include "store/road/accept.h"
+#include "store/road/done.h"
+
+/* ---- rules ---------------------------------------------------------------------------------- */
+
+struct retain_held *retain_held_new(void)
+{
+    struct retain_held *h = NEW(struct retain_held);
+
+    (void)pthread_mutex_init(&h->mutex, NULL);
+    (void)pthread_cond_init(&h->idle, NULL);
+    (void)pthread_rwlock_init(&h->rules_lock, NULL);
+    h->rules.other_days = RETAIN_BY_RULE;
+    for (int i = 0; i < DOCUMENT_STATES; i++)
+        h->rules.days[i] = RETAIN_DAYS;
+    return h;
+}
+
+void retain_held_free(struct retain_held *h)
+{
+    if (h == NULL)
+        return;
+    free(h->types);
+    free(h);
+}
+
+void retain_use(struct store *s, const struct retain_rules *rules)
+{
+    struct retain_held *h = s->retain;
+    struct retain_type *types = xcalloc(rules->type_count + 1, sizeof *types), *old;
+
+    if (rules->type_count > 0)
+        memcpy(types, rules->types, rules->type_count * sizeof *types);
+    (void)pthread_rwlock_wrlock(&h->rules_lock);
+    old = h->types;
+    h->rules = *rules;
+    h->rules.types = h->types = types;
+    (void)pthread_rwlock_unlock(&h->rules_lock);
+    free(old);
+}
+
+static int by_word(const void *a, const void *b)
+{
+    const struct retain_type *x = a, *y = b;
+
+    return x->type < y->type ? -1 : x->type > y->type;
+}
+
+int64_t retain_days(struct store *s, int64_t type, enum document_state state)
+{
+    struct retain_held *h = s->retain;
+    const struct retain_rules *r = &h->rules;
+    struct retain_type key = { .type = type }, *found = NULL;
+
+    (void)pthread_rwlock_rdlock(&h->rules_lock);
+    if (r->type_count > 0)
+        found = bsearch(&key, r->types, r->type_count, sizeof key, by_word);
+    int64_t days = found != NULL ? found->days : r->other_days;
+
+    if (days < 0)
+        days = r->days[state];
+    (void)pthread_rwlock_unlock(&h->rules_lock);
+    return days;
+}
+
+bool retain_days_for(struct writer *w, int64_t num, enum document_state state, int64_t *ret,
+                     struct err *err)
+{
+    int64_t type;
+
+    if (!db_one_int(w->db, SQL_RETAIN_TYPE, DB_ARGS(db_int(num)), 0, &type, err))
+        return false;
+    *ret = retain_days(w->store, type, state);
+    return true;
+}
+
+static size_t add_days(int64_t *all, size_t count, size_t most, int64_t days)
+{
+    for (size_t i = 0; i < count; i++)
+        if (all[i] == days)
+            return count;
+    if (days >= 0 && count < most)
+        all[count++] = days;
+    return count;
+}
+
+size_t retain_days_all(struct store *s, int64_t *ret, size_t most)
+{
+    struct retain_held *h = s->retain;
+    size_t n = 0;
+
+    (void)pthread_rwlock_rdlock(&h->rules_lock);
+    for (int i = 0; i < DOCUMENT_STATES; i++)
+        if (document_is_over((enum document_state)i))
+            n = add_days(ret, n, most, h->rules.days[i]);
+    n = add_days(ret, n, most, h->rules.other_days);
+    for (size_t i = 0; i < h->rules.type_count; i++)
+        n = add_days(ret, n, most, h->rules.types[i].days);
+    (void)pthread_rwlock_unlock(&h->rules_lock);
+    return n;
+}
+
+/* ---- turns ---------------------------------------------------------------------------------- */
+
+bool retain_enter(struct store *s)
+{
+    struct retain_held *h = s->retain;
+
+    (void)pthread_mutex_lock(&h->mutex);
+    bool may = h->paused == 0;
+
+    h->working += may;
+    (void)pthread_mutex_unlock(&h->mutex);
+    return may;
+}
+
+void retain_leave(struct store *s)
+{
+    struct retain_held *h = s->retain;
+
+    (void)pthread_mutex_lock(&h->mutex);
+    h->working--;
+    (void)pthread_cond_broadcast(&h->idle);
+    (void)pthread_mutex_unlock(&h->mutex);
+}
+
+void retain_pause(struct store *s)
+{
+    struct retain_held *h = s->retain;
+
+    (void)pthread_mutex_lock(&h->mutex);
+    h->paused++;
+    h->pauses++;
+    while (h->working > 0)
+        (void)pthread_cond_wait(&h->idle, &h->mutex);
+    (void)pthread_mutex_unlock(&h->mutex);
+}
+
+void retain_release(struct store *s)
+{
+    struct retain_held *h = s->retain;
+
+    (void)pthread_mutex_lock(&h->mutex);
+    require(h->paused > 0);
+    h->paused--;
+    (void)pthread_mutex_unlock(&h->mutex);
+}
+
+int64_t retain_pauses(struct store *s)
+{
+    struct retain_held *h = s->retain;
+
+    (void)pthread_mutex_lock(&h->mutex);
+    int64_t pauses = h->pauses;
+
+    (void)pthread_mutex_unlock(&h->mutex);
+    return pauses;
+}
+
+bool retain_is_paused(struct store *s)
+{
+    struct retain_held *h = s->retain;
+
+    (void)pthread_mutex_lock(&h->mutex);
+    bool paused = h->paused > 0;
+
+    (void)pthread_mutex_unlock(&h->mutex);
+    return paused;
+}
+
+/* ---- which days ----------------------------------------------------------------------------- */
+
+static bool read_slots(struct db *db, enum sql_id id, struct db_args args, int64_t *ret,
+                       size_t most, size_t *ret_count, struct err *err)
+{
+    AUTO(db_rows_done) struct db_rows rows = { 0 };
+    size_t n = 0;
+    bool row;
+
+    if (!db_query(db, id, args, &rows, err))
+        return false;
+    while (n < most) {
+        if (!db_next(&rows, &row, err))
+            return false;
+        if (!row)
+            break;
+        ret[n++] = db_get_int(&rows, 0);
+    }
+    *ret_count = n;
+    return true;
+}
+
+bool retain_due(struct store *s, int64_t before, int64_t *ret_days, size_t most, size_t *ret_count,
+                struct err *err)
+{
+    struct db *db = store_reader(s, err);
+
+    if (db == NULL)
+        return false;
+    bool ok = read_slots(db, SQL_RETAIN_DAYS, DB_ARGS(db_int(before), db_int(most)), ret_days, most,
+                         ret_count, err);
+
+    store_reader_back(s, db);
+    return ok;
+}
+
+static bool count_present(struct db *db, int64_t *ret, struct err *err)
+{
+    int64_t accepted, purged;
+
+    if (!db_one_int(db, SQL_TALLY_SUM, DB_ARGS(db_int(TALLY_ACCEPTED)), 0, &accepted, err) ||
+        !db_one_int(db, SQL_TALLY_SUM, DB_ARGS(db_int(TALLY_PURGED)), 0, &purged, err))
+        return false;
+    *ret = accepted - purged;
+    return true;
+}
+
+bool retain_present(struct store *s, int64_t *ret, struct err *err)
+{
+    struct db *db = store_reader(s, err);
+    bool ok = db != NULL && count_present(db, ret, err);
+
+    if (db != NULL)
+        store_reader_back(s, db);
+    return ok;
+}
+
+/* ---- the first of a day ---------------------------------------------------------------------- */
+
+/* Numbers of one look, of which half a million that are gone take 0.2 s. */
+enum { FIRST_PORTION = 1 << 20 };
+
+static bool one_int_of(struct db *db, enum sql_id id, int64_t slot, struct db_args args,
+                       int64_t *ret, struct err *err)
+{
+    AUTO(db_rows_done) struct db_rows rows = { 0 };
+    bool row;
+
+    if (!db_query_slot(db, id, slot, args, &rows, err) || !db_next(&rows, &row, err))
+        return false;
+    *ret = row ? db_get_int(&rows, 0) : 0;
+    return true;
+}
+
+static bool first_of(struct db *db, int64_t day, int64_t *ret, struct err *err)
+{
+    int64_t portion = db->kind == DB_POSTGRESQL ? FIRST_PORTION : INT64_MAX, top;
+
+    *ret = 0;
+    if (!db_one_int(db, SQL_NUM_LAST, DB_NO_ARGS, 0, &top, err))
+        return false;
+    for (int64_t above = 0; *ret == 0 && above < top; above += portion) {
+        int64_t upto = top - above <= portion ? top : above + portion;
+
+        if (!one_int_of(db, SQL_RETAIN_FIRST, day, DB_ARGS(db_int(above), db_int(upto)), ret, err))
+            return false;
+    }
+    return true;
+}
+
+bool retain_first(struct store *s, int64_t day, int64_t *ret, struct err *err)
+{
+    struct db *db = store_reader(s, err);
+    bool ok = db != NULL && first_of(db, day, ret, err);
+
+    if (db != NULL)
+        store_reader_back(s, db);
+    return ok;
+}
+
+/* ---- a slice -------------------------------------------------------------------------------- */
+
+struct slice_op {
+    struct store_op op;
+    const struct retain_order *order;
+    struct retain_slice *answer;
+};
+
+/* What there was to let go of, gathered before anything else runs. */
+struct taken {
+    struct gone docs[RETAIN_SLICE_MOST];
+    size_t count;
+    struct payload_place *places; /* of bytes, in the arena */
+    int64_t *nums;
+    size_t place_count, place_room;
+};
+
+/* Each statement of a slice that is waited for is a trip to PostgreSQL, for which a writer and the
+ * turn are held: what can be asked or written together is. */
+static bool guard_read(struct writer *w, struct retain_guard *g, int64_t *ret_present,
+                       struct err *err)
+{
+    AUTO(db_rows_done) struct db_rows rows = { 0 };
+    bool row;
+
+    if (!db_query(w->db, SQL_RETAIN_GUARD, DB_ARGS(db_int(TALLY_ACCEPTED), db_int(TALLY_PURGED)),
+                  &rows, err) ||
+        !db_next(&rows, &row, err))
+        return false;
+    require(row);
+    *g = (struct retain_guard){ .since_us = db_get_int(&rows, 0),
+                                .day = db_get_int(&rows, 1),
+                                .count = db_get_int(&rows, 2),
+                                .present = db_get_int(&rows, 3) };
+    *ret_present = db_get_int(&rows, 4);
+    return true;
+}
+
+static bool guard_write(struct writer *w, const struct retain_guard *g, struct err *err)
+{
+    return db_send(
+        w->db, SQL_RETAIN_GUARD_SET,
+        DB_ARGS(db_int(g->since_us), db_int(g->day), db_int(g->count), db_int(g->present)), err);
+}
+
+static void add_place(struct writer *w, struct taken *t, int64_t seg, int64_t pos, int64_t num)
+{
+    if (t->place_count == t->place_room) {
+        size_t room = t->place_room * 2 + RETAIN_SLICE_MOST;
+        struct payload_place *places = ARENA_ARRAY(w->arena, struct payload_place, room);
+        int64_t *nums = ARENA_ARRAY(w->arena, int64_t, room);
+
+        if (t->place_count > 0) {
+            memcpy(places, t->places, t->place_count * sizeof *places);
+            memcpy(nums, t->nums, t->place_count * sizeof *nums);
+        }
+        t->places = places;
+        t->nums = nums;
+        t->place_room = room;
+    }
+    t->places[t->place_count] = (struct payload_place){ seg, pos };
+    t->nums[t->place_count++] = num;
+}
+
+/* Bytes that steps made stand in the timeline. */
+static void add_places_of_trail(struct writer *w, struct taken *t, struct str trail)
+{
+    struct trail_reader r = trail_read(trail);
+    struct trail_line line;
+    bool damaged;
+
+    while (trail_next(&r, &line, &damaged))
+        if (line.has_bytes)
+            add_place(w, t, line.seg, line.pos, line.num);
+}
+
+static bool take(struct writer *w, const struct retain_order *o, int64_t upto, int64_t ended_upto,
+                 struct taken *t, struct retain_slice *a, struct err *err)
+{
+    AUTO(db_rows_done) struct db_rows rows = { 0 };
+    bool row;
+
+    if (!db_query_slot(w->db, SQL_RETAIN_TAKE, o->day,
+                       DB_ARGS(db_int(o->above), db_int(upto), db_int(ended_upto)), &rows, err))
+        return false;
+    for (;;) {
+        if (!db_next(&rows, &row, err))
+            return false;
+        if (!row)
+            break;
+        require(t->count < RETAIN_SLICE_MOST);
+        t->docs[t->count++] = (struct gone){ .num = db_get_int(&rows, 0),
+                                             .size = db_get_int(&rows, 3),
+                                             .gateway = db_get_int(&rows, 4),
+                                             .sender = db_get_int(&rows, 5),
+                                             .receiver = db_get_int(&rows, 6),
+                                             .type = db_get_int(&rows, 7) };
+        a->bytes += db_get_int(&rows, 3);
+        add_place(w, t, db_get_int(&rows, 1), db_get_int(&rows, 2), db_get_int(&rows, 0));
+        add_places_of_trail(w, t, db_get_str(&rows, 8));
+    }
+    a->documents = (int64_t)t->count;
+    return true;
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const struct payload_place *x = a, *y = b;
+
+    if (x->seg != y->seg)
+        return x->seg < y->seg ? -1 : 1;
+    return x->pos < y->pos ? -1 : x->pos > y->pos;
+}
+
+/* PostgreSQL: rows of payloads go at once. */
+static bool drop_payload_rows(struct writer *w, const struct taken *t, struct err *err)
+{
+    struct db_value *v = ARENA_ARRAY(w->arena, struct db_value, t->place_count + 1);
+    size_t n = 0;
+
+    for (size_t i = 0; i < t->place_count; i++)
+        if (t->places[i].seg == PAYLOAD_IN_TABLE)
+            v[n++] = db_int(t->nums[i]);
+    return n == 0 || db_batch(w->db, SQL_RETAIN_PAYLOAD, DB_NO_SLOT, v, 1, n, err);
+}
+
+/* A note of each payload that has bytes elsewhere, and of each segment once. */
+static bool note_places(struct writer *w, struct taken *t, struct err *err)
+{
+    struct db_value *v = ARENA_ARRAY(w->arena, struct db_value, t->place_count * 3 + 1);
+    size_t n = 0;
+
+    if (w->db->kind == DB_POSTGRESQL && !drop_payload_rows(w, t, err))
+        return false;
+    if (t->place_count > 0) /* else there is no list, which qsort() must not be given */
+        qsort(t->places, t->place_count, sizeof *t->places, by_place);
+    for (size_t i = 0; i < t->place_count; i++) {
+        const struct payload_place *p = &t->places[i];
+        bool segment = p->seg > 0;
+
+        if (p->seg == PAYLOAD_IN_TABLE ||
+            (i > 0 && p[-1].seg == p->seg && (segment || p[-1].pos == p->pos)))
+            continue;
+        if (p->seg == PAYLOAD_IN_FILE &&
+            !db_run(w->db, SQL_RETAIN_LARGE, DB_ARGS(db_int(p->pos)), NULL, err))
+            return false;
+        v[n * 3] = db_int(p->seg);
+        v[n * 3 + 1] = db_int(segment ? 0 : p->pos);
+        v[n++ * 3 + 2] = db_int(segment ? 0 : 1);
+    }
+    return db_batch(w->db, SQL_RETAIN_GONE, DB_NO_SLOT, v, 3, n, err);
+}
+
+/* Those that are kept step aside. */
+static bool spare(struct writer *w, const struct retain_order *o, struct retain_slice *a,
+                  struct err *err)
+{
+    struct db_args range = DB_ARGS(db_int(o->above), db_int(a->upto));
+
+    return done_ready(w, RETAIN_KEPT_DAY, err) &&
+           db_run_slot(w->db, SQL_RETAIN_SPARE, o->day, range, &a->spared, err) &&
+           (w->store->kind == DB_POSTGRESQL ||
+            db_run_slot(w->db, SQL_RETAIN_SPARED, o->day, range, NULL, err));
+}
+
+/* How far the slice goes; whether one of it is kept. */
+static bool measure(struct writer *w, const struct retain_order *o, int64_t *ret_upto,
+                    bool *ret_kept, struct err *err)
+{
+    int64_t most = w->db->kind == DB_POSTGRESQL ? RETAIN_SLICE_POSTGRESQL : RETAIN_SLICE;
+    AUTO(db_rows_done) struct db_rows rows = { 0 };
+    bool row;
+
+    if (!db_query_slot(w->db, SQL_RETAIN_UPTO, o->day,
+                       DB_ARGS(db_int(o->above), db_int(most), db_int(RETAIN_SLICE_BYTES)), &rows,
+                       err) ||
+        !db_next(&rows, &row, err))
+        return false;
+    *ret_upto = row ? db_get_int(&rows, 0) : 0;
+    *ret_kept = row && db_get_int(&rows, 1) != 0;
+    return true;
+}
+
+/* Where they came from, and what came from them. */
+static bool drop_links(struct writer *w, const struct taken *t, struct err *err)
+{
+    struct db_value *v = ARENA_ARRAY(w->arena, struct db_value, t->count + 1);
+
+    for (size_t i = 0; i < t->count; i++)
+        v[i] = db_int(t->docs[i].num);
+    return db_batch(w->db, SQL_RETAIN_CHILDREN, DB_NO_SLOT, v, 1, t->count, err) &&
+           db_batch(w->db, SQL_RETAIN_PARENTS, DB_NO_SLOT, v, 1, t->count, err);
+}
+
+static bool let_go(struct writer *w, const struct retain_order *o, int64_t ended_upto,
+                   struct retain_guard *g, struct retain_slice *a, struct err *err)
+{
+    struct taken *t = ARENA_NEW(w->arena, struct taken);
+    bool kept;
+
+    *t = (struct taken){ 0 };
+    if (!measure(w, o, &a->upto, &kept, err))
+        return false;
+    if (a->upto == 0)
+        return true;
+    if ((kept && !spare(w, o, a, err)) || !take(w, o, a->upto, ended_upto, t, a, err) ||
+        !note_places(w, t, err) || !drop_links(w, t, err) ||
+        (w->db->kind == DB_SQLITE && !index_forget(w, t->docs, t->count, err)))
+        return false;
+    struct db_value tally[] = { db_int(store_node(w->store)), db_int(w->number),
+                                db_int(TALLY_PURGED), db_int(0), db_int(a->documents) };
+
+    g->count += a->documents;
+    fault_point(RETAIN_SLICE);
+    return db_batch(w->db, SQL_TALLY_ADD, DB_NO_SLOT, tally, 5, 1, err) && guard_write(w, g, err);
+}
+
+/* *ret 0: nothing is archived, or the clock went back before that time: what ends now would seem to
+ * be. */
+static bool archived_upto(struct writer *w, const struct retain_order *o, int64_t *ret,
+                          struct err *err)
+{
+    int64_t now_us;
+
+    if (!db_one_int(w->db, SQL_ARCHIVE_UPTO, DB_ARGS(db_int(o->day)), 0, ret, err) ||
+        !db_one_int(w->db, SQL_RATE_NOW, DB_NO_ARGS, 0, &now_us, err))
+        return false;
+    *ret = now_us < o->archived_us ? 0 : *ret < o->archived_us ? *ret : o->archived_us;
+    return true;
+}
+
+static bool slice_one(struct writer *w, struct slice_op *o, struct err *err)
+{
+    struct retain_guard g;
+    struct retain_slice *a = o->answer;
+    int64_t since_us, turn, present, ended_upto = INT64_MAX;
+
+    *a = (struct retain_slice){ 0 };
+    if (!db_one_int(w->db, SQL_RETAIN_TURN, DB_NO_ARGS, 0, &turn, err))
+        return false;
+    a->busy = turn == 0;
+    if (a->busy)
+        return true;
+    if (!guard_read(w, &g, &present, err))
+        return false;
+    since_us = g.since_us;
+    a->guarded =
+        !retain_guard_lets(&g, o->order->now_us, o->order->day, present) && !o->order->unguarded;
+    if (a->guarded)
+        return g.since_us == since_us || guard_write(w, &g, err);
+    if (o->order->archived_us != 0 && !archived_upto(w, o->order, &ended_upto, err))
+        return false;
+    a->unarchived = ended_upto == 0;
+    return a->unarchived || let_go(w, o->order, ended_upto, &g, a, err);
+}
+
+static bool slice_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!slice_one(w, (struct slice_op *)ops[i], err))
+            return false;
+    return true;
+}
+
+static void slice_committed(struct writer *w, struct store_op **ops, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (((struct slice_op *)ops[i])->answer->spared > 0)
+            done_used(w->store, RETAIN_KEPT_DAY);
+}
+
+static const struct store_verb slice_verb = {
+    .name = "let go of documents", .run = slice_run, .apart = true, .committed = slice_committed
+};
+
+bool retain_slice(struct store *s, const struct retain_order *order, struct retain_slice *ret,
+                  struct err *err)
+{
+    struct slice_op o = { .order = order, .answer = ret };
+
+    *ret = (struct retain_slice){ .busy = true };
+    require(order->day != RETAIN_KEPT_DAY);
+    if (!retain_enter(s))
+        return true;
+    bool ok = writers_call(s->writers, &slice_verb, &o.op, err);
+
+    retain_leave(s);
+    return ok;
+}
+
+/* ---- tables --------------------------------------------------------------------------------- */
+
+struct table_op {
+    struct store_op op;
+    int64_t day;
+    bool done; /* it was closed, or dropped */
+};
+
+static bool is_empty(struct writer *w, int64_t day, bool *ret, struct err *err)
+{
+    int64_t first;
+
+    if (!one_int_of(w->db, SQL_RETAIN_FIRST, day, DB_ARGS(db_int(0), db_int(INT64_MAX)), &first,
+                    err))
+        return false;
+    *ret = first == 0;
+    return true;
+}
+
+static bool close_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct table_op *o = (struct table_op *)ops[i];
+
+        if (!is_empty(w, o->day, &o->done, err))
+            return false;
+        if (o->done &&
+            (!db_run(w->db, SQL_PART_DROP, DB_ARGS(db_int(PART_DONE), db_int(o->day)), NULL, err) ||
+             !db_run(w->db, SQL_RETAIN_EMPTY, DB_ARGS(db_int(o->day)), NULL, err)))
+            return false;
+    }
+    return true;
+}
+
+static void close_committed(struct writer *w, struct store_op **ops, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (((struct table_op *)ops[i])->done)
+            done_gone(w->store, ((struct table_op *)ops[i])->day);
+}
+
+static const struct store_verb close_verb = { .name = "close the table of a day",
+                                              .run = close_run,
+                                              .apart = true,
+                                              .committed = close_committed };
+
+bool retain_close(struct store *s, int64_t day, bool *ret_closed, struct err *err)
+{
+    struct table_op o = { .day = day };
+    int64_t first;
+
+    *ret_closed = false;
+    if (!retain_enter(s))
+        return true;
+    bool ok = retain_first(s, day, &first, err) &&
+              (first != 0 || writers_call(s->writers, &close_verb, &o.op, err));
+
+    retain_leave(s);
+    *ret_closed = ok && o.done;
+    return ok;
+}
+
+/* Somebody whose clock went back may have used it since: then it is one of the tables again. */
+static bool drop_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct table_op *o = (struct table_op *)ops[i];
+        struct db_value day = db_int(o->day);
+
+        if (!db_run_slot(w->db, SQL_RETAIN_LOCK, o->day, DB_NO_ARGS, NULL, err) ||
+            !is_empty(w, o->day, &o->done, err))
+            return false;
+        if (o->done ? !db_run(w->db, SQL_PART_DROP, DB_ARGS(db_int(PART_DONE), day), NULL, err) ||
+                          !db_run_slot(w->db, SQL_RETAIN_DROP, o->day, DB_NO_ARGS, NULL, err)
+                    : !db_run(w->db, SQL_PART_ADD, DB_ARGS(db_int(PART_DONE), day), NULL, err))
+            return false;
+        fault_point(RETAIN_DROP);
+        if (!db_run(w->db, SQL_PART_DROP, DB_ARGS(db_int(PART_EMPTY), day), NULL, err))
+            return false;
+    }
+    return true;
+}
+
+static const struct store_verb drop_verb = {
+    .name = "drop the table of a day", .run = drop_run, .apart = true, .committed = close_committed
+};
+
+bool retain_drop(struct store *s, int64_t age_us, int64_t *ret_dropped, struct err *err)
+{
+    int64_t days[16];
+    size_t n = 0;
+    struct db *db = store_reader(s, err);
+
+    *ret_dropped = 0;
+    if (db == NULL)
+        return false;
+    bool ok = read_slots(db, SQL_RETAIN_EMPTIES, DB_ARGS(db_int(age_us)), days, 16, &n, err);
+
+    store_reader_back(s, db);
+    for (size_t i = 0; ok && i < n && retain_enter(s); i++) {
+        struct table_op o = { .day = days[i] };
+        int64_t first; /* or none: the writer decides */
+
+        ok = retain_first(s, days[i], &first, err) &&
+             writers_call(s->writers, &drop_verb, &o.op, err);
+        *ret_dropped += ok && o.done;
+        retain_leave(s);
+    }
+    return ok;
+}
+
+/* ---- the day that was believed ----------------------------------------------------------------
+ */
+
+struct believe_op {
+    struct store_op op;
+    int64_t today;
+    bool anew;      /* also an earlier day */
+    int64_t marked; /* what counts now: another node may have seen a later day */
+};
+
+static bool believe_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct believe_op *o = (struct believe_op *)ops[i];
+
+        if (!db_run(w->db, o->anew ? SQL_MARK_SET : SQL_MARK_RAISE,
+                    DB_ARGS(db_text(STR("retain_today")), db_int(o->today)), NULL, err) ||
+            !db_one_int(w->db, SQL_MARK_GET, DB_ARGS(db_text(STR("retain_today"))), 0, &o->marked,
+                        err))
+            return false;
+    }
+    return true;
+}
+
+static const struct store_verb believe_verb = { .name = "believe a day", .run = believe_run };
+
+static bool believe(struct store *s, struct believe_op *o, struct err *err)
+{
+    if (!writers_call(s->writers, &believe_verb, &o->op, err))
+        return false;
+    done_set_floor(o->marked);
+    return true;
+}
+
+bool retain_believe(struct store *s, int64_t today, struct err *err)
+{
+    struct believe_op o = { .today = today };
+
+    return done_floor() >= today || believe(s, &o, err);
+}
+
+bool retain_believe_anew(struct store *s, int64_t today, struct err *err)
+{
+    struct believe_op o = { .today = today, .anew = true };
+
+    return believe(s, &o, err);
+}

@@ -1,0 +1,588 @@
+#include "store/road/accept.h"
+
+#include <stdlib.h>
+
+#include "base/arena.h"
+#include "base/auto.h"
+#include "base/chance.h"
+#include "base/clock.h"
+#include "base/require.h"
+#include "store/kernel/claims.h"
+#include "store/kernel/inside.h"
+#include "store/kernel/lease.h"
+#include "store/payload/payload.h"
+#include "store/road/key_log.h"
+#include "store/road/order.h"
+
+/* Keys lie in the table of the time at which they are over, so that a table is
+ * dropped whole; a key is looked for in every table it could be in. */
+#define KEY_TABLE_US (INT64_C(4) * 3600 * 1000000)
+
+/* On PostgreSQL the table keeps a key from coming twice at once, and no two tables do.  So a key
+ * that is over so near to another table's time goes into both: whoever comes with it a moment
+ * earlier or later, or by a clock that is a little off, meets it in one of them. */
+#define KEY_EDGE_US (INT64_C(60) * 1000000)
+
+/* ---- keys --------------------------------------------------------------------- */
+
+struct lookup {
+    struct accept_op **keyed;
+    struct db *db;
+    int64_t now_us;
+};
+
+static void answer_again(struct accept_op *a, const uint8_t id[static 16], const struct sha256 *sha)
+{
+    memcpy(a->id.bytes, id, 16);
+    a->result = digest_same(sha, &a->sha256) ? ACCEPT_REPEATED : ACCEPT_KEY_DIFFERS;
+}
+
+static bool found_key(void *arg, int64_t slot, size_t at, struct db_rows *row, struct err *err)
+{
+    struct lookup *l = arg;
+    struct str id = db_get_str(row, 1), sha = db_get_str(row, 2);
+    struct accept_op *a = l->keyed[at];
+    struct sha256 first;
+
+    if (db_get_int(row, 3) <= l->now_us) /* over: it makes room for the new one */
+        return db_run_slot(l->db, SQL_IDEM_FORGET, slot,
+                           DB_ARGS(db_bytes(str_mem(a->key.bytes, SHA256_SIZE))), NULL, err);
+    require(id.len == 16 && sha.len == SHA256_SIZE);
+    memcpy(first.bytes, sha.ptr, SHA256_SIZE);
+    answer_again(a, (const uint8_t *)id.ptr, &first);
+    return true;
+}
+
+static int by_key(const void *a, const void *b)
+{
+    const struct accept_op *const *x = a, *const *y = b;
+
+    return memcmp((*x)->key.bytes, (*y)->key.bytes, SHA256_SIZE);
+}
+
+/* Two requests with one key in one group: the second waits for the first.  Those whose
+ * key was found have their answer already, from the document that is stored. */
+static void join_twins(struct accept_op **keyed, size_t count)
+{
+    for (size_t i = 1; i < count; i++)
+        if (keyed[i]->result == ACCEPT_STORED &&
+            memcmp(keyed[i]->key.bytes, keyed[i - 1]->key.bytes, SHA256_SIZE) == 0) {
+            keyed[i]->twin = keyed[i - 1]->twin != NULL ? keyed[i - 1]->twin : keyed[i - 1];
+            keyed[i]->result = digest_same(&keyed[i]->sha256, &keyed[i]->twin->sha256)
+                                   ? ACCEPT_REPEATED
+                                   : ACCEPT_KEY_DIFFERS;
+        }
+}
+
+/* In every table up to the last: the period may have been longer when a key came. */
+static bool look_up_in_tables(struct writer *w, struct accept_op **keyed, size_t count,
+                              int64_t now_us, struct err *err)
+{
+    struct db_value *keys = ARENA_ARRAY(w->arena, struct db_value, count);
+    struct lookup l = { .keyed = keyed, .db = w->db, .now_us = now_us };
+    int64_t first = now_us / KEY_TABLE_US, last = w->store->key_slot_newest;
+
+    for (size_t i = 0; i < count; i++)
+        keys[i] = db_bytes(str_mem(keyed[i]->key.bytes, SHA256_SIZE));
+    if (last < first) /* the clock jumped; the keeper makes new tables at its next turn */
+        return err_set(err, ERR_TRANSIENT, 0, "there is no table of keys for this time yet");
+    for (int64_t n; first <= last; first += n) {
+        n = last - first + 1 < DB_SLOTS_MOST ? last - first + 1 : DB_SLOTS_MOST;
+        if (!db_find(w->db, SQL_IDEM_FIND, first, (size_t)n, keys, 1, count, found_key, &l, err))
+            return false;
+    }
+    return true;
+}
+
+static bool look_up_in_log(struct writer *w, struct accept_op **keyed, size_t count, int64_t now_us,
+                           struct err *err)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct key_row row;
+        bool found;
+
+        if (!key_log_find(w->store->key_log, w->db, &keyed[i]->key, now_us, &row, &found, err))
+            return false;
+        if (found)
+            answer_again(keyed[i], row.id.bytes, &row.sha256);
+    }
+    return true;
+}
+
+static bool look_up_keys(struct writer *w, struct accept_op **keyed, size_t count, struct err *err)
+{
+    int64_t now = clock_wall_us();
+
+    qsort(keyed, count, sizeof *keyed, by_key); /* one order everywhere: no deadlocks */
+    if (w->db->kind == DB_SQLITE ? !look_up_in_log(w, keyed, count, now, err)
+                                 : !look_up_in_tables(w, keyed, count, now, err))
+        return false;
+    join_twins(keyed, count);
+    return true;
+}
+
+/* Adds the rows that stand in a second table; `rows` has room for twice as many. */
+static size_t add_neighbours(const struct writer *w, struct key_row *rows, size_t count,
+                             int64_t now_us)
+{
+    size_t n = count;
+
+    for (size_t i = 0; i < count; i++) {
+        int64_t within = rows[i].until_us % KEY_TABLE_US, slot = rows[i].slot;
+
+        if (within < KEY_EDGE_US)
+            slot--;
+        else if (within >= KEY_TABLE_US - KEY_EDGE_US)
+            slot++;
+        if (slot == rows[i].slot || slot < now_us / KEY_TABLE_US ||
+            slot > w->store->key_slot_newest)
+            continue;
+        rows[n] = rows[i];
+        rows[n++].slot = slot;
+    }
+    return n;
+}
+
+static int by_table(const void *a, const void *b)
+{
+    const struct key_row *x = a, *y = b;
+
+    if (x->slot != y->slot)
+        return x->slot < y->slot ? -1 : 1;
+    return memcmp(x->key.bytes, y->key.bytes, SHA256_SIZE);
+}
+
+static bool add_to_tables(struct writer *w, struct key_row *keys, size_t count, int64_t now_us,
+                          struct err *err)
+{
+    enum { COLUMNS = 4 };
+
+    count = add_neighbours(w, keys, count, now_us);
+    qsort(keys, count, sizeof *keys, by_table); /* one order everywhere here too */
+    struct db_value *rows = ARENA_ARRAY(w->arena, struct db_value, count * COLUMNS);
+
+    for (size_t from = 0, to; from < count; from = to) {
+        for (to = from; to < count && keys[to].slot == keys[from].slot; to++) {
+            struct db_value *v = rows + to * COLUMNS;
+
+            v[0] = db_bytes(str_mem(keys[to].key.bytes, SHA256_SIZE));
+            v[1] = db_bytes(str_mem(keys[to].id.bytes, sizeof keys[to].id.bytes));
+            v[2] = db_bytes(str_mem(keys[to].sha256.bytes, SHA256_SIZE));
+            v[3] = db_int(keys[to].until_us);
+        }
+        if (!db_batch(w->db, SQL_IDEM_ADD, keys[from].slot, rows + from * COLUMNS, COLUMNS,
+                      to - from, err))
+            return false;
+    }
+    return true;
+}
+
+static bool add_keys(struct writer *w, struct accept_op **keyed, size_t count, struct err *err)
+{
+    struct key_row *rows = ARENA_ARRAY(w->arena, struct key_row, 2 * count);
+    int64_t now = clock_wall_us();
+    size_t n = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        struct accept_op *a = keyed[i];
+        int64_t until = now + a->key_period_us;
+
+        if (a->result == ACCEPT_STORED)
+            rows[n++] = (struct key_row){ .key = a->key,
+                                          .sha256 = a->sha256,
+                                          .id = a->id,
+                                          .slot = until / KEY_TABLE_US,
+                                          .until_us = until };
+    }
+    if (w->db->kind == DB_POSTGRESQL)
+        return add_to_tables(w, rows, n, now, err);
+    if (!key_log_number(w->store->key_log, rows, n, err))
+        return false;
+    n = 0;
+    for (size_t i = 0; i < count; i++)
+        if (keyed[i]->result == ACCEPT_STORED) {
+            keyed[i]->key_slot = rows[n].slot;
+            keyed[i]->key_seq = rows[n++].seq;
+        }
+    return key_log_add(w->db, rows, n, err);
+}
+
+/* ---- rows --------------------------------------------------------------------- */
+
+static bool place_payload(struct writer *w, struct accept_op *a, struct err *err)
+{
+    if (a->is_spooled)
+        a->place = a->spooled;
+    else if (w->segments == NULL)
+        a->place = (struct payload_place){ .seg = PAYLOAD_IN_TABLE };
+    else
+        return segments_add(w->segments, &a->id, &a->sha256, a->body, &a->place, err);
+    return true;
+}
+
+static struct db_value text_or_null(struct str s)
+{
+    return s.len > 0 ? db_text(s) : db_null();
+}
+
+static void doc_row(struct db_value *v, const struct accept_op *a)
+{
+    v[0] = db_int(a->num);
+    v[1] = db_bytes(str_mem(a->id.bytes, sizeof a->id.bytes));
+    v[2] = db_int(a->gateway);
+    v[3] = db_int(a->caller);
+    v[4] = db_int(a->config);
+    v[5] = db_int(a->received_us);
+    v[6] = db_int(a->size);
+    v[7] = db_bytes(str_mem(a->sha256.bytes, SHA256_SIZE));
+    v[8] = db_int(a->place.seg);
+    v[9] = db_int(a->place.pos);
+    v[10] = text_or_null(a->name);
+    v[11] = text_or_null(a->ctype);
+    v[12] = a->head.len > 0 ? db_bytes(a->head) : db_null();
+    v[13] = db_int(a->seq);
+}
+
+static bool add_documents(struct writer *w, struct accept_op **fresh, size_t count, struct err *err)
+{
+    enum { DOC = 14, PAYLOAD = 2 };
+    struct db_value *docs = ARENA_ARRAY(w->arena, struct db_value, count * DOC);
+    struct db_value *payloads = ARENA_ARRAY(w->arena, struct db_value, count * PAYLOAD);
+    size_t inline_count = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        struct accept_op *a = fresh[i];
+
+        doc_row(docs + i * DOC, a);
+        if (a->place.seg == PAYLOAD_IN_TABLE) {
+            payloads[inline_count * PAYLOAD] = db_int(a->num);
+            payloads[inline_count++ * PAYLOAD + 1] = db_bytes(a->body);
+        }
+    }
+    return db_batch(w->db, SQL_DOC_ADD, DB_NO_SLOT, docs, DOC, count, err) &&
+           db_batch(w->db, SQL_PAYLOAD_ADD, DB_NO_SLOT, payloads, PAYLOAD, inline_count, err);
+}
+
+/* On SQLite a task that comes claimed is marked after the commit. */
+static bool add_tasks(struct writer *w, struct accept_op **fresh, size_t count, struct err *err)
+{
+    enum { READY = 5 };
+    struct db_value *ready = ARENA_ARRAY(w->arena, struct db_value, count * READY);
+    struct lease_rows leases = lease_begin(w, count);
+    size_t ready_count = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        struct accept_op *a = fresh[i];
+        struct task *t = &a->task;
+
+        *t = (struct task){ .id = a->num,
+                            .queue = QUEUE_INTAKE,
+                            .prio = PRIO_NORMAL,
+                            .rank = a->received_us,
+                            .kind = TASK_RUN,
+                            .attempts = 1 };
+        if (a->claim_wanted && w->db->kind == DB_POSTGRESQL) {
+            if (!lease_put(w, &leases, t, err))
+                return false;
+            a->claimed = true;
+            continue;
+        }
+        struct db_value *v = ready + ready_count++ * READY;
+
+        if (w->store->claims != NULL) /* it may stand before what was claimed already */
+            claims_put_at(w->store->claims, QUEUE_INTAKE,
+                          (struct claim_place){ PRIO_NORMAL, a->received_us, a->num });
+        v[0] = db_int(QUEUE_INTAKE);
+        v[1] = db_int(PRIO_NORMAL);
+        v[2] = db_int(a->received_us);
+        v[3] = db_int(a->num);
+        v[4] = db_int(TASK_RUN);
+    }
+    return db_batch(w->db, SQL_TASK_READY_ADD, DB_NO_SLOT, ready, READY, ready_count, err) &&
+           lease_write(w, &leases, err);
+}
+
+/* One row per gateway and group, in a table that no other writer touches. */
+static bool count_accepted(struct writer *w, struct accept_op **fresh, size_t count,
+                           struct err *err)
+{
+    enum { COLUMNS = 5, KINDS = 32 };
+    struct db_value rows[KINDS * COLUMNS];
+    size_t n = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        size_t at = 0;
+
+        while (at < n && rows[at * COLUMNS + 3].i != fresh[i]->gateway)
+            at++;
+        if (at == KINDS) { /* many gateways in one group: write what there is */
+            if (!db_batch(w->db, SQL_TALLY_ADD, DB_NO_SLOT, rows, COLUMNS, n, err))
+                return false;
+            at = n = 0;
+        }
+        struct db_value *v = rows + at * COLUMNS;
+
+        if (at == n) {
+            n++;
+            v[0] = db_int(store_node(w->store));
+            v[1] = db_int(w->number);
+            v[2] = db_int(TALLY_ACCEPTED);
+            v[3] = db_int(fresh[i]->gateway);
+            v[4] = db_int(0);
+        }
+        v[4].i++;
+    }
+    return db_batch(w->db, SQL_TALLY_ADD, DB_NO_SLOT, rows, COLUMNS, n, err);
+}
+
+/* A large payload was put on stable storage before; from this commit on it belongs to
+ * its document. */
+static bool adopt(struct writer *w, const struct accept_op *a, struct err *err)
+{
+    if (a->place.seg == PAYLOAD_IN_FILE)
+        return db_send(w->db, SQL_LARGE_ADD, DB_ARGS(db_int(a->place.pos), db_int(a->num)), err);
+    if (a->place.seg == PAYLOAD_IN_PIECES)
+        return db_send(w->db, SQL_UPLOAD_ADOPT, DB_ARGS(db_int(a->place.pos)), err);
+    return true;
+}
+
+static bool adopt_large(struct writer *w, struct accept_op **fresh, size_t count, struct err *err)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!adopt(w, fresh[i], err))
+            return false;
+    return true;
+}
+
+/* Numbers in the order of the commits: SQLite has one writer, so the document's own number will
+ * do; on PostgreSQL who takes some keeps all others waiting until its commit. */
+static bool number_documents(struct writer *w, struct accept_op **fresh, size_t count,
+                             struct err *err)
+{
+    enum { COLUMNS = 2 };
+    bool numbered = order_is_numbered(w->store);
+    struct db_value *rows;
+    int64_t first = 0;
+
+    for (size_t i = 0; i < count && !numbered; i++)
+        fresh[i]->seq = 0;
+    if (!numbered || count == 0)
+        return true;
+    if (w->db->kind == DB_POSTGRESQL && !order_take_numbers(w, count, &first, err))
+        return false;
+    rows = ARENA_ARRAY(w->arena, struct db_value, count * COLUMNS);
+    for (size_t i = 0; i < count; i++) {
+        fresh[i]->seq = fresh[i]->keeps_seq != 0 ? fresh[i]->keeps_seq
+                        : first != 0             ? first + (int64_t)i
+                                                 : fresh[i]->num;
+        rows[i * COLUMNS] = db_int(fresh[i]->gateway);
+        rows[i * COLUMNS + 1] = db_int(fresh[i]->seq);
+    }
+    return db_batch(w->db, SQL_ORDER_OPEN_ADD, DB_NO_SLOT, rows, COLUMNS, count, err);
+}
+
+/* Numbers, payloads, rows: everything of documents that are new. */
+static bool store_fresh(struct writer *w, struct accept_op **fresh, size_t count,
+                        struct accept_op **keyed, size_t keys, struct err *err)
+{
+    return number_documents(w, fresh, count, err) && add_documents(w, fresh, count, err) &&
+           add_tasks(w, fresh, count, err) && adopt_large(w, fresh, count, err) &&
+           add_keys(w, keyed, keys, err) && count_accepted(w, fresh, count, err);
+}
+
+static void begin(struct accept_op *a)
+{
+    a->result = ACCEPT_STORED;
+    a->twin = NULL;
+    a->claimed = false;
+}
+
+bool accept_known(struct writer *w, struct accept_op *a, struct err *err)
+{
+    begin(a);
+    return !a->has_key || look_up_keys(w, &a, 1, err);
+}
+
+bool accept_name(struct writer *w, struct accept_op *a, struct err *err)
+{
+    if (!writer_number(w, &a->num, err))
+        return false;
+    a->id = id_make(a->received_us, a->num, chance_u64());
+    return true;
+}
+
+bool accept_store(struct writer *w, struct accept_op *a, struct err *err)
+{
+    return place_payload(w, a, err) && store_fresh(w, &a, 1, &a, a->has_key ? 1 : 0, err);
+}
+
+static bool accept_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
+{
+    struct accept_op **keyed = ARENA_ARRAY(w->arena, struct accept_op *, count);
+    struct accept_op **fresh = ARENA_ARRAY(w->arena, struct accept_op *, count);
+    size_t keys = 0, n = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        struct accept_op *a = (struct accept_op *)ops[i];
+
+        begin(a);
+        if (a->has_key)
+            keyed[keys++] = a;
+    }
+    if (keys > 0 && !look_up_keys(w, keyed, keys, err))
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        struct accept_op *a = (struct accept_op *)ops[i];
+
+        if (a->result != ACCEPT_STORED)
+            continue;
+        if (!accept_name(w, a, err) || !place_payload(w, a, err))
+            return false;
+        fresh[n++] = a;
+    }
+    for (size_t i = 0; i < keys; i++)
+        if (keyed[i]->twin != NULL)
+            keyed[i]->id = keyed[i]->twin->id;
+    return store_fresh(w, fresh, n, keyed, keys, err);
+}
+
+void accept_stored(struct writer *w, struct accept_op *a)
+{
+    struct key_row row = { .key = a->key, .slot = a->key_slot, .seq = a->key_seq };
+
+    if (w->db->kind != DB_SQLITE || a->result != ACCEPT_STORED)
+        return;
+    if (a->has_key)
+        key_log_added(w->store->key_log, &row);
+    if (a->claim_wanted) {
+        a->claimed = claims_take(w->store->claims, &a->task);
+        a->task.until_us = clock_wall_us() + ACCEPT_LEASE_US;
+    }
+}
+
+bool accept_one(struct writer *w, struct accept_op *op, struct err *err)
+{
+    struct store_op *ops = &op->op;
+
+    require(!op->has_key && !op->claim_wanted);
+    return accept_run(w, &ops, 1, err);
+}
+
+static void accept_committed(struct writer *w, struct store_op **ops, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        accept_stored(w, (struct accept_op *)ops[i]);
+}
+
+const struct store_verb accept_verb = { .name = "accept",
+                                        .run = accept_run,
+                                        .last = true, /* the row of order_seq */
+                                        .committed = accept_committed };
+
+/* ---- the tables of keys --------------------------------------------------------- */
+
+enum { OVER_MOST = 64 };
+
+struct keep_op {
+    struct store_op op;
+    int64_t period_us, first, last, newest;
+    int64_t over[OVER_MOST];
+    size_t over_count, other_count; /* of those that go, and that stay beside the ones it makes */
+};
+
+static bool read_parts(struct writer *w, struct keep_op *k, struct err *err)
+{
+    AUTO(db_rows_done) struct db_rows rows = { 0 };
+    bool row;
+
+    k->over_count = k->other_count = 0;
+    k->newest = k->last;
+    if (!db_query(w->db, SQL_PART_ALL, DB_ARGS(db_int(PART_IDEMPOTENCY)), &rows, err))
+        return false;
+    for (;;) {
+        if (!db_next(&rows, &row, err))
+            return false;
+        if (!row)
+            return true;
+        int64_t slot = db_get_int(&rows, 0);
+
+        if (slot < k->first - 1 && k->over_count < OVER_MOST)
+            k->over[k->over_count++] = slot;
+        else if (slot < k->first || slot > k->last)
+            k->other_count++;
+        if (slot > k->newest && slot - k->first < (int64_t)KEY_SLOTS)
+            k->newest = slot;
+    }
+}
+
+static bool drop_table(struct writer *w, int64_t slot, struct err *err)
+{
+    return db_run_slot(w->db, SQL_IDEM_DROP, slot, DB_NO_ARGS, NULL, err) &&
+           (w->db->kind == DB_POSTGRESQL ||
+            db_run_slot(w->db, SQL_KEY_INDEX_DROP, slot, DB_NO_ARGS, NULL, err)) &&
+           db_run(w->db, SQL_PART_DROP, DB_ARGS(db_int(PART_IDEMPOTENCY), db_int(slot)), NULL, err);
+}
+
+static bool make_table(struct writer *w, int64_t slot, struct err *err)
+{
+    int64_t added;
+
+    /* The row first: of two that make one table the second waits for it. */
+    if (!db_run(w->db, SQL_PART_ADD, DB_ARGS(db_int(PART_IDEMPOTENCY), db_int(slot)), &added, err))
+        return false;
+    return added == 0 || (db_run_slot(w->db, SQL_IDEM_MAKE, slot, DB_NO_ARGS, NULL, err) &&
+                          (w->db->kind == DB_POSTGRESQL ||
+                           db_run_slot(w->db, SQL_KEY_INDEX_MAKE, slot, DB_NO_ARGS, NULL, err)));
+}
+
+static bool keep_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
+{
+    struct keep_op *k = (struct keep_op *)ops[0];
+    int64_t now = clock_wall_us();
+
+    require(count == 1);
+    k->first = now / KEY_TABLE_US;
+    k->last = (now + k->period_us) / KEY_TABLE_US + 1;
+    if (!read_parts(w, k, err))
+        return false;
+    if (k->last - k->first + 1 + (int64_t)k->other_count > (int64_t)KEY_SLOTS)
+        return err_set(err, ERR_LIMIT, 0,
+                       "keys that are remembered for %lld days need more than %d tables; shorten "
+                       "`idempotency` of the gateways",
+                       (long long)(k->period_us / (INT64_C(86400) * CLOCK_S)), (int)KEY_SLOTS);
+    if (w->db->kind ==
+        DB_POSTGRESQL) /* a clock that ran ahead left a gap: all are looked through */
+        k->last = k->newest;
+    for (size_t i = 0; i < k->over_count; i++)
+        if (!drop_table(w, k->over[i], err))
+            return false;
+    for (int64_t slot = k->first; slot <= k->last; slot++)
+        if (!make_table(w, slot, err))
+            return false;
+    return true;
+}
+
+static void keep_committed(struct writer *w, struct store_op **ops, size_t count)
+{
+    const struct keep_op *k = (const struct keep_op *)ops[0];
+
+    require(count == 1);
+    for (size_t i = 0; i < k->over_count && w->db->kind == DB_SQLITE; i++)
+        key_log_slot_gone(w->store->key_log, k->over[i]);
+    for (int64_t slot = k->first; slot <= k->last && w->db->kind == DB_SQLITE; slot++)
+        key_log_slot_made(w->store->key_log, slot);
+}
+
+static const struct store_verb keep_verb = {
+    .name = "keep key tables", .notes = true, .run = keep_run, .committed = keep_committed
+};
+
+bool accept_keep_tables(struct store *s, int64_t period_us, struct err *err)
+{
+    struct keep_op k = { .period_us = period_us };
+
+    if (!writers_call(s->writers, &keep_verb, &k.op, err))
+        return false;
+    s->key_slot_newest = k.newest;
+    return true;
+}

@@ -1,0 +1,40 @@
+/* delivery.h - looking at deliveries that are stored: those of documents that are not over.
+ *
+ * Threads: any that may block.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "core/state.h"
+#include "store/payload/payload.h"
+
+struct store;
+
+struct delivery {
+    int64_t num, doc;
+    struct str id;
+    int64_t endpoint, system, queue;
+    enum delivery_state state; /* ready, retrying, in_doubt, delivered, dead, cancelled */
+    int64_t attempts, first_us, due_us, updated_us;
+    int64_t expires_us;             /* while it waits; 0: never */
+    struct str code, message, name; /* empty: none */
+    int64_t status;
+    int64_t intent_us; /* a send began then, and nobody knows what came of it; 0: none (intent.h) */
+    int64_t asked;     /* how often its receiver gave no clear answer about it */
+    int64_t lane, turn; /* its lane, 0: none; enum order_turn (order.h) */
+    bool has_bytes;     /* its own, not the document's */
+    struct payload_source bytes;
+};
+
+enum { DELIVERIES_MOST = 64 };
+
+/* False with ERR_NONE: there is none. */
+bool delivery_get(struct store *s, int64_t num, struct arena *a, struct delivery *ret,
+                  struct err *err);
+/* The deliveries of a document, up to DELIVERIES_MOST, in the order of their making. */
+bool delivery_of_document(struct store *s, int64_t doc, struct arena *a, struct delivery *ret,
+                          size_t *ret_count, struct err *err);

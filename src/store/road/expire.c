@@ -1,0 +1,182 @@
+#include "store/road/expire.h"
+
+#include "base/auto.h"
+#include "base/clock.h"
+#include "base/require.h"
+#include "core/state.h"
+#include "core/trail.h"
+#include "store/kernel/claims.h"
+#include "store/kernel/inside.h"
+#include "store/road/accept.h"
+#include "store/road/order.h"
+#include "store/road/settle.h"
+
+struct late {
+    int64_t num, expires_us, doc, endpoint, queue, attempts, due_us, received_us, turn;
+    struct str message; /* of its last failure */
+};
+
+struct expire_op {
+    struct store_op op;
+    int64_t now_us;
+    int64_t *endpoints;
+    size_t count;
+};
+
+static bool read_late(struct writer *w, const struct expire_op *o, const struct late *after,
+                      struct late *ret, size_t *ret_count, struct err *err)
+{
+    AUTO(db_rows_done) struct db_rows rows = { 0 };
+    size_t n = 0;
+    bool row;
+
+    if (!db_query(w->db, SQL_EXPIRE_DUE,
+                  DB_ARGS(db_int(o->now_us), db_int(after->expires_us), db_int(after->num),
+                          db_int(EXPIRE_MOST)),
+                  &rows, err))
+        return false;
+    for (; n < EXPIRE_MOST; n++) {
+        if (!db_next(&rows, &row, err))
+            return false;
+        if (!row)
+            break;
+        ret[n] = (struct late){ .num = db_get_int(&rows, 0),
+                                .expires_us = db_get_int(&rows, 1),
+                                .doc = db_get_int(&rows, 2),
+                                .endpoint = db_get_int(&rows, 3),
+                                .queue = db_get_int(&rows, 4),
+                                .attempts = db_get_int(&rows, 5),
+                                .due_us = db_get_int(&rows, 6),
+                                .received_us = db_get_int(&rows, 7),
+                                .turn = db_get_int(&rows, 9) };
+        ret[n].message = arena_copy(w->arena, db_get_str(&rows, 8));
+    }
+    *ret_count = n;
+    return true;
+}
+
+/* Its task goes; *ret_ours false: somebody has it in hand. */
+static bool take_task(struct writer *w, const struct late *v, bool *ret_ours, struct err *err)
+{
+    int64_t n = 0;
+
+    *ret_ours = v->turn == TURN_WAITS; /* in its lane it has none */
+    if (*ret_ours)
+        return true;
+    if (w->db->kind == DB_SQLITE && claims_taken(w->store->claims, v->num))
+        return true;
+    if (w->db->kind == DB_POSTGRESQL) {
+        if (!db_one_int(w->db, SQL_OPERATE_LEASE, DB_ARGS(db_int(v->num)), 0, &n, err))
+            return false;
+        if (n > 0)
+            return true;
+    }
+    if (v->due_us != 0 &&
+        !db_run(w->db, SQL_TASK_LATER_DROP, DB_ARGS(db_int(v->due_us), db_int(v->num)), &n, err))
+        return false;
+    if (n == 0 && !db_run(w->db, SQL_EXPIRE_READY,
+                          DB_ARGS(db_int(v->queue), db_int(v->num), db_int(v->received_us),
+                                  db_int(v->due_us)),
+                          &n, err))
+        return false;
+    if (n == 0 &&
+        !db_run(w->db, SQL_EXPIRE_SEARCH, DB_ARGS(db_int(v->queue), db_int(v->num)), &n, err))
+        return false;
+    *ret_ours = n > 0;
+    return true;
+}
+
+static bool add_line(struct writer *w, const struct late *v, struct str why, struct err *err)
+{
+    AUTO(buf_done) struct buf line = BUF_INIT(TRAIL_MOST);
+
+    trail_add(&line, &(struct trail_line){ .at_us = clock_wall_us(),
+                                           .node = store_node(w->store),
+                                           .stage = TRAIL_DELIVERY,
+                                           .outcome = TRAIL_DEAD,
+                                           .took_us = -1,
+                                           .attempt = v->attempts,
+                                           .what = store_word_name(w->store, v->endpoint),
+                                           .message = why });
+    struct db_value row[] = { db_int(v->doc), db_bytes(arena_copy(w->arena, buf_view(&line))) };
+
+    return db_batch(w->db, SQL_SETTLE_TRAIL, DB_NO_SLOT, row, 2, 1, err);
+}
+
+/* *ret_ended false: its turn came meanwhile. */
+static bool end_late(struct writer *w, const struct late *v, bool *ret_ended, struct err *err)
+{
+    char at[CLOCK_TEXT];
+    struct str why = str_of(
+        v->message.len > 0 ? arena_printf(w->arena, "expired at %s; the last attempt: %.*s",
+                                          clock_utc_text(v->expires_us, at), STR_ARG(v->message))
+                           : arena_printf(w->arena, "expired at %s, before it could be sent",
+                                          clock_utc_text(v->expires_us, at)));
+    struct str code = str_of(dead_codes[DEAD_EXPIRED]);
+    struct db_value dead[] = { db_int(v->num),       db_int(v->queue), db_int(PRIO_NORMAL),
+                               db_int(TASK_DELIVER), db_text(code),    db_text(why),
+                               db_int(v->attempts),  db_int(0),        db_int(0) };
+    struct db_value tally[] = { db_int(store_node(w->store)), db_int(w->number), db_int(TALLY_DEAD),
+                                db_int(v->endpoint), db_int(1) };
+
+    int64_t changed;
+
+    if (!db_run(w->db, SQL_EXPIRE_PUT, DB_ARGS(db_int(v->num), db_text(why), db_int(v->turn)),
+                &changed, err))
+        return false;
+    *ret_ended = changed > 0;
+    if (!*ret_ended)
+        return true;
+    return db_batch(w->db, SQL_TASK_DEAD_PUT, DB_NO_SLOT, dead, 9, 1, err) &&
+           db_batch(w->db, SQL_TALLY_ADD, DB_NO_SLOT, tally, 5, 1, err) && add_line(w, v, why, err);
+}
+
+/* Page by page: those that are claimed do not stand in the way of the others. */
+static bool expire_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
+{
+    struct expire_op *o = (struct expire_op *)ops[0];
+    struct late *page = ARENA_ARRAY(w->arena, struct late, EXPIRE_MOST), after = { 0 };
+    size_t n = EXPIRE_MOST;
+
+    require(count == 1);
+    o->count = 0;
+    while (n == EXPIRE_MOST && o->count < EXPIRE_MOST) {
+        if (!read_late(w, o, &after, page, &n, err))
+            return false;
+        for (size_t i = 0; i < n && o->count < EXPIRE_MOST; i++) {
+            bool ours;
+
+            if (!take_task(w, &page[i], &ours, err) || (ours && !end_late(w, &page[i], &ours, err)))
+                return false;
+            if (ours)
+                o->endpoints[o->count++] = page[i].endpoint;
+            after = page[i];
+        }
+    }
+    return true;
+}
+
+static const struct store_verb expire_verb = { .name = "expire", .run = expire_run };
+
+bool expire_due(struct store *s, int64_t now_us, int64_t ret_endpoints[static EXPIRE_MOST],
+                size_t *ret_count, struct err *err)
+{
+    struct expire_op o = { .now_us = now_us, .endpoints = ret_endpoints };
+
+    if (!writers_call(s->writers, &expire_verb, &o.op, err))
+        return false;
+    *ret_count = o.count;
+    return true;
+}
+
+bool expire_next(struct store *s, int64_t *ret_us, struct err *err)
+{
+    struct db *db = store_reader(s, err);
+
+    if (db == NULL)
+        return false;
+    bool ok = db_one_int(db, SQL_EXPIRE_NEXT, DB_NO_ARGS, 0, ret_us, err);
+
+    store_reader_back(s, db);
+    return ok;
+}

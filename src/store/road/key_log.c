@@ -1,0 +1,435 @@
+#include "store/road/key_log.h"
+
+#include <endian.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/auto.h"
+#include "base/fault.h"
+#include "base/require.h"
+#include "store/kernel/inside.h"
+
+enum { MAP = 65536, MAP_MOST = KEY_RUN * 2 + KEY_RUN / 2, SAME_HASH_MOST = 1000 };
+
+struct entry {
+    int64_t hash, slot, seq; /* seq 0: empty */
+};
+
+struct map {
+    struct entry entries[MAP];
+    size_t count;
+};
+
+struct slot {
+    int64_t slot, next_seq, indexed; /* indexed: the tree is complete up to this row */
+};
+
+struct key_log {
+    struct slot slots[KEY_SLOTS];
+    size_t slot_count;
+    struct map *now, *run; /* what comes, and what is being moved into the trees */
+    struct entry sorted[MAP_MOST];
+    size_t sorted_count, moved;
+    bool running;
+};
+
+struct key_log *key_log_new(void)
+{
+    struct key_log *k = NEW(struct key_log);
+
+    k->now = NEW(struct map);
+    k->run = NEW(struct map);
+    return k;
+}
+
+void key_log_free(struct key_log *k)
+{
+    if (k == NULL)
+        return;
+    free(k->now);
+    free(k->run);
+    free(k);
+}
+
+/* ---- memory ------------------------------------------------------------------------------- */
+
+static int64_t hash_of(const struct sha256 *key)
+{
+    uint64_t v;
+
+    memcpy(&v, key->bytes, sizeof v);
+    return (int64_t)(be64toh(v) >> 2);
+}
+
+static void map_put(struct map *m, struct entry e)
+{
+    size_t i = (size_t)e.hash % MAP;
+
+    require(m->count < MAP_MOST);
+    while (m->entries[i].seq != 0)
+        i = (i + 1) % MAP;
+    m->entries[i] = e;
+    m->count++;
+}
+
+static void map_clear(struct map *m)
+{
+    memset(m, 0, sizeof *m);
+}
+
+static struct slot *slot_of(struct key_log *k, int64_t slot)
+{
+    for (size_t i = 0; i < k->slot_count; i++)
+        if (k->slots[i].slot == slot)
+            return &k->slots[i];
+    return NULL;
+}
+
+void key_log_slot_made(struct key_log *k, int64_t slot)
+{
+    if (slot_of(k, slot) != NULL)
+        return;
+    require(k->slot_count < KEY_SLOTS);
+    k->slots[k->slot_count++] = (struct slot){ .slot = slot, .next_seq = 1 };
+}
+
+/* What is left of its keys in memory is skipped: nobody looks for a table that is gone. */
+void key_log_slot_gone(struct key_log *k, int64_t slot)
+{
+    struct slot *s = slot_of(k, slot);
+
+    if (s != NULL)
+        *s = k->slots[--k->slot_count];
+}
+
+bool key_log_number(struct key_log *k, struct key_row *rows, size_t count, struct err *err)
+{
+    if (k->now->count + count > MAP_MOST)
+        return err_set(err, ERR_TRANSIENT, 0, "too many keys wait for their index");
+    for (size_t i = 0; i < count; i++) {
+        const struct slot *s = slot_of(k, rows[i].slot);
+
+        if (s == NULL)
+            return err_set(err, ERR_TRANSIENT, 0, "there is no table of keys for this time yet");
+        rows[i].seq = s->next_seq;
+        for (size_t j = i; j-- > 0;)
+            if (rows[j].slot == rows[i].slot) {
+                rows[i].seq = rows[j].seq + 1;
+                break;
+            }
+    }
+    return true;
+}
+
+void key_log_added(struct key_log *k, const struct key_row *row)
+{
+    struct slot *s = slot_of(k, row->slot);
+
+    if (s == NULL)
+        return;
+    if (s->next_seq <= row->seq)
+        s->next_seq = row->seq + 1;
+    map_put(k->now, (struct entry){ hash_of(&row->key), row->slot, row->seq });
+}
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+bool key_log_add(struct db *db, const struct key_row *rows, size_t count, struct err *err)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct key_row *r = &rows[i];
+        struct db_value v[] = { db_int(r->seq), db_bytes(str_mem(r->key.bytes, SHA256_SIZE)),
+                                db_bytes(str_mem(r->id.bytes, sizeof r->id.bytes)),
+                                db_bytes(str_mem(r->sha256.bytes, SHA256_SIZE)),
+                                db_int(r->until_us) };
+
+        if (!db_batch(db, SQL_KEY_ADD, r->slot, v, sizeof v / sizeof v[0], 1, err))
+            return false;
+    }
+    return true;
+}
+
+static bool read_row(struct db *db, int64_t slot, int64_t seq, struct key_row *ret, bool *ret_found,
+                     struct err *err)
+{
+    AUTO(db_rows_done) struct db_rows rows = { 0 };
+
+    if (!db_query_slot(db, SQL_KEY_GET, slot, DB_ARGS(db_int(seq)), &rows, err) ||
+        !db_next(&rows, ret_found, err))
+        return false;
+    if (!*ret_found)
+        return true;
+    struct str key = db_get_str(&rows, 0), id = db_get_str(&rows, 1), sha = db_get_str(&rows, 2);
+
+    require(key.len == SHA256_SIZE && id.len == 16 && sha.len == SHA256_SIZE);
+    memcpy(ret->key.bytes, key.ptr, key.len);
+    memcpy(ret->id.bytes, id.ptr, id.len);
+    memcpy(ret->sha256.bytes, sha.ptr, sha.len);
+    ret->until_us = db_get_int(&rows, 3);
+    ret->slot = slot;
+    ret->seq = seq;
+    return true;
+}
+
+/* Is this row the key, and not over? */
+static bool try_row(struct db *db, int64_t slot, int64_t seq, const struct sha256 *key,
+                    int64_t now_us, struct key_row *ret, bool *ret_found, struct err *err)
+{
+    bool there;
+
+    *ret_found = false;
+    if (!read_row(db, slot, seq, ret, &there, err))
+        return false;
+    *ret_found = there && digest_same(&ret->key, key) && ret->until_us > now_us;
+    return true;
+}
+
+static bool find_in_map(struct key_log *k, const struct map *m, struct db *db,
+                        const struct sha256 *key, int64_t now_us, struct key_row *ret,
+                        bool *ret_found, struct err *err)
+{
+    int64_t hash = hash_of(key);
+
+    *ret_found = false;
+    for (size_t i = (size_t)hash % MAP; m->entries[i].seq != 0; i = (i + 1) % MAP) {
+        const struct entry *e = &m->entries[i];
+
+        if (e->hash != hash || slot_of(k, e->slot) == NULL)
+            continue;
+        if (!try_row(db, e->slot, e->seq, key, now_us, ret, ret_found, err))
+            return false;
+        if (*ret_found)
+            return true;
+    }
+    return true;
+}
+
+/* The row that the tree has for a hash; 0: none. */
+static bool tree_get(struct db *db, int64_t slot, int64_t hash, int64_t *ret_seq, struct err *err)
+{
+    AUTO(db_rows_done) struct db_rows rows = { 0 };
+    bool row;
+
+    if (!db_query_slot(db, SQL_KEY_INDEX_GET, slot, DB_ARGS(db_int(hash)), &rows, err) ||
+        !db_next(&rows, &row, err))
+        return false;
+    *ret_seq = row ? db_get_int(&rows, 0) : 0;
+    return true;
+}
+
+bool key_log_find_in_tree(struct db *db, int64_t slot, const struct sha256 *key, int64_t now_us,
+                          struct key_row *ret, bool *ret_found, struct err *err)
+{
+    int64_t hash = hash_of(key), seq;
+
+    *ret_found = false;
+    for (int more = 0; more < SAME_HASH_MOST && !*ret_found; more++) {
+        if (!tree_get(db, slot, hash + more, &seq, err))
+            return false;
+        if (seq == 0)
+            return true;
+        if (!try_row(db, slot, seq, key, now_us, ret, ret_found, err))
+            return false;
+    }
+    return true;
+}
+
+bool key_log_find(struct key_log *k, struct db *db, const struct sha256 *key, int64_t now_us,
+                  struct key_row *ret, bool *ret_found, struct err *err)
+{
+    if (!find_in_map(k, k->now, db, key, now_us, ret, ret_found, err))
+        return false;
+    if (!*ret_found && k->running && !find_in_map(k, k->run, db, key, now_us, ret, ret_found, err))
+        return false;
+    for (size_t i = 0; i < k->slot_count && !*ret_found; i++)
+        if (k->slots[i].indexed > 0 &&
+            !key_log_find_in_tree(db, k->slots[i].slot, key, now_us, ret, ret_found, err))
+            return false;
+    return true;
+}
+
+/* ---- into the trees -------------------------------------------------------------------------- */
+
+static int by_place(const void *a, const void *b)
+{
+    const struct entry *x = a, *y = b;
+
+    if (x->slot != y->slot)
+        return x->slot < y->slot ? -1 : 1;
+    return x->hash < y->hash ? -1 : x->hash > y->hash;
+}
+
+static void begin_run(struct key_log *k)
+{
+    struct map *full = k->now;
+
+    k->now = k->run;
+    k->run = full;
+    k->sorted_count = k->moved = 0;
+    for (size_t i = 0; i < MAP; i++)
+        if (full->entries[i].seq != 0)
+            k->sorted[k->sorted_count++] = full->entries[i];
+    qsort(k->sorted, k->sorted_count, sizeof k->sorted[0], by_place);
+    k->running = true;
+}
+
+static bool tree_put(struct db *db, const struct entry *e, struct err *err)
+{
+    for (int more = 0; more < SAME_HASH_MOST; more++) {
+        int64_t changed, there;
+
+        if (!db_run_slot(db, SQL_KEY_INDEX_ADD, e->slot,
+                         DB_ARGS(db_int(e->hash + more), db_int(e->seq)), &changed, err))
+            return false;
+        if (changed == 1)
+            return true;
+        if (!tree_get(db, e->slot, e->hash + more, &there, err))
+            return false;
+        if (there == e->seq) /* a run that a crash cut short put it there */
+            return true;
+    }
+    return true; /* a thousand keys of one hash: somebody made them, and loses only their memory */
+}
+
+static int64_t highest_seq(const struct key_log *k, int64_t slot)
+{
+    int64_t highest = 0;
+
+    for (size_t i = 0; i < k->sorted_count; i++)
+        if (k->sorted[i].slot == slot && k->sorted[i].seq > highest)
+            highest = k->sorted[i].seq;
+    return highest;
+}
+
+static bool write_marks(struct key_log *k, struct db *db, struct err *err)
+{
+    for (size_t i = 0; i < k->slot_count; i++) {
+        int64_t highest = highest_seq(k, k->slots[i].slot);
+
+        if (highest > 0 &&
+            !db_run(db, SQL_PART_SET,
+                    DB_ARGS(db_int(PART_IDEMPOTENCY), db_int(k->slots[i].slot), db_int(highest)),
+                    NULL, err))
+            return false;
+    }
+    return true;
+}
+
+static void end_run(struct key_log *k)
+{
+    for (size_t i = 0; i < k->slot_count; i++) {
+        int64_t highest = highest_seq(k, k->slots[i].slot);
+
+        if (highest > 0)
+            k->slots[i].indexed = highest;
+    }
+    map_clear(k->run);
+    k->running = false;
+}
+
+static bool move_slice(struct key_log *k, struct db *db, size_t to, struct err *err)
+{
+    for (size_t i = k->moved; i < to; i++)
+        if (slot_of(k, k->sorted[i].slot) != NULL && !tree_put(db, &k->sorted[i], err))
+            return false;
+    return to < k->sorted_count || write_marks(k, db, err);
+}
+
+static bool slice(struct key_log *k, struct db *db, struct err *err)
+{
+    size_t to = k->moved + KEY_SLICE < k->sorted_count ? k->moved + KEY_SLICE : k->sorted_count;
+
+    if (!db_begin(db, err))
+        return false;
+    bool ok = move_slice(k, db, to, err);
+
+    fault_point(INDEX_SLICE);
+    if (!ok || !db_commit(db, err)) {
+        db_rollback(db);
+        return false;
+    }
+    k->moved = to;
+    if (k->moved == k->sorted_count)
+        end_run(k);
+    return true;
+}
+
+/* When keys come faster than slices move them, the run is finished at once: memory is
+ * bounded before anything else (2). */
+bool key_log_slice(struct key_log *k, struct db *db, bool *ret_waiting, struct err *err)
+{
+    if (!k->running && k->now->count >= KEY_RUN)
+        begin_run(k);
+    while (k->running) {
+        if (!slice(k, db, err))
+            return false;
+        if (k->now->count < KEY_RUN)
+            break;
+    }
+    *ret_waiting = k->running;
+    return true;
+}
+
+/* ---- start ----------------------------------------------------------------------------------- */
+
+static bool load_slots(struct key_log *k, struct db *db, struct err *err)
+{
+    AUTO(db_rows_done) struct db_rows rows = { 0 };
+    bool row;
+
+    if (!db_query(db, SQL_PART_VALUES, DB_ARGS(db_int(PART_IDEMPOTENCY)), &rows, err))
+        return false;
+    for (;;) {
+        if (!db_next(&rows, &row, err))
+            return false;
+        if (!row)
+            return true;
+        if (k->slot_count == KEY_SLOTS)
+            return err_set(err, ERR_LIMIT, 0, "more than %d tables of keys", KEY_SLOTS);
+        k->slots[k->slot_count++] = (struct slot){ .slot = db_get_int(&rows, 0),
+                                                   .indexed = db_get_int(&rows, 1),
+                                                   .next_seq = db_get_int(&rows, 1) + 1 };
+    }
+}
+
+/* Rows above the mark, some at a time: what does not fit in memory goes into the tree. */
+static bool load_tail(struct key_log *k, struct db *db, int64_t slot, struct err *err)
+{
+    bool row = true, waiting;
+
+    while (row) {
+        AUTO(db_rows_done) struct db_rows rows = { 0 };
+        int64_t after = slot_of(k, slot)->next_seq - 1;
+        struct key_row r = { .slot = slot };
+
+        if (!db_query_slot(db, SQL_KEY_TAIL, slot, DB_ARGS(db_int(after), db_int(KEY_SLICE)), &rows,
+                           err) ||
+            !db_next(&rows, &row, err))
+            return false;
+        for (bool more = row; more;) {
+            struct str key = db_get_str(&rows, 1);
+
+            require(key.len == SHA256_SIZE);
+            memcpy(r.key.bytes, key.ptr, key.len);
+            r.seq = db_get_int(&rows, 0);
+            key_log_added(k, &r);
+            if (!db_next(&rows, &more, err))
+                return false;
+        }
+        db_rows_done(&rows);
+        if (!key_log_slice(k, db, &waiting, err))
+            return false;
+    }
+    return true;
+}
+
+bool key_log_load(struct key_log *k, struct db *db, struct err *err)
+{
+    if (!load_slots(k, db, err))
+        return false;
+    for (size_t i = 0; i < k->slot_count; i++)
+        if (!load_tail(k, db, k->slots[i].slot, err))
+            return err_context(err, "read idempotency keys");
+    return true;
+}

@@ -1,0 +1,118 @@
+/* Queues: one lane for each pair of system and endpoint; see settle.h. */
+#include <stdio.h>
+
+#include "base/auto.h"
+#include "base/require.h"
+#include "store/kernel/inside.h"
+#include "store/road/settle.h"
+
+enum { NAME = 48 };
+
+bool lane_queue(struct store *s, int64_t system, int64_t endpoint, int64_t *ret, struct err *err)
+{
+    char name[NAME];
+    int64_t word;
+
+    (void)snprintf(name, sizeof name, "%lld/%lld", (long long)system, (long long)endpoint);
+    if (!store_word(s, WORD_LANE, str_of(name), &word, err))
+        return false;
+    *ret = QUEUE_LANES + word;
+    return true;
+}
+
+/* A lane that another node made is read on the second look. */
+static bool lane_name(struct store *s, int64_t queue, struct str *ret)
+{
+    struct err err = { 0 };
+
+    return queue > QUEUE_LANES &&
+           (store_word_of(s, WORD_LANE, queue - QUEUE_LANES, ret) ||
+            (words_load(s, &err) && store_word_of(s, WORD_LANE, queue - QUEUE_LANES, ret)));
+}
+
+bool lane_of_queue(struct store *s, int64_t queue, int64_t *ret_system, int64_t *ret_endpoint)
+{
+    struct str name, rest;
+    int64_t system, endpoint;
+    const char *slash;
+
+    if (!lane_name(s, queue, &name) || (slash = memchr(name.ptr, '/', name.len)) == NULL)
+        return false;
+    rest = str_from(name, (size_t)(slash - name.ptr) + 1);
+    name.len = (size_t)(slash - name.ptr);
+    if (!str_to_i64(name, &system) || !str_to_i64(rest, &endpoint))
+        return false;
+    *ret_system = system;
+    *ret_endpoint = endpoint;
+    return true;
+}
+
+static bool read_queues(struct db *db, int64_t above, int64_t *ret, size_t most, size_t *ret_count,
+                        struct err *err)
+{
+    AUTO(db_rows_done) struct db_rows rows = { 0 };
+    bool row;
+    size_t n = 0;
+
+    if (!db_query(db, SQL_QUEUES_WITH_WORK, DB_ARGS(db_int(above), db_int((int64_t)most)), &rows,
+                  err))
+        return false;
+    for (; n < most; n++) {
+        if (!db_next(&rows, &row, err))
+            return false;
+        if (!row)
+            break;
+        ret[n] = db_get_int(&rows, 0);
+    }
+    *ret_count = n;
+    return true;
+}
+
+bool queues_with_work(struct store *s, int64_t above, int64_t *ret, size_t most, size_t *ret_count,
+                      struct err *err)
+{
+    struct db *db = store_reader(s, err);
+
+    if (db == NULL)
+        return false;
+    bool ok = read_queues(db, above, ret, most, ret_count, err);
+
+    store_reader_back(s, db);
+    return ok;
+}
+
+static bool read_depths(struct db *db, struct lane_depth *ret, size_t most, size_t *ret_count,
+                        struct err *err)
+{
+    AUTO(db_rows_done) struct db_rows rows = { 0 };
+    size_t n = 0;
+    bool row;
+
+    if (!db_query(db, SQL_LANE_DEPTHS, DB_ARGS(db_int(QUEUE_LANES), db_int((int64_t)most)), &rows,
+                  err))
+        return false;
+    for (; n < most; n++) {
+        if (!db_next(&rows, &row, err))
+            return false;
+        if (!row)
+            break;
+        ret[n] = (struct lane_depth){ .queue = db_get_int(&rows, 0),
+                                      .ready = db_get_int(&rows, 1),
+                                      .later = db_get_int(&rows, 2) };
+    }
+    *ret_count = n;
+    return true;
+}
+
+bool lane_depths(struct store *s, struct lane_depth *ret, size_t most, size_t *ret_count,
+                 struct err *err)
+{
+    struct db *db = store_reader(s, err);
+
+    if (db == NULL)
+        return false;
+    bool ok = read_depths(db, ret, most, ret_count, err);
+
+    store_reader_back(s, db);
+    return ok;
+}

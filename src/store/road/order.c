@@ -1,0 +1,486 @@
+#include "store/road/order.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/auto.h"
+#include "base/clock.h"
+#include "base/id.h"
+#include "base/require.h"
+#include "store/kernel/claims.h"
+#include "store/kernel/inside.h"
+#include "store/kernel/lease.h"
+#include "store/road/accept.h"
+#include "store/road/settle.h"
+
+/* A lane whose head waits for documents of its gateway; gateway 0: somebody else had the lane. */
+struct asking {
+    int64_t lane, gateway, seq;
+};
+
+struct order {
+    _Atomic bool numbered;
+    struct order_listener listener;
+    pthread_mutex_t mutex;
+    struct asking asking[ORDER_ASKING_MOST];
+    _Atomic size_t count;
+};
+
+struct order *order_new(void)
+{
+    struct order *o = NEW(struct order);
+
+    (void)pthread_mutex_init(&o->mutex, NULL);
+    return o;
+}
+
+void order_free(struct order *o)
+{
+    free(o);
+}
+
+void order_number(struct store *s, bool numbered)
+{
+    atomic_store(&s->order->numbered, numbered);
+}
+
+bool order_is_numbered(struct store *s)
+{
+    return atomic_load_explicit(&s->order->numbered, memory_order_relaxed);
+}
+
+void order_listen(struct store *s, const struct order_listener *listener)
+{
+    (void)pthread_mutex_lock(&s->order->mutex);
+    s->order->listener = listener != NULL ? *listener : (struct order_listener){ 0 };
+    (void)pthread_mutex_unlock(&s->order->mutex);
+}
+
+bool order_is_asking(struct store *s)
+{
+    return atomic_load(&s->order->count) > 0;
+}
+
+/* ---- lanes that are asked for again ---------------------------------------------------------- */
+
+static void ask_later(struct order *o, struct asking a)
+{
+    (void)pthread_mutex_lock(&o->mutex);
+    if (o->count < ORDER_ASKING_MOST) /* else the scan finds it */
+        o->asking[o->count++] = a;
+    (void)pthread_mutex_unlock(&o->mutex);
+}
+
+static size_t take_asking(struct order *o, struct asking *ret)
+{
+    (void)pthread_mutex_lock(&o->mutex);
+    size_t n = o->count;
+
+    memcpy(ret, o->asking, n * sizeof *ret);
+    o->count = 0;
+    (void)pthread_mutex_unlock(&o->mutex);
+    return n;
+}
+
+/* Those that may have become free, behind `lanes`; the others are asked for again later. */
+static bool add_asking(struct writer *w, int64_t *lanes, size_t *count, struct err *err)
+{
+    struct asking *all = ARENA_ARRAY(w->arena, struct asking, ORDER_ASKING_MOST);
+    size_t n = take_asking(w->store->order, all);
+    int64_t gateway = 0, least = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        if (all[i].gateway != gateway) {
+            gateway = all[i].gateway;
+            if (gateway != 0 &&
+                !db_one_int(w->db, SQL_ORDER_OPEN_LEAST, DB_ARGS(db_int(gateway)), 0, &least, err))
+                return false;
+        }
+        if (gateway == 0 || least == 0 || least >= all[i].seq)
+            lanes[(*count)++] = all[i].lane;
+        else
+            ask_later(w->store->order, all[i]);
+    }
+    return true;
+}
+
+/* ---- heads ----------------------------------------------------------------------------------- */
+
+struct heads {
+    struct writer *w;
+    const int64_t *lanes;
+    bool *locked;
+    struct order_batch *batch;
+};
+
+static bool found_lock(void *arg, int64_t slot, size_t at, struct db_rows *row, struct err *err)
+{
+    struct heads *h = arg;
+
+    (void)slot;
+    (void)row;
+    (void)err;
+    h->locked[at] = true;
+    return true;
+}
+
+static bool found_head(void *arg, int64_t slot, size_t at, struct db_rows *row, struct err *err)
+{
+    struct heads *h = arg;
+
+    (void)slot;
+    (void)err;
+    if (db_get_int(row, 7) != 0) {
+        ask_later(h->w->store->order, (struct asking){ .lane = h->lanes[at],
+                                                       .gateway = db_get_int(row, 6),
+                                                       .seq = db_get_int(row, 5) });
+        return true;
+    }
+    h->batch->going[h->batch->count++] = (struct order_going){ .num = db_get_int(row, 1),
+                                                               .lane = h->lanes[at],
+                                                               .queue = db_get_int(row, 2),
+                                                               .prio = db_get_int(row, 3),
+                                                               .rank = db_get_int(row, 4) };
+    return true;
+}
+
+static int by_number(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+static size_t unique(int64_t *lanes, size_t count)
+{
+    size_t n = 0;
+
+    qsort(lanes, count, sizeof *lanes, by_number);
+    for (size_t i = 0; i < count; i++)
+        if (n == 0 || lanes[n - 1] != lanes[i])
+            lanes[n++] = lanes[i];
+    return n;
+}
+
+static void values_of(struct db_value *v, const int64_t *lanes, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        v[i] = db_int(lanes[i]);
+}
+
+/* Two transactions never look at one lane at the same time, and none waits for the other. */
+static bool lock_lanes(struct heads *h, int64_t *lanes, size_t *count, struct db_value *v,
+                       struct err *err)
+{
+    size_t n = 0;
+
+    h->locked = ARENA_ARRAY(h->w->arena, bool, *count);
+    if (!db_find(h->w->db, SQL_ORDER_LOCK, DB_NO_SLOT, 1, v, 1, *count, found_lock, h, err))
+        return false;
+    for (size_t i = 0; i < *count; i++)
+        if (h->locked[i])
+            lanes[n++] = lanes[i];
+        else
+            ask_later(h->w->store->order, (struct asking){ .lane = lanes[i] });
+    *count = n;
+    values_of(v, lanes, n);
+    return true;
+}
+
+static struct order_listener listener_of(struct order *o)
+{
+    (void)pthread_mutex_lock(&o->mutex);
+    struct order_listener l = o->listener;
+
+    (void)pthread_mutex_unlock(&o->mutex);
+    return l;
+}
+
+static bool is_wanted(const struct order_listener *l, struct order_going *g,
+                      const struct order_lanes *which)
+{
+    for (size_t i = 0; i < which->own_count && !g->own; i++)
+        g->own = which->own[i] == g->num;
+    return g->own || (l->keeps != NULL && l->keeps(l->arg, g->num));
+}
+
+/* Tasks of those that this node keeps come claimed: while it is kept a delivery goes for the first
+ * time. */
+static bool claim_wanted(struct writer *w, struct order_batch *b, const struct order_lanes *which,
+                         struct err *err)
+{
+    struct order_listener l = listener_of(w->store->order);
+    struct lease_rows rows = lease_begin(w, b->count);
+
+    for (size_t i = 0; i < b->count; i++) {
+        struct order_going *g = &b->going[i];
+
+        g->task = (struct task){ .id = g->num,
+                                 .queue = g->queue,
+                                 .prio = g->prio,
+                                 .rank = g->rank,
+                                 .kind = TASK_DELIVER,
+                                 .attempts = 1 };
+        g->claimed = is_wanted(&l, g, which);
+        if (g->claimed && w->db->kind == DB_POSTGRESQL && /* on SQLite: marked after the commit */
+            !lease_put(w, &rows, &g->task, err))
+            return false;
+    }
+    return lease_write(w, &rows, err);
+}
+
+static bool found_going(void *arg, int64_t slot, size_t at, struct db_rows *row, struct err *err)
+{
+    bool *goes = arg;
+
+    (void)slot;
+    (void)row;
+    (void)err;
+    goes[at] = true;
+    return true;
+}
+
+/* A head that ended while it was looked at (PostgreSQL: it expired, or a person cancelled it)
+ * does not go; its lane is asked for again. */
+static bool take_turns(struct writer *w, struct order_batch *b, struct err *err)
+{
+    struct db_value *nums = ARENA_ARRAY(w->arena, struct db_value, b->count);
+    bool *goes = ARENA_ARRAY(w->arena, bool, b->count);
+    size_t n = 0;
+
+    for (size_t i = 0; i < b->count; i++)
+        nums[i] = db_int(b->going[i].num);
+    if (!db_find(w->db, SQL_ORDER_GO, DB_NO_SLOT, 1, nums, 1, b->count, found_going, goes, err))
+        return false;
+    for (size_t i = 0; i < b->count; i++)
+        if (goes[i])
+            b->going[n++] = b->going[i];
+        else
+            ask_later(w->store->order, (struct asking){ .lane = b->going[i].lane });
+    b->count = n;
+    return true;
+}
+
+static bool write_going(struct writer *w, struct order_batch *b, const struct order_lanes *which,
+                        struct err *err)
+{
+    enum { READY = 5 };
+    struct db_value *tasks = ARENA_ARRAY(w->arena, struct db_value, b->count * READY);
+    size_t n = 0;
+
+    if (!take_turns(w, b, err) || !claim_wanted(w, b, which, err))
+        return false;
+    for (size_t i = 0; i < b->count; i++) {
+        struct db_value *v = tasks + n * READY;
+
+        if (b->going[i].claimed && w->db->kind == DB_POSTGRESQL)
+            continue;
+        n++;
+        v[3] = db_int(b->going[i].num);
+        v[0] = db_int(b->going[i].queue);
+        v[1] = db_int(b->going[i].prio);
+        v[2] = db_int(b->going[i].rank);
+        v[4] = db_int(TASK_DELIVER);
+    }
+    return db_batch(w->db, SQL_TASK_READY_ADD, DB_NO_SLOT, tasks, READY, n, err);
+}
+
+bool order_let_go(struct writer *w, const struct order_lanes *which, struct order_batch *ret,
+                  struct err *err)
+{
+    size_t count = which->count, most = count + (which->closed ? ORDER_ASKING_MOST : 0);
+    int64_t *all = ARENA_ARRAY(w->arena, int64_t, most);
+    struct heads h = { .w = w, .lanes = all, .batch = ret };
+
+    *ret = (struct order_batch){ 0 };
+    for (size_t i = 0; i < count; i++)
+        all[i] = which->lanes[i];
+    if (which->closed && order_is_asking(w->store) && !add_asking(w, all, &count, err))
+        return false;
+    count = unique(all, count);
+    if (count == 0)
+        return true;
+    struct db_value *v = ARENA_ARRAY(w->arena, struct db_value, count);
+
+    values_of(v, all, count);
+    ret->going = ARENA_ARRAY(w->arena, struct order_going, count);
+    if (w->db->kind == DB_POSTGRESQL && !lock_lanes(&h, all, &count, v, err))
+        return false;
+    return db_find(w->db, SQL_ORDER_HEAD, DB_NO_SLOT, 1, v, 1, count, found_head, &h, err) &&
+           (ret->count == 0 || write_going(w, ret, which, err));
+}
+
+void order_tell(struct writer *w, const struct order_batch *b)
+{
+    struct order *o = w->store->order;
+
+    struct claims *claims = w->store->claims;
+
+    for (size_t i = 0; claims != NULL && i < b->count; i++) {
+        struct order_going *g = &b->going[i];
+
+        g->claimed = g->claimed && claims_take(claims, &g->task);
+        if (!g->claimed)
+            claims_put_at(claims, g->queue, (struct claim_place){ g->prio, g->rank, g->num });
+    }
+    struct order_listener l = listener_of(o);
+
+    if (l.going != NULL)
+        l.going(l.arg, b->going, b->count);
+}
+
+bool order_take_numbers(struct writer *w, size_t n, int64_t *ret_first, struct err *err)
+{
+    int64_t last;
+
+    if (!db_one_int(w->db, SQL_ORDER_SEQ_TAKE, DB_ARGS(db_int((int64_t)n)), 0, &last, err))
+        return false;
+    *ret_first = last - (int64_t)n + 1;
+    return true;
+}
+
+/* ---- verbs ----------------------------------------------------------------------------------- */
+
+struct order_op {
+    struct store_op op;
+    struct order_lanes which;
+    int64_t aside; /* a delivery, 0: none */
+    struct order_batch batch;
+};
+
+static bool order_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
+{
+    struct order_op *o = (struct order_op *)ops[0];
+    int64_t lane = 0;
+
+    require(count == 1);
+    if (o->aside != 0) {
+        if (!db_one_int(w->db, SQL_ORDER_ASIDE, DB_ARGS(db_int(o->aside)), 0, &lane, err))
+            return false;
+        o->which = (struct order_lanes){ .lanes = &lane, .count = lane != 0 };
+    }
+    return order_let_go(w, &o->which, &o->batch, err);
+}
+
+static void order_committed(struct writer *w, struct store_op **ops, size_t count)
+{
+    const struct order_op *o = (const struct order_op *)ops[0];
+
+    require(count == 1);
+    if (o->batch.count > 0)
+        order_tell(w, &o->batch);
+}
+
+static const struct store_verb order_verb = {
+    .name = "order", .notes = true, .run = order_run, .committed = order_committed
+};
+
+bool order_ask_again(struct store *s, struct err *err)
+{
+    struct order_op o = { .which = { .closed = true } };
+
+    return !order_is_asking(s) || writers_call(s->writers, &order_verb, &o.op, err);
+}
+
+bool order_step_aside(struct store *s, int64_t delivery, struct err *err)
+{
+    struct order_op o = { .aside = delivery };
+
+    return writers_call(s->writers, &order_verb, &o.op, err);
+}
+
+/* ---- looking --------------------------------------------------------------------------------- */
+
+static struct str id_of(struct db_rows *rows, int column, struct arena *a)
+{
+    struct str bytes = db_get_str(rows, column);
+    struct id id;
+    char text[ID_TEXT];
+
+    if (bytes.len != sizeof id.bytes)
+        return STR("");
+    memcpy(id.bytes, bytes.ptr, bytes.len);
+    return arena_copy(a, str_of(id_text(&id, text)));
+}
+
+static bool read_lanes(struct db *db, int64_t above, struct arena *a, struct order_scan *ret,
+                       int64_t *free_lanes, size_t *ret_free, struct err *err)
+{
+    AUTO(db_rows_done) struct db_rows rows = { 0 };
+    bool row;
+
+    if (!db_query(db, SQL_ORDER_LANES, DB_ARGS(db_int(above), db_int(ORDER_SCAN_MOST)), &rows, err))
+        return false;
+    while (ret->lane_count < ORDER_SCAN_MOST) {
+        if (!db_next(&rows, &row, err))
+            return false;
+        if (!row)
+            return true;
+        ret->lane_count++;
+        ret->above = db_get_int(&rows, 0);
+        int64_t state = db_is_null(&rows, 1) ? -1 : db_get_int(&rows, 2);
+
+        if (state < 0)
+            free_lanes[(*ret_free)++] = ret->above;
+        if (state == DELIVERY_DEAD || state == DELIVERY_IN_DOUBT)
+            ret->stops[ret->stop_count++] =
+                (struct order_stop){ .lane = ret->above,
+                                     .delivery = db_get_int(&rows, 1),
+                                     .system = db_get_int(&rows, 3),
+                                     .state = (enum delivery_state)state,
+                                     .blocks = db_get_int(&rows, 6) != 0,
+                                     .document = id_of(&rows, 4, a),
+                                     .id = arena_copy(a, db_get_str(&rows, 5)) };
+    }
+    ret->more = true;
+    return true;
+}
+
+bool order_scan(struct store *s, int64_t above, struct arena *a, struct order_scan *ret,
+                struct err *err)
+{
+    struct db *db = store_reader(s, err);
+    int64_t lanes[ORDER_SCAN_MOST];
+    struct order_op o = { .which = { .lanes = lanes } };
+
+    *ret = (struct order_scan){ .above = above };
+    if (db == NULL)
+        return false;
+    bool ok = read_lanes(db, above, a, ret, lanes, &o.which.count, err);
+
+    store_reader_back(s, db);
+    return ok && (o.which.count == 0 || writers_call(s->writers, &order_verb, &o.op, err));
+}
+
+static bool read_before(struct db *db, int64_t lane, int64_t delivery, struct arena *a,
+                        struct str *ret_document, enum delivery_state *ret_state, struct err *err)
+{
+    AUTO(db_rows_done) struct db_rows rows = { 0 };
+    bool row;
+
+    if (!db_query(db, SQL_ORDER_BEFORE, DB_ARGS(db_int(lane), db_int(delivery)), &rows, err) ||
+        !db_next(&rows, &row, err))
+        return false;
+    if (row) {
+        *ret_document = id_of(&rows, 0, a);
+        *ret_state = (enum delivery_state)db_get_int(&rows, 1);
+    }
+    return true;
+}
+
+bool order_before(struct store *s, int64_t lane, int64_t delivery, struct arena *a,
+                  struct str *ret_document, enum delivery_state *ret_state, struct err *err)
+{
+    struct db *db = store_reader(s, err);
+
+    *ret_document = STR("");
+    *ret_state = DELIVERY_READY;
+    if (db == NULL)
+        return false;
+    bool ok = read_before(db, lane, delivery, a, ret_document, ret_state, err);
+
+    store_reader_back(s, db);
+    return ok;
+}

@@ -1,0 +1,598 @@
+#include <stdlib.h>
+
+#include "base/arena.h"
+#include "base/auto.h"
+#include "base/fault.h"
+#include "base/require.h"
+#include "store/kernel/claims.h"
+#include "store/kernel/inside.h"
+#include "store/retention/retain.h"
+#include "store/road/accept.h"
+#include "store/road/done.h"
+#include "store/road/settle_batch.h"
+#include "store/road/settle_bytes.h"
+#include "store/road/settle_inside.h"
+#include "store/road/settle_order.h"
+#include "store/road/term.h"
+
+enum { FOUND = 9, OVER = 10 };
+
+/* ---- claims ---------------------------------------------------------------------------------- */
+
+static bool found_lease(void *arg, int64_t slot, size_t at, struct db_rows *row, struct err *err)
+{
+    struct settle_op **ops = arg;
+
+    (void)slot;
+    (void)row;
+    (void)err;
+    ops[at]->ours = true;
+    return true;
+}
+
+static bool take_leases(struct writer *w, struct settle_op **ops, size_t count, struct err *err)
+{
+    struct db_value *keys = ARENA_ARRAY(w->arena, struct db_value, count * 2);
+
+    for (size_t i = 0; i < count; i++) {
+        keys[i * 2] = db_int(ops[i]->task.id);
+        keys[i * 2 + 1] = db_int(ops[i]->task.claim);
+    }
+    return db_find(w->db, SQL_SETTLE_LEASE_DROP, DB_NO_SLOT, 1, keys, 2, count, found_lease, ops,
+                   err);
+}
+
+static bool take_ready(struct writer *w, struct settle_op **ops, size_t count, struct err *err)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct task *t = &ops[i]->task;
+        int64_t gone;
+
+        if (!claims_have(w->store->claims, t))
+            continue;
+        if (!db_run(w->db, SQL_SETTLE_READY_DROP,
+                    DB_ARGS(db_int(t->queue), db_int(t->prio), db_int(t->rank), db_int(t->id)),
+                    &gone, err))
+            return false;
+        ops[i]->ours = gone == 1;
+    }
+    return true;
+}
+
+/* ---- what may move --------------------------------------------------------------------------- */
+
+/* A delivery whose task is claimed is being sent: nothing is written for that. */
+static bool may_move(enum delivery_state from, enum delivery_state to)
+{
+    return from == to || delivery_may_move(from, to) ||
+           (delivery_may_move(from, DELIVERY_SENDING) && delivery_may_move(DELIVERY_SENDING, to));
+}
+
+struct states {
+    struct settle_part **parts;
+    size_t found;
+};
+
+static bool found_state(void *arg, int64_t slot, size_t at, struct db_rows *row, struct err *err)
+{
+    struct states *l = arg;
+    int64_t from = db_get_int(row, 1);
+    enum delivery_state to = l->parts[at]->state;
+
+    (void)slot;
+    l->found++;
+    l->parts[at]->is_alone = db_get_int(row, 2) != 0;
+    if (from < 0 || from >= DELIVERY_STATES)
+        return err_set(err, ERR_PERMANENT, 0, "delivery %lld is in no state (%lld)",
+                       (long long)l->parts[at]->num, (long long)from);
+    return (!delivery_is_over((enum delivery_state)from) &&
+            may_move((enum delivery_state)from, to)) ||
+           err_set(err, ERR_PERMANENT, 0, "delivery %lld may not move from %s to %s",
+                   (long long)l->parts[at]->num, delivery_states[from], delivery_states[to]);
+}
+
+/* Every delivery that has a row already is where it may leave from; on PostgreSQL their
+ * documents are locked with it. */
+static bool check_moves(struct group *g, struct err *err)
+{
+    struct db_value *keys = ARENA_ARRAY(g->w->arena, struct db_value, g->part_count * 2);
+    struct states l = { .parts = ARENA_ARRAY(g->w->arena, struct settle_part *, g->part_count) };
+    size_t n = 0;
+
+    for (size_t i = 0; i < g->our_count; i++) {
+        const struct settle_op *o = g->ours[i];
+
+        for (size_t k = 0; o->end == SETTLE_PARTS && k < o->part_count; k++) {
+            if (o->parts[k].num == 0)
+                continue;
+            keys[n * 2] = db_int(o->parts[k].num);
+            keys[n * 2 + 1] = db_int(o->doc);
+            l.parts[n++] = &o->parts[k];
+        }
+    }
+    if (!db_find(g->w->db, SQL_SETTLE_STATES, DB_NO_SLOT, 1, keys, 2, n, found_state, &l, err))
+        return false;
+    return l.found == n || err_set(err, ERR_PERMANENT, 0, "a delivery has no row, or no document");
+}
+
+/* ---- documents that stay --------------------------------------------------------------------- */
+
+static struct str whole_trail(struct writer *w, struct str lines, struct str trail)
+{
+    if (lines.len == 0 || trail.len == 0)
+        return lines.len == 0 ? trail : lines;
+    char *both = ARENA_ARRAY(w->arena, char, lines.len + trail.len);
+
+    memcpy(both, lines.ptr, lines.len);
+    memcpy(both + lines.len, trail.ptr, trail.len);
+    return (struct str){ both, lines.len + trail.len };
+}
+
+static void found_row(struct db_value *v, const struct settle_op *o, struct str trail)
+{
+    v[0] = db_int(o->doc);
+    v[1] = db_int(o->has_facts);
+    v[2] = db_int(o->sender);
+    v[3] = db_int(o->receiver);
+    v[4] = db_int(o->type);
+    v[5] = db_int(o->route);
+    v[6] = bytes_or_null(o->facts);
+    v[7] = db_int(o->config);
+    v[8] = bytes_or_null(trail_fit(trail));
+}
+
+/* The index is past it: it is found by what was found in it from now on. */
+static bool note_facets(struct writer *w, const struct settle_op *o, struct err *err)
+{
+    if (w->db->kind != DB_SQLITE || !o->has_facts || o->doc > w->store->indexed)
+        return true;
+    return db_send(w->db, SQL_FACET_FOUND,
+                   DB_ARGS(db_int(o->doc), db_int(o->sender), db_int(o->receiver), db_int(o->type)),
+                   err);
+}
+
+static bool write_runs(struct group *g, struct err *err)
+{
+    struct rows found = rows_of(g->w, SQL_SETTLE_FOUND, FOUND, g->run_count);
+    struct str *lines = ARENA_ARRAY(g->w->arena, struct str, g->run_count);
+
+    if (!settle_place_bytes(g->w, g->runs, g->run_count, lines, err))
+        return false;
+    for (size_t i = 0; i < g->run_count; i++) {
+        struct settle_op *o = g->runs[i];
+
+        found_row(row_of(&found), o, whole_trail(g->w, lines[i], o->trail));
+        if (!put_parts(g, o, err) || !put_task(g, o, err) || !note_facets(g->w, o, err))
+            return false;
+    }
+    return write_rows(g->w, &found, err);
+}
+
+/* Of a document that is over nothing is written but its end. */
+static bool write_delivers(struct group *g, struct err *err)
+{
+    struct rows trails = rows_of(g->w, SQL_SETTLE_TRAIL, 2, g->deliver_count);
+
+    for (size_t i = 0; i < g->deliver_count; i++) {
+        struct settle_op *o = g->delivers[i];
+
+        if (o->goes) {
+            if (!tally_part(g, &o->parts[0], err))
+                return false;
+            continue;
+        }
+        struct db_value *v = row_of(&trails);
+
+        v[0] = db_int(o->doc);
+        v[1] = bytes_or_null(trail_fit(o->trail));
+        if (!put_parts(g, o, err) || !put_task(g, o, err))
+            return false;
+    }
+    return write_rows(g->w, &trails, err) && write_rows(g->w, &g->move, err);
+}
+
+/* ---- documents that are over ----------------------------------------------------------------- */
+
+/* Settlements of deliveries of one document. */
+struct mates {
+    struct settle_op **ops;
+    size_t count;
+};
+
+struct open_docs {
+    struct group *g;
+    struct mates *docs;
+};
+
+static struct str trail_of(struct writer *w, const struct mates *m)
+{
+    struct str all = STR("");
+
+    for (size_t i = 0; i < m->count; i++)
+        all = whole_trail(w, all, m->ops[i]->trail);
+    return all;
+}
+
+/* open, delivered: how many were so before this group. */
+static void look_at_end(struct group *g, const struct mates *m, int64_t open, int64_t delivered)
+{
+    for (size_t i = 0; i < m->count; i++) {
+        enum delivery_state state =
+            m->ops[i]->end == SETTLE_PARTS ? m->ops[i]->parts[0].state : DELIVERY_READY;
+
+        open -= delivery_is_over(state);
+        delivered += state == DELIVERY_DELIVERED;
+    }
+    if (open > 0)
+        return;
+    for (size_t i = 0; i < m->count; i++)
+        m->ops[i]->goes = true;
+    m->ops[0]->over = true;
+    if (delivered == 0 && m->ops[0]->keep_cancelled != 0)
+        m->ops[0]->day = done_day(m->ops[0]->keep_cancelled);
+    g->endings[g->ending_count++] =
+        (struct ending){ .doc = m->ops[0]->doc,
+                         .day = m->ops[0]->day,
+                         .state = delivered > 0 ? DOCUMENT_DELIVERED : DOCUMENT_CANCELLED,
+                         .trail = trail_of(g->w, m),
+                         .had_deliveries = true };
+}
+
+static bool found_open(void *arg, int64_t slot, size_t at, struct db_rows *row, struct err *err)
+{
+    struct open_docs *l = arg;
+
+    (void)slot;
+    (void)err;
+    look_at_end(l->g, &l->docs[at], db_get_int(row, 1), db_get_int(row, 2));
+    return true;
+}
+
+static bool is_alone(const struct settle_op *o)
+{
+    return o->end == SETTLE_PARTS && o->parts[0].is_alone;
+}
+
+static int by_doc(const void *a, const void *b)
+{
+    const struct settle_op *const *x = a, *const *y = b;
+
+    if ((*x)->doc != (*y)->doc)
+        return (*x)->doc < (*y)->doc ? -1 : 1;
+    return (*x)->task.id < (*y)->task.id ? -1 : (*x)->task.id > (*y)->task.id;
+}
+
+static int by_number(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* The documents of the runs, to be looked up. */
+static int64_t *run_docs(const struct group *g)
+{
+    int64_t *docs = ARENA_ARRAY(g->w->arena, int64_t, g->run_count);
+
+    for (size_t i = 0; i < g->run_count; i++)
+        docs[i] = g->runs[i]->doc;
+    qsort(docs, g->run_count, sizeof *docs, by_number);
+    return docs;
+}
+
+/* The last delivery that ends ends its document.  Looked at before anything is written, so that
+ * nothing is written twice.  A document that has a run in this group, too, goes on. */
+static bool end_by_deliveries(struct group *g, struct err *err)
+{
+    struct open_docs l = { .g = g,
+                           .docs = ARENA_ARRAY(g->w->arena, struct mates, g->deliver_count) };
+    struct db_value *docs = ARENA_ARRAY(g->w->arena, struct db_value, g->deliver_count);
+    int64_t *running = run_docs(g);
+    size_t n = 0;
+
+    qsort(g->delivers, g->deliver_count, sizeof(struct settle_op *), by_doc);
+    for (size_t from = 0, to; from < g->deliver_count; from = to) {
+        int64_t doc = g->delivers[from]->doc;
+
+        for (to = from; to < g->deliver_count && g->delivers[to]->doc == doc;)
+            to++;
+        if (g->run_count > 0 &&
+            bsearch(&doc, running, g->run_count, sizeof *running, by_number) != NULL)
+            continue;
+        docs[n] = db_int(doc);
+        l.docs[n] = (struct mates){ g->delivers + from, to - from };
+        if (is_alone(g->delivers[from]))
+            look_at_end(g, &l.docs[n], 1, 0);
+        else
+            n++;
+    }
+    return db_find(g->w->db, SQL_SETTLE_OPEN, DB_NO_SLOT, 1, docs, 1, n, found_open, &l, err);
+}
+
+static void over_row(struct db_value *v, const struct ending *e)
+{
+    static const struct settle_op nothing = { 0 };
+    const struct settle_op *o = e->by != NULL ? e->by : &nothing;
+
+    v[0] = db_int(e->doc);
+    v[1] = db_int(e->state);
+    v[2] = db_int(o->has_facts);
+    v[3] = db_int(o->sender);
+    v[4] = db_int(o->receiver);
+    v[5] = db_int(o->type);
+    v[6] = db_int(o->route);
+    v[7] = bytes_or_null(o->facts);
+    v[8] = db_int(o->config);
+    v[9] = bytes_or_null(trail_fit(e->trail.ptr != NULL ? e->trail : o->trail));
+}
+
+static bool end_one(struct writer *w, const struct ending *e, struct err *err)
+{
+    struct db_value v[OVER];
+    int64_t moved;
+
+    over_row(v, e);
+    if (!db_run_slot(w->db, SQL_SETTLE_OVER, e->day, (struct db_args){ v, OVER }, &moved, err))
+        return false;
+    if (moved != 1)
+        return err_set(err, ERR_PERMANENT, 0, "document %lld is not live", (long long)e->doc);
+    return db_run(w->db, SQL_DOC_DROP, DB_ARGS(db_int(e->doc)), NULL, err) &&
+           (e->by == NULL || note_facets(w, e->by, err));
+}
+
+bool settle_end(struct writer *w, struct settle_end_order *order, struct err *err)
+{
+    struct settle_op by = { .trail = order->trail };
+    struct ending e = { .doc = order->doc, .state = order->state, .by = &by };
+    int64_t days = order->keep_days;
+    struct db_value doc = db_int(order->doc), v[OVER];
+    struct group g = { .w = w };
+    int64_t moved;
+
+    over_row(v, &e);
+    if (days == RETAIN_BY_RULE && !retain_days_for(w, order->doc, order->state, &days, err))
+        return false;
+    order->day = e.day = done_day(days);
+    if (!done_ready(w, e.day, err) ||
+        !db_run(w->db, SQL_ORDER_CLOSE_DOC, DB_ARGS(doc), NULL, err) ||
+        !db_run_slot(w->db, SQL_SETTLE_OVER, e.day, (struct db_args){ v, OVER }, &moved, err))
+        return false;
+    if (moved != 1)
+        return err_set(err, ERR_PERMANENT, 0, "document %lld is not live", (long long)e.doc);
+    return (w->db->kind != DB_SQLITE || db_run(w->db, SQL_DOC_DROP, DB_ARGS(doc), NULL, err)) &&
+           db_batch(w->db, SQL_DELIVERY_DROP, DB_NO_SLOT, &doc, 1, 1, err) &&
+           tally(&g, TALLY_ENDED, e.state, err) && write_tallies(&g, err);
+}
+
+static bool end_at_once(struct writer *w, const struct ending *e, size_t count, struct err *err)
+{
+    struct db_value *rows = ARENA_ARRAY(w->arena, struct db_value, count * OVER);
+
+    for (size_t i = 0; i < count; i++)
+        over_row(rows + i * OVER, &e[i]);
+    return db_batch(w->db, SQL_SETTLE_OVER, e->day, rows, OVER, count, err);
+}
+
+static int by_day(const void *a, const void *b)
+{
+    const struct ending *x = a, *y = b;
+
+    if (x->day != y->day)
+        return x->day < y->day ? -1 : 1;
+    return x->doc < y->doc ? -1 : x->doc > y->doc;
+}
+
+static bool write_endings(struct group *g, struct err *err)
+{
+    struct rows drop = rows_of(g->w, SQL_DELIVERY_DROP, 1, g->ending_count);
+
+    qsort(g->endings, g->ending_count, sizeof *g->endings, by_day); /* and by number: appended */
+    for (size_t from = 0, to; from < g->ending_count; from = to) {
+        const struct ending *e = &g->endings[from];
+
+        for (to = from; to < g->ending_count && g->endings[to].day == e->day; to++) {
+            if (g->endings[to].had_deliveries)
+                *row_of(&drop) = db_int(g->endings[to].doc);
+            if (!tally(g, TALLY_ENDED, g->endings[to].state, err))
+                return false;
+        }
+        if (!done_ready(g->w, e->day, err))
+            return false;
+        if (g->w->db->kind == DB_POSTGRESQL && !end_at_once(g->w, e, to - from, err))
+            return false;
+        for (size_t i = from; g->w->db->kind == DB_SQLITE && i < to; i++)
+            if (!end_one(g->w, &g->endings[i], err))
+                return false;
+    }
+    return write_rows(g->w, &drop, err);
+}
+
+bool settle_end_all(struct writer *w, struct settle_end_order *orders, size_t count,
+                    struct err *err)
+{
+    struct group *g = ARENA_NEW(w->arena, struct group);
+
+    *g = (struct group){ .w = w, .endings = ARENA_ARRAY(w->arena, struct ending, count) };
+    for (size_t i = 0; i < count; i++) {
+        orders[i].day = done_day(orders[i].keep_days);
+        g->endings[g->ending_count++] = (struct ending){ .doc = orders[i].doc,
+                                                         .day = orders[i].day,
+                                                         .state = orders[i].state,
+                                                         .trail = orders[i].trail };
+    }
+    return write_endings(g, err) && write_tallies(g, err);
+}
+
+/* ---- the verb -------------------------------------------------------------------------------- */
+
+/* A run that was tried before gave its new deliveries numbers. */
+static void start_over(struct settle_op *o)
+{
+    bool run = o->task.kind == TASK_RUN;
+
+    require(run || o->end == SETTLE_PARTS || o->end == SETTLE_AGAIN);
+    require(o->part_count <= SETTLE_PARTS_MOST && (o->end != SETTLE_PARTS || o->part_count > 0));
+    require(run || o->end != SETTLE_PARTS || (o->part_count == 1 && o->parts[0].num == o->task.id));
+    o->ours = o->over = o->goes = false;
+    o->going = (struct order_batch){ 0 };
+    o->went.id = 0;
+    o->day = done_day(o->keep_days);
+    for (size_t i = 0; i < o->part_count; i++) {
+        if (o->parts[i].is_new)
+            o->parts[i].num = 0;
+        o->parts[i].is_new = false;
+    }
+}
+
+/* Deliveries that are all over already need no rows. */
+static bool is_over(const struct settle_op *o, enum document_state *ret_state)
+{
+    enum delivery_state states[SETTLE_PARTS_MOST];
+
+    *ret_state = o->state;
+    if (o->end != SETTLE_PARTS)
+        return o->end == SETTLE_OVER;
+    for (size_t i = 0; i < o->part_count; i++) {
+        if (!delivery_is_over(o->parts[i].state) || o->parts[i].num != 0)
+            return false;
+        states[i] = o->parts[i].state;
+    }
+    *ret_state = document_derive(states, o->part_count);
+    return true;
+}
+
+static bool sort_out(struct group *g, struct settle_op **ops, size_t count, struct err *err)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct settle_op *o = ops[i];
+        enum document_state state;
+
+        if (!o->ours)
+            continue;
+        g->ours[g->our_count++] = o;
+        g->part_count += o->part_count;
+        if (o->task.kind != TASK_RUN) {
+            g->delivers[g->deliver_count++] = o;
+        } else if (is_over(o, &state)) {
+            o->over = true;
+            g->endings[g->ending_count++] = (struct ending){ .doc = o->doc,
+                                                             .day = o->day,
+                                                             .state = state,
+                                                             .by = o,
+                                                             .had_deliveries = !o->is_first };
+            for (size_t k = 0; k < o->part_count; k++)
+                if (!tally_part(g, &o->parts[k], err))
+                    return false;
+        } else {
+            g->runs[g->run_count++] = o;
+        }
+    }
+    return true;
+}
+
+static bool has_bytes(const struct settle_op *o)
+{
+    for (size_t i = 0; i < o->part_count; i++)
+        if (o->parts[i].bytes != NULL)
+            return true;
+    return false;
+}
+
+/* The bytes that were sent stay with a document that is over, too. */
+static bool place_ended(struct group *g, struct err *err)
+{
+    struct settle_op **ops = ARENA_ARRAY(g->w->arena, struct settle_op *, g->ending_count);
+    struct ending **of = ARENA_ARRAY(g->w->arena, struct ending *, g->ending_count);
+    struct str *lines = ARENA_ARRAY(g->w->arena, struct str, g->ending_count);
+    size_t n = 0;
+
+    for (size_t i = 0; i < g->ending_count; i++)
+        if (g->endings[i].by != NULL && has_bytes(g->endings[i].by)) {
+            of[n] = &g->endings[i];
+            ops[n++] = g->endings[i].by;
+        }
+    if (n > 0 && !settle_place_bytes(g->w, ops, n, lines, err))
+        return false;
+    for (size_t i = 0; i < n; i++)
+        of[i]->trail = whole_trail(g->w, lines[i], ops[i]->trail);
+    return true;
+}
+
+static struct group group_of(struct writer *w, size_t count)
+{
+    return (struct group){ .w = w,
+                           .ours = ARENA_ARRAY(w->arena, struct settle_op *, count),
+                           .runs = ARENA_ARRAY(w->arena, struct settle_op *, count),
+                           .delivers = ARENA_ARRAY(w->arena, struct settle_op *, count),
+                           .endings = ARENA_ARRAY(w->arena, struct ending, count) };
+}
+
+/* Everything but documents that are over in one run. */
+static bool write_the_rest(struct group *g, struct err *err)
+{
+    make_room(g);
+    return check_moves(g, err) && end_by_deliveries(g, err) && write_runs(g, err) &&
+           write_delivers(g, err) && write_rows(g->w, &g->add, err) &&
+           write_rows(g->w, &g->ready, err) && write_rows(g->w, &g->later, err) &&
+           write_rows(g->w, &g->dead, err);
+}
+
+static bool settle_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
+{
+    struct settle_op **all = ARENA_ARRAY(w->arena, struct settle_op *, count);
+    struct group *g = ARENA_NEW(w->arena, struct group);
+
+    for (size_t i = 0; i < count; i++) {
+        all[i] = (struct settle_op *)ops[i];
+        start_over(all[i]);
+    }
+    if (w->db->kind == DB_SQLITE ? !take_ready(w, all, count, err)
+                                 : !take_leases(w, all, count, err))
+        return false;
+    *g = group_of(w, count);
+    if (!sort_out(g, all, count, err) || !place_ended(g, err) ||
+        !terms_found(w, g->ours, g->our_count, err) ||
+        (g->run_count + g->deliver_count > 0 && !write_the_rest(g, err)) || !write_endings(g, err))
+        return false;
+    fault_point(SETTLE_WRITTEN);
+    return write_tallies(g, err) && settle_batch(w, g->ours, g->our_count, err) &&
+           settle_order(w, g->ours, g->our_count, &all[0]->going, err);
+}
+
+/* ---- after the commit ------------------------------------------------------------------------ */
+
+static void free_claim(struct claims *c, const struct settle_op *o)
+{
+    const struct task *t = &o->task;
+
+    claims_drop(c, t);
+    if (o->end == SETTLE_AGAIN && o->due_us == 0)
+        claims_put_at(c, t->queue, (struct claim_place){ t->prio, t->rank, t->id });
+    for (size_t i = 0; o->end == SETTLE_PARTS && !o->over && i < o->part_count; i++)
+        if (o->parts[i].state == DELIVERY_READY && !(o->parts[i].is_new && o->parts[i].lane != 0))
+            claims_put_at(
+                c, o->parts[i].queue,
+                (struct claim_place){ prio_of(o, &o->parts[i]), t->rank, o->parts[i].num });
+}
+
+static void settle_committed(struct writer *w, struct store_op **ops, size_t count)
+{
+    int64_t day = -1;
+
+    for (size_t i = 0; i < count; i++) {
+        const struct settle_op *o = (const struct settle_op *)ops[i];
+
+        if (o->over && o->day != day)
+            done_used(w->store, day = o->day);
+        if (o->ours && w->db->kind == DB_SQLITE)
+            free_claim(w->store->claims, o);
+        if (o->going.count > 0) {
+            order_tell(w, &o->going);
+            settle_order_went(ops, count, &o->going);
+        }
+    }
+}
+
+const struct store_verb settle_verb = { .name = "settle",
+                                        .run = settle_run,
+                                        .committed = settle_committed };

@@ -1,0 +1,84 @@
+#include "store/road/settle_order.h"
+
+#include "base/arena.h"
+#include "store/kernel/inside.h"
+#include "store/road/accept.h"
+
+/* A lane in which something came or went. */
+static bool moves_lane(const struct settle_op *o, const struct settle_part *p)
+{
+    if (p->lane == 0 || o->end != SETTLE_PARTS)
+        return false;
+    return p->is_new || delivery_is_over(p->state) || p->aside;
+}
+
+static size_t lanes_of(struct settle_op **ops, size_t count, int64_t *ret)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = 0; k < ops[i]->part_count; k++)
+            if (moves_lane(ops[i], &ops[i]->parts[k]))
+                ret[n++] = ops[i]->parts[k].lane;
+    return n;
+}
+
+static size_t closed_of(struct settle_op **ops, size_t count, struct db_value *ret)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < count; i++)
+        if (ops[i]->task.kind == TASK_RUN && ops[i]->seq != 0 && ops[i]->end != SETTLE_AGAIN) {
+            ret[n * 2] = db_int(ops[i]->gateway);
+            ret[n++ * 2 + 1] = db_int(ops[i]->seq);
+        }
+    return n;
+}
+
+static size_t own_of(struct settle_op **ops, size_t count, int64_t *ret)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < count; i++)
+        if (ops[i]->keep && ops[i]->part_count == 1 && ops[i]->parts[0].is_new)
+            ret[n++] = ops[i]->parts[0].num;
+    return n;
+}
+
+bool settle_order(struct writer *w, struct settle_op **ops, size_t count, struct order_batch *ret,
+                  struct err *err)
+{
+    size_t parts = 0, numbered = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        numbered += ops[i]->seq != 0;
+        for (size_t k = 0; k < ops[i]->part_count; k++)
+            parts += ops[i]->parts[k].lane != 0;
+    }
+    if (parts + numbered == 0)
+        return true;
+    int64_t *lanes = ARENA_ARRAY(w->arena, int64_t, parts + 1);
+    int64_t *own = ARENA_ARRAY(w->arena, int64_t, count);
+    struct db_value *closed = ARENA_ARRAY(w->arena, struct db_value, numbered * 2 + 1);
+    size_t lane_count = lanes_of(ops, count, lanes), closed_count = closed_of(ops, count, closed);
+
+    return db_batch(w->db, SQL_ORDER_CLOSE, DB_NO_SLOT, closed, 2, closed_count, err) &&
+           order_let_go(w,
+                        &(struct order_lanes){ .lanes = lanes,
+                                               .count = lane_count,
+                                               .closed = closed_count > 0,
+                                               .own = own,
+                                               .own_count = own_of(ops, count, own) },
+                        ret, err);
+}
+
+void settle_order_went(struct store_op **ops, size_t count, const struct order_batch *going)
+{
+    for (size_t k = 0; k < going->count; k++)
+        for (size_t i = 0; going->going[k].own && going->going[k].claimed && i < count; i++) {
+            struct settle_op *o = (struct settle_op *)ops[i];
+
+            if (o->ours && o->keep && o->parts[0].num == going->going[k].num)
+                o->went = going->going[k].task;
+        }
+}

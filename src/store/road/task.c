@@ -1,0 +1,478 @@
+#include "store/road/task.h"
+
+#include <stdlib.h>
+
+#include "base/auto.h"
+#include "base/require.h"
+#include "store/kernel/claims.h"
+#include "store/kernel/inside.h"
+#include "store/kernel/lease.h"
+#include "store/road/accept.h"
+#include "store/road/settle.h"
+
+/* Every statement that gives tasks gives these columns. */
+static struct task task_of(struct db_rows *rows)
+{
+    return (struct task){ .id = db_get_int(rows, 0),
+                          .claim = db_get_int(rows, 1),
+                          .until_us = db_get_int(rows, 2),
+                          .queue = db_get_int(rows, 3),
+                          .prio = db_get_int(rows, 4),
+                          .rank = db_get_int(rows, 5),
+                          .kind = db_get_int(rows, 6),
+                          .attempts = db_get_int(rows, 7),
+                          .rescues = db_get_int(rows, 8),
+                          .crashes = db_get_int(rows, 9) };
+}
+
+static bool read_tasks(struct db *db, enum sql_id id, struct db_args args, struct task *out,
+                       size_t most, size_t *ret_count, struct err *err)
+{
+    AUTO(db_rows_done) struct db_rows rows = { 0 };
+    bool row = false;
+    size_t n = 0;
+
+    if (!db_query(db, id, args, &rows, err))
+        return false;
+    while (n < most) {
+        if (!db_next(&rows, &row, err))
+            return false;
+        if (!row)
+            break;
+        out[n++] = task_of(&rows);
+    }
+    *ret_count = n;
+    return true;
+}
+
+static struct claim_place place_of(const struct task *t)
+{
+    return (struct claim_place){ .prio = t->prio, .rank = t->rank, .id = t->id };
+}
+
+static bool put_ready(struct db *db, const struct task *t, struct err *err)
+{
+    return db_run(db, SQL_TASK_READY_PUT,
+                  DB_ARGS(db_int(t->queue), db_int(t->prio), db_int(t->rank), db_int(t->id),
+                          db_int(t->kind), db_int(t->attempts), db_int(t->rescues),
+                          db_int(t->crashes)),
+                  NULL, err);
+}
+
+static bool put_later(struct db *db, const struct task *t, int64_t due_us, struct str error,
+                      struct err *err)
+{
+    return db_run(db, SQL_TASK_LATER_PUT,
+                  DB_ARGS(db_int(due_us), db_int(t->id), db_int(t->queue), db_int(t->prio),
+                          db_int(t->kind), db_int(t->attempts), db_int(t->rescues),
+                          db_int(t->crashes), db_text(error)),
+                  NULL, err);
+}
+
+static bool put_dead(struct db *db, const struct task *t, struct str code, struct str message,
+                     struct err *err)
+{
+    return db_run(db, SQL_TASK_DEAD_PUT,
+                  DB_ARGS(db_int(t->id), db_int(t->queue), db_int(t->prio), db_int(t->kind),
+                          db_text(code), db_text(message), db_int(t->attempts), db_int(t->rescues),
+                          db_int(t->crashes)),
+                  NULL, err);
+}
+
+static struct db_args key_args(const struct task *t, struct db_value v[static 4])
+{
+    v[0] = db_int(t->queue);
+    v[1] = db_int(t->prio);
+    v[2] = db_int(t->rank);
+    v[3] = db_int(t->id);
+    return (struct db_args){ .values = v, .count = 4 };
+}
+
+/* ---- claim -------------------------------------------------------------------------- */
+
+struct claim_op {
+    struct store_op op;
+    int64_t queue, lease_us;
+    size_t limit;
+    struct task *tasks;
+    size_t count;
+};
+
+/* A group that fails is run again: what the first run marked is given back. */
+static void unclaim(struct store *s, struct claim_op *o)
+{
+    for (size_t i = 0; i < o->count && s->claims != NULL; i++) {
+        claims_drop(s->claims, &o->tasks[i]);
+        claims_put_at(s->claims, o->queue, place_of(&o->tasks[i]));
+    }
+    o->count = 0;
+}
+
+static bool claim_in_memory(struct writer *w, struct claim_op *o, struct err *err)
+{
+    enum { WINDOW = 256 };
+    struct claims *claims = w->store->claims;
+    struct claim_place at = claims_cursor(claims, o->queue);
+    struct task window[WINDOW];
+    size_t n = WINDOW;
+
+    while (o->count < o->limit && n == WINDOW && !claims_full(claims)) {
+        if (!read_tasks(w->db, SQL_TASK_WINDOW,
+                        DB_ARGS(db_int(o->queue), db_int(at.prio), db_int(at.rank), db_int(at.id),
+                                db_int(WINDOW)),
+                        window, WINDOW, &n, err))
+            return false;
+        for (size_t i = 0; i < n && o->count < o->limit && !claims_full(claims); i++) {
+            at = place_of(&window[i]);
+            if (!claims_take(claims, &window[i]))
+                continue;
+            window[i].attempts++;
+            o->tasks[o->count++] = window[i];
+        }
+    }
+    claims_read_to(claims, o->queue, at);
+    return true;
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const struct task *x = a, *y = b;
+
+    if (x->prio != y->prio)
+        return x->prio < y->prio ? -1 : 1;
+    if (x->rank != y->rank)
+        return x->rank < y->rank ? -1 : 1;
+    return x->id < y->id ? -1 : x->id > y->id;
+}
+
+static bool claim_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
+{
+    struct claim_op *o = (struct claim_op *)ops[0];
+
+    require(count == 1);
+    unclaim(w->store, o);
+    if (w->db->kind == DB_SQLITE)
+        return claim_in_memory(w, o, err);
+    if (!read_tasks(w->db, SQL_TASK_CLAIM,
+                    DB_ARGS(db_int(o->queue), db_int((int64_t)o->limit),
+                            db_int(store_node(w->store)), db_int(o->lease_us)),
+                    o->tasks, o->limit, &o->count, err))
+        return false;
+    for (size_t i = 0; i < o->count; i++)
+        lease_note(w, &o->tasks[i]);
+    qsort(o->tasks, o->count, sizeof *o->tasks, by_place); /* RETURNING has no order */
+    return true;
+}
+
+static const struct store_verb claim_verb = { .name = "claim", .run = claim_run };
+
+bool task_claim(struct store *s, int64_t queue, size_t limit, int64_t lease_us,
+                struct task *ret_tasks, size_t *ret_count, struct err *err)
+{
+    struct claim_op o = {
+        .queue = queue, .limit = limit, .lease_us = lease_us, .tasks = ret_tasks
+    };
+
+    require(limit > 0 && limit <= TASK_CLAIM_MOST);
+    if (!writers_call(s->writers, &claim_verb, &o.op, err)) {
+        unclaim(s, &o);
+        return false;
+    }
+    *ret_count = o.count;
+    return true;
+}
+
+/* ---- what becomes of a claimed task --------------------------------------------------- */
+
+enum end { END_FINISH, END_RELEASE, END_FAIL, END_KILL };
+
+struct end_op {
+    struct store_op op;
+    const struct task *task;
+    enum end end;
+    int64_t due_us;
+    struct str code, text;
+    bool ours;
+};
+
+/* The row, if the claim is still ours; it is gone from its place then. */
+static bool take_claimed(struct writer *w, const struct task *t, struct task *ret, bool *ret_ours,
+                         struct err *err)
+{
+    struct db_value key[4];
+    size_t n = 0;
+    bool ok;
+
+    if (w->db->kind == DB_SQLITE) {
+        *ret_ours = claims_have(w->store->claims, t);
+        if (!*ret_ours)
+            return true;
+        ok = read_tasks(w->db, SQL_TASK_READY_TAKE, key_args(t, key), ret, 1, &n, err);
+        ret->attempts = t->attempts; /* counted in memory */
+    } else {
+        ok = read_tasks(w->db, SQL_TASK_LEASE_TAKE, DB_ARGS(db_int(t->id), db_int(t->claim)), ret,
+                        1, &n, err);
+    }
+    *ret_ours = n == 1;
+    return ok;
+}
+
+static bool end_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
+{
+    struct end_op *o = (struct end_op *)ops[0];
+    struct task t;
+
+    require(count == 1);
+    if (!take_claimed(w, o->task, &t, &o->ours, err))
+        return false;
+    if (!o->ours)
+        return true;
+    switch (o->end) {
+    case END_RELEASE:
+        return put_ready(w->db, &t, err);
+    case END_FAIL:
+        return put_later(w->db, &t, o->due_us, o->text, err);
+    case END_KILL:
+        return put_dead(w->db, &t, o->code, o->text, err);
+    case END_FINISH:
+        break;
+    }
+    return true;
+}
+
+static const struct store_verb end_verb = { .name = "end", .run = end_run };
+
+static bool end_task(struct store *s, struct end_op *o, bool *ret_ours, struct err *err)
+{
+    if (!writers_call(s->writers, &end_verb, &o->op, err))
+        return false;
+    if (o->ours && s->claims != NULL) {
+        struct claim_place place = place_of(o->task);
+
+        if (o->end == END_FAIL) /* when it was due at once it may stand there already */
+            place.rank = o->due_us;
+        claims_drop(s->claims, o->task);
+        if (o->end == END_RELEASE || o->end == END_FAIL)
+            claims_put_at(s->claims, o->task->queue, place);
+    }
+    *ret_ours = o->ours;
+    return true;
+}
+
+bool task_finish(struct store *s, const struct task *t, bool *ret_ours, struct err *err)
+{
+    struct end_op o = { .task = t, .end = END_FINISH };
+
+    return end_task(s, &o, ret_ours, err);
+}
+
+bool task_release(struct store *s, const struct task *t, bool *ret_ours, struct err *err)
+{
+    struct end_op o = { .task = t, .end = END_RELEASE };
+
+    return end_task(s, &o, ret_ours, err);
+}
+
+bool task_fail(struct store *s, const struct task *t, int64_t due_us, struct str error,
+               bool *ret_ours, struct err *err)
+{
+    struct end_op o = { .task = t, .end = END_FAIL, .due_us = due_us, .text = error };
+
+    return end_task(s, &o, ret_ours, err);
+}
+
+bool task_kill(struct store *s, const struct task *t, struct str code, struct str message,
+               bool *ret_ours, struct err *err)
+{
+    struct end_op o = { .task = t, .end = END_KILL, .code = code, .text = message };
+
+    return end_task(s, &o, ret_ours, err);
+}
+
+/* ---- later, crashed ------------------------------------------------------------------- */
+
+struct wake_op {
+    struct store_op op;
+    int64_t now_us, next_us;
+    struct task tasks[TASK_CLAIM_MOST];
+    size_t limit, count;
+};
+
+static bool wake_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
+{
+    struct wake_op *o = (struct wake_op *)ops[0];
+
+    require(count == 1);
+    if (!read_tasks(w->db, SQL_TASK_DUE, DB_ARGS(db_int(o->now_us), db_int((int64_t)o->limit)),
+                    o->tasks, o->limit, &o->count, err))
+        return false;
+    for (size_t i = 0; i < o->count; i++)
+        if (!db_run(w->db, SQL_TASK_LATER_DROP,
+                    DB_ARGS(db_int(o->tasks[i].rank), db_int(o->tasks[i].id)), NULL, err) ||
+            !put_ready(w->db, &o->tasks[i], err))
+            return false;
+    return db_one_int(w->db, SQL_TASK_NEXT_DUE, DB_NO_ARGS, 0, &o->next_us, err);
+}
+
+static const struct store_verb wake_verb = { .name = "wake", .run = wake_run };
+
+bool task_wake(struct store *s, int64_t now_us, size_t limit, int64_t *ret_moved,
+               int64_t *ret_next_us, struct err *err)
+{
+    struct wake_op o = { .now_us = now_us, .limit = limit };
+
+    require(limit > 0 && limit <= TASK_CLAIM_MOST);
+    if (!writers_call(s->writers, &wake_verb, &o.op, err))
+        return false;
+    for (size_t i = 0; i < o.count && s->claims != NULL; i++)
+        claims_put_at(s->claims, o.tasks[i].queue, place_of(&o.tasks[i]));
+    *ret_moved = (int64_t)o.count;
+    *ret_next_us = o.next_us;
+    return true;
+}
+
+struct crashed_op {
+    struct store_op op;
+    const struct task *task;
+    bool poison;
+};
+
+static bool crashed_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
+{
+    struct crashed_op *o = (struct crashed_op *)ops[0];
+    struct db_value key[4];
+    struct task t;
+    size_t n;
+
+    require(count == 1);
+    o->poison = false;
+    if (!read_tasks(w->db, SQL_TASK_READY_TAKE, key_args(o->task, key), &t, 1, &n, err))
+        return false;
+    if (n == 0) /* finished, or in other hands: nothing to count */
+        return true;
+    t.crashes++;
+    o->poison = t.crashes >= TASK_CRASHES_MOST;
+    struct str why = STR("the process died three times while it worked on this alone");
+
+    if (o->poison && t.kind == TASK_DELIVER &&
+        !db_run(w->db, SQL_DELIVERY_POISON, DB_ARGS(db_int(t.id), db_text(why)), NULL, err))
+        return false;
+    if (o->poison && t.kind == TASK_RUN &&
+        !db_run(w->db, SQL_ORDER_CLOSE_DOC, DB_ARGS(db_int(t.id)), NULL, err))
+        return false;
+    if (o->poison)
+        return put_dead(w->db, &t, STR("poison"), why, err);
+    return put_ready(w->db, &t, err);
+}
+
+static const struct store_verb crashed_verb = { .name = "crashed", .run = crashed_run };
+
+bool task_crashed(struct store *s, const struct task *t, bool *ret_poison, struct err *err)
+{
+    struct crashed_op o = { .task = t };
+
+    if (!writers_call(s->writers, &crashed_verb, &o.op, err))
+        return false;
+    *ret_poison = o.poison;
+    return true;
+}
+
+bool task_count(struct store *s, struct task_places *ret, struct err *err)
+{
+    struct db *db = store_reader(s, err);
+    struct db_rows rows = { 0 };
+    bool row = false;
+
+    if (db == NULL)
+        return false;
+    bool ok = db_query(db, SQL_TASK_PLACES, DB_NO_ARGS, &rows, err) && db_next(&rows, &row, err);
+
+    if (ok && row)
+        *ret = (struct task_places){ .ready = db_get_int(&rows, 0),
+                                     .lease = db_get_int(&rows, 1),
+                                     .later = db_get_int(&rows, 2),
+                                     .dead = db_get_int(&rows, 3) };
+    db_rows_done(&rows);
+    store_reader_back(s, db);
+    return ok;
+}
+
+static bool read_queues(struct db *db, struct task_queue *ret, size_t most, size_t *ret_count,
+                        struct err *err)
+{
+    AUTO(db_rows_done) struct db_rows rows = { 0 };
+    bool row = true;
+
+    *ret_count = 0;
+    if (!db_query(db, SQL_TASK_QUEUES, DB_ARGS(db_int((int64_t)most)), &rows, err))
+        return false;
+    while (*ret_count < most) {
+        if (!db_next(&rows, &row, err))
+            return false;
+        if (!row)
+            break;
+        ret[(*ret_count)++] =
+            (struct task_queue){ .queue = db_get_int(&rows, 0),
+                                 .count = db_get_int(&rows, 1),
+                                 .oldest_us = db_is_null(&rows, 2) ? 0 : db_get_int(&rows, 2) };
+    }
+    return true;
+}
+
+bool task_queues(struct store *s, struct task_queue *ret, size_t most, size_t *ret_count,
+                 struct err *err)
+{
+    struct db *db = store_reader(s, err);
+    bool ok = db != NULL && read_queues(db, ret, most, ret_count, err);
+
+    if (db != NULL)
+        store_reader_back(s, db);
+    return ok;
+}
+
+bool task_dead_sum(struct store *s, int64_t *ret_count, int64_t *ret_oldest_us, struct err *err)
+{
+    struct db *db = store_reader(s, err);
+    struct db_rows rows = { 0 };
+    bool row = false;
+
+    if (db == NULL)
+        return false;
+    bool ok = db_query(db, SQL_TASK_DEAD_SUM, DB_NO_ARGS, &rows, err) && db_next(&rows, &row, err);
+
+    *ret_count = ok && row ? db_get_int(&rows, 0) : 0;
+    *ret_oldest_us = ok && row ? db_get_int(&rows, 1) : 0;
+    db_rows_done(&rows);
+    store_reader_back(s, db);
+    return ok;
+}
+
+/* ---- leases of the dead (PostgreSQL) ---------------------------------------------------- */
+
+/* The predecessor is certainly gone: its node row is marked dead already. */
+bool task_take_over(struct db *db, int64_t node, struct err *err)
+{
+    return db_run(db, SQL_TASK_TAKE_OVER, DB_ARGS(db_int(node)), NULL, err);
+}
+
+bool task_rescue(struct db *db, int64_t *ret_moved, struct err *err)
+{
+    struct task tasks[TASK_CLAIM_MOST];
+    size_t n;
+
+    if (!read_tasks(db, SQL_TASK_ORPHANS, DB_ARGS(db_int(TASK_CLAIM_MOST)), tasks, TASK_CLAIM_MOST,
+                    &n, err))
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        struct task gone;
+        size_t ours;
+
+        if (!read_tasks(db, SQL_TASK_LEASE_TAKE,
+                        DB_ARGS(db_int(tasks[i].id), db_int(tasks[i].claim)), &gone, 1, &ours,
+                        err) ||
+            (ours == 1 && !put_ready(db, &tasks[i], err)))
+            return false;
+    }
+    *ret_moved = (int64_t)n;
+    return true;
+}

@@ -1,0 +1,154 @@
+/* list.c - lists of documents that match a filter.  See document.h. */
+#include "base/auto.h"
+#include "base/require.h"
+#include "core/facts.h"
+#include "store/kernel/inside.h"
+#include "store/search/search.h"
+
+enum {
+    SCAN_MOST = 20000,        /* documents looked at for one page */
+    LOOK_AT_CLOCK = 32,       /* every so many of them */
+    DOCUMENT_MOST = 16 << 20, /* the texts of one row */
+    SEARCH_MOST = 64 << 20
+};
+
+bool document_in_scope(const struct document_scope *scope, int64_t sender, int64_t receiver)
+{
+    if (scope == NULL)
+        return true;
+    for (size_t i = 0; i < scope->count; i++)
+        if (scope->systems[i] == sender || scope->systems[i] == receiver)
+            return true;
+    return false;
+}
+
+static bool name_matches(struct str pattern, struct str name)
+{
+    if (pattern.len > 0 && pattern.ptr[pattern.len - 1] == '*')
+        return str_starts(name, (struct str){ pattern.ptr, pattern.len - 1 });
+    return str_eq(pattern, name);
+}
+
+static bool contains(struct str text, struct str part)
+{
+    for (size_t i = 0; i + part.len <= text.len; i++)
+        if (str_eq_nocase(str_mem(text.ptr + i, part.len), part))
+            return true;
+    return false;
+}
+
+static bool error_matches(struct str error, const struct document *d)
+{
+    return d->code.len > 0 && (str_eq(error, d->code) || contains(d->message, error));
+}
+
+static bool facts_match(const struct document_filter *f, const struct document *d, struct arena *a)
+{
+    struct facts x = { 0 };
+
+    if (f->where_count + f->sender_name.len + f->receiver_name.len + f->type_name.len == 0)
+        return true;
+    if (d->facts.len == 0 || !facts_read(d->facts, a, &x) ||
+        (f->sender_name.len > 0 && !(x.sender_unknown && str_eq(f->sender_name, x.sender))) ||
+        (f->receiver_name.len > 0 &&
+         !(x.receiver_unknown && str_eq(f->receiver_name, x.receiver))) ||
+        (f->type_name.len > 0 && !(x.type_unknown && str_eq(f->type_name, x.type))))
+        return false;
+    for (size_t i = 0; i < f->where_count; i++) {
+        struct str value = facts_attribute(&x, f->where[i].name);
+
+        if (value.ptr == NULL || !str_eq(value, f->where[i].value))
+            return false;
+    }
+    return true;
+}
+
+static bool matches(const struct document_filter *f, const struct document *d, bool knows_error,
+                    struct arena *a)
+{
+    return (f->gateway == 0 || f->gateway == d->gateway) &&
+           (f->sender == 0 || f->sender == d->sender) &&
+           (f->receiver == 0 || f->receiver == d->receiver) &&
+           (f->type == 0 || f->type == d->type) &&
+           document_in_scope(f->scope, d->sender, d->receiver) &&
+           (f->size_least == 0 || d->source.size >= f->size_least) &&
+           (f->size_below == 0 || d->source.size < f->size_below) &&
+           (f->since_us == 0 || d->received_us >= f->since_us) &&
+           (f->until_us == 0 || d->received_us < f->until_us) &&
+           (f->state.len == 0 || str_eq(f->state, d->state)) &&
+           (!f->live || !document_is_over(d->is)) &&
+           (f->name.len == 0 || name_matches(f->name, d->name)) &&
+           (f->error.len == 0 || knows_error || error_matches(f->error, d)) && facts_match(f, d, a);
+}
+
+struct document document_copy(const struct document *d, struct arena *a)
+{
+    struct document to = *d;
+
+    to.name = arena_copy(a, d->name);
+    to.ctype = arena_copy(a, d->ctype);
+    to.head = arena_copy(a, d->head);
+    to.facts = arena_copy(a, d->facts);
+    to.code = arena_copy(a, d->code);
+    to.message = arena_copy(a, d->message);
+    to.trail = STR("");
+    return to;
+}
+
+struct page {
+    const struct document_filter *filter;
+    struct document *docs;
+    size_t limit, count;
+    int64_t below, looked;
+    bool end;
+};
+
+/* Until the page is full, or it took long enough. */
+static bool fill(struct db *db, struct search *x, struct page *p, struct arena *a, struct err *err)
+{
+    AUTO(arena_done) struct arena one = ARENA_INIT(DOCUMENT_MOST);
+
+    while (p->count < p->limit && p->looked < SCAN_MOST &&
+           !(p->looked % LOOK_AT_CLOCK == LOOK_AT_CLOCK - 1 && search_is_late(x))) {
+        enum search_end end;
+        struct document d;
+        int64_t slot = -1;
+        bool found;
+
+        arena_reset(&one);
+        if (!search_next(x, &p->below, &slot, &end, err))
+            return false;
+        p->end = end == SEARCH_OVER;
+        if (end != SEARCH_FOUND)
+            return true;
+        p->looked++;
+        if (!document_by_num(db, search_slots(x), slot, p->below, &one, &d, &found, err))
+            return false;
+        /* What a filter refuses must not stay in the page's memory. */
+        if (found && matches(p->filter, &d, search_knows_error(x), &one))
+            p->docs[p->count++] = document_copy(&d, a);
+    }
+    return true;
+}
+
+bool document_list(struct store *s, const struct document_filter *f, int64_t below, size_t limit,
+                   struct arena *a, struct document *ret, size_t *ret_count, int64_t *ret_next,
+                   struct err *err)
+{
+    AUTO(arena_done) struct arena own = ARENA_INIT(SEARCH_MOST);
+    struct page p = {
+        .filter = f, .docs = ret, .limit = limit, .below = below > 0 ? below : INT64_MAX
+    };
+    struct db *db = store_reader(s, err);
+    struct search *x;
+
+    require(limit > 0 && limit <= DOCUMENTS_PAGE_MOST);
+    if (db == NULL)
+        return false;
+    bool ok = search_open(s, db, f, &own, &x, err) && fill(db, x, &p, a, err);
+
+    store_reader_back(s, db);
+    *ret_count = p.count;
+    *ret_next = p.end ? 0 : p.below;
+    return ok;
+}

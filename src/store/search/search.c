@@ -1,0 +1,707 @@
+#include "store/search/search.h"
+
+#include <stdlib.h>
+
+#include "base/auto.h"
+#include "base/clock.h"
+#include "base/require.h"
+#include "base/varint.h"
+#include "store/road/term.h"
+#include "store/search/index.h"
+#include "store/search/search_inside.h"
+
+enum {
+    WINDOW_FIRST = 300, /* how many are asked for at first, and at most */
+    WINDOW_MOST = 2400,
+    PART_LEAST = 8,
+    SCOPE_PARTS_MOST = 500, /* of a scope that is looked up; a larger one is only compared */
+    PROBES = 64,            /* slots that are looked at for one window */
+    HALVINGS = 60,
+    CLOSE_ENOUGH = 64, /* numbers around a point in time */
+    FACTS_ARENA = 64 << 10
+};
+
+#define NUM_END   (INT64_C(1) << 40) /* no number comes near it; index.c, term.c */
+#define SEARCH_US (INT64_C(800) * CLOCK_MS)
+/* A document may be received a little before a higher number. */
+#define DISORDER_US   (INT64_C(60) * CLOCK_S)
+#define LAST_OF_NAMES STR("\xf4\x8f\xbf\xbf") /* behind every character */
+
+/* ---- windows --------------------------------------------------------------------------- */
+
+static void see(struct source *c, int64_t num, int64_t slot, bool fits)
+{
+    require(c->count < SEEN_MOST);
+    c->seen[c->count++] = (struct seen){ .num = num, .slot = slot, .fits = fits };
+}
+
+/* A full window may have left lower ones out. */
+static void unsure(struct source *c, int64_t from)
+{
+    if (from > c->sure)
+        c->sure = from;
+}
+
+static bool has_term(struct str facts, int64_t hash)
+{
+    AUTO(arena_done) struct arena a = ARENA_INIT(FACTS_ARENA);
+    int64_t hashes[TERMS_MOST];
+
+    for (size_t n = term_hashes(facts, &a, hashes); n > 0; n--)
+        if (hashes[n - 1] == hash)
+            return true;
+    return false;
+}
+
+static bool row_fits(const struct source *c, struct db_rows *row)
+{
+    if (c->kind == FROM_FACET)
+        return db_get_int(row, (int)c->facet) == c->word;
+    if (c->kind == FROM_SCOPE)
+        return document_in_scope(c->scope, db_get_int(row, FACET_SENDER),
+                                 db_get_int(row, FACET_RECEIVER));
+    if (c->kind == FROM_SIZES)
+        return db_get_int(row, 5) >= c->least && db_get_int(row, 5) <= c->most;
+    if (c->kind == FROM_TERM)
+        return !db_is_null(row, 7) && has_term(db_get_str(row, 7), c->word);
+    struct str name = term_name(db_get_str(row, 6));
+
+    return !db_is_null(row, 6) && str_cmp(name, c->from) >= 0 && str_cmp(name, c->to) <= 0;
+}
+
+/* Rows of a table above the watermark say what they are, those of an index whether they fit. */
+static bool does_fit(const struct source *c, enum sql_id id, struct db_rows *row)
+{
+    if (id == SQL_DOC_ABOVE || id == SQL_DONE_ABOVE)
+        return row_fits(c, row);
+    if (id == SQL_TROUBLE_MEMBERS)
+        return search_batch_fits(c, db_get_int(row, 1));
+    return db_get_int(row, 1) != 0;
+}
+
+bool search_gather(struct search *x, struct source *c, enum sql_id id, int64_t slot,
+                   struct db_args args, struct err *err)
+{
+    AUTO(db_rows_done) struct db_rows rows = { 0 };
+    int64_t limit = args.values[1].i, got = 0;
+    bool row;
+
+    if (!db_query_slot(x->db, id, slot, args, &rows, err))
+        return false;
+    for (;; got++) {
+        if (!db_next(&rows, &row, err))
+            return false;
+        if (!row)
+            break;
+        see(c, db_get_int(&rows, 0), slot == DB_NO_SLOT ? NOT_KNOWN : slot, does_fit(c, id, &rows));
+    }
+    if (got >= limit) { /* of one that comes several times there may be more */
+        struct seen *last = &c->seen[c->count - 1];
+
+        last->fits = last->fits || c->kind == FROM_TROUBLE; /* whoever asks looks at it */
+        unsure(c, last->num + (c->kind == FROM_DEAD));
+    }
+    return true;
+}
+
+/* The same of live documents, and of all tables of ended ones. */
+static bool gather_each(struct search *x, struct source *c, enum sql_id live, enum sql_id ended,
+                        struct db_args args, struct err *err)
+{
+    if (!search_gather(x, c, live, DB_NO_SLOT, args, err))
+        return false;
+    for (size_t i = 0; i < x->slots.count; i++)
+        if (!search_gather(x, c, ended, x->slots.days[i], args, err))
+            return false;
+    return true;
+}
+
+int64_t search_share(const struct source *c, size_t parts)
+{
+    size_t room = (SEEN_MOST - 1) / parts;
+    size_t limit = c->window < room ? c->window : room;
+
+    return (int64_t)(limit > PART_LEAST ? limit : PART_LEAST);
+}
+
+/* ---- SQLite: what the index does not know yet -------------------------------------------------
+ */
+
+/* The watermark is read before the rows: what it covers the index has, whatever moves
+ * meanwhile. */
+static bool gather_above(struct search *x, struct source *c, int64_t below, int64_t limit,
+                         struct err *err)
+{
+    int64_t indexed;
+
+    if (!db_one_int(x->db, SQL_MARK_GET, DB_ARGS(db_text(STR("indexed"))), 0, &indexed, err))
+        return false;
+    struct db_args args = DB_ARGS(db_int(below), db_int(limit), db_int(indexed));
+
+    if (below <= indexed + 1)
+        return true;
+    return gather_each(x, c, SQL_DOC_ABOVE, SQL_DONE_ABOVE, args, err);
+}
+
+/* ---- words, sizes --------------------------------------------------------------------------- */
+
+/* A list of the index, from its end. */
+static size_t read_list(struct db_rows *rows, int64_t list[static INDEX_SLICE])
+{
+    struct str more = db_get_str(rows, 1);
+    size_t count = 1;
+    uint64_t step;
+
+    list[0] = db_get_int(rows, 0);
+    for (; count < INDEX_SLICE && varint_take(&more, &step); count++)
+        list[count] = list[count - 1] + (int64_t)step;
+    return count;
+}
+
+static bool gather_lists(struct search *x, struct source *c, int64_t facet, int64_t word,
+                         int64_t below, int64_t limit, struct err *err)
+{
+    AUTO(db_rows_done) struct db_rows rows = { 0 };
+    int64_t list[INDEX_SLICE], got = 0;
+    bool row;
+
+    if (!db_query(x->db, SQL_FACET_NUMS,
+                  DB_ARGS(db_int(below), db_int(limit), db_int(facet), db_int(word)), &rows, err))
+        return false;
+    while (got < limit) {
+        if (!db_next(&rows, &row, err))
+            return false;
+        if (!row)
+            return true;
+        for (size_t n = read_list(&rows, list); n > 0 && got < limit; n--)
+            if (list[n - 1] < below) {
+                see(c, list[n - 1], NOT_KNOWN, true);
+                got++;
+            }
+    }
+    unsure(c, c->seen[c->count - 1].num);
+    return true;
+}
+
+/* On SQLite without the rows above the watermark. */
+static bool gather_word(struct search *x, struct source *c, int64_t facet, int64_t word,
+                        int64_t below, int64_t limit, struct err *err)
+{
+    if (x->db->kind == DB_POSTGRESQL)
+        return gather_each(x, c, SQL_DOC_NUMS_OF, SQL_DONE_NUMS_OF,
+                           DB_ARGS(db_int(below), db_int(limit), db_int(facet), db_int(word)), err);
+    return gather_lists(x, c, facet, word, below, limit, err) &&
+           (facet == FACET_GATEWAY ||
+            gather_lists(x, c, facet + FACET_LATE, word, below, limit, err));
+}
+
+static bool gather_facet(struct search *x, struct source *c, int64_t below, struct err *err)
+{
+    int64_t limit = search_share(c, x->slots.count + 3);
+
+    return (x->db->kind == DB_POSTGRESQL || gather_above(x, c, below, limit, err)) &&
+           gather_word(x, c, c->facet, c->word, below, limit, err);
+}
+
+static size_t scope_parts(const struct search *x, const struct document_scope *scope)
+{
+    if (x->db->kind == DB_POSTGRESQL)
+        return 1 + 2 * scope->count * (x->slots.count + 1);
+    return x->slots.count + 1 + 4 * scope->count;
+}
+
+/* What any of its systems sent or receives. */
+static bool gather_scope(struct search *x, struct source *c, int64_t below, struct err *err)
+{
+    int64_t limit = search_share(c, scope_parts(x, c->scope));
+
+    if (x->db->kind == DB_SQLITE && !gather_above(x, c, below, limit, err))
+        return false;
+    for (size_t i = 0; i < c->scope->count; i++)
+        if (!gather_word(x, c, FACET_SENDER, c->scope->systems[i], below, limit, err) ||
+            !gather_word(x, c, FACET_RECEIVER, c->scope->systems[i], below, limit, err))
+            return false;
+    return true;
+}
+
+static bool gather_sizes(struct search *x, struct source *c, int64_t below, struct err *err)
+{
+    int64_t first = index_size_class(c->least), last = index_size_class(c->most);
+    size_t classes = (size_t)(last - first + 1);
+    /* PostgreSQL gives one window for all of them, but looks for as many in each: a wide range
+     * makes it smaller, if not as small as the room for lists of SQLite does. */
+    size_t lists = x->db->kind == DB_POSTGRESQL ? classes / 8 : classes;
+    int64_t limit = search_share(c, x->slots.count + 1 + lists);
+
+    if (x->db->kind == DB_POSTGRESQL)
+        return gather_each(x, c, SQL_DOC_SIZES, SQL_DONE_SIZES,
+                           DB_ARGS(db_int(below), db_int(limit), db_int(c->least), db_int(c->most),
+                                   db_int(x->low)),
+                           err);
+    if (!gather_above(x, c, below, limit, err))
+        return false;
+    for (int64_t class = first; class <= last; class ++)
+        if (!gather_lists(x, c, FACET_SIZE, class, below, limit, err))
+            return false;
+    return true;
+}
+
+/* ---- attributes, names ------------------------------------------------------------------------
+ */
+
+/* Slot by slot downwards, until there are enough or some were looked at. */
+struct slot_walk {
+    int64_t slot;
+    bool end;
+};
+
+static bool slot_below(struct search *x, const struct source *c, struct slot_walk *k,
+                       struct err *err)
+{
+    int64_t next = -1;
+    bool ok =
+        c->kind == FROM_TERM
+            ? db_one_int(x->db, SQL_TERM_BELOW, DB_ARGS(db_int(term_key(k->slot, 0))), -1, &next,
+                         err)
+            : db_one_int(x->db, SQL_NAME_SLOT_BELOW, DB_ARGS(db_int(k->slot)), -1, &next, err);
+
+    k->end = next < 0;
+    k->slot = c->kind == FROM_TERM ? term_key_slot(next) : next;
+    return ok;
+}
+
+static bool gather_slot(struct search *x, struct source *c, int64_t slot, int64_t below,
+                        int64_t limit, struct err *err)
+{
+    if (c->kind == FROM_TERM)
+        return search_gather(x, c, SQL_TERM_NUMS, DB_NO_SLOT,
+                             DB_ARGS(db_int(below), db_int(limit), db_int(term_key(slot, c->word))),
+                             err);
+    return search_gather(
+        x, c, SQL_NAME_NUMS, DB_NO_SLOT,
+        DB_ARGS(db_int(below), db_int(limit), db_int(slot), db_bytes(c->from), db_bytes(c->to)),
+        err);
+}
+
+static bool gather_slots(struct search *x, struct source *c, int64_t below, int64_t limit,
+                         struct err *err)
+{
+    struct slot_walk k = { .slot = term_slot(x->db->kind, below - 1) + 1 };
+    int64_t left = limit;
+
+    for (int probes = 0; left > 0; probes++) {
+        size_t before = c->count;
+
+        if (!slot_below(x, c, &k, err))
+            return false;
+        if (k.end)
+            return true;
+        if (probes == PROBES) {
+            unsure(c, term_slot_first(x->db->kind, k.slot + 1));
+            return true;
+        }
+        if (!gather_slot(x, c, k.slot, below, left, err))
+            return false;
+        left -= (int64_t)(c->count - before);
+    }
+    return true;
+}
+
+static bool gather_terms(struct search *x, struct source *c, int64_t below, struct err *err)
+{
+    int64_t limit = search_share(c, x->slots.count + 2);
+
+    return (x->db->kind == DB_POSTGRESQL || gather_above(x, c, below, limit, err)) &&
+           gather_slots(x, c, below, limit, err);
+}
+
+static bool gather_names(struct search *x, struct source *c, int64_t below, struct err *err)
+{
+    int64_t limit = search_share(c, x->slots.count + 2);
+
+    if (x->db->kind == DB_POSTGRESQL)
+        return gather_each(x, c, SQL_DOC_NAMES, SQL_DONE_NAMES,
+                           DB_ARGS(db_int(below), db_int(limit), db_text(c->from), db_text(c->to)),
+                           err);
+    return gather_above(x, c, below, limit, err) && gather_slots(x, c, below, limit, err);
+}
+
+/* ---- sources ------------------------------------------------------------------------------------
+ */
+
+static bool gather_ended(struct search *x, struct source *c, int64_t below, struct err *err)
+{
+    struct db_args args =
+        DB_ARGS(db_int(below), db_int(search_share(c, x->slots.count + 1)), db_int(c->word));
+
+    for (size_t i = 0; i < x->slots.count; i++)
+        if (!search_gather(x, c, SQL_DONE_STATES, x->slots.days[i], args, err))
+            return false;
+    return true;
+}
+
+static bool fill(struct search *x, struct source *c, int64_t below, struct err *err)
+{
+    struct db_value limit = db_int(c->window);
+
+    switch (c->kind) {
+    case FROM_TABLES:
+        return gather_each(x, c, SQL_DOC_NUMS, SQL_DONE_NUMS,
+                           DB_ARGS(db_int(below), db_int(search_share(c, x->slots.count + 1))),
+                           err);
+    case FROM_FACET:
+        return gather_facet(x, c, below, err);
+    case FROM_SCOPE:
+        return gather_scope(x, c, below, err);
+    case FROM_SIZES:
+        return gather_sizes(x, c, below, err);
+    case FROM_TERM:
+        return gather_terms(x, c, below, err);
+    case FROM_NAMES:
+        return gather_names(x, c, below, err);
+    case FROM_LIVE:
+        return search_gather(x, c, SQL_DOC_NUMS, DB_NO_SLOT, DB_ARGS(db_int(below), limit), err);
+    case FROM_TROUBLE:
+        return search_gather_trouble(x, c, below, err);
+    case FROM_DEAD:
+        return search_gather_dead(x, c, below, err);
+    case FROM_ENDED:
+        return gather_ended(x, c, below, err);
+    case FROM_CHILDREN:
+        return search_gather(x, c, SQL_LINK_NUMS, DB_NO_SLOT,
+                             DB_ARGS(db_int(below), limit, db_int(c->word)), err);
+    case FROM_NUMS:
+        for (size_t i = 0; i < c->num_count; i++)
+            if (c->nums[i] < below)
+                see(c, c->nums[i], NOT_KNOWN, true);
+        return true;
+    }
+    return true;
+}
+
+/* Newest first; of one that moved while it was looked at, the later place. */
+static int downwards(const void *a, const void *b)
+{
+    const struct seen *x = a, *y = b;
+
+    if (x->num != y->num)
+        return x->num < y->num ? 1 : -1;
+    return x->slot < y->slot ? 1 : x->slot > y->slot ? -1 : 0;
+}
+
+/* Each number once, those that fit, as far down as all were seen. */
+static void tidy(struct source *c)
+{
+    size_t n = 0;
+
+    qsort(c->seen, c->count, sizeof c->seen[0], downwards);
+    for (size_t i = 0; i < c->count && c->seen[i].num >= c->sure; i++)
+        if (c->seen[i].fits && (n == 0 || c->seen[n - 1].num != c->seen[i].num))
+            c->seen[n++] = c->seen[i];
+    c->count = n;
+}
+
+static bool refill(struct search *x, struct source *c, int64_t below, struct err *err)
+{
+    if (c->seen == NULL)
+        c->seen = ARENA_ARRAY(x->arena, struct seen, SEEN_MOST);
+    c->count = c->at = 0;
+    c->sure = 0;
+    if (!fill(x, c, below, err))
+        return false;
+    tidy(c);
+    c->begun = true;
+    c->window = c->window * 2 < WINDOW_MOST ? c->window * 2 : WINDOW_MOST;
+    return true;
+}
+
+/* The highest up to `num` that it has (*ret_hit); else it has none above *ret, 0: none at all. */
+static bool seek(struct search *x, struct source *c, int64_t num, int64_t *ret, bool *ret_hit,
+                 struct err *err)
+{
+    while (c->at < c->count && c->seen[c->at].num > num)
+        c->at++;
+    if (c->at == c->count && (!c->begun || c->sure > 0)) {
+        int64_t below = c->begun && c->sure <= num ? c->sure : num + 1;
+
+        if (!refill(x, c, below, err))
+            return false;
+    }
+    *ret_hit = c->at < c->count;
+    *ret = *ret_hit ? c->seen[c->at].num : c->sure > 0 ? c->sure - 1 : 0;
+    return true;
+}
+
+/* ---- all of them -------------------------------------------------------------------------------
+ */
+
+bool search_is_late(const struct search *x)
+{
+    return clock_mono_us() > x->until_us;
+}
+
+bool search_next(struct search *x, int64_t *io_below, int64_t *ret_slot, enum search_end *ret,
+                 struct err *err)
+{
+    int64_t num = (*io_below < x->high ? *io_below : x->high) - 1, start = num;
+    size_t agreed = 0;
+
+    *ret = SEARCH_OVER;
+    for (size_t i = 0; num >= x->low && num > 0; i = (i + 1) % x->source_count) {
+        int64_t at;
+        bool hit;
+
+        if (num < start && search_is_late(x)) {
+            *io_below = num + 1;
+            *ret = SEARCH_PAUSED;
+            return true;
+        }
+        if (!seek(x, &x->sources[i], num, &at, &hit, err))
+            return false;
+        agreed = hit && at == num ? agreed + 1 : hit ? 1 : 0;
+        num = at;
+        if (agreed == x->source_count && num >= x->low) {
+            *io_below = num;
+            *ret_slot = x->sources[0].seen[x->sources[0].at].slot;
+            *ret = SEARCH_FOUND;
+            return true;
+        }
+    }
+    return true;
+}
+
+const struct slots *search_slots(const struct search *x)
+{
+    return &x->slots;
+}
+
+bool search_knows_error(const struct search *x)
+{
+    return x->knows_error;
+}
+
+/* ---- times --------------------------------------------------------------------------------------
+ */
+
+static bool look_at(struct search *x, enum sql_id id, int64_t slot, int64_t from, int64_t to,
+                    int64_t *io_num, int64_t *io_us, struct err *err)
+{
+    AUTO(db_rows_done) struct db_rows rows = { 0 };
+    bool row;
+
+    if (!db_query_slot(x->db, id, slot, DB_ARGS(db_int(from), db_int(to)), &rows, err) ||
+        !db_next(&rows, &row, err))
+        return false;
+    if (row && (*io_num == 0 || db_get_int(&rows, 0) < *io_num)) {
+        *io_num = db_get_int(&rows, 0);
+        *io_us = db_get_int(&rows, 1);
+    }
+    return true;
+}
+
+/* A document at `from` or not far above it; *ret_num 0: there is none below `to`. */
+static bool sample(struct search *x, int64_t from, int64_t to, int64_t *ret_num, int64_t *ret_us,
+                   struct err *err)
+{
+    *ret_num = 0;
+    if (!look_at(x, SQL_DOC_AT, DB_NO_SLOT, from, to, ret_num, ret_us, err))
+        return false;
+    for (size_t i = 0; i < x->slots.count; i++) {
+        if (*ret_num != 0 && *ret_num - from <= (to - from) / 4)
+            break;
+        if (!look_at(x, SQL_DONE_AT, x->slots.days[i], from, to, ret_num, ret_us, err))
+            return false;
+    }
+    return true;
+}
+
+static bool find_top(struct search *x, int64_t *ret, struct err *err)
+{
+    if (!db_one_int(x->db, SQL_DOC_TOP, DB_NO_ARGS, 0, ret, err))
+        return false;
+    for (size_t i = 0; i < x->slots.count; i++) {
+        AUTO(db_rows_done) struct db_rows rows = { 0 };
+        bool row;
+
+        if (!db_query_slot(x->db, SQL_DONE_TOP, x->slots.days[i], DB_NO_ARGS, &rows, err) ||
+            !db_next(&rows, &row, err))
+            return false;
+        if (row && db_get_int(&rows, 0) > *ret)
+            *ret = db_get_int(&rows, 0);
+    }
+    return true;
+}
+
+/* Halves the numbers until it is near the point in time.  Every document that is looked at gives
+ * a bound that holds: *io_low, received before it, *io_high, received after it. */
+static bool near_time(struct search *x, int64_t top, int64_t us, int64_t *io_low, int64_t *io_high,
+                      struct err *err)
+{
+    int64_t from = 0, to = top + 1;
+
+    for (int i = 0; i < HALVINGS && to - from > CLOSE_ENOUGH; i++) {
+        int64_t middle = from + (to - from) / 2, num, at;
+
+        if (!sample(x, middle, to, &num, &at, err))
+            return false;
+        if (num != 0 && at < us - DISORDER_US && num > *io_low)
+            *io_low = num;
+        if (num != 0 && at > us + DISORDER_US && num < *io_high)
+            *io_high = num;
+        if (num != 0 && at < us)
+            from = num + 1;
+        else
+            to = middle;
+    }
+    return true;
+}
+
+static bool find_range(struct search *x, const struct document_filter *f, struct err *err)
+{
+    int64_t top, other;
+
+    if (f->since_us == 0 && f->until_us == 0)
+        return true;
+    if (!find_top(x, &top, err))
+        return false;
+    if (f->since_us != 0 &&
+        (other = x->high, !near_time(x, top, f->since_us, &x->low, &other, err)))
+        return false;
+    return f->until_us == 0 || (other = 0, near_time(x, top, f->until_us, &other, &x->high, err));
+}
+
+/* ---- opening -----------------------------------------------------------------------------------
+ */
+
+static struct source *add(struct search *x, enum source_kind kind)
+{
+    require(x->source_count < SOURCES_MOST);
+    struct source *c = &x->sources[x->source_count++];
+
+    *c = (struct source){ .kind = kind, .window = WINDOW_FIRST };
+    return c;
+}
+
+static void add_term(struct search *x, struct str name, struct str value)
+{
+    add(x, FROM_TERM)->word = term_hash(name, value);
+}
+
+static void add_terms(struct search *x, const struct document_filter *f)
+{
+    if (f->sender_name.len > 0)
+        add_term(x, TERM_SENDER, f->sender_name);
+    if (f->receiver_name.len > 0)
+        add_term(x, TERM_RECEIVER, f->receiver_name);
+    if (f->type_name.len > 0)
+        add_term(x, TERM_TYPE, f->type_name);
+    for (size_t i = 0; i < f->where_count; i++)
+        add_term(x, f->where[i].name, f->where[i].value);
+}
+
+/* A long name is found by its beginning. */
+static void add_name(struct search *x, struct str name)
+{
+    bool open = name.len > 0 && name.ptr[name.len - 1] == '*';
+    struct str whole = open ? str_mem(name.ptr, name.len - 1) : name, from = term_name(whole);
+
+    if (from.len == 0)
+        return;
+    struct source *c = add(x, FROM_NAMES);
+
+    c->from = c->to = from;
+    if (open && from.len == whole.len)
+        c->to = str_of(arena_printf(x->arena, "%.*s%.*s", STR_ARG(from), STR_ARG(LAST_OF_NAMES)));
+}
+
+static void add_words(struct search *x, const struct document_filter *f)
+{
+    const struct {
+        int64_t facet, word;
+    } words[] = { { FACET_RECEIVER, f->receiver },
+                  { FACET_SENDER, f->sender },
+                  { FACET_TYPE, f->type },
+                  { FACET_GATEWAY, f->gateway } };
+
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (words[i].word != 0) {
+            struct source *c = add(x, FROM_FACET);
+
+            c->facet = words[i].facet;
+            c->word = words[i].word;
+        }
+    if (f->size_least > 0 || f->size_below > 0) {
+        struct source *c = add(x, FROM_SIZES);
+
+        c->least = f->size_least;
+        c->most = f->size_below > 0 ? f->size_below - 1 : INT64_C(1) << 50;
+        if (c->most < c->least) /* none is so; one class is enough to see that */
+            c->most = c->least;
+    }
+}
+
+/* What is asked of one of its own systems is in scope already. */
+static void add_scope(struct search *x, const struct document_filter *f)
+{
+    if (f->scope != NULL && scope_parts(x, f->scope) <= SCOPE_PARTS_MOST &&
+        ((f->sender == 0 && f->receiver == 0) ||
+         !document_in_scope(f->scope, f->sender, f->receiver)))
+        add(x, FROM_SCOPE)->scope = f->scope;
+}
+
+static void add_state(struct search *x, const struct document_filter *f)
+{
+    enum document_state state = DOCUMENT_STATES;
+
+    if (f->state.len > 0)
+        (void)document_state_find(f->state, &state);
+    if (state == DOCUMENT_DEAD || state == DOCUMENT_IN_DOUBT) {
+        struct source *c = add(x, FROM_DEAD);
+
+        c->word = state == DOCUMENT_IN_DOUBT;
+        c->from = f->error;
+        x->knows_error = f->error.len > 0;
+    } else if (f->error.len > 0) { /* of ended ones no error is known */
+        add(x, FROM_TROUBLE)->from = f->error;
+    } else if (f->live || (state != DOCUMENT_STATES && !document_is_over(state))) {
+        add(x, FROM_LIVE);
+    } else if (state != DOCUMENT_STATES && state != DOCUMENT_DELIVERED) {
+        add(x, FROM_ENDED)->word = state;
+    }
+}
+
+static void add_sources(struct search *x, const struct document_filter *f)
+{
+    if (f->nums != NULL) {
+        struct source *c = add(x, FROM_NUMS);
+
+        c->nums = f->nums;
+        c->num_count = f->num_count;
+    }
+    if (f->parent != 0)
+        add(x, FROM_CHILDREN)->word = f->parent;
+    if (f->nums != NULL) /* they are few: the rest is seen when they are read */
+        return;
+    add_terms(x, f);
+    if (f->name.len > 0)
+        add_name(x, f->name);
+    add_state(x, f);
+    add_words(x, f);
+    add_scope(x, f);
+    if (x->source_count == 0)
+        add(x, FROM_TABLES);
+}
+
+bool search_open(struct store *s, struct db *db, const struct document_filter *f, struct arena *a,
+                 struct search **ret, struct err *err)
+{
+    struct search *x = ARENA_NEW(a, struct search);
+
+    *x = (struct search){ .store = s, .db = db, .arena = a, .high = NUM_END };
+    x->until_us = clock_mono_us() + SEARCH_US;
+    *ret = x;
+    if (!document_slots(db, &x->slots, err))
+        return false;
+    add_sources(x, f);
+    return find_range(x, f, err);
+}

@@ -1,0 +1,135 @@
+/* search_trouble.c - live documents that have an error, or are dead or in doubt: among many that
+ * only wait there are few.
+ *
+ * What is wrong with a document stands in a delivery of it, in its own dead task, or in what became
+ * of the batch that it is a member of (document.c).  Of an ended one nothing of that is left.  What
+ * is found here is a little more than what matches: of several deliveries the document shows one.
+ */
+#include "store/search/search_inside.h"
+
+#include <stdlib.h>
+
+#include "base/auto.h"
+#include "base/clock.h"
+#include "store/batch/batch.h"
+#include "store/road/delivery.h"
+
+enum {
+    BATCHES_MOST = 8192, /* that are known by number; when there are more, members of any may fit */
+    PORTION = 500,       /* of them that are read at once */
+    EACH_MOST = 64 /* whose members are looked up; those of more are found among all members */
+};
+
+#define BATCHES_US (INT64_C(200) * CLOCK_MS)
+
+static int upwards(const void *a, const void *b)
+{
+    const int64_t *x = a, *y = b;
+
+    return (*x > *y) - (*x < *y);
+}
+
+struct place {
+    int64_t state, num;
+};
+
+/* Those of one portion, behind a place; *ret_last: there are no more. */
+static bool find_some(struct search *x, struct source *c, int64_t *nums, struct place *at,
+                      bool *ret_last, struct err *err)
+{
+    AUTO(db_rows_done) struct db_rows rows = { 0 };
+    bool dead = c->kind == FROM_DEAD, row;
+    struct db_args args = DB_ARGS(db_text(c->from), db_int(at->state), db_int(at->num),
+                                  db_int(PORTION), db_int(c->word));
+    int64_t n = 0;
+
+    args.count = dead ? 5 : 4;
+    if (!db_query(x->db, dead ? SQL_DEAD_BATCHES : SQL_TROUBLE_BATCHES, args, &rows, err))
+        return false;
+    for (;; n++) {
+        if (!db_next(&rows, &row, err))
+            return false;
+        if (!row)
+            break;
+        *at = (struct place){ db_get_int(&rows, 0), db_get_int(&rows, 1) };
+        if (db_get_int(&rows, 2) != 0 && c->num_count < BATCHES_MOST)
+            nums[c->num_count++] = at->num;
+    }
+    *ret_last = n < PORTION;
+    return true;
+}
+
+/* Once for a search.  When there are too many, or it takes more than a part of the time, they are
+ * not told apart. */
+static bool find_batches(struct search *x, struct source *c, struct err *err)
+{
+    int64_t *nums = ARENA_ARRAY(x->arena, int64_t, BATCHES_MOST);
+    struct place at = { .state = BATCH_CLOSING };
+    int64_t until_us = clock_mono_us() + BATCHES_US;
+    bool last = false;
+
+    c->nums = nums;
+    while (!last && c->num_count < BATCHES_MOST) {
+        if (!find_some(x, c, nums, &at, &last, err))
+            return false;
+        if (!last && clock_mono_us() > until_us)
+            c->num_count = BATCHES_MOST;
+    }
+    if (c->num_count < BATCHES_MOST)
+        qsort(nums, c->num_count, sizeof nums[0], upwards);
+    return true;
+}
+
+bool search_batch_fits(const struct source *c, int64_t batch)
+{
+    return c->num_count == BATCHES_MOST ||
+           bsearch(&batch, c->nums, c->num_count, sizeof batch, upwards) != NULL;
+}
+
+/* Statements that members are asked for with. */
+static size_t parts_of_members(const struct source *c)
+{
+    return c->num_count <= EACH_MOST ? c->num_count : 1;
+}
+
+static bool gather_members(struct search *x, struct source *c, int64_t below, struct db_value limit,
+                           struct err *err)
+{
+    if (c->num_count > EACH_MOST)
+        return search_gather(x, c, SQL_TROUBLE_MEMBERS, DB_NO_SLOT, DB_ARGS(db_int(below), limit),
+                             err);
+    for (size_t i = 0; i < c->num_count; i++)
+        if (!search_gather(x, c, SQL_TROUBLE_MEMBERS_OF, DB_NO_SLOT,
+                           DB_ARGS(db_int(below), limit, db_int(c->nums[i])), err))
+            return false;
+    return true;
+}
+
+bool search_gather_trouble(struct search *x, struct source *c, int64_t below, struct err *err)
+{
+    if (!c->begun && !find_batches(x, c, err))
+        return false;
+    struct db_value limit = db_int(search_share(c, 2 + parts_of_members(c)));
+    struct db_args args = DB_ARGS(db_int(below), limit, db_text(c->from));
+
+    /* In the order of its road: one that goes on meanwhile is seen further on. */
+    return search_gather(x, c, SQL_TROUBLE_DEAD, DB_NO_SLOT, args, err) &&
+           search_gather(x, c, SQL_TROUBLE_NUMS, DB_NO_SLOT, args, err) &&
+           gather_members(x, c, below, limit, err);
+}
+
+/* A window has more than the dead tasks of one document, or it would stay there for ever. */
+_Static_assert((SEEN_MOST - 1) / (1 + EACH_MOST) > 1 + DELIVERIES_MOST, "room for a document");
+
+bool search_gather_dead(struct search *x, struct source *c, int64_t below, struct err *err)
+{
+    if (!c->begun && !find_batches(x, c, err))
+        return false;
+    struct db_value limit = db_int(search_share(c, 1 + parts_of_members(c)));
+
+    if (c->num_count == BATCHES_MOST)
+        x->knows_error = false; /* members of any may have been seen */
+    return search_gather(x, c, SQL_DEAD_NUMS, DB_NO_SLOT,
+                         DB_ARGS(db_int(below), limit, db_text(c->from), db_int(c->word)), err) &&
+           gather_members(x, c, below, limit, err);
+}

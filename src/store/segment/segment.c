@@ -1,0 +1,574 @@
+#include "store/segment/segment.h"
+
+#include <dirent.h>
+#include <endian.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/auto.h"
+#include "base/clock.h"
+#include "base/fault.h"
+#include "base/file.h"
+#include "base/require.h"
+#include "base/thread.h"
+
+enum {
+    HEADER = 96,
+    STAGE = 512 << 10, /* what is gathered before it is written */
+    ZERO_BLOCK = 1 << 20,
+    FILL_PAUSE_US = 5000,
+    MAGIC = 0x31504257,
+    PER_DAY = 100000,
+};
+
+static const char spare_name[] = ".spare";
+
+struct segments {
+    int dirfd;
+    int64_t bytes; /* of a new segment */
+
+    /* The writer's. */
+    int fd;
+    int64_t seg, end;   /* the open segment, and where its next entry goes */
+    int64_t room;       /* its size */
+    int64_t staged_pos; /* where the stage will be written */
+    char *stage;
+    size_t staged;
+    bool dirty; /* written since the last sync */
+
+    /* The spare file, made by a thread of its own. */
+    pthread_t maker;
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    bool wanted, ready, stopping, hurry; /* hurry: the writer waits for it */
+    struct err spare_err;
+};
+
+static void put_u64(char *at, uint64_t v)
+{
+    v = htole64(v);
+    memcpy(at, &v, sizeof v);
+}
+
+static uint64_t get_u64(const char *at)
+{
+    uint64_t v;
+
+    memcpy(&v, at, sizeof v);
+    return le64toh(v);
+}
+
+static uint64_t check_of(const char *header)
+{
+    uint64_t h = UINT64_C(0x9e3779b97f4a7c15);
+
+    for (int i = 0; i < 88; i += 8) {
+        h = (h ^ get_u64(header + i)) * UINT64_C(0xff51afd7ed558ccd);
+        h ^= h >> 32;
+    }
+    return h;
+}
+
+static void make_header(char h[static HEADER], int64_t seg, const struct id *id,
+                        const struct sha256 *sha, size_t len)
+{
+    memset(h, 0, HEADER);
+    put_u64(h, (uint64_t)MAGIC | (uint64_t)HEADER << 32);
+    put_u64(h + 8, (uint64_t)seg);
+    put_u64(h + 16, len);
+    put_u64(h + 24, len);
+    memcpy(h + 32, id->bytes, sizeof id->bytes);
+    memcpy(h + 48, sha->bytes, sizeof sha->bytes);
+    put_u64(h + 88, check_of(h));
+}
+
+static bool header_is_valid(const char *h, int64_t seg)
+{
+    return get_u64(h) == ((uint64_t)MAGIC | (uint64_t)HEADER << 32) &&
+           get_u64(h + 8) == (uint64_t)seg && get_u64(h + 88) == check_of(h) &&
+           get_u64(h + 16) <= SEGMENT_PAYLOAD_MOST;
+}
+
+static int64_t entry_size(uint64_t len)
+{
+    return (int64_t)((HEADER + len + 7) & ~UINT64_C(7));
+}
+
+static void file_name(int64_t seg, char name[static 32])
+{
+    (void)snprintf(name, 32, "%lld.seg", (long long)seg);
+}
+
+/* ---- the spare ------------------------------------------------------------ */
+
+static bool in_a_hurry(struct segments *s)
+{
+    (void)pthread_mutex_lock(&s->mutex);
+    bool hurry = s->hurry || s->stopping;
+
+    (void)pthread_mutex_unlock(&s->mutex);
+    return hurry;
+}
+
+/* A little at a time, synced and with a pause, so that groups do not wait behind it; all
+ * at once when the writer waits. */
+static bool fill(struct segments *s, struct err *err)
+{
+    AUTO_FD fd = openat(s->dirfd, spare_name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    AUTO_TEXT zeros = xcalloc(1, ZERO_BLOCK);
+
+    if (fd < 0)
+        return err_set(err, file_err_kind(errno), errno, "create %s: %s", spare_name,
+                       strerror(errno));
+    for (int64_t at = 0; at < s->bytes; at += ZERO_BLOCK) {
+        size_t n = s->bytes - at < ZERO_BLOCK ? (size_t)(s->bytes - at) : ZERO_BLOCK;
+
+        if (!file_write_at(fd, str_mem(zeros, n), at, err)) {
+            (void)unlinkat(s->dirfd, spare_name, 0); /* give the space back */
+            return err_context(err, "make a payload segment");
+        }
+        if (!in_a_hurry(s)) {
+            file_sync(fd, "payload segment");
+            clock_sleep_us(FILL_PAUSE_US);
+        }
+    }
+    file_sync(fd, "payload segment");
+    return true;
+}
+
+static void *maker_main(void *arg)
+{
+    struct segments *s = arg;
+
+    (void)pthread_mutex_lock(&s->mutex);
+    for (;;) {
+        while (!s->stopping && (!s->wanted || s->ready))
+            (void)pthread_cond_wait(&s->changed, &s->mutex);
+        if (s->stopping)
+            break;
+        (void)pthread_mutex_unlock(&s->mutex);
+        struct err err = { 0 };
+        bool ok = fill(s, &err);
+
+        (void)pthread_mutex_lock(&s->mutex);
+        s->ready = ok;
+        s->spare_err = err;
+        s->wanted = false; /* after a failure the writer asks again */
+        (void)pthread_cond_broadcast(&s->changed);
+    }
+    (void)pthread_mutex_unlock(&s->mutex);
+    return NULL;
+}
+
+static bool take_spare(struct segments *s, struct err *err)
+{
+    bool ok;
+
+    (void)pthread_mutex_lock(&s->mutex);
+    s->wanted = s->hurry = !s->ready;
+    (void)pthread_cond_broadcast(&s->changed);
+    while (!s->ready && s->wanted)
+        (void)pthread_cond_wait(&s->changed, &s->mutex);
+    ok = s->ready;
+    s->hurry = false;
+    s->ready = s->wanted = false; /* it is the writer's now: the maker keeps off that name */
+    if (!ok)
+        *err = s->spare_err;
+    (void)pthread_mutex_unlock(&s->mutex);
+    return ok;
+}
+
+static void want_spare(struct segments *s)
+{
+    (void)pthread_mutex_lock(&s->mutex);
+    s->wanted = true;
+    (void)pthread_cond_broadcast(&s->changed);
+    (void)pthread_mutex_unlock(&s->mutex);
+}
+
+/* ---- the open segment ------------------------------------------------------- */
+
+static int64_t today(void)
+{
+    time_t t = (time_t)(clock_wall_us() / CLOCK_S);
+    struct tm tm;
+
+    (void)gmtime_r(&t, &tm);
+    return ((tm.tm_year + 1900) * INT64_C(10000) + (tm.tm_mon + 1) * 100 + tm.tm_mday) * PER_DAY;
+}
+
+static bool roll(struct segments *s, struct err *err)
+{
+    char name[32];
+    int64_t first = today(), next = s->seg >= first ? s->seg + 1 : first + 1;
+
+    if (s->fd >= 0 && s->dirty)
+        file_sync(s->fd, "payload segment");
+    s->dirty = false;
+    if (!take_spare(s, err))
+        return false;
+    int fd = openat(s->dirfd, spare_name, O_RDWR | O_CLOEXEC);
+
+    if (fd < 0)
+        return err_set(err, ERR_TRANSIENT, errno, "open %s: %s", spare_name, strerror(errno));
+    fault_point(SEGMENT_ROLL);
+    file_name(next, name);
+    if (!publish_file(s->dirfd, spare_name, name, false, err)) {
+        (void)close(fd);
+        return false;
+    }
+    if (s->fd >= 0)
+        (void)close(s->fd);
+    s->fd = fd;
+    s->seg = next;
+    s->end = 0;
+    s->room = s->bytes;
+    want_spare(s);
+    return true;
+}
+
+static bool newest(int dirfd, int64_t *ret_seg, struct err *err)
+{
+    int fd = openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+
+    if (dir == NULL) {
+        if (fd >= 0)
+            (void)close(fd);
+        return err_set(err, ERR_TRANSIENT, errno, "list payload folder: %s", strerror(errno));
+    }
+    *ret_seg = 0;
+    for (struct dirent *e; (e = readdir(dir)) != NULL;) {
+        int64_t seg = segment_of_name(str_of(e->d_name));
+
+        if (seg > *ret_seg)
+            *ret_seg = seg;
+    }
+    (void)closedir(dir);
+    return true;
+}
+
+/* The next valid header at or behind `from`, -1 when there is none. */
+static bool find_entry(struct segments *s, int64_t from, int64_t *ret_at, struct err *err)
+{
+    for (int64_t at = from; at + HEADER <= s->room; at += STAGE - HEADER) {
+        size_t n = s->room - at < STAGE ? (size_t)(s->room - at) : STAGE;
+
+        if (!file_read_at(s->fd, s->stage, n, at, err))
+            return false;
+        for (size_t i = 0; i + HEADER <= n; i += 8)
+            if (header_is_valid(s->stage + i, s->seg)) {
+                *ret_at = at + (int64_t)i;
+                return true;
+            }
+    }
+    *ret_at = -1;
+    return true;
+}
+
+/* A header that is not valid is a torn tail when nothing valid follows.  Otherwise it
+ * is damaged, and what follows was committed: it must not be written over. */
+static bool find_end(struct segments *s, struct err *err)
+{
+    char h[HEADER];
+
+    for (int64_t at = 0; at >= 0;) {
+        bool fits = at + HEADER <= s->room;
+
+        if (fits && !file_read_at(s->fd, h, HEADER, at, err))
+            return false;
+        if (fits && header_is_valid(h, s->seg))
+            s->end = at += entry_size(get_u64(h + 16));
+        else if (!find_entry(s, at, &at, err))
+            return false;
+    }
+    if (s->end > s->room)
+        s->end = s->room;
+    return true;
+}
+
+/* Go on behind the last valid entry of the newest segment. */
+static bool resume(struct segments *s, struct err *err)
+{
+    char name[32];
+    struct stat st;
+
+    if (!newest(s->dirfd, &s->seg, err))
+        return false;
+    if (s->seg == 0)
+        return true; /* the first payload makes the first segment */
+    file_name(s->seg, name);
+    s->fd = openat(s->dirfd, name, O_RDWR | O_CLOEXEC);
+    if (s->fd < 0 || fstat(s->fd, &st) < 0)
+        return err_set(err, ERR_CONFIG, errno, "open payload/%s: %s", name, strerror(errno));
+    s->room = st.st_size;
+    return find_end(s, err);
+}
+
+static int64_t default_bytes(int dirfd)
+{
+    int64_t free_bytes = 0;
+    int64_t bytes = INT64_C(64) << 20;
+    struct err err;
+
+    if (file_free_bytes(dirfd, &free_bytes, &err))
+        while (bytes > (4 << 20) && bytes > free_bytes / 16)
+            bytes /= 2;
+    return bytes;
+}
+
+bool segments_open(int dirfd, int64_t bytes, struct segments **ret, struct err *err)
+{
+    struct segments *s = NEW(struct segments);
+
+    s->dirfd = dirfd;
+    s->bytes = bytes > 0 ? bytes : default_bytes(dirfd);
+    s->fd = -1;
+    s->stage = xmalloc(STAGE);
+    (void)pthread_mutex_init(&s->mutex, NULL);
+    (void)pthread_cond_init(&s->changed, NULL);
+    if (!resume(s, err)) {
+        if (s->fd >= 0)
+            (void)close(s->fd);
+        free(s->stage);
+        free(s);
+        return false;
+    }
+    thread_start(&s->maker, "segment maker", maker_main, s);
+    want_spare(s);
+    *ret = s;
+    return true;
+}
+
+void segments_close(struct segments *s)
+{
+    if (s == NULL)
+        return;
+    (void)pthread_mutex_lock(&s->mutex);
+    s->stopping = true;
+    (void)pthread_cond_broadcast(&s->changed);
+    (void)pthread_mutex_unlock(&s->mutex);
+    (void)pthread_join(s->maker, NULL);
+    if (s->fd >= 0)
+        (void)close(s->fd);
+    free(s->stage);
+    free(s);
+}
+
+static bool write_stage(struct segments *s, struct err *err)
+{
+    if (s->staged == 0)
+        return true;
+    if (fault_error(SEGMENT_WRITE))
+        return err_set(err, ERR_LIMIT, ENOSPC, "write payload: no space left (injected)");
+    if (!file_write_at(s->fd, str_mem(s->stage, s->staged), s->staged_pos, err))
+        return err_context(err, "payload segment %lld", (long long)s->seg);
+    s->dirty = true;
+    s->staged = 0;
+    return true;
+}
+
+bool segments_add(struct segments *s, const struct id *id, const struct sha256 *sha,
+                  struct str bytes, struct payload_place *ret, struct err *err)
+{
+    int64_t size = entry_size(bytes.len);
+
+    require(bytes.len <= SEGMENT_PAYLOAD_MOST);
+    if (s->fd < 0 || s->end + size > s->room) {
+        if (!write_stage(s, err) || !roll(s, err))
+            return false;
+    }
+    if (s->staged + (size_t)size > STAGE && !write_stage(s, err))
+        return false;
+    char header[HEADER];
+
+    make_header(header, s->seg, id, sha, bytes.len);
+    *ret = (struct payload_place){ .seg = s->seg, .pos = s->end };
+    if ((size_t)size > STAGE) {
+        if (!file_write_at(s->fd, str_mem(header, HEADER), s->end, err) ||
+            !file_write_at(s->fd, bytes, s->end + HEADER, err))
+            return err_context(err, "payload segment %lld", (long long)s->seg);
+        s->dirty = true;
+    } else {
+        char *at = s->stage + s->staged;
+
+        if (s->staged == 0)
+            s->staged_pos = s->end;
+        memcpy(at, header, HEADER);
+        memcpy(at + HEADER, bytes.ptr, bytes.len);
+        memset(at + HEADER + bytes.len, 0, (size_t)size - HEADER - bytes.len);
+        s->staged += (size_t)size;
+    }
+    s->end += size;
+    return true;
+}
+
+void segments_cancel(struct segments *s)
+{
+    if (s->staged > 0)
+        s->end = s->staged_pos;
+    s->staged = 0;
+}
+
+bool segments_flush(struct segments *s, struct err *err)
+{
+    if (!write_stage(s, err))
+        return false;
+    if (s->dirty && fault_switch("WAYBILL_TEST_NO_PAYLOAD_SYNC") == NULL) {
+        if (fault_error(SEGMENT_SYNC))
+            file_fatal("payload segment (injected)", EIO);
+        file_sync(s->fd, "payload segment");
+        fault_point(SEGMENT_SYNCED);
+    }
+    s->dirty = false;
+    return true;
+}
+
+struct payload_place segments_end(const struct segments *s)
+{
+    return (struct payload_place){ .seg = s->seg, .pos = s->end };
+}
+
+int64_t segment_of_name(struct str name)
+{
+    struct str number, rest = str_cut(name, '.', &number);
+    int64_t seg;
+
+    return str_is(rest, "seg") && str_to_i64(number, &seg) && seg > 0 ? seg : 0;
+}
+
+bool segment_read(int dirfd, struct payload_place place, const struct id *id, struct buf *to,
+                  struct err *err)
+{
+    char name[32], h[HEADER];
+    struct sha256 want, got;
+
+    file_name(place.seg, name);
+    AUTO_FD fd = openat(dirfd, name, O_RDONLY | O_CLOEXEC);
+
+    if (fd < 0)
+        return err_set(err, errno == ENOENT ? ERR_PERMANENT : ERR_TRANSIENT, errno,
+                       "payload segment %s: %s", name, strerror(errno));
+    if (!file_read_at(fd, h, HEADER, place.pos, err))
+        return err_context(err, "payload segment %s at %lld", name, (long long)place.pos);
+    if (!header_is_valid(h, place.seg) || memcmp(h + 32, id->bytes, 16) != 0)
+        return err_set(err, ERR_PERMANENT, 0, "payload segment %s has no such entry at %lld", name,
+                       (long long)place.pos);
+    size_t len = get_u64(h + 16);
+
+    buf_clear(to);
+    if (!buf_reserve(to, len, err) || !file_read_at(fd, to->ptr, len, place.pos + HEADER, err))
+        return err_context(err, "payload segment %s at %lld", name, (long long)place.pos);
+    to->len = len;
+    to->ptr[len] = '\0';
+    memcpy(want.bytes, h + 48, sizeof want.bytes);
+    got = digest_of(buf_view(to));
+    if (!digest_same(&want, &got))
+        return err_set(err, ERR_PERMANENT, 0,
+                       "payload segment %s at %lld is damaged: its digest differs", name,
+                       (long long)place.pos);
+    return true;
+}
+
+/* ---- for retention -------------------------------------------------------------------------- */
+
+int64_t segments_newest(const struct segments *s)
+{
+    return s->seg;
+}
+
+struct scan {
+    int fd;
+    int64_t seg, size, at; /* at: where `block` begins */
+    size_t len;
+    char *block;
+};
+
+/* The header at `pos`, or NULL: there is none. */
+static bool header_at(struct scan *s, int64_t pos, const char **ret, struct err *err)
+{
+    *ret = NULL;
+    if (pos + HEADER > s->size)
+        return true;
+    if (pos < s->at || pos + HEADER > s->at + (int64_t)s->len) {
+        s->len = s->size - pos < ZERO_BLOCK ? (size_t)(s->size - pos) : ZERO_BLOCK;
+        s->at = pos;
+        if (!file_read_at(s->fd, s->block, s->len, pos, err))
+            return err_context(err, "payload segment %lld", (long long)s->seg);
+    }
+    const char *h = s->block + (pos - s->at);
+
+    *ret = header_is_valid(h, s->seg) ? h : NULL;
+    return true;
+}
+
+static bool scan_all(struct scan *s, void (*found)(void *arg, const struct segment_entry *e),
+                     void *arg, bool *ret_whole, struct err *err)
+{
+    bool gap = false;
+    const char *h;
+
+    *ret_whole = true;
+    for (int64_t pos = 0; pos + HEADER <= s->size;) {
+        if (!header_at(s, pos, &h, err))
+            return false;
+        if (h == NULL) {
+            gap = true;
+            pos += 8;
+            continue;
+        }
+        struct segment_entry e = { .pos = pos, .bytes = entry_size(get_u64(h + 16)) };
+
+        memcpy(e.id.bytes, h + 32, sizeof e.id.bytes);
+        *ret_whole = *ret_whole && !gap;
+        gap = false;
+        pos += e.bytes;
+        found(arg, &e);
+    }
+    return true;
+}
+
+bool segment_scan(int dirfd, int64_t seg, void (*found)(void *arg, const struct segment_entry *e),
+                  void *arg, int64_t *ret_bytes, bool *ret_whole, struct err *err)
+{
+    char name[32];
+    struct stat st;
+    struct scan s = { .seg = seg };
+
+    file_name(seg, name);
+    AUTO_FD fd = openat(dirfd, name, O_RDONLY | O_CLOEXEC);
+
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return err_set(err, errno == ENOENT ? ERR_PERMANENT : ERR_TRANSIENT, errno,
+                       "payload segment %s: %s", name, strerror(errno));
+    AUTO_TEXT block = xmalloc(ZERO_BLOCK);
+
+    s.fd = fd;
+    s.size = st.st_size;
+    s.block = block;
+    *ret_bytes = st.st_size;
+    return scan_all(&s, found, arg, ret_whole, err);
+}
+
+bool segment_unlink(int dirfd, int64_t seg, int64_t *ret_bytes, struct err *err)
+{
+    char name[32];
+    struct stat st;
+
+    *ret_bytes = 0;
+    file_name(seg, name);
+    if (fstatat(dirfd, name, &st, 0) == 0)
+        *ret_bytes = (int64_t)st.st_blocks * 512;
+    if (unlinkat(dirfd, name, 0) < 0 && errno != ENOENT)
+        return err_set(err, ERR_TRANSIENT, errno, "unlink payload segment %s: %s", name,
+                       strerror(errno));
+    file_sync_dir(dirfd, "payload folder");
+    return true;
+}

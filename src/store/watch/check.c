@@ -1,0 +1,402 @@
+#include "store/watch/check.h"
+
+#include <stdio.h>
+
+#include "base/arena.h"
+#include "base/auto.h"
+#include "base/require.h"
+#include "store/audit/audit.h"
+#include "store/kernel/inside.h"
+#include "store/payload/payload.h"
+#include "store/retention/retain.h"
+#include "store/road/accept.h"
+#include "store/road/delivery.h"
+#include "store/road/document.h"
+#include "store/road/task.h"
+
+enum { SLICE = 2000, COUNT_SLICE = 20000, SCAN_STEP = DOCUMENTS_PAGE_MOST, ARENA_MOST = 64 << 20 };
+
+static bool count_of(struct store *s, enum sql_id id, struct db_args args, int64_t *ret,
+                     struct err *err)
+{
+    struct db *db = store_reader(s, err);
+
+    if (db == NULL)
+        return false;
+    bool ok = db_one_int(db, id, args, 0, ret, err);
+
+    store_reader_back(s, db);
+    return ok;
+}
+
+/* SQLite reads its whole file; PostgreSQL checks its own pages as it reads. */
+static bool check_database(struct store *s, struct check_result *r, struct err *err)
+{
+    struct db *db = store_reader(s, err);
+    struct db_rows rows = { 0 };
+    bool row = false;
+
+    if (db == NULL)
+        return false;
+    bool ok = db_query(db, SQL_DATABASE_CHECK, DB_NO_ARGS, &rows, err) && db_next(&rows, &row, err);
+
+    r->looked_at = 1;
+    if (ok && row && !str_is(db_get_str(&rows, 0), "ok")) {
+        r->bad = 1;
+        (void)snprintf(r->message, sizeof r->message,
+                       "the database file is damaged: %.*s; stop the node and restore a backup",
+                       STR_ARG(db_get_str(&rows, 0)));
+    }
+    db_rows_done(&rows);
+    store_reader_back(s, db);
+    return ok;
+}
+
+/* The next rows of a table, in the order of their numbers: how many, and the last of them. */
+struct slice {
+    int64_t rows, upto;
+};
+
+static bool next_slice(struct db *db, enum sql_id id, int64_t slot, int64_t above, int64_t most,
+                       struct slice *ret, struct err *err)
+{
+    AUTO(db_rows_done) struct db_rows rows = { 0 };
+    bool row;
+
+    if (!db_query_slot(db, id, slot, DB_ARGS(db_int(above), db_int(most)), &rows, err) ||
+        !db_next(&rows, &row, err))
+        return false;
+    require(row); /* it counts */
+    *ret = (struct slice){ .rows = db_get_int(&rows, 0) };
+    if (ret->rows > 0)
+        ret->upto = db_get_int(&rows, 1);
+    return true;
+}
+
+/* All of a table.  A statement for all of them would take longer than the server lets one, once
+ * they are some millions. */
+static bool count_table(struct db *db, enum sql_id slice_of, int64_t slot, int64_t *io_count,
+                        struct err *err)
+{
+    struct slice at = { 0 };
+
+    do {
+        if (!next_slice(db, slice_of, slot, at.upto, COUNT_SLICE, &at, err))
+            return false;
+        *io_count += at.rows;
+    } while (at.rows == COUNT_SLICE);
+    return true;
+}
+
+/* What a statement counts over slices of the numbers of a table. */
+static bool look_through(struct db *db, enum sql_id slice_of, enum sql_id bad_of,
+                         struct check_result *r, struct err *err)
+{
+    struct slice at = { 0 };
+    int64_t above, bad;
+
+    for (;;) {
+        above = at.upto;
+        if (!next_slice(db, slice_of, DB_NO_SLOT, above, SLICE, &at, err))
+            return false;
+        if (at.rows == 0)
+            return true;
+        if (!db_one_int(db, bad_of, DB_ARGS(db_int(above), db_int(at.upto)), 0, &bad, err))
+            return false;
+        r->looked_at += at.rows;
+        r->bad += bad;
+    }
+}
+
+static bool check_slices(struct store *s, enum sql_id slice_of, enum sql_id bad_of,
+                         struct check_result *r, struct err *err)
+{
+    struct db *db = store_reader(s, err);
+
+    if (db == NULL)
+        return false;
+    bool ok = look_through(db, slice_of, bad_of, r, err);
+
+    store_reader_back(s, db);
+    return ok;
+}
+
+/* EN1: a document that nothing will carry on cannot exist. */
+static bool check_tasks(struct store *s, struct check_result *r, struct err *err)
+{
+    if (!check_slices(s, SQL_DOC_SLICE, SQL_DOC_WITHOUT_TASK, r, err))
+        return false;
+    if (r->bad > 0)
+        (void)snprintf(r->message, sizeof r->message,
+                       "%lld live documents have no task that carries them on", (long long)r->bad);
+    return true;
+}
+
+/* The same for what waits to be delivered, and no row without its document. */
+static bool check_deliveries(struct store *s, struct check_result *r, struct err *err)
+{
+    if (!check_slices(s, SQL_DELIVERY_SLICE, SQL_DELIVERY_WRONG, r, err))
+        return false;
+    if (r->bad > 0)
+        (void)snprintf(r->message, sizeof r->message,
+                       "%lld deliveries have no document, no task, no right state, or an intent "
+                       "that their state does not allow",
+                       (long long)r->bad);
+    return true;
+}
+
+/* Each member waits in one batch, which will send it. */
+static bool check_batches(struct store *s, struct check_result *r, struct err *err)
+{
+    int64_t strays;
+
+    if (!check_slices(s, SQL_BATCH_SLICE, SQL_BATCH_WRONG, r, err) ||
+        !count_of(s, SQL_BATCH_MEMBER_STRAYS, DB_NO_ARGS, &strays, err))
+        return false;
+    r->bad += strays;
+    if (r->bad > 0)
+        (void)snprintf(r->message, sizeof r->message,
+                       "%lld batches or members of them: a count is wrong, or a document, a batch "
+                       "or its document is not there",
+                       (long long)r->bad);
+    return true;
+}
+
+/* A slice of tasks behind *place; *ret_count is 0 at the end. */
+static bool task_slice(struct db *db, enum sql_id id, struct db_args args, struct task *place,
+                       int64_t *ret_bad, int64_t *ret_count, struct err *err)
+{
+    AUTO(db_rows_done) struct db_rows rows = { 0 };
+    bool row;
+
+    *ret_count = 0;
+    if (!db_query(db, id, args, &rows, err))
+        return false;
+    for (;;) {
+        if (!db_next(&rows, &row, err))
+            return false;
+        if (!row)
+            return true;
+        *place = (struct task){ .queue = db_get_int(&rows, 0),
+                                .prio = db_get_int(&rows, 1),
+                                .rank = db_get_int(&rows, 2),
+                                .id = db_get_int(&rows, 3) };
+        *ret_bad += db_get_int(&rows, 4) == 0;
+        ++*ret_count;
+    }
+}
+
+/* Every place in which tasks stand, and how its statement resumes: by `keys` of the last
+ * columns of (queue, prio, rank, id). */
+static const struct {
+    enum sql_id id;
+    size_t keys;
+} task_tables[] = { { SQL_TASK_PAGE, 4 },
+                    { SQL_TASK_LATER_PAGE, 2 },
+                    { SQL_TASK_DEAD_PAGE, 1 },
+                    { SQL_TASK_LEASE_PAGE, 1 } };
+
+static bool task_table(struct db *db, size_t table, struct check_result *r, struct err *err)
+{
+    struct task place = { .queue = INT64_MIN, .rank = INT64_MIN };
+    int64_t n = 1;
+
+    while (n > 0) {
+        struct db_value v[] = { db_int(place.queue), db_int(place.prio), db_int(place.rank),
+                                db_int(place.id), db_int(SLICE) };
+        size_t keys = task_tables[table].keys;
+        struct db_args args = { .values = v + 4 - keys, .count = keys + 1 };
+
+        if (!task_slice(db, task_tables[table].id, args, &place, &r->bad, &n, err))
+            return false;
+        r->looked_at += n;
+    }
+    return true;
+}
+
+static bool check_orphan_tasks(struct store *s, struct check_result *r, struct err *err)
+{
+    struct db *db = store_reader(s, err);
+    bool ok = db != NULL;
+
+    for (size_t i = 0; ok && i < sizeof task_tables / sizeof task_tables[0]; i++)
+        ok = task_table(db, i, r, err);
+    if (db != NULL)
+        store_reader_back(s, db);
+    if (r->bad > 0)
+        (void)snprintf(r->message, sizeof r->message,
+                       "%lld tasks carry on what is not there, or does not wait for it",
+                       (long long)r->bad);
+    return ok;
+}
+
+static bool read_payload(struct store *s, const struct payload_source *source, struct err *err)
+{
+    struct payload_reader *reader;
+    struct str piece;
+    bool ok = payload_open(s, source, &reader, err);
+
+    if (!ok)
+        return false;
+    do
+        ok = payload_next(reader, &piece, err);
+    while (ok && piece.len > 0);
+    payload_close(reader);
+    return ok;
+}
+
+static void check_bytes(struct store *s, const struct payload_source *source,
+                        struct check_result *r)
+{
+    struct err bad = { 0 };
+    char id[ID_TEXT];
+
+    r->looked_at++;
+    if (read_payload(s, source, &bad) || r->bad++ > 0)
+        return;
+    (void)snprintf(r->message, sizeof r->message,
+                   "document %s: %.200s; restore its payload from a backup",
+                   id_text(&source->id, id), bad.text);
+}
+
+/* Deliveries may have bytes of their own. */
+static bool check_parts(struct store *s, int64_t doc, struct check_result *r, struct err *err)
+{
+    AUTO(arena_done) struct arena arena = ARENA_INIT(ARENA_MOST);
+    struct delivery *d = ARENA_ARRAY(&arena, struct delivery, DELIVERIES_MOST);
+    size_t n;
+
+    if (!delivery_of_document(s, doc, &arena, d, &n, err))
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if (d[i].has_bytes)
+            check_bytes(s, &d[i].bytes, r);
+    return true;
+}
+
+/* EN5: every document has its payload, and the digest fits. */
+static bool check_payloads(struct store *s, struct check_result *r, struct err *err)
+{
+    static _Thread_local struct document docs[SCAN_STEP];
+    struct document_filter any = { 0 };
+    int64_t below = 0;
+
+    do {
+        AUTO(arena_done) struct arena arena = ARENA_INIT(ARENA_MOST);
+        size_t n;
+
+        if (!document_list(s, &any, below, SCAN_STEP, &arena, docs, &n, &below, err))
+            return false;
+        for (size_t i = 0; i < n; i++) {
+            check_bytes(s, &docs[i].source, r);
+            if (docs[i].is != DOCUMENT_RECEIVED && !document_is_over(docs[i].is) &&
+                !check_parts(s, docs[i].source.num, r, err))
+                return false;
+        }
+    } while (below != 0);
+    return true;
+}
+
+struct counts {
+    int64_t accepted, live, ended, purged;
+};
+
+static bool count_ended(struct db *db, int64_t *ret, struct err *err)
+{
+    *ret = 0;
+    for (int64_t slot = INT64_MAX;;) {
+        if (!db_one_int(db, SQL_PART_BELOW, DB_ARGS(db_int(PART_DONE), db_int(slot)), 0, &slot,
+                        err))
+            return false;
+        if (slot == 0)
+            return true;
+        if (!count_table(db, SQL_DONE_SLICE, slot, ret, err))
+            return false;
+    }
+}
+
+static bool read_counts(struct db *db, struct counts *ret, struct err *err)
+{
+    return db_one_int(db, SQL_TALLY_SUM, DB_ARGS(db_int(TALLY_ACCEPTED)), 0, &ret->accepted, err) &&
+           db_one_int(db, SQL_TALLY_SUM, DB_ARGS(db_int(TALLY_PURGED)), 0, &ret->purged, err) &&
+           count_table(db, SQL_DOC_SLICE, DB_NO_SLOT, &ret->live, err) &&
+           count_ended(db, &ret->ended, err);
+}
+
+/* I9: what was counted is what is there.  Read as of one moment: a document that ends between
+ * two counts would be two. */
+static bool check_counts(struct store *s, struct check_result *r, struct err *err)
+{
+    struct db *db = store_reader(s, err);
+    struct counts c = { 0 };
+
+    if (db == NULL)
+        return false;
+    bool ok = db_view(db, err) && read_counts(db, &c, err);
+
+    db_rollback(db);
+    store_reader_back(s, db);
+    r->looked_at = c.accepted;
+    if (ok && c.accepted != c.live + c.ended + c.purged) {
+        r->bad = 1;
+        (void)snprintf(r->message, sizeof r->message,
+                       "%lld documents were accepted, %lld are live, %lld ended and %lld went",
+                       (long long)c.accepted, (long long)c.live, (long long)c.ended,
+                       (long long)c.purged);
+    }
+    return ok;
+}
+
+/* I15: nobody has changed what is said of who did what. */
+static bool check_audit(struct store *s, struct check_result *r, struct err *err)
+{
+    struct audit_check c;
+
+    if (!audit_verify(s, 0, NULL, &c, err))
+        return false;
+    r->looked_at = c.lines;
+    if (c.bad != 0) {
+        r->bad = 1;
+        (void)snprintf(r->message, sizeof r->message, "the audit log: %s; compare it with a backup",
+                       c.message);
+    }
+    return true;
+}
+
+static const struct {
+    const char *name;
+    bool (*run)(struct store *s, struct check_result *r, struct err *err);
+} checks[] = {
+    { .name = "database", .run = check_database },
+    { .name = "documents-have-tasks", .run = check_tasks },
+    { .name = "tasks-have-documents", .run = check_orphan_tasks },
+    { .name = "deliveries", .run = check_deliveries },
+    { .name = "batches", .run = check_batches },
+    { .name = "payloads", .run = check_payloads },
+    { .name = "counts", .run = check_counts },
+    { .name = "audit-chain", .run = check_audit },
+};
+
+size_t check_count(void)
+{
+    return sizeof checks / sizeof checks[0];
+}
+
+const char *check_name(size_t i)
+{
+    require(i < check_count());
+    return checks[i].name;
+}
+
+bool check_run(struct store *s, size_t i, struct check_result *ret, struct err *err)
+{
+    require(i < check_count());
+    for (int look = 0; look < 3; look++) {
+        *ret = (struct check_result){ 0 };
+        if (!checks[i].run(s, ret, err))
+            return false;
+        if (ret->bad == 0)
+            break;
+    }
+    return true;
+}

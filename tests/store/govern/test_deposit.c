@@ -1,0 +1,182 @@
+#include "engine/intake/deposit.h"
+
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/auto.h"
+#include "store/govern/ledger.h"
+#include "store/payload/payload.h"
+#include "store_test.h"
+
+/* A depositor without a road: documents wait in the store. */
+struct desk {
+    struct store *store;
+    struct depositor depositor;
+    struct rate rate;
+    struct metric accepted, repeated;
+    const char *closed;
+    bool lost, stopping;
+    int holds, complaints;
+    struct id id;
+    bool was_repeated;
+};
+
+static const char *closed(void *arg)
+{
+    return ((struct desk *)arg)->closed;
+}
+
+static bool hold(void *arg, struct err *err)
+{
+    struct desk *d = arg;
+
+    d->holds++;
+    return !d->lost || err_set(err, ERR_TRANSIENT, 0, "another node took over");
+}
+
+static bool stopping(void *arg)
+{
+    return ((struct desk *)arg)->stopping;
+}
+
+static void complain(void *arg, struct str name, const char *why, const char *hint)
+{
+    (void)name;
+    (void)why;
+    (void)hint;
+    ((struct desk *)arg)->complaints++;
+}
+
+static bool set_up(struct desk *d, const struct home *h, int64_t gateway)
+{
+    struct err err = { 0 };
+
+    *d = (struct desk){ .store = open_store(h) };
+    d->depositor = (struct depositor){ .store = d->store,
+                                       .gateway = "drop",
+                                       .word = gateway,
+                                       .config = 1,
+                                       .size_most = 8 << 20,
+                                       .rate = &d->rate,
+                                       .accepted = &d->accepted,
+                                       .repeated = &d->repeated,
+                                       .closed = closed,
+                                       .hold = hold,
+                                       .stopping = stopping,
+                                       .complain = complain,
+                                       .arg = d };
+    return d->store != NULL && accept_keep_tables(d->store, DEPOSIT_KEY_PERIOD_US, &err);
+}
+
+static bool deposit(struct desk *d, struct str bytes, const char *key, struct err *err)
+{
+    struct deposit *open;
+
+    *err = (struct err){ 0 };
+    if (!deposit_port.open(&d->depositor, STR("a.xml"), STR(""), &open, err))
+        return false;
+    for (struct str rest = bytes; rest.len > 0; rest = str_from(rest, 60000))
+        if (!deposit_port.put(open, str_mem(rest.ptr, rest.len < 60000 ? rest.len : 60000), err)) {
+            deposit_port.abandon(open);
+            return false;
+        }
+    return deposit_port.commit(open, str_of(key), &d->id, &d->was_repeated, err);
+}
+
+/* Its bytes as the store gives them. */
+static bool is_stored(struct desk *d, struct str want)
+{
+    AUTO(arena_done) struct arena arena = ARENA_INIT(1 << 20);
+    AUTO(buf_done) struct buf got = BUF_INIT(16 << 20);
+    struct document doc;
+    struct err err = { 0 };
+
+    return document_get(d->store, &d->id, &arena, &doc, &err) && str_is(doc.name, "a.xml") &&
+           read_payload(d->store, &doc.source, &got, &err) && str_eq(buf_view(&got), want);
+}
+
+/* proves: IN3 IN4 */
+TEST(a_source_is_stored_once)
+{
+    struct home h = fresh_home();
+    struct desk d;
+    struct err err;
+    struct id first;
+
+    CHECK(set_up(&d, &h, 1) && deposit(&d, STR("order"), "claim a", &err) && !d.was_repeated);
+    CHECK(is_stored(&d, STR("order")) && metric_value(&d.accepted) == 1);
+    first = d.id;
+    CHECK(deposit(&d, STR("order"), "claim a", &err) && d.was_repeated && id_eq(&d.id, &first));
+    CHECK(deposit(&d, STR("order"), "claim b", &err) && !d.was_repeated && !id_eq(&d.id, &first));
+    CHECK(!deposit(&d, STR("other"), "claim a", &err) && err.kind == ERR_PERMANENT);
+    CHECK(metric_value(&d.repeated) == 1 && places(d.store).ready == 2);
+    store_close(d.store); /* the key outlives the process */
+    CHECK(set_up(&d, &h, 1) && deposit(&d, STR("order"), "claim a", &err) && d.was_repeated);
+    d.depositor.word = 2; /* and is its gateway's own */
+    CHECK(deposit(&d, STR("order"), "claim a", &err) && !d.was_repeated);
+    CHECK(deposit(&d, STR(""), "claim c", &err) && is_stored(&d, STR("")));
+    store_close(d.store);
+}
+
+TEST(a_large_source_goes_through_an_upload)
+{
+    struct home h = fresh_home();
+    size_t size = (3 << 20) + 17;
+    char *bytes = xmalloc(size);
+    struct desk d;
+    struct err err;
+
+    for (size_t i = 0; i < size; i++)
+        bytes[i] = (char)(i * 7 / 3);
+    CHECK(set_up(&d, &h, 1));
+    CHECK(deposit(&d, str_mem(bytes, size), "large", &err) && !d.was_repeated);
+    CHECK(is_stored(&d, str_mem(bytes, size)) && d.holds > 1);
+    CHECK(deposit(&d, str_mem(bytes, size), "large", &err) && d.was_repeated);
+    d.lost = false;
+    d.depositor.size_most = 2 << 20;
+    CHECK(!deposit(&d, str_mem(bytes, size), "too large", &err) && err.kind == ERR_PERMANENT);
+    store_close(d.store);
+    if (on_postgres()) /* what no document took is gone */
+        CHECK(ask(&h, "SELECT count(DISTINCT upload) FROM payload_piece") == 1);
+    CHECK(ask(&h, "SELECT count(*) FROM doc") == 1);
+    free(bytes);
+}
+
+TEST(a_deposit_is_refused_before_it_is_read)
+{
+    struct home h = fresh_home();
+    struct desk d;
+    struct err err;
+
+    CHECK(set_up(&d, &h, 1));
+    d.closed = "the disk is full";
+    CHECK(!deposit(&d, STR("x"), "k", &err) && err.kind == ERR_LIMIT && err.sys != DEPOSIT_WAIT);
+    d.closed = NULL;
+    d.lost = true;
+    CHECK(!deposit(&d, STR("x"), "k", &err) && err.kind == ERR_TRANSIENT);
+    d.lost = false;
+    d.depositor.limit = (struct units_rate){ .count = 1, .per_us = INT64_C(3600) * CLOCK_S };
+    d.depositor.burst = 2;
+    CHECK(deposit(&d, STR("x"), "k1", &err) && deposit(&d, STR("x"), "k2", &err));
+    CHECK(!deposit(&d, STR("x"), "k3", &err) && err.kind == ERR_LIMIT && err.sys == DEPOSIT_WAIT);
+    CHECK(places(d.store).ready == 2);
+    store_close(d.store);
+}
+
+TEST(the_ledger_is_behind_the_port)
+{
+    struct home h = fresh_home();
+    struct desk d;
+    struct err err = { 0 };
+    bool seen = true;
+
+    CHECK(set_up(&d, &h, 1) && deposit_port.seen(&d.depositor, STR("a"), &seen, &err) && !seen);
+    CHECK(deposit_port.note_seen(&d.depositor, STR("a"), &err));
+    CHECK(deposit_port.seen(&d.depositor, STR("a"), &seen, &err) && seen);
+    CHECK(!deposit_port.stopping(&d.depositor) && deposit_port.size_most(&d.depositor) == 8 << 20);
+    deposit_port.complain(&d.depositor, STR("a"), "why", "hint");
+    CHECK(d.complaints == 1);
+    store_close(d.store);
+}
+
+STORE_TEST_MAIN

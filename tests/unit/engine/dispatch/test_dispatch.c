@@ -1,0 +1,793 @@
+/* Which delivery may begin now.  A real plan of a small configuration; nothing is sent. */
+#include "engine/dispatch/dispatch.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+
+#include "base/auto.h"
+#include "base/clock.h"
+#include "engine/dispatch/govern.h"
+#include "engine/dispatch/pace.h"
+#include "folder.h"
+#include "store/store.h"
+#include "test.h"
+
+enum { MEMORY = 512 /* parts that a lane keeps in memory */, MANY = 1200 };
+
+static const char two_systems[] = "systems:\n"
+                                  "  hub: { limits: { concurrency: 2 } }\n"
+                                  "  shop: { limits: { concurrency: 2 } }\n"
+                                  "gateways: { in: { kind: http } }\n"
+                                  "endpoints:\n"
+                                  "  one: { kind: http, url: \"http://x/\", system: hub, breaker: "
+                                  "{ failures: 3, wait: 100ms } }\n"
+                                  "  two: { kind: http, url: \"http://x/\", system: hub }\n"
+                                  "  far: { kind: http, url: \"http://x/\", system: shop }\n"
+                                  "routes:\n"
+                                  "  - { name: all, do: [ { deliver: [one, two, far] } ] }\n";
+
+static const char without_one[] =
+    "systems: { hub: { limits: { concurrency: 2 } }, shop: {} }\n"
+    "gateways: { in: { kind: http } }\n"
+    "endpoints: { two: { kind: http, url: \"http://x/\", system: hub } }\n"
+    "routes:\n"
+    "  - { name: all, do: [ { deliver: two } ] }\n";
+
+static const char with_rates[] = "systems:\n"
+                                 "  hub: { limits: { concurrency: 8, rate: 20/s, burst: 2 } }\n"
+                                 "  shop: { limits: { concurrency: 8, rate: 1/h } }\n"
+                                 "gateways: { in: { kind: http } }\n"
+                                 "endpoints:\n"
+                                 "  one: { kind: http, url: \"http://x/\", system: hub, breaker: { "
+                                 "failures: 3, wait: 100ms } }\n"
+                                 "  far: { kind: http, url: \"http://x/\", system: shop }\n"
+                                 "routes:\n"
+                                 "  - { name: all, do: [ { deliver: [one, far] } ] }\n";
+
+/* ---- a plan, and parts of it ------------------------------------------------------------------
+ */
+
+static bool make_endpoint(const struct settings *s, void **ret_self, struct err *err)
+{
+    static char self;
+
+    (void)s;
+    (void)err;
+    *ret_self = &self;
+    return true;
+}
+
+static const struct endpoint_type any_endpoint = { .name = "http", .make = make_endpoint };
+static const struct endpoint_type *const endpoints[] = { &any_endpoint, NULL };
+static const struct service_type *const services[] = { NULL };
+static const struct gateway_type *const gateways[] = { NULL };
+static const struct connectors connectors = { gateways, services, endpoints };
+
+static struct plan *plan_of(struct store *s, const char *text, int64_t version)
+{
+    static const struct config_runs runs = { .parts = config_runs_build };
+    struct config_report report = CONFIG_REPORT_INIT;
+    struct config *c = config_load(str_of(text), "test", &runs, &report);
+    struct plan *p = NULL;
+    struct err err = { 0 };
+
+    if (c == NULL || !plan_build(c, version, &connectors, s, NULL, &p, &err))
+        (void)printf("# %s\n", c == NULL ? report.problems.items[0].message : err.text);
+    config_unref(c);
+    config_report_done(&report);
+    return p;
+}
+
+struct field {
+    struct folder folder;
+    struct store *store;
+    struct plan *plan;
+    struct govern *govern;
+    struct pace *pace; /* without a thread */
+    struct dispatch *dispatch;
+    struct flight flight;
+    struct part parts[MANY];
+    size_t used;
+    struct rate_op *reserving;
+    int64_t row_ns;
+    int changed, hungry;
+    bool open;
+};
+
+static void on_changed(void *arg, int64_t endpoint, const struct breaker *b, int64_t pause_until_us,
+                       const char *why)
+{
+    struct field *f = arg;
+
+    (void)endpoint;
+    (void)pause_until_us;
+    (void)why;
+    f->changed++;
+    f->open = breaker_is_open(b);
+}
+
+static void on_ready(void *arg, int64_t system)
+{
+    (void)arg;
+    (void)system;
+}
+
+/* The store gives a piece, whenever it is asked. */
+static void on_reserve(void *arg, struct rate_op *op)
+{
+    ((struct field *)arg)->reserving = op;
+}
+
+static void reserve(struct field *f)
+{
+    struct rate_op *o = f->reserving;
+
+    if (o == NULL)
+        return;
+    f->reserving = NULL;
+    o->op.ok = true;
+    o->mono_us = clock_mono_us();
+    o->now_ns = o->mono_us * 1000;
+    o->piece = o->last;
+    o->granted = rate_reserve(&f->row_ns, &o->rule, o->now_ns, &o->piece, &o->wait_until_ns);
+    o->op.done(&o->op);
+}
+
+static void on_hungry(void *arg)
+{
+    ((struct field *)arg)->hungry++;
+}
+
+static struct field *field_new(void)
+{
+    struct field *f = calloc(1, sizeof *f);
+    struct err err = { 0 };
+
+    f->folder = folder_make();
+    if (!store_open(&(struct store_options){ .data = f->folder.path, .area = "internal" },
+                    &f->store, &err))
+        (void)printf("# %s\n", err.text);
+    f->plan = plan_of(f->store, two_systems, 1);
+    f->govern = govern_new();
+    f->pace = pace_new(&(struct pace_calls){ .ready = on_ready, .reserve = on_reserve, .arg = f });
+    f->dispatch = dispatch_new(
+        f->govern, &(struct dispatch_calls){
+                       .pace = f->pace, .changed = on_changed, .hungry = on_hungry, .arg = f });
+    dispatch_use(f->dispatch, f->plan);
+    f->flight.plan = f->plan;
+    return f;
+}
+
+static void field_free(struct field *f)
+{
+    dispatch_free(f->dispatch);
+    reserve(f);
+    pace_free(f->pace);
+    govern_free(f->govern);
+    for (size_t i = 0; i < f->used; i++)
+        plan_unref(f->parts[i].plan);
+    plan_unref(f->plan);
+    store_close(f->store);
+    folder_done(&f->folder);
+    free(f);
+}
+
+static int64_t word(struct field *f, enum word_kind kind, const char *name)
+{
+    int64_t id = 0;
+
+    (void)store_word_find(f->store, kind, str_of(name), &id);
+    return id;
+}
+
+static struct part *part(struct field *f, const char *system, const char *endpoint)
+{
+    struct part *p = &f->parts[f->used++];
+
+    p->flight = &f->flight;
+    p->row.system = word(f, WORD_SYSTEM, system);
+    p->row.endpoint = word(f, WORD_ENDPOINT, endpoint);
+    p->began_us = clock_mono_us();
+    return p;
+}
+
+static enum dispatch_answer offer(struct field *f, struct part *p, unsigned *why)
+{
+    unsigned none;
+
+    return dispatch_offer(f->dispatch, p, why != NULL ? why : &none);
+}
+
+static struct dispatch_next end(struct field *f, struct part *p, enum verdict_kind kind)
+{
+    struct verdict v = { .kind = kind };
+    struct dispatch_next next;
+
+    (void)dispatch_ended(f->dispatch, p, &v, &next);
+    return next;
+}
+
+static size_t count(const struct part *p)
+{
+    size_t n = 0;
+
+    for (; p != NULL; p = p->next)
+        n++;
+    return n;
+}
+
+/* ---- turns -------------------------------------------------------------------------------------
+ */
+
+TEST(a_system_begins_no_more_than_its_concurrency)
+{
+    struct field *f = field_new();
+    struct part *a = part(f, "hub", "one"), *b = part(f, "hub", "two"), *c = part(f, "hub", "one");
+
+    CHECK(offer(f, a, NULL) == DISPATCH_BEGIN);
+    CHECK(offer(f, b, NULL) == DISPATCH_BEGIN);
+    CHECK(offer(f, c, NULL) == DISPATCH_WAIT);
+    CHECK(offer(f, part(f, "shop", "far"), NULL) == DISPATCH_BEGIN); /* another system */
+    struct dispatch_next next = end(f, a, VERDICT_DELIVERED);
+
+    CHECK(next.begin == c && next.begin->next == NULL && next.park == NULL);
+    field_free(f);
+}
+
+/* proves: DM7 */
+TEST(a_lane_keeps_a_few_in_memory_and_sends_the_rest_to_the_store)
+{
+    struct field *f = field_new();
+    unsigned why = 99;
+
+    for (int i = 0; i < 2; i++)
+        CHECK(offer(f, part(f, "hub", "one"), NULL) == DISPATCH_BEGIN);
+    for (int i = 0; i < MEMORY; i++)
+        CHECK(offer(f, part(f, "hub", "one"), NULL) == DISPATCH_WAIT);
+    CHECK(offer(f, part(f, "hub", "one"), &why) == DISPATCH_PARK);
+    CHECK(why == 0); /* it is only a matter of turns */
+    CHECK(offer(f, part(f, "shop", "far"), NULL) == DISPATCH_BEGIN);
+    field_free(f);
+}
+
+TEST(lanes_of_one_system_take_turns)
+{
+    struct field *f = field_new();
+    struct part *busy[2] = { part(f, "hub", "one"), part(f, "hub", "one") };
+    size_t of_two = 0;
+
+    CHECK(offer(f, busy[0], NULL) == DISPATCH_BEGIN);
+    CHECK(offer(f, busy[1], NULL) == DISPATCH_BEGIN);
+    for (int i = 0; i < 8; i++)
+        CHECK(offer(f, part(f, "hub", "one"), NULL) == DISPATCH_WAIT);
+    for (int i = 0; i < 8; i++)
+        CHECK(offer(f, part(f, "hub", "two"), NULL) == DISPATCH_WAIT);
+    struct part *p = busy[0];
+
+    for (int i = 0; i < 8; i++) {
+        p->began_us = clock_mono_us();
+        struct dispatch_next next = end(f, p, VERDICT_DELIVERED);
+
+        CHECK(count(next.begin) == 1);
+        p = next.begin;
+        of_two += p->row.endpoint == word(f, WORD_ENDPOINT, "two");
+    }
+    CHECK(of_two == 4);
+    field_free(f);
+}
+
+TEST(what_is_in_the_store_is_not_overtaken)
+{
+    struct field *f = field_new();
+    struct lane_turn turn;
+    struct part *stored = part(f, "hub", "one");
+
+    stored->row.num = 7;
+    CHECK(!dispatch_next_lane(f->dispatch, &turn));
+    dispatch_note_stored(f->dispatch, stored->row.system, stored->row.endpoint, 1001);
+    CHECK(offer(f, part(f, "hub", "one"), NULL) == DISPATCH_PARK);
+    CHECK(dispatch_next_lane(f->dispatch, &turn) && turn.queue == 1001 && turn.room >= 2);
+    CHECK(offer(f, stored, NULL) == DISPATCH_BEGIN);
+    dispatch_note_empty(f->dispatch, 1001);
+    CHECK(!dispatch_next_lane(f->dispatch, &turn));
+    CHECK(offer(f, part(f, "hub", "one"), NULL) == DISPATCH_BEGIN);
+    field_free(f);
+}
+
+TEST(stored_lanes_are_served_in_turn)
+{
+    struct field *f = field_new();
+    struct lane_turn first, second, third;
+    int64_t hub = word(f, WORD_SYSTEM, "hub"), shop = word(f, WORD_SYSTEM, "shop");
+
+    dispatch_note_stored(f->dispatch, hub, word(f, WORD_ENDPOINT, "one"), 1001);
+    dispatch_note_stored(f->dispatch, shop, word(f, WORD_ENDPOINT, "far"), 1002);
+    CHECK(dispatch_next_lane(f->dispatch, &first));
+    CHECK(dispatch_next_lane(f->dispatch, &second));
+    CHECK(dispatch_next_lane(f->dispatch, &third));
+    CHECK(first.queue != second.queue && first.queue == third.queue);
+    field_free(f);
+}
+
+/* ---- breaker ------------------------------------------------------------------------------------
+ */
+
+static void open_breaker(struct field *f)
+{
+    for (int i = 0; i < 3; i++) {
+        struct part *p = part(f, "hub", "one");
+
+        CHECK(offer(f, p, NULL) == DISPATCH_BEGIN);
+        (void)end(f, p, VERDICT_UNREACHED);
+    }
+    CHECK(f->open && f->changed == 1);
+}
+
+/* proves: DE5 */
+TEST(an_endpoint_that_is_not_reached_is_left_alone_and_then_probed_by_one)
+{
+    struct field *f = field_new();
+    unsigned why;
+
+    open_breaker(f);
+    CHECK(offer(f, part(f, "hub", "one"), &why) == DISPATCH_PARK && why == HELD_BREAKER);
+    CHECK(offer(f, part(f, "hub", "two"), NULL) == DISPATCH_BEGIN); /* the other endpoint */
+    clock_sleep_us(250 * CLOCK_MS);
+    struct part *probe = part(f, "hub", "one");
+
+    CHECK(offer(f, probe, NULL) == DISPATCH_BEGIN && probe->probe);
+    CHECK(offer(f, part(f, "hub", "one"), &why) == DISPATCH_PARK && why == HELD_BREAKER);
+    (void)end(f, probe, VERDICT_DELIVERED);
+    CHECK(!f->open && f->changed == 2);
+    CHECK(dispatch_held_why(f->dispatch, probe->row.system, probe->row.endpoint) == 0);
+    field_free(f);
+}
+
+TEST(an_open_breaker_sends_what_waits_in_memory_to_the_store)
+{
+    struct field *f = field_new();
+    struct part *a = part(f, "hub", "one"), *b = part(f, "hub", "one");
+
+    CHECK(offer(f, a, NULL) == DISPATCH_BEGIN);
+    CHECK(offer(f, b, NULL) == DISPATCH_BEGIN);
+    for (int i = 0; i < 5; i++)
+        CHECK(offer(f, part(f, "hub", "one"), NULL) == DISPATCH_WAIT);
+    struct dispatch_next next = end(f, a, VERDICT_CREDENTIAL); /* opens at once */
+
+    CHECK(next.begin == NULL && count(next.park) == 5);
+    field_free(f);
+}
+
+/* proves: DE8 */
+TEST(a_pause_that_the_receiver_asks_for_holds_its_whole_endpoint)
+{
+    struct field *f = field_new();
+    struct part *a = part(f, "hub", "one");
+    struct verdict v = { .kind = VERDICT_RETRY, .retry_after_us = 200 * CLOCK_MS };
+    struct dispatch_next next;
+    unsigned why;
+
+    CHECK(offer(f, a, NULL) == DISPATCH_BEGIN);
+    CHECK(!dispatch_ended(f->dispatch, a, &v, &next));
+    CHECK(offer(f, part(f, "hub", "one"), &why) == DISPATCH_PARK && why == HELD_RATE);
+    clock_sleep_us(250 * CLOCK_MS);
+    a->row.num = 9; /* from the store: what was parked stands before new ones */
+    CHECK(offer(f, a, NULL) == DISPATCH_BEGIN);
+    field_free(f);
+}
+
+/* proves: RO12 */
+TEST(an_endpoint_that_is_gone_holds_its_deliveries)
+{
+    struct field *f = field_new();
+    struct plan *newer = plan_of(f->store, without_one, 2);
+    struct part *p = part(f, "hub", "one");
+    struct lane_turn turn;
+    unsigned why;
+
+    dispatch_note_stored(f->dispatch, p->row.system, p->row.endpoint, 1001);
+    dispatch_use(f->dispatch, newer);
+    CHECK(offer(f, p, &why) == DISPATCH_PARK && why == HELD_ENDPOINT);
+    CHECK(!dispatch_next_lane(f->dispatch, &turn));
+    dispatch_use(f->dispatch, f->plan);
+    CHECK(dispatch_next_lane(f->dispatch, &turn));
+    plan_unref(newer);
+    field_free(f);
+}
+
+TEST(what_waits_for_an_endpoint_that_is_closed_goes_to_the_store)
+{
+    struct field *f = field_new();
+    struct plan *newer = plan_of(f->store, without_one, 2);
+
+    for (int i = 0; i < 2; i++)
+        CHECK(offer(f, part(f, "hub", "one"), NULL) == DISPATCH_BEGIN);
+    for (int i = 0; i < 5; i++)
+        CHECK(offer(f, part(f, "hub", "one"), NULL) == DISPATCH_WAIT);
+    CHECK(dispatch_shed(f->dispatch) == NULL);
+    dispatch_use(f->dispatch, newer);
+    CHECK(count(dispatch_shed(f->dispatch)) == 5);
+    CHECK(dispatch_shed(f->dispatch) == NULL);
+    plan_unref(newer);
+    field_free(f);
+}
+
+TEST(a_lane_that_does_not_move_keeps_only_a_few)
+{
+    struct field *f = field_new();
+
+    for (int i = 0; i < 2; i++)
+        CHECK(offer(f, part(f, "hub", "one"), NULL) == DISPATCH_BEGIN);
+    for (int i = 0; i < 100; i++)
+        CHECK(offer(f, part(f, "hub", "one"), NULL) == DISPATCH_WAIT);
+    CHECK(dispatch_shed(f->dispatch) == NULL && dispatch_waiting_fast(f->dispatch) == 100);
+    clock_sleep_us(250 * CLOCK_MS);
+    CHECK(count(dispatch_shed(f->dispatch)) == 100 - 16);
+    CHECK(dispatch_waiting_fast(f->dispatch) == 0);
+    CHECK(offer(f, part(f, "hub", "one"), NULL) == DISPATCH_PARK);
+    field_free(f);
+}
+
+/* Run under a sanitizer: the settings of a plan that is gone would be read. */
+TEST(one_that_waited_begins_with_the_newest_settings)
+{
+    struct field *f = field_new();
+    struct part *a = part(f, "hub", "two"), *b = part(f, "hub", "two"), *c = part(f, "hub", "two");
+    struct plan *second = plan_of(f->store, two_systems, 2), *third;
+
+    dispatch_use(f->dispatch, second);
+    CHECK(offer(f, a, NULL) == DISPATCH_BEGIN && offer(f, b, NULL) == DISPATCH_BEGIN);
+    CHECK(offer(f, c, NULL) == DISPATCH_WAIT && c->plan == second);
+    third = plan_of(f->store, two_systems, 3);
+    dispatch_use(f->dispatch, third);
+    struct dispatch_next next = end(f, a, VERDICT_DELIVERED);
+
+    CHECK(next.begin == c && c->plan == third);
+    CHECK(c->endpoint == plan_endpoint_find(third, word(f, WORD_ENDPOINT, "two")));
+    plan_unref(second);
+    plan_unref(third);
+    field_free(f);
+}
+
+/* ---- systems that mind a second send
+ * ----------------------------------------------------------------------------------- */
+
+static const char strict[] =
+    "systems: { hub: { in_doubt: hold, limits: { concurrency: 2 } }, shop: {} }\n"
+    "gateways: { in: { kind: http } }\n"
+    "endpoints: { two: { kind: http, url: \"http://x/\", system: hub } }\n"
+    "routes:\n"
+    "  - { name: all, do: [ { deliver: two } ] }\n";
+
+/* proves: DE9 */
+TEST(a_system_that_minds_is_sent_to_from_the_store_only)
+{
+    struct field *f = field_new();
+    struct part *born = part(f, "hub", "two"), *stored = part(f, "hub", "two");
+    struct plan *plan = plan_of(f->store, strict, 2);
+    unsigned why = 99;
+
+    dispatch_use(f->dispatch, plan);
+    CHECK(offer(f, born, &why) == DISPATCH_PARK && why == 0 && born->in_doubt == DOUBT_HOLD);
+    stored->row.num = 5;
+    CHECK(offer(f, stored, NULL) == DISPATCH_BEGIN && stored->in_doubt == DOUBT_HOLD);
+    plan_unref(plan);
+    field_free(f);
+}
+
+TEST(what_goes_in_order_goes_from_the_store_only)
+{
+    struct field *f = field_new();
+    struct part *born = part(f, "hub", "two"), *stored = part(f, "hub", "two");
+    struct part *free_one = part(f, "hub", "two");
+    unsigned why = 99;
+
+    born->row.lane = stored->row.lane = 77;
+    CHECK(offer(f, born, &why) == DISPATCH_PARK && why == 0);
+    stored->row.num = 5;
+    CHECK(offer(f, stored, NULL) == DISPATCH_BEGIN);
+    CHECK(offer(f, free_one, NULL) == DISPATCH_BEGIN); /* it waits for no lane */
+    field_free(f);
+}
+
+/* proves: DE12 */
+TEST(what_waits_in_memory_when_its_system_begins_to_mind_goes_to_the_store)
+{
+    struct field *f = field_new();
+    struct part *a = part(f, "hub", "two"), *b = part(f, "hub", "two");
+    struct part *waits = part(f, "hub", "two"), *stored = part(f, "hub", "two");
+    struct plan *plan = plan_of(f->store, strict, 2);
+
+    stored->row.num = 5;
+    CHECK(offer(f, a, NULL) == DISPATCH_BEGIN && offer(f, b, NULL) == DISPATCH_BEGIN);
+    CHECK(offer(f, waits, NULL) == DISPATCH_WAIT && offer(f, stored, NULL) == DISPATCH_WAIT);
+    dispatch_use(f->dispatch, plan);
+    struct dispatch_next next = end(f, a, VERDICT_DELIVERED);
+
+    CHECK(next.park == waits && waits->next == NULL);
+    CHECK(next.begin == stored && stored->next == NULL);
+    plan_unref(plan);
+    field_free(f);
+}
+
+TEST(a_slot_that_is_given_back_lets_the_next_one_begin)
+{
+    struct field *f = field_new();
+    struct part *a = part(f, "hub", "two"), *b = part(f, "hub", "two"), *c = part(f, "hub", "two");
+    struct dispatch_next next;
+
+    CHECK(offer(f, a, NULL) == DISPATCH_BEGIN && offer(f, b, NULL) == DISPATCH_BEGIN);
+    CHECK(offer(f, c, NULL) == DISPATCH_WAIT);
+    dispatch_back(f->dispatch, a, &next);
+    CHECK(next.begin == c && next.park == NULL);
+    dispatch_back(f->dispatch, b, &next);
+    CHECK(next.begin == NULL && f->changed == 0);
+    CHECK(offer(f, a, NULL) == DISPATCH_BEGIN);
+    field_free(f);
+}
+
+TEST(what_another_node_knows_is_learned)
+{
+    struct field *f = field_new();
+    int64_t one = word(f, WORD_ENDPOINT, "one"), now = clock_wall_us();
+    unsigned why;
+
+    dispatch_learn(f->dispatch, one, true, now, now + CLOCK_S);
+    CHECK(offer(f, part(f, "hub", "one"), &why) == DISPATCH_PARK && why == HELD_BREAKER);
+    field_free(f);
+}
+
+/* ---- reasons of a system ------------------------------------------------------------------------
+ */
+
+static void hold(struct field *f, const char *system, bool on)
+{
+    struct govern_hold h = { .system = word(f, WORD_SYSTEM, system) };
+
+    govern_set_holds(f->govern, &h, on);
+}
+
+/* proves: HO4 */
+TEST(nothing_of_a_system_that_is_held_begins)
+{
+    struct field *f = field_new();
+    struct part *a = part(f, "hub", "one"), *b = part(f, "hub", "two"), *c = part(f, "hub", "one");
+    struct lane_turn turn;
+    unsigned why;
+
+    CHECK(offer(f, a, NULL) == DISPATCH_BEGIN && offer(f, b, NULL) == DISPATCH_BEGIN);
+    CHECK(offer(f, c, NULL) == DISPATCH_WAIT);
+    dispatch_note_stored(f->dispatch, a->row.system, a->row.endpoint, 1001);
+    hold(f, "hub", true);
+    CHECK(offer(f, part(f, "hub", "two"), &why) == DISPATCH_PARK && why == HELD_HOLD);
+    CHECK(!dispatch_next_lane(f->dispatch, &turn));
+    CHECK(dispatch_held_why(f->dispatch, a->row.system, a->row.endpoint) == HELD_HOLD);
+    CHECK(offer(f, part(f, "shop", "far"), NULL) == DISPATCH_BEGIN); /* nobody else */
+    struct dispatch_next next = end(f, a, VERDICT_DELIVERED);
+
+    CHECK(next.begin == NULL && next.park == c && c->next == NULL);
+    hold(f, "hub", false);
+    CHECK(dispatch_held_why(f->dispatch, a->row.system, a->row.endpoint) == 0);
+    CHECK(dispatch_next_lane(f->dispatch, &turn) && turn.queue == 1001);
+    field_free(f);
+}
+
+TEST(a_held_delivery_carries_every_reason)
+{
+    struct field *f = field_new();
+    int64_t one = word(f, WORD_ENDPOINT, "one"), now = clock_wall_us();
+    unsigned why;
+
+    dispatch_learn(f->dispatch, one, true, now, now + CLOCK_S);
+    dispatch_learn(f->dispatch, one, false, now, now + CLOCK_S);
+    hold(f, "hub", true);
+    govern_set_pause(f->govern, true);
+    CHECK(offer(f, part(f, "hub", "one"), &why) == DISPATCH_PARK);
+    CHECK(why == (HELD_HOLD | HELD_PAUSE | HELD_RATE | HELD_BREAKER));
+    CHECK(dispatch_held_why(f->dispatch, word(f, WORD_SYSTEM, "hub"), one) == why);
+    field_free(f);
+}
+
+TEST(what_waits_for_a_system_that_is_held_goes_to_the_store)
+{
+    struct field *f = field_new();
+
+    for (int i = 0; i < 2; i++)
+        CHECK(offer(f, part(f, "hub", "one"), NULL) == DISPATCH_BEGIN);
+    for (int i = 0; i < 5; i++)
+        CHECK(offer(f, part(f, "hub", "one"), NULL) == DISPATCH_WAIT);
+    hold(f, "hub", true);
+    CHECK(count(dispatch_shed(f->dispatch)) == 5 && dispatch_shed(f->dispatch) == NULL);
+    field_free(f);
+}
+
+/* proves: HO2 */
+TEST(a_reason_that_comes_and_goes_leaves_nothing_behind)
+{
+    struct field *f = field_new();
+    struct part *a = part(f, "hub", "one"), *b = part(f, "hub", "one"), *c = part(f, "hub", "two");
+    struct part *d = part(f, "hub", "one");
+    int64_t two = word(f, WORD_ENDPOINT, "two"), now = clock_wall_us();
+
+    CHECK(offer(f, a, NULL) == DISPATCH_BEGIN && offer(f, b, NULL) == DISPATCH_BEGIN);
+    CHECK(offer(f, c, NULL) == DISPATCH_WAIT);
+    /* c's endpoint is closed for a moment, in which everything else of its system ends */
+    dispatch_learn(f->dispatch, two, false, now, now + 30 * CLOCK_MS);
+    (void)end(f, a, VERDICT_DELIVERED);
+    (void)end(f, b, VERDICT_DELIVERED);
+    clock_sleep_us(40 * CLOCK_MS);
+    CHECK(dispatch_shed(f->dispatch) == c);
+    CHECK(offer(f, d, NULL) == DISPATCH_BEGIN);
+    field_free(f);
+}
+
+TEST(what_is_being_sent_is_known)
+{
+    struct field *f = field_new();
+    struct part *parts[] = { part(f, "hub", "one"), part(f, "hub", "two"), part(f, "shop", "far"),
+                             part(f, "hub", "one") };
+    static const char *const ids[] = { "a", "b", "c", "d" };
+    AUTO(buf_done) struct buf list = BUF_INIT(1000);
+    int64_t hub = word(f, WORD_SYSTEM, "hub");
+
+    for (int i = 0; i < 4; i++) {
+        parts[i]->row.id = str_of(ids[i]);
+        (void)offer(f, parts[i], NULL);
+    }
+    dispatch_sending(f->dispatch, hub, 10, &list);
+    CHECK(str_is(buf_view(&list), "b\na\n"));
+    CHECK(end(f, parts[0], VERDICT_DELIVERED).begin == parts[3]);
+    buf_clear(&list);
+    dispatch_sending(f->dispatch, hub, 1, &list);
+    CHECK(str_is(buf_view(&list), "d\n"));
+    (void)end(f, parts[1], VERDICT_DELIVERED);
+    (void)end(f, parts[3], VERDICT_DELIVERED);
+    buf_clear(&list);
+    dispatch_sending(f->dispatch, hub, 10, &list);
+    CHECK(list.len == 0);
+    field_free(f);
+}
+
+/* ---- rates -------------------------------------------------------------------------------------
+ */
+
+static void use_rates(struct field *f)
+{
+    struct plan *old = f->plan;
+
+    f->plan = plan_of(f->store, with_rates, 2);
+    dispatch_use(f->dispatch, f->plan);
+    f->flight.plan = f->plan;
+    plan_unref(old);
+}
+
+/* proves: DM3 DM4 DM5 */
+TEST(what_has_no_token_waits_and_begins_when_there_is_one)
+{
+    struct field *f = field_new();
+    struct dispatch_next next;
+    struct lane_turn turn;
+    unsigned why = 0;
+
+    use_rates(f);
+    struct part *a = part(f, "hub", "one"), *b = part(f, "hub", "one"), *c = part(f, "hub", "one");
+
+    CHECK(offer(f, a, NULL) == DISPATCH_WAIT && offer(f, b, NULL) == DISPATCH_WAIT);
+    CHECK(dispatch_shed(f->dispatch) == NULL); /* its tokens let it begin */
+    dispatch_due(f->dispatch, a->row.system, &next);
+    CHECK(next.begin == NULL);
+    reserve(f);
+    dispatch_due(f->dispatch, 0, &next); /* nobody told it */
+    CHECK(next.begin == a && a->next == b && b->next == NULL && next.park == NULL); /* a burst */
+    dispatch_due(f->dispatch, a->row.system, &next);                                /* told twice */
+    CHECK(next.begin == NULL);
+    CHECK(dispatch_held_why(f->dispatch, a->row.system, a->row.endpoint) == 0);
+    CHECK(offer(f, c, NULL) == DISPATCH_WAIT);
+    CHECK(dispatch_held_why(f->dispatch, a->row.system, a->row.endpoint) == HELD_RATE);
+    for (int i = 0; i < 2; i++)
+        CHECK(offer(f, part(f, "hub", "one"), NULL) == DISPATCH_WAIT);
+    CHECK(offer(f, part(f, "hub", "one"), &why) == DISPATCH_PARK && why == HELD_RATE);
+    dispatch_note_stored(f->dispatch, a->row.system, a->row.endpoint, 1001);
+    CHECK(!dispatch_next_lane(f->dispatch, &turn)); /* there is no room for it */
+    next = end(f, a, VERDICT_DELIVERED);
+    CHECK(next.begin == NULL); /* a slot, but no token */
+    clock_sleep_us(60 * CLOCK_MS);
+    next = end(f, b, VERDICT_DELIVERED);
+    CHECK(next.begin == c);
+    CHECK(dispatch_next_lane(f->dispatch, &turn) && turn.room >= 1);
+    dispatch_rest(f->dispatch); /* the node stops */
+    for (struct part *p = next.begin, *after; p != NULL; p = after) {
+        after = p->next;
+        CHECK(end(f, p, VERDICT_DELIVERED).park == NULL);
+    }
+    CHECK(count(dispatch_shed(f->dispatch)) <= 2 && dispatch_shed(f->dispatch) == NULL);
+    field_free(f);
+}
+
+TEST(what_waits_for_long_waits_in_the_store)
+{
+    struct field *f = field_new();
+    struct part *stored = part(f, "shop", "far");
+    struct dispatch_next next;
+    struct lane_turn turn;
+    unsigned why = 0;
+
+    use_rates(f);
+    CHECK(offer(f, part(f, "shop", "far"), &why) == DISPATCH_PARK && why == HELD_RATE);
+    CHECK(f->reserving == NULL); /* it asks when somebody has it in hand */
+    int hungry = f->hungry;
+
+    dispatch_note_stored(f->dispatch, stored->row.system, stored->row.endpoint, 1001);
+    CHECK(f->hungry > hungry && dispatch_next_lane(f->dispatch, &turn) && turn.room == 1);
+    stored->row.num = 7;
+    CHECK(offer(f, stored, NULL) == DISPATCH_WAIT && f->reserving != NULL);
+    CHECK(!dispatch_next_lane(f->dispatch, &turn));
+    reserve(f);
+    dispatch_due(f->dispatch, stored->row.system, &next);
+    CHECK(next.begin == stored);
+    field_free(f);
+}
+
+TEST(a_probe_needs_a_token_too)
+{
+    struct field *f = field_new();
+    struct lane_turn turn;
+    struct part *p[3];
+
+    use_rates(f);
+    for (int i = 0; i < 3; i++) {
+        p[i] = part(f, "hub", "one");
+        f->row_ns = 0;
+        if (offer(f, p[i], NULL) == DISPATCH_WAIT) {
+            struct dispatch_next next;
+
+            clock_sleep_us(110 * CLOCK_MS);
+            reserve(f);
+            dispatch_due(f->dispatch, 0, &next);
+            CHECK(next.begin == p[i]);
+        }
+    }
+    for (int i = 0; i < 3; i++)
+        (void)end(f, p[i], VERDICT_UNREACHED);
+    CHECK(f->open);
+    clock_sleep_us(120 * CLOCK_MS);
+    dispatch_note_stored(f->dispatch, p[0]->row.system, p[0]->row.endpoint, 1001);
+    p[0]->row.num = 7;
+    f->row_ns = INT64_MAX / 4;
+    while (dispatch_next_lane(f->dispatch, &turn)) { /* what is left of the piece */
+        CHECK(turn.room == 1 && offer(f, p[0], NULL) == DISPATCH_BEGIN);
+        (void)end(f, p[0], VERDICT_UNREACHED);
+        clock_sleep_us(10 * CLOCK_MS);
+    }
+    CHECK(offer(f, p[0], NULL) == DISPATCH_PARK);
+    field_free(f);
+}
+
+TEST(what_has_priority_goes_first)
+{
+    struct field *f = field_new();
+    struct part *busy[2] = { part(f, "hub", "one"), part(f, "hub", "one") };
+    struct part *low = part(f, "hub", "one"), *high = part(f, "hub", "one"),
+                *next_high = part(f, "hub", "one"), *normal = part(f, "hub", "one");
+
+    low->row.prio = 5;
+    high->row.prio = next_high->row.prio = 2;
+    normal->row.prio = 4;
+    CHECK(offer(f, busy[0], NULL) == DISPATCH_BEGIN && offer(f, busy[1], NULL) == DISPATCH_BEGIN);
+    CHECK(offer(f, low, NULL) == DISPATCH_WAIT && offer(f, high, NULL) == DISPATCH_WAIT);
+    CHECK(offer(f, normal, NULL) == DISPATCH_WAIT && offer(f, next_high, NULL) == DISPATCH_WAIT);
+    struct part *want[] = { high, next_high, normal, low }, *last = busy[0];
+
+    for (size_t i = 0; i < 4; i++) {
+        struct dispatch_next next = end(f, last, VERDICT_DELIVERED);
+
+        CHECK(next.begin == want[i]);
+        last = next.begin;
+    }
+    field_free(f);
+}
+
+int main(void)
+{
+    return test_main();
+}

@@ -1,0 +1,225 @@
+/* What a plan makes of a configuration.  The words come from a real store. */
+#include "engine/plan/plan.h"
+
+#include "base/auto.h"
+#include "base/clock.h"
+#include "core/civil.h"
+#include "folder.h"
+#include "store/road/accept.h"
+#include "store/store.h"
+#include "test.h"
+
+static const struct endpoint_type *const endpoints[] = { NULL };
+static const struct service_type *const services[] = { NULL };
+static const struct gateway_type *const gateways[] = { NULL };
+static const struct connectors connectors = { gateways, services, endpoints };
+
+static const struct plan_system *system_of(const struct plan *p, const char *name)
+{
+    for (size_t i = 0; i < p->system_count; i++)
+        if (str_is(p->systems[i].name, name))
+            return &p->systems[i];
+    return NULL;
+}
+
+struct bench {
+    struct folder folder;
+    struct store *store;
+    struct config *config;
+    struct plan *plan;
+};
+
+static void bench_done(struct bench *b)
+{
+    plan_unref(b->plan);
+    config_unref(b->config);
+    if (b->store != NULL)
+        store_close(b->store);
+    folder_done(&b->folder);
+}
+
+static struct bench bench_of(const char *text)
+{
+    static const struct config_runs runs = { .parts = config_runs_build };
+    AUTO(config_report_done) struct config_report report = CONFIG_REPORT_INIT;
+    struct bench b = { .folder = folder_make() };
+    struct err err = { 0 };
+
+    b.config = config_load(str_of(text), "test", &runs, &report);
+    if (b.config == NULL ||
+        !store_open(&(struct store_options){ .data = b.folder.path, .area = "internal" }, &b.store,
+                    &err) ||
+        !plan_build(b.config, 1, &connectors, b.store, NULL, &b.plan, &err))
+        (void)printf("# %s\n", b.config == NULL ? report.problems.items[0].message : err.text);
+    return b;
+}
+
+TEST(a_system_gets_its_windows)
+{
+    AUTO(bench_done)
+    struct bench b =
+        bench_of("calendars: { feasts: { dates: [ 12-25 ] } }\n"
+                 "systems:\n"
+                 "  free: {}\n"
+                 "  void: { window: }\n"
+                 "  night: { window: { days: mon-fri, open: \"22:00\", close: \"04:00\",\n"
+                 "                     zone: America/New_York, holidays: feasts } }\n"
+                 "  two: { window: [ { days: sat }, { days: sun, close: \"12:00\" } ] }\n");
+    int64_t saturday = civil_day(2026, 11, 14) * CIVIL_DAY_S * CLOCK_S, hour = 3600LL * CLOCK_S;
+    int64_t change;
+
+    CHECK(b.plan != NULL);
+    CHECK(system_of(b.plan, "free")->windows == NULL);
+    CHECK(system_of(b.plan, "void")->windows == NULL);
+    const struct window_set *night = system_of(b.plan, "night")->windows;
+    const struct window_set *two = system_of(b.plan, "two")->windows;
+
+    CHECK(night != NULL && two != NULL && two->count == 2);
+    CHECK(window_set_open(night, saturday + 4 * hour, &change) && change == saturday + 9 * hour);
+    CHECK(window_set_open(two, saturday, &change) && change == saturday + 36 * hour);
+    /* Christmas of 2026 is a Friday: from Thursday's end to Monday's opening. */
+    int64_t christmas = civil_day(2026, 12, 25) * CIVIL_DAY_S * CLOCK_S;
+
+    CHECK(!window_set_open(night, christmas + 24 * hour, &change));
+    CHECK(change == christmas + (3 * 24 + 24 + 3) * hour);
+}
+
+TEST(a_system_gets_its_rate)
+{
+    AUTO(bench_done)
+    struct bench b = bench_of("systems:\n"
+                              "  free: { limits: { concurrency: 2, burst: 7 } }\n"
+                              "  fast: { limits: { rate: 1000/s } }\n"
+                              "  slow: { limits: { rate: 5/m } }\n"
+                              "  some: { limits: { rate: 50/s, burst: 3 } }\n");
+
+    CHECK(b.plan != NULL && system_of(b.plan, "free")->rate.interval_ns == 0);
+    CHECK(system_of(b.plan, "fast")->rate.interval_ns == 1000000);
+    CHECK(system_of(b.plan, "fast")->rate.burst == 1000); /* one second's worth */
+    CHECK(system_of(b.plan, "slow")->rate.interval_ns == INT64_C(12000000000));
+    CHECK(system_of(b.plan, "slow")->rate.burst == 1);
+    CHECK(system_of(b.plan, "some")->rate.burst == 3);
+}
+
+/* The route's own wins, each for itself; the line "*" is for types that are not named. */
+TEST(routes_and_types_say_how_documents_are_handled)
+{
+    AUTO(bench_done)
+    struct bench b =
+        bench_of("systems: { s: {} }\n"
+                 "types:\n"
+                 "  urgent: { priority: high, expires: 1h }\n"
+                 "  plain: {}\n"
+                 "  none:\n"
+                 "  \"*\": { delay: 5s, priority: low }\n"
+                 "routes:\n"
+                 "  - { name: a, when: { sender: s }, do: [ { drop: x } ] }\n"
+                 "  - { name: b, priority: normal, delay: 1s, do: [ { drop: x } ] }\n");
+    static const struct {
+        size_t route;
+        const char *type;
+        struct plan_handling want;
+    } cases[] = {
+        { 0, "urgent", { PRIO_HIGH, 3600LL * CLOCK_S, 0 } },
+        { 0, "plain", { 0 } },
+        { 0, "none", { 0 } },
+        { 0, "other", { PRIO_LOW, 0, 5 * CLOCK_S } },
+        { 0, NULL, { 0 } },
+        { 1, "urgent", { PRIO_NORMAL, 3600LL * CLOCK_S, CLOCK_S } },
+        { 1, NULL, { PRIO_NORMAL, 0, CLOCK_S } },
+    };
+
+    CHECK(b.plan != NULL && b.plan->route_count == 2);
+    for (size_t i = 0; b.plan != NULL && i < sizeof cases / sizeof cases[0]; i++) {
+        struct str type = cases[i].type != NULL ? str_of(cases[i].type) : (struct str){ 0 };
+        struct plan_handling h = plan_handling_of(b.plan, &b.plan->routes[cases[i].route], type);
+
+        CHECK(h.prio == cases[i].want.prio && h.expires_us == cases[i].want.expires_us &&
+              h.delay_us == cases[i].want.delay_us);
+    }
+}
+
+/* A version that was checked elsewhere: the node starts, and what nobody can know waits. */
+TEST(a_zone_that_is_not_known_here_keeps_its_system_closed)
+{
+    AUTO(bench_done)
+    struct bench b =
+        bench_of("systems: { a: { window: { zone: Mars/Olympus } }, b: { window: {} } }\n");
+    AUTO(problem_list_done) struct problem_list problems = PROBLEM_LIST_INIT;
+    struct plan *second = NULL;
+    struct err err = { 0 };
+    int64_t change;
+
+    CHECK(b.plan != NULL);
+    const struct window_set *a = system_of(b.plan, "a")->windows;
+
+    CHECK(strstr(a->broken, "Mars/Olympus") != NULL);
+    CHECK(!window_set_open(a, 0, &change) && change == 0);
+    CHECK(window_set_open(system_of(b.plan, "b")->windows, 0, &change));
+    CHECK(!plan_build(b.config, 2, &connectors, b.store, &problems, &second, &err));
+    CHECK(second == NULL && problems.count == 1 && problems.items[0].place.line == 1);
+    CHECK(strstr(problems.items[0].message, "system a: this machine does not know") != NULL);
+}
+
+TEST(a_system_gets_its_order)
+{
+    AUTO(bench_done)
+    struct bench b = bench_of(
+        "systems: { a: {}, b: { order: receiver },\n"
+        "  c: { order: key, order_by: [\"header:X-Key\", \"json:/key\"], on_dead: skip } }\n");
+    AUTO(bench_done) struct bench none = bench_of("systems: { a: {} }\n");
+    AUTO(arena_done) struct arena arena = ARENA_INIT(1 << 20);
+    struct extract_failure failure;
+    struct facts found = { 0 }, nothing = { 0 };
+
+    CHECK(b.plan != NULL && none.plan != NULL && b.plan->ordered && !none.plan->ordered);
+    CHECK(system_of(b.plan, "a")->order == ORDER_NONE);
+    CHECK(system_of(b.plan, "b")->order == ORDER_RECEIVER);
+    CHECK(system_of(b.plan, "b")->on_dead == ORDER_STOP);
+    const struct plan_system *c = system_of(b.plan, "c");
+
+    CHECK(c->order == ORDER_KEY && c->on_dead == ORDER_SKIP && c->order_by != NULL);
+    struct extract_source source = { .body = STR("{\"key\":\"4711\"}"), .whole = true };
+
+    CHECK(extract_run(c->order_by, &source, &arena, &found, &failure));
+    CHECK(str_is(facts_attribute(&found, PLAN_KEY), "4711"));
+    source.body = STR("{}");
+    CHECK(extract_run(c->order_by, &source, &arena, &nothing, &failure));
+    CHECK(facts_attribute(&nothing, PLAN_KEY).len == 0);
+}
+
+TEST(a_plan_apart_stores_nothing)
+{
+    static const struct config_runs runs = { .parts = config_runs_build };
+    AUTO(bench_done) struct bench b = bench_of("systems: { old: {} }\ntypes: { known: {} }\n");
+    AUTO(config_report_done) struct config_report report = CONFIG_REPORT_INIT;
+    struct config *c = config_load(STR("systems: { new: {}, old: {}, newer: {} }\n"
+                                       "types: { known: {}, fresh: {} }\n"
+                                       "gateways: { door: { kind: http } }\n"),
+                                   "test", &runs, &report);
+    struct plan *plan = NULL;
+    struct err err = { 0 };
+    int64_t word;
+
+    CHECK(b.plan != NULL && c != NULL);
+    CHECK(plan_build_apart(c, &connectors, b.store, NULL, &plan, &err));
+    CHECK(plan->version == 0);
+    CHECK(system_of(plan, "old")->word == system_of(b.plan, "old")->word);
+    const struct plan_system *new = system_of(plan, "new"), *newer = system_of(plan, "newer");
+
+    CHECK(new->word < 0 && newer->word < 0 && new->word != newer->word);
+    CHECK(plan_system_find(plan, new->word) == new &&plan_system_find(plan, newer->word) == newer);
+    CHECK(plan_system_named(plan, STR("newer")) == newer);
+    CHECK(plan_system_named(plan, STR("none")) == NULL);
+    CHECK(plan->gateways[0].word < 0);
+    CHECK(!store_word_find(b.store, WORD_SYSTEM, STR("new"), &word));
+    CHECK(!store_word_find(b.store, WORD_TYPE, STR("fresh"), &word));
+    CHECK(!store_word_find(b.store, WORD_GATEWAY, STR("door"), &word));
+    plan_unref(plan);
+    config_unref(c);
+}
+
+int main(void)
+{
+    return test_main();
+}

@@ -1,0 +1,108 @@
+#include "engine/watch/series.h"
+
+#include "test.h"
+
+#include "base/clock.h"
+#include "base/metrics.h"
+
+#define AT(seconds) ((int64_t)(seconds)*CLOCK_S)
+
+static void note(struct series *s, int64_t at_s, int64_t accepted, int64_t waiting)
+{
+    const int64_t totals[SERIES_NAMES] = {
+        [SERIES_ACCEPTED] = accepted, [SERIES_WAITING] = waiting
+    };
+
+    series_note(s, AT(at_s), totals);
+}
+
+TEST(series_counts_each_step_and_tells_what_waits)
+{
+    struct series *s = series_new();
+    int64_t got[SERIES_COARSE], from;
+
+    note(s, 1000001, 3, 7); /* what came before the first look counts too */
+    note(s, 1000005, 5, 9);
+    note(s, 1000012, 5, 2);
+    note(s, 1000031, 11, 0);
+    CHECK(series_read(s, SERIES_ACCEPTED, 10, AT(1000000), AT(1000035), got, &from) == 4);
+    CHECK(from == AT(1000000));
+    CHECK(got[0] == 5 && got[1] == 0 && got[2] == SERIES_NONE && got[3] == 6);
+    CHECK(series_read(s, SERIES_WAITING, 10, AT(1000000), AT(1000035), got, &from) == 4);
+    CHECK(got[0] == 9 && got[1] == 2 && got[2] == SERIES_NONE && got[3] == 0);
+    CHECK(series_read(s, SERIES_ACCEPTED, 60, AT(999960), AT(1000035), got, &from) == 2);
+    CHECK(from == AT(999960) && got[0] == 5 && got[1] == 6);
+    series_free(s);
+}
+
+TEST(series_forgets_what_is_old)
+{
+    struct series *s = series_new();
+    int64_t got[SERIES_COARSE], from;
+
+    note(s, 1000000, 4, 0);
+    note(s, 1000000 + 3600, 5, 0); /* the same place of the ring */
+    CHECK(series_read(s, SERIES_ACCEPTED, 10, 0, AT(1003600), got, &from) == SERIES_FINE);
+    CHECK(from == AT(1003600 - 3590) && got[SERIES_FINE - 1] == 1);
+    for (size_t i = 0; i + 1 < SERIES_FINE; i++)
+        CHECK(got[i] == SERIES_NONE);
+    CHECK(series_read(s, SERIES_ACCEPTED, 60, 0, AT(1003600), got, &from) == SERIES_COARSE);
+    CHECK(series_read(s, SERIES_ACCEPTED, 10, AT(2000000), AT(1003600), got, &from) == 1);
+    series_free(s);
+}
+
+TEST(series_survives_counters_that_go_and_clocks_that_jump)
+{
+    struct series *s = series_new();
+    int64_t got[SERIES_COARSE], from;
+    struct series_now now;
+
+    note(s, 1000000, 10, 0);
+    note(s, 1000001, 4, 0); /* a gateway went, and its counter with it */
+    note(s, 1000002, 6, 0);
+    CHECK(series_read(s, SERIES_ACCEPTED, 10, AT(1000000), AT(1000002), got, &from) == 1);
+    CHECK(got[0] == 12);
+    note(s, -50, 9, 0); /* before there was time */
+    note(s, 5, 10, 0);
+    CHECK(series_read(s, SERIES_ACCEPTED, 10, 0, AT(5), got, &from) == 1);
+    CHECK(got[0] == 1 && from == 0);
+    series_now(s, &now);
+    CHECK(now.total[SERIES_ACCEPTED] == 10);
+    series_free(s);
+}
+
+TEST(series_reads_the_metrics)
+{
+    static struct metric in = { .name = "waybill_documents_accepted_total",
+                                .help = "x",
+                                .labels = "gateway=\"a\"" };
+    static struct metric out = { .name = "waybill_deliveries_total",
+                                 .help = "x",
+                                 .labels = "outcome=\"delivered\"" };
+    static struct metric parked = { .name = "waybill_deliveries_total",
+                                    .help = "x",
+                                    .labels = "outcome=\"parked\"" };
+    static struct metric dead = { .name = "waybill_dead_letters",
+                                  .help = "x",
+                                  .type = METRIC_GAUGE };
+    struct metric *all[] = { &in, &out, &parked, &dead };
+    struct series *s = series_new();
+    struct series_now now;
+
+    for (size_t i = 0; i < 4; i++) {
+        metrics_register(all[i]);
+        metric_add(all[i], (int64_t)i + 1);
+    }
+    series_look(s, AT(1000000));
+    series_now(s, &now);
+    CHECK(now.total[SERIES_ACCEPTED] == 1 && now.total[SERIES_DELIVERED] == 2);
+    CHECK(now.total[SERIES_DEAD] == 0 && now.dead_letters == 4);
+    for (size_t i = 0; i < 4; i++)
+        metrics_forget(all[i]);
+    series_free(s);
+}
+
+int main(void)
+{
+    return test_main();
+}
