@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "admin/api/api.h"
-#include "admin/http/api.h"
+#include "admin/api.h"
+#include "admin/http_api.h"
 #include "admin/login/login.h"
 #include "app/exit_code.h"
 #include "app/front.h"

@@ -1,4 +1,4 @@
-/* api_parts.h - the resolver tables of the admin API, one per subject, and what they share.
+/* parts.h - the resolver tables of the admin API, one per subject, and what they share.
  * The principal of every call is a struct principal. */
 #pragma once
 

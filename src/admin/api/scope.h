@@ -1,4 +1,4 @@
-/* api_scope.h - which documents and systems a right of the principal covers.
+/* scope.h - which documents and systems a right of the principal covers.
  *
  * A document is in scope when its sender or its receiver is a system that the right is for; one
  * that has neither, or names that no configuration knows, is in scope of those only who have the

@@ -1,4 +1,4 @@
-/* graphql_type.h - the type system: what graphql_sdl builds and everybody reads.
+/* type.h - the type system: what graphql_sdl builds and everybody reads.
  *
  * Types, fields and arguments are arrays in the schema's arena and never change
  * after graphql_schema_new(), except for the resolvers.

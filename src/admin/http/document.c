@@ -6,8 +6,8 @@
 
 #include "admin/api/audit.h"
 #include "admin/api/scope.h"
-#include "admin/http/api.h"
 #include "admin/http/visit.h"
+#include "admin/http_api.h"
 #include "admin/login/principal.h"
 #include "admin/view/document_view.h"
 #include "admin/view/payload_range.h"

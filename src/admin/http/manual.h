@@ -1,4 +1,4 @@
-/* http_manual.h - documents that people make, as bytes over HTTP (engine/manual.h).
+/* manual.h - documents that people make, as bytes over HTTP (engine/manual.h).
  *
  *   POST /documents/ID/edit?as=supersede|beside&from=gateway|router
  *   POST /documents?gateway=NAME

@@ -1,9 +1,9 @@
-#include "admin/http/api.h"
+#include "admin/http_api.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "admin/api/api.h"
+#include "admin/api.h"
 #include "admin/graphql/request.h"
 #include "admin/http/console.h"
 #include "admin/http/document.h"
