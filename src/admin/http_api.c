@@ -10,8 +10,8 @@
 #include "admin/http/events.h"
 #include "admin/http/manual.h"
 #include "admin/http/visit.h"
-#include "admin/login/http_cookie.h"
 #include "admin/login/http_login.h"
+#include "admin/login/identify.h"
 #include "admin/login/login.h"
 #include "admin/login/principal.h"
 #include "base/alloc.h"
@@ -29,10 +29,9 @@ enum {
 };
 
 struct http_api {
-    struct engine *engine;
+    struct identify known; /* engine and login are used from here too */
     struct api *api;
     struct http_events *events;
-    struct login *login;
     const struct http_server *server;
     struct metric server_metrics[4 + HTTP_REFUSAL_COUNT];
     char labels[HTTP_REFUSAL_COUNT][64];
@@ -84,47 +83,9 @@ static void end_with_error(struct visit *v, int status, const char *fields, cons
 
 /* ---- who asks -------------------------------------------------------------------------------- */
 
-/* As a gateway takes it: "Bearer KEY", or the field X-API-Key. */
-static struct str token_of(const struct http_request *r)
+static bool knows_caller(struct visit *v)
 {
-    struct str scheme, rest = str_cut(r->authorization, ' ', &scheme);
-
-    if (r->authorization.ptr == NULL)
-        return http_field(r, STR("X-API-Key"));
-    return str_eq_nocase(scheme, STR("bearer")) ? str_trim(rest) : (struct str){ 0 };
-}
-
-bool http_api_identify(const struct http_api *h, struct http_request *r, struct arena *a,
-                       struct principal *ret, int64_t *ret_caller)
-{
-    struct str token = token_of(r), title;
-
-    *ret = (struct principal){ .engine = h->engine,
-                               .login = h->login,
-                               .address = arena_copy(a, http_peer(r)) };
-    *ret_caller = 0;
-    if (token.ptr == NULL)
-        return http_cookie_identify(h->login, r, a, ret);
-    struct intake_table *t = intake_port.table(engine_intake(h->engine));
-
-    if (intake_is_admin(t, token)) {
-        ret->kind = PRINCIPAL_TOKEN;
-        ret->name = STR("admin");
-        ret->rights = rights_all;
-    }
-    *ret_caller = intake_caller_of(t, token);
-    intake_port.release(t);
-    if (ret->kind == PRINCIPAL_NOBODY &&
-        admin_keys_find(engine_admin_keys(h->engine), token, a, &title, &ret->rights)) {
-        ret->kind = PRINCIPAL_KEY;
-        ret->name = str_of(arena_printf(a, "key %.*s", STR_ARG(title)));
-    }
-    return ret->kind != PRINCIPAL_NOBODY;
-}
-
-static bool identify(struct visit *v)
-{
-    return http_api_identify(v->self, v->visit.request, &v->arena, &v->who, &v->caller);
+    return identify(&v->self->known, v->visit.request, &v->arena, &v->who, &v->caller);
 }
 
 static bool is_near(struct http_request *r)
@@ -185,7 +146,7 @@ static void graphql_bytes(struct visit *v, struct str bytes)
 /* False: it was answered why not. */
 static bool graphql_admits(struct visit *v)
 {
-    if (identify(v))
+    if (knows_caller(v))
         return true;
     end_with_error(v, 401, "WWW-Authenticate: Bearer\r\n", "unauthorized",
                    v->who.refused != NULL
@@ -224,7 +185,7 @@ static void events_head(struct visit *v)
         end_with_error(v, 405, "Allow: GET\r\n", "method_not_allowed", "Listen with GET.");
         return;
     }
-    if (!identify(v)) {
+    if (!knows_caller(v)) {
         end_with_error(v, 401, "WWW-Authenticate: Bearer\r\n", "unauthorized",
                        "Log in, or send a key: Authorization: Bearer KEY.");
         return;
@@ -242,13 +203,14 @@ static void answer_ready(struct visit *v)
     AUTO(buf_done) struct buf text = BUF_INIT(32768);
     struct json_out j = { .to = &text };
 
-    engine_not_ready(v->self->engine, &why);
+    engine_not_ready(v->self->known.engine, &why);
     bool ready = why.len == 0;
 
     /* What is wrong elsewhere names partners: it is for the machine itself, and for those who see
      * all. */
-    if (is_near(v->visit.request) || (identify(v) && rights_everywhere(&v->who.rights, RIGHT_SEE)))
-        engine_troubles(v->self->engine, &why);
+    if (is_near(v->visit.request) ||
+        (knows_caller(v) && rights_everywhere(&v->who.rights, RIGHT_SEE)))
+        engine_troubles(v->self->known.engine, &why);
     json_open(&j, '{');
     json_key(&j, "ready");
     json_bool(&j, ready);
@@ -268,7 +230,7 @@ static void answer_ready(struct visit *v)
 
 static void answer_metrics(struct visit *v)
 {
-    bool known = identify(v), near = is_near(v->visit.request);
+    bool known = knows_caller(v), near = is_near(v->visit.request);
 
     if (!near && !known) {
         end_with_error(v, 401, "WWW-Authenticate: Bearer\r\n", "unauthorized",
@@ -309,6 +271,7 @@ static bool is_manual(const struct http_request *r)
 
 static void on_head(struct http_request *r, void *arg)
 {
+    struct http_api *self = arg;
     static const struct {
         const char *path;
         void (*answer)(struct visit *v);
@@ -321,20 +284,20 @@ static void on_head(struct http_request *r, void *arg)
     };
 
     if (is_manual(r)) {
-        http_manual_handler.head(r, arg);
+        http_manual_handler.head(r, &self->known);
         return;
     }
     if (http_login_takes(r)) {
-        http_login_handler.head(r, ((struct http_api *)arg)->login);
+        http_login_handler.head(r, self->known.login);
         return;
     }
     if (http_console_answer(r))
         return;
     if (str_starts(r->path, STR("/documents/"))) {
-        http_document_handler.head(r, arg);
+        http_document_handler.head(r, &self->known);
         return;
     }
-    struct visit *v = visit_new(r, arg);
+    struct visit *v = visit_new(r, self);
 
     for (size_t i = 0; i < sizeof pages / sizeof pages[0]; i++)
         if (str_is(r->path, pages[i].path)) {
@@ -357,7 +320,7 @@ static void on_end(struct http_request *r)
     if (v->dropped > 0)
         graphql_too_large(v);
     else if (graphql_admits(v))
-        (void)http_visit_to_desk(&v->visit, engine_desk(v->self->engine), graphql_run_at_desk,
+        (void)http_visit_to_desk(&v->visit, engine_desk(v->self->known.engine), graphql_run_at_desk,
                                  graphql_done);
 }
 
@@ -375,16 +338,16 @@ struct http_api *http_api_new(struct engine *engine, struct api *api)
 {
     struct http_api *h = NEW(struct http_api);
 
-    h->engine = engine;
+    h->known.engine = engine;
     h->api = api;
     h->events = http_events_new(engine);
-    h->login = login_new(engine);
+    h->known.login = login_new(engine);
     return h;
 }
 
 struct login *http_api_login(const struct http_api *h)
 {
-    return h->login;
+    return h->known.login;
 }
 
 static int64_t stat_of(const struct http_server *server, size_t which)
@@ -461,6 +424,6 @@ void http_api_free(struct http_api *h)
     http_events_free(h->events);
     for (size_t i = 0; h->server != NULL && i < 4 + HTTP_REFUSAL_COUNT; i++)
         metrics_forget(&h->server_metrics[i]);
-    login_free(h->login);
+    login_free(h->known.login);
     free(h);
 }

@@ -7,7 +7,7 @@
 #include "admin/api/audit.h"
 #include "admin/api/scope.h"
 #include "admin/http/visit.h"
-#include "admin/http_api.h"
+#include "admin/login/identify.h"
 #include "admin/login/principal.h"
 #include "admin/view/document_view.h"
 #include "admin/view/payload_range.h"
@@ -336,7 +336,7 @@ static void on_head(struct http_request *r, void *arg)
 {
     struct reading *v = reading_new(r);
     struct str id, tail = str_cut(str_from(r->path, strlen("/documents/")), '/', &id);
-    bool known = http_api_identify(arg, r, &v->arena, &v->who, &v->caller);
+    bool known = identify(arg, r, &v->arena, &v->who, &v->caller);
 
     if (r->method != HTTP_METHOD_GET && r->method != HTTP_METHOD_HEAD) {
         end_with_error(v, 405, "Allow: GET, HEAD\r\n", "method_not_allowed", "Read with GET.");

@@ -8,7 +8,7 @@
 #include "admin/api/parts.h"
 #include "admin/api/scope.h"
 #include "admin/http/visit.h"
-#include "admin/http_api.h"
+#include "admin/login/identify.h"
 #include "admin/login/principal.h"
 #include "base/alloc.h"
 #include "base/arena.h"
@@ -25,7 +25,7 @@ enum { ARENA_MOST = 256 << 10 };
 /* One request, from its head to its answer. */
 struct post {
     struct http_visit visit; /* first */
-    const struct http_api *api;
+    const struct identify *known;
     struct principal who;
     struct str by; /* as the head has it */
 
@@ -53,11 +53,11 @@ static void post_free(struct http_visit *visit)
     free(p);
 }
 
-static struct post *post_new(struct http_request *r, const struct http_api *api)
+static struct post *post_new(struct http_request *r, const struct identify *known)
 {
     struct post *p = NEW(struct post);
 
-    *p = (struct post){ .api = api,
+    *p = (struct post){ .known = known,
                         .arena = ARENA_INIT(ARENA_MOST),
                         .body = BUF_INIT(SEGMENT_PAYLOAD_MOST) };
     http_visit_begin(&p->visit, r, &http_manual_handler, post_free);
@@ -77,7 +77,7 @@ static bool admits(struct post *p)
 {
     int64_t caller;
 
-    if (!http_api_identify(p->api, p->visit.request, &p->arena, &p->who, &caller))
+    if (!identify(p->known, p->visit.request, &p->arena, &p->who, &caller))
         end_with_error(p, 401, "WWW-Authenticate: Bearer\r\n", "unauthorized",
                        "Send the admin token of the node: Authorization: Bearer TOKEN.");
     else if (!rights_has(&p->who.rights, RIGHT_EDIT))

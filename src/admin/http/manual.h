@@ -14,4 +14,4 @@
 
 #include "base/http_server.h"
 
-extern const struct http_handler http_manual_handler; /* its arg is a struct http_api */
+extern const struct http_handler http_manual_handler; /* its arg is a struct identify */
