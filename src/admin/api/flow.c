@@ -9,11 +9,11 @@
 #include "core/state.h"
 #include "engine/dispatch/dispatch.h"
 #include "engine/dispatch/govern.h"
-#include "engine/dispatch/ways.h"
 #include "engine/engine.h"
 #include "engine/intake/poller.h"
 #include "engine/plan/plan.h"
 #include "engine/road/road.h"
+#include "engine/tally/ways.h"
 #include "store/road/document.h"
 #include "store/store.h"
 

@@ -6,10 +6,10 @@
 
 #include "base/metrics.h"
 #include "engine/dispatch/dispatch.h"
-#include "engine/dispatch/ways.h"
-#include "engine/road/flight.h"
+#include "engine/flight/flight.h"
 #include "engine/road/road.h"
-#include "engine/watch/mishaps.h"
+#include "engine/tally/mishaps.h"
+#include "engine/tally/ways.h"
 #include "store/kernel/recorder.h"
 
 enum {

@@ -1,4 +1,4 @@
-#include "engine/dispatch/backlog.h"
+#include "engine/watch/backlog.h"
 
 #include <pthread.h>
 #include <stdio.h>

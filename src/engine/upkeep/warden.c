@@ -1,4 +1,4 @@
-#include "engine/dispatch/warden.h"
+#include "engine/upkeep/warden.h"
 
 #include <pthread.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "engine/road/flight.h"
+#include "engine/flight/flight.h"
 
 #include <stdio.h>
 #include <stdlib.h>
