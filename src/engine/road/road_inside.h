@@ -83,9 +83,6 @@ struct road {
 /* ---- road.c ---- */
 void road_queue(struct road *r, struct flight *first); /* a chain, to the workers */
 void road_gone(struct flight *f);                      /* settled or given up: frees it */
-/* The clock of the store (govern.h): times that are stored, and compared by other nodes. */
-int64_t road_now_us(const struct road *r);
-struct plan *road_plan_of(struct road *r, int64_t version, struct err *err);
 /* Around the code of a task: the recorder knows of it, and while there are suspects it runs
  * alone.  Waits its turn then, so no other lock may be held. */
 struct task_code {
