@@ -265,7 +265,7 @@ void road_unreserve(struct road *r, int64_t size)
 
 void road_born(struct road *r, const struct accept_op *a, struct buf *body)
 {
-    struct flight *f = flight_new(r);
+    struct flight *f = flight_new(r->stock);
     struct err err;
 
     f->settle.task = a->task;
@@ -445,6 +445,11 @@ int64_t road_now_us(const struct road *r)
     return govern_time(r->options.govern).early_us;
 }
 
+struct flight_stock *road_stock(struct road *r)
+{
+    return r->stock;
+}
+
 struct dispatch *road_dispatch(struct road *r)
 {
     return r->dispatch;
@@ -485,7 +490,6 @@ static void init_sync(struct road *r)
     (void)pthread_rwlock_init(&r->plan_lock, NULL);
     (void)pthread_mutex_init(&r->mutex, NULL);
     (void)pthread_mutex_init(&r->alone, NULL);
-    (void)pthread_mutex_init(&r->large, NULL);
     (void)pthread_mutex_init(&r->feed_mutex, NULL);
     (void)pthread_cond_init(&r->filled, NULL);
     (void)pthread_condattr_init(&attr);
@@ -519,6 +523,7 @@ bool road_start(const struct road_options *o, struct road **ret, struct err *err
     r->next_due_us = 1; /* ask at once */
     r->mishaps = o->mishaps;
     r->ways = o->ways;
+    r->stock = flight_stock_new(o->store, o->ways, r);
     r->pace = pace_new(&(struct pace_calls){ .ready = on_token, .reserve = on_reserve, .arg = r });
     r->dispatch = dispatch_new(
         o->govern, &(struct dispatch_calls){
@@ -629,9 +634,6 @@ void road_free(struct road *r)
     plan_unref(r->plan);
     for (size_t i = 0; i < ROAD_PLANS_MOST; i++)
         plan_unref(r->older[i]);
-    for (struct flight *f = r->stock, *next; f != NULL; f = next) {
-        next = f->next;
-        flight_destroy(f);
-    }
+    flight_stock_free(r->stock);
     free(r);
 }

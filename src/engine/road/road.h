@@ -28,6 +28,7 @@
 #include "store/road/accept.h"
 
 struct dispatch;
+struct flight_stock;
 struct govern;
 struct mishaps;
 struct pool;
@@ -88,6 +89,8 @@ struct plan *road_plan(struct road *r); /* in force, a reference */
 /* Of a stored version, a reference; NULL with *err.  Blocks when it is not among the last few. */
 struct plan *road_plan_of(struct road *r, int64_t version, struct err *err);
 struct dispatch *road_dispatch(struct road *r);
+/* Where flights come from, also for those that only ask (walk.h). */
+struct flight_stock *road_stock(struct road *r);
 /* The clock of the store, as far as it can be trusted (govern.h). */
 int64_t road_now_us(const struct road *r);
 /* Something else that goes out over HTTP; false: the node stops, and done() is not called. */
