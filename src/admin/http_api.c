@@ -20,6 +20,7 @@
 #include "base/metrics.h"
 #include "engine/engine.h"
 #include "engine/intake/intake.h"
+#include "engine/intake/intake_table.h"
 #include "engine/upkeep/admin_keys.h"
 
 enum {

@@ -46,16 +46,7 @@ enum { CALLER_NONE = 0, CALLER_ADMIN = -1, CALLER_BASIC = -2 };
 
 struct intake_table; /* refcounted */
 
-const struct intake_gateway *intake_find(const struct intake_table *t, struct str name);
-
 enum intake_auth { AUTH_OK, AUTH_MISSING, AUTH_WRONG, AUTH_OTHER_GATEWAY };
-
-/* Check a key or the admin token; *ret_caller is who it is. */
-enum intake_auth intake_check_key(const struct intake_table *t, const struct intake_gateway *g,
-                                  struct str key, int64_t *ret_caller);
-bool intake_is_admin(const struct intake_table *t, struct str token);
-/* The caller of a key that is good for some gateway; 0 for none. */
-int64_t intake_caller_of(const struct intake_table *t, struct str key);
 
 /* ---- the port ---- */
 
@@ -91,6 +82,11 @@ struct arrival_head {
 struct intake_port {
     struct intake_table *(*table)(struct intake *in); /* a reference */
     void (*release)(struct intake_table *t);
+    /* The gateway of that name, or NULL; it lives as long as the table. */
+    const struct intake_gateway *(*find)(const struct intake_table *t, struct str name);
+    /* Check a key or the admin token; *ret_caller is who it is. */
+    enum intake_auth (*check_key)(const struct intake_table *t, const struct intake_gateway *g,
+                                  struct str key, int64_t *ret_caller);
 
     /* NULL: refused, and *ret_refusal says why. */
     struct arrival *(*begin)(struct intake *in, const struct arrival_head *head,

@@ -10,23 +10,25 @@
 #include "base/loop.h"
 #include "base/metrics.h"
 #include "engine/batch/batcher.h"
-#include "engine/dispatch/backlog.h"
 #include "engine/dispatch/govern.h"
-#include "engine/dispatch/warden.h"
 #include "engine/intake/intake.h"
 #include "engine/intake/poller.h"
 #include "engine/intake/spool.h"
 #include "engine/manual.h"
-#include "engine/plan/live.h"
 #include "engine/road/road.h"
+#include "engine/tally/mishaps.h"
+#include "engine/tally/series.h"
+#include "engine/tally/ways.h"
 #include "engine/threads/desk.h"
 #include "engine/threads/pool.h"
 #include "engine/upkeep/admin_keys.h"
 #include "engine/upkeep/backups.h"
 #include "engine/upkeep/keeper.h"
+#include "engine/upkeep/live.h"
 #include "engine/upkeep/retainer.h"
+#include "engine/upkeep/warden.h"
 #include "engine/watch/alerts.h"
-#include "engine/watch/series.h"
+#include "engine/watch/backlog.h"
 #include "store/kernel/recorder.h"
 #include "store/payload/payload.h"
 #include "store/retention/retain.h"
@@ -56,6 +58,9 @@ struct engine {
     struct keeper *keeper;
     struct retainer *retainer;
     struct series *series;
+    struct mishaps *mishaps;
+    struct ways *ways;
+    struct manual manual;
 };
 
 static int64_t read_syncs(void *arg)
@@ -152,6 +157,16 @@ struct series *engine_series(struct engine *e)
     return e->series;
 }
 
+struct ways *engine_ways(struct engine *e)
+{
+    return e->ways;
+}
+
+const struct manual *engine_manual(const struct engine *e)
+{
+    return &e->manual;
+}
+
 struct spool *engine_spool(struct engine *e)
 {
     return e->spool;
@@ -202,6 +217,8 @@ static bool start_road(struct engine *e, const struct engine_options *o, struct 
     struct road_options road = { .store = e->store,
                                  .pool = e->pool,
                                  .govern = e->govern,
+                                 .mishaps = e->mishaps,
+                                 .ways = e->ways,
                                  .connectors = o->connectors,
                                  .workers = workers_for_this_machine(),
                                  .bytes_most = (int64_t)o->node->memory_bytes / 4,
@@ -219,6 +236,8 @@ static void make_parts(struct engine *e)
     e->pool = pool_new(POOL_THREADS);
     e->govern = govern_new();
     e->series = series_new();
+    e->mishaps = mishaps_new();
+    e->ways = ways_new();
 }
 
 static const char *closed_why(void *arg)
@@ -253,15 +272,24 @@ static void make_doors(struct engine *e, const struct engine_options *o)
                                                .poller = e->poller,
                                                .connectors = o->connectors,
                                                .node = o->node });
-    e->warden = warden_new(&(struct warden_options){
-        .store = e->store, .govern = e->govern, .road = e->road, .intake = e->intake });
+    e->warden = warden_new(&(struct warden_options){ .store = e->store,
+                                                     .govern = e->govern,
+                                                     .road = e->road,
+                                                     .intake = e->intake,
+                                                     .mishaps = e->mishaps });
     e->alerts =
         alerts_new(&(struct alerts_options){ .store = e->store, .road = e->road, .node = o->node });
-    road_tell_mishaps(e->road, alerts_count, e->alerts);
-    e->backlog = backlog_new(e->store, e->govern, e->road, e->alerts);
+    mishaps_tell(e->mishaps, alerts_count, e->alerts);
+    e->backlog = backlog_new(&(struct backlog_options){ .store = e->store,
+                                                        .govern = e->govern,
+                                                        .road = e->road,
+                                                        .alerts = e->alerts,
+                                                        .mishaps = e->mishaps });
     e->backups = backups_new(e->store);
     e->admin_keys = admin_keys_new(e->store);
-    e->batcher = batcher_new(e->store, e->road, e->pool);
+    e->batcher = batcher_new(e->store, e->road, e->mishaps, e->pool);
+    e->manual =
+        (struct manual){ .store = e->store, .intake = e->intake, .live = e->live, .road = e->road };
 }
 
 /* What earlier lives left behind, then the configuration in force, then who may not send. */
@@ -275,6 +303,24 @@ static bool recover(struct engine *e, const struct engine_options *o, struct err
     log_event(LOG_INFO, "payload.sweep", kv_int("count", swept));
     return live_start(e->live, o->file_text, err) && road_learn(e->road, err) &&
            warden_follow(e->warden, err) && admin_keys_follow(e->admin_keys, err);
+}
+
+static struct keeper *start_keeper(struct engine *e)
+{
+    return keeper_start(&(struct keeper_parts){ .node = e->node,
+                                                .store = e->store,
+                                                .intake = e->intake,
+                                                .govern = e->govern,
+                                                .road = e->road,
+                                                .live = e->live,
+                                                .warden = e->warden,
+                                                .admin_keys = e->admin_keys,
+                                                .batcher = e->batcher,
+                                                .backlog = e->backlog,
+                                                .alerts = e->alerts,
+                                                .mishaps = e->mishaps,
+                                                .series = e->series,
+                                                .ways = e->ways });
 }
 
 bool engine_start(const struct engine_options *o, struct store *store, struct engine **ret,
@@ -301,11 +347,12 @@ bool engine_start(const struct engine_options *o, struct store *store, struct en
         return false;
     }
     road_run(e->road);
-    e->keeper = keeper_start(e);
+    e->keeper = start_keeper(e);
     e->retainer = retainer_start(
         &(struct retainer_options){ .store = e->store,
                                     .road = e->road,
                                     .govern = e->govern,
+                                    .mishaps = e->mishaps,
                                     .disk_reserve_bytes = (int64_t)o->node->disk_reserve_bytes });
     poller_run(e->poller);
     metrics_register(&syncs_metric);
@@ -359,6 +406,8 @@ void engine_free(struct engine *e)
     road_free(e->road);
     govern_free(e->govern);
     series_free(e->series);
+    mishaps_free(e->mishaps);
+    ways_free(e->ways);
     store_close(e->store);
     free(e);
 }

@@ -25,6 +25,7 @@ struct govern;
 struct intake;
 struct live;
 struct loop;
+struct manual;
 struct poller;
 struct pool;
 struct retainer;
@@ -33,6 +34,7 @@ struct series;
 struct spool;
 struct store;
 struct warden;
+struct ways;
 
 struct engine_options {
     const struct config_node *node; /* lent until engine_free() */
@@ -63,10 +65,12 @@ struct warden *engine_warden(struct engine *e);
 struct backups *engine_backups(struct engine *e);
 struct desk *engine_desk(struct engine *e);
 struct retainer *engine_retainer(struct engine *e);
+const struct manual *engine_manual(const struct engine *e);
 struct poller *engine_poller(struct engine *e);
 struct road *engine_road(struct engine *e);
 struct series *engine_series(struct engine *e);
 struct spool *engine_spool(struct engine *e);
+struct ways *engine_ways(struct engine *e);
 const struct config_node *engine_node(struct engine *e);
 struct loop **engine_loops(struct engine *e);
 size_t engine_loop_count(const struct engine *e);

@@ -9,11 +9,10 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/metrics.h"
-#include "engine/engine.h"
 #include "engine/intake/intake.h"
-#include "engine/plan/live.h"
 #include "engine/rehearse/dry.h"
 #include "engine/road/road.h"
+#include "engine/upkeep/live.h"
 #include "router/router.h"
 #include "store/manual/edit.h"
 #include "store/payload/payload.h"
@@ -25,7 +24,7 @@ enum { ARENA_MOST = 64 << 20, WHAT_MOST = 900 };
 
 /* One request under way. */
 struct work {
-    struct engine *engine;
+    const struct manual *parts;
     struct store *store;
     const struct manual_request *q;
     struct manual_result *ret;
@@ -81,10 +80,10 @@ static bool say(struct work *k, enum operate_result result, const char *fmt, ...
 /* ---- what it is made of ---------------------------------------------------------------------- */
 
 /* Somebody who paused the intake meant those who send. */
-static bool may_come_in(struct engine *e, struct err *err)
+static bool may_come_in(const struct manual *m, struct err *err)
 {
     bool space;
-    const char *why = intake_shut_why(engine_intake(e), &space);
+    const char *why = intake_shut_why(m->intake, &space);
 
     if (why == NULL)
         return true;
@@ -253,17 +252,17 @@ static void tell_differences(struct work *k, const struct manual_bytes *bytes, s
 /* ---- asking, making -------------------------------------------------------------------------- */
 
 /* Everything but the bytes; the answer is OPERATE_DONE when it can be made. */
-static bool prepare(struct work *k, struct engine *e, const struct manual_request *q,
+static bool prepare(struct work *k, const struct manual *m, const struct manual_request *q,
                     struct manual_result *ret, struct err *err)
 {
-    *k = (struct work){ .engine = e,
-                        .store = engine_store(e),
+    *k = (struct work){ .parts = m,
+                        .store = m->store,
                         .q = q,
                         .ret = ret,
                         .arena = ARENA_INIT(ARENA_MOST),
-                        .plan = road_plan(engine_road(e)) };
+                        .plan = road_plan(m->road) };
     *ret = (struct manual_result){ .result = OPERATE_DONE };
-    if (!may_come_in(e, err) || (q->is_edit && !load_original(k, err)))
+    if (!may_come_in(m, err) || (q->is_edit && !load_original(k, err)))
         return false;
     return ret->result != OPERATE_DONE ||
            (find_gateway(k) && (ret->result != OPERATE_DONE || find_facts(k)));
@@ -274,22 +273,22 @@ static int64_t size_most(const struct work *k)
     return k->gateway != NULL ? (int64_t)k->gateway->size_bytes : MANUAL_SIZE_MOST;
 }
 
-bool manual_ask(struct engine *e, const struct manual_request *q, struct manual_result *ret,
+bool manual_ask(const struct manual *m, const struct manual_request *q, struct manual_result *ret,
                 int64_t *ret_size_most, struct err *err)
 {
     struct work k;
-    bool ok = prepare(&k, e, q, ret, err);
+    bool ok = prepare(&k, m, q, ret, err);
 
     *ret_size_most = size_most(&k);
     work_done(&k);
     return ok;
 }
 
-bool manual_store(struct engine *e, struct manual_bytes *io, struct err *err)
+bool manual_store(const struct manual *m, struct manual_bytes *io, struct err *err)
 {
     struct upload *u;
 
-    if (!may_come_in(e, err) || !upload_open(engine_store(e), &u, err))
+    if (!may_come_in(m, err) || !upload_open(m->store, &u, err))
         return false;
     io->is_spooled = upload_add(u, io->body, err) && upload_finish(u, &io->place, err);
     upload_close(u);
@@ -331,7 +330,7 @@ static struct accept_op document_of(const struct work *k, const struct manual_by
                            .ctype = q->ctype.ptr != NULL ? q->ctype : d->ctype,
                            .head = d->head };
 
-    o.key_period_us = live_key_period_us(engine_live(k->engine));
+    o.key_period_us = live_key_period_us(k->parts->live);
     o.has_key = q->key.len > 0 && o.key_period_us > 0;
     if (o.has_key)
         o.key = key_digest(k);
@@ -364,7 +363,7 @@ static void tell(struct work *k, const struct accept_op *o)
     if (k->ret->result != OPERATE_DONE || k->ret->repeated)
         return;
     metric_add(k->q->is_edit ? &edits : &sends, 1);
-    road_note_backlog(engine_road(k->engine));
+    road_note_backlog(k->parts->road);
     log_made(k);
 }
 
@@ -386,7 +385,7 @@ static bool check_read(struct work *k, const struct manual_bytes *bytes, struct 
 
     if (bytes->is_spooled)
         return say(k, OPERATE_NOTHING, "it is large: say whose it is, and send it to the router");
-    if (!dry_run(engine_road(k->engine), &q, &k->arena, r, err))
+    if (!dry_run(k->parts->road, &q, &k->arena, r, err))
         return false;
     return sees(k, word_of(k, r->facts.sender, r->facts.sender_unknown),
                 word_of(k, r->facts.receiver, r->facts.receiver_unknown)) ||
@@ -422,12 +421,12 @@ static bool make(struct work *k, const struct manual_bytes *bytes, struct accept
     return true;
 }
 
-bool manual_make(struct engine *e, const struct manual_request *q, const struct manual_bytes *bytes,
-                 struct manual_result *ret, struct err *err)
+bool manual_make(const struct manual *m, const struct manual_request *q,
+                 const struct manual_bytes *bytes, struct manual_result *ret, struct err *err)
 {
     struct accept_op o = { .result = ACCEPT_KEY_DIFFERS };
     struct work k;
-    bool ok = prepare(&k, e, q, ret, err);
+    bool ok = prepare(&k, m, q, ret, err);
 
     if (ok && ret->result == OPERATE_DONE && bytes->size > size_most(&k))
         ok = err_set(err, ERR_LIMIT, EFBIG, "it is larger than limits.size of its gateway");

@@ -21,7 +21,18 @@
 #include "store/manual/operate.h"
 #include "store/segment/segment.h"
 
-struct engine;
+struct intake;
+struct live;
+struct road;
+struct store;
+
+/* The parts of the engine that make them; all are lent. */
+struct manual {
+    struct store *store;
+    struct intake *intake;
+    struct live *live;
+    struct road *road;
+};
 
 /* How large it may be when its gateway is gone and says nothing. */
 #define MANUAL_SIZE_MOST (INT64_C(64) << 20)
@@ -68,16 +79,16 @@ struct manual_result {
 /* Before its bytes are read: could it be made, and how large may it be?  The answer to the first
  * may change until they are there.  ERR_LIMIT with ENOSPC: there is no room; ERR_TRANSIENT: the
  * store cannot be reached, or the node is stopping. */
-bool manual_ask(struct engine *e, const struct manual_request *q, struct manual_result *ret,
+bool manual_ask(const struct manual *m, const struct manual_request *q, struct manual_result *ret,
                 int64_t *ret_size_most, struct err *err);
 
 /* A body in memory that is too large for a segment goes to where large ones lie. */
-bool manual_store(struct engine *e, struct manual_bytes *io, struct err *err);
+bool manual_store(const struct manual *m, struct manual_bytes *io, struct err *err);
 
 /* Makes it.  Bytes that were stored before and that no document took are gone when it returns,
  * unless the error is ERR_UNCERTAIN. */
-bool manual_make(struct engine *e, const struct manual_request *q, const struct manual_bytes *bytes,
-                 struct manual_result *ret, struct err *err);
+bool manual_make(const struct manual *m, const struct manual_request *q,
+                 const struct manual_bytes *bytes, struct manual_result *ret, struct err *err);
 
 void manual_metrics_register(void);
 void manual_metrics_forget(void);

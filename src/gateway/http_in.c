@@ -260,8 +260,9 @@ static struct str key_of(const struct http_request *r)
 static void check_key(struct post *p)
 {
     struct str key = key_of(p->request);
-    enum intake_auth auth =
-        key.ptr == NULL ? AUTH_MISSING : intake_check_key(p->table, p->gateway, key, &p->caller);
+    enum intake_auth auth = key.ptr == NULL
+                                ? AUTH_MISSING
+                                : p->self->port->check_key(p->table, p->gateway, key, &p->caller);
 
     if (auth == AUTH_OK)
         begin(p);
@@ -311,7 +312,7 @@ static void check_basic(struct post *p)
     if (!str_eq_nocase(scheme, STR("basic")) || !base64_decode(str_trim(rest), &plain, &odd)) {
         int64_t caller;
 
-        if (intake_check_key(p->table, p->gateway, key_of(p->request), &caller) == AUTH_OK &&
+        if (port->check_key(p->table, p->gateway, key_of(p->request), &caller) == AUTH_OK &&
             caller == CALLER_ADMIN) {
             p->caller = caller;
             begin(p);
@@ -343,7 +344,7 @@ static bool find_gateway(struct post *p)
     room[0] = '\0';
     if (!http_decode_path(p->request->path, &path, &err))
         return false;
-    p->gateway = intake_find(p->table, str_from(buf_view(&path), strlen("/in/")));
+    p->gateway = p->self->port->find(p->table, str_from(buf_view(&path), strlen("/in/")));
     return p->gateway != NULL;
 }
 

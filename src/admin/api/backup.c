@@ -2,10 +2,10 @@
 #include "admin/api/audit.h"
 #include "admin/api/parts.h"
 #include "base/clock.h"
-#include "engine/dispatch/warden.h"
 #include "engine/engine.h"
 #include "engine/road/road.h"
 #include "engine/upkeep/backups.h"
+#include "engine/upkeep/warden.h"
 #include "store/retention/retain.h"
 
 enum { PATIENCE_US = 5 * CLOCK_S };

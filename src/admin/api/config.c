@@ -6,8 +6,8 @@
 #include "admin/view/diff.h"
 #include "base/auto.h"
 #include "engine/engine.h"
-#include "engine/plan/live.h"
 #include "engine/plan/plan.h"
+#include "engine/upkeep/live.h"
 #include "store/govern/version.h"
 #include "store/store.h"
 

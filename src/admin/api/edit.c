@@ -64,9 +64,10 @@ static bool make(struct graphql_call *call, const struct manual_request *q, stru
     bytes = (struct manual_bytes){ .body = buf_view(&body),
                                    .size = (int64_t)body.len,
                                    .sha256 = digest_of(buf_view(&body)) };
-    if (body.len > SEGMENT_PAYLOAD_MOST && !manual_store(api_engine(call), &bytes, err))
+    if (body.len > SEGMENT_PAYLOAD_MOST &&
+        !manual_store(engine_manual(api_engine(call)), &bytes, err))
         return false;
-    if (!manual_make(api_engine(call), q, &bytes, &m->r, err))
+    if (!manual_make(engine_manual(api_engine(call)), q, &bytes, &m->r, err))
         return false;
     m->result = operate_results[m->r.result];
     m->message = m->r.text;

@@ -6,6 +6,7 @@
 #include "admin/api/scope.h"
 #include "admin/view/document_view.h"
 #include "engine/engine.h"
+#include "engine/intake/intake.h"
 #include "engine/intake/key_search.h"
 #include "engine/manual.h"
 #include "store/store.h"
@@ -68,7 +69,12 @@ static bool read_key(struct graphql_call *call, struct str key, struct api_wante
         w->nothing = true;
         return true;
     }
-    if (!key_search(api_engine(call), w->f.gateway, key, nums, KEYED_MOST, &w->f.num_count, err))
+    struct intake_table *t = intake_port.table(engine_intake(api_engine(call)));
+    bool ok =
+        key_search(api_store(call), t, w->f.gateway, key, nums, KEYED_MOST, &w->f.num_count, err);
+
+    intake_port.release(t);
+    if (!ok)
         return false;
     qsort(nums, w->f.num_count, sizeof *nums, downwards);
     w->f.nums = nums;

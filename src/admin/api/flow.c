@@ -9,11 +9,11 @@
 #include "core/state.h"
 #include "engine/dispatch/dispatch.h"
 #include "engine/dispatch/govern.h"
-#include "engine/dispatch/ways.h"
 #include "engine/engine.h"
 #include "engine/intake/poller.h"
 #include "engine/plan/plan.h"
 #include "engine/road/road.h"
+#include "engine/tally/ways.h"
 #include "store/road/document.h"
 #include "store/store.h"
 
@@ -162,7 +162,7 @@ static bool nodes_of(const struct plan *p, const struct way_seen *w, struct node
 static void add_seen(struct flow *f)
 {
     struct way_seen *ways = ARENA_ARRAY(f->call->arena, struct way_seen, WAYS_MOST);
-    size_t n = ways_list(road_ways(engine_road(api_engine(f->call))), ways);
+    size_t n = ways_list(engine_ways(api_engine(f->call)), ways);
 
     for (size_t i = 0; i < n; i++) {
         struct node from, to;

@@ -5,10 +5,10 @@
 #include "core/option.h"
 #include "core/window.h"
 #include "engine/dispatch/govern.h"
-#include "engine/dispatch/warden.h"
 #include "engine/engine.h"
 #include "engine/plan/plan.h"
 #include "engine/road/road.h"
+#include "engine/upkeep/warden.h"
 #include "store/store.h"
 
 enum { REASON_MOST = 500, OWNER_MOST = 100 };

@@ -4,10 +4,10 @@
 #include "admin/api/parts.h"
 #include "admin/view/doctor.h"
 #include "base/clock.h"
-#include "engine/dispatch/warden.h"
 #include "engine/engine.h"
 #include "engine/intake/intake.h"
-#include "engine/plan/live.h"
+#include "engine/upkeep/live.h"
+#include "engine/upkeep/warden.h"
 #include "store/kernel/node.h"
 #include "store/people/caller.h"
 #include "store/store.h"
@@ -50,7 +50,7 @@ static bool key_add(struct graphql_call *call, struct err *err)
     struct str gateway = graphql_arg_text(call, "gateway");
     struct shown_key *k = ARENA_NEW(call->arena, struct shown_key);
     struct intake_table *t = intake_port.table(engine_intake(e));
-    const struct intake_gateway *g = intake_find(t, gateway);
+    const struct intake_gateway *g = intake_port.find(t, gateway);
     int64_t word = g != NULL ? g->word : 0;
     char name[CALLER_NAME], key[CALLER_KEY_TEXT];
 

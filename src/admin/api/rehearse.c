@@ -8,10 +8,10 @@
 #include "core/config.h"
 #include "core/problem.h"
 #include "engine/engine.h"
-#include "engine/plan/live.h"
 #include "engine/plan/plan.h"
 #include "engine/rehearse/dry.h"
 #include "engine/rehearse/rehearse.h"
+#include "engine/upkeep/live.h"
 #include "store/store.h"
 
 enum {

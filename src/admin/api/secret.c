@@ -3,7 +3,7 @@
 #include "admin/api/parts.h"
 #include "base/log.h"
 #include "engine/engine.h"
-#include "engine/plan/live.h"
+#include "engine/upkeep/live.h"
 #include "store/store.h"
 
 static bool list(struct graphql_call *call, struct secret **ret, size_t *ret_count, struct err *err)

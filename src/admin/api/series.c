@@ -1,5 +1,5 @@
 /* Numbers over time, for charts: series. */
-#include "engine/watch/series.h"
+#include "engine/tally/series.h"
 #include "admin/api/parts.h"
 #include "base/clock.h"
 #include "engine/engine.h"

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "admin/api/parts.h"
-#include "engine/dispatch/backlog.h"
+#include "engine/watch/backlog.h"
 #include "store/govern/hold.h"
 
 /* Holds that have not ended, read once for one question. */

@@ -17,7 +17,7 @@
 #include "engine/engine.h"
 #include "engine/plan/plan.h"
 #include "engine/road/road.h"
-#include "engine/watch/series.h"
+#include "engine/tally/series.h"
 #include "store/govern/hold.h"
 #include "store/govern/pause.h"
 #include "store/store.h"

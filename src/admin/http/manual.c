@@ -200,7 +200,7 @@ static void make_at_desk(struct desk_job *job)
 
     e.became = asked_of(p);
     audit_begin(&e);
-    p->ok = manual_make(p->who.engine, &p->q, &p->bytes, &p->result, &p->err);
+    p->ok = manual_make(engine_manual(p->who.engine), &p->q, &p->bytes, &p->result, &p->err);
     audit_end();
 }
 
@@ -232,7 +232,7 @@ static void ask_at_desk(struct desk_job *job)
 {
     struct post *p = post_of_job(job);
 
-    p->ok = manual_ask(p->who.engine, &p->q, &p->result, &p->size_most, &p->err);
+    p->ok = manual_ask(engine_manual(p->who.engine), &p->q, &p->result, &p->size_most, &p->err);
 }
 
 static void asked(struct loop_msg *msg)

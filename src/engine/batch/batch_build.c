@@ -7,7 +7,10 @@
 #include "base/digest.h"
 #include "base/fault.h"
 #include "base/log.h"
-#include "engine/road/road_inside.h"
+#include "core/trail.h"
+#include "core/verdict.h"
+#include "engine/road/road.h"
+#include "engine/tally/mishaps.h"
 #include "store/batch/batch.h"
 #include "store/payload/payload.h"
 #include "store/road/accept.h"
@@ -27,7 +30,7 @@ struct out {
 };
 
 struct building {
-    struct road *road;
+    struct batch_parts parts;
     struct plan *plan;
     const struct plan_batch *of;
     const struct batch *batch;
@@ -96,7 +99,7 @@ static bool read_member(struct building *k, take_piece *take, void *arg, struct 
 {
     struct payload_reader *reader = NULL;
     struct str piece = STR("");
-    bool ok = payload_open(k->road->store, &k->member.source, &reader, err);
+    bool ok = payload_open(k->parts.store, &k->member.source, &reader, err);
 
     do {
         ok = ok && payload_next(reader, &piece, err);
@@ -167,7 +170,7 @@ static bool add_members(struct building *k, struct joiner *j, struct err *err)
         arena_reset(&a);
         struct batch_member *page = ARENA_ARRAY(&a, struct batch_member, BATCH_PAGE_MOST);
 
-        if (!batch_members(k->road->store, k->batch->num, after, &a, page, BATCH_PAGE_MOST, &n,
+        if (!batch_members(k->parts.store, k->batch->num, after, &a, page, BATCH_PAGE_MOST, &n,
                            err))
             return false;
         for (size_t i = 0; i < n; i++) {
@@ -191,7 +194,7 @@ static bool add_members(struct building *k, struct joiner *j, struct err *err)
 static void find_facts(struct building *k)
 {
     const struct batch *b = k->batch;
-    struct store *s = k->road->store;
+    struct store *s = k->parts.store;
     size_t n = 0;
 
     (void)snprintf(k->count, sizeof k->count, "%lld", (long long)k->common.members);
@@ -237,7 +240,7 @@ static bool make(struct building *k, struct err *err)
                               .separator = k->of->separator,
                               .root = k->of->root };
 
-    if (!batch_common(k->road->store, k->batch->num, &k->common, err))
+    if (!batch_common(k->parts.store, k->batch->num, &k->common, err))
         return false;
     find_facts(k);
     if (!render(k, k->of->header, &rule.header, err) ||
@@ -266,7 +269,7 @@ static struct str trail_of(struct building *k)
                    k->batch->closed_by.len > 0 ? ": " : "",
                    arena_text(&k->arena, k->batch->closed_by));
     trail_add(&line, &(struct trail_line){ .at_us = clock_wall_us(),
-                                           .node = store_node(k->road->store),
+                                           .node = store_node(k->parts.store),
                                            .stage = TRAIL_DOCUMENT,
                                            .outcome = TRAIL_DONE,
                                            .took_us = -1,
@@ -285,18 +288,18 @@ static bool store_document(struct building *k, struct accept_op *a, bool *ret_ou
                                 .trail = trail_of(k) };
 
     if (k->facts.type.ptr != NULL &&
-        !store_word_find(k->road->store, WORD_TYPE, k->facts.type, &d.type))
+        !store_word_find(k->parts.store, WORD_TYPE, k->facts.type, &d.type))
         k->facts.type_unknown = true;
     facts_write(&k->facts, &facts);
     d.facts = buf_view(&facts);
     fault_point(BATCH_BUILT);
-    return batch_built(k->road->store, k->batch, &d, ret_ours, err);
+    return batch_built(k->parts.store, k->batch, &d, ret_ours, err);
 }
 
 static bool commit(struct building *k, struct err *err)
 {
     char at[CLOCK_TEXT], id[ID_TEXT];
-    int64_t now = road_now_us(k->road);
+    int64_t now = road_now_us(k->parts.road);
     const struct batch *b = k->batch;
     bool ours = false;
 
@@ -319,7 +322,7 @@ static bool commit(struct building *k, struct err *err)
 
     if (k->out.finished &&
         (ok ? !ours : err->kind != ERR_UNCERTAIN)) /* then a document may have it */
-        upload_drop(k->road->store, k->out.place);
+        upload_drop(k->parts.store, k->out.place);
     if (!ok || !ours)
         return ok;
     fault_point(BATCH_CLOSED);
@@ -345,12 +348,13 @@ static void give_back(struct building *k, const char *code, const struct err *wh
     bool rests = atomic_load(k->resting);
     struct err err = { 0 };
 
-    if (!batch_back(k->road->store, k->batch, rests ? 0 : road_now_us(k->road) + wait_us(k->batch),
-                    str_of(code), rests ? STR("") : str_of(why->text), &err))
+    if (!batch_back(k->parts.store, k->batch,
+                    rests ? 0 : road_now_us(k->parts.road) + wait_us(k->batch), str_of(code),
+                    rests ? STR("") : str_of(why->text), &err))
         log_event(LOG_WARN, "batch.back", kv_str("batch", k->of->name), kv_z("why", err.text));
     if (rests)
         return;
-    mishaps_note(k->road->mishaps, "batch", "batch", k->of->name, why->text);
+    mishaps_note(k->parts.mishaps, "batch", "batch", k->of->name, why->text);
     log_event(LOG_WARN, "batch.fail", kv_str("batch", k->of->name), kv_int("number", k->batch->num),
               kv_int("members", k->batch->members), kv_int("try", k->batch->tries),
               kv_z("why", why->text));
@@ -373,13 +377,13 @@ static bool set_aside(struct building *k, const struct err *why)
     }
     (void)snprintf(text, sizeof text, "it cannot join batch %.*s: %s", STR_ARG(k->of->name),
                    why->text);
-    if (!batch_aside(k->road->store, k->batch, &k->member, str_of(code), str_of(text), &ours,
+    if (!batch_aside(k->parts.store, k->batch, &k->member, str_of(code), str_of(text), &ours,
                      &err)) {
         give_back(k, "", &err);
         return false;
     }
     if (ours) {
-        mishaps_note(k->road->mishaps, code, "batch", k->of->name, text);
+        mishaps_note(k->parts.mishaps, code, "batch", k->of->name, text);
         log_event(LOG_WARN, "batch.aside", kv_str("batch", k->of->name), kv_z("document", id),
                   kv_z("code", code), kv_z("why", text));
     }
@@ -396,12 +400,12 @@ static bool let_go(struct building *k)
     struct err err = { 0 };
     bool any = false;
 
-    if (!batch_who_goes(k->road->store, &k->arena, &g, &err)) {
+    if (!batch_who_goes(k->parts.store, &k->arena, &g, &err)) {
         give_back(k, "", &err);
         return false;
     }
     do {
-        if (atomic_load(k->resting) || !batch_let_go(k->road->store, &g, &err)) {
+        if (atomic_load(k->resting) || !batch_let_go(k->parts.store, &g, &err)) {
             give_back(k, "", &err);
             return any;
         }
@@ -425,7 +429,7 @@ static enum result try_once(struct building *k)
 
     k->bad = false;
     k->seen = 0;
-    start_out(&k->out, k->road->store);
+    start_out(&k->out, k->parts.store);
     if (!make(k, &err)) {
         if (k->bad)
             result = set_aside(k, &err) ? RESULT_AGAIN : RESULT_GIVEN_BACK;
@@ -435,7 +439,7 @@ static enum result try_once(struct building *k)
             result = RESULT_GIVEN_BACK;
     } else if (k->common.members == 0 && !k->of->empty_send) {
         if (k->out.finished)
-            upload_drop(k->road->store, k->out.place);
+            upload_drop(k->parts.store, k->out.place);
         result = RESULT_NOTHING;
     } else if (!commit(k, &err)) {
         give_back(k, "", &err);
@@ -445,15 +449,16 @@ static enum result try_once(struct building *k)
     return result;
 }
 
-bool batch_build(struct road *r, struct plan *p, const struct batch *b, const _Atomic bool *resting)
+bool batch_build(const struct batch_parts *parts, struct plan *p, const struct batch *b,
+                 const _Atomic bool *resting)
 {
-    struct building k = { .road = r, .plan = p, .batch = b, .resting = resting };
+    struct building k = { .parts = *parts, .plan = p, .batch = b, .resting = resting };
     enum result result = RESULT_AGAIN;
 
     k.of = plan_batch_find(p, b->name);
     k.arena = (struct arena)ARENA_INIT(ARENA_MOST);
     if (k.of == NULL) { /* a version that knew it cannot be without it */
-        struct plan_batch unknown = { .name = store_word_name(r->store, b->name) };
+        struct plan_batch unknown = { .name = store_word_name(parts->store, b->name) };
         struct err err = { 0 };
 
         k.of = &unknown;

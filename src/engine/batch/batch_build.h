@@ -10,9 +10,17 @@
 #include <stdbool.h>
 
 struct batch;
+struct mishaps;
 struct plan;
 struct road;
+struct store;
+
+struct batch_parts {
+    struct store *store;
+    struct road *road;
+    struct mishaps *mishaps;
+};
 
 /* On a thread that may block; the batch is claimed.  True: something waits to be carried on now. */
-bool batch_build(struct road *r, struct plan *p, const struct batch *b,
+bool batch_build(const struct batch_parts *parts, struct plan *p, const struct batch *b,
                  const _Atomic bool *resting);

@@ -10,7 +10,8 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "engine/batch/batch_build.h"
-#include "engine/road/road_inside.h"
+#include "engine/road/road.h"
+#include "engine/threads/pool.h"
 #include "store/batch/batch.h"
 #include "store/retention/retain.h"
 #include "store/road/document.h"
@@ -35,6 +36,7 @@ struct slot {
 struct batcher {
     struct store *store;
     struct road *road;
+    struct mishaps *mishaps;
     struct pool *pool;
     _Atomic int building;
     _Atomic bool resting;
@@ -56,11 +58,12 @@ static struct metric closed[BATCH_WHYS] = {
     CLOSED(BATCH_HAND, "hand"),
 };
 
-struct batcher *batcher_new(struct store *store, struct road *road, struct pool *pool)
+struct batcher *batcher_new(struct store *store, struct road *road, struct mishaps *mishaps,
+                            struct pool *pool)
 {
     struct batcher *b = NEW(struct batcher);
 
-    *b = (struct batcher){ .store = store, .road = road, .pool = pool };
+    *b = (struct batcher){ .store = store, .road = road, .mishaps = mishaps, .pool = pool };
     for (size_t i = 0; i < BATCH_WHYS; i++)
         if (closed[i].name != NULL)
             metrics_register(&closed[i]);
@@ -212,7 +215,9 @@ static void run_build(struct pool_job *job)
     struct build *d = (struct build *)job;
     struct batcher *b = d->batcher;
 
-    if (batch_build(b->road, d->plan, &d->batch, &b->resting))
+    struct batch_parts parts = { .store = b->store, .road = b->road, .mishaps = b->mishaps };
+
+    if (batch_build(&parts, d->plan, &d->batch, &b->resting))
         road_note_backlog(b->road);
     plan_unref(d->plan);
     arena_done(&d->arena);

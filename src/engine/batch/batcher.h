@@ -18,11 +18,13 @@
 #include "base/err.h"
 
 struct batcher;
+struct mishaps;
 struct pool;
 struct road;
 struct store;
 
-struct batcher *batcher_new(struct store *store, struct road *road, struct pool *pool);
+struct batcher *batcher_new(struct store *store, struct road *road, struct mishaps *mishaps,
+                            struct pool *pool);
 /* Blocks on the store. */
 bool batcher_look(struct batcher *b, struct err *err);
 /* What is being built is given up soon: it is found again. */

@@ -19,7 +19,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
-#include "engine/road/flight.h"
+#include "engine/flight/flight.h"
 
 struct dispatch;
 struct govern;

@@ -508,6 +508,8 @@ static void count_refusal(const struct intake_gateway *g, int status)
 const struct intake_port intake_port = {
     .table = table,
     .release = intake_table_unref,
+    .find = intake_find,
+    .check_key = intake_check_key,
     .begin = begin,
     .add = add,
     .end = end,

@@ -30,3 +30,11 @@ struct intake_table {
 struct intake_table *intake_table_ref(struct intake_table *t);
 void intake_table_unref(struct intake_table *t);
 void intake_table_sort(struct intake_table *t); /* after filling it */
+
+/* Of the port: find and check_key. */
+const struct intake_gateway *intake_find(const struct intake_table *t, struct str name);
+enum intake_auth intake_check_key(const struct intake_table *t, const struct intake_gateway *g,
+                                  struct str key, int64_t *ret_caller);
+bool intake_is_admin(const struct intake_table *t, struct str token);
+/* The caller of a key that is good for some gateway; 0 for none. */
+int64_t intake_caller_of(const struct intake_table *t, struct str key);

@@ -2,8 +2,6 @@
 
 #include "base/auto.h"
 #include "core/intake.h"
-#include "engine/engine.h"
-#include "engine/intake/intake.h"
 #include "engine/intake/intake_table.h"
 #include "store/search/key_find.h"
 #include "store/store.h"
@@ -63,22 +61,20 @@ static bool add_gateway(struct asking *q, const struct intake_table *t,
     return true;
 }
 
-bool key_search(struct engine *e, int64_t gateway, struct str key, int64_t *ret, size_t most,
-                size_t *ret_count, struct err *err)
+bool key_search(struct store *s, const struct intake_table *t, int64_t gateway, struct str key,
+                int64_t *ret, size_t most, size_t *ret_count, struct err *err)
 {
     AUTO(arena_done) struct arena a = ARENA_INIT((size_t)DIGESTS_MOST * SHA256_SIZE * 2);
-    struct asking q = { .store = engine_store(e),
+    struct asking q = { .store = s,
                         .key = key,
                         .digests = ARENA_ARRAY(&a, struct sha256, DIGESTS_MOST),
                         .nums = ret,
                         .most = most };
-    struct intake_table *t = intake_port.table(engine_intake(e));
     bool ok = true;
 
     for (size_t i = 0; i < t->gateway_count && ok; i++)
         if (gateway == 0 || gateway == t->gateways[i].word)
             ok = add_gateway(&q, t, &t->gateways[i], err);
-    intake_table_unref(t);
     ok = ok && ask(&q, err);
     *ret_count = q.found;
     return ok;

@@ -15,11 +15,12 @@
 #include "base/err.h"
 #include "base/str.h"
 
-struct engine;
+struct intake_table;
+struct store;
 
 /* The digest under which a key is remembered: it is only unique for its gateway and caller. */
 struct sha256 key_search_digest(int64_t gateway, int64_t caller, struct str user, struct str key);
 
-/* Numbers of documents, up to `most`; gateway 0: any. */
-bool key_search(struct engine *e, int64_t gateway, struct str key, int64_t *ret, size_t most,
-                size_t *ret_count, struct err *err);
+/* Numbers of documents, up to `most`, that came from the callers of `t`; gateway 0: any. */
+bool key_search(struct store *s, const struct intake_table *t, int64_t gateway, struct str key,
+                int64_t *ret, size_t most, size_t *ret_count, struct err *err);

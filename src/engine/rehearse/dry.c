@@ -68,7 +68,7 @@ bool dry_run(struct road *r, const struct dry_request *request, struct arena *a,
     int64_t gateway;
 
     *ret = (struct dry_result){ 0 };
-    if (!store_word_find(r->store, WORD_GATEWAY, request->gateway, &gateway))
+    if (!store_word_find(road_stock(r)->store, WORD_GATEWAY, request->gateway, &gateway))
         gateway = 0;
     struct plan *plan = road_plan(r);
 
@@ -78,7 +78,7 @@ bool dry_run(struct road *r, const struct dry_request *request, struct arena *a,
                        (int)(request->gateway.len < 100 ? request->gateway.len : 100),
                        request->gateway.ptr);
     }
-    struct flight *f = flight_new(r);
+    struct flight *f = flight_new(road_stock(r));
 
     f->dry = true;
     f->plan = plan;

@@ -122,7 +122,7 @@ static bool is_as_stored(const struct walked *w, const struct flight *stored,
                          const struct document *d)
 {
     const struct flight *f = w->flight;
-    struct str route = store_word_name(f->road->store, d->route);
+    struct str route = store_word_name(f->stock->store, d->route);
     bool waits = w->route != NULL && same_name(w->route->name, route);
 
     return same_name(f->facts.sender, stored->facts.sender) &&
@@ -152,11 +152,11 @@ static struct plan *plan_of(struct road *r, const struct document *d, struct err
 static bool walk_with(struct scene *s, struct plan *plan, bool given, struct walked *ret,
                       struct err *err)
 {
-    struct flight *f = flight_new(s->road);
+    struct flight *f = flight_new(road_stock(s->road));
     struct walked w = { .flight = f };
 
     f->dry = true;
-    feed_fill(f, s->doc);
+    flight_fill(f, s->doc);
     f->plan = plan_ref(plan);
     f->config = plan->version;
     f->batch = plan_batch_find(plan, s->doc->gateway);
@@ -164,7 +164,7 @@ static bool walk_with(struct scene *s, struct plan *plan, bool given, struct wal
         f->batch = plan_batch_find(plan, s->doc->route);
     f->has_facts = given || f->batch != NULL;
     if (f->has_facts)
-        feed_beginning(f, s->doc);
+        flight_begin_again(f, s->doc);
     if (!load_bytes(s, f, err)) {
         flight_free(f);
         return false;
@@ -186,8 +186,8 @@ static bool walk_was(struct scene *s, bool *ret_given, struct err *err)
         return false;
     if (s->why[0] != '\0' || !has_run(s->doc) || s->made_by != NULL)
         return true;
-    stored = flight_new(s->road);
-    feed_facts(stored, s->doc);
+    stored = flight_new(road_stock(s->road));
+    flight_fill_facts(stored, s->doc);
     bool ok = is_as_stored(&s->was, stored, s->doc) || walk_with(s, s->old, true, &again, err);
 
     if (again.flight != NULL && s->why[0] == '\0' && is_as_stored(&again, stored, s->doc)) {
@@ -444,7 +444,7 @@ static void ask_batch(struct scene *s)
         why = "would be made of its members in another way";
     if (why != NULL)
         (void)snprintf(s->why, sizeof s->why, "batch %.*s %s",
-                       STR_ARG(store_word_name(s->road->store, name)), why);
+                       STR_ARG(store_word_name(road_stock(s->road)->store, name)), why);
 }
 
 /* ---- one document ------------------------------------------------------------------------------
@@ -520,7 +520,7 @@ static bool play(struct scene *s, bool *ret_room, struct err *err)
         return false;
     s->made_by = plan_batch_find(s->old, s->doc->gateway);
     if (large)
-        (void)pthread_mutex_lock(&s->road->large);
+        (void)pthread_mutex_lock(&road_stock(s->road)->large);
     bool ok = walk_both(s, err);
 
     if (ok && large && s->why[0] == '\0' &&
@@ -529,7 +529,7 @@ static bool play(struct scene *s, bool *ret_room, struct err *err)
     if (ok && s->why[0] == '\0')
         *ret_room = tell(s);
     if (large)
-        (void)pthread_mutex_unlock(&s->road->large);
+        (void)pthread_mutex_unlock(&road_stock(s->road)->large);
     return ok;
 }
 
@@ -566,7 +566,7 @@ static bool rehearse_page(struct road *r, const struct rehearse_order *o,
     size_t left = o->most - (size_t)ret->looked, count;
     int64_t next;
 
-    if (!document_list(r->store, &o->filter, ret->next,
+    if (!document_list(road_stock(r)->store, &o->filter, ret->next,
                        left < DOCUMENTS_PAGE_MOST ? left : DOCUMENTS_PAGE_MOST, &arena, docs,
                        &count, &next, err))
         return false;

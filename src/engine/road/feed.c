@@ -142,46 +142,6 @@ static void settle_again(struct road *r)
 /* ---- loading
  * -------------------------------------------------------------------------------------- */
 
-void feed_fill(struct flight *f, const struct document *d)
-{
-    f->source = d->source;
-    f->gateway = d->gateway;
-    f->received_us = d->received_us;
-    f->config = d->config;
-    f->again = d->again;
-    f->seq = d->seq;
-    f->name = d->name;
-    f->ctype = d->ctype;
-    f->head = d->head;
-    f->settle.sender = d->sender;
-    f->settle.receiver = d->receiver;
-    f->settle.type = d->type;
-    f->settle.route = d->route;
-    (void)id_text(&d->source.id, f->id);
-    flight_trace(f);
-    f->variants[0].source = d->source;
-}
-
-void feed_facts(struct flight *f, const struct document *d)
-{
-    struct store *s = f->road->store;
-
-    if (d->sender != 0)
-        f->facts.sender = store_word_name(s, d->sender);
-    if (d->receiver != 0)
-        f->facts.receiver = store_word_name(s, d->receiver);
-    if (d->type != 0)
-        f->facts.type = store_word_name(s, d->type);
-    (void)facts_read(d->facts, &f->arena, &f->facts);
-    f->facts.sender_unknown = f->facts.receiver_unknown = f->facts.type_unknown = false;
-}
-
-void feed_beginning(struct flight *f, const struct document *d)
-{
-    feed_facts(f, d);
-    facts_begin_again(&f->facts);
-}
-
 /* The bytes, when they are small enough to be kept in memory. */
 static bool load_bytes(struct flight *f, struct variant *v, struct err *err)
 {
@@ -271,7 +231,7 @@ static void walk_large(struct pool_job *job)
     struct road *r = f->road;
     struct err err = { 0 };
 
-    (void)pthread_mutex_lock(&r->large); /* their steps need all of it in memory */
+    (void)pthread_mutex_lock(&r->stock->large); /* their steps need all of it in memory */
     if (!bytes_peek(f, EXTRACT_BYTES_MOST, &err)) {
         outcome_read_failed(f, &err);
         outcome_settle(f);
@@ -281,13 +241,13 @@ static void walk_large(struct pool_job *job)
         walk(f);
         road_leave(r, c);
     }
-    (void)pthread_mutex_unlock(&r->large);
+    (void)pthread_mutex_unlock(&r->stock->large);
     send_flush(r);
 }
 
 static struct flight *load_document(struct road *r, const struct task *t)
 {
-    struct flight *f = flight_new(r);
+    struct flight *f = flight_new(r->stock);
     struct document d;
     struct err err = { 0 };
     bool found;
@@ -301,7 +261,7 @@ static struct flight *load_document(struct road *r, const struct task *t)
         drop_task(f);
         return NULL;
     }
-    feed_fill(f, &d);
+    flight_fill(f, &d);
     if (!load_plan(f, &err)) {
         release(f, &err);
         return NULL;
@@ -315,7 +275,7 @@ static struct flight *load_document(struct road *r, const struct task *t)
     f->has_facts =
         f->batch != NULL || d.sender != 0 || d.receiver != 0 || d.type != 0 || d.facts.len > 0;
     if (f->has_facts) /* a retry that starts at the router (operate.h) */
-        feed_beginning(f, &d);
+        flight_begin_again(f, &d);
     if (!load_bytes(f, &f->variants[0], &err)) {
         load_failed(f, &err);
         return NULL;
@@ -338,7 +298,7 @@ static void load_delivery(struct road *r, const struct task *t)
         (void)atomic_fetch_sub(&r->flights, 1); /* it is one already */
         return;
     }
-    struct flight *f = flight_new(r);
+    struct flight *f = flight_new(r->stock);
 
     f->settle.task = *t;
     if (!delivery_get(r->store, t->id, &f->arena, &v, &err)) {
@@ -360,8 +320,8 @@ static void load_delivery(struct road *r, const struct task *t)
         drop_task(f);
         return;
     }
-    feed_fill(f, &d);
-    feed_facts(f, &d);
+    flight_fill(f, &d);
+    flight_fill_facts(f, &d);
     struct part *p = flight_add_stored(f, &v);
 
     p->variant = &f->variants[0];

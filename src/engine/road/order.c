@@ -58,7 +58,7 @@ static struct metric blocked_metric = {
 /* It is claimed, and was given up in memory meanwhile. */
 static void load_later(struct ordering *o, const struct task *t)
 {
-    struct flight *f = flight_new(o->road);
+    struct flight *f = flight_new(o->road->stock);
 
     (void)atomic_fetch_add(&o->road->flights, 1);
     f->settle.task = *t;

@@ -15,7 +15,6 @@
 #include "engine/transfer/transfer.h"
 #include "store/govern/endpoint_state.h"
 #include "store/kernel/node.h"
-#include "store/road/expire.h"
 #include "store/store.h"
 
 enum {
@@ -25,7 +24,6 @@ enum {
     KEPT_SHARE = 4,    /* so many that wait in lanes weigh as one */
     BUSY_FLIGHTS = 48, /* flights that wait for our own work, before more are put off */
     SEND_GRACE_US = 8 * CLOCK_S,
-    EXPIRE_US = 500 * CLOCK_MS, /* the keeper has other duties */
 };
 /* One thing at a time for so long at most: a suspect may wait for its receiver, or be gone. */
 #define CAREFUL_US (INT64_C(600) * CLOCK_S)
@@ -267,7 +265,7 @@ void road_unreserve(struct road *r, int64_t size)
 
 void road_born(struct road *r, const struct accept_op *a, struct buf *body)
 {
-    struct flight *f = flight_new(r);
+    struct flight *f = flight_new(r->stock);
     struct err err;
 
     f->settle.task = a->task;
@@ -405,31 +403,6 @@ bool road_learn(struct road *r, struct err *err)
     return true;
 }
 
-bool road_expire(struct road *r, struct err *err)
-{
-    int64_t endpoints[EXPIRE_MOST], next, until = clock_mono_us() + EXPIRE_US;
-    size_t n = EXPIRE_MOST, all = 0;
-
-    if (!expire_next(r->store, &next, err))
-        return false;
-    if (next == 0 || next > road_now_us(r))
-        return true;
-    while (n == EXPIRE_MOST && clock_mono_us() < until) {
-        if (!expire_due(r->store, road_now_us(r), endpoints, &n, err))
-            return false;
-        for (size_t i = 0; i < n; i++)
-            mishaps_note(r->mishaps, dead_codes[DEAD_EXPIRED], "endpoint",
-                         store_word_name(r->store, endpoints[i]),
-                         "it waited longer than `expires` of its route or type");
-        all += n;
-    }
-    if (all > 0)
-        log_event(LOG_WARN, "delivery.expire", kv_int("count", (int64_t)all),
-                  kv_z("hint", "They waited longer than `expires` of their route or type says. "
-                               "`waybill dead ls --error expired` lists them."));
-    return true;
-}
-
 /* ---- rates -------------------------------------------------------------------------------------
  */
 
@@ -456,19 +429,6 @@ void road_look(struct road *r)
     feed_wake(r);
 }
 
-void road_note_mishap(struct road *r, const char *code, const char *kind, struct str object,
-                      const char *message)
-{
-    mishaps_note(r->mishaps, code, kind, object, message);
-}
-
-void road_tell_mishaps(struct road *r,
-                       void (*written)(void *arg, const struct mishap *list, size_t count),
-                       void *arg)
-{
-    mishaps_tell(r->mishaps, written, arg);
-}
-
 bool road_transfer(struct road *r, struct transfer *t)
 {
     (void)pthread_mutex_lock(&r->mutex);
@@ -480,29 +440,19 @@ bool road_transfer(struct road *r, struct transfer *t)
     return open;
 }
 
-bool road_write_mishaps(struct road *r, struct err *err)
-{
-    return mishaps_write(r->mishaps, r->store, err);
-}
-
 int64_t road_now_us(const struct road *r)
 {
     return govern_time(r->options.govern).early_us;
 }
 
-int64_t road_clock_us(const struct road *r)
+struct flight_stock *road_stock(struct road *r)
 {
-    return road_now_us(r);
+    return r->stock;
 }
 
 struct dispatch *road_dispatch(struct road *r)
 {
     return r->dispatch;
-}
-
-struct ways *road_ways(struct road *r)
-{
-    return r->ways;
 }
 
 /* ---- life
@@ -540,7 +490,6 @@ static void init_sync(struct road *r)
     (void)pthread_rwlock_init(&r->plan_lock, NULL);
     (void)pthread_mutex_init(&r->mutex, NULL);
     (void)pthread_mutex_init(&r->alone, NULL);
-    (void)pthread_mutex_init(&r->large, NULL);
     (void)pthread_mutex_init(&r->feed_mutex, NULL);
     (void)pthread_cond_init(&r->filled, NULL);
     (void)pthread_condattr_init(&attr);
@@ -572,8 +521,9 @@ bool road_start(const struct road_options *o, struct road **ret, struct err *err
     r->unsettled.end = &r->unsettled.first;
     r->idle = true;
     r->next_due_us = 1; /* ask at once */
-    r->mishaps = mishaps_new();
-    r->ways = ways_new();
+    r->mishaps = o->mishaps;
+    r->ways = o->ways;
+    r->stock = flight_stock_new(o->store, o->ways, r);
     r->pace = pace_new(&(struct pace_calls){ .ready = on_token, .reserve = on_reserve, .arg = r });
     r->dispatch = dispatch_new(
         o->govern, &(struct dispatch_calls){
@@ -684,11 +634,6 @@ void road_free(struct road *r)
     plan_unref(r->plan);
     for (size_t i = 0; i < ROAD_PLANS_MOST; i++)
         plan_unref(r->older[i]);
-    for (struct flight *f = r->stock, *next; f != NULL; f = next) {
-        next = f->next;
-        flight_destroy(f);
-    }
-    mishaps_free(r->mishaps);
-    ways_free(r->ways);
+    flight_stock_free(r->stock);
     free(r);
 }

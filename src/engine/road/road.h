@@ -28,8 +28,9 @@
 #include "store/road/accept.h"
 
 struct dispatch;
+struct flight_stock;
 struct govern;
-struct mishap;
+struct mishaps;
 struct pool;
 struct road;
 struct store;
@@ -42,6 +43,8 @@ struct road_options {
     struct store *store;
     struct pool *pool;
     struct govern *govern;
+    struct mishaps *mishaps;
+    struct ways *ways;
     const struct connectors *connectors;
     size_t workers;
     int64_t bytes_most;
@@ -83,24 +86,16 @@ bool road_is_busy(struct road *r);
  */
 
 struct plan *road_plan(struct road *r); /* in force, a reference */
+/* Of a stored version, a reference; NULL with *err.  Blocks when it is not among the last few. */
+struct plan *road_plan_of(struct road *r, int64_t version, struct err *err);
 struct dispatch *road_dispatch(struct road *r);
-struct ways *road_ways(struct road *r);
+/* Where flights come from, also for those that only ask (walk.h). */
+struct flight_stock *road_stock(struct road *r);
 /* The clock of the store, as far as it can be trusted (govern.h). */
-int64_t road_clock_us(const struct road *r);
+int64_t road_now_us(const struct road *r);
 /* Something else that goes out over HTTP; false: the node stops, and done() is not called. */
 bool road_transfer(struct road *r, struct transfer *t);
 /* Something may begin, or may not, that could not, or could: look now. */
 void road_look(struct road *r);
-/* Something is wrong that nobody's document shows. */
-void road_note_mishap(struct road *r, const char *code, const char *kind, struct str object,
-                      const char *message);
-/* Who hears of mishaps when they were written; before road_run(). */
-void road_tell_mishaps(struct road *r,
-                       void (*written)(void *arg, const struct mishap *list, size_t count),
-                       void *arg);
-/* Write what went wrong lately into the store; the keeper calls it each second.  Blocks. */
-bool road_write_mishaps(struct road *r, struct err *err);
-/* What waits past its time is dead; the keeper calls it each second.  Blocks. */
-bool road_expire(struct road *r, struct err *err);
 /* Learn what other nodes know of endpoints.  Blocks. */
 bool road_learn(struct road *r, struct err *err);

@@ -6,10 +6,11 @@
 
 #include "base/metrics.h"
 #include "engine/dispatch/dispatch.h"
-#include "engine/dispatch/ways.h"
-#include "engine/road/flight.h"
+#include "engine/flight/bytes.h"
+#include "engine/flight/flight.h"
 #include "engine/road/road.h"
-#include "engine/watch/mishaps.h"
+#include "engine/tally/mishaps.h"
+#include "engine/tally/ways.h"
 #include "store/kernel/recorder.h"
 
 enum {
@@ -30,6 +31,7 @@ struct flights {
 struct road {
     struct road_options options;
     struct store *store;
+    struct flight_stock *stock;
     struct dispatch *dispatch;
     struct pace *pace;
     struct transfer_hub *hub;
@@ -47,16 +49,13 @@ struct road {
     _Atomic int64_t flights, bytes;
     bool running;
     bool hub_closed;             /* the node stops: what was not sent stays in the store; `mutex` */
-    pthread_mutex_t large;       /* one large document is walked at a time */
     _Atomic bool stopping, idle; /* idle: nothing is routed */
 
-    pthread_mutex_t mutex; /* of the queue to the workers, and of the stock */
+    pthread_mutex_t mutex; /* of the queue to the workers */
     pthread_cond_t filled;
     struct flights queue;
     size_t sleeping;
     bool workers_end;
-    struct flight *stock;
-    size_t stock_count;
     pthread_t workers[ROAD_WORKERS_MOST];
     size_t worker_count;
 
@@ -83,9 +82,6 @@ struct road {
 /* ---- road.c ---- */
 void road_queue(struct road *r, struct flight *first); /* a chain, to the workers */
 void road_gone(struct flight *f);                      /* settled or given up: frees it */
-/* The clock of the store (govern.h): times that are stored, and compared by other nodes. */
-int64_t road_now_us(const struct road *r);
-struct plan *road_plan_of(struct road *r, int64_t version, struct err *err);
 /* Around the code of a task: the recorder knows of it, and while there are suspects it runs
  * alone.  Waits its turn then, so no other lock may be held. */
 struct task_code {
@@ -181,19 +177,8 @@ void feed_wake(struct road *r);
 void feed_note_due(struct road *r, int64_t due_us); /* something waits until then */
 void feed_unsettled(struct flight *f);              /* its settlement failed: again, later */
 void feed_load(struct flight *f);                   /* a claim of a delivery: to be loaded */
-void feed_fill(struct flight *f, const struct document *d); /* what its row says of it */
-void feed_facts(struct flight *f, const struct document *d);
-void feed_beginning(struct flight *f, const struct document *d); /* it starts at the router */
 
 /* ---- bytes.c ---- */
-/* The first `most` bytes of the document, for extraction. */
-bool bytes_peek(struct flight *f, size_t most, struct err *err);
-/* The bytes of a variant in memory, read from the store when they are not; only on a thread
- * that may block, when they are large. */
-bool variant_load(struct flight *f, struct variant *v, struct err *err);
-/* What the store keeps of bytes that steps made and parts send.  Large ones are put into
- * the store now, and are sent from there. */
-bool variants_seal(struct flight *f, struct err *err);
 void outcome_read_failed(struct flight *f, const struct err *err);
 
 /* ---- redrive.c ---- */

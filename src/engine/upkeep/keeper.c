@@ -10,25 +10,27 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/thread.h"
+#include "core/state.h"
 #include "engine/batch/batcher.h"
-#include "engine/dispatch/backlog.h"
 #include "engine/dispatch/govern.h"
-#include "engine/dispatch/warden.h"
-#include "engine/dispatch/ways.h"
-#include "engine/engine.h"
 #include "engine/intake/intake.h"
-#include "engine/plan/live.h"
 #include "engine/road/road.h"
+#include "engine/tally/mishaps.h"
+#include "engine/tally/series.h"
+#include "engine/tally/ways.h"
 #include "engine/upkeep/admin_keys.h"
+#include "engine/upkeep/live.h"
+#include "engine/upkeep/warden.h"
 #include "engine/watch/alerts.h"
+#include "engine/watch/backlog.h"
 #include "engine/watch/lookout.h"
-#include "engine/watch/series.h"
 #include "store/kernel/lease.h"
 #include "store/kernel/node.h"
 #include "store/payload/payload.h"
 #include "store/retention/retain.h"
 #include "store/road/accept.h"
 #include "store/road/done.h"
+#include "store/road/expire.h"
 #include "store/road/term.h"
 #include "store/store.h"
 
@@ -36,13 +38,14 @@ enum {
     RULES_AHEAD = 32,
     TICK_US = 250 * CLOCK_MS,
     EXIT_DECLARED_DEAD = 75,
+    EXPIRE_US = 500 * CLOCK_MS, /* there are other duties */
     LOOK_US = 2 * CLOCK_S,
     LOOK_MOST_US = 60 * CLOCK_S,
     LOOK_SHARE = 200
 };
 
 struct keeper {
-    struct engine *engine;
+    struct keeper_parts parts;
     pthread_t thread;
     pthread_mutex_t mutex;
     pthread_cond_t changed;
@@ -63,36 +66,35 @@ static bool look_at_disk(struct keeper *k, struct err *err)
 {
     int64_t free_bytes;
 
-    if (!file_free_bytes(store_data_fd(engine_store(k->engine)), &free_bytes, err))
+    if (!file_free_bytes(store_data_fd(k->parts.store), &free_bytes, err))
         return false;
-    intake_note_disk(engine_intake(k->engine), free_bytes);
+    intake_note_disk(k->parts.intake, free_bytes);
     return true;
 }
 
 static bool follow(struct keeper *k, struct err *err)
 {
-    return live_follow(engine_live(k->engine), err);
+    return live_follow(k->parts.live, err);
 }
 
 static bool follow_holds(struct keeper *k, struct err *err)
 {
-    return warden_follow(engine_warden(k->engine), err);
+    return warden_follow(k->parts.warden, err);
 }
 
 static bool follow_rights(struct keeper *k, struct err *err)
 {
-    return admin_keys_follow(engine_admin_keys(k->engine), err);
+    return admin_keys_follow(k->parts.admin_keys, err);
 }
 
 static bool keep_key_tables(struct keeper *k, struct err *err)
 {
-    return accept_keep_tables(engine_store(k->engine), live_key_period_us(engine_live(k->engine)),
-                              err);
+    return accept_keep_tables(k->parts.store, live_key_period_us(k->parts.live), err);
 }
 
 static bool beat(struct keeper *k, struct err *err)
 {
-    struct store *s = engine_store(k->engine);
+    struct store *s = k->parts.store;
 
     if (k->beat_db == NULL && !store_connect_beat(s, &k->beat_db, err))
         return false;
@@ -102,13 +104,13 @@ static bool beat(struct keeper *k, struct err *err)
 /* A node whose heartbeat is late takes nothing more before its lease is over. */
 static bool heartbeat(struct keeper *k, struct err *err)
 {
-    struct store *s = engine_store(k->engine);
+    struct store *s = k->parts.store;
     int64_t now = clock_mono_us();
 
     if (store_kind(s) == DB_SQLITE)
         return true; /* the lock of the folder proves that we live */
     if (beat(k, err)) {
-        govern_set_lease(engine_govern(k->engine), now + NODE_TTL_US);
+        govern_set_lease(k->parts.govern, now + NODE_TTL_US);
         k->beaten_us = now;
         if (k->unreachable) {
             log_event(LOG_INFO, "store.reach",
@@ -116,7 +118,7 @@ static bool heartbeat(struct keeper *k, struct err *err)
             k->reachable_since_us = now;
         }
         k->unreachable = false;
-        intake_note_store(engine_intake(k->engine), NULL);
+        intake_note_store(k->parts.intake, NULL);
         return true;
     }
     if (err->kind == ERR_PERMANENT) {
@@ -128,7 +130,7 @@ static bool heartbeat(struct keeper *k, struct err *err)
     if (!k->unreachable)
         k->reachable_since_us = now;
     k->unreachable = true;
-    intake_note_store(engine_intake(k->engine), "the database cannot be reached");
+    intake_note_store(k->parts.intake, "the database cannot be reached");
     return false;
 }
 
@@ -136,7 +138,7 @@ static bool heartbeat(struct keeper *k, struct err *err)
  * to renew. */
 static bool rescue(struct keeper *k, struct err *err)
 {
-    struct store *s = engine_store(k->engine);
+    struct store *s = k->parts.store;
     int64_t moved;
 
     if (store_kind(s) == DB_SQLITE || k->unreachable ||
@@ -156,7 +158,7 @@ static bool return_claims(struct keeper *k, struct err *err)
 
     if (k->unreachable)
         return true;
-    if (!lease_return(engine_store(k->engine), &count, err))
+    if (!lease_return(k->parts.store, &count, err))
         return false;
     if (count > 0)
         log_event(LOG_WARN, "task.return", kv_int("count", count));
@@ -167,7 +169,7 @@ static bool sweep(struct keeper *k, struct err *err)
 {
     int64_t swept;
 
-    if (!payload_sweep_uploads(engine_store(k->engine), &swept, err))
+    if (!payload_sweep_uploads(k->parts.store, &swept, err))
         return false;
     if (swept > 0)
         log_event(LOG_INFO, "payload.sweep", kv_int("count", swept));
@@ -178,12 +180,12 @@ static bool sweep_terms(struct keeper *k, struct err *err)
 {
     int64_t gone;
 
-    return terms_sweep(engine_store(k->engine), &k->term_slot, &gone, err);
+    return terms_sweep(k->parts.store, &k->term_slot, &gone, err);
 }
 
 static bool keep_days(struct keeper *k, struct err *err)
 {
-    struct store *s = engine_store(k->engine);
+    struct store *s = k->parts.store;
     int64_t days[RULES_AHEAD];
     size_t n = retain_days_all(s, days, RULES_AHEAD);
 
@@ -195,32 +197,59 @@ static bool keep_days(struct keeper *k, struct err *err)
 
 static bool tell_mishaps(struct keeper *k, struct err *err)
 {
-    return road_write_mishaps(engine_road(k->engine), err);
+    return mishaps_write(k->parts.mishaps, k->parts.store, err);
 }
 
+static void note_expired(struct keeper *k, const int64_t *endpoints, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        mishaps_note(k->parts.mishaps, dead_codes[DEAD_EXPIRED], "endpoint",
+                     store_word_name(k->parts.store, endpoints[i]),
+                     "it waited longer than `expires` of its route or type");
+}
+
+/* What waits past its time is dead. */
 static bool expire(struct keeper *k, struct err *err)
 {
-    return road_expire(engine_road(k->engine), err);
+    int64_t endpoints[EXPIRE_MOST], next, now = govern_time(k->parts.govern).early_us;
+    int64_t until = clock_mono_us() + EXPIRE_US;
+    size_t n = EXPIRE_MOST, all = 0;
+
+    if (!expire_next(k->parts.store, &next, err))
+        return false;
+    if (next == 0 || next > now)
+        return true;
+    while (n == EXPIRE_MOST && clock_mono_us() < until) {
+        now = govern_time(k->parts.govern).early_us;
+        if (!expire_due(k->parts.store, now, endpoints, &n, err))
+            return false;
+        note_expired(k, endpoints, n);
+        all += n;
+    }
+    if (all > 0)
+        log_event(LOG_WARN, "delivery.expire", kv_int("count", (int64_t)all),
+                  kv_z("hint", "They waited longer than `expires` of their route or type says. "
+                               "`waybill dead ls --error expired` lists them."));
+    return true;
 }
 
 static bool count_series(struct keeper *k, struct err *err)
 {
     (void)err;
-    series_look(engine_series(k->engine), clock_wall_us());
+    series_look(k->parts.series, clock_wall_us());
     return true;
 }
 
 static bool look_at_ways(struct keeper *k, struct err *err)
 {
     (void)err;
-    ways_look(road_ways(engine_road(k->engine)));
+    ways_look(k->parts.ways);
     return true;
 }
 
 static bool learn(struct keeper *k, struct err *err)
 {
-    return store_kind(engine_store(k->engine)) == DB_SQLITE ||
-           road_learn(engine_road(k->engine), err);
+    return store_kind(k->parts.store) == DB_SQLITE || road_learn(k->parts.road, err);
 }
 
 /* Whatever there is to count: a look takes at most one part in LOOK_SHARE of the time. */
@@ -263,7 +292,7 @@ static bool look_at_certificates(struct keeper *k, struct err *err)
 
 static bool look_at_backlog(struct keeper *k, struct err *err)
 {
-    return backlog_look(engine_backlog(k->engine), err);
+    return backlog_look(k->parts.backlog, err);
 }
 
 /* A look alone decides nothing: what it would change is looked at once more, and soon. */
@@ -271,20 +300,19 @@ static bool tend_alerts(struct keeper *k, struct err *err)
 {
     const unsigned queues = 1u << ALERT_QUEUE_DEPTH | 1u << ALERT_QUEUE_AGE | 1u << ALERT_STUCK |
                             1u << ALERT_SCALE_OUT | 1u << ALERT_SCALE_IN;
-    unsigned wanted = alerts_wanted(engine_alerts(k->engine));
+    unsigned wanted = alerts_wanted(k->parts.alerts);
 
     return ((wanted & 1u << ALERT_DEAD_LETTERS) == 0 || look_at_dead(k, err)) &&
            ((wanted & queues) == 0 || look_at_queues(k, err)) &&
            ((wanted & 1u << ALERT_CERTIFICATE) == 0 || look_at_certificates(k, err)) &&
            ((wanted & 1u << ALERT_WINDOW_TOO_SHORT) == 0 || look_at_backlog(k, err)) &&
-           alerts_tend(engine_alerts(k->engine), err);
+           alerts_tend(k->parts.alerts, err);
 }
 
 static bool look_at_batches(struct keeper *k, struct err *err)
 {
     /* What came out of a backup is not gathered anew before somebody has chosen. */
-    return govern_is_restored(engine_govern(k->engine)) ||
-           batcher_look(engine_batcher(k->engine), err);
+    return govern_is_restored(k->parts.govern) || batcher_look(k->parts.batcher, err);
 }
 
 static const struct duty {
@@ -362,20 +390,24 @@ static void *keeper_main(void *arg)
     return NULL;
 }
 
-struct keeper *keeper_start(struct engine *e)
+struct keeper *keeper_start(const struct keeper_parts *parts)
 {
     struct keeper *k = NEW(struct keeper);
     pthread_condattr_t attr;
     struct err err = { 0 };
 
-    k->engine = e;
+    k->parts = *parts;
     k->reachable_since_us = clock_mono_us();
     (void)pthread_mutex_init(&k->mutex, NULL);
     (void)pthread_condattr_init(&attr);
     (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     (void)pthread_cond_init(&k->changed, &attr);
     (void)pthread_condattr_destroy(&attr);
-    k->lookout = lookout_new(engine_store(e), engine_road(e), engine_node(e), engine_alerts(e));
+    k->lookout = lookout_new(&(struct lookout_options){ .store = parts->store,
+                                                        .road = parts->road,
+                                                        .node = parts->node,
+                                                        .alerts = parts->alerts,
+                                                        .mishaps = parts->mishaps });
     /* Before the door opens; the thread reports what fails. */
     (void)look_at_disk(k, &err);
     (void)look_at_queues(k, &err);

@@ -7,8 +7,39 @@
  */
 #pragma once
 
-struct engine;
+struct admin_keys;
+struct alerts;
+struct backlog;
+struct batcher;
+struct config_node;
+struct govern;
+struct intake;
 struct keeper;
+struct live;
+struct mishaps;
+struct road;
+struct series;
+struct store;
+struct warden;
+struct ways;
 
-struct keeper *keeper_start(struct engine *e);
+/* Whom it serves; all are lent until keeper_stop(). */
+struct keeper_parts {
+    const struct config_node *node;
+    struct store *store;
+    struct intake *intake;
+    struct govern *govern;
+    struct road *road;
+    struct live *live;
+    struct warden *warden;
+    struct admin_keys *admin_keys;
+    struct batcher *batcher;
+    struct backlog *backlog;
+    struct alerts *alerts;
+    struct mishaps *mishaps;
+    struct series *series;
+    struct ways *ways;
+};
+
+struct keeper *keeper_start(const struct keeper_parts *parts);
 void keeper_stop(struct keeper *k);

@@ -18,6 +18,7 @@
 #include "engine/dispatch/govern.h"
 #include "engine/plan/plan.h"
 #include "engine/road/road.h"
+#include "engine/tally/mishaps.h"
 #include "store/audit/audit.h"
 #include "store/manual/dead.h"
 #include "store/manual/operate.h"
@@ -174,8 +175,8 @@ static void tell_guard(struct retainer *r, const struct day *d)
               kv_z("hint", "More may go at once than the guard lets in an hour; it goes on by "
                            "itself. If the clock is right and it shall go now: `waybill retention "
                            "run --all`."));
-    road_note_mishap(r->o.road, "retention_guard", "retention", STR("days"),
-                     "more may go than the guard lets in an hour");
+    mishaps_note(r->o.mishaps, "retention_guard", "retention", STR("days"),
+                 "more may go than the guard lets in an hour");
 }
 
 static void count(struct retainer *r, struct day *d, const struct retain_slice *got)
@@ -339,8 +340,8 @@ static bool clean(struct retainer *r, struct err *err)
             log_event(LOG_WARN, "retention.damaged",
                       kv_z("hint", "A payload segment that could go is damaged and is left alone; "
                                    "`waybill doctor` tells which documents have trouble."));
-            road_note_mishap(r->o.road, "payload_corrupt", "retention", STR("segment"),
-                             "a segment that could go is damaged");
+            mishaps_note(r->o.mishaps, "payload_corrupt", "retention", STR("segment"),
+                         "a segment that could go is damaged");
         }
         if (!rest(r, clock_mono_us() - began, &bytes_pace))
             break;
@@ -439,8 +440,8 @@ static bool look_at_dead(struct retainer *r, int64_t now_us, const struct plan *
         log_event(LOG_WARN, "retention.dead_soon", kv_int("count", soon),
                   kv_z("hint", "Dead letters that will be discarded within three days; see "
                                "`waybill dead ls`."));
-        road_note_mishap(r->o.road, "dead_expires", "retention", STR("dead letters"),
-                         "dead letters will be discarded within three days");
+        mishaps_note(r->o.mishaps, "dead_expires", "retention", STR("dead letters"),
+                     "dead letters will be discarded within three days");
     }
     return ok;
 }
@@ -544,7 +545,7 @@ static void *retainer_main(void *arg)
 
         if (!ok && !failing) {
             log_event(LOG_WARN, "retention.fail", kv_z("why", err.text));
-            road_note_mishap(r->o.road, "retention", "retention", STR("node"), err.text);
+            mishaps_note(r->o.mishaps, "retention", "retention", STR("node"), err.text);
         }
         failing = !ok;
         (void)pthread_mutex_lock(&r->mutex);

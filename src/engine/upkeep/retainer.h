@@ -20,6 +20,7 @@
 #include "base/str.h"
 
 struct govern;
+struct mishaps;
 struct retainer;
 struct road;
 struct store;
@@ -28,6 +29,7 @@ struct retainer_options {
     struct store *store;
     struct road *road;
     struct govern *govern;
+    struct mishaps *mishaps;
     int64_t disk_reserve_bytes;
 };
 

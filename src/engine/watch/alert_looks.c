@@ -205,7 +205,7 @@ bool alert_looks_run(struct alert_looks *l, struct alerts *a, const struct alert
     if (p != NULL && turn) {
         look_at_endpoints(a, o->road, p);
         if (ok && now >= l->silence_due_us) {
-            ok = look_at_silences(l, a, o->store, p, road_clock_us(o->road), err);
+            ok = look_at_silences(l, a, o->store, p, road_now_us(o->road), err);
             /* it takes at most one part in LOOK_SHARE of the time */
             int64_t took = clock_mono_us() - now;
 

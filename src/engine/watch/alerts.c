@@ -461,7 +461,7 @@ static bool reconcile(struct alerts *a, struct err *err)
 {
     AUTO(arena_done) struct arena arena = ARENA_INIT(ARENA_MOST);
     struct alert *list = ARENA_ARRAY(&arena, struct alert, ALERTS_OPEN_MOST);
-    int64_t now = road_clock_us(a->o.road);
+    int64_t now = road_now_us(a->o.road);
     size_t n;
 
     if (!alert_list(a->o.store, false, &arena, list, ALERTS_OPEN_MOST, &n, err))

@@ -14,6 +14,7 @@
 #include "engine/dispatch/dispatch.h"
 #include "engine/plan/plan.h"
 #include "engine/road/road.h"
+#include "engine/tally/mishaps.h"
 #include "engine/watch/alerts.h"
 #include "store/kernel/node.h"
 #include "store/road/settle.h"
@@ -56,10 +57,7 @@ struct certificate_known {
 };
 
 struct lookout {
-    struct store *store;
-    struct road *road;
-    const struct config_node *node;
-    struct alerts *alerts;
+    struct lookout_options o;
     struct metric depth, oldest, dead, dead_oldest, stuck;
     struct queue_known *queues;
     struct queue_name *names;
@@ -123,7 +121,7 @@ static struct system_known *system_of(struct lookout *l, int64_t word)
     s->next = l->systems;
     s->word = word;
     (void)snprintf(s->labels, sizeof s->labels, "system=\"%.*s\"",
-                   STR_ARG(store_word_name(l->store, word)));
+                   STR_ARG(store_word_name(l->o.store, word)));
     s->depth = (struct metric){ .name = "waybill_system_queue_depth",
                                 .help = "Deliveries that wait for this system.",
                                 .labels = s->labels,
@@ -141,7 +139,7 @@ static struct system_known *system_of(struct lookout *l, int64_t word)
 /* A person or a calendar keeps it back: it is no surprise that it grows old. */
 static bool is_held(struct lookout *l, int64_t system, int64_t endpoint)
 {
-    return (dispatch_held_why(road_dispatch(l->road), system, endpoint) &
+    return (dispatch_held_why(road_dispatch(l->o.road), system, endpoint) &
             (HELD_HOLD | HELD_WINDOW | HELD_PAUSE)) != 0;
 }
 
@@ -160,13 +158,13 @@ static void note_system(struct system_known *s, const struct task_queue *q, bool
 /* True: nothing that is known keeps it from moving, and nothing of it is on its way. */
 static bool should_move(struct lookout *l, int64_t queue, int64_t system, int64_t endpoint)
 {
-    struct dispatch *d = road_dispatch(l->road);
+    struct dispatch *d = road_dispatch(l->o.road);
     struct endpoint_look look = { 0 };
 
     if (queue != QUEUE_INTAKE)
         return dispatch_held_why(d, system, endpoint) == 0 &&
                !(dispatch_look(d, endpoint, &look) && look.active > 0);
-    struct plan *plan = road_plan(l->road);
+    struct plan *plan = road_plan(l->o.road);
     bool idle = plan == NULL || plan_is_idle(plan);
 
     plan_unref(plan);
@@ -178,7 +176,7 @@ static void tell_stuck(struct lookout *l, struct str what, int64_t age_s)
     log_event(LOG_WARN, "queue.stuck", kv_str("queue", what), kv_int("seconds", age_s),
               kv_z("hint", "Nothing keeps it from moving and it does not move; `waybill doctor` "
                            "tells more, a restart of the node recovers it."));
-    road_note_mishap(l->road, "stuck", "queue", what, "it should move and does not");
+    mishaps_note(l->o.mishaps, "stuck", "queue", what, "it should move and does not");
 }
 
 /* Adds to *io_could what could go now. */
@@ -189,12 +187,13 @@ static bool look_at_queue(struct lookout *l, const struct task_queue *q, int64_t
     int64_t system = 0, endpoint = 0;
     struct str what = STR("intake");
 
-    if (q->queue != QUEUE_INTAKE && lane_of_queue(l->store, q->queue, &system, &endpoint)) {
-        what = store_word_name(l->store, endpoint);
+    if (q->queue != QUEUE_INTAKE && lane_of_queue(l->o.store, q->queue, &system, &endpoint)) {
+        what = store_word_name(l->o.store, endpoint);
         note_system(system_of(l, system), q, is_held(l, system, endpoint), now_us);
     }
-    if (q->queue == QUEUE_INTAKE ? should_move(l, q->queue, 0, 0)
-                                 : dispatch_held_why(road_dispatch(l->road), system, endpoint) == 0)
+    if (q->queue == QUEUE_INTAKE
+            ? should_move(l, q->queue, 0, 0)
+            : dispatch_held_why(road_dispatch(l->o.road), system, endpoint) == 0)
         *io_could += q->count;
     bool stuck = queue_is_stuck(&known->look, q->oldest_us,
                                 !should_move(l, q->queue, system, endpoint), now_us);
@@ -214,7 +213,7 @@ static int64_t age_s(int64_t since_us, int64_t now_us)
 
 static void say_system(struct lookout *l, const struct system_known *s, int64_t now_us)
 {
-    struct str name = store_word_name(l->store, s->word);
+    struct str name = store_word_name(l->o.store, s->word);
     int64_t late_s =
         s->late_us == 0 ? 0 : age_s(s->late_us > s->held_us ? s->late_us : s->held_us, now_us);
     char depth[80], age[80];
@@ -222,8 +221,8 @@ static void say_system(struct lookout *l, const struct system_known *s, int64_t 
     (void)snprintf(depth, sizeof depth, "%lld deliveries wait", (long long)s->count);
     (void)snprintf(age, sizeof age, "the first delivery has waited for %lld seconds",
                    (long long)late_s);
-    alerts_see(l->alerts, ALERT_QUEUE_DEPTH, name, s->count, depth);
-    alerts_see(l->alerts, ALERT_QUEUE_AGE, name, late_s, age);
+    alerts_see(l->o.alerts, ALERT_QUEUE_DEPTH, name, s->count, depth);
+    alerts_see(l->o.alerts, ALERT_QUEUE_AGE, name, late_s, age);
 }
 
 /* Whether nodes should come, or go. */
@@ -233,14 +232,14 @@ static bool say_scale(struct lookout *l, int64_t could, struct err *err)
     size_t count, living = 0;
     char text[80];
 
-    if (!node_list(l->store, nodes, NODES_MOST, &count, err))
+    if (!node_list(l->o.store, nodes, NODES_MOST, &count, err))
         return false;
     for (size_t i = 0; i < count; i++)
         living += nodes[i].state == 0;
     (void)snprintf(text, sizeof text, "%lld tasks wait that could go, for %zu nodes",
                    (long long)could, living);
-    alerts_see(l->alerts, ALERT_SCALE_OUT, ALERTS_STORE, could, text);
-    alerts_see(l->alerts, ALERT_SCALE_IN, ALERTS_STORE, living > 1 ? -could : INT64_MIN, text);
+    alerts_see(l->o.alerts, ALERT_SCALE_OUT, ALERTS_STORE, could, text);
+    alerts_see(l->o.alerts, ALERT_SCALE_IN, ALERTS_STORE, living > 1 ? -could : INT64_MIN, text);
     return true;
 }
 
@@ -248,7 +247,7 @@ static bool say_scale(struct lookout *l, int64_t could, struct err *err)
 static void say_stuck(struct lookout *l)
 {
     for (struct queue_name *n = l->names; n != NULL; n = n->next) {
-        alerts_see_if(l->alerts, ALERT_STUCK, n->name, n->stuck, "it should move and does not");
+        alerts_see_if(l->o.alerts, ALERT_STUCK, n->name, n->stuck, "it should move and does not");
         n->stuck = false;
     }
 }
@@ -259,7 +258,7 @@ bool lookout_queues(struct lookout *l, struct err *err)
     int64_t all = 0, oldest_us = 0, stuck = 0, could = 0, now = clock_wall_us();
     size_t count;
 
-    if (!task_queues(l->store, queues, QUEUES_MOST, &count, err))
+    if (!task_queues(l->o.store, queues, QUEUES_MOST, &count, err))
         return false;
     for (struct system_known *s = l->systems; s != NULL; s = s->next)
         s->count = s->oldest_us = s->late_us = 0;
@@ -289,13 +288,13 @@ bool lookout_dead(struct lookout *l, struct err *err)
     int64_t count, oldest_us, now = clock_wall_us();
     char text[120];
 
-    if (!task_dead_sum(l->store, &count, &oldest_us, err))
+    if (!task_dead_sum(l->o.store, &count, &oldest_us, err))
         return false;
     metric_set(&l->dead, count);
     metric_set(&l->dead_oldest, age_s(oldest_us, now));
     (void)snprintf(text, sizeof text, "%lld wait for a person, the first for %lld seconds",
                    (long long)count, (long long)age_s(oldest_us, now));
-    alerts_see(l->alerts, ALERT_DEAD_LETTERS, ALERTS_STORE, count, text);
+    alerts_see(l->o.alerts, ALERT_DEAD_LETTERS, ALERTS_STORE, count, text);
     if (reminder_is_due(&l->dead_reminder, count > 0, now))
         log_event(LOG_WARN, "dead.wait", kv_int("count", count),
                   kv_int("oldest_seconds", age_s(oldest_us, now)),
@@ -338,23 +337,23 @@ static void look_at_certificate(struct lookout *l, const char *of, struct str ob
 
     (void)snprintf(text, sizeof text, "its certificate %s %s", ends_us > now ? "ends" : "has ended",
                    clock_utc_text(ends_us, end));
-    alerts_see(l->alerts, ALERT_CERTIFICATE, object, -(ends_us - now) / CLOCK_S, text);
+    alerts_see(l->o.alerts, ALERT_CERTIFICATE, object, -(ends_us - now) / CLOCK_S, text);
 
     if (!reminder_is_due(&c->reminder, days < LOOKOUT_CERTIFICATE_DAYS, now))
         return;
     log_event(LOG_WARN, "certificate.end", kv_z("of", of), kv_int("days", ends_us > now ? days : 0),
               kv_bool("over", ends_us <= now),
               kv_z("hint", "Replace the file; SIGHUP reads the node's own again."));
-    road_note_mishap(l->road, "certificate", "of", str_of(of), "its certificate ends");
+    mishaps_note(l->o.mishaps, "certificate", "of", str_of(of), "its certificate ends");
 }
 
 bool lookout_certificates(struct lookout *l, struct err *err)
 {
-    struct plan *plan = road_plan(l->road);
+    struct plan *plan = road_plan(l->o.road);
 
     (void)err;
-    if (l->node->tls_cert != NULL)
-        look_at_certificate(l, "the node", alerts_own_name(l->alerts), l->node->tls_cert);
+    if (l->o.node->tls_cert != NULL)
+        look_at_certificate(l, "the node", alerts_own_name(l->o.alerts), l->o.node->tls_cert);
     for (size_t i = 0; plan != NULL && i < plan->endpoint_count; i++) {
         const struct plan_endpoint *e = &plan->endpoints[i];
         AUTO(buf_done) struct buf cert = BUF_INIT(1 << 20);
@@ -380,15 +379,11 @@ static void gauge(struct metric *m, const char *name, const char *help)
     metrics_register(m);
 }
 
-struct lookout *lookout_new(struct store *s, struct road *r, const struct config_node *node,
-                            struct alerts *alerts)
+struct lookout *lookout_new(const struct lookout_options *options)
 {
     struct lookout *l = NEW(struct lookout);
 
-    l->store = s;
-    l->road = r;
-    l->node = node;
-    l->alerts = alerts;
+    l->o = *options;
     gauge(&l->depth, "waybill_queue_depth", "Tasks that wait for their turn or their time.");
     gauge(&l->oldest, "waybill_queue_oldest_seconds", "How long the first of them has waited.");
     gauge(&l->stuck, "waybill_queues_stuck", "Queues that should move and do not.");

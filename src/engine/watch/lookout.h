@@ -16,12 +16,19 @@
 struct alerts;
 struct config_node;
 struct lookout;
+struct mishaps;
 struct road;
 struct store;
 
-/* What is seen is said to `alerts`, too. */
-struct lookout *lookout_new(struct store *s, struct road *r, const struct config_node *node,
-                            struct alerts *alerts);
+struct lookout_options {
+    struct store *store;
+    struct road *road;
+    const struct config_node *node;
+    struct alerts *alerts; /* what is seen is said to them, too */
+    struct mishaps *mishaps;
+};
+
+struct lookout *lookout_new(const struct lookout_options *options);
 void lookout_free(struct lookout *l); /* NULL is fine */
 
 /* How many tasks wait and since when, of all and of each system; queues that should move and

@@ -213,7 +213,7 @@ static bool end_one(struct notices *n, const struct flying *f, struct err *err)
     const struct notice *w = &f->notice;
     const struct retry_rule *rule = &f->target->retry;
     int64_t wait = rule->first_us / 2 + retry_wait_us(rule, w->attempts + 1, chance_u64()) / 2;
-    bool over = retry_is_over(rule, w->made_us, road_clock_us(n->road) + wait);
+    bool over = retry_is_over(rule, w->made_us, road_now_us(n->road) + wait);
     enum notice_state state = f->heard ? NOTICE_SENT : over ? NOTICE_GIVEN_UP : NOTICE_WAITS;
 
     if (!notice_end(n->store, w->num, state, f->heard ? 0 : wait,
@@ -287,7 +287,7 @@ static bool begin_one(struct notices *n, struct plan *p, const struct alert_targ
     struct alert alert;
 
     if (t->broken != NULL) {
-        bool over = retry_is_over(&t->retry, w->made_us, road_clock_us(n->road));
+        bool over = retry_is_over(&t->retry, w->made_us, road_now_us(n->road));
 
         return notice_end(n->store, w->num, over ? NOTICE_GIVEN_UP : NOTICE_WAITS,
                           t->retry.first_us, str_of(t->broken), err);

@@ -1,4 +1,4 @@
-#include "engine/dispatch/backlog.h"
+#include "engine/watch/backlog.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -18,6 +18,7 @@
 #include "engine/dispatch/dispatch.h"
 #include "engine/dispatch/govern.h"
 #include "engine/road/road.h"
+#include "engine/tally/mishaps.h"
 #include "engine/watch/alerts.h"
 #include "store/road/settle.h"
 #include "store/store.h"
@@ -40,26 +41,18 @@ struct system_backlog {
 };
 
 struct backlog {
-    struct store *store;
-    struct govern *govern;
-    struct road *road;
-    struct alerts *alerts;
+    struct backlog_options o;
     struct dispatch *dispatch; /* the road's */
     pthread_mutex_t mutex;
     int64_t looked_us; /* monotonic; 0: never */
     struct system_backlog *systems;
 };
 
-struct backlog *backlog_new(struct store *store, struct govern *govern, struct road *road,
-                            struct alerts *alerts)
+struct backlog *backlog_new(const struct backlog_options *options)
 {
     struct backlog *b = NEW(struct backlog);
 
-    *b = (struct backlog){ .store = store,
-                           .govern = govern,
-                           .road = road,
-                           .dispatch = road_dispatch(road),
-                           .alerts = alerts };
+    *b = (struct backlog){ .o = *options, .dispatch = road_dispatch(options->road) };
     (void)pthread_mutex_init(&b->mutex, NULL);
     return b;
 }
@@ -112,7 +105,7 @@ static void tell_held(struct backlog *b, struct system_backlog *s, int bit)
     if (m->name == NULL) {
         held_reasons_print(1u << bit, &word);
         (void)snprintf(s->labels[bit], LABELS, "system=\"%.*s\",reason=\"%s\"",
-                       STR_ARG(store_word_name(b->store, s->word)), word.ptr);
+                       STR_ARG(store_word_name(b->o.store, s->word)), word.ptr);
         *m = (struct metric){ .name = "waybill_held_deliveries",
                               .help = "Deliveries that are held, by system and reason; looked at "
                                       "now and then.",
@@ -128,7 +121,7 @@ static void add_lane(struct backlog *b, const struct lane_depth *d)
     struct system_backlog *s;
     int64_t system, endpoint;
 
-    if (!lane_of_queue(b->store, d->queue, &system, &endpoint))
+    if (!lane_of_queue(b->o.store, d->queue, &system, &endpoint))
         return;
     unsigned why = dispatch_held_why(b->dispatch, system, endpoint);
 
@@ -150,20 +143,20 @@ static void sample(struct backlog *b, struct system_backlog *s, int64_t now_us)
         return;
     s->sampled_us = now_us;
     forecast_note(&s->forecast, dispatch_delivered(b->dispatch, s->word), now_us,
-                  govern_why(b->govern, s->word, now_us, &ask) != 0);
+                  govern_why(b->o.govern, s->word, now_us, &ask) != 0);
 }
 
 /* A window in which what waits will never be sent: it grows for ever. */
 static void look_at_window(struct backlog *b, struct system_backlog *s, const struct plan *p)
 {
     const struct plan_system *system = plan_system_find(p, s->word);
-    int64_t now = govern_time(b->govern).early_us;
+    int64_t now = govern_time(b->o.govern).early_us;
     int64_t gone = forecast_gone_us(&s->forecast, s->ready + s->later, now);
     bool short_of = system != NULL && system->windows != NULL && gone > now &&
                     !window_set_fits(system->windows, now, gone - now);
-    struct str name = store_word_name(b->store, s->word);
+    struct str name = store_word_name(b->o.store, s->word);
 
-    alerts_see_if(b->alerts, ALERT_WINDOW_TOO_SHORT, name, short_of,
+    alerts_see_if(b->o.alerts, ALERT_WINDOW_TOO_SHORT, name, short_of,
                   "at this rate what waits is not gone when its window closes");
     if (!reminder_is_due(&s->too_short, short_of, now))
         return;
@@ -172,8 +165,8 @@ static void look_at_window(struct backlog *b, struct system_backlog *s, const st
               kv_int("per_hour", forecast_per_hour(&s->forecast)),
               kv_z("hint", "At this rate they are not gone when its window closes: open it for "
                            "longer, or raise its limits."));
-    road_note_mishap(b->road, "window_short", "system", name,
-                     "its window is too short for what waits");
+    mishaps_note(b->o.mishaps, "window_short", "system", name,
+                 "its window is too short for what waits");
 }
 
 /* Also those for which nothing waits: their rate is known when something does. */
@@ -188,10 +181,10 @@ static bool count(struct backlog *b, struct err *err)
     struct lane_depth *depths = xcalloc(LANE_DEPTHS_MOST, sizeof *depths);
     int64_t now = clock_mono_us();
     size_t n;
-    bool ok = lane_depths(b->store, depths, LANE_DEPTHS_MOST, &n, err);
+    bool ok = lane_depths(b->o.store, depths, LANE_DEPTHS_MOST, &n, err);
 
     if (ok) {
-        struct plan *plan = road_plan(b->road);
+        struct plan *plan = road_plan(b->o.road);
 
         add_configured(b, plan);
         for (struct system_backlog *s = b->systems; s != NULL; s = s->next) {

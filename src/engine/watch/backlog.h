@@ -14,11 +14,19 @@
 struct alerts;
 struct backlog;
 struct govern;
+struct mishaps;
 struct road;
 struct store;
 
-struct backlog *backlog_new(struct store *store, struct govern *govern, struct road *road,
-                            struct alerts *alerts);
+struct backlog_options {
+    struct store *store;
+    struct govern *govern;
+    struct road *road;
+    struct alerts *alerts;
+    struct mishaps *mishaps;
+};
+
+struct backlog *backlog_new(const struct backlog_options *options);
 void backlog_free(struct backlog *b); /* NULL is fine */
 
 /* Count, unless that was done a moment ago. */

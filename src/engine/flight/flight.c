@@ -1,12 +1,13 @@
-#include "engine/road/flight.h"
+#include "engine/flight/flight.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "engine/road/road_inside.h"
+#include "engine/tally/ways.h"
 #include "store/payload/payload.h"
+#include "store/road/document.h"
 #include "store/store.h"
 
 enum {
@@ -18,16 +19,69 @@ enum {
     PART_BYTES_MOST = 1 << 20
 };
 
-struct flight *flight_new(struct road *road)
+/* ---- the stock ------------------------------------------------------------------------------ */
+
+struct flight_stock *flight_stock_new(struct store *store, struct ways *ways, struct road *road)
 {
-    (void)pthread_mutex_lock(&road->mutex);
-    struct flight *f = road->stock;
+    struct flight_stock *s = NEW(struct flight_stock);
+
+    *s = (struct flight_stock){ .store = store, .ways = ways, .road = road };
+    (void)pthread_mutex_init(&s->large, NULL);
+    (void)pthread_mutex_init(&s->mutex, NULL);
+    return s;
+}
+
+static void destroy(struct flight *f)
+{
+    arena_done(&f->arena);
+    buf_done(&f->variants[0].buf);
+    buf_done(&f->trail);
+    buf_done(&f->stages);
+    free(f);
+}
+
+void flight_stock_free(struct flight_stock *s)
+{
+    if (s == NULL)
+        return;
+    for (struct flight *f = s->idle, *next; f != NULL; f = next) {
+        next = f->next;
+        destroy(f);
+    }
+    free(s);
+}
+
+static struct flight *take_idle(struct flight_stock *s)
+{
+    (void)pthread_mutex_lock(&s->mutex);
+    struct flight *f = s->idle;
 
     if (f != NULL) {
-        road->stock = f->next;
-        road->stock_count--;
+        s->idle = f->next;
+        s->idle_count--;
     }
-    (void)pthread_mutex_unlock(&road->mutex);
+    (void)pthread_mutex_unlock(&s->mutex);
+    return f;
+}
+
+static bool put_idle(struct flight_stock *s, struct flight *f)
+{
+    (void)pthread_mutex_lock(&s->mutex);
+    bool keep = s->idle_count < STOCK_MOST;
+
+    if (keep) {
+        f->next = s->idle;
+        s->idle = f;
+        s->idle_count++;
+    }
+    (void)pthread_mutex_unlock(&s->mutex);
+    return keep;
+}
+
+struct flight *flight_new(struct flight_stock *s)
+{
+    struct flight *f = take_idle(s);
+
     if (f == NULL) {
         f = NEW(struct flight);
         f->arena = (struct arena)ARENA_INIT(16 << 20);
@@ -38,7 +92,9 @@ struct flight *flight_new(struct road *road)
     struct arena arena = f->arena;
     struct buf trail = f->trail, stages = f->stages, body = f->variants[0].buf;
 
-    *f = (struct flight){ .road = road, .arena = arena, .trail = trail, .stages = stages };
+    *f = (struct flight){
+        .stock = s, .road = s->road, .arena = arena, .trail = trail, .stages = stages
+    };
     f->variants[0].buf = body;
     f->variant_count = 1;
     f->began_us = clock_mono_us();
@@ -47,8 +103,6 @@ struct flight *flight_new(struct road *road)
 
 void flight_free(struct flight *f)
 {
-    struct road *r = f->road;
-
     for (size_t i = 0; i < f->part_count; i++) {
         payload_close(f->parts[i]->reader);
         plan_unref(f->parts[i]->plan);
@@ -64,27 +118,11 @@ void flight_free(struct flight *f)
     arena_reset(&f->arena);
     buf_clear(&f->trail);
     buf_clear(&f->stages);
-    (void)pthread_mutex_lock(&r->mutex);
-    bool keep = r->stock_count < STOCK_MOST;
-
-    if (keep) {
-        f->next = r->stock;
-        r->stock = f;
-        r->stock_count++;
-    }
-    (void)pthread_mutex_unlock(&r->mutex);
-    if (!keep)
-        flight_destroy(f);
+    if (!put_idle(f->stock, f))
+        destroy(f);
 }
 
-void flight_destroy(struct flight *f)
-{
-    arena_done(&f->arena);
-    buf_done(&f->variants[0].buf);
-    buf_done(&f->trail);
-    buf_done(&f->stages);
-    free(f);
-}
+/* ---- what its row says ---------------------------------------------------------------------- */
 
 /* Version 00, the document's id as trace id, its last half as the parent's id, sampled. */
 void flight_trace(struct flight *f)
@@ -103,13 +141,53 @@ void flight_trace(struct flight *f)
     memcpy(at + 16, "-01", 4);
 }
 
+void flight_fill(struct flight *f, const struct document *d)
+{
+    f->source = d->source;
+    f->gateway = d->gateway;
+    f->received_us = d->received_us;
+    f->config = d->config;
+    f->again = d->again;
+    f->seq = d->seq;
+    f->name = d->name;
+    f->ctype = d->ctype;
+    f->head = d->head;
+    f->settle.sender = d->sender;
+    f->settle.receiver = d->receiver;
+    f->settle.type = d->type;
+    f->settle.route = d->route;
+    (void)id_text(&d->source.id, f->id);
+    flight_trace(f);
+    f->variants[0].source = d->source;
+}
+
+void flight_fill_facts(struct flight *f, const struct document *d)
+{
+    struct store *s = f->stock->store;
+
+    if (d->sender != 0)
+        f->facts.sender = store_word_name(s, d->sender);
+    if (d->receiver != 0)
+        f->facts.receiver = store_word_name(s, d->receiver);
+    if (d->type != 0)
+        f->facts.type = store_word_name(s, d->type);
+    (void)facts_read(d->facts, &f->arena, &f->facts);
+    f->facts.sender_unknown = f->facts.receiver_unknown = f->facts.type_unknown = false;
+}
+
+void flight_begin_again(struct flight *f, const struct document *d)
+{
+    flight_fill_facts(f, d);
+    facts_begin_again(&f->facts);
+}
+
 /* ---- notes ---------------------------------------------------------------------------------- */
 
 void flight_add_line(struct flight *f, const struct trail_line *line)
 {
     struct trail_line l = *line;
 
-    l.node = store_node(f->road->store);
+    l.node = store_node(f->stock->store);
     if (f->trail.len + TRAIL_TEXT_MOST * 2 < TRAIL_MOST)
         trail_add(&f->trail, &l);
 }
@@ -160,7 +238,7 @@ void flight_note(struct flight *f, enum trail_stage stage, enum trail_outcome ou
 void flight_note_part(struct flight *f, const struct part *p, enum trail_outcome outcome,
                       int64_t took_us, const char *message)
 {
-    struct str name = store_word_name(f->road->store, p->row.endpoint);
+    struct str name = store_word_name(f->stock->store, p->row.endpoint);
 
     flight_add_line(f, &(struct trail_line){ .at_us = clock_wall_us(),
                                              .stage = TRAIL_DELIVERY,
@@ -236,7 +314,7 @@ struct part *flight_add_part(struct flight *f, const struct plan_endpoint *e,
                                    .expires_us = f->expires_us };
     p->in_doubt = system->in_doubt;
     if (!f->dry && f->route != NULL)
-        ways_count(f->road->ways, WAY_MADE, f->route->word, e->word);
+        ways_count(f->stock->ways, WAY_MADE, f->route->word, e->word);
     return p;
 }
 

@@ -1,4 +1,4 @@
-#include "engine/watch/series.h"
+#include "engine/tally/series.h"
 
 #include "test.h"
 

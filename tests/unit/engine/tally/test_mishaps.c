@@ -1,4 +1,4 @@
-#include "engine/watch/mishaps.h"
+#include "engine/tally/mishaps.h"
 
 #include "test.h"
 

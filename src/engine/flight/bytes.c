@@ -1,23 +1,19 @@
-/* bytes.c - the bytes of a flight: received, or made by its steps.  See flight.h.
- *
- * Small ones stay in memory.  What is larger than a segment entry lives in the store and is
- * read piece by piece by who sends it; steps need the whole of it in memory, one document
- * at a time. */
+#include "engine/flight/bytes.h"
+
 #include "base/clock.h"
 #include "base/digest.h"
 #include "base/require.h"
-#include "engine/road/road_inside.h"
 #include "store/payload/payload.h"
 #include "store/store.h"
 
-static bool read_all(struct road *r, const struct payload_source *source, struct buf *to,
+static bool read_all(struct store *s, const struct payload_source *source, struct buf *to,
                      size_t most, struct err *err)
 {
     struct payload_reader *reader;
     struct str piece;
     bool ok;
 
-    if (!payload_open(r->store, source, &reader, err))
+    if (!payload_open(s, source, &reader, err))
         return false;
     do {
         ok = payload_next(reader, &piece, err);
@@ -31,7 +27,7 @@ static bool read_all(struct road *r, const struct payload_source *source, struct
 
 bool bytes_peek(struct flight *f, size_t most, struct err *err)
 {
-    return read_all(f->road, &f->source, &f->variants[0].buf, most, err);
+    return read_all(f->stock->store, &f->source, &f->variants[0].buf, most, err);
 }
 
 bool variant_load(struct flight *f, struct variant *v, struct err *err)
@@ -44,7 +40,7 @@ bool variant_load(struct flight *f, struct variant *v, struct err *err)
         return err_set(err, ERR_LIMIT, 0, "too large for a step: %lld bytes, at most %d",
                        (long long)size, SERVICE_BYTES_MOST);
     buf_clear(&v->buf);
-    return read_all(f->road, &v->source, &v->buf, SERVICE_BYTES_MOST, err);
+    return read_all(f->stock->store, &v->source, &v->buf, SERVICE_BYTES_MOST, err);
 }
 
 /* ---- what steps made ---------------------------------------------------------------------- */
@@ -54,7 +50,7 @@ static bool upload(struct flight *f, struct variant *v, struct err *err)
     struct upload *u;
     struct payload_source *to = &v->settle.stored;
 
-    if (!upload_open(f->road->store, &u, err))
+    if (!upload_open(f->stock->store, &u, err))
         return false;
     bool ok = upload_add(u, buf_view(&v->buf), err) && upload_finish(u, &to->place, err);
 
@@ -91,7 +87,7 @@ bool variants_seal(struct flight *f, struct err *err)
         v->settle.size = (int64_t)v->buf.len;
         v->settle.sha256 = digest_of(buf_view(&v->buf));
         v->line = (struct trail_line){ .at_us = clock_wall_us(),
-                                       .node = store_node(f->road->store),
+                                       .node = store_node(f->stock->store),
                                        .stage = TRAIL_STEP,
                                        .outcome = TRAIL_DONE,
                                        .took_us = -1,

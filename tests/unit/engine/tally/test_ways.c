@@ -1,4 +1,4 @@
-#include "engine/dispatch/ways.h"
+#include "engine/tally/ways.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "engine/plan/live.h"
+#include "engine/upkeep/live.h"
 
 #include <pthread.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "engine/dispatch/warden.h"
+#include "engine/upkeep/warden.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -13,6 +13,7 @@
 #include "engine/dispatch/govern.h"
 #include "engine/intake/intake.h"
 #include "engine/road/road.h"
+#include "engine/tally/mishaps.h"
 #include "store/backup/restore.h"
 #include "store/kernel/node.h"
 #include "store/store.h"
@@ -307,7 +308,7 @@ static void remind_of(struct warden *w, const struct hold *h, int64_t now_us)
               kv_str("owner", h->owner), kv_str("reason", h->reason),
               kv_int("days", (now_us - h->from_us) / day_us),
               kv_z("hint", "It has no end: `waybill hold end ID` when it is not needed any more."));
-    road_note_mishap(w->o.road, "hold", "system", name_of(w, h), text);
+    mishaps_note(w->o.mishaps, "hold", "system", name_of(w, h), text);
 }
 
 static bool remind(struct warden *w, int64_t now_us, struct err *err)

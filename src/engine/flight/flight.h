@@ -16,6 +16,7 @@
  */
 #pragma once
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,10 +33,14 @@
 #include "store/road/delivery.h"
 #include "store/road/settle.h"
 
+struct document;
 struct flight;
+struct flight_stock;
 struct lane;
 struct payload_reader;
 struct road;
+struct store;
+struct ways;
 
 enum { FLIGHT_VARIANTS_MOST = 8, FLIGHT_TRACE = 56 };
 
@@ -79,6 +84,7 @@ struct part {
 struct flight {
     struct settle_op settle; /* first: the writer gives it back as a store_op */
     struct flight *next;
+    struct flight_stock *stock; /* where it came from */
     struct road *road;
     struct plan *plan; /* the version it runs with; a reference */
     struct arena arena;
@@ -122,13 +128,34 @@ struct flight {
     char message[VERDICT_MESSAGE_MOST];
 };
 
-/* From the road's stock; its slot was taken by road_reserve(). */
-struct flight *flight_new(struct road *road);
+/* Flights that are ready for use, and what all of them need. */
+struct flight_stock {
+    struct store *store;
+    struct ways *ways;
+    struct road *road;     /* on which they go */
+    pthread_mutex_t large; /* held by whoever has a large document in memory: one at a time */
+
+    pthread_mutex_t mutex; /* for what follows */
+    struct flight *idle;
+    size_t idle_count;
+};
+
+struct flight_stock *flight_stock_new(struct store *store, struct ways *ways, struct road *road);
+void flight_stock_free(struct flight_stock *s); /* NULL is fine */
+
+/* An empty one; whoever puts it on the road has taken a place for it. */
+struct flight *flight_new(struct flight_stock *s);
 void flight_free(struct flight *f);
 
 /* The traceparent of what it sends, from its id. */
 void flight_trace(struct flight *f);
-void flight_destroy(struct flight *f); /* of the stock */
+
+/* What the row of its document says of it ... */
+void flight_fill(struct flight *f, const struct document *d);
+/* ... what was found in it ... */
+void flight_fill_facts(struct flight *f, const struct document *d);
+/* ... or with what it starts at the router. */
+void flight_begin_again(struct flight *f, const struct document *d);
 
 /* A line for the timeline, and a word for the log line. */
 void flight_add_line(struct flight *f, const struct trail_line *line);

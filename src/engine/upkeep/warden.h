@@ -25,6 +25,7 @@
 
 struct govern;
 struct intake;
+struct mishaps;
 struct road;
 struct store;
 struct warden;
@@ -34,6 +35,7 @@ struct warden_options {
     struct govern *govern;
     struct road *road;
     struct intake *intake;
+    struct mishaps *mishaps;
 };
 
 struct warden *warden_new(const struct warden_options *options);

@@ -1,4 +1,4 @@
-#include "engine/dispatch/ways.h"
+#include "engine/tally/ways.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
