@@ -105,7 +105,7 @@ void flight_trace(struct flight *f)
 
 /* ---- notes ---------------------------------------------------------------------------------- */
 
-void flight_add_line(struct flight *f, const struct trail_line *line)
+static void flight_add_line(struct flight *f, const struct trail_line *line)
 {
     struct trail_line l = *line;
 

@@ -131,7 +131,6 @@ void flight_trace(struct flight *f);
 void flight_destroy(struct flight *f); /* of the stock */
 
 /* A line for the timeline, and a word for the log line. */
-void flight_add_line(struct flight *f, const struct trail_line *line);
 void flight_note(struct flight *f, enum trail_stage stage, enum trail_outcome outcome,
                  struct str what, int64_t took_us, const char *message);
 void flight_note_part(struct flight *f, const struct part *p, enum trail_outcome outcome,
