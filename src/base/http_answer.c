@@ -126,7 +126,7 @@ void conn_flush_tls(struct http_conn *c)
     tls_output_sent(c->tls);
 }
 
-void conn_send(struct http_conn *c, const struct str *parts, size_t count)
+static void conn_send(struct http_conn *c, const struct str *parts, size_t count)
 {
     require(count <= 3);
     if (c->broken || c->doomed)
@@ -143,7 +143,8 @@ void conn_send(struct http_conn *c, const struct str *parts, size_t count)
     conn_flush_tls(c);
 }
 
-void conn_end(struct http_conn *c, bool clean)
+/* When the output is out. */
+static void conn_end(struct http_conn *c, bool clean)
 {
     c->ending = true;
     c->clean = clean && c->rest_len == 0;

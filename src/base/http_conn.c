@@ -59,7 +59,7 @@ static void link_deadline(struct http_conn *c, struct deadline *d, enum wait wha
     ring->prev = d;
 }
 
-void conn_wait(struct http_conn *c, enum wait what)
+static void conn_wait(struct http_conn *c, enum wait what)
 {
     if (c->read_wait != WAIT_NONE)
         unlink_deadline(&c->read_dl);

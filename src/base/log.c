@@ -48,16 +48,6 @@ void log_set_level(enum log_level level)
     atomic_store(&level_now, (int)level);
 }
 
-bool log_level_of(struct str name, enum log_level *ret)
-{
-    for (int i = LOG_DEBUG; i <= LOG_ERROR; i++)
-        if (str_is(name, level_names[i])) {
-            *ret = (enum log_level)i;
-            return true;
-        }
-    return false;
-}
-
 uint64_t log_dropped(void)
 {
     return atomic_load(&dropped);

@@ -32,14 +32,14 @@ struct loop {
 
 static _Thread_local const struct loop *current;
 
-static void list_add(struct list *to, struct loop_msg *first, struct loop_msg *last)
+static void list_add(struct list *to, struct loop_msg *msg)
 {
-    last->next = NULL;
+    msg->next = NULL;
     if (to->first == NULL)
-        to->first = first;
+        to->first = msg;
     else
-        to->last->next = first;
-    to->last = last;
+        to->last->next = msg;
+    to->last = msg;
 }
 
 static void list_run(struct list *from)
@@ -190,15 +190,10 @@ void loop_stop(struct loop *l)
 
 void loop_post(struct loop *l, struct loop_msg *msg)
 {
-    loop_post_list(l, msg, msg);
-}
-
-void loop_post_list(struct loop *l, struct loop_msg *first, struct loop_msg *last)
-{
     pthread_mutex_lock(&l->lock);
     bool was_empty = l->posted.first == NULL;
 
-    list_add(&l->posted, first, last);
+    list_add(&l->posted, msg);
     /* Inside the lock: once it is free the loop may run the message and end. */
     if (was_empty)
         (void)uv_async_send(&l->wake);
@@ -218,7 +213,7 @@ uv_loop_t *loop_uv(struct loop *l)
 void loop_defer(struct loop *l, struct loop_msg *msg)
 {
     require(current == l);
-    list_add(&l->deferred, msg, msg);
+    list_add(&l->deferred, msg);
 }
 
 void loop_at_round_end(struct loop *l, struct loop_hook *hook)

@@ -12,7 +12,6 @@
 #include "store/road/document.h"
 
 /* Sender and receiver are words; 0: none.  What one may not see one may not change either. */
-bool principal_sees(const struct principal *p, enum right right, int64_t sender, int64_t receiver);
 bool principal_sees_document(const struct principal *p, enum right right, const struct document *d);
 
 /* The same for documents that people make (engine/manual.h): `principal` is one. */

@@ -109,7 +109,8 @@ static void answer(struct entry *e)
     entry_free(e);
 }
 
-void entry_error(struct entry *e, int status, const char *code, const char *message)
+/* {"error":{...}} */
+static void entry_error(struct entry *e, int status, const char *code, const char *message)
 {
     struct json_out j = { .to = &e->answer };
 

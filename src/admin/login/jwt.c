@@ -209,11 +209,6 @@ void jwt_keys_free(struct jwt_keys *k)
     free(k);
 }
 
-size_t jwt_keys_count(const struct jwt_keys *k)
-{
-    return k->count;
-}
-
 /* ---- signatures ------------------------------------------------------------------------------ */
 
 static bool verify(const struct jwt_key *key, struct str text, const unsigned char *sig, size_t len)

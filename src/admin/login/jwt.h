@@ -23,7 +23,6 @@ enum { JWT_MOST = 64 << 10, JWT_KEYS_MOST = 100, JWT_LEEWAY_S = 60 };
 /* A set of keys (RFC 7517).  Keys that are not for signatures, or of other kinds, are left out. */
 bool jwt_keys_read(struct str json, struct jwt_keys **ret, struct err *err);
 void jwt_keys_free(struct jwt_keys *k);
-size_t jwt_keys_count(const struct jwt_keys *k);
 
 struct jwt_rules {
     struct str iss, aud, nonce; /* exactly these */

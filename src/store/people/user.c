@@ -115,27 +115,16 @@ bool user_get_by_sub(struct store *s, struct str iss, struct str sub, struct are
     return get(s, SQL_USER_BY_SUB, DB_ARGS(db_text(iss), db_text(sub)), a, ret, err);
 }
 
-static bool read_int(struct store *s, enum sql_id id, struct db_args args, int64_t *ret,
-                     struct err *err)
+bool user_mark(struct store *s, int64_t *ret, struct err *err)
 {
     struct db *db = store_reader(s, err);
 
     if (db == NULL)
         return false;
-    bool ok = db_one_int(db, id, args, 0, ret, err);
+    bool ok = db_one_int(db, SQL_MARK_GET, DB_ARGS(db_text(STR("login"))), 0, ret, err);
 
     store_reader_back(s, db);
     return ok;
-}
-
-bool user_count(struct store *s, int64_t *ret, struct err *err)
-{
-    return read_int(s, SQL_USER_COUNT, DB_NO_ARGS, ret, err);
-}
-
-bool user_mark(struct store *s, int64_t *ret, struct err *err)
-{
-    return read_int(s, SQL_MARK_GET, DB_ARGS(db_text(STR("login"))), ret, err);
 }
 
 /* ---- changes --------------------------------------------------------------------------------- */

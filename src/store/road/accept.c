@@ -220,11 +220,6 @@ static bool place_payload(struct writer *w, struct accept_op *a, struct err *err
     return true;
 }
 
-static struct db_value text_or_null(struct str s)
-{
-    return s.len > 0 ? db_text(s) : db_null();
-}
-
 static void doc_row(struct db_value *v, const struct accept_op *a)
 {
     v[0] = db_int(a->num);
@@ -237,9 +232,9 @@ static void doc_row(struct db_value *v, const struct accept_op *a)
     v[7] = db_bytes(str_mem(a->sha256.bytes, SHA256_SIZE));
     v[8] = db_int(a->place.seg);
     v[9] = db_int(a->place.pos);
-    v[10] = text_or_null(a->name);
-    v[11] = text_or_null(a->ctype);
-    v[12] = a->head.len > 0 ? db_bytes(a->head) : db_null();
+    v[10] = db_text_or_null(a->name);
+    v[11] = db_text_or_null(a->ctype);
+    v[12] = db_bytes_or_null(a->head);
     v[13] = db_int(a->seq);
 }
 

@@ -136,9 +136,9 @@ static void found_row(struct db_value *v, const struct settle_op *o, struct str 
     v[3] = db_int(o->receiver);
     v[4] = db_int(o->type);
     v[5] = db_int(o->route);
-    v[6] = bytes_or_null(o->facts);
+    v[6] = db_bytes_or_null(o->facts);
     v[7] = db_int(o->config);
-    v[8] = bytes_or_null(trail_fit(trail));
+    v[8] = db_bytes_or_null(trail_fit(trail));
 }
 
 /* The index is past it: it is found by what was found in it from now on. */
@@ -184,7 +184,7 @@ static bool write_delivers(struct group *g, struct err *err)
         struct db_value *v = row_of(&trails);
 
         v[0] = db_int(o->doc);
-        v[1] = bytes_or_null(trail_fit(o->trail));
+        v[1] = db_bytes_or_null(trail_fit(o->trail));
         if (!put_parts(g, o, err) || !put_task(g, o, err))
             return false;
     }
@@ -321,9 +321,9 @@ static void over_row(struct db_value *v, const struct ending *e)
     v[4] = db_int(o->receiver);
     v[5] = db_int(o->type);
     v[6] = db_int(o->route);
-    v[7] = bytes_or_null(o->facts);
+    v[7] = db_bytes_or_null(o->facts);
     v[8] = db_int(o->config);
-    v[9] = bytes_or_null(trail_fit(e->trail.ptr != NULL ? e->trail : o->trail));
+    v[9] = db_bytes_or_null(trail_fit(e->trail.ptr != NULL ? e->trail : o->trail));
 }
 
 static bool end_one(struct writer *w, const struct ending *e, struct err *err)

