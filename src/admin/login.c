@@ -2,7 +2,6 @@
 
 #include <pthread.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "admin/login_limit.h"
 #include "admin/login_roles.h"
@@ -15,6 +14,7 @@
 #include "base/log.h"
 #include "base/require.h"
 #include "base/thread.h"
+#include "base/wait.h"
 #include "engine/desk.h"
 #include "engine/engine.h"
 #include "store/role.h"
@@ -258,12 +258,11 @@ static bool note_uses(struct login *l, struct err *err)
 
 static bool wait_a_tick(struct login *l)
 {
-    int64_t until = clock_mono_us() + TICK_US;
-    struct timespec t = { .tv_sec = until / CLOCK_S, .tv_nsec = until % CLOCK_S * 1000 };
+    int64_t until_us = clock_mono_us() + TICK_US;
 
     (void)pthread_mutex_lock(&l->thread_mutex);
-    while (!l->stopping && clock_mono_us() < until)
-        (void)pthread_cond_timedwait(&l->stop, &l->thread_mutex, &t);
+    while (!l->stopping && wait_until(&l->stop, &l->thread_mutex, until_us)) {
+    }
     bool go_on = !l->stopping;
 
     (void)pthread_mutex_unlock(&l->thread_mutex);
@@ -291,7 +290,6 @@ static void *login_main(void *arg)
 struct login *login_new(struct engine *engine)
 {
     struct login *l = NEW(struct login);
-    pthread_condattr_t monotonic;
 
     l->engine = engine;
     l->limits = login_limit_new();
@@ -300,10 +298,7 @@ struct login *login_new(struct engine *engine)
     (void)pthread_mutex_init(&l->mutex, NULL);
     (void)pthread_mutex_init(&l->loading, NULL);
     (void)pthread_mutex_init(&l->thread_mutex, NULL);
-    (void)pthread_condattr_init(&monotonic);
-    (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&l->stop, &monotonic);
-    (void)pthread_condattr_destroy(&monotonic);
+    (void)pthread_cond_init(&l->stop, NULL);
     (void)login_refresh(l,
                         &(struct err){ 0 }); /* what fails now, the thread tries again, and tells */
     thread_start(&l->thread, "login", login_main, l);

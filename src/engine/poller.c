@@ -3,7 +3,6 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "base/alloc.h"
 #include "base/auto.h"
@@ -13,6 +12,7 @@
 #include "base/metrics.h"
 #include "base/require.h"
 #include "base/thread.h"
+#include "base/wait.h"
 #include "core/connector.h"
 #include "core/grammar.h"
 #include "engine/deposit.h"
@@ -445,13 +445,8 @@ static void *poller_main(void *arg)
     struct poller *p = arg;
 
     (void)pthread_mutex_lock(&p->mutex);
-    while (!atomic_load(&p->stopping)) {
-        int64_t next_us = begin_due(p);
-        struct timespec until = { .tv_sec = next_us / CLOCK_S,
-                                  .tv_nsec = (next_us % CLOCK_S) * 1000 };
-
-        (void)pthread_cond_timedwait(&p->changed, &p->mutex, &until);
-    }
+    while (!atomic_load(&p->stopping))
+        (void)wait_until(&p->changed, &p->mutex, begin_due(p));
     while (p->busy > 0)
         (void)pthread_cond_wait(&p->changed, &p->mutex);
     (void)pthread_mutex_unlock(&p->mutex);
@@ -465,14 +460,10 @@ static void *poller_main(void *arg)
 struct poller *poller_new(const struct poller_options *options)
 {
     struct poller *p = NEW(struct poller);
-    pthread_condattr_t attr;
 
     p->o = *options;
     (void)pthread_mutex_init(&p->mutex, NULL);
-    (void)pthread_condattr_init(&attr);
-    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&p->changed, &attr);
-    (void)pthread_condattr_destroy(&attr);
+    (void)pthread_cond_init(&p->changed, NULL);
     return p;
 }
 
