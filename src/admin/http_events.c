@@ -9,6 +9,7 @@
 #include "base/auto.h"
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/container_of.h"
 #include "base/digest.h"
 #include "base/require.h"
 #include "base/thread.h"
@@ -155,7 +156,7 @@ static void round_unref(struct round *r)
 
 static void on_round(struct loop_msg *msg)
 {
-    struct branch *b = (struct branch *)((char *)msg - offsetof(struct branch, msg));
+    struct branch *b = container_of(msg, struct branch, msg);
     struct round *round = b->round;
     bool ending = b->ending;
     int64_t now = clock_mono_us();

@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/clock.h"
+#include "base/container_of.h"
 #include "base/fault.h"
 #include "base/log.h"
 #include "base/metrics.h"
@@ -209,7 +210,7 @@ struct build {
 
 static void run_build(struct pool_job *job)
 {
-    struct build *d = (struct build *)job;
+    struct build *d = container_of(job, struct build, job);
     struct batcher *b = d->batcher;
 
     if (batch_build(b->road, d->plan, &d->batch, &b->resting))

@@ -7,6 +7,7 @@
 
 #include "base/chance.h"
 #include "base/clock.h"
+#include "base/container_of.h"
 #include "base/fault.h"
 #include "base/log.h"
 #include "base/require.h"
@@ -267,7 +268,7 @@ static void note_recovered(struct flight *f)
 /* A large document is walked on a thread of the pool. */
 static void walk_large(struct pool_job *job)
 {
-    struct flight *f = (struct flight *)((char *)job - offsetof(struct flight, job));
+    struct flight *f = container_of(job, struct flight, job);
     struct road *r = f->road;
     struct err err = { 0 };
 

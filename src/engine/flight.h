@@ -77,7 +77,7 @@ struct part {
 };
 
 struct flight {
-    struct settle_op settle; /* first: the writer gives it back as a store_op */
+    struct settle_op settle;
     struct flight *next;
     struct road *road;
     struct plan *plan; /* the version it runs with; a reference */

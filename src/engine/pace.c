@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/container_of.h"
 #include "base/fault.h"
 #include "base/thread.h"
 #include "base/wait.h"
@@ -140,7 +141,7 @@ static void take_answer(struct paced *x, const struct rate_op *o)
 
 static void on_reserved(struct store_op *op)
 {
-    struct paced *x = (struct paced *)((char *)op - offsetof(struct paced, op.op));
+    struct paced *x = container_of(op, struct paced, op.op);
     struct pace *p = x->pace;
 
     (void)pthread_mutex_lock(&p->mutex);

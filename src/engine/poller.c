@@ -8,6 +8,7 @@
 #include "base/auto.h"
 #include "base/chance.h"
 #include "base/clock.h"
+#include "base/container_of.h"
 #include "base/log.h"
 #include "base/metrics.h"
 #include "base/require.h"
@@ -38,7 +39,7 @@ enum {
 /* One gateway.  `busy`, `gone`, `fresh*`, `due_us` and what is told stand under the poller's mutex;
  * the rest belongs to the pool thread while it is busy. */
 struct duty {
-    struct pool_job job; /* first */
+    struct pool_job job;
     struct poller *poller;
     struct duty *next;
     bool busy, gone;
@@ -381,7 +382,7 @@ static void give_turn_back(struct duty *d)
 /* On a thread of the pool. */
 static void on_pool(struct pool_job *job)
 {
-    struct duty *d = (struct duty *)job;
+    struct duty *d = container_of(job, struct duty, job);
     struct poller *p = d->poller;
     int64_t wait_us = 0;
 

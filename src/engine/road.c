@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/clock.h"
+#include "base/container_of.h"
 #include "base/log.h"
 #include "base/thread.h"
 #include "engine/govern.h"
@@ -338,7 +339,7 @@ struct endpoint_note {
 
 static void write_note(struct pool_job *job)
 {
-    struct endpoint_note *n = (struct endpoint_note *)job;
+    struct endpoint_note *n = container_of(job, struct endpoint_note, job);
     struct store *s = n->road->store;
     struct endpoint_state state = { .endpoint = n->endpoint,
                                     .node = store_node(s),
