@@ -4,6 +4,7 @@
 
 #include "base/auto.h"
 #include "base/chance.h"
+#include "base/container_of.h"
 #include "base/require.h"
 #include "store/audit.h"
 #include "store/inside.h"
@@ -51,7 +52,7 @@ static bool note_drop(struct writer *w, struct change_op *o, struct err *err)
 
 static bool change_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
-    struct change_op *o = (struct change_op *)ops[0];
+    struct change_op *o = container_of(ops[0], struct change_op, op);
     int64_t id;
 
     require(count == 1);

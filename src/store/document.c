@@ -1,6 +1,7 @@
 #include "store/document.h"
 
 #include "base/auto.h"
+#include "base/container_of.h"
 #include "base/require.h"
 #include "store/batch.h"
 #include "store/document_inside.h"
@@ -198,7 +199,7 @@ struct end_op {
 
 static bool end_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
-    struct end_op *o = (struct end_op *)ops[0];
+    struct end_op *o = container_of(ops[0], struct end_op, op);
 
     require(count == 1);
     return settle_end(w, &o->order, err);
@@ -206,7 +207,7 @@ static bool end_run(struct writer *w, struct store_op **ops, size_t count, struc
 
 static void end_committed(struct writer *w, struct store_op **ops, size_t count)
 {
-    const struct end_op *o = (const struct end_op *)ops[0];
+    const struct end_op *o = container_of(ops[0], struct end_op, op);
 
     require(count == 1);
     done_used(w->store, o->order.day);

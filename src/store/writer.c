@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "base/clock.h"
+#include "base/container_of.h"
 #include "base/fault.h"
 #include "base/metrics.h"
 #include "base/require.h"
@@ -135,7 +136,7 @@ struct call_op {
 
 static void call_done(struct store_op *op)
 {
-    struct call_op *c = (struct call_op *)((char *)op - offsetof(struct call_op, op));
+    struct call_op *c = container_of(op, struct call_op, op);
     struct call *call = c->call;
 
     (void)pthread_mutex_lock(&call->mutex);
@@ -148,7 +149,7 @@ static void call_done(struct store_op *op)
 static bool call_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
     for (size_t i = 0; i < count; i++) {
-        struct call_op *c = (struct call_op *)((char *)ops[i] - offsetof(struct call_op, op));
+        struct call_op *c = container_of(ops[i], struct call_op, op);
 
         c->inner->audited = c->inner->nothing = false;
         if (!c->verb->run(w, &c->inner, 1, err))
@@ -162,7 +163,7 @@ static bool call_run(struct writer *w, struct store_op **ops, size_t count, stru
 static void call_committed(struct writer *w, struct store_op **ops, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        struct call_op *c = (struct call_op *)((char *)ops[i] - offsetof(struct call_op, op));
+        struct call_op *c = container_of(ops[i], struct call_op, op);
 
         if (c->verb->committed != NULL)
             c->verb->committed(w, &c->inner, 1);
