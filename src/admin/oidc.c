@@ -8,6 +8,7 @@
 #include "admin/oidc_fetch.h"
 #include "admin/oidc_provider.h"
 #include "base/auto.h"
+#include "base/base64.h"
 #include "base/clock.h"
 #include "base/http_target.h"
 #include "base/json.h"
@@ -57,7 +58,7 @@ static void text_of(struct sha256 sum, char ret[static FLOW_TEXT])
     AUTO(buf_done) struct buf text = BUF_INIT(FLOW_TEXT);
     struct err err;
 
-    require(jwt_encode(str_mem(sum.bytes, SHA256_SIZE), &text, &err));
+    require(base64url_encode(str_mem(sum.bytes, SHA256_SIZE), &text, &err));
     (void)snprintf(ret, FLOW_TEXT, "%s", text.ptr);
 }
 
