@@ -276,7 +276,7 @@ bool entry_begin_session(struct entry *e, struct str user, const char *how)
         .address = e->address, .agent = e->agent, .before = e->who.session, .hash = e->hash
     };
     struct audit_entry line = entry_audit(e, user, "login", how);
-    char secret[LOGIN_SECRET];
+    char secret[KEY_SECRET];
     struct err err = { 0 };
 
     audit_begin(&line);

@@ -9,7 +9,6 @@
 #include "admin/principal.h"
 #include "base/alloc.h"
 #include "base/auto.h"
-#include "base/chance.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/require.h"
@@ -347,18 +346,6 @@ struct oidc_provider *login_oidc(struct login *l)
 
 /* ---- sessions -------------------------------------------------------------------------------- */
 
-void login_secret(char ret[static LOGIN_SECRET])
-{
-    static const char letters[] =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-    unsigned char bytes[LOGIN_SECRET - 1];
-
-    chance_bytes(bytes, sizeof bytes);
-    for (size_t i = 0; i < sizeof bytes; i++)
-        ret[i] = letters[bytes[i] & 63];
-    ret[sizeof bytes] = '\0';
-}
-
 static void copy_rights(const struct held *from, struct arena *a, struct rights *ret)
 {
     ret->everywhere = from->everywhere;
@@ -374,7 +361,7 @@ bool login_find(struct login *l, struct str secret, struct arena *a, struct prin
     struct sha256 *id = ARENA_NEW(a, struct sha256);
     int64_t now = clock_mono_us();
 
-    if (secret.len != LOGIN_SECRET - 1)
+    if (secret.len != KEY_SECRET - 1)
         return false;
     *id = digest_of(secret);
     (void)pthread_mutex_lock(&l->mutex);
@@ -393,13 +380,13 @@ bool login_find(struct login *l, struct str secret, struct arena *a, struct prin
 }
 
 bool login_begin(struct login *l, struct str user, const struct login_from *from,
-                 char ret_secret[static LOGIN_SECRET], struct err *err)
+                 char ret_secret[static KEY_SECRET], struct err *err)
 {
     struct session made = { .user = user,
                             .password = from->hash != NULL ? str_of(from->hash) : STR("") };
     bool was;
 
-    login_secret(ret_secret);
+    key_secret(ret_secret);
     made.id = digest_of(str_of(ret_secret));
     made.address = str_first(from->address, SESSION_ADDRESS_MOST);
     made.agent = str_first(from->agent, SESSION_AGENT_MOST);
@@ -442,13 +429,13 @@ bool login_check_password(struct str user, struct str password, struct err *err)
     return err_set(err, ERR_PERMANENT, 0, "the password is one character over and over");
 }
 
-bool login_invite(struct login *l, struct str name, char ret_secret[static LOGIN_SECRET],
+bool login_invite(struct login *l, struct str name, char ret_secret[static KEY_SECRET],
                   struct err *err)
 {
     struct sha256 id;
     bool may;
 
-    login_secret(ret_secret);
+    key_secret(ret_secret);
     id = digest_of(str_of(ret_secret));
     return user_invite(engine_store(l->engine), name, &id, LOGIN_LINK_US, &may, err) && may;
 }
