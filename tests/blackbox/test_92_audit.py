@@ -174,7 +174,6 @@ def test_every_mutation_has_its_line(node, tmp_path):
     assert verify(node)["ok"]
     assert [line["seq"] for line in lines(node)] == list(range(len(asked) + 1, 1, -1))
     assert "canary" not in json.dumps(lines(node))
-    assert '"value":"(12 bytes)"' in lines(node, action="secretAdd")[0]["after"]
     ended = lines(node, action="holdEnd")[0]
     assert ended["before"] == "stocktaking"
 
@@ -254,7 +253,6 @@ def test_edits_by_http_are_in_it(node):
     refused = node.request("POST", "/documents/00000000-0000-7000-8000-000000000000/edit", "x", auth)
     assert refused.status == 404 and len(lines(node)) == 2
     assert "canary" not in json.dumps(lines(node))
-    assert '"value":"(12 bytes)"' in lines(node, action="secretAdd")[0]["after"]
 
 
 # ---- looks ---------------------------------------------------------------------------------------------------
