@@ -16,6 +16,7 @@
 #include "admin/login/principal.h"
 #include "base/alloc.h"
 #include "base/auto.h"
+#include "base/container_of.h"
 #include "base/json.h"
 #include "base/metrics.h"
 #include "engine/engine.h"
@@ -55,7 +56,7 @@ struct visit {
 
 static void visit_free(struct http_visit *visit)
 {
-    struct visit *v = (struct visit *)visit;
+    struct visit *v = container_of(visit, struct visit, visit);
 
     buf_done(&v->body);
     buf_done(&v->answer);
@@ -102,7 +103,7 @@ static bool is_near(struct http_request *r)
 
 static void graphql_run_at_desk(struct desk_job *job)
 {
-    struct visit *v = (struct visit *)http_visit_of_job(job);
+    struct visit *v = container_of(http_visit_of_job(job), struct visit, visit);
 
     v->status =
         api_execute(v->self->api, &v->who, str_of(v->content_type), buf_view(&v->body), &v->answer);
@@ -110,10 +111,12 @@ static void graphql_run_at_desk(struct desk_job *job)
 
 static void graphql_done(struct loop_msg *msg)
 {
-    struct visit *v = (struct visit *)http_visit_back(msg);
+    struct http_visit *visit = http_visit_back(msg);
 
-    if (v == NULL)
+    if (visit == NULL)
         return;
+    struct visit *v = container_of(visit, struct visit, visit);
+
     http_answer(v->visit.request, v->status, STR("Cache-Control: no-store\r\n"),
                 STR("application/json"), buf_view(&v->answer));
     visit_free(&v->visit);

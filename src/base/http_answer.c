@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/container_of.h"
 #include "base/http_conn.h"
 #include "base/json.h"
 #include "base/require.h"
@@ -29,7 +30,7 @@ uint64_t conn_written(const struct http_conn *c)
 
 static void on_written(uv_write_t *req, int status)
 {
-    struct out *o = (struct out *)((char *)req - offsetof(struct out, req));
+    struct out *o = container_of(req, struct out, req);
     struct http_conn *c = o->conn;
 
     require(c->magic == HTTP_CONN_MAGIC && c->out_pending >= o->len);
@@ -337,7 +338,7 @@ void conn_refuse(struct http_conn *c, enum http_refusal why, int status, const c
 
 static struct request *checked(struct http_request *pub)
 {
-    struct request *r = (struct request *)pub;
+    struct request *r = container_of(pub, struct request, pub);
 
     require(r->conn->magic == HTTP_CONN_MAGIC && r->conn->req == r && r->told);
     require(loop_is_current(r->conn->io->loop));
@@ -528,7 +529,7 @@ void http_resume(struct http_request *pub)
 
 static const struct request *inside(const struct http_request *pub)
 {
-    const struct request *r = (const struct request *)pub;
+    const struct request *r = container_of(pub, const struct request, pub);
 
     require(r->conn->magic == HTTP_CONN_MAGIC && r->conn->req == r);
     return r;

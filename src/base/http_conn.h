@@ -57,7 +57,7 @@ struct deadline {
 };
 
 struct request {
-    struct http_request pub; /* first: the handler's pointer is ours */
+    struct http_request pub; /* what the handler sees */
     struct http_conn *conn;
     struct request *next_free;
     enum { ANSWER_NONE, ANSWER_STREAM, ANSWER_DONE } answer;

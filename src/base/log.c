@@ -7,7 +7,6 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -16,6 +15,7 @@
 #include "base/json.h"
 #include "base/metrics.h"
 #include "base/require.h"
+#include "base/wait.h"
 
 enum { RING = 4 << 20, LINE = 16 << 10, FIELD = 2048, WAIT_MS = 1000, GATHER_US = 5000 };
 
@@ -119,20 +119,16 @@ static void write_batch(struct str text)
  * times cost one write for many lines. */
 static void wait_for_lines(void)
 {
-    struct timespec until;
-
     while (self.used == 0 && !self.stopping) {
         self.sleeping = true;
         (void)pthread_cond_wait(&self.filled, &self.mutex);
     }
     self.sleeping = false;
-    (void)clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += (long)GATHER_US * 1000;
-    until.tv_sec += until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
     self.gathering = true;
+    int64_t until_us = clock_mono_us() + GATHER_US;
+
     while (!self.stopping && self.used < RING / 2 &&
-           pthread_cond_clockwait(&self.filled, &self.mutex, CLOCK_MONOTONIC, &until) == 0) {
+           wait_until(&self.filled, &self.mutex, until_us)) {
     }
     self.gathering = false;
 }
@@ -194,16 +190,14 @@ void log_start(int fd)
 
 void log_stop(void)
 {
-    struct timespec until;
-    int rc = 0;
+    int64_t until_us = clock_mono_us() + CLOCK_S;
 
-    (void)clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += 1;
     (void)pthread_mutex_lock(&self.mutex);
     self.stopping = true;
     (void)pthread_cond_signal(&self.filled);
-    while (self.running && rc == 0) /* in the end its disk hangs: leave it alone */
-        rc = pthread_cond_clockwait(&self.ended, &self.mutex, CLOCK_MONOTONIC, &until);
+    while (self.running && /* in the end its disk hangs: leave it alone */
+           wait_until(&self.ended, &self.mutex, until_us)) {
+    }
     (void)pthread_mutex_unlock(&self.mutex);
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/container_of.h"
 #include "base/require.h"
 
 enum { LOOP_MAGIC = 0x6c6f6f70, PASSES = 16 };
@@ -89,7 +90,7 @@ static void on_before_wait(uv_prepare_t *h)
 
 static void on_stop(struct loop_msg *m)
 {
-    struct loop *l = (struct loop *)((char *)m - offsetof(struct loop, stop));
+    struct loop *l = container_of(m, struct loop, stop);
 
     uv_unref((uv_handle_t *)&l->wake);
 }

@@ -280,7 +280,7 @@ static bool read_key(struct graphql_call *call, struct admin_key *ret, struct er
 static bool key_add(struct graphql_call *call, struct err *err)
 {
     struct new_key *made = ARENA_NEW(call->arena, struct new_key);
-    char name[ADMIN_KEY_NAME], key[ADMIN_KEY_TEXT];
+    char name[KEY_NAME], key[KEY_TEXT];
     struct admin_key order;
 
     if (!read_key(call, &order, err) || !admin_key_add(api_store(call), &order, name, key, err))

@@ -46,6 +46,8 @@ struct graphql_input {
     const struct graphql_literal *fallback; /* NULL: none */
     struct str fallback_text;               /* as written */
     struct str deprecated;                  /* why; a NULL pointer: it is not */
+    bool is_secret;                         /* @secret */
+    bool is_unlogged;                       /* @unlogged, or @secret */
 };
 
 struct graphql_field {

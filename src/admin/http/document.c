@@ -13,6 +13,7 @@
 #include "admin/view/payload_range.h"
 #include "base/alloc.h"
 #include "base/auto.h"
+#include "base/container_of.h"
 #include "base/http_target.h"
 #include "engine/engine.h"
 #include "store/people/caller.h"
@@ -45,7 +46,7 @@ struct reading {
 
 static void reading_free(struct http_visit *visit)
 {
-    struct reading *v = (struct reading *)visit;
+    struct reading *v = container_of(visit, struct reading, visit);
 
     payload_close(v->reader);
     buf_done(&v->answer);
@@ -76,12 +77,14 @@ static void to_desk(struct reading *v, void (*run)(struct desk_job *),
 
 static struct reading *back_from_desk(struct loop_msg *msg)
 {
-    return (struct reading *)http_visit_back(msg);
+    struct http_visit *visit = http_visit_back(msg);
+
+    return visit != NULL ? container_of(visit, struct reading, visit) : NULL;
 }
 
 static struct reading *reading_of_job(struct desk_job *job)
 {
-    return (struct reading *)http_visit_of_job(job);
+    return container_of(http_visit_of_job(job), struct reading, visit);
 }
 
 /* ---- who may

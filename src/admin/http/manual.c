@@ -14,6 +14,7 @@
 #include "base/arena.h"
 #include "base/auto.h"
 #include "base/buf.h"
+#include "base/container_of.h"
 #include "base/http_target.h"
 #include "base/json.h"
 #include "engine/engine.h"
@@ -44,7 +45,7 @@ struct post {
 
 static void post_free(struct http_visit *visit)
 {
-    struct post *p = (struct post *)visit;
+    struct post *p = container_of(visit, struct post, visit);
 
     if (p->spool != NULL)
         spool_abort(p->spool);
@@ -158,7 +159,7 @@ static void answer_made(struct post *p)
 
 static struct post *post_of_job(struct desk_job *job)
 {
-    return (struct post *)http_visit_of_job(job);
+    return container_of(http_visit_of_job(job), struct post, visit);
 }
 
 static bool to_desk(struct post *p, void (*run)(struct desk_job *), void (*done)(struct loop_msg *))
@@ -207,10 +208,12 @@ static void make_at_desk(struct desk_job *job)
 /* NULL: nobody waits any more, or it was answered why not. */
 static struct post *agreed(struct loop_msg *msg)
 {
-    struct post *p = (struct post *)http_visit_back(msg);
+    struct http_visit *visit = http_visit_back(msg);
 
-    if (p == NULL)
+    if (visit == NULL)
         return NULL;
+    struct post *p = container_of(visit, struct post, visit);
+
     if (p->ok && p->result.result == OPERATE_DONE)
         return p;
     if (p->ok)

@@ -6,6 +6,7 @@
 #include "base/http_server.h"
 #include "engine/engine.h"
 #include "engine/intake/intake.h"
+#include "engine/intake/intake_table.h"
 #include "engine/upkeep/admin_keys.h"
 
 /* As a gateway takes it: "Bearer KEY", or the field X-API-Key. */

@@ -33,9 +33,3 @@ struct jwt_rules {
  * in the set, which may have changed. */
 bool jwt_check(const struct jwt_keys *k, struct str token, const struct jwt_rules *rules,
                json_t **ret_claims, struct err *err);
-
-/* Base64 with - and _, and without padding (RFC 4648, 5). */
-bool jwt_encode(struct str bytes, struct buf *to, struct err *err)
-    __attribute__((warn_unused_result));
-bool jwt_decode(struct str text, struct buf *to, struct err *err)
-    __attribute__((warn_unused_result));

@@ -82,7 +82,7 @@ struct part {
 };
 
 struct flight {
-    struct settle_op settle; /* first: the writer gives it back as a store_op */
+    struct settle_op settle;
     struct flight *next;
     struct flight_stock *stock; /* where it came from */
     struct road *road;

@@ -4,13 +4,14 @@
  * next delivery is due, or for a second: nothing waits on an event that can be missed.
  * What was interrupted by a crash stands first in its queue and runs first. */
 #include <stdio.h>
-#include <time.h>
 
 #include "base/chance.h"
 #include "base/clock.h"
+#include "base/container_of.h"
 #include "base/fault.h"
 #include "base/log.h"
 #include "base/require.h"
+#include "base/wait.h"
 #include "engine/road/road_inside.h"
 #include "store/payload/payload.h"
 #include "store/road/document.h"
@@ -227,7 +228,7 @@ static void note_recovered(struct flight *f)
 /* A large document is walked on a thread of the pool. */
 static void walk_large(struct pool_job *job)
 {
-    struct flight *f = (struct flight *)((char *)job - offsetof(struct flight, job));
+    struct flight *f = container_of(job, struct flight, job);
     struct road *r = f->road;
     struct err err = { 0 };
 
@@ -487,7 +488,6 @@ static void look(struct road *r)
 static bool wait_for_work(struct road *r)
 {
     int64_t now = road_now_us(r), wait = SLEEP_MOST_US;
-    struct timespec until;
 
     (void)pthread_mutex_lock(&r->feed_mutex);
     if (r->next_due_us != 0 && r->next_due_us - now < wait)
@@ -496,13 +496,9 @@ static bool wait_for_work(struct road *r)
         wait = UNSETTLED_US;
     if (wait > order_wait_us(r))
         wait = order_wait_us(r);
-    (void)clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += wait / CLOCK_S;
-    until.tv_nsec += wait % CLOCK_S * 1000;
-    until.tv_sec += until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
-    while (!r->feed_end && !r->feed_asked &&
-           pthread_cond_timedwait(&r->feed_wake, &r->feed_mutex, &until) == 0) {
+    int64_t until_us = clock_mono_us() + wait;
+
+    while (!r->feed_end && !r->feed_asked && wait_until(&r->feed_wake, &r->feed_mutex, until_us)) {
     }
     r->feed_asked = false;
     bool go_on = !r->feed_end;

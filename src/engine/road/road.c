@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/clock.h"
+#include "base/container_of.h"
 #include "base/log.h"
 #include "base/thread.h"
 #include "engine/dispatch/govern.h"
@@ -336,7 +337,7 @@ struct endpoint_note {
 
 static void write_note(struct pool_job *job)
 {
-    struct endpoint_note *n = (struct endpoint_note *)job;
+    struct endpoint_note *n = container_of(job, struct endpoint_note, job);
     struct store *s = n->road->store;
     struct endpoint_state state = { .endpoint = n->endpoint,
                                     .node = store_node(s),
@@ -485,17 +486,12 @@ static void on_round(void *arg)
 
 static void init_sync(struct road *r)
 {
-    pthread_condattr_t attr;
-
     (void)pthread_rwlock_init(&r->plan_lock, NULL);
     (void)pthread_mutex_init(&r->mutex, NULL);
     (void)pthread_mutex_init(&r->alone, NULL);
     (void)pthread_mutex_init(&r->feed_mutex, NULL);
     (void)pthread_cond_init(&r->filled, NULL);
-    (void)pthread_condattr_init(&attr);
-    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&r->feed_wake, &attr);
-    (void)pthread_condattr_destroy(&attr);
+    (void)pthread_cond_init(&r->feed_wake, NULL);
 }
 
 static void start_careful(struct road *r)

@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "base/auto.h"
+#include "base/container_of.h"
 #include "base/require.h"
 #include "store/kernel/inside.h"
 
@@ -178,7 +179,7 @@ static bool end_all_of(struct writer *w, struct str name, const struct sha256 *b
 
 static bool add_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
-    struct user_op *o = (struct user_op *)ops[0];
+    struct user_op *o = container_of(ops[0], struct user_op, op);
     int64_t there;
 
     require(count == 1);
@@ -231,7 +232,7 @@ static bool is_same(const struct user *a, const struct user *b)
 
 static bool change_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
-    struct user_op *o = (struct user_op *)ops[0];
+    struct user_op *o = container_of(ops[0], struct user_op, op);
     struct user was = { 0 };
     int64_t ended = 0;
     bool there;
@@ -273,7 +274,7 @@ bool user_change(struct store *s, const struct user *u, unsigned what, const str
 
 static bool drop_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
-    struct user_op *o = (struct user_op *)ops[0];
+    struct user_op *o = container_of(ops[0], struct user_op, op);
     int64_t ended;
 
     require(count == 1);
@@ -317,7 +318,7 @@ static bool may_invite(struct writer *w, struct str name, bool *ret, struct err 
 
 static bool invite_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
-    struct user_op *o = (struct user_op *)ops[0];
+    struct user_op *o = container_of(ops[0], struct user_op, op);
     struct str name = o->user->name;
     bool may;
 
@@ -412,7 +413,7 @@ static bool enter(struct writer *w, struct user_op *o, struct err *err)
 
 static bool enter_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
-    struct user_op *o = (struct user_op *)ops[0];
+    struct user_op *o = container_of(ops[0], struct user_op, op);
 
     require(count == 1);
     if (!enter(w, o, err))

@@ -1,6 +1,7 @@
 #include "store/road/document.h"
 
 #include "base/auto.h"
+#include "base/container_of.h"
 #include "base/require.h"
 #include "store/batch/batch.h"
 #include "store/kernel/inside.h"

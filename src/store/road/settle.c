@@ -2,6 +2,7 @@
 
 #include "base/arena.h"
 #include "base/auto.h"
+#include "base/container_of.h"
 #include "base/fault.h"
 #include "base/require.h"
 #include "store/kernel/claims.h"
@@ -543,7 +544,7 @@ static bool settle_run(struct writer *w, struct store_op **ops, size_t count, st
     struct group *g = ARENA_NEW(w->arena, struct group);
 
     for (size_t i = 0; i < count; i++) {
-        all[i] = (struct settle_op *)ops[i];
+        all[i] = container_of(ops[i], struct settle_op, op);
         start_over(all[i]);
     }
     if (w->db->kind == DB_SQLITE ? !take_ready(w, all, count, err)
@@ -580,7 +581,7 @@ static void settle_committed(struct writer *w, struct store_op **ops, size_t cou
     int64_t day = -1;
 
     for (size_t i = 0; i < count; i++) {
-        const struct settle_op *o = (const struct settle_op *)ops[i];
+        const struct settle_op *o = container_of(ops[i], struct settle_op, op);
 
         if (o->over && o->day != day)
             done_used(w->store, day = o->day);

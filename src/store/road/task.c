@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/auto.h"
+#include "base/container_of.h"
 #include "base/require.h"
 #include "store/kernel/claims.h"
 #include "store/kernel/inside.h"
@@ -147,7 +148,7 @@ static int by_place(const void *a, const void *b)
 
 static bool claim_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
-    struct claim_op *o = (struct claim_op *)ops[0];
+    struct claim_op *o = container_of(ops[0], struct claim_op, op);
 
     require(count == 1);
     unclaim(w->store, o);
@@ -217,7 +218,7 @@ static bool take_claimed(struct writer *w, const struct task *t, struct task *re
 
 static bool end_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
-    struct end_op *o = (struct end_op *)ops[0];
+    struct end_op *o = container_of(ops[0], struct end_op, op);
     struct task t;
 
     require(count == 1);
@@ -270,7 +271,7 @@ struct wake_op {
 
 static bool wake_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
-    struct wake_op *o = (struct wake_op *)ops[0];
+    struct wake_op *o = container_of(ops[0], struct wake_op, op);
 
     require(count == 1);
     if (!read_tasks(w->db, SQL_TASK_DUE, DB_ARGS(db_int(o->now_us), db_int((int64_t)o->limit)),
@@ -309,7 +310,7 @@ struct crashed_op {
 
 static bool crashed_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
-    struct crashed_op *o = (struct crashed_op *)ops[0];
+    struct crashed_op *o = container_of(ops[0], struct crashed_op, op);
     struct db_value key[4];
     struct task t;
     size_t n;
