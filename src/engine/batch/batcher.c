@@ -13,7 +13,7 @@
 #include "engine/road/road_inside.h"
 #include "store/batch/batch.h"
 #include "store/retention/retain.h"
-#include "store/road/document.h"
+#include "store/search/document.h"
 #include "store/store.h"
 
 enum {

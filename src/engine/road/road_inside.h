@@ -10,7 +10,7 @@
 #include "engine/road/flight.h"
 #include "engine/road/road.h"
 #include "engine/watch/mishaps.h"
-#include "store/kernel/recorder.h"
+#include "store/road/recorder.h"
 
 enum {
     ROAD_WORKERS_MOST = 16,

@@ -23,12 +23,12 @@
 #include "engine/watch/alerts.h"
 #include "engine/watch/lookout.h"
 #include "engine/watch/series.h"
-#include "store/kernel/lease.h"
 #include "store/kernel/node.h"
 #include "store/payload/payload.h"
 #include "store/retention/retain.h"
 #include "store/road/accept.h"
 #include "store/road/done.h"
+#include "store/road/lease.h"
 #include "store/road/term.h"
 #include "store/store.h"
 

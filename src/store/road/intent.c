@@ -3,8 +3,8 @@
 #include "base/arena.h"
 #include "base/fault.h"
 #include "base/require.h"
-#include "store/kernel/claims.h"
 #include "store/kernel/inside.h"
+#include "store/road/claims.h"
 #include "store/road/settle.h"
 
 enum { LEASED = 4 };
