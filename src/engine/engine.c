@@ -27,6 +27,7 @@
 #include "engine/upkeep/retainer.h"
 #include "engine/watch/alerts.h"
 #include "engine/watch/series.h"
+#include "store/open.h"
 #include "store/payload/payload.h"
 #include "store/retention/retain.h"
 #include "store/road/recorder.h"

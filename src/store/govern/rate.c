@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "store/kernel/inside.h"
+#include "store/kernel/store_state.h"
 
 static bool reserve(struct writer *w, struct rate_op *o, struct err *err)
 {

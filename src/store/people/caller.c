@@ -6,7 +6,7 @@
 #include "base/chance.h"
 #include "base/require.h"
 #include "store/audit/audit.h"
-#include "store/kernel/inside.h"
+#include "store/kernel/store_state.h"
 
 static void random_text(char *to, size_t len)
 {

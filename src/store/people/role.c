@@ -3,7 +3,7 @@
 #include "base/auto.h"
 #include "base/buf.h"
 #include "base/require.h"
-#include "store/kernel/inside.h"
+#include "store/kernel/store_state.h"
 
 enum { SYSTEMS_TEXT = RIGHTS_SYSTEMS_MOST * 256, RIGHTS_TEXT = 256 };
 

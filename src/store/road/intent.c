@@ -3,7 +3,7 @@
 #include "base/arena.h"
 #include "base/fault.h"
 #include "base/require.h"
-#include "store/kernel/inside.h"
+#include "store/kernel/store_state.h"
 #include "store/road/claims.h"
 #include "store/road/settle.h"
 

@@ -1,7 +1,7 @@
 #include "store/road/settle_order.h"
 
 #include "base/arena.h"
-#include "store/kernel/inside.h"
+#include "store/kernel/store_state.h"
 #include "store/road/accept.h"
 
 /* A lane in which something came or went. */

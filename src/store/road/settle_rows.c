@@ -2,7 +2,7 @@
 #include "store/road/settle_inside.h"
 
 #include "base/arena.h"
-#include "store/kernel/inside.h"
+#include "store/kernel/store_state.h"
 
 struct db_value text_or_null(struct str s)
 {

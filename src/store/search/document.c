@@ -3,7 +3,7 @@
 #include "base/auto.h"
 #include "base/require.h"
 #include "store/batch/batch.h"
-#include "store/kernel/inside.h"
+#include "store/kernel/store_state.h"
 #include "store/road/done.h"
 #include "store/road/settle.h"
 #include "store/search/document_inside.h"

@@ -4,7 +4,7 @@
  * one all entries stay: who finds such a number looks at the document, and there is none. */
 #include "base/auto.h"
 #include "base/require.h"
-#include "store/kernel/inside.h"
+#include "store/kernel/store_state.h"
 #include "store/road/term.h"
 #include "store/search/document_inside.h"
 
