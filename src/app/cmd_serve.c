@@ -25,7 +25,8 @@
 #include "core/config.h"
 #include "engine/engine.h"
 #include "engine/intake/intake.h"
-#include "store/kernel/recorder.h"
+#include "store/open.h"
+#include "store/road/recorder.h"
 #include "store/store.h"
 
 enum {

@@ -5,9 +5,9 @@
 #include "base/auto.h"
 #include "base/container_of.h"
 #include "base/require.h"
-#include "store/kernel/inside.h"
-#include "store/road/document_inside.h"
+#include "store/kernel/store_state.h"
 #include "store/road/term.h"
+#include "store/search/document_inside.h"
 
 enum { AT_ONCE = 2000, STEPS_MOST = 100 };
 
