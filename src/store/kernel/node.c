@@ -11,6 +11,7 @@
 #include "base/chance.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "core/lease.h"
 #include "store/backup/restore.h"
 #include "store/kernel/inside.h"
 #include "store/road/task.h"
@@ -118,7 +119,7 @@ bool node_register(struct store *s, struct db *db, struct err *err)
                 DB_ARGS(db_int(s->node), db_int(s->epoch), db_text(str_of(host)), db_int(getpid()),
                         db_text(str_of(s->options.area)),
                         db_text(str_of(s->options.address != NULL ? s->options.address : "")),
-                        db_int(NODE_TTL_US)),
+                        db_int(LEASE_TTL_US)),
                 NULL, err) ||
         !add_writers(s, db, err) || !take_over(s, db, before.node, err) || !forget(db, err) ||
         !db_one_int(db, SQL_MARK_GET, DB_ARGS(db_text(STR("store"))), 0, &store, err) ||
@@ -163,7 +164,7 @@ bool node_beat(struct store *s, struct db *db, struct err *err)
 {
     int64_t changed, now = clock_mono_us(); /* the lease begins after this */
 
-    if (!db_run(db, SQL_NODE_BEAT, DB_ARGS(db_int(s->node), db_int(s->epoch), db_int(NODE_TTL_US)),
+    if (!db_run(db, SQL_NODE_BEAT, DB_ARGS(db_int(s->node), db_int(s->epoch), db_int(LEASE_TTL_US)),
                 &changed, err))
         return false;
     if (changed != 1)
@@ -174,7 +175,7 @@ bool node_beat(struct store *s, struct db *db, struct err *err)
 
 bool node_may_act(const struct store *s)
 {
-    return s->kind == DB_SQLITE || clock_mono_us() - atomic_load(&s->beaten_us) < NODE_TTL_US;
+    return s->kind == DB_SQLITE || clock_mono_us() < lease_end_us(atomic_load(&s->beaten_us));
 }
 
 struct rescue {
@@ -195,7 +196,7 @@ static bool rescue_run(struct writer *w, struct store_op **ops, size_t count, st
     if (w->db->kind != DB_POSTGRESQL)
         return true;
     if (!db_query(w->db, SQL_NODE_SILENT,
-                  DB_ARGS(db_int(NODE_TTL_US / 2), db_int(store_node(w->store))), &rows, err))
+                  DB_ARGS(db_int(LEASE_GRACE_US), db_int(store_node(w->store))), &rows, err))
         return false;
     while (db_next(&rows, &row, err) && row && n < sizeof dead / sizeof dead[0])
         dead[n++] = db_get_int(&rows, 0);
