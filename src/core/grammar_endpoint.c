@@ -1,4 +1,5 @@
 #include "core/grammar.h"
+#include "core/lease.h"
 
 static const struct option retry_keys[] = {
     { .name = "first",
@@ -51,7 +52,7 @@ static const struct option common[] = {
     { .name = "timeout",
       .type = OPT_DURATION,
       .least = 1,
-      .fallback = "30s",
+      .fallback = SEND_TIMEOUT,
       .help = "how long one attempt may take" },
     { .name = "connect_timeout",
       .type = OPT_DURATION,

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/container_of.h"
 #include "base/file.h"
+#include "core/lease.h"
 #include "store/kernel/store_state.h"
 
 #define PAUSE_KEEP_US (INT64_C(45) * 86400 * 1000000)
@@ -103,7 +104,7 @@ bool node_register(struct store *s, struct db *db, struct node_past *ret, struct
                 DB_ARGS(db_int(s->node), db_int(s->epoch), db_text(str_of(host)), db_int(getpid()),
                         db_text(str_of(s->options.area)),
                         db_text(str_of(s->options.address != NULL ? s->options.address : "")),
-                        db_int(NODE_TTL_US)),
+                        db_int(LEASE_TTL_US)),
                 NULL, err) ||
         !add_writers(s, db, err) || !end_predecessor(s, db, before.node, err) ||
         !db_one_int(db, SQL_MARK_GET, DB_ARGS(db_text(STR("store"))), 0, &ret->store, err))
@@ -156,7 +157,7 @@ bool node_beat(struct store *s, struct db *db, struct err *err)
 {
     int64_t changed, now = clock_mono_us(); /* the lease begins after this */
 
-    if (!db_run(db, SQL_NODE_BEAT, DB_ARGS(db_int(s->node), db_int(s->epoch), db_int(NODE_TTL_US)),
+    if (!db_run(db, SQL_NODE_BEAT, DB_ARGS(db_int(s->node), db_int(s->epoch), db_int(LEASE_TTL_US)),
                 &changed, err))
         return false;
     if (changed != 1)
@@ -167,7 +168,7 @@ bool node_beat(struct store *s, struct db *db, struct err *err)
 
 bool node_may_act(const struct store *s)
 {
-    return s->kind == DB_SQLITE || clock_mono_us() - atomic_load(&s->beaten_us) < NODE_TTL_US;
+    return s->kind == DB_SQLITE || clock_mono_us() < lease_end_us(atomic_load(&s->beaten_us));
 }
 
 bool node_end_silent(struct writer *w, struct err *err)
@@ -178,7 +179,7 @@ bool node_end_silent(struct writer *w, struct err *err)
     bool row;
 
     if (!db_query(w->db, SQL_NODE_SILENT,
-                  DB_ARGS(db_int(NODE_TTL_US / 2), db_int(store_node(w->store))), &rows, err))
+                  DB_ARGS(db_int(LEASE_GRACE_US), db_int(store_node(w->store))), &rows, err))
         return false;
     while (db_next(&rows, &row, err) && row && n < sizeof dead / sizeof dead[0])
         dead[n++] = db_get_int(&rows, 0);

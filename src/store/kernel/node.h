@@ -25,8 +25,6 @@
 
 struct store;
 
-enum { NODE_TTL_US = 10 * 1000000, NODE_BEAT_US = 2500000 };
-
 /* Lock the folder.  ERR_CONFIG when another process has it. */
 bool node_lock(struct store *s, struct err *err);
 
@@ -52,7 +50,7 @@ bool node_has_committed(struct writer *w, bool *ret, struct err *err);
 /* Renew; ERR_PERMANENT when this node was declared dead: stop. */
 bool node_beat(struct store *s, struct db *db, struct err *err);
 
-/* Nobody can have declared this node dead: its last heartbeat is younger than its lease. */
+/* Nobody can have declared this node dead: its lease is not over (core/lease.h). */
 bool node_may_act(const struct store *s);
 
 /* Declare silent nodes dead, in an open transaction (PostgreSQL). */
