@@ -27,6 +27,8 @@ import time
 OWNER = "waybill"
 PORTS = range(20000, 32000)  # below the range from which the kernel picks outgoing ports
 PR_SET_PDEATHSIG = 1
+MEMORY = "/dev/shm"
+MEMORY_LEAST = 3 << 30
 
 SETTINGS = {
     "fsync": "on",
@@ -55,6 +57,15 @@ def bin_dir():
         raise PostgresError("no PostgreSQL server found under /usr/lib/postgresql")
     newest = max(found, key=lambda p: [int(n) for n in re.findall(r"\d+", p)])
     return os.path.dirname(newest)
+
+
+def unsynced_folder():
+    """Where files go that need not outlive the machine: memory if there is plenty, else /tmp."""
+    try:
+        free = shutil.disk_usage(MEMORY).free
+    except OSError:
+        free = 0
+    return MEMORY if free > MEMORY_LEAST else "/tmp"
 
 
 def free_port():
@@ -94,7 +105,8 @@ class Cluster:
     """One cluster: made in the constructor, running after start()."""
 
     def __init__(self, directory=None, tcp=False, settings=None, start=True):
-        """directory: where the data goes (default: a temporary one, removed at the end).
+        """directory: where the data goes (default: a temporary one, removed at the end; in
+        memory if it is not synced anyway and there is room).
         tcp: listen on 127.0.0.1 as well.  settings: added to postgresql.conf."""
         self.bin = bin_dir()
         self.process = None
@@ -104,7 +116,8 @@ class Cluster:
         self.keep = directory is not None
         # Socket names are limited to about 100 bytes, so the socket lives apart from the data.
         self.socket_dir = self._own(tempfile.mkdtemp(prefix="pg-", dir="/tmp"))
-        self.directory = directory or tempfile.mkdtemp(prefix="pgdata-", dir="/tmp")
+        place = unsynced_folder() if (settings or {}).get("fsync") == "off" else "/tmp"
+        self.directory = directory or tempfile.mkdtemp(prefix="pgdata-", dir=place)
         self._own(self.directory)
         self.log_path = os.path.join(self.socket_dir, "log")
         atexit.register(self.close)
