@@ -29,9 +29,9 @@
 #include "engine/upkeep/warden.h"
 #include "engine/watch/alerts.h"
 #include "engine/watch/backlog.h"
-#include "store/kernel/recorder.h"
 #include "store/payload/payload.h"
 #include "store/retention/retain.h"
+#include "store/road/recorder.h"
 #include "store/store.h"
 
 enum { POOL_THREADS = 32, DESK_THREADS = 3, DESK_QUEUE = 256, SPOOL_THREADS = 2, LOOPS_MOST = 16 };

@@ -17,7 +17,7 @@
 #include "store/manual/edit.h"
 #include "store/payload/payload.h"
 #include "store/retention/retain.h"
-#include "store/road/document.h"
+#include "store/search/document.h"
 #include "store/store.h"
 
 enum { ARENA_MOST = 64 << 20, WHAT_MOST = 900 };

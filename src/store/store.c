@@ -15,15 +15,15 @@
 #include "base/require.h"
 #include "store/backup/restore_files.h"
 #include "store/db/migrate.h"
-#include "store/kernel/claims.h"
 #include "store/kernel/inside.h"
-#include "store/kernel/lease.h"
 #include "store/kernel/node.h"
-#include "store/kernel/recorder.h"
 #include "store/retention/retain_inside.h"
+#include "store/road/claims.h"
 #include "store/road/done.h"
 #include "store/road/key_log.h"
+#include "store/road/lease.h"
 #include "store/road/order.h"
+#include "store/road/recorder.h"
 #include "store/road/task.h"
 
 /* A group of a server holds locks that others wait for: it stays short, and the other writer has

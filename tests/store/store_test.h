@@ -21,9 +21,9 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "store/road/accept.h"
-#include "store/road/document.h"
 #include "store/road/settle.h"
 #include "store/road/task.h"
+#include "store/search/document.h"
 #include "store/store.h"
 
 /* ---- homes -------------------------------------------------------------------------- */

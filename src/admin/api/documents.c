@@ -8,8 +8,8 @@
 #include "base/clock.h"
 #include "core/trail.h"
 #include "engine/engine.h"
-#include "store/road/document.h"
 #include "store/road/order.h"
+#include "store/search/document.h"
 #include "store/store.h"
 
 enum { SCAN_MOST = 20000, BATCH_ARENA = 256 << 20 };

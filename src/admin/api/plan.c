@@ -11,7 +11,7 @@
 #include "engine/intake/poller.h"
 #include "engine/plan/plan.h"
 #include "engine/road/road.h"
-#include "store/road/document.h"
+#include "store/search/document.h"
 #include "store/store.h"
 
 enum { WHY_MOST = 512, ONE_MOST = 16 << 20 };

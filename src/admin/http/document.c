@@ -18,7 +18,7 @@
 #include "engine/engine.h"
 #include "store/people/caller.h"
 #include "store/retention/archive.h"
-#include "store/road/document.h"
+#include "store/search/document.h"
 
 enum { ANSWER_MOST = 8 << 20, ARENA_MOST = 16 << 20 };
 

@@ -15,7 +15,7 @@
 #include "engine/threads/pool.h"
 #include "store/batch/batch.h"
 #include "store/retention/retain.h"
-#include "store/road/document.h"
+#include "store/search/document.h"
 #include "store/store.h"
 
 enum {

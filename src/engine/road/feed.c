@@ -14,7 +14,7 @@
 #include "base/wait.h"
 #include "engine/road/road_inside.h"
 #include "store/payload/payload.h"
-#include "store/road/document.h"
+#include "store/search/document.h"
 #include "store/store.h"
 
 enum {

@@ -11,7 +11,7 @@
 #include "engine/road/road.h"
 #include "engine/tally/mishaps.h"
 #include "engine/tally/ways.h"
-#include "store/kernel/recorder.h"
+#include "store/road/recorder.h"
 
 enum {
     ROAD_WORKERS_MOST = 16,

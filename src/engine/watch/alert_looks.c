@@ -14,7 +14,7 @@
 #include "engine/watch/alerts_inside.h"
 #include "store/govern/version.h"
 #include "store/kernel/node.h"
-#include "store/road/document.h"
+#include "store/search/document.h"
 #include "store/store.h"
 
 enum {

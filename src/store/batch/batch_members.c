@@ -10,10 +10,10 @@
 #include "base/require.h"
 #include "core/trail.h"
 #include "store/batch/batch_inside.h"
-#include "store/kernel/claims.h"
 #include "store/kernel/inside.h"
 #include "store/retention/retain.h"
 #include "store/road/accept.h"
+#include "store/road/claims.h"
 #include "store/road/done.h"
 #include "store/road/settle.h"
 

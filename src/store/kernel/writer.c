@@ -18,9 +18,9 @@
 #include "store/audit/audit.h"
 #include "store/backup/backup_copy.h"
 #include "store/kernel/inside.h"
-#include "store/kernel/lease.h"
 #include "store/kernel/node.h"
 #include "store/road/key_log.h"
+#include "store/road/lease.h"
 #include "store/search/index.h"
 #include "store/store.h"
 

@@ -5,7 +5,7 @@
 #include "base/auto.h"
 #include "base/require.h"
 #include "store/kernel/inside.h"
-#include "store/road/document.h"
+#include "store/search/document.h"
 
 enum {
     WINDOW = 500,       /* rows read at a time */

@@ -11,16 +11,16 @@
 #include "core/trail.h"
 #include "store/audit/audit.h"
 #include "store/batch/batch.h"
-#include "store/db/parts.h"
-#include "store/kernel/claims.h"
 #include "store/kernel/inside.h"
-#include "store/payload/place.h"
+#include "store/manual/parts.h"
+#include "store/manual/place.h"
 #include "store/retention/retain.h"
 #include "store/road/accept.h"
-#include "store/road/document_inside.h"
+#include "store/road/claims.h"
 #include "store/road/done.h"
 #include "store/road/order.h"
 #include "store/road/settle.h"
+#include "store/search/document_inside.h"
 
 enum { PARTS_MOST = SETTLE_PARTS_MOST, TRAIL_LINE = TRAIL_MOST };
 

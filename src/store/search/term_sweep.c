@@ -6,8 +6,8 @@
 #include "base/container_of.h"
 #include "base/require.h"
 #include "store/kernel/inside.h"
-#include "store/road/document_inside.h"
 #include "store/road/term.h"
+#include "store/search/document_inside.h"
 
 enum { AT_ONCE = 2000, STEPS_MOST = 100 };
 

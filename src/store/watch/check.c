@@ -11,8 +11,8 @@
 #include "store/retention/retain.h"
 #include "store/road/accept.h"
 #include "store/road/delivery.h"
-#include "store/road/document.h"
 #include "store/road/task.h"
+#include "store/search/document.h"
 
 enum { SLICE = 2000, COUNT_SLICE = 20000, SCAN_STEP = DOCUMENTS_PAGE_MOST, ARENA_MOST = 64 << 20 };
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "base/auto.h"
-#include "store/kernel/lease.h"
+#include "store/road/lease.h"
 #include "store_test.h"
 
 /* From now on inserting a document with this body size fails with a SQLSTATE, the first

@@ -1,10 +1,10 @@
-#include "store/payload/place.h"
+#include "store/manual/place.h"
 
 #include "base/auto.h"
-#include "store/kernel/claims.h"
 #include "store/kernel/inside.h"
 #include "store/manual/operate.h"
 #include "store/road/accept.h"
+#include "store/road/claims.h"
 
 static bool is_claimed(struct writer *w, int64_t task, bool *ret, struct err *err)
 {

@@ -1,13 +1,13 @@
-#include "store/road/document.h"
+#include "store/search/document.h"
 
 #include "base/auto.h"
 #include "base/container_of.h"
 #include "base/require.h"
 #include "store/batch/batch.h"
 #include "store/kernel/inside.h"
-#include "store/road/document_inside.h"
 #include "store/road/done.h"
 #include "store/road/settle.h"
+#include "store/search/document_inside.h"
 
 /* ---- one ---------------------------------------------------------------------------- */
 

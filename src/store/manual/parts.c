@@ -1,4 +1,4 @@
-#include "store/db/parts.h"
+#include "store/manual/parts.h"
 
 #include "base/arena.h"
 #include "base/auto.h"

@@ -1,5 +1,5 @@
 /* proves: QC4 */
-#include "store/kernel/recorder.h"
+#include "store/road/recorder.h"
 
 #include <fcntl.h>
 #include <signal.h>

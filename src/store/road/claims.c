@@ -1,4 +1,4 @@
-#include "store/kernel/claims.h"
+#include "store/road/claims.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "core/state.h"
-#include "store/payload/place.h"
+#include "store/manual/place.h"
 #include "store/road/settle.h"
 
 struct part {

@@ -1,4 +1,4 @@
-#include "store/retention/compact.h"
+#include "store/compact.h"
 
 #include <errno.h>
 #include <fcntl.h>

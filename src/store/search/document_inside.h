@@ -2,7 +2,7 @@
 #pragma once
 
 #include "store/db/db.h"
-#include "store/road/document.h"
+#include "store/search/document.h"
 
 enum { SLOTS_MOST = 512 }; /* tables of ended documents: more than a year of days */
 

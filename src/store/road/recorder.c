@@ -1,4 +1,4 @@
-#include "store/kernel/recorder.h"
+#include "store/road/recorder.h"
 
 #include <errno.h>
 #include <fcntl.h>

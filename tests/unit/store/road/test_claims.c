@@ -3,7 +3,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "store/kernel/claims.h"
+#include "store/road/claims.h"
 
 /* A generator of its own, so that a failure comes again. */
 static uint64_t state = 42;

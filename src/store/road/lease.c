@@ -1,4 +1,4 @@
-#include "store/kernel/lease.h"
+#include "store/road/lease.h"
 
 #include <pthread.h>
 #include <stdlib.h>
