@@ -25,6 +25,7 @@
 #include "core/config.h"
 #include "engine/engine.h"
 #include "engine/intake/intake.h"
+#include "store/open.h"
 #include "store/road/recorder.h"
 #include "store/store.h"
 

@@ -29,6 +29,7 @@
 #include "engine/upkeep/warden.h"
 #include "engine/watch/alerts.h"
 #include "engine/watch/backlog.h"
+#include "store/open.h"
 #include "store/payload/payload.h"
 #include "store/retention/retain.h"
 #include "store/road/recorder.h"

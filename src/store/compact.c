@@ -12,7 +12,8 @@
 #include "base/auto.h"
 #include "base/fault.h"
 #include "base/file.h"
-#include "store/kernel/inside.h"
+#include "store/kernel/store_state.h"
+#include "store/open.h"
 
 static const char database[] = "waybill.db", fresh[] = "waybill.db.compact",
                   wal[] = "waybill.db-wal";

@@ -15,7 +15,7 @@
 
 #include "base/auto.h"
 #include "base/require.h"
-#include "store/kernel/inside.h"
+#include "store/kernel/store_state.h"
 #include "store/payload/payload.h"
 #include "store/road/done.h"
 

@@ -20,6 +20,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "store/open.h"
 #include "store/road/accept.h"
 #include "store/road/settle.h"
 #include "store/road/task.h"

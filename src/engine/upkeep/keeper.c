@@ -31,6 +31,7 @@
 #include "store/road/done.h"
 #include "store/road/expire.h"
 #include "store/road/lease.h"
+#include "store/road/rescue.h"
 #include "store/road/term.h"
 #include "store/store.h"
 
@@ -144,7 +145,7 @@ static bool rescue(struct keeper *k, struct err *err)
     if (store_kind(s) == DB_SQLITE || k->unreachable ||
         clock_mono_us() - k->reachable_since_us < NODE_TTL_US)
         return true;
-    if (!node_rescue(s, &moved, err))
+    if (!rescue_dead_nodes(s, &moved, err))
         return false;
     if (moved > 0)
         log_event(LOG_WARN, "task.rescue", kv_int("count", moved));

@@ -18,7 +18,7 @@
 #include "store/backup/manifest.h"
 #include "store/db/migrate.h"
 #include "store/govern/version.h"
-#include "store/kernel/inside.h"
+#include "store/kernel/store_state.h"
 #include "store/people/secret.h"
 #include "store/retention/retain.h"
 

@@ -20,7 +20,7 @@
 #include "store/backup/restore_files.h"
 #include "store/db/migrate.h"
 #include "store/db/pg_connect.h"
-#include "store/kernel/inside.h"
+#include "store/kernel/store_state.h"
 
 #define DB_NAME  "waybill.db"
 #define DB_MOVED "waybill.db.moved"

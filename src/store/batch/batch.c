@@ -6,7 +6,7 @@
 #include "base/fault.h"
 #include "base/require.h"
 #include "store/audit/audit.h"
-#include "store/kernel/inside.h"
+#include "store/kernel/store_state.h"
 #include "store/road/accept.h"
 
 enum { FORGET_MOST = 500, LEASE_S = 3600 };

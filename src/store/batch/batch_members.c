@@ -10,7 +10,7 @@
 #include "base/require.h"
 #include "core/trail.h"
 #include "store/batch/batch_inside.h"
-#include "store/kernel/inside.h"
+#include "store/kernel/store_state.h"
 #include "store/retention/retain.h"
 #include "store/road/accept.h"
 #include "store/road/claims.h"

@@ -4,7 +4,7 @@
 
 #include "base/auto.h"
 #include "base/require.h"
-#include "store/kernel/inside.h"
+#include "store/kernel/store_state.h"
 #include "store/search/document.h"
 
 enum {

@@ -13,7 +13,7 @@
 #include "core/trail.h"
 #include "store/audit/audit.h"
 #include "store/batch/batch.h"
-#include "store/kernel/inside.h"
+#include "store/kernel/store_state.h"
 #include "store/manual/link.h"
 #include "store/manual/parts.h"
 #include "store/manual/place.h"

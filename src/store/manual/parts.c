@@ -2,7 +2,7 @@
 
 #include "base/arena.h"
 #include "base/auto.h"
-#include "store/kernel/inside.h"
+#include "store/kernel/store_state.h"
 #include "store/road/order.h"
 
 /* Whose turn it is may change under our hands only where a lane decides, and there not any more

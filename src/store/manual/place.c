@@ -1,7 +1,7 @@
 #include "store/manual/place.h"
 
 #include "base/auto.h"
-#include "store/kernel/inside.h"
+#include "store/kernel/store_state.h"
 #include "store/manual/operate.h"
 #include "store/road/accept.h"
 #include "store/road/claims.h"

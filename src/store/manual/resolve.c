@@ -8,7 +8,7 @@
 #include "base/require.h"
 #include "core/trail.h"
 #include "store/audit/audit.h"
-#include "store/kernel/inside.h"
+#include "store/kernel/store_state.h"
 #include "store/manual/parts.h"
 #include "store/road/accept.h"
 #include "store/road/claims.h"

@@ -9,7 +9,7 @@
 #include "base/auto.h"
 #include "base/file.h"
 #include "base/require.h"
-#include "store/kernel/inside.h"
+#include "store/kernel/store_state.h"
 #include "store/retention/archive_inside.h"
 
 /* ---- files ---------------------------------------------------------------------------------- */

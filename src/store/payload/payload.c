@@ -15,7 +15,7 @@
 #include "base/fault.h"
 #include "base/file.h"
 #include "base/require.h"
-#include "store/kernel/inside.h"
+#include "store/kernel/store_state.h"
 #include "store/retention/archive.h"
 #include "store/retention/retain_inside.h"
 

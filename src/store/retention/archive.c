@@ -23,7 +23,7 @@
 #include "core/retain_rule.h"
 #include "core/state.h"
 #include "core/trail.h"
-#include "store/kernel/inside.h"
+#include "store/kernel/store_state.h"
 #include "store/retention/archive_inside.h"
 
 enum {

@@ -9,7 +9,7 @@
 #include "base/fault.h"
 #include "base/require.h"
 #include "core/trail.h"
-#include "store/kernel/inside.h"
+#include "store/kernel/store_state.h"
 #include "store/payload/payload.h"
 #include "store/retention/retain_inside.h"
 #include "store/road/accept.h"

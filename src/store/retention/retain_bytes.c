@@ -7,7 +7,7 @@
 #include "base/container_of.h"
 #include "base/fault.h"
 #include "base/require.h"
-#include "store/kernel/inside.h"
+#include "store/kernel/store_state.h"
 #include "store/payload/payload.h"
 #include "store/retention/retain_inside.h"
 #include "store/road/done.h"

@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/container_of.h"
 #include "base/require.h"
-#include "store/kernel/inside.h"
+#include "store/kernel/store_state.h"
 #include "store/payload/payload.h"
 #include "store/road/claims.h"
 #include "store/road/key_log.h"

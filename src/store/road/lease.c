@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/container_of.h"
 #include "base/require.h"
-#include "store/kernel/inside.h"
+#include "store/kernel/store_state.h"
 #include "store/road/accept.h"
 
 struct claimed {

@@ -10,7 +10,7 @@
 #include "base/container_of.h"
 #include "base/id.h"
 #include "base/require.h"
-#include "store/kernel/inside.h"
+#include "store/kernel/store_state.h"
 #include "store/road/accept.h"
 #include "store/road/claims.h"
 #include "store/road/lease.h"

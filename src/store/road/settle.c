@@ -5,7 +5,7 @@
 #include "base/container_of.h"
 #include "base/fault.h"
 #include "base/require.h"
-#include "store/kernel/inside.h"
+#include "store/kernel/store_state.h"
 #include "store/retention/retain.h"
 #include "store/road/accept.h"
 #include "store/road/claims.h"

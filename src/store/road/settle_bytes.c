@@ -3,7 +3,7 @@
 #include "base/arena.h"
 #include "base/auto.h"
 #include "base/require.h"
-#include "store/kernel/inside.h"
+#include "store/kernel/store_state.h"
 
 /* Only bytes of deliveries that are new here are placed. */
 static struct settle_bytes *new_bytes(const struct settle_part *p)

@@ -2,7 +2,7 @@
 #include "store/road/settle_inside.h"
 
 #include "base/arena.h"
-#include "store/kernel/inside.h"
+#include "store/kernel/store_state.h"
 
 struct rows rows_of(struct writer *w, enum sql_id id, size_t columns, size_t most)
 {

@@ -4,7 +4,7 @@
 #include "base/container_of.h"
 #include "base/require.h"
 #include "store/batch/batch.h"
-#include "store/kernel/inside.h"
+#include "store/kernel/store_state.h"
 #include "store/road/done.h"
 #include "store/road/settle.h"
 #include "store/search/document_inside.h"

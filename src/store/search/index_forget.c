@@ -4,7 +4,7 @@
 #include "base/arena.h"
 #include "base/auto.h"
 #include "base/varint.h"
-#include "store/kernel/inside.h"
+#include "store/kernel/store_state.h"
 #include "store/retention/retain_inside.h"
 #include "store/search/index.h"
 

@@ -2,7 +2,7 @@
 #include "base/auto.h"
 #include "base/require.h"
 #include "core/facts.h"
-#include "store/kernel/inside.h"
+#include "store/kernel/store_state.h"
 #include "store/search/search.h"
 
 enum {

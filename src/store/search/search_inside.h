@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "store/kernel/inside.h"
+#include "store/kernel/store_state.h"
 #include "store/search/search.h"
 
 enum {

@@ -6,7 +6,7 @@
 #include "base/auto.h"
 #include "base/require.h"
 #include "store/audit/audit.h"
-#include "store/kernel/inside.h"
+#include "store/kernel/store_state.h"
 #include "store/payload/payload.h"
 #include "store/retention/retain.h"
 #include "store/road/accept.h"

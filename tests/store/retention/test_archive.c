@@ -9,7 +9,7 @@
 #include "base/chance.h"
 #include "base/file.h"
 #include "store/compact.h"
-#include "store/kernel/inside.h"
+#include "store/kernel/store_state.h"
 #include "store/retention/archive.h"
 #include "store/retention/retain.h"
 #include "store/road/done.h"

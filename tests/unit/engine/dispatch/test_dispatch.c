@@ -9,6 +9,7 @@
 #include "engine/dispatch/govern.h"
 #include "engine/dispatch/pace.h"
 #include "folder.h"
+#include "store/open.h"
 #include "store/store.h"
 #include "test.h"
 

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "core/civil.h"
 #include "folder.h"
+#include "store/open.h"
 #include "store/road/accept.h"
 #include "store/store.h"
 #include "test.h"

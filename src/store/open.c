@@ -1,4 +1,4 @@
-#include "store/store.h"
+#include "store/open.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -12,11 +12,13 @@
 #include "base/auto.h"
 #include "base/fault.h"
 #include "base/file.h"
-#include "base/require.h"
+#include "store/audit/audit.h"
+#include "store/backup/backup_copy.h"
+#include "store/backup/restore.h"
 #include "store/backup/restore_files.h"
 #include "store/db/migrate.h"
-#include "store/kernel/inside.h"
 #include "store/kernel/node.h"
+#include "store/kernel/store_state.h"
 #include "store/retention/retain_inside.h"
 #include "store/road/claims.h"
 #include "store/road/done.h"
@@ -25,98 +27,39 @@
 #include "store/road/order.h"
 #include "store/road/recorder.h"
 #include "store/road/task.h"
+#include "store/search/index.h"
 
 /* A group of a server holds locks that others wait for: it stays short, and the other writer has
  * the rest. */
 enum { POSTGRES_WRITERS = 2, POSTGRES_GROUP_MOST = 512 };
 
-enum db_kind store_kind(const struct store *s)
+/* ---- what the writers call ------------------------------------------------------------------ */
+
+static bool index_and_keys(struct writer *w, bool *io_waiting, struct err *err)
 {
-    return s->kind;
+    bool keys_wait = false;
+    bool ok =
+        index_slice(w, io_waiting, err) && key_log_slice(w->store->key_log, w->db, &keys_wait, err);
+
+    *io_waiting |= keys_wait;
+    return ok;
 }
 
-struct writers *store_writers(struct store *s)
+static bool copy_of_backup(struct writer *w)
 {
-    return s->writers;
+    return w->store->copy != NULL && backup_copy_slice(w);
 }
 
-int store_data_fd(const struct store *s)
-{
-    return s->data_fd;
-}
+static const struct writer_hooks writer_hooks = { .audit_scope = audit_scope,
+                                                  .audit_note = audit_note_begun,
+                                                  .audit_write = audit_write,
+                                                  .audit_carried = audit_carried,
+                                                  .leases_unsure = lease_unsure,
+                                                  .slices = index_and_keys,
+                                                  .copy_slice = copy_of_backup,
+                                                  .slice_every_us = INDEX_EVERY_US };
 
-int64_t store_node(const struct store *s)
-{
-    return s->node;
-}
-
-int64_t store_epoch(const struct store *s)
-{
-    return s->epoch;
-}
-
-struct recorder *store_recorder(struct store *s)
-{
-    return s->recorder;
-}
-
-void store_trouble(struct store *s, const char *what, const struct err *err)
-{
-    if (s->options.trouble != NULL)
-        s->options.trouble(s->options.trouble_arg, what, err);
-}
-
-bool store_connect(struct store *s, bool reader, struct db **ret, struct err *err)
-{
-    struct db_sqlite_options sqlite = { .path = s->sqlite_path, .reader = reader };
-
-    if (s->kind == DB_POSTGRESQL)
-        return db_open_postgres(s->options.url, reader, ret, err);
-    return db_open_sqlite(&sqlite, ret, err);
-}
-
-bool store_connect_beat(struct store *s, struct db **ret, struct err *err)
-{
-    return store_connect(s, false, ret, err);
-}
-
-/* ---- readers -------------------------------------------------------------------- */
-
-struct db *store_reader(struct store *s, struct err *err)
-{
-    struct db *db = NULL;
-
-    (void)pthread_mutex_lock(&s->reader_mutex);
-    while (s->reader_idle == 0 && s->reader_made == READERS)
-        (void)pthread_cond_wait(&s->reader_free, &s->reader_mutex);
-    if (s->reader_idle > 0)
-        db = s->readers[--s->reader_idle];
-    else
-        s->reader_made++;
-    (void)pthread_mutex_unlock(&s->reader_mutex);
-
-    bool ok = db != NULL ? db_alive(db) || db_revive(db, err) : store_connect(s, true, &db, err);
-
-    if (ok)
-        return db;
-    db_close(db);
-    (void)pthread_mutex_lock(&s->reader_mutex);
-    s->reader_made--;
-    (void)pthread_cond_signal(&s->reader_free);
-    (void)pthread_mutex_unlock(&s->reader_mutex);
-    return NULL;
-}
-
-void store_reader_back(struct store *s, struct db *db)
-{
-    (void)pthread_mutex_lock(&s->reader_mutex);
-    require(s->reader_idle < READERS);
-    s->readers[s->reader_idle++] = db;
-    (void)pthread_cond_signal(&s->reader_free);
-    (void)pthread_mutex_unlock(&s->reader_mutex);
-}
-
-/* ---- open and close --------------------------------------------------------------- */
+/* ---- opening -------------------------------------------------------------------------------- */
 
 static void step(const struct store *s, const char *what)
 {
@@ -196,6 +139,25 @@ static bool check_whole(struct store *s, struct err *err)
                                 s->sqlite_path);
 }
 
+/* One transaction: this node is there, its predecessor is not, and has nothing any more. */
+static bool register_node(struct store *s, struct db *db, struct err *err)
+{
+    struct node_past past = { 0 };
+
+    if (!db_begin(db, err))
+        return false;
+    if (!node_register(s, db, &past, err) ||
+        (s->kind == DB_POSTGRESQL && past.node != 0 && !task_take_over(db, past.node, err)) ||
+        !node_forget(db, err) ||
+        (past.went_back &&
+         !restore_add(db, 0, STR("the store is older than this node's folder"), err)) ||
+        !db_commit(db, err)) {
+        db_rollback(db);
+        return err_context(err, "register this node");
+    }
+    return node_note_folder(s, &past, err);
+}
+
 /* The order of recovery: storage, schema, this node and its predecessor, payloads. */
 static bool recover(struct store *s, struct err *err)
 {
@@ -210,7 +172,7 @@ static bool recover(struct store *s, struct err *err)
     }
     step(s, "the schema is up to date");
     fault_point(START_MIGRATED);
-    if (!node_register(s, s->writer_dbs[0], err))
+    if (!register_node(s, s->writer_dbs[0], err))
         return false;
     s->order = order_new();
     s->leases = leases_new();
@@ -257,7 +219,7 @@ static bool count_crashes(struct store *s, struct err *err)
 bool store_open(const struct store_options *options, struct store **ret, struct err *err)
 {
     struct store *s = NEW(struct store);
-    struct writers_options w = { .queue_most = options->queue_most };
+    struct writers_options w = { .queue_most = options->queue_most, .hooks = writer_hooks };
 
     s->options = *options;
     s->kind = options->url != NULL ? DB_POSTGRESQL : DB_SQLITE;

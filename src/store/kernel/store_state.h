@@ -1,27 +1,13 @@
-/* inside.h - what the files of store/ share and nobody else sees. */
+/* store_state.h - what an open store is made of.  For the files of store/, and nobody else. */
 #pragma once
 
 #include <pthread.h>
 
-#include "base/arena.h"
-#include "store/store.h"
+#include "store/kernel/store.h"
+#include "store/kernel/word.h"
+#include "store/kernel/writer.h"
 
-enum { READERS = 4, WORDS_MOST = 1 << 19 /* fewer than 20 bits: see facet */, WRITERS_MOST = 8 };
-
-struct word {
-    int64_t id;
-    enum word_kind kind;
-    struct str name;
-};
-
-struct word_table {
-    struct word *words;
-    size_t count, slots;
-    uint32_t *by_name, *by_id; /* of `slots` each */
-    struct arena arena;
-};
-
-struct claims; /* task.c: SQLite's claims in memory */
+enum { READERS = 4, WRITERS_MOST = 8 };
 
 struct store {
     struct store_options options;
@@ -49,8 +35,8 @@ struct store {
     struct done_days *done_days; /* tables of ended documents */
     int64_t indexed;             /* SQLite, the writer's: the watermark of the index */
 
-    struct claims *claims;
-    struct leases *leases;
+    struct claims *claims;   /* SQLite: in memory (claims.h) */
+    struct leases *leases;   /* PostgreSQL: claims that nobody knows of (lease.h) */
     struct key_log *key_log; /* SQLite; the writer's */
     struct recorder *recorder;
     struct order *order;      /* lanes (order.h) */
@@ -60,9 +46,3 @@ struct store {
 
 /* part families: tables that are numbered and dropped whole */
 enum part_family { PART_IDEMPOTENCY = 1, PART_DONE = 2, PART_EMPTY = 3 /* retain.h */ };
-
-bool store_connect(struct store *s, bool reader, struct db **ret, struct err *err);
-bool words_load(struct store *s, struct err *err);
-void words_done(struct store *s);
-/* The name of a word of this kind; false: it is none, or not known here. */
-bool store_word_of(struct store *s, enum word_kind kind, int64_t id, struct str *ret);
