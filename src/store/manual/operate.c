@@ -10,17 +10,17 @@
 #include "core/state.h"
 #include "core/trail.h"
 #include "store/audit/audit.h"
-#include "store/batch/batch.h"
+#include "store/batch/batch_members.h"
 #include "store/kernel/store_state.h"
 #include "store/manual/parts.h"
 #include "store/manual/place.h"
-#include "store/retention/retain.h"
 #include "store/road/accept.h"
 #include "store/road/claims.h"
 #include "store/road/done.h"
 #include "store/road/order.h"
+#include "store/road/retain_days.h"
 #include "store/road/settle.h"
-#include "store/search/document_inside.h"
+#include "store/search/document.h"
 
 enum { PARTS_MOST = SETTLE_PARTS_MOST, TRAIL_LINE = TRAIL_MOST };
 
