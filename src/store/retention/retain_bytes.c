@@ -64,12 +64,11 @@ static bool change_note(struct writer *w, struct note_op *o, struct err *err)
 {
     struct db_value seg = db_int(o->note.seg), pos = db_int(o->note.pos);
 
-    if (o->change == NOTE_GONE && /* who was moved into this segment has moved on, or is gone */
-        !db_run(w->db, SQL_MOVED_FORGET, DB_ARGS(seg), NULL, err))
-        return false;
-    return o->change == NOTE_DONE
-               ? db_run(w->db, SQL_RETAIN_TODO_DONE, DB_ARGS(seg, pos), NULL, err)
-               : db_run(w->db, SQL_RETAIN_TODO_SET, DB_ARGS(seg, pos, db_int(1)), NULL, err);
+    if (o->change == NOTE_DONE)
+        return db_run(w->db, SQL_RETAIN_TODO_DONE, DB_ARGS(seg, pos), NULL, err);
+    /* Who was moved into this segment has moved on, or is gone. */
+    return db_run(w->db, SQL_MOVED_FORGET, DB_ARGS(seg), NULL, err) &&
+           db_run(w->db, SQL_RETAIN_TODO_SET, DB_ARGS(seg, pos, db_int(1)), NULL, err);
 }
 
 static bool note_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
