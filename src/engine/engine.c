@@ -31,7 +31,7 @@
 #include "engine/watch/backlog.h"
 #include "store/open.h"
 #include "store/payload/payload.h"
-#include "store/retention/retain.h"
+#include "store/retention/retain_bytes.h"
 #include "store/road/recorder.h"
 #include "store/store.h"
 

@@ -16,7 +16,7 @@
 #include "router/router.h"
 #include "store/manual/edit.h"
 #include "store/payload/payload.h"
-#include "store/retention/retain.h"
+#include "store/road/retain_days.h"
 #include "store/search/document.h"
 #include "store/store.h"
 

@@ -19,13 +19,14 @@
 #include "store/db/migrate.h"
 #include "store/kernel/node.h"
 #include "store/kernel/store_state.h"
-#include "store/retention/retain_inside.h"
+#include "store/retention/retain_gate.h"
 #include "store/road/claims.h"
 #include "store/road/done.h"
 #include "store/road/key_log.h"
 #include "store/road/lease.h"
 #include "store/road/order.h"
 #include "store/road/recorder.h"
+#include "store/road/retain_days.h"
 #include "store/road/task.h"
 #include "store/search/index.h"
 
@@ -229,7 +230,8 @@ bool store_open(const struct store_options *options, struct store **ret, struct 
     (void)pthread_cond_init(&s->reader_free, NULL);
     (void)pthread_rwlock_init(&s->word_lock, NULL);
     s->done_days = done_days_new();
-    s->retain = retain_held_new();
+    s->retain_rules = retain_rules_new();
+    s->retain_gate = retain_gate_new();
     size_t room = strlen(options->data) + sizeof "/waybill.db";
 
     s->sqlite_path = xmalloc(room);
@@ -265,7 +267,8 @@ void store_close(struct store *s)
     leases_free(s->leases);
     key_log_free(s->key_log);
     done_days_free(s->done_days);
-    retain_held_free(s->retain);
+    retain_rules_free(s->retain_rules);
+    retain_gate_free(s->retain_gate);
     recorder_close(s->recorder);
     words_done(s);
     close_fd(s->large_fd);

@@ -10,7 +10,7 @@
 #include "store/govern/version.h"
 #include "store/manual/dead.h"
 #include "store/manual/resolve.h"
-#include "store/retention/retain.h"
+#include "store/road/retain_days.h"
 #include "store/store.h"
 
 /* ---- those that are named ------------------------------------------------------------------- */

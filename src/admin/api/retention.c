@@ -14,6 +14,7 @@
 #include "store/retention/archive.h"
 #include "store/retention/kept.h"
 #include "store/retention/retain.h"
+#include "store/retention/retain_bytes.h"
 #include "store/store.h"
 
 /* ---- looking -------------------------------------------------------------------------------- */

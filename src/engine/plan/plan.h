@@ -31,7 +31,7 @@
 #include "engine/plan/plan_alert.h"
 #include "extract/extract.h"
 #include "router/router.h"
-#include "store/retention/retain.h"
+#include "store/road/retain_days.h"
 
 struct store;
 

@@ -4,6 +4,7 @@
 
 #include "base/auto.h"
 #include "engine/road/road_inside.h"
+#include "store/road/settle_batch.h"
 #include "store/store.h"
 
 enum { BATCHES_MOST = 16 }; /* one after the other */

@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "base/require.h"
 #include "engine/road/road_inside.h"
-#include "store/retention/retain.h"
+#include "store/road/retain_days.h"
 #include "store/store.h"
 
 enum { AGAIN_FIRST_US = CLOCK_S, AGAIN_MOST_S = 60 };

@@ -27,13 +27,14 @@
 #include "engine/watch/lookout.h"
 #include "store/kernel/node.h"
 #include "store/payload/payload.h"
-#include "store/retention/retain.h"
 #include "store/road/accept.h"
 #include "store/road/done.h"
 #include "store/road/expire.h"
 #include "store/road/lease.h"
 #include "store/road/rescue.h"
+#include "store/road/retain_days.h"
 #include "store/road/term.h"
+#include "store/search/term_sweep.h"
 #include "store/store.h"
 
 enum {

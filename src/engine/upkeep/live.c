@@ -17,8 +17,8 @@
 #include "store/govern/version.h"
 #include "store/people/caller.h"
 #include "store/people/secret.h"
-#include "store/retention/retain.h"
 #include "store/road/accept.h"
+#include "store/road/retain_days.h"
 
 enum { TEXT_MOST = 8 << 20, ARENA_MOST = 64 << 20 };
 

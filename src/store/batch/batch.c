@@ -1,5 +1,5 @@
+#include "store/batch/batch.h"
 #include "base/container_of.h"
-#include "store/batch/batch_inside.h"
 
 #include "base/auto.h"
 #include "base/clock.h"

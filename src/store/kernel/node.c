@@ -10,7 +10,6 @@
 #include "base/auto.h"
 #include "base/chance.h"
 #include "base/clock.h"
-#include "base/container_of.h"
 #include "base/file.h"
 #include "core/lease.h"
 #include "store/kernel/store_state.h"

@@ -41,7 +41,8 @@ struct store {
     struct recorder *recorder;
     struct order *order;      /* lanes (order.h) */
     struct backup_copy *copy; /* SQLite, the writer's: a backup is being taken (backup.h) */
-    struct retain_held *retain;
+    struct retain_rules_held *retain_rules; /* how long documents are kept (retain_days.h) */
+    struct retain_gate *retain_gate;        /* whether retention is paused */
 };
 
 /* part families: tables that are numbered and dropped whole */

@@ -12,7 +12,7 @@
 #include "core/state.h"
 #include "core/trail.h"
 #include "store/audit/audit.h"
-#include "store/batch/batch.h"
+#include "store/batch/batch_members.h"
 #include "store/kernel/store_state.h"
 #include "store/manual/link.h"
 #include "store/manual/parts.h"
@@ -20,6 +20,7 @@
 #include "store/road/done.h"
 #include "store/road/order.h"
 #include "store/road/settle.h"
+#include "store/search/document.h"
 #include "store/search/document_inside.h"
 
 struct edit_op {

@@ -6,14 +6,14 @@
 #include "base/fault.h"
 #include "base/require.h"
 #include "store/kernel/store_state.h"
-#include "store/retention/retain.h"
 #include "store/road/accept.h"
 #include "store/road/claims.h"
 #include "store/road/done.h"
+#include "store/road/retain_days.h"
 #include "store/road/settle_batch.h"
 #include "store/road/settle_bytes.h"
-#include "store/road/settle_inside.h"
 #include "store/road/settle_order.h"
+#include "store/road/settle_rows.h"
 #include "store/road/term.h"
 
 enum { FOUND = 9, OVER = 10 };

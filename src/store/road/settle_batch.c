@@ -6,6 +6,7 @@
 #include "base/auto.h"
 #include "base/fault.h"
 #include "store/kernel/store_state.h"
+#include "store/road/settle.h"
 
 enum { MEMBER = 7, FIND_TRIES = 8 };
 

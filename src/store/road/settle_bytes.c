@@ -4,6 +4,7 @@
 #include "base/auto.h"
 #include "base/require.h"
 #include "store/kernel/store_state.h"
+#include "store/road/settle_batch.h"
 
 /* Only bytes of deliveries that are new here are placed. */
 static struct settle_bytes *new_bytes(const struct settle_part *p)

@@ -1,5 +1,4 @@
-/* settle_rows.c - rows of tasks, deliveries and counts, gathered for one statement each. */
-#include "store/road/settle_inside.h"
+#include "store/road/settle_rows.h"
 
 #include "base/arena.h"
 #include "store/kernel/store_state.h"

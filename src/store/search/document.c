@@ -1,12 +1,9 @@
 #include "store/search/document.h"
 
 #include "base/auto.h"
-#include "base/container_of.h"
 #include "base/require.h"
-#include "store/batch/batch.h"
+#include "store/batch/batch_members.h"
 #include "store/kernel/store_state.h"
-#include "store/road/done.h"
-#include "store/road/settle.h"
 #include "store/search/document_inside.h"
 
 /* ---- one ---------------------------------------------------------------------------- */
@@ -188,4 +185,14 @@ bool document_live(struct store *s, int64_t num, struct arena *a, struct documen
     if (db != NULL)
         store_reader_back(s, db);
     return ok;
+}
+
+bool document_in_scope(const struct document_scope *scope, int64_t sender, int64_t receiver)
+{
+    if (scope == NULL)
+        return true;
+    for (size_t i = 0; i < scope->count; i++)
+        if (scope->systems[i] == sender || scope->systems[i] == receiver)
+            return true;
+    return false;
 }

@@ -15,6 +15,7 @@
 #include "base/err.h"
 #include "core/facts.h"
 #include "core/state.h"
+#include "store/db/db.h"
 #include "store/payload/payload.h"
 
 struct store;
@@ -83,3 +84,19 @@ bool document_list(struct store *s, const struct document_filter *f, int64_t bel
 
 /* With its texts on the arena, but for the trail. */
 struct document document_copy(const struct document *d, struct arena *a);
+
+/* ---- for the store itself -------------------------------------------------------------------- */
+
+enum { SLOTS_MOST = 512 }; /* tables of ended documents: more than a year of days */
+
+/* The tables of ended documents that there are, the last day first. */
+struct slots {
+    int64_t days[SLOTS_MOST];
+    size_t count;
+};
+
+bool document_slots(struct db *db, struct slots *ret, struct err *err);
+
+/* A row, wherever it is; `slot` is the table to look in first, or below 0. */
+bool document_by_num(struct db *db, const struct slots *slots, int64_t slot, int64_t num,
+                     struct arena *a, struct document *ret, bool *ret_found, struct err *err);

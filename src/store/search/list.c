@@ -12,16 +12,6 @@ enum {
     SEARCH_MOST = 64 << 20
 };
 
-bool document_in_scope(const struct document_scope *scope, int64_t sender, int64_t receiver)
-{
-    if (scope == NULL)
-        return true;
-    for (size_t i = 0; i < scope->count; i++)
-        if (scope->systems[i] == sender || scope->systems[i] == receiver)
-            return true;
-    return false;
-}
-
 static bool name_matches(struct str pattern, struct str name)
 {
     if (pattern.len > 0 && pattern.ptr[pattern.len - 1] == '*')

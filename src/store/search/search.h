@@ -24,6 +24,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
+#include "store/search/document.h"
 #include "store/search/document_inside.h"
 
 struct store;

@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "store/compact.h"
 #include "store/kernel/store_state.h"
+#include "store/payload/archive_read.h"
 #include "store/retention/archive.h"
 #include "store/retention/retain.h"
 #include "store/road/done.h"

@@ -1,4 +1,4 @@
-/* search_inside.h - sources of numbers, for the files of store/ that fill them (search.h).
+/* search_source.h - sources of numbers, for the files that fill them (search.h).
  *
  * A source is filled window by window, from the highest number downwards.  What it sees may come
  * in any order, and more than once; search.c puts it in order.
@@ -11,7 +11,8 @@
 enum {
     SEEN_MOST = 8192, /* numbers of a window */
     SOURCES_MOST = 16 + DOCUMENT_WHERE_MOST,
-    NOT_KNOWN = -2
+    NOT_KNOWN = -2,
+    SOURCE_BATCHES_MOST = 8192 /* known by number; when there are more, members of any may fit */
 };
 
 enum source_kind {
@@ -70,10 +71,9 @@ bool search_gather(struct search *x, struct source *c, enum sql_id id, int64_t s
 /* The limit for each of so many statements of one window. */
 int64_t search_share(const struct source *c, size_t parts);
 
-/* ---- search_trouble.c: live documents with that error, or that are dead, and perhaps others ----
- */
-
-bool search_gather_trouble(struct search *x, struct source *c, int64_t below, struct err *err);
-bool search_gather_dead(struct search *x, struct source *c, int64_t below, struct err *err);
-/* Whether members of a batch may be so. */
-bool search_batch_fits(const struct source *c, int64_t batch);
+/* One was seen. */
+void search_see(struct source *c, int64_t num, int64_t slot, bool fits);
+/* A full window may have left lower ones than this out. */
+void search_unsure(struct source *c, int64_t from);
+/* Puts c->nums in order. */
+void search_sort_batches(const struct source *c, int64_t *nums);

@@ -1,9 +1,6 @@
-/* settle_inside.h - what the files of settle share: the rows that one group gathers.
+/* settle_rows.h - rows of tasks, deliveries and counts, gathered for one statement each.
  *
- *   settle.c        the verb: claims, documents that stay, documents that are over
- *   settle_rows.c   rows of tasks, deliveries and counts
- *   settle_bytes.c  bytes that a step made        settle_order.c  lanes
- *   settle_batch.c  members of batches
+ * Threads: the writers, in an open transaction.
  */
 #pragma once
 

@@ -1,10 +1,40 @@
-/* archive_inside.h - what the files of the archive share.
+/* archive_read.h - documents in archives: found, and read back.
  *
- *   archive.c  making and checking          archive_read.c  finding and reading back
+ * What an archive is, its files and their format say retention/archive.h, which writes them.
+ *
+ * Threads: any that may block.
  */
 #pragma once
 
-#include "store/retention/archive.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/digest.h"
+#include "base/err.h"
+#include "base/id.h"
+#include "base/str.h"
+#include "store/payload/payload.h"
+
+struct store;
+
+/* Where the payload of a document is in an archive: an open file.  *ret_found false: no archive
+ * has it.  line, when it is given: what is known of it, as JSON. */
+struct archive_place {
+    int fd; /* the caller closes it */
+    int64_t offset, size;
+    struct sha256 sha256;
+};
+bool archive_find(struct store *s, const struct id *id, struct archive_place *ret, struct buf *line,
+                  bool *ret_found, struct err *err);
+/* The same as a source for payload_open(). */
+bool archive_source(struct store *s, const struct id *id, struct payload_source *ret,
+                    bool *ret_found, struct err *err);
+
+/* ---- the files of an archive ------------------------------------------------------------------
+ */
 
 enum {
     ARCHIVE_ENTRY = 80,
