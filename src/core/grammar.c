@@ -1,10 +1,13 @@
 #include "core/grammar.h"
 
 #include "base/clock.h"
+#include "core/planned.h"
 
 const char *const grammar_areas[] = { "localhost", "internal", "dmz", "external", NULL };
 
 static const char *const grammar_never[] = { "never", NULL };
+
+const char *const grammar_standards[] = { "hl7", "x12", "edifact", NULL };
 
 static const char *const priorities[] = { "high", "normal", "low", NULL };
 
@@ -32,11 +35,6 @@ const struct option grammar_extract[] = {
     { 0 },
 };
 
-const struct option grammar_headers = {
-    .type = OPT_TEMPLATE,
-    .help = "the value of the header",
-};
-
 const struct option grammar_answer[] = {
     { .name = "type",
       .type = OPT_DOCTYPE,
@@ -44,7 +42,7 @@ const struct option grammar_answer[] = {
     { .name = "extract",
       .type = OPT_MAP,
       .keys = grammar_extract,
-      .words = OPTION_WORDS("hl7", "x12", "edifact"),
+      .words = grammar_standards,
       .help = "where its sender, receiver and attributes are found" },
     { 0 },
 };
@@ -207,19 +205,19 @@ static const struct option system_each = {
 };
 
 /* On a type and on a route; the route's own wins. */
-#define HANDLING                                                                              \
-    { .name = "priority",                                                                     \
-      .type = OPT_WORD,                                                                       \
-      .words = priorities,                                                                    \
-      .fallback = "normal",                                                                   \
-      .help = "who goes first when there is a queue" },                                       \
-        { .name = "expires",                                                                  \
-          .type = OPT_DURATION,                                                               \
-          .least = 1,                                                                         \
-          .help = "a document that is not delivered by then is a dead letter `expired`" },    \
-    {                                                                                         \
-        .name = "delay", .type = OPT_DURATION, .help = "wait this long before the first step" \
-    }
+static const struct option handling[] = {
+    { .name = "priority",
+      .type = OPT_WORD,
+      .words = priorities,
+      .fallback = "normal",
+      .help = "who goes first when there is a queue" },
+    { .name = "expires",
+      .type = OPT_DURATION,
+      .least = 1,
+      .help = "a document that is not delivered by then is a dead letter `expired`" },
+    { .name = "delay", .type = OPT_DURATION, .help = "wait this long before the first step" },
+    { 0 },
+};
 
 const struct option grammar_type[] = {
     { .name = "title", .type = OPT_TEXT, .help = "its name for people" },
@@ -229,7 +227,7 @@ const struct option grammar_type[] = {
       .each = &grammar_expr_each,
       .noun = "attribute",
       .help = "attributes that are indexed, so that documents are found by them" },
-    HANDLING,
+    OPTIONS(handling),
     { .name = "retention",
       .type = OPT_DURATION,
       .words = grammar_never,
@@ -249,13 +247,13 @@ static const struct option type_each = {
 
 static const struct option gateway_each = {
     .type = OPT_KIND,
-    .kinds = &grammar_gateways,
+    .role = ROLE_GATEWAY,
     .noun = "gateway",
 };
 
 static const struct option endpoint_each = {
     .type = OPT_KIND,
-    .kinds = &grammar_endpoints,
+    .role = ROLE_ENDPOINT,
     .noun = "endpoint",
 };
 
@@ -293,7 +291,7 @@ static const struct option route_when[] = {
 
 const struct option grammar_step = {
     .type = OPT_STEP,
-    .kinds = &grammar_services,
+    .role = ROLE_SERVICE,
     .noun = "step",
 };
 
@@ -313,9 +311,10 @@ const struct option grammar_route[] = {
     { .name = "keep",
       .type = OPT_WORD,
       .words = OPTION_WORDS("ends", "stages"),
+      .planned = OPTION_WORDS("stages"),
       .fallback = "ends",
       .help = "which payloads are stored: received and sent, or each stage" },
-    HANDLING,
+    OPTIONS(handling),
     { 0 },
 };
 
@@ -323,78 +322,6 @@ static const struct option route_each = {
     .type = OPT_MAP,
     .keys = grammar_route,
     .noun = "route",
-};
-
-/* --- jobs -------------------------------------------------------------------- */
-
-static const struct option job_common[] = {
-    { .name = "kind", .type = OPT_WORD, .flags = OPT_REQUIRED, .help = "what it does" },
-    { .name = "title", .type = OPT_TEXT, .help = "its name for people" },
-    { .name = "at", .type = OPT_CRON, .flags = OPT_ONE_OF, .help = "when it runs" },
-    { .name = "every",
-      .type = OPT_DURATION,
-      .flags = OPT_ONE_OF,
-      .least = CLOCK_MS,
-      .help = "how long from one run to the next" },
-    { .name = "zone", .type = OPT_ZONE, .fallback = "UTC", .help = "the time zone of `at`" },
-    { .name = "area",
-      .type = OPT_WORD,
-      .words = grammar_areas,
-      .help = "only nodes of this area run it" },
-    { 0 },
-};
-
-static const struct option job_call[] = {
-    { .name = "url",
-      .type = OPT_URL,
-      .flags = OPT_REQUIRED,
-      .words = OPTION_WORDS("http", "https"),
-      .help = "what is called" },
-    { .name = "method",
-      .type = OPT_WORD,
-      .words = OPTION_WORDS("GET", "POST", "PUT", "PATCH", "DELETE"),
-      .fallback = "POST",
-      .help = "the HTTP method" },
-    { .name = "headers",
-      .type = OPT_NAMED,
-      .flags = OPT_FREE,
-      .each = &grammar_headers,
-      .noun = "header",
-      .help = "headers of the request" },
-    { .name = "body", .type = OPT_TEXT, .help = "the body of the request" },
-    { .name = "timeout",
-      .type = OPT_DURATION,
-      .least = 1,
-      .fallback = "30s",
-      .help = "how long it may take" },
-    { .name = "answer",
-      .type = OPT_MAP,
-      .keys = grammar_answer,
-      .help = "make the answer a document" },
-    { 0 },
-};
-
-static const struct option job_link[] = {
-    { .name = "link", .type = OPT_NAME, .flags = OPT_REQUIRED, .help = "one of `links`" },
-    { 0 },
-};
-
-static const struct option no_keys[] = { { 0 } };
-
-static const struct option_kind job_kinds_list[] = {
-    { "call", "call an HTTP service", job_call, false },
-    { "replicate", "copy the changes of tables to another database", job_link, false },
-    { "verify", "compare replicated tables and repair them", job_link, false },
-    { "retain", "let go of what has been kept long enough", no_keys, false },
-    { 0 },
-};
-
-static const struct option_kinds job_kinds = { job_common, job_kinds_list };
-
-static const struct option job_each = {
-    .type = OPT_KIND,
-    .kinds = &job_kinds,
-    .noun = "job",
 };
 
 /* --- the top level ----------------------------------------------------------- */
@@ -422,8 +349,6 @@ static const struct option batch_each = {
     .keys = grammar_batch,
     .noun = "batch",
 };
-
-static const struct option any_each = { .type = OPT_ANY };
 
 #define KEPT(word)                                                          \
     {                                                                       \
@@ -505,16 +430,10 @@ const struct option grammar_sections[] = {
       .type = OPT_LIST,
       .each = &route_each,
       .help = "which documents run through which steps; exactly one route takes a document" },
-    { .name = "jobs", .type = OPT_NAMED, .each = &job_each, .help = "recurring work" },
     { .name = "calendars",
       .type = OPT_NAMED,
       .each = &calendar_each,
       .help = "holidays, for windows" },
-    { .name = "services", .type = OPT_NAMED, .each = &any_each, .help = "named steps" },
-    { .name = "subscriptions",
-      .type = OPT_NAMED,
-      .each = &any_each,
-      .help = "who gets copies of which documents" },
     { .name = "batches",
       .type = OPT_NAMED,
       .each = &batch_each,
@@ -531,12 +450,6 @@ const struct option grammar_sections[] = {
       .type = OPT_MAP,
       .keys = grammar_auth,
       .help = "how people log in, beside users with passwords" },
-    { .name = "stores", .type = OPT_NAMED, .each = &any_each, .help = "where content lives" },
-    { .name = "content",
-      .type = OPT_NAMED,
-      .flags = OPT_FREE,
-      .each = &any_each,
-      .help = "how content is copied and checked" },
-    { .name = "links", .type = OPT_ANY, .help = "tables that are replicated" },
+    OPTIONS(planned_sections),
     { 0 },
 };

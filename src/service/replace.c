@@ -27,6 +27,21 @@ struct replace {
 
 /* --- options ------------------------------------------------------------------------------- */
 
+static const struct option options[] = {
+    { .name = "find", .type = OPT_TEXT, .flags = OPT_ONE_OF, .help = "the text that is replaced" },
+    { .name = "regex",
+      .type = OPT_REGEX,
+      .flags = OPT_ONE_OF,
+      .help = "a regular expression for it" },
+    { .name = "with",
+      .type = OPT_TEXT,
+      .fallback = "",
+      .help =
+          "what stands there afterwards; of `regex`, $1 to $9 and ${name} are the groups, $0 is "
+          "all of it, $$ a dollar" },
+    { 0 },
+};
+
 static bool group_of(const struct regex *regex, struct str name, unsigned *ret, struct err *err)
 {
     uint64_t n;
@@ -246,8 +261,7 @@ static bool run(void *self, struct str in, const struct facts *facts, struct buf
 }
 
 const struct service_type service_replace = {
-    .name = "replace",
-    .summary = "replaces text",
+    .kind = { .name = "replace", .help = "replace text", .keys = options },
     .make = make,
     .unmake = unmake,
     .run = run,

@@ -138,12 +138,9 @@ static void duty_free(struct duty *d)
 
 static const struct gateway_type *type_of(const struct poller *p, const char *kind)
 {
-    const struct gateway_type *t;
+    const struct gateway_type *t = connector_gateway(p->o.connectors, str_of(kind));
 
-    for (size_t i = 0; (t = p->o.connectors->gateways[i]) != NULL; i++)
-        if (t->look != NULL && str_is(str_of(t->name), kind))
-            return t;
-    return NULL;
+    return t != NULL && t->look != NULL ? t : NULL;
 }
 
 static bool is_for_us(const struct poller *p, const struct config_gateway *g)
@@ -160,11 +157,9 @@ static bool find_secret(void *arg, struct str name, struct arena *a, struct str 
 static struct settings settings_of(const struct poller *p, const struct config_gateway *g,
                                    struct arena *a)
 {
-    const struct option_kind *kind = option_kind_find(&grammar_gateways, str_of(g->kind));
-
     return (struct settings){ .node = g->node,
-                              .common = grammar_gateways.common,
-                              .own = kind->keys,
+                              .common = grammar_gateway,
+                              .own = type_of(p, g->kind)->kind.keys,
                               .secret = find_secret,
                               .secret_arg = p->o.store,
                               .arena = a };
