@@ -6,53 +6,31 @@
 /* --- keys of every gateway --------------------------------------------------------- */
 
 static const struct option limits[] = {
-    { .name = "rate", .type = OPT_RATE, .help = "documents that are accepted; left out: no limit" },
-    { .name = "burst",
-      .type = OPT_INT,
-      .least = 1,
-      .most = 1000000000,
-      .help = "how many may come at once; left out: one second's worth" },
-    { .name = "size",
-      .type = OPT_SIZE,
-      .least = 1,
-      .fallback = "64 MiB",
-      .help = "the largest document" },
+    OPTION("rate", OPT_RATE, "documents that are accepted; left out: no limit"),
+    OPTION("burst", OPT_INT, "how many may come at once; left out: one second's worth", .least = 1,
+           .most = 1000000000),
+    OPTION("size", OPT_SIZE, "the largest document", .least = 1, .fallback = "64 MiB"),
     { 0 },
 };
 
 const struct option grammar_gateway[] = {
-    { .name = "kind", .type = OPT_WORD, .flags = OPT_REQUIRED, .help = "how documents come in" },
-    { .name = "title", .type = OPT_TEXT, .help = "its name for people" },
-    { .name = "area",
-      .type = OPT_WORD,
-      .words = grammar_areas,
-      .help = "only nodes of this area run it" },
-    { .name = "extract",
-      .type = OPT_MAP,
-      .keys = grammar_extract,
-      .words = grammar_standards,
-      .help = "where sender, receiver and type are found; the bare word uses that standard's own" },
-    { .name = "limits", .type = OPT_MAP, .keys = limits, .help = "what it takes on" },
+    OPTION("kind", OPT_WORD, "how documents come in", .flags = OPT_REQUIRED),
+    OPTION("title", OPT_TEXT, "its name for people"),
+    OPTION("area", OPT_WORD, "only nodes of this area run it", .words = grammar_areas),
+    OPTION("extract", OPT_MAP,
+           "where sender, receiver and type are found; the bare word uses that standard's own",
+           .keys = grammar_extract, .words = grammar_standards),
+    OPTION("limits", OPT_MAP, "what it takes on", .keys = limits),
     { 0 },
 };
 
 /* --- keys of every endpoint -------------------------------------------------------- */
 
 static const struct option retry_keys[] = {
-    { .name = "first",
-      .type = OPT_DURATION,
-      .least = 1,
-      .fallback = "1s",
-      .help = "the wait before the first repetition; it doubles from there" },
-    { .name = "most",
-      .type = OPT_DURATION,
-      .least = 1,
-      .fallback = "10m",
-      .help = "the longest wait" },
-    { .name = "for",
-      .type = OPT_DURATION,
-      .fallback = "3d",
-      .help = "after this long the delivery is a dead letter" },
+    OPTION("first", OPT_DURATION, "the wait before the first repetition; it doubles from there",
+           .least = 1, .fallback = "1s"),
+    OPTION("most", OPT_DURATION, "the longest wait", .least = 1, .fallback = "10m"),
+    OPTION("for", OPT_DURATION, "after this long the delivery is a dead letter", .fallback = "3d"),
     { 0 },
 };
 
@@ -62,57 +40,28 @@ static const struct option outcome_each = {
 };
 
 static const struct option breaker_keys[] = {
-    { .name = "failures",
-      .type = OPT_INT,
-      .fallback = "5",
-      .least = 1,
-      .most = 1000000,
-      .help = "failures in a row that open it" },
-    { .name = "wait",
-      .type = OPT_DURATION,
-      .least = 1,
-      .fallback = "30s",
-      .help = "how long it stays open before one delivery probes" },
+    OPTION("failures", OPT_INT, "failures in a row that open it", .fallback = "5", .least = 1,
+           .most = 1000000),
+    OPTION("wait", OPT_DURATION, "how long it stays open before one delivery probes", .least = 1,
+           .fallback = "30s"),
     { 0 },
 };
 
 const struct option grammar_endpoint[] = {
-    { .name = "kind", .type = OPT_WORD, .flags = OPT_REQUIRED, .help = "how documents are sent" },
-    { .name = "title", .type = OPT_TEXT, .help = "its name for people" },
-    { .name = "system",
-      .type = OPT_SYSTEM,
-      .help = "the system it belongs to; left out: the document's receiver" },
-    { .name = "area",
-      .type = OPT_WORD,
-      .flags = OPT_PLANNED,
-      .words = grammar_areas,
-      .help = "only nodes of this area run it" },
-    { .name = "timeout",
-      .type = OPT_DURATION,
-      .least = 1,
-      .fallback = "30s",
-      .help = "how long one attempt may take" },
-    { .name = "connect_timeout",
-      .type = OPT_DURATION,
-      .least = 1,
-      .fallback = "10s",
-      .help = "how long connecting may take" },
-    { .name = "retry", .type = OPT_MAP, .keys = retry_keys, .help = "how a delivery is repeated" },
-    { .name = "outcome",
-      .type = OPT_NAMED,
-      .flags = OPT_FREE,
-      .each = &outcome_each,
-      .noun = "outcome of",
-      .help = "what an answer means, by its status" },
-    { .name = "breaker",
-      .type = OPT_MAP,
-      .keys = breaker_keys,
-      .help = "when it stops trying for a while" },
-    { .name = "answer",
-      .type = OPT_MAP,
-      .flags = OPT_PLANNED,
-      .keys = grammar_answer,
-      .help = "make the receiver's answer a document" },
+    OPTION("kind", OPT_WORD, "how documents are sent", .flags = OPT_REQUIRED),
+    OPTION("title", OPT_TEXT, "its name for people"),
+    OPTION("system", OPT_SYSTEM, "the system it belongs to; left out: the document's receiver"),
+    OPTION("area", OPT_WORD, "only nodes of this area run it", .flags = OPT_PLANNED,
+           .words = grammar_areas),
+    OPTION("timeout", OPT_DURATION, "how long one attempt may take", .least = 1, .fallback = "30s"),
+    OPTION("connect_timeout", OPT_DURATION, "how long connecting may take", .least = 1,
+           .fallback = "10s"),
+    OPTION("retry", OPT_MAP, "how a delivery is repeated", .keys = retry_keys),
+    OPTION("outcome", OPT_NAMED, "what an answer means, by its status", .flags = OPT_FREE,
+           .each = &outcome_each, .noun = "outcome of"),
+    OPTION("breaker", OPT_MAP, "when it stops trying for a while", .keys = breaker_keys),
+    OPTION("answer", OPT_MAP, "make the receiver's answer a document", .flags = OPT_PLANNED,
+           .keys = grammar_answer),
     { 0 },
 };
 
@@ -121,131 +70,94 @@ const struct option grammar_endpoint[] = {
 static const struct option user_each = { .type = OPT_HASH };
 
 const struct option grammar_senders[] = {
-    { .name = "auth",
-      .type = OPT_WORD,
-      .words = OPTION_WORDS("key", "basic", "none"),
-      .fallback = "key",
-      .help = "how senders prove who they are; `none` only on a loopback address" },
-    { .name = "users",
-      .type = OPT_NAMED,
-      .each = &user_each,
-      .noun = "user",
-      .help = "for `auth: basic`: user names and argon2id hashes of their passwords" },
-    { .name = "idempotency",
-      .type = OPT_DURATION,
-      .fallback = "24h",
-      .most = INT64_C(60) * 86400 * 1000000,
-      .help = "how long an Idempotency-Key is remembered, 60d at most" },
+    OPTION("auth", OPT_WORD, "how senders prove who they are; `none` only on a loopback address",
+           .words = OPTION_WORDS("key", "basic", "none"), .fallback = "key"),
+    OPTION("users", OPT_NAMED,
+           "for `auth: basic`: user names and argon2id hashes of their passwords",
+           .each = &user_each, .noun = "user"),
+    OPTION("idempotency", OPT_DURATION, "how long an Idempotency-Key is remembered, 60d at most",
+           .fallback = "24h", .most = INT64_C(60) * 86400 * 1000000),
     { 0 },
 };
 
 const struct option grammar_reply[] = {
-    { .name = "reply",
-      .type = OPT_WORD,
-      .words = OPTION_WORDS("ack", "soap", "receiver"),
-      .planned = OPTION_WORDS("soap", "receiver"),
-      .fallback = "ack",
-      .help = "what the sender is answered; `receiver` waits for the receiver's own answer" },
-    { .name = "wait",
-      .type = OPT_DURATION,
-      .flags = OPT_PLANNED,
-      .least = 1,
-      .fallback = "30s",
-      .help = "how long `reply: receiver` waits before it answers 504" },
+    OPTION("reply", OPT_WORD,
+           "what the sender is answered; `receiver` waits for the receiver's own answer",
+           .words = OPTION_WORDS("ack", "soap", "receiver"),
+           .planned = OPTION_WORDS("soap", "receiver"), .fallback = "ack"),
+    OPTION("wait", OPT_DURATION, "how long `reply: receiver` waits before it answers 504",
+           .flags = OPT_PLANNED, .least = 1, .fallback = "30s"),
     { 0 },
 };
 
 const struct option grammar_every[] = {
-    { .name = "every",
-      .type = OPT_DURATION,
-      .least = CLOCK_MS,
-      .fallback = "10s",
-      .help = "how long from one look to the next" },
+    OPTION("every", OPT_DURATION, "how long from one look to the next", .least = CLOCK_MS,
+           .fallback = "10s"),
     { 0 },
 };
 
 static const struct option after_keys[] = {
-    { .name = "move", .type = OPT_PATH, .flags = OPT_REQUIRED, .help = "the folder that takes it" },
+    OPTION("move", OPT_PATH, "the folder that takes it", .flags = OPT_REQUIRED),
     { 0 },
 };
 
 const struct option grammar_files[] = {
-    { .name = "match",
-      .type = OPT_TEXT,
-      .flags = OPT_OR_LIST,
-      .fallback = "*",
-      .help = "file names that are taken: `*` and `?` stand for anything" },
-    { .name = "min_age",
-      .type = OPT_DURATION,
-      .fallback = "2s",
-      .help = "younger files are left alone: they may still be written" },
-    { .name = "after",
-      .type = OPT_MAP,
-      .keys = after_keys,
-      .words = OPTION_WORDS("delete", "keep"),
-      .fallback = "keep",
-      .help = "what happens to a file that was taken; `keep` remembers it in a ledger" },
+    OPTION("match", OPT_TEXT, "file names that are taken: `*` and `?` stand for anything",
+           .flags = OPT_OR_LIST, .fallback = "*"),
+    OPTION("min_age", OPT_DURATION, "younger files are left alone: they may still be written",
+           .fallback = "2s"),
+    OPTION("after", OPT_MAP,
+           "what happens to a file that was taken; `keep` remembers it in a ledger",
+           .keys = after_keys, .words = OPTION_WORDS("delete", "keep"), .fallback = "keep"),
     { 0 },
 };
 
 const struct option grammar_silence[] = {
-    { .name = "timeout",
-      .type = OPT_DURATION,
-      .least = 1,
-      .fallback = "30s",
-      .help = "how long the other side may stay silent" },
+    OPTION("timeout", OPT_DURATION, "how long the other side may stay silent", .least = 1,
+           .fallback = "30s"),
     { 0 },
 };
 
 /* --- groups: reaching the other side ------------------------------------------------- */
 
 const struct option grammar_login[] = {
-    { .name = "user", .type = OPT_TEXT, .help = "the user name, if it is not in the URL" },
-    { .name = "password", .type = OPT_SECRET, .help = "the password" },
+    OPTION("user", OPT_TEXT, "the user name, if it is not in the URL"),
+    OPTION("password", OPT_SECRET, "the password"),
     { 0 },
 };
 
 const struct option grammar_ssh[] = {
-    { .name = "private_key", .type = OPT_SECRET, .help = "the private key, as text" },
-    { .name = "passphrase", .type = OPT_SECRET, .help = "the passphrase of the private key" },
-    { .name = "host_key",
-      .type = OPT_TEXT,
-      .help = "the fingerprint of the server, as SHA256:TEXT" },
+    OPTION("private_key", OPT_SECRET, "the private key, as text"),
+    OPTION("passphrase", OPT_SECRET, "the passphrase of the private key"),
+    OPTION("host_key", OPT_TEXT, "the fingerprint of the server, as SHA256:TEXT"),
     { 0 },
 };
 
 const struct option grammar_tls_keys[] = {
-    { .name = "ca",
-      .type = OPT_PATH,
-      .help = "the authority that signed the receiver's certificate" },
-    { .name = "cert", .type = OPT_PATH, .help = "our certificate" },
-    { .name = "key", .type = OPT_SECRET, .help = "its private key" },
-    { .name = "verify",
-      .type = OPT_BOOL,
-      .fallback = "true",
-      .help = "refuse a receiver whose certificate is not right" },
+    OPTION("ca", OPT_PATH, "the authority that signed the receiver's certificate"),
+    OPTION("cert", OPT_PATH, "our certificate"),
+    OPTION("key", OPT_SECRET, "its private key"),
+    OPTION("verify", OPT_BOOL, "refuse a receiver whose certificate is not right",
+           .fallback = "true"),
     { 0 },
 };
 
 const struct option grammar_tls[] = {
-    { .name = "tls", .type = OPT_MAP, .keys = grammar_tls_keys, .help = "TLS beyond the usual" },
+    OPTION("tls", OPT_MAP, "TLS beyond the usual", .keys = grammar_tls_keys),
     { 0 },
 };
 
 const struct option grammar_s3[] = {
-    { .name = "url",
-      .type = OPT_URL,
-      .flags = OPT_REQUIRED,
-      .words = OPTION_WORDS("http", "https"),
-      .help = "the S3 service" },
-    { .name = "region", .type = OPT_TEXT, .fallback = "us-east-1", .help = "the region" },
-    { .name = "access_key", .type = OPT_SECRET, .help = "the id of the access key" },
-    { .name = "secret_key", .type = OPT_SECRET, .help = "the secret of the access key" },
+    OPTION("url", OPT_URL, "the S3 service", .flags = OPT_REQUIRED,
+           .words = OPTION_WORDS("http", "https")),
+    OPTION("region", OPT_TEXT, "the region", .fallback = "us-east-1"),
+    OPTION("access_key", OPT_SECRET, "the id of the access key"),
+    OPTION("secret_key", OPT_SECRET, "the secret of the access key"),
     { 0 },
 };
 
 const struct option grammar_sql[] = {
-    { .name = "dsn", .type = OPT_SECRET, .flags = OPT_REQUIRED, .help = "the ODBC connection" },
+    OPTION("dsn", OPT_SECRET, "the ODBC connection", .flags = OPT_REQUIRED),
     { 0 },
 };
 
@@ -253,51 +165,40 @@ static const struct option header_each = { .type = OPT_TEMPLATE,
                                            .help = "the value of the header" };
 
 const struct option grammar_headers[] = {
-    { .name = "headers",
-      .type = OPT_NAMED,
-      .flags = OPT_FREE,
-      .each = &header_each,
-      .noun = "header",
-      .help = "headers of the request" },
+    OPTION("headers", OPT_NAMED, "headers of the request", .flags = OPT_FREE, .each = &header_each,
+           .noun = "header"),
     { 0 },
 };
 
 const struct option grammar_file_name[] = {
-    { .name = "name", .type = OPT_TEMPLATE, .fallback = "${id}", .help = "the name it gets" },
+    OPTION("name", OPT_TEMPLATE, "the name it gets", .fallback = "${id}"),
     { 0 },
 };
 
 /* --- the steps of the engine itself --------------------------------------------------- */
 
 static const struct option batch_keys[] = {
-    { .name = "name",
-      .type = OPT_NAME,
-      .flags = OPT_REQUIRED,
-      .help = "one of `batches`, which says when it closes and what becomes of it" },
-    { .name = "by",
-      .type = OPT_TEMPLATE,
-      .help =
-          "one batch per value, beside one per route and receiver; left out: as the batch says" },
+    OPTION("name", OPT_NAME, "one of `batches`, which says when it closes and what becomes of it",
+           .flags = OPT_REQUIRED),
+    OPTION("by", OPT_TEMPLATE,
+           "one batch per value, beside one per route and receiver; left out: as the batch says"),
     { 0 },
 };
 
 static const struct option route_keys[] = {
-    { .name = "receiver", .type = OPT_EXPR, .flags = OPT_OR_LIST, .help = "the new receiver" },
-    { .name = "sender", .type = OPT_EXPR, .flags = OPT_OR_LIST, .help = "the new sender" },
-    { .name = "type", .type = OPT_EXPR, .flags = OPT_OR_LIST, .help = "the new type" },
+    OPTION("receiver", OPT_EXPR, "the new receiver", .flags = OPT_OR_LIST),
+    OPTION("sender", OPT_EXPR, "the new sender", .flags = OPT_OR_LIST),
+    OPTION("type", OPT_EXPR, "the new type", .flags = OPT_OR_LIST),
     { 0 },
 };
 
 static const struct option drop_keys[] = {
-    { .name = "reason", .type = OPT_TEXT, .help = "why; it stands in the timeline" },
+    OPTION("reason", OPT_TEXT, "why; it stands in the timeline"),
     { 0 },
 };
 
 static const struct option deliver_keys[] = {
-    { .name = "to",
-      .type = OPT_ENDPOINT,
-      .flags = OPT_REQUIRED | OPT_OR_LIST,
-      .help = "one or more of `endpoints`" },
+    OPTION("to", OPT_ENDPOINT, "one or more of `endpoints`", .flags = OPT_REQUIRED | OPT_OR_LIST),
     { 0 },
 };
 

@@ -112,6 +112,13 @@ struct option_kind {
 
 #define OPTION_WORDS(...) ((const char *const[]){ __VA_ARGS__, NULL })
 
+/* In a table: a key with what every key has; the rest follows by name, as in
+ *     OPTION("every", OPT_DURATION, "how long from one look to the next", .fallback = "10s") */
+#define OPTION(word, kind, sentence, ...)                               \
+    {                                                                   \
+        .name = (word), .type = (kind), .help = (sentence), __VA_ARGS__ \
+    }
+
 /* In a table: the keys of a group.  A group takes in no other one. */
 #define OPTIONS(group)                      \
     {                                       \

@@ -6,11 +6,8 @@
 /* --- gateways ----------------------------------------------------------------------- */
 
 static const struct option ftp_in[] = {
-    { .name = "url",
-      .type = OPT_URL,
-      .flags = OPT_REQUIRED,
-      .words = OPTION_WORDS("ftp", "ftps"),
-      .help = "the folder to look in" },
+    OPTION("url", OPT_URL, "the folder to look in", .flags = OPT_REQUIRED,
+           .words = OPTION_WORDS("ftp", "ftps")),
     OPTIONS(grammar_login),
     OPTIONS(grammar_every),
     OPTIONS(grammar_files),
@@ -19,11 +16,8 @@ static const struct option ftp_in[] = {
 };
 
 static const struct option sftp_in[] = {
-    { .name = "url",
-      .type = OPT_URL,
-      .flags = OPT_REQUIRED,
-      .words = OPTION_WORDS("sftp"),
-      .help = "the folder to look in" },
+    OPTION("url", OPT_URL, "the folder to look in", .flags = OPT_REQUIRED,
+           .words = OPTION_WORDS("sftp")),
     OPTIONS(grammar_login),
     OPTIONS(grammar_ssh),
     OPTIONS(grammar_every),
@@ -33,32 +27,25 @@ static const struct option sftp_in[] = {
 };
 
 static const struct option mllp_in_tls[] = {
-    { .name = "cert", .type = OPT_PATH, .flags = OPT_REQUIRED, .help = "the certificate chain" },
-    { .name = "key", .type = OPT_SECRET, .flags = OPT_REQUIRED, .help = "its private key" },
-    { .name = "ca", .type = OPT_PATH, .help = "senders need a certificate from this authority" },
+    OPTION("cert", OPT_PATH, "the certificate chain", .flags = OPT_REQUIRED),
+    OPTION("key", OPT_SECRET, "its private key", .flags = OPT_REQUIRED),
+    OPTION("ca", OPT_PATH, "senders need a certificate from this authority"),
     { 0 },
 };
 
 static const struct option mllp_in[] = {
-    { .name = "listen",
-      .type = OPT_ADDRESS,
-      .flags = OPT_REQUIRED,
-      .help = "where senders connect" },
-    { .name = "tls", .type = OPT_MAP, .keys = mllp_in_tls, .help = "answer with TLS" },
+    OPTION("listen", OPT_ADDRESS, "where senders connect", .flags = OPT_REQUIRED),
+    OPTION("tls", OPT_MAP, "answer with TLS", .keys = mllp_in_tls),
     OPTIONS(grammar_reply),
     { 0 },
 };
 
 static const struct option sql_in[] = {
     OPTIONS(grammar_sql),
-    { .name = "query",
-      .type = OPT_TEXT,
-      .flags = OPT_REQUIRED,
-      .help = "the statement; :NAME stands for the last value of a cursor column" },
-    { .name = "cursor",
-      .type = OPT_NAME,
-      .flags = OPT_OR_LIST,
-      .help = "the columns that say how far the last look came" },
+    OPTION("query", OPT_TEXT, "the statement; :NAME stands for the last value of a cursor column",
+           .flags = OPT_REQUIRED),
+    OPTION("cursor", OPT_NAME, "the columns that say how far the last look came",
+           .flags = OPT_OR_LIST),
     OPTIONS(grammar_every),
     OPTIONS(grammar_silence),
     { 0 },
@@ -66,8 +53,8 @@ static const struct option sql_in[] = {
 
 static const struct option s3_in[] = {
     OPTIONS(grammar_s3),
-    { .name = "bucket", .type = OPT_TEXT, .flags = OPT_REQUIRED, .help = "the bucket" },
-    { .name = "prefix", .type = OPT_TEXT, .help = "only objects whose name starts like this" },
+    OPTION("bucket", OPT_TEXT, "the bucket", .flags = OPT_REQUIRED),
+    OPTION("prefix", OPT_TEXT, "only objects whose name starts like this"),
     OPTIONS(grammar_every),
     OPTIONS(grammar_files),
     OPTIONS(grammar_silence),
@@ -77,11 +64,8 @@ static const struct option s3_in[] = {
 /* --- endpoints ----------------------------------------------------------------------- */
 
 static const struct option ftp_out[] = {
-    { .name = "url",
-      .type = OPT_URL,
-      .flags = OPT_REQUIRED,
-      .words = OPTION_WORDS("ftp", "ftps"),
-      .help = "the folder" },
+    OPTION("url", OPT_URL, "the folder", .flags = OPT_REQUIRED,
+           .words = OPTION_WORDS("ftp", "ftps")),
     OPTIONS(grammar_login),
     OPTIONS(grammar_file_name),
     OPTIONS(grammar_tls),
@@ -89,11 +73,7 @@ static const struct option ftp_out[] = {
 };
 
 static const struct option sftp_out[] = {
-    { .name = "url",
-      .type = OPT_URL,
-      .flags = OPT_REQUIRED,
-      .words = OPTION_WORDS("sftp"),
-      .help = "the folder" },
+    OPTION("url", OPT_URL, "the folder", .flags = OPT_REQUIRED, .words = OPTION_WORDS("sftp")),
     OPTIONS(grammar_login),
     OPTIONS(grammar_ssh),
     OPTIONS(grammar_file_name),
@@ -101,52 +81,43 @@ static const struct option sftp_out[] = {
 };
 
 static const struct option smtp_out[] = {
-    { .name = "url",
-      .type = OPT_URL,
-      .flags = OPT_REQUIRED,
-      .words = OPTION_WORDS("smtp", "smtps"),
-      .help = "the mail server" },
+    OPTION("url", OPT_URL, "the mail server", .flags = OPT_REQUIRED,
+           .words = OPTION_WORDS("smtp", "smtps")),
     OPTIONS(grammar_login),
-    { .name = "from", .type = OPT_TEMPLATE, .flags = OPT_REQUIRED, .help = "the mail's sender" },
-    { .name = "to",
-      .type = OPT_TEMPLATE,
-      .flags = OPT_REQUIRED | OPT_OR_LIST,
-      .help = "its recipients" },
-    { .name = "subject", .type = OPT_TEMPLATE, .fallback = "${type} ${id}", .help = "its subject" },
-    { .name = "body", .type = OPT_TEMPLATE, .help = "its text; the document is attached" },
+    OPTION("from", OPT_TEMPLATE, "the mail's sender", .flags = OPT_REQUIRED),
+    OPTION("to", OPT_TEMPLATE, "its recipients", .flags = OPT_REQUIRED | OPT_OR_LIST),
+    OPTION("subject", OPT_TEMPLATE, "its subject", .fallback = "${type} ${id}"),
+    OPTION("body", OPT_TEMPLATE, "its text; the document is attached"),
     OPTIONS(grammar_file_name),
     OPTIONS(grammar_tls),
     { 0 },
 };
 
 static const struct option mllp_out[] = {
-    { .name = "address",
-      .type = OPT_ADDRESS,
-      .flags = OPT_REQUIRED | OPT_OUTGOING,
-      .help = "where the receiver listens" },
-    { .name = "tls", .type = OPT_MAP, .keys = grammar_tls_keys, .help = "use TLS" },
+    OPTION("address", OPT_ADDRESS, "where the receiver listens",
+           .flags = OPT_REQUIRED | OPT_OUTGOING),
+    OPTION("tls", OPT_MAP, "use TLS", .keys = grammar_tls_keys),
     { 0 },
 };
 
 static const struct option sql_out[] = {
     OPTIONS(grammar_sql),
-    { .name = "statement",
-      .type = OPT_TEXT,
-      .flags = OPT_REQUIRED,
-      .help = "the statement; :id :sender :receiver :type :payload and attributes are bound" },
+    OPTION("statement", OPT_TEXT,
+           "the statement; :id :sender :receiver :type :payload and attributes are bound",
+           .flags = OPT_REQUIRED),
     { 0 },
 };
 
 static const struct option s3_out[] = {
     OPTIONS(grammar_s3),
-    { .name = "bucket", .type = OPT_TEMPLATE, .flags = OPT_REQUIRED, .help = "the bucket" },
+    OPTION("bucket", OPT_TEMPLATE, "the bucket", .flags = OPT_REQUIRED),
     OPTIONS(grammar_file_name),
     { 0 },
 };
 
 static const struct option content_out[] = {
-    { .name = "store", .type = OPT_NAME, .flags = OPT_REQUIRED, .help = "one of `stores`" },
-    { .name = "space", .type = OPT_TEMPLATE, .flags = OPT_REQUIRED, .help = "the space in it" },
+    OPTION("store", OPT_NAME, "one of `stores`", .flags = OPT_REQUIRED),
+    OPTION("space", OPT_TEMPLATE, "the space in it", .flags = OPT_REQUIRED),
     OPTIONS(grammar_file_name),
     { 0 },
 };
@@ -156,213 +127,139 @@ static const struct option content_out[] = {
 static const struct option part_expr = { .type = OPT_EXPR, .flags = OPT_OR_LIST | OPT_RELATIVE };
 
 static const struct option split_keys[] = {
-    { .name = "xml",
-      .type = OPT_XML_PATH,
-      .flags = OPT_ONE_OF,
-      .help = "one part per element at this path" },
-    { .name = "json",
-      .type = OPT_POINTER,
-      .flags = OPT_ONE_OF,
-      .help = "one part per item of the array at this JSON Pointer" },
-    { .name = "hl7", .type = OPT_TEXT, .flags = OPT_ONE_OF, .help = "one part per message" },
-    { .name = "x12",
-      .type = OPT_TEXT,
-      .flags = OPT_ONE_OF,
-      .help = "one part per interchange, group or transaction" },
-    { .name = "lines",
-      .type = OPT_INT,
-      .flags = OPT_ONE_OF,
-      .least = 1,
-      .help = "one part per so many lines" },
-    { .name = "csv",
-      .type = OPT_INT,
-      .flags = OPT_ONE_OF,
-      .least = 1,
-      .help = "one part per so many rows, each with the header row" },
-    { .name = "sender",
-      .type = OPT_EXPR,
-      .flags = OPT_OR_LIST | OPT_RELATIVE,
-      .help = "who sent the part; left out: as before" },
-    { .name = "receiver",
-      .type = OPT_EXPR,
-      .flags = OPT_OR_LIST | OPT_RELATIVE,
-      .help = "who the part is for; left out: as before" },
-    { .name = "type",
-      .type = OPT_EXPR,
-      .flags = OPT_OR_LIST | OPT_RELATIVE,
-      .help = "what the part is; left out: as before" },
-    { .name = "attributes",
-      .type = OPT_NAMED,
-      .flags = OPT_ATTRS,
-      .each = &part_expr,
-      .noun = "attribute",
-      .help = "attributes of the part" },
+    OPTION("xml", OPT_XML_PATH, "one part per element at this path", .flags = OPT_ONE_OF),
+    OPTION("json", OPT_POINTER, "one part per item of the array at this JSON Pointer",
+           .flags = OPT_ONE_OF),
+    OPTION("hl7", OPT_TEXT, "one part per message", .flags = OPT_ONE_OF),
+    OPTION("x12", OPT_TEXT, "one part per interchange, group or transaction", .flags = OPT_ONE_OF),
+    OPTION("lines", OPT_INT, "one part per so many lines", .flags = OPT_ONE_OF, .least = 1),
+    OPTION("csv", OPT_INT, "one part per so many rows, each with the header row",
+           .flags = OPT_ONE_OF, .least = 1),
+    OPTION("sender", OPT_EXPR, "who sent the part; left out: as before",
+           .flags = OPT_OR_LIST | OPT_RELATIVE),
+    OPTION("receiver", OPT_EXPR, "who the part is for; left out: as before",
+           .flags = OPT_OR_LIST | OPT_RELATIVE),
+    OPTION("type", OPT_EXPR, "what the part is; left out: as before",
+           .flags = OPT_OR_LIST | OPT_RELATIVE),
+    OPTION("attributes", OPT_NAMED, "attributes of the part", .flags = OPT_ATTRS,
+           .each = &part_expr, .noun = "attribute"),
     { 0 },
 };
 
 static const struct option jq_keys[] = {
-    { .name = "filter", .type = OPT_TEXT, .flags = OPT_ONE_OF, .help = "the jq program" },
-    { .name = "file", .type = OPT_PATH, .flags = OPT_ONE_OF, .help = "a file with it" },
+    OPTION("filter", OPT_TEXT, "the jq program", .flags = OPT_ONE_OF),
+    OPTION("file", OPT_PATH, "a file with it", .flags = OPT_ONE_OF),
     { 0 },
 };
 
 static const struct option param_each = { .type = OPT_TEMPLATE, .help = "its value" };
 
 static const struct option xslt_keys[] = {
-    { .name = "file",
-      .type = OPT_PATH,
-      .flags = OPT_ONE_OF,
-      .help = "a file with the style sheet" },
-    { .name = "text", .type = OPT_TEXT, .flags = OPT_ONE_OF, .help = "the style sheet itself" },
-    { .name = "params",
-      .type = OPT_NAMED,
-      .each = &param_each,
-      .noun = "parameter",
-      .help = "parameters of the style sheet" },
+    OPTION("file", OPT_PATH, "a file with the style sheet", .flags = OPT_ONE_OF),
+    OPTION("text", OPT_TEXT, "the style sheet itself", .flags = OPT_ONE_OF),
+    OPTION("params", OPT_NAMED, "parameters of the style sheet", .each = &param_each,
+           .noun = "parameter"),
     { 0 },
 };
 
 static const struct option lua_keys[] = {
-    { .name = "script", .type = OPT_TEXT, .flags = OPT_ONE_OF, .help = "the program" },
-    { .name = "file", .type = OPT_PATH, .flags = OPT_ONE_OF, .help = "a file with it" },
+    OPTION("script", OPT_TEXT, "the program", .flags = OPT_ONE_OF),
+    OPTION("file", OPT_PATH, "a file with it", .flags = OPT_ONE_OF),
     { 0 },
 };
 
 static const struct option charset_keys[] = {
-    { .name = "from",
-      .type = OPT_TEXT,
-      .flags = OPT_REQUIRED,
-      .help = "the character set it comes in, such as ISO-8859-1" },
-    { .name = "to", .type = OPT_TEXT, .fallback = "UTF-8", .help = "the one it gets" },
+    OPTION("from", OPT_TEXT, "the character set it comes in, such as ISO-8859-1",
+           .flags = OPT_REQUIRED),
+    OPTION("to", OPT_TEXT, "the one it gets", .fallback = "UTF-8"),
     { 0 },
 };
 
 static const struct option compress_keys[] = {
-    { .name = "format",
-      .type = OPT_WORD,
-      .words = OPTION_WORDS("gzip", "zstd", "deflate"),
-      .fallback = "gzip",
-      .help = "how it is compressed" },
+    OPTION("format", OPT_WORD, "how it is compressed",
+           .words = OPTION_WORDS("gzip", "zstd", "deflate"), .fallback = "gzip"),
     { 0 },
 };
 
 static const struct option decompress_keys[] = {
-    { .name = "format",
-      .type = OPT_WORD,
-      .words = OPTION_WORDS("auto", "gzip", "zstd", "deflate"),
-      .fallback = "auto",
-      .help = "how it was compressed" },
-    { .name = "most",
-      .type = OPT_SIZE,
-      .least = 1,
-      .fallback = "64 MiB",
-      .help = "the largest result" },
+    OPTION("format", OPT_WORD, "how it was compressed",
+           .words = OPTION_WORDS("auto", "gzip", "zstd", "deflate"), .fallback = "auto"),
+    OPTION("most", OPT_SIZE, "the largest result", .least = 1, .fallback = "64 MiB"),
     { 0 },
 };
 
 static const struct option passphrase[] = {
-    { .name = "passphrase", .type = OPT_SECRET, .help = "its passphrase" },
+    OPTION("passphrase", OPT_SECRET, "its passphrase"),
     { 0 },
 };
 
 static const struct option armor[] = {
-    { .name = "armor", .type = OPT_BOOL, .fallback = "false", .help = "as text" },
+    OPTION("armor", OPT_BOOL, "as text", .fallback = "false"),
     { 0 },
 };
 
 static const struct option encrypt_keys[] = {
-    { .name = "to",
-      .type = OPT_TEXT,
-      .flags = OPT_REQUIRED | OPT_OR_LIST,
-      .help = "the OpenPGP public keys of the recipients" },
+    OPTION("to", OPT_TEXT, "the OpenPGP public keys of the recipients",
+           .flags = OPT_REQUIRED | OPT_OR_LIST),
     OPTIONS(armor),
     { 0 },
 };
 
 static const struct option decrypt_keys[] = {
-    { .name = "key",
-      .type = OPT_SECRET,
-      .flags = OPT_REQUIRED | OPT_OR_LIST,
-      .help = "our OpenPGP private key" },
+    OPTION("key", OPT_SECRET, "our OpenPGP private key", .flags = OPT_REQUIRED | OPT_OR_LIST),
     OPTIONS(passphrase),
     { 0 },
 };
 
 static const struct option sign_keys[] = {
-    { .name = "key", .type = OPT_SECRET, .flags = OPT_REQUIRED, .help = "our OpenPGP private key" },
+    OPTION("key", OPT_SECRET, "our OpenPGP private key", .flags = OPT_REQUIRED),
     OPTIONS(passphrase),
     OPTIONS(armor),
     { 0 },
 };
 
 static const struct option verify_keys[] = {
-    { .name = "key",
-      .type = OPT_TEXT,
-      .flags = OPT_REQUIRED | OPT_OR_LIST,
-      .help = "the OpenPGP public keys that are trusted" },
+    OPTION("key", OPT_TEXT, "the OpenPGP public keys that are trusted",
+           .flags = OPT_REQUIRED | OPT_OR_LIST),
     { 0 },
 };
 
 static const struct option validate_keys[] = {
-    { .name = "xml", .type = OPT_PATH, .flags = OPT_ONE_OF, .help = "an XML Schema" },
-    { .name = "json", .type = OPT_PATH, .flags = OPT_ONE_OF, .help = "a JSON Schema" },
+    OPTION("xml", OPT_PATH, "an XML Schema", .flags = OPT_ONE_OF),
+    OPTION("json", OPT_PATH, "a JSON Schema", .flags = OPT_ONE_OF),
     { 0 },
 };
 
 static const struct option store_keys[] = {
-    { .name = "key",
-      .type = OPT_EXPR,
-      .flags = OPT_REQUIRED | OPT_OR_LIST,
-      .help = "the key of the record" },
-    { .name = "set",
-      .type = OPT_NAME,
-      .help = "the set of records; left out: the document's type" },
+    OPTION("key", OPT_EXPR, "the key of the record", .flags = OPT_REQUIRED | OPT_OR_LIST),
+    OPTION("set", OPT_NAME, "the set of records; left out: the document's type"),
     { 0 },
 };
 
 static const struct option subscribe_keys[] = {
-    { .name = "to",
-      .type = OPT_NAME,
-      .flags = OPT_REQUIRED | OPT_OR_LIST,
-      .help = "one or more of `subscriptions`" },
+    OPTION("to", OPT_NAME, "one or more of `subscriptions`", .flags = OPT_REQUIRED | OPT_OR_LIST),
     { 0 },
 };
 
 static const struct option call_time[] = {
-    { .name = "timeout",
-      .type = OPT_DURATION,
-      .least = 1,
-      .fallback = "30s",
-      .help = "how long it may take" },
+    OPTION("timeout", OPT_DURATION, "how long it may take", .least = 1, .fallback = "30s"),
     { 0 },
 };
 
 static const struct option call_method[] = {
-    { .name = "method",
-      .type = OPT_WORD,
-      .words = OPTION_WORDS("GET", "POST", "PUT"),
-      .fallback = "POST",
-      .help = "the HTTP method" },
+    OPTION("method", OPT_WORD, "the HTTP method", .words = OPTION_WORDS("GET", "POST", "PUT"),
+           .fallback = "POST"),
     { 0 },
 };
 
 static const struct option enrich_keys[] = {
-    { .name = "url",
-      .type = OPT_URL,
-      .flags = OPT_ONE_OF,
-      .words = OPTION_WORDS("http", "https"),
-      .help = "an HTTP service that is asked" },
-    { .name = "dsn",
-      .type = OPT_SECRET,
-      .flags = OPT_ONE_OF,
-      .help = "an ODBC connection that is asked" },
-    { .name = "set",
-      .type = OPT_NAME,
-      .flags = OPT_ONE_OF,
-      .help = "a set of records that `store` keeps" },
-    { .name = "query", .type = OPT_TEXT, .help = "the statement for `dsn`" },
-    { .name = "key", .type = OPT_EXPR, .flags = OPT_OR_LIST, .help = "the key for `set`" },
-    { .name = "into", .type = OPT_TEXT, .help = "where the answer goes in the document" },
+    OPTION("url", OPT_URL, "an HTTP service that is asked", .flags = OPT_ONE_OF,
+           .words = OPTION_WORDS("http", "https")),
+    OPTION("dsn", OPT_SECRET, "an ODBC connection that is asked", .flags = OPT_ONE_OF),
+    OPTION("set", OPT_NAME, "a set of records that `store` keeps", .flags = OPT_ONE_OF),
+    OPTION("query", OPT_TEXT, "the statement for `dsn`"),
+    OPTION("key", OPT_EXPR, "the key for `set`", .flags = OPT_OR_LIST),
+    OPTION("into", OPT_TEXT, "where the answer goes in the document"),
     OPTIONS(call_method),
     OPTIONS(grammar_headers),
     OPTIONS(call_time),
@@ -370,63 +267,42 @@ static const struct option enrich_keys[] = {
 };
 
 static const struct option call_keys[] = {
-    { .name = "url",
-      .type = OPT_URL,
-      .flags = OPT_REQUIRED,
-      .words = OPTION_WORDS("http", "https"),
-      .help = "the service that gets the document and answers with the new one" },
+    OPTION("url", OPT_URL, "the service that gets the document and answers with the new one",
+           .flags = OPT_REQUIRED, .words = OPTION_WORDS("http", "https")),
     OPTIONS(call_method),
     OPTIONS(grammar_headers),
     OPTIONS(call_time),
-    { .name = "answer",
-      .type = OPT_MAP,
-      .keys = grammar_answer,
-      .help = "make the answer a document of its own" },
+    OPTION("answer", OPT_MAP, "make the answer a document of its own", .keys = grammar_answer),
     { 0 },
 };
 
 /* --- jobs ------------------------------------------------------------------------------ */
 
 const struct option planned_job_common[] = {
-    { .name = "kind", .type = OPT_WORD, .flags = OPT_REQUIRED, .help = "what it does" },
-    { .name = "title", .type = OPT_TEXT, .help = "its name for people" },
-    { .name = "at", .type = OPT_CRON, .flags = OPT_ONE_OF, .help = "when it runs" },
-    { .name = "every",
-      .type = OPT_DURATION,
-      .flags = OPT_ONE_OF,
-      .least = CLOCK_MS,
-      .help = "how long from one run to the next" },
-    { .name = "zone", .type = OPT_ZONE, .fallback = "UTC", .help = "the time zone of `at`" },
-    { .name = "area",
-      .type = OPT_WORD,
-      .words = grammar_areas,
-      .help = "only nodes of this area run it" },
+    OPTION("kind", OPT_WORD, "what it does", .flags = OPT_REQUIRED),
+    OPTION("title", OPT_TEXT, "its name for people"),
+    OPTION("at", OPT_CRON, "when it runs", .flags = OPT_ONE_OF),
+    OPTION("every", OPT_DURATION, "how long from one run to the next", .flags = OPT_ONE_OF,
+           .least = CLOCK_MS),
+    OPTION("zone", OPT_ZONE, "the time zone of `at`", .fallback = "UTC"),
+    OPTION("area", OPT_WORD, "only nodes of this area run it", .words = grammar_areas),
     { 0 },
 };
 
 static const struct option job_call[] = {
-    { .name = "url",
-      .type = OPT_URL,
-      .flags = OPT_REQUIRED,
-      .words = OPTION_WORDS("http", "https"),
-      .help = "what is called" },
-    { .name = "method",
-      .type = OPT_WORD,
-      .words = OPTION_WORDS("GET", "POST", "PUT", "PATCH", "DELETE"),
-      .fallback = "POST",
-      .help = "the HTTP method" },
+    OPTION("url", OPT_URL, "what is called", .flags = OPT_REQUIRED,
+           .words = OPTION_WORDS("http", "https")),
+    OPTION("method", OPT_WORD, "the HTTP method",
+           .words = OPTION_WORDS("GET", "POST", "PUT", "PATCH", "DELETE"), .fallback = "POST"),
     OPTIONS(grammar_headers),
-    { .name = "body", .type = OPT_TEXT, .help = "the body of the request" },
+    OPTION("body", OPT_TEXT, "the body of the request"),
     OPTIONS(call_time),
-    { .name = "answer",
-      .type = OPT_MAP,
-      .keys = grammar_answer,
-      .help = "make the answer a document" },
+    OPTION("answer", OPT_MAP, "make the answer a document", .keys = grammar_answer),
     { 0 },
 };
 
 static const struct option job_link[] = {
-    { .name = "link", .type = OPT_NAME, .flags = OPT_REQUIRED, .help = "one of `links`" },
+    OPTION("link", OPT_NAME, "one of `links`", .flags = OPT_REQUIRED),
     { 0 },
 };
 
@@ -499,15 +375,9 @@ const struct option planned_sections[] = {
     SECTION("services", &any_each, "named steps"),
     SECTION("subscriptions", &any_each, "who gets copies of which documents"),
     SECTION("stores", &any_each, "where content lives"),
-    { .name = "content",
-      .type = OPT_NAMED,
-      .flags = OPT_PLANNED | OPT_FREE,
-      .each = &any_each,
-      .help = "how content is copied and checked" },
-    { .name = "links",
-      .type = OPT_ANY,
-      .flags = OPT_PLANNED,
-      .help = "tables that are replicated" },
+    OPTION("content", OPT_NAMED, "how content is copied and checked",
+           .flags = OPT_PLANNED | OPT_FREE, .each = &any_each),
+    OPTION("links", OPT_ANY, "tables that are replicated", .flags = OPT_PLANNED),
     { 0 },
 };
 

@@ -559,20 +559,16 @@ static void send_file(void *self, const struct sending *s, const _Atomic bool *s
  */
 
 static const struct option options[] = {
-    { .name = "path",
-      .type = OPT_PATH,
-      .flags = OPT_REQUIRED,
-      .help = "the folder; made when it is missing and its parent is there" },
-    { .name = "name",
-      .type = OPT_TEMPLATE,
-      .fallback = "${id}",
-      .help = "the name it gets, with sub folders; a file that has it is not replaced: the "
-              "delivery waits until the name is free" },
-    { .name = "append",
-      .type = OPT_BOOL,
-      .fallback = "false",
-      .help = "add to the file instead of making a new one; `.NAME.waybill` beside it notes what "
-              "was added" },
+    OPTION("path", OPT_PATH, "the folder; made when it is missing and its parent is there",
+           .flags = OPT_REQUIRED),
+    OPTION("name", OPT_TEMPLATE,
+           "the name it gets, with sub folders; a file that has it is not replaced: the delivery "
+           "waits until the name is free",
+           .fallback = "${id}"),
+    OPTION("append", OPT_BOOL,
+           "add to the file instead of making a new one; `.NAME.waybill` beside it notes what was "
+           "added",
+           .fallback = "false"),
     { 0 },
 };
 

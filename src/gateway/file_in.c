@@ -708,17 +708,15 @@ static bool look(void *arg, const struct deposit_port *port, void *deposit, int6
 /* ---- options ---------------------------------------------------------------------------- */
 
 static const struct option options[] = {
-    { .name = "path",
-      .type = OPT_PATH,
-      .flags = OPT_REQUIRED,
-      .help = "the folder to look in; names that begin with a dot or end in .part or .tmp are "
-              "never taken, so that senders can write and then rename" },
+    OPTION("path", OPT_PATH,
+           "the folder to look in; names that begin with a dot or end in .part or .tmp are never "
+           "taken, so that senders can write and then rename",
+           .flags = OPT_REQUIRED),
     OPTIONS(grammar_every),
     OPTIONS(grammar_files),
-    { .name = "marker",
-      .type = OPT_TEXT,
-      .help = "take a file NAME when a file NAME and this ending is there, such as `.ok`, instead "
-              "of waiting for `min_age`" },
+    OPTION("marker", OPT_TEXT,
+           "take a file NAME when a file NAME and this ending is there, such as `.ok`, instead of "
+           "waiting for `min_age`"),
     { 0 },
 };
 

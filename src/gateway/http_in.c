@@ -423,11 +423,9 @@ static const struct http_handler handler = {
 };
 
 static const struct option options[] = {
-    { .name = "area",
-      .type = OPT_WORD,
-      .flags = OPT_PLANNED, /* the HTTP server of every node answers for every gateway */
-      .words = grammar_areas,
-      .help = "only nodes of this area run it" },
+    /* Every node's HTTP server answers for every gateway. */
+    OPTION("area", OPT_WORD, "only nodes of this area run it", .flags = OPT_PLANNED,
+           .words = grammar_areas),
     OPTIONS(grammar_senders),
     OPTIONS(grammar_reply),
     { 0 },

@@ -28,17 +28,12 @@ struct replace {
 /* --- options ------------------------------------------------------------------------------- */
 
 static const struct option options[] = {
-    { .name = "find", .type = OPT_TEXT, .flags = OPT_ONE_OF, .help = "the text that is replaced" },
-    { .name = "regex",
-      .type = OPT_REGEX,
-      .flags = OPT_ONE_OF,
-      .help = "a regular expression for it" },
-    { .name = "with",
-      .type = OPT_TEXT,
-      .fallback = "",
-      .help =
-          "what stands there afterwards; of `regex`, $1 to $9 and ${name} are the groups, $0 is "
-          "all of it, $$ a dollar" },
+    OPTION("find", OPT_TEXT, "the text that is replaced", .flags = OPT_ONE_OF),
+    OPTION("regex", OPT_REGEX, "a regular expression for it", .flags = OPT_ONE_OF),
+    OPTION("with", OPT_TEXT,
+           "what stands there afterwards; of `regex`, $1 to $9 and ${name} are the groups, $0 is "
+           "all of it, $$ a dollar",
+           .fallback = ""),
     { 0 },
 };
 

@@ -15,7 +15,7 @@ struct board {
 };
 
 static const struct option options[] = {
-    { .name = "path", .type = OPT_PATH, .flags = OPT_REQUIRED, .help = "the file" },
+    OPTION("path", OPT_PATH, "the file", .flags = OPT_REQUIRED),
     { 0 },
 };
 

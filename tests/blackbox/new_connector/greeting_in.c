@@ -11,7 +11,7 @@ struct greeting {
 };
 
 static const struct option options[] = {
-    { .name = "text", .type = OPT_TEXT, .flags = OPT_REQUIRED, .help = "what the document says" },
+    OPTION("text", OPT_TEXT, "what the document says", .flags = OPT_REQUIRED),
     OPTIONS(grammar_every),
     { 0 },
 };

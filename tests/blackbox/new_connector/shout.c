@@ -7,7 +7,7 @@
 #include "core/connector.h"
 
 static const struct option options[] = {
-    { .name = "mark", .type = OPT_TEXT, .fallback = "!", .help = "what stands behind it" },
+    OPTION("mark", OPT_TEXT, "what stands behind it", .fallback = "!"),
     { 0 },
 };
 
