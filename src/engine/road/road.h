@@ -45,7 +45,6 @@ struct road_options {
     struct govern *govern;
     struct mishaps *mishaps;
     struct ways *ways;
-    const struct connectors *connectors;
     size_t workers;
     int64_t bytes_most;
     /* The plan of a stored version: a reference, or NULL with *err.  Blocks. */
