@@ -1,5 +1,5 @@
 // detail.tsx - one system: its settings, backlog and holds.
-import { count } from "../../base/format";
+import { count, plural } from "../../base/format";
 import type { System } from "../../types";
 import { Empty, Say } from "../../ui/say";
 import { Ago, Time } from "../../ui/time";
@@ -22,7 +22,7 @@ function Backlog({ system: s }: { system: System }) {
             <SystemState system={s} />
           </dd>
           <dt>Waiting</dt>
-          <dd>{count(s.waiting)} deliveries</dd>
+          <dd>{plural(s.waiting, "delivery", "deliveries")}</dd>
           <dt>Retrying</dt>
           <dd>{count(s.retrying)}</dd>
           <dt>Throughput</dt>
