@@ -16,6 +16,11 @@ pytestmark = [pytest.mark.config(CONFIG), pytest.mark.stores("postgres")]
 DECLARED_DEAD = 75
 
 
+@pytest.fixture(scope="module")
+def postgres(own_postgres):
+    return own_postgres
+
+
 @pytest.fixture
 def server(postgres):
     """The server, which runs again after the test."""

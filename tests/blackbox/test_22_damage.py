@@ -14,6 +14,11 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from rig.receiver import Receiver  # noqa: E402
 
 
+@pytest.fixture(scope="module")
+def postgres(own_postgres):
+    return own_postgres
+
+
 @pytest.fixture
 def receiver():
     with Receiver() as r:
