@@ -81,18 +81,16 @@ def program():
 
 @pytest.fixture(scope="session")
 def postgres():
-    """One PostgreSQL server for all tests that want one, and for other suites; see own_postgres()."""
+    """One PostgreSQL server for all tests that want one, and for other suites: nobody stops it."""
     with harness.shared() as server:
         yield server
 
 
+@pytest.fixture(scope="module")
 def own_postgres():
-    """For the tests of a file that stop the server: `postgres = own_postgres()`."""
-    @pytest.fixture(scope="module", name="postgres")
-    def cluster():
-        with harness.Cluster(settings=harness.UNSYNCED) as server:
-            yield server
-    return cluster
+    """A server for the tests of one file, which may stop it: such a file overrides `postgres` with it."""
+    with harness.Cluster(settings=harness.UNSYNCED) as cluster:
+        yield cluster
 
 
 @pytest.fixture

@@ -18,6 +18,11 @@ DECLARED_DEAD = 75
 postgres = own_postgres()
 
 
+@pytest.fixture(scope="module")
+def postgres(own_postgres):
+    return own_postgres
+
+
 @pytest.fixture
 def server(postgres):
     """The server, which runs again after the test."""

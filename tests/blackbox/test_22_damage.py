@@ -17,6 +17,11 @@ from rig.receiver import Receiver  # noqa: E402
 postgres = own_postgres()
 
 
+@pytest.fixture(scope="module")
+def postgres(own_postgres):
+    return own_postgres
+
+
 @pytest.fixture
 def receiver():
     with Receiver() as r:

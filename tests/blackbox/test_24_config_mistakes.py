@@ -144,6 +144,7 @@ def test_there_are_enough_mistakes(tmp_path):
     assert len(want) >= 35 and len({w[2] for w in want}) == len(want)
 
 
+@pytest.mark.smoke
 def test_check_tells_them_all_in_one_run(program, tmp_path):
     file, want = write(tmp_path, LINES)
     got = program("check", file)

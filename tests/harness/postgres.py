@@ -29,7 +29,7 @@ OWNER = "waybill"
 PORTS = range(20000, 32000)  # below the range from which the kernel picks outgoing ports
 PR_SET_PDEATHSIG = 1
 MEMORY = "/dev/shm"
-MEMORY_LEAST = 3 << 30
+MEMORY_LEAST = 6 << 30
 
 SETTINGS = {
     "fsync": "on",
