@@ -21,7 +21,6 @@
 #include "store/road/order.h"
 #include "store/road/settle.h"
 #include "store/search/document.h"
-#include "store/search/document_inside.h"
 
 struct edit_op {
     struct store_op op;

@@ -21,7 +21,6 @@
 #include "store/road/retain_days.h"
 #include "store/road/settle.h"
 #include "store/search/document.h"
-#include "store/search/document_inside.h"
 
 enum { PARTS_MOST = SETTLE_PARTS_MOST, TRAIL_LINE = TRAIL_MOST };
 

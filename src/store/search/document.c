@@ -4,7 +4,6 @@
 #include "base/require.h"
 #include "store/batch/batch_members.h"
 #include "store/kernel/store_state.h"
-#include "store/search/document_inside.h"
 
 /* ---- one ---------------------------------------------------------------------------- */
 

@@ -1,4 +1,4 @@
-/* document.h - looking at documents, and ending them.
+/* document.h - looking at documents.
  *
  * A document is found by its id, which carries its number.  Lists are newest first,
  * resume by number, and look at a bounded number of rows: a page may be short and

@@ -25,7 +25,6 @@
 
 #include "base/arena.h"
 #include "store/search/document.h"
-#include "store/search/document_inside.h"
 
 struct store;
 

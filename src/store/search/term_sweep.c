@@ -6,7 +6,6 @@
 #include "store/kernel/store_state.h"
 #include "store/road/term.h"
 #include "store/search/document.h"
-#include "store/search/document_inside.h"
 
 enum { AT_ONCE = 2000, STEPS_MOST = 100 };
 
