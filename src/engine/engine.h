@@ -59,7 +59,6 @@ const struct connectors *engine_connectors(const struct engine *e);
 struct live *engine_live(struct engine *e);
 struct govern *engine_govern(struct engine *e);
 struct backlog *engine_backlog(struct engine *e);
-struct alerts *engine_alerts(struct engine *e);
 struct admin_keys *engine_admin_keys(struct engine *e);
 struct batcher *engine_batcher(struct engine *e);
 struct warden *engine_warden(struct engine *e);
