@@ -2,6 +2,7 @@
  * of keys that several connectors take in.  The steps of the engine itself stand here too. */
 #include "base/clock.h"
 #include "core/grammar.h"
+#include "core/lease.h"
 
 /* --- keys of every gateway --------------------------------------------------------- */
 
@@ -53,7 +54,8 @@ const struct option grammar_endpoint[] = {
     OPTION("system", OPT_SYSTEM, "the system it belongs to; left out: the document's receiver"),
     OPTION("area", OPT_WORD, "only nodes of this area run it", .flags = OPT_PLANNED,
            .words = grammar_areas),
-    OPTION("timeout", OPT_DURATION, "how long one attempt may take", .least = 1, .fallback = "30s"),
+    OPTION("timeout", OPT_DURATION, "how long one attempt may take", .least = 1,
+           .fallback = SEND_TIMEOUT),
     OPTION("connect_timeout", OPT_DURATION, "how long connecting may take", .least = 1,
            .fallback = "10s"),
     OPTION("retry", OPT_MAP, "how a delivery is repeated", .keys = retry_keys),
