@@ -78,7 +78,7 @@ static void print_all(const char *word, const char *all, enum option_role role)
     (void)printf("\n`waybill help %s KIND` tells its keys.\n", word);
 }
 
-static int wrong_kind(const char *word, enum option_role role, const char *name)
+static int unknown_kind(const char *word, enum option_role role, const char *name)
 {
     struct suggestion near = { .word = str_of(name) };
 
@@ -104,7 +104,7 @@ bool help_kind(const char *role, const char *kind, int *ret_code)
         else if (one != NULL)
             print_kind(roles[i].word, roles[i].role, one);
         else
-            *ret_code = wrong_kind(roles[i].word, roles[i].role, kind);
+            *ret_code = unknown_kind(roles[i].word, roles[i].role, kind);
         return true;
     }
     return false;

@@ -102,7 +102,7 @@ static void warn_kind(struct walk *w, struct frame *f, const struct yaml_node *n
 }
 
 /* " of gateways of kind http", " of a route". */
-static const char *owner_of(const struct walk *w, const struct frame *f, char text[static 100])
+static const char *key_owner(const struct walk *w, const struct frame *f, char text[static 100])
 {
     text[0] = '\0';
     if (f->option->type == OPT_KIND)
@@ -120,10 +120,10 @@ static void warn_key(struct walk *w, const struct frame *f, const struct yaml_no
     char what[200], owner[100];
 
     if ((option->flags & OPT_PLANNED) != 0)
-        (void)snprintf(what, sizeof what, "`%s`%s is", option->name, owner_of(w, f, owner));
+        (void)snprintf(what, sizeof what, "`%s`%s is", option->name, key_owner(w, f, owner));
     else if (option_word_is_planned(option, word))
         (void)snprintf(what, sizeof what, "`%s: %.*s`%s is", option->name, STR_ARG(word),
-                       owner_of(w, f, owner));
+                       key_owner(w, f, owner));
     else
         return;
     warn(w, f->quiet, node, what);
