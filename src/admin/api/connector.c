@@ -141,36 +141,20 @@ static bool connectors(struct graphql_call *call, struct err *err)
     return graphql_set_objects(call, list, n);
 }
 
-static bool connector_options(struct graphql_call *call, struct err *err)
-{
-    const struct shown_connector *c = call->parent;
-
-    (void)err;
-    return graphql_set_objects(call, c->options, c->option_count);
-}
-
-static bool option_values(struct graphql_call *call, struct err *err)
-{
-    const struct shown_option *o = call->parent;
-
-    (void)err;
-    return graphql_set_texts(call, o->values, o->value_count);
-}
-
 const struct graphql_resolver api_connector[] = {
     { .field = "Query.connectors", .fn = connectors },
     GRAPHQL_MEMBER("Connector.role", struct shown_connector, role),
     GRAPHQL_MEMBER("Connector.kind", struct shown_connector, kind),
     GRAPHQL_MEMBER("Connector.summary", struct shown_connector, summary),
     GRAPHQL_MEMBER("Connector.runs", struct shown_connector, runs),
-    { .field = "Connector.options", .fn = connector_options },
+    GRAPHQL_LIST_OF("Connector.options", struct shown_connector, options, option_count),
     GRAPHQL_MEMBER("ConnectorOption.name", struct shown_option, name),
     GRAPHQL_MEMBER("ConnectorOption.type", struct shown_option, type),
     GRAPHQL_MEMBER("ConnectorOption.required", struct shown_option, required),
     GRAPHQL_MEMBER("ConnectorOption.default", struct shown_option, fallback),
     GRAPHQL_MEMBER("ConnectorOption.about", struct shown_option, about),
     GRAPHQL_MEMBER("ConnectorOption.form", struct shown_option, form),
-    { .field = "ConnectorOption.values", .fn = option_values },
+    GRAPHQL_LIST_OF("ConnectorOption.values", struct shown_option, values, value_count),
     GRAPHQL_MEMBER("ConnectorOption.list", struct shown_option, list),
     GRAPHQL_MEMBER("ConnectorOption.oneOf", struct shown_option, one_of),
 };

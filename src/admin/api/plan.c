@@ -127,7 +127,6 @@ static bool gateways(struct graphql_call *call, struct err *err)
     struct plan *plan = road_plan(engine_road(api_engine(call)));
     size_t n = sees_all(call) ? plan->gateway_count : 0;
     struct gateway_list l = { ARENA_ARRAY(call->arena, struct shown_gateway, n + 1), n };
-    const void **list = ARENA_ARRAY(call->arena, const void *, n + 1);
     struct arena *a = call->arena;
 
     (void)err;
@@ -145,11 +144,10 @@ static bool gateways(struct graphql_call *call, struct err *err)
                                     .broken = why_broken(call, &plan->gateways[i]),
                                     .word = plan->gateways[i].word,
                                     .line = c->place.line };
-        list[i] = &l.list[i];
     }
     plan_unref(plan);
     metrics_each(add_counter, &l);
-    return graphql_set_objects(call, list, n);
+    return graphql_set_structs(call, l.list, n, sizeof *l.list);
 }
 
 static bool gateway_last(struct graphql_call *call, struct err *err)
@@ -290,7 +288,6 @@ static bool types(struct graphql_call *call, struct err *err)
     struct plan *plan = road_plan(engine_road(api_engine(call)));
     size_t n = plan->config->type_count;
     struct shown_type *shown = ARENA_ARRAY(call->arena, struct shown_type, n + 1);
-    const void **list = ARENA_ARRAY(call->arena, const void *, n + 1);
     struct arena *a = call->arena;
 
     (void)err;
@@ -306,10 +303,9 @@ static bool types(struct graphql_call *call, struct err *err)
         for (const struct yaml_node *k = search != NULL ? search->first : NULL; k != NULL;
              k = k->next)
             shown[i].search.list[shown[i].search.count++] = arena_copy(a, k->key->text);
-        list[i] = &shown[i];
     }
     plan_unref(plan);
-    return graphql_set_objects(call, list, n);
+    return graphql_set_structs(call, shown, n, sizeof *shown);
 }
 
 const struct graphql_resolver api_plan[] = {
