@@ -15,9 +15,9 @@
 
 #include "base/auto.h"
 #include "base/require.h"
-#include "store/db.h"
+#include "store/db/db.h"
 #include "store/kernel/store_state.h"
-#include "store/migrate.h"
+#include "store/db/migrate.h"
 #include "store/payload/payload.h"
 #include "store/road/done.h"
 
