@@ -16,8 +16,8 @@
 #include "base/auto.h"
 #include "base/require.h"
 #include "store/db/db.h"
-#include "store/kernel/store_state.h"
 #include "store/db/migrate.h"
+#include "store/kernel/store_state.h"
 #include "store/payload/payload.h"
 #include "store/road/done.h"
 
