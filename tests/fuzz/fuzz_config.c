@@ -1,10 +1,4 @@
-/* fuzz_config.c - any bytes as a configuration.
- *
- *     clang -fsanitize=fuzzer,address -g -D_GNU_SOURCE -Isrc tests/fuzz/fuzz_config.c \
- *         src/core/{config,expr,grammar,option,problem,units,yaml}*.c \
- *         src/base/{alloc,arena,buf,err,require,str}.c -lyaml -o build/fuzz_config
- *     build/fuzz_config -max_total_time=60 CORPUS
- */
+/* fuzz_config.c - any bytes as a configuration.  `tools/run_fuzz 60 fuzz_config` runs it. */
 #include <stdlib.h>
 
 #include "app/registry.h"
