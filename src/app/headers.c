@@ -2,23 +2,14 @@
 
 #include <string.h>
 
+#include "base/http_target.h"
+
 void headers_done(struct headers *h)
 {
     arena_done(&h->arena);
 }
 
-/* A header's name: a token of RFC 9110. */
-static bool is_header_name(struct str s)
-{
-    for (size_t i = 0; i < s.len; i++) {
-        char c = s.ptr[i];
-        bool word = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-
-        if (!word && (c == '\0' || strchr("!#$%&'*+-.^_`|~", c) == NULL))
-            return false;
-    }
-    return s.len > 0 && s.len <= 255;
-}
+enum { NAME_MOST = 255 };
 
 static bool is_header_value(struct str s)
 {
@@ -30,7 +21,7 @@ static bool is_header_value(struct str s)
 
 bool headers_add(struct headers *h, const struct args *a, struct str name, struct str value)
 {
-    if (!is_header_name(name)) {
+    if (!http_is_token(name) || name.len > NAME_MOST) {
         (void)args_wrong(a, "\"%.*s\" is not the name of a header; write --header K:V",
                          STR_ARG(name));
         return false;

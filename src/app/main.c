@@ -11,7 +11,6 @@
 #include "app/print.h"
 #include "app/suggest.h"
 #include "app/verb.h"
-#include "base/spare.h"
 #include "base/str.h"
 
 static int run_help(const struct args *a);
@@ -170,8 +169,7 @@ int main(int argc, char **argv)
 {
     int code;
 
-    (void)curl_global_init_mem(CURL_GLOBAL_DEFAULT, spare_malloc, spare_free, spare_realloc,
-                               spare_strdup, spare_calloc);
+    (void)curl_global_init(CURL_GLOBAL_DEFAULT);
     code = run(argc, argv);
     /* A full disk or a closed pipe shows up here at the latest. */
     if (fflush(stdout) != 0 || ferror(stdout))

@@ -288,7 +288,7 @@ static void send_head(struct http_conn *c, const struct head *h, struct str body
 
 /* ---- refusals of the server --------------------------------------------------- */
 
-static void put_error(struct buf *to, const char *code, const char *message)
+void http_put_error(struct buf *to, const char *code, const char *message)
 {
     struct json_out j = { .to = to };
 
@@ -322,7 +322,7 @@ void conn_refuse(struct http_conn *c, enum http_refusal why, int status, const c
     }
     struct buf body = BUF_INIT(4096);
 
-    put_error(&body, code, message);
+    http_put_error(&body, code, message);
     struct head h = { .status = status,
                       .fields = status == 503 ? STR("Retry-After: 1\r\n") : STR(""),
                       .content_type = STR("application/json"),
@@ -417,7 +417,7 @@ void http_answer_error(struct http_request *pub, int status, struct str fields, 
 {
     struct buf body = BUF_INIT(64 * 1024);
 
-    put_error(&body, code, message);
+    http_put_error(&body, code, message);
     http_answer(pub, status, fields, STR("application/json"), buf_view(&body));
     buf_done(&body);
 }

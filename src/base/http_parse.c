@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "base/http_target.h"
 #include "base/require.h"
 
 enum { HEAD_START = 1024, HEAD_KEEP = 4096, EMPTY_LINES = 2 };
@@ -72,21 +73,14 @@ static bool malformed(struct http_parser *p, const char *message)
     return refuse(p, 400, "bad_request", message);
 }
 
-static bool is_token(unsigned char c)
-{
-    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
-           (c != '\0' && strchr("!#$%&'*+-.^_`|~", c) != NULL);
-}
-
 /* ---- the request line --------------------------------------------------- */
 
 static bool take_method(struct http_parser *p, struct str method)
 {
     if (method.len == 0)
         return malformed(p, "no method");
-    for (size_t i = 0; i < method.len; i++)
-        if (!is_token((unsigned char)method.ptr[i]))
-            return malformed(p, "the method is not a token");
+    if (!http_is_token(method))
+        return malformed(p, "the method is not a token");
     for (unsigned m = 0; m < HTTP_METHODS; m++)
         if (str_eq(method, method_names[m])) {
             p->method = m;
@@ -451,7 +445,7 @@ static void keep(struct http_parser *p, struct str *bytes, size_t n)
 
 static bool starts_well(struct http_parser *p, char first)
 {
-    if (p->head_len == 0 && first != '\r' && first != '\n' && !is_token((unsigned char)first))
+    if (p->head_len == 0 && first != '\r' && first != '\n' && !http_is_token(str_mem(&first, 1)))
         return malformed(p, "this is not HTTP");
     if (p->head_len > 0 && p->head_len == p->line_start && (first == ' ' || first == '\t'))
         return malformed(p, "a field is folded over lines");

@@ -33,6 +33,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/http_parse.h"
 #include "base/loop.h"
@@ -168,7 +169,8 @@ void http_resume(struct http_request *r);
 void http_answer(struct http_request *r, int status, struct str fields, struct str content_type,
                  struct str body);
 
-/* {"error":{"code":code,"message":message}} */
+/* Appends {"error":{"code":..,"message":..}}, the body of every refusal. */
+void http_put_error(struct buf *to, const char *code, const char *message);
 void http_answer_error(struct http_request *r, int status, struct str fields, const char *code,
                        const char *message);
 

@@ -1,16 +1,5 @@
 #include "base/http_target.h"
 
-static int hex(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F')
-        return c - 'A' + 10;
-    return -1;
-}
-
 static bool is_control(char c)
 {
     return (unsigned char)c < ' ' || c == 0x7f;
@@ -23,8 +12,8 @@ static bool decode_one(struct str raw, size_t *at, char *ret_c, bool *ret_escape
 
     *ret_escaped = c == '%';
     if (*ret_escaped) {
-        int high = *at + 2 < raw.len ? hex(raw.ptr[*at + 1]) : -1;
-        int low = high >= 0 ? hex(raw.ptr[*at + 2]) : -1;
+        int high = *at + 2 < raw.len ? str_hex_digit(raw.ptr[*at + 1]) : -1;
+        int low = high >= 0 ? str_hex_digit(raw.ptr[*at + 2]) : -1;
 
         if (low < 0)
             return err_set(err, ERR_PERMANENT, 0, "a percent sign without two hex digits");
@@ -119,4 +108,18 @@ bool http_put_field(struct buf *to, const char *name, struct str value, struct e
             return err_set(err, ERR_PERMANENT, 0, "a control byte in the value of %s", name);
     return buf_append(to, str_of(name), err) && buf_append(to, STR(": "), err) &&
            buf_append(to, value, err) && buf_append(to, STR("\r\n"), err);
+}
+
+bool http_is_token(struct str s)
+{
+    static const char also[] = "!#$%&'*+-.^_`|~";
+
+    for (size_t i = 0; i < s.len; i++) {
+        char c = s.ptr[i];
+
+        if (!((c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') ||
+              memchr(also, c, sizeof also - 1) != NULL))
+            return false;
+    }
+    return s.len > 0;
 }

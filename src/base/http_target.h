@@ -21,5 +21,8 @@ bool http_decode_path(struct str raw, struct buf *to, struct err *err);
 bool http_decode_query(struct str query, struct str name, struct buf *to, bool *ret_found,
                        struct err *err);
 
+/* What RFC 9110 calls a token: the name of a field, a method. */
+bool http_is_token(struct str s);
+
 /* Append "Name: value\r\n".  Refuses values that would end the line. */
 bool http_put_field(struct buf *to, const char *name, struct str value, struct err *err);

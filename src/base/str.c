@@ -166,3 +166,34 @@ size_t str_distance(struct str a, struct str b)
     }
     return row[b.len];
 }
+
+size_t str_put_utf8(uint32_t character, char to[static 4])
+{
+    if (character < 0x80) {
+        to[0] = (char)character;
+        return 1;
+    }
+    size_t n = character < 0x800 ? 2 : character < 0x10000 ? 3 : 4;
+
+    for (size_t i = n - 1; i > 0; i--, character >>= 6)
+        to[i] = (char)(0x80 | (character & 0x3f));
+    to[0] = (char)((n == 2 ? 0xc0 : n == 3 ? 0xe0 : 0xf0) | character);
+    return n;
+}
+
+bool str_has_control(struct str s)
+{
+    for (size_t i = 0; i < s.len; i++)
+        if ((unsigned char)s.ptr[i] < ' ' || s.ptr[i] == 0x7f)
+            return true;
+    return false;
+}
+
+int str_hex_digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    if (c >= 'a' && c <= 'f')
+        return c - 'a' + 10;
+    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}

@@ -57,6 +57,11 @@ bool str_to_u64(struct str s, uint64_t *ret); /* decimal digits only, whole view
 bool str_to_i64(struct str s, int64_t *ret);
 
 bool str_is_utf8(struct str s);
+/* The bytes of a character, at most four; the result is how many. */
+size_t str_put_utf8(uint32_t character, char to[static 4]);
+/* Below a blank, or DEL. */
+bool str_has_control(struct str s);
+int str_hex_digit(char c); /* its value; -1: it is none */
 /* Its first `most` bytes, or up to three fewer so that no character is cut in two. */
 struct str str_first(struct str s, size_t most);
 

@@ -122,11 +122,6 @@ static bool is_rest(unsigned char lead, unsigned char b)
            !(lead == 0xf0 && b < 0x90) && !(lead == 0xf4 && b > 0x8f);
 }
 
-static bool is_hex(unsigned char b)
-{
-    return (b >= '0' && b <= '9') || (b >= 'a' && b <= 'f') || (b >= 'A' && b <= 'F');
-}
-
 /* A byte that is not plain, or stands behind one; false: it may not stand there. */
 static bool take_odd(struct json_scan *s, unsigned char b)
 {
@@ -153,7 +148,7 @@ static bool take_odd(struct json_scan *s, unsigned char b)
         break;
     case HEX:
         s->token = --s->left == 0 ? TEXT : HEX;
-        s->why = is_hex(b) ? NULL : escape;
+        s->why = str_hex_digit((char)b) >= 0 ? NULL : escape;
         break;
     default:
         s->why = is_rest(s->lead, b) ? NULL : "a text is not UTF-8";

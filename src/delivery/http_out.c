@@ -15,6 +15,7 @@
 
 #include "base/auto.h"
 #include "base/clock.h"
+#include "base/http_target.h"
 #include "core/connector.h"
 #include "core/grammar.h"
 #include "core/template.h"
@@ -109,29 +110,6 @@ static bool is_control(char c)
     return (unsigned char)c < ' ' || c == 0x7f;
 }
 
-static bool has_control(struct str s)
-{
-    for (size_t i = 0; i < s.len; i++)
-        if (is_control(s.ptr[i]))
-            return true;
-    return false;
-}
-
-/* What RFC 9110 calls a token. */
-static bool is_field_name(struct str s)
-{
-    static const char also[] = "!#$%&'*+-.^_`|~";
-
-    for (size_t i = 0; i < s.len; i++) {
-        char c = s.ptr[i];
-
-        if (!((c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') ||
-              memchr(also, c, sizeof also - 1) != NULL))
-            return false;
-    }
-    return s.len > 0;
-}
-
 /* Framing is the client's; the rest is what receivers know a document by. */
 static bool is_ours(struct str name)
 {
@@ -177,7 +155,7 @@ static bool read_value(const struct settings *s, const struct yaml_node *node, s
 
     if (!settings_expand(s, node, &f->value, err))
         return false;
-    if (has_control(f->value))
+    if (str_has_control(f->value))
         return err_set(err, ERR_CONFIG, 0, "its value holds a control character");
     if (f->value.len > VALUE_MOST)
         return err_set(err, ERR_CONFIG, 0, "its value is longer than %d bytes", VALUE_MOST);
@@ -201,7 +179,7 @@ static bool read_fields(const struct settings *s, struct http_out *h, struct err
         struct field *f = &h->fields[h->field_count++];
 
         f->name = n->key->text;
-        if (!is_field_name(f->name))
+        if (!http_is_token(f->name))
             return err_set(err, ERR_CONFIG, 0, "`headers`: `%.*s` is no name of a header",
                            STR_ARG(f->name));
         if (is_ours(f->name))
@@ -320,7 +298,7 @@ static bool http_make(const struct settings *s, void **ret_self, struct err *err
         !settings_text(s, "password", &o->password, err) || !read_tls(s, o, err) ||
         !read_fields(s, h, err) || !read_outcomes(s, h, err) || !read_probe(s, h, err))
         return false;
-    if (has_control(o->user) || str_find(o->user, ':') >= 0)
+    if (str_has_control(o->user) || str_find(o->user, ':') >= 0)
         return err_set(err, ERR_CONFIG, 0, "`user` holds a colon or a control character");
     *ret_self = h;
     return true;
@@ -345,7 +323,7 @@ static bool put(struct http_out_request *r, struct str name, struct str value, s
 {
     if (value.len == 0)
         return true;
-    if (has_control(value))
+    if (str_has_control(value))
         return refuse(v, name, "its value holds a control character");
     r->fields[r->field_count++] = (struct http_out_field){ name, value };
     return true;

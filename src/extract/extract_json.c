@@ -117,11 +117,7 @@ static int hex4(const char *s, const char *end)
     if (end - s < 4)
         return -1;
     for (int i = 0; i < 4; i++) {
-        char c = s[i];
-        int digit = c >= '0' && c <= '9'   ? c - '0'
-                    : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                    : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                           : -1;
+        int digit = str_hex_digit(s[i]);
 
         if (digit < 0)
             return -1;
@@ -136,30 +132,6 @@ struct text {
 };
 
 /* --- texts ---------------------------------------------------------------------- */
-
-static size_t put_utf8(unsigned code, char out[static 4])
-{
-    if (code < 0x80) {
-        out[0] = (char)code;
-        return 1;
-    }
-    if (code < 0x800) {
-        out[0] = (char)(0xc0 | code >> 6);
-        out[1] = (char)(0x80 | (code & 0x3f));
-        return 2;
-    }
-    if (code < 0x10000) {
-        out[0] = (char)(0xe0 | code >> 12);
-        out[1] = (char)(0x80 | (code >> 6 & 0x3f));
-        out[2] = (char)(0x80 | (code & 0x3f));
-        return 3;
-    }
-    out[0] = (char)(0xf0 | code >> 18);
-    out[1] = (char)(0x80 | (code >> 12 & 0x3f));
-    out[2] = (char)(0x80 | (code >> 6 & 0x3f));
-    out[3] = (char)(0x80 | (code & 0x3f));
-    return 4;
-}
 
 /* The escape behind the backslash at raw[*at], which the scanner has checked.  The length
  * in bytes of what it means; 0: half of a pair of surrogates, which means nothing. */
@@ -177,13 +149,13 @@ static size_t decode_escape(struct str raw, size_t *at, char out[static 4])
 
     *at += 6;
     if (code < 0xd800 || code > 0xdfff)
-        return put_utf8(code, out);
+        return str_put_utf8(code, out);
     int low = end - s > 10 && s[5] == '\\' && s[6] == 'u' ? hex4(s + 7, end) : -1;
 
     if (code > 0xdbff || low < 0xdc00 || low > 0xdfff)
         return 0;
     *at += 6;
-    return put_utf8(0x10000 + ((code - 0xd800) << 10) + ((unsigned)low - 0xdc00), out);
+    return str_put_utf8(0x10000 + ((code - 0xd800) << 10) + ((unsigned)low - 0xdc00), out);
 }
 
 static bool text_is(const struct text *t, struct str want)

@@ -36,10 +36,7 @@ struct str api_who(const struct principal *p, struct str by, struct arena *a)
 
 bool api_is_who(struct str by)
 {
-    for (size_t i = 0; i < by.len; i++)
-        if ((unsigned char)by.ptr[i] < 0x20 || by.ptr[i] == 0x7f)
-            return false;
-    return by.len <= MANUAL_WHO_MOST && str_is_utf8(by);
+    return by.len <= MANUAL_WHO_MOST && !str_has_control(by) && str_is_utf8(by);
 }
 
 bool api_read_who(const struct graphql_call *call, struct str *ret, struct err *err)

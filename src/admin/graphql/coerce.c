@@ -4,6 +4,8 @@
 
 #include <stdio.h>
 
+#include "admin/graphql/syntax.h"
+
 /* A value still to be made; the list of them replaces recursion. */
 struct pending {
     const struct graphql_literal *v;
@@ -263,18 +265,12 @@ struct pending_json {
 static struct graphql_literal *json_child(struct graphql_coerce *c, struct graphql_literal *parent,
                                           json_t *json, struct pending_json **list)
 {
-    struct graphql_literal *v = ARENA_NEW(c->arena, struct graphql_literal);
+    struct graphql_literal *v = graphql_literal_add(parent, c->arena);
     struct pending_json *p = ARENA_NEW(c->arena, struct pending_json);
 
     v->json = true;
     *p = (struct pending_json){ .json = json, .into = v, .next = *list };
     *list = p;
-    if (parent->last != NULL)
-        parent->last->next = v;
-    else
-        parent->first = v;
-    parent->last = v;
-    parent->count++;
     return v;
 }
 

@@ -96,31 +96,6 @@ static bool lex_number(struct graphql_lex *lex, struct err *err)
     return true;
 }
 
-static int hex_digit(int c)
-{
-    if (is_digit(c))
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F')
-        return c - 'A' + 10;
-    return -1;
-}
-
-static size_t put_utf8(char *to, uint32_t c)
-{
-    if (c < 0x80) {
-        to[0] = (char)c;
-        return 1;
-    }
-    size_t n = c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
-
-    for (size_t i = n - 1; i > 0; i--, c >>= 6)
-        to[i] = (char)(0x80 | (c & 0x3f));
-    to[0] = (char)((n == 2 ? 0xc0 : n == 3 ? 0xe0 : 0xf0) | c);
-    return n;
-}
-
 /* The hex digits of \uXXXX or \u{X..}, `at` standing behind the 'u'. */
 static bool lex_hex(struct graphql_lex *lex, uint32_t *ret)
 {
@@ -129,7 +104,7 @@ static bool lex_hex(struct graphql_lex *lex, uint32_t *ret)
     uint32_t c = 0;
 
     lex->at += braces;
-    for (int d; n < most && (d = hex_digit(peek(lex, 0))) >= 0; n++, lex->at++)
+    for (int d; n < most && (d = str_hex_digit((char)peek(lex, 0))) >= 0; n++, lex->at++)
         c = c << 4 | (uint32_t)d;
     if (braces ? n == 0 || peek(lex, 0) != '}' : n != 4)
         return false;
@@ -153,7 +128,7 @@ static bool lex_unicode(struct graphql_lex *lex, char *to, size_t *len, struct e
     }
     if (c == 0 || c > 0x10ffff || (c >= 0xd800 && c <= 0xdfff))
         return fault(lex, from, err, "unicode escape of no character");
-    *len += put_utf8(to + *len, c);
+    *len += str_put_utf8(c, to + *len);
     return true;
 }
 

@@ -96,9 +96,9 @@ static bool value_start(struct graphql_syntax *s, bool constant, struct graphql_
     return graphql_lex_next(&s->lex, err);
 }
 
-static struct graphql_literal *add_child(struct graphql_syntax *s, struct graphql_literal *parent)
+struct graphql_literal *graphql_literal_add(struct graphql_literal *parent, struct arena *a)
 {
-    struct graphql_literal *v = ARENA_NEW(s->arena, struct graphql_literal);
+    struct graphql_literal *v = ARENA_NEW(a, struct graphql_literal);
 
     if (parent->last != NULL)
         parent->last->next = v;
@@ -118,7 +118,7 @@ static bool next_place(struct graphql_syntax *s, struct graphql_literal **open, 
         struct graphql_literal *top = open[*depth - 1];
 
         if (!graphql_syntax_is(s, top->kind == GRAPHQL_LITERAL_LIST ? ']' : '}')) {
-            struct graphql_literal *v = add_child(s, top);
+            struct graphql_literal *v = graphql_literal_add(top, s->arena);
 
             if (top->kind == GRAPHQL_LITERAL_OBJECT &&
                 (!graphql_syntax_name(s, &v->name, err) || !graphql_syntax_expect(s, ':', err)))

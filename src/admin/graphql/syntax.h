@@ -38,3 +38,6 @@ bool graphql_syntax_arguments(struct graphql_syntax *s, bool constant, struct gr
                               struct err *err);
 bool graphql_syntax_directives(struct graphql_syntax *s, bool constant,
                                struct graphql_applied **ret, struct err *err);
+
+/* Behind the last child of a list or an object. */
+struct graphql_literal *graphql_literal_add(struct graphql_literal *parent, struct arena *a);

@@ -113,20 +113,10 @@ static void answer(struct entry *e)
 /* {"error":{...}} */
 static void entry_error(struct entry *e, int status, const char *code, const char *message)
 {
-    struct json_out j = { .to = &e->answer };
-
     e->status = status;
     e->ctype = "application/json";
     buf_puts(&e->fields, "Cache-Control: no-store\r\n");
-    json_open(&j, '{');
-    json_key(&j, "error");
-    json_open(&j, '{');
-    json_key(&j, "code");
-    json_z(&j, code);
-    json_key(&j, "message");
-    json_z(&j, message);
-    json_close(&j, '}');
-    json_close(&j, '}');
+    http_put_error(&e->answer, code, message);
     buf_putc(&e->answer, '\n');
 }
 

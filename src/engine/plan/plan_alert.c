@@ -1,6 +1,7 @@
 #include "engine/plan/plan_alert.h"
 
 #include "base/clock.h"
+#include "base/http_target.h"
 #include "core/config.h"
 #include "core/grammar.h"
 
@@ -174,20 +175,6 @@ static void read_silences(struct reader *r, const struct config *config,
 /* ---- targets ----------------------------------------------------------------------------------
  */
 
-static bool is_token(struct str s)
-{
-    static const char also[] = "!#$%&'*+-.^_`|~";
-
-    for (size_t i = 0; i < s.len; i++) {
-        char c = s.ptr[i];
-
-        if (!((c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') ||
-              memchr(also, c, sizeof also - 1) != NULL))
-            return false;
-    }
-    return s.len > 0;
-}
-
 /* Those that a notice has by itself, and the framing, which is the client's. */
 static bool is_ours(struct str name)
 {
@@ -205,7 +192,7 @@ static bool read_field(const struct settings *s, const struct yaml_node *n,
                        struct http_out_field *f, struct err *err)
 {
     f->name = n->key->text;
-    if (!is_token(f->name))
+    if (!http_is_token(f->name))
         return err_set(err, ERR_CONFIG, 0, "`%.*s` is no name of a header", STR_ARG(f->name));
     if (is_ours(f->name))
         return err_set(err, ERR_CONFIG, 0, "`%.*s` cannot be set", STR_ARG(f->name));
@@ -214,11 +201,8 @@ static bool read_field(const struct settings *s, const struct yaml_node *n,
     if (f->value.len > VALUE_MOST)
         return err_set(err, ERR_CONFIG, 0, "`%.*s` is longer than %d bytes", STR_ARG(f->name),
                        VALUE_MOST);
-    for (size_t i = 0; i < f->value.len; i++)
-        if ((unsigned char)f->value.ptr[i] < ' ' || f->value.ptr[i] == 0x7f)
-            return err_set(err, ERR_CONFIG, 0, "`%.*s` holds a control character",
-                           STR_ARG(f->name));
-    return true;
+    return !str_has_control(f->value) ||
+           err_set(err, ERR_CONFIG, 0, "`%.*s` holds a control character", STR_ARG(f->name));
 }
 
 static bool read_fields(const struct settings *s, struct alert_target *t, struct err *err)

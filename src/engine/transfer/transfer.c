@@ -12,7 +12,6 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/require.h"
-#include "base/spare.h"
 #include "base/thread.h"
 #include "engine/transfer/transfer_parts.h"
 
@@ -600,8 +599,7 @@ bool transfer_start(const struct transfer_options *options, struct transfer_hub 
                     struct err *err)
 {
     require(options->active_most > 0 && options->connections_most > 0);
-    if (curl_global_init_mem(CURL_GLOBAL_DEFAULT, spare_malloc, spare_free, spare_realloc,
-                             spare_strdup, spare_calloc) != CURLE_OK)
+    if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
         return err_set(err, ERR_TRANSIENT, 0, "libcurl does not start");
     struct transfer_hub *h = NEW(struct transfer_hub);
     struct epoll_event ev = { .events = EPOLLIN };

@@ -11,7 +11,6 @@
 #include "base/fault.h"
 #include "base/file.h"
 #include "base/require.h"
-#include "base/spare.h"
 
 /* The unix layer has one method table for database files and others for logs and
  * journals: each gets a copy of its own, with some methods replaced. */
@@ -163,50 +162,8 @@ static int open_ours(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int
     return rc;
 }
 
-/* ---- memory: pieces that go and come with every statement ----------------------------------- */
-
-static void *memory_take(int size)
-{
-    return spare_malloc((size_t)size);
-}
-
-static void *memory_resize(void *p, int size)
-{
-    return spare_realloc(p, (size_t)size);
-}
-
-static int memory_size(void *p)
-{
-    return p != NULL ? (int)spare_size(p) : 0;
-}
-
-static int memory_round_up(int size)
-{
-    return (size + 7) & ~7;
-}
-
-static int memory_begin(void *arg)
-{
-    (void)arg;
-    return SQLITE_OK;
-}
-
-static void memory_end(void *arg)
-{
-    (void)arg;
-}
-
-static const sqlite3_mem_methods memory = { .xMalloc = memory_take,
-                                            .xFree = spare_free,
-                                            .xRealloc = memory_resize,
-                                            .xSize = memory_size,
-                                            .xRoundup = memory_round_up,
-                                            .xInit = memory_begin,
-                                            .xShutdown = memory_end };
-
 static void make(void)
 {
-    require(sqlite3_config(SQLITE_CONFIG_MALLOC, &memory) == SQLITE_OK);
     /* Counting its memory costs SQLite a lock at every allocation. */
     require(sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0) == SQLITE_OK);
     unix_vfs = sqlite3_vfs_find("unix");

@@ -68,9 +68,8 @@ static bool check(const struct admin_key *k, struct err *err)
         return err_set(err, ERR_PERMANENT, 0,
                        "a key has a title of 1 to %d bytes: it stands wherever the key is used",
                        ADMIN_KEY_TITLE_MOST);
-    for (size_t i = 0; i < k->title.len; i++)
-        if ((unsigned char)k->title.ptr[i] < 0x20 || k->title.ptr[i] == 0x7f)
-            return err_set(err, ERR_PERMANENT, 0, "a title is one line of text");
+    if (str_has_control(k->title))
+        return err_set(err, ERR_PERMANENT, 0, "a title is one line of text");
     if (k->role_count == 0 || k->role_count > ROLES_OF_ONE_MOST)
         return err_set(err, ERR_PERMANENT, 0, "a key has 1 to %d roles", ROLES_OF_ONE_MOST);
     for (size_t i = 0; i < k->role_count; i++)
