@@ -6,7 +6,6 @@ import time
 
 import pytest
 
-from conftest import own_postgres
 from wire import at_once, wait_until
 
 CONFIG = """\
@@ -15,7 +14,11 @@ gateways:
 """
 pytestmark = [pytest.mark.config(CONFIG), pytest.mark.stores("postgres")]
 DECLARED_DEAD = 75
-postgres = own_postgres()
+
+
+@pytest.fixture(scope="module")
+def postgres(own_postgres):
+    return own_postgres
 
 
 @pytest.fixture(scope="module")
