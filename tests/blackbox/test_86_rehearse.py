@@ -63,6 +63,7 @@ class World:
         got = self.node.cli("rehearse", "-", "--json", *options, stdin=text)
         assert got.returncode in (DONE, NO), got.stdout + got.stderr
         *found, last = [json.loads(line) for line in got.stdout.splitlines()]
+        assert "sum" in last, got.stderr
         assert (got.returncode == NO) == bool(found), got.stdout
         assert last["sum"]["different"] == len(found)
         return {d["id"]: d for d in found}, last["sum"]
