@@ -21,11 +21,6 @@ def postgres(own_postgres):
     return own_postgres
 
 
-@pytest.fixture(scope="module")
-def postgres(own_postgres):
-    return own_postgres
-
-
 @pytest.fixture
 def server(postgres):
     """The server, which runs again after the test."""

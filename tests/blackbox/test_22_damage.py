@@ -19,11 +19,6 @@ def postgres(own_postgres):
     return own_postgres
 
 
-@pytest.fixture(scope="module")
-def postgres(own_postgres):
-    return own_postgres
-
-
 @pytest.fixture
 def receiver():
     with Receiver() as r:
