@@ -349,24 +349,32 @@ bool live_apply(struct live *l, int64_t over, struct str text, struct str by, st
     return ok;
 }
 
-bool live_follow(struct live *l, struct err *err)
+static bool follow(struct live *l, struct err *err)
 {
     int64_t newest, callers, secrets;
-    bool ok = true;
 
     if (!version_newest(l->o.store, &newest, err) || !caller_mark(l->o.store, &callers, err) ||
         !secret_mark(l->o.store, &secrets, err))
         return false;
-    (void)pthread_mutex_lock(&l->mutex);
-    if (newest != l->version && newest != l->refused) {
-        ok = use_stored(l, newest, err);
-        if (!ok && err->kind == ERR_CONFIG) {
-            l->refused = newest; /* say it once; a newer version may be better */
-            (void)snprintf(l->trouble, sizeof l->trouble, "%s", err->text);
-        }
-    } else if (callers != l->callers || secrets != l->secrets) {
-        ok = use(l, l->config, l->version, err);
+    if (newest == l->version || newest == l->refused)
+        return (callers == l->callers && secrets == l->secrets) ||
+               use(l, l->config, l->version, err);
+    if (use_stored(l, newest, err))
+        return true;
+    if (err->kind == ERR_CONFIG) {
+        l->refused = newest; /* say it once; a newer version may be better */
+        (void)snprintf(l->trouble, sizeof l->trouble, "%s", err->text);
     }
+    return false;
+}
+
+/* What is newest is read under the lock: read before it, a version that live_apply() puts into
+ * force meanwhile would be replaced by the one before it until the next call. */
+bool live_follow(struct live *l, struct err *err)
+{
+    (void)pthread_mutex_lock(&l->mutex);
+    bool ok = follow(l, err);
+
     (void)pthread_mutex_unlock(&l->mutex);
     return ok;
 }
