@@ -1,12 +1,5 @@
-/* doubt.c - sends that may not happen twice.  See road.h.
- *
- * A system whose policy is not `resend` is sent to in three steps: the slot, a committed
- * intent (store/road/intent.h), the first byte.  So after a crash at most as many deliveries are in
- * doubt as its concurrency allows, and every other one was certainly not sent.  What is claimed
- * with an intent in its row goes by the policy: `hold` waits for a person, `assume` counts as
- * delivered, `probe` asks the receiver, under the same slot and with the same key, and sends
- * again only when it says that it has nothing.
- */
+#include "engine/road/doubt.h"
+
 #include <stddef.h>
 #include <string.h>
 
@@ -14,7 +7,10 @@
 #include "base/fault.h"
 #include "base/log.h"
 #include "base/require.h"
-#include "engine/road/road_inside.h"
+#include "engine/road/outcome.h"
+#include "engine/road/send.h"
+#include "engine/road/settling.h"
+#include "engine/road/state.h"
 #include "store/kernel/node.h"
 #include "store/road/intent.h"
 #include "store/store.h"
@@ -107,10 +103,10 @@ static void on_answer(struct transfer *t)
 {
     struct part *p = (struct part *)((char *)t - offsetof(struct part, transfer));
     struct road *r = p->flight->road;
-    struct task_code c = road_enter(r, &p->flight->settle.task);
+    struct task_code c = suspects_enter(&r->suspects, &p->flight->settle.task);
 
     p->endpoint->type->http->hear(p->endpoint->self, &t->answer, &p->verdict);
-    road_leave(r, c);
+    suspects_leave(&r->suspects, c);
     on_told(p);
 }
 
@@ -119,10 +115,10 @@ static void on_pool(struct pool_job *job)
 {
     struct part *p = (struct part *)((char *)job - offsetof(struct part, job));
     struct road *r = p->flight->road;
-    struct task_code c = road_enter(r, &p->flight->settle.task);
+    struct task_code c = suspects_enter(&r->suspects, &p->flight->settle.task);
 
     p->endpoint->type->ask(p->endpoint->self, &p->sending, &r->stopping, &p->verdict);
-    road_leave(r, c);
+    suspects_leave(&r->suspects, c);
     payload_close(p->reader); /* it may be read again, to be sent */
     p->reader = NULL;
     on_told(p);
@@ -191,6 +187,6 @@ bool doubt_settle(struct flight *f, struct part *p)
                       "sent before a crash: whether it arrived is "
                       "not known");
     outcome_unknown(p);
-    outcome_settle(f);
+    settle_flight(f);
     return true;
 }

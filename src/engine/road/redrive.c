@@ -1,14 +1,12 @@
-/* redrive.c - dead letters for which a new configuration has an answer start again.
- *
- * Runs on a thread of the pool after each change of the configuration, page by page with
- * a rest in between, so that a hundred thousand of them stall nothing. */
+#include "engine/road/redrive.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "engine/road/road_inside.h"
+#include "engine/road/state.h"
 #include "store/manual/dead.h"
 #include "store/retention/retain.h"
 #include "store/store.h"

@@ -1,14 +1,18 @@
-/* send.c - one attempt of one delivery, from its slot to its verdict.  See road.h.
- *
- * What a thread begins is gathered and handed over at once (send_flush), so that many small
- * documents cost one wake. */
+#include "engine/road/send.h"
+
 #include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/require.h"
-#include "engine/road/road_inside.h"
+#include "engine/dispatch/dispatch.h"
+#include "engine/flight/bytes.h"
+#include "engine/road/doubt.h"
+#include "engine/road/order.h"
+#include "engine/road/outcome.h"
+#include "engine/road/settling.h"
+#include "engine/road/state.h"
 #include "store/kernel/node.h"
 #include "store/payload/payload.h"
 #include "store/store.h"
@@ -73,7 +77,7 @@ void send_fill(struct part *p)
 static void one_over(struct flight *f)
 {
     if (atomic_fetch_sub(&f->open, 1) == 1)
-        outcome_settle(f);
+        settle_flight(f);
 }
 
 void send_park(struct part *first)
@@ -151,10 +155,10 @@ static void on_answer(struct transfer *t)
     struct road *r = p->flight->road;
 
     fault_point(SEND_ANSWERED);
-    struct task_code c = road_enter(r, &p->flight->settle.task);
+    struct task_code c = suspects_enter(&r->suspects, &p->flight->settle.task);
 
     p->endpoint->type->http->judge(p->endpoint->self, &t->answer, &p->verdict);
-    road_leave(r, c);
+    suspects_leave(&r->suspects, c);
     send_ended(p);
 }
 
@@ -169,10 +173,10 @@ static void on_pool(struct pool_job *job)
         send_flush(r);
         return;
     }
-    struct task_code c = road_enter(r, &p->flight->settle.task);
+    struct task_code c = suspects_enter(&r->suspects, &p->flight->settle.task);
 
     p->endpoint->type->send(p->endpoint->self, &p->sending, &r->stopping, &p->verdict);
-    road_leave(r, c);
+    suspects_leave(&r->suspects, c);
     fault_point(SEND_ANSWERED);
     send_ended(p);
     send_flush(r);
@@ -285,7 +289,7 @@ void send_parts(struct flight *f)
         buf_done(&f->variants[0].buf);
     if (has_large(f) && !variants_seal(f, &err)) { /* nothing was sent yet */
         outcome_again(f, &err);
-        outcome_settle(f);
+        settle_flight(f);
         return;
     }
 
@@ -343,5 +347,5 @@ void send_flush(struct road *r)
     if (first != NULL)
         drop_unsent(first);
     doubt_flush(r);
-    outcome_flush(r);
+    settle_flush(r);
 }
