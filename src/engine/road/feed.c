@@ -33,7 +33,7 @@ static void give_up(struct flight *f)
     load_give_back(f);
 }
 
-static void settle_again(struct road *r)
+static void settle_again(struct road *r, struct outbox *out)
 {
     enum { TRIES_MOST = 25 };
 
@@ -45,13 +45,13 @@ static void settle_again(struct road *r)
     for (struct flight *next; f != NULL; f = next) {
         next = f->next;
         if (f->unloaded)
-            load_claimed(f);
+            load_claimed(f, out);
         else if (f->give_back)
             load_give_back(f);
         else if (f->settle.op.err.kind == ERR_PERMANENT && f->tries > TRIES_MOST)
             give_up(f);
         else if (f->unfilled)
-            settle_flight(f);
+            settle_flight(f, out);
         else
             writers_submit_always(store_writers(r->store), &f->settle.op, &f->settle.op, 1);
     }
@@ -86,7 +86,7 @@ static size_t claim(struct road *r, int64_t queue, size_t most, struct task *tas
 }
 
 /* Documents that nobody has walked yet. */
-static bool feed_documents(struct road *r)
+static bool feed_documents(struct road *r, struct outbox *out)
 {
     struct task tasks[CLAIM_MOST];
     size_t most = room(r);
@@ -100,7 +100,7 @@ static bool feed_documents(struct road *r)
     if (count == most || r->claim_failing)
         atomic_store(&r->backlog, true);
     for (size_t i = 0; i < count; i++) {
-        struct flight *f = load_document(r, &tasks[i]);
+        struct flight *f = load_document(r, &tasks[i], out);
 
         if (f != NULL) {
             *end = f;
@@ -110,29 +110,29 @@ static bool feed_documents(struct road *r)
     *end = NULL;
     if (first != NULL)
         road_queue(r, first);
-    send_flush(r);
+    send_flush(out);
     return count > 0;
 }
 
 /* Deliveries whose lane has room, lane by lane in turn. */
-static bool feed_lanes(struct road *r)
+static bool feed_lanes(struct road *r, struct outbox *out)
 {
     struct task tasks[CLAIM_MOST];
-    struct lane_turn turn;
+    struct lane_turn lane;
     size_t most = room(r);
 
-    if (most == 0 || !dispatch_next_lane(r->dispatch, &turn))
+    if (most == 0 || !dispatch_next_lane(r->dispatch, &lane))
         return false;
-    if (turn.room < most)
-        most = turn.room;
-    dispatch_note_empty(r->dispatch, turn.queue); /* before the claim: what is stored now says so */
-    size_t count = claim(r, turn.queue, most, tasks);
+    if (lane.room < most)
+        most = lane.room;
+    dispatch_note_empty(r->dispatch, lane.queue); /* before the claim: what is stored now says so */
+    size_t count = claim(r, lane.queue, most, tasks);
 
     if (count == most || r->claim_failing)
-        dispatch_note_queue(r->dispatch, turn.queue);
+        dispatch_note_queue(r->dispatch, lane.queue);
     for (size_t i = 0; i < count; i++)
-        load_delivery(r, &tasks[i]);
-    send_flush(r);
+        load_delivery(r, &tasks[i], out);
+    send_flush(out);
     return !r->claim_failing; /* there may be other lanes, but not while the store is away */
 }
 
@@ -223,13 +223,13 @@ static bool wait_for_work(struct road *r)
 }
 
 /* What waits for its rate: the pace says when, and nothing depends on that. */
-static void begin_due(struct road *r)
+static void begin_due(struct road *r, struct outbox *out)
 {
     struct dispatch_next next;
 
     dispatch_due(r->dispatch, 0, &next);
-    send_park(next.park);
-    send_chain(next.begin);
+    send_park(next.park, out);
+    send_chain(next.begin, out);
 }
 
 void *feed_main(void *road)
@@ -238,9 +238,10 @@ void *feed_main(void *road)
     int64_t looked_us = 0, order_looked_us = 0;
 
     do {
+        OUTBOX(out, r);
         bool worked = true;
 
-        settle_again(r);
+        settle_again(r, &out);
         if (atomic_exchange(&r->redrive_asked, false))
             redrive_newest(r);
         while (worked && !atomic_load(&r->stopping)) {
@@ -250,15 +251,15 @@ void *feed_main(void *road)
                 look(r);
                 looked_us = clock_mono_us();
             }
-            begin_due(r);
+            begin_due(r, &out);
             order_work(r, &order_looked_us);
-            send_park(dispatch_shed(r->dispatch));
-            send_flush(r);
+            send_park(dispatch_shed(r->dispatch), &out);
+            send_flush(&out);
             worked = wake_due(r, now);
             if (worked)
                 look(r);
-            worked = feed_lanes(r) || worked;
-            worked = feed_documents(r) || worked;
+            worked = feed_lanes(r, &out) || worked;
+            worked = feed_documents(r, &out) || worked;
         }
     } while (wait_for_work(r));
     return NULL;

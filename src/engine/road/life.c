@@ -62,12 +62,12 @@ static void on_hungry(void *arg)
 static void on_token(void *arg, int64_t system)
 {
     struct road *r = arg;
+    OUTBOX(out, r);
     struct dispatch_next next;
 
     dispatch_due(r->dispatch, system, &next);
-    send_park(next.park);
-    send_chain(next.begin);
-    send_flush(r);
+    send_park(next.park, &out);
+    send_chain(next.begin, &out);
 }
 
 static void on_reserve(void *arg, struct rate_op *op)
@@ -102,7 +102,9 @@ static bool may_send(void *arg, const struct transfer *t)
 
 static void on_round(void *arg)
 {
-    send_flush(arg);
+    struct road *r = arg;
+
+    send_flush(&r->hub_outbox);
 }
 
 static void init_sync(struct road *r)
@@ -126,6 +128,7 @@ bool road_start(const struct road_options *o, struct road **ret, struct err *err
     r->options = *o;
     r->store = o->store;
     r->pool = o->pool;
+    r->hub_outbox.road = r;
     init_sync(r);
     r->queue.end = &r->queue.first;
     r->unsettled.end = &r->unsettled.first;
@@ -178,8 +181,10 @@ static void wait_for_flights(struct road *r, int64_t grace_us)
     int64_t until = clock_mono_us() + grace_us;
 
     while (atomic_load(&r->flights) > 0 && clock_mono_us() < until) {
-        send_park(dispatch_shed(r->dispatch));
-        send_flush(r);
+        OUTBOX(out, r);
+
+        send_park(dispatch_shed(r->dispatch), &out);
+        send_flush(&out); /* before the rest */
         clock_sleep_us(1000);
     }
 }

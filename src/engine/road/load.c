@@ -55,7 +55,7 @@ static bool load_plan(struct flight *f, struct err *err)
 }
 
 /* What cannot be loaded now is tried again later; what is gone is a dead letter. */
-static void load_failed(struct flight *f, const struct err *err)
+static void load_failed(struct flight *f, const struct err *err, struct outbox *out)
 {
     if (f->part_count > 0 && f->settle.task.kind == TASK_DELIVER) {
         struct part *p = f->parts[0];
@@ -78,7 +78,7 @@ static void load_failed(struct flight *f, const struct err *err)
     } else {
         outcome_read_failed(f, err);
     }
-    settle_flight(f);
+    settle_flight(f, out);
 }
 
 /* A document that is not there any more has no business with a task, nor has a delivery that
@@ -118,20 +118,20 @@ static void walk_large(struct pool_job *job)
 {
     struct flight *f = (struct flight *)((char *)job - offsetof(struct flight, job));
     struct road *r = f->road;
+    OUTBOX(out, r);
     struct err err = { 0 };
 
     (void)pthread_mutex_lock(&r->stock->large); /* their steps need all of it in memory */
     if (bytes_peek(f, EXTRACT_BYTES_MOST, &err)) {
-        work_on(f);
+        work_on(f, &out);
     } else {
         outcome_read_failed(f, &err);
-        settle_flight(f);
+        settle_flight(f, &out);
     }
     (void)pthread_mutex_unlock(&r->stock->large);
-    send_flush(r);
 }
 
-struct flight *load_document(struct road *r, const struct task *t)
+struct flight *load_document(struct road *r, const struct task *t, struct outbox *out)
 {
     struct flight *f = flight_new(r->stock);
     struct document d;
@@ -163,7 +163,7 @@ struct flight *load_document(struct road *r, const struct task *t)
     if (f->has_facts) /* a retry that starts at the router (operate.h) */
         flight_begin_again(f, &d);
     if (!load_bytes(f, &f->variants[0], &err)) {
-        load_failed(f, &err);
+        load_failed(f, &err, out);
         return NULL;
     }
     if (f->source.size <= SEGMENT_PAYLOAD_MOST)
@@ -173,7 +173,7 @@ struct flight *load_document(struct road *r, const struct task *t)
     return NULL;
 }
 
-void load_delivery(struct road *r, const struct task *t)
+void load_delivery(struct road *r, const struct task *t, struct outbox *out)
 {
     struct document d;
     struct delivery v;
@@ -223,20 +223,20 @@ void load_delivery(struct road *r, const struct task *t)
     if (p->in_doubt == DOUBT_RESEND || v.intent_us != 0)
         note_recovered(f);
     f->settle.end = SETTLE_PARTS;
-    if (v.intent_us != 0 && doubt_settle(f, p))
+    if (v.intent_us != 0 && doubt_settle(f, p, out))
         return;
     if (!load_bytes(f, p->variant, &err)) {
-        load_failed(f, &err);
+        load_failed(f, &err, out);
         return;
     }
-    send_parts(f);
+    send_parts(f, out);
 }
 
-void load_claimed(struct flight *f)
+void load_claimed(struct flight *f, struct outbox *out)
 {
     struct road *r = f->road;
     struct task t = f->settle.task;
 
     flight_free(f); /* its place among the flights is that of the one that is loaded */
-    load_delivery(r, &t);
+    load_delivery(r, &t, out);
 }

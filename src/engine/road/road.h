@@ -13,7 +13,7 @@
  *   outcome     what came of a delivery, a document
  *   order       deliveries in order                     order_keep  what waits in a lane, in memory
  *   redrive     dead letters start again                endpoints   breakers and pauses, stored
- *   suspects    code that may have brought us down
+ *   suspects    code that may have brought us down      outbox    what is handed over in one go
  *   road        plans, clock, queues between threads (state.h)
  *
  * This header is what others may ask of it.

@@ -10,17 +10,13 @@
 #include "engine/road/join.h"
 #include "engine/road/order.h"
 #include "engine/road/order_keep.h"
+#include "engine/road/outbox.h"
 #include "engine/road/outcome.h"
 #include "engine/road/redrive.h"
 #include "engine/road/state.h"
 #include "engine/tally/mishaps.h"
 #include "store/retention/retain.h"
 #include "store/store.h"
-
-static _Thread_local struct {
-    struct store_op *first, *last;
-    size_t count;
-} gathered;
 
 static struct metric ended = { .name = "waybill_documents_ended_total",
                                .help = "Documents that are over: delivered, done or cancelled." };
@@ -218,17 +214,6 @@ static void on_settled(struct store_op *op)
         road_gone(f);
 }
 
-static void gather(struct store_op *op)
-{
-    op->next = NULL;
-    if (gathered.last != NULL)
-        gathered.last->next = op;
-    else
-        gathered.first = op;
-    gathered.last = op;
-    gathered.count++;
-}
-
 /* By its type, and by what becomes of it. */
 static void fill_keep(struct flight *f)
 {
@@ -240,7 +225,7 @@ static void fill_keep(struct flight *f)
     s->keep_cancelled = retain_days(store, type, DOCUMENT_CANCELLED);
 }
 
-void settle_flight(struct flight *f)
+void settle_flight(struct flight *f, struct outbox *out)
 {
     struct settle_op *s = &f->settle;
 
@@ -262,15 +247,5 @@ void settle_flight(struct flight *f)
     s->keep = s->end == SETTLE_PARTS && keep_wants(f);
     s->trail = buf_view(&f->trail);
     s->op = (struct store_op){ .verb = &settle_verb, .done = on_settled };
-    gather(&s->op);
-}
-
-void settle_flush(struct road *r)
-{
-    if (gathered.first == NULL)
-        return;
-    fault_point(SETTLE_SUBMIT);
-    writers_submit_always(store_writers(r->store), gathered.first, gathered.last, gathered.count);
-    gathered.first = gathered.last = NULL;
-    gathered.count = 0;
+    outbox_add_settlement(out, &s->op);
 }

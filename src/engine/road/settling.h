@@ -2,13 +2,12 @@
 #pragma once
 
 struct flight;
-struct road;
+struct outbox;
 
 /* All parts have their outcome, or there are none.  May block on the store when a lane is new, or
  * bytes are large.  What was sent is never forgotten: a flight whose outcome cannot be written
  * down now waits for that. */
-void settle_flight(struct flight *f);
-void settle_flush(struct road *r);
+void settle_flight(struct flight *f, struct outbox *out);
 
 void settling_metrics_register(void);
 void settling_metrics_forget(void);

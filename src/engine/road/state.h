@@ -7,6 +7,7 @@
 
 #include "engine/flight/flight.h"
 #include "engine/road/life.h"
+#include "engine/road/outbox.h"
 #include "engine/road/road.h"
 #include "engine/road/suspects.h"
 
@@ -32,6 +33,7 @@ struct road {
     struct dispatch *dispatch;
     struct pace *pace;
     struct transfer_hub *hub;
+    struct outbox hub_outbox; /* of its thread: from one round to the next */
     struct pool *pool;
     struct mishaps *mishaps;
     struct ways *ways;

@@ -7,15 +7,15 @@
 
 enum { BATCH = 32 }; /* flights a worker takes at once */
 
-void work_on(struct flight *f)
+void work_on(struct flight *f, struct outbox *out)
 {
     struct road *r = f->road;
     struct task_code c = suspects_enter(&r->suspects, &f->settle.task);
 
     if (f->settle.task.kind == TASK_DELIVER || walk(f))
-        send_parts(f);
+        send_parts(f, out);
     else
-        settle_flight(f);
+        settle_flight(f, out);
     suspects_leave(&r->suspects, c);
 }
 
@@ -26,9 +26,10 @@ void *work_main(void *road)
     size_t n;
 
     while ((n = road_take(r, batch, BATCH)) > 0) {
+        OUTBOX(out, r);
+
         for (size_t i = 0; i < n; i++)
-            work_on(batch[i]);
-        send_flush(r);
+            work_on(batch[i], &out);
     }
     return NULL;
 }

@@ -5,9 +5,10 @@
 #pragma once
 
 struct flight;
+struct outbox;
 
 /* Extract, route and steps, then its deliveries are offered or its end is settled; of a delivery
  * that waited in the store only the last. */
-void work_on(struct flight *f);
+void work_on(struct flight *f, struct outbox *out);
 
 void *work_main(void *road);
