@@ -1,109 +1,70 @@
 /* cmd_alert.c - `waybill alerts`: what needs a person, and whether somebody was told. */
+#include "app/ask.h"
 #include "app/client.h"
 #include "app/cmd.h"
 #include "app/exit_code.h"
+#include "app/list.h"
 #include "app/print.h"
 #include "base/auto.h"
 
 #define ALERT_FIELDS  "id code object message state count raised last cleared ended waiting givenUp"
 #define NOTICE_FIELDS "kind to state made attempts sent next error"
 
-static const char *told(const json_t *alert, char text[PRINT_SHORT])
+static const char *unsent_cell(const json_t *alert, struct buf *room)
 {
     long long waiting = (long long)member_number(alert, "waiting"),
               lost = (long long)member_number(alert, "givenUp");
 
-    if (lost > 0)
-        (void)snprintf(text, PRINT_SHORT, "%lld given up", lost);
-    else if (waiting > 0)
-        (void)snprintf(text, PRINT_SHORT, "%lld wait", waiting);
-    else
+    if (lost == 0 && waiting == 0)
         return NULL;
-    return text;
-}
-
-static void add_row(struct print_table *t, const json_t *alert)
-{
-    const char *cleared = member_text(alert, "cleared");
-    char text[PRINT_SHORT];
-
-    print_table_cell(t, member_text(alert, "id"));
-    print_table_cell(t, member_text(alert, "code"));
-    print_table_cell(t, member_text(alert, "object"));
-    print_table_cell(t, print_time(member_text(alert, "raised"), text));
-    print_table_cell(t, cleared != NULL ? print_time(cleared, text) : "open");
-    (void)snprintf(text, sizeof text, "%lld", (long long)member_number(alert, "count"));
-    print_table_cell(t, text);
-    print_table_cell(t, told(alert, text));
-    print_table_cell(t, member_text(alert, "message"));
+    buf_printf(room, lost > 0 ? "%lld given up" : "%lld wait", lost > 0 ? lost : waiting);
+    return room->ptr;
 }
 
 static int run_ls(const struct args *a)
 {
-    static const char *const heads[] = { "ID",    "CODE",   "OBJECT",  "RAISED", "CLEARED",
-                                         "COUNT", "UNSENT", "MESSAGE", NULL };
-    AUTO(print_table_done) struct print_table t;
-    AUTO(client_close) struct client c = { 0 };
-    json_auto_t *data = NULL;
-    const json_t *alert;
-    size_t i;
-
-    print_table_init(&t, heads);
-    if (!client_open(&c, a) ||
-        !client_graphql(&c, "query($all: Boolean) { alerts(cleared: $all) { " ALERT_FIELDS " } }",
-                        json_pack("{s:b}", "all", args_flag(a, "all")), &data))
-        return c.exit_code;
-    if (!json_is_array(json_object_get(data, "alerts")))
-        return client_odd(&c, "no list of alerts");
-    json_array_foreach(json_object_get(data, "alerts"), i, alert)
-    {
-        if (args_flag(a, "json"))
-            print_json(alert);
-        else
-            add_row(&t, alert);
-    }
-    if (!args_flag(a, "json"))
-        print_table_page(&t);
-    return EXIT_DONE;
-}
-
-static void print_field(const char *label, const char *text)
-{
-    (void)printf("%-10s", label);
-    print_text(stdout, text);
-    (void)fputc('\n', stdout);
-}
-
-static void print_notices(const json_t *notices)
-{
-    static const char *const heads[] = {
-        "NOTICE", "TO", "STATE", "ATTEMPTS", "SENT", "ERROR", NULL
+    static const struct list_column columns[] = {
+        { "ID", "id" },
+        { "CODE", "code" },
+        { "OBJECT", "object" },
+        { "RAISED", "raised", LIST_TIME },
+        { "CLEARED", "cleared", LIST_TIME, .otherwise = "open" },
+        { "COUNT", "count", LIST_NUMBER },
+        { "UNSENT", .cell = unsent_cell },
+        { "MESSAGE", "message" },
+        { 0 },
     };
-    AUTO(print_table_done) struct print_table t;
-    char text[PRINT_SHORT];
-    const json_t *w;
-    size_t i;
+    static const struct list list = {
+        .query = "query($all: Boolean) { alerts(cleared: $all) { " ALERT_FIELDS " } }",
+        .field = "alerts",
+        .columns = columns
+    };
 
+    return list_whole(a, &list, json_pack("{s:b}", "all", args_flag(a, "all")));
+}
+
+static void print_notices(const struct args *a, const json_t *notices)
+{
+    static const struct list_column columns[] = {
+        { "NOTICE", "kind" },
+        { "TO", "to" },
+        { "STATE", "state" },
+        { "ATTEMPTS", "attempts", LIST_NUMBER },
+        { "SENT", "sent", LIST_TIME },
+        { "ERROR", "error" },
+        { 0 },
+    };
+    static const struct list list = { .columns = columns };
+    AUTO(list_done) struct list_out o;
+
+    list_begin(&o, a, &list);
     if (json_array_size(notices) == 0)
         return;
-    print_table_init(&t, heads);
-    json_array_foreach(notices, i, w)
-    {
-        const char *sent = member_text(w, "sent");
-
-        print_table_cell(&t, member_text(w, "kind"));
-        print_table_cell(&t, member_text(w, "to"));
-        print_table_cell(&t, member_text(w, "state"));
-        (void)snprintf(text, sizeof text, "%lld", (long long)member_number(w, "attempts"));
-        print_table_cell(&t, text);
-        print_table_cell(&t, sent != NULL ? print_time(sent, text) : NULL);
-        print_table_cell(&t, member_text(w, "error"));
-    }
     (void)fputc('\n', stdout);
-    print_table_page(&t);
+    (void)list_rows(&o, notices, INT64_MAX);
 }
 
-static void print_alert(const json_t *alert)
+static void print_alert(const struct args *a, const json_t *alert)
 {
     const char *cleared = member_text(alert, "cleared"), *ended = member_text(alert, "ended");
     char text[PRINT_SHORT];
@@ -119,26 +80,18 @@ static void print_alert(const json_t *alert)
     print_field("cleared", cleared != NULL ? print_time(cleared, text) : NULL);
     if (ended != NULL)
         print_field("because", ended);
-    print_notices(json_object_get(alert, "notices"));
+    print_notices(a, json_object_get(alert, "notices"));
 }
 
 static int run_show(const struct args *a)
 {
     AUTO(client_close) struct client c = { 0 };
     json_auto_t *data = NULL;
-    json_t *variables;
 
-    if (!args_name(a, 0))
-        return EXIT_USAGE;
-    if (!client_open(&c, a))
-        return c.exit_code;
-    variables = json_pack("{s:s}", "id", a->operand[0]);
-    if (variables == NULL)
-        return args_wrong(a, "an id is text in UTF-8");
-    if (!client_graphql(&c,
-                        "query($id: ID!) { alert(id: $id) { " ALERT_FIELDS
-                        " notices { " NOTICE_FIELDS " } } }",
-                        variables, &data))
+    if (!ask_named(&c, a,
+                   "query($id: ID!) { alert(id: $id) { " ALERT_FIELDS " notices { " NOTICE_FIELDS
+                   " } } }",
+                   "id", &data))
         return c.exit_code;
     const json_t *alert = json_object_get(data, "alert");
 
@@ -148,7 +101,7 @@ static int run_show(const struct args *a)
     if (args_flag(a, "json"))
         print_json(alert);
     else
-        print_alert(alert);
+        print_alert(a, alert);
     return EXIT_DONE;
 }
 

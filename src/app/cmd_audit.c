@@ -5,6 +5,7 @@
 #include "app/cmd.h"
 #include "app/exit_code.h"
 #include "app/filter.h"
+#include "app/list.h"
 #include "app/print.h"
 #include "base/auto.h"
 
@@ -12,79 +13,24 @@ enum { PAGE = 200, LIMIT = 50, PATIENCE_S = 900 /* a long log takes its time */ 
 
 #define LINE_FIELDS "seq time actor kind address action object before after reason hash"
 
-static void add_line(struct print_table *t, const json_t *line)
-{
-    static const char *const fields[] = { "actor",  "kind",   "address", "action",
-                                          "object", "before", "after",   NULL };
-    char text[PRINT_SHORT];
-
-    (void)snprintf(text, sizeof text, "%lld", (long long)member_number(line, "seq"));
-    print_table_cell(t, text);
-    print_table_cell(t, print_time(member_text(line, "time"), text));
-    for (const char *const *f = fields; *f != NULL; f++)
-        print_table_cell(t, member_text(line, *f));
-}
-
-static bool fetch_page(struct client *c, json_t *filter, int64_t first, json_t **io_after,
-                       json_t **ret_data)
-{
-    json_t *variables = json_pack("{s:O,s:I,s:O?}", "filter", filter, "first", (json_int_t)first,
-                                  "after", *io_after);
-
-    if (!client_graphql(c,
-                        "query($filter: AuditFilter, $first: Int, $after: String)"
-                        " { audit(filter: $filter, first: $first, after: $after)"
-                        " { items { " LINE_FIELDS " } next } }",
-                        variables, ret_data))
-        return false;
-    const json_t *page = json_object_get(*ret_data, "audit");
-    json_t *next = json_object_get(page, "next");
-
-    if (!json_is_array(json_object_get(page, "items")))
-        return client_odd(c, "no lines in it") == EXIT_DONE;
-    if (json_is_string(next) && *io_after != NULL && json_equal(next, *io_after))
-        return client_odd(c, "the next page is the same page") == EXIT_DONE;
-    json_decref(*io_after);
-    *io_after = json_is_string(next) ? json_incref(next) : NULL;
-    return true;
-}
-
-static int list_lines(const struct args *a, struct client *c, json_t *filter)
-{
-    static const char *const heads[] = { "SEQ",    "TIME",   "ACTOR",  "KIND",  "ADDRESS",
-                                         "ACTION", "OBJECT", "BEFORE", "AFTER", NULL };
-    int64_t limit = args_number(a, "limit", LIMIT), shown = 0;
-    AUTO(print_table_done) struct print_table t;
-    json_auto_t *after = NULL;
-
-    print_table_init(&t, heads);
-    do {
-        json_auto_t *data = NULL;
-        const json_t *line;
-        size_t i;
-
-        if (!fetch_page(c, filter, limit - shown < PAGE ? limit - shown : PAGE, &after, &data))
-            return c->exit_code;
-        json_array_foreach(json_object_get(json_object_get(data, "audit"), "items"), i, line)
-        {
-            shown++;
-            if (args_flag(a, "json"))
-                print_json(line);
-            else
-                add_line(&t, line);
-        }
-        if (!args_flag(a, "json"))
-            print_table_page(&t);
-    } while (after != NULL && shown < limit);
-    if (after != NULL && !args_flag(a, "json")) {
-        (void)fflush(stdout);
-        (void)fprintf(stderr, "the newest %lld; there are more (--limit N)\n", (long long)shown);
-    }
-    return EXIT_DONE;
-}
-
 static int run_ls(const struct args *a)
 {
+    static const struct list_column columns[] = {
+        { "SEQ", "seq", LIST_NUMBER }, { "TIME", "time", LIST_TIME },
+        { "ACTOR", "actor" },          { "KIND", "kind" },
+        { "ADDRESS", "address" },      { "ACTION", "action" },
+        { "OBJECT", "object" },        { "BEFORE", "before" },
+        { "AFTER", "after" },          { 0 },
+    };
+    static const struct list list = { .query =
+                                          "query($filter: AuditFilter, $first: Int, $after: String)"
+                                          " { audit(filter: $filter, first: $first, after: $after)"
+                                          " { items { " LINE_FIELDS " } next } }",
+                                      .field = "audit",
+                                      .columns = columns,
+                                      .page = PAGE,
+                                      .limit = LIMIT,
+                                      .which = "newest" };
     AUTO(client_close) struct client c = { 0 };
     bool any;
     json_auto_t *filter = filter_of(a, &any);
@@ -93,7 +39,7 @@ static int run_ls(const struct args *a)
         return EXIT_USAGE;
     if (!client_open(&c, a))
         return c.exit_code;
-    return list_lines(a, &c, filter);
+    return list_pages(a, &c, &list, json_pack("{s:O}", "filter", filter));
 }
 
 static int print_verdict(const json_t *check)

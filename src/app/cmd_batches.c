@@ -1,9 +1,9 @@
 /* cmd_batches.c - `waybill batches`: what is gathered, and when it goes. */
-#include <string.h>
-
+#include "app/ask.h"
 #include "app/client.h"
 #include "app/cmd.h"
 #include "app/exit_code.h"
+#include "app/list.h"
 #include "app/print.h"
 #include "base/auto.h"
 
@@ -11,77 +11,58 @@
     "id name route receiver part state count bytes opened closes closed ended why closedBy slot " \
     "document error { code message }"
 
-static void add_row(struct print_table *t, const json_t *b)
+static const char *closes_cell(const json_t *b, struct buf *room)
 {
     const char *closed = member_text(b, "closed"), *closes = member_text(b, "closes");
-    const json_t *error = json_object_get(b, "error");
     char text[PRINT_SHORT];
 
-    print_table_cell(t, member_text(b, "id"));
-    print_table_cell(t, member_text(b, "name"));
-    print_table_cell(t, member_text(b, "receiver"));
-    print_table_cell(t, member_text(b, "state"));
-    (void)snprintf(text, sizeof text, "%lld", (long long)member_number(b, "count"));
-    print_table_cell(t, text);
-    print_table_cell(t, print_size(member_number(b, "bytes"), text));
-    print_table_cell(t, print_time(member_text(b, "opened"), text));
-    closes = closed != NULL ? closed : closes;
-    print_table_cell(t, closes != NULL ? print_time(closes, text) : NULL);
-    print_table_cell(t, member_text(b, "why"));
-    print_table_cell(t, json_is_object(error) ? member_text(error, "message")
-                                              : member_text(b, "document"));
+    if (closed == NULL && closes == NULL)
+        return NULL;
+    buf_puts(room, print_time(closed != NULL ? closed : closes, text));
+    return room->ptr;
 }
 
-/* Page by page; `fields` are what is asked for of each. */
-static int list(const struct args *a, const char *name, bool ended, const char *query)
+static const char *document_cell(const json_t *b, struct buf *room)
 {
-    static const char *const heads[] = { "ID",    "NAME",     "RECEIVER", "STATE",
-                                         "COUNT", "SIZE",     "OPENED",   "CLOSES",
-                                         "WHY",   "DOCUMENT", NULL };
-    AUTO(print_table_done) struct print_table t;
-    AUTO(client_close) struct client c = { 0 };
-    char after[32] = "";
-    bool more = true;
+    const json_t *error = json_object_get(b, "error");
 
-    print_table_init(&t, heads);
-    if (!client_open(&c, a))
-        return c.exit_code;
-    while (more) {
-        json_auto_t *data = NULL;
-        json_t *variables = json_pack("{s:s?,s:b,s:s?}", "name", name, "ended", ended, "after",
-                                      after[0] != '\0' ? after : NULL);
-        const json_t *b, *page;
-        size_t i;
-
-        if (variables == NULL)
-            return args_wrong(a, "a name is text in UTF-8");
-        if (!client_graphql(&c, query, variables, &data))
-            return c.exit_code;
-        page = json_object_get(data, "batches");
-        if (!json_is_array(json_object_get(page, "batches")))
-            return client_odd(&c, "no list of batches");
-        json_array_foreach(json_object_get(page, "batches"), i, b)
-        {
-            if (args_flag(a, "json"))
-                print_json(b);
-            else
-                add_row(&t, b);
-        }
-        if (!args_flag(a, "json"))
-            print_table_page(&t);
-        more = member_text(page, "next") != NULL;
-        (void)snprintf(after, sizeof after, "%s", more ? member_text(page, "next") : "");
-    }
-    return EXIT_DONE;
+    (void)room;
+    return json_is_object(error) ? member_text(error, "message") : member_text(b, "document");
 }
 
 static int run_ls(const struct args *a)
 {
-    return list(
-        a, a->operand[0], args_flag(a, "all"),
-        "query($name: String, $ended: Boolean, $after: String)"
-        " { batches(name: $name, ended: $ended, after: $after) { next batches { " BATCH_FIELDS
-        " } } }");
+    static const struct list_column columns[] = {
+        { "ID", "id" },
+        { "NAME", "name" },
+        { "RECEIVER", "receiver" },
+        { "STATE", "state" },
+        { "COUNT", "count", LIST_NUMBER },
+        { "SIZE", "bytes", LIST_SIZE },
+        { "OPENED", "opened", LIST_TIME },
+        { "CLOSES", .cell = closes_cell },
+        { "WHY", "why" },
+        { "DOCUMENT", .cell = document_cell },
+        { 0 },
+    };
+    static const struct list list = { .query =
+                                          "query($name: String, $ended: Boolean, $after: String)"
+                                          " { batches(name: $name, ended: $ended, after: $after)"
+                                          " { next batches { " BATCH_FIELDS " } } }",
+                                      .field = "batches",
+                                      .items = "batches",
+                                      .columns = columns };
+    AUTO(client_close) struct client c = { 0 };
+    json_t *variables =
+        json_pack("{s:s?,s:b}", "name", a->operand[0], "ended", args_flag(a, "all"));
+
+    if (variables == NULL)
+        return args_wrong(a, "a name is text in UTF-8");
+    if (!client_open(&c, a)) {
+        json_decref(variables);
+        return c.exit_code;
+    }
+    return list_pages(a, &c, &list, variables);
 }
 
 /* ---- one ---------------------------------------------------------------------------------------
@@ -89,11 +70,8 @@ static int run_ls(const struct args *a)
 
 static void line(const char *label, const char *text)
 {
-    if (text == NULL)
-        return;
-    (void)printf("%-10s", label);
-    print_text(stdout, text);
-    (void)fputc('\n', stdout);
+    if (text != NULL)
+        print_field(label, text);
 }
 
 static void time_line(const char *label, const char *utc)
@@ -142,18 +120,10 @@ static int run_show(const struct args *a)
     AUTO(client_close) struct client c = { 0 };
     json_auto_t *data = NULL;
 
-    if (!args_name(a, 0))
-        return EXIT_USAGE;
-    if (!client_open(&c, a))
-        return c.exit_code;
-    json_t *variables = json_pack("{s:s}", "name", a->operand[0]);
-
-    if (variables == NULL)
-        return args_wrong(a, "a name is text in UTF-8");
-    if (!client_graphql(&c,
-                        "query($name: String) { batches(name: $name, ended: true, first: 1)"
-                        " { batches { " BATCH_FIELDS " memberIds(first: 20) } } }",
-                        variables, &data))
+    if (!ask_named(&c, a,
+                   "query($name: String) { batches(name: $name, ended: true, first: 1)"
+                   " { batches { " BATCH_FIELDS " memberIds(first: 20) } } }",
+                   "name", &data))
         return c.exit_code;
     const json_t *found =
         json_array_get(json_object_get(json_object_get(data, "batches"), "batches"), 0);
@@ -174,17 +144,12 @@ static int run_close(const struct args *a)
 
     if (!args_name(a, 0))
         return EXIT_USAGE;
-    if (!client_open(&c, a))
-        return c.exit_code;
-    json_t *variables =
-        json_pack("{s:s,s:s?}", "name", a->operand[0], "receiver", args_text(a, "receiver"));
-
-    if (variables == NULL)
-        return args_wrong(a, "names are text in UTF-8");
-    if (!client_graphql(&c,
-                        "mutation($name: String!, $receiver: String)"
-                        " { batchClose(name: $name, receiver: $receiver) }",
-                        variables, &data))
+    if (!ask_node(
+            &c, a,
+            "mutation($name: String!, $receiver: String)"
+            " { batchClose(name: $name, receiver: $receiver) }",
+            json_pack("{s:s,s:s?}", "name", a->operand[0], "receiver", args_text(a, "receiver")),
+            &data))
         return c.exit_code;
     if (args_flag(a, "json")) {
         json_auto_t *closed = json_pack("{s:O}", "closed", json_object_get(data, "batchClose"));

@@ -1,8 +1,10 @@
 /* cmd_config.c - `waybill apply` and `waybill config`: versions of the configuration. */
+#include "app/ask.h"
 #include "app/client.h"
 #include "app/cmd.h"
 #include "app/config_file.h"
 #include "app/exit_code.h"
+#include "app/list.h"
 #include "app/print.h"
 #include "base/auto.h"
 #include "base/str.h"
@@ -75,11 +77,9 @@ static int run_revert(const struct args *a)
     if (!args_version(a, 0, &version))
         return EXIT_USAGE;
     (void)snprintf(title, sizeof title, "version %lld", (long long)version);
-    if (!client_open(&c, a) ||
-        !client_graphql(&c,
-                        "mutation($version: Int!)"
-                        " { configRevert(version: $version) " RESULT_FIELDS " }",
-                        json_pack("{s:I}", "version", (json_int_t)version), &data))
+    if (!ask_node(&c, a,
+                  "mutation($version: Int!) { configRevert(version: $version) " RESULT_FIELDS " }",
+                  json_pack("{s:I}", "version", (json_int_t)version), &data))
         return c.exit_code;
     return print_result(&c, a, json_object_get(data, "configRevert"), title);
 }
@@ -98,14 +98,9 @@ static bool fetch_version(struct client *c, const struct args *a, json_t **ret_d
         }
         (void)json_object_set_new(variables, "version", json_integer(version));
     }
-    if (!client_open(c, a)) {
-        json_decref(variables);
-        return false;
-    }
-    if (!client_graphql(c,
-                        "query($version: Int)"
-                        " { config(version: $version) { " VERSION_FIELDS " text } }",
-                        variables, ret_data))
+    if (!ask_node(c, a,
+                  "query($version: Int) { config(version: $version) { " VERSION_FIELDS " text } }",
+                  variables, ret_data))
         return false;
     if (json_is_object(json_object_get(*ret_data, "config")))
         return true;
@@ -162,48 +157,32 @@ static int run_export(const struct args *a)
     return EXIT_DONE;
 }
 
-static void add_version_row(struct print_table *t, const json_t *v)
+static const char *live_cell(const json_t *v, struct buf *room)
 {
-    char made[PRINT_SHORT], number[PRINT_SHORT];
-
-    (void)snprintf(number, sizeof number, "%lld", (long long)member_number(v, "version"));
-    print_table_cell(t, number);
-    print_table_cell(t, member_true(v, "live") ? "live" : "");
-    print_table_cell(t, print_time(member_text(v, "made"), made));
-    print_table_cell(t, member_text(v, "by"));
-    print_table_cell(t, member_text(v, "note"));
+    (void)room;
+    return member_true(v, "live") ? "live" : NULL;
 }
 
 static int run_history(const struct args *a)
 {
-    static const char *const heads[] = { "VERSION", "LIVE", "MADE", "BY", "NOTE", NULL };
-    AUTO(client_close) struct client c = { 0 };
-    AUTO(print_table_done) struct print_table t;
+    static const struct list_column columns[] = {
+        { "VERSION", "version", LIST_NUMBER },
+        { "LIVE", .cell = live_cell },
+        { "MADE", "made", LIST_TIME },
+        { "BY", "by" },
+        { "NOTE", "note" },
+        { 0 },
+    };
+    static const struct list list = {
+        .query = "query($first: Int) { configHistory(first: $first) { " VERSION_FIELDS " } }",
+        .field = "configHistory",
+        .columns = columns
+    };
     int64_t limit = args_number(a, "limit", 50);
-    json_auto_t *data = NULL;
-    const json_t *v;
-    size_t i;
 
-    print_table_init(&t, heads);
     if (limit > HISTORY_MOST)
         return args_wrong(a, "--limit is at most %d here", HISTORY_MOST);
-    if (!client_open(&c, a) ||
-        !client_graphql(
-            &c, "query($first: Int) { configHistory(first: $first) { " VERSION_FIELDS " } }",
-            json_pack("{s:I}", "first", (json_int_t)limit), &data))
-        return c.exit_code;
-    if (!json_is_array(json_object_get(data, "configHistory")))
-        return client_odd(&c, "no history");
-    json_array_foreach(json_object_get(data, "configHistory"), i, v)
-    {
-        if (args_flag(a, "json"))
-            print_json(v);
-        else
-            add_version_row(&t, v);
-    }
-    if (!args_flag(a, "json"))
-        print_table_page(&t);
-    return EXIT_DONE;
+    return list_whole(a, &list, json_pack("{s:I}", "first", (json_int_t)limit));
 }
 
 /* The variables of configDiff for `A B` or `file FILE`; NULL has been told. */
@@ -231,14 +210,10 @@ static int run_diff(const struct args *a)
 
     if (variables == NULL)
         return code;
-    if (!client_open(&c, a)) {
-        json_decref(variables);
-        return c.exit_code;
-    }
-    if (!client_graphql(&c,
-                        "query($from: Int, $to: Int, $text: String)"
-                        " { configDiff(from: $from, to: $to, text: $text) }",
-                        variables, &data))
+    if (!ask_node(&c, a,
+                  "query($from: Int, $to: Int, $text: String)"
+                  " { configDiff(from: $from, to: $to, text: $text) }",
+                  variables, &data))
         return c.exit_code;
     const char *diff = member_text(data, "configDiff");
 

@@ -7,96 +7,32 @@
 #include "app/document_print.h"
 #include "app/exit_code.h"
 #include "app/filter.h"
+#include "app/list.h"
 #include "app/print.h"
 #include "base/auto.h"
 
 enum { PAGE = 100, LIMIT = 50, PORTION = 500 };
 
-static void add_letter(struct print_table *t, const json_t *letter)
-{
-    static const char *const fields[] = { "code", "endpoint", "sender", "receiver",
-                                          "type", "message",  NULL };
-    char text[PRINT_SHORT];
-
-    print_table_cell(t, member_text(letter, "document"));
-    print_table_cell(t, print_time(member_text(letter, "died"), text));
-    for (const char *const *f = fields; *f != NULL; f++)
-        print_table_cell(t, member_text(letter, *f));
-}
-
-static bool fetch_page(struct client *c, json_t *filter, int64_t first, json_t **io_after,
-                       json_t **ret_data)
-{
-    json_t *variables = json_pack("{s:O,s:I,s:O?}", "filter", filter, "first", (json_int_t)first,
-                                  "after", *io_after);
-    json_t *next;
-
-    if (!client_graphql(c,
-                        "query($filter: DeadFilter, $first: Int, $after: String)"
-                        " { deadLetters(filter: $filter, first: $first, after: $after)"
-                        " { items { document delivery code message died gateway sender receiver"
-                        " type endpoint } next } }",
-                        variables, ret_data))
-        return false;
-    const json_t *page = json_object_get(*ret_data, "deadLetters");
-
-    if (!json_is_array(json_object_get(page, "items")))
-        return client_odd(c, "no list of dead letters") == EXIT_DONE;
-    next = json_object_get(page, "next");
-    if (json_is_string(next) && *io_after != NULL && json_equal(next, *io_after))
-        return client_odd(c, "the next page is the same page") == EXIT_DONE;
-    json_decref(*io_after);
-    *io_after = json_is_string(next) ? json_incref(next) : NULL;
-    return true;
-}
-
 static int list_letters(const struct args *a, struct client *c, json_t *filter)
 {
-    static const char *const heads[] = { "DOCUMENT", "DIED", "REASON",  "ENDPOINT", "SENDER",
-                                         "RECEIVER", "TYPE", "MESSAGE", NULL };
-    int64_t limit = args_number(a, "limit", LIMIT), shown = 0;
-    AUTO(print_table_done) struct print_table t;
-    json_auto_t *after = NULL;
+    static const struct list_column columns[] = {
+        { "DOCUMENT", "document" }, { "DIED", "died", LIST_TIME }, { "REASON", "code" },
+        { "ENDPOINT", "endpoint" }, { "SENDER", "sender" },        { "RECEIVER", "receiver" },
+        { "TYPE", "type" },         { "MESSAGE", "message" },      { 0 },
+    };
+    static const struct list list = {
+        .query = "query($filter: DeadFilter, $first: Int, $after: String)"
+                 " { deadLetters(filter: $filter, first: $first, after: $after)"
+                 " { items { document delivery code message died gateway sender receiver"
+                 " type endpoint } next } }",
+        .field = "deadLetters",
+        .columns = columns,
+        .page = PAGE,
+        .limit = LIMIT,
+        .which = "oldest"
+    };
 
-    print_table_init(&t, heads);
-    do {
-        json_auto_t *data = NULL;
-        const json_t *letter;
-        size_t i;
-
-        if (!fetch_page(c, filter, limit - shown < PAGE ? limit - shown : PAGE, &after, &data))
-            return c->exit_code;
-        json_array_foreach(json_object_get(json_object_get(data, "deadLetters"), "items"), i,
-                           letter)
-        {
-            shown++;
-            if (args_flag(a, "json"))
-                print_json(letter);
-            else
-                add_letter(&t, letter);
-        }
-        if (!args_flag(a, "json"))
-            print_table_page(&t);
-    } while (after != NULL && shown < limit);
-    if (after != NULL && !args_flag(a, "json")) {
-        (void)fflush(stdout);
-        (void)fprintf(stderr, "the oldest %lld; there are more (--limit N)\n", (long long)shown);
-    }
-    return EXIT_DONE;
-}
-
-static void add_group(struct print_table *t, const json_t *group, bool by_reason)
-{
-    char text[PRINT_SHORT];
-
-    if (!by_reason)
-        print_table_cell(t, member_text(group, "key"));
-    print_table_cell(t, member_text(group, "code"));
-    (void)snprintf(text, sizeof text, "%lld", (long long)member_number(group, "count"));
-    print_table_cell(t, text);
-    print_table_cell(t, print_time(member_text(group, "oldest"), text));
-    print_table_cell(t, print_time(member_text(group, "newest"), text));
-    print_table_cell(t, member_text(group, "message"));
+    return list_pages(a, c, &list, json_pack("{s:O}", "filter", filter));
 }
 
 /* What helps, once for each reason that was shown. */
@@ -119,39 +55,29 @@ static void print_remedies(const json_t *groups)
 
 static int list_groups(const struct args *a, struct client *c, json_t *filter, const char *by)
 {
-    static const char *const of_reason[] = { "REASON", "COUNT",          "OLDEST",
-                                             "NEWEST", "LATEST MESSAGE", NULL };
-    static const char *const of_receiver[] = { "RECEIVER", "REASON",         "COUNT", "OLDEST",
-                                               "NEWEST",   "LATEST MESSAGE", NULL };
-    static const char *const of_type[] = { "TYPE",   "REASON",         "COUNT", "OLDEST",
-                                           "NEWEST", "LATEST MESSAGE", NULL };
-    bool by_reason = strcmp(by, "reason") == 0;
-    AUTO(print_table_done) struct print_table t;
+    const struct list_column columns[] = {
+        { strcmp(by, "type") == 0 ? "TYPE" : "RECEIVER", "key" },
+        { "REASON", "code" },
+        { "COUNT", "count", LIST_NUMBER },
+        { "OLDEST", "oldest", LIST_TIME },
+        { "NEWEST", "newest", LIST_TIME },
+        { "LATEST MESSAGE", "message" },
+        { 0 },
+    };
+    struct list list = { .columns = strcmp(by, "reason") == 0 ? columns + 1 : columns };
     json_auto_t *data = NULL;
-    const json_t *group;
-    size_t i;
 
-    print_table_init(&t, by_reason ? of_reason : strcmp(by, "type") == 0 ? of_type : of_receiver);
     if (!client_graphql(c,
                         "query($by: DeadBy!, $filter: DeadFilter)"
                         " { deadGroups(by: $by, filter: $filter)"
                         " { key code count oldest newest message } }",
                         json_pack("{s:s,s:O}", "by", by, "filter", filter), &data))
         return c->exit_code;
-    if (!json_is_array(json_object_get(data, "deadGroups")))
-        return client_odd(c, "no list of groups");
-    json_array_foreach(json_object_get(data, "deadGroups"), i, group)
-    {
-        if (args_flag(a, "json"))
-            print_json(group);
-        else
-            add_group(&t, group, by_reason);
-    }
-    if (!args_flag(a, "json")) {
-        print_table_page(&t);
+    int code = list_answer(a, c, &list, json_object_get(data, "deadGroups"));
+
+    if (code == EXIT_DONE && !args_flag(a, "json"))
         print_remedies(json_object_get(data, "deadGroups"));
-    }
-    return EXIT_DONE;
+    return code;
 }
 
 static int run_ls(const struct args *a)

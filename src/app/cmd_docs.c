@@ -1,6 +1,7 @@
 /* cmd_docs.c - `waybill docs`: look at documents, and set them going again. */
 #include <unistd.h>
 
+#include "app/ask.h"
 #include "app/change.h"
 #include "app/client.h"
 #include "app/cmd.h"
@@ -8,6 +9,7 @@
 #include "app/document_print.h"
 #include "app/exit_code.h"
 #include "app/filter.h"
+#include "app/list.h"
 #include "app/make.h"
 #include "app/print.h"
 #include "base/arena.h"
@@ -17,91 +19,33 @@
 
 enum { PAGE = 100, LIMIT = 50, PORTION = 200, SCAN_SECONDS = 60 };
 
-static void add_row(struct print_table *t, const json_t *doc)
+static const char *name_or_error(const json_t *doc, struct buf *room)
 {
-    static const char *const fields[] = { "gateway", "sender", "receiver", "type", NULL };
     const json_t *error = json_object_get(doc, "error");
-    char text[PRINT_SHORT];
 
-    print_table_cell(t, member_text(doc, "id"));
-    print_table_cell(t, member_text(doc, "state"));
-    print_table_cell(t, print_time(member_text(doc, "received"), text));
-    for (const char *const *f = fields; *f != NULL; f++)
-        print_table_cell(t, member_text(doc, *f));
-    print_table_cell(t, print_size(member_number(doc, "size"), text));
-    print_table_cell(t, error != NULL && json_is_object(error) ? member_text(error, "code")
-                                                               : member_text(doc, "name"));
+    (void)room;
+    return json_is_object(error) ? member_text(error, "code") : member_text(doc, "name");
 }
 
-/* One page of at most `first`; *io_after is freed and replaced by the next cursor, NULL
- * behind the last page. */
-static bool fetch_page(struct client *c, json_t *filter, int64_t first, json_t **io_after,
-                       json_t **ret_data)
-{
-    json_t *variables = json_pack("{s:O,s:I,s:O?}", "filter", filter, "first", (json_int_t)first,
-                                  "after", *io_after);
-    json_t *next;
-
-    if (!client_graphql(c,
-                        "query($filter: DocumentFilter, $first: Int, $after: String)"
-                        " { documents(filter: $filter, first: $first, after: $after)"
-                        " { items { " DOCUMENT_FIELDS " } next } }",
-                        variables, ret_data))
-        return false;
-    const json_t *page = json_object_get(*ret_data, "documents");
-
-    if (!json_is_array(json_object_get(page, "items")))
-        return client_odd(c, "no list of documents") == EXIT_DONE;
-    next = json_object_get(page, "next");
-    if (json_is_string(next) && *io_after != NULL && json_equal(next, *io_after))
-        return client_odd(c, "the next page is the same page") == EXIT_DONE;
-    json_decref(*io_after);
-    *io_after = json_is_string(next) ? json_incref(next) : NULL;
-    return true;
-}
-
-static int64_t print_page(const struct args *a, struct print_table *t, const json_t *items,
-                          int64_t most)
-{
-    const json_t *doc;
-    int64_t shown = 0;
-    size_t i;
-
-    json_array_foreach(items, i, doc)
-    {
-        if (shown == most)
-            break;
-        shown++;
-        if (args_flag(a, "json"))
-            print_json(doc);
-        else
-            add_row(t, doc);
-    }
-    if (!args_flag(a, "json"))
-        print_table_page(t);
-    return shown;
-}
-
-static int list_pages(const struct args *a, struct client *c, json_t *filter, struct print_table *t)
-{
-    int64_t limit = args_number(a, "limit", LIMIT), shown = 0;
-    json_auto_t *after = NULL;
-
-    do {
-        json_auto_t *data = NULL;
-        int64_t first = limit - shown < PAGE ? limit - shown : PAGE;
-
-        if (!fetch_page(c, filter, first, &after, &data))
-            return c->exit_code;
-        shown +=
-            print_page(a, t, json_object_get(json_object_get(data, "documents"), "items"), first);
-    } while (after != NULL && shown < limit);
-    if (after != NULL && !args_flag(a, "json")) {
-        (void)fflush(stdout);
-        (void)fprintf(stderr, "the newest %lld; there are more (--limit N)\n", (long long)shown);
-    }
-    return EXIT_DONE;
-}
+static const struct list documents = {
+    .query = "query($filter: DocumentFilter, $first: Int, $after: String)"
+             " { documents(filter: $filter, first: $first, after: $after)"
+             " { items { " DOCUMENT_FIELDS " } next } }",
+    .field = "documents",
+    .page = PAGE,
+    .limit = LIMIT,
+    .which = "newest",
+    .columns = (const struct list_column[]){ { "ID", "id" },
+                                             { "STATE", "state", .is_state = true },
+                                             { "RECEIVED", "received", LIST_TIME },
+                                             { "GATEWAY", "gateway" },
+                                             { "SENDER", "sender" },
+                                             { "RECEIVER", "receiver" },
+                                             { "TYPE", "type" },
+                                             { "SIZE", "size", LIST_SIZE },
+                                             { "NAME OR ERROR", .cell = name_or_error },
+                                             { 0 } },
+};
 
 /* ---- into the payloads -------------------------------------------------------------------------
  */
@@ -116,7 +60,6 @@ static bool fetch_portion(struct client *c, struct scan *s, json_t **ret_data)
 {
     json_t *variables =
         json_pack("{s:O,s:s,s:O?}", "filter", s->filter, "text", s->text, "after", s->after);
-    json_t *next;
 
     if (!client_graphql(c,
                         "query($filter: DocumentFilter, $text: String!, $after: String)"
@@ -126,13 +69,8 @@ static bool fetch_portion(struct client *c, struct scan *s, json_t **ret_data)
         return false;
     const json_t *page = json_object_get(*ret_data, "scan");
 
-    if (!json_is_array(json_object_get(page, "items")))
-        return client_odd(c, "no list of documents") == EXIT_DONE;
-    next = json_object_get(page, "next");
-    if (json_is_string(next) && s->after != NULL && json_equal(next, s->after))
-        return client_odd(c, "the next portion is the same portion") == EXIT_DONE;
-    json_decref(s->after);
-    s->after = json_is_string(next) ? json_incref(next) : NULL;
+    if (!list_next(c, page, "items", &s->after))
+        return false;
     s->looked += member_number(page, "looked");
     s->bytes += member_number(page, "bytes");
     s->skipped += member_number(page, "skipped");
@@ -149,13 +87,15 @@ static void tell_progress(const struct scan *s, const char *end)
     (void)fflush(stderr);
 }
 
-static int list_scan(const struct args *a, struct client *c, json_t *filter, struct print_table *t)
+static int list_scan(const struct args *a, struct client *c, json_t *filter)
 {
+    AUTO(list_done) struct list_out out;
     int64_t limit = args_number(a, "limit", LIMIT), shown = 0;
     int64_t until = clock_mono_us() + args_number(a, "for", SCAN_SECONDS) * CLOCK_S;
     struct scan s = { .filter = filter, .text = args_text(a, "text") };
     bool bar = isatty(STDERR_FILENO) == 1;
 
+    list_begin(&out, a, &documents);
     do {
         json_auto_t *data = NULL;
 
@@ -163,8 +103,8 @@ static int list_scan(const struct args *a, struct client *c, json_t *filter, str
             json_decref(s.after);
             return c->exit_code;
         }
-        shown += print_page(a, t, json_object_get(json_object_get(data, "scan"), "items"),
-                            limit - shown);
+        shown +=
+            list_rows(&out, json_object_get(json_object_get(data, "scan"), "items"), limit - shown);
         if (bar)
             tell_progress(&s, "\r");
     } while (s.after != NULL && shown < limit && clock_mono_us() < until);
@@ -178,43 +118,26 @@ static int list_scan(const struct args *a, struct client *c, json_t *filter, str
 
 static int run_ls(const struct args *a)
 {
-    static const char *const heads[] = { "ID",       "STATE", "RECEIVED", "GATEWAY",       "SENDER",
-                                         "RECEIVER", "TYPE",  "SIZE",     "NAME OR ERROR", NULL };
-    AUTO(print_table_done) struct print_table t;
     AUTO(client_close) struct client c = { 0 };
     const char *text = args_text(a, "text");
     bool any;
     json_auto_t *filter = filter_of(a, &any);
 
-    print_table_init(&t, heads);
-    t.colour_column = 1;
     if (filter == NULL)
         return EXIT_USAGE;
     if (text != NULL && (*text == '\0' || !str_is_utf8(str_of(text))))
         return args_wrong(a, "--text takes a text in UTF-8");
     if (!client_open(&c, a))
         return c.exit_code;
-    return text != NULL ? list_scan(a, &c, filter, &t) : list_pages(a, &c, filter, &t);
+    return text != NULL ? list_scan(a, &c, filter)
+                        : list_pages(a, &c, &documents, json_pack("{s:O}", "filter", filter));
 }
 
 /* One document with these fields beside the usual ones; false: the exit status is in c. */
 static bool fetch_one(struct client *c, const struct args *a, const char *query, json_t **ret_data,
                       const json_t **ret_document)
 {
-    json_t *variables;
-
-    if (!args_name(a, 0)) {
-        c->exit_code = EXIT_USAGE;
-        return false;
-    }
-    if (!client_open(c, a))
-        return false;
-    variables = json_pack("{s:s}", "id", a->operand[0]);
-    if (variables == NULL) {
-        c->exit_code = args_wrong(a, "an id is text in UTF-8");
-        return false;
-    }
-    if (!client_graphql(c, query, variables, ret_data))
+    if (!ask_named(c, a, query, "id", ret_data))
         return false;
     *ret_document = json_object_get(*ret_data, "document");
     if (json_is_object(*ret_document))

@@ -1,33 +1,24 @@
 /* cmd_hold.c - `waybill hold`: let nothing begin to be sent to a system for a while. */
 #include <string.h>
 
+#include "app/ask.h"
 #include "app/client.h"
 #include "app/cmd.h"
 #include "app/exit_code.h"
+#include "app/list.h"
 #include "app/print.h"
-#include "app/when.h"
 #include "base/auto.h"
 #include "base/clock.h"
 
 #define HOLD_FIELDS "id system state from until reason owner made ended endedBy waiting drained"
 
-/* A time of the command line as the API wants it; NULL: none was given, or `open`. */
-static bool read_time(const struct args *a, const char *name, char text[CLOCK_TEXT],
-                      const char **ret)
+/* `--until open` is said to mean that there is no end. */
+static bool read_until(const struct args *a, char text[static CLOCK_TEXT], const char **ret)
 {
-    const char *given = args_text(a, name);
-    struct err err = { 0 };
-    int64_t us;
+    const char *given = args_text(a, "until");
 
     *ret = NULL;
-    if (given == NULL || (strcmp(name, "until") == 0 && strcmp(given, "open") == 0))
-        return true;
-    if (!when_parse_ahead(str_of(given), clock_wall_us(), &us, &err)) {
-        (void)args_wrong(a, "--%s: %s", name, err.text);
-        return false;
-    }
-    *ret = clock_utc_text(us, text);
-    return true;
+    return (given != NULL && strcmp(given, "open") == 0) || ask_time_ahead(a, "until", text, ret);
 }
 
 static void print_hold(const json_t *hold)
@@ -82,27 +73,22 @@ static int run_add(const struct args *a)
     const char *from, *until, *reason = args_text(a, "reason"), *owner = args_text(a, "owner");
     json_auto_t *data = NULL;
 
-    if (!args_name(a, 0) || !read_time(a, "from", from_text, &from) ||
-        !read_time(a, "until", until_text, &until))
+    if (!args_name(a, 0) || !ask_time_ahead(a, "from", from_text, &from) ||
+        !read_until(a, until_text, &until))
         return EXIT_USAGE;
     if (reason == NULL)
         return args_wrong(a, "--reason is missing: whoever meets the hold wants to know why");
     if (until == NULL && owner == NULL)
         return args_wrong(a, "a hold without an end needs --owner NAME, who is reminded each day; "
                              "or give it an end with --until T");
-    if (!client_open(&c, a))
-        return c.exit_code;
-    json_t *variables = json_pack("{s:s,s:s?,s:s?,s:s,s:s?}", "system", a->operand[0], "from", from,
-                                  "until", until, "reason", reason, "owner", owner);
-
-    if (variables == NULL)
-        return args_wrong(a, "names and reasons are text in UTF-8");
-    if (!client_graphql(&c,
-                        "mutation($system: String!, $from: Time, $until: Time, $reason: String!,"
-                        " $owner: String)"
-                        " { holdAdd(system: $system, from: $from, until: $until, reason: $reason,"
-                        " owner: $owner) { hold { " HOLD_FIELDS " } sending unconfirmed } }",
-                        variables, &data))
+    if (!ask_node(&c, a,
+                  "mutation($system: String!, $from: Time, $until: Time, $reason: String!,"
+                  " $owner: String)"
+                  " { holdAdd(system: $system, from: $from, until: $until, reason: $reason,"
+                  " owner: $owner) { hold { " HOLD_FIELDS " } sending unconfirmed } }",
+                  json_pack("{s:s,s:s?,s:s?,s:s,s:s?}", "system", a->operand[0], "from", from,
+                            "until", until, "reason", reason, "owner", owner),
+                  &data))
         return c.exit_code;
     const json_t *made = json_object_get(data, "holdAdd"), *hold = json_object_get(made, "hold");
 
@@ -121,49 +107,46 @@ static int run_add(const struct args *a)
     return tell_unconfirmed(json_object_get(made, "unconfirmed"));
 }
 
+static const char *until_cell(const json_t *hold, struct buf *room)
+{
+    const char *ended = member_text(hold, "ended"), *until = member_text(hold, "until");
+    char text[PRINT_SHORT];
+
+    if (ended == NULL && until == NULL)
+        return "open";
+    buf_puts(room, print_time(ended != NULL ? ended : until, text));
+    return room->ptr;
+}
+
+static const char *waiting_cell(const json_t *hold, struct buf *room)
+{
+    if (member_text(hold, "ended") != NULL)
+        return NULL;
+    buf_put_int(room, member_number(hold, "waiting"));
+    return room->ptr;
+}
+
 static int run_ls(const struct args *a)
 {
-    static const char *const heads[] = { "ID",      "SYSTEM",  "STATE", "FROM",   "UNTIL",
-                                         "WAITING", "DRAINED", "OWNER", "REASON", NULL };
-    AUTO(print_table_done) struct print_table t;
-    AUTO(client_close) struct client c = { 0 };
-    json_auto_t *data = NULL;
-    char text[PRINT_SHORT];
-    const json_t *h;
-    size_t i;
+    static const struct list_column columns[] = {
+        { "ID", "id" },
+        { "SYSTEM", "system" },
+        { "STATE", "state" },
+        { "FROM", "from", LIST_TIME },
+        { "UNTIL", .cell = until_cell },
+        { "WAITING", .cell = waiting_cell },
+        { "DRAINED", "drained", LIST_TIME },
+        { "OWNER", "owner" },
+        { "REASON", "reason" },
+        { 0 },
+    };
+    static const struct list list = {
+        .query = "query($ended: Boolean) { holds(ended: $ended) { " HOLD_FIELDS " } }",
+        .field = "holds",
+        .columns = columns
+    };
 
-    print_table_init(&t, heads);
-    if (!client_open(&c, a) ||
-        !client_graphql(&c, "query($ended: Boolean) { holds(ended: $ended) { " HOLD_FIELDS " } }",
-                        json_pack("{s:b}", "ended", args_flag(a, "all")), &data))
-        return c.exit_code;
-    if (!json_is_array(json_object_get(data, "holds")))
-        return client_odd(&c, "no list of holds");
-    json_array_foreach(json_object_get(data, "holds"), i, h)
-    {
-        const char *ended = member_text(h, "ended"), *until = member_text(h, "until");
-
-        if (args_flag(a, "json")) {
-            print_json(h);
-            continue;
-        }
-        print_table_cell(&t, member_text(h, "id"));
-        print_table_cell(&t, member_text(h, "system"));
-        print_table_cell(&t, member_text(h, "state"));
-        print_table_cell(&t, print_time(member_text(h, "from"), text));
-        until = ended != NULL ? ended : until;
-        print_table_cell(&t, until != NULL ? print_time(until, text) : "open");
-        (void)snprintf(text, sizeof text, "%lld", (long long)member_number(h, "waiting"));
-        print_table_cell(&t, ended == NULL ? text : NULL);
-        print_table_cell(&t, member_text(h, "drained") != NULL
-                                 ? print_time(member_text(h, "drained"), text)
-                                 : NULL);
-        print_table_cell(&t, member_text(h, "owner"));
-        print_table_cell(&t, member_text(h, "reason"));
-    }
-    if (!args_flag(a, "json"))
-        print_table_page(&t);
-    return EXIT_DONE;
+    return list_whole(a, &list, json_pack("{s:b}", "ended", args_flag(a, "all")));
 }
 
 static int run_end(const struct args *a)
@@ -171,17 +154,9 @@ static int run_end(const struct args *a)
     AUTO(client_close) struct client c = { 0 };
     json_auto_t *data = NULL;
     const char *id = a->operand[0];
-    json_t *variables;
 
-    if (!args_name(a, 0))
-        return EXIT_USAGE;
-    if (!client_open(&c, a))
-        return c.exit_code;
-    variables = json_pack("{s:s}", "id", id);
-    if (variables == NULL)
-        return args_wrong(a, "an id is text in UTF-8");
-    if (!client_graphql(&c, "mutation($id: ID!) { holdEnd(id: $id) { " HOLD_FIELDS " } }",
-                        variables, &data))
+    if (!ask_named(&c, a, "mutation($id: ID!) { holdEnd(id: $id) { " HOLD_FIELDS " } }", "id",
+                   &data))
         return c.exit_code;
     const json_t *hold = json_object_get(data, "holdEnd");
 

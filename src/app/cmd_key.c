@@ -1,68 +1,30 @@
 /* cmd_key.c - `waybill key`: the credentials of senders, and with --admin those of machines that
  * ask the admin API. */
+#include "app/ask.h"
 #include "app/client.h"
 #include "app/cmd.h"
 #include "app/exit_code.h"
+#include "app/list.h"
 #include "app/print.h"
-#include "app/things.h"
-#include "app/when.h"
 #include "base/auto.h"
-#include "base/clock.h"
 
 /* ---- for the admin API ------------------------------------------------------------------------
  */
 
-static json_t *roles_of(const struct args *a)
-{
-    json_t *list = json_array();
-    const char *name;
-
-    for (size_t i = 0; (name = args_list_at(a, "role", i)) != NULL; i++) {
-        json_t *one = json_string(name);
-
-        if (one == NULL || json_array_append_new(list, one) != 0) {
-            json_decref(list);
-            return NULL;
-        }
-    }
-    return list;
-}
-
-static bool read_expiry(const struct args *a, char text[CLOCK_TEXT], const char **ret)
-{
-    const char *given = args_text(a, "expires");
-    struct err err = { 0 };
-    int64_t us;
-
-    *ret = NULL;
-    if (given == NULL)
-        return true;
-    if (!when_parse_ahead(str_of(given), clock_wall_us(), &us, &err)) {
-        (void)args_wrong(a, "--expires: %s", err.text);
-        return false;
-    }
-    *ret = clock_utc_text(us, text);
-    return true;
-}
-
-static int show_admin_key(const struct args *a, struct client *c, const json_t *made)
+/* The new key; false: it was all that was wanted, or there is none. */
+static bool show_key(const struct args *a, struct client *c, const json_t *made)
 {
     const char *key = member_text(made, "key");
 
-    if (key == NULL)
-        return client_odd(c, "no key in it");
-    if (args_flag(a, "json")) {
+    c->exit_code = key != NULL ? EXIT_DONE : client_odd(c, "no key in it");
+    if (key != NULL && args_flag(a, "json"))
         print_json(made);
-        return EXIT_DONE;
-    }
+    if (key == NULL || args_flag(a, "json"))
+        return false;
     print_text(stdout, key);
     (void)fputc('\n', stdout);
     (void)fflush(stdout);
-    (void)fprintf(stderr,
-                  "Shown once, keep it safe.  Whoever has it asks with it:\n"
-                  "  WAYBILL_TOKEN=$KEY waybill docs ls --url %s\n",
-                  c->url);
-    return EXIT_DONE;
+    return true;
 }
 
 static int run_add_admin(const struct args *a)
@@ -71,57 +33,55 @@ static int run_add_admin(const struct args *a)
     json_auto_t *data = NULL;
     char text[CLOCK_TEXT];
     const char *expires;
-    json_t *variables;
 
     if (a->operand_count != 0)
         return args_wrong(a, "a key for the admin API is for no gateway");
     if (args_list_at(a, "role", 0) == NULL || args_text(a, "title") == NULL)
         return args_wrong(a, "--admin needs --role R, what it may do, and --title T, whose it is");
-    if (!read_expiry(a, text, &expires))
+    if (!ask_time_ahead(a, "expires", text, &expires))
         return EXIT_USAGE;
-    if (!client_open(&c, a))
+    if (!ask_node(&c, a,
+                  "mutation($title: String!, $roles: [String!]!, $expires: Time)"
+                  " { adminKeyAdd(title: $title, roles: $roles, expires: $expires) { id key } }",
+                  json_pack("{s:s,s:o,s:s?}", "title", args_text(a, "title"), "roles",
+                            ask_texts(a, "role"), "expires", expires),
+                  &data))
         return c.exit_code;
-    variables = json_pack("{s:s,s:o,s:s?}", "title", args_text(a, "title"), "roles", roles_of(a),
-                          "expires", expires);
-    if (variables == NULL)
-        return args_wrong(a, "names and titles are text in UTF-8");
-    if (!client_graphql(&c,
-                        "mutation($title: String!, $roles: [String!]!, $expires: Time)"
-                        " { adminKeyAdd(title: $title, roles: $roles, expires: $expires)"
-                        " { id key } }",
-                        variables, &data))
-        return c.exit_code;
-    return show_admin_key(a, &c, json_object_get(data, "adminKeyAdd"));
+    if (show_key(a, &c, json_object_get(data, "adminKeyAdd")))
+        (void)fprintf(stderr,
+                      "Shown once, keep it safe.  Whoever has it asks with it:\n"
+                      "  WAYBILL_TOKEN=$KEY waybill docs ls --url %s\n",
+                      c.url);
+    return c.exit_code;
 }
 
 static int run_ls_admin(const struct args *a)
 {
-    static const struct thing_column columns[] = { { "ID", "id" },
-                                                   { "ROLES", "roles" },
-                                                   { "MADE", "made", .is_time = true },
-                                                   { "EXPIRES", "expires", .is_time = true },
-                                                   { "USED", "used", .is_time = true },
-                                                   { "TITLE", "title" },
-                                                   { 0 } };
-    static const struct thing_list list = {
-        .query = "{ adminKeys { id title roles made by expires used } }",
-        .field = "adminKeys",
-        .columns = columns
-    };
+    static const struct list_column columns[] = { { "ID", "id" },
+                                                  { "ROLES", "roles" },
+                                                  { "MADE", "made", .kind = LIST_TIME },
+                                                  { "EXPIRES", "expires", .kind = LIST_TIME },
+                                                  { "USED", "used", .kind = LIST_TIME },
+                                                  { "TITLE", "title" },
+                                                  { 0 } };
+    static const struct list list = { .query =
+                                          "{ adminKeys { id title roles made by expires used } }",
+                                      .field = "adminKeys",
+                                      .columns = columns };
 
-    return things_list(a, &list);
+    return list_whole(a, &list, json_object());
 }
 
 static int run_rm_admin(const struct args *a)
 {
-    static const struct thing_removal removal = {
+    static const struct ask_removal removal = {
         .mutation = "mutation($id: ID!) { adminKeyRemove(id: $id) }",
         .field = "adminKeyRemove",
         .noun = "key",
         .variable = "id"
     };
 
-    return things_remove(a, &removal);
+    return ask_remove(a, &removal);
 }
 
 /* ---- of gateways ------------------------------------------------------------------------------
@@ -129,10 +89,8 @@ static int run_rm_admin(const struct args *a)
 
 static int run_add(const struct args *a)
 {
-    const char *title = args_text(a, "title");
     AUTO(client_close) struct client c = { 0 };
     json_auto_t *data = NULL;
-    json_t *variables;
 
     if (args_flag(a, "admin"))
         return run_add_admin(a);
@@ -142,60 +100,46 @@ static int run_add(const struct args *a)
         return args_wrong(a, "--role and --expires are for keys of the admin API: --admin");
     if (!args_name(a, 0))
         return EXIT_USAGE;
-    if (!client_open(&c, a))
+    if (!ask_node(&c, a,
+                  "mutation($gateway: String!, $title: String)"
+                  " { keyAdd(gateway: $gateway, title: $title) { id gateway key } }",
+                  json_pack("{s:s,s:s?}", "gateway", a->operand[0], "title", args_text(a, "title")),
+                  &data))
         return c.exit_code;
-    variables = json_pack("{s:s,s:s?}", "gateway", a->operand[0], "title", title);
-    if (variables == NULL)
-        return args_wrong(a, "names and titles are text in UTF-8");
-    if (!client_graphql(&c,
-                        "mutation($gateway: String!, $title: String)"
-                        " { keyAdd(gateway: $gateway, title: $title) { id gateway key } }",
-                        variables, &data))
-        return c.exit_code;
-    const json_t *made = json_object_get(data, "keyAdd");
-    const char *key = member_text(made, "key");
+    if (show_key(a, &c, json_object_get(data, "keyAdd"))) {
+        AUTO_TEXT gateway = client_escape(&c, a->operand[0]);
 
-    if (key == NULL)
-        return client_odd(&c, "no key in it");
-    if (args_flag(a, "json")) {
-        print_json(made);
-        return EXIT_DONE;
+        (void)fprintf(stderr,
+                      "Shown once, keep it safe.  A sender gives it with each document:\n"
+                      "  curl -H \"Authorization: Bearer $KEY\" --data-binary @FILE %s/in/%s\n",
+                      c.url, gateway);
     }
-    print_text(stdout, key);
-    (void)fputc('\n', stdout);
-    (void)fflush(stdout);
-    AUTO_TEXT gateway = client_escape(&c, a->operand[0]);
-
-    (void)fprintf(stderr,
-                  "Shown once, keep it safe.  A sender gives it with each document:\n"
-                  "  curl -H \"Authorization: Bearer $KEY\" --data-binary @FILE %s/in/%s\n",
-                  c.url, gateway);
-    return EXIT_DONE;
+    return c.exit_code;
 }
 
 static int run_ls(const struct args *a)
 {
-    static const struct thing_column columns[] = { { "ID", "id" },
-                                                   { "GATEWAY", "gateway" },
-                                                   { "MADE", "made", .is_time = true },
-                                                   { "TITLE", "title" },
-                                                   { 0 } };
-    static const struct thing_list list = { .query = "{ keys { id gateway title made } }",
-                                            .field = "keys",
-                                            .columns = columns };
+    static const struct list_column columns[] = { { "ID", "id" },
+                                                  { "GATEWAY", "gateway" },
+                                                  { "MADE", "made", .kind = LIST_TIME },
+                                                  { "TITLE", "title" },
+                                                  { 0 } };
+    static const struct list list = { .query = "{ keys { id gateway title made } }",
+                                      .field = "keys",
+                                      .columns = columns };
 
-    return args_flag(a, "admin") ? run_ls_admin(a) : things_list(a, &list);
+    return args_flag(a, "admin") ? run_ls_admin(a) : list_whole(a, &list, json_object());
 }
 
 static int run_rm(const struct args *a)
 {
-    static const struct thing_removal removal = { .mutation =
-                                                      "mutation($id: ID!) { keyRemove(id: $id) }",
-                                                  .field = "keyRemove",
-                                                  .noun = "key",
-                                                  .variable = "id" };
+    static const struct ask_removal removal = { .mutation =
+                                                    "mutation($id: ID!) { keyRemove(id: $id) }",
+                                                .field = "keyRemove",
+                                                .noun = "key",
+                                                .variable = "id" };
 
-    return args_flag(a, "admin") ? run_rm_admin(a) : things_remove(a, &removal);
+    return args_flag(a, "admin") ? run_rm_admin(a) : ask_remove(a, &removal);
 }
 
 static const struct arg_option add_options[] = {

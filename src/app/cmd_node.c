@@ -2,17 +2,21 @@
 #include "app/client.h"
 #include "app/cmd.h"
 #include "app/exit_code.h"
+#include "app/list.h"
 #include "app/print.h"
 #include "base/auto.h"
-#include "base/buf.h"
 #include "base/str.h"
 
 #define NODE_FIELDS "id host pid area state started self pauses { what reason by since everywhere }"
 
-static void add_node(struct print_table *t, const json_t *n)
+static const char *self_cell(const json_t *n, struct buf *room)
 {
-    AUTO(buf_done) struct buf paused = BUF_INIT(4096);
-    char text[PRINT_SHORT];
+    (void)room;
+    return member_true(n, "self") ? "*" : NULL;
+}
+
+static const char *paused_cell(const json_t *n, struct buf *room)
+{
     const json_t *p;
     size_t i;
 
@@ -20,52 +24,32 @@ static void add_node(struct print_table *t, const json_t *n)
     {
         const char *what = member_text(p, "what"), *reason = member_text(p, "reason");
 
-        buf_printf(&paused, "%s%s", i > 0 ? ", " : "", what != NULL ? what : "?");
+        buf_printf(room, "%s%s", i > 0 ? ", " : "", what != NULL ? what : "?");
         if (reason != NULL)
-            buf_printf(&paused, " (%s)", reason);
+            buf_printf(room, " (%s)", reason);
     }
-    print_table_cell(t, member_text(n, "id"));
-    print_table_cell(t, member_text(n, "host"));
-    (void)snprintf(text, sizeof text, "%lld", (long long)member_number(n, "pid"));
-    print_table_cell(t, text);
-    print_table_cell(t, member_text(n, "area"));
-    print_table_cell(t, member_text(n, "state"));
-    print_table_cell(t, print_time(member_text(n, "started"), text));
-    print_table_cell(t, member_true(n, "self") ? "*" : "");
-    print_table_cell(t, paused.len > 0 ? paused.ptr : NULL);
+    return room->ptr;
 }
 
-static int print_nodes(const struct args *a, struct client *c, const json_t *nodes)
-{
-    static const char *const heads[] = { "ID",      "HOST", "PID",    "AREA", "STATE",
-                                         "STARTED", "SELF", "PAUSED", NULL };
-    AUTO(print_table_done) struct print_table t;
-    const json_t *n;
-    size_t i;
-
-    print_table_init(&t, heads);
-    if (!json_is_array(nodes))
-        return client_odd(c, "no list of nodes");
-    json_array_foreach(nodes, i, n)
-    {
-        if (args_flag(a, "json"))
-            print_json(n);
-        else
-            add_node(&t, n);
-    }
-    if (!args_flag(a, "json"))
-        print_table_page(&t);
-    return EXIT_DONE;
-}
+static const struct list_column node_columns[] = {
+    { "ID", "id" },
+    { "HOST", "host" },
+    { "PID", "pid", LIST_NUMBER },
+    { "AREA", "area" },
+    { "STATE", "state" },
+    { "STARTED", "started", LIST_TIME },
+    { "SELF", .cell = self_cell },
+    { "PAUSED", .cell = paused_cell },
+    { 0 },
+};
 
 static int run_ls(const struct args *a)
 {
-    AUTO(client_close) struct client c = { 0 };
-    json_auto_t *data = NULL;
+    static const struct list list = { .query = "{ nodes { " NODE_FIELDS " } }",
+                                      .field = "nodes",
+                                      .columns = node_columns };
 
-    if (!client_open(&c, a) || !client_graphql(&c, "{ nodes { " NODE_FIELDS " } }", NULL, &data))
-        return c.exit_code;
-    return print_nodes(a, &c, json_object_get(data, "nodes"));
+    return list_whole(a, &list, json_object());
 }
 
 /* NULL: none was given, and everything is meant. */
@@ -85,21 +69,13 @@ static json_t *read_what(const struct args *a)
 
 static int change(const struct args *a, const char *query, const char *field, const char *reason)
 {
-    AUTO(client_close) struct client c = { 0 };
-    json_auto_t *data = NULL;
+    const struct list list = { .query = query, .field = field, .columns = node_columns };
 
     if (a->operand_count > 0 && !args_name(a, 0))
         return EXIT_USAGE;
-    if (!client_open(&c, a))
-        return c.exit_code;
-    json_t *variables = json_pack("{s:s?,s:o?,s:s?}", "node", a->operand[0], "what", read_what(a),
-                                  "reason", reason);
-
-    if (variables == NULL)
-        return args_wrong(a, "ids and reasons are text in UTF-8");
-    if (!client_graphql(&c, query, variables, &data))
-        return c.exit_code;
-    return print_nodes(a, &c, json_object_get(data, field));
+    return list_whole(a, &list,
+                      json_pack("{s:s?,s:o?,s:s?}", "node", a->operand[0], "what", read_what(a),
+                                "reason", reason));
 }
 
 static int run_pause(const struct args *a)

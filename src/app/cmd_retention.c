@@ -1,9 +1,11 @@
 /* cmd_retention.c - `waybill retention`, and `docs keep`: what is kept how long. */
+#include "app/ask.h"
 #include "app/change.h"
 #include "app/client.h"
 #include "app/cmd.h"
 #include "app/docs_keep.h"
 #include "app/exit_code.h"
+#include "app/list.h"
 #include "app/print.h"
 #include "base/auto.h"
 
@@ -71,11 +73,7 @@ static int ask(const struct args *a, const char *query, json_t *variables, const
     AUTO(client_close) struct client c = { 0 };
     json_auto_t *data = NULL;
 
-    if (!client_open(&c, a)) {
-        json_decref(variables);
-        return c.exit_code;
-    }
-    if (!client_graphql(&c, query, variables, &data))
+    if (!ask_node(&c, a, query, variables, &data))
         return c.exit_code;
     const json_t *r = json_object_get(data, field);
 
@@ -90,7 +88,7 @@ static int ask(const struct args *a, const char *query, json_t *variables, const
 
 static int run_show(const struct args *a)
 {
-    return ask(a, "{ retention { " RETENTION_FIELDS " } }", NULL, "retention");
+    return ask(a, "{ retention { " RETENTION_FIELDS " } }", json_object(), "retention");
 }
 
 static int run_run(const struct args *a)
@@ -123,49 +121,24 @@ int docs_unkeep(const struct args *a)
                             "unkeep", json_object());
 }
 
-static void add_kept(const struct args *a, struct print_table *t, const json_t *one)
-{
-    char text[PRINT_SHORT];
-
-    if (args_flag(a, "json")) {
-        print_json(one);
-        return;
-    }
-    print_table_cell(t, member_text(one, "id"));
-    print_table_cell(t, print_time(member_text(one, "made"), text));
-    print_table_cell(t, member_text(one, "by"));
-    print_table_cell(t, member_text(one, "reason"));
-}
-
 int docs_kept(const struct args *a)
 {
-    static const char *const heads[] = { "ID", "SINCE", "BY", "REASON", NULL };
-    AUTO(print_table_done) struct print_table t;
+    static const struct list_column columns[] = {
+        { "ID", "id" }, { "SINCE", "made", LIST_TIME }, { "BY", "by" }, { "REASON", "reason" },
+        { 0 },
+    };
+    static const struct list list = {
+        .query = "query($first: Int, $after: String) { kept(first: $first, after: $after)"
+                 " { items { id reason by made } next } }",
+        .field = "kept",
+        .columns = columns,
+        .page = PAGE
+    };
     AUTO(client_close) struct client c = { 0 };
-    json_auto_t *after = NULL;
 
-    print_table_init(&t, heads);
     if (!client_open(&c, a))
         return c.exit_code;
-    do {
-        json_auto_t *data = NULL;
-        const json_t *one;
-        size_t i;
-
-        if (!client_graphql(&c,
-                            "query($first: Int, $after: String) { kept(first: $first, after: "
-                            "$after) { items { id reason by made } next } }",
-                            json_pack("{s:i,s:O?}", "first", PAGE, "after", after), &data))
-            return c.exit_code;
-        const json_t *page = json_object_get(data, "kept"), *next = json_object_get(page, "next");
-
-        json_array_foreach(json_object_get(page, "items"), i, one) add_kept(a, &t, one);
-        if (!args_flag(a, "json"))
-            print_table_page(&t);
-        json_decref(after);
-        after = json_is_string(next) ? json_string(json_string_value(next)) : NULL;
-    } while (after != NULL);
-    return EXIT_DONE;
+    return list_pages(a, &c, &list, json_object());
 }
 
 static const struct arg_option run_options[] = {

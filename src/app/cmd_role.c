@@ -1,57 +1,32 @@
 /* cmd_role.c - `waybill role`: what people and keys of the admin API may do. */
-#include <string.h>
-
+#include "app/ask.h"
 #include "app/client.h"
 #include "app/cmd.h"
 #include "app/exit_code.h"
+#include "app/list.h"
 #include "app/print.h"
-#include "app/things.h"
 #include "base/auto.h"
-
-static json_t *texts_of(const struct args *a, const char *option)
-{
-    json_t *list = json_array();
-    const char *text;
-
-    for (size_t i = 0; (text = args_list_at(a, option, i)) != NULL; i++) {
-        json_t *one = json_string(text);
-
-        if (one == NULL || json_array_append_new(list, one) != 0) {
-            json_decref(list);
-            return NULL;
-        }
-    }
-    return list;
-}
 
 static int run_add(const struct args *a)
 {
     AUTO(client_close) struct client c = { 0 };
-    json_auto_t *data = NULL, *rights = NULL, *systems = NULL;
-    json_t *variables;
+    json_auto_t *data = NULL;
 
     if (!args_name(a, 0))
         return EXIT_USAGE;
     if (args_list_at(a, "right", 0) == NULL)
         return args_wrong(a, "--right is missing: say what the role allows");
-    rights = texts_of(a, "right");
-    systems = args_list_at(a, "system", 0) != NULL ? texts_of(a, "system") : json_null();
-    variables = rights != NULL && systems != NULL
-                    ? json_pack("{s:s,s:s?,s:O,s:O}", "name", a->operand[0], "title",
-                                args_text(a, "title"), "rights", rights, "systems", systems)
-                    : NULL;
-    if (variables == NULL)
-        return args_wrong(a, "names and titles are text in UTF-8");
-    if (!client_open(&c, a)) {
-        json_decref(variables);
-        return c.exit_code;
-    }
-    if (!client_graphql(&c,
-                        "mutation($name: String!, $title: String, $rights: [Right!]!,"
-                        " $systems: [String!])"
-                        " { roleAdd(name: $name, title: $title, rights: $rights, systems: $systems)"
-                        " { name title rights systems made by } }",
-                        variables, &data))
+    json_t *systems = args_list_at(a, "system", 0) != NULL ? ask_texts(a, "system") : json_null();
+
+    if (!ask_node(&c, a,
+                  "mutation($name: String!, $title: String, $rights: [Right!]!,"
+                  " $systems: [String!])"
+                  " { roleAdd(name: $name, title: $title, rights: $rights, systems: $systems)"
+                  " { name title rights systems made by } }",
+                  json_pack("{s:s,s:s?,s:o,s:o}", "name", a->operand[0], "title",
+                            args_text(a, "title"), "rights", ask_texts(a, "right"), "systems",
+                            systems),
+                  &data))
         return c.exit_code;
     if (args_flag(a, "json")) {
         print_json(json_object_get(data, "roleAdd"));
@@ -65,30 +40,29 @@ static int run_add(const struct args *a)
 
 static int run_ls(const struct args *a)
 {
-    static const struct thing_column columns[] = { { "NAME", "name" },
-                                                   { "RIGHTS", "rights" },
-                                                   { "SYSTEMS", "systems", .otherwise = "all" },
-                                                   { "TITLE", "title" },
-                                                   { 0 } };
-    static const struct thing_list list = {
-        .query = "{ roles { name title rights systems builtIn made by } }",
-        .field = "roles",
-        .columns = columns
-    };
+    static const struct list_column columns[] = { { "NAME", "name" },
+                                                  { "RIGHTS", "rights" },
+                                                  { "SYSTEMS", "systems", .otherwise = "all" },
+                                                  { "TITLE", "title" },
+                                                  { 0 } };
+    static const struct list list = { .query =
+                                          "{ roles { name title rights systems builtIn made by } }",
+                                      .field = "roles",
+                                      .columns = columns };
 
-    return things_list(a, &list);
+    return list_whole(a, &list, json_object());
 }
 
 static int run_rm(const struct args *a)
 {
-    static const struct thing_removal removal = {
+    static const struct ask_removal removal = {
         .mutation = "mutation($name: String!) { roleRemove(name: $name) }",
         .field = "roleRemove",
         .noun = "role",
         .variable = "name"
     };
 
-    return things_remove(a, &removal);
+    return ask_remove(a, &removal);
 }
 
 static const struct arg_option add_options[] = {

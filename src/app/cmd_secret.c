@@ -10,11 +10,12 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include "app/ask.h"
 #include "app/client.h"
 #include "app/cmd.h"
 #include "app/exit_code.h"
+#include "app/list.h"
 #include "app/print.h"
-#include "app/things.h"
 #include "base/auto.h"
 
 enum { VALUE_MOST = 64 << 10 };
@@ -161,28 +162,28 @@ static int run_add(const struct args *a)
 
 static int run_ls(const struct args *a)
 {
-    static const struct thing_column columns[] = { { "NAME", "name" },
-                                                   { "FINGERPRINT", "fingerprint" },
-                                                   { "MADE", "made", .is_time = true },
-                                                   { "BY", "by" },
-                                                   { 0 } };
-    static const struct thing_list list = { .query = "{ secrets { name fingerprint made by } }",
-                                            .field = "secrets",
-                                            .columns = columns };
+    static const struct list_column columns[] = { { "NAME", "name" },
+                                                  { "FINGERPRINT", "fingerprint" },
+                                                  { "MADE", "made", .kind = LIST_TIME },
+                                                  { "BY", "by" },
+                                                  { 0 } };
+    static const struct list list = { .query = "{ secrets { name fingerprint made by } }",
+                                      .field = "secrets",
+                                      .columns = columns };
 
-    return things_list(a, &list);
+    return list_whole(a, &list, json_object());
 }
 
 static int run_rm(const struct args *a)
 {
-    static const struct thing_removal removal = {
+    static const struct ask_removal removal = {
         .mutation = "mutation($name: String!) { secretRemove(name: $name) }",
         .field = "secretRemove",
         .noun = "secret",
         .variable = "name"
     };
 
-    return things_remove(a, &removal);
+    return ask_remove(a, &removal);
 }
 
 const struct verb cmd_secret = {

@@ -10,17 +10,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "admin/api/api.h"
-#include "admin/http/api.h"
+#include "admin/api.h"
+#include "admin/http_api.h"
 #include "admin/login/login.h"
 #include "app/exit_code.h"
 #include "app/front.h"
 #include "app/registry.h"
 #include "base/auto.h"
-#include "base/chance.h"
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/file.h"
+#include "base/key.h"
 #include "base/log.h"
 #include "core/config.h"
 #include "engine/engine.h"
@@ -30,7 +30,6 @@
 
 enum {
     TEXT_MOST = 4 << 20,
-    TOKEN_TEXT = 43,
     GRACE_MS = 20000, /* for requests in hand when the node stops */
     STORE_WAIT_US = CLOCK_S,
     SAY_AGAIN = 10,   /* tries between two lines about a store that cannot be reached */
@@ -89,22 +88,18 @@ static bool read_config(struct node *n)
 /* The admin token is made once and stays: DATA/token, readable by its owner alone. */
 static bool admin_token(int data_fd, struct sha256 *ret, struct err *err)
 {
-    static const char letters[] =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
     AUTO(buf_done) struct buf text = BUF_INIT(1024);
     struct err missing = { 0 };
 
     if (!file_read_whole(data_fd, "token", &text, &missing)) {
-        unsigned char bytes[TOKEN_TEXT];
+        char token[KEY_SECRET];
 
         if (missing.sys != ENOENT) {
             *err = missing;
             return false;
         }
-        chance_bytes(bytes, sizeof bytes);
-        for (size_t i = 0; i < TOKEN_TEXT; i++)
-            buf_putc(&text, letters[bytes[i] & 63]);
-        buf_putc(&text, '\n');
+        key_secret(token);
+        buf_printf(&text, "%s\n", token);
         if (!publish_bytes(data_fd, "token", buf_view(&text), 0600, err))
             return false;
     }
@@ -339,7 +334,7 @@ static void say_ready(struct node *n)
 static void say_first(struct node *n)
 {
     const char *host = n->config->node.listen.host;
-    char secret[LOGIN_SECRET], link[400];
+    char secret[KEY_SECRET], link[400];
     struct err err = { 0 };
 
     if (!login_invite(http_api_login(n->http_api), STR(""), secret, &err)) {

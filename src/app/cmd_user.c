@@ -1,24 +1,11 @@
 /* cmd_user.c - `waybill user`: people who log in. */
+#include "app/ask.h"
 #include "app/client.h"
 #include "app/cmd.h"
 #include "app/exit_code.h"
+#include "app/list.h"
 #include "app/print.h"
-#include "app/things.h"
 #include "base/auto.h"
-
-/* A list of the option --role; NULL: it is no text. */
-static json_t *roles_of(const struct args *a)
-{
-    json_t *list = json_array();
-    const char *role;
-
-    for (size_t i = 0; (role = args_list_at(a, "role", i)) != NULL; i++)
-        if (json_array_append_new(list, json_string(role)) < 0) {
-            json_decref(list);
-            return NULL;
-        }
-    return list;
-}
 
 static int print_link(const struct args *a, struct client *c, const json_t *made)
 {
@@ -51,18 +38,12 @@ static int run_add(const struct args *a)
         return EXIT_USAGE;
     if (args_list_at(a, "role", 0) == NULL)
         return args_wrong(a, "say what the user may do: --role admin, operator, viewer or auditor");
-    if (!client_open(&c, a))
-        return c.exit_code;
-    json_t *variables = json_pack("{s:s,s:s?,s:o*}", "name", a->operand[0], "title",
-                                  args_text(a, "title"), "roles", roles_of(a));
-
-    if (variables == NULL)
-        return args_wrong(a, "names and titles are text in UTF-8");
-    if (!client_graphql(&c,
-                        "mutation($name: String!, $title: String, $roles: [String!]!)"
-                        " { userAdd(name: $name, title: $title, roles: $roles)"
-                        " { user link expires } }",
-                        variables, &data))
+    if (!ask_node(&c, a,
+                  "mutation($name: String!, $title: String, $roles: [String!]!)"
+                  " { userAdd(name: $name, title: $title, roles: $roles) { user link expires } }",
+                  json_pack("{s:s,s:s?,s:o}", "name", a->operand[0], "title", args_text(a, "title"),
+                            "roles", ask_texts(a, "role")),
+                  &data))
         return c.exit_code;
     return print_link(a, &c, json_object_get(data, "userAdd"));
 }
@@ -74,16 +55,10 @@ static int ask_link(const struct args *a, bool lock_out)
 
     if (!args_name(a, 0))
         return EXIT_USAGE;
-    if (!client_open(&c, a))
-        return c.exit_code;
-    json_t *variables = json_pack("{s:s,s:b}", "name", a->operand[0], "lockOut", lock_out);
-
-    if (variables == NULL)
-        return args_wrong(a, "a name is text in UTF-8");
-    if (!client_graphql(&c,
-                        "mutation($name: String!, $lockOut: Boolean)"
-                        " { userLink(name: $name, lockOut: $lockOut) { user link expires } }",
-                        variables, &data))
+    if (!ask_node(&c, a,
+                  "mutation($name: String!, $lockOut: Boolean)"
+                  " { userLink(name: $name, lockOut: $lockOut) { user link expires } }",
+                  json_pack("{s:s,s:b}", "name", a->operand[0], "lockOut", lock_out), &data))
         return c.exit_code;
     return print_link(a, &c, json_object_get(data, "userLink"));
 }
@@ -98,114 +73,95 @@ static int run_rotate(const struct args *a)
     return ask_link(a, true);
 }
 
-static bool read_change(const struct args *a, json_t **ret)
+/* NULL: something is no text. */
+static json_t *changes_of(const struct args *a)
 {
     bool off = args_flag(a, "disable"), on = args_flag(a, "enable");
     json_t *variables =
         json_pack("{s:s,s:s*}", "name", a->operand[0], "title", args_text(a, "title"));
 
     if (variables != NULL && args_list_at(a, "role", 0) != NULL &&
-        json_object_set_new(variables, "roles", roles_of(a)) < 0) {
-        json_decref(variables); /* a name that is no UTF-8 */
-        variables = NULL;
+        json_object_set_new(variables, "roles", ask_texts(a, "role")) < 0) {
+        json_decref(variables);
+        return NULL;
     }
     if (variables != NULL && (off || on))
         (void)json_object_set_new(variables, "disabled", json_boolean(off));
-    *ret = variables;
-    return variables != NULL;
+    return variables;
 }
 
 static int run_change(const struct args *a)
 {
     AUTO(client_close) struct client c = { 0 };
     json_auto_t *data = NULL;
-    json_t *variables;
 
     if (!args_name(a, 0))
         return EXIT_USAGE;
     if (args_flag(a, "disable") && args_flag(a, "enable"))
         return args_wrong(a, "--disable or --enable, not both");
-    if (!read_change(a, &variables))
-        return args_wrong(a, "names and titles are text in UTF-8");
-    if (!client_open(&c, a)) {
-        json_decref(variables);
-        return c.exit_code;
-    }
-    if (!client_graphql(&c,
-                        "mutation($name: String!, $title: String, $roles: [String!], $disabled: "
-                        "Boolean) { userChange(name: $name, title: $title, roles: $roles, "
-                        "disabled: $disabled) { name title roles disabled } }",
-                        variables, &data))
+    if (!ask_node(&c, a,
+                  "mutation($name: String!, $title: String, $roles: [String!], $disabled: "
+                  "Boolean) { userChange(name: $name, title: $title, roles: $roles, "
+                  "disabled: $disabled) { name title roles disabled } }",
+                  changes_of(a), &data))
         return c.exit_code;
     if (args_flag(a, "json"))
         print_json(json_object_get(data, "userChange"));
     return EXIT_DONE;
 }
 
-static void add_row(struct print_table *t, const json_t *user)
+static const char *roles_cell(const json_t *user, struct buf *room)
 {
-    char roles[200] = "", time[PRINT_SHORT];
     const json_t *role;
-    size_t i, at = 0;
+    size_t i;
 
     json_array_foreach(json_object_get(user, "roles"), i, role)
     {
-        int n = snprintf(roles + at, sizeof roles - at, "%s%s", i > 0 ? "," : "",
-                         json_string_value(role) != NULL ? json_string_value(role) : "?");
+        const char *name = json_string_value(role);
 
-        at = n < 0 || (size_t)n >= sizeof roles - at ? sizeof roles - 1 : at + (size_t)n;
+        buf_printf(room, "%s%.60s", i > 0 ? "," : "", name != NULL ? name : "?");
     }
-    print_table_cell(t, member_text(user, "name"));
-    print_table_cell(t, roles);
-    print_table_cell(t, member_true(user, "disabled")         ? "disabled"
-                        : member_text(user, "issuer") != NULL ? "provider"
-                        : member_true(user, "password")       ? "password"
-                                                              : "invited");
-    const char *came = member_text(user, "lastLogin");
+    return room->ptr;
+}
 
-    print_table_cell(t, came != NULL ? print_time(came, time) : "never");
-    print_table_cell(t, member_text(user, "title"));
+static const char *state_cell(const json_t *user, struct buf *room)
+{
+    (void)room;
+    return member_true(user, "disabled")         ? "disabled"
+           : member_text(user, "issuer") != NULL ? "provider"
+           : member_true(user, "password")       ? "password"
+                                                 : "invited";
 }
 
 static int run_ls(const struct args *a)
 {
-    static const char *const heads[] = { "NAME", "ROLES", "STATE", "LAST LOGIN", "TITLE", NULL };
-    AUTO(print_table_done) struct print_table t;
-    AUTO(client_close) struct client c = { 0 };
-    json_auto_t *data = NULL;
-    const json_t *user;
-    size_t i;
+    static const struct list_column columns[] = {
+        { "NAME", "name" },
+        { "ROLES", .cell = roles_cell },
+        { "STATE", .cell = state_cell },
+        { "LAST LOGIN", "lastLogin", LIST_TIME, .otherwise = "never" },
+        { "TITLE", "title" },
+        { 0 },
+    };
+    static const struct list list = {
+        .query = "{ users { name title roles disabled password issuer made lastLogin } }",
+        .field = "users",
+        .columns = columns
+    };
 
-    print_table_init(&t, heads);
-    if (!client_open(&c, a) ||
-        !client_graphql(&c,
-                        "{ users { name title roles disabled password issuer made lastLogin } }",
-                        NULL, &data))
-        return c.exit_code;
-    if (!json_is_array(json_object_get(data, "users")))
-        return client_odd(&c, "no list");
-    json_array_foreach(json_object_get(data, "users"), i, user)
-    {
-        if (args_flag(a, "json"))
-            print_json(user);
-        else
-            add_row(&t, user);
-    }
-    if (!args_flag(a, "json"))
-        print_table_page(&t);
-    return EXIT_DONE;
+    return list_whole(a, &list, json_object());
 }
 
 static int run_rm(const struct args *a)
 {
-    static const struct thing_removal removal = {
+    static const struct ask_removal removal = {
         .mutation = "mutation($name: String!) { userRemove(name: $name) }",
         .field = "userRemove",
         .noun = "user",
         .variable = "name"
     };
 
-    return things_remove(a, &removal);
+    return ask_remove(a, &removal);
 }
 
 static const struct arg_option add_options[] = {

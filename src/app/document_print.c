@@ -48,7 +48,7 @@ const char *document_remedy(const char *code)
     return NULL;
 }
 
-static void print_field(const char *name, const char *value)
+static void field_line(const char *name, const char *value)
 {
     if (value == NULL || *value == '\0')
         return;
@@ -81,9 +81,9 @@ static void print_error(const json_t *error)
 
     if (code == NULL)
         return;
-    print_field("error", code);
-    print_field("", member_text(error, "message"));
-    print_field("remedy", document_remedy(code));
+    field_line("error", code);
+    field_line("", member_text(error, "message"));
+    field_line("remedy", document_remedy(code));
 }
 
 /* "breaker, window", or what came of the last attempt. */
@@ -146,10 +146,10 @@ static void print_lineage(const json_t *doc)
     const json_t *edits = json_object_get(json_object_get(doc, "edits"), "items"), *edit;
     size_t i;
 
-    print_field("edit of", member_text(json_object_get(doc, "editOf"), "id"));
-    print_field("batch", member_text(json_object_get(doc, "batch"), "id"));
-    print_field("part of", member_text(json_object_get(doc, "parent"), "id"));
-    json_array_foreach(edits, i, edit) print_field("edited as", member_text(edit, "id"));
+    field_line("edit of", member_text(json_object_get(doc, "editOf"), "id"));
+    field_line("batch", member_text(json_object_get(doc, "batch"), "id"));
+    field_line("part of", member_text(json_object_get(doc, "parent"), "id"));
+    json_array_foreach(edits, i, edit) field_line("edited as", member_text(edit, "id"));
 }
 
 void document_print(const json_t *doc)
@@ -160,16 +160,16 @@ void document_print(const json_t *doc)
     char text[PRINT_SHORT];
 
     for (const char *const *f = fields; *f != NULL; f++)
-        print_field(*f, member_text(doc, *f));
+        field_line(*f, member_text(doc, *f));
     print_attributes(json_object_get(doc, "attributes"));
-    print_field("size", print_size(member_number(doc, "size"), text));
+    field_line("size", print_size(member_number(doc, "size"), text));
     (void)snprintf(text, sizeof text, "version %lld", (long long)member_number(doc, "config"));
-    print_field("config", text);
-    print_field("received", print_time(member_text(doc, "received"), text));
-    print_field("updated", print_time(member_text(doc, "updated"), text));
+    field_line("config", text);
+    field_line("received", print_time(member_text(doc, "received"), text));
+    field_line("updated", print_time(member_text(doc, "updated"), text));
     if (member_number(doc, "again") > 0) {
         (void)snprintf(text, sizeof text, "%lld", (long long)member_number(doc, "again"));
-        print_field("sent again", text);
+        field_line("sent again", text);
     }
     print_lineage(doc);
     print_error(json_object_get(doc, "error"));

@@ -6,7 +6,7 @@
 #include "app/document_print.h"
 #include "app/print.h"
 
-static void print_field(const char *name, const char *value)
+static void field_line(const char *name, const char *value)
 {
     if (value == NULL)
         return;
@@ -40,17 +40,17 @@ void dry_print(const json_t *found)
     size_t i;
 
     (void)snprintf(text, sizeof text, "version %lld", (long long)member_number(found, "config"));
-    print_field("config", text);
+    field_line("config", text);
     for (const char *const *f = fields; *f != NULL; f++)
-        print_field(*f, member_text(found, *f));
+        field_line(*f, member_text(found, *f));
     print_pairs("attribute", json_object_get(found, "attributes"), "name", "=", "value");
-    print_field("route", member_text(found, "route"));
+    field_line("route", member_text(found, "route"));
     json_array_foreach(json_object_get(found, "steps"), i, step)
-        print_field("step", json_string_value(step));
+        field_line("step", json_string_value(step));
     print_pairs("delivery", json_object_get(found, "deliveries"), "endpoint", " of ", "system");
     if (code == NULL)
         return;
-    print_field("dead letter", code);
-    print_field("", member_text(error, "message"));
-    print_field("remedy", document_remedy(code));
+    field_line("dead letter", code);
+    field_line("", member_text(error, "message"));
+    field_line("remedy", document_remedy(code));
 }

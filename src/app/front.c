@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "admin/http/api.h"
+#include "admin/http_api.h"
 #include "app/registry.h"
 #include "base/alloc.h"
 #include "base/require.h"

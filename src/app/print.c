@@ -160,6 +160,13 @@ static size_t width_of(const char *text)
     return n;
 }
 
+void print_field(const char *label, const char *text)
+{
+    (void)printf("%-10s", label);
+    print_text(stdout, text);
+    (void)fputc('\n', stdout);
+}
+
 void print_table_init(struct print_table *t, const char *const *heads)
 {
     *t = (struct print_table){ .heads = heads, .colour_column = -1 };

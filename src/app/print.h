@@ -35,6 +35,9 @@ enum print_colour { PRINT_PLAIN, PRINT_GOOD, PRINT_WARN, PRINT_BAD };
 void print_coloured(enum print_colour colour, const char *text);
 enum print_colour print_colour_of_state(const char *state);
 
+/* "LABEL     TEXT", a line of what is told about one thing. */
+void print_field(const char *label, const char *text);
+
 /* One object as one line of JSON. */
 void print_json(const json_t *object);
 

@@ -119,12 +119,3 @@ struct str buf_view(const struct buf *b)
 {
     return (struct str){ b->ptr, b->len };
 }
-
-char *buf_take(struct buf *b, size_t *ret_len)
-{
-    char *p = b->ptr == buf_empty ? xcalloc(1, 1) : b->ptr;
-
-    *ret_len = b->len;
-    *b = (struct buf)BUF_INIT(b->cap);
-    return p;
-}

@@ -10,7 +10,7 @@
  *   (3) a failed append leaves the content as it was.
  *
  * Ownership: the buf owns its bytes.  buf_view() lends them until the next
- * append; buf_take() gives them away and leaves the buf empty.
+ * append.
  */
 #pragma once
 
@@ -53,4 +53,3 @@ bool buf_reserve(struct buf *b, size_t more, struct err *err) __attribute__((war
 void buf_added(struct buf *b, size_t n);
 
 struct str buf_view(const struct buf *b);
-char *buf_take(struct buf *b, size_t *ret_len); /* free() it */

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/container_of.h"
 #include "base/http_conn.h"
 #include "base/json.h"
 #include "base/require.h"
@@ -29,7 +30,7 @@ uint64_t conn_written(const struct http_conn *c)
 
 static void on_written(uv_write_t *req, int status)
 {
-    struct out *o = (struct out *)((char *)req - offsetof(struct out, req));
+    struct out *o = container_of(req, struct out, req);
     struct http_conn *c = o->conn;
 
     require(c->magic == HTTP_CONN_MAGIC && c->out_pending >= o->len);
@@ -126,7 +127,7 @@ void conn_flush_tls(struct http_conn *c)
     tls_output_sent(c->tls);
 }
 
-void conn_send(struct http_conn *c, const struct str *parts, size_t count)
+static void conn_send(struct http_conn *c, const struct str *parts, size_t count)
 {
     require(count <= 3);
     if (c->broken || c->doomed)
@@ -143,7 +144,8 @@ void conn_send(struct http_conn *c, const struct str *parts, size_t count)
     conn_flush_tls(c);
 }
 
-void conn_end(struct http_conn *c, bool clean)
+/* When the output is out. */
+static void conn_end(struct http_conn *c, bool clean)
 {
     c->ending = true;
     c->clean = clean && c->rest_len == 0;
@@ -336,7 +338,7 @@ void conn_refuse(struct http_conn *c, enum http_refusal why, int status, const c
 
 static struct request *checked(struct http_request *pub)
 {
-    struct request *r = (struct request *)pub;
+    struct request *r = container_of(pub, struct request, pub);
 
     require(r->conn->magic == HTTP_CONN_MAGIC && r->conn->req == r && r->told);
     require(loop_is_current(r->conn->io->loop));
@@ -527,7 +529,7 @@ void http_resume(struct http_request *pub)
 
 static const struct request *inside(const struct http_request *pub)
 {
-    const struct request *r = (const struct request *)pub;
+    const struct request *r = container_of(pub, const struct request, pub);
 
     require(r->conn->magic == HTTP_CONN_MAGIC && r->conn->req == r);
     return r;

@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/container_of.h"
 #include "base/require.h"
 
 static const struct http_limits *limits_of(const struct http_conn *c)
@@ -59,7 +60,7 @@ static void link_deadline(struct http_conn *c, struct deadline *d, enum wait wha
     ring->prev = d;
 }
 
-void conn_wait(struct http_conn *c, enum wait what)
+static void conn_wait(struct http_conn *c, enum wait what)
 {
     if (c->read_wait != WAIT_NONE)
         unlink_deadline(&c->read_dl);
@@ -250,7 +251,7 @@ static void conn_close(struct http_conn *c)
 
 static void conn_wake(struct loop_msg *m)
 {
-    struct http_conn *c = (struct http_conn *)((char *)m - offsetof(struct http_conn, wake));
+    struct http_conn *c = container_of(m, struct http_conn, wake);
 
     require(c->magic == HTTP_CONN_MAGIC);
     c->scheduled = false;
@@ -517,9 +518,8 @@ static void send_expired(struct http_conn *c)
 
 void conn_expired(struct deadline *d, enum wait what)
 {
-    size_t at = what == WAIT_SEND ? offsetof(struct http_conn, write_dl)
-                                  : offsetof(struct http_conn, read_dl);
-    struct http_conn *c = (struct http_conn *)((char *)d - at);
+    struct http_conn *c = what == WAIT_SEND ? container_of(d, struct http_conn, write_dl)
+                                            : container_of(d, struct http_conn, read_dl);
 
     require(c->magic == HTTP_CONN_MAGIC);
     if (what == WAIT_SEND && !c->doomed)

@@ -57,7 +57,7 @@ struct deadline {
 };
 
 struct request {
-    struct http_request pub; /* first: the handler's pointer is ours */
+    struct http_request pub; /* what the handler sees */
     struct http_conn *conn;
     struct request *next_free;
     enum { ANSWER_NONE, ANSWER_STREAM, ANSWER_DONE } answer;
@@ -163,16 +163,13 @@ void conn_open(struct http_io *io, int fd, const struct sockaddr *peer, socklen_
 void conn_doom(struct http_conn *c);     /* close it at the end of the round */
 void conn_schedule(struct http_conn *c); /* go on at the end of the round    */
 void conn_settle(struct http_conn *c);   /* after a change: deadlines, reading, end of input */
-void conn_wait(struct http_conn *c, enum wait what);
 void conn_wait_send(struct http_conn *c, bool on);
 void conn_expired(struct deadline *d, enum wait what);
 uint64_t conn_written(const struct http_conn *c); /* of out_total */
 void request_release(struct request *r);
 
 /* http_answer.c */
-void conn_send(struct http_conn *c, const struct str *parts, size_t count); /* at most 3 */
 void conn_flush_tls(struct http_conn *c);
-void conn_end(struct http_conn *c, bool clean); /* when the output is out */
 /* An answer of the server's own, then the end of the connection. */
 void conn_refuse(struct http_conn *c, enum http_refusal why, int status, const char *code,
                  const char *message);

@@ -37,12 +37,6 @@ static const uint8_t known_by_length[18] = {
     [17] = HTTP_TRANSFER_ENCODING + 1,
 };
 
-const char *http_method_name(enum http_method m)
-{
-    require(m < HTTP_METHODS);
-    return method_names[m].ptr;
-}
-
 struct str http_parser_view(const struct http_parser *p, struct http_span s)
 {
     return (struct str){ p->head + s.at, s.len };
@@ -372,11 +366,6 @@ void http_parser_reset(struct http_parser *p)
     }
     p->head = head;
     p->head_size = size;
-}
-
-bool http_parser_begun(const struct http_parser *p)
-{
-    return p->where == HTTP_IN_HEAD && (p->head_len > 0 || p->empty_lines > 0);
 }
 
 /* ---- what the fields mean together ---------------------------------------- */

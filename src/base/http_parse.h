@@ -54,8 +54,6 @@ enum http_method {
     HTTP_METHODS,
 };
 
-const char *http_method_name(enum http_method m);
-
 /* Fields that are looked up by index; each may stand in a head only once. */
 enum http_known {
     HTTP_HOST,
@@ -121,9 +119,6 @@ void http_parser_reset(struct http_parser *p); /* ready for the next request */
 /* The next event; takes what it used from the front of *bytes.  Call again until
  * it returns HTTP_MORE: an event may follow without further bytes. */
 enum http_event http_parser_next(struct http_parser *p, struct str *bytes, struct str *ret_piece);
-
-/* At least one byte of a head came, and the head is not complete. */
-bool http_parser_begun(const struct http_parser *p);
 
 /* Views of the head. */
 struct str http_parser_view(const struct http_parser *p, struct http_span s);

@@ -14,6 +14,7 @@
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/clock.h"
+#include "base/container_of.h"
 #include "base/http_conn.h"
 #include "base/require.h"
 
@@ -103,7 +104,7 @@ static bool take_without_descriptor(struct http_io *io, int listen_fd)
 
 static void on_connection(uv_poll_t *h, int status, int events)
 {
-    struct http_listener *l = (struct http_listener *)h;
+    struct http_listener *l = container_of(h, struct http_listener, poll);
     struct http_io *io = h->data;
 
     (void)status;
@@ -229,7 +230,7 @@ void io_conn_closed(struct http_io *io, struct http_conn *c)
 
 static void on_stop(struct loop_msg *m)
 {
-    struct http_io *io = (struct http_io *)((char *)m - offsetof(struct http_io, stop));
+    struct http_io *io = container_of(m, struct http_io, stop);
 
     io->stopping = true;
     io->cut_at_ms = uv_now(loop_uv(io->loop)) + io->server->grace_ms;
@@ -247,7 +248,7 @@ static void on_stop(struct loop_msg *m)
 
 static void on_start(struct loop_msg *m)
 {
-    struct http_io *io = (struct http_io *)((char *)m - offsetof(struct http_io, start));
+    struct http_io *io = container_of(m, struct http_io, start);
     struct http_server *s = io->server;
     uv_loop_t *uv = loop_uv(io->loop);
 

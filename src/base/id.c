@@ -31,11 +31,6 @@ int64_t id_row(const struct id *id)
     return (int64_t)(half(id, 8) >> 18 & (uint64_t)ID_ROW_MOST);
 }
 
-int64_t id_wall_us(const struct id *id)
-{
-    return (int64_t)(half(id, 0) >> 16) * 1000;
-}
-
 bool id_eq(const struct id *a, const struct id *b)
 {
     return memcmp(a->bytes, b->bytes, sizeof a->bytes) == 0;

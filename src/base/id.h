@@ -26,7 +26,6 @@ enum { ID_TEXT = 37 };
 
 struct id id_make(int64_t wall_us, int64_t row, uint64_t random);
 int64_t id_row(const struct id *id);
-int64_t id_wall_us(const struct id *id); /* to the millisecond */
 bool id_eq(const struct id *a, const struct id *b);
 
 const char *id_text(const struct id *id, char text[static ID_TEXT]); /* lower case, 36 characters */

@@ -7,7 +7,6 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -16,6 +15,7 @@
 #include "base/json.h"
 #include "base/metrics.h"
 #include "base/require.h"
+#include "base/wait.h"
 
 enum { RING = 4 << 20, LINE = 16 << 10, FIELD = 2048, WAIT_MS = 1000, GATHER_US = 5000 };
 
@@ -46,16 +46,6 @@ bool log_wants(enum log_level level)
 void log_set_level(enum log_level level)
 {
     atomic_store(&level_now, (int)level);
-}
-
-bool log_level_of(struct str name, enum log_level *ret)
-{
-    for (int i = LOG_DEBUG; i <= LOG_ERROR; i++)
-        if (str_is(name, level_names[i])) {
-            *ret = (enum log_level)i;
-            return true;
-        }
-    return false;
 }
 
 uint64_t log_dropped(void)
@@ -129,20 +119,16 @@ static void write_batch(struct str text)
  * times cost one write for many lines. */
 static void wait_for_lines(void)
 {
-    struct timespec until;
-
     while (self.used == 0 && !self.stopping) {
         self.sleeping = true;
         (void)pthread_cond_wait(&self.filled, &self.mutex);
     }
     self.sleeping = false;
-    (void)clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += (long)GATHER_US * 1000;
-    until.tv_sec += until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
     self.gathering = true;
+    int64_t until_us = clock_mono_us() + GATHER_US;
+
     while (!self.stopping && self.used < RING / 2 &&
-           pthread_cond_clockwait(&self.filled, &self.mutex, CLOCK_MONOTONIC, &until) == 0) {
+           wait_until(&self.filled, &self.mutex, until_us)) {
     }
     self.gathering = false;
 }
@@ -204,16 +190,14 @@ void log_start(int fd)
 
 void log_stop(void)
 {
-    struct timespec until;
-    int rc = 0;
+    int64_t until_us = clock_mono_us() + CLOCK_S;
 
-    (void)clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += 1;
     (void)pthread_mutex_lock(&self.mutex);
     self.stopping = true;
     (void)pthread_cond_signal(&self.filled);
-    while (self.running && rc == 0) /* in the end its disk hangs: leave it alone */
-        rc = pthread_cond_clockwait(&self.ended, &self.mutex, CLOCK_MONOTONIC, &until);
+    while (self.running && /* in the end its disk hangs: leave it alone */
+           wait_until(&self.ended, &self.mutex, until_us)) {
+    }
     (void)pthread_mutex_unlock(&self.mutex);
 }
 

@@ -45,7 +45,6 @@ void log_emit(enum log_level level, const char *name, const struct log_field *fi
 
 bool log_wants(enum log_level level);
 void log_set_level(enum log_level level);
-bool log_level_of(struct str name, enum log_level *ret); /* "debug" "info" "warn" "error" */
 
 void log_start(int fd); /* lines go to fd from now on; it stays the caller's */
 void log_stop(void);    /* writes what is queued, waits for it at most a second */

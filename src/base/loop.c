@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/container_of.h"
 #include "base/require.h"
 
 enum { LOOP_MAGIC = 0x6c6f6f70, PASSES = 16 };
@@ -32,14 +33,14 @@ struct loop {
 
 static _Thread_local const struct loop *current;
 
-static void list_add(struct list *to, struct loop_msg *first, struct loop_msg *last)
+static void list_add(struct list *to, struct loop_msg *msg)
 {
-    last->next = NULL;
+    msg->next = NULL;
     if (to->first == NULL)
-        to->first = first;
+        to->first = msg;
     else
-        to->last->next = first;
-    to->last = last;
+        to->last->next = msg;
+    to->last = msg;
 }
 
 static void list_run(struct list *from)
@@ -89,7 +90,7 @@ static void on_before_wait(uv_prepare_t *h)
 
 static void on_stop(struct loop_msg *m)
 {
-    struct loop *l = (struct loop *)((char *)m - offsetof(struct loop, stop));
+    struct loop *l = container_of(m, struct loop, stop);
 
     uv_unref((uv_handle_t *)&l->wake);
 }
@@ -190,15 +191,10 @@ void loop_stop(struct loop *l)
 
 void loop_post(struct loop *l, struct loop_msg *msg)
 {
-    loop_post_list(l, msg, msg);
-}
-
-void loop_post_list(struct loop *l, struct loop_msg *first, struct loop_msg *last)
-{
     pthread_mutex_lock(&l->lock);
     bool was_empty = l->posted.first == NULL;
 
-    list_add(&l->posted, first, last);
+    list_add(&l->posted, msg);
     /* Inside the lock: once it is free the loop may run the message and end. */
     if (was_empty)
         (void)uv_async_send(&l->wake);
@@ -218,7 +214,7 @@ uv_loop_t *loop_uv(struct loop *l)
 void loop_defer(struct loop *l, struct loop_msg *msg)
 {
     require(current == l);
-    list_add(&l->deferred, msg, msg);
+    list_add(&l->deferred, msg);
 }
 
 void loop_at_round_end(struct loop *l, struct loop_hook *hook)

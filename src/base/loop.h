@@ -13,9 +13,8 @@
  *       events; a hook never misses work that was made in its round.
  *
  * Ownership      messages and hooks are embedded in the caller's objects.
- * Threads        loop_post() and loop_post_list() from any; loop_start() and
- *                loop_stop() from a thread that is no loop; the rest on the loop.
- *                All signals are blocked on loop threads, SIGPIPE with them.
+ * Threads        loop_post() from any; loop_start() and loop_stop() from a thread that is no loop;
+ * the rest on the loop. All signals are blocked on loop threads, SIGPIPE with them.
  */
 #pragma once
 
@@ -44,8 +43,6 @@ bool loop_start(const char *name, struct loop **ret_loop, struct err *err);
 void loop_stop(struct loop *l);
 
 void loop_post(struct loop *l, struct loop_msg *msg);
-/* A chain linked by `next` from first to last: one lock and one wake for all. */
-void loop_post_list(struct loop *l, struct loop_msg *first, struct loop_msg *last);
 
 bool loop_is_current(const struct loop *l);
 uv_loop_t *loop_uv(struct loop *l);

@@ -213,6 +213,3 @@ struct config_outside_walk {
  * environment and the files can say whether they are there. */
 bool config_outside_next(const struct yaml_node *root, struct config_outside_walk *walk,
                          struct config_reference *ret);
-
-/* The whole grammar as a Markdown page: docs/configuration.md. */
-void config_describe(struct buf *out);

@@ -69,7 +69,6 @@ void check_open_gateways(const struct yaml_node *root, const char *host,
                          struct problem_list *problems);
 
 void check_names_sort(struct check_names *names);
-const struct check_name *check_names_find(const struct check_names *names, struct str text);
 
 /* Hints: "did you mean `x`? allowed: a, b, c".  The text lives in a buffer of the
  * caller; candidates come one by one. */

@@ -24,7 +24,7 @@ void check_names_sort(struct check_names *names)
         qsort(names->items, names->count, sizeof names->items[0], by_text);
 }
 
-const struct check_name *check_names_find(const struct check_names *names, struct str text)
+static const struct check_name *check_names_find(const struct check_names *names, struct str text)
 {
     size_t low = 0, high = names->count;
 

@@ -4,13 +4,13 @@
 
 const char *const grammar_areas[] = { "localhost", "internal", "dmz", "external", NULL };
 
-const char *const grammar_never[] = { "never", NULL };
+static const char *const grammar_never[] = { "never", NULL };
 
 static const char *const priorities[] = { "high", "normal", "low", NULL };
 
 /* --- shared parts ------------------------------------------------------------ */
 
-const struct option grammar_expr_each = {
+static const struct option grammar_expr_each = {
     .type = OPT_EXPR,
     .flags = OPT_OR_LIST,
     .help = "where it is found in the document",

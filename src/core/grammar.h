@@ -25,8 +25,6 @@ extern const struct option_kinds grammar_services;
 
 /* Parts that several sections share. */
 extern const char *const grammar_areas[];
-extern const char *const grammar_never[];     /* in the place of a duration */
 extern const struct option grammar_extract[]; /* sender, receiver, type, attributes */
 extern const struct option grammar_headers;   /* the value of one header */
 extern const struct option grammar_answer[];
-extern const struct option grammar_expr_each; /* the value of one attribute */

@@ -9,7 +9,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/require.h"
-#include "core/json_check.h"
+#include "core/json_scan.h"
 
 enum {
     HELD_MOST = 16 << 20,
@@ -29,7 +29,7 @@ struct joiner {
     size_t members;
     size_t taken, mark; /* bytes of this member; of them, of the mark of the byte order */
 
-    struct json_check json;
+    struct json_scan json;
 
     XML_Parser xml;
     struct buf held;       /* the last bytes that were fed, which are not written yet */
@@ -363,7 +363,7 @@ bool join_open(struct joiner *j, const struct join_member *m, struct err *err)
     case JOIN_TEXT:
         return first || put(j, j->rule.separator, err);
     case JOIN_JSON:
-        j->json = (struct json_check){ 0 };
+        j->json = (struct json_scan){ 0 };
         return first || put_z(j, ",\n", err);
     case JOIN_XML:
         return open_xml(j, err);
@@ -399,7 +399,7 @@ bool join_add(struct joiner *j, struct str bytes, struct err *err)
     case JOIN_JSON:
         if (!skip_mark(j, &in, err))
             return false;
-        if (!json_check_add(&j->json, in, err)) {
+        if (!json_scan_check(&j->json, in, err)) {
             err->sys = JOIN_BAD;
             return false;
         }
@@ -414,7 +414,7 @@ bool join_add(struct joiner *j, struct str bytes, struct err *err)
 
 bool join_close(struct joiner *j, struct err *err)
 {
-    if (j->rule.kind == JOIN_JSON && !json_check_end(&j->json, err)) {
+    if (j->rule.kind == JOIN_JSON && !json_scan_check_end(&j->json, err)) {
         err->sys = JOIN_BAD;
         return false;
     }

@@ -2,7 +2,7 @@
  *
  * One table entry says what a key is called, what it takes, what it is when left
  * out and what it is for.  The checker (config_walk.c), the reference page
- * (config_describe), help texts, the admin API and the console's forms read the
+ * docs/configuration.md, help texts, the admin API and the console's forms read the
  * same tables, so that they cannot disagree.
  *
  * A table of keys is an array that ends with { 0 }.

@@ -11,7 +11,7 @@
 
 #define FOLDER "/usr/share/zoneinfo/"
 
-const struct zone zone_of_utc = { 0 };
+static const struct zone zone_of_utc = { 0 };
 
 /* ---- names ------------------------------------------------------------------------------ */
 

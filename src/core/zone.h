@@ -39,8 +39,6 @@ enum {
 
 struct zone;
 
-extern const struct zone zone_of_utc;
-
 /* UTC is always known; any other name is a file below /usr/share/zoneinfo.  ERR_CONFIG: this
  * machine does not know the name, or its file is damaged. */
 bool zone_load(struct str name, struct arena *a, const struct zone **ret, struct err *err);

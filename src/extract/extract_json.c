@@ -1,10 +1,8 @@
 /* One pass over the bytes, without a tree and without recursion.  The pointers are merged
  * into a tree of their own; while the pass goes down into the document it goes down there
  * as well, and what no pointer leads to is only checked. */
-#include <stdint.h>
-
-#include "base/require.h"
 #include "core/facts.h"
+#include "core/json_scan.h"
 #include "extract/inside.h"
 
 /* A token of the pointers.  Number 0 is not one: it stands for "no pointer leads here". */
@@ -105,29 +103,12 @@ struct level {
 
 struct pass {
     const struct extract_json *plan;
-    const char *at, *from, *end;
+    struct json_scan scan;
     struct arena *arena;
     struct answer *answers;
     size_t open; /* answers that are missing */
-    size_t depth;
-    bool whole;
-    const char *why; /* it is wrong, at `at` */
-    bool over;       /* or: too deep */
     struct level levels[EXTRACT_DEPTH_MOST];
 };
-
-static bool wrong(struct pass *p, const char *at, const char *why)
-{
-    p->at = at;
-    p->why = why;
-    return false;
-}
-
-static void skip_blanks(struct pass *p)
-{
-    while (p->at < p->end && (*p->at == ' ' || *p->at == '\n' || *p->at == '\r' || *p->at == '\t'))
-        p->at++;
-}
 
 static int hex4(const char *s, const char *end)
 {
@@ -149,100 +130,10 @@ static int hex4(const char *s, const char *end)
     return n;
 }
 
-/* Eight bytes at once: whether one of them is a quote, a backslash, a control character or
- * beyond ASCII. */
-static bool all_plain(const char *s)
-{
-    const uint64_t ones = 0x0101010101010101u, highs = 0x8080808080808080u;
-    uint64_t v;
-
-    memcpy(&v, s, sizeof v);
-    uint64_t quote = v ^ (ones * '"'), slash = v ^ (ones * '\\');
-
-    return (((v - ones * 0x20) | (quote - ones) | (slash - ones) | v) & highs) == 0;
-}
-
 struct text {
     struct str raw; /* between the quotes */
     bool escapes;
 };
-
-/* `at` stands on the quote; it ends behind the other one. */
-static bool pass_string(struct pass *p, struct text *ret)
-{
-    const char *s = p->at + 1, *from = s;
-    bool beyond = false;
-
-    ret->escapes = false;
-    for (;; s++) {
-        while (p->end - s >= 8 && all_plain(s))
-            s += 8;
-        if (s >= p->end)
-            return wrong(p, s, "a text is not closed");
-        if (*s == '"')
-            break;
-        if ((unsigned char)*s < ' ')
-            return wrong(p, s, "a control character stands in a text");
-        beyond = beyond || (unsigned char)*s >= 0x80;
-        if (*s != '\\')
-            continue;
-        ret->escapes = true;
-        if (++s >= p->end)
-            return wrong(p, s, "a text is not closed");
-        if (*s == 'u' && p->end - s > 4 && hex4(s + 1, p->end) >= 0)
-            s += 4;
-        else if (strchr("\"\\/bfnrt", *s) == NULL || *s == '\0')
-            return wrong(p, s - 1, "after a backslash stands something else");
-    }
-    ret->raw = str_mem(from, (size_t)(s - from));
-    if (beyond && !str_is_utf8(ret->raw))
-        return wrong(p, from, "a text is not UTF-8");
-    p->at = s + 1;
-    return true;
-}
-
-static bool digits(struct pass *p)
-{
-    const char *from = p->at;
-
-    while (p->at < p->end && *p->at >= '0' && *p->at <= '9')
-        p->at++;
-    return p->at > from || wrong(p, p->at, "a digit is expected");
-}
-
-static bool pass_number(struct pass *p)
-{
-    if (*p->at == '-')
-        p->at++;
-    if (p->at < p->end && *p->at == '0')
-        p->at++;
-    else if (!digits(p))
-        return false;
-    if (p->at < p->end && *p->at == '.') {
-        p->at++;
-        if (!digits(p))
-            return false;
-    }
-    if (p->at < p->end && (*p->at == 'e' || *p->at == 'E')) {
-        p->at++;
-        if (p->at < p->end && (*p->at == '+' || *p->at == '-'))
-            p->at++;
-        return digits(p);
-    }
-    return true;
-}
-
-static bool pass_word(struct pass *p)
-{
-    static const char *const words[] = { "true", "false", "null" };
-
-    for (size_t i = 0; i < 3; i++)
-        if (str_starts(str_mem(p->at, (size_t)(p->end - p->at)), str_of(words[i]))) {
-            p->at += strlen(words[i]);
-            return true;
-        }
-    return wrong(p, p->at, "a value is expected");
-}
 
 /* --- texts ---------------------------------------------------------------------- */
 
@@ -270,7 +161,7 @@ static size_t put_utf8(unsigned code, char out[static 4])
     return 4;
 }
 
-/* The escape behind the backslash at raw[*at], which pass_string() has checked.  The length
+/* The escape behind the backslash at raw[*at], which the scanner has checked.  The length
  * in bytes of what it means; 0: half of a pair of surrogates, which means nothing. */
 static size_t decode_escape(struct str raw, size_t *at, char out[static 4])
 {
@@ -381,154 +272,99 @@ static size_t token_of_index(const struct pass *p, const struct level *level)
     return i;
 }
 
+/* The pointers that lead to the value that ends or opens now; `key`: of the last name. */
+static size_t token_of_value(const struct pass *p, size_t depth, size_t key)
+{
+    if (depth == 0)
+        return ROOT;
+    return p->levels[depth - 1].index < 0 ? key : token_of_index(p, &p->levels[depth - 1]);
+}
+
+/* False: it is too deep. */
 static bool open_level(struct pass *p, size_t token)
 {
-    bool object = *p->at == '{';
+    bool object = json_scan_in_object(&p->scan);
     struct answer *to = asked(p, token);
+    ptrdiff_t at = (ptrdiff_t)json_scan_at(&p->scan) - 1;
 
     if (to != NULL)
         give(
             p, to,
             (struct answer){ .why = object ? "is an object, not a value" : "is a list, not a value",
-                             .at = p->at - p->from });
-    if (p->depth == EXTRACT_DEPTH_MOST) {
-        p->over = true;
-        return wrong(p, p->at, "objects and lists stand too deep in each other");
-    }
-    p->at++;
-    p->levels[p->depth++] = (struct level){ .token = token, .index = object ? -1 : 0 };
+                             .at = at });
+    if (p->scan.depth > EXTRACT_DEPTH_MOST)
+        return false;
+    p->levels[p->scan.depth - 1] = (struct level){ .token = token, .index = object ? -1 : 0 };
     return true;
 }
 
-/* A value that has no parts. */
-static bool pass_value(struct pass *p, size_t token)
+static void give_value(struct pass *p, enum json_event e, size_t token)
 {
-    const char *from = p->at;
     struct answer *to = asked(p, token);
-    struct text text;
+    struct text text = { p->scan.text, p->scan.escapes };
+    ptrdiff_t at = p->scan.from - p->scan.piece;
 
-    if (*from == '"') {
-        if (!pass_string(p, &text))
-            return false;
-        if (to != NULL)
-            give(p, to, answer_text(&text, from - p->from, p->arena));
-        return true;
-    }
-    if (*from == '-' || (*from >= '0' && *from <= '9')) {
-        if (!pass_number(p))
-            return false;
-    } else if (!pass_word(p))
-        return false;
-    if (p->at == p->end && !p->whole)
-        return wrong(p, p->at, "it goes on"); /* perhaps with more digits */
-    if (to != NULL && *from == 'n')
-        give(p, to, (struct answer){ .why = "is null", .at = from - p->from });
-    else if (to != NULL)
-        give(p, to, answer_make(str_mem(from, (size_t)(p->at - from)), from - p->from, p->arena));
-    return true;
+    if (to == NULL)
+        return;
+    if (e == JSON_TEXT)
+        give(p, to, answer_text(&text, at, p->arena));
+    else if (text.raw.ptr[0] == 'n')
+        give(p, to, (struct answer){ .why = "is null", .at = at });
+    else
+        give(p, to, answer_make(text.raw, at, p->arena));
 }
 
-/* The key of the next member and its colon. */
-static bool pass_key(struct pass *p, const struct level *level, size_t *ret_token)
+/* The next value of a list has the next index. */
+static void value_ended(struct pass *p)
 {
-    struct text key;
-
-    skip_blanks(p);
-    if (p->at >= p->end || *p->at != '"')
-        return wrong(p, p->at, "a name in quotes is expected");
-    if (!pass_string(p, &key))
-        return false;
-    skip_blanks(p);
-    if (p->at >= p->end || *p->at != ':')
-        return wrong(p, p->at, "a colon is expected");
-    p->at++;
-    *ret_token = token_of_key(p, level->token, &key);
-    return true;
+    if (p->scan.depth > 0 && p->levels[p->scan.depth - 1].index >= 0)
+        p->levels[p->scan.depth - 1].index++;
 }
 
-/* What stands between two values: ends of objects and lists, a comma, a key.  *ret_more is
- * false when the outermost value has ended. */
-static bool pass_between(struct pass *p, bool opened, size_t *ret_token, bool *ret_more)
+/* Until all is answered; else the event that ended it: JSON_OPEN is too deep. */
+static enum json_event pass_all(struct pass *p)
 {
-    while (p->depth > 0) {
-        struct level *level = &p->levels[p->depth - 1];
-        bool object = level->index < 0;
+    enum json_event e = JSON_MORE;
+    size_t key = 0;
 
-        skip_blanks(p);
-        char c = p->at < p->end ? *p->at : '\0';
+    while (p->open > 0 && (e = json_scan_next(&p->scan)) > JSON_END) {
+        size_t depth = p->scan.depth;
 
-        *ret_more = true;
-        if (c == (object ? '}' : ']')) {
-            p->at++;
-            p->depth--;
-            opened = false;
-            continue;
-        }
-        if (!opened) {
-            if (c != ',')
-                return wrong(p, p->at,
-                             object ? "a comma or `}` is expected" : "a comma or `]` is expected");
-            p->at++;
-            level->index += !object;
-        }
-        if (object)
-            return pass_key(p, level, ret_token);
-        *ret_token = token_of_index(p, level);
-        return true;
+        if (e == JSON_OPEN && !open_level(p, token_of_value(p, depth - 1, key)))
+            return e;
+        if (e == JSON_KEY)
+            key = token_of_key(p, p->levels[depth - 1].token,
+                               &(struct text){ p->scan.text, p->scan.escapes });
+        if (e == JSON_TEXT || e == JSON_SCALAR)
+            give_value(p, e, token_of_value(p, depth, key));
+        if (e != JSON_OPEN && e != JSON_KEY)
+            value_ended(p);
     }
-    *ret_more = false;
-    skip_blanks(p);
-    return p->at == p->end || wrong(p, p->at, "something stands behind the end");
-}
-
-/* False when the body is not JSON as far as it had to be read. */
-static bool pass_all(struct pass *p)
-{
-    size_t token = ROOT;
-    bool more = true;
-
-    while (more && p->open > 0) {
-        bool opens;
-
-        skip_blanks(p);
-        if (p->at >= p->end)
-            return wrong(p, p->at, "a value is expected");
-        opens = *p->at == '{' || *p->at == '[';
-        if (!(opens ? open_level(p, token) : pass_value(p, token)))
-            return false;
-        if (p->open > 0 && !pass_between(p, opens, &token, &more))
-            return false;
-    }
-    return true;
+    return e;
 }
 
 void extract_json_run(const struct extract_json *plan, struct str body, bool whole, struct arena *a,
                       struct answer *answers)
 {
     struct pass p; /* its levels are only read where they were written */
-
-    p.plan = plan;
-    p.at = p.from = body.len > 0 ? body.ptr : "";
-    p.end = p.from + body.len;
-    p.whole = whole;
-    p.arena = a;
-    p.answers = answers;
-    p.open = p.depth = 0;
-    p.why = NULL;
-    p.over = false;
-    for (size_t i = 0; i < plan->answers; i++)
-        p.open += answers[i].kind == ANSWER_ASKED;
-    if (str_starts(body, STR("\xef\xbb\xbf")))
-        p.at += 3;
     struct answer rest = { .at = ANSWER_NOWHERE };
 
-    if (!pass_all(&p)) {
-        /* A word or an escape that is cut is seen where it starts. */
-        bool cut = !whole && !p.over && p.end - p.at < 8;
+    p.plan = plan;
+    p.arena = a;
+    p.answers = answers;
+    p.open = 0;
+    p.scan = (struct json_scan){ 0 };
+    json_scan_give(&p.scan, body, whole);
+    if (str_starts(body, STR("\xef\xbb\xbf")))
+        p.scan.at += 3;
+    for (size_t i = 0; i < plan->answers; i++)
+        p.open += answers[i].kind == ANSWER_ASKED;
+    enum json_event e = pass_all(&p);
 
-        rest.kind = p.over ? ANSWER_OVER : cut ? ANSWER_CUT : ANSWER_BROKEN;
-        rest.why = p.why;
-        rest.at = p.at - p.from;
+    if (e == JSON_WRONG || e == JSON_OPEN || (e == JSON_MORE && !json_scan_is_over(&p.scan))) {
+        rest.kind = e == JSON_WRONG ? ANSWER_BROKEN : e == JSON_MORE ? ANSWER_CUT : ANSWER_OVER;
+        rest.why = e == JSON_OPEN ? "objects and lists stand too deep in each other" : p.scan.why;
+        rest.at = (ptrdiff_t)json_scan_at(&p.scan) - (e == JSON_OPEN);
     }
     answer_rest(answers, plan->answers, rest);
 }

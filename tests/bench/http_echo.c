@@ -91,14 +91,18 @@ static void *answer_all(void *arg)
         bool any = false;
 
         for (size_t i = 0; i < lane_count; i++) {
-            struct loop_msg *first = lanes[i].ready, *end = lanes[i].end;
+            struct loop_msg *m = lanes[i].ready, *last = lanes[i].end;
 
-            if (first == NULL)
+            if (m == NULL)
                 continue;
             any = true;
             lanes[i].ready = NULL;
             pthread_mutex_unlock(&lock);
-            loop_post_list(lanes[i].loop, first, end);
+            for (struct loop_msg *next; m != last; m = next) {
+                next = m->next; /* it is the loop's from here on */
+                loop_post(lanes[i].loop, m);
+            }
+            loop_post(lanes[i].loop, last);
             pthread_mutex_lock(&lock);
         }
         if (any)

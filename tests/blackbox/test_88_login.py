@@ -210,6 +210,9 @@ def test_a_new_password_ends_the_other_sessions(node):
     assert error(root.ask(change, o="wrong", n=new)) == "forbidden"
     assert error(root.ask(change, o=PASSWORD, n="short")) == "refused"
     assert root.ask(change, o=PASSWORD, n=new).json["data"]["passwordChange"] is True
+    line = node.graphql('{ audit(filter: { action: "passwordChange" }) { items { after } } }')["audit"]["items"][0]
+    assert line["after"] == json.dumps({"old": f"({len(PASSWORD)} bytes)", "new": f"({len(new)} bytes)"},
+                                       separators=(",", ":")), "@secret: the size only"
     assert sees(root) == 200 and sees(other) == 401
     assert other.login("root").status == 401 and other.login("root", new).status == 200
     answer = node.request("POST", "/graphql", json.dumps(

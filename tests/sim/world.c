@@ -74,11 +74,13 @@ void world_trace(struct world *w, const char *fmt, ...)
 static void make_window(struct world *w, struct system *s)
 {
     int minute = (int)(w->start_us / S / 60 % 1440);
+    const struct zone *utc;
+    struct err err;
 
+    require(zone_load(STR("UTC"), NULL, &utc, &err));
     s->windowed = world_luck(w, 25);
-    s->window = (struct window){ .days = 0x7f,
-                                 .open_minute = minute + world_pick(w, 2),
-                                 .zone = &zone_of_utc };
+    s->window =
+        (struct window){ .days = 0x7f, .open_minute = minute + world_pick(w, 2), .zone = utc };
     s->window.close_minute = s->window.open_minute + 1;
     s->windows = (struct window_set){ .windows = &s->window, .count = 1 };
 }

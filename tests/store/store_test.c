@@ -15,7 +15,9 @@
 
 #include "base/auto.h"
 #include "base/require.h"
+#include "store/kernel/inside.h"
 #include "store/payload/payload.h"
+#include "store/road/done.h"
 
 struct child *child_first;
 
@@ -383,12 +385,62 @@ bool settle_ops(struct store *s, struct settle_op *ops, size_t count)
 
 struct task_places places(struct store *s)
 {
+    static const char sql[] = "SELECT (SELECT count(*) FROM task_ready) || ' ' || "
+                              "(SELECT count(*) FROM task_lease) || ' ' || "
+                              "(SELECT count(*) FROM task_later) || ' ' || "
+                              "(SELECT count(*) FROM task_dead)";
     struct task_places p = { -1, -1, -1, -1 };
-    struct err err = { 0 };
+    struct home h = { .folder = "" };
+    char text[100];
 
-    if (!task_count(s, &p, &err))
-        printf("# count: %s\n", err.text);
+    (void)snprintf(h.folder, sizeof h.folder, "%s", s->options.data);
+    (void)snprintf(h.url, sizeof h.url, "%s", s->options.url != NULL ? s->options.url : "");
+    (void)sscanf(ask_text(&h, sql, text, sizeof text), "%d %d %d %d", &p.ready, &p.lease, &p.later,
+                 &p.dead);
     return p;
+}
+
+bool give_back(struct store *s, const struct task *t)
+{
+    int64_t moved, next, now = clock_wall_us();
+    struct err err = { 0 };
+    bool ours;
+
+    return task_fail(s, t, now, STR(""), &ours, &err) && ours &&
+           task_wake(s, now, TASK_CLAIM_MOST, &moved, &next, &err) && moved == 1;
+}
+
+struct end_op {
+    struct store_op op;
+    struct settle_end_order order;
+};
+
+static bool end_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
+{
+    struct end_op *o = (struct end_op *)ops[0];
+
+    require(count == 1);
+    return settle_end(w, &o->order, err);
+}
+
+static void end_committed(struct writer *w, struct store_op **ops, size_t count)
+{
+    const struct end_op *o = (const struct end_op *)ops[0];
+
+    require(count == 1);
+    done_used(w->store, o->order.day);
+}
+
+static const struct store_verb end_verb = { .name = "end document",
+                                            .run = end_run,
+                                            .committed = end_committed };
+
+bool document_end(struct store *s, int64_t num, enum document_state state, int64_t keep_days,
+                  struct err *err)
+{
+    struct end_op o = { .order = { .doc = num, .state = state, .keep_days = keep_days } };
+
+    return writers_call(s->writers, &end_verb, &o.op, err);
 }
 
 /* ---- children ------------------------------------------------------------------------- */

@@ -77,7 +77,13 @@ enum { LEASE_US = 60 * CLOCK_S };
 
 /* How many were claimed, -1 on an error. */
 int claim(struct store *s, size_t limit, struct task *tasks);
+/* How many tasks stand in each place; -1: nobody knows. */
+struct task_places {
+    int ready, lease, later, dead;
+};
 struct task_places places(struct store *s);
+/* A claimed task is ready again. */
+bool give_back(struct store *s, const struct task *t);
 
 /* Documents whose tasks come claimed; false when one does not. */
 bool born_docs(struct store *s, struct accept_op *ops, size_t count);
@@ -87,6 +93,10 @@ struct settle_part part_of(struct str id, int64_t queue, enum delivery_state sta
 struct settle_op settle_of(const struct task *t, int64_t doc, enum settle_outcome end);
 /* Queue them together and wait; true when all were committed and ours. */
 bool settle_ops(struct store *s, struct settle_op *ops, size_t count);
+
+/* The document is over, whatever its task. */
+bool document_end(struct store *s, int64_t num, enum document_state state, int64_t keep_days,
+                  struct err *err);
 
 /* ---- children ------------------------------------------------------------------------- */
 

@@ -26,26 +26,6 @@ static _Thread_local struct {
 /* ---- what was asked ----------------------------------------------------------------------------
  */
 
-static bool has_word(struct str name, const char *word)
-{
-    return memmem(name.ptr, name.len, word, strlen(word)) != NULL;
-}
-
-/* Its size is told, not what it is.  top: it is an argument of a change. */
-static bool is_hidden(struct str name, bool top)
-{
-    static const char *const words[] = { "assword", "ecret", "oken" };
-    static const char *const names[] = { "value", "payload", "text", "old", "new", "current" };
-
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
-        if (has_word(name, words[i]))
-            return true;
-    for (size_t i = 0; top && i < sizeof names / sizeof names[0]; i++)
-        if (str_is(name, names[i]))
-            return true;
-    return false;
-}
-
 /* A value that is neither a list nor an object. */
 static void write_leaf(struct json_out *j, const struct graphql_value *v,
                        const struct graphql_type *type)
@@ -81,7 +61,7 @@ static bool write_next(struct json_out *j, struct level *l, const struct graphql
         const struct graphql_input *in = object ? &l->v->type->inputs[l->at] : NULL;
 
         l->at++;
-        if (v->kind == GRAPHQL_ABSENT || (object && is_hidden(in->name, false)))
+        if (v->kind == GRAPHQL_ABSENT || (object && in->is_unlogged))
             continue;
         if (object) {
             char name[GRAPHQL_NAME_MAX + 1];
@@ -141,7 +121,7 @@ static struct str asked_of(const struct graphql_call *call)
         (void)snprintf(key, sizeof key, "%.*s", STR_ARG(name));
         json_key(&j, key);
         (void)snprintf(size, sizeof size, "(%zu bytes)", v->text.len);
-        if (is_hidden(name, call->type == call->schema->mutation))
+        if (f->args[i].is_unlogged)
             json_z(&j, size);
         else
             write_value(&j, v, f->args[i].ref.type);

@@ -1,4 +1,4 @@
-/* api_audit.h - what of the admin API goes into the audit log (store/audit/audit.h).
+/* audit.h - what of the admin API goes into the audit log (store/audit/audit.h).
  *
  * Asked in one place, before a field is resolved: a field of Mutation begins an entry, which the
  * change it asks for carries in its own transaction; a field that needs the right `payload` or

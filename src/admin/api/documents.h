@@ -1,4 +1,4 @@
-/* api_documents.h - documents of the admin API: Query.document, Query.documents, and what a
+/* documents.h - documents of the admin API: Query.document, Query.documents, and what a
  * document shows; and what other resolvers need of them. */
 #pragma once
 

@@ -1,4 +1,4 @@
-/* api_filter.h - DocumentFilter of the admin API as what the store looks for. */
+/* filter.h - DocumentFilter of the admin API as what the store looks for. */
 #pragma once
 
 #include "admin/graphql/graphql.h"

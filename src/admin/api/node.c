@@ -52,7 +52,7 @@ static bool key_add(struct graphql_call *call, struct err *err)
     struct intake_table *t = intake_port.table(engine_intake(e));
     const struct intake_gateway *g = intake_port.find(t, gateway);
     int64_t word = g != NULL ? g->word : 0;
-    char name[CALLER_NAME], key[CALLER_KEY_TEXT];
+    char name[KEY_NAME], key[KEY_TEXT];
 
     intake_port.release(t);
     if (word == 0)

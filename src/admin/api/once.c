@@ -12,13 +12,19 @@
 /* Their answers hold what is shown once and stored nowhere. */
 static const char *const secretive[] = { "keyAdd", "adminKeyAdd", "userAdd", "userLink" };
 
-/* Their questions hold what must not be found out by trying. */
-static const char *const delicate[] = { "secretAdd", "passwordChange" };
-
-static bool is_among(struct str field, const char *const *list, size_t count)
+static bool is_secretive(struct str field)
 {
-    for (size_t i = 0; i < count; i++)
-        if (str_is(field, list[i]))
+    for (size_t i = 0; i < sizeof secretive / sizeof secretive[0]; i++)
+        if (str_is(field, secretive[i]))
+            return true;
+    return false;
+}
+
+/* A plain digest of its arguments could be found by trying values. */
+static bool has_secret(const struct graphql_field *f)
+{
+    for (size_t i = 0; i < f->arg_count; i++)
+        if (f->args[i].is_secret)
             return true;
     return false;
 }
@@ -66,8 +72,7 @@ static bool begin(struct graphql_call *call, struct str client, const struct sha
     if (client.len > ONCE_CLIENT_MOST || !api_is_who(client))
         return err_set(err, ERR_LIMIT, 0, "client is one line of at most %d bytes",
                        ONCE_CLIENT_MOST);
-    if (is_among(call->field->name, delicate, sizeof delicate / sizeof delicate[0]) &&
-        !secret_blind(api_store(call), &kept, err))
+    if (has_secret(call->field) && !secret_blind(api_store(call), &kept, err))
         return false;
     if (!once_begin(api_store(call), &id, &kept, call->arena, &found, err) ||
         !tell_found(&found, err))
@@ -83,7 +88,7 @@ static void end(struct graphql_call *call, struct str client, struct str field, 
     struct once_id id = id_of(call, client);
     struct err err = { 0 };
 
-    if (is_among(field, secretive, sizeof secretive / sizeof secretive[0]))
+    if (is_secretive(field))
         answer = (struct str){ 0 };
     if (!done && why->kind == ERR_UNCERTAIN)
         return;

@@ -107,17 +107,6 @@ bool api_read_where(const struct graphql_value *list, struct api_where *ret, str
     return true;
 }
 
-bool api_where_fits(const struct api_where *w, const struct facts *f)
-{
-    for (size_t i = 0; i < w->count; i++) {
-        struct str value = facts_attribute(f, w->list[i].name);
-
-        if (value.ptr == NULL || !str_eq(value, w->list[i].value))
-            return false;
-    }
-    return true;
-}
-
 bool api_set_attributes(struct graphql_call *call, const struct facts *f)
 {
     const void **list = ARENA_ARRAY(call->arena, const void *, f->attribute_count);

@@ -1,4 +1,4 @@
-/* api_parts.h - the resolver tables of the admin API, one per subject, and what they share.
+/* parts.h - the resolver tables of the admin API, one per subject, and what they share.
  * The principal of every call is a struct principal. */
 #pragma once
 
@@ -75,10 +75,6 @@ bool api_covers_rehearsed(const struct graphql_call *call, enum right right);
 /* Which document it is, when the parent is a RehearsedDocument. */
 struct str api_rehearsed_id(const struct graphql_call *call);
 
-/* ERR_PERMANENT: there is no role of one of these names. */
-bool api_check_roles(struct graphql_call *call, const struct str *names, size_t count,
-                     struct err *err);
-
 /* What people do to documents: by whom, and with the newest version. */
 bool api_order_of(struct graphql_call *call, struct operate_order *ret, struct err *err);
 /* Arguments from and again. */
@@ -135,7 +131,6 @@ struct api_where {
 bool api_refuse_empty(const struct graphql_value *filter, const char *const *names,
                       struct err *err);
 bool api_read_where(const struct graphql_value *list, struct api_where *ret, struct err *err);
-bool api_where_fits(const struct api_where *w, const struct facts *f);
 
 /* Who may log in, and as what, is also said by `auth` of the configuration: with the right
  * `configure` alone it stays as it is in the newest version, whichever this node has in force.

@@ -231,8 +231,9 @@ static bool key_roles(struct graphql_call *call, struct err *err)
     return graphql_set_texts(call, k->roles, k->role_count);
 }
 
-bool api_check_roles(struct graphql_call *call, const struct str *names, size_t count,
-                     struct err *err)
+/* ERR_PERMANENT: there is no role of one of these names. */
+static bool check_roles(struct graphql_call *call, const struct str *names, size_t count,
+                        struct err *err)
 {
     struct role *all;
     size_t n;
@@ -273,13 +274,13 @@ static bool read_key(struct graphql_call *call, struct admin_key *ret, struct er
     ret->roles = ARENA_ARRAY(call->arena, struct str, names->count);
     for (size_t i = 0; i < names->count; i++)
         ret->roles[ret->role_count++] = names->items[i].text;
-    return api_check_roles(call, ret->roles, ret->role_count, err);
+    return check_roles(call, ret->roles, ret->role_count, err);
 }
 
 static bool key_add(struct graphql_call *call, struct err *err)
 {
     struct new_key *made = ARENA_NEW(call->arena, struct new_key);
-    char name[ADMIN_KEY_NAME], key[ADMIN_KEY_TEXT];
+    char name[KEY_NAME], key[KEY_TEXT];
     struct admin_key order;
 
     if (!read_key(call, &order, err) || !admin_key_add(api_store(call), &order, name, key, err))

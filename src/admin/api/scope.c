@@ -7,7 +7,8 @@
 
 enum { DOCUMENT_ARENA = 64 << 20 };
 
-bool principal_sees(const struct principal *p, enum right right, int64_t sender, int64_t receiver)
+static bool principal_sees(const struct principal *p, enum right right, int64_t sender,
+                           int64_t receiver)
 {
     struct store *s = engine_store(p->engine);
 

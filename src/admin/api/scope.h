@@ -1,4 +1,4 @@
-/* api_scope.h - which documents and systems a right of the principal covers.
+/* scope.h - which documents and systems a right of the principal covers.
  *
  * A document is in scope when its sender or its receiver is a system that the right is for; one
  * that has neither, or names that no configuration knows, is in scope of those only who have the
@@ -12,7 +12,6 @@
 #include "store/road/document.h"
 
 /* Sender and receiver are words; 0: none.  What one may not see one may not change either. */
-bool principal_sees(const struct principal *p, enum right right, int64_t sender, int64_t receiver);
 bool principal_sees_document(const struct principal *p, enum right right, const struct document *d);
 
 /* The same for documents that people make (engine/manual.h): `principal` is one. */

@@ -1,4 +1,4 @@
-/* api_system.h - a system as it is shown: what waits for it and why (api_hold.c), and what the
+/* system.h - a system as it is shown: what waits for it and why (api_hold.c), and what the
  * configuration says of it (api_system.c). */
 #pragma once
 

@@ -137,7 +137,7 @@ static bool no_user(struct str name, struct err *err)
 static bool make_link(struct graphql_call *call, struct str name, struct err *err)
 {
     struct new_link *made = ARENA_NEW(call->arena, struct new_link);
-    char secret[LOGIN_SECRET];
+    char secret[KEY_SECRET];
 
     if (!login_invite(login_of(call), name, secret, err))
         return err->kind != ERR_NONE ? false : no_user(name, err);

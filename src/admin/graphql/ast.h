@@ -1,4 +1,4 @@
-/* graphql_ast.h - a parsed GraphQL document, as lists in an arena.
+/* ast.h - a parsed GraphQL document, as lists in an arena.
  *
  * The parser fills in what was written.  The fields marked (v) are filled in by
  * graphql_validate, so that later passes do not look names up again; those

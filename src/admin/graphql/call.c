@@ -176,12 +176,6 @@ bool graphql_read_i64(struct graphql_call *call, struct err *err)
     return graphql_set_int(call, *(const int64_t *)member(call));
 }
 
-bool graphql_read_int(struct graphql_call *call, struct err *err)
-{
-    (void)err;
-    return graphql_set_int(call, *(const int *)member(call));
-}
-
 bool graphql_read_bool(struct graphql_call *call, struct err *err)
 {
     (void)err;

@@ -1,4 +1,4 @@
-/* graphql_coerce.h - literals and JSON to values of a declared type.
+/* coerce.h - literals and JSON to values of a declared type.
  *
  * One routine for three uses: checking a document (variables are noted, not
  * read), running it (variables are replaced by their values) and reading the

@@ -107,7 +107,7 @@ struct graphql_resolver {
 };
 
 /* A field that is a member of the parent struct as it stands; members are of
- * type struct str, const char *, char *, int64_t, int or bool.  A NULL pointer
+ * type struct str, const char *, char *, int64_t or bool.  A NULL pointer
  * is null. */
 #define GRAPHQL_MEMBER(field_, struct_, member_)               \
     {                                                          \
@@ -117,7 +117,6 @@ struct graphql_resolver {
                        const char **: graphql_read_z,        \
                        char **: graphql_read_z,              \
                        int64_t *: graphql_read_i64,          \
-                       int *: graphql_read_int,              \
                        bool *: graphql_read_bool),           \
         .offset = offsetof(struct_, member_) \
     }
@@ -129,7 +128,7 @@ struct graphql_resolver {
         .offset = offsetof(struct_, member_) + 0 * sizeof(*((struct_ *)0)->member_) \
     }
 
-graphql_fn graphql_read_str, graphql_read_z, graphql_read_i64, graphql_read_int, graphql_read_bool,
+graphql_fn graphql_read_str, graphql_read_z, graphql_read_i64, graphql_read_bool,
     graphql_read_object;
 
 struct graphql_answer {

@@ -1,4 +1,4 @@
-/* graphql_introspect.h - the schema asked about itself.
+/* introspect.h - the schema asked about itself.
  *
  * Introspection is ordinary: its types are written in prelude.graphql and
  * answered by a table of resolvers, as all others.

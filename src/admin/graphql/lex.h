@@ -1,4 +1,4 @@
-/* graphql_lex.h - GraphQL text to tokens, one at a time.
+/* lex.h - GraphQL text to tokens, one at a time.
  *
  * Source is UTF-8.  Names have a cap, so that everything made of them has one.
  * A string's value may not hold NUL, as in the JSON we read.

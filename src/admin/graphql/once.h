@@ -1,4 +1,4 @@
-/* graphql_once.h - what was asked, as a digest: the same question under the same id is done once
+/* once.h - what was asked, as a digest: the same question under the same id is done once
  * (graphql.h). */
 #pragma once
 

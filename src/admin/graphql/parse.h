@@ -1,4 +1,4 @@
-/* graphql_parse.h - the text of a request to a document.
+/* parse.h - the text of a request to a document.
  *
  * Syntax and the limits that show in the text: bytes, tokens, aliases,
  * directives, fragments.  Whether the names mean anything is graphql_validate's

@@ -1,4 +1,4 @@
-/* graphql_plan.h - one operation, unfolded: what is run, and what it may cost.
+/* plan.h - one operation, unfolded: what is run, and what it may cost.
  *
  * Reads the variables, puts fragments in their place, merges equal response
  * keys, decides @skip and @include, and reads all arguments.  Depth and cost are

@@ -1,4 +1,4 @@
-/* graphql_report.h - the errors of one answer.
+/* report.h - the errors of one answer.
  *
  * Codes (extensions.code), stable, for programs:
  *   syntax       the document does not parse

@@ -1,4 +1,4 @@
-/* graphql_request.h - the body of POST /graphql to its answer.
+/* request.h - the body of POST /graphql to its answer.
  *
  * A JSON object with `query`, and if need be `variables` and `operationName`; no
  * other content type, no batches.  The caller has authenticated the sender by its

@@ -1,4 +1,4 @@
-/* graphql_run.h - runs a plan and writes its data.
+/* run.h - runs a plan and writes its data.
  *
  * Fields run in the order of the document, one after the other, each down to its
  * leaves before the next begins; so mutations run in series.  The answer is

@@ -112,6 +112,12 @@ static struct applicable needs(struct str *ret)
     };
 }
 
+/* One without arguments. */
+static struct applicable mark(const char *name, struct str *ret)
+{
+    return (struct applicable){ .name = name, .arg = "", .otherwise = name, .ret = ret };
+}
+
 static bool read_deprecated(struct sdl *p, struct str *ret, struct err *err)
 {
     struct applicable one = deprecated(ret);
@@ -134,7 +140,15 @@ static bool read_input(struct sdl *p, struct graphql_input *in, struct err *err)
         in->fallback = v;
         in->fallback_text = str_mem(s->lex.source.ptr + v->at, v->end - v->at);
     }
-    return read_deprecated(p, &in->deprecated, err);
+    struct str secret, unlogged;
+    struct applicable allowed[] = { deprecated(&in->deprecated), mark("secret", &secret),
+                                    mark("unlogged", &unlogged) };
+
+    if (!read_directives(p, allowed, sizeof allowed / sizeof allowed[0], err))
+        return false;
+    in->is_secret = secret.ptr != NULL;
+    in->is_unlogged = in->is_secret || unlogged.ptr != NULL;
+    return true;
 }
 
 /* Arguments or input fields up to `close`, whose opening bracket is taken. */

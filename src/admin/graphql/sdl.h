@@ -1,4 +1,4 @@
-/* graphql_sdl.h - the schema definition language to types.
+/* sdl.h - the schema definition language to types.
  *
  * Understands scalar, type, enum and input, with descriptions, default values,
  * @deprecated and @specifiedBy; and says so when it meets anything else.

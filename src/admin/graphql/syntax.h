@@ -1,4 +1,4 @@
-/* graphql_syntax.h - the grammar that queries and schemas have in common.
+/* syntax.h - the grammar that queries and schemas have in common.
  *
  * Values, types, arguments and directives.  Each function stands on the first
  * token of its thing and leaves on the first behind it.  A failure leaves its

@@ -1,4 +1,4 @@
-/* graphql_type.h - the type system: what graphql_sdl builds and everybody reads.
+/* type.h - the type system: what graphql_sdl builds and everybody reads.
  *
  * Types, fields and arguments are arrays in the schema's arena and never change
  * after graphql_schema_new(), except for the resolvers.
@@ -46,6 +46,8 @@ struct graphql_input {
     const struct graphql_literal *fallback; /* NULL: none */
     struct str fallback_text;               /* as written */
     struct str deprecated;                  /* why; a NULL pointer: it is not */
+    bool is_secret;                         /* @secret */
+    bool is_unlogged;                       /* @unlogged, or @secret */
 };
 
 struct graphql_field {

@@ -1,4 +1,4 @@
-/* graphql_validate.h - does a document fit the schema?
+/* validate.h - does a document fit the schema?
  *
  * The rules of the specification, over every operation and fragment, whether it
  * is run or not; only the merging of equal response keys is left to

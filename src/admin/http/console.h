@@ -1,4 +1,4 @@
-/* http_console.h - the web console: files that are part of the binary.
+/* console.h - the web console: files that are part of the binary.
  *
  *   GET /console/NAME          a file; its name has a hash of its content, so it never changes
  *   GET / and the paths below  index.html: the console reads its own address (deep links)

@@ -6,13 +6,14 @@
 
 #include "admin/api/audit.h"
 #include "admin/api/scope.h"
-#include "admin/http/api.h"
 #include "admin/http/visit.h"
+#include "admin/login/identify.h"
 #include "admin/login/principal.h"
 #include "admin/view/document_view.h"
 #include "admin/view/payload_range.h"
 #include "base/alloc.h"
 #include "base/auto.h"
+#include "base/container_of.h"
 #include "base/http_target.h"
 #include "engine/engine.h"
 #include "store/people/caller.h"
@@ -45,7 +46,7 @@ struct reading {
 
 static void reading_free(struct http_visit *visit)
 {
-    struct reading *v = (struct reading *)visit;
+    struct reading *v = container_of(visit, struct reading, visit);
 
     payload_close(v->reader);
     buf_done(&v->answer);
@@ -76,12 +77,14 @@ static void to_desk(struct reading *v, void (*run)(struct desk_job *),
 
 static struct reading *back_from_desk(struct loop_msg *msg)
 {
-    return (struct reading *)http_visit_back(msg);
+    struct http_visit *visit = http_visit_back(msg);
+
+    return visit != NULL ? container_of(visit, struct reading, visit) : NULL;
 }
 
 static struct reading *reading_of_job(struct desk_job *job)
 {
-    return (struct reading *)http_visit_of_job(job);
+    return container_of(http_visit_of_job(job), struct reading, visit);
 }
 
 /* ---- who may
@@ -336,7 +339,7 @@ static void on_head(struct http_request *r, void *arg)
 {
     struct reading *v = reading_new(r);
     struct str id, tail = str_cut(str_from(r->path, strlen("/documents/")), '/', &id);
-    bool known = http_api_identify(arg, r, &v->arena, &v->who, &v->caller);
+    bool known = identify(arg, r, &v->arena, &v->who, &v->caller);
 
     if (r->method != HTTP_METHOD_GET && r->method != HTTP_METHOD_HEAD) {
         end_with_error(v, 405, "Allow: GET, HEAD\r\n", "method_not_allowed", "Read with GET.");

@@ -1,4 +1,4 @@
-/* http_document.h - GET /documents/ID and /documents/ID/payload[?stage=N].
+/* document.h - GET /documents/ID and /documents/ID/payload[?stage=N].
  *
  * Its state for the key that sent it, or for somebody with the right `see`; the bytes, with ranges,
  * for the same key or the right `download`.  A download is in the audit log before a byte goes out.
@@ -8,4 +8,4 @@
 
 #include "base/http_server.h"
 
-extern const struct http_handler http_document_handler; /* its arg is a struct http_api */
+extern const struct http_handler http_document_handler; /* its arg is a struct identify */

@@ -3,16 +3,17 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "admin/login/principal.h"
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/container_of.h"
 #include "base/digest.h"
 #include "base/require.h"
 #include "base/thread.h"
+#include "base/wait.h"
 #include "core/http_user.h"
 #include "engine/engine.h"
 #include "engine/plan/plan.h"
@@ -155,7 +156,7 @@ static void round_unref(struct round *r)
 
 static void on_round(struct loop_msg *msg)
 {
-    struct branch *b = (struct branch *)((char *)msg - offsetof(struct branch, msg));
+    struct branch *b = container_of(msg, struct branch, msg);
     struct round *round = b->round;
     bool ending = b->ending;
     int64_t now = clock_mono_us();
@@ -392,12 +393,10 @@ static void post(struct branch *b, struct round *round)
 /* True: somebody listens. */
 static bool wait_second(struct http_events *e, bool *ret_listened)
 {
-    struct timespec until;
+    int64_t until_us = clock_mono_us() + CLOCK_S;
 
-    (void)clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec++;
     (void)pthread_mutex_lock(&e->mutex);
-    while (!e->stopping && pthread_cond_timedwait(&e->changed, &e->mutex, &until) == 0) {
+    while (!e->stopping && wait_until(&e->changed, &e->mutex, until_us)) {
     }
     bool go_on = !e->stopping;
 
@@ -431,7 +430,6 @@ static void *look_main(void *arg)
 struct http_events *http_events_new(struct engine *engine)
 {
     struct http_events *e = NEW(struct http_events);
-    pthread_condattr_t attr;
 
     e->engine = engine;
     e->branch_count = engine_loop_count(engine);
@@ -441,10 +439,7 @@ struct http_events *http_events_new(struct engine *engine)
         e->branches[i].loop = engine_loops(engine)[i];
     }
     (void)pthread_mutex_init(&e->mutex, NULL);
-    (void)pthread_condattr_init(&attr);
-    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&e->changed, &attr);
-    (void)pthread_condattr_destroy(&attr);
+    (void)pthread_cond_init(&e->changed, NULL);
     return e;
 }
 

@@ -1,4 +1,4 @@
-/* http_events.h - GET /events: what changes, as server-sent events.
+/* events.h - GET /events: what changes, as server-sent events.
  *
  *   tick    each second, what this node did in it: accepted delivered dead retrying; and how much
  *           waits: waiting deadLetters

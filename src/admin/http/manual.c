@@ -7,13 +7,14 @@
 #include "admin/api/audit.h"
 #include "admin/api/parts.h"
 #include "admin/api/scope.h"
-#include "admin/http/api.h"
 #include "admin/http/visit.h"
+#include "admin/login/identify.h"
 #include "admin/login/principal.h"
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "base/auto.h"
 #include "base/buf.h"
+#include "base/container_of.h"
 #include "base/http_target.h"
 #include "base/json.h"
 #include "engine/engine.h"
@@ -25,7 +26,7 @@ enum { ARENA_MOST = 256 << 10 };
 /* One request, from its head to its answer. */
 struct post {
     struct http_visit visit; /* first */
-    const struct http_api *api;
+    const struct identify *known;
     struct principal who;
     struct str by; /* as the head has it */
 
@@ -44,7 +45,7 @@ struct post {
 
 static void post_free(struct http_visit *visit)
 {
-    struct post *p = (struct post *)visit;
+    struct post *p = container_of(visit, struct post, visit);
 
     if (p->spool != NULL)
         spool_abort(p->spool);
@@ -53,11 +54,11 @@ static void post_free(struct http_visit *visit)
     free(p);
 }
 
-static struct post *post_new(struct http_request *r, const struct http_api *api)
+static struct post *post_new(struct http_request *r, const struct identify *known)
 {
     struct post *p = NEW(struct post);
 
-    *p = (struct post){ .api = api,
+    *p = (struct post){ .known = known,
                         .arena = ARENA_INIT(ARENA_MOST),
                         .body = BUF_INIT(SEGMENT_PAYLOAD_MOST) };
     http_visit_begin(&p->visit, r, &http_manual_handler, post_free);
@@ -77,7 +78,7 @@ static bool admits(struct post *p)
 {
     int64_t caller;
 
-    if (!http_api_identify(p->api, p->visit.request, &p->arena, &p->who, &caller))
+    if (!identify(p->known, p->visit.request, &p->arena, &p->who, &caller))
         end_with_error(p, 401, "WWW-Authenticate: Bearer\r\n", "unauthorized",
                        "Send the admin token of the node: Authorization: Bearer TOKEN.");
     else if (!rights_has(&p->who.rights, RIGHT_EDIT))
@@ -158,7 +159,7 @@ static void answer_made(struct post *p)
 
 static struct post *post_of_job(struct desk_job *job)
 {
-    return (struct post *)http_visit_of_job(job);
+    return container_of(http_visit_of_job(job), struct post, visit);
 }
 
 static bool to_desk(struct post *p, void (*run)(struct desk_job *), void (*done)(struct loop_msg *))
@@ -207,10 +208,12 @@ static void make_at_desk(struct desk_job *job)
 /* NULL: nobody waits any more, or it was answered why not. */
 static struct post *agreed(struct loop_msg *msg)
 {
-    struct post *p = (struct post *)http_visit_back(msg);
+    struct http_visit *visit = http_visit_back(msg);
 
-    if (p == NULL)
+    if (visit == NULL)
         return NULL;
+    struct post *p = container_of(visit, struct post, visit);
+
     if (p->ok && p->result.result == OPERATE_DONE)
         return p;
     if (p->ok)

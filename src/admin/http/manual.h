@@ -1,4 +1,4 @@
-/* http_manual.h - documents that people make, as bytes over HTTP (engine/manual.h).
+/* manual.h - documents that people make, as bytes over HTTP (engine/manual.h).
  *
  *   POST /documents/ID/edit?as=supersede|beside&from=gateway|router
  *   POST /documents?gateway=NAME
@@ -14,4 +14,4 @@
 
 #include "base/http_server.h"
 
-extern const struct http_handler http_manual_handler; /* its arg is a struct http_api */
+extern const struct http_handler http_manual_handler; /* its arg is a struct identify */

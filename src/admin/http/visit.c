@@ -3,6 +3,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "base/container_of.h"
 #include "base/err.h"
 
 void http_visit_begin(struct http_visit *v, struct http_request *r,
@@ -32,13 +33,12 @@ bool http_visit_to_desk(struct http_visit *v, struct desk *desk, void (*run)(str
 
 struct http_visit *http_visit_of_job(struct desk_job *job)
 {
-    return (struct http_visit *)((char *)job - offsetof(struct http_visit, job));
+    return container_of(job, struct http_visit, job);
 }
 
 struct http_visit *http_visit_back(struct loop_msg *msg)
 {
-    struct http_visit *v =
-        (struct http_visit *)((char *)msg - offsetof(struct http_visit, job.done));
+    struct http_visit *v = container_of(msg, struct http_visit, job.done);
 
     v->at_desk = false;
     if (v->request != NULL)

@@ -1,4 +1,4 @@
-/* http_visit.h - one request whose answer is found at the desk.
+/* visit.h - one request whose answer is found at the desk.
  *
  * The first member of whatever a handler keeps of a request.  The client may go while the desk is
  * at it: then nobody is answered, and the visit ends when it comes back to the loop.

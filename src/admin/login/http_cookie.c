@@ -24,7 +24,8 @@ struct str http_cookie_find(const struct http_request *r, const char *name)
     return (struct str){ 0 };
 }
 
-struct str http_cookie_session(const struct http_request *r)
+/* The secret of the session. */
+static struct str http_cookie_session(const struct http_request *r)
 {
     struct str secure = http_cookie_find(r, COOKIE_SECURE);
 

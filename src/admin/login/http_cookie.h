@@ -17,8 +17,6 @@ struct principal;
 
 /* The cookie of that name; ptr NULL: there is none.  Lent by the request. */
 struct str http_cookie_find(const struct http_request *r, const char *name);
-/* The secret of the session. */
-struct str http_cookie_session(const struct http_request *r);
 
 /* The page that asks came by TLS. */
 bool http_cookie_is_secure(const struct http_request *r);

@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/clock.h"
+#include "base/container_of.h"
 #include "base/http_target.h"
 #include "base/json.h"
 #include "base/log.h"
@@ -109,7 +110,8 @@ static void answer(struct entry *e)
     entry_free(e);
 }
 
-void entry_error(struct entry *e, int status, const char *code, const char *message)
+/* {"error":{...}} */
+static void entry_error(struct entry *e, int status, const char *code, const char *message)
 {
     struct json_out j = { .to = &e->answer };
 
@@ -165,14 +167,14 @@ static void wrong(struct entry *e)
 
 static void run_at_desk(struct desk_job *job)
 {
-    struct entry *e = entry_of((char *)job - offsetof(struct entry, job));
+    struct entry *e = entry_of(container_of(job, struct entry, job));
 
     e->way->at_desk(e);
 }
 
 static void done_at_desk(struct loop_msg *msg)
 {
-    struct entry *e = entry_of((char *)msg - offsetof(struct entry, job.done));
+    struct entry *e = entry_of(container_of(msg, struct entry, job.done));
 
     e->away = false;
     if (e->request != NULL)
@@ -275,7 +277,7 @@ bool entry_begin_session(struct entry *e, struct str user, const char *how)
         .address = e->address, .agent = e->agent, .before = e->who.session, .hash = e->hash
     };
     struct audit_entry line = entry_audit(e, user, "login", how);
-    char secret[LOGIN_SECRET];
+    char secret[KEY_SECRET];
     struct err err = { 0 };
 
     audit_begin(&line);

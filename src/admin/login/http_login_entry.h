@@ -38,8 +38,6 @@ struct entry {
     struct buf fields, answer;
 };
 
-/* {"error":{...}} */
-void entry_error(struct entry *e, int status, const char *code, const char *message);
 /* A page of login_page.h. */
 void entry_page(struct entry *e, int status, const char *title, struct str text);
 /* 303 to a path or address of ours. */

@@ -1,14 +1,14 @@
 #include "admin/login/json_in.h"
 
-#include "core/json_check.h"
+#include "core/json_scan.h"
 
 bool json_in_object(struct str bytes, json_t **ret, struct err *err)
 {
-    struct json_check check = { 0 };
+    struct json_scan check = { 0 };
     json_error_t why;
     json_t *got;
 
-    if (!json_check_add(&check, bytes, err) || !json_check_end(&check, err))
+    if (!json_scan_check(&check, bytes, err) || !json_scan_check_end(&check, err))
         return false;
     got = json_loadb(bytes.ptr, bytes.len, JSON_REJECT_DUPLICATES, &why);
     if (got == NULL)

@@ -1,4 +1,4 @@
-/* json_in.h - JSON from outside as a tree of jansson's: no deeper than json_check.h allows, no key
+/* json_in.h - JSON from outside as a tree of jansson's: no deeper than json_scan.h allows, no key
  * twice, and an object. */
 #pragma once
 

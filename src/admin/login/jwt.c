@@ -11,6 +11,7 @@
 #include "admin/login/json_in.h"
 #include "base/alloc.h"
 #include "base/auto.h"
+#include "base/base64.h"
 
 enum {
     RSA_LEAST = 2048,
@@ -38,62 +39,6 @@ static void json_drop(json_t **json)
     json_decref(*json);
 }
 
-/* ---- base64 ---------------------------------------------------------------------------------- */
-
-bool jwt_encode(struct str bytes, struct buf *to, struct err *err)
-{
-    static const char letters[] =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-
-    if (!buf_reserve(to, (bytes.len * 4 + 2) / 3, err))
-        return false;
-    for (size_t i = 0; i < bytes.len; i += 3) {
-        unsigned group = 0;
-        size_t have = bytes.len - i < 3 ? bytes.len - i : 3;
-
-        for (size_t j = 0; j < 3; j++)
-            group = group << 8 | (j < have ? (unsigned char)bytes.ptr[i + j] : 0);
-        for (size_t j = 0; j <= have; j++)
-            buf_putc(to, letters[group >> (18 - 6 * j) & 63]);
-    }
-    return true;
-}
-
-static int value_of(char c)
-{
-    if (c >= 'A' && c <= 'Z')
-        return c - 'A';
-    if (c >= 'a' && c <= 'z')
-        return c - 'a' + 26;
-    if (c >= '0' && c <= '9')
-        return c - '0' + 52;
-    return c == '-' ? 62 : c == '_' ? 63 : -1;
-}
-
-/* One text for the same bytes: bits that are left over are 0. */
-bool jwt_decode(struct str text, struct buf *to, struct err *err)
-{
-    unsigned bits = 0, have = 0;
-
-    if (text.len % 4 == 1)
-        return err_set(err, ERR_PERMANENT, 0, "no base64url");
-    if (!buf_reserve(to, text.len * 3 / 4, err))
-        return false;
-    for (size_t i = 0; i < text.len; i++) {
-        int v = value_of(text.ptr[i]);
-
-        if (v < 0)
-            return err_set(err, ERR_PERMANENT, 0, "no base64url");
-        bits = (bits << 6 | (unsigned)v) & 0xffff;
-        have += 6;
-        if (have >= 8) {
-            have -= 8;
-            buf_putc(to, (char)(bits >> have & 0xff));
-        }
-    }
-    return (bits & ((1u << have) - 1)) == 0 || err_set(err, ERR_PERMANENT, 0, "no base64url");
-}
-
 /* ---- keys ------------------------------------------------------------------------------------ */
 
 static bool part_of(const json_t *key, const char *name, struct buf *to)
@@ -101,7 +46,7 @@ static bool part_of(const json_t *key, const char *name, struct buf *to)
     struct str text = json_in_text(key, name);
     struct err err;
 
-    return text.len > 0 && jwt_decode(text, to, &err);
+    return text.len > 0 && base64url_decode(text, to, &err);
 }
 
 static EVP_PKEY *make_key(const char *type, OSSL_PARAM_BLD *parts)
@@ -209,11 +154,6 @@ void jwt_keys_free(struct jwt_keys *k)
     free(k);
 }
 
-size_t jwt_keys_count(const struct jwt_keys *k)
-{
-    return k->count;
-}
-
 /* ---- signatures ------------------------------------------------------------------------------ */
 
 static bool verify(const struct jwt_key *key, struct str text, const unsigned char *sig, size_t len)
@@ -278,8 +218,8 @@ static bool check_signature(const struct jwt_keys *k, struct str head, struct st
     AUTO(buf_done) struct buf text = BUF_INIT(JWT_MOST), sig = BUF_INIT(SIGNATURE_MOST);
     AUTO(json_drop) json_t *header = NULL;
 
-    if (!jwt_decode(head, &text, err) || !json_in_object(buf_view(&text), &header, err) ||
-        !jwt_decode(signature, &sig, err))
+    if (!base64url_decode(head, &text, err) || !json_in_object(buf_view(&text), &header, err) ||
+        !base64url_decode(signature, &sig, err))
         return err_context(err, "the head of the ID token");
     struct str alg = json_in_text(header, "alg");
 
@@ -361,7 +301,7 @@ bool jwt_check(const struct jwt_keys *k, struct str token, const struct jwt_rule
         return err_set(err, ERR_PERMANENT, 0, "the ID token is not signed");
     if (!check_signature(k, head, str_mem(token.ptr, head.len + 1 + body.len), signature, err))
         return false;
-    if (!jwt_decode(body, &text, err) || !json_in_object(buf_view(&text), &claims, err))
+    if (!base64url_decode(body, &text, err) || !json_in_object(buf_view(&text), &claims, err))
         return err_context(err, "the claims of the ID token");
     if (!check_claims(claims, rules, err))
         return false;

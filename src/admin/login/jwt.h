@@ -23,7 +23,6 @@ enum { JWT_MOST = 64 << 10, JWT_KEYS_MOST = 100, JWT_LEEWAY_S = 60 };
 /* A set of keys (RFC 7517).  Keys that are not for signatures, or of other kinds, are left out. */
 bool jwt_keys_read(struct str json, struct jwt_keys **ret, struct err *err);
 void jwt_keys_free(struct jwt_keys *k);
-size_t jwt_keys_count(const struct jwt_keys *k);
 
 struct jwt_rules {
     struct str iss, aud, nonce; /* exactly these */
@@ -34,9 +33,3 @@ struct jwt_rules {
  * in the set, which may have changed. */
 bool jwt_check(const struct jwt_keys *k, struct str token, const struct jwt_rules *rules,
                json_t **ret_claims, struct err *err);
-
-/* Base64 with - and _, and without padding (RFC 4648, 5). */
-bool jwt_encode(struct str bytes, struct buf *to, struct err *err)
-    __attribute__((warn_unused_result));
-bool jwt_decode(struct str text, struct buf *to, struct err *err)
-    __attribute__((warn_unused_result));

@@ -1,4 +1,4 @@
-/* login_limit.h - how often somebody may try a password.
+/* limit.h - how often somebody may try a password.
  *
  * Tries are counted by account and address, and by address.  After a few that failed each further
  * one has to wait, twice as long as the one before it, up to a quarter of an hour; who waits so

@@ -2,7 +2,6 @@
 
 #include <pthread.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "admin/login/limit.h"
 #include "admin/login/oidc_provider.h"
@@ -10,11 +9,11 @@
 #include "admin/login/roles.h"
 #include "base/alloc.h"
 #include "base/auto.h"
-#include "base/chance.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/require.h"
 #include "base/thread.h"
+#include "base/wait.h"
 #include "engine/engine.h"
 #include "engine/threads/desk.h"
 #include "store/people/role.h"
@@ -258,12 +257,11 @@ static bool note_uses(struct login *l, struct err *err)
 
 static bool wait_a_tick(struct login *l)
 {
-    int64_t until = clock_mono_us() + TICK_US;
-    struct timespec t = { .tv_sec = until / CLOCK_S, .tv_nsec = until % CLOCK_S * 1000 };
+    int64_t until_us = clock_mono_us() + TICK_US;
 
     (void)pthread_mutex_lock(&l->thread_mutex);
-    while (!l->stopping && clock_mono_us() < until)
-        (void)pthread_cond_timedwait(&l->stop, &l->thread_mutex, &t);
+    while (!l->stopping && wait_until(&l->stop, &l->thread_mutex, until_us)) {
+    }
     bool go_on = !l->stopping;
 
     (void)pthread_mutex_unlock(&l->thread_mutex);
@@ -291,7 +289,6 @@ static void *login_main(void *arg)
 struct login *login_new(struct engine *engine)
 {
     struct login *l = NEW(struct login);
-    pthread_condattr_t monotonic;
 
     l->engine = engine;
     l->limits = login_limit_new();
@@ -300,10 +297,7 @@ struct login *login_new(struct engine *engine)
     (void)pthread_mutex_init(&l->mutex, NULL);
     (void)pthread_mutex_init(&l->loading, NULL);
     (void)pthread_mutex_init(&l->thread_mutex, NULL);
-    (void)pthread_condattr_init(&monotonic);
-    (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&l->stop, &monotonic);
-    (void)pthread_condattr_destroy(&monotonic);
+    (void)pthread_cond_init(&l->stop, NULL);
     (void)login_refresh(l,
                         &(struct err){ 0 }); /* what fails now, the thread tries again, and tells */
     thread_start(&l->thread, "login", login_main, l);
@@ -352,18 +346,6 @@ struct oidc_provider *login_oidc(struct login *l)
 
 /* ---- sessions -------------------------------------------------------------------------------- */
 
-void login_secret(char ret[static LOGIN_SECRET])
-{
-    static const char letters[] =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-    unsigned char bytes[LOGIN_SECRET - 1];
-
-    chance_bytes(bytes, sizeof bytes);
-    for (size_t i = 0; i < sizeof bytes; i++)
-        ret[i] = letters[bytes[i] & 63];
-    ret[sizeof bytes] = '\0';
-}
-
 static void copy_rights(const struct held *from, struct arena *a, struct rights *ret)
 {
     ret->everywhere = from->everywhere;
@@ -379,7 +361,7 @@ bool login_find(struct login *l, struct str secret, struct arena *a, struct prin
     struct sha256 *id = ARENA_NEW(a, struct sha256);
     int64_t now = clock_mono_us();
 
-    if (secret.len != LOGIN_SECRET - 1)
+    if (secret.len != KEY_SECRET - 1)
         return false;
     *id = digest_of(secret);
     (void)pthread_mutex_lock(&l->mutex);
@@ -398,13 +380,13 @@ bool login_find(struct login *l, struct str secret, struct arena *a, struct prin
 }
 
 bool login_begin(struct login *l, struct str user, const struct login_from *from,
-                 char ret_secret[static LOGIN_SECRET], struct err *err)
+                 char ret_secret[static KEY_SECRET], struct err *err)
 {
     struct session made = { .user = user,
                             .password = from->hash != NULL ? str_of(from->hash) : STR("") };
     bool was;
 
-    login_secret(ret_secret);
+    key_secret(ret_secret);
     made.id = digest_of(str_of(ret_secret));
     made.address = str_first(from->address, SESSION_ADDRESS_MOST);
     made.agent = str_first(from->agent, SESSION_AGENT_MOST);
@@ -447,13 +429,13 @@ bool login_check_password(struct str user, struct str password, struct err *err)
     return err_set(err, ERR_PERMANENT, 0, "the password is one character over and over");
 }
 
-bool login_invite(struct login *l, struct str name, char ret_secret[static LOGIN_SECRET],
+bool login_invite(struct login *l, struct str name, char ret_secret[static KEY_SECRET],
                   struct err *err)
 {
     struct sha256 id;
     bool may;
 
-    login_secret(ret_secret);
+    key_secret(ret_secret);
     id = digest_of(str_of(ret_secret));
     return user_invite(engine_store(l->engine), name, &id, LOGIN_LINK_US, &may, err) && may;
 }

@@ -19,6 +19,7 @@
 #include "base/arena.h"
 #include "base/digest.h"
 #include "base/err.h"
+#include "base/key.h"
 #include "base/str.h"
 #include "store/people/user.h"
 
@@ -40,11 +41,6 @@ struct oidc_provider *login_oidc(struct login *l);
 
 /* ---- sessions ---- */
 
-enum { LOGIN_SECRET = 44 }; /* 43 letters: 258 bits */
-
-/* A secret for a cookie or link; only its digest is kept. */
-void login_secret(char ret[static LOGIN_SECRET]);
-
 /* The session of this secret: who it is, what they may; texts are copied into the arena.  It counts
  * as used now. */
 bool login_find(struct login *l, struct str secret, struct arena *a, struct principal *ret);
@@ -58,7 +54,7 @@ struct login_from {
 /* Blocks.  False with ERR_NONE: there is no such user, it is disabled, or its
  * password has changed. */
 bool login_begin(struct login *l, struct str user, const struct login_from *from,
-                 char ret_secret[static LOGIN_SECRET], struct err *err);
+                 char ret_secret[static KEY_SECRET], struct err *err);
 bool login_end(struct login *l, const struct sha256 *session, bool *ret_was, struct err *err);
 
 /* ---- users ---- */
@@ -73,7 +69,7 @@ bool login_check_password(struct str user, struct str password, struct err *err)
 
 /* A link for a user.  With an empty name for the first one, once while there is none.  False with
  * ERR_NONE: there is no such user, or no need.  Blocks. */
-bool login_invite(struct login *l, struct str name, char ret_secret[static LOGIN_SECRET],
+bool login_invite(struct login *l, struct str name, char ret_secret[static KEY_SECRET],
                   struct err *err);
 
 /* Something of users or sessions was changed here: it counts now.  Blocks. */

@@ -8,6 +8,7 @@
 #include "admin/login/oidc_fetch.h"
 #include "admin/login/oidc_provider.h"
 #include "base/auto.h"
+#include "base/base64.h"
 #include "base/clock.h"
 #include "base/http_target.h"
 #include "base/json.h"
@@ -57,7 +58,7 @@ static void text_of(struct sha256 sum, char ret[static FLOW_TEXT])
     AUTO(buf_done) struct buf text = BUF_INIT(FLOW_TEXT);
     struct err err;
 
-    require(jwt_encode(str_mem(sum.bytes, SHA256_SIZE), &text, &err));
+    require(base64url_encode(str_mem(sum.bytes, SHA256_SIZE), &text, &err));
     (void)snprintf(ret, FLOW_TEXT, "%s", text.ptr);
 }
 
@@ -161,12 +162,12 @@ void oidc_start(struct entry *e)
 {
     AUTO(oidc_settings_done) struct oidc_settings s = { 0 };
     AUTO(buf_done) struct buf url = BUF_INIT(64 << 10);
-    char secret[LOGIN_SECRET];
+    char secret[KEY_SECRET];
     struct oidc_places places;
 
     if (!open_provider(e, &s, &places))
         return;
-    login_secret(secret);
+    key_secret(secret);
     struct flow flow = flow_of(str_of(secret));
 
     buf_put(&url, places.authorization);
@@ -218,7 +219,7 @@ static bool read_code(struct entry *e, const struct oidc_settings *s, const stru
     if (!parameter(e, "state", &state) || !parameter(e, "iss", &iss) ||
         !parameter(e, "error", &error) || !parameter(e, "code", ret_code))
         return err_set(err, ERR_PERMANENT, 0, "what the provider sent back cannot be read");
-    if (e->flow.len != LOGIN_SECRET - 1 || !same(state, flow->state))
+    if (e->flow.len != KEY_SECRET - 1 || !same(state, flow->state))
         return err_set(err, ERR_PERMANENT, 0,
                        "this is not the login that this browser began, or it is too long ago; try "
                        "again");

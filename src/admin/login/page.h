@@ -1,4 +1,4 @@
-/* login_page.h - pages that need no console: a link that lets somebody choose a password, and words
+/* page.h - pages that need no console: a link that lets somebody choose a password, and words
  * of refusal.  Plain HTML without script; every text is escaped. */
 #pragma once
 

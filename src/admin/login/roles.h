@@ -1,4 +1,4 @@
-/* login_roles.h - what the roles of a user allow: the one place where users meet roles. */
+/* roles.h - what the roles of a user allow: the one place where users meet roles. */
 #pragma once
 
 #include <stdbool.h>

@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/clock.h"
+#include "base/container_of.h"
 #include "base/fault.h"
 #include "base/log.h"
 #include "base/metrics.h"
@@ -212,7 +213,7 @@ struct build {
 
 static void run_build(struct pool_job *job)
 {
-    struct build *d = (struct build *)job;
+    struct build *d = container_of(job, struct build, job);
     struct batcher *b = d->batcher;
 
     struct batch_parts parts = { .store = b->store, .road = b->road, .mishaps = b->mishaps };

@@ -2,12 +2,13 @@
 
 #include <pthread.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/container_of.h"
 #include "base/fault.h"
 #include "base/thread.h"
+#include "base/wait.h"
 
 enum {
     KEEP_NS = 100 * 1000000,   /* what is sent within this may wait in memory ... */
@@ -52,14 +53,10 @@ struct pace {
 struct pace *pace_new(const struct pace_calls *calls)
 {
     struct pace *p = NEW(struct pace);
-    pthread_condattr_t attr;
 
     p->calls = *calls;
     (void)pthread_mutex_init(&p->mutex, NULL);
-    (void)pthread_condattr_init(&attr);
-    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&p->changed, &attr);
-    (void)pthread_condattr_destroy(&attr);
+    (void)pthread_cond_init(&p->changed, NULL);
     return p;
 }
 
@@ -144,7 +141,7 @@ static void take_answer(struct paced *x, const struct rate_op *o)
 
 static void on_reserved(struct store_op *op)
 {
-    struct paced *x = (struct paced *)((char *)op - offsetof(struct paced, op.op));
+    struct paced *x = container_of(op, struct paced, op.op);
     struct pace *p = x->pace;
 
     (void)pthread_mutex_lock(&p->mutex);
@@ -291,31 +288,19 @@ bool paced_is_held(struct paced *x)
 /* ---- the thread --------------------------------------------------------------------------------
  */
 
-/* One who is to be told now, or NULL and how long to wait for the next. */
-static struct paced *find_due(struct pace *p, int64_t now_us, int64_t *ret_wait_us)
+/* One who is to be told now, or NULL and when the next is due. */
+static struct paced *find_due(struct pace *p, int64_t now_us, int64_t *ret_until_us)
 {
-    *ret_wait_us = INT64_C(3600) * CLOCK_S;
+    *ret_until_us = now_us + INT64_C(3600) * CLOCK_S;
     for (struct paced *x = p->systems; x != NULL; x = x->next) {
         if (!x->wanted)
             continue;
         if (x->due_us <= now_us)
             return x;
-        if (x->due_us - now_us < *ret_wait_us)
-            *ret_wait_us = x->due_us - now_us;
+        if (x->due_us < *ret_until_us)
+            *ret_until_us = x->due_us;
     }
     return NULL;
-}
-
-static void wait_for(struct pace *p, int64_t wait_us)
-{
-    struct timespec until;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += wait_us / CLOCK_S;
-    until.tv_nsec += wait_us % CLOCK_S * 1000;
-    until.tv_sec += until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
-    (void)pthread_cond_timedwait(&p->changed, &p->mutex, &until);
 }
 
 static void *pace_main(void *arg)
@@ -325,11 +310,11 @@ static void *pace_main(void *arg)
 
     (void)pthread_mutex_lock(&p->mutex);
     while (!p->end) {
-        int64_t wait;
-        struct paced *x = find_due(p, clock_mono_us(), &wait);
+        int64_t until_us;
+        struct paced *x = find_due(p, clock_mono_us(), &until_us);
 
         if (x == NULL || dead) {
-            wait_for(p, wait);
+            (void)wait_until(&p->changed, &p->mutex, until_us);
             continue;
         }
         x->wanted = false;

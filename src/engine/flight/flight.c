@@ -183,7 +183,7 @@ void flight_begin_again(struct flight *f, const struct document *d)
 
 /* ---- notes ---------------------------------------------------------------------------------- */
 
-void flight_add_line(struct flight *f, const struct trail_line *line)
+static void flight_add_line(struct flight *f, const struct trail_line *line)
 {
     struct trail_line l = *line;
 

@@ -82,7 +82,7 @@ struct part {
 };
 
 struct flight {
-    struct settle_op settle; /* first: the writer gives it back as a store_op */
+    struct settle_op settle;
     struct flight *next;
     struct flight_stock *stock; /* where it came from */
     struct road *road;
@@ -158,7 +158,6 @@ void flight_fill_facts(struct flight *f, const struct document *d);
 void flight_begin_again(struct flight *f, const struct document *d);
 
 /* A line for the timeline, and a word for the log line. */
-void flight_add_line(struct flight *f, const struct trail_line *line);
 void flight_note(struct flight *f, enum trail_stage stage, enum trail_outcome outcome,
                  struct str what, int64_t took_us, const char *message);
 void flight_note_part(struct flight *f, const struct part *p, enum trail_outcome outcome,

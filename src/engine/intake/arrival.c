@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/container_of.h"
 #include "base/fault.h"
 #include "base/log.h"
 #include "base/require.h"
@@ -177,7 +178,7 @@ static void tell(struct arrival *a, const struct intake_answer *answer)
 
 static void on_answered(struct loop_msg *msg)
 {
-    struct arrival *a = (struct arrival *)((char *)msg - offsetof(struct arrival, answered));
+    struct arrival *a = container_of(msg, struct arrival, answered);
     struct intake_answer answer;
 
     require(a->magic == ARRIVAL_MAGIC);
@@ -190,7 +191,7 @@ static void on_answered(struct loop_msg *msg)
 /* On the writer's thread: on the road with it, or it waits in the store. */
 static void on_committed(struct store_op *op)
 {
-    struct arrival *a = (struct arrival *)op;
+    struct arrival *a = container_of(op, struct arrival, accept.op);
     struct accept_op *o = &a->accept;
     struct road *road = a->intake->options.road;
     bool stored = op->ok && o->result == ACCEPT_STORED;
@@ -232,8 +233,7 @@ static bool put_off(struct intake_lane *lane)
 /* Everything that arrived in a round goes over at once. */
 void arrival_hand_over(struct loop_hook *hook)
 {
-    struct intake_lane *lane =
-        (struct intake_lane *)((char *)hook - offsetof(struct intake_lane, hook));
+    struct intake_lane *lane = container_of(hook, struct intake_lane, hook);
     struct store_op *op = lane->first;
 
     if (op == NULL || put_off(lane))
@@ -244,7 +244,7 @@ void arrival_hand_over(struct loop_hook *hook)
     lane->first = lane->last = NULL;
     lane->count = 0;
     while (!taken && op != NULL) {
-        struct arrival *a = (struct arrival *)op;
+        struct arrival *a = container_of(op, struct arrival, accept.op);
 
         op = op->next;
         if (a->accept.claim_wanted)

@@ -39,7 +39,7 @@ struct intake {
 };
 
 struct arrival {
-    struct accept_op accept; /* first: the writer gives it back as a store_op */
+    struct accept_op accept;
     unsigned magic;
     struct intake *intake;
     struct intake_lane *lane;

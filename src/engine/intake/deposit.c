@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/container_of.h"
 #include "base/log.h"
 #include "base/require.h"
 #include "engine/road/birth.h"
@@ -20,7 +21,7 @@ _Static_assert(DEPOSIT_WAIT == EAGAIN, "a number of the system");
 enum { TEXTS_MOST = 4 << 10 };
 
 struct deposit {
-    struct accept_op accept; /* first: the writer gives it back as a store_op */
+    struct accept_op accept;
     struct depositor *owner;
     struct buf body, texts;
     struct upload *upload; /* the body has outgrown memory */
@@ -128,7 +129,7 @@ static bool put(struct deposit *d, struct str bytes, struct err *err)
 /* On the writer's thread: on the road with it, or it waits in the store. */
 static void on_committed(struct store_op *op)
 {
-    struct deposit *d = (struct deposit *)op;
+    struct deposit *d = container_of(op, struct deposit, accept.op);
     struct accept_op *o = &d->accept;
     struct road *road = d->owner->road;
     bool stored = op->ok && o->result == ACCEPT_STORED;

@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/container_of.h"
 #include "base/require.h"
 #include "engine/intake/arrival.h"
 #include "store/people/caller.h"
@@ -160,7 +161,7 @@ struct hook_msg {
 
 static void hook_up(struct loop_msg *msg)
 {
-    struct hook_msg *m = (struct hook_msg *)msg;
+    struct hook_msg *m = container_of(msg, struct hook_msg, msg);
 
     if (m->on) {
         (void)uv_timer_init(loop_uv(m->lane->loop), &m->lane->timer);

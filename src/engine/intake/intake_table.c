@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "base/key.h"
 #include "base/require.h"
 
 enum { KEY_MOST = 200 };
@@ -68,18 +69,9 @@ bool intake_is_admin(const struct intake_table *t, struct str token)
     return token.len > 0 && token.len <= KEY_MOST && digest_same(&got, &t->admin_token);
 }
 
-/* The NAME of wbk_NAME_SECRET. */
-static struct str name_of(struct str key)
-{
-    struct str prefix, name, rest = str_cut(key, '_', &prefix);
-
-    (void)str_cut(rest, '_', &name);
-    return str_is(prefix, "wbk") ? name : STR("");
-}
-
 static const struct intake_caller *find_caller(const struct intake_table *t, struct str key)
 {
-    struct intake_caller want = { .name = name_of(key) };
+    struct intake_caller want = { .name = key_name(key) };
     const struct intake_caller *c;
     struct sha256 got;
 

@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/chance.h"
 #include "base/clock.h"
+#include "base/container_of.h"
 #include "base/digest.h"
 #include "engine/threads/desk.h"
 
@@ -105,7 +106,7 @@ static struct verify_job *verify(struct verify_job *v)
 
 static void run(struct desk_job *job)
 {
-    struct verify_job *next = verify((struct verify_job *)job);
+    struct verify_job *next = verify(container_of(job, struct verify_job, job));
 
     while (next != NULL && !desk_submit(next->desk, &next->job)) { /* it is full: here, then */
         struct verify_job *v = next;
@@ -125,8 +126,7 @@ static void job_free(struct verify_job *v)
 
 static void done(struct loop_msg *msg)
 {
-    struct verify_job *v =
-        (struct verify_job *)((char *)msg - offsetof(struct verify_job, job.done));
+    struct verify_job *v = container_of(msg, struct verify_job, job.done);
 
     v->verified(v->user, v->ok);
     job_free(v);

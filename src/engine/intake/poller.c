@@ -3,16 +3,17 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/chance.h"
 #include "base/clock.h"
+#include "base/container_of.h"
 #include "base/log.h"
 #include "base/metrics.h"
 #include "base/require.h"
 #include "base/thread.h"
+#include "base/wait.h"
 #include "core/connector.h"
 #include "core/grammar.h"
 #include "engine/intake/deposit.h"
@@ -38,7 +39,7 @@ enum {
 /* One gateway.  `busy`, `gone`, `fresh*`, `due_us` and what is told stand under the poller's mutex;
  * the rest belongs to the pool thread while it is busy. */
 struct duty {
-    struct pool_job job; /* first */
+    struct pool_job job;
     struct poller *poller;
     struct duty *next;
     bool busy, gone;
@@ -381,7 +382,7 @@ static void give_turn_back(struct duty *d)
 /* On a thread of the pool. */
 static void on_pool(struct pool_job *job)
 {
-    struct duty *d = (struct duty *)job;
+    struct duty *d = container_of(job, struct duty, job);
     struct poller *p = d->poller;
     int64_t wait_us = 0;
 
@@ -445,13 +446,8 @@ static void *poller_main(void *arg)
     struct poller *p = arg;
 
     (void)pthread_mutex_lock(&p->mutex);
-    while (!atomic_load(&p->stopping)) {
-        int64_t next_us = begin_due(p);
-        struct timespec until = { .tv_sec = next_us / CLOCK_S,
-                                  .tv_nsec = (next_us % CLOCK_S) * 1000 };
-
-        (void)pthread_cond_timedwait(&p->changed, &p->mutex, &until);
-    }
+    while (!atomic_load(&p->stopping))
+        (void)wait_until(&p->changed, &p->mutex, begin_due(p));
     while (p->busy > 0)
         (void)pthread_cond_wait(&p->changed, &p->mutex);
     (void)pthread_mutex_unlock(&p->mutex);
@@ -465,14 +461,10 @@ static void *poller_main(void *arg)
 struct poller *poller_new(const struct poller_options *options)
 {
     struct poller *p = NEW(struct poller);
-    pthread_condattr_t attr;
 
     p->o = *options;
     (void)pthread_mutex_init(&p->mutex, NULL);
-    (void)pthread_condattr_init(&attr);
-    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&p->changed, &attr);
-    (void)pthread_condattr_destroy(&attr);
+    (void)pthread_cond_init(&p->changed, NULL);
     return p;
 }
 

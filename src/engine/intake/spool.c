@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "base/container_of.h"
 #include "base/require.h"
 #include "base/thread.h"
 #include "store/payload/payload.h"
@@ -203,14 +204,9 @@ static void *spool_main(void *arg)
 
 /* ---- on the loop -------------------------------------------------------------------- */
 
-static struct spool_body *body_of(struct loop_msg *msg, size_t offset)
-{
-    return (struct spool_body *)((char *)msg - offset);
-}
-
 static void tell_drained(struct loop_msg *msg)
 {
-    struct spool_body *b = body_of(msg, offsetof(struct spool_body, drained));
+    struct spool_body *b = container_of(msg, struct spool_body, drained);
     struct spool *s = b->spool;
 
     (void)pthread_mutex_lock(&s->mutex);
@@ -230,7 +226,7 @@ static void tell_drained(struct loop_msg *msg)
 
 static void tell_done(struct loop_msg *msg)
 {
-    struct spool_body *b = body_of(msg, offsetof(struct spool_body, done));
+    struct spool_body *b = container_of(msg, struct spool_body, done);
 
     if (!b->aborted)
         b->calls->done(b->user, &b->result);

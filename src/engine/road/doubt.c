@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/container_of.h"
 #include "base/fault.h"
 #include "base/log.h"
 #include "base/require.h"
@@ -16,7 +17,7 @@
 #include "store/store.h"
 
 struct intent {
-    struct intent_op op; /* first: the writer gives it back as a store_op */
+    struct intent_op op;
     struct part *part;
 };
 
@@ -26,7 +27,7 @@ struct intent {
  * have sent nothing; settling that takes the intent away where it was written after all. */
 static void on_intent(struct store_op *op)
 {
-    struct intent *i = (struct intent *)op;
+    struct intent *i = container_of(op, struct intent, op.op);
     struct part *p = i->part;
     struct road *r = p->flight->road;
     OUTBOX(out, r);
@@ -79,7 +80,7 @@ static void on_told(struct part *p, struct outbox *out)
 /* On the transfer thread. */
 static void on_answer(struct transfer *t)
 {
-    struct part *p = (struct part *)((char *)t - offsetof(struct part, transfer));
+    struct part *p = container_of(t, struct part, transfer);
     struct road *r = p->flight->road;
     struct task_code c = suspects_enter(&r->suspects, &p->flight->settle.task);
 
@@ -91,7 +92,7 @@ static void on_answer(struct transfer *t)
 /* On a thread of the pool. */
 static void on_pool(struct pool_job *job)
 {
-    struct part *p = (struct part *)((char *)job - offsetof(struct part, job));
+    struct part *p = container_of(job, struct part, job);
     struct road *r = p->flight->road;
     OUTBOX(out, r);
     struct task_code c = suspects_enter(&r->suspects, &p->flight->settle.task);

@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/clock.h"
+#include "base/container_of.h"
 #include "base/log.h"
 #include "engine/dispatch/dispatch.h"
 #include "engine/road/state.h"
@@ -23,7 +24,7 @@ struct endpoint_note {
 
 static void write_note(struct pool_job *job)
 {
-    struct endpoint_note *n = (struct endpoint_note *)job;
+    struct endpoint_note *n = container_of(job, struct endpoint_note, job);
     struct store *s = n->road->store;
     struct endpoint_state state = { .endpoint = n->endpoint,
                                     .node = store_node(s),

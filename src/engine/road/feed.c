@@ -1,9 +1,8 @@
 #include "engine/road/feed.h"
 
-#include <time.h>
-
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/wait.h"
 #include "engine/dispatch/dispatch.h"
 #include "engine/road/load.h"
 #include "engine/road/order.h"
@@ -198,7 +197,6 @@ static void look(struct road *r)
 static bool wait_for_work(struct road *r)
 {
     int64_t now = road_now_us(r), wait = SLEEP_MOST_US;
-    struct timespec until;
 
     (void)pthread_mutex_lock(&r->feed_mutex);
     if (r->next_due_us != 0 && r->next_due_us - now < wait)
@@ -207,13 +205,9 @@ static bool wait_for_work(struct road *r)
         wait = UNSETTLED_US;
     if (wait > order_wait_us(r))
         wait = order_wait_us(r);
-    (void)clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += wait / CLOCK_S;
-    until.tv_nsec += wait % CLOCK_S * 1000;
-    until.tv_sec += until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
-    while (!r->feed_end && !r->feed_asked &&
-           pthread_cond_timedwait(&r->feed_wake, &r->feed_mutex, &until) == 0) {
+    int64_t until_us = clock_mono_us() + wait;
+
+    while (!r->feed_end && !r->feed_asked && wait_until(&r->feed_wake, &r->feed_mutex, until_us)) {
     }
     r->feed_asked = false;
     bool go_on = !r->feed_end;

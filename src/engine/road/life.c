@@ -109,16 +109,11 @@ static void on_round(void *arg)
 
 static void init_sync(struct road *r)
 {
-    pthread_condattr_t attr;
-
     (void)pthread_rwlock_init(&r->plan_lock, NULL);
     (void)pthread_mutex_init(&r->mutex, NULL);
     (void)pthread_mutex_init(&r->feed_mutex, NULL);
     (void)pthread_cond_init(&r->filled, NULL);
-    (void)pthread_condattr_init(&attr);
-    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&r->feed_wake, &attr);
-    (void)pthread_condattr_destroy(&attr);
+    (void)pthread_cond_init(&r->feed_wake, NULL);
 }
 
 bool road_start(const struct road_options *o, struct road **ret, struct err *err)

@@ -1,6 +1,7 @@
 #include "engine/road/load.h"
 
 #include "base/clock.h"
+#include "base/container_of.h"
 #include "base/log.h"
 #include "engine/flight/bytes.h"
 #include "engine/plan/plan.h"
@@ -116,7 +117,7 @@ static void note_recovered(struct flight *f)
 /* A large document is walked on a thread of the pool. */
 static void walk_large(struct pool_job *job)
 {
-    struct flight *f = (struct flight *)((char *)job - offsetof(struct flight, job));
+    struct flight *f = container_of(job, struct flight, job);
     struct road *r = f->road;
     OUTBOX(out, r);
     struct err err = { 0 };

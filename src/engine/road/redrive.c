@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/container_of.h"
 #include "base/log.h"
 #include "engine/road/state.h"
 #include "store/manual/dead.h"
@@ -86,7 +87,7 @@ static void redrive_code(struct redrive *d, struct str code)
 
 static void run(struct pool_job *job)
 {
-    struct redrive *d = (struct redrive *)job;
+    struct redrive *d = container_of(job, struct redrive, job);
 
     redrive_code(d, str_of(dead_codes[DEAD_NO_ROUTE]));
     redrive_code(d, str_of(dead_codes[DEAD_UNKNOWN_SYSTEM]));

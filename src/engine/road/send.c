@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/container_of.h"
 #include "base/fault.h"
 #include "base/require.h"
 #include "engine/dispatch/dispatch.h"
@@ -147,7 +148,7 @@ void send_ended(struct part *p, struct outbox *out)
 /* On the transfer thread. */
 static void on_answer(struct transfer *t)
 {
-    struct part *p = (struct part *)((char *)t - offsetof(struct part, transfer));
+    struct part *p = container_of(t, struct part, transfer);
     struct road *r = p->flight->road;
 
     fault_point(SEND_ANSWERED);
@@ -161,7 +162,7 @@ static void on_answer(struct transfer *t)
 /* On a thread of the pool. */
 static void on_pool(struct pool_job *job)
 {
-    struct part *p = (struct part *)((char *)job - offsetof(struct part, job));
+    struct part *p = container_of(job, struct part, job);
     struct road *r = p->flight->road;
     OUTBOX(out, r);
 
@@ -309,7 +310,7 @@ void send_parts(struct flight *f, struct outbox *out)
 static void drop_unsent(struct transfer *first, struct outbox *out)
 {
     for (struct transfer *t = first, *next; t != NULL; t = next) {
-        struct part *p = (struct part *)((char *)t - offsetof(struct part, transfer));
+        struct part *p = container_of(t, struct part, transfer);
 
         next = t->next;
         if (p->in_doubt != DOUBT_RESEND)

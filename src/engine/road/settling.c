@@ -2,6 +2,7 @@
 
 #include "base/auto.h"
 #include "base/clock.h"
+#include "base/container_of.h"
 #include "base/fault.h"
 #include "base/log.h"
 #include "base/metrics.h"
@@ -186,7 +187,7 @@ static void note_stored(const struct flight *f)
 /* On the writer's thread. */
 static void on_settled(struct store_op *op)
 {
-    struct flight *f = (struct flight *)op;
+    struct flight *f = container_of(op, struct flight, settle.op);
     struct settle_op *s = &f->settle;
 
     fault_point(SETTLED);

@@ -78,13 +78,6 @@ static void note(struct series *s, int64_t wall_us, const int64_t totals[static 
     add(&s->coarse, wall_us, delta, totals[SERIES_WAITING]);
 }
 
-void series_note(struct series *s, int64_t wall_us, const int64_t totals[static SERIES_NAMES])
-{
-    (void)pthread_mutex_lock(&s->mutex);
-    note(s, wall_us, totals);
-    (void)pthread_mutex_unlock(&s->mutex);
-}
-
 struct sums {
     int64_t total[SERIES_NAMES], dead_letters;
 };

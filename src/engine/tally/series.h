@@ -35,8 +35,6 @@ void series_free(struct series *s); /* NULL is fine */
 
 /* What the metrics say now; about once a second. */
 void series_look(struct series *s, int64_t wall_us);
-/* The same from given totals, for tests; of SERIES_WAITING the number itself. */
-void series_note(struct series *s, int64_t wall_us, const int64_t totals[static SERIES_NAMES]);
 
 /* The steps of `step_s` (one of the two) that end after `since_us`, up to the one that goes on now:
  * at most SERIES_FINE or SERIES_COARSE.  *ret_from_us is when the first began.  `ret` has room for

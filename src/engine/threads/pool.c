@@ -4,12 +4,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/require.h"
+#include "base/wait.h"
 
-enum { IDLE_S = 60 };
+enum { IDLE_US = 60 * CLOCK_S };
 
 /* A thread that ended keeps its place until the next one takes it, or pool_free. */
 enum place_state { PLACE_EMPTY, PLACE_RUNNING, PLACE_ENDED };
@@ -35,15 +36,11 @@ struct pool *pool_new(size_t most)
 {
     require(most > 0);
     struct pool *p = xcalloc(1, sizeof *p + most * sizeof p->places[0]);
-    pthread_condattr_t attr;
 
     p->most = most;
     p->end = &p->first;
     (void)pthread_mutex_init(&p->mutex, NULL);
-    (void)pthread_condattr_init(&attr);
-    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&p->filled, &attr);
-    (void)pthread_condattr_destroy(&attr);
+    (void)pthread_cond_init(&p->filled, NULL);
     (void)pthread_cond_init(&p->ended, NULL);
     return p;
 }
@@ -51,14 +48,11 @@ struct pool *pool_new(size_t most)
 /* With the mutex held.  False: nothing to do for a minute, or ever again. */
 static bool wait_for_job(struct pool *p)
 {
-    struct timespec until;
-    int rc = 0;
+    int64_t until_us = clock_mono_us() + IDLE_US;
 
-    (void)clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += IDLE_S;
     p->idle++;
-    while (p->first == NULL && !p->stopping && rc == 0)
-        rc = pthread_cond_timedwait(&p->filled, &p->mutex, &until);
+    while (p->first == NULL && !p->stopping && wait_until(&p->filled, &p->mutex, until_us)) {
+    }
     p->idle--;
     return p->first != NULL;
 }

@@ -1,6 +1,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "base/container_of.h"
 #include "base/require.h"
 #include "engine/transfer/transfer_parts.h"
 
@@ -45,7 +46,7 @@ static bool read_piece(struct feed *f, struct err *err)
 
 static void feed_run(struct pool_job *job)
 {
-    struct feed *f = (struct feed *)job; /* job comes first */
+    struct feed *f = container_of(job, struct feed, job);
 
     f->read_ok = read_piece(f, &f->err);
     hub_feed_back(f->hub, f);

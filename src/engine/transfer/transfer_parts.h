@@ -94,8 +94,8 @@ bool profile_is(const struct profile *p, const struct http_out_options *o);
 /* ---- the body of a large document ----------------------------------------------------- */
 
 struct feed {
-    struct pool_job job; /* first */
-    struct feed *next;   /* those that came back, in the hub */
+    struct pool_job job;
+    struct feed *next; /* those that came back, in the hub */
     struct transfer_hub *hub;
     struct handle *handle;
     const struct sending *sending;

@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/key.h"
 #include "store/people/admin_key.h"
 #include "store/people/role.h"
 
@@ -203,15 +204,6 @@ bool admin_keys_follow(struct admin_keys *k, struct err *err)
 /* ---- asking -----------------------------------------------------------------------------------
  */
 
-/* The NAME of wbk_NAME_SECRET. */
-static struct str name_of(struct str key)
-{
-    struct str prefix, name, rest = str_cut(key, '_', &prefix);
-
-    (void)str_cut(rest, '_', &name);
-    return str_is(prefix, "wbk") ? name : STR("");
-}
-
 static void copy_out(const struct holder *h, struct arena *a, struct str *ret_title,
                      struct rights *ret)
 {
@@ -224,7 +216,7 @@ static void copy_out(const struct holder *h, struct arena *a, struct str *ret_ti
 bool admin_keys_find(struct admin_keys *k, struct str key, struct arena *a, struct str *ret_title,
                      struct rights *ret_rights)
 {
-    struct str name = name_of(key);
+    struct str name = key_name(key);
     int64_t now = clock_wall_us();
     bool found = false;
 

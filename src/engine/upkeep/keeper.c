@@ -2,7 +2,6 @@
 
 #include <pthread.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -10,6 +9,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/thread.h"
+#include "base/wait.h"
 #include "core/state.h"
 #include "engine/batch/batcher.h"
 #include "engine/dispatch/govern.h"
@@ -350,14 +350,10 @@ enum { DUTIES = sizeof duties / sizeof duties[0] };
 
 static bool wait_tick(struct keeper *k)
 {
-    struct timespec until;
+    int64_t until_us = clock_mono_us() + TICK_US;
 
-    (void)clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += (long)TICK_US * 1000;
-    until.tv_sec += until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
     (void)pthread_mutex_lock(&k->mutex);
-    while (!k->stopping && pthread_cond_timedwait(&k->changed, &k->mutex, &until) == 0) {
+    while (!k->stopping && wait_until(&k->changed, &k->mutex, until_us)) {
     }
     bool go_on = !k->stopping;
 
@@ -393,16 +389,12 @@ static void *keeper_main(void *arg)
 struct keeper *keeper_start(const struct keeper_parts *parts)
 {
     struct keeper *k = NEW(struct keeper);
-    pthread_condattr_t attr;
     struct err err = { 0 };
 
     k->parts = *parts;
     k->reachable_since_us = clock_mono_us();
     (void)pthread_mutex_init(&k->mutex, NULL);
-    (void)pthread_condattr_init(&attr);
-    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&k->changed, &attr);
-    (void)pthread_condattr_destroy(&attr);
+    (void)pthread_cond_init(&k->changed, NULL);
     k->lookout = lookout_new(&(struct lookout_options){ .store = parts->store,
                                                         .road = parts->road,
                                                         .node = parts->node,

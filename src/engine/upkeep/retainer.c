@@ -3,7 +3,6 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "base/alloc.h"
 #include "base/arena.h"
@@ -14,6 +13,7 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "base/thread.h"
+#include "base/wait.h"
 #include "core/civil.h"
 #include "engine/dispatch/govern.h"
 #include "engine/plan/plan.h"
@@ -101,16 +101,11 @@ static void set_state(struct retainer *r, const char *state)
 /* Waits until then, or until somebody asks or stops; false: it stops. */
 static bool wait_us(struct retainer *r, int64_t us, bool for_asked)
 {
-    struct timespec until;
+    int64_t until_us = clock_mono_us() + us;
 
-    (void)clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += us / CLOCK_S;
-    until.tv_nsec += (long)(us % CLOCK_S) * 1000;
-    until.tv_sec += until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
     (void)pthread_mutex_lock(&r->mutex);
     while (!r->stopping && !(for_asked && r->asked) &&
-           pthread_cond_timedwait(&r->changed, &r->mutex, &until) == 0) {
+           wait_until(&r->changed, &r->mutex, until_us)) {
     }
     bool go_on = !r->stopping;
 
@@ -560,15 +555,11 @@ static void *retainer_main(void *arg)
 struct retainer *retainer_start(const struct retainer_options *options)
 {
     struct retainer *r = NEW(struct retainer);
-    pthread_condattr_t attr;
 
     r->o = *options;
     r->view.state = "rests";
     (void)pthread_mutex_init(&r->mutex, NULL);
-    (void)pthread_condattr_init(&attr);
-    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&r->changed, &attr);
-    (void)pthread_condattr_destroy(&attr);
+    (void)pthread_cond_init(&r->changed, NULL);
     for (size_t i = 0; i < sizeof metrics / sizeof metrics[0]; i++)
         metrics_register(metrics[i]);
     thread_start(&r->thread, "retainer", retainer_main, r);

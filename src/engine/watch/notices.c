@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "base/chance.h"
 #include "base/clock.h"
+#include "base/container_of.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/require.h"
@@ -31,7 +32,7 @@ enum {
 
 /* One notice on its way. */
 struct flying {
-    struct transfer transfer; /* first: done() gets this */
+    struct transfer transfer;
     struct notices *notices;
     struct flying *next;
     struct plan *plan; /* what the target hangs on */
@@ -141,7 +142,7 @@ static void put_field(struct http_out_request *r, struct str name, struct str va
 /* On the transfer thread. */
 static void on_answer(struct transfer *t)
 {
-    struct flying *f = (struct flying *)t;
+    struct flying *f = container_of(t, struct flying, transfer);
     const struct http_out_answer *got = &t->answer;
 
     (void)pthread_mutex_lock(&f->notices->mutex);

@@ -4,6 +4,7 @@
 
 #include "base/auto.h"
 #include "base/buf.h"
+#include "base/container_of.h"
 #include "base/json.h"
 #include "base/require.h"
 #include "store/kernel/inside.h"
@@ -304,7 +305,7 @@ static bool find_last(struct writer *w, const struct trim_op *o, struct audit_li
 
 static bool trim_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
-    struct trim_op *o = (struct trim_op *)ops[0];
+    struct trim_op *o = container_of(ops[0], struct trim_op, op);
     struct audit_line last = { 0 };
     char was[60], became[40 + SHA256_TEXT];
     int64_t before;

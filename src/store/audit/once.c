@@ -2,6 +2,7 @@
 
 #include "base/auto.h"
 #include "base/clock.h"
+#include "base/container_of.h"
 #include "base/require.h"
 #include "store/kernel/inside.h"
 
@@ -19,7 +20,7 @@ struct once_op {
 static struct once_op *the_op(struct store_op **ops, size_t count)
 {
     require(count == 1);
-    return (struct once_op *)ops[0];
+    return container_of(ops[0], struct once_op, op);
 }
 
 /* ---- begin ------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include "base/clock.h"
+#include "base/container_of.h"
 #include "base/fault.h"
 #include "base/require.h"
 #include "store/backup/backup.h"
@@ -53,7 +54,7 @@ static bool begin_run(struct writer *w, struct store_op **ops, size_t count, str
 /* After the commit: no transaction is open. */
 static void begin_committed(struct writer *w, struct store_op **ops, size_t count)
 {
-    struct backup_copy *c = (struct backup_copy *)ops[0];
+    struct backup_copy *c = container_of(ops[0], struct backup_copy, op);
 
     require(count == 1 && w->store->copy == NULL);
     if (db_copy_begin(w->db, c->path, &c->copy, &c->err))

@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/clock.h"
+#include "base/container_of.h"
 #include "base/fault.h"
 #include "base/require.h"
 #include "core/state.h"
@@ -90,7 +91,7 @@ struct choose_op {
 
 static bool choose_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
-    struct choose_op *o = (struct choose_op *)ops[0];
+    struct choose_op *o = container_of(ops[0], struct choose_op, op);
 
     require(count == 1);
     if (!db_run(w->db, SQL_RESTORE_CHOOSE, DB_ARGS(db_int(o->rule), db_text(o->who)), &o->changed,
@@ -243,7 +244,7 @@ struct empty_op {
 
 static bool empty_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
-    struct empty_op *o = (struct empty_op *)ops[0];
+    struct empty_op *o = container_of(ops[0], struct empty_op, op);
     struct str why = STR("it came out of a backup: it may have been sent since; closed once more, "
                          "it is sent");
 

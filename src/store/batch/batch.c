@@ -1,3 +1,4 @@
+#include "base/container_of.h"
 #include "store/batch/batch_inside.h"
 
 #include "base/auto.h"
@@ -36,7 +37,7 @@ static bool add_empty(struct writer *w, const struct batch_close *c, struct err 
 
 static bool close_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
-    struct batch_close *c = ((struct close_op *)ops[0])->order;
+    struct batch_close *c = (container_of(ops[0], struct close_op, op))->order;
     int64_t receiver = c->why == BATCH_TIME ? BATCH_ANY_RECEIVER : c->receiver, moved = 1,
             again = 0;
 
@@ -87,7 +88,7 @@ struct change_op {
 
 static bool change_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
-    struct change_op *o = (struct change_op *)ops[0];
+    struct change_op *o = container_of(ops[0], struct change_op, op);
 
     require(count == 1);
     return db_run(w->db, o->sql, o->args, &o->changed, err);
@@ -257,7 +258,7 @@ struct claim_op {
 
 static bool claim_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
-    struct claim_op *o = (struct claim_op *)ops[0];
+    struct claim_op *o = container_of(ops[0], struct claim_op, op);
     AUTO(db_rows_done) struct db_rows rows = { 0 };
 
     require(count == 1);
@@ -398,7 +399,7 @@ static bool write_document(struct writer *w, const struct batch *b, const struct
 
 static bool built_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
-    struct built_op *o = (struct built_op *)ops[0];
+    struct built_op *o = container_of(ops[0], struct built_op, op);
 
     require(count == 1);
     if (!batch_is_ours(w, o->batch, &o->ours, err))

@@ -5,6 +5,7 @@
 
 #include "base/auto.h"
 #include "base/clock.h"
+#include "base/container_of.h"
 #include "base/fault.h"
 #include "base/require.h"
 #include "core/trail.h"
@@ -52,7 +53,7 @@ static bool drop_member(struct writer *w, int64_t batch, int64_t doc, int64_t si
 
 static bool aside_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
-    struct aside_op *o = (struct aside_op *)ops[0];
+    struct aside_op *o = container_of(ops[0], struct aside_op, op);
     int64_t doc = o->member->doc;
 
     require(count == 1);
@@ -140,7 +141,7 @@ struct go_op {
 static bool go_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
     enum { READY = 5, GO = 3 };
-    struct go_op *o = (struct go_op *)ops[0];
+    struct go_op *o = container_of(ops[0], struct go_op, op);
 
     require(count == 1);
     if (!batch_is_ours(w, o->batch, &o->ours, err) || !o->ours)
@@ -170,7 +171,7 @@ static bool go_run(struct writer *w, struct store_op **ops, size_t count, struct
 
 static void go_committed(struct writer *w, struct store_op **ops, size_t count)
 {
-    const struct go_op *o = (const struct go_op *)ops[0];
+    const struct go_op *o = container_of(ops[0], struct go_op, op);
     int64_t least = INT64_MAX;
 
     require(count == 1);
@@ -295,7 +296,7 @@ static bool end_members(struct writer *w, struct end_op *o, struct err *err)
 
 static bool end_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
-    struct end_op *o = (struct end_op *)ops[0];
+    struct end_op *o = container_of(ops[0], struct end_op, op);
     int64_t there;
 
     require(count == 1);
@@ -314,7 +315,7 @@ static bool end_run(struct writer *w, struct store_op **ops, size_t count, struc
 
 static void end_committed(struct writer *w, struct store_op **ops, size_t count)
 {
-    const struct end_op *o = (const struct end_op *)ops[0];
+    const struct end_op *o = container_of(ops[0], struct end_op, op);
 
     require(count == 1);
     for (size_t i = 0; i < o->some.count; i++)

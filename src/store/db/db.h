@@ -42,6 +42,16 @@ struct db_value {
 #define db_bytes(v) ((struct db_value){ .type = DB_BYTES, .s = (v) })
 #define db_null()   ((struct db_value){ .type = DB_NULL })
 
+static inline struct db_value db_text_or_null(struct str s) /* null when it is empty */
+{
+    return s.len > 0 ? db_text(s) : db_null();
+}
+
+static inline struct db_value db_bytes_or_null(struct str s)
+{
+    return s.len > 0 ? db_bytes(s) : db_null();
+}
+
 /* The parameters of a statement: db_run(db, SQL_X, DB_ARGS(db_int(1), db_text(s)), ...) */
 struct db_args {
     const struct db_value *values;

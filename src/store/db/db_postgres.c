@@ -11,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/container_of.h"
 #include "base/fault.h"
 #include "base/require.h"
 #include "store/db/db.h"
@@ -65,7 +66,7 @@ struct db_postgres {
 static struct db_postgres *self_of(struct db *db)
 {
     require(db->kind == DB_POSTGRESQL);
-    return (struct db_postgres *)db;
+    return container_of(db, struct db_postgres, db);
 }
 
 static bool lost(struct db_postgres *self, struct err *err)

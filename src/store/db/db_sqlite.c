@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/container_of.h"
 #include "base/fault.h"
 #include "base/file.h"
 #include "base/require.h"
@@ -34,7 +35,7 @@ struct db_sqlite {
 static struct db_sqlite *self_of(struct db *db)
 {
     require(db->kind == DB_SQLITE);
-    return (struct db_sqlite *)db;
+    return container_of(db, struct db_sqlite, db);
 }
 
 /* A sync or write that failed leaves the file in a state that only recovery

@@ -65,17 +65,3 @@ bool migrate(struct db *db, struct err *err)
             return false;
     return true;
 }
-
-bool migrate_check(struct db *db, struct err *err)
-{
-    int64_t version;
-
-    if (!version_of(db, &version, err) || !refuse_newer(version, err))
-        return false;
-    if (version < migrate_newest())
-        return err_set(err, ERR_CONFIG, 0,
-                       "the store has schema version %lld, not %d: start the "
-                       "node once to bring it forward",
-                       (long long)version, migrate_newest());
-    return true;
-}

@@ -13,6 +13,4 @@
 #include "store/db/db.h"
 
 bool migrate(struct db *db, struct err *err);
-/* The same check without changing anything: ERR_CONFIG when it would have to. */
-bool migrate_check(struct db *db, struct err *err);
 int migrate_newest(void);

@@ -1,6 +1,7 @@
 #include "store/govern/endpoint_state.h"
 
 #include "base/auto.h"
+#include "base/container_of.h"
 #include "base/require.h"
 #include "store/kernel/inside.h"
 
@@ -13,7 +14,7 @@ struct change_op {
 
 static bool change_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
-    struct change_op *o = (struct change_op *)ops[0];
+    struct change_op *o = container_of(ops[0], struct change_op, op);
     const struct endpoint_state *e = o->put;
 
     require(count == 1);

@@ -2,6 +2,7 @@
 
 #include "base/auto.h"
 #include "base/clock.h"
+#include "base/container_of.h"
 #include "base/require.h"
 #include "store/audit/audit.h"
 #include "store/kernel/inside.h"
@@ -23,7 +24,7 @@ struct add_op {
 
 static bool add_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
-    struct add_op *o = (struct add_op *)ops[0];
+    struct add_op *o = container_of(ops[0], struct add_op, op);
     const struct hold *h = o->hold;
     int64_t there;
 
@@ -89,7 +90,7 @@ static bool note_end(struct writer *w, struct end_op *o, struct err *err)
 
 static bool end_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
-    struct end_op *o = (struct end_op *)ops[0];
+    struct end_op *o = container_of(ops[0], struct end_op, op);
     int64_t mark;
 
     require(count == 1);
@@ -140,7 +141,7 @@ static bool read_nums(struct db *db, enum sql_id id, struct db_args args, int64_
 
 static bool sweep_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
-    struct sweep_op *o = (struct sweep_op *)ops[0];
+    struct sweep_op *o = container_of(ops[0], struct sweep_op, op);
     struct db_value second =
         o->id == SQL_HOLD_EXPIRE ? db_text(STR("its time")) : db_int(o->before_us);
     int64_t mark;
@@ -188,7 +189,7 @@ struct see_op {
 
 static bool see_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
-    struct see_op *o = (struct see_op *)ops[0];
+    struct see_op *o = container_of(ops[0], struct see_op, op);
 
     require(count == 1);
     return db_run(w->db, SQL_HOLD_SEE,

@@ -1,6 +1,7 @@
 #include "store/govern/ledger.h"
 
 #include "base/clock.h"
+#include "base/container_of.h"
 #include "base/require.h"
 #include "store/kernel/inside.h"
 
@@ -19,7 +20,7 @@ struct ledger_op {
 
 static bool ledger_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
-    struct ledger_op *o = (struct ledger_op *)ops[0];
+    struct ledger_op *o = container_of(ops[0], struct ledger_op, op);
 
     require(count == 1);
     return db_run(w->db, o->sql, (struct db_args){ .values = o->args, .count = o->count },

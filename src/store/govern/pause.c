@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/auto.h"
+#include "base/container_of.h"
 #include "base/require.h"
 #include "store/audit/audit.h"
 #include "store/kernel/inside.h"
@@ -37,7 +38,7 @@ static bool change_one(struct writer *w, struct change_op *o, int what, struct e
 
 static bool change_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
-    struct change_op *o = (struct change_op *)ops[0];
+    struct change_op *o = container_of(ops[0], struct change_op, op);
     int64_t mark;
 
     require(count == 1);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/container_of.h"
 #include "store/kernel/inside.h"
 
 static bool reserve(struct writer *w, struct rate_op *o, struct err *err)
@@ -32,7 +33,7 @@ static bool rate_run(struct writer *w, struct store_op **ops, size_t count, stru
     struct rate_op **all = ARENA_ARRAY(w->arena, struct rate_op *, count);
 
     for (size_t i = 0; i < count; i++)
-        all[i] = (struct rate_op *)ops[i];
+        all[i] = container_of(ops[i], struct rate_op, op);
     qsort(all, count, sizeof(struct rate_op *), by_system);
     for (size_t i = 0; i < count; i++)
         if (!reserve(w, all[i], err))

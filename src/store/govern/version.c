@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/auto.h"
+#include "base/container_of.h"
 #include "base/require.h"
 #include "store/audit/audit.h"
 #include "store/kernel/inside.h"
@@ -97,7 +98,7 @@ static void note_version(struct writer *w, struct add_op *o, const struct sha256
 
 static bool add_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
-    struct add_op *o = (struct add_op *)ops[0];
+    struct add_op *o = container_of(ops[0], struct add_op, op);
     struct sha256 sha = digest_of(o->body);
     int64_t newest;
 

@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/container_of.h"
 #include "base/require.h"
 #include "store/kernel/inside.h"
 #include "store/road/accept.h"
@@ -118,7 +119,7 @@ struct return_op {
 
 static bool return_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
-    struct return_op *o = (struct return_op *)ops[0];
+    struct return_op *o = container_of(ops[0], struct return_op, op);
 
     require(count == 1);
     o->moved = 0;

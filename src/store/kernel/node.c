@@ -10,6 +10,7 @@
 #include "base/auto.h"
 #include "base/chance.h"
 #include "base/clock.h"
+#include "base/container_of.h"
 #include "base/file.h"
 #include "store/backup/restore.h"
 #include "store/kernel/inside.h"
@@ -185,7 +186,7 @@ struct rescue {
 static bool rescue_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
     (void)count;
-    struct rescue *r = (struct rescue *)ops[0];
+    struct rescue *r = container_of(ops[0], struct rescue, op);
     int64_t dead[64];
     size_t n = 0;
     AUTO(db_rows_done) struct db_rows rows = { 0 };

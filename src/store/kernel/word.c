@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "base/container_of.h"
 #include "base/require.h"
 #include "store/kernel/inside.h"
 
@@ -148,7 +149,7 @@ static bool add_one(struct writer *w, enum word_kind kind, struct str name, stru
 
 static bool words_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
-    struct words_op *o = (struct words_op *)ops[0];
+    struct words_op *o = container_of(ops[0], struct words_op, op);
 
     require(count == 1);
     for (size_t i = 0; i < o->count; i++)

@@ -5,15 +5,16 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "base/clock.h"
+#include "base/container_of.h"
 #include "base/fault.h"
 #include "base/metrics.h"
 #include "base/require.h"
 #include "base/thread.h"
+#include "base/wait.h"
 #include "store/audit/audit.h"
 #include "store/backup/backup_copy.h"
 #include "store/kernel/inside.h"
@@ -135,7 +136,7 @@ struct call_op {
 
 static void call_done(struct store_op *op)
 {
-    struct call_op *c = (struct call_op *)((char *)op - offsetof(struct call_op, op));
+    struct call_op *c = container_of(op, struct call_op, op);
     struct call *call = c->call;
 
     (void)pthread_mutex_lock(&call->mutex);
@@ -148,7 +149,7 @@ static void call_done(struct store_op *op)
 static bool call_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
     for (size_t i = 0; i < count; i++) {
-        struct call_op *c = (struct call_op *)((char *)ops[i] - offsetof(struct call_op, op));
+        struct call_op *c = container_of(ops[i], struct call_op, op);
 
         c->inner->audited = c->inner->nothing = false;
         if (!c->verb->run(w, &c->inner, 1, err))
@@ -162,7 +163,7 @@ static bool call_run(struct writer *w, struct store_op **ops, size_t count, stru
 static void call_committed(struct writer *w, struct store_op **ops, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        struct call_op *c = (struct call_op *)((char *)ops[i] - offsetof(struct call_op, op));
+        struct call_op *c = container_of(ops[i], struct call_op, op);
 
         if (c->verb->committed != NULL)
             c->verb->committed(w, &c->inner, 1);
@@ -233,22 +234,15 @@ static size_t take(struct writers *ws, struct thread *t, bool work_waits, bool *
 {
     bool alone = false;
     size_t n = 0;
-    int rc = 0;
+    bool in_time = true;
 
     (void)pthread_mutex_lock(&ws->mutex);
-    while (ws->first == NULL && !ws->stopping && rc == 0) {
+    while (ws->first == NULL && !ws->stopping && in_time) {
         ws->sleeping++;
-        if (work_waits) {
-            struct timespec until;
-
-            (void)clock_gettime(CLOCK_MONOTONIC, &until);
-            until.tv_nsec += (long)INDEX_EVERY_US * 1000;
-            until.tv_sec += until.tv_nsec / 1000000000;
-            until.tv_nsec %= 1000000000;
-            rc = pthread_cond_timedwait(&ws->filled, &ws->mutex, &until);
-        } else {
+        if (work_waits)
+            in_time = wait_until(&ws->filled, &ws->mutex, clock_mono_us() + INDEX_EVERY_US);
+        else
             (void)pthread_cond_wait(&ws->filled, &ws->mutex);
-        }
         ws->sleeping--;
     }
     for (; ws->first != NULL && n < ws->options.group_most && !alone; n++) {
@@ -584,13 +578,8 @@ struct writers *writers_new(struct store *store, const struct writers_options *o
     ws->end = &ws->first;
     (void)pthread_mutex_init(&ws->mutex, NULL);
     (void)pthread_mutex_init(&ws->number_mutex, NULL);
-    pthread_condattr_t attr;
-
-    (void)pthread_condattr_init(&attr);
-    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&ws->filled, &attr);
-    (void)pthread_cond_init(&ws->told, &attr);
-    (void)pthread_condattr_destroy(&attr);
+    (void)pthread_cond_init(&ws->filled, NULL);
+    (void)pthread_cond_init(&ws->told, NULL);
     ws->threads = xcalloc(options->count, sizeof *ws->threads);
     for (size_t i = 0; i < sizeof metrics / sizeof metrics[0]; i++)
         metrics_register(metrics[i]);

@@ -6,6 +6,7 @@
 
 #include "base/auto.h"
 #include "base/clock.h"
+#include "base/container_of.h"
 #include "base/fault.h"
 #include "base/require.h"
 #include "core/state.h"
@@ -412,7 +413,7 @@ static void edit_committed(struct writer *w, struct store_op **ops, size_t count
     bool ended = false;
 
     for (size_t i = 0; i < count; i++) {
-        struct edit_op *o = (struct edit_op *)ops[i];
+        struct edit_op *o = container_of(ops[i], struct edit_op, op);
 
         if (o->made)
             accept_stored(w, o->doc);
@@ -431,7 +432,7 @@ static const struct store_verb edit_verb = { .name = "edit",
 
 static void on_done(struct store_op *op)
 {
-    struct edit_op *o = (struct edit_op *)op;
+    struct edit_op *o = container_of(op, struct edit_op, op);
 
     (void)pthread_mutex_lock(&o->mutex);
     o->is_done = true;

@@ -5,6 +5,7 @@
 
 #include "base/auto.h"
 #include "base/clock.h"
+#include "base/container_of.h"
 #include "base/require.h"
 #include "core/state.h"
 #include "core/trail.h"
@@ -662,7 +663,7 @@ static void note_bulk(struct writer *w, struct operate_op *o)
 
 static bool operate_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
-    struct operate_op *o = (struct operate_op *)ops[0];
+    struct operate_op *o = container_of(ops[0], struct operate_op, op);
     struct work *k = ARENA_NEW(w->arena, struct work);
 
     require(count == 1);
@@ -692,7 +693,7 @@ static bool operate_run(struct writer *w, struct store_op **ops, size_t count, s
 
 static void operate_committed(struct writer *w, struct store_op **ops, size_t count)
 {
-    const struct operate_op *o = (const struct operate_op *)ops[0];
+    const struct operate_op *o = container_of(ops[0], struct operate_op, op);
 
     require(count == 1);
     for (size_t i = 0; i < o->ended; i++)

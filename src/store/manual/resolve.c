@@ -4,6 +4,7 @@
 
 #include "base/auto.h"
 #include "base/clock.h"
+#include "base/container_of.h"
 #include "base/require.h"
 #include "core/trail.h"
 #include "store/audit/audit.h"
@@ -213,7 +214,7 @@ static bool resolve_one(struct work *k, const struct id *id, struct err *err)
 
 static bool resolve_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
-    struct resolve_op *o = (struct resolve_op *)ops[0];
+    struct resolve_op *o = container_of(ops[0], struct resolve_op, op);
     struct work *k = ARENA_NEW(w->arena, struct work);
 
     require(count == 1);
@@ -239,7 +240,7 @@ static bool resolve_run(struct writer *w, struct store_op **ops, size_t count, s
 
 static void resolve_committed(struct writer *w, struct store_op **ops, size_t count)
 {
-    const struct resolve_op *o = (const struct resolve_op *)ops[0];
+    const struct resolve_op *o = container_of(ops[0], struct resolve_op, op);
 
     require(count == 1);
     for (size_t i = 0; i < o->ended; i++)

@@ -11,6 +11,7 @@
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/chance.h"
+#include "base/container_of.h"
 #include "base/fault.h"
 #include "base/file.h"
 #include "base/require.h"
@@ -349,7 +350,7 @@ struct drop_op {
 
 static bool drop_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
-    struct drop_op *o = (struct drop_op *)ops[0];
+    struct drop_op *o = container_of(ops[0], struct drop_op, op);
 
     require(count == 1);
     return db_run(w->db, SQL_UPLOAD_DROP, DB_ARGS(db_int(o->number)), &o->noted, err);
@@ -415,7 +416,7 @@ struct sweep_op {
 
 static bool sweep_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
-    struct sweep_op *o = (struct sweep_op *)ops[0];
+    struct sweep_op *o = container_of(ops[0], struct sweep_op, op);
 
     require(count == 1);
     return db_run(w->db, SQL_UPLOAD_SWEEP, DB_ARGS(db_int(UPLOAD_OVER_US)), &o->swept, err);

@@ -1,28 +1,12 @@
 #include "store/people/admin_key.h"
 
-#include <stdio.h>
-
 #include "base/auto.h"
 #include "base/buf.h"
-#include "base/chance.h"
+#include "base/container_of.h"
 #include "base/require.h"
 #include "store/kernel/inside.h"
 
 enum { ROLES_TEXT = ROLES_OF_ONE_MOST * (ROLE_NAME_MOST + 1) };
-
-static void random_text(char *to, size_t len)
-{
-    /* 64 letters, so that six random bits make one. */
-    static const char letters[] =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789ab";
-    unsigned char bytes[64];
-
-    require(len <= sizeof bytes);
-    chance_bytes(bytes, len);
-    for (size_t i = 0; i < len; i++)
-        to[i] = letters[bytes[i] & 63];
-    to[len] = '\0';
-}
 
 /* ---- changes ----------------------------------------------------------------------------------
  */
@@ -58,7 +42,7 @@ static bool add(struct writer *w, struct change_op *o, struct err *err)
 
 static bool change_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
-    struct change_op *o = (struct change_op *)ops[0];
+    struct change_op *o = container_of(ops[0], struct change_op, op);
     int64_t mark;
 
     require(count == 1);
@@ -95,27 +79,21 @@ static bool check(const struct admin_key *k, struct err *err)
     return true;
 }
 
-bool admin_key_add(struct store *s, const struct admin_key *key,
-                   char ret_name[static ADMIN_KEY_NAME], char ret_key[static ADMIN_KEY_TEXT],
-                   struct err *err)
+bool admin_key_add(struct store *s, const struct admin_key *key, char ret_name[static KEY_NAME],
+                   char ret_key[static KEY_TEXT], struct err *err)
 {
     AUTO(buf_done) struct buf roles = BUF_INIT(ROLES_TEXT);
     struct change_op o = {
         .action = ADD, .title = key->title, .time_us = key->expires_us, .by = key->by
     };
-    char secret[44];
 
     if (!check(key, err))
         return false;
     for (size_t i = 0; i < key->role_count; i++)
         buf_printf(&roles, "%s%.*s", i > 0 ? " " : "", STR_ARG(key->roles[i]));
-    random_text(ret_name, 10);
-    random_text(secret, 43); /* 258 bits */
-    (void)snprintf(ret_key, ADMIN_KEY_TEXT, "wbk_%s_%s", ret_name, secret);
-    explicit_bzero(secret, sizeof secret);
+    o.secret = key_make(ret_name, ret_key);
     o.name = str_of(ret_name);
     o.roles = buf_view(&roles);
-    o.secret = digest_of(str_of(ret_key));
     if (!writers_call(s->writers, &change_verb, &o.op, err))
         return false;
     if (o.is_titled)

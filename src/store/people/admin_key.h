@@ -18,16 +18,12 @@
 #include "base/arena.h"
 #include "base/digest.h"
 #include "base/err.h"
+#include "base/key.h"
 #include "store/people/role.h"
 
 struct store;
 
-enum {
-    ADMIN_KEYS_MOST = 1000,
-    ADMIN_KEY_TEXT = 80,
-    ADMIN_KEY_NAME = 16,
-    ADMIN_KEY_TITLE_MOST = 64
-};
+enum { ADMIN_KEYS_MOST = 1000, ADMIN_KEY_TITLE_MOST = 64 };
 
 struct admin_key {
     struct str name, title;
@@ -41,9 +37,8 @@ struct admin_key {
 };
 
 /* Of `key` title, roles, expires_us and by are read.  ERR_LIMIT: there are too many. */
-bool admin_key_add(struct store *s, const struct admin_key *key,
-                   char ret_name[static ADMIN_KEY_NAME], char ret_key[static ADMIN_KEY_TEXT],
-                   struct err *err);
+bool admin_key_add(struct store *s, const struct admin_key *key, char ret_name[static KEY_NAME],
+                   char ret_key[static KEY_TEXT], struct err *err);
 bool admin_key_remove(struct store *s, struct str name, bool *ret_was_there, struct err *err);
 /* It was used then; raises no mark. */
 bool admin_key_use(struct store *s, struct str name, int64_t used_us, struct err *err);

@@ -1,26 +1,10 @@
 #include "store/people/caller.h"
 
-#include <stdio.h>
-
 #include "base/auto.h"
-#include "base/chance.h"
+#include "base/container_of.h"
 #include "base/require.h"
 #include "store/audit/audit.h"
 #include "store/kernel/inside.h"
-
-static void random_text(char *to, size_t len)
-{
-    /* 64 letters, so that six random bits make one. */
-    static const char letters[] =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789ab";
-    unsigned char bytes[64];
-
-    require(len <= sizeof bytes);
-    chance_bytes(bytes, len);
-    for (size_t i = 0; i < len; i++)
-        to[i] = letters[bytes[i] & 63];
-    to[len] = '\0';
-}
 
 struct change_op {
     struct store_op op;
@@ -51,7 +35,7 @@ static bool note_drop(struct writer *w, struct change_op *o, struct err *err)
 
 static bool change_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
-    struct change_op *o = (struct change_op *)ops[0];
+    struct change_op *o = container_of(ops[0], struct change_op, op);
     int64_t id;
 
     require(count == 1);
@@ -72,18 +56,13 @@ static const struct store_verb change_verb = { .name = "change callers",
                                                .run = change_run,
                                                .notes = true };
 
-bool caller_add(struct store *s, int64_t gateway, struct str title,
-                char ret_name[static CALLER_NAME], char ret_key[static CALLER_KEY_TEXT],
-                struct err *err)
+bool caller_add(struct store *s, int64_t gateway, struct str title, char ret_name[static KEY_NAME],
+                char ret_key[static KEY_TEXT], struct err *err)
 {
     struct change_op o = { .add = true, .gateway = gateway, .title = title };
-    char secret[44];
 
-    random_text(ret_name, 10);
-    random_text(secret, 43); /* 258 bits */
-    (void)snprintf(ret_key, CALLER_KEY_TEXT, "wbk_%s_%s", ret_name, secret);
+    o.secret = key_make(ret_name, ret_key);
     o.name = str_of(ret_name);
-    o.secret = digest_of(str_of(ret_key));
     return writers_call(s->writers, &change_verb, &o.op, err);
 }
 

@@ -11,10 +11,11 @@
 #include "base/arena.h"
 #include "base/digest.h"
 #include "base/err.h"
+#include "base/key.h"
 
 struct store;
 
-enum { CALLER_KEY_TEXT = 80, CALLER_NAME = 16, CALLERS_MOST = 100000 };
+enum { CALLERS_MOST = 100000 };
 
 struct caller {
     int64_t id, gateway, made_us; /* gateway: word */
@@ -22,9 +23,8 @@ struct caller {
     struct sha256 secret;
 };
 
-bool caller_add(struct store *s, int64_t gateway, struct str title,
-                char ret_name[static CALLER_NAME], char ret_key[static CALLER_KEY_TEXT],
-                struct err *err);
+bool caller_add(struct store *s, int64_t gateway, struct str title, char ret_name[static KEY_NAME],
+                char ret_key[static KEY_TEXT], struct err *err);
 bool caller_remove(struct store *s, struct str name, bool *ret_was_there, struct err *err);
 bool caller_list(struct store *s, struct arena *a, struct caller **ret, size_t *ret_count,
                  struct err *err);

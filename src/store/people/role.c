@@ -2,6 +2,7 @@
 
 #include "base/auto.h"
 #include "base/buf.h"
+#include "base/container_of.h"
 #include "base/require.h"
 #include "store/kernel/inside.h"
 
@@ -102,7 +103,7 @@ static bool put(struct writer *w, struct change_op *o, struct err *err)
 
 static bool change_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
-    struct change_op *o = (struct change_op *)ops[0];
+    struct change_op *o = container_of(ops[0], struct change_op, op);
     int64_t mark;
 
     require(count == 1);

@@ -11,6 +11,7 @@
 #include "base/auto.h"
 #include "base/buf.h"
 #include "base/chance.h"
+#include "base/container_of.h"
 #include "base/file.h"
 #include "base/require.h"
 #include "core/units.h"
@@ -297,7 +298,7 @@ static bool note_change(struct writer *w, struct change_op *o, struct err *err)
 
 static bool change_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
-    struct change_op *o = (struct change_op *)ops[0];
+    struct change_op *o = container_of(ops[0], struct change_op, op);
     int64_t others, mark;
 
     require(count == 1);

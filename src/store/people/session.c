@@ -1,6 +1,7 @@
 #include "store/people/session.h"
 
 #include "base/auto.h"
+#include "base/container_of.h"
 #include "base/require.h"
 #include "store/kernel/inside.h"
 
@@ -40,7 +41,7 @@ static bool insert(struct writer *w, const struct session *m, struct err *err)
 
 static bool add_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
-    struct session_op *o = (struct session_op *)ops[0];
+    struct session_op *o = container_of(ops[0], struct session_op, op);
 
     require(count == 1);
     if (!raise_mark(w, err) ||
@@ -72,7 +73,7 @@ bool session_add(struct store *s, const struct session *made, const struct sha25
 
 static bool end_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
-    struct session_op *o = (struct session_op *)ops[0];
+    struct session_op *o = container_of(ops[0], struct session_op, op);
 
     require(count == 1);
     if (!raise_mark(w, err) ||
@@ -96,7 +97,7 @@ bool session_end(struct store *s, const struct sha256 *id, bool *ret_was, struct
 
 static bool use_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
-    struct session_op *o = (struct session_op *)ops[0];
+    struct session_op *o = container_of(ops[0], struct session_op, op);
 
     require(count == 1);
     for (size_t i = 0; i < o->count; i++)

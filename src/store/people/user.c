@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "base/auto.h"
+#include "base/container_of.h"
 #include "base/require.h"
 #include "store/kernel/inside.h"
 
@@ -115,27 +116,16 @@ bool user_get_by_sub(struct store *s, struct str iss, struct str sub, struct are
     return get(s, SQL_USER_BY_SUB, DB_ARGS(db_text(iss), db_text(sub)), a, ret, err);
 }
 
-static bool read_int(struct store *s, enum sql_id id, struct db_args args, int64_t *ret,
-                     struct err *err)
+bool user_mark(struct store *s, int64_t *ret, struct err *err)
 {
     struct db *db = store_reader(s, err);
 
     if (db == NULL)
         return false;
-    bool ok = db_one_int(db, id, args, 0, ret, err);
+    bool ok = db_one_int(db, SQL_MARK_GET, DB_ARGS(db_text(STR("login"))), 0, ret, err);
 
     store_reader_back(s, db);
     return ok;
-}
-
-bool user_count(struct store *s, int64_t *ret, struct err *err)
-{
-    return read_int(s, SQL_USER_COUNT, DB_NO_ARGS, ret, err);
-}
-
-bool user_mark(struct store *s, int64_t *ret, struct err *err)
-{
-    return read_int(s, SQL_MARK_GET, DB_ARGS(db_text(STR("login"))), ret, err);
 }
 
 /* ---- changes --------------------------------------------------------------------------------- */
@@ -189,7 +179,7 @@ static bool end_all_of(struct writer *w, struct str name, const struct sha256 *b
 
 static bool add_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
-    struct user_op *o = (struct user_op *)ops[0];
+    struct user_op *o = container_of(ops[0], struct user_op, op);
     int64_t there;
 
     require(count == 1);
@@ -242,7 +232,7 @@ static bool is_same(const struct user *a, const struct user *b)
 
 static bool change_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
-    struct user_op *o = (struct user_op *)ops[0];
+    struct user_op *o = container_of(ops[0], struct user_op, op);
     struct user was = { 0 };
     int64_t ended = 0;
     bool there;
@@ -284,7 +274,7 @@ bool user_change(struct store *s, const struct user *u, unsigned what, const str
 
 static bool drop_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
-    struct user_op *o = (struct user_op *)ops[0];
+    struct user_op *o = container_of(ops[0], struct user_op, op);
     int64_t ended;
 
     require(count == 1);
@@ -328,7 +318,7 @@ static bool may_invite(struct writer *w, struct str name, bool *ret, struct err 
 
 static bool invite_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
-    struct user_op *o = (struct user_op *)ops[0];
+    struct user_op *o = container_of(ops[0], struct user_op, op);
     struct str name = o->user->name;
     bool may;
 
@@ -423,7 +413,7 @@ static bool enter(struct writer *w, struct user_op *o, struct err *err)
 
 static bool enter_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
-    struct user_op *o = (struct user_op *)ops[0];
+    struct user_op *o = container_of(ops[0], struct user_op, op);
 
     require(count == 1);
     if (!enter(w, o, err))

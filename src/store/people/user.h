@@ -64,7 +64,6 @@ bool user_list(struct store *s, struct arena *a, struct user **ret, size_t *ret_
 bool user_get(struct store *s, struct str name, struct arena *a, struct user *ret, struct err *err);
 bool user_get_by_sub(struct store *s, struct str iss, struct str sub, struct arena *a,
                      struct user *ret, struct err *err);
-bool user_count(struct store *s, int64_t *ret, struct err *err);
 
 /* ---- links ---- */
 

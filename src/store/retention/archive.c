@@ -13,6 +13,7 @@
 #include "base/auto.h"
 #include "base/chance.h"
 #include "base/clock.h"
+#include "base/container_of.h"
 #include "base/fault.h"
 #include "base/file.h"
 #include "base/json.h"
@@ -459,7 +460,7 @@ struct add_op {
 static bool add_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
     for (size_t i = 0; i < count; i++) {
-        struct add_op *o = (struct add_op *)ops[i];
+        struct add_op *o = container_of(ops[i], struct add_op, op);
         const struct making *m = o->making;
 
         if (!db_run(w->db, SQL_ARCHIVE_ADD,

@@ -4,6 +4,7 @@
 
 #include "base/auto.h"
 #include "base/clock.h"
+#include "base/container_of.h"
 #include "base/require.h"
 #include "core/retain_rule.h"
 #include "core/trail.h"
@@ -131,7 +132,7 @@ static bool drop(struct writer *w, struct kept_op *o, int64_t place, struct err 
 static bool kept_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
     for (size_t i = 0; i < count; i++) {
-        struct kept_op *o = (struct kept_op *)ops[i];
+        struct kept_op *o = container_of(ops[i], struct kept_op, op);
         int64_t place;
 
         o->used = -1;
@@ -152,8 +153,8 @@ static bool kept_run(struct writer *w, struct store_op **ops, size_t count, stru
 static void kept_committed(struct writer *w, struct store_op **ops, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        if (((struct kept_op *)ops[i])->used >= 0)
-            done_used(w->store, ((struct kept_op *)ops[i])->used);
+        if ((container_of(ops[i], struct kept_op, op))->used >= 0)
+            done_used(w->store, (container_of(ops[i], struct kept_op, op))->used);
 }
 
 static const struct store_verb kept_verb = {

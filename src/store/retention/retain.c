@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "base/auto.h"
+#include "base/container_of.h"
 #include "base/fault.h"
 #include "base/require.h"
 #include "core/trail.h"
@@ -540,7 +541,7 @@ static bool slice_one(struct writer *w, struct slice_op *o, struct err *err)
 static bool slice_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
     for (size_t i = 0; i < count; i++)
-        if (!slice_one(w, (struct slice_op *)ops[i], err))
+        if (!slice_one(w, container_of(ops[i], struct slice_op, op), err))
             return false;
     return true;
 }
@@ -548,7 +549,7 @@ static bool slice_run(struct writer *w, struct store_op **ops, size_t count, str
 static void slice_committed(struct writer *w, struct store_op **ops, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        if (((struct slice_op *)ops[i])->answer->spared > 0)
+        if ((container_of(ops[i], struct slice_op, op))->answer->spared > 0)
             done_used(w->store, RETAIN_KEPT_DAY);
 }
 
@@ -593,7 +594,7 @@ static bool is_empty(struct writer *w, int64_t day, bool *ret, struct err *err)
 static bool close_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
     for (size_t i = 0; i < count; i++) {
-        struct table_op *o = (struct table_op *)ops[i];
+        struct table_op *o = container_of(ops[i], struct table_op, op);
 
         if (!is_empty(w, o->day, &o->done, err))
             return false;
@@ -608,8 +609,8 @@ static bool close_run(struct writer *w, struct store_op **ops, size_t count, str
 static void close_committed(struct writer *w, struct store_op **ops, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        if (((struct table_op *)ops[i])->done)
-            done_gone(w->store, ((struct table_op *)ops[i])->day);
+        if ((container_of(ops[i], struct table_op, op))->done)
+            done_gone(w->store, (container_of(ops[i], struct table_op, op))->day);
 }
 
 static const struct store_verb close_verb = { .name = "close the table of a day",
@@ -637,7 +638,7 @@ bool retain_close(struct store *s, int64_t day, bool *ret_closed, struct err *er
 static bool drop_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
     for (size_t i = 0; i < count; i++) {
-        struct table_op *o = (struct table_op *)ops[i];
+        struct table_op *o = container_of(ops[i], struct table_op, op);
         struct db_value day = db_int(o->day);
 
         if (!db_run_slot(w->db, SQL_RETAIN_LOCK, o->day, DB_NO_ARGS, NULL, err) ||
@@ -695,7 +696,7 @@ struct believe_op {
 static bool believe_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
     for (size_t i = 0; i < count; i++) {
-        struct believe_op *o = (struct believe_op *)ops[i];
+        struct believe_op *o = container_of(ops[i], struct believe_op, op);
 
         if (!db_run(w->db, o->anew ? SQL_MARK_SET : SQL_MARK_RAISE,
                     DB_ARGS(db_text(STR("retain_today")), db_int(o->today)), NULL, err) ||

@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/auto.h"
+#include "base/container_of.h"
 #include "base/fault.h"
 #include "base/require.h"
 #include "store/kernel/inside.h"
@@ -82,7 +83,7 @@ static bool change_note(struct writer *w, struct note_op *o, struct err *err)
 static bool note_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
     for (size_t i = 0; i < count; i++)
-        if (!change_note(w, (struct note_op *)ops[i], err))
+        if (!change_note(w, container_of(ops[i], struct note_op, op), err))
             return false;
     return true;
 }
@@ -312,7 +313,7 @@ static bool move_one(struct writer *w, const struct moving *m, struct err *err)
 static bool move_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
     for (size_t i = 0; i < count; i++) {
-        const struct move_op *o = (const struct move_op *)ops[i];
+        const struct move_op *o = container_of(ops[i], struct move_op, op);
 
         for (size_t k = 0; k < o->count; k++)
             if (!move_one(w, &o->entries[k], err))
@@ -368,7 +369,7 @@ static bool newest_run(struct writer *w, struct store_op **ops, size_t count, st
 {
     (void)err;
     for (size_t i = 0; i < count; i++)
-        ((struct newest_op *)ops[i])->seg = segments_newest(w->segments);
+        (container_of(ops[i], struct newest_op, op))->seg = segments_newest(w->segments);
     return true;
 }
 

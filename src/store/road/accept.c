@@ -6,6 +6,7 @@
 #include "base/auto.h"
 #include "base/chance.h"
 #include "base/clock.h"
+#include "base/container_of.h"
 #include "base/require.h"
 #include "store/kernel/claims.h"
 #include "store/kernel/inside.h"
@@ -220,11 +221,6 @@ static bool place_payload(struct writer *w, struct accept_op *a, struct err *err
     return true;
 }
 
-static struct db_value text_or_null(struct str s)
-{
-    return s.len > 0 ? db_text(s) : db_null();
-}
-
 static void doc_row(struct db_value *v, const struct accept_op *a)
 {
     v[0] = db_int(a->num);
@@ -237,9 +233,9 @@ static void doc_row(struct db_value *v, const struct accept_op *a)
     v[7] = db_bytes(str_mem(a->sha256.bytes, SHA256_SIZE));
     v[8] = db_int(a->place.seg);
     v[9] = db_int(a->place.pos);
-    v[10] = text_or_null(a->name);
-    v[11] = text_or_null(a->ctype);
-    v[12] = a->head.len > 0 ? db_bytes(a->head) : db_null();
+    v[10] = db_text_or_null(a->name);
+    v[11] = db_text_or_null(a->ctype);
+    v[12] = db_bytes_or_null(a->head);
     v[13] = db_int(a->seq);
 }
 
@@ -423,7 +419,7 @@ static bool accept_run(struct writer *w, struct store_op **ops, size_t count, st
     size_t keys = 0, n = 0;
 
     for (size_t i = 0; i < count; i++) {
-        struct accept_op *a = (struct accept_op *)ops[i];
+        struct accept_op *a = container_of(ops[i], struct accept_op, op);
 
         begin(a);
         if (a->has_key)
@@ -432,7 +428,7 @@ static bool accept_run(struct writer *w, struct store_op **ops, size_t count, st
     if (keys > 0 && !look_up_keys(w, keyed, keys, err))
         return false;
     for (size_t i = 0; i < count; i++) {
-        struct accept_op *a = (struct accept_op *)ops[i];
+        struct accept_op *a = container_of(ops[i], struct accept_op, op);
 
         if (a->result != ACCEPT_STORED)
             continue;
@@ -471,7 +467,7 @@ bool accept_one(struct writer *w, struct accept_op *op, struct err *err)
 static void accept_committed(struct writer *w, struct store_op **ops, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        accept_stored(w, (struct accept_op *)ops[i]);
+        accept_stored(w, container_of(ops[i], struct accept_op, op));
 }
 
 const struct store_verb accept_verb = { .name = "accept",
@@ -537,7 +533,7 @@ static bool make_table(struct writer *w, int64_t slot, struct err *err)
 
 static bool keep_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
-    struct keep_op *k = (struct keep_op *)ops[0];
+    struct keep_op *k = container_of(ops[0], struct keep_op, op);
     int64_t now = clock_wall_us();
 
     require(count == 1);
@@ -564,7 +560,7 @@ static bool keep_run(struct writer *w, struct store_op **ops, size_t count, stru
 
 static void keep_committed(struct writer *w, struct store_op **ops, size_t count)
 {
-    const struct keep_op *k = (const struct keep_op *)ops[0];
+    const struct keep_op *k = container_of(ops[0], struct keep_op, op);
 
     require(count == 1);
     for (size_t i = 0; i < k->over_count && w->db->kind == DB_SQLITE; i++)

@@ -1,6 +1,7 @@
 #include "store/road/document.h"
 
 #include "base/auto.h"
+#include "base/container_of.h"
 #include "base/require.h"
 #include "store/batch/batch.h"
 #include "store/kernel/inside.h"
@@ -187,39 +188,4 @@ bool document_live(struct store *s, int64_t num, struct arena *a, struct documen
     if (db != NULL)
         store_reader_back(s, db);
     return ok;
-}
-
-/* ---- ending --------------------------------------------------------------------------- */
-
-struct end_op {
-    struct store_op op;
-    struct settle_end_order order;
-};
-
-static bool end_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
-{
-    struct end_op *o = (struct end_op *)ops[0];
-
-    require(count == 1);
-    return settle_end(w, &o->order, err);
-}
-
-static void end_committed(struct writer *w, struct store_op **ops, size_t count)
-{
-    const struct end_op *o = (const struct end_op *)ops[0];
-
-    require(count == 1);
-    done_used(w->store, o->order.day);
-}
-
-static const struct store_verb end_verb = { .name = "end document",
-                                            .run = end_run,
-                                            .committed = end_committed };
-
-bool document_end(struct store *s, int64_t num, enum document_state state, int64_t keep_days,
-                  struct err *err)
-{
-    struct end_op o = { .order = { .doc = num, .state = state, .keep_days = keep_days } };
-
-    return writers_call(s->writers, &end_verb, &o.op, err);
 }

@@ -83,7 +83,3 @@ bool document_list(struct store *s, const struct document_filter *f, int64_t bel
 
 /* With its texts on the arena, but for the trail. */
 struct document document_copy(const struct document *d, struct arena *a);
-
-/* Move a live document to the table of the day on which it may go. */
-bool document_end(struct store *s, int64_t num, enum document_state state, int64_t keep_days,
-                  struct err *err);

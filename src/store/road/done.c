@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/clock.h"
+#include "base/container_of.h"
 #include "base/require.h"
 #include "core/retain_rule.h"
 #include "store/kernel/inside.h"
@@ -186,7 +187,7 @@ struct keep_op {
 
 static bool keep_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
-    const struct keep_op *k = (const struct keep_op *)ops[0];
+    const struct keep_op *k = container_of(ops[0], struct keep_op, op);
 
     require(count == 1);
     return done_ready(w, k->day, err) && done_ready(w, k->next, err);
@@ -194,7 +195,7 @@ static bool keep_run(struct writer *w, struct store_op **ops, size_t count, stru
 
 static void keep_committed(struct writer *w, struct store_op **ops, size_t count)
 {
-    const struct keep_op *k = (const struct keep_op *)ops[0];
+    const struct keep_op *k = container_of(ops[0], struct keep_op, op);
 
     require(count == 1);
     remember(w->store->done_days, k->day, false);

@@ -2,6 +2,7 @@
 
 #include "base/auto.h"
 #include "base/clock.h"
+#include "base/container_of.h"
 #include "base/require.h"
 #include "core/state.h"
 #include "core/trail.h"
@@ -134,7 +135,7 @@ static bool end_late(struct writer *w, const struct late *v, bool *ret_ended, st
 /* Page by page: those that are claimed do not stand in the way of the others. */
 static bool expire_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
-    struct expire_op *o = (struct expire_op *)ops[0];
+    struct expire_op *o = container_of(ops[0], struct expire_op, op);
     struct late *page = ARENA_ARRAY(w->arena, struct late, EXPIRE_MOST), after = { 0 };
     size_t n = EXPIRE_MOST;
 

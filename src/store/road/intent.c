@@ -1,6 +1,7 @@
 #include "store/road/intent.h"
 
 #include "base/arena.h"
+#include "base/container_of.h"
 #include "base/fault.h"
 #include "base/require.h"
 #include "store/kernel/claims.h"
@@ -16,7 +17,7 @@ static bool found_lease(void *arg, int64_t slot, size_t at, struct db_rows *row,
     (void)slot;
     (void)row;
     (void)err;
-    ((struct intent_op *)ops[at])->ours = true;
+    (container_of(ops[at], struct intent_op, op))->ours = true;
     return true;
 }
 
@@ -25,7 +26,7 @@ static bool put_leased(struct writer *w, struct store_op **ops, size_t count, st
     struct db_value *v = ARENA_ARRAY(w->arena, struct db_value, count * LEASED);
 
     for (size_t i = 0; i < count; i++) {
-        const struct intent_op *o = (const struct intent_op *)ops[i];
+        const struct intent_op *o = container_of(ops[i], struct intent_op, op);
 
         v[i * LEASED] = db_int(o->task.id);
         v[i * LEASED + 1] = db_int(o->task.claim);
@@ -39,7 +40,7 @@ static bool put_leased(struct writer *w, struct store_op **ops, size_t count, st
 static bool put_claimed(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
     for (size_t i = 0; i < count; i++) {
-        struct intent_op *o = (struct intent_op *)ops[i];
+        struct intent_op *o = container_of(ops[i], struct intent_op, op);
         int64_t changed;
 
         if (!claims_have(w->store->claims, &o->task))
@@ -56,7 +57,7 @@ static bool put_claimed(struct writer *w, struct store_op **ops, size_t count, s
 static bool intent_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
     for (size_t i = 0; i < count; i++) {
-        struct intent_op *o = (struct intent_op *)ops[i];
+        struct intent_op *o = container_of(ops[i], struct intent_op, op);
 
         require(o->task.kind == TASK_DELIVER);
         o->ours = false;

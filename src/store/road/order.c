@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/clock.h"
+#include "base/container_of.h"
 #include "base/id.h"
 #include "base/require.h"
 #include "store/kernel/claims.h"
@@ -352,7 +353,7 @@ struct order_op {
 
 static bool order_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
-    struct order_op *o = (struct order_op *)ops[0];
+    struct order_op *o = container_of(ops[0], struct order_op, op);
     int64_t lane = 0;
 
     require(count == 1);
@@ -366,7 +367,7 @@ static bool order_run(struct writer *w, struct store_op **ops, size_t count, str
 
 static void order_committed(struct writer *w, struct store_op **ops, size_t count)
 {
-    const struct order_op *o = (const struct order_op *)ops[0];
+    const struct order_op *o = container_of(ops[0], struct order_op, op);
 
     require(count == 1);
     if (o->batch.count > 0)

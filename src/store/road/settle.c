@@ -2,6 +2,7 @@
 
 #include "base/arena.h"
 #include "base/auto.h"
+#include "base/container_of.h"
 #include "base/fault.h"
 #include "base/require.h"
 #include "store/kernel/claims.h"
@@ -136,9 +137,9 @@ static void found_row(struct db_value *v, const struct settle_op *o, struct str 
     v[3] = db_int(o->receiver);
     v[4] = db_int(o->type);
     v[5] = db_int(o->route);
-    v[6] = bytes_or_null(o->facts);
+    v[6] = db_bytes_or_null(o->facts);
     v[7] = db_int(o->config);
-    v[8] = bytes_or_null(trail_fit(trail));
+    v[8] = db_bytes_or_null(trail_fit(trail));
 }
 
 /* The index is past it: it is found by what was found in it from now on. */
@@ -184,7 +185,7 @@ static bool write_delivers(struct group *g, struct err *err)
         struct db_value *v = row_of(&trails);
 
         v[0] = db_int(o->doc);
-        v[1] = bytes_or_null(trail_fit(o->trail));
+        v[1] = db_bytes_or_null(trail_fit(o->trail));
         if (!put_parts(g, o, err) || !put_task(g, o, err))
             return false;
     }
@@ -321,9 +322,9 @@ static void over_row(struct db_value *v, const struct ending *e)
     v[4] = db_int(o->receiver);
     v[5] = db_int(o->type);
     v[6] = db_int(o->route);
-    v[7] = bytes_or_null(o->facts);
+    v[7] = db_bytes_or_null(o->facts);
     v[8] = db_int(o->config);
-    v[9] = bytes_or_null(trail_fit(e->trail.ptr != NULL ? e->trail : o->trail));
+    v[9] = db_bytes_or_null(trail_fit(e->trail.ptr != NULL ? e->trail : o->trail));
 }
 
 static bool end_one(struct writer *w, const struct ending *e, struct err *err)
@@ -543,7 +544,7 @@ static bool settle_run(struct writer *w, struct store_op **ops, size_t count, st
     struct group *g = ARENA_NEW(w->arena, struct group);
 
     for (size_t i = 0; i < count; i++) {
-        all[i] = (struct settle_op *)ops[i];
+        all[i] = container_of(ops[i], struct settle_op, op);
         start_over(all[i]);
     }
     if (w->db->kind == DB_SQLITE ? !take_ready(w, all, count, err)
@@ -580,7 +581,7 @@ static void settle_committed(struct writer *w, struct store_op **ops, size_t cou
     int64_t day = -1;
 
     for (size_t i = 0; i < count; i++) {
-        const struct settle_op *o = (const struct settle_op *)ops[i];
+        const struct settle_op *o = container_of(ops[i], struct settle_op, op);
 
         if (o->over && o->day != day)
             done_used(w->store, day = o->day);

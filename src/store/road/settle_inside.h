@@ -40,9 +40,6 @@ struct group {
     size_t tally_count;
 };
 
-struct db_value text_or_null(struct str s);
-struct db_value bytes_or_null(struct str s);
-
 struct rows rows_of(struct writer *w, enum sql_id id, size_t columns, size_t most);
 struct db_value *row_of(struct rows *r);
 bool write_rows(struct writer *w, const struct rows *r, struct err *err);

@@ -1,6 +1,7 @@
 #include "store/road/settle_order.h"
 
 #include "base/arena.h"
+#include "base/container_of.h"
 #include "store/kernel/inside.h"
 #include "store/road/accept.h"
 
@@ -76,7 +77,7 @@ void settle_order_went(struct store_op **ops, size_t count, const struct order_b
 {
     for (size_t k = 0; k < going->count; k++)
         for (size_t i = 0; going->going[k].own && going->going[k].claimed && i < count; i++) {
-            struct settle_op *o = (struct settle_op *)ops[i];
+            struct settle_op *o = container_of(ops[i], struct settle_op, op);
 
             if (o->ours && o->keep && o->parts[0].num == going->going[k].num)
                 o->went = going->going[k].task;

@@ -4,16 +4,6 @@
 #include "base/arena.h"
 #include "store/kernel/inside.h"
 
-struct db_value text_or_null(struct str s)
-{
-    return s.len > 0 ? db_text(s) : db_null();
-}
-
-struct db_value bytes_or_null(struct str s)
-{
-    return s.len > 0 ? db_bytes(s) : db_null();
-}
-
 struct rows rows_of(struct writer *w, enum sql_id id, size_t columns, size_t most)
 {
     return (struct rows){ .id = id,
@@ -103,7 +93,7 @@ static void put_later(struct group *g, int64_t due_us, int64_t queue, int64_t pr
     v[5] = db_int(attempts);
     v[6] = db_int(id == t->id ? t->rescues : 0);
     v[7] = db_int(id == t->id ? t->crashes : 0);
-    v[8] = text_or_null(error);
+    v[8] = db_text_or_null(error);
 }
 
 static void put_dead(struct group *g, int64_t queue, int64_t id, int64_t kind, int64_t attempts,
@@ -173,9 +163,9 @@ static void add_row(struct group *g, const struct settle_op *o, const struct set
     v[7] = db_int(p->attempts);
     v[8] = db_int(p->first_us);
     v[9] = db_int(p->due_us);
-    v[10] = text_or_null(p->code);
-    v[11] = text_or_null(p->message);
-    v[12] = text_or_null(p->name);
+    v[10] = db_text_or_null(p->code);
+    v[11] = db_text_or_null(p->message);
+    v[12] = db_text_or_null(p->name);
     v[13] = db_int(p->status);
     for (size_t i = 14; i < 19; i++)
         v[i] = db_null();
@@ -205,9 +195,9 @@ static void move_row(struct group *g, const struct settle_part *p)
     v[3] = db_int(p->attempts);
     v[4] = db_int(p->first_us);
     v[5] = db_int(p->due_us);
-    v[6] = text_or_null(p->code);
-    v[7] = text_or_null(p->message);
-    v[8] = text_or_null(p->name);
+    v[6] = db_text_or_null(p->code);
+    v[7] = db_text_or_null(p->message);
+    v[8] = db_text_or_null(p->name);
     v[9] = db_int(p->status);
     v[10] = db_int(p->intent_us);
     v[11] = db_int(p->asked);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/auto.h"
+#include "base/container_of.h"
 #include "base/require.h"
 #include "store/kernel/claims.h"
 #include "store/kernel/inside.h"
@@ -147,7 +148,7 @@ static int by_place(const void *a, const void *b)
 
 static bool claim_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
-    struct claim_op *o = (struct claim_op *)ops[0];
+    struct claim_op *o = container_of(ops[0], struct claim_op, op);
 
     require(count == 1);
     unclaim(w->store, o);
@@ -184,14 +185,12 @@ bool task_claim(struct store *s, int64_t queue, size_t limit, int64_t lease_us,
 
 /* ---- what becomes of a claimed task --------------------------------------------------- */
 
-enum end { END_FINISH, END_RELEASE, END_FAIL, END_KILL };
-
 struct end_op {
     struct store_op op;
     const struct task *task;
-    enum end end;
-    int64_t due_us;
-    struct str code, text;
+    bool failed;
+    int64_t due_us;   /* when it failed */
+    struct str error; /* why */
     bool ours;
 };
 
@@ -219,25 +218,13 @@ static bool take_claimed(struct writer *w, const struct task *t, struct task *re
 
 static bool end_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
-    struct end_op *o = (struct end_op *)ops[0];
+    struct end_op *o = container_of(ops[0], struct end_op, op);
     struct task t;
 
     require(count == 1);
     if (!take_claimed(w, o->task, &t, &o->ours, err))
         return false;
-    if (!o->ours)
-        return true;
-    switch (o->end) {
-    case END_RELEASE:
-        return put_ready(w->db, &t, err);
-    case END_FAIL:
-        return put_later(w->db, &t, o->due_us, o->text, err);
-    case END_KILL:
-        return put_dead(w->db, &t, o->code, o->text, err);
-    case END_FINISH:
-        break;
-    }
-    return true;
+    return !o->ours || !o->failed || put_later(w->db, &t, o->due_us, o->error, err);
 }
 
 static const struct store_verb end_verb = { .name = "end", .run = end_run };
@@ -249,10 +236,9 @@ static bool end_task(struct store *s, struct end_op *o, bool *ret_ours, struct e
     if (o->ours && s->claims != NULL) {
         struct claim_place place = place_of(o->task);
 
-        if (o->end == END_FAIL) /* when it was due at once it may stand there already */
-            place.rank = o->due_us;
+        place.rank = o->due_us;
         claims_drop(s->claims, o->task);
-        if (o->end == END_RELEASE || o->end == END_FAIL)
+        if (o->failed) /* when it was due at once it may stand there already */
             claims_put_at(s->claims, o->task->queue, place);
     }
     *ret_ours = o->ours;
@@ -261,14 +247,7 @@ static bool end_task(struct store *s, struct end_op *o, bool *ret_ours, struct e
 
 bool task_finish(struct store *s, const struct task *t, bool *ret_ours, struct err *err)
 {
-    struct end_op o = { .task = t, .end = END_FINISH };
-
-    return end_task(s, &o, ret_ours, err);
-}
-
-bool task_release(struct store *s, const struct task *t, bool *ret_ours, struct err *err)
-{
-    struct end_op o = { .task = t, .end = END_RELEASE };
+    struct end_op o = { .task = t };
 
     return end_task(s, &o, ret_ours, err);
 }
@@ -276,15 +255,7 @@ bool task_release(struct store *s, const struct task *t, bool *ret_ours, struct 
 bool task_fail(struct store *s, const struct task *t, int64_t due_us, struct str error,
                bool *ret_ours, struct err *err)
 {
-    struct end_op o = { .task = t, .end = END_FAIL, .due_us = due_us, .text = error };
-
-    return end_task(s, &o, ret_ours, err);
-}
-
-bool task_kill(struct store *s, const struct task *t, struct str code, struct str message,
-               bool *ret_ours, struct err *err)
-{
-    struct end_op o = { .task = t, .end = END_KILL, .code = code, .text = message };
+    struct end_op o = { .task = t, .failed = true, .due_us = due_us, .error = error };
 
     return end_task(s, &o, ret_ours, err);
 }
@@ -300,7 +271,7 @@ struct wake_op {
 
 static bool wake_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
-    struct wake_op *o = (struct wake_op *)ops[0];
+    struct wake_op *o = container_of(ops[0], struct wake_op, op);
 
     require(count == 1);
     if (!read_tasks(w->db, SQL_TASK_DUE, DB_ARGS(db_int(o->now_us), db_int((int64_t)o->limit)),
@@ -339,7 +310,7 @@ struct crashed_op {
 
 static bool crashed_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
-    struct crashed_op *o = (struct crashed_op *)ops[0];
+    struct crashed_op *o = container_of(ops[0], struct crashed_op, op);
     struct db_value key[4];
     struct task t;
     size_t n;
@@ -375,26 +346,6 @@ bool task_crashed(struct store *s, const struct task *t, bool *ret_poison, struc
         return false;
     *ret_poison = o.poison;
     return true;
-}
-
-bool task_count(struct store *s, struct task_places *ret, struct err *err)
-{
-    struct db *db = store_reader(s, err);
-    struct db_rows rows = { 0 };
-    bool row = false;
-
-    if (db == NULL)
-        return false;
-    bool ok = db_query(db, SQL_TASK_PLACES, DB_NO_ARGS, &rows, err) && db_next(&rows, &row, err);
-
-    if (ok && row)
-        *ret = (struct task_places){ .ready = db_get_int(&rows, 0),
-                                     .lease = db_get_int(&rows, 1),
-                                     .later = db_get_int(&rows, 2),
-                                     .dead = db_get_int(&rows, 3) };
-    db_rows_done(&rows);
-    store_reader_back(s, db);
-    return ok;
 }
 
 static bool read_queues(struct db *db, struct task_queue *ret, size_t most, size_t *ret_count,

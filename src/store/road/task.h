@@ -40,12 +40,8 @@ bool task_claim(struct store *s, int64_t queue, size_t limit, int64_t lease_us,
 /* Each returns true when the store did it; *ret_ours is false when the claim was
  * lost, and then nothing was done. */
 bool task_finish(struct store *s, const struct task *t, bool *ret_ours, struct err *err);
-bool task_release(struct store *s, const struct task *t, bool *ret_ours, struct err *err);
 /* Not now: it is ready again at due_us. */
 bool task_fail(struct store *s, const struct task *t, int64_t due_us, struct str error,
-               bool *ret_ours, struct err *err);
-/* Never: a person must look. */
-bool task_kill(struct store *s, const struct task *t, struct str code, struct str message,
                bool *ret_ours, struct err *err);
 
 /* Move what is due from later to ready; *ret_next_us is when to come again (0: nothing waits). */
@@ -55,11 +51,6 @@ bool task_wake(struct store *s, int64_t now_us, size_t limit, int64_t *ret_moved
 /* The code of this task was running when the process died while it ran alone: count
  * it, and after TASK_CRASHES_MOST it is dead (`poison`). */
 bool task_crashed(struct store *s, const struct task *t, bool *ret_poison, struct err *err);
-
-struct task_places {
-    int64_t ready, lease, later, dead;
-};
-bool task_count(struct store *s, struct task_places *ret, struct err *err);
 
 struct task_queue {
     int64_t queue, count;

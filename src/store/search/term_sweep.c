@@ -3,6 +3,7 @@
  * A slot in which no document is left is emptied, some entries at a time.  Of a slot that still has
  * one all entries stay: who finds such a number looks at the document, and there is none. */
 #include "base/auto.h"
+#include "base/container_of.h"
 #include "base/require.h"
 #include "store/kernel/inside.h"
 #include "store/road/document_inside.h"
@@ -48,7 +49,7 @@ static bool is_in_use(struct writer *w, int64_t slot, bool *ret, struct err *err
 
 static bool sweep_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
-    struct sweep_op *o = (struct sweep_op *)ops[0];
+    struct sweep_op *o = container_of(ops[0], struct sweep_op, op);
     int64_t names = 0;
     bool used;
 

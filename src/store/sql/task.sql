@@ -104,8 +104,3 @@ GROUP BY queue ORDER BY queue LIMIT $1;
 SELECT CAST(sum(n) AS BIGINT), coalesce(min(since), 0) FROM (
     SELECT count(*) AS n, min(died_us) AS since FROM task_dead
     UNION ALL SELECT count(*), min(closed_us) FROM batch WHERE state = 1 AND code <> '') AS d;
-
--- name: task_places
--- out: how many tasks stand in each place
-SELECT (SELECT count(*) FROM task_ready), (SELECT count(*) FROM task_lease),
-       (SELECT count(*) FROM task_later), (SELECT count(*) FROM task_dead);

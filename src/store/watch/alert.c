@@ -2,6 +2,7 @@
 
 #include "base/auto.h"
 #include "base/clock.h"
+#include "base/container_of.h"
 #include "base/require.h"
 #include "store/kernel/inside.h"
 
@@ -82,7 +83,7 @@ static bool clear_run(struct writer *w, struct change_op *o, struct err *err)
 
 static bool change_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
-    struct change_op *o = (struct change_op *)ops[0];
+    struct change_op *o = container_of(ops[0], struct change_op, op);
     const struct alert_say *say = o->say;
 
     require(count == 1 && say->target_count <= ALERT_TARGETS_MOST);
@@ -168,7 +169,7 @@ struct end_op {
 
 static bool end_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
-    const struct end_op *o = (const struct end_op *)ops[0];
+    const struct end_op *o = container_of(ops[0], struct end_op, op);
 
     require(count == 1);
     return db_run(w->db, SQL_NOTICE_END,

@@ -1,6 +1,7 @@
 #include "store/watch/mishap.h"
 
 #include "base/auto.h"
+#include "base/container_of.h"
 #include "base/require.h"
 #include "store/kernel/inside.h"
 
@@ -12,7 +13,7 @@ struct add_op {
 
 static bool add_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
-    struct add_op *o = (struct add_op *)ops[0];
+    struct add_op *o = container_of(ops[0], struct add_op, op);
 
     require(count == 1);
     for (size_t i = 0; i < o->count; i++) {

@@ -426,7 +426,7 @@ TEST(every_verb_of_people_carries_its_line)
     struct audit_line l;
     struct err err = { 0 };
     int64_t system, gateway, num;
-    char name[CALLER_NAME], key[CALLER_KEY_TEXT], print[40];
+    char name[KEY_NAME], key[KEY_TEXT], print[40];
     struct hold hold = { .reason = STR("stocktaking"), .owner = STR("ann") };
     bool was;
 

@@ -90,7 +90,7 @@ TEST(postgres_a_silent_node_is_fenced_and_its_work_is_taken)
     /* The dead one does nothing any more. */
     CHECK(!accept_doc(a, &op) && op.op.err.kind == ERR_TRANSIENT);
     CHECK(!task_finish(a, &tasks[0], &ours, &err) && err.kind == ERR_TRANSIENT);
-    CHECK(!task_release(a, &tasks[0], &ours, &err));
+    CHECK(!task_fail(a, &tasks[0], 0, STR(""), &ours, &err));
     err = (struct err){ 0 };
     CHECK(!beat(a, &err) && err.kind == ERR_PERMANENT);
     CHECK(claim(b, 5, taken) == 5);

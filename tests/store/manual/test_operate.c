@@ -242,10 +242,8 @@ TEST(an_ended_document_lives_again)
 TEST(a_document_that_waits_is_cancelled)
 {
     struct scene c;
-    struct err err = { 0 };
-    bool ours;
 
-    CHECK(begin(&c) && task_release(c.s, &c.doc.task, &ours, &err) && ours);
+    CHECK(begin(&c) && give_back(c.s, &c.doc.task));
     CHECK(act(&c, OPERATE_DISCARD, RETRY_AUTO, false) == OPERATE_NOTHING);
     CHECK(act(&c, OPERATE_CANCEL, RETRY_AUTO, false) == OPERATE_DONE);
     CHECK(look(&c) && c.d.is == DOCUMENT_CANCELLED && last_line_is(&c, TRAIL_CANCELLED, 0));

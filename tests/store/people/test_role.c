@@ -134,7 +134,7 @@ TEST(a_key_is_kept_as_a_digest_and_ends)
     AUTO(arena_done) struct arena a = ARENA_INIT(16 << 20);
     struct home h = fresh_home();
     struct store *s = open_store(&h);
-    char name[ADMIN_KEY_NAME], key[ADMIN_KEY_TEXT], sql[200], text[200];
+    char name[KEY_NAME], key[KEY_TEXT], sql[200], text[200];
     struct str roles[] = { STR("viewer"), STR("desk") };
     struct admin_key order = { .title = STR("monitoring"),
                                .roles = roles,
@@ -152,7 +152,7 @@ TEST(a_key_is_kept_as_a_digest_and_ends)
     CHECK(admin_key_add(s, &order, name, key, &err));
     CHECK(strncmp(key, "wbk_", 4) == 0 && strlen(key) == 4 + 10 + 1 + 43);
     CHECK(mark(s) == before + 1);
-    char other[ADMIN_KEY_NAME];
+    char other[KEY_NAME];
 
     CHECK(!admin_key_add(s, &order, other, text, &err) && strstr(err.text, "title") != NULL);
     err = (struct err){ 0 };

@@ -134,14 +134,12 @@ TEST(a_claim_that_was_lost_intends_nothing)
     struct store *s = open_store(&h);
     struct task t[MANY];
     struct intent_op ops[MANY];
-    struct err err = { 0 };
-    bool ours;
 
     CHECK(s != NULL && waiting(s, MANY, t));
     for (int i = 0; i < MANY; i++)
         ops[i] = intent_of(&t[i]);
     for (int i = 0; i < MANY; i += 4)
-        CHECK(task_release(s, &t[i], &ours, &err) && ours);
+        CHECK(give_back(s, &t[i]));
     CHECK(intend(s, ops, MANY) == MANY - MANY / 4);
     for (int i = 0; i < MANY; i++) {
         CHECK(ops[i].op.ok && ops[i].ours == (i % 4 != 0));

@@ -109,14 +109,12 @@ TEST(a_claim_that_was_lost_settles_nothing)
     struct store *s = open_store(&h);
     struct accept_op doc;
     struct task t[2];
-    struct err err = { 0 };
-    bool ours;
 
     CHECK(s != NULL && born_docs(s, &doc, 1));
     struct settle_op stale = settle_of(&doc.task, doc.num, SETTLE_OVER);
 
     CHECK(claim(s, 1, t) == 0); /* nobody else gets it */
-    CHECK(task_release(s, &doc.task, &ours, &err) && ours);
+    CHECK(give_back(s, &doc.task));
     CHECK(claim(s, 2, t) == 1 && t[0].id == doc.num && t[0].claim != doc.task.claim);
     CHECK(!settle_ops(s, &stale, 1) && stale.op.ok && !stale.ours && !stale.over);
     CHECK(ask(&h, "SELECT count(*) FROM doc") == 1 && claimed_rows(&h) == 1);

@@ -36,14 +36,12 @@ TEST(a_stale_claim_does_nothing)
 
     CHECK(s != NULL && accept_many(s, 0, 1, 1));
     CHECK(claim(s, 1, &stale) == 1);
-    CHECK(task_release(s, &stale, &ours, &err) && ours);
+    CHECK(give_back(s, &stale));
     CHECK(claim(s, 1, &t) == 1);
     CHECK(t.id == stale.id && t.claim != stale.claim);
     again = stale;
     CHECK(task_finish(s, &stale, &ours, &err) && !ours);
     CHECK(task_fail(s, &stale, clock_wall_us(), STR("late"), &ours, &err) && !ours);
-    CHECK(task_kill(s, &stale, STR("late"), STR("late"), &ours, &err) && !ours);
-    CHECK(task_release(s, &stale, &ours, &err) && !ours);
     again.claim = 0;
     CHECK(task_finish(s, &again, &ours, &err) && !ours);
     struct task_places p = places(s);
@@ -95,55 +93,25 @@ TEST(what_is_woken_is_bounded_and_in_order)
     store_close(s);
 }
 
-TEST(a_killed_task_stays_for_people)
-{
-    struct home h = fresh_home();
-    struct store *s = open_store(&h);
-    struct task t;
-    struct err err = { 0 };
-    char text[100];
-    bool ours;
-
-    CHECK(s != NULL && accept_many(s, 0, 1, 1) && claim(s, 1, &t) == 1);
-    CHECK(task_kill(s, &t, STR("no_route"), STR("nobody takes it"), &ours, &err) && ours);
-    CHECK(places(s).dead == 1 && places(s).ready == 0 && places(s).lease == 0);
-    CHECK(claim(s, 1, &t) == 0);
-    CHECK(strcmp(ask_text(&h, "SELECT code FROM task_dead", text, sizeof text), "no_route") == 0);
-    store_close(s);
-}
-
 /* The task does not leave its place unless the dead letter is written with it.
  * proves: DL1 */
 TEST(a_dead_letter_that_cannot_be_written_is_tried_again)
 {
     struct home h = fresh_home();
     struct store *s = open_store(&h);
+    struct settle_op op;
     struct task t;
-    struct err err = { 0 };
-    bool ours;
 
     CHECK(s != NULL && accept_many(s, 0, 1, 1) && claim(s, 1, &t) == 1);
+    op = settle_of(&t, t.id, SETTLE_DEAD);
+    op.code = STR("no_route");
     CHECK(tell(&h, "ALTER TABLE task_dead RENAME TO task_gone"));
-    CHECK(!task_kill(s, &t, STR("no_route"), STR("nobody takes it"), &ours, &err));
+    CHECK(!settle_ops(s, &op, 1));
     CHECK(tell(&h, "ALTER TABLE task_gone RENAME TO task_dead"));
     CHECK(places(s).dead == 0 && places(s).ready + places(s).lease == 1);
     /* Still ours, nothing was lost. */
-    CHECK(task_kill(s, &t, STR("no_route"), STR("nobody takes it"), &ours, &err) && ours);
+    CHECK(settle_ops(s, &op, 1));
     CHECK(places(s).dead == 1 && places(s).ready + places(s).lease == 0);
-    store_close(s);
-}
-
-TEST(a_released_task_can_be_claimed_at_once)
-{
-    struct home h = fresh_home();
-    struct store *s = open_store(&h);
-    struct task first[3], again[3];
-    struct err err = { 0 };
-    bool ours;
-
-    CHECK(s != NULL && accept_many(s, 0, 3, 1) && claim(s, 3, first) == 3);
-    CHECK(task_release(s, &first[1], &ours, &err) && ours);
-    CHECK(claim(s, 3, again) == 1 && again[0].id == first[1].id);
     store_close(s);
 }
 

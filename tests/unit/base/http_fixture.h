@@ -26,6 +26,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/http_server.h"
+#include "http_methods.h"
 #include "test.h"
 
 #pragma GCC diagnostic ignored "-Wunused-function" /* each test uses some of it */
@@ -98,7 +99,7 @@ static void fx_fields(struct http_request *r)
     struct buf b = BUF_INIT(1 << 16);
     struct str name, value;
 
-    buf_printf(&b, "%s %.*s ?%.*s from %.*s%s\n", http_method_name(r->method), STR_ARG(r->path),
+    buf_printf(&b, "%s %.*s ?%.*s from %.*s%s\n", http_methods[r->method], STR_ARG(r->path),
                STR_ARG(r->query), STR_ARG(http_peer(r)), http_is_tls(r) ? " tls" : "");
     for (size_t i = 0; http_field_at(r, i, &name, &value); i++)
         buf_printf(&b, "%.*s=%.*s\n", STR_ARG(name), STR_ARG(value));

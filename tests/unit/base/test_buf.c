@@ -120,19 +120,6 @@ TEST(buf_clear_keeps_memory_done_gives_it_back)
     buf_done(&zero);
 }
 
-TEST(buf_take_gives_the_bytes_away)
-{
-    AUTO(buf_done) struct buf b = BUF_INIT(100);
-    size_t len = 77;
-
-    AUTO_TEXT none = buf_take(&b, &len);
-    CHECK(none != NULL && len == 0 && none[0] == '\0');
-    buf_puts(&b, "abc");
-    AUTO_TEXT some = buf_take(&b, &len);
-    CHECK(len == 3 && strcmp(some, "abc") == 0);
-    CHECK(b.len == 0 && b.ptr != some && b.cap == 100);
-}
-
 static void put_over_the_cap(void)
 {
     struct buf b = BUF_INIT(3);

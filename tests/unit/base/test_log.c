@@ -176,14 +176,6 @@ TEST(log_long_values_are_cut_and_lines_have_an_end)
 
 TEST(log_levels)
 {
-    enum log_level level = LOG_ERROR;
-
-    CHECK(log_level_of(STR("debug"), &level) && level == LOG_DEBUG);
-    CHECK(log_level_of(STR("info"), &level) && level == LOG_INFO);
-    CHECK(log_level_of(STR("warn"), &level) && level == LOG_WARN);
-    CHECK(log_level_of(STR("error"), &level) && level == LOG_ERROR);
-    CHECK(!log_level_of(STR("INFO"), &level) && !log_level_of(STR(""), &level) &&
-          level == LOG_ERROR);
     CHECK(!log_wants(LOG_DEBUG) && log_wants(LOG_INFO));
     log_set_level(LOG_ERROR);
     CHECK(!log_wants(LOG_WARN) && log_wants(LOG_ERROR));

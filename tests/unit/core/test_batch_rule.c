@@ -8,9 +8,10 @@
 
 static struct batch_schedule schedule(const char *cron)
 {
-    struct batch_schedule s = { .zone = &zone_of_utc };
+    struct batch_schedule s = { 0 };
     struct err err = { 0 };
 
+    (void)zone_load(STR("UTC"), NULL, &s.zone, &err);
     (void)cron_parse(str_of(cron), &s.cron, &err);
     return s;
 }

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/auto.h"
-#include "core/config.h"
+#include "config_describe.h"
 #include "test.h"
 
 enum { PAGE_MOST = 1024 * 1024 };

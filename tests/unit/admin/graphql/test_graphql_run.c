@@ -12,7 +12,7 @@ struct thing {
     const char *name;
     char *note;
     int64_t size, made;
-    int rank;
+    int64_t rank;
     bool ok;
     const struct thing *more;
 };

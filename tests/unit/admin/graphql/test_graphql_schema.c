@@ -223,6 +223,73 @@ TEST(schema_guard_is_asked_before_the_resolver)
     graphql_schema_free(s);
 }
 
+/* Names that a secret, or what is too much for the audit log, has. */
+static bool looks_private(struct str name, bool of_change)
+{
+    static const char *const parts[] = { "assword", "ecret", "oken" };
+    static const char *const whole[] = { "value", "payload", "text", "old", "new", "current" };
+
+    for (size_t i = 0; i < COUNT(parts); i++)
+        if (memmem(name.ptr, name.len, parts[i], strlen(parts[i])) != NULL)
+            return true;
+    for (size_t i = 0; of_change && i < COUNT(whole); i++)
+        if (str_is(name, whole[i]))
+            return true;
+    return false;
+}
+
+static void check_inputs(const struct graphql_type *t, const char *field,
+                         const struct graphql_input *inputs, size_t count, bool of_change)
+{
+    for (size_t i = 0; i < count; i++) {
+        bool marked = inputs[i].is_unlogged || !looks_private(inputs[i].name, of_change);
+
+        if (!marked)
+            (void)printf("# %.*s%s%s: mark %.*s as @secret or @unlogged\n", STR_ARG(t->name),
+                         field[0] != '\0' ? "." : "", field, STR_ARG(inputs[i].name));
+        CHECK(marked);
+    }
+}
+
+TEST(schema_marks_what_is_private)
+{
+    struct err err = { 0 };
+    struct graphql_schema *s = graphql_schema_new(embed_schema(), &err);
+
+    CHECK(s != NULL && s->mutation != NULL);
+    for (size_t i = 0; i < s->type_count; i++) {
+        const struct graphql_type *t = s->types[i];
+
+        check_inputs(t, "", t->inputs, t->input_count, false);
+        for (size_t j = 0; j < t->field_count; j++) {
+            char name[GRAPHQL_NAME_MAX + 1];
+
+            (void)snprintf(name, sizeof name, "%.*s", STR_ARG(t->fields[j].name));
+            check_inputs(t, name, t->fields[j].args, t->fields[j].arg_count, t == s->mutation);
+        }
+    }
+    graphql_schema_free(s);
+}
+
+TEST(schema_reads_marks_of_arguments)
+{
+    struct err err = { 0 };
+    struct graphql_schema *s = graphql_schema_new(
+        STR("type Query{a(p:Int @secret q:Int @unlogged r:Int i:In):Int} input In{x:Int @secret}"),
+        &err);
+
+    CHECK(s != NULL);
+    const struct graphql_input *args = graphql_type_field(s->query, STR("a"))->args;
+
+    CHECK(args[0].is_secret && args[0].is_unlogged);
+    CHECK(!args[1].is_secret && args[1].is_unlogged);
+    CHECK(!args[2].is_secret && !args[2].is_unlogged);
+    CHECK(graphql_type_find(s, STR("In"))->inputs[0].is_secret);
+    graphql_schema_free(s);
+    CHECK(has(made("type Query{a(p:Int @secret(x:1)):Int}"), "wrong arguments of directive"));
+    CHECK(has(made("type Query{a:Int @secret}"), "directive not supported here"));
+}
+
 TEST(schema_check_counts_what_does_not_fit)
 {
     struct err err = { 0 };

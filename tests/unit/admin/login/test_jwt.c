@@ -10,6 +10,7 @@
 
 #include "admin/login/jwt.h"
 #include "base/auto.h"
+#include "base/base64.h"
 #include "test.h"
 
 enum { NOW = 1800000000 };
@@ -46,7 +47,7 @@ static void put_number(struct buf *to, EVP_PKEY *key, const char *name, int size
     int len = size > 0 ? BN_bn2binpad(n, bytes, size) : BN_bn2bin(n, bytes);
 
     BN_free(n);
-    if (!jwt_encode(str_mem(bytes, (size_t)len), to, &err))
+    if (!base64url_encode(str_mem(bytes, (size_t)len), to, &err))
         buf_puts(to, "?");
 }
 
@@ -102,7 +103,7 @@ static void put_part(struct buf *to, const char *text)
 {
     struct err err;
 
-    if (!jwt_encode(str_of(text), to, &err))
+    if (!base64url_encode(str_of(text), to, &err))
         buf_puts(to, "?");
 }
 
@@ -128,7 +129,7 @@ static void put_signature(struct buf *to, EVP_PKEY *key)
         bytes = str_mem(raw, sizeof raw);
     }
     buf_putc(to, '.');
-    if (!jwt_encode(bytes, to, &err))
+    if (!base64url_encode(bytes, to, &err))
         buf_puts(to, "?");
 }
 
@@ -165,7 +166,7 @@ TEST(jwt_takes_what_the_provider_signed)
     };
     AUTO(keys_drop) struct jwt_keys *k = usual_keys();
 
-    CHECK(k != NULL && jwt_keys_count(k) == 2);
+    CHECK(k != NULL);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         AUTO(buf_done) struct buf token = BUF_INIT(64 << 10);
         struct err err = { 0 };
@@ -230,7 +231,7 @@ TEST(jwt_refuses_an_hmac_with_the_public_key)
     (void)HMAC(EVP_sha256(), text, (int)size, (unsigned char *)token.ptr, token.len, mac, &len);
     BIO_free(pem);
     buf_putc(&token, '.');
-    CHECK(jwt_encode(str_mem(mac, len), &token, &err));
+    CHECK(base64url_encode(str_mem(mac, len), &token, &err));
     CHECK(!takes(k, buf_view(&token), &err) && err.kind == ERR_PERMANENT);
 }
 
@@ -338,7 +339,12 @@ TEST(jwt_leaves_weak_and_odd_keys_out)
     EVP_PKEY_free(weak);
     AUTO(keys_drop) struct jwt_keys *k = read_set(set.ptr);
 
-    CHECK(k != NULL && jwt_keys_count(k) == 0);
+    AUTO(buf_done) struct buf token = BUF_INIT(64 << 10);
+    struct err err = { 0 };
+    json_t *claims = NULL;
+
+    make_token(&token, "{\"alg\":\"RS256\"}", claims_good, rsa);
+    CHECK(k != NULL && !jwt_check(k, buf_view(&token), &rules, &claims, &err));
     CHECK(read_set("") == NULL && read_set("[]") == NULL && read_set("{}") == NULL);
     CHECK(read_set("{\"keys\":{}}") == NULL);
 }
@@ -355,16 +361,16 @@ TEST(jwt_base64_is_one_to_one)
         AUTO(buf_done) struct buf to = BUF_INIT(100), back = BUF_INIT(100);
         struct err err = { 0 };
 
-        CHECK(jwt_encode(str_of(cases[i].bytes), &to, &err));
+        CHECK(base64url_encode(str_of(cases[i].bytes), &to, &err));
         CHECK(str_is(buf_view(&to), cases[i].text));
-        CHECK(jwt_decode(buf_view(&to), &back, &err));
+        CHECK(base64url_decode(buf_view(&to), &back, &err));
         CHECK(str_is(buf_view(&back), cases[i].bytes));
     }
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         AUTO(buf_done) struct buf to = BUF_INIT(100);
         struct err err = { 0 };
 
-        CHECK(!jwt_decode(str_of(wrong[i]), &to, &err) && err.kind == ERR_PERMANENT);
+        CHECK(!base64url_decode(str_of(wrong[i]), &to, &err) && err.kind == ERR_PERMANENT);
     }
 }
 

@@ -1,3 +1,6 @@
+/* config_describe.h - the whole grammar as a Markdown page: docs/configuration.md. */
+#pragma once
+
 #include <stdio.h>
 
 #include "base/require.h"
@@ -256,7 +259,7 @@ static void put_types(struct buf *out)
     }
 }
 
-void config_describe(struct buf *out)
+static void config_describe(struct buf *out)
 {
     buf_puts(out, intro);
     put_types(out);

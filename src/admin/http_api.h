@@ -33,9 +33,3 @@ void http_api_free(struct http_api *h);
 struct login *http_api_login(const struct http_api *h);
 
 extern const struct http_handler http_api_handler; /* its arg is the struct http_api */
-
-/* Who sends this request, from its head alone; texts are copied, for it may be gone before it is
- * answered.  False: nobody that this API knows; *ret_caller is then the number of a gateway's
- * caller, or 0. */
-bool http_api_identify(const struct http_api *h, struct http_request *r, struct arena *a,
-                       struct principal *ret, int64_t *ret_caller);

@@ -1,20 +1,20 @@
-#include "core/json_check.h"
+#include "core/json_scan.h"
 
 #include "test.h"
 
 static bool check(const char *text, size_t piece)
 {
-    struct json_check c = { 0 };
+    struct json_scan c = { 0 };
     struct str all = str_of(text);
     struct err err = { 0 };
 
     for (; all.len > 0; all = str_from(all, piece < all.len ? piece : all.len))
-        if (!json_check_add(&c, str_mem(all.ptr, piece < all.len ? piece : all.len), &err))
+        if (!json_scan_check(&c, str_mem(all.ptr, piece < all.len ? piece : all.len), &err))
             return false;
-    return json_check_end(&c, &err);
+    return json_scan_check_end(&c, &err);
 }
 
-TEST(json_check_knows_json)
+TEST(json_scan_knows_json)
 {
     static const char *const good[] = {
         "0",
@@ -95,18 +95,43 @@ TEST(json_check_knows_json)
     }
 }
 
-TEST(json_check_has_a_depth)
+TEST(json_scan_has_a_depth)
 {
-    char text[JSON_CHECK_DEPTH * 2 + 3];
+    char text[JSON_SCAN_DEPTH * 2 + 3];
 
-    memset(text, '[', JSON_CHECK_DEPTH);
-    memset(text + JSON_CHECK_DEPTH, ']', JSON_CHECK_DEPTH);
-    text[JSON_CHECK_DEPTH * 2] = '\0';
+    memset(text, '[', JSON_SCAN_DEPTH);
+    memset(text + JSON_SCAN_DEPTH, ']', JSON_SCAN_DEPTH);
+    text[JSON_SCAN_DEPTH * 2] = '\0';
     CHECK(check(text, 100));
-    memset(text, '[', JSON_CHECK_DEPTH + 1);
-    memset(text + JSON_CHECK_DEPTH + 1, ']', JSON_CHECK_DEPTH + 1);
-    text[JSON_CHECK_DEPTH * 2 + 2] = '\0';
+    memset(text, '[', JSON_SCAN_DEPTH + 1);
+    memset(text + JSON_SCAN_DEPTH + 1, ']', JSON_SCAN_DEPTH + 1);
+    text[JSON_SCAN_DEPTH * 2 + 2] = '\0';
     CHECK(!check(text, 100));
+}
+
+TEST(json_scan_tells_what_it_meets)
+{
+    static const struct {
+        enum json_event event;
+        const char *text;
+    } want[] = {
+        { JSON_OPEN, "" },  { JSON_KEY, "a\\u00e4" }, { JSON_OPEN, "" },  { JSON_SCALAR, "-1.5e3" },
+        { JSON_TEXT, "x" }, { JSON_SCALAR, "null" },  { JSON_CLOSE, "" }, { JSON_KEY, "b" },
+        { JSON_OPEN, "" },  { JSON_CLOSE, "" },       { JSON_CLOSE, "" }, { JSON_END, "" },
+    };
+    struct json_scan s = { 0 };
+
+    json_scan_give(&s, STR("{\"a\\u00e4\":[-1.5e3,\"x\" ,null],\"b\":{}} "), true);
+    for (size_t i = 0; i < sizeof want / sizeof want[0]; i++) {
+        enum json_event got = json_scan_next(&s);
+
+        CHECK(got == want[i].event);
+        if (got == JSON_KEY || got == JSON_TEXT || got == JSON_SCALAR)
+            CHECK(str_is(s.text, want[i].text));
+        if (got == JSON_KEY)
+            CHECK(s.escapes == (i == 1));
+    }
+    CHECK(json_scan_is_over(&s));
 }
 
 int main(void)

@@ -1,4 +1,4 @@
-#include "admin/api/api.h"
+#include "admin/api.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,21 +1,22 @@
-#include "admin/http/api.h"
+#include "admin/http_api.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "admin/api/api.h"
+#include "admin/api.h"
 #include "admin/graphql/request.h"
 #include "admin/http/console.h"
 #include "admin/http/document.h"
 #include "admin/http/events.h"
 #include "admin/http/manual.h"
 #include "admin/http/visit.h"
-#include "admin/login/http_cookie.h"
 #include "admin/login/http_login.h"
+#include "admin/login/identify.h"
 #include "admin/login/login.h"
 #include "admin/login/principal.h"
 #include "base/alloc.h"
 #include "base/auto.h"
+#include "base/container_of.h"
 #include "base/json.h"
 #include "base/metrics.h"
 #include "engine/engine.h"
@@ -30,10 +31,9 @@ enum {
 };
 
 struct http_api {
-    struct engine *engine;
+    struct identify known; /* engine and login are used from here too */
     struct api *api;
     struct http_events *events;
-    struct login *login;
     const struct http_server *server;
     struct metric server_metrics[4 + HTTP_REFUSAL_COUNT];
     char labels[HTTP_REFUSAL_COUNT][64];
@@ -56,7 +56,7 @@ struct visit {
 
 static void visit_free(struct http_visit *visit)
 {
-    struct visit *v = (struct visit *)visit;
+    struct visit *v = container_of(visit, struct visit, visit);
 
     buf_done(&v->body);
     buf_done(&v->answer);
@@ -85,47 +85,9 @@ static void end_with_error(struct visit *v, int status, const char *fields, cons
 
 /* ---- who asks -------------------------------------------------------------------------------- */
 
-/* As a gateway takes it: "Bearer KEY", or the field X-API-Key. */
-static struct str token_of(const struct http_request *r)
+static bool knows_caller(struct visit *v)
 {
-    struct str scheme, rest = str_cut(r->authorization, ' ', &scheme);
-
-    if (r->authorization.ptr == NULL)
-        return http_field(r, STR("X-API-Key"));
-    return str_eq_nocase(scheme, STR("bearer")) ? str_trim(rest) : (struct str){ 0 };
-}
-
-bool http_api_identify(const struct http_api *h, struct http_request *r, struct arena *a,
-                       struct principal *ret, int64_t *ret_caller)
-{
-    struct str token = token_of(r), title;
-
-    *ret = (struct principal){ .engine = h->engine,
-                               .login = h->login,
-                               .address = arena_copy(a, http_peer(r)) };
-    *ret_caller = 0;
-    if (token.ptr == NULL)
-        return http_cookie_identify(h->login, r, a, ret);
-    struct intake_table *t = intake_port.table(engine_intake(h->engine));
-
-    if (intake_is_admin(t, token)) {
-        ret->kind = PRINCIPAL_TOKEN;
-        ret->name = STR("admin");
-        ret->rights = rights_all;
-    }
-    *ret_caller = intake_caller_of(t, token);
-    intake_port.release(t);
-    if (ret->kind == PRINCIPAL_NOBODY &&
-        admin_keys_find(engine_admin_keys(h->engine), token, a, &title, &ret->rights)) {
-        ret->kind = PRINCIPAL_KEY;
-        ret->name = str_of(arena_printf(a, "key %.*s", STR_ARG(title)));
-    }
-    return ret->kind != PRINCIPAL_NOBODY;
-}
-
-static bool identify(struct visit *v)
-{
-    return http_api_identify(v->self, v->visit.request, &v->arena, &v->who, &v->caller);
+    return identify(&v->self->known, v->visit.request, &v->arena, &v->who, &v->caller);
 }
 
 static bool is_near(struct http_request *r)
@@ -141,7 +103,7 @@ static bool is_near(struct http_request *r)
 
 static void graphql_run_at_desk(struct desk_job *job)
 {
-    struct visit *v = (struct visit *)http_visit_of_job(job);
+    struct visit *v = container_of(http_visit_of_job(job), struct visit, visit);
 
     v->status =
         api_execute(v->self->api, &v->who, str_of(v->content_type), buf_view(&v->body), &v->answer);
@@ -149,10 +111,12 @@ static void graphql_run_at_desk(struct desk_job *job)
 
 static void graphql_done(struct loop_msg *msg)
 {
-    struct visit *v = (struct visit *)http_visit_back(msg);
+    struct http_visit *visit = http_visit_back(msg);
 
-    if (v == NULL)
+    if (visit == NULL)
         return;
+    struct visit *v = container_of(visit, struct visit, visit);
+
     http_answer(v->visit.request, v->status, STR("Cache-Control: no-store\r\n"),
                 STR("application/json"), buf_view(&v->answer));
     visit_free(&v->visit);
@@ -186,7 +150,7 @@ static void graphql_bytes(struct visit *v, struct str bytes)
 /* False: it was answered why not. */
 static bool graphql_admits(struct visit *v)
 {
-    if (identify(v))
+    if (knows_caller(v))
         return true;
     end_with_error(v, 401, "WWW-Authenticate: Bearer\r\n", "unauthorized",
                    v->who.refused != NULL
@@ -225,7 +189,7 @@ static void events_head(struct visit *v)
         end_with_error(v, 405, "Allow: GET\r\n", "method_not_allowed", "Listen with GET.");
         return;
     }
-    if (!identify(v)) {
+    if (!knows_caller(v)) {
         end_with_error(v, 401, "WWW-Authenticate: Bearer\r\n", "unauthorized",
                        "Log in, or send a key: Authorization: Bearer KEY.");
         return;
@@ -243,13 +207,14 @@ static void answer_ready(struct visit *v)
     AUTO(buf_done) struct buf text = BUF_INIT(32768);
     struct json_out j = { .to = &text };
 
-    engine_not_ready(v->self->engine, &why);
+    engine_not_ready(v->self->known.engine, &why);
     bool ready = why.len == 0;
 
     /* What is wrong elsewhere names partners: it is for the machine itself, and for those who see
      * all. */
-    if (is_near(v->visit.request) || (identify(v) && rights_everywhere(&v->who.rights, RIGHT_SEE)))
-        engine_troubles(v->self->engine, &why);
+    if (is_near(v->visit.request) ||
+        (knows_caller(v) && rights_everywhere(&v->who.rights, RIGHT_SEE)))
+        engine_troubles(v->self->known.engine, &why);
     json_open(&j, '{');
     json_key(&j, "ready");
     json_bool(&j, ready);
@@ -269,7 +234,7 @@ static void answer_ready(struct visit *v)
 
 static void answer_metrics(struct visit *v)
 {
-    bool known = identify(v), near = is_near(v->visit.request);
+    bool known = knows_caller(v), near = is_near(v->visit.request);
 
     if (!near && !known) {
         end_with_error(v, 401, "WWW-Authenticate: Bearer\r\n", "unauthorized",
@@ -310,6 +275,7 @@ static bool is_manual(const struct http_request *r)
 
 static void on_head(struct http_request *r, void *arg)
 {
+    struct http_api *self = arg;
     static const struct {
         const char *path;
         void (*answer)(struct visit *v);
@@ -322,20 +288,20 @@ static void on_head(struct http_request *r, void *arg)
     };
 
     if (is_manual(r)) {
-        http_manual_handler.head(r, arg);
+        http_manual_handler.head(r, &self->known);
         return;
     }
     if (http_login_takes(r)) {
-        http_login_handler.head(r, ((struct http_api *)arg)->login);
+        http_login_handler.head(r, self->known.login);
         return;
     }
     if (http_console_answer(r))
         return;
     if (str_starts(r->path, STR("/documents/"))) {
-        http_document_handler.head(r, arg);
+        http_document_handler.head(r, &self->known);
         return;
     }
-    struct visit *v = visit_new(r, arg);
+    struct visit *v = visit_new(r, self);
 
     for (size_t i = 0; i < sizeof pages / sizeof pages[0]; i++)
         if (str_is(r->path, pages[i].path)) {
@@ -358,7 +324,7 @@ static void on_end(struct http_request *r)
     if (v->dropped > 0)
         graphql_too_large(v);
     else if (graphql_admits(v))
-        (void)http_visit_to_desk(&v->visit, engine_desk(v->self->engine), graphql_run_at_desk,
+        (void)http_visit_to_desk(&v->visit, engine_desk(v->self->known.engine), graphql_run_at_desk,
                                  graphql_done);
 }
 
@@ -376,16 +342,16 @@ struct http_api *http_api_new(struct engine *engine, struct api *api)
 {
     struct http_api *h = NEW(struct http_api);
 
-    h->engine = engine;
+    h->known.engine = engine;
     h->api = api;
     h->events = http_events_new(engine);
-    h->login = login_new(engine);
+    h->known.login = login_new(engine);
     return h;
 }
 
 struct login *http_api_login(const struct http_api *h)
 {
-    return h->login;
+    return h->known.login;
 }
 
 static int64_t stat_of(const struct http_server *server, size_t which)
@@ -462,6 +428,6 @@ void http_api_free(struct http_api *h)
     http_events_free(h->events);
     for (size_t i = 0; h->server != NULL && i < 4 + HTTP_REFUSAL_COUNT; i++)
         metrics_forget(&h->server_metrics[i]);
-    login_free(h->login);
+    login_free(h->known.login);
     free(h);
 }

@@ -1,0 +1,385 @@
+#include "core/json_scan.h"
+
+#include <string.h>
+
+/* What may come next. */
+enum { VALUE, VALUE_OR_END, KEY_OR_END, KEY, COLON, COMMA_OR_END, OVER };
+
+/* Inside of what: nothing, a text, an escape, its hex digits, the rest of a character, a word, a
+ * number. */
+enum {
+    BETWEEN,
+    TEXT,
+    ESCAPE,
+    HEX,
+    CHARACTER,
+    WORD,
+    MINUS,
+    ZERO,
+    DIGITS,
+    POINT,
+    FRACTION,
+    E,
+    SIGN,
+    EXPONENT
+};
+
+static enum json_event wrong(struct json_scan *s, const char *why)
+{
+    s->why = why;
+    return JSON_WRONG;
+}
+
+void json_scan_give(struct json_scan *s, struct str piece, bool last)
+{
+    s->before += s->at - s->piece;
+    s->piece = s->at = piece.len > 0 ? piece.ptr : "";
+    s->end = s->at + piece.len;
+    s->from = NULL;
+    s->last = last;
+}
+
+int64_t json_scan_at(const struct json_scan *s)
+{
+    return s->before + (s->at - s->piece);
+}
+
+bool json_scan_is_over(const struct json_scan *s)
+{
+    return s->token == BETWEEN && s->state == OVER;
+}
+
+bool json_scan_in_object(const struct json_scan *s)
+{
+    size_t d = s->depth - 1;
+
+    return (s->objects[d / 64] >> d % 64 & 1) != 0;
+}
+
+/* ---- values ---- */
+
+/* It ends here; with `quotes` around it. */
+static void end_token(struct json_scan *s, size_t quotes)
+{
+    s->token = BETWEEN;
+    s->text = (struct str){ 0 };
+    if (s->from != NULL)
+        s->text = str_mem(s->from + quotes, (size_t)(s->at - s->from) - 2 * quotes);
+}
+
+static void value_ended(struct json_scan *s)
+{
+    s->state = s->depth == 0 ? OVER : COMMA_OR_END;
+}
+
+static enum json_event scalar_ended(struct json_scan *s)
+{
+    end_token(s, 0);
+    value_ended(s);
+    return JSON_SCALAR;
+}
+
+static enum json_event open_level(struct json_scan *s, bool object)
+{
+    if (s->depth == JSON_SCAN_DEPTH)
+        return wrong(s, "objects and lists stand too deep in each other");
+    uint64_t bit = UINT64_C(1) << s->depth % 64;
+
+    s->objects[s->depth / 64] = (s->objects[s->depth / 64] & ~bit) | (object ? bit : 0);
+    s->depth++;
+    s->state = object ? KEY_OR_END : VALUE_OR_END;
+    s->at++;
+    return JSON_OPEN;
+}
+
+static enum json_event close_level(struct json_scan *s)
+{
+    s->at++;
+    s->depth--;
+    value_ended(s);
+    return JSON_CLOSE;
+}
+
+/* ---- texts ---- */
+
+/* Eight bytes at once: none of them is a quote, a backslash, a control character or beyond
+ * ASCII. */
+static bool all_plain(const char *s)
+{
+    const uint64_t ones = 0x0101010101010101u, highs = 0x8080808080808080u;
+    uint64_t v;
+
+    memcpy(&v, s, sizeof v);
+    uint64_t quote = v ^ (ones * '"'), slash = v ^ (ones * '\\');
+
+    return (((v - ones * 0x20) | (quote - ones) | (slash - ones) | v) & highs) == 0;
+}
+
+/* The rest of a character; the second byte shows what is too long, a surrogate, or none at all. */
+static bool is_rest(unsigned char lead, unsigned char b)
+{
+    return (b & 0xc0) == 0x80 && !(lead == 0xe0 && b < 0xa0) && !(lead == 0xed && b > 0x9f) &&
+           !(lead == 0xf0 && b < 0x90) && !(lead == 0xf4 && b > 0x8f);
+}
+
+static bool is_hex(unsigned char b)
+{
+    return (b >= '0' && b <= '9') || (b >= 'a' && b <= 'f') || (b >= 'A' && b <= 'F');
+}
+
+/* A byte that is not plain, or stands behind one; false: it may not stand there. */
+static bool take_odd(struct json_scan *s, unsigned char b)
+{
+    static const char escape[] = "after a backslash stands something else";
+
+    switch (s->token) {
+    case TEXT:
+        if (b == '\\') {
+            s->token = ESCAPE;
+            s->escapes = true;
+        } else if (b < ' ') {
+            s->why = "a control character stands in a text";
+        } else if (b >= 0x80) {
+            s->token = CHARACTER;
+            s->left = b < 0xe0 ? 1 : b < 0xf0 ? 2 : 3;
+            s->lead = b;
+            s->why = b < 0xc2 || b > 0xf4 ? "a text is not UTF-8" : NULL;
+        }
+        break;
+    case ESCAPE:
+        s->token = b == 'u' ? HEX : TEXT;
+        s->left = 4;
+        s->why = b == 'u' || (b != '\0' && strchr("\"\\/bfnrt", b) != NULL) ? NULL : escape;
+        break;
+    case HEX:
+        s->token = --s->left == 0 ? TEXT : HEX;
+        s->why = is_hex(b) ? NULL : escape;
+        break;
+    default:
+        s->why = is_rest(s->lead, b) ? NULL : "a text is not UTF-8";
+        s->lead = 0;
+        s->token = --s->left == 0 ? TEXT : CHARACTER;
+        break;
+    }
+    return s->why == NULL;
+}
+
+static enum json_event text_ended(struct json_scan *s)
+{
+    s->at++;
+    end_token(s, 1);
+    if (s->state == KEY) {
+        s->state = COLON;
+        return JSON_KEY;
+    }
+    value_ended(s);
+    return JSON_TEXT;
+}
+
+static const char *skip_plain(const char *at, const char *end)
+{
+    while (end - at >= 8 && all_plain(at))
+        at += 8;
+    while (at < end && *at >= ' ' && *at < 0x7f && *at != '"' && *at != '\\')
+        at++;
+    return at;
+}
+
+static enum json_event scan_text(struct json_scan *s)
+{
+    for (; s->at < s->end; s->at++) {
+        if (s->token == TEXT) {
+            s->at = skip_plain(s->at, s->end);
+            if (s->at == s->end)
+                break;
+            if (*s->at == '"')
+                return text_ended(s);
+        }
+        if (!take_odd(s, (unsigned char)*s->at))
+            return JSON_WRONG;
+    }
+    if (!s->last)
+        return JSON_MORE;
+    return wrong(s, s->token == HEX ? "after a backslash stands something else"
+                                    : "a text is not closed");
+}
+
+/* ---- numbers and words ---- */
+
+/* The next state of a number; -1: the number ends before this byte, -2: it may not. */
+static int in_number(int token, unsigned char b)
+{
+    bool digit = b >= '0' && b <= '9';
+
+    switch (token) {
+    case MINUS:
+        return b == '0' ? ZERO : digit ? DIGITS : -2;
+    case ZERO:
+    case DIGITS:
+        if (digit && token == DIGITS)
+            return DIGITS;
+        return b == '.' ? POINT : b == 'e' || b == 'E' ? E : -1;
+    case POINT:
+        return digit ? FRACTION : -2;
+    case FRACTION:
+        return digit ? FRACTION : b == 'e' || b == 'E' ? E : -1;
+    case E:
+        return digit ? EXPONENT : b == '+' || b == '-' ? SIGN : -2;
+    case SIGN:
+        return digit ? EXPONENT : -2;
+    default:
+        return digit ? EXPONENT : -1;
+    }
+}
+
+static enum json_event scan_number(struct json_scan *s)
+{
+    for (;; s->at++) {
+        if (s->at == s->end && !s->last)
+            return JSON_MORE;
+        int next = in_number(s->token, s->at < s->end ? (unsigned char)*s->at : ' ');
+
+        if (next == -2)
+            return wrong(s, "a digit is expected");
+        if (next == -1)
+            return scalar_ended(s);
+        s->token = next;
+    }
+}
+
+/* It has ended when something else follows, or nothing. */
+static enum json_event scan_word(struct json_scan *s)
+{
+    for (; s->at < s->end && *s->word != '\0'; s->at++, s->word++)
+        if (*s->at != *s->word)
+            return wrong(s, "a value is expected");
+    if (s->at == s->end && !s->last)
+        return JSON_MORE;
+    return *s->word == '\0' ? scalar_ended(s) : wrong(s, "a value is expected");
+}
+
+static enum json_event scan_token(struct json_scan *s)
+{
+    return s->token < WORD ? scan_text(s) : s->token == WORD ? scan_word(s) : scan_number(s);
+}
+
+/* ---- between them ---- */
+
+static enum json_event begin_token(struct json_scan *s, int token)
+{
+    s->token = token;
+    s->escapes = false;
+    s->from = s->at++;
+    return scan_token(s);
+}
+
+static enum json_event begin_value(struct json_scan *s, unsigned char b)
+{
+    switch (b) {
+    case '"':
+        return begin_token(s, TEXT);
+    case '{':
+    case '[':
+        return open_level(s, b == '{');
+    case 't':
+    case 'f':
+    case 'n':
+        s->word = b == 't' ? "rue" : b == 'f' ? "alse" : "ull";
+        return begin_token(s, WORD);
+    case '-':
+        return begin_token(s, MINUS);
+    default:
+        if (b < '0' || b > '9')
+            return wrong(s, "a value is expected");
+        return begin_token(s, b == '0' ? ZERO : DIGITS);
+    }
+}
+
+static void skip_blanks(struct json_scan *s)
+{
+    while (s->at < s->end && (*s->at == ' ' || *s->at == '\n' || *s->at == '\r' || *s->at == '\t'))
+        s->at++;
+}
+
+/* A colon or comma that must stand here. */
+static bool take_mark(struct json_scan *s, unsigned char b)
+{
+    if (s->state == COLON) {
+        s->state = VALUE;
+        s->why = b == ':' ? NULL : "a colon is expected";
+    } else {
+        bool object = json_scan_in_object(s);
+
+        s->state = object ? KEY : VALUE;
+        s->why = b == ',' ? NULL
+                 : object ? "a comma or `}` is expected"
+                          : "a comma or `]` is expected";
+    }
+    s->at += s->why == NULL;
+    return s->why == NULL;
+}
+
+enum json_event json_scan_next(struct json_scan *s)
+{
+    if (s->token != BETWEEN)
+        return scan_token(s);
+    for (;;) {
+        skip_blanks(s);
+        if (s->at == s->end && !s->last)
+            return JSON_MORE;
+        unsigned char b = s->at < s->end ? (unsigned char)*s->at : '\0';
+
+        switch (s->state) {
+        case COMMA_OR_END:
+            if (b == (json_scan_in_object(s) ? '}' : ']'))
+                return close_level(s);
+            /* fall through */
+        case COLON:
+            if (!take_mark(s, b))
+                return JSON_WRONG;
+            break;
+        case KEY_OR_END:
+            if (b == '}')
+                return close_level(s);
+            s->state = KEY;
+            /* fall through */
+        case KEY:
+            return b == '"' ? begin_token(s, TEXT) : wrong(s, "a name in quotes is expected");
+        case VALUE_OR_END:
+            if (b == ']')
+                return close_level(s);
+            /* fall through */
+        case VALUE:
+            return begin_value(s, b);
+        default:
+            return s->at == s->end ? JSON_END : wrong(s, "something stands behind the end");
+        }
+    }
+}
+
+/* ---- only checking ---- */
+
+static bool check(struct json_scan *s, struct err *err)
+{
+    enum json_event e;
+
+    do
+        e = json_scan_next(s);
+    while (e > JSON_END);
+    if (e != JSON_WRONG)
+        return true;
+    return err_set(err, ERR_PERMANENT, 0, "not JSON: %s at byte %lld",
+                   s->last ? "it ends too early" : s->why, (long long)json_scan_at(s));
+}
+
+bool json_scan_check(struct json_scan *s, struct str piece, struct err *err)
+{
+    json_scan_give(s, piece, false);
+    return check(s, err);
+}
+
+bool json_scan_check_end(struct json_scan *s, struct err *err)
+{
+    json_scan_give(s, (struct str){ 0 }, true);
+    return check(s, err);
+}
