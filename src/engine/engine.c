@@ -108,11 +108,6 @@ struct backlog *engine_backlog(struct engine *e)
     return e->backlog;
 }
 
-struct alerts *engine_alerts(struct engine *e)
-{
-    return e->alerts;
-}
-
 struct admin_keys *engine_admin_keys(struct engine *e)
 {
     return e->admin_keys;

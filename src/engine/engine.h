@@ -14,7 +14,6 @@
 #include "core/config.h"
 
 struct admin_keys;
-struct alerts;
 struct backlog;
 struct backups;
 struct batcher;
@@ -58,7 +57,6 @@ struct intake *engine_intake(struct engine *e);
 struct live *engine_live(struct engine *e);
 struct govern *engine_govern(struct engine *e);
 struct backlog *engine_backlog(struct engine *e);
-struct alerts *engine_alerts(struct engine *e);
 struct admin_keys *engine_admin_keys(struct engine *e);
 struct batcher *engine_batcher(struct engine *e);
 struct warden *engine_warden(struct engine *e);

@@ -1,10 +1,10 @@
-/* plan_retain.c - how long documents are kept, as a configuration says.  See plan.h. */
+#include "engine/plan/plan_retain.h"
+
 #include <stdlib.h>
 
 #include "core/grammar.h"
 #include "core/settings.h"
 #include "core/units.h"
-#include "engine/plan/plan.h"
 #include "store/store.h"
 
 /* Leaves *ret alone when the key is not set and has no fallback; `never` is `never`. */
