@@ -1,10 +1,10 @@
 # Thin: the build is CMakeLists.txt, the tests are tools/run_tests.
-# make, then make run; make test before every commit.
+# make, then make run; make quick while you work, make test before every commit.
 
 NINJA = ninja $(NINJAFLAGS) -C
 FUZZ_SECONDS ?= 60
 
-.PHONY: all run test asan tsan crash sim bench bench-peers lint fuzz clean help
+.PHONY: all run test quick asan tsan crash sim bench bench-peers lint fuzz clean help
 
 all: ## release build, build/release/waybill
 	@tools/setup build
@@ -18,6 +18,10 @@ run: all ## the demo: a node, mock receivers, live traffic; says what to try
 test: ## every suite; ends with "N passed, N failed"
 	@tools/setup test
 	@tools/run_tests
+
+quick: ## under 3 minutes: structure, unit, store on SQLite, a smoke of each black-box file
+	@tools/setup test
+	@tools/run_tests --quick
 
 asan: ## unit, store and black-box tests with the address and UB sanitizers
 	@tools/setup test

@@ -11,8 +11,10 @@ import pathlib
 import re
 import sys
 
+import calls
 import gen_events
 import sources
+import symbols
 import traceability
 
 # Rows that docs/failures.md lists as proven today must have a test.
@@ -86,17 +88,8 @@ def check_function_length(root):
 
 
 def c_functions(path):
-    """With our format a function, and nothing else, has its braces alone in column one."""
-    lines = sources.strip_c(sources.read(path)).split("\n")
-    start = None
-    for n, line in enumerate(lines, 1):
-        if line == "{":
-            start = n
-        elif line.startswith("}") and start is not None:
-            head = " ".join(lines[max(0, start - 6):start - 1])
-            names = re.findall(r"(\w+)\s*\(", head.rpartition(";")[2].rpartition("}")[2])
-            yield names[0] if names else "?", start, n - start + 1
-            start = None
+    for name, first, last in calls.functions(sources.strip_c(sources.read(path))):
+        yield name, first, last - first + 1
 
 
 def python_functions(path):
@@ -128,9 +121,7 @@ def check_banned(root):
 def check_sql(root):
     """every SQL statement has one text per database and a user"""
     statement = re.compile(r"^-- name:\s*(\w+)[^\n]*\n((?:--[^\n]*\n)*)", re.M)
-    used = set()
-    for path in sources.files(root, "src", suffixes=(".c", ".h", ".def")):
-        used |= set(re.findall(r"\bSQL_([A-Z0-9_]+)\b", sources.strip_c(sources.read(path))))
+    used = set(re.findall(r"\bSQL_([A-Z0-9_]+)\b", calls.reached(root)))
     seen = collections.defaultdict(set)
     for path in sorted(pathlib.Path(root, "src/store/sql").glob("*.sql")):
         text = sources.read(path)
@@ -143,6 +134,14 @@ def check_sql(root):
             if not seen[name] and name.upper() not in used:
                 yield path, line, f"nobody uses SQL_{name.upper()}"
             seen[name].add(key)
+
+
+def check_globals(root):
+    """every global is used by another file of the product (as far as build/debug is there)"""
+    build = pathlib.Path(root, "build/debug")
+    if build.exists():
+        for file, text in symbols.problems(build):
+            yield root / file, 1, text
 
 
 def check_connectors(root):

@@ -1,4 +1,4 @@
-// api.ts - every question that the console asks, with its shapes.
+// api.ts - every GraphQL request of the console, with its types.
 //
 // The texts are checked against src/admin/api/schema.graphql by tests/console/units.test.mjs.
 import { query } from "./base/ask";
@@ -24,7 +24,7 @@ interface BulkVars<F> {
   client: string | null;
 }
 
-/** A new id for a change: asked again after a lost answer, it is not done twice. */
+/** A new client id for a mutation: repeated after a lost answer, it is executed once. */
 export function clientId(): string {
   return [...crypto.getRandomValues(new Uint8Array(16))].map((b) => b.toString(16).padStart(2, "0")).join("");
 }

@@ -1,4 +1,4 @@
-// app.tsx - either the login, or the shell with one page.
+// app.tsx - the login page, or the shell with one page.
 import { useEffect, useState } from "preact/hooks";
 import { messageOf, onLost } from "./base/ask";
 import { useEvent } from "./base/events";
@@ -19,8 +19,8 @@ const ABOUT_MS = 30000;
 function Nothing() {
   const pages = pagesOf(useSession());
   return (
-    <Empty title="There is no such page for you">
-      {pages[0] ? <a href={`/${pages[0].path}`}>Go to {pages[0].title}</a> : "Your roles have no right to see anything. Ask an administrator."}
+    <Empty title="Page not found, or no right to see it">
+      {pages[0] ? <a href={`/${pages[0].path}`}>Go to {pages[0].title}</a> : "Your roles grant no rights. Ask an administrator."}
     </Empty>
   );
 }

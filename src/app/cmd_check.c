@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "app/registry.h"
 #include "base/auto.h"
 #include "base/json.h"
 #include "core/config.h"
@@ -91,7 +92,7 @@ static void print_verdict(const char *file, const struct problem_list *problems)
 
 static int check_file(const char *file, bool json)
 {
-    const struct config_runs runs = { .parts = config_runs_build, .ask_zones = true };
+    const struct config_options options = { .connectors = &registry, .ask_zones = true };
     AUTO(buf_done) struct buf text = BUF_INIT(YAML_BYTES + 1);
     AUTO(config_report_done) struct config_report report = CONFIG_REPORT_INIT;
     struct err err;
@@ -100,7 +101,7 @@ static int check_file(const char *file, bool json)
         (void)fprintf(stderr, "waybill: %s\n", err.text);
         return EXIT_INPUT;
     }
-    struct config *config = config_load(buf_view(&text), file, &runs, &report);
+    struct config *config = config_load(buf_view(&text), file, &options, &report);
     bool valid = config != NULL;
 
     config_unref(config);

@@ -2,7 +2,7 @@
 #include "app/cmd.h"
 #include "app/exit_code.h"
 #include "app/print.h"
-#include "store/retention/compact.h"
+#include "store/compact.h"
 
 static int run_compact(const struct args *a)
 {

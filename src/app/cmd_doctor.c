@@ -9,6 +9,7 @@
 #include "app/exit_code.h"
 #include "app/print.h"
 #include "base/auto.h"
+#include "store/open.h"
 #include "store/store.h"
 
 enum { PATIENCE_S = 900 }; /* a large store takes its time */

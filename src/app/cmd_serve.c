@@ -25,7 +25,8 @@
 #include "core/config.h"
 #include "engine/engine.h"
 #include "engine/intake/intake.h"
-#include "store/kernel/recorder.h"
+#include "store/open.h"
+#include "store/road/recorder.h"
 #include "store/store.h"
 
 enum {
@@ -59,7 +60,8 @@ static int say(const char *what, const struct err *err, int code)
 }
 
 static const enum log_level log_levels[] = { LOG_DEBUG, LOG_INFO, LOG_WARN, LOG_ERROR };
-static const struct config_runs runs = { .parts = config_runs_build, .expand_node = true };
+static const struct config_options config_options = { .connectors = &registry,
+                                                      .expand_node = true };
 
 static bool read_config(struct node *n)
 {
@@ -70,7 +72,7 @@ static bool read_config(struct node *n)
         (void)fprintf(stderr, "waybill: %s\n", err.text);
         return false;
     }
-    n->config = config_load(buf_view(&n->text), n->file, &runs, &report);
+    n->config = config_load(buf_view(&n->text), n->file, &config_options, &report);
     for (size_t i = 0; i < report.problems.count; i++) {
         const struct problem *p = &report.problems.items[i];
 
@@ -290,7 +292,7 @@ static struct config *read_again(const struct node *n)
     struct err err = { 0 };
 
     if (file_read_whole(AT_FDCWD, n->file, &text, &err))
-        c = config_load(buf_view(&text), n->file, &runs, &report);
+        c = config_load(buf_view(&text), n->file, &config_options, &report);
     if (c == NULL) {
         bool read = report.problems.count > 0;
         const struct problem *p = &report.problems.items[0];

@@ -7,6 +7,7 @@
 #include "app/cmd_check.h"
 #include "app/cmd_serve.h"
 #include "app/exit_code.h"
+#include "app/help_kind.h"
 #include "app/print.h"
 #include "app/suggest.h"
 #include "app/verb.h"
@@ -62,10 +63,13 @@ static const struct verb fault_points = {
 
 static const struct verb help = {
     .name = "help",
-    .summary = "how to use the program, or one verb of it",
-    .example = "waybill help docs\n",
-    .forms = (const struct arg_form[]){ { .usage = "[VERB]",
-                                          .summary = "all verbs, or one in full",
+    .summary = "how to use the program, one verb of it, or a connector",
+    .example = "waybill help docs\n"
+               "waybill help gateway\n"
+               "waybill help endpoint http\n",
+    .forms = (const struct arg_form[]){ { .usage = "[VERB | gateway|service|endpoint [KIND]]",
+                                          .summary = "all verbs, one in full, or what can be "
+                                                     "plugged in, with its keys",
                                           .most = 2,
                                           .run = run_help },
                                         { 0 } },
@@ -92,12 +96,14 @@ static void print_overview(FILE *to)
                 to);
     for (size_t i = 0; i < VERBS; i++)
         (void)fprintf(to, "  %-14s%s\n", verbs[i]->name, verbs[i]->summary);
-    (void)fputs("\n"
-                "`waybill help VERB` tells the rest; `waybill --version` says which one this is.\n"
-                "\n"
-                "exit status: 0 done, 1 the answer is no, 2 usage, 69 not reachable,\n"
-                "             74 input/output, 77 not allowed\n",
-                to);
+    (void)fputs(
+        "\n"
+        "`waybill help VERB` tells the rest, `waybill help gateway|service|endpoint [KIND]` what\n"
+        "can be plugged in; `waybill --version` says which one this is.\n"
+        "\n"
+        "exit status: 0 done, 1 the answer is no, 2 usage, 69 not reachable,\n"
+        "             74 input/output, 77 not allowed\n",
+        to);
 }
 
 static const struct verb *verb_find(const char *name)
@@ -124,11 +130,14 @@ static int wrong_verb(const char *name)
 static int run_help(const struct args *a)
 {
     const struct verb *v;
+    int code;
 
     if (a->operand_count == 0) {
         print_overview(stdout);
         return EXIT_DONE;
     }
+    if (help_kind(a->operand[0], a->operand_count > 1 ? a->operand[1] : NULL, &code))
+        return code;
     v = verb_find(a->operand[0]);
     if (v == NULL)
         return wrong_verb(a->operand[0]);

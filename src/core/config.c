@@ -128,9 +128,7 @@ static struct config_user *build_users(struct config *c, const struct yaml_node 
 
 static void build_gateway(struct config *c, const struct yaml_node *n, struct config_gateway *g)
 {
-    const struct option *common = grammar_gateways.common;
-    const struct option *limit_keys = key(common, "limits")->keys;
-    const struct option *http = option_kind_find(&grammar_gateways, STR("http"))->keys;
+    const struct option *limit_keys = key(grammar_gateway, "limits")->keys;
     const struct yaml_node *limits = yaml_get(n, "limits"), *rate = yaml_get(limits, "rate");
     const struct yaml_node *users = yaml_get(n, "users");
     struct err err;
@@ -139,14 +137,12 @@ static void build_gateway(struct config *c, const struct yaml_node *n, struct co
         .name = n->key->text.ptr,
         .kind = yaml_text(yaml_get(n, "kind")).ptr,
         .place = yaml_place(n),
-        .area = read_word(n, common, "area", CONFIG_ANYWHERE),
+        .area = read_word(n, grammar_gateway, "area", CONFIG_ANYWHERE),
         .size_bytes = read_number(limits, limit_keys, "size"),
         .extract = yaml_get(n, "extract"),
         .node = n,
-        .auth = read_word(n, http, "auth", CONFIG_AUTH_KEY),
-        .reply = read_word(n, http, "reply", CONFIG_REPLY_ACK),
-        .wait_us = read_duration(n, http, "wait"),
-        .idempotency_us = read_duration(n, http, "idempotency"),
+        .auth = read_word(n, grammar_senders, "auth", CONFIG_AUTH_KEY),
+        .idempotency_us = read_duration(n, grammar_senders, "idempotency"),
     };
     if (rate != NULL) {
         require(units_rate(rate->text, &g->rate, &err));
@@ -250,14 +246,14 @@ static void build(struct config *c)
 
 /* --- load, share, end -------------------------------------------------------------------- */
 
-static void check_all(struct config *config, struct yaml_node *root, const struct config_runs *runs,
-                      struct config_report *report)
+static void check_all(struct config *config, struct yaml_node *root,
+                      const struct config_options *options, struct config_report *report)
 {
     AUTO(arena_done) struct arena scratch = ARENA_INIT(SCRATCH_MOST);
     struct check c = {
         .problems = &report->problems,
         .warnings = &report->warnings,
-        .runs = runs,
+        .options = options,
         .file = config->file,
         .root = root,
         .tree = &config->arena,
@@ -268,11 +264,11 @@ static void check_all(struct config *config, struct yaml_node *root, const struc
     check_cross(&c);
     check_routes(&c);
     check_batches(&c);
-    if (runs->also != NULL)
-        runs->also(runs->also_arg, root, &report->problems);
+    if (options->also != NULL)
+        options->also(options->also_arg, root, &report->problems);
 }
 
-struct config *config_load(struct str text, const char *file, const struct config_runs *runs,
+struct config *config_load(struct str text, const char *file, const struct config_options *options,
                            struct config_report *report)
 {
     require(report->problems.count == 0 && report->warnings.count == 0);
@@ -285,7 +281,7 @@ struct config *config_load(struct str text, const char *file, const struct confi
 
     c->root = root;
     if (root != NULL)
-        check_all(c, root, runs, report);
+        check_all(c, root, options, report);
     if (report->problems.count == 0) {
         build(c);
     } else {

@@ -27,32 +27,19 @@
 #include "core/units.h"
 #include "core/yaml.h"
 
-/* --- what this build runs ------------------------------------------------------
- *
- * A part is a dotted path: a section ("routes"), a kind ("gateways.http"), a key
- * of it ("gateways.http.extract"), one word of that ("gateways.http.reply.ack"),
- * a step ("routes.split"), or the first word of an expression ("extract.json").  The longest entry
- * that covers a part decides; a part that no entry covers is not run. */
+/* --- how it is checked ---------------------------------------------------------- */
 
-struct config_run {
-    const char *part; /* NULL ends the table */
-    bool runs;
-};
+struct connectors;
 
-struct config_runs {
-    const struct config_run *parts;
-    bool expand_node; /* replace ${env:} and ${file:} in the node section */
-    bool ask_zones;   /* a time zone that this machine does not know is a problem */
+struct config_options {
+    const struct connectors *connectors; /* the kinds that this build runs (connector.h) */
+    bool expand_node;                    /* replace ${env:} and ${file:} in the node section */
+    bool ask_zones; /* a time zone that this machine does not know is a problem */
     /* Asked last, for what only the caller can know; may be NULL.  The tree may be wrong in
      * any way that was told already. */
     void (*also)(void *arg, const struct yaml_node *root, struct problem_list *problems);
     void *also_arg;
 };
-
-extern const struct config_run config_runs_build[]; /* this build */
-
-/* Whether the part, or at least something below it, is run. */
-bool config_runs_part(const struct config_runs *runs, const char *part);
 
 /* --- the snapshot -------------------------------------------------------------- */
 
@@ -65,7 +52,6 @@ enum config_area {
 };
 enum config_log { CONFIG_LOG_DEBUG, CONFIG_LOG_INFO, CONFIG_LOG_WARN, CONFIG_LOG_ERROR };
 enum config_auth { CONFIG_AUTH_KEY, CONFIG_AUTH_BASIC, CONFIG_AUTH_NONE };
-enum config_reply { CONFIG_REPLY_ACK, CONFIG_REPLY_SOAP, CONFIG_REPLY_RECEIVER };
 
 struct config_node {
     struct units_address listen; /* host "" : written as ${...} and not expanded */
@@ -93,10 +79,9 @@ struct config_gateway {
     const struct yaml_node *extract; /* NULL: none */
     const struct yaml_node *node;
 
-    /* Of kind http; the reply also of kind mllp. */
+    /* Of kinds that take in grammar_senders. */
     enum config_auth auth;
-    enum config_reply reply;
-    int64_t wait_us, idempotency_us;
+    int64_t idempotency_us;
     const struct config_user *users;
     size_t user_count;
 };
@@ -154,7 +139,7 @@ void config_report_done(struct config_report *report); /* safe on a zeroed repor
 
 /* The snapshot with one reference, or NULL and at least one problem.  `file` is
  * for messages and for paths beside it; it is copied. */
-struct config *config_load(struct str text, const char *file, const struct config_runs *runs,
+struct config *config_load(struct str text, const char *file, const struct config_options *options,
                            struct config_report *report);
 
 struct config *config_ref(struct config *config);

@@ -28,7 +28,7 @@ struct check_list {
 
 struct check {
     struct problem_list *problems, *warnings;
-    const struct config_runs *runs;
+    const struct config_options *options;
     const char *file;
     struct yaml_node *root;
     struct arena *tree;    /* of the snapshot */
@@ -76,13 +76,17 @@ struct check_hint {
     struct option_guess guess;
     char names[1024];
     size_t used, left_out;
-    bool off; /* the list of problems is full: nobody will read it */
+    bool plan; /* the next one is the first that is only planned */
+    bool off;  /* the list of problems is full: nobody will read it */
 };
 
 void check_hint_start(struct check_hint *hint, const struct check *c, struct str word);
 void check_hint_add(struct check_hint *hint, struct str candidate);
 void check_hint_add_names(struct check_hint *hint, const struct check_names *names);
-void check_hint_add_kinds(struct check_hint *hint, const struct option_kinds *kinds);
+void check_hint_add_kinds(struct check_hint *hint, const struct connectors *connectors,
+                          enum option_role role);
+/* All that is added from here on is planned: "allowed: a, b; planned: c". */
+void check_hint_plan(struct check_hint *hint);
 /* `lead` is "allowed" or "defined". */
 const char *check_hint_text(struct check_hint *hint, const char *lead, char text[static 1400]);
 

@@ -72,7 +72,7 @@ static void say_unresolved(struct check *c, const struct check_seen *seen, const
 
     check_hint_start(&hint, c, seen->name);
     if (step)
-        check_hint_add_kinds(&hint, &grammar_services);
+        check_hint_add_kinds(&hint, c->options->connectors, ROLE_SERVICE);
     check_hint_add_names(&hint, &t->names);
     problem_add(c->problems, step ? yaml_place(seen->node) : seen->node->place,
                 check_hint_text(&hint, t->lead, text), "%s `%s`", t->message,
@@ -316,7 +316,6 @@ static void check_endpoint(struct check *c, const struct yaml_node *endpoint)
 {
     const struct yaml_node *retry = yaml_get(endpoint, "retry");
     const struct yaml_node *first = yaml_get(retry, "first"), *most = yaml_get(retry, "most");
-    const struct yaml_node *outcome = yaml_get(endpoint, "outcome");
     int64_t a, b;
     struct err err;
 
@@ -324,17 +323,6 @@ static void check_endpoint(struct check *c, const struct yaml_node *endpoint)
         a > b)
         problem_add(c->problems, first->place, "waits grow from `first` to `most`",
                     "`first` is longer than `most`");
-    if (outcome == NULL || outcome->kind != YAML_MAP ||
-        !str_is(yaml_text(yaml_get(endpoint, "kind")), "http"))
-        return;
-    for (const struct yaml_node *o = outcome->first; o != NULL; o = o->next) {
-        char status[PROBLEM_QUOTE];
-        uint64_t number;
-
-        if (!str_to_u64(o->key->text, &number) || number < 100 || number > 599)
-            problem_add(c->problems, o->key->place, "a status is a number from 100 to 599",
-                        "`%s` is not an HTTP status", problem_quote(status, o->key->text));
-    }
 }
 
 static void for_each(struct check *c, const char *section,
@@ -382,7 +370,7 @@ void check_cross(struct check *c)
 {
     check_listen(c);
     check_references_resolve(c);
-    if (c->runs->ask_zones)
+    if (c->options->ask_zones)
         check_zones(c);
     struct check_names attributes = attribute_names(c);
 

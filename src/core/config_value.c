@@ -3,6 +3,7 @@
 #include "base/auto.h"
 #include "base/require.h"
 #include "core/config_check.h"
+#include "core/connector.h"
 #include "core/cron.h"
 #include "core/expr.h"
 
@@ -14,6 +15,7 @@ void check_hint_start(struct check_hint *hint, const struct check *c, struct str
     hint->guess = (struct option_guess){ .word = word };
     hint->names[0] = '\0';
     hint->used = hint->left_out = 0;
+    hint->plan = false;
 }
 
 void check_hint_add(struct check_hint *hint, struct str candidate)
@@ -24,15 +26,22 @@ void check_hint_add(struct check_hint *hint, struct str candidate)
     if (hint->off)
         return;
     option_guess_try(&hint->guess, candidate);
-    if (room < PROBLEM_QUOTE + 2) {
+    if (room < PROBLEM_QUOTE + sizeof "; planned: ") {
         hint->left_out++;
         return;
     }
-    int n = snprintf(hint->names + hint->used, room, "%s%s", hint->used > 0 ? ", " : "",
-                     problem_quote(name, candidate));
+    const char *before = hint->used == 0 ? "" : hint->plan ? "; planned: " : ", ";
+    int n =
+        snprintf(hint->names + hint->used, room, "%s%s", before, problem_quote(name, candidate));
 
     require(n >= 0 && (size_t)n < room);
     hint->used += (size_t)n;
+    hint->plan = false;
+}
+
+void check_hint_plan(struct check_hint *hint)
+{
+    hint->plan = true;
 }
 
 void check_hint_add_names(struct check_hint *hint, const struct check_names *names)
@@ -43,10 +52,18 @@ void check_hint_add_names(struct check_hint *hint, const struct check_names *nam
         check_hint_add(hint, names->items[i].text);
 }
 
-void check_hint_add_kinds(struct check_hint *hint, const struct option_kinds *kinds)
+void check_hint_add_kinds(struct check_hint *hint, const struct connectors *connectors,
+                          enum option_role role)
 {
-    for (const struct option_kind *k = kinds->kinds; k->name != NULL; k++)
-        check_hint_add(hint, str_of(k->name));
+    const struct option_kind *kind;
+    bool planned = false;
+
+    for (size_t i = 0; (kind = kind_at(connectors, role, i)) != NULL; i++) {
+        if (kind->planned && !planned)
+            check_hint_plan(hint);
+        planned = kind->planned;
+        check_hint_add(hint, str_of(kind->name));
+    }
 }
 
 const char *check_hint_text(struct check_hint *hint, const char *lead, char text[static 1400])
@@ -360,7 +377,7 @@ void check_value(struct check *c, struct yaml_node *node, const struct option *o
         }
         if (option->type == OPT_TEMPLATE)
             see_words(c, node);
-        if (!in_node || !c->runs->expand_node || !expand_here(c, node, label) ||
+        if (!in_node || !c->options->expand_node || !expand_here(c, node, label) ||
             check_has_reference(node->text))
             return; /* what it will be is not known here */
     } else if (option->type == OPT_TEMPLATE) {

@@ -4,8 +4,10 @@
 
 #include "base/require.h"
 #include "core/config_check.h"
+#include "core/connector.h"
 #include "core/expr.h"
 #include "core/grammar.h"
+#include "core/planned.h"
 
 enum frame_mode { FRAME_KEYS, FRAME_NAMES, FRAME_ITEMS };
 
@@ -25,7 +27,7 @@ struct walk {
     struct frame frames[YAML_DEPTH + 2];
     size_t depth;
     const char *section;
-    struct check_list warned; /* parts, by name */
+    struct check_list warned; /* by what was said */
 };
 
 void check_see(struct check *c, struct check_list *list, struct yaml_node *node,
@@ -67,112 +69,77 @@ static const char *whereabouts(const struct walk *w, size_t depth, char text[sta
     return text;
 }
 
-/* --- warnings about what this build does not run ---------------------------------- */
+/* --- warnings about what is planned ------------------------------------------------ */
 
-/* True when the part is run; else it is named once. */
-static bool warn_part(struct walk *w, bool quiet, const struct yaml_node *node, const char *part,
-                      const char *what)
+/* Once, however often it stands there; nothing inside of what was named already. */
+static void warn(struct walk *w, bool quiet, const struct yaml_node *node, const char *what)
 {
     struct check *c = w->c;
 
-    if (quiet || config_runs_part(c->runs, part))
-        return true;
+    if (quiet)
+        return;
     for (struct check_seen *s = w->warned.first; s != NULL; s = s->next)
-        if (str_is(s->name, part))
-            return false;
-    check_see(c, &w->warned, NULL, OPT_END, arena_copy(c->scratch, str_of(part)));
+        if (str_is(s->name, what))
+            return;
+    check_see(c, &w->warned, NULL, OPT_END, arena_copy(c->scratch, str_of(what)));
     problem_add(c->warnings, yaml_place(node), NULL, "%s not run by this build; checked and kept",
                 what);
-    return false;
 }
 
-static bool warn_section(struct walk *w, const struct yaml_node *node)
+/* What is inside of a planned kind is quiet from here on. */
+static void warn_kind(struct walk *w, struct frame *f, const struct yaml_node *node)
 {
-    char what[80];
+    char what[120];
 
-    (void)snprintf(what, sizeof what, "`%s` is", w->section);
-    return warn_part(w, false, node, w->section, what);
-}
-
-static bool warn_kind(struct walk *w, bool quiet, const struct yaml_node *node,
-                      const struct option *option, const char *kind)
-{
-    char part[120], what[120];
-
-    /* A step is run wherever it stands, or nowhere. */
-    (void)snprintf(part, sizeof part, "%s.%s", option->type == OPT_STEP ? "routes" : w->section,
-                   kind);
-    if (option->type == OPT_STEP)
-        (void)snprintf(what, sizeof what, "the service `%s` is", kind);
+    if (!f->kind->planned)
+        return;
+    if (f->option->type == OPT_STEP)
+        (void)snprintf(what, sizeof what, "the service `%s` is", f->kind->name);
     else
-        (void)snprintf(what, sizeof what, "%s of kind %s are", w->section, kind);
-    return warn_part(w, quiet, node, part, what);
+        (void)snprintf(what, sizeof what, "%s of kind %s are", w->section, f->kind->name);
+    warn(w, f->quiet, node, what);
+    f->quiet = true;
 }
 
-/* One word of a key, when the build runs some of them. */
-static void warn_word(struct walk *w, const struct yaml_node *node, const struct option *option,
-                      const char *part, const char *of)
+/* " of gateways of kind http", " of a route". */
+static const char *key_owner(const struct walk *w, const struct frame *f, char text[static 100])
 {
-    char word[200], what[200];
-
-    for (size_t i = 0; option->words != NULL && option->words[i] != NULL; i++)
-        if (str_is(yaml_text(node), option->words[i])) {
-            (void)snprintf(word, sizeof word, "%s.%s", part, option->words[i]);
-            (void)snprintf(what, sizeof what, "`%s: %s`%s is", option->name, option->words[i], of);
-            (void)warn_part(w, false, node, word, what);
-        }
+    text[0] = '\0';
+    if (f->option->type == OPT_KIND)
+        (void)snprintf(text, 100, " of %s of kind %s", w->section, f->kind->name);
+    else if (f->option->noun != NULL)
+        (void)snprintf(text, 100, " of a %s", f->option->noun);
+    return text;
 }
 
-/* A key of a kind is `gateways.http.wait`; one of a system, a type or a route
- * `system.window`, `system.limits.rate`, `route.delay`.  False: it is not run. */
-static bool warn_key(struct walk *w, const struct frame *f, const struct yaml_node *node,
+/* A key, or the word that it has. */
+static void warn_key(struct walk *w, const struct frame *f, const struct yaml_node *node,
                      const struct option *option)
 {
-    static const char *const nouns[] = { "system", "type", "route" };
-    static const char *const sections[] = { "systems", "types", "routes" };
-    char part[160], what[200], of[100];
+    struct str word = yaml_text(node);
+    char what[200], owner[100];
 
-    if (f->quiet)
-        return true;
-    if (f->kind != NULL && f->option->type == OPT_KIND) {
-        (void)snprintf(part, sizeof part, "%s.%s.%s", w->section, f->kind->name, option->name);
-        (void)snprintf(of, sizeof of, " of %s of kind %s", w->section, f->kind->name);
-    } else if (f->option->type == OPT_MAP) {
-        const char *noun = NULL;
-
-        for (size_t i = 0; i < sizeof nouns / sizeof nouns[0]; i++)
-            if (str_is(str_of(w->section), sections[i]))
-                noun = nouns[i];
-        if (noun == NULL)
-            return true;
-        bool nested = f->option->noun == NULL;
-
-        (void)snprintf(part, sizeof part, "%s.%s%s%s", noun, nested ? f->option->name : "",
-                       nested ? "." : "", option->name);
-        (void)snprintf(of, sizeof of, " of a %s", noun);
-    } else {
-        return true;
-    }
-    (void)snprintf(what, sizeof what, "`%s`%s is", option->name, of);
-    if (option->type == OPT_WORD && config_runs_part(w->c->runs, part)) {
-        warn_word(w, node, option, part, of);
-        return true;
-    }
-    return warn_part(w, false, node, part, what);
+    if ((option->flags & OPT_PLANNED) != 0)
+        (void)snprintf(what, sizeof what, "`%s`%s is", option->name, key_owner(w, f, owner));
+    else if (option_word_is_planned(option, word))
+        (void)snprintf(what, sizeof what, "`%s: %.*s`%s is", option->name, STR_ARG(word),
+                       key_owner(w, f, owner));
+    else
+        return;
+    warn(w, f->quiet, node, what);
 }
 
 /* Where an expression, or a bare word in the place of several, looks. */
 static void warn_source(struct walk *w, const struct yaml_node *node)
 {
     struct str word;
-    char part[40], what[60];
+    char what[60];
 
     (void)str_cut(node->text, ':', &word);
-    for (size_t i = 0; expr_sources[i] != NULL; i++)
-        if (str_is(word, expr_sources[i])) {
-            (void)snprintf(part, sizeof part, "extract.%s", expr_sources[i]);
-            (void)snprintf(what, sizeof what, "extraction by `%s` is", expr_sources[i]);
-            (void)warn_part(w, top(w)->quiet, node, part, what);
+    for (size_t i = 0; planned_sources[i] != NULL; i++)
+        if (str_is(word, planned_sources[i])) {
+            (void)snprintf(what, sizeof what, "extraction by `%s` is", planned_sources[i]);
+            warn(w, top(w)->quiet, node, what);
         }
 }
 
@@ -187,7 +154,7 @@ static void say_missing(struct walk *w, const struct option *o, const struct yam
 
     if (inside->type == OPT_KIND && strcmp(o->name, "kind") == 0) {
         check_hint_start(&kinds, w->c, STR(""));
-        check_hint_add_kinds(&kinds, inside->kinds);
+        check_hint_add_kinds(&kinds, w->c->options->connectors, inside->role);
         form = check_hint_text(&kinds, "allowed", text);
     }
     (void)snprintf(hint, sizeof hint, "`%s`: %s; %s", o->name, o->help, form);
@@ -197,7 +164,9 @@ static void say_missing(struct walk *w, const struct option *o, const struct yam
 
 static void check_required(struct walk *w, const struct option *keys, const struct yaml_node *node)
 {
-    for (const struct option *o = keys; o != NULL && o->name != NULL; o++)
+    const struct option *o;
+
+    for (struct option_walk at = { keys }; (o = option_next(&at)) != NULL;)
         if ((o->flags & OPT_REQUIRED) != 0 && yaml_get(node, o->name) == NULL)
             say_missing(w, o, node);
 }
@@ -205,13 +174,13 @@ static void check_required(struct walk *w, const struct option *keys, const stru
 /* Of the keys marked OPT_ONE_OF exactly one is given. */
 static void check_one_of(struct walk *w, const struct option *keys, const struct yaml_node *node)
 {
-    const struct option *first = NULL;
+    const struct option *first = NULL, *o;
     struct check_hint hint;
     char where[240], text[1400];
     bool any = false;
 
     check_hint_start(&hint, w->c, STR(""));
-    for (const struct option *o = keys; o != NULL && o->name != NULL; o++) {
+    for (struct option_walk at = { keys }; (o = option_next(&at)) != NULL;) {
         if ((o->flags & OPT_ONE_OF) == 0)
             continue;
         const struct yaml_node *given = yaml_get(node, o->name);
@@ -232,10 +201,18 @@ static void check_one_of(struct walk *w, const struct option *keys, const struct
                     whereabouts(w, w->depth, where));
 }
 
-static void hint_keys(struct check_hint *hint, const struct option *keys)
+/* The keys of a map that run, or those that are planned; each by the table that decides. */
+static void hint_keys(struct check_hint *hint, const struct frame *f, bool planned)
 {
-    for (const struct option *o = keys; o != NULL && o->name != NULL; o++)
-        check_hint_add(hint, str_of(o->name));
+    const struct option *tables[] = { kind_common(f->option->role),
+                                      f->kind != NULL ? f->kind->keys : f->option->keys };
+    const struct option *o;
+
+    for (size_t i = 0; i < 2; i++)
+        for (struct option_walk at = { tables[i] }; (o = option_next(&at)) != NULL;)
+            if (((o->flags & OPT_PLANNED) != 0) == planned &&
+                (i == 1 || option_find(tables[1], str_of(o->name)) == NULL))
+                check_hint_add(hint, str_of(o->name));
 }
 
 static void say_unknown_key(struct walk *w, const struct frame *f, const struct yaml_node *node)
@@ -244,9 +221,9 @@ static void say_unknown_key(struct walk *w, const struct frame *f, const struct 
     struct check_hint hint;
 
     check_hint_start(&hint, w->c, node->key->text);
-    if (f->option->type == OPT_KIND)
-        hint_keys(&hint, f->option->kinds->common);
-    hint_keys(&hint, f->kind != NULL ? f->kind->keys : f->option->keys);
+    hint_keys(&hint, f, false);
+    check_hint_plan(&hint);
+    hint_keys(&hint, f, true);
     (void)whereabouts(w, w->depth, where);
     problem_add(w->c->problems, node->key->place, check_hint_text(&hint, "allowed", text),
                 "unknown key `%s`%s%s", problem_quote(key, node->key->text),
@@ -298,14 +275,15 @@ static struct frame *push(struct walk *w, enum frame_mode mode, const struct opt
 static const struct option_kind *read_kind(struct walk *w, const struct option *option,
                                            const struct yaml_node *named)
 {
-    const struct option_kind *kind = option_kind_find(option->kinds, yaml_text(named));
+    const struct connectors *connectors = w->c->options->connectors;
+    const struct option_kind *kind = kind_find(connectors, option->role, yaml_text(named));
     char value[PROBLEM_QUOTE], text[1400];
     struct check_hint hint;
 
     if (kind != NULL)
         return kind;
     check_hint_start(&hint, w->c, yaml_text(named));
-    check_hint_add_kinds(&hint, option->kinds);
+    check_hint_add_kinds(&hint, connectors, option->role);
     (void)check_hint_text(&hint, "allowed", text);
     if (named->kind != YAML_SCALAR)
         problem_add(w->c->problems, named->place, text, "`kind` cannot be a %s",
@@ -333,6 +311,18 @@ static bool say_slip_of_kind(struct walk *w, const struct frame *f)
     return false;
 }
 
+/* What is left to say of a map whose kind is known: its own keys. */
+static void enter_kind(struct walk *w, struct frame *f, const struct yaml_node *node,
+                       const struct option *keys)
+{
+    warn_kind(w, f, node);
+    check_required(w, keys, node);
+    if (keys == f->kind->keys)
+        check_one_of(w, keys, node);
+    if (f->kind->check != NULL)
+        f->kind->check(node, w->c->problems);
+}
+
 static void open_kind(struct walk *w, const struct option *option, struct yaml_node *node,
                       struct str label)
 {
@@ -343,17 +333,13 @@ static void open_kind(struct walk *w, const struct option *option, struct yaml_n
         f->child = NULL;
         return;
     }
-    check_required(w, option->kinds->common, node);
-    check_one_of(w, option->kinds->common, node);
+    check_required(w, kind_common(option->role), node);
+    check_one_of(w, kind_common(option->role), node);
     f->kind = named != NULL ? read_kind(w, option, named) : NULL;
-    if (f->kind == NULL) {
+    if (f->kind != NULL)
+        enter_kind(w, f, node, f->kind->keys);
+    else
         f->child = NULL; /* nor about those of a kind that does not exist */
-        return;
-    }
-    if (!warn_kind(w, f->quiet, node, option, f->kind->name))
-        f->quiet = true;
-    check_required(w, f->kind->keys, node);
-    check_one_of(w, f->kind->keys, node);
 }
 
 static void visit(struct walk *w, struct yaml_node *node, const struct option *option,
@@ -367,16 +353,11 @@ static void open_service(struct walk *w, const struct option *option,
     struct frame *f = push(w, FRAME_KEYS, option, value, value->key->text);
 
     f->kind = kind;
-    if (!warn_kind(w, f->quiet, value, option, kind->name))
-        f->quiet = true;
-    if (!bare) {
-        check_required(w, kind->keys, value);
-        check_one_of(w, kind->keys, value);
-        return;
+    enter_kind(w, f, value, bare ? kind->keys + 1 : kind->keys);
+    if (bare) {
+        f->child = NULL;
+        visit(w, value, kind->keys, str_of(kind->keys->name), false);
     }
-    check_required(w, kind->keys + 1, value);
-    f->child = NULL;
-    visit(w, value, kind->keys, str_of(kind->keys->name), false);
 }
 
 static void open_step(struct walk *w, const struct option *option, struct yaml_node *node)
@@ -389,7 +370,8 @@ static void open_step(struct walk *w, const struct option *option, struct yaml_n
         return;
     }
     struct yaml_node *value = node->first;
-    const struct option_kind *kind = option_kind_find(option->kinds, value->key->text);
+    const struct option_kind *kind =
+        kind_find(c->options->connectors, option->role, value->key->text);
 
     if (kind != NULL) {
         if (kind->ends && node->next != NULL)
@@ -498,7 +480,7 @@ static void child_of_keys(struct walk *w, struct frame *f, struct yaml_node *chi
     struct str key = child->key->text;
     const struct option *o =
         f->option->type == OPT_KIND
-            ? option_kind_key(f->option->kinds, f->kind, key)
+            ? kind_key(f->option->role, f->kind, key)
             : option_find(f->kind != NULL ? f->kind->keys : f->option->keys, key);
 
     if (o == NULL && (f->option->flags & OPT_MORE) != 0) {
@@ -513,10 +495,10 @@ static void child_of_keys(struct walk *w, struct frame *f, struct yaml_node *chi
     if (f->option->type == OPT_KIND && str_is(key, "kind"))
         return; /* open_kind() has read it */
     size_t depth = w->depth;
-    bool runs = warn_key(w, f, child, o);
 
+    warn_key(w, f, child, o);
     visit(w, child, o, key, false);
-    if (!runs && w->depth > depth)
+    if ((o->flags & OPT_PLANNED) != 0 && w->depth > depth)
         top(w)->quiet = true;
 }
 
@@ -587,7 +569,6 @@ void check_grammar(struct check *c)
             const struct option *section = option_find(grammar_sections, child->key->text);
 
             w.section = section != NULL ? section->name : "";
-            f->quiet = section != NULL && !warn_section(&w, child);
         }
         if (f->mode == FRAME_KEYS)
             child_of_keys(&w, f, child);

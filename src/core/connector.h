@@ -2,18 +2,18 @@
  *
  * A connector is one .c file that exports one const struct, and one line in
  * src/connectors.def.  It sees base/, core/ and what is passed to it: never the store,
- * never another connector, never global configuration.  Its options are described in
- * the grammar (core/grammar.h), which feeds parsing, defaults, help and docs; it reads them
- * through core/settings.h.
+ * never another connector, never global configuration.  Its options are a table in its own file
+ * (core/option.h), which feeds checks, defaults, help, docs and forms; it reads them through
+ * core/settings.h.
  *
- * Adding one: 1 copy the nearest neighbour, 2 change it, 3 add the line, 4 say in
- * core/config_runs.c that this build runs it, 5 make test.
+ * CONTRIBUTING.md, "Add a connector in ten minutes", shows one of each.
  */
 #pragma once
 
 #include "base/http_server.h"
 #include "core/facts.h"
 #include "core/intake.h"
+#include "core/option.h"
 #include "core/settings.h"
 #include "core/state.h"
 #include "core/verdict.h"
@@ -23,11 +23,10 @@
 struct deposit_port;
 
 struct gateway_type {
-    const char *name;    /* as written in a configuration: kind: http */
-    const char *summary; /* one line for help and console */
+    struct option_kind kind; /* its name, summary and options */
 
-    /* A gateway that lives on the node's HTTP server: requests below `path` are its
-     * own.  `self` is what open() gave. */
+    /* A gateway that lives on the node's HTTP server: requests below `path` are its own.  Its
+     * options take in grammar_senders; `self` is what open() gave. */
     const char *path;
     const struct http_handler *handler;
     void *(*open)(struct intake *in, const struct intake_port *port);
@@ -54,8 +53,7 @@ struct service_failure {
 /* A pure step: bytes and facts in, bytes out.  It keeps nothing between two documents, asks
  * nobody, and stays within its budget. */
 struct service_type {
-    const char *name; /* as written in a step */
-    const char *summary;
+    struct option_kind kind; /* its name is the step's */
     bool (*make)(const struct settings *s, void **ret_self, struct err *err); /* on s->arena */
     void (*unmake)(void *self);
     /* Append what goes on to `out`.  False: *ret_failure says why. */
@@ -134,8 +132,7 @@ struct endpoint_http {
 };
 
 struct endpoint_type {
-    const char *name;
-    const char *summary;
+    struct option_kind kind;
     bool (*make)(const struct settings *s, void **ret_self, struct err *err); /* on s->arena */
     void (*unmake)(void *self);
 
@@ -166,3 +163,21 @@ struct connectors {
     const struct service_type *const *services;
     const struct endpoint_type *const *endpoints;
 };
+
+/* NULL: this build has none of that name. */
+const struct gateway_type *connector_gateway(const struct connectors *all, struct str kind);
+const struct service_type *connector_service(const struct connectors *all, struct str kind);
+const struct endpoint_type *connector_endpoint(const struct connectors *all, struct str kind);
+
+/* ---- kinds: what a configuration may name ------------------------------------------------ */
+
+/* The kinds of a role, from 0: first what this build runs, in the order of connectors.def, then
+ * the steps of the engine itself, then what is planned (planned.h).  NULL at the end. */
+const struct option_kind *kind_at(const struct connectors *all, enum option_role role, size_t i);
+const struct option_kind *kind_find(const struct connectors *all, enum option_role role,
+                                    struct str name);
+/* Keys of every kind; NULL: none. */
+const struct option *kind_common(enum option_role role);
+/* The key of a kind, or NULL: a kind may say a common key anew. */
+const struct option *kind_key(enum option_role role, const struct option_kind *kind,
+                              struct str name);

@@ -1,10 +1,13 @@
 #include "core/grammar.h"
 
 #include "base/clock.h"
+#include "core/planned.h"
 
 const char *const grammar_areas[] = { "localhost", "internal", "dmz", "external", NULL };
 
 static const char *const grammar_never[] = { "never", NULL };
+
+const char *const grammar_standards[] = { "hl7", "x12", "edifact", NULL };
 
 static const char *const priorities[] = { "high", "normal", "low", NULL };
 
@@ -17,106 +20,62 @@ static const struct option grammar_expr_each = {
 };
 
 const struct option grammar_extract[] = {
-    { .name = "sender",
-      .type = OPT_EXPR,
-      .flags = OPT_OR_LIST,
-      .help = "who sent the document; a list means the first that yields" },
-    { .name = "receiver", .type = OPT_EXPR, .flags = OPT_OR_LIST, .help = "who it is for" },
-    { .name = "type", .type = OPT_EXPR, .flags = OPT_OR_LIST, .help = "what it is" },
-    { .name = "attributes",
-      .type = OPT_NAMED,
-      .flags = OPT_ATTRS,
-      .each = &grammar_expr_each,
-      .noun = "attribute",
-      .help = "more values, usable in `when`, in templates and in searches" },
+    OPTION("sender", OPT_EXPR, "who sent the document; a list means the first that yields",
+           .flags = OPT_OR_LIST),
+    OPTION("receiver", OPT_EXPR, "who it is for", .flags = OPT_OR_LIST),
+    OPTION("type", OPT_EXPR, "what it is", .flags = OPT_OR_LIST),
+    OPTION("attributes", OPT_NAMED, "more values, usable in `when`, in templates and in searches",
+           .flags = OPT_ATTRS, .each = &grammar_expr_each, .noun = "attribute"),
     { 0 },
 };
 
-const struct option grammar_headers = {
-    .type = OPT_TEMPLATE,
-    .help = "the value of the header",
-};
-
 const struct option grammar_answer[] = {
-    { .name = "type",
-      .type = OPT_DOCTYPE,
-      .help = "the type of the document that is made from the answer" },
-    { .name = "extract",
-      .type = OPT_MAP,
-      .keys = grammar_extract,
-      .words = OPTION_WORDS("hl7", "x12", "edifact"),
-      .help = "where its sender, receiver and attributes are found" },
+    OPTION("type", OPT_DOCTYPE, "the type of the document that is made from the answer"),
+    OPTION("extract", OPT_MAP, "where its sender, receiver and attributes are found",
+           .keys = grammar_extract, .words = grammar_standards),
     { 0 },
 };
 
 /* --- node -------------------------------------------------------------------- */
 
 static const struct option node_tls[] = {
-    { .name = "cert",
-      .type = OPT_PATH,
-      .flags = OPT_REQUIRED,
-      .help = "the certificate chain: a PEM file, or ${file:PATH} for its text" },
-    { .name = "key",
-      .type = OPT_SECRET,
-      .flags = OPT_REQUIRED,
-      .help = "its private key: a PEM file, or ${file:PATH} for its text" },
+    OPTION("cert", OPT_PATH, "the certificate chain: a PEM file, or ${file:PATH} for its text",
+           .flags = OPT_REQUIRED),
+    OPTION("key", OPT_SECRET, "its private key: a PEM file, or ${file:PATH} for its text",
+           .flags = OPT_REQUIRED),
     { 0 },
 };
 
 static const struct option node_limits[] = {
-    { .name = "connections",
-      .type = OPT_INT,
-      .fallback = "10000",
-      .least = 1,
-      .most = 1000000,
-      .help = "open connections at once" },
-    { .name = "memory",
-      .type = OPT_SIZE,
-      .fallback = "200 MiB",
-      .least = 16 << 20,
-      .help = "memory for documents that are on their way in" },
-    { .name = "disk_reserve",
-      .type = OPT_SIZE,
-      .fallback = "1 GiB",
-      .help = "with less free space than this nothing is accepted (507)" },
-    { .name = "commit_queue",
-      .type = OPT_INT,
-      .fallback = "4096",
-      .least = 1,
-      .most = 1000000,
-      .help = "documents that wait for the next commit; more are refused (503)" },
+    OPTION("connections", OPT_INT, "open connections at once", .fallback = "10000", .least = 1,
+           .most = 1000000),
+    OPTION("memory", OPT_SIZE, "memory for documents that are on their way in",
+           .fallback = "200 MiB", .least = 16 << 20),
+    OPTION("disk_reserve", OPT_SIZE, "with less free space than this nothing is accepted (507)",
+           .fallback = "1 GiB"),
+    OPTION("commit_queue", OPT_INT,
+           "documents that wait for the next commit; more are refused (503)", .fallback = "4096",
+           .least = 1, .most = 1000000),
     { 0 },
 };
 
 const struct option grammar_node[] = {
-    { .name = "listen",
-      .type = OPT_ADDRESS,
-      .fallback = "127.0.0.1:8480",
-      .help = "where this node answers; port 0 takes any free one" },
-    { .name = "data",
-      .type = OPT_PATH,
-      .fallback = "./data",
-      .help = "a local folder: token, lock, spool; the store and the payloads too, unless `store` "
-              "is given; a relative path starts where the node is started" },
-    { .name = "store",
-      .type = OPT_URL,
-      .words = OPTION_WORDS("postgres", "postgresql"),
-      .help = "a PostgreSQL database that many nodes share; left out: SQLite in `data`" },
-    { .name = "area",
-      .type = OPT_WORD,
-      .words = grammar_areas,
-      .fallback = "internal",
-      .help = "where in the network this node stands" },
-    { .name = "tls",
-      .type = OPT_MAP,
-      .keys = node_tls,
-      .help = "answer with TLS; paths start at the folder of this file" },
-    { .name = "log",
-      .type = OPT_WORD,
-      .words = OPTION_WORDS("debug", "info", "warn", "error"),
-      .fallback = "info",
-      .help = "what is logged, from this level up" },
-    { .name = "limits", .type = OPT_MAP, .keys = node_limits, .help = "what this node takes on" },
+    OPTION("listen", OPT_ADDRESS, "where this node answers; port 0 takes any free one",
+           .fallback = "127.0.0.1:8480"),
+    OPTION("data", OPT_PATH,
+           "a local folder: token, lock, spool; the store and the payloads too, unless `store` is "
+           "given; a relative path starts where the node is started",
+           .fallback = "./data"),
+    OPTION("store", OPT_URL,
+           "a PostgreSQL database that many nodes share; left out: SQLite in `data`",
+           .words = OPTION_WORDS("postgres", "postgresql")),
+    OPTION("area", OPT_WORD, "where in the network this node stands", .words = grammar_areas,
+           .fallback = "internal"),
+    OPTION("tls", OPT_MAP, "answer with TLS; paths start at the folder of this file",
+           .keys = node_tls),
+    OPTION("log", OPT_WORD, "what is logged, from this level up",
+           .words = OPTION_WORDS("debug", "info", "warn", "error"), .fallback = "info"),
+    OPTION("limits", OPT_MAP, "what this node takes on", .keys = node_limits),
     { 0 },
 };
 
@@ -125,37 +84,21 @@ const struct option grammar_node[] = {
 static const struct option id_each = { .type = OPT_TEXT };
 
 static const struct option system_limits[] = {
-    { .name = "concurrency",
-      .type = OPT_INT,
-      .fallback = "16",
-      .least = 1,
-      .most = 10000,
-      .help = "deliveries to this system at once" },
-    { .name = "rate", .type = OPT_RATE, .help = "deliveries that begin; left out: no limit" },
-    { .name = "burst",
-      .type = OPT_INT,
-      .least = 1,
-      .most = 1000000000,
-      .help = "how many may begin at once; left out: one second's worth" },
+    OPTION("concurrency", OPT_INT, "deliveries to this system at once", .fallback = "16",
+           .least = 1, .most = 10000),
+    OPTION("rate", OPT_RATE, "deliveries that begin; left out: no limit"),
+    OPTION("burst", OPT_INT, "how many may begin at once; left out: one second's worth", .least = 1,
+           .most = 1000000000),
     { 0 },
 };
 
 static const struct option system_window[] = {
-    { .name = "days",
-      .type = OPT_DAYS,
-      .flags = OPT_OR_LIST,
-      .fallback = "daily",
-      .help = "on which days it opens" },
-    { .name = "open", .type = OPT_TIME, .fallback = "00:00", .help = "when it opens" },
-    { .name = "close",
-      .type = OPT_TIME,
-      .fallback = "24:00",
-      .help = "when it closes; before `open`: on the next day" },
-    { .name = "zone", .type = OPT_ZONE, .fallback = "UTC", .help = "the time zone of both" },
-    { .name = "holidays",
-      .type = OPT_CALENDAR,
-      .flags = OPT_OR_LIST,
-      .help = "on these days it does not open" },
+    OPTION("days", OPT_DAYS, "on which days it opens", .flags = OPT_OR_LIST, .fallback = "daily"),
+    OPTION("open", OPT_TIME, "when it opens", .fallback = "00:00"),
+    OPTION("close", OPT_TIME, "when it closes; before `open`: on the next day",
+           .fallback = "24:00"),
+    OPTION("zone", OPT_ZONE, "the time zone of both", .fallback = "UTC"),
+    OPTION("holidays", OPT_CALENDAR, "on these days it does not open", .flags = OPT_OR_LIST),
     { 0 },
 };
 
@@ -166,37 +109,19 @@ static const struct option window_each = {
 };
 
 const struct option grammar_system[] = {
-    { .name = "title", .type = OPT_TEXT, .help = "its name for people" },
-    { .name = "ids",
-      .type = OPT_LIST,
-      .each = &id_each,
-      .help = "other names under which documents mention it" },
-    { .name = "limits", .type = OPT_MAP, .keys = system_limits, .help = "what it can take" },
-    { .name = "window",
-      .type = OPT_MAP,
-      .flags = OPT_OR_LIST,
-      .keys = system_window,
-      .each = &window_each,
-      .help = "when it may be sent to; left out: always" },
-    { .name = "in_doubt",
-      .type = OPT_WORD,
-      .words = OPTION_WORDS("resend", "hold", "probe", "assume"),
-      .fallback = "resend",
-      .help = "what happens to a delivery of which nobody knows whether it arrived" },
-    { .name = "order",
-      .type = OPT_WORD,
-      .words = OPTION_WORDS("none", "receiver", "key"),
-      .fallback = "none",
-      .help = "what is kept in order" },
-    { .name = "order_by",
-      .type = OPT_EXPR,
-      .flags = OPT_OR_LIST,
-      .help = "the key of `order: key`" },
-    { .name = "on_dead",
-      .type = OPT_WORD,
-      .words = OPTION_WORDS("stop", "skip"),
-      .fallback = "stop",
-      .help = "what an ordered lane does behind a dead delivery" },
+    OPTION("title", OPT_TEXT, "its name for people"),
+    OPTION("ids", OPT_LIST, "other names under which documents mention it", .each = &id_each),
+    OPTION("limits", OPT_MAP, "what it can take", .keys = system_limits),
+    OPTION("window", OPT_MAP, "when it may be sent to; left out: always", .flags = OPT_OR_LIST,
+           .keys = system_window, .each = &window_each),
+    OPTION("in_doubt", OPT_WORD,
+           "what happens to a delivery of which nobody knows whether it arrived",
+           .words = OPTION_WORDS("resend", "hold", "probe", "assume"), .fallback = "resend"),
+    OPTION("order", OPT_WORD, "what is kept in order",
+           .words = OPTION_WORDS("none", "receiver", "key"), .fallback = "none"),
+    OPTION("order_by", OPT_EXPR, "the key of `order: key`", .flags = OPT_OR_LIST),
+    OPTION("on_dead", OPT_WORD, "what an ordered lane does behind a dead delivery",
+           .words = OPTION_WORDS("stop", "skip"), .fallback = "stop"),
     { 0 },
 };
 
@@ -207,35 +132,24 @@ static const struct option system_each = {
 };
 
 /* On a type and on a route; the route's own wins. */
-#define HANDLING                                                                              \
-    { .name = "priority",                                                                     \
-      .type = OPT_WORD,                                                                       \
-      .words = priorities,                                                                    \
-      .fallback = "normal",                                                                   \
-      .help = "who goes first when there is a queue" },                                       \
-        { .name = "expires",                                                                  \
-          .type = OPT_DURATION,                                                               \
-          .least = 1,                                                                         \
-          .help = "a document that is not delivered by then is a dead letter `expired`" },    \
-    {                                                                                         \
-        .name = "delay", .type = OPT_DURATION, .help = "wait this long before the first step" \
-    }
+static const struct option handling[] = {
+    OPTION("priority", OPT_WORD, "who goes first when there is a queue", .words = priorities,
+           .fallback = "normal"),
+    OPTION("expires", OPT_DURATION,
+           "a document that is not delivered by then is a dead letter `expired`", .least = 1),
+    OPTION("delay", OPT_DURATION, "wait this long before the first step"),
+    { 0 },
+};
 
 const struct option grammar_type[] = {
-    { .name = "title", .type = OPT_TEXT, .help = "its name for people" },
-    { .name = "search",
-      .type = OPT_NAMED,
-      .flags = OPT_ATTRS,
-      .each = &grammar_expr_each,
-      .noun = "attribute",
-      .help = "attributes that are indexed, so that documents are found by them" },
-    HANDLING,
-    { .name = "retention",
-      .type = OPT_DURATION,
-      .words = grammar_never,
-      .least = 1,
-      .help = "how long a document is kept after it ended, in whole days; left out: as "
-              "`retention` says" },
+    OPTION("title", OPT_TEXT, "its name for people"),
+    OPTION("search", OPT_NAMED, "attributes that are indexed, so that documents are found by them",
+           .flags = OPT_ATTRS, .each = &grammar_expr_each, .noun = "attribute"),
+    OPTIONS(handling),
+    OPTION(
+        "retention", OPT_DURATION,
+        "how long a document is kept after it ended, in whole days; left out: as `retention` says",
+        .words = grammar_never, .least = 1),
     { 0 },
 };
 
@@ -249,13 +163,13 @@ static const struct option type_each = {
 
 static const struct option gateway_each = {
     .type = OPT_KIND,
-    .kinds = &grammar_gateways,
+    .role = ROLE_GATEWAY,
     .noun = "gateway",
 };
 
 static const struct option endpoint_each = {
     .type = OPT_KIND,
-    .kinds = &grammar_endpoints,
+    .role = ROLE_ENDPOINT,
     .noun = "endpoint",
 };
 
@@ -267,55 +181,36 @@ static const struct option attribute_value = {
 };
 
 static const struct option route_when[] = {
-    { .name = "sender",
-      .type = OPT_SYSTEM,
-      .flags = OPT_OR_LIST | OPT_STAR,
-      .fallback = "*",
-      .help = "the system that sent it" },
-    { .name = "receiver",
-      .type = OPT_SYSTEM,
-      .flags = OPT_OR_LIST | OPT_STAR,
-      .fallback = "*",
-      .help = "the system it is for" },
-    { .name = "type",
-      .type = OPT_DOCTYPE,
-      .flags = OPT_OR_LIST | OPT_STAR,
-      .fallback = "*",
-      .help = "the type of the document" },
-    { .name = "attributes",
-      .type = OPT_NAMED,
-      .each = &attribute_value,
-      .noun = "attribute",
-      .help = "values of attributes; an attribute that `extract` or `search` defines may also "
-              "stand beside `type`" },
+    OPTION("sender", OPT_SYSTEM, "the system that sent it", .flags = OPT_OR_LIST | OPT_STAR,
+           .fallback = "*"),
+    OPTION("receiver", OPT_SYSTEM, "the system it is for", .flags = OPT_OR_LIST | OPT_STAR,
+           .fallback = "*"),
+    OPTION("type", OPT_DOCTYPE, "the type of the document", .flags = OPT_OR_LIST | OPT_STAR,
+           .fallback = "*"),
+    OPTION("attributes", OPT_NAMED,
+           "values of attributes; an attribute that `extract` or `search` defines may also stand "
+           "beside `type`",
+           .each = &attribute_value, .noun = "attribute"),
     { 0 },
 };
 
 const struct option grammar_step = {
     .type = OPT_STEP,
-    .kinds = &grammar_services,
+    .role = ROLE_SERVICE,
     .noun = "step",
 };
 
 const struct option grammar_route[] = {
-    { .name = "name", .type = OPT_NAME, .flags = OPT_REQUIRED, .help = "its name" },
-    { .name = "title", .type = OPT_TEXT, .help = "its name for people" },
-    { .name = "when",
-      .type = OPT_MAP,
-      .flags = OPT_MORE,
-      .keys = route_when,
-      .help = "which documents it takes; left out: any" },
-    { .name = "do",
-      .type = OPT_LIST,
-      .flags = OPT_REQUIRED,
-      .each = &grammar_step,
-      .help = "the steps, one after the other" },
-    { .name = "keep",
-      .type = OPT_WORD,
-      .words = OPTION_WORDS("ends", "stages"),
-      .fallback = "ends",
-      .help = "which payloads are stored: received and sent, or each stage" },
-    HANDLING,
+    OPTION("name", OPT_NAME, "its name", .flags = OPT_REQUIRED),
+    OPTION("title", OPT_TEXT, "its name for people"),
+    OPTION("when", OPT_MAP, "which documents it takes; left out: any", .flags = OPT_MORE,
+           .keys = route_when),
+    OPTION("do", OPT_LIST, "the steps, one after the other", .flags = OPT_REQUIRED,
+           .each = &grammar_step),
+    OPTION("keep", OPT_WORD, "which payloads are stored: received and sent, or each stage",
+           .words = OPTION_WORDS("ends", "stages"), .planned = OPTION_WORDS("stages"),
+           .fallback = "ends"),
+    OPTIONS(handling),
     { 0 },
 };
 
@@ -325,89 +220,13 @@ static const struct option route_each = {
     .noun = "route",
 };
 
-/* --- jobs -------------------------------------------------------------------- */
-
-static const struct option job_common[] = {
-    { .name = "kind", .type = OPT_WORD, .flags = OPT_REQUIRED, .help = "what it does" },
-    { .name = "title", .type = OPT_TEXT, .help = "its name for people" },
-    { .name = "at", .type = OPT_CRON, .flags = OPT_ONE_OF, .help = "when it runs" },
-    { .name = "every",
-      .type = OPT_DURATION,
-      .flags = OPT_ONE_OF,
-      .least = CLOCK_MS,
-      .help = "how long from one run to the next" },
-    { .name = "zone", .type = OPT_ZONE, .fallback = "UTC", .help = "the time zone of `at`" },
-    { .name = "area",
-      .type = OPT_WORD,
-      .words = grammar_areas,
-      .help = "only nodes of this area run it" },
-    { 0 },
-};
-
-static const struct option job_call[] = {
-    { .name = "url",
-      .type = OPT_URL,
-      .flags = OPT_REQUIRED,
-      .words = OPTION_WORDS("http", "https"),
-      .help = "what is called" },
-    { .name = "method",
-      .type = OPT_WORD,
-      .words = OPTION_WORDS("GET", "POST", "PUT", "PATCH", "DELETE"),
-      .fallback = "POST",
-      .help = "the HTTP method" },
-    { .name = "headers",
-      .type = OPT_NAMED,
-      .flags = OPT_FREE,
-      .each = &grammar_headers,
-      .noun = "header",
-      .help = "headers of the request" },
-    { .name = "body", .type = OPT_TEXT, .help = "the body of the request" },
-    { .name = "timeout",
-      .type = OPT_DURATION,
-      .least = 1,
-      .fallback = "30s",
-      .help = "how long it may take" },
-    { .name = "answer",
-      .type = OPT_MAP,
-      .keys = grammar_answer,
-      .help = "make the answer a document" },
-    { 0 },
-};
-
-static const struct option job_link[] = {
-    { .name = "link", .type = OPT_NAME, .flags = OPT_REQUIRED, .help = "one of `links`" },
-    { 0 },
-};
-
-static const struct option no_keys[] = { { 0 } };
-
-static const struct option_kind job_kinds_list[] = {
-    { "call", "call an HTTP service", job_call, false },
-    { "replicate", "copy the changes of tables to another database", job_link, false },
-    { "verify", "compare replicated tables and repair them", job_link, false },
-    { "retain", "let go of what has been kept long enough", no_keys, false },
-    { 0 },
-};
-
-static const struct option_kinds job_kinds = { job_common, job_kinds_list };
-
-static const struct option job_each = {
-    .type = OPT_KIND,
-    .kinds = &job_kinds,
-    .noun = "job",
-};
-
 /* --- the top level ----------------------------------------------------------- */
 
 static const struct option date_each = { .type = OPT_DATE };
 
 static const struct option calendar_keys[] = {
-    { .name = "title", .type = OPT_TEXT, .help = "its name for people" },
-    { .name = "dates",
-      .type = OPT_LIST,
-      .flags = OPT_REQUIRED,
-      .each = &date_each,
-      .help = "its days" },
+    OPTION("title", OPT_TEXT, "its name for people"),
+    OPTION("dates", OPT_LIST, "its days", .flags = OPT_REQUIRED, .each = &date_each),
     { 0 },
 };
 
@@ -423,8 +242,6 @@ static const struct option batch_each = {
     .noun = "batch",
 };
 
-static const struct option any_each = { .type = OPT_ANY };
-
 #define KEPT(word)                                                          \
     {                                                                       \
         .name = word, .type = OPT_DURATION, .words = grammar_never,         \
@@ -436,107 +253,49 @@ static const struct option retention_states[] = {
 };
 
 const struct option grammar_retention[] = {
-    { .name = "default",
-      .type = OPT_DURATION,
-      .words = grammar_never,
-      .fallback = "45d",
-      .help = "how long a document is kept after it ended, in whole days" },
-    { .name = "states",
-      .type = OPT_MAP,
-      .keys = retention_states,
-      .help = "by how it ended; `retention` of its type comes first" },
-    { .name = "dead",
-      .type = OPT_DURATION,
-      .words = grammar_never,
-      .least = INT64_C(86400) * CLOCK_S,
-      .fallback = "never",
-      .help = "how long dead letters wait for somebody; then they are discarded" },
-    { .name = "audit",
-      .type = OPT_DURATION,
-      .words = grammar_never,
-      .least = INT64_C(30 * 86400) * CLOCK_S,
-      .fallback = "never",
-      .help = "how long lines of the audit log are kept" },
-    { .name = "archive",
-      .type = OPT_PATH,
-      .help = "a folder to which documents are copied, and compared, before they go" },
+    OPTION("default", OPT_DURATION, "how long a document is kept after it ended, in whole days",
+           .words = grammar_never, .fallback = "45d"),
+    OPTION("states", OPT_MAP, "by how it ended; `retention` of its type comes first",
+           .keys = retention_states),
+    OPTION("dead", OPT_DURATION, "how long dead letters wait for somebody; then they are discarded",
+           .words = grammar_never, .least = INT64_C(86400) * CLOCK_S, .fallback = "never"),
+    OPTION("audit", OPT_DURATION, "how long lines of the audit log are kept",
+           .words = grammar_never, .least = INT64_C(30 * 86400) * CLOCK_S, .fallback = "never"),
+    OPTION("archive", OPT_PATH,
+           "a folder to which documents are copied, and compared, before they go"),
     { 0 },
 };
 
 /* enum Colour of schema.graphql has the same words. */
 static const struct option location_keys[] = {
-    { .name = "name", .type = OPT_TEXT, .help = "its name for people" },
-    { .name = "environment", .type = OPT_TEXT, .help = "such as production or test" },
-    { .name = "colour",
-      .type = OPT_WORD,
-      .words = OPTION_WORDS("grey", "blue", "green", "amber", "red", "violet"),
-      .fallback = "grey",
-      .help = "of the environment, in the head of every page" },
+    OPTION("name", OPT_TEXT, "its name for people"),
+    OPTION("environment", OPT_TEXT, "such as production or test"),
+    OPTION("colour", OPT_WORD, "of the environment, in the head of every page",
+           .words = OPTION_WORDS("grey", "blue", "green", "amber", "red", "violet"),
+           .fallback = "grey"),
     { 0 },
 };
 
 const struct option grammar_sections[] = {
-    { .name = "node",
-      .type = OPT_MAP,
-      .keys = grammar_node,
-      .help = "this node's own settings, read at start; not part of a version" },
-    { .name = "location",
-      .type = OPT_MAP,
-      .keys = location_keys,
-      .help = "what people see of this site, so that they know where they are" },
-    { .name = "systems",
-      .type = OPT_NAMED,
-      .each = &system_each,
-      .help = "the data systems that send and receive" },
-    { .name = "types",
-      .type = OPT_NAMED,
-      .flags = OPT_STAR,
-      .each = &type_each,
-      .help = "the types of documents; `\"*\"` stands for all that are not listed" },
-    { .name = "gateways",
-      .type = OPT_NAMED,
-      .each = &gateway_each,
-      .help = "where documents come in" },
-    { .name = "endpoints",
-      .type = OPT_NAMED,
-      .each = &endpoint_each,
-      .help = "where and how documents are sent out" },
-    { .name = "routes",
-      .type = OPT_LIST,
-      .each = &route_each,
-      .help = "which documents run through which steps; exactly one route takes a document" },
-    { .name = "jobs", .type = OPT_NAMED, .each = &job_each, .help = "recurring work" },
-    { .name = "calendars",
-      .type = OPT_NAMED,
-      .each = &calendar_each,
-      .help = "holidays, for windows" },
-    { .name = "services", .type = OPT_NAMED, .each = &any_each, .help = "named steps" },
-    { .name = "subscriptions",
-      .type = OPT_NAMED,
-      .each = &any_each,
-      .help = "who gets copies of which documents" },
-    { .name = "batches",
-      .type = OPT_NAMED,
-      .each = &batch_each,
-      .help = "how documents are gathered, and what becomes of them then" },
-    { .name = "retention",
-      .type = OPT_MAP,
-      .keys = grammar_retention,
-      .help = "how long documents are kept after they ended" },
-    { .name = "alerts",
-      .type = OPT_MAP,
-      .keys = grammar_alerts,
-      .help = "what needs a person, and who is told" },
-    { .name = "auth",
-      .type = OPT_MAP,
-      .keys = grammar_auth,
-      .help = "how people log in, beside users with passwords" },
-    { .name = "stores", .type = OPT_NAMED, .each = &any_each, .help = "where content lives" },
-    { .name = "content",
-      .type = OPT_NAMED,
-      .flags = OPT_FREE,
-      .each = &any_each,
-      .help = "how content is copied and checked" },
-    { .name = "links", .type = OPT_ANY, .help = "tables that are replicated" },
+    OPTION("node", OPT_MAP, "this node's own settings, read at start; not part of a version",
+           .keys = grammar_node),
+    OPTION("location", OPT_MAP, "what people see of this site, so that they know where they are",
+           .keys = location_keys),
+    OPTION("systems", OPT_NAMED, "the data systems that send and receive", .each = &system_each),
+    OPTION("types", OPT_NAMED, "the types of documents; `\"*\"` stands for all that are not listed",
+           .flags = OPT_STAR, .each = &type_each),
+    OPTION("gateways", OPT_NAMED, "where documents come in", .each = &gateway_each),
+    OPTION("endpoints", OPT_NAMED, "where and how documents are sent out", .each = &endpoint_each),
+    OPTION("routes", OPT_LIST,
+           "which documents run through which steps; exactly one route takes a document",
+           .each = &route_each),
+    OPTION("calendars", OPT_NAMED, "holidays, for windows", .each = &calendar_each),
+    OPTION("batches", OPT_NAMED, "how documents are gathered, and what becomes of them then",
+           .each = &batch_each),
+    OPTION("retention", OPT_MAP, "how long documents are kept after they ended",
+           .keys = grammar_retention),
+    OPTION("alerts", OPT_MAP, "what needs a person, and who is told", .keys = grammar_alerts),
+    OPTION("auth", OPT_MAP, "how people log in, beside users with passwords", .keys = grammar_auth),
+    OPTIONS(planned_sections),
     { 0 },
 };

@@ -1,7 +1,7 @@
 /* grammar.h - everything a configuration file may contain, as tables.
  *
- * grammar_sections is the top level; everything hangs below it.  The tables of
- * gateways, endpoints and services stand in files of their own.
+ * grammar_sections is the top level; everything hangs below it but the keys of one kind of
+ * gateway, endpoint or service: those stand in the file of its connector, or in planned.c.
  */
 #pragma once
 
@@ -18,13 +18,28 @@ extern const struct option grammar_alerts[];
 extern const struct option grammar_step; /* one step of a chain */
 extern const struct option grammar_batch[];
 extern const struct option grammar_auth[];
-extern const struct option grammar_oidc[]; /* auth: oidc */
-extern const struct option_kinds grammar_gateways;
-extern const struct option_kinds grammar_endpoints;
-extern const struct option_kinds grammar_services;
+extern const struct option grammar_oidc[];       /* auth: oidc */
+extern const struct option grammar_gateway[];    /* keys of every gateway */
+extern const struct option grammar_endpoint[];   /* keys of every endpoint */
+extern const struct option_kind grammar_steps[]; /* those of the engine itself; { 0 } ends */
 
 /* Parts that several sections share. */
 extern const char *const grammar_areas[];
+extern const char *const grammar_standards[]; /* in the place of what is extracted */
 extern const struct option grammar_extract[]; /* sender, receiver, type, attributes */
-extern const struct option grammar_headers;   /* the value of one header */
 extern const struct option grammar_answer[];
+
+/* Groups that connectors take in, so that a key has one name and one meaning everywhere. */
+extern const struct option grammar_senders[];   /* auth users idempotency: of the HTTP server */
+extern const struct option grammar_reply[];     /* reply wait */
+extern const struct option grammar_every[];     /* every: how often a gateway looks */
+extern const struct option grammar_files[];     /* match min_age after: which files it takes */
+extern const struct option grammar_silence[];   /* timeout */
+extern const struct option grammar_login[];     /* user password */
+extern const struct option grammar_ssh[];       /* private_key passphrase host_key */
+extern const struct option grammar_tls[];       /* tls */
+extern const struct option grammar_tls_keys[];  /* the keys of `tls` */
+extern const struct option grammar_s3[];        /* url region access_key secret_key */
+extern const struct option grammar_sql[];       /* dsn */
+extern const struct option grammar_headers[];   /* headers */
+extern const struct option grammar_file_name[]; /* name */

@@ -30,7 +30,10 @@
 
 struct intake_gateway_state; /* what lives longer than a snapshot: rate, counters */
 
+struct gateway_type;
+
 struct intake_gateway {
+    const struct gateway_type *type;
     const struct config_gateway *config;
     int64_t word;
     struct intake_gateway_state *state;

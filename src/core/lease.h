@@ -1,41 +1,37 @@
-/* lease.h - who may still change what: claims, heartbeats and the fence between them.
+/* lease.h - how long a node may act after a heartbeat.
  *
- * A node lives for TTL after each heartbeat that the store has taken.  Past that it changes
- * nothing and begins nothing; past a grace more it may be declared dead, for ever: its epoch is
- * over, and what it had claimed is taken over under new tokens.  A token is never given twice.
+ * Nodes of one store take work over from a node that is silent: dead, frozen or cut off.  Such a
+ * node may come back and go on, so three parties must agree on when its time is over.
+ *   The store   takes a heartbeat every LEASE_BEAT_US; LEASE_TTL_US after the last one it takes no
+ *               change from the node any more (sql/node.sql, node_enter).
+ *   The node    counts the same time on its monotonic clock from before it sent the heartbeat, so
+ *               that its lease is over for itself before it is over for the store.  From then on
+ *               it begins nothing: asked before a slot is taken (govern.h) and again before the
+ *               first byte of a send (node_may_act()).
+ *   The others  declare it dead, for ever, LEASE_GRACE_US after its lease: its epoch is over, and
+ *               its claims are taken over under new numbers.
  *
- *   (1) A change is made only for the claim that the store has, by the node that has it, in its
- *       epoch, while that node is alive; else it does nothing.
- *   (2) A node measures its lease from before the heartbeat was sent, on its monotonic clock, so
- *       that it is over for the node before it is over for the store.
- *   (3) Every send has a deadline, and begins only when that is before the end of the lease: when
- *       its claim is taken over, no byte of it is on its way any more.
+ * A send that has begun is not cut off at the end of the lease: it ends with its answer or by its
+ * time-out, SEND_TIMEOUT unless the endpoint says otherwise, which is longer than a lease.  So a
+ * request can be on its way while another node has its delivery already; what a receiver can see
+ * of that is in docs/in-doubt.md.
  *
- * Pure: time is an argument, the store's own in (1), monotonic in (2) and (3).
+ * tests/sim drives these numbers with the rules that follow from them (docs/internals/sim.md).
  */
 #pragma once
 
-#include <stdbool.h>
 #include <stdint.h>
 
-struct lease_claim {
-    int64_t token; /* 0: nobody has it */
-    int64_t node, epoch;
+enum {
+    LEASE_TTL_US = 10 * 1000000,
+    LEASE_BEAT_US = 1250 * 1000,
+    LEASE_GRACE_US = LEASE_TTL_US / 2,
 };
 
-/* What the store knows of a node. */
-struct lease_node {
-    int64_t node, epoch;
-    int64_t alive_until_us; /* its last heartbeat and TTL */
-    bool dead;              /* declared */
-};
+#define SEND_TIMEOUT "30s"
 
-/* The node may make changes at all. */
-bool lease_is_alive(const struct lease_node *n, int64_t node, int64_t epoch, int64_t now_us);
-/* Rule (1): `mine` is what the node believes, `row` and `n` are what the store has. */
-bool lease_may_change(const struct lease_claim *mine, const struct lease_claim *row,
-                      const struct lease_node *n, int64_t now_us);
-/* It has been silent for so long that it may be declared dead. */
-bool lease_is_silent(const struct lease_node *n, int64_t grace_us, int64_t now_us);
-/* Rule (3): a send that lasts `longest_us` at most may begin. */
-bool lease_may_send(int64_t beaten_us, int64_t ttl_us, int64_t longest_us, int64_t now_us);
+/* The node may begin something before this (monotonic). */
+static inline int64_t lease_end_us(int64_t beaten_us)
+{
+    return beaten_us + LEASE_TTL_US;
+}

@@ -77,28 +77,36 @@ bool option_may_show(enum option_type type)
     return types[index_of(type)].may_show;
 }
 
+const struct option *option_next(struct option_walk *w)
+{
+    if (w->at != NULL && w->at->type == OPT_GROUP) {
+        w->back = w->at + 1;
+        w->at = w->at->keys;
+    }
+    if (w->at != NULL && w->at->type == OPT_END && w->back != NULL) {
+        w->at = w->back;
+        w->back = NULL;
+        return option_next(w);
+    }
+    return w->at != NULL && w->at->type != OPT_END ? w->at++ : NULL;
+}
+
 const struct option *option_find(const struct option *keys, struct str name)
 {
-    for (const struct option *o = keys; o != NULL && o->name != NULL; o++)
+    const struct option *o;
+
+    for (struct option_walk w = { keys }; (o = option_next(&w)) != NULL;)
         if (str_is(name, o->name))
             return o;
     return NULL;
 }
 
-const struct option_kind *option_kind_find(const struct option_kinds *kinds, struct str name)
+bool option_word_is_planned(const struct option *option, struct str word)
 {
-    for (const struct option_kind *k = kinds->kinds; k->name != NULL; k++)
-        if (str_is(name, k->name))
-            return k;
-    return NULL;
-}
-
-const struct option *option_kind_key(const struct option_kinds *kinds,
-                                     const struct option_kind *kind, struct str name)
-{
-    const struct option *o = option_find(kinds->common, name);
-
-    return o != NULL || kind == NULL ? o : option_find(kind->keys, name);
+    for (size_t i = 0; option->planned != NULL && option->planned[i] != NULL; i++)
+        if (str_is(word, option->planned[i]))
+            return true;
+    return false;
 }
 
 /* Two neighbours that changed places: the most common slip of all. */

@@ -5,10 +5,11 @@
  * docs/configuration.md, help texts, the admin API and the console's forms read the
  * same tables, so that they cannot disagree.
  *
- * A table of keys is an array that ends with { 0 }.
+ * A table of keys is an array that ends with { 0 }.  Keys that several tables share stand
+ * in a table of their own, a group, and are taken in by OPTIONS(group).
  *
- * To add a key: one entry in a table of grammar*.c, and the reference page made
- * anew (see tests/unit/core/test_config_describe.c).
+ * To add a key: one entry in the table of its connector, or in one of grammar*.c, and the
+ * reference page made anew (see tests/unit/core/test_config_describe.c).
  */
 #pragma once
 
@@ -16,6 +17,9 @@
 #include <stdint.h>
 
 #include "base/str.h"
+
+struct problem_list;
+struct yaml_node;
 
 enum option_type {
     OPT_END,
@@ -55,9 +59,11 @@ enum option_type {
     OPT_MAP,   /* the keys of `keys`                                   */
     OPT_NAMED, /* names chosen by the user, each with a value `each`   */
     OPT_LIST,  /* values `each`                                        */
-    OPT_KIND,  /* a map whose key `kind` picks more keys out of `kinds` */
-    OPT_STEP,  /* a map of one key, the name of one of `kinds`         */
+    OPT_KIND,  /* a map whose key `kind` names a kind of `role`        */
+    OPT_STEP,  /* a map of one key, the name of a kind of `role`       */
     OPT_ANY,   /* anything; kept                                       */
+
+    OPT_GROUP, /* no key: the keys of `keys` stand here, see OPTIONS() */
 };
 
 enum option_flag {
@@ -71,44 +77,70 @@ enum option_flag {
     OPT_ATTRS = 128,   /* OPT_NAMED: the names become attributes             */
     OPT_MORE = 256,    /* OPT_MAP: names of attributes are keys too          */
     OPT_FILLED = 512,  /* OPT_URL: words of templates may stand in it        */
+    OPT_PLANNED = 1024 /* checked and kept; this build does not run it       */
 };
+
+/* What has kinds (core/connector.h lists them). */
+enum option_role { ROLE_NONE, ROLE_GATEWAY, ROLE_ENDPOINT, ROLE_SERVICE, ROLE_JOB };
 
 struct option {
     const char *name;
     enum option_type type;
     unsigned flags;
-    const char *fallback;     /* its text when left out; NULL: nothing */
-    const char *help;         /* one line, no full stop                */
-    const char *const *words; /* ends with NULL; for a type with parts: words
-                               * that may stand in its place           */
+    const char *fallback;       /* its text when left out; NULL: nothing */
+    const char *help;           /* one line, no full stop                */
+    const char *const *words;   /* ends with NULL; for a type with parts: words
+                                 * that may stand in its place           */
+    const char *const *planned; /* those of `words` that are not run yet */
     const struct option *keys;
     const struct option *each;
-    const struct option_kinds *kinds;
+    enum option_role role;
     const char *noun;    /* what one of these is called: "gateway"     */
     int64_t least, most; /* numbers, in bytes or microseconds; most 0: no bound */
 };
 
 struct option_kind {
-    const char *name, *help;
+    const char *name;          /* as written in a configuration: kind: http */
+    const char *help;          /* one line, no full stop */
     const struct option *keys; /* of this kind; in OPT_STEP the first takes a bare value */
-    bool ends;                 /* OPT_STEP: nothing follows it */
-};
-
-struct option_kinds {
-    const struct option *common;     /* keys of every kind; NULL: none */
-    const struct option_kind *kinds; /* ends with { 0 } */
+    /* What tables cannot say, of a map that may be wrong in any way that was told already;
+     * may be NULL. */
+    void (*check)(const struct yaml_node *map, struct problem_list *problems);
+    bool ends;    /* OPT_STEP: nothing follows it */
+    bool planned; /* checked and kept; this build does not run it */
 };
 
 #define OPTION_WORDS(...) ((const char *const[]){ __VA_ARGS__, NULL })
 
+/* In a table: a key with what every key has; the rest follows by name, as in
+ *     OPTION("every", OPT_DURATION, "how long from one look to the next", .fallback = "10s") */
+#define OPTION(word, kind, sentence, ...)                               \
+    {                                                                   \
+        .name = (word), .type = (kind), .help = (sentence), __VA_ARGS__ \
+    }
+
+/* In a table: the keys of a group.  A group takes in no other one. */
+#define OPTIONS(group)                      \
+    {                                       \
+        .type = OPT_GROUP, .keys = (group), \
+    }
+
+/* Every key of a table, those of its groups where they were taken in:
+ *
+ *     for (struct option_walk w = { keys }; (o = option_next(&w)) != NULL;)
+ *
+ * A table that is NULL has no keys. */
+struct option_walk {
+    const struct option *at, *back;
+};
+
+const struct option *option_next(struct option_walk *walk);
+
 /* The key in one table, or NULL. */
 const struct option *option_find(const struct option *keys, struct str name);
 
-const struct option_kind *option_kind_find(const struct option_kinds *kinds, struct str name);
-
-/* The key of a kind, common or its own, or NULL. */
-const struct option *option_kind_key(const struct option_kinds *kinds,
-                                     const struct option_kind *kind, struct str name);
+/* Whether a value of the key is one of the words that are not run yet. */
+bool option_word_is_planned(const struct option *option, struct str word);
 
 /* "duration", and how one is written: "a whole number and a unit ...". */
 const char *option_type_name(enum option_type type);

@@ -61,7 +61,8 @@ bool breaker_may_probe(const struct breaker *b, int64_t now_us)
     return breaker_is_open(b) && now_us >= b->until_us && !b->probing;
 }
 
-bool breaker_success(struct breaker *b)
+/* Each returns true when the breaker changed between open and closed. */
+static bool breaker_success(struct breaker *b)
 {
     bool was_open = breaker_is_open(b);
 
@@ -96,15 +97,15 @@ static bool open_or_stay(struct breaker *b, const struct breaker_rule *rule, int
     return !was_open;
 }
 
-bool breaker_failure(struct breaker *b, const struct breaker_rule *rule, int64_t now_us,
-                     uint64_t chance)
+static bool breaker_failure(struct breaker *b, const struct breaker_rule *rule, int64_t now_us,
+                            uint64_t chance)
 {
     b->failures = plus(b->failures, 1);
     return (breaker_is_open(b) || b->failures >= rule->failures) &&
            open_or_stay(b, rule, now_us, chance);
 }
 
-bool breaker_trip(struct breaker *b, const struct breaker_rule *rule, int64_t now_us)
+static bool breaker_trip(struct breaker *b, const struct breaker_rule *rule, int64_t now_us)
 {
     b->failures = plus(b->failures, 1);
     return open_or_stay(b, rule, now_us, 0);

@@ -46,14 +46,9 @@ bool breaker_is_open(const struct breaker *b);
 /* Whether it would be BREAKER_PROBE; nothing is given. */
 bool breaker_may_probe(const struct breaker *b, int64_t now_us);
 
-/* Each returns true when the breaker changed between open and closed. */
-bool breaker_success(struct breaker *b);
-bool breaker_failure(struct breaker *b, const struct breaker_rule *rule, int64_t now_us,
-                     uint64_t chance);
-bool breaker_trip(struct breaker *b, const struct breaker_rule *rule, int64_t now_us);
 /* The probe ended without saying anything about the endpoint. */
 void breaker_probe_lost(struct breaker *b);
 /* What an attempt says about its endpoint; `probe`: it was the one that tries out an open
- * breaker. */
+ * breaker.  True: the breaker changed between open and closed. */
 bool breaker_judge(struct breaker *b, const struct breaker_rule *rule, const struct verdict *v,
                    bool probe, int64_t now_us, uint64_t chance);

@@ -178,3 +178,25 @@ bool settings_path(const struct settings *s, const char *key, struct str *ret, s
     *ret = arena_copy(s->arena, buf_view(&path));
     return true;
 }
+
+bool settings_texts(const struct settings *s, const char *key, const struct str **ret,
+                    size_t *ret_count, struct err *err)
+{
+    const struct yaml_node *node = value_of(s, key);
+    bool is_list = node != NULL && node->kind == YAML_LIST;
+    struct str *all = ARENA_ARRAY(s->arena, struct str, is_list ? node->count : 1);
+    size_t n = 0;
+
+    *ret = all;
+    if (!is_list) {
+        if (!settings_text(s, key, &all[0], err))
+            return false;
+        *ret_count = all[0].ptr != NULL;
+        return true;
+    }
+    for (const struct yaml_node *each = node->first; each != NULL; each = each->next)
+        if (!settings_expand(s, each, &all[n++], err))
+            return false;
+    *ret_count = n;
+    return true;
+}

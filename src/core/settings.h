@@ -49,6 +49,10 @@ bool settings_duration(const struct settings *s, const char *key, int64_t *ret_u
  * (config_is_pem) stays as it is. */
 bool settings_path(const struct settings *s, const char *key, struct str *ret, struct err *err);
 
+/* A text, or a list of them; none when it is not set and has no fallback. */
+bool settings_texts(const struct settings *s, const char *key, const struct str **ret,
+                    size_t *ret_count, struct err *err);
+
 /* One value of a list or of a map of texts. */
 bool settings_expand(const struct settings *s, const struct yaml_node *value, struct str *ret,
                      struct err *err);

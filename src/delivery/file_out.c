@@ -555,6 +555,23 @@ static void send_file(void *self, const struct sending *s, const _Atomic bool *s
     drop_temp(&j);
 }
 
+/* ---- options -----------------------------------------------------------------------------
+ */
+
+static const struct option options[] = {
+    OPTION("path", OPT_PATH, "the folder; made when it is missing and its parent is there",
+           .flags = OPT_REQUIRED),
+    OPTION("name", OPT_TEMPLATE,
+           "the name it gets, with sub folders; a file that has it is not replaced: the delivery "
+           "waits until the name is free",
+           .fallback = "${id}"),
+    OPTION("append", OPT_BOOL,
+           "add to the file instead of making a new one; `.NAME.waybill` beside it notes what was "
+           "added",
+           .fallback = "false"),
+    { 0 },
+};
+
 static bool make(const struct settings *s, void **ret_self, struct err *err)
 {
     struct file_out *self = ARENA_NEW(s->arena, struct file_out);
@@ -664,8 +681,7 @@ static void recover(void *arg)
 }
 
 const struct endpoint_type endpoint_file = {
-    .name = "file",
-    .summary = "each document as a file in a folder",
+    .kind = { .name = "file", .help = "each document as a file in a folder", .keys = options },
     .make = make,
     .unmake = unmake,
     .send = send_file,

@@ -16,6 +16,7 @@
 #include "base/auto.h"
 #include "base/clock.h"
 #include "core/connector.h"
+#include "core/grammar.h"
 #include "core/template.h"
 
 enum {
@@ -55,6 +56,53 @@ struct http_out {
 enum found { FOUND_UNCLEAR, FOUND_HERE, FOUND_MISSING };
 
 /* --- options ------------------------------------------------------------------------------- */
+
+static const struct option probe_options[] = {
+    OPTION("url", OPT_URL,
+           "what is asked, with the words of templates; ${delivery} is the key that was sent",
+           .flags = OPT_REQUIRED | OPT_FILLED, .words = OPTION_WORDS("http", "https")),
+    OPTION("method", OPT_WORD, "the HTTP method", .words = OPTION_WORDS("GET", "HEAD", "POST"),
+           .fallback = "GET"),
+    OPTION("delivered", OPT_INT, "statuses that mean it has arrived; left out: any 2xx",
+           .flags = OPT_OR_LIST, .least = STATUS_LEAST, .most = STATUS_MOST),
+    OPTION("missing", OPT_INT, "statuses that mean it has not; left out: 404 and 410",
+           .flags = OPT_OR_LIST, .least = STATUS_LEAST, .most = STATUS_MOST),
+    { 0 },
+};
+
+static const struct option options[] = {
+    OPTION("url", OPT_URL, "where requests go", .flags = OPT_REQUIRED,
+           .words = OPTION_WORDS("http", "https")),
+    OPTION("method", OPT_WORD, "the HTTP method", .words = OPTION_WORDS("POST", "PUT", "PATCH"),
+           .fallback = "POST"),
+    OPTIONS(grammar_headers),
+    OPTIONS(grammar_login),
+    OPTIONS(grammar_tls),
+    OPTION("probe", OPT_MAP, "how `in_doubt: probe` asks whether a document has arrived",
+           .keys = probe_options),
+    { 0 },
+};
+
+static bool is_status(struct str text, uint64_t *ret)
+{
+    return str_to_u64(text, ret) && *ret >= STATUS_LEAST && *ret <= STATUS_MOST;
+}
+
+static void check_outcomes(const struct yaml_node *map, struct problem_list *problems)
+{
+    const struct yaml_node *outcome = yaml_get(map, "outcome");
+
+    if (outcome == NULL || outcome->kind != YAML_MAP)
+        return;
+    for (const struct yaml_node *o = outcome->first; o != NULL; o = o->next) {
+        char status[PROBLEM_QUOTE];
+        uint64_t number;
+
+        if (!is_status(o->key->text, &number))
+            problem_add(problems, o->key->place, "a status is a number from 100 to 599",
+                        "`%s` is not an HTTP status", problem_quote(status, o->key->text));
+    }
+}
 
 static bool is_control(char c)
 {
@@ -186,8 +234,7 @@ static bool read_outcomes(const struct settings *s, struct http_out *h, struct e
             return err_context(err, "`outcome`");
         while (i <= OUTCOME_REJECTED && !str_is(word, words[i]))
             i++;
-        if (!str_to_u64(n->key->text, &status) || status < STATUS_LEAST || status > STATUS_MOST ||
-            i > OUTCOME_REJECTED)
+        if (!is_status(n->key->text, &status) || i > OUTCOME_REJECTED)
             return err_set(err, ERR_CONFIG, 0, "`outcome`: `%.*s` cannot be used",
                            STR_ARG(n->key->text));
         h->outcomes[status] = i;
@@ -561,8 +608,10 @@ static const struct endpoint_http calls = {
 };
 
 const struct endpoint_type endpoint_http = {
-    .name = "http",
-    .summary = "each document as one HTTP request",
+    .kind = { .name = "http",
+              .help = "each document as one HTTP request",
+              .keys = options,
+              .check = check_outcomes },
     .make = http_make,
     .unmake = http_unmake,
     .http = &calls,

@@ -30,15 +30,17 @@
 #include "engine/upkeep/warden.h"
 #include "engine/watch/alerts.h"
 #include "engine/watch/backlog.h"
-#include "store/kernel/recorder.h"
+#include "store/open.h"
 #include "store/payload/payload.h"
-#include "store/retention/retain.h"
+#include "store/retention/retain_bytes.h"
+#include "store/road/recorder.h"
 #include "store/store.h"
 
 enum { POOL_THREADS = 32, DESK_THREADS = 3, DESK_QUEUE = 256, SPOOL_THREADS = 2, LOOPS_MOST = 16 };
 
 struct engine {
     const struct config_node *node;
+    const struct connectors *connectors;
     struct store *store;
     struct loop *loops[LOOPS_MOST];
     size_t loop_count;
@@ -91,6 +93,11 @@ struct store *engine_store(struct engine *e)
 struct intake *engine_intake(struct engine *e)
 {
     return e->intake;
+}
+
+const struct connectors *engine_connectors(const struct engine *e)
+{
+    return e->connectors;
 }
 
 struct live *engine_live(struct engine *e)
@@ -215,7 +222,6 @@ static bool start_road(struct engine *e, const struct engine_options *o, struct 
                                  .govern = e->govern,
                                  .mishaps = e->mishaps,
                                  .ways = e->ways,
-                                 .connectors = o->connectors,
                                  .workers = workers_for_this_machine(),
                                  .bytes_most = (int64_t)o->node->memory_bytes / 4,
                                  .plan_of = plan_of,
@@ -249,6 +255,7 @@ static void make_doors(struct engine *e, const struct engine_options *o)
         .desk = e->desk,
         .spool = e->spool,
         .road = e->road,
+        .connectors = o->connectors,
         .loops = e->loops,
         .loop_count = e->loop_count,
         .memory_bytes = (int64_t)o->node->memory_bytes / 2, /* the rest is ours */
@@ -326,6 +333,7 @@ bool engine_start(const struct engine_options *o, struct store *store, struct en
 
     e->store = store;
     e->node = o->node;
+    e->connectors = o->connectors;
     if (!start_loops(e, o->loop_count, err)) {
         engine_free(e);
         return false;

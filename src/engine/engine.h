@@ -54,6 +54,7 @@ void engine_free(struct engine *e); /* after engine_stop(); closes the store too
 
 struct store *engine_store(struct engine *e);
 struct intake *engine_intake(struct engine *e);
+const struct connectors *engine_connectors(const struct engine *e);
 struct live *engine_live(struct engine *e);
 struct govern *engine_govern(struct engine *e);
 struct backlog *engine_backlog(struct engine *e);

@@ -16,8 +16,8 @@
 #include "router/router.h"
 #include "store/manual/edit.h"
 #include "store/payload/payload.h"
-#include "store/retention/retain.h"
-#include "store/road/document.h"
+#include "store/road/retain_days.h"
+#include "store/search/document.h"
 #include "store/store.h"
 
 enum { ARENA_MOST = 64 << 20, WHAT_MOST = 900 };

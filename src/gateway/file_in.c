@@ -35,6 +35,7 @@
 #include "base/safe_path.h"
 #include "core/connector.h"
 #include "core/deposit.h"
+#include "core/grammar.h"
 #include "gateway/sighting.h"
 
 #define WORK ".waybill"
@@ -706,6 +707,19 @@ static bool look(void *arg, const struct deposit_port *port, void *deposit, int6
 
 /* ---- options ---------------------------------------------------------------------------- */
 
+static const struct option options[] = {
+    OPTION("path", OPT_PATH,
+           "the folder to look in; names that begin with a dot or end in .part or .tmp are never "
+           "taken, so that senders can write and then rename",
+           .flags = OPT_REQUIRED),
+    OPTIONS(grammar_every),
+    OPTIONS(grammar_files),
+    OPTION("marker", OPT_TEXT,
+           "take a file NAME when a file NAME and this ending is there, such as `.ok`, instead of "
+           "waiting for `min_age`"),
+    { 0 },
+};
+
 static bool read_after(struct file_in *self, const struct settings *s, struct err *err)
 {
     const struct yaml_node *node = yaml_get(s->node, "after");
@@ -721,24 +735,6 @@ static bool read_after(struct file_in *self, const struct settings *s, struct er
     if (!settings_text(s, "after", &word, err))
         return false;
     self->after = str_is(word, "delete") ? AFTER_DELETE : AFTER_KEEP;
-    return true;
-}
-
-static bool read_match(struct file_in *self, const struct settings *s, struct err *err)
-{
-    const struct yaml_node *node = yaml_get(s->node, "match");
-    bool is_list = node != NULL && node->kind == YAML_LIST;
-    size_t n = 0;
-
-    self->match_count = is_list ? node->count : 1;
-    struct str *all = ARENA_ARRAY(s->arena, struct str, self->match_count);
-
-    self->match = all;
-    if (!is_list)
-        return settings_text(s, "match", &all[0], err);
-    for (const struct yaml_node *each = node->first; each != NULL; each = each->next)
-        if (!settings_expand(s, each, &all[n++], err))
-            return false;
     return true;
 }
 
@@ -782,7 +778,8 @@ static bool make(const struct settings *s, void **ret_self, struct err *err)
     if (!settings_path(s, "path", &path, err) ||
         !settings_duration(s, "every", &self->every_us, err) ||
         !settings_duration(s, "min_age", &self->min_age_us, err) ||
-        !settings_text(s, "marker", &self->marker, err) || !read_match(self, s, err) ||
+        !settings_text(s, "marker", &self->marker, err) ||
+        !settings_texts(s, "match", &self->match, &self->match_count, err) ||
         !known_folder_meet(&self->folder, arena_text(s->arena, path), err) ||
         !read_after(self, s, err) || !on_one_file_system(self, err))
         return false;
@@ -791,8 +788,7 @@ static bool make(const struct settings *s, void **ret_self, struct err *err)
 }
 
 const struct gateway_type gateway_file = {
-    .name = "file",
-    .summary = "files in a folder",
+    .kind = { .name = "file", .help = "files in a folder", .keys = options },
     .make = make,
     .look = look,
     .unmake = unmake,

@@ -12,6 +12,7 @@
 #include "base/http_target.h"
 #include "base/require.h"
 #include "core/connector.h"
+#include "core/grammar.h"
 #include "core/http_user.h"
 
 enum {
@@ -345,7 +346,7 @@ static bool find_gateway(struct post *p)
     if (!http_decode_path(p->request->path, &path, &err))
         return false;
     p->gateway = p->self->port->find(p->table, str_from(buf_view(&path), strlen("/in/")));
-    return p->gateway != NULL;
+    return p->gateway != NULL && p->gateway->type == &gateway_http;
 }
 
 static void on_head(struct http_request *r, void *arg)
@@ -421,9 +422,17 @@ static const struct http_handler handler = {
     .gone = on_gone,
 };
 
+static const struct option options[] = {
+    /* Every node's HTTP server answers for every gateway. */
+    OPTION("area", OPT_WORD, "only nodes of this area run it", .flags = OPT_PLANNED,
+           .words = grammar_areas),
+    OPTIONS(grammar_senders),
+    OPTIONS(grammar_reply),
+    { 0 },
+};
+
 const struct gateway_type gateway_http = {
-    .name = "http",
-    .summary = "takes documents by POST /in/GATEWAY",
+    .kind = { .name = "http", .help = "`POST /in/NAME`", .keys = options },
     .path = "/in/",
     .handler = &handler,
     .open = open_http,

@@ -27,6 +27,16 @@ struct replace {
 
 /* --- options ------------------------------------------------------------------------------- */
 
+static const struct option options[] = {
+    OPTION("find", OPT_TEXT, "the text that is replaced", .flags = OPT_ONE_OF),
+    OPTION("regex", OPT_REGEX, "a regular expression for it", .flags = OPT_ONE_OF),
+    OPTION("with", OPT_TEXT,
+           "what stands there afterwards; of `regex`, $1 to $9 and ${name} are the groups, $0 is "
+           "all of it, $$ a dollar",
+           .fallback = ""),
+    { 0 },
+};
+
 static bool group_of(const struct regex *regex, struct str name, unsigned *ret, struct err *err)
 {
     uint64_t n;
@@ -246,8 +256,7 @@ static bool run(void *self, struct str in, const struct facts *facts, struct buf
 }
 
 const struct service_type service_replace = {
-    .name = "replace",
-    .summary = "replaces text",
+    .kind = { .name = "replace", .help = "replace text", .keys = options },
     .make = make,
     .unmake = unmake,
     .run = run,

@@ -11,8 +11,9 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/require.h"
-#include "store/kernel/inside.h"
 #include "store/kernel/node.h"
+#include "store/kernel/store_state.h"
+#include "store/open.h"
 #include "store/road/accept.h"
 #include "store/road/task.h"
 

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "app/registry.h"
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/clock.h"
@@ -17,7 +18,7 @@ enum { DOCUMENTS = 4096, ROUNDS = 250, NAME = 24 };
 
 static struct config *many_routes(size_t count)
 {
-    static const struct config_runs runs = { .parts = config_runs_build };
+    static const struct config_options options = { .connectors = &registry };
     AUTO(config_report_done) struct config_report report = CONFIG_REPORT_INIT;
     AUTO(buf_done) struct buf text = BUF_INIT(YAML_BYTES);
 
@@ -38,7 +39,7 @@ static struct config *many_routes(size_t count)
         buf_puts(&text, "} }\n");
     }
     buf_puts(&text, "  - { name: rest, do: [ { drop: x } ] }\n");
-    return config_load(buf_view(&text), "bench", &runs, &report);
+    return config_load(buf_view(&text), "bench", &options, &report);
 }
 
 struct three {

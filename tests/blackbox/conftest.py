@@ -10,6 +10,7 @@
     @pytest.mark.stores("sqlite", "postgres")   run the test on each of them
     @pytest.mark.config("gateways: ...")        all but `node:`, instead of running_node.CONFIG
     @pytest.mark.node_options("area: dmz")      more lines for `node:`
+    @pytest.mark.smoke                          with --smoke this one runs, not the first of its file
 """
 import os
 import shutil
@@ -19,14 +20,42 @@ import pytest
 
 from running_node import BINARY, CONFIG, ROOT, Node, run_program
 
+sys.path.insert(0, str(ROOT / "tests" / "harness"))
+import postgres as harness  # noqa: E402  pylint: disable=wrong-import-position
+
+LONG_FILES = [f"test_{name}" for name in (
+    "50_holds", "95_console", "83_batches", "52_limits", "80_alerts", "51_in_doubt", "55_windows", "54_order")]
 SANITIZERS = ("AddressSanitizer", "ThreadSanitizer", "LeakSanitizer", "runtime error:")
 
 
 def pytest_configure(config):
     for line in ("stores(*names): the stores to run on: sqlite, postgres",
                  "config(text): the configuration without its node part",
-                 "node_options(text): more lines for the node part"):
+                 "node_options(text): more lines for the node part",
+                 "smoke: what --smoke runs of this file instead of its first test"):
         config.addinivalue_line("markers", line)
+
+
+def pytest_addoption(parser):
+    parser.addoption("--smoke", action="store_true", help="one test of each file, or those that are marked so")
+
+
+def pytest_collection_modifyitems(config, items):
+    """The files that take longest begin first, so that the last one is not waited for alone."""
+    if config.getoption("--smoke"):
+        chosen = smoke(items)
+        config.hook.pytest_deselected(items=[i for i in items if i not in chosen])
+        items[:] = chosen
+    items.sort(key=lambda i: LONG_FILES.index(i.path.stem) if i.path.stem in LONG_FILES else len(LONG_FILES))
+
+
+def smoke(items):
+    """Of each file what is marked, else the first test."""
+    files = {}
+    for item in items:
+        files.setdefault(item.path, []).append(item)
+    return [test for tests in files.values()
+            for test in [t for t in tests if t.get_closest_marker("smoke")] or tests[:1]]
 
 
 @pytest.hookimpl(hookwrapper=True)
@@ -52,9 +81,14 @@ def program():
 
 @pytest.fixture(scope="session")
 def postgres():
-    """One PostgreSQL server for all tests that want one."""
-    sys.path.insert(0, str(ROOT / "tests" / "harness"))
-    import postgres as harness  # pylint: disable=import-outside-toplevel
+    """One PostgreSQL server for all tests that want one, and for other suites: nobody stops it."""
+    with harness.shared() as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def own_postgres():
+    """A server for the tests of one file, which may stop it: such a file overrides `postgres` with it."""
     with harness.Cluster(settings=harness.UNSYNCED) as cluster:
         yield cluster
 
@@ -65,10 +99,11 @@ def store(request):
     if request.param == "sqlite":
         yield None
         return
-    cluster = request.getfixturevalue("postgres")
+    server = request.getfixturevalue("postgres")
     name = f"node_{os.urandom(6).hex()}"
-    cluster.create_database(name)
-    yield cluster.url(name)  # it goes with the server: DROP DATABASE would cost a checkpoint
+    server.create_database(name)
+    yield server.url(name)
+    server.drop_database(name)
 
 
 @pytest.fixture

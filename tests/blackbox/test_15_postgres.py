@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from conftest import own_postgres
 from wire import at_once, wait_until
 
 CONFIG = """\
@@ -14,6 +15,12 @@ gateways:
 """
 pytestmark = [pytest.mark.config(CONFIG), pytest.mark.stores("postgres")]
 DECLARED_DEAD = 75
+postgres = own_postgres()
+
+
+@pytest.fixture(scope="module")
+def postgres(own_postgres):
+    return own_postgres
 
 
 @pytest.fixture

@@ -7,11 +7,19 @@ import time
 
 import pytest
 
+from conftest import own_postgres
 from test_20_road import CONFIG, await_state, document, look, send
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 from rig.receiver import Receiver  # noqa: E402
+
+postgres = own_postgres()
+
+
+@pytest.fixture(scope="module")
+def postgres(own_postgres):
+    return own_postgres
 
 
 @pytest.fixture

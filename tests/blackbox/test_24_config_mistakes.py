@@ -70,7 +70,7 @@ LINES = [
      ("drop:", "endpoint `drop` needs `path`", "`path`: the folder"),
      ('"${sendr}', "no document has the word `sendr`", "did you mean `sender`?")),
     ("  empty:",
-     ("empty:", "endpoint `empty` needs `kind`", "allowed: http, file, ftp")),
+     ("empty:", "endpoint `empty` needs `kind`", "allowed: http, file; planned: ftp")),
     ("routes:",),
     ("  - name: one",),
     ("    when: { sender: acme, receiver: hub }",),
@@ -144,6 +144,7 @@ def test_there_are_enough_mistakes(tmp_path):
     assert len(want) >= 35 and len({w[2] for w in want}) == len(want)
 
 
+@pytest.mark.smoke
 def test_check_tells_them_all_in_one_run(program, tmp_path):
     file, want = write(tmp_path, LINES)
     got = program("check", file)

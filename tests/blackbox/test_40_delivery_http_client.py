@@ -105,6 +105,7 @@ def test_an_empty_field_takes_no_other_with_it(receiver):
     assert [fields.get(f) for f in ("x-first", "waybill-a", "waybill-b", "waybill-c", "x-last")] == ["a", "", "x", "", "b"]
 
 
+@pytest.mark.smoke
 def test_what_goes_out(receiver):
     receiver.reset()
     send(receiver.url("/in"), more="headers: { X-Region: '${type}/${sender}' }")

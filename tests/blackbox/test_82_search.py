@@ -240,6 +240,7 @@ def test_dead_letters_of_unknown_systems_are_found_by_their_search_attributes(no
     await_state(node, told, "dead")
 
 
+@pytest.mark.smoke
 @BOTH
 def test_names_sizes_times_and_keys(node):
     key, _ = node.add_key("keyed")

@@ -103,6 +103,7 @@ def test_every_folder_has_a_readme():
         assert f"({folder.name})" in (EXAMPLES / "README.md").read_text()
 
 
+@pytest.mark.smoke
 def test_orders_http_to_http(example, receiver):
     node = example("orders-http-to-http")
     identity = send(node, "orders", "order.xml")

@@ -47,7 +47,7 @@ export async function logInWithToken(page, token) {
   await page.goto(`${URL_OF_NODE}/`);
   await page.getByText("Use the token of the node").click();
   await page.getByLabel("Token", { exact: true }).fill(token);
-  await page.getByRole("button", { name: "Go on" }).click();
+  await page.getByRole("button", { name: "Continue" }).click();
   await page.getByRole("navigation", { name: "Pages" }).waitFor();
 }
 

@@ -42,8 +42,8 @@ test("a filter is the same as text, as chips and in the address", async () => {
   assert.deepEqual(termsOf(new URL(addressOf(kept), "http://x").searchParams), kept);
   assert.deepEqual(filterOf(kept), { state: "dead", sender: "acme", where: [{ name: "po", value: "4711" }], name: "ORD_1*" });
   assert.equal(filterOf([{ name: "min", value: "20MiB" }]).minSize, 20 * 1024 * 1024);
-  assert.throws(() => filterOf([{ name: "since", value: "yesterday-ish" }]), /is no time/);
-  assert.throws(() => filterOf([{ name: "max", value: "much" }]), /is no size/);
+  assert.throws(() => filterOf([{ name: "since", value: "yesterday-ish" }]), /is not a time/);
+  assert.throws(() => filterOf([{ name: "max", value: "much" }]), /is not a size/);
 });
 
 test("a day without a time begins at midnight of this place", async () => {

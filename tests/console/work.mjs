@@ -30,10 +30,10 @@ const steps = {
     await page.goto(`${URL_OF_NODE}/documents?type=order`);
     await page.getByText("Use the token of the node").click();
     await page.getByLabel("Token", { exact: true }).fill("wrong");
-    await button("Go on").click();
+    await button("Continue").click();
     await text("does not know this token").waitFor();
     await page.getByLabel("Token", { exact: true }).fill(process.env.TOKEN);
-    await button("Go on").click();
+    await button("Continue").click();
     await page.getByText("type: order").waitFor(); // the address that was asked for
   },
 
@@ -144,7 +144,7 @@ const steps = {
     await button("Resubmit").click();
     await page.waitForURL((url) => url.href !== old);
     await page.locator("h1 .state.good", { hasText: "delivered" }).waitFor();
-    await page.getByRole("heading", { name: "What the edit changed" }).waitFor();
+    await page.getByRole("heading", { name: "Changes by the edit" }).waitFor();
     await page.goto(old);
     await page.locator("h1 .state", { hasText: "superseded" }).waitFor();
   },
@@ -155,7 +155,7 @@ const steps = {
       await button("Edit and resubmit…").click();
       const area = page.locator("textarea");
       await area.fill((await area.inputValue()).replace("4711", "4712"));
-      await page.getByLabel("Find sender").uncheck();
+      await page.getByLabel("Extract sender").uncheck();
       await button("Resubmit").click();
       await page.waitForURL((url) => /documents/.test(url.pathname) && !url.pathname.endsWith(id));
       const before = await bytesOf(id);
@@ -164,7 +164,7 @@ const steps = {
     }
     await page.goto(`${URL_OF_NODE}/documents/${process.env.MIXED}`);
     await button("Edit and resubmit…").click();
-    await text("Its lines end in different ways").waitFor();
+    await text("It has mixed line endings").waitFor();
   },
 
   async "discard a group, with the count first"() {
@@ -183,7 +183,7 @@ const steps = {
     await page.locator("table.documents tbody a").first().click();
     await button("Resolve…").click();
     await page.getByLabel("The receiver has it").check();
-    await button("Say so").click();
+    await button("Confirm").click();
     await page.locator("h1 .state.good", { hasText: "delivered" }).waitFor();
   },
 
@@ -196,7 +196,7 @@ const steps = {
     const row = page.locator("tr", { hasText: "stocktaking" });
     await row.waitFor();
     await page.locator("tr", { hasText: "Order system" }).locator(".state.held").waitFor();
-    await row.getByRole("button", { name: "End it" }).click();
+    await row.getByRole("button", { name: "End", exact: true }).click();
     await row.getByText("ended").waitFor();
     await page.locator("tr", { hasText: "Order system" }).locator(".state.good").waitFor();
   },
@@ -223,7 +223,7 @@ const steps = {
       return route.fulfill({ response, json: answer });
     });
     await place("another one");
-    await dialog.getByText("did not say that they go by it, and may still send: 7, 9.").waitFor();
+    await dialog.getByText("did not confirm it and may still send: 7, 9.").waitFor();
     check(await button("Hold").isDisabled(), "a hold that is there can be placed again");
     await page.unroute("**/graphql");
     await dialog.getByRole("button", { name: "Close" }).last().click();
@@ -243,7 +243,7 @@ const steps = {
     await page.getByRole("tab", { name: "Changes" }).click();
     await page.locator(".diff .add", { hasText: 'with: "+"' }).waitFor();
     await page.getByRole("tab", { name: "Rehearse" }).click();
-    await text(/would go another way\./).waitFor();
+    await text(/would be processed differently\./).waitFor();
     await button("Apply…").click();
     await page.getByLabel("Note, for the history").fill("pluses");
     await button("Make it live").click();
@@ -306,7 +306,7 @@ const steps = {
     const made = await page.getByLabel("Configuration", { exact: true }).inputValue();
     check(made.includes('do: [ { replace: { find: "a, b" } }, { deliver: { to: [erp-api, archive-folder] } } ]'), `the form wrote ${made.slice(-300)}`);
     await text("valid").waitFor();
-    await button("Leave the changes").click();
+    await button("Discard the changes").click();
   },
 
   async "make a role for one system, and a user with it"() {
@@ -321,7 +321,7 @@ const steps = {
     await page.locator("tr", { hasText: "erp-only" }).waitFor();
     await page.getByRole("link", { name: "Users", exact: true }).click();
     await button("Add a user…").click();
-    await dialog.getByLabel("Name, to log in with").fill("kim");
+    await dialog.getByLabel("Login name").fill("kim");
     await dialog.getByLabel(/erp-only/).check();
     await button("Add").click();
     const shown = await page.locator(".say.good .mono").textContent();
@@ -348,9 +348,9 @@ const steps = {
     for (const name of ["Configuration", "Users and roles", "Audit", "Health"])
       check((await pages.getByRole("link", { name }).count()) === 0, `kim is shown ${name}`);
     await kim.goto(`${URL_OF_NODE}/documents/${process.env.FOREIGN}`);
-    await kim.getByText("There is no such document").waitFor();
+    await kim.getByText("Document not found").waitFor();
     await kim.goto(`${URL_OF_NODE}/config`);
-    await kim.getByText("There is no such page for you").waitFor();
+    await kim.getByText("Page not found, or no right to see it").waitFor();
     await kim.getByRole("button", { name: "Log out" }).click();
     await kim.getByLabel("Password").waitFor();
     wrong.push(...wrongForKim);
@@ -361,7 +361,7 @@ const steps = {
     await link("Audit").click();
     await page.locator("td", { hasText: "userAdd" }).first().waitFor();
     await button("Verify the chain").click();
-    await text("lines hold together").waitFor();
+    await text("lines verified").waitFor();
   },
 
   async "pause and resume"() {

@@ -7,6 +7,7 @@
  */
 #include <stdlib.h>
 
+#include "app/registry.h"
 #include "base/auto.h"
 #include "base/require.h"
 #include "core/config.h"
@@ -25,7 +26,7 @@ static void check_report(const struct problem_list *list)
 /* What is left is stable, and valid when the whole was. */
 static void check_without_node(struct str text, bool valid)
 {
-    const struct config_runs runs = { .parts = config_runs_build };
+    const struct config_options options = { .connectors = &registry };
     AUTO(buf_done) struct buf once = BUF_INIT(YAML_BYTES), twice = BUF_INIT(YAML_BYTES);
     AUTO(config_report_done) struct config_report report = CONFIG_REPORT_INIT;
     struct err err;
@@ -36,7 +37,7 @@ static void check_without_node(struct str text, bool valid)
     require(str_eq(buf_view(&once), buf_view(&twice)));
     if (!valid)
         return;
-    struct config *config = config_load(buf_view(&once), "fuzz.yaml", &runs, &report);
+    struct config *config = config_load(buf_view(&once), "fuzz.yaml", &options, &report);
 
     require(config != NULL);
     config_unref(config);
@@ -44,10 +45,10 @@ static void check_without_node(struct str text, bool valid)
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
-    const struct config_runs runs = { .parts = config_runs_build };
+    const struct config_options options = { .connectors = &registry };
     AUTO(config_report_done) struct config_report report = CONFIG_REPORT_INIT;
     struct str text = str_mem(bytes, size);
-    struct config *config = config_load(text, "fuzz.yaml", &runs, &report);
+    struct config *config = config_load(text, "fuzz.yaml", &options, &report);
 
     require((config != NULL) == (report.problems.count == 0));
     check_report(&report.problems);

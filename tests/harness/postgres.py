@@ -11,6 +11,7 @@ unless UNSYNCED is asked for: what the server says is durable has to be.  As roo
 server runs as user postgres, else as the current user.
 """
 import atexit
+import contextlib
 import ctypes
 import glob
 import os
@@ -27,6 +28,8 @@ import time
 OWNER = "waybill"
 PORTS = range(20000, 32000)  # below the range from which the kernel picks outgoing ports
 PR_SET_PDEATHSIG = 1
+MEMORY = "/dev/shm"
+MEMORY_LEAST = 6 << 30
 
 SETTINGS = {
     "fsync": "on",
@@ -41,7 +44,11 @@ SETTINGS = {
 
 # For tests that end processes and never the machine: what a killed server wrote the kernel still
 # has, and no slow disk makes a statement run into its time limit.
-UNSYNCED = {"fsync": "off"}
+UNSYNCED = {"fsync": "off", "max_wal_size": "256MB"}
+
+# One server for all suites of a run: whoever starts it names it to the others in SHARED.
+FOR_ALL = {**UNSYNCED, "max_connections": "400"}
+SHARED = "WAYBILL_TEST_POSTGRES"
 
 
 class PostgresError(Exception):
@@ -55,6 +62,15 @@ def bin_dir():
         raise PostgresError("no PostgreSQL server found under /usr/lib/postgresql")
     newest = max(found, key=lambda p: [int(n) for n in re.findall(r"\d+", p)])
     return os.path.dirname(newest)
+
+
+def unsynced_folder():
+    """Where files go that need not outlive the machine: memory if there is plenty, else /tmp."""
+    try:
+        free = shutil.disk_usage(MEMORY).free
+    except OSError:
+        free = 0
+    return MEMORY if free > MEMORY_LEAST else "/tmp"
 
 
 def free_port():
@@ -90,21 +106,75 @@ def is_running(pid):
         return False
 
 
-class Cluster:
+class Server:
+    """A server that somebody runs: databases in it."""
+
+    def __init__(self, socket_dir, port):
+        self.bin = bin_dir()
+        self.socket_dir = socket_dir
+        self.port = port
+
+    def address(self):
+        """For SHARED."""
+        return f"{self.socket_dir}:{self.port}"
+
+    def conninfo(self, database="postgres"):
+        """Key-value connection string for libpq and psycopg."""
+        return f"host={self.socket_dir} port={self.port} user={OWNER} dbname={database}"
+
+    def url(self, database="postgres"):
+        """The same as a postgres:// address, as a configuration file names it."""
+        host = self.socket_dir.replace("/", "%2F")
+        return f"postgres://{OWNER}@{host}:{self.port}/{database}"
+
+    def sql(self, text, database="postgres"):
+        """Run SQL by psql, outside any transaction; returns the rows as tab-separated text."""
+        got = subprocess.run(
+            [f"{self.bin}/psql", "-X", "-q", "-A", "-t", "-F", "\t", "-v", "ON_ERROR_STOP=1",
+             "-d", self.conninfo(database), "-c", text],
+            capture_output=True, text=True, check=False)
+        if got.returncode != 0:
+            raise PostgresError(got.stderr.strip())
+        return got.stdout.rstrip("\n")
+
+    def create_database(self, name):
+        """A new, empty database; returns its connection string."""
+        self.sql(f'CREATE DATABASE "{name}"')
+        return self.conninfo(name)
+
+    def drop_database(self, name):
+        """Remove a database and whoever is connected to it."""
+        self.sql(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
+
+
+@contextlib.contextmanager
+def shared():
+    """The server of this run of all suites, or one for us alone when there is none."""
+    address = os.environ.get(SHARED)
+    if address:
+        folder, _, port = address.rpartition(":")
+        yield Server(folder, int(port))
+    else:
+        with Cluster(settings=UNSYNCED) as cluster:
+            yield cluster
+
+
+class Cluster(Server):
     """One cluster: made in the constructor, running after start()."""
 
     def __init__(self, directory=None, tcp=False, settings=None, start=True):
-        """directory: where the data goes (default: a temporary one, removed at the end).
+        """directory: where the data goes (default: a temporary one, removed at the end; in
+        memory if it is not synced anyway and there is room).
         tcp: listen on 127.0.0.1 as well.  settings: added to postgresql.conf."""
-        self.bin = bin_dir()
+        # Socket names are limited to about 100 bytes, so the socket lives apart from the data.
+        super().__init__(tempfile.mkdtemp(prefix="pg-", dir="/tmp"), free_port())
         self.process = None
         self.tcp = tcp
-        self.port = free_port()
         self.user = pwd.getpwnam("postgres") if os.getuid() == 0 else None
         self.keep = directory is not None
-        # Socket names are limited to about 100 bytes, so the socket lives apart from the data.
-        self.socket_dir = self._own(tempfile.mkdtemp(prefix="pg-", dir="/tmp"))
-        self.directory = directory or tempfile.mkdtemp(prefix="pgdata-", dir="/tmp")
+        self._own(self.socket_dir)
+        place = unsynced_folder() if (settings or {}).get("fsync") == "off" else "/tmp"
+        self.directory = directory or tempfile.mkdtemp(prefix="pgdata-", dir=place)
         self._own(self.directory)
         self.log_path = os.path.join(self.socket_dir, "log")
         atexit.register(self.close)
@@ -197,35 +267,7 @@ class Cluster:
         if not self.keep:
             shutil.rmtree(self.directory, ignore_errors=True)
 
-    # -- using it
-
-    def conninfo(self, database="postgres"):
-        """Key-value connection string for libpq and psycopg."""
-        return f"host={self.socket_dir} port={self.port} user={OWNER} dbname={database}"
-
-    def url(self, database="postgres"):
-        """The same as a postgres:// address, as a configuration file names it."""
-        host = self.socket_dir.replace("/", "%2F")
-        return f"postgres://{OWNER}@{host}:{self.port}/{database}"
-
-    def sql(self, text, database="postgres"):
-        """Run SQL by psql, outside any transaction; returns the rows as tab-separated text."""
-        got = subprocess.run(
-            [f"{self.bin}/psql", "-X", "-q", "-A", "-t", "-F", "\t", "-v", "ON_ERROR_STOP=1",
-             "-d", self.conninfo(database), "-c", text],
-            capture_output=True, text=True, check=False)
-        if got.returncode != 0:
-            raise PostgresError(got.stderr.strip())
-        return got.stdout.rstrip("\n")
-
-    def create_database(self, name):
-        """A new, empty database; returns its connection string."""
-        self.sql(f'CREATE DATABASE "{name}"')
-        return self.conninfo(name)
-
-    def drop_database(self, name):
-        """Remove a database and whoever is connected to it."""
-        self.sql(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
+    # -- inside
 
     def log_tail(self, lines=30):
         """The end of the server's log."""
@@ -234,8 +276,6 @@ class Cluster:
                 return "".join(f.readlines()[-lines:])
         except OSError:
             return ""
-
-    # -- inside
 
     def _own(self, path):
         if self.user is not None:

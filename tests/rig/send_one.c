@@ -57,8 +57,8 @@ static bool make_endpoint(const char *yaml, struct arena *a)
 {
     struct problem_list problems = PROBLEM_LIST_INIT;
     struct settings settings = { .node = yaml_load(str_of(yaml), a, &problems),
-                                 .common = grammar_endpoints.common,
-                                 .own = option_kind_find(&grammar_endpoints, STR("http"))->keys,
+                                 .common = grammar_endpoint,
+                                 .own = endpoint_http.kind.keys,
                                  .arena = a };
     struct err err = { 0 };
     bool ok = settings.node != NULL && endpoint_http.make(&settings, &endpoint, &err);

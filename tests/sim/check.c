@@ -31,7 +31,7 @@ static enum delivery_state state_of(const struct delivery *d)
 /* A node that is dead, or was born again, or whose lease is over changes nothing. */
 static void check_fence(struct world *w, const struct op *op)
 {
-    const struct lease_node *n = &w->store.nodes[op->node];
+    const struct member *n = &w->store.nodes[op->node];
 
     if (op->kind == OP_REGISTER)
         return;
@@ -42,7 +42,7 @@ static void check_fence(struct world *w, const struct op *op)
         check_fail(w, "fenced nodes change nothing", "node %d after its lease", op->node);
 }
 
-static void check_claim(struct world *w, const struct op *op, const struct lease_claim *was)
+static void check_claim(struct world *w, const struct op *op, const struct claim *was)
 {
     bool by_claim = op->kind == OP_ROUTE || op->kind == OP_INTENT || op->kind == OP_SETTLE;
 
@@ -244,7 +244,7 @@ void check_begin(struct world *w, int node, int job, bool ask)
 void check_byte(struct world *w, int node, int job)
 {
     const struct job *j = &w->nodes[node].jobs[job];
-    const struct lease_claim *row = &w->store.deliveries[j->delivery].claim;
+    const struct claim *row = &w->store.deliveries[j->delivery].claim;
     int d = j->delivery;
 
     if (row->token != j->claim.token)
@@ -277,7 +277,7 @@ static void check_order(struct world *w, int d)
             w->paper[other].gateway != w->paper[doc].gateway || delivery_lane(w, e) != lane)
             continue;
         const struct delivery *row = &s->deliveries[e];
-        bool aside = w->watch[e].was_dead && delivery_system(w, e)->on_dead == ORDER_SKIP;
+        bool aside = w->watch[e].was_dead && delivery_system(w, e)->skips;
 
         if (w->watch[e].arrivals == 0 && !aside && !(row->exists && delivery_is_over(row->state)))
             check_fail(w, "first arrivals are in order", "delivery %d.%d arrives before %d.%d",

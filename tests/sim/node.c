@@ -104,6 +104,11 @@ int64_t node_clock_us(const struct world *w, int node)
     return steady_early_us(&w->nodes[node].clock, w->now_us);
 }
 
+bool node_may_send(const struct world *w, int node)
+{
+    return w->now_us < lease_end_us(w->nodes[node].beaten_us);
+}
+
 /* ---- reasons to wait ------------------------------------------------------------------------ */
 
 static bool is_closed(struct world *w, const struct node *n, int system)
@@ -136,7 +141,7 @@ unsigned node_reasons(struct world *w, int node, int system)
 void node_keep(struct world *w, int node)
 {
     (void)node_ask(w, node, OP_BEAT);
-    world_push(w, world_between(w, KEEP_US / 2, KEEP_US), EV_KEEP, node, 0, 0);
+    world_push(w, world_between(w, LEASE_BEAT_US * 9 / 10, LEASE_BEAT_US), EV_KEEP, node, 0, 0);
 }
 
 static void go_by(struct world *w, int node, const struct op *op)
@@ -159,6 +164,13 @@ static void go_by(struct world *w, int node, const struct op *op)
     n->mark = op->mark;
 }
 
+static void note_beat(struct node *n, int64_t sent_us)
+{
+    if (sent_us > n->beaten_us)
+        n->beaten_us = sent_us;
+    govern_set_lease(n->govern, lease_end_us(n->beaten_us));
+}
+
 /* What it is sending while it begins to go by the holds of this mark. */
 static void tell(struct world *w, int node)
 {
@@ -176,12 +188,12 @@ static void on_registered(struct world *w, int node, const struct op *op)
     struct node *n = &w->nodes[node];
 
     n->epoch = op->epoch;
-    n->beaten_us = op->sent_us;
+    note_beat(n, op->sent_us);
     go_by(w, node, op);
     n->told_mark = n->mark;
     n->registered = true;
     TRACE(w, "node %d is registered, epoch %lld", node, (long long)n->epoch);
-    world_push(w, world_between(w, 0, KEEP_US), EV_KEEP, node, 0, 0);
+    world_push(w, world_between(w, 0, LEASE_BEAT_US), EV_KEEP, node, 0, 0);
     world_push(w, world_between(w, 0, LOOK_US), EV_LOOK, node, 1, 0);
 }
 
@@ -193,8 +205,7 @@ static void on_beat(struct world *w, int node, const struct op *op)
         node_die(w, node, "learns that it was declared dead");
         return;
     }
-    if (op->sent_us > n->beaten_us)
-        n->beaten_us = op->sent_us;
+    note_beat(n, op->sent_us);
     if (op->mark < n->mark)
         return; /* an answer that was overtaken */
     go_by(w, node, op);
@@ -228,8 +239,7 @@ void node_look(struct world *w, int node, bool periodic)
 
     if (periodic)
         world_push(w, world_between(w, LOOK_US / 2, LOOK_US), EV_LOOK, node, 1, 0);
-    if (n->looking || count_free(n) < CLAIMS_MOST ||
-        !lease_may_send(n->beaten_us, TTL_US, LONGEST_US, w->now_us))
+    if (n->looking || count_free(n) < CLAIMS_MOST)
         return;
     struct op *op = node_ask(w, node, OP_CLAIM);
 

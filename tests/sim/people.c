@@ -34,9 +34,17 @@ static void freeze(struct world *w, struct node *n, int node)
           (long long)((n->frozen_until_us - w->now_us) / MS));
 }
 
+/* The node lives and reaches its receivers, but not the store. */
+static void cut_off(struct world *w, struct node *n, int node)
+{
+    n->cut_until_us = w->now_us + world_between(w, 500 * MS, 40 * S);
+    TRACE(w, "node %d is cut off from the store for %lld ms", node,
+          (long long)((n->cut_until_us - w->now_us) / MS));
+}
+
 void people_trouble(struct world *w)
 {
-    int node = world_pick(w, w->node_count), what = world_pick(w, 10);
+    int node = world_pick(w, w->node_count), what = world_pick(w, 13);
     struct node *n = &w->nodes[node];
 
     if (w->draining)
@@ -45,8 +53,10 @@ void people_trouble(struct world *w)
         step_clock(w, node);
     } else if (n->up && what < 6) {
         node_die(w, node, "dies");
-    } else if (n->up) {
+    } else if (n->up && what < 10) {
         freeze(w, n, node);
+    } else if (n->up) {
+        cut_off(w, n, node);
     }
 }
 
@@ -142,6 +152,9 @@ static void decide(struct world *w, int d, enum delivery_state to, const char *w
 
     TRACE(w, "a person: %s delivery %d.%d", what, d / CHILDREN, d % CHILDREN);
     TOUCH(w, *row);
+    if (delivery_system(w, d)->ordered &&
+        (row->state == DELIVERY_IN_DOUBT || row->turn == TURN_NONE))
+        row->turn = TURN_WAITS; /* at its old place */
     row->state = to;
     row->due_us = row->first_us = row->attempts = row->asked = 0;
     row->intent = false;
@@ -221,6 +234,7 @@ void people_drain(struct world *w)
         pause_node(w, i, false);
         if (n->frozen_until_us > w->now_us + 1 * S)
             n->frozen_until_us = w->now_us + 1 * S;
+        n->cut_until_us = 0;
     }
     for (int i = 0; i < SYSTEMS; i++) {
         w->systems[i].ill = 0;

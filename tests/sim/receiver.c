@@ -11,6 +11,7 @@ enum fate {
     FATE_LOST,        /* the request */
     FATE_ANSWER_LOST, /* it was taken */
     FATE_LATE,        /* its answer comes when nobody waits any more */
+    FATE_SLOW,        /* it arrives, and is answered, just within its time */
     FATE_CUT,         /* the connection, before it arrives */
     FATE_DOUBLED,     /* request and answer */
     FATE_BUSY,        /* not now */
@@ -64,20 +65,22 @@ static void on_its_way(struct world *w, int send, enum fate f)
         push(w, world_between(w, 1 * MS, 100 * MS), EV_TOLD, send);
         return;
     }
-    push(w, f == FATE_CUT ? world_between(w, 1 * MS, 60 * MS) : LONGEST_US, EV_GIVEUP, send);
+    int64_t longest_us = delivery_system(w, w->sends[send].delivery)->timeout_us;
+
+    push(w, f == FATE_CUT ? world_between(w, 1 * MS, 60 * MS) : longest_us, EV_GIVEUP, send);
     if (f == FATE_LOST || (f == FATE_CUT && world_luck(w, 50)))
         return;
-    push(w, world_between(w, 1 * MS, 150 * MS), EV_ARRIVE, send);
+    push(w, world_between(w, 1 * MS, f == FATE_SLOW ? longest_us : 150 * MS), EV_ARRIVE, send);
     if (f == FATE_DOUBLED)
         push(w, world_between(w, 1 * MS, 150 * MS), EV_ARRIVE, send);
 }
 
 void receiver_send(struct world *w, int node, int job, bool ask)
 {
-    static const char *const names[FATES] = { "well",           "unreached",   "lost",
-                                              "answer lost",    "answer late", "cut",
-                                              "doubled",        "refuse",      "rejected",
-                                              "internal error", "credential" };
+    static const char *const names[FATES] = { "well",        "unreached",      "lost",
+                                              "answer lost", "answer late",    "slow",
+                                              "cut",         "doubled",        "refuse",
+                                              "rejected",    "internal error", "credential" };
     struct job *j = &w->nodes[node].jobs[job];
     enum fate f = fate_of(w, delivery_target(w, j->delivery)->system);
     int send = w->send_count++ % SENDS_MOST;

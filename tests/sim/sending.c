@@ -152,7 +152,7 @@ static void first_byte(struct world *w, int node, int job, bool ask)
 {
     struct job *j = job_at(w, node, job);
 
-    if (!lease_may_send(w->nodes[node].beaten_us, TTL_US, LONGEST_US, w->now_us)) {
+    if (!node_may_send(w, node)) {
         TRACE(w, "node %d does not send: its lease is over", node);
         if (!ask)
             j->row.intent = false;
@@ -190,8 +190,7 @@ static bool take_slot(struct world *w, int node, int job, bool ask)
     struct job *j = job_at(w, node, job);
     int system = system_of(w, j);
 
-    if (!lease_may_send(n->beaten_us, TTL_US, LONGEST_US, w->now_us) ||
-        node_reasons(w, node, system) != 0 || n->busy[system] >= w->systems[system].concurrency)
+    if (node_reasons(w, node, system) != 0 || n->busy[system] >= w->systems[system].concurrency)
         return false;
     enum breaker_answer a = breaker_ask(&n->breaker[system], w->now_us);
 
@@ -266,12 +265,9 @@ static void judge(struct world *w, int node, int job, enum verdict_kind verdict,
     struct breaker *b = &w->nodes[node].breaker[system_of(w, j)];
     const struct system *s = delivery_system(w, j->delivery);
 
-    if (verdict == VERDICT_CREDENTIAL)
-        (void)breaker_trip(b, &s->breaker, w->now_us);
-    else if (!answered)
-        (void)breaker_failure(b, &s->breaker, w->now_us, world_chance(w));
-    else
-        (void)breaker_success(b);
+    const struct verdict v = { .kind = verdict, .status = answered ? 200 : 0 };
+
+    (void)breaker_judge(b, &s->breaker, &v, j->probe, w->now_us, world_chance(w));
     j->probe = false; /* it has reported */
     const struct doubt_facts f = { .policy = s->policy,
                                    .source = j->stage == JOB_ASKING ? DOUBT_ASKED : DOUBT_SENT,

@@ -13,7 +13,6 @@
 
 #include "core/doubt.h"
 #include "core/lease.h"
-#include "core/order.h"
 #include "core/rate.h"
 #include "core/retry.h"
 #include "core/state.h"
@@ -39,10 +38,7 @@ enum {
     JOURNAL_MOST = 256,
     MS = 1000,
     S = 1000000,
-    TTL_US = 10 * S,
-    KEEP_US = 1 * S,
     LOOK_US = 1 * S,
-    LONGEST_US = 2 * S, /* of a send */
     ACTIVE_US = 100 * S,
     TOLERANCE_US = 100 * MS, /* of clocks that are read over a wire */
 };
@@ -55,16 +51,33 @@ struct bits {
 
 /* ---- the store ------------------------------------------------------------------------------ */
 
+struct claim {
+    int64_t token; /* 0: nobody has it; never given twice */
+    int64_t node, epoch;
+};
+
+/* A row of the table node. */
+struct member {
+    int64_t node, epoch;
+    int64_t alive_until_us; /* its last heartbeat and LEASE_TTL_US */
+    bool dead;              /* declared */
+};
+
 struct document {
     int64_t seq; /* 0: not stored */
     bool routed;
-    struct lease_claim claim;
+    struct claim claim;
 };
+
+/* Of an ordered system: in its lane it waits, or it goes; one at a time goes (store/road/order.h).
+ */
+enum turn { TURN_NONE, TURN_WAITS, TURN_GOES };
 
 struct delivery {
     bool exists, intent, unconfirmed;
     enum delivery_state state;
-    struct lease_claim claim;
+    enum turn turn;
+    struct claim claim;
     int64_t attempts, first_us, due_us, asked;
 };
 
@@ -76,7 +89,7 @@ struct hold {
 
 struct store {
     int64_t tokens, epochs, seqs, mark;
-    struct lease_node nodes[NODES_MOST];
+    struct member nodes[NODES_MOST];
     struct document docs[DOCS];
     struct delivery deliveries[DELIVERIES_MOST]; /* document * CHILDREN + child */
     int order[DELIVERIES_MOST], order_count;     /* those that are not over, by (seq, child) */
@@ -93,8 +106,9 @@ struct store {
 struct system {
     enum doubt_policy policy;
     bool ordered, remembers;
-    enum order_on_dead on_dead;
+    bool skips; /* a dead delivery lets those behind it pass */
     int concurrency;
+    int64_t timeout_us; /* of a send */
     bool limited;
     struct rate_rule rate;
     struct retry_rule retry;
@@ -123,7 +137,7 @@ struct job {
     enum stage stage;
     uint32_t serial; /* events for an earlier job of this place do nothing */
     int doc, delivery;
-    struct lease_claim claim;
+    struct claim claim;
     struct delivery row; /* as it was claimed, and as it is to be */
     bool begun, probe;   /* it has a slot; it probes the breaker */
     int send;            /* under way */
@@ -133,7 +147,9 @@ struct node {
     bool up, registered, gone; /* it does not come back */
     uint32_t life;
     int64_t epoch;
-    int64_t frozen_until_us, off_us; /* of its wall clock */
+    int64_t frozen_until_us;
+    int64_t cut_until_us; /* it does not reach the store */
+    int64_t off_us;       /* of its wall clock */
     int64_t beaten_us, mark, told_mark;
     bool looking;
     struct govern *govern;
@@ -174,7 +190,7 @@ struct op {
     int64_t epoch, sent_us;
     enum op_result result;
     int job, doc, delivery, system;
-    struct lease_claim claim;
+    struct claim claim;
     struct delivery row;
     unsigned systems; /* CLAIM: those it may claim of */
     int slots[SYSTEMS], routes;
@@ -311,6 +327,7 @@ void node_routed(struct world *w, int node, int job, uint32_t serial);
 struct op *node_ask_for(struct world *w, int node, int job, enum op_kind kind);
 void node_kick(struct world *w, int node, int64_t in_us); /* it looks then */
 unsigned node_reasons(struct world *w, int node, int system);
+bool node_may_send(const struct world *w, int node);
 int64_t node_clock_us(const struct world *w, int node);
 
 /* ---- sending.c ---- */

@@ -23,10 +23,9 @@ void store_touch(struct world *w, void *at, size_t size)
 
 static bool is_before(const struct world *w, int a, int b)
 {
-    const struct order_item x = { .seq = w->store.docs[a / CHILDREN].seq, .child = a % CHILDREN },
-                            y = { .seq = w->store.docs[b / CHILDREN].seq, .child = b % CHILDREN };
+    int64_t x = w->store.docs[a / CHILDREN].seq, y = w->store.docs[b / CHILDREN].seq;
 
-    return order_compare(&x, &y) < 0;
+    return x != y ? x < y : a % CHILDREN < b % CHILDREN;
 }
 
 void store_enter(struct world *w, int delivery)
@@ -76,16 +75,25 @@ void store_commit(struct world *w, const struct op *op)
 
 /* ---- who may ask ---------------------------------------------------------------------------- */
 
+/* The fence: node_enter of sql/node.sql. */
 static bool is_alive(const struct world *w, const struct op *op)
 {
+    const struct member *n = &w->store.nodes[op->node];
+
     return w->bug == BUG_FENCE ||
-           lease_is_alive(&w->store.nodes[op->node], op->node + 1, op->epoch, world_store_us(w));
+           (n->epoch == op->epoch && !n->dead && n->alive_until_us > world_store_us(w));
 }
 
-static bool is_ours(const struct world *w, const struct op *op, const struct lease_claim *row)
+/* A change finds its row by its claim. */
+static bool is_ours(const struct world *w, const struct op *op, const struct claim *row)
 {
-    return w->bug == BUG_FENCE ||
-           lease_may_change(&op->claim, row, &w->store.nodes[op->node], world_store_us(w));
+    return w->bug == BUG_FENCE || (op->claim.token != 0 && op->claim.token == row->token);
+}
+
+/* node_silent of sql/node.sql. */
+static bool is_silent(const struct member *n, int64_t now_us)
+{
+    return n->node != 0 && !n->dead && n->alive_until_us < now_us - LEASE_GRACE_US;
 }
 
 static void free_claims(struct world *w, int node)
@@ -93,14 +101,14 @@ static void free_claims(struct world *w, int node)
     for (int i = 0; i < w->papers; i++)
         if (w->store.docs[i].claim.node == node + 1) {
             TOUCH(w, w->store.docs[i]);
-            w->store.docs[i].claim = (struct lease_claim){ 0 };
+            w->store.docs[i].claim = (struct claim){ 0 };
         }
     for (int i = 0; i < w->store.order_count; i++) {
         struct delivery *d = &w->store.deliveries[w->store.order[i]];
 
         if (d->claim.node == node + 1) {
             TOUCH(w, *d);
-            d->claim = (struct lease_claim){ 0 };
+            d->claim = (struct claim){ 0 };
         }
     }
 }
@@ -121,13 +129,13 @@ static void read_govern(struct world *w, struct op *op)
 /* The predecessor in the same folder is certainly gone. */
 static void apply_register(struct world *w, struct op *op)
 {
-    struct lease_node *n = &w->store.nodes[op->node];
+    struct member *n = &w->store.nodes[op->node];
 
     TOUCH(w, *n);
     TOUCH(w, w->store.epochs);
-    *n = (struct lease_node){ .node = op->node + 1,
-                              .epoch = ++w->store.epochs,
-                              .alive_until_us = world_store_us(w) + TTL_US };
+    *n = (struct member){ .node = op->node + 1,
+                          .epoch = ++w->store.epochs,
+                          .alive_until_us = world_store_us(w) + LEASE_TTL_US };
     op->epoch = n->epoch;
     w->store.seen_mark[op->node] = w->store.mark; /* nothing begins before it knows them */
     w->store.seen_sending[op->node] = (struct bits){ 0 };
@@ -138,17 +146,17 @@ static void apply_register(struct world *w, struct op *op)
 static void apply_beat(struct world *w, struct op *op)
 {
     int64_t now = world_store_us(w);
-    struct lease_node *n = &w->store.nodes[op->node];
+    struct member *n = &w->store.nodes[op->node];
 
     op->ok = n->epoch == op->epoch && !n->dead;
     if (!op->ok)
         return;
     TOUCH(w, *n);
-    n->alive_until_us = now + TTL_US;
+    n->alive_until_us = now + LEASE_TTL_US;
     for (int i = 0; i < w->node_count; i++) {
-        struct lease_node *other = &w->store.nodes[i];
+        struct member *other = &w->store.nodes[i];
 
-        if (i == op->node || other->node == 0 || !lease_is_silent(other, TTL_US / 2, now))
+        if (i == op->node || !is_silent(other, now))
             continue;
         TRACE(w, "store: node %d is declared dead by node %d", i, op->node);
         TOUCH(w, *other);
@@ -189,82 +197,70 @@ static void apply_route(struct world *w, struct op *op)
     }
     TOUCH(w, *doc);
     doc->routed = true;
-    doc->claim = (struct lease_claim){ 0 };
+    doc->claim = (struct claim){ 0 };
     for (int c = 0; c < w->paper[op->doc].children; c++) {
         int d = op->doc * CHILDREN + c;
 
         if (w->store.deliveries[d].exists)
             continue;
         TOUCH(w, w->store.deliveries[d]);
-        w->store.deliveries[d] = (struct delivery){ .exists = true, .state = DELIVERY_READY };
+        w->store.deliveries[d] = (struct delivery){
+            .exists = true,
+            .state = DELIVERY_READY,
+            .turn = delivery_system(w, d)->ordered ? TURN_WAITS : TURN_NONE,
+        };
         store_enter(w, d);
     }
 }
 
 /* ---- claims --------------------------------------------------------------------------------- */
 
-struct lanes {
-    int64_t open_seq[GATEWAYS];
-    bool busy[LANES], decided[LANES];
-};
-
-static void look_at_lanes(const struct world *w, struct lanes *l)
+/* Heads of lanes get their turn, as order_head and order_go of sql/order.sql give it: nothing else
+ * of the lane goes, and no document of its gateway with a lower seq is still to be routed. */
+static void let_heads_go(struct world *w)
 {
+    int64_t open_seq[GATEWAYS] = { 0 };
+    bool decided[LANES] = { 0 };
+
     for (int i = 0; i < w->papers; i++) {
-        int64_t *open = &l->open_seq[w->paper[i].gateway];
+        int64_t *open = &open_seq[w->paper[i].gateway];
         const struct document *d = &w->store.docs[i];
 
         if (w->bug != BUG_HEAD && d->seq != 0 && !d->routed && (*open == 0 || d->seq < *open))
             *open = d->seq;
     }
+    for (int i = 0; i < w->store.order_count; i++)
+        if (w->store.deliveries[w->store.order[i]].turn == TURN_GOES)
+            decided[delivery_lane(w, w->store.order[i])] = true;
     for (int i = 0; i < w->store.order_count; i++) {
-        int d = w->store.order[i];
+        int d = w->store.order[i], lane = delivery_lane(w, d);
+        struct delivery *row = &w->store.deliveries[d];
+        int64_t open = open_seq[w->paper[d / CHILDREN].gateway];
 
-        if (w->store.deliveries[d].claim.token != 0)
-            l->busy[delivery_lane(w, d)] = true;
+        if (row->turn != TURN_WAITS || decided[lane])
+            continue;
+        decided[lane] = true;
+        if (open != 0 && open < w->store.docs[d / CHILDREN].seq)
+            continue;
+        TOUCH(w, *row);
+        row->turn = TURN_GOES;
     }
 }
 
-/* The first of a lane that does not step aside speaks for the lane. */
-static bool may_go_by_order(const struct world *w, struct lanes *l, int d, int64_t now_us)
+/* Whoever waits in a lane has no task. */
+static bool may_go(const struct delivery *row, int64_t now_us)
 {
-    const struct delivery *row = &w->store.deliveries[d];
-    int lane = delivery_lane(w, d);
-    const struct order_item item = { .seq = w->store.docs[d / CHILDREN].seq,
-                                     .child = d % CHILDREN,
-                                     .state = row->claim.token != 0 ? DELIVERY_SENDING : row->state,
-                                     .due_us = row->due_us };
-    const struct order_gate gate = { .open_seq = l->open_seq[w->paper[d / CHILDREN].gateway],
-                                     .under_way = l->busy[lane],
-                                     .on_dead = delivery_system(w, d)->on_dead };
-    int64_t due;
-
-    if (l->decided[lane])
-        return false;
-    enum order_answer a = order_ask(&item, &gate, now_us, &due);
-
-    l->decided[lane] = a != ORDER_STEP_ASIDE;
-    return a == ORDER_GO;
+    return row->turn != TURN_WAITS && row->claim.token == 0 &&
+           (row->state == DELIVERY_READY ||
+            (row->state == DELIVERY_RETRYING && row->due_us <= now_us));
 }
 
-static bool may_go(const struct world *w, struct lanes *l, int d, int64_t now_us)
-{
-    const struct delivery *row = &w->store.deliveries[d];
-
-    if (delivery_system(w, d)->ordered)
-        return may_go_by_order(w, l, d, now_us);
-    return row->claim.token == 0 && (row->state == DELIVERY_READY ||
-                                     (row->state == DELIVERY_RETRYING && row->due_us <= now_us));
-}
-
-static struct job *claim(struct world *w, struct op *op, struct lease_claim *row)
+static struct job *claim(struct world *w, struct op *op, struct claim *row)
 {
     struct job *j = &op->claimed[op->claimed_count++];
 
     TOUCH(w, w->store.tokens);
-    *row = (struct lease_claim){ .token = ++w->store.tokens,
-                                 .node = op->node + 1,
-                                 .epoch = op->epoch };
+    *row = (struct claim){ .token = ++w->store.tokens, .node = op->node + 1, .epoch = op->epoch };
     *j = (struct job){ .claim = *row, .doc = -1, .delivery = -1, .send = -1 };
     return j;
 }
@@ -284,17 +280,15 @@ static void claim_documents(struct world *w, struct op *op)
 
 static void apply_claim(struct world *w, struct op *op)
 {
-    struct lanes lanes = { 0 };
     int64_t now = world_store_us(w);
 
     op->claimed_count = 0;
-    look_at_lanes(w, &lanes);
+    let_heads_go(w);
     for (int i = 0; i < w->store.order_count && op->claimed_count < CLAIMS_MOST; i++) {
         int d = w->store.order[i], system = delivery_target(w, d)->system;
         struct delivery *row = &w->store.deliveries[d];
 
-        if (!may_go(w, &lanes, d, now) || (op->systems >> system & 1) == 0 ||
-            op->slots[system] == 0)
+        if (!may_go(row, now) || (op->systems >> system & 1) == 0 || op->slots[system] == 0)
             continue;
         TOUCH(w, *row);
         struct job *j = claim(w, op, &row->claim);
@@ -332,7 +326,9 @@ static void apply_settle(struct world *w, struct op *op)
     }
     TOUCH(w, *d);
     *d = op->row;
-    d->claim = (struct lease_claim){ 0 };
+    d->claim = (struct claim){ 0 };
+    if (d->state == DELIVERY_DEAD && delivery_system(w, op->delivery)->skips)
+        d->turn = TURN_NONE; /* it steps aside */
     if (delivery_is_over(d->state))
         store_leave(w, op->delivery);
 }
@@ -372,7 +368,7 @@ static void apply(struct world *w, struct op *op)
 void store_apply(struct world *w, int index)
 {
     struct op *op = &w->ops[index];
-    bool fails = world_luck(w, 2);
+    bool fails = world_luck(w, 2) || w->nodes[op->node].cut_until_us > w->now_us;
 
     apply(w, op);
     if (fails) {

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/require.h"
+#include "core/units.h"
 #include "core/zone.h"
 #include "sim.h"
 
@@ -85,12 +86,22 @@ static void make_window(struct world *w, struct system *s)
     s->windows = (struct window_set){ .windows = &s->window, .count = 1 };
 }
 
+/* Half of them have what an endpoint has that says nothing: longer than a lease. */
+static int64_t pick_timeout(struct world *w)
+{
+    int64_t usual;
+    struct err err;
+
+    require(units_duration(STR(SEND_TIMEOUT), &usual, &err));
+    return world_luck(w, 50) ? usual : world_between(w, 1 * S, 5 * S);
+}
+
 static void make_system(struct world *w, struct system *s)
 {
     s->policy = (enum doubt_policy)world_pick(w, 4);
     s->ordered = world_luck(w, 50);
     s->remembers = world_luck(w, 60);
-    s->on_dead = world_luck(w, 50) ? ORDER_SKIP : ORDER_STOP;
+    s->skips = world_luck(w, 50);
     s->concurrency = 1 + world_pick(w, 4);
     s->limited = world_luck(w, 50);
     s->rate = (struct rate_rule){ .interval_ns = world_between(w, 20, 2500) * 1000000,
@@ -100,6 +111,7 @@ static void make_system(struct world *w, struct system *s)
                                     .for_us = world_between(w, 10 * S, 300 * S) };
     s->breaker = (struct breaker_rule){ .failures = 2 + world_pick(w, 4),
                                         .wait_us = world_between(w, 1 * S, 5 * S) };
+    s->timeout_us = pick_timeout(w);
     s->ill = world_luck(w, 30) ? 0 : world_pick(w, 70);
     make_window(w, s);
 }
@@ -150,9 +162,9 @@ static void describe(struct world *w)
         TRACE(w, "system %d: %s%s%s%s, %d at once, rate %lld ms burst %lld%s, %d%% ill", i,
               policies[s->policy], s->remembers ? ", remembers keys" : "",
               s->ordered ? ", ordered" : "",
-              !s->ordered                ? ""
-              : s->on_dead == ORDER_SKIP ? " (skip)"
-                                         : " (stop)",
+              !s->ordered ? ""
+              : s->skips  ? " (skip)"
+                          : " (stop)",
               s->concurrency, s->limited ? (long long)(s->rate.interval_ns / 1000000) : 0,
               (long long)s->rate.burst, s->windowed ? ", with a window" : "", s->ill);
     }

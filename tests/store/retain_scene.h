@@ -7,6 +7,7 @@
 #include "base/auto.h"
 #include "store/retention/kept.h"
 #include "store/retention/retain.h"
+#include "store/retention/retain_bytes.h"
 #include "store/watch/check.h"
 #include "store_test.h"
 

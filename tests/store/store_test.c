@@ -15,7 +15,9 @@
 
 #include "base/auto.h"
 #include "base/require.h"
-#include "store/kernel/inside.h"
+#include "store/db/db.h"
+#include "store/kernel/store_state.h"
+#include "store/db/migrate.h"
 #include "store/payload/payload.h"
 #include "store/road/done.h"
 
@@ -24,6 +26,7 @@ struct child *child_first;
 static const char *kind, *where; /* as given by -d */
 static char base[200];           /* where the folders are made */
 static int homes;
+static char template[64]; /* the database that homes are copies of */
 
 bool on_sqlite(void)
 {
@@ -37,12 +40,49 @@ bool on_postgres(void)
 
 /* ---- homes -------------------------------------------------------------------------- */
 
+/* A connection costs PostgreSQL more than most of what is asked over it: the main thread keeps its
+ * last one, and leaves nothing in it. */
+static _Thread_local struct {
+    PGconn *conn;
+    char url[600], database[64];
+} kept;
+
+static void drop_kept(void)
+{
+    PQfinish(kept.conn);
+    kept.conn = NULL;
+}
+
 /* database: NULL for the one that the address names. */
-static bool pg_exec_in(const char *url, const char *database, const char *sql, PGresult **ret)
+static PGconn *connection_to(const char *url, const char *database)
 {
     const char *const names[] = { "dbname", database != NULL ? "dbname" : NULL, NULL };
     const char *const values[] = { url, database, NULL };
-    PGconn *conn = PQconnectdbParams(names, values, 1);
+    const char *named = database != NULL ? database : "";
+
+    if (kept.conn != NULL && strcmp(kept.url, url) == 0 && strcmp(kept.database, named) == 0)
+        return kept.conn;
+    drop_kept();
+    kept.conn = PQconnectdbParams(names, values, 1);
+    (void)snprintf(kept.url, sizeof kept.url, "%s", url);
+    (void)snprintf(kept.database, sizeof kept.database, "%s", named);
+    return kept.conn;
+}
+
+static void leave_connection(void)
+{
+    PGresult *result = NULL;
+
+    if (gettid() == getpid() && PQtransactionStatus(kept.conn) == PQTRANS_IDLE)
+        result = PQexec(kept.conn, "DISCARD ALL");
+    if (PQresultStatus(result) != PGRES_COMMAND_OK)
+        drop_kept();
+    PQclear(result);
+}
+
+static bool pg_exec_in(const char *url, const char *database, const char *sql, PGresult **ret)
+{
+    PGconn *conn = connection_to(url, database);
     PGresult *result = PQexec(conn, sql);
     ExecStatusType status = PQresultStatus(result);
     bool ok = status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK;
@@ -53,7 +93,7 @@ static bool pg_exec_in(const char *url, const char *database, const char *sql, P
         *ret = result;
     else
         PQclear(result);
-    PQfinish(conn);
+    leave_connection();
     return ok;
 }
 
@@ -64,7 +104,7 @@ static bool pg_exec(const char *url, const char *sql, PGresult **ret)
 
 bool tell_elsewhere(const char *sql)
 {
-    return pg_exec_in(where, "template1", sql, NULL);
+    return pg_exec_in(where, "postgres", sql, NULL);
 }
 
 static void name_folder(struct home *h)
@@ -72,22 +112,67 @@ static void name_folder(struct home *h)
     (void)snprintf(h->folder, sizeof h->folder, "%s/%d-%d", base, (int)getpid(), ++homes);
 }
 
+/* Making the tables costs PostgreSQL four times what a copy of them does: the database that the
+ * address names gets them once, and homes are copies of it. */
+static bool make_template(void)
+{
+    struct db *db = NULL;
+    struct err err = { 0 };
+    PGresult *named = NULL;
+    bool ok = db_open_postgres(where, false, &db, &err) && migrate(db, &err);
+
+    if (!ok)
+        printf("# template: %s\n", err.text);
+    db_close(db);
+    if (!ok || !pg_exec(where, "SELECT current_database()", &named))
+        return false;
+    (void)snprintf(template, sizeof template, "%s", PQgetvalue(named, 0, 0));
+    PQclear(named);
+    return true;
+}
+
+static void name_database(int number, char to[static 40])
+{
+    (void)snprintf(to, 40, "home%d_%d", (int)getpid(), number);
+}
+
+/* from: the database that is copied. */
+static void make_database(struct home *h, const char *from)
+{
+    char name[40], sql[200];
+
+    name_database(homes, name);
+    (void)snprintf(sql, sizeof sql, "CREATE DATABASE %s TEMPLATE \"%s\" STRATEGY file_copy", name,
+                   from);
+    require(tell_elsewhere(sql));
+    if (strncmp(where, "postgres", 8) == 0)
+        (void)snprintf(h->url, sizeof h->url, "%s%cdbname=%s", where,
+                       strchr(where, '?') != NULL ? '&' : '?', name);
+    else
+        (void)snprintf(h->url, sizeof h->url, "%s dbname=%s", where, name);
+}
+
+struct home empty_home(void)
+{
+    struct home h = { .url = "" };
+
+    name_folder(&h);
+    if (on_postgres())
+        make_database(&h, "template0");
+    return h;
+}
+
 struct home fresh_home(void)
 {
     struct home h = { .url = "" };
-    char sql[100];
 
     name_folder(&h);
-    if (on_sqlite())
-        return h;
-    (void)snprintf(h.schema, sizeof h.schema, "t%d_%d", (int)getpid(), homes);
-    (void)snprintf(sql, sizeof sql, "CREATE SCHEMA %s", h.schema);
-    require(pg_exec(where, sql, NULL));
-    if (strncmp(where, "postgres", 8) == 0)
-        (void)snprintf(h.url, sizeof h.url, "%s%coptions=-csearch_path%%3D%s", where,
-                       strchr(where, '?') != NULL ? '&' : '?', h.schema);
-    else
-        (void)snprintf(h.url, sizeof h.url, "%s options='-csearch_path=%s'", where, h.schema);
+    if (on_postgres()) {
+        make_database(&h, template);
+        /* A copy is a store of its own. */
+        require(tell(&h, "UPDATE mark SET value = (random() * 4611686018427387904)::bigint + 1 "
+                         "WHERE name = 'store'"));
+    }
     return h;
 }
 
@@ -463,7 +548,7 @@ struct running start_child(const char *name, const struct home *h, const char *f
             (void)setenv("WAYBILL_FAULT", fault, 1);
         (void)setenv("LSAN_OPTIONS", "detect_leaks=0", 1); /* seconds each; the parent looks */
         (void)execl("/proc/self/exe", "child", "-d", kind, where, "--child", name, h->folder,
-                    h->url, h->schema, arg != NULL ? arg : "", (char *)NULL);
+                    h->url, arg != NULL ? arg : "", (char *)NULL);
         _exit(127);
     }
     (void)close(fds[1]);
@@ -511,10 +596,9 @@ static int be_child(char **argv)
 
     (void)snprintf(h.folder, sizeof h.folder, "%s", argv[1]);
     (void)snprintf(h.url, sizeof h.url, "%s", argv[2]);
-    (void)snprintf(h.schema, sizeof h.schema, "%s", argv[3]);
     for (const struct child *c = child_first; c != NULL; c = c->next)
         if (strcmp(c->name, argv[0]) == 0)
-            return c->run(&h, argv[4]);
+            return c->run(&h, argv[3]);
     return 127;
 }
 
@@ -540,7 +624,7 @@ bool store_test_start(int argc, char **argv, int *ret_status)
     where = argv[3];
     (void)setvbuf(stdout, NULL, _IOLBF, 0);
     (void)signal(SIGPIPE, SIG_IGN);
-    if (argc == 10 && strcmp(argv[4], "--child") == 0) {
+    if (argc == 9 && strcmp(argv[4], "--child") == 0) {
         *ret_status = be_child(argv + 5);
         return false;
     }
@@ -550,11 +634,21 @@ bool store_test_start(int argc, char **argv, int *ret_status)
         (void)snprintf(base, sizeof base, "/tmp/waybill-store-XXXXXX");
     require(on_sqlite() ? mkdir(base, 0700) == 0 || access(base, W_OK) == 0
                         : mkdtemp(base) != NULL);
+    require(on_sqlite() || make_template());
     return true;
 }
 
 void store_test_end(void)
 {
-    if (on_postgres())
-        (void)nftw(base, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    if (on_sqlite())
+        return;
+    (void)nftw(base, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    for (int i = 1; i <= homes; i++) {
+        char name[40], sql[100];
+
+        name_database(i, name);
+        (void)snprintf(sql, sizeof sql, "DROP DATABASE IF EXISTS %s WITH (FORCE)", name);
+        (void)tell_elsewhere(sql);
+    }
+    drop_kept();
 }

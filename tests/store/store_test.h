@@ -1,9 +1,9 @@
 /* store_test.h - what the store suite shares: one suite, run on each database.
  *
  *     store_NAME -d sqlite FOLDER          an empty folder
- *     store_NAME -d postgres ADDRESS       a database in which schemas are made
+ *     store_NAME -d postgres ADDRESS       a database that gets the tables, to make copies of
  *
- * Each test makes a home of its own (a folder, and on PostgreSQL a schema), opens stores
+ * Each test makes a home of its own (a folder, and on PostgreSQL a database), opens stores
  * in it, and may look behind their back with ask() and tell().  A test whose name begins
  * with sqlite_ or postgres_ is run on that database only.
  *
@@ -20,10 +20,11 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "store/open.h"
 #include "store/road/accept.h"
-#include "store/road/document.h"
 #include "store/road/settle.h"
 #include "store/road/task.h"
+#include "store/search/document.h"
 #include "store/store.h"
 
 /* ---- homes -------------------------------------------------------------------------- */
@@ -31,13 +32,13 @@
 struct home {
     char folder[240];
     char url[600]; /* empty: SQLite */
-    char schema[64];
 };
 
 bool on_sqlite(void);
 bool on_postgres(void);
 
-struct home fresh_home(void);
+struct home fresh_home(void); /* an empty store; on PostgreSQL its tables are there already */
+struct home empty_home(void); /* nothing: the first open makes the tables */
 /* Another node's folder on the same database (PostgreSQL). */
 struct home home_beside(const struct home *h);
 

@@ -1,8 +1,11 @@
 """A rule that cannot fail is no rule: each check sees a tree that breaks it."""
+import subprocess
+
 import check_structure
 import gen_events
 import pytest
 import sources
+import symbols
 
 
 @pytest.fixture(name="tree")
@@ -111,6 +114,46 @@ def test_sql(tree):
     assert found(check_structure.check_sql, root) == [
         "src/store/sql/a.sql:1: nobody uses SQL_TAKE",
         "src/store/sql/b.sql:2: statement size is there twice"]
+
+
+CALLS = """
+static bool helper(void)
+{
+    return run(SQL_TAKE);
+}
+
+bool a_read(void)
+{
+    return helper();
+}
+"""
+
+
+@pytest.mark.parametrize("use,good", [
+    ("int main(void)\n{\n    a_read();\n}\n", True),
+    ("static const struct verb v = { .run = a_read };\n", True),
+    ("#define READ() a_read()\n", True),
+    ("bool a_read(void);\n", False),
+    ("static void b_read(void)\n{\n    a_read();\n}\n", False),
+])
+def test_sql_of_functions_that_nothing_reaches(tree, use, good):
+    root = tree({"src/store/sql/a.sql": "-- name: take\nSELECT 1;\n", "src/store/a.c": CALLS, "src/store/b.c": use})
+    assert (found(check_structure.check_sql, root) == []) == good
+
+
+def test_globals(tree, monkeypatch):
+    root = tree({"src/base/a.c": "int a_used(void) { return 1; }\nint a_kept(void) { return 2; }\n"
+                                 "int a_lost = 3;\nstatic int own = 4;\nint *a_own(void) { return &own; }\n",
+                 "src/app/main.c": "int a_used(void), *a_own(void);\n"
+                                   "int main(void) { return a_used() + *a_own(); }\n"})
+    for name, target in (("base/a.c", "engine"), ("app/main.c", "waybill"), ("base/a.c", "gone")):
+        made = root / f"build/debug/CMakeFiles/{target}.dir/src/{name}.o"
+        made.parent.mkdir(parents=True)
+        subprocess.run(["cc", "-c", "-o", made, root / "src" / name], check=True)
+    monkeypatch.setattr(symbols, "KEPT", {"main": "", "a_kept": "", "a_used": ""})
+    assert [text.partition(":")[0] for text in (f[2] for f in check_structure.check_globals(root))] == [
+        "no other file of the product uses a_lost", "a_used is used by another file, or gone"]
+    assert symbols.read(root / "build/debug").arrows == {("app/main.c", "base/a.c"): {"a_used", "a_own"}}
 
 
 def test_connectors(tree):

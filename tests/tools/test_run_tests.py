@@ -2,6 +2,7 @@
 import importlib.machinery
 import importlib.util
 import pathlib
+import threading
 
 import pytest
 
@@ -151,3 +152,61 @@ def test_a_unit_program_that_wobbles_is_run_once_more_and_named(runner, tmp_path
     assert (result.passed, result.failed, result.second) == (passed, failed, second)
     many = [first._replace(name=f"unit.test_{i}") for i in range(4)]
     assert runner.run_units_again(many, 60) == many
+
+
+def suites_that(monkeypatch, **bodies):
+    monkeypatch.setattr(run_tests, "SUITES", bodies)
+    monkeypatch.setattr(run_tests, "NEEDS_RELEASE", set())
+
+
+def passed(name):
+    return run_tests.Result(name, 1, 0, "")
+
+
+def test_what_waits_runs_beside_the_rest_and_crash_alone(runner, monkeypatch):
+    meet, order = threading.Barrier(2, timeout=30), []
+
+    def suite(name, meets):
+        def run(_):
+            if meets:
+                meet.wait()
+            order.append(name)
+            yield passed(name)
+        return run
+
+    suites_that(monkeypatch, unit=suite("unit", True), blackbox=suite("blackbox", True), crash=suite("crash", False))
+    assert run_tests.run_all(["unit", "blackbox", "crash"], runner) == (3, 0)
+    assert sorted(order[:2]) == ["blackbox", "unit"] and order[2] == "crash"
+
+
+def test_a_build_that_is_looked_into_runs_one_suite_after_the_other(runner, monkeypatch):
+    running, most = set(), []
+
+    def suite(name):
+        def run(_):
+            running.add(name)
+            most.append(len(running))
+            running.remove(name)
+            yield passed(name)
+        return run
+
+    runner.overlaps = False
+    suites_that(monkeypatch, unit=suite("unit"), blackbox=suite("blackbox"))
+    assert run_tests.run_all(["unit", "blackbox"], runner) == (2, 0) and most == [1, 1]
+
+
+def test_a_suite_that_breaks_down_has_failed(runner, monkeypatch):
+    def broken(_):
+        yield passed("unit")
+        raise ValueError("no more")
+
+    suites_that(monkeypatch, unit=broken, blackbox=lambda _: iter([passed("blackbox")]))
+    assert run_tests.run_all(["unit", "blackbox"], runner) == (2, 1)
+
+
+def test_nothing_runs_on_when_the_run_is_ended(runner, tmp_path):
+    threading.Timer(0.3, runner.end).start()
+    code, _ = runner.run(["sleep", "60"], tmp_path / "log", 60)
+    assert code == -9
+    with pytest.raises(run_tests.Ended):
+        runner.run(["true"], tmp_path / "log", 60)

@@ -1,6 +1,6 @@
-// ask.ts - the way to the node: POST /graphql, who we are, and what went wrong.
+// ask.ts - requests to the node: POST /graphql, credentials, errors.
 
-/** A request and the shapes of its variables and its answer. */
+/** A request and the types of its variables and its answer. */
 export interface Query<R, V> {
   text: string;
   /** Only for the compiler. */
@@ -11,7 +11,7 @@ export function query<R, V = Record<string, never>>(text: string): Query<R, V> {
   return { text };
 }
 
-/** What the node, or the way to it, says instead of an answer. */
+/** An error from the node or the network. */
 export class AskError extends Error {
   constructor(
     readonly code: string,
@@ -30,11 +30,11 @@ interface Answer {
 const TOKEN = "waybill-token";
 const TRIES = 3;
 const PAUSE_MS = 1000;
-/** What is read takes the node 5 seconds at most, and one step that it had begun. */
+/** A query takes the node 5 seconds at most, plus the step in progress. */
 const LIMIT_MS = 30000;
 const lostListeners = new Set<() => void>();
 
-/** Told when the node does not know us any more: the session ended, or there was none. */
+/** Called when the node no longer accepts our credentials: the session ended, or there was none. */
 export function onLost(fn: () => void): () => void {
   lostListeners.add(fn);
   return () => lostListeners.delete(fn);
@@ -52,7 +52,7 @@ export function credentials(): Record<string, string> {
 }
 
 function unreachable(): AskError {
-  return new AskError("unreachable", "The node does not answer. Is it running? It is asked again.");
+  return new AskError("unreachable", "The node does not answer. Is it running? Retrying.");
 }
 
 async function send(path: string, body: unknown, signal?: AbortSignal): Promise<Response> {
@@ -89,7 +89,7 @@ export async function post<R>(path: string, body: unknown): Promise<R> {
   );
 }
 
-/** A change that carries a client id is done once, however often it is asked for: a lost answer is asked for again. */
+/** A mutation with a client id is idempotent, so it is repeated when the answer is lost. */
 async function sendAgain(body: { query: string; variables: unknown }, signal?: AbortSignal): Promise<Response> {
   const times = (body.variables as { client?: string | null }).client == null ? 1 : TRIES;
   for (let i = 1; ; i++)
@@ -118,7 +118,7 @@ export async function ask<R, V>(q: Query<R, V>, vars: V, signal?: AbortSignal): 
   return answer.data as R;
 }
 
-/** As `ask`, for what a page shows: a node that takes too long does not answer.  Changes, and looking through a whole store, have no limit. */
+/** As `ask`, with a time limit, for what a page shows.  Mutations, and checks of the whole store, have none. */
 export async function askSoon<R, V>(q: Query<R, V>, vars: V, signal?: AbortSignal): Promise<R> {
   const limit = AbortSignal.timeout(LIMIT_MS);
   try {

@@ -1,8 +1,8 @@
-// events.ts - GET /events: what the node tells without being asked.
+// events.ts - GET /events: server-sent events of the node.
 //
 // Read with fetch, not EventSource, which cannot send the token of a node.  One stream for all
-// components, while one listens and the tab is looked at: browsers have few connections to one
-// host.  Pages work without it and only look less often.
+// components, while one listens and the tab is visible: browsers allow few connections to one
+// host.  Without it pages work and only poll less often.
 import { useEffect, useRef } from "preact/hooks";
 import { credentials } from "./ask";
 
@@ -55,7 +55,7 @@ async function run(abort: AbortController): Promise<void> {
   }
 }
 
-/** Opens or ends the stream, as it is wanted now. */
+/** Opens or closes the stream, as needed now. */
 function adjust(): void {
   const wanted = document.visibilityState === "visible" && [...listeners.values()].some((set) => set.size > 0);
   if (wanted && !stream) {
@@ -80,7 +80,7 @@ export function listen(kind: string, fn: Listener): () => void {
   };
 }
 
-/** While the component is there. */
+/** While the component is mounted. */
 export function useEvent(kind: string, fn: Listener): void {
   const latest = useRef(fn);
   latest.current = fn;

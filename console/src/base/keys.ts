@@ -37,11 +37,11 @@ export function startKeys(): void {
   addEventListener("keydown", onKey);
 }
 
-/** While the component is there; the latest one is asked first. */
+/** While the component is mounted; the latest one has priority. */
 export function useKeys(keys: Keys): void {
   const latest = useRef(keys);
   latest.current = keys;
-  /* Before it is painted: whoever sees it may press a key. */
+  /* Before it is painted: a user who sees it may press a key. */
   useLayoutEffect(() => {
     stack.push(latest);
     return () => {

@@ -1,4 +1,4 @@
-// later.tsx - a component whose code comes when it is first shown.
+// later.tsx - a component whose code is loaded when it is first shown.
 import type { ComponentType } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { Loading, Say } from "../ui/say";
@@ -18,7 +18,7 @@ export function later<P extends object>(load: () => Promise<ComponentType<P>>): 
         () => setFailed(true),
       );
     }, []);
-    if (failed) return <Say tone="bad">A part of the console could not be loaded: the node has another version by now. Reload the page.</Say>;
+    if (failed) return <Say tone="bad">A part of the console could not be loaded: the node may run another version now. Reload the page.</Say>;
     const Component = ready;
     return Component ? <Component {...props} /> : <Loading />;
   };

@@ -1,4 +1,4 @@
-// store.ts - a value that several components look at.
+// store.ts - a value shared by several components.
 import { useEffect, useState } from "preact/hooks";
 
 export interface Store<T> {
@@ -32,7 +32,7 @@ export function useStore<T>(s: Store<T>): T {
   return value;
 }
 
-/** Kept by the browser over visits; what cannot be read is `first`. */
+/** Stored by the browser across visits; `first` when it cannot be read. */
 export function keptStore<T>(name: string, first: T): Store<T> {
   let start = first;
   try {
@@ -46,7 +46,7 @@ export function keptStore<T>(name: string, first: T): Store<T> {
     try {
       localStorage.setItem(`waybill-${name}`, JSON.stringify(s.get()));
     } catch {
-      /* a browser that keeps nothing: it is for this visit only */
+      /* no storage: the value lasts for this visit only */
     }
   });
   return s;

@@ -1,4 +1,4 @@
-// use_query.ts - a component that shows what the node says, and goes on showing it while it asks again.
+// use_query.ts - query results in a component, kept while they are reloaded.
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import { ask, AskError, askSoon, type Query } from "./ask";
 
@@ -18,7 +18,7 @@ interface Options {
   long?: boolean;
 }
 
-/** The answer to a query.  Other variables forget the old answer; a reload keeps it until the new one is there. */
+/** The answer to a query.  Other variables drop the old answer; a reload keeps it until the new one arrives. */
 export function useQuery<R, V>(q: Query<R, V>, vars: V, { every, skip, long }: Options = {}): Loaded<R> {
   const key = q.text + JSON.stringify(vars);
   const [state, set] = useState<{ key: string; data: R | null; error: AskError | null }>({
@@ -52,7 +52,7 @@ export function useQuery<R, V>(q: Query<R, V>, vars: V, { every, skip, long }: O
   }, [key, round, skip]);
 
   const reload = useCallback(() => setRound((n) => n + 1), []);
-  const refresh = useCallback(() => pending.current || reload(), []); /* a slow answer is waited for, not asked for anew */
+  const refresh = useCallback(() => pending.current || reload(), []); /* wait for a slow answer, do not repeat the request */
   useEvery(refresh, skip ? undefined : every);
   const fresh = state.key === key;
   return {
@@ -63,7 +63,7 @@ export function useQuery<R, V>(q: Query<R, V>, vars: V, { every, skip, long }: O
   };
 }
 
-/** Call again and again, but not in a tab that nobody looks at. */
+/** Calls periodically, but not in a hidden tab. */
 export function useEvery(fn: () => void, ms: number | undefined): void {
   useEffect(() => {
     if (ms === undefined) return;

@@ -30,7 +30,7 @@ function Changes({ id, stages, stage }: Props & { stage: number }) {
   useEffect(() => {
     const read = async (s: number) => {
       const { document } = await ask(api.payload, { id, stage: s, from: 0, length: PIECE });
-      if (!document?.payload?.isText || document.payload.truncated) throw new Error("Only texts up to 256 KiB are compared.");
+      if (!document?.payload?.isText || document.payload.truncated) throw new Error("Only text up to 256 KiB is compared.");
       const text = textOf(fromBase64(document.payload.text));
       return prettyText(text, formatOf(text));
     };
@@ -41,7 +41,7 @@ function Changes({ id, stages, stage }: Props & { stage: number }) {
   }, [stage]);
   if (problem) return <Say tone="wait">{problem}</Say>;
   if (diff === null) return <Loading />;
-  return diff === "" ? <Empty title="The bytes differ, but not as they are shown here" /> : <Diff text={diff} />;
+  return diff === "" ? <Empty title="The bytes differ, but their formatted text is equal" /> : <Diff text={diff} />;
 }
 
 export function PayloadViewer({ id, stages }: Props) {
@@ -93,17 +93,17 @@ export function PayloadViewer({ id, stages }: Props) {
               {size(payload.from)} to {size(payload.from + payload.bytes)} of {size(payload.size)}
             </span>
             <button class="small" disabled={from === 0} onClick={() => setFrom(Math.max(0, from - PIECE))}>
-              Before
+              Previous
             </button>
             <button class="small" disabled={!payload.truncated} onClick={() => setFrom(from + PIECE)}>
-              After
+              Next
             </button>
           </>
         )}
       </header>
       {loading && <Loading />}
       <Failed error={error} again={reload} />
-      {data && !payload && <Empty title="These bytes are not there any more" />}
+      {data && !payload && <Empty title="This payload no longer exists" />}
       {payload && shown === "readable" && format && <Pretty text={text} format={format} />}
       {payload && shown === "text" && (
         <pre class="text wrap" tabIndex={0} aria-label="Payload">

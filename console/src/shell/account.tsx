@@ -1,4 +1,4 @@
-// account.tsx - who you are here, what you may, and your password.
+// account.tsx - your identity, your rights, and your password.
 import { useState } from "preact/hooks";
 import * as api from "../api";
 import { ask } from "../base/ask";
@@ -19,17 +19,17 @@ export function Account({ onClose }: { onClose: () => void }) {
   return (
     <FormDialog title={me.name} action="Change the password" disabled={!isUser || old === "" || next === ""} onClose={onClose} onSubmit={submit}>
       <dl class="facts">
-        <dt>Known by</dt>
+        <dt>Authenticated by</dt>
         <dd>{me.kind === "token" ? "the token of the node" : me.kind}</dd>
-        <dt>May</dt>
+        <dt>Rights</dt>
         <dd>{me.rights.join(", ")}</dd>
-        <dt>For</dt>
+        <dt>Systems</dt>
         <dd>{me.systems ? me.systems.join(", ") : "all systems"}</dd>
       </dl>
       {isUser && (
         <>
           <label>
-            Password now
+            Current password
             <input type="password" autoComplete="current-password" value={old} onInput={(e) => setOld(e.currentTarget.value)} />
           </label>
           <label>

@@ -1,4 +1,4 @@
-// head.tsx - the top of every page: which location this is, what is paused, search, who you are.
+// head.tsx - the header of every page: location, pauses, search, account.
 import { useRef, useState } from "preact/hooks";
 import { useKeys } from "../base/keys";
 import { go } from "../base/router";
@@ -64,7 +64,7 @@ export function Head() {
       <Paused />
       <Find />
       <div class="whoami">
-        <button class="bare" title="Who you are here" onClick={() => setOpen(true)}>
+        <button class="bare" title="Your account" onClick={() => setOpen(true)}>
           {me.name}
         </button>
         <button class="bare" aria-label="Light or dark" title="Light or dark" onClick={turnTheme}>

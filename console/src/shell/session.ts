@@ -1,4 +1,4 @@
-// session.ts - who is logged in, what they may, and which node answers.
+// session.ts - the current user, their rights, and the node.
 import { about, me as whoami } from "../api";
 import { AskError, askSoon, messageOf, post, setToken } from "../base/ask";
 import { store, useStore } from "../base/store";
@@ -47,13 +47,13 @@ export async function logInWithToken(token: string): Promise<void> {
   } catch (e) {
     setToken(null);
     if (e instanceof AskError && e.code === "unauthorized")
-      throw new AskError("unauthorized", "The node does not know this token. It is in the file `token` of its data folder.");
+      throw new AskError("unauthorized", "The node does not know this token. The token is in the file `token` of its data folder.");
     throw e;
   }
 }
 
-/** A token is only forgotten, whatever the node says. A session is the node's to end: while it did not, its cookie still
- * lets in whoever sits here next, and nobody is told that they are out. */
+/** A token is forgotten in any case. A session must be ended by the node: if that fails its cookie remains valid for the
+ * next person at this browser, so report the failure and stay logged in. */
 export async function logOut(): Promise<void> {
   const wasUser = session.get()?.me.kind === "user";
   setToken(null);
@@ -65,7 +65,7 @@ export async function logOut(): Promise<void> {
   session.set(null);
 }
 
-/** Of whoever is logged in; pages are only shown to somebody. */
+/** The current session; pages are shown only after login. */
 export function useSession(): Session {
   return useStore(session)!;
 }

@@ -1,4 +1,4 @@
-// theme.ts - light or dark: as the system says, or as somebody chose here.
+// theme.ts - light or dark: the system's setting, or the user's choice.
 import { keptStore, store } from "../base/store";
 
 type Theme = "system" | "light" | "dark";
@@ -6,7 +6,7 @@ type Theme = "system" | "light" | "dark";
 const chosen = keptStore<Theme>("theme", "system");
 const system = matchMedia("(prefers-color-scheme: dark)");
 
-/** What is shown, for those who draw by themselves. */
+/** The current theme, for components that draw on a canvas. */
 export const look = store<"light" | "dark">("light");
 
 function apply(): void {

@@ -26,7 +26,7 @@ export function BulkDialog<F>({ verb, things, filter, change, danger, onClose }:
   const [skipped, setSkipped] = useState(0);
   const [error, setError] = useState("");
   const stopped = useRef(false);
-  const begin = useRef<string | null>(null); // of the count: what came since is not meant
+  const begin = useRef<string | null>(null); // of the count: later documents are excluded
 
   const portions = async (dry: boolean, each: (b: Bulk) => void) => {
     let after: string | null = begin.current;
@@ -67,19 +67,19 @@ export function BulkDialog<F>({ verb, things, filter, change, danger, onClose }:
         {step === "counting" && <p>Counting: {count(total)} so far.</p>}
         {step === "asking" && (
           <p>
-            {total === 0 ? `There are no ${things} for this any more.` : `${verb} ${plural(total, things.replace(/s$/, ""), things)}?`}
+            {total === 0 ? `No ${things} match any more.` : `${verb} ${plural(total, things.replace(/s$/, ""), things)}?`}
           </p>
         )}
         {(step === "working" || step === "done") && (
           <>
             <progress max={Math.max(total, done + skipped, 1)} value={done + skipped} aria-label="Progress" />
             <p>
-              {count(done)} done{skipped > 0 && `, ${count(skipped)} left alone: they went on meanwhile, or go with their batch`}
+              {count(done)} done{skipped > 0 && `, ${count(skipped)} skipped: they have continued meanwhile, or belong to a batch`}
               {step === "working" ? "; closing this window stops after the current portion." : "."}
             </p>
           </>
         )}
-        {step === "failed" && <Say tone="bad">{error} What was done until then stays done.</Say>}
+        {step === "failed" && <Say tone="bad">{error} Changes made so far are kept.</Say>}
       </div>
       <footer>
         <button onClick={() => onClose(done > 0)}>Close</button>

@@ -8,9 +8,9 @@ export function Copy({ text, brief }: { text: string; brief?: boolean }) {
     navigator.clipboard
       ? navigator.clipboard.writeText(text).then(
           () => tell("Copied."),
-          () => tell("The browser did not let us copy.", "bad"),
+          () => tell("The browser refused to copy.", "bad"),
         )
-      : tell("The browser copies only over TLS or from this machine.", "bad");
+      : tell("Browsers allow copying only over TLS or on this machine.", "bad");
   return (
     <span class="mono">
       {brief ? short(text) : text}{" "}

@@ -1,4 +1,4 @@
-// dialog.tsx - a window above the page, and the question before something that cannot be undone.
+// dialog.tsx - modal dialogs.
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { messageOf } from "../base/ask";
@@ -38,11 +38,11 @@ interface FormProps extends DialogProps {
   action: string;
   danger?: boolean;
   disabled?: boolean;
-  /** Done when its promise is; what it throws is shown, and the window stays. */
+  /** Resolves when done; an error is shown and the dialog stays open. */
   onSubmit: () => Promise<void>;
 }
 
-/** A dialog that does something. */
+/** A dialog with a form. */
 export function FormDialog({ action, danger, disabled, onSubmit, children, ...dialog }: FormProps) {
   const [error, setError] = useState<string | null>(null);
   const [busy, setBusy] = useState(false);

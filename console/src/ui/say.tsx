@@ -1,4 +1,4 @@
-// say.tsx - boxes that say something: what went wrong, that nothing is there, that something comes.
+// say.tsx - message boxes: errors, empty results, loading.
 import type { ComponentChildren } from "preact";
 import type { AskError } from "../base/ask";
 import { Icon } from "./icon";
@@ -19,8 +19,8 @@ const REMEDIES: Record<string, string> = {
   forbidden: "Ask an administrator for a role that has this right.",
   unreachable: "",
   unavailable: "Try again in a moment.",
-  limit: "Ask for less: a narrower filter or a shorter time.",
-  internal: "The log of the node says more.",
+  limit: "Use a narrower filter or a shorter time.",
+  internal: "See the log of the node.",
 };
 
 /** An error of the node: what happened, and what to do. */

@@ -1,4 +1,4 @@
-// state.tsx - a state as a word with a shape and a colour: each of the three alone says it.
+// state.tsx - a state as a word with a shape and a colour; each of the three alone identifies it.
 import type { JSX } from "preact";
 
 type Meaning = "good" | "busy" | "wait" | "held" | "doubt" | "bad" | "over";

@@ -1,4 +1,4 @@
-// toast.tsx - a word about what was just done; it goes by itself.
+// toast.tsx - short notices that disappear by themselves.
 import { messageOf } from "../base/ask";
 import { store, useStore } from "../base/store";
 import { Say } from "./say";
@@ -19,7 +19,7 @@ export function tell(text: string, tone: "good" | "bad" = "good"): void {
   setTimeout(() => toasts.set(toasts.get().filter((t) => t.id !== id)), STAYS_MS);
 }
 
-/** Do it, and tell what went wrong if it does. */
+/** Runs `fn` and shows its error, if any. */
 export async function attempt(fn: () => Promise<void>): Promise<void> {
   try {
     await fn();

@@ -6,7 +6,7 @@
 #include "engine/road/road.h"
 #include "engine/upkeep/backups.h"
 #include "engine/upkeep/warden.h"
-#include "store/retention/retain.h"
+#include "store/road/retain_days.h"
 
 enum { PATIENCE_US = 5 * CLOCK_S };
 

@@ -131,17 +131,6 @@ static bool batches(struct graphql_call *call, struct err *err)
     return fill_page(call, &f, (size_t)first, after, page, err) && graphql_set_object(call, page);
 }
 
-static bool page_batches(struct graphql_call *call, struct err *err)
-{
-    const struct shown_page *page = call->parent;
-    const void **list = ARENA_ARRAY(call->arena, const void *, page->count);
-
-    (void)err;
-    for (size_t i = 0; i < page->count; i++)
-        list[i] = &page->list[i];
-    return graphql_set_objects(call, list, page->count);
-}
-
 static bool batch_error(struct graphql_call *call, struct err *err)
 {
     const struct shown_batch *v = call->parent;
@@ -206,7 +195,7 @@ static bool close_one(struct graphql_call *call, struct err *err)
 const struct graphql_resolver api_batch[] = {
     { .field = "Query.batches", .fn = batches },
     { .field = "Mutation.batchClose", .fn = close_one },
-    { .field = "BatchPage.batches", .fn = page_batches },
+    GRAPHQL_LIST_OF("BatchPage.batches", struct shown_page, list, count),
     API_TEXT_AT("BatchPage.next", struct shown_page, next),
     GRAPHQL_MEMBER("Batch.id", struct shown_batch, id),
     GRAPHQL_MEMBER("Batch.name", struct shown_batch, name),

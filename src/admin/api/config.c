@@ -33,15 +33,6 @@ static struct shown *show(struct graphql_call *call, const struct version *v, in
     return s;
 }
 
-static bool version_sha256(struct graphql_call *call, struct err *err)
-{
-    const struct shown *s = call->parent;
-    char text[SHA256_TEXT];
-
-    (void)err;
-    return graphql_set_z(call, digest_text(&s->sha256, text));
-}
-
 /* Read when it is asked for. */
 static bool version_text(struct graphql_call *call, struct err *err)
 {
@@ -252,7 +243,7 @@ const struct graphql_resolver api_config[] = {
     GRAPHQL_MEMBER("ConfigVersion.made", struct shown, made_us),
     GRAPHQL_MEMBER("ConfigVersion.by", struct shown, by),
     GRAPHQL_MEMBER("ConfigVersion.note", struct shown, note),
-    { .field = "ConfigVersion.sha256", .fn = version_sha256 },
+    GRAPHQL_MEMBER("ConfigVersion.sha256", struct shown, sha256),
     GRAPHQL_MEMBER("ConfigVersion.live", struct shown, live),
     { .field = "ConfigVersion.text", .fn = version_text },
     GRAPHQL_POINTER("ConfigResult.version", struct result, version),

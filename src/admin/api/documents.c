@@ -8,8 +8,8 @@
 #include "base/clock.h"
 #include "core/trail.h"
 #include "engine/engine.h"
-#include "store/road/document.h"
 #include "store/road/order.h"
+#include "store/search/document.h"
 #include "store/store.h"
 
 enum { SCAN_MOST = 20000, BATCH_ARENA = 256 << 20 };
@@ -143,15 +143,6 @@ static bool text_or_null(struct graphql_call *call, struct str text)
     return text.len > 0 ? graphql_set_text(call, text) : graphql_set_null(call);
 }
 
-static bool doc_id(struct graphql_call *call, struct err *err)
-{
-    const struct document_view *v = call->parent;
-    char text[ID_TEXT];
-
-    (void)err;
-    return graphql_set_z(call, id_text(&v->doc.source.id, text));
-}
-
 static bool doc_gateway(struct graphql_call *call, struct err *err)
 {
     const struct document_view *v = call->parent;
@@ -175,15 +166,6 @@ static bool doc_state(struct graphql_call *call, struct err *err)
 
     (void)err;
     return graphql_set_z(call, document_states[v->state]);
-}
-
-static bool doc_sha256(struct graphql_call *call, struct err *err)
-{
-    const struct document_view *v = call->parent;
-    char text[SHA256_TEXT];
-
-    (void)err;
-    return graphql_set_z(call, digest_text(&v->doc.source.sha256, text));
 }
 
 static bool doc_error(struct graphql_call *call, struct err *err)
@@ -232,11 +214,7 @@ static bool doc_deliveries(struct graphql_call *call, struct err *err)
 
     if (!document_view_load(api_engine(call), v, call->arena, err))
         return false;
-    const void **list = ARENA_ARRAY(call->arena, const void *, v->delivery_count);
-
-    for (size_t i = 0; i < v->delivery_count; i++)
-        list[i] = &v->deliveries[i];
-    return graphql_set_objects(call, list, v->delivery_count);
+    return graphql_set_structs(call, v->deliveries, v->delivery_count, sizeof *v->deliveries);
 }
 
 static bool delivery_state(struct graphql_call *call, struct err *err)
@@ -390,28 +368,19 @@ static bool line_bytes(struct graphql_call *call, struct err *err)
     return line->l.has_bytes ? graphql_set_object(call, line) : graphql_set_null(call);
 }
 
-static bool bytes_sha256(struct graphql_call *call, struct err *err)
-{
-    const struct line *line = call->parent;
-    char text[SHA256_TEXT];
-
-    (void)err;
-    return graphql_set_z(call, digest_text(&line->l.sha256, text));
-}
-
 const struct graphql_resolver api_documents[] = {
     { .field = "Query.document", .fn = document },
     { .field = "Query.documents", .fn = documents },
     { .field = "DocumentPage.items", .fn = api_page_items },
     GRAPHQL_MEMBER("DocumentPage.next", struct api_page, next),
-    { .field = "Document.id", .fn = doc_id },
+    GRAPHQL_MEMBER("Document.id", struct document_view, doc.source.id),
     { .field = "Document.gateway", .fn = doc_gateway },
     API_TEXT_AT("Document.sender", struct document_view, facts.sender),
     API_TEXT_AT("Document.receiver", struct document_view, facts.receiver),
     API_TEXT_AT("Document.type", struct document_view, facts.type),
     { .field = "Document.state", .fn = doc_state },
     GRAPHQL_MEMBER("Document.size", struct document_view, doc.source.size),
-    { .field = "Document.sha256", .fn = doc_sha256 },
+    GRAPHQL_MEMBER("Document.sha256", struct document_view, doc.source.sha256),
     API_TEXT_AT("Document.name", struct document_view, doc.name),
     API_TEXT_AT("Document.contentType", struct document_view, doc.ctype),
     GRAPHQL_MEMBER("Document.received", struct document_view, doc.received_us),
@@ -454,6 +423,6 @@ const struct graphql_resolver api_documents[] = {
     { .field = "TimelineEntry.bytes", .fn = line_bytes },
     GRAPHQL_MEMBER("StoredBytes.stage", struct line, number),
     GRAPHQL_MEMBER("StoredBytes.size", struct line, l.size),
-    { .field = "StoredBytes.sha256", .fn = bytes_sha256 },
+    GRAPHQL_MEMBER("StoredBytes.sha256", struct line, l.sha256),
 };
 const size_t api_documents_count = sizeof api_documents / sizeof api_documents[0];

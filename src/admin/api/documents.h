@@ -4,7 +4,7 @@
 
 #include "admin/api/parts.h"
 #include "admin/graphql/graphql.h"
-#include "store/road/document.h"
+#include "store/search/document.h"
 
 /* The document as an object of the answer. */
 bool api_show_document(struct graphql_call *call, const struct document *d, bool listed, void **ret,

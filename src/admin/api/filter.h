@@ -3,7 +3,7 @@
 
 #include "admin/graphql/graphql.h"
 #include "core/rights.h"
-#include "store/road/document.h"
+#include "store/search/document.h"
 
 struct engine;
 

@@ -14,7 +14,7 @@
 #include "engine/plan/plan.h"
 #include "engine/road/road.h"
 #include "engine/tally/ways.h"
-#include "store/road/document.h"
+#include "store/search/document.h"
 #include "store/store.h"
 
 enum {

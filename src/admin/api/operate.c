@@ -10,7 +10,7 @@
 #include "store/govern/version.h"
 #include "store/manual/dead.h"
 #include "store/manual/resolve.h"
-#include "store/retention/retain.h"
+#include "store/road/retain_days.h"
 #include "store/store.h"
 
 /* ---- those that are named ------------------------------------------------------------------- */
@@ -60,14 +60,12 @@ static bool show_answers(struct graphql_call *call, const char *verb, struct str
     const struct graphql_value *ids = graphql_arg(call, "ids");
     struct arena *a = call->arena;
     struct api_result *shown = ARENA_ARRAY(a, struct api_result, ids->count);
-    const void **list = ARENA_ARRAY(a, const void *, ids->count);
     size_t done = 0;
 
     for (size_t i = 0; i < ids->count; i++) {
         shown[i] = (struct api_result){ .id = ids->items[i].text,
                                         .result = operate_results[OPERATE_NONE],
                                         .message = "there is no such document" };
-        list[i] = &shown[i];
     }
     for (size_t i = 0; i < n; i++) {
         shown[at[i]].result = operate_results[answers[i].result];
@@ -79,7 +77,7 @@ static bool show_answers(struct graphql_call *call, const char *verb, struct str
     if (done > 0)
         road_note_backlog(engine_road(api_engine(call)));
     api_log_change(verb, who, ids->count, done);
-    return graphql_set_objects(call, list, ids->count);
+    return graphql_set_structs(call, shown, ids->count, sizeof *shown);
 }
 
 static bool change(struct graphql_call *call, enum operate_action action, const char *verb,
@@ -227,15 +225,6 @@ static bool dead_letters(struct graphql_call *call, struct err *err)
     return graphql_set_object(call, page);
 }
 
-static bool letter_document(struct graphql_call *call, struct err *err)
-{
-    const struct dead_letter *l = call->parent;
-    char text[ID_TEXT];
-
-    (void)err;
-    return graphql_set_z(call, id_text(&l->id, text));
-}
-
 static bool letter_gateway(struct graphql_call *call, struct err *err)
 {
     const struct dead_letter *l = call->parent;
@@ -267,20 +256,7 @@ static bool dead_groups_of(struct graphql_call *call, struct err *err)
                      call->arena, groups, &n, err))
         return false;
     graphql_lend(call, clock_mono_us() - from); /* it looks at all there are */
-    const void **list = ARENA_ARRAY(call->arena, const void *, n);
-
-    for (size_t i = 0; i < n; i++)
-        list[i] = &groups[i];
-    return graphql_set_objects(call, list, n);
-}
-
-static bool group_sample(struct graphql_call *call, struct err *err)
-{
-    const struct dead_group *g = call->parent;
-    char text[ID_TEXT];
-
-    (void)err;
-    return graphql_set_z(call, id_text(&g->sample, text));
+    return graphql_set_structs(call, groups, n, sizeof *groups);
 }
 
 /* ---- in bulk
@@ -396,7 +372,7 @@ const struct graphql_resolver api_operate[] = {
     { .field = "Query.deadLetters", .fn = dead_letters },
     { .field = "DeadLetterPage.items", .fn = api_page_items },
     GRAPHQL_MEMBER("DeadLetterPage.next", struct api_page, next),
-    { .field = "DeadLetter.document", .fn = letter_document },
+    GRAPHQL_MEMBER("DeadLetter.document", struct dead_letter, id),
     API_TEXT_AT("DeadLetter.delivery", struct dead_letter, delivery_id),
     GRAPHQL_MEMBER("DeadLetter.code", struct dead_letter, code),
     GRAPHQL_MEMBER("DeadLetter.message", struct dead_letter, message),
@@ -414,7 +390,7 @@ const struct graphql_resolver api_operate[] = {
     GRAPHQL_MEMBER("DeadGroup.newest", struct dead_group, newest_us),
     GRAPHQL_MEMBER("DeadGroup.message", struct dead_group, message),
     API_TEXT_AT("DeadGroup.receiver", struct dead_group, receiver),
-    { .field = "DeadGroup.sample", .fn = group_sample },
+    GRAPHQL_MEMBER("DeadGroup.sample", struct dead_group, sample),
     { .field = "Mutation.deadRetry", .fn = dead_retry },
     { .field = "Mutation.deadDiscard", .fn = dead_discard },
     GRAPHQL_MEMBER("Bulk.count", struct api_bulk_result, count),

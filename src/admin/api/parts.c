@@ -109,11 +109,7 @@ bool api_read_where(const struct graphql_value *list, struct api_where *ret, str
 
 bool api_set_attributes(struct graphql_call *call, const struct facts *f)
 {
-    const void **list = ARENA_ARRAY(call->arena, const void *, f->attribute_count);
-
-    for (size_t i = 0; i < f->attribute_count; i++)
-        list[i] = &f->attributes[i];
-    return graphql_set_objects(call, list, f->attribute_count);
+    return graphql_set_structs(call, f->attributes, f->attribute_count, sizeof *f->attributes);
 }
 
 bool api_text_at(struct graphql_call *call, struct err *err)

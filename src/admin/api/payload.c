@@ -44,7 +44,6 @@ static bool doc_stages(struct graphql_call *call, struct err *err)
     while (trail_next(&r, &line, &damaged))
         most += line.has_bytes;
     struct stage *all = ARENA_ARRAY(call->arena, struct stage, most);
-    const void **list = ARENA_ARRAY(call->arena, const void *, most);
 
     all[n++] = (struct stage){ .time_us = v->doc.received_us,
                                .size = v->doc.source.size,
@@ -60,18 +59,7 @@ static bool doc_stages(struct graphql_call *call, struct err *err)
                                  .sha256 = line.sha256 };
         n++;
     }
-    for (size_t i = 0; i < n; i++)
-        list[i] = &all[i];
-    return graphql_set_objects(call, list, n);
-}
-
-static bool stage_sha256(struct graphql_call *call, struct err *err)
-{
-    const struct stage *s = call->parent;
-    char text[SHA256_TEXT];
-
-    (void)err;
-    return graphql_set_z(call, digest_text(&s->sha256, text));
+    return graphql_set_structs(call, all, n, sizeof *all);
 }
 
 /* ---- a part of the bytes ------------------------------------------------------------------------
@@ -202,26 +190,17 @@ static bool doc_payload(struct graphql_call *call, struct err *err)
     return write_part(call, buf_view(&part), p, err) && graphql_set_object(call, p);
 }
 
-static bool payload_sha256(struct graphql_call *call, struct err *err)
-{
-    const struct payload *p = call->parent;
-    char text[SHA256_TEXT];
-
-    (void)err;
-    return graphql_set_z(call, digest_text(&p->source.sha256, text));
-}
-
 const struct graphql_resolver api_payload[] = {
     { .field = "Document.stages", .fn = doc_stages },
     GRAPHQL_MEMBER("Stage.stage", struct stage, number),
     GRAPHQL_MEMBER("Stage.name", struct stage, name),
     GRAPHQL_MEMBER("Stage.time", struct stage, time_us),
     GRAPHQL_MEMBER("Stage.size", struct stage, size),
-    { .field = "Stage.sha256", .fn = stage_sha256 },
+    GRAPHQL_MEMBER("Stage.sha256", struct stage, sha256),
     { .field = "Document.payload", .fn = doc_payload },
     GRAPHQL_MEMBER("Payload.stage", struct payload, stage),
     GRAPHQL_MEMBER("Payload.size", struct payload, source.size),
-    { .field = "Payload.sha256", .fn = payload_sha256 },
+    GRAPHQL_MEMBER("Payload.sha256", struct payload, source.sha256),
     GRAPHQL_MEMBER("Payload.from", struct payload, from),
     GRAPHQL_MEMBER("Payload.bytes", struct payload, bytes),
     GRAPHQL_MEMBER("Payload.text", struct payload, text),

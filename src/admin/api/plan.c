@@ -6,12 +6,12 @@
 #include "base/auto.h"
 #include "base/clock.h"
 #include "base/metrics.h"
-#include "core/grammar.h"
+#include "core/connector.h"
 #include "engine/engine.h"
 #include "engine/intake/poller.h"
 #include "engine/plan/plan.h"
 #include "engine/road/road.h"
-#include "store/road/document.h"
+#include "store/search/document.h"
 #include "store/store.h"
 
 enum { WHY_MOST = 512, ONE_MOST = 16 << 20 };
@@ -64,12 +64,14 @@ static void add_counter(void *arg, const struct metric *m, int64_t value)
 }
 
 /* As it is written, or as it is when it is not. */
-static struct str said(struct arena *a, const struct config_gateway *c, const char *key)
+static struct str said(const struct graphql_call *call, const struct config_gateway *c,
+                       const char *key)
 {
-    const struct option_kind *kind = option_kind_find(&grammar_gateways, str_of(c->kind));
-    const struct option *o =
-        kind != NULL ? option_kind_key(&grammar_gateways, kind, str_of(key)) : NULL;
+    const struct option_kind *kind =
+        kind_find(engine_connectors(api_engine(call)), ROLE_GATEWAY, str_of(c->kind));
+    const struct option *o = kind_key(ROLE_GATEWAY, kind, str_of(key));
     const struct yaml_node *n = yaml_get(c->node, key);
+    struct arena *a = call->arena;
 
     if (o == NULL)
         return (struct str){ 0 };
@@ -93,17 +95,19 @@ static struct str bare_url(struct arena *a, struct str url)
     return url;
 }
 
-static struct str path_of(struct arena *a, const struct config_gateway *c)
+static struct str path_of(const struct graphql_call *call, const struct config_gateway *c)
 {
     static const char *const keys[] = { "path", "url", "listen" };
+    const struct gateway_type *type =
+        connector_gateway(engine_connectors(api_engine(call)), str_of(c->kind));
 
-    if (str_is(str_of(c->kind), "http"))
-        return str_of(arena_printf(a, "/in/%s", c->name));
+    if (type != NULL && type->path != NULL)
+        return str_of(arena_printf(call->arena, "%s%s", type->path, c->name));
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
-        struct str text = said(a, c, keys[i]);
+        struct str text = said(call, c, keys[i]);
 
         if (text.len > 0)
-            return bare_url(a, text);
+            return bare_url(call->arena, text);
     }
     return (struct str){ 0 };
 }
@@ -123,7 +127,6 @@ static bool gateways(struct graphql_call *call, struct err *err)
     struct plan *plan = road_plan(engine_road(api_engine(call)));
     size_t n = sees_all(call) ? plan->gateway_count : 0;
     struct gateway_list l = { ARENA_ARRAY(call->arena, struct shown_gateway, n + 1), n };
-    const void **list = ARENA_ARRAY(call->arena, const void *, n + 1);
     struct arena *a = call->arena;
 
     (void)err;
@@ -134,18 +137,17 @@ static bool gateways(struct graphql_call *call, struct err *err)
             (struct shown_gateway){ .name = copy(a, c->name),
                                     .title = arena_copy(a, yaml_text(yaml_get(c->node, "title"))),
                                     .kind = copy(a, c->kind),
-                                    .area = said(a, c, "area"),
-                                    .auth = said(a, c, "auth"),
-                                    .path = path_of(a, c),
-                                    .every = said(a, c, "every"),
+                                    .area = said(call, c, "area"),
+                                    .auth = said(call, c, "auth"),
+                                    .path = path_of(call, c),
+                                    .every = said(call, c, "every"),
                                     .broken = why_broken(call, &plan->gateways[i]),
                                     .word = plan->gateways[i].word,
                                     .line = c->place.line };
-        list[i] = &l.list[i];
     }
     plan_unref(plan);
     metrics_each(add_counter, &l);
-    return graphql_set_objects(call, list, n);
+    return graphql_set_structs(call, l.list, n, sizeof *l.list);
 }
 
 static bool gateway_last(struct graphql_call *call, struct err *err)
@@ -286,7 +288,6 @@ static bool types(struct graphql_call *call, struct err *err)
     struct plan *plan = road_plan(engine_road(api_engine(call)));
     size_t n = plan->config->type_count;
     struct shown_type *shown = ARENA_ARRAY(call->arena, struct shown_type, n + 1);
-    const void **list = ARENA_ARRAY(call->arena, const void *, n + 1);
     struct arena *a = call->arena;
 
     (void)err;
@@ -302,10 +303,9 @@ static bool types(struct graphql_call *call, struct err *err)
         for (const struct yaml_node *k = search != NULL ? search->first : NULL; k != NULL;
              k = k->next)
             shown[i].search.list[shown[i].search.count++] = arena_copy(a, k->key->text);
-        list[i] = &shown[i];
     }
     plan_unref(plan);
-    return graphql_set_objects(call, list, n);
+    return graphql_set_structs(call, shown, n, sizeof *shown);
 }
 
 const struct graphql_resolver api_plan[] = {

@@ -236,22 +236,6 @@ static bool past_warnings(struct graphql_call *call, struct err *err)
     return api_set_problems(call, ((const struct portion *)call->parent)->warnings);
 }
 
-static bool past_differences(struct graphql_call *call, struct err *err)
-{
-    const struct portion *p = call->parent;
-
-    (void)err;
-    return graphql_set_objects(call, p->differences, p->difference_count);
-}
-
-static bool past_left(struct graphql_call *call, struct err *err)
-{
-    const struct portion *p = call->parent;
-
-    (void)err;
-    return graphql_set_objects(call, p->left, p->left_shown);
-}
-
 static bool document_id(struct graphql_call *call, struct err *err)
 {
     (void)err;
@@ -280,18 +264,6 @@ static bool document_kinds(struct graphql_call *call, struct err *err)
     return graphql_set_texts(call, list, count);
 }
 
-static bool document_was(struct graphql_call *call, struct err *err)
-{
-    (void)err;
-    return graphql_set_object(call, &((const struct shown_difference *)call->parent)->was);
-}
-
-static bool document_would(struct graphql_call *call, struct err *err)
-{
-    (void)err;
-    return graphql_set_object(call, &((const struct shown_difference *)call->parent)->would);
-}
-
 bool api_covers_rehearsed(const struct graphql_call *call, enum right right)
 {
     const struct facts *f = &((const struct shown_difference *)call->parent)->was.facts;
@@ -306,40 +278,10 @@ struct str api_rehearsed_id(const struct graphql_call *call)
     return str_of(((const struct shown_difference *)call->parent)->id);
 }
 
-static bool document_payloads(struct graphql_call *call, struct err *err)
-{
-    const struct shown_difference *d = call->parent;
-    const void **list = ARENA_ARRAY(call->arena, const void *, d->payload_count);
-
-    (void)err;
-    for (size_t i = 0; i < d->payload_count; i++)
-        list[i] = &d->payloads[i];
-    return graphql_set_objects(call, list, d->payload_count);
-}
-
-static bool document_redefined(struct graphql_call *call, struct err *err)
-{
-    const struct shown_difference *d = call->parent;
-
-    (void)err;
-    return graphql_set_texts(call, d->redefined, d->redefined_count);
-}
-
 static bool way_attributes(struct graphql_call *call, struct err *err)
 {
     (void)err;
     return api_set_attributes(call, &((const struct shown_way *)call->parent)->facts);
-}
-
-static bool way_deliveries(struct graphql_call *call, struct err *err)
-{
-    const struct shown_way *w = call->parent;
-    const void **list = ARENA_ARRAY(call->arena, const void *, w->delivery_count);
-
-    (void)err;
-    for (size_t i = 0; i < w->delivery_count; i++)
-        list[i] = &w->deliveries[i];
-    return graphql_set_objects(call, list, w->delivery_count);
 }
 
 static bool way_message(struct graphql_call *call, struct err *err)
@@ -368,26 +310,27 @@ const struct graphql_resolver api_rehearse[] = {
     { .field = "RehearsedPast.problems", .fn = past_problems },
     { .field = "RehearsedPast.warnings", .fn = past_warnings },
     GRAPHQL_MEMBER("RehearsedPast.looked", struct portion, looked),
-    { .field = "RehearsedPast.differences", .fn = past_differences },
+    GRAPHQL_LIST_OF("RehearsedPast.differences", struct portion, differences, difference_count),
     GRAPHQL_MEMBER("RehearsedPast.left", struct portion, left_count),
-    { .field = "RehearsedPast.leftSome", .fn = past_left },
+    GRAPHQL_LIST_OF("RehearsedPast.leftSome", struct portion, left, left_shown),
     GRAPHQL_MEMBER("RehearsedPast.next", struct portion, next),
     { .field = "RehearsedDocument.id", .fn = document_id },
     GRAPHQL_MEMBER("RehearsedDocument.gateway", struct shown_difference, gateway),
     GRAPHQL_MEMBER("RehearsedDocument.name", struct shown_difference, name),
     GRAPHQL_MEMBER("RehearsedDocument.received", struct shown_difference, received_us),
     { .field = "RehearsedDocument.kinds", .fn = document_kinds },
-    { .field = "RehearsedDocument.was", .fn = document_was },
-    { .field = "RehearsedDocument.would", .fn = document_would },
-    { .field = "RehearsedDocument.payloads", .fn = document_payloads },
-    { .field = "RehearsedDocument.redefined", .fn = document_redefined },
+    GRAPHQL_INSIDE("RehearsedDocument.was", struct shown_difference, was),
+    GRAPHQL_INSIDE("RehearsedDocument.would", struct shown_difference, would),
+    GRAPHQL_LIST_OF("RehearsedDocument.payloads", struct shown_difference, payloads, payload_count),
+    GRAPHQL_LIST_OF("RehearsedDocument.redefined", struct shown_difference, redefined,
+                    redefined_count),
     API_NUMBER_AT("RehearsedWay.config", struct shown_way, config),
     GRAPHQL_MEMBER("RehearsedWay.sender", struct shown_way, facts.sender),
     GRAPHQL_MEMBER("RehearsedWay.receiver", struct shown_way, facts.receiver),
     GRAPHQL_MEMBER("RehearsedWay.type", struct shown_way, facts.type),
     { .field = "RehearsedWay.attributes", .fn = way_attributes },
     GRAPHQL_MEMBER("RehearsedWay.route", struct shown_way, route),
-    { .field = "RehearsedWay.deliveries", .fn = way_deliveries },
+    GRAPHQL_LIST_OF("RehearsedWay.deliveries", struct shown_way, deliveries, delivery_count),
     { .field = "RehearsedWay.message", .fn = way_message },
     { .field = "RehearsedWay.error", .fn = way_error },
     GRAPHQL_MEMBER("RehearsedPayload.endpoint", struct shown_payload, endpoint),

@@ -14,6 +14,7 @@
 #include "store/retention/archive.h"
 #include "store/retention/kept.h"
 #include "store/retention/retain.h"
+#include "store/retention/retain_bytes.h"
 #include "store/store.h"
 
 /* ---- looking -------------------------------------------------------------------------------- */
@@ -64,7 +65,6 @@ static bool archives(struct graphql_call *call, struct err *err)
     if (!archive_list(api_store(call), (size_t)first, call->arena, all, &n, err))
         return false;
     struct shown_archive *shown = ARENA_ARRAY(call->arena, struct shown_archive, n);
-    const void **list = ARENA_ARRAY(call->arena, const void *, n);
 
     for (size_t i = 0; i < n; i++) {
         struct civil_date d = civil_date(all[i].day);
@@ -74,9 +74,8 @@ static bool archives(struct graphql_call *call, struct err *err)
                                            .day = arena_printf(call->arena, "%04d-%02d-%02d",
                                                                (int)d.year, d.month, d.day),
                                            .sha256 = digest_text(&all[i].sha256, sha) };
-        list[i] = &shown[i];
     }
-    return graphql_set_objects(call, list, n);
+    return graphql_set_structs(call, shown, n, sizeof *shown);
 }
 
 struct shown_kept {
@@ -180,18 +179,16 @@ static bool change(struct graphql_call *call, bool drop, struct err *err)
 {
     const struct graphql_value *ids = graphql_arg(call, "ids");
     struct api_result *shown = ARENA_ARRAY(call->arena, struct api_result, ids->count);
-    const void **list = ARENA_ARRAY(call->arena, const void *, ids->count);
 
     if (ids->count > OPERATE_MOST)
         return err_set(err, ERR_LIMIT, 0, "more than %d ids", OPERATE_MOST);
     for (size_t i = 0; i < ids->count; i++) {
         if (!change_one(call, ids->items[i].text, drop, &shown[i], err))
             return false;
-        list[i] = &shown[i];
     }
     log_event(LOG_INFO, "document.keep", kv_z("action", drop ? "unkeep" : "keep"),
               kv_int("count", (int64_t)ids->count), kv_str("by", api_name(call)));
-    return graphql_set_objects(call, list, ids->count);
+    return graphql_set_structs(call, shown, ids->count, sizeof *shown);
 }
 
 static bool keep(struct graphql_call *call, struct err *err)

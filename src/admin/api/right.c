@@ -80,7 +80,6 @@ static bool me_grants(struct graphql_call *call, struct err *err)
 {
     const struct rights *r = &((const struct principal *)call->parent)->rights;
     struct grant *grants = ARENA_ARRAY(call->arena, struct grant, r->count + 1);
-    const void **list = ARENA_ARRAY(call->arena, const void *, r->count + 1);
     size_t n = 0;
 
     (void)err;
@@ -88,9 +87,7 @@ static bool me_grants(struct graphql_call *call, struct err *err)
         grants[n++].bits = r->everywhere;
     for (size_t i = 0; i < r->count; i++)
         grants[n++] = (struct grant){ .system = r->at[i].system, .bits = r->at[i].bits };
-    for (size_t i = 0; i < n; i++)
-        list[i] = &grants[i];
-    return graphql_set_objects(call, list, n);
+    return graphql_set_structs(call, grants, n, sizeof *grants);
 }
 
 static bool grant_rights(struct graphql_call *call, struct err *err)
@@ -115,7 +112,6 @@ static bool roles(struct graphql_call *call, struct err *err)
     if (!role_list(api_store(call), call->arena, &all, &n, err))
         return false;
     struct shown_role *shown = ARENA_ARRAY(call->arena, struct shown_role, rights_role_count + n);
-    const void **list = ARENA_ARRAY(call->arena, const void *, rights_role_count + n);
 
     for (size_t i = 0; i < rights_role_count; i++)
         shown[i] = (struct shown_role){ .role = { .name = str_of(rights_roles[i].name),
@@ -125,9 +121,7 @@ static bool roles(struct graphql_call *call, struct err *err)
                                         .built_in = true };
     for (size_t i = 0; i < n; i++)
         shown[rights_role_count + i].role = all[i];
-    for (size_t i = 0; i < rights_role_count + n; i++)
-        list[i] = &shown[i];
-    return graphql_set_objects(call, list, rights_role_count + n);
+    return graphql_set_structs(call, shown, rights_role_count + n, sizeof *shown);
 }
 
 static bool role_rights_shown(struct graphql_call *call, struct err *err)
@@ -216,19 +210,7 @@ static bool admin_keys(struct graphql_call *call, struct err *err)
 
     if (!admin_key_list(api_store(call), call->arena, &all, &n, err))
         return false;
-    const void **list = ARENA_ARRAY(call->arena, const void *, n);
-
-    for (size_t i = 0; i < n; i++)
-        list[i] = &all[i];
-    return graphql_set_objects(call, list, n);
-}
-
-static bool key_roles(struct graphql_call *call, struct err *err)
-{
-    const struct admin_key *k = call->parent;
-
-    (void)err;
-    return graphql_set_texts(call, k->roles, k->role_count);
+    return graphql_set_structs(call, all, n, sizeof *all);
 }
 
 /* ERR_PERMANENT: there is no role of one of these names. */
@@ -332,7 +314,7 @@ const struct graphql_resolver api_right[] = {
     { .field = "Mutation.adminKeyRemove", .fn = key_remove },
     GRAPHQL_MEMBER("AdminKey.id", struct admin_key, name),
     GRAPHQL_MEMBER("AdminKey.title", struct admin_key, title),
-    { .field = "AdminKey.roles", .fn = key_roles },
+    GRAPHQL_LIST_OF("AdminKey.roles", struct admin_key, roles, role_count),
     GRAPHQL_MEMBER("AdminKey.made", struct admin_key, made_us),
     GRAPHQL_MEMBER("AdminKey.by", struct admin_key, by),
     API_NUMBER_AT("AdminKey.expires", struct admin_key, expires_us),

@@ -88,13 +88,10 @@ static bool mishaps(struct graphql_call *call, struct err *err)
     if (first < 1 || first > PAGE_MOST)
         return err_set(err, ERR_LIMIT, 0, "first is between 1 and %d", PAGE_MOST);
     struct mishap *all = ARENA_ARRAY(call->arena, struct mishap, (size_t)first);
-    const void **list = ARENA_ARRAY(call->arena, const void *, (size_t)first);
 
     if (!mishap_list(api_store(call), call->arena, all, (size_t)first, &n, err))
         return false;
-    for (size_t i = 0; i < n; i++)
-        list[i] = &all[i];
-    return graphql_set_objects(call, list, n);
+    return graphql_set_structs(call, all, n, sizeof *all);
 }
 
 /* ---- rehearse
@@ -162,25 +159,6 @@ static bool rehearsal_attributes(struct graphql_call *call, struct err *err)
     return api_set_attributes(call, &r->result.facts);
 }
 
-static bool rehearsal_steps(struct graphql_call *call, struct err *err)
-{
-    const struct rehearsal *r = call->parent;
-
-    (void)err;
-    return graphql_set_texts(call, r->result.steps, r->result.step_count);
-}
-
-static bool rehearsal_deliveries(struct graphql_call *call, struct err *err)
-{
-    const struct rehearsal *r = call->parent;
-    const void **list = ARENA_ARRAY(call->arena, const void *, r->result.delivery_count);
-
-    (void)err;
-    for (size_t i = 0; i < r->result.delivery_count; i++)
-        list[i] = &r->result.deliveries[i];
-    return graphql_set_objects(call, list, r->result.delivery_count);
-}
-
 static bool rehearsal_error(struct graphql_call *call, struct err *err)
 {
     const struct rehearsal *r = call->parent;
@@ -220,8 +198,9 @@ const struct graphql_resolver api_road[] = {
     API_TEXT_AT("Rehearsal.type", struct rehearsal, result.facts.type),
     { .field = "Rehearsal.attributes", .fn = rehearsal_attributes },
     API_TEXT_AT("Rehearsal.route", struct rehearsal, result.route),
-    { .field = "Rehearsal.steps", .fn = rehearsal_steps },
-    { .field = "Rehearsal.deliveries", .fn = rehearsal_deliveries },
+    GRAPHQL_LIST_OF("Rehearsal.steps", struct rehearsal, result.steps, result.step_count),
+    GRAPHQL_LIST_OF("Rehearsal.deliveries", struct rehearsal, result.deliveries,
+                    result.delivery_count),
     GRAPHQL_MEMBER("RehearsedDelivery.endpoint", struct dry_delivery, endpoint),
     API_TEXT_AT("RehearsedDelivery.system", struct dry_delivery, system),
     { .field = "Rehearsal.error", .fn = rehearsal_error },

@@ -9,7 +9,7 @@
 
 #include "admin/graphql/graphql.h"
 #include "admin/login/principal.h"
-#include "store/road/document.h"
+#include "store/search/document.h"
 
 /* Sender and receiver are words; 0: none.  What one may not see one may not change either. */
 bool principal_sees_document(const struct principal *p, enum right right, const struct document *d);

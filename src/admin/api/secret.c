@@ -19,11 +19,7 @@ static bool secrets(struct graphql_call *call, struct err *err)
 
     if (!list(call, &all, &n, err))
         return false;
-    const void **shown = ARENA_ARRAY(call->arena, const void *, n);
-
-    for (size_t i = 0; i < n; i++)
-        shown[i] = &all[i];
-    return graphql_set_objects(call, shown, n);
+    return graphql_set_structs(call, all, n, sizeof *all);
 }
 
 static bool secret_add(struct graphql_call *call, struct err *err)

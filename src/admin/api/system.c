@@ -181,14 +181,6 @@ static bool systems(struct graphql_call *call, struct err *err)
 /* ---- fields ------------------------------------------------------------------------------------
  */
 
-static bool system_ids(struct graphql_call *call, struct err *err)
-{
-    const struct shown_system *v = call->parent;
-
-    (void)err;
-    return graphql_set_texts(call, v->ids, v->id_count);
-}
-
 static bool system_limits(struct graphql_call *call, struct err *err)
 {
     (void)err;
@@ -201,14 +193,6 @@ static bool system_window(struct graphql_call *call, struct err *err)
 
     (void)err;
     return v->has_window ? graphql_set_object(call, v) : graphql_set_null(call);
-}
-
-static bool window_texts(struct graphql_call *call, struct err *err)
-{
-    const struct shown_system *v = call->parent;
-
-    (void)err;
-    return graphql_set_texts(call, v->windows, v->window_count);
 }
 
 static bool system_holds(struct graphql_call *call, struct err *err)
@@ -229,12 +213,12 @@ const struct graphql_resolver api_system[] = {
     { .field = "SystemPage.items", .fn = api_page_items },
     GRAPHQL_MEMBER("SystemPage.next", struct api_page, next),
     API_TEXT_AT("System.title", struct shown_system, title),
-    { .field = "System.ids", .fn = system_ids },
+    GRAPHQL_LIST_OF("System.ids", struct shown_system, ids, id_count),
     { .field = "System.limits", .fn = system_limits },
     GRAPHQL_MEMBER("SystemLimits.concurrency", struct shown_system, concurrency),
     API_TEXT_AT("SystemLimits.rate", struct shown_system, rate),
     { .field = "System.window", .fn = system_window },
-    { .field = "Window.texts", .fn = window_texts },
+    GRAPHQL_LIST_OF("Window.texts", struct shown_system, windows, window_count),
     GRAPHQL_MEMBER("Window.open", struct shown_system, is_open),
     API_NUMBER_AT("Window.changes", struct shown_system, changes_us),
     API_TEXT_AT("Window.broken", struct shown_system, broken),

@@ -37,11 +37,7 @@ static bool users(struct graphql_call *call, struct err *err)
 
     if (!user_list(api_store(call), call->arena, &all, &n, err))
         return false;
-    const void **shown = ARENA_ARRAY(call->arena, const void *, n + 1);
-
-    for (size_t i = 0; i < n; i++)
-        shown[i] = &all[i];
-    return graphql_set_objects(call, shown, n);
+    return graphql_set_structs(call, all, n, sizeof *all);
 }
 
 static bool user_roles(struct graphql_call *call, struct err *err)
@@ -79,7 +75,6 @@ static bool sessions(struct graphql_call *call, struct err *err)
     if (!session_list(api_store(call), call->arena, &all, &n, err))
         return false;
     struct shown_session *views = ARENA_ARRAY(call->arena, struct shown_session, n + 1);
-    const void **shown = ARENA_ARRAY(call->arena, const void *, n + 1);
 
     for (size_t i = 0; i < n; i++) {
         char text[SHA256_TEXT];
@@ -87,9 +82,8 @@ static bool sessions(struct graphql_call *call, struct err *err)
         views[i].session = all[i];
         views[i].id = arena_copy(call->arena, str_mem(digest_text(&all[i].id, text), SHORT_ID));
         views[i].current = own != NULL && digest_same(own, &all[i].id);
-        shown[i] = &views[i];
     }
-    return graphql_set_objects(call, shown, n);
+    return graphql_set_structs(call, views, n, sizeof *views);
 }
 
 /* ---- changing -------------------------------------------------------------------------------- */

@@ -138,6 +138,15 @@ bool graphql_set_objects(struct graphql_call *call, const void *const *objects, 
     return graphql_set_list(call, objects, count, object_item);
 }
 
+bool graphql_set_structs(struct graphql_call *call, const void *first, size_t count, size_t size)
+{
+    const void **list = ARENA_ARRAY(call->arena, const void *, count);
+
+    for (size_t i = 0; i < count; i++)
+        list[i] = (const char *)first + i * size;
+    return graphql_set_objects(call, list, count);
+}
+
 static bool text_item(struct graphql_call *call, const void *list, size_t index, struct err *err)
 {
     const struct str *texts = list;
@@ -186,4 +195,40 @@ bool graphql_read_object(struct graphql_call *call, struct err *err)
 {
     (void)err;
     return graphql_set_object(call, *(const void *const *)member(call));
+}
+
+bool graphql_read_id(struct graphql_call *call, struct err *err)
+{
+    char text[ID_TEXT];
+
+    (void)err;
+    return graphql_set_z(call, id_text(member(call), text));
+}
+
+bool graphql_read_sha256(struct graphql_call *call, struct err *err)
+{
+    char text[SHA256_TEXT];
+
+    (void)err;
+    return graphql_set_z(call, digest_text(member(call), text));
+}
+
+bool graphql_read_inside(struct graphql_call *call, struct err *err)
+{
+    (void)err;
+    return graphql_set_object(call, member(call));
+}
+
+bool graphql_read_list(struct graphql_call *call, struct err *err)
+{
+    const struct graphql_array *a = call->array;
+    const void *first = a->is_inside ? member(call) : *(const void *const *)member(call);
+    size_t count = *(const size_t *)(const void *)((const char *)call->parent + a->count_at);
+
+    (void)err;
+    if (a->of == GRAPHQL_ARRAY_OF_TEXTS)
+        return graphql_set_texts(call, first, count);
+    if (a->of == GRAPHQL_ARRAY_OF_OBJECTS)
+        return graphql_set_objects(call, first, count);
+    return graphql_set_structs(call, first, count, a->size);
 }

@@ -29,14 +29,15 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/digest.h"
 #include "base/err.h"
+#include "base/id.h"
 #include "base/str.h"
 
 struct json_t; /* jansson.h */
 struct graphql_field;
 struct graphql_schema;
 struct graphql_type;
-struct sha256;
 
 /* ---- limits ---- */
 
@@ -100,15 +101,24 @@ typedef bool graphql_fn(struct graphql_call *call, struct err *err);
 typedef bool graphql_item_fn(struct graphql_call *call, const void *list, size_t index,
                              struct err *err);
 
+/* For graphql_read_list(): the items of an array of the parent, which is a member or pointed to. */
+struct graphql_array {
+    enum { GRAPHQL_ARRAY_OF_STRUCTS, GRAPHQL_ARRAY_OF_OBJECTS, GRAPHQL_ARRAY_OF_TEXTS } of;
+    bool is_inside;
+    size_t size;     /* of an item */
+    size_t count_at; /* of a size_t in the parent */
+};
+
 struct graphql_resolver {
     const char *field; /* "Document.timeline" */
     graphql_fn *fn;
     size_t offset; /* for the graphql_read_* family */
+    struct graphql_array array;
 };
 
 /* A field that is a member of the parent struct as it stands; members are of
- * type struct str, const char *, char *, int64_t or bool.  A NULL pointer
- * is null. */
+ * type struct str, const char *, char *, int64_t, bool, struct id or struct
+ * sha256.  A NULL pointer is null. */
 #define GRAPHQL_MEMBER(field_, struct_, member_)               \
     {                                                          \
         .field = (field_),                                   \
@@ -117,6 +127,8 @@ struct graphql_resolver {
                        const char **: graphql_read_z,        \
                        char **: graphql_read_z,              \
                        int64_t *: graphql_read_i64,          \
+                       struct id *: graphql_read_id,         \
+                       struct sha256 *: graphql_read_sha256, \
                        bool *: graphql_read_bool),           \
         .offset = offsetof(struct_, member_) \
     }
@@ -128,8 +140,32 @@ struct graphql_resolver {
         .offset = offsetof(struct_, member_) + 0 * sizeof(*((struct_ *)0)->member_) \
     }
 
-graphql_fn graphql_read_str, graphql_read_z, graphql_read_i64, graphql_read_bool,
-    graphql_read_object;
+/* A field of an object type whose parent struct has it inside. */
+#define GRAPHQL_INSIDE(field_, struct_, member_)                                           \
+    {                                                                                      \
+        .field = (field_), .fn = graphql_read_inside, .offset = offsetof(struct_, member_) \
+    }
+
+/* A list whose parent struct has an array, or a pointer to one, and a size_t that counts it.  Its
+ * items are of type struct str, const void * (objects), or the structs themselves. */
+#define GRAPHQL_LIST_OF(field_, struct_, member_, count_)                                         \
+    {                                                                                             \
+        .field = (field_), .fn = graphql_read_list, .offset = offsetof(struct_, member_),       \
+        .array = {                                                                              \
+            .of = _Generic(&((struct_ *)0)->member_[0],                                         \
+                           struct str *: GRAPHQL_ARRAY_OF_TEXTS,                                \
+                           const struct str *: GRAPHQL_ARRAY_OF_TEXTS,                          \
+                           const void **: GRAPHQL_ARRAY_OF_OBJECTS,                             \
+                           default: GRAPHQL_ARRAY_OF_STRUCTS),                                  \
+            .is_inside = !__builtin_types_compatible_p(typeof(((struct_ *)0)->member_),         \
+                                                       typeof(&((struct_ *)0)->member_[0])),    \
+            .size = sizeof((struct_ *)0)->member_[0],                                           \
+            .count_at = offsetof(struct_, count_) + 0 * sizeof((size_t *)0 == &((struct_ *)0)->count_) \
+        } \
+    }
+
+graphql_fn graphql_read_str, graphql_read_z, graphql_read_i64, graphql_read_bool, graphql_read_id,
+    graphql_read_sha256, graphql_read_object, graphql_read_inside, graphql_read_list;
 
 struct graphql_answer {
     enum {
@@ -160,6 +196,7 @@ struct graphql_call {
 
     /* The rest belongs to the engine and to the functions below. */
     size_t offset;
+    const struct graphql_array *array;
     const struct graphql_schema *schema;
     const struct graphql_type *type; /* that the field is of */
     const struct graphql_field *field;
@@ -193,6 +230,8 @@ bool graphql_set_text(struct graphql_call *call, struct str v);
 bool graphql_set_z(struct graphql_call *call, const char *z);
 bool graphql_set_object(struct graphql_call *call, const void *object);
 bool graphql_set_objects(struct graphql_call *call, const void *const *objects, size_t count);
+/* An array of structs; `size` is that of one. */
+bool graphql_set_structs(struct graphql_call *call, const void *first, size_t count, size_t size);
 bool graphql_set_texts(struct graphql_call *call, const struct str *texts, size_t count);
 bool graphql_set_list(struct graphql_call *call, const void *list, size_t count,
                       graphql_item_fn *item);

@@ -276,6 +276,7 @@ static void run_call(struct run *r, const struct graphql_plan *f, struct graphql
     }
     r->call.parent = parent;
     r->call.offset = f->field->offset;
+    r->call.array = &f->field->array;
     r->call.type = f->type;
     r->call.field = f->field;
     r->call.args = f->args;

@@ -214,6 +214,7 @@ bool graphql_schema_bind(struct graphql_schema *s, const struct graphql_resolver
             return err_set(err, ERR_CONFIG, 0, "two resolvers of %s", table[i].field);
         f->fn = table[i].fn;
         f->offset = table[i].offset;
+        f->array = table[i].array;
     }
     return true;
 }

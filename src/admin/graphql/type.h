@@ -62,6 +62,7 @@ struct graphql_field {
     bool is_guarded;
     graphql_fn *fn;
     size_t offset;
+    struct graphql_array array;
 };
 
 struct graphql_enum_value {

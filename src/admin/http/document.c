@@ -16,9 +16,9 @@
 #include "base/container_of.h"
 #include "base/http_target.h"
 #include "engine/engine.h"
+#include "store/payload/archive_read.h"
 #include "store/people/caller.h"
-#include "store/retention/archive.h"
-#include "store/road/document.h"
+#include "store/search/document.h"
 
 enum { ANSWER_MOST = 8 << 20, ARENA_MOST = 16 << 20 };
 

@@ -9,7 +9,7 @@
 #include "core/facts.h"
 #include "core/state.h"
 #include "store/road/delivery.h"
-#include "store/road/document.h"
+#include "store/search/document.h"
 
 struct engine;
 struct payload_source;

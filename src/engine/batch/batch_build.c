@@ -12,6 +12,7 @@
 #include "engine/road/road.h"
 #include "engine/tally/mishaps.h"
 #include "store/batch/batch.h"
+#include "store/batch/batch_members.h"
 #include "store/payload/payload.h"
 #include "store/road/accept.h"
 #include "store/store.h"

@@ -14,8 +14,9 @@
 #include "engine/road/road.h"
 #include "engine/threads/pool.h"
 #include "store/batch/batch.h"
-#include "store/retention/retain.h"
-#include "store/road/document.h"
+#include "store/batch/batch_members.h"
+#include "store/road/retain_days.h"
+#include "store/search/document.h"
 #include "store/store.h"
 
 enum {

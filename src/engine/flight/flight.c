@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "engine/tally/ways.h"
 #include "store/payload/payload.h"
-#include "store/road/document.h"
+#include "store/search/document.h"
 #include "store/store.h"
 
 enum {

@@ -32,6 +32,7 @@
 #include "engine/transfer/transfer.h"
 #include "store/road/delivery.h"
 #include "store/road/settle.h"
+#include "store/road/settle_batch.h"
 
 struct document;
 struct flight;

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/container_of.h"
 #include "base/require.h"
+#include "core/connector.h"
 #include "engine/intake/arrival.h"
 #include "store/people/caller.h"
 #include "store/store.h"
@@ -49,8 +50,9 @@ static bool fill_gateways(struct intake *in, struct intake_table *t, struct err 
     for (size_t i = 0; i < c->gateway_count; i++) {
         struct intake_gateway *g = &t->gateways[t->gateway_count];
 
-        if (!str_is(str_of(c->gateways[i].kind), "http"))
-            continue; /* kept, and not run by this build */
+        g->type = connector_gateway(in->options.connectors, str_of(c->gateways[i].kind));
+        if (g->type == NULL || g->type->path == NULL)
+            continue; /* it looks for documents itself, or this build does not run it */
         g->config = &c->gateways[i];
         g->state = state_of(in, g->config->name);
         if (!store_word(in->options.store, WORD_GATEWAY, str_of(g->config->name), &g->word, err))

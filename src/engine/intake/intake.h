@@ -14,6 +14,7 @@
 #include "core/config.h"
 #include "core/intake.h"
 
+struct connectors;
 struct desk;
 struct road;
 struct spool;
@@ -24,6 +25,7 @@ struct intake_options {
     struct desk *desk;
     struct spool *spool;
     struct road *road; /* where documents go that were accepted */
+    const struct connectors *connectors;
     struct loop **loops;
     size_t loop_count;
     int64_t memory_bytes; /* for bodies on their way */

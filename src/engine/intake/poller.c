@@ -138,12 +138,9 @@ static void duty_free(struct duty *d)
 
 static const struct gateway_type *type_of(const struct poller *p, const char *kind)
 {
-    const struct gateway_type *t;
+    const struct gateway_type *t = connector_gateway(p->o.connectors, str_of(kind));
 
-    for (size_t i = 0; (t = p->o.connectors->gateways[i]) != NULL; i++)
-        if (t->look != NULL && str_is(str_of(t->name), kind))
-            return t;
-    return NULL;
+    return t != NULL && t->look != NULL ? t : NULL;
 }
 
 static bool is_for_us(const struct poller *p, const struct config_gateway *g)
@@ -157,14 +154,12 @@ static bool find_secret(void *arg, struct str name, struct arena *a, struct str 
     return secret_get(arg, name, a, ret, err);
 }
 
-static struct settings settings_of(const struct poller *p, const struct config_gateway *g,
-                                   struct arena *a)
+static struct settings settings_of(const struct poller *p, const struct gateway_type *type,
+                                   const struct config_gateway *g, struct arena *a)
 {
-    const struct option_kind *kind = option_kind_find(&grammar_gateways, str_of(g->kind));
-
     return (struct settings){ .node = g->node,
-                              .common = grammar_gateways.common,
-                              .own = kind->keys,
+                              .common = grammar_gateway,
+                              .own = type->kind.keys,
                               .secret = find_secret,
                               .secret_arg = p->o.store,
                               .arena = a };
@@ -172,7 +167,7 @@ static struct settings settings_of(const struct poller *p, const struct config_g
 
 static bool set_up(struct duty *d, struct err *err)
 {
-    struct settings s = settings_of(d->poller, d->gateway, &d->arena);
+    struct settings s = settings_of(d->poller, d->type, d->gateway, &d->arena);
 
     arena_reset(&d->arena);
     return store_word(d->poller->o.store, WORD_GATEWAY, str_of(d->name), &d->depositor.word, err) &&
@@ -364,7 +359,7 @@ static int64_t look(struct duty *d)
 
 static void read_every(struct duty *d)
 {
-    struct settings s = settings_of(d->poller, d->gateway, &d->arena);
+    struct settings s = settings_of(d->poller, d->type, d->gateway, &d->arena);
     struct err err = { 0 };
 
     if (!settings_duration(&s, "every", &d->every_us, &err))
@@ -544,15 +539,17 @@ void poller_try(struct poller *p, const struct config *config, struct problem_li
 {
     for (size_t i = 0; i < config->gateway_count; i++) {
         const struct config_gateway *g = &config->gateways[i];
+        const struct gateway_type *type = type_of(p, g->kind);
         AUTO(arena_done) struct arena arena = ARENA_INIT(ARENA_MOST);
-        struct settings s = settings_of(p, g, &arena);
         struct err err = { 0 };
         void *self;
 
         if (!is_for_us(p, g))
             continue;
-        if (type_of(p, g->kind)->make(&s, &self, &err))
-            type_of(p, g->kind)->unmake(self);
+        struct settings s = settings_of(p, type, g, &arena);
+
+        if (type->make(&s, &self, &err))
+            type->unmake(self);
         else if (err.kind == ERR_CONFIG)
             problem_add(problems, g->place, NULL, "%s", err.text);
     }

@@ -374,16 +374,15 @@ static bool read_rules(struct plan_endpoint *e, const struct settings *s, struct
 static void build_endpoint(struct builder *b, const struct config_endpoint *c,
                            struct plan_endpoint *e)
 {
-    const struct option_kind *kind = option_kind_find(&grammar_endpoints, str_of(c->kind));
-    struct settings s = plan_settings(b, c->node, grammar_endpoints.common, kind->keys);
     struct err err = { 0 };
 
     e->name = str_of(c->name);
+    e->type = connector_endpoint(b->connectors, str_of(c->kind));
+    struct settings s =
+        plan_settings(b, c->node, grammar_endpoint, e->type != NULL ? e->type->kind.keys : NULL);
+
     if (c->system != NULL)
         e->system = plan_system_named(b->plan, str_of(c->system));
-    for (size_t i = 0; b->connectors->endpoints[i] != NULL && e->type == NULL; i++)
-        if (str_is(str_of(c->kind), b->connectors->endpoints[i]->name))
-            e->type = b->connectors->endpoints[i];
     if (!read_rules(e, &s, &err))
         e->broken = plan_broken(b, c->place, &err);
     else if (e->type == NULL)
@@ -466,9 +465,7 @@ static bool build_service(struct builder *b, const struct yaml_node *map,
     struct settings s = plan_settings(b, map, NULL, kind->keys);
 
     step->kind = STEP_SERVICE;
-    for (size_t i = 0; b->connectors->services[i] != NULL; i++)
-        if (str_is(step->name, b->connectors->services[i]->name))
-            step->service = b->connectors->services[i];
+    step->service = connector_service(b->connectors, step->name);
     if (step->service == NULL)
         return err_set(err, ERR_LIMIT, 0, "this build cannot run the step `%.*s` yet",
                        STR_ARG(step->name));
@@ -479,7 +476,7 @@ static bool build_step(struct builder *b, const struct yaml_node *node, struct p
                        struct err *err)
 {
     const struct yaml_node *value = node->first;
-    const struct option_kind *kind = option_kind_find(&grammar_services, value->key->text);
+    const struct option_kind *kind = kind_find(b->connectors, ROLE_SERVICE, value->key->text);
     const struct yaml_node *map = as_map(&b->plan->arena, value, kind->keys);
 
     step->name = str_of(kind->name);
@@ -495,7 +492,7 @@ static bool build_step(struct builder *b, const struct yaml_node *node, struct p
         return true;
     }
     if (str_is(step->name, "batch"))
-        return plan_join_step(b, map, step, err);
+        return plan_join_step(b, map, kind, step, err);
     return build_service(b, map, kind, step, err);
 }
 

@@ -23,7 +23,6 @@
 #include "core/connector.h"
 #include "core/doubt.h"
 #include "core/join.h"
-#include "core/order.h"
 #include "core/problem.h"
 #include "core/rate.h"
 #include "core/retry.h"
@@ -32,7 +31,7 @@
 #include "engine/plan/plan_alert.h"
 #include "extract/extract.h"
 #include "router/router.h"
-#include "store/retention/retain.h"
+#include "store/road/retain_days.h"
 
 struct store;
 
@@ -40,6 +39,7 @@ struct store;
 #define PLAN_KEY STR("key")
 
 enum plan_order { ORDER_NONE, ORDER_RECEIVER, ORDER_KEY };
+enum plan_on_dead { ORDER_STOP, ORDER_SKIP };
 
 struct plan_system {
     struct str name;
@@ -50,7 +50,7 @@ struct plan_system {
     struct rate_rule rate;            /* interval_ns 0: no limit */
     enum plan_order order;
     struct extractor *order_by; /* ORDER_KEY; NULL: every document is without a key */
-    enum order_on_dead on_dead;
+    enum plan_on_dead on_dead;
 };
 
 struct plan_endpoint {

@@ -120,11 +120,10 @@ bool plan_batches(struct builder *b, struct err *err)
     return true;
 }
 
-bool plan_join_step(struct builder *b, const struct yaml_node *map, struct plan_step *step,
-                    struct err *err)
+bool plan_join_step(struct builder *b, const struct yaml_node *map, const struct option_kind *kind,
+                    struct plan_step *step, struct err *err)
 {
-    struct settings s =
-        plan_settings(b, map, NULL, option_kind_find(&grammar_services, step->name)->keys);
+    struct settings s = plan_settings(b, map, NULL, kind->keys);
     struct str name;
 
     step->kind = STEP_BATCH;

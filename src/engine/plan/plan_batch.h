@@ -5,5 +5,5 @@
 
 /* Before the routes, after systems and endpoints. */
 bool plan_batches(struct builder *b, struct err *err);
-bool plan_join_step(struct builder *b, const struct yaml_node *map, struct plan_step *step,
-                    struct err *err);
+bool plan_join_step(struct builder *b, const struct yaml_node *map, const struct option_kind *kind,
+                    struct plan_step *step, struct err *err);

@@ -3,8 +3,10 @@
 #include <stdlib.h>
 
 #include "core/grammar.h"
+#include "core/retain_rule.h"
 #include "core/settings.h"
 #include "core/units.h"
+#include "store/road/retain_days.h"
 #include "store/store.h"
 
 /* Leaves *ret alone when the key is not set and has no fallback; `never` is `never`. */

@@ -327,7 +327,7 @@ static bool same_bytes(const struct rehearse_delivery *a, const struct rehearse_
 static bool has_options(const struct config_endpoint *a, const struct config_endpoint *b)
 {
     for (const struct yaml_node *n = a->node->first; n != NULL; n = n->next) {
-        const struct option *common = option_find(grammar_endpoints.common, n->key->text);
+        const struct option *common = option_find(grammar_endpoint, n->key->text);
         const struct yaml_node *other = b->node->first;
 
         while (other != NULL && !str_eq(other->key->text, n->key->text))

@@ -27,7 +27,7 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "core/facts.h"
-#include "store/road/document.h"
+#include "store/search/document.h"
 
 struct config_endpoint;
 struct plan;

@@ -6,6 +6,7 @@
 #include "engine/flight/bytes.h"
 #include "engine/road/outcome.h"
 #include "engine/road/state.h"
+#include "store/road/settle_batch.h"
 #include "store/store.h"
 
 enum { BATCHES_MOST = 16 }; /* one after the other */

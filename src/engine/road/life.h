@@ -7,7 +7,6 @@
 
 #include "base/err.h"
 
-struct connectors;
 struct govern;
 struct mishaps;
 struct plan;
@@ -22,7 +21,6 @@ struct road_options {
     struct govern *govern;
     struct mishaps *mishaps;
     struct ways *ways;
-    const struct connectors *connectors;
     size_t workers;
     int64_t bytes_most;
     /* The plan of a stored version: a reference, or NULL with *err.  Blocks. */

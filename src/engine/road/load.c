@@ -12,7 +12,7 @@
 #include "engine/road/settling.h"
 #include "engine/road/state.h"
 #include "engine/road/work.h"
-#include "store/road/document.h"
+#include "store/search/document.h"
 #include "store/store.h"
 
 void load_give_back(struct flight *f)

@@ -13,7 +13,6 @@
 #include "engine/road/state.h"
 #include "engine/tally/mishaps.h"
 #include "engine/tally/ways.h"
-#include "store/retention/retain.h"
 #include "store/store.h"
 
 enum { AGAIN_FIRST_US = CLOCK_S, AGAIN_MOST_S = 60 };
@@ -87,14 +86,6 @@ static void set_ask(struct part *p)
     p->row.due_us = now + retry_wait_us(&p->endpoint->retry, p->row.asked + 1, chance_u64());
     if (p->row.due_us < now + p->verdict.retry_after_us)
         p->row.due_us = now + p->verdict.retry_after_us;
-    if (p->row.intent_us == 0)
-        p->row.intent_us = now;
-}
-
-static void set_in_doubt(struct part *p)
-{
-    p->row.state = DELIVERY_IN_DOUBT;
-    p->row.due_us = p->row.intent_us = p->row.asked = 0;
 }
 
 /* It counts as delivered, and says that nobody knows. */
@@ -109,19 +100,28 @@ static void set_assumed(struct part *p)
     p->row.state = DELIVERY_DELIVERED;
 }
 
-static enum doubt_next next_of(const struct part *p, enum doubt_source source, bool breaker_open)
+/* What follows; sets what the row says of its intent. */
+static enum doubt_next next_of(struct part *p, enum doubt_source source, bool breaker_open)
 {
     const struct verdict *v = &p->verdict;
+    struct road *r = p->flight->road;
+    const struct doubt_facts facts = { .policy = p->in_doubt,
+                                       .source = source,
+                                       .verdict = v->kind,
+                                       .answered = v->status != 0,
+                                       .breaker_open = breaker_open,
+                                       .over = source == DOUBT_ASKED &&
+                                               retry_is_over(&p->endpoint->retry, p->row.first_us,
+                                                             road_now_us(r)),
+                                       .asked = p->row.asked };
+    enum doubt_next next = doubt_next(&facts);
 
-    return doubt_next(&(struct doubt_facts){
-        .policy = p->in_doubt,
-        .source = source,
-        .verdict = v->kind,
-        .answered = v->status != 0,
-        .breaker_open = breaker_open,
-        .over = source == DOUBT_ASKED &&
-                retry_is_over(&p->endpoint->retry, p->row.first_us, road_now_us(p->flight->road)),
-        .asked = p->row.asked });
+    p->row.asked += source == DOUBT_ASKED && v->kind == VERDICT_DOUBT;
+    if (!doubt_keeps_intent(&facts, next))
+        p->row.intent_us = p->row.asked = 0;
+    else if (p->row.intent_us == 0)
+        p->row.intent_us = road_now_us(r);
+    return next;
 }
 
 static void set_next(struct part *p, enum doubt_next next, const char *code)
@@ -129,7 +129,6 @@ static void set_next(struct part *p, enum doubt_next next, const char *code)
     switch (next) {
     case DOUBT_DELIVERED:
         p->row.state = DELIVERY_DELIVERED;
-        p->row.intent_us = p->row.asked = 0;
         p->row.message = p->row.code = STR("");
         return;
     case DOUBT_UNCONFIRMED:
@@ -146,7 +145,7 @@ static void set_next(struct part *p, enum doubt_next next, const char *code)
         set_ask(p);
         return;
     case DOUBT_IN_DOUBT:
-        set_in_doubt(p);
+        p->row.state = DELIVERY_IN_DOUBT;
         return;
     case DOUBT_DEAD:
         set_dead(p, code);
@@ -171,7 +170,6 @@ static void outcome_of_question(struct part *p, bool breaker_open)
     enum doubt_next next = next_of(p, DOUBT_ASKED, breaker_open);
 
     p->row.code = STR("in_doubt");
-    p->row.asked += p->verdict.kind == VERDICT_DOUBT;
     set_next(p, next, NULL);
     if (p->row.state != DELIVERY_DELIVERED)
         note_doubt(p);
@@ -212,7 +210,6 @@ void outcome_of_part(struct part *p, bool breaker_open)
         outcome_of_question(p, breaker_open);
         return;
     }
-    p->row.intent_us = p->row.asked = 0;
     metric_observe_us(&send_time, p->took_us);
     if (code == NULL)
         code = usual_code(v->kind);
@@ -287,7 +284,7 @@ void outcome_unknown(struct part *p)
     struct flight *f = p->flight;
 
     p->took_us = -1;
-    p->row.due_us = p->row.intent_us = p->row.asked = 0;
+    p->row.due_us = 0;
     p->row.message = str_of(p->verdict.message);
     p->row.code = STR("in_doubt");
     set_next(p, next_of(p, DOUBT_INTENT, false), NULL);

@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "engine/road/state.h"
 #include "store/manual/dead.h"
-#include "store/retention/retain.h"
+#include "store/road/retain_days.h"
 #include "store/store.h"
 
 enum { REST_US = 50 * CLOCK_MS };

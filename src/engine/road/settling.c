@@ -16,7 +16,7 @@
 #include "engine/road/redrive.h"
 #include "engine/road/state.h"
 #include "engine/tally/mishaps.h"
-#include "store/retention/retain.h"
+#include "store/road/retain_days.h"
 #include "store/store.h"
 
 static struct metric ended = { .name = "waybill_documents_ended_total",

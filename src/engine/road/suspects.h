@@ -1,6 +1,6 @@
 /* suspects.h - the code of a task runs, and the recorder knows of it.
  *
- * A step or a connector may bring the process down.  The recorder (store/kernel/recorder.h) keeps
+ * A step or a connector may bring the process down.  The recorder (store/road/recorder.h) keeps
  * which tasks ran at that moment; after a crash they are suspects.  Until they are over nothing
  * runs beside another, so that the one that does it again is known.
  *
@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "store/kernel/recorder.h"
+#include "store/road/recorder.h"
 
 struct suspects {
     struct recorder *recorder;

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/thread.h"
 #include "base/wait.h"
+#include "core/lease.h"
 #include "core/state.h"
 #include "engine/batch/batcher.h"
 #include "engine/dispatch/govern.h"
@@ -24,14 +25,16 @@
 #include "engine/watch/alerts.h"
 #include "engine/watch/backlog.h"
 #include "engine/watch/lookout.h"
-#include "store/kernel/lease.h"
 #include "store/kernel/node.h"
 #include "store/payload/payload.h"
-#include "store/retention/retain.h"
 #include "store/road/accept.h"
 #include "store/road/done.h"
 #include "store/road/expire.h"
+#include "store/road/lease.h"
+#include "store/road/rescue.h"
+#include "store/road/retain_days.h"
 #include "store/road/term.h"
+#include "store/search/term_sweep.h"
 #include "store/store.h"
 
 enum {
@@ -110,7 +113,7 @@ static bool heartbeat(struct keeper *k, struct err *err)
     if (store_kind(s) == DB_SQLITE)
         return true; /* the lock of the folder proves that we live */
     if (beat(k, err)) {
-        govern_set_lease(k->parts.govern, now + NODE_TTL_US);
+        govern_set_lease(k->parts.govern, lease_end_us(now));
         k->beaten_us = now;
         if (k->unreachable) {
             log_event(LOG_INFO, "store.reach",
@@ -142,9 +145,9 @@ static bool rescue(struct keeper *k, struct err *err)
     int64_t moved;
 
     if (store_kind(s) == DB_SQLITE || k->unreachable ||
-        clock_mono_us() - k->reachable_since_us < NODE_TTL_US)
+        clock_mono_us() - k->reachable_since_us < LEASE_TTL_US)
         return true;
-    if (!node_rescue(s, &moved, err))
+    if (!rescue_dead_nodes(s, &moved, err))
         return false;
     if (moved > 0)
         log_event(LOG_WARN, "task.rescue", kv_int("count", moved));
@@ -320,7 +323,7 @@ static const struct duty {
     int64_t every_us;
     bool (*run)(struct keeper *k, struct err *err);
 } duties[] = {
-    { .name = "heartbeat", .every_us = NODE_BEAT_US / 2, .run = heartbeat },
+    { .name = "heartbeat", .every_us = LEASE_BEAT_US, .run = heartbeat },
     { .name = "holds", .every_us = TICK_US, .run = follow_holds },
     { .name = "batches", .every_us = TICK_US, .run = look_at_batches },
     { .name = "free space", .every_us = CLOCK_S, .run = look_at_disk },
@@ -330,7 +333,7 @@ static const struct duty {
     { .name = "dead letters", .every_us = CLOCK_S, .run = look_at_dead_in_turn },
     { .name = "certificates", .every_us = INT64_C(3600) * CLOCK_S, .run = look_at_certificates },
     { .name = "backlog", .every_us = INT64_C(15) * CLOCK_S, .run = look_at_backlog },
-    { .name = "rescue", .every_us = NODE_BEAT_US, .run = rescue },
+    { .name = "rescue", .every_us = 2 * LEASE_BEAT_US, .run = rescue },
     { .name = "unsure claims", .every_us = CLOCK_S, .run = return_claims },
     { .name = "mishaps", .every_us = CLOCK_S, .run = tell_mishaps },
     { .name = "alerts", .every_us = CLOCK_S / 2, .run = tend_alerts },

@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/log.h"
+#include "core/connector.h"
 #include "engine/intake/deposit.h"
 #include "engine/intake/intake.h"
 #include "engine/intake/poller.h"
@@ -17,8 +18,8 @@
 #include "store/govern/version.h"
 #include "store/people/caller.h"
 #include "store/people/secret.h"
-#include "store/retention/retain.h"
 #include "store/road/accept.h"
+#include "store/road/retain_days.h"
 
 enum { TEXT_MOST = 8 << 20, ARENA_MOST = 64 << 20 };
 
@@ -62,13 +63,15 @@ int64_t live_key_period_us(struct live *l)
     return period;
 }
 
-static int64_t longest_key_period(const struct config *c)
+static int64_t longest_key_period(const struct live *l, const struct config *c)
 {
     int64_t most = 0;
 
     for (size_t i = 0; i < c->gateway_count; i++) {
-        bool pushed = str_is(str_of(c->gateways[i].kind), "http");
-        int64_t period = pushed ? c->gateways[i].idempotency_us : DEPOSIT_KEY_PERIOD_US;
+        const struct gateway_type *type =
+            connector_gateway(l->o.connectors, str_of(c->gateways[i].kind));
+        bool served = type != NULL && type->path != NULL;
+        int64_t period = served ? c->gateways[i].idempotency_us : DEPOSIT_KEY_PERIOD_US;
 
         if (period > most)
             most = period;
@@ -96,11 +99,11 @@ static void ask_outside(void *arg, const struct yaml_node *root, struct problem_
 static struct config *load(struct live *l, struct str text, const char *name, struct asking *asking,
                            struct config_report *report)
 {
-    const struct config_runs runs = { .parts = config_runs_build,
-                                      .ask_zones = asking != NULL,
-                                      .also = asking != NULL ? ask_outside : NULL,
-                                      .also_arg = asking };
-    struct config *c = config_load(text, name, &runs, report);
+    const struct config_options options = { .connectors = l->o.connectors,
+                                            .ask_zones = asking != NULL,
+                                            .also = asking != NULL ? ask_outside : NULL,
+                                            .also_arg = asking };
+    struct config *c = config_load(text, name, &options, report);
 
     if (c == NULL || config_fits_node(c, l->o.node, &report->problems))
         return c;
@@ -112,7 +115,7 @@ static struct config *load(struct live *l, struct str text, const char *name, st
  * document that needs them, and the road knows the plan before the intake names it. */
 static bool use(struct live *l, struct config *c, int64_t version, struct err *err)
 {
-    int64_t callers, secrets, period = longest_key_period(c);
+    int64_t callers, secrets, period = longest_key_period(l, c);
     bool same;
     struct plan *plan = NULL;
 

@@ -25,6 +25,8 @@
 #include "store/retention/archive.h"
 #include "store/retention/kept.h"
 #include "store/retention/retain.h"
+#include "store/retention/retain_bytes.h"
+#include "store/retention/retain_gate.h"
 #include "store/store.h"
 
 enum {

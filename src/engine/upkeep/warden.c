@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/metrics.h"
+#include "core/lease.h"
 #include "engine/dispatch/dispatch.h"
 #include "engine/dispatch/govern.h"
 #include "engine/intake/intake.h"
@@ -20,8 +21,8 @@
 
 enum {
     ARENA_MOST = 16 << 20,
-    READING_US = 2 * CLOCK_S,               /* a reading that took longer says little */
-    ANSWER_US = NODE_TTL_US + NODE_BEAT_US, /* who is silent for so long is not alive */
+    READING_US = 2 * CLOCK_S,                     /* a reading that took longer says little */
+    ANSWER_US = LEASE_TTL_US + 2 * LEASE_BEAT_US, /* who is silent for so long is not alive */
     ASK_US = 20 * CLOCK_MS,
 };
 

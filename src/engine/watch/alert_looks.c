@@ -15,7 +15,7 @@
 #include "engine/road/road.h"
 #include "store/govern/version.h"
 #include "store/kernel/node.h"
-#include "store/road/document.h"
+#include "store/search/document.h"
 #include "store/store.h"
 
 enum {

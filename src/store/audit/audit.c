@@ -7,7 +7,7 @@
 #include "base/container_of.h"
 #include "base/json.h"
 #include "base/require.h"
-#include "store/kernel/inside.h"
+#include "store/kernel/store_state.h"
 
 enum { COLUMNS = 12, SLICE = 500, SLICE_ARENA = 32 << 20, TRIM = 2000, VERIFY_TRIES = 5 };
 

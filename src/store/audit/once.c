@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/container_of.h"
 #include "base/require.h"
-#include "store/kernel/inside.h"
+#include "store/kernel/store_state.h"
 
 #define KEPT_US (INT64_C(24) * 3600 * CLOCK_S)
 

@@ -18,9 +18,9 @@
 #include "store/backup/manifest.h"
 #include "store/db/migrate.h"
 #include "store/govern/version.h"
-#include "store/kernel/inside.h"
+#include "store/kernel/store_state.h"
 #include "store/people/secret.h"
-#include "store/retention/retain.h"
+#include "store/retention/retain_gate.h"
 
 enum { CONFIG_MOST = 16 << 20, SPARE_BYTES = 16 << 20 };
 

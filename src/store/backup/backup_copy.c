@@ -8,7 +8,7 @@
 #include "base/require.h"
 #include "store/backup/backup.h"
 #include "store/db/db_copy.h"
-#include "store/kernel/inside.h"
+#include "store/kernel/store_state.h"
 
 enum {
     STEP_PAGES = 64,

@@ -13,7 +13,7 @@
 #include "base/fault.h"
 #include "base/file.h"
 #include "store/backup/file_copy.h"
-#include "store/kernel/inside.h"
+#include "store/kernel/store_state.h"
 #include "store/road/done.h"
 #include "store/segment/forward.h"
 

@@ -1,3 +1,5 @@
+#include "store/backup/move_payloads.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -9,7 +11,7 @@
 #include "base/auto.h"
 #include "base/file.h"
 #include "core/trail.h"
-#include "store/backup/move_inside.h"
+#include "store/backup/move_stream.h"
 #include "store/segment/forward.h"
 #include "store/segment/segment.h"
 

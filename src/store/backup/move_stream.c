@@ -1,10 +1,11 @@
+#include "store/backup/move_stream.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/auto.h"
-#include "store/backup/move_inside.h"
 
 enum { SEND_BYTES = 256 << 10 };
 

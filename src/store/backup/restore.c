@@ -10,7 +10,7 @@
 #include "base/require.h"
 #include "core/state.h"
 #include "store/audit/audit.h"
-#include "store/kernel/inside.h"
+#include "store/kernel/store_state.h"
 #include "store/manual/operate.h"
 
 enum { PAGE = 200, PAUSE_US = 50 * CLOCK_MS };

@@ -1,12 +1,12 @@
+#include "store/batch/batch.h"
 #include "base/container_of.h"
-#include "store/batch/batch_inside.h"
 
 #include "base/auto.h"
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/require.h"
 #include "store/audit/audit.h"
-#include "store/kernel/inside.h"
+#include "store/kernel/store_state.h"
 #include "store/road/accept.h"
 
 enum { FORGET_MOST = 500, LEASE_S = 3600 };

@@ -28,43 +28,18 @@
 #include "base/str.h"
 #include "core/state.h"
 #include "store/payload/payload.h"
+#include "store/road/settle_batch.h"
 
 struct accept_op;
 struct db;
 struct document;
-struct settle_bytes;
 struct store;
 struct writer;
 
 enum batch_state { BATCH_OPEN, BATCH_CLOSING, BATCH_CLOSED, BATCH_ENDED, BATCH_STATES };
 extern const char *const batch_states[BATCH_STATES];
 
-enum batch_why {
-    BATCH_NOT_YET,
-    BATCH_COUNT, /* it has as many members as it may have */
-    BATCH_BYTES, /* the next member would have made it too large */
-    BATCH_AGE,
-    BATCH_TIME,  /* of its schedule */
-    BATCH_HAND,  /* a person, or its name is not configured any more */
-    BATCH_AGAIN, /* of one document that is sent again */
-    BATCH_WHYS
-};
 extern const char *const batch_whys[BATCH_WHYS];
-
-/* ---- joining ----------------------------------------------------------------------------------
- */
-
-/* In the settle_op of the member. */
-struct batch_join {
-    int64_t name, route, receiver, config; /* words; config: the version that was used */
-    struct str part;                       /* one batch for each */
-    int64_t size;                          /* of what joins */
-    struct settle_bytes *bytes;            /* NULL: the document's own */
-    int64_t members_most, bytes_most;      /* a batch of more than one is not larger */
-    bool alone;                            /* it makes a batch of its own, which closes at once */
-
-    int64_t batch; /* the answer: which one */
-};
 
 /* ---- closing ----------------------------------------------------------------------------------
  */
@@ -144,42 +119,6 @@ struct batch_document {
 bool batch_built(struct store *s, const struct batch *b, const struct batch_document *d,
                  bool *ret_ours, struct err *err);
 
-/* A member that cannot be joined is a dead letter by itself. */
-bool batch_aside(struct store *s, const struct batch *b, const struct batch_member *m,
-                 struct str code, struct str message, bool *ret_ours, struct err *err);
-
-/* Members that go on by themselves: each runs the steps of the batch.  They go in the order of
- * acceptance: each stands at its old place again (order.h) before one behind it can be routed. */
-struct batch_going {
-    const struct batch *batch;
-    int64_t config; /* the version with which they go on */
-
-    /* of batch_who_goes() */
-    const int64_t *docs;
-    size_t count;
-
-    /* the answer */
-    size_t gone; /* with the last one the batch has ended */
-    bool ours;   /* false: the claim was lost, and nothing was done */
-};
-bool batch_who_goes(struct store *s, struct arena *a, struct batch_going *g, struct err *err);
-/* Some of them. */
-bool batch_let_go(struct store *s, struct batch_going *g, struct err *err);
-
-/* ---- ending -----------------------------------------------------------------------------------
- */
-
-/* Batches whose document is over, above one. */
-struct batch_over {
-    int64_t num, doc;
-    struct id doc_id;
-};
-bool batch_over(struct store *s, int64_t after, struct batch_over *ret, size_t most,
-                size_t *ret_count, struct err *err);
-/* Some of its members end as it did; *ret_left: there are more.  keep_days: of each of them, or
- * RETAIN_BY_RULE (retain.h): as the rules say for its type. */
-bool batch_end(struct store *s, const struct batch_over *b, enum document_state state,
-               int64_t keep_days, bool *ret_left, struct err *err);
 /* Batches that ended before then; a few at a time. */
 bool batch_forget(struct store *s, int64_t before_us, struct err *err);
 
@@ -206,21 +145,7 @@ bool batch_waits(struct store *s, bool *ret, struct err *err);
 /* ---- for the store itself ----------------------------------------------------------------------
  */
 
-/* The batch of a member; num 0: it is none. */
-struct batch_at {
-    int64_t num, name, size;
-    enum batch_state state;
-    bool has_doc;
-    struct id doc_id;
-    struct str code, message;
-};
-bool batch_of(struct db *db, int64_t doc, bool lock, struct arena *a, struct batch_at *ret,
-              struct err *err);
-/* A member may leave a batch that is open, or that could not be built; after that it goes with it.
- */
-static inline bool batch_lets_go(const struct batch_at *at)
-{
-    return !at->has_doc && (at->state == BATCH_OPEN || at->code.len > 0);
-}
-/* In an open transaction: it leaves. */
-bool batch_leave(struct writer *w, int64_t doc, const struct batch_at *at, struct err *err);
+/* False: there is none. */
+bool batch_read_id(struct str bytes, struct id *ret);
+/* In an open transaction: whether the claim holds; on PostgreSQL its row is locked. */
+bool batch_is_ours(struct writer *w, const struct batch *b, bool *ret, struct err *err);

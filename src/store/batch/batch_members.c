@@ -1,6 +1,5 @@
-/* batch_members.c - what becomes of members: one steps aside, they go on by themselves, they end
- * with their batch, or one leaves.  See batch.h.
- */
+#include "store/batch/batch_members.h"
+
 #include <stdio.h>
 
 #include "base/auto.h"
@@ -9,12 +8,11 @@
 #include "base/fault.h"
 #include "base/require.h"
 #include "core/trail.h"
-#include "store/batch/batch_inside.h"
-#include "store/kernel/claims.h"
-#include "store/kernel/inside.h"
-#include "store/retention/retain.h"
+#include "store/kernel/store_state.h"
 #include "store/road/accept.h"
+#include "store/road/claims.h"
 #include "store/road/done.h"
+#include "store/road/retain_days.h"
 #include "store/road/settle.h"
 
 /* ---- a member that cannot be joined ------------------------------------------------------------

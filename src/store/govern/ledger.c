@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "base/container_of.h"
 #include "base/require.h"
-#include "store/kernel/inside.h"
+#include "store/kernel/store_state.h"
 
 enum { FORGET_MOST = 5000 };
 

@@ -6,7 +6,7 @@
 #include "base/container_of.h"
 #include "base/require.h"
 #include "store/audit/audit.h"
-#include "store/kernel/inside.h"
+#include "store/kernel/store_state.h"
 
 const char *const pause_names[PAUSES] = {
     [PAUSE_INTAKE] = "intake",

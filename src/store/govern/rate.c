@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "base/container_of.h"
-#include "store/kernel/inside.h"
+#include "store/kernel/store_state.h"
 
 static bool reserve(struct writer *w, struct rate_op *o, struct err *err)
 {

@@ -10,11 +10,9 @@
 #include "base/auto.h"
 #include "base/chance.h"
 #include "base/clock.h"
-#include "base/container_of.h"
 #include "base/file.h"
-#include "store/backup/restore.h"
-#include "store/kernel/inside.h"
-#include "store/road/task.h"
+#include "core/lease.h"
+#include "store/kernel/store_state.h"
 
 #define PAUSE_KEEP_US (INT64_C(45) * 86400 * 1000000)
 
@@ -57,17 +55,8 @@ static struct memory remember(struct store *s)
     return m;
 }
 
-/* The epoch only grows: one that this folder has seen before means that the store was put back,
- * and that what it wants to send may have been sent. */
-static bool note_going_back(struct store *s, struct db *db, const struct memory *m, int64_t store,
-                            struct err *err)
-{
-    if (m->store == 0 || m->store != store || s->epoch > m->epoch)
-        return true;
-    return restore_add(db, 0, STR("the store is older than this node's folder"), err);
-}
-
-static bool take_over(struct store *s, struct db *db, int64_t before, struct err *err)
+/* Whatever a predecessor left under its number ends with it, and its pauses become ours. */
+static bool end_predecessor(struct store *s, struct db *db, int64_t before, struct err *err)
 {
     if (before != 0 &&
         !db_run(db, SQL_PAUSE_INHERIT, DB_ARGS(db_int(before), db_int(s->node)), NULL, err))
@@ -78,8 +67,7 @@ static bool take_over(struct store *s, struct db *db, int64_t before, struct err
     if (before == 0)
         return true;
     return db_run(db, SQL_NODE_WRITER_END, DB_ARGS(db_int(before)), NULL, err) &&
-           db_run(db, SQL_NODE_END, DB_ARGS(db_int(before)), NULL, err) &&
-           task_take_over(db, before, err);
+           db_run(db, SQL_NODE_END, DB_ARGS(db_int(before)), NULL, err);
 }
 
 static bool add_writers(struct store *s, struct db *db, struct err *err)
@@ -94,41 +82,45 @@ static bool add_writers(struct store *s, struct db *db, struct err *err)
            db_batch(db, SQL_NODE_WRITER_ADD, DB_NO_SLOT, rows, 2, s->writer_count, err);
 }
 
-/* Dead nodes that nothing points to. */
-static bool forget(struct db *db, struct err *err)
+bool node_forget(struct db *db, struct err *err)
 {
     return db_run(db, SQL_NODE_FORGET, DB_NO_ARGS, NULL, err) &&
            db_run(db, SQL_PAUSE_FORGET, DB_ARGS(db_int(PAUSE_KEEP_US)), NULL, err) &&
            (db->kind == DB_SQLITE || db_run(db, SQL_NODE_WRITER_FORGET, DB_NO_ARGS, NULL, err));
 }
 
-bool node_register(struct store *s, struct db *db, struct err *err)
+bool node_register(struct store *s, struct db *db, struct node_past *ret, struct err *err)
 {
-    char host[128] = "", text[96];
+    char host[128] = "";
     struct memory before = remember(s);
-    int64_t store = 0;
 
     (void)gethostname(host, sizeof host - 1);
     s->node = (int64_t)(chance_u64() >> 1) | 1;
     atomic_store(&s->beaten_us, clock_mono_us());
-    if (!db_begin(db, err))
-        return false;
     if (!db_one_int(db, SQL_MARK_TAKE, DB_ARGS(db_text(STR("epoch")), db_int(1)), 0, &s->epoch,
                     err) ||
         !db_run(db, SQL_NODE_ADD,
                 DB_ARGS(db_int(s->node), db_int(s->epoch), db_text(str_of(host)), db_int(getpid()),
                         db_text(str_of(s->options.area)),
                         db_text(str_of(s->options.address != NULL ? s->options.address : "")),
-                        db_int(NODE_TTL_US)),
+                        db_int(LEASE_TTL_US)),
                 NULL, err) ||
-        !add_writers(s, db, err) || !take_over(s, db, before.node, err) || !forget(db, err) ||
-        !db_one_int(db, SQL_MARK_GET, DB_ARGS(db_text(STR("store"))), 0, &store, err) ||
-        !note_going_back(s, db, &before, store, err) || !db_commit(db, err)) {
-        db_rollback(db);
-        return err_context(err, "register this node");
-    }
+        !add_writers(s, db, err) || !end_predecessor(s, db, before.node, err) ||
+        !db_one_int(db, SQL_MARK_GET, DB_ARGS(db_text(STR("store"))), 0, &ret->store, err))
+        return false;
+    ret->node = before.node;
+    /* The epoch only grows: one that this folder has seen before means that the store was put
+     * back, and that what it wants to send may have been sent. */
+    ret->went_back = before.store != 0 && before.store == ret->store && s->epoch <= before.epoch;
+    return true;
+}
+
+bool node_note_folder(struct store *s, const struct node_past *past, struct err *err)
+{
+    char text[96];
+
     (void)snprintf(text, sizeof text, "%lld %lld %lld\n", (long long)s->node, (long long)s->epoch,
-                   (long long)store);
+                   (long long)past->store);
     return publish_bytes(s->data_fd, "node", str_of(text), 0600, err);
 }
 
@@ -164,7 +156,7 @@ bool node_beat(struct store *s, struct db *db, struct err *err)
 {
     int64_t changed, now = clock_mono_us(); /* the lease begins after this */
 
-    if (!db_run(db, SQL_NODE_BEAT, DB_ARGS(db_int(s->node), db_int(s->epoch), db_int(NODE_TTL_US)),
+    if (!db_run(db, SQL_NODE_BEAT, DB_ARGS(db_int(s->node), db_int(s->epoch), db_int(LEASE_TTL_US)),
                 &changed, err))
         return false;
     if (changed != 1)
@@ -175,28 +167,18 @@ bool node_beat(struct store *s, struct db *db, struct err *err)
 
 bool node_may_act(const struct store *s)
 {
-    return s->kind == DB_SQLITE || clock_mono_us() - atomic_load(&s->beaten_us) < NODE_TTL_US;
+    return s->kind == DB_SQLITE || clock_mono_us() < lease_end_us(atomic_load(&s->beaten_us));
 }
 
-struct rescue {
-    struct store_op op;
-    int64_t moved;
-};
-
-static bool rescue_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
+bool node_end_silent(struct writer *w, struct err *err)
 {
-    (void)count;
-    struct rescue *r = container_of(ops[0], struct rescue, op);
     int64_t dead[64];
     size_t n = 0;
     AUTO(db_rows_done) struct db_rows rows = { 0 };
     bool row;
 
-    r->moved = 0;
-    if (w->db->kind != DB_POSTGRESQL)
-        return true;
     if (!db_query(w->db, SQL_NODE_SILENT,
-                  DB_ARGS(db_int(NODE_TTL_US / 2), db_int(store_node(w->store))), &rows, err))
+                  DB_ARGS(db_int(LEASE_GRACE_US), db_int(store_node(w->store))), &rows, err))
         return false;
     while (db_next(&rows, &row, err) && row && n < sizeof dead / sizeof dead[0])
         dead[n++] = db_get_int(&rows, 0);
@@ -211,18 +193,6 @@ static bool rescue_run(struct writer *w, struct store_op **ops, size_t count, st
              !db_run(w->db, SQL_NODE_WRITER_END, DB_ARGS(db_int(dead[i])), NULL, err)))
             return false;
     }
-    return task_rescue(w->db, &r->moved, err) && forget(w->db, err);
-}
-
-static const struct store_verb rescue_verb = { .name = "rescue", .run = rescue_run };
-
-bool node_rescue(struct store *s, int64_t *ret_moved, struct err *err)
-{
-    struct rescue r = { 0 };
-
-    if (!writers_call(s->writers, &rescue_verb, &r.op, err))
-        return false;
-    *ret_moved = r.moved;
     return true;
 }
 

@@ -1,7 +1,7 @@
 /* node.h - this process among the others: folder, lock, registration, fence.
  *
  * Holding the lock of the data folder proves that the predecessor is gone: its
- * node is declared dead and its leases are taken over at once.  A node on another
+ * node is declared dead and its leases are taken over at once (rescue.h).  A node on another
  * machine that stays silent is declared dead by whoever notices.
  *
  * A store whose epoch this folder has seen before was put back in time, by whatever means: it
@@ -25,12 +25,22 @@
 
 struct store;
 
-enum { NODE_TTL_US = 10 * 1000000, NODE_BEAT_US = 2500000 };
-
 /* Lock the folder.  ERR_CONFIG when another process has it. */
 bool node_lock(struct store *s, struct err *err);
-/* Register, and take over from the predecessor.  Before the writers start. */
-bool node_register(struct store *s, struct db *db, struct err *err);
+
+/* The node that held this folder before. */
+struct node_past {
+    int64_t node;   /* 0: none */
+    int64_t store;  /* the mark of this store */
+    bool went_back; /* the store was put back in time since */
+};
+/* In an open transaction, before the writers start: this node is registered, its predecessor
+ * ends.  Its work is the caller's (rescue.h). */
+bool node_register(struct store *s, struct db *db, struct node_past *ret, struct err *err);
+/* After that commit: the folder remembers this node. */
+bool node_note_folder(struct store *s, const struct node_past *past, struct err *err);
+/* Dead nodes that nothing points to; in an open transaction. */
+bool node_forget(struct db *db, struct err *err);
 
 bool node_fence(struct writer *w, struct err *err);
 /* The answer to the last commit was lost: was it done?  Waits for a commit that is still
@@ -40,11 +50,11 @@ bool node_has_committed(struct writer *w, bool *ret, struct err *err);
 /* Renew; ERR_PERMANENT when this node was declared dead: stop. */
 bool node_beat(struct store *s, struct db *db, struct err *err);
 
-/* Nobody can have declared this node dead: its last heartbeat is younger than its lease. */
+/* Nobody can have declared this node dead: its lease is not over (core/lease.h). */
 bool node_may_act(const struct store *s);
 
-/* Declare silent nodes dead and move their leases to ready; *ret_moved counts. */
-bool node_rescue(struct store *s, int64_t *ret_moved, struct err *err);
+/* Declare silent nodes dead, in an open transaction (PostgreSQL). */
+bool node_end_silent(struct writer *w, struct err *err);
 
 struct node_row {
     int64_t node, epoch, pid, state, started_us, alive_until_us;

@@ -1,12 +1,11 @@
-/* Names of the configuration as small integers; see store.h.
- *
- * All are kept in memory, found by a hash of kind and name, and by their id. */
+#include "store/kernel/word.h"
+
 #include <stdlib.h>
 
 #include "base/alloc.h"
 #include "base/container_of.h"
 #include "base/require.h"
-#include "store/kernel/inside.h"
+#include "store/kernel/store_state.h"
 
 enum { SLOTS_FIRST = 256 };
 

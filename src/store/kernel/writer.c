@@ -15,14 +15,8 @@
 #include "base/require.h"
 #include "base/thread.h"
 #include "base/wait.h"
-#include "store/audit/audit.h"
-#include "store/backup/backup_copy.h"
-#include "store/kernel/inside.h"
-#include "store/kernel/lease.h"
 #include "store/kernel/node.h"
-#include "store/road/key_log.h"
-#include "store/search/index.h"
-#include "store/store.h"
+#include "store/kernel/store_state.h"
 
 enum {
     NUMBER_BLOCK = 128,
@@ -155,7 +149,7 @@ static bool call_run(struct writer *w, struct store_op **ops, size_t count, stru
         if (!c->verb->run(w, &c->inner, 1, err))
             return false;
         if (!c->verb->notes && !c->inner->nothing)
-            audit_note_begun(w, c->inner);
+            w->all->options.hooks.audit_note(w, c->inner);
     }
     return true;
 }
@@ -193,7 +187,7 @@ bool writers_call(struct writers *ws, const struct store_verb *verb, struct stor
                                  .done = call_done } };
 
     if (op->audit == NULL)
-        op->audit = audit_scope();
+        op->audit = ws->options.hooks.audit_scope();
     (void)pthread_mutex_init(&call.mutex, NULL);
     (void)pthread_cond_init(&call.done, NULL);
     writers_submit_always(ws, &c.op, &c.op, 1);
@@ -204,7 +198,7 @@ bool writers_call(struct writers *ws, const struct store_verb *verb, struct stor
     op->ok = c.op.ok;
     op->err = c.op.err;
     if (op->ok)
-        audit_carried(op);
+        ws->options.hooks.audit_carried(op);
     else
         *err = op->err;
     return op->ok;
@@ -240,7 +234,8 @@ static size_t take(struct writers *ws, struct thread *t, bool work_waits, bool *
     while (ws->first == NULL && !ws->stopping && in_time) {
         ws->sleeping++;
         if (work_waits)
-            in_time = wait_until(&ws->filled, &ws->mutex, clock_mono_us() + INDEX_EVERY_US);
+            in_time = wait_until(&ws->filled, &ws->mutex,
+                                 clock_mono_us() + ws->options.hooks.slice_every_us);
         else
             (void)pthread_cond_wait(&ws->filled, &ws->mutex);
         ws->sleeping--;
@@ -353,6 +348,7 @@ static bool commit(struct writer *w, struct err *err)
 
 static bool try_group(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
+    const struct writer_hooks *hooks = &w->all->options.hooks;
     bool alone = w->db->kind == DB_SQLITE;
     struct numbers before = { 0 };
     int64_t top = w->top;
@@ -365,7 +361,7 @@ static bool try_group(struct writer *w, struct store_op **ops, size_t count, str
     if (!db_begin(w->db, err))
         return false;
     fault_point(GROUP_BEGUN);
-    if (node_fence(w, err) && run_verbs(w, ops, count, err) && audit_write(w, err) &&
+    if (node_fence(w, err) && run_verbs(w, ops, count, err) && hooks->audit_write(w, err) &&
         (w->segments == NULL || segments_flush(w->segments, err))) {
         fault_point(GROUP_WRITTEN);
         if (commit(w, err)) {
@@ -373,7 +369,7 @@ static bool try_group(struct writer *w, struct store_op **ops, size_t count, str
             return true;
         }
         if (err->kind == ERR_UNCERTAIN)
-            lease_unsure(w);
+            hooks->leases_unsure(w);
     }
     if (w->segments != NULL)
         segments_cancel(w->segments);
@@ -513,15 +509,15 @@ static bool checkpoint(struct writer *w, struct err *err)
 
 static bool behind_the_write(struct writer *w)
 {
+    const struct writer_hooks *hooks = &w->all->options.hooks;
     struct err err = { 0 };
-    bool waits = false, keys_wait = false;
+    bool waits = false;
 
     if (w->db->kind != DB_SQLITE)
         return false;
-    if (!index_slice(w, &waits, &err) ||
-        !key_log_slice(w->store->key_log, w->db, &keys_wait, &err) || !checkpoint(w, &err))
+    if (!hooks->slices(w, &waits, &err) || !checkpoint(w, &err))
         store_trouble(w->store, "work behind the write", &err);
-    return (w->store->copy != NULL && backup_copy_slice(w)) || waits || keys_wait;
+    return hooks->copy_slice(w) || waits;
 }
 
 /* The trouble is told once a second, however many groups it fails. */

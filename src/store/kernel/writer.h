@@ -87,10 +87,29 @@ struct writer {
 
 struct writers;
 
+/* What the writers call and stands in rooms above them; open.c fills it in. */
+struct writer_hooks {
+    /* The audit log (audit.h): for whom the calling thread asks, which goes with its operation;
+     * the line of a call that does not note its own; the lines of a group, last in its
+     * transaction; and after the commit, on the thread of the caller. */
+    struct audit_scope *(*audit_scope)(void);
+    void (*audit_note)(struct writer *w, struct store_op *op);
+    bool (*audit_write)(struct writer *w, struct err *err);
+    void (*audit_carried)(const struct store_op *op);
+    /* Nobody knows whether the group was committed: what it claims (lease.h). */
+    void (*leases_unsure)(struct writer *w);
+    /* SQLite, between groups.  *io_waiting: there is more to do, again in `slice_every_us`; a
+     * checkpoint may come behind it.  Then the copy of a backup: true, it goes on. */
+    bool (*slices)(struct writer *w, bool *io_waiting, struct err *err);
+    bool (*copy_slice)(struct writer *w);
+    int64_t slice_every_us;
+};
+
 struct writers_options {
     size_t count;      /* threads */
     size_t queue_most; /* operations waiting; more are refused */
     size_t group_most; /* operations in a group; 0: as many as there is room for */
+    struct writer_hooks hooks;
 };
 
 /* Queue operations that were linked by next; all or none are taken.  False: the

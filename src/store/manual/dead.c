@@ -4,8 +4,8 @@
 
 #include "base/auto.h"
 #include "base/require.h"
-#include "store/kernel/inside.h"
-#include "store/road/document.h"
+#include "store/kernel/store_state.h"
+#include "store/search/document.h"
 
 enum {
     WINDOW = 500,       /* rows read at a time */

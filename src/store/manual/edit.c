@@ -12,15 +12,15 @@
 #include "core/state.h"
 #include "core/trail.h"
 #include "store/audit/audit.h"
-#include "store/batch/batch.h"
-#include "store/db/parts.h"
-#include "store/kernel/inside.h"
+#include "store/batch/batch_members.h"
+#include "store/kernel/store_state.h"
 #include "store/manual/link.h"
-#include "store/payload/place.h"
-#include "store/road/document_inside.h"
+#include "store/manual/parts.h"
+#include "store/manual/place.h"
 #include "store/road/done.h"
 #include "store/road/order.h"
 #include "store/road/settle.h"
+#include "store/search/document.h"
 
 struct edit_op {
     struct store_op op;

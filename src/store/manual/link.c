@@ -2,7 +2,7 @@
 
 #include "base/auto.h"
 #include "base/require.h"
-#include "store/kernel/inside.h"
+#include "store/kernel/store_state.h"
 
 bool link_add(struct writer *w, int64_t parent, enum link_kind kind, int64_t child, struct err *err)
 {

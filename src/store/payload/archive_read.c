@@ -1,3 +1,5 @@
+#include "store/payload/archive_read.h"
+
 #include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -8,9 +10,7 @@
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/file.h"
-#include "base/require.h"
-#include "store/kernel/inside.h"
-#include "store/retention/archive_inside.h"
+#include "store/kernel/store_state.h"
 
 /* ---- files ---------------------------------------------------------------------------------- */
 
@@ -264,36 +264,4 @@ bool archive_source(struct store *s, const struct id *id, struct payload_source 
                                     .sha256 = place.sha256,
                                     .place = { .seg = PAYLOAD_IN_ARCHIVE } };
     return true;
-}
-
-bool archive_list(struct store *s, size_t limit, struct arena *a, struct archive_look *ret,
-                  size_t *ret_count, struct err *err)
-{
-    struct db *db = store_reader(s, err);
-    struct db_rows rows = { 0 };
-    bool row = true;
-    size_t n = 0;
-
-    require(limit <= ARCHIVES_MOST);
-    if (db == NULL)
-        return false;
-    bool ok = db_query(db, SQL_ARCHIVE_PAGE, DB_ARGS(db_int(limit)), &rows, err);
-
-    while (ok && row && n < limit) {
-        ok = db_next(&rows, &row, err);
-        if (!ok || !row)
-            break;
-        ret[n] = (struct archive_look){ .day = db_get_int(&rows, 0),
-                                        .part = db_get_int(&rows, 1),
-                                        .folder = arena_copy(a, db_get_str(&rows, 2)),
-                                        .name = arena_copy(a, db_get_str(&rows, 3)),
-                                        .documents = db_get_int(&rows, 4),
-                                        .bytes = db_get_int(&rows, 5),
-                                        .made_us = db_get_int(&rows, 6) };
-        memcpy(ret[n++].sha256.bytes, db_get_str(&rows, 7).ptr, SHA256_SIZE);
-    }
-    db_rows_done(&rows);
-    store_reader_back(s, db);
-    *ret_count = n;
-    return ok;
 }

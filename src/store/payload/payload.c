@@ -15,9 +15,8 @@
 #include "base/fault.h"
 #include "base/file.h"
 #include "base/require.h"
-#include "store/kernel/inside.h"
-#include "store/retention/archive.h"
-#include "store/retention/retain_inside.h"
+#include "store/kernel/store_state.h"
+#include "store/payload/archive_read.h"
 
 enum { NAME = 32, SEGMENT_READ_MOST = SEGMENT_PAYLOAD_MOST + 1, MOVES_MOST = 3, DROPS_MOST = 64 };
 
@@ -309,16 +308,16 @@ bool upload_finish(struct upload *u, struct payload_place *ret, struct err *err)
  * retention. */
 static void drop_pieces_now(struct upload *u)
 {
-    int64_t count = RETAIN_PIECES_AT_ONCE;
+    int64_t count = PAYLOAD_PIECES_AT_ONCE;
     struct db_args upload = DB_ARGS(db_int(u->number));
     struct err err = { 0 };
 
     bool ok = db_run(u->db, SQL_UPLOAD_DROP, upload, NULL, &err);
 
-    for (int i = 0; ok && count == RETAIN_PIECES_AT_ONCE && i < DROPS_MOST; i++)
+    for (int i = 0; ok && count == PAYLOAD_PIECES_AT_ONCE && i < DROPS_MOST; i++)
         ok = db_run(u->db, SQL_RETAIN_PIECES,
-                    DB_ARGS(db_int(u->number), db_int(RETAIN_PIECES_AT_ONCE)), &count, &err);
-    if (ok && count < RETAIN_PIECES_AT_ONCE)
+                    DB_ARGS(db_int(u->number), db_int(PAYLOAD_PIECES_AT_ONCE)), &count, &err);
+    if (ok && count < PAYLOAD_PIECES_AT_ONCE)
         (void)db_run(u->db, SQL_RETAIN_TODO_DONE,
                      DB_ARGS(db_int(PAYLOAD_IN_PIECES), db_int(u->number)), NULL, &err);
 }
@@ -360,6 +359,42 @@ static const struct store_verb drop_verb = { .name = "drop an upload",
                                              .run = drop_run,
                                              .notes = true };
 
+struct pieces_op {
+    struct store_op op;
+    int64_t upload;
+    int64_t count; /* that went */
+};
+
+static bool pieces_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
+{
+    struct pieces_op *o = container_of(ops[0], struct pieces_op, op);
+    struct db_value upload = db_int(o->upload);
+
+    require(count == 1);
+    if (!db_run(w->db, SQL_RETAIN_PIECES, DB_ARGS(upload, db_int(PAYLOAD_PIECES_AT_ONCE)),
+                &o->count, err))
+        return false;
+    return o->count == PAYLOAD_PIECES_AT_ONCE ||
+           db_run(w->db, SQL_RETAIN_TODO_DONE, DB_ARGS(db_int(PAYLOAD_IN_PIECES), upload), NULL,
+                  err);
+}
+
+/* Nothing for the audit log, whoever's request it was that had too many bytes. */
+static const struct store_verb pieces_verb = { .name = "drop pieces",
+                                               .run = pieces_run,
+                                               .notes = true };
+
+bool payload_drop_pieces(struct store *s, int64_t upload, int64_t *ret_count, struct err *err)
+{
+    struct pieces_op o = { .upload = upload };
+
+    fault_point(RETAIN_NOTED);
+    if (!writers_call(s->writers, &pieces_verb, &o.op, err))
+        return false;
+    *ret_count = o.count;
+    return true;
+}
+
 void upload_drop(struct store *s, struct payload_place place)
 {
     struct drop_op o = { .number = place.pos };
@@ -369,10 +404,13 @@ void upload_drop(struct store *s, struct payload_place place)
 
     if (place.seg == PAYLOAD_IN_PIECES) { /* some at a time, for others' commits wait behind it */
         bool more = writers_call(s->writers, &drop_verb, &o.op, &err) && o.noted > 0;
+        int64_t count;
 
-        for (int i = 0; more && i < DROPS_MOST; i++)
-            if (!retain_pieces(s, place.pos, &more, &err))
+        for (int i = 0; more && i < DROPS_MOST; i++) {
+            if (!payload_drop_pieces(s, place.pos, &count, &err))
                 return; /* with retention */
+            more = count == PAYLOAD_PIECES_AT_ONCE;
+        }
         return;
     }
     struct db *db = place.seg == PAYLOAD_IN_FILE ? store_reader(s, &err) : NULL;

@@ -5,7 +5,7 @@
  *   seg = 0   a file of its own, large/POS in hex
  *   seg = -1  the row `num` of table payload (PostgreSQL)
  *   seg = -2  pieces under upload POS (PostgreSQL)
- *   seg = -3  an archive has it (archive.h); never written to a row
+ *   seg = -3  an archive has it (archive_read.h); never written to a row
  *
  * Reading checks the digest: a payload that is missing or damaged is an error and
  * never given out whole.  A large one is checked as it is read: its last piece
@@ -63,6 +63,11 @@ void upload_drop(struct store *s, struct payload_place place);
 
 /* A file of its own is gone, durably; also when it was gone already (SQLite). */
 bool payload_unlink(struct store *s, int64_t pos, int64_t *ret_bytes, struct err *err);
+
+/* Some of the pieces of an upload that is noted as gone, *ret_count of them; fewer than
+ * PAYLOAD_PIECES_AT_ONCE: those were the last, and the note is gone too (PostgreSQL). */
+enum { PAYLOAD_PIECES_AT_ONCE = 32 }; /* 8 MiB */
+bool payload_drop_pieces(struct store *s, int64_t upload, int64_t *ret_count, struct err *err);
 
 /* Before the doors open, when nothing is on its way: half-written bodies go, whole ones
  * that no document has move to the folder orphans/ (SQLite). */

@@ -4,7 +4,7 @@
 #include "base/buf.h"
 #include "base/container_of.h"
 #include "base/require.h"
-#include "store/kernel/inside.h"
+#include "store/kernel/store_state.h"
 
 enum { ROLES_TEXT = ROLES_OF_ONE_MOST * (ROLE_NAME_MOST + 1) };
 

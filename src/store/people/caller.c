@@ -4,7 +4,7 @@
 #include "base/container_of.h"
 #include "base/require.h"
 #include "store/audit/audit.h"
-#include "store/kernel/inside.h"
+#include "store/kernel/store_state.h"
 
 struct change_op {
     struct store_op op;

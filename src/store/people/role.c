@@ -4,7 +4,7 @@
 #include "base/buf.h"
 #include "base/container_of.h"
 #include "base/require.h"
-#include "store/kernel/inside.h"
+#include "store/kernel/store_state.h"
 
 enum { SYSTEMS_TEXT = RIGHTS_SYSTEMS_MOST * 256, RIGHTS_TEXT = 256 };
 

@@ -16,7 +16,7 @@
 #include "base/require.h"
 #include "core/units.h"
 #include "store/audit/audit.h"
-#include "store/kernel/inside.h"
+#include "store/kernel/store_state.h"
 
 enum {
     KEY_BYTES = 32,

@@ -3,7 +3,7 @@
 #include "base/auto.h"
 #include "base/container_of.h"
 #include "base/require.h"
-#include "store/kernel/inside.h"
+#include "store/kernel/store_state.h"
 
 static struct str digest_bytes(const struct sha256 *d)
 {

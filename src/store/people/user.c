@@ -5,7 +5,7 @@
 #include "base/auto.h"
 #include "base/container_of.h"
 #include "base/require.h"
-#include "store/kernel/inside.h"
+#include "store/kernel/store_state.h"
 
 bool user_is_name(struct str name)
 {

@@ -1,4 +1,4 @@
-/* archive.h - documents that go are copied to a folder first, and read back from it.
+/* archive.h - documents that go are copied to a folder first (archive_read.h reads them back).
  *
  * One archive holds what a day's table has: a file of documents, a file to find them by, and a
  * manifest that is written last.  Everything is read back and compared with the digests of the
@@ -48,19 +48,6 @@ struct archive_made {
  * that the archives there are whole.  Makes the folder when its parent is there. */
 bool archive_day(struct store *s, struct str folder, int64_t day, struct archive_made *ret,
                  struct err *err);
-
-/* Where the payload of a document is in an archive: an open file.  *ret_found false: no archive
- * has it.  line, when it is given: what is known of it, as JSON. */
-struct archive_place {
-    int fd; /* the caller closes it */
-    int64_t offset, size;
-    struct sha256 sha256;
-};
-bool archive_find(struct store *s, const struct id *id, struct archive_place *ret, struct buf *line,
-                  bool *ret_found, struct err *err);
-/* The same as a source for payload_open(). */
-bool archive_source(struct store *s, const struct id *id, struct payload_source *ret,
-                    bool *ret_found, struct err *err);
 
 struct archive_look {
     int64_t day, part, documents, bytes, made_us;

@@ -9,7 +9,7 @@
 #include "core/retain_rule.h"
 #include "core/trail.h"
 #include "store/audit/audit.h"
-#include "store/kernel/inside.h"
+#include "store/kernel/store_state.h"
 #include "store/road/done.h"
 
 struct kept_op {

@@ -1,7 +1,8 @@
 /* retain.h - letting go of documents that were kept long enough, and of their bytes.
  *
  * Retention goes by tables: a document that ends is put into the table of the day on which it may
- * go (done.h), how long that is say the rules.  When the day is over its table goes in slices,
+ * go (done.h), how long that is say the rules
+ * (retain_days.h).  When the day is over its table goes in slices,
  * each one transaction: the rows, what the index knows of them, the rows of payloads (PostgreSQL),
  * and a note of every payload that has bytes outside of the database.  Bytes go after their rows:
  *
@@ -21,6 +22,9 @@
  *       each, and is not there any more, or is copied.
  *   (4) the guard (core/retain_rule.h) is asked in the transaction of each slice.
  *
+ *   retain.c        slices of tables           retain_bytes.c  files, pieces, segments
+ *   retain_gate.c   pauses                     index_forget.c  what the index knows of them
+ *
  * Threads: any that may block; changes run in the writer.
  */
 #pragma once
@@ -35,36 +39,6 @@
 
 struct store;
 struct writer;
-
-/* ---- rules ---------------------------------------------------------------------------------- */
-
-struct retain_type {
-    int64_t type; /* word */
-    int64_t days;
-};
-
-/* How long ended documents are kept: by their type, else by their state. */
-struct retain_rules {
-    int64_t days[DOCUMENT_STATES];
-    const struct retain_type *types; /* in the order of their words */
-    size_t type_count;
-    int64_t other_days; /* types that are not listed; -1: as the state says */
-};
-
-/* As long as the rules of the store say. */
-enum { RETAIN_BY_RULE = -1 };
-
-/* From now on; copied.  Before the first call everything is kept RETAIN_DAYS. */
-void retain_use(struct store *s, const struct retain_rules *rules);
-int64_t retain_days(struct store *s, int64_t type, enum document_state state);
-/* The same for a live document, in an open transaction. */
-bool retain_days_for(struct writer *w, int64_t num, enum document_state state, int64_t *ret,
-                     struct err *err);
-/* The different numbers of days that the rules have, up to `most`. */
-size_t retain_days_all(struct store *s, int64_t *ret, size_t most);
-
-struct retain_held; /* the rules that are in force */
-void retain_held_free(struct retain_held *h);
 
 /* ---- days ----------------------------------------------------------------------------------- */
 
@@ -120,28 +94,3 @@ bool retain_believe(struct store *s, int64_t today, struct err *err);
 /* A person says that the clock is right: also an earlier day.  Other nodes learn of that when they
  * start. */
 bool retain_believe_anew(struct store *s, int64_t today, struct err *err);
-
-/* ---- bytes ---------------------------------------------------------------------------------- */
-
-struct retain_bytes {
-    int64_t files, segments, pieces; /* that went */
-    int64_t bytes;                   /* that came back */
-    int64_t moved;                   /* entries that were copied */
-    int64_t damaged; /* segments that are left alone: something in them is damaged */
-    bool more;
-};
-
-/* One portion of work on the bytes of what went: a few files, some pieces, or one segment. */
-bool retain_bytes(struct store *s, struct retain_bytes *ret, struct err *err);
-/* Before the doors open: files whose rows are gone. */
-bool retain_recover(struct store *s, struct err *err);
-/* How many notes there are. */
-bool retain_waiting(struct store *s, int64_t *ret, struct err *err);
-
-/* Nothing is let go of until it is released as often; waits for what is going on.  For whoever
- * copies the store. */
-void retain_pause(struct store *s);
-void retain_release(struct store *s);
-bool retain_is_paused(struct store *s);
-/* How many began so far: whoever finds another number was perhaps interrupted. */
-int64_t retain_pauses(struct store *s);

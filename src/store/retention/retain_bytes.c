@@ -1,4 +1,5 @@
-/* retain_bytes.c - the bytes of documents that went.  See retain.h. */
+#include "store/retention/retain_bytes.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
@@ -7,9 +8,9 @@
 #include "base/container_of.h"
 #include "base/fault.h"
 #include "base/require.h"
-#include "store/kernel/inside.h"
+#include "store/kernel/store_state.h"
 #include "store/payload/payload.h"
-#include "store/retention/retain_inside.h"
+#include "store/retention/retain_gate.h"
 #include "store/road/done.h"
 
 enum {
@@ -51,33 +52,23 @@ static bool read_notes(struct store *s, int64_t state, struct note after, struct
     return ok;
 }
 
-enum note_change { NOTE_DONE, NOTE_GONE, NOTE_PIECES };
+enum note_change { NOTE_DONE, NOTE_GONE };
 
 struct note_op {
     struct store_op op;
     enum note_change change;
     struct note note;
-    int64_t count; /* PIECES: that went */
 };
 
 static bool change_note(struct writer *w, struct note_op *o, struct err *err)
 {
     struct db_value seg = db_int(o->note.seg), pos = db_int(o->note.pos);
 
-    switch (o->change) {
-    case NOTE_DONE:
+    if (o->change == NOTE_DONE)
         return db_run(w->db, SQL_RETAIN_TODO_DONE, DB_ARGS(seg, pos), NULL, err);
-    case NOTE_GONE: /* who was moved into this segment has moved on, or is gone */
-        return db_run(w->db, SQL_MOVED_FORGET, DB_ARGS(seg), NULL, err) &&
-               db_run(w->db, SQL_RETAIN_TODO_SET, DB_ARGS(seg, pos, db_int(1)), NULL, err);
-    case NOTE_PIECES:
-        break;
-    }
-    if (!db_run(w->db, SQL_RETAIN_PIECES, DB_ARGS(pos, db_int(RETAIN_PIECES_AT_ONCE)), &o->count,
-                err))
-        return false;
-    return o->count == RETAIN_PIECES_AT_ONCE ||
-           db_run(w->db, SQL_RETAIN_TODO_DONE, DB_ARGS(seg, pos), NULL, err);
+    /* Who was moved into this segment has moved on, or is gone. */
+    return db_run(w->db, SQL_MOVED_FORGET, DB_ARGS(seg), NULL, err) &&
+           db_run(w->db, SQL_RETAIN_TODO_SET, DB_ARGS(seg, pos, db_int(1)), NULL, err);
 }
 
 static bool note_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
@@ -119,24 +110,13 @@ static bool drop_file(struct store *s, struct note n, struct retain_bytes *ret, 
 
 static bool drop_pieces(struct store *s, struct note n, struct retain_bytes *ret, struct err *err)
 {
-    struct note_op o = { .change = NOTE_PIECES, .note = n };
+    int64_t count;
 
-    fault_point(RETAIN_NOTED);
-    if (!writers_call(s->writers, &note_verb, &o.op, err))
+    if (!payload_drop_pieces(s, n.pos, &count, err))
         return false;
-    ret->pieces += o.count;
-    ret->bytes += o.count * PAYLOAD_PIECE;
-    ret->more |= o.count == RETAIN_PIECES_AT_ONCE;
-    return true;
-}
-
-bool retain_pieces(struct store *s, int64_t upload, bool *ret_more, struct err *err)
-{
-    struct retain_bytes got = { 0 };
-
-    if (!drop_pieces(s, (struct note){ PAYLOAD_IN_PIECES, upload }, &got, err))
-        return false;
-    *ret_more = got.more;
+    ret->pieces += count;
+    ret->bytes += count * PAYLOAD_PIECE;
+    ret->more |= count == PAYLOAD_PIECES_AT_ONCE;
     return true;
 }
 

@@ -8,11 +8,11 @@
 #include "base/clock.h"
 #include "base/container_of.h"
 #include "base/require.h"
-#include "store/kernel/claims.h"
-#include "store/kernel/inside.h"
-#include "store/kernel/lease.h"
+#include "store/kernel/store_state.h"
 #include "store/payload/payload.h"
+#include "store/road/claims.h"
 #include "store/road/key_log.h"
+#include "store/road/lease.h"
 #include "store/road/order.h"
 
 /* Keys lie in the table of the time at which they are over, so that a table is

@@ -2,7 +2,7 @@
 
 #include "base/auto.h"
 #include "base/require.h"
-#include "store/kernel/inside.h"
+#include "store/kernel/store_state.h"
 
 static struct payload_source bytes_of(struct db_rows *rows)
 {

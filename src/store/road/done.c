@@ -10,7 +10,7 @@
 #include "base/container_of.h"
 #include "base/require.h"
 #include "core/retain_rule.h"
-#include "store/kernel/inside.h"
+#include "store/kernel/store_state.h"
 
 struct done_days {
     pthread_mutex_t mutex;

@@ -6,9 +6,9 @@
 #include "base/require.h"
 #include "core/state.h"
 #include "core/trail.h"
-#include "store/kernel/claims.h"
-#include "store/kernel/inside.h"
+#include "store/kernel/store_state.h"
 #include "store/road/accept.h"
+#include "store/road/claims.h"
 #include "store/road/order.h"
 #include "store/road/settle.h"
 

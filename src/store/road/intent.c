@@ -4,8 +4,8 @@
 #include "base/container_of.h"
 #include "base/fault.h"
 #include "base/require.h"
-#include "store/kernel/claims.h"
-#include "store/kernel/inside.h"
+#include "store/kernel/store_state.h"
+#include "store/road/claims.h"
 #include "store/road/settle.h"
 
 enum { LEASED = 4 };

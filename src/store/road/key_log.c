@@ -8,7 +8,7 @@
 #include "base/auto.h"
 #include "base/fault.h"
 #include "base/require.h"
-#include "store/kernel/inside.h"
+#include "store/kernel/store_state.h"
 
 enum { MAP = 65536, MAP_MOST = KEY_RUN * 2 + KEY_RUN / 2, SAME_HASH_MOST = 1000 };
 

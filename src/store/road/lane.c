@@ -3,7 +3,7 @@
 
 #include "base/auto.h"
 #include "base/require.h"
-#include "store/kernel/inside.h"
+#include "store/kernel/store_state.h"
 #include "store/road/settle.h"
 
 enum { NAME = 48 };

@@ -10,10 +10,10 @@
 #include "base/container_of.h"
 #include "base/id.h"
 #include "base/require.h"
-#include "store/kernel/claims.h"
-#include "store/kernel/inside.h"
-#include "store/kernel/lease.h"
+#include "store/kernel/store_state.h"
 #include "store/road/accept.h"
+#include "store/road/claims.h"
+#include "store/road/lease.h"
 #include "store/road/settle.h"
 
 /* A lane whose head waits for documents of its gateway; gateway 0: somebody else had the lane. */

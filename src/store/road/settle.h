@@ -18,11 +18,12 @@
 
 #include "core/state.h"
 #include "core/trail.h"
-#include "store/batch/batch.h"
 #include "store/kernel/writer.h"
 #include "store/payload/payload.h"
 #include "store/road/order.h"
 #include "store/road/task.h"
+
+struct batch_join;
 
 /* What becomes of the document (or, for TASK_DELIVER, of its claimed delivery). */
 enum settle_outcome {
@@ -119,7 +120,7 @@ enum { TALLY_ENDED = 2, TALLY_DELIVERED = 3, TALLY_DEAD = 4 };
 /* For verbs of the store's own, in an open transaction: a live document is over, its
  * deliveries go with it.  Its tasks are the caller's, and so is done_used() after the commit. */
 struct settle_end_order {
-    int64_t doc, keep_days; /* settle_end: RETAIN_BY_RULE as the rules say (retain.h) */
+    int64_t doc, keep_days; /* settle_end: RETAIN_BY_RULE as the rules say (retain_days.h) */
     enum document_state state;
     struct str trail; /* lines to add */
     int64_t day;      /* the answer: its table */

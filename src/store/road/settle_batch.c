@@ -5,7 +5,8 @@
 #include "base/arena.h"
 #include "base/auto.h"
 #include "base/fault.h"
-#include "store/kernel/inside.h"
+#include "store/kernel/store_state.h"
+#include "store/road/settle.h"
 
 enum { MEMBER = 7, FIND_TRIES = 8 };
 

@@ -3,7 +3,8 @@
 #include "base/arena.h"
 #include "base/auto.h"
 #include "base/require.h"
-#include "store/kernel/inside.h"
+#include "store/kernel/store_state.h"
+#include "store/road/settle_batch.h"
 
 /* Only bytes of deliveries that are new here are placed. */
 static struct settle_bytes *new_bytes(const struct settle_part *p)

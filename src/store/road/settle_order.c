@@ -2,7 +2,7 @@
 
 #include "base/arena.h"
 #include "base/container_of.h"
-#include "store/kernel/inside.h"
+#include "store/kernel/store_state.h"
 #include "store/road/accept.h"
 
 /* A lane in which something came or went. */

@@ -1,8 +1,7 @@
-/* settle_rows.c - rows of tasks, deliveries and counts, gathered for one statement each. */
-#include "store/road/settle_inside.h"
+#include "store/road/settle_rows.h"
 
 #include "base/arena.h"
-#include "store/kernel/inside.h"
+#include "store/kernel/store_state.h"
 
 struct rows rows_of(struct writer *w, enum sql_id id, size_t columns, size_t most)
 {

@@ -5,10 +5,10 @@
 #include "base/auto.h"
 #include "base/container_of.h"
 #include "base/require.h"
-#include "store/kernel/claims.h"
-#include "store/kernel/inside.h"
-#include "store/kernel/lease.h"
+#include "store/kernel/store_state.h"
 #include "store/road/accept.h"
+#include "store/road/claims.h"
+#include "store/road/lease.h"
 #include "store/road/settle.h"
 
 /* Every statement that gives tasks gives these columns. */

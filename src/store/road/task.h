@@ -63,7 +63,7 @@ bool task_queues(struct store *s, struct task_queue *ret, size_t most, size_t *r
  * nothing. */
 bool task_dead_sum(struct store *s, int64_t *ret_count, int64_t *ret_oldest_us, struct err *err);
 
-/* For node.c, in an open transaction: the leases of a node that is certainly gone,
+/* For open.c and rescue.c, in an open transaction: the leases of a node that is certainly gone,
  * and those of all dead nodes. */
 bool task_take_over(struct db *db, int64_t node, struct err *err);
 bool task_rescue(struct db *db, int64_t *ret_moved, struct err *err);

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "store/kernel/inside.h"
+#include "store/kernel/store_state.h"
 #include "store/road/settle.h"
 
 /* PostgreSQL leaves gaps between numbers, so its slots are wider. */

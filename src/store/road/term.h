@@ -51,9 +51,5 @@ bool terms_add(struct writer *w, struct term *terms, size_t count, struct err *e
 /* What runs found that is not left to the index behind the write. */
 bool terms_found(struct writer *w, struct settle_op **ops, size_t count, struct err *err);
 
-/* Now and then: entries of documents that are gone, up to some hundred thousand.  *io_slot is 0 at
- * first, then where to go on. */
-bool terms_sweep(struct store *s, int64_t *io_slot, int64_t *ret_gone, struct err *err);
-
 /* The beginning of a file name that is indexed: TERM_NAME_MOST characters. */
 struct str term_name(struct str name);

@@ -8,7 +8,7 @@
 #include "base/fault.h"
 #include "base/require.h"
 #include "base/varint.h"
-#include "store/kernel/inside.h"
+#include "store/kernel/store_state.h"
 #include "store/road/done.h"
 #include "store/road/term.h"
 

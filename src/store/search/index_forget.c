@@ -1,11 +1,11 @@
-/* index_forget.c - documents that went leave the lists of the index.  See index.h. */
+#include "store/search/index_forget.h"
+
 #include <stdlib.h>
 
 #include "base/arena.h"
 #include "base/auto.h"
 #include "base/varint.h"
-#include "store/kernel/inside.h"
-#include "store/retention/retain_inside.h"
+#include "store/kernel/store_state.h"
 #include "store/search/index.h"
 
 enum { NUM_BITS = 40, KINDS = FACET_TYPE + 1 };

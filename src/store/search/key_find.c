@@ -5,7 +5,7 @@
 #include "base/arena.h"
 #include "base/auto.h"
 #include "base/require.h"
-#include "store/kernel/inside.h"
+#include "store/kernel/store_state.h"
 #include "store/road/key_log.h"
 
 enum { TAIL = 1000, ARENA_BYTES = 64 << 20 };

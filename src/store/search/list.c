@@ -2,7 +2,7 @@
 #include "base/auto.h"
 #include "base/require.h"
 #include "core/facts.h"
-#include "store/kernel/inside.h"
+#include "store/kernel/store_state.h"
 #include "store/search/search.h"
 
 enum {
@@ -11,16 +11,6 @@ enum {
     DOCUMENT_MOST = 16 << 20, /* the texts of one row */
     SEARCH_MOST = 64 << 20
 };
-
-bool document_in_scope(const struct document_scope *scope, int64_t sender, int64_t receiver)
-{
-    if (scope == NULL)
-        return true;
-    for (size_t i = 0; i < scope->count; i++)
-        if (scope->systems[i] == sender || scope->systems[i] == receiver)
-            return true;
-    return false;
-}
 
 static bool name_matches(struct str pattern, struct str name)
 {

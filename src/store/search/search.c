@@ -8,17 +8,16 @@
 #include "base/varint.h"
 #include "store/road/term.h"
 #include "store/search/index.h"
-#include "store/search/search_inside.h"
+#include "store/search/search_source.h"
+#include "store/search/search_trouble.h"
 
 enum {
     WINDOW_FIRST = 300, /* how many are asked for at first, and at most */
     WINDOW_MOST = 2400,
-    PART_LEAST = 8,
     SCOPE_PARTS_MOST = 500, /* of a scope that is looked up; a larger one is only compared */
     PROBES = 64,            /* slots that are looked at for one window */
     HALVINGS = 60,
-    CLOSE_ENOUGH = 64, /* numbers around a point in time */
-    FACTS_ARENA = 64 << 10
+    CLOSE_ENOUGH = 64 /* numbers around a point in time */
 };
 
 #define NUM_END   (INT64_C(1) << 40) /* no number comes near it; index.c, term.c */
@@ -28,81 +27,6 @@ enum {
 #define LAST_OF_NAMES STR("\xf4\x8f\xbf\xbf") /* behind every character */
 
 /* ---- windows --------------------------------------------------------------------------- */
-
-static void see(struct source *c, int64_t num, int64_t slot, bool fits)
-{
-    require(c->count < SEEN_MOST);
-    c->seen[c->count++] = (struct seen){ .num = num, .slot = slot, .fits = fits };
-}
-
-/* A full window may have left lower ones out. */
-static void unsure(struct source *c, int64_t from)
-{
-    if (from > c->sure)
-        c->sure = from;
-}
-
-static bool has_term(struct str facts, int64_t hash)
-{
-    AUTO(arena_done) struct arena a = ARENA_INIT(FACTS_ARENA);
-    int64_t hashes[TERMS_MOST];
-
-    for (size_t n = term_hashes(facts, &a, hashes); n > 0; n--)
-        if (hashes[n - 1] == hash)
-            return true;
-    return false;
-}
-
-static bool row_fits(const struct source *c, struct db_rows *row)
-{
-    if (c->kind == FROM_FACET)
-        return db_get_int(row, (int)c->facet) == c->word;
-    if (c->kind == FROM_SCOPE)
-        return document_in_scope(c->scope, db_get_int(row, FACET_SENDER),
-                                 db_get_int(row, FACET_RECEIVER));
-    if (c->kind == FROM_SIZES)
-        return db_get_int(row, 5) >= c->least && db_get_int(row, 5) <= c->most;
-    if (c->kind == FROM_TERM)
-        return !db_is_null(row, 7) && has_term(db_get_str(row, 7), c->word);
-    struct str name = term_name(db_get_str(row, 6));
-
-    return !db_is_null(row, 6) && str_cmp(name, c->from) >= 0 && str_cmp(name, c->to) <= 0;
-}
-
-/* Rows of a table above the watermark say what they are, those of an index whether they fit. */
-static bool does_fit(const struct source *c, enum sql_id id, struct db_rows *row)
-{
-    if (id == SQL_DOC_ABOVE || id == SQL_DONE_ABOVE)
-        return row_fits(c, row);
-    if (id == SQL_TROUBLE_MEMBERS)
-        return search_batch_fits(c, db_get_int(row, 1));
-    return db_get_int(row, 1) != 0;
-}
-
-bool search_gather(struct search *x, struct source *c, enum sql_id id, int64_t slot,
-                   struct db_args args, struct err *err)
-{
-    AUTO(db_rows_done) struct db_rows rows = { 0 };
-    int64_t limit = args.values[1].i, got = 0;
-    bool row;
-
-    if (!db_query_slot(x->db, id, slot, args, &rows, err))
-        return false;
-    for (;; got++) {
-        if (!db_next(&rows, &row, err))
-            return false;
-        if (!row)
-            break;
-        see(c, db_get_int(&rows, 0), slot == DB_NO_SLOT ? NOT_KNOWN : slot, does_fit(c, id, &rows));
-    }
-    if (got >= limit) { /* of one that comes several times there may be more */
-        struct seen *last = &c->seen[c->count - 1];
-
-        last->fits = last->fits || c->kind == FROM_TROUBLE; /* whoever asks looks at it */
-        unsure(c, last->num + (c->kind == FROM_DEAD));
-    }
-    return true;
-}
 
 /* The same of live documents, and of all tables of ended ones. */
 static bool gather_each(struct search *x, struct source *c, enum sql_id live, enum sql_id ended,
@@ -114,14 +38,6 @@ static bool gather_each(struct search *x, struct source *c, enum sql_id live, en
         if (!search_gather(x, c, ended, x->slots.days[i], args, err))
             return false;
     return true;
-}
-
-int64_t search_share(const struct source *c, size_t parts)
-{
-    size_t room = (SEEN_MOST - 1) / parts;
-    size_t limit = c->window < room ? c->window : room;
-
-    return (int64_t)(limit > PART_LEAST ? limit : PART_LEAST);
 }
 
 /* ---- SQLite: what the index does not know yet -------------------------------------------------
@@ -175,11 +91,11 @@ static bool gather_lists(struct search *x, struct source *c, int64_t facet, int6
             return true;
         for (size_t n = read_list(&rows, list); n > 0 && got < limit; n--)
             if (list[n - 1] < below) {
-                see(c, list[n - 1], NOT_KNOWN, true);
+                search_see(c, list[n - 1], NOT_KNOWN, true);
                 got++;
             }
     }
-    unsure(c, c->seen[c->count - 1].num);
+    search_unsure(c, c->seen[c->count - 1].num);
     return true;
 }
 
@@ -297,7 +213,7 @@ static bool gather_slots(struct search *x, struct source *c, int64_t below, int6
         if (k.end)
             return true;
         if (probes == PROBES) {
-            unsure(c, term_slot_first(x->db->kind, k.slot + 1));
+            search_unsure(c, term_slot_first(x->db->kind, k.slot + 1));
             return true;
         }
         if (!gather_slot(x, c, k.slot, below, left, err))
@@ -373,7 +289,7 @@ static bool fill(struct search *x, struct source *c, int64_t below, struct err *
     case FROM_NUMS:
         for (size_t i = 0; i < c->num_count; i++)
             if (c->nums[i] < below)
-                see(c, c->nums[i], NOT_KNOWN, true);
+                search_see(c, c->nums[i], NOT_KNOWN, true);
         return true;
     }
     return true;

@@ -24,7 +24,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
-#include "store/road/document_inside.h"
+#include "store/search/document.h"
 
 struct store;
 

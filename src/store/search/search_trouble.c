@@ -1,13 +1,4 @@
-/* search_trouble.c - live documents that have an error, or are dead or in doubt: among many that
- * only wait there are few.
- *
- * What is wrong with a document stands in a delivery of it, in its own dead task, or in what became
- * of the batch that it is a member of (document.c).  Of an ended one nothing of that is left.  What
- * is found here is a little more than what matches: of several deliveries the document shows one.
- */
-#include "store/search/search_inside.h"
-
-#include <stdlib.h>
+#include "store/search/search_trouble.h"
 
 #include "base/auto.h"
 #include "base/clock.h"
@@ -15,19 +6,11 @@
 #include "store/road/delivery.h"
 
 enum {
-    BATCHES_MOST = 8192, /* that are known by number; when there are more, members of any may fit */
-    PORTION = 500,       /* of them that are read at once */
+    PORTION = 500, /* of them that are read at once */
     EACH_MOST = 64 /* whose members are looked up; those of more are found among all members */
 };
 
 #define BATCHES_US (INT64_C(200) * CLOCK_MS)
-
-static int upwards(const void *a, const void *b)
-{
-    const int64_t *x = a, *y = b;
-
-    return (*x > *y) - (*x < *y);
-}
 
 struct place {
     int64_t state, num;
@@ -52,7 +35,7 @@ static bool find_some(struct search *x, struct source *c, int64_t *nums, struct 
         if (!row)
             break;
         *at = (struct place){ db_get_int(&rows, 0), db_get_int(&rows, 1) };
-        if (db_get_int(&rows, 2) != 0 && c->num_count < BATCHES_MOST)
+        if (db_get_int(&rows, 2) != 0 && c->num_count < SOURCE_BATCHES_MOST)
             nums[c->num_count++] = at->num;
     }
     *ret_last = n < PORTION;
@@ -63,27 +46,21 @@ static bool find_some(struct search *x, struct source *c, int64_t *nums, struct 
  * not told apart. */
 static bool find_batches(struct search *x, struct source *c, struct err *err)
 {
-    int64_t *nums = ARENA_ARRAY(x->arena, int64_t, BATCHES_MOST);
+    int64_t *nums = ARENA_ARRAY(x->arena, int64_t, SOURCE_BATCHES_MOST);
     struct place at = { .state = BATCH_CLOSING };
     int64_t until_us = clock_mono_us() + BATCHES_US;
     bool last = false;
 
     c->nums = nums;
-    while (!last && c->num_count < BATCHES_MOST) {
+    while (!last && c->num_count < SOURCE_BATCHES_MOST) {
         if (!find_some(x, c, nums, &at, &last, err))
             return false;
         if (!last && clock_mono_us() > until_us)
-            c->num_count = BATCHES_MOST;
+            c->num_count = SOURCE_BATCHES_MOST;
     }
-    if (c->num_count < BATCHES_MOST)
-        qsort(nums, c->num_count, sizeof nums[0], upwards);
+    if (c->num_count < SOURCE_BATCHES_MOST)
+        search_sort_batches(c, nums);
     return true;
-}
-
-bool search_batch_fits(const struct source *c, int64_t batch)
-{
-    return c->num_count == BATCHES_MOST ||
-           bsearch(&batch, c->nums, c->num_count, sizeof batch, upwards) != NULL;
 }
 
 /* Statements that members are asked for with. */
@@ -127,7 +104,7 @@ bool search_gather_dead(struct search *x, struct source *c, int64_t below, struc
         return false;
     struct db_value limit = db_int(search_share(c, 1 + parts_of_members(c)));
 
-    if (c->num_count == BATCHES_MOST)
+    if (c->num_count == SOURCE_BATCHES_MOST)
         x->knows_error = false; /* members of any may have been seen */
     return search_gather(x, c, SQL_DEAD_NUMS, DB_NO_SLOT,
                          DB_ARGS(db_int(below), limit, db_text(c->from), db_int(c->word)), err) &&

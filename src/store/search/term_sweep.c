@@ -1,13 +1,11 @@
-/* term_sweep.c - what the indices of attributes and names keep of documents that are gone.
- *
- * A slot in which no document is left is emptied, some entries at a time.  Of a slot that still has
- * one all entries stay: who finds such a number looks at the document, and there is none. */
+#include "store/search/term_sweep.h"
+
 #include "base/auto.h"
 #include "base/container_of.h"
 #include "base/require.h"
-#include "store/kernel/inside.h"
-#include "store/road/document_inside.h"
+#include "store/kernel/store_state.h"
 #include "store/road/term.h"
+#include "store/search/document.h"
 
 enum { AT_ONCE = 2000, STEPS_MOST = 100 };
 

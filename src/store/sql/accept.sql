@@ -23,7 +23,7 @@ SELECT nextval('claim_number');
 -- only: postgresql
 -- in:  $1 id int, $2 claim int, $3 node int, $4 lease int, $5 queue int, $6 prio int, $7 rank int, $8 kind int
 -- batch
--- The task of a document that is carried on by who accepted it.
+-- The task of a document that the accepting node processes at once.
 INSERT INTO task_lease(id, claim, node_id, until_us, queue, prio, rank, kind, attempts, rescues, crashes)
 VALUES ($1, $2, $3, @NOW_US@ + $4, $5, $6, $7, $8, 1, 0, 0);
 
@@ -54,7 +54,7 @@ ON CONFLICT(node_id, writer, kind, word) DO UPDATE SET n = tally.n + excluded.n;
 SELECT CAST(sum(n) AS @INT@) FROM tally WHERE kind = $1;
 
 -- name: idem_make
--- Keys in the order in which they came; the tree behind them is filled in runs (key_log.h).
+-- Keys in order of arrival; the index over them is filled in sorted runs (key_log.h).
 CREATE TABLE IF NOT EXISTS idem_@SLOT@(
     seq INTEGER PRIMARY KEY, key BLOB NOT NULL, id BLOB NOT NULL, sha256 BLOB NOT NULL,
     until_us INTEGER NOT NULL) STRICT;
@@ -131,7 +131,7 @@ SELECT num, gateway, sender, receiver, dtype, size, name, facts FROM doc WHERE n
 -- name: facet_words_done
 -- only: sqlite
 -- in:  $1 above int, $2 upto int
--- Those that ended before their slice came.
+-- Documents that ended before they were indexed.
 SELECT num, gateway, sender, receiver, dtype, size, name, facts FROM done_@SLOT@
 WHERE num > $1 AND num <= $2;
 
@@ -153,21 +153,21 @@ INSERT INTO payload_piece(upload, piece, bytes) VALUES ($1, $2, $3);
 -- name: upload_adopt
 -- only: postgresql
 -- in:  $1 upload int
--- Fails when the upload is not there: it was swept, or another document has it.
+-- Fails (division by zero) when the upload is missing: it was swept, or another document adopted it.
 WITH gone AS (DELETE FROM payload_upload WHERE upload = $1 RETURNING 1)
 SELECT 1 / count(*) FROM gone;
 
 -- name: upload_drop
 -- only: postgresql
 -- in:  $1 upload int
--- Its pieces may go, some at a time (payload.h: PAYLOAD_IN_PIECES).  Does nothing to one that was adopted.
+-- Marks its pieces for deletion, some at a time (payload.h: PAYLOAD_IN_PIECES).  No effect on an adopted upload.
 WITH gone AS (DELETE FROM payload_upload WHERE upload = $1 RETURNING upload)
 INSERT INTO payload_gone(seg, pos, state) SELECT -2, upload, 1 FROM gone ON CONFLICT DO NOTHING;
 
 -- name: upload_sweep
 -- only: postgresql
 -- in:  $1 age int
--- Uploads that no accept adopted, long after they began.
+-- Uploads that no accept adopted for longer than $1.
 WITH gone AS (DELETE FROM payload_upload WHERE started_us < @NOW_US@ - $1 RETURNING upload)
 INSERT INTO payload_gone(seg, pos, state) SELECT -2, upload, 1 FROM gone ON CONFLICT DO NOTHING;
 

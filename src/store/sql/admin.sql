@@ -14,7 +14,7 @@ SELECT version FROM config WHERE made_us <= $1 ORDER BY version DESC LIMIT 1;
 
 -- name: config_page
 -- in:  $1 limit int
--- Without the texts: a history is many of them.
+-- Without the texts: a history has many versions.
 SELECT version, made_us, made_by, note, sha256, '' FROM config ORDER BY version DESC LIMIT $1;
 
 -- name: config_add
@@ -41,7 +41,7 @@ SELECT gateway, title FROM caller WHERE name = $1;
 SELECT name FROM caller WHERE id = $1;
 
 -- name: caller_mark
--- Grows with every change of the callers, so that nodes notice.
+-- Incremented by every change of the callers; nodes compare it to detect changes.
 SELECT value FROM mark WHERE name = 'caller';
 
 -- name: secret_put
@@ -59,7 +59,7 @@ SELECT name, fingerprint, made_by, made_us FROM secret ORDER BY name;
 
 -- name: secret_others
 -- in:  $1 name text
--- How many there are beside this one.
+-- The number of other secrets.
 SELECT count(*) FROM secret WHERE name <> $1;
 
 -- name: secret_sealed

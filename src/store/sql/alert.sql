@@ -35,12 +35,12 @@ WHERE code = $1 AND object = $2 AND cleared_us = 0 AND reminded_us <= @NOW_US@ -
 
 -- name: alert_forget
 -- in:  $1 period int
--- Old ones whose notices all came to an end.
+-- Old alerts without waiting notices.
 DELETE FROM alert WHERE cleared_us <> 0 AND cleared_us < @NOW_US@ - $1
 AND NOT EXISTS (SELECT 1 FROM alert_notice w WHERE w.alert = alert.num AND w.state = 0);
 
 -- name: alert_forget_notices
--- Of alerts that are gone.
+-- Notices of deleted alerts.
 DELETE FROM alert_notice WHERE state <> 0 AND NOT EXISTS (SELECT 1 FROM alert a WHERE a.num = alert_notice.alert);
 
 -- name: alert_open
@@ -73,7 +73,7 @@ VALUES ($1, $2, $3, $4, @NOW_US@, @NOW_US@);
 -- name: notice_due
 -- in:  $1 target text, $2 limit int
 -- out: 0 num, alert, kind, target, 4 made_us, due_us, attempts, state, 8 sent_us, error
--- Of an alert each target hears one after the other.
+-- A target gets the notices of one alert in order.
 SELECT num, alert, kind, target, made_us, due_us, attempts, state, sent_us, error
 FROM alert_notice w WHERE state <> 1 AND state = 0 AND due_us <= @NOW_US@ AND (target = $1 OR $1 = '')
 AND NOT EXISTS (SELECT 1 FROM alert_notice e WHERE e.alert = w.alert AND e.num < w.num AND e.target = w.target

@@ -1,4 +1,4 @@
--- Who did what (store/audit/audit.h).
+-- The audit log (store/audit/audit.h).
 
 -- name: audit_take
 -- in:  $1 count int
@@ -29,13 +29,13 @@ DELETE FROM audit WHERE seq <= $1;
 
 -- name: audit_slice
 -- in:  $1 above int, $2 limit int
--- By number, for the chain.
+-- By number, to verify the chain.
 SELECT seq, time_us, actor, kind, address, action, object, was, became, reason, prev, hash
 FROM audit WHERE seq > $1 ORDER BY seq LIMIT $2;
 
 -- name: audit_page
 -- in:  $1 since int, $2 time int, $3 seq int, $4 limit int
--- The newest first, below a time and number; one of four, each with an index of its own.  '' is any.
+-- The newest first, below (time, number).  Four variants, each with its own index; '' matches any.
 SELECT seq, time_us, actor, kind, address, action, object, was, became, reason, prev, hash
 FROM audit WHERE time_us >= $1 AND (time_us, seq) < ($2, $3)
 ORDER BY time_us DESC, seq DESC LIMIT $4;

@@ -1,4 +1,4 @@
--- What a backup has to hold: payloads by the rows that name them.
+-- What a backup must contain: payloads, by the rows that refer to them.
 
 -- name: backup_docs
 -- only: sqlite
@@ -14,7 +14,7 @@ SELECT num, id, size, sha256, seg, pos FROM done_@SLOT@ WHERE num > $1 ORDER BY 
 -- name: backup_parts
 -- only: sqlite
 -- in:  $1 above int, $2 limit int
--- Deliveries with bytes of their own.
+-- Deliveries with a payload of their own.
 SELECT v.num, d.id, v.b_size, v.b_sha256, v.b_seg, v.b_pos FROM delivery v JOIN doc d ON d.num = @KEY(v.doc)@
 WHERE v.num > $1 AND v.b_seg IS NOT NULL ORDER BY v.num LIMIT $2;
 

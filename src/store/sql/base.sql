@@ -1,4 +1,4 @@
--- Transactions, marks, words, numbered tables.
+-- Transactions, marks, name ids, numbered tables.
 
 -- name: tx_begin
 BEGIN IMMEDIATE;
@@ -32,7 +32,7 @@ SELECT current_setting($1);
 
 -- name: statement_drop
 -- only: postgresql
--- The driver names its prepared statements by numbers.
+-- The driver numbers its prepared statements.
 DEALLOCATE w@SLOT@;
 
 -- name: mark_get
@@ -124,7 +124,7 @@ SELECT 1;
 
 -- name: schema_patience
 -- for: postgresql
--- A migration takes as long as it takes.
+-- Migrations have no time limit.
 SELECT set_config('statement_timeout', '0', true), set_config('lock_timeout', '0', true);
 
 -- name: schema_lock
@@ -132,7 +132,7 @@ SELECT 1;
 
 -- name: schema_lock
 -- for: postgresql
--- Nodes that start together migrate one after the other.
+-- Nodes that start at the same time migrate one after the other.
 SELECT pg_advisory_xact_lock(7305808868241270377);
 
 -- name: schema_step

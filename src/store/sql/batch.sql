@@ -1,4 +1,4 @@
--- Batches.  States in numbers are those of batch.h: 0 open, 1 closing, 2 closed, 3 ended.
+-- Batches.  Numeric states as in batch.h: 0 open, 1 closing, 2 closed, 3 ended.
 
 -- name: batch_find_open
 -- in:  $1 name int, $2 route int, $3 receiver int, $4 part text
@@ -8,7 +8,7 @@ WHERE name = $1 AND route = $2 AND receiver = $3 AND part = $4 AND state = 0 @FO
 
 -- name: batch_add
 -- in:  $1 num int, $2 name int, $3 route int, $4 receiver int, $5 part text, $6 config int
--- Of two that open it at the same time the second waits for the first, and adds nothing.
+-- Of two concurrent inserts the second waits for the first and then adds nothing.
 INSERT INTO batch(num, name, route, receiver, part, state, config, members, bytes, opened_us)
 VALUES ($1, $2, $3, $4, $5, 0, $6, 0, 0, @NOW_US@)
 ON CONFLICT(name, route, receiver, part) WHERE state = 0 DO NOTHING;
@@ -16,14 +16,14 @@ ON CONFLICT(name, route, receiver, part) WHERE state = 0 DO NOTHING;
 -- name: batch_add_closing
 -- in:  $1 num int, $2 name int, $3 route int, $4 receiver int, $5 part text, $6 config int, $7 why int,
 --      $8 slot int, $9 by text
--- One that was never open: of one member that comes, or empty.
+-- A batch that was never open: for a single new member, or empty.
 INSERT INTO batch(num, name, route, receiver, part, state, config, members, bytes, opened_us, closed_us, why,
     slot_us, closed_by)
 VALUES ($1, $2, $3, $4, $5, 1, $6, 0, 0, @NOW_US@, @NOW_US@, $7, $8, $9);
 
 -- name: batch_grow
 -- in:  $1 num int, $2 members int, $3 bytes int, $4 config int, $5 why int
--- why 0: it stays open.
+-- why 0: the batch stays open.
 UPDATE batch SET members = members + $2, bytes = bytes + $3, config = $4,
     state = CASE WHEN $5 = 0 THEN state ELSE 1 END, why = CASE WHEN $5 = 0 THEN why ELSE $5 END,
     closed_us = CASE WHEN $5 = 0 THEN closed_us ELSE @NOW_US@ END
@@ -36,7 +36,7 @@ INSERT INTO batch_member(batch, doc, size, b_seg, b_pos, b_num, b_sha256) VALUES
 
 -- name: batch_freeze
 -- in:  $1 name int, $2 receiver int, $3 before int, $4 why int, $5 by text, $6 slot int
--- Their members are who they are from now on.  receiver -1: any; before: those that were opened until then.
+-- Closes batches: their members are fixed from now on.  receiver -1: any; before: opened until then.
 UPDATE batch SET state = 1, closed_us = @NOW_US@, why = $4, closed_by = $5, slot_us = $6
 WHERE num IN (SELECT num FROM batch WHERE name = $1 AND state = 0 AND ($2 = -1 OR receiver = $2)
     AND opened_us <= $3 ORDER BY route, receiver, part);
@@ -50,7 +50,7 @@ WHERE num = ANY (ARRAY(SELECT num FROM batch WHERE name = $1 AND state = 0 AND (
 
 -- name: batch_again
 -- in:  $1 name int, $2 receiver int
--- Those that could not be built are tried now.
+-- Retry now those that could not be built.
 UPDATE batch SET due_us = 0 WHERE name = $1 AND state = 1 AND due_us > 0 AND ($2 = -1 OR receiver = $2);
 
 -- name: batch_clock_get
@@ -63,7 +63,7 @@ INSERT INTO batch_clock(name, slot_us) VALUES ($1, $2) ON CONFLICT(name) DO NOTH
 
 -- name: batch_clock_move
 -- in:  $1 name int, $2 from int, $3 to int
--- One of many nodes closes a batch for its time.
+-- Compare-and-set: one node closes the batch for a time of its schedule.
 UPDATE batch_clock SET slot_us = $3 WHERE name = $1 AND slot_us = $2;
 
 -- name: batch_any
@@ -104,7 +104,7 @@ RETURNING num, name, route, receiver, part, state, config, members, bytes, opene
 -- name: batch_claim
 -- for: postgresql
 -- in:  $1 node int, $2 lease int
--- What a node had that is dead or silent is free: it could not store it any more.
+-- The claim of a dead or silent node is free: that node cannot store a result any more.
 UPDATE batch SET node_id = $1, claim = claim + 1, tries = tries + 1, until_us = @NOW_US@ + $2
 WHERE num = (SELECT num FROM batch b WHERE state = 1 AND due_us <= @NOW_US@
     AND (node_id = 0 OR until_us < @NOW_US@ OR NOT EXISTS (SELECT 1 FROM node n WHERE n.node_id = b.node_id
@@ -114,7 +114,7 @@ RETURNING num, name, route, receiver, part, state, config, members, bytes, opene
 
 -- name: batch_back
 -- in:  $1 num int, $2 node int, $3 claim int, $4 due int, $5 code text, $6 message text
--- Not now: somebody else, or later.
+-- Release the claim: another node, or a later time.
 UPDATE batch SET node_id = 0, due_us = $4, code = $5, message = $6
 WHERE num = $1 AND state = 1 AND node_id = $2 AND claim = $3;
 
@@ -144,17 +144,17 @@ UPDATE batch SET state = 2, doc = $2, doc_id = $3, node_id = 0, code = NULL, mes
 
 -- name: batch_doc
 -- in:  $1 num int, $2 sender int, $3 receiver int, $4 dtype int, $5 route int, $6 facts bytes, $7 trail bytes
--- What is known of the document that a batch became.
+-- The facts of the document that was built from a batch.
 UPDATE doc SET sender = $2, receiver = $3, dtype = $4, route = $5, facts = $6, trail = $7 WHERE num = $1;
 
 -- name: batch_link
 -- in:  $1 doc int, $2 batch int
--- Its members are children of kind 2 (schema/0006_link.sql).
+-- Links the members as children of kind 2 (schema/0006_link.sql).
 INSERT INTO link(parent, kind, child) SELECT $1, 2, doc FROM batch_member WHERE batch = $2;
 
 -- name: batch_link_earlier
 -- in:  $1 doc int, $2 batch int
--- A member that was sent before is sent again: this one is a copy (kind 3) of the batch that had it.
+-- A member that was sent before is sent again: link the new batch as a copy (kind 3) of the earlier one.
 INSERT INTO link(parent, kind, child)
 SELECT DISTINCT l.parent, 3, CAST($1 AS BIGINT) FROM batch_member m JOIN link l ON l.child = @KEY(m.doc)@ AND l.kind = 2
 WHERE m.batch = $2;
@@ -168,7 +168,7 @@ WHERE m.batch = $1 ORDER BY m.doc LIMIT $2;
 -- name: batch_in_order
 -- in:  $1 batch int
 -- out: documents of its members in the order of acceptance, and how many there are
--- Their numbers alone are not in that order: several nodes and writers give them.
+-- Document numbers are not in that order: several nodes and writers assign them.
 SELECT m.doc, count(*) OVER () FROM batch_member m LEFT JOIN doc d ON d.num = @KEY(m.doc)@
 WHERE m.batch = $1 ORDER BY coalesce(d.seq, 0), m.doc;
 
@@ -189,18 +189,18 @@ UPDATE batch SET members = members - 1, bytes = bytes - $2 WHERE num = $1;
 
 -- name: batch_anew
 -- in:  $1 num int
--- Whoever builds it may have read the member that left.
+-- Invalidates the claim of a builder, which may have read the removed member.
 UPDATE batch SET claim = claim + 1, node_id = 0 WHERE num = $1 AND state = 1;
 
 -- name: batch_forget_empty
 -- in:  $1 num int
--- Nobody is left in it.
+-- Deletes an open batch without members.
 DELETE FROM batch WHERE num = $1 AND state = 0 AND members = 0;
 
 -- name: batch_go
 -- in:  $1 num int, $2 route int, $3 config int
 -- batch
--- A member that goes on by itself runs the steps of its batch.
+-- A member of `join: each` runs the steps of its batch.
 UPDATE doc SET route = $2, config = CASE WHEN $3 = 0 THEN config ELSE $3 END, updated_us = @NOW_US@ WHERE num = $1;
 
 -- name: batch_go
@@ -248,14 +248,14 @@ FROM batch b JOIN batch_member m ON b.num = @KEY(m.batch)@ WHERE m.doc = $1 @FOR
 
 -- name: batch_page
 -- in:  $1 below int, $2 limit int, $3 name int, $4 ended int
--- The newest first.  name 0: any; ended 0: only those that have not.
+-- The newest first.  name 0: any; ended 0: only those that have not ended.
 SELECT num, name, route, receiver, part, state, config, members, bytes, opened_us, closed_us, ended_us, why,
     closed_by, slot_us, doc, doc_id, claim, tries, code, message
 FROM batch WHERE num < $1 AND ($3 = 0 OR name = $3) AND ($4 = 1 OR state < 3) ORDER BY num DESC LIMIT $2;
 
 -- name: batch_wrong
 -- in:  $1 above int, $2 upto int
--- Batches that count wrong, or whose members are not there, or wait for nothing.
+-- Batches with a wrong member count, with missing members, or closed without a document.
 SELECT count(*) FROM batch b WHERE b.num > $1 AND b.num <= $2 AND b.state < 3 AND 1 = CASE
     WHEN b.state < 2 AND b.members < (SELECT count(*) FROM batch_member m WHERE m.batch = b.num) THEN 1
     WHEN b.state = 0 AND b.members <> (SELECT count(*) FROM batch_member m WHERE m.batch = b.num) THEN 1

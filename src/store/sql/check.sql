@@ -1,6 +1,6 @@
--- What must be true of a store; read in slices of numbers.  Tables of tasks are not kept by
--- number: a task is looked for where it should stand, and only what is not found there is
--- looked for everywhere, once a slice.  Delivery states in numbers as in core/state.h.
+-- Consistency checks, in slices of document numbers.  Task tables are not sorted by number: a
+-- task is looked up by the key it should have, and only missing ones are searched in the whole
+-- table, once per slice.  Numeric delivery states as in core/state.h.
 
 -- name: doc_slice
 -- in:  $1 above int, $2 most int
@@ -21,7 +21,7 @@ SELECT count(*), max(num) FROM (SELECT num FROM batch WHERE num > $1 AND state <
 
 -- name: doc_without_task
 -- in:  $1 above int, $2 upto int
--- Live documents that nothing will carry on, and that no delivery waits for.
+-- Live documents without a task, an open delivery or a batch: nothing would process them.
 SELECT count(*) FROM doc WHERE num > $1 AND num <= $2 AND 1 = CASE
     WHEN (SELECT t.id FROM task_ready t
         WHERE t.queue = 1 AND t.prio = 4 AND t.rank = doc.received_us AND t.id = doc.num) IS NOT NULL THEN 0
@@ -35,8 +35,8 @@ SELECT count(*) FROM doc WHERE num > $1 AND num <= $2 AND 1 = CASE
 
 -- name: delivery_wrong
 -- in:  $1 above int, $2 upto int
--- Deliveries without their document, in a state that is not stored, with an intent that
--- nobody will look after, or without the task that their state wants.
+-- Deliveries without their document, in a state that is never stored, with an intent in a state
+-- that has none, or without the task that their state requires.
 SELECT count(*) FROM delivery v LEFT JOIN doc d ON d.num = @KEY(v.doc)@
 WHERE v.num > $1 AND v.num <= $2 AND 1 = CASE
     WHEN d.num IS NULL OR v.state NOT IN (0, 3, 4, 5, 6, 7) THEN 1
@@ -58,7 +58,7 @@ WHERE v.num > $1 AND v.num <= $2 AND 1 = CASE
 
 -- name: task_page
 -- in:  $1 queue int, $2 prio int, $3 rank int, $4 id int, $5 limit int
--- Ready tasks behind a place, and whether what they carry on is there and waits for it.
+-- Ready tasks after a key, and whether their document or delivery exists and waits for them.
 SELECT queue, prio, rank, id, CASE WHEN EXISTS (SELECT 1 FROM doc WHERE doc.num = @KEY(t.id)@) THEN 1
     WHEN EXISTS (SELECT 1 FROM delivery v WHERE v.num = @KEY(t.id)@ AND v.state IN (0, 3)) THEN 1 ELSE 0 END
 FROM task_ready t WHERE (queue, prio, rank, id) > ($1, $2, $3, $4)

@@ -1,4 +1,4 @@
--- Looking at deliveries of live documents.
+-- Reading deliveries of live documents.
 
 -- name: delivery_get
 -- in:  $1 num int

@@ -1,5 +1,5 @@
--- Looking at documents, and ending them.  A live document is in doc, one that ended in
--- the table of the day on which it may go: done_DAY.
+-- Reading documents, and ending them.  A live document is in doc, an ended one in
+-- the table of the day on which it may be purged: done_DAY.
 
 -- name: doc_get
 -- in:  $1 num int
@@ -62,8 +62,8 @@ CREATE INDEX IF NOT EXISTS done_@SLOT@_by_type ON done_@SLOT@(dtype, num) WHERE 
 
 -- name: done_index_size
 -- only: postgresql
--- Class and number in one: of a pair only the first bounds a walk downwards.  With what they are made of, for an
--- expression alone is never enough and each row would be read too.
+-- Size class and number in one expression, because only the first column bounds a backward scan.  The plain columns
+-- are included: PostgreSQL makes no index-only scan from an expression alone.
 CREATE INDEX IF NOT EXISTS done_@SLOT@_by_size
 ON done_@SLOT@(((floor(ln(size::float8 + 1) * 8)::bigint << 40) + num)) INCLUDE (num, size);
 
@@ -74,13 +74,13 @@ ON done_@SLOT@((num >> 18), left(name, 64) text_pattern_ops, num) WHERE name IS 
 
 -- name: done_untidied
 -- only: postgresql
--- What is let go of leaves with its table (retain.c): nobody has to tidy up behind it before.  While a table grows
--- it is still looked through now and then, calmly (schema/0020_calm.sql).
+-- Purged rows disappear when the table is dropped (retain.c), so they need no vacuum.  A growing table is still
+-- vacuumed now and then, slowly (schema/0020_calm.sql).
 ALTER TABLE done_@SLOT@ SET (autovacuum_vacuum_scale_factor=100, autovacuum_analyze_scale_factor=1,
     autovacuum_vacuum_cost_delay=10);
 
 -- name: done_index_state
--- What most documents end in is left out.
+-- Without state 6 (delivered), in which most documents end.
 CREATE INDEX IF NOT EXISTS done_@SLOT@_by_state ON done_@SLOT@(state, num) WHERE state <> 6;
 
 -- name: doc_drop

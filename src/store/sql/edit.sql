@@ -1,5 +1,5 @@
--- A document that people made, in the place of another or beside it (store/manual/edit.h).  States in
--- numbers are those of core/state.h.
+-- Edits: a document made by a person, instead of another or beside it (store/manual/edit.h).  Numeric
+-- states as in core/state.h.
 
 -- name: edit_doc
 -- in:  $1 num int
@@ -13,7 +13,7 @@ SELECT id, state FROM done_@SLOT@ WHERE num = $1 @FOR_UPDATE@;
 
 -- name: edit_note_done
 -- in:  $1 num int, $2 state int, $3 trail bytes
--- A line for an original that is over.
+-- Appends a timeline line to an ended original.
 UPDATE done_@SLOT@ SET state = $2,
     trail = CASE WHEN trail IS NULL THEN $3 WHEN length(trail) + length($3) > 65536 THEN trail
                  ELSE CAST(trail || $3 AS BLOB) END
@@ -29,5 +29,5 @@ WHERE num = $1;
 
 -- name: edit_begin
 -- in:  $1 num int, $2 sender int, $3 receiver int, $4 dtype int, $5 facts bytes, $6 trail bytes
--- What the new document knows before it was ever run.
+-- The facts of the new document before its first run.
 UPDATE doc SET sender = $2, receiver = $3, dtype = $4, facts = $5, trail = $6 WHERE num = $1;

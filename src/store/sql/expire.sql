@@ -1,4 +1,4 @@
--- Deliveries that wait past their time, but not those that may have been sent.  Only those that expire are in delivery_by_expiry.
+-- Waiting deliveries past their expiry, except those that may have been sent.  delivery_by_expiry has only rows that expire.
 
 -- name: expire_next
 -- out: when the next one does
@@ -15,13 +15,13 @@ ORDER BY v.expires_us, v.num LIMIT $4;
 
 -- name: expire_ready
 -- in:  $1 queue int, $2 id int, $3 received int, $4 due int
--- Where tasks of deliveries are put; only what was moved about must be searched for.
+-- The keys that tasks of deliveries usually have; only a moved task must be searched for (expire_search).
 DELETE FROM task_ready WHERE queue = $1 AND prio IN (2, 4, 5, 6) AND rank IN ($3, $4) AND id = $2;
 
 -- name: expire_ready
 -- for: postgresql
 -- in:  $1 queue int, $2 id int, $3 received int, $4 due int
--- By each whole key, so that no plan goes through the queue; by ctid as task_claim does.
+-- By complete keys, so that no plan scans the queue; by ctid as in task_claim.
 DELETE FROM task_ready WHERE ctid = ANY (ARRAY(SELECT f.place
     FROM (VALUES (2::bigint), (4), (5), (6)) AS p(prio) CROSS JOIN (VALUES ($3::bigint), ($4::bigint)) AS r(rank)
     CROSS JOIN LATERAL (SELECT t.ctid AS place FROM task_ready t
@@ -33,8 +33,8 @@ DELETE FROM task_ready WHERE queue = $1 AND id = $2;
 
 -- name: expire_put
 -- in:  $1 num int, $2 message text, $3 turn int
--- Nobody wants it any more, so that it holds up no lane.  One that waits in its lane has no task to be taken from
--- somebody else; it ends if it waits still.
+-- An expired delivery leaves its lane and does not block it.  A delivery that waits in its lane (turn 1) has no task
+-- to claim, so the condition checks that it still waits.
 UPDATE delivery SET state = 6, code = 'expired', message = $2, due_us = 0, expires_us = 0,
     turn = 0, updated_us = @NOW_US@
 WHERE num = $1 AND (CAST($3 AS BIGINT) <> 1 OR (turn + 0 = 1 AND state IN (0, 3)));

@@ -6,7 +6,7 @@ SELECT value, @NOW_US@ FROM mark WHERE name = 'hold';
 
 -- name: hold_add
 -- in:  $1 num int, $2 system int, $3 from int, $4 until int, $5 reason text, $6 owner text
--- One that is to begin at once began when it was made.
+-- from 0: the hold begins now.
 INSERT INTO hold(num, system, from_us, until_us, reason, owner, made_us, reminded_us)
 VALUES ($1, $2, CASE WHEN $3 = 0 THEN @NOW_US@ ELSE $3 END, $4, $5, $6, @NOW_US@, @NOW_US@);
 
@@ -24,17 +24,17 @@ WHERE ended_us = 0 AND until_us <> 0 AND until_us <= $1 RETURNING num;
 
 -- name: hold_remind
 -- in:  $1 now int, $2 before int
--- Those without an end that nobody was reminded of since.
+-- Holds without an end whose last reminder is older than $2.
 UPDATE hold SET reminded_us = $1
 WHERE ended_us = 0 AND until_us = 0 AND from_us <= $1 AND reminded_us <= $2 RETURNING num;
 
 -- name: hold_forget
 -- in:  $1 before int
--- Old ones.
+-- Holds that ended before $1.
 DELETE FROM hold WHERE ended_us <> 0 AND ended_us < $1;
 
 -- name: hold_unsee
--- Who saw holds that have ended, and nodes that are gone.
+-- Acknowledgements of ended holds, and of deleted nodes.
 DELETE FROM hold_seen WHERE NOT EXISTS (SELECT 1 FROM hold h WHERE h.num = hold_seen.hold AND h.ended_us = 0)
 OR NOT EXISTS (SELECT 1 FROM node n WHERE n.node_id = hold_seen.node_id);
 
@@ -56,7 +56,7 @@ FROM hold WHERE num = $1;
 
 -- name: hold_see
 -- in:  $1 hold int, $2 node int, $3 sending text
--- What was being sent when it was first gone by is what counts.
+-- The first acknowledgement counts: it lists what the node was sending when it began to follow the hold.
 INSERT INTO hold_seen(hold, node_id, sending) VALUES ($1, $2, $3)
 ON CONFLICT(hold, node_id) DO NOTHING;
 
@@ -66,7 +66,7 @@ SELECT node_id, sending FROM hold_seen WHERE hold = $1 ORDER BY node_id;
 
 -- name: hold_blind
 -- in:  $1 hold int, $2 limit int
--- Nodes that live and do not go by it yet.
+-- Live nodes that do not follow the hold yet.
 SELECT n.node_id FROM node n WHERE n.state = 0 AND n.alive_until_us > @NOW_US@
 AND NOT EXISTS (SELECT 1 FROM hold_seen s WHERE s.hold = $1 AND s.node_id = n.node_id)
 ORDER BY n.node_id LIMIT $2;
@@ -74,7 +74,7 @@ ORDER BY n.node_id LIMIT $2;
 -- name: hold_blind
 -- for: sqlite
 -- in:  $1 hold int, $2 limit int
--- There is one process, and it has no heartbeat.
+-- SQLite has one process, without a heartbeat.
 SELECT n.node_id FROM node n WHERE n.state = 0
 AND NOT EXISTS (SELECT 1 FROM hold_seen s WHERE s.hold = $1 AND s.node_id = n.node_id)
 ORDER BY n.node_id LIMIT $2;
@@ -86,7 +86,7 @@ ON CONFLICT(node_id, what) DO UPDATE SET reason = excluded.reason, made_by = exc
 
 -- name: pause_drop
 -- in:  $1 node int, $2 what int
--- For all nodes: what was said of each, too.
+-- node 0: the pauses of single nodes, too.
 DELETE FROM pause WHERE (node_id = $1 OR $1 = 0) AND what = $2;
 
 -- name: pause_all
@@ -95,11 +95,11 @@ SELECT node_id, what, reason, made_by, made_us FROM pause ORDER BY node_id, what
 
 -- name: pause_inherit
 -- in:  $1 from int, $2 to int
--- A node that starts again goes on as it was told.
+-- A restarted node keeps the pauses of its predecessor.
 UPDATE pause SET node_id = $2 WHERE node_id = $1;
 
 -- name: pause_forget
 -- in:  $1 age int
--- Of nodes that are gone for good; one that is down for a while comes back as it was told.
+-- Pauses of deleted nodes, after a grace time: a node that is down for a while keeps its pauses.
 DELETE FROM pause WHERE node_id <> 0 AND made_us < @NOW_US@ - $1
 AND NOT EXISTS (SELECT 1 FROM node n WHERE n.node_id = pause.node_id);

@@ -1,4 +1,4 @@
--- Intents: a delivery is about to be sent that may not be sent twice.
+-- Intents: recorded before the send of a delivery that must not be repeated blindly.
 
 -- name: intent_put
 -- only: sqlite
@@ -11,7 +11,7 @@ UPDATE delivery SET intent_us = @NOW_US@, attempts = $2, first_us = $3 WHERE num
 -- batch
 -- out: which of the claims were still ours
 -- for: postgresql
--- The lease is held until the commit: who takes the delivery over after that sees the intent.
+-- The lease row is locked until the commit: a node that takes the delivery over afterwards sees the intent.
 WITH held AS MATERIALIZED (
     SELECT u.at, u.num, u.attempts, u.first_us
     FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[]) WITH ORDINALITY
@@ -22,7 +22,7 @@ FROM held h WHERE v.num = @KEY(h.num)@ AND v.state IN (0, 3) RETURNING h.at;
 
 -- name: resolve_delivered
 -- in:  $1 num int
--- A person says that its receiver has it.
+-- A person confirms that the receiver has it.
 UPDATE delivery SET state = 5, code = NULL, message = NULL, intent_us = 0, asked = 0, due_us = 0, turn = 0,
     updated_us = @NOW_US@
 WHERE num = $1 AND state = 4;

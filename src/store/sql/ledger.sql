@@ -1,10 +1,10 @@
--- Polling gateways: whose turn it is, and what `after: keep` has taken.
+-- Polling gateways: which node polls, and the files that `after: keep` has accepted.
 
 -- name: poll_turn_take
 -- only: postgresql
 -- in:  $1 gateway int, $2 node int, $3 lease int
--- One row is changed when the turn is ours: it was free, over, ours, or that of a node that is
--- dead or silent (which could store nothing more).
+-- Changes one row when this node gets the turn: it was free, expired, already ours, or that of a
+-- dead or silent node (which cannot store anything any more).
 INSERT INTO poll_turn(gateway, node_id, until_us) VALUES ($1, $2, @NOW_US@ + $3)
 ON CONFLICT (gateway) DO UPDATE SET node_id = excluded.node_id, until_us = excluded.until_us
 WHERE poll_turn.node_id = excluded.node_id OR poll_turn.until_us < @NOW_US@

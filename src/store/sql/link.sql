@@ -1,4 +1,4 @@
--- Documents that come from documents (store/manual/link.h).
+-- Documents derived from documents (store/manual/link.h).
 
 -- name: link_add
 -- in:  $1 parent int, $2 kind int, $3 child int
@@ -7,7 +7,7 @@ INSERT INTO link(parent, kind, child) VALUES ($1, $2, $3);
 
 -- name: link_children
 -- in:  $1 parent int, $2 kind int, $3 child int, $4 last int, $5 limit int
--- Behind a place, up to the last kind that is asked for.
+-- After (kind, child), up to kind $4.
 SELECT kind, child FROM link WHERE parent = $1 AND (kind, child) > ($2, $3) AND kind <= $4
 ORDER BY kind, child LIMIT $5;
 

@@ -1,4 +1,4 @@
--- Nodes: registration, heartbeat, the fence, and who is gone.
+-- Nodes: registration, heartbeat, the fence, dead nodes.
 
 -- name: node_add
 -- in:  $1 node int, $2 epoch int, $3 host text, $4 pid int, $5 area text, $6 address text, $7 ttl int
@@ -18,10 +18,10 @@ SELECT 1 FROM node WHERE node_id = $1 AND epoch = $2 AND state = 0;
 -- name: node_enter
 -- only: postgresql
 -- in:  $1 node int, $2 epoch int, $3 writer int, $4 token int
--- The fence.  Fails (division by zero) when the node may not write, so that it can be sent
--- ahead of the statements that it guards.  The row stays locked until commit: whoever
--- declares the node dead takes it too, and so never in the middle of a group.  The token
--- tells afterwards whether the group was committed.
+-- The fence.  Fails (division by zero) when the node may not write, so it can be pipelined
+-- before the statements that it guards.  The row stays locked until commit: declaring the node
+-- dead locks it too, so it never happens in the middle of a group.  The token shows afterwards
+-- whether the group was committed.
 WITH entered AS (UPDATE node_writer SET token = $4 WHERE node_id = $1 AND writer = $3 AND dead = 0
     AND EXISTS (SELECT 1 FROM node WHERE node_id = $1 AND epoch = $2 AND state = 0
                 AND alive_until_us > @NOW_US@) RETURNING 1)
@@ -30,7 +30,7 @@ SELECT 1 / count(*) FROM entered;
 -- name: node_token
 -- only: postgresql
 -- in:  $1 node int, $2 writer int
--- Waits for a group that is still being committed.
+-- Waits for a commit in progress.
 SELECT token FROM node_writer WHERE node_id = $1 AND writer = $2 FOR UPDATE;
 
 -- name: node_writer_add
@@ -42,7 +42,7 @@ INSERT INTO node_writer(node_id, writer, dead, token) VALUES ($1, $2, 0, 0);
 -- name: node_writer_end
 -- only: postgresql
 -- in:  $1 node int
--- Waits for the groups of the node.
+-- Waits for running groups of the node.
 UPDATE node_writer SET dead = 1 WHERE node_id = $1;
 
 -- name: node_writer_forget
@@ -54,7 +54,7 @@ SELECT node_id, epoch, host, pid, area, address, state, started_us, alive_until_
 
 -- name: node_silent
 -- in:  $1 grace int, $2 self int
--- Other nodes whose heartbeat is over, locked until commit.
+-- Other nodes whose heartbeat has expired, locked until commit.
 SELECT node_id FROM node WHERE state = 0 AND node_id <> $2 AND alive_until_us < @NOW_US@ - $1 @SKIP_LOCKED@;
 
 -- name: node_end
@@ -64,7 +64,7 @@ UPDATE node SET state = 2 WHERE node_id = $1 AND state = 0;
 -- name: node_end_idle
 -- only: postgresql
 -- in:  $1 node int
--- The same, but not while one of its groups runs.
+-- As node_end, but not while one of its groups runs.
 WITH idle AS MATERIALIZED (SELECT 1 FROM node_writer WHERE node_id = $1 FOR UPDATE SKIP LOCKED)
 UPDATE node SET state = 2 WHERE node_id = $1 AND state = 0
 AND (SELECT count(*) FROM idle) = (SELECT count(*) FROM node_writer WHERE node_id = $1);
@@ -72,9 +72,9 @@ AND (SELECT count(*) FROM idle) = (SELECT count(*) FROM node_writer WHERE node_i
 -- name: node_end_others
 -- only: sqlite
 -- in:  $1 node int
--- One process owns the file: whoever else is registered is gone.
+-- One process owns the file: every other registered node is dead.
 UPDATE node SET state = 2 WHERE node_id <> $1 AND state = 0;
 
 -- name: node_forget
--- Dead nodes that nothing points to.
+-- Dead nodes without leases.
 DELETE FROM node WHERE state = 2 AND NOT EXISTS (SELECT 1 FROM task_lease l WHERE l.node_id = node.node_id);

@@ -1,4 +1,4 @@
--- Changes that their callers gave an id (store/audit/once.h).
+-- Idempotent mutations: requests with a client id (store/audit/once.h).
 
 -- name: once_add
 -- in:  $1 who text, $2 client text, $3 question bytes

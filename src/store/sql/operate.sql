@@ -1,5 +1,5 @@
--- What people and endpoints bring about: retry, cancel, discard; dead letters; breakers and
--- pauses, mishaps.  States in numbers are those of core/state.h.
+-- Manual changes (retry, cancel, discard), dead letters, the state of endpoints (breakers,
+-- pauses), mishaps.  Numeric states as in core/state.h.
 
 -- name: operate_doc
 -- in:  $1 num int
@@ -11,7 +11,7 @@ FROM doc WHERE num = $1 @FOR_UPDATE@;
 -- name: operate_standing
 -- only: postgresql
 -- in:  $1 doc int
--- Locks the deliveries that no task guards: the lane lets them go, or they step out of it.
+-- Locks deliveries of a lane that have no task: those that wait in it, and dead ones at its head.
 SELECT count(*) FROM (SELECT 1 FROM delivery WHERE doc = $1 AND lane <> 0
     AND (turn + 0 = 1 OR (turn + 0 = 2 AND state = 6)) ORDER BY num + 0 FOR UPDATE) AS standing;
 
@@ -34,7 +34,7 @@ SELECT count(*) FROM task_lease WHERE id = $1;
 
 -- name: operate_ready_find
 -- in:  $1 queue int, $2 prio int, $3 rank int, $4 id int
--- One that somebody else has in hand is not there.
+-- A task locked by another transaction is not found.
 SELECT prio, rank FROM task_ready WHERE queue = $1 AND prio = $2 AND rank = $3 AND id = $4 @SKIP_LOCKED@;
 
 -- name: operate_ready_search
@@ -63,19 +63,19 @@ DELETE FROM task_dead WHERE id = $1;
 
 -- name: operate_forget
 -- in:  $1 num int
--- It is extracted again; what a batch became is not, for nothing was extracted.
+-- Clears the extracted values for a new extraction; not for the document of a batch, which was never extracted.
 UPDATE doc SET sender = 0, receiver = 0, dtype = 0, route = 0, facts = NULL
 WHERE num = $1 AND NOT EXISTS (SELECT 1 FROM batch b WHERE b.doc = $1 AND b.doc > 0);
 
 -- name: operate_version
 -- in:  $1 num int, $2 config int, $3 again int
--- config 0: the version that ran stays.
+-- config 0: keep the version.
 UPDATE doc SET config = CASE WHEN $2 = 0 THEN config ELSE $2 END, again = again + $3 WHERE num = $1;
 
 -- name: delivery_again
 -- in:  $1 num int, $2 id text, $3 now int, $4 anew int
--- Ready, as if it had never been tried; under a new id it also gets a new name at its receiver,
--- and nobody asks what became of the old one.
+-- Ready, as if never tried.  Under a new id (anew 1) it also gets a new name at its receiver, and
+-- the old intent is dropped.
 UPDATE delivery SET state = 0, id = $2, attempts = 0, first_us = $3, due_us = $3, code = NULL,
     message = NULL, status = 0, name = CASE WHEN $4 = 1 THEN NULL ELSE name END,
     intent_us = CASE WHEN $4 = 1 THEN 0 ELSE intent_us END, asked = 0, updated_us = @NOW_US@,
@@ -88,7 +88,7 @@ UPDATE delivery SET state = 7, intent_us = 0, asked = 0, expires_us = 0, turn = 
 
 -- name: operate_revive
 -- in:  $1 num int
--- An ended document lives again.
+-- Moves an ended document back to doc.
 INSERT INTO doc(num, id, gateway, caller, config, received_us, size, sha256, seg, pos, name, ctype, head,
     sender, receiver, dtype, route, again, updated_us, facts, trail)
 SELECT num, id, gateway, caller, config, received_us, size, sha256, seg, pos, name, ctype, head,
@@ -130,7 +130,7 @@ WHERE t.code = $3 AND t.id > $1 AND t.code <> 'in_doubt' ORDER BY t.id LIMIT $2;
 
 -- name: endpoint_state_put
 -- in:  $1 endpoint int, $2 breaker int, $3 node int, $4 since int, $5 until int, $6 message text
--- It has been so since the first who said it.
+-- since_us stays that of the first report.
 INSERT INTO endpoint_state(endpoint, breaker, node_id, since_us, until_us, message)
 VALUES ($1, $2, $3, $4, $5, $6)
 ON CONFLICT(endpoint, breaker) DO UPDATE SET node_id = excluded.node_id, until_us = excluded.until_us,
@@ -153,7 +153,7 @@ ON CONFLICT(code, object) DO UPDATE SET n = mishap.n + excluded.n, message = exc
 
 -- name: mishap_prune
 -- in:  $1 most int
--- The table is small: names come and go with configurations.
+-- Keeps the newest: objects come and go with configurations.
 DELETE FROM mishap WHERE last_us < (SELECT last_us FROM mishap ORDER BY last_us DESC LIMIT 1 OFFSET $1);
 
 -- name: mishap_all

@@ -1,4 +1,4 @@
--- Deliveries in order (store/road/order.h).  Conditions on turn say `turn > 0` too: the index is of those.
+-- Ordered deliveries (store/road/order.h).  Conditions on turn repeat `turn > 0`, the condition of the partial index.
 
 -- name: order_seq_take
 -- only: postgresql
@@ -35,7 +35,7 @@ WHERE d.num = $1 AND d.seq <> 0 AND o.gateway = @KEY(d.gateway)@ AND o.seq = d.s
 -- name: order_reopen
 -- in:  $1 num int
 -- batch
--- It is routed again, at its old place.
+-- The document is routed again, at its old position.
 INSERT INTO order_open(gateway, seq) SELECT gateway, seq FROM doc WHERE num = $1 AND seq <> 0
 ON CONFLICT DO NOTHING;
 
@@ -74,7 +74,8 @@ WHERE v.num = (SELECT w.num FROM delivery w WHERE w.turn > 0 AND w.lane = $1 AND
 -- for: postgresql
 -- in:  $1 lane int
 -- batch
--- The first open number of a gateway is looked for once: behind it lie all that were closed since the last vacuum.
+-- The first open number of a gateway is looked up once: the scan passes the dead rows of all numbers closed since the
+-- last vacuum.
 WITH heads AS MATERIALIZED (SELECT u.at, v.num, v.queue, v.prio, d.received_us, v.seq, d.gateway
     FROM unnest($1::bigint[]) WITH ORDINALITY AS u(lane, at)
     CROSS JOIN LATERAL (SELECT w.num, w.doc, w.queue, w.prio, w.seq FROM delivery w

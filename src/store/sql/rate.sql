@@ -1,4 +1,4 @@
--- Rates of systems: pieces of their timelines (core/rate.h).
+-- Rate limits of systems: reserving pieces of a schedule (core/rate.h).
 
 -- name: rate_lock
 -- in:  $1 system int

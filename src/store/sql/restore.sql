@@ -1,5 +1,5 @@
--- After a restore: what is known of it, and what came out of the backup and has not ended.  States
--- in numbers as in core/state.h.
+-- After a restore: its record, and the restored documents that have not ended.  Numeric states
+-- as in core/state.h.
 
 -- name: restore_add
 -- in:  $1 taken int, $2 source text, $3 upto int
@@ -13,7 +13,7 @@ ORDER BY num DESC LIMIT 1;
 
 -- name: restore_choose
 -- in:  $1 rule int, $2 by text
--- Once chosen it stays, for part of it may be done.
+-- The choice is final, because part of it may have been executed.
 UPDATE restore SET rule = $1, chosen_us = @NOW_US@, chosen_by = $2 WHERE done_us = 0 AND rule IN (0, $1);
 
 -- name: restore_done
@@ -42,26 +42,26 @@ ORDER BY m.doc LIMIT $3;
 
 -- name: restore_batch_end
 -- in:  $1 num int
--- One that closes and that all have left is not sent empty.
+-- A closing batch whose members have all left is not sent empty.
 UPDATE batch SET state = 3, ended_us = @NOW_US@, node_id = 0, code = NULL, message = NULL
 WHERE num = $1 AND state = 1 AND NOT EXISTS (SELECT 1 FROM batch_member m WHERE m.batch = $1);
 
 -- name: restore_empty_cancel
 -- in:  $1 upto int
--- Batches that were closing empty.
+-- Ends batches that were closing empty.
 UPDATE batch SET state = 3, ended_us = @NOW_US@, node_id = 0, claim = claim + 1, code = NULL, message = NULL
 WHERE state = 1 AND num <= $1 AND NOT EXISTS (SELECT 1 FROM batch_member m WHERE m.batch = batch.num);
 
 -- name: restore_empty_doubt
 -- in:  $1 upto int, $2 code text, $3 message text
--- They are not built before somebody says so (batch_again).
+-- Such batches are not built until a person decides (batch_again).
 UPDATE batch SET due_us = 9223372036854775807, node_id = 0, claim = claim + 1, code = $2, message = $3
 WHERE state = 1 AND num <= $1 AND code IS NULL
     AND NOT EXISTS (SELECT 1 FROM batch_member m WHERE m.batch = batch.num);
 
 -- name: delivery_doubt
 -- in:  $1 num int, $2 message text
--- One of a lane stands in it: what is behind it waits.
+-- In a lane it is the head (turn 2): the deliveries behind it wait.
 UPDATE delivery SET state = 4, code = 'in_doubt', message = $2, intent_us = 0, asked = 0, expires_us = 0,
     turn = CASE WHEN lane <> 0 THEN 2 ELSE 0 END, updated_us = @NOW_US@
 WHERE num = $1;

@@ -1,5 +1,5 @@
--- What may go goes: tables of days in slices, then payloads.  Part family 2 are tables of days, family 3
--- those that are empty and wait for being dropped, until nobody can still look into them.
+-- Purging: tables of days in slices, then payloads.  Part family 2 are tables of days, family 3
+-- empty ones that are dropped once no reader can still use them.
 
 -- name: retain_turn
 -- out: 1: this transaction is the only one that lets go of something now
@@ -10,7 +10,7 @@ SELECT 1;
 SELECT CASE WHEN pg_try_advisory_xact_lock(7305808868241270378) THEN 1::bigint ELSE 0::bigint END;
 
 -- name: retain_wait
--- The same, but it waits for its turn.
+-- The same, but waits for the lock.
 SELECT 1;
 
 -- name: retain_wait
@@ -45,7 +45,7 @@ FROM (SELECT max(num) AS upto FROM (SELECT num, size, sum(size) OVER (ORDER BY n
 
 -- name: retain_spare
 -- in:  $1 above int, $2 upto int
--- Those that are kept go to a table of their own (RETAIN_KEPT_DAY).
+-- Kept documents move to a table of their own (RETAIN_KEPT_DAY).
 INSERT INTO done_1000000(num, id, gateway, caller, config, received_us, size, sha256, seg, pos, name,
     ctype, head, state, ended_us, sender, receiver, dtype, route, again, facts, trail)
 SELECT num, id, gateway, caller, config, received_us, size, sha256, seg, pos, name,
@@ -55,7 +55,7 @@ FROM done_@SLOT@ WHERE num > $1 AND num <= $2 AND num IN (SELECT k.num FROM kept
 -- name: retain_spare
 -- for: postgresql
 -- in:  $1 above int, $2 upto int
--- One statement: between two somebody may let a document live again, and it would be in both places.
+-- One statement: between two of them a document could be revived and be in both tables.
 WITH gone AS (DELETE FROM done_@SLOT@ WHERE num > $1 AND num <= $2
     AND num IN (SELECT k.num FROM kept k WHERE k.num > $1 AND k.num <= $2) RETURNING *)
 INSERT INTO done_1000000(num, id, gateway, caller, config, received_us, size, sha256, seg, pos, name,
@@ -161,7 +161,7 @@ UPDATE payload_gone SET state = $3 WHERE seg = $1 AND pos = $2;
 
 -- name: read_begin
 -- only: sqlite
--- One view for several statements of a reader.
+-- One snapshot for several statements of a reader.
 BEGIN;
 
 -- name: retain_live
@@ -213,7 +213,7 @@ ON CONFLICT(num) DO UPDATE SET reason = excluded.reason, made_by = excluded.made
 
 -- name: kept_drop
 -- in:  $1 num int, $2 id bytes
--- The whole id: another one may have the same number in it.
+-- Compares the whole id: another id may contain the same number.
 DELETE FROM kept WHERE num = $1 AND id = $2;
 
 -- name: kept_get
@@ -229,7 +229,7 @@ SELECT count(*) FROM kept;
 
 -- name: kept_back
 -- in:  $1 num int
--- From the table of those that are kept to that of a day.
+-- From the table of kept documents back to that of a day.
 INSERT INTO done_@SLOT@(num, id, gateway, caller, config, received_us, size, sha256, seg, pos, name,
     ctype, head, state, ended_us, sender, receiver, dtype, route, again, facts, trail)
 SELECT num, id, gateway, caller, config, received_us, size, sha256, seg, pos, name,
@@ -242,7 +242,7 @@ DELETE FROM done_1000000 WHERE num = $1;
 
 -- name: kept_line
 -- in:  $1 num int, $2 trail bytes
--- A line in the timeline of an ended document.
+-- Appends a line to the timeline of an ended document.
 UPDATE done_@SLOT@ SET trail = CASE WHEN trail IS NULL THEN $2 WHEN length(trail) + length($2) > 65536 THEN trail
     ELSE CAST(trail || $2 AS BLOB) END
 WHERE num = $1;
@@ -309,7 +309,7 @@ VACUUM INTO $1;
 
 -- name: compact_rows
 -- only: sqlite
--- What tables, rows of documents, tasks and deliveries add up to.
+-- A checksum over row counts, to detect changes.
 SELECT (SELECT count(*) FROM sqlite_master) * 1000003 + (SELECT count(*) FROM doc) * 31
     + (SELECT count(*) FROM delivery) * 17 + (SELECT count(*) FROM task_ready) * 13
     + (SELECT count(*) FROM task_later) * 11 + (SELECT count(*) FROM task_dead) * 7

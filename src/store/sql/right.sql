@@ -1,8 +1,8 @@
--- Who may do what: roles, keys for the admin API.
+-- Roles, and keys for the admin API.
 
 -- name: role_put
 -- in:  $1 name text, $2 title text, $3 rights text, $4 systems text, $5 made_by text
--- What is so already stays with who made it so.
+-- An unchanged role keeps its author and time.
 INSERT INTO role(name, title, rights, systems, made_us, made_by) VALUES ($1, $2, $3, $4, @NOW_US@, $5)
 ON CONFLICT (name) DO UPDATE SET title = excluded.title, rights = excluded.rights,
     systems = excluded.systems, made_us = excluded.made_us, made_by = excluded.made_by
@@ -11,7 +11,7 @@ WHERE role.title <> excluded.title OR role.rights <> excluded.rights
 
 -- name: role_others
 -- in:  $1 name text
--- How many there are beside this one.
+-- The number of other roles.
 SELECT count(*) FROM role WHERE name <> $1;
 
 -- name: role_drop

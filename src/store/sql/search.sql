@@ -1,4 +1,4 @@
--- Finding documents: numbers that may match, newest first, and whether they do (search.h).
+-- Finding documents: candidate numbers, newest first, and whether they match (search.h).
 
 -- name: doc_nums
 -- in:  $1 below int, $2 limit int
@@ -11,8 +11,8 @@ SELECT num, 1 FROM done_@SLOT@ WHERE num < $1 ORDER BY num DESC LIMIT $2;
 -- name: doc_nums_of
 -- only: postgresql
 -- in:  $1 below int, $2 limit int, $3 kind int, $4 word int
--- One of the branches is asked.  Compared and ordered as the index is, so that no plan goes by the
--- numbers alone: of a rare word it would look at every row.
+-- $3 selects one branch.  Compared and ordered exactly like the index, so that no plan scans by
+-- number alone, which would read every row for a rare name id.
 (SELECT num, 1 FROM doc WHERE $3 = 1 AND (gateway, num) >= ($4, 0) AND (gateway, num) < ($4, $1) AND gateway <> 0
  ORDER BY gateway DESC, num DESC LIMIT $2)
 UNION ALL
@@ -93,8 +93,8 @@ SELECT max(slot) FROM name_index WHERE slot < $1;
 -- name: doc_names
 -- only: postgresql
 -- in:  $1 below int, $2 limit int, $3 from text, $4 to text
--- Slot by slot: a slot is small enough to be put in order (and + 0 keeps a plan from going by the
--- numbers alone).
+-- Slot by slot: a slot is small enough to sort (+ 0 keeps the planner from scanning by number
+-- alone).
 WITH RECURSIVE s(slot) AS (
     SELECT max(num >> 18) FROM doc WHERE name IS NOT NULL AND (num >> 18) <= ($1 >> 18)
     UNION ALL
@@ -127,7 +127,7 @@ ORDER BY num DESC LIMIT $2;
 -- name: done_sizes
 -- only: postgresql
 -- in:  $1 below int, $2 limit int, $3 least int, $4 most int, $5 low int
--- Nothing below the time that is looked for.
+-- No number below $5, the start of the requested time range.
 SELECT n.num, 1 FROM generate_series(floor(ln($3::float8 + 1) * 8)::bigint, floor(ln($4::float8 + 1) * 8)::bigint)
     AS c(class) CROSS JOIN LATERAL (
     SELECT d.num FROM done_@SLOT@ d
@@ -214,7 +214,7 @@ SELECT doc, batch FROM batch_member WHERE doc < $1 ORDER BY doc DESC LIMIT $2;
 
 -- name: done_states
 -- in:  $1 below int, $2 limit int, $3 state int
--- Of any state but delivered, which most have.
+-- Any state but delivered (6), which the index leaves out.
 SELECT num, 1 FROM done_@SLOT@ WHERE (state, num) >= ($3, 0) AND (state, num) < ($3, $1) AND state <> 6
 ORDER BY state DESC, num DESC LIMIT $2;
 

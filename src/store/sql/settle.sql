@@ -1,4 +1,4 @@
--- Commit 2: what came of a task.  Delivery states in numbers are those of core/state.h:
+-- Commit 2: the outcome of a task.  Numeric delivery states as in core/state.h:
 -- 0 ready, 3 retrying, 4 in doubt, 5 delivered, 6 dead, 7 cancelled.
 
 -- name: settle_ready_drop
@@ -19,7 +19,7 @@ WHERE l.id = @KEY(u.id)@ AND l.claim = u.claim RETURNING u.at;
 -- in:  $1 num int, $2 state int, $3 found int, $4 sender int, $5 receiver int, $6 dtype int, $7 route int,
 --      $8 facts bytes, $9 config int, $10 trail bytes
 -- batch
--- found 0: what the row has stays; config 0: the same.  The row of doc goes with doc_drop.
+-- found 0: keep the row's values; config 0: likewise.  doc_drop deletes the row of doc.
 INSERT INTO done_@SLOT@(num, id, gateway, caller, config, received_us, size, sha256, seg, pos, name,
     ctype, head, state, ended_us, sender, receiver, dtype, route, again, facts, trail)
 SELECT num, id, gateway, caller, CASE WHEN $9 = 0 THEN config ELSE $9 END, received_us, size, sha256, seg, pos,
@@ -36,7 +36,7 @@ FROM doc WHERE num = $1;
 -- in:  $1 num int, $2 state int, $3 found int, $4 sender int, $5 receiver int, $6 dtype int, $7 route int,
 --      $8 facts bytes, $9 config int, $10 trail bytes
 -- batch
--- The row of doc goes with it.
+-- Also deletes the row of doc.
 WITH gone AS (DELETE FROM doc USING @ROWS@ WHERE doc.num = @KEY(u.c1)@ RETURNING doc.*, u.*)
 INSERT INTO done_@SLOT@(num, id, gateway, caller, config, received_us, size, sha256, seg, pos, name,
     ctype, head, state, ended_us, sender, receiver, dtype, route, again, facts, trail)
@@ -53,7 +53,7 @@ FROM gone;
 -- in:  $1 num int, $2 found int, $3 sender int, $4 receiver int, $5 dtype int, $6 route int, $7 facts bytes,
 --      $8 config int, $9 trail bytes
 -- batch
--- The document stays: what a run of it found.
+-- The document stays live: stores the results of a run.
 UPDATE doc SET
     sender = CASE WHEN $2 = 1 THEN $3 ELSE sender END, receiver = CASE WHEN $2 = 1 THEN $4 ELSE receiver END,
     dtype = CASE WHEN $2 = 1 THEN $5 ELSE dtype END, route = CASE WHEN $2 = 1 THEN $6 ELSE route END,
@@ -80,7 +80,7 @@ FROM @ROWS@ WHERE num = @KEY(c1)@;
 -- name: settle_trail
 -- in:  $1 num int, $2 trail bytes
 -- batch
--- Lines of a delivery; several of one group may be of one document.
+-- Timeline lines of a delivery; several in one group may belong to one document.
 UPDATE doc SET
     trail = CASE WHEN trail IS NULL THEN $2 WHEN $2 IS NULL OR length(trail) + length($2) > 65536 THEN trail
                  ELSE CAST(trail || $2 AS BLOB) END,
@@ -122,8 +122,8 @@ FROM delivery WHERE num = $1 AND doc = $2;
 -- for: postgresql
 -- in:  $1 num int, $2 doc int
 -- batch
--- Documents with several are locked first, in one order: of two deliveries that end at the same time
--- the second one sees the first.
+-- Documents with several deliveries are locked first, in a fixed order: of two deliveries that end
+-- concurrently the second sees the first.
 WITH asked AS MATERIALIZED (SELECT u.num, u.doc, u.at,
         (SELECT count(*) FROM (SELECT 1 FROM delivery x WHERE x.doc = u.doc LIMIT 2) AS two) AS n
     FROM unnest($1::bigint[], $2::bigint[]) WITH ORDINALITY AS u(num, doc, at)),
@@ -161,7 +161,7 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, @NOW_US@, $11, $12, $13, $14, $
 -- in:  $1 num int, $2 queue int, $3 state int, $4 attempts int, $5 first int, $6 due int, $7 code text,
 --      $8 message text, $9 name text, $10 status int, $11 intent int, $12 asked int, $13 aside int
 -- batch
--- Who is over leaves its lane; so does a dead one that steps aside.
+-- An ended delivery leaves its lane; so does a dead one with `on_dead: skip` (aside 1).
 UPDATE delivery SET queue = $2, state = $3, attempts = $4, first_us = $5, due_us = $6, code = $7, message = $8,
     name = coalesce($9, name), status = $10, intent_us = $11, asked = $12, updated_us = @NOW_US@,
     expires_us = CASE WHEN $3 IN (0, 3) THEN expires_us ELSE 0 END,
@@ -182,7 +182,7 @@ FROM @ROWS@ WHERE num = @KEY(c1)@;
 -- name: delivery_drop
 -- in:  $1 doc int
 -- batch
--- Of documents that are over.
+-- Deliveries of ended documents.
 DELETE FROM delivery WHERE doc = $1;
 
 -- name: delivery_drop
@@ -200,7 +200,7 @@ WHERE num = $1;
 -- name: facet_found
 -- only: sqlite
 -- in:  $1 num int, $2 sender int, $3 receiver int, $4 dtype int
--- A document that was indexed already has more to be found by now.
+-- Adds facets to a document that the index watermark has already passed.
 INSERT OR IGNORE INTO facet(key)
 SELECT (column1 << 60) + (column2 << 40) + $1 FROM (VALUES (5, $2), (6, $3), (7, $4)) WHERE column2 <> 0;
 

@@ -35,7 +35,7 @@ VALUES ($1, $2, $3, $4, @NOW_US@, $5, $6, $7, $8, $9, coalesce((SELECT v.doc FRO
 -- name: task_claim
 -- only: postgresql
 -- in:  $1 queue int, $2 limit int, $3 node int, $4 lease int
--- Deletes by ctid: rows here are never updated, so the place is exact.
+-- Deletes by ctid: rows of this table are never updated, so a ctid stays valid.
 WITH c AS MATERIALIZED (SELECT ctid AS t FROM task_ready WHERE queue = $1
         ORDER BY queue, prio, rank, id LIMIT $2 FOR UPDATE SKIP LOCKED),
 d AS (DELETE FROM task_ready r WHERE r.ctid = ANY (ARRAY(SELECT t FROM c)) RETURNING r.*),
@@ -54,7 +54,7 @@ RETURNING id, claim, until_us, queue, prio, rank, kind, attempts, rescues, crash
 -- name: task_unclaim
 -- only: postgresql
 -- in:  $1 id int, $2 claim int
--- A claim under which nothing was done.
+-- Releases an unused claim; it counts as no attempt.
 WITH gone AS (DELETE FROM task_lease WHERE id = $1 AND claim = $2
     RETURNING queue, prio, rank, id, kind, attempts, rescues, crashes)
 INSERT INTO task_ready(queue, prio, rank, id, kind, attempts, rescues, crashes)
@@ -75,7 +75,7 @@ SELECT (SELECT due_us FROM task_later ORDER BY due_us LIMIT 1);
 -- name: task_orphans
 -- only: postgresql
 -- in:  $1 limit int
--- Leases of nodes that are dead or unknown.  However old: while its node lives, a task may be on its way.
+-- Leases of dead or unknown nodes.  Age does not matter: while its node lives, a task may be in progress.
 SELECT l.id, l.claim, l.until_us, l.queue, l.prio, l.rank, l.kind, l.attempts, l.rescues + 1, l.crashes
 FROM task_lease l LEFT JOIN node n ON n.node_id = l.node_id
 WHERE n.node_id IS NULL OR n.state = 2
@@ -100,7 +100,7 @@ GROUP BY queue ORDER BY queue LIMIT $1;
 
 -- name: task_dead_sum
 -- out: how many wait for a person, since when
--- A batch that could not be built is one of them, as its document would be, whatever members it has.
+-- A batch that could not be built counts once, as its document would, however many members it has.
 SELECT CAST(sum(n) AS BIGINT), coalesce(min(since), 0) FROM (
     SELECT count(*) AS n, min(died_us) AS since FROM task_dead
     UNION ALL SELECT count(*), min(closed_us) FROM batch WHERE state = 1 AND code <> '') AS d;

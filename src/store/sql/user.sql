@@ -1,4 +1,4 @@
--- People who log in, their sessions and links.
+-- Users, their sessions and invitation links.
 
 -- name: user_all
 SELECT name, title, password, roles, disabled, iss, sub, made_us, login_us FROM login_user ORDER BY name;
@@ -27,7 +27,7 @@ UPDATE login_user SET title = $2, password = $3, roles = $4, disabled = $5 WHERE
 
 -- name: user_came
 -- in:  $1 name text, $2 password text
--- With a password: if it is still theirs.
+-- With a password: only if it is still the stored one.
 UPDATE login_user SET login_us = @NOW_US@
 WHERE name = $1 AND disabled = 0 AND (CAST($2 AS text) = '' OR password = $2);
 
@@ -37,7 +37,7 @@ DELETE FROM login_user WHERE name = $1;
 
 -- name: session_all
 -- in:  $1 idle_us int
--- How long ago it was seen, and how long it may last, by the clock of the store.
+-- With idle time and remaining time, by the clock of the store.
 SELECT id, name, address, agent, made_us, seen_us, expires_us, @NOW_US@ - seen_us, expires_us - @NOW_US@
 FROM login_session WHERE expires_us > @NOW_US@ AND seen_us > @NOW_US@ - $1 ORDER BY made_us DESC, id;
 
@@ -56,7 +56,7 @@ DELETE FROM login_session WHERE id = $1;
 
 -- name: session_drop_of
 -- in:  $1 name text, $2 but bytes
--- All of a user but one.
+-- All sessions of a user but one.
 DELETE FROM login_session WHERE name = $1 AND id <> $2;
 
 -- name: session_forget
@@ -65,7 +65,7 @@ DELETE FROM login_session WHERE expires_us <= @NOW_US@ OR seen_us <= @NOW_US@ - 
 
 -- name: session_crowd
 -- in:  $1 name text, $2 keep int
--- Of one user the newest stay.
+-- Keeps the newest sessions of a user.
 DELETE FROM login_session WHERE name = $1 AND id NOT IN
     (SELECT id FROM login_session WHERE name = $1 ORDER BY made_us DESC, id LIMIT $2);
 

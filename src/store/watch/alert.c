@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/container_of.h"
 #include "base/require.h"
-#include "store/kernel/inside.h"
+#include "store/kernel/store_state.h"
 
 const char *const notice_kinds[NOTICE_KINDS] = { "raised", "cleared", "reminder" };
 const char *const notice_states[NOTICE_STATES] = { "waits", "sent", "given_up" };

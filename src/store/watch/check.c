@@ -6,13 +6,13 @@
 #include "base/auto.h"
 #include "base/require.h"
 #include "store/audit/audit.h"
-#include "store/kernel/inside.h"
+#include "store/kernel/store_state.h"
 #include "store/payload/payload.h"
 #include "store/retention/retain.h"
 #include "store/road/accept.h"
 #include "store/road/delivery.h"
-#include "store/road/document.h"
 #include "store/road/task.h"
+#include "store/search/document.h"
 
 enum { SLICE = 2000, COUNT_SLICE = 20000, SCAN_STEP = DOCUMENTS_PAGE_MOST, ARENA_MOST = 64 << 20 };
 

@@ -5,11 +5,12 @@
 #include "base/auto.h"
 #include "base/digest.h"
 #include "store/batch/batch.h"
+#include "store/batch/batch_members.h"
 #include "store/manual/edit.h"
 #include "store/manual/operate.h"
-#include "store/retention/retain.h"
 #include "store/road/done.h"
 #include "store/road/order.h"
+#include "store/road/retain_days.h"
 #include "store/watch/check.h"
 #include "store_test.h"
 

@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "base/auto.h"
-#include "store/kernel/inside.h"
+#include "store/kernel/store_state.h"
 #include "store_test.h"
 
 struct bench {

@@ -4,11 +4,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "app/registry.h"
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/metrics.h"
 #include "core/connector.h"
 #include "core/deposit.h"
+#include "core/grammar.h"
 #include "engine/intake/deposit.h"
 #include "engine/threads/pool.h"
 #include "store/govern/ledger.h"
@@ -86,8 +88,13 @@ static bool fake_look(void *self, const struct deposit_port *port, void *deposit
     return ok;
 }
 
+static const struct option fake_options[] = { OPTIONS(grammar_every), { 0 } };
+
 static const struct gateway_type fake_gateway = {
-    .name = "file", .summary = "fake", .make = fake_make, .look = fake_look, .unmake = fake_unmake
+    .kind = { .name = "file", .help = "fake", .keys = fake_options },
+    .make = fake_make,
+    .look = fake_look,
+    .unmake = fake_unmake
 };
 static const struct gateway_type *const gateways[] = { &fake_gateway, NULL };
 static const struct connectors connectors = { .gateways = gateways };
@@ -110,12 +117,12 @@ static const char *closed(void *arg)
 
 static struct config *config_of(const char *gateways_text)
 {
-    static const struct config_runs runs = { .parts = config_runs_build };
+    static const struct config_options options = { .connectors = &registry };
     struct config_report report = CONFIG_REPORT_INIT;
     AUTO(buf_done) struct buf text = BUF_INIT(4096);
 
     buf_printf(&text, "systems: { hub: {} }\ntypes: { t: {} }\ngateways:\n%s", gateways_text);
-    struct config *c = config_load(buf_view(&text), "test", &runs, &report);
+    struct config *c = config_load(buf_view(&text), "test", &options, &report);
 
     if (c == NULL)
         printf("# %s\n", report.problems.items[0].message);

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "store/kernel/inside.h"
+#include "store/kernel/store_state.h"
 #include "store_test.h"
 
 enum { SYSTEM = 7, OTHER = 8, NS = 1000 };

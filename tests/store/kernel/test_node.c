@@ -2,8 +2,9 @@
 #include <libpq-fe.h>
 #include <stdio.h>
 
-#include "store/kernel/inside.h"
 #include "store/kernel/node.h"
+#include "store/kernel/store_state.h"
+#include "store/road/rescue.h"
 #include "store_test.h"
 
 static bool silence(const struct home *h, struct store *s)
@@ -85,8 +86,8 @@ TEST(postgres_a_silent_node_is_fenced_and_its_work_is_taken)
 
     CHECK(a != NULL && b != NULL && accept_many(a, 0, 5, 5) && claim(a, 5, tasks) == 5);
     gone = store_node(a);
-    CHECK(node_rescue(b, &moved, &err) && moved == 0 && state_of(&h, gone) == 0);
-    CHECK(silence(&h, a) && node_rescue(b, &moved, &err) && moved == 5);
+    CHECK(rescue_dead_nodes(b, &moved, &err) && moved == 0 && state_of(&h, gone) == 0);
+    CHECK(silence(&h, a) && rescue_dead_nodes(b, &moved, &err) && moved == 5);
     /* The dead one does nothing any more. */
     CHECK(!accept_doc(a, &op) && op.op.err.kind == ERR_TRANSIENT);
     CHECK(!task_finish(a, &tasks[0], &ours, &err) && err.kind == ERR_TRANSIENT);
@@ -100,7 +101,7 @@ TEST(postgres_a_silent_node_is_fenced_and_its_work_is_taken)
         CHECK(task_finish(b, &taken[i], &ours, &err) && ours);
     }
     CHECK(ask(&h, "SELECT count(*) FROM doc") == 5);
-    CHECK(node_rescue(b, &moved, &err) && moved == 0);
+    CHECK(rescue_dead_nodes(b, &moved, &err) && moved == 0);
     CHECK(ask(&h, "SELECT count(*) FROM node") == 1); /* nothing points to it: forgotten */
     CHECK(ask(&h, "SELECT count(*) FROM node_writer") == 2);
     store_close(a);
@@ -120,9 +121,9 @@ TEST(postgres_a_lease_lasts_as_long_as_its_node)
     CHECK(a != NULL && b != NULL && accept_many(a, 0, 2, 2) && claim(a, 2, tasks) == 2);
     /* However long it takes: it may be on its way. */
     CHECK(tell(&h, "UPDATE task_lease SET until_us = 1"));
-    CHECK(node_rescue(b, &moved, &err) && moved == 0 && claim(b, 2, taken) == 0);
+    CHECK(rescue_dead_nodes(b, &moved, &err) && moved == 0 && claim(b, 2, taken) == 0);
     CHECK(task_finish(a, &tasks[0], &ours, &err) && ours);
-    CHECK(silence(&h, a) && node_rescue(b, &moved, &err) && moved == 1);
+    CHECK(silence(&h, a) && rescue_dead_nodes(b, &moved, &err) && moved == 1);
     CHECK(claim(b, 2, taken) == 1 && taken[0].id == tasks[1].id && taken[0].rescues == 1);
     CHECK(taken[0].attempts == 2 && task_finish(b, &taken[0], &ours, &err) && ours);
     store_close(a);
@@ -189,11 +190,11 @@ TEST(postgres_a_running_group_stops_neither_heartbeat_nor_is_it_cut_off)
     CHECK(clock_mono_us() - from < 2 * CLOCK_S);
     /* While the group runs its node is not declared dead, and nobody waits for it. */
     from = clock_mono_us();
-    CHECK(silence(&h, a) && node_rescue(b, &moved, &err));
+    CHECK(silence(&h, a) && rescue_dead_nodes(b, &moved, &err));
     CHECK(clock_mono_us() - from < 2 * CLOCK_S);
     CHECK(state_of(&h, gone) == 0);
     PQclear(PQexec(group, "COMMIT"));
-    CHECK(node_rescue(b, &moved, &err));
+    CHECK(rescue_dead_nodes(b, &moved, &err));
     CHECK(state_of(&h, gone) == -1); /* declared dead and forgotten: it had no leases */
     PQfinish(group);
     store_close(a);
@@ -238,7 +239,7 @@ TEST(sqlite_others_are_dead_by_definition)
     store_close(s);
     s = open_store(&h);
     CHECK(s != NULL && ask(&h, "SELECT count(*) FROM node") == 1);
-    CHECK(node_rescue(s, &moved, &err) && moved == 0);
+    CHECK(rescue_dead_nodes(s, &moved, &err) && moved == 0);
     CHECK(beat(s, &err));
     store_close(s);
 }

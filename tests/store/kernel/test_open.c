@@ -20,7 +20,7 @@ static bool open_fails(const struct home *h, struct err *err)
 
 TEST(a_fresh_store_has_the_newest_schema)
 {
-    struct home h = fresh_home();
+    struct home h = empty_home();
     struct store *s = open_store(&h);
 
     CHECK(s != NULL);
@@ -84,7 +84,7 @@ CHILD(open)
 /* proves: XC9 FO12 */
 TEST(a_migration_that_is_killed_leaves_nothing_half_done)
 {
-    struct home h = fresh_home();
+    struct home h = empty_home();
 
     for (int i = 0; i < 3; i++) {
         CHECK(was_killed(run_child("open", &h, "migrate.step:kill", NULL, NULL)));

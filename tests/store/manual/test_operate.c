@@ -4,7 +4,7 @@
 #include "base/auto.h"
 #include "core/retain_rule.h"
 #include "scene.h"
-#include "store/kernel/claims.h"
+#include "store/road/claims.h"
 #include "store/road/done.h"
 
 static enum operate_result act(struct scene *c, enum operate_action action, enum retry_from from,

@@ -4,7 +4,9 @@
 
 #include "base/chance.h"
 #include "retain_scene.h"
+#include "store/retention/retain_bytes.h"
 #include "store/road/done.h"
+#include "store/road/retain_days.h"
 
 static int64_t segment_files(const struct home *h)
 {

@@ -1,6 +1,8 @@
 /* What holds retention back: documents that are kept, the guard, a pause, a clock that goes back.
  */
 #include "retain_scene.h"
+#include "store/retention/retain_bytes.h"
+#include "store/retention/retain_gate.h"
 #include "store/road/done.h"
 
 /* proves: RE8 */

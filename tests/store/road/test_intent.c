@@ -6,6 +6,7 @@
 #include "store/kernel/node.h"
 #include "store/road/delivery.h"
 #include "store/road/intent.h"
+#include "store/road/rescue.h"
 #include "store_test.h"
 
 enum { MANY = 40 };
@@ -184,7 +185,7 @@ TEST(postgres_who_takes_over_sees_the_intent_and_the_old_node_does_nothing)
     ops[0] = intent_of(&t[0]);
     CHECK(intend(a, ops, 1) == 1);
     CHECK(tell(&h, "UPDATE task_lease SET node_id = 5")); /* as if it had been of a dead one */
-    CHECK(node_rescue(b, &moved, &err) && moved == 2);
+    CHECK(rescue_dead_nodes(b, &moved, &err) && moved == 2);
     CHECK(task_claim(b, t[0].queue, 2, LEASE_US, taken, &n, &err) && n == 2);
     CHECK(delivery_at(b, t[0].id).intent_us != 0 && delivery_at(b, t[1].id).intent_us == 0);
     /* The first one thaws: neither a send nor its outcome. */

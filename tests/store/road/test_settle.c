@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/auto.h"
-#include "store/kernel/claims.h"
+#include "store/road/claims.h"
 #include "store/road/delivery.h"
 #include "store/road/done.h"
 #include "store_test.h"

@@ -9,6 +9,7 @@
 #include "store/road/term.h"
 #include "store/search/index.h"
 #include "store/search/key_find.h"
+#include "store/search/term_sweep.h"
 #include "store_test.h"
 
 enum { N = 240, GROUP = 12, SIZE_MOST = 5000 };

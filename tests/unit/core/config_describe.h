@@ -5,7 +5,9 @@
 
 #include "base/require.h"
 #include "core/config.h"
+#include "core/connector.h"
 #include "core/grammar.h"
+#include "core/planned.h"
 
 /* Recursion here follows our own tables, whose depth is ours. */
 enum { PATH_MOST = 160 };
@@ -15,7 +17,9 @@ static const char intro[] =
     "\n"
     "A configuration is one YAML file of sections. `waybill check FILE` validates it and names\n"
     "every problem with its place; a key that this page does not list is one of them.\n"
-    "This page is made from the tables that the program itself uses (`src/core/grammar*.c`).\n"
+    "This page is made from the tables that the program itself uses (`src/core/grammar*.c`, and "
+    "the\n"
+    "file of each connector).\n"
     "\n"
     "```yaml\n"
     "node:\n"
@@ -27,8 +31,9 @@ static const char intro[] =
     "```\n"
     "\n"
     "The section `node` is this node's own, read at start. Everything else becomes version 1 when\n"
-    "the store has none; from then on the newest stored version is the truth. A part that this\n"
-    "build does not run yet is checked, kept, and named once in a warning.\n"
+    "the store has none; from then on the newest stored version is the truth. What is marked\n"
+    "as planned here is not run by this build yet: it is checked, kept, and named once in a\n"
+    "warning.\n"
     "\n"
     "The file is UTF-8, at most 4 MiB, one document, without anchors, aliases and tags; no key\n"
     "stands twice in a map. Values are never guessed: `no` is a text, a boolean is `true` or\n"
@@ -70,7 +75,9 @@ static const char expressions[] =
     "| `hl7:MSH-4` | a field; `hl7:PID-3.1` a component |\n"
     "| `x12:ISA06` | an element |\n"
     "| `edifact:UNB-2` | an element; `edifact:UNB-2.1` a component |\n"
-    "| `csv:buyer` | a column of the first data row |\n"
+    "| `csv:buyer` | a column of the first data row |\n";
+
+static const char routes[] =
     "\n"
     "## Routes\n"
     "\n"
@@ -114,6 +121,22 @@ static void put_words(struct buf *out, const char *const *words, const char *aft
         buf_printf(out, "%s`%s%s`", i > 0 ? ", " : "", words[i], after);
 }
 
+/* Words that run, then those that do not. */
+static void put_choice(struct buf *out, const struct option *o)
+{
+    const char *before = "";
+
+    for (size_t i = 0; o->words[i] != NULL; i++)
+        if (!option_word_is_planned(o, str_of(o->words[i]))) {
+            buf_printf(out, "%s`%s`", before, o->words[i]);
+            before = ", ";
+        }
+    if (o->planned != NULL) {
+        buf_puts(out, "; planned: ");
+        put_words(out, o->planned, "");
+    }
+}
+
 /* Help texts start small; here they are sentences. */
 static void put_sentence(struct buf *out, const char *text, const char *end)
 {
@@ -133,7 +156,7 @@ static void put_type(struct buf *out, const struct option *o)
     if (o->type == OPT_WORD && o->words == NULL)
         buf_puts(out, "a kind");
     else if (o->type == OPT_WORD)
-        put_words(out, o->words, "");
+        put_choice(out, o);
     else if (o->type == OPT_LIST)
         buf_printf(out, "list of %ss",
                    o->each->noun != NULL ? o->each->noun : option_type_name(o->each->type));
@@ -172,7 +195,7 @@ static void put_row(struct buf *out, const char *path, const struct option *o)
         buf_printf(out, "`\"%s\"`", o->fallback);
     else if (o->fallback != NULL)
         buf_printf(out, "`%s`", o->fallback);
-    buf_puts(out, " | ");
+    buf_puts(out, (o->flags & OPT_PLANNED) != 0 ? " | planned: " : " | ");
     if (o->help != NULL)
         buf_puts(out, o->help);
     buf_puts(out, " |\n");
@@ -189,7 +212,9 @@ static const char *join(char path[static PATH_MOST], const char *prefix, const c
 
 static void put_keys(struct buf *out, const char *prefix, const struct option *keys)
 {
-    for (const struct option *o = keys; o != NULL && o->name != NULL; o++) {
+    const struct option *o;
+
+    for (struct option_walk w = { keys }; (o = option_next(&w)) != NULL;) {
         char path[PATH_MOST];
 
         put_row(out, join(path, prefix, o->name, ""), o);
@@ -207,28 +232,33 @@ static void put_table_head(struct buf *out)
     buf_puts(out, "\n| key | takes | default | meaning |\n| --- | --- | --- | --- |\n");
 }
 
-static void put_kinds(struct buf *out, const char *title, const struct option_kinds *kinds)
+static void put_kinds(struct buf *out, const struct connectors *all, const char *title,
+                      enum option_role role)
 {
-    if (kinds->common != NULL) {
+    const struct option *common = kind_common(role);
+    const struct option_kind *k;
+
+    if (common != NULL) {
         buf_printf(out, "\nKeys of every %s:\n", title);
         put_table_head(out);
-        put_keys(out, "", kinds->common);
+        put_keys(out, "", common);
     }
-    for (const struct option_kind *k = kinds->kinds; k->name != NULL; k++) {
-        buf_printf(out, "\n### %s `%s`\n\n", title, k->name);
+    for (size_t i = 0; (k = kind_at(all, role, i)) != NULL; i++) {
+        buf_printf(out, "\n### %s `%s`%s\n\n", title, k->name, k->planned ? ", planned" : "");
         put_sentence(out, k->help, k->ends ? "; nothing follows it" : "");
-        if (k->keys->name == NULL)
+        if (k->keys->type == OPT_END)
             continue;
         put_table_head(out);
         put_keys(out, "", k->keys);
     }
 }
 
-static void put_section(struct buf *out, const struct option *section)
+static void put_section(struct buf *out, const struct connectors *all, const struct option *section)
 {
     const struct option *each = section->each;
 
-    buf_printf(out, "\n## `%s`\n\n", section->name);
+    buf_printf(out, "\n## `%s`%s\n\n", section->name,
+               (section->flags & OPT_PLANNED) != 0 ? ", planned" : "");
     put_sentence(out, section->help, "");
     if (section->type == OPT_MAP) {
         put_table_head(out);
@@ -237,7 +267,7 @@ static void put_section(struct buf *out, const struct option *section)
     }
     buf_printf(out, "\nA %s.\n", section->type == OPT_LIST ? "list" : "map of names");
     if (each->type == OPT_KIND) {
-        put_kinds(out, each->noun, each->kinds);
+        put_kinds(out, all, each->noun, each->role);
         return;
     }
     put_table_head(out);
@@ -259,20 +289,26 @@ static void put_types(struct buf *out)
     }
 }
 
-static void config_describe(struct buf *out)
+static void config_describe(const struct connectors *all, struct buf *out)
 {
+    const struct option *s;
+
     buf_puts(out, intro);
     put_types(out);
     buf_puts(out, expressions);
+    buf_puts(out, "\nPlanned: ");
+    put_words(out, planned_sources, "");
+    buf_puts(out, ".\n");
+    buf_puts(out, routes);
     buf_puts(out, times);
-    for (const struct option *s = grammar_sections; s->name != NULL; s++)
+    for (struct option_walk w = { grammar_sections }; (s = option_next(&w)) != NULL;)
         if (!is_reserved(s))
-            put_section(out, s);
+            put_section(out, all, s);
     buf_puts(out, "\n## Services\n\nThe steps of a route.\n");
-    put_kinds(out, "service", &grammar_services);
-    buf_puts(out, "\n## Reserved sections\n\nTheir shape is not fixed yet; what they contain is "
-                  "kept.\n\n| section | meaning |\n| --- | --- |\n");
-    for (const struct option *s = grammar_sections; s->name != NULL; s++)
+    put_kinds(out, all, "service", ROLE_SERVICE);
+    buf_puts(out, "\n## Reserved sections\n\nPlanned, and their shape is not fixed yet; what they "
+                  "contain is kept.\n\n| section | meaning |\n| --- | --- |\n");
+    for (struct option_walk w = { grammar_sections }; (s = option_next(&w)) != NULL;)
         if (is_reserved(s))
             buf_printf(out, "| `%s` | %s |\n", s->name, s->help);
 }

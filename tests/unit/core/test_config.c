@@ -3,11 +3,12 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "app/registry.h"
 #include "base/auto.h"
 #include "base/clock.h"
 #include "test.h"
 
-static const struct config_runs runs = { .parts = config_runs_build };
+static const struct config_options options = { .connectors = &registry };
 
 static void unref(struct config **config)
 {
@@ -39,7 +40,7 @@ TEST(config_defaults)
     AUTO(config_report_done) struct config_report report = CONFIG_REPORT_INIT;
     AUTO(unref)
     struct config *c =
-        config_load(STR("gateways: { a: { kind: http } }"), "x.yaml", &runs, &report);
+        config_load(STR("gateways: { a: { kind: http } }"), "x.yaml", &options, &report);
 
     CHECK(c != NULL && report.warnings.count == 0 && !c->has_node);
     const struct config_node *n = &c->node;
@@ -53,10 +54,9 @@ TEST(config_defaults)
     const struct config_gateway *g = &c->gateways[0];
 
     CHECK(strcmp(g->name, "a") == 0 && strcmp(g->kind, "http") == 0 && g->place.column == 13);
-    CHECK(g->auth == CONFIG_AUTH_KEY && g->reply == CONFIG_REPLY_ACK);
+    CHECK(g->auth == CONFIG_AUTH_KEY);
     CHECK(g->rate.count == 0 && g->burst == 0 && g->size_bytes == 64 << 20);
     CHECK(g->idempotency_us == 24 * 3600 * (int64_t)CLOCK_S);
-    CHECK(g->wait_us == 30 * (int64_t)CLOCK_S);
     CHECK(g->area == CONFIG_ANYWHERE && g->extract == NULL && g->user_count == 0);
 }
 
@@ -85,7 +85,7 @@ TEST(config_reads_what_is_written)
             "    area: external\n"
             "    extract: { sender: \"value:x\" }\n"
             "  b: { kind: http, auth: none, limits: { rate: 5/s, burst: 100 } }\n"),
-        "x.yaml", &runs, &report);
+        "x.yaml", &options, &report);
 
     CHECK(c != NULL && c->has_node && c->gateway_count == 2);
     const struct config_node *n = &c->node;
@@ -104,8 +104,8 @@ TEST(config_reads_what_is_written)
     CHECK(strcmp(a->users[1].name, "ben") == 0 &&
           strcmp(a->users[1].hash, "$argon2id$v=19$y") == 0);
     CHECK(a->rate.count == 600 && a->rate.per_us == 60 * (int64_t)CLOCK_S && a->burst == 10);
-    CHECK(a->size_bytes == 1024 && a->idempotency_us == 0 && a->wait_us == 5 * (int64_t)CLOCK_S);
-    CHECK(a->reply == CONFIG_REPLY_RECEIVER && a->area == CONFIG_EXTERNAL && a->extract != NULL);
+    CHECK(a->size_bytes == 1024 && a->idempotency_us == 0);
+    CHECK(a->area == CONFIG_EXTERNAL && a->extract != NULL);
     CHECK(b->auth == CONFIG_AUTH_NONE && b->burst == 100);
 }
 
@@ -125,7 +125,7 @@ TEST(config_whole_example_is_valid_and_warns_once_per_part)
     AUTO(buf_done) struct buf text = BUF_INIT(64 * 1024);
 
     read_beside("whole.yaml", &text);
-    AUTO(unref) struct config *c = config_load(buf_view(&text), "whole.yaml", &runs, &report);
+    AUTO(unref) struct config *c = config_load(buf_view(&text), "whole.yaml", &options, &report);
 
     CHECK(c != NULL && report.problems.count == 0);
     CHECK(report.warnings.count == sizeof warnings / sizeof warnings[0]);
@@ -162,7 +162,7 @@ TEST(config_warns_of_sources_that_are_not_run)
             "  b: { kind: http, extract: x12 }\n"
             "  c: { kind: http, extract: { sender: \"json:/a\", type: \"csv:t\" } }\n"
             "  d: { kind: mllp, listen: \"127.0.0.1:0\", extract: edifact }\n"),
-        "x.yaml", &runs, &report);
+        "x.yaml", &options, &report);
 
     CHECK(c != NULL && report.warnings.count == sizeof warnings / sizeof warnings[0]);
     for (size_t i = 0; i < report.warnings.count; i++) {
@@ -181,7 +181,7 @@ TEST(config_example_in_the_tree_is_valid_without_a_warning)
     AUTO(buf_done) struct buf text = BUF_INIT(64 * 1024);
 
     read_beside("../../../examples/minimal.yaml", &text);
-    AUTO(unref) struct config *c = config_load(buf_view(&text), "minimal.yaml", &runs, &report);
+    AUTO(unref) struct config *c = config_load(buf_view(&text), "minimal.yaml", &options, &report);
 
     CHECK(c != NULL && report.problems.count == 0 && report.warnings.count == 0);
     CHECK(c->gateway_count == 2 && c->gateways[1].auth == CONFIG_AUTH_NONE);
@@ -230,7 +230,7 @@ TEST(config_takes_every_kind)
 
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         AUTO(config_report_done) struct config_report report = CONFIG_REPORT_INIT;
-        struct config *c = config_load(str_of(texts[i]), "t", &runs, &report);
+        struct config *c = config_load(str_of(texts[i]), "t", &options, &report);
 
         if (c == NULL)
             printf("# %s\n#   %s\n", texts[i], report.problems.items[0].message);
@@ -288,7 +288,7 @@ TEST(config_takes_every_service)
                    "batches: { b: { count: 10, do: [ { deliver: e } ] } }\n"
                    "routes: [ { name: r, do: [ { %s } ] } ]\n",
                    steps[i]);
-        struct config *c = config_load(buf_view(&text), "t", &runs, &report);
+        struct config *c = config_load(buf_view(&text), "t", &options, &report);
 
         if (c == NULL)
             printf("# %s\n#   %s\n", steps[i], report.problems.items[0].message);
@@ -303,14 +303,14 @@ TEST(config_expands_the_node_section_when_asked)
         "node: { listen: \"${env:TEST_LISTEN}\", data: \"${env:TEST_DATA}/x\", "
         "limits: { connections: \"${env:TEST_N}\" } }\n"
         "gateways: { a: { kind: http, auth: none, title: \"${env:TEST_N}\" } }";
-    const struct config_runs expand = { .parts = config_runs_build, .expand_node = true };
+    const struct config_options expand = { .connectors = &registry, .expand_node = true };
     AUTO(config_report_done) struct config_report plain = CONFIG_REPORT_INIT;
     AUTO(config_report_done) struct config_report good = CONFIG_REPORT_INIT;
     AUTO(config_report_done) struct config_report open = CONFIG_REPORT_INIT;
     AUTO(config_report_done) struct config_report bad = CONFIG_REPORT_INIT;
 
     (void)unsetenv("TEST_N");
-    AUTO(unref) struct config *a = config_load(STR(text), "t", &runs, &plain);
+    AUTO(unref) struct config *a = config_load(STR(text), "t", &options, &plain);
 
     CHECK(a != NULL && a->node.listen.host[0] == '\0' && a->node.connections == 10000);
     CHECK(strcmp(a->node.data, "${env:TEST_DATA}/x") == 0);
@@ -341,7 +341,7 @@ TEST(config_fits_node_asks_about_another_node)
     AUTO(problem_list_done) struct problem_list problems = PROBLEM_LIST_INIT;
     AUTO(unref)
     struct config *c =
-        config_load(STR("gateways: { a: { kind: http, auth: none } }"), "t", &runs, &report);
+        config_load(STR("gateways: { a: { kind: http, auth: none } }"), "t", &options, &report);
     struct config_node node = c->node;
 
     CHECK(config_fits_node(c, &node, &problems) && problems.count == 0);
@@ -350,57 +350,15 @@ TEST(config_fits_node_asks_about_another_node)
     CHECK(problems.items[0].place.column == 36);
 }
 
-TEST(config_runs_longest_entry_decides)
-{
-    static const struct config_run parts[] = {
-        { "node", true },
-        { "gateways.http", true },
-        { "gateways.http.reply", false },
-        { "gateways.http.reply.ack", true },
-        { "routes", true },
-        { "routes.split", false },
-        { 0 },
-    };
-    static const struct {
-        const char *part;
-        bool runs;
-    } cases[] = {
-        { "node", true },
-        { "node.limits", true },
-        { "gateways", true }, /* something below it */
-        { "gateways.http", true },
-        { "gateways.http.auth", true },
-        { "gateways.httpx", false },
-        { "gateways.http.reply.ack", true },
-        { "gateways.http.reply.soap", false },
-        { "gateways.file", false },
-        { "routes.jq", true },
-        { "routes.split", false },
-        { "endpoints", false },
-    };
-    const struct config_runs some = { .parts = parts };
-
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
-        CHECK(config_runs_part(&some, cases[i].part) == cases[i].runs);
-}
-
 TEST(config_warns_about_words_and_services)
 {
-    static const struct config_run parts[] = { { "gateways.http", true },
-                                               { "gateways.http.reply", false },
-                                               { "gateways.http.reply.ack", true },
-                                               { "route", true },
-                                               { "routes", true },
-                                               { "routes.jq", false },
-                                               { 0 } };
-    const struct config_runs some = { .parts = parts };
     AUTO(config_report_done) struct config_report report = CONFIG_REPORT_INIT;
     AUTO(unref)
     struct config *c =
         config_load(STR("gateways: { a: { kind: http, reply: ack }, b: { kind: http, reply: soap },"
                         " c: { kind: http, reply: soap } }\n"
                         "routes: [ { name: a, do: [ { jq: . }, { jq: . }, { drop: x } ] } ]"),
-                    "t", &some, &report);
+                    "t", &options, &report);
 
     CHECK(c != NULL && report.warnings.count == 2);
     CHECK(
@@ -419,7 +377,7 @@ static void *use(void *config)
 TEST(config_is_shared_between_threads)
 {
     AUTO(config_report_done) struct config_report report = CONFIG_REPORT_INIT;
-    struct config *c = config_load(STR("gateways: {}"), "t", &runs, &report);
+    struct config *c = config_load(STR("gateways: {}"), "t", &options, &report);
     pthread_t threads[4];
 
     CHECK(c != NULL);

@@ -1,8 +1,9 @@
+#include "app/registry.h"
 #include "base/auto.h"
 #include "core/config.h"
 #include "test.h"
 
-static const struct config_runs runs = { .parts = config_runs_build };
+static const struct config_options options = { .connectors = &registry };
 
 #define ENDPOINTS "endpoints: { e: { kind: file, path: o } }\n"
 #define JOINING   "routes: [ { name: r, do: [ { batch: b } ] } ]\n"
@@ -11,7 +12,7 @@ static struct config_report load(const char *text, struct config **ret)
 {
     struct config_report report = CONFIG_REPORT_INIT;
 
-    *ret = config_load(str_of(text), "t", &runs, &report);
+    *ret = config_load(str_of(text), "t", &options, &report);
     return report;
 }
 

@@ -4,6 +4,7 @@
  */
 #include <stdlib.h>
 
+#include "app/registry.h"
 #include "base/auto.h"
 #include "config_describe.h"
 #include "test.h"
@@ -33,7 +34,7 @@ TEST(config_describe_is_the_page_in_docs)
 {
     AUTO(buf_done) struct buf made = BUF_INIT(PAGE_MOST), page = BUF_INIT(PAGE_MOST);
 
-    config_describe(&made);
+    config_describe(&registry, &made);
     read_page(&page);
     CHECK(made.len > 10000);
     CHECK(str_eq(buf_view(&made), buf_view(&page)));
@@ -44,7 +45,7 @@ int main(int argc, char **argv)
     if (argc == 2 && strcmp(argv[1], "print") == 0) {
         AUTO(buf_done) struct buf made = BUF_INIT(PAGE_MOST);
 
-        config_describe(&made);
+        config_describe(&registry, &made);
         (void)fwrite(made.ptr, 1, made.len, stdout);
         return 0;
     }

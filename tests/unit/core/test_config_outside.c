@@ -1,9 +1,10 @@
 /* What a text takes from outside of itself, in its order and with its places. */
+#include "app/registry.h"
 #include "base/auto.h"
 #include "core/config.h"
 #include "test.h"
 
-static const struct config_runs runs = { .parts = config_runs_build };
+static const struct config_options options = { .connectors = &registry };
 
 static const char text[] =
     "node:\n"
@@ -32,7 +33,7 @@ TEST(outside_lists_every_reference)
         { CONFIG_SECRET, "deep", 12, 24 },
     };
     AUTO(config_report_done) struct config_report report = CONFIG_REPORT_INIT;
-    struct config *c = config_load(STR(text), "t", &runs, &report);
+    struct config *c = config_load(STR(text), "t", &options, &report);
     struct config_outside_walk walk = { 0 };
     struct config_reference r;
 
@@ -106,7 +107,7 @@ TEST(outside_is_asked_beside_other_problems)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         AUTO(config_report_done) struct config_report report = CONFIG_REPORT_INIT;
         struct counted n = { 0 };
-        struct config_runs also = runs;
+        struct config_options also = options;
 
         also.also = count;
         also.also_arg = &n;

@@ -1,4 +1,5 @@
 /* Which routes tie, and which do not. */
+#include "app/registry.h"
 #include "base/auto.h"
 #include "core/config.h"
 #include "test.h"
@@ -9,7 +10,7 @@ static const char ahead[] = "systems: { a: {}, b: {}, c: {} }\n"
                             "{ region: \"json:/r\", size: \"json:/s\" } } } }\n"
                             "routes:\n";
 
-static const struct config_runs runs = { .parts = config_runs_build };
+static const struct config_options options = { .connectors = &registry };
 
 TEST(routes_tie_table)
 {
@@ -49,7 +50,7 @@ TEST(routes_tie_table)
                    "%s  - { name: one, when: %s, do: [ { drop: x } ] }\n"
                    "  - { name: two, when: %s, do: [ { drop: x } ] }\n",
                    ahead, cases[i].one, cases[i].two);
-        struct config *c = config_load(buf_view(&text), "t", &runs, &report);
+        struct config *c = config_load(buf_view(&text), "t", &options, &report);
 
         if ((c == NULL) != cases[i].tie)
             printf("# %s %s\n", cases[i].one, cases[i].two);
@@ -71,7 +72,7 @@ TEST(routes_have_names_of_their_own)
                           "routes:\n"
                           "  - { name: a, do: [ { drop: x } ] }\n"
                           "  - { name: a, when: { type: t }, do: [ { drop: x } ] }\n"),
-                      "t", &runs, &report) == NULL);
+                      "t", &options, &report) == NULL);
     CHECK(report.problems.count == 1 && report.problems.items[0].place.line == 4);
     CHECK(report.problems.items[0].place.column == 13);
 }
@@ -85,7 +86,7 @@ TEST(routes_many)
     buf_puts(&text, "types: { \"*\": {} }\nroutes:\n");
     for (int i = 0; i < 15000; i++)
         buf_printf(&text, "  - { name: r%d, when: { type: t%d }, do: [ { drop: x } ] }\n", i, i);
-    struct config *c = config_load(buf_view(&text), "t", &runs, &report);
+    struct config *c = config_load(buf_view(&text), "t", &options, &report);
 
     CHECK(c != NULL && c->route_count == 15000);
     config_unref(c);
@@ -122,7 +123,7 @@ TEST(routes_too_many_to_compare_are_refused)
             }
             buf_puts(&text, " } }\n");
         }
-        CHECK(config_load(buf_view(&text), "t", &runs, &report) == NULL);
+        CHECK(config_load(buf_view(&text), "t", &options, &report) == NULL);
         for (size_t i = 0; i < report.problems.count; i++)
             found |= strstr(report.problems.items[i].message, messages[kind]) != NULL;
         CHECK(found || (kind == 1 && report.problems.left_out > 0));

@@ -1,4 +1,5 @@
 /* What is wrong in a configuration, where, and what is said about it. */
+#include "app/registry.h"
 #include "base/auto.h"
 #include "core/config.h"
 #include "test.h"
@@ -13,12 +14,12 @@ struct wrong {
 /* Each text has exactly this one problem. */
 static bool all_as_said(const struct wrong *cases, size_t count)
 {
-    const struct config_runs runs = { .parts = config_runs_build };
+    const struct config_options options = { .connectors = &registry };
 
     for (size_t i = 0; i < count; i++) {
         AUTO(config_report_done) struct config_report report = CONFIG_REPORT_INIT;
         const struct wrong *w = &cases[i];
-        struct config *config = config_load(str_of(w->text), "test.yaml", &runs, &report);
+        struct config *config = config_load(str_of(w->text), "test.yaml", &options, &report);
         const struct problem *p = &report.problems.items[0];
 
         if (config == NULL && report.problems.count == 1 && p->place.line == w->line &&
@@ -48,7 +49,7 @@ TEST(walk_keys)
           "unknown key `rat` in `limits` of gateway `a`",
           "did you mean `rate`? allowed: rate, burst, size" },
         { "gateways: { a: { kind: htp } }", 1, 24, "unknown kind of gateway `htp`",
-          "did you mean `http`? allowed: http, file, ftp, sftp, mllp, sql, s3" },
+          "did you mean `http`? allowed: http, file; planned: ftp, sftp, mllp, sql, s3" },
         { "gateways:\n  a: { title: x }", 2, 3, "gateway `a` needs `kind`", "http, file" },
         { "gateways:\n  a:\n", 2, 3, "gateway `a` needs `kind`", NULL },
         { "gateways:\n  a: { kidn: http }", 2, 8, "unknown key `kidn`", "did you mean `kind`?" },
@@ -345,10 +346,10 @@ TEST(walk_names_every_problem_at_once)
                                "a: 2\n";
     static const struct place places[] = { { 1, 17 }, { 3, 26 }, { 3, 32 },
                                            { 4, 1 },  { 5, 1 },  { 5, 1 } };
-    const struct config_runs runs = { .parts = config_runs_build };
+    const struct config_options options = { .connectors = &registry };
     AUTO(config_report_done) struct config_report report = CONFIG_REPORT_INIT;
 
-    CHECK(config_load(STR(text), "t", &runs, &report) == NULL);
+    CHECK(config_load(STR(text), "t", &options, &report) == NULL);
     CHECK(report.problems.count == sizeof places / sizeof places[0]);
     for (size_t i = 0; i < report.problems.count; i++) {
         CHECK(report.problems.items[i].place.line == places[i].line);
@@ -358,27 +359,28 @@ TEST(walk_names_every_problem_at_once)
 
 TEST(walk_stops_counting_hints_when_the_list_is_full)
 {
-    const struct config_runs runs = { .parts = config_runs_build };
+    const struct config_options options = { .connectors = &registry };
     AUTO(config_report_done) struct config_report report = CONFIG_REPORT_INIT;
     AUTO(buf_done) struct buf text = BUF_INIT(YAML_BYTES);
 
     for (int i = 0; i < 90000; i++)
         buf_printf(&text, "an-unknown-key-%d: x\n", i);
-    CHECK(config_load(buf_view(&text), "t", &runs, &report) == NULL);
+    CHECK(config_load(buf_view(&text), "t", &options, &report) == NULL);
     CHECK(report.problems.count == PROBLEM_MOST &&
           report.problems.left_out == 90000 - PROBLEM_MOST);
 }
 
 TEST(walk_shortens_a_long_list_of_names)
 {
-    const struct config_runs runs = { .parts = config_runs_build };
+    const struct config_options options = { .connectors = &registry };
     AUTO(config_report_done) struct config_report report = CONFIG_REPORT_INIT;
     AUTO(buf_done) struct buf text = BUF_INIT(YAML_BYTES);
 
     buf_puts(&text, "endpoints: { e: { kind: file, path: o, system: nobody } }\nsystems:\n");
     for (int i = 0; i < 500; i++)
         buf_printf(&text, "  system-%03d: {}\n", i);
-    CHECK(config_load(buf_view(&text), "t", &runs, &report) == NULL && report.problems.count == 1);
+    CHECK(config_load(buf_view(&text), "t", &options, &report) == NULL &&
+          report.problems.count == 1);
     CHECK(strstr(report.problems.items[0].hint, "defined: system-000, system-001") != NULL);
     CHECK(strstr(report.problems.items[0].hint, " more") != NULL);
 }
@@ -394,12 +396,12 @@ TEST(walk_never_shows_a_secret)
         "endpoints: { a: { kind: http, url: \"http://h\", headers: { A: \"hunter2${\" } } }",
         "endpoints: { a: { kind: sql, dsn: \"hunter2${env:}\", statement: x } }",
     };
-    const struct config_runs runs = { .parts = config_runs_build };
+    const struct config_options options = { .connectors = &registry };
 
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         AUTO(config_report_done) struct config_report report = CONFIG_REPORT_INIT;
 
-        CHECK(config_load(str_of(texts[i]), "t", &runs, &report) == NULL);
+        CHECK(config_load(str_of(texts[i]), "t", &options, &report) == NULL);
         for (size_t k = 0; k < report.problems.count; k++) {
             const struct problem *p = &report.problems.items[k];
 
@@ -417,15 +419,15 @@ TEST(walk_zones_of_this_machine)
         "  a: { window: { zone: Europe/Berlim } }\n"
         "  b: { window: [ { zone: Europe/Berlin }, { zone: Mars/Olympus } ] }\n"
         "jobs: { j: { kind: retain, at: \"@daily\", zone: UTC } }\n";
-    struct config_runs runs = { .parts = config_runs_build };
+    struct config_options options = { .connectors = &registry };
     AUTO(config_report_done)
     struct config_report one = CONFIG_REPORT_INIT, two = CONFIG_REPORT_INIT;
-    struct config *config = config_load(STR(text), "t", &runs, &one);
+    struct config *config = config_load(STR(text), "t", &options, &one);
 
     CHECK(config != NULL);
     config_unref(config);
-    runs.ask_zones = true;
-    CHECK(config_load(STR(text), "t", &runs, &two) == NULL && two.problems.count == 2);
+    options.ask_zones = true;
+    CHECK(config_load(STR(text), "t", &options, &two) == NULL && two.problems.count == 2);
     const struct problem *p = two.problems.items;
 
     CHECK(p[0].place.line == 2 && p[0].place.column == 24);
@@ -438,13 +440,13 @@ TEST(walk_too_many_windows)
 {
     AUTO(config_report_done) struct config_report report = CONFIG_REPORT_INIT;
     AUTO(buf_done) struct buf text = BUF_INIT(4096);
-    const struct config_runs runs = { .parts = config_runs_build };
+    const struct config_options options = { .connectors = &registry };
 
     buf_puts(&text, "systems: { a: { window: [");
     for (int i = 0; i < 65; i++)
         buf_puts(&text, " {},");
     buf_puts(&text, " ] } }");
-    CHECK(config_load(buf_view(&text), "t", &runs, &report) == NULL);
+    CHECK(config_load(buf_view(&text), "t", &options, &report) == NULL);
     CHECK(report.problems.count == 1);
     CHECK(strstr(report.problems.items[0].message, "at most 64 windows") != NULL);
 }

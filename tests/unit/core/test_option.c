@@ -1,5 +1,6 @@
 #include "core/option.h"
 
+#include "app/registry.h"
 #include "core/grammar.h"
 #include "test.h"
 
@@ -20,36 +21,47 @@ static void add_table(struct tables *t, const struct option *keys)
         t->seen[t->count++] = keys;
 }
 
-static void add_kinds(struct tables *t, const struct option_kinds *kinds)
+static void add_kinds(struct tables *t, enum option_role role)
 {
-    add_table(t, kinds->common);
-    for (const struct option_kind *k = kinds->kinds; k->name != NULL; k++)
+    const struct option_kind *k;
+
+    add_table(t, kind_common(role));
+    for (size_t i = 0; (k = kind_at(&registry, role, i)) != NULL; i++)
         add_table(t, k->keys);
 }
 
 static void collect(struct tables *t)
 {
+    const struct option *o;
+
     add_table(t, grammar_sections);
+    for (enum option_role role = ROLE_GATEWAY; role <= ROLE_JOB; role++)
+        add_kinds(t, role);
     for (size_t i = 0; i < t->count; i++)
-        for (const struct option *o = t->seen[i]; o->name != NULL; o++) {
+        for (struct option_walk w = { t->seen[i] }; (o = option_next(&w)) != NULL;) {
             add_table(t, o->keys);
-            if (o->each != NULL && o->each->keys != NULL)
-                add_table(t, o->each->keys);
-            if (o->each != NULL && o->each->kinds != NULL)
-                add_kinds(t, o->each->kinds);
+            add_table(t, o->each != NULL ? o->each->keys : NULL);
         }
-    add_kinds(t, &grammar_services);
+}
+
+static bool has_word(const struct option *o, const char *word)
+{
+    for (size_t i = 0; o->words != NULL && o->words[i] != NULL; i++)
+        if (strcmp(o->words[i], word) == 0)
+            return true;
+    return false;
 }
 
 /* Runs for every key there is: a new one is tested by being listed. */
 TEST(option_every_key_is_complete)
 {
     struct tables t = { 0 };
+    const struct option *o;
 
     collect(&t);
     CHECK(t.count > 40 && t.count < TABLES_MOST);
     for (size_t i = 0; i < t.count; i++)
-        for (const struct option *o = t.seen[i]; o->name != NULL; o++) {
+        for (struct option_walk w = { t.seen[i] }; (o = option_next(&w)) != NULL;) {
             bool whole = o->help != NULL && o->type != OPT_END;
 
             if (o->type == OPT_MAP)
@@ -66,6 +78,8 @@ TEST(option_every_key_is_complete)
                 whole = false;
             if (option_find(t.seen[i], str_of(o->name)) != o)
                 whole = false; /* a second key of this name */
+            for (size_t k = 0; o->planned != NULL && o->planned[k] != NULL; k++)
+                whole = whole && has_word(o, o->planned[k]);
             if (!whole)
                 printf("# key %s\n", o->name);
             CHECK(whole);
@@ -106,15 +120,20 @@ TEST(option_guess_table)
     }
 }
 
-TEST(option_kind_key_knows_common_and_own)
+TEST(option_next_takes_groups_in)
 {
-    const struct option_kind *http = option_kind_find(&grammar_gateways, STR("http"));
+    static const struct option one[] = { { .name = "b", .type = OPT_TEXT }, { 0 } };
+    static const struct option none[] = { { 0 } };
+    static const struct option table[] = {
+        { .name = "a", .type = OPT_TEXT }, OPTIONS(one),  OPTIONS(none),
+        { .name = "c", .type = OPT_TEXT }, OPTIONS(none), { 0 },
+    };
+    struct option_walk w = { table }, nothing = { NULL };
 
-    CHECK(http != NULL && option_kind_find(&grammar_gateways, STR("htp")) == NULL);
-    CHECK(option_kind_key(&grammar_gateways, http, STR("limits")) != NULL);
-    CHECK(option_kind_key(&grammar_gateways, http, STR("auth")) != NULL);
-    CHECK(option_kind_key(&grammar_gateways, http, STR("path")) == NULL);
-    CHECK(option_kind_key(&grammar_gateways, NULL, STR("auth")) == NULL);
+    CHECK(strcmp(option_next(&w)->name, "a") == 0 && option_next(&w) == &one[0]);
+    CHECK(strcmp(option_next(&w)->name, "c") == 0);
+    CHECK(option_next(&w) == NULL && option_next(&w) == NULL && option_next(&nothing) == NULL);
+    CHECK(option_find(table, STR("b")) == &one[0] && option_find(table, STR("d")) == NULL);
 }
 
 int main(void)

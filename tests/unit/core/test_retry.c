@@ -1,4 +1,5 @@
 #include "core/retry.h"
+#include "core/verdict.h"
 
 #include "base/clock.h"
 #include "test.h"
@@ -78,17 +79,40 @@ TEST(retry_is_over_when_the_next_one_comes_too_late)
 
 static const struct breaker_rule rule = { .failures = 3, .wait_us = 30ll * CLOCK_S };
 
+static bool judge(struct breaker *b, const struct breaker_rule *r, enum verdict_kind kind,
+                  int64_t now_us, uint64_t chance)
+{
+    const struct verdict v = { .kind = kind };
+
+    return breaker_judge(b, r, &v, false, now_us, chance);
+}
+
+static bool fail(struct breaker *b, const struct breaker_rule *r, int64_t now_us, uint64_t chance)
+{
+    return judge(b, r, VERDICT_UNREACHED, now_us, chance);
+}
+
+static bool refuse(struct breaker *b, const struct breaker_rule *r, int64_t now_us)
+{
+    return judge(b, r, VERDICT_CREDENTIAL, now_us, 0);
+}
+
+static bool succeed(struct breaker *b)
+{
+    return judge(b, &rule, VERDICT_DELIVERED, 0, 0);
+}
+
 TEST(breaker_opens_after_failures_in_a_row)
 {
     struct breaker b = { 0 };
 
-    CHECK(!breaker_failure(&b, &rule, 100, 0) && !breaker_is_open(&b));
-    CHECK(!breaker_failure(&b, &rule, 101, 0));
-    CHECK(!breaker_success(&b)); /* not in a row any more */
-    CHECK(!breaker_failure(&b, &rule, 102, 0));
-    CHECK(!breaker_failure(&b, &rule, 103, 0));
+    CHECK(!fail(&b, &rule, 100, 0) && !breaker_is_open(&b));
+    CHECK(!fail(&b, &rule, 101, 0));
+    CHECK(!succeed(&b)); /* not in a row any more */
+    CHECK(!fail(&b, &rule, 102, 0));
+    CHECK(!fail(&b, &rule, 103, 0));
     CHECK(breaker_ask(&b, 103) == BREAKER_GO && !b.probing);
-    CHECK(breaker_failure(&b, &rule, 104, 0));
+    CHECK(fail(&b, &rule, 104, 0));
     CHECK(breaker_is_open(&b) && b.since_us == 104 && b.failures == 3);
     CHECK(b.until_us == 104 + rule.wait_us);
 }
@@ -98,14 +122,14 @@ TEST(breaker_lets_one_probe_after_the_wait)
     struct breaker b = { 0 };
     int64_t now = 1000;
 
-    CHECK(breaker_trip(&b, &rule, now));
+    CHECK(refuse(&b, &rule, now));
     CHECK(breaker_ask(&b, now) == BREAKER_WAIT);
     CHECK(breaker_ask(&b, now + rule.wait_us - 1) == BREAKER_WAIT);
     now += rule.wait_us;
     CHECK(breaker_ask(&b, now) == BREAKER_PROBE);
     CHECK(breaker_ask(&b, now) == BREAKER_WAIT);
     CHECK(breaker_ask(&b, now + 100 * rule.wait_us) == BREAKER_WAIT); /* it has not reported */
-    CHECK(breaker_success(&b));
+    CHECK(succeed(&b));
     CHECK(!breaker_is_open(&b) && breaker_ask(&b, now) == BREAKER_GO);
     CHECK(b.failures == 0 && b.wait_us == 0 && b.since_us == 0 && !b.probing);
 }
@@ -116,27 +140,27 @@ TEST(breaker_stays_open_longer_with_each_failed_probe)
     struct breaker b = { 0 };
     int64_t now = 1000;
 
-    CHECK(breaker_trip(&b, &rule, now));
+    CHECK(refuse(&b, &rule, now));
     for (size_t i = 0; i < sizeof waits / sizeof waits[0]; i++) {
         now = b.until_us;
         CHECK(breaker_ask(&b, now) == BREAKER_PROBE);
-        CHECK(!breaker_failure(&b, &rule, now, 0)); /* open before, open after */
+        CHECK(!fail(&b, &rule, now, 0)); /* open before, open after */
         CHECK(!b.probing && b.wait_us == waits[i] * rule.wait_us);
         CHECK(b.until_us == now + b.wait_us && b.since_us == 1000);
     }
     CHECK(breaker_ask(&b, b.until_us) == BREAKER_PROBE);
-    CHECK(breaker_success(&b));
-    CHECK(breaker_trip(&b, &rule, now) && b.wait_us == rule.wait_us); /* from the start again */
+    CHECK(succeed(&b));
+    CHECK(refuse(&b, &rule, now) && b.wait_us == rule.wait_us); /* from the start again */
 }
 
 TEST(breaker_opens_at_once_when_a_credential_is_refused)
 {
     struct breaker b = { 0 };
 
-    CHECK(breaker_trip(&b, &rule, 50) && breaker_is_open(&b));
-    CHECK(!breaker_trip(&b, &rule, 60) && b.until_us == 50 + rule.wait_us); /* a late one */
+    CHECK(refuse(&b, &rule, 50) && breaker_is_open(&b));
+    CHECK(!refuse(&b, &rule, 60) && b.until_us == 50 + rule.wait_us); /* a late one */
     CHECK(breaker_ask(&b, b.until_us) == BREAKER_PROBE);
-    CHECK(!breaker_trip(&b, &rule, b.until_us)); /* still refused */
+    CHECK(!refuse(&b, &rule, b.until_us)); /* still refused */
     CHECK(b.wait_us == 2 * rule.wait_us && !b.probing);
 }
 
@@ -144,25 +168,25 @@ TEST(breaker_heeds_no_failure_that_was_sent_before_it_opened)
 {
     struct breaker b = { 0 };
 
-    CHECK(breaker_trip(&b, &rule, 50));
+    CHECK(refuse(&b, &rule, 50));
     int64_t until = b.until_us;
 
     for (int i = 0; i < 20; i++)
-        CHECK(!breaker_failure(&b, &rule, 60 + i, 0));
+        CHECK(!fail(&b, &rule, 60 + i, 0));
     CHECK(b.until_us == until && b.wait_us == rule.wait_us);
-    CHECK(breaker_success(&b)); /* but a success tells that it is reached */
+    CHECK(succeed(&b)); /* but a success tells that it is reached */
 }
 
 TEST(breaker_gives_the_probe_again_when_it_was_lost)
 {
     struct breaker b = { 0 };
 
-    CHECK(breaker_trip(&b, &rule, 50));
+    CHECK(refuse(&b, &rule, 50));
     CHECK(breaker_ask(&b, b.until_us) == BREAKER_PROBE);
     breaker_probe_lost(&b);
     CHECK(breaker_is_open(&b) && b.wait_us == rule.wait_us);
     CHECK(breaker_ask(&b, b.until_us) == BREAKER_PROBE);
-    CHECK(breaker_success(&b));
+    CHECK(succeed(&b));
     breaker_probe_lost(&b);
     CHECK(!breaker_is_open(&b));
 }
@@ -172,10 +196,10 @@ TEST(breaker_waits_up_to_a_tenth_more_by_chance)
     struct breaker b = { 0 };
     const struct breaker_rule one = { .failures = 1, .wait_us = 1000 };
 
-    CHECK(breaker_failure(&b, &one, 5000, UINT64_MAX) && b.until_us == 5000 + 1100);
+    CHECK(fail(&b, &one, 5000, UINT64_MAX) && b.until_us == 5000 + 1100);
     CHECK(breaker_ask(&b, 6099) == BREAKER_WAIT);
     CHECK(breaker_ask(&b, 6100) == BREAKER_PROBE);
-    CHECK(!breaker_failure(&b, &one, 6100, UINT64_MAX / 2 + 1) && b.until_us == 6100 + 2000 + 100);
+    CHECK(!fail(&b, &one, 6100, UINT64_MAX / 2 + 1) && b.until_us == 6100 + 2000 + 100);
 }
 
 TEST(breaker_follows_a_new_rule)
@@ -183,11 +207,11 @@ TEST(breaker_follows_a_new_rule)
     struct breaker b = { 0 };
     const struct breaker_rule shorter = { .failures = 1, .wait_us = CLOCK_S };
 
-    CHECK(breaker_trip(&b, &rule, 50));
+    CHECK(refuse(&b, &rule, 50));
     CHECK(breaker_ask(&b, b.until_us) == BREAKER_PROBE);
     int64_t now = b.until_us;
 
-    CHECK(!breaker_failure(&b, &shorter, now, 0));
+    CHECK(!fail(&b, &shorter, now, 0));
     CHECK(b.until_us == now + 10 * shorter.wait_us);
 }
 
@@ -196,9 +220,9 @@ TEST(breaker_does_not_overflow)
     struct breaker b = { .failures = INT64_MAX };
     const struct breaker_rule large = { .failures = INT64_MAX, .wait_us = INT64_MAX / 2 };
 
-    CHECK(breaker_failure(&b, &large, 1763175130000000, UINT64_MAX) && b.until_us > 0);
+    CHECK(fail(&b, &large, 1763175130000000, UINT64_MAX) && b.until_us > 0);
     b.probing = true;
-    CHECK(!breaker_failure(&b, &large, 1763175130000000, UINT64_MAX));
+    CHECK(!fail(&b, &large, 1763175130000000, UINT64_MAX));
     CHECK(b.until_us == INT64_MAX && b.failures == INT64_MAX);
 }
 

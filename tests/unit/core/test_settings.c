@@ -1,5 +1,6 @@
 #include "core/settings.h"
 
+#include "app/registry.h"
 #include "base/auto.h"
 #include "base/buf.h"
 #include "core/grammar.h"
@@ -356,28 +357,52 @@ TEST(settings_bound_a_path)
     CHECK(strstr(err.text, "`path`: the path is too long") != NULL);
 }
 
+TEST(settings_read_texts)
+{
+    AUTO(arena_done) struct arena a = ARENA_INIT(ARENA);
+    struct settings s = settings_of("path: [ a, b ]", &a), none = settings_of("{}", &a);
+    const struct str *list;
+    size_t n;
+    struct err err = { 0 };
+
+    CHECK(settings_texts(&s, "path", &list, &n, &err) && n == 2 && str_is(list[1], "b"));
+    s = settings_of("path: a", &a);
+    CHECK(settings_texts(&s, "path", &list, &n, &err) && n == 1 && str_is(list[0], "a"));
+    CHECK(settings_texts(&none, "absent", &list, &n, &err) && n == 0);
+}
+
 /* With the real tables: a new option is readable by being listed. */
+static bool reads_fallback(const struct settings *s, const struct option *o)
+{
+    struct err err = { 0 };
+    int64_t n = 0;
+    bool b;
+
+    switch (o->type) {
+    case OPT_DURATION:
+        return settings_duration(s, o->name, &n, &err);
+    case OPT_BOOL:
+        return settings_bool(s, o->name, &b, &err);
+    case OPT_INT:
+    case OPT_SIZE:
+        return settings_int(s, o->name, &n, &err);
+    default:
+        return true;
+    }
+}
+
 TEST(settings_read_every_fallback_of_the_grammar)
 {
-    const struct option_kinds *const all[] = { &grammar_gateways, &grammar_services,
-                                               &grammar_endpoints };
+    const struct option_kind *k;
+    const struct option *o;
 
-    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
-        for (const struct option_kind *k = all[i]->kinds; k->name != NULL; k++) {
+    for (enum option_role role = ROLE_GATEWAY; role <= ROLE_JOB; role++)
+        for (size_t i = 0; (k = kind_at(&registry, role, i)) != NULL; i++) {
             AUTO(arena_done) struct arena a = ARENA_INIT(ARENA);
-            struct settings s = { .common = all[i]->common, .own = k->keys, .arena = &a };
+            struct settings s = { .common = kind_common(role), .own = k->keys, .arena = &a };
 
-            for (const struct option *o = k->keys; o != NULL && o->name != NULL; o++) {
-                struct err err = { 0 };
-                int64_t n = 0;
-                bool b, ok = o->type == OPT_DURATION ? settings_duration(&s, o->name, &n, &err)
-                             : o->type == OPT_BOOL   ? settings_bool(&s, o->name, &b, &err)
-                             : o->type == OPT_INT || o->type == OPT_SIZE
-                                 ? settings_int(&s, o->name, &n, &err)
-                                 : true;
-
-                CHECK(ok);
-            }
+            for (struct option_walk w = { k->keys }; (o = option_next(&w)) != NULL;)
+                CHECK(reads_fallback(&s, o));
         }
 }
 

@@ -94,6 +94,7 @@ TEST(zone_utc_never_goes_down)
         "Europe/Berlin",     "Australia/Lord_Howe", "Pacific/Apia",
         "America/Sao_Paulo", "Africa/Monrovia",     "Asia/Manila"
     };
+    const int64_t from = at("1830-01-01 00:00"), end = at("2060-01-01 00:00");
     AUTO(arena_done) struct arena a = ARENA_INIT(1 << 22);
 
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
@@ -102,8 +103,7 @@ TEST(zone_utc_never_goes_down)
         int64_t last = INT64_MIN;
 
         CHECK(zone_load(str_of(names[i]), &a, &z, &err));
-        for (int64_t local = at("1830-01-01 00:00"); local < at("2060-01-01 00:00");
-             local += 1711) {
+        for (int64_t local = from; local < end; local += 1711) {
             int64_t utc = zone_utc(z, local);
 
             CHECK(utc >= last);

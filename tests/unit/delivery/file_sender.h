@@ -35,11 +35,10 @@ __attribute__((unused)) static bool sender_make(struct sender *s, const char *op
 {
     struct problem_list problems = PROBLEM_LIST_INIT;
     struct err err = { 0 };
-    const struct option_kind *kind = option_kind_find(&grammar_endpoints, STR("file"));
     char *text = arena_printf(&s->arena, "{ kind: file, path: '%s/out'%s }", s->home.path, options);
     struct settings settings = { .node = yaml_load(str_of(text), &s->arena, &problems),
-                                 .common = grammar_endpoints.common,
-                                 .own = kind->keys,
+                                 .common = grammar_endpoint,
+                                 .own = endpoint_file.kind.keys,
                                  .arena = &s->arena };
 
     if (!endpoint_file.make(&settings, &s->self, &err)) {

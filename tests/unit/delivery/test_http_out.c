@@ -48,8 +48,8 @@ static void make(struct fixture *f, const char *yaml)
     *f = (struct fixture){ .arena = ARENA_INIT(ARENA) };
     struct settings settings = {
         .node = yaml_get(yaml_load(str_of(yaml), &f->arena, &problems), "e"),
-        .common = grammar_endpoints.common,
-        .own = option_kind_find(&grammar_endpoints, STR("http"))->keys,
+        .common = grammar_endpoint,
+        .own = endpoint_http.kind.keys,
         .file = "/etc/waybill/waybill.yaml",
         .secret = find_secret,
         .arena = &f->arena,

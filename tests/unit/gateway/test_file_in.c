@@ -37,11 +37,10 @@ static void box_done(struct box *b)
 static bool box_make(struct box *b, const char *options)
 {
     struct problem_list problems = PROBLEM_LIST_INIT;
-    const struct option_kind *kind = option_kind_find(&grammar_gateways, STR("file"));
     char *text = arena_printf(&b->arena, "{ kind: file, path: in%s }", options);
     struct settings settings = { .node = yaml_load(str_of(text), &b->arena, &problems),
-                                 .common = grammar_gateways.common,
-                                 .own = kind->keys,
+                                 .common = grammar_gateway,
+                                 .own = gateway_file.kind.keys,
                                  .file = arena_printf(&b->arena, "%s/waybill.yaml", b->home.path),
                                  .arena = &b->arena };
 

@@ -1,17 +1,18 @@
 /* The compiled table against a plain search over all routes, and what a search costs. */
 #include <stdlib.h>
 
+#include "app/registry.h"
 #include "base/auto.h"
 #include "base/buf.h"
 #include "router/router.h"
 #include "test.h"
 
-static const struct config_runs runs = { .parts = config_runs_build };
+static const struct config_options options = { .connectors = &registry };
 
 static struct config *load(struct str text)
 {
     AUTO(config_report_done) struct config_report report = CONFIG_REPORT_INIT;
-    struct config *c = config_load(text, "t", &runs, &report);
+    struct config *c = config_load(text, "t", &options, &report);
 
     for (size_t i = 0; c == NULL && i < report.problems.count; i++)
         printf("# %u: %s\n", report.problems.items[i].place.line, report.problems.items[i].message);
@@ -332,7 +333,7 @@ static struct config *random_config(struct random_route *routes, size_t *ret_cou
         for (size_t i = 0; i < count; i++)
             ties = ties || tie(&routes[i], &routes[count]);
         write_config(&text, routes, count + 1);
-        struct config *c = config_load(buf_view(&text), "t", &runs, &report);
+        struct config *c = config_load(buf_view(&text), "t", &options, &report);
 
         if ((c == NULL) != ties) {
             printf("# ties %d:\n%s", ties, text.ptr);

@@ -28,7 +28,7 @@ static void step_make(struct step *s, const char *yaml)
     *s = (struct step){ .arena = ARENA_INIT(ARENA) };
     struct settings settings = {
         .node = yaml_get(yaml_load(str_of(yaml), &s->arena, &problems), "replace"),
-        .own = option_kind_find(&grammar_services, STR("replace"))->keys,
+        .own = service_replace.kind.keys,
         .arena = &s->arena,
     };
 

@@ -1,4 +1,4 @@
-// page.tsx - Alerts: what is so now, what was, and who was told.
+// page.tsx - Alerts: open and cleared ones, and their notices.
 import { useState } from "preact/hooks";
 import * as api from "../../api";
 import { usePlace, withQuery } from "../../base/router";
@@ -33,8 +33,8 @@ export function AlertsPage() {
       <Failed error={error} again={reload} />
       {data && alerts.length === 0 && (
         <section class="card">
-          <Empty title={all ? "There never was an alert" : "No open alerts"}>
-            What raises one, and who is told, stands under `alerts` in the <a href="/config/text">configuration</a>.
+          <Empty title={all ? "No alerts" : "No open alerts"}>
+            Rules and targets are under `alerts` in the <a href="/config/text">configuration</a>.
           </Empty>
         </section>
       )}
@@ -46,11 +46,11 @@ export function AlertsPage() {
                 <tr>
                   <th>State</th>
                   <th>Code</th>
-                  <th>About</th>
+                  <th>Object</th>
                   <th class="rest">Message</th>
                   <th>Raised</th>
                   <th>Cleared</th>
-                  <th>Told</th>
+                  <th>Notices</th>
                 </tr>
               </thead>
               <tbody>
@@ -85,7 +85,7 @@ function Row({ alert: a }: { alert: Alert }) {
         </td>
         <td class="actions">
           {a.notices.length === 0 ? (
-            <span class="quiet">nobody</span>
+            <span class="quiet">none</span>
           ) : (
             <button class="small" aria-expanded={open} onClick={() => setOpen(!open)}>
               {a.notices.length}
@@ -104,7 +104,7 @@ function Row({ alert: a }: { alert: Alert }) {
               <State word={n.state} /> {n.sent && <Time at={n.sent} />}
             </td>
             <td class="time">{n.next && <>next <Ago at={n.next} /></>}</td>
-            <td class="num">{n.attempts} tries</td>
+            <td class="num">{n.attempts} attempts</td>
           </tr>
         ))}
     </>

@@ -1,4 +1,4 @@
-// page.tsx - Audit: who did what; the chain that shows whether somebody changed it since.
+// page.tsx - Audit: who did what, and the hash chain that detects changes.
 import { useMemo, useState } from "preact/hooks";
 import * as api from "../../api";
 import { ask, messageOf } from "../../base/ask";
@@ -68,7 +68,7 @@ export function AuditPage() {
         </header>
         {loading && <Loading />}
         <Failed error={error} again={reload} />
-        {page && page.items.length === 0 && <Empty title="No lines">Nobody has done such a thing.</Empty>}
+        {page && page.items.length === 0 && <Empty title="No lines">No entry matches the filter.</Empty>}
         {page && page.items.length > 0 && <Lines lines={page.items} />}
       </section>
     </>
@@ -85,9 +85,9 @@ function Lines({ lines }: { lines: AuditLine[] }) {
             <th>Time</th>
             <th>Who</th>
             <th>From</th>
-            <th>Did</th>
-            <th>With</th>
-            <th class="rest">Before, and after</th>
+            <th>Action</th>
+            <th>Object</th>
+            <th class="rest">Before and after</th>
           </tr>
         </thead>
         <tbody>
@@ -126,7 +126,7 @@ function Verify() {
   const verify = () =>
     void attempt(async () => {
       const { auditVerify: check } = await ask(api.auditVerify, {});
-      setSaid({ ok: check.ok, text: check.ok ? `${count(check.lines)} lines hold together.` : `It breaks at line ${check.broken}: ${check.message ?? ""}` });
+      setSaid({ ok: check.ok, text: check.ok ? `${count(check.lines)} lines verified.` : `The chain breaks at line ${check.broken}: ${check.message ?? ""}` });
     });
   return (
     <>

@@ -1,4 +1,4 @@
-// draft.ts - the configuration that is being worked on; kept for this tab until it is applied or left.
+// draft.ts - the configuration being edited; kept for this tab until it is applied or discarded.
 import { store } from "../../base/store";
 
 export interface Draft {

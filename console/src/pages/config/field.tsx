@@ -33,17 +33,17 @@ interface Props {
 
 export function Field({ option: o, value, onChange }: Props) {
   const words = o.type === "boolean" ? ["true", "false"] : o.type === "word" ? o.values : [];
-  const hint = [o.about, o.form, o.list ? "Several with commas between." : ""].filter((t) => t).join("\n");
+  const hint = [o.about, o.form, o.list ? "Separate several values with commas." : ""].filter((t) => t).join("\n");
   return (
     <label title={hint}>
       <span>
         {o.name}
-        {o.required && <b class="bad"> needed</b>}
+        {o.required && <b class="bad"> required</b>}
         {o.oneOf && <span> one of these</span>}
       </span>
       {words.length > 0 ? (
         <select value={value} onChange={(e) => onChange(e.currentTarget.value)}>
-          <option value="">{o.default === null ? "" : `${o.default} (unless said)`}</option>
+          <option value="">{o.default === null ? "" : `${o.default} (default)`}</option>
           {words.map((w) => (
             <option key={w}>{w}</option>
           ))}

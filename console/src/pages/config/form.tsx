@@ -48,7 +48,7 @@ export function PartDialog({ role, connectors, base, text, onClose }: Props) {
     const tree = nest([...head, ...given]);
     const result = insert(text, SECTIONS[role]!, role === "route" ? listPart(tree) : namedPart(name, tree));
     draft.set({ base, text: result.text });
-    tell("Added to your draft. Look at it, then apply it.");
+    tell("Added to your draft. Review it, then apply it.");
     onClose();
     go(`/config/text?line=${result.line}`);
   };
@@ -85,7 +85,7 @@ export function PartDialog({ role, connectors, base, text, onClose }: Props) {
   );
 }
 
-/** What most people fill in, though it is not needed. */
+/** Optional fields that most people fill in. */
 function isFirst(o: ConnectorOption): boolean {
   return ["title", "system", "auth", "ids", "when.sender", "when.receiver", "when.type", "extract.sender", "extract.receiver", "extract.type"].includes(o.name);
 }

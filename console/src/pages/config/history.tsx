@@ -1,4 +1,4 @@
-// history.tsx - the versions there were: what each changed, and the way back.
+// history.tsx - past versions: what each changed, and reverting to one.
 import { useState } from "preact/hooks";
 import * as api from "../../api";
 import { ask } from "../../base/ask";
@@ -101,7 +101,7 @@ function Between({ from, to }: { from: number; to: number }) {
   const { data, error } = useQuery(api.configDiff, { from, to, text: null });
   if (error) return <Failed error={error} />;
   if (!data) return <Loading />;
-  return data.configDiff === "" ? <Empty title="Nothing differs" /> : <Diff text={data.configDiff} />;
+  return data.configDiff === "" ? <Empty title="No differences" /> : <Diff text={data.configDiff} />;
 }
 
 function RevertDialog({ version, live, onClose, onDone }: { version: number; live: number; onClose: () => void; onDone: () => void }) {

@@ -25,7 +25,7 @@ function Keys() {
   const remove = (id: string) =>
     void attempt(async () => {
       await ask(api.keyRemove, { id, client: api.clientId() });
-      tell("Whoever has this key is refused from now on.");
+      tell("The key is removed; requests with it are refused.");
       reload();
     });
   return (
@@ -34,11 +34,11 @@ function Keys() {
         <h2>Keys of senders</h2>
         <span class="room" />
         <button class="small" onClick={() => setAdding(true)}>
-          Make a key…
+          Create a key…
         </button>
       </header>
       <Failed error={error} again={reload} />
-      {data && keys.length === 0 && <Empty title="No keys">Senders need one for gateways with `auth: key`.</Empty>}
+      {data && keys.length === 0 && <Empty title="No keys">Senders need a key for gateways with `auth: key`.</Empty>}
       <table>
         <tbody>
           {keys.map((k) => (
@@ -81,7 +81,7 @@ function KeyDialog({ onClose }: { onClose: () => void }) {
     setMade(keyAdd.key);
   };
   return (
-    <FormDialog title="Make a key" action={made ? "I have it" : "Make it"} disabled={gateways.length === 0} onClose={onClose} onSubmit={submit}>
+    <FormDialog title="Create a key" action={made ? "Done" : "Create"} disabled={gateways.length === 0} onClose={onClose} onSubmit={submit}>
       {made ? (
         <Say tone="good">
           Give it to the sender now: it is never shown again. <Copy text={made} />
@@ -98,7 +98,7 @@ function KeyDialog({ onClose }: { onClose: () => void }) {
           </label>
           <label>
             Title
-            <input value={title} placeholder="whose it is" onInput={(e) => setTitle(e.currentTarget.value)} />
+            <input value={title} placeholder="the sender" onInput={(e) => setTitle(e.currentTarget.value)} />
           </label>
         </>
       )}
@@ -121,11 +121,11 @@ function Secrets() {
         <h2>Secrets</h2>
         <span class="room" />
         <button class="small" onClick={() => setAdding(true)}>
-          Keep a secret…
+          Store a secret…
         </button>
       </header>
       <Failed error={error} again={reload} />
-      {data && secrets.length === 0 && <Empty title="No secrets">The configuration names them as secret:NAME; values are never shown.</Empty>}
+      {data && secrets.length === 0 && <Empty title="No secrets">The configuration refers to them as secret:NAME; values are never shown.</Empty>}
       <table>
         <tbody>
           {secrets.map((s) => (
@@ -161,11 +161,11 @@ function SecretDialog({ onClose }: { onClose: () => void }) {
   const [value, setValue] = useState("");
   const submit = async () => {
     await ask(api.secretAdd, { name, value, client: api.clientId() });
-    tell(`Kept. The configuration names it as secret:${name}.`);
+    tell(`Stored. The configuration refers to it as secret:${name}.`);
     onClose();
   };
   return (
-    <FormDialog title="Keep a secret" action="Keep" disabled={name === "" || value === ""} onClose={onClose} onSubmit={submit}>
+    <FormDialog title="Store a secret" action="Store" disabled={name === "" || value === ""} onClose={onClose} onSubmit={submit}>
       <label>
         Name
         <input value={name} spellcheck={false} onInput={(e) => setName(e.currentTarget.value)} />
@@ -174,7 +174,7 @@ function SecretDialog({ onClose }: { onClose: () => void }) {
         Value
         <input type="password" autoComplete="off" value={value} onInput={(e) => setValue(e.currentTarget.value)} />
       </label>
-      <p class="quiet">It takes the place of an older one of this name. It is never shown again.</p>
+      <p class="quiet">It replaces an older secret of this name. It is never shown again.</p>
     </FormDialog>
   );
 }

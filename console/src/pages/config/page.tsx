@@ -21,7 +21,7 @@ export function ConfigPage({ rest }: { rest: string }) {
     <>
       <div class="title">
         <h1>Configuration</h1>
-        {now && <span class="wait">you have changes that are not applied</span>}
+        {now && <span class="wait">you have unapplied changes</span>}
         <span class="room" />
         <nav class="tabs" aria-label="Parts of the page">
           {Object.entries(TABS).map(([path, { title }]) => (
@@ -31,7 +31,7 @@ export function ConfigPage({ rest }: { rest: string }) {
           ))}
         </nav>
       </div>
-      {tab ? <tab.page /> : <Empty title="There is no such page" />}
+      {tab ? <tab.page /> : <Empty title="Page not found" />}
     </>
   );
 }

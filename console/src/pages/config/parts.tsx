@@ -89,7 +89,7 @@ function Gateways({ gateways, find, add }: PartsProps & { gateways: Gateway[] })
         <span class="room" />
         {add}
       </header>
-      {gateways.length === 0 && <Empty title="Nothing can come in yet">Add a gateway.</Empty>}
+      {gateways.length === 0 && <Empty title="No gateways">Add a gateway.</Empty>}
       <div class="wide" tabIndex={0}>
         <table>
           <thead>
@@ -140,7 +140,7 @@ function Routes({ routes, find, add }: PartsProps & { routes: Route[] }) {
         <span class="room" />
         {add}
       </header>
-      {routes.length === 0 && <Empty title="No document has a way yet">Add a route.</Empty>}
+      {routes.length === 0 && <Empty title="No routes">Add a route.</Empty>}
       <div class="wide" tabIndex={0}>
         <table>
           <thead>
@@ -185,7 +185,7 @@ function Endpoints({ endpoints, find, add }: PartsProps & { endpoints: Endpoint[
         <span class="room" />
         {add}
       </header>
-      {endpoints.length === 0 && <Empty title="Nothing can go out yet">Add an endpoint.</Empty>}
+      {endpoints.length === 0 && <Empty title="No endpoints">Add an endpoint.</Empty>}
       <div class="wide" tabIndex={0}>
         <table>
           <thead>
@@ -205,7 +205,7 @@ function Endpoints({ endpoints, find, add }: PartsProps & { endpoints: Endpoint[
                 <td>{e.kind}</td>
                 <td>{e.system ?? <span class="quiet">the receiver</span>}</td>
                 <td>
-                  {e.broken ? <Broken why={e.broken} /> : e.breaker === "open" ? <State word="broken" text="cannot be reached" /> : <State word="ok" />}
+                  {e.broken ? <Broken why={e.broken} /> : e.breaker === "open" ? <State word="broken" text="breaker open" /> : <State word="ok" />}
                 </td>
                 <td class="num">{count(e.active)}</td>
                 <td class="num">{count(e.waiting)}</td>

@@ -49,18 +49,18 @@ export function Rehearse({ text }: { text: string }) {
       {!done && !error && <Loading />}
       {error && <Say tone="bad">{error}</Say>}
       <p class="body quiet" role="status">
-        {count(looked)} documents of the last {HOURS} hours were walked again{done ? "" : " so far"}; {count(found.length)} would go another way.
+        {count(looked)} documents of the last {HOURS} hours were rehearsed{done ? "" : " so far"}; {count(found.length)} would be processed differently.
       </p>
-      {done && found.length === 0 && <Empty title="Nothing would be different" />}
+      {done && found.length === 0 && <Empty title="No differences" />}
       {found.length > 0 && (
         <div class="wide">
           <table>
             <thead>
               <tr>
                 <th>Received</th>
-                <th>What</th>
+                <th>Difference</th>
                 <th>Now</th>
-                <th>Then</th>
+                <th>Proposed</th>
               </tr>
             </thead>
             <tbody>

@@ -33,7 +33,7 @@ export function Steps({ services, steps, onChange }: Props) {
   return (
     <fieldset>
       <legend>
-        Steps <b class="bad">needed</b>
+        Steps <b class="bad">required</b>
       </legend>
       {steps.map((step, i) => (
         <div class="row" key={i}>

@@ -54,7 +54,7 @@ export function ConfigText() {
   const live = data?.config;
   if (error) return <Failed error={error} again={reload} />;
   if (!data) return <Loading />;
-  if (!live) return <Empty title="There is no configuration yet" />;
+  if (!live) return <Empty title="No configuration yet" />;
   return <Work key={live.version} version={live.version} live={live.text} onApplied={reload} />;
 }
 
@@ -74,7 +74,7 @@ function Work({ version, live, onApplied }: { version: number; live: string; onA
     <>
       {now && now.base !== version && (
         <Say tone="wait">
-          Somebody applied version {version} while you worked on {now.base}: look at the changes before you apply yours.
+          Version {version} was applied while you edited version {now.base}: review the changes before you apply yours.
         </Say>
       )}
       <section class="card">
@@ -88,7 +88,7 @@ function Work({ version, live, onApplied }: { version: number; live: string; onA
           </div>
           <Verdict current={current} failed={failed} />
           <span class="room" />
-          {changed && <button onClick={() => draft.set(null)}>Leave the changes</button>}
+          {changed && <button onClick={() => draft.set(null)}>Discard the changes</button>}
           <button class="first" disabled={!changed || !good} onClick={() => setApplying(true)}>
             Apply…
           </button>
@@ -130,7 +130,7 @@ function Changes({ text }: { text: string }) {
   const { data, error } = useQuery(api.configDiff, { from: null, to: null, text });
   if (error) return <Failed error={error} />;
   if (!data) return <Loading />;
-  return data.configDiff === "" ? <Empty title="Nothing differs" /> : <Diff text={data.configDiff} />;
+  return data.configDiff === "" ? <Empty title="No differences" /> : <Diff text={data.configDiff} />;
 }
 
 function ApplyDialog({ text, onClose, onApplied }: { text: string; onClose: () => void; onApplied: () => void }) {
@@ -151,7 +151,7 @@ function ApplyDialog({ text, onClose, onApplied }: { text: string; onClose: () =
         Note, for the history
         <input value={note} onInput={(e) => setNote(e.currentTarget.value)} />
       </label>
-      <p class="quiet">Every node follows within a second. History can bring the old version back.</p>
+      <p class="quiet">Every node follows within a second. You can revert to the old version under History.</p>
     </FormDialog>
   );
 }

@@ -51,7 +51,7 @@ export function insert(text: string, section: string, part: string): { text: str
   }
   const rest = lines[start]!.slice(section.length + 1).replace(/#.*/, "").trim();
   if (rest === "{}" || rest === "[]") lines[start] = `${section}:`;
-  else if (rest !== "") throw new Error(`\`${section}\` stands on one line: write it with a line for each, then add to it here.`);
+  else if (rest !== "") throw new Error(`\`${section}\` is written on one line: give each entry its own line, then add to it here.`);
   let end = start + 1;
   while (end < lines.length && !/^[^\s#]/.test(lines[end]!)) end++;
   while (end > start + 1 && lines[end - 1]!.trim() === "") end--;
@@ -88,7 +88,7 @@ export function addId(text: string, system: string, id: string): { text: string;
     const ids = lines.findIndex((l, i) => i > at && i < end && /^\s+ids:/.test(l));
     if (ids < 0) lines.splice(at + 1, 0, `${indent.length > own.length ? indent : `${own}  `}ids: [${item}]`);
     else if (/ids:\s*\[[^\]]*\]/.test(lines[ids]!)) lines[ids] = lines[ids]!.replace(/\[([^\]]*)\]/, (_, list: string) => withItem(list, item));
-    else throw new Error(`The ids of \`${system}\` stand on several lines: add it in the text.`);
+    else throw new Error(`The ids of \`${system}\` are on several lines: add the id in the text.`);
   } else throw new Error(`\`${system}\` is written in a way that a form cannot change: add the id in the text.`);
   return { text: lines.join("\n"), line: at + 1 };
 }

@@ -1,4 +1,4 @@
-// map_dialog.tsx - say which system an unknown id is: a change of the configuration, after which the group can be retried.
+// map_dialog.tsx - maps an unknown id to a system: a change of the configuration, after which the group can be retried.
 import { useState } from "preact/hooks";
 import * as api from "../../api";
 import { go } from "../../base/router";
@@ -20,7 +20,7 @@ export function MapDialog({ id, onClose }: { id: string; onClose: () => void }) 
   const submit = async () => {
     const { text, line } = addId(now?.text ?? config!.text, chosen || systems[0]!.name, id);
     draft.set({ base: now?.base ?? config!.version, text });
-    tell("Added to your draft. When it is applied, the group is tried again by itself.");
+    tell("Added to your draft. When it is applied, the group is retried automatically.");
     onClose();
     go(`/config/text?line=${line}`);
   };
@@ -37,7 +37,7 @@ export function MapDialog({ id, onClose }: { id: string; onClose: () => void }) 
           ))}
         </select>
       </label>
-      <p class="quiet">The id is added to its `ids`. You see the change before it counts.</p>
+      <p class="quiet">The id is added to its `ids`. You can review the change before you apply it.</p>
     </FormDialog>
   );
 }

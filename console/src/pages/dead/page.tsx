@@ -1,4 +1,4 @@
-// page.tsx - Dead letters: grouped by what is wrong and for whom, a sample of each, and what to do with the group.
+// page.tsx - Dead letters: grouped by reason and receiver, a sample of each, and actions on the group.
 import { useState } from "preact/hooks";
 import * as api from "../../api";
 import { count } from "../../base/format";
@@ -22,25 +22,25 @@ const GROUPS: Record<string, string> = {
   type: "Type",
 };
 
-/** What is wrong, and what helps. */
+/** What to do, by code. */
 const REMEDIES: Record<string, string> = {
-  extract_failed: "The gateway's extract found nothing: look at a sample, then correct `extract`, or edit the document.",
-  unknown_system: "Add the id to `ids` of a system: the group is tried again by itself.",
-  no_route: "Add a route for it: the group is tried again by itself.",
-  loop: "Routes send it in a circle: correct them, then retry.",
-  service_failed: "A step failed: look at the message and at a sample.",
-  budget: "A step took more than it may: look at a sample.",
-  payload_missing: "Its bytes are gone from the disk: restore them from a backup, or discard it.",
-  payload_corrupt: "Its bytes are damaged: restore them from a backup, or discard it.",
-  rejected: "The receiver refused it: read what it said, correct the document, or ask them and retry.",
-  expired: "It was not delivered in time: retry it if it is still wanted.",
-  retries_exhausted: "The receiver could not be reached for long: see that it works again, then retry the group.",
-  poison: "It ended the node more than once: look at it before you retry.",
-  limit: "It is larger than a limit allows.",
-  restored: "Its batch may have been sent since the backup: ask its receiver, then retry it, or discard it.",
+  extract_failed: "The gateway's `extract` found no value: open a sample, then correct `extract`, or edit the document.",
+  unknown_system: "Add the id to `ids` of a system: the group is then retried automatically.",
+  no_route: "Add a matching route: the group is then retried automatically.",
+  loop: "The routes form a cycle: correct them, then retry.",
+  service_failed: "A step failed: read the message and open a sample.",
+  budget: "Extraction or a step exceeded its budget: open a sample.",
+  payload_missing: "The payload is missing on disk: restore it from a backup, or discard the document.",
+  payload_corrupt: "The payload is damaged: restore it from a backup, or discard the document.",
+  rejected: "The receiver rejected it: read its answer, then edit the document, or ask the receiver and retry.",
+  expired: "It was not delivered in time: retry it if it is still needed.",
+  retries_exhausted: "The receiver did not accept it for too long: make sure that it works again, then retry the group.",
+  poison: "It crashed the node repeatedly: inspect it before you retry.",
+  limit: "It exceeds a size limit.",
+  restored: "Its batch may have been sent since the backup: ask the receiver, then retry or discard it.",
 };
 
-/** Exactly its letters; an empty name is that of those in which none was found. */
+/** Matches exactly this group; an empty name matches documents in which none was found. */
 export function filterOf(g: DeadGroup, by: string): DeadFilter {
   const filter = { error: g.code };
   if (by === "receiver" || by === "reason_receiver") return { ...filter, receiver: g.receiver ?? "" };
@@ -58,7 +58,7 @@ export function DeadPage() {
     <>
       <div class="title">
         <h1>Dead letters</h1>
-        <span class="quiet">{count(groups.reduce((n, g) => n + g.count, 0))} will not go on by themselves</span>
+        <span class="quiet">{count(groups.reduce((n, g) => n + g.count, 0))} need action</span>
         <span class="room" />
         <nav class="tabs" aria-label="Group by">
           {Object.entries(GROUPS).map(([word, label]) => (
@@ -72,7 +72,7 @@ export function DeadPage() {
       <Failed error={error} again={reload} />
       {data && groups.length === 0 && (
         <section class="card">
-          <Empty title="No dead letters">Everything that came in was delivered, or is on its way.</Empty>
+          <Empty title="No dead letters">Every document was delivered, or is being processed.</Empty>
         </section>
       )}
       {groups.map((g) => (
@@ -135,7 +135,7 @@ function Group({ group: g, by, open, onOpen, onChanged }: GroupProps) {
           <Prose text={g.message} />
         </p>
         <p class="quiet">
-          <Prose text={REMEDIES[g.code] ?? "Look at a sample, correct the cause, then retry the group."} />
+          <Prose text={REMEDIES[g.code] ?? "Open a sample, correct the cause, then retry the group."} />
         </p>
       </div>
       {open && <Letters filter={filterOf(g, by)} />}

@@ -1,4 +1,4 @@
-// actions.tsx - what can be done with one document, as its state and your rights allow.
+// actions.tsx - actions on one document, as its state and your rights allow.
 import { useState } from "preact/hooks";
 import * as api from "../../api";
 import { ask, credentials } from "../../base/ask";
@@ -14,10 +14,10 @@ import { EditDialog } from "./edit";
 const OVER = ["delivered", "done", "cancelled", "superseded"];
 
 const RETRIES = [
-  { label: "What is dead or waits", about: "the same deliveries, under the same ids", from: "auto", again: false },
+  { label: "Dead and waiting deliveries", about: "under the same delivery ids", from: "auto", again: false },
   { label: "From the start", about: "extract, route and deliver with the newest configuration", from: "extract", again: false },
-  { label: "From the router", about: "sender, receiver and type stay as they are", from: "route", again: false },
-  { label: "Deliver all of it again", about: "under new delivery ids: receivers will book it twice", from: "delivery", again: true },
+  { label: "From the router", about: "sender, receiver and type are kept", from: "route", again: false },
+  { label: "Deliver everything again", about: "under new delivery ids: receivers cannot recognise the repetition", from: "delivery", again: true },
 ];
 
 interface Props {
@@ -25,10 +25,10 @@ interface Props {
   onChanged: () => void;
 }
 
-/** A cookie is enough for a link; the token of a node must be in the head of the request. */
+/** A link would do with a cookie; the token of a node must be sent in a header. */
 async function download(id: string): Promise<void> {
   const response = await fetch(`/documents/${id}/payload`, { headers: credentials() });
-  if (!response.ok) throw new Error(`The node answered ${response.status}: you may need the right to download.`);
+  if (!response.ok) throw new Error(`The node answered ${response.status}. You may lack the right to download.`);
   const link = document.createElement("a");
   link.href = URL.createObjectURL(await response.blob());
   link.download = id;
@@ -79,7 +79,7 @@ export function Actions({ document: d, onChanged }: Props) {
       )}
       {may.keep &&
         (d.kept ? (
-          <button onClick={() => run(async (client) => (await ask(api.unkeep, { ids, client })).unkeep)}>Let it go</button>
+          <button onClick={() => run(async (client) => (await ask(api.unkeep, { ids, client })).unkeep)}>Stop keeping</button>
         ) : (
           <button onClick={() => setOpen("keep")}>Keep…</button>
         ))}
@@ -105,7 +105,7 @@ function ResolveDialog({ document: d, onClose }: { document: DocumentDetail; onC
     onClose();
   };
   return (
-    <FormDialog title="What became of it?" action="Say so" onClose={onClose} onSubmit={submit}>
+    <FormDialog title="Did it arrive?" action="Confirm" onClose={onClose} onSubmit={submit}>
       {doubtful.length > 1 && (
         <label>
           Endpoint
@@ -137,7 +137,7 @@ function KeepDialog({ id, onClose }: { id: string; onClose: () => void }) {
   };
   return (
     <FormDialog title="Keep this document" action="Keep" disabled={reason.trim() === ""} onClose={onClose} onSubmit={submit}>
-      <p>No purge passes it until somebody lets it go.</p>
+      <p>Retention does not purge it until somebody ends this.</p>
       <label>
         Reason
         <input value={reason} onInput={(e) => setReason(e.currentTarget.value)} />

@@ -1,4 +1,4 @@
-// deliveries.tsx - where a document goes: the state of each, what the receiver said, why it waits.
+// deliveries.tsx - the deliveries of a document: state, last answer, why it waits.
 import type { Delivery, DocumentDetail } from "../../types";
 import { Prose } from "../../ui/prose";
 import { Say } from "../../ui/say";
@@ -10,20 +10,20 @@ const REASONS: Record<string, string> = {
   window: "its delivery window is closed",
   rate: "its rate limit is reached",
   order: "an earlier document goes first",
-  breaker: "the endpoint cannot be reached, or refuses our credential; it is tried out by itself",
+  breaker: "the endpoint cannot be reached, or refuses our credentials; it is probed automatically",
   pause: "deliveries are paused, or the receiver asked for a pause",
-  endpoint: "the endpoint is not configured any more",
-  restore: "the store came out of a backup, and nobody has chosen yet",
+  endpoint: "the endpoint is no longer configured",
+  restore: "the store was restored from a backup, and no release rule is chosen yet",
 };
 
 function reasonOf(v: Delivery): string {
   const reasons = v.held.map((h) => REASONS[h] ?? h);
   if (reasons.length > 0) return reasons.join("; ");
-  if (v.state === "in_doubt") return "nobody knows whether it arrived: look at the receiver, then resolve it";
+  if (v.state === "in_doubt") return "the outcome is unknown: check at the receiver, then resolve it";
   return "";
 }
 
-/** Why it is not over yet, in sentences. */
+/** Why it has not ended yet, in sentences. */
 export function WhyItWaits({ document: d }: { document: DocumentDetail }) {
   const held = d.deliveries.filter((v) => reasonOf(v) !== "");
   const retrying = d.deliveries.filter((v) => v.state === "retrying" && v.due);
@@ -38,13 +38,13 @@ export function WhyItWaits({ document: d }: { document: DocumentDetail }) {
       {held.map((v) => (
         <Say tone="wait" key={v.endpoint}>
           <b>{v.endpoint}</b> waits: {reasonOf(v)}.{" "}
-          {v.blockedBy && <a href={`/documents/${v.blockedBy}`}>The one that goes before it</a>}
+          {v.blockedBy && <a href={`/documents/${v.blockedBy}`}>The document before it</a>}
           {v.system && <a href={`/systems/${encodeURIComponent(v.system)}`}> System {v.system}</a>}
         </Say>
       ))}
       {retrying.map((v) => (
         <Say tone="wait" key={v.endpoint}>
-          <b>{v.endpoint}</b> is tried again <Ago at={v.due!} /> after {v.attempts === 1 ? "one attempt" : `${v.attempts} attempts`}.
+          <b>{v.endpoint}</b> is retried <Ago at={v.due!} /> after {v.attempts === 1 ? "one attempt" : `${v.attempts} attempts`}.
           {v.message && ` Last: ${v.message}`}
         </Say>
       ))}
@@ -68,7 +68,7 @@ export function Deliveries({ deliveries }: { deliveries: Delivery[] }) {
               <th>State</th>
               <th class="num">Attempts</th>
               <th>Next</th>
-              <th class="rest">What the receiver said</th>
+              <th class="rest">Receiver's answer</th>
             </tr>
           </thead>
           <tbody>

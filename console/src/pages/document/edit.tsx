@@ -1,4 +1,4 @@
-// edit.tsx - a new document in the place of this one, or beside it.
+// edit.tsx - a new document instead of this one, or beside it.
 import { useEffect, useState } from "preact/hooks";
 import * as api from "../../api";
 import { ask, messageOf } from "../../base/ask";
@@ -14,11 +14,11 @@ const MOST = 1 << 20;
 async function readText(id: string): Promise<Editable> {
   const { document } = await ask(api.payload, { id, stage: 0, from: 0, length: MOST });
   const payload = document?.payload;
-  if (!payload) throw new Error("Its bytes are not there any more.");
-  if (!payload.isText) throw new Error("It is no text. Edit it with: waybill docs edit ID FILE.");
+  if (!payload) throw new Error("The payload no longer exists.");
+  if (!payload.isText) throw new Error("It is not text. Edit it with: waybill docs edit ID FILE.");
   if (payload.truncated) throw new Error("It is larger than 1 MiB. Edit it with: waybill docs edit ID FILE.");
   const read = toEdit(fromBase64(payload.text));
-  if (!read) throw new Error("Its lines end in different ways, which would be lost here. Edit it with: waybill docs edit ID FILE.");
+  if (!read) throw new Error("It has mixed line endings, which would be lost here. Edit it with: waybill docs edit ID FILE.");
   return read;
 }
 
@@ -44,7 +44,7 @@ export function EditDialog({ document: d, onClose }: { document: DocumentDetail;
       key,
     });
     if (made.id === null) throw new Error(made.message);
-    tell("The edited document is on its way.");
+    tell("The edited document was sent.");
     onClose();
     go(`/documents/${made.id}`);
   };
@@ -60,7 +60,7 @@ export function EditDialog({ document: d, onClose }: { document: DocumentDetail;
       )}
       <label class="check">
         <input type="checkbox" checked={again} onChange={(e) => setAgain(e.currentTarget.checked)} />
-        Find sender, receiver and type in the new bytes
+        Extract sender, receiver and type from the new bytes
       </label>
       {!again && (
         <div class="row">
@@ -74,7 +74,7 @@ export function EditDialog({ document: d, onClose }: { document: DocumentDetail;
       )}
       <label class="check">
         <input type="checkbox" checked={beside} onChange={(e) => setBeside(e.currentTarget.checked)} />
-        Leave the original as it is, instead of ending it
+        Send beside the original instead of superseding it
       </label>
     </FormDialog>
   );

@@ -1,18 +1,18 @@
-// lanes.ts - where the lines of a timeline stand in the picture.
+// lanes.ts - the layout of a timeline as a picture.
 //
-// Times of documents are milliseconds and days at once: a gap is drawn as long as the logarithm
-// of it says, so that both can be seen.  Pure: no drawing here.
+// A timeline mixes milliseconds and days, so gaps are drawn on a logarithmic scale.  Pure: no
+// drawing here.
 import { micros } from "../../base/format";
 import type { Delivery, DocumentDetail, Relative, TimelineEntry } from "../../types";
 
 export interface Mark {
   lane: number;
-  /** Where it ends, and where it began when it took time of its own. */
+  /** Its end, and its start if it has a duration. */
   at: number;
   from: number;
   word: string;
   title: string;
-  /** Its line in the timeline; -1: it is about another document. */
+  /** Its line in the timeline; -1: another document. */
   line: number;
   href?: string;
 }
@@ -34,7 +34,7 @@ export interface Trace {
   marks: Mark[];
   waits: Wait[];
   ticks: Tick[];
-  /** The width of it all, in units of its own. */
+  /** The total width, in units of this layout. */
   width: number;
 }
 

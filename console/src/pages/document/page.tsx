@@ -1,4 +1,4 @@
-// page.tsx - Document: its waybill, its way, its bytes, and what can be done.
+// page.tsx - Document: its waybill, trace, payload, and actions.
 import { useState } from "preact/hooks";
 import * as api from "../../api";
 import { useQuery } from "../../base/use_query";
@@ -29,8 +29,8 @@ export function DocumentPage({ rest }: { rest: string }) {
       {loading && <Loading />}
       <Failed error={error} again={reload} />
       {data && !d && (
-        <Empty title="There is no such document">
-          It may have been let go of, or your roles do not reach its systems. <a href="/documents">All documents</a>
+        <Empty title="Document not found">
+          It may have been purged, or your roles do not cover its systems. <a href="/documents">All documents</a>
         </Empty>
       )}
       {d && <Detail document={d} onChanged={reload} />}
@@ -54,8 +54,8 @@ function Detail({ document: d, onChanged }: { document: DocumentDetail; onChange
       <WhyItWaits document={d} />
       <section class="card">
         <header>
-          <h2>Way</h2>
-          <span class="quiet">time to the right, long waits drawn short</span>
+          <h2>Trace</h2>
+          <span class="quiet">time runs to the right; long waits are shortened</span>
         </header>
         <TracePicture document={d} chosen={chosen} onChoose={setChosen} />
       </section>
@@ -86,7 +86,7 @@ function EditChanges({ id }: { id: string }) {
   return (
     <section class="card">
       <header>
-        <h2>What the edit changed</h2>
+        <h2>Changes by the edit</h2>
       </header>
       <Diff text={text} />
     </section>

@@ -1,4 +1,4 @@
-// timeline.tsx - the lines of the timeline, as they were written.
+// timeline.tsx - the lines of the timeline.
 import { useEffect, useRef } from "preact/hooks";
 import { clock, day, took } from "../../base/format";
 import type { TimelineEntry } from "../../types";
@@ -22,9 +22,9 @@ export function Timeline({ entries, chosen, onChoose }: Props) {
           <tr>
             <th>Time</th>
             <th>Stage</th>
-            <th>What</th>
+            <th>Object</th>
             <th>Outcome</th>
-            <th class="num">Took</th>
+            <th class="num">Duration</th>
             <th class="rest">Message</th>
             {nodes && <th>Node</th>}
           </tr>

@@ -1,4 +1,4 @@
-// trace.tsx - the timeline as a picture: a lane for each place, time to the right.
+// trace.tsx - the timeline as a picture: a row for each stage and endpoint, time to the right.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { took } from "../../base/format";
 import { go } from "../../base/router";
@@ -54,7 +54,7 @@ export function TracePicture({ document, chosen, onChoose }: Props) {
   const height = TOP + trace.lanes.length * LANE + AXIS;
   return (
     <div class="trace" ref={ref}>
-      <svg width={width} height={height} role="group" aria-label="The way of the document, lanes over time">
+      <svg width={width} height={height} role="group" aria-label="The trace of the document over time">
         {trace.lanes.map((name, i) => (
           <g key={name}>
             <title>{name}</title>

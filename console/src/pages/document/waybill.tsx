@@ -1,4 +1,4 @@
-// waybill.tsx - what is written on a document: whose it is, for whom, what it is.
+// waybill.tsx - the properties of a document: sender, receiver, type, and more.
 import type { ComponentChildren } from "preact";
 import { size } from "../../base/format";
 import { addressOf } from "../documents/filter";
@@ -17,7 +17,7 @@ function Fact({ name, children }: { name: string; children: ComponentChildren })
 }
 
 function Found({ name, value }: { name: string; value: string | null }) {
-  return value === null ? <span class="quiet">none was found</span> : <a href={addressOf([{ name, value }])}>{value}</a>;
+  return value === null ? <span class="quiet">none</span> : <a href={addressOf([{ name, value }])}>{value}</a>;
 }
 
 export function RelativeLink({ to }: { to: Relative }) {
@@ -75,7 +75,7 @@ export function Waybill({ document: d }: { document: DocumentDetail }) {
           <Fact name="Changed">
             <Time at={d.updated} />
           </Fact>
-          {d.caller && <Fact name="Sent with">{d.caller}</Fact>}
+          {d.caller && <Fact name="Key">{d.caller}</Fact>}
           <Fact name="Configuration">version {d.config}</Fact>
           {d.again > 0 && <Fact name="Sent again">{d.again} times, under new ids</Fact>}
           {d.attributes.map((a) => (
@@ -98,7 +98,7 @@ export function Waybill({ document: d }: { document: DocumentDetail }) {
               <RelativeLink to={d.batch} />
             </Fact>
           )}
-          <Relatives name="Became" list={d.children.items} next={d.children.next} />
+          <Relatives name="Derived" list={d.children.items} next={d.children.next} />
           <Relatives name="Members" list={d.members.items} next={d.members.next} />
           {d.kept && (
             <Fact name="Kept">

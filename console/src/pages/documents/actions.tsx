@@ -1,4 +1,4 @@
-// actions.tsx - what is done with the selected documents, or with all that match.
+// actions.tsx - actions on the selected documents, or on all matches.
 import { useState } from "preact/hooks";
 import * as api from "../../api";
 import { ask } from "../../base/ask";
@@ -10,9 +10,9 @@ import { Menu } from "../../ui/menu";
 import { attempt, tell } from "../../ui/toast";
 
 const VERBS = {
-  Retry: { change: api.documentsRetry, about: "dead ones and those that wait to be tried again" },
-  Cancel: { change: api.documentsCancel, about: "those that are not over" },
-  Discard: { change: api.documentsDiscard, about: "dead ones" },
+  Retry: { change: api.documentsRetry, about: "dead documents and those that wait for a retry" },
+  Cancel: { change: api.documentsCancel, about: "documents that have not ended" },
+  Discard: { change: api.documentsDiscard, about: "dead documents" },
 } as const;
 
 type Verb = keyof typeof VERBS;

@@ -1,4 +1,4 @@
-// filter.ts - what documents are looked for: as text, as chips, in the address, and for the API.
+// filter.ts - the filter of documents: as text, as chips, in the address, and for the API.
 import { spanOf } from "../../base/format";
 import type { DocumentFilter } from "../../types";
 
@@ -34,7 +34,7 @@ function quote(value: string): string {
   return /[\s"]/.test(value) ? `"${value.replace(/"/g, "")}"` : value;
 }
 
-/** state:dead sender:acme po=4711 "a name": what is no condition is the beginning of a file name. */
+/** state:dead sender:acme po=4711 "a name": anything else is a prefix of a file name. */
 export function readText(text: string): Term[] {
   const terms: Term[] = [];
   for (const [, name, sign, quoted, plain] of text.matchAll(/(?:([\w.-]+)([:=]))?(?:"([^"]*)"|(\S+))/g)) {
@@ -71,18 +71,18 @@ export function addressOf(terms: Term[]): string {
   return `/documents${terms.length === 0 ? "" : `?${query.toString()}`}`;
 }
 
-/** "24h" ago, or a time of this place as it is written; throws when it is neither. */
+/** "24h" ago, or a local time; throws when it is neither. */
 export function timeOf(text: string): string {
   const seconds = spanOf(text);
-  const written = /^\d{4}(-\d\d){0,2}$/.test(text) ? `${text}T00:00` : text; /* Date reads a day alone as one of Greenwich */
+  const written = /^\d{4}(-\d\d){0,2}$/.test(text) ? `${text}T00:00` : text; /* Date reads a day alone as UTC */
   const time = seconds === null ? new Date(written) : new Date(Date.now() - seconds * 1000);
-  if (Number.isNaN(time.getTime())) throw new Error(`"${text}" is no time. Write 24h, 30m, 2d or 2026-11-15T12:00.`);
+  if (Number.isNaN(time.getTime())) throw new Error(`"${text}" is not a time. Write 24h, 30m, 2d or 2026-11-15T12:00.`);
   return time.toISOString();
 }
 
 function sizeOf(text: string): number {
   const m = /^(\d+)\s*(B|KiB|MiB|GiB)?$/.exec(text);
-  if (!m) throw new Error(`"${text}" is no size. Write 20MiB or 4KiB.`);
+  if (!m) throw new Error(`"${text}" is not a size. Write 20MiB or 4KiB.`);
   return Number(m[1]) * (SIZES[m[2] ?? "B"] ?? 1);
 }
 

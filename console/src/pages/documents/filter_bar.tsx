@@ -38,11 +38,11 @@ function SavedSearches({ terms, onChange }: Props) {
   const [naming, setNaming] = useState(false);
   const save = (name: string) => {
     saved.set([...searches.filter((s) => s.name !== name), { name, text }]);
-    tell(`Kept in this browser as "${name}".`);
+    tell(`Saved in this browser as "${name}".`);
   };
   const items = searches.map((s) => ({ label: s.name, about: s.text, run: () => onChange(readText(s.text)) }));
   if (terms.length > 0 && !known) items.push({ label: "Save this search…", about: text, run: () => setNaming(true) });
-  if (known) items.push({ label: `Forget "${known.name}"`, about: "", run: () => saved.set(searches.filter((s) => s !== known)) });
+  if (known) items.push({ label: `Delete "${known.name}"`, about: "", run: () => saved.set(searches.filter((s) => s !== known)) });
   if (items.length === 0) return null;
   return (
     <>

@@ -44,7 +44,7 @@ export function DocumentsPage() {
 
 function List({ text, terms }: { text: string; terms: Term[] }) {
   const { query } = usePlace();
-  const filter = () => filterOf(terms); /* each time anew: "1h" ago is not what it was when the page was opened */
+  const filter = () => filterOf(terms); /* computed each time: "1h" is relative to now, not to when the page was opened */
   const after = query.get("after");
   const { page, looking, error, reload, refresh } = usePages(filter, text, after);
   const [selected, setSelected] = useState<Set<string>>(new Set());
@@ -64,11 +64,11 @@ function List({ text, terms }: { text: string; terms: Term[] }) {
   return (
     <section class="card">
       <header>
-        <span class="quiet">{after === null ? "Newest first" : "Older ones"}</span>
+        <span class="quiet">{after === null ? "Newest first" : "Older documents"}</span>
         <span class="room" />
         {mayLook && (
           <button class="small" onClick={() => setAsking(true)}>
-            Look into payloads…
+            Search payloads…
           </button>
         )}
         <DocumentActions filter={filter} selected={selected} onChanged={changed} />
@@ -82,7 +82,7 @@ function List({ text, terms }: { text: string; terms: Term[] }) {
       {looking && <Loading />}
       <Failed error={error} again={reload} />
       {page && page.items.length > 0 && <DocumentTable rows={page.items} selected={selected} onSelect={setSelected} />}
-      {asking && <WordDialog title="Look into payloads" label="A text that the payload has" action="Look" onClose={() => setAsking(false)} onWord={setWanted} />}
+      {asking && <WordDialog title="Search payloads" label="Text in the payload" action="Search" onClose={() => setAsking(false)} onWord={setWanted} />}
       {page && !looking && page.items.length === 0 && <Nothing filtered={text !== ""} more={page.next !== null} onMore={older} />}
     </section>
   );
@@ -91,10 +91,10 @@ function List({ text, terms }: { text: string; terms: Term[] }) {
 function Nothing({ filtered, more, onMore }: { filtered: boolean; more: boolean; onMore: () => void }) {
   if (more)
     return (
-      <Empty title="Nothing so far">
-        <button onClick={onMore}>Look further back</button>
+      <Empty title="No match so far">
+        <button onClick={onMore}>Search further back</button>
       </Empty>
     );
   if (filtered) return <Empty title="No document matches">Remove a condition, or widen the time.</Empty>;
-  return <Empty title="No document has come in yet">Send one: waybill send GATEWAY FILE, or POST it to /in/GATEWAY.</Empty>;
+  return <Empty title="No documents yet">Send one: waybill send GATEWAY FILE, or POST it to /in/GATEWAY.</Empty>;
 }

@@ -1,4 +1,4 @@
-// scan.tsx - look into the payloads of what matches the filter, portion by portion.
+// scan.tsx - searches the payloads of matching documents, portion by portion.
 import { useEffect, useRef, useState } from "preact/hooks";
 import * as api from "../../api";
 import { ask, messageOf } from "../../base/ask";
@@ -62,7 +62,7 @@ export function Scan({ filter, text, onEnd }: Props) {
       </header>
       {error && <Say tone="bad">{error}</Say>}
       {rows.length > 0 && <DocumentTable rows={rows} />}
-      {rows.length === 0 && !running && <Empty title="No payload has this text">Widen the filter, or look for something shorter.</Empty>}
+      {rows.length === 0 && !running && <Empty title="No payload contains this text">Widen the filter, or search for a shorter text.</Empty>}
     </section>
   );
 }

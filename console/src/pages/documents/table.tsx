@@ -89,7 +89,7 @@ export function DocumentTable({ rows, selected, onSelect }: Props) {
             <th>Type</th>
             <th>Gateway</th>
             <th class="num">Size</th>
-            <th class="rest">File name, or what is wrong</th>
+            <th class="rest">File name or error</th>
           </tr>
         </thead>
         <tbody>

@@ -5,12 +5,12 @@ import { AskError, askSoon, messageOf } from "../../base/ask";
 import type { DocumentFilter, DocumentRow, Page } from "../../types";
 
 const PAGE = 50;
-/** The node looks for about a second and may give a short page: go on so many times by ourselves. */
+/** The node searches for about a second and may return a short page: continue automatically this often. */
 const ROUNDS = 20;
 
 type Fetched = Page<DocumentRow>;
 
-/** `onPart` sees what was found so far, while it is less than a page. */
+/** `onPart` gets the results so far, while they are less than a page. */
 async function fetchPage(filter: DocumentFilter, after: string | null, onPart?: (found: Fetched) => void, signal?: AbortSignal): Promise<Fetched> {
   const items: DocumentRow[] = [];
   for (let round = 1; ; round++) {
@@ -28,7 +28,7 @@ export interface Pages {
   looking: boolean;
   error: AskError | null;
   reload: () => void;
-  /** A reload that nobody waits for: one that is under way is enough. */
+  /** A reload in the background: skipped while one is in progress. */
   refresh: () => void;
 }
 
@@ -39,7 +39,7 @@ interface State {
   error: AskError | null;
 }
 
-/** The page behind `after`.  A reload keeps what is shown until the new rows are there. */
+/** The page after `after`.  A reload keeps the old rows until the new ones arrive. */
 export function usePages(filterNow: () => DocumentFilter, key: string, after: string | null): Pages {
   const [state, set] = useState<State>({ key: "", page: null, looking: true, error: null });
   const [round, setRound] = useState(0);
@@ -58,7 +58,7 @@ export function usePages(filterNow: () => DocumentFilter, key: string, after: st
         if (abort.signal.aborted) return;
         pending.current = false;
         set({ key: whole, page, looking: false, error: null });
-        if (page.next === null || round > 0) return; /* a reload comes often: no page ahead of it */
+        if (page.next === null || round > 0) return; /* reloads are frequent: do not prefetch after one */
         const next = fetchPage(filter, page.next);
         next.catch(() => undefined);
         ahead.current = { key: `${key}|${page.next}`, page: next };
@@ -74,7 +74,7 @@ export function usePages(filterNow: () => DocumentFilter, key: string, after: st
   useEffect(() => setRound(0), [whole]);
   const fresh = state.key === whole;
   const reload = useCallback(() => {
-    ahead.current = null; /* it is from before */
+    ahead.current = null; /* stale */
     setRound((n) => n + 1);
   }, []);
   const refresh = useCallback(() => pending.current || setRound((n) => n + 1), []);

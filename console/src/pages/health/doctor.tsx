@@ -1,4 +1,4 @@
-// doctor.tsx - every invariant of the store, checked now.
+// doctor.tsx - checks the invariants of the store now.
 import * as api from "../../api";
 import { useQuery } from "../../base/use_query";
 import { Dialog } from "../../ui/dialog";
@@ -8,7 +8,7 @@ import { State } from "../../ui/state";
 export function Doctor({ onClose }: { onClose: () => void }) {
   const { data, error, loading, reload } = useQuery(api.doctor, {}, { long: true });
   return (
-    <Dialog title="The invariants of the store" large onClose={onClose}>
+    <Dialog title="Invariants of the store" large onClose={onClose}>
       {loading && <Loading />}
       <Failed error={error} again={reload} />
       {data && (

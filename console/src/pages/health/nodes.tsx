@@ -24,7 +24,7 @@ export function HealthNodes() {
   const resume = () =>
     void attempt(async () => {
       await ask(api.nodeResume, { client: api.clientId() });
-      tell("Everything goes on.");
+      tell("All nodes are resumed.");
       changed();
     });
   return (
@@ -59,7 +59,7 @@ export function HealthNodes() {
                   <State word={n.state} />
                 </td>
                 <td title={n.id}>
-                  {n.host} {n.self && <span class="quiet">this one</span>}
+                  {n.host} {n.self && <span class="quiet">this node</span>}
                 </td>
                 <td>{n.area}</td>
                 <td class="num">{n.pid}</td>
@@ -85,8 +85,8 @@ export function HealthNodes() {
 }
 
 const WHAT: Record<string, string> = {
-  intake: "Take nothing in: senders are told to come back",
-  delivery: "Send nothing out: documents are taken in and wait",
+  intake: "Intake: senders get 503 and retry later",
+  delivery: "Delivery: documents are accepted and wait",
 };
 
 function PauseDialog({ onClose }: { onClose: () => void }) {

@@ -1,4 +1,4 @@
-// page.tsx - Health: nodes and their pauses, store, disk, certificates, and what went wrong.
+// page.tsx - Health: nodes and pauses, store, disk, certificates, recent failures.
 import { useState } from "preact/hooks";
 import * as api from "../../api";
 import { count, size } from "../../base/format";
@@ -43,7 +43,7 @@ export function HealthPage() {
 }
 
 function Reasons({ health }: { health: Health }) {
-  if (health.reasons.length + health.troubles.length === 0) return <Say tone="good">This node takes documents and nothing is wrong with it.</Say>;
+  if (health.reasons.length + health.troubles.length === 0) return <Say tone="good">This node is ready and has no problems.</Say>;
   return (
     <>
       {health.reasons.map((r) => (
@@ -83,19 +83,19 @@ function Store({ health, documents, kept, gone, trouble, backup }: StoreProps) {
           <dt>Documents</dt>
           <dd>
             {count(documents)}
-            {kept > 0 && `, ${count(kept)} kept whatever their age`}
+            {kept > 0 && `, ${count(kept)} under legal hold`}
           </dd>
-          <dt>Let go of</dt>
-          <dd>{count(gone)} since the start of this node</dd>
+          <dt>Purged</dt>
+          <dd>{count(gone)} since this node started</dd>
           {trouble && (
             <>
-              <dt>Trouble</dt>
+              <dt>Problem</dt>
               <dd class="bad">{trouble}</dd>
             </>
           )}
           <dt>Disk</dt>
           <dd>
-            {size(health.diskFree)} free <span class="quiet">of which {size(health.diskReserve)} are kept in reserve</span>
+            {size(health.diskFree)} free <span class="quiet">including a reserve of {size(health.diskReserve)}</span>
           </dd>
           <dt>Last backup</dt>
           <dd>
@@ -104,7 +104,7 @@ function Store({ health, documents, kept, gone, trouble, backup }: StoreProps) {
                 <State word={backup.state} /> <Ago at={backup.started} /> into {backup.folder}, {size(backup.bytes)} {backup.error}
               </>
             ) : (
-              <span class="quiet">none by this process; waybill backup FOLDER makes one</span>
+              <span class="quiet">none by this process; take one with waybill backup FOLDER</span>
             )}
           </dd>
           <dt>Configuration</dt>
@@ -125,14 +125,14 @@ function Certificates({ health }: { health: Health }) {
       <header>
         <h2>Certificates</h2>
       </header>
-      {health.certificates.length === 0 && <Empty title="No certificates">The node speaks plain HTTP, and no endpoint names a certificate.</Empty>}
+      {health.certificates.length === 0 && <Empty title="No certificates">The node uses plain HTTP, and no endpoint has a certificate.</Empty>}
       {health.certificates.length > 0 && (
         <table>
           <tbody>
             {health.certificates.map((c) => (
               <tr key={c.of}>
                 <td class="word">{c.of}</td>
-                <td>{c.error ? <span class="bad">{c.error}</span> : c.ends && <>ends <Ago at={c.ends} /></>}</td>
+                <td>{c.error ? <span class="bad">{c.error}</span> : c.ends && <>expires <Ago at={c.ends} /></>}</td>
               </tr>
             ))}
           </tbody>
@@ -146,17 +146,17 @@ function Mishaps({ mishaps }: { mishaps: Mishap[] }) {
   return (
     <section class="card">
       <header>
-        <h2>What went wrong lately</h2>
+        <h2>Recent failures</h2>
       </header>
-      {mishaps.length === 0 && <Empty title="Nothing" />}
+      {mishaps.length === 0 && <Empty title="No failures" />}
       {mishaps.length > 0 && (
         <div class="wide" tabIndex={0}>
           <table>
             <thead>
               <tr>
-                <th class="num">Times</th>
+                <th class="num">Count</th>
                 <th>Code</th>
-                <th>About</th>
+                <th>Object</th>
                 <th class="rest">Message</th>
                 <th>Last</th>
               </tr>

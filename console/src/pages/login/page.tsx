@@ -1,4 +1,4 @@
-// page.tsx - logging in: a user with a password, or whoever has the node's token.
+// page.tsx - logging in: with a password, with single sign-on, or with the node's token.
 import { useEffect, useState } from "preact/hooks";
 import { messageOf } from "../../base/ask";
 import { logIn, logInWithToken } from "../../shell/session";
@@ -15,7 +15,7 @@ interface Ways {
   oidc: { title: string; start: string } | null;
 }
 
-/** Which ways in there are; null: the node does not say. */
+/** The login methods; null: unknown. */
 function useWays(): Ways | null {
   const [ways, set] = useState<Ways | null>(null);
   useEffect(() => {
@@ -67,7 +67,7 @@ export function LoginPage() {
             Log in with {ways.oidc.title}
           </a>
         )}
-        <p class="quiet hint">The first user gets a link from the node: it is printed when the node starts.</p>
+        <p class="quiet hint">The link for the first user is printed when the node starts.</p>
         <details>
           <summary>Use the token of the node</summary>
           <form onSubmit={attempt((f) => logInWithToken(field(f, "token").trim()))}>
@@ -75,8 +75,8 @@ export function LoginPage() {
               Token
               <input name="token" type="password" autoComplete="off" required />
             </label>
-            <p class="quiet">It is in the file `token` of the node's data folder, and kept for this tab only.</p>
-            <button disabled={busy}>Go on</button>
+            <p class="quiet">It is in the file `token` of the node's data folder. It is kept for this tab only.</p>
+            <button disabled={busy}>Continue</button>
           </form>
         </details>
       </div>

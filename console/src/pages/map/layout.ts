@@ -1,4 +1,4 @@
-// layout.ts - where the boxes and lines of the map stand (dagre).
+// layout.ts - the layout of the map (dagre).
 import dagre from "@dagrejs/dagre";
 import type { FlowEdge } from "../../types";
 
@@ -15,7 +15,7 @@ export interface Way {
   edge: FlowEdge;
   /** Of an SVG path. */
   path: string;
-  /** Where its number stands. */
+  /** The position of its number. */
   at: { x: number; y: number };
 }
 

@@ -1,4 +1,4 @@
-// page.tsx - Map: the ways of documents as a picture, with what goes along them now and what is wrong.
+// page.tsx - Map: the paths of documents as a graph, with rates and problems.
 import { useMemo, useState } from "preact/hooks";
 import * as api from "../../api";
 import { go } from "../../base/router";
@@ -26,7 +26,7 @@ function rateText(n: number): string {
   return `${n >= 10 ? Math.round(n) : n.toFixed(1)}/min`;
 }
 
-/** Thicker when more goes along, by powers of ten. */
+/** Thicker for higher rates, by powers of ten. */
 function weight(n: number): number {
   return n <= 0 ? 1 : 1.5 + Math.min(4, Math.log10(1 + n));
 }
@@ -39,13 +39,13 @@ export function MapPage() {
     <>
       <div class="title">
         <h1>Map</h1>
-        <span class="quiet">gateways, routes, endpoints, systems; what goes along each way in a minute</span>
+        <span class="quiet">gateways, routes, endpoints and systems, with documents per minute</span>
       </div>
       {loading && <Loading />}
       <Failed error={error} again={reload} />
       {data && edges.length === 0 && (
         <section class="card">
-          <Empty title="There are no ways yet">
+          <Empty title="No routes yet">
             Add a gateway, an endpoint and a route in <a href="/config">Configuration</a>.
           </Empty>
         </section>
@@ -70,7 +70,7 @@ function Picture({ edges }: { edges: FlowEdge[] }) {
         width={layout.width * GROWN}
         height={layout.height * GROWN}
         role="group"
-        aria-label="The ways of documents"
+        aria-label="The paths of documents"
       >
         {ways.map((w) => (
           <WayLine key={`${w.edge.from}>${w.edge.to}`} way={w} dim={near !== null && w.edge.from !== near && w.edge.to !== near} />
@@ -88,7 +88,7 @@ function WayLine({ way, dim }: { way: Way; dim: boolean }) {
   const words = `way${edge.trouble ? " bad" : ""}${edge.perMinute > 0 ? " flows" : ""}${dim ? " dim" : ""}`;
   return (
     <g class={words}>
-      <title>{`${edge.from} to ${edge.to}: ${rateText(edge.perMinute) || "nothing lately"}${edge.trouble ? `; ${edge.trouble}` : ""}`}</title>
+      <title>{`${edge.from} to ${edge.to}: ${rateText(edge.perMinute) || "no recent documents"}${edge.trouble ? `; ${edge.trouble}` : ""}`}</title>
       <path d={path} stroke-width={weight(edge.perMinute)} />
       <text x={at.x} y={at.y}>
         {rateText(edge.perMinute)}
@@ -121,7 +121,7 @@ function BoxShape({ box, bad, onNear }: { box: Box; bad: boolean; onNear: (id: s
       onFocus={() => onNear(box.id)}
       onBlur={() => onNear(null)}
     >
-      {bad && <title>in trouble: see below</title>}
+      {bad && <title>problem: see below</title>}
       <rect width={BOX.width} height={BOX.height} rx={box.kind === "system" ? 8 : 4} />
       <text class="kind" x={10} y={13}>
         {box.kind}
@@ -137,7 +137,7 @@ function Troubles({ edges }: { edges: FlowEdge[] }) {
   return (
     <section class="card">
       <header>
-        <h2>In trouble</h2>
+        <h2>Problems</h2>
       </header>
       <table>
         <tbody>

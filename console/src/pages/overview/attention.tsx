@@ -1,4 +1,4 @@
-// attention.tsx - what needs somebody first.
+// attention.tsx - what needs attention, most urgent first.
 import type { JSX } from "preact";
 import { count, plural } from "../../base/format";
 import type { Alert, DeadGroup, Endpoint, System } from "../../types";
@@ -30,7 +30,7 @@ function alertItem(a: Alert): Item {
 }
 
 function endpointItem(e: Endpoint): Item {
-  const what = e.broken ? <>{e.broken}</> : <>cannot be reached, or refuses our credential; {plural(e.waiting, "delivery", "deliveries")} wait here</>;
+  const what = e.broken ? <>{e.broken}</> : <>cannot be reached, or refuses our credentials; {plural(e.waiting, "delivery", "deliveries")} wait here</>;
   return {
     key: `e${e.name}`,
     word: "broken",
@@ -70,7 +70,7 @@ function systemItem(s: System): Item {
     href: `/systems/${encodeURIComponent(s.name)}`,
     what: (
       <>
-        <b>{s.title ?? s.name}</b> gets nothing now: {s.held.join(", ")}
+        <b>{s.title ?? s.name}</b> is held: {s.held.join(", ")}
       </>
     ),
     since: null,
@@ -95,7 +95,7 @@ export function Attention({ groups, endpoints, alerts, systems }: Props) {
       <header>
         <h2>Needs attention</h2>
       </header>
-      {items.length === 0 && <Empty title="Nothing needs you">No alerts, no dead letters, every receiver takes what it is sent.</Empty>}
+      {items.length === 0 && <Empty title="Nothing needs attention">No alerts, no dead letters, no failing endpoints.</Empty>}
       {items.length > 0 && (
         <table class="attention">
           <tbody>

@@ -1,8 +1,8 @@
-// live.ts - the numbers of the last seconds, as /events tells them.
+// live.ts - live rates from /events.
 import { useState } from "preact/hooks";
 import { useEvent } from "../../base/events";
 
-/** What the node did in one second, and how much waits. */
+/** Counts of one second, and the backlog. */
 interface Tick {
   accepted: number;
   delivered: number;
@@ -11,7 +11,7 @@ interface Tick {
 }
 
 export interface Live {
-  /** A minute, at the rate of the last seconds. */
+  /** Per minute, at the rate of the last seconds. */
   accepted: number;
   delivered: number;
   dead: number;
@@ -20,7 +20,7 @@ export interface Live {
 
 const SECONDS = 10;
 
-/** Null: nothing was told yet. */
+/** Null: no event yet. */
 export function useLive(): Live | null {
   const [ticks, set] = useState<Tick[]>([]);
   useEvent("tick", (data) => set((old) => [...old, data as Tick].slice(-SECONDS)));

@@ -1,4 +1,4 @@
-// nodes.tsx - who works here.
+// nodes.tsx - the nodes of this location.
 import * as api from "../../api";
 import { useQuery } from "../../base/use_query";
 import { useSession } from "../../shell/session";
@@ -27,7 +27,7 @@ export function Nodes() {
                 <State word={n.state} />
               </td>
               <td title={n.id}>
-                {n.host} <span class="quiet">{n.self ? "this one" : n.area}</span>
+                {n.host} <span class="quiet">{n.self ? "this node" : n.area}</span>
                 {n.pauses.length > 0 && <span class="wait"> {n.pauses.map((p) => p.what).join(", ")} paused</span>}
               </td>
               <td class="time quiet">

@@ -1,4 +1,4 @@
-// page.tsx - Overview: what goes through now, what needs somebody, who works.
+// page.tsx - Overview: throughput, what needs attention, nodes.
 import * as api from "../../api";
 import { useEvent } from "../../base/events";
 import { useQuery } from "../../base/use_query";

@@ -21,13 +21,13 @@ const RANGES = {
 type Range = keyof typeof RANGES;
 
 const EVERY_MS = 10000;
-/** Of the last steps, for the numbers: the newest step is not full yet. */
+/** Steps for the current rates; the newest step is incomplete. */
 const RECENT = 6;
 
 const LINES: { name: SeriesName; label: string; colour: string }[] = [
   { name: "accepted", label: "accepted", colour: "accent" },
   { name: "delivered", label: "delivered", colour: "good" },
-  { name: "retrying", label: "to be tried again", colour: "wait" },
+  { name: "retrying", label: "retrying", colour: "wait" },
   { name: "dead", label: "dead", colour: "bad" },
 ];
 
@@ -93,7 +93,7 @@ export function Traffic() {
       <div class="columns">
         <section class="card c8">
           <header>
-            <h2>Documents and deliveries a minute</h2>
+            <h2>Documents and deliveries per minute</h2>
             <span class="room" />
             <div class="tabs" role="tablist">
               {(Object.keys(RANGES) as Range[]).map((r) => (
@@ -104,7 +104,7 @@ export function Traffic() {
             </div>
           </header>
           {first && <Chart key={range} times={times} lines={lines} />}
-          {data && !first && <Empty title="Nothing to draw">These numbers are about all systems; your roles see some of them.</Empty>}
+          {data && !first && <Empty title="No data">These numbers cover all systems; your roles cover only some.</Empty>}
         </section>
         <section class="card c4">
           <header>

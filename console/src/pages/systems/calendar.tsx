@@ -19,7 +19,7 @@ function startOfDay(): number {
   return t.getTime() - DAY_MS;
 }
 
-/** Its part of the two weeks, from 0 to 1; null: it lies outside. */
+/** Its share of the two weeks, from 0 to 1; null: outside. */
 function reach(hold: Hold, start: number): { from: number; to: number } | null {
   const whole = DAYS * DAY_MS;
   const end = hold.ended ?? hold.until;
@@ -35,7 +35,7 @@ function Lines({ holds }: { holds: Hold[] }) {
   const systems = [...new Set(holds.map((h) => h.system))].sort();
   const days = Array.from({ length: DAYS }, (_, i) => new Date(start + i * DAY_MS));
   return (
-    <div class="calendar" role="img" aria-label="Holds over two weeks; the table below says the same">
+    <div class="calendar" role="img" aria-label="Holds over two weeks; the table below has the same data">
       <div class="days">
         {days.map((d, i) => (
           <span key={i} class={d.getDay() % 6 === 0 ? "quiet weekend" : "quiet"}>
@@ -102,7 +102,7 @@ export function HoldTable({ holds, onChanged }: { holds: Hold[]; onChanged: () =
               <td class="actions">
                 {mayHold && h.state !== "ended" && (
                   <button class="small" onClick={() => end(h)}>
-                    End it
+                    End
                   </button>
                 )}
               </td>
@@ -124,7 +124,7 @@ export function Calendar({ onChanged }: { onChanged: () => void }) {
         <h2>Holds</h2>
       </header>
       <Failed error={error} again={reload} />
-      {data && holds.length === 0 && <Empty title="No holds in these two weeks">A hold lets nothing begin to be sent to a system, for a while.</Empty>}
+      {data && holds.length === 0 && <Empty title="No holds in these two weeks">A hold stops deliveries to a system for a while.</Empty>}
       {holds.length > 0 && <Lines holds={holds} />}
       {holds.length > 0 && (
         <HoldTable

@@ -1,5 +1,5 @@
-// detail.tsx - one system: what is agreed with it, what waits, and its holds.
-import { count } from "../../base/format";
+// detail.tsx - one system: its settings, backlog and holds.
+import { count, plural } from "../../base/format";
 import type { System } from "../../types";
 import { Empty, Say } from "../../ui/say";
 import { Ago, Time } from "../../ui/time";
@@ -22,21 +22,21 @@ function Backlog({ system: s }: { system: System }) {
             <SystemState system={s} />
           </dd>
           <dt>Waiting</dt>
-          <dd>{count(s.waiting)} deliveries</dd>
-          <dt>To be tried again</dt>
+          <dd>{plural(s.waiting, "delivery", "deliveries")}</dd>
+          <dt>Retrying</dt>
           <dd>{count(s.retrying)}</dd>
-          <dt>Goes through</dt>
-          <dd>{s.perHour === null ? <span class="quiet">not known yet</span> : `${count(s.perHour)} an hour, lately`}</dd>
-          <dt>All sent</dt>
+          <dt>Throughput</dt>
+          <dd>{s.perHour === null ? <span class="quiet">unknown</span> : `${count(s.perHour)} per hour, recently`}</dd>
+          <dt>All sent by</dt>
           <dd>
             {s.waiting + s.retrying === 0 ? (
-              "nothing waits"
+              "no backlog"
             ) : s.drained ? (
               <>
                 <Time at={s.drained} /> (<Ago at={s.drained} />)
               </>
             ) : (
-              <span class="quiet">not known</span>
+              <span class="quiet">unknown</span>
             )}
           </dd>
         </dl>
@@ -49,7 +49,7 @@ function Agreed({ system: s }: { system: System }) {
   return (
     <section class="card c6">
       <header>
-        <h2>Agreed</h2>
+        <h2>Settings</h2>
         <span class="room" />
         <a href={`/config/text?line=${s.line}`}>Configure</a>
       </header>
@@ -59,7 +59,7 @@ function Agreed({ system: s }: { system: System }) {
           <dd>{s.ids.length > 0 ? s.ids.join(", ") : <span class="quiet">only its name</span>}</dd>
           <dt>Limits</dt>
           <dd>
-            {s.limits.concurrency} at once, {s.limits.rate ?? "no rate limit"}
+            {s.limits.concurrency} concurrent, {s.limits.rate ?? "no rate limit"}
           </dd>
           <dt>Window</dt>
           <dd>
@@ -92,7 +92,7 @@ function Agreed({ system: s }: { system: System }) {
 export function SystemDetail({ system: s, onChanged }: { system: System; onChanged: () => void }) {
   return (
     <>
-      {s.windowFits === false && <Say tone="wait">More waits than its window lets through: some of it will be sent in a later window.</Say>}
+      {s.windowFits === false && <Say tone="wait">The backlog is too large for its window: part of it will be sent in a later window.</Say>}
       <div class="columns">
         <Backlog system={s} />
         <Agreed system={s} />
@@ -101,7 +101,7 @@ export function SystemDetail({ system: s, onChanged }: { system: System; onChang
         <header>
           <h2>Holds</h2>
         </header>
-        {s.holds.length === 0 ? <Empty title="It is not held, and no hold is planned" /> : <HoldTable holds={s.holds} onChanged={onChanged} />}
+        {s.holds.length === 0 ? <Empty title="No holds" /> : <HoldTable holds={s.holds} onChanged={onChanged} />}
       </section>
     </>
   );

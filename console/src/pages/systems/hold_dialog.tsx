@@ -1,4 +1,4 @@
-// hold_dialog.tsx - let nothing begin to be sent to a system, for a while.
+// hold_dialog.tsx - place a hold: stop deliveries to a system for a while.
 import { useState } from "preact/hooks";
 import * as api from "../../api";
 import { ask } from "../../base/ask";
@@ -14,7 +14,7 @@ const HOUR_MS = 3600000;
 function placed({ hold, sending }: PlacedHold): string {
   if (hold.state === "planned") return `A hold of ${hold.system} is planned, from ${when(hold.from)}.`;
   if (sending.length === 0) return `${hold.system} is held.`;
-  return `${hold.system} is held; ${plural(sending.length, "delivery was", "deliveries were")} on the wire and may still arrive.`;
+  return `${hold.system} is held; ${plural(sending.length, "delivery was", "deliveries were")} being sent and may still arrive.`;
 }
 
 export function HoldDialog({ systems, onClose }: { systems: string[]; onClose: () => void }) {
@@ -37,7 +37,7 @@ export function HoldDialog({ systems, onClose }: { systems: string[]; onClose: (
     });
     const blind = holdAdd.unconfirmed.join(", ");
     if (blind !== "") {
-      setProblem(`The hold of ${name} is placed, but these nodes live and did not say that they go by it, and may still send: ${blind}.`);
+      setProblem(`The hold of ${name} is placed, but these live nodes did not confirm it and may still send: ${blind}.`);
       return;
     }
     tell(placed(holdAdd));
@@ -46,7 +46,7 @@ export function HoldDialog({ systems, onClose }: { systems: string[]; onClose: (
   return (
     <FormDialog title="Place a hold" action="Hold" disabled={problem !== null || reason.trim() === "" || name === ""} onClose={onClose} onSubmit={submit}>
       {problem && <Say tone="bad">{problem}</Say>}
-      <p class="quiet">Nothing begins to be sent to the system. Documents are taken in as always and wait.</p>
+      <p class="quiet">No delivery to the system begins. Documents are accepted as usual and wait.</p>
       <label>
         System
         <select value={name} onChange={(e) => setName(e.currentTarget.value)}>

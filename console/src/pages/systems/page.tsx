@@ -1,4 +1,4 @@
-// page.tsx - Systems: what waits for each, why, until when; holds are placed and ended here.
+// page.tsx - Systems: backlog, its reasons and estimated end; holds are placed and ended here.
 import { useState } from "preact/hooks";
 import * as api from "../../api";
 import { useEvent } from "../../base/events";
@@ -53,7 +53,7 @@ function OneSystem({ name }: { name: string }) {
       {loading && <Loading />}
       <Failed error={error} again={reload} />
       {system && <SystemDetail system={system} onChanged={reload} />}
-      {data && !system && <Empty title="There is no such system">It is not in the live configuration, or your roles do not reach it.</Empty>}
+      {data && !system && <Empty title="System not found">It is not in the live configuration, or your roles do not cover it.</Empty>}
     </>
   );
 }
@@ -76,8 +76,8 @@ function AllSystems() {
       {data && (
         <section class="card">
           {systems.length === 0 && (
-            <Empty title="There are no systems yet">
-              Add those that send and receive in <a href="/config">Configuration</a>.
+            <Empty title="No systems yet">
+              Add the systems that send and receive in <a href="/config">Configuration</a>.
             </Empty>
           )}
           {systems.length > 0 && <Table systems={systems} />}
@@ -103,9 +103,9 @@ function Table({ systems }: { systems: System[] }) {
             <th>State</th>
             <th class="num">Waiting</th>
             <th class="num">Retrying</th>
-            <th class="num">An hour</th>
-            <th>Sent by</th>
-            <th class="num">At once</th>
+            <th class="num">Per hour</th>
+            <th>All sent by</th>
+            <th class="num">Concurrency</th>
             <th>Rate</th>
             <th>Window</th>
           </tr>

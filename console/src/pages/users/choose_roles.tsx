@@ -1,4 +1,4 @@
-// choose_roles.tsx - roles as boxes to check.
+// choose_roles.tsx - roles as check boxes.
 import * as api from "../../api";
 import { useQuery } from "../../base/use_query";
 

@@ -26,12 +26,12 @@ export function AdminKeys() {
         <h2>Keys for machines</h2>
         <span class="room" />
         <button class="first" onClick={() => setAdding(true)}>
-          Make a key…
+          Create a key…
         </button>
       </header>
       {loading && <Loading />}
       <Failed error={error} again={reload} />
-      {data && keys.length === 0 && <Empty title="No keys">Programs that use this API get one each, with roles of their own.</Empty>}
+      {data && keys.length === 0 && <Empty title="No keys">Create a key with its own roles for each program that uses this API.</Empty>}
       {keys.length > 0 && (
         <div class="wide">
           <table>
@@ -39,9 +39,9 @@ export function AdminKeys() {
               <tr>
                 <th>Title</th>
                 <th>Roles</th>
-                <th>Made</th>
-                <th>Ends</th>
-                <th>Used</th>
+                <th>Created</th>
+                <th>Expires</th>
+                <th>Last used</th>
                 <th />
               </tr>
             </thead>
@@ -54,7 +54,7 @@ export function AdminKeys() {
                     <Time at={k.made} /> <span class="quiet">{k.by}</span>
                   </td>
                   <td class="time">{k.expires ? <Time at={k.expires} /> : <span class="quiet">never</span>}</td>
-                  <td class="time">{k.used ? <Ago at={k.used} /> : <span class="quiet">not yet</span>}</td>
+                  <td class="time">{k.used ? <Ago at={k.used} /> : <span class="quiet">never</span>}</td>
                   <td class="actions">
                     <button class="small danger" onClick={() => remove(k.id)}>
                       Remove
@@ -89,10 +89,10 @@ function KeyDialog({ onClose }: { onClose: () => void }) {
     setMade(adminKeyAdd.key);
   };
   return (
-    <FormDialog title="Make a key" action={made ? "I have it" : "Make it"} disabled={title.trim() === "" || roles.length === 0} onClose={onClose} onSubmit={submit}>
+    <FormDialog title="Create a key" action={made ? "Done" : "Create"} disabled={title.trim() === "" || roles.length === 0} onClose={onClose} onSubmit={submit}>
       {made ? (
         <Say tone="good">
-          Take it now: it is never shown again. <Copy text={made} />
+          Copy it now: it is never shown again. <Copy text={made} />
         </Say>
       ) : (
         <>
@@ -101,7 +101,7 @@ function KeyDialog({ onClose }: { onClose: () => void }) {
             <input value={title} placeholder="which program it is for" onInput={(e) => setTitle(e.currentTarget.value)} />
           </label>
           <label>
-            Ends (empty: never)
+            Expires (empty: never)
             <input type="datetime-local" value={expires} onInput={(e) => setExpires(e.currentTarget.value)} />
           </label>
           <ChooseRoles chosen={roles} onChange={setRoles} />

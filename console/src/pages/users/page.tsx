@@ -1,4 +1,4 @@
-// page.tsx - Users and roles: who may log in, what their roles allow, keys for machines, open sessions.
+// page.tsx - Users and roles: users, roles, keys for machines, sessions.
 import { Empty } from "../../ui/say";
 import { AdminKeys } from "./keys";
 import { Roles } from "./roles";
@@ -27,7 +27,7 @@ export function UsersPage({ rest }: { rest: string }) {
           ))}
         </nav>
       </div>
-      {tab ? <tab.page /> : <Empty title="There is no such page" />}
+      {tab ? <tab.page /> : <Empty title="Page not found" />}
     </>
   );
 }

@@ -1,4 +1,4 @@
-// roles.tsx - what roles allow, and for which systems.
+// roles.tsx - roles: rights, and the systems they apply to.
 import { useState } from "preact/hooks";
 import * as api from "../../api";
 import { ask } from "../../base/ask";
@@ -8,18 +8,18 @@ import { FormDialog } from "../../ui/dialog";
 import { Failed, Loading } from "../../ui/say";
 import { attempt } from "../../ui/toast";
 
-/** Rights, and whether they are about documents, so that systems matter. */
+/** Rights, and whether they can be limited to systems. */
 const RIGHTS: [right: string, about: string, scoped: boolean][] = [
-  ["see", "history: documents, deliveries, timelines, what waits and why", true],
-  ["payload", "look into payloads", true],
-  ["download", "take payloads away", true],
+  ["see", "history: documents, deliveries, timelines, the backlog", true],
+  ["payload", "view and search payloads", true],
+  ["download", "download payloads", true],
   ["retry", "retry, cancel, discard, resolve", true],
-  ["edit", "edit and resubmit, send by hand", true],
+  ["edit", "edit and resubmit, send manually", true],
   ["hold", "place and end holds", true],
   ["operate", "pauses, backups, retention, batches", false],
   ["configure", "configuration, keys of gateways, secrets", false],
   ["users", "users, roles, their sessions and keys", false],
-  ["audit", "who did what", false],
+  ["audit", "the audit log", false],
 ];
 
 export function Roles() {
@@ -34,7 +34,7 @@ export function Roles() {
     <section class="card">
       <header>
         <h2>Roles</h2>
-        <span class="quiet">whoever has several may do what any of them allows</span>
+        <span class="quiet">rights of several roles add up</span>
         <span class="room" />
         <button class="first" onClick={() => setOpen("new")}>
           Add a role…
@@ -133,7 +133,7 @@ function RoleDialog({ role, onClose }: { role: Role | null; onClose: () => void 
           ))}
       </fieldset>
       <fieldset>
-        <legend>May</legend>
+        <legend>Rights</legend>
         {shown.map(([right, about]) => (
           <label class="check" key={right}>
             <input type="checkbox" checked={rights.includes(right)} onChange={() => setRights(flip(rights, right))} />

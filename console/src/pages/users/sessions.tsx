@@ -1,4 +1,4 @@
-// sessions.tsx - who is logged in, and the way to end it.
+// sessions.tsx - sessions, and ending them.
 import * as api from "../../api";
 import { ask } from "../../base/ask";
 import { useQuery } from "../../base/use_query";
@@ -14,7 +14,7 @@ export function Sessions() {
   const end = (id: string, user: string) =>
     void attempt(async () => {
       await ask(api.sessionEnd, { id });
-      tell(`${user} is logged out there.`);
+      tell(`The session of ${user} has ended.`);
       reload();
     });
   return (
@@ -24,7 +24,7 @@ export function Sessions() {
       </header>
       {loading && <Loading />}
       <Failed error={error} again={reload} />
-      {data && sessions.length === 0 && <Empty title="Nobody is logged in" />}
+      {data && sessions.length === 0 && <Empty title="No sessions" />}
       {sessions.length > 0 && (
         <div class="wide">
           <table>
@@ -32,9 +32,9 @@ export function Sessions() {
               <tr>
                 <th>User</th>
                 <th>From</th>
-                <th class="rest">With</th>
-                <th>Began</th>
-                <th>Used</th>
+                <th class="rest">Browser</th>
+                <th>Started</th>
+                <th>Last used</th>
                 <th>Ends</th>
                 <th />
               </tr>
@@ -43,7 +43,7 @@ export function Sessions() {
               {sessions.map((s) => (
                 <tr key={s.id}>
                   <td class="word strong">
-                    {s.user} {s.current && <span class="quiet">this one</span>}
+                    {s.user} {s.current && <span class="quiet">this session</span>}
                   </td>
                   <td class="mono">{s.address}</td>
                   <td class="cut" title={s.agent}>

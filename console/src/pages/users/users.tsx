@@ -1,4 +1,4 @@
-// users.tsx - who may log in.
+// users.tsx - users.
 import { useState } from "preact/hooks";
 import * as api from "../../api";
 import { ask } from "../../base/ask";
@@ -35,11 +35,11 @@ export function Users() {
       <Failed error={error} again={reload} />
       {link && (
         <Say tone="good">
-          Give {link.user} this link; it is good once, until it expires <Ago at={link.expires} />, and is not shown again:{" "}
+          Send this link to {link.user}. It works once, expires <Ago at={link.expires} />, and is not shown again:{" "}
           <Copy text={location.origin + link.link} />
         </Say>
       )}
-      {data && users.length === 0 && <Empty title="No users yet">You are here with the token of the node. Add a user for yourself.</Empty>}
+      {data && users.length === 0 && <Empty title="No users yet">You are logged in with the token of the node. Add a user for yourself.</Empty>}
       {users.length > 0 && (
         <div class="wide">
           <table>
@@ -48,8 +48,8 @@ export function Users() {
                 <th>Name</th>
                 <th>Title</th>
                 <th>Roles</th>
-                <th>Logs in by</th>
-                <th>Last</th>
+                <th>Login</th>
+                <th>Last login</th>
                 <th />
               </tr>
             </thead>
@@ -83,13 +83,13 @@ function Row({ user: u, onEdit, onLink, onChanged }: RowProps) {
   const items = [
     { label: "Change…", run: onEdit },
     {
-      label: u.disabled ? "Let in again" : "Disable",
-      about: u.disabled ? "" : "logged out at once",
+      label: u.disabled ? "Enable" : "Disable",
+      about: u.disabled ? "" : "ends all sessions at once",
       run: () => run(async () => void (await ask(api.userChange, { name: u.name, disabled: !u.disabled }))),
     },
     {
       label: "New link",
-      about: "to choose a password; the old one works until then",
+      about: "to choose a password; the old password works until then",
       run: () => run(async () => onLink((await ask(api.userLink, { name: u.name })).userLink)),
     },
     {
@@ -97,7 +97,7 @@ function Row({ user: u, onEdit, onLink, onChanged }: RowProps) {
       run: () =>
         run(async () => {
           await ask(api.userRemove, { name: u.name });
-          tell(`${u.name} is gone.`);
+          tell(`${u.name} was removed.`);
         }),
     },
   ];
@@ -109,7 +109,7 @@ function Row({ user: u, onEdit, onLink, onChanged }: RowProps) {
       <td>{u.title}</td>
       <td>{u.roles.join(", ")}</td>
       <td class="word">
-        {u.issuer ? `single sign-on (${u.issuer})` : u.password ? "password" : <span class="quiet">has not chosen a password yet</span>}
+        {u.issuer ? `single sign-on (${u.issuer})` : u.password ? "password" : <span class="quiet">no password chosen yet</span>}
       </td>
       <td class="time">{u.lastLogin ? <Ago at={u.lastLogin} /> : <span class="quiet">never</span>}</td>
       <td class="actions">
@@ -130,15 +130,15 @@ function AddDialog({ onClose, onLink }: { onClose: () => void; onLink: (link: Us
   return (
     <FormDialog title="Add a user" action="Add" disabled={name.trim() === "" || roles.length === 0} onClose={onClose} onSubmit={submit}>
       <label>
-        Name, to log in with
+        Login name
         <input value={name} autoComplete="off" spellcheck={false} onInput={(e) => setName(e.currentTarget.value)} />
       </label>
       <label>
         Title
-        <input value={title} placeholder="who it is" onInput={(e) => setTitle(e.currentTarget.value)} />
+        <input value={title} placeholder="full name" onInput={(e) => setTitle(e.currentTarget.value)} />
       </label>
       <ChooseRoles chosen={roles} onChange={setRoles} />
-      <p class="quiet">You get a link for them, by which they choose a password.</p>
+      <p class="quiet">You get a link with which the user chooses a password.</p>
     </FormDialog>
   );
 }

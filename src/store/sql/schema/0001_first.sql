@@ -10,11 +10,11 @@
 CREATE TABLE mark(name TEXT PRIMARY KEY, value @INT@ NOT NULL) @PLAIN@;
 INSERT INTO mark(name, value) VALUES ('num', 0), ('epoch', 0), ('word', 0), ('caller', 0), ('indexed', 0);
 
--- Names from the configuration, as small integers; kind is enum word_kind.
+-- Name ids: names from the configuration as small integers; kind is enum word_kind.
 CREATE TABLE word(
     id @ROWKEY@, kind @INT@ NOT NULL, name TEXT NOT NULL, UNIQUE(kind, name)) @PLAIN@;
 
--- Running processes.  state: 0 alive, 2 dead (the fence: a dead node does nothing).
+-- Running processes.  state: 0 alive, 2 dead (the fence: a dead node can write nothing).
 CREATE TABLE node(
     node_id @ROWKEY@, epoch @INT@ NOT NULL, host TEXT NOT NULL, pid @INT@ NOT NULL,
     area TEXT NOT NULL, address TEXT NOT NULL, state @INT@ NOT NULL,
@@ -24,7 +24,7 @@ CREATE TABLE config(
     version @ROWKEY@, made_us @INT@ NOT NULL, made_by TEXT NOT NULL, note TEXT,
     sha256 @BYTES@ NOT NULL, body TEXT NOT NULL) @PLAIN@;
 
--- Who may send: the secret is kept as its SHA-256 only.
+-- Keys of senders: only the SHA-256 of the secret is stored.
 CREATE TABLE caller(
     id @ROWKEY@, name TEXT NOT NULL UNIQUE, gateway @INT@ NOT NULL, title TEXT,
     secret @BYTES@ NOT NULL, made_us @INT@ NOT NULL) @PLAIN@;
@@ -36,8 +36,8 @@ CREATE TABLE doc(
     sha256 @BYTES@ NOT NULL, seg @INT@ NOT NULL, pos @INT@ NOT NULL,
     name TEXT, ctype TEXT, head @BYTES@) @PLAIN@;
 
--- Tasks: the place is the state.  ready -> lease -> later | dead | gone.
--- Only inserted and deleted, never updated; the key is the claim order.
+-- Tasks: the table is the state.  ready -> lease -> later | dead | deleted.
+-- Rows are inserted and deleted, never updated; the key is the claim order.
 CREATE TABLE task_ready(
     queue @INT@ NOT NULL, prio @INT@ NOT NULL, rank @INT@ NOT NULL, id @INT@ NOT NULL,
     kind @INT@ NOT NULL, attempts @INT@ NOT NULL, rescues @INT@ NOT NULL, crashes @INT@ NOT NULL,
@@ -53,48 +53,48 @@ CREATE TABLE task_dead(
     died_us @INT@ NOT NULL, code TEXT NOT NULL, message TEXT NOT NULL,
     attempts @INT@ NOT NULL, rescues @INT@ NOT NULL, crashes @INT@ NOT NULL) @PLAIN@;
 
--- What is claimed.  One SQLite process keeps its claims in memory: there this
--- table holds nothing.
+-- Claimed tasks.  On SQLite the one process keeps its claims in memory and this
+-- table is empty.
 CREATE TABLE task_lease(
     id @ROWKEY@, claim @INT@ NOT NULL, node_id @INT@ NOT NULL, until_us @INT@ NOT NULL,
     queue @INT@ NOT NULL, prio @INT@ NOT NULL, rank @INT@ NOT NULL, kind @INT@ NOT NULL,
     attempts @INT@ NOT NULL, rescues @INT@ NOT NULL, crashes @INT@ NOT NULL) @PLAIN@;
 
--- The numbered tables there are; family is enum part_family, value is the family's own.
+-- The existing numbered tables; family is enum part_family, value depends on the family.
 CREATE TABLE part(
     family @INT@ NOT NULL, slot @INT@ NOT NULL, value @INT@ NOT NULL DEFAULT 0,
     PRIMARY KEY(family, slot)) @CLUSTERED@;
 
--- Counts that survive: one row per node, writer and thing counted, so none is hot.
+-- Durable counters: one row per node, writer and counted thing, so that no row is contended.
 CREATE TABLE tally(
     node_id @INT@ NOT NULL, writer @INT@ NOT NULL, kind @INT@ NOT NULL, word @INT@ NOT NULL,
     n @INT@ NOT NULL, PRIMARY KEY(node_id, writer, kind, word)) @CLUSTERED@;
 
 -- only: sqlite
--- Payload files of their own, by the document that has them: a file without a row is
+-- Payloads in files of their own, and the document of each: a file without a row is
 -- left over from a crash.
 CREATE TABLE large(pos INTEGER PRIMARY KEY, num INTEGER NOT NULL) STRICT;
 
--- The index that runs behind the write: everything up to mark `indexed`.
+-- The asynchronous index: covers everything up to mark `indexed`.
 CREATE TABLE facet(
     kind INTEGER NOT NULL, word INTEGER NOT NULL, num INTEGER NOT NULL,
     PRIMARY KEY(kind, word, num)) STRICT, WITHOUT ROWID;
 -- end
 -- only: postgresql
--- Rows of several nodes commit out of order, so a watermark cannot be trusted
--- here; and one index costs PostgreSQL little.
+-- Rows of several nodes commit out of order, so a watermark would be wrong
+-- here; and an index costs PostgreSQL little.
 CREATE SEQUENCE num_block INCREMENT 128 MINVALUE 128 START 128;
 CREATE SEQUENCE claim_number;
 CREATE INDEX doc_by_gateway ON doc(gateway, num);
 
--- The writers of each node.  Every group updates the row of its writer (the fence, and the
--- answer to the question whether it was committed).
+-- The writers of each node.  Every group updates the row of its writer: the fence, and the
+-- token that shows whether the group was committed.
 CREATE TABLE node_writer(node_id BIGINT NOT NULL, writer BIGINT NOT NULL, dead BIGINT NOT NULL,
     token BIGINT NOT NULL, PRIMARY KEY(node_id, writer));
 
 CREATE TABLE payload(num BIGINT PRIMARY KEY, bytes BYTEA NOT NULL);
 ALTER TABLE payload ALTER bytes SET STORAGE EXTERNAL;
--- Large payloads in pieces of 256 KiB, under an upload that the accept adopts.
+-- Large payloads in pieces of 256 KiB, under an upload that accept adopts.
 CREATE TABLE payload_piece(upload BIGINT NOT NULL, piece BIGINT NOT NULL, bytes BYTEA NOT NULL,
     PRIMARY KEY(upload, piece));
 ALTER TABLE payload_piece ALTER bytes SET STORAGE EXTERNAL;

@@ -1,8 +1,8 @@
--- 0002_road - documents move: facts, timelines, deliveries, what goes wrong.
+-- 0002_road - processing: facts, timelines, deliveries, mishaps.
 
--- What was found in a document.  sender, receiver, dtype and route are words, 0: none;
+-- Extracted values.  sender, receiver, dtype and route are name ids, 0: none;
 -- facts holds attributes and names that are not configured (core/facts.h), trail the
--- timeline (core/trail.h); again counts how often it was started again under new delivery ids.
+-- timeline (core/trail.h); again counts restarts under new delivery ids.
 ALTER TABLE doc ADD COLUMN sender @INT@ NOT NULL DEFAULT 0;
 ALTER TABLE doc ADD COLUMN receiver @INT@ NOT NULL DEFAULT 0;
 ALTER TABLE doc ADD COLUMN dtype @INT@ NOT NULL DEFAULT 0;
@@ -12,8 +12,8 @@ ALTER TABLE doc ADD COLUMN updated_us @INT@ NOT NULL DEFAULT 0;
 ALTER TABLE doc ADD COLUMN facts @BYTES@;
 ALTER TABLE doc ADD COLUMN trail @BYTES@;
 
--- Deliveries of live documents, once they had to wait or to be kept; state is enum
--- delivery_state.  b_*: bytes of its own, where a step changed them (store/payload/payload.h).
+-- Deliveries of live documents that had to wait or to be stored; state is enum
+-- delivery_state.  b_*: a payload of its own, if a step changed the bytes (store/payload/payload.h).
 CREATE TABLE delivery(
     num @ROWKEY@, doc @INT@ NOT NULL, id TEXT NOT NULL, endpoint @INT@ NOT NULL,
     system @INT@ NOT NULL, queue @INT@ NOT NULL, state @INT@ NOT NULL, attempts @INT@ NOT NULL,
@@ -24,24 +24,24 @@ CREATE INDEX delivery_by_doc ON delivery(doc, num);
 
 CREATE INDEX task_dead_by_code ON task_dead(code, id);
 
--- What every node should know of an endpoint: breaker 1, or a pause that its receiver asked for, 0.
+-- Shared state of an endpoint: breaker 1 is its breaker, 0 a pause that its receiver asked for.
 CREATE TABLE endpoint_state(
     endpoint @INT@ NOT NULL, breaker @INT@ NOT NULL, node_id @INT@ NOT NULL,
     since_us @INT@ NOT NULL, until_us @INT@ NOT NULL, message TEXT NOT NULL,
     PRIMARY KEY(endpoint, breaker)) @CLUSTERED@;
 
--- What went wrong, counted: one row per code and object.
+-- Counted failures: one row per code and object.
 CREATE TABLE mishap(
     code TEXT NOT NULL, object TEXT NOT NULL, message TEXT NOT NULL, n @INT@ NOT NULL,
     first_us @INT@ NOT NULL, last_us @INT@ NOT NULL, PRIMARY KEY(code, object)) @CLUSTERED@;
 
--- Values that configurations name and nobody reads back.
+-- Write-only values that configurations refer to by name.
 CREATE TABLE secret(
     name TEXT NOT NULL PRIMARY KEY, sealed @BYTES@ NOT NULL, fingerprint TEXT NOT NULL,
     made_us @INT@ NOT NULL, made_by TEXT NOT NULL) @CLUSTERED@;
 INSERT INTO mark(name, value) VALUES ('secret', 0);
 
--- Polling gateways: whose turn it is, and what `after: keep` has taken.
+-- Polling gateways: which node polls, and the files that `after: keep` has accepted.
 CREATE TABLE poll_turn(
     gateway @ROWKEY@, node_id @INT@ NOT NULL, until_us @INT@ NOT NULL) @PLAIN@;
 CREATE TABLE ledger(
@@ -49,8 +49,8 @@ CREATE TABLE ledger(
     PRIMARY KEY(gateway, key)) @CLUSTERED@;
 
 -- only: sqlite
--- The index behind the write, as one number each: kind << 60 | word << 40 | num.  Documents
--- are also found by sender, receiver and type now: it is filled anew.
+-- The asynchronous index, one integer per entry: kind << 60 | name id << 40 | num.  It now also
+-- covers sender, receiver and type, so it is rebuilt.
 DROP TABLE facet;
 CREATE TABLE facet(key INTEGER PRIMARY KEY) STRICT;
 UPDATE mark SET value = 0 WHERE name = 'indexed';

@@ -1,4 +1,4 @@
--- 0006_link - documents that come from documents.
+-- 0006_link - documents derived from documents.
 
 -- kind is enum link_kind (store/manual/link.h): an edit of the parent, a member of the batch that the parent
 -- is, a copy, an answer, a part.

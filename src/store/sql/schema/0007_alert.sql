@@ -1,7 +1,7 @@
--- 0007_alert - what needs a person or a reaction: raised once, cleared once, told until it is heard.
+-- 0007_alert - conditions that need a person: raised once, cleared once, notices retried until delivered.
 
--- cleared_us 0: it is open; of a code and object one is open at most.  n: how many it is about, at
--- most.  last_us: when it was last seen to be so.
+-- cleared_us 0: open; at most one is open per code and object.  n: the maximum count so far.
+-- last_us: when the condition was last observed.
 CREATE TABLE alert(
     num @ROWKEY@, code TEXT NOT NULL, object TEXT NOT NULL, message TEXT NOT NULL, n @INT@ NOT NULL,
     raised_us @INT@ NOT NULL, last_us @INT@ NOT NULL, reminded_us @INT@ NOT NULL,
@@ -9,7 +9,7 @@ CREATE TABLE alert(
 CREATE UNIQUE INDEX alert_open ON alert(code, object) WHERE cleared_us = 0;
 CREATE INDEX alert_by_end ON alert(cleared_us, num);
 
--- What somebody is to be told of it.  kind: 0 raised, 1 cleared, 2 reminder; state: 0 waits, 1 sent,
+-- Notices to targets.  kind: 0 raised, 1 cleared, 2 reminder; state: 0 waits, 1 sent,
 -- 2 given up.  target: its name in the configuration.
 CREATE TABLE alert_notice(
     num @ROWKEY@, alert @INT@ NOT NULL, kind @INT@ NOT NULL, target TEXT NOT NULL,

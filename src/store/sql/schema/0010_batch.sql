@@ -1,10 +1,10 @@
--- 0010_batch - documents that go together.
+-- 0010_batch - documents that are sent as one.
 
--- state is enum batch_state (store/batch/batch.h): 0 open, 1 closing, 2 closed, 3 ended.  One is open at most for
--- a name, route, receiver and part; who closes it lets the next member open another.  why, closed_by:
--- how it was closed; slot_us: at which time of its schedule, 0: not by one.  doc: the document that it
--- became.  node_id, claim, until_us: who builds that; due_us: not before then; code, message: why it could
--- not be built.
+-- state is enum batch_state (store/batch/batch.h): 0 open, 1 closing, 2 closed, 3 ended.  At most one is open per
+-- name, route, receiver and part; after it is closed the next member opens another.  why, closed_by:
+-- how it was closed; slot_us: the schedule time that closed it, 0: none.  doc: the document built from
+-- it.  node_id, claim, until_us: the builder; due_us: not before then; code, message: why building
+-- failed.
 CREATE TABLE batch(
     num @ROWKEY@, name @INT@ NOT NULL, route @INT@ NOT NULL, receiver @INT@ NOT NULL, part TEXT NOT NULL,
     state @INT@ NOT NULL, config @INT@ NOT NULL, members @INT@ NOT NULL, bytes @INT@ NOT NULL,
@@ -18,7 +18,7 @@ CREATE INDEX batch_by_state ON batch(state, num);
 CREATE INDEX batch_by_name ON batch(name, num);
 CREATE INDEX batch_by_doc ON batch(doc) WHERE doc > 0;
 
--- Members of batches that have not ended: live documents that no task carries on.  b_*: what joins, where
+-- Members of batches that have not ended: live documents without a task.  b_*: the joining payload, if
 -- steps changed the bytes (store/payload/payload.h).
 CREATE TABLE batch_member(
     batch @INT@ NOT NULL, doc @INT@ NOT NULL, size @INT@ NOT NULL,
@@ -26,5 +26,5 @@ CREATE TABLE batch_member(
     PRIMARY KEY(batch, doc)) @CLUSTERED@;
 CREATE INDEX batch_member_by_doc ON batch_member(doc);
 
--- The last time of its schedule for which a batch (a word) was closed.
+-- The last schedule time for which a batch (name id) was closed.
 CREATE TABLE batch_clock(name @ROWKEY@, slot_us @INT@ NOT NULL) @PLAIN@;

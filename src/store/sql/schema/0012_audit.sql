@@ -1,4 +1,4 @@
--- 0012_audit - who did what: lines in a chain, each written in the transaction of its change.
+-- 0012_audit - the audit log: a hash chain of lines, each written in the transaction of its change.
 
 -- seq has no gaps.  was, became: the object before and after, as short texts.  hash is the SHA-256 of
 -- the line and of prev, the hash of the line before (store/audit/audit.h).
@@ -11,5 +11,5 @@ CREATE INDEX audit_by_actor ON audit(actor, time_us, seq);
 CREATE INDEX audit_by_action ON audit(action, time_us, seq);
 CREATE INDEX audit_by_object ON audit(object, time_us, seq);
 
--- The last line, and the last one that was let go; who writes has the row of the first.
+-- The last line, and the last purged one; a writer locks the row of the first.
 INSERT INTO mark(name, value) VALUES ('audit', 0), ('audit_gone', 0);

@@ -1,7 +1,7 @@
--- 0016_once - what was asked under an id of its caller, so that it is done once.
+-- 0016_once - mutations with a client id, so that they are executed once.
 
--- question: a digest.  done 0: it was begun, and nobody has said how it ended.  answer: JSON; NULL:
--- it was not kept.
+-- question: a digest of the request.  done 0: begun, result not recorded yet.  answer: JSON; NULL:
+-- not stored.
 CREATE TABLE once(
     who TEXT NOT NULL, client TEXT NOT NULL, question @BYTES@ NOT NULL, made_us @INT@ NOT NULL,
     done @INT@ NOT NULL DEFAULT 0, answer @BYTES@, PRIMARY KEY(who, client)) @CLUSTERED@;

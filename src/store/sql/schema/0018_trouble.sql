@@ -1,12 +1,12 @@
--- 0018_trouble - documents with an error are found without looking at those that only wait.
+-- 0018_trouble - documents with an error are found without reading those that only wait.
 
--- A delivery that goes out at its first attempt never has a code: it costs those nothing.
+-- A delivery that succeeds at its first attempt never has a code and no entry here.
 -- only: sqlite
 CREATE INDEX delivery_in_trouble ON delivery(doc) WHERE code <> '';
 -- end
 -- only: postgresql
--- Minus the document, and a condition that nobody else asks for: a plan may be made when the table looks empty and
--- all its indices alike.  So the one question that is asked of it (trouble_nums) has no other index to go by, and
--- no other question can go through it.
+-- Indexes the negated document number under a condition that no other query has: a plan may be made while the table
+-- looks empty and all indices look equally cheap.  So its one query (trouble_nums) cannot use another index, and no
+-- other query can use this one.
 CREATE INDEX delivery_in_trouble ON delivery((-doc)) WHERE code <> '';
 -- end

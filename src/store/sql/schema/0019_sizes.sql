@@ -1,6 +1,6 @@
--- 0019_sizes - live documents are compared by their size without looking at their rows.
+-- 0019_sizes - live documents are compared by size without reading their rows.
 
 -- only: postgresql
--- Their rows lie far apart when most others have ended: each is a read of its own.
+-- Their rows are scattered once most others have ended: each would be a separate read.
 ALTER TABLE doc DROP CONSTRAINT doc_pkey, ADD CONSTRAINT doc_pkey PRIMARY KEY (num) INCLUDE (size);
 -- end

@@ -1,12 +1,12 @@
--- 0020_calm - tidying up behind large tables does not keep those waiting who commit.
+-- 0020_calm - vacuuming large tables does not delay commits.
 
 -- only: postgresql
--- By itself a vacuum writes 30 MB/s, and a disk that is busy with that lets a commit wait for 200 ms.  With this it
--- writes up to 8 MB/s, enough for payloads of 3 MB/s that come and go, all day.
+-- By default a vacuum writes 30 MB/s, and a commit on a disk that busy takes 200 ms.  With this setting it
+-- writes up to 8 MB/s, enough for a sustained 3 MB/s of payloads that come and go.
 ALTER TABLE payload SET (autovacuum_vacuum_cost_delay=10);
 ALTER TABLE payload_piece SET (autovacuum_vacuum_cost_delay=10);
 
--- Tables of days that are there already, as document.sql makes new ones (done_untidied).
+-- Existing tables of days; document.sql sets it for new ones (done_untidied).
 DO $$
 DECLARE day BIGINT;
 BEGIN

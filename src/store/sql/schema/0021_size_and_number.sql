@@ -1,7 +1,7 @@
--- 0021_size_and_number - a search by size reads no more of the index than it finds.
+-- 0021_size_and_number - a search by size reads only matching index entries.
 
 -- only: postgresql
--- As document.sql makes it for tables to come (done_index_size).
+-- As document.sql does for new tables (done_index_size).
 DO $$
 DECLARE t record;
 BEGIN

@@ -4,11 +4,13 @@
 #include <fcntl.h>
 #include <stdlib.h>
 
+#include "app/registry.h"
 #include "base/auto.h"
 #include "base/clock.h"
 #include "engine/dispatch/govern.h"
 #include "engine/dispatch/pace.h"
 #include "folder.h"
+#include "store/open.h"
 #include "store/store.h"
 #include "test.h"
 
@@ -57,7 +59,8 @@ static bool make_endpoint(const struct settings *s, void **ret_self, struct err 
     return true;
 }
 
-static const struct endpoint_type any_endpoint = { .name = "http", .make = make_endpoint };
+static const struct endpoint_type any_endpoint = { .kind = { .name = "http" },
+                                                   .make = make_endpoint };
 static const struct endpoint_type *const endpoints[] = { &any_endpoint, NULL };
 static const struct service_type *const services[] = { NULL };
 static const struct gateway_type *const gateways[] = { NULL };
@@ -65,9 +68,9 @@ static const struct connectors connectors = { gateways, services, endpoints };
 
 static struct plan *plan_of(struct store *s, const char *text, int64_t version)
 {
-    static const struct config_runs runs = { .parts = config_runs_build };
+    static const struct config_options options = { .connectors = &registry };
     struct config_report report = CONFIG_REPORT_INIT;
-    struct config *c = config_load(str_of(text), "test", &runs, &report);
+    struct config *c = config_load(str_of(text), "test", &options, &report);
     struct plan *p = NULL;
     struct err err = { 0 };
 

@@ -1,18 +1,15 @@
 /* What a plan makes of a configuration.  The words come from a real store. */
 #include "engine/plan/plan.h"
 
+#include "app/registry.h"
 #include "base/auto.h"
 #include "base/clock.h"
 #include "core/civil.h"
 #include "folder.h"
+#include "store/open.h"
 #include "store/road/accept.h"
 #include "store/store.h"
 #include "test.h"
-
-static const struct endpoint_type *const endpoints[] = { NULL };
-static const struct service_type *const services[] = { NULL };
-static const struct gateway_type *const gateways[] = { NULL };
-static const struct connectors connectors = { gateways, services, endpoints };
 
 static const struct plan_system *system_of(const struct plan *p, const char *name)
 {
@@ -40,16 +37,16 @@ static void bench_done(struct bench *b)
 
 static struct bench bench_of(const char *text)
 {
-    static const struct config_runs runs = { .parts = config_runs_build };
+    static const struct config_options options = { .connectors = &registry };
     AUTO(config_report_done) struct config_report report = CONFIG_REPORT_INIT;
     struct bench b = { .folder = folder_make() };
     struct err err = { 0 };
 
-    b.config = config_load(str_of(text), "test", &runs, &report);
+    b.config = config_load(str_of(text), "test", &options, &report);
     if (b.config == NULL ||
         !store_open(&(struct store_options){ .data = b.folder.path, .area = "internal" }, &b.store,
                     &err) ||
-        !plan_build(b.config, 1, &connectors, b.store, NULL, &b.plan, &err))
+        !plan_build(b.config, 1, &registry, b.store, NULL, &b.plan, &err))
         (void)printf("# %s\n", b.config == NULL ? report.problems.items[0].message : err.text);
     return b;
 }
@@ -156,7 +153,7 @@ TEST(a_zone_that_is_not_known_here_keeps_its_system_closed)
     CHECK(strstr(a->broken, "Mars/Olympus") != NULL);
     CHECK(!window_set_open(a, 0, &change) && change == 0);
     CHECK(window_set_open(system_of(b.plan, "b")->windows, 0, &change));
-    CHECK(!plan_build(b.config, 2, &connectors, b.store, &problems, &second, &err));
+    CHECK(!plan_build(b.config, 2, &registry, b.store, &problems, &second, &err));
     CHECK(second == NULL && problems.count == 1 && problems.items[0].place.line == 1);
     CHECK(strstr(problems.items[0].message, "system a: this machine does not know") != NULL);
 }
@@ -190,19 +187,19 @@ TEST(a_system_gets_its_order)
 
 TEST(a_plan_apart_stores_nothing)
 {
-    static const struct config_runs runs = { .parts = config_runs_build };
+    static const struct config_options options = { .connectors = &registry };
     AUTO(bench_done) struct bench b = bench_of("systems: { old: {} }\ntypes: { known: {} }\n");
     AUTO(config_report_done) struct config_report report = CONFIG_REPORT_INIT;
     struct config *c = config_load(STR("systems: { new: {}, old: {}, newer: {} }\n"
                                        "types: { known: {}, fresh: {} }\n"
                                        "gateways: { door: { kind: http } }\n"),
-                                   "test", &runs, &report);
+                                   "test", &options, &report);
     struct plan *plan = NULL;
     struct err err = { 0 };
     int64_t word;
 
     CHECK(b.plan != NULL && c != NULL);
-    CHECK(plan_build_apart(c, &connectors, b.store, NULL, &plan, &err));
+    CHECK(plan_build_apart(c, &registry, b.store, NULL, &plan, &err));
     CHECK(plan->version == 0);
     CHECK(system_of(plan, "old")->word == system_of(b.plan, "old")->word);
     const struct plan_system *new = system_of(plan, "new"), *newer = system_of(plan, "newer");

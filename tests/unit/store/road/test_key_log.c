@@ -8,7 +8,7 @@
 #include "base/auto.h"
 #include "folder.h"
 #include "store/db/migrate.h"
-#include "store/kernel/inside.h"
+#include "store/kernel/store_state.h"
 #include "test.h"
 
 static struct db *fresh_db(const struct folder *f)

@@ -1,0 +1,216 @@
+/* What connectors have in common: the keys of every gateway and every endpoint, and the groups
+ * of keys that several connectors take in.  The steps of the engine itself stand here too. */
+#include "base/clock.h"
+#include "core/grammar.h"
+#include "core/lease.h"
+
+/* --- keys of every gateway --------------------------------------------------------- */
+
+static const struct option limits[] = {
+    OPTION("rate", OPT_RATE, "documents that are accepted; left out: no limit"),
+    OPTION("burst", OPT_INT, "how many may come at once; left out: one second's worth", .least = 1,
+           .most = 1000000000),
+    OPTION("size", OPT_SIZE, "the largest document", .least = 1, .fallback = "64 MiB"),
+    { 0 },
+};
+
+const struct option grammar_gateway[] = {
+    OPTION("kind", OPT_WORD, "how documents come in", .flags = OPT_REQUIRED),
+    OPTION("title", OPT_TEXT, "its name for people"),
+    OPTION("area", OPT_WORD, "only nodes of this area run it", .words = grammar_areas),
+    OPTION("extract", OPT_MAP,
+           "where sender, receiver and type are found; the bare word uses that standard's own",
+           .keys = grammar_extract, .words = grammar_standards),
+    OPTION("limits", OPT_MAP, "what it takes on", .keys = limits),
+    { 0 },
+};
+
+/* --- keys of every endpoint -------------------------------------------------------- */
+
+static const struct option retry_keys[] = {
+    OPTION("first", OPT_DURATION, "the wait before the first repetition; it doubles from there",
+           .least = 1, .fallback = "1s"),
+    OPTION("most", OPT_DURATION, "the longest wait", .least = 1, .fallback = "10m"),
+    OPTION("for", OPT_DURATION, "after this long the delivery is a dead letter", .fallback = "3d"),
+    { 0 },
+};
+
+static const struct option outcome_each = {
+    .type = OPT_WORD,
+    .words = OPTION_WORDS("delivered", "retry", "in_doubt", "rejected"),
+};
+
+static const struct option breaker_keys[] = {
+    OPTION("failures", OPT_INT, "failures in a row that open it", .fallback = "5", .least = 1,
+           .most = 1000000),
+    OPTION("wait", OPT_DURATION, "how long it stays open before one delivery probes", .least = 1,
+           .fallback = "30s"),
+    { 0 },
+};
+
+const struct option grammar_endpoint[] = {
+    OPTION("kind", OPT_WORD, "how documents are sent", .flags = OPT_REQUIRED),
+    OPTION("title", OPT_TEXT, "its name for people"),
+    OPTION("system", OPT_SYSTEM, "the system it belongs to; left out: the document's receiver"),
+    OPTION("area", OPT_WORD, "only nodes of this area run it", .flags = OPT_PLANNED,
+           .words = grammar_areas),
+    OPTION("timeout", OPT_DURATION, "how long one attempt may take", .least = 1,
+           .fallback = SEND_TIMEOUT),
+    OPTION("connect_timeout", OPT_DURATION, "how long connecting may take", .least = 1,
+           .fallback = "10s"),
+    OPTION("retry", OPT_MAP, "how a delivery is repeated", .keys = retry_keys),
+    OPTION("outcome", OPT_NAMED, "what an answer means, by its status", .flags = OPT_FREE,
+           .each = &outcome_each, .noun = "outcome of"),
+    OPTION("breaker", OPT_MAP, "when it stops trying for a while", .keys = breaker_keys),
+    OPTION("answer", OPT_MAP, "make the receiver's answer a document", .flags = OPT_PLANNED,
+           .keys = grammar_answer),
+    { 0 },
+};
+
+/* --- groups: coming in -------------------------------------------------------------- */
+
+static const struct option user_each = { .type = OPT_HASH };
+
+const struct option grammar_senders[] = {
+    OPTION("auth", OPT_WORD, "how senders prove who they are; `none` only on a loopback address",
+           .words = OPTION_WORDS("key", "basic", "none"), .fallback = "key"),
+    OPTION("users", OPT_NAMED,
+           "for `auth: basic`: user names and argon2id hashes of their passwords",
+           .each = &user_each, .noun = "user"),
+    OPTION("idempotency", OPT_DURATION, "how long an Idempotency-Key is remembered, 60d at most",
+           .fallback = "24h", .most = INT64_C(60) * 86400 * 1000000),
+    { 0 },
+};
+
+const struct option grammar_reply[] = {
+    OPTION("reply", OPT_WORD,
+           "what the sender is answered; `receiver` waits for the receiver's own answer",
+           .words = OPTION_WORDS("ack", "soap", "receiver"),
+           .planned = OPTION_WORDS("soap", "receiver"), .fallback = "ack"),
+    OPTION("wait", OPT_DURATION, "how long `reply: receiver` waits before it answers 504",
+           .flags = OPT_PLANNED, .least = 1, .fallback = "30s"),
+    { 0 },
+};
+
+const struct option grammar_every[] = {
+    OPTION("every", OPT_DURATION, "how long from one look to the next", .least = CLOCK_MS,
+           .fallback = "10s"),
+    { 0 },
+};
+
+static const struct option after_keys[] = {
+    OPTION("move", OPT_PATH, "the folder that takes it", .flags = OPT_REQUIRED),
+    { 0 },
+};
+
+const struct option grammar_files[] = {
+    OPTION("match", OPT_TEXT, "file names that are taken: `*` and `?` stand for anything",
+           .flags = OPT_OR_LIST, .fallback = "*"),
+    OPTION("min_age", OPT_DURATION, "younger files are left alone: they may still be written",
+           .fallback = "2s"),
+    OPTION("after", OPT_MAP,
+           "what happens to a file that was taken; `keep` remembers it in a ledger",
+           .keys = after_keys, .words = OPTION_WORDS("delete", "keep"), .fallback = "keep"),
+    { 0 },
+};
+
+const struct option grammar_silence[] = {
+    OPTION("timeout", OPT_DURATION, "how long the other side may stay silent", .least = 1,
+           .fallback = "30s"),
+    { 0 },
+};
+
+/* --- groups: reaching the other side ------------------------------------------------- */
+
+const struct option grammar_login[] = {
+    OPTION("user", OPT_TEXT, "the user name, if it is not in the URL"),
+    OPTION("password", OPT_SECRET, "the password"),
+    { 0 },
+};
+
+const struct option grammar_ssh[] = {
+    OPTION("private_key", OPT_SECRET, "the private key, as text"),
+    OPTION("passphrase", OPT_SECRET, "the passphrase of the private key"),
+    OPTION("host_key", OPT_TEXT, "the fingerprint of the server, as SHA256:TEXT"),
+    { 0 },
+};
+
+const struct option grammar_tls_keys[] = {
+    OPTION("ca", OPT_PATH, "the authority that signed the receiver's certificate"),
+    OPTION("cert", OPT_PATH, "our certificate"),
+    OPTION("key", OPT_SECRET, "its private key"),
+    OPTION("verify", OPT_BOOL, "refuse a receiver whose certificate is not right",
+           .fallback = "true"),
+    { 0 },
+};
+
+const struct option grammar_tls[] = {
+    OPTION("tls", OPT_MAP, "TLS beyond the usual", .keys = grammar_tls_keys),
+    { 0 },
+};
+
+const struct option grammar_s3[] = {
+    OPTION("url", OPT_URL, "the S3 service", .flags = OPT_REQUIRED,
+           .words = OPTION_WORDS("http", "https")),
+    OPTION("region", OPT_TEXT, "the region", .fallback = "us-east-1"),
+    OPTION("access_key", OPT_SECRET, "the id of the access key"),
+    OPTION("secret_key", OPT_SECRET, "the secret of the access key"),
+    { 0 },
+};
+
+const struct option grammar_sql[] = {
+    OPTION("dsn", OPT_SECRET, "the ODBC connection", .flags = OPT_REQUIRED),
+    { 0 },
+};
+
+static const struct option header_each = { .type = OPT_TEMPLATE,
+                                           .help = "the value of the header" };
+
+const struct option grammar_headers[] = {
+    OPTION("headers", OPT_NAMED, "headers of the request", .flags = OPT_FREE, .each = &header_each,
+           .noun = "header"),
+    { 0 },
+};
+
+const struct option grammar_file_name[] = {
+    OPTION("name", OPT_TEMPLATE, "the name it gets", .fallback = "${id}"),
+    { 0 },
+};
+
+/* --- the steps of the engine itself --------------------------------------------------- */
+
+static const struct option batch_keys[] = {
+    OPTION("name", OPT_NAME, "one of `batches`, which says when it closes and what becomes of it",
+           .flags = OPT_REQUIRED),
+    OPTION("by", OPT_TEMPLATE,
+           "one batch per value, beside one per route and receiver; left out: as the batch says"),
+    { 0 },
+};
+
+static const struct option route_keys[] = {
+    OPTION("receiver", OPT_EXPR, "the new receiver", .flags = OPT_OR_LIST),
+    OPTION("sender", OPT_EXPR, "the new sender", .flags = OPT_OR_LIST),
+    OPTION("type", OPT_EXPR, "the new type", .flags = OPT_OR_LIST),
+    { 0 },
+};
+
+static const struct option drop_keys[] = {
+    OPTION("reason", OPT_TEXT, "why; it stands in the timeline"),
+    { 0 },
+};
+
+static const struct option deliver_keys[] = {
+    OPTION("to", OPT_ENDPOINT, "one or more of `endpoints`", .flags = OPT_REQUIRED | OPT_OR_LIST),
+    { 0 },
+};
+
+const struct option_kind grammar_steps[] = {
+    { .name = "deliver", .help = "send it to endpoints", .keys = deliver_keys },
+    { .name = "batch", .help = "gather documents into one", .keys = batch_keys, .ends = true },
+    { .name = "route",
+      .help = "new sender, receiver or type, back to the router",
+      .keys = route_keys,
+      .ends = true },
+    { .name = "drop", .help = "end here, on purpose", .keys = drop_keys, .ends = true },
+    { 0 },
+};

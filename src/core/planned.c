@@ -1,0 +1,384 @@
+#include "core/planned.h"
+
+#include "base/clock.h"
+#include "core/grammar.h"
+
+/* --- gateways ----------------------------------------------------------------------- */
+
+static const struct option ftp_in[] = {
+    OPTION("url", OPT_URL, "the folder to look in", .flags = OPT_REQUIRED,
+           .words = OPTION_WORDS("ftp", "ftps")),
+    OPTIONS(grammar_login),
+    OPTIONS(grammar_every),
+    OPTIONS(grammar_files),
+    OPTIONS(grammar_silence),
+    { 0 },
+};
+
+static const struct option sftp_in[] = {
+    OPTION("url", OPT_URL, "the folder to look in", .flags = OPT_REQUIRED,
+           .words = OPTION_WORDS("sftp")),
+    OPTIONS(grammar_login),
+    OPTIONS(grammar_ssh),
+    OPTIONS(grammar_every),
+    OPTIONS(grammar_files),
+    OPTIONS(grammar_silence),
+    { 0 },
+};
+
+static const struct option mllp_in_tls[] = {
+    OPTION("cert", OPT_PATH, "the certificate chain", .flags = OPT_REQUIRED),
+    OPTION("key", OPT_SECRET, "its private key", .flags = OPT_REQUIRED),
+    OPTION("ca", OPT_PATH, "senders need a certificate from this authority"),
+    { 0 },
+};
+
+static const struct option mllp_in[] = {
+    OPTION("listen", OPT_ADDRESS, "where senders connect", .flags = OPT_REQUIRED),
+    OPTION("tls", OPT_MAP, "answer with TLS", .keys = mllp_in_tls),
+    OPTIONS(grammar_reply),
+    { 0 },
+};
+
+static const struct option sql_in[] = {
+    OPTIONS(grammar_sql),
+    OPTION("query", OPT_TEXT, "the statement; :NAME stands for the last value of a cursor column",
+           .flags = OPT_REQUIRED),
+    OPTION("cursor", OPT_NAME, "the columns that say how far the last look came",
+           .flags = OPT_OR_LIST),
+    OPTIONS(grammar_every),
+    OPTIONS(grammar_silence),
+    { 0 },
+};
+
+static const struct option s3_in[] = {
+    OPTIONS(grammar_s3),
+    OPTION("bucket", OPT_TEXT, "the bucket", .flags = OPT_REQUIRED),
+    OPTION("prefix", OPT_TEXT, "only objects whose name starts like this"),
+    OPTIONS(grammar_every),
+    OPTIONS(grammar_files),
+    OPTIONS(grammar_silence),
+    { 0 },
+};
+
+/* --- endpoints ----------------------------------------------------------------------- */
+
+static const struct option ftp_out[] = {
+    OPTION("url", OPT_URL, "the folder", .flags = OPT_REQUIRED,
+           .words = OPTION_WORDS("ftp", "ftps")),
+    OPTIONS(grammar_login),
+    OPTIONS(grammar_file_name),
+    OPTIONS(grammar_tls),
+    { 0 },
+};
+
+static const struct option sftp_out[] = {
+    OPTION("url", OPT_URL, "the folder", .flags = OPT_REQUIRED, .words = OPTION_WORDS("sftp")),
+    OPTIONS(grammar_login),
+    OPTIONS(grammar_ssh),
+    OPTIONS(grammar_file_name),
+    { 0 },
+};
+
+static const struct option smtp_out[] = {
+    OPTION("url", OPT_URL, "the mail server", .flags = OPT_REQUIRED,
+           .words = OPTION_WORDS("smtp", "smtps")),
+    OPTIONS(grammar_login),
+    OPTION("from", OPT_TEMPLATE, "the mail's sender", .flags = OPT_REQUIRED),
+    OPTION("to", OPT_TEMPLATE, "its recipients", .flags = OPT_REQUIRED | OPT_OR_LIST),
+    OPTION("subject", OPT_TEMPLATE, "its subject", .fallback = "${type} ${id}"),
+    OPTION("body", OPT_TEMPLATE, "its text; the document is attached"),
+    OPTIONS(grammar_file_name),
+    OPTIONS(grammar_tls),
+    { 0 },
+};
+
+static const struct option mllp_out[] = {
+    OPTION("address", OPT_ADDRESS, "where the receiver listens",
+           .flags = OPT_REQUIRED | OPT_OUTGOING),
+    OPTION("tls", OPT_MAP, "use TLS", .keys = grammar_tls_keys),
+    { 0 },
+};
+
+static const struct option sql_out[] = {
+    OPTIONS(grammar_sql),
+    OPTION("statement", OPT_TEXT,
+           "the statement; :id :sender :receiver :type :payload and attributes are bound",
+           .flags = OPT_REQUIRED),
+    { 0 },
+};
+
+static const struct option s3_out[] = {
+    OPTIONS(grammar_s3),
+    OPTION("bucket", OPT_TEMPLATE, "the bucket", .flags = OPT_REQUIRED),
+    OPTIONS(grammar_file_name),
+    { 0 },
+};
+
+static const struct option content_out[] = {
+    OPTION("store", OPT_NAME, "one of `stores`", .flags = OPT_REQUIRED),
+    OPTION("space", OPT_TEMPLATE, "the space in it", .flags = OPT_REQUIRED),
+    OPTIONS(grammar_file_name),
+    { 0 },
+};
+
+/* --- services ------------------------------------------------------------------------- */
+
+static const struct option part_expr = { .type = OPT_EXPR, .flags = OPT_OR_LIST | OPT_RELATIVE };
+
+static const struct option split_keys[] = {
+    OPTION("xml", OPT_XML_PATH, "one part per element at this path", .flags = OPT_ONE_OF),
+    OPTION("json", OPT_POINTER, "one part per item of the array at this JSON Pointer",
+           .flags = OPT_ONE_OF),
+    OPTION("hl7", OPT_TEXT, "one part per message", .flags = OPT_ONE_OF),
+    OPTION("x12", OPT_TEXT, "one part per interchange, group or transaction", .flags = OPT_ONE_OF),
+    OPTION("lines", OPT_INT, "one part per so many lines", .flags = OPT_ONE_OF, .least = 1),
+    OPTION("csv", OPT_INT, "one part per so many rows, each with the header row",
+           .flags = OPT_ONE_OF, .least = 1),
+    OPTION("sender", OPT_EXPR, "who sent the part; left out: as before",
+           .flags = OPT_OR_LIST | OPT_RELATIVE),
+    OPTION("receiver", OPT_EXPR, "who the part is for; left out: as before",
+           .flags = OPT_OR_LIST | OPT_RELATIVE),
+    OPTION("type", OPT_EXPR, "what the part is; left out: as before",
+           .flags = OPT_OR_LIST | OPT_RELATIVE),
+    OPTION("attributes", OPT_NAMED, "attributes of the part", .flags = OPT_ATTRS,
+           .each = &part_expr, .noun = "attribute"),
+    { 0 },
+};
+
+static const struct option jq_keys[] = {
+    OPTION("filter", OPT_TEXT, "the jq program", .flags = OPT_ONE_OF),
+    OPTION("file", OPT_PATH, "a file with it", .flags = OPT_ONE_OF),
+    { 0 },
+};
+
+static const struct option param_each = { .type = OPT_TEMPLATE, .help = "its value" };
+
+static const struct option xslt_keys[] = {
+    OPTION("file", OPT_PATH, "a file with the style sheet", .flags = OPT_ONE_OF),
+    OPTION("text", OPT_TEXT, "the style sheet itself", .flags = OPT_ONE_OF),
+    OPTION("params", OPT_NAMED, "parameters of the style sheet", .each = &param_each,
+           .noun = "parameter"),
+    { 0 },
+};
+
+static const struct option lua_keys[] = {
+    OPTION("script", OPT_TEXT, "the program", .flags = OPT_ONE_OF),
+    OPTION("file", OPT_PATH, "a file with it", .flags = OPT_ONE_OF),
+    { 0 },
+};
+
+static const struct option charset_keys[] = {
+    OPTION("from", OPT_TEXT, "the character set it comes in, such as ISO-8859-1",
+           .flags = OPT_REQUIRED),
+    OPTION("to", OPT_TEXT, "the one it gets", .fallback = "UTF-8"),
+    { 0 },
+};
+
+static const struct option compress_keys[] = {
+    OPTION("format", OPT_WORD, "how it is compressed",
+           .words = OPTION_WORDS("gzip", "zstd", "deflate"), .fallback = "gzip"),
+    { 0 },
+};
+
+static const struct option decompress_keys[] = {
+    OPTION("format", OPT_WORD, "how it was compressed",
+           .words = OPTION_WORDS("auto", "gzip", "zstd", "deflate"), .fallback = "auto"),
+    OPTION("most", OPT_SIZE, "the largest result", .least = 1, .fallback = "64 MiB"),
+    { 0 },
+};
+
+static const struct option passphrase[] = {
+    OPTION("passphrase", OPT_SECRET, "its passphrase"),
+    { 0 },
+};
+
+static const struct option armor[] = {
+    OPTION("armor", OPT_BOOL, "as text", .fallback = "false"),
+    { 0 },
+};
+
+static const struct option encrypt_keys[] = {
+    OPTION("to", OPT_TEXT, "the OpenPGP public keys of the recipients",
+           .flags = OPT_REQUIRED | OPT_OR_LIST),
+    OPTIONS(armor),
+    { 0 },
+};
+
+static const struct option decrypt_keys[] = {
+    OPTION("key", OPT_SECRET, "our OpenPGP private key", .flags = OPT_REQUIRED | OPT_OR_LIST),
+    OPTIONS(passphrase),
+    { 0 },
+};
+
+static const struct option sign_keys[] = {
+    OPTION("key", OPT_SECRET, "our OpenPGP private key", .flags = OPT_REQUIRED),
+    OPTIONS(passphrase),
+    OPTIONS(armor),
+    { 0 },
+};
+
+static const struct option verify_keys[] = {
+    OPTION("key", OPT_TEXT, "the OpenPGP public keys that are trusted",
+           .flags = OPT_REQUIRED | OPT_OR_LIST),
+    { 0 },
+};
+
+static const struct option validate_keys[] = {
+    OPTION("xml", OPT_PATH, "an XML Schema", .flags = OPT_ONE_OF),
+    OPTION("json", OPT_PATH, "a JSON Schema", .flags = OPT_ONE_OF),
+    { 0 },
+};
+
+static const struct option store_keys[] = {
+    OPTION("key", OPT_EXPR, "the key of the record", .flags = OPT_REQUIRED | OPT_OR_LIST),
+    OPTION("set", OPT_NAME, "the set of records; left out: the document's type"),
+    { 0 },
+};
+
+static const struct option subscribe_keys[] = {
+    OPTION("to", OPT_NAME, "one or more of `subscriptions`", .flags = OPT_REQUIRED | OPT_OR_LIST),
+    { 0 },
+};
+
+static const struct option call_time[] = {
+    OPTION("timeout", OPT_DURATION, "how long it may take", .least = 1, .fallback = "30s"),
+    { 0 },
+};
+
+static const struct option call_method[] = {
+    OPTION("method", OPT_WORD, "the HTTP method", .words = OPTION_WORDS("GET", "POST", "PUT"),
+           .fallback = "POST"),
+    { 0 },
+};
+
+static const struct option enrich_keys[] = {
+    OPTION("url", OPT_URL, "an HTTP service that is asked", .flags = OPT_ONE_OF,
+           .words = OPTION_WORDS("http", "https")),
+    OPTION("dsn", OPT_SECRET, "an ODBC connection that is asked", .flags = OPT_ONE_OF),
+    OPTION("set", OPT_NAME, "a set of records that `store` keeps", .flags = OPT_ONE_OF),
+    OPTION("query", OPT_TEXT, "the statement for `dsn`"),
+    OPTION("key", OPT_EXPR, "the key for `set`", .flags = OPT_OR_LIST),
+    OPTION("into", OPT_TEXT, "where the answer goes in the document"),
+    OPTIONS(call_method),
+    OPTIONS(grammar_headers),
+    OPTIONS(call_time),
+    { 0 },
+};
+
+static const struct option call_keys[] = {
+    OPTION("url", OPT_URL, "the service that gets the document and answers with the new one",
+           .flags = OPT_REQUIRED, .words = OPTION_WORDS("http", "https")),
+    OPTIONS(call_method),
+    OPTIONS(grammar_headers),
+    OPTIONS(call_time),
+    OPTION("answer", OPT_MAP, "make the answer a document of its own", .keys = grammar_answer),
+    { 0 },
+};
+
+/* --- jobs ------------------------------------------------------------------------------ */
+
+const struct option planned_job_common[] = {
+    OPTION("kind", OPT_WORD, "what it does", .flags = OPT_REQUIRED),
+    OPTION("title", OPT_TEXT, "its name for people"),
+    OPTION("at", OPT_CRON, "when it runs", .flags = OPT_ONE_OF),
+    OPTION("every", OPT_DURATION, "how long from one run to the next", .flags = OPT_ONE_OF,
+           .least = CLOCK_MS),
+    OPTION("zone", OPT_ZONE, "the time zone of `at`", .fallback = "UTC"),
+    OPTION("area", OPT_WORD, "only nodes of this area run it", .words = grammar_areas),
+    { 0 },
+};
+
+static const struct option job_call[] = {
+    OPTION("url", OPT_URL, "what is called", .flags = OPT_REQUIRED,
+           .words = OPTION_WORDS("http", "https")),
+    OPTION("method", OPT_WORD, "the HTTP method",
+           .words = OPTION_WORDS("GET", "POST", "PUT", "PATCH", "DELETE"), .fallback = "POST"),
+    OPTIONS(grammar_headers),
+    OPTION("body", OPT_TEXT, "the body of the request"),
+    OPTIONS(call_time),
+    OPTION("answer", OPT_MAP, "make the answer a document", .keys = grammar_answer),
+    { 0 },
+};
+
+static const struct option job_link[] = {
+    OPTION("link", OPT_NAME, "one of `links`", .flags = OPT_REQUIRED),
+    { 0 },
+};
+
+static const struct option no_keys[] = { { 0 } };
+
+/* --- the tables ------------------------------------------------------------------------ */
+
+#define PLANNED(of, word, sentence, table, ...) \
+    {                                           \
+        .role = (of), .kind = {                 \
+            .name = (word),                     \
+            .help = (sentence),                 \
+            .keys = (table),                    \
+            .planned = true,                    \
+            __VA_ARGS__                         \
+        }                                       \
+    }
+
+/* clang-format off */
+const struct planned_kind planned_kinds[] = {
+    PLANNED(ROLE_GATEWAY, "ftp", "files on an FTP server", ftp_in),
+    PLANNED(ROLE_GATEWAY, "sftp", "files on an SFTP server", sftp_in),
+    PLANNED(ROLE_GATEWAY, "mllp", "HL7 messages over MLLP", mllp_in),
+    PLANNED(ROLE_GATEWAY, "sql", "rows of a database", sql_in),
+    PLANNED(ROLE_GATEWAY, "s3", "objects in a bucket", s3_in),
+
+    PLANNED(ROLE_ENDPOINT, "ftp", "files on an FTP server", ftp_out),
+    PLANNED(ROLE_ENDPOINT, "sftp", "files on an SFTP server", sftp_out),
+    PLANNED(ROLE_ENDPOINT, "smtp", "mails", smtp_out),
+    PLANNED(ROLE_ENDPOINT, "mllp", "HL7 messages over MLLP", mllp_out),
+    PLANNED(ROLE_ENDPOINT, "sql", "a statement on a database", sql_out),
+    PLANNED(ROLE_ENDPOINT, "s3", "objects in a bucket", s3_out),
+    PLANNED(ROLE_ENDPOINT, "content", "items in a content store", content_out),
+
+    PLANNED(ROLE_SERVICE, "split", "cut a document into parts, which go back to the router", split_keys, .ends = true),
+    PLANNED(ROLE_SERVICE, "jq", "change JSON with jq", jq_keys),
+    PLANNED(ROLE_SERVICE, "xslt", "change XML with a style sheet", xslt_keys),
+    PLANNED(ROLE_SERVICE, "lua", "change it with a program", lua_keys),
+    PLANNED(ROLE_SERVICE, "charset", "change the character set", charset_keys),
+    PLANNED(ROLE_SERVICE, "compress", "compress it", compress_keys),
+    PLANNED(ROLE_SERVICE, "decompress", "decompress it", decompress_keys),
+    PLANNED(ROLE_SERVICE, "encrypt", "encrypt it (OpenPGP)", encrypt_keys),
+    PLANNED(ROLE_SERVICE, "decrypt", "decrypt it (OpenPGP)", decrypt_keys),
+    PLANNED(ROLE_SERVICE, "sign", "sign it (OpenPGP)", sign_keys),
+    PLANNED(ROLE_SERVICE, "verify", "check its signature (OpenPGP)", verify_keys),
+    PLANNED(ROLE_SERVICE, "validate", "check it against a schema", validate_keys),
+    PLANNED(ROLE_SERVICE, "store", "keep the record, go on with old and new value", store_keys),
+    PLANNED(ROLE_SERVICE, "subscribe", "give copies to subscribers", subscribe_keys, .ends = true),
+    PLANNED(ROLE_SERVICE, "enrich", "add what another source knows", enrich_keys),
+    PLANNED(ROLE_SERVICE, "call", "let an external HTTP service change it", call_keys),
+
+    PLANNED(ROLE_JOB, "call", "call an HTTP service", job_call),
+    PLANNED(ROLE_JOB, "replicate", "copy the changes of tables to another database", job_link),
+    PLANNED(ROLE_JOB, "verify", "compare replicated tables and repair them", job_link),
+    PLANNED(ROLE_JOB, "retain", "let go of what has been kept long enough", no_keys),
+    { 0 },
+};
+/* clang-format on */
+
+static const struct option job_each = { .type = OPT_KIND, .role = ROLE_JOB, .noun = "job" };
+static const struct option any_each = { .type = OPT_ANY };
+
+#define SECTION(word, of, sentence)                                                                \
+    {                                                                                              \
+        .name = (word), .type = OPT_NAMED, .flags = OPT_PLANNED, .each = (of), .help = (sentence), \
+    }
+
+const struct option planned_sections[] = {
+    SECTION("jobs", &job_each, "recurring work"),
+    SECTION("services", &any_each, "named steps"),
+    SECTION("subscriptions", &any_each, "who gets copies of which documents"),
+    SECTION("stores", &any_each, "where content lives"),
+    OPTION("content", OPT_NAMED, "how content is copied and checked",
+           .flags = OPT_PLANNED | OPT_FREE, .each = &any_each),
+    OPTION("links", OPT_ANY, "tables that are replicated", .flags = OPT_PLANNED),
+    { 0 },
+};
+
+const char *const planned_sources[] = { "hl7", "x12", "edifact", NULL };

@@ -1,0 +1,19 @@
+/* move_payloads.h - payloads of the old store go into the new one, and what names their places
+ * (move.h). */
+#pragma once
+
+#include "store/backup/mover.h"
+
+sqlite3_stmt *move_prepare(struct mover *k, const char *text, struct err *err);
+/* *ret_row: there is another one. */
+bool move_next(struct mover *k, sqlite3_stmt *stmt, bool *ret_row, struct err *err);
+struct str move_column(sqlite3_stmt *stmt, int column);
+
+/* Where bytes are in the new store; *io_num is the row of its table. */
+void move_place(const struct mover *k, int64_t *io_seg, int64_t *io_pos, int64_t *io_num);
+/* A timeline with the places of the new store. */
+void move_trail(const struct mover *k, struct str trail, struct buf *ret);
+
+bool move_payloads(struct mover *k, struct err *err);
+/* What the server says of them. */
+bool move_check(struct mover *k, struct err *err);

@@ -1,0 +1,118 @@
+#include "store/compact.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/auto.h"
+#include "base/fault.h"
+#include "base/file.h"
+#include "store/kernel/store_state.h"
+#include "store/open.h"
+
+static const char database[] = "waybill.db", fresh[] = "waybill.db.compact",
+                  wal[] = "waybill.db-wal";
+
+static bool size_of(int dirfd, const char *name, int64_t *ret, struct err *err)
+{
+    struct stat st;
+
+    if (fstatat(dirfd, name, &st, 0) < 0)
+        return err_set(err, ERR_CONFIG, errno, "%s: %s", name, strerror(errno));
+    *ret = st.st_size;
+    return true;
+}
+
+/* By a reader: it is the old file that is looked at, nothing of it changes. */
+static bool write_fresh(struct store *s, const char *data, struct err *err)
+{
+    size_t room = strlen(data) + sizeof fresh + 1;
+    AUTO_TEXT path = xmalloc(room);
+    struct db *db = store_reader(s, err);
+
+    (void)snprintf(path, room, "%s/%s", data, fresh);
+    if (db == NULL)
+        return false;
+    bool ok = db_run(db, SQL_COMPACT, DB_ARGS(db_text(str_of(path))), NULL, err);
+
+    store_reader_back(s, db);
+    return ok;
+}
+
+static bool is_sound(struct db *db, struct err *err)
+{
+    AUTO(db_rows_done) struct db_rows rows = { 0 };
+    bool row;
+
+    if (!db_query(db, SQL_DATABASE_CHECK, DB_NO_ARGS, &rows, err) || !db_next(&rows, &row, err))
+        return false;
+    return (row && str_is(db_get_str(&rows, 0), "ok")) ||
+           err_set(err, ERR_PERMANENT, 0, "the database is damaged: restore a backup");
+}
+
+static bool count_rows(struct db *db, int64_t *ret, struct err *err)
+{
+    return db_one_int(db, SQL_COMPACT_ROWS, DB_NO_ARGS, 0, ret, err);
+}
+
+/* Whole, and it has what the old one has. */
+static bool check_fresh(struct store *s, const char *data, struct err *err)
+{
+    size_t room = strlen(data) + sizeof fresh + 1;
+    AUTO_TEXT path = xmalloc(room);
+    struct db_sqlite_options o = { .path = path, .reader = true };
+    struct db *db = NULL, *old = store_reader(s, err);
+    int64_t want = 0, got = 0;
+
+    (void)snprintf(path, room, "%s/%s", data, fresh);
+    bool ok = old != NULL && count_rows(old, &want, err) && db_open_sqlite(&o, &db, err) &&
+              is_sound(db, err) && count_rows(db, &got, err);
+
+    db_close(db);
+    if (old != NULL)
+        store_reader_back(s, old);
+    return ok && (want == got || err_set(err, ERR_PERMANENT, 0, "the new database differs"));
+}
+
+/* The old one is closed by now, and whole without its log. */
+static bool swap(int dirfd, struct err *err)
+{
+    struct stat st;
+    AUTO_FD fd = openat(dirfd, fresh, O_RDWR | O_CLOEXEC);
+
+    if (fd < 0)
+        return err_set(err, ERR_TRANSIENT, errno, "%s: %s", fresh, strerror(errno));
+    if (fstatat(dirfd, wal, &st, 0) == 0 && st.st_size > 0)
+        return err_set(err, ERR_TRANSIENT, 0, "%s is not empty", wal);
+    file_sync(fd, "database");
+    fault_point(COMPACT_WRITTEN);
+    return publish_file(dirfd, fresh, database, true, err);
+}
+
+bool store_compact(const char *data, struct compact_result *ret, struct err *err)
+{
+    struct store_options o = { .data = data, .area = "internal", .queue_most = 16 };
+    AUTO_FD dirfd = open(data, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    struct store *s;
+
+    *ret = (struct compact_result){ 0 };
+    if (dirfd < 0)
+        return err_set(err, ERR_CONFIG, errno, "data folder %s: %s", data, strerror(errno));
+    if (!size_of(dirfd, database, &ret->before_bytes, err) || !store_open(&o, &s, err))
+        return false;
+    AUTO_FD lock = dup(s->lock_fd); /* the folder stays ours until this is closed */
+
+    (void)unlinkat(dirfd, fresh, 0);
+    bool ok = lock >= 0 && write_fresh(s, data, err) && check_fresh(s, data, err);
+
+    store_close(s);
+    ok = ok && swap(dirfd, err);
+    if (!ok)
+        (void)unlinkat(dirfd, fresh, 0);
+    return ok && size_of(dirfd, database, &ret->after_bytes, err);
+}

@@ -1,0 +1,53 @@
+/* store.h - the open store, as every room of store/ and the layers above use it.
+ *
+ * Writes go through the writer (writer.h) as operations; functions that change something wait for
+ * their commit, so they are never called on an io thread.  Reads use a small pool of read
+ * connections and may be called from any thread that may block.
+ *
+ * Opening and closing is open.h.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "store/db/db.h"
+
+struct recorder;
+struct store;
+struct writers;
+
+struct store_options {
+    const char *data;      /* the node's folder; made when it is not there */
+    const char *url;       /* postgres://..., or NULL for SQLite in the folder */
+    const char *area;      /* of this node */
+    const char *address;   /* where it listens, for people; may be set later */
+    size_t queue_most;     /* operations waiting for the writer */
+    int64_t segment_bytes; /* 0: the default */
+    /* Trouble that no caller waits for; called on threads of the store's own. */
+    void (*trouble)(void *arg, const char *what, const struct err *err);
+    void *trouble_arg;
+    void (*step)(const char *what); /* a step of opening is done */
+};
+
+enum db_kind store_kind(const struct store *s);
+struct writers *store_writers(struct store *s);
+int store_data_fd(const struct store *s); /* the data folder */
+int64_t store_node(const struct store *s);
+int64_t store_epoch(const struct store *s);
+
+struct recorder *store_recorder(struct store *s);
+
+void store_trouble(struct store *s, const char *what, const struct err *err);
+
+/* A connection of the caller's own. */
+bool store_connect(struct store *s, bool reader, struct db **ret, struct err *err);
+/* A connection of the heartbeat's own (PostgreSQL). */
+bool store_connect_beat(struct store *s, struct db **ret, struct err *err);
+
+/* A read connection, to be given back.  Waits for one; never fails but when the
+ * database cannot be reached. */
+struct db *store_reader(struct store *s, struct err *err);
+void store_reader_back(struct store *s, struct db *db);

@@ -1,0 +1,49 @@
+/* store_state.h - what an open store is made of.  For the files of store/, and nobody else. */
+#pragma once
+
+#include <pthread.h>
+
+#include "store/kernel/store.h"
+#include "store/kernel/word.h"
+#include "store/kernel/writer.h"
+
+enum { READERS = 4, WRITERS_MOST = 8 };
+
+struct store {
+    struct store_options options;
+    enum db_kind kind;
+    int data_fd, payload_fd, large_fd, lock_fd;
+    char *sqlite_path;
+    struct segments *segments;
+    struct writers *writers;
+    struct db *writer_dbs[WRITERS_MOST];
+    size_t writer_count;
+
+    int64_t node, epoch;
+    _Atomic int64_t beaten_us; /* PostgreSQL: the last heartbeat that was taken; monotonic */
+
+    pthread_mutex_t reader_mutex;
+    pthread_cond_t reader_free;
+    struct db *readers[READERS];
+    size_t reader_idle, reader_made;
+
+    pthread_rwlock_t word_lock;
+    struct word_table words;
+
+    _Atomic int64_t key_slot_newest; /* the last table of keys that exists */
+
+    struct done_days *done_days; /* tables of ended documents */
+    int64_t indexed;             /* SQLite, the writer's: the watermark of the index */
+
+    struct claims *claims;   /* SQLite: in memory (claims.h) */
+    struct leases *leases;   /* PostgreSQL: claims that nobody knows of (lease.h) */
+    struct key_log *key_log; /* SQLite; the writer's */
+    struct recorder *recorder;
+    struct order *order;      /* lanes (order.h) */
+    struct backup_copy *copy; /* SQLite, the writer's: a backup is being taken (backup.h) */
+    struct retain_rules_held *retain_rules; /* how long documents are kept (retain_days.h) */
+    struct retain_gate *retain_gate;        /* whether retention is paused */
+};
+
+/* part families: tables that are numbered and dropped whole */
+enum part_family { PART_IDEMPOTENCY = 1, PART_DONE = 2, PART_EMPTY = 3 /* retain.h */ };

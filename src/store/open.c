@@ -1,0 +1,280 @@
+#include "store/open.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/auto.h"
+#include "base/fault.h"
+#include "base/file.h"
+#include "store/audit/audit.h"
+#include "store/backup/backup_copy.h"
+#include "store/backup/restore.h"
+#include "store/backup/restore_files.h"
+#include "store/db/migrate.h"
+#include "store/kernel/node.h"
+#include "store/kernel/store_state.h"
+#include "store/retention/retain_gate.h"
+#include "store/road/claims.h"
+#include "store/road/done.h"
+#include "store/road/key_log.h"
+#include "store/road/lease.h"
+#include "store/road/order.h"
+#include "store/road/recorder.h"
+#include "store/road/retain_days.h"
+#include "store/road/task.h"
+#include "store/search/index.h"
+
+/* A group of a server holds locks that others wait for: it stays short, and the other writer has
+ * the rest. */
+enum { POSTGRES_WRITERS = 2, POSTGRES_GROUP_MOST = 512 };
+
+/* ---- what the writers call ------------------------------------------------------------------ */
+
+static bool index_and_keys(struct writer *w, bool *io_waiting, struct err *err)
+{
+    bool keys_wait = false;
+    bool ok =
+        index_slice(w, io_waiting, err) && key_log_slice(w->store->key_log, w->db, &keys_wait, err);
+
+    *io_waiting |= keys_wait;
+    return ok;
+}
+
+static bool copy_of_backup(struct writer *w)
+{
+    return w->store->copy != NULL && backup_copy_slice(w);
+}
+
+static const struct writer_hooks writer_hooks = { .audit_scope = audit_scope,
+                                                  .audit_note = audit_note_begun,
+                                                  .audit_write = audit_write,
+                                                  .audit_carried = audit_carried,
+                                                  .leases_unsure = lease_unsure,
+                                                  .slices = index_and_keys,
+                                                  .copy_slice = copy_of_backup,
+                                                  .slice_every_us = INDEX_EVERY_US };
+
+/* ---- opening -------------------------------------------------------------------------------- */
+
+static void step(const struct store *s, const char *what)
+{
+    if (s->options.step != NULL)
+        s->options.step(what);
+}
+
+static bool open_folder(struct store *s, struct err *err)
+{
+    if (mkdir(s->options.data, 0700) < 0 && errno != EEXIST)
+        return err_set(err, ERR_CONFIG, errno, "make data folder %s: %s", s->options.data,
+                       strerror(errno));
+    s->data_fd = open(s->options.data, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (s->data_fd < 0)
+        return err_set(err, ERR_CONFIG, errno, "open data folder %s: %s", s->options.data,
+                       strerror(errno));
+    if (!node_lock(s, err))
+        return false;
+    file_sync_parent(s->data_fd, "the data folder's parent");
+    step(s, "the folder is locked");
+    fault_point(START_LOCKED);
+    if (!file_make_dir(s->data_fd, "payload", err) || !file_make_dir(s->data_fd, "large", err))
+        return err_context(err, "data folder %s", s->options.data);
+    s->payload_fd = openat(s->data_fd, "payload", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    s->large_fd = openat(s->data_fd, "large", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (s->payload_fd < 0 || s->large_fd < 0)
+        return err_set(err, ERR_CONFIG, errno, "open payload folder in %s: %s", s->options.data,
+                       strerror(errno));
+    return recorder_open(s->data_fd, &s->recorder, err);
+}
+
+static void close_fd(int fd)
+{
+    if (fd >= 0)
+        (void)close(fd);
+}
+
+static bool has_files(int dirfd, const char *suffix, bool *ret, struct err *err)
+{
+    int fd = openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+
+    if (dir == NULL) {
+        close_fd(fd);
+        return err_set(err, ERR_CONFIG, errno, "list payloads: %s", strerror(errno));
+    }
+    for (struct dirent *e; !*ret && (e = readdir(dir)) != NULL;) {
+        struct str name = str_of(e->d_name), tail = str_of(suffix);
+
+        *ret = name.ptr[0] != '.' && name.len >= tail.len &&
+               str_eq(str_from(name, name.len - tail.len), tail);
+    }
+    (void)closedir(dir);
+    return true;
+}
+
+/* A database that is gone must not begin anew beside the payloads of its documents. */
+static bool check_whole(struct store *s, struct err *err)
+{
+    struct stat st;
+    bool payloads = false;
+
+    if (s->kind != DB_SQLITE)
+        return true;
+    if (fstatat(s->data_fd, RESTORE_UNFINISHED, &st, 0) == 0)
+        return err_set(err, ERR_CONFIG, 0,
+                       "a restore into %s was not finished: run `waybill restore` again",
+                       s->options.data);
+    if (stat(s->sqlite_path, &st) == 0 && st.st_size > 0)
+        return true;
+    if (!has_files(s->payload_fd, ".seg", &payloads, err) ||
+        !has_files(s->large_fd, "", &payloads, err))
+        return false;
+    return !payloads || err_set(err, ERR_CONFIG, 0,
+                                "%s is missing, and there are payloads of its documents: "
+                                "restore a backup",
+                                s->sqlite_path);
+}
+
+/* One transaction: this node is there, its predecessor is not, and has nothing any more. */
+static bool register_node(struct store *s, struct db *db, struct err *err)
+{
+    struct node_past past = { 0 };
+
+    if (!db_begin(db, err))
+        return false;
+    if (!node_register(s, db, &past, err) ||
+        (s->kind == DB_POSTGRESQL && past.node != 0 && !task_take_over(db, past.node, err)) ||
+        !node_forget(db, err) ||
+        (past.went_back &&
+         !restore_add(db, 0, STR("the store is older than this node's folder"), err)) ||
+        !db_commit(db, err)) {
+        db_rollback(db);
+        return err_context(err, "register this node");
+    }
+    return node_note_folder(s, &past, err);
+}
+
+/* The order of recovery: storage, schema, this node and its predecessor, payloads. */
+static bool recover(struct store *s, struct err *err)
+{
+    if (!check_whole(s, err))
+        return false;
+    s->writer_count = s->kind == DB_SQLITE ? 1 : POSTGRES_WRITERS;
+    for (size_t i = 0; i < s->writer_count; i++) {
+        if (!store_connect(s, false, &s->writer_dbs[i], err))
+            return false;
+        if (i == 0 && !migrate(s->writer_dbs[0], err))
+            return false;
+    }
+    step(s, "the schema is up to date");
+    fault_point(START_MIGRATED);
+    if (!register_node(s, s->writer_dbs[0], err))
+        return false;
+    s->order = order_new();
+    s->leases = leases_new();
+    if (s->kind == DB_SQLITE) {
+        if (!segments_open(s->payload_fd, s->options.segment_bytes, &s->segments, err))
+            return false;
+        s->claims = claims_new(s->epoch);
+        s->key_log = key_log_new();
+        if (!key_log_load(s->key_log, s->writer_dbs[0], err) ||
+            !db_one_int(s->writer_dbs[0], SQL_MARK_GET, DB_ARGS(db_text(STR("indexed"))), 0,
+                        &s->indexed, err))
+            return false;
+    }
+    int64_t today;
+
+    if (!done_days_load(s->done_days, s->writer_dbs[0], s->indexed, err) ||
+        !db_one_int(s->writer_dbs[0], SQL_MARK_GET, DB_ARGS(db_text(STR("retain_today"))), 0,
+                    &today, err))
+        return false;
+    done_set_floor(today);
+    step(s, "what an earlier process left is taken over");
+    fault_point(START_RECOVERED);
+    return true;
+}
+
+/* Only a crash while a task ran alone says something about that task. */
+static bool count_crashes(struct store *s, struct err *err)
+{
+    struct suspect suspects[RECORDER_SLOTS];
+    size_t n = recorder_suspects(s->recorder, suspects);
+    bool poison;
+
+    for (size_t i = 0; i < n; i++) {
+        if (!suspects[i].alone)
+            continue;
+        if (!task_crashed(s, &suspects[i].task, &poison, err))
+            return false;
+        if (poison)
+            recorder_drop_suspect(s->recorder, suspects[i].task.id);
+    }
+    return true;
+}
+
+bool store_open(const struct store_options *options, struct store **ret, struct err *err)
+{
+    struct store *s = NEW(struct store);
+    struct writers_options w = { .queue_most = options->queue_most, .hooks = writer_hooks };
+
+    s->options = *options;
+    s->kind = options->url != NULL ? DB_POSTGRESQL : DB_SQLITE;
+    s->data_fd = s->payload_fd = s->large_fd = s->lock_fd = -1;
+    s->words.arena = (struct arena)ARENA_INIT(256 << 20);
+    (void)pthread_mutex_init(&s->reader_mutex, NULL);
+    (void)pthread_cond_init(&s->reader_free, NULL);
+    (void)pthread_rwlock_init(&s->word_lock, NULL);
+    s->done_days = done_days_new();
+    s->retain_rules = retain_rules_new();
+    s->retain_gate = retain_gate_new();
+    size_t room = strlen(options->data) + sizeof "/waybill.db";
+
+    s->sqlite_path = xmalloc(room);
+    (void)snprintf(s->sqlite_path, room, "%s/waybill.db", options->data);
+    if (!open_folder(s, err) || !recover(s, err)) {
+        store_close(s);
+        return false;
+    }
+    w.count = s->writer_count;
+    if (s->kind == DB_POSTGRESQL)
+        w.group_most = POSTGRES_GROUP_MOST;
+    s->writers = writers_new(s, &w, s->writer_dbs, s->segments);
+    if (!words_load(s, err) || !count_crashes(s, err)) {
+        store_close(s);
+        return false;
+    }
+    *ret = s;
+    return true;
+}
+
+void store_close(struct store *s)
+{
+    if (s == NULL)
+        return;
+    writers_free(s->writers);
+    while (s->reader_idle > 0)
+        db_close(s->readers[--s->reader_idle]);
+    for (size_t i = 0; i < s->writer_count; i++) /* last: SQLite then leaves one whole file */
+        db_close(s->writer_dbs[i]);
+    segments_close(s->segments);
+    claims_free(s->claims);
+    order_free(s->order);
+    leases_free(s->leases);
+    key_log_free(s->key_log);
+    done_days_free(s->done_days);
+    retain_rules_free(s->retain_rules);
+    retain_gate_free(s->retain_gate);
+    recorder_close(s->recorder);
+    words_done(s);
+    close_fd(s->large_fd);
+    close_fd(s->payload_fd);
+    close_fd(s->lock_fd);
+    close_fd(s->data_fd);
+    free(s->sqlite_path);
+    free(s);
+}

@@ -1,0 +1,69 @@
+/* archive_read.h - documents in archives: found, and read back.
+ *
+ * What an archive is, its files and their format say retention/archive.h, which writes them.
+ *
+ * Threads: any that may block.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/digest.h"
+#include "base/err.h"
+#include "base/id.h"
+#include "base/str.h"
+#include "store/payload/payload.h"
+
+struct store;
+
+/* Where the payload of a document is in an archive: an open file.  *ret_found false: no archive
+ * has it.  line, when it is given: what is known of it, as JSON. */
+struct archive_place {
+    int fd; /* the caller closes it */
+    int64_t offset, size;
+    struct sha256 sha256;
+};
+bool archive_find(struct store *s, const struct id *id, struct archive_place *ret, struct buf *line,
+                  bool *ret_found, struct err *err);
+/* The same as a source for payload_open(). */
+bool archive_source(struct store *s, const struct id *id, struct payload_source *ret,
+                    bool *ret_found, struct err *err);
+
+/* ---- the files of an archive ------------------------------------------------------------------
+ */
+
+enum {
+    ARCHIVE_ENTRY = 80,
+    ARCHIVE_NAME = 64,
+    ARCHIVE_FILE = ARCHIVE_NAME + 16,
+    ARCHIVE_LINE_MOST = 4 << 20,
+};
+
+/* The name of one of the files of an archive. */
+const char *archive_file(const char *name, const char *suffix, char to[static ARCHIVE_FILE]);
+bool archive_folder(struct str folder, bool make, int *ret, struct err *err);
+int64_t archive_u64(const char *at);
+
+/* Going through the index of an archive in the order of numbers.  Nothing stays open: a day may
+ * have many. */
+enum { ARCHIVE_WALK_PAGE = 128 };
+
+struct archive_walk {
+    struct str folder;
+    char name[ARCHIVE_NAME];
+    int64_t at, filled; /* entries before the page, and in it */
+    int64_t next_in;    /* within the page */
+    bool ended;
+    struct archive_walk *next;
+    char page[ARCHIVE_WALK_PAGE * ARCHIVE_ENTRY];
+};
+
+/* In the arena, before `next`. */
+struct archive_walk *archive_walk(struct arena *a, struct str folder, struct str name,
+                                  struct archive_walk *next);
+/* Is this one in it?  Numbers of those that are asked for go up. */
+bool archive_walk_has(struct archive_walk *w, const struct id *id, bool *ret, struct err *err);

@@ -1,0 +1,189 @@
+#include "store/road/claims.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+
+enum { SLOTS = CLAIMS_MOST * 2, QUEUE_SLOTS = CLAIM_QUEUES * 2 };
+
+struct mark {
+    int64_t id, claim; /* claim 0: empty */
+};
+
+struct cursor {
+    int64_t queue;
+    bool used;
+    struct claim_place place;
+    struct claim_place put; /* the lowest that was put since claims_cursor() */
+};
+
+struct claims {
+    pthread_mutex_t mutex;
+    int64_t last; /* token */
+    size_t count, queues;
+    struct mark marks[SLOTS];
+    struct cursor cursors[QUEUE_SLOTS];
+};
+
+static const struct claim_place start = { .prio = INT64_MIN };
+static const struct claim_place nowhere = { INT64_MAX, INT64_MAX, INT64_MAX };
+
+struct claims *claims_new(int64_t epoch)
+{
+    struct claims *c = NEW(struct claims);
+
+    (void)pthread_mutex_init(&c->mutex, NULL);
+    c->last = epoch << 32; /* never a token of an earlier process */
+    return c;
+}
+
+void claims_free(struct claims *c)
+{
+    free(c);
+}
+
+static size_t home(int64_t id, size_t slots)
+{
+    return (size_t)((uint64_t)id * UINT64_C(0x9e3779b97f4a7c15) >> 40) % slots;
+}
+
+static struct mark *find(struct claims *c, int64_t id)
+{
+    size_t i = home(id, SLOTS);
+
+    while (c->marks[i].claim != 0 && c->marks[i].id != id)
+        i = (i + 1) % SLOTS;
+    return &c->marks[i];
+}
+
+bool claims_take(struct claims *c, struct task *t)
+{
+    (void)pthread_mutex_lock(&c->mutex);
+    struct mark *m = find(c, t->id);
+    bool ok = m->claim == 0 && c->count < CLAIMS_MOST;
+
+    if (ok) {
+        *m = (struct mark){ .id = t->id, .claim = ++c->last };
+        t->claim = m->claim;
+        c->count++;
+    }
+    (void)pthread_mutex_unlock(&c->mutex);
+    return ok;
+}
+
+bool claims_full(struct claims *c)
+{
+    (void)pthread_mutex_lock(&c->mutex);
+    bool full = c->count == CLAIMS_MOST;
+
+    (void)pthread_mutex_unlock(&c->mutex);
+    return full;
+}
+
+bool claims_taken(struct claims *c, int64_t id)
+{
+    (void)pthread_mutex_lock(&c->mutex);
+    bool taken = find(c, id)->claim != 0;
+
+    (void)pthread_mutex_unlock(&c->mutex);
+    return taken;
+}
+
+bool claims_have(struct claims *c, const struct task *t)
+{
+    (void)pthread_mutex_lock(&c->mutex);
+    bool have = t->claim != 0 && find(c, t->id)->claim == t->claim;
+
+    (void)pthread_mutex_unlock(&c->mutex);
+    return have;
+}
+
+/* Open addressing without tombstones: what stood behind the hole moves up. */
+static void close_hole(struct claims *c, size_t hole)
+{
+    for (size_t i = (hole + 1) % SLOTS; c->marks[i].claim != 0; i = (i + 1) % SLOTS) {
+        size_t h = home(c->marks[i].id, SLOTS);
+        bool stays = hole <= i ? (hole < h && h <= i) : (hole < h || h <= i);
+
+        if (!stays) {
+            c->marks[hole] = c->marks[i];
+            hole = i;
+        }
+    }
+    c->marks[hole].claim = 0;
+}
+
+void claims_drop(struct claims *c, const struct task *t)
+{
+    (void)pthread_mutex_lock(&c->mutex);
+    struct mark *m = find(c, t->id);
+
+    if (t->claim != 0 && m->claim == t->claim) {
+        c->count--;
+        close_hole(c, (size_t)(m - c->marks));
+    }
+    (void)pthread_mutex_unlock(&c->mutex);
+}
+
+/* NULL when the queue is new and there is no room for another. */
+static struct cursor *cursor_of(struct claims *c, int64_t queue)
+{
+    size_t i = home(queue, QUEUE_SLOTS);
+
+    while (c->cursors[i].used && c->cursors[i].queue != queue)
+        i = (i + 1) % QUEUE_SLOTS;
+    if (!c->cursors[i].used) {
+        if (c->queues == CLAIM_QUEUES)
+            return NULL;
+        c->queues++;
+        c->cursors[i] =
+            (struct cursor){ .queue = queue, .used = true, .place = start, .put = nowhere };
+    }
+    return &c->cursors[i];
+}
+
+static bool before(struct claim_place a, struct claim_place b)
+{
+    if (a.prio != b.prio)
+        return a.prio < b.prio;
+    return a.rank != b.rank ? a.rank < b.rank : a.id < b.id;
+}
+
+struct claim_place claims_cursor(struct claims *c, int64_t queue)
+{
+    (void)pthread_mutex_lock(&c->mutex);
+    struct cursor *u = cursor_of(c, queue);
+    struct claim_place place = u != NULL ? u->place : start;
+
+    if (u != NULL)
+        u->put = nowhere;
+    (void)pthread_mutex_unlock(&c->mutex);
+    return place;
+}
+
+void claims_read_to(struct claims *c, int64_t queue, struct claim_place place)
+{
+    (void)pthread_mutex_lock(&c->mutex);
+    struct cursor *u = cursor_of(c, queue);
+
+    if (u != NULL) {
+        u->place = before(u->put, place) ? u->put : place;
+        u->put = nowhere;
+    }
+    (void)pthread_mutex_unlock(&c->mutex);
+}
+
+void claims_put_at(struct claims *c, int64_t queue, struct claim_place place)
+{
+    struct claim_place ahead = { .prio = place.prio, .rank = place.rank, .id = place.id - 1 };
+
+    (void)pthread_mutex_lock(&c->mutex);
+    struct cursor *u = cursor_of(c, queue);
+
+    if (u != NULL && before(ahead, u->place))
+        u->place = ahead;
+    if (u != NULL && before(ahead, u->put))
+        u->put = ahead;
+    (void)pthread_mutex_unlock(&c->mutex);
+}

@@ -1,0 +1,102 @@
+/* document.h - looking at documents.
+ *
+ * A document is found by its id, which carries its number.  Lists are newest first,
+ * resume by number, and look at a bounded number of rows: a page may be short and
+ * still have a next one.
+ *
+ * Threads: any that may block.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "core/facts.h"
+#include "core/state.h"
+#include "store/db/db.h"
+#include "store/payload/payload.h"
+
+struct store;
+
+struct document {
+    struct payload_source source; /* id, num, size, sha256, place */
+    int64_t gateway, caller, config;
+    int64_t received_us, updated_us;
+    int64_t sender, receiver, type, route; /* words; 0: none */
+    int64_t seq;            /* of one that lives: its place in the order of acceptance (order.h) */
+    int64_t again;          /* how often it was started again */
+    enum document_state is; /* of a live one: derived from its deliveries */
+    struct str state;       /* its word */
+    struct str name, ctype, head; /* in the arena; empty: none */
+    struct str facts;             /* core/facts.h */
+    struct str trail;             /* core/trail.h; empty in a list */
+    struct str code, message;     /* what is wrong with a live one; empty: nothing */
+};
+
+/* False with err->kind ERR_NONE: there is no such document. */
+bool document_get(struct store *s, const struct id *id, struct arena *a, struct document *ret,
+                  struct err *err);
+
+/* The same by its number; *ret_found: there is one. */
+bool document_numbered(struct store *s, int64_t num, struct arena *a, struct document *ret,
+                       bool *ret_found, struct err *err);
+
+/* A document that is not over, by its number. */
+bool document_live(struct store *s, int64_t num, struct arena *a, struct document *ret,
+                   bool *ret_found, struct err *err);
+
+/* Documents whose sender or receiver is one of these systems. */
+struct document_scope {
+    const int64_t *systems; /* words */
+    size_t count;
+};
+
+/* A NULL scope has all documents. */
+bool document_in_scope(const struct document_scope *scope, int64_t sender, int64_t receiver);
+
+enum { DOCUMENT_WHERE_MOST = 16 };
+
+struct document_filter {
+    int64_t gateway, sender, receiver, type;          /* words; 0: any */
+    struct str sender_name, receiver_name, type_name; /* names that are no words; empty: any */
+    int64_t since_us, until_us;                       /* 0: any */
+    int64_t size_least, size_below;                   /* 0: any */
+    struct str state, name;                           /* empty: any; a name may end in * */
+    struct str error; /* the code of what is wrong with it, or a part of the message */
+    bool live;        /* only those that are not over */
+    int64_t parent;   /* the number of the document that it comes from; 0: any */
+    struct fact where[DOCUMENT_WHERE_MOST]; /* attributes that it must have */
+    size_t where_count;
+    const struct document_scope *scope; /* NULL: any */
+    const int64_t *nums;                /* only of these, in falling order; NULL: any */
+    size_t num_count;
+};
+
+enum { DOCUMENTS_PAGE_MOST = 200 };
+
+/* Up to `limit` documents with num below `below` (0: from the newest).  *ret_next is
+ * the `below` of the next page, 0 at the end. */
+bool document_list(struct store *s, const struct document_filter *f, int64_t below, size_t limit,
+                   struct arena *a, struct document *ret, size_t *ret_count, int64_t *ret_next,
+                   struct err *err);
+
+/* With its texts on the arena, but for the trail. */
+struct document document_copy(const struct document *d, struct arena *a);
+
+/* ---- for the store itself -------------------------------------------------------------------- */
+
+enum { SLOTS_MOST = 512 }; /* tables of ended documents: more than a year of days */
+
+/* The tables of ended documents that there are, the last day first. */
+struct slots {
+    int64_t days[SLOTS_MOST];
+    size_t count;
+};
+
+bool document_slots(struct db *db, struct slots *ret, struct err *err);
+
+/* A row, wherever it is; `slot` is the table to look in first, or below 0. */
+bool document_by_num(struct db *db, const struct slots *slots, int64_t slot, int64_t num,
+                     struct arena *a, struct document *ret, bool *ret_found, struct err *err);

@@ -1,0 +1,133 @@
+/* The contract that every connector keeps: a new one is tested by being listed. */
+#include "app/registry.h"
+
+#include "base/auto.h"
+#include "core/grammar.h"
+#include "core/planned.h"
+#include "test.h"
+
+enum { ARENA = 16 << 20 };
+
+static bool is_complete(const struct option *keys)
+{
+    const struct option *o;
+
+    for (struct option_walk w = { keys }; (o = option_next(&w)) != NULL;)
+        if (o->name == NULL || o->help == NULL || strcmp(o->name, "kind") == 0 ||
+            option_find(keys, str_of(o->name)) != o) {
+            printf("# key %s\n", o->name);
+            return false;
+        }
+    return keys != NULL;
+}
+
+/* Its name is its own, also among what is planned: a kind that runs has no row there. */
+static bool is_named(enum option_role role, const struct option_kind *kind)
+{
+    size_t same = 0;
+    struct err err;
+
+    for (size_t i = 0; kind_at(&registry, role, i) != NULL; i++)
+        same += strcmp(kind_at(&registry, role, i)->name, kind->name) == 0;
+    return same == 1 && units_name(str_of(kind->name), &err) && !kind->planned &&
+           kind->help != NULL && kind->help[0] != '\0' && kind->help[strlen(kind->help) - 1] != '.';
+}
+
+static bool keeps_contract(enum option_role role, const struct option_kind *kind)
+{
+    bool kept = is_named(role, kind) && is_complete(kind->keys);
+
+    if (!kept)
+        printf("# kind %s\n", kind->name);
+    return kept;
+}
+
+/* Without options, which a checked configuration never does: it works, or says what is missing. */
+#define IS_POLITE(type, role)                                   \
+    do {                                                        \
+        AUTO(arena_done) struct arena a = ARENA_INIT(ARENA);    \
+        struct settings s = { .common = kind_common(role),      \
+                              .own = (type)->kind.keys,         \
+                              .arena = &a };                    \
+        struct err err = { 0 };                                 \
+        void *self = NULL;                                      \
+                                                                \
+        if ((type)->make(&s, &self, &err))                      \
+            (type)->unmake(self);                               \
+        else                                                    \
+            CHECK(err.kind != ERR_NONE && err.text[0] != '\0'); \
+    } while (0)
+
+TEST(registry_every_gateway_is_complete)
+{
+    const struct gateway_type *t;
+
+    for (size_t i = 0; (t = registry.gateways[i]) != NULL; i++) {
+        bool served = t->path != NULL;
+
+        CHECK(keeps_contract(ROLE_GATEWAY, &t->kind));
+        CHECK(connector_gateway(&registry, str_of(t->kind.name)) == t);
+        CHECK((t->look != NULL) != served); /* exactly one form */
+        CHECK(served == (t->handler != NULL && t->open != NULL && t->close != NULL));
+        CHECK(served == (option_find(t->kind.keys, STR("auth")) != NULL));
+        if (served)
+            continue;
+        CHECK(t->make != NULL && t->unmake != NULL);
+        CHECK(option_find(t->kind.keys, STR("every")) == &grammar_every[0]);
+        IS_POLITE(t, ROLE_GATEWAY);
+    }
+    CHECK(connector_gateway(&registry, STR("no such thing")) == NULL);
+}
+
+TEST(registry_every_service_is_complete)
+{
+    const struct service_type *t;
+
+    for (size_t i = 0; (t = registry.services[i]) != NULL; i++) {
+        CHECK(keeps_contract(ROLE_SERVICE, &t->kind));
+        CHECK(connector_service(&registry, str_of(t->kind.name)) == t);
+        CHECK(t->make != NULL && t->unmake != NULL && t->run != NULL);
+        CHECK(t->kind.keys[0].name != NULL); /* it takes a bare value */
+        IS_POLITE(t, ROLE_SERVICE);
+    }
+    CHECK(connector_service(&registry, STR("no such thing")) == NULL);
+}
+
+TEST(registry_every_endpoint_is_complete)
+{
+    const struct endpoint_type *t;
+
+    for (size_t i = 0; (t = registry.endpoints[i]) != NULL; i++) {
+        CHECK(keeps_contract(ROLE_ENDPOINT, &t->kind));
+        CHECK(connector_endpoint(&registry, str_of(t->kind.name)) == t);
+        CHECK(t->make != NULL && t->unmake != NULL);
+        CHECK((t->http != NULL) != (t->send != NULL)); /* exactly one form */
+        if (t->http != NULL) {
+            CHECK(t->ask == NULL && t->http->prepare != NULL && t->http->judge != NULL);
+            CHECK(t->http->options != NULL && (t->http->ask != NULL) == (t->http->hear != NULL));
+        }
+        IS_POLITE(t, ROLE_ENDPOINT);
+    }
+    CHECK(connector_endpoint(&registry, STR("no such thing")) == NULL);
+}
+
+/* What runs comes first; behind it stands what is planned, and nothing of that runs. */
+TEST(registry_what_runs_comes_first)
+{
+    for (enum option_role role = ROLE_GATEWAY; role <= ROLE_JOB; role++) {
+        const struct option_kind *kind;
+        bool planned = false;
+
+        for (size_t i = 0; (kind = kind_at(&registry, role, i)) != NULL; i++) {
+            CHECK(kind->planned || !planned);
+            CHECK(kind_find(&registry, role, str_of(kind->name)) == kind);
+            planned = kind->planned;
+        }
+        CHECK(kind_find(&registry, role, STR("no such thing")) == NULL);
+    }
+}
+
+int main(void)
+{
+    return test_main();
+}
