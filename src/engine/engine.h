@@ -14,7 +14,6 @@
 #include "core/config.h"
 
 struct admin_keys;
-struct alerts;
 struct backlog;
 struct backups;
 struct batcher;

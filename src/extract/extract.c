@@ -10,7 +10,11 @@
 #include "base/require.h"
 #include "core/expr.h"
 #include "core/problem.h"
-#include "extract/inside.h"
+#include "extract/answer.h"
+#include "extract/extract_csv.h"
+#include "extract/extract_json.h"
+#include "extract/extract_regex.h"
+#include "extract/extract_xml.h"
 
 /* The sources that read the body by a plan. */
 enum plan_kind { PLAN_JSON, PLAN_XML, PLAN_CSV, PLANS };
@@ -42,56 +46,6 @@ struct extractor {
     struct extract_xml *xml;
     struct extract_csv *csv;
 };
-
-/* --- answers ------------------------------------------------------------------- */
-
-static bool is_blank(char c)
-{
-    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
-}
-
-struct answer answer_make(struct str value, ptrdiff_t at, struct arena *a)
-{
-    struct answer answer = { .kind = ANSWER_UNFIT, .at = at };
-    bool beyond = false;
-
-    for (; value.len > 0 && is_blank(value.ptr[0]); value.len--)
-        value.ptr++;
-    while (value.len > 0 && is_blank(value.ptr[value.len - 1]))
-        value.len--;
-    if (value.len == 0) {
-        answer.kind = ANSWER_NOTHING;
-        answer.why = "is empty";
-        return answer;
-    }
-    if (value.len > FACTS_VALUE_MOST) {
-        answer.why = "is too long";
-        return answer;
-    }
-    for (size_t i = 0; i < value.len; i++) {
-        unsigned char c = (unsigned char)value.ptr[i];
-
-        beyond = beyond || c >= 0x80;
-        if (c < ' ' || c == 0x7f) {
-            answer.why = "has control characters";
-            return answer;
-        }
-    }
-    if (beyond && !str_is_utf8(value)) {
-        answer.why = "is not UTF-8";
-        return answer;
-    }
-    answer.kind = ANSWER_FOUND;
-    answer.value = arena_copy(a, value);
-    return answer;
-}
-
-void answer_rest(struct answer *answers, size_t count, struct answer with)
-{
-    for (size_t i = 0; i < count; i++)
-        if (answers[i].kind == ANSWER_ASKED)
-            answers[i] = with;
-}
 
 /* --- compile -------------------------------------------------------------------- */
 

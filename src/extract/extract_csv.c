@@ -1,7 +1,8 @@
 /* The names of the columns, and the first row below them.  Quotes are those of RFC 4180; a
  * quote inside a field that does not start with one is an ordinary character. */
+#include "extract/extract_csv.h"
+
 #include "core/facts.h"
-#include "extract/inside.h"
 
 struct extract_csv {
     const struct str *columns;

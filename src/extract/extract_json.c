@@ -1,9 +1,10 @@
 /* One pass over the bytes, without a tree and without recursion.  The pointers are merged
  * into a tree of their own; while the pass goes down into the document it goes down there
  * as well, and what no pointer leads to is only checked. */
+#include "extract/extract_json.h"
+
 #include "core/facts.h"
 #include "core/json_scan.h"
-#include "extract/inside.h"
 
 /* A token of the pointers.  Number 0 is not one: it stands for "no pointer leads here". */
 struct token {

@@ -1,4 +1,4 @@
-#include "extract/inside.h"
+#include "extract/extract_regex.h"
 
 struct answer extract_regex_run(const struct regex *regex, struct str text, bool whole,
                                 struct arena *a)

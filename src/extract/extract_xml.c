@@ -4,6 +4,8 @@
  *
  * expat reads without namespaces, for a path names prefixes as they are written.  Nothing
  * outside of the body is ever read: a document type declaration ends the parse. */
+#include "extract/extract_xml.h"
+
 #include <expat.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -11,7 +13,6 @@
 #include "base/require.h"
 #include "core/facts.h"
 #include "core/xml_path.h"
-#include "extract/inside.h"
 
 struct path {
     struct xml_step *steps;

@@ -4,7 +4,7 @@
 #include "base/chance.h"
 #include "base/clock.h"
 #include "base/require.h"
-#include "engine/dispatch/dispatch_inside.h"
+#include "engine/dispatch/dispatch_lanes.h"
 #include "engine/dispatch/govern.h"
 #include "engine/dispatch/pace.h"
 
@@ -92,15 +92,6 @@ static void give_slot(struct lane *l, struct part *p)
         p->before->after = p->after;
     else
         l->system->sending = p->after;
-}
-
-/* What waits for its token does not wait for our own work. */
-void dispatch_set_fast(struct dispatch *d, struct lane *l, bool fast)
-{
-    fast = fast && l->system->pace == NULL;
-    if (fast != l->fast)
-        d->waiting_fast += fast ? l->waiting : -l->waiting;
-    l->fast = fast;
 }
 
 static void note_time(struct dispatch *d, struct lane *l, int64_t began_us)

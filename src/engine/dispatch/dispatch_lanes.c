@@ -1,11 +1,11 @@
-/* dispatch_lanes.c - the systems, endpoints and lanes that there are.  See dispatch.h. */
+#include "engine/dispatch/dispatch_lanes.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/require.h"
-#include "engine/dispatch/dispatch_inside.h"
 #include "engine/dispatch/govern.h"
 #include "engine/dispatch/pace.h"
 
@@ -150,6 +150,15 @@ struct lane *dispatch_lane(struct dispatch *d, int64_t system, int64_t endpoint)
     else
         *slot_of(d, system, endpoint) = l;
     return l;
+}
+
+/* What waits for its token does not wait for our own work. */
+void dispatch_set_fast(struct dispatch *d, struct lane *l, bool fast)
+{
+    fast = fast && l->system->pace == NULL;
+    if (fast != l->fast)
+        d->waiting_fast += fast ? l->waiting : -l->waiting;
+    l->fast = fast;
 }
 
 /* ---- configuration, and what others know

@@ -11,6 +11,7 @@
 #include "base/require.h"
 #include "engine/intake/key_search.h"
 #include "engine/intake/password.h"
+#include "engine/road/birth.h"
 #include "engine/road/road.h"
 #include "store/store.h"
 

@@ -9,6 +9,7 @@
 #include "base/container_of.h"
 #include "base/log.h"
 #include "base/require.h"
+#include "engine/road/birth.h"
 #include "engine/road/road.h"
 #include "store/govern/ledger.h"
 #include "store/payload/payload.h"

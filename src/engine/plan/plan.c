@@ -6,7 +6,9 @@
 #include "base/alloc.h"
 #include "core/grammar.h"
 #include "core/units.h"
-#include "engine/plan/plan_inside.h"
+#include "engine/plan/plan_batch.h"
+#include "engine/plan/plan_build.h"
+#include "engine/plan/plan_retain.h"
 #include "store/people/secret.h"
 #include "store/road/accept.h"
 #include "store/store.h"
@@ -565,6 +567,14 @@ static bool build_gateways(struct builder *b, struct err *err)
 const struct plan_gateway *plan_gateway_find(const struct plan *p, int64_t word)
 {
     return FIND_WORD(p, gateways_by_word, p->gateways, word);
+}
+
+const struct plan_batch *plan_batch_find(const struct plan *p, int64_t word)
+{
+    for (size_t i = 0; i < p->batch_count; i++)
+        if (p->batches[i].word == word)
+            return &p->batches[i];
+    return NULL;
 }
 
 /* ---- alerts -------------------------------------------------------------------------------- */

@@ -176,9 +176,6 @@ static inline bool plan_is_idle(const struct plan *p)
     return p->route_count == 0;
 }
 
-/* For plan_build(), when the words of types are known. */
-bool plan_build_retention(struct plan *p, struct store *store, struct err *err);
-
 /* How a document of this type is handled on this route: the route's own wins. */
 struct plan_handling plan_handling_of(const struct plan *p, const struct plan_route *r,
                                       struct str type);

@@ -1,14 +1,6 @@
-/* plan_batch.c - batches of a plan.  See plan.h. */
-#include "core/grammar.h"
-#include "engine/plan/plan_inside.h"
+#include "engine/plan/plan_batch.h"
 
-const struct plan_batch *plan_batch_find(const struct plan *p, int64_t word)
-{
-    for (size_t i = 0; i < p->batch_count; i++)
-        if (p->batches[i].word == word)
-            return &p->batches[i];
-    return NULL;
-}
+#include "core/grammar.h"
 
 static bool read_template(const struct settings *s, const char *key, const struct template **ret,
                           struct err *err)

@@ -1,11 +1,11 @@
-/* plan_retain.c - how long documents are kept, as a configuration says.  See plan.h. */
+#include "engine/plan/plan_retain.h"
+
 #include <stdlib.h>
 
 #include "core/grammar.h"
 #include "core/retain_rule.h"
 #include "core/settings.h"
 #include "core/units.h"
-#include "engine/plan/plan.h"
 #include "store/road/retain_days.h"
 #include "store/store.h"
 

@@ -1,7 +1,9 @@
 #include "engine/rehearse/dry.h"
 
 #include "base/clock.h"
-#include "engine/road/road_inside.h"
+#include "engine/flight/flight.h"
+#include "engine/road/road.h"
+#include "engine/road/walk.h"
 #include "store/store.h"
 
 static struct str copy(struct arena *a, struct str s)

@@ -5,7 +5,9 @@
 #include "base/auto.h"
 #include "base/clock.h"
 #include "core/grammar.h"
-#include "engine/road/road_inside.h"
+#include "engine/flight/bytes.h"
+#include "engine/road/road.h"
+#include "engine/road/walk.h"
 #include "store/store.h"
 
 enum { PAGE_BYTES_MOST = 256 << 20, WAY_BYTES_MOST = 16 << 20 };

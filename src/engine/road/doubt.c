@@ -1,12 +1,5 @@
-/* doubt.c - sends that may not happen twice.  See road.h.
- *
- * A system whose policy is not `resend` is sent to in three steps: the slot, a committed
- * intent (store/road/intent.h), the first byte.  So after a crash at most as many deliveries are in
- * doubt as its concurrency allows, and every other one was certainly not sent.  What is claimed
- * with an intent in its row goes by the policy: `hold` waits for a person, `assume` counts as
- * delivered, `probe` asks the receiver, under the same slot and with the same key, and sends
- * again only when it says that it has nothing.
- */
+#include "engine/road/doubt.h"
+
 #include <stddef.h>
 #include <string.h>
 
@@ -15,7 +8,10 @@
 #include "base/fault.h"
 #include "base/log.h"
 #include "base/require.h"
-#include "engine/road/road_inside.h"
+#include "engine/road/outcome.h"
+#include "engine/road/send.h"
+#include "engine/road/settling.h"
+#include "engine/road/state.h"
 #include "store/kernel/node.h"
 #include "store/road/intent.h"
 #include "store/store.h"
@@ -24,11 +20,6 @@ struct intent {
     struct intent_op op;
     struct part *part;
 };
-
-static _Thread_local struct {
-    struct store_op *first, *last;
-    size_t count;
-} gathered;
 
 /* ---- the intent ------------------------------------------------------------------------------ */
 
@@ -39,6 +30,7 @@ static void on_intent(struct store_op *op)
     struct intent *i = container_of(op, struct intent, op.op);
     struct part *p = i->part;
     struct road *r = p->flight->road;
+    OUTBOX(out, r);
 
     if (!op->ok || !i->op.ours || atomic_load(&r->stopping)) {
         log_event(LOG_INFO, "delivery.unsent", kv_z("document", p->flight->id),
@@ -46,16 +38,15 @@ static void on_intent(struct store_op *op)
                   kv_z("why", !op->ok       ? op->err.text
                               : !i->op.ours ? "another node took it over"
                                             : "the node is stopping"));
-        send_back(p);
+        send_back(p, &out);
     } else {
         fault_point(INTENT_COMMITTED);
-        if (!send_begin(p))
-            send_ended(p);
+        if (!send_begin(p, &out))
+            send_ended(p, &out);
     }
-    send_flush(r);
 }
 
-static void intend(struct part *p)
+static void intend(struct part *p, struct outbox *out)
 {
     struct intent *i = ARENA_NEW(&p->own, struct intent);
 
@@ -66,41 +57,24 @@ static void intend(struct part *p)
                                                                    : road_now_us(p->flight->road) },
                           .part = p };
     p->direct = false; /* it goes on in another thread */
-    if (gathered.last != NULL)
-        gathered.last->next = &i->op.op;
-    else
-        gathered.first = &i->op.op;
-    gathered.last = &i->op.op;
-    gathered.count++;
-}
-
-void doubt_flush(struct road *r)
-{
-    struct store_op *first = gathered.first, *last = gathered.last;
-    size_t count = gathered.count;
-
-    if (first == NULL)
-        return;
-    gathered.first = gathered.last = NULL;
-    gathered.count = 0;
-    writers_submit_always(store_writers(r->store), first, last, count);
+    outbox_add_intent(out, &i->op.op);
 }
 
 /* ---- asking ---------------------------------------------------------------------------------- */
 
 /* What the receiver said; on any thread that may compute. */
-static void on_told(struct part *p)
+static void on_told(struct part *p, struct outbox *out)
 {
     struct flight *f = p->flight;
 
     if (p->verdict.kind != VERDICT_RETRY) { /* else doubt_next() says DOUBT_SEND_NOW */
-        send_ended(p);
+        send_ended(p, out);
         return;
     }
     flight_note_part(f, p, TRAIL_RETRY, clock_mono_us() - p->began_us, p->verdict.message);
     p->asking = false;
     p->row.intent_us = p->row.asked = 0;
-    intend(p); /* it keeps its slot, and its id */
+    intend(p, out); /* it keeps its slot, and its id */
 }
 
 /* On the transfer thread. */
@@ -108,11 +82,11 @@ static void on_answer(struct transfer *t)
 {
     struct part *p = container_of(t, struct part, transfer);
     struct road *r = p->flight->road;
-    struct task_code c = road_enter(r, &p->flight->settle.task);
+    struct task_code c = suspects_enter(&r->suspects, &p->flight->settle.task);
 
     p->endpoint->type->http->hear(p->endpoint->self, &t->answer, &p->verdict);
-    road_leave(r, c);
-    on_told(p);
+    suspects_leave(&r->suspects, c);
+    on_told(p, &r->hub_outbox);
 }
 
 /* On a thread of the pool. */
@@ -120,18 +94,18 @@ static void on_pool(struct pool_job *job)
 {
     struct part *p = container_of(job, struct part, job);
     struct road *r = p->flight->road;
-    struct task_code c = road_enter(r, &p->flight->settle.task);
+    OUTBOX(out, r);
+    struct task_code c = suspects_enter(&r->suspects, &p->flight->settle.task);
 
     p->endpoint->type->ask(p->endpoint->self, &p->sending, &r->stopping, &p->verdict);
-    road_leave(r, c);
+    suspects_leave(&r->suspects, c);
     payload_close(p->reader); /* it may be read again, to be sent */
     p->reader = NULL;
-    on_told(p);
-    send_flush(r);
+    on_told(p, &out);
 }
 
 /* False: there is nobody to ask. */
-static bool ask(struct part *p)
+static bool ask(struct part *p, struct outbox *out)
 {
     static const struct sending nothing = { 0 };
     const struct endpoint_type *type = p->endpoint->type;
@@ -155,22 +129,22 @@ static bool ask(struct part *p)
                                      .request = p->request,
                                      .sending = &nothing,
                                      .done = on_answer };
-    send_gather(&p->transfer);
+    outbox_add_transfer(out, &p->transfer);
     return true;
 }
 
 /* ---- which of them --------------------------------------------------------------------------- */
 
-bool doubt_start(struct part *p)
+bool doubt_start(struct part *p, struct outbox *out)
 {
     require(p->row.num != 0 && p->flight->settle.task.kind == TASK_DELIVER);
     if (p->row.intent_us == 0) {
         p->asking = false;
-        intend(p);
+        intend(p, out);
         return true;
     }
     if (p->in_doubt == DOUBT_PROBE)
-        return ask(p);
+        return ask(p, out);
     p->asking = false;
     send_clear(p); /* the policy is a new one since it was loaded */
     (void)verdict_say(&p->verdict, VERDICT_DOUBT,
@@ -179,7 +153,7 @@ bool doubt_start(struct part *p)
     return false;
 }
 
-bool doubt_settle(struct flight *f, struct part *p)
+bool doubt_settle(struct flight *f, struct part *p, struct outbox *out)
 {
     enum doubt_next next =
         doubt_next(&(struct doubt_facts){ .policy = p->in_doubt, .source = DOUBT_INTENT });
@@ -192,6 +166,6 @@ bool doubt_settle(struct flight *f, struct part *p)
                       "sent before a crash: whether it arrived is "
                       "not known");
     outcome_unknown(p);
-    outcome_settle(f);
+    settle_flight(f, out);
     return true;
 }

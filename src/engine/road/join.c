@@ -1,9 +1,11 @@
-/* join.c - a document becomes a member of a batch: the end of its own way.  See road.h, batcher.h.
- */
+#include "engine/road/join.h"
+
 #include <stdio.h>
 
 #include "base/auto.h"
-#include "engine/road/road_inside.h"
+#include "engine/flight/bytes.h"
+#include "engine/road/outcome.h"
+#include "engine/road/state.h"
 #include "store/road/settle_batch.h"
 #include "store/store.h"
 

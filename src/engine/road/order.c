@@ -1,11 +1,5 @@
-/* order.c - deliveries in order: lanes of ordered systems.  See road.h and store/road/order.h.
- *
- * A lane is a system and a key: what `order_by` finds in the bytes that were received, or
- * nothing with `order: receiver`.  A document without a key stands in the lane of the empty one.
- * The walk only marks a part; the settlement of the run puts it into its lane, and the store
- * lets it go when it is its turn.  Then it is claimed and sent as everything that waits in the
- * store, under the same slots, holds, windows and breakers.
- */
+#include "engine/road/order.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +8,11 @@
 #include "base/clock.h"
 #include "base/digest.h"
 #include "base/log.h"
-#include "engine/road/road_inside.h"
+#include "base/metrics.h"
+#include "engine/dispatch/dispatch.h"
+#include "engine/road/order_keep.h"
+#include "engine/road/state.h"
+#include "engine/tally/mishaps.h"
 #include "store/road/order.h"
 #include "store/store.h"
 
@@ -62,7 +60,7 @@ static void load_later(struct ordering *o, const struct task *t)
 
     (void)atomic_fetch_add(&o->road->flights, 1);
     f->settle.task = *t;
-    feed_load(f);
+    road_load_later(f);
 }
 
 static bool on_keeps(void *arg, int64_t delivery)
@@ -81,7 +79,7 @@ static void on_going(void *arg, const struct order_going *going, size_t count)
 
     if (count == 0 && atomic_load(&o->maybe)) {
         atomic_store(&o->poked, true);
-        feed_wake(r);
+        road_wake(r);
     }
     for (size_t i = 0; i < count; i++) {
         keep_note_moved(r->keeping, going[i].lane);
@@ -93,7 +91,7 @@ static void on_going(void *arg, const struct order_going *going, size_t count)
     }
     if (count > 0) {
         atomic_store(&o->moved, true);
-        feed_wake(r);
+        road_wake(r);
     }
 }
 

@@ -1,21 +1,13 @@
-/* order_keep.c - what waits in a lane stays in memory for a moment.  See order.c.
- *
- * A flight whose run was settled and whose delivery waits for its turn is kept, so that it need
- * not be loaded again: the store is asked nothing, and the task comes claimed with the commit
- * that lets it go.  Everything kept is in the store too, and may be forgotten at any time: what
- * has waited for KEEP_US is, and of a lane that does not move nothing more is kept.
- *
- * Bounded: KEPT_MOST flights, which are among those of the road.
- *
- * Threads: any; one short lock.
- */
+#include "engine/road/order_keep.h"
+
 #include <pthread.h>
 #include <stdlib.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "engine/road/road_inside.h"
+#include "engine/road/state.h"
 #include "store/payload/payload.h"
+#include "store/road/accept.h"
 
 enum {
     KEPT_MOST = 512,

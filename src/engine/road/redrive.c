@@ -1,7 +1,5 @@
-/* redrive.c - dead letters for which a new configuration has an answer start again.
- *
- * Runs on a thread of the pool after each change of the configuration, page by page with
- * a rest in between, so that a hundred thousand of them stall nothing. */
+#include "engine/road/redrive.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -9,7 +7,7 @@
 #include "base/clock.h"
 #include "base/container_of.h"
 #include "base/log.h"
-#include "engine/road/road_inside.h"
+#include "engine/road/state.h"
 #include "store/manual/dead.h"
 #include "store/road/retain_days.h"
 #include "store/store.h"

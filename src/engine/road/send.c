@@ -1,7 +1,5 @@
-/* send.c - one attempt of one delivery, from its slot to its verdict.  See road.h.
- *
- * What a thread begins is gathered and handed over at once (send_flush), so that many small
- * documents cost one wake. */
+#include "engine/road/send.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -9,14 +7,16 @@
 #include "base/container_of.h"
 #include "base/fault.h"
 #include "base/require.h"
-#include "engine/road/road_inside.h"
+#include "engine/dispatch/dispatch.h"
+#include "engine/flight/bytes.h"
+#include "engine/road/doubt.h"
+#include "engine/road/order.h"
+#include "engine/road/outcome.h"
+#include "engine/road/settling.h"
+#include "engine/road/state.h"
 #include "store/kernel/node.h"
 #include "store/payload/payload.h"
 #include "store/store.h"
-
-static _Thread_local struct {
-    struct transfer *first, *last;
-} gathered;
 
 /* ---- the bytes of a large document: drawn by a thread that may block ------------------------- */
 
@@ -71,18 +71,18 @@ void send_fill(struct part *p)
 /* ---- over
  * ---------------------------------------------------------------------------------------- */
 
-static void one_over(struct flight *f)
+static void one_over(struct flight *f, struct outbox *out)
 {
     if (atomic_fetch_sub(&f->open, 1) == 1)
-        outcome_settle(f);
+        settle_flight(f, out);
 }
 
-void send_park(struct part *first)
+void send_park(struct part *first, struct outbox *out)
 {
     for (struct part *p = first, *after; p != NULL; p = after) {
         after = p->next;
         outcome_parked(p, 0);
-        one_over(p->flight);
+        one_over(p->flight, out);
     }
 }
 
@@ -99,7 +99,7 @@ static const struct verdict *breaker_verdict(const struct part *p)
 }
 
 /* The part has its verdict; the chain gets the parts that may begin now. */
-static void end_part(struct part *p, struct part ***chain_end)
+static void end_part(struct part *p, struct part ***chain_end, struct outbox *out)
 {
     struct flight *f = p->flight;
     struct dispatch_next next;
@@ -111,8 +111,8 @@ static void end_part(struct part *p, struct part ***chain_end)
     payload_close(p->reader);
     p->reader = NULL;
     outcome_of_part(p, open);
-    one_over(f);
-    send_park(next.park);
+    one_over(f, out);
+    send_park(next.park, out);
     if (next.begin != NULL) {
         **chain_end = next.begin;
         while (**chain_end != NULL)
@@ -120,26 +120,26 @@ static void end_part(struct part *p, struct part ***chain_end)
     }
 }
 
-static void begin_all(struct part *first);
+static void begin_all(struct part *first, struct outbox *out);
 
-void send_back(struct part *p)
+void send_back(struct part *p, struct outbox *out)
 {
     struct flight *f = p->flight;
     struct dispatch_next next;
 
     dispatch_back(f->road->dispatch, p, &next);
     outcome_parked(p, 0);
-    one_over(f);
-    send_park(next.park);
-    begin_all(next.begin);
+    one_over(f, out);
+    send_park(next.park, out);
+    begin_all(next.begin, out);
 }
 
-void send_ended(struct part *p)
+void send_ended(struct part *p, struct outbox *out)
 {
     struct part *chain = NULL, **end = &chain;
 
-    end_part(p, &end);
-    begin_all(chain);
+    end_part(p, &end, out);
+    begin_all(chain, out);
 }
 
 /* ---- begin
@@ -152,11 +152,11 @@ static void on_answer(struct transfer *t)
     struct road *r = p->flight->road;
 
     fault_point(SEND_ANSWERED);
-    struct task_code c = road_enter(r, &p->flight->settle.task);
+    struct task_code c = suspects_enter(&r->suspects, &p->flight->settle.task);
 
     p->endpoint->type->http->judge(p->endpoint->self, &t->answer, &p->verdict);
-    road_leave(r, c);
-    send_ended(p);
+    suspects_leave(&r->suspects, c);
+    send_ended(p, &r->hub_outbox);
 }
 
 /* On a thread of the pool. */
@@ -164,29 +164,18 @@ static void on_pool(struct pool_job *job)
 {
     struct part *p = container_of(job, struct part, job);
     struct road *r = p->flight->road;
+    OUTBOX(out, r);
 
     if (!node_may_act(r->store)) { /* others may have taken it over */
-        send_back(p);
-        send_flush(r);
+        send_back(p, &out);
         return;
     }
-    struct task_code c = road_enter(r, &p->flight->settle.task);
+    struct task_code c = suspects_enter(&r->suspects, &p->flight->settle.task);
 
     p->endpoint->type->send(p->endpoint->self, &p->sending, &r->stopping, &p->verdict);
-    road_leave(r, c);
+    suspects_leave(&r->suspects, c);
     fault_point(SEND_ANSWERED);
-    send_ended(p);
-    send_flush(r);
-}
-
-void send_gather(struct transfer *t)
-{
-    t->next = NULL;
-    if (gathered.last != NULL)
-        gathered.last->next = t;
-    else
-        gathered.first = t;
-    gathered.last = t;
+    send_ended(p, &out);
 }
 
 /* It waited too long.  One that may have been sent already is not judged by that. */
@@ -214,7 +203,7 @@ void send_clear(struct part *p)
     p->read_err.kind = ERR_NONE;
 }
 
-bool send_begin(struct part *p)
+bool send_begin(struct part *p, struct outbox *out)
 {
     const struct endpoint_type *type = p->endpoint->type;
     struct flight *f = p->flight;
@@ -238,12 +227,12 @@ bool send_begin(struct part *p)
                                      .sending = &p->sending,
                                      .once = p->in_doubt != DOUBT_RESEND,
                                      .done = on_answer };
-    send_gather(&p->transfer);
+    outbox_add_transfer(out, &p->transfer);
     return true;
 }
 
 /* Parts that have their slots; what is over at once may let others begin. */
-static void begin_all(struct part *first)
+static void begin_all(struct part *first, struct outbox *out)
 {
     struct part *chain = first, **end = &chain;
 
@@ -256,14 +245,15 @@ static void begin_all(struct part *first)
         if (chain == NULL)
             end = &chain;
         p->next = NULL;
-        if (is_late(p) || (p->in_doubt == DOUBT_RESEND ? !send_begin(p) : !doubt_start(p)))
-            end_part(p, &end);
+        if (is_late(p) ||
+            (p->in_doubt == DOUBT_RESEND ? !send_begin(p, out) : !doubt_start(p, out)))
+            end_part(p, &end, out);
     }
 }
 
-void send_chain(struct part *first)
+void send_chain(struct part *first, struct outbox *out)
 {
-    begin_all(first);
+    begin_all(first, out);
 }
 
 /* Memory does not follow large documents: what steps made of them is sent from the store. */
@@ -275,7 +265,7 @@ static bool has_large(const struct flight *f)
     return false;
 }
 
-void send_parts(struct flight *f)
+void send_parts(struct flight *f, struct outbox *out)
 {
     struct part *chain = NULL, **end = &chain;
     size_t count = f->part_count;
@@ -286,7 +276,7 @@ void send_parts(struct flight *f)
         buf_done(&f->variants[0].buf);
     if (has_large(f) && !variants_seal(f, &err)) { /* nothing was sent yet */
         outcome_again(f, &err);
-        outcome_settle(f);
+        settle_flight(f, out);
         return;
     }
 
@@ -305,44 +295,47 @@ void send_parts(struct flight *f)
             break;
         case DISPATCH_PARK:
             outcome_parked(p, why);
-            one_over(f);
+            one_over(f, out);
             break;
         case DISPATCH_WAIT:
             break;
         }
     }
-    begin_all(chain);
-    one_over(f);
+    begin_all(chain, out);
+    one_over(f, out);
 }
 
 /* The node stops.  What minds a second send says that it was not sent; the rest stays in the
  * store as it is. */
-static void drop_unsent(struct transfer *first)
+static void drop_unsent(struct transfer *first, struct outbox *out)
 {
     for (struct transfer *t = first, *next; t != NULL; t = next) {
         struct part *p = container_of(t, struct part, transfer);
 
         next = t->next;
         if (p->in_doubt != DOUBT_RESEND)
-            send_back(p);
+            send_back(p, out);
     }
 }
 
-void send_flush(struct road *r)
+/* False: the hub takes nothing any more. */
+static bool submit(struct road *r, struct transfer *first, struct transfer *last)
 {
-    struct transfer *first = gathered.first, *last = gathered.last;
+    (void)pthread_mutex_lock(&r->mutex);
+    bool open = !r->hub_closed;
 
-    gathered.first = gathered.last = NULL;
-    if (first != NULL) {
-        (void)pthread_mutex_lock(&r->mutex);
-        if (!r->hub_closed) {
-            transfer_submit(r->hub, first, last);
-            first = NULL;
-        }
-        (void)pthread_mutex_unlock(&r->mutex);
-    }
-    if (first != NULL)
-        drop_unsent(first);
-    doubt_flush(r);
-    outcome_flush(r);
+    if (open)
+        transfer_submit(r->hub, first, last);
+    (void)pthread_mutex_unlock(&r->mutex);
+    return open;
+}
+
+void send_flush(struct outbox *out)
+{
+    struct transfer *first, *last;
+
+    while ((first = outbox_take_transfers(out, &last)) != NULL)
+        if (!submit(out->road, first, last))
+            drop_unsent(first, out); /* others may begin in their place */
+    outbox_submit(out);
 }

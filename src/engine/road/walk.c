@@ -1,14 +1,17 @@
-/* walk.c - a document finds its way: extract, route, steps.  See road.h.
- *
- * Everything here is computed in memory, from the bytes and the plan alone, so that a
- * replay after a crash comes to the same result. */
+#include "engine/road/walk.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/require.h"
-#include "engine/road/road_inside.h"
+#include "engine/flight/bytes.h"
+#include "engine/road/join.h"
+#include "engine/road/outcome.h"
+#include "engine/road/state.h"
+#include "engine/tally/ways.h"
+#include "store/road/accept.h"
 #include "store/store.h"
 
 enum { HOPS_MOST = 16 };
@@ -420,17 +423,17 @@ bool walk_only(struct flight *f)
 }
 
 /* A dead document has no deliveries: what its chain had begun to make is not sent. */
-void walk(struct flight *f)
+bool walk(struct flight *f)
 {
     fault_point_on(ROAD_WALK, buf_view(&f->variants[0].buf));
     if (walk_only(f) && f->part_count == 0) {
         if (f->settle.end != SETTLE_JOIN)
             f->settle.end = SETTLE_OVER;
         f->settle.state = DOCUMENT_DONE;
-    } else if (f->part_count > 0 && f->settle.end != SETTLE_DEAD && f->settle.end != SETTLE_AGAIN) {
-        f->settle.end = SETTLE_PARTS;
-        send_parts(f);
-        return;
+        return false;
     }
-    outcome_settle(f);
+    if (f->part_count == 0 || f->settle.end == SETTLE_DEAD || f->settle.end == SETTLE_AGAIN)
+        return false;
+    f->settle.end = SETTLE_PARTS;
+    return true;
 }

@@ -13,7 +13,8 @@
 #include "base/clock.h"
 #include "base/require.h"
 #include "base/thread.h"
-#include "engine/transfer/transfer_parts.h"
+#include "engine/transfer/transfer_feed.h"
+#include "engine/transfer/transfer_handle.h"
 
 enum {
     EVENTS = 256,
@@ -34,7 +35,7 @@ struct transfer_hub {
     pthread_t thread;
     CURLM *multi;
     int epoll, wake;
-    bool proxy;
+    struct handle_host host;
 
     struct sock *socks; /* by descriptor */
     size_t sock_room, sock_count;
@@ -71,14 +72,18 @@ static struct sock *sock_at(struct transfer_hub *h, int fd)
     return &h->socks[at];
 }
 
-void hub_socket_opened(struct transfer_hub *h, curl_socket_t fd)
+static void on_opened(void *arg, curl_socket_t fd)
 {
+    struct transfer_hub *h = arg;
+
     *sock_at(h, fd) = (struct sock){ .own = true };
     h->sock_count++;
 }
 
-void hub_socket_closed(struct transfer_hub *h, curl_socket_t fd)
+static void on_closed(void *arg, curl_socket_t fd)
 {
+    struct transfer_hub *h = arg;
+
     require(sock_at(h, fd)->own);
     *sock_at(h, fd) = (struct sock){ 0 }; /* epoll forgets it with the last descriptor */
     h->sock_count--;
@@ -158,19 +163,11 @@ static void run_event(struct transfer_hub *h, const struct epoll_event *ev)
     require(curl_multi_socket_action(h->multi, fd, what, &running) == CURLM_OK);
 }
 
-bool hub_may_send(const struct transfer_hub *h, const struct transfer *t)
+static bool may_send(void *arg, const struct transfer *t)
 {
+    const struct transfer_hub *h = arg;
+
     return h->options.may_send == NULL || h->options.may_send(h->options.arg, t);
-}
-
-struct pool *hub_pool(const struct transfer_hub *h)
-{
-    return h->options.pool;
-}
-
-bool hub_has_proxy(const struct transfer_hub *h)
-{
-    return h->proxy;
 }
 
 /* ---- profiles and handles -----------------------------------------------------------------------
@@ -246,7 +243,7 @@ static struct handle *take_handle(struct transfer_hub *h, const struct http_out_
         p->idle_count--;
         h->idle_count--;
     } else {
-        handle = handle_new(h, p);
+        handle = handle_new(&h->host, p);
         require(handle != NULL);
     }
     p->active++;
@@ -323,7 +320,7 @@ static void start(struct transfer_hub *h, struct transfer *t)
     }
     require(curl_multi_add_handle(h->multi, handle->easy) == CURLM_OK);
     if (handle->feed != NULL)
-        feed_pull(handle->feed, h->options.pool);
+        feed_pull(handle->feed);
 }
 
 /* Never started: the node is stopping. */
@@ -382,8 +379,11 @@ void transfer_submit(struct transfer_hub *h, struct transfer *first, struct tran
         wake_up(h);
 }
 
-void hub_feed_back(struct transfer_hub *h, struct feed *f)
+/* On a thread of the pool. */
+static void on_fed(void *arg, struct feed *f)
 {
+    struct transfer_hub *h = arg;
+
     (void)pthread_mutex_lock(&h->mutex);
     f->next = h->fed;
     h->fed = f;
@@ -405,7 +405,7 @@ static void take_fed(struct transfer_hub *h, struct feed *f)
         conclude(h, handle);
         return;
     }
-    feed_pull(f, h->options.pool);
+    feed_pull(f);
     if (f->paused) {
         f->paused = false;
         (void)curl_easy_pause(handle->easy, CURLPAUSE_CONT);
@@ -618,7 +618,12 @@ bool transfer_start(const struct transfer_options *options, struct transfer_hub 
         curl_global_cleanup();
         return false;
     }
-    h->proxy = environment_has_proxy();
+    h->host = (struct handle_host){ .feeds = { .pool = options->pool, .back = on_fed, .arg = h },
+                                    .has_proxy = environment_has_proxy(),
+                                    .may_send = may_send,
+                                    .opened = on_opened,
+                                    .closed = on_closed,
+                                    .arg = h };
     h->given_end = &h->given;
     h->waiting_end = &h->waiting;
     h->sock_room = SOCKETS_FIRST;

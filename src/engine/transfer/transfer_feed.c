@@ -1,15 +1,18 @@
+#include "engine/transfer/transfer_feed.h"
+
+#include <curl/curl.h>
 #include <stdlib.h>
 
 #include "base/alloc.h"
 #include "base/container_of.h"
 #include "base/require.h"
-#include "engine/transfer/transfer_parts.h"
 
-struct feed *feed_new(struct transfer_hub *h, struct handle *handle, const struct sending *s)
+struct feed *feed_new(const struct feed_owner *owner, struct handle *handle,
+                      const struct sending *s)
 {
     struct feed *f = NEW(struct feed);
 
-    f->hub = h;
+    f->owner = *owner;
     f->handle = handle;
     f->sending = s;
     f->left = s->size;
@@ -49,17 +52,17 @@ static void feed_run(struct pool_job *job)
     struct feed *f = container_of(job, struct feed, job);
 
     f->read_ok = read_piece(f, &f->err);
-    hub_feed_back(f->hub, f);
+    f->owner.back(f->owner.arg, f);
 }
 
-void feed_pull(struct feed *f, struct pool *pool)
+void feed_pull(struct feed *f)
 {
     if (f->reading || f->failed || f->left == 0 || f->filled == FEED_PIECES)
         return;
     f->reading = true;
     f->into = &f->pieces[(f->first + f->filled) % FEED_PIECES];
     f->job.run = feed_run;
-    pool_submit(pool, &f->job);
+    pool_submit(f->owner.pool, &f->job);
 }
 
 void feed_returned(struct feed *f)

@@ -1,3 +1,5 @@
+#include "engine/transfer/transfer_handle.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -7,7 +9,6 @@
 #include "base/clock.h"
 #include "base/require.h"
 #include "core/config.h"
-#include "engine/transfer/transfer_parts.h"
 
 enum {
     READ_BYTES = 4096,      /* of an answer at once; allocated per handle under way */
@@ -91,13 +92,17 @@ static curl_socket_t on_open_socket(void *arg, curlsocktype purpose, struct curl
 
     if (fd < 0)
         return CURL_SOCKET_BAD;
-    hub_socket_opened(arg, fd);
+    const struct handle_host *host = arg;
+
+    host->opened(host->arg, fd);
     return fd;
 }
 
 static int on_close_socket(void *arg, curl_socket_t fd)
 {
-    hub_socket_closed(arg, fd);
+    const struct handle_host *host = arg;
+
+    host->closed(host->arg, fd);
     return close(fd);
 }
 
@@ -113,7 +118,7 @@ static int on_ready(void *arg, char *ip, char *local_ip, int port, int local_por
         handle->repeated = true;
         return CURL_PREREQFUNC_ABORT;
     }
-    if (!hub_may_send(handle->hub, t)) {
+    if (!handle->host->may_send(handle->host->arg, t)) {
         handle->refused = true;
         return CURL_PREREQFUNC_ABORT;
     }
@@ -157,7 +162,7 @@ static size_t on_read(char *to, size_t size, size_t count, void *arg)
     require(handle->feed != NULL);
     size_t n = feed_read(handle->feed, to, size * count);
 
-    feed_pull(handle->feed, hub_pool(handle->hub));
+    feed_pull(handle->feed);
     return n;
 }
 
@@ -236,14 +241,14 @@ static bool set_numbers(CURL *e, const struct http_out_options *o)
 static bool set_calls(struct handle *handle)
 {
     CURL *e = handle->easy;
-    struct transfer_hub *h = handle->hub;
+    const struct handle_host *host = handle->host;
 
     return curl_easy_setopt(e, CURLOPT_PRIVATE, handle) == CURLE_OK &&
            curl_easy_setopt(e, CURLOPT_ERRORBUFFER, handle->failure) == CURLE_OK &&
            curl_easy_setopt(e, CURLOPT_OPENSOCKETFUNCTION, on_open_socket) == CURLE_OK &&
-           curl_easy_setopt(e, CURLOPT_OPENSOCKETDATA, h) == CURLE_OK &&
+           curl_easy_setopt(e, CURLOPT_OPENSOCKETDATA, host) == CURLE_OK &&
            curl_easy_setopt(e, CURLOPT_CLOSESOCKETFUNCTION, on_close_socket) == CURLE_OK &&
-           curl_easy_setopt(e, CURLOPT_CLOSESOCKETDATA, h) == CURLE_OK &&
+           curl_easy_setopt(e, CURLOPT_CLOSESOCKETDATA, host) == CURLE_OK &&
            curl_easy_setopt(e, CURLOPT_PREREQFUNCTION, on_ready) == CURLE_OK &&
            curl_easy_setopt(e, CURLOPT_PREREQDATA, handle) == CURLE_OK &&
            curl_easy_setopt(e, CURLOPT_HEADERFUNCTION, on_head) == CURLE_OK &&
@@ -254,12 +259,12 @@ static bool set_calls(struct handle *handle)
            curl_easy_setopt(e, CURLOPT_READDATA, handle) == CURLE_OK;
 }
 
-struct handle *handle_new(struct transfer_hub *h, struct profile *p)
+struct handle *handle_new(const struct handle_host *host, struct profile *p)
 {
     struct handle *handle = NEW(struct handle);
 
     handle->magic = HANDLE_MAGIC;
-    handle->hub = h;
+    handle->host = host;
     handle->profile = p;
     handle->fields = (struct buf)BUF_INIT(HANDLE_FIELDS_MOST);
     handle->url = (struct buf)BUF_INIT(HANDLE_FIELDS_MOST);
@@ -269,7 +274,7 @@ struct handle *handle_new(struct transfer_hub *h, struct profile *p)
         set_login(handle->easy, &p->own) && set_tls(handle->easy, &p->own) &&
         curl_easy_setopt(handle->easy, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK &&
         /* "" saves libcurl the look at the environment for each request. */
-        (hub_has_proxy(h) || curl_easy_setopt(handle->easy, CURLOPT_PROXY, "") == CURLE_OK))
+        (host->has_proxy || curl_easy_setopt(handle->easy, CURLOPT_PROXY, "") == CURLE_OK))
         return handle;
     handle_free(handle);
     return NULL;
@@ -395,7 +400,7 @@ static bool set_body(struct handle *handle, const struct sending *s, enum body_k
         return false;
     if (kind == BODY_BYTES)
         return curl_easy_setopt(e, CURLOPT_POSTFIELDS, bytes.ptr) == CURLE_OK;
-    handle->feed = feed_new(handle->hub, handle, s);
+    handle->feed = feed_new(&handle->host->feeds, handle, s);
     return true;
 }
 

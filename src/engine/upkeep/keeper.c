@@ -15,7 +15,7 @@
 #include "engine/batch/batcher.h"
 #include "engine/dispatch/govern.h"
 #include "engine/intake/intake.h"
-#include "engine/road/road.h"
+#include "engine/road/endpoints.h"
 #include "engine/tally/mishaps.h"
 #include "engine/tally/series.h"
 #include "engine/tally/ways.h"

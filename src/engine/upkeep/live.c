@@ -13,7 +13,7 @@
 #include "engine/intake/poller.h"
 #include "engine/plan/outside.h"
 #include "engine/plan/plan.h"
-#include "engine/road/road.h"
+#include "engine/road/life.h"
 #include "store/audit/audit.h"
 #include "store/govern/version.h"
 #include "store/people/caller.h"

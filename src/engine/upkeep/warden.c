@@ -111,7 +111,7 @@ static void note_clock(struct warden *w, int64_t clock_us, int64_t asked_us)
         break;
     case STEADY_WENT_ON:
         log_event(LOG_INFO, "clock.steady", kv_int("by_ms", step / CLOCK_MS));
-        road_look(w->o.road);
+        road_wake(w->o.road);
         break;
     case STEADY_SAME:
         break;
@@ -225,7 +225,7 @@ static bool read_restore(struct warden *w, struct err *err)
     if (before && !now) {
         log_event(LOG_INFO, "restore.release", kv_z("in_flight", restore_rules[r.rule]),
                   kv_str("by", r.chosen_by));
-        road_look(w->o.road);
+        road_wake(w->o.road);
     }
     return true;
 }
@@ -249,7 +249,7 @@ static bool apply(struct warden *w, int64_t mark, struct err *err)
         if (!w->wards[i].seen && !see(w, &w->wards[i], err))
             return false;
     w->mark = mark;
-    road_look(w->o.road);
+    road_wake(w->o.road);
     return true;
 }
 
@@ -284,7 +284,7 @@ static bool expire(struct warden *w, int64_t now_us, struct err *err)
         any = any || (w->wards[i].hold.until_us != 0 && w->wards[i].hold.until_us <= now_us);
     if (!any)
         return true;
-    road_look(w->o.road); /* the governor lets them go already */
+    road_wake(w->o.road); /* the governor lets them go already */
     if (!hold_expire(w->o.store, now_us, nums, &n, err))
         return false;
     for (size_t i = 0; i < n; i++) {

@@ -1,3 +1,5 @@
+#include "engine/watch/alert_looks.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -11,7 +13,6 @@
 #include "engine/dispatch/dispatch.h"
 #include "engine/plan/plan.h"
 #include "engine/road/road.h"
-#include "engine/watch/alerts_inside.h"
 #include "store/govern/version.h"
 #include "store/kernel/node.h"
 #include "store/search/document.h"

@@ -13,7 +13,7 @@
 #include "core/state.h"
 #include "engine/plan/plan.h"
 #include "engine/road/road.h"
-#include "engine/watch/alerts_inside.h"
+#include "engine/watch/alert_looks.h"
 #include "engine/watch/notices.h"
 #include "store/govern/ledger.h"
 #include "store/store.h"

@@ -52,6 +52,9 @@ static inline void alerts_see_if(struct alerts *a, enum alert_code code, struct 
     alerts_see(a, code, object, is_so, message);
 }
 
+/* It was raised, by whichever node, and not cleared. */
+bool alerts_is_open(struct alerts *a, enum alert_code code, struct str object);
+
 /* The name of this node among objects: its machine and folder, the same after a restart. */
 struct str alerts_own_name(const struct alerts *a);
 

@@ -17,6 +17,7 @@
 #include "engine/tally/mishaps.h"
 #include "engine/watch/alerts.h"
 #include "store/kernel/node.h"
+#include "store/road/accept.h"
 #include "store/road/settle.h"
 #include "store/road/task.h"
 #include "store/store.h"

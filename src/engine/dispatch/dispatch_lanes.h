@@ -1,7 +1,5 @@
-/* dispatch_inside.h - what the files of dispatch know of each other.
- *
- * dispatch.c        what may begin now: offers, ends, turns
- * dispatch_lanes.c  who is who: systems, endpoints, lanes; what is told of them
+/* dispatch_lanes.h - who is who for the dispatcher: systems, endpoints, lanes, and what is told of
+ * them.  For dispatch.c, which decides what may begin now; others see dispatch.h.
  *
  * Everything with the lock held, unless it says otherwise.
  */

@@ -1,22 +1,17 @@
-/* transfer_parts.h - what the files of the transfer hub know of each other.
- *
- * transfer.c         the thread, its queue, sockets and timers
- * transfer_handle.c  libcurl's easy handles: options, one request, its answer
- * transfer_feed.c    the body of a large document, read ahead by the pool
+/* transfer_handle.h - libcurl's easy handles: options, one request, its answer.
  *
  * A profile stands for one set of options (one endpoint) and keeps the easy handles that
  * are idle: a request sets only what differs from the one before.
  *
- * Threads: everything on the transfer thread, but for the thread of the pool
- * that reads a piece (struct feed).
+ * Threads: everything on the transfer thread.
  */
 #pragma once
 
 #include <curl/curl.h>
 
 #include "base/buf.h"
-#include "engine/threads/pool.h"
 #include "engine/transfer/transfer.h"
+#include "engine/transfer/transfer_feed.h"
 
 enum {
     HANDLE_MAGIC = 0x68616e64,
@@ -27,11 +22,17 @@ enum {
     PROFILE_BUCKETS = 128,
     PROFILES_MOST = 512,
     IDLE_MOST = 256, /* easy handles that wait for work */
-    FEED_PIECES = 2,
-    FEED_PIECE_MOST = 4 << 20,
 };
 
-struct feed;
+/* What a handle needs of the hub. */
+struct handle_host {
+    struct feed_owner feeds;
+    bool has_proxy; /* the environment names one */
+    bool (*may_send)(void *arg, const struct transfer *t);
+    void (*opened)(void *arg, curl_socket_t fd);
+    void (*closed)(void *arg, curl_socket_t fd);
+    void *arg;
+};
 
 struct profile {
     struct profile *next;
@@ -48,7 +49,7 @@ enum body_kind { BODY_UNSET, BODY_NONE, BODY_BYTES, BODY_FEED };
 struct handle {
     unsigned magic;
     CURL *easy;
-    struct transfer_hub *hub;
+    const struct handle_host *host;
     struct profile *profile;
     struct handle *next, *prev; /* idle in its profile, or under way in the hub */
     struct transfer *transfer;
@@ -68,17 +69,8 @@ struct handle {
     char failure[CURL_ERROR_SIZE];
 };
 
-struct transfer_hub;
-
-/* Of the hub, for handles. */
-bool hub_may_send(const struct transfer_hub *h, const struct transfer *t);
-void hub_socket_opened(struct transfer_hub *h, curl_socket_t fd);
-void hub_socket_closed(struct transfer_hub *h, curl_socket_t fd);
-struct pool *hub_pool(const struct transfer_hub *h);
-bool hub_has_proxy(const struct transfer_hub *h);
-
 /* NULL: libcurl has no memory for one. */
-struct handle *handle_new(struct transfer_hub *h, struct profile *p);
+struct handle *handle_new(const struct handle_host *host, struct profile *p);
 void handle_free(struct handle *handle);
 /* False: the request cannot be made; answer.failure says why. */
 bool handle_begin(struct handle *handle, struct transfer *t);
@@ -90,34 +82,3 @@ void handle_end(struct handle *handle);
 struct profile *profile_new(const struct http_out_options *o);
 void profile_free(struct profile *p); /* with its idle handles */
 bool profile_is(const struct profile *p, const struct http_out_options *o);
-
-/* ---- the body of a large document ----------------------------------------------------- */
-
-struct feed {
-    struct pool_job job;
-    struct feed *next; /* those that came back, in the hub */
-    struct transfer_hub *hub;
-    struct handle *handle;
-    const struct sending *sending;
-
-    struct buf pieces[FEED_PIECES];
-    size_t first, filled, at; /* the piece being sent, how many there are, bytes of it sent */
-    int64_t left;             /* bytes that `next` has still to give */
-    bool reading, paused, failed;
-
-    /* Of the thread of the pool that reads, until it is back. */
-    struct buf *into;
-    bool read_ok;
-    struct err err;
-};
-
-struct feed *feed_new(struct transfer_hub *h, struct handle *handle, const struct sending *s);
-void feed_free(struct feed *f);
-/* Let a thread read on when there is room. */
-void feed_pull(struct feed *f, struct pool *pool);
-/* What libcurl asks for; CURL_READFUNC_PAUSE or _ABORT are possible. */
-size_t feed_read(struct feed *f, char *to, size_t room);
-/* Take what a thread has read. */
-void feed_returned(struct feed *f);
-/* On a thread of the pool: hands f back to the hub. */
-void hub_feed_back(struct transfer_hub *h, struct feed *f);

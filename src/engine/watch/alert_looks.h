@@ -1,7 +1,5 @@
-/* alerts_inside.h - what the files of the alerts share and nobody else sees.
- *
- *   alerts.c       watches, the turn, what is written     alert_looks.c   what has no other
- * observer
+/* alert_looks.h - what of the alerts has no other observer: endpoints, gateways that must not be
+ * silent, the disk.  On the keeper's thread; alerts_tend() calls it.
  */
 #pragma once
 
@@ -13,7 +11,6 @@ struct silence_known {
     bool asked;
 };
 
-/* The endpoints, the gateways that must not be silent, the disk.  On the keeper's thread. */
 struct alert_looks {
     int64_t silence_due_us;         /* monotonic */
     struct silence_known *silences; /* in the order of the plan's ... */
@@ -27,6 +24,3 @@ void alert_looks_done(struct alert_looks *l);
 /* turn: also what all nodes see alike. */
 bool alert_looks_run(struct alert_looks *l, struct alerts *a, const struct alerts_options *o,
                      bool turn, struct err *err);
-
-/* It was raised, by whichever node, and not cleared. */
-bool alerts_is_open(struct alerts *a, enum alert_code code, struct str object);

@@ -1,4 +1,4 @@
-/* plan_inside.h - what the files of the plan share: plan.c, and plan_batch.c for batches. */
+/* plan_build.h - a plan while it is built (plan.c), for the files that build parts of it. */
 #pragma once
 
 #include "core/settings.h"
@@ -29,8 +29,3 @@ bool plan_words(struct builder *b, enum word_kind kind, const void *first, size_
                offsetof(typeof(*(list)), word), (err))
 
 void plan_steps(struct builder *b, const struct yaml_node *list, struct plan_route *r);
-
-/* Before the routes, after systems and endpoints. */
-bool plan_batches(struct builder *b, struct err *err);
-bool plan_join_step(struct builder *b, const struct yaml_node *map, const struct option_kind *kind,
-                    struct plan_step *step, struct err *err);

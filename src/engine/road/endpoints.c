@@ -1,0 +1,87 @@
+#include "engine/road/endpoints.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/auto.h"
+#include "base/clock.h"
+#include "base/container_of.h"
+#include "base/log.h"
+#include "engine/dispatch/dispatch.h"
+#include "engine/road/state.h"
+#include "store/govern/endpoint_state.h"
+#include "store/store.h"
+
+struct endpoint_note {
+    struct pool_job job;
+    struct road *road;
+    int64_t endpoint;
+    struct breaker breaker;
+    int64_t pause_until_us;
+    char why[200];
+};
+
+static void write_note(struct pool_job *job)
+{
+    struct endpoint_note *n = container_of(job, struct endpoint_note, job);
+    struct store *s = n->road->store;
+    struct endpoint_state state = { .endpoint = n->endpoint,
+                                    .node = store_node(s),
+                                    .since_us = n->breaker.since_us,
+                                    .until_us = n->breaker.until_us,
+                                    .breaker = true,
+                                    .message = str_of(n->why) };
+    struct err err = { 0 };
+    bool ok = breaker_is_open(&n->breaker) ? endpoint_state_put(s, &state, &err)
+                                           : endpoint_state_drop(s, n->endpoint, true, &err);
+
+    state.breaker = false;
+    state.since_us = clock_wall_us();
+    state.until_us = n->pause_until_us;
+    if (ok && n->pause_until_us > 0)
+        ok = endpoint_state_put(s, &state, &err);
+    if (!ok)
+        log_event(LOG_WARN, "endpoint.unsaved", kv_z("why", err.text));
+    free(n);
+}
+
+void endpoints_changed(void *road, int64_t endpoint, const struct breaker *b,
+                       int64_t pause_until_us, const char *why)
+{
+    struct road *r = road;
+    struct endpoint_note *n = NEW(struct endpoint_note);
+    struct str name = store_word_name(r->store, endpoint);
+
+    *n = (struct endpoint_note){ .job = { .run = write_note },
+                                 .road = r,
+                                 .endpoint = endpoint,
+                                 .breaker = *b,
+                                 .pause_until_us = pause_until_us };
+    (void)snprintf(n->why, sizeof n->why, "%s", why);
+    if (breaker_is_open(b))
+        log_event(LOG_WARN, "endpoint.open", kv_str("endpoint", name), kv_z("why", why),
+                  kv_int("wait_ms", (b->until_us - clock_wall_us()) / CLOCK_MS),
+                  kv_z("hint", "Its deliveries wait and use up nothing; one probes now and then."));
+    else if (pause_until_us > 0)
+        log_event(LOG_INFO, "endpoint.pause", kv_str("endpoint", name), kv_z("why", why),
+                  kv_int("wait_ms", (pause_until_us - clock_wall_us()) / CLOCK_MS));
+    else
+        log_event(LOG_INFO, "endpoint.close", kv_str("endpoint", name));
+    pool_submit(r->pool, &n->job);
+}
+
+bool road_learn(struct road *r, struct err *err)
+{
+    enum { MOST = 256 };
+    AUTO(arena_done) struct arena a = ARENA_INIT(1 << 20);
+    struct endpoint_state states[MOST];
+    size_t count;
+
+    if (!endpoint_state_list(r->store, &a, states, MOST, &count, err))
+        return false;
+    for (size_t i = 0; i < count; i++)
+        dispatch_learn(r->dispatch, states[i].endpoint, states[i].breaker, states[i].since_us,
+                       states[i].until_us);
+    return true;
+}

@@ -1,0 +1,252 @@
+#include "engine/road/life.h"
+
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/metrics.h"
+#include "base/thread.h"
+#include "engine/dispatch/dispatch.h"
+#include "engine/dispatch/govern.h"
+#include "engine/dispatch/pace.h"
+#include "engine/road/endpoints.h"
+#include "engine/road/feed.h"
+#include "engine/road/order.h"
+#include "engine/road/order_keep.h"
+#include "engine/road/outcome.h"
+#include "engine/road/redrive.h"
+#include "engine/road/send.h"
+#include "engine/road/settling.h"
+#include "engine/road/state.h"
+#include "engine/road/work.h"
+#include "engine/threads/pool.h"
+#include "engine/transfer/transfer.h"
+#include "store/kernel/node.h"
+#include "store/store.h"
+
+enum {
+    TRANSFERS_MOST = 2048,
+    CONNECTIONS_MOST = 1024,
+    SEND_GRACE_US = 8 * CLOCK_S,
+};
+
+/* ---- plans ----------------------------------------------------------------------------------- */
+
+static void recover_endpoints(const struct plan *p)
+{
+    for (size_t i = 0; i < p->endpoint_count; i++)
+        if (p->endpoints[i].self != NULL && p->endpoints[i].type->recover != NULL)
+            p->endpoints[i].type->recover(p->endpoints[i].self);
+}
+
+void road_use(struct road *r, struct plan *plan)
+{
+    recover_endpoints(plan);
+    struct plan *old = road_set_plan(r, plan);
+
+    govern_use(r->options.govern, plan);
+    dispatch_use(r->dispatch, plan);
+    order_use(r, plan);
+    if (!plan_is_idle(plan) && (old == NULL || old->version != plan->version))
+        redrive_start(r, plan);
+    plan_unref(old);
+}
+
+/* ---- what the dispatcher and the pace call --------------------------------------------------- */
+
+static void on_hungry(void *arg)
+{
+    road_wake(arg);
+}
+
+static void on_token(void *arg, int64_t system)
+{
+    struct road *r = arg;
+    OUTBOX(out, r);
+    struct dispatch_next next;
+
+    dispatch_due(r->dispatch, system, &next);
+    send_park(next.park, &out);
+    send_chain(next.begin, &out);
+}
+
+static void on_reserve(void *arg, struct rate_op *op)
+{
+    struct road *r = arg;
+
+    writers_submit_always(store_writers(r->store), &op->op, &op->op, 1);
+}
+
+/* ---- life
+ * ------------------------------------------------------------------------------------------------
+ */
+
+static int64_t read_flights(void *arg)
+{
+    return atomic_load(&((struct road *)arg)->flights);
+}
+
+static struct metric flights_metric = { .name = "waybill_flights",
+                                        .help = "Documents in memory, on their road.",
+                                        .type = METRIC_GAUGE,
+                                        .read = read_flights };
+
+/* A node that others may have declared dead sends nothing: its work is theirs. */
+static bool may_send(void *arg, const struct transfer *t)
+{
+    const struct road *r = arg;
+
+    (void)t;
+    return node_may_act(r->store);
+}
+
+static void on_round(void *arg)
+{
+    struct road *r = arg;
+
+    send_flush(&r->hub_outbox);
+}
+
+static void init_sync(struct road *r)
+{
+    (void)pthread_rwlock_init(&r->plan_lock, NULL);
+    (void)pthread_mutex_init(&r->mutex, NULL);
+    (void)pthread_mutex_init(&r->feed_mutex, NULL);
+    (void)pthread_cond_init(&r->filled, NULL);
+    (void)pthread_cond_init(&r->feed_wake, NULL);
+}
+
+bool road_start(const struct road_options *o, struct road **ret, struct err *err)
+{
+    struct road *r = NEW(struct road);
+
+    r->options = *o;
+    r->store = o->store;
+    r->pool = o->pool;
+    r->hub_outbox.road = r;
+    init_sync(r);
+    r->queue.end = &r->queue.first;
+    r->unsettled.end = &r->unsettled.first;
+    r->idle = true;
+    r->next_due_us = 1; /* ask at once */
+    r->mishaps = o->mishaps;
+    r->ways = o->ways;
+    r->stock = flight_stock_new(o->store, o->ways, r);
+    r->pace = pace_new(&(struct pace_calls){ .ready = on_token, .reserve = on_reserve, .arg = r });
+    r->dispatch = dispatch_new(o->govern, &(struct dispatch_calls){ .pace = r->pace,
+                                                                    .changed = endpoints_changed,
+                                                                    .hungry = on_hungry,
+                                                                    .arg = r });
+    r->keeping = keep_new(r);
+    r->order = order_start(r);
+    suspects_start(&r->suspects, store_recorder(r->store));
+    r->unknown_left = o->unclean ? FLIGHTS_MOST : 0;
+    if (!transfer_start(&(struct transfer_options){ .active_most = TRANSFERS_MOST,
+                                                    .connections_most = CONNECTIONS_MOST,
+                                                    .pool = r->pool,
+                                                    .arg = r,
+                                                    .may_send = may_send,
+                                                    .round = on_round },
+                        &r->hub, err)) {
+        road_free(r);
+        return false;
+    }
+    flights_metric.arg = r;
+    metrics_register(&flights_metric);
+    outcome_metrics_register();
+    settling_metrics_register();
+    *ret = r;
+    return true;
+}
+
+/* The threads begin when there is a plan. */
+void road_run(struct road *r)
+{
+    r->worker_count =
+        r->options.workers < ROAD_WORKERS_MOST ? r->options.workers : ROAD_WORKERS_MOST;
+    for (size_t i = 0; i < r->worker_count; i++)
+        thread_start(&r->workers[i], "worker", work_main, r);
+    thread_start(&r->feeder, "feeder", feed_main, r);
+    pace_run(r->pace);
+    r->running = true;
+}
+
+static void wait_for_flights(struct road *r, int64_t grace_us)
+{
+    int64_t until = clock_mono_us() + grace_us;
+
+    while (atomic_load(&r->flights) > 0 && clock_mono_us() < until) {
+        OUTBOX(out, r);
+
+        send_park(dispatch_shed(r->dispatch), &out);
+        send_flush(&out); /* before the rest */
+        clock_sleep_us(1000);
+    }
+}
+
+static void end_threads(struct road *r)
+{
+    (void)pthread_mutex_lock(&r->mutex);
+    r->workers_end = true;
+    (void)pthread_cond_broadcast(&r->filled);
+    (void)pthread_mutex_unlock(&r->mutex);
+    (void)pthread_mutex_lock(&r->feed_mutex);
+    r->feed_end = true;
+    (void)pthread_cond_signal(&r->feed_wake);
+    (void)pthread_mutex_unlock(&r->feed_mutex);
+    for (size_t i = 0; i < r->worker_count; i++)
+        (void)pthread_join(r->workers[i], NULL);
+    (void)pthread_join(r->feeder, NULL);
+    pace_stop(r->pace);
+    r->running = false;
+}
+
+void road_rest(struct road *r)
+{
+    if (r == NULL)
+        return;
+    atomic_store(&r->stopping, true);
+    dispatch_rest(r->dispatch);
+    keep_sweep(r, true);
+    if (r->running)
+        wait_for_flights(r, SEND_GRACE_US);
+}
+
+/* What is still on its way stays in the store, and is sent by the next process under the
+ * same id. */
+void road_stop(struct road *r)
+{
+    if (r == NULL)
+        return;
+    (void)pthread_mutex_lock(&r->mutex);
+    r->hub_closed = true;
+    (void)pthread_mutex_unlock(&r->mutex);
+    if (r->running)
+        end_threads(r);
+    transfer_stop(r->hub, 0);
+    r->hub = NULL;
+}
+
+void road_drain(struct road *r)
+{
+    if (r != NULL)
+        writers_drain(store_writers(r->store));
+}
+
+void road_free(struct road *r)
+{
+    if (r == NULL)
+        return;
+    order_done(r->order);
+    keep_free(r->keeping);
+    metrics_forget(&flights_metric);
+    outcome_metrics_forget();
+    settling_metrics_forget();
+    dispatch_free(r->dispatch);
+    pace_free(r->pace);
+    plan_unref(r->plan);
+    for (size_t i = 0; i < ROAD_PLANS_MOST; i++)
+        plan_unref(r->older[i]);
+    flight_stock_free(r->stock);
+    free(r);
+}

@@ -1,0 +1,243 @@
+#include "engine/road/load.h"
+
+#include "base/clock.h"
+#include "base/container_of.h"
+#include "base/log.h"
+#include "engine/flight/bytes.h"
+#include "engine/plan/plan.h"
+#include "engine/road/doubt.h"
+#include "engine/road/order_keep.h"
+#include "engine/road/outcome.h"
+#include "engine/road/send.h"
+#include "engine/road/settling.h"
+#include "engine/road/state.h"
+#include "engine/road/work.h"
+#include "store/search/document.h"
+#include "store/store.h"
+
+void load_give_back(struct flight *f)
+{
+    int64_t due = road_now_us(f->road) + CLOCK_S;
+    struct err err = { 0 };
+    bool ours;
+
+    f->give_back = true;
+    if (!task_fail(f->road->store, &f->settle.task, due, STR("it could not be loaded"), &ours,
+                   &err)) {
+        f->settle.op.err = err;
+        road_unsettled(f);
+        return;
+    }
+    road_note_due(f->road, due);
+    road_gone(f);
+}
+
+/* The bytes, when they are small enough to be kept in memory. */
+static bool load_bytes(struct flight *f, struct variant *v, struct err *err)
+{
+    if (v->source.size > SEGMENT_PAYLOAD_MOST)
+        return true;
+    f->counted = v->source.size;
+    (void)atomic_fetch_add(&f->road->bytes, f->counted);
+    return variant_load(f, v, err);
+}
+
+/* The version under which it was accepted; but one that routes nothing left it to the next. */
+static bool load_plan(struct flight *f, struct err *err)
+{
+    f->plan = f->settle.task.kind == TASK_DELIVER ? road_plan(f->road)
+                                                  : road_plan_of(f->road, f->config, err);
+    if (f->plan != NULL && plan_is_idle(f->plan)) {
+        plan_unref(f->plan);
+        f->plan = road_plan(f->road);
+        f->config = f->plan->version;
+    }
+    return f->plan != NULL;
+}
+
+/* What cannot be loaded now is tried again later; what is gone is a dead letter. */
+static void load_failed(struct flight *f, const struct err *err, struct outbox *out)
+{
+    if (f->part_count > 0 && f->settle.task.kind == TASK_DELIVER) {
+        struct part *p = f->parts[0];
+
+        p->row.message = str_of(arena_text(&f->arena, str_of(err->text)));
+        p->verdict.message[0] = '\0';
+        p->took_us = -1;
+        if (err->kind == ERR_PERMANENT && p->row.intent_us != 0) {
+            p->row.state = DELIVERY_IN_DOUBT; /* it was sent, and can never be sent again */
+            p->row.intent_us = p->row.asked = 0;
+        } else if (err->kind == ERR_PERMANENT) {
+            p->row.state = DELIVERY_DEAD;
+            p->row.code =
+                str_of(dead_codes[err->sys != 0 ? DEAD_PAYLOAD_MISSING : DEAD_PAYLOAD_CORRUPT]);
+        } else {
+            p->row.state = DELIVERY_RETRYING;
+            p->row.due_us = road_now_us(f->road) + INT64_C(5) * CLOCK_S;
+        }
+        f->settle.end = SETTLE_PARTS;
+    } else {
+        outcome_read_failed(f, err);
+    }
+    settle_flight(f, out);
+}
+
+/* A document that is not there any more has no business with a task, nor has a delivery that
+ * ended. */
+static void drop_task(struct flight *f)
+{
+    struct err err = { 0 };
+    bool ours;
+
+    log_event(LOG_WARN, "task.orphan", kv_int("task", f->settle.task.id));
+    if (task_finish(f->road->store, &f->settle.task, &ours, &err))
+        road_gone(f);
+    else
+        load_give_back(f); /* it is met again */
+}
+
+static void release(struct flight *f, const struct err *why)
+{
+    log_event(LOG_WARN, "task.wait", kv_int("task", f->settle.task.id), kv_z("why", why->text));
+    load_give_back(f);
+}
+
+static void note_recovered(struct flight *f)
+{
+    struct road *r = f->road;
+
+    if (atomic_load(&r->unknown_left) == 0 && f->settle.task.rescues == 0)
+        return;
+    if (atomic_load(&r->unknown_left) > 0)
+        atomic_fetch_sub(&r->unknown_left, 1);
+    f->recovered = true;
+    flight_note(f, TRAIL_RECOVERY, TRAIL_UNKNOWN, STR(""), -1, "sent before a crash: unknown");
+}
+
+/* A large document is walked on a thread of the pool. */
+static void walk_large(struct pool_job *job)
+{
+    struct flight *f = container_of(job, struct flight, job);
+    struct road *r = f->road;
+    OUTBOX(out, r);
+    struct err err = { 0 };
+
+    (void)pthread_mutex_lock(&r->stock->large); /* their steps need all of it in memory */
+    if (bytes_peek(f, EXTRACT_BYTES_MOST, &err)) {
+        work_on(f, &out);
+    } else {
+        outcome_read_failed(f, &err);
+        settle_flight(f, &out);
+    }
+    (void)pthread_mutex_unlock(&r->stock->large);
+}
+
+struct flight *load_document(struct road *r, const struct task *t, struct outbox *out)
+{
+    struct flight *f = flight_new(r->stock);
+    struct document d;
+    struct err err = { 0 };
+    bool found;
+
+    f->settle.task = *t;
+    if (!document_live(r->store, t->id, &f->arena, &d, &found, &err)) {
+        release(f, &err);
+        return NULL;
+    }
+    if (!found) {
+        drop_task(f);
+        return NULL;
+    }
+    flight_fill(f, &d);
+    if (!load_plan(f, &err)) {
+        release(f, &err);
+        return NULL;
+    }
+    note_recovered(f);
+    /* The batch that let it go on by itself, which may be another one than it is the document of.
+     */
+    f->batch = plan_batch_find(f->plan, d.route);
+    if (f->batch == NULL)
+        f->batch = plan_batch_find(f->plan, d.gateway);
+    f->has_facts =
+        f->batch != NULL || d.sender != 0 || d.receiver != 0 || d.type != 0 || d.facts.len > 0;
+    if (f->has_facts) /* a retry that starts at the router (operate.h) */
+        flight_begin_again(f, &d);
+    if (!load_bytes(f, &f->variants[0], &err)) {
+        load_failed(f, &err, out);
+        return NULL;
+    }
+    if (f->source.size <= SEGMENT_PAYLOAD_MOST)
+        return f;
+    f->job = (struct pool_job){ .run = walk_large };
+    pool_submit(r->pool, &f->job);
+    return NULL;
+}
+
+void load_delivery(struct road *r, const struct task *t, struct outbox *out)
+{
+    struct document d;
+    struct delivery v;
+    struct err err = { 0 };
+    bool found = false;
+
+    if (t->attempts == 1 && keep_go(r, t)) {
+        (void)atomic_fetch_sub(&r->flights, 1); /* it is one already */
+        return;
+    }
+    struct flight *f = flight_new(r->stock);
+
+    f->settle.task = *t;
+    if (!delivery_get(r->store, t->id, &f->arena, &v, &err)) {
+        if (err.kind != ERR_NONE)
+            release(f, &err);
+        else
+            drop_task(f);
+        return;
+    }
+    if (v.state != DELIVERY_READY && v.state != DELIVERY_RETRYING) {
+        drop_task(f); /* it ended, and is not sent whatever gave it a task */
+        return;
+    }
+    if (!document_live(r->store, v.doc, &f->arena, &d, &found, &err)) {
+        release(f, &err);
+        return;
+    }
+    if (!found) {
+        drop_task(f);
+        return;
+    }
+    flight_fill(f, &d);
+    flight_fill_facts(f, &d);
+    struct part *p = flight_add_stored(f, &v);
+
+    p->variant = &f->variants[0];
+    if (v.has_bytes)
+        f->variants[0].source = v.bytes;
+    if (!load_plan(f, &err)) {
+        release(f, &err);
+        return;
+    }
+    const struct plan_system *system = plan_system_find(f->plan, v.system);
+
+    p->in_doubt = system != NULL ? system->in_doubt : DOUBT_HOLD;
+    if (p->in_doubt == DOUBT_RESEND || v.intent_us != 0)
+        note_recovered(f);
+    f->settle.end = SETTLE_PARTS;
+    if (v.intent_us != 0 && doubt_settle(f, p, out))
+        return;
+    if (!load_bytes(f, p->variant, &err)) {
+        load_failed(f, &err, out);
+        return;
+    }
+    send_parts(f, out);
+}
+
+void load_claimed(struct flight *f, struct outbox *out)
+{
+    struct road *r = f->road;
+    struct task t = f->settle.task;
+
+    flight_free(f); /* its place among the flights is that of the one that is loaded */
+    load_delivery(r, &t, out);
+}

@@ -1,0 +1,252 @@
+#include "engine/road/settling.h"
+
+#include "base/auto.h"
+#include "base/clock.h"
+#include "base/container_of.h"
+#include "base/fault.h"
+#include "base/log.h"
+#include "base/metrics.h"
+#include "engine/dispatch/dispatch.h"
+#include "engine/flight/bytes.h"
+#include "engine/road/join.h"
+#include "engine/road/order.h"
+#include "engine/road/order_keep.h"
+#include "engine/road/outbox.h"
+#include "engine/road/outcome.h"
+#include "engine/road/redrive.h"
+#include "engine/road/state.h"
+#include "engine/tally/mishaps.h"
+#include "store/road/retain_days.h"
+#include "store/store.h"
+
+static struct metric ended = { .name = "waybill_documents_ended_total",
+                               .help = "Documents that are over: delivered, done or cancelled." };
+static struct metric dead = { .name = "waybill_documents_dead_total",
+                              .help =
+                                  "Documents that became dead letters before they were routed." };
+static struct metric run_time = { .name = "waybill_run_seconds",
+                                  .help = "From the claim of a document to its settlement.",
+                                  .type = METRIC_HISTOGRAM };
+
+void settling_metrics_register(void)
+{
+    metrics_register(&ended);
+    metrics_register(&dead);
+    metrics_register(&run_time);
+}
+
+void settling_metrics_forget(void)
+{
+    metrics_forget(&ended);
+    metrics_forget(&dead);
+    metrics_forget(&run_time);
+}
+
+/* ---- what the store is told ------------------------------------------------------------------ */
+
+static int64_t word_of(struct road *r, enum word_kind kind, struct str name)
+{
+    int64_t word;
+
+    return name.ptr != NULL && store_word_find(r->store, kind, name, &word) ? word : 0;
+}
+
+static void fill_facts(struct flight *f)
+{
+    struct settle_op *s = &f->settle;
+    struct road *r = f->road;
+    AUTO(buf_done) struct buf facts = BUF_INIT(FACTS_BYTES_MOST);
+
+    s->has_facts = true;
+    s->sender = f->facts.sender_unknown ? 0 : word_of(r, WORD_SYSTEM, f->facts.sender);
+    s->receiver = f->facts.receiver_unknown ? 0 : word_of(r, WORD_SYSTEM, f->facts.receiver);
+    s->type = word_of(r, WORD_TYPE, f->facts.type);
+    f->facts.type_unknown = s->type == 0 && f->facts.type.ptr != NULL;
+    s->route = f->route != NULL ? f->route->word : 0;
+    if (s->end == SETTLE_JOIN) /* its way begins anew with its batch, as whose member it joined */
+        f->facts.begin = (struct facts_begin){ 0 };
+    facts_write(&f->facts, &facts);
+    s->facts = facts.len > 0 ? arena_copy(&f->arena, buf_view(&facts)) : (struct str){ 0 };
+}
+
+static bool fill_part(struct flight *f, struct part *p, bool has_row, struct settle_part *to,
+                      struct err *err)
+{
+    if (has_row && p->row.queue == 0 &&
+        !lane_queue(f->road->store, p->row.system, p->row.endpoint, &p->row.queue, err))
+        return false;
+    *to = p->row;
+    to->aside = p->row.num != 0 && order_steps_aside(p);
+    if (p->variant != f->variants)
+        to->bytes = &p->variant->settle;
+    return true;
+}
+
+static bool fill_parts(struct flight *f, struct err *err)
+{
+    struct settle_op *s = &f->settle;
+    bool over = s->task.kind != TASK_DELIVER;
+
+    for (size_t i = 0; i < f->part_count; i++)
+        over = over && f->parts[i]->row.state == DELIVERY_DELIVERED;
+    s->parts = ARENA_ARRAY(&f->arena, struct settle_part, f->part_count);
+    s->part_count = f->part_count;
+    if (!variants_seal(f, err))
+        return false;
+    for (size_t i = 0; i < f->part_count; i++)
+        if (!fill_part(f, f->parts[i], !over, &s->parts[i], err))
+            return false;
+    for (size_t i = 0; i < f->part_count; i++)
+        outcome_note(f, f->parts[i]);
+    s->end = over ? SETTLE_OVER : SETTLE_PARTS;
+    s->state = DOCUMENT_DELIVERED;
+    return true;
+}
+
+/* ---- commit 2
+ * -------------------------------------------------------------------------------------- */
+
+static const char *state_word(const struct flight *f)
+{
+    const struct settle_op *s = &f->settle;
+    enum delivery_state states[SETTLE_PARTS_MOST];
+
+    switch (s->end) {
+    case SETTLE_OVER:
+        return document_states[s->state];
+    case SETTLE_DEAD:
+        return "dead";
+    case SETTLE_JOIN:
+        return document_states[DOCUMENT_ACTIVE];
+    case SETTLE_AGAIN:
+        return f->delayed ? document_states[DOCUMENT_ACTIVE] : "retrying";
+    case SETTLE_PARTS:
+        break;
+    }
+    for (size_t i = 0; i < s->part_count; i++)
+        states[i] = s->parts[i].state;
+    return document_states[document_derive(states, s->part_count)];
+}
+
+/* Failures of one kind that come in a flood are said now and then; `more` were not. */
+static enum log_level level_of_failure(struct flight *f, enum log_level level, struct str code,
+                                       int64_t object, int64_t *ret_more)
+{
+    return mishaps_may_say(f->road->mishaps, code, object, ret_more) ? level : LOG_DEBUG;
+}
+
+static void log_part(struct flight *f, const struct part *p)
+{
+    int64_t more;
+    enum log_level level = level_of_failure(f, p->row.state == DELIVERY_DEAD ? LOG_WARN : LOG_INFO,
+                                            p->row.code, p->row.endpoint, &more);
+
+    log_event(level, "delivery.fail", kv_z("document", f->id), kv_str("delivery", p->row.id),
+              kv_z("state", delivery_states[p->row.state]), kv_str("code", p->row.code),
+              kv_int("attempt", p->row.attempts), kv_int("status", p->row.status),
+              kv_z("why", p->verdict.message), kv_int("more", more));
+}
+
+/* One line for the document and this run of its chain, with its stages inside. */
+static void log_run(struct flight *f)
+{
+    bool failed = f->settle.end == SETTLE_DEAD || (f->settle.end == SETTLE_AGAIN && !f->delayed);
+    enum log_level level = LOG_INFO;
+    int64_t more = 0;
+
+    for (size_t i = 0; i < f->part_count; i++)
+        if (f->parts[i]->row.state != DELIVERY_DELIVERED && f->parts[i]->took_us >= 0)
+            log_part(f, f->parts[i]);
+    if (failed)
+        level = level_of_failure(f, LOG_WARN, f->settle.code, f->gateway, &more);
+    log_event(level, "document.run", kv_z("document", f->id),
+              kv_str("gateway", store_word_name(f->road->store, f->gateway)),
+              kv_str("sender", f->facts.sender), kv_str("receiver", f->facts.receiver),
+              kv_str("type", f->facts.type), kv_int("size", f->source.size),
+              kv_z("state", state_word(f)), kv_str("stages", buf_view(&f->stages)),
+              kv_int("us", clock_mono_us() - f->began_us), kv_str("code", f->settle.code),
+              kv_str("why", f->settle.message), kv_int("more", more));
+}
+
+/* Those that wait in the store now are there to be claimed. */
+static void note_stored(const struct flight *f)
+{
+    const struct settle_op *s = &f->settle;
+
+    for (size_t i = 0; i < s->part_count; i++)
+        if (s->parts[i].state == DELIVERY_READY &&
+            (s->parts[i].lane == 0 || s->task.kind == TASK_DELIVER))
+            dispatch_note_stored(f->road->dispatch, s->parts[i].system, s->parts[i].endpoint,
+                                 s->parts[i].queue);
+        else if (s->parts[i].state == DELIVERY_RETRYING)
+            road_note_due(f->road, s->parts[i].due_us);
+    if (s->end == SETTLE_AGAIN)
+        road_note_due(f->road, s->due_us);
+}
+
+/* On the writer's thread. */
+static void on_settled(struct store_op *op)
+{
+    struct flight *f = container_of(op, struct flight, settle.op);
+    struct settle_op *s = &f->settle;
+
+    fault_point(SETTLED);
+    if (!op->ok) {
+        f->unknown = f->unknown || op->err.kind == ERR_UNCERTAIN;
+        road_unsettled(f);
+        return;
+    }
+    if (s->ours)
+        log_run(f);
+    else if (f->unknown)
+        log_event(LOG_INFO, "document.known", kv_z("document", f->id),
+                  kv_z("why", "its claim is over: the commit of which nobody knew was done"));
+    else
+        log_event(LOG_WARN, "document.lost", kv_z("document", f->id),
+                  kv_z("why", "another node took it over; what it did counts"));
+    metric_add(s->end == SETTLE_DEAD ? &dead : &ended,
+               s->end == SETTLE_DEAD || s->end == SETTLE_OVER || s->over);
+    metric_observe_us(&run_time, clock_mono_us() - f->began_us);
+    if (s->ours || f->unknown)
+        note_stored(f);
+    if (s->end == SETTLE_DEAD)
+        redrive_note_dead(f);
+    if (!s->keep || !keep_put(f))
+        road_gone(f);
+}
+
+/* By its type, and by what becomes of it. */
+static void fill_keep(struct flight *f)
+{
+    struct settle_op *s = &f->settle;
+    struct store *store = f->road->store;
+    int64_t type = word_of(f->road, WORD_TYPE, f->facts.type);
+
+    s->keep_days = retain_days(store, type, s->end == SETTLE_OVER ? s->state : DOCUMENT_DELIVERED);
+    s->keep_cancelled = retain_days(store, type, DOCUMENT_CANCELLED);
+}
+
+void settle_flight(struct flight *f, struct outbox *out)
+{
+    struct settle_op *s = &f->settle;
+
+    if (s->task.kind != TASK_DELIVER)
+        fill_facts(f);
+    if ((s->end == SETTLE_PARTS && !fill_parts(f, &s->op.err)) ||
+        (s->end == SETTLE_JOIN && !join_fill(f, &s->op.err))) {
+        f->unfilled = true;
+        road_unsettled(f);
+        return;
+    }
+    f->unfilled = false;
+    s->is_first = f->was_born;
+    s->config = f->config;
+    fill_keep(f);
+    s->doc = f->source.num;
+    s->gateway = f->gateway;
+    s->seq = f->seq;
+    s->keep = s->end == SETTLE_PARTS && keep_wants(f);
+    s->trail = buf_view(&f->trail);
+    s->op = (struct store_op){ .verb = &settle_verb, .done = on_settled };
+    outbox_add_settlement(out, &s->op);
+}

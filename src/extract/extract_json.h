@@ -1,0 +1,11 @@
+/* extract_json.h - pointers over the raw bytes of a JSON body.  See answer.h. */
+#pragma once
+
+#include "extract/answer.h"
+
+struct extract_json;
+
+struct extract_json *extract_json_new(const struct str *pointers, size_t count, struct arena *a);
+/* `whole`: there is no more of the body. */
+void extract_json_run(const struct extract_json *plan, struct str body, bool whole, struct arena *a,
+                      struct answer *answers);
