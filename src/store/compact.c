@@ -12,6 +12,7 @@
 #include "base/auto.h"
 #include "base/fault.h"
 #include "base/file.h"
+#include "store/kernel/reader.h"
 #include "store/kernel/store_state.h"
 #include "store/open.h"
 
@@ -33,15 +34,10 @@ static bool write_fresh(struct store *s, const char *data, struct err *err)
 {
     size_t room = strlen(data) + sizeof fresh + 1;
     AUTO_TEXT path = xmalloc(room);
-    struct db *db = store_reader(s, err);
+    AUTO(reader_back) struct reader r = reader_take(s, err);
 
     (void)snprintf(path, room, "%s/%s", data, fresh);
-    if (db == NULL)
-        return false;
-    bool ok = db_run(db, SQL_COMPACT, DB_ARGS(db_text(str_of(path))), NULL, err);
-
-    store_reader_back(s, db);
-    return ok;
+    return r.db != NULL && db_run(r.db, SQL_COMPACT, DB_ARGS(db_text(str_of(path))), NULL, err);
 }
 
 static bool is_sound(struct db *db, struct err *err)
@@ -66,16 +62,15 @@ static bool check_fresh(struct store *s, const char *data, struct err *err)
     size_t room = strlen(data) + sizeof fresh + 1;
     AUTO_TEXT path = xmalloc(room);
     struct db_sqlite_options o = { .path = path, .reader = true };
-    struct db *db = NULL, *old = store_reader(s, err);
+    AUTO(reader_back) struct reader old = reader_take(s, err);
+    struct db *db = NULL;
     int64_t want = 0, got = 0;
 
     (void)snprintf(path, room, "%s/%s", data, fresh);
-    bool ok = old != NULL && count_rows(old, &want, err) && db_open_sqlite(&o, &db, err) &&
+    bool ok = old.db != NULL && count_rows(old.db, &want, err) && db_open_sqlite(&o, &db, err) &&
               is_sound(db, err) && count_rows(db, &got, err);
 
     db_close(db);
-    if (old != NULL)
-        store_reader_back(s, old);
     return ok && (want == got || err_set(err, ERR_PERMANENT, 0, "the new database differs"));
 }
 

@@ -168,7 +168,7 @@ static bool recover(struct store *s, struct err *err)
     for (size_t i = 0; i < s->writer_count; i++) {
         if (!store_connect(s, false, &s->writer_dbs[i], err))
             return false;
-        if (i == 0 && !migrate(s->writer_dbs[0], err))
+        if (i == 0 && !migrate(s->writer_dbs[0], sql_migrations, err))
             return false;
     }
     step(s, "the schema is up to date");

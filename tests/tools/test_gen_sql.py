@@ -44,7 +44,7 @@ def test_one_text_for_both(catalog):
 -- name: a
 -- in:  $1 num int, $2 name text,
 --      $3 sha bytes
--- out: a row
+-- out: x
 -- A word about it.
 SELECT x FROM t   -- here too
 WHERE a = $1 AND b = $2
@@ -78,7 +78,7 @@ def test_tokens(catalog):
 def test_ten_parameters_keep_their_numbers(catalog):
     declared = ", ".join(f"${i} p{i} int" for i in range(1, 12))
     used = ", ".join(f"${i}" for i in range(1, 12))
-    assert catalog(f"-- name: a\n-- in: {declared}\nSELECT {used}")["a"] == both(f"SELECT {used}")
+    assert catalog(f"-- name: a\n-- in: {declared}\nSELECT f({used})")["a"] == both(f"SELECT f({used})")
 
 
 BATCHES = [
@@ -117,9 +117,70 @@ def test_migrations_are_in_order_and_by_dialect(migrate):
                           "-- only: postgresql\nCREATE SEQUENCE q;\n-- end",
     })
     assert re.findall(r"version = (\d+)", made) == ["1", "2", "0"]
-    assert '.sqlite = "CREATE TABLE t(a INTEGER) STRICT;\\n"\n        "CREATE TABLE s(a TEXT);"' in made
-    assert '.postgresql = "CREATE TABLE t(a BIGINT) ;\\n"\n        "CREATE SEQUENCE q;"' in made
+    assert '.text = "CREATE TABLE t(a INTEGER) STRICT;\\n"\n        "CREATE TABLE s(a TEXT);" }, { 0 } }' in made
+    assert '.text = "CREATE TABLE t(a BIGINT) ;\\n"\n        "CREATE SEQUENCE q;" }, { 0 } }' in made
     assert "why" not in made and "About" not in made
+
+
+def test_a_migration_may_be_for_each_table_of_a_family(tmp_path):
+    path = tmp_path / "0001_a.sql"
+    path.write_text("CREATE TABLE t(a @INT@);\n-- each: done\nALTER TABLE done_@SLOT@ ADD x @INT@;\n-- end\n"
+                    "-- each: done postgresql\nCREATE INDEX i_@SLOT@ ON done_@SLOT@(x);\n-- end\nDROP TABLE t;\n")
+    assert gen_sql.migration(path, "sqlite") == [
+        (None, "CREATE TABLE t(a INTEGER);"), ("done", "ALTER TABLE done_@SLOT@ ADD x INTEGER;"), (None, "DROP TABLE t;")]
+    assert gen_sql.migration(path, "postgresql") == [
+        (None, "CREATE TABLE t(a BIGINT);"), ("done", "ALTER TABLE done_@SLOT@ ADD x BIGINT;"),
+        ("done", "CREATE INDEX i_@SLOT@ ON done_@SLOT@(x);"), (None, "DROP TABLE t;")]
+
+
+COLUMNS = """-- columns doc: num, id,
+--      trail
+-- columns done: @doc@, ended_us
+-- columns sum: n = count(*), top = max(d.num)
+-- name: a
+-- out: @done@, more
+SELECT @d.done@, 1 FROM done d;
+-- name: b
+-- out: which, id
+SELECT u.at, d.id FROM unnest(@x.doc@) AS u;
+-- name: c
+-- out: @sum@
+SELECT @sum@ FROM doc d;
+-- name: d
+INSERT INTO doc(@doc@) SELECT @doc@ FROM done;
+-- name: e
+-- out: num, age_us
+DELETE FROM t WHERE a IN (SELECT num FROM doc) RETURNING num, @NOW_US@ - at;
+"""
+
+
+def test_columns_are_named_and_shared(catalog, tmp_path):
+    made = catalog(COLUMNS)
+    assert made["a"]["sqlite"] == "SELECT d.num, d.id, d.trail, d.ended_us, 1 FROM done d"
+    assert made["c"]["sqlite"] == "SELECT count(*) AS n, max(d.num) AS top FROM doc d"
+    assert made["d"]["sqlite"] == "INSERT INTO doc(num, id, trail) SELECT num, id, trail FROM done"
+    paths = [tmp_path / "0.sql"]
+    assert dict(gen_sql.constants(gen_sql.load(paths), gen_sql.columns_of_groups(paths))) == {
+        "DOC_NUM": 0, "DOC_ID": 1, "DOC_TRAIL": 2, "DONE_ENDED_US": 3, "SUM_N": 0, "SUM_TOP": 1,
+        "A_MORE": 4, "B_WHICH": 0, "B_ID": 1, "E_NUM": 0, "E_AGE_US": 1}
+
+
+RESULTS = [
+    ("SELECT a, (SELECT b FROM c), f(d, e) FROM t", ["a", "(SELECT b FROM c)", "f(d, e)"]),
+    ("WITH q AS (SELECT x FROM y) SELECT a, b FROM q", ["a", "b"]),
+    ("WITH q AS (DELETE FROM y RETURNING z) INSERT INTO t(a) SELECT z FROM q", []),
+    ("UPDATE t SET a = 1 WHERE b = 2 RETURNING a, t.b", ["a", "t.b"]),
+    ("SELECT 1", ["1"]),
+    ("SELECT count(*) FROM t FOR UPDATE", ["count(*)"]),
+    ("DELETE FROM t", []),
+    ("SELECT * FROM t", None),
+    ("(SELECT a FROM t) UNION ALL (SELECT b FROM t)", None),
+]
+
+
+@pytest.mark.parametrize("sql,want", RESULTS)
+def test_what_a_text_returns(sql, want):
+    assert gen_sql.result_list(sql) == want
 
 
 def test_quotes_and_backslashes_survive_as_c():
@@ -155,6 +216,17 @@ BAD = [
     ("-- name: a\n-- in: $1 x int\n-- batch\nSELECT $1;\n-- name: a\n-- for: postgresql\n-- in: $1 x int\nSELECT $1;",
      "takes other parameters"),
     ("-- name: a\nSELECT @WAT@;", "unknown tokens {'@WAT@'}"),
+    ("-- name: a\nSELECT b, c, d, e FROM t;", "returns 4 columns and names none"),
+    ("-- name: a\n-- out: b\nSELECT b, c FROM t;", "returns 2 columns, `out:` has 1"),
+    ("-- name: a\n-- out: b, d\nSELECT b, t.c FROM t;", "column `t.c` is called `d`"),
+    ("-- name: a\n-- out: b, d\nSELECT b, 1 + 2 AS c FROM t;", "column `1 + 2 AS c` is called `d`"),
+    ("-- name: a\n-- out: what there is\nSELECT 1;", "names of columns, not `what there is`"),
+    ("-- name: a\n-- out: b, b\nSELECT b, b FROM t;", "names a column twice"),
+    ("-- columns x: b\n-- name: a\n-- out: c, @x@\nSELECT c, b FROM t;", "stands first"),
+    ("-- columns x: b\n-- columns x: c\n-- name: a\nSELECT 1;", "these columns stand here twice"),
+    ("-- columns x: b c\n-- name: a\nSELECT 1;", "not `b c`"),
+    ("-- name: a\n-- out: b\nSELECT b FROM t;\n-- name: a\n-- for: sqlite\n-- out: c\nSELECT c FROM t;",
+     "returns other columns"),
     ("-- name: a\n-- in: $1 x int\n-- batch\nDELETE FROM t WHERE a = $1;", "needs a text `for: postgresql`"),
     ("-- name: a\n-- in: $1 x int\n-- batch\nINSERT INTO t(a) VALUES ($1) ON CONFLICT(a) DO UPDATE SET b = $1;",
      "excluded.COLUMN"),
@@ -178,6 +250,10 @@ BAD_MIGRATIONS = [
     ({"0001_a.sql": "-- only: sqlite\n-- only: postgresql\nSELECT 1;\n-- end\n"}, "do not match"),
     ({"0001_a.sql": "-- only: oracle\nSELECT 1;\n-- end\n"}, "no dialect oracle"),
     ({"0001_a.sql": "CREATE TABLE t(a @WAT@);"}, "unknown tokens ['@WAT@']"),
+    ({"0001_a.sql": "DROP TABLE done_@SLOT@;"}, "unknown tokens ['@SLOT@']"),
+    ({"0001_a.sql": "-- each: doc\nDROP TABLE doc_@SLOT@;\n-- end\n"}, "no family of tables doc"),
+    ({"0001_a.sql": "-- each: done\nDROP TABLE t;\n-- end\n"}, "has @SLOT@ in it"),
+    ({"0001_a.sql": "-- each: done\nDROP TABLE done_@SLOT@;\n"}, "do not match"),
 ]
 
 
@@ -206,7 +282,9 @@ def test_every_statement_of_the_house_is_good_sqlite():
     db = sqlite3.connect(":memory:")
     db.create_function("now_us", 0, lambda: 0)
     for path in schema:
-        db.executescript(gen_sql.migration(path, "sqlite"))
+        for family, text in gen_sql.migration(path, "sqlite"):
+            if family is None:  # there are no numbered tables yet
+                db.executescript(text)
     made = [text for text in texts.values() if text and text.startswith("CREATE TABLE")]
     for text in made:
         for slot in ("1", "1000000"):  # what has no day has a table with a number of its own

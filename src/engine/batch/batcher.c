@@ -10,6 +10,7 @@
 #include "base/fault.h"
 #include "base/log.h"
 #include "base/metrics.h"
+#include "core/retain_rule.h"
 #include "engine/batch/batch_build.h"
 #include "engine/road/road.h"
 #include "engine/threads/pool.h"
@@ -23,8 +24,8 @@ enum {
     BUILDS_MOST = 4,
     NAMES_MOST = 256,
     OVER_MOST = 16,
-    KEEP_DAYS = 45,        /* rows of batches that ended */
-    ANY_US = 10 * CLOCK_S, /* how often it is looked for batches that nothing here speaks of */
+    KEEP_DAYS = RETAIN_DAYS, /* rows of batches that ended */
+    ANY_US = 10 * CLOCK_S,   /* how often it is looked for batches that nothing here speaks of */
     SWEEP_US = 600 * CLOCK_S,
     SLOT_US = 10 * CLOCK_S,
     OVER_US = 500 * CLOCK_MS,

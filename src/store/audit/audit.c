@@ -7,6 +7,7 @@
 #include "base/container_of.h"
 #include "base/json.h"
 #include "base/require.h"
+#include "store/kernel/reader.h"
 #include "store/kernel/store_state.h"
 
 enum { COLUMNS = 12, SLICE = 500, SLICE_ARENA = 32 << 20, TRIM = 2000, VERIFY_TRIES = 5 };
@@ -200,9 +201,9 @@ static bool read_before(struct writer *w, int64_t seq, struct audit_line *ret, s
         !db_next(&rows, &row, err))
         return false;
     require(row);
-    *ret = (struct audit_line){ .seq = seq, .time_us = db_get_int(&rows, 1) };
-    if (!db_is_null(&rows, 0))
-        ret->hash = read_hash(db_get_str(&rows, 0));
+    *ret = (struct audit_line){ .seq = seq, .time_us = db_get_int(&rows, AUDIT_BEFORE_NOW_US) };
+    if (!db_is_null(&rows, AUDIT_BEFORE_HASH))
+        ret->hash = read_hash(db_get_str(&rows, AUDIT_BEFORE_HASH));
     return true;
 }
 
@@ -296,8 +297,9 @@ static bool find_last(struct writer *w, const struct trim_op *o, struct audit_li
             return true; /* the newest stays */
         if (some)
             *io_last = l; /* another one follows it */
-        l = (struct audit_line){ .seq = db_get_int(&rows, 0), .time_us = db_get_int(&rows, 1) };
-        l.hash = read_hash(db_get_str(&rows, 2));
+        l = (struct audit_line){ .seq = db_get_int(&rows, AUDIT_OLDEST_SEQ),
+                                 .time_us = db_get_int(&rows, AUDIT_OLDEST_TIME_US),
+                                 .hash = read_hash(db_get_str(&rows, AUDIT_OLDEST_HASH)) };
         if (l.time_us >= o->before_us - (some ? 0 : o->slack_us))
             return true;
     }
@@ -350,35 +352,20 @@ bool audit_trim(struct store *s, int64_t before_us, int64_t slack_us, int64_t *r
 
 /* ---- looking --------------------------------------------------------------------------------- */
 
-static void read_line(struct db_rows *rows, struct arena *a, struct audit_line *ret)
+static void read_line(struct db_rows *row, struct arena *a, void *to)
 {
-    *ret = (struct audit_line){ .seq = db_get_int(rows, 0), .time_us = db_get_int(rows, 1) };
+    struct audit_line *l = to;
+
+    _Static_assert(LINE_ACTOR + TEXTS == LINE_PREV, "the texts stand together, in their order");
+    *l = (struct audit_line){ .seq = db_get_int(row, LINE_SEQ),
+                              .time_us = db_get_int(row, LINE_TIME_US),
+                              .prev = read_hash(db_get_str(row, LINE_PREV)),
+                              .hash = read_hash(db_get_str(row, LINE_HASH)) };
     for (size_t i = 0; i < TEXTS; i++)
-        *text_at(&ret->entry, i) = arena_copy(a, db_get_str(rows, 2 + (int)i));
-    ret->prev = read_hash(db_get_str(rows, 2 + TEXTS));
-    ret->hash = read_hash(db_get_str(rows, 3 + TEXTS));
+        *text_at(&l->entry, i) = row_text(row, LINE_ACTOR + (int)i, a);
 }
 
-static bool read_lines(struct db *db, enum sql_id id, struct db_args args, size_t most,
-                       struct arena *a, struct audit_line *ret, size_t *ret_count, struct err *err)
-{
-    AUTO(db_rows_done) struct db_rows rows = { 0 };
-    bool row;
-
-    *ret_count = 0;
-    if (!db_query(db, id, args, &rows, err))
-        return false;
-    while (*ret_count < most) {
-        if (!db_next(&rows, &row, err))
-            return false;
-        if (!row)
-            break;
-        read_line(&rows, a, &ret[(*ret_count)++]);
-    }
-    return true;
-}
-
-static bool read_page(struct db *db, const struct audit_filter *f, size_t first,
+static bool read_page(struct store *s, const struct audit_filter *f, size_t first,
                       const struct audit_place *below, struct arena *a, struct audit_line *ret,
                       size_t *ret_count, struct err *err)
 {
@@ -400,7 +387,8 @@ static bool read_page(struct db *db, const struct audit_filter *f, size_t first,
         id = SQL_AUDIT_PAGE_ACTION;
         v[n++] = db_text(f->action);
     }
-    return read_lines(db, id, (struct db_args){ v, n }, first, a, ret, ret_count, err);
+    return store_collect(s, id, (struct db_args){ v, n }, ROWS_INTO(ret, first, a, read_line),
+                         ret_count, err);
 }
 
 bool audit_list(struct store *s, const struct audit_filter *f, size_t first, struct arena *a,
@@ -408,16 +396,12 @@ bool audit_list(struct store *s, const struct audit_filter *f, size_t first, str
                 struct err *err)
 {
     struct audit_place below = *io_place;
-    struct db *db = store_reader(s, err);
 
     require(first > 0 && first <= AUDIT_PAGE_MOST);
-    if (db == NULL)
-        return false;
     if (below.seq == 0)
         below = (struct audit_place){ .time_us = f->until_us > 0 ? f->until_us : INT64_MAX };
-    bool ok = read_page(db, f, first, &below, a, ret, ret_count, err);
+    bool ok = read_page(s, f, first, &below, a, ret, ret_count, err);
 
-    store_reader_back(s, db);
     *io_place = (struct audit_place){ 0 };
     if (ok && *ret_count == first)
         *io_place = (struct audit_place){ ret[first - 1].time_us, ret[first - 1].seq };
@@ -480,8 +464,9 @@ static bool follow_slice(struct chain *c, bool *ret_on, struct err *err)
     struct audit_line *lines = ARENA_ARRAY(&a, struct audit_line, SLICE);
     size_t n;
 
-    if (!read_lines(c->db, SQL_AUDIT_SLICE, DB_ARGS(db_int(c->check->seq), db_int(SLICE)), SLICE,
-                    &a, lines, &n, err))
+    if (!rows_collect(c->db, SQL_AUDIT_SLICE, DB_NO_SLOT,
+                      DB_ARGS(db_int(c->check->seq), db_int(SLICE)),
+                      ROWS_INTO(lines, SLICE, &a, read_line), &n, err))
         return false;
     *ret_on = n == SLICE;
     for (size_t i = 0; i < n; i++)
@@ -538,17 +523,14 @@ static bool verify(struct chain *c, bool *ret_moved, struct err *err)
 bool audit_verify(struct store *s, int64_t noted_seq, const struct sha256 *noted_hash,
                   struct audit_check *ret, struct err *err)
 {
-    struct db *db = store_reader(s, err);
-    bool ok = true, moved = true;
+    AUTO(reader_back) struct reader r = reader_take(s, err);
+    bool ok = r.db != NULL, moved = true;
 
-    if (db == NULL)
-        return false;
     for (int i = 0; ok && moved && i < VERIFY_TRIES; i++) {
-        struct chain c = { .db = db, .check = ret, .noted_seq = noted_seq, .noted = noted_hash };
+        struct chain c = { .db = r.db, .check = ret, .noted_seq = noted_seq, .noted = noted_hash };
 
         *ret = (struct audit_check){ 0 };
         ok = verify(&c, &moved, err);
     }
-    store_reader_back(s, db);
     return ok;
 }

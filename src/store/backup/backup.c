@@ -18,6 +18,7 @@
 #include "store/backup/manifest.h"
 #include "store/db/migrate.h"
 #include "store/govern/version.h"
+#include "store/kernel/reader.h"
 #include "store/kernel/store_state.h"
 #include "store/people/secret.h"
 #include "store/retention/retain_gate.h"
@@ -154,18 +155,6 @@ static bool add_key(struct backup_job *j, const struct backup_options *o,
            (secret_key_copy(j->store, j->dirfd, err) && list_file(j, "secret.key", err));
 }
 
-static bool read_mark(struct store *s, const char *name, int64_t *ret, struct err *err)
-{
-    struct db *db = store_reader(s, err);
-
-    if (db == NULL)
-        return false;
-    bool ok = db_one_int(db, SQL_MARK_GET, DB_ARGS(db_text(str_of(name))), 0, ret, err);
-
-    store_reader_back(s, db);
-    return ok;
-}
-
 /* Names of files that are in it are on stable storage before the manifest names them. */
 static bool finish(struct backup_job *j, struct err *err)
 {
@@ -247,20 +236,21 @@ static bool read_point(struct db *db, struct manifest *head, struct err *err)
     return true;
 }
 
+static bool add_secret(void *arg, struct db_rows *row, struct err *err)
+{
+    (void)err;
+    buf_printf(arg, "%.*s %.*s %.*s\n", STR_ARG(db_get_str(row, BACKUP_SECRETS_NAME)),
+               STR_ARG(db_get_str(row, BACKUP_SECRETS_FINGERPRINT)),
+               STR_ARG(db_get_str(row, BACKUP_SECRETS_SEALED_HEX)));
+    return true;
+}
+
 static bool write_secrets(struct backup_job *j, struct db *db, struct err *err)
 {
     AUTO(buf_done) struct buf text = BUF_INIT(SECRETS_MOST * (3 * SECRET_MOST + 1024));
-    struct db_rows rows = { 0 };
-    bool row = true, ok = db_query(db, SQL_BACKUP_SECRETS, DB_NO_ARGS, &rows, err);
 
-    while (ok && row) {
-        ok = db_next(&rows, &row, err);
-        if (ok && row)
-            buf_printf(&text, "%.*s %.*s %.*s\n", STR_ARG(db_get_str(&rows, 0)),
-                       STR_ARG(db_get_str(&rows, 1)), STR_ARG(db_get_str(&rows, 2)));
-    }
-    db_rows_done(&rows);
-    return ok && (text.len == 0 || write_file(j, "secrets", buf_view(&text), err));
+    return rows_each(db, SQL_BACKUP_SECRETS, DB_NO_SLOT, DB_NO_ARGS, add_secret, &text, err) &&
+           (text.len == 0 || write_file(j, "secrets", buf_view(&text), err));
 }
 
 /* The mark first: what is acknowledged before it is committed before the point. */
@@ -268,16 +258,13 @@ static bool take_postgresql(struct backup_job *j, const struct backup_options *o
                             struct manifest *head, struct err *err)
 {
     head->taken_us = clock_wall_us();
-    struct db *db = store_reader(j->store, err);
-
-    if (db == NULL)
-        return false;
-    bool ok = read_point(db, head, err) &&
-              db_one_int(db, SQL_NUM_LAST, DB_NO_ARGS, 0, &head->num, err) &&
+    AUTO(reader_back) struct reader r = reader_take(j->store, err);
+    bool ok = r.db != NULL && read_point(r.db, head, err) &&
+              db_one_int(r.db, SQL_NUM_LAST, DB_NO_ARGS, 0, &head->num, err) &&
               find_key(j, o, head, err) && manifest_head(j->manifest, head, err) &&
-              write_secrets(j, db, err);
+              write_secrets(j, r.db, err);
 
-    store_reader_back(j->store, db);
+    reader_back(&r);
     (void)snprintf(j->result->point, sizeof j->result->point, "%s", head->point);
     return ok && write_config(j, err) && add_key(j, o, head, err);
 }
@@ -290,7 +277,7 @@ static bool take(struct backup_job *j, const struct backup_options *o, struct er
     struct manifest head = { .program = WAYBILL_VERSION, .schema = migrate_newest() };
 
     (void)snprintf(head.store, sizeof head.store, "%s", sqlite ? "sqlite" : "postgresql");
-    if (!read_mark(j->store, "store", &head.store_id, err) ||
+    if (!store_mark(j->store, "store", &head.store_id, err) ||
         !(sqlite ? take_sqlite(j, o, &head, err) : take_postgresql(j, o, &head, err)))
         return false;
     j->result->taken_us = head.taken_us;

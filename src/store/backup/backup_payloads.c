@@ -13,6 +13,7 @@
 #include "base/fault.h"
 #include "base/file.h"
 #include "store/backup/file_copy.h"
+#include "store/db/rows.h"
 #include "store/kernel/store_state.h"
 #include "store/road/done.h"
 #include "store/segment/forward.h"
@@ -135,25 +136,6 @@ static bool copy_segments(struct backup_job *j, struct err *err)
 
 /* ---- large ones ------------------------------------------------------------------------------ */
 
-static bool large_page(struct db *db, int64_t above, int64_t ret[static PAGE], size_t *ret_count,
-                       struct err *err)
-{
-    AUTO(db_rows_done) struct db_rows rows = { 0 };
-    bool row;
-
-    *ret_count = 0;
-    if (!db_query(db, SQL_BACKUP_LARGE, DB_ARGS(db_int(above), db_int(PAGE)), &rows, err))
-        return false;
-    while (*ret_count < PAGE) {
-        if (!db_next(&rows, &row, err))
-            return false;
-        if (!row)
-            break;
-        ret[(*ret_count)++] = db_get_int(&rows, 0);
-    }
-    return true;
-}
-
 /* One that is gone already is told by the check of its row. */
 static bool copy_large(struct backup_job *j, struct db *db, struct err *err)
 {
@@ -162,7 +144,8 @@ static bool copy_large(struct backup_job *j, struct db *db, struct err *err)
     char name[NAME];
 
     while (n == PAGE) {
-        if (!large_page(db, above, list, &n, err))
+        if (!rows_ints(db, SQL_BACKUP_LARGE, DB_ARGS(db_int(above), db_int(PAGE)), list, PAGE, &n,
+                       err))
             return false;
         for (size_t i = 0; i < n; i++) {
             struct err why = { 0 };
@@ -260,38 +243,40 @@ static void check_row(struct check *k, const struct payload_source *src)
                        why.text);
 }
 
+struct check_walk {
+    struct check *check;
+    int64_t above, count;
+};
+
+static bool check_stored(void *arg, struct db_rows *row, struct err *err)
+{
+    struct check_walk *k = arg;
+    struct str id = db_get_str(row, STORED_ID), sha = db_get_str(row, STORED_SHA256);
+    struct payload_source src = { .num = db_get_int(row, STORED_NUM),
+                                  .size = db_get_int(row, STORED_SIZE),
+                                  .place = { db_get_int(row, STORED_SEG),
+                                             db_get_int(row, STORED_POS) } };
+
+    if (id.len == sizeof src.id.bytes)
+        memcpy(src.id.bytes, id.ptr, id.len);
+    if (sha.len == sizeof src.sha256.bytes)
+        memcpy(src.sha256.bytes, sha.ptr, sha.len);
+    check_row(k->check, &src);
+    k->above = src.num;
+    k->count++;
+    return !k->check->j->progress->stop || err_set(err, ERR_TRANSIENT, 0, "it was stopped");
+}
+
 static bool check_page(struct check *k, enum sql_id list, int64_t slot, int64_t *io_above,
                        int64_t *ret_count, struct err *err)
 {
-    AUTO(db_rows_done) struct db_rows rows = { 0 };
-    struct db_args args = DB_ARGS(db_int(*io_above), db_int(PAGE));
-    bool row;
+    struct check_walk walk = { .check = k, .above = *io_above };
+    bool ok = rows_each(k->db, list, slot, DB_ARGS(db_int(*io_above), db_int(PAGE)), check_stored,
+                        &walk, err);
 
-    *ret_count = 0;
-    if (!(slot == DB_NO_SLOT ? db_query(k->db, list, args, &rows, err)
-                             : db_query_slot(k->db, list, slot, args, &rows, err)))
-        return false;
-    for (;;) {
-        struct payload_source src = { 0 };
-
-        if (!db_next(&rows, &row, err))
-            return false;
-        if (!row)
-            return true;
-        struct str id = db_get_str(&rows, 1), sha = db_get_str(&rows, 3);
-
-        if (id.len == sizeof src.id.bytes)
-            memcpy(src.id.bytes, id.ptr, id.len);
-        if (sha.len == sizeof src.sha256.bytes)
-            memcpy(src.sha256.bytes, sha.ptr, sha.len);
-        src.num = *io_above = db_get_int(&rows, 0);
-        src.size = db_get_int(&rows, 2);
-        src.place = (struct payload_place){ db_get_int(&rows, 4), db_get_int(&rows, 5) };
-        check_row(k, &src);
-        ++*ret_count;
-        if (k->j->progress->stop)
-            return err_set(err, ERR_TRANSIENT, 0, "it was stopped");
-    }
+    *io_above = walk.above;
+    *ret_count = walk.count;
+    return ok;
 }
 
 static bool check_table(struct check *k, enum sql_id list, int64_t slot, struct err *err)

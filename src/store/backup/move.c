@@ -129,12 +129,13 @@ static bool open_old(struct mover *k, struct err *err)
     if (!buf_append(&path, str_of(k->m->data), err) || !buf_append(&path, STR("/" DB_NAME), err))
         return false;
     o.path = path.ptr;
-    return db_open_sqlite(&o, &k->from, err) && migrate(k->from, err) && db_begin(k->from, err);
+    return db_open_sqlite(&o, &k->from, err) && migrate(k->from, sql_migrations, err) &&
+           db_begin(k->from, err);
 }
 
 static bool open_new(struct mover *k, struct err *err)
 {
-    if (!db_open_postgres(k->m->url, false, &k->to, err) || !migrate(k->to, err) ||
+    if (!db_open_postgres(k->m->url, false, &k->to, err) || !migrate(k->to, sql_migrations, err) ||
         !pg_connect(k->m->url, false, &k->conn, err))
         return false;
     (void)PQsetnonblocking(k->conn, 0);

@@ -10,6 +10,7 @@
 #include "base/require.h"
 #include "core/state.h"
 #include "store/audit/audit.h"
+#include "store/kernel/reader.h"
 #include "store/kernel/store_state.h"
 #include "store/manual/operate.h"
 
@@ -44,40 +45,28 @@ bool restore_note(struct db *db, int64_t taken_us, struct str source, struct err
     return err_context(err, "note the restore");
 }
 
-static bool read_newest(struct db *db, struct arena *a, struct restore *ret, struct err *err)
+static void read_restore(struct db_rows *row, struct arena *a, void *to)
 {
-    AUTO(db_rows_done) struct db_rows rows = { 0 };
-    bool row;
+    struct restore *r = to;
+    int64_t rule = db_get_int(row, RESTORE_NEWEST_RULE);
 
-    *ret = (struct restore){ 0 };
-    if (!db_query(db, SQL_RESTORE_NEWEST, DB_NO_ARGS, &rows, err) || !db_next(&rows, &row, err))
-        return false;
-    if (!row)
-        return true;
-    int64_t rule = db_get_int(&rows, 4);
-
-    *ret = (struct restore){ .made_us = db_get_int(&rows, 0),
-                             .taken_us = db_get_int(&rows, 1),
-                             .upto = db_get_int(&rows, 3),
-                             .chosen_us = db_get_int(&rows, 5),
-                             .done_us = db_get_int(&rows, 7) };
+    *r = (struct restore){ .made_us = db_get_int(row, RESTORE_NEWEST_MADE_US),
+                           .taken_us = db_get_int(row, RESTORE_NEWEST_TAKEN_US),
+                           .source = row_text(row, RESTORE_NEWEST_SOURCE, a),
+                           .upto = db_get_int(row, RESTORE_NEWEST_UPTO),
+                           .chosen_us = db_get_int(row, RESTORE_NEWEST_CHOSEN_US),
+                           .chosen_by = row_text(row, RESTORE_NEWEST_CHOSEN_BY, a),
+                           .done_us = db_get_int(row, RESTORE_NEWEST_DONE_US) };
     if (rule > 0 && rule < RESTORE_RULES)
-        ret->rule = (enum restore_rule)rule;
-    ret->source = arena_copy(a, db_get_str(&rows, 2));
-    ret->chosen_by = arena_copy(a, db_get_str(&rows, 6));
-    return true;
+        r->rule = (enum restore_rule)rule;
 }
 
 bool restore_newest(struct store *s, struct arena *a, struct restore *ret, struct err *err)
 {
-    struct db *db = store_reader(s, err);
+    bool there;
 
-    if (db == NULL)
-        return false;
-    bool ok = read_newest(db, a, ret, err);
-
-    store_reader_back(s, db);
-    return ok;
+    *ret = (struct restore){ 0 };
+    return store_one(s, SQL_RESTORE_NEWEST, DB_NO_ARGS, read_restore, a, ret, &there, err);
 }
 
 /* ---- choosing -------------------------------------------------------------------------------- */
@@ -157,42 +146,31 @@ struct walk {
     struct operate_answer answers[PAGE];
 };
 
-static bool read_page(struct walk *k, struct db *db, int64_t *io_above, size_t *ret_count,
-                      struct err *err)
+struct restored {
+    int64_t num;
+    struct id id;
+};
+
+static void read_restored(struct db_rows *row, struct arena *a, void *to)
 {
-    AUTO(db_rows_done) struct db_rows rows = { 0 };
-    bool row;
-
-    *ret_count = 0;
-    if (!db_query(db, k->list, DB_ARGS(db_int(*io_above), db_int(k->upto), db_int(PAGE)), &rows,
-                  err))
-        return false;
-    while (*ret_count < PAGE) {
-        if (!db_next(&rows, &row, err))
-            return false;
-        if (!row)
-            break;
-        struct operate_target *t = &k->targets[(*ret_count)++];
-        struct str id = db_get_str(&rows, 1);
-
-        *io_above = db_get_int(&rows, 0);
-        *t = (struct operate_target){ .delivery = k->parts ? *io_above : 0 };
-        if (id.len == sizeof t->id.bytes)
-            memcpy(t->id.bytes, id.ptr, id.len);
-    }
-    return true;
+    (void)a;
+    *(struct restored *)to =
+        (struct restored){ .num = db_get_int(row, RESTORED_NUM), .id = row_id(row, RESTORED_ID) };
 }
 
 static bool next_page(struct walk *k, int64_t *io_above, size_t *ret_count, struct err *err)
 {
-    struct db *db = store_reader(k->s, err);
+    struct restored some[PAGE];
 
-    if (db == NULL)
+    if (!store_collect(k->s, k->list, DB_ARGS(db_int(*io_above), db_int(k->upto), db_int(PAGE)),
+                       ROWS_INTO(some, PAGE, NULL, read_restored), ret_count, err))
         return false;
-    bool ok = read_page(k, db, io_above, ret_count, err);
-
-    store_reader_back(k->s, db);
-    return ok;
+    for (size_t i = 0; i < *ret_count; i++)
+        k->targets[i] =
+            (struct operate_target){ .id = some[i].id, .delivery = k->parts ? some[i].num : 0 };
+    if (*ret_count > 0)
+        *io_above = some[*ret_count - 1].num;
+    return true;
 }
 
 static bool is_late(const struct walk *k)

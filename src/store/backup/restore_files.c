@@ -228,8 +228,8 @@ static bool note_in_database(struct job *j, struct err *err)
     o.path = path.ptr;
     if (!db_open_sqlite(&o, &db, err))
         return false;
-    bool ok =
-        migrate(db, err) && restore_note(db, j->r->manifest.taken_us, str_of(j->r->backup), err);
+    bool ok = migrate(db, sql_migrations, err) &&
+              restore_note(db, j->r->manifest.taken_us, str_of(j->r->backup), err);
 
     db_close(db); /* moves its log into the file */
     if (ok && is_there(j->to_fd, DB_PART "-wal"))
@@ -342,7 +342,7 @@ static bool run_postgresql(struct job *j, struct err *err)
     if ((j->r->data != NULL && !open_data(j, err)) || !see_key(j, err) ||
         !db_open_postgres(j->r->url, false, &db, err))
         return false;
-    bool ok = migrate(db, err) && see_database(j, db, err) &&
+    bool ok = migrate(db, sql_migrations, err) && see_database(j, db, err) &&
               restore_note(db, j->r->manifest.taken_us, str_of(j->r->backup), err);
 
     db_close(db);

@@ -1,11 +1,12 @@
 #include "store/batch/batch.h"
-#include "base/container_of.h"
 
-#include "base/auto.h"
 #include "base/clock.h"
+#include "base/container_of.h"
 #include "base/fault.h"
 #include "base/require.h"
 #include "store/audit/audit.h"
+#include "store/kernel/change.h"
+#include "store/kernel/reader.h"
 #include "store/kernel/store_state.h"
 #include "store/road/accept.h"
 
@@ -78,66 +79,28 @@ bool batch_close(struct store *s, struct batch_close *c, struct err *err)
     return writers_call(s->writers, &close_verb, &o.op, err);
 }
 
-/* One statement that changes something. */
-struct change_op {
-    struct store_op op;
-    enum sql_id sql;
-    struct db_args args;
-    int64_t changed;
-};
-
-static bool change_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
+static bool change(struct store *s, enum sql_id sql, struct db_args args, struct err *err)
 {
-    struct change_op *o = container_of(ops[0], struct change_op, op);
-
-    require(count == 1);
-    return db_run(w->db, o->sql, o->args, &o->changed, err);
-}
-
-static const struct store_verb change_verb = { .name = "change batch", .run = change_run };
-
-static bool change(struct store *s, enum sql_id sql, struct db_args args, int64_t *ret_changed,
-                   struct err *err)
-{
-    struct change_op o = { .sql = sql, .args = args };
-
-    if (!writers_call(s->writers, &change_verb, &o.op, err))
-        return false;
-    if (ret_changed != NULL)
-        *ret_changed = o.changed;
-    return true;
-}
-
-static bool read_int(struct store *s, enum sql_id sql, struct db_args args, int64_t otherwise,
-                     int64_t *ret, struct err *err)
-{
-    struct db *db = store_reader(s, err);
-
-    if (db == NULL)
-        return false;
-    bool ok = db_one_int(db, sql, args, otherwise, ret, err);
-
-    store_reader_back(s, db);
-    return ok;
+    return store_change(s, &(struct store_change){ .sql = sql, .args = args }, NULL, err);
 }
 
 bool batch_slot(struct store *s, int64_t name, int64_t start_us, int64_t *ret_us, struct err *err)
 {
     struct db_args args = DB_ARGS(db_int(name));
 
-    if (!read_int(s, SQL_BATCH_CLOCK_GET, args, -1, ret_us, err))
+    if (!store_one_int(s, SQL_BATCH_CLOCK_GET, args, -1, ret_us, err))
         return false;
     if (*ret_us >= 0)
         return true;
-    return change(s, SQL_BATCH_CLOCK_START, DB_ARGS(db_int(name), db_int(start_us)), NULL, err) &&
-           read_int(s, SQL_BATCH_CLOCK_GET, args, start_us, ret_us, err);
+    return change(s, SQL_BATCH_CLOCK_START, DB_ARGS(db_int(name), db_int(start_us)), err) &&
+           store_one_int(s, SQL_BATCH_CLOCK_GET, args, start_us, ret_us, err);
 }
 
 bool batch_slot_reset(struct store *s, int64_t name, int64_t from_us, int64_t to_us,
                       struct err *err)
 {
     return change(s, SQL_BATCH_CLOCK_MOVE, DB_ARGS(db_int(name), db_int(from_us), db_int(to_us)),
-                  NULL, err);
+                  err);
 }
 
 /* ---- reading ----------------------------------------------------------------------------------
@@ -151,61 +114,48 @@ bool batch_read_id(struct str bytes, struct id *ret)
     return true;
 }
 
-static struct batch batch_row(struct db_rows *rows, struct arena *a)
+static void read_batch(struct db_rows *row, struct arena *a, void *to)
 {
-    struct batch b = { .num = db_get_int(rows, 0),
-                       .name = db_get_int(rows, 1),
-                       .route = db_get_int(rows, 2),
-                       .receiver = db_get_int(rows, 3),
-                       .part = arena_copy(a, db_get_str(rows, 4)),
-                       .state = (enum batch_state)db_get_int(rows, 5),
-                       .config = db_get_int(rows, 6),
-                       .members = db_get_int(rows, 7),
-                       .bytes = db_get_int(rows, 8),
-                       .opened_us = db_get_int(rows, 9),
-                       .closed_us = db_get_int(rows, 10),
-                       .ended_us = db_get_int(rows, 11),
-                       .why = (enum batch_why)db_get_int(rows, 12),
-                       .closed_by = arena_copy(a, db_get_str(rows, 13)),
-                       .slot_us = db_get_int(rows, 14),
-                       .doc = db_get_int(rows, 15),
-                       .claim = db_get_int(rows, 17),
-                       .tries = db_get_int(rows, 18),
-                       .code = arena_copy(a, db_get_str(rows, 19)),
-                       .message = arena_copy(a, db_get_str(rows, 20)) };
+    struct batch *b = to;
 
-    (void)batch_read_id(db_get_str(rows, 16), &b.doc_id);
-    require(b.state < BATCH_STATES && b.why < BATCH_WHYS);
-    return b;
+    *b = (struct batch){ .num = db_get_int(row, BATCHES_NUM),
+                         .name = db_get_int(row, BATCHES_NAME),
+                         .route = db_get_int(row, BATCHES_ROUTE),
+                         .receiver = db_get_int(row, BATCHES_RECEIVER),
+                         .part = row_text(row, BATCHES_PART, a),
+                         .state = (enum batch_state)db_get_int(row, BATCHES_STATE),
+                         .config = db_get_int(row, BATCHES_CONFIG),
+                         .members = db_get_int(row, BATCHES_MEMBERS),
+                         .bytes = db_get_int(row, BATCHES_BYTES),
+                         .opened_us = db_get_int(row, BATCHES_OPENED_US),
+                         .closed_us = db_get_int(row, BATCHES_CLOSED_US),
+                         .ended_us = db_get_int(row, BATCHES_ENDED_US),
+                         .why = (enum batch_why)db_get_int(row, BATCHES_WHY),
+                         .closed_by = row_text(row, BATCHES_CLOSED_BY, a),
+                         .slot_us = db_get_int(row, BATCHES_SLOT_US),
+                         .doc = db_get_int(row, BATCHES_DOC),
+                         .claim = db_get_int(row, BATCHES_CLAIM),
+                         .tries = db_get_int(row, BATCHES_TRIES),
+                         .code = row_text(row, BATCHES_CODE, a),
+                         .message = row_text(row, BATCHES_MESSAGE, a) };
+    (void)batch_read_id(db_get_str(row, BATCHES_DOC_ID), &b->doc_id);
+    require(b->state < BATCH_STATES && b->why < BATCH_WHYS);
 }
 
 bool batch_list(struct store *s, const struct batch_filter *f, int64_t below, struct arena *a,
                 struct batch *ret, size_t most, size_t *ret_count, struct err *err)
 {
-    struct db *db = store_reader(s, err);
-    struct db_rows rows = { 0 };
-    bool row = true;
-
-    if (db == NULL)
-        return false;
-    *ret_count = 0;
-    bool ok = db_query(db, SQL_BATCH_PAGE,
-                       DB_ARGS(db_int(below > 0 ? below : INT64_MAX), db_int(most), db_int(f->name),
-                               db_int(f->ended)),
-                       &rows, err);
-
-    while (ok && *ret_count < most && (ok = db_next(&rows, &row, err)) && row)
-        ret[(*ret_count)++] = batch_row(&rows, a);
-    db_rows_done(&rows);
-    store_reader_back(s, db);
-    return ok;
+    return store_collect(s, SQL_BATCH_PAGE,
+                         DB_ARGS(db_int(below > 0 ? below : INT64_MAX), db_int(most),
+                                 db_int(f->name), db_int(f->ended)),
+                         ROWS_INTO(ret, most, a, read_batch), ret_count, err);
 }
 
 bool batch_any(struct store *s, bool *ret, struct err *err)
 {
     int64_t n;
 
-    if (!read_int(s, SQL_BATCH_ANY, DB_NO_ARGS, 0, &n, err))
+    if (!store_one_int(s, SQL_BATCH_ANY, DB_NO_ARGS, 0, &n, err))
         return false;
     *ret = n > 0;
     return true;
@@ -215,30 +165,25 @@ bool batch_waits(struct store *s, bool *ret, struct err *err)
 {
     int64_t n;
 
-    if (!read_int(s, SQL_BATCH_WAITS, DB_ARGS(db_int(s->node)), 0, &n, err))
+    if (!store_one_int(s, SQL_BATCH_WAITS, DB_ARGS(db_int(s->node)), 0, &n, err))
         return false;
     *ret = n > 0;
     return true;
 }
 
+static void read_name_open(struct db_rows *row, struct arena *a, void *to)
+{
+    (void)a;
+    *(struct batch_name *)to =
+        (struct batch_name){ .name = db_get_int(row, BATCH_NAMES_OPEN_NAME),
+                             .opened_us = db_get_int(row, BATCH_NAMES_OPEN_OPENED_US) };
+}
+
 bool batch_names_open(struct store *s, struct batch_name *ret, size_t most, size_t *ret_count,
                       struct err *err)
 {
-    struct db *db = store_reader(s, err);
-    struct db_rows rows = { 0 };
-    bool row = true;
-
-    if (db == NULL)
-        return false;
-    *ret_count = 0;
-    bool ok = db_query(db, SQL_BATCH_NAMES_OPEN, DB_ARGS(db_int(most)), &rows, err);
-
-    while (ok && *ret_count < most && (ok = db_next(&rows, &row, err)) && row)
-        ret[(*ret_count)++] =
-            (struct batch_name){ .name = db_get_int(&rows, 0), .opened_us = db_get_int(&rows, 1) };
-    db_rows_done(&rows);
-    store_reader_back(s, db);
-    return ok;
+    return store_collect(s, SQL_BATCH_NAMES_OPEN, DB_ARGS(db_int(most)),
+                         ROWS_INTO(ret, most, NULL, read_name_open), ret_count, err);
 }
 
 /* ---- building ---------------------------------------------------------------------------------
@@ -246,7 +191,7 @@ bool batch_names_open(struct store *s, struct batch_name *ret, size_t most, size
 
 bool batch_start(struct store *s, struct err *err)
 {
-    return change(s, SQL_BATCH_UNCLAIM, DB_ARGS(db_int(s->node)), NULL, err);
+    return change(s, SQL_BATCH_UNCLAIM, DB_ARGS(db_int(s->node)), err);
 }
 
 struct claim_op {
@@ -259,17 +204,11 @@ struct claim_op {
 static bool claim_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
     struct claim_op *o = container_of(ops[0], struct claim_op, op);
-    AUTO(db_rows_done) struct db_rows rows = { 0 };
 
     require(count == 1);
-    if (!db_query(w->db, SQL_BATCH_CLAIM,
-                  DB_ARGS(db_int(w->store->node), db_int((int64_t)LEASE_S * CLOCK_S)), &rows,
-                  err) ||
-        !db_next(&rows, &o->found, err))
-        return false;
-    if (o->found)
-        *o->ret = batch_row(&rows, o->arena);
-    return true;
+    return rows_one(w->db, SQL_BATCH_CLAIM, DB_NO_SLOT,
+                    DB_ARGS(db_int(w->store->node), db_int((int64_t)LEASE_S * CLOCK_S)), read_batch,
+                    o->arena, o->ret, &o->found, err);
 }
 
 static const struct store_verb claim_verb = { .name = "claim batch", .run = claim_run };
@@ -292,68 +231,56 @@ bool batch_back(struct store *s, const struct batch *b, int64_t due_us, struct s
                   DB_ARGS(db_int(b->num), db_int(s->node), db_int(b->claim), db_int(due_us),
                           code.len > 0 ? db_text(code) : db_null(),
                           message.len > 0 ? db_text(message) : db_null()),
-                  NULL, err);
+                  err);
 }
 
-static struct batch_member member_row(struct db_rows *rows, struct arena *a)
+static void read_member(struct db_rows *row, struct arena *a, void *to)
 {
-    struct batch_member m = { .doc = db_get_int(rows, 0),
-                              .received_us = db_get_int(rows, 2),
-                              .name = arena_copy(a, db_get_str(rows, 8)),
-                              .sender = db_get_int(rows, 9),
-                              .type = db_get_int(rows, 10),
-                              .gateway = db_get_int(rows, 11),
-                              .facts = arena_copy(a, db_get_str(rows, 12)) };
-    struct str sha256 = db_get_str(rows, 7);
-
-    m.source = (struct payload_source){ .num = db_get_int(rows, 5),
-                                        .size = db_get_int(rows, 6),
-                                        .place = { db_get_int(rows, 3), db_get_int(rows, 4) } };
-    require(batch_read_id(db_get_str(rows, 1), &m.source.id) && sha256.len == SHA256_SIZE);
-    memcpy(m.source.sha256.bytes, sha256.ptr, SHA256_SIZE);
-    return m;
+    *(struct batch_member *)to =
+        (struct batch_member){ .doc = db_get_int(row, BATCH_MEMBERS_DOC),
+                               .received_us = db_get_int(row, BATCH_MEMBERS_RECEIVED_US),
+                               .source = { .num = db_get_int(row, BATCH_MEMBERS_NUM),
+                                           .id = row_id(row, BATCH_MEMBERS_ID),
+                                           .size = db_get_int(row, BATCH_MEMBERS_SIZE),
+                                           .sha256 = row_sha256(row, BATCH_MEMBERS_SHA256),
+                                           .place = { db_get_int(row, BATCH_MEMBERS_SEG),
+                                                      db_get_int(row, BATCH_MEMBERS_POS) } },
+                               .name = row_text(row, BATCH_MEMBERS_NAME, a),
+                               .sender = db_get_int(row, BATCH_MEMBERS_SENDER),
+                               .type = db_get_int(row, BATCH_MEMBERS_DTYPE),
+                               .gateway = db_get_int(row, BATCH_MEMBERS_GATEWAY),
+                               .facts = row_text(row, BATCH_MEMBERS_FACTS, a) };
 }
 
 bool batch_members(struct store *s, int64_t batch, int64_t after, struct arena *a,
                    struct batch_member *ret, size_t most, size_t *ret_count, struct err *err)
 {
-    struct db *db = store_reader(s, err);
-    struct db_rows rows = { 0 };
-    bool row = true;
+    return store_collect(s, SQL_BATCH_MEMBERS, DB_ARGS(db_int(batch), db_int(after), db_int(most)),
+                         ROWS_INTO(ret, most, a, read_member), ret_count, err);
+}
 
-    if (db == NULL)
-        return false;
-    *ret_count = 0;
-    bool ok = db_query(db, SQL_BATCH_MEMBERS, DB_ARGS(db_int(batch), db_int(after), db_int(most)),
-                       &rows, err);
+static int64_t same_of(struct db_rows *row, int first, int last)
+{
+    return db_get_int(row, first) == db_get_int(row, last) ? db_get_int(row, first) : 0;
+}
 
-    while (ok && *ret_count < most && (ok = db_next(&rows, &row, err)) && row)
-        ret[(*ret_count)++] = member_row(&rows, a);
-    db_rows_done(&rows);
-    store_reader_back(s, db);
-    return ok;
+static void read_common(struct db_rows *row, struct arena *a, void *to)
+{
+    (void)a;
+    *(struct batch_common *)to = (struct batch_common){
+        .members = db_get_int(row, BATCH_COMMON_MEMBERS),
+        .sender = same_of(row, BATCH_COMMON_SENDER_FIRST, BATCH_COMMON_SENDER_LAST),
+        .type = same_of(row, BATCH_COMMON_DTYPE_FIRST, BATCH_COMMON_DTYPE_LAST)
+    };
 }
 
 bool batch_common(struct store *s, int64_t batch, struct batch_common *ret, struct err *err)
 {
-    struct db *db = store_reader(s, err);
-    struct db_rows rows = { 0 };
-    bool row = false;
+    bool there;
 
-    if (db == NULL)
-        return false;
     *ret = (struct batch_common){ 0 };
-    bool ok = db_query(db, SQL_BATCH_COMMON, DB_ARGS(db_int(batch)), &rows, err) &&
-              db_next(&rows, &row, err);
-
-    if (ok && row) {
-        ret->members = db_get_int(&rows, 0);
-        ret->sender = db_get_int(&rows, 1) == db_get_int(&rows, 2) ? db_get_int(&rows, 1) : 0;
-        ret->type = db_get_int(&rows, 3) == db_get_int(&rows, 4) ? db_get_int(&rows, 3) : 0;
-    }
-    db_rows_done(&rows);
-    store_reader_back(s, db);
-    return ok;
+    return store_one(s, SQL_BATCH_COMMON, DB_ARGS(db_int(batch)), read_common, NULL, ret, &there,
+                     err);
 }
 
 bool batch_is_ours(struct writer *w, const struct batch *b, bool *ret, struct err *err)
@@ -427,5 +354,5 @@ bool batch_built(struct store *s, const struct batch *b, const struct batch_docu
 
 bool batch_forget(struct store *s, int64_t before_us, struct err *err)
 {
-    return change(s, SQL_BATCH_FORGET, DB_ARGS(db_int(before_us), db_int(FORGET_MOST)), NULL, err);
+    return change(s, SQL_BATCH_FORGET, DB_ARGS(db_int(before_us), db_int(FORGET_MOST)), err);
 }

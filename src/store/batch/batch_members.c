@@ -8,6 +8,7 @@
 #include "base/fault.h"
 #include "base/require.h"
 #include "core/trail.h"
+#include "store/kernel/reader.h"
 #include "store/kernel/store_state.h"
 #include "store/road/accept.h"
 #include "store/road/claims.h"
@@ -103,27 +104,35 @@ static bool drop_some(struct writer *w, int64_t batch, const int64_t *docs, size
            (!last || db_run(w->db, SQL_BATCH_ENDED, DB_ARGS(db_int(batch)), NULL, err));
 }
 
+struct goers {
+    struct arena *arena;
+    int64_t *docs;
+    size_t count;
+};
+
+static bool add_goer(void *arg, struct db_rows *row, struct err *err)
+{
+    struct goers *to = arg;
+
+    (void)err;
+    if (to->docs == NULL)
+        to->docs = ARENA_ARRAY(to->arena, int64_t, (size_t)db_get_int(row, BATCH_IN_ORDER_MEMBERS));
+    to->docs[to->count++] = db_get_int(row, BATCH_IN_ORDER_DOC);
+    return true;
+}
+
 bool batch_who_goes(struct store *s, struct arena *a, struct batch_going *g, struct err *err)
 {
-    struct db *db = store_reader(s, err);
-    struct db_rows rows = { 0 };
-    int64_t *docs = NULL;
-    bool row = true;
+    AUTO(reader_back) struct reader r = reader_take(s, err);
+    struct goers to = { .arena = a };
 
-    if (db == NULL)
+    if (r.db == NULL || !rows_each(r.db, SQL_BATCH_IN_ORDER, DB_NO_SLOT,
+                                   DB_ARGS(db_int(g->batch->num)), add_goer, &to, err))
         return false;
-    g->docs = NULL;
-    g->count = g->gone = 0;
-    bool ok = db_query(db, SQL_BATCH_IN_ORDER, DB_ARGS(db_int(g->batch->num)), &rows, err);
-
-    while (ok && (ok = db_next(&rows, &row, err)) && row) {
-        if (docs == NULL)
-            g->docs = docs = ARENA_ARRAY(a, int64_t, (size_t)db_get_int(&rows, 1));
-        docs[g->count++] = db_get_int(&rows, 0);
-    }
-    db_rows_done(&rows);
-    store_reader_back(s, db);
-    return ok;
+    g->docs = to.docs;
+    g->count = to.count;
+    g->gone = 0;
+    return true;
 }
 
 struct go_op {
@@ -205,27 +214,21 @@ bool batch_let_go(struct store *s, struct batch_going *g, struct err *err)
 /* ---- ending -----------------------------------------------------------------------------------
  */
 
+static void read_over(struct db_rows *row, struct arena *a, void *to)
+{
+    struct batch_over *b = to;
+
+    (void)a;
+    *b = (struct batch_over){ .num = db_get_int(row, BATCH_OVER_NUM),
+                              .doc = db_get_int(row, BATCH_OVER_DOC) };
+    (void)batch_read_id(db_get_str(row, BATCH_OVER_DOC_ID), &b->doc_id);
+}
+
 bool batch_over(struct store *s, int64_t after, struct batch_over *ret, size_t most,
                 size_t *ret_count, struct err *err)
 {
-    struct db *db = store_reader(s, err);
-    struct db_rows rows = { 0 };
-    bool row = true;
-
-    if (db == NULL)
-        return false;
-    *ret_count = 0;
-    bool ok = db_query(db, SQL_BATCH_OVER, DB_ARGS(db_int(after), db_int(most)), &rows, err);
-
-    while (ok && *ret_count < most && (ok = db_next(&rows, &row, err)) && row) {
-        struct batch_over *b = &ret[(*ret_count)++];
-
-        *b = (struct batch_over){ .num = db_get_int(&rows, 0), .doc = db_get_int(&rows, 1) };
-        (void)batch_read_id(db_get_str(&rows, 2), &b->doc_id);
-    }
-    db_rows_done(&rows);
-    store_reader_back(s, db);
-    return ok;
+    return store_collect(s, SQL_BATCH_OVER, DB_ARGS(db_int(after), db_int(most)),
+                         ROWS_INTO(ret, most, NULL, read_over), ret_count, err);
 }
 
 struct some {
@@ -233,24 +236,14 @@ struct some {
     size_t count;
 };
 
-static bool take_some(struct writer *w, int64_t batch, struct some *ret, struct err *err)
+static bool add_some(void *arg, struct db_rows *row, struct err *err)
 {
-    AUTO(db_rows_done) struct db_rows rows = { 0 };
-    bool row = true;
+    struct some *to = arg;
 
-    ret->count = 0;
-    if (!db_query(w->db, SQL_BATCH_TAKE, DB_ARGS(db_int(batch), db_int(BATCH_PAGE_MOST)), &rows,
-                  err))
-        return false;
-    while (ret->count < BATCH_PAGE_MOST) {
-        if (!db_next(&rows, &row, err))
-            return false;
-        if (!row)
-            break;
-        ret->docs[ret->count] = db_get_int(&rows, 0);
-        ret->types[ret->count++] = db_get_int(&rows, 1);
-    }
-    return true;
+    (void)err;
+    to->docs[to->count] = db_get_int(row, BATCH_TAKE_DOC);
+    to->types[to->count++] = db_get_int(row, BATCH_TAKE_DTYPE);
+    return to->count < BATCH_PAGE_MOST;
 }
 
 struct end_op {
@@ -304,7 +297,10 @@ static bool end_run(struct writer *w, struct store_op **ops, size_t count, struc
         return false;
     if (there == 0)
         return true; /* another node did it */
-    if (!take_some(w, o->batch->num, &o->some, err) || !end_members(w, o, err))
+    if (!rows_each(w->db, SQL_BATCH_TAKE, DB_NO_SLOT,
+                   DB_ARGS(db_int(o->batch->num), db_int(BATCH_PAGE_MOST)), add_some, &o->some,
+                   err) ||
+        !end_members(w, o, err))
         return false;
     fault_point(BATCH_ENDING);
     return drop_some(w, o->batch->num, o->some.docs, o->some.count, o->some.count < BATCH_PAGE_MOST,
@@ -339,27 +335,27 @@ bool batch_end(struct store *s, const struct batch_over *b, enum document_state 
 /* ---- for the store itself ----------------------------------------------------------------------
  */
 
+static void read_membership(struct db_rows *row, struct arena *a, void *to)
+{
+    struct batch_at *at = to;
+
+    *at = (struct batch_at){ .num = db_get_int(row, MEMBERSHIP_NUM),
+                             .name = db_get_int(row, MEMBERSHIP_NAME),
+                             .state = (enum batch_state)db_get_int(row, MEMBERSHIP_STATE),
+                             .code = row_text(row, MEMBERSHIP_CODE, a),
+                             .message = row_text(row, MEMBERSHIP_MESSAGE, a),
+                             .size = db_get_int(row, MEMBERSHIP_SIZE) };
+    at->has_doc = batch_read_id(db_get_str(row, MEMBERSHIP_DOC_ID), &at->doc_id);
+}
+
 bool batch_of(struct db *db, int64_t doc, bool lock, struct arena *a, struct batch_at *ret,
               struct err *err)
 {
-    AUTO(db_rows_done) struct db_rows rows = { 0 };
-    bool row;
+    bool there;
 
     *ret = (struct batch_at){ 0 };
-    if (!db_query(db, lock ? SQL_BATCH_OF_MEMBER_LOCKED : SQL_BATCH_OF_MEMBER, DB_ARGS(db_int(doc)),
-                  &rows, err) ||
-        !db_next(&rows, &row, err))
-        return false;
-    if (!row)
-        return true;
-    *ret = (struct batch_at){ .num = db_get_int(&rows, 0),
-                              .name = db_get_int(&rows, 1),
-                              .state = (enum batch_state)db_get_int(&rows, 2),
-                              .code = arena_copy(a, db_get_str(&rows, 4)),
-                              .message = arena_copy(a, db_get_str(&rows, 5)),
-                              .size = db_get_int(&rows, 6) };
-    ret->has_doc = batch_read_id(db_get_str(&rows, 3), &ret->doc_id);
-    return true;
+    return rows_one(db, lock ? SQL_BATCH_OF_MEMBER_LOCKED : SQL_BATCH_OF_MEMBER, DB_NO_SLOT,
+                    DB_ARGS(db_int(doc)), read_membership, a, ret, &there, err);
 }
 
 bool batch_leave(struct writer *w, int64_t doc, const struct batch_at *at, struct err *err)

@@ -169,16 +169,22 @@ void db_rows_done(struct db_rows *rows)
     rows->state = NULL;
 }
 
-bool db_one_int(struct db *db, enum sql_id id, struct db_args args, int64_t otherwise, int64_t *ret,
-                struct err *err)
+bool db_one_int_slot(struct db *db, enum sql_id id, int64_t slot, struct db_args args,
+                     int64_t otherwise, int64_t *ret, struct err *err)
 {
     AUTO(db_rows_done) struct db_rows rows = { 0 };
     bool row;
 
-    if (!db_query(db, id, args, &rows, err) || !db_next(&rows, &row, err))
+    if (!db_query_slot(db, id, slot, args, &rows, err) || !db_next(&rows, &row, err))
         return false;
     *ret = row && !db_is_null(&rows, 0) ? db_get_int(&rows, 0) : otherwise;
     return true;
+}
+
+bool db_one_int(struct db *db, enum sql_id id, struct db_args args, int64_t otherwise, int64_t *ret,
+                struct err *err)
+{
+    return db_one_int_slot(db, id, DB_NO_SLOT, args, otherwise, ret, err);
 }
 
 bool db_script(struct db *db, const char *text, struct err *err)

@@ -156,6 +156,8 @@ void db_rows_done(struct db_rows *rows);
 /* One integer of one row; `otherwise` when there is no row or it is NULL. */
 bool db_one_int(struct db *db, enum sql_id id, struct db_args args, int64_t otherwise, int64_t *ret,
                 struct err *err);
+bool db_one_int_slot(struct db *db, enum sql_id id, int64_t slot, struct db_args args,
+                     int64_t otherwise, int64_t *ret, struct err *err);
 
 bool db_script(struct db *db, const char *text, struct err *err);
 bool db_alive(struct db *db);

@@ -1,6 +1,10 @@
 #include "store/db/migrate.h"
 
+#include "base/arena.h"
+#include "base/auto.h"
+#include "base/buf.h"
 #include "base/fault.h"
+#include "store/db/rows.h"
 
 int migrate_newest(void)
 {
@@ -31,9 +35,46 @@ static bool refuse_newer(int64_t version, struct err *err)
                    (long long)version, migrate_newest());
 }
 
+enum { TABLES_MOST = 10000, TEXT_MOST = 64 << 10 };
+
+/* The text with a number for each @SLOT@. */
+static bool run_for_table(struct db *db, const char *text, int64_t slot, struct err *err)
+{
+    AUTO(buf_done) struct buf sql = BUF_INIT(TEXT_MOST);
+    static const char token[] = "@SLOT@";
+
+    for (const char *at; (at = strstr(text, token)) != NULL; text = at + sizeof token - 1)
+        buf_printf(&sql, "%.*s%lld", (int)(at - text), text, (long long)slot);
+    buf_put(&sql, str_of(text));
+    return db_script(db, sql.ptr, err);
+}
+
+static bool run_for_family(struct db *db, const struct sql_step *step, struct err *err)
+{
+    AUTO(arena_done) struct arena a = ARENA_INIT(sizeof(int64_t) * TABLES_MOST * 2);
+    int64_t *slots = ARENA_ARRAY(&a, int64_t, TABLES_MOST);
+    size_t n;
+
+    if (!rows_ints(db, SQL_SCHEMA_FAMILY, DB_ARGS(db_text(str_of(step->family))), slots,
+                   TABLES_MOST, &n, err))
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if (!run_for_table(db, step->text, slots[i], err))
+            return false;
+    return true;
+}
+
+static bool run_steps(struct db *db, const struct sql_step *steps, struct err *err)
+{
+    for (; steps->text != NULL; steps++)
+        if (!(steps->family != NULL ? run_for_family(db, steps, err)
+                                    : db_script(db, steps->text, err)))
+            return false;
+    return true;
+}
+
 static bool step(struct db *db, const struct sql_migration *m, struct err *err)
 {
-    const char *text = db->kind == DB_SQLITE ? m->sqlite : m->postgresql;
     int64_t version;
 
     if (!db_begin(db, err))
@@ -42,7 +83,8 @@ static bool step(struct db *db, const struct sql_migration *m, struct err *err)
               db_run(db, SQL_SCHEMA_LOCK, DB_NO_ARGS, NULL, err) && version_of(db, &version, err);
 
     if (ok && version < m->version) {
-        ok = db_run(db, SQL_SCHEMA_MAKE, DB_NO_ARGS, NULL, err) && db_script(db, text, err) &&
+        ok = db_run(db, SQL_SCHEMA_MAKE, DB_NO_ARGS, NULL, err) &&
+             run_steps(db, db->kind == DB_SQLITE ? m->sqlite : m->postgresql, err) &&
              db_run(db, SQL_SCHEMA_STEP, DB_ARGS(db_int(m->version), db_text(str_of(m->name))),
                     NULL, err);
         fault_point(MIGRATE_STEP);
@@ -54,13 +96,13 @@ static bool step(struct db *db, const struct sql_migration *m, struct err *err)
     return true;
 }
 
-bool migrate(struct db *db, struct err *err)
+bool migrate(struct db *db, const struct sql_migration *all, struct err *err)
 {
     int64_t version;
 
     if (!version_of(db, &version, err) || !refuse_newer(version, err))
         return false;
-    for (const struct sql_migration *m = sql_migrations; m->version != 0; m++)
+    for (const struct sql_migration *m = all; m->version != 0; m++)
         if (m->version > version && !step(db, m, err))
             return false;
     return true;

@@ -12,5 +12,6 @@
 #include "base/err.h"
 #include "store/db/db.h"
 
-bool migrate(struct db *db, struct err *err);
+/* `all` is sql_migrations, but for tests. */
+bool migrate(struct db *db, const struct sql_migration *all, struct err *err);
 int migrate_newest(void);

@@ -35,21 +35,28 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "sql_catalog.h" /* enum sql_id */
+#include "sql_catalog.h" /* enum sql_id, and the columns of results by name */
 
 struct sql_statement {
     const char *name;
     const char *text;
     const char *types; /* one letter a parameter: i int, t text, b bytes */
     bool batch;        /* run for many rows; on PostgreSQL its parameters are arrays */
+    int columns;       /* of a row, as they are named in the .sql file; -1: they are not */
 };
 
 extern const struct sql_statement sql_sqlite[SQL_COUNT];
 extern const struct sql_statement sql_postgresql[SQL_COUNT];
 
+struct sql_step {
+    const char *family; /* run for each table FAMILY_N that exists, N for @SLOT@; NULL: run once */
+    const char *text;   /* NULL ends the list */
+};
+
 struct sql_migration {
     int version; /* 0 ends the table */
-    const char *name, *sqlite, *postgresql;
+    const char *name;
+    const struct sql_step *sqlite, *postgresql;
 };
 
 extern const struct sql_migration sql_migrations[];

@@ -5,14 +5,25 @@
 #include "base/container_of.h"
 #include "base/require.h"
 #include "store/audit/audit.h"
+#include "store/kernel/change.h"
+#include "store/kernel/reader.h"
 #include "store/kernel/store_state.h"
 
 /* ---- changes -----------------------------------------------------------------------------------
  */
 
-static bool raise_mark(struct writer *w, int64_t *ret, struct err *err)
+static void read_hold(struct db_rows *row, struct arena *a, void *to)
 {
-    return db_one_int(w->db, SQL_MARK_TAKE, DB_ARGS(db_text(STR("hold")), db_int(1)), 0, ret, err);
+    *(struct hold *)to = (struct hold){ .num = db_get_int(row, HOLD_NUM),
+                                        .system = db_get_int(row, HOLD_SYSTEM),
+                                        .from_us = db_get_int(row, HOLD_FROM_US),
+                                        .until_us = db_get_int(row, HOLD_UNTIL_US),
+                                        .reason = row_text(row, HOLD_REASON, a),
+                                        .owner = row_text(row, HOLD_OWNER, a),
+                                        .made_us = db_get_int(row, HOLD_MADE_US),
+                                        .reminded_us = db_get_int(row, HOLD_REMINDED_US),
+                                        .ended_us = db_get_int(row, HOLD_ENDED_US),
+                                        .ended_by = row_text(row, HOLD_ENDED_BY, a) };
 }
 
 struct add_op {
@@ -29,7 +40,7 @@ static bool add_run(struct writer *w, struct store_op **ops, size_t count, struc
     int64_t there;
 
     require(count == 1);
-    if (!raise_mark(w, &o->num, err) ||
+    if (!mark_take(w, "hold", &o->num, err) ||
         !db_one_int(w->db, SQL_HOLD_COUNT, DB_NO_ARGS, 0, &there, err))
         return false;
     o->full = there >= HOLDS_MOST;
@@ -76,25 +87,23 @@ static bool forget(struct writer *w, struct err *err)
 /* The system, and why it was held. */
 static bool note_end(struct writer *w, struct end_op *o, struct err *err)
 {
-    AUTO(db_rows_done) struct db_rows rows = { 0 };
-    bool row;
+    struct hold h;
+    bool there;
 
-    if (!db_query(w->db, SQL_HOLD_ONE, DB_ARGS(db_int(o->num)), &rows, err) ||
-        !db_next(&rows, &row, err))
+    if (!rows_one(w->db, SQL_HOLD_ONE, DB_NO_SLOT, DB_ARGS(db_int(o->num)), read_hold, w->arena, &h,
+                  &there, err))
         return false;
-    if (row)
-        audit_note(w, &o->op, store_word_name(w->store, db_get_int(&rows, 1)), db_get_str(&rows, 4),
-                   (struct str){ 0 });
+    if (there)
+        audit_note(w, &o->op, store_word_name(w->store, h.system), h.reason, (struct str){ 0 });
     return true;
 }
 
 static bool end_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
     struct end_op *o = container_of(ops[0], struct end_op, op);
-    int64_t mark;
 
     require(count == 1);
-    return raise_mark(w, &mark, err) &&
+    return mark_take(w, "hold", NULL, err) &&
            db_run(w->db, SQL_HOLD_END, DB_ARGS(db_int(o->num), db_text(o->by)), &o->ended, err) &&
            (o->ended == 0 || note_end(w, o, err)) && forget(w, err);
 }
@@ -120,37 +129,17 @@ struct sweep_op {
     size_t count;
 };
 
-static bool read_nums(struct db *db, enum sql_id id, struct db_args args, int64_t *ret, size_t most,
-                      size_t *ret_count, struct err *err)
-{
-    AUTO(db_rows_done) struct db_rows rows = { 0 };
-    bool row;
-
-    *ret_count = 0;
-    if (!db_query(db, id, args, &rows, err))
-        return false;
-    while (*ret_count < most) {
-        if (!db_next(&rows, &row, err))
-            return false;
-        if (!row)
-            break;
-        ret[(*ret_count)++] = db_get_int(&rows, 0);
-    }
-    return true;
-}
-
 static bool sweep_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
     struct sweep_op *o = container_of(ops[0], struct sweep_op, op);
     struct db_value second =
         o->id == SQL_HOLD_EXPIRE ? db_text(STR("its time")) : db_int(o->before_us);
-    int64_t mark;
 
     require(count == 1);
-    if (!read_nums(w->db, o->id, DB_ARGS(db_int(o->now_us), second), o->nums, HOLDS_MOST, &o->count,
+    if (!rows_ints(w->db, o->id, DB_ARGS(db_int(o->now_us), second), o->nums, HOLDS_MOST, &o->count,
                    err))
         return false;
-    return o->count == 0 || (raise_mark(w, &mark, err) && forget(w, err));
+    return o->count == 0 || (mark_take(w, "hold", NULL, err) && forget(w, err));
 }
 
 static const struct store_verb sweep_verb = { .name = "sweep holds", .run = sweep_run };
@@ -181,163 +170,93 @@ bool hold_remind(struct store *s, int64_t now_us, int64_t before_us, int64_t *re
     return sweep(s, &o, ret_count, err);
 }
 
-struct see_op {
-    struct store_op op;
-    int64_t num;
-    struct str sending;
-};
-
-static bool see_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
-{
-    struct see_op *o = container_of(ops[0], struct see_op, op);
-
-    require(count == 1);
-    return db_run(w->db, SQL_HOLD_SEE,
-                  DB_ARGS(db_int(o->num), db_int(store_node(w->store)), db_text(o->sending)), NULL,
-                  err);
-}
-
-static const struct store_verb see_verb = { .name = "see hold", .run = see_run, .notes = true };
-
 bool hold_see(struct store *s, int64_t num, struct str sending, struct err *err)
 {
-    struct see_op o = { .num = num, .sending = sending };
-
-    return writers_call(s->writers, &see_verb, &o.op, err);
+    return store_change(s,
+                        &(struct store_change){
+                            .sql = SQL_HOLD_SEE,
+                            .args = DB_ARGS(db_int(num), db_int(store_node(s)), db_text(sending)),
+                            .silent = true },
+                        NULL, err);
 }
 
 /* ---- look ---------------------------------------------------------------------------------------
  */
 
-static struct hold hold_of(struct db_rows *rows, struct arena *a)
-{
-    struct hold h = { .num = db_get_int(rows, 0),
-                      .system = db_get_int(rows, 1),
-                      .from_us = db_get_int(rows, 2),
-                      .until_us = db_get_int(rows, 3),
-                      .made_us = db_get_int(rows, 6),
-                      .reminded_us = db_get_int(rows, 7),
-                      .ended_us = db_get_int(rows, 8) };
-
-    h.reason = arena_copy(a, db_get_str(rows, 4));
-    h.owner = arena_copy(a, db_get_str(rows, 5));
-    h.ended_by = arena_copy(a, db_get_str(rows, 9));
-    return h;
-}
-
-static bool read_holds(struct db *db, enum sql_id id, int64_t arg, size_t most, struct arena *a,
-                       struct hold *ret, size_t *ret_count, struct err *err)
-{
-    AUTO(db_rows_done) struct db_rows rows = { 0 };
-    size_t n = 0;
-    bool row;
-
-    if (!db_query(db, id, DB_ARGS(db_int(arg)), &rows, err))
-        return false;
-    while (n < most) {
-        if (!db_next(&rows, &row, err))
-            return false;
-        if (!row)
-            break;
-        ret[n++] = hold_of(&rows, a);
-    }
-    *ret_count = n;
-    return true;
-}
-
 bool hold_list(struct store *s, bool ended, struct arena *a, struct hold *ret, size_t *ret_count,
                struct err *err)
 {
-    struct db *db = store_reader(s, err);
-
-    if (db == NULL)
-        return false;
-    bool ok = read_holds(db, ended ? SQL_HOLD_ALL : SQL_HOLD_OPEN, HOLDS_MOST, HOLDS_MOST, a, ret,
-                         ret_count, err);
-
-    store_reader_back(s, db);
-    return ok;
+    return store_collect(s, ended ? SQL_HOLD_ALL : SQL_HOLD_OPEN, DB_ARGS(db_int(HOLDS_MOST)),
+                         ROWS_INTO(ret, HOLDS_MOST, a, read_hold), ret_count, err);
 }
 
 bool hold_get(struct store *s, int64_t num, struct arena *a, struct hold *ret, struct err *err)
 {
-    struct db *db = store_reader(s, err);
-    size_t n = 0;
+    bool there;
 
-    if (db == NULL)
-        return false;
-    bool ok = read_holds(db, SQL_HOLD_ONE, num, 1, a, ret, &n, err);
+    return store_one(s, SQL_HOLD_ONE, DB_ARGS(db_int(num)), read_hold, a, ret, &there, err) &&
+           there;
+}
 
-    store_reader_back(s, db);
-    return ok && n == 1;
+struct hold_now {
+    int64_t mark, now_us;
+};
+
+static void read_now(struct db_rows *row, struct arena *a, void *to)
+{
+    (void)a;
+    *(struct hold_now *)to = (struct hold_now){ .mark = db_get_int(row, HOLD_LOOK_MARK),
+                                                .now_us = db_get_int(row, HOLD_LOOK_NOW_US) };
 }
 
 bool hold_look(struct store *s, int64_t *ret_mark, int64_t *ret_now_us, struct err *err)
 {
-    struct db *db = store_reader(s, err);
-    struct db_rows rows = { 0 };
-    bool row = false;
+    struct hold_now now = { *ret_mark, *ret_now_us };
+    bool there;
 
-    if (db == NULL)
+    if (!store_one(s, SQL_HOLD_LOOK, DB_NO_ARGS, read_now, NULL, &now, &there, err))
         return false;
-    bool ok = db_query(db, SQL_HOLD_LOOK, DB_NO_ARGS, &rows, err) && db_next(&rows, &row, err);
-
-    if (ok && row) {
-        *ret_mark = db_get_int(&rows, 0);
-        *ret_now_us = db_get_int(&rows, 1);
-    }
-    db_rows_done(&rows);
-    store_reader_back(s, db);
-    return ok;
+    *ret_mark = now.mark;
+    *ret_now_us = now.now_us;
+    return true;
 }
 
 bool hold_blind(struct store *s, int64_t num, int64_t *ret_nodes, size_t most, size_t *ret_count,
                 struct err *err)
 {
-    struct db *db = store_reader(s, err);
-
-    if (db == NULL)
-        return false;
-    bool ok = read_nums(db, SQL_HOLD_BLIND, DB_ARGS(db_int(num), db_int((int64_t)most)), ret_nodes,
-                        most, ret_count, err);
-
-    store_reader_back(s, db);
-    return ok;
+    return store_ints(s, SQL_HOLD_BLIND, DB_ARGS(db_int(num), db_int(most)), ret_nodes, most,
+                      ret_count, err);
 }
 
-static bool read_sending(struct db *db, int64_t num, struct arena *a, struct str *ret, size_t most,
-                         size_t *ret_count, struct err *err)
-{
-    AUTO(db_rows_done) struct db_rows rows = { 0 };
-    size_t n = 0;
-    bool row;
+struct sending {
+    struct arena *arena;
+    struct str *list;
+    size_t most, count;
+};
 
-    if (!db_query(db, SQL_HOLD_SENDING, DB_ARGS(db_int(num)), &rows, err))
-        return false;
-    for (;;) {
-        if (!db_next(&rows, &row, err))
-            return false;
-        if (!row)
-            break;
-        for (struct str rest = db_get_str(&rows, 1), line; rest.len > 0 && n < most;) {
-            rest = str_cut(rest, '\n', &line);
-            if (line.len > 0)
-                ret[n++] = arena_copy(a, line);
-        }
+static bool add_sending(void *arg, struct db_rows *row, struct err *err)
+{
+    struct sending *to = arg;
+
+    (void)err;
+    for (struct str rest = db_get_str(row, HOLD_SENDING_SENDING), line;
+         rest.len > 0 && to->count < to->most;) {
+        rest = str_cut(rest, '\n', &line);
+        if (line.len > 0)
+            to->list[to->count++] = arena_copy(to->arena, line);
     }
-    *ret_count = n;
     return true;
 }
 
 bool hold_sending(struct store *s, int64_t num, struct arena *a, struct str *ret, size_t most,
                   size_t *ret_count, struct err *err)
 {
-    struct db *db = store_reader(s, err);
+    AUTO(reader_back) struct reader r = reader_take(s, err);
+    struct sending to = { .arena = a, .list = ret, .most = most };
 
-    if (db == NULL)
+    if (r.db == NULL ||
+        !rows_each(r.db, SQL_HOLD_SENDING, DB_NO_SLOT, DB_ARGS(db_int(num)), add_sending, &to, err))
         return false;
-    bool ok = read_sending(db, num, a, ret, most, ret_count, err);
-
-    store_reader_back(s, db);
-    return ok;
+    *ret_count = to.count;
+    return true;
 }

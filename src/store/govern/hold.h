@@ -18,6 +18,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/str.h"
+#include "core/retain_rule.h"
 
 struct store;
 
@@ -33,7 +34,7 @@ enum {
     HOLDS_MOST = 1000,        /* that have not ended */
     HOLD_SENDING_MOST = 2000, /* ids that a node names */
     HOLD_SENDING_BYTES = 1 << 20,
-    HOLD_KEEP_DAYS = 45 /* ended ones */
+    HOLD_KEEP_DAYS = RETAIN_DAYS /* ended ones */
 };
 
 /* num, made and ended are the store's; from_us 0: now.  ERR_LIMIT: there are HOLDS_MOST. */

@@ -1,8 +1,8 @@
 #include "store/govern/ledger.h"
 
 #include "base/clock.h"
-#include "base/container_of.h"
-#include "base/require.h"
+#include "store/kernel/change.h"
+#include "store/kernel/reader.h"
 #include "store/kernel/store_state.h"
 
 enum { FORGET_MOST = 5000 };
@@ -10,57 +10,29 @@ enum { FORGET_MOST = 5000 };
 /* A note is renewed when it is this old: far below the week after which it is forgotten. */
 #define RENEW_US (INT64_C(86400) * CLOCK_S)
 
-struct ledger_op {
-    struct store_op op;
-    enum sql_id sql;
-    struct db_value args[3];
-    size_t count;
-    int64_t changed;
-};
-
-static bool ledger_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
-{
-    struct ledger_op *o = container_of(ops[0], struct ledger_op, op);
-
-    require(count == 1);
-    return db_run(w->db, o->sql, (struct db_args){ .values = o->args, .count = o->count },
-                  &o->changed, err);
-}
-
-static const struct store_verb ledger_verb = { .name = "ledger", .run = ledger_run };
-
-static bool change(struct store *s, struct ledger_op *o, struct err *err)
-{
-    return writers_call(s->writers, &ledger_verb, &o->op, err);
-}
-
 /* ---- whose turn it is -------------------------------------------------------------------------
  */
 
 /* A SQLite store has one node: it is always its turn. */
 bool poll_turn(struct store *s, int64_t gateway, int64_t lease_us, bool *ret_ours, struct err *err)
 {
-    struct ledger_op o = { .sql = SQL_POLL_TURN_TAKE,
-                           .args = { db_int(gateway), db_int(s->node), db_int(lease_us) },
-                           .count = 3 };
-
-    if (s->kind == DB_SQLITE) {
-        *ret_ours = true;
-        return true;
-    }
-    if (!change(s, &o, err))
-        return false;
-    *ret_ours = o.changed == 1;
-    return true;
+    *ret_ours = true;
+    return s->kind == DB_SQLITE ||
+           store_change_one(
+               s,
+               &(struct store_change){
+                   .sql = SQL_POLL_TURN_TAKE,
+                   .args = DB_ARGS(db_int(gateway), db_int(s->node), db_int(lease_us)) },
+               ret_ours, err);
 }
 
 bool poll_turn_end(struct store *s, int64_t gateway, struct err *err)
 {
-    struct ledger_op o = { .sql = SQL_POLL_TURN_DROP,
-                           .args = { db_int(gateway), db_int(s->node) },
-                           .count = 2 };
-
-    return s->kind == DB_SQLITE || change(s, &o, err);
+    return s->kind == DB_SQLITE ||
+           store_change(s,
+                        &(struct store_change){ .sql = SQL_POLL_TURN_DROP,
+                                                .args = DB_ARGS(db_int(gateway), db_int(s->node)) },
+                        NULL, err);
 }
 
 /* ---- what was taken ----------------------------------------------------------------------------
@@ -73,42 +45,35 @@ static struct db_value key_value(const struct sha256 *key)
 
 bool ledger_note(struct store *s, int64_t gateway, const struct sha256 *key, struct err *err)
 {
-    struct ledger_op o = { .sql = SQL_LEDGER_NOTE,
-                           .args = { db_int(gateway), key_value(key) },
-                           .count = 2 };
-
-    return change(s, &o, err);
+    return store_change(s,
+                        &(struct store_change){ .sql = SQL_LEDGER_NOTE,
+                                                .args = DB_ARGS(db_int(gateway), key_value(key)) },
+                        NULL, err);
 }
 
 bool ledger_seen(struct store *s, int64_t gateway, const struct sha256 *key, bool *ret,
                  struct err *err)
 {
-    struct db *db = store_reader(s, err);
     int64_t age_us;
 
-    if (db == NULL)
+    if (!store_one_int(s, SQL_LEDGER_FIND, DB_ARGS(db_int(gateway), key_value(key)), INT64_MIN,
+                       &age_us, err) ||
+        (age_us > RENEW_US && !ledger_note(s, gateway, key, err)))
         return false;
-    bool ok = db_one_int(db, SQL_LEDGER_FIND, DB_ARGS(db_int(gateway), key_value(key)), INT64_MIN,
-                         &age_us, err);
-
-    store_reader_back(s, db);
-    if (ok && age_us > RENEW_US)
-        ok = ledger_note(s, gateway, key, err);
-    if (ok)
-        *ret = age_us != INT64_MIN;
-    return ok;
+    *ret = age_us != INT64_MIN;
+    return true;
 }
 
 bool ledger_sweep(struct store *s, int64_t gateway, int64_t before_us, struct err *err)
 {
-    struct ledger_op o;
+    struct store_change forget = { .sql = SQL_LEDGER_FORGET,
+                                   .args = DB_ARGS(db_int(gateway), db_int(before_us),
+                                                   db_int(FORGET_MOST)) };
+    int64_t gone;
 
     do {
-        o = (struct ledger_op){ .sql = SQL_LEDGER_FORGET,
-                                .args = { db_int(gateway), db_int(before_us), db_int(FORGET_MOST) },
-                                .count = 3 };
-        if (!change(s, &o, err))
+        if (!store_change(s, &forget, &gone, err))
             return false;
-    } while (o.changed == FORGET_MOST);
+    } while (gone == FORGET_MOST);
     return true;
 }

@@ -2,10 +2,11 @@
 
 #include <stdio.h>
 
-#include "base/auto.h"
 #include "base/container_of.h"
 #include "base/require.h"
 #include "store/audit/audit.h"
+#include "store/kernel/change.h"
+#include "store/kernel/reader.h"
 #include "store/kernel/store_state.h"
 
 const char *const pause_names[PAUSES] = {
@@ -14,7 +15,7 @@ const char *const pause_names[PAUSES] = {
     [PAUSE_JOBS] = "jobs",
 };
 
-struct change_op {
+struct pause_op {
     struct store_op op;
     bool put;
     int64_t node, changed;
@@ -22,7 +23,7 @@ struct change_op {
     struct str reason, by;
 };
 
-static bool change_one(struct writer *w, struct change_op *o, int what, struct err *err)
+static bool change_one(struct writer *w, struct pause_op *o, int what, struct err *err)
 {
     int64_t n;
     bool ok =
@@ -38,12 +39,11 @@ static bool change_one(struct writer *w, struct change_op *o, int what, struct e
 
 static bool change_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
-    struct change_op *o = container_of(ops[0], struct change_op, op);
-    int64_t mark;
+    struct pause_op *o = container_of(ops[0], struct pause_op, op);
 
     require(count == 1);
     o->changed = 0;
-    if (!db_one_int(w->db, SQL_MARK_TAKE, DB_ARGS(db_text(STR("hold")), db_int(1)), 0, &mark, err))
+    if (!mark_take(w, "hold", NULL, err))
         return false;
     for (int what = 0; what < PAUSES; what++)
         if ((o->what >> what & 1) != 0 && !change_one(w, o, what, err))
@@ -64,14 +64,14 @@ static const struct store_verb change_verb = { .name = "change pauses",
 bool pause_put(struct store *s, int64_t node, unsigned what, struct str reason, struct str by,
                struct err *err)
 {
-    struct change_op o = { .put = true, .node = node, .what = what, .reason = reason, .by = by };
+    struct pause_op o = { .put = true, .node = node, .what = what, .reason = reason, .by = by };
 
     return writers_call(s->writers, &change_verb, &o.op, err);
 }
 
 bool pause_drop(struct store *s, int64_t node, unsigned what, int64_t *ret_count, struct err *err)
 {
-    struct change_op o = { .node = node, .what = what };
+    struct pause_op o = { .node = node, .what = what };
 
     if (!writers_call(s->writers, &change_verb, &o.op, err))
         return false;
@@ -79,44 +79,26 @@ bool pause_drop(struct store *s, int64_t node, unsigned what, int64_t *ret_count
     return true;
 }
 
-static bool read_all(struct db *db, struct arena *a, struct pause *ret, size_t *ret_count,
-                     struct err *err)
+static void read_pause(struct db_rows *row, struct arena *a, void *to)
 {
-    AUTO(db_rows_done) struct db_rows rows = { 0 };
-    size_t n = 0;
-    bool row;
-
-    if (!db_query(db, SQL_PAUSE_ALL, DB_ARGS(db_int(PAUSES_MOST)), &rows, err))
-        return false;
-    while (n < PAUSES_MOST) {
-        if (!db_next(&rows, &row, err))
-            return false;
-        if (!row)
-            break;
-        int64_t what = db_get_int(&rows, 1);
-
-        if (what < 0 || what >= PAUSES) /* of a newer program */
-            continue;
-        ret[n] = (struct pause){ .node = db_get_int(&rows, 0),
-                                 .what = (enum pause_what)what,
-                                 .made_us = db_get_int(&rows, 4) };
-        ret[n].reason = arena_copy(a, db_get_str(&rows, 2));
-        ret[n].by = arena_copy(a, db_get_str(&rows, 3));
-        n++;
-    }
-    *ret_count = n;
-    return true;
+    *(struct pause *)to = (struct pause){ .node = db_get_int(row, PAUSE_ALL_NODE_ID),
+                                          .what = (enum pause_what)db_get_int(row, PAUSE_ALL_WHAT),
+                                          .reason = row_text(row, PAUSE_ALL_REASON, a),
+                                          .by = row_text(row, PAUSE_ALL_MADE_BY, a),
+                                          .made_us = db_get_int(row, PAUSE_ALL_MADE_US) };
 }
 
 bool pause_list(struct store *s, struct arena *a, struct pause *ret, size_t *ret_count,
                 struct err *err)
 {
-    struct db *db = store_reader(s, err);
+    size_t n, known = 0;
 
-    if (db == NULL)
+    if (!store_collect(s, SQL_PAUSE_ALL, DB_ARGS(db_int(PAUSES_MOST)),
+                       ROWS_INTO(ret, PAUSES_MOST, a, read_pause), &n, err))
         return false;
-    bool ok = read_all(db, a, ret, ret_count, err);
-
-    store_reader_back(s, db);
-    return ok;
+    for (size_t i = 0; i < n; i++)
+        if ((unsigned)ret[i].what < PAUSES) /* others are of a newer program */
+            ret[known++] = ret[i];
+    *ret_count = known;
+    return true;
 }

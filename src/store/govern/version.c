@@ -2,80 +2,47 @@
 
 #include <stdio.h>
 
-#include "base/auto.h"
 #include "base/container_of.h"
 #include "base/require.h"
 #include "store/audit/audit.h"
+#include "store/kernel/reader.h"
 #include "store/kernel/store_state.h"
 
-static struct version version_of(struct db_rows *rows, struct arena *a)
+static void read_version(struct db_rows *row, struct arena *a, void *to)
 {
-    struct version v = { .number = db_get_int(rows, 0), .made_us = db_get_int(rows, 1) };
-    struct str sha = db_get_str(rows, 4);
-
-    v.by = arena_copy(a, db_get_str(rows, 2));
-    v.note = arena_copy(a, db_get_str(rows, 3));
-    require(sha.len == SHA256_SIZE);
-    memcpy(v.sha256.bytes, sha.ptr, sha.len);
-    v.body = arena_copy(a, db_get_str(rows, 5));
-    return v;
-}
-
-static bool read_versions(struct store *s, enum sql_id id, int64_t arg, size_t most,
-                          struct arena *a, struct version *ret, size_t *ret_count, struct err *err)
-{
-    struct db *db = store_reader(s, err);
-    struct db_rows rows = { 0 };
-    size_t n = 0;
-    bool row = true;
-
-    if (db == NULL)
-        return false;
-    bool ok = db_query(db, id, DB_ARGS(db_int(arg)), &rows, err);
-
-    while (ok && n < most && (ok = db_next(&rows, &row, err)) && row)
-        ret[n++] = version_of(&rows, a);
-    db_rows_done(&rows);
-    store_reader_back(s, db);
-    *ret_count = n;
-    return ok;
-}
-
-static bool read_number(struct store *s, enum sql_id id, struct db_args args, int64_t *ret_number,
-                        struct err *err)
-{
-    struct db *db = store_reader(s, err);
-
-    if (db == NULL)
-        return false;
-    bool ok = db_one_int(db, id, args, 0, ret_number, err);
-
-    store_reader_back(s, db);
-    return ok;
+    *(struct version *)to = (struct version){ .number = db_get_int(row, VERSION_VERSION),
+                                              .made_us = db_get_int(row, VERSION_MADE_US),
+                                              .by = row_text(row, VERSION_MADE_BY, a),
+                                              .note = row_text(row, VERSION_NOTE, a),
+                                              .sha256 = row_sha256(row, VERSION_SHA256),
+                                              .body = row_text(row, VERSION_BODY, a) };
 }
 
 bool version_newest(struct store *s, int64_t *ret_number, struct err *err)
 {
-    return read_number(s, SQL_CONFIG_NEWEST, DB_NO_ARGS, ret_number, err);
+    return store_one_int(s, SQL_CONFIG_NEWEST, DB_NO_ARGS, 0, ret_number, err);
 }
 
 bool version_at(struct store *s, int64_t at_us, int64_t *ret_number, struct err *err)
 {
-    return read_number(s, SQL_CONFIG_AT, DB_ARGS(db_int(at_us)), ret_number, err);
+    return store_one_int(s, SQL_CONFIG_AT, DB_ARGS(db_int(at_us)), 0, ret_number, err);
 }
 
 bool version_get(struct store *s, int64_t number, struct arena *a, struct version *ret,
                  struct err *err)
 {
-    size_t n = 0;
+    bool there;
 
-    return read_versions(s, SQL_CONFIG_GET, number, 1, a, ret, &n, err) && n == 1;
+    return store_one(s, SQL_CONFIG_GET, DB_ARGS(db_int(number)), read_version, a, ret, &there,
+                     err) &&
+           there;
 }
 
 bool version_list(struct store *s, size_t limit, struct arena *a, struct version *ret,
                   size_t *ret_count, struct err *err)
 {
-    return read_versions(s, SQL_CONFIG_PAGE, (int64_t)limit, limit, a, ret, ret_count, err);
+    return store_collect(s, SQL_CONFIG_PAGE, DB_ARGS(db_int(limit)),
+                         ROWS_INTO(ret, limit, a, read_version), ret_count, err);
 }
 
 struct add_op {

@@ -12,9 +12,11 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "core/lease.h"
+#include "core/retain_rule.h"
+#include "store/kernel/reader.h"
 #include "store/kernel/store_state.h"
 
-#define PAUSE_KEEP_US (INT64_C(45) * 86400 * 1000000)
+#define PAUSE_KEEP_US ((int64_t)RETAIN_DAYS * 86400 * CLOCK_S)
 
 bool node_lock(struct store *s, struct err *err)
 {
@@ -173,18 +175,12 @@ bool node_may_act(const struct store *s)
 bool node_end_silent(struct writer *w, struct err *err)
 {
     int64_t dead[64];
-    size_t n = 0;
-    AUTO(db_rows_done) struct db_rows rows = { 0 };
-    bool row;
+    size_t n;
 
-    if (!db_query(w->db, SQL_NODE_SILENT,
-                  DB_ARGS(db_int(LEASE_GRACE_US), db_int(store_node(w->store))), &rows, err))
+    if (!rows_ints(w->db, SQL_NODE_SILENT,
+                   DB_ARGS(db_int(LEASE_GRACE_US), db_int(store_node(w->store))), dead,
+                   sizeof dead / sizeof dead[0], &n, err))
         return false;
-    while (db_next(&rows, &row, err) && row && n < sizeof dead / sizeof dead[0])
-        dead[n++] = db_get_int(&rows, 0);
-    if (err->kind != ERR_NONE)
-        return false;
-    db_rows_done(&rows);
     for (size_t i = 0; i < n; i++) {
         int64_t ended;
 
@@ -204,33 +200,25 @@ static void copy_text(char *to, size_t room, struct str from)
     to[n] = '\0';
 }
 
+static void read_node(struct db_rows *row, struct arena *a, void *to)
+{
+    struct node_row *r = to;
+
+    (void)a;
+    *r = (struct node_row){ .node = db_get_int(row, NODE_ALL_NODE_ID),
+                            .epoch = db_get_int(row, NODE_ALL_EPOCH),
+                            .pid = db_get_int(row, NODE_ALL_PID),
+                            .state = db_get_int(row, NODE_ALL_STATE),
+                            .started_us = db_get_int(row, NODE_ALL_STARTED_US),
+                            .alive_until_us = db_get_int(row, NODE_ALL_ALIVE_UNTIL_US) };
+    copy_text(r->host, sizeof r->host, db_get_str(row, NODE_ALL_HOST));
+    copy_text(r->area, sizeof r->area, db_get_str(row, NODE_ALL_AREA));
+    copy_text(r->address, sizeof r->address, db_get_str(row, NODE_ALL_ADDRESS));
+}
+
 bool node_list(struct store *s, struct node_row *out, size_t most, size_t *ret_count,
                struct err *err)
 {
-    struct db *db = store_reader(s, err);
-    size_t n = 0;
-    bool row = false;
-
-    if (db == NULL)
-        return false;
-    struct db_rows rows = { 0 };
-    bool ok = db_query(db, SQL_NODE_ALL, DB_NO_ARGS, &rows, err);
-
-    while (ok && n < most && (ok = db_next(&rows, &row, err)) && row) {
-        struct node_row *r = &out[n++];
-
-        *r = (struct node_row){ .node = db_get_int(&rows, 0),
-                                .epoch = db_get_int(&rows, 1),
-                                .pid = db_get_int(&rows, 3),
-                                .state = db_get_int(&rows, 6),
-                                .started_us = db_get_int(&rows, 7),
-                                .alive_until_us = db_get_int(&rows, 8) };
-        copy_text(r->host, sizeof r->host, db_get_str(&rows, 2));
-        copy_text(r->area, sizeof r->area, db_get_str(&rows, 4));
-        copy_text(r->address, sizeof r->address, db_get_str(&rows, 5));
-    }
-    db_rows_done(&rows);
-    store_reader_back(s, db);
-    *ret_count = n;
-    return ok;
+    return store_collect(s, SQL_NODE_ALL, DB_NO_ARGS, ROWS_INTO(out, most, NULL, read_node),
+                         ret_count, err);
 }

@@ -3,8 +3,10 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "base/auto.h"
 #include "base/container_of.h"
 #include "base/require.h"
+#include "store/kernel/reader.h"
 #include "store/kernel/store_state.h"
 
 enum { SLOTS_FIRST = 256 };
@@ -84,35 +86,28 @@ static void remember(struct word_table *t, int64_t id, enum word_kind kind, stru
 
 /* ---- from the store ------------------------------------------------------------------ */
 
-static bool load(struct store *s, struct db *db, struct err *err)
+static bool add_word(void *arg, struct db_rows *row, struct err *err)
 {
-    struct db_rows rows;
-    bool row = false;
+    struct word_table *t = arg;
+    enum word_kind kind = (enum word_kind)db_get_int(row, WORD_ALL_KIND);
+    struct str name = db_get_str(row, WORD_ALL_NAME);
 
-    if (!db_query(db, SQL_WORD_ALL, DB_NO_ARGS, &rows, err))
-        return false;
-    (void)pthread_rwlock_wrlock(&s->word_lock);
-    while (db_next(&rows, &row, err) && row) {
-        enum word_kind kind = (enum word_kind)db_get_int(&rows, 1);
-        struct str name = db_get_str(&rows, 2);
-
-        if (find(&s->words, kind, name) == NULL)
-            remember(&s->words, db_get_int(&rows, 0), kind, name);
-    }
-    (void)pthread_rwlock_unlock(&s->word_lock);
-    db_rows_done(&rows);
-    return err->kind == ERR_NONE;
+    (void)err;
+    if (find(t, kind, name) == NULL)
+        remember(t, db_get_int(row, WORD_ALL_ID), kind, name);
+    return true;
 }
 
 bool words_load(struct store *s, struct err *err)
 {
-    struct db *db = store_reader(s, err);
+    AUTO(reader_back) struct reader r = reader_take(s, err);
 
-    if (db == NULL)
+    if (r.db == NULL)
         return false;
-    bool ok = load(s, db, err);
+    (void)pthread_rwlock_wrlock(&s->word_lock);
+    bool ok = rows_each(r.db, SQL_WORD_ALL, DB_NO_SLOT, DB_NO_ARGS, add_word, &s->words, err);
 
-    store_reader_back(s, db);
+    (void)pthread_rwlock_unlock(&s->word_lock);
     return ok;
 }
 

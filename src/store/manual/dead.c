@@ -4,6 +4,7 @@
 
 #include "base/auto.h"
 #include "base/require.h"
+#include "store/kernel/reader.h"
 #include "store/kernel/store_state.h"
 #include "store/search/document.h"
 
@@ -79,27 +80,25 @@ static bool matches(const struct ready_filter *r, const struct row *row)
            party_is(f->type, r->type, row->type, l->facts.type) && name_is(f->name, row->name);
 }
 
-static struct row row_of(struct db_rows *rows, struct arena *a)
+static struct row row_of(struct db_rows *row, struct arena *a)
 {
-    struct row r = { .letter = { .num = db_get_int(rows, 0),
-                                 .died_us = db_get_int(rows, 1),
-                                 .doc = db_get_int(rows, 4),
-                                 .delivery = db_get_int(rows, 6),
-                                 .endpoint = db_get_int(rows, 7),
-                                 .gateway = db_get_int(rows, 8) },
-                     .sender = db_get_int(rows, 9),
-                     .receiver = db_get_int(rows, 10),
-                     .type = db_get_int(rows, 11) };
-    struct str id = db_get_str(rows, 5);
+    struct row r = { .letter = { .num = db_get_int(row, DEAD_ROW_NUM),
+                                 .died_us = db_get_int(row, DEAD_ROW_DIED_US),
+                                 .code = row_text(row, DEAD_ROW_CODE, a),
+                                 .message = row_text(row, DEAD_ROW_MESSAGE, a),
+                                 .doc = db_get_int(row, DEAD_ROW_DOC),
+                                 .id = row_id(row, DEAD_ROW_DOC_ID),
+                                 .delivery = db_get_int(row, DEAD_ROW_DELIVERY),
+                                 .delivery_id = row_text(row, DEAD_ROW_DELIVERY_ID, a),
+                                 .endpoint = db_get_int(row, DEAD_ROW_ENDPOINT),
+                                 .gateway = db_get_int(row, DEAD_ROW_GATEWAY) },
+                     .sender = db_get_int(row, DEAD_ROW_SENDER),
+                     .receiver = db_get_int(row, DEAD_ROW_RECEIVER),
+                     .type = db_get_int(row, DEAD_ROW_DTYPE),
+                     .name = row_text(row, DEAD_ROW_NAME, a) };
 
-    require(id.len == sizeof r.letter.id.bytes);
-    memcpy(r.letter.id.bytes, id.ptr, id.len);
-    r.letter.code = arena_copy(a, db_get_str(rows, 2));
-    r.letter.message = arena_copy(a, db_get_str(rows, 3));
-    r.name = arena_copy(a, db_get_str(rows, 13));
-    r.letter.delivery_id = arena_copy(a, db_get_str(rows, 14));
-    if (!db_is_null(rows, 12)) /* what cannot be read says nothing */
-        (void)facts_read(arena_copy(a, db_get_str(rows, 12)), a, &r.letter.facts);
+    if (!db_is_null(row, DEAD_ROW_FACTS)) /* what cannot be read says nothing */
+        (void)facts_read(row_text(row, DEAD_ROW_FACTS, a), a, &r.letter.facts);
     return r;
 }
 
@@ -152,14 +151,9 @@ static bool walk_window(struct db *db, struct walk *k, struct err *err)
 static bool walk_on(struct walk *k, int64_t scan_most, int64_t *ret_next, struct err *err)
 {
     while (!k->enough && !k->end && k->looked < scan_most) {
-        struct db *db = store_reader(k->store, err);
+        AUTO(reader_back) struct reader r = reader_take(k->store, err);
 
-        if (db == NULL)
-            return false;
-        bool ok = walk_window(db, k, err);
-
-        store_reader_back(k->store, db);
-        if (!ok)
+        if (r.db == NULL || !walk_window(r.db, k, err))
             return false;
     }
     *ret_next = k->end ? 0 : k->above;

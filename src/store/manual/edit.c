@@ -13,6 +13,7 @@
 #include "core/trail.h"
 #include "store/audit/audit.h"
 #include "store/batch/batch_members.h"
+#include "store/db/rows.h"
 #include "store/kernel/store_state.h"
 #include "store/manual/link.h"
 #include "store/manual/parts.h"
@@ -110,11 +111,9 @@ static bool read_live(struct work *k, struct err *err)
     if (!db_query(k->w->db, SQL_EDIT_DOC, DB_ARGS(db_int(k->original)), &rows, err) ||
         !db_next(&rows, &row, err) || !row)
         return false;
-    struct str id = db_get_str(&rows, 0);
-
-    k->received_us = db_get_int(&rows, 1);
-    k->seq = db_get_int(&rows, 2);
-    return str_eq(id, str_mem(k->order->original.bytes, sizeof k->order->original.bytes));
+    k->received_us = db_get_int(&rows, EDIT_DOC_RECEIVED_US);
+    k->seq = db_get_int(&rows, EDIT_DOC_SEQ);
+    return row_is_id(&rows, EDIT_DOC_ID, &k->order->original);
 }
 
 static struct str endpoint_of(const struct work *k, const struct part *p)
@@ -235,10 +234,8 @@ static bool find_ended(struct work *k, int64_t slot, enum document_state *ret, s
     if (!db_query_slot(k->w->db, SQL_EDIT_DONE, slot, DB_ARGS(db_int(k->original)), &rows, err) ||
         !db_next(&rows, &row, err) || !row)
         return false;
-    *ret = (enum document_state)db_get_int(&rows, 1);
-    return *ret < DOCUMENT_STATES &&
-           str_eq(db_get_str(&rows, 0),
-                  str_mem(k->order->original.bytes, sizeof k->order->original.bytes));
+    *ret = (enum document_state)db_get_int(&rows, EDIT_DONE_STATE);
+    return *ret < DOCUMENT_STATES && row_is_id(&rows, EDIT_DONE_ID, &k->order->original);
 }
 
 /* What was cancelled is not sent any more: an edit may stand for it. */

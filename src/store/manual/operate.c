@@ -11,6 +11,7 @@
 #include "core/trail.h"
 #include "store/audit/audit.h"
 #include "store/batch/batch_members.h"
+#include "store/db/rows.h"
 #include "store/kernel/store_state.h"
 #include "store/manual/parts.h"
 #include "store/manual/place.h"
@@ -530,12 +531,9 @@ static bool find_ended(struct work *k, int64_t slot, enum document_state *ret, s
     if (!db_query_slot(k->w->db, SQL_OPERATE_DONE, slot, DB_ARGS(db_int(k->doc)), &rows, err) ||
         !db_next(&rows, &row, err) || !row)
         return false;
-    struct str id = db_get_str(&rows, 0);
-
-    *ret = (enum document_state)db_get_int(&rows, 1);
-    k->has_facts = db_get_int(&rows, 2) == 1;
-    return str_eq(id, str_mem(k->target->id.bytes, sizeof k->target->id.bytes)) &&
-           *ret < DOCUMENT_STATES;
+    *ret = (enum document_state)db_get_int(&rows, OPERATE_DONE_STATE);
+    k->has_facts = db_get_int(&rows, OPERATE_DONE_HAS_FACTS) == 1;
+    return row_is_id(&rows, OPERATE_DONE_ID, &k->target->id) && *ret < DOCUMENT_STATES;
 }
 
 static bool operate_ended(struct work *k, struct err *err)
@@ -567,12 +565,10 @@ static bool read_live(struct work *k, struct err *err)
     if (!db_query(k->w->db, SQL_OPERATE_DOC, DB_ARGS(db_int(k->doc)), &rows, err) ||
         !db_next(&rows, &row, err) || !row)
         return false;
-    struct str id = db_get_str(&rows, 0);
-
-    k->received_us = db_get_int(&rows, 1);
-    k->again = db_get_int(&rows, 2);
-    k->has_facts = db_get_int(&rows, 3) == 1;
-    return str_eq(id, str_mem(k->target->id.bytes, sizeof k->target->id.bytes));
+    k->received_us = db_get_int(&rows, OPERATE_DOC_RECEIVED_US);
+    k->again = db_get_int(&rows, OPERATE_DOC_AGAIN);
+    k->has_facts = db_get_int(&rows, OPERATE_DOC_HAS_FACTS) == 1;
+    return row_is_id(&rows, OPERATE_DOC_ID, &k->target->id);
 }
 
 static bool operate_on_member(struct work *k, const struct batch_at *at, struct err *err)

@@ -1,7 +1,7 @@
 #include "store/manual/parts.h"
 
 #include "base/arena.h"
-#include "base/auto.h"
+#include "store/db/rows.h"
 #include "store/kernel/store_state.h"
 #include "store/road/order.h"
 
@@ -15,35 +15,39 @@ static bool lock_standing(struct writer *w, int64_t doc, struct err *err)
            db_one_int(w->db, SQL_OPERATE_STANDING, DB_ARGS(db_int(doc)), 0, &count, err);
 }
 
+struct reading {
+    struct arena *arena;
+    struct parts *parts;
+};
+
+static bool add_part(void *arg, struct db_rows *row, struct err *err)
+{
+    struct reading *r = arg;
+    bool ordered = db_get_int(row, OPERATE_DELIVERIES_LANE) != 0;
+    int64_t turn = db_get_int(row, OPERATE_DELIVERIES_TURN);
+
+    if (r->parts->count == SETTLE_PARTS_MOST)
+        return err_set(err, ERR_PERMANENT, 0, "a document with more than %d deliveries",
+                       SETTLE_PARTS_MOST);
+    r->parts->list[r->parts->count++] =
+        (struct part){ .num = db_get_int(row, OPERATE_DELIVERIES_NUM),
+                       .id = row_text(row, OPERATE_DELIVERIES_ID, r->arena),
+                       .endpoint = db_get_int(row, OPERATE_DELIVERIES_ENDPOINT),
+                       .queue = db_get_int(row, OPERATE_DELIVERIES_QUEUE),
+                       .state = (enum delivery_state)db_get_int(row, OPERATE_DELIVERIES_STATE),
+                       .due_us = db_get_int(row, OPERATE_DELIVERIES_DUE_US),
+                       .sent = db_get_int(row, OPERATE_DELIVERIES_INTENT_US) != 0,
+                       .ordered = ordered,
+                       .waits = turn == TURN_WAITS,
+                       .left = ordered && turn == TURN_NONE };
+    return true;
+}
+
 bool parts_read(struct writer *w, int64_t doc, struct parts *ret, struct err *err)
 {
-    AUTO(db_rows_done) struct db_rows rows = { 0 };
-    bool row;
+    struct reading r = { .arena = w->arena, .parts = ret };
 
     ret->count = 0;
-    if (!lock_standing(w, doc, err) ||
-        !db_query(w->db, SQL_OPERATE_DELIVERIES, DB_ARGS(db_int(doc)), &rows, err))
-        return false;
-    for (;;) {
-        if (!db_next(&rows, &row, err))
-            return false;
-        if (!row)
-            return true;
-        if (ret->count == SETTLE_PARTS_MOST)
-            return err_set(err, ERR_PERMANENT, 0, "a document with more than %d deliveries",
-                           SETTLE_PARTS_MOST);
-        bool ordered = db_get_int(&rows, 7) != 0;
-        int64_t turn = db_get_int(&rows, 8);
-
-        ret->list[ret->count++] = (struct part){ .num = db_get_int(&rows, 0),
-                                                 .id = arena_copy(w->arena, db_get_str(&rows, 1)),
-                                                 .endpoint = db_get_int(&rows, 2),
-                                                 .queue = db_get_int(&rows, 3),
-                                                 .state = (enum delivery_state)db_get_int(&rows, 4),
-                                                 .due_us = db_get_int(&rows, 5),
-                                                 .sent = db_get_int(&rows, 6) != 0,
-                                                 .ordered = ordered,
-                                                 .waits = turn == TURN_WAITS,
-                                                 .left = ordered && turn == TURN_NONE };
-    }
+    return lock_standing(w, doc, err) && rows_each(w->db, SQL_OPERATE_DELIVERIES, DB_NO_SLOT,
+                                                   DB_ARGS(db_int(doc)), add_part, &r, err);
 }

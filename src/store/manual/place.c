@@ -29,9 +29,9 @@ static bool look(struct writer *w, enum sql_id id, struct db_args args, bool *re
     if (!db_query(w->db, id, args, &rows, err) || !db_next(&rows, ret_found, err))
         return false;
     if (*ret_found) {
-        ret[0] = db_get_int(&rows, 0);
+        ret[0] = db_get_int(&rows, OPERATE_READY_FIND_PRIO); /* or due_us */
         ret[1] = id == SQL_OPERATE_READY_FIND || id == SQL_OPERATE_READY_SEARCH
-                     ? db_get_int(&rows, 1)
+                     ? db_get_int(&rows, OPERATE_READY_FIND_RANK)
                      : ret[0];
     }
     return true;

@@ -8,6 +8,7 @@
 #include "base/require.h"
 #include "core/trail.h"
 #include "store/audit/audit.h"
+#include "store/db/rows.h"
 #include "store/kernel/store_state.h"
 #include "store/manual/parts.h"
 #include "store/road/accept.h"
@@ -60,8 +61,7 @@ static bool find_document(struct work *k, const struct id *id, struct err *err)
     bool row;
 
     return db_query(k->w->db, SQL_OPERATE_DOC, DB_ARGS(db_int(k->doc)), &rows, err) &&
-           db_next(&rows, &row, err) && row &&
-           str_eq(db_get_str(&rows, 0), str_mem(id->bytes, sizeof id->bytes));
+           db_next(&rows, &row, err) && row && row_is_id(&rows, OPERATE_DOC_ID, id);
 }
 
 static size_t choose(struct work *k)

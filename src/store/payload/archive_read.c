@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/file.h"
+#include "store/kernel/reader.h"
 #include "store/kernel/store_state.h"
 
 /* ---- files ---------------------------------------------------------------------------------- */
@@ -184,34 +185,22 @@ struct candidate {
     int64_t day, part;
 };
 
+static void read_candidate(struct db_rows *row, struct arena *a, void *to)
+{
+    *(struct candidate *)to = (struct candidate){ .folder = row_text(row, ARCHIVE_FIND_FOLDER, a),
+                                                  .name = row_text(row, ARCHIVE_FIND_NAME, a),
+                                                  .day = db_get_int(row, ARCHIVE_FIND_DAY),
+                                                  .part = db_get_int(row, ARCHIVE_FIND_PART) };
+}
+
 /* The archives behind a place whose numbers span this one. */
 static bool candidates(struct store *s, int64_t num, const struct candidate *behind,
                        struct arena *a, struct candidate *ret, size_t *ret_count, struct err *err)
 {
-    struct db *db = store_reader(s, err);
-    struct db_rows rows = { 0 };
-    bool row = true;
-    size_t n = 0;
-
-    if (db == NULL)
-        return false;
-    bool ok = db_query(
-        db, SQL_ARCHIVE_FIND,
-        DB_ARGS(db_int(num), db_int(behind->day), db_int(behind->part), db_int(CANDIDATES)), &rows,
-        err);
-
-    while (ok && row && n < CANDIDATES) {
-        ok = db_next(&rows, &row, err);
-        if (ok && row)
-            ret[n++] = (struct candidate){ .folder = arena_copy(a, db_get_str(&rows, 0)),
-                                           .name = arena_copy(a, db_get_str(&rows, 1)),
-                                           .day = db_get_int(&rows, 2),
-                                           .part = db_get_int(&rows, 3) };
-    }
-    db_rows_done(&rows);
-    store_reader_back(s, db);
-    *ret_count = n;
-    return ok;
+    return store_collect(
+        s, SQL_ARCHIVE_FIND,
+        DB_ARGS(db_int(num), db_int(behind->day), db_int(behind->part), db_int(CANDIDATES)),
+        ROWS_INTO(ret, CANDIDATES, a, read_candidate), ret_count, err);
 }
 
 /* An archive that cannot be read may be the one that has it, but perhaps another is: what is wrong

@@ -15,8 +15,13 @@
 #include "base/fault.h"
 #include "base/file.h"
 #include "base/require.h"
+#include "store/kernel/change.h"
+#include "store/kernel/reader.h"
 #include "store/kernel/store_state.h"
 #include "store/payload/archive_read.h"
+
+/* An upload that is this old and that no accept adopted has no sender any more. */
+#define UPLOAD_OVER_US (INT64_C(86400) * 1000000)
 
 enum { NAME = 32, SEGMENT_READ_MOST = SEGMENT_PAYLOAD_MOST + 1, MOVES_MOST = 3, DROPS_MOST = 64 };
 
@@ -92,50 +97,33 @@ void payload_close(struct payload_reader *r)
     free(r);
 }
 
-static bool query_row(struct payload_reader *r, struct db *db, enum sql_id id, struct db_args args,
-                      struct err *err)
+/* A connection for one piece only: a slow receiver of a large document holds none. */
+static bool read_row(struct payload_reader *p, enum sql_id id, struct db_args args, struct err *err)
 {
+    AUTO(reader_back) struct reader r = reader_take(p->store, err);
     AUTO(db_rows_done) struct db_rows rows = { 0 };
     bool row;
 
-    if (!db_query(db, id, args, &rows, err) || !db_next(&rows, &row, err))
+    if (r.db == NULL || !db_query(r.db, id, args, &rows, err) || !db_next(&rows, &row, err))
         return false;
     if (!row)
         return err_set(err, ERR_PERMANENT, ENOENT, "the payload is not in the store");
-    return buf_append(&r->piece, db_get_str(&rows, 0), err);
+    return buf_append(&p->piece, db_get_str(&rows, 0), err);
 }
 
-/* A connection for one piece only: a slow receiver of a large document holds none. */
-static bool read_row(struct payload_reader *r, enum sql_id id, struct db_args args, struct err *err)
+static void read_moved(struct db_rows *row, struct arena *a, void *to)
 {
-    struct db *db = store_reader(r->store, err);
-
-    if (db == NULL)
-        return false;
-    bool ok = query_row(r, db, id, args, err);
-
-    store_reader_back(r->store, db);
-    return ok;
+    (void)a;
+    *(struct payload_place *)to = (struct payload_place){ db_get_int(row, MOVED_GET_TO_SEG),
+                                                          db_get_int(row, MOVED_GET_TO_POS) };
 }
 
 /* Where an entry went when its segment did. */
 static bool find_moved(struct store *s, struct payload_place *place, bool *ret_found,
                        struct err *err)
 {
-    struct db *db = store_reader(s, err);
-    struct db_rows rows = { 0 };
-
-    if (db == NULL)
-        return false;
-    bool ok =
-        db_query(db, SQL_MOVED_GET, DB_ARGS(db_int(place->seg), db_int(place->pos)), &rows, err) &&
-        db_next(&rows, ret_found, err);
-
-    if (ok && *ret_found)
-        *place = (struct payload_place){ db_get_int(&rows, 0), db_get_int(&rows, 1) };
-    db_rows_done(&rows);
-    store_reader_back(s, db);
-    return ok;
+    return store_one(s, SQL_MOVED_GET, DB_ARGS(db_int(place->seg), db_int(place->pos)), read_moved,
+                     NULL, place, ret_found, err);
 }
 
 /* It may move on while we look. */
@@ -341,24 +329,6 @@ void upload_close(struct upload *u)
     free(u);
 }
 
-struct drop_op {
-    struct store_op op;
-    int64_t number;
-    int64_t noted; /* 0: a document has it, or it is gone */
-};
-
-static bool drop_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
-{
-    struct drop_op *o = container_of(ops[0], struct drop_op, op);
-
-    require(count == 1);
-    return db_run(w->db, SQL_UPLOAD_DROP, DB_ARGS(db_int(o->number)), &o->noted, err);
-}
-
-static const struct store_verb drop_verb = { .name = "drop an upload",
-                                             .run = drop_run,
-                                             .notes = true };
-
 struct pieces_op {
     struct store_op op;
     int64_t upload;
@@ -395,35 +365,36 @@ bool payload_drop_pieces(struct store *s, int64_t upload, int64_t *ret_count, st
     return true;
 }
 
+static void drop_pieces(struct store *s, int64_t upload)
+{
+    struct store_change drop = { .sql = SQL_UPLOAD_DROP,
+                                 .args = DB_ARGS(db_int(upload)),
+                                 .silent = true };
+    struct err err = { 0 };
+    int64_t noted;
+    bool more = store_change(s, &drop, &noted, &err) && noted > 0;
+
+    /* Some at a time, for others' commits wait behind it; what fails is left to retention. */
+    for (int i = 0; more && i < DROPS_MOST; i++)
+        more = payload_drop_pieces(s, upload, &noted, &err) && noted == PAYLOAD_PIECES_AT_ONCE;
+}
+
 void upload_drop(struct store *s, struct payload_place place)
 {
-    struct drop_op o = { .number = place.pos };
     char name[NAME];
     struct err err = { 0 };
     int64_t known = 1;
 
-    if (place.seg == PAYLOAD_IN_PIECES) { /* some at a time, for others' commits wait behind it */
-        bool more = writers_call(s->writers, &drop_verb, &o.op, &err) && o.noted > 0;
-        int64_t count;
-
-        for (int i = 0; more && i < DROPS_MOST; i++) {
-            if (!payload_drop_pieces(s, place.pos, &count, &err))
-                return; /* with retention */
-            more = count == PAYLOAD_PIECES_AT_ONCE;
-        }
-        return;
-    }
-    struct db *db = place.seg == PAYLOAD_IN_FILE ? store_reader(s, &err) : NULL;
-
-    if (db == NULL)
+    if (place.seg == PAYLOAD_IN_PIECES)
+        drop_pieces(s, place.pos);
+    if (place.seg != PAYLOAD_IN_FILE)
         return;
     /* Whoever calls is sure; the store has the last word. */
-    if (db_one_int(db, SQL_LARGE_KNOWN, DB_ARGS(db_int(place.pos)), 0, &known, &err) &&
+    if (store_one_int(s, SQL_LARGE_KNOWN, DB_ARGS(db_int(place.pos)), 0, &known, &err) &&
         known == 0) {
         large_name(place.pos, "", name);
         (void)unlinkat(s->large_fd, name, 0);
     }
-    store_reader_back(s, db);
 }
 
 bool payload_unlink(struct store *s, int64_t pos, int64_t *ret_bytes, struct err *err)
@@ -444,35 +415,14 @@ bool payload_unlink(struct store *s, int64_t pos, int64_t *ret_bytes, struct err
 
 /* ---- what a crash left ------------------------------------------------------------------ */
 
-/* An upload that is this old and that no accept adopted has no sender any more. */
-#define UPLOAD_OVER_US (INT64_C(86400) * 1000000)
-
-struct sweep_op {
-    struct store_op op;
-    int64_t swept;
-};
-
-static bool sweep_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
-{
-    struct sweep_op *o = container_of(ops[0], struct sweep_op, op);
-
-    require(count == 1);
-    return db_run(w->db, SQL_UPLOAD_SWEEP, DB_ARGS(db_int(UPLOAD_OVER_US)), &o->swept, err);
-}
-
-static const struct store_verb sweep_verb = { .name = "sweep uploads", .run = sweep_run };
-
 bool payload_sweep_uploads(struct store *s, int64_t *ret_swept, struct err *err)
 {
-    struct sweep_op o = { 0 };
-
     *ret_swept = 0;
-    if (s->kind == DB_SQLITE)
-        return true;
-    if (!writers_call(s->writers, &sweep_verb, &o.op, err))
-        return false;
-    *ret_swept = o.swept;
-    return true;
+    return s->kind == DB_SQLITE ||
+           store_change(s,
+                        &(struct store_change){ .sql = SQL_UPLOAD_SWEEP,
+                                                .args = DB_ARGS(db_int(UPLOAD_OVER_US)) },
+                        ret_swept, err);
 }
 
 /* The number in the name of a file that we wrote. */
@@ -540,12 +490,8 @@ bool payload_sweep_files(struct store *s, int64_t *ret_swept, struct err *err)
     *ret_swept = 0;
     if (s->kind == DB_POSTGRESQL)
         return true;
-    struct db *db = store_reader(s, err);
+    AUTO(reader_back) struct reader r = reader_take(s, err);
 
-    if (db == NULL)
-        return false;
-    bool ok = file_make_dir(s->data_fd, "orphans", err) && sweep_folder(s, db, ret_swept, err);
-
-    store_reader_back(s, db);
-    return ok;
+    return r.db != NULL && file_make_dir(s->data_fd, "orphans", err) &&
+           sweep_folder(s, r.db, ret_swept, err);
 }

@@ -4,6 +4,8 @@
 #include "base/buf.h"
 #include "base/container_of.h"
 #include "base/require.h"
+#include "store/kernel/change.h"
+#include "store/kernel/reader.h"
 #include "store/kernel/store_state.h"
 
 enum { ROLES_TEXT = ROLES_OF_ONE_MOST * (ROLE_NAME_MOST + 1) };
@@ -11,56 +13,37 @@ enum { ROLES_TEXT = ROLES_OF_ONE_MOST * (ROLE_NAME_MOST + 1) };
 /* ---- changes ----------------------------------------------------------------------------------
  */
 
-enum action { ADD, DROP, USE };
-
-struct change_op {
+struct add_op {
     struct store_op op;
-    enum action action;
-    struct str name, title, roles, by;
+    struct str name, roles;
+    const struct admin_key *key;
     struct sha256 secret;
-    int64_t time_us; /* ADD: when it expires; USE: when it was used */
-    int64_t changed;
     bool full, is_titled;
 };
 
-static bool add(struct writer *w, struct change_op *o, struct err *err)
+static bool add_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
-    int64_t count, titled;
-
-    if (!db_one_int(w->db, SQL_ADMIN_KEY_COUNT, DB_NO_ARGS, 0, &count, err) ||
-        !db_one_int(w->db, SQL_ADMIN_KEY_TITLED, DB_ARGS(db_text(o->title)), 0, &titled, err))
-        return false;
-    o->full = count >= ADMIN_KEYS_MOST;
-    o->is_titled = titled > 0;
-    o->op.nothing = o->full || o->is_titled;
-    return o->op.nothing || db_run(w->db, SQL_ADMIN_KEY_ADD,
-                                   DB_ARGS(db_text(o->name), db_text(o->title),
-                                           db_bytes(str_mem(o->secret.bytes, SHA256_SIZE)),
-                                           db_text(o->roles), db_int(o->time_us), db_text(o->by)),
-                                   NULL, err);
-}
-
-static bool change_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
-{
-    struct change_op *o = container_of(ops[0], struct change_op, op);
-    int64_t mark;
+    struct add_op *o = container_of(ops[0], struct add_op, op);
+    const struct admin_key *k = o->key;
+    int64_t there, titled;
 
     require(count == 1);
-    if (o->action == USE)
-        return db_run(w->db, SQL_ADMIN_KEY_USE, DB_ARGS(db_text(o->name), db_int(o->time_us)), NULL,
-                      err);
-    if (!db_one_int(w->db, SQL_MARK_TAKE, DB_ARGS(db_text(STR("right")), db_int(1)), 0, &mark, err))
+    if (!mark_take(w, "right", NULL, err) ||
+        !db_one_int(w->db, SQL_ADMIN_KEY_COUNT, DB_NO_ARGS, 0, &there, err) ||
+        !db_one_int(w->db, SQL_ADMIN_KEY_TITLED, DB_ARGS(db_text(k->title)), 0, &titled, err))
         return false;
-    if (o->action == ADD)
-        return add(w, o, err);
-    if (!db_run(w->db, SQL_ADMIN_KEY_DROP, DB_ARGS(db_text(o->name)), &o->changed, err))
-        return false;
-    o->op.nothing = o->changed == 0;
-    return true;
+    o->full = there >= ADMIN_KEYS_MOST;
+    o->is_titled = titled > 0;
+    o->op.nothing = o->full || o->is_titled;
+    return o->op.nothing ||
+           db_run(w->db, SQL_ADMIN_KEY_ADD,
+                  DB_ARGS(db_text(o->name), db_text(k->title),
+                          db_bytes(str_mem(o->secret.bytes, SHA256_SIZE)), db_text(o->roles),
+                          db_int(k->expires_us), db_text(k->by)),
+                  NULL, err);
 }
 
-static const struct store_verb change_verb = { .name = "change keys of the admin API",
-                                               .run = change_run };
+static const struct store_verb add_verb = { .name = "add admin key", .run = add_run };
 
 static bool check(const struct admin_key *k, struct err *err)
 {
@@ -82,9 +65,7 @@ bool admin_key_add(struct store *s, const struct admin_key *key, char ret_name[s
                    char ret_key[static KEY_TEXT], struct err *err)
 {
     AUTO(buf_done) struct buf roles = BUF_INIT(ROLES_TEXT);
-    struct change_op o = {
-        .action = ADD, .title = key->title, .time_us = key->expires_us, .by = key->by
-    };
+    struct add_op o = { .key = key };
 
     if (!check(key, err))
         return false;
@@ -93,7 +74,7 @@ bool admin_key_add(struct store *s, const struct admin_key *key, char ret_name[s
     o.secret = key_make(ret_name, ret_key);
     o.name = str_of(ret_name);
     o.roles = buf_view(&roles);
-    if (!writers_call(s->writers, &change_verb, &o.op, err))
+    if (!writers_call(s->writers, &add_verb, &o.op, err))
         return false;
     if (o.is_titled)
         return err_set(err, ERR_PERMANENT, 0,
@@ -103,71 +84,45 @@ bool admin_key_add(struct store *s, const struct admin_key *key, char ret_name[s
 
 bool admin_key_remove(struct store *s, struct str name, bool *ret_was_there, struct err *err)
 {
-    struct change_op o = { .action = DROP, .name = name };
-
-    if (!writers_call(s->writers, &change_verb, &o.op, err))
-        return false;
-    *ret_was_there = o.changed == 1;
-    return true;
+    return store_change_one(s,
+                            &(struct store_change){ .sql = SQL_ADMIN_KEY_DROP,
+                                                    .args = DB_ARGS(db_text(name)),
+                                                    .mark = "right" },
+                            ret_was_there, err);
 }
 
 bool admin_key_use(struct store *s, struct str name, int64_t used_us, struct err *err)
 {
-    struct change_op o = { .action = USE, .name = name, .time_us = used_us };
-
-    return writers_call(s->writers, &change_verb, &o.op, err);
+    return store_change(s,
+                        &(struct store_change){ .sql = SQL_ADMIN_KEY_USE,
+                                                .args = DB_ARGS(db_text(name), db_int(used_us)) },
+                        NULL, err);
 }
 
 /* ---- looking ----------------------------------------------------------------------------------
  */
 
-static struct admin_key key_of(struct db_rows *rows, struct arena *a)
+static void read_key(struct db_rows *row, struct arena *a, void *to)
 {
-    struct admin_key k = { .name = arena_copy(a, db_get_str(rows, 0)),
-                           .title = arena_copy(a, db_get_str(rows, 1)),
-                           .expires_us = db_get_int(rows, 4),
-                           .used_us = db_get_int(rows, 5),
-                           .made_us = db_get_int(rows, 6),
-                           .by = arena_copy(a, db_get_str(rows, 7)) };
-    struct str secret = db_get_str(rows, 2), roles = arena_copy(a, db_get_str(rows, 3));
+    struct admin_key *k = to;
+    struct str roles = row_text(row, ADMIN_KEY_ALL_ROLES, a);
 
-    require(secret.len == SHA256_SIZE);
-    memcpy(k.secret.bytes, secret.ptr, secret.len);
-    k.roles = ARENA_ARRAY(a, struct str, ROLES_OF_ONE_MOST);
-    while (roles.len > 0 && k.role_count < ROLES_OF_ONE_MOST)
-        roles = str_cut(roles, ' ', &k.roles[k.role_count++]);
-    return k;
-}
-
-static bool read_all(struct db *db, struct arena *a, struct admin_key *all, size_t *ret_count,
-                     struct err *err)
-{
-    AUTO(db_rows_done) struct db_rows rows = { 0 };
-    bool row;
-
-    *ret_count = 0;
-    if (!db_query(db, SQL_ADMIN_KEY_ALL, DB_NO_ARGS, &rows, err))
-        return false;
-    while (*ret_count < ADMIN_KEYS_MOST) {
-        if (!db_next(&rows, &row, err))
-            return false;
-        if (!row)
-            break;
-        all[(*ret_count)++] = key_of(&rows, a);
-    }
-    return true;
+    *k = (struct admin_key){ .name = row_text(row, ADMIN_KEY_ALL_NAME, a),
+                             .title = row_text(row, ADMIN_KEY_ALL_TITLE, a),
+                             .secret = row_sha256(row, ADMIN_KEY_ALL_SECRET),
+                             .expires_us = db_get_int(row, ADMIN_KEY_ALL_EXPIRES_US),
+                             .used_us = db_get_int(row, ADMIN_KEY_ALL_USED_US),
+                             .made_us = db_get_int(row, ADMIN_KEY_ALL_MADE_US),
+                             .by = row_text(row, ADMIN_KEY_ALL_MADE_BY, a),
+                             .roles = ARENA_ARRAY(a, struct str, ROLES_OF_ONE_MOST) };
+    while (roles.len > 0 && k->role_count < ROLES_OF_ONE_MOST)
+        roles = str_cut(roles, ' ', &k->roles[k->role_count++]);
 }
 
 bool admin_key_list(struct store *s, struct arena *a, struct admin_key **ret, size_t *ret_count,
                     struct err *err)
 {
-    struct db *db = store_reader(s, err);
-
-    if (db == NULL)
-        return false;
     *ret = ARENA_ARRAY(a, struct admin_key, ADMIN_KEYS_MOST);
-    bool ok = read_all(db, a, *ret, ret_count, err);
-
-    store_reader_back(s, db);
-    return ok;
+    return store_collect(s, SQL_ADMIN_KEY_ALL, DB_NO_ARGS,
+                         ROWS_INTO(*ret, ADMIN_KEYS_MOST, a, read_key), ret_count, err);
 }

@@ -4,6 +4,8 @@
 #include "base/buf.h"
 #include "base/container_of.h"
 #include "base/require.h"
+#include "store/kernel/change.h"
+#include "store/kernel/reader.h"
 #include "store/kernel/store_state.h"
 
 enum { SYSTEMS_TEXT = RIGHTS_SYSTEMS_MOST * 256, RIGHTS_TEXT = 256 };
@@ -77,52 +79,40 @@ static bool check(const struct role *r, struct err *err)
 /* ---- changes ----------------------------------------------------------------------------------
  */
 
-struct change_op {
+struct put_op {
     struct store_op op;
-    const struct role *role; /* NULL: drop `name` */
-    struct str name, rights, systems;
-    int64_t changed;
+    const struct role *role;
+    struct str rights, systems;
     bool full;
 };
 
-static bool put(struct writer *w, struct change_op *o, struct err *err)
+static bool put_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
+    struct put_op *o = container_of(ops[0], struct put_op, op);
     const struct role *r = o->role;
-    int64_t others;
-
-    if (!db_one_int(w->db, SQL_ROLE_OTHERS, DB_ARGS(db_text(r->name)), 0, &others, err))
-        return false;
-    o->full = others >= ROLES_MOST;
-    o->changed = 0;
-    return o->full ||
-           db_run(w->db, SQL_ROLE_PUT,
-                  DB_ARGS(db_text(r->name), db_text(r->title), db_text(o->rights),
-                          r->everywhere ? db_null() : db_text(o->systems), db_text(r->by)),
-                  &o->changed, err);
-}
-
-static bool change_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
-{
-    struct change_op *o = container_of(ops[0], struct change_op, op);
-    int64_t mark;
+    int64_t others, changed = 0;
 
     require(count == 1);
-    if (!db_one_int(w->db, SQL_MARK_TAKE, DB_ARGS(db_text(STR("right")), db_int(1)), 0, &mark, err))
+    if (!mark_take(w, "right", NULL, err) ||
+        !db_one_int(w->db, SQL_ROLE_OTHERS, DB_ARGS(db_text(r->name)), 0, &others, err))
         return false;
-    if (!(o->role != NULL
-              ? put(w, o, err)
-              : db_run(w->db, SQL_ROLE_DROP, DB_ARGS(db_text(o->name)), &o->changed, err)))
+    o->full = others >= ROLES_MOST;
+    if (!o->full &&
+        !db_run(w->db, SQL_ROLE_PUT,
+                DB_ARGS(db_text(r->name), db_text(r->title), db_text(o->rights),
+                        r->everywhere ? db_null() : db_text(o->systems), db_text(r->by)),
+                &changed, err))
         return false;
-    o->op.nothing = o->changed == 0;
+    o->op.nothing = changed == 0;
     return true;
 }
 
-static const struct store_verb change_verb = { .name = "change roles", .run = change_run };
+static const struct store_verb put_verb = { .name = "put role", .run = put_run };
 
 bool role_put(struct store *s, const struct role *role, struct err *err)
 {
     AUTO(buf_done) struct buf rights = BUF_INIT(RIGHTS_TEXT), systems = BUF_INIT(SYSTEMS_TEXT);
-    struct change_op o = { .role = role };
+    struct put_op o = { .role = role };
 
     if (!check(role, err))
         return false;
@@ -133,21 +123,20 @@ bool role_put(struct store *s, const struct role *role, struct err *err)
         buf_printf(&systems, "%s%.*s", i > 0 ? "\n" : "", STR_ARG(role->systems[i]));
     o.rights = buf_view(&rights);
     o.systems = buf_view(&systems);
-    if (!writers_call(s->writers, &change_verb, &o.op, err))
+    if (!writers_call(s->writers, &put_verb, &o.op, err))
         return false;
     return !o.full || err_set(err, ERR_LIMIT, 0, "there are %d roles already", ROLES_MOST);
 }
 
 bool role_drop(struct store *s, struct str name, bool *ret_was_there, struct err *err)
 {
-    struct change_op o = { .name = name };
-
     if (rights_role_find(name) != NULL)
         return err_set(err, ERR_PERMANENT, 0, "the role %.*s is built in and stays", STR_ARG(name));
-    if (!writers_call(s->writers, &change_verb, &o.op, err))
-        return false;
-    *ret_was_there = o.changed == 1;
-    return true;
+    return store_change_one(s,
+                            &(struct store_change){ .sql = SQL_ROLE_DROP,
+                                                    .args = DB_ARGS(db_text(name)),
+                                                    .mark = "right" },
+                            ret_was_there, err);
 }
 
 /* ---- looking ----------------------------------------------------------------------------------
@@ -179,46 +168,26 @@ static void read_systems(struct str names, struct arena *a, struct role *r)
     }
 }
 
-static bool read_all(struct db *db, struct arena *a, struct role *all, size_t *ret_count,
-                     struct err *err)
+static void read_role(struct db_rows *row, struct arena *a, void *to)
 {
-    AUTO(db_rows_done) struct db_rows rows = { 0 };
-    bool row;
+    struct role *r = to;
 
-    *ret_count = 0;
-    if (!db_query(db, SQL_ROLE_ALL, DB_NO_ARGS, &rows, err))
-        return false;
-    while (*ret_count < ROLES_MOST) {
-        if (!db_next(&rows, &row, err))
-            return false;
-        if (!row)
-            break;
-        struct role *r = &all[(*ret_count)++];
-
-        *r = (struct role){ .name = arena_copy(a, db_get_str(&rows, 0)),
-                            .title = arena_copy(a, db_get_str(&rows, 1)),
-                            .bits = read_rights(db_get_str(&rows, 2)),
-                            .everywhere = db_is_null(&rows, 3),
-                            .made_us = db_get_int(&rows, 4),
-                            .by = arena_copy(a, db_get_str(&rows, 5)) };
-        if (!r->everywhere)
-            read_systems(db_get_str(&rows, 3), a, r);
-    }
-    return true;
+    *r = (struct role){ .name = row_text(row, ROLE_ALL_NAME, a),
+                        .title = row_text(row, ROLE_ALL_TITLE, a),
+                        .bits = read_rights(db_get_str(row, ROLE_ALL_RIGHTS)),
+                        .everywhere = db_is_null(row, ROLE_ALL_SYSTEMS),
+                        .made_us = db_get_int(row, ROLE_ALL_MADE_US),
+                        .by = row_text(row, ROLE_ALL_MADE_BY, a) };
+    if (!r->everywhere)
+        read_systems(db_get_str(row, ROLE_ALL_SYSTEMS), a, r);
 }
 
 bool role_list(struct store *s, struct arena *a, struct role **ret, size_t *ret_count,
                struct err *err)
 {
-    struct db *db = store_reader(s, err);
-
-    if (db == NULL)
-        return false;
     *ret = ARENA_ARRAY(a, struct role, ROLES_MOST);
-    bool ok = read_all(db, a, *ret, ret_count, err);
-
-    store_reader_back(s, db);
-    return ok;
+    return store_collect(s, SQL_ROLE_ALL, DB_NO_ARGS, ROWS_INTO(*ret, ROLES_MOST, a, read_role),
+                         ret_count, err);
 }
 
 static void add_role(const struct role *r, struct rights *to)
@@ -246,12 +215,5 @@ void role_rights_of(const struct role *roles, size_t role_count, const struct st
 
 bool role_mark(struct store *s, int64_t *ret, struct err *err)
 {
-    struct db *db = store_reader(s, err);
-
-    if (db == NULL)
-        return false;
-    bool ok = db_one_int(db, SQL_MARK_GET, DB_ARGS(db_text(STR("right"))), 0, ret, err);
-
-    store_reader_back(s, db);
-    return ok;
+    return store_mark(s, "right", ret, err);
 }

@@ -16,6 +16,8 @@
 #include "base/require.h"
 #include "core/units.h"
 #include "store/audit/audit.h"
+#include "store/kernel/change.h"
+#include "store/kernel/reader.h"
 #include "store/kernel/store_state.h"
 
 enum {
@@ -115,18 +117,6 @@ static bool make_key_file(struct store *s, struct err *err)
     return ok;
 }
 
-static bool count_all(struct store *s, int64_t *ret, struct err *err)
-{
-    struct db *db = store_reader(s, err);
-
-    if (db == NULL)
-        return false;
-    bool ok = db_one_int(db, SQL_SECRET_OTHERS, DB_ARGS(db_text(STR(""))), 0, ret, err);
-
-    store_reader_back(s, db);
-    return ok;
-}
-
 /* A new key where there is none yet; but never beside values that another one seals. */
 static bool make_first_key(struct store *s, struct err *err)
 {
@@ -135,7 +125,7 @@ static bool make_first_key(struct store *s, struct err *err)
 
     if (fstatat(s->data_fd, KEY_NAME, &st, 0) == 0)
         return true;
-    if (!count_all(s, &sealed, err))
+    if (!store_one_int(s, SQL_SECRET_OTHERS, DB_ARGS(db_text(STR(""))), 0, &sealed, err))
         return false;
     if (sealed > 0)
         return err_set(
@@ -191,7 +181,7 @@ bool secret_key_id(struct store *s, char ret[static SECRET_KEY_ID], struct err *
     struct stat st;
 
     ret[0] = '\0';
-    if (!count_all(s, &sealed, err))
+    if (!store_one_int(s, SQL_SECRET_OTHERS, DB_ARGS(db_text(STR(""))), 0, &sealed, err))
         return false;
     if (sealed == 0 && elsewhere() == NULL && fstatat(s->data_fd, KEY_NAME, &st, 0) < 0)
         return true;
@@ -270,7 +260,7 @@ static void fingerprint(const struct keys *k, struct str value, char ret[FINGERP
 
 /* ---- changes ------------------------------------------------------------------------------ */
 
-struct change_op {
+struct secret_op {
     struct store_op op;
     struct str name, sealed, who; /* sealed.ptr NULL: drop */
     const char *fingerprint;
@@ -279,7 +269,7 @@ struct change_op {
 };
 
 /* By fingerprint. */
-static bool note_change(struct writer *w, struct change_op *o, struct err *err)
+static bool note_change(struct writer *w, struct secret_op *o, struct err *err)
 {
     AUTO(db_rows_done) struct db_rows rows = { 0 };
     bool there;
@@ -298,12 +288,11 @@ static bool note_change(struct writer *w, struct change_op *o, struct err *err)
 
 static bool change_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
-    struct change_op *o = container_of(ops[0], struct change_op, op);
-    int64_t others, mark;
+    struct secret_op *o = container_of(ops[0], struct secret_op, op);
+    int64_t others;
 
     require(count == 1);
-    if (!db_one_int(w->db, SQL_MARK_TAKE, DB_ARGS(db_text(STR("secret")), db_int(1)), 0, &mark,
-                    err) ||
+    if (!mark_take(w, "secret", NULL, err) ||
         !db_one_int(w->db, SQL_SECRET_OTHERS, DB_ARGS(db_text(o->name)), 0, &others, err))
         return false;
     o->full = o->sealed.ptr != NULL && others >= SECRETS_MOST;
@@ -338,7 +327,7 @@ bool secret_put(struct store *s, struct str name, struct str value, struct str w
         return false;
     seal(&keys, name, value, sealed);
     fingerprint(&keys, value, print);
-    struct change_op o = { .name = name,
+    struct secret_op o = { .name = name,
                            .sealed = str_mem(sealed, HEAD + value.len + TAG),
                            .who = who,
                            .fingerprint = print };
@@ -353,7 +342,7 @@ bool secret_put(struct store *s, struct str name, struct str value, struct str w
 
 bool secret_drop(struct store *s, struct str name, bool *ret_was, struct err *err)
 {
-    struct change_op o = { .name = name };
+    struct secret_op o = { .name = name };
 
     if (!writers_call(s->writers, &change_verb, &o.op, err))
         return false;
@@ -363,41 +352,19 @@ bool secret_drop(struct store *s, struct str name, bool *ret_was, struct err *er
 
 /* ---- look ----------------------------------------------------------------------------------- */
 
-static bool read_all(struct db *db, struct arena *a, struct secret *ret, size_t *ret_count,
-                     struct err *err)
+static void read_secret(struct db_rows *row, struct arena *a, void *to)
 {
-    AUTO(db_rows_done) struct db_rows rows = { 0 };
-    size_t n = 0;
-    bool row = true;
-
-    if (!db_query(db, SQL_SECRET_ALL, DB_NO_ARGS, &rows, err))
-        return false;
-    while (n < SECRETS_MOST) {
-        if (!db_next(&rows, &row, err))
-            return false;
-        if (!row)
-            break;
-        ret[n] = (struct secret){ .made_us = db_get_int(&rows, 3) };
-        ret[n].name = arena_copy(a, db_get_str(&rows, 0));
-        ret[n].fingerprint = arena_copy(a, db_get_str(&rows, 1));
-        ret[n].made_by = arena_copy(a, db_get_str(&rows, 2));
-        n++;
-    }
-    *ret_count = n;
-    return true;
+    *(struct secret *)to = (struct secret){ .name = row_text(row, SECRET_ALL_NAME, a),
+                                            .fingerprint = row_text(row, SECRET_ALL_FINGERPRINT, a),
+                                            .made_by = row_text(row, SECRET_ALL_MADE_BY, a),
+                                            .made_us = db_get_int(row, SECRET_ALL_MADE_US) };
 }
 
 bool secret_list(struct store *s, struct arena *a, struct secret *ret, size_t *ret_count,
                  struct err *err)
 {
-    struct db *db = store_reader(s, err);
-
-    if (db == NULL)
-        return false;
-    bool ok = read_all(db, a, ret, ret_count, err);
-
-    store_reader_back(s, db);
-    return ok;
+    return store_collect(s, SQL_SECRET_ALL, DB_NO_ARGS,
+                         ROWS_INTO(ret, SECRETS_MOST, a, read_secret), ret_count, err);
 }
 
 static bool read_sealed(struct db *db, struct str name, struct buf *to, bool *ret_there,
@@ -414,16 +381,12 @@ bool secret_get(struct store *s, struct str name, struct arena *a, struct str *r
 {
     AUTO(buf_done) struct buf sealed = BUF_INIT(HEAD + SECRET_MOST + TAG);
     AUTO(keys_done) struct keys keys = { 0 };
-    struct db *db = store_reader(s, err);
+    AUTO(reader_back) struct reader r = reader_take(s, err);
     bool there = false;
 
-    if (db == NULL)
+    if (r.db == NULL || !read_sealed(r.db, name, &sealed, &there, err))
         return false;
-    bool ok = read_sealed(db, name, &sealed, &there, err);
-
-    store_reader_back(s, db);
-    if (!ok)
-        return false;
+    reader_back(&r);
     if (!there)
         return err_set(err, ERR_CONFIG, 0, "there is no secret %.*s: waybill secret add %.*s",
                        STR_ARG(name), STR_ARG(name));
@@ -443,14 +406,7 @@ void secret_clear(struct str value)
 
 bool secret_mark(struct store *s, int64_t *ret, struct err *err)
 {
-    struct db *db = store_reader(s, err);
-
-    if (db == NULL)
-        return false;
-    bool ok = db_one_int(db, SQL_MARK_GET, DB_ARGS(db_text(STR("secret"))), 0, ret, err);
-
-    store_reader_back(s, db);
-    return ok;
+    return store_mark(s, "secret", ret, err);
 }
 
 bool secret_blind(struct store *s, struct sha256 *io, struct err *err)

@@ -1,8 +1,9 @@
 #include "store/people/session.h"
 
-#include "base/auto.h"
 #include "base/container_of.h"
 #include "base/require.h"
+#include "store/kernel/change.h"
+#include "store/kernel/reader.h"
 #include "store/kernel/store_state.h"
 
 static struct str digest_bytes(const struct sha256 *d)
@@ -21,14 +22,6 @@ struct session_op {
     size_t count;
 };
 
-static bool raise_mark(struct writer *w, struct err *err)
-{
-    int64_t mark;
-
-    return db_one_int(w->db, SQL_MARK_TAKE, DB_ARGS(db_text(STR("login")), db_int(1)), 0, &mark,
-                      err);
-}
-
 static bool insert(struct writer *w, const struct session *m, struct err *err)
 {
     return db_run(w->db, SQL_SESSION_ADD,
@@ -44,7 +37,7 @@ static bool add_run(struct writer *w, struct store_op **ops, size_t count, struc
     struct session_op *o = container_of(ops[0], struct session_op, op);
 
     require(count == 1);
-    if (!raise_mark(w, err) ||
+    if (!mark_take(w, "login", NULL, err) ||
         !db_run(w->db, SQL_SESSION_FORGET, DB_ARGS(db_int(SESSION_IDLE_US)), NULL, err) ||
         !db_run(w->db, SQL_USER_CAME, DB_ARGS(db_text(o->made->user), db_text(o->made->password)),
                 &o->changed, err))
@@ -71,28 +64,13 @@ bool session_add(struct store *s, const struct session *made, const struct sha25
     return true;
 }
 
-static bool end_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
-{
-    struct session_op *o = container_of(ops[0], struct session_op, op);
-
-    require(count == 1);
-    if (!raise_mark(w, err) ||
-        !db_run(w->db, SQL_SESSION_DROP, DB_ARGS(db_bytes(digest_bytes(o->id))), &o->changed, err))
-        return false;
-    o->op.nothing = o->changed == 0;
-    return true;
-}
-
-static const struct store_verb end_verb = { .name = "end session", .run = end_run };
-
 bool session_end(struct store *s, const struct sha256 *id, bool *ret_was, struct err *err)
 {
-    struct session_op o = { .id = id };
-
-    if (!writers_call(s->writers, &end_verb, &o.op, err))
-        return false;
-    *ret_was = o.changed == 1;
-    return true;
+    return store_change_one(s,
+                            &(struct store_change){ .sql = SQL_SESSION_DROP,
+                                                    .args = DB_ARGS(db_bytes(digest_bytes(id))),
+                                                    .mark = "login" },
+                            ret_was, err);
 }
 
 static bool use_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
@@ -120,62 +98,28 @@ bool session_note_used(struct store *s, const struct session_use *uses, size_t c
 
 /* ---- looking --------------------------------------------------------------------------------- */
 
-static struct session read_row(struct db_rows *rows, struct arena *a)
+static void read_session(struct db_rows *row, struct arena *a, void *to)
 {
-    struct str id = db_get_str(rows, 0);
-    struct session got = { .made_us = db_get_int(rows, 4),
-                           .seen_us = db_get_int(rows, 5),
-                           .expires_us = db_get_int(rows, 6),
-                           .idle_us = db_get_int(rows, 7),
-                           .left_us = db_get_int(rows, 8) };
-
-    require(id.len == SHA256_SIZE);
-    memcpy(got.id.bytes, id.ptr, id.len);
-    got.user = arena_copy(a, db_get_str(rows, 1));
-    got.address = arena_copy(a, db_get_str(rows, 2));
-    got.agent = arena_copy(a, db_get_str(rows, 3));
-    return got;
-}
-
-static bool read_all(struct db *db, struct arena *a, struct session **ret, size_t *ret_count,
-                     struct err *err)
-{
-    AUTO(db_rows_done) struct db_rows rows = { 0 };
-    struct session *all = NULL;
-    size_t n = 0, room = 0;
-    bool row;
-
-    if (!db_query(db, SQL_SESSION_ALL, DB_ARGS(db_int(SESSION_IDLE_US)), &rows, err))
-        return false;
-    for (;;) {
-        if (!db_next(&rows, &row, err))
-            return false;
-        if (!row || n == SESSIONS_MOST)
-            break;
-        if (n == room) {
-            struct session *more = ARENA_ARRAY(a, struct session, room * 2 + 16);
-
-            if (n > 0)
-                memcpy(more, all, n * sizeof *all);
-            all = more;
-            room = room * 2 + 16;
-        }
-        all[n++] = read_row(&rows, a);
-    }
-    *ret = all;
-    *ret_count = n;
-    return true;
+    *(struct session *)to = (struct session){ .id = row_sha256(row, SESSION_ALL_ID),
+                                              .user = row_text(row, SESSION_ALL_NAME, a),
+                                              .address = row_text(row, SESSION_ALL_ADDRESS, a),
+                                              .agent = row_text(row, SESSION_ALL_AGENT, a),
+                                              .made_us = db_get_int(row, SESSION_ALL_MADE_US),
+                                              .seen_us = db_get_int(row, SESSION_ALL_SEEN_US),
+                                              .expires_us = db_get_int(row, SESSION_ALL_EXPIRES_US),
+                                              .idle_us = db_get_int(row, SESSION_ALL_IDLE_US),
+                                              .left_us = db_get_int(row, SESSION_ALL_LEFT_US) };
 }
 
 bool session_list(struct store *s, struct arena *a, struct session **ret, size_t *ret_count,
                   struct err *err)
 {
-    struct db *db = store_reader(s, err);
+    struct rows_into into = {
+        .read = read_session, .arena = a, .size = sizeof **ret, .most = SESSIONS_MOST
+    };
 
-    if (db == NULL)
+    if (!store_collect(s, SQL_SESSION_ALL, DB_ARGS(db_int(SESSION_IDLE_US)), &into, ret_count, err))
         return false;
-    bool ok = read_all(db, a, ret, ret_count, err);
-
-    store_reader_back(s, db);
-    return ok;
+    *ret = into.items;
+    return true;
 }

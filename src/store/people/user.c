@@ -2,9 +2,10 @@
 
 #include <errno.h>
 
-#include "base/auto.h"
 #include "base/container_of.h"
 #include "base/require.h"
+#include "store/kernel/change.h"
+#include "store/kernel/reader.h"
 #include "store/kernel/store_state.h"
 
 bool user_is_name(struct str name)
@@ -23,109 +24,60 @@ bool user_is_name(struct str name)
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-static struct user read_row(struct db_rows *rows, struct arena *a)
+static void read_user(struct db_rows *row, struct arena *a, void *to)
 {
-    return (struct user){ .name = arena_copy(a, db_get_str(rows, 0)),
-                          .title = arena_copy(a, db_get_str(rows, 1)),
-                          .password = arena_copy(a, db_get_str(rows, 2)),
-                          .roles = arena_copy(a, db_get_str(rows, 3)),
-                          .disabled = db_get_int(rows, 4) != 0,
-                          .iss = arena_copy(a, db_get_str(rows, 5)),
-                          .sub = arena_copy(a, db_get_str(rows, 6)),
-                          .made_us = db_get_int(rows, 7),
-                          .login_us = db_get_int(rows, 8) };
+    *(struct user *)to = (struct user){ .name = row_text(row, LOGIN_NAME, a),
+                                        .title = row_text(row, LOGIN_TITLE, a),
+                                        .password = row_text(row, LOGIN_PASSWORD, a),
+                                        .roles = row_text(row, LOGIN_ROLES, a),
+                                        .disabled = db_get_int(row, LOGIN_DISABLED) != 0,
+                                        .iss = row_text(row, LOGIN_ISS, a),
+                                        .sub = row_text(row, LOGIN_SUB, a),
+                                        .made_us = db_get_int(row, LOGIN_MADE_US),
+                                        .login_us = db_get_int(row, LOGIN_LOGIN_US) };
 }
 
-static bool read_one(struct db *db, enum sql_id id, struct db_args args, struct arena *a,
-                     struct user *ret, bool *ret_there, struct err *err)
+static bool find_user(struct writer *w, struct str name, struct user *ret, bool *ret_there,
+                      struct err *err)
 {
-    AUTO(db_rows_done) struct db_rows rows = { 0 };
-
-    if (!db_query(db, id, args, &rows, err) || !db_next(&rows, ret_there, err))
-        return false;
-    if (*ret_there)
-        *ret = read_row(&rows, a);
-    return true;
-}
-
-static bool read_all(struct db *db, struct arena *a, struct user **ret, size_t *ret_count,
-                     struct err *err)
-{
-    AUTO(db_rows_done) struct db_rows rows = { 0 };
-    struct user *all = NULL;
-    size_t n = 0, room = 0;
-    bool row;
-
-    if (!db_query(db, SQL_USER_ALL, DB_NO_ARGS, &rows, err))
-        return false;
-    for (;;) {
-        if (!db_next(&rows, &row, err))
-            return false;
-        if (!row || n == USERS_MOST)
-            break;
-        if (n == room) {
-            struct user *more = ARENA_ARRAY(a, struct user, room * 2 + 16);
-
-            if (n > 0)
-                memcpy(more, all, n * sizeof *all);
-            all = more;
-            room = room * 2 + 16;
-        }
-        all[n++] = read_row(&rows, a);
-    }
-    *ret = all;
-    *ret_count = n;
-    return true;
+    return rows_one(w->db, SQL_USER_ONE, DB_NO_SLOT, DB_ARGS(db_text(name)), read_user, w->arena,
+                    ret, ret_there, err);
 }
 
 bool user_list(struct store *s, struct arena *a, struct user **ret, size_t *ret_count,
                struct err *err)
 {
-    struct db *db = store_reader(s, err);
+    struct rows_into into = {
+        .read = read_user, .arena = a, .size = sizeof **ret, .most = USERS_MOST
+    };
 
-    if (db == NULL)
+    if (!store_collect(s, SQL_USER_ALL, DB_NO_ARGS, &into, ret_count, err))
         return false;
-    bool ok = read_all(db, a, ret, ret_count, err);
-
-    store_reader_back(s, db);
-    return ok;
-}
-
-static bool get(struct store *s, enum sql_id id, struct db_args args, struct arena *a,
-                struct user *ret, struct err *err)
-{
-    struct db *db = store_reader(s, err);
-    bool there = false;
-
-    if (db == NULL)
-        return false;
-    bool ok = read_one(db, id, args, a, ret, &there, err);
-
-    store_reader_back(s, db);
-    return ok && there;
+    *ret = into.items;
+    return true;
 }
 
 bool user_get(struct store *s, struct str name, struct arena *a, struct user *ret, struct err *err)
 {
-    return get(s, SQL_USER_ONE, DB_ARGS(db_text(name)), a, ret, err);
+    bool there;
+
+    return store_one(s, SQL_USER_ONE, DB_ARGS(db_text(name)), read_user, a, ret, &there, err) &&
+           there;
 }
 
 bool user_get_by_sub(struct store *s, struct str iss, struct str sub, struct arena *a,
                      struct user *ret, struct err *err)
 {
-    return get(s, SQL_USER_BY_SUB, DB_ARGS(db_text(iss), db_text(sub)), a, ret, err);
+    bool there;
+
+    return store_one(s, SQL_USER_BY_SUB, DB_ARGS(db_text(iss), db_text(sub)), read_user, a, ret,
+                     &there, err) &&
+           there;
 }
 
 bool user_mark(struct store *s, int64_t *ret, struct err *err)
 {
-    struct db *db = store_reader(s, err);
-
-    if (db == NULL)
-        return false;
-    bool ok = db_one_int(db, SQL_MARK_GET, DB_ARGS(db_text(STR("login"))), 0, ret, err);
-
-    store_reader_back(s, db);
-    return ok;
+    return store_mark(s, "login", ret, err);
 }
 
 /* ---- changes --------------------------------------------------------------------------------- */
@@ -141,14 +93,6 @@ struct user_op {
     struct arena *arena; /* for what comes back */
     struct str name;
 };
-
-static bool raise_mark(struct writer *w, struct err *err)
-{
-    int64_t mark;
-
-    return db_one_int(w->db, SQL_MARK_TAKE, DB_ARGS(db_text(STR("login")), db_int(1)), 0, &mark,
-                      err);
-}
 
 static struct str digest_bytes(const struct sha256 *d)
 {
@@ -183,7 +127,8 @@ static bool add_run(struct writer *w, struct store_op **ops, size_t count, struc
     int64_t there;
 
     require(count == 1);
-    if (!raise_mark(w, err) || !db_one_int(w->db, SQL_USER_COUNT, DB_NO_ARGS, 0, &there, err))
+    if (!mark_take(w, "login", NULL, err) ||
+        !db_one_int(w->db, SQL_USER_COUNT, DB_NO_ARGS, 0, &there, err))
         return false;
     o->full = there >= USERS_MOST;
     o->changed = 0;
@@ -238,8 +183,7 @@ static bool change_run(struct writer *w, struct store_op **ops, size_t count, st
     bool there;
 
     require(count == 1);
-    if (!raise_mark(w, err) || !read_one(w->db, SQL_USER_ONE, DB_ARGS(db_text(o->user->name)),
-                                         w->arena, &was, &there, err))
+    if (!mark_take(w, "login", NULL, err) || !find_user(w, o->user->name, &was, &there, err))
         return false;
     o->changed = there;
     o->op.nothing = !there;
@@ -278,7 +222,7 @@ static bool drop_run(struct writer *w, struct store_op **ops, size_t count, stru
     int64_t ended;
 
     require(count == 1);
-    if (!raise_mark(w, err) || !end_all_of(w, o->user->name, NULL, &ended, err) ||
+    if (!mark_take(w, "login", NULL, err) || !end_all_of(w, o->user->name, NULL, &ended, err) ||
         !db_run(w->db, SQL_USER_DROP, DB_ARGS(db_text(o->user->name)), &o->changed, err))
         return false;
     o->op.nothing = o->changed == 0 && ended == 0;
@@ -307,7 +251,7 @@ static bool may_invite(struct writer *w, struct str name, bool *ret, struct err 
     struct user now;
 
     if (name.len > 0)
-        return read_one(w->db, SQL_USER_ONE, DB_ARGS(db_text(name)), w->arena, &now, ret, err) &&
+        return find_user(w, name, &now, ret, err) &&
                db_run(w->db, SQL_INVITE_DROP_OF, DB_ARGS(db_text(name)), NULL, err);
     if (!db_one_int(w->db, SQL_USER_COUNT, DB_NO_ARGS, 0, &users, err) ||
         !db_one_int(w->db, SQL_INVITE_COUNT, DB_ARGS(db_text(name)), 0, &links, err))
@@ -323,8 +267,8 @@ static bool invite_run(struct writer *w, struct store_op **ops, size_t count, st
     bool may;
 
     require(count == 1);
-    if (!raise_mark(w, err) || !db_run(w->db, SQL_INVITE_FORGET, DB_NO_ARGS, NULL, err) ||
-        !may_invite(w, name, &may, err))
+    if (!mark_take(w, "login", NULL, err) ||
+        !db_run(w->db, SQL_INVITE_FORGET, DB_NO_ARGS, NULL, err) || !may_invite(w, name, &may, err))
         return false;
     o->changed = may;
     o->op.nothing = !may;
@@ -348,31 +292,19 @@ bool user_invite(struct store *s, struct str name, const struct sha256 *id, int6
     return true;
 }
 
-static bool read_invite(struct db *db, const struct sha256 *id, struct arena *a, struct str *ret,
-                        bool *ret_there, struct err *err)
+static void read_invited(struct db_rows *row, struct arena *a, void *to)
 {
-    AUTO(db_rows_done) struct db_rows rows = { 0 };
-
-    if (!db_query(db, SQL_INVITE_ONE, DB_ARGS(db_bytes(digest_bytes(id))), &rows, err) ||
-        !db_next(&rows, ret_there, err))
-        return false;
-    if (*ret_there)
-        *ret = arena_copy(a, db_get_str(&rows, 0));
-    return true;
+    *(struct str *)to = row_text(row, 0, a);
 }
 
 bool user_invited(struct store *s, const struct sha256 *id, struct arena *a, struct str *ret,
                   struct err *err)
 {
-    struct db *db = store_reader(s, err);
-    bool there = false;
+    bool there;
 
-    if (db == NULL)
-        return false;
-    bool ok = read_invite(db, id, a, ret, &there, err);
-
-    store_reader_back(s, db);
-    return ok && there;
+    return store_one(s, SQL_INVITE_ONE, DB_ARGS(db_bytes(digest_bytes(id))), read_invited, a, ret,
+                     &there, err) &&
+           there;
 }
 
 static bool set_password(struct writer *w, struct user_op *o, struct err *err)
@@ -381,7 +313,7 @@ static bool set_password(struct writer *w, struct user_op *o, struct err *err)
     int64_t ended;
     bool there;
 
-    if (!read_one(w->db, SQL_USER_ONE, DB_ARGS(db_text(o->name)), w->arena, &now, &there, err))
+    if (!find_user(w, o->name, &now, &there, err))
         return false;
     o->changed = there && !now.disabled;
     return o->changed == 0 ||
@@ -398,7 +330,9 @@ static bool enter(struct writer *w, struct user_op *o, struct err *err)
     bool there;
 
     o->changed = 0;
-    if (!raise_mark(w, err) || !read_invite(w->db, o->link, o->arena, &o->name, &there, err))
+    if (!mark_take(w, "login", NULL, err) ||
+        !rows_one(w->db, SQL_INVITE_ONE, DB_NO_SLOT, DB_ARGS(db_bytes(digest_bytes(o->link))),
+                  read_invited, o->arena, &o->name, &there, err))
         return false;
     if (!there)
         return true;

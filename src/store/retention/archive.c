@@ -23,8 +23,10 @@
 #include "core/retain_rule.h"
 #include "core/state.h"
 #include "core/trail.h"
+#include "store/kernel/reader.h"
 #include "store/kernel/store_state.h"
 #include "store/payload/archive_read.h"
+#include "store/search/document.h"
 
 enum {
     PAGE = 50,
@@ -102,37 +104,6 @@ struct noted {
 
 /* ---- one document --------------------------------------------------------------------------- */
 
-struct doc {
-    struct payload_source source;
-    int64_t gateway, received_us, ended_us, state, sender, receiver, type, route;
-    struct str name, ctype, facts, trail;
-};
-
-static struct doc doc_of(struct db_rows *rows, struct arena *a)
-{
-    struct doc d = { .gateway = db_get_int(rows, 2),
-                     .received_us = db_get_int(rows, 5),
-                     .name = arena_copy(a, db_get_str(rows, 10)),
-                     .ctype = arena_copy(a, db_get_str(rows, 11)),
-                     .state = db_get_int(rows, 13),
-                     .ended_us = db_get_int(rows, 14),
-                     .sender = db_get_int(rows, 15),
-                     .receiver = db_get_int(rows, 16),
-                     .type = db_get_int(rows, 17),
-                     .route = db_get_int(rows, 18),
-                     .facts = arena_copy(a, db_get_str(rows, 20)),
-                     .trail = arena_copy(a, db_get_str(rows, 21)) };
-    struct str id = db_get_str(rows, 1), sha = db_get_str(rows, 7);
-
-    require(id.len == sizeof d.source.id.bytes && sha.len == SHA256_SIZE);
-    memcpy(d.source.id.bytes, id.ptr, id.len);
-    memcpy(d.source.sha256.bytes, sha.ptr, sha.len);
-    d.source.num = db_get_int(rows, 0);
-    d.source.size = db_get_int(rows, 6);
-    d.source.place = (struct payload_place){ db_get_int(rows, 8), db_get_int(rows, 9) };
-    return d;
-}
-
 static void put_text(struct json_out *j, const char *key, struct str text)
 {
     if (text.len == 0)
@@ -185,7 +156,7 @@ static void put_attributes(struct json_out *j, struct str bytes)
     json_close(j, '}');
 }
 
-static void put_line(struct store *s, const struct doc *d, struct buf *to)
+static void put_line(struct store *s, const struct document *d, struct buf *to)
 {
     struct json_out j = { .to = to };
     char id[ID_TEXT], sha[SHA256_TEXT];
@@ -197,10 +168,9 @@ static void put_line(struct store *s, const struct doc *d, struct buf *to)
     put_text(&j, "receiver", store_word_name(s, d->receiver));
     put_text(&j, "type", store_word_name(s, d->type));
     put_text(&j, "route", store_word_name(s, d->route));
-    put_text(&j, "state",
-             str_of(document_states[d->state >= 0 && d->state < DOCUMENT_STATES ? d->state : 0]));
+    put_text(&j, "state", d->state);
     put_time(&j, "received", d->received_us);
-    put_time(&j, "ended", d->ended_us);
+    put_time(&j, "ended", d->updated_us);
     put_text(&j, "name", d->name);
     put_text(&j, "contentType", d->ctype);
     put_attributes(&j, d->facts);
@@ -219,7 +189,7 @@ static void put_u64(char *at, int64_t v)
     memcpy(at, &n, sizeof n);
 }
 
-static bool copy_payload(struct making *m, const struct doc *d, struct err *err)
+static bool copy_payload(struct making *m, const struct document *d, struct err *err)
 {
     struct payload_reader *r;
     struct str piece;
@@ -234,7 +204,7 @@ static bool copy_payload(struct making *m, const struct doc *d, struct err *err)
     return ok;
 }
 
-static bool copy_doc(struct making *m, const struct doc *d, struct err *err)
+static bool copy_doc(struct making *m, const struct document *d, struct err *err)
 {
     AUTO(buf_done) struct buf line = BUF_INIT(ARCHIVE_LINE_MOST);
     char entry[ARCHIVE_ENTRY], id[ID_TEXT];
@@ -253,43 +223,29 @@ static bool copy_doc(struct making *m, const struct doc *d, struct err *err)
         return err_context(err, "document %s", id_text(&d->source.id, id));
     m->first = m->first == 0 ? d->source.num : m->first;
     m->last = d->source.num;
-    m->ended_us = d->ended_us > m->ended_us ? d->ended_us : m->ended_us;
+    m->ended_us = d->updated_us > m->ended_us ? d->updated_us : m->ended_us;
     m->documents++;
     m->bytes += d->source.size;
     return true;
 }
 
-static bool read_page(struct making *m, int64_t above, struct arena *a, struct doc *docs,
+static bool read_page(struct making *m, int64_t above, struct arena *a, struct document *docs,
                       size_t *ret_count, struct err *err)
 {
-    struct db *db = store_reader(m->store, err);
-    struct db_rows rows = { 0 };
-    bool row = true;
-    size_t n = 0;
+    AUTO(reader_back) struct reader r = reader_take(m->store, err);
 
-    if (db == NULL)
-        return false;
-    bool ok = db_query_slot(db, SQL_ARCHIVE_DOCS, m->day, DB_ARGS(db_int(above), db_int(PAGE)),
-                            &rows, err);
-
-    while (ok && row && n < PAGE) {
-        ok = db_next(&rows, &row, err);
-        if (ok && row)
-            docs[n++] = doc_of(&rows, a);
-    }
-    db_rows_done(&rows);
-    store_reader_back(m->store, db);
-    *ret_count = n;
-    return ok;
+    return r.db != NULL &&
+           rows_collect(r.db, SQL_ARCHIVE_DOCS, m->day, DB_ARGS(db_int(above), db_int(PAGE)),
+                        ROWS_INTO(docs, PAGE, a, document_read_done), ret_count, err);
 }
 
 /* What ended behind all that was copied before is new.  What ended earlier may be, too: a clock
  * that ran ahead is right again, or a document that was kept came back.  The archives say. */
-static bool is_wanted(const struct doc *d, struct noted *noted, bool *ret, struct err *err)
+static bool is_wanted(const struct document *d, struct noted *noted, bool *ret, struct err *err)
 {
     bool has = false;
 
-    if (noted->part > 0 && d->ended_us <= noted->upto_us)
+    if (noted->part > 0 && d->updated_us <= noted->upto_us)
         for (struct archive_walk *w = noted->walks; w != NULL && !has; w = w->next)
             if (!archive_walk_has(w, &d->source.id, &has, err))
                 return false;
@@ -304,7 +260,7 @@ static bool copy_all(struct making *m, struct noted *noted, struct err *err)
 
     do {
         AUTO(arena_done) struct arena a = ARENA_INIT(PAGE_MOST);
-        struct doc *docs = ARENA_ARRAY(&a, struct doc, PAGE);
+        struct document *docs = ARENA_ARRAY(&a, struct document, PAGE);
 
         if (!read_page(m, above, &a, docs, &n, err))
             return false;
@@ -312,7 +268,7 @@ static bool copy_all(struct making *m, struct noted *noted, struct err *err)
             bool wanted;
 
             above = docs[i].source.num;
-            if (docs[i].ended_us > m->until_us)
+            if (docs[i].updated_us > m->until_us)
                 continue;
             if (!is_wanted(&docs[i], noted, &wanted, err) ||
                 (wanted && !copy_doc(m, &docs[i], err)))
@@ -559,33 +515,13 @@ static bool manifest_fits(struct str folder, struct str name, const struct sha25
 
 enum { NOTED_PAGE = 50 };
 
-/* Those behind a part. */
-static bool noted_page(struct store *s, int64_t day, int64_t above, struct arena *a,
-                       struct archive_look *ret, size_t *ret_count, struct err *err)
+static void read_noted(struct db_rows *row, struct arena *a, void *to)
 {
-    struct db *db = store_reader(s, err);
-    struct db_rows rows = { 0 };
-    size_t n = 0;
-    bool row = true;
-
-    if (db == NULL)
-        return false;
-    bool ok = db_query(db, SQL_ARCHIVE_PARTS,
-                       DB_ARGS(db_int(day), db_int(above), db_int(NOTED_PAGE)), &rows, err);
-
-    while (ok && row && n < NOTED_PAGE) {
-        ok = db_next(&rows, &row, err);
-        if (!ok || !row)
-            break;
-        ret[n] = (struct archive_look){ .part = db_get_int(&rows, 3),
-                                        .folder = arena_copy(a, db_get_str(&rows, 0)),
-                                        .name = arena_copy(a, db_get_str(&rows, 1)) };
-        memcpy(ret[n++].sha256.bytes, db_get_str(&rows, 2).ptr, SHA256_SIZE);
-    }
-    db_rows_done(&rows);
-    store_reader_back(s, db);
-    *ret_count = n;
-    return ok;
+    *(struct archive_look *)to =
+        (struct archive_look){ .part = db_get_int(row, ARCHIVE_PARTS_PART),
+                               .folder = row_text(row, ARCHIVE_PARTS_FOLDER, a),
+                               .name = row_text(row, ARCHIVE_PARTS_NAME, a),
+                               .sha256 = row_sha256(row, ARCHIVE_PARTS_SHA256) };
 }
 
 static bool check_noted(struct store *s, int64_t day, struct arena *arena, struct noted *ret,
@@ -597,7 +533,9 @@ static bool check_noted(struct store *s, int64_t day, struct arena *arena, struc
         AUTO(arena_done) struct arena a = ARENA_INIT(1 << 20);
         struct archive_look *some = ARENA_ARRAY(&a, struct archive_look, NOTED_PAGE);
 
-        if (!noted_page(s, day, ret->part, &a, some, &n, err))
+        if (!store_collect(s, SQL_ARCHIVE_PARTS,
+                           DB_ARGS(db_int(day), db_int(ret->part), db_int(NOTED_PAGE)),
+                           ROWS_INTO(some, NOTED_PAGE, &a, read_noted), &n, err))
             return false;
         for (size_t i = 0; i < n; i++) {
             if (!manifest_fits(some[i].folder, some[i].name, &some[i].sha256, err))
@@ -612,15 +550,10 @@ static bool check_noted(struct store *s, int64_t day, struct arena *arena, struc
 static bool read_times(struct store *s, int64_t day, int64_t *ret_now_us, int64_t *ret_upto_us,
                        struct err *err)
 {
-    struct db *db = store_reader(s, err);
+    AUTO(reader_back) struct reader r = reader_take(s, err);
 
-    if (db == NULL)
-        return false;
-    bool ok = db_one_int(db, SQL_RATE_NOW, DB_NO_ARGS, 0, ret_now_us, err) &&
-              db_one_int(db, SQL_ARCHIVE_UPTO, DB_ARGS(db_int(day)), 0, ret_upto_us, err);
-
-    store_reader_back(s, db);
-    return ok;
+    return r.db != NULL && db_one_int(r.db, SQL_RATE_NOW, DB_NO_ARGS, 0, ret_now_us, err) &&
+           db_one_int(r.db, SQL_ARCHIVE_UPTO, DB_ARGS(db_int(day)), 0, ret_upto_us, err);
 }
 
 /* A name that nobody ever had: what others write at the same time, or left behind, stays as it is.
@@ -695,34 +628,23 @@ bool archive_day(struct store *s, struct str folder, int64_t day, struct archive
 
 /* ---- looking --------------------------------------------------------------------------------- */
 
+static void read_look(struct db_rows *row, struct arena *a, void *to)
+{
+    *(struct archive_look *)to =
+        (struct archive_look){ .day = db_get_int(row, ARCHIVE_PAGE_DAY),
+                               .part = db_get_int(row, ARCHIVE_PAGE_PART),
+                               .folder = row_text(row, ARCHIVE_PAGE_FOLDER, a),
+                               .name = row_text(row, ARCHIVE_PAGE_NAME, a),
+                               .documents = db_get_int(row, ARCHIVE_PAGE_DOCUMENTS),
+                               .bytes = db_get_int(row, ARCHIVE_PAGE_BYTES),
+                               .made_us = db_get_int(row, ARCHIVE_PAGE_MADE_US),
+                               .sha256 = row_sha256(row, ARCHIVE_PAGE_SHA256) };
+}
+
 bool archive_list(struct store *s, size_t limit, struct arena *a, struct archive_look *ret,
                   size_t *ret_count, struct err *err)
 {
-    struct db *db = store_reader(s, err);
-    struct db_rows rows = { 0 };
-    bool row = true;
-    size_t n = 0;
-
     require(limit <= ARCHIVES_MOST);
-    if (db == NULL)
-        return false;
-    bool ok = db_query(db, SQL_ARCHIVE_PAGE, DB_ARGS(db_int(limit)), &rows, err);
-
-    while (ok && row && n < limit) {
-        ok = db_next(&rows, &row, err);
-        if (!ok || !row)
-            break;
-        ret[n] = (struct archive_look){ .day = db_get_int(&rows, 0),
-                                        .part = db_get_int(&rows, 1),
-                                        .folder = arena_copy(a, db_get_str(&rows, 2)),
-                                        .name = arena_copy(a, db_get_str(&rows, 3)),
-                                        .documents = db_get_int(&rows, 4),
-                                        .bytes = db_get_int(&rows, 5),
-                                        .made_us = db_get_int(&rows, 6) };
-        memcpy(ret[n++].sha256.bytes, db_get_str(&rows, 7).ptr, SHA256_SIZE);
-    }
-    db_rows_done(&rows);
-    store_reader_back(s, db);
-    *ret_count = n;
-    return ok;
+    return store_collect(s, SQL_ARCHIVE_PAGE, DB_ARGS(db_int(limit)),
+                         ROWS_INTO(ret, limit, a, read_look), ret_count, err);
 }

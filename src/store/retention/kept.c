@@ -9,6 +9,7 @@
 #include "core/retain_rule.h"
 #include "core/trail.h"
 #include "store/audit/audit.h"
+#include "store/kernel/reader.h"
 #include "store/kernel/store_state.h"
 #include "store/road/done.h"
 
@@ -28,29 +29,11 @@ static bool id_in(struct writer *w, enum sql_id id, int64_t slot, const struct i
     AUTO(db_rows_done) struct db_rows rows = { 0 };
     bool row;
 
+    _Static_assert((int)OPERATE_DOC_ID == (int)OPERATE_DONE_ID, "one column for both");
     if (!db_query_slot(w->db, id, slot, DB_ARGS(db_int(id_row(want))), &rows, err) ||
         !db_next(&rows, &row, err))
         return false;
-    *ret = row && str_eq(db_get_str(&rows, 0), str_mem(want->bytes, sizeof want->bytes));
-    return true;
-}
-
-static bool read_days(struct writer *w, int64_t days[static DONE_DAYS_MOST], size_t *ret_count,
-                      struct err *err)
-{
-    AUTO(db_rows_done) struct db_rows rows = { 0 };
-    bool row;
-
-    *ret_count = 0;
-    if (!db_query(w->db, SQL_PART_ALL, DB_ARGS(db_int(PART_DONE)), &rows, err))
-        return false;
-    while (*ret_count < DONE_DAYS_MOST) {
-        if (!db_next(&rows, &row, err))
-            return false;
-        if (!row)
-            break;
-        days[(*ret_count)++] = db_get_int(&rows, 0);
-    }
+    *ret = row && row_is_id(&rows, OPERATE_DOC_ID, want);
     return true;
 }
 
@@ -62,7 +45,8 @@ static bool find(struct writer *w, const struct id *id, int64_t *ret, struct err
     size_t n;
 
     *ret = LIVES;
-    if (!id_in(w, SQL_OPERATE_DOC, DB_NO_SLOT, id, &there, err) || !read_days(w, days, &n, err))
+    if (!id_in(w, SQL_OPERATE_DOC, DB_NO_SLOT, id, &there, err) ||
+        !rows_ints(w->db, SQL_PART_ALL, DB_ARGS(db_int(PART_DONE)), days, DONE_DAYS_MOST, &n, err))
         return false;
     for (size_t i = 0; !there && i < n; i++) {
         *ret = days[i];
@@ -187,58 +171,27 @@ bool kept_drop(struct store *s, const struct id *id, struct str by, bool *ret_fo
 
 /* ---- looking -------------------------------------------------------------------------------- */
 
-static struct kept kept_of(struct db_rows *rows, struct arena *a)
+static void read_kept(struct db_rows *row, struct arena *a, void *to)
 {
-    struct kept k = { .num = db_get_int(rows, 0),
-                      .reason = arena_copy(a, db_get_str(rows, 2)),
-                      .by = arena_copy(a, db_get_str(rows, 3)),
-                      .made_us = db_get_int(rows, 4) };
-    struct str id = db_get_str(rows, 1);
-
-    require(id.len == sizeof k.id.bytes);
-    memcpy(k.id.bytes, id.ptr, id.len);
-    return k;
-}
-
-static bool read_kept(struct store *s, enum sql_id id, struct db_args args, size_t most,
-                      struct arena *a, struct kept *ret, size_t *ret_count, struct err *err)
-{
-    struct db *db = store_reader(s, err);
-    struct db_rows rows = { 0 };
-    bool row = true;
-
-    *ret_count = 0;
-    if (db == NULL)
-        return false;
-    bool ok = db_query(db, id, args, &rows, err);
-
-    while (ok && row && *ret_count < most) {
-        ok = db_next(&rows, &row, err);
-        if (ok && row)
-            ret[(*ret_count)++] = kept_of(&rows, a);
-    }
-    db_rows_done(&rows);
-    store_reader_back(s, db);
-    return ok;
+    *(struct kept *)to = (struct kept){ .num = db_get_int(row, KEPT_NUM),
+                                        .id = row_id(row, KEPT_ID),
+                                        .reason = row_text(row, KEPT_REASON, a),
+                                        .by = row_text(row, KEPT_MADE_BY, a),
+                                        .made_us = db_get_int(row, KEPT_MADE_US) };
 }
 
 bool kept_get(struct store *s, int64_t num, struct arena *a, struct kept *ret, bool *ret_found,
               struct err *err)
 {
-    size_t n;
-
-    if (!read_kept(s, SQL_KEPT_GET, DB_ARGS(db_int(num)), 1, a, ret, &n, err))
-        return false;
-    *ret_found = n == 1;
-    return true;
+    return store_one(s, SQL_KEPT_GET, DB_ARGS(db_int(num)), read_kept, a, ret, ret_found, err);
 }
 
 bool kept_list(struct store *s, int64_t above, size_t limit, struct arena *a, struct kept *ret,
                size_t *ret_count, int64_t *ret_next, struct err *err)
 {
     require(limit > 0 && limit <= KEPT_PAGE_MOST);
-    if (!read_kept(s, SQL_KEPT_PAGE, DB_ARGS(db_int(above), db_int(limit)), limit, a, ret,
-                   ret_count, err))
+    if (!store_collect(s, SQL_KEPT_PAGE, DB_ARGS(db_int(above), db_int(limit)),
+                       ROWS_INTO(ret, limit, a, read_kept), ret_count, err))
         return false;
     *ret_next = *ret_count == limit ? ret[limit - 1].num : 0;
     return true;
@@ -246,10 +199,5 @@ bool kept_list(struct store *s, int64_t above, size_t limit, struct arena *a, st
 
 bool kept_count(struct store *s, int64_t *ret, struct err *err)
 {
-    struct db *db = store_reader(s, err);
-    bool ok = db != NULL && db_one_int(db, SQL_KEPT_COUNT, DB_NO_ARGS, 0, ret, err);
-
-    if (db != NULL)
-        store_reader_back(s, db);
-    return ok;
+    return store_one_int(s, SQL_KEPT_COUNT, DB_NO_ARGS, 0, ret, err);
 }

@@ -9,6 +9,7 @@
 #include "base/fault.h"
 #include "base/require.h"
 #include "core/trail.h"
+#include "store/kernel/reader.h"
 #include "store/kernel/store_state.h"
 #include "store/payload/payload.h"
 #include "store/retention/retain_gate.h"
@@ -18,77 +19,30 @@
 
 /* ---- which days ----------------------------------------------------------------------------- */
 
-static bool read_slots(struct db *db, enum sql_id id, struct db_args args, int64_t *ret,
-                       size_t most, size_t *ret_count, struct err *err)
-{
-    AUTO(db_rows_done) struct db_rows rows = { 0 };
-    size_t n = 0;
-    bool row;
-
-    if (!db_query(db, id, args, &rows, err))
-        return false;
-    while (n < most) {
-        if (!db_next(&rows, &row, err))
-            return false;
-        if (!row)
-            break;
-        ret[n++] = db_get_int(&rows, 0);
-    }
-    *ret_count = n;
-    return true;
-}
-
 bool retain_due(struct store *s, int64_t before, int64_t *ret_days, size_t most, size_t *ret_count,
                 struct err *err)
 {
-    struct db *db = store_reader(s, err);
-
-    if (db == NULL)
-        return false;
-    bool ok = read_slots(db, SQL_RETAIN_DAYS, DB_ARGS(db_int(before), db_int(most)), ret_days, most,
-                         ret_count, err);
-
-    store_reader_back(s, db);
-    return ok;
-}
-
-static bool count_present(struct db *db, int64_t *ret, struct err *err)
-{
-    int64_t accepted, purged;
-
-    if (!db_one_int(db, SQL_TALLY_SUM, DB_ARGS(db_int(TALLY_ACCEPTED)), 0, &accepted, err) ||
-        !db_one_int(db, SQL_TALLY_SUM, DB_ARGS(db_int(TALLY_PURGED)), 0, &purged, err))
-        return false;
-    *ret = accepted - purged;
-    return true;
+    return store_ints(s, SQL_RETAIN_DAYS, DB_ARGS(db_int(before), db_int(most)), ret_days, most,
+                      ret_count, err);
 }
 
 bool retain_present(struct store *s, int64_t *ret, struct err *err)
 {
-    struct db *db = store_reader(s, err);
-    bool ok = db != NULL && count_present(db, ret, err);
+    AUTO(reader_back) struct reader r = reader_take(s, err);
+    int64_t accepted, purged;
 
-    if (db != NULL)
-        store_reader_back(s, db);
-    return ok;
+    if (r.db == NULL ||
+        !db_one_int(r.db, SQL_TALLY_SUM, DB_ARGS(db_int(TALLY_ACCEPTED)), 0, &accepted, err) ||
+        !db_one_int(r.db, SQL_TALLY_SUM, DB_ARGS(db_int(TALLY_PURGED)), 0, &purged, err))
+        return false;
+    *ret = accepted - purged;
+    return true;
 }
 
 /* ---- the first of a day ---------------------------------------------------------------------- */
 
 /* Numbers of one look, of which half a million that are gone take 0.2 s. */
 enum { FIRST_PORTION = 1 << 20 };
-
-static bool one_int_of(struct db *db, enum sql_id id, int64_t slot, struct db_args args,
-                       int64_t *ret, struct err *err)
-{
-    AUTO(db_rows_done) struct db_rows rows = { 0 };
-    bool row;
-
-    if (!db_query_slot(db, id, slot, args, &rows, err) || !db_next(&rows, &row, err))
-        return false;
-    *ret = row ? db_get_int(&rows, 0) : 0;
-    return true;
-}
 
 static bool first_of(struct db *db, int64_t day, int64_t *ret, struct err *err)
 {
@@ -100,7 +54,8 @@ static bool first_of(struct db *db, int64_t day, int64_t *ret, struct err *err)
     for (int64_t above = 0; *ret == 0 && above < top; above += portion) {
         int64_t upto = top - above <= portion ? top : above + portion;
 
-        if (!one_int_of(db, SQL_RETAIN_FIRST, day, DB_ARGS(db_int(above), db_int(upto)), ret, err))
+        if (!db_one_int_slot(db, SQL_RETAIN_FIRST, day, DB_ARGS(db_int(above), db_int(upto)), 0,
+                             ret, err))
             return false;
     }
     return true;
@@ -108,12 +63,9 @@ static bool first_of(struct db *db, int64_t day, int64_t *ret, struct err *err)
 
 bool retain_first(struct store *s, int64_t day, int64_t *ret, struct err *err)
 {
-    struct db *db = store_reader(s, err);
-    bool ok = db != NULL && first_of(db, day, ret, err);
+    AUTO(reader_back) struct reader r = reader_take(s, err);
 
-    if (db != NULL)
-        store_reader_back(s, db);
-    return ok;
+    return r.db != NULL && first_of(r.db, day, ret, err);
 }
 
 /* ---- a slice -------------------------------------------------------------------------------- */
@@ -146,11 +98,11 @@ static bool guard_read(struct writer *w, struct retain_guard *g, int64_t *ret_pr
         !db_next(&rows, &row, err))
         return false;
     require(row);
-    *g = (struct retain_guard){ .since_us = db_get_int(&rows, 0),
-                                .day = db_get_int(&rows, 1),
-                                .count = db_get_int(&rows, 2),
-                                .present = db_get_int(&rows, 3) };
-    *ret_present = db_get_int(&rows, 4);
+    *g = (struct retain_guard){ .since_us = db_get_int(&rows, RETAIN_GUARD_SINCE),
+                                .day = db_get_int(&rows, RETAIN_GUARD_DAY),
+                                .count = db_get_int(&rows, RETAIN_GUARD_COUNT),
+                                .present = db_get_int(&rows, RETAIN_GUARD_PRESENT) };
+    *ret_present = db_get_int(&rows, RETAIN_GUARD_PRESENT_NOW);
     return true;
 }
 
@@ -192,31 +144,40 @@ static void add_places_of_trail(struct writer *w, struct taken *t, struct str tr
             add_place(w, t, line.seg, line.pos, line.num);
 }
 
+struct taking {
+    struct writer *w;
+    struct taken *taken;
+    struct retain_slice *slice;
+};
+
+static bool add_gone(void *arg, struct db_rows *row, struct err *err)
+{
+    struct taking *k = arg;
+    struct taken *t = k->taken;
+    int64_t num = db_get_int(row, RETAIN_TAKE_NUM), size = db_get_int(row, RETAIN_TAKE_SIZE);
+
+    (void)err;
+    require(t->count < RETAIN_SLICE_MOST);
+    t->docs[t->count++] = (struct gone){ .num = num,
+                                         .size = size,
+                                         .gateway = db_get_int(row, RETAIN_TAKE_GATEWAY),
+                                         .sender = db_get_int(row, RETAIN_TAKE_SENDER),
+                                         .receiver = db_get_int(row, RETAIN_TAKE_RECEIVER),
+                                         .type = db_get_int(row, RETAIN_TAKE_DTYPE) };
+    k->slice->bytes += size;
+    add_place(k->w, t, db_get_int(row, RETAIN_TAKE_SEG), db_get_int(row, RETAIN_TAKE_POS), num);
+    add_places_of_trail(k->w, t, db_get_str(row, RETAIN_TAKE_TRAIL));
+    return true;
+}
+
 static bool take(struct writer *w, const struct retain_order *o, int64_t upto, int64_t ended_upto,
                  struct taken *t, struct retain_slice *a, struct err *err)
 {
-    AUTO(db_rows_done) struct db_rows rows = { 0 };
-    bool row;
+    struct taking k = { .w = w, .taken = t, .slice = a };
 
-    if (!db_query_slot(w->db, SQL_RETAIN_TAKE, o->day,
-                       DB_ARGS(db_int(o->above), db_int(upto), db_int(ended_upto)), &rows, err))
+    if (!rows_each(w->db, SQL_RETAIN_TAKE, o->day,
+                   DB_ARGS(db_int(o->above), db_int(upto), db_int(ended_upto)), add_gone, &k, err))
         return false;
-    for (;;) {
-        if (!db_next(&rows, &row, err))
-            return false;
-        if (!row)
-            break;
-        require(t->count < RETAIN_SLICE_MOST);
-        t->docs[t->count++] = (struct gone){ .num = db_get_int(&rows, 0),
-                                             .size = db_get_int(&rows, 3),
-                                             .gateway = db_get_int(&rows, 4),
-                                             .sender = db_get_int(&rows, 5),
-                                             .receiver = db_get_int(&rows, 6),
-                                             .type = db_get_int(&rows, 7) };
-        a->bytes += db_get_int(&rows, 3);
-        add_place(w, t, db_get_int(&rows, 1), db_get_int(&rows, 2), db_get_int(&rows, 0));
-        add_places_of_trail(w, t, db_get_str(&rows, 8));
-    }
     a->documents = (int64_t)t->count;
     return true;
 }
@@ -294,8 +255,8 @@ static bool measure(struct writer *w, const struct retain_order *o, int64_t *ret
                        err) ||
         !db_next(&rows, &row, err))
         return false;
-    *ret_upto = row ? db_get_int(&rows, 0) : 0;
-    *ret_kept = row && db_get_int(&rows, 1) != 0;
+    *ret_upto = row ? db_get_int(&rows, RETAIN_UPTO_UPTO) : 0;
+    *ret_kept = row && db_get_int(&rows, RETAIN_UPTO_KEPT) != 0;
     return true;
 }
 
@@ -418,8 +379,8 @@ static bool is_empty(struct writer *w, int64_t day, bool *ret, struct err *err)
 {
     int64_t first;
 
-    if (!one_int_of(w->db, SQL_RETAIN_FIRST, day, DB_ARGS(db_int(0), db_int(INT64_MAX)), &first,
-                    err))
+    if (!db_one_int_slot(w->db, SQL_RETAIN_FIRST, day, DB_ARGS(db_int(0), db_int(INT64_MAX)), 0,
+                         &first, err))
         return false;
     *ret = first == 0;
     return true;
@@ -497,14 +458,10 @@ bool retain_drop(struct store *s, int64_t age_us, int64_t *ret_dropped, struct e
 {
     int64_t days[16];
     size_t n = 0;
-    struct db *db = store_reader(s, err);
 
     *ret_dropped = 0;
-    if (db == NULL)
-        return false;
-    bool ok = read_slots(db, SQL_RETAIN_EMPTIES, DB_ARGS(db_int(age_us)), days, 16, &n, err);
+    bool ok = store_ints(s, SQL_RETAIN_EMPTIES, DB_ARGS(db_int(age_us)), days, 16, &n, err);
 
-    store_reader_back(s, db);
     for (size_t i = 0; ok && i < n && retain_enter(s); i++) {
         struct table_op o = { .day = days[i] };
         int64_t first; /* or none: the writer decides */

@@ -8,6 +8,7 @@
 #include "base/container_of.h"
 #include "base/fault.h"
 #include "base/require.h"
+#include "store/kernel/reader.h"
 #include "store/kernel/store_state.h"
 #include "store/payload/payload.h"
 #include "store/retention/retain_gate.h"
@@ -26,30 +27,19 @@ struct note {
     int64_t seg, pos;
 };
 
+static void read_note(struct db_rows *row, struct arena *a, void *to)
+{
+    (void)a;
+    *(struct note *)to =
+        (struct note){ db_get_int(row, RETAIN_TODO_SEG), db_get_int(row, RETAIN_TODO_POS) };
+}
+
 static bool read_notes(struct store *s, int64_t state, struct note after, struct note *ret,
                        size_t most, size_t *ret_count, struct err *err)
 {
-    struct db *db = store_reader(s, err);
-    struct db_rows rows = { 0 };
-    size_t n = 0;
-    bool row = true;
-
-    if (db == NULL)
-        return false;
-    bool ok = db_query(db, SQL_RETAIN_TODO,
-                       DB_ARGS(db_int(state), db_int(after.seg), db_int(after.pos), db_int(most)),
-                       &rows, err);
-
-    while (ok && row && n < most) {
-        ok = db_next(&rows, &row, err);
-        if (ok && row) {
-            ret[n++] = (struct note){ db_get_int(&rows, 0), db_get_int(&rows, 1) };
-        }
-    }
-    db_rows_done(&rows);
-    store_reader_back(s, db);
-    *ret_count = n;
-    return ok;
+    return store_collect(s, SQL_RETAIN_TODO,
+                         DB_ARGS(db_int(state), db_int(after.seg), db_int(after.pos), db_int(most)),
+                         ROWS_INTO(ret, most, NULL, read_note), ret_count, err);
 }
 
 enum note_change { NOTE_DONE, NOTE_GONE };
@@ -175,58 +165,47 @@ static int by_pos(const void *a, const void *b)
     return x->at.pos < y->at.pos ? -1 : x->at.pos > y->at.pos;
 }
 
+struct marking {
+    struct entry *entries;
+    size_t count, at;
+};
+
+static bool mark_one(void *arg, struct db_rows *row, struct err *err)
+{
+    struct marking *m = arg;
+    int64_t num = db_get_int(row, 0);
+
+    (void)err;
+    while (m->at < m->count && m->entries[m->at].num < num)
+        m->at++;
+    for (; m->at < m->count && m->entries[m->at].num == num; m->at++)
+        m->entries[m->at].lives = true;
+    return true;
+}
+
 /* Both go upwards. */
 static bool mark_in(struct db *db, enum sql_id id, int64_t slot, struct entry *e, size_t count,
                     struct err *err)
 {
-    AUTO(db_rows_done) struct db_rows rows = { 0 };
-    bool row;
-    size_t i = 0;
+    struct marking m = { .entries = e, .count = count };
 
-    if (!db_query_slot(db, id, slot, DB_ARGS(db_int(e[0].num), db_int(e[count - 1].num)), &rows,
-                       err))
-        return false;
-    for (;;) {
-        if (!db_next(&rows, &row, err))
-            return false;
-        if (!row)
-            return true;
-        int64_t num = db_get_int(&rows, 0);
-
-        while (i < count && e[i].num < num)
-            i++;
-        for (; i < count && e[i].num == num; i++)
-            e[i].lives = true;
-    }
+    return rows_each(db, id, slot, DB_ARGS(db_int(e[0].num), db_int(e[count - 1].num)), mark_one,
+                     &m, err);
 }
 
-static bool read_days(struct db *db, int64_t days[static DONE_DAYS_MOST], size_t *ret_count,
+static bool read_days(struct db *db, int64_t days[static DONE_DAYS_MOST + 1], size_t *ret_count,
                       struct err *err)
 {
-    AUTO(db_rows_done) struct db_rows rows = { 0 };
-    size_t n = 0;
-    bool row;
-
-    if (!db_query(db, SQL_PART_ALL, DB_ARGS(db_int(PART_DONE)), &rows, err))
-        return false;
-    for (;;) {
-        if (!db_next(&rows, &row, err))
-            return false;
-        if (!row)
-            break;
-        if (n == DONE_DAYS_MOST)
-            return err_set(err, ERR_LIMIT, 0, "more than %d tables of ended documents",
-                           DONE_DAYS_MOST);
-        days[n++] = db_get_int(&rows, 0);
-    }
-    *ret_count = n;
-    return true;
+    return rows_ints(db, SQL_PART_ALL, DB_ARGS(db_int(PART_DONE)), days, DONE_DAYS_MOST + 1,
+                     ret_count, err) &&
+           (*ret_count <= DONE_DAYS_MOST ||
+            err_set(err, ERR_LIMIT, 0, "more than %d tables of ended documents", DONE_DAYS_MOST));
 }
 
 /* All tables in one view of the database: a document that moves from one to another is seen. */
 static bool mark_range(struct db *db, struct entry *e, size_t count, struct err *err)
 {
-    int64_t days[DONE_DAYS_MOST];
+    int64_t days[DONE_DAYS_MOST + 1];
     size_t n;
 
     if (!db_run(db, SQL_READ_BEGIN, DB_NO_ARGS, NULL, err))
@@ -248,12 +227,11 @@ static bool mark_living(struct store *s, struct entries *l, struct err *err)
     for (size_t from = 0, to; ok && from < l->count; from = to) {
         for (to = from + 1; to < l->count && l->all[to].num - l->all[from].num < RANGE;)
             to++;
-        struct db *db = store_reader(s, err);
+        AUTO(reader_back) struct reader r = reader_take(s, err);
 
-        if (db == NULL)
+        if (r.db == NULL)
             return false;
-        ok = mark_range(db, l->all + from, to - from, err);
-        store_reader_back(s, db);
+        ok = mark_range(r.db, l->all + from, to - from, err);
     }
     qsort(l->all, l->count, sizeof *l->all, by_pos);
     return ok;
@@ -443,10 +421,5 @@ bool retain_recover(struct store *s, struct err *err)
 
 bool retain_waiting(struct store *s, int64_t *ret, struct err *err)
 {
-    struct db *db = store_reader(s, err);
-    bool ok = db != NULL && db_one_int(db, SQL_RETAIN_TODO_COUNT, DB_NO_ARGS, 0, ret, err);
-
-    if (db != NULL)
-        store_reader_back(s, db);
-    return ok;
+    return store_one_int(s, SQL_RETAIN_TODO_COUNT, DB_NO_ARGS, 0, ret, err);
 }

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/container_of.h"
 #include "base/require.h"
+#include "store/db/rows.h"
 #include "store/kernel/store_state.h"
 #include "store/payload/payload.h"
 #include "store/road/claims.h"
@@ -41,16 +42,15 @@ static void answer_again(struct accept_op *a, const uint8_t id[static 16], const
 static bool found_key(void *arg, int64_t slot, size_t at, struct db_rows *row, struct err *err)
 {
     struct lookup *l = arg;
-    struct str id = db_get_str(row, 1), sha = db_get_str(row, 2);
     struct accept_op *a = l->keyed[at];
-    struct sha256 first;
 
-    if (db_get_int(row, 3) <= l->now_us) /* over: it makes room for the new one */
+    if (db_get_int(row, IDEM_FIND_UNTIL_US) <= l->now_us) /* over: it makes room for the new one */
         return db_run_slot(l->db, SQL_IDEM_FORGET, slot,
                            DB_ARGS(db_bytes(str_mem(a->key.bytes, SHA256_SIZE))), NULL, err);
-    require(id.len == 16 && sha.len == SHA256_SIZE);
-    memcpy(first.bytes, sha.ptr, SHA256_SIZE);
-    answer_again(a, (const uint8_t *)id.ptr, &first);
+    struct id id = row_id(row, IDEM_FIND_ID);
+    struct sha256 first = row_sha256(row, IDEM_FIND_SHA256);
+
+    answer_again(a, id.bytes, &first);
     return true;
 }
 
@@ -486,29 +486,27 @@ struct keep_op {
     size_t over_count, other_count; /* of those that go, and that stay beside the ones it makes */
 };
 
+static bool see_part(void *arg, struct db_rows *row, struct err *err)
+{
+    struct keep_op *k = arg;
+    int64_t slot = db_get_int(row, 0);
+
+    (void)err;
+    if (slot < k->first - 1 && k->over_count < OVER_MOST)
+        k->over[k->over_count++] = slot;
+    else if (slot < k->first || slot > k->last)
+        k->other_count++;
+    if (slot > k->newest && slot - k->first < (int64_t)KEY_SLOTS)
+        k->newest = slot;
+    return true;
+}
+
 static bool read_parts(struct writer *w, struct keep_op *k, struct err *err)
 {
-    AUTO(db_rows_done) struct db_rows rows = { 0 };
-    bool row;
-
     k->over_count = k->other_count = 0;
     k->newest = k->last;
-    if (!db_query(w->db, SQL_PART_ALL, DB_ARGS(db_int(PART_IDEMPOTENCY)), &rows, err))
-        return false;
-    for (;;) {
-        if (!db_next(&rows, &row, err))
-            return false;
-        if (!row)
-            return true;
-        int64_t slot = db_get_int(&rows, 0);
-
-        if (slot < k->first - 1 && k->over_count < OVER_MOST)
-            k->over[k->over_count++] = slot;
-        else if (slot < k->first || slot > k->last)
-            k->other_count++;
-        if (slot > k->newest && slot - k->first < (int64_t)KEY_SLOTS)
-            k->newest = slot;
-    }
+    return rows_each(w->db, SQL_PART_ALL, DB_NO_SLOT, DB_ARGS(db_int(PART_IDEMPOTENCY)), see_part,
+                     k, err);
 }
 
 static bool drop_table(struct writer *w, int64_t slot, struct err *err)

@@ -10,6 +10,7 @@
 #include "base/container_of.h"
 #include "base/require.h"
 #include "core/retain_rule.h"
+#include "store/kernel/reader.h"
 #include "store/kernel/store_state.h"
 
 struct done_days {
@@ -89,12 +90,11 @@ static bool is_known(struct done_days *d, int64_t day)
 
 static bool is_recent(struct db *db, int64_t day, int64_t indexed, bool *ret, struct err *err)
 {
-    AUTO(db_rows_done) struct db_rows rows = { 0 };
-    bool row;
+    int64_t top;
 
-    if (!db_query_slot(db, SQL_DONE_TOP, day, DB_NO_ARGS, &rows, err) || !db_next(&rows, &row, err))
+    if (!db_one_int_slot(db, SQL_DONE_TOP, day, DB_NO_ARGS, 0, &top, err))
         return false;
-    *ret = row && db_get_int(&rows, 0) > indexed;
+    *ret = top > indexed;
     return true;
 }
 
@@ -217,25 +217,6 @@ bool done_keep_tables(struct store *s, int64_t keep_days, struct err *err)
     return writers_call(s->writers, &keep_verb, &k.op, err);
 }
 
-static bool read_days(struct db *db, int64_t days[static DONE_DAYS_MOST], size_t *ret_count,
-                      struct err *err)
-{
-    AUTO(db_rows_done) struct db_rows rows = { 0 };
-    bool row;
-
-    *ret_count = 0;
-    if (!db_query(db, SQL_PART_ALL, DB_ARGS(db_int(PART_DONE)), &rows, err))
-        return false;
-    while (*ret_count < DONE_DAYS_MOST) {
-        if (!db_next(&rows, &row, err))
-            return false;
-        if (!row)
-            break;
-        days[(*ret_count)++] = db_get_int(&rows, 0);
-    }
-    return true;
-}
-
 /* One that another makes meanwhile is asked for again. */
 static void forget_others(struct done_days *d, const int64_t *days, size_t count)
 {
@@ -258,14 +239,8 @@ bool done_refresh(struct store *s, struct err *err)
 
     if (s->kind == DB_SQLITE)
         return true;
-    struct db *db = store_reader(s, err);
-
-    if (db == NULL)
+    if (!store_ints(s, SQL_PART_ALL, DB_ARGS(db_int(PART_DONE)), days, DONE_DAYS_MOST, &n, err))
         return false;
-    bool ok = read_days(db, days, &n, err);
-
-    store_reader_back(s, db);
-    if (ok)
-        forget_others(s->done_days, days, n);
-    return ok;
+    forget_others(s->done_days, days, n);
+    return true;
 }

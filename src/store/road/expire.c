@@ -6,6 +6,7 @@
 #include "base/require.h"
 #include "core/state.h"
 #include "core/trail.h"
+#include "store/kernel/reader.h"
 #include "store/kernel/store_state.h"
 #include "store/road/accept.h"
 #include "store/road/claims.h"
@@ -24,36 +25,27 @@ struct expire_op {
     size_t count;
 };
 
+static void read_expired(struct db_rows *row, struct arena *a, void *to)
+{
+    *(struct late *)to = (struct late){ .num = db_get_int(row, EXPIRE_DUE_NUM),
+                                        .expires_us = db_get_int(row, EXPIRE_DUE_EXPIRES_US),
+                                        .doc = db_get_int(row, EXPIRE_DUE_DOC),
+                                        .endpoint = db_get_int(row, EXPIRE_DUE_ENDPOINT),
+                                        .queue = db_get_int(row, EXPIRE_DUE_QUEUE),
+                                        .attempts = db_get_int(row, EXPIRE_DUE_ATTEMPTS),
+                                        .due_us = db_get_int(row, EXPIRE_DUE_DUE_US),
+                                        .received_us = db_get_int(row, EXPIRE_DUE_RECEIVED_US),
+                                        .message = row_text(row, EXPIRE_DUE_MESSAGE, a),
+                                        .turn = db_get_int(row, EXPIRE_DUE_TURN) };
+}
+
 static bool read_late(struct writer *w, const struct expire_op *o, const struct late *after,
                       struct late *ret, size_t *ret_count, struct err *err)
 {
-    AUTO(db_rows_done) struct db_rows rows = { 0 };
-    size_t n = 0;
-    bool row;
-
-    if (!db_query(w->db, SQL_EXPIRE_DUE,
-                  DB_ARGS(db_int(o->now_us), db_int(after->expires_us), db_int(after->num),
-                          db_int(EXPIRE_MOST)),
-                  &rows, err))
-        return false;
-    for (; n < EXPIRE_MOST; n++) {
-        if (!db_next(&rows, &row, err))
-            return false;
-        if (!row)
-            break;
-        ret[n] = (struct late){ .num = db_get_int(&rows, 0),
-                                .expires_us = db_get_int(&rows, 1),
-                                .doc = db_get_int(&rows, 2),
-                                .endpoint = db_get_int(&rows, 3),
-                                .queue = db_get_int(&rows, 4),
-                                .attempts = db_get_int(&rows, 5),
-                                .due_us = db_get_int(&rows, 6),
-                                .received_us = db_get_int(&rows, 7),
-                                .turn = db_get_int(&rows, 9) };
-        ret[n].message = arena_copy(w->arena, db_get_str(&rows, 8));
-    }
-    *ret_count = n;
-    return true;
+    return rows_collect(w->db, SQL_EXPIRE_DUE, DB_NO_SLOT,
+                        DB_ARGS(db_int(o->now_us), db_int(after->expires_us), db_int(after->num),
+                                db_int(EXPIRE_MOST)),
+                        ROWS_INTO(ret, EXPIRE_MOST, w->arena, read_expired), ret_count, err);
 }
 
 /* Its task goes; *ret_ours false: somebody has it in hand. */
@@ -172,12 +164,5 @@ bool expire_due(struct store *s, int64_t now_us, int64_t ret_endpoints[static EX
 
 bool expire_next(struct store *s, int64_t *ret_us, struct err *err)
 {
-    struct db *db = store_reader(s, err);
-
-    if (db == NULL)
-        return false;
-    bool ok = db_one_int(db, SQL_EXPIRE_NEXT, DB_NO_ARGS, 0, ret_us, err);
-
-    store_reader_back(s, db);
-    return ok;
+    return store_one_int(s, SQL_EXPIRE_NEXT, DB_NO_ARGS, 0, ret_us, err);
 }

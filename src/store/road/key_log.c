@@ -8,6 +8,7 @@
 #include "base/auto.h"
 #include "base/fault.h"
 #include "base/require.h"
+#include "store/db/rows.h"
 #include "store/kernel/store_state.h"
 
 enum { MAP = 65536, MAP_MOST = KEY_RUN * 2 + KEY_RUN / 2, SAME_HASH_MOST = 1000 };
@@ -150,26 +151,24 @@ bool key_log_add(struct db *db, const struct key_row *rows, size_t count, struct
     return true;
 }
 
+static void read_key(struct db_rows *row, struct arena *a, void *to)
+{
+    struct key_row *k = to;
+
+    (void)a;
+    k->key = row_sha256(row, KEY_GET_KEY);
+    k->id = row_id(row, KEY_GET_ID);
+    k->sha256 = row_sha256(row, KEY_GET_SHA256);
+    k->until_us = db_get_int(row, KEY_GET_UNTIL_US);
+}
+
 static bool read_row(struct db *db, int64_t slot, int64_t seq, struct key_row *ret, bool *ret_found,
                      struct err *err)
 {
-    AUTO(db_rows_done) struct db_rows rows = { 0 };
-
-    if (!db_query_slot(db, SQL_KEY_GET, slot, DB_ARGS(db_int(seq)), &rows, err) ||
-        !db_next(&rows, ret_found, err))
-        return false;
-    if (!*ret_found)
-        return true;
-    struct str key = db_get_str(&rows, 0), id = db_get_str(&rows, 1), sha = db_get_str(&rows, 2);
-
-    require(key.len == SHA256_SIZE && id.len == 16 && sha.len == SHA256_SIZE);
-    memcpy(ret->key.bytes, key.ptr, key.len);
-    memcpy(ret->id.bytes, id.ptr, id.len);
-    memcpy(ret->sha256.bytes, sha.ptr, sha.len);
-    ret->until_us = db_get_int(&rows, 3);
     ret->slot = slot;
     ret->seq = seq;
-    return true;
+    return rows_one(db, SQL_KEY_GET, slot, DB_ARGS(db_int(seq)), read_key, NULL, ret, ret_found,
+                    err);
 }
 
 /* Is this row the key, and not over? */
@@ -208,14 +207,7 @@ static bool find_in_map(struct key_log *k, const struct map *m, struct db *db,
 /* The row that the tree has for a hash; 0: none. */
 static bool tree_get(struct db *db, int64_t slot, int64_t hash, int64_t *ret_seq, struct err *err)
 {
-    AUTO(db_rows_done) struct db_rows rows = { 0 };
-    bool row;
-
-    if (!db_query_slot(db, SQL_KEY_INDEX_GET, slot, DB_ARGS(db_int(hash)), &rows, err) ||
-        !db_next(&rows, &row, err))
-        return false;
-    *ret_seq = row ? db_get_int(&rows, 0) : 0;
-    return true;
+    return db_one_int_slot(db, SQL_KEY_INDEX_GET, slot, DB_ARGS(db_int(hash)), 0, ret_seq, err);
 }
 
 bool key_log_find_in_tree(struct db *db, int64_t slot, const struct sha256 *key, int64_t now_us,
@@ -373,24 +365,17 @@ bool key_log_slice(struct key_log *k, struct db *db, bool *ret_waiting, struct e
 
 /* ---- start ----------------------------------------------------------------------------------- */
 
-static bool load_slots(struct key_log *k, struct db *db, struct err *err)
+static bool load_slot(void *arg, struct db_rows *row, struct err *err)
 {
-    AUTO(db_rows_done) struct db_rows rows = { 0 };
-    bool row;
+    struct key_log *k = arg;
+    int64_t indexed = db_get_int(row, PART_VALUES_VALUE);
 
-    if (!db_query(db, SQL_PART_VALUES, DB_ARGS(db_int(PART_IDEMPOTENCY)), &rows, err))
-        return false;
-    for (;;) {
-        if (!db_next(&rows, &row, err))
-            return false;
-        if (!row)
-            return true;
-        if (k->slot_count == KEY_SLOTS)
-            return err_set(err, ERR_LIMIT, 0, "more than %d tables of keys", KEY_SLOTS);
-        k->slots[k->slot_count++] = (struct slot){ .slot = db_get_int(&rows, 0),
-                                                   .indexed = db_get_int(&rows, 1),
-                                                   .next_seq = db_get_int(&rows, 1) + 1 };
-    }
+    if (k->slot_count == KEY_SLOTS)
+        return err_set(err, ERR_LIMIT, 0, "more than %d tables of keys", KEY_SLOTS);
+    k->slots[k->slot_count++] = (struct slot){ .slot = db_get_int(row, PART_VALUES_SLOT),
+                                               .indexed = indexed,
+                                               .next_seq = indexed + 1 };
+    return true;
 }
 
 /* Rows above the mark, some at a time: what does not fit in memory goes into the tree. */
@@ -408,11 +393,8 @@ static bool load_tail(struct key_log *k, struct db *db, int64_t slot, struct err
             !db_next(&rows, &row, err))
             return false;
         for (bool more = row; more;) {
-            struct str key = db_get_str(&rows, 1);
-
-            require(key.len == SHA256_SIZE);
-            memcpy(r.key.bytes, key.ptr, key.len);
-            r.seq = db_get_int(&rows, 0);
+            r.key = row_sha256(&rows, KEY_TAIL_KEY);
+            r.seq = db_get_int(&rows, KEY_TAIL_SEQ);
             key_log_added(k, &r);
             if (!db_next(&rows, &more, err))
                 return false;
@@ -426,7 +408,8 @@ static bool load_tail(struct key_log *k, struct db *db, int64_t slot, struct err
 
 bool key_log_load(struct key_log *k, struct db *db, struct err *err)
 {
-    if (!load_slots(k, db, err))
+    if (!rows_each(db, SQL_PART_VALUES, DB_NO_SLOT, DB_ARGS(db_int(PART_IDEMPOTENCY)), load_slot, k,
+                   err))
         return false;
     for (size_t i = 0; i < k->slot_count; i++)
         if (!load_tail(k, db, k->slots[i].slot, err))

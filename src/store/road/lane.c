@@ -3,6 +3,7 @@
 
 #include "base/auto.h"
 #include "base/require.h"
+#include "store/kernel/reader.h"
 #include "store/kernel/store_state.h"
 #include "store/road/settle.h"
 
@@ -47,72 +48,24 @@ bool lane_of_queue(struct store *s, int64_t queue, int64_t *ret_system, int64_t 
     return true;
 }
 
-static bool read_queues(struct db *db, int64_t above, int64_t *ret, size_t most, size_t *ret_count,
-                        struct err *err)
-{
-    AUTO(db_rows_done) struct db_rows rows = { 0 };
-    bool row;
-    size_t n = 0;
-
-    if (!db_query(db, SQL_QUEUES_WITH_WORK, DB_ARGS(db_int(above), db_int((int64_t)most)), &rows,
-                  err))
-        return false;
-    for (; n < most; n++) {
-        if (!db_next(&rows, &row, err))
-            return false;
-        if (!row)
-            break;
-        ret[n] = db_get_int(&rows, 0);
-    }
-    *ret_count = n;
-    return true;
-}
-
 bool queues_with_work(struct store *s, int64_t above, int64_t *ret, size_t most, size_t *ret_count,
                       struct err *err)
 {
-    struct db *db = store_reader(s, err);
-
-    if (db == NULL)
-        return false;
-    bool ok = read_queues(db, above, ret, most, ret_count, err);
-
-    store_reader_back(s, db);
-    return ok;
+    return store_ints(s, SQL_QUEUES_WITH_WORK, DB_ARGS(db_int(above), db_int(most)), ret, most,
+                      ret_count, err);
 }
 
-static bool read_depths(struct db *db, struct lane_depth *ret, size_t most, size_t *ret_count,
-                        struct err *err)
+static void read_depth(struct db_rows *row, struct arena *a, void *to)
 {
-    AUTO(db_rows_done) struct db_rows rows = { 0 };
-    size_t n = 0;
-    bool row;
-
-    if (!db_query(db, SQL_LANE_DEPTHS, DB_ARGS(db_int(QUEUE_LANES), db_int((int64_t)most)), &rows,
-                  err))
-        return false;
-    for (; n < most; n++) {
-        if (!db_next(&rows, &row, err))
-            return false;
-        if (!row)
-            break;
-        ret[n] = (struct lane_depth){ .queue = db_get_int(&rows, 0),
-                                      .ready = db_get_int(&rows, 1),
-                                      .later = db_get_int(&rows, 2) };
-    }
-    *ret_count = n;
-    return true;
+    (void)a;
+    *(struct lane_depth *)to = (struct lane_depth){ .queue = db_get_int(row, LANE_DEPTHS_QUEUE),
+                                                    .ready = db_get_int(row, LANE_DEPTHS_READY),
+                                                    .later = db_get_int(row, LANE_DEPTHS_LATER) };
 }
 
 bool lane_depths(struct store *s, struct lane_depth *ret, size_t most, size_t *ret_count,
                  struct err *err)
 {
-    struct db *db = store_reader(s, err);
-
-    if (db == NULL)
-        return false;
-    bool ok = read_depths(db, ret, most, ret_count, err);
-
-    store_reader_back(s, db);
-    return ok;
+    return store_collect(s, SQL_LANE_DEPTHS, DB_ARGS(db_int(QUEUE_LANES), db_int(most)),
+                         ROWS_INTO(ret, most, NULL, read_depth), ret_count, err);
 }

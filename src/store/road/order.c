@@ -10,6 +10,7 @@
 #include "base/container_of.h"
 #include "base/id.h"
 #include "base/require.h"
+#include "store/kernel/reader.h"
 #include "store/kernel/store_state.h"
 #include "store/road/accept.h"
 #include "store/road/claims.h"
@@ -133,17 +134,19 @@ static bool found_head(void *arg, int64_t slot, size_t at, struct db_rows *row, 
 
     (void)slot;
     (void)err;
-    if (db_get_int(row, 7) != 0) {
-        ask_later(h->w->store->order, (struct asking){ .lane = h->lanes[at],
-                                                       .gateway = db_get_int(row, 6),
-                                                       .seq = db_get_int(row, 5) });
+    if (db_get_int(row, ORDER_HEAD_WAITS) != 0) {
+        ask_later(h->w->store->order,
+                  (struct asking){ .lane = h->lanes[at],
+                                   .gateway = db_get_int(row, ORDER_HEAD_GATEWAY),
+                                   .seq = db_get_int(row, ORDER_HEAD_SEQ) });
         return true;
     }
-    h->batch->going[h->batch->count++] = (struct order_going){ .num = db_get_int(row, 1),
-                                                               .lane = h->lanes[at],
-                                                               .queue = db_get_int(row, 2),
-                                                               .prio = db_get_int(row, 3),
-                                                               .rank = db_get_int(row, 4) };
+    h->batch->going[h->batch->count++] =
+        (struct order_going){ .num = db_get_int(row, ORDER_HEAD_NUM),
+                              .lane = h->lanes[at],
+                              .queue = db_get_int(row, ORDER_HEAD_QUEUE),
+                              .prio = db_get_int(row, ORDER_HEAD_PRIO),
+                              .rank = db_get_int(row, ORDER_HEAD_RANK) };
     return true;
 }
 
@@ -406,82 +409,76 @@ static struct str id_of(struct db_rows *rows, int column, struct arena *a)
     return arena_copy(a, str_of(id_text(&id, text)));
 }
 
-static bool read_lanes(struct db *db, int64_t above, struct arena *a, struct order_scan *ret,
-                       int64_t *free_lanes, size_t *ret_free, struct err *err)
+struct lane_walk {
+    struct arena *arena;
+    struct order_scan *scan;
+    int64_t *free_lanes;
+    size_t free_count;
+};
+
+static bool see_lane(void *arg, struct db_rows *row, struct err *err)
 {
-    AUTO(db_rows_done) struct db_rows rows = { 0 };
-    bool row;
+    struct lane_walk *k = arg;
+    struct order_scan *to = k->scan;
+    int64_t state = db_is_null(row, ORDER_LANES_NUM) ? -1 : db_get_int(row, ORDER_LANES_STATE);
 
-    if (!db_query(db, SQL_ORDER_LANES, DB_ARGS(db_int(above), db_int(ORDER_SCAN_MOST)), &rows, err))
-        return false;
-    while (ret->lane_count < ORDER_SCAN_MOST) {
-        if (!db_next(&rows, &row, err))
-            return false;
-        if (!row)
-            return true;
-        ret->lane_count++;
-        ret->above = db_get_int(&rows, 0);
-        int64_t state = db_is_null(&rows, 1) ? -1 : db_get_int(&rows, 2);
-
-        if (state < 0)
-            free_lanes[(*ret_free)++] = ret->above;
-        if (state == DELIVERY_DEAD || state == DELIVERY_IN_DOUBT)
-            ret->stops[ret->stop_count++] =
-                (struct order_stop){ .lane = ret->above,
-                                     .delivery = db_get_int(&rows, 1),
-                                     .system = db_get_int(&rows, 3),
-                                     .state = (enum delivery_state)state,
-                                     .blocks = db_get_int(&rows, 6) != 0,
-                                     .document = id_of(&rows, 4, a),
-                                     .id = arena_copy(a, db_get_str(&rows, 5)) };
-    }
-    ret->more = true;
-    return true;
+    (void)err;
+    to->lane_count++;
+    to->above = db_get_int(row, ORDER_LANES_LANE);
+    if (state < 0)
+        k->free_lanes[k->free_count++] = to->above;
+    if (state == DELIVERY_DEAD || state == DELIVERY_IN_DOUBT)
+        to->stops[to->stop_count++] =
+            (struct order_stop){ .lane = to->above,
+                                 .delivery = db_get_int(row, ORDER_LANES_NUM),
+                                 .system = db_get_int(row, ORDER_LANES_SYSTEM),
+                                 .state = (enum delivery_state)state,
+                                 .blocks = db_get_int(row, ORDER_LANES_BLOCKS) != 0,
+                                 .document = id_of(row, ORDER_LANES_DOC_ID, k->arena),
+                                 .id = row_text(row, ORDER_LANES_ID, k->arena) };
+    to->more = to->lane_count == ORDER_SCAN_MOST;
+    return !to->more;
 }
 
 bool order_scan(struct store *s, int64_t above, struct arena *a, struct order_scan *ret,
                 struct err *err)
 {
-    struct db *db = store_reader(s, err);
+    AUTO(reader_back) struct reader r = reader_take(s, err);
     int64_t lanes[ORDER_SCAN_MOST];
-    struct order_op o = { .which = { .lanes = lanes } };
+    struct lane_walk k = { .arena = a, .scan = ret, .free_lanes = lanes };
 
     *ret = (struct order_scan){ .above = above };
-    if (db == NULL)
+    if (r.db == NULL ||
+        !rows_each(r.db, SQL_ORDER_LANES, DB_NO_SLOT,
+                   DB_ARGS(db_int(above), db_int(ORDER_SCAN_MOST)), see_lane, &k, err))
         return false;
-    bool ok = read_lanes(db, above, a, ret, lanes, &o.which.count, err);
+    reader_back(&r);
+    struct order_op o = { .which = { .lanes = lanes, .count = k.free_count } };
 
-    store_reader_back(s, db);
-    return ok && (o.which.count == 0 || writers_call(s->writers, &order_verb, &o.op, err));
+    return k.free_count == 0 || writers_call(s->writers, &order_verb, &o.op, err);
 }
 
-static bool read_before(struct db *db, int64_t lane, int64_t delivery, struct arena *a,
-                        struct str *ret_document, enum delivery_state *ret_state, struct err *err)
-{
-    AUTO(db_rows_done) struct db_rows rows = { 0 };
-    bool row;
+struct order_first {
+    struct str document;
+    enum delivery_state state;
+};
 
-    if (!db_query(db, SQL_ORDER_BEFORE, DB_ARGS(db_int(lane), db_int(delivery)), &rows, err) ||
-        !db_next(&rows, &row, err))
-        return false;
-    if (row) {
-        *ret_document = id_of(&rows, 0, a);
-        *ret_state = (enum delivery_state)db_get_int(&rows, 1);
-    }
-    return true;
+static void read_before(struct db_rows *row, struct arena *a, void *to)
+{
+    *(struct order_first *)to =
+        (struct order_first){ .document = id_of(row, ORDER_BEFORE_ID, a),
+                              .state = (enum delivery_state)db_get_int(row, ORDER_BEFORE_STATE) };
 }
 
 bool order_before(struct store *s, int64_t lane, int64_t delivery, struct arena *a,
                   struct str *ret_document, enum delivery_state *ret_state, struct err *err)
 {
-    struct db *db = store_reader(s, err);
+    struct order_first first = { STR(""), DELIVERY_READY };
+    bool there;
+    bool ok = store_one(s, SQL_ORDER_BEFORE, DB_ARGS(db_int(lane), db_int(delivery)), read_before,
+                        a, &first, &there, err);
 
-    *ret_document = STR("");
-    *ret_state = DELIVERY_READY;
-    if (db == NULL)
-        return false;
-    bool ok = read_before(db, lane, delivery, a, ret_document, ret_state, err);
-
-    store_reader_back(s, db);
+    *ret_document = first.document;
+    *ret_state = first.state;
     return ok;
 }

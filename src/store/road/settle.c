@@ -77,12 +77,12 @@ struct states {
 static bool found_state(void *arg, int64_t slot, size_t at, struct db_rows *row, struct err *err)
 {
     struct states *l = arg;
-    int64_t from = db_get_int(row, 1);
+    int64_t from = db_get_int(row, SETTLE_STATES_STATE);
     enum delivery_state to = l->parts[at]->state;
 
     (void)slot;
     l->found++;
-    l->parts[at]->is_alone = db_get_int(row, 2) != 0;
+    l->parts[at]->is_alone = db_get_int(row, SETTLE_STATES_IS_ALONE) != 0;
     if (from < 0 || from >= DELIVERY_STATES)
         return err_set(err, ERR_PERMANENT, 0, "delivery %lld is in no state (%lld)",
                        (long long)l->parts[at]->num, (long long)from);
@@ -245,7 +245,8 @@ static bool found_open(void *arg, int64_t slot, size_t at, struct db_rows *row, 
 
     (void)slot;
     (void)err;
-    look_at_end(l->g, &l->docs[at], db_get_int(row, 1), db_get_int(row, 2));
+    look_at_end(l->g, &l->docs[at], db_get_int(row, SETTLE_OPEN_OPEN),
+                db_get_int(row, SETTLE_OPEN_DELIVERED));
     return true;
 }
 

@@ -5,6 +5,7 @@
 #include "base/arena.h"
 #include "base/auto.h"
 #include "base/fault.h"
+#include "store/db/rows.h"
 #include "store/kernel/store_state.h"
 #include "store/road/settle.h"
 
@@ -38,23 +39,24 @@ static bool same_key(const struct batch_join *j, const struct batch_join *k)
            str_eq(j->part, k->part);
 }
 
+static void read_filling(struct db_rows *row, struct arena *a, void *to)
+{
+    (void)a;
+    *(struct filling *)to = (struct filling){ .num = db_get_int(row, BATCH_FIND_OPEN_NUM),
+                                              .members = db_get_int(row, BATCH_FIND_OPEN_MEMBERS),
+                                              .bytes = db_get_int(row, BATCH_FIND_OPEN_BYTES) };
+}
+
 static bool find_open(struct writer *w, const struct batch_join *j, struct filling *ret,
                       struct err *err)
 {
-    AUTO(db_rows_done) struct db_rows rows = { 0 };
-    bool row;
+    bool there;
 
-    if (!db_query(w->db, SQL_BATCH_FIND_OPEN,
-                  DB_ARGS(db_int(j->name), db_int(j->route), db_int(j->receiver), db_text(j->part)),
-                  &rows, err) ||
-        !db_next(&rows, &row, err))
-        return false;
     *ret = (struct filling){ 0 };
-    if (row)
-        *ret = (struct filling){ .num = db_get_int(&rows, 0),
-                                 .members = db_get_int(&rows, 1),
-                                 .bytes = db_get_int(&rows, 2) };
-    return true;
+    return rows_one(
+        w->db, SQL_BATCH_FIND_OPEN, DB_NO_SLOT,
+        DB_ARGS(db_int(j->name), db_int(j->route), db_int(j->receiver), db_text(j->part)),
+        read_filling, NULL, ret, &there, err);
 }
 
 static bool add(struct writer *w, const struct batch_join *j, int64_t *ret_added, struct err *err)

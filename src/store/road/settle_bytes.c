@@ -3,6 +3,7 @@
 #include "base/arena.h"
 #include "base/auto.h"
 #include "base/require.h"
+#include "store/db/rows.h"
 #include "store/kernel/store_state.h"
 #include "store/road/settle_batch.h"
 
@@ -58,12 +59,10 @@ struct ids {
 static bool found_id(void *arg, int64_t slot, size_t at, struct db_rows *row, struct err *err)
 {
     struct ids *l = arg;
-    struct str id = db_get_str(row, 1);
 
     (void)slot;
     (void)err;
-    require(id.len == sizeof l->ids[at].bytes);
-    memcpy(l->ids[at].bytes, id.ptr, id.len);
+    l->ids[at] = row_id(row, SETTLE_IDS_ID);
     return true;
 }
 

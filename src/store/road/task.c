@@ -5,45 +5,33 @@
 #include "base/auto.h"
 #include "base/container_of.h"
 #include "base/require.h"
+#include "store/kernel/reader.h"
 #include "store/kernel/store_state.h"
 #include "store/road/accept.h"
 #include "store/road/claims.h"
 #include "store/road/lease.h"
 #include "store/road/settle.h"
 
-/* Every statement that gives tasks gives these columns. */
-static struct task task_of(struct db_rows *rows)
+static void read_task(struct db_rows *row, struct arena *a, void *to)
 {
-    return (struct task){ .id = db_get_int(rows, 0),
-                          .claim = db_get_int(rows, 1),
-                          .until_us = db_get_int(rows, 2),
-                          .queue = db_get_int(rows, 3),
-                          .prio = db_get_int(rows, 4),
-                          .rank = db_get_int(rows, 5),
-                          .kind = db_get_int(rows, 6),
-                          .attempts = db_get_int(rows, 7),
-                          .rescues = db_get_int(rows, 8),
-                          .crashes = db_get_int(rows, 9) };
+    (void)a;
+    *(struct task *)to = (struct task){ .id = db_get_int(row, TASK_ID),
+                                        .claim = db_get_int(row, TASK_CLAIM),
+                                        .until_us = db_get_int(row, TASK_UNTIL_US),
+                                        .queue = db_get_int(row, TASK_QUEUE),
+                                        .prio = db_get_int(row, TASK_PRIO),
+                                        .rank = db_get_int(row, TASK_RANK),
+                                        .kind = db_get_int(row, TASK_KIND),
+                                        .attempts = db_get_int(row, TASK_ATTEMPTS),
+                                        .rescues = db_get_int(row, TASK_RESCUES),
+                                        .crashes = db_get_int(row, TASK_CRASHES) };
 }
 
 static bool read_tasks(struct db *db, enum sql_id id, struct db_args args, struct task *out,
                        size_t most, size_t *ret_count, struct err *err)
 {
-    AUTO(db_rows_done) struct db_rows rows = { 0 };
-    bool row = false;
-    size_t n = 0;
-
-    if (!db_query(db, id, args, &rows, err))
-        return false;
-    while (n < most) {
-        if (!db_next(&rows, &row, err))
-            return false;
-        if (!row)
-            break;
-        out[n++] = task_of(&rows);
-    }
-    *ret_count = n;
-    return true;
+    return rows_collect(db, id, DB_NO_SLOT, args, ROWS_INTO(out, most, NULL, read_task), ret_count,
+                        err);
 }
 
 static struct claim_place place_of(const struct task *t)
@@ -348,53 +336,38 @@ bool task_crashed(struct store *s, const struct task *t, bool *ret_poison, struc
     return true;
 }
 
-static bool read_queues(struct db *db, struct task_queue *ret, size_t most, size_t *ret_count,
-                        struct err *err)
+static void read_queue(struct db_rows *row, struct arena *a, void *to)
 {
-    AUTO(db_rows_done) struct db_rows rows = { 0 };
-    bool row = true;
-
-    *ret_count = 0;
-    if (!db_query(db, SQL_TASK_QUEUES, DB_ARGS(db_int((int64_t)most)), &rows, err))
-        return false;
-    while (*ret_count < most) {
-        if (!db_next(&rows, &row, err))
-            return false;
-        if (!row)
-            break;
-        ret[(*ret_count)++] =
-            (struct task_queue){ .queue = db_get_int(&rows, 0),
-                                 .count = db_get_int(&rows, 1),
-                                 .oldest_us = db_is_null(&rows, 2) ? 0 : db_get_int(&rows, 2) };
-    }
-    return true;
+    (void)a;
+    *(struct task_queue *)to =
+        (struct task_queue){ .queue = db_get_int(row, TASK_QUEUES_QUEUE),
+                             .count = db_get_int(row, TASK_QUEUES_WAITING),
+                             .oldest_us = db_get_int(row, TASK_QUEUES_OLDEST_US) };
 }
 
 bool task_queues(struct store *s, struct task_queue *ret, size_t most, size_t *ret_count,
                  struct err *err)
 {
-    struct db *db = store_reader(s, err);
-    bool ok = db != NULL && read_queues(db, ret, most, ret_count, err);
+    return store_collect(s, SQL_TASK_QUEUES, DB_ARGS(db_int(most)),
+                         ROWS_INTO(ret, most, NULL, read_queue), ret_count, err);
+}
 
-    if (db != NULL)
-        store_reader_back(s, db);
-    return ok;
+static void read_dead_sum(struct db_rows *row, struct arena *a, void *to)
+{
+    (void)a;
+    *(struct task_queue *)to =
+        (struct task_queue){ .count = db_get_int(row, TASK_DEAD_SUM_WAITING),
+                             .oldest_us = db_get_int(row, TASK_DEAD_SUM_OLDEST_US) };
 }
 
 bool task_dead_sum(struct store *s, int64_t *ret_count, int64_t *ret_oldest_us, struct err *err)
 {
-    struct db *db = store_reader(s, err);
-    struct db_rows rows = { 0 };
-    bool row = false;
+    struct task_queue dead = { 0 };
+    bool there;
+    bool ok = store_one(s, SQL_TASK_DEAD_SUM, DB_NO_ARGS, read_dead_sum, NULL, &dead, &there, err);
 
-    if (db == NULL)
-        return false;
-    bool ok = db_query(db, SQL_TASK_DEAD_SUM, DB_NO_ARGS, &rows, err) && db_next(&rows, &row, err);
-
-    *ret_count = ok && row ? db_get_int(&rows, 0) : 0;
-    *ret_oldest_us = ok && row ? db_get_int(&rows, 1) : 0;
-    db_rows_done(&rows);
-    store_reader_back(s, db);
+    *ret_count = dead.count;
+    *ret_oldest_us = dead.oldest_us;
     return ok;
 }
 

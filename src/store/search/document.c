@@ -3,18 +3,19 @@
 #include "base/auto.h"
 #include "base/require.h"
 #include "store/batch/batch_members.h"
+#include "store/kernel/reader.h"
 #include "store/kernel/store_state.h"
 
 /* ---- one ---------------------------------------------------------------------------- */
 
 /* From its deliveries; without them it is dead, or it waits or runs. */
-static enum document_state live_state(struct db_rows *rows, const struct document *d)
+static enum document_state live_state(struct db_rows *row, const struct document *d)
 {
     enum delivery_state states[DELIVERY_STATES];
-    int64_t bits = db_get_int(rows, 22);
+    int64_t bits = db_get_int(row, DOC_GET_DELIVERY_STATES);
     size_t n = 0;
 
-    if (!db_is_null(rows, 23))
+    if (!db_is_null(row, DOC_GET_DEAD_CODE))
         return DOCUMENT_DEAD;
     for (int s = 0; s < DELIVERY_STATES; s++)
         if ((bits >> s & 1) != 0)
@@ -24,87 +25,77 @@ static enum document_state live_state(struct db_rows *rows, const struct documen
     return d->updated_us == 0 ? DOCUMENT_RECEIVED : DOCUMENT_ACTIVE;
 }
 
-static void read_state(struct db_rows *rows, struct arena *a, struct document *d)
+/* What a live document and one that ended have in common. */
+static struct document document_of(struct db_rows *row, struct arena *a)
 {
-    int64_t ended = db_get_int(rows, 13);
+    return (struct document){ .source = { .num = db_get_int(row, DOC_NUM),
+                                          .id = row_id(row, DOC_ID),
+                                          .size = db_get_int(row, DOC_SIZE),
+                                          .sha256 = row_sha256(row, DOC_SHA256),
+                                          .place = { db_get_int(row, DOC_SEG),
+                                                     db_get_int(row, DOC_POS) } },
+                              .gateway = db_get_int(row, DOC_GATEWAY),
+                              .caller = db_get_int(row, DOC_CALLER),
+                              .config = db_get_int(row, DOC_CONFIG),
+                              .received_us = db_get_int(row, DOC_RECEIVED_US),
+                              .sender = db_get_int(row, DOC_SENDER),
+                              .receiver = db_get_int(row, DOC_RECEIVER),
+                              .type = db_get_int(row, DOC_DTYPE),
+                              .route = db_get_int(row, DOC_ROUTE),
+                              .again = db_get_int(row, DOC_AGAIN),
+                              .name = row_text(row, DOC_NAME, a),
+                              .ctype = row_text(row, DOC_CTYPE, a),
+                              .head = row_text(row, DOC_HEAD, a),
+                              .facts = row_text(row, DOC_FACTS, a),
+                              .trail = row_text(row, DOC_TRAIL, a) };
+}
 
-    if (!db_is_null(rows, 13)) {
-        require(ended >= 0 && ended < DOCUMENT_STATES);
-        d->is = (enum document_state)ended;
-    } else {
-        int at = db_is_null(rows, 23) ? 25 : 23;
+static void document_read_live(struct db_rows *row, struct arena *a, void *to)
+{
+    struct document *d = to;
+    bool dead = !db_is_null(row, DOC_GET_DEAD_CODE);
 
-        d->is = live_state(rows, d);
-        if (d->updated_us == 0)
-            d->updated_us = d->received_us;
-        d->code = arena_copy(a, db_get_str(rows, at));
-        d->message = arena_copy(a, db_get_str(rows, at + 1));
-        d->seq = db_get_int(rows, 27);
-    }
+    *d = document_of(row, a);
+    d->updated_us = db_get_int(row, DOC_GET_UPDATED_US);
+    d->is = live_state(row, d);
+    d->state = str_of(document_states[d->is]);
+    if (d->updated_us == 0)
+        d->updated_us = d->received_us;
+    d->code = row_text(row, dead ? DOC_GET_DEAD_CODE : DOC_GET_TROUBLE_CODE, a);
+    d->message = row_text(row, dead ? DOC_GET_DEAD_MESSAGE : DOC_GET_TROUBLE_MESSAGE, a);
+    d->seq = db_get_int(row, DOC_GET_SEQ);
+}
+
+void document_read_done(struct db_rows *row, struct arena *a, void *to)
+{
+    struct document *d = to;
+    int64_t state = db_get_int(row, DONE_STATE);
+
+    require(state >= 0 && state < DOCUMENT_STATES);
+    *d = document_of(row, a);
+    d->updated_us = db_get_int(row, DONE_ENDED_US);
+    d->is = (enum document_state)state;
     d->state = str_of(document_states[d->is]);
 }
 
-static struct document document_of(struct db_rows *rows, struct arena *a)
+static bool get_live(struct db *db, int64_t num, struct arena *a, struct document *ret,
+                     bool *ret_found, struct err *err)
 {
-    struct document d = { .gateway = db_get_int(rows, 2),
-                          .caller = db_get_int(rows, 3),
-                          .config = db_get_int(rows, 4),
-                          .received_us = db_get_int(rows, 5),
-                          .updated_us = db_get_int(rows, 14),
-                          .sender = db_get_int(rows, 15),
-                          .receiver = db_get_int(rows, 16),
-                          .type = db_get_int(rows, 17),
-                          .route = db_get_int(rows, 18),
-                          .again = db_get_int(rows, 19) };
-    struct str id = db_get_str(rows, 1);
-
-    d.source.num = db_get_int(rows, 0);
-    require(id.len == sizeof d.source.id.bytes);
-    memcpy(d.source.id.bytes, id.ptr, id.len);
-    d.source.size = db_get_int(rows, 6);
-    struct str sha = db_get_str(rows, 7);
-
-    require(sha.len == SHA256_SIZE);
-    memcpy(d.source.sha256.bytes, sha.ptr, sha.len);
-    d.source.place = (struct payload_place){ db_get_int(rows, 8), db_get_int(rows, 9) };
-    d.name = arena_copy(a, db_get_str(rows, 10));
-    d.ctype = arena_copy(a, db_get_str(rows, 11));
-    d.head = arena_copy(a, db_get_str(rows, 12));
-    d.facts = arena_copy(a, db_get_str(rows, 20));
-    d.trail = arena_copy(a, db_get_str(rows, 21));
-    read_state(rows, a, &d);
-    return d;
+    return rows_one(db, SQL_DOC_GET, DB_NO_SLOT, DB_ARGS(db_int(num)), document_read_live, a, ret,
+                    ret_found, err);
 }
 
-static bool get_from(struct db *db, enum sql_id id, int64_t slot, int64_t num, struct arena *a,
-                     struct document *ret, bool *ret_found, struct err *err)
+static bool get_done(struct db *db, int64_t day, int64_t num, struct arena *a, struct document *ret,
+                     bool *ret_found, struct err *err)
 {
-    AUTO(db_rows_done) struct db_rows rows = { 0 };
-
-    if (!db_query_slot(db, id, slot, DB_ARGS(db_int(num)), &rows, err) ||
-        !db_next(&rows, ret_found, err))
-        return false;
-    if (*ret_found)
-        *ret = document_of(&rows, a);
-    return true;
+    return rows_one(db, SQL_DONE_GET, day, DB_ARGS(db_int(num)), document_read_done, a, ret,
+                    ret_found, err);
 }
 
 bool document_slots(struct db *db, struct slots *ret, struct err *err)
 {
-    AUTO(db_rows_done) struct db_rows rows = { 0 };
-    bool row;
-
-    ret->count = 0;
-    if (!db_query(db, SQL_PART_ALL, DB_ARGS(db_int(PART_DONE)), &rows, err))
-        return false;
-    while (ret->count < SLOTS_MOST) {
-        if (!db_next(&rows, &row, err))
-            return false;
-        if (!row)
-            break;
-        ret->days[ret->count++] = db_get_int(&rows, 0);
-    }
-    return true;
+    return rows_ints(db, SQL_PART_ALL, DB_ARGS(db_int(PART_DONE)), ret->days, SLOTS_MOST,
+                     &ret->count, err);
 }
 
 /* A member of a batch fares as the document does that the batch became. */
@@ -118,8 +109,7 @@ static bool as_batch(struct db *db, struct arena *a, struct document *d, struct 
         return true;
     if (!batch_of(db, d->source.num, false, a, &at, err))
         return false;
-    if (at.num == 0 || (at.has_doc && !get_from(db, SQL_DOC_GET, DB_NO_SLOT, id_row(&at.doc_id), a,
-                                                &of, &found, err)))
+    if (at.num == 0 || (at.has_doc && !get_live(db, id_row(&at.doc_id), a, &of, &found, err)))
         return err->kind == ERR_NONE;
     if (found) {
         d->is = of.is == DOCUMENT_RECEIVED ? DOCUMENT_ACTIVE : of.is;
@@ -138,13 +128,13 @@ bool document_by_num(struct db *db, const struct slots *slots, int64_t slot, int
                      struct arena *a, struct document *ret, bool *ret_found, struct err *err)
 {
     *ret_found = false;
-    if (slot >= 0 && !get_from(db, SQL_DONE_GET, slot, num, a, ret, ret_found, err))
+    if (slot >= 0 && !get_done(db, slot, num, a, ret, ret_found, err))
         return false;
-    if (!*ret_found && (!get_from(db, SQL_DOC_GET, DB_NO_SLOT, num, a, ret, ret_found, err) ||
-                        (*ret_found && !as_batch(db, a, ret, err))))
+    if (!*ret_found &&
+        (!get_live(db, num, a, ret, ret_found, err) || (*ret_found && !as_batch(db, a, ret, err))))
         return false;
     for (size_t i = 0; i < slots->count && !*ret_found; i++)
-        if (!get_from(db, SQL_DONE_GET, slots->days[i], num, a, ret, ret_found, err))
+        if (!get_done(db, slots->days[i], num, a, ret, ret_found, err))
             return false;
     return true;
 }
@@ -153,16 +143,14 @@ bool document_by_num(struct db *db, const struct slots *slots, int64_t slot, int
 bool document_numbered(struct store *s, int64_t num, struct arena *a, struct document *ret,
                        bool *ret_found, struct err *err)
 {
-    struct db *db = store_reader(s, err);
+    AUTO(reader_back) struct reader r = reader_take(s, err);
     struct slots slots;
-    bool ok = db != NULL;
+    bool ok = r.db != NULL;
 
     *ret_found = false;
     for (int look = 0; ok && !*ret_found && look < 2; look++)
-        ok = document_slots(db, &slots, err) &&
-             document_by_num(db, &slots, -1, num, a, ret, ret_found, err);
-    if (db != NULL)
-        store_reader_back(s, db);
+        ok = document_slots(r.db, &slots, err) &&
+             document_by_num(r.db, &slots, -1, num, a, ret, ret_found, err);
     return ok;
 }
 
@@ -178,12 +166,8 @@ bool document_get(struct store *s, const struct id *id, struct arena *a, struct 
 bool document_live(struct store *s, int64_t num, struct arena *a, struct document *ret,
                    bool *ret_found, struct err *err)
 {
-    struct db *db = store_reader(s, err);
-    bool ok = db != NULL && get_from(db, SQL_DOC_GET, DB_NO_SLOT, num, a, ret, ret_found, err);
-
-    if (db != NULL)
-        store_reader_back(s, db);
-    return ok;
+    return store_one(s, SQL_DOC_GET, DB_ARGS(db_int(num)), document_read_live, a, ret, ret_found,
+                     err);
 }
 
 bool document_in_scope(const struct document_scope *scope, int64_t sender, int64_t receiver)

@@ -97,6 +97,9 @@ struct slots {
 
 bool document_slots(struct db *db, struct slots *ret, struct err *err);
 
+/* A row of @done@: a document that ended (rows_read of db/rows.h). */
+void document_read_done(struct db_rows *row, struct arena *a, void *to);
+
 /* A row, wherever it is; `slot` is the table to look in first, or below 0. */
 bool document_by_num(struct db *db, const struct slots *slots, int64_t slot, int64_t num,
                      struct arena *a, struct document *ret, bool *ret_found, struct err *err);

@@ -79,17 +79,21 @@ static bool take_words(struct writer *w, enum sql_id id, int64_t slot, struct db
     AUTO(db_rows_done) struct db_rows rows = { 0 };
     bool row;
 
+    _Static_assert((int)INDEXED_GATEWAY == (int)FACET_GATEWAY &&
+                       (int)INDEXED_DTYPE == (int)FACET_TYPE,
+                   "a facet is the number of its column");
     if (!db_query_slot(w->db, id, slot, range, &rows, err))
         return false;
     while (db_next(&rows, &row, err) && row) {
-        int64_t num = db_get_int(&rows, 0);
+        int64_t num = db_get_int(&rows, INDEXED_NUM);
 
         for (int kind = FACET_GATEWAY; kind <= FACET_TYPE; kind++)
             take_key(k, kind, db_get_int(&rows, kind), num);
-        take_key(k, FACET_SIZE, index_size_class(db_get_int(&rows, 5)), num);
-        if (!db_is_null(&rows, 6))
-            take_name(w, k, num, db_get_str(&rows, 6));
-        if (!db_is_null(&rows, 7) && !take_terms(w, k, num, db_get_str(&rows, 7), err))
+        take_key(k, FACET_SIZE, index_size_class(db_get_int(&rows, INDEXED_SIZE)), num);
+        if (!db_is_null(&rows, INDEXED_NAME))
+            take_name(w, k, num, db_get_str(&rows, INDEXED_NAME));
+        if (!db_is_null(&rows, INDEXED_FACTS) &&
+            !take_terms(w, k, num, db_get_str(&rows, INDEXED_FACTS), err))
             return false;
     }
     return err->kind == ERR_NONE;

@@ -42,8 +42,8 @@ static bool list_below(struct writer *w, int64_t key, struct list *l, struct err
         return false;
     if (!row)
         return true;
-    l->keys[l->count++] = db_get_int(&rows, 0);
-    for (struct str more = db_get_str(&rows, 1);
+    l->keys[l->count++] = db_get_int(&rows, FACET_BELOW_KEY);
+    for (struct str more = db_get_str(&rows, FACET_BELOW_MORE);
          l->count < INDEX_SLICE && varint_take(&more, &step); l->count++)
         l->keys[l->count] = l->keys[l->count - 1] + (int64_t)step;
     return true;

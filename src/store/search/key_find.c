@@ -5,6 +5,7 @@
 #include "base/arena.h"
 #include "base/auto.h"
 #include "base/require.h"
+#include "store/kernel/reader.h"
 #include "store/kernel/store_state.h"
 #include "store/road/key_log.h"
 
@@ -48,7 +49,7 @@ static bool note_row(struct finding *f, int64_t slot, int64_t seq, struct err *e
         !db_next(&rows, &row, err))
         return false;
     if (row)
-        note(f, db_get_str(&rows, 1));
+        note(f, db_get_str(&rows, KEY_GET_ID));
     return true;
 }
 
@@ -67,9 +68,9 @@ static bool read_tail(struct finding *f, const struct key_slot *s, int64_t *io_a
             return false;
         if (!row)
             return true;
-        struct str key = db_get_str(&rows, 1);
+        struct str key = db_get_str(&rows, KEY_TAIL_KEY);
 
-        *io_after = db_get_int(&rows, 0);
+        *io_after = db_get_int(&rows, KEY_TAIL_SEQ);
         if (key.len == SHA256_SIZE &&
             bsearch(key.ptr, f->keys, f->count, sizeof *f->keys, by_bytes) != NULL)
             hits[(*ret_hits)++] = *io_after;
@@ -121,7 +122,8 @@ static bool read_slots(struct finding *f, struct key_slot *ret, size_t *ret_coun
         if (!row)
             break;
         ret[(*ret_count)++] =
-            (struct key_slot){ db_get_int(&rows, 0), sqlite ? db_get_int(&rows, 1) : 0 };
+            (struct key_slot){ db_get_int(&rows, PART_VALUES_SLOT),
+                               sqlite ? db_get_int(&rows, PART_VALUES_VALUE) : 0 };
     }
     return true;
 }
@@ -134,7 +136,7 @@ static bool found_key(void *arg, int64_t slot, size_t at, struct db_rows *row, s
     (void)slot;
     (void)at;
     (void)err;
-    note(arg, db_get_str(row, 1));
+    note(arg, db_get_str(row, IDEM_FIND_ID));
     return true;
 }
 
@@ -171,12 +173,11 @@ bool key_find(struct store *s, const struct sha256 *keys, size_t count, int64_t 
     for (size_t i = 0; i < count; i++)
         f.keys[i] = keys[i];
     qsort(f.keys, count, sizeof *f.keys, by_bytes);
-    f.db = store_reader(s, err);
-    if (f.db == NULL)
-        return false;
-    bool ok = find_all(&f, &a, err);
+    AUTO(reader_back) struct reader r = reader_take(s, err);
 
-    store_reader_back(s, f.db);
+    f.db = r.db;
+    bool ok = r.db != NULL && find_all(&f, &a, err);
+
     *ret_count = f.found;
     return ok;
 }

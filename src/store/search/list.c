@@ -2,6 +2,7 @@
 #include "base/auto.h"
 #include "base/require.h"
 #include "core/facts.h"
+#include "store/kernel/reader.h"
 #include "store/kernel/store_state.h"
 #include "store/search/search.h"
 
@@ -129,15 +130,14 @@ bool document_list(struct store *s, const struct document_filter *f, int64_t bel
     struct page p = {
         .filter = f, .docs = ret, .limit = limit, .below = below > 0 ? below : INT64_MAX
     };
-    struct db *db = store_reader(s, err);
+    AUTO(reader_back) struct reader r = reader_take(s, err);
     struct search *x;
 
     require(limit > 0 && limit <= DOCUMENTS_PAGE_MOST);
-    if (db == NULL)
+    if (r.db == NULL)
         return false;
-    bool ok = search_open(s, db, f, &own, &x, err) && fill(db, x, &p, a, err);
+    bool ok = search_open(s, r.db, f, &own, &x, err) && fill(r.db, x, &p, a, err);
 
-    store_reader_back(s, db);
     *ret_count = p.count;
     *ret_next = p.end ? 0 : p.below;
     return ok;

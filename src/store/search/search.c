@@ -64,11 +64,11 @@ static bool gather_above(struct search *x, struct source *c, int64_t below, int6
 /* A list of the index, from its end. */
 static size_t read_list(struct db_rows *rows, int64_t list[static INDEX_SLICE])
 {
-    struct str more = db_get_str(rows, 1);
+    struct str more = db_get_str(rows, FACET_NUMS_MORE);
     size_t count = 1;
     uint64_t step;
 
-    list[0] = db_get_int(rows, 0);
+    list[0] = db_get_int(rows, FACET_NUMS_KEY);
     for (; count < INDEX_SLICE && varint_take(&more, &step); count++)
         list[count] = list[count - 1] + (int64_t)step;
     return count;
@@ -408,9 +408,9 @@ static bool look_at(struct search *x, enum sql_id id, int64_t slot, int64_t from
     if (!db_query_slot(x->db, id, slot, DB_ARGS(db_int(from), db_int(to)), &rows, err) ||
         !db_next(&rows, &row, err))
         return false;
-    if (row && (*io_num == 0 || db_get_int(&rows, 0) < *io_num)) {
-        *io_num = db_get_int(&rows, 0);
-        *io_us = db_get_int(&rows, 1);
+    if (row && (*io_num == 0 || db_get_int(&rows, DOC_AT_NUM) < *io_num)) {
+        *io_num = db_get_int(&rows, DOC_AT_NUM);
+        *io_us = db_get_int(&rows, DOC_AT_RECEIVED_US);
     }
     return true;
 }
@@ -436,14 +436,11 @@ static bool find_top(struct search *x, int64_t *ret, struct err *err)
     if (!db_one_int(x->db, SQL_DOC_TOP, DB_NO_ARGS, 0, ret, err))
         return false;
     for (size_t i = 0; i < x->slots.count; i++) {
-        AUTO(db_rows_done) struct db_rows rows = { 0 };
-        bool row;
+        int64_t top;
 
-        if (!db_query_slot(x->db, SQL_DONE_TOP, x->slots.days[i], DB_NO_ARGS, &rows, err) ||
-            !db_next(&rows, &row, err))
+        if (!db_one_int_slot(x->db, SQL_DONE_TOP, x->slots.days[i], DB_NO_ARGS, 0, &top, err))
             return false;
-        if (row && db_get_int(&rows, 0) > *ret)
-            *ret = db_get_int(&rows, 0);
+        *ret = top > *ret ? top : *ret;
     }
     return true;
 }

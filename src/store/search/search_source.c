@@ -40,12 +40,14 @@ static bool row_fits(const struct source *c, struct db_rows *row)
         return document_in_scope(c->scope, db_get_int(row, FACET_SENDER),
                                  db_get_int(row, FACET_RECEIVER));
     if (c->kind == FROM_SIZES)
-        return db_get_int(row, 5) >= c->least && db_get_int(row, 5) <= c->most;
+        return db_get_int(row, INDEXED_SIZE) >= c->least &&
+               db_get_int(row, INDEXED_SIZE) <= c->most;
     if (c->kind == FROM_TERM)
-        return !db_is_null(row, 7) && has_term(db_get_str(row, 7), c->word);
-    struct str name = term_name(db_get_str(row, 6));
+        return !db_is_null(row, INDEXED_FACTS) && has_term(db_get_str(row, INDEXED_FACTS), c->word);
+    struct str name = term_name(db_get_str(row, INDEXED_NAME));
 
-    return !db_is_null(row, 6) && str_cmp(name, c->from) >= 0 && str_cmp(name, c->to) <= 0;
+    return !db_is_null(row, INDEXED_NAME) && str_cmp(name, c->from) >= 0 &&
+           str_cmp(name, c->to) <= 0;
 }
 
 static int upwards(const void *a, const void *b)
@@ -68,8 +70,8 @@ static bool does_fit(const struct source *c, enum sql_id id, struct db_rows *row
     if (id == SQL_DOC_ABOVE || id == SQL_DONE_ABOVE)
         return row_fits(c, row);
     if (id == SQL_TROUBLE_MEMBERS)
-        return batch_fits(c, db_get_int(row, 1));
-    return db_get_int(row, 1) != 0;
+        return batch_fits(c, db_get_int(row, TROUBLE_MEMBERS_BATCH));
+    return db_get_int(row, HIT_FITS) != 0;
 }
 
 bool search_gather(struct search *x, struct source *c, enum sql_id id, int64_t slot,
@@ -86,7 +88,7 @@ bool search_gather(struct search *x, struct source *c, enum sql_id id, int64_t s
             return false;
         if (!row)
             break;
-        search_see(c, db_get_int(&rows, 0), slot == DB_NO_SLOT ? NOT_KNOWN : slot,
+        search_see(c, db_get_int(&rows, HIT_NUM), slot == DB_NO_SLOT ? NOT_KNOWN : slot,
                    does_fit(c, id, &rows));
     }
     if (got >= limit) { /* of one that comes several times there may be more */

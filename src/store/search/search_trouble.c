@@ -34,8 +34,9 @@ static bool find_some(struct search *x, struct source *c, int64_t *nums, struct 
             return false;
         if (!row)
             break;
-        *at = (struct place){ db_get_int(&rows, 0), db_get_int(&rows, 1) };
-        if (db_get_int(&rows, 2) != 0 && c->num_count < SOURCE_BATCHES_MOST)
+        *at =
+            (struct place){ db_get_int(&rows, BATCH_HIT_STATE), db_get_int(&rows, BATCH_HIT_NUM) };
+        if (db_get_int(&rows, BATCH_HIT_FITS) != 0 && c->num_count < SOURCE_BATCHES_MOST)
             nums[c->num_count++] = at->num;
     }
     *ret_last = n < PORTION;

@@ -3,6 +3,7 @@
 #include "base/auto.h"
 #include "base/container_of.h"
 #include "base/require.h"
+#include "store/kernel/reader.h"
 #include "store/kernel/store_state.h"
 #include "store/road/term.h"
 #include "store/search/document.h"
@@ -75,16 +76,15 @@ static const struct store_verb sweep_verb = { .name = "sweep terms",
 /* The first slot from this one on that has entries; *ret_slot is -1 when there is none. */
 static bool next_slot(struct store *s, int64_t from, int64_t *ret_slot, struct err *err)
 {
-    struct db *db = store_reader(s, err);
+    AUTO(reader_back) struct reader r = reader_take(s, err);
     int64_t key = -1, slot = -1;
 
-    if (db == NULL)
+    if (r.db == NULL)
         return false;
-    bool ok = db_one_int(db, SQL_TERM_ABOVE, DB_ARGS(db_int(term_key(from, 0))), -1, &key, err) &&
-              (db->kind == DB_POSTGRESQL ||
-               db_one_int(db, SQL_NAME_SLOT_ABOVE, DB_ARGS(db_int(from)), -1, &slot, err));
+    bool ok = db_one_int(r.db, SQL_TERM_ABOVE, DB_ARGS(db_int(term_key(from, 0))), -1, &key, err) &&
+              (r.db->kind == DB_POSTGRESQL ||
+               db_one_int(r.db, SQL_NAME_SLOT_ABOVE, DB_ARGS(db_int(from)), -1, &slot, err));
 
-    store_reader_back(s, db);
     if (key >= 0 && (slot < 0 || term_key_slot(key) < slot))
         slot = term_key_slot(key);
     *ret_slot = slot;

@@ -95,19 +95,21 @@ INSERT INTO idem_@SLOT@(seq, key, id, sha256, until_us) VALUES ($1, $2, $3, $4, 
 -- name: key_get
 -- only: sqlite
 -- in:  $1 seq int
+-- out: key, id, sha256, until_us
 SELECT key, id, sha256, until_us FROM idem_@SLOT@ WHERE seq = $1;
 
 -- name: key_tail
 -- only: sqlite
 -- in:  $1 after int, $2 limit int
+-- out: seq, key
 SELECT seq, key FROM idem_@SLOT@ WHERE seq > $1 ORDER BY seq LIMIT $2;
 
 -- name: idem_find
 -- only: postgresql
 -- in:  $1 key bytes
 -- batch
--- out: which of the keys, id, sha256, until_us
 -- for: postgresql
+-- out: which, id, sha256, until_us
 SELECT u.at, i.id, i.sha256, i.until_us
 FROM unnest($1::bytea[]) WITH ORDINALITY AS u(key, at) JOIN idem_@SLOT@ i ON i.key = @KEY(u.key)@;
 
@@ -125,14 +127,15 @@ DELETE FROM idem_@SLOT@ WHERE key = $1;
 -- name: facet_words
 -- only: sqlite
 -- in:  $1 above int, $2 upto int
--- out: num, gateway, sender, receiver, type, 5 size, name, facts
-SELECT num, gateway, sender, receiver, dtype, size, name, facts FROM doc WHERE num > $1 AND num <= $2;
+-- out: @indexed@
+SELECT @indexed@ FROM doc WHERE num > $1 AND num <= $2;
 
 -- name: facet_words_done
 -- only: sqlite
 -- in:  $1 above int, $2 upto int
--- Documents that ended before they were indexed.
-SELECT num, gateway, sender, receiver, dtype, size, name, facts FROM done_@SLOT@
+-- out: @indexed@
+-- Those that ended before their slice came.
+SELECT @indexed@ FROM done_@SLOT@
 WHERE num > $1 AND num <= $2;
 
 -- name: facet_add

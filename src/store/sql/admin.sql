@@ -1,27 +1,32 @@
 -- Configuration versions, callers, secrets.
 
+-- columns version: version, made_us, made_by, note, sha256, body
+
 -- name: config_newest
 SELECT max(version) FROM config;
 
 -- name: config_get
 -- in:  $1 version int
-SELECT version, made_us, made_by, note, sha256, body FROM config WHERE version = $1;
+-- out: @version@
+SELECT @version@ FROM config WHERE version = $1;
 
 -- name: config_at
 -- in:  $1 at int
--- out: the version that was in force then
+-- The version that was in force then.
 SELECT version FROM config WHERE made_us <= $1 ORDER BY version DESC LIMIT 1;
 
 -- name: config_page
 -- in:  $1 limit int
--- Without the texts: a history has many versions.
-SELECT version, made_us, made_by, note, sha256, '' FROM config ORDER BY version DESC LIMIT $1;
+-- out: @version@
+-- Without the texts: a history is many of them.
+SELECT version, made_us, made_by, note, sha256, '' AS body FROM config ORDER BY version DESC LIMIT $1;
 
 -- name: config_add
 -- in:  $1 version int, $2 made_by text, $3 note text, $4 sha256 bytes, $5 body text
 INSERT INTO config(version, made_us, made_by, note, sha256, body) VALUES ($1, @NOW_US@, $2, $3, $4, $5);
 
 -- name: caller_all
+-- out: id, name, gateway, title, secret, made_us
 SELECT id, name, gateway, title, secret, made_us FROM caller ORDER BY id;
 
 -- name: caller_add
@@ -34,15 +39,12 @@ DELETE FROM caller WHERE name = $1;
 
 -- name: caller_get
 -- in:  $1 name text
+-- out: gateway, title
 SELECT gateway, title FROM caller WHERE name = $1;
 
 -- name: caller_name
 -- in:  $1 id int
 SELECT name FROM caller WHERE id = $1;
-
--- name: caller_mark
--- Incremented by every change of the callers; nodes compare it to detect changes.
-SELECT value FROM mark WHERE name = 'caller';
 
 -- name: secret_put
 -- in:  $1 name text, $2 sealed bytes, $3 fingerprint text, $4 made_by text
@@ -55,6 +57,7 @@ ON CONFLICT (name) DO UPDATE SET sealed = excluded.sealed, fingerprint = exclude
 DELETE FROM secret WHERE name = $1;
 
 -- name: secret_all
+-- out: name, fingerprint, made_by, made_us
 SELECT name, fingerprint, made_by, made_us FROM secret ORDER BY name;
 
 -- name: secret_others

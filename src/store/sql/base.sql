@@ -41,11 +41,11 @@ SELECT value FROM mark WHERE name = $1;
 
 -- name: mark_take
 -- in:  $1 name text, $2 count int
--- out: the value after taking
+-- The value after taking.
 UPDATE mark SET value = value + $2 WHERE name = $1 RETURNING value;
 
 -- name: num_block
--- out: the last number of a block of 128 that nobody else gets
+-- The last number of a block of 128 that nobody else gets.
 UPDATE mark SET value = value + 128 WHERE name = 'num' RETURNING value;
 
 -- name: num_block
@@ -53,7 +53,7 @@ UPDATE mark SET value = value + 128 WHERE name = 'num' RETURNING value;
 SELECT nextval('num_block');
 
 -- name: num_last
--- out: no document has a higher number
+-- No document has a higher number.
 SELECT value FROM mark WHERE name = 'num';
 
 -- name: num_last
@@ -69,6 +69,7 @@ UPDATE mark SET value = $2 WHERE name = $1;
 UPDATE mark SET value = $2 WHERE name = $1 AND value < $2;
 
 -- name: word_all
+-- out: id, kind, name
 SELECT id, kind, name FROM word ORDER BY id;
 
 -- name: word_find
@@ -94,6 +95,7 @@ INSERT INTO part(family, slot) VALUES ($1, $2) ON CONFLICT DO NOTHING;
 -- name: part_values
 -- only: sqlite
 -- in:  $1 family int
+-- out: slot, value
 SELECT slot, value FROM part WHERE family = $1 ORDER BY slot;
 
 -- name: part_set
@@ -118,6 +120,18 @@ SELECT max(version) FROM schema_version;
 
 -- name: schema_make
 CREATE TABLE IF NOT EXISTS schema_version(version @INT@ PRIMARY KEY, name TEXT NOT NULL, made_us @INT@ NOT NULL);
+
+-- name: schema_family
+-- in:  $1 family text
+-- The numbers of the tables FAMILY_N that exist.
+SELECT CAST(substr(name, length($1) + 2) AS INTEGER) FROM sqlite_master
+WHERE type = 'table' AND name GLOB $1 || '_[0-9]*' ORDER BY 1;
+
+-- name: schema_family
+-- for: postgresql
+-- in:  $1 family text
+SELECT substr(tablename, length($1) + 2)::bigint FROM pg_tables
+WHERE schemaname = current_schema() AND tablename ~ ('^' || $1 || '_[0-9]+$') ORDER BY 1;
 
 -- name: schema_patience
 SELECT 1;

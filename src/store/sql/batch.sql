@@ -1,5 +1,10 @@
 -- Batches.  Numeric states as in batch.h: 0 open, 1 closing, 2 closed, 3 ended.
 
+-- columns batches: num, name, route, receiver, part, state, config, members, bytes, opened_us, closed_us,
+--      ended_us, why, closed_by, slot_us, doc, doc_id, claim, tries, code, message
+-- columns membership: num = b.num, name = b.name, state = b.state, doc_id = b.doc_id, code = b.code,
+--      message = b.message, size = m.size
+
 -- name: batch_find_open
 -- in:  $1 name int, $2 route int, $3 receiver int, $4 part text
 -- out: num, members, bytes
@@ -67,17 +72,18 @@ INSERT INTO batch_clock(name, slot_us) VALUES ($1, $2) ON CONFLICT(name) DO NOTH
 UPDATE batch_clock SET slot_us = $3 WHERE name = $1 AND slot_us = $2;
 
 -- name: batch_any
--- out: 1 when there is one that has not ended
+-- 1 when there is one that has not ended.
 SELECT count(*) FROM (SELECT 1 FROM batch WHERE state < 3 LIMIT 1) AS one;
 
 -- name: batch_names_open
 -- in:  $1 limit int
--- out: names of which some are open, and when the first of those was opened
+-- out: name, opened_us
+-- Names of which some are open, and when the first of those was opened.
 SELECT name, min(opened_us) FROM batch WHERE state = 0 GROUP BY name ORDER BY name LIMIT $1;
 
 -- name: batch_waits
 -- in:  $1 node int
--- out: 1 when batch_claim would find one
+-- 1 when batch_claim would find one.
 SELECT count(*) FROM (SELECT 1 FROM batch WHERE state = 1 AND due_us <= @NOW_US@
     AND (node_id <> $1 OR until_us < @NOW_US@) LIMIT 1) AS one;
 
@@ -94,12 +100,11 @@ UPDATE batch SET node_id = 0 WHERE state = 1 AND node_id = $1;
 
 -- name: batch_claim
 -- in:  $1 node int, $2 lease int
--- out: as batch_page
+-- out: @batches@
 UPDATE batch SET node_id = $1, claim = claim + 1, tries = tries + 1, until_us = @NOW_US@ + $2
 WHERE num = (SELECT num FROM batch WHERE state = 1 AND due_us <= @NOW_US@
     AND (node_id <> $1 OR until_us < @NOW_US@) ORDER BY num LIMIT 1)
-RETURNING num, name, route, receiver, part, state, config, members, bytes, opened_us, closed_us, ended_us, why,
-    closed_by, slot_us, doc, doc_id, claim, tries, code, message;
+RETURNING @batches@;
 
 -- name: batch_claim
 -- for: postgresql
@@ -109,8 +114,7 @@ UPDATE batch SET node_id = $1, claim = claim + 1, tries = tries + 1, until_us = 
 WHERE num = (SELECT num FROM batch b WHERE state = 1 AND due_us <= @NOW_US@
     AND (node_id = 0 OR until_us < @NOW_US@ OR NOT EXISTS (SELECT 1 FROM node n WHERE n.node_id = b.node_id
          AND n.state = 0 AND n.alive_until_us > @NOW_US@)) ORDER BY num LIMIT 1 FOR UPDATE SKIP LOCKED)
-RETURNING num, name, route, receiver, part, state, config, members, bytes, opened_us, closed_us, ended_us, why,
-    closed_by, slot_us, doc, doc_id, claim, tries, code, message;
+RETURNING @batches@;
 
 -- name: batch_back
 -- in:  $1 num int, $2 node int, $3 claim int, $4 due int, $5 code text, $6 message text
@@ -120,7 +124,7 @@ WHERE num = $1 AND state = 1 AND node_id = $2 AND claim = $3;
 
 -- name: batch_members
 -- in:  $1 batch int, $2 after int, $3 limit int
--- out: 0 document, id, 2 received_us, seg, pos, 5 num, size, sha256, 8 name, 9 sender, type, 11 gateway, 12 facts
+-- out: doc, id, received_us, seg, pos, num, size, sha256, name, sender, dtype, gateway, facts
 SELECT m.doc, d.id, d.received_us, coalesce(m.b_seg, d.seg), coalesce(m.b_pos, d.pos), coalesce(m.b_num, d.num),
     m.size, coalesce(m.b_sha256, d.sha256), d.name, d.sender, d.dtype, d.gateway,
     d.facts
@@ -128,13 +132,13 @@ FROM batch_member m JOIN doc d ON d.num = @KEY(m.doc)@ WHERE m.batch = $1 AND m.
 
 -- name: batch_common
 -- in:  $1 batch int
--- out: members, the first and the last of their senders, of their types
+-- out: members, sender_first, sender_last, dtype_first, dtype_last
 SELECT count(*), min(d.sender), max(d.sender), min(d.dtype), max(d.dtype)
 FROM batch_member m JOIN doc d ON d.num = @KEY(m.doc)@ WHERE m.batch = $1;
 
 -- name: batch_lock
 -- in:  $1 num int, $2 node int, $3 claim int
--- out: 1 when it is closing, and this claim has it
+-- 1 when it is closing, and this claim has it.
 SELECT CASE WHEN state = 1 AND node_id = $2 AND claim = $3 THEN 1 ELSE 0 END FROM batch
 WHERE num = $1 @FOR_UPDATE@;
 
@@ -161,14 +165,15 @@ WHERE m.batch = $2;
 
 -- name: batch_take
 -- in:  $1 batch int, $2 limit int
--- out: documents of its first members, and their types
+-- out: doc, dtype
 SELECT m.doc, coalesce(d.dtype, 0) FROM batch_member m LEFT JOIN doc d ON d.num = @KEY(m.doc)@
 WHERE m.batch = $1 ORDER BY m.doc LIMIT $2;
 
 -- name: batch_in_order
 -- in:  $1 batch int
--- out: documents of its members in the order of acceptance, and how many there are
--- Document numbers are not in that order: several nodes and writers assign them.
+-- out: doc, members
+-- Its members in the order of acceptance, and how many there are.
+-- Their numbers alone are not in that order: several nodes and writers give them.
 SELECT m.doc, count(*) OVER () FROM batch_member m LEFT JOIN doc d ON d.num = @KEY(m.doc)@
 WHERE m.batch = $1 ORDER BY coalesce(d.seq, 0), m.doc;
 
@@ -212,13 +217,14 @@ FROM @ROWS@ WHERE num = @KEY(c1)@;
 
 -- name: batch_over
 -- in:  $1 after int, $2 limit int
--- out: num, the number and id of its document: that one does not live any more
+-- out: num, doc, doc_id
+-- Those whose document does not live any more.
 SELECT b.num, b.doc, b.doc_id FROM batch b WHERE b.state = 2 AND b.num > $1
     AND (SELECT d.num FROM doc d WHERE d.num = b.doc) IS NULL ORDER BY b.num LIMIT $2;
 
 -- name: batch_end_lock
 -- in:  $1 num int, $2 state int
--- out: 1 when it is in that state
+-- 1 when it is in that state.
 SELECT 1 FROM batch WHERE num = $1 AND state = $2 @FOR_UPDATE@;
 
 -- name: batch_ended
@@ -237,20 +243,20 @@ DELETE FROM batch WHERE num = ANY (ARRAY(SELECT num FROM batch WHERE state = 3 A
 
 -- name: batch_of_member
 -- in:  $1 doc int
--- out: num, name, state, the id of its document, code, message, size of the member
-SELECT b.num, b.name, b.state, b.doc_id, b.code, b.message, m.size
-FROM batch_member m JOIN batch b ON b.num = @KEY(m.batch)@ WHERE m.doc = $1;
+-- out: @membership@
+-- The size is that of the member.
+SELECT @membership@ FROM batch_member m JOIN batch b ON b.num = @KEY(m.batch)@ WHERE m.doc = $1;
 
 -- name: batch_of_member_locked
 -- in:  $1 doc int
-SELECT b.num, b.name, b.state, b.doc_id, b.code, b.message, m.size
-FROM batch b JOIN batch_member m ON b.num = @KEY(m.batch)@ WHERE m.doc = $1 @FOR_UPDATE@;
+-- out: @membership@
+SELECT @membership@ FROM batch b JOIN batch_member m ON b.num = @KEY(m.batch)@ WHERE m.doc = $1 @FOR_UPDATE@;
 
 -- name: batch_page
 -- in:  $1 below int, $2 limit int, $3 name int, $4 ended int
--- The newest first.  name 0: any; ended 0: only those that have not ended.
-SELECT num, name, route, receiver, part, state, config, members, bytes, opened_us, closed_us, ended_us, why,
-    closed_by, slot_us, doc, doc_id, claim, tries, code, message
+-- out: @batches@
+-- The newest first.  name 0: any; ended 0: only those that have not.
+SELECT @batches@
 FROM batch WHERE num < $1 AND ($3 = 0 OR name = $3) AND ($4 = 1 OR state < 3) ORDER BY num DESC LIMIT $2;
 
 -- name: batch_wrong
@@ -265,6 +271,6 @@ SELECT count(*) FROM batch b WHERE b.num > $1 AND b.num <= $2 AND b.state < 3 AN
     ELSE 0 END;
 
 -- name: batch_member_strays
--- out: members of no batch that could still send them
+-- Members of no batch that could still send them.
 SELECT count(*) FROM (SELECT 1 FROM batch_member m LEFT JOIN batch b ON b.num = m.batch
     WHERE b.num IS NULL OR b.state > 2 LIMIT 1000) AS strays;

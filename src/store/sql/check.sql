@@ -2,22 +2,29 @@
 -- task is looked up by the key it should have, and only missing ones are searched in the whole
 -- table, once per slice.  Numeric delivery states as in core/state.h.
 
+-- columns slice: rows = count(*), upto = max(num)
+-- columns carried: queue, prio, rank, id, is_good
+
 -- name: doc_slice
 -- in:  $1 above int, $2 most int
--- out: how many documents are next, and the num of the last of them
-SELECT count(*), max(num) FROM (SELECT num FROM doc WHERE num > $1 ORDER BY num LIMIT $2) AS slice;
+-- out: @slice@
+-- How many documents are next, and the num of the last of them.
+SELECT @slice@ FROM (SELECT num FROM doc WHERE num > $1 ORDER BY num LIMIT $2) AS slice;
 
 -- name: done_slice
 -- in:  $1 above int, $2 most int
-SELECT count(*), max(num) FROM (SELECT num FROM done_@SLOT@ WHERE num > $1 ORDER BY num LIMIT $2) AS slice;
+-- out: @slice@
+SELECT @slice@ FROM (SELECT num FROM done_@SLOT@ WHERE num > $1 ORDER BY num LIMIT $2) AS slice;
 
 -- name: delivery_slice
 -- in:  $1 above int, $2 most int
-SELECT count(*), max(num) FROM (SELECT num FROM delivery WHERE num > $1 ORDER BY num LIMIT $2) AS slice;
+-- out: @slice@
+SELECT @slice@ FROM (SELECT num FROM delivery WHERE num > $1 ORDER BY num LIMIT $2) AS slice;
 
 -- name: batch_slice
 -- in:  $1 above int, $2 most int
-SELECT count(*), max(num) FROM (SELECT num FROM batch WHERE num > $1 AND state < 3 ORDER BY num LIMIT $2) AS slice;
+-- out: @slice@
+SELECT @slice@ FROM (SELECT num FROM batch WHERE num > $1 AND state < 3 ORDER BY num LIMIT $2) AS slice;
 
 -- name: doc_without_task
 -- in:  $1 above int, $2 upto int
@@ -58,7 +65,8 @@ WHERE v.num > $1 AND v.num <= $2 AND 1 = CASE
 
 -- name: task_page
 -- in:  $1 queue int, $2 prio int, $3 rank int, $4 id int, $5 limit int
--- Ready tasks after a key, and whether their document or delivery exists and waits for them.
+-- out: @carried@
+-- Ready tasks behind a place, and whether what they carry on is there and waits for it.
 SELECT queue, prio, rank, id, CASE WHEN EXISTS (SELECT 1 FROM doc WHERE doc.num = @KEY(t.id)@) THEN 1
     WHEN EXISTS (SELECT 1 FROM delivery v WHERE v.num = @KEY(t.id)@ AND v.state IN (0, 3)) THEN 1 ELSE 0 END
 FROM task_ready t WHERE (queue, prio, rank, id) > ($1, $2, $3, $4)
@@ -66,18 +74,21 @@ ORDER BY queue, prio, rank, id LIMIT $5;
 
 -- name: task_later_page
 -- in:  $1 due int, $2 id int, $3 limit int
-SELECT 0, 0, due_us, id, CASE WHEN EXISTS (SELECT 1 FROM doc WHERE doc.num = @KEY(t.id)@) THEN 1
+-- out: @carried@
+SELECT 0 AS queue, 0 AS prio, due_us AS rank, id, CASE WHEN EXISTS (SELECT 1 FROM doc WHERE doc.num = @KEY(t.id)@) THEN 1
     WHEN EXISTS (SELECT 1 FROM delivery v WHERE v.num = @KEY(t.id)@ AND v.state IN (0, 3)) THEN 1 ELSE 0 END
 FROM task_later t WHERE (due_us, id) > ($1, $2) ORDER BY due_us, id LIMIT $3;
 
 -- name: task_dead_page
 -- in:  $1 id int, $2 limit int
-SELECT 0, 0, 0, id, CASE WHEN EXISTS (SELECT 1 FROM doc WHERE doc.num = @KEY(t.id)@) THEN 1
+-- out: @carried@
+SELECT 0 AS queue, 0 AS prio, 0 AS rank, id, CASE WHEN EXISTS (SELECT 1 FROM doc WHERE doc.num = @KEY(t.id)@) THEN 1
     WHEN EXISTS (SELECT 1 FROM delivery v WHERE v.num = @KEY(t.id)@ AND v.state IN (4, 6)) THEN 1 ELSE 0 END
 FROM task_dead t WHERE id > $1 ORDER BY id LIMIT $2;
 
 -- name: task_lease_page
 -- in:  $1 id int, $2 limit int
-SELECT 0, 0, 0, id, CASE WHEN EXISTS (SELECT 1 FROM doc WHERE doc.num = @KEY(t.id)@) THEN 1
+-- out: @carried@
+SELECT 0 AS queue, 0 AS prio, 0 AS rank, id, CASE WHEN EXISTS (SELECT 1 FROM doc WHERE doc.num = @KEY(t.id)@) THEN 1
     WHEN EXISTS (SELECT 1 FROM delivery v WHERE v.num = @KEY(t.id)@ AND v.state IN (0, 3)) THEN 1 ELSE 0 END
 FROM task_lease t WHERE id > $1 ORDER BY id LIMIT $2;

@@ -1,13 +1,16 @@
 -- Reading documents, and ending them.  A live document is in doc, an ended one in
 -- the table of the day on which it may be purged: done_DAY.
 
+-- columns doc: num, id, gateway, caller, config, received_us, size, sha256, seg, pos, name, ctype, head,
+--      sender, receiver, dtype, route, again, facts, trail
+-- columns done: @doc@, state, ended_us
+
 -- name: doc_get
 -- in:  $1 num int
--- out: 13 state (NULL: from what follows), 14 when it changed, 15 sender, receiver, type, route, 19 again,
---      20 facts, trail, 22 the states of its deliveries as bits, 23 code and message of a dead letter,
---      25 of a delivery that has trouble, 27 its place in the order of acceptance
-SELECT num, id, gateway, caller, config, received_us, size, sha256, seg, pos, name, ctype, head,
-       NULL, updated_us, sender, receiver, dtype, route, again, facts, trail,
+-- out: @doc@, updated_us, delivery_states, dead_code, dead_message, trouble_code, trouble_message, seq
+-- The states of its deliveries as bits; dead_* of a dead letter, trouble_* of a delivery that has trouble; seq is its
+-- place in the order of acceptance.
+SELECT @doc@, updated_us,
        (SELECT sum(DISTINCT 1 << v.state) FROM delivery v WHERE v.doc = d.num),
        (SELECT t.code FROM task_dead t WHERE t.id = d.num),
        (SELECT t.message FROM task_dead t WHERE t.id = d.num),
@@ -20,10 +23,9 @@ FROM doc d WHERE num = $1;
 -- name: doc_get
 -- for: postgresql
 -- in:  $1 num int
-SELECT d.num, d.id, gateway, caller, config, received_us, size, sha256, seg, pos, name, ctype, head,
-       NULL::bigint, updated_us, sender, receiver, dtype, route, again, facts, trail,
-       (SELECT bit_or(1::bigint << v.state::int) FROM delivery v WHERE v.doc = d.num), t.code, t.message,
-       w.code, w.message, seq
+SELECT @d.doc@, updated_us,
+       (SELECT bit_or(1::bigint << v.state::int) FROM delivery v WHERE v.doc = d.num),
+       t.code AS dead_code, t.message AS dead_message, w.code AS trouble_code, w.message AS trouble_message, seq
 FROM doc d LEFT JOIN task_dead t ON t.id = d.num
 LEFT JOIN LATERAL (SELECT v.code, v.message FROM delivery v WHERE v.doc = d.num AND v.code IS NOT NULL
     AND v.state NOT IN (5, 7) ORDER BY v.state = 6 DESC, v.num LIMIT 1) w ON true
@@ -31,9 +33,8 @@ WHERE d.num = $1;
 
 -- name: done_get
 -- in:  $1 num int
--- out: as doc_get
-SELECT num, id, gateway, caller, config, received_us, size, sha256, seg, pos, name, ctype, head,
-       state, ended_us, sender, receiver, dtype, route, again, facts, trail FROM done_@SLOT@ WHERE num = $1;
+-- out: @done@
+SELECT @done@ FROM done_@SLOT@ WHERE num = $1;
 
 -- name: done_make
 CREATE TABLE IF NOT EXISTS done_@SLOT@(

@@ -1,12 +1,13 @@
 -- Waiting deliveries past their expiry, except those that may have been sent.  delivery_by_expiry has only rows that expire.
 
 -- name: expire_next
--- out: when the next one does
+-- When the next one does.
 SELECT (SELECT expires_us FROM delivery WHERE expires_us > 0 ORDER BY expires_us LIMIT 1);
 
 -- name: expire_due
 -- in:  $1 now int, $2 after int, $3 num int, $4 limit int
--- out: num, expires_us, doc, endpoint, queue, attempts, due_us, received_us, message, turn; behind a place
+-- out: num, expires_us, doc, endpoint, queue, attempts, due_us, received_us, message, turn
+-- Behind a place.
 SELECT v.num, v.expires_us, v.doc, v.endpoint, v.queue, v.attempts, v.due_us, d.received_us, v.message, v.turn
 FROM delivery v JOIN doc d ON d.num = @KEY(v.doc)@
 WHERE v.expires_us > 0 AND v.expires_us <= $1 AND (v.expires_us, v.num) > ($2, $3) AND v.state IN (0, 3)

@@ -1,8 +1,11 @@
 -- Holds and pauses.
 
+-- columns hold: num, system, from_us, until_us, reason, owner, made_us, reminded_us, ended_us, ended_by
+
 -- name: hold_look
--- out: how often holds and pauses were changed, and what time it is
-SELECT value, @NOW_US@ FROM mark WHERE name = 'hold';
+-- out: mark, now_us
+-- How often holds and pauses were changed, and what time it is.
+SELECT value AS mark, @NOW_US@ FROM mark WHERE name = 'hold';
 
 -- name: hold_add
 -- in:  $1 num int, $2 system int, $3 from int, $4 until int, $5 reason text, $6 owner text
@@ -40,19 +43,18 @@ OR NOT EXISTS (SELECT 1 FROM node n WHERE n.node_id = hold_seen.node_id);
 
 -- name: hold_open
 -- in:  $1 limit int
--- out: 0 num, system, from_us, until_us, 4 reason, owner, made_us, reminded_us, 8 ended_us, ended_by
-SELECT num, system, from_us, until_us, reason, owner, made_us, reminded_us, ended_us, ended_by
-FROM hold WHERE ended_us = 0 ORDER BY num LIMIT $1;
+-- out: @hold@
+SELECT @hold@ FROM hold WHERE ended_us = 0 ORDER BY num LIMIT $1;
 
 -- name: hold_all
 -- in:  $1 limit int
-SELECT num, system, from_us, until_us, reason, owner, made_us, reminded_us, ended_us, ended_by
-FROM hold ORDER BY num DESC LIMIT $1;
+-- out: @hold@
+SELECT @hold@ FROM hold ORDER BY num DESC LIMIT $1;
 
 -- name: hold_one
 -- in:  $1 num int
-SELECT num, system, from_us, until_us, reason, owner, made_us, reminded_us, ended_us, ended_by
-FROM hold WHERE num = $1;
+-- out: @hold@
+SELECT @hold@ FROM hold WHERE num = $1;
 
 -- name: hold_see
 -- in:  $1 hold int, $2 node int, $3 sending text
@@ -62,6 +64,7 @@ ON CONFLICT(hold, node_id) DO NOTHING;
 
 -- name: hold_sending
 -- in:  $1 hold int
+-- out: node_id, sending
 SELECT node_id, sending FROM hold_seen WHERE hold = $1 ORDER BY node_id;
 
 -- name: hold_blind
@@ -91,6 +94,7 @@ DELETE FROM pause WHERE (node_id = $1 OR $1 = 0) AND what = $2;
 
 -- name: pause_all
 -- in:  $1 limit int
+-- out: node_id, what, reason, made_by, made_us
 SELECT node_id, what, reason, made_by, made_us FROM pause ORDER BY node_id, what LIMIT $1;
 
 -- name: pause_inherit

@@ -9,9 +9,9 @@ UPDATE delivery SET intent_us = @NOW_US@, attempts = $2, first_us = $3 WHERE num
 -- only: postgresql
 -- in:  $1 num int, $2 claim int, $3 attempts int, $4 first int
 -- batch
--- out: which of the claims were still ours
 -- for: postgresql
--- The lease row is locked until the commit: a node that takes the delivery over afterwards sees the intent.
+-- Which of the claims were still ours.
+-- The lease is held until the commit: who takes the delivery over after that sees the intent.
 WITH held AS MATERIALIZED (
     SELECT u.at, u.num, u.attempts, u.first_us
     FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[]) WITH ORDINALITY

@@ -18,7 +18,7 @@ DELETE FROM poll_turn WHERE gateway = $1 AND node_id = $2;
 
 -- name: ledger_find
 -- in:  $1 gateway int, $2 key bytes
--- out: how long ago it was last noted, in microseconds
+-- How long ago it was last noted, in microseconds.
 SELECT @NOW_US@ - seen_us FROM ledger WHERE gateway = $1 AND key = $2;
 
 -- name: ledger_note

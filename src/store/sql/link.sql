@@ -7,7 +7,8 @@ INSERT INTO link(parent, kind, child) VALUES ($1, $2, $3);
 
 -- name: link_children
 -- in:  $1 parent int, $2 kind int, $3 child int, $4 last int, $5 limit int
--- After (kind, child), up to kind $4.
+-- out: kind, child
+-- Behind a place, up to the last kind that is asked for.
 SELECT kind, child FROM link WHERE parent = $1 AND (kind, child) > ($2, $3) AND kind <= $4
 ORDER BY kind, child LIMIT $5;
 

@@ -12,7 +12,7 @@ UPDATE node SET alive_until_us = @NOW_US@ + $3 WHERE node_id = $1 AND epoch = $2
 -- name: node_fence
 -- only: sqlite
 -- in:  $1 node int, $2 epoch int
--- out: a row when the node may write
+-- A row when the node may write.
 SELECT 1 FROM node WHERE node_id = $1 AND epoch = $2 AND state = 0;
 
 -- name: node_enter
@@ -50,6 +50,7 @@ UPDATE node_writer SET dead = 1 WHERE node_id = $1;
 DELETE FROM node_writer w WHERE dead = 1 AND NOT EXISTS (SELECT 1 FROM node n WHERE n.node_id = w.node_id);
 
 -- name: node_all
+-- out: node_id, epoch, host, pid, area, address, state, started_us, alive_until_us
 SELECT node_id, epoch, host, pid, area, address, state, started_us, alive_until_us FROM node ORDER BY started_us;
 
 -- name: node_silent

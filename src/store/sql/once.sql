@@ -7,7 +7,7 @@ ON CONFLICT (who, client) DO NOTHING;
 
 -- name: once_get
 -- in:  $1 who text, $2 client text
--- out: 0 question, done, answer, 3 age
+-- out: question, done, answer, age_us
 SELECT question, done, answer, @NOW_US@ - made_us FROM once WHERE who = $1 AND client = $2;
 
 -- name: once_end

@@ -1,9 +1,14 @@
 -- Manual changes (retry, cancel, discard), dead letters, the state of endpoints (breakers,
 -- pauses), mishaps.  Numeric states as in core/state.h.
 
+-- columns dead_row: num = t.id, died_us = t.died_us, code = t.code, message = t.message, doc = d.num, doc_id = d.id,
+--      delivery = v.num, endpoint = v.endpoint, gateway = d.gateway, sender = d.sender, receiver = d.receiver,
+--      dtype = d.dtype, facts = d.facts, name = d.name, delivery_id = v.id
+
 -- name: operate_doc
 -- in:  $1 num int
--- out: id, received_us, again, 1 when something was found in it
+-- out: id, received_us, again, has_facts
+-- has_facts is 1 when something was found in it.
 SELECT id, received_us, again,
     CASE WHEN sender = 0 AND receiver = 0 AND dtype = 0 AND facts IS NULL THEN 0 ELSE 1 END
 FROM doc WHERE num = $1 @FOR_UPDATE@;
@@ -17,12 +22,12 @@ SELECT count(*) FROM (SELECT 1 FROM delivery WHERE doc = $1 AND lane <> 0
 
 -- name: operate_deliveries
 -- in:  $1 doc int
--- out: num, id, endpoint, queue, state, due_us, intent_us, 7 lane, turn
+-- out: num, id, endpoint, queue, state, due_us, intent_us, lane, turn
 SELECT num, id, endpoint, queue, state, due_us, intent_us, lane, turn FROM delivery WHERE doc = $1 ORDER BY num + 0;
 
 -- name: operate_done
 -- in:  $1 num int
--- out: id, state, 1 when something was found in it
+-- out: id, state, has_facts
 SELECT id, state,
     CASE WHEN sender = 0 AND receiver = 0 AND dtype = 0 AND facts IS NULL THEN 0 ELSE 1 END
 FROM done_@SLOT@ WHERE num = $1 @FOR_UPDATE@;
@@ -34,11 +39,13 @@ SELECT count(*) FROM task_lease WHERE id = $1;
 
 -- name: operate_ready_find
 -- in:  $1 queue int, $2 prio int, $3 rank int, $4 id int
--- A task locked by another transaction is not found.
+-- out: prio, rank
+-- One that somebody else has in hand is not there.
 SELECT prio, rank FROM task_ready WHERE queue = $1 AND prio = $2 AND rank = $3 AND id = $4 @SKIP_LOCKED@;
 
 -- name: operate_ready_search
 -- in:  $1 queue int, $2 id int
+-- out: prio, rank
 SELECT prio, rank FROM task_ready WHERE queue = $1 AND id = $2 @SKIP_LOCKED@;
 
 -- name: operate_later_find
@@ -88,21 +95,17 @@ UPDATE delivery SET state = 7, intent_us = 0, asked = 0, expires_us = 0, turn = 
 
 -- name: operate_revive
 -- in:  $1 num int
--- Moves an ended document back to doc.
-INSERT INTO doc(num, id, gateway, caller, config, received_us, size, sha256, seg, pos, name, ctype, head,
-    sender, receiver, dtype, route, again, updated_us, facts, trail)
-SELECT num, id, gateway, caller, config, received_us, size, sha256, seg, pos, name, ctype, head,
-    sender, receiver, dtype, route, again, @NOW_US@, facts, trail
+-- An ended document lives again.
+INSERT INTO doc(@doc@, updated_us)
+SELECT @doc@, @NOW_US@
 FROM done_@SLOT@ WHERE num = $1;
 
 -- name: operate_revive
 -- for: postgresql
 -- in:  $1 num int
 WITH gone AS (DELETE FROM done_@SLOT@ WHERE num = $1 RETURNING *)
-INSERT INTO doc(num, id, gateway, caller, config, received_us, size, sha256, seg, pos, name, ctype, head,
-    sender, receiver, dtype, route, again, updated_us, facts, trail)
-SELECT num, id, gateway, caller, config, received_us, size, sha256, seg, pos, name, ctype, head,
-    sender, receiver, dtype, route, again, @NOW_US@, facts, trail
+INSERT INTO doc(@doc@, updated_us)
+SELECT @doc@, @NOW_US@
 FROM gone;
 
 -- name: operate_revived
@@ -112,18 +115,16 @@ DELETE FROM done_@SLOT@ WHERE num = $1;
 
 -- name: dead_page
 -- in:  $1 above int, $2 limit int
--- out: 0 num, died_us, 2 code, message, 4 document, its id, 6 delivery, endpoint, 8 gateway, sender,
---      receiver, type, 12 facts, name, id of the delivery
-SELECT t.id, t.died_us, t.code, t.message, d.num, d.id, v.num, v.endpoint, d.gateway, d.sender, d.receiver,
-    d.dtype, d.facts, d.name, v.id
+-- out: @dead_row@
+SELECT @dead_row@
 FROM task_dead t LEFT JOIN delivery v ON t.kind = 2 AND v.num = @KEY(t.id)@
 JOIN doc d ON d.num = @KEY(CASE WHEN t.kind = 2 THEN v.doc ELSE t.id END)@
 WHERE t.id > $1 AND t.code <> 'in_doubt' ORDER BY t.id LIMIT $2;
 
 -- name: dead_page_of_code
 -- in:  $1 above int, $2 limit int, $3 code text
-SELECT t.id, t.died_us, t.code, t.message, d.num, d.id, v.num, v.endpoint, d.gateway, d.sender, d.receiver,
-    d.dtype, d.facts, d.name, v.id
+-- out: @dead_row@
+SELECT @dead_row@
 FROM task_dead t LEFT JOIN delivery v ON t.kind = 2 AND v.num = @KEY(t.id)@
 JOIN doc d ON d.num = @KEY(CASE WHEN t.kind = 2 THEN v.doc ELSE t.id END)@
 WHERE t.code = $3 AND t.id > $1 AND t.code <> 'in_doubt' ORDER BY t.id LIMIT $2;
@@ -142,6 +143,7 @@ DELETE FROM endpoint_state WHERE endpoint = $1 AND breaker = $2;
 
 -- name: endpoint_state_all
 -- in:  $1 limit int
+-- out: endpoint, breaker, node_id, since_us, until_us, message
 SELECT endpoint, breaker, node_id, since_us, until_us, message FROM endpoint_state
 ORDER BY endpoint, breaker LIMIT $1;
 
@@ -158,5 +160,6 @@ DELETE FROM mishap WHERE last_us < (SELECT last_us FROM mishap ORDER BY last_us 
 
 -- name: mishap_all
 -- in:  $1 limit int
+-- out: code, object, message, n, first_us, last_us
 SELECT code, object, message, n, first_us, last_us FROM mishap
 ORDER BY last_us DESC, code, object LIMIT $1;

@@ -3,7 +3,7 @@
 -- name: order_seq_take
 -- only: postgresql
 -- in:  $1 n int
--- out: the last of n numbers
+-- The last of n numbers.
 UPDATE order_seq SET value = value + $1 RETURNING value;
 
 -- name: order_open_add
@@ -54,16 +54,16 @@ SELECT (SELECT seq FROM order_open WHERE gateway = $1 ORDER BY gateway, seq LIMI
 -- only: postgresql
 -- in:  $1 lane int
 -- batch
--- out: which of the lanes nobody else looks at, until the commit
 -- for: postgresql
+-- Which of the lanes nobody else looks at, until the commit.
 SELECT u.at FROM unnest($1::bigint[]) WITH ORDINALITY AS u(lane, at) WHERE pg_try_advisory_xact_lock(u.lane);
 
 -- name: order_head
 -- in:  $1 lane int
 -- batch
--- out: which, num, queue, prio, rank, seq, gateway, 1 when something before it is not routed; nothing
---      when one of the lane is on its way
-SELECT 1, v.num, v.queue, v.prio, d.received_us, v.seq, d.gateway,
+-- out: which, num, queue, prio, rank, seq, gateway, waits
+-- waits is 1 when something before it is not routed.  No row when one of the lane is on its way.
+SELECT 1, v.num, v.queue, v.prio, d.received_us AS rank, v.seq, d.gateway,
     EXISTS (SELECT 1 FROM order_open o WHERE o.gateway = d.gateway AND o.seq < v.seq)
 FROM delivery v JOIN doc d ON d.num = v.doc
 WHERE v.num = (SELECT w.num FROM delivery w WHERE w.turn > 0 AND w.lane = $1 AND w.turn = 1
@@ -85,14 +85,14 @@ WITH heads AS MATERIALIZED (SELECT u.at, v.num, v.queue, v.prio, d.received_us, 
 least AS MATERIALIZED (SELECT g.gateway, (SELECT o.seq FROM order_open o WHERE o.gateway = g.gateway
         ORDER BY o.gateway, o.seq LIMIT 1) AS seq
     FROM (SELECT DISTINCT gateway FROM heads) AS g)
-SELECT h.at, h.num, h.queue, h.prio, h.received_us, h.seq, h.gateway,
+SELECT h.at AS which, h.num, h.queue, h.prio, h.received_us AS rank, h.seq, h.gateway,
     CASE WHEN l.seq < h.seq THEN 1::bigint ELSE 0::bigint END
 FROM heads h JOIN least l ON l.gateway = h.gateway;
 
 -- name: order_go
 -- in:  $1 num int
 -- batch
--- out: which of them go: one that ended since it was looked at does not
+-- Which of them go: one that ended since it was looked at does not.
 UPDATE delivery SET turn = 2 WHERE num = $1 AND turn + 0 = 1 AND state IN (0, 3) RETURNING 1;
 
 -- name: order_go
@@ -108,18 +108,19 @@ UPDATE delivery SET turn = 1 WHERE num = $1;
 
 -- name: order_aside
 -- in:  $1 num int
--- out: its lane, when it is dead and stood in the way
+-- Its lane, when it is dead and stood in the way.
 UPDATE delivery SET turn = 0 WHERE num = $1 AND turn + 0 = 2 AND state = 6 RETURNING lane;
 
 -- name: order_lanes
 -- in:  $1 above int, $2 limit int
--- out: lane, and what of it is on its way: num, state, system, id of its document, id; 6 whether others wait
+-- out: lane, num, state, system, doc_id, id, blocks
+-- What of a lane is on its way, and whether others wait.
 WITH RECURSIVE q(lane) AS (
     SELECT (SELECT lane FROM delivery WHERE turn > 0 AND lane > $1 ORDER BY lane LIMIT 1)
     UNION ALL
     SELECT (SELECT v.lane FROM delivery v WHERE v.turn > 0 AND v.lane > q.lane ORDER BY v.lane LIMIT 1)
     FROM q WHERE q.lane IS NOT NULL)
-SELECT p.lane, o.num, o.state, o.system, d.id, o.id,
+SELECT p.lane, o.num, o.state, o.system, d.id AS doc_id, o.id,
     CASE WHEN EXISTS (SELECT 1 FROM delivery w WHERE w.turn > 0 AND w.lane = p.lane AND w.turn = 1) THEN 1 ELSE 0 END
 FROM (SELECT lane FROM q WHERE lane IS NOT NULL LIMIT $2) AS p
 LEFT JOIN delivery o ON o.turn > 0 AND o.lane = p.lane AND o.turn = 2
@@ -133,7 +134,7 @@ WITH RECURSIVE q(lane) AS (
     UNION ALL
     SELECT (SELECT v.lane FROM delivery v WHERE v.turn > 0 AND v.lane > q.lane ORDER BY v.lane LIMIT 1)
     FROM q WHERE q.lane IS NOT NULL)
-SELECT p.lane, o.num, o.state, o.system, d.id, o.id,
+SELECT p.lane, o.num, o.state, o.system, d.id AS doc_id, o.id,
     CASE WHEN (SELECT w.num FROM delivery w WHERE w.turn > 0 AND w.lane = p.lane AND w.turn = 1 LIMIT 1) IS NULL
          THEN 0 ELSE 1 END
 FROM (SELECT lane FROM q WHERE lane IS NOT NULL LIMIT $2) AS p
@@ -143,6 +144,7 @@ LEFT JOIN doc d ON d.num = @KEY(o.doc)@ ORDER BY p.lane;
 
 -- name: order_before
 -- in:  $1 lane int, $2 num int
--- out: id of the document and the state of the delivery that is on its way or stands first in a lane
+-- out: id, state
+-- Id of the document and the state of the delivery that is on its way or stands first in a lane.
 SELECT d.id, v.state FROM delivery v JOIN doc d ON d.num = @KEY(v.doc)@
 WHERE v.turn > 0 AND v.lane = $1 AND v.num <> $2 ORDER BY v.turn DESC, v.seq, v.child, v.num LIMIT 1;

@@ -2,12 +2,12 @@
 
 -- name: rate_lock
 -- in:  $1 system int
--- out: next_ns; the row is ours until the commit, and made when it is new
+-- Next_ns; the row is ours until the commit, and made when it is new.
 INSERT INTO rate_bucket(system, next_ns) VALUES ($1, 0)
 ON CONFLICT(system) DO UPDATE SET next_ns = rate_bucket.next_ns RETURNING next_ns;
 
 -- name: rate_now
--- out: the clock of the store, in microseconds
+-- The clock of the store, in microseconds.
 SELECT @NOW_US@;
 
 -- name: rate_put

@@ -1,13 +1,15 @@
 -- After a restore: its record, and the restored documents that have not ended.  Numeric states
 -- as in core/state.h.
 
+-- columns restored: num, id
+
 -- name: restore_add
 -- in:  $1 taken int, $2 source text, $3 upto int
 INSERT INTO restore(num, made_us, taken_us, source, upto)
 SELECT coalesce(max(num), 0) + 1, @NOW_US@, $1, $2, $3 FROM restore;
 
 -- name: restore_newest
--- out: 0 made_us, taken_us, source, 3 upto, rule, chosen_us, chosen_by, 7 done_us
+-- out: made_us, taken_us, source, upto, rule, chosen_us, chosen_by, done_us
 SELECT made_us, taken_us, source, upto, rule, chosen_us, chosen_by, done_us FROM restore
 ORDER BY num DESC LIMIT 1;
 
@@ -21,13 +23,14 @@ UPDATE restore SET done_us = @NOW_US@ WHERE done_us = 0;
 
 -- name: restore_deliveries
 -- in:  $1 above int, $2 upto int, $3 limit int
--- out: num, id of its document
+-- out: @restored@
 SELECT v.num, d.id FROM delivery v JOIN doc d ON d.num = @KEY(v.doc)@
 WHERE v.num > $1 AND v.doc <= $2 AND v.state IN (0, 3) ORDER BY v.num LIMIT $3;
 
 -- name: restore_unrouted
 -- in:  $1 above int, $2 upto int, $3 limit int
--- out: num, id of documents that are still to be routed
+-- out: @restored@
+-- Documents that are still to be routed.
 SELECT num, id FROM doc WHERE num > $1 AND num <= $2
 AND (num IN (SELECT t.id FROM task_ready t WHERE t.queue = 1 AND t.id > $1 AND t.id <= $2)
     OR num IN (SELECT t.id FROM task_later t WHERE t.kind = 1 AND t.id > $1 AND t.id <= $2)
@@ -35,8 +38,9 @@ AND (num IN (SELECT t.id FROM task_ready t WHERE t.queue = 1 AND t.id > $1 AND t
 
 -- name: restore_members
 -- in:  $1 above int, $2 upto int, $3 limit int
--- out: num, id of members of batches that are no documents yet
-SELECT m.doc, d.id FROM batch_member m JOIN doc d ON d.num = @KEY(m.doc)@
+-- out: @restored@
+-- Members of batches that are no documents yet.
+SELECT m.doc AS num, d.id FROM batch_member m JOIN doc d ON d.num = @KEY(m.doc)@
 WHERE m.doc > $1 AND m.doc <= $2 AND (SELECT b.state FROM batch b WHERE b.num = m.batch) < 2
 ORDER BY m.doc LIMIT $3;
 
@@ -67,5 +71,5 @@ UPDATE delivery SET state = 4, code = 'in_doubt', message = $2, intent_us = 0, a
 WHERE num = $1;
 
 -- name: restore_alive
--- out: nodes that run
+-- Nodes that run.
 SELECT count(*) FROM node WHERE state = 0 AND alive_until_us > @NOW_US@;

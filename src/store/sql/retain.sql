@@ -1,8 +1,10 @@
 -- Purging: tables of days in slices, then payloads.  Part family 2 are tables of days, family 3
 -- empty ones that are dropped once no reader can still use them.
 
+-- columns kept: num, id, reason, made_by, made_us
+
 -- name: retain_turn
--- out: 1: this transaction is the only one that lets go of something now
+-- 1 when this transaction is the only one that lets go of something now.
 SELECT 1;
 
 -- name: retain_turn
@@ -23,7 +25,8 @@ SELECT slot FROM part WHERE family = 2 AND slot < $1 ORDER BY slot LIMIT $2;
 
 -- name: retain_guard
 -- in:  $1 accepted int, $2 purged int
--- out: since, day, count, present of the guard; documents that there are now
+-- out: since, day, count, present, present_now
+-- What the guard knows, and how many documents there are now.
 SELECT max(CASE name WHEN 'retain_since' THEN value END), max(CASE name WHEN 'retain_day' THEN value END),
     max(CASE name WHEN 'retain_count' THEN value END), max(CASE name WHEN 'retain_present' THEN value END),
     (SELECT CAST(coalesce(sum(CASE kind WHEN $1 THEN n ELSE -n END), 0) AS @INT@) FROM tally WHERE kind IN ($1, $2))
@@ -37,7 +40,8 @@ WHERE name IN ('retain_since', 'retain_day', 'retain_count', 'retain_present');
 
 -- name: retain_upto
 -- in:  $1 above int, $2 count int, $3 bytes int
--- out: the last number of a slice; whether one is kept (as 1) of those up to it
+-- out: upto, kept
+-- The last number of a slice; whether one is kept (as 1) of those up to it.
 SELECT upto, (SELECT count(*) FROM (SELECT 1 FROM kept WHERE num > $1 AND num <= upto LIMIT 1) AS any_of_them)
 FROM (SELECT max(num) AS upto FROM (SELECT num, size, sum(size) OVER (ORDER BY num) AS total
     FROM (SELECT num, size FROM done_@SLOT@ WHERE num > $1 ORDER BY num LIMIT $2) AS slice) AS sums
@@ -45,11 +49,9 @@ FROM (SELECT max(num) AS upto FROM (SELECT num, size, sum(size) OVER (ORDER BY n
 
 -- name: retain_spare
 -- in:  $1 above int, $2 upto int
--- Kept documents move to a table of their own (RETAIN_KEPT_DAY).
-INSERT INTO done_1000000(num, id, gateway, caller, config, received_us, size, sha256, seg, pos, name,
-    ctype, head, state, ended_us, sender, receiver, dtype, route, again, facts, trail)
-SELECT num, id, gateway, caller, config, received_us, size, sha256, seg, pos, name,
-    ctype, head, state, ended_us, sender, receiver, dtype, route, again, facts, trail
+-- Those that are kept go to a table of their own (RETAIN_KEPT_DAY).
+INSERT INTO done_1000000(@done@)
+SELECT @done@
 FROM done_@SLOT@ WHERE num > $1 AND num <= $2 AND num IN (SELECT k.num FROM kept k WHERE k.num > $1 AND k.num <= $2);
 
 -- name: retain_spare
@@ -58,10 +60,8 @@ FROM done_@SLOT@ WHERE num > $1 AND num <= $2 AND num IN (SELECT k.num FROM kept
 -- One statement: between two of them a document could be revived and be in both tables.
 WITH gone AS (DELETE FROM done_@SLOT@ WHERE num > $1 AND num <= $2
     AND num IN (SELECT k.num FROM kept k WHERE k.num > $1 AND k.num <= $2) RETURNING *)
-INSERT INTO done_1000000(num, id, gateway, caller, config, received_us, size, sha256, seg, pos, name,
-    ctype, head, state, ended_us, sender, receiver, dtype, route, again, facts, trail)
-SELECT num, id, gateway, caller, config, received_us, size, sha256, seg, pos, name,
-    ctype, head, state, ended_us, sender, receiver, dtype, route, again, facts, trail
+INSERT INTO done_1000000(@done@)
+SELECT @done@
 FROM gone;
 
 -- name: retain_spared
@@ -72,7 +72,8 @@ DELETE FROM done_@SLOT@ WHERE num > $1 AND num <= $2
 
 -- name: retain_take
 -- in:  $1 above int, $2 upto int, $3 ended int
--- out: what there was to let go of
+-- out: num, seg, pos, size, gateway, sender, receiver, dtype, trail
+-- What there was to let go of.
 DELETE FROM done_@SLOT@ WHERE num > $1 AND num <= $2 AND ended_us <= $3
 RETURNING num, seg, pos, size, gateway, sender, receiver, dtype, trail;
 
@@ -145,7 +146,8 @@ DROP TABLE IF EXISTS done_@SLOT@;
 
 -- name: retain_todo
 -- in:  $1 state int, $2 seg int, $3 pos int, $4 limit int
--- out: behind a place
+-- out: seg, pos
+-- Behind a place.
 SELECT seg, pos FROM payload_gone WHERE state = $1 AND (seg, pos) > ($2, $3) ORDER BY seg, pos LIMIT $4;
 
 -- name: retain_todo_count
@@ -177,6 +179,7 @@ SELECT num FROM done_@SLOT@ WHERE num >= $1 AND num <= $2;
 -- name: moved_get
 -- only: sqlite
 -- in:  $1 seg int, $2 pos int
+-- out: to_seg, to_pos
 SELECT to_seg, to_pos FROM moved WHERE seg = $1 AND pos = $2;
 
 -- name: moved_on
@@ -198,7 +201,8 @@ DELETE FROM moved WHERE to_seg = $1;
 -- name: facet_below
 -- only: sqlite
 -- in:  $1 key int, $2 least int
--- out: the list in which a number stands, if it stands in one
+-- out: key, more
+-- The list in which a number stands, if it stands in one.
 SELECT key, more FROM facet WHERE key <= $1 AND key >= $2 ORDER BY key DESC LIMIT 1;
 
 -- name: facet_drop
@@ -218,22 +222,22 @@ DELETE FROM kept WHERE num = $1 AND id = $2;
 
 -- name: kept_get
 -- in:  $1 num int
-SELECT num, id, reason, made_by, made_us FROM kept WHERE num = $1;
+-- out: @kept@
+SELECT @kept@ FROM kept WHERE num = $1;
 
 -- name: kept_page
 -- in:  $1 above int, $2 limit int
-SELECT num, id, reason, made_by, made_us FROM kept WHERE num > $1 ORDER BY num LIMIT $2;
+-- out: @kept@
+SELECT @kept@ FROM kept WHERE num > $1 ORDER BY num LIMIT $2;
 
 -- name: kept_count
 SELECT count(*) FROM kept;
 
 -- name: kept_back
 -- in:  $1 num int
--- From the table of kept documents back to that of a day.
-INSERT INTO done_@SLOT@(num, id, gateway, caller, config, received_us, size, sha256, seg, pos, name,
-    ctype, head, state, ended_us, sender, receiver, dtype, route, again, facts, trail)
-SELECT num, id, gateway, caller, config, received_us, size, sha256, seg, pos, name,
-    ctype, head, state, ended_us, sender, receiver, dtype, route, again, facts, trail
+-- From the table of those that are kept to that of a day.
+INSERT INTO done_@SLOT@(@done@)
+SELECT @done@
 FROM done_1000000 WHERE num = $1;
 
 -- name: kept_moved
@@ -260,17 +264,18 @@ SELECT dtype FROM doc WHERE num = $1;
 
 -- name: archive_upto
 -- in:  $1 day int
--- out: the latest end of what is in its archives (in old ones the time of the clock): nothing that ended later is
+-- The latest end of what is in its archives (in old ones the time of the clock): nothing that ended later is.
 SELECT max(upto_us) FROM archive WHERE day = $1;
 
 -- name: archive_turn
 -- only: postgresql
--- out: 1: until this connection ends, no other one writes archives
+-- 1 when, until this connection ends, no other one writes archives.
 SELECT CASE WHEN pg_try_advisory_lock(hashtextextended(current_schema(), 7305808868241270379))
     THEN 1::bigint ELSE 0::bigint END;
 
 -- name: archive_parts
 -- in:  $1 day int, $2 above int, $3 limit int
+-- out: folder, name, sha256, part
 SELECT folder, name, sha256, part FROM archive WHERE day = $1 AND part > $2 ORDER BY part LIMIT $3;
 
 -- name: archive_is
@@ -285,21 +290,22 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, @NOW_US@) ON CONFLICT DO NOTHIN
 
 -- name: archive_find
 -- in:  $1 num int, $2 day int, $3 part int, $4 limit int
--- out: those behind a place that may have a document, the newest day first
+-- out: folder, name, day, part
+-- Those behind a place that may have a document, the newest day first.
 SELECT folder, name, day, part FROM archive
 WHERE first_num <= $1 AND last_num >= $1 AND (day < $2 OR (day = $2 AND part > $3))
 ORDER BY day DESC, part LIMIT $4;
 
 -- name: archive_page
 -- in:  $1 limit int
--- out: the newest first
+-- out: day, part, folder, name, documents, bytes, made_us, sha256
+-- The newest first.
 SELECT day, part, folder, name, documents, bytes, made_us, sha256 FROM archive ORDER BY day DESC, part DESC LIMIT $1;
 
 -- name: archive_docs
 -- in:  $1 above int, $2 limit int
--- out: as done_get
-SELECT num, id, gateway, caller, config, received_us, size, sha256, seg, pos, name, ctype, head,
-       state, ended_us, sender, receiver, dtype, route, again, facts, trail
+-- out: @done@
+SELECT @done@
 FROM done_@SLOT@ WHERE num > $1 ORDER BY num LIMIT $2;
 
 -- name: compact

@@ -19,6 +19,7 @@ SELECT count(*) FROM role WHERE name <> $1;
 DELETE FROM role WHERE name = $1;
 
 -- name: role_all
+-- out: name, title, rights, systems, made_us, made_by
 SELECT name, title, rights, systems, made_us, made_by FROM role ORDER BY name;
 
 -- name: admin_key_count
@@ -42,4 +43,5 @@ DELETE FROM admin_key WHERE name = $1;
 UPDATE admin_key SET used_us = $2 WHERE name = $1 AND used_us < $2;
 
 -- name: admin_key_all
+-- out: name, title, secret, roles, expires_us, used_us, made_us, made_by
 SELECT name, title, secret, roles, expires_us, used_us, made_us, made_by FROM admin_key ORDER BY name;

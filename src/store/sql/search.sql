@@ -1,18 +1,25 @@
 -- Finding documents: candidate numbers, newest first, and whether they match (search.h).
 
+-- columns hit: num, fits
+-- columns batch_hit: state, num, fits
+-- columns indexed: num, gateway, sender, receiver, dtype, size, name, facts
+
 -- name: doc_nums
 -- in:  $1 below int, $2 limit int
+-- out: @hit@
 SELECT num, 1 FROM doc WHERE num < $1 ORDER BY num DESC LIMIT $2;
 
 -- name: done_nums
 -- in:  $1 below int, $2 limit int
+-- out: @hit@
 SELECT num, 1 FROM done_@SLOT@ WHERE num < $1 ORDER BY num DESC LIMIT $2;
 
 -- name: doc_nums_of
 -- only: postgresql
 -- in:  $1 below int, $2 limit int, $3 kind int, $4 word int
--- $3 selects one branch.  Compared and ordered exactly like the index, so that no plan scans by
--- number alone, which would read every row for a rare name id.
+-- out: @hit@
+-- One of the branches is asked.  Compared and ordered as the index is, so that no plan goes by the
+-- numbers alone: of a rare word it would look at every row.
 (SELECT num, 1 FROM doc WHERE $3 = 1 AND (gateway, num) >= ($4, 0) AND (gateway, num) < ($4, $1) AND gateway <> 0
  ORDER BY gateway DESC, num DESC LIMIT $2)
 UNION ALL
@@ -28,6 +35,7 @@ UNION ALL
 -- name: done_nums_of
 -- only: postgresql
 -- in:  $1 below int, $2 limit int, $3 kind int, $4 word int
+-- out: @hit@
 (SELECT num, 1 FROM done_@SLOT@ WHERE $3 = 1 AND (gateway, num) >= ($4, 0) AND (gateway, num) < ($4, $1)
  ORDER BY gateway DESC, num DESC LIMIT $2)
 UNION ALL
@@ -43,7 +51,8 @@ UNION ALL
 -- name: facet_nums
 -- only: sqlite
 -- in:  $1 below int, $2 limit int, $3 kind int, $4 word int
--- out: lists, by their first number
+-- out: key, more
+-- Lists, by their first number.
 SELECT key & 1099511627775, more FROM facet
 WHERE key >= ($3 << 60) + ($4 << 40) AND key < ($3 << 60) + ($4 << 40) + min($1, 1099511627775)
 ORDER BY key DESC LIMIT $2;
@@ -51,14 +60,16 @@ ORDER BY key DESC LIMIT $2;
 -- name: doc_above
 -- only: sqlite
 -- in:  $1 below int, $2 limit int, $3 indexed int
--- out: what the index does not know yet: num, gateway, sender, receiver, type, 5 size, name, facts
-SELECT num, gateway, sender, receiver, dtype, size, name, facts FROM doc
+-- out: @indexed@
+-- What the index does not know yet.
+SELECT @indexed@ FROM doc
 WHERE num < $1 AND num > $3 ORDER BY num DESC LIMIT $2;
 
 -- name: done_above
 -- only: sqlite
 -- in:  $1 below int, $2 limit int, $3 indexed int
-SELECT num, gateway, sender, receiver, dtype, size, name, facts FROM done_@SLOT@
+-- out: @indexed@
+SELECT @indexed@ FROM done_@SLOT@
 WHERE num < $1 AND num > $3 ORDER BY num DESC LIMIT $2;
 
 -- name: term_add
@@ -68,6 +79,7 @@ INSERT INTO term(key, num) VALUES ($1, $2) ON CONFLICT DO NOTHING;
 
 -- name: term_nums
 -- in:  $1 below int, $2 limit int, $3 key int
+-- out: @hit@
 SELECT num, 1 FROM term WHERE key = $3 AND num < $1 ORDER BY num DESC LIMIT $2;
 
 -- name: term_below
@@ -82,6 +94,7 @@ INSERT INTO name_index(slot, name, num) VALUES ($1, $2, $3) ON CONFLICT DO NOTHI
 -- name: name_nums
 -- only: sqlite
 -- in:  $1 below int, $2 limit int, $3 slot int, $4 from bytes, $5 to bytes
+-- out: @hit@
 SELECT num, 1 FROM name_index WHERE slot = $3 AND name >= $4 AND name <= $5 AND num < $1
 ORDER BY num DESC LIMIT $2;
 
@@ -93,8 +106,9 @@ SELECT max(slot) FROM name_index WHERE slot < $1;
 -- name: doc_names
 -- only: postgresql
 -- in:  $1 below int, $2 limit int, $3 from text, $4 to text
--- Slot by slot: a slot is small enough to sort (+ 0 keeps the planner from scanning by number
--- alone).
+-- out: @hit@
+-- Slot by slot: a slot is small enough to be put in order (and + 0 keeps a plan from going by the
+-- numbers alone).
 WITH RECURSIVE s(slot) AS (
     SELECT max(num >> 18) FROM doc WHERE name IS NOT NULL AND (num >> 18) <= ($1 >> 18)
     UNION ALL
@@ -108,6 +122,7 @@ WHERE s.slot IS NOT NULL LIMIT $2;
 -- name: done_names
 -- only: postgresql
 -- in:  $1 below int, $2 limit int, $3 from text, $4 to text
+-- out: @hit@
 WITH RECURSIVE s(slot) AS (
     SELECT max(num >> 18) FROM done_@SLOT@ WHERE name IS NOT NULL AND (num >> 18) <= ($1 >> 18)
     UNION ALL
@@ -121,13 +136,15 @@ WHERE s.slot IS NOT NULL LIMIT $2;
 -- name: doc_sizes
 -- only: postgresql
 -- in:  $1 below int, $2 limit int, $3 least int, $4 most int, $5 low int
+-- out: @hit@
 SELECT num, CASE WHEN size BETWEEN $3 AND $4 THEN 1 ELSE 0 END FROM doc WHERE num < $1 AND num >= $5
 ORDER BY num DESC LIMIT $2;
 
 -- name: done_sizes
 -- only: postgresql
 -- in:  $1 below int, $2 limit int, $3 least int, $4 most int, $5 low int
--- No number below $5, the start of the requested time range.
+-- out: @hit@
+-- Nothing below the time that is looked for.
 SELECT n.num, 1 FROM generate_series(floor(ln($3::float8 + 1) * 8)::bigint, floor(ln($4::float8 + 1) * 8)::bigint)
     AS c(class) CROSS JOIN LATERAL (
     SELECT d.num FROM done_@SLOT@ d
@@ -138,44 +155,46 @@ ORDER BY n.num DESC LIMIT $2;
 
 -- name: dead_nums
 -- in:  $1 below int, $2 limit int, $3 text text, $4 doubt int
--- out: documents, once for each task of theirs that is dead; whether its code or message is so
-SELECT doc, CASE WHEN (code = 'in_doubt') = ($4 = 1)
+-- out: @hit@
+-- Documents, once for each task of theirs that is dead; whether its code or message is so.
+SELECT doc AS num, CASE WHEN (code = 'in_doubt') = ($4 = 1)
         AND ($3 = '' OR code = $3 OR instr(lower(message), lower($3)) > 0) THEN 1 ELSE 0 END
 FROM task_dead WHERE doc < $1 ORDER BY doc DESC LIMIT $2;
 
 -- name: dead_nums
 -- for: postgresql
 -- in:  $1 below int, $2 limit int, $3 text text, $4 doubt int
-SELECT doc, CASE WHEN (code = 'in_doubt') = ($4 = 1)
+SELECT doc AS num, CASE WHEN (code = 'in_doubt') = ($4 = 1)
         AND ($3 = '' OR code = $3 OR strpos(lower(message), lower($3)) > 0) THEN 1 ELSE 0 END
 FROM task_dead WHERE doc < $1 ORDER BY doc DESC LIMIT $2;
 
 -- name: trouble_nums
 -- in:  $1 below int, $2 limit int, $3 text text
--- out: documents, once for each delivery of theirs with a code; whether that or its message is so, as list.c
---      compares them: letters of ASCII in any case
-SELECT doc, CASE WHEN state NOT IN (5, 7)
+-- out: @hit@
+-- Documents, once for each delivery of theirs with a code; whether that or its message is so, as list.c compares them: letters of ASCII in any case.
+SELECT doc AS num, CASE WHEN state NOT IN (5, 7)
         AND (code = $3 OR @FIND@(lower(message @ASCII@), lower($3 @ASCII@)) > 0) THEN 1 ELSE 0 END
 FROM delivery INDEXED BY delivery_in_trouble WHERE code <> '' AND doc < $1 ORDER BY doc DESC LIMIT $2;
 
 -- name: trouble_nums
 -- for: postgresql
 -- in:  $1 below int, $2 limit int, $3 text text
-SELECT doc, CASE WHEN state NOT IN (5, 7)
+SELECT doc AS num, CASE WHEN state NOT IN (5, 7)
         AND (code = $3 OR @FIND@(lower(message @ASCII@), lower($3 @ASCII@)) > 0) THEN 1 ELSE 0 END
 FROM delivery WHERE code <> '' AND -doc > -$1::bigint ORDER BY -doc LIMIT $2;
 
 -- name: trouble_dead
 -- in:  $1 below int, $2 limit int, $3 text text
--- out: as trouble_nums, for each dead task; those of deliveries, which are found there, never fit
-SELECT doc, CASE WHEN id = doc
+-- out: @hit@
+-- As trouble_nums, for each dead task; those of deliveries, which are found there, never fit.
+SELECT doc AS num, CASE WHEN id = doc
         AND (code = $3 OR @FIND@(lower(message @ASCII@), lower($3 @ASCII@)) > 0) THEN 1 ELSE 0 END
 FROM task_dead WHERE doc < $1 ORDER BY doc DESC LIMIT $2;
 
 -- name: trouble_batches
 -- in:  $1 text text, $2 state int, $3 num int, $4 limit int
--- out: state and num of batches that were closed, behind a place; whether they could not be built, or their
---      documents are in trouble, with that code or message
+-- out: @batch_hit@
+-- State and num of batches that were closed, behind a place; whether they could not be built, or their documents are in trouble, with that code or message.
 SELECT b.state, b.num, CASE WHEN b.code = $1 OR @FIND@(lower(b.message @ASCII@), lower($1 @ASCII@)) > 0
     OR 1 = (SELECT max(CASE WHEN v.code = $1 OR @FIND@(lower(v.message @ASCII@), lower($1 @ASCII@)) > 0
                        THEN 1 ELSE 0 END)
@@ -190,7 +209,8 @@ ORDER BY b.state, b.num;
 
 -- name: dead_batches
 -- in:  $1 text text, $2 state int, $3 num int, $4 limit int, $5 doubt int
--- out: as trouble_batches; whether they could not be built, or a task of their documents is dead
+-- out: @batch_hit@
+-- As trouble_batches; whether they could not be built, or a task of their documents is dead.
 SELECT b.state, b.num, CASE WHEN $5 = 0 AND b.code <> ''
         AND ($1 = '' OR b.code = $1 OR @FIND@(lower(b.message @ASCII@), lower($1 @ASCII@)) > 0)
     OR 1 = (SELECT max(CASE WHEN (t.code = 'in_doubt') = ($5 = 1)
@@ -204,23 +224,26 @@ ORDER BY b.state, b.num;
 
 -- name: trouble_members_of
 -- in:  $1 below int, $2 limit int, $3 batch int
-SELECT doc, 1 FROM batch_member WHERE (batch, doc) >= ($3, 0) AND (batch, doc) < ($3, $1)
+-- out: @hit@
+SELECT doc AS num, 1 FROM batch_member WHERE (batch, doc) >= ($3, 0) AND (batch, doc) < ($3, $1)
 ORDER BY batch DESC, doc DESC LIMIT $2;
 
 -- name: trouble_members
 -- in:  $1 below int, $2 limit int
--- out: members of any batch, and which
-SELECT doc, batch FROM batch_member WHERE doc < $1 ORDER BY doc DESC LIMIT $2;
+-- out: num, batch
+SELECT doc AS num, batch FROM batch_member WHERE doc < $1 ORDER BY doc DESC LIMIT $2;
 
 -- name: done_states
 -- in:  $1 below int, $2 limit int, $3 state int
--- Any state but delivered (6), which the index leaves out.
+-- out: @hit@
+-- Of any state but delivered, which most have.
 SELECT num, 1 FROM done_@SLOT@ WHERE (state, num) >= ($3, 0) AND (state, num) < ($3, $1) AND state <> 6
 ORDER BY state DESC, num DESC LIMIT $2;
 
 -- name: link_nums
 -- in:  $1 below int, $2 limit int, $3 parent int
-SELECT child, 1 FROM link WHERE parent = $3 AND child < $1 ORDER BY child DESC LIMIT $2;
+-- out: @hit@
+SELECT child AS num, 1 FROM link WHERE parent = $3 AND child < $1 ORDER BY child DESC LIMIT $2;
 
 -- name: doc_at
 -- in:  $1 from int, $2 to int
@@ -229,6 +252,7 @@ SELECT num, received_us FROM doc WHERE num >= $1 AND num < $2 ORDER BY num LIMIT
 
 -- name: done_at
 -- in:  $1 from int, $2 to int
+-- out: num, received_us
 SELECT num, received_us FROM done_@SLOT@ WHERE num >= $1 AND num < $2 ORDER BY num LIMIT 1;
 
 -- name: doc_top

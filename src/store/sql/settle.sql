@@ -10,8 +10,8 @@ DELETE FROM task_ready WHERE queue = $1 AND prio = $2 AND rank = $3 AND id = $4;
 -- only: postgresql
 -- in:  $1 id int, $2 claim int
 -- batch
--- out: which of the claims were still ours
 -- for: postgresql
+-- Which of the claims were still ours.
 DELETE FROM task_lease l USING unnest($1::bigint[], $2::bigint[]) WITH ORDINALITY AS u(id, claim, at)
 WHERE l.id = @KEY(u.id)@ AND l.claim = u.claim RETURNING u.at;
 
@@ -19,16 +19,15 @@ WHERE l.id = @KEY(u.id)@ AND l.claim = u.claim RETURNING u.at;
 -- in:  $1 num int, $2 state int, $3 found int, $4 sender int, $5 receiver int, $6 dtype int, $7 route int,
 --      $8 facts bytes, $9 config int, $10 trail bytes
 -- batch
--- found 0: keep the row's values; config 0: likewise.  doc_drop deletes the row of doc.
-INSERT INTO done_@SLOT@(num, id, gateway, caller, config, received_us, size, sha256, seg, pos, name,
-    ctype, head, state, ended_us, sender, receiver, dtype, route, again, facts, trail)
+-- found 0: what the row has stays; config 0: the same.  The row of doc goes with doc_drop.
+INSERT INTO done_@SLOT@(@done@)
 SELECT num, id, gateway, caller, CASE WHEN $9 = 0 THEN config ELSE $9 END, received_us, size, sha256, seg, pos,
-    name, ctype, head, $2, @NOW_US@,
+    name, ctype, head,
     CASE WHEN $3 = 1 THEN $4 ELSE sender END, CASE WHEN $3 = 1 THEN $5 ELSE receiver END,
     CASE WHEN $3 = 1 THEN $6 ELSE dtype END, CASE WHEN $3 = 1 THEN $7 ELSE route END, again,
     CASE WHEN $3 = 1 THEN $8 ELSE facts END,
     CASE WHEN trail IS NULL THEN $10 WHEN $10 IS NULL OR length(trail) + length($10) > 65536 THEN trail
-         ELSE CAST(trail || $10 AS BLOB) END
+         ELSE CAST(trail || $10 AS BLOB) END, $2, @NOW_US@
 FROM doc WHERE num = $1;
 
 -- name: settle_over
@@ -38,15 +37,14 @@ FROM doc WHERE num = $1;
 -- batch
 -- Also deletes the row of doc.
 WITH gone AS (DELETE FROM doc USING @ROWS@ WHERE doc.num = @KEY(u.c1)@ RETURNING doc.*, u.*)
-INSERT INTO done_@SLOT@(num, id, gateway, caller, config, received_us, size, sha256, seg, pos, name,
-    ctype, head, state, ended_us, sender, receiver, dtype, route, again, facts, trail)
+INSERT INTO done_@SLOT@(@done@)
 SELECT num, id, gateway, caller, CASE WHEN c9 = 0 THEN config ELSE c9 END, received_us, size, sha256, seg, pos,
-    name, ctype, head, c2, @NOW_US@,
+    name, ctype, head,
     CASE WHEN c3 = 1 THEN c4 ELSE sender END, CASE WHEN c3 = 1 THEN c5 ELSE receiver END,
     CASE WHEN c3 = 1 THEN c6 ELSE dtype END, CASE WHEN c3 = 1 THEN c7 ELSE route END, again,
     CASE WHEN c3 = 1 THEN c8 ELSE facts END,
     CASE WHEN trail IS NULL THEN c10 WHEN c10 IS NULL OR length(trail) + length(c10) > 65536 THEN trail
-         ELSE trail || c10 END
+         ELSE trail || c10 END, c2, @NOW_US@
 FROM gone;
 
 -- name: settle_found
@@ -102,7 +100,7 @@ WHERE num = @KEY(c1)@;
 -- name: settle_ids
 -- in:  $1 num int
 -- batch
--- out: which, id of the document
+-- out: which, id
 SELECT 1, id FROM doc WHERE num = $1;
 
 -- name: settle_ids
@@ -114,7 +112,8 @@ SELECT u.at, d.id FROM unnest($1::bigint[]) WITH ORDINALITY AS u(num, at) JOIN d
 -- name: settle_states
 -- in:  $1 num int, $2 doc int
 -- batch
--- out: which, state of the delivery, 1 when its document has no other
+-- out: which, state, is_alone
+-- is_alone is 1 when its document has no other delivery.
 SELECT 1, state, (SELECT count(*) FROM (SELECT 1 FROM delivery WHERE doc = $2 LIMIT 2)) = 1
 FROM delivery WHERE num = $1 AND doc = $2;
 
@@ -129,14 +128,15 @@ WITH asked AS MATERIALIZED (SELECT u.num, u.doc, u.at,
     FROM unnest($1::bigint[], $2::bigint[]) WITH ORDINALITY AS u(num, doc, at)),
 held AS MATERIALIZED (SELECT num FROM doc WHERE num = ANY (ARRAY(SELECT doc FROM asked WHERE n > 1))
     ORDER BY num FOR UPDATE)
-SELECT a.at, v.state, CASE WHEN a.n = 1 THEN 1::bigint ELSE 0::bigint END FROM asked a
+SELECT a.at AS which, v.state, CASE WHEN a.n = 1 THEN 1::bigint ELSE 0::bigint END FROM asked a
 JOIN delivery v ON v.num = @KEY(a.num)@ AND v.doc + 0 = a.doc
 WHERE (SELECT d.num FROM doc d WHERE d.num = a.doc) IS NOT NULL AND (a.n = 1 OR a.doc IN (SELECT h.num FROM held h));
 
 -- name: settle_open
 -- in:  $1 doc int
 -- batch
--- out: which, how many deliveries are not over, how many were delivered
+-- out: which, open, delivered
+-- How many deliveries of a document are not over, how many were delivered.
 SELECT 1, coalesce(sum(state NOT IN (5, 7)), 0), coalesce(sum(state = 5), 0) FROM delivery WHERE doc = $1;
 
 -- name: settle_open
@@ -205,7 +205,7 @@ INSERT OR IGNORE INTO facet(key)
 SELECT (column1 << 60) + (column2 << 40) + $1 FROM (VALUES (5, $2), (6, $3), (7, $4)) WHERE column2 <> 0;
 
 -- name: done_top
--- out: the highest number in it
+-- The highest number in it.
 SELECT max(num) FROM done_@SLOT@;
 
 -- name: queues_with_work
@@ -219,6 +219,7 @@ SELECT queue FROM q WHERE queue IS NOT NULL LIMIT $2;
 
 -- name: lane_depths
 -- in:  $1 above int, $2 limit int
+-- out: queue, ready, later
 SELECT queue, CAST(sum(ready) AS @INT@), CAST(sum(later) AS @INT@) FROM (
     SELECT queue, count(*) AS ready, 0 AS later FROM task_ready WHERE queue > $1 GROUP BY queue
     UNION ALL

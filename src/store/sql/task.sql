@@ -1,18 +1,22 @@
 -- Tasks.  On SQLite a claim is a mark in memory: the row stays in task_ready and
 -- its whole key names it.  On PostgreSQL a claim moves the row to task_lease.
 
+-- columns task: id, claim, until_us, queue, prio, rank, kind, attempts, rescues, crashes
+
 -- name: task_window
 -- only: sqlite
 -- in:  $1 queue int, $2 prio int, $3 rank int, $4 id int, $5 limit int
--- out: the next tasks of a queue after a place
-SELECT id, 0, 0, queue, prio, rank, kind, attempts, rescues, crashes FROM task_ready
+-- out: @task@
+-- The next tasks of a queue after a place.
+SELECT id, 0 AS claim, 0 AS until_us, queue, prio, rank, kind, attempts, rescues, crashes FROM task_ready
 WHERE queue = $1 AND (prio, rank, id) > ($2, $3, $4) ORDER BY prio, rank, id LIMIT $5;
 
 -- name: task_ready_take
 -- in:  $1 queue int, $2 prio int, $3 rank int, $4 id int
--- out: a row when it was there
+-- out: @task@
+-- A row when it was there.
 DELETE FROM task_ready WHERE queue = $1 AND prio = $2 AND rank = $3 AND id = $4
-RETURNING id, 0, 0, queue, prio, rank, kind, attempts, rescues, crashes;
+RETURNING id, 0 AS claim, 0 AS until_us, queue, prio, rank, kind, attempts, rescues, crashes;
 
 -- name: task_ready_put
 -- in:  $1 queue int, $2 prio int, $3 rank int, $4 id int, $5 kind int, $6 attempts int, $7 rescues int, $8 crashes int
@@ -35,21 +39,23 @@ VALUES ($1, $2, $3, $4, @NOW_US@, $5, $6, $7, $8, $9, coalesce((SELECT v.doc FRO
 -- name: task_claim
 -- only: postgresql
 -- in:  $1 queue int, $2 limit int, $3 node int, $4 lease int
--- Deletes by ctid: rows of this table are never updated, so a ctid stays valid.
+-- out: @task@
+-- Deletes by ctid: rows here are never updated, so the place is exact.
 WITH c AS MATERIALIZED (SELECT ctid AS t FROM task_ready WHERE queue = $1
         ORDER BY queue, prio, rank, id LIMIT $2 FOR UPDATE SKIP LOCKED),
 d AS (DELETE FROM task_ready r WHERE r.ctid = ANY (ARRAY(SELECT t FROM c)) RETURNING r.*),
 k AS MATERIALIZED (SELECT nextval('claim_number') AS value)
 INSERT INTO task_lease(id, claim, node_id, until_us, queue, prio, rank, kind, attempts, rescues, crashes)
 SELECT d.id, k.value, $3, @NOW_US@ + $4, d.queue, d.prio, d.rank, d.kind, d.attempts + 1, d.rescues, d.crashes
-FROM d, k RETURNING id, claim, until_us, queue, prio, rank, kind, attempts, rescues, crashes;
+FROM d, k RETURNING @task@;
 
 -- name: task_lease_take
 -- only: postgresql
 -- in:  $1 id int, $2 claim int
--- out: a row when the claim was still ours
+-- out: @task@
+-- A row when the claim was still ours.
 DELETE FROM task_lease WHERE id = $1 AND claim = $2
-RETURNING id, claim, until_us, queue, prio, rank, kind, attempts, rescues, crashes;
+RETURNING @task@;
 
 -- name: task_unclaim
 -- only: postgresql
@@ -62,7 +68,8 @@ SELECT queue, prio, rank, id, kind, attempts - 1, rescues, crashes FROM gone;
 
 -- name: task_due
 -- in:  $1 now int, $2 limit int
-SELECT id, 0, due_us, queue, prio, due_us, kind, attempts, rescues, crashes FROM task_later
+-- out: @task@
+SELECT id, 0 AS claim, due_us AS until_us, queue, prio, due_us AS rank, kind, attempts, rescues, crashes FROM task_later
 WHERE due_us <= $1 ORDER BY due_us, id LIMIT $2 @SKIP_LOCKED@;
 
 -- name: task_later_drop
@@ -75,7 +82,8 @@ SELECT (SELECT due_us FROM task_later ORDER BY due_us LIMIT 1);
 -- name: task_orphans
 -- only: postgresql
 -- in:  $1 limit int
--- Leases of dead or unknown nodes.  Age does not matter: while its node lives, a task may be in progress.
+-- out: @task@
+-- Leases of nodes that are dead or unknown.  However old: while its node lives, a task may be on its way.
 SELECT l.id, l.claim, l.until_us, l.queue, l.prio, l.rank, l.kind, l.attempts, l.rescues + 1, l.crashes
 FROM task_lease l LEFT JOIN node n ON n.node_id = l.node_id
 WHERE n.node_id IS NULL OR n.state = 2
@@ -91,7 +99,8 @@ SELECT queue, prio, rank, id, kind, attempts, rescues + 1, crashes FROM gone;
 
 -- name: task_queues
 -- in:  $1 limit int
--- out: queue, how many wait, since when the first of those that could go
+-- out: queue, waiting, oldest_us
+-- How many wait, since when the first of those that could go.
 SELECT queue, CAST(sum(n) AS BIGINT), min(since) FROM (
     SELECT queue, count(*) AS n, min(rank) AS since FROM task_ready GROUP BY queue
     UNION ALL SELECT queue, count(*), min(CASE WHEN due_us < @NOW_US@ THEN due_us END) FROM task_later GROUP BY queue
@@ -99,8 +108,9 @@ SELECT queue, CAST(sum(n) AS BIGINT), min(since) FROM (
 GROUP BY queue ORDER BY queue LIMIT $1;
 
 -- name: task_dead_sum
--- out: how many wait for a person, since when
--- A batch that could not be built counts once, as its document would, however many members it has.
+-- out: waiting, oldest_us
+-- How many wait for a person, since when.
+-- A batch that could not be built is one of them, as its document would be, whatever members it has.
 SELECT CAST(sum(n) AS BIGINT), coalesce(min(since), 0) FROM (
     SELECT count(*) AS n, min(died_us) AS since FROM task_dead
     UNION ALL SELECT count(*), min(closed_us) FROM batch WHERE state = 1 AND code <> '') AS d;

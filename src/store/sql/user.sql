@@ -1,15 +1,20 @@
 -- Users, their sessions and invitation links.
 
+-- columns login: name, title, password, roles, disabled, iss, sub, made_us, login_us
+
 -- name: user_all
-SELECT name, title, password, roles, disabled, iss, sub, made_us, login_us FROM login_user ORDER BY name;
+-- out: @login@
+SELECT @login@ FROM login_user ORDER BY name;
 
 -- name: user_one
 -- in:  $1 name text
-SELECT name, title, password, roles, disabled, iss, sub, made_us, login_us FROM login_user WHERE name = $1;
+-- out: @login@
+SELECT @login@ FROM login_user WHERE name = $1;
 
 -- name: user_by_sub
 -- in:  $1 iss text, $2 sub text
-SELECT name, title, password, roles, disabled, iss, sub, made_us, login_us FROM login_user
+-- out: @login@
+SELECT @login@ FROM login_user
 WHERE iss = $1 AND sub = $2 AND iss <> '';
 
 -- name: user_count
@@ -37,7 +42,8 @@ DELETE FROM login_user WHERE name = $1;
 
 -- name: session_all
 -- in:  $1 idle_us int
--- With idle time and remaining time, by the clock of the store.
+-- out: id, name, address, agent, made_us, seen_us, expires_us, idle_us, left_us
+-- How long ago it was seen, and how long it may last, by the clock of the store.
 SELECT id, name, address, agent, made_us, seen_us, expires_us, @NOW_US@ - seen_us, expires_us - @NOW_US@
 FROM login_session WHERE expires_us > @NOW_US@ AND seen_us > @NOW_US@ - $1 ORDER BY made_us DESC, id;
 

@@ -17,10 +17,11 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/str.h"
+#include "core/retain_rule.h"
 
 struct store;
 
-enum { ALERTS_OPEN_MOST = 1000, ALERT_TARGETS_MOST = 16, ALERT_KEEP_DAYS = 45 };
+enum { ALERTS_OPEN_MOST = 1000, ALERT_TARGETS_MOST = 16, ALERT_KEEP_DAYS = RETAIN_DAYS };
 
 struct alert {
     int64_t num, count;

@@ -6,6 +6,7 @@
 #include "base/auto.h"
 #include "base/require.h"
 #include "store/audit/audit.h"
+#include "store/kernel/reader.h"
 #include "store/kernel/store_state.h"
 #include "store/payload/payload.h"
 #include "store/retention/retain.h"
@@ -16,40 +17,24 @@
 
 enum { SLICE = 2000, COUNT_SLICE = 20000, SCAN_STEP = DOCUMENTS_PAGE_MOST, ARENA_MOST = 64 << 20 };
 
-static bool count_of(struct store *s, enum sql_id id, struct db_args args, int64_t *ret,
-                     struct err *err)
-{
-    struct db *db = store_reader(s, err);
-
-    if (db == NULL)
-        return false;
-    bool ok = db_one_int(db, id, args, 0, ret, err);
-
-    store_reader_back(s, db);
-    return ok;
-}
-
 /* SQLite reads its whole file; PostgreSQL checks its own pages as it reads. */
 static bool check_database(struct store *s, struct check_result *r, struct err *err)
 {
-    struct db *db = store_reader(s, err);
-    struct db_rows rows = { 0 };
-    bool row = false;
+    AUTO(reader_back) struct reader reader = reader_take(s, err);
+    AUTO(db_rows_done) struct db_rows rows = { 0 };
+    bool row;
 
-    if (db == NULL)
+    if (reader.db == NULL || !db_query(reader.db, SQL_DATABASE_CHECK, DB_NO_ARGS, &rows, err) ||
+        !db_next(&rows, &row, err))
         return false;
-    bool ok = db_query(db, SQL_DATABASE_CHECK, DB_NO_ARGS, &rows, err) && db_next(&rows, &row, err);
-
     r->looked_at = 1;
-    if (ok && row && !str_is(db_get_str(&rows, 0), "ok")) {
+    if (row && !str_is(db_get_str(&rows, 0), "ok")) {
         r->bad = 1;
         (void)snprintf(r->message, sizeof r->message,
                        "the database file is damaged: %.*s; stop the node and restore a backup",
                        STR_ARG(db_get_str(&rows, 0)));
     }
-    db_rows_done(&rows);
-    store_reader_back(s, db);
-    return ok;
+    return true;
 }
 
 /* The next rows of a table, in the order of their numbers: how many, and the last of them. */
@@ -67,9 +52,9 @@ static bool next_slice(struct db *db, enum sql_id id, int64_t slot, int64_t abov
         !db_next(&rows, &row, err))
         return false;
     require(row); /* it counts */
-    *ret = (struct slice){ .rows = db_get_int(&rows, 0) };
+    *ret = (struct slice){ .rows = db_get_int(&rows, SLICE_ROWS) };
     if (ret->rows > 0)
-        ret->upto = db_get_int(&rows, 1);
+        ret->upto = db_get_int(&rows, SLICE_UPTO);
     return true;
 }
 
@@ -111,14 +96,9 @@ static bool look_through(struct db *db, enum sql_id slice_of, enum sql_id bad_of
 static bool check_slices(struct store *s, enum sql_id slice_of, enum sql_id bad_of,
                          struct check_result *r, struct err *err)
 {
-    struct db *db = store_reader(s, err);
+    AUTO(reader_back) struct reader reader = reader_take(s, err);
 
-    if (db == NULL)
-        return false;
-    bool ok = look_through(db, slice_of, bad_of, r, err);
-
-    store_reader_back(s, db);
-    return ok;
+    return reader.db != NULL && look_through(reader.db, slice_of, bad_of, r, err);
 }
 
 /* EN1: a document that nothing will carry on cannot exist. */
@@ -151,7 +131,7 @@ static bool check_batches(struct store *s, struct check_result *r, struct err *e
     int64_t strays;
 
     if (!check_slices(s, SQL_BATCH_SLICE, SQL_BATCH_WRONG, r, err) ||
-        !count_of(s, SQL_BATCH_MEMBER_STRAYS, DB_NO_ARGS, &strays, err))
+        !store_one_int(s, SQL_BATCH_MEMBER_STRAYS, DB_NO_ARGS, 0, &strays, err))
         return false;
     r->bad += strays;
     if (r->bad > 0)
@@ -177,11 +157,11 @@ static bool task_slice(struct db *db, enum sql_id id, struct db_args args, struc
             return false;
         if (!row)
             return true;
-        *place = (struct task){ .queue = db_get_int(&rows, 0),
-                                .prio = db_get_int(&rows, 1),
-                                .rank = db_get_int(&rows, 2),
-                                .id = db_get_int(&rows, 3) };
-        *ret_bad += db_get_int(&rows, 4) == 0;
+        *place = (struct task){ .queue = db_get_int(&rows, CARRIED_QUEUE),
+                                .prio = db_get_int(&rows, CARRIED_PRIO),
+                                .rank = db_get_int(&rows, CARRIED_RANK),
+                                .id = db_get_int(&rows, CARRIED_ID) };
+        *ret_bad += db_get_int(&rows, CARRIED_IS_GOOD) == 0;
         ++*ret_count;
     }
 }
@@ -216,13 +196,11 @@ static bool task_table(struct db *db, size_t table, struct check_result *r, stru
 
 static bool check_orphan_tasks(struct store *s, struct check_result *r, struct err *err)
 {
-    struct db *db = store_reader(s, err);
-    bool ok = db != NULL;
+    AUTO(reader_back) struct reader reader = reader_take(s, err);
+    bool ok = reader.db != NULL;
 
     for (size_t i = 0; ok && i < sizeof task_tables / sizeof task_tables[0]; i++)
-        ok = task_table(db, i, r, err);
-    if (db != NULL)
-        store_reader_back(s, db);
+        ok = task_table(reader.db, i, r, err);
     if (r->bad > 0)
         (void)snprintf(r->message, sizeof r->message,
                        "%lld tasks carry on what is not there, or does not wait for it",
@@ -327,15 +305,14 @@ static bool read_counts(struct db *db, struct counts *ret, struct err *err)
  * two counts would be two. */
 static bool check_counts(struct store *s, struct check_result *r, struct err *err)
 {
-    struct db *db = store_reader(s, err);
+    AUTO(reader_back) struct reader reader = reader_take(s, err);
     struct counts c = { 0 };
 
-    if (db == NULL)
+    if (reader.db == NULL)
         return false;
-    bool ok = db_view(db, err) && read_counts(db, &c, err);
+    bool ok = db_view(reader.db, err) && read_counts(reader.db, &c, err);
 
-    db_rollback(db);
-    store_reader_back(s, db);
+    db_rollback(reader.db);
     r->looked_at = c.accepted;
     if (ok && c.accepted != c.live + c.ended + c.purged) {
         r->bad = 1;

@@ -1,8 +1,8 @@
 #include "store/watch/mishap.h"
 
-#include "base/auto.h"
 #include "base/container_of.h"
 #include "base/require.h"
+#include "store/kernel/reader.h"
 #include "store/kernel/store_state.h"
 
 struct add_op {
@@ -38,40 +38,19 @@ bool mishap_add(struct store *s, const struct mishap *list, size_t count, struct
     return count == 0 || writers_call(s->writers, &add_verb, &o.op, err);
 }
 
-static bool read_all(struct db *db, struct arena *a, struct mishap *ret, size_t most,
-                     size_t *ret_count, struct err *err)
+static void read_mishap(struct db_rows *row, struct arena *a, void *to)
 {
-    AUTO(db_rows_done) struct db_rows rows = { 0 };
-    size_t n = 0;
-    bool row;
-
-    if (!db_query(db, SQL_MISHAP_ALL, DB_ARGS(db_int((int64_t)most)), &rows, err))
-        return false;
-    while (n < most) {
-        if (!db_next(&rows, &row, err))
-            return false;
-        if (!row)
-            break;
-        ret[n++] = (struct mishap){ .code = arena_copy(a, db_get_str(&rows, 0)),
-                                    .object = arena_copy(a, db_get_str(&rows, 1)),
-                                    .message = arena_copy(a, db_get_str(&rows, 2)),
-                                    .count = db_get_int(&rows, 3),
-                                    .first_us = db_get_int(&rows, 4),
-                                    .last_us = db_get_int(&rows, 5) };
-    }
-    *ret_count = n;
-    return true;
+    *(struct mishap *)to = (struct mishap){ .code = row_text(row, MISHAP_ALL_CODE, a),
+                                            .object = row_text(row, MISHAP_ALL_OBJECT, a),
+                                            .message = row_text(row, MISHAP_ALL_MESSAGE, a),
+                                            .count = db_get_int(row, MISHAP_ALL_N),
+                                            .first_us = db_get_int(row, MISHAP_ALL_FIRST_US),
+                                            .last_us = db_get_int(row, MISHAP_ALL_LAST_US) };
 }
 
 bool mishap_list(struct store *s, struct arena *a, struct mishap *ret, size_t most,
                  size_t *ret_count, struct err *err)
 {
-    struct db *db = store_reader(s, err);
-
-    if (db == NULL)
-        return false;
-    bool ok = read_all(db, a, ret, most, ret_count, err);
-
-    store_reader_back(s, db);
-    return ok;
+    return store_collect(s, SQL_MISHAP_ALL, DB_ARGS(db_int(most)),
+                         ROWS_INTO(ret, most, a, read_mishap), ret_count, err);
 }

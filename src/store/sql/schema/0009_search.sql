@@ -27,18 +27,14 @@ CREATE INDEX doc_by_sender ON doc(sender, num) WHERE sender <> 0;
 CREATE INDEX doc_by_receiver ON doc(receiver, num) WHERE receiver <> 0;
 CREATE INDEX doc_by_type ON doc(dtype, num) WHERE dtype <> 0;
 CREATE INDEX doc_by_name ON doc((num >> 18), left(name, 64) text_pattern_ops, num) WHERE name IS NOT NULL;
+-- end
 
--- As done_index does for new tables.
-DO $$
-DECLARE p record;
-BEGIN
-    FOR p IN SELECT slot FROM part WHERE family = 2 LOOP
-        EXECUTE format('CREATE INDEX done_%1$s_by_sender ON done_%1$s(sender, num) WHERE sender <> 0', p.slot);
-        EXECUTE format('CREATE INDEX done_%1$s_by_receiver ON done_%1$s(receiver, num) WHERE receiver <> 0', p.slot);
-        EXECUTE format('CREATE INDEX done_%1$s_by_type ON done_%1$s(dtype, num) WHERE dtype <> 0', p.slot);
-        EXECUTE format('CREATE INDEX done_%1$s_by_size ON done_%1$s((floor(ln(size::float8 + 1) * 8)::bigint), num)', p.slot);
-        EXECUTE format('CREATE INDEX done_%1$s_by_name ON done_%1$s((num >> 18), left(name, 64) text_pattern_ops, num) WHERE name IS NOT NULL', p.slot);
-        EXECUTE format('CREATE INDEX done_%1$s_by_state ON done_%1$s(state, num) WHERE state <> 6', p.slot);
-    END LOOP;
-END $$;
+-- As done_index does for tables to come.
+-- each: done postgresql
+CREATE INDEX done_@SLOT@_by_sender ON done_@SLOT@(sender, num) WHERE sender <> 0;
+CREATE INDEX done_@SLOT@_by_receiver ON done_@SLOT@(receiver, num) WHERE receiver <> 0;
+CREATE INDEX done_@SLOT@_by_type ON done_@SLOT@(dtype, num) WHERE dtype <> 0;
+CREATE INDEX done_@SLOT@_by_size ON done_@SLOT@((floor(ln(size::float8 + 1) * 8)::bigint), num);
+CREATE INDEX done_@SLOT@_by_name ON done_@SLOT@((num >> 18), left(name, 64) text_pattern_ops, num) WHERE name IS NOT NULL;
+CREATE INDEX done_@SLOT@_by_state ON done_@SLOT@(state, num) WHERE state <> 6;
 -- end

@@ -5,14 +5,15 @@
 -- writes up to 8 MB/s, enough for a sustained 3 MB/s of payloads that come and go.
 ALTER TABLE payload SET (autovacuum_vacuum_cost_delay=10);
 ALTER TABLE payload_piece SET (autovacuum_vacuum_cost_delay=10);
+-- end
 
--- Existing tables of days; document.sql sets it for new ones (done_untidied).
-DO $$
-DECLARE day BIGINT;
-BEGIN
-    FOR day IN SELECT slot FROM part WHERE family IN (2, 3) AND slot <> 1000000 LOOP
-        EXECUTE format('ALTER TABLE IF EXISTS done_%s SET (autovacuum_vacuum_scale_factor=100,'
-            ' autovacuum_analyze_scale_factor=1, autovacuum_vacuum_cost_delay=10)', day);
-    END LOOP;
-END $$;
+-- Tables of days that are there already, as document.sql makes new ones (done_untidied).
+-- each: done postgresql
+ALTER TABLE done_@SLOT@ SET (autovacuum_vacuum_scale_factor=100, autovacuum_analyze_scale_factor=1,
+    autovacuum_vacuum_cost_delay=10);
+-- end
+-- only: postgresql
+-- The table of what is kept (RETAIN_KEPT_DAY) never leaves.
+ALTER TABLE IF EXISTS done_1000000 RESET (autovacuum_vacuum_scale_factor, autovacuum_analyze_scale_factor,
+    autovacuum_vacuum_cost_delay);
 -- end

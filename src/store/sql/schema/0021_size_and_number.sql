@@ -1,15 +1,7 @@
 -- 0021_size_and_number - a search by size reads only matching index entries.
 
--- only: postgresql
--- As document.sql does for new tables (done_index_size).
-DO $$
-DECLARE t record;
-BEGIN
-    FOR t IN SELECT tablename, indexname FROM pg_indexes WHERE schemaname = current_schema()
-        AND indexname LIKE 'done\_%\_by\_size' LOOP
-        EXECUTE format('DROP INDEX %I', t.indexname);
-        EXECUTE format('CREATE INDEX %I ON %I(((floor(ln(size::float8 + 1) * 8)::bigint << 40) + num)) INCLUDE (num, size)',
-            t.indexname, t.tablename);
-    END LOOP;
-END $$;
+-- As document.sql makes it for tables to come (done_index_size).
+-- each: done postgresql
+DROP INDEX IF EXISTS done_@SLOT@_by_size;
+CREATE INDEX done_@SLOT@_by_size ON done_@SLOT@(((floor(ln(size::float8 + 1) * 8)::bigint << 40) + num)) INCLUDE (num, size);
 -- end

@@ -19,7 +19,7 @@ static struct db *fresh_db(const struct folder *f)
     struct err err = { 0 };
 
     (void)snprintf(path, sizeof path, "%s/keys.db", f->path);
-    if (!db_open_sqlite(&o, &db, &err) || !migrate(db, &err)) {
+    if (!db_open_sqlite(&o, &db, &err) || !migrate(db, sql_migrations, &err)) {
         printf("# %s\n", err.text);
         exit(1);
     }

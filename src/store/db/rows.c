@@ -1,0 +1,114 @@
+#include "store/db/rows.h"
+
+#include "base/auto.h"
+#include "base/require.h"
+
+enum { ROOM_FIRST = 16 };
+
+bool rows_each(struct db *db, enum sql_id id, int64_t slot, struct db_args args, rows_visit *visit,
+               void *arg, struct err *err)
+{
+    AUTO(db_rows_done) struct db_rows rows = { 0 };
+    bool row;
+
+    if (!db_query_slot(db, id, slot, args, &rows, err))
+        return false;
+    do {
+        if (!db_next(&rows, &row, err))
+            return false;
+    } while (row && visit(arg, &rows, err));
+    return err->kind == ERR_NONE;
+}
+
+/* Room for one more. */
+static void *next_item(struct rows_into *into, size_t *io_room)
+{
+    if (into->count == *io_room) {
+        size_t room = *io_room == 0 ? ROOM_FIRST : *io_room * 2;
+        void *more = arena_array(into->arena, room, into->size);
+
+        if (into->count > 0)
+            memcpy(more, into->items, into->count * into->size);
+        into->items = more;
+        *io_room = room;
+    }
+    return (char *)into->items + into->count * into->size;
+}
+
+bool rows_collect(struct db *db, enum sql_id id, int64_t slot, struct db_args args,
+                  struct rows_into *into, size_t *ret_count, struct err *err)
+{
+    AUTO(db_rows_done) struct db_rows rows = { 0 };
+    size_t room = into->items != NULL ? into->most : 0;
+    bool row = true;
+
+    into->count = 0;
+    if (!db_query_slot(db, id, slot, args, &rows, err))
+        return false;
+    while (into->count < into->most) {
+        if (!db_next(&rows, &row, err))
+            return false;
+        if (!row)
+            break;
+        into->read(&rows, into->arena, next_item(into, &room));
+        into->count++;
+    }
+    if (ret_count != NULL)
+        *ret_count = into->count;
+    return true;
+}
+
+bool rows_one(struct db *db, enum sql_id id, int64_t slot, struct db_args args, rows_read *read,
+              struct arena *a, void *ret, bool *ret_found, struct err *err)
+{
+    AUTO(db_rows_done) struct db_rows rows = { 0 };
+
+    if (!db_query_slot(db, id, slot, args, &rows, err) || !db_next(&rows, ret_found, err))
+        return false;
+    if (*ret_found)
+        read(&rows, a, ret);
+    return true;
+}
+
+static void read_int(struct db_rows *row, struct arena *a, void *to)
+{
+    (void)a;
+    *(int64_t *)to = db_get_int(row, 0);
+}
+
+bool rows_ints(struct db *db, enum sql_id id, struct db_args args, int64_t *ret, size_t most,
+               size_t *ret_count, struct err *err)
+{
+    return rows_collect(db, id, DB_NO_SLOT, args, ROWS_INTO(ret, most, NULL, read_int), ret_count,
+                        err);
+}
+
+struct str row_text(struct db_rows *row, int column, struct arena *a)
+{
+    return arena_copy(a, db_get_str(row, column));
+}
+
+struct id row_id(struct db_rows *row, int column)
+{
+    struct str bytes = db_get_str(row, column);
+    struct id id;
+
+    require(bytes.len == sizeof id.bytes);
+    memcpy(id.bytes, bytes.ptr, sizeof id.bytes);
+    return id;
+}
+
+struct sha256 row_sha256(struct db_rows *row, int column)
+{
+    struct str bytes = db_get_str(row, column);
+    struct sha256 sha;
+
+    require(bytes.len == SHA256_SIZE);
+    memcpy(sha.bytes, bytes.ptr, SHA256_SIZE);
+    return sha;
+}
+
+bool row_is_id(struct db_rows *row, int column, const struct id *id)
+{
+    return str_eq(db_get_str(row, column), str_mem(id->bytes, sizeof id->bytes));
+}
