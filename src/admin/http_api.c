@@ -39,7 +39,7 @@ struct http_api {
     char labels[HTTP_REFUSAL_COUNT][64];
 };
 
-/* One request, while it waits for the desk. */
+/* One request, while it waits for the background pool. */
 struct visit {
     struct http_visit visit; /* first */
     struct http_api *self;
@@ -101,7 +101,7 @@ static bool is_near(struct http_request *r)
 /* ---- GraphQL -----------------------------------------------------------------------------------
  */
 
-static void graphql_run_at_desk(struct desk_job *job)
+static void graphql_run_in_background(struct background_job *job)
 {
     struct visit *v = container_of(http_visit_of_job(job), struct visit, visit);
 
@@ -324,8 +324,8 @@ static void on_end(struct http_request *r)
     if (v->dropped > 0)
         graphql_too_large(v);
     else if (graphql_admits(v))
-        (void)http_visit_to_desk(&v->visit, engine_desk(v->self->known.engine), graphql_run_at_desk,
-                                 graphql_done);
+        (void)http_visit_to_background(&v->visit, engine_background(v->self->known.engine),
+                                       graphql_run_in_background, graphql_done);
 }
 
 const struct http_handler http_api_handler = {

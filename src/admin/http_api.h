@@ -11,7 +11,7 @@
  *   /login, /logout, /oidc              the ways in and out (http_login.h)
  *   GET  / and below                    the web console (http_console.h)
  *
- * Whatever touches the store runs at the desk; the loop only moves bytes.
+ * Whatever touches the store runs at the background pool; the loop only moves bytes.
  */
 #pragma once
 

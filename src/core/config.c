@@ -136,7 +136,7 @@ static void build_gateway(struct config *c, const struct yaml_node *n, struct co
     *g = (struct config_gateway){
         .name = n->key->text.ptr,
         .kind = yaml_text(yaml_get(n, "kind")).ptr,
-        .place = yaml_place(n),
+        .place = yaml_position(n),
         .area = read_word(n, grammar_gateway, "area", CONFIG_ANYWHERE),
         .size_bytes = read_number(limits, limit_keys, "size"),
         .extract = yaml_get(n, "extract"),
@@ -187,7 +187,7 @@ static void build_endpoints(struct config *c)
             .name = n->key->text.ptr,
             .kind = text_or_null(yaml_get(n, "kind")),
             .system = text_or_null(yaml_get(n, "system")),
-            .place = yaml_place(n),
+            .place = yaml_position(n),
             .node = n,
         };
     c->endpoints = list;
@@ -228,7 +228,7 @@ static const struct config_entry *build_entries(struct config *c, const char *se
 
     for (const struct yaml_node *n = map->first; n != NULL; n = n->next)
         list[count++] = (struct config_entry){ n->key->text.ptr, text_or_null(yaml_get(n, "kind")),
-                                               yaml_place(n), n };
+                                               yaml_position(n), n };
     *ret_count = count;
     return list;
 }

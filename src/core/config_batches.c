@@ -38,7 +38,7 @@ static void say_unknown(struct check *c, const struct yaml_node *step, struct st
     if (all != NULL && all->kind == YAML_MAP)
         for (const struct yaml_node *b = all->first; b != NULL; b = b->next)
             check_hint_add(&hint, b->key->text);
-    problem_add(c->problems, yaml_place(step->first), check_hint_text(&hint, "defined", text),
+    problem_add(c->problems, yaml_position(step->first), check_hint_text(&hint, "defined", text),
                 "there is no batch `%s`", problem_quote(quoted, name));
 }
 
@@ -56,13 +56,13 @@ static void check_join(struct check *c, const struct yaml_node *steps, const str
     }
     for (const struct yaml_node *n = steps->first; n != NULL && n != step; n = n->next)
         if (is_step(n, "deliver")) {
-            problem_add(c->problems, yaml_place(n), "put `deliver` into the `do` of the batch",
+            problem_add(c->problems, yaml_position(n), "put `deliver` into the `do` of the batch",
                         "a document that joins batch `%s` is delivered with it, not before",
                         problem_quote(name, batch->key->text));
             return;
         }
     if (str_is(yaml_text(yaml_get(batch, "join")), "each") && steps->first != step)
-        problem_add(c->problems, yaml_place(steps->first),
+        problem_add(c->problems, yaml_position(steps->first),
                     "put these steps into the `do` of the batch",
                     "documents join batch `%s` as they came, for they go on one by one",
                     problem_quote(name, batch->key->text));
@@ -89,7 +89,7 @@ static void check_key(struct check *c, const struct yaml_node *batch, const char
     for (size_t i = 0; joins[i] != NULL; i++)
         if (str_is(word, joins[i]))
             return;
-    problem_add(c->problems, yaml_place(value), hint, "`%s` is not used with `join: %.*s`", key,
+    problem_add(c->problems, yaml_position(value), hint, "`%s` is not used with `join: %.*s`", key,
                 (int)(word.len < 20 ? word.len : 20), word.ptr);
 }
 
@@ -133,7 +133,7 @@ static void check_batch(struct check *c, const struct yaml_node *batch)
                                                                                : NULL;
          n != NULL; n = n->next)
         if (is_step(n, "batch"))
-            problem_add(c->problems, yaml_place(n->first),
+            problem_add(c->problems, yaml_position(n->first),
                         "a `route` step may lead it to a route that does",
                         "a batch joins no batch by itself");
 }

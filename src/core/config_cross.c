@@ -74,7 +74,7 @@ static void say_unresolved(struct check *c, const struct check_seen *seen, const
     if (step)
         check_hint_add_kinds(&hint, c->options->connectors, ROLE_SERVICE);
     check_hint_add_names(&hint, &t->names);
-    problem_add(c->problems, step ? yaml_place(seen->node) : seen->node->place,
+    problem_add(c->problems, step ? yaml_position(seen->node) : seen->node->place,
                 check_hint_text(&hint, t->lead, text), "%s `%s`", t->message,
                 problem_quote(name, seen->name));
 }
@@ -278,7 +278,7 @@ static void check_windows(struct check *c, const struct yaml_node *window)
         return;
     }
     if (window->count > WINDOW_MOST)
-        problem_add(c->problems, yaml_place(window), NULL, "a system has at most %d windows",
+        problem_add(c->problems, yaml_position(window), NULL, "a system has at most %d windows",
                     WINDOW_MOST);
     for (const struct yaml_node *w = window->first; w != NULL; w = w->next)
         check_window(c, w);
@@ -294,7 +294,7 @@ static void check_system(struct check *c, const struct yaml_node *system)
         problem_add(c->problems, order->place, "such as order_by: \"hl7:PID-3\"",
                     "`order: key` needs `order_by`, which says where the key is found");
     if (!by_key && yaml_get(system, "order_by") != NULL)
-        problem_add(c->problems, yaml_place(yaml_get(system, "order_by")),
+        problem_add(c->problems, yaml_position(yaml_get(system, "order_by")),
                     "add `order: key`, or leave `order_by` out",
                     "`order_by` is only used with `order: key`");
 }

@@ -172,7 +172,7 @@ static void check_alike(struct check *c, const struct combination *from,
 static void check_ties(struct check *c, struct combinations *all)
 {
     if (all->full)
-        problem_add(c->problems, yaml_place(yaml_get(c->root, "routes")),
+        problem_add(c->problems, yaml_position(yaml_get(c->root, "routes")),
                     "leave out a field that lists nearly everything: it then matches anything",
                     "the routes list more than 1000000 combinations of sender, receiver and type");
     if (all->count < 2)
@@ -186,7 +186,7 @@ static void check_ties(struct check *c, struct combinations *all)
             check_alike(c, &all->items[from], &all->items[to]);
     }
     if (c->effort > EFFORT_MOST)
-        problem_add(c->problems, yaml_place(yaml_get(c->root, "routes")),
+        problem_add(c->problems, yaml_position(yaml_get(c->root, "routes")),
                     "tell routes apart by sender, receiver or type where they list many values",
                     "the routes list too many values of attributes to be compared");
 }

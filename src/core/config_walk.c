@@ -82,8 +82,8 @@ static void warn(struct walk *w, bool quiet, const struct yaml_node *node, const
         if (str_is(s->name, what))
             return;
     check_see(c, &w->warned, NULL, OPT_END, arena_copy(c->scratch, str_of(what)));
-    problem_add(c->warnings, yaml_place(node), NULL, "%s not run by this build; checked and kept",
-                what);
+    problem_add(c->warnings, yaml_position(node), NULL,
+                "%s not run by this build; checked and kept", what);
 }
 
 /* What is inside of a planned kind is quiet from here on. */
@@ -158,7 +158,7 @@ static void say_missing(struct walk *w, const struct option *o, const struct yam
         form = check_hint_text(&kinds, "allowed", text);
     }
     (void)snprintf(hint, sizeof hint, "`%s`: %s; %s", o->name, o->help, form);
-    problem_add(w->c->problems, yaml_place(node), hint, "%s needs `%s`",
+    problem_add(w->c->problems, yaml_position(node), hint, "%s needs `%s`",
                 whereabouts(w, w->depth, where), o->name);
 }
 
@@ -190,13 +190,13 @@ static void check_one_of(struct walk *w, const struct option *keys, const struct
         if (given == NULL)
             continue;
         if (first != NULL)
-            problem_add(w->c->problems, yaml_place(given), "keep one of them",
+            problem_add(w->c->problems, yaml_position(given), "keep one of them",
                         "%s has both `%s` and `%s`", whereabouts(w, w->depth, where), first->name,
                         o->name);
         first = o;
     }
     if (any && first == NULL)
-        problem_add(w->c->problems, yaml_place(node),
+        problem_add(w->c->problems, yaml_position(node),
                     check_hint_text(&hint, "exactly one of these", text), "%s is not complete",
                     whereabouts(w, w->depth, where));
 }
@@ -289,7 +289,7 @@ static const struct option_kind *read_kind(struct walk *w, const struct option *
         problem_add(w->c->problems, named->place, text, "`kind` cannot be a %s",
                     named->kind == YAML_MAP ? "map" : "list");
     else if (yaml_is_null(named))
-        problem_add(w->c->problems, yaml_place(named), text, "`kind` has no value");
+        problem_add(w->c->problems, yaml_position(named), text, "`kind` has no value");
     else
         problem_add(w->c->problems, named->place, text, "unknown kind of %s `%s`", option->noun,
                     problem_quote(value, named->text));

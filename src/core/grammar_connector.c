@@ -2,7 +2,7 @@
  * of keys that several connectors take in.  The steps of the engine itself stand here too. */
 #include "base/clock.h"
 #include "core/grammar.h"
-#include "core/lease.h"
+#include "core/lease_time.h"
 
 /* --- keys of every gateway --------------------------------------------------------- */
 

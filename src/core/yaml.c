@@ -377,7 +377,7 @@ bool yaml_same(const struct yaml_node *a, const struct yaml_node *b)
     }
 }
 
-struct place yaml_place(const struct yaml_node *node)
+struct place yaml_position(const struct yaml_node *node)
 {
     return node->key != NULL ? node->key->place : node->place;
 }

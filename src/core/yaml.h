@@ -61,7 +61,7 @@ bool yaml_is_null(const struct yaml_node *node);
 bool yaml_same(const struct yaml_node *a, const struct yaml_node *b);
 
 /* Where a child stands: at its key in a map, else at itself. */
-struct place yaml_place(const struct yaml_node *node);
+struct place yaml_position(const struct yaml_node *node);
 
 /* The byte at which the n-th character of the text starts. */
 size_t yaml_byte_of(struct str text, size_t character);

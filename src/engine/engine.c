@@ -20,14 +20,14 @@
 #include "engine/tally/mishaps.h"
 #include "engine/tally/series.h"
 #include "engine/tally/ways.h"
-#include "engine/threads/desk.h"
+#include "engine/threads/background.h"
 #include "engine/threads/pool.h"
 #include "engine/upkeep/admin_keys.h"
 #include "engine/upkeep/backups.h"
-#include "engine/upkeep/keeper.h"
+#include "engine/upkeep/controls.h"
+#include "engine/upkeep/housekeeper.h"
 #include "engine/upkeep/live.h"
-#include "engine/upkeep/retainer.h"
-#include "engine/upkeep/warden.h"
+#include "engine/upkeep/purger.h"
 #include "engine/watch/alerts.h"
 #include "engine/watch/backlog.h"
 #include "store/open.h"
@@ -44,7 +44,7 @@ struct engine {
     struct store *store;
     struct loop *loops[LOOPS_MOST];
     size_t loop_count;
-    struct desk *desk;
+    struct background *background;
     struct spool *spool;
     struct pool *pool;
     struct govern *govern;
@@ -53,13 +53,13 @@ struct engine {
     struct poller *poller;
     struct live *live;
     struct admin_keys *admin_keys;
-    struct warden *warden;
+    struct controls *controls;
     struct backlog *backlog;
     struct alerts *alerts;
     struct backups *backups;
     struct batcher *batcher;
-    struct keeper *keeper;
-    struct retainer *retainer;
+    struct housekeeper *housekeeper;
+    struct purger *purger;
     struct series *series;
     struct mishaps *mishaps;
     struct ways *ways;
@@ -120,9 +120,9 @@ struct admin_keys *engine_admin_keys(struct engine *e)
     return e->admin_keys;
 }
 
-struct warden *engine_warden(struct engine *e)
+struct controls *engine_controls(struct engine *e)
 {
-    return e->warden;
+    return e->controls;
 }
 
 struct backups *engine_backups(struct engine *e)
@@ -130,9 +130,9 @@ struct backups *engine_backups(struct engine *e)
     return e->backups;
 }
 
-struct desk *engine_desk(struct engine *e)
+struct background *engine_background(struct engine *e)
 {
-    return e->desk;
+    return e->background;
 }
 
 struct batcher *engine_batcher(struct engine *e)
@@ -140,9 +140,9 @@ struct batcher *engine_batcher(struct engine *e)
     return e->batcher;
 }
 
-struct retainer *engine_retainer(struct engine *e)
+struct purger *engine_purger(struct engine *e)
 {
-    return e->retainer;
+    return e->purger;
 }
 
 struct road *engine_road(struct engine *e)
@@ -231,9 +231,9 @@ static bool start_road(struct engine *e, const struct engine_options *o, struct 
     return road_start(&road, &e->road, err);
 }
 
-static void make_parts(struct engine *e)
+static void make_legs(struct engine *e)
 {
-    e->desk = desk_new(DESK_THREADS, DESK_QUEUE);
+    e->background = background_new(DESK_THREADS, DESK_QUEUE);
     e->spool = spool_new(e->store, SPOOL_THREADS);
     e->pool = pool_new(POOL_THREADS);
     e->govern = govern_new();
@@ -252,7 +252,7 @@ static void make_doors(struct engine *e, const struct engine_options *o)
     manual_metrics_register();
     e->intake = intake_new(&(struct intake_options){
         .store = e->store,
-        .desk = e->desk,
+        .background = e->background,
         .spool = e->spool,
         .road = e->road,
         .connectors = o->connectors,
@@ -275,11 +275,11 @@ static void make_doors(struct engine *e, const struct engine_options *o)
                                                .poller = e->poller,
                                                .connectors = o->connectors,
                                                .node = o->node });
-    e->warden = warden_new(&(struct warden_options){ .store = e->store,
-                                                     .govern = e->govern,
-                                                     .road = e->road,
-                                                     .intake = e->intake,
-                                                     .mishaps = e->mishaps });
+    e->controls = controls_new(&(struct controls_options){ .store = e->store,
+                                                           .govern = e->govern,
+                                                           .road = e->road,
+                                                           .intake = e->intake,
+                                                           .mishaps = e->mishaps });
     e->alerts =
         alerts_new(&(struct alerts_options){ .store = e->store, .road = e->road, .node = o->node });
     mishaps_tell(e->mishaps, alerts_count, e->alerts);
@@ -305,25 +305,25 @@ static bool recover(struct engine *e, const struct engine_options *o, struct err
     /* a step of every start, so it is told also when there was nothing */
     log_event(LOG_INFO, "payload.sweep", kv_int("count", swept));
     return live_start(e->live, o->file_text, err) && road_learn(e->road, err) &&
-           warden_follow(e->warden, err) && admin_keys_follow(e->admin_keys, err);
+           controls_follow(e->controls, err) && admin_keys_follow(e->admin_keys, err);
 }
 
-static struct keeper *start_keeper(struct engine *e)
+static struct housekeeper *start_housekeeper(struct engine *e)
 {
-    return keeper_start(&(struct keeper_parts){ .node = e->node,
-                                                .store = e->store,
-                                                .intake = e->intake,
-                                                .govern = e->govern,
-                                                .road = e->road,
-                                                .live = e->live,
-                                                .warden = e->warden,
-                                                .admin_keys = e->admin_keys,
-                                                .batcher = e->batcher,
-                                                .backlog = e->backlog,
-                                                .alerts = e->alerts,
-                                                .mishaps = e->mishaps,
-                                                .series = e->series,
-                                                .ways = e->ways });
+    return housekeeper_start(&(struct housekeeper_parts){ .node = e->node,
+                                                          .store = e->store,
+                                                          .intake = e->intake,
+                                                          .govern = e->govern,
+                                                          .road = e->road,
+                                                          .live = e->live,
+                                                          .controls = e->controls,
+                                                          .admin_keys = e->admin_keys,
+                                                          .batcher = e->batcher,
+                                                          .backlog = e->backlog,
+                                                          .alerts = e->alerts,
+                                                          .mishaps = e->mishaps,
+                                                          .series = e->series,
+                                                          .ways = e->ways });
 }
 
 bool engine_start(const struct engine_options *o, struct store *store, struct engine **ret,
@@ -338,7 +338,7 @@ bool engine_start(const struct engine_options *o, struct store *store, struct en
         engine_free(e);
         return false;
     }
-    make_parts(e);
+    make_legs(e);
     bool ok = start_road(e, o, err);
 
     if (ok) {
@@ -351,13 +351,13 @@ bool engine_start(const struct engine_options *o, struct store *store, struct en
         return false;
     }
     road_run(e->road);
-    e->keeper = start_keeper(e);
-    e->retainer = retainer_start(
-        &(struct retainer_options){ .store = e->store,
-                                    .road = e->road,
-                                    .govern = e->govern,
-                                    .mishaps = e->mishaps,
-                                    .disk_reserve_bytes = (int64_t)o->node->disk_reserve_bytes });
+    e->housekeeper = start_housekeeper(e);
+    e->purger = purger_start(
+        &(struct purger_options){ .store = e->store,
+                                  .road = e->road,
+                                  .govern = e->govern,
+                                  .mishaps = e->mishaps,
+                                  .disk_reserve_bytes = (int64_t)o->node->disk_reserve_bytes });
     poller_run(e->poller);
     metrics_register(&syncs_metric);
     metrics_register(&log_metric);
@@ -370,19 +370,19 @@ bool engine_start(const struct engine_options *o, struct store *store, struct en
 void engine_stop(struct engine *e)
 {
     poller_stop(e->poller);
-    retainer_stop(e->retainer);
-    e->retainer = NULL;
+    purger_stop(e->purger);
+    e->purger = NULL;
     if (e->intake != NULL)
         intake_stop(e->intake);
-    desk_free(e->desk);
-    e->desk = NULL;
+    background_free(e->background);
+    e->background = NULL;
     backups_free(e->backups);
     e->backups = NULL;
     if (e->batcher != NULL)
         batcher_rest(e->batcher);
     road_rest(e->road);
-    keeper_stop(e->keeper);
-    e->keeper = NULL;
+    housekeeper_stop(e->housekeeper);
+    e->housekeeper = NULL;
     road_stop(e->road);
     alerts_stop(e->alerts);
     pool_free(e->pool);
@@ -400,7 +400,7 @@ void engine_free(struct engine *e)
         loop_stop(e->loops[i]);
     live_free(e->live);
     admin_keys_free(e->admin_keys);
-    warden_free(e->warden);
+    controls_free(e->controls);
     backlog_free(e->backlog);
     alerts_free(e->alerts);
     batcher_free(e->batcher);
@@ -428,7 +428,7 @@ void engine_not_ready(struct engine *e, struct buf *to)
 
 void engine_troubles(struct engine *e, struct buf *to)
 {
-    warden_tell(e->warden, to);
+    controls_tell(e->controls, to);
     poller_troubles(e->poller, to);
     alerts_tell(e->alerts, to);
 }

@@ -93,7 +93,7 @@ static bool may_come_in(const struct manual *m, struct err *err)
 
 static struct str name_of(struct work *k, int64_t word)
 {
-    return word != 0 ? store_word_name(k->store, word) : (struct str){ 0 };
+    return word != 0 ? name_text(k->store, word) : (struct str){ 0 };
 }
 
 static bool sees(const struct work *k, int64_t sender, int64_t receiver)
@@ -122,7 +122,7 @@ static bool find_gateway(struct work *k)
 {
     const struct plan_gateway *g;
 
-    if (!k->q->is_edit && !store_word_find(k->store, WORD_GATEWAY, k->q->gateway, &k->word))
+    if (!k->q->is_edit && !name_find(k->store, NAME_GATEWAY, k->q->gateway, &k->word))
         k->word = 0;
     g = k->word != 0 ? plan_gateway_find(k->plan, k->word) : NULL;
     k->gateway = g != NULL ? config_gateway_find(k->plan->config, g->name) : NULL;
@@ -168,7 +168,7 @@ static void find_system(struct work *k, struct str *name, bool *ret_unknown, int
     struct str system = name->ptr != NULL ? router_system(k->plan->router, *name) : *name;
 
     *ret_word = 0;
-    if (system.ptr != NULL && store_word_find(k->store, WORD_SYSTEM, system, ret_word))
+    if (system.ptr != NULL && name_find(k->store, NAME_SYSTEM, system, ret_word))
         *name = system;
     *ret_unknown = *ret_word == 0 && name->ptr != NULL;
 }
@@ -198,8 +198,7 @@ static bool find_facts(struct work *k)
         return say(k, OPERATE_NOTHING, "its names or attributes are too long, or too many");
     find_system(k, &f->sender, &f->sender_unknown, &k->sender);
     find_system(k, &f->receiver, &f->receiver_unknown, &k->receiver);
-    f->type_unknown =
-        f->type.ptr != NULL && !store_word_find(k->store, WORD_TYPE, f->type, &k->type);
+    f->type_unknown = f->type.ptr != NULL && !name_find(k->store, NAME_TYPE, f->type, &k->type);
     return sees(k, k->sender, k->receiver) || say_foreign(k);
 }
 
@@ -371,7 +370,7 @@ static int64_t word_of(struct work *k, struct str name, bool unknown)
 {
     int64_t word;
 
-    return !unknown && store_word_find(k->store, WORD_SYSTEM, name, &word) ? word : 0;
+    return !unknown && name_find(k->store, NAME_SYSTEM, name, &word) ? word : 0;
 }
 
 /* What its gateway would find in it is looked at first, when it matters whose it is. */

@@ -63,7 +63,7 @@ struct manual_request {
 struct manual_bytes {
     struct str body;
     bool is_spooled;
-    struct payload_place place;
+    struct payload_ref place;
     int64_t size;
     struct sha256 sha256;
 };

@@ -23,7 +23,7 @@
 #include "store/road/claims.h"
 #include "store/road/done.h"
 #include "store/road/key_log.h"
-#include "store/road/lease.h"
+#include "store/road/lease_rows.h"
 #include "store/road/order.h"
 #include "store/road/recorder.h"
 #include "store/road/retain_days.h"
@@ -228,7 +228,7 @@ bool store_open(const struct store_options *options, struct store **ret, struct 
     s->words.arena = (struct arena)ARENA_INIT(256 << 20);
     (void)pthread_mutex_init(&s->reader_mutex, NULL);
     (void)pthread_cond_init(&s->reader_free, NULL);
-    (void)pthread_rwlock_init(&s->word_lock, NULL);
+    (void)pthread_rwlock_init(&s->name_lock, NULL);
     s->done_days = done_days_new();
     s->retain_rules = retain_rules_new();
     s->retain_gate = retain_gate_new();
@@ -244,7 +244,7 @@ bool store_open(const struct store_options *options, struct store **ret, struct 
     if (s->kind == DB_POSTGRESQL)
         w.group_most = POSTGRES_GROUP_MOST;
     s->writers = writers_new(s, &w, s->writer_dbs, s->segments);
-    if (!words_load(s, err) || !count_crashes(s, err)) {
+    if (!names_load(s, err) || !count_crashes(s, err)) {
         store_close(s);
         return false;
     }
@@ -270,7 +270,7 @@ void store_close(struct store *s)
     retain_rules_free(s->retain_rules);
     retain_gate_free(s->retain_gate);
     recorder_close(s->recorder);
-    words_done(s);
+    names_done(s);
     close_fd(s->large_fd);
     close_fd(s->payload_fd);
     close_fd(s->lock_fd);

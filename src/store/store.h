@@ -21,6 +21,6 @@
  */
 #pragma once
 
+#include "store/kernel/names.h"
 #include "store/kernel/store.h"
-#include "store/kernel/word.h"
 #include "store/kernel/writer.h"

@@ -130,7 +130,7 @@ static void make(struct one *o, struct sender *me)
         chance_bytes(o->accept.key.bytes, sizeof o->accept.key.bytes);
 }
 
-static void settle_all(struct one *ops, struct sender *me, struct str trail)
+static void settle_all(struct one *ops, struct sender *me, struct str timeline)
 {
     for (long i = 0; i < bench.batch; i++) {
         ops[i].settle = (struct settle_op){ .op = { .verb = &settle_timed, .done = settle_done },
@@ -142,7 +142,7 @@ static void settle_all(struct one *ops, struct sender *me, struct str trail)
                                             .type = 3,
                                             .route = 4,
                                             .facts = STR("order=4711"),
-                                            .trail = trail,
+                                            .timeline = timeline,
                                             .end = SETTLE_OVER,
                                             .state = DOCUMENT_DELIVERED,
                                             .keep_days = 45 };
@@ -156,24 +156,24 @@ static void settle_all(struct one *ops, struct sender *me, struct str trail)
 }
 
 /* As a document has that was extracted, routed and delivered. */
-static void write_trail(struct buf *to)
+static void write_timeline(struct buf *to)
 {
     for (int i = 0; i < 3; i++)
-        trail_add(to, &(struct trail_line){ .at_us = clock_wall_us(),
-                                            .node = 1,
-                                            .stage = TRAIL_EXTRACT + i,
-                                            .took_us = 100,
-                                            .config = 1,
-                                            .what = STR("salsify-api") });
+        timeline_add(to, &(struct timeline_line){ .at_us = clock_wall_us(),
+                                                  .node = 1,
+                                                  .stage = TIMELINE_EXTRACT + i,
+                                                  .took_us = 100,
+                                                  .config = 1,
+                                                  .what = STR("salsify-api") });
 }
 
 static void *sender_main(void *arg)
 {
     struct sender *me = arg;
     struct one *ops = xcalloc((size_t)bench.batch, sizeof *ops);
-    AUTO(buf_done) struct buf trail = BUF_INIT(4096);
+    AUTO(buf_done) struct buf timeline = BUF_INIT(4096);
 
-    write_trail(&trail);
+    write_timeline(&timeline);
 
     while (clock_mono_us() < bench.until) {
         for (long i = 0; i < bench.batch; i++) {
@@ -187,7 +187,7 @@ static void *sender_main(void *arg)
             (void)sem_wait(&me->done);
         me->count += bench.batch;
         if (bench.settle != 0)
-            settle_all(ops, me, buf_view(&trail));
+            settle_all(ops, me, buf_view(&timeline));
     }
     free(ops);
     return NULL;
@@ -240,7 +240,7 @@ static bool start(int argc, char **argv)
     bench.settle = argc > 8 ? strtol(argv[8], NULL, 10) : 0;
     require(bench.batch > 0 && bench.senders > 0 && bench.senders <= SENDERS_MOST);
     if (store_open(&o, &bench.store, &err) &&
-        store_word(bench.store, WORD_GATEWAY, STR("orders"), &bench.gateway, &err) &&
+        name_add(bench.store, NAME_GATEWAY, STR("orders"), &bench.gateway, &err) &&
         accept_keep_tables(bench.store, DAY_US, &err))
         return true;
     (void)fprintf(stderr, "%s\n", err.text);

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "core/doubt.h"
-#include "core/lease.h"
+#include "core/lease_time.h"
 #include "core/rate.h"
 #include "core/retry.h"
 #include "core/state.h"

@@ -13,7 +13,7 @@ struct scene {
     struct store *s;
     struct accept_op doc, edit;
     struct arena a;
-    struct settle_part parts[4];
+    struct settle_delivery parts[4];
     size_t part_count;
     int64_t queue;
     struct operate_answer answer;
@@ -39,15 +39,15 @@ static void end(struct scene *c)
 
 static void add_part(struct scene *c, const char *endpoint, enum delivery_state state)
 {
-    struct settle_part *p = &c->parts[c->part_count++];
+    struct settle_delivery *p = &c->parts[c->part_count++];
     char text[ID_TEXT];
     struct err err = { 0 };
 
-    *p = (struct settle_part){ .state = state, .attempts = 3, .first_us = 5 };
+    *p = (struct settle_delivery){ .state = state, .attempts = 3, .first_us = 5 };
     p->id = str_of(arena_printf(&c->a, "%s.%s", id_text(&c->doc.id, text), endpoint));
-    CHECK(store_word(c->s, WORD_SYSTEM, STR("hub"), &p->system, &err));
-    CHECK(store_word(c->s, WORD_ENDPOINT, str_of(endpoint), &p->endpoint, &err));
-    CHECK(lane_queue(c->s, p->system, p->endpoint, &p->queue, &err));
+    CHECK(name_add(c->s, NAME_SYSTEM, STR("hub"), &p->system, &err));
+    CHECK(name_add(c->s, NAME_ENDPOINT, str_of(endpoint), &p->endpoint, &err));
+    CHECK(queue_for(c->s, p->system, p->endpoint, &p->queue, &err));
     c->queue = p->queue;
     if (state == DELIVERY_RETRYING)
         p->due_us = clock_wall_us() + INT64_C(3600) * CLOCK_S;
@@ -61,7 +61,7 @@ static void add_part(struct scene *c, const char *endpoint, enum delivery_state 
 /* The run ends with the parts that were added. */
 static bool settle_parts(struct scene *c)
 {
-    struct settle_op op = settle_of(&c->doc.task, c->doc.num, SETTLE_PARTS);
+    struct settle_op op = settle_of(&c->doc.task, c->doc.num, SETTLE_DELIVERIES);
 
     op.parts = c->parts;
     op.part_count = c->part_count;

@@ -432,15 +432,15 @@ bool born_docs(struct store *s, struct accept_op *ops, size_t count)
     return true;
 }
 
-struct settle_part part_of(struct str id, int64_t queue, enum delivery_state state)
+struct settle_delivery part_of(struct str id, int64_t queue, enum delivery_state state)
 {
-    return (struct settle_part){ .id = id,
-                                 .endpoint = 31,
-                                 .system = 32,
-                                 .queue = queue,
-                                 .state = state,
-                                 .attempts = 1,
-                                 .first_us = 1000 };
+    return (struct settle_delivery){ .id = id,
+                                     .endpoint = 31,
+                                     .system = 32,
+                                     .queue = queue,
+                                     .state = state,
+                                     .attempts = 1,
+                                     .first_us = 1000 };
 }
 
 struct settle_op settle_of(const struct task *t, int64_t doc, enum settle_outcome end)

@@ -89,7 +89,7 @@ bool give_back(struct store *s, const struct task *t);
 /* Documents whose tasks come claimed; false when one does not. */
 bool born_docs(struct store *s, struct accept_op *ops, size_t count);
 /* A delivery to endpoint 31 of system 32, tried once. */
-struct settle_part part_of(struct str id, int64_t queue, enum delivery_state state);
+struct settle_delivery part_of(struct str id, int64_t queue, enum delivery_state state);
 /* A run of the task that is over in `end`; change it before settle_ops(). */
 struct settle_op settle_of(const struct task *t, int64_t doc, enum settle_outcome end);
 /* Queue them together and wait; true when all were committed and ours. */

@@ -5,7 +5,7 @@
 #include "engine/engine.h"
 #include "engine/road/road.h"
 #include "engine/upkeep/backups.h"
-#include "engine/upkeep/warden.h"
+#include "engine/upkeep/controls.h"
 #include "store/road/retain_days.h"
 
 enum { PATIENCE_US = 5 * CLOCK_S };
@@ -98,7 +98,7 @@ static bool node_release(struct graphql_call *call, struct err *err)
     struct restore_progress p;
     struct restore r;
 
-    return warden_release(engine_warden(api_engine(call)), rule, &order, &r, &p, err) &&
+    return controls_release(engine_controls(api_engine(call)), rule, &order, &r, &p, err) &&
            show_restore(call, &r, &p);
 }
 

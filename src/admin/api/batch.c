@@ -57,9 +57,9 @@ static bool show(struct graphql_call *call, const struct batch *b, struct shown_
 
     *v = (struct shown_batch){ .batch = *b,
                                .id = str_of(arena_printf(call->arena, "%lld", (long long)b->num)),
-                               .name = store_word_name(s, b->name),
-                               .route = store_word_name(s, b->route),
-                               .receiver = store_word_name(s, b->receiver),
+                               .name = name_text(s, b->name),
+                               .route = name_text(s, b->route),
+                               .receiver = name_text(s, b->receiver),
                                .state = batch_states[b->state],
                                .why = str_of(batch_whys[b->why]) };
     if (b->doc != 0)
@@ -125,7 +125,7 @@ static bool batches(struct graphql_call *call, struct err *err)
     if (!api_read_page(call, PAGE_MOST, &first, &after, err))
         return false;
     (void)graphql_arg_bool(call, "ended", &f.ended);
-    if (name.len > 0 && !store_word_find(s, WORD_BATCH, name, &f.name))
+    if (name.len > 0 && !name_find(s, NAME_BATCH, name, &f.name))
         return api_sees_all(call, RIGHT_SEE) ? say_unknown(call, name, err)
                                              : graphql_set_object(call, page);
     return fill_page(call, &f, (size_t)first, after, page, err) && graphql_set_object(call, page);
@@ -180,9 +180,9 @@ static bool close_one(struct graphql_call *call, struct err *err)
                              .why = BATCH_HAND,
                              .by = api_name(call) };
 
-    if (!store_word_find(s, WORD_BATCH, name, &c.name))
+    if (!name_find(s, NAME_BATCH, name, &c.name))
         return say_unknown(call, name, err);
-    if (receiver.len > 0 && !store_word_find(s, WORD_SYSTEM, receiver, &c.receiver))
+    if (receiver.len > 0 && !name_find(s, NAME_SYSTEM, receiver, &c.receiver))
         return err_set(err, ERR_PERMANENT, 0, "there is no system %.64s",
                        arena_text(call->arena, receiver));
     if (!batch_close(s, &c, err))

@@ -6,7 +6,7 @@
 #include "admin/view/document_view.h"
 #include "base/auto.h"
 #include "base/clock.h"
-#include "core/trail.h"
+#include "core/timeline.h"
 #include "engine/engine.h"
 #include "store/road/order.h"
 #include "store/search/document.h"
@@ -148,7 +148,7 @@ static bool doc_gateway(struct graphql_call *call, struct err *err)
     const struct document_view *v = call->parent;
 
     (void)err;
-    return graphql_set_text(call, store_word_name(api_store(call), v->doc.gateway));
+    return graphql_set_text(call, name_text(api_store(call), v->doc.gateway));
 }
 
 static bool doc_route(struct graphql_call *call, struct err *err)
@@ -156,8 +156,8 @@ static bool doc_route(struct graphql_call *call, struct err *err)
     const struct document_view *v = call->parent;
 
     (void)err;
-    return text_or_null(call, v->doc.route != 0 ? store_word_name(api_store(call), v->doc.route)
-                                                : STR(""));
+    return text_or_null(call,
+                        v->doc.route != 0 ? name_text(api_store(call), v->doc.route) : STR(""));
 }
 
 static bool doc_state(struct graphql_call *call, struct err *err)
@@ -255,7 +255,7 @@ static bool delivery_blocked_by(struct graphql_call *call, struct err *err)
  * ---------------------------------------------------------------------------------- */
 
 struct line {
-    struct trail_line l;
+    struct timeline_line l;
     const char *stage, *outcome;
     int64_t number; /* of its bytes, from 1 */
 };
@@ -266,20 +266,20 @@ static struct line *first_line(struct graphql_call *call, const struct document_
     struct line *line = ARENA_NEW(call->arena, struct line);
 
     *line = (struct line){ .l = { .at_us = v->doc.received_us, .took_us = -1 },
-                           .stage = trail_stages[TRAIL_ACCEPT],
+                           .stage = timeline_stages[TIMELINE_ACCEPT],
                            .outcome = "stored" };
-    line->l.what = store_word_name(api_store(call), v->doc.gateway);
+    line->l.what = name_text(api_store(call), v->doc.gateway);
     return line;
 }
 
-static size_t count_lines(struct str trail)
+static size_t count_lines(struct str timeline)
 {
-    struct trail_reader r = trail_read(trail);
-    struct trail_line line;
+    struct timeline_reader r = timeline_read(timeline);
+    struct timeline_line line;
     bool damaged;
     size_t n = 0;
 
-    while (trail_next(&r, &line, &damaged))
+    while (timeline_next(&r, &line, &damaged))
         n++;
     return n;
 }
@@ -320,19 +320,19 @@ static bool doc_timeline(struct graphql_call *call, struct err *err)
 
     if (!document_view_load(api_engine(call), v, call->arena, err))
         return false;
-    size_t count = count_lines(v->doc.trail) + 1, n = 0;
+    size_t count = count_lines(v->doc.timeline) + 1, n = 0;
     const void **list = ARENA_ARRAY(call->arena, const void *, count);
-    struct trail_reader r = trail_read(v->doc.trail);
+    struct timeline_reader r = timeline_read(v->doc.timeline);
     int64_t numbers = 0;
     bool damaged, all = api_sees_all(call, RIGHT_SEE);
 
     for (list[n++] = first_line(call, v); n < count; n++) {
         struct line *line = ARENA_NEW(call->arena, struct line);
 
-        if (!trail_next(&r, &line->l, &damaged))
+        if (!timeline_next(&r, &line->l, &damaged))
             break;
-        line->stage = trail_stages[line->l.stage];
-        line->outcome = trail_outcomes[line->l.outcome];
+        line->stage = timeline_stages[line->l.stage];
+        line->outcome = timeline_outcomes[line->l.outcome];
         line->number = line->l.has_bytes ? ++numbers : 0;
         if (!all && !hide_others(call, line, err))
             return false;

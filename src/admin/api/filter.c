@@ -17,11 +17,11 @@ static const char *const texts[] = { "state", "gateway", "sender", "receiver", "
                                      "name",  "error",   "key",    "parent",   NULL };
 
 static void read_party(struct store *s, const struct graphql_value *filter, const char *field,
-                       enum word_kind kind, int64_t *ret_word, struct str *ret_name)
+                       enum name_kind kind, int64_t *ret_word, struct str *ret_name)
 {
     const struct graphql_value *v = graphql_value_field(filter, field);
 
-    if (v->kind == GRAPHQL_TEXT && !store_word_find(s, kind, v->text, ret_word))
+    if (v->kind == GRAPHQL_TEXT && !name_find(s, kind, v->text, ret_word))
         *ret_name = v->text;
 }
 
@@ -131,13 +131,13 @@ bool api_read_filter(struct graphql_call *call, enum right right, struct api_wan
     f->error = graphql_value_field(v, "error")->text;
     f->since_us = graphql_value_field(v, "since")->number;
     f->until_us = graphql_value_field(v, "until")->number;
-    ret->nothing = gateway->kind == GRAPHQL_TEXT &&
-                   !store_word_find(s, WORD_GATEWAY, gateway->text, &f->gateway);
+    ret->nothing =
+        gateway->kind == GRAPHQL_TEXT && !name_find(s, NAME_GATEWAY, gateway->text, &f->gateway);
     f->scope = api_scope(call, right);
     ret->nothing = ret->nothing || (f->scope != NULL && f->scope->count == 0);
-    read_party(s, v, "sender", WORD_SYSTEM, &f->sender, &f->sender_name);
-    read_party(s, v, "receiver", WORD_SYSTEM, &f->receiver, &f->receiver_name);
-    read_party(s, v, "type", WORD_TYPE, &f->type, &f->type_name);
+    read_party(s, v, "sender", NAME_SYSTEM, &f->sender, &f->sender_name);
+    read_party(s, v, "receiver", NAME_SYSTEM, &f->receiver, &f->receiver_name);
+    read_party(s, v, "type", NAME_TYPE, &f->type, &f->type_name);
     return api_refuse_empty(v, texts, err) &&
            (state->kind != GRAPHQL_TEXT || read_state(state->text, ret, err)) &&
            (parent->kind != GRAPHQL_TEXT || read_parent(call, right, parent->text, ret, err)) &&

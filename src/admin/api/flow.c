@@ -265,7 +265,7 @@ static bool may_show(struct graphql_call *call, const struct edge *e)
 
     return rights_everywhere(r, RIGHT_SEE) ||
            (e->to.kind == NODE_SYSTEM &&
-            rights_cover_system(r, RIGHT_SEE, store_word_name(api_store(call), e->to.word)));
+            rights_cover_system(r, RIGHT_SEE, name_text(api_store(call), e->to.word)));
 }
 
 static bool flow(struct graphql_call *call, struct err *err)
@@ -292,7 +292,7 @@ static bool flow(struct graphql_call *call, struct err *err)
 static bool set_node(struct graphql_call *call, struct node n)
 {
     return graphql_set_z(call, arena_printf(call->arena, "%s:%.*s", node_words[n.kind],
-                                            STR_ARG(store_word_name(api_store(call), n.word))));
+                                            STR_ARG(name_text(api_store(call), n.word))));
 }
 
 static bool edge_from(struct graphql_call *call, struct err *err)

@@ -8,7 +8,7 @@
 #include "engine/engine.h"
 #include "engine/plan/plan.h"
 #include "engine/road/road.h"
-#include "engine/upkeep/warden.h"
+#include "engine/upkeep/controls.h"
 #include "store/store.h"
 
 enum { REASON_MOST = 500, OWNER_MOST = 100 };
@@ -38,7 +38,7 @@ static struct shown_hold *show(struct graphql_call *call, const struct hold *h)
 
     *v = (struct shown_hold){ .hold = *h,
                               .id = str_of(arena_printf(call->arena, "%lld", (long long)h->num)),
-                              .system = store_word_name(api_store(call), h->system),
+                              .system = name_text(api_store(call), h->system),
                               .state = state_of(h, &now) };
     bool over = h->ended_us != 0;
 
@@ -205,7 +205,7 @@ static bool system_held(struct graphql_call *call, struct err *err)
 
 struct placed {
     struct shown_hold *hold;
-    struct warden_placed placed;
+    struct controls_placed placed;
 };
 
 static bool check_times(const struct hold *h, int64_t now_us, struct err *err)
@@ -251,7 +251,7 @@ static bool hold_add_one(struct graphql_call *call, struct err *err)
         return false;
     if (order.owner.len == 0)
         order.owner = api_name(call);
-    bool ok = warden_hold(engine_warden(e), &order, call->arena, &p->placed, err) &&
+    bool ok = controls_hold(engine_controls(e), &order, call->arena, &p->placed, err) &&
               (hold_get(engine_store(e), p->placed.num, call->arena, &made, err) ||
                err_behind(err, "hold %lld is placed, but cannot be shown: see `waybill hold ls`",
                           (long long)p->placed.num));
@@ -276,7 +276,7 @@ static bool sees_delivery(const struct graphql_call *call, struct str delivery, 
 
 static bool placed_sending(struct graphql_call *call, struct err *err)
 {
-    const struct warden_placed *p = &((const struct placed *)call->parent)->placed;
+    const struct controls_placed *p = &((const struct placed *)call->parent)->placed;
     struct str *seen = p->sending;
     size_t count = p->sending_count;
 
@@ -322,7 +322,7 @@ static bool hold_end_one(struct graphql_call *call, struct err *err)
         return err->kind == ERR_NONE && graphql_set_null(call);
     if (!api_sees(call, RIGHT_HOLD, 0, made.system))
         return graphql_set_null(call);
-    if (!warden_end(engine_warden(e), num, api_name(call), &was, err))
+    if (!controls_end(engine_controls(e), num, api_name(call), &was, err))
         return false;
     if (!was)
         return graphql_set_null(call);

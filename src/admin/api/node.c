@@ -6,8 +6,8 @@
 #include "base/clock.h"
 #include "engine/engine.h"
 #include "engine/intake/intake.h"
+#include "engine/upkeep/controls.h"
 #include "engine/upkeep/live.h"
-#include "engine/upkeep/warden.h"
 #include "store/kernel/node.h"
 #include "store/people/caller.h"
 #include "store/store.h"
@@ -35,7 +35,7 @@ static bool keys(struct graphql_call *call, struct err *err)
         struct shown_key *k = ARENA_NEW(call->arena, struct shown_key);
 
         *k = (struct shown_key){ .id = all[i].name,
-                                 .gateway = store_word_name(s, all[i].gateway),
+                                 .gateway = name_text(s, all[i].gateway),
                                  .made_us = all[i].made_us };
         if (all[i].title.len > 0)
             k->title = all[i].title;
@@ -196,8 +196,8 @@ static bool node_pause(struct graphql_call *call, struct err *err)
     if (reason.len > REASON_MOST)
         return err_set(err, ERR_LIMIT, 0, "a reason is at most %d bytes", REASON_MOST);
     return read_node(call, &node, err) &&
-           warden_pause(engine_warden(api_engine(call)), node, read_what(call), reason,
-                        api_name(call), err) &&
+           controls_pause(engine_controls(api_engine(call)), node, read_what(call), reason,
+                          api_name(call), err) &&
            nodes(call, err);
 }
 
@@ -206,7 +206,7 @@ static bool node_resume(struct graphql_call *call, struct err *err)
     int64_t node, count;
 
     return read_node(call, &node, err) &&
-           warden_resume(engine_warden(api_engine(call)), node, read_what(call), &count, err) &&
+           controls_resume(engine_controls(api_engine(call)), node, read_what(call), &count, err) &&
            nodes(call, err);
 }
 

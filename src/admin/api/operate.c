@@ -151,7 +151,7 @@ static bool read_resolution(struct graphql_call *call, struct resolve_order *ret
     if (!api_read_who(call, &ret->who, err))
         return false;
     return endpoint.len == 0 ||
-           store_word_find(api_store(call), WORD_ENDPOINT, endpoint, &ret->endpoint) ||
+           name_find(api_store(call), NAME_ENDPOINT, endpoint, &ret->endpoint) ||
            (!api_sees_all(call, RIGHT_SEE) && no_endpoint(ret)) ||
            err_set(err, ERR_PERMANENT, 0, "there is no endpoint `%.*s`",
                    (int)(endpoint.len < 100 ? endpoint.len : 100), endpoint.ptr);
@@ -230,7 +230,7 @@ static bool letter_gateway(struct graphql_call *call, struct err *err)
     const struct dead_letter *l = call->parent;
 
     (void)err;
-    return graphql_set_text(call, store_word_name(api_store(call), l->gateway));
+    return graphql_set_text(call, name_text(api_store(call), l->gateway));
 }
 
 static bool letter_endpoint(struct graphql_call *call, struct err *err)
@@ -239,7 +239,7 @@ static bool letter_endpoint(struct graphql_call *call, struct err *err)
 
     (void)err;
     return l->endpoint == 0 ? graphql_set_null(call)
-                            : graphql_set_text(call, store_word_name(api_store(call), l->endpoint));
+                            : graphql_set_text(call, name_text(api_store(call), l->endpoint));
 }
 
 static bool dead_groups_of(struct graphql_call *call, struct err *err)

@@ -5,7 +5,7 @@
 #include "base/auto.h"
 #include "base/base64.h"
 #include "base/clock.h"
-#include "core/trail.h"
+#include "core/timeline.h"
 #include "store/store.h"
 
 enum { PART_MOST = 1 << 20, TEXT_MOST = 4 * PART_MOST };
@@ -36,20 +36,20 @@ static bool doc_stages(struct graphql_call *call, struct err *err)
 
     if (!document_view_load(api_engine(call), v, call->arena, err))
         return false;
-    struct trail_reader r = trail_read(v->doc.trail);
-    struct trail_line line;
+    struct timeline_reader r = timeline_read(v->doc.timeline);
+    struct timeline_line line;
     bool damaged;
     size_t most = 1, n = 0;
 
-    while (trail_next(&r, &line, &damaged))
+    while (timeline_next(&r, &line, &damaged))
         most += line.has_bytes;
     struct stage *all = ARENA_ARRAY(call->arena, struct stage, most);
 
     all[n++] = (struct stage){ .time_us = v->doc.received_us,
                                .size = v->doc.source.size,
-                               .name = store_word_name(api_store(call), v->doc.gateway),
+                               .name = name_text(api_store(call), v->doc.gateway),
                                .sha256 = v->doc.source.sha256 };
-    for (r = trail_read(v->doc.trail); n < most && trail_next(&r, &line, &damaged);) {
+    for (r = timeline_read(v->doc.timeline); n < most && timeline_next(&r, &line, &damaged);) {
         if (!line.has_bytes)
             continue;
         all[n] = (struct stage){ .number = (int64_t)n,

@@ -119,7 +119,7 @@ static bool found(void *arg, const struct rehearse_difference *d)
     struct shown_difference *s = ARENA_NEW(a, struct shown_difference);
 
     *s = (struct shown_difference){
-        .gateway = store_word_name(p->store, d->document->gateway),
+        .gateway = name_text(p->store, d->document->gateway),
         .name = d->document->name.len > 0 ? copy(a, d->document->name) : (struct str){ 0 },
         .received_us = d->document->received_us,
         .kinds = d->kinds,
@@ -171,7 +171,7 @@ static bool read_order(struct graphql_call *call, struct rehearse_order *o, bool
     (void)graphql_arg_int(call, "until", &o->filter.until_us);
     o->against_live = str_is(graphql_arg(call, "against")->text, "live");
     *ret_nothing = gateway.ptr != NULL &&
-                   !store_word_find(api_store(call), WORD_GATEWAY, gateway, &o->filter.gateway);
+                   !name_find(api_store(call), NAME_GATEWAY, gateway, &o->filter.gateway);
     if (most < 1 || most > PORTION_MOST)
         return err_set(err, ERR_LIMIT, 0, "most is between 1 and %d", PORTION_MOST);
     if (after.len > 0 && (!str_to_i64(after, &o->below) || o->below < 1))

@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "core/civil.h"
 #include "engine/engine.h"
-#include "engine/upkeep/retainer.h"
+#include "engine/upkeep/purger.h"
 #include "store/manual/operate.h"
 #include "store/retention/archive.h"
 #include "store/retention/kept.h"
@@ -20,7 +20,7 @@
 /* ---- looking -------------------------------------------------------------------------------- */
 
 struct shown {
-    struct retainer_view view;
+    struct purger_view view;
     struct str trouble;
     int64_t documents, kept, waiting;
 };
@@ -31,7 +31,7 @@ static bool show(struct graphql_call *call, struct err *err)
     struct store *s = api_store(call);
 
     *v = (struct shown){ 0 };
-    retainer_look(engine_retainer(api_engine(call)), &v->view);
+    purger_look(engine_purger(api_engine(call)), &v->view);
     v->trouble = str_of(v->view.trouble);
     return retain_present(s, &v->documents, err) && kept_count(s, &v->kept, err) &&
            retain_waiting(s, &v->waiting, err) && graphql_set_object(call, v);
@@ -44,7 +44,7 @@ static bool run_now(struct graphql_call *call, struct err *err)
     (void)graphql_arg_bool(call, "all", &all);
     if (!api_audit_now(call, err))
         return false;
-    retainer_ask(engine_retainer(api_engine(call)), api_name(call), all);
+    purger_ask(engine_purger(api_engine(call)), api_name(call), all);
     return show(call, err);
 }
 

@@ -14,8 +14,8 @@ static bool principal_sees(const struct principal *p, enum right right, int64_t 
 
     if (rights_everywhere(&p->rights, right) && rights_everywhere(&p->rights, RIGHT_SEE))
         return true;
-    struct str from = sender != 0 ? store_word_name(s, sender) : STR("");
-    struct str to = receiver != 0 ? store_word_name(s, receiver) : STR("");
+    struct str from = sender != 0 ? name_text(s, sender) : STR("");
+    struct str to = receiver != 0 ? name_text(s, receiver) : STR("");
 
     return rights_cover(&p->rights, right, from, to) &&
            rights_cover(&p->rights, RIGHT_SEE, from, to);
@@ -61,7 +61,7 @@ const struct document_scope *api_scope(const struct graphql_call *call, enum rig
     words = ARENA_ARRAY(call->arena, int64_t, r->count);
     for (size_t i = 0; i < r->count; i++)
         if ((r->at[i].bits >> right & 1) != 0 &&
-            store_word_find(api_store(call), WORD_SYSTEM, r->at[i].system, &words[scope->count]))
+            name_find(api_store(call), NAME_SYSTEM, r->at[i].system, &words[scope->count]))
             scope->count++;
     scope->systems = words;
     return scope;

@@ -22,7 +22,7 @@
 
 enum { ANSWER_MOST = 8 << 20, ARENA_MOST = 16 << 20 };
 
-/* One request, while it waits for the desk or streams its answer. */
+/* One request, while it waits for the background pool or streams its answer. */
 struct reading {
     struct http_visit visit; /* first */
     struct principal who;    /* PRINCIPAL_NOBODY: a caller of a gateway */
@@ -69,20 +69,20 @@ static void end_with_error(struct reading *v, int status, const char *fields, co
     http_visit_error(&v->visit, status, fields, code, message);
 }
 
-static void to_desk(struct reading *v, void (*run)(struct desk_job *),
-                    void (*done)(struct loop_msg *))
+static void to_background(struct reading *v, void (*run)(struct background_job *),
+                          void (*done)(struct loop_msg *))
 {
-    (void)http_visit_to_desk(&v->visit, engine_desk(v->who.engine), run, done);
+    (void)http_visit_to_background(&v->visit, engine_background(v->who.engine), run, done);
 }
 
-static struct reading *back_from_desk(struct loop_msg *msg)
+static struct reading *back_from_background(struct loop_msg *msg)
 {
     struct http_visit *visit = http_visit_back(msg);
 
     return visit != NULL ? container_of(visit, struct reading, visit) : NULL;
 }
 
-static struct reading *reading_of_job(struct desk_job *job)
+static struct reading *reading_of_job(struct background_job *job)
 {
     return container_of(http_visit_of_job(job), struct reading, visit);
 }
@@ -139,10 +139,10 @@ static bool note_download(struct reading *v)
     return audit_append(s, &e, &v->err);
 }
 
-/* ---- at the desk
+/* ---- at the background pool
  * --------------------------------------------------------------------------------- */
 
-static void look_up(struct desk_job *job)
+static void look_up(struct background_job *job)
 {
     struct reading *v = reading_of_job(job);
     struct store *s = engine_store(v->who.engine);
@@ -165,7 +165,7 @@ static void look_up(struct desk_job *job)
         v->found = v->head_only || note_download(v);
 }
 
-static void read_piece(struct desk_job *job)
+static void read_piece(struct background_job *job)
 {
     struct reading *v = reading_of_job(job);
 
@@ -189,7 +189,7 @@ static void piece_done(struct loop_msg *msg);
 static void next_piece(struct reading *v)
 {
     if (v->left > 0) {
-        to_desk(v, read_piece, piece_done);
+        to_background(v, read_piece, piece_done);
         return;
     }
     http_answer_end(v->visit.request);
@@ -205,7 +205,7 @@ static void send_piece(struct reading *v)
 
 static void piece_done(struct loop_msg *msg)
 {
-    struct reading *v = back_from_desk(msg);
+    struct reading *v = back_from_background(msg);
 
     if (v == NULL)
         return;
@@ -249,7 +249,7 @@ static void answer_payload_trouble(struct reading *v)
 
 static void first_piece_done(struct loop_msg *msg)
 {
-    struct reading *v = back_from_desk(msg);
+    struct reading *v = back_from_background(msg);
 
     if (v == NULL)
         return;
@@ -278,7 +278,7 @@ static void start_payload(struct reading *v)
         http_answer_end(v->visit.request);
         reading_free(&v->visit);
     } else {
-        to_desk(v, read_piece, first_piece_done);
+        to_background(v, read_piece, first_piece_done);
     }
 }
 
@@ -288,7 +288,7 @@ static void start_payload(struct reading *v)
 /* An id that is not there and one that the asker may not see give the same answer. */
 static void looked_up(struct loop_msg *msg)
 {
-    struct reading *v = back_from_desk(msg);
+    struct reading *v = back_from_background(msg);
 
     if (v == NULL)
         return;
@@ -366,7 +366,7 @@ static void on_head(struct http_request *r, void *arg)
         end_with_error(v, 404, "", "unknown_document", "There is no such document.");
         return;
     }
-    to_desk(v, look_up, looked_up);
+    to_background(v, look_up, looked_up);
 }
 
 static void on_drained(struct http_request *r)

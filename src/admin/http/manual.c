@@ -30,7 +30,7 @@ struct post {
     struct principal who;
     struct str by; /* as the head has it */
 
-    struct arena arena; /* texts of the head: it may be gone before the desk has done */
+    struct arena arena; /* texts of the head: it may be gone before the background pool has done */
     struct manual_request q;
     int64_t size, size_most;
     struct buf body;
@@ -155,16 +155,18 @@ static void answer_made(struct post *p)
     http_answer(r, 202, buf_view(&fields), STR("application/json"), buf_view(&text));
 }
 
-/* ---- at the desk ----------------------------------------------------------------------------- */
+/* ---- at the background pool
+ * ----------------------------------------------------------------------------- */
 
-static struct post *post_of_job(struct desk_job *job)
+static struct post *post_of_job(struct background_job *job)
 {
     return container_of(http_visit_of_job(job), struct post, visit);
 }
 
-static bool to_desk(struct post *p, void (*run)(struct desk_job *), void (*done)(struct loop_msg *))
+static bool to_background(struct post *p, void (*run)(struct background_job *),
+                          void (*done)(struct loop_msg *))
 {
-    return http_visit_to_desk(&p->visit, engine_desk(p->who.engine), run, done);
+    return http_visit_to_background(&p->visit, engine_background(p->who.engine), run, done);
 }
 
 /* For the audit log. */
@@ -192,7 +194,7 @@ static struct str asked_of(struct post *p)
     return arena_copy(&p->arena, buf_view(&text));
 }
 
-static void make_at_desk(struct desk_job *job)
+static void make_in_background(struct background_job *job)
 {
     struct post *p = post_of_job(job);
 
@@ -231,7 +233,7 @@ static void made(struct loop_msg *msg)
         answer_made(p);
 }
 
-static void ask_at_desk(struct desk_job *job)
+static void ask_in_background(struct background_job *job)
 {
     struct post *p = post_of_job(job);
 
@@ -369,7 +371,7 @@ static void read_request(struct post *p)
         end_with_error(p, 400, "", "bad_query",
                        "Sender, receiver, type and attributes are for from=router.");
     else
-        (void)to_desk(p, ask_at_desk, asked);
+        (void)to_background(p, ask_in_background, asked);
 }
 
 static void on_head(struct http_request *r, void *arg)
@@ -389,7 +391,7 @@ static bool make(struct post *p)
     if (!admits(p))
         return false;
     take_who(p);
-    return to_desk(p, make_at_desk, made);
+    return to_background(p, make_in_background, made);
 }
 
 static void on_spool_drained(void *user)

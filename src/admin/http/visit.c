@@ -15,14 +15,16 @@ void http_visit_begin(struct http_visit *v, struct http_request *r,
     r->user = v;
 }
 
-bool http_visit_to_desk(struct http_visit *v, struct desk *desk, void (*run)(struct desk_job *),
-                        void (*done)(struct loop_msg *))
+bool http_visit_to_background(struct http_visit *v, struct background *background,
+                              void (*run)(struct background_job *), void (*done)(struct loop_msg *))
 {
-    v->job = (struct desk_job){ .loop = http_loop(v->request), .run = run, .done = { .fn = done } };
-    v->at_desk = true;
-    if (desk_submit(desk, &v->job))
+    v->job = (struct background_job){ .loop = http_loop(v->request),
+                                      .run = run,
+                                      .done = { .fn = done } };
+    v->at_background = true;
+    if (background_submit(background, &v->job))
         return true;
-    v->at_desk = false;
+    v->at_background = false;
     if (v->is_answering)
         http_visit_abort(v);
     else
@@ -31,7 +33,7 @@ bool http_visit_to_desk(struct http_visit *v, struct desk *desk, void (*run)(str
     return false;
 }
 
-struct http_visit *http_visit_of_job(struct desk_job *job)
+struct http_visit *http_visit_of_job(struct background_job *job)
 {
     return container_of(job, struct http_visit, job);
 }
@@ -40,7 +42,7 @@ struct http_visit *http_visit_back(struct loop_msg *msg)
 {
     struct http_visit *v = container_of(msg, struct http_visit, job.done);
 
-    v->at_desk = false;
+    v->at_background = false;
     if (v->request != NULL)
         return v;
     v->free(v);
@@ -72,6 +74,6 @@ void http_visit_gone(struct http_request *r)
     struct http_visit *v = r->user;
 
     v->request = NULL;
-    if (!v->at_desk)
+    if (!v->at_background)
         v->free(v);
 }

@@ -34,9 +34,10 @@ enum {
 struct entry_way {
     const char *path; /* ends in '/': what stands below it, too */
     enum http_method method;
-    bool outside;                     /* it talks to somebody else: a desk of its own */
-    bool (*on_loop)(struct entry *e); /* NULL: straight to the desk; false: answered, or away */
-    void (*at_desk)(struct entry *e);
+    bool outside; /* it talks to somebody else: a desk of its own */
+    bool (*on_loop)(
+        struct entry *e); /* NULL: straight to the background pool; false: answered, or away */
+    void (*at_background)(struct entry *e);
 };
 
 static void json_drop(json_t **json)
@@ -155,14 +156,14 @@ static void wrong(struct entry *e)
 
 /* ---- at a desk ------------------------------------------------------------------------------- */
 
-static void run_at_desk(struct desk_job *job)
+static void run_in_background(struct background_job *job)
 {
     struct entry *e = entry_of(container_of(job, struct entry, job));
 
-    e->way->at_desk(e);
+    e->way->at_background(e);
 }
 
-static void done_at_desk(struct loop_msg *msg)
+static void done_in_background(struct loop_msg *msg)
 {
     struct entry *e = entry_of(container_of(msg, struct entry, job.done));
 
@@ -173,15 +174,15 @@ static void done_at_desk(struct loop_msg *msg)
         entry_free(e); /* nobody waits any more */
 }
 
-static void to_desk(struct entry *e)
+static void to_background(struct entry *e)
 {
-    struct desk *desk =
-        e->way->outside ? login_desk(e->login) : engine_desk(login_engine(e->login));
+    struct background *background =
+        e->way->outside ? login_background(e->login) : engine_background(login_engine(e->login));
 
-    e->job = (struct desk_job){ .loop = http_loop(e->request),
-                                .run = run_at_desk,
-                                .done = { .fn = done_at_desk } };
-    e->away = desk_submit(desk, &e->job);
+    e->job = (struct background_job){ .loop = http_loop(e->request),
+                                      .run = run_in_background,
+                                      .done = { .fn = done_in_background } };
+    e->away = background_submit(background, &e->job);
     if (e->away)
         return;
     buf_puts(&e->fields, "Retry-After: 1\r\n");
@@ -304,7 +305,7 @@ static void say_user(struct entry *e, struct str user)
 
 /* ---- POST /login ----------------------------------------------------------------------------- */
 
-static void login_at_desk(struct entry *e)
+static void login_in_background(struct entry *e)
 {
     if (entry_begin_session(e, e->name, "password"))
         say_user(e, e->name);
@@ -323,7 +324,7 @@ static void verified(void *user, bool ok)
     if (e->request == NULL) {
         entry_free(e);
     } else if (ok) {
-        to_desk(e);
+        to_background(e);
     } else {
         wrong(e);
         answer(e);
@@ -355,7 +356,7 @@ static bool login_on_loop(struct entry *e)
     }
     (void)login_hash(e->login, e->name, &e->arena, &e->hash);
     e->away = true;
-    if (password_verify(engine_desk(login_engine(e->login)), http_loop(e->request), e->name,
+    if (password_verify(engine_background(login_engine(e->login)), http_loop(e->request), e->name,
                         e->password, e->hash, verified, e))
         return false;
     e->away = false;
@@ -366,7 +367,7 @@ static bool login_on_loop(struct entry *e)
 
 /* ---- POST /logout ---------------------------------------------------------------------------- */
 
-static void logout_at_desk(struct entry *e)
+static void logout_in_background(struct entry *e)
 {
     struct audit_entry line = entry_audit(e, e->who.name, "logout", "");
     struct err err = { 0 };
@@ -429,7 +430,7 @@ static bool find_link(struct entry *e, struct str *ret_user)
     return false;
 }
 
-static void link_show_at_desk(struct entry *e)
+static void link_show_in_background(struct entry *e)
 {
     struct str user;
 
@@ -456,7 +457,7 @@ static bool check_pair(struct entry *e, struct str user, struct err *err)
     return login_check_password(user.len > 0 ? user : e->name, e->password, err);
 }
 
-static void link_use_at_desk(struct entry *e)
+static void link_use_in_background(struct entry *e)
 {
     struct sha256 id = link_of(e);
     char hash[PASSWORD_TEXT];
@@ -499,7 +500,7 @@ static void link_use_at_desk(struct entry *e)
 static bool link_on_loop(struct entry *e)
 {
     if (read_pair(e))
-        to_desk(e);
+        to_background(e);
     else
         return true;
     return false;
@@ -507,7 +508,7 @@ static bool link_on_loop(struct entry *e)
 
 /* ---- GET /login/ways ------------------------------------------------------------------------- */
 
-static void ways_at_desk(struct entry *e)
+static void ways_in_background(struct entry *e)
 {
     struct json_out j = { .to = &e->answer };
 
@@ -526,13 +527,14 @@ static void ways_at_desk(struct entry *e)
 /* ---- which way ------------------------------------------------------------------------------- */
 
 static const struct entry_way ways[] = {
-    { "/login", HTTP_METHOD_POST, .on_loop = login_on_loop, .at_desk = login_at_desk },
-    { "/logout", HTTP_METHOD_POST, .at_desk = logout_at_desk },
-    { "/login/ways", HTTP_METHOD_GET, .at_desk = ways_at_desk },
-    { "/login/", HTTP_METHOD_GET, .at_desk = link_show_at_desk },
-    { "/login/", HTTP_METHOD_POST, .on_loop = link_on_loop, .at_desk = link_use_at_desk },
-    { "/oidc/start", HTTP_METHOD_GET, .outside = true, .at_desk = oidc_start },
-    { "/oidc/callback", HTTP_METHOD_GET, .outside = true, .at_desk = oidc_callback },
+    { "/login", HTTP_METHOD_POST, .on_loop = login_on_loop, .at_background = login_in_background },
+    { "/logout", HTTP_METHOD_POST, .at_background = logout_in_background },
+    { "/login/ways", HTTP_METHOD_GET, .at_background = ways_in_background },
+    { "/login/", HTTP_METHOD_GET, .at_background = link_show_in_background },
+    { "/login/", HTTP_METHOD_POST, .on_loop = link_on_loop,
+      .at_background = link_use_in_background },
+    { "/oidc/start", HTTP_METHOD_GET, .outside = true, .at_background = oidc_start },
+    { "/oidc/callback", HTTP_METHOD_GET, .outside = true, .at_background = oidc_callback },
 };
 
 enum { WAYS = sizeof ways / sizeof ways[0] };
@@ -603,7 +605,7 @@ static void on_head(struct http_request *r, void *arg)
         entry_error(e, 405, "method_not_allowed", "This path is not for this method.");
         answer(e);
     } else if (r->method == HTTP_METHOD_GET) {
-        to_desk(e);
+        to_background(e);
     } else if (!read_type(e)) {
         answer(e);
     } else {
@@ -627,7 +629,7 @@ static void on_end(struct http_request *r)
     struct entry *e = entry_of(r->user);
 
     if (e->way->on_loop == NULL)
-        to_desk(e);
+        to_background(e);
     else if (e->way->on_loop(e))
         answer(e);
 }

@@ -9,7 +9,7 @@
  *   GET  /oidc/callback  and back from it (oidc.h)
  *
  * A wrong password and an unknown user give the same answer, after the same time; who tries too
- * often has to wait (login_limit.h).  Passwords are hashed at the desk, two at a time.
+ * often has to wait (login_limit.h).  Passwords are hashed at the background pool, two at a time.
  */
 #pragma once
 

@@ -8,7 +8,7 @@
 #include "base/buf.h"
 #include "base/http_server.h"
 #include "core/http_user.h"
-#include "engine/threads/desk.h"
+#include "engine/threads/background.h"
 #include "store/audit/audit.h"
 
 struct entry_way;
@@ -19,7 +19,7 @@ struct entry {
     struct login *login;
     struct http_request *request; /* NULL: the client is gone */
     const struct entry_way *way;
-    struct desk_job job;
+    struct background_job job;
     bool away; /* somewhere else: it comes back to the loop */
 
     /* Copies of what is needed of the head. */

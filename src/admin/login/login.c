@@ -15,7 +15,7 @@
 #include "base/thread.h"
 #include "base/wait.h"
 #include "engine/engine.h"
-#include "engine/threads/desk.h"
+#include "engine/threads/background.h"
 #include "store/people/role.h"
 #include "store/people/session.h"
 #include "store/store.h"
@@ -61,7 +61,7 @@ struct table {
 struct login {
     struct engine *engine;
     struct login_limit *limits;
-    struct desk *desk;
+    struct background *background;
     struct oidc_provider *oidc;
 
     pthread_mutex_t mutex; /* of the table, for a moment */
@@ -292,7 +292,7 @@ struct login *login_new(struct engine *engine)
 
     l->engine = engine;
     l->limits = login_limit_new();
-    l->desk = desk_new(OUTSIDE_THREADS, OUTSIDE_QUEUE);
+    l->background = background_new(OUTSIDE_THREADS, OUTSIDE_QUEUE);
     l->oidc = oidc_provider_new();
     (void)pthread_mutex_init(&l->mutex, NULL);
     (void)pthread_mutex_init(&l->loading, NULL);
@@ -313,7 +313,7 @@ void login_free(struct login *l)
     (void)pthread_cond_signal(&l->stop);
     (void)pthread_mutex_unlock(&l->thread_mutex);
     (void)pthread_join(l->thread, NULL);
-    desk_free(l->desk);
+    background_free(l->background);
     oidc_provider_free(l->oidc);
     table_free(l->table);
     login_limit_free(l->limits);
@@ -334,9 +334,9 @@ struct login_limit *login_limits(struct login *l)
     return l->limits;
 }
 
-struct desk *login_desk(struct login *l)
+struct background *login_background(struct login *l)
 {
-    return l->desk;
+    return l->background;
 }
 
 struct oidc_provider *login_oidc(struct login *l)

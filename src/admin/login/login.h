@@ -23,7 +23,7 @@
 #include "base/str.h"
 #include "store/people/user.h"
 
-struct desk;
+struct background;
 struct engine;
 struct login;
 struct login_limit;
@@ -36,7 +36,7 @@ void login_free(struct login *l); /* while the store is open */
 struct engine *login_engine(struct login *l);
 struct login_limit *login_limits(struct login *l);
 /* For talks with a provider elsewhere, which may take their time. */
-struct desk *login_desk(struct login *l);
+struct background *login_background(struct login *l);
 struct oidc_provider *login_oidc(struct login *l);
 
 /* ---- sessions ---- */

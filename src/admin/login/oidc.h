@@ -14,7 +14,7 @@ struct json_out;
 
 #define OIDC_COOKIE "waybill_oidc"
 
-/* Blocking, at the desk for the outside. */
+/* Blocking, at the background pool for the outside. */
 void oidc_start(struct entry *e);
 void oidc_callback(struct entry *e);
 

@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "core/intake.h"
-#include "core/trail.h"
+#include "core/timeline.h"
 #include "engine/dispatch/dispatch.h"
 #include "engine/engine.h"
 #include "engine/road/road.h"
@@ -14,7 +14,7 @@
 
 static struct str name_of(struct store *s, int64_t word)
 {
-    return word != 0 ? store_word_name(s, word) : (struct str){ 0 };
+    return word != 0 ? name_text(s, word) : (struct str){ 0 };
 }
 
 static void read_facts(struct store *s, const struct document *d, struct arena *a,
@@ -78,15 +78,15 @@ static bool read_stored(struct engine *e, const struct document *d, struct arena
     return true;
 }
 
-static bool state_of_outcome(enum trail_outcome outcome, enum delivery_state *ret)
+static bool state_of_outcome(enum timeline_outcome outcome, enum delivery_state *ret)
 {
     static const struct {
-        enum trail_outcome outcome;
+        enum timeline_outcome outcome;
         enum delivery_state state;
     } known[] = {
-        { TRAIL_DELIVERED, DELIVERY_DELIVERED }, { TRAIL_RETRY, DELIVERY_RETRYING },
-        { TRAIL_DOUBT, DELIVERY_IN_DOUBT },      { TRAIL_DEAD, DELIVERY_DEAD },
-        { TRAIL_CANCELLED, DELIVERY_CANCELLED }, { TRAIL_WAITS, DELIVERY_READY },
+        { TIMELINE_DELIVERED, DELIVERY_DELIVERED }, { TIMELINE_RETRY, DELIVERY_RETRYING },
+        { TIMELINE_DOUBT, DELIVERY_IN_DOUBT },      { TIMELINE_DEAD, DELIVERY_DEAD },
+        { TIMELINE_CANCELLED, DELIVERY_CANCELLED }, { TIMELINE_WAITS, DELIVERY_READY },
     };
 
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
@@ -111,18 +111,18 @@ static struct delivery_view *view_of(struct document_view *v, struct str endpoin
 }
 
 /* What ended without being delivered was cancelled: nothing else ends a document. */
-static void tell_from_trail(const struct document *d, struct arena *a, struct document_view *v)
+static void tell_from_timeline(const struct document *d, struct arena *a, struct document_view *v)
 {
-    struct trail_reader r = trail_read(d->trail);
-    struct trail_line line;
+    struct timeline_reader r = timeline_read(d->timeline);
+    struct timeline_line line;
     bool damaged;
 
     v->deliveries = ARENA_ARRAY(a, struct delivery_view, DELIVERIES_MOST);
-    while (trail_next(&r, &line, &damaged)) {
+    while (timeline_next(&r, &line, &damaged)) {
         enum delivery_state state;
         struct delivery_view *to;
 
-        if (line.stage != TRAIL_DELIVERY || line.what.len == 0 ||
+        if (line.stage != TIMELINE_DELIVERY || line.what.len == 0 ||
             !state_of_outcome(line.outcome, &state) || (to = view_of(v, line.what)) == NULL)
             continue;
         to->state = state;
@@ -160,7 +160,7 @@ static bool load_stored(struct engine *e, struct document_view *v, struct arena 
 bool document_view_make(struct engine *e, const struct document *d, bool listed, struct arena *a,
                         struct document_view *ret, struct err *err)
 {
-    *ret = (struct document_view){ .doc = *d, .state = d->is, .has_trail = !listed };
+    *ret = (struct document_view){ .doc = *d, .state = d->is, .has_timeline = !listed };
     read_facts(engine_store(e), d, a, &ret->facts);
     /* Only these may turn out to be held. */
     return (d->is != DOCUMENT_ACTIVE && d->is != DOCUMENT_RETRYING) || load_stored(e, ret, a, err);
@@ -170,15 +170,15 @@ bool document_view_load(struct engine *e, struct document_view *v, struct arena 
 {
     struct document now;
 
-    if (!v->has_trail && document_get(engine_store(e), &v->doc.source.id, a, &now, err))
-        v->doc.trail = now.trail;
+    if (!v->has_timeline && document_get(engine_store(e), &v->doc.source.id, a, &now, err))
+        v->doc.timeline = now.timeline;
     if (err->kind != ERR_NONE)
         return false;
-    v->has_trail = true;
+    v->has_timeline = true;
     if (!document_is_over(v->doc.is))
         return load_stored(e, v, a, err);
     if (!v->has_deliveries)
-        tell_from_trail(&v->doc, a, v);
+        tell_from_timeline(&v->doc, a, v);
     v->has_deliveries = true;
     return true;
 }
@@ -220,7 +220,7 @@ void document_view_json(struct store *s, const struct document_view *v, struct b
     json_key(&j, "id");
     json_z(&j, id_text(&d->source.id, id));
     json_key(&j, "gateway");
-    json_str(&j, store_word_name(s, d->gateway));
+    json_str(&j, name_text(s, d->gateway));
     text_or_null(&j, "sender", v->facts.sender);
     text_or_null(&j, "receiver", v->facts.receiver);
     text_or_null(&j, "type", v->facts.type);
@@ -253,11 +253,11 @@ struct str document_view_caller(const struct document *d, struct arena *a)
 
 bool document_view_stage(const struct document *d, int64_t n, struct payload_source *ret)
 {
-    struct trail_reader r = trail_read(d->trail);
-    struct trail_line line;
+    struct timeline_reader r = timeline_read(d->timeline);
+    struct timeline_line line;
     bool damaged;
 
-    while (trail_next(&r, &line, &damaged)) {
+    while (timeline_next(&r, &line, &damaged)) {
         if (!line.has_bytes || --n != 0)
             continue;
         *ret = (struct payload_source){ .id = d->source.id,

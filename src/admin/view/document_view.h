@@ -29,7 +29,7 @@ struct document_view {
     struct document doc;
     struct facts facts; /* names as they were found */
     enum document_state state;
-    bool has_trail, has_deliveries; /* those of a list are read when they are asked for */
+    bool has_timeline, has_deliveries; /* those of a list are read when they are asked for */
     struct delivery_view *deliveries;
     size_t delivery_count;
 };

@@ -7,7 +7,7 @@
 #include "base/digest.h"
 #include "base/fault.h"
 #include "base/log.h"
-#include "core/trail.h"
+#include "core/timeline.h"
 #include "core/verdict.h"
 #include "engine/road/road.h"
 #include "engine/tally/mishaps.h"
@@ -26,7 +26,7 @@ struct out {
     struct upload *upload; /* once it is larger than a segment entry */
     struct digest digest;
     int64_t size;
-    struct payload_place place;
+    struct payload_ref place;
     bool finished; /* the upload is whole */
 };
 
@@ -208,13 +208,13 @@ static void find_facts(struct building *k)
         k->attributes[n++] = (struct fact){ STR("part"), b->part };
     k->facts.attribute_count = n;
     if (k->common.sender != 0)
-        k->facts.sender = store_word_name(s, k->common.sender);
+        k->facts.sender = name_text(s, k->common.sender);
     if (b->receiver != 0)
-        k->facts.receiver = store_word_name(s, b->receiver);
+        k->facts.receiver = name_text(s, b->receiver);
     if (k->of->type.len > 0)
         k->facts.type = k->of->type;
     else if (k->common.type != 0)
-        k->facts.type = store_word_name(s, k->common.type);
+        k->facts.type = name_text(s, k->common.type);
 }
 
 static bool render(struct building *k, const struct template *t, struct str *ret, struct err *err)
@@ -260,23 +260,23 @@ static bool make(struct building *k, struct err *err)
 /* ---- commit -------------------------------------------------------------------------------------
  */
 
-static struct str trail_of(struct building *k)
+static struct str timeline_of(struct building *k)
 {
-    AUTO(buf_done) struct buf line = BUF_INIT(TRAIL_MOST);
+    AUTO(buf_done) struct buf line = BUF_INIT(TIMELINE_MOST);
     char text[120];
 
     (void)snprintf(text, sizeof text, "%lld documents, closed by %s%s%.40s",
                    (long long)k->common.members, batch_whys[k->batch->why],
                    k->batch->closed_by.len > 0 ? ": " : "",
                    arena_text(&k->arena, k->batch->closed_by));
-    trail_add(&line, &(struct trail_line){ .at_us = clock_wall_us(),
-                                           .node = store_node(k->parts.store),
-                                           .stage = TRAIL_DOCUMENT,
-                                           .outcome = TRAIL_DONE,
-                                           .took_us = -1,
-                                           .config = k->plan->version,
-                                           .what = k->of->name,
-                                           .message = str_of(text) });
+    timeline_add(&line, &(struct timeline_line){ .at_us = clock_wall_us(),
+                                                 .node = store_node(k->parts.store),
+                                                 .stage = TIMELINE_DOCUMENT,
+                                                 .outcome = TIMELINE_DONE,
+                                                 .took_us = -1,
+                                                 .config = k->plan->version,
+                                                 .what = k->of->name,
+                                                 .message = str_of(text) });
     return arena_copy(&k->arena, buf_view(&line));
 }
 
@@ -286,10 +286,9 @@ static bool store_document(struct building *k, struct accept_op *a, bool *ret_ou
     struct batch_document d = { .accept = a,
                                 .sender = k->common.sender,
                                 .receiver = k->batch->receiver,
-                                .trail = trail_of(k) };
+                                .timeline = timeline_of(k) };
 
-    if (k->facts.type.ptr != NULL &&
-        !store_word_find(k->parts.store, WORD_TYPE, k->facts.type, &d.type))
+    if (k->facts.type.ptr != NULL && !name_find(k->parts.store, NAME_TYPE, k->facts.type, &d.type))
         k->facts.type_unknown = true;
     facts_write(&k->facts, &facts);
     d.facts = buf_view(&facts);
@@ -459,7 +458,7 @@ bool batch_build(const struct batch_parts *parts, struct plan *p, const struct b
     k.of = plan_batch_find(p, b->name);
     k.arena = (struct arena)ARENA_INIT(ARENA_MOST);
     if (k.of == NULL) { /* a version that knew it cannot be without it */
-        struct plan_batch unknown = { .name = store_word_name(parts->store, b->name) };
+        struct plan_batch unknown = { .name = name_text(parts->store, b->name) };
         struct err err = { 0 };
 
         k.of = &unknown;

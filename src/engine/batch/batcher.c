@@ -29,7 +29,7 @@ enum {
     SWEEP_US = 600 * CLOCK_S,
     SLOT_US = 10 * CLOCK_S,
     OVER_US = 500 * CLOCK_MS,
-    ENDING_US = 500 * CLOCK_MS, /* the keeper has other duties, its heartbeat first of all */
+    ENDING_US = 500 * CLOCK_MS, /* the housekeeper has other duties, its heartbeat first of all */
 };
 
 struct slot {
@@ -99,7 +99,7 @@ static bool close_some(struct batcher *b, struct batch_close *c, struct err *err
     if (!c->ours || c->closed == 0)
         return true;
     metric_add(&closed[c->why], c->closed);
-    log_event(LOG_INFO, "batch.close", kv_str("batch", store_word_name(b->store, c->name)),
+    log_event(LOG_INFO, "batch.close", kv_str("batch", name_text(b->store, c->name)),
               kv_z("why", batch_whys[c->why]), kv_int("count", c->closed), kv_str("by", c->by));
     return true;
 }

@@ -1,6 +1,6 @@
 /* batcher.h - batches close, become documents, and end.
  *
- * The keeper looks four times a second: what is due by a schedule or by age is closed in one
+ * The housekeeper looks four times a second: what is due by a schedule or by age is closed in one
  * transaction; what is closing (by that, by its members, or by a person) is built on the pool, a
  * few at a time; and members of what is over end with it.  Everything it does is found again in the
  * store by whoever looks next: there is no state here that matters after a crash.

@@ -4,12 +4,12 @@
 #include "base/chance.h"
 #include "base/clock.h"
 #include "base/require.h"
-#include "engine/dispatch/dispatch_lanes.h"
+#include "engine/dispatch/dispatch_queues.h"
 #include "engine/dispatch/govern.h"
-#include "engine/dispatch/pace.h"
+#include "engine/dispatch/limiter.h"
 
 enum {
-    LANE_WAITING_MOST = 512,       /* parts that wait in memory, per lane ... */
+    QUEUE_WAITING_MOST = 512,      /* parts that wait in memory, per lane ... */
     LANE_SLOW_MOST = 16,           /* ... of a receiver that is slow */
     LANE_CLAIM_MOST = 100,         /* claimed at once from the store */
     LANE_AHEAD_MOST = 32,          /* claimed beyond the slots that are free */
@@ -23,9 +23,9 @@ enum {
  */
 
 /* Before the first that has less priority. */
-static struct part **place_of(struct lane *l, const struct part *p)
+static struct leg **place_of(struct send_queue *l, const struct leg *p)
 {
-    struct part **at = &l->first;
+    struct leg **at = &l->first;
 
     while (*at != NULL &&
            ((*at)->row.prio <= p->row.prio || p->began_us - (*at)->began_us > OVERTAKEN_US))
@@ -33,9 +33,9 @@ static struct part **place_of(struct lane *l, const struct part *p)
     return at;
 }
 
-static void push(struct dispatch *d, struct lane *l, struct part *p)
+static void push(struct dispatch *d, struct send_queue *l, struct leg *p)
 {
-    struct part **at = l->end;
+    struct leg **at = l->end;
 
     p->began_us = clock_mono_us();
     if (l->waiting == 0)
@@ -54,9 +54,9 @@ static void push(struct dispatch *d, struct lane *l, struct part *p)
     d->waiting_fast += l->fast;
 }
 
-static struct part *pop(struct dispatch *d, struct lane *l)
+static struct leg *pop(struct dispatch *d, struct send_queue *l)
 {
-    struct part *p = l->first;
+    struct leg *p = l->first;
 
     l->first = p->next;
     if (l->first == NULL)
@@ -69,7 +69,7 @@ static struct part *pop(struct dispatch *d, struct lane *l)
     return p;
 }
 
-static void take_slot(struct lane *l, struct part *p)
+static void take_slot(struct send_queue *l, struct leg *p)
 {
     struct system_live *s = l->system;
 
@@ -82,7 +82,7 @@ static void take_slot(struct lane *l, struct part *p)
     s->sending = p;
 }
 
-static void give_slot(struct lane *l, struct part *p)
+static void give_slot(struct send_queue *l, struct leg *p)
 {
     l->system->active--;
     l->endpoint->active--;
@@ -94,7 +94,7 @@ static void give_slot(struct lane *l, struct part *p)
         l->system->sending = p->after;
 }
 
-static void note_time(struct dispatch *d, struct lane *l, int64_t began_us)
+static void note_time(struct dispatch *d, struct send_queue *l, int64_t began_us)
 {
     int64_t now = clock_mono_us();
 
@@ -125,12 +125,12 @@ static unsigned endpoint_why(const struct endpoint_live *e, int64_t now_us)
 }
 
 /* Of both, still without the breaker. */
-static unsigned closed_why(struct dispatch *d, const struct lane *l, int64_t now_us)
+static unsigned closed_why(struct dispatch *d, const struct send_queue *l, int64_t now_us)
 {
     return system_why(d, l->system) | endpoint_why(l->endpoint, now_us);
 }
 
-static bool is_blocked(struct dispatch *d, const struct lane *l, int64_t now_us)
+static bool is_blocked(struct dispatch *d, const struct send_queue *l, int64_t now_us)
 {
     return closed_why(d, l, now_us) != 0 || breaker_is_open(&l->endpoint->breaker);
 }
@@ -138,43 +138,43 @@ static bool is_blocked(struct dispatch *d, const struct lane *l, int64_t now_us)
 /* A slot is free: is there a token too?  It is used up. */
 static bool take_token(const struct system_live *s, bool wait)
 {
-    return s->pace == NULL || paced_take(s->pace, wait);
+    return s->limiter == NULL || paced_take(s->limiter, wait);
 }
 
 /* So many parts may wait in memory. */
-static size_t memory_of(const struct lane *l)
+static size_t memory_of(const struct send_queue *l)
 {
-    if (l->system->pace != NULL)
-        return paced_keep(l->system->pace);
-    return l->fast ? LANE_WAITING_MOST : LANE_SLOW_MOST;
+    if (l->system->limiter != NULL)
+        return paced_keep(l->system->limiter);
+    return l->fast ? QUEUE_WAITING_MOST : LANE_SLOW_MOST;
 }
 
 static unsigned rate_why(const struct system_live *s)
 {
-    return s->pace != NULL && paced_is_held(s->pace) ? HELD_RATE : 0;
+    return s->limiter != NULL && paced_is_held(s->limiter) ? HELD_RATE : 0;
 }
 
 /* ---- offers ---------------------------------------------------------------------------------- */
 
 /* The settings are those of the newest plan, which lives as long as the attempt. */
-static void use_newest(struct dispatch *d, struct part *p)
+static void use_newest(struct dispatch *d, struct leg *p)
 {
     struct plan *old = p->plan;
 
-    p->endpoint = p->lane->endpoint->plan;
-    p->in_doubt = p->lane->system->in_doubt;
+    p->endpoint = p->queue->endpoint->plan;
+    p->in_doubt = p->queue->system->in_doubt;
     p->plan = d->plan != p->flight->plan ? plan_ref(d->plan) : NULL;
     plan_unref(old);
 }
 
 /* What may not be sent twice is sent from its row in the store, where its intent is noted; what
  * goes in order, when its lane lets it go. */
-static bool needs_row(const struct part *p)
+static bool needs_row(const struct leg *p)
 {
     return (p->in_doubt != DOUBT_RESEND || p->row.lane != 0) && p->row.num == 0;
 }
 
-static enum dispatch_answer park(struct lane *l, const struct part *p, unsigned why,
+static enum dispatch_answer park(struct send_queue *l, const struct leg *p, unsigned why,
                                  unsigned *ret_why)
 {
     if (p->row.lane == 0 || p->row.num != 0) /* else it waits in a lane of its own (order.c) */
@@ -183,14 +183,14 @@ static enum dispatch_answer park(struct lane *l, const struct part *p, unsigned 
     return DISPATCH_PARK;
 }
 
-static enum dispatch_answer offer(struct dispatch *d, struct part *p, unsigned *ret_why)
+static enum dispatch_answer offer(struct dispatch *d, struct leg *p, unsigned *ret_why)
 {
-    struct lane *l = dispatch_lane(d, p->row.system, p->row.endpoint);
+    struct send_queue *l = dispatch_queue_of(d, p->row.system, p->row.endpoint);
     int64_t now = clock_wall_us();
     bool from_store = p->row.num != 0;
     unsigned why = closed_why(d, l, now);
 
-    p->lane = l;
+    p->queue = l;
     *ret_why = 0;
     if (why != 0)
         return park(l, p, why | (breaker_is_open(&l->endpoint->breaker) ? HELD_BREAKER : 0),
@@ -210,7 +210,7 @@ static enum dispatch_answer offer(struct dispatch *d, struct part *p, unsigned *
     if ((l->stored && !from_store) || needs_row(p))
         return park(l, p, rate_why(l->system), ret_why);
     /* What has no row yet is not kept for long: people want to see why it waits. */
-    bool wait = from_store || l->system->pace == NULL || !paced_is_slow(l->system->pace);
+    bool wait = from_store || l->system->limiter == NULL || !paced_is_slow(l->system->limiter);
 
     if (room && l->waiting == 0 && take_token(l->system, wait)) {
         take_slot(l, p);
@@ -222,7 +222,7 @@ static enum dispatch_answer offer(struct dispatch *d, struct part *p, unsigned *
     return DISPATCH_WAIT;
 }
 
-enum dispatch_answer dispatch_offer(struct dispatch *d, struct part *p, unsigned *ret_why)
+enum dispatch_answer dispatch_offer(struct dispatch *d, struct leg *p, unsigned *ret_why)
 {
     (void)pthread_mutex_lock(&d->mutex);
     enum dispatch_answer answer = offer(d, p, ret_why);
@@ -238,19 +238,19 @@ enum dispatch_answer dispatch_offer(struct dispatch *d, struct part *p, unsigned
 static void begin_more(struct dispatch *d, struct system_live *s, int64_t now_us,
                        struct dispatch_next *ret)
 {
-    struct part **begin = &ret->begin, **park = &ret->park;
-    struct lane *l = s->turn != NULL ? s->turn->next_of_system : s->lanes;
+    struct leg **begin = &ret->begin, **park = &ret->park;
+    struct send_queue *l = s->turn != NULL ? s->turn->next_of_system : s->queues;
     size_t idle = 0;
 
     while (*begin != NULL)
         begin = &(*begin)->next;
     while (*park != NULL)
         park = &(*park)->next;
-    while (s->waiting > 0 && s->active < s->limit && idle <= d->lane_count) {
+    while (s->waiting > 0 && s->active < s->limit && idle <= d->queue_count) {
         if (l == NULL)
-            l = s->lanes;
+            l = s->queues;
         if (l->waiting > 0 && !is_blocked(d, l, now_us)) {
-            struct part *p = l->first;
+            struct leg *p = l->first;
 
             use_newest(d, p);
             idle = 0;
@@ -275,12 +275,12 @@ static void begin_more(struct dispatch *d, struct system_live *s, int64_t now_us
 }
 
 /* What waits in memory for a system or an endpoint that is closed goes to the store. */
-static struct part *empty_closed(struct dispatch *d, const struct system_live *s,
-                                 const struct endpoint_live *e, int64_t now_us)
+static struct leg *empty_closed(struct dispatch *d, const struct system_live *s,
+                                const struct endpoint_live *e, int64_t now_us)
 {
-    struct part *all = NULL, **end = &all;
+    struct leg *all = NULL, **end = &all;
 
-    for (struct lane *l = d->lanes; l != NULL; l = l->next)
+    for (struct send_queue *l = d->queues; l != NULL; l = l->next)
         while (l->waiting > 0 && (l->system == s || l->endpoint == e) && is_blocked(d, l, now_us)) {
             *end = pop(d, l);
             end = &(*end)->next;
@@ -291,14 +291,14 @@ static struct part *empty_closed(struct dispatch *d, const struct system_live *s
 
 static bool has_stored(const struct system_live *s)
 {
-    for (const struct lane *l = s->lanes; l != NULL; l = l->next_of_system)
+    for (const struct send_queue *l = s->queues; l != NULL; l = l->next_of_system)
         if (l->stored)
             return true;
     return false;
 }
 
 /* True: the breaker changed between open and closed. */
-static bool judge_breaker(struct endpoint_live *e, const struct part *p, const struct verdict *v,
+static bool judge_breaker(struct endpoint_live *e, const struct leg *p, const struct verdict *v,
                           int64_t now_us)
 {
     static const struct breaker_rule usual = { .failures = 5, .wait_us = INT64_C(30) * CLOCK_S };
@@ -308,10 +308,10 @@ static bool judge_breaker(struct endpoint_live *e, const struct part *p, const s
                          v->kind == VERDICT_DELIVERED ? 0 : chance_u64());
 }
 
-bool dispatch_ended(struct dispatch *d, struct part *p, const struct verdict *v,
+bool dispatch_ended(struct dispatch *d, struct leg *p, const struct verdict *v,
                     struct dispatch_next *ret)
 {
-    struct lane *l = p->lane;
+    struct send_queue *l = p->queue;
     struct endpoint_live *e = l->endpoint;
     int64_t now = clock_wall_us();
 
@@ -345,9 +345,9 @@ bool dispatch_ended(struct dispatch *d, struct part *p, const struct verdict *v,
     return open;
 }
 
-void dispatch_back(struct dispatch *d, struct part *p, struct dispatch_next *ret)
+void dispatch_back(struct dispatch *d, struct leg *p, struct dispatch_next *ret)
 {
-    struct lane *l = p->lane;
+    struct send_queue *l = p->queue;
 
     *ret = (struct dispatch_next){ 0 };
     (void)pthread_mutex_lock(&d->mutex);
@@ -362,15 +362,15 @@ void dispatch_back(struct dispatch *d, struct part *p, struct dispatch_next *ret
 /* A receiver that has become slow keeps only a few in memory, one that is closed (by a hold, by
  * a new configuration, or by what another node knows) none; nor does a system of which nothing is
  * being sent, for no end of anything would let them begin. */
-struct part *dispatch_shed(struct dispatch *d)
+struct leg *dispatch_shed(struct dispatch *d)
 {
     int64_t now = clock_mono_us();
-    struct part *all = NULL, **end = &all;
+    struct leg *all = NULL, **end = &all;
 
     (void)pthread_mutex_lock(&d->mutex);
-    for (struct lane *l = d->lanes; l != NULL; l = l->next) {
+    for (struct send_queue *l = d->queues; l != NULL; l = l->next) {
         /* Its tokens let them begin; but a claim does not last for ever. */
-        bool paced = l->system->pace != NULL && now - l->moved_us < PACED_MOST_US && !d->resting;
+        bool paced = l->system->limiter != NULL && now - l->moved_us < PACED_MOST_US && !d->resting;
         size_t keep = paced ? memory_of(l) : LANE_SLOW_MOST;
 
         if (l->waiting == 0)
@@ -398,7 +398,7 @@ void dispatch_due(struct dispatch *d, int64_t system, struct dispatch_next *ret)
     *ret = (struct dispatch_next){ 0 };
     (void)pthread_mutex_lock(&d->mutex);
     for (struct system_live *s = d->systems; s != NULL; s = s->next) {
-        if (s->pace == NULL || (system != 0 && s->word != system))
+        if (s->limiter == NULL || (system != 0 && s->word != system))
             continue;
         begin_more(d, s, now, ret);
         hungry = hungry || (s->active < s->limit && has_stored(s));
@@ -415,13 +415,14 @@ void dispatch_rest(struct dispatch *d)
     (void)pthread_mutex_unlock(&d->mutex);
 }
 
-/* ---- the feeder ---------------------------------------------------------------------------------
+/* ---- the claimer
+ * ---------------------------------------------------------------------------------
  */
 
 static void set_stored(struct dispatch *d, int64_t queue, bool stored)
 {
     (void)pthread_mutex_lock(&d->mutex);
-    for (struct lane *l = d->lanes; l != NULL; l = l->next)
+    for (struct send_queue *l = d->queues; l != NULL; l = l->next)
         if (l->queue == queue)
             l->stored = stored;
     (void)pthread_mutex_unlock(&d->mutex);
@@ -437,7 +438,7 @@ void dispatch_note_empty(struct dispatch *d, int64_t queue)
     set_stored(d, queue, false);
 }
 
-static size_t room_of(struct dispatch *d, const struct lane *l, int64_t now_us)
+static size_t room_of(struct dispatch *d, const struct send_queue *l, int64_t now_us)
 {
     const struct system_live *s = l->system;
     const struct endpoint_live *e = l->endpoint;
@@ -445,7 +446,7 @@ static size_t room_of(struct dispatch *d, const struct lane *l, int64_t now_us)
     int64_t room = s->limit + ahead - s->active - s->waiting;
 
     int64_t memory = (int64_t)memory_of(l) - (int64_t)l->waiting;
-    int64_t slots = s->limit > s->active && s->pace == NULL ? s->limit - s->active : 0;
+    int64_t slots = s->limit > s->active && s->limiter == NULL ? s->limit - s->active : 0;
 
     if (room > slots + memory) /* what is claimed must find a place */
         room = slots + memory;
@@ -453,7 +454,7 @@ static size_t room_of(struct dispatch *d, const struct lane *l, int64_t now_us)
         return 0;
     if (breaker_is_open(&e->breaker))
         return breaker_may_probe(&e->breaker, now_us) && s->active < s->limit &&
-               (s->pace == NULL || paced_has(s->pace));
+               (s->limiter == NULL || paced_has(s->limiter));
     return room < LANE_CLAIM_MOST ? (size_t)room : LANE_CLAIM_MOST;
 }
 
@@ -462,29 +463,29 @@ void dispatch_note_stored(struct dispatch *d, int64_t system, int64_t endpoint, 
     int64_t now = clock_wall_us();
 
     (void)pthread_mutex_lock(&d->mutex);
-    struct lane *l = dispatch_lane(d, system, endpoint);
+    struct send_queue *l = dispatch_queue_of(d, system, endpoint);
 
     l->stored = true;
     l->queue = queue;
     /* It may begin at once, or when a token comes: no end of anything would say so. */
-    bool hungry = l->system->pace != NULL || room_of(d, l, now) > 0;
+    bool hungry = l->system->limiter != NULL || room_of(d, l, now) > 0;
 
     (void)pthread_mutex_unlock(&d->mutex);
     if (hungry)
         d->calls.hungry(d->calls.arg);
 }
 
-bool dispatch_next_lane(struct dispatch *d, struct lane_turn *ret)
+bool dispatch_next_queue(struct dispatch *d, struct queue_turn *ret)
 {
     int64_t now = clock_wall_us();
     bool found = false;
 
     (void)pthread_mutex_lock(&d->mutex);
-    struct lane *l = d->turn;
+    struct send_queue *l = d->turn;
 
-    for (size_t i = 0; i < d->lane_count && !found; i++) {
-        l = l != NULL && l->next != NULL ? l->next : d->lanes;
-        *ret = (struct lane_turn){ .queue = l->queue, .room = room_of(d, l, now) };
+    for (size_t i = 0; i < d->queue_count && !found; i++) {
+        l = l != NULL && l->next != NULL ? l->next : d->queues;
+        *ret = (struct queue_turn){ .queue = l->queue, .room = room_of(d, l, now) };
         found = ret->room > 0;
     }
     d->turn = l;

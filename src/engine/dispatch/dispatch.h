@@ -1,11 +1,11 @@
 /* dispatch.h - which delivery may begin now: lanes, systems, endpoints.
  *
  * A lane is a pair of system and endpoint.  A system begins at most `concurrency`
- * deliveries at once, over all its lanes in turn, each with a token where it has a rate (pace.h),
- * and none while the governor has a reason (govern.h); an endpoint has a breaker and may ask for a
- * pause.  A part that may not begin waits in the short memory of its lane, or is sent back to be
- * parked in the store: so a receiver that is dead or slow holds a bounded number of flights, and
- * costs the others nothing.
+ * deliveries at once, over all its lanes in turn, each with a token where it has a rate
+ * (limiter.h), and none while the governor has a reason (govern.h); an endpoint has a breaker and
+ * may ask for a pause.  A part that may not begin waits in the short memory of its lane, or is sent
+ * back to be parked in the store: so a receiver that is dead or slow holds a bounded number of
+ * flights, and costs the others nothing.
  *
  * The newest plan decides what an endpoint and a system may do.  Parts of a system that minds a
  * second send begin only from the store, where an intent can be noted (doubt.c).
@@ -23,10 +23,10 @@
 
 struct dispatch;
 struct govern;
-struct pace;
+struct limiter;
 
 struct dispatch_calls {
-    struct pace *pace; /* lent; NULL: rates are not kept */
+    struct limiter *limiter; /* lent; NULL: rates are not kept */
     /* The breaker or the pause of an endpoint changed; on the thread that saw it. */
     void (*changed)(void *arg, int64_t endpoint, const struct breaker *breaker,
                     int64_t pause_until_us, const char *why);
@@ -50,32 +50,32 @@ enum dispatch_answer {
 
 /* Sets part->lane, plan, endpoint and in_doubt.  *ret_why: the reasons of a park (held_reason), 0
  * when it is only a matter of turns. */
-enum dispatch_answer dispatch_offer(struct dispatch *d, struct part *p, unsigned *ret_why);
+enum dispatch_answer dispatch_offer(struct dispatch *d, struct leg *p, unsigned *ret_why);
 
 struct dispatch_next {
-    struct part *begin; /* chains by next: these have their slots now ... */
-    struct part *park;  /* ... and these must go to the store */
+    struct leg *begin; /* chains by next: these have their slots now ... */
+    struct leg *park;  /* ... and these must go to the store */
 };
 
 /* The part is over, whatever came of it.  True: the breaker of its endpoint is open now. */
-bool dispatch_ended(struct dispatch *d, struct part *p, const struct verdict *v,
+bool dispatch_ended(struct dispatch *d, struct leg *p, const struct verdict *v,
                     struct dispatch_next *ret);
 
 /* It was not sent after all: its slot is free, and nothing is known of its endpoint. */
-void dispatch_back(struct dispatch *d, struct part *p, struct dispatch_next *ret);
+void dispatch_back(struct dispatch *d, struct leg *p, struct dispatch_next *ret);
 /* There may be tokens of this system (0: of any): what waits for them begins, in *ret as above. */
 void dispatch_due(struct dispatch *d, int64_t system, struct dispatch_next *ret);
 
 /* What waits in memory for receivers that have become slow, beyond a few, and for those that
  * are closed or of which nothing is being sent: to be parked.  Now and then. */
-struct part *dispatch_shed(struct dispatch *d);
+struct leg *dispatch_shed(struct dispatch *d);
 
 /* The node stops: what waits for tokens is to be parked too, from now on. */
 void dispatch_rest(struct dispatch *d);
 
-/* ---- for the feeder ----------------------------------------------------------------------- */
+/* ---- for the claimer ----------------------------------------------------------------------- */
 
-struct lane_turn {
+struct queue_turn {
     int64_t queue;
     size_t room; /* how many may be claimed for it */
 };
@@ -86,7 +86,7 @@ void dispatch_note_queue(struct dispatch *d, int64_t queue); /* the same, for a 
 /* Nothing is left in the store. */
 void dispatch_note_empty(struct dispatch *d, int64_t queue);
 /* The next lane in turn with parts in the store that may begin; false: none. */
-bool dispatch_next_lane(struct dispatch *d, struct lane_turn *ret);
+bool dispatch_next_queue(struct dispatch *d, struct queue_turn *ret);
 
 /* ---- looking ------------------------------------------------------------------------------- */
 

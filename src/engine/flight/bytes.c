@@ -80,19 +80,19 @@ bool variants_seal(struct flight *f, struct err *err)
         struct variant *v = &f->variants[i];
         bool used = f->joins == v;
 
-        for (size_t k = 0; k < f->part_count; k++)
-            used = used || f->parts[k]->variant == v;
+        for (size_t k = 0; k < f->leg_count; k++)
+            used = used || f->legs[k]->variant == v;
         if (!used || v->settle.size > 0)
             continue;
         v->settle.size = (int64_t)v->buf.len;
         v->settle.sha256 = digest_of(buf_view(&v->buf));
-        v->line = (struct trail_line){ .at_us = clock_wall_us(),
-                                       .node = store_node(f->stock->store),
-                                       .stage = TRAIL_STEP,
-                                       .outcome = TRAIL_DONE,
-                                       .took_us = -1,
-                                       .what = v->step,
-                                       .message = STR("the bytes from here on") };
+        v->line = (struct timeline_line){ .at_us = clock_wall_us(),
+                                          .node = store_node(f->stock->store),
+                                          .stage = TIMELINE_STEP,
+                                          .outcome = TIMELINE_DONE,
+                                          .took_us = -1,
+                                          .what = v->step,
+                                          .message = STR("the bytes from here on") };
         v->settle.line = &v->line;
         if (v->buf.len <= SEGMENT_PAYLOAD_MOST)
             v->settle.bytes = buf_view(&v->buf);

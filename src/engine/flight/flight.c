@@ -35,7 +35,7 @@ static void destroy(struct flight *f)
 {
     arena_done(&f->arena);
     buf_done(&f->variants[0].buf);
-    buf_done(&f->trail);
+    buf_done(&f->timeline);
     buf_done(&f->stages);
     free(f);
 }
@@ -85,15 +85,15 @@ struct flight *flight_new(struct flight_stock *s)
     if (f == NULL) {
         f = NEW(struct flight);
         f->arena = (struct arena)ARENA_INIT(16 << 20);
-        f->trail = (struct buf)BUF_INIT(TRAIL_MOST);
+        f->timeline = (struct buf)BUF_INIT(TIMELINE_MOST);
         f->stages = (struct buf)BUF_INIT(STAGES_MOST);
         f->variants[0].buf = (struct buf)BUF_INIT(SERVICE_BYTES_MOST);
     }
     struct arena arena = f->arena;
-    struct buf trail = f->trail, stages = f->stages, body = f->variants[0].buf;
+    struct buf timeline = f->timeline, stages = f->stages, body = f->variants[0].buf;
 
     *f = (struct flight){
-        .stock = s, .road = s->road, .arena = arena, .trail = trail, .stages = stages
+        .stock = s, .road = s->road, .arena = arena, .timeline = timeline, .stages = stages
     };
     f->variants[0].buf = body;
     f->variant_count = 1;
@@ -103,10 +103,10 @@ struct flight *flight_new(struct flight_stock *s)
 
 void flight_free(struct flight *f)
 {
-    for (size_t i = 0; i < f->part_count; i++) {
-        payload_close(f->parts[i]->reader);
-        plan_unref(f->parts[i]->plan);
-        arena_done(&f->parts[i]->own);
+    for (size_t i = 0; i < f->leg_count; i++) {
+        payload_close(f->legs[i]->reader);
+        plan_unref(f->legs[i]->plan);
+        arena_done(&f->legs[i]->own);
     }
     for (size_t i = 1; i < f->variant_count; i++)
         buf_done(&f->variants[i].buf);
@@ -116,7 +116,7 @@ void flight_free(struct flight *f)
     plan_unref(f->plan);
     f->plan = NULL;
     arena_reset(&f->arena);
-    buf_clear(&f->trail);
+    buf_clear(&f->timeline);
     buf_clear(&f->stages);
     if (!put_idle(f->stock, f))
         destroy(f);
@@ -166,11 +166,11 @@ void flight_fill_facts(struct flight *f, const struct document *d)
     struct store *s = f->stock->store;
 
     if (d->sender != 0)
-        f->facts.sender = store_word_name(s, d->sender);
+        f->facts.sender = name_text(s, d->sender);
     if (d->receiver != 0)
-        f->facts.receiver = store_word_name(s, d->receiver);
+        f->facts.receiver = name_text(s, d->receiver);
     if (d->type != 0)
-        f->facts.type = store_word_name(s, d->type);
+        f->facts.type = name_text(s, d->type);
     (void)facts_read(d->facts, &f->arena, &f->facts);
     f->facts.sender_unknown = f->facts.receiver_unknown = f->facts.type_unknown = false;
 }
@@ -183,17 +183,17 @@ void flight_begin_again(struct flight *f, const struct document *d)
 
 /* ---- notes ---------------------------------------------------------------------------------- */
 
-static void flight_add_line(struct flight *f, const struct trail_line *line)
+static void flight_add_line(struct flight *f, const struct timeline_line *line)
 {
-    struct trail_line l = *line;
+    struct timeline_line l = *line;
 
     l.node = store_node(f->stock->store);
-    if (f->trail.len + TRAIL_TEXT_MOST * 2 < TRAIL_MOST)
-        trail_add(&f->trail, &l);
+    if (f->timeline.len + TIMELINE_TEXT_MOST * 2 < TIMELINE_MOST)
+        timeline_add(&f->timeline, &l);
 }
 
 /* "route orders 12 us": by hand, for every document has a few of them. */
-static void say_stage(struct flight *f, enum trail_stage stage, struct str what,
+static void say_stage(struct flight *f, enum timeline_stage stage, struct str what,
                       const char *outcome, int64_t status, int64_t took_us)
 {
     struct buf *b = &f->stages;
@@ -202,7 +202,7 @@ static void say_stage(struct flight *f, enum trail_stage stage, struct str what,
         return;
     if (b->len > 0)
         buf_put(b, STR(", "));
-    buf_puts(b, trail_stages[stage]);
+    buf_puts(b, timeline_stages[stage]);
     if (what.len > 0) {
         buf_putc(b, ' ');
         buf_put(b, what);
@@ -222,34 +222,37 @@ static void say_stage(struct flight *f, enum trail_stage stage, struct str what,
     }
 }
 
-void flight_note(struct flight *f, enum trail_stage stage, enum trail_outcome outcome,
+void flight_note(struct flight *f, enum timeline_stage stage, enum timeline_outcome outcome,
                  struct str what, int64_t took_us, const char *message)
 {
-    flight_add_line(f, &(struct trail_line){ .at_us = clock_wall_us(),
+    flight_add_line(f,
+                    &(struct timeline_line){ .at_us = clock_wall_us(),
                                              .stage = stage,
                                              .outcome = outcome,
                                              .took_us = took_us,
-                                             .config = stage == TRAIL_ROUTE ? f->config : 0,
+                                             .config = stage == TIMELINE_ROUTE ? f->config : 0,
                                              .what = what,
                                              .message = str_of(message != NULL ? message : "") });
-    say_stage(f, stage, what, outcome == TRAIL_DONE ? NULL : trail_outcomes[outcome], 0, took_us);
+    say_stage(f, stage, what, outcome == TIMELINE_DONE ? NULL : timeline_outcomes[outcome], 0,
+              took_us);
 }
 
-void flight_note_part(struct flight *f, const struct part *p, enum trail_outcome outcome,
-                      int64_t took_us, const char *message)
+void flight_note_leg(struct flight *f, const struct leg *p, enum timeline_outcome outcome,
+                     int64_t took_us, const char *message)
 {
-    struct str name = store_word_name(f->stock->store, p->row.endpoint);
+    struct str name = name_text(f->stock->store, p->row.endpoint);
 
-    flight_add_line(f, &(struct trail_line){ .at_us = clock_wall_us(),
-                                             .stage = TRAIL_DELIVERY,
-                                             .outcome = outcome,
-                                             .took_us = took_us,
-                                             .attempt = p->row.attempts,
-                                             .status = p->row.status,
-                                             .what = name,
-                                             .message = str_of(message) });
-    say_stage(f, TRAIL_DELIVERY, name, outcome == TRAIL_DELIVERED ? NULL : trail_outcomes[outcome],
-              p->row.status, took_us);
+    flight_add_line(f, &(struct timeline_line){ .at_us = clock_wall_us(),
+                                                .stage = TIMELINE_DELIVERY,
+                                                .outcome = outcome,
+                                                .took_us = took_us,
+                                                .attempt = p->row.attempts,
+                                                .status = p->row.status,
+                                                .what = name,
+                                                .message = str_of(message) });
+    say_stage(f, TIMELINE_DELIVERY, name,
+              outcome == TIMELINE_DELIVERED ? NULL : timeline_outcomes[outcome], p->row.status,
+              took_us);
 }
 
 /* ---- parts ------------------------------------------------------------------------------------
@@ -262,8 +265,8 @@ static struct str delivery_id(struct flight *f, const struct plan_endpoint *e)
     size_t nth = 1;
     char again[32] = "";
 
-    for (size_t i = 0; i < f->part_count; i++)
-        nth += f->parts[i]->row.endpoint == e->word;
+    for (size_t i = 0; i < f->leg_count; i++)
+        nth += f->legs[i]->row.endpoint == e->word;
     if (f->again > 0)
         (void)snprintf(again, sizeof again, ".again%lld", (long long)f->again);
     if (nth > 1)
@@ -281,60 +284,60 @@ static struct str delivery_id(struct flight *f, const struct plan_endpoint *e)
     return str_mem(id, len);
 }
 
-static struct part *new_part(struct flight *f)
+static struct leg *new_leg(struct flight *f)
 {
-    struct part *p = ARENA_NEW(&f->arena, struct part);
+    struct leg *p = ARENA_NEW(&f->arena, struct leg);
 
-    if (f->part_count == f->part_room) {
+    if (f->leg_count == f->part_room) {
         size_t room = f->part_room > 0 ? f->part_room * 2 : PARTS_FIRST;
-        struct part **parts = ARENA_ARRAY(&f->arena, struct part *, room);
+        struct leg **legs = ARENA_ARRAY(&f->arena, struct leg *, room);
 
-        if (f->part_count > 0)
-            memcpy(parts, f->parts, f->part_count * sizeof *parts);
-        f->parts = parts;
+        if (f->leg_count > 0)
+            memcpy(legs, f->legs, f->leg_count * sizeof *legs);
+        f->legs = legs;
         f->part_room = room;
     }
     p->flight = f;
     p->took_us = -1;
     p->own = (struct arena)ARENA_INIT(PART_BYTES_MOST);
-    f->parts[f->part_count++] = p;
+    f->legs[f->leg_count++] = p;
     return p;
 }
 
-struct part *flight_add_part(struct flight *f, const struct plan_endpoint *e,
-                             const struct plan_system *system)
+struct leg *flight_add_leg(struct flight *f, const struct plan_endpoint *e,
+                           const struct plan_system *system)
 {
     struct str id = delivery_id(f, e);
-    struct part *p = new_part(f);
+    struct leg *p = new_leg(f);
 
-    p->row = (struct settle_part){ .id = id,
-                                   .endpoint = e->word,
-                                   .system = system->word,
-                                   .prio = f->prio,
-                                   .expires_us = f->expires_us };
+    p->row = (struct settle_delivery){ .id = id,
+                                       .endpoint = e->word,
+                                       .system = system->word,
+                                       .prio = f->prio,
+                                       .expires_us = f->expires_us };
     p->in_doubt = system->in_doubt;
     if (!f->dry && f->route != NULL)
         ways_count(f->stock->ways, WAY_MADE, f->route->word, e->word);
     return p;
 }
 
-struct part *flight_add_stored(struct flight *f, const struct delivery *d)
+struct leg *flight_add_stored(struct flight *f, const struct delivery *d)
 {
-    struct part *p = new_part(f);
+    struct leg *p = new_leg(f);
 
-    p->row = (struct settle_part){ .num = d->num,
-                                   .id = arena_copy(&f->arena, d->id),
-                                   .endpoint = d->endpoint,
-                                   .system = d->system,
-                                   .queue = d->queue,
-                                   .state = d->state,
-                                   .attempts = d->attempts,
-                                   .first_us = d->first_us,
-                                   .intent_us = d->intent_us,
-                                   .asked = d->asked,
-                                   .prio = f->settle.task.prio,
-                                   .expires_us = d->expires_us,
-                                   .lane = d->lane,
-                                   .name = arena_copy(&f->arena, d->name) };
+    p->row = (struct settle_delivery){ .num = d->num,
+                                       .id = arena_copy(&f->arena, d->id),
+                                       .endpoint = d->endpoint,
+                                       .system = d->system,
+                                       .queue = d->queue,
+                                       .state = d->state,
+                                       .attempts = d->attempts,
+                                       .first_us = d->first_us,
+                                       .intent_us = d->intent_us,
+                                       .asked = d->asked,
+                                       .prio = f->settle.task.prio,
+                                       .expires_us = d->expires_us,
+                                       .lane = d->lane,
+                                       .name = arena_copy(&f->arena, d->name) };
     return p;
 }

@@ -1,7 +1,7 @@
 /* flight.h - one document in memory on its road, from its claim to its settlement.
  *
  * A flight is made of a document that was just accepted (claimed at birth) or of a task
- * that the feeder claimed.  A worker walks it through extract, route and steps, which
+ * that the claimer claimed.  A worker walks it through extract, route and steps, which
  * leaves deliveries, its parts; the last part that gets an outcome sends the flight to the
  * writer, and after the commit it is gone.
  *
@@ -25,7 +25,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "core/facts.h"
-#include "core/trail.h"
+#include "core/timeline.h"
 #include "core/verdict.h"
 #include "engine/plan/plan.h"
 #include "engine/threads/pool.h"
@@ -37,7 +37,7 @@
 struct document;
 struct flight;
 struct flight_stock;
-struct lane;
+struct send_queue;
 struct payload_reader;
 struct road;
 struct store;
@@ -51,21 +51,21 @@ struct variant {
     struct buf buf;               /* in memory; empty when they are only in the store */
     struct payload_source source; /* in the store, when they are too large for memory */
     struct str step;              /* what made them */
-    struct trail_line line;
+    struct timeline_line line;
 };
 
 /* One delivery, in memory. */
-struct part {
-    struct part *next;           /* in a queue of its lane */
-    struct part *before, *after; /* of its system, while it has a slot */
+struct leg {
+    struct leg *next;           /* in a queue of its lane */
+    struct leg *before, *after; /* of its system, while it has a slot */
     struct flight *flight;
-    struct lane *lane;
+    struct send_queue *queue;
     struct plan
         *plan; /* the newest one, of this attempt; a reference when it is not the flight's */
     const struct plan_endpoint *endpoint; /* in that plan */
     enum doubt_policy in_doubt;           /* policy of its system */
     struct variant *variant;
-    struct settle_part row;
+    struct settle_delivery row;
     bool probe;  /* it tries out an open breaker */
     bool asking; /* nothing is sent: its receiver is asked whether it has it (doubt.c) */
     bool direct; /* it began at once, on the thread that has the flight: its arena may be used */
@@ -108,24 +108,24 @@ struct flight {
     struct variant variants[FLIGHT_VARIANTS_MOST];
     size_t variant_count;
 
-    struct part **parts;
-    size_t part_count, part_room;
+    struct leg **legs;
+    size_t leg_count, part_room;
     _Atomic int open; /* parts without an outcome */
 
-    struct buf trail, stages; /* stages: for the log line */
-    int64_t began_us;         /* monotonic */
-    struct pool_job job;      /* of a large one */
-    int64_t counted;          /* bytes of the road's budget */
-    bool was_born;            /* claimed at birth */
-    bool recovered;           /* it may have been on its way before a crash */
-    bool dry;                 /* somebody only asks (dry.h) */
-    int tries;                /* to settle */
-    bool unfilled;            /* its settlement could not even be made */
-    bool unknown;             /* a commit of it was begun, and nobody knows whether it was done */
-    bool give_back;           /* only its claim is to be given back */
-    bool delayed;             /* settle.end is SETTLE_AGAIN, and nothing is wrong */
-    bool unloaded;            /* only its claim is known: it is loaded by the feeder */
-    enum dead_code dead;      /* when settle.end is SETTLE_DEAD */
+    struct buf timeline, stages; /* stages: for the log line */
+    int64_t began_us;            /* monotonic */
+    struct pool_job job;         /* of a large one */
+    int64_t counted;             /* bytes of the road's budget */
+    bool was_born;               /* claimed at birth */
+    bool recovered;              /* it may have been on its way before a crash */
+    bool dry;                    /* somebody only asks (dry.h) */
+    int tries;                   /* to settle */
+    bool unfilled;               /* its settlement could not even be made */
+    bool unknown;        /* a commit of it was begun, and nobody knows whether it was done */
+    bool give_back;      /* only its claim is to be given back */
+    bool delayed;        /* settle.end is SETTLE_AGAIN, and nothing is wrong */
+    bool unloaded;       /* only its claim is known: it is loaded by the claimer */
+    enum dead_code dead; /* when settle.end is SETTLE_DEAD */
     char message[VERDICT_MESSAGE_MOST];
 };
 
@@ -159,12 +159,12 @@ void flight_fill_facts(struct flight *f, const struct document *d);
 void flight_begin_again(struct flight *f, const struct document *d);
 
 /* A line for the timeline, and a word for the log line. */
-void flight_note(struct flight *f, enum trail_stage stage, enum trail_outcome outcome,
+void flight_note(struct flight *f, enum timeline_stage stage, enum timeline_outcome outcome,
                  struct str what, int64_t took_us, const char *message);
-void flight_note_part(struct flight *f, const struct part *p, enum trail_outcome outcome,
-                      int64_t took_us, const char *message);
+void flight_note_leg(struct flight *f, const struct leg *p, enum timeline_outcome outcome,
+                     int64_t took_us, const char *message);
 
-struct part *flight_add_part(struct flight *f, const struct plan_endpoint *e,
-                             const struct plan_system *system);
+struct leg *flight_add_leg(struct flight *f, const struct plan_endpoint *e,
+                           const struct plan_system *system);
 /* A delivery that waited in the store. */
-struct part *flight_add_stored(struct flight *f, const struct delivery *d);
+struct leg *flight_add_stored(struct flight *f, const struct delivery *d);

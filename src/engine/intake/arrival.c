@@ -24,7 +24,7 @@ enum {
 
 /* ---- objects -------------------------------------------------------------------------- */
 
-static struct intake_lane *lane_of(struct intake *in, struct loop *loop)
+static struct intake_loop *lane_of(struct intake *in, struct loop *loop)
 {
     for (size_t i = 0; i < in->options.loop_count; i++)
         if (in->lanes[i].loop == loop)
@@ -32,7 +32,7 @@ static struct intake_lane *lane_of(struct intake *in, struct loop *loop)
     unreachable("an arrival comes from a loop of the server");
 }
 
-static struct arrival *make(struct intake_lane *lane)
+static struct arrival *make(struct intake_loop *lane)
 {
     struct arrival *a = lane->idle;
     struct buf body = BUF_INIT(SEGMENT_PAYLOAD_MOST), texts = BUF_INIT(TEXTS_MOST);
@@ -61,7 +61,7 @@ static void release_memory(struct arrival *a)
 
 static void forget(struct arrival *a)
 {
-    struct intake_lane *lane = a->lane;
+    struct intake_loop *lane = a->lane;
 
     release_memory(a);
     intake_table_unref(a->table);
@@ -215,7 +215,7 @@ static void on_timer(uv_timer_t *t)
 
 /* When the road has more to do than it can, for a moment: taking on more would only move
  * documents to the store and back.  A slow receiver is no reason, and nobody waits for long. */
-static bool put_off(struct intake_lane *lane)
+static bool put_off(struct intake_loop *lane)
 {
     int64_t now = clock_mono_us();
 
@@ -233,7 +233,7 @@ static bool put_off(struct intake_lane *lane)
 /* Everything that arrived in a round goes over at once. */
 void arrival_hand_over(struct loop_hook *hook)
 {
-    struct intake_lane *lane = container_of(hook, struct intake_lane, hook);
+    struct intake_loop *lane = container_of(hook, struct intake_loop, hook);
     struct store_op *op = lane->first;
 
     if (op == NULL || put_off(lane))
@@ -257,7 +257,7 @@ void arrival_hand_over(struct loop_hook *hook)
 
 static void commit(struct arrival *a)
 {
-    struct intake_lane *lane = a->lane;
+    struct intake_loop *lane = a->lane;
     struct accept_op *o = &a->accept;
 
     o->op.verb = &accept_verb;
@@ -497,7 +497,7 @@ static struct intake_table *table(struct intake *in)
 static bool verify(struct intake *in, struct loop *loop, struct str user_name, struct str password,
                    const char *hash, void (*verified)(void *user, bool ok), void *user)
 {
-    return password_verify(in->options.desk, loop, user_name, password, hash, verified, user);
+    return password_verify(in->options.background, loop, user_name, password, hash, verified, user);
 }
 
 static void count_refusal(const struct intake_gateway *g, int status)

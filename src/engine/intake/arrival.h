@@ -11,7 +11,7 @@
 enum { ARRIVAL_MAGIC = 0x61727276, ARRIVAL_KEEP = 8 << 10, ARRIVALS_KEPT = 1024 };
 
 /* What one loop keeps for itself: operations of this round, arrivals for reuse. */
-struct intake_lane {
+struct intake_loop {
     struct intake *intake;
     struct loop *loop;
     struct loop_hook hook;
@@ -28,7 +28,7 @@ struct intake {
     pthread_rwlock_t table_lock;
     struct intake_table *table;
     struct intake_gateway_state *states;
-    struct intake_lane *lanes;
+    struct intake_loop *lanes;
 
     _Atomic int64_t bytes;   /* of bodies in memory */
     _Atomic int64_t open;    /* arrivals begun and not ended */
@@ -42,7 +42,7 @@ struct arrival {
     struct accept_op accept;
     unsigned magic;
     struct intake *intake;
-    struct intake_lane *lane;
+    struct intake_loop *lane;
     struct intake_table *table;
     const struct intake_gateway *gateway;
     const struct arrival_calls *calls;

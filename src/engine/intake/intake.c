@@ -55,7 +55,7 @@ static bool fill_gateways(struct intake *in, struct intake_table *t, struct err 
             continue; /* it looks for documents itself, or this build does not run it */
         g->config = &c->gateways[i];
         g->state = state_of(in, g->config->name);
-        if (!store_word(in->options.store, WORD_GATEWAY, str_of(g->config->name), &g->word, err))
+        if (!name_add(in->options.store, NAME_GATEWAY, str_of(g->config->name), &g->word, err))
             return false;
         t->gateway_count++;
     }
@@ -157,7 +157,7 @@ const char *intake_closed_why(struct intake *in)
 
 struct hook_msg {
     struct loop_msg msg;
-    struct intake_lane *lane;
+    struct intake_loop *lane;
     bool on;
 };
 
@@ -175,7 +175,7 @@ static void hook_up(struct loop_msg *msg)
     free(m);
 }
 
-static void post_hook(struct intake_lane *lane, bool on)
+static void post_hook(struct intake_loop *lane, bool on)
 {
     struct hook_msg *m = NEW(struct hook_msg);
 
@@ -211,7 +211,7 @@ struct intake *intake_new(const struct intake_options *options)
     (void)pthread_rwlock_init(&in->table_lock, NULL);
     in->lanes = xcalloc(options->loop_count, sizeof *in->lanes);
     for (size_t i = 0; i < options->loop_count; i++) {
-        in->lanes[i] = (struct intake_lane){ .intake = in,
+        in->lanes[i] = (struct intake_loop){ .intake = in,
                                              .loop = options->loops[i],
                                              .hook = { .fn = arrival_hand_over } };
         post_hook(&in->lanes[i], true);
@@ -222,7 +222,7 @@ struct intake *intake_new(const struct intake_options *options)
     return in;
 }
 
-static void free_lane(struct intake_lane *lane)
+static void free_lane(struct intake_loop *lane)
 {
     for (struct arrival *a = lane->idle, *next; a != NULL; a = next) {
         next = a->next_idle;

@@ -15,14 +15,14 @@
 #include "core/intake.h"
 
 struct connectors;
-struct desk;
+struct background;
 struct road;
 struct spool;
 struct store;
 
 struct intake_options {
     struct store *store;
-    struct desk *desk;
+    struct background *background;
     struct spool *spool;
     struct road *road; /* where documents go that were accepted */
     const struct connectors *connectors;
@@ -45,7 +45,7 @@ void intake_free(struct intake *in); /* after its loops have ended */
  * force.  Blocks on the store. */
 bool intake_use(struct intake *in, struct config *config, int64_t version, struct err *err);
 
-/* The free space of the data folder, as the keeper sees it each second. */
+/* The free space of the data folder, as the housekeeper sees it each second. */
 void intake_note_disk(struct intake *in, int64_t free_bytes);
 /* The store cannot be reached: refuse at the door.  NULL: it can again. */
 void intake_note_store(struct intake *in, const char *why_not);

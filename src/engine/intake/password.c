@@ -10,14 +10,14 @@
 #include "base/clock.h"
 #include "base/container_of.h"
 #include "base/digest.h"
-#include "engine/threads/desk.h"
+#include "engine/threads/background.h"
 
 enum { REMEMBERED = 256, AT_ONCE = 2, WAITING_MOST = 64 };
 #define REMEMBER_US (INT64_C(600) * CLOCK_S)
 
 struct verify_job {
-    struct desk_job job;
-    struct desk *desk;
+    struct background_job job;
+    struct background *background;
     struct verify_job *next; /* while it waits for its turn */
     struct sha256 pair;
     char *password, *hash;
@@ -104,11 +104,12 @@ static struct verify_job *verify(struct verify_job *v)
     return next;
 }
 
-static void run(struct desk_job *job)
+static void run(struct background_job *job)
 {
     struct verify_job *next = verify(container_of(job, struct verify_job, job));
 
-    while (next != NULL && !desk_submit(next->desk, &next->job)) { /* it is full: here, then */
+    while (next != NULL &&
+           !background_submit(next->background, &next->job)) { /* it is full: here, then */
         struct verify_job *v = next;
 
         next = verify(v);
@@ -132,11 +133,11 @@ static void done(struct loop_msg *msg)
     job_free(v);
 }
 
-/* With the mutex held: now, or behind those that wait.  False: the desk is full. */
+/* With the mutex held: now, or behind those that wait.  False: the background pool is full. */
 static bool begin(struct verify_job *v)
 {
     if (self.hashing < AT_ONCE) {
-        if (!desk_submit(v->desk, &v->job))
+        if (!background_submit(v->background, &v->job))
             return false;
         self.hashing++;
     } else {
@@ -147,14 +148,14 @@ static bool begin(struct verify_job *v)
     return true;
 }
 
-bool password_verify(struct desk *desk, struct loop *loop, struct str user_name,
+bool password_verify(struct background *background, struct loop *loop, struct str user_name,
                      struct str password, const char *hash, void (*verified)(void *user, bool ok),
                      void *user)
 {
     struct verify_job *v = NEW(struct verify_job);
 
     *v = (struct verify_job){ .job = { .loop = loop, .run = run, .done = { .fn = done } },
-                              .desk = desk,
+                              .background = background,
                               .password = xstrndup(password),
                               .hash = hash != NULL ? xstrdup(hash) : NULL,
                               .verified = verified,

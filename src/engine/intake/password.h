@@ -12,11 +12,11 @@
 #include "base/loop.h"
 #include "base/str.h"
 
-struct desk;
+struct background;
 
 /* `verified` is called on the loop, at once when the pair is remembered.  hash NULL:
  * there is no such user; it takes as long and is never right.  False: too many wait. */
-bool password_verify(struct desk *desk, struct loop *loop, struct str user_name,
+bool password_verify(struct background *background, struct loop *loop, struct str user_name,
                      struct str password, const char *hash, void (*verified)(void *user, bool ok),
                      void *user);
 

@@ -170,7 +170,7 @@ static bool set_up(struct duty *d, struct err *err)
     struct settings s = settings_of(d->poller, d->type, d->gateway, &d->arena);
 
     arena_reset(&d->arena);
-    return store_word(d->poller->o.store, WORD_GATEWAY, str_of(d->name), &d->depositor.word, err) &&
+    return name_add(d->poller->o.store, NAME_GATEWAY, str_of(d->name), &d->depositor.word, err) &&
            d->type->make(&s, &d->self, err);
 }
 

@@ -110,7 +110,7 @@ static void finish(struct spool_body *b)
 static void give_up_finished(struct spool *s, struct spool_body *b)
 {
     bool telling = b->telling, ok = b->result.ok;
-    struct payload_place place = b->result.place;
+    struct payload_ref place = b->result.place;
 
     (void)pthread_mutex_unlock(&s->mutex);
     if (ok)
@@ -234,7 +234,7 @@ static void tell_done(struct loop_msg *msg)
 }
 
 /* With the mutex held. */
-static void queue_drop(struct spool *s, struct payload_place place)
+static void queue_drop(struct spool *s, struct payload_ref place)
 {
     struct spool_body *b = NEW(struct spool_body);
 
@@ -242,7 +242,7 @@ static void queue_drop(struct spool *s, struct payload_place place)
     enqueue(s, b);
 }
 
-void spool_drop(struct spool *s, struct payload_place place)
+void spool_drop(struct spool *s, struct payload_ref place)
 {
     (void)pthread_mutex_lock(&s->mutex);
     queue_drop(s, place);

@@ -31,7 +31,7 @@ enum { SPOOL_PIPE = 1 << 20 };
 struct spool_result {
     bool ok;
     struct err err;
-    struct payload_place place;
+    struct payload_ref place;
     struct sha256 sha256;
     int64_t size;
 };
@@ -52,4 +52,4 @@ void spool_end(struct spool_body *b);
 void spool_abort(struct spool_body *b); /* no more callbacks; the body is gone */
 
 /* A body that ended well, and that no document took: throw it away, off the loop. */
-void spool_drop(struct spool *s, struct payload_place place);
+void spool_drop(struct spool *s, struct payload_ref place);

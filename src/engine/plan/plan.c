@@ -46,16 +46,16 @@ const char *plan_broken(struct builder *b, struct place place, const struct err 
 /* ---- words ----------------------------------------------------------------------------- */
 
 /* New names get words below zero, which nobody else has. */
-static void find_words(struct store *s, enum word_kind kind, const struct str *names, size_t count,
+static void find_words(struct store *s, enum name_kind kind, const struct str *names, size_t count,
                        int64_t *ret_ids)
 {
     for (size_t i = 0; i < count; i++)
-        if (!store_word_find(s, kind, names[i], &ret_ids[i]))
+        if (!name_find(s, kind, names[i], &ret_ids[i]))
             ret_ids[i] = -(int64_t)i - 1;
 }
 
 /* The words of `count` names that stand in structs of `size` bytes at `first`. */
-bool plan_words(struct builder *b, enum word_kind kind, const void *first, size_t size,
+bool plan_words(struct builder *b, enum name_kind kind, const void *first, size_t size,
                 size_t count, size_t name_at, size_t word_at, struct err *err)
 {
     struct str *names = xcalloc(count + 1, sizeof *names);
@@ -63,7 +63,7 @@ bool plan_words(struct builder *b, enum word_kind kind, const void *first, size_
 
     for (size_t i = 0; i < count; i++)
         names[i] = *(const struct str *)((const char *)first + i * size + name_at);
-    bool ok = b->apart || store_words(b->store, kind, names, count, ids, err);
+    bool ok = b->apart || names_add(b->store, kind, names, count, ids, err);
 
     if (b->apart)
         find_words(b->store, kind, names, count, ids);
@@ -250,7 +250,7 @@ static bool add_types(struct builder *b, struct err *err)
 
     for (size_t i = 0; i < c->type_count; i++)
         names[i] = str_of(c->types[i].name);
-    bool ok = b->apart || store_words(b->store, WORD_TYPE, names, c->type_count, ids, err);
+    bool ok = b->apart || names_add(b->store, NAME_TYPE, names, c->type_count, ids, err);
 
     free(names);
     free(ids);
@@ -342,7 +342,7 @@ static bool build_systems(struct builder *b, struct err *err)
             return err_context(err, "system %s", c->systems[i].name);
     }
     p->system_count = c->system_count;
-    return WORDS_OF(b, WORD_SYSTEM, p->systems, p->system_count, err);
+    return WORDS_OF(b, NAME_SYSTEM, p->systems, p->system_count, err);
 }
 
 const struct plan_system *plan_system_find(const struct plan *p, int64_t word)
@@ -403,7 +403,7 @@ static bool build_endpoints(struct builder *b, struct err *err)
     for (size_t i = 0; i < c->endpoint_count; i++)
         build_endpoint(b, &c->endpoints[i], &p->endpoints[i]);
     p->endpoint_count = c->endpoint_count;
-    return WORDS_OF(b, WORD_ENDPOINT, p->endpoints, p->endpoint_count, err);
+    return WORDS_OF(b, NAME_ENDPOINT, p->endpoints, p->endpoint_count, err);
 }
 
 const struct plan_endpoint *plan_endpoint_find(const struct plan *p, int64_t word)
@@ -539,7 +539,7 @@ static bool build_routes(struct builder *b, struct err *err)
     for (size_t i = 0; i < c->route_count; i++)
         build_route(b, &c->routes[i], &p->routes[i], i);
     p->route_count = c->route_count;
-    return WORDS_OF(b, WORD_ROUTE, p->routes, p->route_count, err) &&
+    return WORDS_OF(b, NAME_ROUTE, p->routes, p->route_count, err) &&
            router_build(c, &p->router, err);
 }
 
@@ -561,7 +561,7 @@ static bool build_gateways(struct builder *b, struct err *err)
             g->broken = arena_text(&p->arena, str_of(why.text));
     }
     p->gateway_count = c->gateway_count;
-    return WORDS_OF(b, WORD_GATEWAY, p->gateways, p->gateway_count, err);
+    return WORDS_OF(b, NAME_GATEWAY, p->gateways, p->gateway_count, err);
 }
 
 const struct plan_gateway *plan_gateway_find(const struct plan *p, int64_t word)

@@ -98,9 +98,9 @@ static void build_batch(struct builder *b, const struct yaml_node *node, struct 
     to->name = to->chain.name = node->key->text;
     plan_steps(b, yaml_get(node, "do"), &to->chain);
     if (!read_join(&s, to, &err) || !read_policies(b, &s, to, &err))
-        to->chain.broken = plan_broken(b, yaml_place(node), &err);
+        to->chain.broken = plan_broken(b, yaml_position(node), &err);
     if (!read_schedule(b, &s, to, &times))
-        (void)plan_broken(b, yaml_place(node), &times);
+        (void)plan_broken(b, yaml_position(node), &times);
 }
 
 bool plan_batches(struct builder *b, struct err *err)
@@ -113,7 +113,7 @@ bool plan_batches(struct builder *b, struct err *err)
     p->batches = ARENA_ARRAY(&p->arena, struct plan_batch, all->count);
     for (const struct yaml_node *n = all->first; n != NULL; n = n->next)
         build_batch(b, n, &p->batches[p->batch_count++]);
-    if (!WORDS_OF(b, WORD_BATCH, p->batches, p->batch_count, err))
+    if (!WORDS_OF(b, NAME_BATCH, p->batches, p->batch_count, err))
         return false;
     for (size_t i = 0; i < p->batch_count; i++)
         p->batches[i].chain.word = p->batches[i].word;

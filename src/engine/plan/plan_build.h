@@ -21,7 +21,7 @@ struct settings plan_settings(struct builder *b, const struct yaml_node *node,
 const char *plan_broken(struct builder *b, struct place place, const struct err *err);
 
 /* The words of `count` names that stand in structs of `size` bytes at `first`. */
-bool plan_words(struct builder *b, enum word_kind kind, const void *first, size_t size,
+bool plan_words(struct builder *b, enum name_kind kind, const void *first, size_t size,
                 size_t count, size_t name_at, size_t word_at, struct err *err);
 
 #define WORDS_OF(b, kind, list, count, err)                                                   \

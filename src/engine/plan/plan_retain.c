@@ -83,7 +83,7 @@ static bool read_types(struct plan *p, struct store *store, struct err *err)
             continue;
         if (str_is(name, "*"))
             r->other_days = t.days;
-        else if (store_word_find(store, WORD_TYPE, name, &t.type))
+        else if (name_find(store, NAME_TYPE, name, &t.type))
             types[r->type_count++] = t;
     }
     qsort(types, r->type_count, sizeof *types, by_word);

@@ -70,7 +70,7 @@ bool dry_run(struct road *r, const struct dry_request *request, struct arena *a,
     int64_t gateway;
 
     *ret = (struct dry_result){ 0 };
-    if (!store_word_find(road_stock(r)->store, WORD_GATEWAY, request->gateway, &gateway))
+    if (!name_find(road_stock(r)->store, NAME_GATEWAY, request->gateway, &gateway))
         gateway = 0;
     struct plan *plan = road_plan(r);
 

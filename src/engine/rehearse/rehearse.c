@@ -58,8 +58,8 @@ static void drop_unused(struct flight *f)
     for (size_t i = 1; i < f->variant_count; i++) {
         bool used = f->joins == &f->variants[i];
 
-        for (size_t k = 0; k < f->part_count; k++)
-            used = used || f->parts[k]->variant == &f->variants[i];
+        for (size_t k = 0; k < f->leg_count; k++)
+            used = used || f->legs[k]->variant == &f->variants[i];
         if (!used)
             buf_done(&f->variants[i].buf);
     }
@@ -124,7 +124,7 @@ static bool is_as_stored(const struct walked *w, const struct flight *stored,
                          const struct document *d)
 {
     const struct flight *f = w->flight;
-    struct str route = store_word_name(f->stock->store, d->route);
+    struct str route = name_text(f->stock->store, d->route);
     bool waits = w->route != NULL && same_name(w->route->name, route);
 
     return same_name(f->facts.sender, stored->facts.sender) &&
@@ -221,7 +221,7 @@ static struct rehearse_delivery bytes_of(const struct flight *f, const struct va
     };
 }
 
-static struct rehearse_delivery delivery_of(const struct flight *f, const struct part *p)
+static struct rehearse_delivery delivery_of(const struct flight *f, const struct leg *p)
 {
     const struct plan_endpoint *e = plan_endpoint_find(f->plan, p->row.endpoint);
     struct rehearse_delivery d = bytes_of(f, p->variant);
@@ -267,11 +267,11 @@ static struct rehearse_way way_of(const struct walked *walked, struct arena *a)
         w.code = str_of(dead_codes[f->dead]);
         return w;
     }
-    w.deliveries = ARENA_ARRAY(a, struct rehearse_delivery, f->part_count + 1);
+    w.deliveries = ARENA_ARRAY(a, struct rehearse_delivery, f->leg_count + 1);
     if (walked->batch.ptr != NULL)
         w.deliveries[w.delivery_count++] = joining_of(walked);
-    for (size_t i = 0; i < f->part_count; i++)
-        w.deliveries[w.delivery_count++] = delivery_of(f, f->parts[i]);
+    for (size_t i = 0; i < f->leg_count; i++)
+        w.deliveries[w.delivery_count++] = delivery_of(f, f->legs[i]);
     return w;
 }
 
@@ -446,7 +446,7 @@ static void ask_batch(struct scene *s)
         why = "would be made of its members in another way";
     if (why != NULL)
         (void)snprintf(s->why, sizeof s->why, "batch %.*s %s",
-                       STR_ARG(store_word_name(road_stock(s->road)->store, name)), why);
+                       STR_ARG(name_text(road_stock(s->road)->store, name)), why);
 }
 
 /* ---- one document ------------------------------------------------------------------------------
@@ -484,8 +484,8 @@ static bool load_received(struct flight *f, struct err *err)
 {
     if (f->joins == f->variants)
         return variant_load(f, &f->variants[0], err);
-    for (size_t i = 0; i < f->part_count; i++)
-        if (f->parts[i]->variant == f->variants)
+    for (size_t i = 0; i < f->leg_count; i++)
+        if (f->legs[i]->variant == f->variants)
             return variant_load(f, &f->variants[0], err);
     return true;
 }

@@ -18,7 +18,7 @@
 
 struct intent {
     struct intent_op op;
-    struct part *part;
+    struct leg *leg;
 };
 
 /* ---- the intent ------------------------------------------------------------------------------ */
@@ -28,7 +28,7 @@ struct intent {
 static void on_intent(struct store_op *op)
 {
     struct intent *i = container_of(op, struct intent, op.op);
-    struct part *p = i->part;
+    struct leg *p = i->leg;
     struct road *r = p->flight->road;
     OUTBOX(out, r);
 
@@ -46,7 +46,7 @@ static void on_intent(struct store_op *op)
     }
 }
 
-static void intend(struct part *p, struct outbox *out)
+static void intend(struct leg *p, struct outbox *out)
 {
     struct intent *i = ARENA_NEW(&p->own, struct intent);
 
@@ -55,7 +55,7 @@ static void intend(struct part *p, struct outbox *out)
                                   .attempts = p->row.attempts + 1,
                                   .first_us = p->row.first_us != 0 ? p->row.first_us
                                                                    : road_now_us(p->flight->road) },
-                          .part = p };
+                          .leg = p };
     p->direct = false; /* it goes on in another thread */
     outbox_add_intent(out, &i->op.op);
 }
@@ -63,7 +63,7 @@ static void intend(struct part *p, struct outbox *out)
 /* ---- asking ---------------------------------------------------------------------------------- */
 
 /* What the receiver said; on any thread that may compute. */
-static void on_told(struct part *p, struct outbox *out)
+static void on_told(struct leg *p, struct outbox *out)
 {
     struct flight *f = p->flight;
 
@@ -71,7 +71,7 @@ static void on_told(struct part *p, struct outbox *out)
         send_ended(p, out);
         return;
     }
-    flight_note_part(f, p, TRAIL_RETRY, clock_mono_us() - p->began_us, p->verdict.message);
+    flight_note_leg(f, p, TIMELINE_RETRY, clock_mono_us() - p->began_us, p->verdict.message);
     p->asking = false;
     p->row.intent_us = p->row.asked = 0;
     intend(p, out); /* it keeps its slot, and its id */
@@ -80,7 +80,7 @@ static void on_told(struct part *p, struct outbox *out)
 /* On the transfer thread. */
 static void on_answer(struct transfer *t)
 {
-    struct part *p = container_of(t, struct part, transfer);
+    struct leg *p = container_of(t, struct leg, transfer);
     struct road *r = p->flight->road;
     struct task_code c = suspects_enter(&r->suspects, &p->flight->settle.task);
 
@@ -92,7 +92,7 @@ static void on_answer(struct transfer *t)
 /* On a thread of the pool. */
 static void on_pool(struct pool_job *job)
 {
-    struct part *p = container_of(job, struct part, job);
+    struct leg *p = container_of(job, struct leg, job);
     struct road *r = p->flight->road;
     OUTBOX(out, r);
     struct task_code c = suspects_enter(&r->suspects, &p->flight->settle.task);
@@ -105,7 +105,7 @@ static void on_pool(struct pool_job *job)
 }
 
 /* False: there is nobody to ask. */
-static bool ask(struct part *p, struct outbox *out)
+static bool ask(struct leg *p, struct outbox *out)
 {
     static const struct sending nothing = { 0 };
     const struct endpoint_type *type = p->endpoint->type;
@@ -135,7 +135,7 @@ static bool ask(struct part *p, struct outbox *out)
 
 /* ---- which of them --------------------------------------------------------------------------- */
 
-bool doubt_start(struct part *p, struct outbox *out)
+bool doubt_start(struct leg *p, struct outbox *out)
 {
     require(p->row.num != 0 && p->flight->settle.task.kind == TASK_DELIVER);
     if (p->row.intent_us == 0) {
@@ -153,7 +153,7 @@ bool doubt_start(struct part *p, struct outbox *out)
     return false;
 }
 
-bool doubt_settle(struct flight *f, struct part *p, struct outbox *out)
+bool doubt_settle(struct flight *f, struct leg *p, struct outbox *out)
 {
     enum doubt_next next =
         doubt_next(&(struct doubt_facts){ .policy = p->in_doubt, .source = DOUBT_INTENT });

@@ -13,7 +13,7 @@
 #include "engine/road/outbox.h"
 
 /* As send_begin(), for a part whose system minds a second send. */
-bool doubt_start(struct part *p, struct outbox *out);
+bool doubt_start(struct leg *p, struct outbox *out);
 /* A claimed delivery was sent before, and nobody knows what came of it; false: its receiver
  * must be asked, or it may be sent again. */
-bool doubt_settle(struct flight *f, struct part *p, struct outbox *out);
+bool doubt_settle(struct flight *f, struct leg *p, struct outbox *out);

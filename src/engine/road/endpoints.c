@@ -51,7 +51,7 @@ void endpoints_changed(void *road, int64_t endpoint, const struct breaker *b,
 {
     struct road *r = road;
     struct endpoint_note *n = NEW(struct endpoint_note);
-    struct str name = store_word_name(r->store, endpoint);
+    struct str name = name_text(r->store, endpoint);
 
     *n = (struct endpoint_note){ .job = { .run = write_note },
                                  .road = r,

@@ -13,17 +13,17 @@ enum { BATCHES_MOST = 16 }; /* one after the other */
 
 static bool refuse(struct flight *f, const struct plan_step *s, enum dead_code code)
 {
-    outcome_dead(f, TRAIL_STEP, s->name, code, -1, f->message);
+    outcome_dead(f, TIMELINE_STEP, s->name, code, -1, f->message);
     return false;
 }
 
 /* One batch for each value. */
-static bool find_part(struct flight *f, const struct plan_step *s, struct str *ret)
+static bool find_leg(struct flight *f, const struct plan_step *s, struct str *ret)
 {
     AUTO(buf_done) struct buf text = BUF_INIT(FACTS_VALUE_MOST);
     struct template_values values = { .id = str_of(f->id),
                                       .name = f->name,
-                                      .gateway = store_word_name(f->road->store, f->gateway),
+                                      .gateway = name_text(f->road->store, f->gateway),
                                       .received_us = f->received_us,
                                       .facts = &f->facts };
     struct err err = { 0 };
@@ -60,7 +60,7 @@ static bool is_good(struct flight *f, const struct plan_step *s, struct variant 
  */
 static bool has_deliveries(struct flight *f, const struct plan_batch *b)
 {
-    if (f->part_count == 0)
+    if (f->leg_count == 0)
         return false;
     (void)snprintf(f->message, sizeof f->message,
                    "a document that joins batch %.*s is delivered with it, not before; put the "
@@ -107,7 +107,7 @@ bool join_batch(struct flight *f, const struct plan_step *s, struct variant *byt
         return refuse(f, s, DEAD_LOOP);
     if (has_deliveries(f, b) || was_changed(f, b, bytes))
         return refuse(f, s, DEAD_SERVICE_FAILED);
-    if (!find_part(f, s, &part) || !is_good(f, s, bytes))
+    if (!find_leg(f, s, &part) || !is_good(f, s, bytes))
         return false;
     /* What a batch became came out of it once, however often it is tried again; its own is counted
      * when it is a member (batch_build.c). */
@@ -122,7 +122,7 @@ bool join_batch(struct flight *f, const struct plan_step *s, struct variant *byt
                                    .alone = f->again > 0 };
     (void)snprintf(f->message, sizeof f->message, "joins batch %.*s%s", STR_ARG(b->name),
                    f->join.alone ? ", by itself: it was in one before" : "");
-    flight_note(f, TRAIL_STEP, TRAIL_WAITS, s->name, -1, f->message);
+    flight_note(f, TIMELINE_STEP, TIMELINE_WAITS, s->name, -1, f->message);
     f->message[0] = '\0';
     f->settle.end = SETTLE_JOIN;
     return true;

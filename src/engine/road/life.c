@@ -8,9 +8,9 @@
 #include "base/thread.h"
 #include "engine/dispatch/dispatch.h"
 #include "engine/dispatch/govern.h"
-#include "engine/dispatch/pace.h"
+#include "engine/dispatch/limiter.h"
+#include "engine/road/claimer.h"
 #include "engine/road/endpoints.h"
-#include "engine/road/feed.h"
 #include "engine/road/order.h"
 #include "engine/road/order_keep.h"
 #include "engine/road/outcome.h"
@@ -111,9 +111,9 @@ static void init_sync(struct road *r)
 {
     (void)pthread_rwlock_init(&r->plan_lock, NULL);
     (void)pthread_mutex_init(&r->mutex, NULL);
-    (void)pthread_mutex_init(&r->feed_mutex, NULL);
+    (void)pthread_mutex_init(&r->claimer_mutex, NULL);
     (void)pthread_cond_init(&r->filled, NULL);
-    (void)pthread_cond_init(&r->feed_wake, NULL);
+    (void)pthread_cond_init(&r->claimer_wake, NULL);
 }
 
 bool road_start(const struct road_options *o, struct road **ret, struct err *err)
@@ -132,8 +132,9 @@ bool road_start(const struct road_options *o, struct road **ret, struct err *err
     r->mishaps = o->mishaps;
     r->ways = o->ways;
     r->stock = flight_stock_new(o->store, o->ways, r);
-    r->pace = pace_new(&(struct pace_calls){ .ready = on_token, .reserve = on_reserve, .arg = r });
-    r->dispatch = dispatch_new(o->govern, &(struct dispatch_calls){ .pace = r->pace,
+    r->limiter =
+        limiter_new(&(struct limiter_calls){ .ready = on_token, .reserve = on_reserve, .arg = r });
+    r->dispatch = dispatch_new(o->govern, &(struct dispatch_calls){ .limiter = r->limiter,
                                                                     .changed = endpoints_changed,
                                                                     .hungry = on_hungry,
                                                                     .arg = r });
@@ -166,8 +167,8 @@ void road_run(struct road *r)
         r->options.workers < ROAD_WORKERS_MOST ? r->options.workers : ROAD_WORKERS_MOST;
     for (size_t i = 0; i < r->worker_count; i++)
         thread_start(&r->workers[i], "worker", work_main, r);
-    thread_start(&r->feeder, "feeder", feed_main, r);
-    pace_run(r->pace);
+    thread_start(&r->claimer, "claimer", claimer_main, r);
+    limiter_run(r->limiter);
     r->running = true;
 }
 
@@ -190,14 +191,14 @@ static void end_threads(struct road *r)
     r->workers_end = true;
     (void)pthread_cond_broadcast(&r->filled);
     (void)pthread_mutex_unlock(&r->mutex);
-    (void)pthread_mutex_lock(&r->feed_mutex);
-    r->feed_end = true;
-    (void)pthread_cond_signal(&r->feed_wake);
-    (void)pthread_mutex_unlock(&r->feed_mutex);
+    (void)pthread_mutex_lock(&r->claimer_mutex);
+    r->claimer_end = true;
+    (void)pthread_cond_signal(&r->claimer_wake);
+    (void)pthread_mutex_unlock(&r->claimer_mutex);
     for (size_t i = 0; i < r->worker_count; i++)
         (void)pthread_join(r->workers[i], NULL);
-    (void)pthread_join(r->feeder, NULL);
-    pace_stop(r->pace);
+    (void)pthread_join(r->claimer, NULL);
+    limiter_stop(r->limiter);
     r->running = false;
 }
 
@@ -243,7 +244,7 @@ void road_free(struct road *r)
     outcome_metrics_forget();
     settling_metrics_forget();
     dispatch_free(r->dispatch);
-    pace_free(r->pace);
+    limiter_free(r->limiter);
     plan_unref(r->plan);
     for (size_t i = 0; i < ROAD_PLANS_MOST; i++)
         plan_unref(r->older[i]);

@@ -58,8 +58,8 @@ static bool load_plan(struct flight *f, struct err *err)
 /* What cannot be loaded now is tried again later; what is gone is a dead letter. */
 static void load_failed(struct flight *f, const struct err *err, struct outbox *out)
 {
-    if (f->part_count > 0 && f->settle.task.kind == TASK_DELIVER) {
-        struct part *p = f->parts[0];
+    if (f->leg_count > 0 && f->settle.task.kind == TASK_DELIVER) {
+        struct leg *p = f->legs[0];
 
         p->row.message = str_of(arena_text(&f->arena, str_of(err->text)));
         p->verdict.message[0] = '\0';
@@ -75,7 +75,7 @@ static void load_failed(struct flight *f, const struct err *err, struct outbox *
             p->row.state = DELIVERY_RETRYING;
             p->row.due_us = road_now_us(f->road) + INT64_C(5) * CLOCK_S;
         }
-        f->settle.end = SETTLE_PARTS;
+        f->settle.end = SETTLE_DELIVERIES;
     } else {
         outcome_read_failed(f, err);
     }
@@ -111,7 +111,8 @@ static void note_recovered(struct flight *f)
     if (atomic_load(&r->unknown_left) > 0)
         atomic_fetch_sub(&r->unknown_left, 1);
     f->recovered = true;
-    flight_note(f, TRAIL_RECOVERY, TRAIL_UNKNOWN, STR(""), -1, "sent before a crash: unknown");
+    flight_note(f, TIMELINE_RECOVERY, TIMELINE_UNKNOWN, STR(""), -1,
+                "sent before a crash: unknown");
 }
 
 /* A large document is walked on a thread of the pool. */
@@ -209,7 +210,7 @@ void load_delivery(struct road *r, const struct task *t, struct outbox *out)
     }
     flight_fill(f, &d);
     flight_fill_facts(f, &d);
-    struct part *p = flight_add_stored(f, &v);
+    struct leg *p = flight_add_stored(f, &v);
 
     p->variant = &f->variants[0];
     if (v.has_bytes)
@@ -223,14 +224,14 @@ void load_delivery(struct road *r, const struct task *t, struct outbox *out)
     p->in_doubt = system != NULL ? system->in_doubt : DOUBT_HOLD;
     if (p->in_doubt == DOUBT_RESEND || v.intent_us != 0)
         note_recovered(f);
-    f->settle.end = SETTLE_PARTS;
+    f->settle.end = SETTLE_DELIVERIES;
     if (v.intent_us != 0 && doubt_settle(f, p, out))
         return;
     if (!load_bytes(f, p->variant, &err)) {
         load_failed(f, &err, out);
         return;
     }
-    send_parts(f, out);
+    send_legs(f, out);
 }
 
 void load_claimed(struct flight *f, struct outbox *out)

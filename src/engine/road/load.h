@@ -1,6 +1,6 @@
 /* load.h - a claimed task becomes a flight again.
  *
- * On the feeder's thread.  What cannot be loaded now is due again in a moment; what is gone is a
+ * On the claimer's thread.  What cannot be loaded now is due again in a moment; what is gone is a
  * dead letter, or its task is dropped.
  */
 #pragma once

@@ -86,7 +86,7 @@ static void on_going(void *arg, const struct order_going *going, size_t count)
         if (going[i].claimed) {
             if (!going[i].own && !keep_go(r, &going[i].task))
                 load_later(o, &going[i].task);
-        } else if (lane_of_queue(r->store, going[i].queue, &system, &endpoint))
+        } else if (queue_target(r->store, going[i].queue, &system, &endpoint))
             dispatch_note_stored(r->dispatch, system, endpoint, going[i].queue);
     }
     if (count > 0) {
@@ -165,8 +165,8 @@ void order_mark(struct flight *f)
         return;
     struct plan *plan = road_plan(r);
 
-    for (size_t i = 0; i < f->part_count; i++) {
-        struct settle_part *row = &f->parts[i]->row;
+    for (size_t i = 0; i < f->leg_count; i++) {
+        struct settle_delivery *row = &f->legs[i]->row;
         const struct plan_system *s = plan_system_find(plan, row->system);
 
         if (s == NULL || s->order == ORDER_NONE)
@@ -189,13 +189,14 @@ static bool may_pass(struct road *r, int64_t system)
     return pass;
 }
 
-bool order_steps_aside(const struct part *p)
+bool order_steps_aside(const struct leg *p)
 {
     return p->row.lane != 0 && p->row.state == DELIVERY_DEAD &&
            may_pass(p->flight->road, p->row.system);
 }
 
-/* ---- the feeder's share ---------------------------------------------------------------------- */
+/* ---- the claimer's share ----------------------------------------------------------------------
+ */
 
 static bool was_told(struct ordering *o, int64_t delivery)
 {
@@ -210,7 +211,7 @@ static bool was_told(struct ordering *o, int64_t delivery)
 static void tell_stop(struct ordering *o, const struct order_stop *s)
 {
     struct road *r = o->road;
-    struct str system = store_word_name(r->store, s->system);
+    struct str system = name_text(r->store, s->system);
     char message[200];
 
     if (was_told(o, s->delivery))

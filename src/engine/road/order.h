@@ -17,7 +17,7 @@ void order_use(struct road *r, const struct plan *plan); /* from now on */
 /* New parts of ordered systems get their lanes; before they are offered. */
 void order_mark(struct flight *f);
 /* A stored delivery is settled: does it let the others of its lane pass? */
-bool order_steps_aside(const struct part *p);
-/* The feeder's share: lanes that were missed, or wait for what others route. */
+bool order_steps_aside(const struct leg *p);
+/* The claimer's share: lanes that were missed, or wait for what others route. */
 void order_work(struct road *r, int64_t *looked_us);
-int64_t order_wait_us(struct road *r); /* how long the feeder may sleep */
+int64_t order_wait_us(struct road *r); /* how long the claimer may sleep */

@@ -66,9 +66,9 @@ void keep_note_moved(struct keeping *k, int64_t lane)
 bool keep_wants(struct flight *f)
 {
     struct keeping *k = f->road->keeping;
-    int64_t lane = f->part_count == 1 ? f->parts[0]->row.lane : 0;
+    int64_t lane = f->leg_count == 1 ? f->legs[0]->row.lane : 0;
 
-    return lane != 0 && f->settle.task.kind == TASK_RUN && f->parts[0]->variant == f->variants &&
+    return lane != 0 && f->settle.task.kind == TASK_RUN && f->legs[0]->variant == f->variants &&
            f->source.size <= SEGMENT_PAYLOAD_MOST && keep_count(k) < KEPT_MOST &&
            !atomic_load(&f->road->stopping) &&
            atomic_load_explicit(slow_of(k, lane), memory_order_relaxed) != lane;
@@ -77,7 +77,7 @@ bool keep_wants(struct flight *f)
 /* As load_delivery() in feed.c makes it from the store. */
 static void carry_on(struct flight *f, const struct task *t)
 {
-    struct part *p = f->parts[0];
+    struct leg *p = f->legs[0];
     const struct settle_op *was = &f->settle;
     const struct plan_system *system;
 
@@ -92,7 +92,7 @@ static void carry_on(struct flight *f, const struct task *t)
                                     .receiver = was->receiver,
                                     .type = was->type,
                                     .route = was->route,
-                                    .end = SETTLE_PARTS };
+                                    .end = SETTLE_DELIVERIES };
     f->was_born = false;
     f->began_us = clock_mono_us();
     f->next = NULL;
@@ -102,12 +102,12 @@ static void carry_on(struct flight *f, const struct task *t)
 /* It is stored, and waits. */
 static void make_stored(struct flight *f)
 {
-    struct part *p = f->parts[0];
+    struct leg *p = f->legs[0];
 
     p->row.num = f->settle.parts[0].num;
     p->row.queue = f->settle.parts[0].queue;
     p->held_why = 0;
-    buf_clear(&f->trail);
+    buf_clear(&f->timeline);
     buf_clear(&f->stages);
     f->tries = 0;
     f->began_us = clock_mono_us();
@@ -128,7 +128,7 @@ bool keep_put(struct flight *f)
     }
     (void)pthread_mutex_lock(&k->mutex);
     bool keep = !atomic_load(&f->road->stopping);
-    struct flight **slot = &k->slots[slot_of(f->parts[0]->row.num)];
+    struct flight **slot = &k->slots[slot_of(f->legs[0]->row.num)];
 
     if (keep) {
         f->next = *slot;
@@ -143,7 +143,7 @@ static struct flight **find(struct keeping *k, int64_t delivery)
 {
     struct flight **at = &k->slots[slot_of(delivery)];
 
-    while (*at != NULL && (*at)->parts[0]->row.num != delivery)
+    while (*at != NULL && (*at)->legs[0]->row.num != delivery)
         at = &(*at)->next;
     return at;
 }
@@ -208,7 +208,7 @@ void keep_sweep(struct road *r, bool all)
     (void)pthread_mutex_unlock(&k->mutex);
     for (struct flight *f = old, *next; f != NULL; f = next) {
         next = f->next;
-        atomic_store(slow_of(k, f->parts[0]->row.lane), f->parts[0]->row.lane);
+        atomic_store(slow_of(k, f->legs[0]->row.lane), f->legs[0]->row.lane);
         road_gone(f);
     }
 }

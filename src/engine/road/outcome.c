@@ -52,14 +52,14 @@ void outcome_metrics_forget(void)
 /* ---- one delivery ------------------------------------------------------------------------------
  */
 
-static void set_dead(struct part *p, const char *code)
+static void set_dead(struct leg *p, const char *code)
 {
     p->row.state = DELIVERY_DEAD;
     p->row.code = str_of(code);
 }
 
 /* Tried again later, unless that would be too late. */
-static void set_retry(struct part *p)
+static void set_retry(struct leg *p)
 {
     const struct retry_rule *rule = &p->endpoint->retry;
     int64_t now = road_now_us(p->flight->road);
@@ -78,7 +78,7 @@ static void set_retry(struct part *p)
 }
 
 /* Its receiver is asked a moment later, and then less and less often. */
-static void set_ask(struct part *p)
+static void set_ask(struct leg *p)
 {
     int64_t now = road_now_us(p->flight->road);
 
@@ -89,7 +89,7 @@ static void set_ask(struct part *p)
 }
 
 /* It counts as delivered, and says that nobody knows. */
-static void set_assumed(struct part *p)
+static void set_assumed(struct leg *p)
 {
     char why[VERDICT_MESSAGE_MOST];
 
@@ -101,7 +101,7 @@ static void set_assumed(struct part *p)
 }
 
 /* What follows; sets what the row says of its intent. */
-static enum doubt_next next_of(struct part *p, enum doubt_source source, bool breaker_open)
+static enum doubt_next next_of(struct leg *p, enum doubt_source source, bool breaker_open)
 {
     const struct verdict *v = &p->verdict;
     struct road *r = p->flight->road;
@@ -124,7 +124,7 @@ static enum doubt_next next_of(struct part *p, enum doubt_source source, bool br
     return next;
 }
 
-static void set_next(struct part *p, enum doubt_next next, const char *code)
+static void set_next(struct leg *p, enum doubt_next next, const char *code)
 {
     switch (next) {
     case DOUBT_DELIVERED:
@@ -157,15 +157,15 @@ static void set_next(struct part *p, enum doubt_next next, const char *code)
     unreachable("what is done at once has no outcome yet");
 }
 
-static void note_doubt(struct part *p)
+static void note_doubt(struct leg *p)
 {
     struct road *r = p->flight->road;
 
-    mishaps_note(r->mishaps, "in_doubt", "endpoint", store_word_name(r->store, p->row.endpoint),
+    mishaps_note(r->mishaps, "in_doubt", "endpoint", name_text(r->store, p->row.endpoint),
                  p->verdict.message);
 }
 
-static void outcome_of_question(struct part *p, bool breaker_open)
+static void outcome_of_question(struct leg *p, bool breaker_open)
 {
     enum doubt_next next = next_of(p, DOUBT_ASKED, breaker_open);
 
@@ -195,7 +195,7 @@ static const char *usual_code(enum verdict_kind kind)
     return "";
 }
 
-void outcome_of_part(struct part *p, bool breaker_open)
+void outcome_of_leg(struct leg *p, bool breaker_open)
 {
     const struct verdict *v = &p->verdict;
     struct road *r = p->flight->road;
@@ -218,11 +218,10 @@ void outcome_of_part(struct part *p, bool breaker_open)
         return;
     if (p->row.code.len == 0)
         p->row.code = str_of(code);
-    mishaps_note(r->mishaps, code, "endpoint", store_word_name(r->store, p->row.endpoint),
-                 v->message);
+    mishaps_note(r->mishaps, code, "endpoint", name_text(r->store, p->row.endpoint), v->message);
 }
 
-void outcome_parked(struct part *p, unsigned why)
+void outcome_parked(struct leg *p, unsigned why)
 {
     p->row.state = DELIVERY_READY;
     p->row.due_us = 0;
@@ -230,30 +229,30 @@ void outcome_parked(struct part *p, unsigned why)
     p->took_us = -1;
 }
 
-static enum trail_outcome trail_of(const struct part *p)
+static enum timeline_outcome timeline_of(const struct leg *p)
 {
     switch (p->row.state) {
     case DELIVERY_DELIVERED:
-        return TRAIL_DELIVERED;
+        return TIMELINE_DELIVERED;
     case DELIVERY_RETRYING:
-        return p->row.intent_us != 0 ? TRAIL_DOUBT : TRAIL_RETRY;
+        return p->row.intent_us != 0 ? TIMELINE_DOUBT : TIMELINE_RETRY;
     case DELIVERY_IN_DOUBT:
-        return TRAIL_DOUBT;
+        return TIMELINE_DOUBT;
     case DELIVERY_DEAD:
-        return TRAIL_DEAD;
+        return TIMELINE_DEAD;
     case DELIVERY_CANCELLED:
-        return TRAIL_CANCELLED;
+        return TIMELINE_CANCELLED;
     case DELIVERY_READY:
     case DELIVERY_SENDING:
     case DELIVERY_HELD:
     case DELIVERY_STATES:
         break;
     }
-    return TRAIL_WAITS;
+    return TIMELINE_WAITS;
 }
 
 /* An attempt was made. */
-static void count_ways(const struct flight *f, const struct part *p)
+static void count_ways(const struct flight *f, const struct leg *p)
 {
     if (p->took_us >= 0)
         ways_count(f->road->ways, p->row.state == DELIVERY_DELIVERED ? WAY_SENT : WAY_FAILED,
@@ -261,7 +260,7 @@ static void count_ways(const struct flight *f, const struct part *p)
 }
 
 /* A stored delivery that is parked again without an attempt tells nothing new. */
-void outcome_note(struct flight *f, const struct part *p)
+void outcome_note(struct flight *f, const struct leg *p)
 {
     AUTO(buf_done) struct buf why = BUF_INIT(200);
 
@@ -273,13 +272,14 @@ void outcome_note(struct flight *f, const struct part *p)
         if (p->held_why != 0)
             buf_puts(&why, "held: ");
         held_reasons_print(p->held_why, &why);
-        flight_note_part(f, p, TRAIL_WAITS, -1, p->held_why != 0 ? why.ptr : "waits for its turn");
+        flight_note_leg(f, p, TIMELINE_WAITS, -1,
+                        p->held_why != 0 ? why.ptr : "waits for its turn");
         return;
     }
-    flight_note_part(f, p, trail_of(p), p->took_us, p->verdict.message);
+    flight_note_leg(f, p, timeline_of(p), p->took_us, p->verdict.message);
 }
 
-void outcome_unknown(struct part *p)
+void outcome_unknown(struct leg *p)
 {
     struct flight *f = p->flight;
 
@@ -289,7 +289,7 @@ void outcome_unknown(struct part *p)
     p->row.code = STR("in_doubt");
     set_next(p, next_of(p, DOUBT_INTENT, false), NULL);
     note_doubt(p);
-    flight_note_part(f, p, trail_of(p), -1, p->verdict.message);
+    flight_note_leg(f, p, timeline_of(p), -1, p->verdict.message);
     log_event(LOG_WARN, "delivery.doubt", kv_z("document", f->id), kv_str("delivery", p->row.id),
               kv_z("state", delivery_states[p->row.state]), kv_int("attempt", p->row.attempts),
               kv_z("why", p->verdict.message));
@@ -298,20 +298,20 @@ void outcome_unknown(struct part *p)
 /* ---- the document
  * -------------------------------------------------------------------------------- */
 
-void outcome_dead(struct flight *f, enum trail_stage stage, struct str what, enum dead_code code,
+void outcome_dead(struct flight *f, enum timeline_stage stage, struct str what, enum dead_code code,
                   int64_t took_us, const char *message)
 {
     struct road *r = f->road;
 
     if (message != f->message)
         (void)snprintf(f->message, sizeof f->message, "%s", message);
-    flight_note(f, stage, TRAIL_DEAD, what, took_us, f->message);
+    flight_note(f, stage, TIMELINE_DEAD, what, took_us, f->message);
     f->settle.end = SETTLE_DEAD;
     f->dead = code;
     f->settle.code = str_of(dead_codes[code]);
     f->settle.message = str_of(f->message);
     if (!f->dry)
-        mishaps_note(r->mishaps, dead_codes[code], "gateway", store_word_name(r->store, f->gateway),
+        mishaps_note(r->mishaps, dead_codes[code], "gateway", name_text(r->store, f->gateway),
                      f->message);
 }
 
@@ -321,7 +321,7 @@ void outcome_again(struct flight *f, const struct err *err)
                                .most_us = (int64_t)AGAIN_MOST_S * CLOCK_S };
 
     (void)snprintf(f->message, sizeof f->message, "%s", err->text);
-    flight_note(f, TRAIL_DOCUMENT, TRAIL_RETRY, STR(""), -1, f->message);
+    flight_note(f, TIMELINE_DOCUMENT, TIMELINE_RETRY, STR(""), -1, f->message);
     f->settle.end = SETTLE_AGAIN;
     f->settle.part_count = 0;
     f->settle.code = STR("retry");
@@ -346,13 +346,13 @@ void outcome_delayed(struct flight *f, int64_t due_us)
 void outcome_read_failed(struct flight *f, const struct err *err)
 {
     if (err->kind == ERR_LIMIT && err->sys == 0) {
-        outcome_dead(f, TRAIL_DOCUMENT, STR("payload"), DEAD_LIMIT, -1, err->text);
+        outcome_dead(f, TIMELINE_DOCUMENT, STR("payload"), DEAD_LIMIT, -1, err->text);
         return;
     }
     if (err->kind != ERR_PERMANENT) {
         outcome_again(f, err);
         return;
     }
-    outcome_dead(f, TRAIL_DOCUMENT, STR("payload"),
+    outcome_dead(f, TIMELINE_DOCUMENT, STR("payload"),
                  err->sys != 0 ? DEAD_PAYLOAD_MISSING : DEAD_PAYLOAD_CORRUPT, -1, err->text);
 }

@@ -6,14 +6,14 @@
 
 #include "engine/flight/flight.h"
 
-void outcome_of_part(struct part *p, bool breaker_open);
-void outcome_parked(struct part *p, unsigned why);
+void outcome_of_leg(struct leg *p, bool breaker_open);
+void outcome_parked(struct leg *p, unsigned why);
 /* It was sent before a crash: by the policy of its system, with a line in the timeline. */
-void outcome_unknown(struct part *p);
+void outcome_unknown(struct leg *p);
 /* Its line in the timeline, and counted: before it is settled. */
-void outcome_note(struct flight *f, const struct part *p);
+void outcome_note(struct flight *f, const struct leg *p);
 
-void outcome_dead(struct flight *f, enum trail_stage stage, struct str what, enum dead_code code,
+void outcome_dead(struct flight *f, enum timeline_stage stage, struct str what, enum dead_code code,
                   int64_t took_us, const char *message);
 void outcome_again(struct flight *f, const struct err *err); /* not now */
 void outcome_delayed(struct flight *f, int64_t due_us);      /* the same, as it should be */

@@ -138,37 +138,38 @@ size_t road_take(struct road *r, struct flight **ret, size_t most)
     return n;
 }
 
-/* ---- to the feeder --------------------------------------------------------------------------- */
+/* ---- to the claimer ---------------------------------------------------------------------------
+ */
 
 void road_wake(struct road *r)
 {
-    (void)pthread_mutex_lock(&r->feed_mutex);
-    r->feed_asked = true;
-    (void)pthread_cond_signal(&r->feed_wake);
-    (void)pthread_mutex_unlock(&r->feed_mutex);
+    (void)pthread_mutex_lock(&r->claimer_mutex);
+    r->claimer_asked = true;
+    (void)pthread_cond_signal(&r->claimer_wake);
+    (void)pthread_mutex_unlock(&r->claimer_mutex);
 }
 
 void road_note_due(struct road *r, int64_t due_us)
 {
-    (void)pthread_mutex_lock(&r->feed_mutex);
+    (void)pthread_mutex_lock(&r->claimer_mutex);
     if (r->next_due_us == 0 || due_us < r->next_due_us) {
         r->next_due_us = due_us;
-        r->feed_asked = true;
-        (void)pthread_cond_signal(&r->feed_wake);
+        r->claimer_asked = true;
+        (void)pthread_cond_signal(&r->claimer_wake);
     }
-    (void)pthread_mutex_unlock(&r->feed_mutex);
+    (void)pthread_mutex_unlock(&r->claimer_mutex);
 }
 
 static void put_unsettled(struct flight *f)
 {
     struct road *r = f->road;
 
-    (void)pthread_mutex_lock(&r->feed_mutex);
+    (void)pthread_mutex_lock(&r->claimer_mutex);
     f->next = NULL;
     *r->unsettled.end = f;
     r->unsettled.end = &f->next;
     r->unsettled.count++;
-    (void)pthread_mutex_unlock(&r->feed_mutex);
+    (void)pthread_mutex_unlock(&r->claimer_mutex);
 }
 
 void road_unsettled(struct flight *f)

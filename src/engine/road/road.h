@@ -1,7 +1,7 @@
 /* road.h - documents move: from commit 1 to commit 2.
  *
  * The road has the flights (flight.h) and the threads that carry them: workers walk, the transfer
- * thread and the pool send, the feeder claims what waits in the store, and everything ends in the
+ * thread and the pool send, the claimer claims what waits in the store, and everything ends in the
  * writer.  Its files, each above those that it needs:
  *
  *   life        threads, wiring, start and stop
@@ -50,7 +50,7 @@ struct dispatch *road_dispatch(struct road *r);
 struct flight_stock *road_stock(struct road *r);
 /* Something else that goes out over HTTP; false: the node stops, and done() is not called. */
 bool road_transfer(struct road *r, struct transfer *t);
-/* Something may begin, or may not, that could not, or could: the feeder looks now. */
+/* Something may begin, or may not, that could not, or could: the claimer looks now. */
 void road_wake(struct road *r);
 /* A document was accepted without a claim: it waits in the store. */
 void road_note_backlog(struct road *r);

@@ -22,7 +22,7 @@
 
 static bool next_piece(void *arg, struct str *ret, struct err *err)
 {
-    struct part *p = arg;
+    struct leg *p = arg;
 
     if ((p->reader == NULL &&
          !payload_open(p->flight->road->store, &p->variant->source, &p->reader, err)) ||
@@ -34,7 +34,7 @@ static bool next_piece(void *arg, struct str *ret, struct err *err)
 }
 
 /* Whatever the connector made of it: bytes that are gone or damaged are for ever. */
-static void judge_bytes(struct part *p)
+static void judge_bytes(struct leg *p)
 {
     if (p->read_err.kind != ERR_PERMANENT)
         return;
@@ -43,7 +43,7 @@ static void judge_bytes(struct part *p)
     (void)verdict_say(&p->verdict, VERDICT_FAILED, "%s", p->read_err.text);
 }
 
-void send_fill(struct part *p)
+void send_fill(struct leg *p)
 {
     struct flight *f = p->flight;
     const struct variant *v = p->variant;
@@ -54,7 +54,7 @@ void send_fill(struct part *p)
                                    .facts = &f->facts,
                                    .name = f->name,
                                    .ctype = f->ctype,
-                                   .gateway = store_word_name(f->road->store, f->gateway),
+                                   .gateway = name_text(f->road->store, f->gateway),
                                    .endpoint = p->endpoint->name,
                                    .traceparent = str_of(f->traceparent),
                                    .received_us = f->received_us,
@@ -77,9 +77,9 @@ static void one_over(struct flight *f, struct outbox *out)
         settle_flight(f, out);
 }
 
-void send_park(struct part *first, struct outbox *out)
+void send_park(struct leg *first, struct outbox *out)
 {
-    for (struct part *p = first, *after; p != NULL; p = after) {
+    for (struct leg *p = first, *after; p != NULL; p = after) {
         after = p->next;
         outcome_parked(p, 0);
         one_over(p->flight, out);
@@ -88,7 +88,7 @@ void send_park(struct part *first, struct outbox *out)
 
 /* Trouble of our own (bytes that cannot be read, a node that stops or may not send) says nothing
  * about the endpoint. */
-static const struct verdict *breaker_verdict(const struct part *p)
+static const struct verdict *breaker_verdict(const struct leg *p)
 {
     static const struct verdict ours = { .kind = VERDICT_FAILED };
     const struct road *r = p->flight->road;
@@ -99,7 +99,7 @@ static const struct verdict *breaker_verdict(const struct part *p)
 }
 
 /* The part has its verdict; the chain gets the parts that may begin now. */
-static void end_part(struct part *p, struct part ***chain_end, struct outbox *out)
+static void end_leg(struct leg *p, struct leg ***chain_end, struct outbox *out)
 {
     struct flight *f = p->flight;
     struct dispatch_next next;
@@ -110,7 +110,7 @@ static void end_part(struct part *p, struct part ***chain_end, struct outbox *ou
 
     payload_close(p->reader);
     p->reader = NULL;
-    outcome_of_part(p, open);
+    outcome_of_leg(p, open);
     one_over(f, out);
     send_park(next.park, out);
     if (next.begin != NULL) {
@@ -120,9 +120,9 @@ static void end_part(struct part *p, struct part ***chain_end, struct outbox *ou
     }
 }
 
-static void begin_all(struct part *first, struct outbox *out);
+static void begin_all(struct leg *first, struct outbox *out);
 
-void send_back(struct part *p, struct outbox *out)
+void send_back(struct leg *p, struct outbox *out)
 {
     struct flight *f = p->flight;
     struct dispatch_next next;
@@ -134,11 +134,11 @@ void send_back(struct part *p, struct outbox *out)
     begin_all(next.begin, out);
 }
 
-void send_ended(struct part *p, struct outbox *out)
+void send_ended(struct leg *p, struct outbox *out)
 {
-    struct part *chain = NULL, **end = &chain;
+    struct leg *chain = NULL, **end = &chain;
 
-    end_part(p, &end, out);
+    end_leg(p, &end, out);
     begin_all(chain, out);
 }
 
@@ -148,7 +148,7 @@ void send_ended(struct part *p, struct outbox *out)
 /* On the transfer thread. */
 static void on_answer(struct transfer *t)
 {
-    struct part *p = container_of(t, struct part, transfer);
+    struct leg *p = container_of(t, struct leg, transfer);
     struct road *r = p->flight->road;
 
     fault_point(SEND_ANSWERED);
@@ -162,7 +162,7 @@ static void on_answer(struct transfer *t)
 /* On a thread of the pool. */
 static void on_pool(struct pool_job *job)
 {
-    struct part *p = container_of(job, struct part, job);
+    struct leg *p = container_of(job, struct leg, job);
     struct road *r = p->flight->road;
     OUTBOX(out, r);
 
@@ -179,7 +179,7 @@ static void on_pool(struct pool_job *job)
 }
 
 /* It waited too long.  One that may have been sent already is not judged by that. */
-static bool is_late(struct part *p)
+static bool is_late(struct leg *p)
 {
     int64_t at = p->row.expires_us;
     char text[CLOCK_TEXT];
@@ -194,7 +194,7 @@ static bool is_late(struct part *p)
     return true;
 }
 
-void send_clear(struct part *p)
+void send_clear(struct leg *p)
 {
     p->began_us = clock_mono_us();
     p->verdict.retry_after_us = p->verdict.status = 0;
@@ -203,7 +203,7 @@ void send_clear(struct part *p)
     p->read_err.kind = ERR_NONE;
 }
 
-bool send_begin(struct part *p, struct outbox *out)
+bool send_begin(struct leg *p, struct outbox *out)
 {
     const struct endpoint_type *type = p->endpoint->type;
     struct flight *f = p->flight;
@@ -232,14 +232,14 @@ bool send_begin(struct part *p, struct outbox *out)
 }
 
 /* Parts that have their slots; what is over at once may let others begin. */
-static void begin_all(struct part *first, struct outbox *out)
+static void begin_all(struct leg *first, struct outbox *out)
 {
-    struct part *chain = first, **end = &chain;
+    struct leg *chain = first, **end = &chain;
 
     while (*end != NULL)
         end = &(*end)->next;
     while (chain != NULL) {
-        struct part *p = chain;
+        struct leg *p = chain;
 
         chain = p->next;
         if (chain == NULL)
@@ -247,11 +247,11 @@ static void begin_all(struct part *first, struct outbox *out)
         p->next = NULL;
         if (is_late(p) ||
             (p->in_doubt == DOUBT_RESEND ? !send_begin(p, out) : !doubt_start(p, out)))
-            end_part(p, &end, out);
+            end_leg(p, &end, out);
     }
 }
 
-void send_chain(struct part *first, struct outbox *out)
+void send_chain(struct leg *first, struct outbox *out)
 {
     begin_all(first, out);
 }
@@ -265,10 +265,10 @@ static bool has_large(const struct flight *f)
     return false;
 }
 
-void send_parts(struct flight *f, struct outbox *out)
+void send_legs(struct flight *f, struct outbox *out)
 {
-    struct part *chain = NULL, **end = &chain;
-    size_t count = f->part_count;
+    struct leg *chain = NULL, **end = &chain;
+    size_t count = f->leg_count;
     struct err err = { 0 };
 
     order_mark(f);
@@ -282,7 +282,7 @@ void send_parts(struct flight *f, struct outbox *out)
 
     atomic_store(&f->open, (int)count + 1);
     for (size_t i = 0; i < count; i++) {
-        struct part *p = f->parts[i];
+        struct leg *p = f->legs[i];
         unsigned why;
 
         p->took_us = -1;
@@ -310,7 +310,7 @@ void send_parts(struct flight *f, struct outbox *out)
 static void drop_unsent(struct transfer *first, struct outbox *out)
 {
     for (struct transfer *t = first, *next; t != NULL; t = next) {
-        struct part *p = container_of(t, struct part, transfer);
+        struct leg *p = container_of(t, struct leg, transfer);
 
         next = t->next;
         if (p->in_doubt != DOUBT_RESEND)

@@ -8,15 +8,15 @@
 #include "engine/road/outbox.h"
 
 /* Offer all parts; settles when none is left open. */
-void send_parts(struct flight *f, struct outbox *out);
-void send_park(struct part *first, struct outbox *out);  /* a chain: they wait in the store */
-void send_chain(struct part *first, struct outbox *out); /* a chain: they have their slots */
+void send_legs(struct flight *f, struct outbox *out);
+void send_park(struct leg *first, struct outbox *out);  /* a chain: they wait in the store */
+void send_chain(struct leg *first, struct outbox *out); /* a chain: they have their slots */
 /* Hand over what is in it; it is empty then. */
 void send_flush(struct outbox *out);
-void send_fill(struct part *p);  /* p->sending */
-void send_clear(struct part *p); /* an attempt, or a question, starts now */
+void send_fill(struct leg *p);  /* p->sending */
+void send_clear(struct leg *p); /* an attempt, or a question, starts now */
 /* Its slot is taken.  False: it is over already, p->verdict says how: send_ended(). */
-bool send_begin(struct part *p, struct outbox *out);
-void send_ended(struct part *p, struct outbox *out);
+bool send_begin(struct leg *p, struct outbox *out);
+void send_ended(struct leg *p, struct outbox *out);
 /* Nothing was sent: the slot is given back, it waits in the store. */
-void send_back(struct part *p, struct outbox *out);
+void send_back(struct leg *p, struct outbox *out);

@@ -44,11 +44,11 @@ void settling_metrics_forget(void)
 
 /* ---- what the store is told ------------------------------------------------------------------ */
 
-static int64_t word_of(struct road *r, enum word_kind kind, struct str name)
+static int64_t word_of(struct road *r, enum name_kind kind, struct str name)
 {
     int64_t word;
 
-    return name.ptr != NULL && store_word_find(r->store, kind, name, &word) ? word : 0;
+    return name.ptr != NULL && name_find(r->store, kind, name, &word) ? word : 0;
 }
 
 static void fill_facts(struct flight *f)
@@ -58,9 +58,9 @@ static void fill_facts(struct flight *f)
     AUTO(buf_done) struct buf facts = BUF_INIT(FACTS_BYTES_MOST);
 
     s->has_facts = true;
-    s->sender = f->facts.sender_unknown ? 0 : word_of(r, WORD_SYSTEM, f->facts.sender);
-    s->receiver = f->facts.receiver_unknown ? 0 : word_of(r, WORD_SYSTEM, f->facts.receiver);
-    s->type = word_of(r, WORD_TYPE, f->facts.type);
+    s->sender = f->facts.sender_unknown ? 0 : word_of(r, NAME_SYSTEM, f->facts.sender);
+    s->receiver = f->facts.receiver_unknown ? 0 : word_of(r, NAME_SYSTEM, f->facts.receiver);
+    s->type = word_of(r, NAME_TYPE, f->facts.type);
     f->facts.type_unknown = s->type == 0 && f->facts.type.ptr != NULL;
     s->route = f->route != NULL ? f->route->word : 0;
     if (s->end == SETTLE_JOIN) /* its way begins anew with its batch, as whose member it joined */
@@ -69,11 +69,11 @@ static void fill_facts(struct flight *f)
     s->facts = facts.len > 0 ? arena_copy(&f->arena, buf_view(&facts)) : (struct str){ 0 };
 }
 
-static bool fill_part(struct flight *f, struct part *p, bool has_row, struct settle_part *to,
-                      struct err *err)
+static bool fill_leg(struct flight *f, struct leg *p, bool has_row, struct settle_delivery *to,
+                     struct err *err)
 {
     if (has_row && p->row.queue == 0 &&
-        !lane_queue(f->road->store, p->row.system, p->row.endpoint, &p->row.queue, err))
+        !queue_for(f->road->store, p->row.system, p->row.endpoint, &p->row.queue, err))
         return false;
     *to = p->row;
     to->aside = p->row.num != 0 && order_steps_aside(p);
@@ -82,23 +82,23 @@ static bool fill_part(struct flight *f, struct part *p, bool has_row, struct set
     return true;
 }
 
-static bool fill_parts(struct flight *f, struct err *err)
+static bool fill_legs(struct flight *f, struct err *err)
 {
     struct settle_op *s = &f->settle;
     bool over = s->task.kind != TASK_DELIVER;
 
-    for (size_t i = 0; i < f->part_count; i++)
-        over = over && f->parts[i]->row.state == DELIVERY_DELIVERED;
-    s->parts = ARENA_ARRAY(&f->arena, struct settle_part, f->part_count);
-    s->part_count = f->part_count;
+    for (size_t i = 0; i < f->leg_count; i++)
+        over = over && f->legs[i]->row.state == DELIVERY_DELIVERED;
+    s->parts = ARENA_ARRAY(&f->arena, struct settle_delivery, f->leg_count);
+    s->part_count = f->leg_count;
     if (!variants_seal(f, err))
         return false;
-    for (size_t i = 0; i < f->part_count; i++)
-        if (!fill_part(f, f->parts[i], !over, &s->parts[i], err))
+    for (size_t i = 0; i < f->leg_count; i++)
+        if (!fill_leg(f, f->legs[i], !over, &s->parts[i], err))
             return false;
-    for (size_t i = 0; i < f->part_count; i++)
-        outcome_note(f, f->parts[i]);
-    s->end = over ? SETTLE_OVER : SETTLE_PARTS;
+    for (size_t i = 0; i < f->leg_count; i++)
+        outcome_note(f, f->legs[i]);
+    s->end = over ? SETTLE_OVER : SETTLE_DELIVERIES;
     s->state = DOCUMENT_DELIVERED;
     return true;
 }
@@ -109,7 +109,7 @@ static bool fill_parts(struct flight *f, struct err *err)
 static const char *state_word(const struct flight *f)
 {
     const struct settle_op *s = &f->settle;
-    enum delivery_state states[SETTLE_PARTS_MOST];
+    enum delivery_state states[SETTLE_DELIVERIES_MOST];
 
     switch (s->end) {
     case SETTLE_OVER:
@@ -120,7 +120,7 @@ static const char *state_word(const struct flight *f)
         return document_states[DOCUMENT_ACTIVE];
     case SETTLE_AGAIN:
         return f->delayed ? document_states[DOCUMENT_ACTIVE] : "retrying";
-    case SETTLE_PARTS:
+    case SETTLE_DELIVERIES:
         break;
     }
     for (size_t i = 0; i < s->part_count; i++)
@@ -135,7 +135,7 @@ static enum log_level level_of_failure(struct flight *f, enum log_level level, s
     return mishaps_may_say(f->road->mishaps, code, object, ret_more) ? level : LOG_DEBUG;
 }
 
-static void log_part(struct flight *f, const struct part *p)
+static void log_leg(struct flight *f, const struct leg *p)
 {
     int64_t more;
     enum log_level level = level_of_failure(f, p->row.state == DELIVERY_DEAD ? LOG_WARN : LOG_INFO,
@@ -154,13 +154,13 @@ static void log_run(struct flight *f)
     enum log_level level = LOG_INFO;
     int64_t more = 0;
 
-    for (size_t i = 0; i < f->part_count; i++)
-        if (f->parts[i]->row.state != DELIVERY_DELIVERED && f->parts[i]->took_us >= 0)
-            log_part(f, f->parts[i]);
+    for (size_t i = 0; i < f->leg_count; i++)
+        if (f->legs[i]->row.state != DELIVERY_DELIVERED && f->legs[i]->took_us >= 0)
+            log_leg(f, f->legs[i]);
     if (failed)
         level = level_of_failure(f, LOG_WARN, f->settle.code, f->gateway, &more);
     log_event(level, "document.run", kv_z("document", f->id),
-              kv_str("gateway", store_word_name(f->road->store, f->gateway)),
+              kv_str("gateway", name_text(f->road->store, f->gateway)),
               kv_str("sender", f->facts.sender), kv_str("receiver", f->facts.receiver),
               kv_str("type", f->facts.type), kv_int("size", f->source.size),
               kv_z("state", state_word(f)), kv_str("stages", buf_view(&f->stages)),
@@ -220,7 +220,7 @@ static void fill_keep(struct flight *f)
 {
     struct settle_op *s = &f->settle;
     struct store *store = f->road->store;
-    int64_t type = word_of(f->road, WORD_TYPE, f->facts.type);
+    int64_t type = word_of(f->road, NAME_TYPE, f->facts.type);
 
     s->keep_days = retain_days(store, type, s->end == SETTLE_OVER ? s->state : DOCUMENT_DELIVERED);
     s->keep_cancelled = retain_days(store, type, DOCUMENT_CANCELLED);
@@ -232,7 +232,7 @@ void settle_flight(struct flight *f, struct outbox *out)
 
     if (s->task.kind != TASK_DELIVER)
         fill_facts(f);
-    if ((s->end == SETTLE_PARTS && !fill_parts(f, &s->op.err)) ||
+    if ((s->end == SETTLE_DELIVERIES && !fill_legs(f, &s->op.err)) ||
         (s->end == SETTLE_JOIN && !join_fill(f, &s->op.err))) {
         f->unfilled = true;
         road_unsettled(f);
@@ -245,8 +245,8 @@ void settle_flight(struct flight *f, struct outbox *out)
     s->doc = f->source.num;
     s->gateway = f->gateway;
     s->seq = f->seq;
-    s->keep = s->end == SETTLE_PARTS && keep_wants(f);
-    s->trail = buf_view(&f->trail);
+    s->keep = s->end == SETTLE_DELIVERIES && keep_wants(f);
+    s->timeline = buf_view(&f->timeline);
     s->op = (struct store_op){ .verb = &settle_verb, .done = on_settled };
     outbox_add_settlement(out, &s->op);
 }

@@ -16,7 +16,7 @@ enum { ROAD_WORKERS_MOST = 16, ROAD_PLANS_MOST = 8 };
 struct keeping;
 struct mishaps;
 struct ordering;
-struct pace;
+struct limiter;
 struct transfer_hub;
 struct ways;
 
@@ -31,7 +31,7 @@ struct road {
     struct store *store;
     struct flight_stock *stock;
     struct dispatch *dispatch;
-    struct pace *pace;
+    struct limiter *limiter;
     struct transfer_hub *hub;
     struct outbox hub_outbox; /* of its thread: from one round to the next */
     struct pool *pool;
@@ -59,10 +59,10 @@ struct road {
     pthread_t workers[ROAD_WORKERS_MOST];
     size_t worker_count;
 
-    pthread_t feeder;
-    pthread_mutex_t feed_mutex;
-    pthread_cond_t feed_wake;
-    bool feed_asked, feed_end, claim_failing;
+    pthread_t claimer;
+    pthread_mutex_t claimer_mutex;
+    pthread_cond_t claimer_wake;
+    bool claimer_asked, claimer_end, claim_failing;
     int64_t next_due_us;         /* when the next delivery is due; 0: nothing waits for its time */
     _Atomic bool backlog;        /* the intake's queue has tasks */
     _Atomic bool redrive_asked;  /* a document died of an older configuration */

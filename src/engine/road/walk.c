@@ -44,7 +44,7 @@ static bool look_up(struct flight *f, int64_t from_us)
     bool receiver = find_system(f, "receiver", &x->receiver, &x->receiver_unknown);
 
     if (!sender || !receiver) {
-        outcome_dead(f, TRAIL_EXTRACT, STR(""), DEAD_UNKNOWN_SYSTEM, clock_mono_us() - from_us,
+        outcome_dead(f, TIMELINE_EXTRACT, STR(""), DEAD_UNKNOWN_SYSTEM, clock_mono_us() - from_us,
                      f->message);
         return false;
     }
@@ -96,7 +96,7 @@ static void find_search(struct flight *f, const struct extract_source *source)
         ok = false;
     }
     if (!ok)
-        flight_note(f, TRAIL_EXTRACT, TRAIL_FAILED, STR("search"), clock_mono_us() - from,
+        flight_note(f, TIMELINE_EXTRACT, TIMELINE_FAILED, STR("search"), clock_mono_us() - from,
                     failure.message);
 }
 
@@ -117,19 +117,19 @@ bool walk_find_facts(struct flight *f)
         return known;
     }
     if (g != NULL && g->broken != NULL) {
-        outcome_dead(f, TRAIL_EXTRACT, STR(""), DEAD_EXTRACT_FAILED, -1, g->broken);
+        outcome_dead(f, TIMELINE_EXTRACT, STR(""), DEAD_EXTRACT_FAILED, -1, g->broken);
         return false;
     }
     if (g == NULL || g->extractor == NULL)
         return true;
     if (!extract_run(g->extractor, &source, &f->arena, &f->facts, &failure)) {
-        outcome_dead(f, TRAIL_EXTRACT, STR(""), failure.code, clock_mono_us() - from,
+        outcome_dead(f, TIMELINE_EXTRACT, STR(""), failure.code, clock_mono_us() - from,
                      failure.message);
         return false;
     }
     known = look_up(f, from);
     if (known)
-        flight_note(f, TRAIL_EXTRACT, TRAIL_DONE, STR(""), clock_mono_us() - from, NULL);
+        flight_note(f, TIMELINE_EXTRACT, TIMELINE_DONE, STR(""), clock_mono_us() - from, NULL);
     find_search(f, &source);
     return known;
 }
@@ -157,7 +157,7 @@ const struct plan_route *walk_find_route(struct flight *f)
         (void)snprintf(f->message, sizeof f->message,
                        "the type `%.*s` is not listed; add it to `types`, or the line \"*\"",
                        STR_ARG(shown(x->type)));
-        outcome_dead(f, TRAIL_ROUTE, STR(""), DEAD_NO_ROUTE, -1, f->message);
+        outcome_dead(f, TIMELINE_ROUTE, STR(""), DEAD_NO_ROUTE, -1, f->message);
         return NULL;
     }
     if (router_find(f->plan->router, x, &at) == NULL) {
@@ -165,13 +165,13 @@ const struct plan_route *walk_find_route(struct flight *f)
                        "no route for sender %.*s, receiver %.*s, type %.*s; add one to `routes`",
                        STR_ARG(shown(x->sender)), STR_ARG(shown(x->receiver)),
                        STR_ARG(shown(x->type)));
-        outcome_dead(f, TRAIL_ROUTE, STR(""), DEAD_NO_ROUTE, -1, f->message);
+        outcome_dead(f, TIMELINE_ROUTE, STR(""), DEAD_NO_ROUTE, -1, f->message);
         return NULL;
     }
     f->route = &f->plan->routes[at];
     if (!f->dry)
         ways_count(f->road->ways, WAY_TAKEN, f->gateway, f->route->word);
-    flight_note(f, TRAIL_ROUTE, TRAIL_DONE, f->route->name, clock_mono_us() - from, NULL);
+    flight_note(f, TIMELINE_ROUTE, TIMELINE_DONE, f->route->name, clock_mono_us() - from, NULL);
     return f->route;
 }
 
@@ -197,7 +197,7 @@ static bool must_wait(struct flight *f, const struct plan_handling *h)
         until = f->received_us + h->expires_us;
     (void)snprintf(f->message, sizeof f->message, "waits until %s (delay)",
                    clock_utc_text(until, at));
-    flight_note(f, TRAIL_DOCUMENT, TRAIL_WAITS, STR(""), -1, f->message);
+    flight_note(f, TIMELINE_DOCUMENT, TIMELINE_WAITS, STR(""), -1, f->message);
     outcome_delayed(f, until);
     return true;
 }
@@ -216,7 +216,7 @@ static bool is_expired(struct flight *f, const struct plan_handling *h)
         return false;
     (void)snprintf(f->message, sizeof f->message, "expired at %s, before it could be sent",
                    clock_utc_text(at, text));
-    outcome_dead(f, TRAIL_ROUTE, f->route->name, DEAD_EXPIRED, -1, f->message);
+    outcome_dead(f, TIMELINE_ROUTE, f->route->name, DEAD_EXPIRED, -1, f->message);
     return true;
 }
 
@@ -241,7 +241,7 @@ static bool run_service(struct flight *f, const struct plan_step *s, struct vari
     struct err err = { 0 };
 
     if (f->variant_count == FLIGHT_VARIANTS_MOST) {
-        outcome_dead(f, TRAIL_STEP, s->name, DEAD_LIMIT, -1,
+        outcome_dead(f, TIMELINE_STEP, s->name, DEAD_LIMIT, -1,
                      "more steps change this document than a route may have");
         return false;
     }
@@ -252,10 +252,11 @@ static bool run_service(struct flight *f, const struct plan_step *s, struct vari
     *out = (struct variant){ .buf = BUF_INIT(SERVICE_BYTES_MOST), .step = s->name };
     f->variant_count++;
     if (!s->service->run(s->self, buf_view(&(*bytes)->buf), &f->facts, &out->buf, &failure)) {
-        outcome_dead(f, TRAIL_STEP, s->name, failure.code, clock_mono_us() - from, failure.message);
+        outcome_dead(f, TIMELINE_STEP, s->name, failure.code, clock_mono_us() - from,
+                     failure.message);
         return false;
     }
-    flight_note(f, TRAIL_STEP, TRAIL_DONE, s->name, clock_mono_us() - from, NULL);
+    flight_note(f, TIMELINE_STEP, TIMELINE_DONE, s->name, clock_mono_us() - from, NULL);
     if (str_eq(buf_view(&out->buf), buf_view(&(*bytes)->buf))) { /* it changed nothing */
         buf_done(&out->buf);
         f->variant_count--;
@@ -271,7 +272,7 @@ static const struct plan_system *receiver_of(const struct flight *f)
 
     if (f->facts.receiver.ptr == NULL)
         return NULL;
-    if (store_word_find(f->road->store, WORD_SYSTEM, f->facts.receiver, &word))
+    if (name_find(f->road->store, NAME_SYSTEM, f->facts.receiver, &word))
         return plan_system_find(f->plan, word);
     return f->dry ? plan_system_named(f->plan, f->facts.receiver) : NULL; /* see plan_build_apart */
 }
@@ -287,15 +288,15 @@ static bool add_deliveries(struct flight *f, const struct plan_step *s, struct v
                            "endpoint %.*s belongs to the document's receiver, and it has none; "
                            "say `system:` at the endpoint or extract a receiver",
                            STR_ARG(e->name));
-            outcome_dead(f, TRAIL_STEP, s->name, DEAD_UNKNOWN_SYSTEM, -1, f->message);
+            outcome_dead(f, TIMELINE_STEP, s->name, DEAD_UNKNOWN_SYSTEM, -1, f->message);
             return false;
         }
-        if (f->part_count == SETTLE_PARTS_MOST) {
-            outcome_dead(f, TRAIL_STEP, s->name, DEAD_LIMIT, -1,
+        if (f->leg_count == SETTLE_DELIVERIES_MOST) {
+            outcome_dead(f, TIMELINE_STEP, s->name, DEAD_LIMIT, -1,
                          "more deliveries than a document may have");
             return false;
         }
-        struct part *p = flight_add_part(f, e, system);
+        struct leg *p = flight_add_leg(f, e, system);
 
         p->variant = bytes;
     }
@@ -315,7 +316,8 @@ static bool reroute(struct flight *f, const struct plan_step *s, const struct va
     int64_t from = clock_mono_us();
 
     if (!extract_run(s->extractor, &source, &f->arena, &found, &failure)) {
-        outcome_dead(f, TRAIL_STEP, s->name, failure.code, clock_mono_us() - from, failure.message);
+        outcome_dead(f, TIMELINE_STEP, s->name, failure.code, clock_mono_us() - from,
+                     failure.message);
         return false;
     }
     facts_keep_begin(&f->facts);
@@ -330,7 +332,7 @@ static bool reroute(struct flight *f, const struct plan_step *s, const struct va
     find_search(f, &source);
     if (!known)
         return false;
-    flight_note(f, TRAIL_STEP, TRAIL_DONE, s->name, clock_mono_us() - from, NULL);
+    flight_note(f, TIMELINE_STEP, TIMELINE_DONE, s->name, clock_mono_us() - from, NULL);
     return true;
 }
 
@@ -339,7 +341,7 @@ enum way { WAY_ENDS, WAY_BACK_TO_ROUTER, WAY_DEAD };
 static enum way run_steps(struct flight *f, const struct plan_route *r, struct variant **bytes)
 {
     if (r->broken != NULL) {
-        outcome_dead(f, TRAIL_ROUTE, r->name, DEAD_SERVICE_FAILED, -1, r->broken);
+        outcome_dead(f, TIMELINE_ROUTE, r->name, DEAD_SERVICE_FAILED, -1, r->broken);
         return WAY_DEAD;
     }
     for (size_t i = 0; i < r->step_count; i++) {
@@ -359,7 +361,7 @@ static enum way run_steps(struct flight *f, const struct plan_route *r, struct v
         case STEP_DROP:
             (void)snprintf(f->message, sizeof f->message, "dropped%s%.*s",
                            s->reason.len > 0 ? ": " : "", (int)s->reason.len, s->reason.ptr);
-            flight_note(f, TRAIL_STEP, TRAIL_DROPPED, s->name, -1, f->message);
+            flight_note(f, TIMELINE_STEP, TIMELINE_DROPPED, s->name, -1, f->message);
             return WAY_ENDS;
         case STEP_BATCH:
             return join_batch(f, s, *bytes) ? WAY_ENDS : WAY_DEAD;
@@ -386,7 +388,7 @@ static bool was_here(struct visit *visits, size_t count, const struct facts *x)
 static enum way run_chain(struct flight *f, struct variant **bytes)
 {
     f->route = &f->batch->chain;
-    flight_note(f, TRAIL_ROUTE, TRAIL_DONE, f->route->name, -1, "the steps of the batch");
+    flight_note(f, TIMELINE_ROUTE, TIMELINE_DONE, f->route->name, -1, "the steps of the batch");
     return may_go_on(f, f->route, false) ? run_steps(f, f->route, bytes) : WAY_DEAD;
 }
 
@@ -406,7 +408,7 @@ static bool find_way(struct flight *f)
                            STR_ARG(shown(f->facts.sender)), STR_ARG(shown(f->facts.receiver)),
                            STR_ARG(shown(f->facts.type)),
                            hop == HOPS_MOST ? "after too many hops" : "a second time");
-            outcome_dead(f, TRAIL_ROUTE, STR(""), DEAD_LOOP, -1, f->message);
+            outcome_dead(f, TIMELINE_ROUTE, STR(""), DEAD_LOOP, -1, f->message);
             return false;
         }
         const struct plan_route *r = walk_find_route(f);
@@ -426,14 +428,14 @@ bool walk_only(struct flight *f)
 bool walk(struct flight *f)
 {
     fault_point_on(ROAD_WALK, buf_view(&f->variants[0].buf));
-    if (walk_only(f) && f->part_count == 0) {
+    if (walk_only(f) && f->leg_count == 0) {
         if (f->settle.end != SETTLE_JOIN)
             f->settle.end = SETTLE_OVER;
         f->settle.state = DOCUMENT_DONE;
         return false;
     }
-    if (f->part_count == 0 || f->settle.end == SETTLE_DEAD || f->settle.end == SETTLE_AGAIN)
+    if (f->leg_count == 0 || f->settle.end == SETTLE_DEAD || f->settle.end == SETTLE_AGAIN)
         return false;
-    f->settle.end = SETTLE_PARTS;
+    f->settle.end = SETTLE_DELIVERIES;
     return true;
 }

@@ -13,7 +13,7 @@ void work_on(struct flight *f, struct outbox *out)
     struct task_code c = suspects_enter(&r->suspects, &f->settle.task);
 
     if (f->settle.task.kind == TASK_DELIVER || walk(f))
-        send_parts(f, out);
+        send_legs(f, out);
     else
         settle_flight(f, out);
     suspects_leave(&r->suspects, c);

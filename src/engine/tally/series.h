@@ -1,7 +1,7 @@
 /* series.h - numbers of this node over time, for charts.
  *
- * The keeper looks at the metrics each second; nothing that moves documents knows of it.  Kept in
- * memory: an hour in steps of 10 seconds, a day in steps of a minute.  Steps begin at whole
+ * The housekeeper looks at the metrics each second; nothing that moves documents knows of it.  Kept
+ * in memory: an hour in steps of 10 seconds, a day in steps of a minute.  Steps begin at whole
  * multiples of their length, by the wall clock; what was not seen (the node did not run, the clock
  * was put forward) has no value.
  *

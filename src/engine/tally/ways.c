@@ -5,7 +5,7 @@
 
 #include "base/alloc.h"
 
-enum { SLOTS = 2 * WAYS_MOST, WORD_BITS = 30 };
+enum { SLOTS = 2 * WAYS_MOST, NAME_BITS = 30 };
 
 struct slot {
     _Atomic uint64_t key; /* kind, from, to; 0: free */
@@ -31,7 +31,7 @@ void ways_free(struct ways *w)
 
 static uint64_t key_of(enum way_kind kind, int64_t from, int64_t to)
 {
-    return (uint64_t)kind << 2 * WORD_BITS | (uint64_t)from << WORD_BITS | (uint64_t)to;
+    return (uint64_t)kind << 2 * NAME_BITS | (uint64_t)from << NAME_BITS | (uint64_t)to;
 }
 
 /* Slots are taken and never given back: whoever sees a key sees it for ever. */
@@ -61,7 +61,7 @@ static struct slot *slot_of(struct ways *w, uint64_t key)
 
 void ways_count(struct ways *w, enum way_kind kind, int64_t from, int64_t to)
 {
-    const int64_t most = INT64_C(1) << WORD_BITS;
+    const int64_t most = INT64_C(1) << NAME_BITS;
 
     if (from <= 0 || to <= 0 || from >= most || to >= most)
         return;
@@ -83,7 +83,7 @@ void ways_look(struct ways *w)
 
 size_t ways_list(struct ways *w, struct way_seen *ret)
 {
-    const uint64_t mask = (UINT64_C(1) << WORD_BITS) - 1;
+    const uint64_t mask = (UINT64_C(1) << NAME_BITS) - 1;
     unsigned oldest = atomic_load(&w->looks) % WAYS_LOOKS;
     size_t n = 0;
 
@@ -93,8 +93,8 @@ size_t ways_list(struct ways *w, struct way_seen *ret)
 
         if (key != 0)
             ret[n++] =
-                (struct way_seen){ .kind = (enum way_kind)(key >> 2 * WORD_BITS),
-                                   .from = (int64_t)(key >> WORD_BITS & mask),
+                (struct way_seen){ .kind = (enum way_kind)(key >> 2 * NAME_BITS),
+                                   .from = (int64_t)(key >> NAME_BITS & mask),
                                    .to = (int64_t)(key & mask),
                                    .total = total,
                                    .lately = total - atomic_load(&w->slots[i].seen[oldest]) };

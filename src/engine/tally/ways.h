@@ -1,9 +1,10 @@
 /* ways.h - how often documents went which way on this node, for the map.
  *
- * Counted on the way, each with one relaxed addition; the keeper looks each 10 seconds, so that the
- * rate of the last minute is known.  Bounded: WAYS_MOST pairs are known, others are not counted.
+ * Counted on the way, each with one relaxed addition; the housekeeper looks each 10 seconds, so
+ * that the rate of the last minute is known.  Bounded: WAYS_MOST pairs are known, others are not
+ * counted.
  *
- * Threads: ways_count() from any; ways_look() is the keeper's; ways_list() from any.
+ * Threads: ways_count() from any; ways_look() is the housekeeper's; ways_list() from any.
  */
 #pragma once
 

@@ -167,7 +167,7 @@ static bool look_at_silences(struct alert_looks *l, struct alerts *a, struct sto
         bool asked = alerts_is_open(a, ALERT_SILENCE, one->gateway), heard = false;
         char text[120];
 
-        if (!store_word_find(s, WORD_GATEWAY, one->gateway, &word))
+        if (!name_find(s, NAME_GATEWAY, one->gateway, &word))
             continue;
         if (!asked && !was_asked(l, s, p, i, since, &asked, err))
             return false;

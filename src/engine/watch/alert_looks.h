@@ -1,5 +1,5 @@
 /* alert_looks.h - what of the alerts has no other observer: endpoints, gateways that must not be
- * silent, the disk.  On the keeper's thread; alerts_tend() calls it.
+ * silent, the disk.  On the housekeeper's thread; alerts_tend() calls it.
  */
 #pragma once
 

@@ -65,7 +65,7 @@ struct alerts {
     int64_t unwatched;
     _Atomic bool turn;
 
-    /* the keeper's */
+    /* the housekeeper's */
     int64_t renew_us, reconcile_us, remind_us, sum_us;
     _Atomic int64_t late, given_up;
     struct metric open, waiting, lost;
@@ -324,7 +324,7 @@ static bool write_one(struct alerts *a, struct change *c, struct err *err)
     return ok;
 }
 
-/* Those that are over and written; nobody but the keeper takes one away. */
+/* Those that are over and written; nobody but the housekeeper takes one away. */
 static void forget(struct alerts *a)
 {
     (void)pthread_mutex_lock(&a->mutex);
@@ -504,7 +504,8 @@ static bool take_turn(struct alerts *a, int64_t now_us, struct err *err)
     return true;
 }
 
-/* ---- the keeper's round -----------------------------------------------------------------------
+/* ---- the housekeeper's round
+ * -----------------------------------------------------------------------
  */
 
 /* Dead letters are told again while there are some. */

@@ -10,7 +10,7 @@
  *
  * Bounded: ALERTS_OPEN_MOST things are watched; of more nothing is said but a count.
  *
- * Threads: alerts_see(), alerts_count() and alerts_tell() from any; the rest is the keeper's.
+ * Threads: alerts_see(), alerts_count() and alerts_tell() from any; the rest is the housekeeper's.
  */
 #pragma once
 

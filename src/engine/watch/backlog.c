@@ -105,7 +105,7 @@ static void tell_held(struct backlog *b, struct system_backlog *s, int bit)
     if (m->name == NULL) {
         held_reasons_print(1u << bit, &word);
         (void)snprintf(s->labels[bit], LABELS, "system=\"%.*s\",reason=\"%s\"",
-                       STR_ARG(store_word_name(b->o.store, s->word)), word.ptr);
+                       STR_ARG(name_text(b->o.store, s->word)), word.ptr);
         *m = (struct metric){ .name = "waybill_held_deliveries",
                               .help = "Deliveries that are held, by system and reason; looked at "
                                       "now and then.",
@@ -116,12 +116,12 @@ static void tell_held(struct backlog *b, struct system_backlog *s, int bit)
     metric_set(m, s->held[bit]);
 }
 
-static void add_lane(struct backlog *b, const struct lane_depth *d)
+static void add_lane(struct backlog *b, const struct queue_depth *d)
 {
     struct system_backlog *s;
     int64_t system, endpoint;
 
-    if (!lane_of_queue(b->o.store, d->queue, &system, &endpoint))
+    if (!queue_target(b->o.store, d->queue, &system, &endpoint))
         return;
     unsigned why = dispatch_held_why(b->dispatch, system, endpoint);
 
@@ -154,7 +154,7 @@ static void look_at_window(struct backlog *b, struct system_backlog *s, const st
     int64_t gone = forecast_gone_us(&s->forecast, s->ready + s->later, now);
     bool short_of = system != NULL && system->windows != NULL && gone > now &&
                     !window_set_fits(system->windows, now, gone - now);
-    struct str name = store_word_name(b->o.store, s->word);
+    struct str name = name_text(b->o.store, s->word);
 
     alerts_see_if(b->o.alerts, ALERT_WINDOW_TOO_SHORT, name, short_of,
                   "at this rate what waits is not gone when its window closes");
@@ -178,10 +178,10 @@ static void add_configured(struct backlog *b, const struct plan *p)
 
 static bool count(struct backlog *b, struct err *err)
 {
-    struct lane_depth *depths = xcalloc(LANE_DEPTHS_MOST, sizeof *depths);
+    struct queue_depth *depths = xcalloc(LANE_DEPTHS_MOST, sizeof *depths);
     int64_t now = clock_mono_us();
     size_t n;
-    bool ok = lane_depths(b->o.store, depths, LANE_DEPTHS_MOST, &n, err);
+    bool ok = queue_depths(b->o.store, depths, LANE_DEPTHS_MOST, &n, err);
 
     if (ok) {
         struct plan *plan = road_plan(b->o.road);

@@ -49,7 +49,7 @@ struct notices {
     struct store *store;
     struct road *road;
     pthread_mutex_t mutex;
-    struct flying *flying;                    /* a list, the keeper's but for `over` */
+    struct flying *flying;                    /* a list, the housekeeper's but for `over` */
     int64_t orphans_us;                       /* monotonic: when to look for them */
     char failing[ALERT_TARGETS_MOST][TARGET]; /* targets of which that was told; empty: free */
 };

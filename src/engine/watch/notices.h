@@ -4,7 +4,7 @@
  * that stays the same over all attempts.  A 2xx is heard; everything else is tried again by the
  * rules of its target until that gives up, and then it shows as that.  Delivery is at least once.
  *
- * Threads: the keeper's; the answers come on the transfer thread and wait for it.
+ * Threads: the housekeeper's; the answers come on the transfer thread and wait for it.
  */
 #pragma once
 

@@ -20,7 +20,7 @@ struct store;
 
 struct backup_mark {
     int64_t at_us, num;
-    struct payload_place end; /* payloads in segments lie before this place */
+    struct payload_ref end; /* payloads in segments lie before this place */
 };
 
 /* The database at `path`, a plain file that is not synced yet. */

@@ -204,7 +204,7 @@ static bool check_large(int dirfd, const struct payload_source *src, struct err 
 static bool check_entry(int payload_fd, struct db *db, const struct payload_source *src,
                         struct buf *room, struct err *err)
 {
-    struct payload_place place = src->place;
+    struct payload_ref place = src->place;
 
     if (!segment_read(payload_fd, place, &src->id, room, err)) {
         if (!forward_find(db, &place))
@@ -305,7 +305,7 @@ static bool check_database(struct check *k, struct err *err)
 static bool check_days(struct check *k, struct err *err)
 {
     for (int64_t slot = INT64_MAX;;) {
-        if (!db_one_int(k->db, SQL_PART_BELOW, DB_ARGS(db_int(PART_DONE), db_int(slot)), 0, &slot,
+        if (!db_one_int(k->db, SQL_PART_BELOW, DB_ARGS(db_int(TABLES_DONE), db_int(slot)), 0, &slot,
                         err))
             return false;
         if (slot == 0)

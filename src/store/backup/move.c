@@ -15,7 +15,7 @@
 #include "base/auto.h"
 #include "base/fault.h"
 #include "base/file.h"
-#include "core/trail.h"
+#include "core/timeline.h"
 #include "store/backup/move_payloads.h"
 #include "store/backup/move_stream.h"
 #include "store/backup/restore_files.h"
@@ -332,10 +332,10 @@ static void put_cell(struct mover *k, const struct column *c, const struct row_p
     if (sqlite3_column_type(stmt, i) == SQLITE_NULL || c->is == COLUMN_PLAIN) {
         put_plain(k, stmt, i);
     } else if (c->is == COLUMN_TRAIL) {
-        AUTO(buf_done) struct buf trail = BUF_INIT(2 * TRAIL_MOST);
+        AUTO(buf_done) struct buf timeline = BUF_INIT(2 * TIMELINE_MOST);
 
-        move_trail(k, move_column(stmt, i), &trail);
-        move_put_bytes(k, buf_view(&trail));
+        move_timeline(k, move_column(stmt, i), &timeline);
+        move_put_bytes(k, buf_view(&timeline));
     } else {
         move_put_int(k, c->is == COLUMN_SEG ? p->seg : c->is == COLUMN_POS ? p->pos : p->num);
     }
@@ -468,7 +468,7 @@ static bool move_tables(struct mover *k, struct err *err)
 }
 
 /* Tables that are made when they are needed. */
-static bool make_slots(struct mover *k, enum part_family family, struct err *err)
+static bool make_slots(struct mover *k, enum table_family family, struct err *err)
 {
     AUTO(buf_done) struct buf text = BUF_INIT(256);
     bool row;
@@ -484,7 +484,7 @@ static bool make_slots(struct mover *k, enum part_family family, struct err *err
         if (!row)
             return true;
         int64_t slot = sqlite3_column_int64(stmt, 0);
-        bool ok = family == PART_IDEMPOTENCY
+        bool ok = family == TABLES_IDEMPOTENCY
                       ? db_run_slot(k->to, SQL_IDEM_MAKE, slot, DB_NO_ARGS, NULL, err)
                       : done_make(k->to, slot, err);
 
@@ -519,8 +519,8 @@ static bool note_epoch(struct mover *k, struct err *err)
 static bool move_all(struct mover *k, struct err *err)
 {
     /* Those that wait for being dropped too: retention looks into each before it drops it. */
-    if (!make_slots(k, PART_DONE, err) || !make_slots(k, PART_EMPTY, err) ||
-        !make_slots(k, PART_IDEMPOTENCY, err) || !move_sql(k, "BEGIN", err))
+    if (!make_slots(k, TABLES_DONE, err) || !make_slots(k, TABLES_EMPTY, err) ||
+        !make_slots(k, TABLES_IDEMPOTENCY, err) || !move_sql(k, "BEGIN", err))
         return false;
     if (!move_payloads(k, err) || !move_tables(k, err) || !move_numbers(k, err) ||
         !note_epoch(k, err) || !move_check(k, err))

@@ -10,7 +10,7 @@
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/file.h"
-#include "core/trail.h"
+#include "core/timeline.h"
 #include "store/backup/move_stream.h"
 #include "store/segment/forward.h"
 #include "store/segment/segment.h"
@@ -86,16 +86,16 @@ void move_place(const struct mover *k, int64_t *io_seg, int64_t *io_pos, int64_t
     }
 }
 
-void move_trail(const struct mover *k, struct str trail, struct buf *ret)
+void move_timeline(const struct mover *k, struct str timeline, struct buf *ret)
 {
-    struct trail_reader r = trail_read(trail);
-    struct trail_line line;
+    struct timeline_reader r = timeline_read(timeline);
+    struct timeline_line line;
     bool bad;
 
-    while (trail_next(&r, &line, &bad)) {
+    while (timeline_next(&r, &line, &bad)) {
         if (line.has_bytes)
             move_place(k, &line.seg, &line.pos, &line.num);
-        trail_add(ret, &line);
+        timeline_add(ret, &line);
     }
 }
 
@@ -111,8 +111,8 @@ static void note_damage(struct mover *k, const struct id *id, const struct err *
                        why->text);
 }
 
-static bool put_payload(struct mover *k, const struct id *id, struct payload_place place,
-                        int64_t num, struct buf *room, struct err *err)
+static bool put_payload(struct mover *k, const struct id *id, struct payload_ref place, int64_t num,
+                        struct buf *room, struct err *err)
 {
     struct err why = { 0 };
 
@@ -136,11 +136,11 @@ static bool put_payload(struct mover *k, const struct id *id, struct payload_pla
 
 /* The places of one document that are done already. */
 struct places {
-    struct payload_place all[PLACES_MOST];
+    struct payload_ref all[PLACES_MOST];
     size_t count;
 };
 
-static bool is_new(struct places *p, struct payload_place place)
+static bool is_new(struct places *p, struct payload_ref place)
 {
     for (size_t i = 0; i < p->count; i++)
         if (p->all[i].seg == place.seg && p->all[i].pos == place.pos)
@@ -150,7 +150,7 @@ static bool is_new(struct places *p, struct payload_place place)
     return true;
 }
 
-static bool put_step(struct mover *k, const struct id *id, struct payload_place place,
+static bool put_step(struct mover *k, const struct id *id, struct payload_ref place,
                      struct places *known, struct buf *room, struct err *err)
 {
     int64_t seg = place.seg, pos = place.pos, num = 0;
@@ -161,16 +161,16 @@ static bool put_step(struct mover *k, const struct id *id, struct payload_place 
     return put_payload(k, id, place, num, room, err);
 }
 
-static bool put_steps(struct mover *k, const struct id *id, struct str trail, struct places *known,
-                      struct buf *room, struct err *err)
+static bool put_steps(struct mover *k, const struct id *id, struct str timeline,
+                      struct places *known, struct buf *room, struct err *err)
 {
-    struct trail_reader r = trail_read(trail);
-    struct trail_line line;
+    struct timeline_reader r = timeline_read(timeline);
+    struct timeline_line line;
     bool bad;
 
-    while (trail_next(&r, &line, &bad))
+    while (timeline_next(&r, &line, &bad))
         if (line.has_bytes &&
-            !put_step(k, id, (struct payload_place){ line.seg, line.pos }, known, room, err))
+            !put_step(k, id, (struct payload_ref){ line.seg, line.pos }, known, room, err))
             return false;
     return true;
 }
@@ -198,8 +198,8 @@ static bool put_parts(struct mover *k, sqlite3_stmt *parts, int64_t doc, const s
         if (!row)
             return true;
         if (!put_step(k, id,
-                      (struct payload_place){ sqlite3_column_int64(parts, 0),
-                                              sqlite3_column_int64(parts, 1) },
+                      (struct payload_ref){ sqlite3_column_int64(parts, 0),
+                                            sqlite3_column_int64(parts, 1) },
                       known, room, err))
             return false;
     }
@@ -245,8 +245,7 @@ static bool put_table(struct mover *k, const char *table, struct err *err)
         if (!ok || !row)
             break;
         int64_t num = sqlite3_column_int64(stmt, 0);
-        struct payload_place place = { sqlite3_column_int64(stmt, 2),
-                                       sqlite3_column_int64(stmt, 3) };
+        struct payload_ref place = { sqlite3_column_int64(stmt, 2), sqlite3_column_int64(stmt, 3) };
 
         read_id(stmt, 1, &id);
         known->count = 0;

@@ -12,7 +12,7 @@ struct str move_column(sqlite3_stmt *stmt, int column);
 /* Where bytes are in the new store; *io_num is the row of its table. */
 void move_place(const struct mover *k, int64_t *io_seg, int64_t *io_pos, int64_t *io_num);
 /* A timeline with the places of the new store. */
-void move_trail(const struct mover *k, struct str trail, struct buf *ret);
+void move_timeline(const struct mover *k, struct str timeline, struct buf *ret);
 
 bool move_payloads(struct mover *k, struct err *err);
 /* What the server says of them. */

@@ -60,7 +60,7 @@ static bool close_run(struct writer *w, struct store_op **ops, size_t count, str
         !db_run(w->db, SQL_BATCH_AGAIN, DB_ARGS(db_int(c->name), db_int(receiver)), &again, err))
         return false;
     if (c->closed + again > 0)
-        audit_note(w, ops[0], store_word_name(w->store, c->name), STR("open"), (struct str){ 0 });
+        audit_note(w, ops[0], name_text(w->store, c->name), STR("open"), (struct str){ 0 });
     fault_point(BATCH_FROZEN);
     if (c->closed > 0 || !c->empty)
         return true;
@@ -314,7 +314,7 @@ static bool write_document(struct writer *w, const struct batch *b, const struct
     return db_run(w->db, SQL_BATCH_DOC,
                   DB_ARGS(doc, db_int(d->sender), db_int(d->receiver), db_int(d->type),
                           db_int(b->name), d->facts.len > 0 ? db_bytes(d->facts) : db_null(),
-                          d->trail.len > 0 ? db_bytes(d->trail) : db_null()),
+                          d->timeline.len > 0 ? db_bytes(d->timeline) : db_null()),
                   NULL, err) &&
            (b->why != BATCH_AGAIN ||
             db_run(w->db, SQL_BATCH_LINK_EARLIER, DB_ARGS(doc, batch), NULL, err)) &&

@@ -114,7 +114,7 @@ bool batch_common(struct store *s, int64_t batch, struct batch_common *ret, stru
 struct batch_document {
     struct accept_op *accept;
     int64_t sender, receiver, type;
-    struct str facts, trail;
+    struct str facts, timeline;
 };
 bool batch_built(struct store *s, const struct batch *b, const struct batch_document *d,
                  bool *ret_ours, struct err *err);

@@ -7,7 +7,7 @@
 #include "base/container_of.h"
 #include "base/fault.h"
 #include "base/require.h"
-#include "core/trail.h"
+#include "core/timeline.h"
 #include "store/kernel/reader.h"
 #include "store/kernel/store_state.h"
 #include "store/road/accept.h"
@@ -27,18 +27,18 @@ struct aside_op {
     bool ours;
 };
 
-static struct str line_of(struct writer *w, enum trail_stage stage, enum trail_outcome outcome,
-                          struct str what, struct str message)
+static struct str line_of(struct writer *w, enum timeline_stage stage,
+                          enum timeline_outcome outcome, struct str what, struct str message)
 {
-    AUTO(buf_done) struct buf line = BUF_INIT(TRAIL_MOST);
+    AUTO(buf_done) struct buf line = BUF_INIT(TIMELINE_MOST);
 
-    trail_add(&line, &(struct trail_line){ .at_us = clock_wall_us(),
-                                           .node = store_node(w->store),
-                                           .stage = stage,
-                                           .outcome = outcome,
-                                           .took_us = -1,
-                                           .what = what,
-                                           .message = message });
+    timeline_add(&line, &(struct timeline_line){ .at_us = clock_wall_us(),
+                                                 .node = store_node(w->store),
+                                                 .stage = stage,
+                                                 .outcome = outcome,
+                                                 .took_us = -1,
+                                                 .what = what,
+                                                 .message = message });
     return arena_copy(w->arena, buf_view(&line));
 }
 
@@ -58,8 +58,8 @@ static bool aside_run(struct writer *w, struct store_op **ops, size_t count, str
     require(count == 1);
     if (!batch_is_ours(w, o->batch, &o->ours, err) || !o->ours)
         return err->kind == ERR_NONE;
-    struct str line = line_of(w, TRAIL_STEP, TRAIL_DEAD, STR("batch"), o->message);
-    struct db_value trail[] = { db_int(doc), db_bytes(line) };
+    struct str line = line_of(w, TIMELINE_STEP, TIMELINE_DEAD, STR("batch"), o->message);
+    struct db_value timeline[] = { db_int(doc), db_bytes(line) };
     struct db_value dead[] = {
         db_int(doc),      db_int(QUEUE_INTAKE), db_int(PRIO_NORMAL), db_int(TASK_RUN),
         db_text(o->code), db_text(o->message),  db_int(1),           db_int(0),
@@ -71,7 +71,7 @@ static bool aside_run(struct writer *w, struct store_op **ops, size_t count, str
     return drop_member(w, o->batch->num, doc, o->member->source.size, err) &&
            db_batch(w->db, SQL_TASK_DEAD_PUT, DB_NO_SLOT, dead, 9, 1, err) &&
            db_batch(w->db, SQL_TALLY_ADD, DB_NO_SLOT, tally, 5, 1, err) &&
-           db_batch(w->db, SQL_SETTLE_TRAIL, DB_NO_SLOT, trail, 2, 1, err);
+           db_batch(w->db, SQL_SETTLE_TRAIL, DB_NO_SLOT, timeline, 2, 1, err);
 }
 
 static const struct store_verb aside_verb = { .name = "set member aside", .run = aside_run };
@@ -269,15 +269,15 @@ static bool end_members(struct writer *w, struct end_op *o, struct err *err)
 
     (void)snprintf(text, sizeof text, "batched: the document of its batch is %s",
                    id_text(&o->batch->doc_id, id));
-    struct str line =
-        line_of(w, TRAIL_DOCUMENT, o->state == DOCUMENT_DONE ? TRAIL_DONE : TRAIL_CANCELLED,
-                STR("batch"), str_of(text));
+    struct str line = line_of(w, TIMELINE_DOCUMENT,
+                              o->state == DOCUMENT_DONE ? TIMELINE_DONE : TIMELINE_CANCELLED,
+                              STR("batch"), str_of(text));
 
     for (size_t i = 0; i < o->some.count; i++)
         orders[i] = (struct settle_end_order){ .doc = o->some.docs[i],
                                                .keep_days = keep_days_of(w, o, i),
                                                .state = o->state,
-                                               .trail = line };
+                                               .timeline = line };
     if (o->some.count > 0 && !settle_end_all(w, orders, o->some.count, err))
         return false;
     for (size_t i = 0; i < o->some.count; i++)

@@ -46,8 +46,7 @@ static bool add_run(struct writer *w, struct store_op **ops, size_t count, struc
     o->full = there >= HOLDS_MOST;
     if (o->full)
         return true;
-    audit_note(w, &o->op, store_word_name(w->store, h->system), (struct str){ 0 },
-               (struct str){ 0 });
+    audit_note(w, &o->op, name_text(w->store, h->system), (struct str){ 0 }, (struct str){ 0 });
     return db_run(w->db, SQL_HOLD_ADD,
                   DB_ARGS(db_int(o->num), db_int(h->system), db_int(h->from_us),
                           db_int(h->until_us), db_text(h->reason), db_text(h->owner)),
@@ -94,7 +93,7 @@ static bool note_end(struct writer *w, struct end_op *o, struct err *err)
                   &there, err))
         return false;
     if (there)
-        audit_note(w, &o->op, store_word_name(w->store, h.system), h.reason, (struct str){ 0 });
+        audit_note(w, &o->op, name_text(w->store, h.system), h.reason, (struct str){ 0 });
     return true;
 }
 

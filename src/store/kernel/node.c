@@ -11,7 +11,7 @@
 #include "base/chance.h"
 #include "base/clock.h"
 #include "base/file.h"
-#include "core/lease.h"
+#include "core/lease_time.h"
 #include "core/retain_rule.h"
 #include "store/kernel/reader.h"
 #include "store/kernel/store_state.h"

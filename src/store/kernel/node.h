@@ -50,7 +50,7 @@ bool node_has_committed(struct writer *w, bool *ret, struct err *err);
 /* Renew; ERR_PERMANENT when this node was declared dead: stop. */
 bool node_beat(struct store *s, struct db *db, struct err *err);
 
-/* Nobody can have declared this node dead: its lease is not over (core/lease.h). */
+/* Nobody can have declared this node dead: its lease is not over (core/lease_time.h). */
 bool node_may_act(const struct store *s);
 
 /* Declare silent nodes dead, in an open transaction (PostgreSQL). */

@@ -3,8 +3,8 @@
 
 #include <pthread.h>
 
+#include "store/kernel/names.h"
 #include "store/kernel/store.h"
-#include "store/kernel/word.h"
 #include "store/kernel/writer.h"
 
 enum { READERS = 4, WRITERS_MOST = 8 };
@@ -27,8 +27,8 @@ struct store {
     struct db *readers[READERS];
     size_t reader_idle, reader_made;
 
-    pthread_rwlock_t word_lock;
-    struct word_table words;
+    pthread_rwlock_t name_lock;
+    struct name_table words;
 
     _Atomic int64_t key_slot_newest; /* the last table of keys that exists */
 
@@ -46,4 +46,4 @@ struct store {
 };
 
 /* part families: tables that are numbered and dropped whole */
-enum part_family { PART_IDEMPOTENCY = 1, PART_DONE = 2, PART_EMPTY = 3 /* retain.h */ };
+enum table_family { TABLES_IDEMPOTENCY = 1, TABLES_DONE = 2, TABLES_EMPTY = 3 /* retain.h */ };

@@ -28,22 +28,22 @@ struct ready_filter {
     int64_t gateway, sender, receiver, type;
 };
 
-static int64_t word_of(struct store *s, enum word_kind kind, struct str name)
+static int64_t word_of(struct store *s, enum name_kind kind, struct str name)
 {
     int64_t id = 0;
 
     if (name.len > 0)
-        (void)store_word_find(s, kind, name, &id);
+        (void)name_find(s, kind, name, &id);
     return id;
 }
 
 static struct ready_filter filter_ready(struct store *s, const struct dead_filter *f)
 {
     return (struct ready_filter){ .f = f,
-                                  .gateway = word_of(s, WORD_GATEWAY, f->gateway),
-                                  .sender = word_of(s, WORD_SYSTEM, f->sender),
-                                  .receiver = word_of(s, WORD_SYSTEM, f->receiver),
-                                  .type = word_of(s, WORD_TYPE, f->type) };
+                                  .gateway = word_of(s, NAME_GATEWAY, f->gateway),
+                                  .sender = word_of(s, NAME_SYSTEM, f->sender),
+                                  .receiver = word_of(s, NAME_SYSTEM, f->receiver),
+                                  .type = word_of(s, NAME_TYPE, f->type) };
 }
 
 static bool party_is(struct str want, int64_t want_word, int64_t word, struct str found)
@@ -173,7 +173,7 @@ struct page {
 static struct str name_of(struct store *s, struct arena *a, int64_t word, struct str found)
 {
     if (word != 0)
-        return store_word_name(s, word); /* lives as long as the store */
+        return name_text(s, word); /* lives as long as the store */
     return found.ptr != NULL ? arena_copy(a, found) : found;
 }
 
@@ -330,7 +330,7 @@ bool dead_groups(struct store *s, const struct dead_filter *f, enum dead_by by, 
         return err_set(err, ERR_LIMIT, 0, "more than %d groups; use a filter", DEAD_GROUPS_MOST);
     for (size_t i = 0; i < g.count; i++) {
         if (g.words[i] != 0)
-            ret[i].key = store_word_name(s, g.words[i]);
+            ret[i].key = name_text(s, g.words[i]);
         if (by == DEAD_BY_RECEIVER || by == DEAD_BY_BOTH)
             ret[i].receiver = ret[i].key;
         if (by == DEAD_BY_BOTH)

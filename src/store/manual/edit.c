@@ -10,13 +10,13 @@
 #include "base/fault.h"
 #include "base/require.h"
 #include "core/state.h"
-#include "core/trail.h"
+#include "core/timeline.h"
 #include "store/audit/audit.h"
 #include "store/batch/batch_members.h"
 #include "store/db/rows.h"
 #include "store/kernel/store_state.h"
 #include "store/manual/link.h"
-#include "store/manual/parts.h"
+#include "store/manual/live_deliveries.h"
 #include "store/manual/place.h"
 #include "store/road/done.h"
 #include "store/road/order.h"
@@ -46,7 +46,7 @@ struct work {
     const struct edit_order *order;
     struct accept_op *doc;
     int64_t original, received_us, seq;
-    struct parts parts;
+    struct live_deliveries parts;
 };
 
 /* ---- answers --------------------------------------------------------------------------------- */
@@ -71,19 +71,19 @@ static bool is_refused(const struct work *k)
     return k->op->answer->result != OPERATE_DONE;
 }
 
-static struct str line_of(struct work *k, enum trail_outcome outcome, int64_t config,
+static struct str line_of(struct work *k, enum timeline_outcome outcome, int64_t config,
                           struct str message)
 {
-    AUTO(buf_done) struct buf line = BUF_INIT(TRAIL_MOST);
+    AUTO(buf_done) struct buf line = BUF_INIT(TIMELINE_MOST);
 
-    trail_add(&line, &(struct trail_line){ .at_us = k->op->now_us,
-                                           .node = store_node(k->w->store),
-                                           .stage = TRAIL_OPERATOR,
-                                           .outcome = outcome,
-                                           .took_us = -1,
-                                           .config = config,
-                                           .what = k->order->who,
-                                           .message = message });
+    timeline_add(&line, &(struct timeline_line){ .at_us = k->op->now_us,
+                                                 .node = store_node(k->w->store),
+                                                 .stage = TIMELINE_OPERATOR,
+                                                 .outcome = outcome,
+                                                 .took_us = -1,
+                                                 .config = config,
+                                                 .what = k->order->who,
+                                                 .message = message });
     return arena_copy(k->w->arena, buf_view(&line));
 }
 
@@ -94,7 +94,7 @@ static struct str line_of_original(struct work *k)
     bool supersede = k->order->supersede;
 
     (void)id_text(&k->doc->id, id);
-    return line_of(k, supersede ? TRAIL_CANCELLED : TRAIL_DONE, 0,
+    return line_of(k, supersede ? TIMELINE_CANCELLED : TIMELINE_DONE, 0,
                    str_of(arena_printf(
                        k->w->arena,
                        supersede ? "superseded by its edit %s" : "edited: %s goes beside it", id)));
@@ -116,13 +116,13 @@ static bool read_live(struct work *k, struct err *err)
     return row_is_id(&rows, EDIT_DOC_ID, &k->order->original);
 }
 
-static struct str endpoint_of(const struct work *k, const struct part *p)
+static struct str endpoint_of(const struct work *k, const struct live_delivery *p)
 {
-    return store_word_name(k->w->store, p->endpoint);
+    return name_text(k->w->store, p->endpoint);
 }
 
 /* Nothing may be on the wire, and nobody may have to guess what its receiver has. */
-static bool find_part(struct work *k, struct part *p, struct err *err)
+static bool find_part(struct work *k, struct live_delivery *p, struct err *err)
 {
     if (delivery_is_over(p->state))
         return true;
@@ -165,7 +165,7 @@ static bool end_original(struct work *k, struct err *err)
     struct settle_end_order order = { .doc = k->original,
                                       .keep_days = k->order->keep_days,
                                       .state = DOCUMENT_SUPERSEDED,
-                                      .trail = line_of_original(k) };
+                                      .timeline = line_of_original(k) };
 
     for (size_t i = 0; i < k->parts.count; i++)
         if (!place_drop(k->w, k->parts.list[i].num, &k->parts.list[i].place, err))
@@ -199,7 +199,7 @@ static bool supersede_live(struct work *k, struct err *err)
 {
     struct task_place place = { .at = PLACE_NONE };
 
-    if (!parts_read(k->w, k->original, &k->parts, err))
+    if (!live_deliveries_read(k->w, k->original, &k->parts, err))
         return false;
     for (size_t i = 0; i < k->parts.count; i++)
         if (!find_part(k, &k->parts.list[i], err))
@@ -304,8 +304,8 @@ static struct str first_line(struct work *k)
                    k->order->supersede ? "which it supersedes" : "beside it");
     if (k->order->what.len > 0)
         buf_printf(&text, "%s%.*s", text.len > 0 ? "; " : "",
-                   (int)str_first(k->order->what, TRAIL_TEXT_MOST).len, k->order->what.ptr);
-    return line_of(k, TRAIL_DONE, k->doc->config, buf_view(&text));
+                   (int)str_first(k->order->what, TIMELINE_TEXT_MOST).len, k->order->what.ptr);
+    return line_of(k, TIMELINE_DONE, k->doc->config, buf_view(&text));
 }
 
 static bool begin_document(struct work *k, struct err *err)

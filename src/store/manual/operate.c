@@ -8,12 +8,12 @@
 #include "base/container_of.h"
 #include "base/require.h"
 #include "core/state.h"
-#include "core/trail.h"
+#include "core/timeline.h"
 #include "store/audit/audit.h"
 #include "store/batch/batch_members.h"
 #include "store/db/rows.h"
 #include "store/kernel/store_state.h"
-#include "store/manual/parts.h"
+#include "store/manual/live_deliveries.h"
 #include "store/manual/place.h"
 #include "store/road/accept.h"
 #include "store/road/claims.h"
@@ -23,7 +23,7 @@
 #include "store/road/settle.h"
 #include "store/search/document.h"
 
-enum { PARTS_MOST = SETTLE_PARTS_MOST, TRAIL_LINE = TRAIL_MOST };
+enum { PARTS_MOST = SETTLE_DELIVERIES_MOST, TIMELINE_LINE = TIMELINE_MOST };
 
 const char *const operate_results[] = {
     [OPERATE_DONE] = "done",
@@ -62,7 +62,7 @@ struct work {
     struct operate_answer *answer;
     int64_t doc, received_us, again, now_us;
     bool has_facts;
-    struct parts parts;
+    struct live_deliveries parts;
 };
 
 static bool say(struct work *k, enum operate_result result, const char *fmt, ...)
@@ -85,10 +85,10 @@ static bool say_busy(struct work *k)
     return say(k, OPERATE_BUSY, "it is being worked on or being sent right now; try again");
 }
 
-static bool say_sending(struct work *k, const struct part *p)
+static bool say_sending(struct work *k, const struct live_delivery *p)
 {
     return say(k, OPERATE_BUSY, "%.*s: being sent right now; what comes of it is recorded",
-               STR_ARG(store_word_name(k->w->store, p->endpoint)));
+               STR_ARG(name_text(k->w->store, p->endpoint)));
 }
 
 /* ---- tasks ----------------------------------------------------------------------------------- */
@@ -121,22 +121,22 @@ static bool put_ready(struct work *k, int64_t queue, int64_t task, int64_t kind,
  */
 
 /* The line in the timeline is what the answer says. */
-static struct str line_of(struct work *k, enum trail_outcome outcome, int64_t config)
+static struct str line_of(struct work *k, enum timeline_outcome outcome, int64_t config)
 {
-    AUTO(buf_done) struct buf line = BUF_INIT(TRAIL_LINE);
+    AUTO(buf_done) struct buf line = BUF_INIT(TIMELINE_LINE);
 
-    trail_add(&line, &(struct trail_line){ .at_us = k->now_us,
-                                           .node = store_node(k->w->store),
-                                           .stage = TRAIL_OPERATOR,
-                                           .outcome = outcome,
-                                           .took_us = -1,
-                                           .config = config,
-                                           .what = k->order->who,
-                                           .message = str_of(k->answer->text) });
+    timeline_add(&line, &(struct timeline_line){ .at_us = k->now_us,
+                                                 .node = store_node(k->w->store),
+                                                 .stage = TIMELINE_OPERATOR,
+                                                 .outcome = outcome,
+                                                 .took_us = -1,
+                                                 .config = config,
+                                                 .what = k->order->who,
+                                                 .message = str_of(k->answer->text) });
     return arena_copy(k->w->arena, buf_view(&line));
 }
 
-static bool add_line(struct work *k, enum trail_outcome outcome, int64_t config, struct err *err)
+static bool add_line(struct work *k, enum timeline_outcome outcome, int64_t config, struct err *err)
 {
     struct db_value row[] = { db_int(k->doc), db_bytes(line_of(k, outcome, config)) };
 
@@ -150,7 +150,7 @@ static bool end_document(struct work *k, enum document_state state, struct err *
     struct settle_end_order order = { .doc = k->doc,
                                       .keep_days = keep_days,
                                       .state = state,
-                                      .trail = line_of(k, TRAIL_CANCELLED, 0) };
+                                      .timeline = line_of(k, TIMELINE_CANCELLED, 0) };
 
     if (!settle_end(k->w, &order, err))
         return false;
@@ -175,7 +175,7 @@ static bool start_run(struct work *k, int64_t config, struct err *err)
                   DB_ARGS(db_int(k->doc), db_int(config), db_int(k->order->again)), NULL, err) &&
            db_batch(k->w->db, SQL_ORDER_REOPEN, DB_NO_SLOT, &doc, 1, 1, err) &&
            put_ready(k, QUEUE_INTAKE, k->doc, TASK_RUN, err) &&
-           add_line(k, TRAIL_AGAIN, config, err);
+           add_line(k, TIMELINE_AGAIN, config, err);
 }
 
 /* ---- deliveries
@@ -186,7 +186,7 @@ static size_t choose(struct work *k, unsigned states)
     size_t n = 0;
 
     for (size_t i = 0; i < k->parts.count; i++) {
-        struct part *p = &k->parts.list[i];
+        struct live_delivery *p = &k->parts.list[i];
 
         p->chosen = (states >> p->state & 1) != 0 &&
                     (k->target->delivery == 0 || k->target->delivery == p->num);
@@ -216,7 +216,7 @@ static bool was_sent(const struct work *k)
 static bool find_parts(struct work *k, struct err *err)
 {
     for (size_t i = 0; i < k->parts.count; i++) {
-        struct part *p = &k->parts.list[i];
+        struct live_delivery *p = &k->parts.list[i];
 
         if (!p->chosen || delivery_is_over(p->state) || p->waits)
             continue;
@@ -249,7 +249,7 @@ static void say_parts(struct work *k, const char *one, const char *many)
     for (size_t i = 0; i < k->parts.count; i++)
         if (k->parts.list[i].chosen) {
             buf_puts(&names, n++ == 0 ? "" : ", ");
-            buf_put(&names, store_word_name(k->w->store, k->parts.list[i].endpoint));
+            buf_put(&names, name_text(k->w->store, k->parts.list[i].endpoint));
         }
     (void)say(k, OPERATE_DONE, "%zu %s: %s", n, n == 1 ? one : many, names.ptr);
 }
@@ -268,7 +268,7 @@ static struct str new_id(struct work *k, struct str id)
         arena_printf(k->w->arena, "%.*s.again%lld", STR_ARG(id), (long long)k->again + 1));
 }
 
-static bool send_part(struct work *k, const struct part *p, bool anew, struct err *err)
+static bool send_part(struct work *k, const struct live_delivery *p, bool anew, struct err *err)
 {
     return place_drop(k->w, p->num, &p->place, err) &&
            db_run(k->w->db, SQL_DELIVERY_AGAIN,
@@ -283,7 +283,7 @@ static bool send_parts(struct work *k, struct err *err)
     bool any_anew = false;
 
     for (size_t i = 0; i < k->parts.count; i++) {
-        const struct part *p = &k->parts.list[i];
+        const struct live_delivery *p = &k->parts.list[i];
         bool anew = k->order->again && p->state != DELIVERY_RETRYING;
 
         if (p->chosen && !send_part(k, p, anew, err))
@@ -325,7 +325,7 @@ static bool retry_parts(struct work *k, struct err *err)
     if (n == 0)
         return say_nothing_to_send(k);
     say_parts(k, "delivery is ready again", "deliveries are ready again");
-    return send_parts(k, err) && add_line(k, TRAIL_AGAIN, 0, err);
+    return send_parts(k, err) && add_line(k, TIMELINE_AGAIN, 0, err);
 }
 
 /* Everything from the start: what is not delivered goes, the run makes it anew. */
@@ -381,7 +381,7 @@ static bool end_parts(struct work *k, struct err *err)
     if (!drop_parts(k, err))
         return false;
     for (size_t i = 0; i < k->parts.count; i++) {
-        const struct part *p = &k->parts.list[i];
+        const struct live_delivery *p = &k->parts.list[i];
 
         states[i] = p->chosen ? DELIVERY_CANCELLED : p->state;
         over = over && delivery_is_over(states[i]);
@@ -389,7 +389,7 @@ static bool end_parts(struct work *k, struct err *err)
             return false;
     }
     return over ? end_document(k, document_derive(states, k->parts.count), err)
-                : add_line(k, TRAIL_CANCELLED, 0, err);
+                : add_line(k, TIMELINE_CANCELLED, 0, err);
 }
 
 static bool cancel_parts(struct work *k, unsigned states, const char *nothing, struct err *err)
@@ -437,7 +437,7 @@ static bool discard_live(struct work *k, struct err *err)
 /* ---- after a restore
  * ----------------------------------------------------------------------------- */
 
-static bool doubt_part(struct work *k, const struct part *p, struct err *err)
+static bool doubt_part(struct work *k, const struct live_delivery *p, struct err *err)
 {
     struct str why = STR("it came out of a backup: it may have been sent since");
     struct db_value row[] = { db_int(p->num),
@@ -466,7 +466,7 @@ static bool doubt_live(struct work *k, struct err *err)
     for (size_t i = 0; i < k->parts.count; i++)
         if (k->parts.list[i].chosen && !doubt_part(k, &k->parts.list[i], err))
             return false;
-    return add_line(k, TRAIL_DOUBT, 0, err);
+    return add_line(k, TIMELINE_DOUBT, 0, err);
 }
 
 /* The batch may have been sent since.  It is a dead letter by itself: retried it joins again, with
@@ -488,7 +488,7 @@ static bool doubt_member(struct work *k, struct err *err)
 
     return db_batch(k->w->db, SQL_TASK_DEAD_PUT, DB_NO_SLOT, dead, 9, 1, err) &&
            db_batch(k->w->db, SQL_TALLY_ADD, DB_NO_SLOT, tally, 5, 1, err) &&
-           add_line(k, TRAIL_DOUBT, 0, err);
+           add_line(k, TIMELINE_DOUBT, 0, err);
 }
 
 /* ---- documents that ended
@@ -573,7 +573,7 @@ static bool read_live(struct work *k, struct err *err)
 
 static bool operate_on_member(struct work *k, const struct batch_at *at, struct err *err)
 {
-    struct str name = store_word_name(k->w->store, at->name);
+    struct str name = name_text(k->w->store, at->name);
     char id[ID_TEXT];
 
     if (at->has_doc)
@@ -602,7 +602,7 @@ static bool operate_one(struct work *k, struct err *err)
 
     if (!read_live(k, err))
         return err->kind == ERR_NONE && operate_ended(k, err);
-    if (!parts_read(k->w, k->doc, &k->parts, err) ||
+    if (!live_deliveries_read(k->w, k->doc, &k->parts, err) ||
         (k->parts.count == 0 && !batch_of(k->w->db, k->doc, true, k->w->arena, &at, err)))
         return false;
     if (at.num != 0)

@@ -6,11 +6,11 @@
 #include "base/clock.h"
 #include "base/container_of.h"
 #include "base/require.h"
-#include "core/trail.h"
+#include "core/timeline.h"
 #include "store/audit/audit.h"
 #include "store/db/rows.h"
 #include "store/kernel/store_state.h"
-#include "store/manual/parts.h"
+#include "store/manual/live_deliveries.h"
 #include "store/road/accept.h"
 #include "store/road/claims.h"
 #include "store/road/done.h"
@@ -43,7 +43,7 @@ struct work {
     const struct resolve_order *order;
     struct operate_answer *answer;
     int64_t doc;
-    struct parts parts;
+    struct live_deliveries parts;
 };
 
 /* Always true: an answer is no failure. */
@@ -69,7 +69,7 @@ static size_t choose(struct work *k)
     size_t n = 0;
 
     for (size_t i = 0; i < k->parts.count; i++) {
-        struct part *p = &k->parts.list[i];
+        struct live_delivery *p = &k->parts.list[i];
 
         p->chosen = p->state == DELIVERY_IN_DOUBT &&
                     (k->order->endpoint == 0 || k->order->endpoint == p->endpoint);
@@ -84,24 +84,24 @@ static size_t choose(struct work *k)
 static struct str lines_of(struct work *k)
 {
     bool delivered = k->order->as == RESOLVE_DELIVERED;
-    AUTO(buf_done) struct buf lines = BUF_INIT(TRAIL_MOST);
-    struct trail_line line = { .at_us = k->op->now_us,
-                               .node = store_node(k->w->store),
-                               .stage = TRAIL_OPERATOR,
-                               .outcome = delivered ? TRAIL_DONE : TRAIL_AGAIN,
-                               .took_us = -1,
-                               .what = k->order->who,
-                               .message = str_of(k->answer->text) };
+    AUTO(buf_done) struct buf lines = BUF_INIT(TIMELINE_MOST);
+    struct timeline_line line = { .at_us = k->op->now_us,
+                                  .node = store_node(k->w->store),
+                                  .stage = TIMELINE_OPERATOR,
+                                  .outcome = delivered ? TIMELINE_DONE : TIMELINE_AGAIN,
+                                  .took_us = -1,
+                                  .what = k->order->who,
+                                  .message = str_of(k->answer->text) };
 
-    trail_add(&lines, &line);
-    line.stage = TRAIL_DELIVERY;
-    line.outcome = delivered ? TRAIL_DELIVERED : TRAIL_WAITS;
+    timeline_add(&lines, &line);
+    line.stage = TIMELINE_DELIVERY;
+    line.outcome = delivered ? TIMELINE_DELIVERED : TIMELINE_WAITS;
     line.message = delivered ? STR("resolved: its receiver has it")
                              : STR("resolved: it is sent again under the same id");
     for (size_t i = 0; i < k->parts.count; i++)
         if (k->parts.list[i].chosen) {
-            line.what = store_word_name(k->w->store, k->parts.list[i].endpoint);
-            trail_add(&lines, &line);
+            line.what = name_text(k->w->store, k->parts.list[i].endpoint);
+            timeline_add(&lines, &line);
         }
     return arena_copy(k->w->arena, buf_view(&lines));
 }
@@ -117,7 +117,7 @@ static void say_done(struct work *k)
     for (size_t i = 0; i < k->parts.count; i++)
         if (k->parts.list[i].chosen) {
             buf_puts(&text, between);
-            buf_put(&text, store_word_name(k->w->store, k->parts.list[i].endpoint));
+            buf_put(&text, name_text(k->w->store, k->parts.list[i].endpoint));
             between = ", ";
         }
     (void)say(k, OPERATE_DONE, text.ptr);
@@ -125,7 +125,7 @@ static void say_done(struct work *k)
 
 /* ---- what is done ---------------------------------------------------------------------------- */
 
-static bool deliver(struct work *k, struct part *p, struct err *err)
+static bool deliver(struct work *k, struct live_delivery *p, struct err *err)
 {
     struct db_value tally[] = { db_int(store_node(k->w->store)), db_int(k->w->number),
                                 db_int(TALLY_DELIVERED), db_int(p->endpoint), db_int(1) };
@@ -136,7 +136,7 @@ static bool deliver(struct work *k, struct part *p, struct err *err)
            db_batch(k->w->db, SQL_TALLY_ADD, DB_NO_SLOT, tally, 5, 1, err);
 }
 
-static bool resend(struct work *k, struct part *p, struct err *err)
+static bool resend(struct work *k, struct live_delivery *p, struct err *err)
 {
     int64_t now = k->op->now_us;
     struct db_value row[] = { db_int(p->queue), db_int(PRIO_NORMAL), db_int(now), db_int(p->num),
@@ -157,7 +157,7 @@ static bool resend(struct work *k, struct part *p, struct err *err)
 static bool settle_parts(struct work *k, struct err *err)
 {
     for (size_t i = 0; i < k->parts.count; i++) {
-        struct part *p = &k->parts.list[i];
+        struct live_delivery *p = &k->parts.list[i];
 
         if (p->chosen &&
             (!db_run(k->w->db, SQL_OPERATE_DEAD_DROP, DB_ARGS(db_int(p->num)), NULL, err) ||
@@ -171,7 +171,7 @@ static bool settle_parts(struct work *k, struct err *err)
 static bool end_or_note(struct work *k, struct err *err)
 {
     struct db_value row[] = { db_int(k->doc), db_bytes(lines_of(k)) };
-    enum delivery_state states[SETTLE_PARTS_MOST];
+    enum delivery_state states[SETTLE_DELIVERIES_MOST];
     bool over = true;
 
     for (size_t i = 0; i < k->parts.count; i++) {
@@ -183,7 +183,7 @@ static bool end_or_note(struct work *k, struct err *err)
     struct settle_end_order end = { .doc = k->doc,
                                     .keep_days = k->order->keep_days,
                                     .state = document_derive(states, k->parts.count),
-                                    .trail = row[1].s };
+                                    .timeline = row[1].s };
 
     if (!settle_end(k->w, &end, err))
         return false;
@@ -198,7 +198,7 @@ static bool resolve_one(struct work *k, const struct id *id, struct err *err)
     if (!find_document(k, id, err))
         return err->kind == ERR_NONE &&
                say(k, OPERATE_NONE, "no document of this id is on its way");
-    if (!parts_read(k->w, k->doc, &k->parts, err))
+    if (!live_deliveries_read(k->w, k->doc, &k->parts, err))
         return false;
     for (size_t i = 0; i < k->parts.count; i++)
         asked = asked || k->parts.list[i].sent;
@@ -219,7 +219,7 @@ static bool resolve_run(struct writer *w, struct store_op **ops, size_t count, s
 
     require(count == 1);
     o->put_count = 0;
-    o->puts = ARENA_ARRAY(w->arena, struct put, o->count * SETTLE_PARTS_MOST);
+    o->puts = ARENA_ARRAY(w->arena, struct put, o->count * SETTLE_DELIVERIES_MOST);
     o->ended = 0;
     o->days = ARENA_ARRAY(w->arena, int64_t, o->count);
     o->now_us = clock_wall_us();

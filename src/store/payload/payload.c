@@ -114,13 +114,12 @@ static bool read_row(struct payload_reader *p, enum sql_id id, struct db_args ar
 static void read_moved(struct db_rows *row, struct arena *a, void *to)
 {
     (void)a;
-    *(struct payload_place *)to = (struct payload_place){ db_get_int(row, MOVED_GET_TO_SEG),
-                                                          db_get_int(row, MOVED_GET_TO_POS) };
+    *(struct payload_ref *)to = (struct payload_ref){ db_get_int(row, MOVED_GET_TO_SEG),
+                                                      db_get_int(row, MOVED_GET_TO_POS) };
 }
 
 /* Where an entry went when its segment did. */
-static bool find_moved(struct store *s, struct payload_place *place, bool *ret_found,
-                       struct err *err)
+static bool find_moved(struct store *s, struct payload_ref *place, bool *ret_found, struct err *err)
 {
     return store_one(s, SQL_MOVED_GET, DB_ARGS(db_int(place->seg), db_int(place->pos)), read_moved,
                      NULL, place, ret_found, err);
@@ -130,7 +129,7 @@ static bool find_moved(struct store *s, struct payload_place *place, bool *ret_f
 static bool read_entry(struct payload_reader *r, struct err *err)
 {
     const struct payload_source *src = &r->source;
-    struct payload_place place = src->place;
+    struct payload_ref place = src->place;
 
     for (int look = 0; !segment_read(r->store->payload_fd, place, &src->id, &r->piece, err);
          look++) {
@@ -268,7 +267,7 @@ bool upload_add(struct upload *u, struct str bytes, struct err *err)
     return true;
 }
 
-bool upload_finish(struct upload *u, struct payload_place *ret, struct err *err)
+bool upload_finish(struct upload *u, struct payload_ref *ret, struct err *err)
 {
     char part[NAME], name[NAME];
 
@@ -276,7 +275,7 @@ bool upload_finish(struct upload *u, struct payload_place *ret, struct err *err)
         if (!send_piece(u, err))
             return false;
         u->finished = true;
-        *ret = (struct payload_place){ .seg = PAYLOAD_IN_PIECES, .pos = u->number };
+        *ret = (struct payload_ref){ .seg = PAYLOAD_IN_PIECES, .pos = u->number };
         return true;
     }
     if (fault_error(SPOOL_SYNC))
@@ -288,7 +287,7 @@ bool upload_finish(struct upload *u, struct payload_place *ret, struct err *err)
         return false;
     fault_point(SPOOL_PUBLISHED);
     u->finished = true;
-    *ret = (struct payload_place){ .seg = PAYLOAD_IN_FILE, .pos = u->number };
+    *ret = (struct payload_ref){ .seg = PAYLOAD_IN_FILE, .pos = u->number };
     return true;
 }
 
@@ -379,7 +378,7 @@ static void drop_pieces(struct store *s, int64_t upload)
         more = payload_drop_pieces(s, upload, &noted, &err) && noted == PAYLOAD_PIECES_AT_ONCE;
 }
 
-void upload_drop(struct store *s, struct payload_place place)
+void upload_drop(struct store *s, struct payload_ref place)
 {
     char name[NAME];
     struct err err = { 0 };

@@ -38,7 +38,7 @@ struct payload_source {
     struct id id;
     int64_t num, size;
     struct sha256 sha256;
-    struct payload_place place;
+    struct payload_ref place;
 };
 
 struct payload_reader;
@@ -55,11 +55,11 @@ struct upload;
 bool upload_open(struct store *s, struct upload **ret, struct err *err);
 bool upload_add(struct upload *u, struct str bytes, struct err *err);
 /* Everything is on stable storage and has a place; no row names it yet. */
-bool upload_finish(struct upload *u, struct payload_place *ret, struct err *err);
+bool upload_finish(struct upload *u, struct payload_ref *ret, struct err *err);
 void upload_close(struct upload *u); /* throws away what was not finished */
 /* Throw away one that was finished and that no document took; blocks.  What a failure
  * leaves is swept. */
-void upload_drop(struct store *s, struct payload_place place);
+void upload_drop(struct store *s, struct payload_ref place);
 
 /* A file of its own is gone, durably; also when it was gone already (SQLite). */
 bool payload_unlink(struct store *s, int64_t pos, int64_t *ret_bytes, struct err *err);

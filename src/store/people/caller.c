@@ -28,7 +28,7 @@ static bool note_drop(struct writer *w, struct caller_op *o, struct err *err)
         return false;
     if (!there)
         return true;
-    buf_put(&was, store_word_name(w->store, db_get_int(&rows, CALLER_GET_GATEWAY)));
+    buf_put(&was, name_text(w->store, db_get_int(&rows, CALLER_GET_GATEWAY)));
     if (!db_is_null(&rows, CALLER_GET_TITLE))
         buf_printf(&was, ": %.*s",
                    STR_ARG(str_first(db_get_str(&rows, CALLER_GET_TITLE), AUDIT_TEXT_MOST)));

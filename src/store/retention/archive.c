@@ -22,7 +22,7 @@
 #include "core/facts.h"
 #include "core/retain_rule.h"
 #include "core/state.h"
-#include "core/trail.h"
+#include "core/timeline.h"
 #include "store/kernel/reader.h"
 #include "store/kernel/store_state.h"
 #include "store/payload/archive_read.h"
@@ -120,19 +120,19 @@ static void put_time(struct json_out *j, const char *key, int64_t us)
     json_z(j, clock_utc_text(us, text));
 }
 
-static void put_timeline(struct json_out *j, struct str trail)
+static void put_timeline(struct json_out *j, struct str timeline)
 {
-    struct trail_reader r = trail_read(trail);
-    struct trail_line line;
+    struct timeline_reader r = timeline_read(timeline);
+    struct timeline_line line;
     bool damaged;
 
     json_key(j, "timeline");
     json_open(j, '[');
-    while (trail_next(&r, &line, &damaged)) {
+    while (timeline_next(&r, &line, &damaged)) {
         json_open(j, '{');
         put_time(j, "at", line.at_us);
-        put_text(j, "stage", str_of(trail_stages[line.stage]));
-        put_text(j, "outcome", str_of(trail_outcomes[line.outcome]));
+        put_text(j, "stage", str_of(timeline_stages[line.stage]));
+        put_text(j, "outcome", str_of(timeline_outcomes[line.outcome]));
         put_text(j, "what", line.what);
         put_text(j, "message", line.message);
         json_close(j, '}');
@@ -163,18 +163,18 @@ static void put_line(struct store *s, const struct document *d, struct buf *to)
 
     json_open(&j, '{');
     put_text(&j, "id", str_of(id_text(&d->source.id, id)));
-    put_text(&j, "gateway", store_word_name(s, d->gateway));
-    put_text(&j, "sender", store_word_name(s, d->sender));
-    put_text(&j, "receiver", store_word_name(s, d->receiver));
-    put_text(&j, "type", store_word_name(s, d->type));
-    put_text(&j, "route", store_word_name(s, d->route));
+    put_text(&j, "gateway", name_text(s, d->gateway));
+    put_text(&j, "sender", name_text(s, d->sender));
+    put_text(&j, "receiver", name_text(s, d->receiver));
+    put_text(&j, "type", name_text(s, d->type));
+    put_text(&j, "route", name_text(s, d->route));
     put_text(&j, "state", d->state);
     put_time(&j, "received", d->received_us);
     put_time(&j, "ended", d->updated_us);
     put_text(&j, "name", d->name);
     put_text(&j, "contentType", d->ctype);
     put_attributes(&j, d->facts);
-    put_timeline(&j, d->trail);
+    put_timeline(&j, d->timeline);
     put_text(&j, "sha256", str_of(digest_text(&d->source.sha256, sha)));
     json_key(&j, "size");
     json_int(&j, d->source.size);

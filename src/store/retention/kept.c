@@ -7,7 +7,7 @@
 #include "base/container_of.h"
 #include "base/require.h"
 #include "core/retain_rule.h"
-#include "core/trail.h"
+#include "core/timeline.h"
 #include "store/audit/audit.h"
 #include "store/kernel/reader.h"
 #include "store/kernel/store_state.h"
@@ -46,7 +46,8 @@ static bool find(struct writer *w, const struct id *id, int64_t *ret, struct err
 
     *ret = LIVES;
     if (!id_in(w, SQL_OPERATE_DOC, DB_NO_SLOT, id, &there, err) ||
-        !rows_ints(w->db, SQL_PART_ALL, DB_ARGS(db_int(PART_DONE)), days, DONE_DAYS_MOST, &n, err))
+        !rows_ints(w->db, SQL_PART_ALL, DB_ARGS(db_int(TABLES_DONE)), days, DONE_DAYS_MOST, &n,
+                   err))
         return false;
     for (size_t i = 0; !there && i < n; i++) {
         *ret = days[i];
@@ -60,19 +61,19 @@ static bool find(struct writer *w, const struct id *id, int64_t *ret, struct err
 
 static bool add_line(struct writer *w, const struct kept_op *o, int64_t place, struct err *err)
 {
-    AUTO(buf_done) struct buf line = BUF_INIT(TRAIL_MOST);
+    AUTO(buf_done) struct buf line = BUF_INIT(TIMELINE_MOST);
     char text[KEPT_REASON_MOST + 40];
     struct db_value num = db_int(id_row(o->id));
 
     (void)snprintf(text, sizeof text, o->drop ? "it may go again" : "it is kept: %.*s",
                    STR_ARG(o->reason));
-    trail_add(&line, &(struct trail_line){ .at_us = clock_wall_us(),
-                                           .node = store_node(w->store),
-                                           .stage = TRAIL_OPERATOR,
-                                           .outcome = TRAIL_DONE,
-                                           .took_us = -1,
-                                           .what = o->by,
-                                           .message = str_of(text) });
+    timeline_add(&line, &(struct timeline_line){ .at_us = clock_wall_us(),
+                                                 .node = store_node(w->store),
+                                                 .stage = TIMELINE_OPERATOR,
+                                                 .outcome = TIMELINE_DONE,
+                                                 .took_us = -1,
+                                                 .what = o->by,
+                                                 .message = str_of(text) });
     struct db_value row[] = { num, db_bytes(buf_view(&line)) };
 
     if (place == LIVES)

@@ -8,7 +8,7 @@
 #include "base/container_of.h"
 #include "base/fault.h"
 #include "base/require.h"
-#include "core/trail.h"
+#include "core/timeline.h"
 #include "store/kernel/reader.h"
 #include "store/kernel/store_state.h"
 #include "store/payload/payload.h"
@@ -80,7 +80,7 @@ struct slice_op {
 struct taken {
     struct gone docs[RETAIN_SLICE_MOST];
     size_t count;
-    struct payload_place *places; /* of bytes, in the arena */
+    struct payload_ref *places; /* of bytes, in the arena */
     int64_t *nums;
     size_t place_count, place_room;
 };
@@ -117,7 +117,7 @@ static void add_place(struct writer *w, struct taken *t, int64_t seg, int64_t po
 {
     if (t->place_count == t->place_room) {
         size_t room = t->place_room * 2 + RETAIN_SLICE_MOST;
-        struct payload_place *places = ARENA_ARRAY(w->arena, struct payload_place, room);
+        struct payload_ref *places = ARENA_ARRAY(w->arena, struct payload_ref, room);
         int64_t *nums = ARENA_ARRAY(w->arena, int64_t, room);
 
         if (t->place_count > 0) {
@@ -128,18 +128,18 @@ static void add_place(struct writer *w, struct taken *t, int64_t seg, int64_t po
         t->nums = nums;
         t->place_room = room;
     }
-    t->places[t->place_count] = (struct payload_place){ seg, pos };
+    t->places[t->place_count] = (struct payload_ref){ seg, pos };
     t->nums[t->place_count++] = num;
 }
 
 /* Bytes that steps made stand in the timeline. */
-static void add_places_of_trail(struct writer *w, struct taken *t, struct str trail)
+static void add_places_of_timeline(struct writer *w, struct taken *t, struct str timeline)
 {
-    struct trail_reader r = trail_read(trail);
-    struct trail_line line;
+    struct timeline_reader r = timeline_read(timeline);
+    struct timeline_line line;
     bool damaged;
 
-    while (trail_next(&r, &line, &damaged))
+    while (timeline_next(&r, &line, &damaged))
         if (line.has_bytes)
             add_place(w, t, line.seg, line.pos, line.num);
 }
@@ -166,7 +166,7 @@ static bool add_gone(void *arg, struct db_rows *row, struct err *err)
                                          .type = db_get_int(row, RETAIN_TAKE_DTYPE) };
     k->slice->bytes += size;
     add_place(k->w, t, db_get_int(row, RETAIN_TAKE_SEG), db_get_int(row, RETAIN_TAKE_POS), num);
-    add_places_of_trail(k->w, t, db_get_str(row, RETAIN_TAKE_TRAIL));
+    add_places_of_timeline(k->w, t, db_get_str(row, RETAIN_TAKE_TRAIL));
     return true;
 }
 
@@ -184,7 +184,7 @@ static bool take(struct writer *w, const struct retain_order *o, int64_t upto, i
 
 static int by_place(const void *a, const void *b)
 {
-    const struct payload_place *x = a, *y = b;
+    const struct payload_ref *x = a, *y = b;
 
     if (x->seg != y->seg)
         return x->seg < y->seg ? -1 : 1;
@@ -214,7 +214,7 @@ static bool note_places(struct writer *w, struct taken *t, struct err *err)
     if (t->place_count > 0) /* else there is no list, which qsort() must not be given */
         qsort(t->places, t->place_count, sizeof *t->places, by_place);
     for (size_t i = 0; i < t->place_count; i++) {
-        const struct payload_place *p = &t->places[i];
+        const struct payload_ref *p = &t->places[i];
         bool segment = p->seg > 0;
 
         if (p->seg == PAYLOAD_IN_TABLE ||
@@ -393,9 +393,9 @@ static bool close_run(struct writer *w, struct store_op **ops, size_t count, str
 
         if (!is_empty(w, o->day, &o->done, err))
             return false;
-        if (o->done &&
-            (!db_run(w->db, SQL_PART_DROP, DB_ARGS(db_int(PART_DONE), db_int(o->day)), NULL, err) ||
-             !db_run(w->db, SQL_RETAIN_EMPTY, DB_ARGS(db_int(o->day)), NULL, err)))
+        if (o->done && (!db_run(w->db, SQL_PART_DROP, DB_ARGS(db_int(TABLES_DONE), db_int(o->day)),
+                                NULL, err) ||
+                        !db_run(w->db, SQL_RETAIN_EMPTY, DB_ARGS(db_int(o->day)), NULL, err)))
             return false;
     }
     return true;
@@ -439,12 +439,12 @@ static bool drop_run(struct writer *w, struct store_op **ops, size_t count, stru
         if (!db_run_slot(w->db, SQL_RETAIN_LOCK, o->day, DB_NO_ARGS, NULL, err) ||
             !is_empty(w, o->day, &o->done, err))
             return false;
-        if (o->done ? !db_run(w->db, SQL_PART_DROP, DB_ARGS(db_int(PART_DONE), day), NULL, err) ||
+        if (o->done ? !db_run(w->db, SQL_PART_DROP, DB_ARGS(db_int(TABLES_DONE), day), NULL, err) ||
                           !db_run_slot(w->db, SQL_RETAIN_DROP, o->day, DB_NO_ARGS, NULL, err)
-                    : !db_run(w->db, SQL_PART_ADD, DB_ARGS(db_int(PART_DONE), day), NULL, err))
+                    : !db_run(w->db, SQL_PART_ADD, DB_ARGS(db_int(TABLES_DONE), day), NULL, err))
             return false;
         fault_point(RETAIN_DROP);
-        if (!db_run(w->db, SQL_PART_DROP, DB_ARGS(db_int(PART_EMPTY), day), NULL, err))
+        if (!db_run(w->db, SQL_PART_DROP, DB_ARGS(db_int(TABLES_EMPTY), day), NULL, err))
             return false;
     }
     return true;

@@ -196,7 +196,7 @@ static bool mark_in(struct db *db, enum sql_id id, int64_t slot, struct entry *e
 static bool read_days(struct db *db, int64_t days[static DONE_DAYS_MOST + 1], size_t *ret_count,
                       struct err *err)
 {
-    return rows_ints(db, SQL_PART_ALL, DB_ARGS(db_int(PART_DONE)), days, DONE_DAYS_MOST + 1,
+    return rows_ints(db, SQL_PART_ALL, DB_ARGS(db_int(TABLES_DONE)), days, DONE_DAYS_MOST + 1,
                      ret_count, err) &&
            (*ret_count <= DONE_DAYS_MOST ||
             err_set(err, ERR_LIMIT, 0, "more than %d tables of ended documents", DONE_DAYS_MOST));
@@ -241,7 +241,7 @@ static bool mark_living(struct store *s, struct entries *l, struct err *err)
  */
 
 struct moving {
-    struct payload_place from;
+    struct payload_ref from;
     struct id id;
     struct sha256 sha256;
     struct str bytes;
@@ -255,7 +255,7 @@ struct move_op {
 
 static bool move_one(struct writer *w, const struct moving *m, struct err *err)
 {
-    struct payload_place to;
+    struct payload_ref to;
     int64_t moved;
 
     if (!segments_add(w->segments, &m->id, &m->sha256, m->bytes, &to, err))

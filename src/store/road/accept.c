@@ -13,7 +13,7 @@
 #include "store/payload/payload.h"
 #include "store/road/claims.h"
 #include "store/road/key_log.h"
-#include "store/road/lease.h"
+#include "store/road/lease_rows.h"
 #include "store/road/order.h"
 
 /* Keys lie in the table of the time at which they are over, so that a table is
@@ -85,7 +85,7 @@ static bool look_up_in_tables(struct writer *w, struct accept_op **keyed, size_t
 
     for (size_t i = 0; i < count; i++)
         keys[i] = db_bytes(str_mem(keyed[i]->key.bytes, SHA256_SIZE));
-    if (last < first) /* the clock jumped; the keeper makes new tables at its next turn */
+    if (last < first) /* the clock jumped; the housekeeper makes new tables at its next turn */
         return err_set(err, ERR_TRANSIENT, 0, "there is no table of keys for this time yet");
     for (int64_t n; first <= last; first += n) {
         n = last - first + 1 < DB_SLOTS_MOST ? last - first + 1 : DB_SLOTS_MOST;
@@ -215,7 +215,7 @@ static bool place_payload(struct writer *w, struct accept_op *a, struct err *err
     if (a->is_spooled)
         a->place = a->spooled;
     else if (w->segments == NULL)
-        a->place = (struct payload_place){ .seg = PAYLOAD_IN_TABLE };
+        a->place = (struct payload_ref){ .seg = PAYLOAD_IN_TABLE };
     else
         return segments_add(w->segments, &a->id, &a->sha256, a->body, &a->place, err);
     return true;
@@ -505,7 +505,7 @@ static bool read_parts(struct writer *w, struct keep_op *k, struct err *err)
 {
     k->over_count = k->other_count = 0;
     k->newest = k->last;
-    return rows_each(w->db, SQL_PART_ALL, DB_NO_SLOT, DB_ARGS(db_int(PART_IDEMPOTENCY)), see_part,
+    return rows_each(w->db, SQL_PART_ALL, DB_NO_SLOT, DB_ARGS(db_int(TABLES_IDEMPOTENCY)), see_part,
                      k, err);
 }
 
@@ -514,7 +514,8 @@ static bool drop_table(struct writer *w, int64_t slot, struct err *err)
     return db_run_slot(w->db, SQL_IDEM_DROP, slot, DB_NO_ARGS, NULL, err) &&
            (w->db->kind == DB_POSTGRESQL ||
             db_run_slot(w->db, SQL_KEY_INDEX_DROP, slot, DB_NO_ARGS, NULL, err)) &&
-           db_run(w->db, SQL_PART_DROP, DB_ARGS(db_int(PART_IDEMPOTENCY), db_int(slot)), NULL, err);
+           db_run(w->db, SQL_PART_DROP, DB_ARGS(db_int(TABLES_IDEMPOTENCY), db_int(slot)), NULL,
+                  err);
 }
 
 static bool make_table(struct writer *w, int64_t slot, struct err *err)
@@ -522,7 +523,8 @@ static bool make_table(struct writer *w, int64_t slot, struct err *err)
     int64_t added;
 
     /* The row first: of two that make one table the second waits for it. */
-    if (!db_run(w->db, SQL_PART_ADD, DB_ARGS(db_int(PART_IDEMPOTENCY), db_int(slot)), &added, err))
+    if (!db_run(w->db, SQL_PART_ADD, DB_ARGS(db_int(TABLES_IDEMPOTENCY), db_int(slot)), &added,
+                err))
         return false;
     return added == 0 || (db_run_slot(w->db, SQL_IDEM_MAKE, slot, DB_NO_ARGS, NULL, err) &&
                           (w->db->kind == DB_POSTGRESQL ||

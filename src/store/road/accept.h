@@ -34,8 +34,8 @@ struct accept_op {
     int64_t received_us;
     int64_t size;
     struct sha256 sha256;
-    struct str body;              /* up to SEGMENT_PAYLOAD_MOST */
-    struct payload_place spooled; /* or where `spool` put a larger one */
+    struct str body;            /* up to SEGMENT_PAYLOAD_MOST */
+    struct payload_ref spooled; /* or where `spool` put a larger one */
     bool is_spooled;
     struct str name, ctype, head; /* empty: none */
 
@@ -56,7 +56,7 @@ struct accept_op {
     struct task task;
 
     /* the writer's own */
-    struct payload_place place;
+    struct payload_ref place;
     struct accept_op *twin;    /* an earlier one in the group with the same key */
     int64_t key_slot, key_seq; /* SQLite: where its key was put (key_log.h) */
 };

@@ -103,7 +103,7 @@ bool done_days_load(struct done_days *d, struct db *db, int64_t indexed, struct 
     AUTO(db_rows_done) struct db_rows rows = { 0 };
     bool row, recent = false;
 
-    if (!db_query(db, SQL_PART_ALL, DB_ARGS(db_int(PART_DONE)), &rows, err))
+    if (!db_query(db, SQL_PART_ALL, DB_ARGS(db_int(TABLES_DONE)), &rows, err))
         return false;
     for (;;) {
         if (!db_next(&rows, &row, err))
@@ -143,7 +143,7 @@ bool done_ready(struct writer *w, int64_t day, struct err *err)
     if (is_known(w->store->done_days, day))
         return true;
     /* The row first: of two that make one table the second waits for it. */
-    if (!db_run(w->db, SQL_PART_ADD, DB_ARGS(db_int(PART_DONE), db_int(day)), &added, err))
+    if (!db_run(w->db, SQL_PART_ADD, DB_ARGS(db_int(TABLES_DONE), db_int(day)), &added, err))
         return false;
     return added == 0 || done_make(w->db, day, err);
 }
@@ -239,7 +239,7 @@ bool done_refresh(struct store *s, struct err *err)
 
     if (s->kind == DB_SQLITE)
         return true;
-    if (!store_ints(s, SQL_PART_ALL, DB_ARGS(db_int(PART_DONE)), days, DONE_DAYS_MOST, &n, err))
+    if (!store_ints(s, SQL_PART_ALL, DB_ARGS(db_int(TABLES_DONE)), days, DONE_DAYS_MOST, &n, err))
         return false;
     forget_others(s->done_days, days, n);
     return true;

@@ -5,7 +5,7 @@
 #include "base/container_of.h"
 #include "base/require.h"
 #include "core/state.h"
-#include "core/trail.h"
+#include "core/timeline.h"
 #include "store/kernel/reader.h"
 #include "store/kernel/store_state.h"
 #include "store/road/accept.h"
@@ -81,16 +81,16 @@ static bool take_task(struct writer *w, const struct late *v, bool *ret_ours, st
 
 static bool add_line(struct writer *w, const struct late *v, struct str why, struct err *err)
 {
-    AUTO(buf_done) struct buf line = BUF_INIT(TRAIL_MOST);
+    AUTO(buf_done) struct buf line = BUF_INIT(TIMELINE_MOST);
 
-    trail_add(&line, &(struct trail_line){ .at_us = clock_wall_us(),
-                                           .node = store_node(w->store),
-                                           .stage = TRAIL_DELIVERY,
-                                           .outcome = TRAIL_DEAD,
-                                           .took_us = -1,
-                                           .attempt = v->attempts,
-                                           .what = store_word_name(w->store, v->endpoint),
-                                           .message = why });
+    timeline_add(&line, &(struct timeline_line){ .at_us = clock_wall_us(),
+                                                 .node = store_node(w->store),
+                                                 .stage = TIMELINE_DELIVERY,
+                                                 .outcome = TIMELINE_DEAD,
+                                                 .took_us = -1,
+                                                 .attempt = v->attempts,
+                                                 .what = name_text(w->store, v->endpoint),
+                                                 .message = why });
     struct db_value row[] = { db_int(v->doc), db_bytes(arena_copy(w->arena, buf_view(&line))) };
 
     return db_batch(w->db, SQL_SETTLE_TRAIL, DB_NO_SLOT, row, 2, 1, err);

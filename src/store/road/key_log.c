@@ -301,7 +301,7 @@ static bool write_marks(struct key_log *k, struct db *db, struct err *err)
 
         if (highest > 0 &&
             !db_run(db, SQL_PART_SET,
-                    DB_ARGS(db_int(PART_IDEMPOTENCY), db_int(k->slots[i].slot), db_int(highest)),
+                    DB_ARGS(db_int(TABLES_IDEMPOTENCY), db_int(k->slots[i].slot), db_int(highest)),
                     NULL, err))
             return false;
     }
@@ -408,8 +408,8 @@ static bool load_tail(struct key_log *k, struct db *db, int64_t slot, struct err
 
 bool key_log_load(struct key_log *k, struct db *db, struct err *err)
 {
-    if (!rows_each(db, SQL_PART_VALUES, DB_NO_SLOT, DB_ARGS(db_int(PART_IDEMPOTENCY)), load_slot, k,
-                   err))
+    if (!rows_each(db, SQL_PART_VALUES, DB_NO_SLOT, DB_ARGS(db_int(TABLES_IDEMPOTENCY)), load_slot,
+                   k, err))
         return false;
     for (size_t i = 0; i < k->slot_count; i++)
         if (!load_tail(k, db, k->slots[i].slot, err))

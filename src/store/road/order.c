@@ -14,7 +14,7 @@
 #include "store/kernel/store_state.h"
 #include "store/road/accept.h"
 #include "store/road/claims.h"
-#include "store/road/lease.h"
+#include "store/road/lease_rows.h"
 #include "store/road/settle.h"
 
 /* A lane whose head waits for documents of its gateway; gateway 0: somebody else had the lane. */

@@ -70,7 +70,7 @@ static bool may_move(enum delivery_state from, enum delivery_state to)
 }
 
 struct states {
-    struct settle_part **parts;
+    struct settle_delivery **parts;
     size_t found;
 };
 
@@ -97,13 +97,14 @@ static bool found_state(void *arg, int64_t slot, size_t at, struct db_rows *row,
 static bool check_moves(struct group *g, struct err *err)
 {
     struct db_value *keys = ARENA_ARRAY(g->w->arena, struct db_value, g->part_count * 2);
-    struct states l = { .parts = ARENA_ARRAY(g->w->arena, struct settle_part *, g->part_count) };
+    struct states l = { .parts =
+                            ARENA_ARRAY(g->w->arena, struct settle_delivery *, g->part_count) };
     size_t n = 0;
 
     for (size_t i = 0; i < g->our_count; i++) {
         const struct settle_op *o = g->ours[i];
 
-        for (size_t k = 0; o->end == SETTLE_PARTS && k < o->part_count; k++) {
+        for (size_t k = 0; o->end == SETTLE_DELIVERIES && k < o->part_count; k++) {
             if (o->parts[k].num == 0)
                 continue;
             keys[n * 2] = db_int(o->parts[k].num);
@@ -118,18 +119,18 @@ static bool check_moves(struct group *g, struct err *err)
 
 /* ---- documents that stay --------------------------------------------------------------------- */
 
-static struct str whole_trail(struct writer *w, struct str lines, struct str trail)
+static struct str whole_timeline(struct writer *w, struct str lines, struct str timeline)
 {
-    if (lines.len == 0 || trail.len == 0)
-        return lines.len == 0 ? trail : lines;
-    char *both = ARENA_ARRAY(w->arena, char, lines.len + trail.len);
+    if (lines.len == 0 || timeline.len == 0)
+        return lines.len == 0 ? timeline : lines;
+    char *both = ARENA_ARRAY(w->arena, char, lines.len + timeline.len);
 
     memcpy(both, lines.ptr, lines.len);
-    memcpy(both + lines.len, trail.ptr, trail.len);
-    return (struct str){ both, lines.len + trail.len };
+    memcpy(both + lines.len, timeline.ptr, timeline.len);
+    return (struct str){ both, lines.len + timeline.len };
 }
 
-static void found_row(struct db_value *v, const struct settle_op *o, struct str trail)
+static void found_row(struct db_value *v, const struct settle_op *o, struct str timeline)
 {
     v[0] = db_int(o->doc);
     v[1] = db_int(o->has_facts);
@@ -139,7 +140,7 @@ static void found_row(struct db_value *v, const struct settle_op *o, struct str 
     v[5] = db_int(o->route);
     v[6] = db_bytes_or_null(o->facts);
     v[7] = db_int(o->config);
-    v[8] = db_bytes_or_null(trail_fit(trail));
+    v[8] = db_bytes_or_null(timeline_fit(timeline));
 }
 
 /* The index is past it: it is found by what was found in it from now on. */
@@ -162,7 +163,7 @@ static bool write_runs(struct group *g, struct err *err)
     for (size_t i = 0; i < g->run_count; i++) {
         struct settle_op *o = g->runs[i];
 
-        found_row(row_of(&found), o, whole_trail(g->w, lines[i], o->trail));
+        found_row(row_of(&found), o, whole_timeline(g->w, lines[i], o->timeline));
         if (!put_parts(g, o, err) || !put_task(g, o, err) || !note_facets(g->w, o, err))
             return false;
     }
@@ -172,7 +173,7 @@ static bool write_runs(struct group *g, struct err *err)
 /* Of a document that is over nothing is written but its end. */
 static bool write_delivers(struct group *g, struct err *err)
 {
-    struct rows trails = rows_of(g->w, SQL_SETTLE_TRAIL, 2, g->deliver_count);
+    struct rows timelines = rows_of(g->w, SQL_SETTLE_TRAIL, 2, g->deliver_count);
 
     for (size_t i = 0; i < g->deliver_count; i++) {
         struct settle_op *o = g->delivers[i];
@@ -182,14 +183,14 @@ static bool write_delivers(struct group *g, struct err *err)
                 return false;
             continue;
         }
-        struct db_value *v = row_of(&trails);
+        struct db_value *v = row_of(&timelines);
 
         v[0] = db_int(o->doc);
-        v[1] = db_bytes_or_null(trail_fit(o->trail));
+        v[1] = db_bytes_or_null(timeline_fit(o->timeline));
         if (!put_parts(g, o, err) || !put_task(g, o, err))
             return false;
     }
-    return write_rows(g->w, &trails, err) && write_rows(g->w, &g->move, err);
+    return write_rows(g->w, &timelines, err) && write_rows(g->w, &g->move, err);
 }
 
 /* ---- documents that are over ----------------------------------------------------------------- */
@@ -205,12 +206,12 @@ struct open_docs {
     struct mates *docs;
 };
 
-static struct str trail_of(struct writer *w, const struct mates *m)
+static struct str timeline_of(struct writer *w, const struct mates *m)
 {
     struct str all = STR("");
 
     for (size_t i = 0; i < m->count; i++)
-        all = whole_trail(w, all, m->ops[i]->trail);
+        all = whole_timeline(w, all, m->ops[i]->timeline);
     return all;
 }
 
@@ -219,7 +220,7 @@ static void look_at_end(struct group *g, const struct mates *m, int64_t open, in
 {
     for (size_t i = 0; i < m->count; i++) {
         enum delivery_state state =
-            m->ops[i]->end == SETTLE_PARTS ? m->ops[i]->parts[0].state : DELIVERY_READY;
+            m->ops[i]->end == SETTLE_DELIVERIES ? m->ops[i]->parts[0].state : DELIVERY_READY;
 
         open -= delivery_is_over(state);
         delivered += state == DELIVERY_DELIVERED;
@@ -235,7 +236,7 @@ static void look_at_end(struct group *g, const struct mates *m, int64_t open, in
         (struct ending){ .doc = m->ops[0]->doc,
                          .day = m->ops[0]->day,
                          .state = delivered > 0 ? DOCUMENT_DELIVERED : DOCUMENT_CANCELLED,
-                         .trail = trail_of(g->w, m),
+                         .timeline = timeline_of(g->w, m),
                          .had_deliveries = true };
 }
 
@@ -252,7 +253,7 @@ static bool found_open(void *arg, int64_t slot, size_t at, struct db_rows *row, 
 
 static bool is_alone(const struct settle_op *o)
 {
-    return o->end == SETTLE_PARTS && o->parts[0].is_alone;
+    return o->end == SETTLE_DELIVERIES && o->parts[0].is_alone;
 }
 
 static int by_doc(const void *a, const void *b)
@@ -325,7 +326,7 @@ static void over_row(struct db_value *v, const struct ending *e)
     v[6] = db_int(o->route);
     v[7] = db_bytes_or_null(o->facts);
     v[8] = db_int(o->config);
-    v[9] = db_bytes_or_null(trail_fit(e->trail.ptr != NULL ? e->trail : o->trail));
+    v[9] = db_bytes_or_null(timeline_fit(e->timeline.ptr != NULL ? e->timeline : o->timeline));
 }
 
 static bool end_one(struct writer *w, const struct ending *e, struct err *err)
@@ -344,7 +345,7 @@ static bool end_one(struct writer *w, const struct ending *e, struct err *err)
 
 bool settle_end(struct writer *w, struct settle_end_order *order, struct err *err)
 {
-    struct settle_op by = { .trail = order->trail };
+    struct settle_op by = { .timeline = order->timeline };
     struct ending e = { .doc = order->doc, .state = order->state, .by = &by };
     int64_t days = order->keep_days;
     struct db_value doc = db_int(order->doc), v[OVER];
@@ -420,7 +421,7 @@ bool settle_end_all(struct writer *w, struct settle_end_order *orders, size_t co
         g->endings[g->ending_count++] = (struct ending){ .doc = orders[i].doc,
                                                          .day = orders[i].day,
                                                          .state = orders[i].state,
-                                                         .trail = orders[i].trail };
+                                                         .timeline = orders[i].timeline };
     }
     return write_endings(g, err) && write_tallies(g, err);
 }
@@ -432,9 +433,11 @@ static void start_over(struct settle_op *o)
 {
     bool run = o->task.kind == TASK_RUN;
 
-    require(run || o->end == SETTLE_PARTS || o->end == SETTLE_AGAIN);
-    require(o->part_count <= SETTLE_PARTS_MOST && (o->end != SETTLE_PARTS || o->part_count > 0));
-    require(run || o->end != SETTLE_PARTS || (o->part_count == 1 && o->parts[0].num == o->task.id));
+    require(run || o->end == SETTLE_DELIVERIES || o->end == SETTLE_AGAIN);
+    require(o->part_count <= SETTLE_DELIVERIES_MOST &&
+            (o->end != SETTLE_DELIVERIES || o->part_count > 0));
+    require(run || o->end != SETTLE_DELIVERIES ||
+            (o->part_count == 1 && o->parts[0].num == o->task.id));
     o->ours = o->over = o->goes = false;
     o->going = (struct order_batch){ 0 };
     o->went.id = 0;
@@ -449,10 +452,10 @@ static void start_over(struct settle_op *o)
 /* Deliveries that are all over already need no rows. */
 static bool is_over(const struct settle_op *o, enum document_state *ret_state)
 {
-    enum delivery_state states[SETTLE_PARTS_MOST];
+    enum delivery_state states[SETTLE_DELIVERIES_MOST];
 
     *ret_state = o->state;
-    if (o->end != SETTLE_PARTS)
+    if (o->end != SETTLE_DELIVERIES)
         return o->end == SETTLE_OVER;
     for (size_t i = 0; i < o->part_count; i++) {
         if (!delivery_is_over(o->parts[i].state) || o->parts[i].num != 0)
@@ -516,7 +519,7 @@ static bool place_ended(struct group *g, struct err *err)
     if (n > 0 && !settle_place_bytes(g->w, ops, n, lines, err))
         return false;
     for (size_t i = 0; i < n; i++)
-        of[i]->trail = whole_trail(g->w, lines[i], ops[i]->trail);
+        of[i]->timeline = whole_timeline(g->w, lines[i], ops[i]->timeline);
     return true;
 }
 
@@ -570,7 +573,7 @@ static void free_claim(struct claims *c, const struct settle_op *o)
     claims_drop(c, t);
     if (o->end == SETTLE_AGAIN && o->due_us == 0)
         claims_put_at(c, t->queue, (struct claim_place){ t->prio, t->rank, t->id });
-    for (size_t i = 0; o->end == SETTLE_PARTS && !o->over && i < o->part_count; i++)
+    for (size_t i = 0; o->end == SETTLE_DELIVERIES && !o->over && i < o->part_count; i++)
         if (o->parts[i].state == DELIVERY_READY && !(o->parts[i].is_new && o->parts[i].lane != 0))
             claims_put_at(
                 c, o->parts[i].queue,

@@ -6,7 +6,7 @@
  * on which it may go.  Nothing is done when the claim was lost: `ours` says so.
  *
  * The fast path (everything delivered in one run) writes no delivery rows at all: the
- * trail in the row of the ended document tells the story.
+ * timeline in the row of the ended document tells the story.
  *
  * The operation is embedded in the caller's object; everything it points to is lent until
  * done().
@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 #include "core/state.h"
-#include "core/trail.h"
+#include "core/timeline.h"
 #include "store/kernel/writer.h"
 #include "store/payload/payload.h"
 #include "store/road/order.h"
@@ -27,8 +27,9 @@ struct batch_join;
 
 /* What becomes of the document (or, for TASK_DELIVER, of its claimed delivery). */
 enum settle_outcome {
-    SETTLE_OVER,  /* RUN: the document is over in `state`, without deliveries to keep */
-    SETTLE_PARTS, /* RUN: it has deliveries now, `parts`; DELIVER: the one in parts[0] changed */
+    SETTLE_OVER,       /* RUN: the document is over in `state`, without deliveries to keep */
+    SETTLE_DELIVERIES, /* RUN: it has deliveries now, `parts`; DELIVER: the one in parts[0] changed
+                        */
     SETTLE_AGAIN, /* not now: the task itself is due again at due_us (0: at once), with message */
     SETTLE_DEAD,  /* RUN: the document is a dead letter, with code and message */
     SETTLE_JOIN,  /* RUN: it is a member of a batch now, `join`, and has no task (batch.h) */
@@ -42,15 +43,15 @@ struct settle_bytes {
     int64_t size;
     struct sha256 sha256;
     struct payload_source stored; /* filled in by the commit, or given: where they are */
-    /* The step that made them: when they are new the line is added to the trail, with their
+    /* The step that made them: when they are new the line is added to the timeline, with their
      * place.  NULL: none. */
-    const struct trail_line *line;
+    const struct timeline_line *line;
 
     bool is_placed; /* the writer's own */
 };
 
 /* One delivery. */
-struct settle_part {
+struct settle_delivery {
     int64_t num; /* 0: a new row, gets one */
     struct str id;
     int64_t endpoint, system;  /* words */
@@ -74,7 +75,7 @@ struct settle_part {
     bool is_alone; /* and: its document has no other delivery */
 };
 
-enum { SETTLE_PARTS_MOST = 64 };
+enum { SETTLE_DELIVERIES_MOST = 64 };
 
 struct settle_op {
     struct store_op op; /* verb = &settle_verb */
@@ -86,15 +87,15 @@ struct settle_op {
     int64_t sender, receiver, type, route;
     struct str facts;     /* facts_write() */
     int64_t config;       /* the version that was used; 0: as accepted */
-    struct str trail;     /* lines to add */
+    struct str timeline;  /* lines to add */
     int64_t gateway, seq; /* RUN: its number (order.h); 0: it has none */
     bool keep; /* RUN, with one part, in a lane: who settles it goes on with it when it may go */
 
     enum settle_outcome end;
-    enum document_state state; /* SETTLE_OVER */
-    int64_t keep_days;         /* how long an ended document is kept ... */
-    int64_t keep_cancelled;    /* ... when nothing was delivered; DELIVER only, 0: the same */
-    struct settle_part *parts; /* SETTLE_OVER: not stored, but counted when they are given */
+    enum document_state state;     /* SETTLE_OVER */
+    int64_t keep_days;             /* how long an ended document is kept ... */
+    int64_t keep_cancelled;        /* ... when nothing was delivered; DELIVER only, 0: the same */
+    struct settle_delivery *parts; /* SETTLE_OVER: not stored, but counted when they are given */
     size_t part_count;
     int64_t due_us;
     struct str code, message;
@@ -122,8 +123,8 @@ enum { TALLY_ENDED = 2, TALLY_DELIVERED = 3, TALLY_DEAD = 4 };
 struct settle_end_order {
     int64_t doc, keep_days; /* settle_end: RETAIN_BY_RULE as the rules say (retain_days.h) */
     enum document_state state;
-    struct str trail; /* lines to add */
-    int64_t day;      /* the answer: its table */
+    struct str timeline; /* lines to add */
+    int64_t day;         /* the answer: its table */
 };
 bool settle_end(struct writer *w, struct settle_end_order *order, struct err *err);
 /* The same for many that have no deliveries and no numbers in the order of acceptance. */
@@ -131,12 +132,12 @@ bool settle_end_all(struct writer *w, struct settle_end_order *orders, size_t co
                     struct err *err);
 
 /* Queues of tasks: the intake, and one lane for each pair of system and endpoint. */
-enum { QUEUE_LANES = 1000, TASK_DELIVER = 2 };
+enum { QUEUE_DELIVERIES = 1000, TASK_DELIVER = 2 };
 
 /* The queue of a lane; made when it is new.  Blocks on the store at its first use. */
-bool lane_queue(struct store *s, int64_t system, int64_t endpoint, int64_t *ret, struct err *err);
+bool queue_for(struct store *s, int64_t system, int64_t endpoint, int64_t *ret, struct err *err);
 /* Which lane a queue is; false: it is none. */
-bool lane_of_queue(struct store *s, int64_t queue, int64_t *ret_system, int64_t *ret_endpoint);
+bool queue_target(struct store *s, int64_t queue, int64_t *ret_system, int64_t *ret_endpoint);
 
 /* Queues above `above` that have ready tasks, up to `most`, in their order.  On SQLite tasks
  * that are claimed count too. */
@@ -144,9 +145,9 @@ bool queues_with_work(struct store *s, int64_t above, int64_t *ret, size_t most,
                       struct err *err);
 
 /* How many tasks stand in each lane; it counts them all. */
-struct lane_depth {
+struct queue_depth {
     int64_t queue, ready, later;
 };
 enum { LANE_DEPTHS_MOST = 4096 };
-bool lane_depths(struct store *s, struct lane_depth *ret, size_t most, size_t *ret_count,
-                 struct err *err);
+bool queue_depths(struct store *s, struct queue_depth *ret, size_t most, size_t *ret_count,
+                  struct err *err);

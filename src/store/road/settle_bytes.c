@@ -8,7 +8,7 @@
 #include "store/road/settle_batch.h"
 
 /* Only bytes of deliveries that are new here are placed. */
-static struct settle_bytes *new_bytes(const struct settle_part *p)
+static struct settle_bytes *new_bytes(const struct settle_delivery *p)
 {
     bool is_new =
         p->num == 0 && p->bytes != NULL && (p->bytes->bytes.ptr != NULL || p->bytes->uploaded);
@@ -43,7 +43,7 @@ static bool place_one(struct writer *w, struct settle_bytes *b, const struct id 
         to->num = doc;
         return segments_add(w->segments, id, &b->sha256, b->bytes, &to->place, err);
     }
-    to->place = (struct payload_place){ .seg = PAYLOAD_IN_TABLE };
+    to->place = (struct payload_ref){ .seg = PAYLOAD_IN_TABLE };
     if (!writer_number(w, &to->num, err))
         return false;
     struct db_value row[] = { db_int(to->num), db_bytes(b->bytes) };
@@ -69,7 +69,7 @@ static bool found_id(void *arg, int64_t slot, size_t at, struct db_rows *row, st
 /* Lines of bytes that were placed stand before the others. */
 static void write_line(struct settle_bytes *b, struct buf *to)
 {
-    struct trail_line line = *b->line;
+    struct timeline_line line = *b->line;
 
     line.has_bytes = true;
     line.seg = b->stored.place.seg;
@@ -77,13 +77,13 @@ static void write_line(struct settle_bytes *b, struct buf *to)
     line.num = b->stored.num;
     line.size = b->size;
     line.sha256 = b->sha256;
-    trail_add(to, &line);
+    timeline_add(to, &line);
 }
 
 static bool place_bytes_of(struct writer *w, struct settle_op *o, const struct id *id,
                            struct str *ret_lines, struct err *err)
 {
-    AUTO(buf_done) struct buf lines = BUF_INIT(SETTLE_PARTS_MOST * 4096);
+    AUTO(buf_done) struct buf lines = BUF_INIT(SETTLE_DELIVERIES_MOST * 4096);
 
     for (size_t i = 0; i <= o->part_count; i++) {
         struct settle_bytes *b = i < o->part_count ? new_bytes(&o->parts[i]) : join_bytes(o);

@@ -10,7 +10,7 @@
 
 #include "store/road/settle.h"
 
-/* Fills in `stored` of the bytes.  lines[i]: what is added to the trail of ops[i], before
+/* Fills in `stored` of the bytes.  lines[i]: what is added to the timeline of ops[i], before
  * its own lines; in the arena of the group. */
 bool settle_place_bytes(struct writer *w, struct settle_op **ops, size_t count, struct str *lines,
                         struct err *err);

@@ -6,9 +6,9 @@
 #include "store/road/accept.h"
 
 /* A lane in which something came or went. */
-static bool moves_lane(const struct settle_op *o, const struct settle_part *p)
+static bool moves_lane(const struct settle_op *o, const struct settle_delivery *p)
 {
-    if (p->lane == 0 || o->end != SETTLE_PARTS)
+    if (p->lane == 0 || o->end != SETTLE_DELIVERIES)
         return false;
     return p->is_new || delivery_is_over(p->state) || p->aside;
 }

@@ -49,7 +49,7 @@ bool tally(struct group *g, int64_t kind, int64_t word, struct err *err)
     return true;
 }
 
-bool tally_part(struct group *g, const struct settle_part *p, struct err *err)
+bool tally_part(struct group *g, const struct settle_delivery *p, struct err *err)
 {
     if (p->state == DELIVERY_DELIVERED)
         return tally(g, TALLY_DELIVERED, p->endpoint, err);
@@ -111,14 +111,14 @@ static void put_dead(struct group *g, int64_t queue, int64_t id, int64_t kind, i
     v[8] = db_int(id == t->id ? t->crashes : 0);
 }
 
-int64_t prio_of(const struct settle_op *o, const struct settle_part *p)
+int64_t prio_of(const struct settle_op *o, const struct settle_delivery *p)
 {
     return p->prio != 0 ? p->prio : o->task.prio;
 }
 
 /* The task that carries a delivery on, where its state wants it. */
-static bool put_part_task(struct group *g, const struct settle_op *o, const struct settle_part *p,
-                          struct err *err)
+static bool put_part_task(struct group *g, const struct settle_op *o,
+                          const struct settle_delivery *p, struct err *err)
 {
     const struct task *t = &o->task;
 
@@ -147,7 +147,7 @@ static bool put_part_task(struct group *g, const struct settle_op *o, const stru
     }
 }
 
-static void add_row(struct group *g, const struct settle_op *o, const struct settle_part *p)
+static void add_row(struct group *g, const struct settle_op *o, const struct settle_delivery *p)
 {
     const struct payload_source *b = p->bytes != NULL ? &p->bytes->stored : NULL;
     struct db_value *v = row_of(&g->add);
@@ -184,7 +184,7 @@ static void add_row(struct group *g, const struct settle_op *o, const struct set
     v[18] = db_bytes(str_mem(p->bytes->sha256.bytes, SHA256_SIZE));
 }
 
-static void move_row(struct group *g, const struct settle_part *p)
+static void move_row(struct group *g, const struct settle_delivery *p)
 {
     struct db_value *v = row_of(&g->move);
 
@@ -203,7 +203,7 @@ static void move_row(struct group *g, const struct settle_part *p)
     v[12] = db_int(p->aside);
 }
 
-static bool put_part(struct group *g, const struct settle_op *o, struct settle_part *p,
+static bool put_part(struct group *g, const struct settle_op *o, struct settle_delivery *p,
                      struct err *err)
 {
     p->is_new = p->num == 0;
@@ -234,7 +234,7 @@ bool put_task(struct group *g, const struct settle_op *o, struct err *err)
 
 bool put_parts(struct group *g, struct settle_op *o, struct err *err)
 {
-    if (o->end != SETTLE_PARTS)
+    if (o->end != SETTLE_DELIVERIES)
         return true;
     for (size_t i = 0; i < o->part_count; i++)
         if (!put_part(g, o, &o->parts[i], err))

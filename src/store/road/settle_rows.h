@@ -14,7 +14,7 @@ struct ending {
     int64_t doc, day;
     enum document_state state;
     struct settle_op *by; /* NULL: its last delivery ended */
-    struct str trail;     /* of `by`, with the lines of bytes that were placed */
+    struct str timeline;  /* of `by`, with the lines of bytes that were placed */
     bool had_deliveries;
 };
 
@@ -43,7 +43,7 @@ bool write_rows(struct writer *w, const struct rows *r, struct err *err);
 
 /* Counted up in memory, written once a group. */
 bool tally(struct group *g, int64_t kind, int64_t word, struct err *err);
-bool tally_part(struct group *g, const struct settle_part *p, struct err *err);
+bool tally_part(struct group *g, const struct settle_delivery *p, struct err *err);
 bool write_tallies(struct group *g, struct err *err);
 
 /* Room for what the next ones gather. */
@@ -52,4 +52,4 @@ void make_room(struct group *g);
 bool put_parts(struct group *g, struct settle_op *o, struct err *err);
 /* The task of the document itself, where it goes on. */
 bool put_task(struct group *g, const struct settle_op *o, struct err *err);
-int64_t prio_of(const struct settle_op *o, const struct settle_part *p);
+int64_t prio_of(const struct settle_op *o, const struct settle_delivery *p);

@@ -9,7 +9,7 @@
 #include "store/kernel/store_state.h"
 #include "store/road/accept.h"
 #include "store/road/claims.h"
-#include "store/road/lease.h"
+#include "store/road/lease_rows.h"
 #include "store/road/settle.h"
 
 static void read_task(struct db_rows *row, struct arena *a, void *to)

@@ -47,7 +47,7 @@ static struct document document_of(struct db_rows *row, struct arena *a)
                               .ctype = row_text(row, DOC_CTYPE, a),
                               .head = row_text(row, DOC_HEAD, a),
                               .facts = row_text(row, DOC_FACTS, a),
-                              .trail = row_text(row, DOC_TRAIL, a) };
+                              .timeline = row_text(row, DOC_TRAIL, a) };
 }
 
 static void document_read_live(struct db_rows *row, struct arena *a, void *to)
@@ -94,7 +94,7 @@ static bool get_done(struct db *db, int64_t day, int64_t num, struct arena *a, s
 
 bool document_slots(struct db *db, struct slots *ret, struct err *err)
 {
-    return rows_ints(db, SQL_PART_ALL, DB_ARGS(db_int(PART_DONE)), ret->days, SLOTS_MOST,
+    return rows_ints(db, SQL_PART_ALL, DB_ARGS(db_int(TABLES_DONE)), ret->days, SLOTS_MOST,
                      &ret->count, err);
 }
 

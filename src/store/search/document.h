@@ -31,7 +31,7 @@ struct document {
     struct str state;       /* its word */
     struct str name, ctype, head; /* in the arena; empty: none */
     struct str facts;             /* core/facts.h */
-    struct str trail;             /* core/trail.h; empty in a list */
+    struct str timeline;          /* core/timeline.h; empty in a list */
     struct str code, message;     /* what is wrong with a live one; empty: nothing */
 };
 
@@ -82,7 +82,7 @@ bool document_list(struct store *s, const struct document_filter *f, int64_t bel
                    struct arena *a, struct document *ret, size_t *ret_count, int64_t *ret_next,
                    struct err *err);
 
-/* With its texts on the arena, but for the trail. */
+/* With its texts on the arena, but for the timeline. */
 struct document document_copy(const struct document *d, struct arena *a);
 
 /* ---- for the store itself -------------------------------------------------------------------- */

@@ -113,8 +113,8 @@ static bool read_slots(struct finding *f, struct key_slot *ret, size_t *ret_coun
     bool sqlite = f->db->kind == DB_SQLITE, row;
 
     *ret_count = 0;
-    if (!db_query(f->db, sqlite ? SQL_PART_VALUES : SQL_PART_ALL, DB_ARGS(db_int(PART_IDEMPOTENCY)),
-                  &rows, err))
+    if (!db_query(f->db, sqlite ? SQL_PART_VALUES : SQL_PART_ALL,
+                  DB_ARGS(db_int(TABLES_IDEMPOTENCY)), &rows, err))
         return false;
     while (*ret_count < KEY_SLOTS) {
         if (!db_next(&rows, &row, err))

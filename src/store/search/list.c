@@ -82,7 +82,7 @@ struct document document_copy(const struct document *d, struct arena *a)
     to.facts = arena_copy(a, d->facts);
     to.code = arena_copy(a, d->code);
     to.message = arena_copy(a, d->message);
-    to.trail = STR("");
+    to.timeline = STR("");
     return to;
 }
 

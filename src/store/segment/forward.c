@@ -2,7 +2,7 @@
 
 #include <sqlite3.h>
 
-bool forward_find(struct db *db, struct payload_place *io_place)
+bool forward_find(struct db *db, struct payload_ref *io_place)
 {
     sqlite3_stmt *stmt = NULL;
     bool found = sqlite3_prepare_v2(db_sqlite_handle(db),
@@ -15,8 +15,8 @@ bool forward_find(struct db *db, struct payload_place *io_place)
         found = sqlite3_step(stmt) == SQLITE_ROW;
     }
     if (found)
-        *io_place = (struct payload_place){ .seg = sqlite3_column_int64(stmt, 0),
-                                            .pos = sqlite3_column_int64(stmt, 1) };
+        *io_place = (struct payload_ref){ .seg = sqlite3_column_int64(stmt, 0),
+                                          .pos = sqlite3_column_int64(stmt, 1) };
     (void)sqlite3_finalize(stmt);
     return found;
 }

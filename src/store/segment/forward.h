@@ -11,4 +11,4 @@
 #include "store/segment/segment.h"
 
 /* True: it is at *io_place now. */
-bool forward_find(struct db *db, struct payload_place *io_place);
+bool forward_find(struct db *db, struct payload_ref *io_place);

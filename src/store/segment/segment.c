@@ -376,7 +376,7 @@ static bool write_stage(struct segments *s, struct err *err)
 }
 
 bool segments_add(struct segments *s, const struct id *id, const struct sha256 *sha,
-                  struct str bytes, struct payload_place *ret, struct err *err)
+                  struct str bytes, struct payload_ref *ret, struct err *err)
 {
     int64_t size = entry_size(bytes.len);
 
@@ -390,7 +390,7 @@ bool segments_add(struct segments *s, const struct id *id, const struct sha256 *
     char header[HEADER];
 
     make_header(header, s->seg, id, sha, bytes.len);
-    *ret = (struct payload_place){ .seg = s->seg, .pos = s->end };
+    *ret = (struct payload_ref){ .seg = s->seg, .pos = s->end };
     if ((size_t)size > STAGE) {
         if (!file_write_at(s->fd, str_mem(header, HEADER), s->end, err) ||
             !file_write_at(s->fd, bytes, s->end + HEADER, err))
@@ -431,9 +431,9 @@ bool segments_flush(struct segments *s, struct err *err)
     return true;
 }
 
-struct payload_place segments_end(const struct segments *s)
+struct payload_ref segments_end(const struct segments *s)
 {
-    return (struct payload_place){ .seg = s->seg, .pos = s->end };
+    return (struct payload_ref){ .seg = s->seg, .pos = s->end };
 }
 
 int64_t segment_of_name(struct str name)
@@ -444,7 +444,7 @@ int64_t segment_of_name(struct str name)
     return str_is(rest, "seg") && str_to_i64(number, &seg) && seg > 0 ? seg : 0;
 }
 
-bool segment_read(int dirfd, struct payload_place place, const struct id *id, struct buf *to,
+bool segment_read(int dirfd, struct payload_ref place, const struct id *id, struct buf *to,
                   struct err *err)
 {
     char name[32], h[HEADER];

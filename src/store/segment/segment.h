@@ -35,7 +35,7 @@
 
 struct segments;
 
-struct payload_place {
+struct payload_ref {
     int64_t seg, pos; /* the meaning for other kinds of payload is in payload.h */
 };
 
@@ -48,18 +48,18 @@ void segments_close(struct segments *s);
 
 /* Put a payload behind the others; bytes are copied.  ERR_LIMIT: no space. */
 bool segments_add(struct segments *s, const struct id *id, const struct sha256 *sha,
-                  struct str bytes, struct payload_place *ret, struct err *err);
+                  struct str bytes, struct payload_ref *ret, struct err *err);
 bool segments_flush(struct segments *s, struct err *err);
 void segments_cancel(struct segments *s); /* forget what was added and not written */
 
 /* Behind the last payload that was added and flushed; seg 0: there is none yet.  By the writer. */
-struct payload_place segments_end(const struct segments *s);
+struct payload_ref segments_end(const struct segments *s);
 /* "SEGMENT.seg" as its number; 0: it is no such name. */
 int64_t segment_of_name(struct str name);
 
 /* The whole payload of a place, its digest checked.  ERR_PERMANENT: it is missing
  * or damaged (err->sys ENOENT when missing). */
-bool segment_read(int dirfd, struct payload_place place, const struct id *id, struct buf *to,
+bool segment_read(int dirfd, struct payload_ref place, const struct id *id, struct buf *to,
                   struct err *err);
 
 /* ---- for retention -------------------------------------------------------------------------- */

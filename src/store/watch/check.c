@@ -283,7 +283,7 @@ static bool count_ended(struct db *db, int64_t *ret, struct err *err)
 {
     *ret = 0;
     for (int64_t slot = INT64_MAX;;) {
-        if (!db_one_int(db, SQL_PART_BELOW, DB_ARGS(db_int(PART_DONE), db_int(slot)), 0, &slot,
+        if (!db_one_int(db, SQL_PART_BELOW, DB_ARGS(db_int(TABLES_DONE), db_int(slot)), 0, &slot,
                         err))
             return false;
         if (slot == 0)

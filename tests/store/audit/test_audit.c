@@ -432,8 +432,8 @@ TEST(every_verb_of_people_carries_its_line)
 
     CHECK(s != NULL);
     audit_begin(&e);
-    CHECK(store_word(s, WORD_SYSTEM, STR("hub"), &system, &err));
-    CHECK(store_word(s, WORD_GATEWAY, STR("door"), &gateway, &err));
+    CHECK(name_add(s, NAME_SYSTEM, STR("hub"), &system, &err));
+    CHECK(name_add(s, NAME_GATEWAY, STR("door"), &gateway, &err));
     CHECK(lines(&h) == 0); /* words are no change */
 
     CHECK(secret_put(s, STR("pin"), STR("1234"), STR("alice"), &err) && lines(&h) == 1);

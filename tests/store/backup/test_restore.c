@@ -210,20 +210,20 @@ static bool add_parts(struct scene *c)
                                                        DELIVERY_DEAD, DELIVERY_IN_DOUBT,
                                                        DELIVERY_DELIVERED };
     static const char *const names[PARTS] = { "e0", "e1", "e2", "e3", "e4" };
-    struct settle_op op = settle_of(&c->docs[0].task, c->docs[0].num, SETTLE_PARTS);
-    struct settle_part parts[PARTS];
+    struct settle_op op = settle_of(&c->docs[0].task, c->docs[0].num, SETTLE_DELIVERIES);
+    struct settle_delivery parts[PARTS];
     struct err err = { 0 };
 
     for (size_t i = 0; i < PARTS; i++) {
-        struct settle_part *p = &parts[i];
+        struct settle_delivery *p = &parts[i];
 
         *p = part_of(str_of(names[i]), 0, states[i]);
         p->due_us = clock_wall_us() + (int64_t)3600 * CLOCK_S;
         p->code = STR("rejected");
         p->message = STR("no");
-        if (!store_word(c->s, WORD_SYSTEM, STR("hub"), &p->system, &err) ||
-            !store_word(c->s, WORD_ENDPOINT, str_of(names[i]), &p->endpoint, &err) ||
-            !lane_queue(c->s, p->system, p->endpoint, &p->queue, &err))
+        if (!name_add(c->s, NAME_SYSTEM, STR("hub"), &p->system, &err) ||
+            !name_add(c->s, NAME_ENDPOINT, str_of(names[i]), &p->endpoint, &err) ||
+            !queue_for(c->s, p->system, p->endpoint, &p->queue, &err))
             return false;
     }
     op.parts = parts;
@@ -341,13 +341,13 @@ TEST(restore_in_doubt_waits_for_what_is_not_routed)
     CHECK(!restore_choose(c.s, RESTORE_CANCEL, STR("bob"), &err) &&
           strstr(err.text, "in_doubt was chosen") != NULL);
     CHECK(claim(c.s, 1, &t) == 1 && t.id == c.docs[1].num);
-    struct settle_op op = settle_of(&t, t.id, SETTLE_PARTS);
-    struct settle_part part = part_of(STR("e9"), 0, DELIVERY_READY);
+    struct settle_op op = settle_of(&t, t.id, SETTLE_DELIVERIES);
+    struct settle_delivery part = part_of(STR("e9"), 0, DELIVERY_READY);
 
     err = (struct err){ 0 };
-    CHECK(store_word(c.s, WORD_SYSTEM, STR("hub"), &part.system, &err) &&
-          store_word(c.s, WORD_ENDPOINT, STR("e9"), &part.endpoint, &err) &&
-          lane_queue(c.s, part.system, part.endpoint, &part.queue, &err));
+    CHECK(name_add(c.s, NAME_SYSTEM, STR("hub"), &part.system, &err) &&
+          name_add(c.s, NAME_ENDPOINT, STR("e9"), &part.endpoint, &err) &&
+          queue_for(c.s, part.system, part.endpoint, &part.queue, &err));
     op.parts = &part;
     op.part_count = 1;
     CHECK(settle_ops(c.s, &op, 1));

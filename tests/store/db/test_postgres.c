@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "base/auto.h"
-#include "store/road/lease.h"
+#include "store/road/lease_rows.h"
 #include "store_test.h"
 
 /* From now on inserting a document with this body size fails with a SQLSTATE, the first

@@ -172,11 +172,11 @@ TEST(rows_are_collected_up_to_a_number)
     CHECK(s != NULL && db != NULL);
     for (int i = 0; i < 50; i++) {
         (void)snprintf(name, sizeof name, "name%02d", i);
-        CHECK(store_word(s, WORD_TYPE, str_of(name), &id, &err));
+        CHECK(name_add(s, NAME_TYPE, str_of(name), &id, &err));
     }
     CHECK(rows_collect(db, SQL_WORD_ALL, DB_NO_SLOT, DB_NO_ARGS, ROWS_INTO(few, 7, &a, read_named),
                        &n, &err));
-    CHECK(n == 7 && str_is(few[6].name, "name06") && few[6].kind == WORD_TYPE);
+    CHECK(n == 7 && str_is(few[6].name, "name06") && few[6].kind == NAME_TYPE);
     CHECK(rows_collect(db, SQL_WORD_ALL, DB_NO_SLOT, DB_NO_ARGS, &all, NULL, &err));
     CHECK(all.count == 50);
     for (size_t i = 0; i < all.count; i++) {

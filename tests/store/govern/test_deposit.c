@@ -9,7 +9,7 @@
 #include "store_test.h"
 
 /* A depositor without a road: documents wait in the store. */
-struct desk {
+struct background {
     struct store *store;
     struct depositor depositor;
     struct rate rate;
@@ -23,12 +23,12 @@ struct desk {
 
 static const char *closed(void *arg)
 {
-    return ((struct desk *)arg)->closed;
+    return ((struct background *)arg)->closed;
 }
 
 static bool hold(void *arg, struct err *err)
 {
-    struct desk *d = arg;
+    struct background *d = arg;
 
     d->holds++;
     return !d->lost || err_set(err, ERR_TRANSIENT, 0, "another node took over");
@@ -36,7 +36,7 @@ static bool hold(void *arg, struct err *err)
 
 static bool stopping(void *arg)
 {
-    return ((struct desk *)arg)->stopping;
+    return ((struct background *)arg)->stopping;
 }
 
 static void complain(void *arg, struct str name, const char *why, const char *hint)
@@ -44,14 +44,14 @@ static void complain(void *arg, struct str name, const char *why, const char *hi
     (void)name;
     (void)why;
     (void)hint;
-    ((struct desk *)arg)->complaints++;
+    ((struct background *)arg)->complaints++;
 }
 
-static bool set_up(struct desk *d, const struct home *h, int64_t gateway)
+static bool set_up(struct background *d, const struct home *h, int64_t gateway)
 {
     struct err err = { 0 };
 
-    *d = (struct desk){ .store = open_store(h) };
+    *d = (struct background){ .store = open_store(h) };
     d->depositor = (struct depositor){ .store = d->store,
                                        .gateway = "drop",
                                        .word = gateway,
@@ -68,7 +68,7 @@ static bool set_up(struct desk *d, const struct home *h, int64_t gateway)
     return d->store != NULL && accept_keep_tables(d->store, DEPOSIT_KEY_PERIOD_US, &err);
 }
 
-static bool deposit(struct desk *d, struct str bytes, const char *key, struct err *err)
+static bool deposit(struct background *d, struct str bytes, const char *key, struct err *err)
 {
     struct deposit *open;
 
@@ -84,7 +84,7 @@ static bool deposit(struct desk *d, struct str bytes, const char *key, struct er
 }
 
 /* Its bytes as the store gives them. */
-static bool is_stored(struct desk *d, struct str want)
+static bool is_stored(struct background *d, struct str want)
 {
     AUTO(arena_done) struct arena arena = ARENA_INIT(1 << 20);
     AUTO(buf_done) struct buf got = BUF_INIT(16 << 20);
@@ -99,7 +99,7 @@ static bool is_stored(struct desk *d, struct str want)
 TEST(a_source_is_stored_once)
 {
     struct home h = fresh_home();
-    struct desk d;
+    struct background d;
     struct err err;
     struct id first;
 
@@ -123,7 +123,7 @@ TEST(a_large_source_goes_through_an_upload)
     struct home h = fresh_home();
     size_t size = (3 << 20) + 17;
     char *bytes = xmalloc(size);
-    struct desk d;
+    struct background d;
     struct err err;
 
     for (size_t i = 0; i < size; i++)
@@ -145,7 +145,7 @@ TEST(a_large_source_goes_through_an_upload)
 TEST(a_deposit_is_refused_before_it_is_read)
 {
     struct home h = fresh_home();
-    struct desk d;
+    struct background d;
     struct err err;
 
     CHECK(set_up(&d, &h, 1));
@@ -166,7 +166,7 @@ TEST(a_deposit_is_refused_before_it_is_read)
 TEST(the_ledger_is_behind_the_port)
 {
     struct home h = fresh_home();
-    struct desk d;
+    struct background d;
     struct err err = { 0 };
     bool seen = true;
 

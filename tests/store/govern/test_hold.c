@@ -180,26 +180,26 @@ TEST(what_waits_in_each_lane_is_counted)
     struct accept_op docs[3] = { doc_of(STR("a")), doc_of(STR("b")), doc_of(STR("c")) };
     static const enum delivery_state states[] = { DELIVERY_READY, DELIVERY_READY,
                                                   DELIVERY_RETRYING };
-    struct settle_part parts[3];
+    struct settle_delivery parts[3];
     struct settle_op ops[3];
-    struct lane_depth depths[4];
+    struct queue_depth depths[4];
     struct err err = { 0 };
     int64_t queue;
     size_t n;
 
-    CHECK(s != NULL && lane_depths(s, depths, 4, &n, &err) && n == 0);
-    CHECK(born_docs(s, docs, 3) && lane_queue(s, 32, 31, &queue, &err));
+    CHECK(s != NULL && queue_depths(s, depths, 4, &n, &err) && n == 0);
+    CHECK(born_docs(s, docs, 3) && queue_for(s, 32, 31, &queue, &err));
     for (int i = 0; i < 3; i++) {
         char id[16];
 
         (void)snprintf(id, sizeof id, "d%d", i);
         parts[i] = part_of(str_of(id), queue, states[i]);
-        ops[i] = settle_of(&docs[i].task, docs[i].num, SETTLE_PARTS);
+        ops[i] = settle_of(&docs[i].task, docs[i].num, SETTLE_DELIVERIES);
         ops[i].parts = &parts[i];
         ops[i].part_count = 1;
         CHECK(settle_ops(s, &ops[i], 1));
     }
-    CHECK(lane_depths(s, depths, 4, &n, &err) && n == 1);
+    CHECK(queue_depths(s, depths, 4, &n, &err) && n == 1);
     CHECK(depths[0].queue == queue && depths[0].ready == 2 && depths[0].later == 1);
     store_close(s);
 }

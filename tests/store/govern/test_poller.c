@@ -335,8 +335,8 @@ static bool note_old(const struct home *h)
     struct sha256 key = digest_of(STR("a"));
     int64_t drop, away;
     struct err err = { 0 };
-    bool ok = s != NULL && store_word(s, WORD_GATEWAY, STR("drop"), &drop, &err) &&
-              store_word(s, WORD_GATEWAY, STR("away"), &away, &err) &&
+    bool ok = s != NULL && name_add(s, NAME_GATEWAY, STR("drop"), &drop, &err) &&
+              name_add(s, NAME_GATEWAY, STR("away"), &away, &err) &&
               ledger_note(s, drop, &key, &err) && ledger_note(s, away, &key, &err);
 
     store_close(s);

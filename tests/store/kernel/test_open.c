@@ -298,21 +298,21 @@ TEST(words_are_small_numbers_for_ever)
     char name[40];
 
     CHECK(s != NULL);
-    CHECK(store_word(s, WORD_GATEWAY, STR("orders"), &orders, &err) && orders > 0);
-    CHECK(store_word(s, WORD_GATEWAY, STR("orders"), &again, &err) && again == orders);
-    CHECK(store_word(s, WORD_ENDPOINT, STR("orders"), &endpoint, &err) && endpoint != orders);
+    CHECK(name_add(s, NAME_GATEWAY, STR("orders"), &orders, &err) && orders > 0);
+    CHECK(name_add(s, NAME_GATEWAY, STR("orders"), &again, &err) && again == orders);
+    CHECK(name_add(s, NAME_ENDPOINT, STR("orders"), &endpoint, &err) && endpoint != orders);
     for (int i = 0; i < 50; i++) {
         (void)snprintf(name, sizeof name, "name \xc3\xa4 %d", i);
-        CHECK(store_word(s, WORD_TYPE, str_of(name), &again, &err));
+        CHECK(name_add(s, NAME_TYPE, str_of(name), &again, &err));
     }
     store_close(s);
     s = open_store(&h);
     CHECK(s != NULL);
-    CHECK(store_word_find(s, WORD_GATEWAY, STR("orders"), &found) && found == orders);
-    CHECK(store_word_find(s, WORD_TYPE, str_of(name), &found) && found == again);
-    CHECK(str_is(store_word_name(s, endpoint), "orders"));
-    CHECK(!store_word_find(s, WORD_SYSTEM, STR("orders"), &found));
-    CHECK(store_word_name(s, 4711).len == 0);
+    CHECK(name_find(s, NAME_GATEWAY, STR("orders"), &found) && found == orders);
+    CHECK(name_find(s, NAME_TYPE, str_of(name), &found) && found == again);
+    CHECK(str_is(name_text(s, endpoint), "orders"));
+    CHECK(!name_find(s, NAME_SYSTEM, STR("orders"), &found));
+    CHECK(name_text(s, 4711).len == 0);
     store_close(s);
 }
 
@@ -328,8 +328,8 @@ TEST(postgres_two_nodes_agree_on_words)
         int64_t first, second;
 
         (void)snprintf(name, sizeof name, "gateway %d", i);
-        CHECK(store_word(i % 2 == 0 ? a : b, WORD_GATEWAY, str_of(name), &first, &err));
-        CHECK(store_word(i % 2 == 0 ? b : a, WORD_GATEWAY, str_of(name), &second, &err));
+        CHECK(name_add(i % 2 == 0 ? a : b, NAME_GATEWAY, str_of(name), &first, &err));
+        CHECK(name_add(i % 2 == 0 ? b : a, NAME_GATEWAY, str_of(name), &second, &err));
         CHECK(first == second);
     }
     store_close(a);

@@ -29,10 +29,10 @@ static bool begin(size_t count)
         c.docs[i].claim_wanted = true;
         c.docs[i].name = STR("order-7.xml");
     }
-    if (c.s == NULL || !store_word(c.s, WORD_GATEWAY, STR("orders"), &c.docs[0].gateway, &err) ||
-        !store_word(c.s, WORD_SYSTEM, STR("hub"), &c.hub, &err) ||
-        !store_word(c.s, WORD_SYSTEM, STR("acme"), &c.acme, &err) ||
-        !store_word(c.s, WORD_TYPE, STR("order"), &c.order, &err))
+    if (c.s == NULL || !name_add(c.s, NAME_GATEWAY, STR("orders"), &c.docs[0].gateway, &err) ||
+        !name_add(c.s, NAME_SYSTEM, STR("hub"), &c.hub, &err) ||
+        !name_add(c.s, NAME_SYSTEM, STR("acme"), &c.acme, &err) ||
+        !name_add(c.s, NAME_TYPE, STR("order"), &c.order, &err))
         return false;
     for (size_t i = 1; i < count; i++)
         c.docs[i].gateway = c.docs[0].gateway;
@@ -83,7 +83,7 @@ static size_t listed(const struct dead_filter *f, struct arena *a, struct dead_l
 static bool six(struct buf *facts)
 {
     struct err err = { 0 };
-    static struct settle_part parts[2];
+    static struct settle_delivery parts[2];
 
     if (!begin(6))
         return false;
@@ -92,21 +92,21 @@ static bool six(struct buf *facts)
     die(2, "unknown_system", "mars", buf_view(facts));
     die(3, "unknown_system", "mars again", buf_view(facts));
     die(4, "", "", STR(""));
-    c.ops[4].end = SETTLE_PARTS;
+    c.ops[4].end = SETTLE_DELIVERIES;
     c.ops[4].parts = parts;
     c.ops[4].part_count = 2;
-    parts[0] = (struct settle_part){ .id = STR("x.api"),
-                                     .system = c.hub,
-                                     .state = DELIVERY_DEAD,
-                                     .code = STR("rejected"),
-                                     .message = STR("answered 400") };
+    parts[0] = (struct settle_delivery){ .id = STR("x.api"),
+                                         .system = c.hub,
+                                         .state = DELIVERY_DEAD,
+                                         .code = STR("rejected"),
+                                         .message = STR("answered 400") };
     parts[1] = parts[0];
     parts[1].id = STR("x.sure");
     parts[1].state = DELIVERY_IN_DOUBT;
-    return store_word(c.s, WORD_ENDPOINT, STR("api"), &parts[0].endpoint, &err) &&
-           store_word(c.s, WORD_ENDPOINT, STR("sure"), &parts[1].endpoint, &err) &&
-           lane_queue(c.s, c.hub, parts[0].endpoint, &parts[0].queue, &err) &&
-           lane_queue(c.s, c.hub, parts[1].endpoint, &parts[1].queue, &err) &&
+    return name_add(c.s, NAME_ENDPOINT, STR("api"), &parts[0].endpoint, &err) &&
+           name_add(c.s, NAME_ENDPOINT, STR("sure"), &parts[1].endpoint, &err) &&
+           queue_for(c.s, c.hub, parts[0].endpoint, &parts[0].queue, &err) &&
+           queue_for(c.s, c.hub, parts[1].endpoint, &parts[1].queue, &err) &&
            settle_ops(c.s, c.ops, 5);
 }
 
@@ -146,7 +146,7 @@ TEST(dead_letters_are_listed_and_filtered)
     CHECK(str_is(l[2].facts.receiver, "mars") && str_is(l[2].facts.sender, "acme"));
     CHECK(str_is(l[2].facts.attributes[0].value, "4711") && l[2].facts.receiver_unknown);
     CHECK(l[4].doc == c.docs[4].num && l[4].delivery == l[4].num);
-    CHECK(str_is(store_word_name(c.s, l[4].endpoint), "api") && str_is(l[4].code, "rejected"));
+    CHECK(str_is(name_text(c.s, l[4].endpoint), "api") && str_is(l[4].code, "rejected"));
     store_close(c.s);
 }
 

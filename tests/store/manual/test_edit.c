@@ -84,13 +84,13 @@ static bool state_is(struct scene *c, const struct id *id, enum document_state s
 static bool last_line_has(struct scene *c, const struct id *id, const char *text)
 {
     struct document d = get(c, id);
-    struct trail_reader r = trail_read(d.trail);
-    struct trail_line line, last = { 0 };
+    struct timeline_reader r = timeline_read(d.timeline);
+    struct timeline_line line, last = { 0 };
     bool damaged;
 
-    while (trail_next(&r, &line, &damaged))
+    while (timeline_next(&r, &line, &damaged))
         last = line;
-    if (!damaged && last.stage == TRAIL_OPERATOR && str_is(last.what, "ann") &&
+    if (!damaged && last.stage == TIMELINE_OPERATOR && str_is(last.what, "ann") &&
         strstr(arena_printf(&c->a, "%.*s", STR_ARG(last.message)), text) != NULL)
         return true;
     printf("# `%.*s`: %.*s\n", STR_ARG(last.what), STR_ARG(last.message));
@@ -240,7 +240,7 @@ TEST(facts_that_are_given_are_kept)
     struct err err = { 0 };
     struct scene c;
 
-    CHECK(begin(&c) && store_word(c.s, WORD_SYSTEM, STR("hub"), &order.sender, &err));
+    CHECK(begin(&c) && name_add(c.s, NAME_SYSTEM, STR("hub"), &order.sender, &err));
     facts_write(&f, &facts);
     order.facts = buf_view(&facts);
     CHECK(edit_it(&c, doc_of(STR("new")), &order) == OPERATE_DONE);

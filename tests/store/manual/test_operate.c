@@ -35,15 +35,15 @@ static bool look(struct scene *c)
     return true;
 }
 
-static bool last_line_is(struct scene *c, enum trail_outcome outcome, int64_t config)
+static bool last_line_is(struct scene *c, enum timeline_outcome outcome, int64_t config)
 {
-    struct trail_reader r = trail_read(c->d.trail);
-    struct trail_line line, last = { 0 };
+    struct timeline_reader r = timeline_read(c->d.timeline);
+    struct timeline_line line, last = { 0 };
     bool damaged;
 
-    while (trail_next(&r, &line, &damaged))
+    while (timeline_next(&r, &line, &damaged))
         last = line;
-    return !damaged && last.stage == TRAIL_OPERATOR && last.outcome == outcome &&
+    return !damaged && last.stage == TIMELINE_OPERATOR && last.outcome == outcome &&
            last.config == config && str_is(last.what, "admin") &&
            str_is(last.message, c->answer.text);
 }
@@ -71,7 +71,7 @@ TEST(a_dead_delivery_is_ready_again)
     CHECK(act(&c, OPERATE_RETRY, RETRY_AUTO, false) == OPERATE_DONE);
     CHECK(strcmp(c.answer.text, "1 delivery is ready again: api") == 0);
     CHECK(look(&c) && c.d.is == DOCUMENT_ACTIVE && c.d.config == 3 && c.d.again == 0);
-    CHECK(last_line_is(&c, TRAIL_AGAIN, 0));
+    CHECK(last_line_is(&c, TIMELINE_AGAIN, 0));
     CHECK(c.deliveries[0].state == DELIVERY_DELIVERED && c.deliveries[1].state == DELIVERY_READY);
     CHECK(c.deliveries[1].attempts == 0 && c.deliveries[1].first_us > 5 &&
           c.deliveries[1].code.len == 0 && c.deliveries[1].status == 0);
@@ -157,7 +157,7 @@ TEST(a_dead_document_starts_again_with_the_newest_configuration)
         CHECK(strcmp(c.answer.text, cases[i].text) == 0);
         CHECK(look(&c) && c.d.is == DOCUMENT_ACTIVE && c.d.config == NEWEST);
         CHECK((c.d.receiver == 77) == cases[i].keeps && c.d.code.len == 0);
-        CHECK(last_line_is(&c, TRAIL_AGAIN, NEWEST));
+        CHECK(last_line_is(&c, TIMELINE_AGAIN, NEWEST));
         CHECK(places(c.s).dead == 0 && claim_one(&c, QUEUE_INTAKE, &t));
         CHECK(t.id == c.doc.num && t.kind == TASK_RUN && t.attempts == 1);
         end(&c);
@@ -246,7 +246,7 @@ TEST(a_document_that_waits_is_cancelled)
     CHECK(begin(&c) && give_back(c.s, &c.doc.task));
     CHECK(act(&c, OPERATE_DISCARD, RETRY_AUTO, false) == OPERATE_NOTHING);
     CHECK(act(&c, OPERATE_CANCEL, RETRY_AUTO, false) == OPERATE_DONE);
-    CHECK(look(&c) && c.d.is == DOCUMENT_CANCELLED && last_line_is(&c, TRAIL_CANCELLED, 0));
+    CHECK(look(&c) && c.d.is == DOCUMENT_CANCELLED && last_line_is(&c, TIMELINE_CANCELLED, 0));
     CHECK(places(c.s).ready == 0 && ask(&c.h, "SELECT count(*) FROM doc") == 0);
     CHECK(act(&c, OPERATE_CANCEL, RETRY_AUTO, false) == OPERATE_NOTHING);
     CHECK(strcmp(c.answer.text, "it is over: cancelled") == 0);
@@ -295,7 +295,8 @@ TEST(discard_ends_only_what_is_dead)
     CHECK(settle_parts(&c));
     CHECK(act(&c, OPERATE_DISCARD, RETRY_AUTO, false) == OPERATE_DONE);
     CHECK(look(&c) && c.d.is == DOCUMENT_RETRYING && c.deliveries[0].state == DELIVERY_CANCELLED);
-    CHECK(last_line_is(&c, TRAIL_CANCELLED, 0) && places(c.s).dead == 0 && places(c.s).later == 1);
+    CHECK(last_line_is(&c, TIMELINE_CANCELLED, 0) && places(c.s).dead == 0 &&
+          places(c.s).later == 1);
     CHECK(act(&c, OPERATE_DISCARD, RETRY_AUTO, false) == OPERATE_NOTHING);
     CHECK(act(&c, OPERATE_CANCEL, RETRY_AUTO, false) == OPERATE_DONE);
     CHECK(look(&c) && c.d.is == DOCUMENT_CANCELLED);

@@ -12,7 +12,7 @@ struct scene {
     struct store *s;
     struct accept_op doc;
     struct arena a;
-    struct settle_part parts[3];
+    struct settle_delivery parts[3];
     struct operate_answer answer;
     struct document d;
     struct delivery deliveries[DELIVERIES_MOST];
@@ -30,17 +30,17 @@ static bool begin(struct scene *c, size_t count, const enum delivery_state *stat
     if (c->s == NULL || !born_docs(c->s, &c->doc, 1))
         return false;
     for (size_t i = 0; i < count; i++) {
-        struct settle_part *p = &c->parts[i];
+        struct settle_delivery *p = &c->parts[i];
 
         *p = part_of(STR("D.e"), 0, states[i]);
         p->message = STR("no whole answer came");
         p->code = STR("rejected");
-        if (!store_word(c->s, WORD_SYSTEM, STR("hub"), &p->system, &err) ||
-            !store_word(c->s, WORD_ENDPOINT, str_of(names[i]), &p->endpoint, &err) ||
-            !lane_queue(c->s, p->system, p->endpoint, &p->queue, &err))
+        if (!name_add(c->s, NAME_SYSTEM, STR("hub"), &p->system, &err) ||
+            !name_add(c->s, NAME_ENDPOINT, str_of(names[i]), &p->endpoint, &err) ||
+            !queue_for(c->s, p->system, p->endpoint, &p->queue, &err))
             return false;
     }
-    struct settle_op op = settle_of(&c->doc.task, c->doc.num, SETTLE_PARTS);
+    struct settle_op op = settle_of(&c->doc.task, c->doc.num, SETTLE_DELIVERIES);
 
     op.parts = c->parts;
     op.part_count = count;
@@ -76,14 +76,14 @@ static bool look(struct scene *c)
 }
 
 /* How many lines the timeline has of this stage and outcome. */
-static int lines(struct scene *c, enum trail_stage stage, enum trail_outcome outcome)
+static int lines(struct scene *c, enum timeline_stage stage, enum timeline_outcome outcome)
 {
-    struct trail_reader r = trail_read(c->d.trail);
-    struct trail_line line;
+    struct timeline_reader r = timeline_read(c->d.timeline);
+    struct timeline_line line;
     bool damaged;
     int n = 0;
 
-    while (trail_next(&r, &line, &damaged))
+    while (timeline_next(&r, &line, &damaged))
         n += line.stage == stage && line.outcome == outcome;
     return damaged ? -1 : n;
 }
@@ -104,8 +104,8 @@ TEST(delivered_ends_the_document_with_its_last_delivery)
     CHECK(c.deliveries[1].state == DELIVERY_IN_DOUBT && places(c.s).dead == 1);
     CHECK(decide(&c, RESOLVE_DELIVERED, 0) == OPERATE_DONE);
     CHECK(look(&c) && c.d.is == DOCUMENT_DELIVERED && c.count == 0 && places(c.s).dead == 0);
-    CHECK(lines(&c, TRAIL_OPERATOR, TRAIL_DONE) == 2);
-    CHECK(lines(&c, TRAIL_DELIVERY, TRAIL_DELIVERED) == 2);
+    CHECK(lines(&c, TIMELINE_OPERATOR, TIMELINE_DONE) == 2);
+    CHECK(lines(&c, TIMELINE_DELIVERY, TIMELINE_DELIVERED) == 2);
     CHECK(ask(&c.h, "SELECT CAST(sum(n) AS BIGINT) FROM tally WHERE kind = 3") == 2);
     CHECK(decide(&c, RESOLVE_DELIVERED, 0) == OPERATE_NONE);
     end(&c);
@@ -124,7 +124,7 @@ TEST(resend_is_ready_under_the_same_id)
     CHECK(look(&c) && c.deliveries[0].state == DELIVERY_IN_DOUBT);
     CHECK(c.deliveries[1].state == DELIVERY_READY && str_is(c.deliveries[1].id, "D.e") &&
           c.deliveries[1].attempts == 0 && c.deliveries[1].intent_us == 0);
-    CHECK(lines(&c, TRAIL_OPERATOR, TRAIL_AGAIN) == 1);
+    CHECK(lines(&c, TIMELINE_OPERATOR, TIMELINE_AGAIN) == 1);
     CHECK(task_claim(c.s, c.parts[1].queue, 3, LEASE_US, t, &n, &err) && n == 1);
     CHECK(t[0].id == c.deliveries[1].num && t[0].kind == TASK_DELIVER);
     end(&c);

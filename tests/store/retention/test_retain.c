@@ -178,7 +178,7 @@ TEST(rules_go_by_type_then_by_state)
 
 /* ---- bytes ---------------------------------------------------------------------------------- */
 
-static bool upload(struct store *s, struct str bytes, struct payload_place *ret)
+static bool upload(struct store *s, struct str bytes, struct payload_ref *ret)
 {
     struct upload *u = NULL;
     struct err err = { 0 };
@@ -206,11 +206,11 @@ static int64_t large_files(const struct home *h)
 /* A large document, and one whose step made large bytes. */
 static bool large_docs(struct store *s, struct accept_op docs[2], struct str body, int64_t keep)
 {
-    struct trail_line step = { .stage = TRAIL_STEP, .what = STR("made"), .took_us = -1 };
+    struct timeline_line step = { .stage = TIMELINE_STEP, .what = STR("made"), .took_us = -1 };
     struct settle_bytes made = {
         .uploaded = true, .size = (int64_t)body.len, .sha256 = digest_of(body), .line = &step
     };
-    struct settle_part part = part_of(STR("D.a"), 1001, DELIVERY_DELIVERED);
+    struct settle_delivery part = part_of(STR("D.a"), 1001, DELIVERY_DELIVERED);
     struct settle_op ops[2];
 
     docs[0] = doc_of(body);
@@ -223,7 +223,7 @@ static bool large_docs(struct store *s, struct accept_op docs[2], struct str bod
         return false;
     part.bytes = &made;
     for (int i = 0; i < 2; i++) {
-        ops[i] = settle_of(&docs[i].task, docs[i].num, i == 0 ? SETTLE_OVER : SETTLE_PARTS);
+        ops[i] = settle_of(&docs[i].task, docs[i].num, i == 0 ? SETTLE_OVER : SETTLE_DELIVERIES);
         ops[i].keep_days = keep;
     }
     ops[1].parts = &part;
@@ -268,7 +268,7 @@ TEST(postgres_uploads_that_nobody_took_go_some_pieces_at_a_time)
     struct store *s = open_store(&h);
     char *bytes = calloc(1, SIZE);
     struct str body = str_mem(bytes, SIZE);
-    struct payload_place place;
+    struct payload_ref place;
     struct retain_bytes sum;
     struct err err = { 0 };
     struct upload *u;

@@ -213,7 +213,7 @@ TEST(a_full_queue_refuses_and_takes_nothing)
 
 /* ---- large payloads ---------------------------------------------------------------------- */
 
-static bool upload(struct store *s, struct str bytes, size_t step, struct payload_place *ret)
+static bool upload(struct store *s, struct str bytes, size_t step, struct payload_ref *ret)
 {
     struct upload *u = NULL;
     struct err err = { 0 };

@@ -13,7 +13,7 @@ struct scene {
     struct home home;
     struct store *store;
     struct accept_op doc;
-    struct settle_part parts[PARTS];
+    struct settle_delivery parts[PARTS];
     int64_t queue;
 };
 
@@ -27,7 +27,7 @@ static bool play(struct scene *c)
     c->store = open_store(&c->home);
     c->doc = doc_of(STR("body"));
     if (c->store == NULL || !accept_doc(c->store, &c->doc) || claim(c->store, 1, t) != 1 ||
-        !lane_queue(c->store, 32, 31, &c->queue, &err))
+        !queue_for(c->store, 32, 31, &c->queue, &err))
         return false;
     for (int i = 0; i < PARTS; i++) {
         c->parts[i] = part_of(STR("D.a"), c->queue, i == 1 ? DELIVERY_RETRYING : DELIVERY_READY);
@@ -35,7 +35,7 @@ static bool play(struct scene *c)
         c->parts[i].due_us = i == 1 ? clock_wall_us() + 60 * CLOCK_S : 0;
         c->parts[i].prio = i == 2 ? PRIO_HIGH : 0;
     }
-    struct settle_op op = settle_of(t, c->doc.num, SETTLE_PARTS);
+    struct settle_op op = settle_of(t, c->doc.num, SETTLE_DELIVERIES);
 
     op.parts = c->parts;
     op.part_count = PARTS;
@@ -108,8 +108,8 @@ TEST(what_is_claimed_does_not_expire)
     CHECK(expire_due(c.store, T + 100, endpoints, &n, &err) && n == 1);
     CHECK(state_of(&c, 0, &d) == DELIVERY_DEAD && state_of(&c, 2, &d) == DELIVERY_READY);
     /* Delivered after its time is delivered. */
-    struct settle_part part = c.parts[2];
-    struct settle_op op = settle_of(&t[0], c.doc.num, SETTLE_PARTS);
+    struct settle_delivery part = c.parts[2];
+    struct settle_op op = settle_of(&t[0], c.doc.num, SETTLE_DELIVERIES);
 
     part.state = DELIVERY_DELIVERED;
     part.is_new = false;
@@ -139,18 +139,18 @@ TEST(it_is_found_wherever_it_stands)
 
 TEST(many_expire_a_portion_at_a_time)
 {
-    enum { DOCS = 30, EACH = SETTLE_PARTS_MOST };
+    enum { DOCS = 30, EACH = SETTLE_DELIVERIES_MOST };
     struct home h = fresh_home();
     struct store *s = open_store(&h);
     static struct accept_op docs[DOCS];
-    static struct settle_part parts[DOCS][EACH];
+    static struct settle_delivery parts[DOCS][EACH];
     static struct settle_op ops[DOCS];
     struct task t[DOCS];
     int64_t queue, endpoints[EXPIRE_MOST], all = 0;
     struct err err = { 0 };
     size_t n = EXPIRE_MOST;
 
-    CHECK(s != NULL && lane_queue(s, 32, 31, &queue, &err));
+    CHECK(s != NULL && queue_for(s, 32, 31, &queue, &err));
     for (int i = 0; i < DOCS; i++)
         docs[i] = doc_of(STR("body"));
     CHECK(accept_docs(s, docs, DOCS) && claim(s, DOCS, t) == DOCS);
@@ -159,7 +159,7 @@ TEST(many_expire_a_portion_at_a_time)
             parts[i][k] = part_of(STR("D.a"), queue, DELIVERY_READY);
             parts[i][k].expires_us = T;
         }
-        ops[i] = settle_of(&t[i], t[i].id, SETTLE_PARTS);
+        ops[i] = settle_of(&t[i], t[i].id, SETTLE_DELIVERIES);
         ops[i].parts = parts[i];
         ops[i].part_count = EACH;
     }

@@ -57,16 +57,16 @@ static bool waiting(struct store *s, size_t count, struct task *tasks)
 {
     static struct accept_op docs[MANY];
     static struct settle_op ops[MANY];
-    static struct settle_part parts[MANY];
+    static struct settle_delivery parts[MANY];
     struct err err = { 0 };
     int64_t q;
     size_t n;
 
-    if (!lane_queue(s, 32, 31, &q, &err) || !born_docs(s, docs, count))
+    if (!queue_for(s, 32, 31, &q, &err) || !born_docs(s, docs, count))
         return false;
     for (size_t i = 0; i < count; i++) {
         parts[i] = part_of(STR("D.a"), q, DELIVERY_READY);
-        ops[i] = settle_of(&docs[i].task, docs[i].num, SETTLE_PARTS);
+        ops[i] = settle_of(&docs[i].task, docs[i].num, SETTLE_DELIVERIES);
         ops[i].parts = &parts[i];
         ops[i].part_count = 1;
     }
@@ -90,8 +90,8 @@ static bool settle_as(struct store *s, const struct task *t, enum delivery_state
                       int64_t intent_us, int64_t asked)
 {
     struct delivery d = delivery_at(s, t->id);
-    struct settle_part part = part_of(STR("D.a"), t->queue, state);
-    struct settle_op op = settle_of(t, d.doc, SETTLE_PARTS);
+    struct settle_delivery part = part_of(STR("D.a"), t->queue, state);
+    struct settle_op op = settle_of(t, d.doc, SETTLE_DELIVERIES);
 
     part.num = t->id;
     part.intent_us = intent_us;

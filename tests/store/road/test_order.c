@@ -19,16 +19,16 @@ static bool numbered(struct store *s, struct accept_op *docs, size_t count)
     struct err err = { 0 };
 
     order_number(s, true);
-    return born_docs(s, docs, count) && lane_queue(s, 32, 31, &queue, &err);
+    return born_docs(s, docs, count) && queue_for(s, 32, 31, &queue, &err);
 }
 
-static void fill_run(struct settle_op *o, struct settle_part *p, const struct accept_op *doc,
+static void fill_run(struct settle_op *o, struct settle_delivery *p, const struct accept_op *doc,
                      int64_t lane)
 {
     *p = part_of(STR("d"), queue, DELIVERY_READY);
     p->lane = lane;
     p->seq = doc->seq;
-    *o = settle_of(&doc->task, doc->num, SETTLE_PARTS);
+    *o = settle_of(&doc->task, doc->num, SETTLE_DELIVERIES);
     o->gateway = doc->gateway;
     o->seq = doc->seq;
     o->parts = p;
@@ -39,7 +39,7 @@ static void fill_run(struct settle_op *o, struct settle_part *p, const struct ac
 static bool route(struct store *s, const struct accept_op *doc, int64_t lane)
 {
     struct settle_op o;
-    struct settle_part p;
+    struct settle_delivery p;
 
     fill_run(&o, &p, doc, lane);
     return settle_ops(s, &o, 1);
@@ -63,8 +63,8 @@ static int64_t next(struct store *s, struct task *ret)
 static bool end(struct store *s, const struct task *t, int64_t doc, enum delivery_state state,
                 bool aside)
 {
-    struct settle_part p = part_of(STR("d"), queue, state);
-    struct settle_op o = settle_of(t, doc, SETTLE_PARTS);
+    struct settle_delivery p = part_of(STR("d"), queue, state);
+    struct settle_op o = settle_of(t, doc, SETTLE_DELIVERIES);
 
     p.num = t->id;
     p.lane = LANE;

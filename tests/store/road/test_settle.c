@@ -15,27 +15,27 @@ enum { MANY = 100 };
 static struct buf lines_of(const char *message)
 {
     struct buf b = BUF_INIT(8192);
-    struct trail_line line = { .at_us = 1,
-                               .node = 1,
-                               .stage = TRAIL_DELIVERY,
-                               .outcome = TRAIL_DELIVERED,
-                               .took_us = 5,
-                               .what = STR("salsify-api"),
-                               .message = str_of(message) };
+    struct timeline_line line = { .at_us = 1,
+                                  .node = 1,
+                                  .stage = TIMELINE_DELIVERY,
+                                  .outcome = TIMELINE_DELIVERED,
+                                  .took_us = 5,
+                                  .what = STR("salsify-api"),
+                                  .message = str_of(message) };
 
-    trail_add(&b, &line);
+    timeline_add(&b, &line);
     return b;
 }
 
-/* How many lines a trail has; -1 when it is damaged. */
-static int lines_in(struct str trail)
+/* How many lines a timeline has; -1 when it is damaged. */
+static int lines_in(struct str timeline)
 {
-    struct trail_reader r = trail_read(trail);
-    struct trail_line line;
+    struct timeline_reader r = timeline_read(timeline);
+    struct timeline_line line;
     bool damaged = false;
     int n = 0;
 
-    while (trail_next(&r, &line, &damaged))
+    while (timeline_next(&r, &line, &damaged))
         n++;
     return damaged ? -1 : n;
 }
@@ -69,7 +69,7 @@ static int64_t claimed_rows(const struct home *h)
 TEST(everything_delivered_in_one_run_moves_the_document)
 {
     AUTO(arena_done) struct arena a = ARENA_INIT(1 << 20);
-    AUTO(buf_done) struct buf trail = lines_of("200");
+    AUTO(buf_done) struct buf timeline = lines_of("200");
     static struct accept_op docs[MANY];
     static struct settle_op ops[MANY];
     struct home h = fresh_home();
@@ -87,7 +87,7 @@ TEST(everything_delivered_in_one_run_moves_the_document)
         ops[i].route = 24;
         ops[i].facts = STR("facts");
         ops[i].config = 7;
-        ops[i].trail = buf_view(&trail);
+        ops[i].timeline = buf_view(&timeline);
     }
     CHECK(settle_ops(s, ops, MANY));
     CHECK(ops[0].over && ops[MANY - 1].over);
@@ -97,7 +97,7 @@ TEST(everything_delivered_in_one_run_moves_the_document)
     CHECK(get(s, &docs[3].id, &a, &d));
     CHECK(d.is == DOCUMENT_DELIVERED && str_is(d.state, "delivered") && d.sender == 21 &&
           d.receiver == 22 && d.type == 23 && d.route == 24 && d.config == 7);
-    CHECK(str_is(d.facts, "facts") && lines_in(d.trail) == 1 && d.updated_us >= d.received_us);
+    CHECK(str_is(d.facts, "facts") && lines_in(d.timeline) == 1 && d.updated_us >= d.received_us);
     CHECK(payload_is(s, &docs[3], STR("born")));
     CHECK(!settle_ops(s, ops, 1) && ops[0].op.ok && !ops[0].ours); /* the claim is gone */
     store_close(s);
@@ -163,7 +163,7 @@ static int64_t lane(struct store *s, int64_t system, int64_t endpoint)
     struct err err = { 0 };
     int64_t queue = -1;
 
-    return lane_queue(s, system, endpoint, &queue, &err) ? queue : -1;
+    return queue_for(s, system, endpoint, &queue, &err) ? queue : -1;
 }
 
 TEST(lanes_are_queues_of_their_own)
@@ -175,16 +175,16 @@ TEST(lanes_are_queues_of_their_own)
     struct accept_op doc;
     size_t n = 9;
 
-    CHECK(a > QUEUE_LANES && b > QUEUE_LANES && a != b && lane(s, 5, 6) == a);
-    CHECK(lane_of_queue(s, b, &system, &endpoint) && system == 6 && endpoint == 5);
-    CHECK(!lane_of_queue(s, QUEUE_INTAKE, &system, &endpoint));
-    CHECK(!lane_of_queue(s, b + 77, &system, &endpoint));
+    CHECK(a > QUEUE_DELIVERIES && b > QUEUE_DELIVERIES && a != b && lane(s, 5, 6) == a);
+    CHECK(queue_target(s, b, &system, &endpoint) && system == 6 && endpoint == 5);
+    CHECK(!queue_target(s, QUEUE_INTAKE, &system, &endpoint));
+    CHECK(!queue_target(s, b + 77, &system, &endpoint));
     CHECK(queues_with_work(s, 0, queues, 8, &n, &err) && n == 0);
     CHECK(born_docs(s, &doc, 1) && accept_many(s, 0, 5, 5));
-    struct settle_part parts[] = { part_of(STR("D.a"), a, DELIVERY_READY),
-                                   part_of(STR("D.b"), b, DELIVERY_READY),
-                                   part_of(STR("D.b.2"), b, DELIVERY_READY) };
-    struct settle_op op = settle_of(&doc.task, doc.num, SETTLE_PARTS);
+    struct settle_delivery parts[] = { part_of(STR("D.a"), a, DELIVERY_READY),
+                                       part_of(STR("D.b"), b, DELIVERY_READY),
+                                       part_of(STR("D.b.2"), b, DELIVERY_READY) };
+    struct settle_op op = settle_of(&doc.task, doc.num, SETTLE_DELIVERIES);
 
     op.parts = parts;
     op.part_count = 3;
@@ -206,15 +206,15 @@ TEST(lanes_are_queues_of_their_own)
 TEST(deliveries_that_stay_have_rows_and_tasks)
 {
     AUTO(arena_done) struct arena a = ARENA_INIT(1 << 20);
-    AUTO(buf_done) struct buf trail = lines_of("503");
+    AUTO(buf_done) struct buf timeline = lines_of("503");
     struct home h = fresh_home();
     struct store *s = open_store(&h);
     int64_t q = lane(s, 1, 2), due = clock_wall_us() + HOUR_US, moved, next;
-    struct settle_part parts[] = { part_of(STR("D.a"), q, DELIVERY_READY),
-                                   part_of(STR("D.b"), q, DELIVERY_RETRYING),
-                                   part_of(STR("D.c"), q, DELIVERY_DEAD),
-                                   part_of(STR("D.d"), q, DELIVERY_IN_DOUBT),
-                                   part_of(STR("D.e"), q, DELIVERY_DELIVERED) };
+    struct settle_delivery parts[] = { part_of(STR("D.a"), q, DELIVERY_READY),
+                                       part_of(STR("D.b"), q, DELIVERY_RETRYING),
+                                       part_of(STR("D.c"), q, DELIVERY_DEAD),
+                                       part_of(STR("D.d"), q, DELIVERY_IN_DOUBT),
+                                       part_of(STR("D.e"), q, DELIVERY_DELIVERED) };
     struct delivery got[DELIVERIES_MOST], one;
     struct document d;
     struct accept_op doc;
@@ -228,11 +228,11 @@ TEST(deliveries_that_stay_have_rows_and_tasks)
     parts[2].code = STR("rejected");
     parts[2].status = 422;
     parts[4].name = STR("order-1.xml");
-    struct settle_op op = settle_of(&doc.task, doc.num, SETTLE_PARTS);
+    struct settle_op op = settle_of(&doc.task, doc.num, SETTLE_DELIVERIES);
 
     op.parts = parts;
     op.part_count = 5;
-    op.trail = buf_view(&trail);
+    op.timeline = buf_view(&timeline);
     op.has_facts = true;
     op.receiver = 9;
     CHECK(settle_ops(s, &op, 1) && !op.over);
@@ -250,7 +250,7 @@ TEST(deliveries_that_stay_have_rows_and_tasks)
     CHECK(p.ready == 1 && p.later == 1 && p.dead == 2 && p.lease == 0);
     CHECK(ask(&h, "SELECT count(*) FROM task_dead WHERE code = 'in_doubt'") == 1);
     CHECK(get(s, &doc.id, &a, &d) && d.is == DOCUMENT_IN_DOUBT && d.receiver == 9);
-    CHECK(str_is(d.code, "rejected") && str_is(d.message, "said no") && lines_in(d.trail) == 1);
+    CHECK(str_is(d.code, "rejected") && str_is(d.message, "said no") && lines_in(d.timeline) == 1);
     CHECK(task_wake(s, due + 1, 10, &moved, &next, &err) && moved == 1);
     struct task t[4];
 
@@ -259,19 +259,19 @@ TEST(deliveries_that_stay_have_rows_and_tasks)
 }
 
 static bool deliver(struct store *s, const struct task *t, int64_t doc, enum delivery_state to,
-                    struct settle_op *op, struct settle_part *part)
+                    struct settle_op *op, struct settle_delivery *part)
 {
-    static struct buf trail;
+    static struct buf timeline;
 
-    if (trail.len == 0)
-        trail = lines_of("again");
+    if (timeline.len == 0)
+        timeline = lines_of("again");
     *part = part_of(STR(""), t->queue, to);
     part->num = t->id;
     part->attempts = t->attempts;
-    *op = settle_of(t, doc, SETTLE_PARTS);
+    *op = settle_of(t, doc, SETTLE_DELIVERIES);
     op->parts = part;
     op->part_count = 1;
-    op->trail = buf_view(&trail);
+    op->timeline = buf_view(&timeline);
     return settle_ops(s, op, 1);
 }
 
@@ -282,10 +282,10 @@ TEST(the_last_delivery_that_ends_ends_its_document)
     struct home h = fresh_home();
     struct store *s = open_store(&h);
     int64_t q = lane(s, 1, 2);
-    struct settle_part parts[] = { part_of(STR("D.a"), q, DELIVERY_READY),
-                                   part_of(STR("D.b"), q, DELIVERY_READY),
-                                   part_of(STR("D.c"), q, DELIVERY_DELIVERED) },
-                       part;
+    struct settle_delivery parts[] = { part_of(STR("D.a"), q, DELIVERY_READY),
+                                       part_of(STR("D.b"), q, DELIVERY_READY),
+                                       part_of(STR("D.c"), q, DELIVERY_DELIVERED) },
+                           part;
     struct accept_op doc;
     struct settle_op op;
     struct document d;
@@ -294,7 +294,7 @@ TEST(the_last_delivery_that_ends_ends_its_document)
     size_t n;
 
     CHECK(s != NULL && born_docs(s, &doc, 1));
-    op = settle_of(&doc.task, doc.num, SETTLE_PARTS);
+    op = settle_of(&doc.task, doc.num, SETTLE_DELIVERIES);
     op.parts = parts;
     op.part_count = 3;
     CHECK(settle_ops(s, &op, 1));
@@ -302,14 +302,14 @@ TEST(the_last_delivery_that_ends_ends_its_document)
     CHECK(task_claim(s, q, 4, LEASE_US, t, &n, &err) && n == 2);
     CHECK(deliver(s, &t[0], doc.num, DELIVERY_DELIVERED, &op, &part) && !op.over);
     CHECK(deliver(s, &t[1], doc.num, DELIVERY_RETRYING, &op, &part) && !op.over);
-    CHECK(get(s, &doc.id, &a, &d) && d.is == DOCUMENT_RETRYING && lines_in(d.trail) == 2);
+    CHECK(get(s, &doc.id, &a, &d) && d.is == DOCUMENT_RETRYING && lines_in(d.timeline) == 2);
     int64_t moved, next;
 
     CHECK(task_wake(s, clock_wall_us(), 10, &moved, &next, &err) && moved == 1);
     CHECK(task_claim(s, q, 4, LEASE_US, t, &n, &err) && n == 1 && t[0].attempts == 3);
     CHECK(deliver(s, &t[0], doc.num, DELIVERY_DELIVERED, &op, &part) && op.over);
     CHECK(ask(&h, "SELECT count(*) FROM delivery") == 0 && ended(&h, 45) == 1);
-    CHECK(get(s, &doc.id, &a, &d) && d.is == DOCUMENT_DELIVERED && lines_in(d.trail) == 3);
+    CHECK(get(s, &doc.id, &a, &d) && d.is == DOCUMENT_DELIVERED && lines_in(d.timeline) == 3);
     CHECK(claimed_rows(&h) == 0);
     CHECK(ask(&h, "SELECT CAST(sum(n) AS BIGINT) FROM tally WHERE kind = 3 AND word = 31") == 3);
     store_close(s);
@@ -320,11 +320,11 @@ TEST(deliveries_that_end_together_end_their_document_once)
 {
     enum { PARTS = 8 };
     AUTO(arena_done) struct arena a = ARENA_INIT(1 << 20);
-    AUTO(buf_done) struct buf trail = lines_of("200");
+    AUTO(buf_done) struct buf timeline = lines_of("200");
     struct home h = fresh_home();
     struct store *s = open_store(&h);
     int64_t q = lane(s, 1, 2);
-    struct settle_part parts[PARTS];
+    struct settle_delivery parts[PARTS];
     struct settle_op ops[PARTS];
     struct accept_op doc;
     struct document d;
@@ -336,7 +336,7 @@ TEST(deliveries_that_end_together_end_their_document_once)
     CHECK(s != NULL && born_docs(s, &doc, 1));
     for (int i = 0; i < PARTS; i++)
         parts[i] = part_of(STR("D.x"), q, DELIVERY_READY);
-    ops[0] = settle_of(&doc.task, doc.num, SETTLE_PARTS);
+    ops[0] = settle_of(&doc.task, doc.num, SETTLE_DELIVERIES);
     ops[0].parts = parts;
     ops[0].part_count = PARTS;
     CHECK(settle_ops(s, ops, 1));
@@ -344,16 +344,16 @@ TEST(deliveries_that_end_together_end_their_document_once)
     for (int i = 0; i < PARTS; i++) {
         parts[i] = part_of(STR(""), q, DELIVERY_DELIVERED);
         parts[i].num = t[i].id;
-        ops[i] = settle_of(&t[i], doc.num, SETTLE_PARTS);
+        ops[i] = settle_of(&t[i], doc.num, SETTLE_DELIVERIES);
         ops[i].parts = &parts[i];
         ops[i].part_count = 1;
-        ops[i].trail = buf_view(&trail);
+        ops[i].timeline = buf_view(&timeline);
     }
     CHECK(settle_ops(s, ops, PARTS));
     for (int i = 0; i < PARTS; i++)
         over += ops[i].over;
     CHECK(over == 1 && ended(&h, 45) == 1 && ask(&h, "SELECT count(*) FROM delivery") == 0);
-    CHECK(get(s, &doc.id, &a, &d) && lines_in(d.trail) == PARTS);
+    CHECK(get(s, &doc.id, &a, &d) && lines_in(d.timeline) == PARTS);
     store_close(s);
 }
 
@@ -363,7 +363,7 @@ struct racer {
     struct task task;
     int64_t doc;
     struct settle_op op;
-    struct settle_part part;
+    struct settle_delivery part;
     bool ok;
 };
 
@@ -372,7 +372,7 @@ static void *race(void *arg)
     struct racer *r = arg;
 
     r->part.num = r->task.id;
-    r->op = settle_of(&r->task, r->doc, SETTLE_PARTS);
+    r->op = settle_of(&r->task, r->doc, SETTLE_DELIVERIES);
     r->op.parts = &r->part;
     r->op.part_count = 1;
     struct err err = { 0 };
@@ -393,13 +393,13 @@ TEST(postgres_two_nodes_cannot_both_miss_the_end)
 
     CHECK(s[0] != NULL && s[1] != NULL);
     for (int i = 0; i < ROUNDS; i++) {
-        struct settle_part parts[2] = { part_of(STR("D.a"), q, DELIVERY_READY),
-                                        part_of(STR("D.b"), q, DELIVERY_READY) };
+        struct settle_delivery parts[2] = { part_of(STR("D.a"), q, DELIVERY_READY),
+                                            part_of(STR("D.b"), q, DELIVERY_READY) };
         struct racer r[2] = { 0 };
         struct accept_op doc;
 
         CHECK(born_docs(s[0], &doc, 1));
-        struct settle_op op = settle_of(&doc.task, doc.num, SETTLE_PARTS);
+        struct settle_op op = settle_of(&doc.task, doc.num, SETTLE_DELIVERIES);
 
         op.parts = parts;
         op.part_count = 2;
@@ -426,7 +426,7 @@ TEST(a_delivery_moves_only_as_it_may)
     struct home h = fresh_home();
     struct store *s = open_store(&h);
     int64_t q = lane(s, 1, 2);
-    struct settle_part part = part_of(STR("D.a"), q, DELIVERY_READY);
+    struct settle_delivery part = part_of(STR("D.a"), q, DELIVERY_READY);
     struct accept_op docs[3];
     struct settle_op ops[3];
     struct err err = { 0 };
@@ -434,14 +434,14 @@ TEST(a_delivery_moves_only_as_it_may)
     size_t n;
 
     CHECK(s != NULL && born_docs(s, docs, 3));
-    ops[0] = settle_of(&docs[0].task, docs[0].num, SETTLE_PARTS);
+    ops[0] = settle_of(&docs[0].task, docs[0].num, SETTLE_DELIVERIES);
     ops[0].parts = &part;
     ops[0].part_count = 1;
     CHECK(settle_ops(s, ops, 1));
     CHECK(task_claim(s, q, 1, LEASE_US, &t, &n, &err) && n == 1);
     CHECK(tell(&h, "UPDATE delivery SET state = 5")); /* delivered, behind our back */
     part.state = DELIVERY_RETRYING;
-    ops[0] = settle_of(&t, docs[0].num, SETTLE_PARTS);
+    ops[0] = settle_of(&t, docs[0].num, SETTLE_DELIVERIES);
     ops[0].parts = &part;
     ops[0].part_count = 1;
     part.num = t.id;
@@ -451,10 +451,10 @@ TEST(a_delivery_moves_only_as_it_may)
     CHECK(!settle_ops(s, ops, 3)); /* the guilty one alone is refused */
     CHECK(!ops[0].op.ok && strstr(ops[0].op.err.text, "may not move") != NULL);
     CHECK(ops[1].op.ok && ops[1].over && ops[2].op.ok && ops[2].over);
-    struct settle_part sending = part_of(STR("D.a"), q, DELIVERY_SENDING);
+    struct settle_delivery sending = part_of(STR("D.a"), q, DELIVERY_SENDING);
 
     CHECK(born_docs(s, docs, 1));
-    ops[0] = settle_of(&docs[0].task, docs[0].num, SETTLE_PARTS);
+    ops[0] = settle_of(&docs[0].task, docs[0].num, SETTLE_DELIVERIES);
     ops[0].parts = &sending;
     ops[0].part_count = 1;
     CHECK(!settle_ops(s, ops, 1) && !ops[0].op.ok);
@@ -463,7 +463,7 @@ TEST(a_delivery_moves_only_as_it_may)
 
 /* ---- bytes ----------------------------------------------------------------------------------- */
 
-static bool upload(struct store *s, struct str bytes, struct payload_place *ret)
+static bool upload(struct store *s, struct str bytes, struct payload_ref *ret)
 {
     struct upload *u = NULL;
     struct err err = { 0 };
@@ -491,13 +491,13 @@ TEST(changed_bytes_are_stored_with_their_deliveries)
     struct home h = fresh_home();
     struct store *s = open_store(&h);
     int64_t q = lane(s, 1, 2);
-    struct trail_line step = { .stage = TRAIL_STEP, .what = STR("replace"), .took_us = 3 };
+    struct timeline_line step = { .stage = TIMELINE_STEP, .what = STR("replace"), .took_us = 3 };
     struct settle_bytes small = { .bytes = STR("changed"), .size = 7, .line = &step },
                         huge = { .uploaded = true, .line = &step };
-    struct settle_part parts[] = { part_of(STR("D.a"), q, DELIVERY_READY),
-                                   part_of(STR("D.b"), q, DELIVERY_READY),
-                                   part_of(STR("D.c"), q, DELIVERY_READY),
-                                   part_of(STR("D.d"), q, DELIVERY_READY) };
+    struct settle_delivery parts[] = { part_of(STR("D.a"), q, DELIVERY_READY),
+                                       part_of(STR("D.b"), q, DELIVERY_READY),
+                                       part_of(STR("D.c"), q, DELIVERY_READY),
+                                       part_of(STR("D.d"), q, DELIVERY_READY) };
     struct accept_op doc;
     struct document d;
 
@@ -509,7 +509,7 @@ TEST(changed_bytes_are_stored_with_their_deliveries)
     CHECK(s != NULL && born_docs(s, &doc, 1) && upload(s, buf_view(&large), &huge.stored.place));
     parts[0].bytes = parts[1].bytes = &small;
     parts[2].bytes = &huge;
-    struct settle_op op = settle_of(&doc.task, doc.num, SETTLE_PARTS);
+    struct settle_op op = settle_of(&doc.task, doc.num, SETTLE_DELIVERIES);
 
     op.parts = parts;
     op.part_count = 4;
@@ -517,12 +517,12 @@ TEST(changed_bytes_are_stored_with_their_deliveries)
     CHECK(bytes_are(s, parts[0].num, STR("changed")) && bytes_are(s, parts[1].num, STR("changed")));
     CHECK(bytes_are(s, parts[2].num, buf_view(&large)));
     CHECK(!bytes_are(s, parts[3].num, STR("")) && payload_is(s, &doc, STR("born")));
-    CHECK(get(s, &doc.id, &a, &d) && lines_in(d.trail) == 2);
-    struct trail_reader r = trail_read(d.trail);
-    struct trail_line line;
+    CHECK(get(s, &doc.id, &a, &d) && lines_in(d.timeline) == 2);
+    struct timeline_reader r = timeline_read(d.timeline);
+    struct timeline_line line;
     bool damaged;
 
-    CHECK(trail_next(&r, &line, &damaged) && line.has_bytes && line.size == 7 &&
+    CHECK(timeline_next(&r, &line, &damaged) && line.has_bytes && line.size == 7 &&
           line.seg == small.stored.place.seg && line.num == small.stored.num);
     if (on_postgres())
         CHECK(ask(&h, "SELECT count(*) FROM payload") == 2 &&
@@ -594,17 +594,17 @@ TEST(a_trail_has_an_end)
     struct accept_op doc;
     struct document d;
 
-    while (all.len <= TRAIL_MOST)
+    while (all.len <= TIMELINE_MOST)
         buf_put(&all, buf_view(&line));
     CHECK(s != NULL && born_docs(s, &doc, 1));
     for (int i = 0; i < 3; i++) {
         struct settle_op op = settle_of(&doc.task, doc.num, SETTLE_AGAIN);
         struct task t;
 
-        op.trail = buf_view(&all);
+        op.timeline = buf_view(&all);
         CHECK(settle_ops(s, &op, 1));
-        CHECK(get(s, &doc.id, &a, &d) && d.trail.len <= TRAIL_MOST &&
-              d.trail.len > TRAIL_MOST - 2 * line.len && lines_in(d.trail) > 100);
+        CHECK(get(s, &doc.id, &a, &d) && d.timeline.len <= TIMELINE_MOST &&
+              d.timeline.len > TIMELINE_MOST - 2 * line.len && lines_in(d.timeline) > 100);
         CHECK(claim(s, 1, &t) == 1);
         doc.task = t;
     }
@@ -617,12 +617,12 @@ TEST(parts_that_are_all_over_end_the_document)
     AUTO(arena_done) struct arena a = ARENA_INIT(1 << 20);
     struct home h = fresh_home();
     struct store *s = open_store(&h);
-    struct settle_part part = part_of(STR("D.a"), 1001, DELIVERY_DELIVERED);
+    struct settle_delivery part = part_of(STR("D.a"), 1001, DELIVERY_DELIVERED);
     struct accept_op doc;
     struct document d;
 
     CHECK(s != NULL && born_docs(s, &doc, 1));
-    struct settle_op op = settle_of(&doc.task, doc.num, SETTLE_PARTS);
+    struct settle_op op = settle_of(&doc.task, doc.num, SETTLE_DELIVERIES);
 
     op.parts = &part;
     op.part_count = 1;
@@ -643,14 +643,14 @@ TEST(documents_are_found_by_what_was_found_in_them)
 
     CHECK(s != NULL);
     for (int i = 0; i < ROUNDS; i++) {
-        struct settle_part part = part_of(STR("D.a"), 1001, DELIVERY_RETRYING);
+        struct settle_delivery part = part_of(STR("D.a"), 1001, DELIVERY_RETRYING);
 
         part.due_us = INT64_MAX;
         CHECK(born_docs(s, &docs[i], 1));
         if (i % 3 == 0)
             clock_sleep_us(70 * CLOCK_MS); /* the index comes first */
         struct settle_op op =
-            settle_of(&docs[i].task, docs[i].num, i % 2 == 0 ? SETTLE_OVER : SETTLE_PARTS);
+            settle_of(&docs[i].task, docs[i].num, i % 2 == 0 ? SETTLE_OVER : SETTLE_DELIVERIES);
 
         op.has_facts = true;
         op.sender = 100;

@@ -13,7 +13,7 @@ CHILD(settle_and_tell)
     enum { GROUP = 20, GROUPS = 12 };
     static struct accept_op docs[GROUP];
     static struct settle_op ops[GROUP];
-    static struct settle_part parts[GROUP];
+    static struct settle_delivery parts[GROUP];
     struct store *s = open_store(h);
     struct err err = { 0 };
     struct task t[TASK_CLAIM_MOST];
@@ -21,7 +21,7 @@ CHILD(settle_and_tell)
     int64_t q, moved, next;
 
     (void)arg;
-    if (s == NULL || !lane_queue(s, 1, 2, &q, &err))
+    if (s == NULL || !queue_for(s, 1, 2, &q, &err))
         return 1;
     for (int g = 0; g < GROUPS; g++) {
         if (!born_docs(s, docs, GROUP))
@@ -30,7 +30,7 @@ CHILD(settle_and_tell)
             bool over = i % 2 == 0;
 
             parts[i] = part_of(STR("D.a"), q, i % 3 == 0 ? DELIVERY_READY : DELIVERY_RETRYING);
-            ops[i] = settle_of(&docs[i].task, docs[i].num, over ? SETTLE_OVER : SETTLE_PARTS);
+            ops[i] = settle_of(&docs[i].task, docs[i].num, over ? SETTLE_OVER : SETTLE_DELIVERIES);
             ops[i].parts = &parts[i];
             ops[i].part_count = 1;
         }
@@ -47,7 +47,7 @@ CHILD(settle_and_tell)
                 return 1;
             parts[i] = part_of(STR(""), q, DELIVERY_DELIVERED);
             parts[i].num = t[i].id;
-            ops[i] = settle_of(&t[i], d.doc, SETTLE_PARTS);
+            ops[i] = settle_of(&t[i], d.doc, SETTLE_DELIVERIES);
             ops[i].parts = &parts[i];
             ops[i].part_count = 1;
         }

@@ -78,10 +78,11 @@ static struct str facts_of(const struct known *k, struct arena *a)
 }
 
 static struct settle_op settlement(const struct known *k, const struct accept_op *doc,
-                                   struct settle_part *part, struct arena *a)
+                                   struct settle_delivery *part, struct arena *a)
 {
-    static const enum settle_outcome ends[] = { SETTLE_AGAIN, SETTLE_DEAD,  SETTLE_OVER,
-                                                SETTLE_OVER,  SETTLE_PARTS, SETTLE_PARTS };
+    static const enum settle_outcome ends[] = {
+        SETTLE_AGAIN, SETTLE_DEAD, SETTLE_OVER, SETTLE_OVER, SETTLE_DELIVERIES, SETTLE_DELIVERIES
+    };
     bool doubt = k->fate == IN_DOUBT;
     struct settle_op o = settle_of(&doc->task, doc->num, ends[k->fate]);
 
@@ -112,7 +113,7 @@ static bool add_group(struct store *s, struct known *all, int from, bool late)
     static char body[SIZE_MOST];
     struct accept_op docs[GROUP];
     struct settle_op ops[GROUP];
-    struct settle_part parts[GROUP];
+    struct settle_delivery parts[GROUP];
     size_t n = 0;
 
     for (int i = 0; i < GROUP; i++) {

@@ -43,12 +43,12 @@ static unsigned chance(unsigned below)
 static struct {
     struct accept_op docs[N];
     enum kind kinds[N];
-    struct settle_part parts[GROUP][MANY];
+    struct settle_delivery parts[GROUP][MANY];
     struct batch_join joins[GROUP];
     char texts[BATCHES][24];
 } w;
 
-static void fail_part(struct settle_part *p, enum delivery_state state, const char *code,
+static void fail_part(struct settle_delivery *p, enum delivery_state state, const char *code,
                       const char *message)
 {
     static char ids[MANY][8];
@@ -62,7 +62,7 @@ static void fail_part(struct settle_part *p, enum delivery_state state, const ch
     p->message = str_of(message);
 }
 
-static size_t parts_of(enum kind kind, struct settle_part *p)
+static size_t parts_of(enum kind kind, struct settle_delivery *p)
 {
     static const char *const said[] = { "The receiver said 3: No", "The receiver said 4: no JSON" };
 
@@ -99,7 +99,7 @@ static struct settle_op settlement(const struct accept_op *doc, enum kind kind, 
     enum settle_outcome end = kind == STUCK    ? SETTLE_DEAD
                               : kind == ENDED  ? SETTLE_OVER
                               : kind == MEMBER ? SETTLE_JOIN
-                                               : SETTLE_PARTS;
+                                               : SETTLE_DELIVERIES;
     struct settle_op o = settle_of(&doc->task, doc->num, end);
 
     o.has_facts = true;

@@ -40,7 +40,7 @@ static bool fill(struct store *s, int64_t doc[static 6])
     struct settle_bytes bytes = { .bytes = STR("changed"),
                                   .size = 7,
                                   .sha256 = digest_of(STR("changed")) };
-    struct settle_part parts[7] = { 0 };
+    struct settle_delivery parts[7] = { 0 };
     struct settle_op ops[4];
     int64_t q, moved, next;
 
@@ -48,7 +48,7 @@ static bool fill(struct store *s, int64_t doc[static 6])
         docs[i] = doc_of(STR("looked at"));
         docs[i].claim_wanted = i > 0;
     }
-    if (!lane_queue(s, 1, 2, &q, &err) || !accept_docs(s, docs, 6))
+    if (!queue_for(s, 1, 2, &q, &err) || !accept_docs(s, docs, 6))
         return false;
     for (int i = 0; i < 6; i++)
         doc[i] = docs[i].num;
@@ -58,17 +58,17 @@ static bool fill(struct store *s, int64_t doc[static 6])
                                                   DELIVERY_CANCELLED };
 
     for (int i = 0; i < 7; i++)
-        parts[i] = (struct settle_part){ .id = STR("D.a"),
-                                         .queue = q,
-                                         .state = states[i],
-                                         .due_us = i == 2 ? 5 : INT64_C(1) << 60,
-                                         .bytes = i == 0 ? &bytes : NULL,
-                                         .code = i == 5 ? STR("rejected") : STR("") };
+        parts[i] = (struct settle_delivery){ .id = STR("D.a"),
+                                             .queue = q,
+                                             .state = states[i],
+                                             .due_us = i == 2 ? 5 : INT64_C(1) << 60,
+                                             .bytes = i == 0 ? &bytes : NULL,
+                                             .code = i == 5 ? STR("rejected") : STR("") };
     ops[0] = settle_of(&docs[2].task, doc[2], SETTLE_AGAIN);
     ops[0].due_us = INT64_C(1) << 60;
     ops[1] = settle_of(&docs[3].task, doc[3], SETTLE_DEAD);
     ops[1].code = STR("no_route");
-    ops[2] = settle_of(&docs[4].task, doc[4], SETTLE_PARTS);
+    ops[2] = settle_of(&docs[4].task, doc[4], SETTLE_DELIVERIES);
     ops[2].parts = parts;
     ops[2].part_count = 7;
     ops[3] = settle_of(&docs[5].task, doc[5], SETTLE_OVER);

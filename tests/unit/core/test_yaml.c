@@ -32,7 +32,7 @@ TEST(yaml_keeps_places_and_quotes)
     CHECK(b->first->quoted && str_is(b->first->text, "text\n"));
     CHECK(yaml_get(b, "x") == NULL && yaml_get(NULL, "x") == NULL);
     CHECK(yaml_text(b).len == 0 && yaml_text(NULL).len == 0);
-    CHECK(yaml_place(b).column == 1 && yaml_place(b->first).column == 5);
+    CHECK(yaml_position(b).column == 1 && yaml_position(b->first).column == 5);
 }
 
 TEST(yaml_reads_nothing_as_an_empty_map)

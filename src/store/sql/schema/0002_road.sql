@@ -2,7 +2,7 @@
 
 -- Extracted values.  sender, receiver, dtype and route are name ids, 0: none;
 -- facts holds attributes and names that are not configured (core/facts.h), trail the
--- timeline (core/trail.h); again counts restarts under new delivery ids.
+-- timeline (core/timeline.h); again counts restarts under new delivery ids.
 ALTER TABLE doc ADD COLUMN sender @INT@ NOT NULL DEFAULT 0;
 ALTER TABLE doc ADD COLUMN receiver @INT@ NOT NULL DEFAULT 0;
 ALTER TABLE doc ADD COLUMN dtype @INT@ NOT NULL DEFAULT 0;

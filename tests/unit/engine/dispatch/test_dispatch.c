@@ -8,7 +8,7 @@
 #include "base/auto.h"
 #include "base/clock.h"
 #include "engine/dispatch/govern.h"
-#include "engine/dispatch/pace.h"
+#include "engine/dispatch/limiter.h"
 #include "folder.h"
 #include "store/open.h"
 #include "store/store.h"
@@ -86,10 +86,10 @@ struct field {
     struct store *store;
     struct plan *plan;
     struct govern *govern;
-    struct pace *pace; /* without a thread */
+    struct limiter *limiter; /* without a thread */
     struct dispatch *dispatch;
     struct flight flight;
-    struct part parts[MANY];
+    struct leg parts[MANY];
     size_t used;
     struct rate_op *reserving;
     int64_t row_ns;
@@ -152,10 +152,12 @@ static struct field *field_new(void)
         (void)printf("# %s\n", err.text);
     f->plan = plan_of(f->store, two_systems, 1);
     f->govern = govern_new();
-    f->pace = pace_new(&(struct pace_calls){ .ready = on_ready, .reserve = on_reserve, .arg = f });
-    f->dispatch = dispatch_new(
-        f->govern, &(struct dispatch_calls){
-                       .pace = f->pace, .changed = on_changed, .hungry = on_hungry, .arg = f });
+    f->limiter =
+        limiter_new(&(struct limiter_calls){ .ready = on_ready, .reserve = on_reserve, .arg = f });
+    f->dispatch = dispatch_new(f->govern, &(struct dispatch_calls){ .limiter = f->limiter,
+                                                                    .changed = on_changed,
+                                                                    .hungry = on_hungry,
+                                                                    .arg = f });
     dispatch_use(f->dispatch, f->plan);
     f->flight.plan = f->plan;
     return f;
@@ -165,7 +167,7 @@ static void field_free(struct field *f)
 {
     dispatch_free(f->dispatch);
     reserve(f);
-    pace_free(f->pace);
+    limiter_free(f->limiter);
     govern_free(f->govern);
     for (size_t i = 0; i < f->used; i++)
         plan_unref(f->parts[i].plan);
@@ -175,33 +177,33 @@ static void field_free(struct field *f)
     free(f);
 }
 
-static int64_t word(struct field *f, enum word_kind kind, const char *name)
+static int64_t word(struct field *f, enum name_kind kind, const char *name)
 {
     int64_t id = 0;
 
-    (void)store_word_find(f->store, kind, str_of(name), &id);
+    (void)name_find(f->store, kind, str_of(name), &id);
     return id;
 }
 
-static struct part *part(struct field *f, const char *system, const char *endpoint)
+static struct leg *leg(struct field *f, const char *system, const char *endpoint)
 {
-    struct part *p = &f->parts[f->used++];
+    struct leg *p = &f->parts[f->used++];
 
     p->flight = &f->flight;
-    p->row.system = word(f, WORD_SYSTEM, system);
-    p->row.endpoint = word(f, WORD_ENDPOINT, endpoint);
+    p->row.system = word(f, NAME_SYSTEM, system);
+    p->row.endpoint = word(f, NAME_ENDPOINT, endpoint);
     p->began_us = clock_mono_us();
     return p;
 }
 
-static enum dispatch_answer offer(struct field *f, struct part *p, unsigned *why)
+static enum dispatch_answer offer(struct field *f, struct leg *p, unsigned *why)
 {
     unsigned none;
 
     return dispatch_offer(f->dispatch, p, why != NULL ? why : &none);
 }
 
-static struct dispatch_next end(struct field *f, struct part *p, enum verdict_kind kind)
+static struct dispatch_next end(struct field *f, struct leg *p, enum verdict_kind kind)
 {
     struct verdict v = { .kind = kind };
     struct dispatch_next next;
@@ -210,7 +212,7 @@ static struct dispatch_next end(struct field *f, struct part *p, enum verdict_ki
     return next;
 }
 
-static size_t count(const struct part *p)
+static size_t count(const struct leg *p)
 {
     size_t n = 0;
 
@@ -225,12 +227,12 @@ static size_t count(const struct part *p)
 TEST(a_system_begins_no_more_than_its_concurrency)
 {
     struct field *f = field_new();
-    struct part *a = part(f, "hub", "one"), *b = part(f, "hub", "two"), *c = part(f, "hub", "one");
+    struct leg *a = leg(f, "hub", "one"), *b = leg(f, "hub", "two"), *c = leg(f, "hub", "one");
 
     CHECK(offer(f, a, NULL) == DISPATCH_BEGIN);
     CHECK(offer(f, b, NULL) == DISPATCH_BEGIN);
     CHECK(offer(f, c, NULL) == DISPATCH_WAIT);
-    CHECK(offer(f, part(f, "shop", "far"), NULL) == DISPATCH_BEGIN); /* another system */
+    CHECK(offer(f, leg(f, "shop", "far"), NULL) == DISPATCH_BEGIN); /* another system */
     struct dispatch_next next = end(f, a, VERDICT_DELIVERED);
 
     CHECK(next.begin == c && next.begin->next == NULL && next.park == NULL);
@@ -244,28 +246,28 @@ TEST(a_lane_keeps_a_few_in_memory_and_sends_the_rest_to_the_store)
     unsigned why = 99;
 
     for (int i = 0; i < 2; i++)
-        CHECK(offer(f, part(f, "hub", "one"), NULL) == DISPATCH_BEGIN);
+        CHECK(offer(f, leg(f, "hub", "one"), NULL) == DISPATCH_BEGIN);
     for (int i = 0; i < MEMORY; i++)
-        CHECK(offer(f, part(f, "hub", "one"), NULL) == DISPATCH_WAIT);
-    CHECK(offer(f, part(f, "hub", "one"), &why) == DISPATCH_PARK);
+        CHECK(offer(f, leg(f, "hub", "one"), NULL) == DISPATCH_WAIT);
+    CHECK(offer(f, leg(f, "hub", "one"), &why) == DISPATCH_PARK);
     CHECK(why == 0); /* it is only a matter of turns */
-    CHECK(offer(f, part(f, "shop", "far"), NULL) == DISPATCH_BEGIN);
+    CHECK(offer(f, leg(f, "shop", "far"), NULL) == DISPATCH_BEGIN);
     field_free(f);
 }
 
 TEST(lanes_of_one_system_take_turns)
 {
     struct field *f = field_new();
-    struct part *busy[2] = { part(f, "hub", "one"), part(f, "hub", "one") };
+    struct leg *busy[2] = { leg(f, "hub", "one"), leg(f, "hub", "one") };
     size_t of_two = 0;
 
     CHECK(offer(f, busy[0], NULL) == DISPATCH_BEGIN);
     CHECK(offer(f, busy[1], NULL) == DISPATCH_BEGIN);
     for (int i = 0; i < 8; i++)
-        CHECK(offer(f, part(f, "hub", "one"), NULL) == DISPATCH_WAIT);
+        CHECK(offer(f, leg(f, "hub", "one"), NULL) == DISPATCH_WAIT);
     for (int i = 0; i < 8; i++)
-        CHECK(offer(f, part(f, "hub", "two"), NULL) == DISPATCH_WAIT);
-    struct part *p = busy[0];
+        CHECK(offer(f, leg(f, "hub", "two"), NULL) == DISPATCH_WAIT);
+    struct leg *p = busy[0];
 
     for (int i = 0; i < 8; i++) {
         p->began_us = clock_mono_us();
@@ -273,7 +275,7 @@ TEST(lanes_of_one_system_take_turns)
 
         CHECK(count(next.begin) == 1);
         p = next.begin;
-        of_two += p->row.endpoint == word(f, WORD_ENDPOINT, "two");
+        of_two += p->row.endpoint == word(f, NAME_ENDPOINT, "two");
     }
     CHECK(of_two == 4);
     field_free(f);
@@ -282,32 +284,32 @@ TEST(lanes_of_one_system_take_turns)
 TEST(what_is_in_the_store_is_not_overtaken)
 {
     struct field *f = field_new();
-    struct lane_turn turn;
-    struct part *stored = part(f, "hub", "one");
+    struct queue_turn turn;
+    struct leg *stored = leg(f, "hub", "one");
 
     stored->row.num = 7;
-    CHECK(!dispatch_next_lane(f->dispatch, &turn));
+    CHECK(!dispatch_next_queue(f->dispatch, &turn));
     dispatch_note_stored(f->dispatch, stored->row.system, stored->row.endpoint, 1001);
-    CHECK(offer(f, part(f, "hub", "one"), NULL) == DISPATCH_PARK);
-    CHECK(dispatch_next_lane(f->dispatch, &turn) && turn.queue == 1001 && turn.room >= 2);
+    CHECK(offer(f, leg(f, "hub", "one"), NULL) == DISPATCH_PARK);
+    CHECK(dispatch_next_queue(f->dispatch, &turn) && turn.queue == 1001 && turn.room >= 2);
     CHECK(offer(f, stored, NULL) == DISPATCH_BEGIN);
     dispatch_note_empty(f->dispatch, 1001);
-    CHECK(!dispatch_next_lane(f->dispatch, &turn));
-    CHECK(offer(f, part(f, "hub", "one"), NULL) == DISPATCH_BEGIN);
+    CHECK(!dispatch_next_queue(f->dispatch, &turn));
+    CHECK(offer(f, leg(f, "hub", "one"), NULL) == DISPATCH_BEGIN);
     field_free(f);
 }
 
 TEST(stored_lanes_are_served_in_turn)
 {
     struct field *f = field_new();
-    struct lane_turn first, second, third;
-    int64_t hub = word(f, WORD_SYSTEM, "hub"), shop = word(f, WORD_SYSTEM, "shop");
+    struct queue_turn first, second, third;
+    int64_t hub = word(f, NAME_SYSTEM, "hub"), shop = word(f, NAME_SYSTEM, "shop");
 
-    dispatch_note_stored(f->dispatch, hub, word(f, WORD_ENDPOINT, "one"), 1001);
-    dispatch_note_stored(f->dispatch, shop, word(f, WORD_ENDPOINT, "far"), 1002);
-    CHECK(dispatch_next_lane(f->dispatch, &first));
-    CHECK(dispatch_next_lane(f->dispatch, &second));
-    CHECK(dispatch_next_lane(f->dispatch, &third));
+    dispatch_note_stored(f->dispatch, hub, word(f, NAME_ENDPOINT, "one"), 1001);
+    dispatch_note_stored(f->dispatch, shop, word(f, NAME_ENDPOINT, "far"), 1002);
+    CHECK(dispatch_next_queue(f->dispatch, &first));
+    CHECK(dispatch_next_queue(f->dispatch, &second));
+    CHECK(dispatch_next_queue(f->dispatch, &third));
     CHECK(first.queue != second.queue && first.queue == third.queue);
     field_free(f);
 }
@@ -318,7 +320,7 @@ TEST(stored_lanes_are_served_in_turn)
 static void open_breaker(struct field *f)
 {
     for (int i = 0; i < 3; i++) {
-        struct part *p = part(f, "hub", "one");
+        struct leg *p = leg(f, "hub", "one");
 
         CHECK(offer(f, p, NULL) == DISPATCH_BEGIN);
         (void)end(f, p, VERDICT_UNREACHED);
@@ -333,13 +335,13 @@ TEST(an_endpoint_that_is_not_reached_is_left_alone_and_then_probed_by_one)
     unsigned why;
 
     open_breaker(f);
-    CHECK(offer(f, part(f, "hub", "one"), &why) == DISPATCH_PARK && why == HELD_BREAKER);
-    CHECK(offer(f, part(f, "hub", "two"), NULL) == DISPATCH_BEGIN); /* the other endpoint */
+    CHECK(offer(f, leg(f, "hub", "one"), &why) == DISPATCH_PARK && why == HELD_BREAKER);
+    CHECK(offer(f, leg(f, "hub", "two"), NULL) == DISPATCH_BEGIN); /* the other endpoint */
     clock_sleep_us(250 * CLOCK_MS);
-    struct part *probe = part(f, "hub", "one");
+    struct leg *probe = leg(f, "hub", "one");
 
     CHECK(offer(f, probe, NULL) == DISPATCH_BEGIN && probe->probe);
-    CHECK(offer(f, part(f, "hub", "one"), &why) == DISPATCH_PARK && why == HELD_BREAKER);
+    CHECK(offer(f, leg(f, "hub", "one"), &why) == DISPATCH_PARK && why == HELD_BREAKER);
     (void)end(f, probe, VERDICT_DELIVERED);
     CHECK(!f->open && f->changed == 2);
     CHECK(dispatch_held_why(f->dispatch, probe->row.system, probe->row.endpoint) == 0);
@@ -349,12 +351,12 @@ TEST(an_endpoint_that_is_not_reached_is_left_alone_and_then_probed_by_one)
 TEST(an_open_breaker_sends_what_waits_in_memory_to_the_store)
 {
     struct field *f = field_new();
-    struct part *a = part(f, "hub", "one"), *b = part(f, "hub", "one");
+    struct leg *a = leg(f, "hub", "one"), *b = leg(f, "hub", "one");
 
     CHECK(offer(f, a, NULL) == DISPATCH_BEGIN);
     CHECK(offer(f, b, NULL) == DISPATCH_BEGIN);
     for (int i = 0; i < 5; i++)
-        CHECK(offer(f, part(f, "hub", "one"), NULL) == DISPATCH_WAIT);
+        CHECK(offer(f, leg(f, "hub", "one"), NULL) == DISPATCH_WAIT);
     struct dispatch_next next = end(f, a, VERDICT_CREDENTIAL); /* opens at once */
 
     CHECK(next.begin == NULL && count(next.park) == 5);
@@ -365,14 +367,14 @@ TEST(an_open_breaker_sends_what_waits_in_memory_to_the_store)
 TEST(a_pause_that_the_receiver_asks_for_holds_its_whole_endpoint)
 {
     struct field *f = field_new();
-    struct part *a = part(f, "hub", "one");
+    struct leg *a = leg(f, "hub", "one");
     struct verdict v = { .kind = VERDICT_RETRY, .retry_after_us = 200 * CLOCK_MS };
     struct dispatch_next next;
     unsigned why;
 
     CHECK(offer(f, a, NULL) == DISPATCH_BEGIN);
     CHECK(!dispatch_ended(f->dispatch, a, &v, &next));
-    CHECK(offer(f, part(f, "hub", "one"), &why) == DISPATCH_PARK && why == HELD_RATE);
+    CHECK(offer(f, leg(f, "hub", "one"), &why) == DISPATCH_PARK && why == HELD_RATE);
     clock_sleep_us(250 * CLOCK_MS);
     a->row.num = 9; /* from the store: what was parked stands before new ones */
     CHECK(offer(f, a, NULL) == DISPATCH_BEGIN);
@@ -384,16 +386,16 @@ TEST(an_endpoint_that_is_gone_holds_its_deliveries)
 {
     struct field *f = field_new();
     struct plan *newer = plan_of(f->store, without_one, 2);
-    struct part *p = part(f, "hub", "one");
-    struct lane_turn turn;
+    struct leg *p = leg(f, "hub", "one");
+    struct queue_turn turn;
     unsigned why;
 
     dispatch_note_stored(f->dispatch, p->row.system, p->row.endpoint, 1001);
     dispatch_use(f->dispatch, newer);
     CHECK(offer(f, p, &why) == DISPATCH_PARK && why == HELD_ENDPOINT);
-    CHECK(!dispatch_next_lane(f->dispatch, &turn));
+    CHECK(!dispatch_next_queue(f->dispatch, &turn));
     dispatch_use(f->dispatch, f->plan);
-    CHECK(dispatch_next_lane(f->dispatch, &turn));
+    CHECK(dispatch_next_queue(f->dispatch, &turn));
     plan_unref(newer);
     field_free(f);
 }
@@ -404,9 +406,9 @@ TEST(what_waits_for_an_endpoint_that_is_closed_goes_to_the_store)
     struct plan *newer = plan_of(f->store, without_one, 2);
 
     for (int i = 0; i < 2; i++)
-        CHECK(offer(f, part(f, "hub", "one"), NULL) == DISPATCH_BEGIN);
+        CHECK(offer(f, leg(f, "hub", "one"), NULL) == DISPATCH_BEGIN);
     for (int i = 0; i < 5; i++)
-        CHECK(offer(f, part(f, "hub", "one"), NULL) == DISPATCH_WAIT);
+        CHECK(offer(f, leg(f, "hub", "one"), NULL) == DISPATCH_WAIT);
     CHECK(dispatch_shed(f->dispatch) == NULL);
     dispatch_use(f->dispatch, newer);
     CHECK(count(dispatch_shed(f->dispatch)) == 5);
@@ -420,14 +422,14 @@ TEST(a_lane_that_does_not_move_keeps_only_a_few)
     struct field *f = field_new();
 
     for (int i = 0; i < 2; i++)
-        CHECK(offer(f, part(f, "hub", "one"), NULL) == DISPATCH_BEGIN);
+        CHECK(offer(f, leg(f, "hub", "one"), NULL) == DISPATCH_BEGIN);
     for (int i = 0; i < 100; i++)
-        CHECK(offer(f, part(f, "hub", "one"), NULL) == DISPATCH_WAIT);
+        CHECK(offer(f, leg(f, "hub", "one"), NULL) == DISPATCH_WAIT);
     CHECK(dispatch_shed(f->dispatch) == NULL && dispatch_waiting_fast(f->dispatch) == 100);
     clock_sleep_us(250 * CLOCK_MS);
     CHECK(count(dispatch_shed(f->dispatch)) == 100 - 16);
     CHECK(dispatch_waiting_fast(f->dispatch) == 0);
-    CHECK(offer(f, part(f, "hub", "one"), NULL) == DISPATCH_PARK);
+    CHECK(offer(f, leg(f, "hub", "one"), NULL) == DISPATCH_PARK);
     field_free(f);
 }
 
@@ -435,7 +437,7 @@ TEST(a_lane_that_does_not_move_keeps_only_a_few)
 TEST(one_that_waited_begins_with_the_newest_settings)
 {
     struct field *f = field_new();
-    struct part *a = part(f, "hub", "two"), *b = part(f, "hub", "two"), *c = part(f, "hub", "two");
+    struct leg *a = leg(f, "hub", "two"), *b = leg(f, "hub", "two"), *c = leg(f, "hub", "two");
     struct plan *second = plan_of(f->store, two_systems, 2), *third;
 
     dispatch_use(f->dispatch, second);
@@ -446,7 +448,7 @@ TEST(one_that_waited_begins_with_the_newest_settings)
     struct dispatch_next next = end(f, a, VERDICT_DELIVERED);
 
     CHECK(next.begin == c && c->plan == third);
-    CHECK(c->endpoint == plan_endpoint_find(third, word(f, WORD_ENDPOINT, "two")));
+    CHECK(c->endpoint == plan_endpoint_find(third, word(f, NAME_ENDPOINT, "two")));
     plan_unref(second);
     plan_unref(third);
     field_free(f);
@@ -466,7 +468,7 @@ static const char strict[] =
 TEST(a_system_that_minds_is_sent_to_from_the_store_only)
 {
     struct field *f = field_new();
-    struct part *born = part(f, "hub", "two"), *stored = part(f, "hub", "two");
+    struct leg *born = leg(f, "hub", "two"), *stored = leg(f, "hub", "two");
     struct plan *plan = plan_of(f->store, strict, 2);
     unsigned why = 99;
 
@@ -481,8 +483,8 @@ TEST(a_system_that_minds_is_sent_to_from_the_store_only)
 TEST(what_goes_in_order_goes_from_the_store_only)
 {
     struct field *f = field_new();
-    struct part *born = part(f, "hub", "two"), *stored = part(f, "hub", "two");
-    struct part *free_one = part(f, "hub", "two");
+    struct leg *born = leg(f, "hub", "two"), *stored = leg(f, "hub", "two");
+    struct leg *free_one = leg(f, "hub", "two");
     unsigned why = 99;
 
     born->row.lane = stored->row.lane = 77;
@@ -497,8 +499,8 @@ TEST(what_goes_in_order_goes_from_the_store_only)
 TEST(what_waits_in_memory_when_its_system_begins_to_mind_goes_to_the_store)
 {
     struct field *f = field_new();
-    struct part *a = part(f, "hub", "two"), *b = part(f, "hub", "two");
-    struct part *waits = part(f, "hub", "two"), *stored = part(f, "hub", "two");
+    struct leg *a = leg(f, "hub", "two"), *b = leg(f, "hub", "two");
+    struct leg *waits = leg(f, "hub", "two"), *stored = leg(f, "hub", "two");
     struct plan *plan = plan_of(f->store, strict, 2);
 
     stored->row.num = 5;
@@ -516,7 +518,7 @@ TEST(what_waits_in_memory_when_its_system_begins_to_mind_goes_to_the_store)
 TEST(a_slot_that_is_given_back_lets_the_next_one_begin)
 {
     struct field *f = field_new();
-    struct part *a = part(f, "hub", "two"), *b = part(f, "hub", "two"), *c = part(f, "hub", "two");
+    struct leg *a = leg(f, "hub", "two"), *b = leg(f, "hub", "two"), *c = leg(f, "hub", "two");
     struct dispatch_next next;
 
     CHECK(offer(f, a, NULL) == DISPATCH_BEGIN && offer(f, b, NULL) == DISPATCH_BEGIN);
@@ -532,11 +534,11 @@ TEST(a_slot_that_is_given_back_lets_the_next_one_begin)
 TEST(what_another_node_knows_is_learned)
 {
     struct field *f = field_new();
-    int64_t one = word(f, WORD_ENDPOINT, "one"), now = clock_wall_us();
+    int64_t one = word(f, NAME_ENDPOINT, "one"), now = clock_wall_us();
     unsigned why;
 
     dispatch_learn(f->dispatch, one, true, now, now + CLOCK_S);
-    CHECK(offer(f, part(f, "hub", "one"), &why) == DISPATCH_PARK && why == HELD_BREAKER);
+    CHECK(offer(f, leg(f, "hub", "one"), &why) == DISPATCH_PARK && why == HELD_BREAKER);
     field_free(f);
 }
 
@@ -545,7 +547,7 @@ TEST(what_another_node_knows_is_learned)
 
 static void hold(struct field *f, const char *system, bool on)
 {
-    struct govern_hold h = { .system = word(f, WORD_SYSTEM, system) };
+    struct govern_hold h = { .system = word(f, NAME_SYSTEM, system) };
 
     govern_set_holds(f->govern, &h, on);
 }
@@ -554,40 +556,40 @@ static void hold(struct field *f, const char *system, bool on)
 TEST(nothing_of_a_system_that_is_held_begins)
 {
     struct field *f = field_new();
-    struct part *a = part(f, "hub", "one"), *b = part(f, "hub", "two"), *c = part(f, "hub", "one");
-    struct lane_turn turn;
+    struct leg *a = leg(f, "hub", "one"), *b = leg(f, "hub", "two"), *c = leg(f, "hub", "one");
+    struct queue_turn turn;
     unsigned why;
 
     CHECK(offer(f, a, NULL) == DISPATCH_BEGIN && offer(f, b, NULL) == DISPATCH_BEGIN);
     CHECK(offer(f, c, NULL) == DISPATCH_WAIT);
     dispatch_note_stored(f->dispatch, a->row.system, a->row.endpoint, 1001);
     hold(f, "hub", true);
-    CHECK(offer(f, part(f, "hub", "two"), &why) == DISPATCH_PARK && why == HELD_HOLD);
-    CHECK(!dispatch_next_lane(f->dispatch, &turn));
+    CHECK(offer(f, leg(f, "hub", "two"), &why) == DISPATCH_PARK && why == HELD_HOLD);
+    CHECK(!dispatch_next_queue(f->dispatch, &turn));
     CHECK(dispatch_held_why(f->dispatch, a->row.system, a->row.endpoint) == HELD_HOLD);
-    CHECK(offer(f, part(f, "shop", "far"), NULL) == DISPATCH_BEGIN); /* nobody else */
+    CHECK(offer(f, leg(f, "shop", "far"), NULL) == DISPATCH_BEGIN); /* nobody else */
     struct dispatch_next next = end(f, a, VERDICT_DELIVERED);
 
     CHECK(next.begin == NULL && next.park == c && c->next == NULL);
     hold(f, "hub", false);
     CHECK(dispatch_held_why(f->dispatch, a->row.system, a->row.endpoint) == 0);
-    CHECK(dispatch_next_lane(f->dispatch, &turn) && turn.queue == 1001);
+    CHECK(dispatch_next_queue(f->dispatch, &turn) && turn.queue == 1001);
     field_free(f);
 }
 
 TEST(a_held_delivery_carries_every_reason)
 {
     struct field *f = field_new();
-    int64_t one = word(f, WORD_ENDPOINT, "one"), now = clock_wall_us();
+    int64_t one = word(f, NAME_ENDPOINT, "one"), now = clock_wall_us();
     unsigned why;
 
     dispatch_learn(f->dispatch, one, true, now, now + CLOCK_S);
     dispatch_learn(f->dispatch, one, false, now, now + CLOCK_S);
     hold(f, "hub", true);
     govern_set_pause(f->govern, true);
-    CHECK(offer(f, part(f, "hub", "one"), &why) == DISPATCH_PARK);
+    CHECK(offer(f, leg(f, "hub", "one"), &why) == DISPATCH_PARK);
     CHECK(why == (HELD_HOLD | HELD_PAUSE | HELD_RATE | HELD_BREAKER));
-    CHECK(dispatch_held_why(f->dispatch, word(f, WORD_SYSTEM, "hub"), one) == why);
+    CHECK(dispatch_held_why(f->dispatch, word(f, NAME_SYSTEM, "hub"), one) == why);
     field_free(f);
 }
 
@@ -596,9 +598,9 @@ TEST(what_waits_for_a_system_that_is_held_goes_to_the_store)
     struct field *f = field_new();
 
     for (int i = 0; i < 2; i++)
-        CHECK(offer(f, part(f, "hub", "one"), NULL) == DISPATCH_BEGIN);
+        CHECK(offer(f, leg(f, "hub", "one"), NULL) == DISPATCH_BEGIN);
     for (int i = 0; i < 5; i++)
-        CHECK(offer(f, part(f, "hub", "one"), NULL) == DISPATCH_WAIT);
+        CHECK(offer(f, leg(f, "hub", "one"), NULL) == DISPATCH_WAIT);
     hold(f, "hub", true);
     CHECK(count(dispatch_shed(f->dispatch)) == 5 && dispatch_shed(f->dispatch) == NULL);
     field_free(f);
@@ -608,9 +610,9 @@ TEST(what_waits_for_a_system_that_is_held_goes_to_the_store)
 TEST(a_reason_that_comes_and_goes_leaves_nothing_behind)
 {
     struct field *f = field_new();
-    struct part *a = part(f, "hub", "one"), *b = part(f, "hub", "one"), *c = part(f, "hub", "two");
-    struct part *d = part(f, "hub", "one");
-    int64_t two = word(f, WORD_ENDPOINT, "two"), now = clock_wall_us();
+    struct leg *a = leg(f, "hub", "one"), *b = leg(f, "hub", "one"), *c = leg(f, "hub", "two");
+    struct leg *d = leg(f, "hub", "one");
+    int64_t two = word(f, NAME_ENDPOINT, "two"), now = clock_wall_us();
 
     CHECK(offer(f, a, NULL) == DISPATCH_BEGIN && offer(f, b, NULL) == DISPATCH_BEGIN);
     CHECK(offer(f, c, NULL) == DISPATCH_WAIT);
@@ -627,24 +629,24 @@ TEST(a_reason_that_comes_and_goes_leaves_nothing_behind)
 TEST(what_is_being_sent_is_known)
 {
     struct field *f = field_new();
-    struct part *parts[] = { part(f, "hub", "one"), part(f, "hub", "two"), part(f, "shop", "far"),
-                             part(f, "hub", "one") };
+    struct leg *legs[] = { leg(f, "hub", "one"), leg(f, "hub", "two"), leg(f, "shop", "far"),
+                           leg(f, "hub", "one") };
     static const char *const ids[] = { "a", "b", "c", "d" };
     AUTO(buf_done) struct buf list = BUF_INIT(1000);
-    int64_t hub = word(f, WORD_SYSTEM, "hub");
+    int64_t hub = word(f, NAME_SYSTEM, "hub");
 
     for (int i = 0; i < 4; i++) {
-        parts[i]->row.id = str_of(ids[i]);
-        (void)offer(f, parts[i], NULL);
+        legs[i]->row.id = str_of(ids[i]);
+        (void)offer(f, legs[i], NULL);
     }
     dispatch_sending(f->dispatch, hub, 10, &list);
     CHECK(str_is(buf_view(&list), "b\na\n"));
-    CHECK(end(f, parts[0], VERDICT_DELIVERED).begin == parts[3]);
+    CHECK(end(f, legs[0], VERDICT_DELIVERED).begin == legs[3]);
     buf_clear(&list);
     dispatch_sending(f->dispatch, hub, 1, &list);
     CHECK(str_is(buf_view(&list), "d\n"));
-    (void)end(f, parts[1], VERDICT_DELIVERED);
-    (void)end(f, parts[3], VERDICT_DELIVERED);
+    (void)end(f, legs[1], VERDICT_DELIVERED);
+    (void)end(f, legs[3], VERDICT_DELIVERED);
     buf_clear(&list);
     dispatch_sending(f->dispatch, hub, 10, &list);
     CHECK(list.len == 0);
@@ -669,11 +671,11 @@ TEST(what_has_no_token_waits_and_begins_when_there_is_one)
 {
     struct field *f = field_new();
     struct dispatch_next next;
-    struct lane_turn turn;
+    struct queue_turn turn;
     unsigned why = 0;
 
     use_rates(f);
-    struct part *a = part(f, "hub", "one"), *b = part(f, "hub", "one"), *c = part(f, "hub", "one");
+    struct leg *a = leg(f, "hub", "one"), *b = leg(f, "hub", "one"), *c = leg(f, "hub", "one");
 
     CHECK(offer(f, a, NULL) == DISPATCH_WAIT && offer(f, b, NULL) == DISPATCH_WAIT);
     CHECK(dispatch_shed(f->dispatch) == NULL); /* its tokens let it begin */
@@ -688,18 +690,18 @@ TEST(what_has_no_token_waits_and_begins_when_there_is_one)
     CHECK(offer(f, c, NULL) == DISPATCH_WAIT);
     CHECK(dispatch_held_why(f->dispatch, a->row.system, a->row.endpoint) == HELD_RATE);
     for (int i = 0; i < 2; i++)
-        CHECK(offer(f, part(f, "hub", "one"), NULL) == DISPATCH_WAIT);
-    CHECK(offer(f, part(f, "hub", "one"), &why) == DISPATCH_PARK && why == HELD_RATE);
+        CHECK(offer(f, leg(f, "hub", "one"), NULL) == DISPATCH_WAIT);
+    CHECK(offer(f, leg(f, "hub", "one"), &why) == DISPATCH_PARK && why == HELD_RATE);
     dispatch_note_stored(f->dispatch, a->row.system, a->row.endpoint, 1001);
-    CHECK(!dispatch_next_lane(f->dispatch, &turn)); /* there is no room for it */
+    CHECK(!dispatch_next_queue(f->dispatch, &turn)); /* there is no room for it */
     next = end(f, a, VERDICT_DELIVERED);
     CHECK(next.begin == NULL); /* a slot, but no token */
     clock_sleep_us(60 * CLOCK_MS);
     next = end(f, b, VERDICT_DELIVERED);
     CHECK(next.begin == c);
-    CHECK(dispatch_next_lane(f->dispatch, &turn) && turn.room >= 1);
+    CHECK(dispatch_next_queue(f->dispatch, &turn) && turn.room >= 1);
     dispatch_rest(f->dispatch); /* the node stops */
-    for (struct part *p = next.begin, *after; p != NULL; p = after) {
+    for (struct leg *p = next.begin, *after; p != NULL; p = after) {
         after = p->next;
         CHECK(end(f, p, VERDICT_DELIVERED).park == NULL);
     }
@@ -710,21 +712,21 @@ TEST(what_has_no_token_waits_and_begins_when_there_is_one)
 TEST(what_waits_for_long_waits_in_the_store)
 {
     struct field *f = field_new();
-    struct part *stored = part(f, "shop", "far");
+    struct leg *stored = leg(f, "shop", "far");
     struct dispatch_next next;
-    struct lane_turn turn;
+    struct queue_turn turn;
     unsigned why = 0;
 
     use_rates(f);
-    CHECK(offer(f, part(f, "shop", "far"), &why) == DISPATCH_PARK && why == HELD_RATE);
+    CHECK(offer(f, leg(f, "shop", "far"), &why) == DISPATCH_PARK && why == HELD_RATE);
     CHECK(f->reserving == NULL); /* it asks when somebody has it in hand */
     int hungry = f->hungry;
 
     dispatch_note_stored(f->dispatch, stored->row.system, stored->row.endpoint, 1001);
-    CHECK(f->hungry > hungry && dispatch_next_lane(f->dispatch, &turn) && turn.room == 1);
+    CHECK(f->hungry > hungry && dispatch_next_queue(f->dispatch, &turn) && turn.room == 1);
     stored->row.num = 7;
     CHECK(offer(f, stored, NULL) == DISPATCH_WAIT && f->reserving != NULL);
-    CHECK(!dispatch_next_lane(f->dispatch, &turn));
+    CHECK(!dispatch_next_queue(f->dispatch, &turn));
     reserve(f);
     dispatch_due(f->dispatch, stored->row.system, &next);
     CHECK(next.begin == stored);
@@ -734,12 +736,12 @@ TEST(what_waits_for_long_waits_in_the_store)
 TEST(a_probe_needs_a_token_too)
 {
     struct field *f = field_new();
-    struct lane_turn turn;
-    struct part *p[3];
+    struct queue_turn turn;
+    struct leg *p[3];
 
     use_rates(f);
     for (int i = 0; i < 3; i++) {
-        p[i] = part(f, "hub", "one");
+        p[i] = leg(f, "hub", "one");
         f->row_ns = 0;
         if (offer(f, p[i], NULL) == DISPATCH_WAIT) {
             struct dispatch_next next;
@@ -757,7 +759,7 @@ TEST(a_probe_needs_a_token_too)
     dispatch_note_stored(f->dispatch, p[0]->row.system, p[0]->row.endpoint, 1001);
     p[0]->row.num = 7;
     f->row_ns = INT64_MAX / 4;
-    while (dispatch_next_lane(f->dispatch, &turn)) { /* what is left of the piece */
+    while (dispatch_next_queue(f->dispatch, &turn)) { /* what is left of the piece */
         CHECK(turn.room == 1 && offer(f, p[0], NULL) == DISPATCH_BEGIN);
         (void)end(f, p[0], VERDICT_UNREACHED);
         clock_sleep_us(10 * CLOCK_MS);
@@ -769,9 +771,9 @@ TEST(a_probe_needs_a_token_too)
 TEST(what_has_priority_goes_first)
 {
     struct field *f = field_new();
-    struct part *busy[2] = { part(f, "hub", "one"), part(f, "hub", "one") };
-    struct part *low = part(f, "hub", "one"), *high = part(f, "hub", "one"),
-                *next_high = part(f, "hub", "one"), *normal = part(f, "hub", "one");
+    struct leg *busy[2] = { leg(f, "hub", "one"), leg(f, "hub", "one") };
+    struct leg *low = leg(f, "hub", "one"), *high = leg(f, "hub", "one"),
+               *next_high = leg(f, "hub", "one"), *normal = leg(f, "hub", "one");
 
     low->row.prio = 5;
     high->row.prio = next_high->row.prio = 2;
@@ -779,7 +781,7 @@ TEST(what_has_priority_goes_first)
     CHECK(offer(f, busy[0], NULL) == DISPATCH_BEGIN && offer(f, busy[1], NULL) == DISPATCH_BEGIN);
     CHECK(offer(f, low, NULL) == DISPATCH_WAIT && offer(f, high, NULL) == DISPATCH_WAIT);
     CHECK(offer(f, normal, NULL) == DISPATCH_WAIT && offer(f, next_high, NULL) == DISPATCH_WAIT);
-    struct part *want[] = { high, next_high, normal, low }, *last = busy[0];
+    struct leg *want[] = { high, next_high, normal, low }, *last = busy[0];
 
     for (size_t i = 0; i < 4; i++) {
         struct dispatch_next next = end(f, last, VERDICT_DELIVERED);

@@ -209,9 +209,9 @@ TEST(a_plan_apart_stores_nothing)
     CHECK(plan_system_named(plan, STR("newer")) == newer);
     CHECK(plan_system_named(plan, STR("none")) == NULL);
     CHECK(plan->gateways[0].word < 0);
-    CHECK(!store_word_find(b.store, WORD_SYSTEM, STR("new"), &word));
-    CHECK(!store_word_find(b.store, WORD_TYPE, STR("fresh"), &word));
-    CHECK(!store_word_find(b.store, WORD_GATEWAY, STR("door"), &word));
+    CHECK(!name_find(b.store, NAME_SYSTEM, STR("new"), &word));
+    CHECK(!name_find(b.store, NAME_TYPE, STR("fresh"), &word));
+    CHECK(!name_find(b.store, NAME_GATEWAY, STR("door"), &word));
     plan_unref(plan);
     config_unref(c);
 }

@@ -28,7 +28,7 @@ static struct db *fresh_db(const struct folder *f)
 
 static bool make_slot(struct db *db, int64_t slot, struct err *err)
 {
-    return db_run(db, SQL_PART_ADD, DB_ARGS(db_int(PART_IDEMPOTENCY), db_int(slot)), NULL, err) &&
+    return db_run(db, SQL_PART_ADD, DB_ARGS(db_int(TABLES_IDEMPOTENCY), db_int(slot)), NULL, err) &&
            db_run_slot(db, SQL_IDEM_MAKE, slot, DB_NO_ARGS, NULL, err) &&
            db_run_slot(db, SQL_KEY_INDEX_MAKE, slot, DB_NO_ARGS, NULL, err);
 }

@@ -25,7 +25,7 @@ struct entry {
     uint64_t number;
     size_t len;
     struct id id;
-    struct payload_place place;
+    struct payload_ref place;
 };
 
 static char bytes_a[MIB], bytes_b[MIB];

@@ -9,15 +9,15 @@
 
 enum { NAME = 48 };
 
-bool lane_queue(struct store *s, int64_t system, int64_t endpoint, int64_t *ret, struct err *err)
+bool queue_for(struct store *s, int64_t system, int64_t endpoint, int64_t *ret, struct err *err)
 {
     char name[NAME];
     int64_t word;
 
     (void)snprintf(name, sizeof name, "%lld/%lld", (long long)system, (long long)endpoint);
-    if (!store_word(s, WORD_LANE, str_of(name), &word, err))
+    if (!name_add(s, NAME_QUEUE, str_of(name), &word, err))
         return false;
-    *ret = QUEUE_LANES + word;
+    *ret = QUEUE_DELIVERIES + word;
     return true;
 }
 
@@ -26,12 +26,12 @@ static bool lane_name(struct store *s, int64_t queue, struct str *ret)
 {
     struct err err = { 0 };
 
-    return queue > QUEUE_LANES &&
-           (store_word_of(s, WORD_LANE, queue - QUEUE_LANES, ret) ||
-            (words_load(s, &err) && store_word_of(s, WORD_LANE, queue - QUEUE_LANES, ret)));
+    return queue > QUEUE_DELIVERIES &&
+           (name_of_kind(s, NAME_QUEUE, queue - QUEUE_DELIVERIES, ret) ||
+            (names_load(s, &err) && name_of_kind(s, NAME_QUEUE, queue - QUEUE_DELIVERIES, ret)));
 }
 
-bool lane_of_queue(struct store *s, int64_t queue, int64_t *ret_system, int64_t *ret_endpoint)
+bool queue_target(struct store *s, int64_t queue, int64_t *ret_system, int64_t *ret_endpoint)
 {
     struct str name, rest;
     int64_t system, endpoint;
@@ -58,14 +58,14 @@ bool queues_with_work(struct store *s, int64_t above, int64_t *ret, size_t most,
 static void read_depth(struct db_rows *row, struct arena *a, void *to)
 {
     (void)a;
-    *(struct lane_depth *)to = (struct lane_depth){ .queue = db_get_int(row, LANE_DEPTHS_QUEUE),
-                                                    .ready = db_get_int(row, LANE_DEPTHS_READY),
-                                                    .later = db_get_int(row, LANE_DEPTHS_LATER) };
+    *(struct queue_depth *)to = (struct queue_depth){ .queue = db_get_int(row, LANE_DEPTHS_QUEUE),
+                                                      .ready = db_get_int(row, LANE_DEPTHS_READY),
+                                                      .later = db_get_int(row, LANE_DEPTHS_LATER) };
 }
 
-bool lane_depths(struct store *s, struct lane_depth *ret, size_t most, size_t *ret_count,
-                 struct err *err)
+bool queue_depths(struct store *s, struct queue_depth *ret, size_t most, size_t *ret_count,
+                  struct err *err)
 {
-    return store_collect(s, SQL_LANE_DEPTHS, DB_ARGS(db_int(QUEUE_LANES), db_int(most)),
+    return store_collect(s, SQL_LANE_DEPTHS, DB_ARGS(db_int(QUEUE_DELIVERIES), db_int(most)),
                          ROWS_INTO(ret, most, NULL, read_depth), ret_count, err);
 }

@@ -1,4 +1,4 @@
-/* keeper.h - the clock thread: what must happen now and then.
+/* housekeeper.h - the clock thread: what must happen now and then.
  *
  * Heartbeat and rescue (PostgreSQL), free space, following holds, pauses and configuration
  * versions, tables of idempotency keys.  Each has its own period; one that fails is reported once
@@ -14,24 +14,24 @@ struct batcher;
 struct config_node;
 struct govern;
 struct intake;
-struct keeper;
+struct housekeeper;
 struct live;
 struct mishaps;
 struct road;
 struct series;
 struct store;
-struct warden;
+struct controls;
 struct ways;
 
 /* Whom it serves; all are lent until keeper_stop(). */
-struct keeper_parts {
+struct housekeeper_parts {
     const struct config_node *node;
     struct store *store;
     struct intake *intake;
     struct govern *govern;
     struct road *road;
     struct live *live;
-    struct warden *warden;
+    struct controls *controls;
     struct admin_keys *admin_keys;
     struct batcher *batcher;
     struct backlog *backlog;
@@ -41,5 +41,5 @@ struct keeper_parts {
     struct ways *ways;
 };
 
-struct keeper *keeper_start(const struct keeper_parts *parts);
-void keeper_stop(struct keeper *k);
+struct housekeeper *housekeeper_start(const struct housekeeper_parts *parts);
+void housekeeper_stop(struct housekeeper *k);

@@ -1,4 +1,4 @@
-#include "engine/upkeep/warden.h"
+#include "engine/upkeep/controls.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/metrics.h"
-#include "core/lease.h"
+#include "core/lease_time.h"
 #include "engine/dispatch/dispatch.h"
 #include "engine/dispatch/govern.h"
 #include "engine/intake/intake.h"
@@ -35,8 +35,8 @@ struct ward {
     bool seen;  /* the store knows that we go by it */
 };
 
-struct warden {
-    struct warden_options o;
+struct controls {
+    struct controls_options o;
     pthread_mutex_t mutex;
     int64_t mark; /* of what is applied; -1: nothing yet */
     struct arena arena;
@@ -64,11 +64,11 @@ static struct metric restored = {
     .type = METRIC_GAUGE
 };
 
-struct warden *warden_new(const struct warden_options *options)
+struct controls *controls_new(const struct controls_options *options)
 {
-    struct warden *w = NEW(struct warden);
+    struct controls *w = NEW(struct controls);
 
-    *w = (struct warden){ .o = *options, .mark = -1, .arena = ARENA_INIT(ARENA_MOST) };
+    *w = (struct controls){ .o = *options, .mark = -1, .arena = ARENA_INIT(ARENA_MOST) };
     (void)pthread_mutex_init(&w->mutex, NULL);
     metrics_register(&active);
     metrics_register(&restored);
@@ -77,7 +77,7 @@ struct warden *warden_new(const struct warden_options *options)
     return w;
 }
 
-void warden_free(struct warden *w)
+void controls_free(struct controls *w)
 {
     if (w == NULL)
         return;
@@ -89,15 +89,15 @@ void warden_free(struct warden *w)
     free(w);
 }
 
-static struct str name_of(const struct warden *w, const struct hold *h)
+static struct str name_of(const struct controls *w, const struct hold *h)
 {
-    return store_word_name(w->o.store, h->system);
+    return name_text(w->o.store, h->system);
 }
 
 /* ---- the clock ---------------------------------------------------------------------------------
  */
 
-static void note_clock(struct warden *w, int64_t clock_us, int64_t asked_us)
+static void note_clock(struct controls *w, int64_t clock_us, int64_t asked_us)
 {
     int64_t now = clock_mono_us(), step;
 
@@ -136,7 +136,7 @@ static int64_t begin_of(const struct hold *h)
     return h->from_us <= h->made_us ? 0 : h->from_us;
 }
 
-static void give_holds(struct warden *w)
+static void give_holds(struct controls *w)
 {
     struct govern_hold *list = xcalloc(w->count + 1, sizeof *list);
 
@@ -149,7 +149,7 @@ static void give_holds(struct warden *w)
 }
 
 /* The first list tells nothing: what it names began before us. */
-static bool read_holds(struct warden *w, struct err *err)
+static bool read_holds(struct controls *w, struct err *err)
 {
     struct arena fresh = ARENA_INIT(ARENA_MOST);
     struct hold *list = ARENA_ARRAY(&fresh, struct hold, HOLDS_MOST);
@@ -179,7 +179,7 @@ static bool read_holds(struct warden *w, struct err *err)
     return true;
 }
 
-static bool read_pauses(struct warden *w, struct err *err)
+static bool read_pauses(struct controls *w, struct err *err)
 {
     AUTO(arena_done) struct arena a = ARENA_INIT(ARENA_MOST);
     struct pause *list = ARENA_ARRAY(&a, struct pause, PAUSES_MOST);
@@ -206,7 +206,7 @@ static bool read_pauses(struct warden *w, struct err *err)
     return true;
 }
 
-static bool read_restore(struct warden *w, struct err *err)
+static bool read_restore(struct controls *w, struct err *err)
 {
     AUTO(arena_done) struct arena a = ARENA_INIT(1 << 20);
     struct restore r;
@@ -231,7 +231,7 @@ static bool read_restore(struct warden *w, struct err *err)
 }
 
 /* The governor knows of it: nothing more begins, and what has begun is named. */
-static bool see(struct warden *w, struct ward *d, struct err *err)
+static bool see(struct controls *w, struct ward *d, struct err *err)
 {
     AUTO(buf_done) struct buf sending = BUF_INIT(HOLD_SENDING_BYTES);
 
@@ -241,7 +241,7 @@ static bool see(struct warden *w, struct ward *d, struct err *err)
     return d->seen;
 }
 
-static bool apply(struct warden *w, int64_t mark, struct err *err)
+static bool apply(struct controls *w, int64_t mark, struct err *err)
 {
     if (!read_holds(w, err) || !read_pauses(w, err) || !read_restore(w, err))
         return false;
@@ -256,7 +256,7 @@ static bool apply(struct warden *w, int64_t mark, struct err *err)
 /* ---- time passes --------------------------------------------------------------------------------
  */
 
-static void tell_begun(struct warden *w, const struct govern_time *now)
+static void tell_begun(struct controls *w, const struct govern_time *now)
 {
     size_t n = 0;
 
@@ -274,7 +274,7 @@ static void tell_begun(struct warden *w, const struct govern_time *now)
     metric_set(&active, (int64_t)n);
 }
 
-static bool expire(struct warden *w, int64_t now_us, struct err *err)
+static bool expire(struct controls *w, int64_t now_us, struct err *err)
 {
     int64_t nums[HOLDS_MOST];
     bool any = false;
@@ -297,7 +297,7 @@ static bool expire(struct warden *w, int64_t now_us, struct err *err)
     return true;
 }
 
-static void remind_of(struct warden *w, const struct hold *h, int64_t now_us)
+static void remind_of(struct controls *w, const struct hold *h, int64_t now_us)
 {
     char text[300];
 
@@ -312,7 +312,7 @@ static void remind_of(struct warden *w, const struct hold *h, int64_t now_us)
     mishaps_note(w->o.mishaps, "hold", "system", name_of(w, h), text);
 }
 
-static bool remind(struct warden *w, int64_t now_us, struct err *err)
+static bool remind(struct controls *w, int64_t now_us, struct err *err)
 {
     int64_t nums[HOLDS_MOST];
     bool any = false;
@@ -334,7 +334,7 @@ static bool remind(struct warden *w, int64_t now_us, struct err *err)
     return true;
 }
 
-static bool follow(struct warden *w, struct err *err)
+static bool follow(struct controls *w, struct err *err)
 {
     int64_t asked = clock_mono_us(), mark, clock;
 
@@ -349,7 +349,7 @@ static bool follow(struct warden *w, struct err *err)
     return now.frozen || (expire(w, now.early_us, err) && remind(w, now.early_us, err));
 }
 
-bool warden_follow(struct warden *w, struct err *err)
+bool controls_follow(struct controls *w, struct err *err)
 {
     (void)pthread_mutex_lock(&w->mutex);
     bool ok = follow(w, err);
@@ -362,7 +362,8 @@ bool warden_follow(struct warden *w, struct err *err)
  */
 
 /* Until every node that lives goes by it.  A hold that somebody ended meanwhile is over. */
-static bool await_all(struct warden *w, struct arena *a, struct warden_placed *ret, struct err *err)
+static bool await_all(struct controls *w, struct arena *a, struct controls_placed *ret,
+                      struct err *err)
 {
     int64_t until = clock_mono_us() + ANSWER_US;
     struct hold now;
@@ -381,16 +382,16 @@ static bool await_all(struct warden *w, struct arena *a, struct warden_placed *r
     }
 }
 
-bool warden_hold(struct warden *w, const struct hold *h, struct arena *a, struct warden_placed *ret,
-                 struct err *err)
+bool controls_hold(struct controls *w, const struct hold *h, struct arena *a,
+                   struct controls_placed *ret, struct err *err)
 {
-    *ret = (struct warden_placed){ 0 };
+    *ret = (struct controls_placed){ 0 };
     if (!hold_add(w->o.store, h, &ret->num, err))
         return false;
     log_event(LOG_INFO, "hold.add", kv_int("hold", ret->num), kv_str("system", name_of(w, h)),
               kv_str("reason", h->reason), kv_str("owner", h->owner));
     ret->sending = ARENA_ARRAY(a, struct str, WARDEN_SENDING_MOST);
-    if (warden_follow(w, err) && await_all(w, a, ret, err) &&
+    if (controls_follow(w, err) && await_all(w, a, ret, err) &&
         hold_sending(w->o.store, ret->num, a, ret->sending, WARDEN_SENDING_MOST,
                      &ret->sending_count, err))
         return true;
@@ -399,36 +400,36 @@ bool warden_hold(struct warden *w, const struct hold *h, struct arena *a, struct
                       (long long)ret->num);
 }
 
-bool warden_end(struct warden *w, int64_t num, struct str by, bool *ret_was, struct err *err)
+bool controls_end(struct controls *w, int64_t num, struct str by, bool *ret_was, struct err *err)
 {
     if (!hold_end(w->o.store, num, by, ret_was, err))
         return false;
     if (*ret_was)
         log_event(LOG_INFO, "hold.end", kv_int("hold", num), kv_str("by", by));
-    return warden_follow(w, err);
+    return controls_follow(w, err);
 }
 
-bool warden_pause(struct warden *w, int64_t node, unsigned what, struct str reason, struct str by,
-                  struct err *err)
+bool controls_pause(struct controls *w, int64_t node, unsigned what, struct str reason,
+                    struct str by, struct err *err)
 {
-    return pause_put(w->o.store, node, what, reason, by, err) && warden_follow(w, err);
+    return pause_put(w->o.store, node, what, reason, by, err) && controls_follow(w, err);
 }
 
-bool warden_resume(struct warden *w, int64_t node, unsigned what, int64_t *ret_count,
-                   struct err *err)
+bool controls_resume(struct controls *w, int64_t node, unsigned what, int64_t *ret_count,
+                     struct err *err)
 {
-    return pause_drop(w->o.store, node, what, ret_count, err) && warden_follow(w, err);
+    return pause_drop(w->o.store, node, what, ret_count, err) && controls_follow(w, err);
 }
 
-bool warden_release(struct warden *w, enum restore_rule rule, const struct restore_order *order,
-                    struct restore *ret, struct restore_progress *ret_progress, struct err *err)
+bool controls_release(struct controls *w, enum restore_rule rule, const struct restore_order *order,
+                      struct restore *ret, struct restore_progress *ret_progress, struct err *err)
 {
     return restore_choose(w->o.store, rule, order->who, err) &&
-           restore_apply(w->o.store, rule, order, ret_progress, err) && warden_follow(w, err) &&
+           restore_apply(w->o.store, rule, order, ret_progress, err) && controls_follow(w, err) &&
            restore_newest(w->o.store, order->arena, ret, err);
 }
 
-void warden_tell(struct warden *w, struct buf *to)
+void controls_tell(struct controls *w, struct buf *to)
 {
     unsigned paused = w->paused;
 

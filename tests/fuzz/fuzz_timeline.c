@@ -1,16 +1,16 @@
-/* fuzz_trail.c - any bytes as the timeline of a document, and as its facts.
+/* fuzz_timeline.c - any bytes as the timeline of a document, and as its facts.
  *
  * Both stand in rows of the store: what is read comes back when it is written again, and
  * nothing outside of the bytes is touched.
  *
- *     clang -fsanitize=fuzzer,address,undefined -g -D_GNU_SOURCE -Isrc tests/fuzz/fuzz_trail.c \
- *         src/core/{trail,facts}.c src/base/{alloc,arena,buf,err,require,str}.c -o build/fuzz_trail
- *     build/fuzz_trail -max_total_time=60 tests/fuzz/corpus/trail
+ *     clang -fsanitize=fuzzer,address,undefined -g -D_GNU_SOURCE -Isrc tests/fuzz/fuzz_timeline.c \
+ *         src/core/{timeline,facts}.c src/base/{alloc,arena,buf,err,require,str}.c -o
+ * build/fuzz_timeline build/fuzz_timeline -max_total_time=60 tests/fuzz/corpus/timeline
  */
 #include "base/auto.h"
 #include "base/require.h"
 #include "core/facts.h"
-#include "core/trail.h"
+#include "core/timeline.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
@@ -20,7 +20,7 @@ static void check_inside(struct str part, struct str whole)
             (part.ptr >= whole.ptr && part.ptr + part.len <= whole.ptr + whole.len));
 }
 
-static bool same(const struct trail_line *a, const struct trail_line *b)
+static bool same(const struct timeline_line *a, const struct timeline_line *b)
 {
     return a->at_us == b->at_us && a->node == b->node && a->stage == b->stage &&
            a->outcome == b->outcome && a->took_us == b->took_us && a->attempt == b->attempt &&
@@ -30,38 +30,38 @@ static bool same(const struct trail_line *a, const struct trail_line *b)
            memcmp(&a->sha256, &b->sha256, sizeof a->sha256) == 0;
 }
 
-static void check_line(const struct trail_line *line, struct str in)
+static void check_line(const struct timeline_line *line, struct str in)
 {
-    AUTO(buf_done) struct buf b = BUF_INIT(TRAIL_MOST);
-    struct trail_line again;
+    AUTO(buf_done) struct buf b = BUF_INIT(TIMELINE_MOST);
+    struct timeline_line again;
     bool damaged;
 
-    require(trail_stages[line->stage] != NULL && trail_outcomes[line->outcome] != NULL);
+    require(timeline_stages[line->stage] != NULL && timeline_outcomes[line->outcome] != NULL);
     check_inside(line->what, in);
     check_inside(line->message, in);
-    trail_add(&b, line);
-    struct trail_reader r = trail_read(buf_view(&b));
+    timeline_add(&b, line);
+    struct timeline_reader r = timeline_read(buf_view(&b));
 
-    require(trail_next(&r, &again, &damaged));
-    require(line->what.len > TRAIL_TEXT_MOST || line->message.len > TRAIL_TEXT_MOST ||
+    require(timeline_next(&r, &again, &damaged));
+    require(line->what.len > TIMELINE_TEXT_MOST || line->message.len > TIMELINE_TEXT_MOST ||
             same(line, &again));
-    require(!trail_next(&r, &again, &damaged) && !damaged);
+    require(!timeline_next(&r, &again, &damaged) && !damaged);
 }
 
 static void try_trail(struct str in)
 {
-    AUTO(buf_done) struct buf joined = BUF_INIT(TRAIL_MOST);
-    struct trail_reader r = trail_read(in);
-    struct trail_line line;
+    AUTO(buf_done) struct buf joined = BUF_INIT(TIMELINE_MOST);
+    struct timeline_reader r = timeline_read(in);
+    struct timeline_line line;
     bool damaged;
 
-    while (trail_next(&r, &line, &damaged)) {
+    while (timeline_next(&r, &line, &damaged)) {
         check_line(&line, in);
-        trail_add(&joined, &line);
+        timeline_add(&joined, &line);
     }
     require(r.rest.len == 0);
-    require(joined.len <= TRAIL_MOST);
-    for (r = trail_read(buf_view(&joined)); trail_next(&r, &line, &damaged);)
+    require(joined.len <= TIMELINE_MOST);
+    for (r = timeline_read(buf_view(&joined)); timeline_next(&r, &line, &damaged);)
         ;
     require(!damaged);
 }

@@ -10,7 +10,7 @@
 #include "store/manual/place.h"
 #include "store/road/settle.h"
 
-struct part {
+struct live_delivery {
     int64_t num, endpoint, queue, due_us;
     enum delivery_state state;
     struct str id;
@@ -24,10 +24,11 @@ struct part {
     struct task_place place;
 };
 
-struct parts {
-    struct part list[SETTLE_PARTS_MOST];
+struct live_deliveries {
+    struct live_delivery list[SETTLE_DELIVERIES_MOST];
     size_t count;
 };
 
 /* Texts are in the arena of the group. */
-bool parts_read(struct writer *w, int64_t doc, struct parts *ret, struct err *err);
+bool live_deliveries_read(struct writer *w, int64_t doc, struct live_deliveries *ret,
+                          struct err *err);

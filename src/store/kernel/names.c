@@ -1,4 +1,4 @@
-#include "store/kernel/word.h"
+#include "store/kernel/names.h"
 
 #include <stdlib.h>
 
@@ -13,7 +13,7 @@ enum { SLOTS_FIRST = 256 };
 
 /* ---- in memory ---------------------------------------------------------------------- */
 
-static size_t hash_name(enum word_kind kind, struct str name)
+static size_t hash_name(enum name_kind kind, struct str name)
 {
     uint64_t h = UINT64_C(0xcbf29ce484222325) ^ (uint64_t)kind;
 
@@ -28,12 +28,12 @@ static size_t hash_id(int64_t id)
 }
 
 /* Slots hold the place of a word plus one; 0 is empty. */
-static uint32_t *slot_of_name(const struct word_table *t, enum word_kind kind, struct str name)
+static uint32_t *slot_of_name(const struct name_table *t, enum name_kind kind, struct str name)
 {
     size_t i = hash_name(kind, name) % t->slots;
 
     for (; t->by_name[i] != 0; i = (i + 1) % t->slots) {
-        const struct word *w = &t->words[t->by_name[i] - 1];
+        const struct stored_name *w = &t->words[t->by_name[i] - 1];
 
         if (w->kind == kind && str_eq(w->name, name))
             break;
@@ -41,7 +41,7 @@ static uint32_t *slot_of_name(const struct word_table *t, enum word_kind kind, s
     return &t->by_name[i];
 }
 
-static uint32_t *slot_of_id(const struct word_table *t, int64_t id)
+static uint32_t *slot_of_id(const struct name_table *t, int64_t id)
 {
     size_t i = hash_id(id) % t->slots;
 
@@ -50,20 +50,21 @@ static uint32_t *slot_of_id(const struct word_table *t, int64_t id)
     return &t->by_id[i];
 }
 
-static const struct word *find(const struct word_table *t, enum word_kind kind, struct str name)
+static const struct stored_name *find(const struct name_table *t, enum name_kind kind,
+                                      struct str name)
 {
     uint32_t at = t->slots > 0 ? *slot_of_name(t, kind, name) : 0;
 
     return at != 0 ? &t->words[at - 1] : NULL;
 }
 
-static void put(struct word_table *t, size_t at)
+static void put(struct name_table *t, size_t at)
 {
     *slot_of_name(t, t->words[at].kind, t->words[at].name) = (uint32_t)at + 1;
     *slot_of_id(t, t->words[at].id) = (uint32_t)at + 1;
 }
 
-static void grow(struct word_table *t)
+static void grow(struct name_table *t)
 {
     t->slots = t->slots > 0 ? t->slots * 2 : SLOTS_FIRST;
     free(t->by_name);
@@ -75,12 +76,12 @@ static void grow(struct word_table *t)
         put(t, i);
 }
 
-static void remember(struct word_table *t, int64_t id, enum word_kind kind, struct str name)
+static void remember(struct name_table *t, int64_t id, enum name_kind kind, struct str name)
 {
     if ((t->count + 1) * 2 > t->slots)
         grow(t);
     t->words[t->count] =
-        (struct word){ .id = id, .kind = kind, .name = arena_copy(&t->arena, name) };
+        (struct stored_name){ .id = id, .kind = kind, .name = arena_copy(&t->arena, name) };
     put(t, t->count++);
 }
 
@@ -88,8 +89,8 @@ static void remember(struct word_table *t, int64_t id, enum word_kind kind, stru
 
 static bool add_word(void *arg, struct db_rows *row, struct err *err)
 {
-    struct word_table *t = arg;
-    enum word_kind kind = (enum word_kind)db_get_int(row, WORD_ALL_KIND);
+    struct name_table *t = arg;
+    enum name_kind kind = (enum name_kind)db_get_int(row, WORD_ALL_KIND);
     struct str name = db_get_str(row, WORD_ALL_NAME);
 
     (void)err;
@@ -98,20 +99,20 @@ static bool add_word(void *arg, struct db_rows *row, struct err *err)
     return true;
 }
 
-bool words_load(struct store *s, struct err *err)
+bool names_load(struct store *s, struct err *err)
 {
     AUTO(reader_back) struct reader r = reader_take(s, err);
 
     if (r.db == NULL)
         return false;
-    (void)pthread_rwlock_wrlock(&s->word_lock);
+    (void)pthread_rwlock_wrlock(&s->name_lock);
     bool ok = rows_each(r.db, SQL_WORD_ALL, DB_NO_SLOT, DB_NO_ARGS, add_word, &s->words, err);
 
-    (void)pthread_rwlock_unlock(&s->word_lock);
+    (void)pthread_rwlock_unlock(&s->name_lock);
     return ok;
 }
 
-void words_done(struct store *s)
+void names_done(struct store *s)
 {
     free(s->words.words);
     free(s->words.by_name);
@@ -123,12 +124,12 @@ void words_done(struct store *s)
 
 struct words_op {
     struct store_op op;
-    enum word_kind kind;
+    enum name_kind kind;
     const struct str *names;
     size_t count;
 };
 
-static bool add_one(struct writer *w, enum word_kind kind, struct str name, struct err *err)
+static bool add_one(struct writer *w, enum name_kind kind, struct str name, struct err *err)
 {
     int64_t id;
 
@@ -154,48 +155,48 @@ static bool words_run(struct writer *w, struct store_op **ops, size_t count, str
 
 static const struct store_verb words_verb = { .name = "words", .run = words_run, .notes = true };
 
-bool store_word_find(struct store *s, enum word_kind kind, struct str name, int64_t *ret_id)
+bool name_find(struct store *s, enum name_kind kind, struct str name, int64_t *ret_id)
 {
-    (void)pthread_rwlock_rdlock(&s->word_lock);
-    const struct word *w = find(&s->words, kind, name);
+    (void)pthread_rwlock_rdlock(&s->name_lock);
+    const struct stored_name *w = find(&s->words, kind, name);
 
     if (w != NULL)
         *ret_id = w->id;
-    (void)pthread_rwlock_unlock(&s->word_lock);
+    (void)pthread_rwlock_unlock(&s->name_lock);
     return w != NULL;
 }
 
 /* Names that are not known yet, in `ret`; how many. */
-static size_t missing(struct store *s, enum word_kind kind, const struct str *names, size_t count,
+static size_t missing(struct store *s, enum name_kind kind, const struct str *names, size_t count,
                       struct str *ret)
 {
     size_t n = 0;
 
-    (void)pthread_rwlock_rdlock(&s->word_lock);
+    (void)pthread_rwlock_rdlock(&s->name_lock);
     for (size_t i = 0; i < count; i++)
         if (find(&s->words, kind, names[i]) == NULL)
             ret[n++] = names[i];
-    (void)pthread_rwlock_unlock(&s->word_lock);
+    (void)pthread_rwlock_unlock(&s->name_lock);
     return n;
 }
 
 /* Another node may have added one meanwhile: the table decides, then it is read back. */
-static bool add_missing(struct store *s, enum word_kind kind, const struct str *names, size_t count,
+static bool add_missing(struct store *s, enum name_kind kind, const struct str *names, size_t count,
                         struct err *err)
 {
     struct words_op o = { .kind = kind, .names = names, .count = count };
 
-    (void)pthread_rwlock_rdlock(&s->word_lock);
+    (void)pthread_rwlock_rdlock(&s->name_lock);
     bool full = s->words.count + count > WORDS_MOST;
 
-    (void)pthread_rwlock_unlock(&s->word_lock);
+    (void)pthread_rwlock_unlock(&s->name_lock);
     if (full)
         return err_set(err, ERR_LIMIT, 0, "more than %d names in the store", WORDS_MOST);
-    return writers_call(s->writers, &words_verb, &o.op, err) && words_load(s, err);
+    return writers_call(s->writers, &words_verb, &o.op, err) && names_load(s, err);
 }
 
-bool store_words(struct store *s, enum word_kind kind, const struct str *names, size_t count,
-                 int64_t *ret_ids, struct err *err)
+bool names_add(struct store *s, enum name_kind kind, const struct str *names, size_t count,
+               int64_t *ret_ids, struct err *err)
 {
     struct str *unknown = xcalloc(count + 1, sizeof *unknown);
     size_t n = missing(s, kind, names, count, unknown);
@@ -203,37 +204,37 @@ bool store_words(struct store *s, enum word_kind kind, const struct str *names, 
 
     free(unknown);
     for (size_t i = 0; ok && i < count; i++)
-        require(store_word_find(s, kind, names[i], &ret_ids[i]));
+        require(name_find(s, kind, names[i], &ret_ids[i]));
     return ok;
 }
 
-bool store_word(struct store *s, enum word_kind kind, struct str name, int64_t *ret_id,
-                struct err *err)
+bool name_add(struct store *s, enum name_kind kind, struct str name, int64_t *ret_id,
+              struct err *err)
 {
-    return store_words(s, kind, &name, 1, ret_id, err);
+    return names_add(s, kind, &name, 1, ret_id, err);
 }
 
-struct str store_word_name(struct store *s, int64_t id)
+struct str name_text(struct store *s, int64_t id)
 {
     struct str name = STR("");
 
-    (void)pthread_rwlock_rdlock(&s->word_lock);
+    (void)pthread_rwlock_rdlock(&s->name_lock);
     uint32_t at = s->words.slots > 0 ? *slot_of_id(&s->words, id) : 0;
 
     if (at != 0)
         name = s->words.words[at - 1].name; /* lives as long as the store */
-    (void)pthread_rwlock_unlock(&s->word_lock);
+    (void)pthread_rwlock_unlock(&s->name_lock);
     return name;
 }
 
-bool store_word_of(struct store *s, enum word_kind kind, int64_t id, struct str *ret)
+bool name_of_kind(struct store *s, enum name_kind kind, int64_t id, struct str *ret)
 {
-    (void)pthread_rwlock_rdlock(&s->word_lock);
+    (void)pthread_rwlock_rdlock(&s->name_lock);
     uint32_t at = s->words.slots > 0 ? *slot_of_id(&s->words, id) : 0;
     bool found = at != 0 && s->words.words[at - 1].kind == kind;
 
     if (found)
         *ret = s->words.words[at - 1].name; /* lives as long as the store */
-    (void)pthread_rwlock_unlock(&s->word_lock);
+    (void)pthread_rwlock_unlock(&s->name_lock);
     return found;
 }

@@ -1,4 +1,4 @@
-#include "engine/upkeep/keeper.h"
+#include "engine/upkeep/housekeeper.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "base/thread.h"
 #include "base/wait.h"
-#include "core/lease.h"
+#include "core/lease_time.h"
 #include "core/state.h"
 #include "engine/batch/batcher.h"
 #include "engine/dispatch/govern.h"
@@ -20,17 +20,17 @@
 #include "engine/tally/series.h"
 #include "engine/tally/ways.h"
 #include "engine/upkeep/admin_keys.h"
+#include "engine/upkeep/controls.h"
 #include "engine/upkeep/live.h"
-#include "engine/upkeep/warden.h"
 #include "engine/watch/alerts.h"
 #include "engine/watch/backlog.h"
-#include "engine/watch/lookout.h"
+#include "engine/watch/watchdog.h"
 #include "store/kernel/node.h"
 #include "store/payload/payload.h"
 #include "store/road/accept.h"
 #include "store/road/done.h"
 #include "store/road/expire.h"
-#include "store/road/lease.h"
+#include "store/road/lease_rows.h"
 #include "store/road/rescue.h"
 #include "store/road/retain_days.h"
 #include "store/road/term.h"
@@ -47,13 +47,13 @@ enum {
     LOOK_SHARE = 200
 };
 
-struct keeper {
-    struct keeper_parts parts;
+struct housekeeper {
+    struct housekeeper_parts parts;
     pthread_t thread;
     pthread_mutex_t mutex;
     pthread_cond_t changed;
     bool stopping;
-    struct lookout *lookout;
+    struct watchdog *watchdog;
     int64_t queues_us, dead_us; /* when they are looked at next; monotonic */
     int64_t term_slot;          /* where the indices of attributes are swept next */
 
@@ -65,7 +65,7 @@ struct keeper {
 
 /* ---- duties ------------------------------------------------------------------------------ */
 
-static bool look_at_disk(struct keeper *k, struct err *err)
+static bool look_at_disk(struct housekeeper *k, struct err *err)
 {
     int64_t free_bytes;
 
@@ -75,27 +75,27 @@ static bool look_at_disk(struct keeper *k, struct err *err)
     return true;
 }
 
-static bool follow(struct keeper *k, struct err *err)
+static bool follow(struct housekeeper *k, struct err *err)
 {
     return live_follow(k->parts.live, err);
 }
 
-static bool follow_holds(struct keeper *k, struct err *err)
+static bool follow_holds(struct housekeeper *k, struct err *err)
 {
-    return warden_follow(k->parts.warden, err);
+    return controls_follow(k->parts.controls, err);
 }
 
-static bool follow_rights(struct keeper *k, struct err *err)
+static bool follow_rights(struct housekeeper *k, struct err *err)
 {
     return admin_keys_follow(k->parts.admin_keys, err);
 }
 
-static bool keep_key_tables(struct keeper *k, struct err *err)
+static bool keep_key_tables(struct housekeeper *k, struct err *err)
 {
     return accept_keep_tables(k->parts.store, live_key_period_us(k->parts.live), err);
 }
 
-static bool beat(struct keeper *k, struct err *err)
+static bool beat(struct housekeeper *k, struct err *err)
 {
     struct store *s = k->parts.store;
 
@@ -105,7 +105,7 @@ static bool beat(struct keeper *k, struct err *err)
 }
 
 /* A node whose heartbeat is late takes nothing more before its lease is over. */
-static bool heartbeat(struct keeper *k, struct err *err)
+static bool heartbeat(struct housekeeper *k, struct err *err)
 {
     struct store *s = k->parts.store;
     int64_t now = clock_mono_us();
@@ -139,7 +139,7 @@ static bool heartbeat(struct keeper *k, struct err *err)
 
 /* After an outage every lease looks old: nobody is declared dead before all had time
  * to renew. */
-static bool rescue(struct keeper *k, struct err *err)
+static bool rescue(struct housekeeper *k, struct err *err)
 {
     struct store *s = k->parts.store;
     int64_t moved;
@@ -154,8 +154,8 @@ static bool rescue(struct keeper *k, struct err *err)
     return true;
 }
 
-/* What was claimed in a commit of which nobody knows; the feeder finds it. */
-static bool return_claims(struct keeper *k, struct err *err)
+/* What was claimed in a commit of which nobody knows; the claimer finds it. */
+static bool return_claims(struct housekeeper *k, struct err *err)
 {
     int64_t count;
 
@@ -168,7 +168,7 @@ static bool return_claims(struct keeper *k, struct err *err)
     return true;
 }
 
-static bool sweep(struct keeper *k, struct err *err)
+static bool sweep(struct housekeeper *k, struct err *err)
 {
     int64_t swept;
 
@@ -179,14 +179,14 @@ static bool sweep(struct keeper *k, struct err *err)
     return true;
 }
 
-static bool sweep_terms(struct keeper *k, struct err *err)
+static bool sweep_terms(struct housekeeper *k, struct err *err)
 {
     int64_t gone;
 
     return terms_sweep(k->parts.store, &k->term_slot, &gone, err);
 }
 
-static bool keep_days(struct keeper *k, struct err *err)
+static bool keep_days(struct housekeeper *k, struct err *err)
 {
     struct store *s = k->parts.store;
     int64_t days[RULES_AHEAD];
@@ -198,21 +198,21 @@ static bool keep_days(struct keeper *k, struct err *err)
     return done_refresh(s, err);
 }
 
-static bool tell_mishaps(struct keeper *k, struct err *err)
+static bool tell_mishaps(struct housekeeper *k, struct err *err)
 {
     return mishaps_write(k->parts.mishaps, k->parts.store, err);
 }
 
-static void note_expired(struct keeper *k, const int64_t *endpoints, size_t count)
+static void note_expired(struct housekeeper *k, const int64_t *endpoints, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         mishaps_note(k->parts.mishaps, dead_codes[DEAD_EXPIRED], "endpoint",
-                     store_word_name(k->parts.store, endpoints[i]),
+                     name_text(k->parts.store, endpoints[i]),
                      "it waited longer than `expires` of its route or type");
 }
 
 /* What waits past its time is dead. */
-static bool expire(struct keeper *k, struct err *err)
+static bool expire(struct housekeeper *k, struct err *err)
 {
     int64_t endpoints[EXPIRE_MOST], next, now = govern_time(k->parts.govern).early_us;
     int64_t until = clock_mono_us() + EXPIRE_US;
@@ -236,31 +236,31 @@ static bool expire(struct keeper *k, struct err *err)
     return true;
 }
 
-static bool count_series(struct keeper *k, struct err *err)
+static bool count_series(struct housekeeper *k, struct err *err)
 {
     (void)err;
     series_look(k->parts.series, clock_wall_us());
     return true;
 }
 
-static bool look_at_ways(struct keeper *k, struct err *err)
+static bool look_at_ways(struct housekeeper *k, struct err *err)
 {
     (void)err;
     ways_look(k->parts.ways);
     return true;
 }
 
-static bool learn(struct keeper *k, struct err *err)
+static bool learn(struct housekeeper *k, struct err *err)
 {
     return store_kind(k->parts.store) == DB_SQLITE || road_learn(k->parts.road, err);
 }
 
 /* Whatever there is to count: a look takes at most one part in LOOK_SHARE of the time. */
-static bool take_look(struct keeper *k, int64_t *due_us, struct err *err,
-                      bool (*look)(struct lookout *l, struct err *err))
+static bool take_look(struct housekeeper *k, int64_t *due_us, struct err *err,
+                      bool (*look)(struct watchdog *l, struct err *err))
 {
     int64_t began = clock_mono_us();
-    bool ok = look(k->lookout, err);
+    bool ok = look(k->watchdog, err);
     int64_t now = clock_mono_us(), rest = (now - began) * LOOK_SHARE;
 
     rest = rest > LOOK_US ? rest : LOOK_US;
@@ -268,38 +268,38 @@ static bool take_look(struct keeper *k, int64_t *due_us, struct err *err,
     return ok;
 }
 
-static bool look_at_queues(struct keeper *k, struct err *err)
+static bool look_at_queues(struct housekeeper *k, struct err *err)
 {
-    return take_look(k, &k->queues_us, err, lookout_queues);
+    return take_look(k, &k->queues_us, err, watchdog_queues);
 }
 
-static bool look_at_dead(struct keeper *k, struct err *err)
+static bool look_at_dead(struct housekeeper *k, struct err *err)
 {
-    return take_look(k, &k->dead_us, err, lookout_dead);
+    return take_look(k, &k->dead_us, err, watchdog_dead);
 }
 
-static bool look_at_queues_in_turn(struct keeper *k, struct err *err)
+static bool look_at_queues_in_turn(struct housekeeper *k, struct err *err)
 {
     return clock_mono_us() < k->queues_us || look_at_queues(k, err);
 }
 
-static bool look_at_dead_in_turn(struct keeper *k, struct err *err)
+static bool look_at_dead_in_turn(struct housekeeper *k, struct err *err)
 {
     return clock_mono_us() < k->dead_us || look_at_dead(k, err);
 }
 
-static bool look_at_certificates(struct keeper *k, struct err *err)
+static bool look_at_certificates(struct housekeeper *k, struct err *err)
 {
-    return lookout_certificates(k->lookout, err);
+    return watchdog_certificates(k->watchdog, err);
 }
 
-static bool look_at_backlog(struct keeper *k, struct err *err)
+static bool look_at_backlog(struct housekeeper *k, struct err *err)
 {
     return backlog_look(k->parts.backlog, err);
 }
 
 /* A look alone decides nothing: what it would change is looked at once more, and soon. */
-static bool tend_alerts(struct keeper *k, struct err *err)
+static bool tend_alerts(struct housekeeper *k, struct err *err)
 {
     const unsigned queues = 1u << ALERT_QUEUE_DEPTH | 1u << ALERT_QUEUE_AGE | 1u << ALERT_STUCK |
                             1u << ALERT_SCALE_OUT | 1u << ALERT_SCALE_IN;
@@ -312,7 +312,7 @@ static bool tend_alerts(struct keeper *k, struct err *err)
            alerts_tend(k->parts.alerts, err);
 }
 
-static bool look_at_batches(struct keeper *k, struct err *err)
+static bool look_at_batches(struct housekeeper *k, struct err *err)
 {
     /* What came out of a backup is not gathered anew before somebody has chosen. */
     return govern_is_restored(k->parts.govern) || batcher_look(k->parts.batcher, err);
@@ -321,7 +321,7 @@ static bool look_at_batches(struct keeper *k, struct err *err)
 static const struct duty {
     const char *name;
     int64_t every_us;
-    bool (*run)(struct keeper *k, struct err *err);
+    bool (*run)(struct housekeeper *k, struct err *err);
 } duties[] = {
     { .name = "heartbeat", .every_us = LEASE_BEAT_US, .run = heartbeat },
     { .name = "holds", .every_us = TICK_US, .run = follow_holds },
@@ -351,7 +351,7 @@ enum { DUTIES = sizeof duties / sizeof duties[0] };
 
 /* ---- the thread ----------------------------------------------------------------------------- */
 
-static bool wait_tick(struct keeper *k)
+static bool wait_tick(struct housekeeper *k)
 {
     int64_t until_us = clock_mono_us() + TICK_US;
 
@@ -364,9 +364,9 @@ static bool wait_tick(struct keeper *k)
     return go_on;
 }
 
-static void *keeper_main(void *arg)
+static void *housekeeper_main(void *arg)
 {
-    struct keeper *k = arg;
+    struct housekeeper *k = arg;
     int64_t due_us[DUTIES];
     bool failing[DUTIES] = { 0 };
 
@@ -389,31 +389,31 @@ static void *keeper_main(void *arg)
     return NULL;
 }
 
-struct keeper *keeper_start(const struct keeper_parts *parts)
+struct housekeeper *housekeeper_start(const struct housekeeper_parts *parts)
 {
-    struct keeper *k = NEW(struct keeper);
+    struct housekeeper *k = NEW(struct housekeeper);
     struct err err = { 0 };
 
     k->parts = *parts;
     k->reachable_since_us = clock_mono_us();
     (void)pthread_mutex_init(&k->mutex, NULL);
     (void)pthread_cond_init(&k->changed, NULL);
-    k->lookout = lookout_new(&(struct lookout_options){ .store = parts->store,
-                                                        .road = parts->road,
-                                                        .node = parts->node,
-                                                        .alerts = parts->alerts,
-                                                        .mishaps = parts->mishaps });
+    k->watchdog = watchdog_new(&(struct watchdog_options){ .store = parts->store,
+                                                           .road = parts->road,
+                                                           .node = parts->node,
+                                                           .alerts = parts->alerts,
+                                                           .mishaps = parts->mishaps });
     /* Before the door opens; the thread reports what fails. */
     (void)look_at_disk(k, &err);
     (void)look_at_queues(k, &err);
     (void)look_at_dead(k, &err);
     (void)look_at_certificates(k, &err);
     (void)keep_days(k, &err);
-    thread_start(&k->thread, "keeper", keeper_main, k);
+    thread_start(&k->thread, "housekeeper", housekeeper_main, k);
     return k;
 }
 
-void keeper_stop(struct keeper *k)
+void housekeeper_stop(struct housekeeper *k)
 {
     if (k == NULL)
         return;
@@ -422,7 +422,7 @@ void keeper_stop(struct keeper *k)
     (void)pthread_cond_signal(&k->changed);
     (void)pthread_mutex_unlock(&k->mutex);
     (void)pthread_join(k->thread, NULL);
-    lookout_free(k->lookout);
+    watchdog_free(k->watchdog);
     db_close(k->beat_db);
     free(k);
 }

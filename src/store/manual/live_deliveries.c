@@ -1,4 +1,4 @@
-#include "store/manual/parts.h"
+#include "store/manual/live_deliveries.h"
 
 #include "base/arena.h"
 #include "store/db/rows.h"
@@ -17,7 +17,7 @@ static bool lock_standing(struct writer *w, int64_t doc, struct err *err)
 
 struct reading {
     struct arena *arena;
-    struct parts *parts;
+    struct live_deliveries *parts;
 };
 
 static bool add_part(void *arg, struct db_rows *row, struct err *err)
@@ -26,24 +26,26 @@ static bool add_part(void *arg, struct db_rows *row, struct err *err)
     bool ordered = db_get_int(row, OPERATE_DELIVERIES_LANE) != 0;
     int64_t turn = db_get_int(row, OPERATE_DELIVERIES_TURN);
 
-    if (r->parts->count == SETTLE_PARTS_MOST)
+    if (r->parts->count == SETTLE_DELIVERIES_MOST)
         return err_set(err, ERR_PERMANENT, 0, "a document with more than %d deliveries",
-                       SETTLE_PARTS_MOST);
+                       SETTLE_DELIVERIES_MOST);
     r->parts->list[r->parts->count++] =
-        (struct part){ .num = db_get_int(row, OPERATE_DELIVERIES_NUM),
-                       .id = row_text(row, OPERATE_DELIVERIES_ID, r->arena),
-                       .endpoint = db_get_int(row, OPERATE_DELIVERIES_ENDPOINT),
-                       .queue = db_get_int(row, OPERATE_DELIVERIES_QUEUE),
-                       .state = (enum delivery_state)db_get_int(row, OPERATE_DELIVERIES_STATE),
-                       .due_us = db_get_int(row, OPERATE_DELIVERIES_DUE_US),
-                       .sent = db_get_int(row, OPERATE_DELIVERIES_INTENT_US) != 0,
-                       .ordered = ordered,
-                       .waits = turn == TURN_WAITS,
-                       .left = ordered && turn == TURN_NONE };
+        (struct live_delivery){ .num = db_get_int(row, OPERATE_DELIVERIES_NUM),
+                                .id = row_text(row, OPERATE_DELIVERIES_ID, r->arena),
+                                .endpoint = db_get_int(row, OPERATE_DELIVERIES_ENDPOINT),
+                                .queue = db_get_int(row, OPERATE_DELIVERIES_QUEUE),
+                                .state =
+                                    (enum delivery_state)db_get_int(row, OPERATE_DELIVERIES_STATE),
+                                .due_us = db_get_int(row, OPERATE_DELIVERIES_DUE_US),
+                                .sent = db_get_int(row, OPERATE_DELIVERIES_INTENT_US) != 0,
+                                .ordered = ordered,
+                                .waits = turn == TURN_WAITS,
+                                .left = ordered && turn == TURN_NONE };
     return true;
 }
 
-bool parts_read(struct writer *w, int64_t doc, struct parts *ret, struct err *err)
+bool live_deliveries_read(struct writer *w, int64_t doc, struct live_deliveries *ret,
+                          struct err *err)
 {
     struct reading r = { .arena = w->arena, .parts = ret };
 

@@ -1,4 +1,4 @@
-#include "engine/upkeep/retainer.h"
+#include "engine/upkeep/purger.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -46,14 +46,14 @@ enum {
 #define DROP_AGE_MANY_US (INT64_C(7200) * CLOCK_S)
 #define SOON_US          (INT64_C(3) * RETAIN_DAY_US)
 
-struct retainer {
-    struct retainer_options o;
+struct purger {
+    struct purger_options o;
     pthread_t thread;
     pthread_mutex_t mutex;
     pthread_cond_t changed;
     bool stopping, asked, asked_all;
     char who[WHO_MOST];
-    struct retainer_view view;
+    struct purger_view view;
 
     /* the thread's own */
     struct retain_clock clock;
@@ -84,7 +84,7 @@ static struct metric *const metrics[] = { &gone_documents, &gone_bytes, &freed_b
 
 /* ---- small things --------------------------------------------------------------------------- */
 
-static bool is_stopping(struct retainer *r)
+static bool is_stopping(struct purger *r)
 {
     (void)pthread_mutex_lock(&r->mutex);
     bool stopping = r->stopping;
@@ -93,7 +93,7 @@ static bool is_stopping(struct retainer *r)
     return stopping;
 }
 
-static void set_state(struct retainer *r, const char *state)
+static void set_state(struct purger *r, const char *state)
 {
     (void)pthread_mutex_lock(&r->mutex);
     r->view.state = state;
@@ -101,7 +101,7 @@ static void set_state(struct retainer *r, const char *state)
 }
 
 /* Waits until then, or until somebody asks or stops; false: it stops. */
-static bool wait_us(struct retainer *r, int64_t us, bool for_asked)
+static bool wait_us(struct purger *r, int64_t us, bool for_asked)
 {
     int64_t until_us = clock_mono_us() + us;
 
@@ -116,20 +116,20 @@ static bool wait_us(struct retainer *r, int64_t us, bool for_asked)
 }
 
 /* How many times as long as the work took it rests behind it. */
-struct pace {
+struct limiter {
     int rest_times, hurried;
 };
 
 /* Everybody's commits wait while a slice goes: for the one writer of SQLite, of which it has a
  * tenth (5000 documents a second, while 2000 come in); on PostgreSQL for the server's disk, which
  * it has for a twentieth. */
-static const struct pace slice_pace[] = { [DB_SQLITE] = { 9, 3 }, [DB_POSTGRESQL] = { 19, 3 } };
-static const struct pace bytes_pace = { 9, 1 };
-static const struct pace other_pace = { 39, 3 }; /* dead letters, the audit log */
+static const struct limiter slice_pace[] = { [DB_SQLITE] = { 9, 3 }, [DB_POSTGRESQL] = { 19, 3 } };
+static const struct limiter bytes_pace = { 9, 1 };
+static const struct limiter other_pace = { 39, 3 }; /* dead letters, the audit log */
 
-static bool rest(struct retainer *r, int64_t took_us, const struct pace *pace)
+static bool rest(struct purger *r, int64_t took_us, const struct limiter *limiter)
 {
-    int64_t us = took_us * (r->hurry ? pace->hurried : pace->rest_times);
+    int64_t us = took_us * (r->hurry ? limiter->hurried : limiter->rest_times);
 
     us = us < REST_LEAST_US ? REST_LEAST_US : us > REST_MOST_US ? REST_MOST_US : us;
     return wait_us(r, us, false);
@@ -158,7 +158,7 @@ struct day {
     int64_t archived_us; /* what ended until then is in an archive */
 };
 
-static void tell_guard(struct retainer *r, const struct day *d)
+static void tell_guard(struct purger *r, const struct day *d)
 {
     char date[DATE];
 
@@ -176,7 +176,7 @@ static void tell_guard(struct retainer *r, const struct day *d)
                  "more may go than the guard lets in an hour");
 }
 
-static void count(struct retainer *r, struct day *d, const struct retain_slice *got)
+static void count(struct purger *r, struct day *d, const struct retain_slice *got)
 {
     d->documents += got->documents;
     d->bytes += got->bytes;
@@ -189,7 +189,7 @@ static void count(struct retainer *r, struct day *d, const struct retain_slice *
     (void)pthread_mutex_unlock(&r->mutex);
 }
 
-static bool see_due(struct retainer *r, int64_t now_us, int64_t days[static RETAIN_DUE_MOST],
+static bool see_due(struct purger *r, int64_t now_us, int64_t days[static RETAIN_DUE_MOST],
                     size_t *ret_count, struct err *err)
 {
     int64_t room;
@@ -208,7 +208,7 @@ static bool see_due(struct retainer *r, int64_t now_us, int64_t days[static RETA
 }
 
 /* A large day takes so long that others become due. */
-static bool see_due_again(struct retainer *r, struct err *err)
+static bool see_due_again(struct purger *r, struct err *err)
 {
     int64_t days[RETAIN_DUE_MOST];
     size_t n;
@@ -218,7 +218,7 @@ static bool see_due_again(struct retainer *r, struct err *err)
 }
 
 /* *ret_empty: all of it went that may. */
-static bool slices(struct retainer *r, struct day *d, bool *ret_empty, struct err *err)
+static bool slices(struct purger *r, struct day *d, bool *ret_empty, struct err *err)
 {
     struct retain_order order = {
         .day = d->day, .now_us = d->now_us, .unguarded = r->all, .archived_us = d->archived_us
@@ -255,7 +255,7 @@ static bool slices(struct retainer *r, struct day *d, bool *ret_empty, struct er
     }
 }
 
-static bool archive_first(struct retainer *r, struct day *d, struct str folder, struct err *err)
+static bool archive_first(struct purger *r, struct day *d, struct str folder, struct err *err)
 {
     struct archive_made made;
     char date[DATE];
@@ -273,7 +273,7 @@ static bool archive_first(struct retainer *r, struct day *d, struct str folder, 
     return true;
 }
 
-static bool run_day(struct retainer *r, struct day *d, struct str archive, struct err *err)
+static bool run_day(struct purger *r, struct day *d, struct str archive, struct err *err)
 {
     bool empty, closed = false;
     char date[DATE];
@@ -293,7 +293,7 @@ static bool run_day(struct retainer *r, struct day *d, struct str archive, struc
     return ok;
 }
 
-static bool run_days(struct retainer *r, int64_t now_us, struct str archive, struct err *err)
+static bool run_days(struct purger *r, int64_t now_us, struct str archive, struct err *err)
 {
     int64_t days[RETAIN_DUE_MOST];
     size_t n;
@@ -314,7 +314,7 @@ static bool run_days(struct retainer *r, int64_t now_us, struct str archive, str
 
 /* ---- bytes and tables ----------------------------------------------------------------------- */
 
-static bool clean(struct retainer *r, struct err *err)
+static bool clean(struct purger *r, struct err *err)
 {
     struct retain_bytes got = { .more = true };
     int64_t dropped, files = 0, bytes = 0, moved = 0;
@@ -351,7 +351,7 @@ static bool clean(struct retainer *r, struct err *err)
 
 /* ---- dead letters --------------------------------------------------------------------------- */
 
-static bool discard(struct retainer *r, const struct dead_letter *letters, size_t n,
+static bool discard(struct purger *r, const struct dead_letter *letters, size_t n,
                     const struct operate_order *order, int64_t *ret_done, struct err *err)
 {
     AUTO(arena_done) struct arena arena = ARENA_INIT(1 << 20);
@@ -375,7 +375,7 @@ static bool discard(struct retainer *r, const struct dead_letter *letters, size_
     return true;
 }
 
-static bool discard_until(struct retainer *r, int64_t until_us, const struct plan *plan,
+static bool discard_until(struct purger *r, int64_t until_us, const struct plan *plan,
                           int64_t *ret_done, struct err *err)
 {
     struct dead_filter f = { .until_us = until_us };
@@ -400,7 +400,7 @@ static bool discard_until(struct retainer *r, int64_t until_us, const struct pla
     return true;
 }
 
-static bool count_soon(struct retainer *r, int64_t until_us, int64_t *ret, struct err *err)
+static bool count_soon(struct purger *r, int64_t until_us, int64_t *ret, struct err *err)
 {
     struct dead_filter f = { .until_us = until_us };
     int64_t above = 0, some;
@@ -414,8 +414,7 @@ static bool count_soon(struct retainer *r, int64_t until_us, int64_t *ret, struc
     return true;
 }
 
-static bool look_at_dead(struct retainer *r, int64_t now_us, const struct plan *plan,
-                         struct err *err)
+static bool look_at_dead(struct purger *r, int64_t now_us, const struct plan *plan, struct err *err)
 {
     int64_t keep_us = plan->retention.dead_us, done = 0, soon = 0;
 
@@ -446,7 +445,7 @@ static bool look_at_dead(struct retainer *r, int64_t now_us, const struct plan *
 /* ---- the audit log -------------------------------------------------------------------------- */
 
 /* A day's lines at once, for letting go of lines is a line. */
-static bool look_at_audit(struct retainer *r, int64_t now_us, const struct plan *plan,
+static bool look_at_audit(struct purger *r, int64_t now_us, const struct plan *plan,
                           struct err *err)
 {
     int64_t keep_us = plan->retention.audit_us, slack_us = RETAIN_DAY_US, all = 0, some;
@@ -471,7 +470,7 @@ static bool look_at_audit(struct retainer *r, int64_t now_us, const struct plan 
 /* ---- the thread ----------------------------------------------------------------------------- */
 
 /* Which day it is.  Only somebody who knows that the clock is right takes a day back. */
-static bool believe(struct retainer *r, const struct govern_time *now, bool steady, struct err *err)
+static bool believe(struct purger *r, const struct govern_time *now, bool steady, struct err *err)
 {
     int64_t today = now->early_us / RETAIN_DAY_US;
 
@@ -481,7 +480,7 @@ static bool believe(struct retainer *r, const struct govern_time *now, bool stea
 }
 
 /* True: what may go by the clock, or because somebody asked, may go. */
-static bool look_at_clock(struct retainer *r, struct govern_time *ret, bool *ret_asked,
+static bool look_at_clock(struct purger *r, struct govern_time *ret, bool *ret_asked,
                           struct err *err)
 {
     *ret = govern_time(r->o.govern);
@@ -500,7 +499,7 @@ static bool look_at_clock(struct retainer *r, struct govern_time *ret, bool *ret
 }
 
 /* What somebody asked for goes on behind a pause. */
-static void ask_again(struct retainer *r)
+static void ask_again(struct purger *r)
 {
     (void)pthread_mutex_lock(&r->mutex);
     r->asked = true;
@@ -508,7 +507,7 @@ static void ask_again(struct retainer *r)
     (void)pthread_mutex_unlock(&r->mutex);
 }
 
-static bool look(struct retainer *r, struct err *err)
+static bool look(struct purger *r, struct err *err)
 {
     int64_t pauses = retain_pauses(r->o.store);
     struct govern_time now;
@@ -530,9 +529,9 @@ static bool look(struct retainer *r, struct err *err)
     return ok;
 }
 
-static void *retainer_main(void *arg)
+static void *purger_main(void *arg)
 {
-    struct retainer *r = arg;
+    struct purger *r = arg;
     bool failing = false;
 
     for (bool paused = false; wait_us(r, paused ? REST_MOST_US : LOOK_US, !paused);
@@ -554,9 +553,9 @@ static void *retainer_main(void *arg)
     return NULL;
 }
 
-struct retainer *retainer_start(const struct retainer_options *options)
+struct purger *purger_start(const struct purger_options *options)
 {
-    struct retainer *r = NEW(struct retainer);
+    struct purger *r = NEW(struct purger);
 
     r->o = *options;
     r->view.state = "rests";
@@ -564,11 +563,11 @@ struct retainer *retainer_start(const struct retainer_options *options)
     (void)pthread_cond_init(&r->changed, NULL);
     for (size_t i = 0; i < sizeof metrics / sizeof metrics[0]; i++)
         metrics_register(metrics[i]);
-    thread_start(&r->thread, "retainer", retainer_main, r);
+    thread_start(&r->thread, "purger", purger_main, r);
     return r;
 }
 
-void retainer_stop(struct retainer *r)
+void purger_stop(struct purger *r)
 {
     if (r == NULL)
         return;
@@ -582,7 +581,7 @@ void retainer_stop(struct retainer *r)
     free(r);
 }
 
-void retainer_ask(struct retainer *r, struct str who, bool all)
+void purger_ask(struct purger *r, struct str who, bool all)
 {
     (void)pthread_mutex_lock(&r->mutex);
     r->asked = true;
@@ -592,7 +591,7 @@ void retainer_ask(struct retainer *r, struct str who, bool all)
     (void)pthread_mutex_unlock(&r->mutex);
 }
 
-void retainer_look(struct retainer *r, struct retainer_view *ret)
+void purger_look(struct purger *r, struct purger_view *ret)
 {
     (void)pthread_mutex_lock(&r->mutex);
     *ret = r->view;

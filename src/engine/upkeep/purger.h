@@ -1,4 +1,4 @@
-/* retainer.h - lets go of what was kept long enough; a thread of its own.
+/* purger.h - lets go of what was kept long enough; a thread of its own.
  *
  * Each half minute it looks at the clock.  Days that are over go one after the other, in slices
  * with rests in between, so that nobody who sends notices, and with shorter ones when more than two
@@ -21,11 +21,11 @@
 
 struct govern;
 struct mishaps;
-struct retainer;
+struct purger;
 struct road;
 struct store;
 
-struct retainer_options {
+struct purger_options {
     struct store *store;
     struct road *road;
     struct govern *govern;
@@ -33,13 +33,13 @@ struct retainer_options {
     int64_t disk_reserve_bytes;
 };
 
-struct retainer *retainer_start(const struct retainer_options *options);
-void retainer_stop(struct retainer *r); /* NULL is fine; waits for its slice */
+struct purger *purger_start(const struct purger_options *options);
+void purger_stop(struct purger *r); /* NULL is fine; waits for its slice */
 
 /* Look now, and do not wait for the clock to prove itself.  all: without the guard. */
-void retainer_ask(struct retainer *r, struct str who, bool all);
+void purger_ask(struct purger *r, struct str who, bool all);
 
-struct retainer_view {
+struct purger_view {
     const char *state;        /* rests, archives, lets go, cleans, paused */
     int64_t documents, bytes; /* that went, since the start of this node */
     int64_t freed;            /* bytes that came back to the disk, likewise */
@@ -50,4 +50,4 @@ struct retainer_view {
     bool steady;              /* the clock has proved itself */
     char trouble[200];        /* of the last look; empty: none */
 };
-void retainer_look(struct retainer *r, struct retainer_view *ret);
+void purger_look(struct purger *r, struct purger_view *ret);

@@ -1,4 +1,4 @@
-#include "engine/watch/lookout.h"
+#include "engine/watch/watchdog.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,8 +57,8 @@ struct certificate_known {
     struct reminder reminder;
 };
 
-struct lookout {
-    struct lookout_options o;
+struct watchdog {
+    struct watchdog_options o;
     struct metric depth, oldest, dead, dead_oldest, stuck;
     struct queue_known *queues;
     struct queue_name *names;
@@ -82,7 +82,7 @@ bool queue_is_stuck(struct queue_look *q, int64_t front_us, bool has_reason, int
 /* ---- queues -----------------------------------------------------------------------------------
  */
 
-static struct queue_known *queue_of(struct lookout *l, int64_t queue)
+static struct queue_known *queue_of(struct watchdog *l, int64_t queue)
 {
     struct queue_known *q = l->queues;
 
@@ -96,7 +96,7 @@ static struct queue_known *queue_of(struct lookout *l, int64_t queue)
     return q;
 }
 
-static struct queue_name *name_of(struct lookout *l, struct str name)
+static struct queue_name *name_of(struct watchdog *l, struct str name)
 {
     struct queue_name *n = l->names;
 
@@ -110,7 +110,7 @@ static struct queue_name *name_of(struct lookout *l, struct str name)
     return n;
 }
 
-static struct system_known *system_of(struct lookout *l, int64_t word)
+static struct system_known *system_of(struct watchdog *l, int64_t word)
 {
     struct system_known *s = l->systems;
 
@@ -122,7 +122,7 @@ static struct system_known *system_of(struct lookout *l, int64_t word)
     s->next = l->systems;
     s->word = word;
     (void)snprintf(s->labels, sizeof s->labels, "system=\"%.*s\"",
-                   STR_ARG(store_word_name(l->o.store, word)));
+                   STR_ARG(name_text(l->o.store, word)));
     s->depth = (struct metric){ .name = "waybill_system_queue_depth",
                                 .help = "Deliveries that wait for this system.",
                                 .labels = s->labels,
@@ -138,7 +138,7 @@ static struct system_known *system_of(struct lookout *l, int64_t word)
 }
 
 /* A person or a calendar keeps it back: it is no surprise that it grows old. */
-static bool is_held(struct lookout *l, int64_t system, int64_t endpoint)
+static bool is_held(struct watchdog *l, int64_t system, int64_t endpoint)
 {
     return (dispatch_held_why(road_dispatch(l->o.road), system, endpoint) &
             (HELD_HOLD | HELD_WINDOW | HELD_PAUSE)) != 0;
@@ -157,7 +157,7 @@ static void note_system(struct system_known *s, const struct task_queue *q, bool
 }
 
 /* True: nothing that is known keeps it from moving, and nothing of it is on its way. */
-static bool should_move(struct lookout *l, int64_t queue, int64_t system, int64_t endpoint)
+static bool should_move(struct watchdog *l, int64_t queue, int64_t system, int64_t endpoint)
 {
     struct dispatch *d = road_dispatch(l->o.road);
     struct endpoint_look look = { 0 };
@@ -172,7 +172,7 @@ static bool should_move(struct lookout *l, int64_t queue, int64_t system, int64_
     return !idle;
 }
 
-static void tell_stuck(struct lookout *l, struct str what, int64_t age_s)
+static void tell_stuck(struct watchdog *l, struct str what, int64_t age_s)
 {
     log_event(LOG_WARN, "queue.stuck", kv_str("queue", what), kv_int("seconds", age_s),
               kv_z("hint", "Nothing keeps it from moving and it does not move; `waybill doctor` "
@@ -181,15 +181,15 @@ static void tell_stuck(struct lookout *l, struct str what, int64_t age_s)
 }
 
 /* Adds to *io_could what could go now. */
-static bool look_at_queue(struct lookout *l, const struct task_queue *q, int64_t now_us,
+static bool look_at_queue(struct watchdog *l, const struct task_queue *q, int64_t now_us,
                           int64_t *io_could)
 {
     struct queue_known *known = queue_of(l, q->queue);
     int64_t system = 0, endpoint = 0;
     struct str what = STR("intake");
 
-    if (q->queue != QUEUE_INTAKE && lane_of_queue(l->o.store, q->queue, &system, &endpoint)) {
-        what = store_word_name(l->o.store, endpoint);
+    if (q->queue != QUEUE_INTAKE && queue_target(l->o.store, q->queue, &system, &endpoint)) {
+        what = name_text(l->o.store, endpoint);
         note_system(system_of(l, system), q, is_held(l, system, endpoint), now_us);
     }
     if (q->queue == QUEUE_INTAKE
@@ -212,9 +212,9 @@ static int64_t age_s(int64_t since_us, int64_t now_us)
     return since_us > 0 && since_us < now_us ? (now_us - since_us) / CLOCK_S : 0;
 }
 
-static void say_system(struct lookout *l, const struct system_known *s, int64_t now_us)
+static void say_system(struct watchdog *l, const struct system_known *s, int64_t now_us)
 {
-    struct str name = store_word_name(l->o.store, s->word);
+    struct str name = name_text(l->o.store, s->word);
     int64_t late_s =
         s->late_us == 0 ? 0 : age_s(s->late_us > s->held_us ? s->late_us : s->held_us, now_us);
     char depth[80], age[80];
@@ -227,7 +227,7 @@ static void say_system(struct lookout *l, const struct system_known *s, int64_t 
 }
 
 /* Whether nodes should come, or go. */
-static bool say_scale(struct lookout *l, int64_t could, struct err *err)
+static bool say_scale(struct watchdog *l, int64_t could, struct err *err)
 {
     static struct node_row nodes[NODES_MOST];
     size_t count, living = 0;
@@ -245,7 +245,7 @@ static bool say_scale(struct lookout *l, int64_t could, struct err *err)
 }
 
 /* Once for each name, also of queues that are not listed any more because nothing waits in them. */
-static void say_stuck(struct lookout *l)
+static void say_stuck(struct watchdog *l)
 {
     for (struct queue_name *n = l->names; n != NULL; n = n->next) {
         alerts_see_if(l->o.alerts, ALERT_STUCK, n->name, n->stuck, "it should move and does not");
@@ -253,7 +253,7 @@ static void say_stuck(struct lookout *l)
     }
 }
 
-bool lookout_queues(struct lookout *l, struct err *err)
+bool watchdog_queues(struct watchdog *l, struct err *err)
 {
     static struct task_queue queues[QUEUES_MOST];
     int64_t all = 0, oldest_us = 0, stuck = 0, could = 0, now = clock_wall_us();
@@ -284,7 +284,7 @@ bool lookout_queues(struct lookout *l, struct err *err)
 /* ---- dead letters ------------------------------------------------------------------------------
  */
 
-bool lookout_dead(struct lookout *l, struct err *err)
+bool watchdog_dead(struct watchdog *l, struct err *err)
 {
     int64_t count, oldest_us, now = clock_wall_us();
     char text[120];
@@ -308,7 +308,7 @@ bool lookout_dead(struct lookout *l, struct err *err)
 /* ---- certificates ------------------------------------------------------------------------------
  */
 
-static struct certificate_known *certificate_of(struct lookout *l, const char *name)
+static struct certificate_known *certificate_of(struct watchdog *l, const char *name)
 {
     struct certificate_known *c = l->certificates;
 
@@ -324,7 +324,7 @@ static struct certificate_known *certificate_of(struct lookout *l, const char *n
 }
 
 /* What cannot be read is the trouble of who uses it. */
-static void look_at_certificate(struct lookout *l, const char *of, struct str object,
+static void look_at_certificate(struct watchdog *l, const char *of, struct str object,
                                 const char *cert)
 {
     struct certificate_known *c = certificate_of(l, of);
@@ -348,7 +348,7 @@ static void look_at_certificate(struct lookout *l, const char *of, struct str ob
     mishaps_note(l->o.mishaps, "certificate", "of", str_of(of), "its certificate ends");
 }
 
-bool lookout_certificates(struct lookout *l, struct err *err)
+bool watchdog_certificates(struct watchdog *l, struct err *err)
 {
     struct plan *plan = road_plan(l->o.road);
 
@@ -380,9 +380,9 @@ static void gauge(struct metric *m, const char *name, const char *help)
     metrics_register(m);
 }
 
-struct lookout *lookout_new(const struct lookout_options *options)
+struct watchdog *watchdog_new(const struct watchdog_options *options)
 {
-    struct lookout *l = NEW(struct lookout);
+    struct watchdog *l = NEW(struct watchdog);
 
     l->o = *options;
     gauge(&l->depth, "waybill_queue_depth", "Tasks that wait for their turn or their time.");
@@ -394,7 +394,7 @@ struct lookout *lookout_new(const struct lookout_options *options)
     return l;
 }
 
-void lookout_free(struct lookout *l)
+void watchdog_free(struct watchdog *l)
 {
     if (l == NULL)
         return;

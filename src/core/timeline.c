@@ -1,19 +1,22 @@
-#include "core/trail.h"
+#include "core/timeline.h"
 
 #include "base/require.h"
 #include "base/varint.h"
 
-const char *const trail_stages[TRAIL_STAGES] = {
-    [TRAIL_ACCEPT] = "accept",     [TRAIL_EXTRACT] = "extract",   [TRAIL_ROUTE] = "route",
-    [TRAIL_STEP] = "step",         [TRAIL_DELIVERY] = "delivery", [TRAIL_OPERATOR] = "operator",
-    [TRAIL_RECOVERY] = "recovery", [TRAIL_DOCUMENT] = "document",
+const char *const timeline_stages[TIMELINE_STAGES] = {
+    [TIMELINE_ACCEPT] = "accept",     [TIMELINE_EXTRACT] = "extract",
+    [TIMELINE_ROUTE] = "route",       [TIMELINE_STEP] = "step",
+    [TIMELINE_DELIVERY] = "delivery", [TIMELINE_OPERATOR] = "operator",
+    [TIMELINE_RECOVERY] = "recovery", [TIMELINE_DOCUMENT] = "document",
 };
 
-const char *const trail_outcomes[TRAIL_OUTCOMES] = {
-    [TRAIL_DONE] = "done",      [TRAIL_FAILED] = "failed",       [TRAIL_WAITS] = "waiting",
-    [TRAIL_RETRY] = "retrying", [TRAIL_DELIVERED] = "delivered", [TRAIL_DOUBT] = "in_doubt",
-    [TRAIL_DEAD] = "dead",      [TRAIL_CANCELLED] = "cancelled", [TRAIL_DROPPED] = "dropped",
-    [TRAIL_AGAIN] = "again",    [TRAIL_UNKNOWN] = "unknown",
+const char *const timeline_outcomes[TIMELINE_OUTCOMES] = {
+    [TIMELINE_DONE] = "done",           [TIMELINE_FAILED] = "failed",
+    [TIMELINE_WAITS] = "waiting",       [TIMELINE_RETRY] = "retrying",
+    [TIMELINE_DELIVERED] = "delivered", [TIMELINE_DOUBT] = "in_doubt",
+    [TIMELINE_DEAD] = "dead",           [TIMELINE_CANCELLED] = "cancelled",
+    [TIMELINE_DROPPED] = "dropped",     [TIMELINE_AGAIN] = "again",
+    [TIMELINE_UNKNOWN] = "unknown",
 };
 
 /* A new field, stage or outcome is a new format: older programs then skip the line. */
@@ -25,15 +28,17 @@ enum {
     HEAD = 2,
     FIXED = HEAD + 4 + (6 + 2) * VARINT_MOST,
     PLACE = 4 * VARINT_MOST + SHA256_SIZE,
-    LINE_MOST = FIXED + 2 * TRAIL_TEXT_MOST + PLACE,
+    LINE_MOST = FIXED + 2 * TIMELINE_TEXT_MOST + PLACE,
 };
 
 static const char full_text[] = "the timeline is full: what comes later is not written down";
 
-_Static_assert(TRAIL_FULL + LINE_MOST + FIXED + sizeof full_text <= TRAIL_MOST, "room at the end");
+_Static_assert(TIMELINE_FULL + LINE_MOST + FIXED + sizeof full_text <= TIMELINE_MOST,
+               "room at the end");
 _Static_assert(LINE_MOST < 1 << 14, "the length of a line fits two bytes");
 
-static char *put_line(char *to, const struct trail_line *line, struct str what, struct str message)
+static char *put_line(char *to, const struct timeline_line *line, struct str what,
+                      struct str message)
 {
     *to++ = FORMAT;
     *to++ = (char)line->stage;
@@ -57,10 +62,10 @@ static char *put_line(char *to, const struct trail_line *line, struct str what, 
     return to + SHA256_SIZE;
 }
 
-static void append(struct buf *to, const struct trail_line *line)
+static void append(struct buf *to, const struct timeline_line *line)
 {
-    struct str what = str_first(line->what, TRAIL_TEXT_MOST);
-    struct str message = str_first(line->message, TRAIL_TEXT_MOST);
+    struct str what = str_first(line->what, TIMELINE_TEXT_MOST);
+    struct str message = str_first(line->message, TIMELINE_TEXT_MOST);
     struct err err;
     bool room =
         buf_reserve(to, FIXED + what.len + message.len + (line->has_bytes ? PLACE : 0), &err);
@@ -75,26 +80,26 @@ static void append(struct buf *to, const struct trail_line *line)
     buf_added(to, (size_t)(head_end - start) + len);
 }
 
-void trail_add(struct buf *to, const struct trail_line *line)
+void timeline_add(struct buf *to, const struct timeline_line *line)
 {
-    require(line->stage < TRAIL_STAGES && line->outcome < TRAIL_OUTCOMES);
-    if (to->len > TRAIL_FULL)
+    require(line->stage < TIMELINE_STAGES && line->outcome < TIMELINE_OUTCOMES);
+    if (to->len > TIMELINE_FULL)
         return;
     append(to, line);
-    if (to->len > TRAIL_FULL)
-        append(to, &(struct trail_line){
+    if (to->len > TIMELINE_FULL)
+        append(to, &(struct timeline_line){
                        .at_us = line->at_us,
                        .node = line->node,
-                       .stage = TRAIL_DOCUMENT,
-                       .outcome = TRAIL_DONE,
+                       .stage = TIMELINE_DOCUMENT,
+                       .outcome = TIMELINE_DONE,
                        .took_us = -1,
                        .message = STR(full_text),
                    });
 }
 
-struct trail_reader trail_read(struct str trail)
+struct timeline_reader timeline_read(struct str timeline)
 {
-    return (struct trail_reader){ trail };
+    return (struct timeline_reader){ timeline };
 }
 
 static bool take_number(struct str *s, int64_t *ret)
@@ -107,7 +112,7 @@ static bool take_number(struct str *s, int64_t *ret)
     return true;
 }
 
-static bool take_place(struct str *s, struct trail_line *ret)
+static bool take_place(struct str *s, struct timeline_line *ret)
 {
     if (!take_number(s, &ret->seg) || !take_number(s, &ret->pos) || !take_number(s, &ret->num) ||
         !take_number(s, &ret->size) || s->len < SHA256_SIZE)
@@ -117,32 +122,33 @@ static bool take_place(struct str *s, struct trail_line *ret)
     return true;
 }
 
-static bool take_line(struct str s, struct trail_line *ret)
+static bool take_line(struct str s, struct timeline_line *ret)
 {
     if (s.len < 4)
         return false;
     unsigned stage = (unsigned char)s.ptr[1], outcome = (unsigned char)s.ptr[2];
     unsigned flags = (unsigned char)s.ptr[3];
-    struct trail_line line = {
+    struct timeline_line line = {
         .stage = stage,
         .outcome = outcome,
         .has_bytes = flags == HAS_BYTES,
     };
 
     s = str_from(s, 4);
-    if (stage >= TRAIL_STAGES || outcome >= TRAIL_OUTCOMES || (flags & ~(unsigned)HAS_BYTES) != 0 ||
-        !take_number(&s, &line.at_us) || !take_number(&s, &line.node) ||
-        !take_number(&s, &line.took_us) || !take_number(&s, &line.attempt) ||
-        !take_number(&s, &line.status) || !take_number(&s, &line.config) ||
-        !varint_take_text(&s, &line.what) || !varint_take_text(&s, &line.message) ||
-        (line.has_bytes && !take_place(&s, &line)) || s.len > 0)
+    if (stage >= TIMELINE_STAGES || outcome >= TIMELINE_OUTCOMES ||
+        (flags & ~(unsigned)HAS_BYTES) != 0 || !take_number(&s, &line.at_us) ||
+        !take_number(&s, &line.node) || !take_number(&s, &line.took_us) ||
+        !take_number(&s, &line.attempt) || !take_number(&s, &line.status) ||
+        !take_number(&s, &line.config) || !varint_take_text(&s, &line.what) ||
+        !varint_take_text(&s, &line.message) || (line.has_bytes && !take_place(&s, &line)) ||
+        s.len > 0)
         return false;
     line.took_us = (int64_t)((uint64_t)line.took_us - 1);
     *ret = line;
     return true;
 }
 
-bool trail_next(struct trail_reader *r, struct trail_line *ret, bool *ret_damaged)
+bool timeline_next(struct timeline_reader *r, struct timeline_line *ret, bool *ret_damaged)
 {
     struct str line;
 
@@ -160,16 +166,16 @@ bool trail_next(struct trail_reader *r, struct trail_line *ret, bool *ret_damage
     return false;
 }
 
-struct str trail_fit(struct str trail)
+struct str timeline_fit(struct str timeline)
 {
-    struct trail_reader r = trail_read(trail);
-    struct trail_line line;
+    struct timeline_reader r = timeline_read(timeline);
+    struct timeline_line line;
     bool damaged;
     size_t fits = 0;
 
-    if (trail.len <= TRAIL_MOST)
-        return trail;
-    while (trail_next(&r, &line, &damaged) && trail.len - r.rest.len <= TRAIL_MOST)
-        fits = trail.len - r.rest.len;
-    return (struct str){ trail.ptr, fits };
+    if (timeline.len <= TIMELINE_MOST)
+        return timeline;
+    while (timeline_next(&r, &line, &damaged) && timeline.len - r.rest.len <= TIMELINE_MOST)
+        fits = timeline.len - r.rest.len;
+    return (struct str){ timeline.ptr, fits };
 }

@@ -1,4 +1,4 @@
-#include "engine/road/feed.h"
+#include "engine/road/claimer.h"
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -36,11 +36,11 @@ static void settle_again(struct road *r, struct outbox *out)
 {
     enum { TRIES_MOST = 25 };
 
-    (void)pthread_mutex_lock(&r->feed_mutex);
+    (void)pthread_mutex_lock(&r->claimer_mutex);
     struct flight *f = r->unsettled.first;
 
     r->unsettled = (struct flights){ .end = &r->unsettled.first };
-    (void)pthread_mutex_unlock(&r->feed_mutex);
+    (void)pthread_mutex_unlock(&r->claimer_mutex);
     for (struct flight *next; f != NULL; f = next) {
         next = f->next;
         if (f->unloaded)
@@ -85,7 +85,7 @@ static size_t claim(struct road *r, int64_t queue, size_t most, struct task *tas
 }
 
 /* Documents that nobody has walked yet. */
-static bool feed_documents(struct road *r, struct outbox *out)
+static bool claimer_documents(struct road *r, struct outbox *out)
 {
     struct task tasks[CLAIM_MOST];
     size_t most = room(r);
@@ -114,21 +114,22 @@ static bool feed_documents(struct road *r, struct outbox *out)
 }
 
 /* Deliveries whose lane has room, lane by lane in turn. */
-static bool feed_lanes(struct road *r, struct outbox *out)
+static bool claimer_queues(struct road *r, struct outbox *out)
 {
     struct task tasks[CLAIM_MOST];
-    struct lane_turn lane;
+    struct queue_turn queue;
     size_t most = room(r);
 
-    if (most == 0 || !dispatch_next_lane(r->dispatch, &lane))
+    if (most == 0 || !dispatch_next_queue(r->dispatch, &queue))
         return false;
-    if (lane.room < most)
-        most = lane.room;
-    dispatch_note_empty(r->dispatch, lane.queue); /* before the claim: what is stored now says so */
-    size_t count = claim(r, lane.queue, most, tasks);
+    if (queue.room < most)
+        most = queue.room;
+    dispatch_note_empty(r->dispatch,
+                        queue.queue); /* before the claim: what is stored now says so */
+    size_t count = claim(r, queue.queue, most, tasks);
 
     if (count == most || r->claim_failing)
-        dispatch_note_queue(r->dispatch, lane.queue);
+        dispatch_note_queue(r->dispatch, queue.queue);
     for (size_t i = 0; i < count; i++)
         load_delivery(r, &tasks[i], out);
     send_flush(out);
@@ -138,21 +139,21 @@ static bool feed_lanes(struct road *r, struct outbox *out)
 /* The next due time that is known; it is forgotten, for what is noted from now on counts. */
 static int64_t take_due(struct road *r, int64_t now_us)
 {
-    (void)pthread_mutex_lock(&r->feed_mutex);
+    (void)pthread_mutex_lock(&r->claimer_mutex);
     int64_t due = r->next_due_us;
 
     if (due != 0 && due <= now_us)
         r->next_due_us = 0;
-    (void)pthread_mutex_unlock(&r->feed_mutex);
+    (void)pthread_mutex_unlock(&r->claimer_mutex);
     return due;
 }
 
 static void set_due(struct road *r, int64_t due_us)
 {
-    (void)pthread_mutex_lock(&r->feed_mutex);
+    (void)pthread_mutex_lock(&r->claimer_mutex);
     if (due_us != 0 && (r->next_due_us == 0 || due_us < r->next_due_us))
         r->next_due_us = due_us;
-    (void)pthread_mutex_unlock(&r->feed_mutex);
+    (void)pthread_mutex_unlock(&r->claimer_mutex);
 }
 
 /* What is due moves from later to ready. */
@@ -184,7 +185,7 @@ static void look(struct road *r)
 
             if (queues[i] == QUEUE_INTAKE)
                 atomic_store(&r->backlog, true);
-            else if (lane_of_queue(r->store, queues[i], &system, &endpoint))
+            else if (queue_target(r->store, queues[i], &system, &endpoint))
                 dispatch_note_stored(r->dispatch, system, endpoint, queues[i]);
         }
     }
@@ -198,7 +199,7 @@ static bool wait_for_work(struct road *r)
 {
     int64_t now = road_now_us(r), wait = SLEEP_MOST_US;
 
-    (void)pthread_mutex_lock(&r->feed_mutex);
+    (void)pthread_mutex_lock(&r->claimer_mutex);
     if (r->next_due_us != 0 && r->next_due_us - now < wait)
         wait = r->next_due_us > now ? r->next_due_us - now : 0;
     if (r->unsettled.first != NULL && wait > UNSETTLED_US)
@@ -207,12 +208,13 @@ static bool wait_for_work(struct road *r)
         wait = order_wait_us(r);
     int64_t until_us = clock_mono_us() + wait;
 
-    while (!r->feed_end && !r->feed_asked && wait_until(&r->feed_wake, &r->feed_mutex, until_us)) {
+    while (!r->claimer_end && !r->claimer_asked &&
+           wait_until(&r->claimer_wake, &r->claimer_mutex, until_us)) {
     }
-    r->feed_asked = false;
-    bool go_on = !r->feed_end;
+    r->claimer_asked = false;
+    bool go_on = !r->claimer_end;
 
-    (void)pthread_mutex_unlock(&r->feed_mutex);
+    (void)pthread_mutex_unlock(&r->claimer_mutex);
     return go_on;
 }
 
@@ -226,7 +228,7 @@ static void begin_due(struct road *r, struct outbox *out)
     send_chain(next.begin, out);
 }
 
-void *feed_main(void *road)
+void *claimer_main(void *road)
 {
     struct road *r = road;
     int64_t looked_us = 0, order_looked_us = 0;
@@ -252,8 +254,8 @@ void *feed_main(void *road)
             worked = wake_due(r, now);
             if (worked)
                 look(r);
-            worked = feed_lanes(r, &out) || worked;
-            worked = feed_documents(r, &out) || worked;
+            worked = claimer_queues(r, &out) || worked;
+            worked = claimer_documents(r, &out) || worked;
         }
     } while (wait_for_work(r));
     return NULL;

@@ -1,4 +1,4 @@
-/* feed.h - the feeder: what waits in the store is claimed, loaded and sent on its road.
+/* feed.h - the claimer: what waits in the store is claimed, loaded and sent on its road.
  *
  * One thread that may block.  It sleeps until somebody says that there is work, until the
  * next delivery is due, or for a second: nothing waits on an event that can be missed.
@@ -6,4 +6,4 @@
  */
 #pragma once
 
-void *feed_main(void *road);
+void *claimer_main(void *road);

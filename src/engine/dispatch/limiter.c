@@ -1,4 +1,4 @@
-#include "engine/dispatch/pace.h"
+#include "engine/dispatch/limiter.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ struct hand {
 
 struct paced {
     struct paced *next;
-    struct pace *pace;
+    struct limiter *limiter;
     int64_t system;
     struct rate_rule rule;
     struct hand now, ahead; /* ahead: the next one, reserved already; until_ns 0: none */
@@ -40,8 +40,8 @@ struct paced {
     int64_t held_us;       /* until when somebody had to wait */
 };
 
-struct pace {
-    struct pace_calls calls;
+struct limiter {
+    struct limiter_calls calls;
     pthread_mutex_t mutex;
     pthread_cond_t changed;
     struct paced *systems;
@@ -50,9 +50,9 @@ struct pace {
     pthread_t thread;
 };
 
-struct pace *pace_new(const struct pace_calls *calls)
+struct limiter *limiter_new(const struct limiter_calls *calls)
 {
-    struct pace *p = NEW(struct pace);
+    struct limiter *p = NEW(struct limiter);
 
     p->calls = *calls;
     (void)pthread_mutex_init(&p->mutex, NULL);
@@ -60,11 +60,11 @@ struct pace *pace_new(const struct pace_calls *calls)
     return p;
 }
 
-void pace_free(struct pace *p)
+void limiter_free(struct limiter *p)
 {
     if (p == NULL)
         return;
-    pace_stop(p);
+    limiter_stop(p);
     for (struct paced *x = p->systems, *next; x != NULL; x = next) {
         next = x->next;
         free(x);
@@ -77,7 +77,7 @@ static bool same_rule(const struct rate_rule *a, const struct rate_rule *b)
     return a->interval_ns == b->interval_ns && a->burst == b->burst;
 }
 
-struct paced *pace_system(struct pace *p, int64_t system, struct rate_rule rule)
+struct paced *limiter_system(struct limiter *p, int64_t system, struct rate_rule rule)
 {
     (void)pthread_mutex_lock(&p->mutex);
     struct paced *x = p->systems;
@@ -86,7 +86,7 @@ struct paced *pace_system(struct pace *p, int64_t system, struct rate_rule rule)
         x = x->next;
     if (x == NULL) {
         x = NEW(struct paced);
-        *x = (struct paced){ .next = p->systems, .pace = p, .system = system };
+        *x = (struct paced){ .next = p->systems, .limiter = p, .system = system };
         p->systems = x;
     }
     if (!same_rule(&x->rule, &rule)) { /* what was reserved under another one is lost */
@@ -108,7 +108,7 @@ static void want(struct paced *x, int64_t due_us)
         return;
     x->wanted = true;
     x->due_us = due_us;
-    (void)pthread_cond_broadcast(&x->pace->changed);
+    (void)pthread_cond_broadcast(&x->limiter->changed);
 }
 
 static void note_held(struct paced *x, int64_t until_us)
@@ -142,7 +142,7 @@ static void take_answer(struct paced *x, const struct rate_op *o)
 static void on_reserved(struct store_op *op)
 {
     struct paced *x = container_of(op, struct paced, op.op);
-    struct pace *p = x->pace;
+    struct limiter *p = x->limiter;
 
     (void)pthread_mutex_lock(&p->mutex);
     x->reserving = false;
@@ -155,7 +155,7 @@ static void on_reserved(struct store_op *op)
 /* Ask for a piece, unless that is under way or known to be in vain. */
 static void reserve(struct paced *x, int64_t now_us)
 {
-    struct pace *p = x->pace;
+    struct limiter *p = x->limiter;
 
     if (x->reserving || p->end || x->not_before_us > now_us)
         return;
@@ -223,7 +223,7 @@ bool paced_take(struct paced *x, bool wait)
 {
     int64_t until = 0;
 
-    (void)pthread_mutex_lock(&x->pace->mutex);
+    (void)pthread_mutex_lock(&x->limiter->mutex);
     int64_t now = clock_mono_us();
 
     shift(x, now);
@@ -233,7 +233,7 @@ bool paced_take(struct paced *x, bool wait)
         reserve_ahead(x, now);
     else if (wait)
         refuse(x, a, until, now);
-    (void)pthread_mutex_unlock(&x->pace->mutex);
+    (void)pthread_mutex_unlock(&x->limiter->mutex);
     return a == RATE_GO;
 }
 
@@ -242,7 +242,7 @@ bool paced_has(struct paced *x)
 {
     int64_t until = 0;
 
-    (void)pthread_mutex_lock(&x->pace->mutex);
+    (void)pthread_mutex_lock(&x->limiter->mutex);
     int64_t now = clock_mono_us();
 
     shift(x, now);
@@ -251,16 +251,16 @@ bool paced_has(struct paced *x)
 
     if (a != RATE_GO)
         refuse(x, a, until, now);
-    (void)pthread_mutex_unlock(&x->pace->mutex);
+    (void)pthread_mutex_unlock(&x->limiter->mutex);
     return a == RATE_GO;
 }
 
 static int64_t interval_of(const struct paced *x)
 {
-    (void)pthread_mutex_lock(&x->pace->mutex);
+    (void)pthread_mutex_lock(&x->limiter->mutex);
     int64_t t = x->rule.interval_ns;
 
-    (void)pthread_mutex_unlock(&x->pace->mutex);
+    (void)pthread_mutex_unlock(&x->limiter->mutex);
     return t;
 }
 
@@ -278,10 +278,10 @@ bool paced_is_slow(const struct paced *x)
 
 bool paced_is_held(struct paced *x)
 {
-    (void)pthread_mutex_lock(&x->pace->mutex);
+    (void)pthread_mutex_lock(&x->limiter->mutex);
     bool held = x->held_us + HELD_US > clock_mono_us();
 
-    (void)pthread_mutex_unlock(&x->pace->mutex);
+    (void)pthread_mutex_unlock(&x->limiter->mutex);
     return held;
 }
 
@@ -289,7 +289,7 @@ bool paced_is_held(struct paced *x)
  */
 
 /* One who is to be told now, or NULL and when the next is due. */
-static struct paced *find_due(struct pace *p, int64_t now_us, int64_t *ret_until_us)
+static struct paced *find_due(struct limiter *p, int64_t now_us, int64_t *ret_until_us)
 {
     *ret_until_us = now_us + INT64_C(3600) * CLOCK_S;
     for (struct paced *x = p->systems; x != NULL; x = x->next) {
@@ -303,9 +303,9 @@ static struct paced *find_due(struct pace *p, int64_t now_us, int64_t *ret_until
     return NULL;
 }
 
-static void *pace_main(void *arg)
+static void *limiter_main(void *arg)
 {
-    struct pace *p = arg;
+    struct limiter *p = arg;
     bool dead = false;
 
     (void)pthread_mutex_lock(&p->mutex);
@@ -330,13 +330,13 @@ static void *pace_main(void *arg)
     return NULL;
 }
 
-void pace_run(struct pace *p)
+void limiter_run(struct limiter *p)
 {
-    thread_start(&p->thread, "pace", pace_main, p);
+    thread_start(&p->thread, "limiter", limiter_main, p);
     p->running = true;
 }
 
-void pace_stop(struct pace *p)
+void limiter_stop(struct limiter *p)
 {
     (void)pthread_mutex_lock(&p->mutex);
     p->end = true;

@@ -1,10 +1,10 @@
-/* lookout.h - what grows old while nobody looks: queues, dead letters, certificates.
+/* watchdog.h - what grows old while nobody looks: queues, dead letters, certificates.
  *
  * Each look reads the store and sets gauges.  What needs a person is told in the log once
  * when it begins and again each day while it lasts, and is counted as a mishap; nothing
  * here changes a document.
  *
- * Threads: the keeper's alone.
+ * Threads: the housekeeper's alone.
  */
 #pragma once
 
@@ -15,12 +15,12 @@
 
 struct alerts;
 struct config_node;
-struct lookout;
+struct watchdog;
 struct mishaps;
 struct road;
 struct store;
 
-struct lookout_options {
+struct watchdog_options {
     struct store *store;
     struct road *road;
     const struct config_node *node;
@@ -28,15 +28,15 @@ struct lookout_options {
     struct mishaps *mishaps;
 };
 
-struct lookout *lookout_new(const struct lookout_options *options);
-void lookout_free(struct lookout *l); /* NULL is fine */
+struct watchdog *watchdog_new(const struct watchdog_options *options);
+void watchdog_free(struct watchdog *l); /* NULL is fine */
 
 /* How many tasks wait and since when, of all and of each system; queues that should move and
  * do not. */
-bool lookout_queues(struct lookout *l, struct err *err);
-bool lookout_dead(struct lookout *l, struct err *err);
+bool watchdog_queues(struct watchdog *l, struct err *err);
+bool watchdog_dead(struct watchdog *l, struct err *err);
 /* Of the node and of endpoints that show one: 30 days ahead. */
-bool lookout_certificates(struct lookout *l, struct err *err);
+bool watchdog_certificates(struct watchdog *l, struct err *err);
 
 /* ---- the rules, for tests ----------------------------------------------------------------------
  */

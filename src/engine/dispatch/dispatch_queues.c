@@ -1,4 +1,4 @@
-#include "engine/dispatch/dispatch_lanes.h"
+#include "engine/dispatch/dispatch_queues.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/require.h"
 #include "engine/dispatch/govern.h"
-#include "engine/dispatch/pace.h"
+#include "engine/dispatch/limiter.h"
 
 enum { SLOTS_FIRST = 64 };
 
@@ -25,7 +25,7 @@ void dispatch_free(struct dispatch *d)
 {
     if (d == NULL)
         return;
-    for (struct lane *l = d->lanes, *next; l != NULL; l = next) {
+    for (struct send_queue *l = d->queues, *next; l != NULL; l = next) {
         next = l->next;
         free(l);
     }
@@ -59,13 +59,13 @@ static enum doubt_policy doubt_of(const struct plan *p, int64_t system)
     return s != NULL ? s->in_doubt : DOUBT_HOLD;
 }
 
-static struct paced *pace_of(struct dispatch *d, int64_t system)
+static struct paced *limiter_of(struct dispatch *d, int64_t system)
 {
     const struct plan_system *s = d->plan != NULL ? plan_system_find(d->plan, system) : NULL;
 
-    if (s == NULL || s->rate.interval_ns == 0 || d->calls.pace == NULL)
+    if (s == NULL || s->rate.interval_ns == 0 || d->calls.limiter == NULL)
         return NULL;
-    return pace_system(d->calls.pace, system, s->rate);
+    return limiter_system(d->calls.limiter, system, s->rate);
 }
 
 struct system_live *dispatch_system(struct dispatch *d, int64_t word)
@@ -80,7 +80,7 @@ struct system_live *dispatch_system(struct dispatch *d, int64_t word)
                                    .word = word,
                                    .limit = limit_of(d->plan, word),
                                    .in_doubt = doubt_of(d->plan, word),
-                                   .pace = pace_of(d, word) };
+                                   .limiter = limiter_of(d, word) };
         d->systems = s;
     }
     return s;
@@ -103,7 +103,7 @@ struct endpoint_live *dispatch_endpoint(struct dispatch *d, int64_t word)
     return e;
 }
 
-static struct lane **slot_of(struct dispatch *d, int64_t system, int64_t endpoint)
+static struct send_queue **slot_of(struct dispatch *d, int64_t system, int64_t endpoint)
 {
     uint64_t h = ((uint64_t)system * UINT64_C(0x9e3779b97f4a7c15)) ^
                  ((uint64_t)endpoint * UINT64_C(0xc2b2ae3d27d4eb4f));
@@ -119,33 +119,33 @@ static void grow(struct dispatch *d)
 {
     d->slot_count = d->slot_count > 0 ? d->slot_count * 2 : SLOTS_FIRST;
     free(d->slots);
-    d->slots = xcalloc(d->slot_count, sizeof(struct lane *));
-    for (struct lane *l = d->lanes; l != NULL; l = l->next)
+    d->slots = xcalloc(d->slot_count, sizeof(struct send_queue *));
+    for (struct send_queue *l = d->queues; l != NULL; l = l->next)
         *slot_of(d, l->system->word, l->endpoint->word) = l;
 }
 
-static struct lane *lane_find(struct dispatch *d, int64_t system, int64_t endpoint)
+static struct send_queue *queue_find(struct dispatch *d, int64_t system, int64_t endpoint)
 {
     return d->slot_count > 0 ? *slot_of(d, system, endpoint) : NULL;
 }
 
 /* Lanes are pairs that the configuration names: they are kept for ever. */
-struct lane *dispatch_lane(struct dispatch *d, int64_t system, int64_t endpoint)
+struct send_queue *dispatch_queue_of(struct dispatch *d, int64_t system, int64_t endpoint)
 {
-    struct lane *l = lane_find(d, system, endpoint);
+    struct send_queue *l = queue_find(d, system, endpoint);
 
     if (l != NULL)
         return l;
-    l = NEW(struct lane);
-    *l = (struct lane){ .system = dispatch_system(d, system),
-                        .endpoint = dispatch_endpoint(d, endpoint) };
-    l->fast = l->system->pace == NULL;
+    l = NEW(struct send_queue);
+    *l = (struct send_queue){ .system = dispatch_system(d, system),
+                              .endpoint = dispatch_endpoint(d, endpoint) };
+    l->fast = l->system->limiter == NULL;
     l->end = &l->first;
-    l->next_of_system = l->system->lanes;
-    l->system->lanes = l;
-    l->next = d->lanes;
-    d->lanes = l;
-    if (++d->lane_count * 2 > d->slot_count)
+    l->next_of_system = l->system->queues;
+    l->system->queues = l;
+    l->next = d->queues;
+    d->queues = l;
+    if (++d->queue_count * 2 > d->slot_count)
         grow(d);
     else
         *slot_of(d, system, endpoint) = l;
@@ -153,9 +153,9 @@ struct lane *dispatch_lane(struct dispatch *d, int64_t system, int64_t endpoint)
 }
 
 /* What waits for its token does not wait for our own work. */
-void dispatch_set_fast(struct dispatch *d, struct lane *l, bool fast)
+void dispatch_set_fast(struct dispatch *d, struct send_queue *l, bool fast)
 {
-    fast = fast && l->system->pace == NULL;
+    fast = fast && l->system->limiter == NULL;
     if (fast != l->fast)
         d->waiting_fast += fast ? l->waiting : -l->waiting;
     l->fast = fast;
@@ -173,9 +173,9 @@ void dispatch_use(struct dispatch *d, struct plan *plan)
     for (struct system_live *s = d->systems; s != NULL; s = s->next) {
         s->limit = limit_of(plan, s->word);
         s->in_doubt = doubt_of(plan, s->word);
-        s->pace = pace_of(d, s->word);
+        s->limiter = limiter_of(d, s->word);
     }
-    for (struct lane *l = d->lanes; l != NULL; l = l->next)
+    for (struct send_queue *l = d->queues; l != NULL; l = l->next)
         dispatch_set_fast(d, l, l->fast);
     for (struct endpoint_live *e = d->endpoints; e != NULL; e = e->next)
         e->plan = plan_endpoint_find(plan, e->word);
@@ -204,7 +204,7 @@ void dispatch_learn(struct dispatch *d, int64_t endpoint, bool breaker, int64_t 
 void dispatch_sending(struct dispatch *d, int64_t system, size_t most, struct buf *to)
 {
     (void)pthread_mutex_lock(&d->mutex);
-    const struct part *p = dispatch_system(d, system)->sending;
+    const struct leg *p = dispatch_system(d, system)->sending;
 
     for (; p != NULL && most > 0; p = p->after, most--) {
         buf_put(to, p->row.id);

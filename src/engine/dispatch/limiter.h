@@ -1,4 +1,4 @@
-/* pace.h - how fast a system may be sent to: tokens, and who is told when there are some.
+/* limiter.h - how fast a system may be sent to: tokens, and who is told when there are some.
  *
  * A system with a rate has a timeline that all nodes share (core/rate.h).  This node holds a
  * piece of it, and reserves another one in the store (store/govern/rate.h) when somebody wants a
@@ -19,10 +19,10 @@
 #include "core/rate.h"
 #include "store/govern/rate.h"
 
-struct pace;
+struct limiter;
 struct paced;
 
-struct pace_calls {
+struct limiter_calls {
     /* Something of this system may begin now, perhaps.  May call back. */
     void (*ready)(void *arg, int64_t system);
     /* Queue the reservation; op.done is set and called later, never from within. */
@@ -30,14 +30,14 @@ struct pace_calls {
     void *arg;
 };
 
-struct pace *pace_new(const struct pace_calls *calls);
-void pace_run(struct pace *p);  /* its thread begins */
-void pace_stop(struct pace *p); /* and ends; no reservation is under way then */
-void pace_free(struct pace *p); /* NULL is fine */
+struct limiter *limiter_new(const struct limiter_calls *calls);
+void limiter_run(struct limiter *p);  /* its thread begins */
+void limiter_stop(struct limiter *p); /* and ends; no reservation is under way then */
+void limiter_free(struct limiter *p); /* NULL is fine */
 
 /* The tokens of this system under this rule, from now on; made at its first use, kept for
  * ever. */
-struct paced *pace_system(struct pace *p, int64_t system, struct rate_rule rule);
+struct paced *limiter_system(struct limiter *p, int64_t system, struct rate_rule rule);
 
 /* Take a token; false: there is none now.  `wait`: then ready() follows. */
 bool paced_take(struct paced *x, bool wait);

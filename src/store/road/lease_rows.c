@@ -1,4 +1,4 @@
-#include "store/road/lease.h"
+#include "store/road/lease_rows.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "engine/threads/desk.h"
+#include "engine/threads/background.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -6,21 +6,21 @@
 #include "base/alloc.h"
 #include "base/thread.h"
 
-struct desk {
+struct background {
     pthread_mutex_t mutex;
     pthread_cond_t filled;
-    struct desk_job *first, **end;
+    struct background_job *first, **end;
     size_t waiting, queue_most, thread_count;
     bool stopping;
     pthread_t threads[];
 };
 
-static struct desk_job *take(struct desk *d)
+static struct background_job *take(struct background *d)
 {
     (void)pthread_mutex_lock(&d->mutex);
     while (d->first == NULL && !d->stopping)
         (void)pthread_cond_wait(&d->filled, &d->mutex);
-    struct desk_job *job = d->first;
+    struct background_job *job = d->first;
 
     if (job != NULL) {
         d->first = job->next;
@@ -32,10 +32,10 @@ static struct desk_job *take(struct desk *d)
     return job;
 }
 
-static void *desk_main(void *arg)
+static void *background_main(void *arg)
 {
-    struct desk *d = arg;
-    struct desk_job *job;
+    struct background *d = arg;
+    struct background_job *job;
 
     while ((job = take(d)) != NULL) {
         job->run(job);
@@ -44,9 +44,9 @@ static void *desk_main(void *arg)
     return NULL;
 }
 
-struct desk *desk_new(size_t threads, size_t queue_most)
+struct background *background_new(size_t threads, size_t queue_most)
 {
-    struct desk *d = xcalloc(1, sizeof *d + threads * sizeof d->threads[0]);
+    struct background *d = xcalloc(1, sizeof *d + threads * sizeof d->threads[0]);
 
     d->end = &d->first;
     d->queue_most = queue_most;
@@ -54,11 +54,11 @@ struct desk *desk_new(size_t threads, size_t queue_most)
     (void)pthread_mutex_init(&d->mutex, NULL);
     (void)pthread_cond_init(&d->filled, NULL);
     for (size_t i = 0; i < threads; i++)
-        thread_start(&d->threads[i], "desk", desk_main, d);
+        thread_start(&d->threads[i], "background", background_main, d);
     return d;
 }
 
-bool desk_submit(struct desk *d, struct desk_job *job)
+bool background_submit(struct background *d, struct background_job *job)
 {
     (void)pthread_mutex_lock(&d->mutex);
     bool taken = !d->stopping && d->waiting < d->queue_most;
@@ -75,7 +75,7 @@ bool desk_submit(struct desk *d, struct desk_job *job)
     return taken;
 }
 
-void desk_free(struct desk *d)
+void background_free(struct background *d)
 {
     if (d == NULL)
         return;

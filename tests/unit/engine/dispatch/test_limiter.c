@@ -1,5 +1,5 @@
 /* Tokens of systems, over a store that the test plays: it answers when it likes. */
-#include "engine/dispatch/pace.h"
+#include "engine/dispatch/limiter.h"
 
 #include <pthread.h>
 
@@ -9,7 +9,7 @@
 enum { HUB = 7, SHOP = 8 };
 
 struct field {
-    struct pace *pace;
+    struct limiter *limiter;
     pthread_mutex_t mutex;
     struct rate_op *op; /* under way */
     int64_t row_ns;     /* of the store */
@@ -89,8 +89,9 @@ static bool comes(struct field *f, const int *what, int most)
 static void begin(struct field *f)
 {
     *f = (struct field){ .mutex = PTHREAD_MUTEX_INITIALIZER };
-    f->pace = pace_new(&(struct pace_calls){ .ready = on_ready, .reserve = on_reserve, .arg = f });
-    pace_run(f->pace);
+    f->limiter =
+        limiter_new(&(struct limiter_calls){ .ready = on_ready, .reserve = on_reserve, .arg = f });
+    limiter_run(f->limiter);
 }
 
 static void end(struct field *f)
@@ -98,7 +99,7 @@ static void end(struct field *f)
     f->answers = false;
     for (int i = 0; i < 1000 && is_asked(f); i++)
         clock_sleep_us(1000);
-    pace_free(f->pace);
+    limiter_free(f->limiter);
 }
 
 /* Times that pass while the machine does something else are lost, so only some round has to go
@@ -118,7 +119,7 @@ static bool five_then_a_wait(const void *unused)
 
     (void)unused;
     begin(&f);
-    struct paced *x = pace_system(f.pace, HUB, rate_rule(100, CLOCK_S, 5));
+    struct paced *x = limiter_system(f.limiter, HUB, rate_rule(100, CLOCK_S, 5));
 
     (void)paced_take(x, true);
     answer(&f, true);
@@ -137,7 +138,7 @@ TEST(a_token_comes_from_the_store)
     struct field f;
 
     begin(&f);
-    struct paced *x = pace_system(f.pace, HUB, rate_rule(100, CLOCK_S, 5));
+    struct paced *x = limiter_system(f.limiter, HUB, rate_rule(100, CLOCK_S, 5));
 
     CHECK(f.asked == 0); /* nobody wants one */
     CHECK(!paced_take(x, false) && f.asked == 0);
@@ -145,7 +146,7 @@ TEST(a_token_comes_from_the_store)
     CHECK(!paced_take(x, true) && f.asked == 1 && seen(&f, &f.told) == 0); /* it is under way */
     answer(&f, true);
     CHECK(comes(&f, &f.told, 1) && !paced_is_held(x));
-    pace_free(f.pace);
+    limiter_free(f.limiter);
     CHECK(some_round(five_then_a_wait, NULL));
 }
 
@@ -164,7 +165,7 @@ static bool is_reached(const void *of)
 
     begin(&f);
     f.answers = true;
-    struct paced *x = pace_system(f.pace, HUB, rate_rule(c->count, CLOCK_S, c->burst));
+    struct paced *x = limiter_system(f.limiter, HUB, rate_rule(c->count, CLOCK_S, c->burst));
 
     for (began = clock_mono_us(); clock_mono_us() - began < CLOCK_S / 2;) {
         if (paced_take(x, true))
@@ -199,7 +200,7 @@ TEST(a_store_that_fails_is_asked_again)
     struct field f;
 
     begin(&f);
-    struct paced *x = pace_system(f.pace, HUB, long_rule(&f, -CLOCK_S));
+    struct paced *x = limiter_system(f.limiter, HUB, long_rule(&f, -CLOCK_S));
 
     CHECK(!paced_take(x, true));
     int64_t failed = clock_mono_us();
@@ -212,7 +213,7 @@ TEST(a_store_that_fails_is_asked_again)
     CHECK(!paced_take(x, true) && f.asked == 2);
     answer(&f, true);
     CHECK(comes(&f, &f.told, 3) && paced_take(x, true));
-    pace_free(f.pace);
+    limiter_free(f.limiter);
 }
 
 TEST(a_refusal_says_when_to_come_again)
@@ -220,7 +221,7 @@ TEST(a_refusal_says_when_to_come_again)
     struct field f;
 
     begin(&f); /* others have it all for a second */
-    struct paced *x = pace_system(f.pace, HUB, long_rule(&f, CLOCK_S));
+    struct paced *x = limiter_system(f.limiter, HUB, long_rule(&f, CLOCK_S));
     int64_t began = clock_mono_us();
 
     CHECK(!paced_take(x, true));
@@ -230,7 +231,7 @@ TEST(a_refusal_says_when_to_come_again)
     CHECK(!paced_take(x, true) && f.asked == 2);
     answer(&f, true);
     CHECK(comes(&f, &f.told, 3) && paced_take(x, true));
-    pace_free(f.pace);
+    limiter_free(f.limiter);
 }
 
 TEST(another_rule_drops_what_was_reserved)
@@ -238,7 +239,7 @@ TEST(another_rule_drops_what_was_reserved)
     struct field f;
 
     begin(&f);
-    struct paced *x = pace_system(f.pace, HUB, rate_rule(1, 3600 * (int64_t)CLOCK_S, 1));
+    struct paced *x = limiter_system(f.limiter, HUB, rate_rule(1, 3600 * (int64_t)CLOCK_S, 1));
 
     CHECK(paced_is_slow(x) && paced_keep(x) == 1);
     CHECK(!paced_take(x, true));
@@ -249,14 +250,14 @@ TEST(another_rule_drops_what_was_reserved)
     CHECK(!paced_take(x, true) && !is_asked(&f) && paced_is_held(x));
     int told = seen(&f, &f.told);
 
-    CHECK(pace_system(f.pace, HUB, rate_rule(100, CLOCK_S, 6001)) == x && !paced_is_slow(x));
+    CHECK(limiter_system(f.limiter, HUB, rate_rule(100, CLOCK_S, 6001)) == x && !paced_is_slow(x));
     CHECK(paced_keep(x) > 1 && comes(&f, &f.told, told + 1));
     (void)long_rule(&f, -CLOCK_S);
     CHECK(!paced_take(x, true) && is_asked(&f));
     answer(&f, true);
     CHECK(paced_take(x, true));
-    CHECK(pace_system(f.pace, SHOP, rate_rule(100, CLOCK_S, 1)) != x);
-    pace_free(f.pace);
+    CHECK(limiter_system(f.limiter, SHOP, rate_rule(100, CLOCK_S, 1)) != x);
+    limiter_free(f.limiter);
 }
 
 int main(void)

@@ -1,4 +1,4 @@
-#include "engine/watch/lookout.h"
+#include "engine/watch/watchdog.h"
 
 #include "base/clock.h"
 #include "test.h"

@@ -1,0 +1,90 @@
+/* timeline.h - the timeline of a document, as bytes in its row.
+ *
+ * Every change of a document is one line: when, on which node, at which stage, what came
+ * of it, how long it took, and what is to be said.  Lines are only ever added, at the end;
+ * the bytes of two timelines one after the other are a timeline.  Some lines carry more: the
+ * place of stored bytes, the delivery they speak of.
+ *
+ * Format      each line: varint length of what follows; u8 format; then varints, bytes and
+ *             texts with their length in front.  Times are absolute, so that timelines can be
+ *             joined.  A reader skips a line whose format it does not know.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/digest.h"
+#include "base/str.h"
+
+/* A document's timeline ends growing here.  One that is made in one piece says so in its last
+ * line, longer than TRAIL_FULL it takes no other; what would be joined to a full one in the
+ * store is left out. */
+enum { TIMELINE_MOST = 64 << 10, TIMELINE_TEXT_MOST = 1000, TIMELINE_FULL = TIMELINE_MOST - 2500 };
+
+/* The words in `trail_stages` are what people and scripts see. */
+enum timeline_stage {
+    TIMELINE_ACCEPT,
+    TIMELINE_EXTRACT,
+    TIMELINE_ROUTE,
+    TIMELINE_STEP,
+    TIMELINE_DELIVERY,
+    TIMELINE_OPERATOR,
+    TIMELINE_RECOVERY,
+    TIMELINE_DOCUMENT,
+    TIMELINE_STAGES
+};
+
+enum timeline_outcome {
+    TIMELINE_DONE,
+    TIMELINE_FAILED,
+    TIMELINE_WAITS, /* held or waiting for its turn */
+    TIMELINE_RETRY, /* will be tried again */
+    TIMELINE_DELIVERED,
+    TIMELINE_DOUBT,
+    TIMELINE_DEAD,
+    TIMELINE_CANCELLED,
+    TIMELINE_DROPPED,
+    TIMELINE_AGAIN,   /* a person or a new configuration started it again */
+    TIMELINE_UNKNOWN, /* sent before a crash: nobody knows */
+    TIMELINE_OUTCOMES
+};
+
+extern const char *const timeline_stages[TIMELINE_STAGES];
+extern const char *const timeline_outcomes[TIMELINE_OUTCOMES];
+
+struct timeline_line {
+    int64_t at_us;
+    int64_t node;
+    enum timeline_stage stage;
+    enum timeline_outcome outcome;
+    int64_t took_us;    /* -1: no time of its own */
+    int64_t attempt;    /* of a delivery, from 1; else 0 */
+    int64_t status;     /* of the receiver's answer; 0: none */
+    int64_t config;     /* the version that was used; 0: not said */
+    struct str what;    /* route, step or endpoint */
+    struct str message; /* may be empty */
+
+    /* Bytes that were stored at this point (a step changed them). */
+    bool has_bytes;
+    int64_t seg, pos, num, size; /* see store/payload/payload.h */
+    struct sha256 sha256;
+};
+
+/* Texts longer than TRAIL_TEXT_MOST are cut at a character.  The cap of `to` is TRAIL_MOST or
+ * more; nothing is added to a timeline that is full. */
+void timeline_add(struct buf *to, const struct timeline_line *line);
+
+/* Read one line after the other; the texts point into the timeline. */
+struct timeline_reader {
+    struct str rest;
+};
+
+struct timeline_reader timeline_read(struct str timeline);
+/* False at the end, and at bytes that are no timeline: `*ret_damaged` tells which, and nothing
+ * is read behind the damage. */
+bool timeline_next(struct timeline_reader *r, struct timeline_line *ret, bool *ret_damaged);
+
+/* The first lines of it, as many as TRAIL_MOST bytes hold. */
+struct str timeline_fit(struct str timeline);
