@@ -16,6 +16,8 @@ import sys
 KEPT = {
     "api_find_right": "tests guard a schema of their own as the API guards its own",
     "api_may": "the same",
+    **{f"embed_{name}_{what}": "a label of embed.c in assembler; a local one is lost by link-time optimization"
+       for name in ("schema", "prelude") for what in ("bytes", "size")},
     "main": "the program begins there",
     "queue_is_stuck": "a rule about time, which its tests make",
     "router_find_counted": "tells how many tables a search has looked into: tests and the benchmark keep it bounded",

@@ -65,7 +65,7 @@ static bool guard(struct graphql_call *call, int right, struct err *err)
 /* ---- the schema --------------------------------------------------------------------------------
  */
 
-static bool bind_all(struct graphql_schema *schema, struct err *err)
+static bool api_bind_all(struct graphql_schema *schema, struct err *err)
 {
     static const struct {
         const struct graphql_resolver *table;
@@ -89,7 +89,7 @@ bool api_new(struct api **ret, struct err *err)
     struct api *api = NEW(struct api);
 
     api->schema = graphql_schema_new(embed_schema(), err);
-    if (api->schema == NULL || !bind_all(api->schema, err)) {
+    if (api->schema == NULL || !api_bind_all(api->schema, err)) {
         api_free(api);
         return err_context(err, "admin API");
     }

@@ -77,8 +77,8 @@ static struct visit *visit_new(struct http_request *r, struct http_api *self)
     return v;
 }
 
-static void end_with_error(struct visit *v, int status, const char *fields, const char *code,
-                           const char *message)
+static void http_api_end_with_error(struct visit *v, int status, const char *fields,
+                                    const char *code, const char *message)
 {
     http_visit_error(&v->visit, status, fields, code, message);
 }
@@ -152,18 +152,19 @@ static bool graphql_admits(struct visit *v)
 {
     if (knows_caller(v))
         return true;
-    end_with_error(v, 401, "WWW-Authenticate: Bearer\r\n", "unauthorized",
-                   v->who.refused != NULL
-                       ? v->who.refused
-                       : "Log in, or send the admin token of the node: Authorization: Bearer "
-                         "TOKEN. It is in the file `token` of the data folder.");
+    http_api_end_with_error(
+        v, 401, "WWW-Authenticate: Bearer\r\n", "unauthorized",
+        v->who.refused != NULL
+            ? v->who.refused
+            : "Log in, or send the admin token of the node: Authorization: Bearer "
+              "TOKEN. It is in the file `token` of the data folder.");
     return false;
 }
 
 static void graphql_head(struct visit *v)
 {
     if (v->visit.request->method != HTTP_METHOD_POST) {
-        end_with_error(v, 405, "Allow: POST\r\n", "method_not_allowed", "Ask with POST.");
+        http_api_end_with_error(v, 405, "Allow: POST\r\n", "method_not_allowed", "Ask with POST.");
         return;
     }
     if (!graphql_admits(v))
@@ -186,12 +187,12 @@ static void events_head(struct visit *v)
     struct http_request *r = v->visit.request;
 
     if (r->method != HTTP_METHOD_GET) {
-        end_with_error(v, 405, "Allow: GET\r\n", "method_not_allowed", "Listen with GET.");
+        http_api_end_with_error(v, 405, "Allow: GET\r\n", "method_not_allowed", "Listen with GET.");
         return;
     }
     if (!knows_caller(v)) {
-        end_with_error(v, 401, "WWW-Authenticate: Bearer\r\n", "unauthorized",
-                       "Log in, or send a key: Authorization: Bearer KEY.");
+        http_api_end_with_error(v, 401, "WWW-Authenticate: Bearer\r\n", "unauthorized",
+                                "Log in, or send a key: Authorization: Bearer KEY.");
         return;
     }
     http_events_open(v->self->events, r, &v->who);
@@ -237,12 +238,13 @@ static void answer_metrics(struct visit *v)
     bool known = knows_caller(v), near = is_near(v->visit.request);
 
     if (!near && !known) {
-        end_with_error(v, 401, "WWW-Authenticate: Bearer\r\n", "unauthorized",
-                       "From another machine the metrics need the admin token.");
+        http_api_end_with_error(v, 401, "WWW-Authenticate: Bearer\r\n", "unauthorized",
+                                "From another machine the metrics need the admin token.");
         return;
     }
     if (!near && !rights_everywhere(&v->who.rights, RIGHT_SEE)) {
-        end_with_error(v, 403, "", "forbidden", "This needs the right `see` for all systems.");
+        http_api_end_with_error(v, 403, "", "forbidden",
+                                "This needs the right `see` for all systems.");
         return;
     }
     metrics_print(&v->answer);
@@ -273,7 +275,7 @@ static bool is_manual(const struct http_request *r)
             str_eq(str_from(path, path.len - behind.len), behind));
 }
 
-static void on_head(struct http_request *r, void *arg)
+static void http_api_on_head(struct http_request *r, void *arg)
 {
     struct http_api *self = arg;
     static const struct {
@@ -308,15 +310,15 @@ static void on_head(struct http_request *r, void *arg)
             pages[i].answer(v);
             return;
         }
-    end_with_error(v, 404, "", "not_found", "There is nothing at this path.");
+    http_api_end_with_error(v, 404, "", "not_found", "There is nothing at this path.");
 }
 
-static void on_body(struct http_request *r, struct str bytes)
+static void http_api_on_body(struct http_request *r, struct str bytes)
 {
     graphql_bytes(r->user, bytes);
 }
 
-static void on_end(struct http_request *r)
+static void http_api_on_end(struct http_request *r)
 {
     struct visit *v = r->user;
 
@@ -329,9 +331,9 @@ static void on_end(struct http_request *r)
 }
 
 const struct http_handler http_api_handler = {
-    .head = on_head,
-    .body = on_body,
-    .end = on_end,
+    .head = http_api_on_head,
+    .body = http_api_on_body,
+    .end = http_api_on_end,
     .gone = http_visit_gone,
 };
 

@@ -49,7 +49,7 @@ static void tables_of(const struct arg_form *form, const struct arg_option *ret[
     ret[3] = help_options;
 }
 
-static const struct arg_option *option_find(const struct arg_form *form, struct str name)
+static const struct arg_option *args_option_find(const struct arg_form *form, struct str name)
 {
     const struct arg_option *table[TABLES];
 
@@ -107,7 +107,7 @@ static bool wrong_option(const struct args *a, struct str word)
     return false;
 }
 
-static bool read_value(const struct args *a, struct arg_given *g)
+static bool args_read_value(const struct args *a, struct arg_given *g)
 {
     const char *name = g->option->name;
     struct err err;
@@ -136,7 +136,7 @@ static bool read_value(const struct args *a, struct arg_given *g)
     return true;
 }
 
-static bool add_option(struct args *a, struct arg_given g)
+static bool args_add_option(struct args *a, struct arg_given g)
 {
     const char *name = g.option->name;
 
@@ -150,7 +150,7 @@ static bool add_option(struct args *a, struct arg_given g)
         (void)args_wrong(a, "more than %d options", ARGS_OPTIONS);
         return false;
     }
-    if (!read_value(a, &g))
+    if (!args_read_value(a, &g))
         return false;
     a->given[a->given_count++] = g;
     return true;
@@ -164,7 +164,7 @@ static bool take_option(struct args *a, size_t count, char **words, size_t *ret_
     bool is_long = word.ptr[1] == '-';
     struct str value = str_cut(str_from(word, is_long ? 2 : 1), '=', &name);
     bool attached = is_long && value.ptr > name.ptr + name.len;
-    struct arg_given g = { .option = option_find(a->form, name) };
+    struct arg_given g = { .option = args_option_find(a->form, name) };
 
     if (g.option == NULL || is_long != (name.len > 1))
         return wrong_option(a, (struct str){ word.ptr, (size_t)(name.ptr + name.len - word.ptr) });
@@ -174,11 +174,11 @@ static bool take_option(struct args *a, size_t count, char **words, size_t *ret_
             (void)args_wrong(a, "--%s takes no value", g.option->name);
             return false;
         }
-        return add_option(a, g);
+        return args_add_option(a, g);
     }
     if (attached) {
         g.value = value.ptr;
-        return add_option(a, g);
+        return args_add_option(a, g);
     }
     if (count < 2 || str_starts(str_of(words[1]), STR("--"))) {
         (void)args_wrong(a, "%s%s needs a value: %s", dashes(g.option->name), g.option->name,
@@ -187,7 +187,7 @@ static bool take_option(struct args *a, size_t count, char **words, size_t *ret_
     }
     g.value = words[1];
     *ret_used = 2;
-    return add_option(a, g);
+    return args_add_option(a, g);
 }
 
 static bool add_operand(struct args *a, const char *word)
@@ -231,7 +231,7 @@ enum args_result args_parse(const char *verb, const struct arg_form *form, size_
 
 const char *args_list_at(const struct args *a, const char *name, size_t n)
 {
-    const struct arg_option *o = option_find(a->form, str_of(name));
+    const struct arg_option *o = args_option_find(a->form, str_of(name));
 
     require(o != NULL && o->kind != ARG_FLAG);
     for (size_t i = 0; i < a->given_count; i++)
@@ -247,7 +247,7 @@ const char *args_text(const struct args *a, const char *name)
 
 bool args_flag(const struct args *a, const char *name)
 {
-    const struct arg_option *o = option_find(a->form, str_of(name));
+    const struct arg_option *o = args_option_find(a->form, str_of(name));
 
     require(o != NULL && o->kind == ARG_FLAG);
     for (size_t i = 0; i < a->given_count; i++)
@@ -258,7 +258,7 @@ bool args_flag(const struct args *a, const char *name)
 
 int64_t args_number(const struct args *a, const char *name, int64_t otherwise)
 {
-    const struct arg_option *o = option_find(a->form, str_of(name));
+    const struct arg_option *o = args_option_find(a->form, str_of(name));
 
     require(o != NULL && (o->kind == ARG_NUMBER || o->kind == ARG_TIME));
     for (size_t i = 0; i < a->given_count; i++)

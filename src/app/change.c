@@ -17,7 +17,7 @@ enum { PORTION = 100, BAR = 40, BAR_EVERY_US = CLOCK_S / 5 };
 
 /* ---- those that are named ------------------------------------------------------------------ */
 
-static void print_result(const struct args *a, const json_t *one)
+static void change_print_result(const struct args *a, const json_t *one)
 {
     const char *result = member_text(one, "result"), *message = member_text(one, "message");
     bool done = result != NULL && strcmp(result, "done") == 0;
@@ -37,8 +37,8 @@ static void print_result(const struct args *a, const json_t *one)
 }
 
 /* False: the exit status is in c. */
-static bool change_portion(struct client *c, const struct args *a, const char *query,
-                           const char *field, json_t *variables, bool *io_all)
+static bool app_change_portion(struct client *c, const struct args *a, const char *query,
+                               const char *field, json_t *variables, bool *io_all)
 {
     json_auto_t *data = NULL;
     const json_t *one;
@@ -54,7 +54,7 @@ static bool change_portion(struct client *c, const struct args *a, const char *q
     {
         const char *result = member_text(one, "result");
 
-        print_result(a, one);
+        change_print_result(a, one);
         *io_all = *io_all && result != NULL && strcmp(result, "done") == 0;
     }
     return true;
@@ -81,7 +81,7 @@ int change_documents(const struct args *a, const char *query, const char *field,
                 return args_wrong(a, "an id is text in UTF-8");
             }
         (void)json_object_set_new(mine, "ids", ids);
-        if (!change_portion(&c, a, query, field, mine, &all))
+        if (!app_change_portion(&c, a, query, field, mine, &all))
             return c.exit_code;
     }
     return all ? EXIT_DONE : EXIT_NO;
@@ -186,7 +186,7 @@ static bool is_yes(void)
 }
 
 /* True: go on; else *ret_code is the exit status. */
-static bool may_go_on(const struct bulk *b, int *ret_code)
+static bool change_may_go_on(const struct bulk *b, int *ret_code)
 {
     const char *verb = b->what->verb;
 
@@ -205,7 +205,7 @@ static bool may_go_on(const struct bulk *b, int *ret_code)
     return false;
 }
 
-static void tell_end(const struct bulk *b)
+static void change_tell_end(const struct bulk *b)
 {
     if (args_flag(b->args, "json")) {
         json_auto_t *line = json_pack("{s:I,s:I,s:I}", "count", (json_int_t)b->count, "done",
@@ -238,7 +238,7 @@ static bool count_first(struct bulk *b)
 }
 
 /* Not faster than it was asked for, on the whole. */
-static void rest(const struct bulk *b)
+static void change_rest(const struct bulk *b)
 {
     int64_t parts = (b->done + b->skipped) / (int64_t)b->rate.count;
     int64_t more = (b->done + b->skipped) % (int64_t)b->rate.count;
@@ -268,14 +268,14 @@ static bool go_on(struct bulk *b)
         b->skipped += member_number(json_object_get(data, b->what->field), "skipped");
         draw_bar(b, false);
         if (after != NULL)
-            rest(b);
+            change_rest(b);
     } while (after != NULL);
     draw_bar(b, true);
     return true;
 }
 
 /* One call makes what the rate allows for a second, or one. */
-static bool read_rate(struct bulk *b)
+static bool change_read_rate(struct bulk *b)
 {
     const char *text = args_text(b->args, "rate");
     int64_t per_s;
@@ -302,7 +302,7 @@ static void tell_count(const struct bulk *b)
         (void)printf("%lld %s\n", (long long)b->count, things(b, b->count));
 }
 
-static int change(struct bulk *b)
+static int app_change(struct bulk *b)
 {
     int code = EXIT_DONE;
 
@@ -312,11 +312,11 @@ static int change(struct bulk *b)
         tell_count(b);
         return EXIT_DONE;
     }
-    if (b->count > 0 && !may_go_on(b, &code))
+    if (b->count > 0 && !change_may_go_on(b, &code))
         return code;
     if (b->count > 0 && !go_on(b))
         return b->c.exit_code;
-    tell_end(b);
+    change_tell_end(b);
     return EXIT_DONE;
 }
 
@@ -327,13 +327,13 @@ int change_in_bulk(const struct args *a, const struct change_bulk *what)
 
     b.by = change_by(a, b.name);
     b.filter = filter_of(a, &any);
-    if (b.filter == NULL || !read_rate(&b))
+    if (b.filter == NULL || !change_read_rate(&b))
         return EXIT_USAGE;
     if (any && args_flag(a, "all"))
         return args_wrong(a, "--all means every %s: leave out the filters", what->one);
     if (!any && !args_flag(a, "all"))
         return args_wrong(a, "say which ones: a filter, or --all");
-    return change(&b);
+    return app_change(&b);
 }
 
 /* ---- who ------------------------------------------------------------------------------------- */

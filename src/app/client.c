@@ -85,7 +85,7 @@ static bool transfer_fail(struct transfer *t, const char *what, const char *name
     return false;
 }
 
-static size_t on_read(char *to, size_t size, size_t count, void *arg)
+static size_t client_on_read(char *to, size_t size, size_t count, void *arg)
 {
     struct transfer *t = arg;
     size_t room = size * count;
@@ -119,7 +119,7 @@ static bool open_out(struct transfer *t)
     return t->out_fd >= 0 || transfer_fail(t, "cannot write", t->out_path, strerror(errno));
 }
 
-static bool write_out(struct transfer *t, const char *from, size_t len)
+static bool client_write_out(struct transfer *t, const char *from, size_t len)
 {
     if (!open_out(t))
         return false;
@@ -145,7 +145,7 @@ static long status_of(const struct transfer *t)
     return status;
 }
 
-static size_t on_write(char *from, size_t size, size_t count, void *arg)
+static size_t client_on_write(char *from, size_t size, size_t count, void *arg)
 {
     struct transfer *t = arg;
     size_t len = size * count;
@@ -153,7 +153,7 @@ static size_t on_write(char *from, size_t size, size_t count, void *arg)
 
     require(t->magic == TRANSFER_MAGIC);
     if (t->to_file && status_of(t) == 200)
-        return write_out(t, from, len) ? len : 0;
+        return client_write_out(t, from, len) ? len : 0;
     if (!buf_append(&t->answer, str_mem(from, len), &err)) {
         t->told = true;
         t->client->exit_code = print_fail(EXIT_UNREACHABLE, "the answer of %s is over %d MiB",
@@ -233,7 +233,7 @@ static void set_common(struct transfer *t, const char *path)
     (void)curl_easy_setopt(curl, CURLOPT_USERAGENT, "waybill/" WAYBILL_VERSION);
     (void)curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, (long)CONNECT_TIMEOUT_S);
     (void)curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, t->error);
-    (void)curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, on_write);
+    (void)curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, client_on_write);
     (void)curl_easy_setopt(curl, CURLOPT_WRITEDATA, t);
     (void)curl_easy_setopt(curl, CURLOPT_HTTPHEADER, t->headers);
     if (t->client->loopback)
@@ -374,7 +374,7 @@ static bool perform(struct transfer *t, long *ret_status)
     return true;
 }
 
-static json_t *parse(const struct buf *body)
+static json_t *client_parse(const struct buf *body)
 {
     /* One odd name in a list must not hide the whole list. */
     json_t *v = json_loadb(body->ptr, body->len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL);
@@ -437,7 +437,7 @@ static bool tell_errors(struct client *c, const json_t *errors)
 
 static bool judge_graphql(struct transfer *t, long status, json_t **ret_data)
 {
-    json_auto_t *body = parse(&t->answer);
+    json_auto_t *body = client_parse(&t->answer);
     const json_t *errors = json_object_get(body, "errors");
     json_t *data = json_object_get(body, "data");
 
@@ -501,13 +501,13 @@ bool client_post(struct client *c, const struct client_upload *up, json_t **ret_
     set_common(&t, up->path);
     set_stream(&t);
     (void)curl_easy_setopt(c->curl, CURLOPT_POST, 1L);
-    (void)curl_easy_setopt(c->curl, CURLOPT_READFUNCTION, on_read);
+    (void)curl_easy_setopt(c->curl, CURLOPT_READFUNCTION, client_on_read);
     (void)curl_easy_setopt(c->curl, CURLOPT_READDATA, &t);
     if (t.in_size >= 0)
         (void)curl_easy_setopt(c->curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)t.in_size);
     if (!perform(&t, &status))
         return false;
-    json_auto_t *body = parse(&t.answer);
+    json_auto_t *body = client_parse(&t.answer);
 
     if (status < 200 || status > 299)
         return tell_refused(&t, status, body);
@@ -542,7 +542,7 @@ bool client_get(struct client *c, const char *path, const char *to)
         return false;
     }
     if (status != 200) {
-        json_auto_t *body = parse(&t.answer);
+        json_auto_t *body = client_parse(&t.answer);
 
         return tell_refused(&t, status, body);
     }

@@ -31,7 +31,7 @@ static bool has_part(CURLU *u, CURLUPart part)
     return has;
 }
 
-static bool is_loopback(CURLU *u)
+static bool client_setup_is_loopback(CURLU *u)
 {
     struct in_addr v4 = { 0 };
     char *host = NULL;
@@ -66,7 +66,7 @@ bool client_setup_url(struct client *c, const struct args *a)
         c->exit_code = args_wrong(a, "--url takes no user and password; a node wants --token");
         return false;
     }
-    c->loopback = is_loopback(u);
+    c->loopback = client_setup_is_loopback(u);
     while (url.ptr[url.len - 1] == '/')
         url.len--;
     c->url = xstrndup(url);

@@ -21,7 +21,7 @@ static const char *unsent_cell(const json_t *alert, struct buf *room)
     return room->ptr;
 }
 
-static int run_ls(const struct args *a)
+static int cmd_alert_run_ls(const struct args *a)
 {
     static const struct list_column columns[] = {
         { "ID", "id" },
@@ -83,7 +83,7 @@ static void print_alert(const struct args *a, const json_t *alert)
     print_notices(a, json_object_get(alert, "notices"));
 }
 
-static int run_show(const struct args *a)
+static int cmd_alert_run_show(const struct args *a)
 {
     AUTO(client_close) struct client c = { 0 };
     json_auto_t *data = NULL;
@@ -125,13 +125,13 @@ const struct verb cmd_alerts = {
                                           .summary = "alerts that are open",
                                           .options = ls_options,
                                           .common = FORM_NODE | FORM_JSON,
-                                          .run = run_ls },
+                                          .run = cmd_alert_run_ls },
                                         { .word = "show",
                                           .usage = "ID",
                                           .summary = "one alert, and who was told of it",
                                           .least = 1,
                                           .most = 1,
                                           .common = FORM_NODE | FORM_JSON,
-                                          .run = run_show },
+                                          .run = cmd_alert_run_show },
                                         { 0 } },
 };

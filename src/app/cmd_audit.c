@@ -13,7 +13,7 @@ enum { PAGE = 200, LIMIT = 50, PATIENCE_S = 900 /* a long log takes its time */ 
 
 #define LINE_FIELDS "seq time actor kind address action object before after reason hash"
 
-static int run_ls(const struct args *a)
+static int cmd_audit_run_ls(const struct args *a)
 {
     static const struct list_column columns[] = {
         { "SEQ", "seq", LIST_NUMBER }, { "TIME", "time", LIST_TIME },
@@ -42,7 +42,7 @@ static int run_ls(const struct args *a)
     return list_pages(a, &c, &list, json_pack("{s:O}", "filter", filter));
 }
 
-static int print_verdict(const json_t *check)
+static int cmd_audit_print_verdict(const json_t *check)
 {
     const char *hash = member_text(check, "hash");
     long long lines = (long long)member_number(check, "lines"),
@@ -104,7 +104,7 @@ static int run_verify(const struct args *a)
     if (!json_is_object(check))
         return client_odd(&c, "no check in it");
     if (!args_flag(a, "json"))
-        return print_verdict(check);
+        return cmd_audit_print_verdict(check);
     print_json(check);
     return member_true(check, "ok") ? EXIT_DONE : EXIT_NO;
 }
@@ -144,7 +144,7 @@ const struct verb cmd_audit = {
                                           .summary = "who did what, the newest first",
                                           .options = ls_options,
                                           .common = FORM_NODE | FORM_JSON,
-                                          .run = run_ls },
+                                          .run = cmd_audit_run_ls },
                                         { .word = "verify",
                                           .usage = "[--head SEQ:HASH]",
                                           .summary = "follow the chain to its end",

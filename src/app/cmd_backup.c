@@ -77,7 +77,7 @@ static int print_end(const struct args *a, const json_t *b)
 }
 
 /* Until it has ended, unless another one took its place. */
-static int follow(const struct args *a, struct client *c)
+static int cmd_backup_follow(const struct args *a, struct client *c)
 {
     for (int64_t number = 0;; clock_sleep_us(LOOK_US)) {
         json_auto_t *data = NULL;
@@ -125,7 +125,7 @@ static int run_backup(const struct args *a)
     if (!client_open(&c, a))
         return c.exit_code;
     if (a->operand_count == 0)
-        return follow(a, &c);
+        return cmd_backup_follow(a, &c);
     json_t *variables =
         json_pack("{s:s,s:b}", "folder", path.ptr, "key", (int)args_flag(a, "with-key"));
 
@@ -136,7 +136,7 @@ static int run_backup(const struct args *a)
                         " withKey: $key) { number } }",
                         variables, &data))
         return c.exit_code;
-    return follow(a, &c);
+    return cmd_backup_follow(a, &c);
 }
 
 static const struct arg_option options[] = {

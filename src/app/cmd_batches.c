@@ -30,7 +30,7 @@ static const char *document_cell(const json_t *b, struct buf *room)
     return json_is_object(error) ? member_text(error, "message") : member_text(b, "document");
 }
 
-static int run_ls(const struct args *a)
+static int cmd_batches_run_ls(const struct args *a)
 {
     static const struct list_column columns[] = {
         { "ID", "id" },
@@ -82,7 +82,7 @@ static void time_line(const char *label, const char *utc)
         line(label, print_time(utc, text));
 }
 
-static void show(const json_t *b)
+static void cmd_batches_show(const json_t *b)
 {
     const json_t *error = json_object_get(b, "error"), *id;
     char text[PRINT_SHORT];
@@ -115,7 +115,7 @@ static void show(const json_t *b)
 }
 
 /* The newest of that name. */
-static int run_show(const struct args *a)
+static int cmd_batches_run_show(const struct args *a)
 {
     AUTO(client_close) struct client c = { 0 };
     json_auto_t *data = NULL;
@@ -133,7 +133,7 @@ static int run_show(const struct args *a)
     if (args_flag(a, "json"))
         print_json(found);
     else
-        show(found);
+        cmd_batches_show(found);
     return EXIT_DONE;
 }
 
@@ -192,14 +192,14 @@ const struct verb cmd_batches = {
               .most = 1,
               .options = ls_options,
               .common = FORM_NODE | FORM_JSON,
-              .run = run_ls },
+              .run = cmd_batches_run_ls },
             { .word = "show",
               .usage = "NAME",
               .summary = "the newest batch of that name, with its first documents",
               .least = 1,
               .most = 1,
               .common = FORM_NODE | FORM_JSON,
-              .run = run_show },
+              .run = cmd_batches_run_show },
             { .word = "close",
               .usage = "NAME [--receiver SYSTEM]",
               .summary = "close what is open of it now",

@@ -53,7 +53,8 @@ static void print_lines(const char *file, const struct problem_list *list, const
     }
 }
 
-static void print_json(const char *file, const struct problem_list *list, const char *severity)
+static void cmd_check_print_json(const char *file, const struct problem_list *list,
+                                 const char *severity)
 {
     for (size_t i = 0; i < list->count; i++) {
         const struct problem *p = &list->items[i];
@@ -78,7 +79,7 @@ static void print_json(const char *file, const struct problem_list *list, const 
     }
 }
 
-static void print_verdict(const char *file, const struct problem_list *problems)
+static void cmd_check_print_verdict(const char *file, const struct problem_list *problems)
 {
     size_t all = problems->count + problems->left_out;
 
@@ -106,12 +107,12 @@ static int check_file(const char *file, bool json)
 
     config_unref(config);
     if (json) {
-        print_json(file, &report.problems, "error");
-        print_json(file, &report.warnings, "warning");
+        cmd_check_print_json(file, &report.problems, "error");
+        cmd_check_print_json(file, &report.warnings, "warning");
     } else {
         print_lines(file, &report.problems, "");
         print_lines(file, &report.warnings, "warning: ");
-        print_verdict(file, &report.problems);
+        cmd_check_print_verdict(file, &report.problems);
     }
     return valid ? EXIT_VALID : EXIT_INVALID;
 }

@@ -18,8 +18,8 @@ enum { HISTORY_MOST = 200 }; /* the API's largest page */
     " warnings { line column message hint } }"
 
 /* What configApply and configRevert answer. */
-static int print_result(struct client *c, const struct args *a, const json_t *result,
-                        const char *file)
+static int cmd_config_print_result(struct client *c, const struct args *a, const json_t *result,
+                                   const char *file)
 {
     const json_t *problems = json_object_get(result, "problems");
     const json_t *version = json_object_get(result, "version");
@@ -64,7 +64,7 @@ static int run_apply(const struct args *a)
                         " { configApply(text: $text, note: $note) " RESULT_FIELDS " }",
                         variables, &data))
         return c.exit_code;
-    return print_result(&c, a, json_object_get(data, "configApply"), path);
+    return cmd_config_print_result(&c, a, json_object_get(data, "configApply"), path);
 }
 
 static int run_revert(const struct args *a)
@@ -81,7 +81,7 @@ static int run_revert(const struct args *a)
                   "mutation($version: Int!) { configRevert(version: $version) " RESULT_FIELDS " }",
                   json_pack("{s:I}", "version", (json_int_t)version), &data))
         return c.exit_code;
-    return print_result(&c, a, json_object_get(data, "configRevert"), title);
+    return cmd_config_print_result(&c, a, json_object_get(data, "configRevert"), title);
 }
 
 /* The version named by the first operand, or the live one. */
@@ -110,7 +110,7 @@ static bool fetch_version(struct client *c, const struct args *a, json_t **ret_d
     return false;
 }
 
-static int run_show(const struct args *a)
+static int cmd_config_run_show(const struct args *a)
 {
     AUTO(client_close) struct client c = { 0 };
     json_auto_t *data = NULL;
@@ -275,7 +275,7 @@ const struct verb cmd_config = {
               .summary = "the live version, or version N",
               .most = 1,
               .common = FORM_NODE | FORM_JSON,
-              .run = run_show },
+              .run = cmd_config_run_show },
             { .word = "history",
               .usage = "[--limit N]",
               .summary = "versions, the newest first",

@@ -80,7 +80,7 @@ static int list_groups(const struct args *a, struct client *c, json_t *filter, c
     return code;
 }
 
-static int run_ls(const struct args *a)
+static int cmd_dead_run_ls(const struct args *a)
 {
     const char *by = args_text(a, "by");
     AUTO(client_close) struct client c = { 0 };
@@ -97,7 +97,7 @@ static int run_ls(const struct args *a)
     return by != NULL ? list_groups(a, &c, filter, by) : list_letters(a, &c, filter);
 }
 
-static int run_retry(const struct args *a)
+static int cmd_dead_run_retry(const struct args *a)
 {
     return change_in_bulk(a, &(struct change_bulk){ .field = "deadRetry",
                                                     .filter = "DeadFilter",
@@ -108,7 +108,7 @@ static int run_retry(const struct args *a)
                                                     .portion = PORTION });
 }
 
-static int run_discard(const struct args *a)
+static int cmd_dead_run_discard(const struct args *a)
 {
     return change_in_bulk(a, &(struct change_bulk){ .field = "deadDiscard",
                                                     .filter = "DeadFilter",
@@ -160,18 +160,18 @@ const struct verb cmd_dead = {
                                           .summary = "dead letters, the oldest first, or in groups",
                                           .options = ls_options,
                                           .common = FORM_NODE | FORM_JSON,
-                                          .run = run_ls },
+                                          .run = cmd_dead_run_ls },
                                         { .word = "retry",
                                           .usage = "FILTER...|--all [--dry] [--rate N/s] [--yes]",
                                           .summary = "send them again, or start them again",
                                           .options = bulk_options,
                                           .common = FORM_NODE | FORM_JSON,
-                                          .run = run_retry },
+                                          .run = cmd_dead_run_retry },
                                         { .word = "discard",
                                           .usage = "FILTER...|--all [--dry] [--rate N/s] [--yes]",
                                           .summary = "end them: nobody will send them",
                                           .options = bulk_options,
                                           .common = FORM_NODE | FORM_JSON,
-                                          .run = run_discard },
+                                          .run = cmd_dead_run_discard },
                                         { 0 } },
 };

@@ -45,7 +45,8 @@ struct demo {
 
 /* ---- folder --------------------------------------------------------------------------------- */
 
-static bool find_folder(struct demo *d, const char *given, const char **ret, struct err *err)
+static bool cmd_demo_find_folder(struct demo *d, const char *given, const char **ret,
+                                 struct err *err)
 {
     const char *temp = getenv("TMPDIR");
 
@@ -203,7 +204,7 @@ static void tell_status(struct demo *d, int64_t now_us)
 }
 
 /* Go on below the status line. */
-static void next_line(struct demo *d)
+static void cmd_demo_next_line(struct demo *d)
 {
     if (d->line_open)
         (void)putchar('\n');
@@ -245,14 +246,14 @@ static bool start_node(struct demo *d, struct err *err)
 }
 
 /* The node ended without being told: start it again, unless it does not last. */
-static bool revive(struct demo *d, const char *how, struct err *err)
+static bool cmd_demo_revive(struct demo *d, const char *how, struct err *err)
 {
     bool early = clock_mono_us() - d->spawned_us < EARLY_US;
 
     d->early_ends = early ? d->early_ends + 1 : 0;
     if (d->early_ends >= EARLY_ENDS_MOST)
         return err_set(err, ERR_PERMANENT, 0, "the node ends again and again, last with %s", how);
-    next_line(d);
+    cmd_demo_next_line(d);
     (void)printf("the node ended with %s: starting it again\n", how);
     (void)fflush(stdout);
     return start_node(d, err);
@@ -275,7 +276,7 @@ static bool run_traffic(struct demo *d, struct err *err)
     const char *how;
 
     while (!told_to_stop(d, due)) {
-        if (demo_node_ended(&d->node, &how) && !revive(d, how, err))
+        if (demo_node_ended(&d->node, &how) && !cmd_demo_revive(d, how, err))
             return false;
         if (clock_mono_us() < due)
             continue; /* a signal came early */
@@ -290,20 +291,20 @@ static bool run_traffic(struct demo *d, struct err *err)
 
 /* ---- start and stop -------------------------------------------------------------------------- */
 
-static bool start(struct demo *d, const char *given, struct err *err)
+static bool cmd_demo_start(struct demo *d, const char *given, struct err *err)
 {
     const char *dir = NULL;
 
-    if (!find_folder(d, given, &dir, err) || !demo_mock_open(&d->mock, err) ||
+    if (!cmd_demo_find_folder(d, given, &dir, err) || !demo_mock_open(&d->mock, err) ||
         !demo_node_prepare(&d->node, &d->arena, dir, demo_mock_port(d->mock), err))
         return false;
     return start_node(d, err) && demo_node_await(&d->node, err);
 }
 
 /* The systems stay until the node is gone: what is on its way may still arrive. */
-static void stop(struct demo *d)
+static void cmd_demo_stop(struct demo *d)
 {
-    next_line(d);
+    cmd_demo_next_line(d);
     if (d->node.pid != 0) {
         (void)printf("stopping\n");
         (void)fflush(stdout);
@@ -337,18 +338,18 @@ static int run_demo(const struct args *a)
 
     (void)umask(077);
     block_signals(&d);
-    ok = start(&d, args_text(a, "dir"), &err);
+    ok = cmd_demo_start(&d, args_text(a, "dir"), &err);
     if (ok) {
         tell_what_runs(&d);
         ok = run_traffic(&d, &err);
     }
     if (!ok) {
-        next_line(&d);
+        cmd_demo_next_line(&d);
         (void)print_fail(0, "demo: %s", err.text);
         if (d.node.arena != NULL)
             demo_node_tell_log(&d.node);
     }
-    stop(&d);
+    cmd_demo_stop(&d);
     return ok ? EXIT_DONE : EXIT_NO;
 }
 

@@ -116,7 +116,7 @@ static int list_scan(const struct args *a, struct client *c, json_t *filter)
     return EXIT_DONE;
 }
 
-static int run_ls(const struct args *a)
+static int cmd_docs_run_ls(const struct args *a)
 {
     AUTO(client_close) struct client c = { 0 };
     const char *text = args_text(a, "text");
@@ -152,7 +152,7 @@ static bool fetch_one(struct client *c, const struct args *a, const char *query,
     " edits { items { id } next } batch { id } parent { id }" DOCUMENT_DELIVERIES
 
 /* Scripts get all there is. */
-static int run_show(const struct args *a)
+static int cmd_docs_run_show(const struct args *a)
 {
     AUTO(client_close) struct client c = { 0 };
     bool json = args_flag(a, "json");
@@ -235,7 +235,7 @@ static int change_some(const struct args *a, const char *query, const char *fiel
     return change_documents(a, query, field, variables);
 }
 
-static int run_retry(const struct args *a)
+static int cmd_docs_run_retry(const struct args *a)
 {
     const char *from = args_text(a, "from");
     struct change_bulk bulk = {
@@ -264,7 +264,7 @@ static int run_cancel(const struct args *a)
                        "cancel", json_object(), &bulk);
 }
 
-static int run_discard(const struct args *a)
+static int cmd_docs_run_discard(const struct args *a)
 {
     struct change_bulk bulk = { .field = "documentsDiscard",
                                 .verb = "discard",
@@ -399,7 +399,7 @@ const struct verb cmd_docs = {
                                           .summary = "documents, the newest first",
                                           .options = ls_options,
                                           .common = FORM_NODE | FORM_JSON,
-                                          .run = run_ls },
+                                          .run = cmd_docs_run_ls },
                                         { .word = "show",
                                           .usage = "ID",
                                           .summary = "one document: what is known, its deliveries, "
@@ -407,7 +407,7 @@ const struct verb cmd_docs = {
                                           .least = 1,
                                           .most = 1,
                                           .common = FORM_NODE | FORM_JSON,
-                                          .run = run_show },
+                                          .run = cmd_docs_run_show },
                                         { .word = "trace",
                                           .usage = "ID",
                                           .summary = "its timeline: everything that happened to it",
@@ -431,7 +431,7 @@ const struct verb cmd_docs = {
                                           .most = ARGS_OPERANDS,
                                           .options = retry_options,
                                           .common = FORM_NODE | FORM_JSON,
-                                          .run = run_retry },
+                                          .run = cmd_docs_run_retry },
                                         { .word = "cancel",
                                           .usage = "ID...|FILTER...|--all [--dry] "
                                                    "[--rate N/s]",
@@ -447,7 +447,7 @@ const struct verb cmd_docs = {
                                           .most = ARGS_OPERANDS,
                                           .options = change_options,
                                           .common = FORM_NODE | FORM_JSON,
-                                          .run = run_discard },
+                                          .run = cmd_docs_run_discard },
                                         { .word = "edit",
                                           .usage = "ID [FILE|-] [--beside] [--route] "
                                                    "[--receiver S ...]",

@@ -66,7 +66,7 @@ static int tell_unconfirmed(const json_t *unconfirmed)
     return json_array_size(unconfirmed) == 0 ? EXIT_DONE : EXIT_NO;
 }
 
-static int run_add(const struct args *a)
+static int cmd_hold_run_add(const struct args *a)
 {
     AUTO(client_close) struct client c = { 0 };
     char from_text[CLOCK_TEXT], until_text[CLOCK_TEXT];
@@ -126,7 +126,7 @@ static const char *waiting_cell(const json_t *hold, struct buf *room)
     return room->ptr;
 }
 
-static int run_ls(const struct args *a)
+static int cmd_hold_run_ls(const struct args *a)
 {
     static const struct list_column columns[] = {
         { "ID", "id" },
@@ -217,13 +217,13 @@ const struct verb cmd_hold = {
               .most = 1,
               .options = add_options,
               .common = FORM_NODE | FORM_JSON,
-              .run = run_add },
+              .run = cmd_hold_run_add },
             { .word = "ls",
               .usage = "[--all]",
               .summary = "holds that are in force or planned",
               .options = ls_options,
               .common = FORM_NODE | FORM_JSON,
-              .run = run_ls },
+              .run = cmd_hold_run_ls },
             { .word = "end",
               .usage = "ID",
               .summary = "end a hold now",

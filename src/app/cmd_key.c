@@ -87,7 +87,7 @@ static int run_rm_admin(const struct args *a)
 /* ---- of gateways ------------------------------------------------------------------------------
  */
 
-static int run_add(const struct args *a)
+static int cmd_key_run_add(const struct args *a)
 {
     AUTO(client_close) struct client c = { 0 };
     json_auto_t *data = NULL;
@@ -117,7 +117,7 @@ static int run_add(const struct args *a)
     return c.exit_code;
 }
 
-static int run_ls(const struct args *a)
+static int cmd_key_run_ls(const struct args *a)
 {
     static const struct list_column columns[] = { { "ID", "id" },
                                                   { "GATEWAY", "gateway" },
@@ -131,7 +131,7 @@ static int run_ls(const struct args *a)
     return args_flag(a, "admin") ? run_ls_admin(a) : list_whole(a, &list, json_object());
 }
 
-static int run_rm(const struct args *a)
+static int cmd_key_run_rm(const struct args *a)
 {
     static const struct ask_removal removal = { .mutation =
                                                     "mutation($id: ID!) { keyRemove(id: $id) }",
@@ -178,13 +178,13 @@ const struct verb cmd_key = {
                                      .most = 1,
                                      .options = add_options,
                                      .common = FORM_NODE | FORM_JSON,
-                                     .run = run_add },
+                                     .run = cmd_key_run_add },
                                    { .word = "ls",
                                      .usage = "[--admin]",
                                      .summary = "all keys, without their secrets",
                                      .options = other_options,
                                      .common = FORM_NODE | FORM_JSON,
-                                     .run = run_ls },
+                                     .run = cmd_key_run_ls },
                                    { .word = "rm",
                                      .usage = "ID [--admin]",
                                      .summary = "end a key: whoever uses it is refused from now on",
@@ -192,6 +192,6 @@ const struct verb cmd_key = {
                                      .most = 1,
                                      .options = other_options,
                                      .common = FORM_NODE | FORM_JSON,
-                                     .run = run_rm },
+                                     .run = cmd_key_run_rm },
                                    { 0 } },
 };

@@ -43,7 +43,7 @@ static const struct list_column node_columns[] = {
     { 0 },
 };
 
-static int run_ls(const struct args *a)
+static int cmd_node_run_ls(const struct args *a)
 {
     static const struct list list = { .query = "{ nodes { " NODE_FIELDS " } }",
                                       .field = "nodes",
@@ -53,7 +53,7 @@ static int run_ls(const struct args *a)
 }
 
 /* NULL: none was given, and everything is meant. */
-static json_t *read_what(const struct args *a)
+static json_t *cmd_node_read_what(const struct args *a)
 {
     static const char *const words[] = { "intake", "delivery", "jobs" };
     json_t *list = json_array();
@@ -67,31 +67,33 @@ static json_t *read_what(const struct args *a)
     return NULL;
 }
 
-static int change(const struct args *a, const char *query, const char *field, const char *reason)
+static int cmd_node_change(const struct args *a, const char *query, const char *field,
+                           const char *reason)
 {
     const struct list list = { .query = query, .field = field, .columns = node_columns };
 
     if (a->operand_count > 0 && !args_name(a, 0))
         return EXIT_USAGE;
     return list_whole(a, &list,
-                      json_pack("{s:s?,s:o?,s:s?}", "node", a->operand[0], "what", read_what(a),
-                                "reason", reason));
+                      json_pack("{s:s?,s:o?,s:s?}", "node", a->operand[0], "what",
+                                cmd_node_read_what(a), "reason", reason));
 }
 
 static int run_pause(const struct args *a)
 {
-    return change(a,
-                  "mutation($node: ID, $what: [PauseWhat!], $reason: String)"
-                  " { nodePause(node: $node, what: $what, reason: $reason) { " NODE_FIELDS " } }",
-                  "nodePause", args_text(a, "reason"));
+    return cmd_node_change(a,
+                           "mutation($node: ID, $what: [PauseWhat!], $reason: String)"
+                           " { nodePause(node: $node, what: $what, reason: $reason) { " NODE_FIELDS
+                           " } }",
+                           "nodePause", args_text(a, "reason"));
 }
 
 static int run_resume(const struct args *a)
 {
-    return change(a,
-                  "mutation($node: ID, $what: [PauseWhat!])"
-                  " { nodeResume(node: $node, what: $what) { " NODE_FIELDS " } }",
-                  "nodeResume", NULL);
+    return cmd_node_change(a,
+                           "mutation($node: ID, $what: [PauseWhat!])"
+                           " { nodeResume(node: $node, what: $what) { " NODE_FIELDS " } }",
+                           "nodeResume", NULL);
 }
 
 /* ---- after a restore ------------------------------------------------------------------------- */
@@ -184,7 +186,7 @@ const struct verb cmd_node = {
     .forms = (const struct arg_form[]){ { .word = "ls",
                                           .summary = "all nodes, and what is paused",
                                           .common = FORM_NODE | FORM_JSON,
-                                          .run = run_ls },
+                                          .run = cmd_node_run_ls },
                                         { .word = "pause",
                                           .usage = "[ID] [--intake] [--delivery] [--jobs] "
                                                    "[--reason TEXT]",

@@ -116,7 +116,7 @@ static bool tell_problems(struct rehearsal *r, const json_t *page)
 }
 
 /* One portion; false: the exit status says why. */
-static bool play(struct rehearsal *r, int64_t most)
+static bool cmd_rehearse_play(struct rehearsal *r, int64_t most)
 {
     json_auto_t *data = NULL;
     json_t *variables = json_copy(r->variables), *next;
@@ -150,7 +150,7 @@ static void show_progress(const struct rehearsal *r, bool last)
                   (long long)r->sum.different, last ? "\n" : "");
 }
 
-static int tell_end(struct rehearsal *r)
+static int cmd_rehearse_tell_end(struct rehearsal *r)
 {
     if (args_flag(r->args, "json")) {
         json_auto_t *line = json_pack("{s:o}", "sum", rehearse_sum_json(&r->sum));
@@ -180,11 +180,11 @@ static int run_rehearse(const struct args *a)
     do {
         int64_t left = limit - r.sum.looked;
 
-        if (!play(&r, left < PORTION ? left : PORTION))
+        if (!cmd_rehearse_play(&r, left < PORTION ? left : PORTION))
             return r.client.exit_code;
         show_progress(&r, r.after == NULL || r.sum.looked >= limit);
     } while (r.after != NULL && r.sum.looked < limit);
-    return tell_end(&r);
+    return cmd_rehearse_tell_end(&r);
 }
 
 static const struct arg_option options[] = {

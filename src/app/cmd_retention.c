@@ -68,7 +68,8 @@ static void print_retention(const json_t *r)
     }
 }
 
-static int ask(const struct args *a, const char *query, json_t *variables, const char *field)
+static int cmd_retention_ask(const struct args *a, const char *query, json_t *variables,
+                             const char *field)
 {
     AUTO(client_close) struct client c = { 0 };
     json_auto_t *data = NULL;
@@ -86,15 +87,17 @@ static int ask(const struct args *a, const char *query, json_t *variables, const
     return EXIT_DONE;
 }
 
-static int run_show(const struct args *a)
+static int cmd_retention_run_show(const struct args *a)
 {
-    return ask(a, "{ retention { " RETENTION_FIELDS " } }", json_object(), "retention");
+    return cmd_retention_ask(a, "{ retention { " RETENTION_FIELDS " } }", json_object(),
+                             "retention");
 }
 
 static int run_run(const struct args *a)
 {
-    return ask(a, "mutation($all: Boolean) { retentionRun(all: $all) { " RETENTION_FIELDS " } }",
-               json_pack("{s:b}", "all", args_flag(a, "all")), "retentionRun");
+    return cmd_retention_ask(
+        a, "mutation($all: Boolean) { retentionRun(all: $all) { " RETENTION_FIELDS " } }",
+        json_pack("{s:b}", "all", args_flag(a, "all")), "retentionRun");
 }
 
 /* ---- docs keep ------------------------------------------------------------------------------ */
@@ -164,7 +167,7 @@ const struct verb cmd_retention = {
     .forms = (const struct arg_form[]){ { .word = "show",
                                           .summary = "what there is, what may go, what went",
                                           .common = FORM_NODE | FORM_JSON,
-                                          .run = run_show },
+                                          .run = cmd_retention_run_show },
                                         { .word = "run",
                                           .usage = "[--all]",
                                           .summary = "let go now of what may go",

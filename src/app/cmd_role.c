@@ -7,7 +7,7 @@
 #include "app/print.h"
 #include "base/auto.h"
 
-static int run_add(const struct args *a)
+static int cmd_role_run_add(const struct args *a)
 {
     AUTO(client_close) struct client c = { 0 };
     json_auto_t *data = NULL;
@@ -38,7 +38,7 @@ static int run_add(const struct args *a)
     return EXIT_DONE;
 }
 
-static int run_ls(const struct args *a)
+static int cmd_role_run_ls(const struct args *a)
 {
     static const struct list_column columns[] = { { "NAME", "name" },
                                                   { "RIGHTS", "rights" },
@@ -53,7 +53,7 @@ static int run_ls(const struct args *a)
     return list_whole(a, &list, json_object());
 }
 
-static int run_rm(const struct args *a)
+static int cmd_role_run_rm(const struct args *a)
 {
     static const struct ask_removal removal = {
         .mutation = "mutation($name: String!) { roleRemove(name: $name) }",
@@ -95,17 +95,17 @@ const struct verb cmd_role = {
                                      .most = 1,
                                      .options = add_options,
                                      .common = FORM_NODE | FORM_JSON,
-                                     .run = run_add },
+                                     .run = cmd_role_run_add },
                                    { .word = "ls",
                                      .summary = "all roles, the built-in ones first",
                                      .common = FORM_NODE | FORM_JSON,
-                                     .run = run_ls },
+                                     .run = cmd_role_run_ls },
                                    { .word = "rm",
                                      .usage = "NAME",
                                      .summary = "end a role: whoever has it loses what it allows",
                                      .least = 1,
                                      .most = 1,
                                      .common = FORM_NODE | FORM_JSON,
-                                     .run = run_rm },
+                                     .run = cmd_role_run_rm },
                                    { 0 } },
 };

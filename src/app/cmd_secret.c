@@ -39,7 +39,7 @@ static void note_signal(int signo)
 
 /* To the end, or with `heard` to the end of the line: then signals are blocked but while it waits,
  * so that none can come unnoticed just before the wait. */
-static bool read_value(int fd, const sigset_t *heard, struct value *v)
+static bool cmd_secret_read_value(int fd, const sigset_t *heard, struct value *v)
 {
     struct pollfd input = { .fd = fd, .events = POLLIN };
 
@@ -86,7 +86,7 @@ static bool ask_value(int fd, const char *name, struct value *v)
     print_text(stderr, name);
     (void)fputs(" (not shown): ", stderr);
     (void)fflush(stderr);
-    bool ok = read_value(fd, &heard, v);
+    bool ok = cmd_secret_read_value(fd, &heard, v);
     int why = errno;
 
     (void)tcsetattr(fd, TCSAFLUSH, &before);
@@ -108,7 +108,7 @@ static int get_value(const struct args *a, struct value *v)
     int fd = from_stdin ? STDIN_FILENO : file;
     const char *title = from_stdin ? "stdin" : path;
     bool ok = fd >= 0 && (path == NULL && isatty(fd) ? ask_value(fd, a->operand[0], v)
-                                                     : read_value(fd, NULL, v));
+                                                     : cmd_secret_read_value(fd, NULL, v));
 
     if (!ok)
         return print_fail(EXIT_IO, "cannot read %s: %s", title, strerror(errno));
@@ -119,7 +119,7 @@ static int get_value(const struct args *a, struct value *v)
     return EXIT_DONE;
 }
 
-static int run_add(const struct args *a)
+static int cmd_secret_run_add(const struct args *a)
 {
     AUTO(client_close) struct client c = { 0 };
     AUTO(value_done) struct value v = { 0 };
@@ -160,7 +160,7 @@ static int run_add(const struct args *a)
     return EXIT_DONE;
 }
 
-static int run_ls(const struct args *a)
+static int cmd_secret_run_ls(const struct args *a)
 {
     static const struct list_column columns[] = { { "NAME", "name" },
                                                   { "FINGERPRINT", "fingerprint" },
@@ -174,7 +174,7 @@ static int run_ls(const struct args *a)
     return list_whole(a, &list, json_object());
 }
 
-static int run_rm(const struct args *a)
+static int cmd_secret_run_rm(const struct args *a)
 {
     static const struct ask_removal removal = {
         .mutation = "mutation($name: String!) { secretRemove(name: $name) }",
@@ -205,17 +205,17 @@ const struct verb cmd_secret = {
               .least = 1,
               .most = 2,
               .common = FORM_NODE | FORM_JSON,
-              .run = run_add },
+              .run = cmd_secret_run_add },
             { .word = "ls",
               .summary = "all secrets, without their values",
               .common = FORM_NODE | FORM_JSON,
-              .run = run_ls },
+              .run = cmd_secret_run_ls },
             { .word = "rm",
               .usage = "NAME",
               .summary = "end a secret that the live configuration does not name",
               .least = 1,
               .most = 1,
               .common = FORM_NODE | FORM_JSON,
-              .run = run_rm },
+              .run = cmd_secret_run_rm },
             { 0 } },
 };

@@ -26,7 +26,7 @@ static bool is_reserved(struct str name)
            str_eq_nocase(name, STR("Transfer-Encoding"));
 }
 
-static const char *type_of(const char *path)
+static const char *cmd_send_type_of(const char *path)
 {
     static const struct {
         const char *extension, *type;
@@ -60,7 +60,7 @@ static bool collect_headers(struct headers *h, const struct args *a, const char 
         if (!headers_add(h, a, head, value))
             return false;
     }
-    return (typed || headers_add(h, a, STR("Content-Type"), str_of(type_of(path)))) &&
+    return (typed || headers_add(h, a, STR("Content-Type"), str_of(cmd_send_type_of(path)))) &&
            (name == NULL || headers_add(h, a, STR("Waybill-Name"), str_of(name))) &&
            (key == NULL || headers_add(h, a, STR("Idempotency-Key"), str_of(key)));
 }
@@ -135,8 +135,8 @@ static int ask_dry(struct client *c, const struct args *a, const struct headers 
     return json_is_object(json_object_get(found, "error")) ? EXIT_NO : EXIT_DONE;
 }
 
-static int post(struct client *c, const struct args *a, const struct headers *h, int fd,
-                const char *title)
+static int cmd_send_post(struct client *c, const struct args *a, const struct headers *h, int fd,
+                         const char *title)
 {
     AUTO(arena_done) struct arena arena = ARENA_INIT(64 << 10);
     AUTO_TEXT gateway = client_escape(c, a->operand[0]);
@@ -162,7 +162,7 @@ static int run_send(const struct args *a)
         return EXIT_USAGE;
     if (!client_open(&c, a))
         return c.exit_code;
-    return make_with_body(&c, a, &h, path, args_flag(a, "dry") ? ask_dry : post);
+    return make_with_body(&c, a, &h, path, args_flag(a, "dry") ? ask_dry : cmd_send_post);
 }
 
 static const struct arg_option send_options[] = {

@@ -53,7 +53,7 @@ struct node {
 
 /* ---- what the node is told ------------------------------------------------------------------ */
 
-static int say(const char *what, const struct err *err, int code)
+static int cmd_serve_say(const char *what, const struct err *err, int code)
 {
     (void)fprintf(stderr, "waybill: %s: %s\n", what, err->text);
     return code;
@@ -174,7 +174,7 @@ static size_t loops_for_this_machine(void)
 }
 
 /* Open it, or give it the certificate that `node` names now. */
-static bool set_tls(struct node *n, const struct config_node *node, struct err *err)
+static bool cmd_serve_set_tls(struct node *n, const struct config_node *node, struct err *err)
 {
     AUTO(buf_done) struct buf cert = BUF_INIT(1 << 20), key = BUF_INIT(1 << 20);
 
@@ -237,7 +237,7 @@ static bool open_doors(struct node *n, struct err *err)
     return true;
 }
 
-static bool start(struct node *n, struct err *err)
+static bool cmd_serve_start(struct node *n, struct err *err)
 {
     struct engine_options o = { .node = &n->config->node,
                                 .file_text = buf_view(&n->text),
@@ -246,7 +246,7 @@ static bool start(struct node *n, struct err *err)
     struct store *store;
 
     if (!buf_append(&n->data_path, str_of(n->config->node.data), err) ||
-        !set_tls(n, &n->config->node, err))
+        !cmd_serve_set_tls(n, &n->config->node, err))
         return false;
     store = open_store(n, err);
     if (store == NULL)
@@ -259,7 +259,7 @@ static bool start(struct node *n, struct err *err)
     return engine_start(&o, store, &n->engine, err) && open_doors(n, err);
 }
 
-static void stop(struct node *n)
+static void cmd_serve_stop(struct node *n)
 {
     if (n->engine != NULL)
         intake_note_stopping(engine_intake(n->engine));
@@ -311,7 +311,7 @@ static void reload(struct node *n)
     const struct config_node *node = fresh != NULL ? &fresh->node : &n->config->node;
     struct err err = { 0 };
 
-    if (n->tls != NULL && !set_tls(n, node, &err))
+    if (n->tls != NULL && !cmd_serve_set_tls(n, node, &err))
         log_event(LOG_ERROR, "tls.refuse", kv_z("why", err.text),
                   kv_z("hint", "The old certificate stays in use."));
     log_set_level(log_levels[node->log]);
@@ -366,12 +366,13 @@ static int serve(struct node *n)
         return EXIT_NO;
     log_set_level(log_levels[n->config->node.log]);
     log_start(STDERR_FILENO);
-    if (!start(n, &err)) {
-        stop(n);
+    if (!cmd_serve_start(n, &err)) {
+        cmd_serve_stop(n);
         log_stop();
-        return err.kind == ERR_NONE ? EXIT_DONE
-                                    : say("the node did not start", &err,
-                                          err.kind == ERR_TRANSIENT ? EXIT_UNREACHABLE : EXIT_NO);
+        return err.kind == ERR_NONE
+                   ? EXIT_DONE
+                   : cmd_serve_say("the node did not start", &err,
+                                   err.kind == ERR_TRANSIENT ? EXIT_UNREACHABLE : EXIT_NO);
     }
     say_first(n);
     say_ready(n);
@@ -384,7 +385,7 @@ static int serve(struct node *n)
             break;
     }
     log_event(LOG_INFO, "node.stop");
-    stop(n);
+    cmd_serve_stop(n);
     log_event(LOG_INFO, "node.stopped");
     log_stop();
     return EXIT_DONE;

@@ -29,7 +29,7 @@ static int print_link(const struct args *a, struct client *c, const json_t *made
     return EXIT_DONE;
 }
 
-static int run_add(const struct args *a)
+static int cmd_user_run_add(const struct args *a)
 {
     AUTO(client_close) struct client c = { 0 };
     json_auto_t *data = NULL;
@@ -133,7 +133,7 @@ static const char *state_cell(const json_t *user, struct buf *room)
                                                  : "invited";
 }
 
-static int run_ls(const struct args *a)
+static int cmd_user_run_ls(const struct args *a)
 {
     static const struct list_column columns[] = {
         { "NAME", "name" },
@@ -152,7 +152,7 @@ static int run_ls(const struct args *a)
     return list_whole(a, &list, json_object());
 }
 
-static int run_rm(const struct args *a)
+static int cmd_user_run_rm(const struct args *a)
 {
     static const struct ask_removal removal = {
         .mutation = "mutation($name: String!) { userRemove(name: $name) }",
@@ -202,11 +202,11 @@ const struct verb cmd_user = {
               .most = 1,
               .options = add_options,
               .common = FORM_NODE | FORM_JSON,
-              .run = run_add },
+              .run = cmd_user_run_add },
             { .word = "ls",
               .summary = "all users",
               .common = FORM_NODE | FORM_JSON,
-              .run = run_ls },
+              .run = cmd_user_run_ls },
             { .word = "change",
               .usage = "NAME [--role R] [--title T] [--disable|--enable]",
               .summary = "change what is given",
@@ -235,6 +235,6 @@ const struct verb cmd_user = {
               .least = 1,
               .most = 1,
               .common = FORM_NODE | FORM_JSON,
-              .run = run_rm },
+              .run = cmd_user_run_rm },
             { 0 } },
 };

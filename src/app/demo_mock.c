@@ -90,7 +90,7 @@ static void visit_invoices(struct visit *v)
     }
 }
 
-static void on_head(struct http_request *r, void *arg)
+static void demo_mock_on_head(struct http_request *r, void *arg)
 {
     struct visit *v = NEW(struct visit);
 
@@ -99,13 +99,13 @@ static void on_head(struct http_request *r, void *arg)
     http_read_body(r);
 }
 
-static void on_body(struct http_request *r, struct str bytes)
+static void demo_mock_on_body(struct http_request *r, struct str bytes)
 {
     (void)r;
     (void)bytes;
 }
 
-static void on_end(struct http_request *r)
+static void demo_mock_on_end(struct http_request *r)
 {
     struct visit *v = r->user;
 
@@ -122,14 +122,15 @@ static void on_end(struct http_request *r)
     visit_end(v);
 }
 
-static void on_gone(struct http_request *r)
+static void demo_mock_on_gone(struct http_request *r)
 {
     visit_end(r->user);
 }
 
-static const struct http_handler handler = {
-    .head = on_head, .body = on_body, .end = on_end, .gone = on_gone
-};
+static const struct http_handler handler = { .head = demo_mock_on_head,
+                                             .body = demo_mock_on_body,
+                                             .end = demo_mock_on_end,
+                                             .gone = demo_mock_on_gone };
 
 bool demo_mock_open(struct demo_mock **ret, struct err *err)
 {

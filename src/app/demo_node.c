@@ -136,7 +136,7 @@ static void write_endpoints(struct buf *to, const struct demo_node *n)
     buf_puts(to, "\n    name: \"${type}/${date}/${id}\"\n\n");
 }
 
-static bool write_config(const struct demo_node *n, struct err *err)
+static bool demo_node_write_config(const struct demo_node *n, struct err *err)
 {
     AUTO(buf_done) struct buf text = BUF_INIT(CONFIG_CAP);
 
@@ -189,7 +189,7 @@ bool demo_node_prepare(struct demo_node *n, struct arena *a, const char *dir, ui
     (void)snprintf(n->url, sizeof n->url, "http://127.0.0.1:%u", n->port);
     n->curl = curl_easy_init();
     require(n->curl != NULL);
-    return write_config(n, err);
+    return demo_node_write_config(n, err);
 }
 
 void demo_node_done(struct demo_node *n)
@@ -305,7 +305,7 @@ void demo_node_stop(struct demo_node *n)
 
 /* ---- its face ------------------------------------------------------------------------------ */
 
-static size_t on_write(char *bytes, size_t size, size_t count, void *arg)
+static size_t demo_node_on_write(char *bytes, size_t size, size_t count, void *arg)
 {
     struct err full = { 0 };
 
@@ -313,8 +313,8 @@ static size_t on_write(char *bytes, size_t size, size_t count, void *arg)
 }
 
 /* The status, or 0 without an answer. */
-static long ask(struct demo_node *n, const char *path, struct curl_slist *headers,
-                const struct str *body, struct buf *answer)
+static long demo_node_ask(struct demo_node *n, const char *path, struct curl_slist *headers,
+                          const struct str *body, struct buf *answer)
 {
     char url[128];
     long status = 0;
@@ -326,7 +326,7 @@ static long ask(struct demo_node *n, const char *path, struct curl_slist *header
     (void)curl_easy_setopt(n->curl, CURLOPT_NOSIGNAL, 1L);
     (void)curl_easy_setopt(n->curl, CURLOPT_TIMEOUT_MS, (long)PATIENCE_MS);
     (void)curl_easy_setopt(n->curl, CURLOPT_HTTPHEADER, headers);
-    (void)curl_easy_setopt(n->curl, CURLOPT_WRITEFUNCTION, on_write);
+    (void)curl_easy_setopt(n->curl, CURLOPT_WRITEFUNCTION, demo_node_on_write);
     (void)curl_easy_setopt(n->curl, CURLOPT_WRITEDATA, answer);
     if (body != NULL) {
         (void)curl_easy_setopt(n->curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)body->len);
@@ -343,7 +343,7 @@ bool demo_node_await(struct demo_node *n, struct err *err)
     int64_t until = clock_mono_us() + READY_S * (int64_t)CLOCK_S;
     const char *how;
 
-    while (ask(n, "/readyz", NULL, NULL, NULL) != 200) {
+    while (demo_node_ask(n, "/readyz", NULL, NULL, NULL) != 200) {
         if (demo_node_ended(n, &how))
             return err_set(err, ERR_PERMANENT, 0, "the node ended with %s", how);
         if (clock_mono_us() > until)
@@ -370,7 +370,7 @@ bool demo_node_post(struct demo_node *n, const char *gateway, const char *ctype,
 
     headers = header(headers, "Idempotency-Key", key);
     (void)snprintf(path, sizeof path, "/in/%s", gateway);
-    status = ask(n, path, headers, &body, NULL);
+    status = demo_node_ask(n, path, headers, &body, NULL);
     return status >= 200 && status < 300;
 }
 
@@ -385,7 +385,7 @@ bool demo_node_metrics(struct demo_node *n, struct buf *to)
         return false;
     (void)str_cut(buf_view(&token), '\n', &line);
     (void)snprintf(value, sizeof value, "Bearer %.*s", STR_ARG(line));
-    return ask(n, "/metrics", header(NULL, "Authorization", value), NULL, to) == 200;
+    return demo_node_ask(n, "/metrics", header(NULL, "Authorization", value), NULL, to) == 200;
 }
 
 void demo_node_tell_log(const struct demo_node *n)

@@ -26,7 +26,7 @@ static uint64_t mixed(uint64_t number, uint64_t salt)
     return z ^ z >> 31;
 }
 
-static unsigned pick(uint64_t number, uint64_t salt, unsigned least, unsigned most)
+static unsigned demo_paper_pick(uint64_t number, uint64_t salt, unsigned least, unsigned most)
 {
     return least + (unsigned)(mixed(number, salt) % (most - least + 1));
 }
@@ -45,7 +45,7 @@ static void write_order(uint64_t n, const char *day, struct buf *to)
 {
     const char *supplier =
         n % STRANGE_ORDER_EACH == STRANGE_ORDER_EACH - 2 ? "9900000000000" : "4012345000009";
-    unsigned lines = pick(n, 1, 1, LINES_MOST);
+    unsigned lines = demo_paper_pick(n, 1, 1, LINES_MOST);
 
     buf_printf(to,
                "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
@@ -57,7 +57,7 @@ static void write_order(uint64_t n, const char *day, struct buf *to)
         const struct article *a = &articles[mixed(n, 10 + i) % ARTICLES];
 
         buf_printf(to, "  <Line sku=\"%s\" quantity=\"%u\" price=\"%u.%02u\">%s</Line>\n", a->sku,
-                   pick(n, 20 + i, 1, 24), a->cents / 100, a->cents % 100, a->title);
+                   demo_paper_pick(n, 20 + i, 1, 24), a->cents / 100, a->cents % 100, a->title);
     }
     buf_puts(to, "</Order>\n");
 }
@@ -65,7 +65,7 @@ static void write_order(uint64_t n, const char *day, struct buf *to)
 static void write_invoice(uint64_t n, const char *day, struct buf *to)
 {
     const struct article *a = &articles[mixed(n, 30) % ARTICLES];
-    unsigned quantity = pick(n, 31, 1, 40), cents = a->cents * quantity;
+    unsigned quantity = demo_paper_pick(n, 31, 1, 40), cents = a->cents * quantity;
 
     buf_printf(to, "{\"invoice\":\"R-%llu\",\"date\":\"%s\",\"from\":\"webshop\",",
                (unsigned long long)(70000 + n), day);
@@ -82,7 +82,7 @@ static void write_stock(uint64_t n, const char *day, struct buf *to)
     buf_puts(to, "date;sku;title;on_stock\n");
     for (unsigned i = 0; i < ARTICLES; i++)
         buf_printf(to, "%s;%s;%s;%u\n", day, articles[i].sku, articles[i].title,
-                   pick(n, 40 + i, 0, 180));
+                   demo_paper_pick(n, 40 + i, 0, 180));
 }
 
 void demo_paper_write(uint64_t number, int64_t wall_us, struct buf *to)

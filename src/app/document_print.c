@@ -48,7 +48,7 @@ const char *document_remedy(const char *code)
     return NULL;
 }
 
-static void field_line(const char *name, const char *value)
+static void document_print_field_line(const char *name, const char *value)
 {
     if (value == NULL || *value == '\0')
         return;
@@ -81,9 +81,9 @@ static void print_error(const json_t *error)
 
     if (code == NULL)
         return;
-    field_line("error", code);
-    field_line("", member_text(error, "message"));
-    field_line("remedy", document_remedy(code));
+    document_print_field_line("error", code);
+    document_print_field_line("", member_text(error, "message"));
+    document_print_field_line("remedy", document_remedy(code));
 }
 
 /* "breaker, window", or what came of the last attempt. */
@@ -146,10 +146,11 @@ static void print_lineage(const json_t *doc)
     const json_t *edits = json_object_get(json_object_get(doc, "edits"), "items"), *edit;
     size_t i;
 
-    field_line("edit of", member_text(json_object_get(doc, "editOf"), "id"));
-    field_line("batch", member_text(json_object_get(doc, "batch"), "id"));
-    field_line("part of", member_text(json_object_get(doc, "parent"), "id"));
-    json_array_foreach(edits, i, edit) field_line("edited as", member_text(edit, "id"));
+    document_print_field_line("edit of", member_text(json_object_get(doc, "editOf"), "id"));
+    document_print_field_line("batch", member_text(json_object_get(doc, "batch"), "id"));
+    document_print_field_line("part of", member_text(json_object_get(doc, "parent"), "id"));
+    json_array_foreach(edits, i, edit)
+        document_print_field_line("edited as", member_text(edit, "id"));
 }
 
 void document_print(const json_t *doc)
@@ -160,16 +161,16 @@ void document_print(const json_t *doc)
     char text[PRINT_SHORT];
 
     for (const char *const *f = fields; *f != NULL; f++)
-        field_line(*f, member_text(doc, *f));
+        document_print_field_line(*f, member_text(doc, *f));
     print_attributes(json_object_get(doc, "attributes"));
-    field_line("size", print_size(member_number(doc, "size"), text));
+    document_print_field_line("size", print_size(member_number(doc, "size"), text));
     (void)snprintf(text, sizeof text, "version %lld", (long long)member_number(doc, "config"));
-    field_line("config", text);
-    field_line("received", print_time(member_text(doc, "received"), text));
-    field_line("updated", print_time(member_text(doc, "updated"), text));
+    document_print_field_line("config", text);
+    document_print_field_line("received", print_time(member_text(doc, "received"), text));
+    document_print_field_line("updated", print_time(member_text(doc, "updated"), text));
     if (member_number(doc, "again") > 0) {
         (void)snprintf(text, sizeof text, "%lld", (long long)member_number(doc, "again"));
-        field_line("sent again", text);
+        document_print_field_line("sent again", text);
     }
     print_lineage(doc);
     print_error(json_object_get(doc, "error"));

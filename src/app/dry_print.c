@@ -6,7 +6,7 @@
 #include "app/document_print.h"
 #include "app/print.h"
 
-static void field_line(const char *name, const char *value)
+static void dry_print_field_line(const char *name, const char *value)
 {
     if (value == NULL)
         return;
@@ -40,17 +40,17 @@ void dry_print(const json_t *found)
     size_t i;
 
     (void)snprintf(text, sizeof text, "version %lld", (long long)member_number(found, "config"));
-    field_line("config", text);
+    dry_print_field_line("config", text);
     for (const char *const *f = fields; *f != NULL; f++)
-        field_line(*f, member_text(found, *f));
+        dry_print_field_line(*f, member_text(found, *f));
     print_pairs("attribute", json_object_get(found, "attributes"), "name", "=", "value");
-    field_line("route", member_text(found, "route"));
+    dry_print_field_line("route", member_text(found, "route"));
     json_array_foreach(json_object_get(found, "steps"), i, step)
-        field_line("step", json_string_value(step));
+        dry_print_field_line("step", json_string_value(step));
     print_pairs("delivery", json_object_get(found, "deliveries"), "endpoint", " of ", "system");
     if (code == NULL)
         return;
-    field_line("dead letter", code);
-    field_line("", member_text(error, "message"));
-    field_line("remedy", document_remedy(code));
+    dry_print_field_line("dead letter", code);
+    dry_print_field_line("", member_text(error, "message"));
+    dry_print_field_line("remedy", document_remedy(code));
 }

@@ -62,7 +62,7 @@ static bool add_size(const struct args *a, const char *option, const char *field
 }
 
 /* "po=4711", as often as it is given: all must be so. */
-static bool add_attributes(const struct args *a, json_t *filter)
+static bool filter_add_attributes(const struct args *a, json_t *filter)
 {
     json_t *list = json_array();
     const char *pair;
@@ -92,7 +92,7 @@ json_t *filter_of(const struct args *a, bool *ret_any)
 
     if (!add_texts(a, filter) || !add_size(a, "min-size", "minSize", filter) ||
         !add_size(a, "max-size", "maxSize", filter) ||
-        (takes(a, "where") && !add_attributes(a, filter))) {
+        (takes(a, "where") && !filter_add_attributes(a, filter))) {
         json_decref(filter);
         return NULL;
     }

@@ -45,7 +45,7 @@ void front_free(struct front *f)
     free(f);
 }
 
-static void on_head(struct http_request *r, void *arg)
+static void front_on_head(struct http_request *r, void *arg)
 {
     struct front *f = arg;
 
@@ -62,30 +62,30 @@ static const struct http_handler *taker(struct http_request *r)
     return ((struct http_user *)r->user)->handler;
 }
 
-static void on_body(struct http_request *r, struct str bytes)
+static void front_on_body(struct http_request *r, struct str bytes)
 {
     taker(r)->body(r, bytes);
 }
 
-static void on_end(struct http_request *r)
+static void front_on_end(struct http_request *r)
 {
     taker(r)->end(r);
 }
 
-static void on_gone(struct http_request *r)
+static void front_on_gone(struct http_request *r)
 {
     taker(r)->gone(r);
 }
 
-static void on_drained(struct http_request *r)
+static void front_on_drained(struct http_request *r)
 {
     taker(r)->drained(r);
 }
 
 const struct http_handler front_handler = {
-    .head = on_head,
-    .body = on_body,
-    .end = on_end,
-    .gone = on_gone,
-    .drained = on_drained,
+    .head = front_on_head,
+    .body = front_on_body,
+    .end = front_on_end,
+    .gone = front_on_gone,
+    .drained = front_on_drained,
 };

@@ -144,7 +144,7 @@ static int run_help(const struct args *a)
     return EXIT_DONE;
 }
 
-static int run(int argc, char **argv)
+static int main_run(int argc, char **argv)
 {
     if (argc < 2) {
         print_overview(stderr);
@@ -170,7 +170,7 @@ int main(int argc, char **argv)
     int code;
 
     (void)curl_global_init(CURL_GLOBAL_DEFAULT);
-    code = run(argc, argv);
+    code = main_run(argc, argv);
     /* A full disk or a closed pipe shows up here at the latest. */
     if (fflush(stdout) != 0 || ferror(stdout))
         code = print_fail(EXIT_IO, "cannot write to stdout: %s", strerror(errno));

@@ -27,17 +27,17 @@ void rehearse_sum_done(struct rehearse_sum *s)
     *s = (struct rehearse_sum){ 0 };
 }
 
-static void count(json_t *in, const char *key)
+static void rehearse_print_count(json_t *in, const char *key)
 {
     (void)json_object_set_new(in, key, json_integer(member_number(in, key) + 1));
 }
 
-static struct str shown(const char *text)
+static struct str rehearse_print_shown(const char *text)
 {
     return str_first(str_of(text != NULL && text[0] != '\0' ? text : "-"), NAME_SHOWN);
 }
 
-static bool same_text(const char *a, const char *b)
+static bool rehearse_print_same_text(const char *a, const char *b)
 {
     return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
 }
@@ -50,7 +50,7 @@ struct teller {
     bool quiet;
 };
 
-static void tell(const struct teller *t, const char *title, const char *text)
+static void rehearse_print_tell(const struct teller *t, const char *title, const char *text)
 {
     char key[CHANGE_MOST];
 
@@ -64,7 +64,7 @@ static void tell(const struct teller *t, const char *title, const char *text)
         json_object_size(t->sum->changes) == CHANGES_MOST)
         t->sum->others++;
     else
-        count(t->sum->changes, key);
+        rehearse_print_count(t->sum->changes, key);
 }
 
 static void tell_change(const struct teller *t, const char *title, const char *was,
@@ -72,10 +72,11 @@ static void tell_change(const struct teller *t, const char *title, const char *w
 {
     char text[CHANGE_MOST];
 
-    if (same_text(was, would))
+    if (rehearse_print_same_text(was, would))
         return;
-    (void)snprintf(text, sizeof text, "%.*s -> %.*s", STR_ARG(shown(was)), STR_ARG(shown(would)));
-    tell(t, title, text);
+    (void)snprintf(text, sizeof text, "%.*s -> %.*s", STR_ARG(rehearse_print_shown(was)),
+                   STR_ARG(rehearse_print_shown(would)));
+    rehearse_print_tell(t, title, text);
 }
 
 /* ---- lists of pairs ----------------------------------------------------------------------------
@@ -92,15 +93,16 @@ static struct pair pair_at(const json_t *list, size_t i, const char *first, cons
     return (struct pair){ member_text(one, first), member_text(one, second) };
 }
 
-static size_t times(const json_t *list, size_t most, struct pair p, const char *first,
-                    const char *second)
+static size_t rehearse_print_times(const json_t *list, size_t most, struct pair p,
+                                   const char *first, const char *second)
 {
     size_t n = 0;
 
     for (size_t i = 0; i < json_array_size(list) && i < most; i++) {
         struct pair o = pair_at(list, i, first, second);
 
-        n += same_text(o.first, p.first) && same_text(o.second, p.second);
+        n += rehearse_print_same_text(o.first, p.first) &&
+             rehearse_print_same_text(o.second, p.second);
     }
     return n;
 }
@@ -115,11 +117,13 @@ static void tell_more(const struct teller *t, const char *title, const json_t *l
         struct pair p = pair_at(list, i, first, second);
         char text[CHANGE_MOST];
 
-        if (times(list, i + 1, p, first, second) <= times(than, SIZE_MAX, p, first, second))
+        if (rehearse_print_times(list, i + 1, p, first, second) <=
+            rehearse_print_times(than, SIZE_MAX, p, first, second))
             continue;
-        (void)snprintf(text, sizeof text, "%c %.*s%s%.*s", sign, STR_ARG(shown(p.first)), between,
-                       STR_ARG(shown(p.second)));
-        tell(t, title, text);
+        (void)snprintf(text, sizeof text, "%c %.*s%s%.*s", sign,
+                       STR_ARG(rehearse_print_shown(p.first)), between,
+                       STR_ARG(rehearse_print_shown(p.second)));
+        rehearse_print_tell(t, title, text);
     }
 }
 
@@ -160,15 +164,15 @@ static void print_head(const json_t *d)
 }
 
 /* What it is, at its end: the reason, for which there is no other line. */
-static void tell_end(const struct teller *t, const json_t *was, const json_t *would)
+static void rehearse_print_tell_end(const struct teller *t, const json_t *was, const json_t *would)
 {
     const json_t *old = json_object_get(was, "error"), *new = json_object_get(would, "error");
     const char *before = member_text(old, "code"), *after = member_text(new, "code");
 
-    if (same_text(before, after))
+    if (rehearse_print_same_text(before, after))
         return;
     if (after != NULL && strcmp(after, "refused") == 0)
-        tell(t, "refused", member_text(new, "message"));
+        rehearse_print_tell(t, "refused", member_text(new, "message"));
     else
         tell_change(t, "dead letter", before, after);
     if (!t->quiet && after != NULL && strcmp(after, "refused") != 0) {
@@ -195,9 +199,9 @@ static void tell_payload(const struct teller *t, const json_t *p)
     const char *endpoint = member_text(p, "endpoint"), *diff = member_text(p, "diff");
     char text[CHANGE_MOST], old[PRINT_SHORT], new[PRINT_SHORT];
 
-    (void)snprintf(text, sizeof text, "to %.*s of %.*s", STR_ARG(shown(endpoint)),
-                   STR_ARG(shown(member_text(p, "system"))));
-    tell(t, "bytes", text);
+    (void)snprintf(text, sizeof text, "to %.*s of %.*s", STR_ARG(rehearse_print_shown(endpoint)),
+                   STR_ARG(rehearse_print_shown(member_text(p, "system"))));
+    rehearse_print_tell(t, "bytes", text);
     if (t->quiet)
         return;
     (void)printf("  %-12s%s -> %s\n", "", print_size(member_number(p, "wasSize"), old),
@@ -212,8 +216,9 @@ static void tell_redefined(const struct teller *t, const char *endpoint)
 {
     char text[CHANGE_MOST];
 
-    (void)snprintf(text, sizeof text, "%.*s is defined differently", STR_ARG(shown(endpoint)));
-    tell(t, "endpoint", text);
+    (void)snprintf(text, sizeof text, "%.*s is defined differently",
+                   STR_ARG(rehearse_print_shown(endpoint)));
+    rehearse_print_tell(t, "endpoint", text);
 }
 
 void rehearse_print(const json_t *document, struct rehearse_sum *s, bool quiet)
@@ -222,18 +227,19 @@ void rehearse_print(const json_t *document, struct rehearse_sum *s, bool quiet)
     const struct teller t = { .sum = s, .quiet = quiet };
     const json_t *was = json_object_get(document, "was"),
                  *would = json_object_get(document, "would"), *one;
-    bool refused = same_text(member_text(json_object_get(would, "error"), "code"), "refused");
+    bool refused =
+        rehearse_print_same_text(member_text(json_object_get(would, "error"), "code"), "refused");
     size_t i;
 
     s->different++;
     json_array_foreach(json_object_get(document, "kinds"), i, one)
     {
         if (json_is_string(one))
-            count(s->kinds, json_string_value(one));
+            rehearse_print_count(s->kinds, json_string_value(one));
     }
     if (!quiet)
         print_head(document);
-    tell_end(&t, was, would);
+    rehearse_print_tell_end(&t, was, would);
     if (refused)
         return;
     for (const char *const *f = fields; *f != NULL; f++)

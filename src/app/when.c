@@ -42,7 +42,7 @@ static bool take_fraction(struct str *s, int64_t *ret_us)
     return true;
 }
 
-static bool take_date(struct str *s, struct tm *tm)
+static bool when_take_date(struct str *s, struct tm *tm)
 {
     if (!take_digits(s, 4, &tm->tm_year) || !take_char(s, '-') || !take_digits(s, 2, &tm->tm_mon) ||
         !take_char(s, '-') || !take_digits(s, 2, &tm->tm_mday))
@@ -52,7 +52,7 @@ static bool take_date(struct str *s, struct tm *tm)
     return tm->tm_mon >= 0 && tm->tm_mon < 12 && tm->tm_mday >= 1;
 }
 
-static bool take_clock(struct str *s, struct tm *tm, int64_t *ret_us)
+static bool when_take_clock(struct str *s, struct tm *tm, int64_t *ret_us)
 {
     int64_t us = 0;
 
@@ -106,12 +106,12 @@ static bool parse_absolute(struct str s, int64_t *ret_us)
     struct tm tm = { .tm_isdst = -1 };
     int64_t us = 0, offset = 0;
 
-    if (!take_date(&s, &tm) || !is_day(&tm))
+    if (!when_take_date(&s, &tm) || !is_day(&tm))
         return false;
     if (s.len > 0) {
         if (!take_char(&s, 'T') && !take_char(&s, 't') && !take_char(&s, ' '))
             return false;
-        if (!take_clock(&s, &tm, &us))
+        if (!when_take_clock(&s, &tm, &us))
             return false;
     }
     if (s.len == 0) {
@@ -174,7 +174,7 @@ static bool parse_next(struct str s, int64_t now_us, int64_t *ret_us)
                           .tm_mon = today.tm_mon,
                           .tm_mday = today.tm_mday + days,
                           .tm_isdst = -1 };
-        if (!take_clock(&rest, &tm, &us) || rest.len != 0)
+        if (!when_take_clock(&rest, &tm, &us) || rest.len != 0)
             return false;
         *ret_us = (int64_t)mktime(&tm) * CLOCK_S + us;
         if (*ret_us > now_us)

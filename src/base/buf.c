@@ -23,7 +23,7 @@ void buf_clear(struct buf *b)
         b->ptr[0] = '\0';
 }
 
-static bool grow(struct buf *b, size_t more)
+static bool buf_grow(struct buf *b, size_t more)
 {
     require(b->ptr != NULL && b->len <= b->cap); /* (1) (2) */
     require(b->cap <= SIZE_MAX / 4);             /* a cap, not "no limit" */
@@ -43,7 +43,7 @@ static bool grow(struct buf *b, size_t more)
 
 bool buf_reserve(struct buf *b, size_t more, struct err *err)
 {
-    if (!grow(b, more))
+    if (!buf_grow(b, more))
         return err_set(err, ERR_LIMIT, 0, "buffer over its cap of %zu bytes", b->cap);
     return true;
 }
@@ -107,7 +107,7 @@ void buf_printf(struct buf *b, const char *fmt, ...)
 
     va_end(ap);
     require(n >= 0);
-    bool fits = grow(b, (size_t)n); /* and the terminator */
+    bool fits = buf_grow(b, (size_t)n); /* and the terminator */
 
     require(fits);
     (void)vsnprintf(b->ptr + b->len, (size_t)n + 1, fmt, again);

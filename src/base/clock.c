@@ -5,7 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-static int64_t read_us(clockid_t which)
+static int64_t clock_read_us(clockid_t which)
 {
     struct timespec t;
 
@@ -15,17 +15,17 @@ static int64_t read_us(clockid_t which)
 
 int64_t clock_wall_us(void)
 {
-    return read_us(CLOCK_REALTIME);
+    return clock_read_us(CLOCK_REALTIME);
 }
 
 int64_t clock_mono_us(void)
 {
-    return read_us(CLOCK_MONOTONIC);
+    return clock_read_us(CLOCK_MONOTONIC);
 }
 
 int64_t clock_cpu_us(void)
 {
-    return read_us(CLOCK_THREAD_CPUTIME_ID);
+    return clock_read_us(CLOCK_THREAD_CPUTIME_ID);
 }
 
 void clock_sleep_us(int64_t us)

@@ -61,7 +61,7 @@ static void free_of_thread(void *ctx)
     EVP_MD_CTX_free(ctx);
 }
 
-static void make_key(void)
+static void digest_make_key(void)
 {
     require(pthread_key_create(&of_thread, free_of_thread) == 0);
 }
@@ -73,7 +73,7 @@ struct sha256 digest_of(struct str bytes)
     struct sha256 out;
 
     if (ctx == NULL) {
-        (void)pthread_once(&once, make_key);
+        (void)pthread_once(&once, digest_make_key);
         ctx = EVP_MD_CTX_new();
         require(pthread_setspecific(of_thread, ctx) == 0);
     }

@@ -1,7 +1,7 @@
 #include "base/glob.h"
 
 /* The bytes of the character that begins here. */
-static size_t character(struct str s, size_t at)
+static size_t glob_character(struct str s, size_t at)
 {
     size_t n = 1;
 
@@ -19,13 +19,13 @@ bool glob_match(struct str pattern, struct str name)
             star = p++; /* for nothing at first */
             from = n;
         } else if (p < pattern.len && pattern.ptr[p] == '?') {
-            n += character(name, n);
+            n += glob_character(name, n);
             p++;
         } else if (p < pattern.len && pattern.ptr[p] == name.ptr[n]) {
             n++;
             p++;
         } else if (star != SIZE_MAX) { /* the last `*` takes one character more */
-            from += character(name, from);
+            from += glob_character(name, from);
             n = from;
             p = star + 1;
         } else {

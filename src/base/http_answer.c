@@ -17,7 +17,7 @@ struct out {
     char bytes[];
 };
 
-static void give_up(struct http_conn *c)
+static void http_answer_give_up(struct http_conn *c)
 {
     c->broken = true;
     conn_doom(c);
@@ -39,7 +39,7 @@ static void on_written(uv_write_t *req, int status)
     if (c->closing || c->doomed)
         return;
     if (status < 0) {
-        give_up(c);
+        http_answer_give_up(c);
         return;
     }
     if (c->out_pending > 0)
@@ -80,7 +80,7 @@ static void queue(struct http_conn *c, const uv_buf_t *bufs, size_t count, size_
     if (c->out_pending + len > HTTP_OUT_MAX ||
         uv_write(&o->req, (uv_stream_t *)&c->tcp, &all, 1, on_written) < 0) {
         free(o);
-        give_up(c);
+        http_answer_give_up(c);
         return;
     }
     c->out_total += len;
@@ -107,7 +107,7 @@ static void send_plain(struct http_conn *c, const struct str *parts, size_t coun
         int rc = uv_try_write((uv_stream_t *)&c->tcp, bufs, (unsigned)n);
 
         if (rc < 0 && rc != UV_EAGAIN) {
-            give_up(c);
+            http_answer_give_up(c);
             return;
         }
         done = rc > 0 ? (size_t)rc : 0;
@@ -138,7 +138,7 @@ static void conn_send(struct http_conn *c, const struct str *parts, size_t count
     }
     for (size_t i = 0; i < count; i++)
         if (!tls_write(c->tls, parts[i])) {
-            give_up(c);
+            http_answer_give_up(c);
             return;
         }
     conn_flush_tls(c);
@@ -207,7 +207,7 @@ struct writer {
     char *at, *end;
 };
 
-static void put(struct writer *w, struct str s)
+static void http_answer_put(struct writer *w, struct str s)
 {
     require((size_t)(w->end - w->at) >= s.len);
     memcpy(w->at, s.ptr, s.len);
@@ -222,7 +222,7 @@ static void put_number(struct writer *w, uint64_t v)
     do
         digits[--n] = (char)('0' + v % 10);
     while ((v /= 10) > 0);
-    put(w, str_mem(digits + n, sizeof digits - n));
+    http_answer_put(w, str_mem(digits + n, sizeof digits - n));
 }
 
 static void put_status(struct writer *w, int status)
@@ -231,12 +231,12 @@ static void put_status(struct writer *w, int status)
 
     require(status >= 200 && status <= 599);
     if (line.len > 0) {
-        put(w, line);
+        http_answer_put(w, line);
         return;
     }
-    put(w, STR("HTTP/1.1 "));
+    http_answer_put(w, STR("HTTP/1.1 "));
     put_number(w, (uint64_t)status);
-    put(w, STR(" \r\n"));
+    http_answer_put(w, STR(" \r\n"));
 }
 
 struct head {
@@ -249,26 +249,26 @@ struct head {
 static void put_head(struct writer *w, const struct http_io *io, const struct head *h)
 {
     put_status(w, h->status);
-    put(w, str_of(io->date));
+    http_answer_put(w, str_of(io->date));
     if (h->content_type.len > 0) {
-        put(w, STR("Content-Type: "));
-        put(w, h->content_type);
-        put(w, STR("\r\n"));
+        http_answer_put(w, STR("Content-Type: "));
+        http_answer_put(w, h->content_type);
+        http_answer_put(w, STR("\r\n"));
     }
     if (h->length >= 0 && h->status != 204) {
-        put(w, STR("Content-Length: "));
+        http_answer_put(w, STR("Content-Length: "));
         put_number(w, (uint64_t)h->length);
-        put(w, STR("\r\n"));
+        http_answer_put(w, STR("\r\n"));
     }
     if (h->chunked)
-        put(w, STR("Transfer-Encoding: chunked\r\n"));
+        http_answer_put(w, STR("Transfer-Encoding: chunked\r\n"));
     if (h->close)
-        put(w, STR("Connection: close\r\n"));
+        http_answer_put(w, STR("Connection: close\r\n"));
     else if (h->keep_told)
-        put(w, STR("Connection: keep-alive\r\n"));
+        http_answer_put(w, STR("Connection: keep-alive\r\n"));
     if (h->fields.len > 0)
-        put(w, h->fields);
-    put(w, STR("\r\n"));
+        http_answer_put(w, h->fields);
+    http_answer_put(w, STR("\r\n"));
 }
 
 static void send_head(struct http_conn *c, const struct head *h, struct str body)
@@ -279,7 +279,7 @@ static void send_head(struct http_conn *c, const struct head *h, struct str body
     put_head(&w, c->io, h);
     if ((size_t)(w.end - w.at) >= body.len) {
         if (body.len > 0)
-            put(&w, body);
+            http_answer_put(&w, body);
     } else
         parts[1] = body;
     parts[0] = str_mem(c->io->out_buf, (size_t)(w.at - c->io->out_buf));

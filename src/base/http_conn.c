@@ -192,7 +192,7 @@ static void dispatch(struct http_conn *c, struct request *r, enum http_event e, 
 
 /* Parse and tell until the bytes are used up or somebody must be waited for.
  * Returns what is left of the bytes. */
-static struct str run(struct http_conn *c, struct str in)
+static struct str http_conn_run(struct http_conn *c, struct str in)
 {
     c->running = true;
     while (!c->doomed && !c->ending) {
@@ -222,7 +222,7 @@ static struct str run(struct http_conn *c, struct str in)
 
 /* ---- going on ------------------------------------------------------------------ */
 
-static void on_closed(uv_handle_t *h)
+static void http_conn_on_closed(uv_handle_t *h)
 {
     struct http_conn *c = h->data;
 
@@ -246,7 +246,7 @@ static void conn_close(struct http_conn *c)
     free(c->rest);
     c->rest = NULL;
     c->rest_len = 0;
-    uv_close((uv_handle_t *)&c->tcp, on_closed);
+    uv_close((uv_handle_t *)&c->tcp, http_conn_on_closed);
 }
 
 static void conn_wake(struct loop_msg *m)
@@ -266,7 +266,7 @@ static void conn_wake(struct loop_msg *m)
 
     c->rest = NULL;
     c->rest_len = 0;
-    left = run(c, left);
+    left = http_conn_run(c, left);
     if (left.len > 0) {
         memmove(mem, left.ptr, left.len);
         c->rest = mem;
@@ -339,7 +339,7 @@ static void alloc_buf(uv_handle_t *h, size_t size, uv_buf_t *buf)
     *buf = uv_buf_init(c->io->read_buf, HTTP_READ_BUF);
 }
 
-static void on_read(uv_stream_t *s, ssize_t n, const uv_buf_t *buf);
+static void http_conn_on_read(uv_stream_t *s, ssize_t n, const uv_buf_t *buf);
 
 static void settle_reading(struct http_conn *c)
 {
@@ -352,14 +352,14 @@ static void settle_reading(struct http_conn *c)
     c->reading = want;
     if (!want)
         (void)uv_read_stop((uv_stream_t *)&c->tcp);
-    else if (uv_read_start((uv_stream_t *)&c->tcp, alloc_buf, on_read) < 0)
+    else if (uv_read_start((uv_stream_t *)&c->tcp, alloc_buf, http_conn_on_read) < 0)
         conn_doom(c);
 }
 
 /* The output is out and nobody needs the connection: say so, and if the client
  * may still be sending, listen a while; closing at once would make the kernel
  * reset the connection and destroy the answer on its way. */
-static void settle_end(struct http_conn *c)
+static void http_conn_settle_end(struct http_conn *c)
 {
     uv_os_fd_t fd;
 
@@ -384,7 +384,7 @@ void conn_settle(struct http_conn *c)
     if (c->doomed || c->closing || c->running)
         return;
     if (c->ending && c->out_pending == 0 && !c->lingering)
-        settle_end(c);
+        http_conn_settle_end(c);
     if (c->doomed || (c->eof && over_by_eof(c)))
         return;
     if (c->io->stopping && c->req == NULL && !c->ending && c->out_pending == 0) {
@@ -417,7 +417,7 @@ static void input(struct http_conn *c, struct str bytes)
         return;
     }
     if (c->rest_len == 0)
-        bytes = run(c, bytes);
+        bytes = http_conn_run(c, bytes);
     if (bytes.len > 0)
         keep_rest(c, bytes);
 }
@@ -461,7 +461,7 @@ static void input_tls(struct http_conn *c, struct str wire)
     }
 }
 
-static void on_read(uv_stream_t *s, ssize_t n, const uv_buf_t *buf)
+static void http_conn_on_read(uv_stream_t *s, ssize_t n, const uv_buf_t *buf)
 {
     struct http_conn *c = s->data;
 

@@ -59,7 +59,8 @@ struct str http_parser_field(const struct http_parser *p, struct str name)
     return (struct str){ 0 };
 }
 
-static bool refuse(struct http_parser *p, int status, const char *code, const char *message)
+static bool http_parse_refuse(struct http_parser *p, int status, const char *code,
+                              const char *message)
 {
     p->where = HTTP_REFUSED;
     p->status = status;
@@ -70,7 +71,7 @@ static bool refuse(struct http_parser *p, int status, const char *code, const ch
 
 static bool malformed(struct http_parser *p, const char *message)
 {
-    return refuse(p, 400, "bad_request", message);
+    return http_parse_refuse(p, 400, "bad_request", message);
 }
 
 /* ---- the request line --------------------------------------------------- */
@@ -87,8 +88,8 @@ static bool take_method(struct http_parser *p, struct str method)
             return true;
         }
     if (str_is(method, "PRI"))
-        return refuse(p, 505, "version_not_supported", "only HTTP/1.1 is spoken here");
-    return refuse(p, 501, "method_not_implemented", "this method is not known here");
+        return http_parse_refuse(p, 505, "version_not_supported", "only HTTP/1.1 is spoken here");
+    return http_parse_refuse(p, 501, "method_not_implemented", "this method is not known here");
 }
 
 static bool take_version(struct http_parser *p, struct str v)
@@ -101,7 +102,7 @@ static bool take_version(struct http_parser *p, struct str v)
     }
     if (v.len == 8 && str_starts(v, STR("HTTP/")) && v.ptr[6] == '.' && v.ptr[5] >= '0' &&
         v.ptr[5] <= '9' && v.ptr[7] >= '0' && v.ptr[7] <= '9')
-        return refuse(p, 505, "version_not_supported", "only HTTP/1.1 is spoken here");
+        return http_parse_refuse(p, 505, "version_not_supported", "only HTTP/1.1 is spoken here");
     return malformed(p, "the request line does not end in a version");
 }
 
@@ -172,7 +173,7 @@ static bool take_target(struct http_parser *p, struct str target)
     return true;
 }
 
-static bool take_line(struct http_parser *p)
+static bool http_parse_take_line(struct http_parser *p)
 {
     struct str line = { p->head, p->first_line }, method, target;
     struct str rest = str_cut(line, ' ', &method);
@@ -183,7 +184,7 @@ static bool take_line(struct http_parser *p)
 
 /* ---- the fields, as llhttp finds them ------------------------------------ */
 
-static struct http_span span_of(const struct http_parser *p, const char *at, size_t len)
+static struct http_span http_parse_span_of(const struct http_parser *p, const char *at, size_t len)
 {
     return (struct http_span){ .at = (uint16_t)(at - p->head), .len = (uint16_t)len };
 }
@@ -194,7 +195,7 @@ static int on_field(llhttp_t *ll, const char *at, size_t len)
 
     if (p->where != HTTP_IN_HEAD)
         return 0;
-    p->now.name = span_of(p, at, len);
+    p->now.name = http_parse_span_of(p, at, len);
     p->now.value = (struct http_span){ 0 };
     return 0;
 }
@@ -204,7 +205,7 @@ static int on_value(llhttp_t *ll, const char *at, size_t len)
     struct http_parser *p = ll->data;
 
     if (p->where == HTTP_IN_HEAD)
-        p->now.value = span_of(p, at, len);
+        p->now.value = http_parse_span_of(p, at, len);
     return 0;
 }
 
@@ -228,11 +229,11 @@ static int on_field_done(llhttp_t *ll)
     if (p->where != HTTP_IN_HEAD) {
         if (++p->trailer_fields <= p->limits->fields)
             return 0;
-        (void)refuse(p, 431, "head_too_large", "too many trailer fields");
+        (void)http_parse_refuse(p, 431, "head_too_large", "too many trailer fields");
         return -1;
     }
     if (p->field_count == p->limits->fields) {
-        (void)refuse(p, 431, "head_too_large", "too many header fields");
+        (void)http_parse_refuse(p, 431, "head_too_large", "too many header fields");
         return -1;
     }
     if (p->now.name.len == 0) {
@@ -375,7 +376,8 @@ static bool check_coding(struct http_parser *p)
     if (str_eq_nocase(te, STR("chunked")))
         return true;
     if (p->chunked)
-        return refuse(p, 501, "coding_not_implemented", "chunked is the only transfer coding");
+        return http_parse_refuse(p, 501, "coding_not_implemented",
+                                 "chunked is the only transfer coding");
     return malformed(p, "the last transfer coding is not chunked");
 }
 
@@ -393,7 +395,8 @@ static bool check_fields(struct http_parser *p)
     if (expect.ptr == NULL || p->http_1_0)
         return true;
     if (!str_eq_nocase(expect, STR("100-continue")))
-        return refuse(p, 417, "expectation_failed", "the only expectation is 100-continue");
+        return http_parse_refuse(p, 417, "expectation_failed",
+                                 "the only expectation is 100-continue");
     p->expect_continue = true;
     return true;
 }
@@ -410,7 +413,7 @@ static bool refused_by_llhttp(struct http_parser *p)
 
 static enum http_event head_complete(struct http_parser *p)
 {
-    if (!take_line(p))
+    if (!http_parse_take_line(p))
         return HTTP_BAD;
     llhttp_errno_t rc = llhttp_execute(&p->ll, p->head, p->head_len);
 
@@ -426,7 +429,7 @@ static enum http_event head_complete(struct http_parser *p)
 
 /* ---- gathering the head ---------------------------------------------------- */
 
-static void keep(struct http_parser *p, struct str *bytes, size_t n)
+static void http_parse_keep(struct http_parser *p, struct str *bytes, size_t n)
 {
     if (p->head_len + n > p->head_size) {
         size_t size = p->head_size == 0 ? HEAD_START : p->head_size;
@@ -469,11 +472,11 @@ static enum line end_line(struct http_parser *p, uint32_t lf, char before, char 
     if (p->line_count == 0)
         p->first_line = len;
     if (p->first_line > p->limits->line_bytes) {
-        (void)refuse(p, 414, "uri_too_long", "the request line is too long");
+        (void)http_parse_refuse(p, 414, "uri_too_long", "the request line is too long");
         return LINE_BAD;
     }
     if (p->line_count++ > p->limits->fields) {
-        (void)refuse(p, 431, "head_too_large", "too many header fields");
+        (void)http_parse_refuse(p, 431, "head_too_large", "too many header fields");
         return LINE_BAD;
     }
     p->line_start = lf + 1;
@@ -489,14 +492,14 @@ static enum http_event head_incomplete(struct http_parser *p, struct str *bytes,
     uint32_t len = p->head_len + (uint32_t)max;
 
     if (p->line_count == 0 && len > p->limits->line_bytes + 2) {
-        (void)refuse(p, 414, "uri_too_long", "the request line is too long");
+        (void)http_parse_refuse(p, 414, "uri_too_long", "the request line is too long");
         return HTTP_BAD;
     }
     if (len == p->limits->head_bytes) {
-        (void)refuse(p, 431, "head_too_large", "the request head is too large");
+        (void)http_parse_refuse(p, 431, "head_too_large", "the request head is too large");
         return HTTP_BAD;
     }
-    keep(p, bytes, max);
+    http_parse_keep(p, bytes, max);
     return HTTP_MORE;
 }
 
@@ -528,7 +531,7 @@ static enum http_event take_head(struct http_parser *p, struct str *bytes)
             break;
         }
         if (p->line_count > 0) {
-            keep(p, bytes, from);
+            http_parse_keep(p, bytes, from);
             return head_complete(p);
         }
         if (++p->empty_lines > EMPTY_LINES) {
@@ -565,7 +568,7 @@ static bool feed(struct http_parser *p, struct str *bytes)
     }
     p->framing_bytes += (uint32_t)used;
     if (p->framing_bytes > HTTP_FRAMING_BYTES) /* leading zeros, trailers */
-        return refuse(p, 431, "head_too_large", "too many bytes between the chunks");
+        return http_parse_refuse(p, 431, "head_too_large", "too many bytes between the chunks");
     if (p->progress)
         p->framing_bytes = 0;
     return true;

@@ -63,7 +63,7 @@ static size_t refusing_most(const struct http_server *s)
     return part < HTTP_REFUSING ? part : HTTP_REFUSING;
 }
 
-static void take(struct http_io *io, int fd, const struct sockaddr *peer, socklen_t len)
+static void http_server_take(struct http_io *io, int fd, const struct sockaddr *peer, socklen_t len)
 {
     struct http_server *s = io->server;
 
@@ -115,7 +115,7 @@ static void on_connection(uv_poll_t *h, int status, int events)
         int fd = accept4(l->fd, (struct sockaddr *)&peer, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
         if (fd >= 0) {
-            take(io, fd, (const struct sockaddr *)&peer, len);
+            http_server_take(io, fd, (const struct sockaddr *)&peer, len);
             continue;
         }
         if (errno == EAGAIN)
@@ -228,7 +228,7 @@ void io_conn_closed(struct http_io *io, struct http_conn *c)
     end_if_done(io);
 }
 
-static void on_stop(struct loop_msg *m)
+static void http_server_on_stop(struct loop_msg *m)
 {
     struct http_io *io = container_of(m, struct http_io, stop);
 
@@ -246,7 +246,7 @@ static void on_stop(struct loop_msg *m)
 
 /* ---- the beginning -------------------------------------------------------------------- */
 
-static void on_start(struct loop_msg *m)
+static void http_server_on_start(struct loop_msg *m)
 {
     struct http_io *io = container_of(m, struct http_io, start);
     struct http_server *s = io->server;
@@ -334,7 +334,7 @@ static uint16_t bound_port(int fd)
 }
 
 /* One address, one socket per loop. */
-static bool bind_all(struct http_server *s, const struct addrinfo *a, struct err *err)
+static bool http_server_bind_all(struct http_server *s, const struct addrinfo *a, struct err *err)
 {
     for (size_t i = 0; i < s->io_count; i++) {
         struct http_io *io = &s->io[i];
@@ -369,7 +369,7 @@ static bool bind_name(struct http_server *s, struct err *err)
 
         if (a->ai_family != AF_INET && a->ai_family != AF_INET6)
             continue;
-        if (bind_all(s, a, &one))
+        if (http_server_bind_all(s, a, &one))
             bound++;
         else if (one.sys != EADDRNOTAVAIL && one.sys != EAFNOSUPPORT) {
             *err = one;
@@ -383,8 +383,8 @@ static bool bind_name(struct http_server *s, struct err *err)
     return ok || err_context(err, "listen on %s port %d", host != NULL ? host : "*", s->o.port);
 }
 
-static struct http_server *make(const struct http_server_options *o, struct loop **loops,
-                                size_t loop_count)
+static struct http_server *http_server_make(const struct http_server_options *o,
+                                            struct loop **loops, size_t loop_count)
 {
     struct http_server *s = NEW(struct http_server);
 
@@ -397,8 +397,8 @@ static struct http_server *make(const struct http_server_options *o, struct loop
     for (size_t i = 0; i < loop_count; i++) {
         s->io[i].server = s;
         s->io[i].loop = loops[i];
-        s->io[i].start.fn = on_start;
-        s->io[i].stop.fn = on_stop;
+        s->io[i].start.fn = http_server_on_start;
+        s->io[i].stop.fn = http_server_on_stop;
     }
     return s;
 }
@@ -419,7 +419,7 @@ bool http_server_start(const struct http_server_options *o, struct loop **loops,
     require(loop_count > 0 && h->head != NULL && h->body != NULL && h->end != NULL &&
             h->gone != NULL && o->limits.tick_ms > 0);
     require(o->limits.head.fields <= HTTP_FIELDS_MAX && o->limits.head.head_bytes <= HTTP_HEAD_MAX);
-    struct http_server *s = make(o, loops, loop_count);
+    struct http_server *s = http_server_make(o, loops, loop_count);
 
     if (!bind_name(s, err)) {
         for (size_t i = 0; i < s->io_count; i++)

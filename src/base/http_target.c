@@ -1,6 +1,6 @@
 #include "base/http_target.h"
 
-static bool is_control(char c)
+static bool http_target_is_control(char c)
 {
     return (unsigned char)c < ' ' || c == 0x7f;
 }
@@ -21,7 +21,7 @@ static bool decode_one(struct str raw, size_t *at, char *ret_c, bool *ret_escape
         *at += 2;
     }
     *at += 1;
-    if (is_control(c))
+    if (http_target_is_control(c))
         return err_set(err, ERR_PERMANENT, 0, "a control byte in the target");
     *ret_c = c;
     return true;
@@ -104,7 +104,7 @@ bool http_decode_query(struct str query, struct str name, struct buf *to, bool *
 bool http_put_field(struct buf *to, const char *name, struct str value, struct err *err)
 {
     for (size_t i = 0; i < value.len; i++)
-        if (is_control(value.ptr[i]) && value.ptr[i] != '\t')
+        if (http_target_is_control(value.ptr[i]) && value.ptr[i] != '\t')
             return err_set(err, ERR_PERMANENT, 0, "a control byte in the value of %s", name);
     return buf_append(to, str_of(name), err) && buf_append(to, STR(": "), err) &&
            buf_append(to, value, err) && buf_append(to, STR("\r\n"), err);

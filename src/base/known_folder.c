@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static bool look(const char *path, int *ret_fd, uint64_t *ret_ino, struct err *err)
+static bool known_folder_look(const char *path, int *ret_fd, uint64_t *ret_ino, struct err *err)
 {
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     struct stat st;
@@ -31,7 +31,7 @@ bool known_folder_meet(struct known_folder *f, const char *path, struct err *err
 
     if (mkdir(path, 0777) < 0 && errno != EEXIST)
         return err_set(err, ERR_TRANSIENT, errno, "make folder %.120s: %s", path, strerror(errno));
-    if (!look(path, &fd, &ino, err))
+    if (!known_folder_look(path, &fd, &ino, err))
         return false;
     (void)close(fd);
     *f = (struct known_folder){ .path = path, .ino = ino };
@@ -43,7 +43,7 @@ bool known_folder_open(const struct known_folder *f, int *ret_fd, struct err *er
     uint64_t ino;
     int fd;
 
-    if (!look(f->path, &fd, &ino, err))
+    if (!known_folder_look(f->path, &fd, &ino, err))
         return false;
     if (ino != f->ino) {
         (void)close(fd);

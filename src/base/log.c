@@ -75,7 +75,7 @@ static uint64_t lines_in(struct str text)
 
 /* The log has nowhere to complain: lines that cannot be written are counted.
  * *torn tells that the last one stands there in part. */
-static bool write_out(int fd, struct str text, bool *torn)
+static bool log_write_out(int fd, struct str text, bool *torn)
 {
     while (text.len > 0) {
         ssize_t n = write(fd, text.ptr, text.len);
@@ -99,13 +99,13 @@ static _Thread_local struct {
 } own;
 static uint64_t told; /* of those dropped, in the log itself */
 
-static void write_batch(struct str text)
+static void log_write_batch(struct str text)
 {
-    if (own.torn && !write_out(self.fd, STR("\n"), &own.torn)) {
+    if (own.torn && !log_write_out(self.fd, STR("\n"), &own.torn)) {
         atomic_fetch_add(&dropped, lines_in(text) - 1); /* the line end counted as one */
         return;
     }
-    own.ok = write_out(self.fd, text, &own.torn);
+    own.ok = log_write_out(self.fd, text, &own.torn);
     uint64_t now = atomic_load(&dropped);
 
     if (!own.ok || now == told)
@@ -149,7 +149,7 @@ static void *log_main(void *arg)
         self.writing = full;
         self.used = 0;
         (void)pthread_mutex_unlock(&self.mutex);
-        write_batch((struct str){ full, n });
+        log_write_batch((struct str){ full, n });
         (void)pthread_mutex_lock(&self.mutex);
     }
     free(self.ring);
@@ -201,12 +201,12 @@ void log_stop(void)
     (void)pthread_mutex_unlock(&self.mutex);
 }
 
-static void put_line(struct str line)
+static void log_put_line(struct str line)
 {
     bool torn;
 
     if (own.is_log) {
-        own.ok = write_out(self.fd, line, &own.torn);
+        own.ok = log_write_out(self.fd, line, &own.torn);
         return;
     }
     (void)pthread_mutex_lock(&self.mutex);
@@ -214,7 +214,7 @@ static void put_line(struct str line)
         int fd = self.fd;
 
         (void)pthread_mutex_unlock(&self.mutex);
-        (void)write_out(fd, line, &torn);
+        (void)log_write_out(fd, line, &torn);
         return;
     }
     if (line.len > RING - self.used) {
@@ -243,7 +243,7 @@ static struct str cut(struct str s)
     return (struct str){ s.ptr, n };
 }
 
-static void put_field(struct json_out *j, const struct log_field *f)
+static void log_put_field(struct json_out *j, const struct log_field *f)
 {
     json_key(j, f->key);
     switch (f->type) {
@@ -279,11 +279,11 @@ void log_emit(enum log_level level, const char *name, const struct log_field *fi
     for (const struct log_field *f = fields; f->type != LOG_T_END; f++) {
         size_t before = line.len;
 
-        put_field(&j, f);
+        log_put_field(&j, f);
         if (line.len + sizeof "}" > LINE)
             line.len = before;
     }
     json_close(&j, '}');
     buf_putc(&line, '\n');
-    put_line(buf_view(&line));
+    log_put_line(buf_view(&line));
 }

@@ -33,7 +33,7 @@ struct loop {
 
 static _Thread_local const struct loop *current;
 
-static void list_add(struct list *to, struct loop_msg *msg)
+static void loop_list_add(struct list *to, struct loop_msg *msg)
 {
     msg->next = NULL;
     if (to->first == NULL)
@@ -88,14 +88,14 @@ static void on_before_wait(uv_prepare_t *h)
     (void)uv_async_send(&l->wake); /* so that the wait does not block */
 }
 
-static void on_stop(struct loop_msg *m)
+static void loop_on_stop(struct loop_msg *m)
 {
     struct loop *l = container_of(m, struct loop, stop);
 
     uv_unref((uv_handle_t *)&l->wake);
 }
 
-static void *run(void *arg)
+static void *loop_run(void *arg)
 {
     struct loop *l = arg;
 
@@ -112,14 +112,14 @@ static void *run(void *arg)
     return NULL;
 }
 
-static int start_thread(struct loop *l)
+static int loop_start_thread(struct loop *l)
 {
     sigset_t all, old;
 
     (void)sigfillset(&all);
     (void)sigdelset(&all, SIGPROF);
     (void)pthread_sigmask(SIG_SETMASK, &all, &old);
-    int rc = pthread_create(&l->thread, NULL, run, l);
+    int rc = pthread_create(&l->thread, NULL, loop_run, l);
 
     (void)pthread_sigmask(SIG_SETMASK, &old, NULL);
     if (rc == 0)
@@ -127,7 +127,7 @@ static int start_thread(struct loop *l)
     return rc;
 }
 
-static int start(struct loop *l)
+static int base_loop_start(struct loop *l)
 {
     int rc = uv_async_init(&l->uv, &l->wake, on_wake);
 
@@ -137,7 +137,7 @@ static int start(struct loop *l)
     (void)uv_prepare_start(&l->before_wait, on_before_wait);
     uv_unref((uv_handle_t *)&l->before_wait);
     l->wake.data = l->before_wait.data = l;
-    rc = start_thread(l);
+    rc = loop_start_thread(l);
     if (rc != 0) {
         uv_close((uv_handle_t *)&l->wake, NULL);
         uv_close((uv_handle_t *)&l->before_wait, NULL);
@@ -169,7 +169,7 @@ bool loop_start(const char *name, struct loop **ret_loop, struct err *err)
         free(l);
         return err_set(err, ERR_TRANSIENT, -rc, "event loop: %s", uv_strerror(rc));
     }
-    rc = start(l);
+    rc = base_loop_start(l);
     if (rc != 0) {
         loop_free(l);
         return err_set(err, ERR_TRANSIENT, rc, "event loop: %s", strerror(rc));
@@ -183,7 +183,7 @@ void loop_stop(struct loop *l)
     if (l == NULL)
         return;
     require(current == NULL);
-    l->stop.fn = on_stop;
+    l->stop.fn = loop_on_stop;
     loop_post(l, &l->stop);
     (void)pthread_join(l->thread, NULL);
     loop_free(l);
@@ -194,7 +194,7 @@ void loop_post(struct loop *l, struct loop_msg *msg)
     pthread_mutex_lock(&l->lock);
     bool was_empty = l->posted.first == NULL;
 
-    list_add(&l->posted, msg);
+    loop_list_add(&l->posted, msg);
     /* Inside the lock: once it is free the loop may run the message and end. */
     if (was_empty)
         (void)uv_async_send(&l->wake);
@@ -214,7 +214,7 @@ uv_loop_t *loop_uv(struct loop *l)
 void loop_defer(struct loop *l, struct loop_msg *msg)
 {
     require(current == l);
-    list_add(&l->deferred, msg);
+    loop_list_add(&l->deferred, msg);
 }
 
 void loop_at_round_end(struct loop *l, struct loop_hook *hook)

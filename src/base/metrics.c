@@ -85,7 +85,7 @@ static void print_histogram(struct buf *to, struct metric *m)
     buf_printf(to, " %lld\n", (long long)below);
 }
 
-static int64_t value_of(struct metric *m)
+static int64_t metrics_value_of(struct metric *m)
 {
     return m->read != NULL ? m->read(m->arg) : metric_value(m);
 }
@@ -98,7 +98,7 @@ static void print_one(struct buf *to, struct metric *m)
     }
     buf_puts(to, m->name);
     print_labels(to, m);
-    buf_printf(to, " %lld\n", (long long)value_of(m));
+    buf_printf(to, " %lld\n", (long long)metrics_value_of(m));
 }
 
 void metrics_each(void (*see)(void *arg, const struct metric *m, int64_t value), void *arg)
@@ -106,7 +106,7 @@ void metrics_each(void (*see)(void *arg, const struct metric *m, int64_t value),
     (void)pthread_mutex_lock(&mutex);
     for (struct metric *m = first; m != NULL; m = m->next)
         if (m->type != METRIC_HISTOGRAM)
-            see(arg, m, value_of(m));
+            see(arg, m, metrics_value_of(m));
     (void)pthread_mutex_unlock(&mutex);
 }
 

@@ -1,6 +1,6 @@
 #include "base/safe_path.h"
 
-static bool check_bytes(struct str s, struct err *err)
+static bool safe_path_check_bytes(struct str s, struct err *err)
 {
     for (size_t i = 0; i < s.len; i++)
         if ((unsigned char)s.ptr[i] < 0x20 || s.ptr[i] == 0x7f)
@@ -25,7 +25,7 @@ bool safe_name(struct str name, struct err *err)
 {
     if (str_find(name, '/') >= 0)
         return err_set(err, ERR_PERMANENT, 0, "the name has a `/` in it");
-    return check_bytes(name, err) && check_part(name, err);
+    return safe_path_check_bytes(name, err) && check_part(name, err);
 }
 
 bool safe_path(struct str path, struct err *err)
@@ -39,7 +39,7 @@ bool safe_path(struct str path, struct err *err)
         return err_set(err, ERR_PERMANENT, 0, "the name begins with a `/`");
     if (path.len > 0 && path.ptr[path.len - 1] == '/')
         return err_set(err, ERR_PERMANENT, 0, "the name ends with a `/`");
-    if (!check_bytes(path, err))
+    if (!safe_path_check_bytes(path, err))
         return false;
     do {
         struct str part;

@@ -38,7 +38,7 @@ static int choose_protocol(SSL *ssl, const unsigned char **out, unsigned char *o
     return SSL_TLSEXT_ERR_OK;
 }
 
-static bool fail(struct err *err, const char *what, const char *path)
+static bool tls_fail(struct err *err, const char *what, const char *path)
 {
     unsigned long code = ERR_get_error();
     const char *why = code != 0 ? ERR_reason_error_string(code) : NULL;
@@ -82,7 +82,7 @@ static bool use_key_text(SSL_CTX *ssl, const char *text)
     return ok;
 }
 
-static bool load(SSL_CTX *ssl, const char *cert, const char *key, struct err *err)
+static bool tls_load(SSL_CTX *ssl, const char *cert, const char *key, struct err *err)
 {
     const char *cert_name = is_pem(cert) ? "(given as text)" : cert;
     const char *key_name = is_pem(key) ? "(given as text)" : key;
@@ -90,12 +90,12 @@ static bool load(SSL_CTX *ssl, const char *cert, const char *key, struct err *er
     ERR_clear_error();
     if (is_pem(cert) ? !use_cert_text(ssl, cert)
                      : SSL_CTX_use_certificate_chain_file(ssl, cert) != 1)
-        return fail(err, "certificate", cert_name);
+        return tls_fail(err, "certificate", cert_name);
     if (is_pem(key) ? !use_key_text(ssl, key)
                     : SSL_CTX_use_PrivateKey_file(ssl, key, SSL_FILETYPE_PEM) != 1)
-        return fail(err, "key", key_name);
+        return tls_fail(err, "key", key_name);
     if (SSL_CTX_check_private_key(ssl) != 1)
-        return fail(err, "key", key_name);
+        return tls_fail(err, "key", key_name);
     return true;
 }
 
@@ -115,7 +115,7 @@ bool tls_certificate_end(const char *cert, int64_t *ret_us, struct err *err)
                          is_pem(cert) ? "the text" : cert);
 }
 
-static bool make(const char *cert, const char *key, SSL_CTX **ret_ssl, struct err *err)
+static bool tls_make(const char *cert, const char *key, SSL_CTX **ret_ssl, struct err *err)
 {
     SSL_CTX *ssl = SSL_CTX_new(TLS_server_method());
 
@@ -126,7 +126,7 @@ static bool make(const char *cert, const char *key, SSL_CTX **ret_ssl, struct er
     (void)SSL_CTX_set_mode(ssl, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
     (void)SSL_CTX_set_session_cache_mode(ssl, SSL_SESS_CACHE_OFF); /* tickets need no memory */
     SSL_CTX_set_alpn_select_cb(ssl, choose_protocol, NULL);
-    if (!load(ssl, cert, key, err)) {
+    if (!tls_load(ssl, cert, key, err)) {
         SSL_CTX_free(ssl);
         return false;
     }
@@ -139,7 +139,7 @@ bool tls_context_open(const char *cert, const char *key, struct tls_context **re
 {
     SSL_CTX *ssl;
 
-    if (!make(cert, key, &ssl, err))
+    if (!tls_make(cert, key, &ssl, err))
         return false;
     struct tls_context *t = NEW(struct tls_context);
 
@@ -153,7 +153,7 @@ bool tls_context_reload(struct tls_context *t, const char *cert, const char *key
 {
     SSL_CTX *fresh, *old;
 
-    if (!make(cert, key, &fresh, err))
+    if (!tls_make(cert, key, &fresh, err))
         return false;
     pthread_mutex_lock(&t->lock);
     old = t->ssl;

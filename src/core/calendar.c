@@ -11,7 +11,7 @@ struct calendar {
     size_t count;
 };
 
-static int by_number(const void *a, const void *b)
+static int calendar_by_number(const void *a, const void *b)
 {
     const int64_t *x = a, *y = b;
 
@@ -37,7 +37,7 @@ const struct calendar *calendar_build(const struct yaml_node *node, struct arena
             c->days[c->count++] = civil_day(date.year, date.month, date.day);
     }
     if (c->count > 1)
-        qsort(c->days, c->count, sizeof c->days[0], by_number);
+        qsort(c->days, c->count, sizeof c->days[0], calendar_by_number);
     return c;
 }
 
@@ -47,5 +47,6 @@ bool calendar_has(const struct calendar *c, int64_t day)
 
     if ((c->every_year[date.month] >> date.day & 1) != 0)
         return true;
-    return c->count > 0 && bsearch(&day, c->days, c->count, sizeof c->days[0], by_number) != NULL;
+    return c->count > 0 &&
+           bsearch(&day, c->days, c->count, sizeof c->days[0], calendar_by_number) != NULL;
 }

@@ -22,7 +22,7 @@ void config_report_done(struct config_report *report)
 
 /* The text of a key, or its default.  A number that is written as ${...} and was
  * not expanded is not known here: its default stands in. */
-static struct str read_text(const struct yaml_node *map, const struct option *o)
+static struct str config_read_text(const struct yaml_node *map, const struct option *o)
 {
     const struct yaml_node *node = yaml_get(map, o->name);
     bool plain =
@@ -44,7 +44,7 @@ static const struct option *key(const struct option *keys, const char *name)
 static const char *read_path(struct config *c, const struct yaml_node *map,
                              const struct option *keys, const char *name)
 {
-    struct str text = read_text(map, key(keys, name));
+    struct str text = config_read_text(map, key(keys, name));
 
     return text.len > 0 ? arena_text(&c->arena, text) : NULL;
 }
@@ -53,7 +53,7 @@ static uint64_t read_number(const struct yaml_node *map, const struct option *ke
                             const char *name)
 {
     const struct option *o = key(keys, name);
-    struct str text = read_text(map, o);
+    struct str text = config_read_text(map, o);
     uint64_t value = 0;
     struct err err;
 
@@ -68,16 +68,16 @@ static int64_t read_duration(const struct yaml_node *map, const struct option *k
     int64_t us = 0;
     struct err err;
 
-    require(units_duration(read_text(map, key(keys, name)), &us, &err));
+    require(units_duration(config_read_text(map, key(keys, name)), &us, &err));
     return us;
 }
 
 /* The position of a word among the allowed ones; `none` when nothing is given. */
-static unsigned read_word(const struct yaml_node *map, const struct option *keys, const char *name,
-                          unsigned none)
+static unsigned config_read_word(const struct yaml_node *map, const struct option *keys,
+                                 const char *name, unsigned none)
 {
     const struct option *o = key(keys, name);
-    struct str text = read_text(map, o);
+    struct str text = config_read_text(map, o);
 
     for (unsigned i = 0; o->words[i] != NULL; i++)
         if (str_is(text, o->words[i]))
@@ -100,8 +100,8 @@ static void build_node(struct config *c)
     *node = (struct config_node){
         .data = read_path(c, map, grammar_node, "data"),
         .store = read_path(c, map, grammar_node, "store"),
-        .area = read_word(map, grammar_node, "area", CONFIG_INTERNAL),
-        .log = read_word(map, grammar_node, "log", CONFIG_LOG_INFO),
+        .area = config_read_word(map, grammar_node, "area", CONFIG_INTERNAL),
+        .log = config_read_word(map, grammar_node, "log", CONFIG_LOG_INFO),
         .connections = read_number(limits, limit_keys, "connections"),
         .memory_bytes = read_number(limits, limit_keys, "memory"),
         .disk_reserve_bytes = read_number(limits, limit_keys, "disk_reserve"),
@@ -114,7 +114,8 @@ static void build_node(struct config *c)
     if (listen != NULL)
         node->listen_place = listen->place;
     if (listen == NULL || !check_has_reference(listen->text))
-        require(units_address(read_text(map, key(grammar_node, "listen")), &node->listen, &err));
+        require(
+            units_address(config_read_text(map, key(grammar_node, "listen")), &node->listen, &err));
 }
 
 static struct config_user *build_users(struct config *c, const struct yaml_node *map)
@@ -137,11 +138,11 @@ static void build_gateway(struct config *c, const struct yaml_node *n, struct co
         .name = n->key->text.ptr,
         .kind = yaml_text(yaml_get(n, "kind")).ptr,
         .place = yaml_position(n),
-        .area = read_word(n, grammar_gateway, "area", CONFIG_ANYWHERE),
+        .area = config_read_word(n, grammar_gateway, "area", CONFIG_ANYWHERE),
         .size_bytes = read_number(limits, limit_keys, "size"),
         .extract = yaml_get(n, "extract"),
         .node = n,
-        .auth = read_word(n, grammar_senders, "auth", CONFIG_AUTH_KEY),
+        .auth = config_read_word(n, grammar_senders, "auth", CONFIG_AUTH_KEY),
         .idempotency_us = read_duration(n, grammar_senders, "idempotency"),
     };
     if (rate != NULL) {
@@ -156,7 +157,7 @@ static void build_gateway(struct config *c, const struct yaml_node *n, struct co
     }
 }
 
-static void build_gateways(struct config *c)
+static void config_build_gateways(struct config *c)
 {
     const struct yaml_node *map = yaml_get(c->root, "gateways");
 
@@ -169,12 +170,12 @@ static void build_gateways(struct config *c)
     c->gateways = list;
 }
 
-static const char *text_or_null(const struct yaml_node *node)
+static const char *config_text_or_null(const struct yaml_node *node)
 {
     return node == NULL ? NULL : node->text.ptr;
 }
 
-static void build_endpoints(struct config *c)
+static void config_build_endpoints(struct config *c)
 {
     const struct yaml_node *map = yaml_get(c->root, "endpoints");
 
@@ -185,15 +186,15 @@ static void build_endpoints(struct config *c)
     for (const struct yaml_node *n = map->first; n != NULL; n = n->next)
         list[c->endpoint_count++] = (struct config_endpoint){
             .name = n->key->text.ptr,
-            .kind = text_or_null(yaml_get(n, "kind")),
-            .system = text_or_null(yaml_get(n, "system")),
+            .kind = config_text_or_null(yaml_get(n, "kind")),
+            .system = config_text_or_null(yaml_get(n, "system")),
             .place = yaml_position(n),
             .node = n,
         };
     c->endpoints = list;
 }
 
-static void build_routes(struct config *c)
+static void config_build_routes(struct config *c)
 {
     const struct yaml_node *all = yaml_get(c->root, "routes");
 
@@ -205,7 +206,7 @@ static void build_routes(struct config *c)
         const struct yaml_node *steps = yaml_get(n, "do");
 
         list[c->route_count++] = (struct config_route){
-            .name = text_or_null(yaml_get(n, "name")),
+            .name = config_text_or_null(yaml_get(n, "name")),
             .place = n->place,
             .when = yaml_get(n, "when"),
             .steps = steps,
@@ -227,18 +228,19 @@ static const struct config_entry *build_entries(struct config *c, const char *se
     struct config_entry *list = ARENA_ARRAY(&c->arena, struct config_entry, map->count);
 
     for (const struct yaml_node *n = map->first; n != NULL; n = n->next)
-        list[count++] = (struct config_entry){ n->key->text.ptr, text_or_null(yaml_get(n, "kind")),
-                                               yaml_position(n), n };
+        list[count++] =
+            (struct config_entry){ n->key->text.ptr, config_text_or_null(yaml_get(n, "kind")),
+                                   yaml_position(n), n };
     *ret_count = count;
     return list;
 }
 
-static void build(struct config *c)
+static void config_build(struct config *c)
 {
     build_node(c);
-    build_gateways(c);
-    build_endpoints(c);
-    build_routes(c);
+    config_build_gateways(c);
+    config_build_endpoints(c);
+    config_build_routes(c);
     c->systems = build_entries(c, "systems", &c->system_count);
     c->types = build_entries(c, "types", &c->type_count);
     c->jobs = build_entries(c, "jobs", &c->job_count);
@@ -283,7 +285,7 @@ struct config *config_load(struct str text, const char *file, const struct confi
     if (root != NULL)
         check_all(c, root, options, report);
     if (report->problems.count == 0) {
-        build(c);
+        config_build(c);
     } else {
         problem_sort(&report->problems);
         config_unref(c);

@@ -16,7 +16,7 @@ static const struct yaml_node *batch_named(const struct check *c, struct str nam
     return NULL;
 }
 
-static bool is_step(const struct yaml_node *step, const char *name)
+static bool config_batches_is_step(const struct yaml_node *step, const char *name)
 {
     return step->kind == YAML_MAP && step->first != NULL && str_is(step->first->key->text, name);
 }
@@ -28,7 +28,8 @@ static struct str joined(const struct yaml_node *step)
     return yaml_text(value->kind == YAML_MAP ? yaml_get(value, "name") : value);
 }
 
-static void say_unknown(struct check *c, const struct yaml_node *step, struct str name)
+static void config_batches_say_unknown(struct check *c, const struct yaml_node *step,
+                                       struct str name)
 {
     const struct yaml_node *all = yaml_get(c->root, "batches");
     char quoted[PROBLEM_QUOTE], text[1400];
@@ -51,11 +52,11 @@ static void check_join(struct check *c, const struct yaml_node *steps, const str
     if (joined(step).len == 0)
         return;
     if (batch == NULL) {
-        say_unknown(c, step, joined(step));
+        config_batches_say_unknown(c, step, joined(step));
         return;
     }
     for (const struct yaml_node *n = steps->first; n != NULL && n != step; n = n->next)
-        if (is_step(n, "deliver")) {
+        if (config_batches_is_step(n, "deliver")) {
             problem_add(c->problems, yaml_position(n), "put `deliver` into the `do` of the batch",
                         "a document that joins batch `%s` is delivered with it, not before",
                         problem_quote(name, batch->key->text));
@@ -73,13 +74,13 @@ static void check_chain(struct check *c, const struct yaml_node *steps)
     if (steps == NULL || steps->kind != YAML_LIST)
         return;
     for (const struct yaml_node *n = steps->first; n != NULL; n = n->next)
-        if (is_step(n, "batch"))
+        if (config_batches_is_step(n, "batch"))
             check_join(c, steps, n);
 }
 
 /* A key that has no meaning with what `join` says. */
-static void check_key(struct check *c, const struct yaml_node *batch, const char *key,
-                      const char *const *joins, const char *hint)
+static void config_batches_check_key(struct check *c, const struct yaml_node *batch,
+                                     const char *key, const char *const *joins, const char *hint)
 {
     const struct yaml_node *join = yaml_get(batch, "join"), *value = yaml_get(batch, key);
     struct str word = join != NULL ? yaml_text(join) : STR("text");
@@ -116,10 +117,10 @@ static void check_batch(struct check *c, const struct yaml_node *batch)
     const struct yaml_node *steps = yaml_get(batch, "do"), *empty = yaml_get(batch, "empty");
     char name[PROBLEM_QUOTE];
 
-    check_key(c, batch, "separator", text, "only texts have something between them");
-    check_key(c, batch, "root", wrap, "`join: xml` and `join: json` have one");
-    check_key(c, batch, "header", around, "leave it out");
-    check_key(c, batch, "footer", around, "leave it out");
+    config_batches_check_key(c, batch, "separator", text, "only texts have something between them");
+    config_batches_check_key(c, batch, "root", wrap, "`join: xml` and `join: json` have one");
+    config_batches_check_key(c, batch, "header", around, "leave it out");
+    config_batches_check_key(c, batch, "footer", around, "leave it out");
     check_root(c, batch);
     if (yaml_get(batch, "at") == NULL && yaml_get(batch, "age") == NULL &&
         yaml_get(batch, "count") == NULL && yaml_get(batch, "bytes") == NULL)
@@ -132,7 +133,7 @@ static void check_batch(struct check *c, const struct yaml_node *batch)
     for (const struct yaml_node *n = steps != NULL && steps->kind == YAML_LIST ? steps->first
                                                                                : NULL;
          n != NULL; n = n->next)
-        if (is_step(n, "batch"))
+        if (config_batches_is_step(n, "batch"))
             problem_add(c->problems, yaml_position(n->first),
                         "a `route` step may lead it to a route that does",
                         "a batch joins no batch by itself");

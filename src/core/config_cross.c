@@ -10,7 +10,7 @@
 
 /* --- names ------------------------------------------------------------------------- */
 
-static int by_text(const void *a, const void *b)
+static int config_cross_by_text(const void *a, const void *b)
 {
     const struct check_name *x = a, *y = b;
     int c = str_cmp(x->text, y->text);
@@ -21,7 +21,7 @@ static int by_text(const void *a, const void *b)
 void check_names_sort(struct check_names *names)
 {
     if (names->count > 1)
-        qsort(names->items, names->count, sizeof names->items[0], by_text);
+        qsort(names->items, names->count, sizeof names->items[0], config_cross_by_text);
 }
 
 static const struct check_name *check_names_find(const struct check_names *names, struct str text)

@@ -14,7 +14,7 @@ static const struct {
 };
 
 /* What is no name was told by the check of the value. */
-static bool is_named(const struct config_reference *r)
+static bool config_outside_is_named(const struct config_reference *r)
 {
     struct err err;
 
@@ -51,7 +51,7 @@ static bool next_in_text(struct config_outside_walk *w, struct config_reference 
             (struct config_reference){ .kind = kind,
                                        .name = str_mem(at.ptr + mark.len, (size_t)close - mark.len),
                                        .place = w->at->place };
-        if (is_named(ret))
+        if (config_outside_is_named(ret))
             return true;
     }
     w->rest = STR("");
@@ -59,7 +59,7 @@ static bool next_in_text(struct config_outside_walk *w, struct config_reference 
 }
 
 /* Down, else on, else up and on; no path is longer than YAML_DEPTH. */
-static const struct yaml_node *step(struct config_outside_walk *w)
+static const struct yaml_node *config_outside_step(struct config_outside_walk *w)
 {
     const struct yaml_node *n = w->at;
 
@@ -86,7 +86,7 @@ bool config_outside_next(const struct yaml_node *root, struct config_outside_wal
     while (!w->done) {
         if (next_in_text(w, ret))
             return true;
-        w->at = step(w);
+        w->at = config_outside_step(w);
         w->done = w->at == NULL;
         if (w->done || w->at->kind != YAML_SCALAR)
             continue;
@@ -96,7 +96,7 @@ bool config_outside_next(const struct yaml_node *root, struct config_outside_wal
                                           .place = w->at->place };
         if (ret->name.len > 0)
             w->rest = STR("");
-        if (is_named(ret))
+        if (config_outside_is_named(ret))
             return true;
     }
     return false;

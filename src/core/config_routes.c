@@ -74,7 +74,7 @@ static bool attributes_meet(struct check *c, const struct route *a, const struct
 
 /* --- combinations -------------------------------------------------------------------- */
 
-static void add(struct combinations *all, struct combination one)
+static void config_routes_add(struct combinations *all, struct combination one)
 {
     if (all->count == COMBINATIONS_MOST) {
         all->full = true;
@@ -87,7 +87,7 @@ static void add(struct combinations *all, struct combination one)
     all->items[all->count++] = one;
 }
 
-static void spell_out(struct combinations *all, struct route *route)
+static void config_routes_spell_out(struct combinations *all, struct route *route)
 {
     const struct yaml_node *value[ROUTE_FIELDS], *at[ROUTE_FIELDS];
     struct combination one = { .route = route };
@@ -101,7 +101,7 @@ static void spell_out(struct combinations *all, struct route *route)
     while (!all->full) { /* as an odometer counts: the last field turns first */
         for (size_t i = 0; i < ROUTE_FIELDS; i++)
             one.values[i] = at[i] != NULL ? yaml_text(at[i]) : (struct str){ 0 };
-        add(all, one);
+        config_routes_add(all, one);
         size_t i = ROUTE_FIELDS;
 
         while (i > 0) {
@@ -116,7 +116,7 @@ static void spell_out(struct combinations *all, struct route *route)
     }
 }
 
-static int compare(const struct combination *a, const struct combination *b)
+static int config_routes_compare(const struct combination *a, const struct combination *b)
 {
     if (a->route->attributes != b->route->attributes)
         return a->route->attributes < b->route->attributes ? -1 : 1;
@@ -133,7 +133,7 @@ static int compare(const struct combination *a, const struct combination *b)
 static int by_combination(const void *a, const void *b)
 {
     const struct combination *x = a, *y = b;
-    int c = compare(x, y);
+    int c = config_routes_compare(x, y);
 
     return c != 0 ? c
                   : (x->route->node->at > y->route->node->at) -
@@ -180,7 +180,7 @@ static void check_ties(struct check *c, struct combinations *all)
     qsort(all->items, all->count, sizeof all->items[0], by_combination);
     for (size_t from = 0, to; from < all->count; from = to) {
         for (to = from + 1; to < all->count; to++)
-            if (compare(&all->items[from], &all->items[to]) != 0)
+            if (config_routes_compare(&all->items[from], &all->items[to]) != 0)
                 break;
         if (to - from > 1 && c->problems->count < PROBLEM_MOST)
             check_alike(c, &all->items[from], &all->items[to]);
@@ -251,7 +251,7 @@ void check_routes(struct check *c)
                                         .name = yaml_text(yaml_get(n, "name")),
                                         .attributes = route_when_count(when) };
         check_doubles(c, when);
-        spell_out(&all, &routes[count++]);
+        config_routes_spell_out(&all, &routes[count++]);
     }
     check_route_names(c, routes, count);
     check_ties(c, &all);

@@ -118,7 +118,8 @@ bool config_expand(struct str value, const char *file, struct buf *out, struct e
 
 /* --- the text without its node section ---------------------------------------------- */
 
-static const struct yaml_node *before(const struct yaml_node *map, const struct yaml_node *child)
+static const struct yaml_node *config_text_before(const struct yaml_node *map,
+                                                  const struct yaml_node *child)
 {
     const struct yaml_node *last = NULL;
 
@@ -173,7 +174,7 @@ static struct range range_in_block(struct str text, const struct yaml_node *node
 static struct range range_in_brackets(struct str text, const struct yaml_node *root,
                                       const struct yaml_node *node)
 {
-    const struct yaml_node *previous = before(root, node);
+    const struct yaml_node *previous = config_text_before(root, node);
     size_t from = node->key->at, to = node->end;
 
     if (node->next != NULL)

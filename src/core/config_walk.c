@@ -145,7 +145,8 @@ static void warn_source(struct walk *w, const struct yaml_node *node)
 
 /* --- maps: required keys, unknown keys -------------------------------------------- */
 
-static void say_missing(struct walk *w, const struct option *o, const struct yaml_node *node)
+static void config_walk_say_missing(struct walk *w, const struct option *o,
+                                    const struct yaml_node *node)
 {
     const struct option *inside = top(w)->option;
     char where[240], text[1400], hint[1500];
@@ -168,7 +169,7 @@ static void check_required(struct walk *w, const struct option *keys, const stru
 
     for (struct option_walk at = { keys }; (o = option_next(&at)) != NULL;)
         if ((o->flags & OPT_REQUIRED) != 0 && yaml_get(node, o->name) == NULL)
-            say_missing(w, o, node);
+            config_walk_say_missing(w, o, node);
 }
 
 /* Of the keys marked OPT_ONE_OF exactly one is given. */
@@ -255,8 +256,9 @@ static void say_shape(struct walk *w, const struct yaml_node *node, const struct
                 words && node->kind == YAML_SCALAR ? "this" : shapes[node->kind]);
 }
 
-static struct frame *push(struct walk *w, enum frame_mode mode, const struct option *option,
-                          struct yaml_node *node, struct str label)
+static struct frame *config_walk_push(struct walk *w, enum frame_mode mode,
+                                      const struct option *option, struct yaml_node *node,
+                                      struct str label)
 {
     require(w->depth < sizeof w->frames / sizeof w->frames[0]);
     bool quiet = w->depth > 0 && top(w)->quiet;
@@ -326,7 +328,7 @@ static void enter_kind(struct walk *w, struct frame *f, const struct yaml_node *
 static void open_kind(struct walk *w, const struct option *option, struct yaml_node *node,
                       struct str label)
 {
-    struct frame *f = push(w, FRAME_KEYS, option, node, label);
+    struct frame *f = config_walk_push(w, FRAME_KEYS, option, node, label);
     const struct yaml_node *named = yaml_get(node, "kind");
 
     if (named == NULL && say_slip_of_kind(w, f)) {
@@ -342,21 +344,21 @@ static void open_kind(struct walk *w, const struct option *option, struct yaml_n
         f->child = NULL; /* nor about those of a kind that does not exist */
 }
 
-static void visit(struct walk *w, struct yaml_node *node, const struct option *option,
-                  struct str label, bool in_list);
+static void config_walk_visit(struct walk *w, struct yaml_node *node, const struct option *option,
+                              struct str label, bool in_list);
 
 /* The options of a service, or a bare value that is its first one. */
 static void open_service(struct walk *w, const struct option *option,
                          const struct option_kind *kind, struct yaml_node *value)
 {
     bool bare = value->kind != YAML_MAP && !yaml_is_null(value);
-    struct frame *f = push(w, FRAME_KEYS, option, value, value->key->text);
+    struct frame *f = config_walk_push(w, FRAME_KEYS, option, value, value->key->text);
 
     f->kind = kind;
     enter_kind(w, f, value, bare ? kind->keys + 1 : kind->keys);
     if (bare) {
         f->child = NULL;
-        visit(w, value, kind->keys, str_of(kind->keys->name), false);
+        config_walk_visit(w, value, kind->keys, str_of(kind->keys->name), false);
     }
 }
 
@@ -406,10 +408,10 @@ static void open_map(struct walk *w, const struct option *option, struct yaml_no
         return;
     }
     if (option->type == OPT_NAMED) {
-        (void)push(w, FRAME_NAMES, option, node, label);
+        (void)config_walk_push(w, FRAME_NAMES, option, node, label);
         return;
     }
-    (void)push(w, FRAME_KEYS, option, node, label);
+    (void)config_walk_push(w, FRAME_KEYS, option, node, label);
     check_required(w, option->keys, node);
     check_one_of(w, option->keys, node);
 }
@@ -431,12 +433,12 @@ static void open_list(struct walk *w, const struct option *option, struct yaml_n
                         ? "put at least one into it"
                         : "put at least one into it, or leave the key out",
                     "the list `%s` is empty", problem_quote(name, label));
-    (void)push(w, FRAME_ITEMS, option, node, label);
+    (void)config_walk_push(w, FRAME_ITEMS, option, node, label);
 }
 
 /* Look at one value; maps and lists are opened and walked by the loop. */
-static void visit(struct walk *w, struct yaml_node *node, const struct option *option,
-                  struct str label, bool in_list)
+static void config_walk_visit(struct walk *w, struct yaml_node *node, const struct option *option,
+                              struct str label, bool in_list)
 {
     char name[PROBLEM_QUOTE];
 
@@ -485,7 +487,8 @@ static void child_of_keys(struct walk *w, struct frame *f, struct yaml_node *chi
 
     if (o == NULL && (f->option->flags & OPT_MORE) != 0) {
         check_see(w->c, &w->c->unknown, child, OPT_END, key);
-        visit(w, child, option_find(f->option->keys, STR("attributes"))->each, key, false);
+        config_walk_visit(w, child, option_find(f->option->keys, STR("attributes"))->each, key,
+                          false);
         return;
     }
     if (o == NULL) {
@@ -497,7 +500,7 @@ static void child_of_keys(struct walk *w, struct frame *f, struct yaml_node *chi
     size_t depth = w->depth;
 
     warn_key(w, f, child, o);
-    visit(w, child, o, key, false);
+    config_walk_visit(w, child, o, key, false);
     if ((o->flags & OPT_PLANNED) != 0 && w->depth > depth)
         top(w)->quiet = true;
 }
@@ -517,7 +520,7 @@ static void child_of_names(struct walk *w, struct frame *f, struct yaml_node *ch
                     "a name in %s is empty", whereabouts(w, w->depth, where));
     if ((f->option->flags & OPT_ATTRS) != 0)
         check_see(w->c, &w->c->attributes, child, OPT_END, name);
-    visit(w, child, f->option->each, name, false);
+    config_walk_visit(w, child, f->option->each, name, false);
 }
 
 /* What messages call an item: its own name, or its number. */
@@ -536,14 +539,14 @@ static void child_of_items(struct walk *w, struct frame *f, struct yaml_node *it
     const struct option *o =
         f->option->type == OPT_LIST || f->option->type == OPT_MAP ? f->option->each : f->option;
 
-    visit(w, item, o, item_label(w, f, item), true);
+    config_walk_visit(w, item, o, item_label(w, f, item), true);
 }
 
-static void start(struct walk *w, struct yaml_node *root)
+static void config_walk_start(struct walk *w, struct yaml_node *root)
 {
     static const struct option top_level = { .type = OPT_MAP, .keys = grammar_sections };
 
-    (void)push(w, FRAME_KEYS, &top_level, root, STR(""));
+    (void)config_walk_push(w, FRAME_KEYS, &top_level, root, STR(""));
 }
 
 void check_grammar(struct check *c)
@@ -555,7 +558,7 @@ void check_grammar(struct check *c)
                     "a configuration is a map of sections");
         return;
     }
-    start(&w, c->root);
+    config_walk_start(&w, c->root);
     while (w.depth > 0) {
         struct frame *f = top(&w);
         struct yaml_node *child = f->child;

@@ -32,7 +32,7 @@ static const struct cron_field fields[FIELDS] = {
     [WEEKDAY] = { "weekday", 0, 7, weekdays, 7 },
 };
 
-static bool read_value(const struct cron_field *f, struct str text, unsigned *ret)
+static bool cron_read_value(const struct cron_field *f, struct str text, unsigned *ret)
 {
     uint64_t number;
 
@@ -58,13 +58,13 @@ static bool read_range(const struct cron_field *f, struct str text, bool stepped
     *ret_to = f->most;
     if (str_is(text, "*"))
         return true;
-    if (!read_value(f, first, ret_from))
+    if (!cron_read_value(f, first, ret_from))
         return false;
     if (!ranged) {
         *ret_to = stepped ? f->most : *ret_from;
         return true;
     }
-    if (!read_value(f, last, ret_to))
+    if (!cron_read_value(f, last, ret_to))
         return false;
     if (f == &fields[WEEKDAY] && *ret_to == 0 && *ret_from > 0)
         *ret_to = 7; /* fri-sun */
@@ -87,7 +87,7 @@ static bool read_item(const struct cron_field *f, struct str item, uint64_t *bit
     return true;
 }
 
-static bool read_field(const struct cron_field *f, struct str text, uint64_t *ret)
+static bool cron_read_field(const struct cron_field *f, struct str text, uint64_t *ret)
 {
     *ret = 0;
     for (;;) {
@@ -145,7 +145,7 @@ bool cron_parse(struct str text, struct cron *ret, struct err *err)
         rest = str_trim(str_cut(rest, ' ', &field[i]));
         if (field[i].len == 0)
             return err_set(err, ERR_CONFIG, 0, "the %s is missing", fields[i].name);
-        if (!read_field(&fields[i], field[i], &bits[i]))
+        if (!cron_read_field(&fields[i], field[i], &bits[i]))
             return err_set(err, ERR_CONFIG, 0, "the %s is not valid", fields[i].name);
     }
     if (rest.len > 0)

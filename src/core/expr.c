@@ -13,7 +13,7 @@ const char *const expr_examples[] = {
     "edifact:UNB-2",         "csv:buyer"
 };
 
-static bool is_digit(char c)
+static bool expr_is_digit(char c)
 {
     return c >= '0' && c <= '9';
 }
@@ -23,14 +23,14 @@ static bool is_upper(char c)
     return c >= 'A' && c <= 'Z';
 }
 
-static bool bad(struct err *err, const char *why)
+static bool expr_bad(struct err *err, const char *why)
 {
     return err_set(err, ERR_CONFIG, 0, "%s", why);
 }
 
 static bool check_some(struct str s, struct err *err)
 {
-    return s.len > 0 || bad(err, "something is expected after the colon");
+    return s.len > 0 || expr_bad(err, "something is expected after the colon");
 }
 
 static bool check_header(struct str s, struct err *err)
@@ -39,17 +39,17 @@ static bool check_header(struct str s, struct err *err)
         return false;
     for (size_t i = 0; i < s.len; i++)
         if ((unsigned char)s.ptr[i] <= ' ' || (unsigned char)s.ptr[i] >= 0x7f || s.ptr[i] == ':')
-            return bad(err, "this is not the name of a header");
+            return expr_bad(err, "this is not the name of a header");
     return true;
 }
 
 static bool check_json(struct str s, struct err *err)
 {
     if (s.len > 0 && s.ptr[0] != '/')
-        return bad(err, "a JSON Pointer starts with `/`, such as json:/order/buyer");
+        return expr_bad(err, "a JSON Pointer starts with `/`, such as json:/order/buyer");
     for (size_t i = 0; i < s.len; i++)
         if (s.ptr[i] == '~' && (i + 1 == s.len || (s.ptr[i + 1] != '0' && s.ptr[i + 1] != '1')))
-            return bad(err, "in a JSON Pointer `~` is written ~0 and `/` in a name ~1");
+            return expr_bad(err, "in a JSON Pointer `~` is written ~0 and `/` in a name ~1");
     return true;
 }
 
@@ -71,16 +71,16 @@ static bool check_regex(struct str s, struct err *err)
 }
 
 /* Digits at *at; at least one, the first not 0. */
-static bool take_number(struct str s, size_t *at)
+static bool expr_take_number(struct str s, size_t *at)
 {
     size_t from = *at;
 
-    while (*at < s.len && is_digit(s.ptr[*at]))
+    while (*at < s.len && expr_is_digit(s.ptr[*at]))
         (*at)++;
     return *at > from && *at - from <= 4 && s.ptr[from] != '0';
 }
 
-static bool take(struct str s, size_t *at, char c)
+static bool expr_take(struct str s, size_t *at, char c)
 {
     if (*at >= s.len || s.ptr[*at] != c)
         return false;
@@ -91,21 +91,22 @@ static bool take(struct str s, size_t *at, char c)
 /* A repetition in brackets, if there is one. */
 static bool take_index(struct str s, size_t *at)
 {
-    return !take(s, at, '[') || (take_number(s, at) && take(s, at, ']'));
+    return !expr_take(s, at, '[') || (expr_take_number(s, at) && expr_take(s, at, ']'));
 }
 
 /* PID-3, PID-3.1, PID-3[2].1.2, OBX[2]-5 */
 static bool check_hl7(struct str s, struct err *err)
 {
     size_t at = 3;
-    bool ok = s.len > 3 && is_upper(s.ptr[0]) && (is_upper(s.ptr[1]) || is_digit(s.ptr[1])) &&
-              (is_upper(s.ptr[2]) || is_digit(s.ptr[2]));
+    bool ok = s.len > 3 && is_upper(s.ptr[0]) && (is_upper(s.ptr[1]) || expr_is_digit(s.ptr[1])) &&
+              (is_upper(s.ptr[2]) || expr_is_digit(s.ptr[2]));
 
-    ok = ok && take_index(s, &at) && take(s, &at, '-') && take_number(s, &at) && take_index(s, &at);
-    for (int part = 0; ok && part < 2 && take(s, &at, '.'); part++)
-        ok = take_number(s, &at);
+    ok = ok && take_index(s, &at) && expr_take(s, &at, '-') && expr_take_number(s, &at) &&
+         take_index(s, &at);
+    for (int part = 0; ok && part < 2 && expr_take(s, &at, '.'); part++)
+        ok = expr_take_number(s, &at);
     if (!ok || at != s.len)
-        return bad(err, "an HL7 field is written like hl7:MSH-4 or hl7:PID-3.1");
+        return expr_bad(err, "an HL7 field is written like hl7:MSH-4 or hl7:PID-3.1");
     return true;
 }
 
@@ -118,12 +119,12 @@ static bool check_x12(struct str s, struct err *err)
     bool ok = element.len >= 4 && element.len <= 5 && is_upper(element.ptr[0]);
 
     for (size_t i = 1; ok && i < element.len; i++)
-        ok = i >= element.len - 2 ? is_digit(element.ptr[i])
-                                  : is_upper(element.ptr[i]) || is_digit(element.ptr[i]);
+        ok = i >= element.len - 2 ? expr_is_digit(element.ptr[i])
+                                  : is_upper(element.ptr[i]) || expr_is_digit(element.ptr[i]);
     if (ok && dash >= 0)
-        ok = take_number(s, &at) && at == s.len;
+        ok = expr_take_number(s, &at) && at == s.len;
     if (!ok)
-        return bad(err, "an X12 element is written like x12:ISA06");
+        return expr_bad(err, "an X12 element is written like x12:ISA06");
     return true;
 }
 
@@ -133,11 +134,11 @@ static bool check_edifact(struct str s, struct err *err)
     size_t at = 3;
     bool ok = s.len > 3 && is_upper(s.ptr[0]) && is_upper(s.ptr[1]) && is_upper(s.ptr[2]);
 
-    ok = ok && take_index(s, &at) && take(s, &at, '-') && take_number(s, &at);
-    if (ok && take(s, &at, '.'))
-        ok = take_number(s, &at);
+    ok = ok && take_index(s, &at) && expr_take(s, &at, '-') && expr_take_number(s, &at);
+    if (ok && expr_take(s, &at, '.'))
+        ok = expr_take_number(s, &at);
     if (!ok || at != s.len)
-        return bad(err, "an EDIFACT element is written like edifact:UNB-2 or edifact:UNB-2.1");
+        return expr_bad(err, "an EDIFACT element is written like edifact:UNB-2 or edifact:UNB-2.1");
     return true;
 }
 
@@ -178,11 +179,11 @@ bool expr_parse(struct str text, bool relative, struct expr *ret, struct err *er
         if (!str_is(word, expr_sources[i]))
             continue;
         if (!colon && source != EXPR_HL7 && source != EXPR_X12 && source != EXPR_EDIFACT)
-            return bad(err, "a colon and more are expected after this word");
+            return expr_bad(err, "a colon and more are expected after this word");
         if (colon && !expr_check(source, rest, relative, err))
             return false;
         *ret = (struct expr){ .source = source, .bare = !colon, .rest = rest };
         return true;
     }
-    return bad(err, "it is not known where to look");
+    return expr_bad(err, "it is not known where to look");
 }

@@ -149,7 +149,7 @@ void facts_write(const struct facts *f, struct buf *to)
     buf_added(to, (size_t)(at - start));
 }
 
-static bool take_name(struct str *bytes, bool there, struct str *name, bool *unknown)
+static bool facts_take_name(struct str *bytes, bool there, struct str *name, bool *unknown)
 {
     if (!there)
         return true;
@@ -169,9 +169,9 @@ static bool take_begin(struct str *bytes, bool there, struct facts_begin *ret)
     if (bytes->len == 0 || (names & ~(unsigned)NAMES) != 0)
         return false;
     *bytes = str_from(*bytes, 1);
-    if (!take_name(bytes, names & SENDER, &ret->sender, &had) ||
-        !take_name(bytes, names & RECEIVER, &ret->receiver, &had) ||
-        !take_name(bytes, names & TYPE, &ret->type, &had) || !varint_take(bytes, &count) ||
+    if (!facts_take_name(bytes, names & SENDER, &ret->sender, &had) ||
+        !facts_take_name(bytes, names & RECEIVER, &ret->receiver, &had) ||
+        !facts_take_name(bytes, names & TYPE, &ret->type, &had) || !varint_take(bytes, &count) ||
         count > FACTS_ATTRIBUTES_MOST)
         return false;
     ret->attribute_count = (size_t)count;
@@ -209,9 +209,9 @@ bool facts_read(struct str bytes, struct arena *a, struct facts *ret)
 
     bytes = str_from(bytes, 2);
     if ((names & ~(unsigned)(NAMES | BEGIN | BATCHES)) != 0 ||
-        !take_name(&bytes, names & SENDER, &found.sender, &found.sender_unknown) ||
-        !take_name(&bytes, names & RECEIVER, &found.receiver, &found.receiver_unknown) ||
-        !take_name(&bytes, names & TYPE, &found.type, &found.type_unknown) ||
+        !facts_take_name(&bytes, names & SENDER, &found.sender, &found.sender_unknown) ||
+        !facts_take_name(&bytes, names & RECEIVER, &found.receiver, &found.receiver_unknown) ||
+        !facts_take_name(&bytes, names & TYPE, &found.type, &found.type_unknown) ||
         !take_begin(&bytes, names & BEGIN, &found.begin) ||
         !take_batches(&bytes, names & BATCHES, &found.batches) || !varint_take(&bytes, &count) ||
         count > FACTS_ATTRIBUTES_MOST)

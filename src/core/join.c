@@ -44,7 +44,7 @@ struct joiner {
 /* ---- out ---------------------------------------------------------------------------------------
  */
 
-static bool put(struct joiner *j, struct str bytes, struct err *err)
+static bool join_put(struct joiner *j, struct str bytes, struct err *err)
 {
     j->offset += bytes.len;
     return bytes.len == 0 || j->write(j->arg, bytes, err);
@@ -52,10 +52,10 @@ static bool put(struct joiner *j, struct str bytes, struct err *err)
 
 static bool put_z(struct joiner *j, const char *z, struct err *err)
 {
-    return put(j, str_of(z), err);
+    return join_put(j, str_of(z), err);
 }
 
-static bool bad(struct err *err, const char *why)
+static bool join_bad(struct err *err, const char *why)
 {
     return err_set(err, ERR_PERMANENT, JOIN_BAD, "%s", why);
 }
@@ -68,10 +68,10 @@ static struct str root_of(const struct joiner *j)
 /* ---- XML ---------------------------------------------------------------------------------------
  */
 
-static void refuse(struct joiner *j, const char *why)
+static void join_refuse(struct joiner *j, const char *why)
 {
     if (j->bad.kind == ERR_NONE)
-        (void)bad(&j->bad, why);
+        (void)join_bad(&j->bad, why);
     (void)XML_StopParser(j->xml, XML_FALSE);
 }
 
@@ -81,20 +81,20 @@ static void on_decl(void *arg, const XML_Char *version, const XML_Char *encoding
     (void)standalone;
     if (encoding != NULL && strcasecmp(encoding, "utf-8") != 0 &&
         strcasecmp(encoding, "us-ascii") != 0)
-        refuse(arg, NOT_UTF8);
+        join_refuse(arg, NOT_UTF8);
 }
 
-static void on_doctype(void *arg, const XML_Char *name, const XML_Char *system,
-                       const XML_Char *public, int internal)
+static void join_on_doctype(void *arg, const XML_Char *name, const XML_Char *system,
+                            const XML_Char *public, int internal)
 {
     (void)name;
     (void)system;
     (void)public;
     (void)internal;
-    refuse(arg, "an XML document with a DOCTYPE cannot stand in another one");
+    join_refuse(arg, "an XML document with a DOCTYPE cannot stand in another one");
 }
 
-static void on_start(void *arg, const XML_Char *name, const XML_Char **attributes)
+static void join_on_start(void *arg, const XML_Char *name, const XML_Char **attributes)
 {
     struct joiner *j = arg;
 
@@ -103,10 +103,10 @@ static void on_start(void *arg, const XML_Char *name, const XML_Char **attribute
     if (j->depth++ == 0)
         j->from = XML_GetCurrentByteIndex(j->xml);
     if (j->depth > JOIN_DEPTH_MOST)
-        refuse(j, "elements stand too deep in each other");
+        join_refuse(j, "elements stand too deep in each other");
 }
 
-static void on_end(void *arg, const XML_Char *name)
+static void join_on_end(void *arg, const XML_Char *name)
 {
     struct joiner *j = arg;
 
@@ -125,8 +125,8 @@ static bool open_xml(struct joiner *j, struct err *err)
         return err_set(err, ERR_TRANSIENT, 0, "no memory for an XML parser");
     XML_SetUserData(j->xml, j);
     XML_SetXmlDeclHandler(j->xml, on_decl);
-    XML_SetStartDoctypeDeclHandler(j->xml, on_doctype);
-    XML_SetElementHandler(j->xml, on_start, on_end);
+    XML_SetStartDoctypeDeclHandler(j->xml, join_on_doctype);
+    XML_SetElementHandler(j->xml, join_on_start, join_on_end);
     buf_clear(&j->held);
     j->from = j->to = -1;
     j->fed = 0;
@@ -150,7 +150,7 @@ static bool parse_xml(struct joiner *j, struct str bytes, bool last, struct err 
 
 /* Of what is held back the bytes of the outermost element, as far as the parser has come: it may
  * leave tokens for a later call. */
-static bool put_element(struct joiner *j, struct err *err)
+static bool join_put_element(struct joiner *j, struct err *err)
 {
     int64_t at = j->fed - (int64_t)j->held.len, seen = XML_GetCurrentByteIndex(j->xml);
     int64_t from = j->from > at ? j->from : at, to = j->to >= 0 ? j->to : seen;
@@ -159,7 +159,7 @@ static bool put_element(struct joiner *j, struct err *err)
         return true;
     if (to > j->fed)
         to = j->fed;
-    if (to > from && !put(j, str_mem(j->held.ptr + (from - at), (size_t)(to - from)), err))
+    if (to > from && !join_put(j, str_mem(j->held.ptr + (from - at), (size_t)(to - from)), err))
         return false;
     memmove(j->held.ptr, j->held.ptr + (to - at), (size_t)(j->fed - to));
     j->held.len = (size_t)(j->fed - to);
@@ -182,10 +182,10 @@ static bool add_xml(struct joiner *j, struct str bytes, struct err *err)
     struct err full = { 0 };
 
     if (j->fed < 2 && is_utf16(bytes))
-        return bad(err, NOT_UTF8);
+        return join_bad(err, NOT_UTF8);
 
     if (!buf_append(&j->held, bytes, &full))
-        return bad(
+        return join_bad(
             err,
             "not XML that can be read: a tag, or what stands before the first one, is too long");
     if (!parse_xml(j, bytes, false, err))
@@ -195,12 +195,12 @@ static bool add_xml(struct joiner *j, struct str bytes, struct err *err)
         buf_clear(&j->held); /* behind the outermost element */
         return true;
     }
-    return put_element(j, err);
+    return join_put_element(j, err);
 }
 
 static bool close_xml(struct joiner *j, struct err *err)
 {
-    return parse_xml(j, STR(""), true, err) && put_element(j, err) && put_z(j, "\n", err);
+    return parse_xml(j, STR(""), true, err) && join_put_element(j, err) && put_z(j, "\n", err);
 }
 
 /* ---- zip ---------------------------------------------------------------------------------------
@@ -301,7 +301,7 @@ static bool open_zip(struct joiner *j, const struct join_member *m, struct err *
     put32(entry + 42, (uint32_t)j->offset);
     return buf_append(&j->directory, str_mem(entry, CENTRAL), err) &&
            buf_append(&j->directory, str_mem(name, len), err) &&
-           put(j, str_mem(head, LOCAL), err) && put(j, str_mem(name, len), err);
+           join_put(j, str_mem(head, LOCAL), err) && join_put(j, str_mem(name, len), err);
 }
 
 static bool end_zip(struct joiner *j, struct err *err)
@@ -312,7 +312,7 @@ static bool end_zip(struct joiner *j, struct err *err)
     put16(end + 10, (uint32_t)j->members);
     put32(end + 12, (uint32_t)j->directory.len);
     put32(end + 16, (uint32_t)j->offset);
-    return put(j, buf_view(&j->directory), err) && put(j, str_mem(end, END), err);
+    return join_put(j, buf_view(&j->directory), err) && join_put(j, str_mem(end, END), err);
 }
 
 /* ---- all ---------------------------------------------------------------------------------------
@@ -345,13 +345,13 @@ bool join_begin(struct joiner *j, struct err *err)
     const struct join_rule *r = &j->rule;
 
     if (r->has_header)
-        return put(j, r->header, err);
+        return join_put(j, r->header, err);
     if (r->kind == JOIN_JSON && r->root.len > 0)
-        return put_z(j, "{\"", err) && put(j, r->root, err) && put_z(j, "\":[\n", err);
+        return put_z(j, "{\"", err) && join_put(j, r->root, err) && put_z(j, "\":[\n", err);
     if (r->kind == JOIN_JSON)
         return put_z(j, "[\n", err);
     return r->kind != JOIN_XML || (put_z(j, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<", err) &&
-                                   put(j, root_of(j), err) && put_z(j, ">\n", err));
+                                   join_put(j, root_of(j), err) && put_z(j, ">\n", err));
 }
 
 bool join_open(struct joiner *j, const struct join_member *m, struct err *err)
@@ -361,7 +361,7 @@ bool join_open(struct joiner *j, const struct join_member *m, struct err *err)
     j->taken = j->mark = 0;
     switch (j->rule.kind) {
     case JOIN_TEXT:
-        return first || put(j, j->rule.separator, err);
+        return first || join_put(j, j->rule.separator, err);
     case JOIN_JSON:
         j->json = (struct json_scan){ 0 };
         return first || put_z(j, ",\n", err);
@@ -386,7 +386,7 @@ static bool skip_mark(struct joiner *j, struct str *in, struct err *err)
         *in = str_from(*in, 1);
     }
     if (in->len > 0 && (j->mark == 1 || j->mark == 2))
-        return bad(err, "not JSON: it is not UTF-8");
+        return join_bad(err, "not JSON: it is not UTF-8");
     j->taken += in->len;
     return true;
 }
@@ -409,7 +409,7 @@ bool join_add(struct joiner *j, struct str bytes, struct err *err)
     default:
         break;
     }
-    return put(j, in, err);
+    return join_put(j, in, err);
 }
 
 bool join_close(struct joiner *j, struct err *err)
@@ -426,11 +426,11 @@ bool join_end(struct joiner *j, struct err *err)
     const struct join_rule *r = &j->rule;
 
     if (r->has_footer)
-        return put(j, r->footer, err);
+        return join_put(j, r->footer, err);
     if (r->kind == JOIN_JSON)
         return put_z(j, r->root.len > 0 && !r->has_header ? "\n]}\n" : "\n]\n", err);
     if (r->kind == JOIN_XML)
-        return put_z(j, "</", err) && put(j, root_of(j), err) && put_z(j, ">\n", err);
+        return put_z(j, "</", err) && join_put(j, root_of(j), err) && put_z(j, ">\n", err);
     return r->kind != JOIN_ZIP || end_zip(j, err);
 }
 

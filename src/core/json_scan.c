@@ -24,7 +24,7 @@ enum {
     EXPONENT
 };
 
-static enum json_event wrong(struct json_scan *s, const char *why)
+static enum json_event json_scan_wrong(struct json_scan *s, const char *why)
 {
     s->why = why;
     return JSON_WRONG;
@@ -67,7 +67,7 @@ static void end_token(struct json_scan *s, size_t quotes)
         s->text = str_mem(s->from + quotes, (size_t)(s->at - s->from) - 2 * quotes);
 }
 
-static void value_ended(struct json_scan *s)
+static void json_scan_value_ended(struct json_scan *s)
 {
     s->state = s->depth == 0 ? OVER : COMMA_OR_END;
 }
@@ -75,14 +75,14 @@ static void value_ended(struct json_scan *s)
 static enum json_event scalar_ended(struct json_scan *s)
 {
     end_token(s, 0);
-    value_ended(s);
+    json_scan_value_ended(s);
     return JSON_SCALAR;
 }
 
-static enum json_event open_level(struct json_scan *s, bool object)
+static enum json_event json_scan_open_level(struct json_scan *s, bool object)
 {
     if (s->depth == JSON_SCAN_DEPTH)
-        return wrong(s, "objects and lists stand too deep in each other");
+        return json_scan_wrong(s, "objects and lists stand too deep in each other");
     uint64_t bit = UINT64_C(1) << s->depth % 64;
 
     s->objects[s->depth / 64] = (s->objects[s->depth / 64] & ~bit) | (object ? bit : 0);
@@ -96,7 +96,7 @@ static enum json_event close_level(struct json_scan *s)
 {
     s->at++;
     s->depth--;
-    value_ended(s);
+    json_scan_value_ended(s);
     return JSON_CLOSE;
 }
 
@@ -167,7 +167,7 @@ static enum json_event text_ended(struct json_scan *s)
         s->state = COLON;
         return JSON_KEY;
     }
-    value_ended(s);
+    json_scan_value_ended(s);
     return JSON_TEXT;
 }
 
@@ -195,8 +195,8 @@ static enum json_event scan_text(struct json_scan *s)
     }
     if (!s->last)
         return JSON_MORE;
-    return wrong(s, s->token == HEX ? "after a backslash stands something else"
-                                    : "a text is not closed");
+    return json_scan_wrong(s, s->token == HEX ? "after a backslash stands something else"
+                                              : "a text is not closed");
 }
 
 /* ---- numbers and words ---- */
@@ -235,7 +235,7 @@ static enum json_event scan_number(struct json_scan *s)
         int next = in_number(s->token, s->at < s->end ? (unsigned char)*s->at : ' ');
 
         if (next == -2)
-            return wrong(s, "a digit is expected");
+            return json_scan_wrong(s, "a digit is expected");
         if (next == -1)
             return scalar_ended(s);
         s->token = next;
@@ -247,10 +247,10 @@ static enum json_event scan_word(struct json_scan *s)
 {
     for (; s->at < s->end && *s->word != '\0'; s->at++, s->word++)
         if (*s->at != *s->word)
-            return wrong(s, "a value is expected");
+            return json_scan_wrong(s, "a value is expected");
     if (s->at == s->end && !s->last)
         return JSON_MORE;
-    return *s->word == '\0' ? scalar_ended(s) : wrong(s, "a value is expected");
+    return *s->word == '\0' ? scalar_ended(s) : json_scan_wrong(s, "a value is expected");
 }
 
 static enum json_event scan_token(struct json_scan *s)
@@ -275,7 +275,7 @@ static enum json_event begin_value(struct json_scan *s, unsigned char b)
         return begin_token(s, TEXT);
     case '{':
     case '[':
-        return open_level(s, b == '{');
+        return json_scan_open_level(s, b == '{');
     case 't':
     case 'f':
     case 'n':
@@ -285,7 +285,7 @@ static enum json_event begin_value(struct json_scan *s, unsigned char b)
         return begin_token(s, MINUS);
     default:
         if (b < '0' || b > '9')
-            return wrong(s, "a value is expected");
+            return json_scan_wrong(s, "a value is expected");
         return begin_token(s, b == '0' ? ZERO : DIGITS);
     }
 }
@@ -339,7 +339,8 @@ enum json_event json_scan_next(struct json_scan *s)
             s->state = KEY;
             /* fall through */
         case KEY:
-            return b == '"' ? begin_token(s, TEXT) : wrong(s, "a name in quotes is expected");
+            return b == '"' ? begin_token(s, TEXT)
+                            : json_scan_wrong(s, "a name in quotes is expected");
         case VALUE_OR_END:
             if (b == ']')
                 return close_level(s);
@@ -347,14 +348,15 @@ enum json_event json_scan_next(struct json_scan *s)
         case VALUE:
             return begin_value(s, b);
         default:
-            return s->at == s->end ? JSON_END : wrong(s, "something stands behind the end");
+            return s->at == s->end ? JSON_END
+                                   : json_scan_wrong(s, "something stands behind the end");
         }
     }
 }
 
 /* ---- only checking ---- */
 
-static bool check(struct json_scan *s, struct err *err)
+static bool core_json_scan_check(struct json_scan *s, struct err *err)
 {
     enum json_event e;
 
@@ -370,11 +372,11 @@ static bool check(struct json_scan *s, struct err *err)
 bool json_scan_check(struct json_scan *s, struct str piece, struct err *err)
 {
     json_scan_give(s, piece, false);
-    return check(s, err);
+    return core_json_scan_check(s, err);
 }
 
 bool json_scan_check_end(struct json_scan *s, struct err *err)
 {
     json_scan_give(s, (struct str){ 0 }, true);
-    return check(s, err);
+    return core_json_scan_check(s, err);
 }

@@ -51,7 +51,7 @@ static const struct {
     { OPT_ANY, false, "anything", "anything" },
 };
 
-static size_t index_of(enum option_type type)
+static size_t option_index_of(enum option_type type)
 {
     size_t n = sizeof types / sizeof types[0];
 
@@ -64,17 +64,17 @@ static size_t index_of(enum option_type type)
 
 const char *option_type_name(enum option_type type)
 {
-    return types[index_of(type)].name;
+    return types[option_index_of(type)].name;
 }
 
 const char *option_form(enum option_type type)
 {
-    return types[index_of(type)].form;
+    return types[option_index_of(type)].form;
 }
 
 bool option_may_show(enum option_type type)
 {
-    return types[index_of(type)].may_show;
+    return types[option_index_of(type)].may_show;
 }
 
 const struct option *option_next(struct option_walk *w)

@@ -19,7 +19,7 @@ struct regex {
     pcre2_code *trusting;
 };
 
-static pcre2_code *compile(struct str pattern, uint32_t more, struct err *err)
+static pcre2_code *core_regex_compile(struct str pattern, uint32_t more, struct err *err)
 {
     /* The callouts are where tick() looks at the clock. */
     uint32_t options = PCRE2_UTF | PCRE2_NEVER_BACKSLASH_C | PCRE2_AUTO_CALLOUT | more;
@@ -54,7 +54,7 @@ bool regex_compile(struct str pattern, struct regex **ret, struct err *err)
     if (pattern.len > REGEX_PATTERN_MOST)
         return err_set(err, ERR_CONFIG, 0, "a regular expression has at most %d bytes",
                        REGEX_PATTERN_MOST);
-    pcre2_code *code = compile(pattern, PCRE2_MATCH_INVALID_UTF, err);
+    pcre2_code *code = core_regex_compile(pattern, PCRE2_MATCH_INVALID_UTF, err);
 
     if (code == NULL)
         return false;
@@ -63,7 +63,7 @@ bool regex_compile(struct str pattern, struct regex **ret, struct err *err)
     r->code = code;
     (void)pcre2_jit_compile(code, PCRE2_JIT_COMPLETE);
     if (!has_jit(code)) {
-        r->trusting = compile(pattern, 0, err);
+        r->trusting = core_regex_compile(pattern, 0, err);
         require(r->trusting != NULL);
     }
     *ret = r;

@@ -3,13 +3,13 @@
 #include "core/verdict.h"
 
 /* A number of 0..most, all of them alike. */
-static int64_t pick(uint64_t chance, int64_t most)
+static int64_t retry_pick(uint64_t chance, int64_t most)
 {
     return (int64_t)((unsigned __int128)chance * ((uint64_t)most + 1) >> 64);
 }
 
 /* a * b and a + b of numbers that are not negative; too large is the largest. */
-static int64_t times(int64_t a, int64_t b)
+static int64_t retry_times(int64_t a, int64_t b)
 {
     int64_t n;
 
@@ -29,7 +29,7 @@ int64_t retry_wait_us(const struct retry_rule *rule, int64_t attempts, uint64_t 
 
     for (int64_t n = 1; n < attempts && bound < rule->most_us && bound > 0; n++)
         bound = bound > rule->most_us / 2 ? rule->most_us : bound * 2;
-    return bound > 0 ? pick(chance, bound) : 0;
+    return bound > 0 ? retry_pick(chance, bound) : 0;
 }
 
 bool retry_is_over(const struct retry_rule *rule, int64_t first_us, int64_t next_us)
@@ -80,20 +80,20 @@ static bool open_or_stay(struct breaker *b, const struct breaker_rule *rule, int
                          uint64_t chance)
 {
     bool was_open = breaker_is_open(b);
-    int64_t most = times(rule->wait_us, WAIT_GROWS);
+    int64_t most = retry_times(rule->wait_us, WAIT_GROWS);
 
     /* One that was sent before it opened says nothing new. */
     if (was_open && !b->probing)
         return false;
     if (was_open) {
-        b->wait_us = times(b->wait_us, 2);
+        b->wait_us = retry_times(b->wait_us, 2);
     } else {
         b->wait_us = rule->wait_us;
         b->since_us = now_us;
     }
     if (b->wait_us > most)
         b->wait_us = most;
-    stay_open(b, now_us, pick(chance, b->wait_us / JITTER_PART));
+    stay_open(b, now_us, retry_pick(chance, b->wait_us / JITTER_PART));
     return !was_open;
 }
 

@@ -19,7 +19,7 @@ static const struct option *option_of(const struct settings *s, const char *key)
 }
 
 /* What was written for the key, or NULL. */
-static const struct yaml_node *value_of(const struct settings *s, const char *key)
+static const struct yaml_node *settings_value_of(const struct settings *s, const char *key)
 {
     const struct yaml_node *value = s->node;
 
@@ -36,7 +36,7 @@ struct settings settings_below(const struct settings *s, const char *key)
     const struct option *o = option_of(s, key);
     struct settings below = *s;
 
-    below.node = value_of(s, key);
+    below.node = settings_value_of(s, key);
     below.common = NULL;
     below.own = o != NULL ? o->keys : NULL;
     return below;
@@ -44,7 +44,7 @@ struct settings settings_below(const struct settings *s, const char *key)
 
 bool settings_has(const struct settings *s, const char *key)
 {
-    return value_of(s, key) != NULL;
+    return settings_value_of(s, key) != NULL;
 }
 
 /* --- replacing references ------------------------------------------------------------------ */
@@ -103,7 +103,7 @@ bool settings_expand(const struct settings *s, const struct yaml_node *value, st
 
 bool settings_text(const struct settings *s, const char *key, struct str *ret, struct err *err)
 {
-    const struct yaml_node *value = value_of(s, key);
+    const struct yaml_node *value = settings_value_of(s, key);
     const struct option *o = option_of(s, key);
 
     if (value != NULL)
@@ -182,7 +182,7 @@ bool settings_path(const struct settings *s, const char *key, struct str *ret, s
 bool settings_texts(const struct settings *s, const char *key, const struct str **ret,
                     size_t *ret_count, struct err *err)
 {
-    const struct yaml_node *node = value_of(s, key);
+    const struct yaml_node *node = settings_value_of(s, key);
     bool is_list = node != NULL && node->kind == YAML_LIST;
     struct str *all = ARENA_ARRAY(s->arena, struct str, is_list ? node->count : 1);
     size_t n = 0;

@@ -1,6 +1,6 @@
 #include "core/steady.h"
 
-static void believe(struct steady *s, int64_t clock_us, int64_t mono_us)
+static void steady_believe(struct steady *s, int64_t clock_us, int64_t mono_us)
 {
     *s = (struct steady){ .base_us = clock_us, .base_mono_us = mono_us, .read = true };
 }
@@ -11,7 +11,7 @@ static void doubt(struct steady *s, int64_t clock_us, int64_t mono_us)
     s->seen_mono_us = mono_us;
 }
 
-static bool is_step(int64_t off_us)
+static bool steady_is_step(int64_t off_us)
 {
     return off_us > STEADY_STEP_US || off_us < -STEADY_STEP_US;
 }
@@ -21,21 +21,21 @@ enum steady_change steady_note(struct steady *s, int64_t clock_us, int64_t mono_
 {
     *ret_step_us = s->read ? clock_us - (s->base_us + (mono_us - s->base_mono_us)) : 0;
     if (!s->frozen) {
-        if (!is_step(*ret_step_us)) {
-            believe(s, clock_us, mono_us);
+        if (!steady_is_step(*ret_step_us)) {
+            steady_believe(s, clock_us, mono_us);
             return STEADY_SAME;
         }
         s->frozen = true;
         doubt(s, clock_us, mono_us);
         return STEADY_FROZE;
     }
-    if (is_step(clock_us - (s->seen_us + (mono_us - s->seen_mono_us)))) {
+    if (steady_is_step(clock_us - (s->seen_us + (mono_us - s->seen_mono_us)))) {
         doubt(s, clock_us, mono_us);
         return STEADY_SAME;
     }
     if (mono_us - s->seen_mono_us < STEADY_APART_US)
         return STEADY_SAME;
-    believe(s, clock_us, mono_us);
+    steady_believe(s, clock_us, mono_us);
     return STEADY_WENT_ON;
 }
 

@@ -53,7 +53,7 @@ const char *template_word_at(size_t n)
     return n < PIECE_KINDS - PIECE_ID ? words[n + PIECE_ID] : NULL;
 }
 
-static enum piece_kind kind_of(struct str word)
+static enum piece_kind template_kind_of(struct str word)
 {
     for (unsigned i = 0; i < PIECE_KINDS; i++)
         if (words[i] != NULL && str_is(word, words[i]))
@@ -71,7 +71,7 @@ static size_t find_reference(struct str s)
 
 /* Takes the first piece off *rest.  The error shows nothing of the text: what was put in for
  * a secret may stand in it. */
-static bool take_piece(struct str *rest, struct piece *ret, struct err *err)
+static bool template_take_piece(struct str *rest, struct piece *ret, struct err *err)
 {
     size_t literal = find_reference(*rest);
     struct err why;
@@ -89,7 +89,7 @@ static bool take_piece(struct str *rest, struct piece *ret, struct err *err)
 
     if (!units_name(word, &why))
         return err_set(err, ERR_CONFIG, 0, "between `${` and `}` stands no name");
-    *ret = (struct piece){ kind_of(word), word };
+    *ret = (struct piece){ template_kind_of(word), word };
     *rest = str_from(*rest, (size_t)close + 1);
     return true;
 }
@@ -101,13 +101,13 @@ bool template_compile(struct str text, struct arena *a, const struct template **
     size_t count = 0;
 
     for (struct str rest = text; rest.len > 0; count++)
-        if (!take_piece(&rest, &piece, err))
+        if (!template_take_piece(&rest, &piece, err))
             return false;
     struct template *t = arena_alloc(a, sizeof(struct template) + count * sizeof(struct piece));
     struct str rest = arena_copy(a, text);
 
     for (t->count = 0; t->count < count; t->count++) {
-        bool again = take_piece(&rest, &t->pieces[t->count], err);
+        bool again = template_take_piece(&rest, &t->pieces[t->count], err);
 
         require(again);
     }
@@ -135,8 +135,8 @@ static struct str time_text(enum piece_kind kind, int64_t us, char text[static C
     return kind == PIECE_TIME ? str_mem(text + 9, 6) : str_mem(text, 16);
 }
 
-static struct str value_of(const struct piece *p, const struct template_values *v,
-                           char text[static CLOCK_TEXT])
+static struct str template_value_of(const struct piece *p, const struct template_values *v,
+                                    char text[static CLOCK_TEXT])
 {
     switch (p->kind) {
     case PIECE_LITERAL:
@@ -185,14 +185,14 @@ static bool append_escaped(struct buf *to, struct str value, struct err *err)
     return true;
 }
 
-static bool render(const struct template *t, const struct template_values *v, struct buf *to,
-                   struct err *err)
+static bool core_template_render(const struct template *t, const struct template_values *v,
+                                 struct buf *to, struct err *err)
 {
     char text[CLOCK_TEXT];
 
     for (size_t i = 0; i < t->count; i++) {
         const struct piece *p = &t->pieces[i];
-        struct str value = value_of(p, v, text);
+        struct str value = template_value_of(p, v, text);
 
         if (value.len == 0)
             return err_set(err, ERR_PERMANENT, 0, "the document has no `%.*s`", STR_ARG(p->text));
@@ -208,7 +208,7 @@ bool template_render(const struct template *t, const struct template_values *v, 
 {
     size_t before = to->len;
 
-    if (render(t, v, to, err))
+    if (core_template_render(t, v, to, err))
         return true;
     if (to->len > before) {
         to->len = before;

@@ -37,8 +37,8 @@ _Static_assert(TIMELINE_FULL + LINE_MOST + FIXED + sizeof full_text <= TIMELINE_
                "room at the end");
 _Static_assert(LINE_MOST < 1 << 14, "the length of a line fits two bytes");
 
-static char *put_line(char *to, const struct timeline_line *line, struct str what,
-                      struct str message)
+static char *timeline_put_line(char *to, const struct timeline_line *line, struct str what,
+                               struct str message)
 {
     *to++ = FORMAT;
     *to++ = (char)line->stage;
@@ -62,7 +62,7 @@ static char *put_line(char *to, const struct timeline_line *line, struct str wha
     return to + SHA256_SIZE;
 }
 
-static void append(struct buf *to, const struct timeline_line *line)
+static void timeline_append(struct buf *to, const struct timeline_line *line)
 {
     struct str what = str_first(line->what, TIMELINE_TEXT_MOST);
     struct str message = str_first(line->message, TIMELINE_TEXT_MOST);
@@ -72,7 +72,7 @@ static void append(struct buf *to, const struct timeline_line *line)
 
     require(room); /* its cap is TRAIL_MOST */
     char *start = to->ptr + to->len, *body = start + HEAD;
-    size_t len = (size_t)(put_line(body, line, what, message) - body);
+    size_t len = (size_t)(timeline_put_line(body, line, what, message) - body);
     char *head_end = varint_put(start, len);
 
     if (head_end != body)
@@ -85,16 +85,16 @@ void timeline_add(struct buf *to, const struct timeline_line *line)
     require(line->stage < TIMELINE_STAGES && line->outcome < TIMELINE_OUTCOMES);
     if (to->len > TIMELINE_FULL)
         return;
-    append(to, line);
+    timeline_append(to, line);
     if (to->len > TIMELINE_FULL)
-        append(to, &(struct timeline_line){
-                       .at_us = line->at_us,
-                       .node = line->node,
-                       .stage = TIMELINE_DOCUMENT,
-                       .outcome = TIMELINE_DONE,
-                       .took_us = -1,
-                       .message = STR(full_text),
-                   });
+        timeline_append(to, &(struct timeline_line){
+                                .at_us = line->at_us,
+                                .node = line->node,
+                                .stage = TIMELINE_DOCUMENT,
+                                .outcome = TIMELINE_DONE,
+                                .took_us = -1,
+                                .message = STR(full_text),
+                            });
 }
 
 struct timeline_reader timeline_read(struct str timeline)
@@ -102,7 +102,7 @@ struct timeline_reader timeline_read(struct str timeline)
     return (struct timeline_reader){ timeline };
 }
 
-static bool take_number(struct str *s, int64_t *ret)
+static bool timeline_take_number(struct str *s, int64_t *ret)
 {
     uint64_t n;
 
@@ -114,15 +114,16 @@ static bool take_number(struct str *s, int64_t *ret)
 
 static bool take_place(struct str *s, struct timeline_line *ret)
 {
-    if (!take_number(s, &ret->seg) || !take_number(s, &ret->pos) || !take_number(s, &ret->num) ||
-        !take_number(s, &ret->size) || s->len < SHA256_SIZE)
+    if (!timeline_take_number(s, &ret->seg) || !timeline_take_number(s, &ret->pos) ||
+        !timeline_take_number(s, &ret->num) || !timeline_take_number(s, &ret->size) ||
+        s->len < SHA256_SIZE)
         return false;
     memcpy(ret->sha256.bytes, s->ptr, SHA256_SIZE);
     *s = str_from(*s, SHA256_SIZE);
     return true;
 }
 
-static bool take_line(struct str s, struct timeline_line *ret)
+static bool timeline_take_line(struct str s, struct timeline_line *ret)
 {
     if (s.len < 4)
         return false;
@@ -136,10 +137,10 @@ static bool take_line(struct str s, struct timeline_line *ret)
 
     s = str_from(s, 4);
     if (stage >= TIMELINE_STAGES || outcome >= TIMELINE_OUTCOMES ||
-        (flags & ~(unsigned)HAS_BYTES) != 0 || !take_number(&s, &line.at_us) ||
-        !take_number(&s, &line.node) || !take_number(&s, &line.took_us) ||
-        !take_number(&s, &line.attempt) || !take_number(&s, &line.status) ||
-        !take_number(&s, &line.config) || !varint_take_text(&s, &line.what) ||
+        (flags & ~(unsigned)HAS_BYTES) != 0 || !timeline_take_number(&s, &line.at_us) ||
+        !timeline_take_number(&s, &line.node) || !timeline_take_number(&s, &line.took_us) ||
+        !timeline_take_number(&s, &line.attempt) || !timeline_take_number(&s, &line.status) ||
+        !timeline_take_number(&s, &line.config) || !varint_take_text(&s, &line.what) ||
         !varint_take_text(&s, &line.message) || (line.has_bytes && !take_place(&s, &line)) ||
         s.len > 0)
         return false;
@@ -158,7 +159,7 @@ bool timeline_next(struct timeline_reader *r, struct timeline_line *ret, bool *r
 
         if (whole && line.ptr[0] != FORMAT)
             continue; /* of a program that came later */
-        if (whole && take_line(line, ret))
+        if (whole && timeline_take_line(line, ret))
             return true;
         r->rest.len = 0;
         *ret_damaged = true;

@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "core/civil.h"
 
-static bool is_digit(char c)
+static bool units_is_digit(char c)
 {
     return c >= '0' && c <= '9';
 }
@@ -21,7 +21,7 @@ static bool leading_number(struct str text, uint64_t *ret, struct str *ret_rest,
 {
     size_t n = 0;
 
-    while (n < text.len && is_digit(text.ptr[n]))
+    while (n < text.len && units_is_digit(text.ptr[n]))
         n++;
     if (n == 0)
         return err_set(err, ERR_CONFIG, 0, "a whole number is expected first");
@@ -176,7 +176,7 @@ static bool is_host_name(struct str host)
     for (size_t i = 0; i < host.len; i++) {
         char c = host.ptr[i];
 
-        if (!is_alpha(c) && !is_digit(c) && c != '.' && c != '-' && c != '_')
+        if (!is_alpha(c) && !units_is_digit(c) && c != '.' && c != '-' && c != '_')
             return false;
         letter |= is_alpha(c);
         if (c == '.' && (i == 0 || host.ptr[i - 1] == '.'))
@@ -232,7 +232,7 @@ bool units_name(struct str text, struct err *err)
     for (size_t i = 0; i < text.len; i++) {
         char c = text.ptr[i];
 
-        if (!is_alpha(c) && !is_digit(c) && c != '.' && c != '_' && c != '-')
+        if (!is_alpha(c) && !units_is_digit(c) && c != '.' && c != '_' && c != '-')
             return err_set(err, ERR_CONFIG, 0, "the name has a character that names cannot have");
         dots += c == '.';
     }
@@ -250,7 +250,7 @@ bool units_zone(struct str text, struct err *err)
     for (size_t i = 0; i < text.len; i++) {
         char c = text.ptr[i];
 
-        if (!is_alpha(c) && !is_digit(c) && c != '_' && c != '+' && c != '-' && c != '/')
+        if (!is_alpha(c) && !units_is_digit(c) && c != '_' && c != '+' && c != '-' && c != '/')
             return err_set(err, ERR_CONFIG, 0, "this is not the name of a time zone");
         if (c == '/' && last == '/')
             return err_set(err, ERR_CONFIG, 0, "this is not the name of a time zone");
@@ -315,8 +315,8 @@ bool units_url(struct str text, const char *const *schemes, struct err *err)
     size_t n = 0;
     bool known = schemes == NULL;
 
-    while (n < text.len && (is_alpha(text.ptr[n]) || is_digit(text.ptr[n]) || text.ptr[n] == '+' ||
-                            text.ptr[n] == '-'))
+    while (n < text.len && (is_alpha(text.ptr[n]) || units_is_digit(text.ptr[n]) ||
+                            text.ptr[n] == '+' || text.ptr[n] == '-'))
         n++;
     for (size_t i = 0; !known && schemes[i] != NULL; i++)
         known = str_is(str_mem(text.ptr, n), schemes[i]);

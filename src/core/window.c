@@ -27,7 +27,7 @@ static bool is_holiday(const struct window *w, int64_t day)
 }
 
 /* From when to when it is open as the window of this day; false: not at all. */
-static bool span_of(const struct window *w, int64_t day, struct span *ret)
+static bool window_span_of(const struct window *w, int64_t day, struct span *ret)
 {
     if ((w->days >> civil_weekday(day) & 1) == 0 || is_holiday(w, day))
         return false;
@@ -53,7 +53,7 @@ static int64_t open_until(const struct window_set *s, int64_t at_s)
 
         /* It may end two days after the one it belongs to, and a day may be left out. */
         for (int64_t day = today - 3; day <= today + 1; day++)
-            if (span_of(w, day, &span) && span.from_s <= at_s && span.to_s > until_s)
+            if (window_span_of(w, day, &span) && span.from_s <= at_s && span.to_s > until_s)
                 until_s = span.to_s;
     }
     return until_s;
@@ -70,7 +70,7 @@ static int64_t next_opening(const struct window_set *s, int64_t after_s)
         struct span span = { 0 };
         int64_t day = today - 3, end = today + WINDOW_HORIZON_DAYS;
 
-        while (day < end && (!span_of(w, day, &span) || span.from_s <= after_s))
+        while (day < end && (!window_span_of(w, day, &span) || span.from_s <= after_s))
             day++;
         if (day < end && (next_s == 0 || span.from_s < next_s))
             next_s = span.from_s;
@@ -154,7 +154,7 @@ static const struct calendar *find_calendar(struct window_maker *m, struct str n
 }
 
 /* What stands in the map, or the fallback of the grammar. */
-static struct str text_of(const struct yaml_node *map, const char *key)
+static struct str window_text_of(const struct yaml_node *map, const char *key)
 {
     const struct option *window = option_find(grammar_system, STR("window"));
     const struct option *o = option_find(window->keys, str_of(key));
@@ -164,13 +164,13 @@ static struct str text_of(const struct yaml_node *map, const char *key)
     return node != NULL && !yaml_is_null(node) ? node->text : str_of(o->fallback);
 }
 
-static bool read_days(const struct yaml_node *map, unsigned *ret, struct err *err)
+static bool window_read_days(const struct yaml_node *map, unsigned *ret, struct err *err)
 {
     const struct yaml_node *node = yaml_get(map, "days");
     unsigned some;
 
     if (node == NULL || node->kind != YAML_LIST)
-        return units_days(text_of(map, "days"), ret, err);
+        return units_days(window_text_of(map, "days"), ret, err);
     for (const struct yaml_node *n = node->first; n != NULL; n = n->next) {
         if (!units_days(n->text, &some, err))
             return false;
@@ -196,9 +196,10 @@ static void read_holidays(struct window_maker *m, const struct yaml_node *node, 
 static bool build_window(struct window_maker *m, const struct yaml_node *map, struct window *w,
                          struct err *err)
 {
-    if (!read_days(map, &w->days, err) || !units_time(text_of(map, "open"), &w->open_minute, err) ||
-        !units_time(text_of(map, "close"), &w->close_minute, err) ||
-        !zone_shelf_get(&m->zones, text_of(map, "zone"), &w->zone, err))
+    if (!window_read_days(map, &w->days, err) ||
+        !units_time(window_text_of(map, "open"), &w->open_minute, err) ||
+        !units_time(window_text_of(map, "close"), &w->close_minute, err) ||
+        !zone_shelf_get(&m->zones, window_text_of(map, "zone"), &w->zone, err))
         return false;
     if (w->close_minute <= w->open_minute)
         w->close_minute += DAY_MINUTES;

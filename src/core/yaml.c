@@ -53,7 +53,7 @@ static const struct {
     { "invalid Unicode character", "the text is not UTF-8", "save the file as UTF-8" },
 };
 
-static struct place place_of(yaml_mark_t mark)
+static struct place yaml_place_of(yaml_mark_t mark)
 {
     return (struct place){ (unsigned)mark.line + 1, (unsigned)mark.column + 1 };
 }
@@ -73,12 +73,12 @@ static struct place place_at_byte(struct str text, size_t offset)
     return place;
 }
 
-static void complain(struct loader *l, const yaml_parser_t *parser, struct str text)
+static void yaml_complain(struct loader *l, const yaml_parser_t *parser, struct str text)
 {
     const char *theirs = parser->problem != NULL ? parser->problem : "it cannot be read";
     struct place place = parser->error == YAML_READER_ERROR
                              ? place_at_byte(text, parser->problem_offset)
-                             : place_of(parser->problem_mark);
+                             : yaml_place_of(parser->problem_mark);
 
     for (size_t i = 0; i < sizeof complaints / sizeof complaints[0]; i++)
         if (strcmp(theirs, complaints[i].theirs) == 0) {
@@ -90,7 +90,7 @@ static void complain(struct loader *l, const yaml_parser_t *parser, struct str t
                 "not valid YAML: %s", theirs);
 }
 
-static void give_up(struct loader *l, struct place place, const char *hint, const char *what)
+static void yaml_give_up(struct loader *l, struct place place, const char *hint, const char *what)
 {
     problem_add(l->problems, place, hint, "%s", what);
     l->stop = true;
@@ -126,18 +126,18 @@ static void attach(struct loader *l, struct yaml_node *node)
     parent->count++;
 }
 
-static struct yaml_node *add(struct loader *l, enum yaml_kind kind, const yaml_event_t *event)
+static struct yaml_node *yaml_add(struct loader *l, enum yaml_kind kind, const yaml_event_t *event)
 {
-    struct place place = place_of(event->start_mark);
+    struct place place = yaml_place_of(event->start_mark);
 
     if (++l->count > YAML_NODES) {
-        give_up(l, place, "a list in `when` takes the place of many routes",
-                "the file has more than 200000 values");
+        yaml_give_up(l, place, "a list in `when` takes the place of many routes",
+                     "the file has more than 200000 values");
         return NULL;
     }
     if (l->depth == YAML_DEPTH) { /* (3) */
-        give_up(l, place, "nothing here needs more than ten",
-                "maps and lists are nested more than 64 deep");
+        yaml_give_up(l, place, "nothing here needs more than ten",
+                     "maps and lists are nested more than 64 deep");
         return NULL;
     }
     struct yaml_node *node = ARENA_NEW(l->arena, struct yaml_node);
@@ -157,18 +157,18 @@ static void refuse_marks(struct loader *l, const yaml_event_t *event, const yaml
                          const yaml_char_t *tag)
 {
     if (anchor != NULL)
-        problem_add(l->problems, place_of(event->start_mark),
+        problem_add(l->problems, yaml_place_of(event->start_mark),
                     "write the value out where it is needed",
                     "anchors (`&name`) are not used here");
     if (tag != NULL)
-        problem_add(l->problems, place_of(event->start_mark),
+        problem_add(l->problems, yaml_place_of(event->start_mark),
                     "leave it out; a text that starts with `!` stands in quotes",
                     "tags (`!name`) are not used here");
 }
 
 static void on_scalar(struct loader *l, const yaml_event_t *event)
 {
-    struct yaml_node *node = add(l, YAML_SCALAR, event);
+    struct yaml_node *node = yaml_add(l, YAML_SCALAR, event);
 
     if (node == NULL)
         return;
@@ -181,7 +181,7 @@ static void on_scalar(struct loader *l, const yaml_event_t *event)
 static void on_open(struct loader *l, const yaml_event_t *event)
 {
     bool map = event->type == YAML_MAPPING_START_EVENT;
-    struct yaml_node *node = add(l, map ? YAML_MAP : YAML_LIST, event);
+    struct yaml_node *node = yaml_add(l, map ? YAML_MAP : YAML_LIST, event);
 
     if (node == NULL)
         return;
@@ -197,7 +197,7 @@ static void on_open(struct loader *l, const yaml_event_t *event)
     l->open[l->depth++] = node;
 }
 
-static int by_key(const void *a, const void *b)
+static int yaml_by_key(const void *a, const void *b)
 {
     const struct yaml_node *x = *(const struct yaml_node *const *)a;
     const struct yaml_node *y = *(const struct yaml_node *const *)b;
@@ -216,7 +216,7 @@ static void refuse_duplicates(struct loader *l, const struct yaml_node *map)
     for (struct yaml_node *child = map->first; child != NULL; child = child->next)
         sorted[n++] = child;
     require(n == map->count);
-    qsort(sorted, n, sizeof sorted[0], by_key);
+    qsort(sorted, n, sizeof sorted[0], yaml_by_key);
     for (size_t i = 1; i < n; i++) {
         const struct yaml_node *one = sorted[i - 1]->key, *two = sorted[i]->key;
         char name[PROBLEM_QUOTE];
@@ -247,14 +247,14 @@ static void on_event(struct loader *l, const yaml_event_t *event)
     switch (event->type) {
     case YAML_DOCUMENT_START_EVENT:
         if (l->root != NULL)
-            give_up(l, place_of(event->start_mark), "put everything into one document",
-                    "a second document starts here");
+            yaml_give_up(l, yaml_place_of(event->start_mark), "put everything into one document",
+                         "a second document starts here");
         break;
     case YAML_ALIAS_EVENT:
-        problem_add(l->problems, place_of(event->start_mark),
+        problem_add(l->problems, yaml_place_of(event->start_mark),
                     "write the value out; a text that starts with `*` stands in quotes",
                     "aliases (`*name`) are not used here");
-        (void)add(l, YAML_SCALAR, event);
+        (void)yaml_add(l, YAML_SCALAR, event);
         break;
     case YAML_SCALAR_EVENT:
         on_scalar(l, event);
@@ -301,7 +301,7 @@ struct yaml_node *yaml_load(struct str text, struct arena *arena, struct problem
         yaml_event_t event;
 
         if (!yaml_parser_parse(&parser, &event)) {
-            complain(&l, &parser, text);
+            yaml_complain(&l, &parser, text);
             break;
         }
         ended = event.type == YAML_STREAM_END_EVENT;
@@ -340,7 +340,8 @@ bool yaml_is_null(const struct yaml_node *node)
 }
 
 /* The value of this key in `map`, with the same text. */
-static const struct yaml_node *partner(const struct yaml_node *map, const struct yaml_node *key)
+static const struct yaml_node *yaml_partner(const struct yaml_node *map,
+                                            const struct yaml_node *key)
 {
     for (const struct yaml_node *child = map->first; child != NULL; child = child->next)
         if (str_eq(child->key->text, key->text))
@@ -370,7 +371,7 @@ bool yaml_same(const struct yaml_node *a, const struct yaml_node *b)
             return true;
         a = above[depth - 1].next;
         b = above[depth - 1].in;
-        b = b->kind == YAML_MAP ? partner(b, a->key) : above[depth - 1].beside;
+        b = b->kind == YAML_MAP ? yaml_partner(b, a->key) : above[depth - 1].beside;
         above[depth - 1].next = a->next;
         if (above[depth - 1].beside != NULL)
             above[depth - 1].beside = above[depth - 1].beside->next;

@@ -12,7 +12,7 @@ struct counts {
     size_t ut, standard, leaps, times, types, chars;
 };
 
-static bool damaged(struct err *err)
+static bool zone_file_damaged(struct err *err)
 {
     return err_set(err, ERR_CONFIG, 0, "its file is damaged");
 }
@@ -24,7 +24,7 @@ static uint32_t number(const char *p)
     return (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3];
 }
 
-static int64_t time_at(const char *p, bool wide)
+static int64_t zone_file_time_at(const char *p, bool wide)
 {
     if (!wide)
         return (int32_t)number(p);
@@ -64,15 +64,15 @@ static bool read_changes(const char *block, const struct counts *n, bool wide, s
         int64_t offset = (int32_t)number(types + i * TYPE);
 
         if (offset < -ZONE_OFFSET_MOST || offset > ZONE_OFFSET_MOST)
-            return damaged(err);
+            return zone_file_damaged(err);
     }
     d->first_offset_s = (int32_t)number(types);
     for (size_t i = 0; i < n->times; i++) {
         size_t kind = (unsigned char)kinds[i];
 
         if (kind >= n->types)
-            return damaged(err);
-        if (!zone_draft_add(d, time_at(block + i * time, wide),
+            return zone_file_damaged(err);
+        if (!zone_draft_add(d, zone_file_time_at(block + i * time, wide),
                             (int32_t)number(types + kind * TYPE), err))
             return false;
     }
@@ -82,14 +82,14 @@ static bool read_changes(const char *block, const struct counts *n, bool wide, s
 bool zone_draft_add(struct zone_draft *d, int64_t at_s, int64_t offset_s, struct err *err)
 {
     if (at_s < d->last_s || offset_s < -ZONE_OFFSET_MOST || offset_s > ZONE_OFFSET_MOST)
-        return damaged(err);
+        return zone_file_damaged(err);
     d->last_s = at_s;
     if (d->count > 0 && d->changes[d->count - 1].at_s == at_s)
         d->count--;
     if (offset_s == (d->count > 0 ? d->changes[d->count - 1].offset_s : d->first_offset_s))
         return true;
     if (d->count == d->room)
-        return damaged(err);
+        return zone_file_damaged(err);
     d->changes[d->count++] = (struct zone_change){ at_s, (int32_t)offset_s };
     return true;
 }
@@ -104,7 +104,7 @@ static bool take_rule(struct str rest, struct str *ret)
     return after.len == 0 && rest.ptr[rest.len - 1] == '\n';
 }
 
-static const struct zone *keep(const struct zone_draft *d, struct arena *a)
+static const struct zone *zone_file_keep(const struct zone_draft *d, struct arena *a)
 {
     struct zone_change *changes = ARENA_ARRAY(a, struct zone_change, d->count);
     struct zone *z = ARENA_NEW(a, struct zone);
@@ -122,17 +122,17 @@ bool zone_read(struct str bytes, struct arena *a, const struct zone **ret, struc
     char version;
 
     if (!take_header(&rest, &version, &n) || rest.len < block_size(&n, false))
-        return damaged(err);
+        return zone_file_damaged(err);
     bool wide = version >= '2';
 
     if (wide) {
         rest = str_from(rest, block_size(&n, false));
         if (!take_header(&rest, &version, &n) || rest.len < block_size(&n, true) ||
             !take_rule(str_from(rest, block_size(&n, true)), &rule))
-            return damaged(err);
+            return zone_file_damaged(err);
     }
     if (n.types == 0)
-        return damaged(err);
+        return zone_file_damaged(err);
     if (n.leaps > 0)
         return err_set(err, ERR_CONFIG, 0, "its clock counts leap seconds");
     struct zone_draft d = { .room = n.times + ZONE_RULE_CHANGES, .last_s = INT64_MIN };
@@ -141,7 +141,7 @@ bool zone_read(struct str bytes, struct arena *a, const struct zone **ret, struc
     bool ok = read_changes(rest.ptr, &n, wide, &d, err) && zone_rule_apply(rule, &d, err);
 
     if (ok)
-        *ret = keep(&d, a);
+        *ret = zone_file_keep(&d, a);
     free(d.changes);
     return ok;
 }

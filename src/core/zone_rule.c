@@ -22,7 +22,7 @@ struct rule {
     struct rule_date begin, end;
 };
 
-static bool take(struct str *s, char c)
+static bool zone_rule_take(struct str *s, char c)
 {
     if (s->len == 0 || s->ptr[0] != c)
         return false;
@@ -30,7 +30,7 @@ static bool take(struct str *s, char c)
     return true;
 }
 
-static bool take_number(struct str *s, int most, int *ret)
+static bool zone_rule_take_number(struct str *s, int most, int *ret)
 {
     size_t n = 0;
     uint64_t value;
@@ -44,11 +44,11 @@ static bool take_number(struct str *s, int most, int *ret)
     return true;
 }
 
-static bool take_name(struct str *s)
+static bool zone_rule_take_name(struct str *s)
 {
     size_t n = 0;
 
-    if (take(s, '<')) {
+    if (zone_rule_take(s, '<')) {
         ptrdiff_t close = str_find(*s, '>');
 
         if (close <= 0)
@@ -63,65 +63,66 @@ static bool take_name(struct str *s)
 }
 
 /* [+-]h[h][:mm[:ss]] */
-static bool take_clock(struct str *s, int hours_most, int64_t *ret_s)
+static bool zone_rule_take_clock(struct str *s, int hours_most, int64_t *ret_s)
 {
-    bool minus = take(s, '-');
+    bool minus = zone_rule_take(s, '-');
     int h, m = 0, sec = 0;
 
     if (!minus)
-        (void)take(s, '+');
-    if (!take_number(s, hours_most, &h))
+        (void)zone_rule_take(s, '+');
+    if (!zone_rule_take_number(s, hours_most, &h))
         return false;
-    if (take(s, ':')) {
-        if (!take_number(s, 59, &m))
+    if (zone_rule_take(s, ':')) {
+        if (!zone_rule_take_number(s, 59, &m))
             return false;
-        if (take(s, ':') && !take_number(s, 59, &sec))
+        if (zone_rule_take(s, ':') && !zone_rule_take_number(s, 59, &sec))
             return false;
     }
     *ret_s = (minus ? -1 : 1) * (h * 3600 + m * 60 + sec);
     return true;
 }
 
-static bool take_date(struct str *s, struct rule_date *ret)
+static bool zone_rule_take_date(struct str *s, struct rule_date *ret)
 {
     struct rule_date d = { .time_s = 2 * 3600 };
     bool ok;
 
-    if (take(s, 'M')) {
+    if (zone_rule_take(s, 'M')) {
         d.kind = DATE_MONTH;
-        ok = take_number(s, 12, &d.month) && take(s, '.') && take_number(s, 5, &d.week) &&
-             take(s, '.') && take_number(s, 6, &d.weekday) && d.month > 0 && d.week > 0;
-    } else if (take(s, 'J')) {
+        ok = zone_rule_take_number(s, 12, &d.month) && zone_rule_take(s, '.') &&
+             zone_rule_take_number(s, 5, &d.week) && zone_rule_take(s, '.') &&
+             zone_rule_take_number(s, 6, &d.weekday) && d.month > 0 && d.week > 0;
+    } else if (zone_rule_take(s, 'J')) {
         d.kind = DATE_NO_LEAP;
-        ok = take_number(s, 365, &d.day) && d.day > 0;
+        ok = zone_rule_take_number(s, 365, &d.day) && d.day > 0;
     } else {
         d.kind = DATE_ANY;
-        ok = take_number(s, 365, &d.day);
+        ok = zone_rule_take_number(s, 365, &d.day);
     }
-    if (!ok || (take(s, '/') && !take_clock(s, 167, &d.time_s)))
+    if (!ok || (zone_rule_take(s, '/') && !zone_rule_take_clock(s, 167, &d.time_s)))
         return false;
     *ret = d;
     return true;
 }
 
-static bool parse(struct str s, struct rule *r)
+static bool zone_rule_parse(struct str s, struct rule *r)
 {
-    if (!take_name(&s) || !take_clock(&s, 24, &r->standard_s))
+    if (!zone_rule_take_name(&s) || !zone_rule_take_clock(&s, 24, &r->standard_s))
         return false;
     r->standard_s = -r->standard_s;
     if (s.len == 0)
         return true;
     r->changes = true;
     r->summer_s = r->standard_s + 3600;
-    if (!take_name(&s))
+    if (!zone_rule_take_name(&s))
         return false;
     if (s.len > 0 && s.ptr[0] != ',') {
-        if (!take_clock(&s, 24, &r->summer_s))
+        if (!zone_rule_take_clock(&s, 24, &r->summer_s))
             return false;
         r->summer_s = -r->summer_s;
     }
-    return take(&s, ',') && take_date(&s, &r->begin) && take(&s, ',') && take_date(&s, &r->end) &&
-           s.len == 0;
+    return zone_rule_take(&s, ',') && zone_rule_take_date(&s, &r->begin) &&
+           zone_rule_take(&s, ',') && zone_rule_take_date(&s, &r->end) && s.len == 0;
 }
 
 static int64_t day_in(const struct rule_date *d, int64_t year)
@@ -153,7 +154,7 @@ bool zone_rule_apply(struct str text, struct zone_draft *d, struct err *err)
 
     if (text.len == 0)
         return true;
-    if (!parse(text, &r))
+    if (!zone_rule_parse(text, &r))
         return err_set(err, ERR_CONFIG, 0, "the rule at the end of its file cannot be read");
     if (!r.changes)
         return true;

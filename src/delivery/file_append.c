@@ -114,7 +114,7 @@ static pthread_mutex_t *lock_of(const char *name)
     return &locks[sha.bytes[0] % LOCKS];
 }
 
-static void seal(struct record *r)
+static void file_append_seal(struct record *r)
 {
     struct sha256 sha = digest_of(str_mem(r, CHECKED));
 
@@ -125,7 +125,7 @@ static bool is_sealed(const struct record *r)
 {
     struct record again = *r;
 
-    seal(&again);
+    file_append_seal(&again);
     return memcmp(again.check, r->check, sizeof r->check) == 0;
 }
 
@@ -181,7 +181,7 @@ static bool open_locked(struct journal *j, const _Atomic bool *stop, struct err 
 }
 
 /* The last record may be torn: then none of its bytes were added (1), and it goes. */
-static bool load(struct journal *j, struct err *err)
+static bool file_append_load(struct journal *j, struct err *err)
 {
     struct stat st;
 
@@ -211,7 +211,7 @@ static bool journal_open(struct journal *j, int dirfd, const char *name, const _
 {
     *j = (struct journal){ .dirfd = dirfd, .fd = -1 };
     (void)snprintf(j->name, sizeof j->name, "%s", name);
-    if (!open_locked(j, stop, err) || !load(j, err))
+    if (!open_locked(j, stop, err) || !file_append_load(j, err))
         return false;
     return j->count > 0 || sync_or_retry(dirfd, j->name, err);
 }
@@ -258,7 +258,7 @@ static bool note_begin(struct journal *j, struct record r, struct err *err)
 {
     if (j->count >= JOURNAL_MOST && !compact(j, err))
         return false;
-    seal(&r);
+    file_append_seal(&r);
     if (!file_write_at(j->fd, str_mem(&r, RECORD), (int64_t)(j->count * RECORD), err) ||
         !sync_or_retry(j->fd, j->name, err)) {
         (void)!ftruncate(j->fd, (off_t)(j->count * RECORD));
@@ -269,7 +269,7 @@ static bool note_begin(struct journal *j, struct record r, struct err *err)
 }
 
 /* The newest record of a delivery, or -1. */
-static ptrdiff_t find(const struct journal *j, const uint8_t delivery[static 16])
+static ptrdiff_t file_append_find(const struct journal *j, const uint8_t delivery[static 16])
 {
     for (size_t i = j->count; i-- > 0;)
         if (memcmp(j->records[i].delivery, delivery, 16) == 0)
@@ -319,8 +319,8 @@ static bool target_measure(struct target *t, struct err *err)
     return true;
 }
 
-static bool digest_range(int fd, int64_t offset, int64_t length, struct sha256 *ret,
-                         struct err *err)
+static bool file_append_digest_range(int fd, int64_t offset, int64_t length, struct sha256 *ret,
+                                     struct err *err)
 {
     struct digest d = digest_start();
     char piece[PIECE];
@@ -345,7 +345,7 @@ static bool range_is(int fd, int64_t offset, const struct record *r)
     struct sha256 sha;
     struct err err;
 
-    return digest_range(fd, offset, r->length, &sha, &err) &&
+    return file_append_digest_range(fd, offset, r->length, &sha, &err) &&
            memcmp(sha.bytes, r->digest, sizeof r->digest) == 0;
 }
 
@@ -376,8 +376,9 @@ static bool tail_is_ours(const struct target *t, int staged, const struct record
     if (length < 0 || length > r->length)
         return false;
     return length == 0 ||
-           (staged >= 0 && digest_range(t->fd, r->offset, length, &here, &err) &&
-            digest_range(staged, 0, length, &there, &err) && digest_same(&here, &there));
+           (staged >= 0 && file_append_digest_range(t->fd, r->offset, length, &here, &err) &&
+            file_append_digest_range(staged, 0, length, &there, &err) &&
+            digest_same(&here, &there));
 }
 
 /* Add the staged bytes from `from` on.  The file is open to append: what somebody else wrote
@@ -442,7 +443,7 @@ static bool settle_last(struct journal *j, struct target *t, struct err *err)
 }
 
 /* A mark that a power cut took is found again from where the next one began (2). */
-static enum append_state state_of(const struct journal *j, size_t at)
+static enum append_state file_append_state_of(const struct journal *j, size_t at)
 {
     const struct record *r = &j->records[at], *next = r + 1;
 
@@ -459,8 +460,8 @@ static enum append_state state_of(const struct journal *j, size_t at)
  * ----------------------------------------------------------------------------------------- */
 
 /* The file did not take all of it: our part of it goes again, or nobody knows. */
-static void take_back(struct journal *j, struct target *t, int staged, const struct record *r,
-                      struct err *err)
+static void file_append_take_back(struct journal *j, struct target *t, int staged,
+                                  const struct record *r, struct err *err)
 {
     struct err more = { 0 };
     bool cut = target_measure(t, &more) && tail_is_ours(t, staged, r) &&
@@ -486,7 +487,7 @@ static bool append_new(const struct file_append *a, struct journal *j, struct ta
         return false;
     fault_point(FILE_INTENT);
     if (!add_staged(t, staged, 0, r.length, err)) {
-        take_back(j, t, staged, &r, err);
+        file_append_take_back(j, t, staged, &r, err);
         return false;
     }
     fault_point(FILE_APPENDED);
@@ -504,16 +505,16 @@ static bool append_new(const struct file_append *a, struct journal *j, struct ta
     return true;
 }
 
-static bool append(const struct file_append *a, struct journal *j, struct target *t,
-                   struct err *err)
+static bool file_append_append(const struct file_append *a, struct journal *j, struct target *t,
+                               struct err *err)
 {
     struct sha256 sha = digest_of(a->delivery);
     ptrdiff_t at;
 
     if (j->count > 0 && !settle_last(j, t, err))
         return false;
-    at = find(j, sha.bytes);
-    switch (at < 0 ? APPEND_CUT : state_of(j, (size_t)at)) {
+    at = file_append_find(j, sha.bytes);
+    switch (at < 0 ? APPEND_CUT : file_append_state_of(j, (size_t)at)) {
     case APPEND_COMPLETE:
         return true;
     case APPEND_BEGUN: /* settled above */
@@ -537,7 +538,8 @@ static bool run_locked(const struct file_append *a, const char *journal, struct 
     char staged[STAGED_NAME];
 
     if (!journal_open(&j, a->dirfd, journal, a->stop, err) ||
-        !target_open(&t, a->dirfd, a->name, a->mode, true, err) || !append(a, &j, &t, err))
+        !target_open(&t, a->dirfd, a->name, a->mode, true, err) ||
+        !file_append_append(a, &j, &t, err))
         return false;
     file_append_staged_name(a->delivery, staged);
     (void)unlinkat(a->dirfd, staged, 0);
@@ -595,8 +597,8 @@ static bool ask_locked(const struct file_append *a, const char *journal, enum ap
     if (!recover_locked(a->dirfd, journal, a->name, err) ||
         !journal_open(&j, a->dirfd, journal, a->stop, err))
         return false;
-    ptrdiff_t at = find(&j, sha.bytes);
-    enum append_state state = at < 0 ? APPEND_CUT : state_of(&j, (size_t)at);
+    ptrdiff_t at = file_append_find(&j, sha.bytes);
+    enum append_state state = at < 0 ? APPEND_CUT : file_append_state_of(&j, (size_t)at);
 
     if (state == APPEND_COMPLETE) {
         *ret = APPEND_THERE;

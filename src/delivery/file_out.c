@@ -54,7 +54,7 @@ struct job {
     struct sha256 sha256;
 };
 
-static void job_done(struct job *j)
+static void file_out_job_done(struct job *j)
 {
     if (j->fd >= 0)
         (void)close(j->fd);
@@ -88,7 +88,7 @@ static bool is_folder_trouble(int sys)
     }
 }
 
-static void judge(struct verdict *v, const struct err *err)
+static void file_out_judge(struct verdict *v, const struct err *err)
 {
     if (err->kind == ERR_PERMANENT || err->sys == ENAMETOOLONG)
         (void)verdict_say(v, VERDICT_FAILED, "%s", err->text);
@@ -103,7 +103,7 @@ static void judge(struct verdict *v, const struct err *err)
 /* ---- names -------------------------------------------------------------------------------------
  */
 
-static bool is_ours(struct str name)
+static bool file_out_is_ours(struct str name)
 {
     struct str end = STR(PART);
 
@@ -132,7 +132,7 @@ static bool make_path(struct job *j, struct err *err)
     const char *slash = strrchr(j->path, '/');
 
     j->name = slash != NULL ? slash + 1 : j->path;
-    if (is_ours(str_of(j->name)))
+    if (file_out_is_ours(str_of(j->name)))
         return err_set(err, ERR_PERMANENT, 0, "the name of the file is one of our own: %.120s",
                        j->path);
     return true;
@@ -197,7 +197,7 @@ static bool open_or_make(int dirfd, const char *name, int *ret_fd, struct err *e
     return true;
 }
 
-static bool open_folder(struct job *j, struct err *err)
+static bool file_out_open_folder(struct job *j, struct err *err)
 {
     char path[SAFE_PATH_MOST + 1];
     struct stat st;
@@ -223,7 +223,7 @@ static bool open_folder(struct job *j, struct err *err)
 /* ---- the temporary file
  * ---------------------------------------------------------------------------- */
 
-static bool is_named(int dirfd, const char *name, const struct stat *st)
+static bool file_out_is_named(int dirfd, const char *name, const struct stat *st)
 {
     struct stat now;
 
@@ -247,7 +247,7 @@ static bool open_temp(struct job *j, struct err *err)
             j->fd = -1; /* it is not ours to remove */
             return err_set(err, ERR_TRANSIENT, EBUSY, "another attempt is writing %.100s", j->path);
         }
-        if (S_ISREG(st.st_mode) && st.st_nlink == 1 && is_named(j->dirfd, j->temp, &st)) {
+        if (S_ISREG(st.st_mode) && st.st_nlink == 1 && file_out_is_named(j->dirfd, j->temp, &st)) {
             (void)fchmod(j->fd, j->mode);
             if (ftruncate(j->fd, 0) == 0)
                 return true;
@@ -411,7 +411,7 @@ static bool publish(struct job *j, struct err *err)
  * ------------------------------------------------------------------------------------- */
 
 /* The folder in which it stands; nothing is made.  False with ERR_NONE: there is none. */
-static bool find_folder(struct job *j, struct err *err)
+static bool file_out_find_folder(struct job *j, struct err *err)
 {
     size_t depth = (size_t)(j->name - j->path);
     char folder[SAFE_PATH_MOST + 1];
@@ -459,12 +459,12 @@ static bool digest_sending(struct job *j, struct err *err)
 
 /* Whether the file is there with these bytes and is not somebody else's.  False with ERR_NONE:
  * it is not. */
-static bool is_there(struct job *j, struct err *err)
+static bool file_out_is_there(struct job *j, struct err *err)
 {
     struct sha256 sha;
     struct stat st;
 
-    if (!make_path(j, err) || !find_folder(j, err))
+    if (!make_path(j, err) || !file_out_find_folder(j, err))
         return false;
     AUTO_FD fd = file_open_beneath(j->dirfd, j->name, O_RDONLY | O_NONBLOCK, 0);
 
@@ -481,7 +481,7 @@ static bool is_there(struct job *j, struct err *err)
 static bool ask_journal(struct job *j, enum append_known *ret, struct err *err)
 {
     *ret = APPEND_NOT_THERE;
-    if (!make_path(j, err) || !find_folder(j, err))
+    if (!make_path(j, err) || !file_out_find_folder(j, err))
         return err->kind == ERR_NONE;
     const struct file_append a = {
         .dirfd = j->dirfd, .name = j->name, .delivery = j->sending->delivery, .stop = j->stop
@@ -493,7 +493,7 @@ static bool ask_journal(struct job *j, enum append_known *ret, struct err *err)
 static void ask_file(void *self, const struct sending *s, const _Atomic bool *stop,
                      struct verdict *ret)
 {
-    AUTO(job_done)
+    AUTO(file_out_job_done)
     struct job j = { .self = self, .sending = s, .stop = stop, .dirfd = -1, .fd = -1 };
     struct err err = { 0 };
 
@@ -501,7 +501,7 @@ static void ask_file(void *self, const struct sending *s, const _Atomic bool *st
 
     *ret = (struct verdict){ 0 };
     if (j.self->append ? ask_journal(&j, &known, &err) && known == APPEND_THERE
-                       : is_there(&j, &err))
+                       : file_out_is_there(&j, &err))
         (void)verdict_say(ret, VERDICT_DELIVERED, "asked: %s %s", j.path,
                           j.self->append ? "has it, as its journal says"
                                          : "is there with these bytes");
@@ -522,7 +522,7 @@ static void ask_file(void *self, const struct sending *s, const _Atomic bool *st
 /* ---- the endpoint
  * -------------------------------------------------------------------------------------- */
 
-static bool add(struct job *j, struct err *err)
+static bool file_out_add(struct job *j, struct err *err)
 {
     const struct file_append a = { .dirfd = j->dirfd,
                                    .name = j->name,
@@ -538,18 +538,18 @@ static bool add(struct job *j, struct err *err)
 static void send_file(void *self, const struct sending *s, const _Atomic bool *stop,
                       struct verdict *ret)
 {
-    AUTO(job_done)
+    AUTO(file_out_job_done)
     struct job j = { .self = self, .sending = s, .stop = stop, .dirfd = -1, .fd = -1 };
     struct err err = { 0 };
 
     *ret = (struct verdict){ 0 };
-    if (make_path(&j, &err) && make_temp_name(&j, &err) && open_folder(&j, &err) &&
-        (j.self->append ? stage(&j, &err) && add(&j, &err) : publish(&j, &err))) {
+    if (make_path(&j, &err) && make_temp_name(&j, &err) && file_out_open_folder(&j, &err) &&
+        (j.self->append ? stage(&j, &err) && file_out_add(&j, &err) : publish(&j, &err))) {
         (void)verdict_say(ret, VERDICT_DELIVERED, "%s %s",
                           j.self->append ? "added to" : "written as", j.path);
         return;
     }
-    judge(ret, &err);
+    file_out_judge(ret, &err);
     if (ret->kind == VERDICT_FAILED && j.name == NULL)
         ret->code = dead_codes[DEAD_REJECTED];
     drop_temp(&j);
@@ -607,7 +607,7 @@ static void remove_left_over(const struct file_out *self, int dirfd, const char 
         return;
     if (flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
         return;
-    if (is_named(dirfd, name, &st))
+    if (file_out_is_named(dirfd, name, &st))
         (void)unlinkat(dirfd, name, 0);
 }
 
@@ -638,7 +638,7 @@ static void walk_entry(const struct file_out *self, struct walk *w, DIR *dir,
         walk_into(w, file_open_beneath(dirfd(dir), e->d_name, O_RDONLY | O_DIRECTORY, 0));
 }
 
-static void walk(const struct file_out *self, walk_found *found)
+static void file_out_walk(const struct file_out *self, walk_found *found)
 {
     struct walk w = { 0 };
     struct err err = { 0 };
@@ -676,8 +676,8 @@ static void recover(void *arg)
     const struct file_out *self = arg;
 
     if (self->append)
-        walk(self, settle_journal);
-    walk(self, remove_left_over);
+        file_out_walk(self, settle_journal);
+    file_out_walk(self, remove_left_over);
 }
 
 const struct endpoint_type endpoint_file = {

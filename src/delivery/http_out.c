@@ -105,13 +105,13 @@ static void check_outcomes(const struct yaml_node *map, struct problem_list *pro
     }
 }
 
-static bool is_control(char c)
+static bool http_out_is_control(char c)
 {
     return (unsigned char)c < ' ' || c == 0x7f;
 }
 
 /* Framing is the client's; the rest is what receivers know a document by. */
-static bool is_ours(struct str name)
+static bool http_out_is_ours(struct str name)
 {
     static const char *const ours[] = {
         "content-length",
@@ -148,8 +148,8 @@ static size_t count_words(struct str s, bool raw)
 }
 
 /* A secret may look like a reference to the document: it is none. */
-static bool read_value(const struct settings *s, const struct yaml_node *node, struct field *f,
-                       struct err *err)
+static bool http_out_read_value(const struct settings *s, const struct yaml_node *node,
+                                struct field *f, struct err *err)
 {
     size_t words = count_words(node->text, true);
 
@@ -166,7 +166,7 @@ static bool read_value(const struct settings *s, const struct yaml_node *node, s
     return template_compile(f->value, s->arena, &f->words, err);
 }
 
-static bool read_fields(const struct settings *s, struct http_out *h, struct err *err)
+static bool http_out_read_fields(const struct settings *s, struct http_out *h, struct err *err)
 {
     const struct yaml_node *headers = yaml_get(s->node, "headers");
 
@@ -182,10 +182,10 @@ static bool read_fields(const struct settings *s, struct http_out *h, struct err
         if (!http_is_token(f->name))
             return err_set(err, ERR_CONFIG, 0, "`headers`: `%.*s` is no name of a header",
                            STR_ARG(f->name));
-        if (is_ours(f->name))
+        if (http_out_is_ours(f->name))
             return err_set(err, ERR_CONFIG, 0, "`headers`: `%.*s` cannot be set", STR_ARG(f->name));
         h->typed = h->typed || str_eq_nocase(f->name, STR("content-type"));
-        if (!read_value(s, n, f, err))
+        if (!http_out_read_value(s, n, f, err))
             return err_context(err, "`headers`: `%.*s`", STR_ARG(f->name));
     }
     return true;
@@ -239,7 +239,7 @@ static bool read_url(const struct settings *s, struct str *ret, struct err *err)
     if (!settings_text(s, "url", ret, err))
         return false;
     for (size_t i = 0; i < ret->len; i++)
-        if (is_control(ret->ptr[i]) || ret->ptr[i] == ' ')
+        if (http_out_is_control(ret->ptr[i]) || ret->ptr[i] == ' ')
             return err_set(err, ERR_CONFIG, 0, "`url` holds a blank or a control character");
     if (!str_starts(*ret, STR("http://")) && !str_starts(*ret, STR("https://")))
         return err_set(err, ERR_CONFIG, 0, "`url` starts with neither http:// nor https://");
@@ -296,7 +296,7 @@ static bool http_make(const struct settings *s, void **ret_self, struct err *err
         !settings_duration(s, "connect_timeout", &o->connect_timeout_us, err) ||
         !settings_text(s, "user", &o->user, err) ||
         !settings_text(s, "password", &o->password, err) || !read_tls(s, o, err) ||
-        !read_fields(s, h, err) || !read_outcomes(s, h, err) || !read_probe(s, h, err))
+        !http_out_read_fields(s, h, err) || !read_outcomes(s, h, err) || !read_probe(s, h, err))
         return false;
     if (str_has_control(o->user) || str_find(o->user, ':') >= 0)
         return err_set(err, ERR_CONFIG, 0, "`user` holds a colon or a control character");
@@ -311,7 +311,7 @@ static void http_unmake(void *self)
 
 /* --- the request ------------------------------------------------------------------------------ */
 
-static bool refuse(struct verdict *v, struct str name, const char *why)
+static bool http_out_refuse(struct verdict *v, struct str name, const char *why)
 {
     *v = (struct verdict){ 0 };
     (void)verdict_say(v, VERDICT_FAILED, "the header %.*s cannot be made: %s", STR_ARG(name), why);
@@ -319,17 +319,18 @@ static bool refuse(struct verdict *v, struct str name, const char *why)
 }
 
 /* A value that is not there leaves its header out. */
-static bool put(struct http_out_request *r, struct str name, struct str value, struct verdict *v)
+static bool http_out_put(struct http_out_request *r, struct str name, struct str value,
+                         struct verdict *v)
 {
     if (value.len == 0)
         return true;
     if (str_has_control(value))
-        return refuse(v, name, "its value holds a control character");
+        return http_out_refuse(v, name, "its value holds a control character");
     r->fields[r->field_count++] = (struct http_out_field){ name, value };
     return true;
 }
 
-static struct template_values values_of(const struct sending *s)
+static struct template_values http_out_values_of(const struct sending *s)
 {
     return (struct template_values){ .id = s->document,
                                      .delivery = s->delivery,
@@ -343,24 +344,24 @@ static struct template_values values_of(const struct sending *s)
 static bool put_words(const struct field *f, const struct sending *s, struct arena *a,
                       struct http_out_request *r, struct verdict *v)
 {
-    struct template_values values = values_of(s);
+    struct template_values values = http_out_values_of(s);
     struct err err = { 0 };
     AUTO(buf_done) struct buf b = BUF_INIT(VALUE_MOST);
 
     if (!template_render(f->words, &values, &b, &err))
-        return refuse(v, f->name, err.text);
-    return put(r, f->name, arena_copy(a, buf_view(&b)), v);
+        return http_out_refuse(v, f->name, err.text);
+    return http_out_put(r, f->name, arena_copy(a, buf_view(&b)), v);
 }
 
 static bool put_own(struct http_out_request *r, const struct sending *s, struct verdict *v)
 {
     r->field_count = 0;
-    return put(r, STR("Idempotency-Key"), s->delivery, v) &&
-           put(r, STR("Waybill-Document"), s->document, v) &&
-           put(r, STR("Waybill-Sender"), s->facts->sender, v) &&
-           put(r, STR("Waybill-Receiver"), s->facts->receiver, v) &&
-           put(r, STR("Waybill-Type"), s->facts->type, v) &&
-           put(r, STR("traceparent"), s->traceparent, v);
+    return http_out_put(r, STR("Idempotency-Key"), s->delivery, v) &&
+           http_out_put(r, STR("Waybill-Document"), s->document, v) &&
+           http_out_put(r, STR("Waybill-Sender"), s->facts->sender, v) &&
+           http_out_put(r, STR("Waybill-Receiver"), s->facts->receiver, v) &&
+           http_out_put(r, STR("Waybill-Type"), s->facts->type, v) &&
+           http_out_put(r, STR("traceparent"), s->traceparent, v);
 }
 
 static bool put_configured(const struct http_out *h, const struct sending *s, struct arena *a,
@@ -387,7 +388,7 @@ static bool http_prepare(void *self, const struct sending *s, struct arena *a,
 
     r->method = h->method;
     r->url = h->url;
-    return put_own(r, s, v) && (h->typed || put(r, STR("Content-Type"), ctype, v)) &&
+    return put_own(r, s, v) && (h->typed || http_out_put(r, STR("Content-Type"), ctype, v)) &&
            put_configured(h, s, a, r, v);
 }
 
@@ -410,7 +411,7 @@ static bool http_ask(void *self, const struct sending *s, struct arena *a,
                           "arrived");
         return false;
     }
-    values = values_of(s);
+    values = http_out_values_of(s);
     values.url = true;
     if (!template_render(h->ask_url, &values, &url, &err)) {
         (void)verdict_say(v, VERDICT_FAILED, "the address of the question: %s", err.text);
@@ -486,7 +487,7 @@ static enum verdict_kind usual(int64_t status)
     }
 }
 
-static enum verdict_kind kind_of(const struct http_out *h, int64_t status)
+static enum verdict_kind http_out_kind_of(const struct http_out *h, int64_t status)
 {
     static const enum verdict_kind kinds[] = {
         [OUTCOME_DELIVERED] = VERDICT_DELIVERED,
@@ -505,7 +506,7 @@ static void judge_answer(const struct http_out *h, const struct http_out_answer 
 {
     struct str excerpt = str_first(str_trim(a->body), EXCERPT_MOST);
 
-    v->kind = kind_of(h, a->status);
+    v->kind = http_out_kind_of(h, a->status);
     if (v->kind == VERDICT_DELIVERED)
         return;
     (void)verdict_say(v, v->kind, "the receiver answered %lld%s%.*s", (long long)a->status,

@@ -242,7 +242,7 @@ static void make_legs(struct engine *e)
     e->ways = ways_new();
 }
 
-static const char *closed_why(void *arg)
+static const char *engine_closed_why(void *arg)
 {
     return intake_closed_why(arg);
 }
@@ -267,7 +267,7 @@ static void make_doors(struct engine *e, const struct engine_options *o)
                                                      .road = e->road,
                                                      .connectors = o->connectors,
                                                      .area = o->node->area,
-                                                     .closed = closed_why,
+                                                     .closed = engine_closed_why,
                                                      .arg = e->intake });
     e->live = live_new(&(struct live_options){ .store = e->store,
                                                .intake = e->intake,
@@ -296,7 +296,7 @@ static void make_doors(struct engine *e, const struct engine_options *o)
 }
 
 /* What earlier lives left behind, then the configuration in force, then who may not send. */
-static bool recover(struct engine *e, const struct engine_options *o, struct err *err)
+static bool engine_recover(struct engine *e, const struct engine_options *o, struct err *err)
 {
     int64_t swept;
 
@@ -343,7 +343,7 @@ bool engine_start(const struct engine_options *o, struct store *store, struct en
 
     if (ok) {
         make_doors(e, o);
-        ok = recover(e, o, err);
+        ok = engine_recover(e, o, err);
     }
     if (!ok) {
         engine_stop(e);

@@ -62,11 +62,11 @@ static void work_done(struct work *k)
     arena_done(&k->arena);
 }
 
-static bool say(struct work *k, enum operate_result result, const char *fmt, ...)
+static bool manual_say(struct work *k, enum operate_result result, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* Always true: an answer is no failure. */
-static bool say(struct work *k, enum operate_result result, const char *fmt, ...)
+static bool manual_say(struct work *k, enum operate_result result, const char *fmt, ...)
 {
     va_list ap;
 
@@ -91,7 +91,7 @@ static bool may_come_in(const struct manual *m, struct err *err)
                  : err_set(err, ERR_TRANSIENT, 0, "%s", why);
 }
 
-static struct str name_of(struct work *k, int64_t word)
+static struct str manual_name_of(struct work *k, int64_t word)
 {
     return word != 0 ? name_text(k->store, word) : (struct str){ 0 };
 }
@@ -106,19 +106,19 @@ static bool load_original(struct work *k, struct err *err)
     struct document *d = &k->original;
 
     if (!document_get(k->store, &k->q->original, &k->arena, d, err))
-        return err->kind == ERR_NONE && say(k, OPERATE_NONE, "there is no such document");
+        return err->kind == ERR_NONE && manual_say(k, OPERATE_NONE, "there is no such document");
     if (!sees(k, d->sender, d->receiver))
-        return say(k, OPERATE_NONE, "there is no such document");
+        return manual_say(k, OPERATE_NONE, "there is no such document");
     k->word = d->gateway;
-    k->before = (struct facts){ .sender = name_of(k, d->sender),
-                                .receiver = name_of(k, d->receiver),
-                                .type = name_of(k, d->type) };
+    k->before = (struct facts){ .sender = manual_name_of(k, d->sender),
+                                .receiver = manual_name_of(k, d->receiver),
+                                .type = manual_name_of(k, d->type) };
     if (d->facts.len > 0)
         (void)facts_read(d->facts, &k->arena, &k->before); /* what cannot be read says nothing */
     return true;
 }
 
-static bool find_gateway(struct work *k)
+static bool manual_find_gateway(struct work *k)
 {
     const struct plan_gateway *g;
 
@@ -128,12 +128,13 @@ static bool find_gateway(struct work *k)
     k->gateway = g != NULL ? config_gateway_find(k->plan->config, g->name) : NULL;
     if (k->gateway != NULL || (k->q->is_edit && k->q->to_router))
         return true;
-    struct str name = str_first(k->q->is_edit ? name_of(k, k->word) : k->q->gateway, 64);
+    struct str name = str_first(k->q->is_edit ? manual_name_of(k, k->word) : k->q->gateway, 64);
 
-    return say(k, OPERATE_NOTHING,
-               k->q->is_edit ? "its gateway `%.*s` is gone; send the edit straight to the router"
-                             : "there is no gateway `%.*s`",
-               STR_ARG(name));
+    return manual_say(k, OPERATE_NOTHING,
+                      k->q->is_edit
+                          ? "its gateway `%.*s` is gone; send the edit straight to the router"
+                          : "there is no gateway `%.*s`",
+                      STR_ARG(name));
 }
 
 /* ---- facts ----------------------------------------------------------------------------------- */
@@ -163,7 +164,8 @@ static void merge_attributes(struct work *k)
 }
 
 /* A name or id that no system has stays as it is: the router says what is wrong with it. */
-static void find_system(struct work *k, struct str *name, bool *ret_unknown, int64_t *ret_word)
+static void manual_find_system(struct work *k, struct str *name, bool *ret_unknown,
+                               int64_t *ret_word)
 {
     struct str system = name->ptr != NULL ? router_system(k->plan->router, *name) : *name;
 
@@ -175,11 +177,11 @@ static void find_system(struct work *k, struct str *name, bool *ret_unknown, int
 
 static bool say_foreign(struct work *k)
 {
-    return say(k, OPERATE_NOTHING,
-               "neither its sender nor its receiver is a system that you may edit for");
+    return manual_say(k, OPERATE_NOTHING,
+                      "neither its sender nor its receiver is a system that you may edit for");
 }
 
-static bool find_facts(struct work *k)
+static bool manual_find_facts(struct work *k)
 {
     const struct facts *given = &k->q->given;
     struct facts *f = &k->facts;
@@ -192,32 +194,33 @@ static bool find_facts(struct work *k)
     merge_attributes(k);
     if (f->sender.ptr == NULL && f->receiver.ptr == NULL && f->type.ptr == NULL &&
         f->attribute_count == 0)
-        return say(k, OPERATE_NOTHING,
-                   "the router goes by sender, receiver and type: say at least one");
+        return manual_say(k, OPERATE_NOTHING,
+                          "the router goes by sender, receiver and type: say at least one");
     if (!facts_fit(f))
-        return say(k, OPERATE_NOTHING, "its names or attributes are too long, or too many");
-    find_system(k, &f->sender, &f->sender_unknown, &k->sender);
-    find_system(k, &f->receiver, &f->receiver_unknown, &k->receiver);
+        return manual_say(k, OPERATE_NOTHING, "its names or attributes are too long, or too many");
+    manual_find_system(k, &f->sender, &f->sender_unknown, &k->sender);
+    manual_find_system(k, &f->receiver, &f->receiver_unknown, &k->receiver);
     f->type_unknown = f->type.ptr != NULL && !name_find(k->store, NAME_TYPE, f->type, &k->type);
     return sees(k, k->sender, k->receiver) || say_foreign(k);
 }
 
 /* ---- what differs ---------------------------------------------------------------------------- */
 
-static bool is_same(struct str a, struct str b)
+static bool manual_is_same(struct str a, struct str b)
 {
     return a.ptr == NULL || b.ptr == NULL ? a.ptr == b.ptr : str_eq(a, b);
 }
 
-static struct str shown(struct str s)
+static struct str manual_shown(struct str s)
 {
     return s.ptr == NULL ? STR("-") : str_first(s, 60);
 }
 
 static void put_change(struct buf *to, const char *what, struct str from, struct str now)
 {
-    if (!is_same(from, now))
-        buf_printf(to, ", %s %.*s -> %.*s", what, STR_ARG(shown(from)), STR_ARG(shown(now)));
+    if (!manual_is_same(from, now))
+        buf_printf(to, ", %s %.*s -> %.*s", what, STR_ARG(manual_shown(from)),
+                   STR_ARG(manual_shown(now)));
 }
 
 static bool attributes_differ(const struct facts *a, const struct facts *b)
@@ -225,7 +228,7 @@ static bool attributes_differ(const struct facts *a, const struct facts *b)
     bool same = a->attribute_count == b->attribute_count;
 
     for (size_t i = 0; same && i < a->attribute_count; i++)
-        same = is_same(a->attributes[i].value, facts_attribute(b, a->attributes[i].name));
+        same = manual_is_same(a->attributes[i].value, facts_attribute(b, a->attributes[i].name));
     return !same;
 }
 
@@ -251,8 +254,8 @@ static void tell_differences(struct work *k, const struct manual_bytes *bytes, s
 /* ---- asking, making -------------------------------------------------------------------------- */
 
 /* Everything but the bytes; the answer is OPERATE_DONE when it can be made. */
-static bool prepare(struct work *k, const struct manual *m, const struct manual_request *q,
-                    struct manual_result *ret, struct err *err)
+static bool manual_prepare(struct work *k, const struct manual *m, const struct manual_request *q,
+                           struct manual_result *ret, struct err *err)
 {
     *k = (struct work){ .parts = m,
                         .store = m->store,
@@ -264,10 +267,10 @@ static bool prepare(struct work *k, const struct manual *m, const struct manual_
     if (!may_come_in(m, err) || (q->is_edit && !load_original(k, err)))
         return false;
     return ret->result != OPERATE_DONE ||
-           (find_gateway(k) && (ret->result != OPERATE_DONE || find_facts(k)));
+           (manual_find_gateway(k) && (ret->result != OPERATE_DONE || manual_find_facts(k)));
 }
 
-static int64_t size_most(const struct work *k)
+static int64_t manual_size_most(const struct work *k)
 {
     return k->gateway != NULL ? (int64_t)k->gateway->size_bytes : MANUAL_SIZE_MOST;
 }
@@ -276,9 +279,9 @@ bool manual_ask(const struct manual *m, const struct manual_request *q, struct m
                 int64_t *ret_size_most, struct err *err)
 {
     struct work k;
-    bool ok = prepare(&k, m, q, ret, err);
+    bool ok = manual_prepare(&k, m, q, ret, err);
 
-    *ret_size_most = size_most(&k);
+    *ret_size_most = manual_size_most(&k);
     work_done(&k);
     return ok;
 }
@@ -295,7 +298,7 @@ bool manual_store(const struct manual *m, struct manual_bytes *io, struct err *e
 }
 
 /* The key is only unique for what it edits, or for the gateway it is sent to and who sends. */
-static struct sha256 key_digest(const struct work *k)
+static struct sha256 manual_key_digest(const struct work *k)
 {
     struct digest d = digest_start();
 
@@ -312,7 +315,7 @@ static struct sha256 key_digest(const struct work *k)
     return digest_end(&d);
 }
 
-static struct accept_op document_of(const struct work *k, const struct manual_bytes *bytes)
+static struct accept_op manual_document_of(const struct work *k, const struct manual_bytes *bytes)
 {
     const struct manual_request *q = k->q;
     const struct document *d = &k->original;
@@ -332,7 +335,7 @@ static struct accept_op document_of(const struct work *k, const struct manual_by
     o.key_period_us = live_key_period_us(k->parts->live);
     o.has_key = q->key.len > 0 && o.key_period_us > 0;
     if (o.has_key)
-        o.key = key_digest(k);
+        o.key = manual_key_digest(k);
     return o;
 }
 
@@ -351,13 +354,13 @@ static void log_made(const struct work *k)
 }
 
 /* On with it, and what is to be told. */
-static void tell(struct work *k, const struct accept_op *o)
+static void manual_tell(struct work *k, const struct accept_op *o)
 {
     k->ret->id = o->id;
     k->ret->repeated = o->result == ACCEPT_REPEATED;
     if (o->result == ACCEPT_KEY_DIFFERS) {
         k->ret->key_differs = true;
-        (void)say(k, OPERATE_NOTHING, "this key was used for other bytes");
+        (void)manual_say(k, OPERATE_NOTHING, "this key was used for other bytes");
     }
     if (k->ret->result != OPERATE_DONE || k->ret->repeated)
         return;
@@ -366,7 +369,7 @@ static void tell(struct work *k, const struct accept_op *o)
     log_made(k);
 }
 
-static int64_t word_of(struct work *k, struct str name, bool unknown)
+static int64_t manual_word_of(struct work *k, struct str name, bool unknown)
 {
     int64_t word;
 
@@ -383,16 +386,17 @@ static bool check_read(struct work *k, const struct manual_bytes *bytes, struct 
                              .name = k->q->name.ptr != NULL ? k->q->name : k->original.name };
 
     if (bytes->is_spooled)
-        return say(k, OPERATE_NOTHING, "it is large: say whose it is, and send it to the router");
+        return manual_say(k, OPERATE_NOTHING,
+                          "it is large: say whose it is, and send it to the router");
     if (!dry_run(k->parts->road, &q, &k->arena, r, err))
         return false;
-    return sees(k, word_of(k, r->facts.sender, r->facts.sender_unknown),
-                word_of(k, r->facts.receiver, r->facts.receiver_unknown)) ||
+    return sees(k, manual_word_of(k, r->facts.sender, r->facts.sender_unknown),
+                manual_word_of(k, r->facts.receiver, r->facts.receiver_unknown)) ||
            say_foreign(k);
 }
 
-static bool make(struct work *k, const struct manual_bytes *bytes, struct accept_op *o,
-                 struct err *err)
+static bool engine_manual_make(struct work *k, const struct manual_bytes *bytes,
+                               struct accept_op *o, struct err *err)
 {
     AUTO(buf_done) struct buf facts = BUF_INIT(FACTS_BYTES_MOST);
     AUTO(buf_done) struct buf what = BUF_INIT(WHAT_MOST * 2);
@@ -412,11 +416,11 @@ static bool make(struct work *k, const struct manual_bytes *bytes, struct accept
     if (k->q->to_router)
         facts_write(&k->facts, &facts);
     order.facts = buf_view(&facts);
-    *o = document_of(k, bytes);
+    *o = manual_document_of(k, bytes);
     if (!edit(k->store, o, &order, &answer, err))
         return false;
-    (void)say(k, answer.result, "%s", answer.text);
-    tell(k, o);
+    (void)manual_say(k, answer.result, "%s", answer.text);
+    manual_tell(k, o);
     return true;
 }
 
@@ -425,14 +429,14 @@ bool manual_make(const struct manual *m, const struct manual_request *q,
 {
     struct accept_op o = { .result = ACCEPT_KEY_DIFFERS };
     struct work k;
-    bool ok = prepare(&k, m, q, ret, err);
+    bool ok = manual_prepare(&k, m, q, ret, err);
 
-    if (ok && ret->result == OPERATE_DONE && bytes->size > size_most(&k))
+    if (ok && ret->result == OPERATE_DONE && bytes->size > manual_size_most(&k))
         ok = err_set(err, ERR_LIMIT, EFBIG, "it is larger than limits.size of its gateway");
     if (ok && ret->result == OPERATE_DONE && !q->to_router && q->sees != NULL)
         ok = check_read(&k, bytes, err);
     if (ok && ret->result == OPERATE_DONE)
-        ok = make(&k, bytes, &o, err);
+        ok = engine_manual_make(&k, bytes, &o, err);
     bool taken = ok ? ret->result == OPERATE_DONE && !ret->repeated : err->kind == ERR_UNCERTAIN;
 
     if (bytes->is_spooled && !taken)

@@ -2,7 +2,7 @@
 
 #include "core/facts.h"
 
-static bool is_blank(char c)
+static bool answer_is_blank(char c)
 {
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
@@ -12,9 +12,9 @@ struct answer answer_make(struct str value, ptrdiff_t at, struct arena *a)
     struct answer answer = { .kind = ANSWER_UNFIT, .at = at };
     bool beyond = false;
 
-    for (; value.len > 0 && is_blank(value.ptr[0]); value.len--)
+    for (; value.len > 0 && answer_is_blank(value.ptr[0]); value.len--)
         value.ptr++;
-    while (value.len > 0 && is_blank(value.ptr[value.len - 1]))
+    while (value.len > 0 && answer_is_blank(value.ptr[value.len - 1]))
         value.len--;
     if (value.len == 0) {
         answer.kind = ANSWER_NOTHING;

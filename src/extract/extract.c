@@ -49,7 +49,7 @@ struct extractor {
 
 /* --- compile -------------------------------------------------------------------- */
 
-static enum plan_kind plan_of(enum expr_source source)
+static enum plan_kind extract_plan_of(enum expr_source source)
 {
     return source == EXPR_JSON  ? PLAN_JSON
            : source == EXPR_XML ? PLAN_XML
@@ -97,7 +97,7 @@ static bool add_expression(struct extractor *x, const struct yaml_node *node, bo
     case EXPR_JSON:
     case EXPR_XML:
     case EXPR_CSV:
-        e->question = question_of(x, plan_of(expr.source), expr.rest);
+        e->question = question_of(x, extract_plan_of(expr.source), expr.rest);
         break;
     case EXPR_VALUE:
     case EXPR_HEADER:
@@ -108,8 +108,8 @@ static bool add_expression(struct extractor *x, const struct yaml_node *node, bo
     return true;
 }
 
-static bool add_field(struct extractor *x, struct field field, const struct yaml_node *node,
-                      bool relative, struct err *err)
+static bool extract_add_field(struct extractor *x, struct field field, const struct yaml_node *node,
+                              bool relative, struct err *err)
 {
     const struct yaml_node *list = node->kind == YAML_LIST ? node->first : node;
 
@@ -126,8 +126,8 @@ static bool add_field(struct extractor *x, struct field field, const struct yaml
     return true;
 }
 
-static bool add_attributes(struct extractor *x, const struct yaml_node *map, bool relative,
-                           struct err *err)
+static bool extract_add_attributes(struct extractor *x, const struct yaml_node *map, bool relative,
+                                   struct err *err)
 {
     for (const struct yaml_node *n = map != NULL ? map->first : NULL; n != NULL; n = n->next) {
         if (n->key == NULL || x->attribute_count == FACTS_ATTRIBUTES_MOST)
@@ -138,15 +138,15 @@ static bool add_attributes(struct extractor *x, const struct yaml_node *map, boo
         struct field field = { .attribute = name,
                                .label = arena_printf(&x->arena, "attribute %s", name.ptr) };
 
-        if (!add_field(x, field, n, relative, err))
+        if (!extract_add_field(x, field, n, relative, err))
             return false;
         x->attribute_count++;
     }
     return true;
 }
 
-static bool compile(struct extractor *x, const struct yaml_node *node, bool relative,
-                    struct err *err)
+static bool extract_compile(struct extractor *x, const struct yaml_node *node, bool relative,
+                            struct err *err)
 {
     static const struct field fields[] = {
         { .label = "sender", .to = offsetof(struct facts, sender) },
@@ -160,10 +160,10 @@ static bool compile(struct extractor *x, const struct yaml_node *node, bool rela
     for (size_t i = 0; i < 3; i++) {
         const struct yaml_node *n = yaml_get(node, fields[i].label);
 
-        if (n != NULL && !add_field(x, fields[i], n, relative, err))
+        if (n != NULL && !extract_add_field(x, fields[i], n, relative, err))
             return false;
     }
-    if (!add_attributes(x, yaml_get(node, "attributes"), relative, err))
+    if (!extract_add_attributes(x, yaml_get(node, "attributes"), relative, err))
         return false;
     x->json = extract_json_new(x->questions[PLAN_JSON], x->question_count[PLAN_JSON], &x->arena);
     x->xml =
@@ -178,7 +178,7 @@ bool extractor_compile(const struct yaml_node *node, bool relative, struct extra
     struct extractor *x = NEW(struct extractor);
 
     x->arena = (struct arena)ARENA_INIT((size_t)64 << 20);
-    if (!compile(x, node, relative, err)) {
+    if (!extract_compile(x, node, relative, err)) {
         extractor_free(x);
         return false;
     }
@@ -218,7 +218,7 @@ static void run_plan(struct asking *q, enum plan_kind kind, size_t from_field)
 
             if (e->source == EXPR_VALUE)
                 break; /* nobody gets behind it */
-            if (plan_of(e->source) == kind)
+            if (extract_plan_of(e->source) == kind)
                 answers[e->question].kind = ANSWER_ASKED;
         }
     q->answers[kind] = answers;
@@ -261,10 +261,10 @@ static struct answer ask_query(const struct asking *q, struct str name)
                  : (struct answer){ .at = ANSWER_NOWHERE };
 }
 
-static struct answer ask(struct asking *q, const struct expression *e, size_t field)
+static struct answer extract_ask(struct asking *q, const struct expression *e, size_t field)
 {
     const struct extract_source *source = q->source;
-    enum plan_kind kind = plan_of(e->source);
+    enum plan_kind kind = extract_plan_of(e->source);
     struct answer answer = { .at = ANSWER_NOWHERE };
     struct str line;
 
@@ -296,10 +296,10 @@ static struct answer ask(struct asking *q, const struct expression *e, size_t fi
 
 /* --- failures --------------------------------------------------------------------- */
 
-static void say(struct extract_failure *f, const char *fmt, ...)
+static void extract_say(struct extract_failure *f, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
-static void say(struct extract_failure *f, const char *fmt, ...)
+static void extract_say(struct extract_failure *f, const char *fmt, ...)
 {
     size_t used = strlen(f->message);
     va_list ap;
@@ -317,7 +317,7 @@ static void say_place(struct extract_failure *f, struct str body, ptrdiff_t at)
         return;
     for (size_t i = 0; i < (size_t)at && i < body.len; i++)
         line += body.ptr[i] == '\n';
-    say(f, ", at byte %td, line %zu", at + 1, line);
+    extract_say(f, ", at byte %td, line %zu", at + 1, line);
 }
 
 /* "`json:/a` is an object, not a value, at byte 17, line 2" */
@@ -326,21 +326,21 @@ static void say_answer(struct extract_failure *f, const struct expression *e,
 {
     char text[PROBLEM_QUOTE];
 
-    say(f, "`%s`", problem_quote(text, e->text));
+    extract_say(f, "`%s`", problem_quote(text, e->text));
     if (answer->kind == ANSWER_CUT) {
-        say(f, " is not in the first %d bytes of the body", EXTRACT_BYTES_MOST);
+        extract_say(f, " is not in the first %d bytes of the body", EXTRACT_BYTES_MOST);
         return;
     }
     if (answer->kind == ANSWER_BROKEN)
-        say(f, ": the body is not %s: %s",
-            e->source == EXPR_JSON  ? "JSON"
-            : e->source == EXPR_XML ? "XML"
-                                    : "CSV",
-            answer->why);
+        extract_say(f, ": the body is not %s: %s",
+                    e->source == EXPR_JSON  ? "JSON"
+                    : e->source == EXPR_XML ? "XML"
+                                            : "CSV",
+                    answer->why);
     else if (answer->kind == ANSWER_OVER)
-        say(f, ": %s", answer->why);
+        extract_say(f, ": %s", answer->why);
     else
-        say(f, " %s", answer->why != NULL ? answer->why : "is not there");
+        extract_say(f, " %s", answer->why != NULL ? answer->why : "is not there");
     say_place(f, body, answer->at);
 }
 
@@ -349,7 +349,7 @@ static bool fail_at_once(struct asking *q, const struct field *field, const stru
 {
     ret->code = answer->kind == ANSWER_OVER ? DEAD_BUDGET : DEAD_EXTRACT_FAILED;
     ret->message[0] = '\0';
-    say(ret, "%s: ", field->label);
+    extract_say(ret, "%s: ", field->label);
     say_answer(ret, e, answer, q->source->body);
     return false;
 }
@@ -361,14 +361,14 @@ static bool fail_missing(struct asking *q, size_t f, struct extract_failure *ret
 
     ret->code = DEAD_EXTRACT_FAILED;
     ret->message[0] = '\0';
-    say(ret, "no %s: ", field->label);
+    extract_say(ret, "no %s: ", field->label);
     for (size_t i = 0; i < field->count; i++) {
         const struct expression *e = &q->x->expressions[field->first + i];
-        struct answer answer = ask(q, e, f);
+        struct answer answer = extract_ask(q, e, f);
 
         if (answer.kind == ANSWER_CUT)
             ret->code = DEAD_BUDGET;
-        say(ret, "%s", i > 0 ? "; " : "");
+        extract_say(ret, "%s", i > 0 ? "; " : "");
         say_answer(ret, e, &answer, q->source->body);
     }
     return false;
@@ -382,7 +382,7 @@ static bool ask_field(struct asking *q, size_t f, struct str *ret,
 
     for (size_t i = 0; i < field->count; i++) {
         const struct expression *e = &q->x->expressions[field->first + i];
-        struct answer answer = ask(q, e, f);
+        struct answer answer = extract_ask(q, e, f);
 
         if (answer.kind == ANSWER_UNFIT || answer.kind == ANSWER_OVER)
             return fail_at_once(q, field, e, &answer, ret_failure);

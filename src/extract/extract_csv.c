@@ -50,7 +50,7 @@ static char separator_of(const struct table *t)
     return separators[best];
 }
 
-static bool wrong(struct table *t, const char *at, const char *why)
+static bool extract_csv_wrong(struct table *t, const char *at, const char *why)
 {
     t->at = at;
     t->why = why;
@@ -80,11 +80,11 @@ static bool next_cell(struct table *t, struct cell *ret)
         const char *close = closing(s + 1, t->end, &ret->doubled);
 
         if (close == NULL)
-            return wrong(t, t->end, "a quote is not closed");
+            return extract_csv_wrong(t, t->end, "a quote is not closed");
         ret->raw = str_mem(s + 1, (size_t)(close - s - 1));
         s = close + 1;
         if (s < t->end && *s != t->separator && *s != '\n' && *s != '\r')
-            return wrong(t, s, "something stands behind a closing quote");
+            return extract_csv_wrong(t, s, "something stands behind a closing quote");
     } else {
         while (s < t->end && *s != t->separator && *s != '\n' && *s != '\r')
             s++;
@@ -98,7 +98,7 @@ static bool next_cell(struct table *t, struct cell *ret)
 }
 
 /* One character of the text at raw[*at]; a doubled quote is one. */
-static char next_of(const struct cell *c, size_t *at)
+static char extract_csv_next_of(const struct cell *c, size_t *at)
 {
     char got = c->raw.ptr[(*at)++];
 
@@ -114,7 +114,7 @@ static bool cell_is(const struct cell *c, struct str want)
 
     name.raw = str_trim(c->raw);
     for (size_t i = 0; i < name.raw.len; n++)
-        if (n == want.len || next_of(&name, &i) != want.ptr[n])
+        if (n == want.len || extract_csv_next_of(&name, &i) != want.ptr[n])
             return false;
     return n == want.len;
 }
@@ -131,12 +131,12 @@ static struct answer answer_cell(const struct cell *c, struct arena *a)
     char *text = arena_alloc(a, c->raw.len);
 
     for (size_t i = 0; i < c->raw.len;)
-        text[n++] = next_of(c, &i);
+        text[n++] = extract_csv_next_of(c, &i);
     return answer_make(str_mem(text, n), c->at, a);
 }
 
 /* Which column each question means, counted from 1; 0: there is none of that name. */
-static bool read_names(const struct extract_csv *plan, struct table *t, size_t *columns)
+static bool extract_csv_read_names(const struct extract_csv *plan, struct table *t, size_t *columns)
 {
     struct cell cell = { .last = false };
 
@@ -150,20 +150,20 @@ static bool read_names(const struct extract_csv *plan, struct table *t, size_t *
     return true;
 }
 
-static bool read_row(const struct extract_csv *plan, struct table *t, const size_t *columns,
-                     struct arena *a, struct answer *answers)
+static bool extract_csv_read_row(const struct extract_csv *plan, struct table *t,
+                                 const size_t *columns, struct arena *a, struct answer *answers)
 {
     struct cell cell = { .last = false };
 
     while (t->at < t->end && (*t->at == '\n' || *t->at == '\r'))
         t->at++;
     if (t->at >= t->end)
-        return wrong(t, t->end, "there is no row below the names");
+        return extract_csv_wrong(t, t->end, "there is no row below the names");
     for (size_t column = 1; !cell.last; column++) {
         if (!next_cell(t, &cell))
             return false;
         if (t->cut && t->at >= t->end)
-            return wrong(t, t->end, "it goes on");
+            return extract_csv_wrong(t, t->end, "it goes on");
         for (size_t i = 0; i < plan->count; i++)
             if (columns[i] == column && answers[i].kind == ANSWER_ASKED)
                 answers[i] = answer_cell(&cell, a);
@@ -171,8 +171,8 @@ static bool read_row(const struct extract_csv *plan, struct table *t, const size
     return true;
 }
 
-static void say_unknown(const struct extract_csv *plan, const size_t *columns,
-                        struct answer *answers)
+static void extract_csv_say_unknown(const struct extract_csv *plan, const size_t *columns,
+                                    struct answer *answers)
 {
     for (size_t i = 0; i < plan->count; i++)
         if (columns[i] == 0 && answers[i].kind == ANSWER_ASKED)
@@ -191,11 +191,11 @@ void extract_csv_run(const struct extract_csv *plan, struct str body, bool whole
     if (str_starts(body, STR("\xef\xbb\xbf")))
         t.at += 3;
     t.separator = separator_of(&t);
-    bool named = read_names(plan, &t, columns);
+    bool named = extract_csv_read_names(plan, &t, columns);
 
     if (named)
-        say_unknown(plan, columns, answers);
-    if (!named || !read_row(plan, &t, columns, a, answers)) {
+        extract_csv_say_unknown(plan, columns, answers);
+    if (!named || !extract_csv_read_row(plan, &t, columns, a, answers)) {
         rest.kind = !whole && t.at >= t.end ? ANSWER_CUT : ANSWER_BROKEN;
         rest.why = t.why;
         rest.at = t.at - t.from;

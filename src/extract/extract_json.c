@@ -38,7 +38,7 @@ static struct str unescape_token(struct str raw, struct arena *a)
     return str_mem(text, n);
 }
 
-static int64_t index_of(struct str text)
+static int64_t extract_json_index_of(struct str text)
 {
     int64_t n = 0;
 
@@ -62,9 +62,10 @@ static size_t token_under(struct extract_json *plan, size_t parent, struct str t
     if (i != 0)
         return i;
     i = plan->count++;
-    tokens[i] = (struct token){
-        .text = text, .index = index_of(text), .next = tokens[parent].child, .answer = -1
-    };
+    tokens[i] = (struct token){ .text = text,
+                                .index = extract_json_index_of(text),
+                                .next = tokens[parent].child,
+                                .answer = -1 };
     tokens[parent].child = i;
     return i;
 }
@@ -212,14 +213,14 @@ static struct answer answer_text(const struct text *t, ptrdiff_t at, struct aren
 /* --- down and up ------------------------------------------------------------------ */
 
 /* The place for the answer of the pointer that ends here, if it is asked. */
-static struct answer *asked(struct pass *p, size_t token)
+static struct answer *extract_json_asked(struct pass *p, size_t token)
 {
     ptrdiff_t i = token != 0 ? p->plan->tokens[token].answer : -1;
 
     return i >= 0 && p->answers[i].kind == ANSWER_ASKED ? &p->answers[i] : NULL;
 }
 
-static void give(struct pass *p, struct answer *to, struct answer answer)
+static void extract_json_give(struct pass *p, struct answer *to, struct answer answer)
 {
     *to = answer;
     p->open--;
@@ -254,14 +255,14 @@ static size_t token_of_value(const struct pass *p, size_t depth, size_t key)
 }
 
 /* False: it is too deep. */
-static bool open_level(struct pass *p, size_t token)
+static bool extract_json_open_level(struct pass *p, size_t token)
 {
     bool object = json_scan_in_object(&p->scan);
-    struct answer *to = asked(p, token);
+    struct answer *to = extract_json_asked(p, token);
     ptrdiff_t at = (ptrdiff_t)json_scan_at(&p->scan) - 1;
 
     if (to != NULL)
-        give(
+        extract_json_give(
             p, to,
             (struct answer){ .why = object ? "is an object, not a value" : "is a list, not a value",
                              .at = at });
@@ -273,29 +274,29 @@ static bool open_level(struct pass *p, size_t token)
 
 static void give_value(struct pass *p, enum json_event e, size_t token)
 {
-    struct answer *to = asked(p, token);
+    struct answer *to = extract_json_asked(p, token);
     struct text text = { p->scan.text, p->scan.escapes };
     ptrdiff_t at = p->scan.from - p->scan.piece;
 
     if (to == NULL)
         return;
     if (e == JSON_TEXT)
-        give(p, to, answer_text(&text, at, p->arena));
+        extract_json_give(p, to, answer_text(&text, at, p->arena));
     else if (text.raw.ptr[0] == 'n')
-        give(p, to, (struct answer){ .why = "is null", .at = at });
+        extract_json_give(p, to, (struct answer){ .why = "is null", .at = at });
     else
-        give(p, to, answer_make(text.raw, at, p->arena));
+        extract_json_give(p, to, answer_make(text.raw, at, p->arena));
 }
 
 /* The next value of a list has the next index. */
-static void value_ended(struct pass *p)
+static void extract_json_value_ended(struct pass *p)
 {
     if (p->scan.depth > 0 && p->levels[p->scan.depth - 1].index >= 0)
         p->levels[p->scan.depth - 1].index++;
 }
 
 /* Until all is answered; else the event that ended it: JSON_OPEN is too deep. */
-static enum json_event pass_all(struct pass *p)
+static enum json_event extract_json_pass_all(struct pass *p)
 {
     enum json_event e = JSON_MORE;
     size_t key = 0;
@@ -303,7 +304,7 @@ static enum json_event pass_all(struct pass *p)
     while (p->open > 0 && (e = json_scan_next(&p->scan)) > JSON_END) {
         size_t depth = p->scan.depth;
 
-        if (e == JSON_OPEN && !open_level(p, token_of_value(p, depth - 1, key)))
+        if (e == JSON_OPEN && !extract_json_open_level(p, token_of_value(p, depth - 1, key)))
             return e;
         if (e == JSON_KEY)
             key = token_of_key(p, p->levels[depth - 1].token,
@@ -311,7 +312,7 @@ static enum json_event pass_all(struct pass *p)
         if (e == JSON_TEXT || e == JSON_SCALAR)
             give_value(p, e, token_of_value(p, depth, key));
         if (e != JSON_OPEN && e != JSON_KEY)
-            value_ended(p);
+            extract_json_value_ended(p);
     }
     return e;
 }
@@ -332,7 +333,7 @@ void extract_json_run(const struct extract_json *plan, struct str body, bool who
         p.scan.at += 3;
     for (size_t i = 0; i < plan->answers; i++)
         p.open += answers[i].kind == ANSWER_ASKED;
-    enum json_event e = pass_all(&p);
+    enum json_event e = extract_json_pass_all(&p);
 
     if (e == JSON_WRONG || e == JSON_OPEN || (e == JSON_MORE && !json_scan_is_over(&p.scan))) {
         rest.kind = e == JSON_WRONG ? ANSWER_BROKEN : e == JSON_MORE ? ANSWER_CUT : ANSWER_OVER;

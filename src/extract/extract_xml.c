@@ -95,27 +95,27 @@ struct run {
 };
 
 /* In an empty body some versions of expat are nowhere (-1): that is its start. */
-static ptrdiff_t place(const struct run *r)
+static ptrdiff_t extract_xml_place(const struct run *r)
 {
     XML_Index at = XML_GetCurrentByteIndex(r->parser);
 
     return at > 0 ? (ptrdiff_t)at : 0;
 }
 
-static void stop(struct run *r, bool over, const char *why)
+static void extract_xml_stop(struct run *r, bool over, const char *why)
 {
     r->stopped = true;
     r->over = over;
     r->why = why;
-    r->at = place(r);
+    r->at = extract_xml_place(r);
     (void)XML_StopParser(r->parser, XML_FALSE);
 }
 
-static void give(struct run *r, size_t i, struct answer answer)
+static void extract_xml_give(struct run *r, size_t i, struct answer answer)
 {
     r->answers[i] = answer;
     if (--r->open == 0)
-        stop(r, false, NULL);
+        extract_xml_stop(r, false, NULL);
 }
 
 /* The row of this depth, empty. */
@@ -155,8 +155,8 @@ static bool passes(const struct xml_test *test, const char **attributes)
 }
 
 /* Whether the element is this step; `seen` counts its siblings. */
-static bool is_step(const struct xml_step *step, struct str name, const char **attributes,
-                    unsigned *seen)
+static bool extract_xml_is_step(const struct xml_step *step, struct str name,
+                                const char **attributes, unsigned *seen)
 {
     size_t i = 0;
 
@@ -175,15 +175,15 @@ static bool is_step(const struct xml_step *step, struct str name, const char **a
     return true;
 }
 
-static bool is_blank(char c)
+static bool extract_xml_is_blank(char c)
 {
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
 /* Blanks at the start are left out, for indentation is no reason to be too long. */
-static void keep_text(struct run *r, struct capture *c, const char *text, size_t len)
+static void extract_xml_keep_text(struct run *r, struct capture *c, const char *text, size_t len)
 {
-    for (; c->len == 0 && len > 0 && is_blank(*text); len--)
+    for (; c->len == 0 && len > 0 && extract_xml_is_blank(*text); len--)
         text++;
     size_t room = FACTS_VALUE_MOST - c->len, n = len < room && !c->blanks ? len : room;
 
@@ -191,7 +191,7 @@ static void keep_text(struct run *r, struct capture *c, const char *text, size_t
         n = c->blanks ? 0 : room;
         c->blanks = true;
         for (size_t i = n; i < len && !c->over; i++)
-            c->over = !is_blank(text[i]);
+            c->over = !extract_xml_is_blank(text[i]);
     }
     if (n == 0 || c->over)
         return;
@@ -218,7 +218,7 @@ static void on_text(void *user, const char *text, int len)
         struct capture *c = &r->captures[i];
 
         if (c->depth > 0 && (r->plan->paths[i].end == XML_END_ELEMENT || c->depth == r->depth))
-            keep_text(r, c, text, (size_t)len);
+            extract_xml_keep_text(r, c, text, (size_t)len);
     }
 }
 
@@ -227,7 +227,7 @@ static void take_attribute(struct run *r, size_t i, const char **attributes)
     const char *value = attribute_of(attributes, r->plan->paths[i].attribute);
 
     if (value != NULL)
-        give(r, i, answer_make(str_of(value), place(r), r->arena));
+        extract_xml_give(r, i, answer_make(str_of(value), extract_xml_place(r), r->arena));
 }
 
 /* The element is the last step of path i. */
@@ -241,14 +241,14 @@ static void arrive(struct run *r, size_t i, const char **attributes)
 
     if (c->depth > 0)
         return; /* //a in an a: the outer one is the first */
-    *c = (struct capture){ .depth = r->depth, .at = place(r) };
+    *c = (struct capture){ .depth = r->depth, .at = extract_xml_place(r) };
     if (r->capturing++ == 0)
         XML_SetCharacterDataHandler(r->parser, on_text);
 }
 
 /* Path i looks at an element; what its children may be comes back. */
-static uint64_t look(struct run *r, size_t i, const struct row *parent, struct str name,
-                     const char **attributes)
+static uint64_t extract_xml_look(struct run *r, size_t i, const struct row *parent, struct str name,
+                                 const char **attributes)
 {
     const struct path *path = &r->plan->paths[i];
     uint64_t may = parent->may[i], next = 0;
@@ -261,7 +261,7 @@ static uint64_t look(struct run *r, size_t i, const struct row *parent, struct s
         if ((may >> k & 1) != 0) {
             if (step->deep)
                 next |= (uint64_t)1 << k;
-            if (is_step(step, name, attributes, seen)) {
+            if (extract_xml_is_step(step, name, attributes, seen)) {
                 arrived = arrived || k + 1 == path->count;
                 next |= (uint64_t)1 << (k + 1);
             }
@@ -279,19 +279,19 @@ static uint64_t look(struct run *r, size_t i, const struct row *parent, struct s
     return next;
 }
 
-static void on_start(void *user, const char *z, const char **attributes)
+static void extract_xml_on_start(void *user, const char *z, const char **attributes)
 {
     struct run *r = user;
 
     if (r->stopped)
         return; /* expat may call once more */
     if (r->depth == EXTRACT_DEPTH_MOST) {
-        stop(r, true, "elements stand too deep in each other");
+        extract_xml_stop(r, true, "elements stand too deep in each other");
         return;
     }
     r->depth++;
     if (++r->steps > EXTRACT_STEPS_MOST) {
-        stop(r, true, "there are too many elements");
+        extract_xml_stop(r, true, "there are too many elements");
         return;
     }
     if (r->idle > 0) {
@@ -308,17 +308,17 @@ static void on_start(void *user, const char *z, const char **attributes)
         if (parent->may[i] == 0 || r->answers[i].kind != ANSWER_ASKED)
             continue;
         r->steps += cost;
-        row->may[i] = look(r, i, parent, name, attributes);
+        row->may[i] = extract_xml_look(r, i, parent, name, attributes);
         row->any = row->any || row->may[i] != 0;
     }
     if (row->any || r->stopped)
         return;
     r->idle = 1;
     if (r->depth == 1 && r->capturing == 0)
-        stop(r, false, NULL); /* it is another kind of document */
+        extract_xml_stop(r, false, NULL); /* it is another kind of document */
 }
 
-static void on_end(void *user, const char *z)
+static void extract_xml_on_end(void *user, const char *z)
 {
     struct run *r = user;
 
@@ -333,9 +333,10 @@ static void on_end(void *user, const char *z)
         c->depth = 0;
         if (--r->capturing == 0)
             XML_SetCharacterDataHandler(r->parser, NULL);
-        give(r, i,
-             c->over ? (struct answer){ .kind = ANSWER_UNFIT, .why = "is too long", .at = c->at }
-                     : answer_make(str_mem(c->text, c->len), c->at, r->arena));
+        extract_xml_give(
+            r, i,
+            c->over ? (struct answer){ .kind = ANSWER_UNFIT, .why = "is too long", .at = c->at }
+                    : answer_make(str_mem(c->text, c->len), c->at, r->arena));
         if (r->stopped)
             return;
     }
@@ -344,17 +345,17 @@ static void on_end(void *user, const char *z)
     r->depth--;
 }
 
-static void on_doctype(void *user, const char *name, const char *sysid, const char *pubid,
-                       int internal)
+static void extract_xml_on_doctype(void *user, const char *name, const char *sysid,
+                                   const char *pubid, int internal)
 {
     (void)name;
     (void)sysid;
     (void)pubid;
     (void)internal;
-    stop(user, false, "a document type declaration (DOCTYPE) is refused");
+    extract_xml_stop(user, false, "a document type declaration (DOCTYPE) is refused");
 }
 
-static void start(struct run *r)
+static void extract_xml_start(struct run *r)
 {
     struct row *row = row_at(r, 0);
 
@@ -364,13 +365,13 @@ static void start(struct run *r)
             r->open++;
         }
     XML_SetUserData(r->parser, r);
-    XML_SetElementHandler(r->parser, on_start, on_end);
-    XML_SetStartDoctypeDeclHandler(r->parser, on_doctype);
+    XML_SetElementHandler(r->parser, extract_xml_on_start, extract_xml_on_end);
+    XML_SetStartDoctypeDeclHandler(r->parser, extract_xml_on_doctype);
     XML_SetParamEntityParsing(r->parser, XML_PARAM_ENTITY_PARSING_NEVER);
 }
 
 /* What those that were not answered get. */
-static struct answer judge(const struct run *r, enum XML_Status status, bool whole)
+static struct answer extract_xml_judge(const struct run *r, enum XML_Status status, bool whole)
 {
     struct answer rest = { .at = ANSWER_NOWHERE };
 
@@ -383,7 +384,7 @@ static struct answer judge(const struct run *r, enum XML_Status status, bool who
     } else if (status == XML_STATUS_ERROR) {
         rest.kind = ANSWER_BROKEN;
         rest.why = XML_ErrorString(XML_GetErrorCode(r->parser));
-        rest.at = place(r);
+        rest.at = extract_xml_place(r);
     } else if (!whole)
         rest.kind = ANSWER_CUT;
     return rest;
@@ -401,13 +402,13 @@ void extract_xml_run(const struct extract_xml *plan, struct str body, bool whole
     r.captures = ARENA_ARRAY(a, struct capture, plan->count);
     r.parser = XML_ParserCreate(NULL);
     require(r.parser != NULL);
-    start(&r);
+    extract_xml_start(&r);
     if (r.open > 0) {
         enum XML_Status status =
             XML_Parse(r.parser, body.len > 0 ? body.ptr : "", (int)body.len, whole);
 
         if (r.open > 0)
-            answer_rest(answers, plan->count, judge(&r, status, whole));
+            answer_rest(answers, plan->count, extract_xml_judge(&r, status, whole));
     }
     XML_ParserFree(r.parser);
 }

@@ -86,17 +86,18 @@ static void close_all(struct look *l)
             (void)close(fds[i]);
 }
 
-static bool is_over(const struct look *l)
+static bool file_in_is_over(const struct look *l)
 {
     return l->taken >= DEPOSIT_LOOK_MOST || l->port->stopping(l->deposit);
 }
 
-static void complain(const struct look *l, const char *name, const char *why, const char *hint)
+static void file_in_complain(const struct look *l, const char *name, const char *why,
+                             const char *hint)
 {
     l->port->complain(l->deposit, str_of(name), why, hint);
 }
 
-static bool fail(struct err *err, const char *what, const char *name)
+static bool file_in_fail(struct err *err, const char *what, const char *name)
 {
     return err_set(err, file_err_kind(errno), errno, "%s %.100s: %s", what, name, strerror(errno));
 }
@@ -106,7 +107,7 @@ static bool next_entry(DIR *dir, const char *name, const struct dirent **ret, st
 {
     errno = 0;
     *ret = readdir(dir);
-    return *ret != NULL || errno == 0 || fail(err, "read", name);
+    return *ret != NULL || errno == 0 || file_in_fail(err, "read", name);
 }
 
 static bool ends(struct str s, struct str end)
@@ -121,7 +122,7 @@ static int64_t change_ns(const struct stat *st)
     return (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
 }
 
-static bool is_same(const struct stat *a, const struct stat *b)
+static bool file_in_is_same(const struct stat *a, const struct stat *b)
 {
     return a->st_ino == b->st_ino && a->st_size == b->st_size && change_ns(a) == change_ns(b);
 }
@@ -136,22 +137,24 @@ enum taking {
 static bool may_be_taken(const struct look *l, const char *name, const struct stat *st)
 {
     if (!S_ISREG(st->st_mode))
-        complain(l, name, S_ISLNK(st->st_mode) ? "it is a symbolic link" : "it is no plain file",
-                 "Only plain files are taken. Remove it, or put a copy in its place.");
+        file_in_complain(l, name,
+                         S_ISLNK(st->st_mode) ? "it is a symbolic link" : "it is no plain file",
+                         "Only plain files are taken. Remove it, or put a copy in its place.");
     else if (st->st_nlink != 1)
-        complain(l, name, "it has a second name (a hard link)",
-                 "Only files with one name are taken. Remove it, or put a copy in its place.");
+        file_in_complain(
+            l, name, "it has a second name (a hard link)",
+            "Only files with one name are taken. Remove it, or put a copy in its place.");
     else if (st->st_size > l->port->size_most(l->deposit))
-        complain(l, name, "it is larger than limits.size of the gateway",
-                 "Raise limits.size, or remove it.");
+        file_in_complain(l, name, "it is larger than limits.size of the gateway",
+                         "Raise limits.size, or remove it.");
     else
         return true;
     return false;
 }
 
 /* Read it all into a deposit that is not yet committed. */
-static bool copy(const struct look *l, int fd, struct deposit *d, struct sha256 *ret_sha,
-                 struct err *err)
+static bool file_in_copy(const struct look *l, int fd, struct deposit *d, struct sha256 *ret_sha,
+                         struct err *err)
 {
     struct digest digest = digest_start();
     char piece[PIECE];
@@ -174,11 +177,11 @@ static bool copy(const struct look *l, int fd, struct deposit *d, struct sha256 
     return true;
 }
 
-static enum taking refuse(const struct look *l, const char *name, const struct err *err)
+static enum taking file_in_refuse(const struct look *l, const char *name, const struct err *err)
 {
     if (err->kind != ERR_PERMANENT)
         return FAILED;
-    complain(l, name, err->text, "It stays where it is and is tried again at every look.");
+    file_in_complain(l, name, err->text, "It stays where it is and is tried again at every look.");
     return REFUSED;
 }
 
@@ -195,12 +198,12 @@ static enum taking store(const struct look *l, int fd, const char *name, struct 
     bool repeated;
 
     if (!l->port->open(l->deposit, str_of(name), STR(""), &d, err))
-        return refuse(l, name, err);
-    if (!copy(l, fd, d, &sha, err)) {
+        return file_in_refuse(l, name, err);
+    if (!file_in_copy(l, fd, d, &sha, err)) {
         l->port->abandon(d);
-        return refuse(l, name, err);
+        return file_in_refuse(l, name, err);
     }
-    if (fstat(fd, &after) < 0 || !is_same(st, &after)) {
+    if (fstat(fd, &after) < 0 || !file_in_is_same(st, &after)) {
         l->port->abandon(d);
         return CHANGED;
     }
@@ -208,7 +211,7 @@ static enum taking store(const struct look *l, int fd, const char *name, struct 
     buf_put(&key, source);
     buf_printf(&key, "\n%s", digest_text(&sha, text));
     if (!l->port->commit(d, buf_view(&key), &id, &repeated, err))
-        return refuse(l, name, err);
+        return file_in_refuse(l, name, err);
     fault_point(FILE_TAKEN);
     return TAKEN;
 }
@@ -238,21 +241,22 @@ static bool move_on(const struct look *l, int claim, const char *claim_name, con
 }
 
 /* The document is stored: its file goes, if nobody wrote to it since. */
-static bool finish(const struct look *l, int fd, int claim, const char *claim_name,
-                   const char *name, const struct stat *st, struct err *err)
+static bool file_in_finish(const struct look *l, int fd, int claim, const char *claim_name,
+                           const char *name, const struct stat *st, struct err *err)
 {
     struct stat now;
 
-    if (fstat(fd, &now) == 0 && !is_same(st, &now)) {
-        complain(l, name, "it was changed after it had been taken",
-                 "It is taken again as another document. Write under a name that ends in .part, "
-                 "and rename when it is whole.");
+    if (fstat(fd, &now) == 0 && !file_in_is_same(st, &now)) {
+        file_in_complain(
+            l, name, "it was changed after it had been taken",
+            "It is taken again as another document. Write under a name that ends in .part, "
+            "and rename when it is whole.");
         put_back(l, claim, name);
         return true;
     }
     bool ok = l->self->after == AFTER_MOVE
                   ? move_on(l, claim, claim_name, name, err)
-                  : unlinkat(claim, name, 0) == 0 || fail(err, "remove", name);
+                  : unlinkat(claim, name, 0) == 0 || file_in_fail(err, "remove", name);
 
     if (!ok && err->sys == ENOENT) { /* another look was faster */
         *err = (struct err){ 0 };
@@ -270,21 +274,21 @@ static void drop_marker(const struct look *l, int claim, const char *name)
         (void)unlinkat(claim, marker, 0);
 }
 
-static bool take_claimed(struct look *l, int claim, const char *claim_name, const char *name,
-                         struct err *err)
+static bool file_in_take_claimed(struct look *l, int claim, const char *claim_name,
+                                 const char *name, struct err *err)
 {
     AUTO_FD fd = file_open_beneath(claim, name, O_RDONLY | O_NONBLOCK, 0);
     char source[CLAIM_NAME + SAFE_NAME_MOST + 2];
     struct stat st;
 
     if ((fd < 0 ? fstatat(claim, name, &st, AT_SYMLINK_NOFOLLOW) : fstat(fd, &st)) < 0)
-        return errno == ENOENT || fail(err, "open", name);
+        return errno == ENOENT || file_in_fail(err, "open", name);
     if (!may_be_taken(l, name, &st)) {
         put_back(l, claim, name);
         return true;
     }
     if (fd < 0) {
-        complain(l, name, "it cannot be read", "Give the node the right to read it.");
+        file_in_complain(l, name, "it cannot be read", "Give the node the right to read it.");
         put_back(l, claim, name);
         return true;
     }
@@ -292,7 +296,7 @@ static bool take_claimed(struct look *l, int claim, const char *claim_name, cons
     switch (store(l, fd, name, str_of(source), &st, err)) {
     case TAKEN:
         l->taken++;
-        if (!finish(l, fd, claim, claim_name, name, &st, err))
+        if (!file_in_finish(l, fd, claim, claim_name, name, &st, err))
             return false;
         drop_marker(l, claim, name);
         return true;
@@ -339,7 +343,7 @@ static bool found_file(struct look *l, int claim, const char *claim_name, const 
 {
     if (l->self->marker.len > 0 && ends(str_of(name), l->self->marker))
         return true;
-    return take_claimed(l, claim, claim_name, name, err);
+    return file_in_take_claimed(l, claim, claim_name, name, err);
 }
 
 static bool each_claimed(struct look *l, const char *claim_name, claim_found *found,
@@ -351,8 +355,8 @@ static bool each_claimed(struct look *l, const char *claim_name, claim_found *fo
     bool ok = true;
 
     if (claim == NULL)
-        return errno == ENOENT || fail(err, "open", claim_name);
-    while (ok && !is_over(l) && (ok = next_entry(claim, claim_name, &e, err)) && e != NULL)
+        return errno == ENOENT || file_in_fail(err, "open", claim_name);
+    while (ok && !file_in_is_over(l) && (ok = next_entry(claim, claim_name, &e, err)) && e != NULL)
         if (!str_is(str_of(e->d_name), ".") && !str_is(str_of(e->d_name), ".."))
             ok = found(l, fd, claim_name, e->d_name, err);
     (void)closedir(claim);
@@ -385,8 +389,8 @@ static bool take_left(struct look *l, struct err *err)
     bool ok = true;
 
     if (work == NULL)
-        return fail(err, "open", WORK);
-    while (ok && !is_over(l) && (ok = next_entry(work, WORK, &e, err)) && e != NULL)
+        return file_in_fail(err, "open", WORK);
+    while (ok && !file_in_is_over(l) && (ok = next_entry(work, WORK, &e, err)) && e != NULL)
         if (is_claim_name(str_of(e->d_name)))
             ok = take_claim(l, e->d_name, err);
     (void)closedir(work);
@@ -395,7 +399,7 @@ static bool take_left(struct look *l, struct err *err)
 
 /* ---- what lies there -------------------------------------------------------------------- */
 
-static bool is_wanted(const struct file_in *self, struct str name)
+static bool file_in_is_wanted(const struct file_in *self, struct str name)
 {
     if (name.ptr[0] == '.' || ends(name, STR(".part")) || ends(name, STR(".tmp")) ||
         (self->marker.len > 0 && ends(name, self->marker)))
@@ -443,19 +447,19 @@ static bool consider(struct look *l, const struct dirent *e, struct stat *ret)
     struct str name = str_of(e->d_name);
     struct err err = { 0 };
 
-    if (e->d_type == DT_DIR || !is_wanted(l->self, name))
+    if (e->d_type == DT_DIR || !file_in_is_wanted(l->self, name))
         return false;
     if (fstatat(l->dir, e->d_name, ret, AT_SYMLINK_NOFOLLOW) < 0 || S_ISDIR(ret->st_mode) ||
         (l->self->marker.len > 0 && !has_marker(l, e->d_name)))
         return false;
     if (!safe_name(name, &err)) {
-        complain(l, e->d_name, err.text, "Rename it.");
+        file_in_complain(l, e->d_name, err.text, "Rename it.");
         return false;
     }
     if (!may_be_taken(l, e->d_name, ret))
         return false;
     if (faccessat(l->dir, e->d_name, R_OK, AT_EACCESS) < 0 && errno == EACCES) {
-        complain(l, e->d_name, "it cannot be read", "Give the node the right to read it.");
+        file_in_complain(l, e->d_name, "it cannot be read", "Give the node the right to read it.");
         return false;
     }
     return true;
@@ -505,10 +509,10 @@ static bool claim_some(struct look *l, DIR *dir, const char *claim_name, size_t 
             continue;
         if (claim < 0) {
             if (mkdirat(l->work, claim_name, 0700) < 0)
-                return fail(err, "make", claim_name);
+                return file_in_fail(err, "make", claim_name);
             claim = file_open_beneath(l->work, claim_name, O_RDONLY | O_DIRECTORY, 0);
             if (claim < 0)
-                return fail(err, "open", claim_name);
+                return file_in_fail(err, "open", claim_name);
         }
         if (!claim_file(l, claim, e->d_name, &claimed, err))
             return false;
@@ -533,7 +537,7 @@ static bool take_stream(struct look *l, DIR *dir, struct err *err)
         make_claim_name(claim_name);
         if (!claim_some(l, dir, claim_name, &count, err) || !take_claim(l, claim_name, err))
             return false;
-        if (count < CLAIMS_MOST || is_over(l))
+        if (count < CLAIMS_MOST || file_in_is_over(l))
             return true;
     }
 }
@@ -560,7 +564,7 @@ static bool take_kept(struct look *l, const char *name, struct stat *st, struct 
     AUTO_FD fd = file_open_beneath(l->dir, name, O_RDONLY | O_NONBLOCK, 0);
     struct stat now;
 
-    if (fd < 0 || fstat(fd, &now) < 0 || !is_same(st, &now) || !S_ISREG(now.st_mode))
+    if (fd < 0 || fstat(fd, &now) < 0 || !file_in_is_same(st, &now) || !S_ISREG(now.st_mode))
         return true; /* it changes: next time */
     switch (store(l, fd, name, source, &now, err)) {
     case TAKEN:
@@ -605,7 +609,8 @@ static bool keep_stream(struct look *l, DIR *dir, struct err *err)
     struct stat st;
     bool ok = true;
 
-    while (ok && !is_over(l) && (ok = next_entry(dir, l->self->folder.path, &e, err)) && e != NULL)
+    while (ok && !file_in_is_over(l) && (ok = next_entry(dir, l->self->folder.path, &e, err)) &&
+           e != NULL)
         ok = !consider(l, e, &st) || look_at_kept(l, e->d_name, &st, err);
     return ok;
 }
@@ -617,7 +622,7 @@ static bool open_work(int dir, int *ret_fd, struct err *err)
     struct stat here, there;
 
     if (mkdirat(dir, WORK, 0700) < 0 && errno != EEXIST)
-        return fail(err, "make", WORK);
+        return file_in_fail(err, "make", WORK);
     int fd = file_open_beneath(dir, WORK, O_RDONLY | O_DIRECTORY, 0);
 
     if (fd < 0)
@@ -644,17 +649,17 @@ static bool lock_work(int work, int *ret_fd)
     return true;
 }
 
-static bool scan(struct look *l, struct err *err)
+static bool file_in_scan(struct look *l, struct err *err)
 {
     int fd = file_open_beneath(l->dir, ".", O_RDONLY | O_DIRECTORY, 0);
     DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
 
     if (dir == NULL)
-        return fail(err, "read", l->self->folder.path);
+        return file_in_fail(err, "read", l->self->folder.path);
     bool ok = l->self->after == AFTER_KEEP ? keep_stream(l, dir, err) : take_stream(l, dir, err);
 
     (void)closedir(dir);
-    if (ok && !is_over(l)) /* all of it was seen */
+    if (ok && !file_in_is_over(l)) /* all of it was seen */
         sightings_turn(&l->self->sightings);
     return ok;
 }
@@ -671,7 +676,7 @@ static bool wait_to_ripen(const struct look *l)
     return true;
 }
 
-static bool look_through(struct look *l, struct err *err)
+static bool file_in_look_through(struct look *l, struct err *err)
 {
     AUTO_FD lock = -1;
 
@@ -683,7 +688,8 @@ static bool look_through(struct look *l, struct err *err)
         if (!take_left(l, err))
             return false;
     }
-    return scan(l, err) && (is_over(l) || !wait_to_ripen(l) || scan(l, err));
+    return file_in_scan(l, err) &&
+           (file_in_is_over(l) || !wait_to_ripen(l) || file_in_scan(l, err));
 }
 
 static bool look(void *arg, const struct deposit_port *port, void *deposit, int64_t *ret_taken,
@@ -696,11 +702,11 @@ static bool look(void *arg, const struct deposit_port *port, void *deposit, int6
     };
     bool ok = known_folder_open(&self->folder, &l.dir, err) &&
               (self->after != AFTER_MOVE || known_folder_open(&self->moved, &l.moved, err)) &&
-              look_through(&l, err);
+              file_in_look_through(&l, err);
 
     if (l.crowded)
-        complain(&l, self->folder.path, "more files lie there than can be watched at once",
-                 "Those left over wait until others were taken or are gone.");
+        file_in_complain(&l, self->folder.path, "more files lie there than can be watched at once",
+                         "Those left over wait until others were taken or are gone.");
     *ret_taken = l.taken;
     return ok;
 }

@@ -78,7 +78,7 @@ static void answer_error(struct post *p, int status, const char *fields, const c
     http_answer_error(r, status, str_of(fields), code, message);
 }
 
-static void answer_refusal(struct post *p, const struct intake_answer *a)
+static void http_in_answer_refusal(struct post *p, const struct intake_answer *a)
 {
     char fields[48] = "";
 
@@ -123,7 +123,7 @@ static void on_more(void *user)
     http_resume(post_of(user)->request);
 }
 
-static void on_done(void *user, const struct intake_answer *answer)
+static void http_in_on_done(void *user, const struct intake_answer *answer)
 {
     struct post *p = post_of(user);
 
@@ -131,15 +131,15 @@ static void on_done(void *user, const struct intake_answer *answer)
     if (answer->status == 202)
         answer_accepted(p, answer);
     else
-        answer_refusal(p, answer);
+        http_in_answer_refusal(p, answer);
 }
 
-static const struct arrival_calls arrival_calls = { .more = on_more, .done = on_done };
+static const struct arrival_calls arrival_calls = { .more = on_more, .done = http_in_on_done };
 
 /* Fields that say something about the document are kept with it, so that extraction
  * can look at them now and after a replay; those about the connection or the
  * sender's secrets are not. */
-static bool is_kept(struct str name)
+static bool http_in_is_kept(struct str name)
 {
     static const char *const left_out[] = {
         "authorization",
@@ -184,7 +184,7 @@ static void keep_fields(const struct http_request *r, struct buf *to)
         buf_putc(to, '\n');
     }
     for (size_t i = 0; http_field_at(r, i, &name, &value); i++)
-        if (is_kept(name) && buf_reserve(to, name.len + value.len + 3, &err)) {
+        if (http_in_is_kept(name) && buf_reserve(to, name.len + value.len + 3, &err)) {
             buf_put(to, name);
             buf_put(to, STR(": "));
             buf_put(to, value);
@@ -217,7 +217,7 @@ static bool check_head(struct post *p)
 }
 
 /* The sender is known: admission, then the body. */
-static void begin(struct post *p)
+static void http_in_begin(struct post *p)
 {
     struct http_request *r = p->request;
     char room[HEAD_MOST + 1];
@@ -241,7 +241,7 @@ static void begin(struct post *p)
     h.head = buf_view(&head);
     p->arrival = p->self->port->begin(p->self->intake, &h, &arrival_calls, p, &refusal);
     if (p->arrival == NULL)
-        answer_refusal(p, &refusal);
+        http_in_answer_refusal(p, &refusal);
     else
         http_read_body(r);
 }
@@ -249,7 +249,7 @@ static void begin(struct post *p)
 /* ---- who is sending ------------------------------------------------------------------ */
 
 /* "Bearer KEY", or the field X-API-Key. */
-static struct str key_of(const struct http_request *r)
+static struct str http_in_key_of(const struct http_request *r)
 {
     struct str scheme, rest = str_cut(r->authorization, ' ', &scheme);
 
@@ -258,15 +258,15 @@ static struct str key_of(const struct http_request *r)
     return r->authorization.ptr == NULL ? http_field(r, STR("X-API-Key")) : (struct str){ 0 };
 }
 
-static void check_key(struct post *p)
+static void http_in_check_key(struct post *p)
 {
-    struct str key = key_of(p->request);
+    struct str key = http_in_key_of(p->request);
     enum intake_auth auth = key.ptr == NULL
                                 ? AUTH_MISSING
                                 : p->self->port->check_key(p->table, p->gateway, key, &p->caller);
 
     if (auth == AUTH_OK)
-        begin(p);
+        http_in_begin(p);
     else if (auth == AUTH_OTHER_GATEWAY)
         answer_error(p, 403, "", "other_gateway", "This key is for another gateway.");
     else
@@ -286,7 +286,7 @@ static void on_verified(void *user, bool ok)
     }
     p->caller = CALLER_BASIC;
     if (ok)
-        begin(p);
+        http_in_begin(p);
     else
         answer_error(p, 401, "WWW-Authenticate: Basic\r\n", "unauthorized",
                      "User name or password is wrong.");
@@ -313,10 +313,10 @@ static void check_basic(struct post *p)
     if (!str_eq_nocase(scheme, STR("basic")) || !base64_decode(str_trim(rest), &plain, &odd)) {
         int64_t caller;
 
-        if (port->check_key(p->table, p->gateway, key_of(p->request), &caller) == AUTH_OK &&
+        if (port->check_key(p->table, p->gateway, http_in_key_of(p->request), &caller) == AUTH_OK &&
             caller == CALLER_ADMIN) {
             p->caller = caller;
-            begin(p);
+            http_in_begin(p);
             return;
         }
         answer_error(p, 401, "WWW-Authenticate: Basic\r\n", "unauthorized",
@@ -336,7 +336,7 @@ static void check_basic(struct post *p)
 
 /* ---- the request --------------------------------------------------------------------- */
 
-static bool find_gateway(struct post *p)
+static bool http_in_find_gateway(struct post *p)
 {
     char room[128];
     struct buf path = { .ptr = room, .size = sizeof room, .cap = sizeof room - 1 };
@@ -349,7 +349,7 @@ static bool find_gateway(struct post *p)
     return p->gateway != NULL && p->gateway->type == &gateway_http;
 }
 
-static void on_head(struct http_request *r, void *arg)
+static void http_in_on_head(struct http_request *r, void *arg)
 {
     struct post *p = NEW(struct post);
 
@@ -357,7 +357,7 @@ static void on_head(struct http_request *r, void *arg)
         (struct post){ .user = { .handler = &handler }, .magic = MAGIC, .self = arg, .request = r };
     r->user = p;
     p->table = p->self->port->table(p->self->intake);
-    if (!find_gateway(p)) {
+    if (!http_in_find_gateway(p)) {
         answer_error(p, 404, "", "unknown_gateway", "There is no gateway of this name.");
         return;
     }
@@ -367,10 +367,10 @@ static void on_head(struct http_request *r, void *arg)
     }
     switch (p->gateway->config->auth) {
     case CONFIG_AUTH_NONE:
-        begin(p);
+        http_in_begin(p);
         break;
     case CONFIG_AUTH_KEY:
-        check_key(p);
+        http_in_check_key(p);
         break;
     case CONFIG_AUTH_BASIC:
         check_basic(p);
@@ -378,7 +378,7 @@ static void on_head(struct http_request *r, void *arg)
     }
 }
 
-static void on_body(struct http_request *r, struct str bytes)
+static void http_in_on_body(struct http_request *r, struct str bytes)
 {
     struct post *p = post_of(r->user);
 
@@ -392,7 +392,7 @@ static void on_body(struct http_request *r, struct str bytes)
         http_pause(r);
 }
 
-static void on_end(struct http_request *r)
+static void http_in_on_end(struct http_request *r)
 {
     struct post *p = post_of(r->user);
 
@@ -404,7 +404,7 @@ static void on_end(struct http_request *r)
     p->self->port->end(p->arrival);
 }
 
-static void on_gone(struct http_request *r)
+static void http_in_on_gone(struct http_request *r)
 {
     struct post *p = post_of(r->user);
 
@@ -416,10 +416,10 @@ static void on_gone(struct http_request *r)
 }
 
 static const struct http_handler handler = {
-    .head = on_head,
-    .body = on_body,
-    .end = on_end,
-    .gone = on_gone,
+    .head = http_in_on_head,
+    .body = http_in_on_body,
+    .end = http_in_on_end,
+    .gone = http_in_on_gone,
 };
 
 static const struct option options[] = {

@@ -22,7 +22,7 @@ void sightings_done(struct sightings *s)
     *s = (struct sightings){ 0 };
 }
 
-static struct sighting *place_of(const struct sightings *s, uint64_t name)
+static struct sighting *sighting_place_of(const struct sightings *s, uint64_t name)
 {
     size_t at = (size_t)(name & (s->room - 1));
 
@@ -46,11 +46,11 @@ static void rebuild(struct sightings *s, uint64_t since_round)
     s->count = keep;
     for (size_t i = 0; i < old_room; i++)
         if (old[i].name != 0 && old[i].round >= since_round)
-            *place_of(s, old[i].name) = old[i];
+            *sighting_place_of(s, old[i].name) = old[i];
     free(old);
 }
 
-static bool is_same(const struct sighting *p, uint64_t ino, int64_t size, int64_t time_ns)
+static bool sighting_is_same(const struct sighting *p, uint64_t ino, int64_t size, int64_t time_ns)
 {
     return p->name != 0 && p->ino == ino && p->size == size && p->time_ns == time_ns;
 }
@@ -58,7 +58,7 @@ static bool is_same(const struct sighting *p, uint64_t ino, int64_t size, int64_
 bool sightings_has(const struct sightings *s, struct str name, uint64_t ino, int64_t size,
                    int64_t time_ns)
 {
-    return s->room > 0 && is_same(place_of(s, hash(name)), ino, size, time_ns);
+    return s->room > 0 && sighting_is_same(sighting_place_of(s, hash(name)), ino, size, time_ns);
 }
 
 int64_t sightings_age_us(struct sightings *s, struct str name, uint64_t ino, int64_t size,
@@ -68,12 +68,12 @@ int64_t sightings_age_us(struct sightings *s, struct str name, uint64_t ino, int
 
     if (s->count * 2 >= s->room)
         rebuild(s, 0);
-    struct sighting *p = place_of(s, h);
+    struct sighting *p = sighting_place_of(s, h);
 
     if (p->name == 0 && s->count >= SIGHTINGS_MOST)
         return -1;
     s->count += p->name == 0;
-    if (!is_same(p, ino, size, time_ns))
+    if (!sighting_is_same(p, ino, size, time_ns))
         *p = (struct sighting){
             .name = h, .ino = ino, .size = size, .time_ns = time_ns, .since_us = now_us
         };

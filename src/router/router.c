@@ -76,7 +76,7 @@ static struct name *names_at(const struct names *n, struct str text)
     return &n->slots[i];
 }
 
-static struct name *names_add(struct names *n, struct str text, uint32_t id)
+static struct name *router_names_add(struct names *n, struct str text, uint32_t id)
 {
     struct name *at = names_at(n, text);
 
@@ -128,7 +128,7 @@ static unsigned shape_bit(size_t field)
     return 1u << (ROUTE_FIELDS - 1 - field);
 }
 
-static uint64_t key_of(const uint32_t ids[ROUTE_FIELDS], unsigned shape)
+static uint64_t router_key_of(const uint32_t ids[ROUTE_FIELDS], unsigned shape)
 {
     uint64_t key = 0;
 
@@ -151,7 +151,7 @@ static size_t count_ids(const struct config *c)
     return n;
 }
 
-static void build_systems(struct router *r)
+static void router_build_systems(struct router *r)
 {
     const struct config *c = r->config;
 
@@ -159,17 +159,17 @@ static void build_systems(struct router *r)
     for (size_t i = 0; i < c->system_count; i++) {
         struct str name = str_of(c->systems[i].name);
         const struct yaml_node *ids = yaml_get(c->systems[i].node, "ids");
-        struct name *at = names_add(&r->systems, name, ++r->systems.last);
+        struct name *at = router_names_add(&r->systems, name, ++r->systems.last);
 
         at->is_name = true;
         at->system = name;
         for (const struct yaml_node *n = ids != NULL ? ids->first : NULL; n != NULL; n = n->next)
-            names_add(&r->systems, n->text, r->systems.last)->system = name;
+            router_names_add(&r->systems, n->text, r->systems.last)->system = name;
     }
 }
 
 /* Listed ones, and with "*" also those that only routes name. */
-static void build_types(struct router *r)
+static void router_build_types(struct router *r)
 {
     const struct config *c = r->config;
     size_t most = c->type_count;
@@ -186,7 +186,7 @@ static void build_types(struct router *r)
         if (str_is(name, "*"))
             r->any_type = true;
         else
-            names_add(&r->types, name, ++r->types.last)->is_known = true;
+            router_names_add(&r->types, name, ++r->types.last)->is_known = true;
     }
     for (size_t i = 0; i < c->route_count; i++) {
         const struct yaml_node *type = yaml_get(c->routes[i].when, "type");
@@ -196,13 +196,13 @@ static void build_types(struct router *r)
         for (const struct yaml_node *v = route_value_first(type); v != NULL;
              v = route_value_next(type, v))
             if (names_at(&r->types, v->text)->text.ptr == NULL)
-                names_add(&r->types, v->text, ++r->types.last);
+                router_names_add(&r->types, v->text, ++r->types.last);
     }
 }
 
 /* --- build: rules and combinations ---------------------------------------------------------- */
 
-static int by_text(const void *a, const void *b)
+static int router_by_text(const void *a, const void *b)
 {
     const struct str *x = a, *y = b;
 
@@ -217,7 +217,7 @@ static void build_condition(struct router *r, const struct yaml_node *value, str
     for (const struct yaml_node *v = route_value_first(value); v != NULL;
          v = route_value_next(value, v))
         c->values[c->count++] = v->text;
-    qsort(c->values, c->count, sizeof c->values[0], by_text);
+    qsort(c->values, c->count, sizeof c->values[0], router_by_text);
 }
 
 static void build_rule(struct router *r, const struct config_route *route, struct rule *rule)
@@ -251,14 +251,14 @@ static size_t count_combinations(const struct config_route *route)
     return n;
 }
 
-static uint32_t id_of(const struct router *r, size_t field, struct str text)
+static uint32_t router_id_of(const struct router *r, size_t field, struct str text)
 {
     bool type = strcmp(route_fields[field], "type") == 0;
 
     return names_at(type ? &r->types : &r->systems, text)->id;
 }
 
-static void spell_out(struct router *r, const struct rule *rule)
+static void router_spell_out(struct router *r, const struct rule *rule)
 {
     const struct yaml_node *value[ROUTE_FIELDS], *at[ROUTE_FIELDS];
     uint32_t ids[ROUTE_FIELDS] = { 0 };
@@ -273,8 +273,9 @@ static void spell_out(struct router *r, const struct rule *rule)
     r->shapes[shape] = true;
     while (count-- > 0) {
         for (size_t i = 0; i < ROUTE_FIELDS; i++)
-            ids[i] = at[i] != NULL ? id_of(r, i, at[i]->text) : 0;
-        r->combinations[r->combination_count++] = (struct combination){ key_of(ids, shape), rule };
+            ids[i] = at[i] != NULL ? router_id_of(r, i, at[i]->text) : 0;
+        r->combinations[r->combination_count++] =
+            (struct combination){ router_key_of(ids, shape), rule };
         /* As an odometer counts: the last field turns first. */
         for (size_t i = ROUTE_FIELDS; i-- > 0;) {
             at[i] = at[i] != NULL ? route_value_next(value[i], at[i]) : NULL;
@@ -342,14 +343,14 @@ bool router_build(const struct config *config, struct router **ret, struct err *
 
     r->config = config;
     r->arena = (struct arena)ARENA_INIT(ARENA_MOST);
-    build_systems(r);
-    build_types(r);
+    router_build_systems(r);
+    router_build_types(r);
     require(r->systems.last < 1u << ID_BITS && r->types.last < 1u << ID_BITS);
     r->rules = ARENA_ARRAY(&r->arena, struct rule, config->route_count);
     r->combinations = ARENA_ARRAY(&r->arena, struct combination, total);
     for (size_t i = 0; i < config->route_count; i++) {
         build_rule(r, &config->routes[i], &r->rules[i]);
-        spell_out(r, &r->rules[i]);
+        router_spell_out(r, &r->rules[i]);
     }
     require(r->combination_count == total);
     build_buckets(r);
@@ -382,7 +383,7 @@ static bool meets(const struct condition *c, const struct facts *f)
     struct str value = facts_attribute(f, c->name);
 
     return value.ptr != NULL &&
-           bsearch(&value, c->values, c->count, sizeof c->values[0], by_text) != NULL;
+           bsearch(&value, c->values, c->count, sizeof c->values[0], router_by_text) != NULL;
 }
 
 static const struct rule *match(const struct router *r, const struct bucket *b,
@@ -424,7 +425,7 @@ const struct config_route *router_find_counted(const struct router *r, const str
         if (!r->shapes[shape] || (shape & ~named) != 0)
             continue;
         effort->lookups++;
-        const struct bucket *b = bucket_at(r, key_of(ids, shape), &effort->slots);
+        const struct bucket *b = bucket_at(r, router_key_of(ids, shape), &effort->slots);
         const struct rule *rule = b->count > 0 ? match(r, b, f, effort) : NULL;
 
         if (rule != NULL) {

@@ -37,7 +37,8 @@ static const struct option options[] = {
     { 0 },
 };
 
-static bool group_of(const struct regex *regex, struct str name, unsigned *ret, struct err *err)
+static bool replace_group_of(const struct regex *regex, struct str name, unsigned *ret,
+                             struct err *err)
 {
     uint64_t n;
 
@@ -53,8 +54,8 @@ static bool group_of(const struct regex *regex, struct str name, unsigned *ret, 
 }
 
 /* Takes one piece off the front of *rest, which is not empty. */
-static bool take_piece(const struct regex *regex, struct str *rest, struct piece *ret,
-                       struct err *err)
+static bool replace_take_piece(const struct regex *regex, struct str *rest, struct piece *ret,
+                               struct err *err)
 {
     ptrdiff_t dollar = str_find(*rest, '$');
     size_t literal = dollar < 0 ? rest->len : (size_t)dollar;
@@ -70,7 +71,7 @@ static bool take_piece(const struct regex *regex, struct str *rest, struct piece
         struct str name = str_mem(rest->ptr + 1, 1);
 
         *rest = str_from(*rest, 2);
-        return group_of(regex, name, &ret->group, err);
+        return replace_group_of(regex, name, &ret->group, err);
     }
     if (next == '{') {
         ptrdiff_t close = str_find(*rest, '}');
@@ -80,7 +81,7 @@ static bool take_piece(const struct regex *regex, struct str *rest, struct piece
         struct str name = str_mem(rest->ptr + 2, (size_t)close - 2);
 
         *rest = str_from(*rest, (size_t)close + 1);
-        return group_of(regex, name, &ret->group, err);
+        return replace_group_of(regex, name, &ret->group, err);
     }
     ret->text = str_mem(rest->ptr, 1);
     *rest = str_from(*rest, next == '$' ? 2 : 1);
@@ -93,11 +94,11 @@ static bool read_with(struct replace *r, struct str with, struct arena *a, struc
     size_t count = 0;
 
     for (struct str rest = with; rest.len > 0; count++)
-        if (!take_piece(r->regex, &rest, &piece, err))
+        if (!replace_take_piece(r->regex, &rest, &piece, err))
             return false;
     r->with = ARENA_ARRAY(a, struct piece, count);
     for (struct str rest = with; rest.len > 0; r->with_count++)
-        if (!take_piece(r->regex, &rest, &r->with[r->with_count], err))
+        if (!replace_take_piece(r->regex, &rest, &r->with[r->with_count], err))
             return false;
     return true;
 }
@@ -154,7 +155,7 @@ struct output {
     size_t most, room;
 };
 
-static bool put(struct output *o, struct str bytes)
+static bool replace_put(struct output *o, struct str bytes)
 {
     if (bytes.len > o->room)
         return false;
@@ -179,11 +180,11 @@ static bool replace_text(const struct replace *r, struct str rest, struct output
     while (rest.len > 0 && (found = memmem(rest.ptr, rest.len, r->find.ptr, r->find.len)) != NULL) {
         size_t before = (size_t)(found - rest.ptr);
 
-        if (!put(o, str_mem(rest.ptr, before)) || !put(o, r->with[0].text))
+        if (!replace_put(o, str_mem(rest.ptr, before)) || !replace_put(o, r->with[0].text))
             return say_limit(o, ret_failure);
         rest = str_from(rest, before + r->find.len);
     }
-    return put(o, rest) || say_limit(o, ret_failure);
+    return replace_put(o, rest) || say_limit(o, ret_failure);
 }
 
 static bool put_with(const struct replace *r, const struct regex_search *s, struct output *o)
@@ -191,7 +192,7 @@ static bool put_with(const struct replace *r, const struct regex_search *s, stru
     for (size_t i = 0; i < r->with_count; i++) {
         const struct piece *p = &r->with[i];
 
-        if (!put(o, p->text.ptr != NULL ? p->text : regex_group(s, p->group)))
+        if (!replace_put(o, p->text.ptr != NULL ? p->text : regex_group(s, p->group)))
             return false;
     }
     return true;
@@ -209,7 +210,7 @@ static bool replace_matches(const struct replace *r, struct regex_search *s, str
 
         if (start < done) /* \K can move the start of a match back */
             continue;
-        if (!put(o, str_mem(s->text.ptr + done, start - done)) || !put_with(r, s, o))
+        if (!replace_put(o, str_mem(s->text.ptr + done, start - done)) || !put_with(r, s, o))
             return say_limit(o, ret_failure);
         done = start + match.len;
     }
@@ -221,7 +222,7 @@ static bool replace_matches(const struct replace *r, struct regex_search *s, str
                        done);
         return false;
     }
-    return put(o, str_from(s->text, done)) || say_limit(o, ret_failure);
+    return replace_put(o, str_from(s->text, done)) || say_limit(o, ret_failure);
 }
 
 static bool replace_regex(const struct replace *r, struct str in, struct output *o,

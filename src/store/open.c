@@ -62,13 +62,13 @@ static const struct writer_hooks writer_hooks = { .audit_scope = audit_scope,
 
 /* ---- opening -------------------------------------------------------------------------------- */
 
-static void step(const struct store *s, const char *what)
+static void store_open_step(const struct store *s, const char *what)
 {
     if (s->options.step != NULL)
         s->options.step(what);
 }
 
-static bool open_folder(struct store *s, struct err *err)
+static bool store_open_folder(struct store *s, struct err *err)
 {
     if (mkdir(s->options.data, 0700) < 0 && errno != EEXIST)
         return err_set(err, ERR_CONFIG, errno, "make data folder %s: %s", s->options.data,
@@ -80,7 +80,7 @@ static bool open_folder(struct store *s, struct err *err)
     if (!node_lock(s, err))
         return false;
     file_sync_parent(s->data_fd, "the data folder's parent");
-    step(s, "the folder is locked");
+    store_open_step(s, "the folder is locked");
     fault_point(START_LOCKED);
     if (!file_make_dir(s->data_fd, "payload", err) || !file_make_dir(s->data_fd, "large", err))
         return err_context(err, "data folder %s", s->options.data);
@@ -98,7 +98,7 @@ static void close_fd(int fd)
         (void)close(fd);
 }
 
-static bool has_files(int dirfd, const char *suffix, bool *ret, struct err *err)
+static bool open_has_files(int dirfd, const char *suffix, bool *ret, struct err *err)
 {
     int fd = openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *dir = fd < 0 ? NULL : fdopendir(fd);
@@ -131,8 +131,8 @@ static bool check_whole(struct store *s, struct err *err)
                        s->options.data);
     if (stat(s->sqlite_path, &st) == 0 && st.st_size > 0)
         return true;
-    if (!has_files(s->payload_fd, ".seg", &payloads, err) ||
-        !has_files(s->large_fd, "", &payloads, err))
+    if (!open_has_files(s->payload_fd, ".seg", &payloads, err) ||
+        !open_has_files(s->large_fd, "", &payloads, err))
         return false;
     return !payloads || err_set(err, ERR_CONFIG, 0,
                                 "%s is missing, and there are payloads of its documents: "
@@ -160,7 +160,7 @@ static bool register_node(struct store *s, struct db *db, struct err *err)
 }
 
 /* The order of recovery: storage, schema, this node and its predecessor, payloads. */
-static bool recover(struct store *s, struct err *err)
+static bool open_recover(struct store *s, struct err *err)
 {
     if (!check_whole(s, err))
         return false;
@@ -171,7 +171,7 @@ static bool recover(struct store *s, struct err *err)
         if (i == 0 && !migrate(s->writer_dbs[0], sql_migrations, err))
             return false;
     }
-    step(s, "the schema is up to date");
+    store_open_step(s, "the schema is up to date");
     fault_point(START_MIGRATED);
     if (!register_node(s, s->writer_dbs[0], err))
         return false;
@@ -194,7 +194,7 @@ static bool recover(struct store *s, struct err *err)
                     &today, err))
         return false;
     done_set_floor(today);
-    step(s, "what an earlier process left is taken over");
+    store_open_step(s, "what an earlier process left is taken over");
     fault_point(START_RECOVERED);
     return true;
 }
@@ -236,7 +236,7 @@ bool store_open(const struct store_options *options, struct store **ret, struct 
 
     s->sqlite_path = xmalloc(room);
     (void)snprintf(s->sqlite_path, room, "%s/waybill.db", options->data);
-    if (!open_folder(s, err) || !recover(s, err)) {
+    if (!store_open_folder(s, err) || !open_recover(s, err)) {
         store_close(s);
         return false;
     }

@@ -34,7 +34,7 @@ static void read_location(struct graphql_call *call, struct about *to)
     plan_unref(plan);
 }
 
-static bool read_node(struct graphql_call *call, struct about *to, struct err *err)
+static bool api_about_read_node(struct graphql_call *call, struct about *to, struct err *err)
 {
     struct node_row *rows = ARENA_ARRAY(call->arena, struct node_row, NODES_MOST);
     size_t n;
@@ -64,7 +64,7 @@ static bool about(struct graphql_call *call, struct err *err)
                          .now_us = clock_wall_us() };
     v->node = str_of(arena_printf(call->arena, "%lld", (long long)v->number));
     read_location(call, v);
-    return read_node(call, v, err) && graphql_set_object(call, v);
+    return api_about_read_node(call, v, err) && graphql_set_object(call, v);
 }
 
 static bool about_pauses(struct graphql_call *call, struct err *err)
@@ -131,7 +131,7 @@ struct certificate {
     int64_t ends_us;
 };
 
-static const struct certificate *look_at(struct arena *a, struct str of, const char *cert)
+static const struct certificate *api_about_look_at(struct arena *a, struct str of, const char *cert)
 {
     struct certificate *c = ARENA_NEW(a, struct certificate);
     struct err err = { 0 };
@@ -151,7 +151,7 @@ static bool health_certificates(struct graphql_call *call, struct err *err)
 
     (void)err;
     if (engine_node(e)->tls_cert != NULL)
-        list[n++] = look_at(call->arena, STR("this node"), engine_node(e)->tls_cert);
+        list[n++] = api_about_look_at(call->arena, STR("this node"), engine_node(e)->tls_cert);
     for (size_t i = 0; i < plan->endpoint_count && n < CERTIFICATES_MOST; i++) {
         const struct plan_endpoint *p = &plan->endpoints[i];
         AUTO(buf_done) struct buf cert = BUF_INIT(CERT_MOST);
@@ -160,7 +160,7 @@ static bool health_certificates(struct graphql_call *call, struct err *err)
             continue;
         buf_put(&cert, p->type->http->options(p->self)->cert);
         if (cert.len > 0)
-            list[n++] = look_at(
+            list[n++] = api_about_look_at(
                 call->arena, str_of(arena_printf(call->arena, "endpoint %.*s", STR_ARG(p->name))),
                 cert.ptr);
     }

@@ -15,7 +15,7 @@ struct shown_alert {
     const char *state;
 };
 
-static struct shown_alert *show(struct graphql_call *call, const struct alert *a)
+static struct shown_alert *api_alert_show(struct graphql_call *call, const struct alert *a)
 {
     struct shown_alert *v = ARENA_NEW(call->arena, struct shown_alert);
 
@@ -25,7 +25,7 @@ static struct shown_alert *show(struct graphql_call *call, const struct alert *a
     return v;
 }
 
-static bool sees_endpoint(struct graphql_call *call, struct str name)
+static bool api_alert_sees_endpoint(struct graphql_call *call, struct str name)
 {
     struct plan *plan = road_plan(engine_road(api_engine(call)));
     bool sees = false;
@@ -53,7 +53,7 @@ static bool sees_alert(struct graphql_call *call, const struct alert *a)
         return api_sees_system(call, RIGHT_SEE, a->object);
     case ALERT_RECEIVER_FAILING:
     case ALERT_STUCK:
-        return sees_endpoint(call, a->object);
+        return api_alert_sees_endpoint(call, a->object);
     default:
         return false;
     }
@@ -77,7 +77,7 @@ static bool alerts(struct graphql_call *call, struct err *err)
         return false;
     for (size_t i = 0; i < n && seen < (size_t)first; i++)
         if (sees_alert(call, &all[i]))
-            list[seen++] = show(call, &all[i]);
+            list[seen++] = api_alert_show(call, &all[i]);
     return graphql_set_objects(call, list, seen);
 }
 
@@ -90,7 +90,7 @@ static bool alert_one(struct graphql_call *call, struct err *err)
         return graphql_set_null(call);
     if (!alert_get(api_store(call), num, call->arena, &one, err))
         return err->kind == ERR_NONE && graphql_set_null(call);
-    return sees_alert(call, &one) ? graphql_set_object(call, show(call, &one))
+    return sees_alert(call, &one) ? graphql_set_object(call, api_alert_show(call, &one))
                                   : graphql_set_null(call);
 }
 

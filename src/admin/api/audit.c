@@ -27,8 +27,8 @@ static _Thread_local struct {
  */
 
 /* A value that is neither a list nor an object. */
-static void write_leaf(struct json_out *j, const struct graphql_value *v,
-                       const struct graphql_type *type)
+static void api_audit_write_leaf(struct json_out *j, const struct graphql_value *v,
+                                 const struct graphql_type *type)
 {
     char text[CLOCK_TEXT];
 
@@ -87,7 +87,7 @@ static void write_value(struct json_out *j, const struct graphql_value *v,
             json_open(j, v->kind == GRAPHQL_LIST ? '[' : '{');
             levels[depth++] = (struct level){ .v = v, .type = type };
         } else {
-            write_leaf(j, v, type);
+            api_audit_write_leaf(j, v, type);
         }
         while (depth > 0 && !write_next(j, &levels[depth - 1], &v, &type)) {
             json_close(j, levels[depth - 1].v->kind == GRAPHQL_LIST ? ']' : '}');
@@ -104,7 +104,7 @@ static bool names_object(struct str name)
 }
 
 /* The arguments as JSON, without what is the object. */
-static struct str asked_of(const struct graphql_call *call)
+static struct str api_audit_asked_of(const struct graphql_call *call)
 {
     AUTO(buf_done) struct buf text = BUF_INIT(64 << 10);
     const struct graphql_field *f = call->field;
@@ -168,12 +168,12 @@ struct audit_entry api_audit_entry(const struct principal *p, struct str action,
                                  .object = object };
 }
 
-static void begin(struct graphql_call *call)
+static void api_audit_begin(struct graphql_call *call)
 {
     struct str note = text_arg(call, "note"), reason = text_arg(call, "reason");
 
     now.begun = api_audit_entry(api_principal(call), call->field->name, object_of(call));
-    now.begun.became = asked_of(call);
+    now.begun.became = api_audit_asked_of(call);
     now.begun.reason = reason.len > 0 ? reason : note;
     audit_begin(&now.begun);
 }
@@ -200,7 +200,7 @@ static bool write_look(struct graphql_call *call, struct err *err)
         return true; /* in the same request */
     struct audit_entry e = api_audit_entry(api_principal(call), action, object);
 
-    e.became = asked_of(call);
+    e.became = api_audit_asked_of(call);
     if (!audit_append(api_store(call), &e, err))
         return err_context(err, "the audit log");
     now.seen_action = action;
@@ -213,7 +213,7 @@ bool api_audit_ask(struct graphql_call *call, enum right right, struct err *err)
     bool looks = right == RIGHT_PAYLOAD || right == RIGHT_DOWNLOAD;
 
     if (call->type == call->schema->mutation)
-        begin(call);
+        api_audit_begin(call);
     else if (looks && call->field->needs.ptr != NULL)
         return write_look(call, err);
     return true;
@@ -251,7 +251,8 @@ static const void *show_line(struct graphql_call *call, const struct audit_line 
 _Static_assert((int)AUDIT_PAGE_MOST <= (int)API_PAGE_MOST, "a page holds them");
 
 /* "TIME-SEQ" */
-static bool read_place(struct graphql_call *call, struct audit_place *ret, struct err *err)
+static bool api_audit_read_place(struct graphql_call *call, struct audit_place *ret,
+                                 struct err *err)
 {
     struct str after = graphql_arg_text(call, "after");
     struct str time, seq = str_cut(after, '-', &time);
@@ -263,7 +264,7 @@ static bool read_place(struct graphql_call *call, struct audit_place *ret, struc
     return err_set(err, ERR_PERMANENT, 0, "after is not the `next` of a page");
 }
 
-static struct audit_filter filter_of(const struct graphql_call *call)
+static struct audit_filter api_audit_filter_of(const struct graphql_call *call)
 {
     const struct graphql_value *f = graphql_arg(call, "filter");
 
@@ -278,7 +279,7 @@ static bool audit(struct graphql_call *call, struct err *err)
 {
     struct api_page *page = ARENA_NEW(call->arena, struct api_page);
     struct audit_line *lines = ARENA_ARRAY(call->arena, struct audit_line, AUDIT_PAGE_MOST);
-    struct audit_filter f = filter_of(call);
+    struct audit_filter f = api_audit_filter_of(call);
     struct audit_place place;
     int64_t first = 50;
 
@@ -286,7 +287,7 @@ static bool audit(struct graphql_call *call, struct err *err)
     (void)graphql_arg_int(call, "first", &first);
     if (first < 1 || first > AUDIT_PAGE_MOST)
         return err_set(err, ERR_LIMIT, 0, "first is between 1 and %d", AUDIT_PAGE_MOST);
-    if (!read_place(call, &place, err) ||
+    if (!api_audit_read_place(call, &place, err) ||
         !audit_list(api_store(call), &f, (size_t)first, call->arena, lines, &page->count, &place,
                     err))
         return false;

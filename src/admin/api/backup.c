@@ -19,7 +19,7 @@ struct shown_backup {
     struct str damage, point;
 };
 
-static const char *state_of(const struct backups_look *l)
+static const char *api_backup_state_of(const struct backups_look *l)
 {
     return l->running ? "running" : l->ok ? "done" : "failed";
 }
@@ -32,7 +32,7 @@ static bool show_backup(struct graphql_call *call)
     backups_look(engine_backups(api_engine(call)), call->arena, &v->look);
     if (v->look.number == 0)
         return graphql_set_null(call);
-    v->state = state_of(&v->look);
+    v->state = api_backup_state_of(&v->look);
     v->stage = backup_stages[v->look.stage];
     v->damage = str_of(v->look.result.damage);
     v->point = str_of(v->look.result.point);

@@ -31,8 +31,8 @@ struct shown_page {
  */
 
 /* When an open one closes at the latest. */
-static bool find_end(struct graphql_call *call, const struct batch *b, int64_t *ret,
-                     struct err *err)
+static bool api_batch_find_end(struct graphql_call *call, const struct batch *b, int64_t *ret,
+                               struct err *err)
 {
     struct engine *e = api_engine(call);
     struct plan *plan = road_plan(engine_road(e));
@@ -49,8 +49,8 @@ static bool find_end(struct graphql_call *call, const struct batch *b, int64_t *
     return ok;
 }
 
-static bool show(struct graphql_call *call, const struct batch *b, struct shown_batch *v,
-                 struct err *err)
+static bool api_batch_show(struct graphql_call *call, const struct batch *b, struct shown_batch *v,
+                           struct err *err)
 {
     struct store *s = api_store(call);
     char id[ID_TEXT];
@@ -64,10 +64,10 @@ static bool show(struct graphql_call *call, const struct batch *b, struct shown_
                                .why = str_of(batch_whys[b->why]) };
     if (b->doc != 0)
         v->document = str_of(arena_text(call->arena, str_of(id_text(&b->doc_id, id))));
-    return find_end(call, b, &v->closes_us, err);
+    return api_batch_find_end(call, b, &v->closes_us, err);
 }
 
-static bool say_unknown(struct graphql_call *call, struct str name, struct err *err)
+static bool api_batch_say_unknown(struct graphql_call *call, struct str name, struct err *err)
 {
     struct plan *plan = road_plan(engine_road(api_engine(call)));
     struct option_guess guess = { .word = name };
@@ -85,13 +85,14 @@ static bool say_unknown(struct graphql_call *call, struct str name, struct err *
 }
 
 /* Those in scope, as long as there is room; *io_after is the last one that was looked at. */
-static bool add_seen(struct graphql_call *call, const struct batch *found, size_t n, size_t first,
-                     struct shown_page *page, int64_t *io_after, struct err *err)
+static bool api_batch_add_seen(struct graphql_call *call, const struct batch *found, size_t n,
+                               size_t first, struct shown_page *page, int64_t *io_after,
+                               struct err *err)
 {
     for (size_t i = 0; i < n && page->count < first; i++) {
         *io_after = found[i].num;
         if (api_sees(call, RIGHT_SEE, 0, found[i].receiver) &&
-            !show(call, &found[i], &page->list[page->count++], err))
+            !api_batch_show(call, &found[i], &page->list[page->count++], err))
             return false;
     }
     return true;
@@ -107,7 +108,7 @@ static bool fill_page(struct graphql_call *call, const struct batch_filter *f, s
     page->list = ARENA_ARRAY(call->arena, struct shown_batch, first);
     for (int looks = 0; n == some && page->count < first && looks < LOOKS_MOST; looks++)
         if (!batch_list(api_store(call), f, after, call->arena, found, some, &n, err) ||
-            !add_seen(call, found, n, first, page, &after, err))
+            !api_batch_add_seen(call, found, n, first, page, &after, err))
             return false;
     if (n == some || (n > 0 && found[n - 1].num != after))
         page->next = str_of(arena_printf(call->arena, "%lld", (long long)after));
@@ -126,7 +127,7 @@ static bool batches(struct graphql_call *call, struct err *err)
         return false;
     (void)graphql_arg_bool(call, "ended", &f.ended);
     if (name.len > 0 && !name_find(s, NAME_BATCH, name, &f.name))
-        return api_sees_all(call, RIGHT_SEE) ? say_unknown(call, name, err)
+        return api_sees_all(call, RIGHT_SEE) ? api_batch_say_unknown(call, name, err)
                                              : graphql_set_object(call, page);
     return fill_page(call, &f, (size_t)first, after, page, err) && graphql_set_object(call, page);
 }
@@ -181,7 +182,7 @@ static bool close_one(struct graphql_call *call, struct err *err)
                              .by = api_name(call) };
 
     if (!name_find(s, NAME_BATCH, name, &c.name))
-        return say_unknown(call, name, err);
+        return api_batch_say_unknown(call, name, err);
     if (receiver.len > 0 && !name_find(s, NAME_SYSTEM, receiver, &c.receiver))
         return err_set(err, ERR_PERMANENT, 0, "there is no system %.64s",
                        arena_text(call->arena, receiver));

@@ -47,9 +47,9 @@ static bool count_them(struct graphql_call *call, const struct change *c, int64_
     return true;
 }
 
-static bool change_portion(struct graphql_call *call, const struct change *c,
-                           const struct operate_order *order, int64_t until_us, int64_t *io_below,
-                           struct api_bulk_result *ret, struct err *err)
+static bool api_bulk_change_portion(struct graphql_call *call, const struct change *c,
+                                    const struct operate_order *order, int64_t until_us,
+                                    int64_t *io_below, struct api_bulk_result *ret, struct err *err)
 {
     struct arena *a = call->arena;
     struct api_page *page = ARENA_NEW(a, struct api_page);
@@ -75,8 +75,8 @@ static bool change_portion(struct graphql_call *call, const struct change *c,
     return true;
 }
 
-static bool change_in_bulk(struct graphql_call *call, const struct change *c,
-                           struct operate_order *order, struct err *err)
+static bool api_bulk_change_in_bulk(struct graphql_call *call, const struct change *c,
+                                    struct operate_order *order, struct err *err)
 {
     struct api_bulk_result *b = ARENA_NEW(call->arena, struct api_bulk_result);
     int64_t below, until;
@@ -88,7 +88,7 @@ static bool change_in_bulk(struct graphql_call *call, const struct change *c,
         return false;
     b->begin = api_place(call, below, until);
     if (dry ? !count_them(call, c, until, &below, b, err)
-            : !change_portion(call, c, order, until, &below, b, err))
+            : !api_bulk_change_portion(call, c, order, until, &below, b, err))
         return false;
     if (below != 0)
         b->next = api_place(call, below, until);
@@ -110,7 +110,7 @@ static bool documents_retry(struct graphql_call *call, struct err *err)
     api_read_retry(call, &order);
     if (order.again)
         c.states = 0;
-    return change_in_bulk(call, &c, &order, err);
+    return api_bulk_change_in_bulk(call, &c, &order, err);
 }
 
 static bool documents_cancel(struct graphql_call *call, struct err *err)
@@ -121,7 +121,7 @@ static bool documents_cancel(struct graphql_call *call, struct err *err)
                                          BIT(DOCUMENT_DEAD) | BIT(DOCUMENT_IN_DOUBT) };
     struct operate_order order;
 
-    return api_order_of(call, &order, err) && change_in_bulk(call, &c, &order, err);
+    return api_order_of(call, &order, err) && api_bulk_change_in_bulk(call, &c, &order, err);
 }
 
 static bool documents_discard(struct graphql_call *call, struct err *err)
@@ -129,7 +129,7 @@ static bool documents_discard(struct graphql_call *call, struct err *err)
     static const struct change c = { OPERATE_DISCARD, "discard", BIT(DOCUMENT_DEAD) };
     struct operate_order order;
 
-    return api_order_of(call, &order, err) && change_in_bulk(call, &c, &order, err);
+    return api_order_of(call, &order, err) && api_bulk_change_in_bulk(call, &c, &order, err);
 }
 
 const struct graphql_resolver api_bulk[] = {

@@ -20,7 +20,8 @@ struct shown {
     bool live;
 };
 
-static struct shown *show(struct graphql_call *call, const struct version *v, int64_t newest)
+static struct shown *api_config_show(struct graphql_call *call, const struct version *v,
+                                     int64_t newest)
 {
     struct shown *s = ARENA_NEW(call->arena, struct shown);
 
@@ -65,7 +66,7 @@ static bool config(struct graphql_call *call, struct err *err)
     int64_t newest;
 
     if (named_version(call, "version", &v, &newest, err))
-        return graphql_set_object(call, show(call, &v, newest));
+        return graphql_set_object(call, api_config_show(call, &v, newest));
     return err->kind == ERR_NONE && graphql_set_null(call);
 }
 
@@ -83,7 +84,7 @@ static bool history(struct graphql_call *call, struct err *err)
     if (!version_list(s, (size_t)first, call->arena, all, &n, err))
         return false;
     for (size_t i = 0; i < n; i++)
-        shown[i] = show(call, &all[i], all[0].number);
+        shown[i] = api_config_show(call, &all[i], all[0].number);
     return graphql_set_objects(call, shown, n);
 }
 
@@ -139,7 +140,8 @@ const struct problem_list *api_keep_problems(struct arena *a, const struct probl
     return to;
 }
 
-static bool apply(struct graphql_call *call, struct str text, struct str note, struct err *err)
+static bool api_config_apply(struct graphql_call *call, struct str text, struct str note,
+                             struct err *err)
 {
     AUTO(config_report_done) struct config_report report = CONFIG_REPORT_INIT;
     struct result *r = ARENA_NEW(call->arena, struct result);
@@ -161,7 +163,7 @@ static bool apply(struct graphql_call *call, struct str text, struct str note, s
                               "version %lld is applied, but cannot be shown: see `waybill config "
                               "history`",
                               (long long)number);
-        r->version = show(call, &v, number);
+        r->version = api_config_show(call, &v, number);
     }
     return graphql_set_object(call, r);
 }
@@ -185,7 +187,8 @@ static bool config_check(struct graphql_call *call, struct err *err)
 
 static bool config_apply(struct graphql_call *call, struct err *err)
 {
-    return apply(call, graphql_arg_text(call, "text"), graphql_arg_text(call, "note"), err);
+    return api_config_apply(call, graphql_arg_text(call, "text"), graphql_arg_text(call, "note"),
+                            err);
 }
 
 static bool config_revert(struct graphql_call *call, struct err *err)
@@ -198,7 +201,7 @@ static bool config_revert(struct graphql_call *call, struct err *err)
         return err->kind == ERR_NONE ? err_set(err, ERR_PERMANENT, 0, "there is no such version")
                                      : false;
     (void)snprintf(note, sizeof note, "back to version %lld", (long long)v.number);
-    return apply(call, v.body, str_of(note), err);
+    return api_config_apply(call, v.body, str_of(note), err);
 }
 
 static bool problem_at(struct graphql_call *call, const void *list, size_t index, struct err *err)

@@ -43,19 +43,20 @@ static void read_values(const struct adding *a, const struct option *o, struct s
             to->values[to->value_count++] = str_of(o->words[i]);
 }
 
-static const struct option *value_of(const struct option *o)
+static const struct option *api_connector_value_of(const struct option *o)
 {
     return o->type == OPT_LIST ? o->each : o;
 }
 
 /* Recursion follows our own tables, whose depth is ours. */
-static void add_keys(const struct adding *a, const struct option *keys, const char *before,
-                     int depth);
+static void api_connector_add_keys(const struct adding *a, const struct option *keys,
+                                   const char *before, int depth);
 
-static void add_option(const struct adding *a, const struct option *o, const char *name, int depth)
+static void api_connector_add_option(const struct adding *a, const struct option *o,
+                                     const char *name, int depth)
 {
     struct shown_option *v = ARENA_NEW(a->arena, struct shown_option);
-    const struct option *value = value_of(o);
+    const struct option *value = api_connector_value_of(o);
 
     if ((o->flags & OPT_PLANNED) != 0 || a->to->option_count == OPTIONS_MOST)
         return;
@@ -70,17 +71,17 @@ static void add_option(const struct adding *a, const struct option *o, const cha
     read_values(a, o, v);
     a->to->options[a->to->option_count++] = v;
     if (value->keys != NULL)
-        add_keys(a, value->keys, name, depth + 1);
+        api_connector_add_keys(a, value->keys, name, depth + 1);
     if (o->type == OPT_NAMED && o->each != NULL && depth < DEPTH_MOST) {
         char each[NAME_MOST];
 
         (void)snprintf(each, sizeof each, "%s.*", name);
-        add_option(a, o->each, each, depth + 1);
+        api_connector_add_option(a, o->each, each, depth + 1);
     }
 }
 
-static void add_keys(const struct adding *a, const struct option *keys, const char *before,
-                     int depth)
+static void api_connector_add_keys(const struct adding *a, const struct option *keys,
+                                   const char *before, int depth)
 {
     const struct option *o;
 
@@ -88,7 +89,7 @@ static void add_keys(const struct adding *a, const struct option *keys, const ch
         char name[NAME_MOST];
 
         (void)snprintf(name, sizeof name, "%s%s%s", before, before[0] != '\0' ? "." : "", o->name);
-        add_option(a, o, name, depth);
+        api_connector_add_option(a, o, name, depth);
     }
 }
 
@@ -109,8 +110,8 @@ static const struct shown_connector *describe(struct arena *arena, const char *r
         return c;
     for (struct option_walk w = { common }; (o = option_next(&w)) != NULL;)
         if (option_find(kind->keys, str_of(o->name)) == NULL)
-            add_option(&a, o, o->name, 0);
-    add_keys(&a, kind->keys, "", 0);
+            api_connector_add_option(&a, o, o->name, 0);
+    api_connector_add_keys(&a, kind->keys, "", 0);
     return c;
 }
 

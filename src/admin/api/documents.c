@@ -138,7 +138,7 @@ bool api_covers_document(const struct graphql_call *call, enum right right)
 /* ---- fields
  * -------------------------------------------------------------------------------------- */
 
-static bool text_or_null(struct graphql_call *call, struct str text)
+static bool api_documents_text_or_null(struct graphql_call *call, struct str text)
 {
     return text.len > 0 ? graphql_set_text(call, text) : graphql_set_null(call);
 }
@@ -156,8 +156,8 @@ static bool doc_route(struct graphql_call *call, struct err *err)
     const struct document_view *v = call->parent;
 
     (void)err;
-    return text_or_null(call,
-                        v->doc.route != 0 ? name_text(api_store(call), v->doc.route) : STR(""));
+    return api_documents_text_or_null(
+        call, v->doc.route != 0 ? name_text(api_store(call), v->doc.route) : STR(""));
 }
 
 static bool doc_state(struct graphql_call *call, struct err *err)
@@ -183,7 +183,7 @@ static bool doc_caller(struct graphql_call *call, struct err *err)
     const struct document_view *v = call->parent;
 
     (void)err;
-    return text_or_null(call, document_view_caller(&v->doc, call->arena));
+    return api_documents_text_or_null(call, document_view_caller(&v->doc, call->arena));
 }
 
 static bool doc_attributes(struct graphql_call *call, struct err *err)
@@ -198,7 +198,7 @@ static bool doc_attributes(struct graphql_call *call, struct err *err)
  * ------------------------------------------------------------------------------------ */
 
 /* A view is the answer's own, made above: it may be completed. */
-static struct document_view *view_of(struct graphql_call *call)
+static struct document_view *api_documents_view_of(struct graphql_call *call)
 {
     union {
         const void *given;
@@ -210,7 +210,7 @@ static struct document_view *view_of(struct graphql_call *call)
 
 static bool doc_deliveries(struct graphql_call *call, struct err *err)
 {
-    struct document_view *v = view_of(call);
+    struct document_view *v = api_documents_view_of(call);
 
     if (!document_view_load(api_engine(call), v, call->arena, err))
         return false;
@@ -261,7 +261,8 @@ struct line {
 };
 
 /* Accepting is the first line of every timeline, and is derived from the document. */
-static struct line *first_line(struct graphql_call *call, const struct document_view *v)
+static struct line *api_documents_first_line(struct graphql_call *call,
+                                             const struct document_view *v)
 {
     struct line *line = ARENA_NEW(call->arena, struct line);
 
@@ -316,7 +317,7 @@ static bool hide_others(struct graphql_call *call, struct line *line, struct err
 
 static bool doc_timeline(struct graphql_call *call, struct err *err)
 {
-    struct document_view *v = view_of(call);
+    struct document_view *v = api_documents_view_of(call);
 
     if (!document_view_load(api_engine(call), v, call->arena, err))
         return false;
@@ -326,7 +327,7 @@ static bool doc_timeline(struct graphql_call *call, struct err *err)
     int64_t numbers = 0;
     bool damaged, all = api_sees_all(call, RIGHT_SEE);
 
-    for (list[n++] = first_line(call, v); n < count; n++) {
+    for (list[n++] = api_documents_first_line(call, v); n < count; n++) {
         struct line *line = ARENA_NEW(call->arena, struct line);
 
         if (!timeline_next(&r, &line->l, &damaged))

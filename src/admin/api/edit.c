@@ -52,7 +52,8 @@ static bool read_texts(struct graphql_call *call, struct manual_request *q, stru
     return api_read_who(call, &q->who, err) && read_metadata(call, &q->given, err);
 }
 
-static bool make(struct graphql_call *call, const struct manual_request *q, struct err *err)
+static bool api_edit_make(struct graphql_call *call, const struct manual_request *q,
+                          struct err *err)
 {
     AUTO(buf_done) struct buf body = BUF_INIT(BODY_MOST);
     struct made *m = ARENA_NEW(call->arena, struct made);
@@ -76,7 +77,7 @@ static bool make(struct graphql_call *call, const struct manual_request *q, stru
     return graphql_set_object(call, m);
 }
 
-static bool has_facts(const struct facts *f)
+static bool api_edit_has_facts(const struct facts *f)
 {
     return f->sender.ptr != NULL || f->receiver.ptr != NULL || f->type.ptr != NULL ||
            f->attribute_count > 0;
@@ -92,21 +93,21 @@ static bool document_edit(struct graphql_call *call, struct err *err)
 
     if (!read_texts(call, &q, err))
         return false;
-    if (!q.to_router && has_facts(&q.given))
+    if (!q.to_router && api_edit_has_facts(&q.given))
         return err_set(err, ERR_PERMANENT, 0, "metadata is for `from: router`");
     if (!id_parse(graphql_arg_text(call, "id"), &q.original)) {
         none->result = operate_results[OPERATE_NONE];
         none->message = "there is no such document";
         return graphql_set_object(call, none);
     }
-    return make(call, &q, err);
+    return api_edit_make(call, &q, err);
 }
 
 static bool document_send(struct graphql_call *call, struct err *err)
 {
     struct manual_request q = { .gateway = graphql_arg_text(call, "gateway"), .to_router = true };
 
-    return read_texts(call, &q, err) && make(call, &q, err);
+    return read_texts(call, &q, err) && api_edit_make(call, &q, err);
 }
 
 const struct graphql_resolver api_edit[] = {

@@ -25,7 +25,7 @@ static void read_party(struct store *s, const struct graphql_value *filter, cons
         *ret_name = v->text;
 }
 
-static bool read_state(struct str word, struct api_wanted *w, struct err *err)
+static bool api_filter_read_state(struct str word, struct api_wanted *w, struct err *err)
 {
     enum document_state is;
 
@@ -53,15 +53,15 @@ static bool read_where(const struct graphql_value *v, struct document_filter *f,
     return true;
 }
 
-static int downwards(const void *a, const void *b)
+static int api_filter_downwards(const void *a, const void *b)
 {
     const int64_t *x = a, *y = b;
 
     return (*x < *y) - (*x > *y);
 }
 
-static bool read_key(struct graphql_call *call, struct str key, struct api_wanted *w,
-                     struct err *err)
+static bool api_filter_read_key(struct graphql_call *call, struct str key, struct api_wanted *w,
+                                struct err *err)
 {
     int64_t *nums = ARENA_ARRAY(call->arena, int64_t, KEYED_MOST);
 
@@ -76,7 +76,7 @@ static bool read_key(struct graphql_call *call, struct str key, struct api_wante
     intake_port.release(t);
     if (!ok)
         return false;
-    qsort(nums, w->f.num_count, sizeof *nums, downwards);
+    qsort(nums, w->f.num_count, sizeof *nums, api_filter_downwards);
     w->f.nums = nums;
     w->nothing = w->nothing || w->f.num_count == 0;
     return true;
@@ -139,10 +139,10 @@ bool api_read_filter(struct graphql_call *call, enum right right, struct api_wan
     read_party(s, v, "receiver", NAME_SYSTEM, &f->receiver, &f->receiver_name);
     read_party(s, v, "type", NAME_TYPE, &f->type, &f->type_name);
     return api_refuse_empty(v, texts, err) &&
-           (state->kind != GRAPHQL_TEXT || read_state(state->text, ret, err)) &&
+           (state->kind != GRAPHQL_TEXT || api_filter_read_state(state->text, ret, err)) &&
            (parent->kind != GRAPHQL_TEXT || read_parent(call, right, parent->text, ret, err)) &&
            read_sizes(v, ret, err) && read_where(graphql_value_field(v, "where"), f, err) &&
-           (key->kind != GRAPHQL_TEXT || read_key(call, key->text, ret, err));
+           (key->kind != GRAPHQL_TEXT || api_filter_read_key(call, key->text, ret, err));
 }
 
 bool api_fits(struct engine *e, const struct api_wanted *w, const struct document *d,

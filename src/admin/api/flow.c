@@ -66,7 +66,7 @@ static struct edge *edge_of(struct flow *f, struct node from, struct node to)
     return &f->edges[f->count++];
 }
 
-static void add(struct flow *f, struct node from, struct node to, int64_t lately)
+static void api_flow_add(struct flow *f, struct node from, struct node to, int64_t lately)
 {
     struct edge *e = edge_of(f, from, to);
 
@@ -95,9 +95,9 @@ static void add_steps(struct flow *f, struct node from, const struct plan_route 
         const struct plan_step *s = &r->steps[i];
 
         for (size_t k = 0; s->kind == STEP_DELIVER && k < s->endpoint_count; k++)
-            add(f, from, (struct node){ NODE_ENDPOINT, s->endpoints[k]->word }, 0);
+            api_flow_add(f, from, (struct node){ NODE_ENDPOINT, s->endpoints[k]->word }, 0);
         if (s->kind == STEP_BATCH && s->batch != NULL)
-            add(f, from, (struct node){ NODE_BATCH, s->batch->word }, 0);
+            api_flow_add(f, from, (struct node){ NODE_BATCH, s->batch->word }, 0);
     }
 }
 
@@ -114,14 +114,14 @@ static void add_receivers(struct flow *f, const struct plan_route *r, const stru
             for (size_t k = 0; r->steps[i].kind == STEP_DELIVER && k < r->steps[i].endpoint_count;
                  k++)
                 if (r->steps[i].endpoints[k]->system == NULL)
-                    add(f, (struct node){ NODE_ENDPOINT, r->steps[i].endpoints[k]->word },
-                        (struct node){ NODE_SYSTEM, to->word }, 0);
+                    api_flow_add(f, (struct node){ NODE_ENDPOINT, r->steps[i].endpoints[k]->word },
+                                 (struct node){ NODE_SYSTEM, to->word }, 0);
         if (!list)
             return; /* `next` is another key */
     }
 }
 
-static void add_configured(struct flow *f)
+static void api_flow_add_configured(struct flow *f)
 {
     const struct plan *p = f->plan;
 
@@ -133,8 +133,8 @@ static void add_configured(struct flow *f)
         add_steps(f, (struct node){ NODE_BATCH, p->batches[i].word }, &p->batches[i].chain);
     for (size_t i = 0; i < p->endpoint_count; i++)
         if (p->endpoints[i].system != NULL)
-            add(f, (struct node){ NODE_ENDPOINT, p->endpoints[i].word },
-                (struct node){ NODE_SYSTEM, p->endpoints[i].system->word }, 0);
+            api_flow_add(f, (struct node){ NODE_ENDPOINT, p->endpoints[i].word },
+                         (struct node){ NODE_SYSTEM, p->endpoints[i].system->word }, 0);
 }
 
 /* ---- what was seen -----------------------------------------------------------------------------
@@ -159,7 +159,7 @@ static bool nodes_of(const struct plan *p, const struct way_seen *w, struct node
     return false;
 }
 
-static void add_seen(struct flow *f)
+static void api_flow_add_seen(struct flow *f)
 {
     struct way_seen *ways = ARENA_ARRAY(f->call->arena, struct way_seen, WAYS_MOST);
     size_t n = ways_list(engine_ways(api_engine(f->call)), ways);
@@ -195,7 +195,7 @@ static bool add_latest(struct flow *f, struct err *err)
 
         if (docs[i].route != 0 && plan_gateway_find(f->plan, docs[i].gateway) != NULL &&
             find_route(f->plan, docs[i].route, &to))
-            add(f, (struct node){ NODE_GATEWAY, docs[i].gateway }, to, 0);
+            api_flow_add(f, (struct node){ NODE_GATEWAY, docs[i].gateway }, to, 0);
     }
     return true;
 }
@@ -203,7 +203,7 @@ static bool add_latest(struct flow *f, struct err *err)
 /* ---- trouble -----------------------------------------------------------------------------------
  */
 
-static void tell_held(struct flow *f, struct edge *e)
+static void api_flow_tell_held(struct flow *f, struct edge *e)
 {
     AUTO(buf_done) struct buf why = BUF_INIT(WHY_MOST);
     struct dispatch *d = road_dispatch(engine_road(api_engine(f->call)));
@@ -247,7 +247,7 @@ static void tell_trouble(struct flow *f)
         struct edge *e = &f->edges[i];
 
         if (e->from.kind == NODE_ENDPOINT)
-            tell_held(f, e);
+            api_flow_tell_held(f, e);
         else if (e->from.kind == NODE_GATEWAY)
             tell_gateway(f, e);
         else if (e->from.kind == NODE_ROUTE)
@@ -276,8 +276,8 @@ static bool flow(struct graphql_call *call, struct err *err)
     const void **list = ARENA_ARRAY(call->arena, const void *, EDGES_MOST);
     size_t n = 0;
 
-    add_configured(&f);
-    add_seen(&f);
+    api_flow_add_configured(&f);
+    api_flow_add_seen(&f);
     bool ok = add_latest(&f, err);
 
     if (ok)

@@ -23,14 +23,14 @@ struct shown_hold {
     int64_t waiting, drained_us;
 };
 
-static const char *state_of(const struct hold *h, const struct govern_time *now)
+static const char *api_hold_state_of(const struct hold *h, const struct govern_time *now)
 {
     if (h->ended_us != 0 || (h->until_us != 0 && h->until_us <= now->early_us))
         return "ended";
     return h->from_us > h->made_us && h->from_us > now->late_us ? "planned" : "active";
 }
 
-static struct shown_hold *show(struct graphql_call *call, const struct hold *h)
+static struct shown_hold *api_hold_show(struct graphql_call *call, const struct hold *h)
 {
     struct shown_hold *v = ARENA_NEW(call->arena, struct shown_hold);
     struct govern_time now = govern_time(engine_govern(api_engine(call)));
@@ -39,7 +39,7 @@ static struct shown_hold *show(struct graphql_call *call, const struct hold *h)
     *v = (struct shown_hold){ .hold = *h,
                               .id = str_of(arena_printf(call->arena, "%lld", (long long)h->num)),
                               .system = name_text(api_store(call), h->system),
-                              .state = state_of(h, &now) };
+                              .state = api_hold_state_of(h, &now) };
     bool over = h->ended_us != 0;
 
     backlog_of(engine_backlog(api_engine(call)), h->system, h->until_us, &waits);
@@ -50,7 +50,7 @@ static struct shown_hold *show(struct graphql_call *call, const struct hold *h)
 
 const void *api_show_hold(struct graphql_call *call, const struct hold *h)
 {
-    return show(call, h);
+    return api_hold_show(call, h);
 }
 
 static bool holds(struct graphql_call *call, struct err *err)
@@ -68,7 +68,7 @@ static bool holds(struct graphql_call *call, struct err *err)
 
     for (size_t i = 0; i < n; i++)
         if (api_sees(call, RIGHT_SEE, 0, all[i].system))
-            list[seen++] = show(call, &all[i]);
+            list[seen++] = api_hold_show(call, &all[i]);
     return graphql_set_objects(call, list, seen);
 }
 
@@ -76,8 +76,8 @@ static bool holds(struct graphql_call *call, struct err *err)
  */
 
 /* Systems that are out of scope are not there, and are not guessed either. */
-static bool find_system(struct graphql_call *call, enum right right, struct str name, int64_t *ret,
-                        struct err *err)
+static bool api_hold_find_system(struct graphql_call *call, enum right right, struct str name,
+                                 int64_t *ret, struct err *err)
 {
     struct plan *plan = road_plan(engine_road(api_engine(call)));
     struct option_guess guess = { .word = name };
@@ -168,14 +168,14 @@ void api_see_system(struct graphql_call *call, const struct api_holds *holds,
     see_window(call, io->word, begin, io);
 }
 
-static bool system_of(struct graphql_call *call, struct err *err)
+static bool api_hold_system_of(struct graphql_call *call, struct err *err)
 {
     struct shown_system *v = ARENA_NEW(call->arena, struct shown_system);
     const struct api_holds *holds;
     struct err none = { 0 };
 
     v->name = graphql_arg_text(call, "name");
-    if (!find_system(call, RIGHT_SEE, v->name, &v->word, &none))
+    if (!api_hold_find_system(call, RIGHT_SEE, v->name, &v->word, &none))
         return graphql_set_null(call);
     if (!backlog_look(engine_backlog(api_engine(call)), err) || !api_read_holds(call, &holds, err))
         return false;
@@ -208,7 +208,7 @@ struct placed {
     struct controls_placed placed;
 };
 
-static bool check_times(const struct hold *h, int64_t now_us, struct err *err)
+static bool api_hold_check_times(const struct hold *h, int64_t now_us, struct err *err)
 {
     char text[CLOCK_TEXT];
 
@@ -246,8 +246,9 @@ static bool hold_add_one(struct graphql_call *call, struct err *err)
     order.owner = graphql_arg_text(call, "owner");
     (void)graphql_arg_int(call, "from", &order.from_us);
     (void)graphql_arg_int(call, "until", &order.until_us);
-    if (!find_system(call, RIGHT_HOLD, graphql_arg_text(call, "system"), &order.system, err) ||
-        !check_texts(&order, err) || !check_times(&order, now, err))
+    if (!api_hold_find_system(call, RIGHT_HOLD, graphql_arg_text(call, "system"), &order.system,
+                              err) ||
+        !check_texts(&order, err) || !api_hold_check_times(&order, now, err))
         return false;
     if (order.owner.len == 0)
         order.owner = api_name(call);
@@ -259,7 +260,7 @@ static bool hold_add_one(struct graphql_call *call, struct err *err)
     graphql_lend(call, clock_mono_us() - began); /* it waits for the other nodes */
     if (!ok)
         return false;
-    p->hold = show(call, &made);
+    p->hold = api_hold_show(call, &made);
     return graphql_set_object(call, p);
 }
 
@@ -327,11 +328,11 @@ static bool hold_end_one(struct graphql_call *call, struct err *err)
     if (!was)
         return graphql_set_null(call);
     return hold_get(engine_store(e), num, call->arena, &made, err) &&
-           graphql_set_object(call, show(call, &made));
+           graphql_set_object(call, api_hold_show(call, &made));
 }
 
 const struct graphql_resolver api_hold[] = {
-    { .field = "Query.system", .fn = system_of },
+    { .field = "Query.system", .fn = api_hold_system_of },
     GRAPHQL_MEMBER("System.name", struct shown_system, name),
     { .field = "System.held", .fn = system_held },
     GRAPHQL_MEMBER("System.waiting", struct shown_system, waits.ready),

@@ -66,7 +66,8 @@ static bool doc_parent(struct graphql_call *call, struct err *err)
 /* ---- what was made of it --------------------------------------------------------------------- */
 
 /* "KIND-NUM": the last one of the page before. */
-static bool read_place(struct graphql_call *call, struct link_child *ret, struct err *err)
+static bool api_lineage_read_place(struct graphql_call *call, struct link_child *ret,
+                                   struct err *err)
 {
     struct str after = graphql_arg_text(call, "after"), kind, num = str_cut(after, '-', &kind);
 
@@ -151,7 +152,7 @@ static bool children_of(struct graphql_call *call, int64_t kind, struct err *err
 
     _Static_assert((int)LINK_PAGE_MOST <= (int)DOCUMENTS_PAGE_MOST, "they fit");
     if (!api_read_count(call, "first", LINK_PAGE_MOST, &c.first, err) ||
-        !read_place(call, &c.at, err))
+        !api_lineage_read_place(call, &c.at, err))
         return false;
     do {
         if (!add_children(call, &c, err))
@@ -185,8 +186,8 @@ static bool doc_children(struct graphql_call *call, struct err *err)
 /* ---- what differs ---------------------------------------------------------------------------- */
 
 /* *ret_is: they are a text that is worth showing. */
-static bool read_text(struct store *s, const struct payload_source *source, struct buf *to,
-                      bool *ret_is, struct err *err)
+static bool api_lineage_read_text(struct store *s, const struct payload_source *source,
+                                  struct buf *to, bool *ret_is, struct err *err)
 {
     struct payload_reader *r;
     struct str piece;
@@ -215,8 +216,8 @@ static bool set_diff(struct graphql_call *call, const struct document *from,
     struct err why = { 0 }; /* bytes that are gone are no error of this question */
     bool texts, also;
 
-    if (!read_text(s, &from->source, &old, &texts, &why) ||
-        !read_text(s, &to->source, &new, &also, &why) || !texts || !also)
+    if (!api_lineage_read_text(s, &from->source, &old, &texts, &why) ||
+        !api_lineage_read_text(s, &to->source, &new, &also, &why) || !texts || !also)
         return graphql_set_null(call);
     return diff_text(buf_view(&old), buf_view(&new), id_text(&from->source.id, from_id),
                      id_text(&to->source.id, to_id), &text, err) &&

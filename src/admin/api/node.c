@@ -44,7 +44,7 @@ static bool keys(struct graphql_call *call, struct err *err)
     return graphql_set_objects(call, shown, n);
 }
 
-static bool key_add(struct graphql_call *call, struct err *err)
+static bool api_node_key_add(struct graphql_call *call, struct err *err)
 {
     struct engine *e = api_engine(call);
     struct str gateway = graphql_arg_text(call, "gateway");
@@ -70,7 +70,7 @@ static bool key_add(struct graphql_call *call, struct err *err)
     return graphql_set_object(call, k);
 }
 
-static bool key_remove(struct graphql_call *call, struct err *err)
+static bool api_node_key_remove(struct graphql_call *call, struct err *err)
 {
     struct engine *e = api_engine(call);
     bool was_there;
@@ -156,7 +156,7 @@ static bool node_pauses(struct graphql_call *call, struct err *err)
  */
 
 /* 0: all. */
-static bool read_node(struct graphql_call *call, int64_t *ret, struct err *err)
+static bool api_node_read_node(struct graphql_call *call, int64_t *ret, struct err *err)
 {
     struct node_row *rows = ARENA_ARRAY(call->arena, struct node_row, NODES_MOST);
     struct str id = graphql_arg_text(call, "node");
@@ -176,7 +176,7 @@ static bool read_node(struct graphql_call *call, int64_t *ret, struct err *err)
 }
 
 /* The enum of the schema stands in the order of enum pause_what. */
-static unsigned read_what(const struct graphql_call *call)
+static unsigned api_node_read_what(const struct graphql_call *call)
 {
     const struct graphql_value *list = graphql_arg(call, "what");
     unsigned what = 0;
@@ -195,8 +195,8 @@ static bool node_pause(struct graphql_call *call, struct err *err)
         reason = STR("");
     if (reason.len > REASON_MOST)
         return err_set(err, ERR_LIMIT, 0, "a reason is at most %d bytes", REASON_MOST);
-    return read_node(call, &node, err) &&
-           controls_pause(engine_controls(api_engine(call)), node, read_what(call), reason,
+    return api_node_read_node(call, &node, err) &&
+           controls_pause(engine_controls(api_engine(call)), node, api_node_read_what(call), reason,
                           api_name(call), err) &&
            nodes(call, err);
 }
@@ -205,8 +205,9 @@ static bool node_resume(struct graphql_call *call, struct err *err)
 {
     int64_t node, count;
 
-    return read_node(call, &node, err) &&
-           controls_resume(engine_controls(api_engine(call)), node, read_what(call), &count, err) &&
+    return api_node_read_node(call, &node, err) &&
+           controls_resume(engine_controls(api_engine(call)), node, api_node_read_what(call),
+                           &count, err) &&
            nodes(call, err);
 }
 
@@ -237,8 +238,8 @@ static bool report_checks(struct graphql_call *call, struct err *err)
 
 const struct graphql_resolver api_node[] = {
     { .field = "Query.keys", .fn = keys },
-    { .field = "Mutation.keyAdd", .fn = key_add },
-    { .field = "Mutation.keyRemove", .fn = key_remove },
+    { .field = "Mutation.keyAdd", .fn = api_node_key_add },
+    { .field = "Mutation.keyRemove", .fn = api_node_key_remove },
     GRAPHQL_MEMBER("Key.id", struct shown_key, id),
     GRAPHQL_MEMBER("Key.gateway", struct shown_key, gateway),
     GRAPHQL_MEMBER("Key.title", struct shown_key, title),

@@ -30,7 +30,7 @@ static bool has_secret(const struct graphql_field *f)
 }
 
 /* Each principal has ids of its own; a user may be called as the token is. */
-static struct once_id id_of(const struct graphql_call *call, struct str client)
+static struct once_id api_once_id_of(const struct graphql_call *call, struct str client)
 {
     const struct principal *p = api_principal(call);
 
@@ -39,7 +39,7 @@ static struct once_id id_of(const struct graphql_call *call, struct str client)
                              .client = client };
 }
 
-static bool tell_found(const struct once_found *f, struct err *err)
+static bool api_once_tell_found(const struct once_found *f, struct err *err)
 {
     switch (f->state) {
     case ONCE_NEW:
@@ -65,7 +65,7 @@ static bool tell_found(const struct once_found *f, struct err *err)
 static bool begin(struct graphql_call *call, struct str client, const struct sha256 *question,
                   struct str *ret_answer, struct err *err)
 {
-    struct once_id id = id_of(call, client);
+    struct once_id id = api_once_id_of(call, client);
     struct sha256 kept = *question;
     struct once_found found;
 
@@ -75,7 +75,7 @@ static bool begin(struct graphql_call *call, struct str client, const struct sha
     if (has_secret(call->field) && !secret_blind(api_store(call), &kept, err))
         return false;
     if (!once_begin(api_store(call), &id, &kept, call->arena, &found, err) ||
-        !tell_found(&found, err))
+        !api_once_tell_found(&found, err))
         return false;
     *ret_answer = found.answer;
     return true;
@@ -85,7 +85,7 @@ static bool begin(struct graphql_call *call, struct str client, const struct sha
 static void end(struct graphql_call *call, struct str client, struct str field, bool done,
                 struct str answer, const struct err *why)
 {
-    struct once_id id = id_of(call, client);
+    struct once_id id = api_once_id_of(call, client);
     struct err err = { 0 };
 
     if (is_secretive(field))

@@ -30,8 +30,8 @@ void api_log_change(const char *action, struct str who, size_t count, size_t don
 }
 
 /* Texts that are no ids name no document, and neither do ids that are out of scope. */
-static bool read_ids(struct graphql_call *call, struct id *ret, size_t *at, size_t *ret_count,
-                     struct err *err)
+static bool api_operate_read_ids(struct graphql_call *call, struct id *ret, size_t *at,
+                                 size_t *ret_count, struct err *err)
 {
     const struct graphql_value *ids = graphql_arg(call, "ids");
     bool all = api_sees_all(call, RIGHT_RETRY);
@@ -80,8 +80,8 @@ static bool show_answers(struct graphql_call *call, const char *verb, struct str
     return graphql_set_structs(call, shown, ids->count, sizeof *shown);
 }
 
-static bool change(struct graphql_call *call, enum operate_action action, const char *verb,
-                   const struct operate_order *order, struct err *err)
+static bool api_operate_change(struct graphql_call *call, enum operate_action action,
+                               const char *verb, const struct operate_order *order, struct err *err)
 {
     const struct graphql_value *ids = graphql_arg(call, "ids");
     struct arena *a = call->arena;
@@ -90,7 +90,7 @@ static bool change(struct graphql_call *call, enum operate_action action, const 
     struct id *known = ARENA_ARRAY(a, struct id, ids->count);
     size_t *at = ARENA_ARRAY(a, size_t, ids->count), n;
 
-    if (!read_ids(call, known, at, &n, err))
+    if (!api_operate_read_ids(call, known, at, &n, err))
         return false;
     for (size_t i = 0; i < n; i++)
         targets[i].id = known[i];
@@ -116,21 +116,23 @@ static bool retry(struct graphql_call *call, struct err *err)
     if (!api_order_of(call, &order, err))
         return false;
     api_read_retry(call, &order);
-    return change(call, OPERATE_RETRY, "retry", &order, err);
+    return api_operate_change(call, OPERATE_RETRY, "retry", &order, err);
 }
 
 static bool cancel(struct graphql_call *call, struct err *err)
 {
     struct operate_order order;
 
-    return api_order_of(call, &order, err) && change(call, OPERATE_CANCEL, "cancel", &order, err);
+    return api_order_of(call, &order, err) &&
+           api_operate_change(call, OPERATE_CANCEL, "cancel", &order, err);
 }
 
-static bool discard(struct graphql_call *call, struct err *err)
+static bool api_operate_discard(struct graphql_call *call, struct err *err)
 {
     struct operate_order order;
 
-    return api_order_of(call, &order, err) && change(call, OPERATE_DISCARD, "discard", &order, err);
+    return api_order_of(call, &order, err) &&
+           api_operate_change(call, OPERATE_DISCARD, "discard", &order, err);
 }
 
 /* An endpoint that nobody ever configured has no deliveries. */
@@ -166,7 +168,7 @@ static bool resolve_doubt(struct graphql_call *call, struct err *err)
     size_t *at = ARENA_ARRAY(a, size_t, ids->count), n;
     struct resolve_order order;
 
-    return read_ids(call, known, at, &n, err) && read_resolution(call, &order, err) &&
+    return api_operate_read_ids(call, known, at, &n, err) && read_resolution(call, &order, err) &&
            resolve(api_store(call), known, n, &order, answers, err) &&
            show_answers(call, "resolve", order.who, answers, at, n, err);
 }
@@ -175,7 +177,7 @@ static bool resolve_doubt(struct graphql_call *call, struct err *err)
  */
 
 /* Empty: none was found. */
-static struct str read_found(const struct graphql_value *filter, const char *name)
+static struct str api_operate_read_found(const struct graphql_value *filter, const char *name)
 {
     const struct graphql_value *v = graphql_value_field(filter, name);
 
@@ -192,9 +194,9 @@ static bool read_filter(struct graphql_call *call, enum right right, struct dead
     _Static_assert((int)API_WHERE_MOST <= (int)DEAD_WHERE_MOST, "they fit");
     *f = (struct dead_filter){ .code = graphql_value_field(v, "error")->text,
                                .gateway = graphql_value_field(v, "gateway")->text,
-                               .sender = read_found(v, "sender"),
-                               .receiver = read_found(v, "receiver"),
-                               .type = read_found(v, "type"),
+                               .sender = api_operate_read_found(v, "sender"),
+                               .receiver = api_operate_read_found(v, "receiver"),
+                               .type = api_operate_read_found(v, "type"),
                                .name = graphql_value_field(v, "name")->text,
                                .since_us = graphql_value_field(v, "since")->number,
                                .until_us = graphql_value_field(v, "until")->number,
@@ -323,8 +325,8 @@ static bool change_letters(struct graphql_call *call, enum operate_action action
     return true;
 }
 
-static bool change_in_bulk(struct graphql_call *call, enum operate_action action, const char *verb,
-                           struct err *err)
+static bool api_operate_change_in_bulk(struct graphql_call *call, enum operate_action action,
+                                       const char *verb, struct err *err)
 {
     struct api_bulk_result *b = ARENA_NEW(call->arena, struct api_bulk_result);
     struct dead_filter f;
@@ -353,18 +355,18 @@ static bool change_in_bulk(struct graphql_call *call, enum operate_action action
 
 static bool dead_retry(struct graphql_call *call, struct err *err)
 {
-    return change_in_bulk(call, OPERATE_RETRY, "retry", err);
+    return api_operate_change_in_bulk(call, OPERATE_RETRY, "retry", err);
 }
 
 static bool dead_discard(struct graphql_call *call, struct err *err)
 {
-    return change_in_bulk(call, OPERATE_DISCARD, "discard", err);
+    return api_operate_change_in_bulk(call, OPERATE_DISCARD, "discard", err);
 }
 
 const struct graphql_resolver api_operate[] = {
     { .field = "Mutation.retry", .fn = retry },
     { .field = "Mutation.cancel", .fn = cancel },
-    { .field = "Mutation.discard", .fn = discard },
+    { .field = "Mutation.discard", .fn = api_operate_discard },
     { .field = "Mutation.resolve", .fn = resolve_doubt },
     GRAPHQL_MEMBER("OperateResult.id", struct api_result, id),
     GRAPHQL_MEMBER("OperateResult.result", struct api_result, result),

@@ -11,7 +11,7 @@
 enum { PART_MOST = 1 << 20, TEXT_MOST = 4 * PART_MOST };
 
 /* A view is the answer's own: it may be completed. */
-static struct document_view *view_of(struct graphql_call *call)
+static struct document_view *api_payload_view_of(struct graphql_call *call)
 {
     union {
         const void *given;
@@ -32,7 +32,7 @@ struct stage {
 
 static bool doc_stages(struct graphql_call *call, struct err *err)
 {
-    struct document_view *v = view_of(call);
+    struct document_view *v = api_payload_view_of(call);
 
     if (!document_view_load(api_engine(call), v, call->arena, err))
         return false;
@@ -102,7 +102,7 @@ static bool read_part(struct graphql_call *call, const struct payload_source *so
 }
 
 /* The length of the character at its start; 0: there is none. */
-static size_t character(struct str s)
+static size_t api_payload_character(struct str s)
 {
     unsigned char c = (unsigned char)s.ptr[0];
     size_t n = c < 0x80 ? 1 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : 4;
@@ -118,7 +118,7 @@ static struct str without_cut_end(struct str s)
 
         if ((c & 0xc0) == 0x80)
             continue;
-        if (c >= 0xc0 && character(str_from(s, s.len - back)) == 0 &&
+        if (c >= 0xc0 && api_payload_character(str_from(s, s.len - back)) == 0 &&
             back < (c < 0xe0   ? 2u
                     : c < 0xf0 ? 3u
                                : 4u))
@@ -168,7 +168,7 @@ static bool write_part(struct graphql_call *call, struct str part, struct payloa
 static bool doc_payload(struct graphql_call *call, struct err *err)
 {
     struct payload *p = ARENA_NEW(call->arena, struct payload);
-    struct document_view *v = view_of(call);
+    struct document_view *v = api_payload_view_of(call);
     int64_t length = 65536;
 
     (void)graphql_arg_int(call, "stage", &p->stage);

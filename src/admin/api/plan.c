@@ -22,7 +22,7 @@ static bool sees_all(const struct graphql_call *call)
     return rights_everywhere(&api_principal(call)->rights, RIGHT_SEE);
 }
 
-static struct str copy(struct arena *a, const char *z)
+static struct str api_plan_copy(struct arena *a, const char *z)
 {
     return z != NULL ? arena_copy(a, str_of(z)) : (struct str){ 0 };
 }
@@ -64,8 +64,8 @@ static void add_counter(void *arg, const struct metric *m, int64_t value)
 }
 
 /* As it is written, or as it is when it is not. */
-static struct str said(const struct graphql_call *call, const struct config_gateway *c,
-                       const char *key)
+static struct str api_plan_said(const struct graphql_call *call, const struct config_gateway *c,
+                                const char *key)
 {
     const struct option_kind *kind =
         kind_find(engine_connectors(api_engine(call)), ROLE_GATEWAY, str_of(c->kind));
@@ -75,7 +75,7 @@ static struct str said(const struct graphql_call *call, const struct config_gate
 
     if (o == NULL)
         return (struct str){ 0 };
-    return n != NULL ? arena_copy(a, yaml_text(n)) : copy(a, o->fallback);
+    return n != NULL ? arena_copy(a, yaml_text(n)) : api_plan_copy(a, o->fallback);
 }
 
 /* Without what may be a name and a password. */
@@ -104,7 +104,7 @@ static struct str path_of(const struct graphql_call *call, const struct config_g
     if (type != NULL && type->path != NULL)
         return str_of(arena_printf(call->arena, "%s%s", type->path, c->name));
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
-        struct str text = said(call, c, keys[i]);
+        struct str text = api_plan_said(call, c, keys[i]);
 
         if (text.len > 0)
             return bare_url(call->arena, text);
@@ -134,13 +134,13 @@ static bool gateways(struct graphql_call *call, struct err *err)
         const struct config_gateway *c = &plan->config->gateways[i];
 
         l.list[i] =
-            (struct shown_gateway){ .name = copy(a, c->name),
+            (struct shown_gateway){ .name = api_plan_copy(a, c->name),
                                     .title = arena_copy(a, yaml_text(yaml_get(c->node, "title"))),
-                                    .kind = copy(a, c->kind),
-                                    .area = said(call, c, "area"),
-                                    .auth = said(call, c, "auth"),
+                                    .kind = api_plan_copy(a, c->kind),
+                                    .area = api_plan_said(call, c, "area"),
+                                    .auth = api_plan_said(call, c, "auth"),
                                     .path = path_of(call, c),
-                                    .every = said(call, c, "every"),
+                                    .every = api_plan_said(call, c, "every"),
                                     .broken = why_broken(call, &plan->gateways[i]),
                                     .word = plan->gateways[i].word,
                                     .line = c->place.line };
@@ -181,7 +181,7 @@ struct shown_route {
 };
 
 /* A text or a list of them; "*" is any, and so is none. */
-static struct texts read_names(struct arena *a, const struct yaml_node *node)
+static struct texts api_plan_read_names(struct arena *a, const struct yaml_node *node)
 {
     bool list = node != NULL && node->kind == YAML_LIST;
     struct texts t = { .list = ARENA_ARRAY(a, struct str, (list ? node->count : 1) + 1) };
@@ -247,10 +247,10 @@ static bool routes(struct graphql_call *call, struct err *err)
         shown[i] =
             (struct shown_route){ .name = arena_copy(a, p->name),
                                   .title = arena_copy(a, yaml_text(yaml_get(c->node, "title"))),
-                                  .broken = copy(a, p->broken),
-                                  .sender = read_names(a, yaml_get(c->when, "sender")),
-                                  .receiver = read_names(a, yaml_get(c->when, "receiver")),
-                                  .type = read_names(a, yaml_get(c->when, "type")),
+                                  .broken = api_plan_copy(a, p->broken),
+                                  .sender = api_plan_read_names(a, yaml_get(c->when, "sender")),
+                                  .receiver = api_plan_read_names(a, yaml_get(c->when, "receiver")),
+                                  .type = api_plan_read_names(a, yaml_get(c->when, "type")),
                                   .line = c->place.line };
         read_steps(a, c, p, &shown[i]);
         if (sees_route(call, &shown[i]))
@@ -296,7 +296,7 @@ static bool types(struct graphql_call *call, struct err *err)
         const struct yaml_node *search = yaml_get(c->node, "search");
 
         shown[i] =
-            (struct shown_type){ .name = copy(a, c->name),
+            (struct shown_type){ .name = api_plan_copy(a, c->name),
                                  .title = arena_copy(a, yaml_text(yaml_get(c->node, "title"))),
                                  .line = c->place.line };
         shown[i].search.list = ARENA_ARRAY(a, struct str, (search != NULL ? search->count : 0) + 1);

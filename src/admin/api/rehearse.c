@@ -70,7 +70,7 @@ struct portion {
 /* ---- gathering: everything is lent and is copied ----------------------------------------------
  */
 
-static struct str copy(struct arena *a, struct str s)
+static struct str api_rehearse_copy(struct arena *a, struct str s)
 {
     return s.ptr != NULL ? arena_copy(a, s) : s;
 }
@@ -79,22 +79,23 @@ static struct shown_way show_way(struct arena *a, const struct rehearse_way *w)
 {
     struct shown_way s = { .facts = w->facts,
                            .config = w->config,
-                           .route = copy(a, w->route),
-                           .message = copy(a, w->message),
-                           .code = copy(a, w->code),
+                           .route = api_rehearse_copy(a, w->route),
+                           .message = api_rehearse_copy(a, w->message),
+                           .code = api_rehearse_copy(a, w->code),
                            .delivery_count = w->delivery_count };
 
-    s.facts.sender = copy(a, w->facts.sender);
-    s.facts.receiver = copy(a, w->facts.receiver);
-    s.facts.type = copy(a, w->facts.type);
+    s.facts.sender = api_rehearse_copy(a, w->facts.sender);
+    s.facts.receiver = api_rehearse_copy(a, w->facts.receiver);
+    s.facts.type = api_rehearse_copy(a, w->facts.type);
     s.facts.attributes = ARENA_ARRAY(a, struct fact, w->facts.attribute_count);
     for (size_t i = 0; i < w->facts.attribute_count; i++)
-        s.facts.attributes[i] = (struct fact){ copy(a, w->facts.attributes[i].name),
-                                               copy(a, w->facts.attributes[i].value) };
+        s.facts.attributes[i] = (struct fact){ api_rehearse_copy(a, w->facts.attributes[i].name),
+                                               api_rehearse_copy(a, w->facts.attributes[i].value) };
     s.deliveries = ARENA_ARRAY(a, struct dry_delivery, w->delivery_count);
     for (size_t i = 0; i < w->delivery_count; i++)
-        s.deliveries[i] = (struct dry_delivery){ .endpoint = copy(a, w->deliveries[i].endpoint),
-                                                 .system = copy(a, w->deliveries[i].system) };
+        s.deliveries[i] =
+            (struct dry_delivery){ .endpoint = api_rehearse_copy(a, w->deliveries[i].endpoint),
+                                   .system = api_rehearse_copy(a, w->deliveries[i].system) };
     return s;
 }
 
@@ -102,8 +103,8 @@ static struct shown_payload show_payload(struct arena *a, const struct rehearse_
                                          bool with_diff)
 {
     AUTO(buf_done) struct buf diff = BUF_INIT(PAYLOAD_DIFF_OUT);
-    struct shown_payload s = { .endpoint = copy(a, b->was->endpoint),
-                               .system = copy(a, b->was->system),
+    struct shown_payload s = { .endpoint = api_rehearse_copy(a, b->was->endpoint),
+                               .system = api_rehearse_copy(a, b->was->system),
                                .was_size = b->was->size,
                                .would_size = b->would->size };
 
@@ -120,7 +121,8 @@ static bool found(void *arg, const struct rehearse_difference *d)
 
     *s = (struct shown_difference){
         .gateway = name_text(p->store, d->document->gateway),
-        .name = d->document->name.len > 0 ? copy(a, d->document->name) : (struct str){ 0 },
+        .name =
+            d->document->name.len > 0 ? api_rehearse_copy(a, d->document->name) : (struct str){ 0 },
         .received_us = d->document->received_us,
         .kinds = d->kinds,
         .was = show_way(a, &d->was),
@@ -137,7 +139,7 @@ static bool found(void *arg, const struct rehearse_difference *d)
             s->payload_count++;
         }
         if (pair->redefined)
-            s->redefined[s->redefined_count++] = copy(a, pair->would->endpoint);
+            s->redefined[s->redefined_count++] = api_rehearse_copy(a, pair->would->endpoint);
     }
     p->differences[p->difference_count++] = s;
     return p->difference_count < DIFFERENCES_MOST && a->used - p->from < BYTES_MOST;
@@ -180,8 +182,8 @@ static bool read_order(struct graphql_call *call, struct rehearse_order *o, bool
     return true;
 }
 
-static bool play(struct graphql_call *call, struct portion *p, struct rehearse_order *o,
-                 struct err *err)
+static bool api_rehearse_play(struct graphql_call *call, struct portion *p,
+                              struct rehearse_order *o, struct err *err)
 {
     int64_t from = clock_mono_us();
     struct rehearse_result got;
@@ -210,7 +212,7 @@ static bool rehearse_past(struct graphql_call *call, struct err *err)
         return false;
     if (live_propose(engine_live(api_engine(call)), graphql_arg_text(call, "text"), &report,
                      &o.proposed, err)) {
-        ok = nothing || play(call, p, &o, err);
+        ok = nothing || api_rehearse_play(call, p, &o, err);
         plan_unref(o.proposed);
     } else {
         ok = report.problems.count > 0;

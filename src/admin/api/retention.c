@@ -25,7 +25,7 @@ struct shown {
     int64_t documents, kept, waiting;
 };
 
-static bool show(struct graphql_call *call, struct err *err)
+static bool api_retention_show(struct graphql_call *call, struct err *err)
 {
     struct shown *v = ARENA_NEW(call->arena, struct shown);
     struct store *s = api_store(call);
@@ -45,7 +45,7 @@ static bool run_now(struct graphql_call *call, struct err *err)
     if (!api_audit_now(call, err))
         return false;
     purger_ask(engine_purger(api_engine(call)), api_name(call), all);
-    return show(call, err);
+    return api_retention_show(call, err);
 }
 
 struct shown_archive {
@@ -146,8 +146,8 @@ static bool document_kept(struct graphql_call *call, struct err *err)
 
 /* ---- changing ------------------------------------------------------------------------------- */
 
-static bool change_one(struct graphql_call *call, struct str text, bool drop, struct api_result *r,
-                       struct err *err)
+static bool api_retention_change_one(struct graphql_call *call, struct str text, bool drop,
+                                     struct api_result *r, struct err *err)
 {
     struct store *s = api_store(call);
     enum operate_result result = OPERATE_NONE;
@@ -175,7 +175,7 @@ static bool change_one(struct graphql_call *call, struct str text, bool drop, st
     return true;
 }
 
-static bool change(struct graphql_call *call, bool drop, struct err *err)
+static bool api_retention_change(struct graphql_call *call, bool drop, struct err *err)
 {
     const struct graphql_value *ids = graphql_arg(call, "ids");
     struct api_result *shown = ARENA_ARRAY(call->arena, struct api_result, ids->count);
@@ -183,7 +183,7 @@ static bool change(struct graphql_call *call, bool drop, struct err *err)
     if (ids->count > OPERATE_MOST)
         return err_set(err, ERR_LIMIT, 0, "more than %d ids", OPERATE_MOST);
     for (size_t i = 0; i < ids->count; i++) {
-        if (!change_one(call, ids->items[i].text, drop, &shown[i], err))
+        if (!api_retention_change_one(call, ids->items[i].text, drop, &shown[i], err))
             return false;
     }
     log_event(LOG_INFO, "document.keep", kv_z("action", drop ? "unkeep" : "keep"),
@@ -191,20 +191,20 @@ static bool change(struct graphql_call *call, bool drop, struct err *err)
     return graphql_set_structs(call, shown, ids->count, sizeof *shown);
 }
 
-static bool keep(struct graphql_call *call, struct err *err)
+static bool api_retention_keep(struct graphql_call *call, struct err *err)
 {
-    return change(call, false, err);
+    return api_retention_change(call, false, err);
 }
 
 static bool unkeep(struct graphql_call *call, struct err *err)
 {
-    return change(call, true, err);
+    return api_retention_change(call, true, err);
 }
 
 const struct graphql_resolver api_retention[] = {
-    { .field = "Query.retention", .fn = show },
+    { .field = "Query.retention", .fn = api_retention_show },
     { .field = "Query.kept", .fn = kept_page },
-    { .field = "Mutation.keep", .fn = keep },
+    { .field = "Mutation.keep", .fn = api_retention_keep },
     { .field = "Mutation.unkeep", .fn = unkeep },
     { .field = "Mutation.retentionRun", .fn = run_now },
     { .field = "Document.kept", .fn = document_kept },

@@ -139,7 +139,7 @@ static bool role_systems(struct graphql_call *call, struct err *err)
                          : graphql_set_texts(call, r->systems, r->system_count);
 }
 
-static bool read_role(struct graphql_call *call, struct role *ret, struct err *err)
+static bool api_right_read_role(struct graphql_call *call, struct role *ret, struct err *err)
 {
     const struct graphql_value *words = graphql_arg(call, "rights");
     const struct graphql_value *systems = graphql_arg(call, "systems");
@@ -162,7 +162,7 @@ static bool read_role(struct graphql_call *call, struct role *ret, struct err *e
     return true;
 }
 
-static bool follow(struct graphql_call *call, struct err *err)
+static bool api_right_follow(struct graphql_call *call, struct err *err)
 {
     return admin_keys_follow(engine_admin_keys(api_engine(call)), err);
 }
@@ -170,14 +170,14 @@ static bool follow(struct graphql_call *call, struct err *err)
 /* Whoever is logged in has roles too, and their rights as they were when they were read. */
 static bool follow_roles(struct graphql_call *call, struct err *err)
 {
-    return follow(call, err) && login_refresh(api_principal(call)->login, err);
+    return api_right_follow(call, err) && login_refresh(api_principal(call)->login, err);
 }
 
 static bool role_add(struct graphql_call *call, struct err *err)
 {
     struct shown_role *v = ARENA_NEW(call->arena, struct shown_role);
 
-    if (!read_role(call, &v->role, err) || !role_put(api_store(call), &v->role, err) ||
+    if (!api_right_read_role(call, &v->role, err) || !role_put(api_store(call), &v->role, err) ||
         !follow_roles(call, err))
         return false;
     log_event(LOG_INFO, "role.add", kv_str("role", v->role.name), kv_str("by", api_name(call)));
@@ -243,7 +243,7 @@ static bool check_roles(struct graphql_call *call, const struct str *names, size
     return true;
 }
 
-static bool read_key(struct graphql_call *call, struct admin_key *ret, struct err *err)
+static bool api_right_read_key(struct graphql_call *call, struct admin_key *ret, struct err *err)
 {
     const struct graphql_value *names = graphql_arg(call, "roles");
 
@@ -259,31 +259,32 @@ static bool read_key(struct graphql_call *call, struct admin_key *ret, struct er
     return check_roles(call, ret->roles, ret->role_count, err);
 }
 
-static bool key_add(struct graphql_call *call, struct err *err)
+static bool api_right_key_add(struct graphql_call *call, struct err *err)
 {
     struct new_key *made = ARENA_NEW(call->arena, struct new_key);
     char name[KEY_NAME], key[KEY_TEXT];
     struct admin_key order;
 
-    if (!read_key(call, &order, err) || !admin_key_add(api_store(call), &order, name, key, err))
+    if (!api_right_read_key(call, &order, err) ||
+        !admin_key_add(api_store(call), &order, name, key, err))
         return false;
     *made = (struct new_key){ .id = arena_copy(call->arena, str_of(name)),
                               .key = arena_copy(call->arena, str_of(key)) };
     explicit_bzero(key, sizeof key);
     log_event(LOG_INFO, "admin_key.add", kv_str("key", made->id), kv_str("title", order.title),
               kv_str("by", api_name(call)));
-    if (!follow(call, err))
+    if (!api_right_follow(call, err))
         return err_behind(err, "key %s is made, but cannot be shown: remove it and make another",
                           name);
     return graphql_set_object(call, made);
 }
 
-static bool key_remove(struct graphql_call *call, struct err *err)
+static bool api_right_key_remove(struct graphql_call *call, struct err *err)
 {
     struct str name = graphql_arg_text(call, "id");
     bool was_there;
 
-    if (!admin_key_remove(api_store(call), name, &was_there, err) || !follow(call, err))
+    if (!admin_key_remove(api_store(call), name, &was_there, err) || !api_right_follow(call, err))
         return false;
     if (was_there)
         log_event(LOG_INFO, "admin_key.remove", kv_str("key", name), kv_str("by", api_name(call)));
@@ -310,8 +311,8 @@ const struct graphql_resolver api_right[] = {
     API_NUMBER_AT("Role.made", struct shown_role, role.made_us),
     API_TEXT_AT("Role.by", struct shown_role, role.by),
     { .field = "Query.adminKeys", .fn = admin_keys },
-    { .field = "Mutation.adminKeyAdd", .fn = key_add },
-    { .field = "Mutation.adminKeyRemove", .fn = key_remove },
+    { .field = "Mutation.adminKeyAdd", .fn = api_right_key_add },
+    { .field = "Mutation.adminKeyRemove", .fn = api_right_key_remove },
     GRAPHQL_MEMBER("AdminKey.id", struct admin_key, name),
     GRAPHQL_MEMBER("AdminKey.title", struct admin_key, title),
     GRAPHQL_LIST_OF("AdminKey.roles", struct admin_key, roles, role_count),

@@ -49,7 +49,7 @@ static void show_endpoint(struct dispatch *d, const struct config_endpoint *c,
 }
 
 /* One that is for the receiver of each document shows what waits for all of them. */
-static bool sees_endpoint(struct graphql_call *call, const struct config_endpoint *c)
+static bool api_road_sees_endpoint(struct graphql_call *call, const struct config_endpoint *c)
 {
     return api_sees_all(call, RIGHT_SEE) ||
            (c->system != NULL && api_sees_system(call, RIGHT_SEE, str_of(c->system)));
@@ -66,7 +66,7 @@ static bool endpoints(struct graphql_call *call, struct err *err)
 
     (void)err;
     for (size_t i = 0; i < n; i++) {
-        if (!sees_endpoint(call, &plan->config->endpoints[i]))
+        if (!api_road_sees_endpoint(call, &plan->config->endpoints[i]))
             continue;
         show_endpoint(road_dispatch(road), &plan->config->endpoints[i], &plan->endpoints[i],
                       call->arena, &shown[i]);
@@ -126,7 +126,7 @@ static bool sees_facts(struct graphql_call *call, const struct facts *f)
                         f->receiver_unknown ? STR("") : f->receiver);
 }
 
-static bool rehearse(struct graphql_call *call, struct err *err)
+static bool api_road_rehearse(struct graphql_call *call, struct err *err)
 {
     AUTO(buf_done) struct buf body = BUF_INIT(BODY_MOST);
     AUTO(buf_done) struct buf head = BUF_INIT(HEAD_MOST);
@@ -190,7 +190,7 @@ const struct graphql_resolver api_road[] = {
     GRAPHQL_MEMBER("Mishap.count", struct mishap, count),
     GRAPHQL_MEMBER("Mishap.first", struct mishap, first_us),
     GRAPHQL_MEMBER("Mishap.last", struct mishap, last_us),
-    { .field = "Query.rehearse", .fn = rehearse },
+    { .field = "Query.rehearse", .fn = api_road_rehearse },
     GRAPHQL_MEMBER("Rehearsal.config", struct rehearsal, result.config),
     GRAPHQL_MEMBER("Rehearsal.gateway", struct rehearsal, gateway),
     API_TEXT_AT("Rehearsal.sender", struct rehearsal, result.facts.sender),

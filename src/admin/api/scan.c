@@ -37,7 +37,7 @@ struct tail {
     size_t len;
 };
 
-static bool contains(struct str bytes, struct str text)
+static bool api_scan_contains(struct str bytes, struct str text)
 {
     return bytes.len >= text.len && memmem(bytes.ptr, bytes.len, text.ptr, text.len) != NULL;
 }
@@ -47,7 +47,7 @@ static bool piece_has(struct tail *t, struct str piece, struct str text)
     size_t keep = text.len - 1, head = piece.len < keep ? piece.len : keep;
 
     memcpy(t->bytes + t->len, piece.ptr, head);
-    if (contains(str_mem(t->bytes, t->len + head), text) || contains(piece, text))
+    if (api_scan_contains(str_mem(t->bytes, t->len + head), text) || api_scan_contains(piece, text))
         return true;
     if (piece.len >= keep) {
         memcpy(t->bytes, piece.ptr + piece.len - keep, keep);
@@ -90,8 +90,8 @@ static bool look_into(struct store *s, const struct document *d, struct str text
 /* ---- a portion ----------------------------------------------------------------------------------
  */
 
-static bool keep(struct graphql_call *call, const struct document *d, struct scan *scan,
-                 struct err *err)
+static bool api_scan_keep(struct graphql_call *call, const struct document *d, struct scan *scan,
+                          struct err *err)
 {
     struct document_view *v = ARENA_NEW(call->arena, struct document_view);
     struct document c = document_copy(d, call->arena);
@@ -122,7 +122,7 @@ static bool look_at_batch(struct graphql_call *call, const struct api_wanted *w,
 
         if (!api_fits(api_engine(call), w, &docs[i], &batch, &fits, err))
             return false;
-        if (fits && look_into(s, &docs[i], text, scan) && !keep(call, &docs[i], scan, err))
+        if (fits && look_into(s, &docs[i], text, scan) && !api_scan_keep(call, &docs[i], scan, err))
             return false;
         *io_below = docs[i].source.num;
         if (is_enough(scan, until_us) && i + 1 < n)

@@ -12,7 +12,7 @@ struct shown_series {
 };
 
 /* Which ones, as bits; all when none is named. */
-static unsigned read_names(const struct graphql_call *call)
+static unsigned api_series_read_names(const struct graphql_call *call)
 {
     const struct graphql_value *names = graphql_arg(call, "names");
     unsigned wanted = 0;
@@ -22,7 +22,8 @@ static unsigned read_names(const struct graphql_call *call)
     return wanted != 0 ? wanted : (1u << SERIES_NAMES) - 1;
 }
 
-static const void *show(struct graphql_call *call, enum series_name name, int step, int64_t since)
+static const void *api_series_show(struct graphql_call *call, enum series_name name, int step,
+                                   int64_t since)
 {
     struct shown_series *v = ARENA_NEW(call->arena, struct shown_series);
 
@@ -40,7 +41,7 @@ static bool series(struct graphql_call *call, struct err *err)
     const void **list = ARENA_ARRAY(call->arena, const void *, SERIES_NAMES);
     bool all = rights_everywhere(&api_principal(call)->rights, RIGHT_SEE);
     int64_t step = SERIES_STEP_FINE, since = 0;
-    unsigned wanted = all ? read_names(call) : 0;
+    unsigned wanted = all ? api_series_read_names(call) : 0;
     size_t n = 0;
 
     (void)graphql_arg_int(call, "step", &step);
@@ -50,7 +51,8 @@ static bool series(struct graphql_call *call, struct err *err)
                        SERIES_STEP_COARSE);
     for (int i = 0; i < SERIES_NAMES; i++)
         if ((wanted >> i & 1) != 0)
-            list[n++] = show(call, (enum series_name)i, (int)step, since > 0 ? since : 0);
+            list[n++] =
+                api_series_show(call, (enum series_name)i, (int)step, since > 0 ? since : 0);
     return graphql_set_objects(call, list, n);
 }
 

@@ -19,7 +19,8 @@ enum { TEXT_MOST = 4096 };
  */
 
 /* What was written, or what it is when it was not; the tables are those of the grammar. */
-static struct str said(const struct option *keys, const struct yaml_node *map, const char *key)
+static struct str api_system_said(const struct option *keys, const struct yaml_node *map,
+                                  const char *key)
 {
     const struct yaml_node *node = yaml_get(map, key);
     const struct option *o = option_find(keys, str_of(key));
@@ -30,7 +31,7 @@ static struct str said(const struct option *keys, const struct yaml_node *map, c
 }
 
 /* As far as there is room. */
-static void put(struct buf *text, const char *before, struct str s)
+static void api_system_put(struct buf *text, const char *before, struct str s)
 {
     size_t need = strlen(before) + s.len;
 
@@ -50,14 +51,14 @@ static struct str window_text(struct arena *a, const struct option *keys,
         bool list = n != NULL && n->kind == YAML_LIST;
         const char *before = i == 0 ? "" : ", not on ";
 
-        if (!list && said(keys, map, names[i]).len > 0)
-            put(&text, before, said(keys, map, names[i]));
+        if (!list && api_system_said(keys, map, names[i]).len > 0)
+            api_system_put(&text, before, api_system_said(keys, map, names[i]));
         for (n = list ? n->first : NULL; n != NULL; n = n->next, before = ",")
-            put(&text, before, n->text);
+            api_system_put(&text, before, n->text);
         if (i == 0) {
-            put(&text, " ", said(keys, map, "open"));
-            put(&text, "-", said(keys, map, "close"));
-            put(&text, " ", said(keys, map, "zone"));
+            api_system_put(&text, " ", api_system_said(keys, map, "open"));
+            api_system_put(&text, "-", api_system_said(keys, map, "close"));
+            api_system_put(&text, " ", api_system_said(keys, map, "zone"));
         }
     }
     return arena_copy(a, buf_view(&text));
@@ -77,15 +78,16 @@ static void read_windows(struct arena *a, const struct yaml_node *node, struct s
     }
 }
 
-static void read_ids(struct arena *a, const struct yaml_node *node, struct shown_system *v)
+static void api_system_read_ids(struct arena *a, const struct yaml_node *node,
+                                struct shown_system *v)
 {
     v->ids = ARENA_ARRAY(a, struct str, (node != NULL ? node->count : 0) + 1);
     for (const struct yaml_node *n = node != NULL ? node->first : NULL; n != NULL; n = n->next)
         v->ids[v->id_count++] = arena_copy(a, n->text);
 }
 
-static void read_entry(struct graphql_call *call, const struct config_entry *c,
-                       const struct plan_system *p, struct shown_system *v)
+static void api_system_read_entry(struct graphql_call *call, const struct config_entry *c,
+                                  const struct plan_system *p, struct shown_system *v)
 {
     static const char *const orders[] = { "none", "receiver", "key" };
     static const char *const doubts[] = { "resend", "hold", "probe", "assume" };
@@ -97,7 +99,7 @@ static void read_entry(struct graphql_call *call, const struct config_entry *c,
     v->concurrency = p->concurrency;
     v->order = orders[p->order];
     v->in_doubt = doubts[p->in_doubt];
-    read_ids(a, yaml_get(c->node, "ids"), v);
+    api_system_read_ids(a, yaml_get(c->node, "ids"), v);
     v->has_window = p->windows != NULL;
     if (!v->has_window)
         return;
@@ -116,7 +118,7 @@ void api_describe_system(struct graphql_call *call, struct shown_system *io)
     io->in_doubt = "resend";
     for (size_t i = 0; i < plan->system_count; i++)
         if (plan->systems[i].word == io->word)
-            read_entry(call, &plan->config->systems[i], &plan->systems[i], io);
+            api_system_read_entry(call, &plan->config->systems[i], &plan->systems[i], io);
     plan_unref(plan);
 }
 
@@ -128,7 +130,7 @@ struct named {
     int64_t word;
 };
 
-static int by_name(const void *a, const void *b)
+static int api_system_by_name(const void *a, const void *b)
 {
     return str_cmp(((const struct named *)a)->name, ((const struct named *)b)->name);
 }
@@ -145,7 +147,7 @@ static size_t list_systems(struct graphql_call *call, struct named **ret)
             all[n++] = (struct named){ .name = arena_copy(call->arena, plan->systems[i].name),
                                        .word = plan->systems[i].word };
     plan_unref(plan);
-    qsort(all, n, sizeof *all, by_name);
+    qsort(all, n, sizeof *all, api_system_by_name);
     *ret = all;
     return n;
 }

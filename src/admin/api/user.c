@@ -141,7 +141,7 @@ static bool make_link(struct graphql_call *call, struct str name, struct err *er
     return graphql_set_object(call, made);
 }
 
-static bool add(struct graphql_call *call, struct err *err)
+static bool api_user_add(struct graphql_call *call, struct err *err)
 {
     struct user u = { .name = graphql_arg_text(call, "name") };
 
@@ -166,7 +166,7 @@ static bool show_user(struct graphql_call *call, struct str name, struct err *er
     return graphql_set_object(call, u);
 }
 
-static bool change(struct graphql_call *call, struct err *err)
+static bool api_user_change(struct graphql_call *call, struct err *err)
 {
     struct user u = { .name = graphql_arg_text(call, "name") };
     unsigned what = 0;
@@ -188,7 +188,7 @@ static bool change(struct graphql_call *call, struct err *err)
     return login_refresh(login_of(call), err) && show_user(call, u.name, err);
 }
 
-static bool drop(struct graphql_call *call, struct err *err)
+static bool api_user_drop(struct graphql_call *call, struct err *err)
 {
     struct str name = graphql_arg_text(call, "name");
     bool was;
@@ -319,9 +319,9 @@ bool api_may_apply(struct graphql_call *call, struct str text, int64_t *ret_over
 const struct graphql_resolver api_user[] = {
     { .field = "Query.users", .fn = users },
     { .field = "Query.sessions", .fn = sessions },
-    { .field = "Mutation.userAdd", .fn = add },
-    { .field = "Mutation.userChange", .fn = change },
-    { .field = "Mutation.userRemove", .fn = drop },
+    { .field = "Mutation.userAdd", .fn = api_user_add },
+    { .field = "Mutation.userChange", .fn = api_user_change },
+    { .field = "Mutation.userRemove", .fn = api_user_drop },
     { .field = "Mutation.userLink", .fn = link_for },
     { .field = "Mutation.sessionEnd", .fn = end_session },
     { .field = "Mutation.passwordChange", .fn = change_password },

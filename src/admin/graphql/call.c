@@ -67,7 +67,7 @@ struct str graphql_arg_text(const struct graphql_call *call, const char *name)
 
 /* ---- answering ---- */
 
-static bool answer(struct graphql_call *call, struct graphql_answer a)
+static bool graphql_call_answer(struct graphql_call *call, struct graphql_answer a)
 {
     call->answer = a;
     return true;
@@ -75,30 +75,33 @@ static bool answer(struct graphql_call *call, struct graphql_answer a)
 
 bool graphql_set_null(struct graphql_call *call)
 {
-    return answer(call, (struct graphql_answer){ .kind = GRAPHQL_ANSWER_NULL });
+    return graphql_call_answer(call, (struct graphql_answer){ .kind = GRAPHQL_ANSWER_NULL });
 }
 
 bool graphql_set_int(struct graphql_call *call, int64_t v)
 {
-    return answer(call, (struct graphql_answer){ .kind = GRAPHQL_ANSWER_INT, .number = v });
+    return graphql_call_answer(call,
+                               (struct graphql_answer){ .kind = GRAPHQL_ANSWER_INT, .number = v });
 }
 
 bool graphql_set_float(struct graphql_call *call, double v)
 {
-    return answer(call, (struct graphql_answer){ .kind = GRAPHQL_ANSWER_FLOAT, .real = v });
+    return graphql_call_answer(call,
+                               (struct graphql_answer){ .kind = GRAPHQL_ANSWER_FLOAT, .real = v });
 }
 
 bool graphql_set_bool(struct graphql_call *call, bool v)
 {
-    return answer(call, (struct graphql_answer){ .kind = GRAPHQL_ANSWER_BOOL, .truth = v });
+    return graphql_call_answer(call,
+                               (struct graphql_answer){ .kind = GRAPHQL_ANSWER_BOOL, .truth = v });
 }
 
 bool graphql_set_text(struct graphql_call *call, struct str v)
 {
     if (v.ptr == NULL)
         return graphql_set_null(call);
-    return answer(call, (struct graphql_answer){ .kind = GRAPHQL_ANSWER_TEXT,
-                                                 .text = arena_copy(call->arena, v) });
+    return graphql_call_answer(call, (struct graphql_answer){ .kind = GRAPHQL_ANSWER_TEXT,
+                                                              .text = arena_copy(call->arena, v) });
 }
 
 bool graphql_set_z(struct graphql_call *call, const char *z)
@@ -112,7 +115,8 @@ bool graphql_set_object(struct graphql_call *call, const void *object)
 {
     if (object == NULL)
         return graphql_set_null(call);
-    return answer(call, (struct graphql_answer){ .kind = GRAPHQL_ANSWER_OBJECT, .object = object });
+    return graphql_call_answer(
+        call, (struct graphql_answer){ .kind = GRAPHQL_ANSWER_OBJECT, .object = object });
 }
 
 bool graphql_set_list(struct graphql_call *call, const void *list, size_t count,
@@ -120,9 +124,9 @@ bool graphql_set_list(struct graphql_call *call, const void *list, size_t count,
 {
     if (list == NULL && count > 0)
         return graphql_set_null(call);
-    return answer(call,
-                  (struct graphql_answer){
-                      .kind = GRAPHQL_ANSWER_LIST, .object = list, .count = count, .item = item });
+    return graphql_call_answer(
+        call, (struct graphql_answer){
+                  .kind = GRAPHQL_ANSWER_LIST, .object = list, .count = count, .item = item });
 }
 
 static bool object_item(struct graphql_call *call, const void *list, size_t index, struct err *err)
@@ -162,7 +166,7 @@ bool graphql_set_texts(struct graphql_call *call, const struct str *texts, size_
 
 /* ---- members of the parent ---- */
 
-static const void *member(const struct graphql_call *call)
+static const void *graphql_call_member(const struct graphql_call *call)
 {
     return (const char *)call->parent + call->offset;
 }
@@ -170,31 +174,31 @@ static const void *member(const struct graphql_call *call)
 bool graphql_read_str(struct graphql_call *call, struct err *err)
 {
     (void)err;
-    return graphql_set_text(call, *(const struct str *)member(call));
+    return graphql_set_text(call, *(const struct str *)graphql_call_member(call));
 }
 
 bool graphql_read_z(struct graphql_call *call, struct err *err)
 {
     (void)err;
-    return graphql_set_z(call, *(const char *const *)member(call));
+    return graphql_set_z(call, *(const char *const *)graphql_call_member(call));
 }
 
 bool graphql_read_i64(struct graphql_call *call, struct err *err)
 {
     (void)err;
-    return graphql_set_int(call, *(const int64_t *)member(call));
+    return graphql_set_int(call, *(const int64_t *)graphql_call_member(call));
 }
 
 bool graphql_read_bool(struct graphql_call *call, struct err *err)
 {
     (void)err;
-    return graphql_set_bool(call, *(const bool *)member(call));
+    return graphql_set_bool(call, *(const bool *)graphql_call_member(call));
 }
 
 bool graphql_read_object(struct graphql_call *call, struct err *err)
 {
     (void)err;
-    return graphql_set_object(call, *(const void *const *)member(call));
+    return graphql_set_object(call, *(const void *const *)graphql_call_member(call));
 }
 
 bool graphql_read_id(struct graphql_call *call, struct err *err)
@@ -202,7 +206,7 @@ bool graphql_read_id(struct graphql_call *call, struct err *err)
     char text[ID_TEXT];
 
     (void)err;
-    return graphql_set_z(call, id_text(member(call), text));
+    return graphql_set_z(call, id_text(graphql_call_member(call), text));
 }
 
 bool graphql_read_sha256(struct graphql_call *call, struct err *err)
@@ -210,19 +214,20 @@ bool graphql_read_sha256(struct graphql_call *call, struct err *err)
     char text[SHA256_TEXT];
 
     (void)err;
-    return graphql_set_z(call, digest_text(member(call), text));
+    return graphql_set_z(call, digest_text(graphql_call_member(call), text));
 }
 
 bool graphql_read_inside(struct graphql_call *call, struct err *err)
 {
     (void)err;
-    return graphql_set_object(call, member(call));
+    return graphql_set_object(call, graphql_call_member(call));
 }
 
 bool graphql_read_list(struct graphql_call *call, struct err *err)
 {
     const struct graphql_array *a = call->array;
-    const void *first = a->is_inside ? member(call) : *(const void *const *)member(call);
+    const void *first =
+        a->is_inside ? graphql_call_member(call) : *(const void *const *)graphql_call_member(call);
     size_t count = *(const size_t *)(const void *)((const char *)call->parent + a->count_at);
 
     (void)err;

@@ -14,7 +14,7 @@ struct pending {
     struct pending *next;
 };
 
-static bool count(struct graphql_coerce *c, size_t n, struct err *err)
+static bool graphql_coerce_count(struct graphql_coerce *c, size_t n, struct err *err)
 {
     if (n > GRAPHQL_VALUES_MAX - c->count)
         return err_set(err, ERR_LIMIT, 0, "over %d values in arguments and variables",
@@ -23,8 +23,9 @@ static bool count(struct graphql_coerce *c, size_t n, struct err *err)
     return true;
 }
 
-static void push(struct graphql_coerce *c, struct pending **list, const struct graphql_literal *v,
-                 struct graphql_ref ref, struct graphql_value *into)
+static void graphql_coerce_push(struct graphql_coerce *c, struct pending **list,
+                                const struct graphql_literal *v, struct graphql_ref ref,
+                                struct graphql_value *into)
 {
     struct pending *p = ARENA_NEW(c->arena, struct pending);
 
@@ -84,16 +85,16 @@ static bool coerce_list(struct graphql_coerce *c, const struct pending *p, struc
     bool single = p->v->kind != GRAPHQL_LITERAL_LIST; /* one value is a list of it */
     size_t n = single ? 1 : p->v->count;
 
-    if (!count(c, n, err))
+    if (!graphql_coerce_count(c, n, err))
         return false;
     struct graphql_value *items = ARENA_ARRAY(c->arena, struct graphql_value, n);
 
     *p->into = (struct graphql_value){ .kind = GRAPHQL_LIST, .items = items, .count = n };
     if (single)
-        push(c, list, p->v, graphql_ref_item(p->ref), items);
+        graphql_coerce_push(c, list, p->v, graphql_ref_item(p->ref), items);
     else
         for (const struct graphql_literal *v = p->v->first; v != NULL; v = v->next)
-            push(c, list, v, graphql_ref_item(p->ref), items++);
+            graphql_coerce_push(c, list, v, graphql_ref_item(p->ref), items++);
     return true;
 }
 
@@ -134,7 +135,7 @@ static bool open_inputs(struct graphql_coerce *c, const struct graphql_input *in
     if (!match_inputs(c, inputs, n, given, match, err))
         return false;
     c->at = at;
-    if (!count(c, n, err))
+    if (!graphql_coerce_count(c, n, err))
         return false;
     struct graphql_value *values = ARENA_ARRAY(c->arena, struct graphql_value, n);
 
@@ -145,9 +146,9 @@ static bool open_inputs(struct graphql_coerce *c, const struct graphql_input *in
         if (c->use != NULL && v != NULL && v->kind == GRAPHQL_LITERAL_VARIABLE)
             c->use(c->self, v, inputs[i].ref, inputs[i].fallback != NULL);
         else if (is_given(c, v))
-            push(c, list, v, inputs[i].ref, &values[i]);
+            graphql_coerce_push(c, list, v, inputs[i].ref, &values[i]);
         else if (inputs[i].fallback != NULL)
-            push(c, list, inputs[i].fallback, inputs[i].ref, &values[i]);
+            graphql_coerce_push(c, list, inputs[i].fallback, inputs[i].ref, &values[i]);
         else if (graphql_ref_required(inputs[i].ref))
             return err_set(err, ERR_PERMANENT, 0, "\"%.*s\" of type %s is missing",
                            STR_ARG(inputs[i].name), graphql_ref_text(inputs[i].ref, text));
@@ -213,7 +214,7 @@ static bool coerce_one(struct graphql_coerce *c, const struct pending *p, struct
     return p->ref.type->scalar->read(p->v, p->into, err);
 }
 
-static bool run(struct graphql_coerce *c, struct pending *list, struct err *err)
+static bool graphql_coerce_run(struct graphql_coerce *c, struct pending *list, struct err *err)
 {
     while (list != NULL) {
         struct pending *p = list;
@@ -232,10 +233,10 @@ bool graphql_coerce_value(struct graphql_coerce *c, const struct graphql_literal
     struct graphql_value got = { 0 };
 
     c->at = v->at;
-    if (!count(c, 1, err))
+    if (!graphql_coerce_count(c, 1, err))
         return false;
-    push(c, &list, v, ref, &got);
-    if (!run(c, list, err))
+    graphql_coerce_push(c, &list, v, ref, &got);
+    if (!graphql_coerce_run(c, list, err))
         return false;
     *ret = got;
     return true;
@@ -248,7 +249,8 @@ bool graphql_coerce_arguments(struct graphql_coerce *c, const struct graphql_inp
     struct pending *list = NULL;
     struct graphql_value *values;
 
-    if (!open_inputs(c, args, n, given, at, &values, &list, err) || !run(c, list, err))
+    if (!open_inputs(c, args, n, given, at, &values, &list, err) ||
+        !graphql_coerce_run(c, list, err))
         return false;
     *ret = values;
     return true;
@@ -279,14 +281,14 @@ static bool json_children(struct graphql_coerce *c, const struct pending_json *p
 {
     if (json_is_array(p->json)) {
         p->into->kind = GRAPHQL_LITERAL_LIST;
-        if (!count(c, json_array_size(p->json), err))
+        if (!graphql_coerce_count(c, json_array_size(p->json), err))
             return false;
         for (size_t i = 0; i < json_array_size(p->json); i++)
             (void)json_child(c, p->into, json_array_get(p->json, i), list);
         return true;
     }
     p->into->kind = GRAPHQL_LITERAL_OBJECT;
-    if (!count(c, json_object_size(p->json), err))
+    if (!graphql_coerce_count(c, json_object_size(p->json), err))
         return false;
     for (void *i = json_object_iter(p->json); i != NULL; i = json_object_iter_next(p->json, i))
         json_child(c, p->into, json_object_iter_value(i), list)->name =
@@ -328,7 +330,7 @@ bool graphql_coerce_json(struct graphql_coerce *c, json_t *json, struct graphql_
     struct pending_json *list = NULL;
     struct graphql_literal *root = json_child(c, &top, json, &list);
 
-    if (!count(c, 1, err))
+    if (!graphql_coerce_count(c, 1, err))
         return false;
     while (list != NULL) {
         const struct pending_json *p = list;

@@ -2,11 +2,12 @@
 
 /* EMBED_DIR, src/admin, comes from the build, which also knows that this file
  * depends on what it embeds. */
-#define EMBEDDED __attribute__((visibility("hidden"))) /* a label of this file: no GOT */
 #define EMBED(name, file)                                                         \
-    extern const char embed_##name##_bytes[] EMBEDDED;                            \
-    extern const uint64_t embed_##name##_size EMBEDDED;                           \
+    extern const char embed_##name##_bytes[];                                     \
+    extern const uint64_t embed_##name##_size;                                    \
     __asm__(".pushsection .rodata\n"                                              \
+            ".global embed_" #name "_bytes\n.hidden embed_" #name "_bytes\n"      \
+            ".global embed_" #name "_size\n.hidden embed_" #name "_size\n"        \
             "embed_" #name "_bytes:\n.incbin \"" EMBED_DIR "/" file "\"\n"        \
             "1: .byte 0\n"                                                        \
             ".balign 8\nembed_" #name "_size: .quad 1b - embed_" #name "_bytes\n" \

@@ -28,8 +28,8 @@ const struct graphql_limits graphql_limits_default = {
 };
 
 /* The operation that the request names, or the only one. */
-static struct graphql_definition *choose(const struct graphql_document *doc, struct str name,
-                                         struct graphql_report *report)
+static struct graphql_definition *graphql_choose(const struct graphql_document *doc,
+                                                 struct str name, struct graphql_report *report)
 {
     struct graphql_definition *op = doc->operations;
 
@@ -51,10 +51,10 @@ static struct graphql_definition *choose(const struct graphql_document *doc, str
 }
 
 /* NULL: the report says why. */
-static struct graphql_plan *prepare(const struct graphql_schema *s,
-                                    const struct graphql_request *request,
-                                    const struct graphql_limits *limits,
-                                    struct graphql_report *report)
+static struct graphql_plan *graphql_prepare(const struct graphql_schema *s,
+                                            const struct graphql_request *request,
+                                            const struct graphql_limits *limits,
+                                            struct graphql_report *report)
 {
     struct graphql_document *doc;
     struct graphql_definition *op;
@@ -68,7 +68,7 @@ static struct graphql_plan *prepare(const struct graphql_schema *s,
     }
     if (!graphql_validate(s, doc, limits, report))
         return NULL;
-    op = choose(doc, request->operation, report);
+    op = graphql_choose(doc, request->operation, report);
     return op == NULL ? NULL : graphql_plan_make(s, op, request->variables, limits, report);
 }
 
@@ -80,7 +80,7 @@ bool graphql_execute(const struct graphql_schema *s, const struct graphql_reques
     size_t before = out->len;
 
     require(out->cap - out->len >= GRAPHQL_ERRORS_ROOM && limits->fragments <= 64);
-    const struct graphql_plan *plan = prepare(s, request, limits, &report);
+    const struct graphql_plan *plan = graphql_prepare(s, request, limits, &report);
 
     buf_putc(out, '{');
     if (plan != NULL) {

@@ -8,12 +8,12 @@ static bool fault(struct graphql_lex *lex, size_t at, struct err *err, const cha
     return err_set(err, ERR_PERMANENT, 0, "%s", what);
 }
 
-static int peek(const struct graphql_lex *lex, size_t ahead)
+static int graphql_lex_peek(const struct graphql_lex *lex, size_t ahead)
 {
     return lex->at + ahead < lex->source.len ? (unsigned char)lex->source.ptr[lex->at + ahead] : -1;
 }
 
-static bool is_digit(int c)
+static bool graphql_lex_is_digit(int c)
 {
     return c >= '0' && c <= '9';
 }
@@ -25,11 +25,12 @@ static bool is_name_start(int c)
 
 static void skip_ignored(struct graphql_lex *lex)
 {
-    for (int c; (c = peek(lex, 0)) >= 0; lex->at++) {
+    for (int c; (c = graphql_lex_peek(lex, 0)) >= 0; lex->at++) {
         if (c == '#') {
-            while ((c = peek(lex, 1)) >= 0 && c != '\n' && c != '\r')
+            while ((c = graphql_lex_peek(lex, 1)) >= 0 && c != '\n' && c != '\r')
                 lex->at++;
-        } else if (c == 0xef && peek(lex, 1) == 0xbb && peek(lex, 2) == 0xbf) {
+        } else if (c == 0xef && graphql_lex_peek(lex, 1) == 0xbb &&
+                   graphql_lex_peek(lex, 2) == 0xbf) {
             lex->at += 2; /* a byte order mark */
         } else if (c != ' ' && c != '\t' && c != '\n' && c != '\r' && c != ',') {
             return;
@@ -41,7 +42,8 @@ static bool lex_name(struct graphql_lex *lex, struct err *err)
 {
     size_t from = lex->at;
 
-    while (is_name_start(peek(lex, 0)) || is_digit(peek(lex, 0)))
+    while (is_name_start(graphql_lex_peek(lex, 0)) ||
+           graphql_lex_is_digit(graphql_lex_peek(lex, 0)))
         lex->at++;
     if (lex->at - from > GRAPHQL_NAME_MAX) {
         lex->fault = from;
@@ -54,9 +56,9 @@ static bool lex_name(struct graphql_lex *lex, struct err *err)
 
 static bool lex_digits(struct graphql_lex *lex, struct err *err)
 {
-    if (!is_digit(peek(lex, 0)))
+    if (!graphql_lex_is_digit(graphql_lex_peek(lex, 0)))
         return fault(lex, lex->at, err, "digit expected in a number");
-    while (is_digit(peek(lex, 0)))
+    while (graphql_lex_is_digit(graphql_lex_peek(lex, 0)))
         lex->at++;
     return true;
 }
@@ -66,27 +68,27 @@ static bool lex_number(struct graphql_lex *lex, struct err *err)
     size_t from = lex->at;
 
     lex->token.kind = GRAPHQL_TOKEN_INT;
-    if (peek(lex, 0) == '-')
+    if (graphql_lex_peek(lex, 0) == '-')
         lex->at++;
-    if (peek(lex, 0) == '0' && is_digit(peek(lex, 1)))
+    if (graphql_lex_peek(lex, 0) == '0' && graphql_lex_is_digit(graphql_lex_peek(lex, 1)))
         return fault(lex, from, err, "number with a leading zero");
     if (!lex_digits(lex, err))
         return false;
-    if (peek(lex, 0) == '.') {
+    if (graphql_lex_peek(lex, 0) == '.') {
         lex->token.kind = GRAPHQL_TOKEN_FLOAT;
         lex->at++;
         if (!lex_digits(lex, err))
             return false;
     }
-    if (peek(lex, 0) == 'e' || peek(lex, 0) == 'E') {
+    if (graphql_lex_peek(lex, 0) == 'e' || graphql_lex_peek(lex, 0) == 'E') {
         lex->token.kind = GRAPHQL_TOKEN_FLOAT;
         lex->at++;
-        if (peek(lex, 0) == '+' || peek(lex, 0) == '-')
+        if (graphql_lex_peek(lex, 0) == '+' || graphql_lex_peek(lex, 0) == '-')
             lex->at++;
         if (!lex_digits(lex, err))
             return false;
     }
-    if (is_name_start(peek(lex, 0)) || peek(lex, 0) == '.')
+    if (is_name_start(graphql_lex_peek(lex, 0)) || graphql_lex_peek(lex, 0) == '.')
         return fault(lex, lex->at, err, "number runs into what follows it");
     if (lex->at - from > GRAPHQL_NUMBER_MAX) {
         lex->fault = from;
@@ -99,14 +101,15 @@ static bool lex_number(struct graphql_lex *lex, struct err *err)
 /* The hex digits of \uXXXX or \u{X..}, `at` standing behind the 'u'. */
 static bool lex_hex(struct graphql_lex *lex, uint32_t *ret)
 {
-    bool braces = peek(lex, 0) == '{';
+    bool braces = graphql_lex_peek(lex, 0) == '{';
     size_t most = braces ? 6 : 4, n = 0;
     uint32_t c = 0;
 
     lex->at += braces;
-    for (int d; n < most && (d = str_hex_digit((char)peek(lex, 0))) >= 0; n++, lex->at++)
+    for (int d; n < most && (d = str_hex_digit((char)graphql_lex_peek(lex, 0))) >= 0;
+         n++, lex->at++)
         c = c << 4 | (uint32_t)d;
-    if (braces ? n == 0 || peek(lex, 0) != '}' : n != 4)
+    if (braces ? n == 0 || graphql_lex_peek(lex, 0) != '}' : n != 4)
         return false;
     lex->at += braces;
     *ret = c;
@@ -120,7 +123,8 @@ static bool lex_unicode(struct graphql_lex *lex, char *to, size_t *len, struct e
 
     if (!lex_hex(lex, &c))
         return fault(lex, from, err, "bad unicode escape");
-    if (c >= 0xd800 && c < 0xdc00 && peek(lex, 0) == '\\' && peek(lex, 1) == 'u') {
+    if (c >= 0xd800 && c < 0xdc00 && graphql_lex_peek(lex, 0) == '\\' &&
+        graphql_lex_peek(lex, 1) == 'u') {
         lex->at += 2;
         if (!lex_hex(lex, &low) || low < 0xdc00 || low > 0xdfff)
             return fault(lex, from, err, "bad unicode escape");
@@ -135,7 +139,7 @@ static bool lex_unicode(struct graphql_lex *lex, char *to, size_t *len, struct e
 static bool lex_escape(struct graphql_lex *lex, char *to, size_t *len, struct err *err)
 {
     static const char pairs[] = "\"\"\\\\//b\bf\fn\nr\rt\t";
-    int c = peek(lex, 1);
+    int c = graphql_lex_peek(lex, 1);
 
     if (c == 'u') {
         lex->at += 2;
@@ -157,11 +161,11 @@ static bool lex_string(struct graphql_lex *lex, struct err *err)
     size_t from = lex->at, len = 0, room = 0;
     int c;
 
-    while ((c = peek(lex, room)) >= 0 && c != '"' && c != '\n' && c != '\r')
+    while ((c = graphql_lex_peek(lex, room)) >= 0 && c != '"' && c != '\n' && c != '\r')
         room += c == '\\' ? 2 : 1;
     char *to = arena_alloc(lex->arena, room + 1);
 
-    while ((c = peek(lex, 0)) != '"') {
+    while ((c = graphql_lex_peek(lex, 0)) != '"') {
         if (c < 0 || c == '\n' || c == '\r')
             return fault(lex, from, err, "string without an end");
         if (c < 0x20 && c != '\t')
@@ -251,7 +255,7 @@ static bool lex_block(struct graphql_lex *lex, struct err *err)
     char *to = arena_alloc(lex->arena, room + 1);
 
     while (lex->at < from + room) {
-        int c = peek(lex, 0);
+        int c = graphql_lex_peek(lex, 0);
 
         if (c < 0x20 && c != '\t' && c != '\n' && c != '\r')
             return fault(lex, lex->at, err, "control character in a string");
@@ -263,7 +267,7 @@ static bool lex_block(struct graphql_lex *lex, struct err *err)
         }
         if (c == '\r') {
             c = '\n';
-            lex->at += peek(lex, 1) == '\n';
+            lex->at += graphql_lex_peek(lex, 1) == '\n';
         }
         to[len++] = (char)c;
         lex->at++;
@@ -276,7 +280,7 @@ static bool lex_block(struct graphql_lex *lex, struct err *err)
 static bool lex_quoted(struct graphql_lex *lex, struct err *err)
 {
     lex->token.kind = GRAPHQL_TOKEN_STRING;
-    if (peek(lex, 1) == '"' && peek(lex, 2) == '"') {
+    if (graphql_lex_peek(lex, 1) == '"' && graphql_lex_peek(lex, 2) == '"') {
         lex->at += 3;
         return lex_block(lex, err);
     }
@@ -286,9 +290,9 @@ static bool lex_quoted(struct graphql_lex *lex, struct err *err)
 
 static bool lex_punctuator(struct graphql_lex *lex, struct err *err)
 {
-    int c = peek(lex, 0);
+    int c = graphql_lex_peek(lex, 0);
 
-    if (c == '.' && peek(lex, 1) == '.' && peek(lex, 2) == '.') {
+    if (c == '.' && graphql_lex_peek(lex, 1) == '.' && graphql_lex_peek(lex, 2) == '.') {
         lex->token.kind = GRAPHQL_TOKEN_SPREAD;
         lex->at += 3;
         return true;
@@ -305,7 +309,7 @@ bool graphql_lex_next(struct graphql_lex *lex, struct err *err)
     lex->last_end = lex->token.end;
     skip_ignored(lex);
     lex->token = (struct graphql_token){ .at = lex->at };
-    int c = peek(lex, 0);
+    int c = graphql_lex_peek(lex, 0);
     bool ok = true;
 
     if (c < 0) {
@@ -318,7 +322,7 @@ bool graphql_lex_next(struct graphql_lex *lex, struct err *err)
     }
     if (is_name_start(c))
         ok = lex_name(lex, err);
-    else if (is_digit(c) || c == '-')
+    else if (graphql_lex_is_digit(c) || c == '-')
         ok = lex_number(lex, err);
     else if (c == '"')
         ok = lex_quoted(lex, err);

@@ -10,7 +10,7 @@ struct level {
 };
 
 /* Lengths stand in front: two questions never look alike. */
-static void add(struct digest *d, struct str bytes)
+static void graphql_once_add(struct digest *d, struct str bytes)
 {
     uint64_t len = bytes.len;
 
@@ -26,7 +26,7 @@ static void add_value(struct digest *d, const struct graphql_value *v)
     digest_add(d, str_mem(&v->number, sizeof v->number));
     digest_add(d, str_mem(&v->real, sizeof v->real));
     digest_add(d, str_mem(&v->truth, sizeof v->truth));
-    add(d, v->text);
+    graphql_once_add(d, v->text);
     digest_add(d, str_mem(&v->count, sizeof v->count));
 }
 
@@ -61,8 +61,8 @@ bool graphql_once_question(const struct graphql_call *call, struct str source, s
 {
     struct digest d = digest_start();
 
-    add(&d, call->field->name);
-    add(&d, source);
+    graphql_once_add(&d, call->field->name);
+    graphql_once_add(&d, source);
     for (size_t i = 0; i < call->field->arg_count; i++)
         if (!str_is(call->field->args[i].name, "client") && !add_tree(&d, &call->args[i], err)) {
             digest_drop(&d);

@@ -8,7 +8,7 @@ struct parser {
     size_t aliases;
 };
 
-static bool next(struct parser *p, struct err *err)
+static bool graphql_parse_next(struct parser *p, struct err *err)
 {
     return graphql_lex_next(&p->syntax.lex, err);
 }
@@ -29,7 +29,7 @@ static bool parse_field(struct parser *p, struct graphql_selection *sel, struct 
     if (graphql_syntax_is(s, ':')) {
         if (++p->aliases > p->limits->aliases)
             return over(p, "aliases", p->limits->aliases, err);
-        if (!next(p, err) || !graphql_syntax_name(s, &sel->name, err))
+        if (!graphql_parse_next(p, err) || !graphql_syntax_name(s, &sel->name, err))
             return false;
     }
     return graphql_syntax_arguments(s, false, &sel->args, err) &&
@@ -40,11 +40,11 @@ static bool parse_fragment(struct parser *p, struct graphql_selection *sel, stru
 {
     struct graphql_syntax *s = &p->syntax;
 
-    if (!next(p, err))
+    if (!graphql_parse_next(p, err))
         return false;
     sel->kind = GRAPHQL_SELECT_INLINE;
     if (graphql_syntax_is_word(s, "on")) {
-        if (!next(p, err) || !graphql_syntax_name(s, &sel->name, err))
+        if (!graphql_parse_next(p, err) || !graphql_syntax_name(s, &sel->name, err))
             return false;
     } else if (graphql_syntax_is(s, GRAPHQL_TOKEN_NAME)) {
         sel->kind = GRAPHQL_SELECT_SPREAD;
@@ -92,7 +92,7 @@ static bool parse_set(struct parser *p, struct graphql_set *root, struct err *er
 
         if (graphql_syntax_is(s, '}') && set->first != NULL) {
             depth--;
-            if (!next(p, err))
+            if (!graphql_parse_next(p, err))
                 return false;
             continue;
         }
@@ -103,7 +103,7 @@ static bool parse_set(struct parser *p, struct graphql_set *root, struct err *er
         if (depth == GRAPHQL_NEST_MAX)
             return over(p, "levels of selections", GRAPHQL_NEST_MAX, err);
         open[depth++] = &sel->set;
-        if (!next(p, err))
+        if (!graphql_parse_next(p, err))
             return false;
     }
     return true;
@@ -115,7 +115,7 @@ static bool parse_variables(struct parser *p, struct graphql_variable **end, str
 
     if (!graphql_syntax_is(s, '('))
         return true;
-    if (!next(p, err))
+    if (!graphql_parse_next(p, err))
         return false;
     do {
         struct graphql_variable *v = ARENA_NEW(s->arena, struct graphql_variable);
@@ -125,14 +125,14 @@ static bool parse_variables(struct parser *p, struct graphql_variable **end, str
             !graphql_syntax_expect(s, ':', err) || !graphql_syntax_type(s, &v->type_name, err))
             return false;
         if (graphql_syntax_is(s, '=') &&
-            (!next(p, err) || !graphql_syntax_value(s, true, &v->fallback, err)))
+            (!graphql_parse_next(p, err) || !graphql_syntax_value(s, true, &v->fallback, err)))
             return false;
         if (!graphql_syntax_directives(s, true, &v->directives, err))
             return false;
         *end = v;
         end = &v->next;
     } while (!graphql_syntax_is(s, ')'));
-    return next(p, err);
+    return graphql_parse_next(p, err);
 }
 
 static bool parse_operation(struct parser *p, struct graphql_definition *def, struct err *err)
@@ -142,7 +142,7 @@ static bool parse_operation(struct parser *p, struct graphql_definition *def, st
     if (graphql_syntax_is(s, '{')) /* the short form */
         return parse_set(p, &def->set, err);
     def->kind = graphql_syntax_is_word(s, "mutation") ? GRAPHQL_MUTATION : GRAPHQL_QUERY;
-    if (!next(p, err))
+    if (!graphql_parse_next(p, err))
         return false;
     if (graphql_syntax_is(s, GRAPHQL_TOKEN_NAME) && !graphql_syntax_name(s, &def->name, err))
         return false;
@@ -156,7 +156,7 @@ static bool parse_named_fragment(struct parser *p, struct graphql_definition *de
     struct graphql_syntax *s = &p->syntax;
 
     def->kind = GRAPHQL_FRAGMENT;
-    if (!next(p, err))
+    if (!graphql_parse_next(p, err))
         return false;
     if (graphql_syntax_is_word(s, "on"))
         return graphql_syntax_fault(s, "a fragment's name", err);
@@ -164,7 +164,7 @@ static bool parse_named_fragment(struct parser *p, struct graphql_definition *de
         return false;
     if (!graphql_syntax_is_word(s, "on"))
         return graphql_syntax_fault(s, "\"on\"", err);
-    if (!next(p, err))
+    if (!graphql_parse_next(p, err))
         return false;
     def->on.at = s->lex.token.at;
     return graphql_syntax_name(s, &def->on.name, err) &&

@@ -125,7 +125,7 @@ struct pair {
     struct pair *next;
 };
 
-static bool same_text(const struct graphql_literal *a, const struct graphql_literal *b)
+static bool graphql_plan_same_text(const struct graphql_literal *a, const struct graphql_literal *b)
 {
     return a->kind == b->kind && a->count == b->count && str_eq(a->name, b->name) &&
            (a->kind >= GRAPHQL_LITERAL_LIST || str_eq(a->text, b->text));
@@ -141,7 +141,7 @@ static bool same_literal(struct arena *arena, const struct graphql_literal *a,
         const struct pair *p = list;
 
         list = p->next;
-        if (!same_text(p->a, p->b))
+        if (!graphql_plan_same_text(p->a, p->b))
             return false;
         for (a = p->a->first, b = p->b->first; a != NULL; a = a->next, b = b->next) {
             struct pair *more = ARENA_NEW(arena, struct pair);
@@ -234,8 +234,8 @@ static bool charge(struct planner *p, struct graphql_plan *f, const struct graph
 
 /* ---- unfolding ---- */
 
-static void add_piece(struct planner *p, struct graphql_plan *f, struct graphql_selection *first,
-                      bool active)
+static void graphql_plan_add_piece(struct planner *p, struct graphql_plan *f,
+                                   struct graphql_selection *first, bool active)
 {
     struct graphql_piece *piece = ARENA_NEW(p->report->arena, struct graphql_piece);
 
@@ -247,7 +247,7 @@ static void add_piece(struct planner *p, struct graphql_plan *f, struct graphql_
     f->pieces_last = piece;
 }
 
-static struct graphql_plan *find_key(struct graphql_plan *parent, struct str key)
+static struct graphql_plan *graphql_plan_find_key(struct graphql_plan *parent, struct str key)
 {
     struct graphql_plan *f = parent->first;
 
@@ -256,8 +256,9 @@ static struct graphql_plan *find_key(struct graphql_plan *parent, struct str key
     return f;
 }
 
-static struct graphql_plan *add_field(struct planner *p, struct graphql_plan *parent,
-                                      struct graphql_selection *sel, const struct graphql_type *t)
+static struct graphql_plan *graphql_plan_add_field(struct planner *p, struct graphql_plan *parent,
+                                                   struct graphql_selection *sel,
+                                                   const struct graphql_type *t)
 {
     struct graphql_plan *f = ARENA_NEW(p->report->arena, struct graphql_plan);
 
@@ -288,15 +289,15 @@ static struct graphql_plan *add_field(struct planner *p, struct graphql_plan *pa
 static bool visit_field(struct planner *p, struct graphql_plan *parent,
                         struct graphql_selection *sel, const struct graphql_type *t, bool active)
 {
-    struct graphql_plan *f = find_key(parent, sel->key);
+    struct graphql_plan *f = graphql_plan_find_key(parent, sel->key);
 
     if (f == NULL)
-        f = add_field(p, parent, sel, t);
+        f = graphql_plan_add_field(p, parent, sel, t);
     else if (conflict(p, f, sel))
         return false;
     f->active = f->active || active;
     if (sel->set.first != NULL)
-        add_piece(p, f, sel->set.first, active);
+        graphql_plan_add_piece(p, f, sel->set.first, active);
     return true;
 }
 
@@ -324,9 +325,9 @@ static bool enter_fragment(struct seen *seen, const struct graphql_definition *f
     return true;
 }
 
-static bool visit(struct planner *p, struct graphql_plan *parent, struct graphql_selection *sel,
-                  const struct graphql_type *t, struct seen *seen, struct level *ret_below,
-                  bool active)
+static bool graphql_plan_visit(struct planner *p, struct graphql_plan *parent,
+                               struct graphql_selection *sel, const struct graphql_type *t,
+                               struct seen *seen, struct level *ret_below, bool active)
 {
     if (++p->visits > VISITS_MAX) {
         (void)graphql_report_add(p->report, "limit", sel->at,
@@ -347,7 +348,8 @@ static bool visit(struct planner *p, struct graphql_plan *parent, struct graphql
 
 /* All selections of one plan field.  Fragments nest at most as often as there are
  * fragments, for none is entered twice at a time. */
-static bool collect(struct planner *p, struct graphql_plan *parent, const struct graphql_type *t)
+static bool graphql_plan_collect(struct planner *p, struct graphql_plan *parent,
+                                 const struct graphql_type *t)
 {
     struct level levels[(64 + 1) * GRAPHQL_NEST_MAX + 1];
     struct seen seen = { 0 };
@@ -365,7 +367,7 @@ static bool collect(struct planner *p, struct graphql_plan *parent, const struct
                 continue;
             }
             top->next = sel->next;
-            if (!visit(p, parent, sel, t, &seen, &below, top->active))
+            if (!graphql_plan_visit(p, parent, sel, t, &seen, &below, top->active))
                 return false;
             if (below.next != NULL) {
                 require(depth < sizeof levels / sizeof levels[0]);
@@ -385,7 +387,7 @@ static bool unfold(struct planner *p, struct graphql_plan *root, const struct gr
                 p->queue_end = &p->queue;
             t = parent->field->ref.type;
         }
-        if (!collect(p, parent, t))
+        if (!graphql_plan_collect(p, parent, t))
             return false;
         for (struct graphql_plan *f = parent->first; f != NULL; f = f->next)
             if (!charge(p, f, parent))
@@ -410,6 +412,6 @@ struct graphql_plan *graphql_plan_make(const struct graphql_schema *s,
     root->times = 1;
     if (!read_variables(&p, op, variables))
         return NULL;
-    add_piece(&p, root, op->set.first, true);
+    graphql_plan_add_piece(&p, root, op->set.first, true);
     return unfold(&p, root, op->type) ? root : NULL;
 }

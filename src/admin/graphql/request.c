@@ -7,12 +7,12 @@
 
 enum { JSON_NEST_MAX = 64 };
 
-static void json_drop(json_t **json)
+static void graphql_request_json_drop(json_t **json)
 {
     json_decref(*json);
 }
 
-static int refuse(struct buf *out, int status, const char *text)
+static int graphql_request_refuse(struct buf *out, int status, const char *text)
 {
     AUTO(arena_done) struct arena arena = ARENA_INIT(64 << 10);
     struct graphql_report report = { .arena = &arena };
@@ -63,7 +63,7 @@ static bool is_shallow(struct str body)
 }
 
 /* Absent and null are the same, as GraphQL over HTTP wants it. */
-static json_t *member(const json_t *object, const char *name)
+static json_t *graphql_request_member(const json_t *object, const char *name)
 {
     json_t *v = json_object_get(object, name);
 
@@ -77,27 +77,28 @@ int graphql_request_answer(const struct graphql_schema *s, struct str content_ty
     json_error_t fault;
 
     if (!is_json(content_type))
-        return refuse(out, 415, "the content type is not application/json");
+        return graphql_request_refuse(out, 415, "the content type is not application/json");
     if (body.len > GRAPHQL_BODY_MAX)
-        return refuse(out, 413, "the request is too long");
+        return graphql_request_refuse(out, 413, "the request is too long");
     if (!is_shallow(body))
-        return refuse(out, 400, "the request is nested too deeply");
-    AUTO(json_drop)
+        return graphql_request_refuse(out, 400, "the request is nested too deeply");
+    AUTO(graphql_request_json_drop)
     json_t *request = json_loadb(body.ptr, body.len, JSON_REJECT_DUPLICATES, &fault);
 
     if (request == NULL)
-        return refuse(out, 400, "the request is not JSON");
+        return graphql_request_refuse(out, 400, "the request is not JSON");
     if (json_is_array(request))
-        return refuse(out, 400, "one request at a time: batches are not supported");
-    const json_t *query = member(request, "query"), *name = member(request, "operationName");
-    json_t *variables = member(request, "variables");
+        return graphql_request_refuse(out, 400, "one request at a time: batches are not supported");
+    const json_t *query = graphql_request_member(request, "query"),
+                 *name = graphql_request_member(request, "operationName");
+    json_t *variables = graphql_request_member(request, "variables");
 
     if (!json_is_string(query))
-        return refuse(out, 400, "\"query\" must be a text");
+        return graphql_request_refuse(out, 400, "\"query\" must be a text");
     if (variables != NULL && !json_is_object(variables))
-        return refuse(out, 400, "\"variables\" must be an object");
+        return graphql_request_refuse(out, 400, "\"variables\" must be an object");
     if (name != NULL && !json_is_string(name))
-        return refuse(out, 400, "\"operationName\" must be a text");
+        return graphql_request_refuse(out, 400, "\"operationName\" must be a text");
     struct graphql_request ask = {
         .query = str_mem(json_string_value(query), json_string_length(query)),
         .variables = variables,

@@ -113,8 +113,8 @@ static bool is_enum_value(const struct graphql_type *t, struct str name)
     return false;
 }
 
-static bool write_leaf(struct run *r, const struct graphql_type *t, const struct graphql_answer *a,
-                       struct err *err)
+static bool graphql_run_write_leaf(struct run *r, const struct graphql_type *t,
+                                   const struct graphql_answer *a, struct err *err)
 {
     bool text = a->kind == GRAPHQL_ANSWER_TEXT;
 
@@ -131,7 +131,8 @@ static bool write_leaf(struct run *r, const struct graphql_type *t, const struct
 
 /* ---- values ---- */
 
-static struct frame *push(struct run *r, const struct graphql_plan *f, struct graphql_ref ref)
+static struct frame *graphql_run_push(struct run *r, const struct graphql_plan *f,
+                                      struct graphql_ref ref)
 {
     require(r->depth < FRAMES_MAX);
     struct frame *top = &r->frames[r->depth++];
@@ -143,7 +144,7 @@ static struct frame *push(struct run *r, const struct graphql_plan *f, struct gr
 static void push_object(struct run *r, const struct graphql_plan *f, struct graphql_ref ref,
                         const void *object)
 {
-    struct frame *top = push(r, f, ref);
+    struct frame *top = graphql_run_push(r, f, ref);
 
     top->parent = object;
     top->next = f->first;
@@ -153,7 +154,7 @@ static void push_object(struct run *r, const struct graphql_plan *f, struct grap
 static void push_list(struct run *r, const struct graphql_plan *f, struct graphql_ref ref,
                       const void *parent, const struct graphql_answer *list)
 {
-    struct frame *top = push(r, f, ref);
+    struct frame *top = graphql_run_push(r, f, ref);
 
     top->is_list = true;
     top->parent = parent;
@@ -182,7 +183,7 @@ static void complete(struct run *r, const struct graphql_plan *f, struct graphql
     } else if (ref.lists > 0 || ref.type->kind == GRAPHQL_KIND_OBJECT) {
         field_error(r, f, "internal", "the server answered with a value of another kind");
         write_null(r, ref);
-    } else if (!write_leaf(r, ref.type, a, &err)) {
+    } else if (!graphql_run_write_leaf(r, ref.type, a, &err)) {
         field_error(r, f, "internal", err.text);
         write_null(r, ref);
     }
@@ -191,7 +192,7 @@ static void complete(struct run *r, const struct graphql_plan *f, struct graphql
 /* ---- resolvers ---- */
 
 /* Time and memory are over for all that follows; it is said once. */
-static bool may_go_on(struct run *r, struct err *err)
+static bool graphql_run_may_go_on(struct run *r, struct err *err)
 {
     if (r->report->arena->used > r->limits->memory)
         return err_set(err, ERR_LIMIT, 0, "the answer takes over %zu bytes of memory",
@@ -202,14 +203,14 @@ static bool may_go_on(struct run *r, struct err *err)
     return true;
 }
 
-static void fail(struct run *r, const struct graphql_plan *f, struct graphql_ref ref,
-                 const struct err *err)
+static void graphql_run_fail(struct run *r, const struct graphql_plan *f, struct graphql_ref ref,
+                             const struct err *err)
 {
     field_error(r, f, graphql_report_code(err), err->text);
     write_null(r, ref);
 }
 
-static bool is_allowed(struct run *r, const struct graphql_plan *f, struct err *err)
+static bool graphql_run_is_allowed(struct run *r, const struct graphql_plan *f, struct err *err)
 {
     return !f->field->is_guarded || r->call.schema->guard(&r->call, f->field->right, err);
 }
@@ -233,7 +234,7 @@ static bool run_resolver(struct run *r, const struct graphql_plan *f, struct str
     struct sha256 question;
 
     *ret_answer = (struct str){ 0 };
-    if (!is_allowed(r, f, err))
+    if (!graphql_run_is_allowed(r, f, err))
         return false;
     if (client.len == 0)
         return f->field->fn(&r->call, err);
@@ -265,9 +266,9 @@ static void run_call(struct run *r, const struct graphql_plan *f, struct graphql
 {
     struct err err = { 0 };
 
-    if (!r->stopped && !may_go_on(r, &err)) {
+    if (!r->stopped && !graphql_run_may_go_on(r, &err)) {
         r->stopped = true;
-        fail(r, f, ref, &err);
+        graphql_run_fail(r, f, ref, &err);
         return;
     }
     if (r->stopped) {
@@ -285,7 +286,7 @@ static void run_call(struct run *r, const struct graphql_plan *f, struct graphql
 
     if (list != NULL ? !list->list.item(&r->call, list->list.object, list->index - 1, &err)
                      : !run_resolver(r, f, &again, &err))
-        fail(r, f, ref, &err);
+        graphql_run_fail(r, f, ref, &err);
     else if (again.ptr != NULL)
         buf_put(r->out, again);
     else
@@ -320,7 +321,7 @@ static void run_item(struct run *r, struct frame *top)
     run_call(r, top->field, graphql_ref_item(top->ref), top->parent, top);
 }
 
-static void step(struct run *r)
+static void graphql_run_step(struct run *r)
 {
     struct frame *top = &r->frames[r->depth - 1];
 
@@ -350,7 +351,7 @@ bool graphql_run(const struct graphql_schema *s, const struct graphql_plan *root
                                     .schema = s };
     push_object(&r, root, (struct graphql_ref){ .type = NULL }, NULL);
     while (r.depth > 0 && !is_full(&r)) {
-        step(&r);
+        graphql_run_step(&r);
         if (r.doing.field != NULL && (r.depth <= 1 || is_full(&r)))
             end_doing(&r);
     }

@@ -10,7 +10,7 @@
 #include "base/json.h"
 
 /* "... expected, not VALUE", with quotes around a text. */
-static bool wrong(const char *want, const struct graphql_literal *v, struct err *err)
+static bool graphql_scalar_wrong(const char *want, const struct graphql_literal *v, struct err *err)
 {
     const char *quote = v->kind == GRAPHQL_LITERAL_STRING ? "\"" : "";
     struct str text = v->text;
@@ -38,7 +38,7 @@ static bool read_long(const struct graphql_literal *v, struct graphql_value *ret
     int64_t n;
 
     if (v->kind != GRAPHQL_LITERAL_INT || !str_to_i64(v->text, &n))
-        return wrong("a 64-bit integer", v, err);
+        return graphql_scalar_wrong("a 64-bit integer", v, err);
     *ret = (struct graphql_value){ .kind = GRAPHQL_INT, .number = n };
     return true;
 }
@@ -51,12 +51,13 @@ static bool write_long(const struct graphql_answer *a, struct buf *out, struct e
     return true;
 }
 
-static bool read_int(const struct graphql_literal *v, struct graphql_value *ret, struct err *err)
+static bool graphql_scalar_read_int(const struct graphql_literal *v, struct graphql_value *ret,
+                                    struct err *err)
 {
     struct graphql_value got;
 
     if (!read_long(v, &got, err) || got.number < INT32_MIN || got.number > INT32_MAX)
-        return wrong("a 32-bit integer", v, err);
+        return graphql_scalar_wrong("a 32-bit integer", v, err);
     *ret = got;
     return true;
 }
@@ -75,13 +76,13 @@ static bool read_float(const struct graphql_literal *v, struct graphql_value *re
 
     if ((v->kind != GRAPHQL_LITERAL_FLOAT && v->kind != GRAPHQL_LITERAL_INT) ||
         v->text.len >= sizeof text)
-        return wrong("a number", v, err);
+        return graphql_scalar_wrong("a number", v, err);
     memcpy(text, v->text.ptr, v->text.len);
     text[v->text.len] = '\0';
     double d = strtod(text, NULL);
 
     if (!isfinite(d))
-        return wrong("a number", v, err);
+        return graphql_scalar_wrong("a number", v, err);
     *ret = (struct graphql_value){ .kind = GRAPHQL_FLOAT, .real = d };
     return true;
 }
@@ -100,7 +101,7 @@ static bool write_float(const struct graphql_answer *a, struct buf *out, struct 
 static bool read_bool(const struct graphql_literal *v, struct graphql_value *ret, struct err *err)
 {
     if (v->kind != GRAPHQL_LITERAL_BOOL)
-        return wrong("true or false", v, err);
+        return graphql_scalar_wrong("true or false", v, err);
     *ret = (struct graphql_value){ .kind = GRAPHQL_BOOL, .truth = str_is(v->text, "true") };
     return true;
 }
@@ -116,15 +117,16 @@ static bool write_bool(const struct graphql_answer *a, struct buf *out, struct e
 static bool read_string(const struct graphql_literal *v, struct graphql_value *ret, struct err *err)
 {
     if (v->kind != GRAPHQL_LITERAL_STRING)
-        return wrong("a string", v, err);
+        return graphql_scalar_wrong("a string", v, err);
     *ret = (struct graphql_value){ .kind = GRAPHQL_TEXT, .text = v->text };
     return true;
 }
 
-static bool read_id(const struct graphql_literal *v, struct graphql_value *ret, struct err *err)
+static bool graphql_scalar_read_id(const struct graphql_literal *v, struct graphql_value *ret,
+                                   struct err *err)
 {
     if (v->kind != GRAPHQL_LITERAL_STRING && v->kind != GRAPHQL_LITERAL_INT)
-        return wrong("an ID", v, err);
+        return graphql_scalar_wrong("an ID", v, err);
     *ret = (struct graphql_value){ .kind = GRAPHQL_TEXT, .text = v->text };
     return true;
 }
@@ -217,14 +219,14 @@ static bool read_time(const struct graphql_literal *v, struct graphql_value *ret
     if (v->kind != GRAPHQL_LITERAL_STRING || !read_day(v->text, &at, &tm) ||
         !read_clock(v->text, &at, &tm) || !read_fraction(v->text, &at, &us) ||
         !read_zone(v->text, &at, &zone) || at != v->text.len)
-        return wrong("a time like \"2026-11-15T02:52:10Z\"", v, err);
+        return graphql_scalar_wrong("a time like \"2026-11-15T02:52:10Z\"", v, err);
     tm.tm_year -= 1900;
     tm.tm_mon -= 1;
     back = tm;
     time_t t = timegm(&back); /* normalises, so a day that does not exist moves */
 
     if (back.tm_mon != tm.tm_mon || back.tm_mday != tm.tm_mday)
-        return wrong("a day of the calendar", v, err);
+        return graphql_scalar_wrong("a day of the calendar", v, err);
     *ret = (struct graphql_value){ .kind = GRAPHQL_INT,
                                    .number = ((int64_t)t - (int64_t)zone * 60) * CLOCK_S + us };
     return true;
@@ -243,11 +245,11 @@ static bool write_time(const struct graphql_answer *a, struct buf *out, struct e
 const struct graphql_scalar *graphql_scalar_find(struct str name)
 {
     static const struct graphql_scalar scalars[] = {
-        { .name = "Int", .read = read_int, .write = write_int32 },
+        { .name = "Int", .read = graphql_scalar_read_int, .write = write_int32 },
         { .name = "Float", .read = read_float, .write = write_float },
         { .name = "String", .read = read_string, .texts = true },
         { .name = "Boolean", .read = read_bool, .write = write_bool },
-        { .name = "ID", .read = read_id, .write = write_id, .texts = true },
+        { .name = "ID", .read = graphql_scalar_read_id, .write = write_id, .texts = true },
         { .name = "Long", .read = read_long, .write = write_long },
         { .name = "Time", .read = read_time, .write = write_time, .texts = true },
     };

@@ -12,8 +12,9 @@ enum { SDL_MAX = 1 << 20, ARENA_CAP = 64 << 20 };
 
 /* ---- names to types ---- */
 
-static bool resolve(const struct graphql_schema *s, const struct graphql_type_name *name,
-                    bool input, struct graphql_ref *ret, struct err *err)
+static bool graphql_schema_resolve(const struct graphql_schema *s,
+                                   const struct graphql_type_name *name, bool input,
+                                   struct graphql_ref *ret, struct err *err)
 {
     const struct graphql_type *t = graphql_type_find(s, name->name);
 
@@ -30,7 +31,7 @@ static bool resolve_inputs(const struct graphql_schema *s, struct graphql_input 
                            struct err *err)
 {
     for (size_t i = 0; i < n; i++)
-        if (!resolve(s, &inputs[i].type_name, true, &inputs[i].ref, err))
+        if (!graphql_schema_resolve(s, &inputs[i].type_name, true, &inputs[i].ref, err))
             return err_context(err, "%.*s", STR_ARG(inputs[i].name));
     return true;
 }
@@ -40,7 +41,7 @@ static bool resolve_type(const struct graphql_schema *s, struct graphql_type *t,
     for (size_t i = 0; i < t->field_count; i++) {
         struct graphql_field *f = &t->fields[i];
 
-        if (!resolve(s, &f->type_name, false, &f->ref, err) ||
+        if (!graphql_schema_resolve(s, &f->type_name, false, &f->ref, err) ||
             !resolve_inputs(s, f->args, f->arg_count, err))
             return err_context(err, "%.*s.%.*s", STR_ARG(t->name), STR_ARG(f->name));
     }
@@ -79,7 +80,8 @@ static bool check_type_defaults(const struct graphql_type *t, struct err *err)
 }
 
 /* An input object that needs itself can never be given. */
-static bool needs(const struct graphql_type *t, size_t *at, const struct graphql_type **ret)
+static bool graphql_schema_needs(const struct graphql_type *t, size_t *at,
+                                 const struct graphql_type **ret)
 {
     for (; *at < t->input_count; (*at)++) {
         struct graphql_ref r = t->inputs[*at].ref;
@@ -99,7 +101,7 @@ static bool check_endless(const struct graphql_type *t, struct err *err)
     size_t at[GRAPHQL_NEST_MAX] = { 0 }, depth = 1;
 
     while (depth > 0) {
-        if (!needs(path[depth - 1], &at[depth - 1], &below)) {
+        if (!graphql_schema_needs(path[depth - 1], &at[depth - 1], &below)) {
             depth--;
             continue;
         }
@@ -185,7 +187,7 @@ void graphql_schema_free(struct graphql_schema *s)
 
 /* ---- resolvers ---- */
 
-static struct graphql_field *find_field(struct graphql_schema *s, struct str path)
+static struct graphql_field *graphql_schema_find_field(struct graphql_schema *s, struct str path)
 {
     struct str type;
     struct str field = str_cut(path, '.', &type);
@@ -204,7 +206,7 @@ bool graphql_schema_bind(struct graphql_schema *s, const struct graphql_resolver
                          size_t count, struct err *err)
 {
     for (size_t i = 0; i < count; i++) {
-        struct graphql_field *f = find_field(s, str_of(table[i].field));
+        struct graphql_field *f = graphql_schema_find_field(s, str_of(table[i].field));
 
         require(table[i].fn != NULL);
         if (f == NULL)

@@ -10,13 +10,13 @@ struct sdl {
     bool builtin;
 };
 
-static bool refuse(struct sdl *p, const char *what, struct str name, struct err *err)
+static bool graphql_sdl_refuse(struct sdl *p, const char *what, struct str name, struct err *err)
 {
     p->syntax.lex.fault = p->syntax.lex.token.at;
     return err_set(err, ERR_CONFIG, 0, "%s \"%.*s\"", what, STR_ARG(name));
 }
 
-static bool next(struct sdl *p, struct err *err)
+static bool graphql_sdl_next(struct sdl *p, struct err *err)
 {
     return graphql_lex_next(&p->syntax.lex, err);
 }
@@ -26,7 +26,7 @@ static bool is(const struct sdl *p, int kind)
     return graphql_syntax_is(&p->syntax, kind);
 }
 
-static void *keep(struct sdl *p, const void *items, size_t size)
+static void *graphql_sdl_keep(struct sdl *p, const void *items, size_t size)
 {
     void *copy = arena_alloc(p->syntax.arena, size);
 
@@ -41,14 +41,15 @@ static bool read_about(struct sdl *p, struct str *ret, struct err *err)
     if (!is(p, GRAPHQL_TOKEN_STRING))
         return true;
     *ret = p->syntax.lex.token.text;
-    return next(p, err);
+    return graphql_sdl_next(p, err);
 }
 
 /* A name of our own making: those with "__" are GraphQL's. */
 static bool read_new_name(struct sdl *p, struct str *ret, struct err *err)
 {
     if (is(p, GRAPHQL_TOKEN_NAME) && !p->builtin && str_starts(p->syntax.lex.token.text, STR("__")))
-        return refuse(p, "names with \"__\" are reserved:", p->syntax.lex.token.text, err);
+        return graphql_sdl_refuse(p, "names with \"__\" are reserved:", p->syntax.lex.token.text,
+                                  err);
     return graphql_syntax_name(&p->syntax, ret, err);
 }
 
@@ -68,14 +69,14 @@ static bool read_applied(struct sdl *p, const struct graphql_applied *d,
     while (i < count && !str_is(d->name, allowed[i].name))
         i++;
     if (i == count || allowed[i].ret->ptr != NULL)
-        return refuse(p, "directive not supported here:", d->name, err);
+        return graphql_sdl_refuse(p, "directive not supported here:", d->name, err);
     if (d->args == NULL && allowed[i].otherwise != NULL) {
         *allowed[i].ret = str_of(allowed[i].otherwise);
         return true;
     }
     if (d->args == NULL || d->args->next != NULL || !str_is(d->args->name, allowed[i].arg) ||
         d->args->kind != allowed[i].kind)
-        return refuse(p, "wrong arguments of directive", d->name, err);
+        return graphql_sdl_refuse(p, "wrong arguments of directive", d->name, err);
     *allowed[i].ret = d->args->text;
     return true;
 }
@@ -105,7 +106,7 @@ static struct applicable deprecated(struct str *ret)
                                 .ret = ret };
 }
 
-static struct applicable needs(struct str *ret)
+static struct applicable graphql_sdl_needs(struct str *ret)
 {
     return (struct applicable){
         .name = "needs", .arg = "right", .kind = GRAPHQL_LITERAL_ENUM, .ret = ret
@@ -135,7 +136,7 @@ static bool read_input(struct sdl *p, struct graphql_input *in, struct err *err)
     if (is(p, '=')) {
         struct graphql_literal *v;
 
-        if (!next(p, err) || !graphql_syntax_value(s, true, &v, err))
+        if (!graphql_sdl_next(p, err) || !graphql_syntax_value(s, true, &v, err))
             return false;
         in->fallback = v;
         in->fallback_text = str_mem(s->lex.source.ptr + v->at, v->end - v->at);
@@ -160,18 +161,18 @@ static bool read_inputs(struct sdl *p, int close, size_t most, struct graphql_in
 
     do {
         if (n == most)
-            return refuse(p, "too many, from", p->syntax.lex.token.text, err);
+            return graphql_sdl_refuse(p, "too many, from", p->syntax.lex.token.text, err);
         inputs[n] = (struct graphql_input){ 0 };
         if (!read_input(p, &inputs[n], err))
             return false;
         for (size_t i = 0; i < n; i++)
             if (str_eq(inputs[i].name, inputs[n].name))
-                return refuse(p, "defined twice:", inputs[n].name, err);
+                return graphql_sdl_refuse(p, "defined twice:", inputs[n].name, err);
         n++;
     } while (!is(p, close));
-    *ret = keep(p, inputs, n * sizeof inputs[0]);
+    *ret = graphql_sdl_keep(p, inputs, n * sizeof inputs[0]);
     *ret_count = n;
-    return next(p, err);
+    return graphql_sdl_next(p, err);
 }
 
 static bool read_args(struct sdl *p, struct graphql_input **ret, size_t *ret_count, struct err *err)
@@ -180,15 +181,15 @@ static bool read_args(struct sdl *p, struct graphql_input **ret, size_t *ret_cou
     *ret_count = 0;
     if (!is(p, '('))
         return true;
-    return next(p, err) && read_inputs(p, ')', GRAPHQL_ARGS_MAX, ret, ret_count, err);
+    return graphql_sdl_next(p, err) && read_inputs(p, ')', GRAPHQL_ARGS_MAX, ret, ret_count, err);
 }
 
-static bool read_field(struct sdl *p, struct graphql_field *f, struct err *err)
+static bool graphql_sdl_read_field(struct sdl *p, struct graphql_field *f, struct err *err)
 {
     if (!read_about(p, &f->about, err) || !read_new_name(p, &f->name, err) ||
         !read_args(p, &f->args, &f->arg_count, err))
         return false;
-    struct applicable allowed[] = { deprecated(&f->deprecated), needs(&f->needs) };
+    struct applicable allowed[] = { deprecated(&f->deprecated), graphql_sdl_needs(&f->needs) };
 
     return graphql_syntax_expect(&p->syntax, ':', err) &&
            graphql_syntax_type(&p->syntax, &f->type_name, err) &&
@@ -199,27 +200,27 @@ static bool read_object(struct sdl *p, struct graphql_type *t, struct err *err)
 {
     struct graphql_field fields[GRAPHQL_FIELDS_MAX];
     size_t n = 0;
-    struct applicable rule = needs(&t->needs);
+    struct applicable rule = graphql_sdl_needs(&t->needs);
 
     t->kind = GRAPHQL_KIND_OBJECT;
     if (graphql_syntax_is_word(&p->syntax, "implements"))
-        return refuse(p, "interfaces are not supported:", t->name, err);
+        return graphql_sdl_refuse(p, "interfaces are not supported:", t->name, err);
     if (!read_directives(p, &rule, 1, err) || !graphql_syntax_expect(&p->syntax, '{', err))
         return false;
     do {
         if (n == GRAPHQL_FIELDS_MAX)
-            return refuse(p, "too many fields in", t->name, err);
+            return graphql_sdl_refuse(p, "too many fields in", t->name, err);
         fields[n] = (struct graphql_field){ 0 };
-        if (!read_field(p, &fields[n], err))
+        if (!graphql_sdl_read_field(p, &fields[n], err))
             return false;
         for (size_t i = 0; i < n; i++)
             if (str_eq(fields[i].name, fields[n].name))
-                return refuse(p, "defined twice:", fields[n].name, err);
+                return graphql_sdl_refuse(p, "defined twice:", fields[n].name, err);
         n++;
     } while (!is(p, '}'));
-    t->fields = keep(p, fields, n * sizeof fields[0]);
+    t->fields = graphql_sdl_keep(p, fields, n * sizeof fields[0]);
     t->field_count = n;
-    return next(p, err);
+    return graphql_sdl_next(p, err);
 }
 
 static bool read_enum(struct sdl *p, struct graphql_type *t, struct err *err)
@@ -234,23 +235,23 @@ static bool read_enum(struct sdl *p, struct graphql_type *t, struct err *err)
         struct graphql_enum_value v = { 0 };
 
         if (n == GRAPHQL_FIELDS_MAX)
-            return refuse(p, "too many values in", t->name, err);
+            return graphql_sdl_refuse(p, "too many values in", t->name, err);
         if (!read_about(p, &v.about, err))
             return false;
         if (graphql_syntax_is_word(&p->syntax, "true") ||
             graphql_syntax_is_word(&p->syntax, "false") ||
             graphql_syntax_is_word(&p->syntax, "null"))
-            return refuse(p, "no name of a value:", p->syntax.lex.token.text, err);
+            return graphql_sdl_refuse(p, "no name of a value:", p->syntax.lex.token.text, err);
         if (!read_new_name(p, &v.name, err) || !read_deprecated(p, &v.deprecated, err))
             return false;
         for (size_t i = 0; i < n; i++)
             if (str_eq(values[i].name, v.name))
-                return refuse(p, "defined twice:", v.name, err);
+                return graphql_sdl_refuse(p, "defined twice:", v.name, err);
         values[n++] = v;
     } while (!is(p, '}'));
-    t->values = keep(p, values, n * sizeof values[0]);
+    t->values = graphql_sdl_keep(p, values, n * sizeof values[0]);
     t->value_count = n;
-    return next(p, err);
+    return graphql_sdl_next(p, err);
 }
 
 static bool read_input_object(struct sdl *p, struct graphql_type *t, struct err *err)
@@ -266,7 +267,8 @@ static bool read_scalar(struct sdl *p, struct graphql_type *t, struct err *err)
     t->kind = GRAPHQL_KIND_SCALAR;
     t->scalar = graphql_scalar_find(t->name);
     if (t->scalar == NULL)
-        return refuse(p, "scalar without an implementation in graphql_scalar.c:", t->name, err);
+        return graphql_sdl_refuse(
+            p, "scalar without an implementation in graphql_scalar.c:", t->name, err);
     struct applicable url = {
         .name = "specifiedBy", .arg = "url", .kind = GRAPHQL_LITERAL_STRING, .ret = &t->specified_by
     };
@@ -274,7 +276,7 @@ static bool read_scalar(struct sdl *p, struct graphql_type *t, struct err *err)
     return read_directives(p, &url, 1, err);
 }
 
-static bool read_type(struct sdl *p, struct str about, struct str word, struct err *err)
+static bool graphql_sdl_read_type(struct sdl *p, struct str about, struct str word, struct err *err)
 {
     struct graphql_schema *s = p->schema;
     struct graphql_type *t = ARENA_NEW(p->syntax.arena, struct graphql_type);
@@ -282,11 +284,11 @@ static bool read_type(struct sdl *p, struct str about, struct str word, struct e
     t->about = about;
     t->builtin = p->builtin;
     if (s->type_count == GRAPHQL_TYPES_MAX)
-        return refuse(p, "too many types, from", p->syntax.lex.token.text, err);
+        return graphql_sdl_refuse(p, "too many types, from", p->syntax.lex.token.text, err);
     if (!read_new_name(p, &t->name, err))
         return false;
     if (graphql_type_find(s, t->name) != NULL)
-        return refuse(p, "defined twice:", t->name, err);
+        return graphql_sdl_refuse(p, "defined twice:", t->name, err);
     s->types[s->type_count++] = t;
     if (str_is(word, "type"))
         return read_object(p, t, err);
@@ -302,14 +304,14 @@ static bool read_places(struct sdl *p, struct graphql_directive *d, struct err *
     struct str places[PLACES_MAX];
 
     do {
-        if (is(p, '|') && !next(p, err))
+        if (is(p, '|') && !graphql_sdl_next(p, err))
             return false;
         if (d->place_count == PLACES_MAX)
-            return refuse(p, "too many places of", d->name, err);
+            return graphql_sdl_refuse(p, "too many places of", d->name, err);
         if (!graphql_syntax_name(&p->syntax, &places[d->place_count++], err))
             return false;
     } while (is(p, '|'));
-    d->places = keep(p, places, d->place_count * sizeof places[0]);
+    d->places = graphql_sdl_keep(p, places, d->place_count * sizeof places[0]);
     return true;
 }
 
@@ -320,7 +322,7 @@ static bool read_directive_definition(struct sdl *p, struct str about, struct er
 
     d->about = about;
     if (s->directive_count == GRAPHQL_DIRECTIVES_MAX)
-        return refuse(p, "too many directives, from", p->syntax.lex.token.text, err);
+        return graphql_sdl_refuse(p, "too many directives, from", p->syntax.lex.token.text, err);
     s->directives[s->directive_count++] = d;
     if (!graphql_syntax_expect(&p->syntax, '@', err) ||
         !graphql_syntax_name(&p->syntax, &d->name, err) ||
@@ -328,7 +330,7 @@ static bool read_directive_definition(struct sdl *p, struct str about, struct er
         return false;
     if (!graphql_syntax_is_word(&p->syntax, "on"))
         return graphql_syntax_fault(&p->syntax, "\"on\"", err);
-    return next(p, err) && read_places(p, d, err);
+    return graphql_sdl_next(p, err) && read_places(p, d, err);
 }
 
 static bool read_definition(struct sdl *p, struct err *err)
@@ -342,12 +344,12 @@ static bool read_definition(struct sdl *p, struct err *err)
         word = p->syntax.lex.token.text;
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
         if (str_is(word, types[i]))
-            return next(p, err) && read_type(p, about, word, err);
+            return graphql_sdl_next(p, err) && graphql_sdl_read_type(p, about, word, err);
     if (str_is(word, "directive"))
-        return next(p, err) && read_directive_definition(p, about, err);
+        return graphql_sdl_next(p, err) && read_directive_definition(p, about, err);
     if (word.ptr != NULL)
-        return refuse(p, "only type, enum, input, scalar and directive are supported, not", word,
-                      err);
+        return graphql_sdl_refuse(
+            p, "only type, enum, input, scalar and directive are supported, not", word, err);
     return graphql_syntax_fault(&p->syntax, "type, enum, input, scalar or directive", err);
 }
 

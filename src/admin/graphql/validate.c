@@ -72,8 +72,9 @@ struct level {
     const struct graphql_type *type;
 };
 
-static const struct graphql_field *find_field(struct check *c, const struct graphql_type *t,
-                                              const struct graphql_selection *sel)
+static const struct graphql_field *graphql_validate_find_field(struct check *c,
+                                                               const struct graphql_type *t,
+                                                               const struct graphql_selection *sel)
 {
     const struct graphql_field *f = graphql_type_field(t, sel->name);
 
@@ -96,7 +97,7 @@ static bool check_field(struct check *c, struct graphql_selection *sel,
                         const struct graphql_type *t)
 {
     size_t before = c->report->count;
-    const struct graphql_field *f = find_field(c, t, sel);
+    const struct graphql_field *f = graphql_validate_find_field(c, t, sel);
 
     check_directives(c, sel->directives, "FIELD");
     if (f == NULL) {
@@ -304,7 +305,8 @@ static void check_reach(struct check *c)
 }
 
 /* May a variable of this type stand where `use` stands? */
-static bool is_allowed(const struct graphql_variable *v, const struct graphql_use *use)
+static bool graphql_validate_is_allowed(const struct graphql_variable *v,
+                                        const struct graphql_use *use)
 {
     struct graphql_ref place = use->ref;
     bool fallback = v->fallback != NULL && v->fallback->kind != GRAPHQL_LITERAL_NULL;
@@ -331,7 +333,7 @@ static void check_uses(struct check *c, const struct graphql_definition *op,
             continue;
         }
         v->used = true;
-        if (v->type != NULL && !is_allowed(v, use))
+        if (v->type != NULL && !graphql_validate_is_allowed(v, use))
             INVALID(c, use->at, "variable \"$%.*s\" does not fit where %s is expected",
                     STR_ARG(use->name), graphql_ref_text(use->ref, text));
     }

@@ -68,7 +68,7 @@ static void answer_file(struct http_request *r, const struct console_file *f, bo
                     packed ? f->packed : f->plain);
 }
 
-static const struct console_file *find(struct str name)
+static const struct console_file *http_console_find(struct str name)
 {
     for (const struct console_file *f = console_files; f->name != NULL; f++)
         if (str_is(name, f->name))
@@ -102,13 +102,13 @@ bool http_console_answer(struct http_request *r)
     if ((r->method != HTTP_METHOD_GET && r->method != HTTP_METHOD_HEAD) || r->path.len == 0)
         return false;
     if (str_starts(r->path, STR("/console/"))) {
-        f = find(str_from(r->path, strlen("/console/")));
+        f = http_console_find(str_from(r->path, strlen("/console/")));
         if (f == NULL)
             return false;
         answer_file(r, f, true);
         return true;
     }
-    f = find(STR("index.html"));
+    f = http_console_find(STR("index.html"));
     if (f == NULL || !is_page(r))
         return false;
     answer_file(r, f, false);

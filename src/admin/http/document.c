@@ -63,14 +63,14 @@ static struct reading *reading_new(struct http_request *r)
     return v;
 }
 
-static void end_with_error(struct reading *v, int status, const char *fields, const char *code,
-                           const char *message)
+static void http_document_end_with_error(struct reading *v, int status, const char *fields,
+                                         const char *code, const char *message)
 {
     http_visit_error(&v->visit, status, fields, code, message);
 }
 
-static void to_background(struct reading *v, void (*run)(struct background_job *),
-                          void (*done)(struct loop_msg *))
+static void http_document_to_background(struct reading *v, void (*run)(struct background_job *),
+                                        void (*done)(struct loop_msg *))
 {
     (void)http_visit_to_background(&v->visit, engine_background(v->who.engine), run, done);
 }
@@ -90,26 +90,27 @@ static struct reading *reading_of_job(struct background_job *job)
 /* ---- who may
  * ------------------------------------------------------------------------------------- */
 
-static bool is_known(const struct reading *v)
+static bool http_document_is_known(const struct reading *v)
 {
     return v->who.kind != PRINCIPAL_NOBODY;
 }
 
 static bool may_see(const struct reading *v)
 {
-    return is_known(v) ? principal_sees_document(&v->who, RIGHT_SEE, &v->document)
-                       : v->caller > 0 && v->caller == v->document.caller;
+    return http_document_is_known(v) ? principal_sees_document(&v->who, RIGHT_SEE, &v->document)
+                                     : v->caller > 0 && v->caller == v->document.caller;
 }
 
 static bool may_take(const struct reading *v)
 {
-    return !is_known(v) || principal_sees_document(&v->who, RIGHT_DOWNLOAD, &v->document);
+    return !http_document_is_known(v) ||
+           principal_sees_document(&v->who, RIGHT_DOWNLOAD, &v->document);
 }
 
 /* Whose it was an archive does not say: it is for those who may take everything. */
 static bool may_look_in_archives(const struct reading *v)
 {
-    return is_known(v) && rights_everywhere(&v->who.rights, RIGHT_DOWNLOAD) &&
+    return http_document_is_known(v) && rights_everywhere(&v->who.rights, RIGHT_DOWNLOAD) &&
            rights_everywhere(&v->who.rights, RIGHT_SEE);
 }
 
@@ -131,7 +132,7 @@ static bool note_download(struct reading *v)
         api_audit_entry(&v->who, STR("payloadDownload"), str_of(id_text(&v->id, id)));
     struct store *s = engine_store(v->who.engine);
 
-    if (!is_known(v) && !caller_name(s, v->caller, &v->arena, &e.actor, &v->err))
+    if (!http_document_is_known(v) && !caller_name(s, v->caller, &v->arena, &e.actor, &v->err))
         return false;
     if (v->stage != 0)
         (void)snprintf(stage, sizeof stage, "{\"stage\":%lld}", (long long)v->stage);
@@ -142,7 +143,7 @@ static bool note_download(struct reading *v)
 /* ---- at the background pool
  * --------------------------------------------------------------------------------- */
 
-static void look_up(struct background_job *job)
+static void http_document_look_up(struct background_job *job)
 {
     struct reading *v = reading_of_job(job);
     struct store *s = engine_store(v->who.engine);
@@ -165,7 +166,7 @@ static void look_up(struct background_job *job)
         v->found = v->head_only || note_download(v);
 }
 
-static void read_piece(struct background_job *job)
+static void http_document_read_piece(struct background_job *job)
 {
     struct reading *v = reading_of_job(job);
 
@@ -186,21 +187,21 @@ static void read_piece(struct background_job *job)
 
 static void piece_done(struct loop_msg *msg);
 
-static void next_piece(struct reading *v)
+static void http_document_next_piece(struct reading *v)
 {
     if (v->left > 0) {
-        to_background(v, read_piece, piece_done);
+        http_document_to_background(v, http_document_read_piece, piece_done);
         return;
     }
     http_answer_end(v->visit.request);
     reading_free(&v->visit);
 }
 
-static void send_piece(struct reading *v)
+static void http_document_send_piece(struct reading *v)
 {
     v->left -= (int64_t)v->piece.len;
     if (http_answer_bytes(v->visit.request, v->piece))
-        next_piece(v);
+        http_document_next_piece(v);
 }
 
 static void piece_done(struct loop_msg *msg)
@@ -213,7 +214,7 @@ static void piece_done(struct loop_msg *msg)
         http_visit_abort(&v->visit); /* damaged: a broken transfer, never wrong bytes as whole */
         return;
     }
-    send_piece(v);
+    http_document_send_piece(v);
 }
 
 static void start_answer(struct reading *v)
@@ -234,17 +235,17 @@ static void start_answer(struct reading *v)
                       str_mem(fields, (size_t)n), STR("application/octet-stream"), v->left);
 }
 
-static void answer_trouble(struct reading *v, const char *code)
+static void http_document_answer_trouble(struct reading *v, const char *code)
 {
     if (v->err.kind == ERR_TRANSIENT)
-        end_with_error(v, 503, "Retry-After: 2\r\n", "unavailable", v->err.text);
+        http_document_end_with_error(v, 503, "Retry-After: 2\r\n", "unavailable", v->err.text);
     else
-        end_with_error(v, 500, "", code, v->err.text);
+        http_document_end_with_error(v, 500, "", code, v->err.text);
 }
 
 static void answer_payload_trouble(struct reading *v)
 {
-    answer_trouble(v, v->err.sys == ENOENT ? "payload_missing" : "payload_corrupt");
+    http_document_answer_trouble(v, v->err.sys == ENOENT ? "payload_missing" : "payload_corrupt");
 }
 
 static void first_piece_done(struct loop_msg *msg)
@@ -258,7 +259,7 @@ static void first_piece_done(struct loop_msg *msg)
         return;
     }
     start_answer(v);
-    send_piece(v);
+    http_document_send_piece(v);
 }
 
 /* The head waits for the first piece, which is all there is of most payloads: one that
@@ -272,13 +273,13 @@ static void start_payload(struct reading *v)
     v->skip = v->from;
     if (v->range == RANGE_UNSATISFIABLE) {
         (void)snprintf(fields, sizeof fields, "Content-Range: bytes */%lld\r\n", (long long)size);
-        end_with_error(v, 416, fields, "bad_range", "The payload has no such bytes.");
+        http_document_end_with_error(v, 416, fields, "bad_range", "The payload has no such bytes.");
     } else if (v->visit.request->method == HTTP_METHOD_HEAD) {
         start_answer(v);
         http_answer_end(v->visit.request);
         reading_free(&v->visit);
     } else {
-        to_background(v, read_piece, first_piece_done);
+        http_document_to_background(v, http_document_read_piece, first_piece_done);
     }
 }
 
@@ -293,18 +294,20 @@ static void looked_up(struct loop_msg *msg)
     if (v == NULL)
         return;
     if (!v->found && v->err.kind != ERR_NONE) {
-        answer_trouble(v, "failed");
+        http_document_answer_trouble(v, "failed");
     } else if (!v->found || !may_see(v)) {
-        end_with_error(v, 404, "", "unknown_document", "There is no such document.");
+        http_document_end_with_error(v, 404, "", "unknown_document", "There is no such document.");
     } else if (!v->wants_payload) {
         http_answer(v->visit.request, 200, STR("Cache-Control: no-store\r\n"),
                     STR("application/json"), buf_view(&v->answer));
         reading_free(&v->visit);
     } else if (v->is_forbidden) {
-        end_with_error(v, 403, "", "forbidden", "This needs the right `download` for its systems.");
+        http_document_end_with_error(v, 403, "", "forbidden",
+                                     "This needs the right `download` for its systems.");
     } else if (v->no_stage) {
-        end_with_error(v, 404, "", "unknown_stage",
-                       "No step has stored bytes under this number: see its timeline.");
+        http_document_end_with_error(
+            v, 404, "", "unknown_stage",
+            "No step has stored bytes under this number: see its timeline.");
     } else if (v->reader == NULL) {
         answer_payload_trouble(v);
     } else {
@@ -327,27 +330,28 @@ static bool read_stage(struct reading *v)
 static bool may_ask(struct reading *v)
 {
     if (!rights_has(&v->who.rights, RIGHT_SEE))
-        end_with_error(v, 403, "", "forbidden", "This needs the right `see`.");
+        http_document_end_with_error(v, 403, "", "forbidden", "This needs the right `see`.");
     else if (v->wants_payload && !rights_has(&v->who.rights, RIGHT_DOWNLOAD))
-        end_with_error(v, 403, "", "forbidden", "This needs the right `download`.");
+        http_document_end_with_error(v, 403, "", "forbidden", "This needs the right `download`.");
     else
         return true;
     return false;
 }
 
-static void on_head(struct http_request *r, void *arg)
+static void http_document_on_head(struct http_request *r, void *arg)
 {
     struct reading *v = reading_new(r);
     struct str id, tail = str_cut(str_from(r->path, strlen("/documents/")), '/', &id);
     bool known = identify(arg, r, &v->arena, &v->who, &v->caller);
 
     if (r->method != HTTP_METHOD_GET && r->method != HTTP_METHOD_HEAD) {
-        end_with_error(v, 405, "Allow: GET, HEAD\r\n", "method_not_allowed", "Read with GET.");
+        http_document_end_with_error(v, 405, "Allow: GET, HEAD\r\n", "method_not_allowed",
+                                     "Read with GET.");
         return;
     }
     if (!known && v->caller == 0) {
-        end_with_error(v, 401, "WWW-Authenticate: Bearer\r\n", "unauthorized",
-                       "Send the key that sent the document, or the admin token.");
+        http_document_end_with_error(v, 401, "WWW-Authenticate: Bearer\r\n", "unauthorized",
+                                     "Send the key that sent the document, or the admin token.");
         return;
     }
     v->wants_payload = str_is(tail, "payload");
@@ -355,27 +359,28 @@ static void on_head(struct http_request *r, void *arg)
     if (known && !may_ask(v))
         return;
     if (v->wants_payload && !read_stage(v)) {
-        end_with_error(v, 400, "", "bad_stage", "stage is a number from 1 on.");
+        http_document_end_with_error(v, 400, "", "bad_stage", "stage is a number from 1 on.");
         return;
     }
     if (v->stage != 0 && !known) {
-        end_with_error(v, 403, "", "forbidden", "What steps made of it is for the admin token.");
+        http_document_end_with_error(v, 403, "", "forbidden",
+                                     "What steps made of it is for the admin token.");
         return;
     }
     if (!id_parse(id, &v->id) || (tail.len > 0 && !v->wants_payload)) {
-        end_with_error(v, 404, "", "unknown_document", "There is no such document.");
+        http_document_end_with_error(v, 404, "", "unknown_document", "There is no such document.");
         return;
     }
-    to_background(v, look_up, looked_up);
+    http_document_to_background(v, http_document_look_up, looked_up);
 }
 
-static void on_drained(struct http_request *r)
+static void http_document_on_drained(struct http_request *r)
 {
-    next_piece((struct reading *)r->user);
+    http_document_next_piece((struct reading *)r->user);
 }
 
 const struct http_handler http_document_handler = {
-    .head = on_head,
+    .head = http_document_on_head,
     .gone = http_visit_gone,
-    .drained = on_drained,
+    .drained = http_document_on_drained,
 };

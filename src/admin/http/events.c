@@ -111,17 +111,18 @@ static void stream_free(struct stream *s)
     free(s);
 }
 
-static void on_gone(struct http_request *r)
+static void http_events_on_gone(struct http_request *r)
 {
     stream_free(stream_of(r->user));
 }
 
-static void on_drained(struct http_request *r)
+static void http_events_on_drained(struct http_request *r)
 {
     stream_of(r->user)->behind = false;
 }
 
-static const struct http_handler handler = { .gone = on_gone, .drained = on_drained };
+static const struct http_handler handler = { .gone = http_events_on_gone,
+                                             .drained = http_events_on_drained };
 
 /* Its request is dead behind this. */
 static void stream_end(struct stream *s, bool in_order)
@@ -154,7 +155,7 @@ static void round_unref(struct round *r)
     free(r);
 }
 
-static void on_round(struct loop_msg *msg)
+static void http_events_on_round(struct loop_msg *msg)
 {
     struct branch *b = container_of(msg, struct branch, msg);
     struct round *round = b->round;
@@ -176,7 +177,7 @@ static void on_round(struct loop_msg *msg)
 /* ---- opening -----------------------------------------------------------------------------------
  */
 
-static bool is_of(const struct stream *s, const struct principal *who)
+static bool http_events_is_of(const struct stream *s, const struct principal *who)
 {
     return s->kind == who->kind && str_is(who->name, s->name);
 }
@@ -198,7 +199,7 @@ static const char *why_not(const struct http_events *e, const struct principal *
     size_t own = 0;
 
     for (const struct stream *s = e->streams; s != NULL; s = s->known)
-        own += is_of(s, who);
+        own += http_events_is_of(s, who);
     *ret_status = own >= EVENTS_EACH_MOST ? 429 : 503;
     if (e->stopping)
         return "The node is stopping.";
@@ -207,8 +208,8 @@ static const char *why_not(const struct http_events *e, const struct principal *
     return e->count >= EVENTS_STREAMS_MOST ? "Too many streams of events are open." : NULL;
 }
 
-static const char *take(struct http_events *e, struct stream *s, const struct principal *who,
-                        int *ret_status)
+static const char *http_events_take(struct http_events *e, struct stream *s,
+                                    const struct principal *who, int *ret_status)
 {
     (void)pthread_mutex_lock(&e->mutex);
     const char *why = why_not(e, who, ret_status);
@@ -238,7 +239,7 @@ void http_events_open(struct http_events *e, struct http_request *r, const struc
                           .name = xstrndup(who->name),
                           .sees_all = rights_everywhere(&who->rights, RIGHT_SEE),
                           .until_us = clock_mono_us() + STREAM_US };
-    const char *why = take(e, s, who, &status);
+    const char *why = http_events_take(e, s, who, &status);
 
     if (why != NULL) {
         free(s->name);
@@ -360,7 +361,7 @@ static bool look_at_alerts(struct http_events *e, struct round *to, struct arena
 }
 
 /* What cannot be asked now is told at a later look. */
-static struct round *look(struct http_events *e)
+static struct round *http_events_look(struct http_events *e)
 {
     AUTO(arena_done) struct arena a = ARENA_INIT(ARENA_MOST);
     struct round *to = NEW(struct round);
@@ -380,13 +381,13 @@ static struct round *look(struct http_events *e)
  */
 
 /* A loop that has not come to the last round yet misses this one. */
-static void post(struct branch *b, struct round *round)
+static void http_events_post(struct branch *b, struct round *round)
 {
     if (atomic_exchange(&b->posted, true))
         return;
     atomic_fetch_add(&round->refs, 1);
     b->round = round;
-    b->msg.fn = on_round;
+    b->msg.fn = http_events_on_round;
     loop_post(b->loop, &b->msg);
 }
 
@@ -415,10 +416,10 @@ static void *look_main(void *arg)
             e->seen.known = false;
             continue;
         }
-        struct round *round = look(e);
+        struct round *round = http_events_look(e);
 
         for (size_t i = 0; i < e->branch_count; i++)
-            post(&e->branches[i], round);
+            http_events_post(&e->branches[i], round);
         round_unref(round);
     }
     return NULL;
@@ -460,7 +461,7 @@ void http_events_stop(struct http_events *e)
         while (atomic_exchange(&b->posted, true)) /* the last round is on its way */
             clock_sleep_us(1000);
         b->ending = true;
-        b->msg.fn = on_round;
+        b->msg.fn = http_events_on_round;
         loop_post(b->loop, &b->msg);
     }
 }

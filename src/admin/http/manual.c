@@ -65,8 +65,8 @@ static struct post *post_new(struct http_request *r, const struct identify *know
     return p;
 }
 
-static void end_with_error(struct post *p, int status, const char *fields, const char *code,
-                           const char *message)
+static void http_manual_end_with_error(struct post *p, int status, const char *fields,
+                                       const char *code, const char *message)
 {
     http_visit_error(&p->visit, status, fields, code, message);
 }
@@ -79,10 +79,11 @@ static bool admits(struct post *p)
     int64_t caller;
 
     if (!identify(p->known, p->visit.request, &p->arena, &p->who, &caller))
-        end_with_error(p, 401, "WWW-Authenticate: Bearer\r\n", "unauthorized",
-                       "Send the admin token of the node: Authorization: Bearer TOKEN.");
+        http_manual_end_with_error(
+            p, 401, "WWW-Authenticate: Bearer\r\n", "unauthorized",
+            "Send the admin token of the node: Authorization: Bearer TOKEN.");
     else if (!rights_has(&p->who.rights, RIGHT_EDIT))
-        end_with_error(p, 403, "", "forbidden", "This needs the right `edit`.");
+        http_manual_end_with_error(p, 403, "", "forbidden", "This needs the right `edit`.");
     else
         return true;
     return false;
@@ -103,34 +104,36 @@ static void take_who(struct post *p)
 
 /* ---- answers --------------------------------------------------------------------------------- */
 
-static void answer_trouble(struct post *p)
+static void http_manual_answer_trouble(struct post *p)
 {
     const struct err *e = &p->err;
 
     if (e->kind == ERR_LIMIT && e->sys == ENOSPC)
-        end_with_error(p, 507, "Retry-After: 30\r\n", "no_space", e->text);
+        http_manual_end_with_error(p, 507, "Retry-After: 30\r\n", "no_space", e->text);
     else if (e->kind == ERR_LIMIT)
-        end_with_error(p, 413, "", "too_large", e->text);
+        http_manual_end_with_error(p, 413, "", "too_large", e->text);
     else if (e->kind == ERR_UNCERTAIN)
-        end_with_error(p, 503, "Retry-After: 2\r\n", "uncertain",
-                       "The document may or may not have been stored. Send it again with the same "
-                       "Idempotency-Key.");
+        http_manual_end_with_error(
+            p, 503, "Retry-After: 2\r\n", "uncertain",
+            "The document may or may not have been stored. Send it again with the same "
+            "Idempotency-Key.");
     else if (e->kind == ERR_TRANSIENT)
-        end_with_error(p, 503, "Retry-After: 2\r\n", "unavailable", e->text);
+        http_manual_end_with_error(p, 503, "Retry-After: 2\r\n", "unavailable", e->text);
     else
-        end_with_error(p, 500, "", "failed", e->text);
+        http_manual_end_with_error(p, 500, "", "failed", e->text);
 }
 
-static void answer_refusal(struct post *p)
+static void http_manual_answer_refusal(struct post *p)
 {
     const struct manual_result *r = &p->result;
 
     if (r->key_differs)
-        end_with_error(p, 422, "", "key_reused", r->text);
+        http_manual_end_with_error(p, 422, "", "key_reused", r->text);
     else if (r->result == OPERATE_NONE)
-        end_with_error(p, 404, "", "unknown_document", r->text);
+        http_manual_end_with_error(p, 404, "", "unknown_document", r->text);
     else
-        end_with_error(p, 409, "", r->result == OPERATE_BUSY ? "busy" : "refused", r->text);
+        http_manual_end_with_error(p, 409, "", r->result == OPERATE_BUSY ? "busy" : "refused",
+                                   r->text);
 }
 
 static void answer_made(struct post *p)
@@ -163,14 +166,14 @@ static struct post *post_of_job(struct background_job *job)
     return container_of(http_visit_of_job(job), struct post, visit);
 }
 
-static bool to_background(struct post *p, void (*run)(struct background_job *),
-                          void (*done)(struct loop_msg *))
+static bool http_manual_to_background(struct post *p, void (*run)(struct background_job *),
+                                      void (*done)(struct loop_msg *))
 {
     return http_visit_to_background(&p->visit, engine_background(p->who.engine), run, done);
 }
 
 /* For the audit log. */
-static struct str asked_of(struct post *p)
+static struct str http_manual_asked_of(struct post *p)
 {
     AUTO(buf_done) struct buf text = BUF_INIT(64 << 10);
     const struct manual_request *q = &p->q;
@@ -201,7 +204,7 @@ static void make_in_background(struct background_job *job)
     struct audit_entry e = api_audit_entry(
         &p->who, p->q.is_edit ? STR("documentEdit") : STR("documentSend"), (struct str){ 0 });
 
-    e.became = asked_of(p);
+    e.became = http_manual_asked_of(p);
     audit_begin(&e);
     p->ok = manual_make(engine_manual(p->who.engine), &p->q, &p->bytes, &p->result, &p->err);
     audit_end();
@@ -219,9 +222,9 @@ static struct post *agreed(struct loop_msg *msg)
     if (p->ok && p->result.result == OPERATE_DONE)
         return p;
     if (p->ok)
-        answer_refusal(p);
+        http_manual_answer_refusal(p);
     else
-        answer_trouble(p);
+        http_manual_answer_trouble(p);
     return NULL;
 }
 
@@ -240,14 +243,15 @@ static void ask_in_background(struct background_job *job)
     p->ok = manual_ask(engine_manual(p->who.engine), &p->q, &p->result, &p->size_most, &p->err);
 }
 
-static void asked(struct loop_msg *msg)
+static void http_manual_asked(struct loop_msg *msg)
 {
     struct post *p = agreed(msg);
 
     if (p == NULL)
         return;
     if (p->visit.request->content_length > p->size_most)
-        end_with_error(p, 413, "", "too_large", "It is larger than limits.size of its gateway.");
+        http_manual_end_with_error(p, 413, "", "too_large",
+                                   "It is larger than limits.size of its gateway.");
     else
         http_read_body(p->visit.request);
 }
@@ -255,7 +259,7 @@ static void asked(struct loop_msg *msg)
 /* ---- the head -------------------------------------------------------------------------------- */
 
 /* A field as text; ptr NULL: there is none.  False: it is no text. */
-static bool text_of(struct post *p, const char *field, size_t most, struct str *ret)
+static bool http_manual_text_of(struct post *p, const char *field, size_t most, struct str *ret)
 {
     struct str value = http_field(p->visit.request, str_of(field));
 
@@ -283,17 +287,17 @@ static bool read_attributes(struct post *p)
     return true;
 }
 
-static bool read_fields(struct post *p)
+static bool http_manual_read_fields(struct post *p)
 {
     struct manual_request *q = &p->q;
 
-    if (!text_of(p, "Waybill-Sender", FACTS_VALUE_MOST, &q->given.sender) ||
-        !text_of(p, "Waybill-Receiver", FACTS_VALUE_MOST, &q->given.receiver) ||
-        !text_of(p, "Waybill-Type", FACTS_VALUE_MOST, &q->given.type) ||
-        !text_of(p, "Waybill-Name", MANUAL_NAME_MOST, &q->name) ||
-        !text_of(p, "Content-Type", MANUAL_NAME_MOST, &q->ctype) ||
-        !text_of(p, "Idempotency-Key", MANUAL_KEY_MOST, &q->key) ||
-        !text_of(p, "Waybill-By", MANUAL_WHO_MOST, &p->by) || !api_is_who(p->by) ||
+    if (!http_manual_text_of(p, "Waybill-Sender", FACTS_VALUE_MOST, &q->given.sender) ||
+        !http_manual_text_of(p, "Waybill-Receiver", FACTS_VALUE_MOST, &q->given.receiver) ||
+        !http_manual_text_of(p, "Waybill-Type", FACTS_VALUE_MOST, &q->given.type) ||
+        !http_manual_text_of(p, "Waybill-Name", MANUAL_NAME_MOST, &q->name) ||
+        !http_manual_text_of(p, "Content-Type", MANUAL_NAME_MOST, &q->ctype) ||
+        !http_manual_text_of(p, "Idempotency-Key", MANUAL_KEY_MOST, &q->key) ||
+        !http_manual_text_of(p, "Waybill-By", MANUAL_WHO_MOST, &p->by) || !api_is_who(p->by) ||
         !read_attributes(p))
         return false;
     take_who(p);
@@ -301,8 +305,8 @@ static bool read_fields(struct post *p)
 }
 
 /* One of two words, or neither; false: another. */
-static bool read_word(struct post *p, const char *name, const char *first, const char *second,
-                      bool *ret_second)
+static bool http_manual_read_word(struct post *p, const char *name, const char *first,
+                                  const char *second, bool *ret_second)
 {
     AUTO(buf_done) struct buf value = BUF_INIT(64);
     struct err err;
@@ -334,14 +338,14 @@ static bool read_edit(struct post *p)
     (void)str_cut(rest, '/', &id);
     p->q.is_edit = true;
     if (!id_parse(id, &p->q.original)) {
-        end_with_error(p, 404, "", "unknown_document", "There is no such document.");
+        http_manual_end_with_error(p, 404, "", "unknown_document", "There is no such document.");
         return false;
     }
-    if (read_word(p, "as", "supersede", "beside", &p->q.beside) &&
-        read_word(p, "from", "gateway", "router", &p->q.to_router))
+    if (http_manual_read_word(p, "as", "supersede", "beside", &p->q.beside) &&
+        http_manual_read_word(p, "from", "gateway", "router", &p->q.to_router))
         return true;
-    end_with_error(p, 400, "", "bad_query",
-                   "as is supersede or beside, from is gateway or router.");
+    http_manual_end_with_error(p, 400, "", "bad_query",
+                               "as is supersede or beside, from is gateway or router.");
     return false;
 }
 
@@ -349,11 +353,11 @@ static bool read_send(struct post *p)
 {
     if (read_gateway(p))
         return true;
-    end_with_error(p, 400, "", "bad_query", "Say where it came in: gateway=NAME.");
+    http_manual_end_with_error(p, 400, "", "bad_query", "Say where it came in: gateway=NAME.");
     return false;
 }
 
-static bool has_facts(const struct facts *f)
+static bool http_manual_has_facts(const struct facts *f)
 {
     return f->sender.ptr != NULL || f->receiver.ptr != NULL || f->type.ptr != NULL ||
            f->attribute_count > 0;
@@ -364,17 +368,18 @@ static void read_request(struct post *p)
 {
     if (!(str_is(p->visit.request->path, "/documents") ? read_send(p) : read_edit(p)))
         return;
-    if (!read_fields(p))
-        end_with_error(p, 400, "", "bad_field",
-                       "A Waybill- field or the Idempotency-Key is too long, no UTF-8, or no K=V.");
-    else if (has_facts(&p->q.given) && !p->q.to_router)
-        end_with_error(p, 400, "", "bad_query",
-                       "Sender, receiver, type and attributes are for from=router.");
+    if (!http_manual_read_fields(p))
+        http_manual_end_with_error(
+            p, 400, "", "bad_field",
+            "A Waybill- field or the Idempotency-Key is too long, no UTF-8, or no K=V.");
+    else if (http_manual_has_facts(&p->q.given) && !p->q.to_router)
+        http_manual_end_with_error(p, 400, "", "bad_query",
+                                   "Sender, receiver, type and attributes are for from=router.");
     else
-        (void)to_background(p, ask_in_background, asked);
+        (void)http_manual_to_background(p, ask_in_background, http_manual_asked);
 }
 
-static void on_head(struct http_request *r, void *arg)
+static void http_manual_on_head(struct http_request *r, void *arg)
 {
     struct post *p = post_new(r, arg);
 
@@ -386,12 +391,12 @@ static void on_head(struct http_request *r, void *arg)
 
 /* All of it is there.  A body may take long: what was revoked meanwhile does not count any more.
  * False: it was answered why not. */
-static bool make(struct post *p)
+static bool http_manual_make(struct post *p)
 {
     if (!admits(p))
         return false;
     take_who(p);
-    return to_background(p, make_in_background, made);
+    return http_manual_to_background(p, make_in_background, made);
 }
 
 static void on_spool_drained(void *user)
@@ -401,14 +406,14 @@ static void on_spool_drained(void *user)
     http_resume(p->visit.request);
 }
 
-static void on_spooled(void *user, const struct spool_result *r)
+static void http_manual_on_spooled(void *user, const struct spool_result *r)
 {
     struct post *p = user;
 
     p->spool = NULL;
     if (!r->ok) {
         p->err = r->err;
-        answer_trouble(p);
+        http_manual_answer_trouble(p);
         return;
     }
     p->bytes = (struct manual_bytes){
@@ -416,19 +421,21 @@ static void on_spooled(void *user, const struct spool_result *r)
     };
     struct engine *e = p->who.engine;
 
-    if (!make(p))
+    if (!http_manual_make(p))
         spool_drop(engine_spool(e), r->place);
 }
 
-static const struct spool_calls spool_calls = { .drained = on_spool_drained, .done = on_spooled };
+static const struct spool_calls spool_calls = { .drained = on_spool_drained,
+                                                .done = http_manual_on_spooled };
 
-static void on_body(struct http_request *r, struct str bytes)
+static void http_manual_on_body(struct http_request *r, struct str bytes)
 {
     struct post *p = r->user;
 
     p->size += (int64_t)bytes.len;
     if (p->size > p->size_most) {
-        end_with_error(p, 413, "", "too_large", "It is larger than limits.size of its gateway.");
+        http_manual_end_with_error(p, 413, "", "too_large",
+                                   "It is larger than limits.size of its gateway.");
         return;
     }
     if (p->spool == NULL && p->size <= SEGMENT_PAYLOAD_MOST) {
@@ -445,7 +452,7 @@ static void on_body(struct http_request *r, struct str bytes)
         http_pause(r);
 }
 
-static void on_end(struct http_request *r)
+static void http_manual_on_end(struct http_request *r)
 {
     struct post *p = r->user;
 
@@ -456,12 +463,12 @@ static void on_end(struct http_request *r)
     p->bytes = (struct manual_bytes){ .body = buf_view(&p->body),
                                       .size = (int64_t)p->body.len,
                                       .sha256 = digest_of(buf_view(&p->body)) };
-    (void)make(p);
+    (void)http_manual_make(p);
 }
 
 const struct http_handler http_manual_handler = {
-    .head = on_head,
-    .body = on_body,
-    .end = on_end,
+    .head = http_manual_on_head,
+    .body = http_manual_on_body,
+    .end = http_manual_on_end,
     .gone = http_visit_gone,
 };

@@ -40,7 +40,7 @@ struct entry_way {
     void (*at_background)(struct entry *e);
 };
 
-static void json_drop(json_t **json)
+static void http_login_json_drop(json_t **json)
 {
     json_decref(*json);
 }
@@ -61,7 +61,7 @@ static void entry_free(struct entry *e)
     free(e);
 }
 
-static struct entry *entry_of(void *user)
+static struct entry *http_login_entry_of(void *user)
 {
     struct entry *e = user;
 
@@ -69,7 +69,7 @@ static struct entry *entry_of(void *user)
     return e;
 }
 
-static struct str keep(struct entry *e, struct str text, size_t most)
+static struct str http_login_keep(struct entry *e, struct str text, size_t most)
 {
     return arena_copy(&e->arena, str_first(text, most));
 }
@@ -87,14 +87,14 @@ static struct entry *entry_new(struct http_request *r, struct login *login)
                          .fields = BUF_INIT(FIELDS_MOST),
                          .answer = BUF_INIT(ANSWER_MOST) };
     r->user = e;
-    e->address = keep(e, http_peer(r), SESSION_ADDRESS_MOST);
-    e->agent = keep(e, http_field(r, STR("User-Agent")), SESSION_AGENT_MOST);
+    e->address = http_login_keep(e, http_peer(r), SESSION_ADDRESS_MOST);
+    e->agent = http_login_keep(e, http_field(r, STR("User-Agent")), SESSION_AGENT_MOST);
     if (!str_is_utf8(e->agent))
         e->agent = STR("");
-    e->host = keep(e, http_field(r, STR("Host")), 300);
+    e->host = http_login_keep(e, http_field(r, STR("Host")), 300);
     e->path = arena_copy(&e->arena, r->path);
     e->query = arena_copy(&e->arena, r->query);
-    e->flow = keep(e, http_cookie_find(r, OIDC_COOKIE), 100);
+    e->flow = http_login_keep(e, http_cookie_find(r, OIDC_COOKIE), 100);
     e->secure = http_cookie_is_secure(r);
     (void)http_cookie_identify(login, r, &e->arena, &e->who);
     return e;
@@ -102,7 +102,7 @@ static struct entry *entry_new(struct http_request *r, struct login *login)
 
 /* ---- answers --------------------------------------------------------------------------------- */
 
-static void answer(struct entry *e)
+static void http_login_answer(struct entry *e)
 {
     struct http_request *r = e->request;
 
@@ -149,7 +149,7 @@ static void trouble(struct entry *e, const struct err *err)
     entry_error(e, later ? 503 : 500, later ? "unavailable" : "failed", err->text);
 }
 
-static void wrong(struct entry *e)
+static void http_login_wrong(struct entry *e)
 {
     entry_error(e, 401, "wrong", "The user or the password is wrong.");
 }
@@ -158,23 +158,23 @@ static void wrong(struct entry *e)
 
 static void run_in_background(struct background_job *job)
 {
-    struct entry *e = entry_of(container_of(job, struct entry, job));
+    struct entry *e = http_login_entry_of(container_of(job, struct entry, job));
 
     e->way->at_background(e);
 }
 
 static void done_in_background(struct loop_msg *msg)
 {
-    struct entry *e = entry_of(container_of(msg, struct entry, job.done));
+    struct entry *e = http_login_entry_of(container_of(msg, struct entry, job.done));
 
     e->away = false;
     if (e->request != NULL)
-        answer(e);
+        http_login_answer(e);
     else
         entry_free(e); /* nobody waits any more */
 }
 
-static void to_background(struct entry *e)
+static void http_login_to_background(struct entry *e)
 {
     struct background *background =
         e->way->outside ? login_background(e->login) : engine_background(login_engine(e->login));
@@ -187,12 +187,12 @@ static void to_background(struct entry *e)
         return;
     buf_puts(&e->fields, "Retry-After: 1\r\n");
     entry_error(e, 503, "busy", "Too many want in at once. Try again.");
-    answer(e);
+    http_login_answer(e);
 }
 
 /* ---- user and password ----------------------------------------------------------------------- */
 
-static bool is_text(struct str s)
+static bool http_login_is_text(struct str s)
 {
     return s.ptr != NULL && s.len <= 4096 && memchr(s.ptr, '\0', s.len) == NULL;
 }
@@ -210,7 +210,7 @@ static struct str fold(struct arena *a, struct str name)
 
 static bool take_pair(struct entry *e, struct str name, struct str password)
 {
-    if (!is_text(name) || !is_text(password))
+    if (!http_login_is_text(name) || !http_login_is_text(password))
         return false;
     e->name = fold(&e->arena, str_trim(name));
     e->password = arena_copy(&e->arena, password);
@@ -234,7 +234,7 @@ static bool read_form(struct entry *e)
 
 static bool read_json(struct entry *e)
 {
-    AUTO(json_drop) json_t *json = NULL;
+    AUTO(http_login_json_drop) json_t *json = NULL;
     struct err err = { 0 };
 
     return json_in_object(buf_view(&e->body), &json, &err) &&
@@ -277,7 +277,7 @@ bool entry_begin_session(struct entry *e, struct str user, const char *how)
     audit_end();
     if (!begun) {
         if (err.kind == ERR_NONE)
-            wrong(e);
+            http_login_wrong(e);
         else
             trouble(e, &err);
         return false;
@@ -313,7 +313,7 @@ static void login_in_background(struct entry *e)
 
 static void verified(void *user, bool ok)
 {
-    struct entry *e = entry_of(user);
+    struct entry *e = http_login_entry_of(user);
 
     e->away = false;
     if (ok)
@@ -324,10 +324,10 @@ static void verified(void *user, bool ok)
     if (e->request == NULL) {
         entry_free(e);
     } else if (ok) {
-        to_background(e);
+        http_login_to_background(e);
     } else {
-        wrong(e);
-        answer(e);
+        http_login_wrong(e);
+        http_login_answer(e);
     }
 }
 
@@ -500,7 +500,7 @@ static void link_use_in_background(struct entry *e)
 static bool link_on_loop(struct entry *e)
 {
     if (read_pair(e))
-        to_background(e);
+        http_login_to_background(e);
     else
         return true;
     return false;
@@ -567,7 +567,7 @@ static bool is_type(struct str content_type, const char *type)
  * form, and the end of a session, which needs no body, any site can send: they must say that they
  * come from our own page.  A link is a secret, but whoever has one could log others in as its user.
  */
-static bool read_type(struct entry *e)
+static bool http_login_read_type(struct entry *e)
 {
     struct str type = e->request->content_type;
     bool out = str_is(e->path, "/logout");
@@ -589,7 +589,7 @@ static bool read_type(struct entry *e)
     return false;
 }
 
-static void on_head(struct http_request *r, void *arg)
+static void http_login_on_head(struct http_request *r, void *arg)
 {
     struct entry *e = entry_new(r, arg);
     bool other = false;
@@ -603,40 +603,40 @@ static void on_head(struct http_request *r, void *arg)
     require(other);
     if (e->way == NULL) {
         entry_error(e, 405, "method_not_allowed", "This path is not for this method.");
-        answer(e);
+        http_login_answer(e);
     } else if (r->method == HTTP_METHOD_GET) {
-        to_background(e);
-    } else if (!read_type(e)) {
-        answer(e);
+        http_login_to_background(e);
+    } else if (!http_login_read_type(e)) {
+        http_login_answer(e);
     } else {
         http_read_body(r);
     }
 }
 
-static void on_body(struct http_request *r, struct str bytes)
+static void http_login_on_body(struct http_request *r, struct str bytes)
 {
-    struct entry *e = entry_of(r->user);
+    struct entry *e = http_login_entry_of(r->user);
     struct err err;
 
     if (buf_append(&e->body, bytes, &err))
         return;
     entry_error(e, 413, "too_large", "That is too long for a user and a password.");
-    answer(e);
+    http_login_answer(e);
 }
 
-static void on_end(struct http_request *r)
+static void http_login_on_end(struct http_request *r)
 {
-    struct entry *e = entry_of(r->user);
+    struct entry *e = http_login_entry_of(r->user);
 
     if (e->way->on_loop == NULL)
-        to_background(e);
+        http_login_to_background(e);
     else if (e->way->on_loop(e))
-        answer(e);
+        http_login_answer(e);
 }
 
-static void on_gone(struct http_request *r)
+static void http_login_on_gone(struct http_request *r)
 {
-    struct entry *e = entry_of(r->user);
+    struct entry *e = http_login_entry_of(r->user);
 
     e->request = NULL;
     if (!e->away)
@@ -644,8 +644,8 @@ static void on_gone(struct http_request *r)
 }
 
 const struct http_handler http_login_handler = {
-    .head = on_head,
-    .body = on_body,
-    .end = on_end,
-    .gone = on_gone,
+    .head = http_login_on_head,
+    .body = http_login_on_body,
+    .end = http_login_on_end,
+    .gone = http_login_on_gone,
 };

@@ -34,7 +34,7 @@ struct jwt_keys {
     size_t count;
 };
 
-static void json_drop(json_t **json)
+static void jwt_json_drop(json_t **json)
 {
     json_decref(*json);
 }
@@ -49,7 +49,7 @@ static bool part_of(const json_t *key, const char *name, struct buf *to)
     return text.len > 0 && base64url_decode(text, to, &err);
 }
 
-static EVP_PKEY *make_key(const char *type, OSSL_PARAM_BLD *parts)
+static EVP_PKEY *jwt_make_key(const char *type, OSSL_PARAM_BLD *parts)
 {
     OSSL_PARAM *params = OSSL_PARAM_BLD_to_param(parts);
     EVP_PKEY_CTX *ctx = EVP_PKEY_CTX_new_from_name(NULL, type, NULL);
@@ -78,7 +78,7 @@ static EVP_PKEY *read_rsa(const json_t *key)
         BN_is_odd(exponent) && BN_num_bits(exponent) > 1 &&
         OSSL_PARAM_BLD_push_BN(parts, OSSL_PKEY_PARAM_RSA_N, modulus) > 0 &&
         OSSL_PARAM_BLD_push_BN(parts, OSSL_PKEY_PARAM_RSA_E, exponent) > 0)
-        made = make_key("RSA", parts);
+        made = jwt_make_key("RSA", parts);
     OSSL_PARAM_BLD_free(parts);
     BN_free(modulus);
     BN_free(exponent);
@@ -100,12 +100,12 @@ static EVP_PKEY *read_ec(const json_t *key)
     if (parts != NULL &&
         OSSL_PARAM_BLD_push_utf8_string(parts, OSSL_PKEY_PARAM_GROUP_NAME, "prime256v1", 0) > 0 &&
         OSSL_PARAM_BLD_push_octet_string(parts, OSSL_PKEY_PARAM_PUB_KEY, point.ptr, point.len) > 0)
-        made = make_key("EC", parts);
+        made = jwt_make_key("EC", parts);
     OSSL_PARAM_BLD_free(parts);
     return made;
 }
 
-static void add_key(struct jwt_keys *k, const json_t *json)
+static void jwt_add_key(struct jwt_keys *k, const json_t *json)
 {
     struct str kty = json_in_text(json, "kty"), use = json_in_text(json, "use"),
                alg = json_in_text(json, "alg"), kid = json_in_text(json, "kid");
@@ -124,7 +124,7 @@ static void add_key(struct jwt_keys *k, const json_t *json)
 
 bool jwt_keys_read(struct str json, struct jwt_keys **ret, struct err *err)
 {
-    AUTO(json_drop) json_t *set = NULL;
+    AUTO(jwt_json_drop) json_t *set = NULL;
     const json_t *key;
     size_t i;
 
@@ -137,7 +137,7 @@ bool jwt_keys_read(struct str json, struct jwt_keys **ret, struct err *err)
     json_array_foreach(json_object_get(set, "keys"), i, key)
     {
         if (json_is_object(key) && k->count < JWT_KEYS_MOST)
-            add_key(k, key);
+            jwt_add_key(k, key);
     }
     *ret = k;
     return true;
@@ -156,7 +156,8 @@ void jwt_keys_free(struct jwt_keys *k)
 
 /* ---- signatures ------------------------------------------------------------------------------ */
 
-static bool verify(const struct jwt_key *key, struct str text, const unsigned char *sig, size_t len)
+static bool jwt_verify(const struct jwt_key *key, struct str text, const unsigned char *sig,
+                       size_t len)
 {
     EVP_MD_CTX *ctx = EVP_MD_CTX_new();
     bool ok = ctx != NULL && EVP_DigestVerifyInit(ctx, NULL, EVP_sha256(), NULL, key->pkey) > 0 &&
@@ -181,7 +182,7 @@ static bool verify_ec(const struct jwt_key *key, struct str text, struct str sig
         if (r != NULL && s != NULL && ECDSA_SIG_set0(pair, r, s) > 0) {
             int len = i2d_ECDSA_SIG(pair, &der);
 
-            ok = len > 0 && verify(key, text, der, (size_t)len);
+            ok = len > 0 && jwt_verify(key, text, der, (size_t)len);
         } else {
             BN_free(r);
             BN_free(s);
@@ -203,7 +204,7 @@ static bool verify_any(const struct jwt_keys *k, enum jwt_alg alg, struct str ki
         if (key->alg != alg || (kid.ptr != NULL && (key->kid == NULL || !str_is(kid, key->kid))))
             continue;
         known = true;
-        if (alg == JWT_RS256 ? verify(key, text, (const unsigned char *)sig.ptr, sig.len)
+        if (alg == JWT_RS256 ? jwt_verify(key, text, (const unsigned char *)sig.ptr, sig.len)
                              : verify_ec(key, text, sig))
             return true;
     }
@@ -216,7 +217,7 @@ static bool check_signature(const struct jwt_keys *k, struct str head, struct st
                             struct str signature, struct err *err)
 {
     AUTO(buf_done) struct buf text = BUF_INIT(JWT_MOST), sig = BUF_INIT(SIGNATURE_MOST);
-    AUTO(json_drop) json_t *header = NULL;
+    AUTO(jwt_json_drop) json_t *header = NULL;
 
     if (!base64url_decode(head, &text, err) || !json_in_object(buf_view(&text), &header, err) ||
         !base64url_decode(signature, &sig, err))
@@ -260,7 +261,7 @@ static bool time_of(const json_t *claims, const char *name, double *ret)
     return true;
 }
 
-static bool check_times(const json_t *claims, int64_t now_s, struct err *err)
+static bool jwt_check_times(const json_t *claims, int64_t now_s, struct err *err)
 {
     double now = (double)now_s, exp, iat, nbf = 0;
 
@@ -280,7 +281,7 @@ static bool check_claims(const json_t *claims, const struct jwt_rules *rules, st
         return err_set(err, ERR_PERMANENT, 0, "the ID token is of another issuer");
     if (!is_for(claims, rules->aud))
         return err_set(err, ERR_PERMANENT, 0, "the ID token is for somebody else");
-    if (!check_times(claims, rules->now_s, err))
+    if (!jwt_check_times(claims, rules->now_s, err))
         return false;
     if (rules->nonce.len == 0 || !str_eq(json_in_text(claims, "nonce"), rules->nonce))
         return err_set(err, ERR_PERMANENT, 0, "the ID token is of another login");
@@ -292,7 +293,7 @@ bool jwt_check(const struct jwt_keys *k, struct str token, const struct jwt_rule
                json_t **ret_claims, struct err *err)
 {
     AUTO(buf_done) struct buf text = BUF_INIT(JWT_MOST);
-    AUTO(json_drop) json_t *claims = NULL;
+    AUTO(jwt_json_drop) json_t *claims = NULL;
     struct str head, body, rest = str_cut(token, '.', &head), signature = str_cut(rest, '.', &body);
 
     if (token.len > JWT_MOST || body.len == 0 || str_find(signature, '.') >= 0)

@@ -65,7 +65,7 @@ static struct str network_of(struct str address, unsigned char bytes[16])
     return str_mem(bytes, 8);
 }
 
-static uint64_t key_of(const struct login_limit *l, struct str user, struct str address)
+static uint64_t login_limit_key_of(const struct login_limit *l, struct str user, struct str address)
 {
     unsigned char bytes[16];
     struct digest d = digest_start();
@@ -81,7 +81,7 @@ static uint64_t key_of(const struct login_limit *l, struct str user, struct str 
     return key != 0 ? key : 1;
 }
 
-static struct slot *find(struct table *t, uint64_t key)
+static struct slot *login_limit_find(struct table *t, uint64_t key)
 {
     for (int i = 0; i < WAYS; i++)
         if (t->slots[key % SETS][i].key == key)
@@ -90,9 +90,9 @@ static struct slot *find(struct table *t, uint64_t key)
 }
 
 /* The slot of the key, or in the place of the one that was used longest ago. */
-static struct slot *take(struct table *t, uint64_t key)
+static struct slot *login_limit_take(struct table *t, uint64_t key)
 {
-    struct slot *found = find(t, key), *set = t->slots[key % SETS], *oldest = set;
+    struct slot *found = login_limit_find(t, key), *set = t->slots[key % SETS], *oldest = set;
 
     if (found != NULL)
         return found;
@@ -120,7 +120,7 @@ static void count_try(struct slot *s, int free_tries, int64_t now_us)
 /* How long a key still waits; what is long ago is forgotten. */
 static int64_t wait_of(struct table *t, uint64_t key, int64_t now_us)
 {
-    struct slot *s = find(t, key);
+    struct slot *s = login_limit_find(t, key);
 
     if (s == NULL)
         return 0;
@@ -138,8 +138,8 @@ static int64_t try_stranger(struct login_limit *l, uint64_t pair, uint64_t place
 
     if (wait > 0)
         return wait;
-    count_try(take(&l->tries, place), LOGIN_FREE_ADDRESS, now_us);
-    count_try(take(&l->tries, pair), LOGIN_FREE_PAIR, now_us);
+    count_try(login_limit_take(&l->tries, place), LOGIN_FREE_ADDRESS, now_us);
+    count_try(login_limit_take(&l->tries, pair), LOGIN_FREE_PAIR, now_us);
     return 0;
 }
 
@@ -159,10 +159,11 @@ static int64_t try_known(struct slot *s, int64_t now_us)
 
 int64_t login_limit_try(struct login_limit *l, struct str user, struct str address, int64_t now_us)
 {
-    uint64_t pair = key_of(l, user, address), place = key_of(l, STR(""), address);
+    uint64_t pair = login_limit_key_of(l, user, address),
+             place = login_limit_key_of(l, STR(""), address);
 
     (void)pthread_mutex_lock(&l->mutex);
-    struct slot *known = find(&l->known, pair);
+    struct slot *known = login_limit_find(&l->known, pair);
     int64_t wait = known != NULL ? try_known(known, now_us) : try_stranger(l, pair, place, now_us);
 
     (void)pthread_mutex_unlock(&l->mutex);
@@ -171,12 +172,15 @@ int64_t login_limit_try(struct login_limit *l, struct str user, struct str addre
 
 void login_limit_worked(struct login_limit *l, struct str user, struct str address, int64_t now_us)
 {
-    uint64_t pair = key_of(l, user, address), place = key_of(l, STR(""), address);
+    uint64_t pair = login_limit_key_of(l, user, address),
+             place = login_limit_key_of(l, STR(""), address);
 
     (void)pthread_mutex_lock(&l->mutex);
-    bool was_known = find(&l->known, pair) != NULL; /* then its try did not count for the place */
-    struct slot *known = take(&l->known, pair), *at = find(&l->tries, place),
-                *failed = find(&l->tries, pair);
+    bool was_known =
+        login_limit_find(&l->known, pair) != NULL; /* then its try did not count for the place */
+    struct slot *known = login_limit_take(&l->known, pair),
+                *at = login_limit_find(&l->tries, place),
+                *failed = login_limit_find(&l->tries, pair);
 
     known->tries = LOGIN_KNOWN_BURST;
     known->last_us = now_us;

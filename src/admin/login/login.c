@@ -76,7 +76,7 @@ struct login {
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
-static void table_free(struct table *t)
+static void login_table_free(struct table *t)
 {
     if (t == NULL)
         return;
@@ -99,7 +99,7 @@ static struct seat *find_seat(struct table *t, const struct sha256 *id)
     return bsearch(&key, t->seats, t->seat_count, sizeof *t->seats, by_id);
 }
 
-static const struct user *find_user(const struct table *t, struct str name)
+static const struct user *login_find_user(const struct table *t, struct str name)
 {
     size_t low = 0, high = t != NULL ? t->user_count : 0;
 
@@ -117,7 +117,7 @@ static const struct user *find_user(const struct table *t, struct str name)
     return NULL;
 }
 
-static int by_name(const void *a, const void *b)
+static int login_by_name(const void *a, const void *b)
 {
     return str_cmp(((const struct user *)a)->name, ((const struct user *)b)->name);
 }
@@ -150,7 +150,7 @@ static bool seat_all(struct login *l, struct table *t, const struct session *ses
         return false;
     t->seats = ARENA_ARRAY(&t->arena, struct seat, count + 1);
     for (size_t i = 0; i < count; i++) {
-        const struct user *u = find_user(t, sessions[i].user);
+        const struct user *u = login_find_user(t, sessions[i].user);
 
         if (u == NULL || u->disabled)
             continue;
@@ -180,20 +180,20 @@ static bool read_table(struct login *l, struct table *t, struct err *err)
         !user_list(s, &t->arena, &t->users, &t->user_count, err))
         return false;
     if (t->user_count > 0) /* a database may sort in its own way */
-        qsort(t->users, t->user_count, sizeof *t->users, by_name);
+        qsort(t->users, t->user_count, sizeof *t->users, login_by_name);
     t->loaded_us = clock_mono_us();
     return session_list(s, &t->arena, &sessions, &count, err) &&
            seat_all(l, t, sessions, count, err);
 }
 
 /* With `loading` held. */
-static bool load(struct login *l, struct err *err)
+static bool login_load(struct login *l, struct err *err)
 {
     struct table *t = NEW(struct table), *old;
 
     t->arena = (struct arena)ARENA_INIT(TABLE_ARENA);
     if (!read_table(l, t, err)) {
-        table_free(t);
+        login_table_free(t);
         return false;
     }
     (void)pthread_mutex_lock(&l->mutex);
@@ -206,14 +206,14 @@ static bool load(struct login *l, struct err *err)
     }
     l->table = t;
     (void)pthread_mutex_unlock(&l->mutex);
-    table_free(old);
+    login_table_free(old);
     return true;
 }
 
 bool login_refresh(struct login *l, struct err *err)
 {
     (void)pthread_mutex_lock(&l->loading);
-    bool ok = load(l, err);
+    bool ok = login_load(l, err);
 
     (void)pthread_mutex_unlock(&l->loading);
     return ok;
@@ -221,7 +221,7 @@ bool login_refresh(struct login *l, struct err *err)
 
 /* ---- following ------------------------------------------------------------------------------- */
 
-static bool follow(struct login *l, struct err *err)
+static bool login_follow(struct login *l, struct err *err)
 {
     struct store *s = engine_store(l->engine);
     int64_t mark, roles_mark;
@@ -275,7 +275,7 @@ static void *login_main(void *arg)
 
     do {
         struct err err = { 0 };
-        bool ok = follow(l, &err) && note_uses(l, &err);
+        bool ok = login_follow(l, &err) && note_uses(l, &err);
 
         if (!ok && !failing)
             log_event(LOG_WARN, "login.trouble", kv_z("why", err.text));
@@ -315,7 +315,7 @@ void login_free(struct login *l)
     (void)pthread_join(l->thread, NULL);
     background_free(l->background);
     oidc_provider_free(l->oidc);
-    table_free(l->table);
+    login_table_free(l->table);
     login_limit_free(l->limits);
     (void)pthread_cond_destroy(&l->stop);
     (void)pthread_mutex_destroy(&l->thread_mutex);
@@ -404,7 +404,7 @@ bool login_end(struct login *l, const struct sha256 *session, bool *ret_was, str
 bool login_hash(struct login *l, struct str name, struct arena *a, const char **ret)
 {
     (void)pthread_mutex_lock(&l->mutex);
-    const struct user *u = find_user(l->table, name);
+    const struct user *u = login_find_user(l->table, name);
     bool found = u != NULL && !u->disabled && u->password.len > 0;
 
     if (found)

@@ -21,12 +21,12 @@ enum { FLOW_S = 600, FLOW_TEXT = 48, URL_MOST = 7000, CODE_MOST = 4096, NAME_TEX
 
 #define CALLBACK "/oidc/callback"
 
-static void json_drop(json_t **json)
+static void oidc_json_drop(json_t **json)
 {
     json_decref(*json);
 }
 
-static void refuse(struct entry *e, int status, const struct err *err)
+static void oidc_refuse(struct entry *e, int status, const struct err *err)
 {
     log_event(LOG_WARN, "login.refuse", kv_z("user", ""), kv_str("address", e->address),
               kv_z("why", err->text));
@@ -38,12 +38,12 @@ static void refuse_text(struct entry *e, int status, const char *text)
     struct err err = { 0 };
 
     (void)err_set(&err, ERR_PERMANENT, 0, "%s", text);
-    refuse(e, status, &err);
+    oidc_refuse(e, status, &err);
 }
 
 static void refuse_trouble(struct entry *e, const struct err *err)
 {
-    refuse(e, err->kind == ERR_TRANSIENT ? 503 : err->kind == ERR_CONFIG ? 500 : 403, err);
+    oidc_refuse(e, err->kind == ERR_TRANSIENT ? 503 : err->kind == ERR_CONFIG ? 500 : 403, err);
 }
 
 /* ---- what belongs to one login --------------------------------------------------------------- */
@@ -53,7 +53,7 @@ struct flow {
     char state[FLOW_TEXT], nonce[FLOW_TEXT], verifier[FLOW_TEXT], challenge[FLOW_TEXT];
 };
 
-static void text_of(struct sha256 sum, char ret[static FLOW_TEXT])
+static void oidc_text_of(struct sha256 sum, char ret[static FLOW_TEXT])
 {
     AUTO(buf_done) struct buf text = BUF_INIT(FLOW_TEXT);
     struct err err;
@@ -62,24 +62,24 @@ static void text_of(struct sha256 sum, char ret[static FLOW_TEXT])
     (void)snprintf(ret, FLOW_TEXT, "%s", text.ptr);
 }
 
-static void derive(const char *what, struct str secret, char ret[static FLOW_TEXT])
+static void oidc_derive(const char *what, struct str secret, char ret[static FLOW_TEXT])
 {
     struct digest d = digest_start();
 
     digest_add(&d, str_of(what));
     digest_add(&d, STR(":"));
     digest_add(&d, secret);
-    text_of(digest_end(&d), ret);
+    oidc_text_of(digest_end(&d), ret);
 }
 
 static struct flow flow_of(struct str secret)
 {
     struct flow f;
 
-    derive("state", secret, f.state);
-    derive("nonce", secret, f.nonce);
-    derive("verifier", secret, f.verifier);
-    text_of(digest_of(str_of(f.verifier)), f.challenge);
+    oidc_derive("state", secret, f.state);
+    oidc_derive("nonce", secret, f.nonce);
+    oidc_derive("verifier", secret, f.verifier);
+    oidc_text_of(digest_of(str_of(f.verifier)), f.challenge);
     return f;
 }
 
@@ -325,7 +325,8 @@ static struct str roles_of(struct entry *e, const struct oidc_settings *s, const
 }
 
 /* A name that fits, of those that the provider knows; else one made of who it is. */
-static struct str name_of(struct entry *e, const json_t *claims, const struct user *u, bool plain)
+static struct str oidc_name_of(struct entry *e, const json_t *claims, const struct user *u,
+                               bool plain)
 {
     static const char *const wanted[] = { "preferred_username", "email" };
     char sum[SHA256_TEXT];
@@ -369,13 +370,13 @@ static bool make_user(struct entry *e, struct store *store, const json_t *claims
     struct str title = json_in_text(claims, "name");
 
     u->title = arena_copy(&e->arena, str_first(title, USER_TITLE_MOST));
-    u->name = name_of(e, claims, u, false);
+    u->name = oidc_name_of(e, claims, u, false);
     if (add_user(e, store, u, err))
         return true;
     if (err->sys != EEXIST)
         return false;
     *err = (struct err){ 0 }; /* the name is somebody else's */
-    u->name = name_of(e, claims, u, true);
+    u->name = oidc_name_of(e, claims, u, true);
     return add_user(e, store, u, err);
 }
 
@@ -394,8 +395,8 @@ static bool change_roles(struct entry *e, struct store *store, const struct user
 }
 
 /* The user of this identity, with the roles that the provider gives it now. */
-static bool find_user(struct entry *e, const struct oidc_settings *s, const json_t *claims,
-                      struct user *ret, struct err *err)
+static bool oidc_find_user(struct entry *e, const struct oidc_settings *s, const json_t *claims,
+                           struct user *ret, struct err *err)
 {
     struct store *store = engine_store(login_engine(e->login));
     struct user u = { .iss = s->issuer,
@@ -432,7 +433,7 @@ static bool find_user(struct entry *e, const struct oidc_settings *s, const json
 void oidc_callback(struct entry *e)
 {
     AUTO(oidc_settings_done) struct oidc_settings s = { 0 };
-    AUTO(json_drop) json_t *tokens = NULL, *claims = NULL;
+    AUTO(oidc_json_drop) json_t *tokens = NULL, *claims = NULL;
     struct oidc_places places;
     struct err err = { 0 };
     struct flow flow = flow_of(e->flow);
@@ -454,7 +455,7 @@ void oidc_callback(struct entry *e)
 
     if (!oidc_provider_check(login_oidc(e->login), json_in_text(tokens, "id_token"), &rules,
                              &claims, &err) ||
-        !find_user(e, &s, claims, &user, &err)) {
+        !oidc_find_user(e, &s, claims, &user, &err)) {
         refuse_trouble(e, &err);
         return;
     }

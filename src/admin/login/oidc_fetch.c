@@ -4,7 +4,7 @@
 
 enum { PATIENCE_MS = 10000, CONNECT_MS = 5000 };
 
-static bool is_loopback(struct str host)
+static bool oidc_fetch_is_loopback(struct str host)
 {
     return str_is(host, "localhost") || str_is(host, "127.0.0.1") || str_is(host, "[::1]");
 }
@@ -24,20 +24,20 @@ bool oidc_fetch_may(struct str url)
     if (host.len > 0 && host.ptr[0] == '[') {
         ptrdiff_t end = str_find(host, ']');
 
-        return end > 0 && is_loopback(str_mem(host.ptr, (size_t)end + 1));
+        return end > 0 && oidc_fetch_is_loopback(str_mem(host.ptr, (size_t)end + 1));
     }
     (void)str_cut(host, ':', &rest);
-    return is_loopback(rest);
+    return oidc_fetch_is_loopback(rest);
 }
 
-static size_t take(char *bytes, size_t size, size_t count, void *arg)
+static size_t oidc_fetch_take(char *bytes, size_t size, size_t count, void *arg)
 {
     struct err err;
 
     return buf_append(arg, str_mem(bytes, size * count), &err) ? size * count : 0;
 }
 
-static void set_up(CURL *curl, const struct oidc_fetch *f, struct buf *to)
+static void oidc_fetch_set_up(CURL *curl, const struct oidc_fetch *f, struct buf *to)
 {
     bool plain = str_starts(str_of(f->url), STR("http://"));
 
@@ -47,7 +47,7 @@ static void set_up(CURL *curl, const struct oidc_fetch *f, struct buf *to)
     (void)curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
     (void)curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)PATIENCE_MS);
     (void)curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_MS);
-    (void)curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take);
+    (void)curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, oidc_fetch_take);
     (void)curl_easy_setopt(curl, CURLOPT_WRITEDATA, to);
     (void)curl_easy_setopt(curl, CURLOPT_USERAGENT, "Waybill");
     if (plain)
@@ -74,7 +74,7 @@ bool oidc_fetch(const struct oidc_fetch *f, struct buf *to, int *ret_status, str
 
     if (curl == NULL)
         return err_set(err, ERR_TRANSIENT, 0, "no memory to ask the provider");
-    set_up(curl, f, to);
+    oidc_fetch_set_up(curl, f, to);
     (void)curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, why);
     CURLcode rc = curl_easy_perform(curl);
 

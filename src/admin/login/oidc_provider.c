@@ -41,22 +41,23 @@ struct oidc_provider {
     int64_t trouble_us;
 };
 
-static void json_drop(json_t **json)
+static void oidc_provider_json_drop(json_t **json)
 {
     json_decref(*json);
 }
 
 /* ---- settings -------------------------------------------------------------------------------- */
 
-static bool find_secret(void *arg, struct str name, struct arena *a, struct str *ret,
-                        struct err *err)
+static bool oidc_provider_find_secret(void *arg, struct str name, struct arena *a, struct str *ret,
+                                      struct err *err)
 {
     return secret_get(arg, name, a, ret, err);
 }
 
 /* A reference may bring in more than the arena and the buffers of a request take, and whoever
  * asks need not be logged in: nothing of that goes further than here. */
-static bool read_text(struct settings s, const char *key, struct str *ret, struct err *err)
+static bool oidc_provider_read_text(struct settings s, const char *key, struct str *ret,
+                                    struct err *err)
 {
     AUTO(arena_done) struct arena scratch = ARENA_INIT(SCRATCH_MOST);
     struct arena *a = s.arena;
@@ -83,7 +84,7 @@ bool oidc_settings_read(struct engine *e, struct arena *a, struct oidc_settings 
     const struct yaml_node *node = yaml_get(yaml_get(plan->config->root, "auth"), "oidc");
     struct settings s = { .node = node,
                           .own = grammar_oidc,
-                          .secret = find_secret,
+                          .secret = oidc_provider_find_secret,
                           .secret_arg = engine_store(e),
                           .arena = a };
 
@@ -91,11 +92,13 @@ bool oidc_settings_read(struct engine *e, struct arena *a, struct oidc_settings 
     *ret_there = node != NULL && node->kind == YAML_MAP;
     if (!*ret_there)
         return true;
-    return read_text(s, "issuer", &ret->issuer, err) &&
-           read_text(s, "client_id", &ret->client_id, err) &&
-           read_text(s, "client_secret", &ret->client_secret, err) &&
-           read_text(s, "groups", &ret->groups, err) && read_text(s, "scopes", &ret->scopes, err) &&
-           read_text(s, "redirect", &ret->redirect, err) && read_text(s, "title", &ret->title, err);
+    return oidc_provider_read_text(s, "issuer", &ret->issuer, err) &&
+           oidc_provider_read_text(s, "client_id", &ret->client_id, err) &&
+           oidc_provider_read_text(s, "client_secret", &ret->client_secret, err) &&
+           oidc_provider_read_text(s, "groups", &ret->groups, err) &&
+           oidc_provider_read_text(s, "scopes", &ret->scopes, err) &&
+           oidc_provider_read_text(s, "redirect", &ret->redirect, err) &&
+           oidc_provider_read_text(s, "title", &ret->title, err);
 }
 
 void oidc_settings_done(struct oidc_settings *s)
@@ -116,7 +119,7 @@ struct oidc_provider *oidc_provider_new(void)
     return p;
 }
 
-static void forget(struct oidc_provider *p)
+static void oidc_provider_forget(struct oidc_provider *p)
 {
     free(p->issuer);
     free(p->authorization);
@@ -132,7 +135,7 @@ void oidc_provider_free(struct oidc_provider *p)
 {
     if (p == NULL)
         return;
-    forget(p);
+    oidc_provider_forget(p);
     free(p->troubled);
     (void)pthread_mutex_destroy(&p->mutex);
     free(p);
@@ -162,14 +165,15 @@ static bool has(const json_t *list, const char *word)
     return false;
 }
 
-static char *place(const json_t *said, const char *name)
+static char *oidc_provider_place(const json_t *said, const char *name)
 {
     struct str url = json_in_text(said, name);
 
     return url.len > 0 && url.len <= URL_MOST && oidc_fetch_may(url) ? xstrndup(url) : NULL;
 }
 
-static bool keep(struct oidc_provider *p, struct str issuer, const json_t *said, struct err *err)
+static bool oidc_provider_keep(struct oidc_provider *p, struct str issuer, const json_t *said,
+                               struct err *err)
 {
     const json_t *ways = json_object_get(said, "token_endpoint_auth_methods_supported");
 
@@ -179,11 +183,12 @@ static bool keep(struct oidc_provider *p, struct str issuer, const json_t *said,
                        json_is_string(json_object_get(said, "issuer"))
                            ? json_string_value(json_object_get(said, "issuer"))
                            : "none");
-    forget(p); /* its keys too: one that it withdrew is not believed for longer than this */
+    oidc_provider_forget(
+        p); /* its keys too: one that it withdrew is not believed for longer than this */
     p->issuer = xstrndup(issuer);
-    p->authorization = place(said, "authorization_endpoint");
-    p->token = place(said, "token_endpoint");
-    p->jwks = place(said, "jwks_uri");
+    p->authorization = oidc_provider_place(said, "authorization_endpoint");
+    p->token = oidc_provider_place(said, "token_endpoint");
+    p->jwks = oidc_provider_place(said, "jwks_uri");
     p->tells_issuer =
         json_is_true(json_object_get(said, "authorization_response_iss_parameter_supported"));
     p->wants_post =
@@ -191,14 +196,14 @@ static bool keep(struct oidc_provider *p, struct str issuer, const json_t *said,
     p->said_us = clock_mono_us();
     if (p->authorization != NULL && p->token != NULL && p->jwks != NULL)
         return true;
-    forget(p);
+    oidc_provider_forget(p);
     return err_set(err, ERR_CONFIG, 0, "the provider does not tell all its addresses, by https");
 }
 
-static bool ask(struct oidc_provider *p, struct str issuer, struct err *err)
+static bool oidc_provider_ask(struct oidc_provider *p, struct str issuer, struct err *err)
 {
     AUTO(buf_done) struct buf url = BUF_INIT(URL_MOST + 100), text = BUF_INIT(OIDC_FETCH_MOST);
-    AUTO(json_drop) json_t *said = NULL;
+    AUTO(oidc_provider_json_drop) json_t *said = NULL;
     bool slash = issuer.len > 0 && issuer.ptr[issuer.len - 1] == '/';
 
     if (issuer.len > URL_MOST)
@@ -207,7 +212,7 @@ static bool ask(struct oidc_provider *p, struct str issuer, struct err *err)
     buf_puts(&url,
              slash ? ".well-known/openid-configuration" : "/.well-known/openid-configuration");
     return fetch(url.ptr, &text, err) && json_in_object(buf_view(&text), &said, err) &&
-           keep(p, issuer, said, err);
+           oidc_provider_keep(p, issuer, said, err);
 }
 
 static bool is_troubled(const struct oidc_provider *p, struct str issuer)
@@ -234,7 +239,7 @@ static bool discover(struct oidc_provider *p, struct str issuer, struct err *err
         *err = p->trouble;
         return false;
     }
-    return ask(p, issuer, err) || note_trouble(p, issuer, err);
+    return oidc_provider_ask(p, issuer, err) || note_trouble(p, issuer, err);
 }
 
 bool oidc_provider_places(struct oidc_provider *p, struct str issuer, struct arena *a,
@@ -278,8 +283,9 @@ static bool may_ask_again(struct oidc_provider *p)
     return true;
 }
 
-static bool check(struct oidc_provider *p, struct str token, const struct jwt_rules *rules,
-                  json_t **ret_claims, struct err *err)
+static bool login_oidc_provider_check(struct oidc_provider *p, struct str token,
+                                      const struct jwt_rules *rules, json_t **ret_claims,
+                                      struct err *err)
 {
     struct err trouble = { 0 };
 
@@ -303,7 +309,7 @@ bool oidc_provider_check(struct oidc_provider *p, struct str token, const struct
                          json_t **ret_claims, struct err *err)
 {
     (void)pthread_mutex_lock(&p->mutex);
-    bool ok = check(p, token, rules, ret_claims, err);
+    bool ok = login_oidc_provider_check(p, token, rules, ret_claims, err);
 
     (void)pthread_mutex_unlock(&p->mutex);
     return ok;

@@ -55,7 +55,7 @@ static void escape(struct buf *to, struct str text)
         }
 }
 
-static void begin(struct buf *to, const char *title)
+static void login_page_begin(struct buf *to, const char *title)
 {
     buf_printf(to,
                "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><meta name=\"viewport\" "
@@ -66,7 +66,7 @@ static void begin(struct buf *to, const char *title)
 
 void login_page_choose(struct buf *to, struct str user, struct str problem)
 {
-    begin(to, user.len > 0 ? "Choose a password" : "The first user of this node");
+    login_page_begin(to, user.len > 0 ? "Choose a password" : "The first user of this node");
     if (problem.len > 0) {
         buf_puts(to, "<p class=\"bad\" role=\"alert\">");
         escape(to, problem);
@@ -88,7 +88,7 @@ void login_page_choose(struct buf *to, struct str user, struct str problem)
 
 void login_page_say(struct buf *to, const char *title, struct str text)
 {
-    begin(to, title);
+    login_page_begin(to, title);
     buf_puts(to, "<p>");
     escape(to, text);
     buf_puts(to, "</p><p><a href=\"/\">To the console</a></p></html>\n");

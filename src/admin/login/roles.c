@@ -7,7 +7,7 @@
 enum { NAMES_MOST = 64 };
 
 /* Names that have blanks between them; those beyond the limit are left out. */
-static size_t split(struct str names, struct str ret[static NAMES_MOST])
+static size_t login_roles_split(struct str names, struct str ret[static NAMES_MOST])
 {
     size_t n = 0;
 
@@ -24,7 +24,7 @@ void login_roles_rights(const struct role *roles, size_t count, struct str names
     struct str list[NAMES_MOST];
 
     *ret = (struct rights){ 0 };
-    role_rights_of(roles, count, list, split(names, list), ret);
+    role_rights_of(roles, count, list, login_roles_split(names, list), ret);
 }
 
 static bool is_role(struct str name, const struct role *roles, size_t count)
@@ -41,7 +41,7 @@ bool login_roles_check(struct store *s, struct str names, struct err *err)
     AUTO(buf_done) struct buf known = BUF_INIT(32 << 10);
     struct str list[NAMES_MOST];
     struct role *roles;
-    size_t count, n = split(names, list), at = 0;
+    size_t count, n = login_roles_split(names, list), at = 0;
 
     if (!role_list(s, &a, &roles, &count, err))
         return false;

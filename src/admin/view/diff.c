@@ -18,7 +18,7 @@ struct edit {
     struct str line;
 };
 
-static struct lines split(struct str text)
+static struct lines diff_split(struct str text)
 {
     struct lines l = { .line = xmalloc(sizeof *l.line * (DIFF_LINES + 1)) };
 
@@ -154,7 +154,7 @@ bool diff_text(struct str old, struct str new, const char *old_name, const char 
 {
     if (str_eq(old, new))
         return true;
-    struct lines a = split(old), b = split(new);
+    struct lines a = diff_split(old), b = diff_split(new);
     struct edit *edits = xmalloc(sizeof *edits * (a.count + b.count + 1));
     size_t count = edits_of(a, b, edits);
     bool ok = buf_reserve(out, strlen(old_name) + strlen(new_name) + 20, err);

@@ -3,8 +3,8 @@
 #include "base/require.h"
 #include "store/watch/check.h"
 
-static bool add(struct doctor_report *r, struct arena *a, const char *name, bool ok, int64_t count,
-                const char *message)
+static bool doctor_add(struct doctor_report *r, struct arena *a, const char *name, bool ok,
+                       int64_t count, const char *message)
 {
     require(r->count < DOCTOR_CHECKS_MOST);
     r->checks[r->count++] = (struct doctor_check){
@@ -27,11 +27,12 @@ bool doctor_run(struct store *s, struct arena *a, struct doctor_report *ret, str
                 *err = why;
                 return err_context(err, "check %s", check_name(i));
             }
-            (void)add(ret, a, check_name(i), false, 0, why.text); /* damaged: go on looking */
+            (void)doctor_add(ret, a, check_name(i), false, 0,
+                             why.text); /* damaged: go on looking */
             continue;
         }
-        (void)add(ret, a, check_name(i), c.bad == 0, c.looked_at,
-                  c.bad == 0 ? "as it should be" : c.message);
+        (void)doctor_add(ret, a, check_name(i), c.bad == 0, c.looked_at,
+                         c.bad == 0 ? "as it should be" : c.message);
     }
     return true;
 }

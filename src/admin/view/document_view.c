@@ -12,7 +12,7 @@
 
 /* ---- facts --------------------------------------------------------------------------------- */
 
-static struct str name_of(struct store *s, int64_t word)
+static struct str document_view_name_of(struct store *s, int64_t word)
 {
     return word != 0 ? name_text(s, word) : (struct str){ 0 };
 }
@@ -20,9 +20,9 @@ static struct str name_of(struct store *s, int64_t word)
 static void read_facts(struct store *s, const struct document *d, struct arena *a,
                        struct facts *ret)
 {
-    *ret = (struct facts){ .sender = name_of(s, d->sender),
-                           .receiver = name_of(s, d->receiver),
-                           .type = name_of(s, d->type) };
+    *ret = (struct facts){ .sender = document_view_name_of(s, d->sender),
+                           .receiver = document_view_name_of(s, d->receiver),
+                           .type = document_view_name_of(s, d->type) };
     if (d->facts.len > 0)
         (void)facts_read(d->facts, a, ret); /* what cannot be read says nothing */
 }
@@ -65,8 +65,8 @@ static bool read_stored(struct engine *e, const struct document *d, struct arena
         struct delivery_view *v = &ret->deliveries[i];
 
         *v = (struct delivery_view){ .id = all[i].id,
-                                     .endpoint = name_of(s, all[i].endpoint),
-                                     .system = name_of(s, all[i].system),
+                                     .endpoint = document_view_name_of(s, all[i].endpoint),
+                                     .system = document_view_name_of(s, all[i].system),
                                      .attempts = all[i].attempts,
                                      .status = all[i].status,
                                      .updated_us = all[i].updated_us,
@@ -97,7 +97,7 @@ static bool state_of_outcome(enum timeline_outcome outcome, enum delivery_state 
     return false;
 }
 
-static struct delivery_view *view_of(struct document_view *v, struct str endpoint)
+static struct delivery_view *document_view_view_of(struct document_view *v, struct str endpoint)
 {
     for (size_t i = 0; i < v->delivery_count; i++)
         if (str_eq(v->deliveries[i].endpoint, endpoint))
@@ -123,7 +123,8 @@ static void tell_from_timeline(const struct document *d, struct arena *a, struct
         struct delivery_view *to;
 
         if (line.stage != TIMELINE_DELIVERY || line.what.len == 0 ||
-            !state_of_outcome(line.outcome, &state) || (to = view_of(v, line.what)) == NULL)
+            !state_of_outcome(line.outcome, &state) ||
+            (to = document_view_view_of(v, line.what)) == NULL)
             continue;
         to->state = state;
         to->attempts = line.attempt;
@@ -146,7 +147,8 @@ static void derive_document(struct document_view *v)
         v->state = document_derive(states, v->delivery_count);
 }
 
-static bool load_stored(struct engine *e, struct document_view *v, struct arena *a, struct err *err)
+static bool document_view_load_stored(struct engine *e, struct document_view *v, struct arena *a,
+                                      struct err *err)
 {
     if (v->has_deliveries)
         return true;
@@ -163,7 +165,8 @@ bool document_view_make(struct engine *e, const struct document *d, bool listed,
     *ret = (struct document_view){ .doc = *d, .state = d->is, .has_timeline = !listed };
     read_facts(engine_store(e), d, a, &ret->facts);
     /* Only these may turn out to be held. */
-    return (d->is != DOCUMENT_ACTIVE && d->is != DOCUMENT_RETRYING) || load_stored(e, ret, a, err);
+    return (d->is != DOCUMENT_ACTIVE && d->is != DOCUMENT_RETRYING) ||
+           document_view_load_stored(e, ret, a, err);
 }
 
 bool document_view_load(struct engine *e, struct document_view *v, struct arena *a, struct err *err)
@@ -176,7 +179,7 @@ bool document_view_load(struct engine *e, struct document_view *v, struct arena 
         return false;
     v->has_timeline = true;
     if (!document_is_over(v->doc.is))
-        return load_stored(e, v, a, err);
+        return document_view_load_stored(e, v, a, err);
     if (!v->has_deliveries)
         tell_from_timeline(&v->doc, a, v);
     v->has_deliveries = true;
@@ -186,7 +189,7 @@ bool document_view_load(struct engine *e, struct document_view *v, struct arena 
 /* ---- as JSON ------------------------------------------------------------------------------------
  */
 
-static void text_or_null(struct json_out *j, const char *key, struct str value)
+static void document_view_text_or_null(struct json_out *j, const char *key, struct str value)
 {
     json_key(j, key);
     if (value.len > 0)
@@ -221,17 +224,17 @@ void document_view_json(struct store *s, const struct document_view *v, struct b
     json_z(&j, id_text(&d->source.id, id));
     json_key(&j, "gateway");
     json_str(&j, name_text(s, d->gateway));
-    text_or_null(&j, "sender", v->facts.sender);
-    text_or_null(&j, "receiver", v->facts.receiver);
-    text_or_null(&j, "type", v->facts.type);
+    document_view_text_or_null(&j, "sender", v->facts.sender);
+    document_view_text_or_null(&j, "receiver", v->facts.receiver);
+    document_view_text_or_null(&j, "type", v->facts.type);
     json_key(&j, "state");
     json_z(&j, document_states[v->state]);
     json_key(&j, "size");
     json_int(&j, d->source.size);
     json_key(&j, "sha256");
     json_z(&j, digest_text(&d->source.sha256, sha));
-    text_or_null(&j, "name", d->name);
-    text_or_null(&j, "contentType", d->ctype);
+    document_view_text_or_null(&j, "name", d->name);
+    document_view_text_or_null(&j, "contentType", d->ctype);
     json_key(&j, "received");
     json_z(&j, clock_utc_text(d->received_us, when));
     json_key(&j, "updated");

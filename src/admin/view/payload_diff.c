@@ -7,7 +7,7 @@
 
 enum { BROKEN_MOST = PAYLOAD_DIFF_IN * 2, ALL_MOST = PAYLOAD_DIFF_IN * 8 };
 
-static bool is_text(struct str s)
+static bool payload_diff_is_text(struct str s)
 {
     if (s.len > PAYLOAD_DIFF_IN || !str_is_utf8(s))
         return false;
@@ -23,7 +23,7 @@ static bool ends_something(char c)
     return c != '\0' && strchr(">,;{}[]'~", c) != NULL;
 }
 
-static bool put_line(struct str line, struct buf *to, struct err *err)
+static bool payload_diff_put_line(struct str line, struct buf *to, struct err *err)
 {
     size_t from = 0;
 
@@ -44,7 +44,7 @@ static bool break_lines(struct str text, struct buf *to, struct err *err)
     while (text.len > 0) {
         struct str line, rest = str_cut(text, '\n', &line);
 
-        if (!put_line(line, to, err))
+        if (!payload_diff_put_line(line, to, err))
             return false;
         text = rest;
     }
@@ -65,7 +65,7 @@ static size_t first_lines(struct str text)
 }
 
 /* Broken alike they may look alike: then as they are; and they do not end alike. */
-static bool compare(struct str was, struct str would, struct buf *to, struct err *err)
+static bool payload_diff_compare(struct str was, struct str would, struct buf *to, struct err *err)
 {
     AUTO(buf_done) struct buf old = BUF_INIT(BROKEN_MOST);
     AUTO(buf_done) struct buf new = BUF_INIT(BROKEN_MOST);
@@ -84,8 +84,8 @@ bool payload_diff(struct str was, struct str would, struct buf *to, bool *ret_cu
     AUTO(buf_done) struct buf all = BUF_INIT(ALL_MOST);
     struct err err;
 
-    if (was.ptr == NULL || would.ptr == NULL || !is_text(was) || !is_text(would) ||
-        !compare(was, would, &all, &err))
+    if (was.ptr == NULL || would.ptr == NULL || !payload_diff_is_text(was) ||
+        !payload_diff_is_text(would) || !payload_diff_compare(was, would, &all, &err))
         return false;
     struct str text = buf_view(&all);
 

@@ -51,7 +51,7 @@ struct building {
 /* ---- out ---------------------------------------------------------------------------------------
  */
 
-static bool write_out(void *arg, struct str bytes, struct err *err)
+static bool batch_build_write_out(void *arg, struct str bytes, struct err *err)
 {
     struct out *o = arg;
 
@@ -96,7 +96,8 @@ static void done_out(struct out *o)
 typedef bool take_piece(void *arg, struct str piece, struct err *err);
 
 /* A payload that is gone or damaged is a bad member; one that cannot be read now is not. */
-static bool read_member(struct building *k, take_piece *take, void *arg, struct err *err)
+static bool batch_build_read_member(struct building *k, take_piece *take, void *arg,
+                                    struct err *err)
 {
     struct payload_reader *reader = NULL;
     struct str piece = STR("");
@@ -123,7 +124,7 @@ static bool add_crc(void *arg, struct str piece, struct err *err)
     return true;
 }
 
-static bool add_piece(void *arg, struct str piece, struct err *err)
+static bool batch_build_add_piece(void *arg, struct str piece, struct err *err)
 {
     return join_add(arg, piece, err);
 }
@@ -136,9 +137,10 @@ static bool add_member(struct building *k, struct joiner *j, struct err *err)
                              .size = k->member.source.size,
                              .received_us = k->member.received_us };
 
-    if (k->of->join == JOIN_ZIP && !read_member(k, add_crc, &m.crc, err))
+    if (k->of->join == JOIN_ZIP && !batch_build_read_member(k, add_crc, &m.crc, err))
         return false;
-    bool ok = join_open(j, &m, err) && read_member(k, add_piece, j, err) && join_close(j, err);
+    bool ok = join_open(j, &m, err) && batch_build_read_member(k, batch_build_add_piece, j, err) &&
+              join_close(j, err);
 
     if (!ok && err->sys == JOIN_BAD && !k->bad) {
         k->bad = true;
@@ -192,7 +194,7 @@ static bool add_members(struct building *k, struct joiner *j, struct err *err)
 /* ---- the whole ----------------------------------------------------------------------------------
  */
 
-static void find_facts(struct building *k)
+static void batch_build_find_facts(struct building *k)
 {
     const struct batch *b = k->batch;
     struct store *s = k->parts.store;
@@ -217,7 +219,8 @@ static void find_facts(struct building *k)
         k->facts.type = name_text(s, k->common.type);
 }
 
-static bool render(struct building *k, const struct template *t, struct str *ret, struct err *err)
+static bool batch_build_render(struct building *k, const struct template *t, struct str *ret,
+                               struct err *err)
 {
     AUTO(buf_done) struct buf text = BUF_INIT(AROUND_MOST);
     const struct batch *b = k->batch;
@@ -233,7 +236,7 @@ static bool render(struct building *k, const struct template *t, struct str *ret
     return true;
 }
 
-static bool make(struct building *k, struct err *err)
+static bool batch_build_make(struct building *k, struct err *err)
 {
     struct join_rule rule = { .kind = k->of->join,
                               .has_header = k->of->header != NULL,
@@ -243,11 +246,11 @@ static bool make(struct building *k, struct err *err)
 
     if (!batch_common(k->parts.store, k->batch->num, &k->common, err))
         return false;
-    find_facts(k);
-    if (!render(k, k->of->header, &rule.header, err) ||
-        !render(k, k->of->footer, &rule.footer, err))
+    batch_build_find_facts(k);
+    if (!batch_build_render(k, k->of->header, &rule.header, err) ||
+        !batch_build_render(k, k->of->footer, &rule.footer, err))
         return false;
-    struct joiner *j = join_new(&rule, write_out, &k->out);
+    struct joiner *j = join_new(&rule, batch_build_write_out, &k->out);
     bool ok = join_begin(j, err) && add_members(k, j, err) && join_end(j, err);
 
     join_free(j);
@@ -260,7 +263,7 @@ static bool make(struct building *k, struct err *err)
 /* ---- commit -------------------------------------------------------------------------------------
  */
 
-static struct str timeline_of(struct building *k)
+static struct str batch_build_timeline_of(struct building *k)
 {
     AUTO(buf_done) struct buf line = BUF_INIT(TIMELINE_MOST);
     char text[120];
@@ -286,7 +289,7 @@ static bool store_document(struct building *k, struct accept_op *a, bool *ret_ou
     struct batch_document d = { .accept = a,
                                 .sender = k->common.sender,
                                 .receiver = k->batch->receiver,
-                                .timeline = timeline_of(k) };
+                                .timeline = batch_build_timeline_of(k) };
 
     if (k->facts.type.ptr != NULL && !name_find(k->parts.store, NAME_TYPE, k->facts.type, &d.type))
         k->facts.type_unknown = true;
@@ -296,7 +299,7 @@ static bool store_document(struct building *k, struct accept_op *a, bool *ret_ou
     return batch_built(k->parts.store, k->batch, &d, ret_ours, err);
 }
 
-static bool commit(struct building *k, struct err *err)
+static bool batch_build_commit(struct building *k, struct err *err)
 {
     char at[CLOCK_TEXT], id[ID_TEXT];
     int64_t now = road_now_us(k->parts.road);
@@ -335,7 +338,7 @@ static bool commit(struct building *k, struct err *err)
 /* ---- what goes wrong ----------------------------------------------------------------------------
  */
 
-static int64_t wait_us(const struct batch *b)
+static int64_t batch_build_wait_us(const struct batch *b)
 {
     int64_t s = b->tries < 10 ? INT64_C(1) << b->tries : WAIT_MOST_S;
 
@@ -349,8 +352,8 @@ static void give_back(struct building *k, const char *code, const struct err *wh
     struct err err = { 0 };
 
     if (!batch_back(k->parts.store, k->batch,
-                    rests ? 0 : road_now_us(k->parts.road) + wait_us(k->batch), str_of(code),
-                    rests ? STR("") : str_of(why->text), &err))
+                    rests ? 0 : road_now_us(k->parts.road) + batch_build_wait_us(k->batch),
+                    str_of(code), rests ? STR("") : str_of(why->text), &err))
         log_event(LOG_WARN, "batch.back", kv_str("batch", k->of->name), kv_z("why", err.text));
     if (rests)
         return;
@@ -394,7 +397,7 @@ static bool set_aside(struct building *k, const struct err *why)
  */
 
 /* Also the end of a batch in which nobody is left. */
-static bool let_go(struct building *k)
+static bool batch_build_let_go(struct building *k)
 {
     struct batch_going g = { .batch = k->batch, .config = k->plan->version };
     struct err err = { 0 };
@@ -430,7 +433,7 @@ static enum result try_once(struct building *k)
     k->bad = false;
     k->seen = 0;
     start_out(&k->out, k->parts.store);
-    if (!make(k, &err)) {
+    if (!batch_build_make(k, &err)) {
         if (k->bad)
             result = set_aside(k, &err) ? RESULT_AGAIN : RESULT_GIVEN_BACK;
         else
@@ -441,7 +444,7 @@ static enum result try_once(struct building *k)
         if (k->out.finished)
             upload_drop(k->parts.store, k->out.place);
         result = RESULT_NOTHING;
-    } else if (!commit(k, &err)) {
+    } else if (!batch_build_commit(k, &err)) {
         give_back(k, "", &err);
         result = RESULT_GIVEN_BACK;
     }
@@ -470,13 +473,13 @@ bool batch_build(const struct batch_parts *parts, struct plan *p, const struct b
     bool made = false;
 
     if (k.of->join == JOIN_EACH)
-        made = let_go(&k);
+        made = batch_build_let_go(&k);
     while (k.of->join != JOIN_EACH && result == RESULT_AGAIN) {
         arena_reset(&k.arena);
         result = try_once(&k);
     }
     if (result == RESULT_NOTHING)
-        (void)let_go(&k);
+        (void)batch_build_let_go(&k);
     arena_done(&k.arena);
     return made || result == RESULT_MADE;
 }

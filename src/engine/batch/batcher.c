@@ -304,8 +304,8 @@ static bool end_state(struct batcher *b, const struct batch_over *of, enum docum
 }
 
 /* Some of its members at least; *ret_left: the time was up before the last. */
-static bool end_one(struct batcher *b, const struct batch_over *of, int64_t until_us,
-                    bool *ret_left, struct err *err)
+static bool batcher_end_one(struct batcher *b, const struct batch_over *of, int64_t until_us,
+                            bool *ret_left, struct err *err)
 {
     enum document_state state;
 
@@ -336,7 +336,7 @@ static bool end_some(struct batcher *b, struct err *err)
         return false;
     b->over_after = n == OVER_MOST ? over[n - 1].num : 0;
     for (size_t i = 0; i < n && !atomic_load(&b->resting); i++) {
-        if (!end_one(b, &over[i], until, &left, err))
+        if (!batcher_end_one(b, &over[i], until, &left, err))
             return false;
         if (left || clock_mono_us() >= until) { /* the next look goes on here, and comes soon */
             b->over_after = left ? over[i].num - 1 : over[i].num;
@@ -362,7 +362,7 @@ static bool has_work(struct batcher *b, const struct plan *p, struct err *err)
     return batch_any(b->store, &b->any, err);
 }
 
-static bool sweep(struct batcher *b, struct err *err)
+static bool batcher_sweep(struct batcher *b, struct err *err)
 {
     int64_t now = clock_mono_us();
 
@@ -372,7 +372,7 @@ static bool sweep(struct batcher *b, struct err *err)
     return batch_forget(b->store, road_now_us(b->road) - (int64_t)KEEP_DAYS * 86400 * CLOCK_S, err);
 }
 
-static bool look(struct batcher *b, const struct plan *p, struct err *err)
+static bool batch_batcher_look(struct batcher *b, const struct plan *p, struct err *err)
 {
     int64_t now = road_now_us(b->road);
 
@@ -380,7 +380,8 @@ static bool look(struct batcher *b, const struct plan *p, struct err *err)
     for (size_t i = 0; i < p->batch_count; i++)
         if (!close_by_time(b, p, i, now, err))
             return false;
-    return close_by_name(b, p, now, err) && build_some(b, err) && end_some(b, err) && sweep(b, err);
+    return close_by_name(b, p, now, err) && build_some(b, err) && end_some(b, err) &&
+           batcher_sweep(b, err);
 }
 
 bool batcher_look(struct batcher *b, struct err *err)
@@ -389,7 +390,7 @@ bool batcher_look(struct batcher *b, struct err *err)
         return false;
     b->started = true;
     struct plan *p = road_plan(b->road);
-    bool ok = has_work(b, p, err) && (!b->any || look(b, p, err));
+    bool ok = has_work(b, p, err) && (!b->any || batch_batcher_look(b, p, err));
 
     plan_unref(p);
     return ok;

@@ -23,7 +23,7 @@ enum {
  */
 
 /* Before the first that has less priority. */
-static struct leg **place_of(struct send_queue *l, const struct leg *p)
+static struct leg **dispatch_place_of(struct send_queue *l, const struct leg *p)
 {
     struct leg **at = &l->first;
 
@@ -33,7 +33,7 @@ static struct leg **place_of(struct send_queue *l, const struct leg *p)
     return at;
 }
 
-static void push(struct dispatch *d, struct send_queue *l, struct leg *p)
+static void dispatch_push(struct dispatch *d, struct send_queue *l, struct leg *p)
 {
     struct leg **at = l->end;
 
@@ -41,7 +41,7 @@ static void push(struct dispatch *d, struct send_queue *l, struct leg *p)
     if (l->waiting == 0)
         l->moved_us = p->began_us;
     else if (p->row.prio < l->last_prio)
-        at = place_of(l, p);
+        at = dispatch_place_of(l, p);
     p->next = *at;
     *at = p;
     if (p->next == NULL) {
@@ -69,7 +69,7 @@ static struct leg *pop(struct dispatch *d, struct send_queue *l)
     return p;
 }
 
-static void take_slot(struct send_queue *l, struct leg *p)
+static void dispatch_take_slot(struct send_queue *l, struct leg *p)
 {
     struct system_live *s = l->system;
 
@@ -125,14 +125,14 @@ static unsigned endpoint_why(const struct endpoint_live *e, int64_t now_us)
 }
 
 /* Of both, still without the breaker. */
-static unsigned closed_why(struct dispatch *d, const struct send_queue *l, int64_t now_us)
+static unsigned dispatch_closed_why(struct dispatch *d, const struct send_queue *l, int64_t now_us)
 {
     return system_why(d, l->system) | endpoint_why(l->endpoint, now_us);
 }
 
 static bool is_blocked(struct dispatch *d, const struct send_queue *l, int64_t now_us)
 {
-    return closed_why(d, l, now_us) != 0 || breaker_is_open(&l->endpoint->breaker);
+    return dispatch_closed_why(d, l, now_us) != 0 || breaker_is_open(&l->endpoint->breaker);
 }
 
 /* A slot is free: is there a token too?  It is used up. */
@@ -188,7 +188,7 @@ static enum dispatch_answer offer(struct dispatch *d, struct leg *p, unsigned *r
     struct send_queue *l = dispatch_queue_of(d, p->row.system, p->row.endpoint);
     int64_t now = clock_wall_us();
     bool from_store = p->row.num != 0;
-    unsigned why = closed_why(d, l, now);
+    unsigned why = dispatch_closed_why(d, l, now);
 
     p->queue = l;
     *ret_why = 0;
@@ -204,7 +204,7 @@ static enum dispatch_answer offer(struct dispatch *d, struct leg *p, unsigned *r
             return park(l, p, HELD_BREAKER | rate_why(l->system), ret_why);
         (void)breaker_ask(&l->endpoint->breaker, now);
         p->probe = true;
-        take_slot(l, p);
+        dispatch_take_slot(l, p);
         return DISPATCH_BEGIN;
     }
     if ((l->stored && !from_store) || needs_row(p))
@@ -213,12 +213,12 @@ static enum dispatch_answer offer(struct dispatch *d, struct leg *p, unsigned *r
     bool wait = from_store || l->system->limiter == NULL || !paced_is_slow(l->system->limiter);
 
     if (room && l->waiting == 0 && take_token(l->system, wait)) {
-        take_slot(l, p);
+        dispatch_take_slot(l, p);
         return DISPATCH_BEGIN;
     }
     if (!wait || l->waiting >= memory_of(l))
         return park(l, p, wait ? rate_why(l->system) : HELD_RATE, ret_why);
-    push(d, l, p);
+    dispatch_push(d, l, p);
     return DISPATCH_WAIT;
 }
 
@@ -263,7 +263,7 @@ static void begin_more(struct dispatch *d, struct system_live *s, int64_t now_us
             if (!take_token(s, true))
                 return;
             (void)pop(d, l);
-            take_slot(l, p);
+            dispatch_take_slot(l, p);
             *begin = p;
             begin = &p->next;
             s->turn = l;
@@ -450,7 +450,7 @@ static size_t room_of(struct dispatch *d, const struct send_queue *l, int64_t no
 
     if (room > slots + memory) /* what is claimed must find a place */
         room = slots + memory;
-    if (!l->stored || l->queue == 0 || room <= 0 || closed_why(d, l, now_us) != 0)
+    if (!l->stored || l->queue == 0 || room <= 0 || dispatch_closed_why(d, l, now_us) != 0)
         return 0;
     if (breaker_is_open(&e->breaker))
         return breaker_may_probe(&e->breaker, now_us) && s->active < s->limit &&

@@ -52,7 +52,7 @@ static int64_t limit_of(const struct plan *p, int64_t system)
 }
 
 /* Nobody says any more what a system that is gone minds: nothing is sent to it twice in silence. */
-static enum doubt_policy doubt_of(const struct plan *p, int64_t system)
+static enum doubt_policy dispatch_queues_doubt_of(const struct plan *p, int64_t system)
 {
     const struct plan_system *s = p != NULL ? plan_system_find(p, system) : NULL;
 
@@ -79,7 +79,7 @@ struct system_live *dispatch_system(struct dispatch *d, int64_t word)
         *s = (struct system_live){ .next = d->systems,
                                    .word = word,
                                    .limit = limit_of(d->plan, word),
-                                   .in_doubt = doubt_of(d->plan, word),
+                                   .in_doubt = dispatch_queues_doubt_of(d->plan, word),
                                    .limiter = limiter_of(d, word) };
         d->systems = s;
     }
@@ -103,7 +103,8 @@ struct endpoint_live *dispatch_endpoint(struct dispatch *d, int64_t word)
     return e;
 }
 
-static struct send_queue **slot_of(struct dispatch *d, int64_t system, int64_t endpoint)
+static struct send_queue **dispatch_queues_slot_of(struct dispatch *d, int64_t system,
+                                                   int64_t endpoint)
 {
     uint64_t h = ((uint64_t)system * UINT64_C(0x9e3779b97f4a7c15)) ^
                  ((uint64_t)endpoint * UINT64_C(0xc2b2ae3d27d4eb4f));
@@ -115,18 +116,18 @@ static struct send_queue **slot_of(struct dispatch *d, int64_t system, int64_t e
     return &d->slots[i];
 }
 
-static void grow(struct dispatch *d)
+static void dispatch_queues_grow(struct dispatch *d)
 {
     d->slot_count = d->slot_count > 0 ? d->slot_count * 2 : SLOTS_FIRST;
     free(d->slots);
     d->slots = xcalloc(d->slot_count, sizeof(struct send_queue *));
     for (struct send_queue *l = d->queues; l != NULL; l = l->next)
-        *slot_of(d, l->system->word, l->endpoint->word) = l;
+        *dispatch_queues_slot_of(d, l->system->word, l->endpoint->word) = l;
 }
 
 static struct send_queue *queue_find(struct dispatch *d, int64_t system, int64_t endpoint)
 {
-    return d->slot_count > 0 ? *slot_of(d, system, endpoint) : NULL;
+    return d->slot_count > 0 ? *dispatch_queues_slot_of(d, system, endpoint) : NULL;
 }
 
 /* Lanes are pairs that the configuration names: they are kept for ever. */
@@ -146,9 +147,9 @@ struct send_queue *dispatch_queue_of(struct dispatch *d, int64_t system, int64_t
     l->next = d->queues;
     d->queues = l;
     if (++d->queue_count * 2 > d->slot_count)
-        grow(d);
+        dispatch_queues_grow(d);
     else
-        *slot_of(d, system, endpoint) = l;
+        *dispatch_queues_slot_of(d, system, endpoint) = l;
     return l;
 }
 
@@ -172,7 +173,7 @@ void dispatch_use(struct dispatch *d, struct plan *plan)
     d->plan = plan_ref(plan);
     for (struct system_live *s = d->systems; s != NULL; s = s->next) {
         s->limit = limit_of(plan, s->word);
-        s->in_doubt = doubt_of(plan, s->word);
+        s->in_doubt = dispatch_queues_doubt_of(plan, s->word);
         s->limiter = limiter_of(d, s->word);
     }
     for (struct send_queue *l = d->queues; l != NULL; l = l->next)

@@ -51,7 +51,7 @@ static int64_t earlier(int64_t a, int64_t b)
 }
 
 /* With the mutex held: the first hold of this system. */
-static size_t find(const struct govern *g, int64_t system)
+static size_t govern_find(const struct govern *g, int64_t system)
 {
     size_t from = 0, to = g->count;
 
@@ -67,12 +67,12 @@ static size_t find(const struct govern *g, int64_t system)
 }
 
 /* With the mutex held.  *io_wait_us: no longer than until a hold begins or ends. */
-static bool is_held(const struct govern *g, int64_t system, const struct govern_time *now,
-                    int64_t *io_wait_us)
+static bool govern_is_held(const struct govern *g, int64_t system, const struct govern_time *now,
+                           int64_t *io_wait_us)
 {
     bool held = false;
 
-    for (size_t i = find(g, system); i < g->count && g->holds[i].system == system; i++) {
+    for (size_t i = govern_find(g, system); i < g->count && g->holds[i].system == system; i++) {
         const struct govern_hold *h = &g->holds[i];
 
         if (h->until_us != 0 && h->until_us <= now->early_us)
@@ -107,7 +107,7 @@ static bool is_shut(const struct govern *g, int64_t system, const struct govern_
     return !open;
 }
 
-static struct govern_time time_at(const struct govern *g, int64_t mono_us)
+static struct govern_time govern_time_at(const struct govern *g, int64_t mono_us)
 {
     return (struct govern_time){ .early_us = steady_early_us(&g->clock, mono_us),
                                  .late_us = steady_late_us(&g->clock, mono_us),
@@ -120,9 +120,9 @@ unsigned govern_why(struct govern *g, int64_t system, int64_t mono_us, int64_t *
     unsigned why = 0;
 
     (void)pthread_mutex_lock(&g->mutex);
-    struct govern_time now = time_at(g, mono_us);
+    struct govern_time now = govern_time_at(g, mono_us);
 
-    if (is_held(g, system, &now, &wait))
+    if (govern_is_held(g, system, &now, &wait))
         why |= HELD_HOLD;
     if (is_shut(g, system, &now, &wait))
         why |= HELD_WINDOW;
@@ -145,7 +145,7 @@ uint64_t govern_generation(const struct govern *g)
 struct govern_time govern_time(struct govern *g)
 {
     (void)pthread_mutex_lock(&g->mutex);
-    struct govern_time now = time_at(g, clock_mono_us());
+    struct govern_time now = govern_time_at(g, clock_mono_us());
 
     (void)pthread_mutex_unlock(&g->mutex);
     return now;
@@ -170,7 +170,7 @@ void govern_use(struct govern *g, struct plan *plan)
     plan_unref(old);
 }
 
-static int by_system(const void *a, const void *b)
+static int govern_by_system(const void *a, const void *b)
 {
     int64_t x = ((const struct govern_hold *)a)->system,
             y = ((const struct govern_hold *)b)->system;
@@ -184,7 +184,7 @@ void govern_set_holds(struct govern *g, const struct govern_hold *holds, size_t 
 
     if (count > 0)
         memcpy(copy, holds, count * sizeof *copy);
-    qsort(copy, count, sizeof *copy, by_system);
+    qsort(copy, count, sizeof *copy, govern_by_system);
     (void)pthread_mutex_lock(&g->mutex);
     struct govern_hold *old = g->holds;
 

@@ -153,7 +153,7 @@ static void on_reserved(struct store_op *op)
 }
 
 /* Ask for a piece, unless that is under way or known to be in vain. */
-static void reserve(struct paced *x, int64_t now_us)
+static void limiter_reserve(struct paced *x, int64_t now_us)
 {
     struct limiter *p = x->limiter;
 
@@ -181,7 +181,7 @@ static void reserve_ahead(struct paced *x, int64_t now_us)
 
     if (x->ahead.piece.until_ns == 0 && x->times >= AHEAD_TIMES && left < x->times / 2 &&
         far / x->rule.interval_ns < x->rule.burst)
-        reserve(x, now_us);
+        limiter_reserve(x, now_us);
 }
 
 /* ---- tokens ------------------------------------------------------------------------------------
@@ -202,7 +202,7 @@ static void shift(struct paced *x, int64_t now_us)
 }
 
 /* None now: say when to ask again. */
-static void refuse(struct paced *x, enum rate_answer a, int64_t wait_ns, int64_t now_us)
+static void limiter_refuse(struct paced *x, enum rate_answer a, int64_t wait_ns, int64_t now_us)
 {
     int64_t due = now_us + CLOCK_S; /* a reservation that is under way tells earlier */
 
@@ -210,7 +210,7 @@ static void refuse(struct paced *x, enum rate_answer a, int64_t wait_ns, int64_t
         due = (wait_ns - x->now.clock_ns) / 1000 + 1;
         note_held(x, due);
     } else {
-        reserve(x, now_us);
+        limiter_reserve(x, now_us);
         if (!x->reserving && x->not_before_us > now_us) {
             due = x->not_before_us;
             note_held(x, due);
@@ -232,7 +232,7 @@ bool paced_take(struct paced *x, bool wait)
     if (a == RATE_GO)
         reserve_ahead(x, now);
     else if (wait)
-        refuse(x, a, until, now);
+        limiter_refuse(x, a, until, now);
     (void)pthread_mutex_unlock(&x->limiter->mutex);
     return a == RATE_GO;
 }
@@ -250,7 +250,7 @@ bool paced_has(struct paced *x)
     enum rate_answer a = rate_take(&copy, &x->rule, clock_of(&x->now, now), &until);
 
     if (a != RATE_GO)
-        refuse(x, a, until, now);
+        limiter_refuse(x, a, until, now);
     (void)pthread_mutex_unlock(&x->limiter->mutex);
     return a == RATE_GO;
 }

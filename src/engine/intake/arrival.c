@@ -32,7 +32,7 @@ static struct intake_loop *lane_of(struct intake *in, struct loop *loop)
     unreachable("an arrival comes from a loop of the server");
 }
 
-static struct arrival *make(struct intake_loop *lane)
+static struct arrival *arrival_make(struct intake_loop *lane)
 {
     struct arrival *a = lane->idle;
     struct buf body = BUF_INIT(SEGMENT_PAYLOAD_MOST), texts = BUF_INIT(TEXTS_MOST);
@@ -59,7 +59,7 @@ static void release_memory(struct arrival *a)
     a->reserved = 0;
 }
 
-static void forget(struct arrival *a)
+static void arrival_forget(struct arrival *a)
 {
     struct intake_loop *lane = a->lane;
 
@@ -155,7 +155,7 @@ static struct intake_answer answer_of(struct arrival *a)
 }
 
 /* A large body that no document took goes now, not at the next start. */
-static void drop_unused(const struct arrival *a)
+static void arrival_drop_unused(const struct arrival *a)
 {
     const struct accept_op *o = &a->accept;
     bool used = o->op.ok ? o->result == ACCEPT_STORED : o->op.err.kind == ERR_UNCERTAIN;
@@ -164,14 +164,14 @@ static void drop_unused(const struct arrival *a)
         spool_drop(a->intake->options.spool, o->spooled);
 }
 
-static void tell(struct arrival *a, const struct intake_answer *answer)
+static void arrival_tell(struct arrival *a, const struct intake_answer *answer)
 {
     const struct arrival_calls *calls = a->calls;
     void *user = a->user;
     bool aborted = a->aborted;
 
     fault_point(ACK_SEND);
-    forget(a);
+    arrival_forget(a);
     if (!aborted)
         calls->done(user, answer);
 }
@@ -184,12 +184,12 @@ static void on_answered(struct loop_msg *msg)
     require(a->magic == ARRIVAL_MAGIC);
     atomic_fetch_sub(&a->intake->commits, 1);
     answer = answer_of(a);
-    drop_unused(a);
-    tell(a, &answer);
+    arrival_drop_unused(a);
+    arrival_tell(a, &answer);
 }
 
 /* On the writer's thread: on the road with it, or it waits in the store. */
-static void on_committed(struct store_op *op)
+static void arrival_on_committed(struct store_op *op)
 {
     struct arrival *a = container_of(op, struct arrival, accept.op);
     struct accept_op *o = &a->accept;
@@ -208,7 +208,7 @@ static void on_committed(struct store_op *op)
 
 /* ---- to the writer ----------------------------------------------------------------------- */
 
-static void on_timer(uv_timer_t *t)
+static void arrival_on_timer(uv_timer_t *t)
 {
     (void)t; /* the round that follows asks again */
 }
@@ -226,7 +226,7 @@ static bool put_off(struct intake_loop *lane)
     }
     if (lane->held_us == 0)
         lane->held_us = now;
-    (void)uv_timer_start(&lane->timer, on_timer, 1, 0);
+    (void)uv_timer_start(&lane->timer, arrival_on_timer, 1, 0);
     return true;
 }
 
@@ -255,13 +255,13 @@ void arrival_hand_over(struct loop_hook *hook)
     }
 }
 
-static void commit(struct arrival *a)
+static void arrival_commit(struct arrival *a)
 {
     struct intake_loop *lane = a->lane;
     struct accept_op *o = &a->accept;
 
     o->op.verb = &accept_verb;
-    o->op.done = on_committed;
+    o->op.done = arrival_on_committed;
     o->op.next = NULL;
     o->received_us = clock_wall_us();
     o->claim_wanted = !o->is_spooled && road_reserve(a->intake->options.road, o->size);
@@ -278,8 +278,8 @@ static void commit(struct arrival *a)
 
 /* ---- admission ----------------------------------------------------------------------------- */
 
-static bool refuse(struct intake_answer *ret, int status, const char *code, const char *message,
-                   int retry_after_s)
+static bool arrival_refuse(struct intake_answer *ret, int status, const char *code,
+                           const char *message, int retry_after_s)
 {
     *ret = (struct intake_answer){
         .status = status, .code = code, .message = message, .retry_after_s = retry_after_s
@@ -287,36 +287,39 @@ static bool refuse(struct intake_answer *ret, int status, const char *code, cons
     return false;
 }
 
-static bool admit(struct intake *in, const struct arrival_head *h, struct intake_answer *ret)
+static bool arrival_admit(struct intake *in, const struct arrival_head *h,
+                          struct intake_answer *ret)
 {
     const struct config_gateway *g = h->gateway->config;
     int64_t length = h->content_length > 0 ? h->content_length : 0;
     int64_t wait_us;
 
     if (atomic_load(&in->stopping))
-        return refuse(ret, 503, "stopping", "This node is stopping. Send to another, or later.", 2);
+        return arrival_refuse(ret, 503, "stopping",
+                              "This node is stopping. Send to another, or later.", 2);
     if (atomic_load(&in->paused))
-        return refuse(ret, 503, "paused", "This node takes nothing in now. Send it later.",
-                      PAUSED_S);
+        return arrival_refuse(ret, 503, "paused", "This node takes nothing in now. Send it later.",
+                              PAUSED_S);
     if (atomic_load(&in->store_why_not) != NULL)
-        return refuse(ret, 503, "store_unreachable", "The store cannot be reached. Send it later.",
-                      2);
+        return arrival_refuse(ret, 503, "store_unreachable",
+                              "The store cannot be reached. Send it later.", 2);
     if (atomic_load(&in->free_disk) - length < in->options.disk_reserve_bytes)
-        return refuse(ret, 507, "no_space",
-                      "There is no space left to store documents. Send it again later.", 30);
+        return arrival_refuse(ret, 507, "no_space",
+                              "There is no space left to store documents. Send it again later.",
+                              30);
     if (atomic_load(&in->commits) >= (int64_t)in->options.commit_queue)
-        return refuse(ret, 503, "busy", "This node has too much to do. Send it again.",
-                      retry_after(in));
+        return arrival_refuse(ret, 503, "busy", "This node has too much to do. Send it again.",
+                              retry_after(in));
     if (!rate_pass(&h->gateway->state->rate, g->rate.count, g->rate.per_us, g->burst,
                    clock_mono_us(), &wait_us))
-        return refuse(ret, 429, "rate_limit", "This gateway takes no more at the moment.",
-                      (int)(wait_us / CLOCK_S) + 1);
+        return arrival_refuse(ret, 429, "rate_limit", "This gateway takes no more at the moment.",
+                              (int)(wait_us / CLOCK_S) + 1);
     return true;
 }
 
 /* Bodies in memory share a budget; a body that finds no room there is spooled when it
  * is large, and refused when it is small. */
-static bool reserve(struct arrival *a, int64_t length, struct intake_answer *ret)
+static bool arrival_reserve(struct arrival *a, int64_t length, struct intake_answer *ret)
 {
     struct intake *in = a->intake;
     int64_t need = length < 0                      ? CHUNKED_RESERVE
@@ -325,14 +328,14 @@ static bool reserve(struct arrival *a, int64_t length, struct intake_answer *ret
 
     if (atomic_fetch_add(&in->bytes, need) + need > in->options.memory_bytes) {
         atomic_fetch_sub(&in->bytes, need);
-        return refuse(ret, 503, "busy", "This node has too much to do. Send it again.",
-                      retry_after(in));
+        return arrival_refuse(ret, 503, "busy", "This node has too much to do. Send it again.",
+                              retry_after(in));
     }
     a->reserved = need;
     return true;
 }
 
-static struct str keep_text(struct arrival *a, struct str s)
+static struct str arrival_keep_text(struct arrival *a, struct str s)
 {
     const char *at = a->texts.ptr + a->texts.len;
 
@@ -346,23 +349,23 @@ static void keep_texts(struct arrival *a, const struct arrival_head *h)
     struct err err;
 
     require(buf_reserve(&a->texts, h->ctype.len + h->name.len + h->head.len, &err));
-    a->accept.ctype = keep_text(a, h->ctype);
-    a->accept.name = keep_text(a, h->name);
-    a->accept.head = keep_text(a, h->head);
+    a->accept.ctype = arrival_keep_text(a, h->ctype);
+    a->accept.name = arrival_keep_text(a, h->name);
+    a->accept.head = arrival_keep_text(a, h->head);
 }
 
 static struct arrival *begin(struct intake *in, const struct arrival_head *h,
                              const struct arrival_calls *calls, void *user,
                              struct intake_answer *ret)
 {
-    if (!admit(in, h, ret))
+    if (!arrival_admit(in, h, ret))
         return NULL;
-    struct arrival *a = make(lane_of(in, h->loop));
+    struct arrival *a = arrival_make(lane_of(in, h->loop));
     struct accept_op *o = &a->accept;
 
     atomic_fetch_add(&in->open, 1);
-    if (!reserve(a, h->content_length, ret)) {
-        forget(a);
+    if (!arrival_reserve(a, h->content_length, ret)) {
+        arrival_forget(a);
         return NULL;
     }
     a->table = intake_table_ref(h->table);
@@ -389,14 +392,14 @@ static struct arrival *begin(struct intake *in, const struct arrival_head *h,
 
 /* ---- the body ------------------------------------------------------------------------------- */
 
-static void on_drained(void *user)
+static void arrival_on_drained(void *user)
 {
     struct arrival *a = user;
 
     a->calls->more(a->user);
 }
 
-static void on_spooled(void *user, const struct spool_result *r)
+static void arrival_on_spooled(void *user, const struct spool_result *r)
 {
     struct arrival *a = user;
     struct intake_answer answer;
@@ -406,17 +409,18 @@ static void on_spooled(void *user, const struct spool_result *r)
         log_event(LOG_WARN, "document.refuse", kv_z("gateway", a->gateway->config->name),
                   kv_z("why", r->err.text), kv_z("where", r->err.where));
         answer = answer_of_error(a->intake, &r->err);
-        tell(a, &answer);
+        arrival_tell(a, &answer);
         return;
     }
     a->accept.is_spooled = true;
     a->accept.spooled = r->place;
     a->accept.sha256 = r->sha256;
     a->accept.size = r->size;
-    commit(a);
+    arrival_commit(a);
 }
 
-static const struct spool_calls spool_calls = { .drained = on_drained, .done = on_spooled };
+static const struct spool_calls spool_calls = { .drained = arrival_on_drained,
+                                                .done = arrival_on_spooled };
 
 /* The body has outgrown memory: what there is goes ahead. */
 static bool to_spool(struct arrival *a, struct str bytes)
@@ -468,7 +472,7 @@ static void end(struct arrival *a)
     a->accept.body = buf_view(&a->body);
     a->accept.size = (int64_t)a->body.len;
     a->accept.sha256 = digest_of(a->accept.body);
-    commit(a);
+    arrival_commit(a);
 }
 
 static void abort_arrival(struct arrival *a)
@@ -479,7 +483,7 @@ static void abort_arrival(struct arrival *a)
         return; /* the commit goes on; nobody waits for its answer */
     if (a->spool != NULL)
         spool_abort(a->spool);
-    forget(a);
+    arrival_forget(a);
 }
 
 /* ---- the port ---------------------------------------------------------------------------------

@@ -33,7 +33,7 @@ struct deposit {
     bool is_done;
 };
 
-static void end(struct deposit *d)
+static void deposit_end(struct deposit *d)
 {
     digest_drop(&d->digest);
     if (d->upload != NULL)
@@ -45,7 +45,7 @@ static void end(struct deposit *d)
     free(d);
 }
 
-static struct str keep_text(struct deposit *d, struct str s)
+static struct str deposit_keep_text(struct deposit *d, struct str s)
 {
     const char *at = d->texts.ptr + d->texts.len;
 
@@ -55,7 +55,7 @@ static struct str keep_text(struct deposit *d, struct str s)
 
 /* ---- admission ------------------------------------------------------------------------------- */
 
-static bool admit(struct depositor *o, struct err *err)
+static bool deposit_admit(struct depositor *o, struct err *err)
 {
     const char *closed = o->closed != NULL ? o->closed(o->arg) : NULL;
     int64_t wait_us;
@@ -76,7 +76,7 @@ static bool open_deposit(void *arg, struct str name, struct str ctype, struct de
 
     if (name.len + ctype.len > TEXTS_MOST)
         return err_set(err, ERR_PERMANENT, 0, "its name is too long");
-    if (!admit(o, err))
+    if (!deposit_admit(o, err))
         return false;
     struct deposit *d = NEW(struct deposit);
 
@@ -91,8 +91,8 @@ static bool open_deposit(void *arg, struct str name, struct str ctype, struct de
     d->accept = (struct accept_op){ .op = { .verb = &accept_verb },
                                     .gateway = o->word,
                                     .config = o->config,
-                                    .name = keep_text(d, name),
-                                    .ctype = keep_text(d, ctype) };
+                                    .name = deposit_keep_text(d, name),
+                                    .ctype = deposit_keep_text(d, ctype) };
     *ret = d;
     return true;
 }
@@ -127,7 +127,7 @@ static bool put(struct deposit *d, struct str bytes, struct err *err)
  */
 
 /* On the writer's thread: on the road with it, or it waits in the store. */
-static void on_committed(struct store_op *op)
+static void deposit_on_committed(struct store_op *op)
 {
     struct deposit *d = container_of(op, struct deposit, accept.op);
     struct accept_op *o = &d->accept;
@@ -150,7 +150,7 @@ static void submit_and_wait(struct deposit *d)
 {
     struct accept_op *o = &d->accept;
 
-    o->op.done = on_committed;
+    o->op.done = deposit_on_committed;
     o->received_us = clock_wall_us();
     o->claim_wanted =
         !o->is_spooled && d->owner->road != NULL && road_reserve(d->owner->road, o->size);
@@ -162,7 +162,7 @@ static void submit_and_wait(struct deposit *d)
 }
 
 /* The key is only unique for its gateway. */
-static struct sha256 key_digest(int64_t gateway, struct str key)
+static struct sha256 deposit_key_digest(int64_t gateway, struct str key)
 {
     struct digest d = digest_start();
 
@@ -187,7 +187,7 @@ static bool finish_body(struct deposit *d, struct err *err)
     return true;
 }
 
-static void note_stored(const struct deposit *d)
+static void deposit_note_stored(const struct deposit *d)
 {
     const struct accept_op *o = &d->accept;
     char id[ID_TEXT];
@@ -210,17 +210,17 @@ static bool commit(struct deposit *d, struct str key, struct id *ret_id, bool *r
     struct depositor *owner = d->owner;
 
     o->has_key = true;
-    o->key = key_digest(owner->word, key);
+    o->key = deposit_key_digest(owner->word, key);
     o->key_period_us = DEPOSIT_KEY_PERIOD_US;
     if (!finish_body(d, err)) {
-        end(d);
+        deposit_end(d);
         return false;
     }
     submit_and_wait(d);
     bool ok = o->op.ok && o->result != ACCEPT_KEY_DIFFERS;
 
     if (ok) {
-        note_stored(d);
+        deposit_note_stored(d);
         *ret_id = o->id;
         *ret_repeated = o->result == ACCEPT_REPEATED;
     } else if (o->op.ok) {
@@ -231,7 +231,7 @@ static bool commit(struct deposit *d, struct str key, struct id *ret_id, bool *r
     /* A large body that no document took goes now, not at the next start. */
     if (o->is_spooled && (o->op.ok ? o->result != ACCEPT_STORED : err->kind != ERR_UNCERTAIN))
         upload_drop(owner->store, o->spooled);
-    end(d);
+    deposit_end(d);
     return ok;
 }
 
@@ -241,7 +241,7 @@ static bool commit(struct deposit *d, struct str key, struct id *ret_id, bool *r
 static bool seen(void *arg, struct str key, bool *ret, struct err *err)
 {
     const struct depositor *o = arg;
-    struct sha256 sha = key_digest(o->word, key);
+    struct sha256 sha = deposit_key_digest(o->word, key);
 
     return ledger_seen(o->store, o->word, &sha, ret, err);
 }
@@ -249,7 +249,7 @@ static bool seen(void *arg, struct str key, bool *ret, struct err *err)
 static bool note_seen(void *arg, struct str key, struct err *err)
 {
     const struct depositor *o = arg;
-    struct sha256 sha = key_digest(o->word, key);
+    struct sha256 sha = deposit_key_digest(o->word, key);
 
     return ledger_note(o->store, o->word, &sha, err);
 }
@@ -276,7 +276,7 @@ static void complain(void *arg, struct str name, const char *why, const char *hi
 const struct deposit_port deposit_port = { .open = open_deposit,
                                            .put = put,
                                            .commit = commit,
-                                           .abandon = end,
+                                           .abandon = deposit_end,
                                            .seen = seen,
                                            .note_seen = note_seen,
                                            .stopping = stopping,

@@ -14,7 +14,7 @@
 
 /* ---- the table ---------------------------------------------------------------------- */
 
-static struct intake_gateway_state *state_of(struct intake *in, const char *name)
+static struct intake_gateway_state *intake_state_of(struct intake *in, const char *name)
 {
     struct intake_gateway_state *s = in->states;
 
@@ -54,7 +54,7 @@ static bool fill_gateways(struct intake *in, struct intake_table *t, struct err 
         if (g->type == NULL || g->type->path == NULL)
             continue; /* it looks for documents itself, or this build does not run it */
         g->config = &c->gateways[i];
-        g->state = state_of(in, g->config->name);
+        g->state = intake_state_of(in, g->config->name);
         if (!name_add(in->options.store, NAME_GATEWAY, str_of(g->config->name), &g->word, err))
             return false;
         t->gateway_count++;

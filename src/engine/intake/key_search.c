@@ -28,7 +28,7 @@ struct asking {
     size_t found, most;
 };
 
-static bool ask(struct asking *q, struct err *err)
+static bool key_search_ask(struct asking *q, struct err *err)
 {
     size_t n;
     bool ok =
@@ -39,9 +39,10 @@ static bool ask(struct asking *q, struct err *err)
     return ok;
 }
 
-static bool add(struct asking *q, int64_t gateway, int64_t caller, struct str user, struct err *err)
+static bool key_search_add(struct asking *q, int64_t gateway, int64_t caller, struct str user,
+                           struct err *err)
 {
-    if (q->count == DIGESTS_MOST && !ask(q, err))
+    if (q->count == DIGESTS_MOST && !key_search_ask(q, err))
         return false;
     q->digests[q->count++] = key_search_digest(gateway, caller, user, q->key);
     return true;
@@ -50,13 +51,15 @@ static bool add(struct asking *q, int64_t gateway, int64_t caller, struct str us
 static bool add_gateway(struct asking *q, const struct intake_table *t,
                         const struct intake_gateway *g, struct err *err)
 {
-    if (!add(q, g->word, CALLER_NONE, STR(""), err) || !add(q, g->word, CALLER_ADMIN, STR(""), err))
+    if (!key_search_add(q, g->word, CALLER_NONE, STR(""), err) ||
+        !key_search_add(q, g->word, CALLER_ADMIN, STR(""), err))
         return false;
     for (size_t i = 0; i < g->config->user_count; i++)
-        if (!add(q, g->word, CALLER_BASIC, str_of(g->config->users[i].name), err))
+        if (!key_search_add(q, g->word, CALLER_BASIC, str_of(g->config->users[i].name), err))
             return false;
     for (size_t i = 0; i < t->caller_count; i++)
-        if (t->callers[i].gateway == g->word && !add(q, g->word, t->callers[i].id, STR(""), err))
+        if (t->callers[i].gateway == g->word &&
+            !key_search_add(q, g->word, t->callers[i].id, STR(""), err))
             return false;
     return true;
 }
@@ -75,7 +78,7 @@ bool key_search(struct store *s, const struct intake_table *t, int64_t gateway, 
     for (size_t i = 0; i < t->gateway_count && ok; i++)
         if (gateway == 0 || gateway == t->gateways[i].word)
             ok = add_gateway(&q, t, &t->gateways[i], err);
-    ok = ok && ask(&q, err);
+    ok = ok && key_search_ask(&q, err);
     *ret_count = q.found;
     return ok;
 }

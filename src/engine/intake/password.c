@@ -79,7 +79,7 @@ bool password_is(struct str password, const char *hash)
 }
 
 /* With the mutex held. */
-static void remember(const struct sha256 *pair)
+static void password_remember(const struct sha256 *pair)
 {
     self.right[self.next].pair = *pair;
     self.right[self.next].until_us = clock_mono_us() + REMEMBER_US;
@@ -87,7 +87,7 @@ static void remember(const struct sha256 *pair)
 }
 
 /* The next one in its turn, or NULL. */
-static struct verify_job *verify(struct verify_job *v)
+static struct verify_job *intake_password_verify(struct verify_job *v)
 {
     v->ok = password_is(str_of(v->password), v->hash);
     (void)pthread_mutex_lock(&self.mutex);
@@ -99,20 +99,20 @@ static struct verify_job *verify(struct verify_job *v)
         self.hashing--;
     self.waiting--;
     if (v->ok)
-        remember(&v->pair);
+        password_remember(&v->pair);
     (void)pthread_mutex_unlock(&self.mutex);
     return next;
 }
 
 static void run(struct background_job *job)
 {
-    struct verify_job *next = verify(container_of(job, struct verify_job, job));
+    struct verify_job *next = intake_password_verify(container_of(job, struct verify_job, job));
 
     while (next != NULL &&
            !background_submit(next->background, &next->job)) { /* it is full: here, then */
         struct verify_job *v = next;
 
-        next = verify(v);
+        next = intake_password_verify(v);
         loop_post(v->job.loop, &v->job.done);
     }
 }
@@ -134,7 +134,7 @@ static void done(struct loop_msg *msg)
 }
 
 /* With the mutex held: now, or behind those that wait.  False: the background pool is full. */
-static bool begin(struct verify_job *v)
+static bool password_begin(struct verify_job *v)
 {
     if (self.hashing < AT_ONCE) {
         if (!background_submit(v->background, &v->job))
@@ -163,7 +163,7 @@ bool password_verify(struct background *background, struct loop *loop, struct st
     (void)pthread_mutex_lock(&self.mutex);
     v->pair = pair_of(user_name, password, hash);
     bool right = is_remembered(&v->pair);
-    bool begun = !right && self.waiting < WAITING_MOST && begin(v);
+    bool begun = !right && self.waiting < WAITING_MOST && password_begin(v);
 
     (void)pthread_mutex_unlock(&self.mutex);
     if (begun)

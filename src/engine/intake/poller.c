@@ -136,7 +136,7 @@ static void duty_free(struct duty *d)
     free(d);
 }
 
-static const struct gateway_type *type_of(const struct poller *p, const char *kind)
+static const struct gateway_type *poller_type_of(const struct poller *p, const char *kind)
 {
     const struct gateway_type *t = connector_gateway(p->o.connectors, str_of(kind));
 
@@ -145,29 +145,30 @@ static const struct gateway_type *type_of(const struct poller *p, const char *ki
 
 static bool is_for_us(const struct poller *p, const struct config_gateway *g)
 {
-    return type_of(p, g->kind) != NULL && (g->area == CONFIG_ANYWHERE || g->area == p->o.area);
+    return poller_type_of(p, g->kind) != NULL &&
+           (g->area == CONFIG_ANYWHERE || g->area == p->o.area);
 }
 
-static bool find_secret(void *arg, struct str name, struct arena *a, struct str *ret,
-                        struct err *err)
+static bool poller_find_secret(void *arg, struct str name, struct arena *a, struct str *ret,
+                               struct err *err)
 {
     return secret_get(arg, name, a, ret, err);
 }
 
-static struct settings settings_of(const struct poller *p, const struct gateway_type *type,
-                                   const struct config_gateway *g, struct arena *a)
+static struct settings poller_settings_of(const struct poller *p, const struct gateway_type *type,
+                                          const struct config_gateway *g, struct arena *a)
 {
     return (struct settings){ .node = g->node,
                               .common = grammar_gateway,
                               .own = type->kind.keys,
-                              .secret = find_secret,
+                              .secret = poller_find_secret,
                               .secret_arg = p->o.store,
                               .arena = a };
 }
 
-static bool set_up(struct duty *d, struct err *err)
+static bool poller_set_up(struct duty *d, struct err *err)
 {
-    struct settings s = settings_of(d->poller, d->type, d->gateway, &d->arena);
+    struct settings s = poller_settings_of(d->poller, d->type, d->gateway, &d->arena);
 
     arena_reset(&d->arena);
     return name_add(d->poller->o.store, NAME_GATEWAY, str_of(d->name), &d->depositor.word, err) &&
@@ -184,12 +185,12 @@ static const char *closed(void *arg)
     return o->closed != NULL ? o->closed(o->arg) : NULL;
 }
 
-static bool is_stopping(void *arg)
+static bool poller_is_stopping(void *arg)
 {
     return atomic_load(&((struct duty *)arg)->poller->stopping);
 }
 
-static bool take_turn(struct duty *d, bool *ret_ours, struct err *err)
+static bool poller_take_turn(struct duty *d, bool *ret_ours, struct err *err)
 {
     if (!poll_turn(d->poller->o.store, d->depositor.word, LEASE_US, ret_ours, err))
         return false;
@@ -204,7 +205,7 @@ static bool hold(void *arg, struct err *err)
 
     if (clock_mono_us() - d->held_us < LEASE_US / 4)
         return true;
-    if (!take_turn(d, &ours, err))
+    if (!poller_take_turn(d, &ours, err))
         return false;
     return ours || err_set(err, ERR_TRANSIENT, 0, "another node took over");
 }
@@ -235,7 +236,7 @@ static void use_fresh(struct duty *d, struct config *fresh, int64_t version)
     d->config = fresh;
     d->gateway = config_gateway_find(fresh, str_of(d->name));
     require(d->gateway != NULL);
-    d->type = type_of(d->poller, d->gateway->kind);
+    d->type = poller_type_of(d->poller, d->gateway->kind);
     d->depositor = (struct depositor){ .store = d->poller->o.store,
                                        .road = d->poller->o.road,
                                        .gateway = d->name,
@@ -248,7 +249,7 @@ static void use_fresh(struct duty *d, struct config *fresh, int64_t version)
                                        .repeated = &d->repeated,
                                        .closed = closed,
                                        .hold = hold,
-                                       .stopping = is_stopping,
+                                       .stopping = poller_is_stopping,
                                        .complain = complain,
                                        .arg = d };
     memset(d->complained, 0, sizeof d->complained);
@@ -327,7 +328,7 @@ static void forget_vanished(struct duty *d)
         log_event(LOG_WARN, "keeper.fail", kv_z("duty", "ledger"), kv_z("why", err.text));
 }
 
-static int64_t look(struct duty *d)
+static int64_t poller_look(struct duty *d)
 {
     struct err err = { 0 };
     int64_t taken = 0;
@@ -335,9 +336,9 @@ static int64_t look(struct duty *d)
 
     if (closed(d) != NULL)
         return saw_nothing(d, WAIT_US); /* the node says why itself */
-    if (d->self == NULL && !set_up(d, &err))
+    if (d->self == NULL && !poller_set_up(d, &err))
         return note_failure(d, &err);
-    if (!take_turn(d, &ours, &err))
+    if (!poller_take_turn(d, &ours, &err))
         return note_failure(d, &err);
     if (!ours)
         return saw_nothing(d, d->every_us); /* another node looks; it says how it goes */
@@ -352,14 +353,14 @@ static int64_t look(struct duty *d)
     note_success(d);
     if (taken >= DEPOSIT_LOOK_MOST)
         return 0; /* there may be more */
-    if (!is_stopping(d))
+    if (!poller_is_stopping(d))
         forget_vanished(d);
     return d->every_us;
 }
 
 static void read_every(struct duty *d)
 {
-    struct settings s = settings_of(d->poller, d->type, d->gateway, &d->arena);
+    struct settings s = poller_settings_of(d->poller, d->type, d->gateway, &d->arena);
     struct err err = { 0 };
 
     if (!settings_duration(&s, "every", &d->every_us, &err))
@@ -375,7 +376,7 @@ static void give_turn_back(struct duty *d)
 }
 
 /* On a thread of the pool. */
-static void on_pool(struct pool_job *job)
+static void poller_on_pool(struct pool_job *job)
 {
     struct duty *d = container_of(job, struct duty, job);
     struct poller *p = d->poller;
@@ -394,8 +395,8 @@ static void on_pool(struct pool_job *job)
     }
     if (gone)
         give_turn_back(d);
-    else if (!is_stopping(d))
-        wait_us = look(d);
+    else if (!poller_is_stopping(d))
+        wait_us = poller_look(d);
     (void)pthread_mutex_lock(&p->mutex);
     d->busy = false;
     p->busy--;
@@ -417,7 +418,7 @@ static void on_pool(struct pool_job *job)
  * ----------------------------------------------------------------------------------------- */
 
 /* With the mutex held: begin what is due; when the next one is. */
-static int64_t begin_due(struct poller *p)
+static int64_t poller_begin_due(struct poller *p)
 {
     int64_t now = clock_mono_us(), next = now + CLOCK_S;
 
@@ -427,7 +428,7 @@ static int64_t begin_due(struct poller *p)
         if (d->due_us <= now && p->busy < POLLS_MOST) {
             d->busy = true;
             p->busy++;
-            d->job = (struct pool_job){ .run = on_pool };
+            d->job = (struct pool_job){ .run = poller_on_pool };
             pool_submit(p->o.pool, &d->job);
         } else if (d->due_us > now && d->due_us < next) {
             next = d->due_us;
@@ -442,7 +443,7 @@ static void *poller_main(void *arg)
 
     (void)pthread_mutex_lock(&p->mutex);
     while (!atomic_load(&p->stopping))
-        (void)wait_until(&p->changed, &p->mutex, begin_due(p));
+        (void)wait_until(&p->changed, &p->mutex, poller_begin_due(p));
     while (p->busy > 0)
         (void)pthread_cond_wait(&p->changed, &p->mutex);
     (void)pthread_mutex_unlock(&p->mutex);
@@ -539,14 +540,14 @@ void poller_try(struct poller *p, const struct config *config, struct problem_li
 {
     for (size_t i = 0; i < config->gateway_count; i++) {
         const struct config_gateway *g = &config->gateways[i];
-        const struct gateway_type *type = type_of(p, g->kind);
+        const struct gateway_type *type = poller_type_of(p, g->kind);
         AUTO(arena_done) struct arena arena = ARENA_INIT(ARENA_MOST);
         struct err err = { 0 };
         void *self;
 
         if (!is_for_us(p, g))
             continue;
-        struct settings s = settings_of(p, type, g, &arena);
+        struct settings s = poller_settings_of(p, type, g, &arena);
 
         if (type->make(&s, &self, &err))
             type->unmake(self);

@@ -93,7 +93,7 @@ static void write_chunk(struct spool_body *b, struct str bytes)
     }
 }
 
-static void finish(struct spool_body *b)
+static void spool_finish(struct spool_body *b)
 {
     struct spool_result *r = &b->result;
 
@@ -122,7 +122,7 @@ static void give_up_finished(struct spool *s, struct spool_body *b)
 
 /* One body's work, a chunk at a time, so that a long one does not keep the others
  * waiting.  Called and left with the mutex held. */
-static void work_on(struct spool *s, struct spool_body *b)
+static void spool_work_on(struct spool *s, struct spool_body *b)
 {
     struct chunk *c = b->first;
 
@@ -169,7 +169,7 @@ static void work_on(struct spool *s, struct spool_body *b)
     if (b->ended && !b->finished) {
         b->finished = b->queued = true;
         (void)pthread_mutex_unlock(&s->mutex);
-        finish(b);
+        spool_finish(b);
         (void)pthread_mutex_lock(&s->mutex);
         b->queued = false;
         if (b->aborted) {
@@ -196,7 +196,7 @@ static void *spool_main(void *arg)
         s->first = b->next;
         if (s->first == NULL)
             s->end = &s->first;
-        work_on(s, b);
+        spool_work_on(s, b);
     }
     (void)pthread_mutex_unlock(&s->mutex);
     return NULL;

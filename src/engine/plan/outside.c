@@ -21,8 +21,8 @@ static void secrets_done(struct secrets *all)
 }
 
 /* The list is read once, for the first secret that is named. */
-static bool is_kept(struct store *s, struct secrets *all, struct str name, bool *ret,
-                    struct err *err)
+static bool outside_is_kept(struct store *s, struct secrets *all, struct str name, bool *ret,
+                            struct err *err)
 {
     if (!all->read) {
         all->items = ARENA_ARRAY(&all->arena, struct secret, SECRETS_MOST);
@@ -45,7 +45,7 @@ static bool check_secret(struct store *s, struct secrets *all, const struct conf
     struct str value;
     bool kept;
 
-    if (!is_kept(s, all, r->name, &kept, err))
+    if (!outside_is_kept(s, all, r->name, &kept, err))
         return false;
     (void)snprintf(hint, sizeof hint, "waybill secret add %s", problem_quote(name, r->name));
     if (!kept) {

@@ -15,8 +15,8 @@
 
 #define PLAN_BYTES_MOST ((size_t)256 << 20)
 
-static bool find_secret(void *arg, struct str name, struct arena *a, struct str *ret,
-                        struct err *err)
+static bool plan_find_secret(void *arg, struct str name, struct arena *a, struct str *ret,
+                             struct err *err)
 {
     return secret_get(arg, name, a, ret, err);
 }
@@ -27,7 +27,7 @@ struct settings plan_settings(struct builder *b, const struct yaml_node *node,
     return (struct settings){ .node = node,
                               .common = common,
                               .own = own,
-                              .secret = find_secret,
+                              .secret = plan_find_secret,
                               .secret_arg = b->store,
                               .arena = &b->plan->arena };
 }
@@ -74,7 +74,7 @@ bool plan_words(struct builder *b, enum name_kind kind, const void *first, size_
     return ok;
 }
 
-static size_t home(int64_t word, size_t slots)
+static size_t plan_home(int64_t word, size_t slots)
 {
     return (size_t)((uint64_t)word * UINT64_C(0x9e3779b97f4a7c15) >> 24) % slots;
 }
@@ -85,7 +85,8 @@ static void index_words(struct arena *a, struct plan_index *x, const void *first
     x->slots = count * 2 + 1;
     x->at = ARENA_ARRAY(a, uint32_t, x->slots);
     for (size_t i = 0; i < count; i++) {
-        size_t k = home(*(const int64_t *)((const char *)first + i * size + word_at), x->slots);
+        size_t k =
+            plan_home(*(const int64_t *)((const char *)first + i * size + word_at), x->slots);
 
         while (x->at[k] != 0)
             k = (k + 1) % x->slots;
@@ -99,7 +100,7 @@ static const void *find_word(const struct plan_index *x, const void *first, size
 {
     if (x->slots == 0)
         return NULL;
-    for (size_t k = home(word, x->slots); x->at[k] != 0; k = (k + 1) % x->slots) {
+    for (size_t k = plan_home(word, x->slots); x->at[k] != 0; k = (k + 1) % x->slots) {
         const char *one = (const char *)first + (x->at[k] - 1) * size;
 
         if (*(const int64_t *)(one + word_at) == word)
@@ -131,7 +132,7 @@ static bool read_handling(struct builder *b, const struct yaml_node *node,
            settings_duration(&s, "delay", &h->delay_us, err);
 }
 
-static int by_name(const void *a, const void *b)
+static int plan_by_name(const void *a, const void *b)
 {
     return str_cmp(((const struct plan_type *)a)->name, ((const struct plan_type *)b)->name);
 }
@@ -178,7 +179,7 @@ static struct extractor *build_search(struct arena *a, const struct yaml_node *t
     return first != NULL && compile_attributes(first, &x, &why) ? x : NULL;
 }
 
-static bool build_types(struct builder *b, struct err *err)
+static bool plan_build_types(struct builder *b, struct err *err)
 {
     struct plan *p = b->plan;
     const struct config *c = p->config;
@@ -195,7 +196,7 @@ static bool build_types(struct builder *b, struct err *err)
             t->search != NULL)
             p->type_count = c->type_count;
     }
-    qsort(p->types, p->type_count, sizeof *p->types, by_name);
+    qsort(p->types, p->type_count, sizeof *p->types, plan_by_name);
     return true;
 }
 
@@ -203,10 +204,10 @@ static const struct plan_type *type_named(const struct plan *p, struct str name)
 {
     struct plan_type key = { .name = name };
 
-    return bsearch(&key, p->types, p->type_count, sizeof *p->types, by_name);
+    return bsearch(&key, p->types, p->type_count, sizeof *p->types, plan_by_name);
 }
 
-static const struct plan_type *type_of(const struct plan *p, struct str type)
+static const struct plan_type *plan_type_of(const struct plan *p, struct str type)
 {
     const struct plan_type *t = NULL;
 
@@ -220,7 +221,7 @@ static const struct plan_type *type_of(const struct plan *p, struct str type)
 
 const struct extractor *plan_search_of(const struct plan *p, struct str type)
 {
-    const struct plan_type *t = type_of(p, type);
+    const struct plan_type *t = plan_type_of(p, type);
 
     return t != NULL ? t->search : NULL;
 }
@@ -229,7 +230,7 @@ struct plan_handling plan_handling_of(const struct plan *p, const struct plan_ro
                                       struct str type)
 {
     struct plan_handling h = r->handling;
-    const struct plan_type *t = type_of(p, type);
+    const struct plan_type *t = plan_type_of(p, type);
 
     if (t == NULL)
         return h;
@@ -254,12 +255,12 @@ static bool add_types(struct builder *b, struct err *err)
 
     free(names);
     free(ids);
-    return ok && build_types(b, err);
+    return ok && plan_build_types(b, err);
 }
 
 /* ---- systems ----------------------------------------------------------------------------- */
 
-static enum doubt_policy doubt_of(struct str word)
+static enum doubt_policy plan_doubt_of(struct str word)
 {
     static const char *const words[] = { "resend", "hold", "probe", "assume" };
 
@@ -282,7 +283,7 @@ static void build_windows(struct builder *b, struct window_maker *windows,
     (void)plan_broken(b, c->place, &err);
 }
 
-static bool read_rate(const struct settings *limits, struct rate_rule *ret, struct err *err)
+static bool plan_read_rate(const struct settings *limits, struct rate_rule *ret, struct err *err)
 {
     struct str text;
     struct units_rate rate;
@@ -318,7 +319,7 @@ static bool build_order(struct builder *b, const struct settings *own, const str
     return true;
 }
 
-static bool build_systems(struct builder *b, struct err *err)
+static bool plan_build_systems(struct builder *b, struct err *err)
 {
     struct plan *p = b->plan;
     const struct config *c = p->config;
@@ -336,9 +337,9 @@ static bool build_systems(struct builder *b, struct err *err)
             !settings_text(&own, "in_doubt", &doubt, err) ||
             !build_order(b, &own, &c->systems[i], s, err))
             return err_context(err, "system %s", c->systems[i].name);
-        s->in_doubt = doubt_of(doubt);
+        s->in_doubt = plan_doubt_of(doubt);
         build_windows(b, &windows, &c->systems[i], s);
-        if (!read_rate(&limits, &s->rate, err))
+        if (!plan_read_rate(&limits, &s->rate, err))
             return err_context(err, "system %s", c->systems[i].name);
     }
     p->system_count = c->system_count;
@@ -360,7 +361,7 @@ const struct plan_system *plan_system_named(const struct plan *p, struct str nam
 
 /* ---- endpoints --------------------------------------------------------------------------- */
 
-static bool read_rules(struct plan_endpoint *e, const struct settings *s, struct err *err)
+static bool plan_read_rules(struct plan_endpoint *e, const struct settings *s, struct err *err)
 {
     struct settings retry = settings_below(s, "retry"), breaker = settings_below(s, "breaker");
 
@@ -383,7 +384,7 @@ static void build_endpoint(struct builder *b, const struct config_endpoint *c,
 
     if (c->system != NULL)
         e->system = plan_system_named(b->plan, str_of(c->system));
-    if (!read_rules(e, &s, &err))
+    if (!plan_read_rules(e, &s, &err))
         e->broken = plan_broken(b, c->place, &err);
     else if (e->type == NULL)
         e->broken = "this build cannot send that way yet";
@@ -394,7 +395,7 @@ static void build_endpoint(struct builder *b, const struct config_endpoint *c,
     }
 }
 
-static bool build_endpoints(struct builder *b, struct err *err)
+static bool plan_build_endpoints(struct builder *b, struct err *err)
 {
     struct plan *p = b->plan;
     const struct config *c = p->config;
@@ -530,7 +531,7 @@ static void build_route(struct builder *b, const struct config_route *c, struct 
         plan_steps(b, c->steps, r);
 }
 
-static bool build_routes(struct builder *b, struct err *err)
+static bool plan_build_routes(struct builder *b, struct err *err)
 {
     struct plan *p = b->plan;
     const struct config *c = p->config;
@@ -545,7 +546,7 @@ static bool build_routes(struct builder *b, struct err *err)
 
 /* ---- gateways ------------------------------------------------------------------------------ */
 
-static bool build_gateways(struct builder *b, struct err *err)
+static bool plan_build_gateways(struct builder *b, struct err *err)
 {
     struct plan *p = b->plan;
     const struct config *c = p->config;
@@ -591,8 +592,8 @@ static void build_alerts(struct builder *b)
 
 /* ---- life ----------------------------------------------------------------------------------- */
 
-static bool build(const struct builder *made, struct config *config, int64_t version,
-                  struct plan **ret, struct err *err)
+static bool plan_plan_build(const struct builder *made, struct config *config, int64_t version,
+                            struct plan **ret, struct err *err)
 {
     struct plan *p = NEW(struct plan);
     struct builder b = *made;
@@ -602,9 +603,9 @@ static bool build(const struct builder *made, struct config *config, int64_t ver
     p->config = config_ref(config);
     p->version = version;
     p->arena = (struct arena)ARENA_INIT(PLAN_BYTES_MOST);
-    bool ok = build_systems(&b, err) && build_endpoints(&b, err) && add_types(&b, err) &&
+    bool ok = plan_build_systems(&b, err) && plan_build_endpoints(&b, err) && add_types(&b, err) &&
               plan_build_retention(b.plan, b.store, err) && plan_batches(&b, err) &&
-              build_routes(&b, err) && build_gateways(&b, err);
+              plan_build_routes(&b, err) && plan_build_gateways(&b, err);
 
     if (ok)
         build_alerts(&b);
@@ -628,7 +629,7 @@ bool plan_build(struct config *config, int64_t version, const struct connectors 
 {
     struct builder b = { .connectors = connectors, .store = store, .problems = problems };
 
-    return build(&b, config, version, ret, err);
+    return plan_plan_build(&b, config, version, ret, err);
 }
 
 bool plan_build_apart(struct config *config, const struct connectors *connectors,
@@ -639,7 +640,7 @@ bool plan_build_apart(struct config *config, const struct connectors *connectors
         .connectors = connectors, .store = store, .problems = problems, .apart = true
     };
 
-    return build(&b, config, 0, ret, err);
+    return plan_plan_build(&b, config, 0, ret, err);
 }
 
 struct plan *plan_ref(struct plan *p)

@@ -16,7 +16,7 @@ struct reader {
     bool ok;
 };
 
-static void wrong(struct reader *r, const struct yaml_node *node, const struct err *err)
+static void plan_alert_wrong(struct reader *r, const struct yaml_node *node, const struct err *err)
 {
     if (r->ok) {
         *r->err = *err;
@@ -25,8 +25,8 @@ static void wrong(struct reader *r, const struct yaml_node *node, const struct e
     r->ok = false;
 }
 
-static struct settings settings_of(const struct reader *r, const struct yaml_node *node,
-                                   const struct option *keys)
+static struct settings plan_alert_settings_of(const struct reader *r, const struct yaml_node *node,
+                                              const struct option *keys)
 {
     struct settings s = *r->base;
 
@@ -40,7 +40,8 @@ static struct settings settings_of(const struct reader *r, const struct yaml_nod
  */
 
 /* The settings of a rule; a bare word in their place is `off`. */
-static struct settings rule_of(const struct settings *all, const char *key, bool *ret_off)
+static struct settings plan_alert_rule_of(const struct settings *all, const char *key,
+                                          bool *ret_off)
 {
     struct settings s = settings_below(all, key);
 
@@ -116,30 +117,30 @@ static bool read_rule(enum alert_code code, const struct settings *s, struct pla
     return true;
 }
 
-static void read_rules(struct reader *r, const struct yaml_node *node)
+static void plan_alert_read_rules(struct reader *r, const struct yaml_node *node)
 {
-    struct settings all = settings_of(r, node, grammar_alerts);
+    struct settings all = plan_alert_settings_of(r, node, grammar_alerts);
     struct plan_alerts *a = r->out;
     struct err err = { 0 };
     bool off;
 
     for (enum alert_code code = ALERT_DEAD_LETTERS; code < ALERT_SCALE_OUT; code++) {
-        struct settings s = rule_of(&all, alert_codes[code], &off);
+        struct settings s = plan_alert_rule_of(&all, alert_codes[code], &off);
 
         a->rules[code] = (struct alert_rule){ .high = 1, .off = off && code != ALERT_SILENCE };
         if (!a->rules[code].off && !read_rule(code, &s, a, &err)) {
             (void)err_context(&err, "alert %s", alert_codes[code]);
-            wrong(r, s.node != NULL ? s.node : node, &err);
+            plan_alert_wrong(r, s.node != NULL ? s.node : node, &err);
             a->rules[code] = (struct alert_rule){ .off = true };
         }
     }
-    struct settings scale = rule_of(&all, "scale", &off);
+    struct settings scale = plan_alert_rule_of(&all, "scale", &off);
 
     off = off || scale.node == NULL;
     a->rules[ALERT_SCALE_OUT].off = a->rules[ALERT_SCALE_IN].off = off;
     if (!off && !read_scale(&scale, a, &err)) {
         (void)err_context(&err, "alert scale");
-        wrong(r, scale.node, &err);
+        plan_alert_wrong(r, scale.node, &err);
         a->rules[ALERT_SCALE_OUT].off = a->rules[ALERT_SCALE_IN].off = true;
     }
 }
@@ -162,10 +163,10 @@ static void read_silences(struct reader *r, const struct config *config,
         if (config_gateway_find(config, one->gateway) == NULL) {
             (void)err_set(&err, ERR_CONFIG, 0, "alert silence: there is no gateway `%.*s`",
                           STR_ARG(one->gateway));
-            wrong(r, n->key, &err);
+            plan_alert_wrong(r, n->key, &err);
         } else if (!settings_expand(r->base, n, &text, &err) ||
                    !units_duration(text, &one->after_us, &err))
-            wrong(r, n, &err);
+            plan_alert_wrong(r, n, &err);
         else
             a->silence_count++;
     }
@@ -176,7 +177,7 @@ static void read_silences(struct reader *r, const struct config *config,
  */
 
 /* Those that a notice has by itself, and the framing, which is the client's. */
-static bool is_ours(struct str name)
+static bool plan_alert_is_ours(struct str name)
 {
     static const char *const ours[] = { "content-length", "content-type", "transfer-encoding",
                                         "connection",     "expect",       "te",
@@ -188,13 +189,13 @@ static bool is_ours(struct str name)
     return false;
 }
 
-static bool read_field(const struct settings *s, const struct yaml_node *n,
-                       struct http_out_field *f, struct err *err)
+static bool plan_alert_read_field(const struct settings *s, const struct yaml_node *n,
+                                  struct http_out_field *f, struct err *err)
 {
     f->name = n->key->text;
     if (!http_is_token(f->name))
         return err_set(err, ERR_CONFIG, 0, "`%.*s` is no name of a header", STR_ARG(f->name));
-    if (is_ours(f->name))
+    if (plan_alert_is_ours(f->name))
         return err_set(err, ERR_CONFIG, 0, "`%.*s` cannot be set", STR_ARG(f->name));
     if (!settings_expand(s, n, &f->value, err))
         return err_context(err, "`%.*s`", STR_ARG(f->name));
@@ -205,7 +206,8 @@ static bool read_field(const struct settings *s, const struct yaml_node *n,
            err_set(err, ERR_CONFIG, 0, "`%.*s` holds a control character", STR_ARG(f->name));
 }
 
-static bool read_fields(const struct settings *s, struct alert_target *t, struct err *err)
+static bool plan_alert_read_fields(const struct settings *s, struct alert_target *t,
+                                   struct err *err)
 {
     const struct yaml_node *headers = yaml_get(s->node, "headers");
     struct http_out_field *fields;
@@ -216,7 +218,7 @@ static bool read_fields(const struct settings *s, struct alert_target *t, struct
         return err_set(err, ERR_CONFIG, 0, "`headers` has more than %d", HTTP_OUT_FIELDS / 2);
     fields = ARENA_ARRAY(s->arena, struct http_out_field, headers->count + 1);
     for (const struct yaml_node *n = headers->first; n != NULL; n = n->next)
-        if (!read_field(s, n, &fields[t->field_count++], err))
+        if (!plan_alert_read_field(s, n, &fields[t->field_count++], err))
             return err_context(err, "`headers`");
     t->fields = fields;
     return true;
@@ -248,7 +250,7 @@ static bool read_target(const struct settings *s, struct alert_target *t, struct
         !settings_duration(&retry, "for", &t->retry.for_us, err))
         return false;
     t->http.connect_timeout_us = t->http.timeout_us;
-    return read_fields(s, t, err);
+    return plan_alert_read_fields(s, t, err);
 }
 
 static void read_targets(struct reader *r, const struct yaml_node *to)
@@ -260,12 +262,12 @@ static void read_targets(struct reader *r, const struct yaml_node *to)
         return;
     a->targets = ARENA_ARRAY(r->base->arena, struct alert_target, to->count + 1);
     for (const struct yaml_node *n = to->first; n != NULL; n = n->next) {
-        struct settings s = settings_of(r, n, each->keys);
+        struct settings s = plan_alert_settings_of(r, n, each->keys);
         struct err err = { 0 };
 
         if (a->target_count == ALERT_TARGETS_MOST) {
             (void)err_set(&err, ERR_CONFIG, 0, "alerts: more than %d are told", ALERT_TARGETS_MOST);
-            wrong(r, n->key, &err);
+            plan_alert_wrong(r, n->key, &err);
             return;
         }
         struct alert_target *t = &a->targets[a->target_count++];
@@ -275,7 +277,7 @@ static void read_targets(struct reader *r, const struct yaml_node *to)
             continue;
         (void)err_context(&err, "alert target %.*s", STR_ARG(t->name));
         t->broken = arena_text(r->base->arena, str_of(err.text));
-        wrong(r, n, &err);
+        plan_alert_wrong(r, n, &err);
     }
 }
 
@@ -288,7 +290,7 @@ bool plan_alerts_build(const struct config *config, const struct settings *base,
     *ret = (struct plan_alerts){ 0 };
     if (node != NULL && node->kind != YAML_MAP)
         node = NULL;
-    read_rules(&r, node);
+    plan_alert_read_rules(&r, node);
     if (node != NULL) {
         read_silences(&r, config, yaml_get(node, "silence"));
         read_targets(&r, yaml_get(node, "to"));

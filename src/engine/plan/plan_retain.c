@@ -10,8 +10,8 @@
 #include "store/store.h"
 
 /* Leaves *ret alone when the key is not set and has no fallback; `never` is `never`. */
-static bool read_us(const struct settings *s, const char *key, int64_t never, int64_t *ret,
-                    struct err *err)
+static bool plan_retain_read_us(const struct settings *s, const char *key, int64_t never,
+                                int64_t *ret, struct err *err)
 {
     struct str text;
 
@@ -26,11 +26,12 @@ static bool read_us(const struct settings *s, const char *key, int64_t never, in
     return units_duration(text, ret, err) || err_context(err, "`%s`", key);
 }
 
-static bool read_days(const struct settings *s, const char *key, int64_t *ret, struct err *err)
+static bool plan_retain_read_days(const struct settings *s, const char *key, int64_t *ret,
+                                  struct err *err)
 {
     int64_t us = -1;
 
-    if (!read_us(s, key, RETAIN_DAYS_MOST * RETAIN_DAY_US, &us, err))
+    if (!plan_retain_read_us(s, key, RETAIN_DAYS_MOST * RETAIN_DAY_US, &us, err))
         return false;
     if (us >= 0)
         *ret = retain_days_of(us);
@@ -42,18 +43,18 @@ static bool read_states(const struct settings *s, struct retain_rules *r, struct
     struct settings below = settings_below(s, "states");
     int64_t days = RETAIN_DAYS;
 
-    if (!read_days(s, "default", &days, err))
+    if (!plan_retain_read_days(s, "default", &days, err))
         return false;
     for (int i = 0; i < DOCUMENT_STATES; i++) {
         r->days[i] = days;
         if (document_is_over((enum document_state)i) &&
-            !read_days(&below, document_states[i], &r->days[i], err))
+            !plan_retain_read_days(&below, document_states[i], &r->days[i], err))
             return false;
     }
     return true;
 }
 
-static int by_word(const void *a, const void *b)
+static int plan_retain_by_word(const void *a, const void *b)
 {
     const struct retain_type *x = a, *y = b;
 
@@ -77,7 +78,7 @@ static bool read_types(struct plan *p, struct store *store, struct err *err)
 
         if (s.node == NULL || s.node->kind != YAML_MAP)
             continue;
-        if (!read_days(&s, "retention", &t.days, err))
+        if (!plan_retain_read_days(&s, "retention", &t.days, err))
             return err_context(err, "type %s", c->types[i].name);
         if (t.days < 0)
             continue;
@@ -86,7 +87,7 @@ static bool read_types(struct plan *p, struct store *store, struct err *err)
         else if (name_find(store, NAME_TYPE, name, &t.type))
             types[r->type_count++] = t;
     }
-    qsort(types, r->type_count, sizeof *types, by_word);
+    qsort(types, r->type_count, sizeof *types, plan_retain_by_word);
     return true;
 }
 
@@ -100,8 +101,8 @@ bool plan_build_retention(struct plan *p, struct store *store, struct err *err)
     if (s.node != NULL && s.node->kind != YAML_MAP)
         s.node = NULL;
     return (read_states(&s, &p->retention.rules, err) &&
-            read_us(&s, "dead", 0, &p->retention.dead_us, err) &&
-            read_us(&s, "audit", 0, &p->retention.audit_us, err) &&
+            plan_retain_read_us(&s, "dead", 0, &p->retention.dead_us, err) &&
+            plan_retain_read_us(&s, "audit", 0, &p->retention.audit_us, err) &&
             settings_path(&s, "archive", &p->retention.archive, err) &&
             read_types(p, store, err)) ||
            err_context(err, "retention");

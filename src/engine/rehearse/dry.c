@@ -6,7 +6,7 @@
 #include "engine/road/walk.h"
 #include "store/store.h"
 
-static struct str copy(struct arena *a, struct str s)
+static struct str dry_copy(struct arena *a, struct str s)
 {
     return s.ptr != NULL ? arena_copy(a, s) : s;
 }
@@ -14,24 +14,24 @@ static struct str copy(struct arena *a, struct str s)
 static void copy_facts(const struct facts *f, struct arena *a, struct facts *ret)
 {
     *ret = *f;
-    ret->sender = copy(a, f->sender);
-    ret->receiver = copy(a, f->receiver);
-    ret->type = copy(a, f->type);
+    ret->sender = dry_copy(a, f->sender);
+    ret->receiver = dry_copy(a, f->receiver);
+    ret->type = dry_copy(a, f->type);
     ret->attributes = ARENA_ARRAY(a, struct fact, f->attribute_count);
     for (size_t i = 0; i < f->attribute_count; i++)
-        ret->attributes[i] =
-            (struct fact){ copy(a, f->attributes[i].name), copy(a, f->attributes[i].value) };
+        ret->attributes[i] = (struct fact){ dry_copy(a, f->attributes[i].name),
+                                            dry_copy(a, f->attributes[i].value) };
 }
 
-static void add_deliveries(const struct flight *f, const struct plan_step *s, struct arena *a,
-                           struct dry_result *ret)
+static void dry_add_deliveries(const struct flight *f, const struct plan_step *s, struct arena *a,
+                               struct dry_result *ret)
 {
     for (size_t i = 0; i < s->endpoint_count && ret->delivery_count < DRY_DELIVERIES_MOST; i++) {
         const struct plan_endpoint *e = s->endpoints[i];
 
         ret->deliveries[ret->delivery_count++] = (struct dry_delivery){
-            .endpoint = copy(a, e->name),
-            .system = copy(a, e->system != NULL ? e->system->name : f->facts.receiver)
+            .endpoint = dry_copy(a, e->name),
+            .system = dry_copy(a, e->system != NULL ? e->system->name : f->facts.receiver)
         };
     }
 }
@@ -39,18 +39,18 @@ static void add_deliveries(const struct flight *f, const struct plan_step *s, st
 static void add_route(const struct flight *f, const struct plan_route *r, struct arena *a,
                       struct dry_result *ret)
 {
-    ret->route = copy(a, r->name);
+    ret->route = dry_copy(a, r->name);
     for (size_t i = 0; i < r->step_count; i++) {
         const struct plan_step *s = &r->steps[i];
 
         if (s->kind == STEP_DELIVER)
-            add_deliveries(f, s, a, ret);
+            dry_add_deliveries(f, s, a, ret);
         else if (ret->step_count < DRY_STEPS_MOST)
-            ret->steps[ret->step_count++] = copy(a, s->name);
+            ret->steps[ret->step_count++] = dry_copy(a, s->name);
     }
 }
 
-static void find_way(struct flight *f, struct arena *a, struct dry_result *ret)
+static void dry_find_way(struct flight *f, struct arena *a, struct dry_result *ret)
 {
     const struct plan_route *r = walk_find_facts(f) ? walk_find_route(f) : NULL;
 
@@ -60,7 +60,7 @@ static void find_way(struct flight *f, struct arena *a, struct dry_result *ret)
     if (r == NULL || r->broken != NULL) {
         ret->dead = true;
         ret->code = r == NULL ? f->dead : DEAD_SERVICE_FAILED;
-        ret->message = copy(a, str_of(r == NULL ? f->message : r->broken));
+        ret->message = dry_copy(a, str_of(r == NULL ? f->message : r->broken));
     }
 }
 
@@ -93,7 +93,7 @@ bool dry_run(struct road *r, const struct dry_request *request, struct arena *a,
     bool ok = buf_append(&f->variants[0].buf, request->body, err);
 
     if (ok)
-        find_way(f, a, ret);
+        dry_find_way(f, a, ret);
     flight_free(f);
     return ok;
 }

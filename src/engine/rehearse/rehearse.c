@@ -41,7 +41,7 @@ struct scene {
 /* ---- walks ---------------------------------------------------------------------------------- */
 
 /* All bytes of a small one; of a large one as many as are extracted from. */
-static bool load_bytes(const struct scene *s, struct flight *f, struct err *err)
+static bool rehearse_load_bytes(const struct scene *s, struct flight *f, struct err *err)
 {
     int64_t size = s->doc->source.size;
 
@@ -53,7 +53,7 @@ static bool load_bytes(const struct scene *s, struct flight *f, struct err *err)
 }
 
 /* Bytes between two steps, which neither anybody nor a batch would have got. */
-static void drop_unused(struct flight *f)
+static void rehearse_drop_unused(struct flight *f)
 {
     for (size_t i = 1; i < f->variant_count; i++) {
         bool used = f->joins == &f->variants[i];
@@ -77,7 +77,7 @@ static void note_batch(const struct scene *s, struct walked *w)
 }
 
 /* A member of `join: each` goes through the steps of its batch as it came, once that has closed. */
-static bool walk_on(struct flight *f)
+static bool rehearse_walk_on(struct flight *f)
 {
     for (size_t i = 1; i < f->variant_count; i++)
         buf_done(&f->variants[i].buf);
@@ -91,7 +91,7 @@ static bool walk_on(struct flight *f)
 }
 
 /* What comes of one whose bytes cannot be read is not known. */
-static void run(struct scene *s, struct walked *w)
+static void rehearse_run(struct scene *s, struct walked *w)
 {
     struct flight *f = w->flight;
     bool ended = walk_only(f);
@@ -100,13 +100,13 @@ static void run(struct scene *s, struct walked *w)
         bool each = f->into->join == JOIN_EACH;
 
         note_batch(s, w);
-        ended = !each || walk_on(f);
+        ended = !each || rehearse_walk_on(f);
         if (each && f->into != NULL) {
             (void)snprintf(s->why, sizeof s->why, "it goes from one batch into another");
             return;
         }
     }
-    drop_unused(f);
+    rehearse_drop_unused(f);
     if (ended || (f->settle.end == SETTLE_DEAD && f->dead != DEAD_PAYLOAD_MISSING &&
                   f->dead != DEAD_PAYLOAD_CORRUPT))
         return;
@@ -139,7 +139,7 @@ static bool has_run(const struct document *d)
 }
 
 /* The version that it ran with; one that routes nothing left it to the next. */
-static struct plan *plan_of(struct road *r, const struct document *d, struct err *err)
+static struct plan *rehearse_plan_of(struct road *r, const struct document *d, struct err *err)
 {
     struct plan *p = road_plan_of(r, d->config, err);
 
@@ -167,11 +167,11 @@ static bool walk_with(struct scene *s, struct plan *plan, bool given, struct wal
     f->has_facts = given || f->batch != NULL;
     if (f->has_facts)
         flight_begin_again(f, s->doc);
-    if (!load_bytes(s, f, err)) {
+    if (!rehearse_load_bytes(s, f, err)) {
         flight_free(f);
         return false;
     }
-    run(s, &w);
+    rehearse_run(s, &w);
     *ret = w;
     return true;
 }
@@ -209,7 +209,7 @@ static bool walk_was(struct scene *s, bool *ret_given, struct err *err)
 /* ---- what came of a walk ------------------------------------------------------------------------
  */
 
-static struct rehearse_delivery bytes_of(const struct flight *f, const struct variant *v)
+static struct rehearse_delivery rehearse_bytes_of(const struct flight *f, const struct variant *v)
 {
     bool received = v == f->variants;
     bool whole = !received || (int64_t)v->buf.len == f->source.size;
@@ -224,7 +224,7 @@ static struct rehearse_delivery bytes_of(const struct flight *f, const struct va
 static struct rehearse_delivery delivery_of(const struct flight *f, const struct leg *p)
 {
     const struct plan_endpoint *e = plan_endpoint_find(f->plan, p->row.endpoint);
-    struct rehearse_delivery d = bytes_of(f, p->variant);
+    struct rehearse_delivery d = rehearse_bytes_of(f, p->variant);
 
     d.endpoint = e->name;
     d.as = &f->plan->config->endpoints[e - f->plan->endpoints];
@@ -236,7 +236,7 @@ static struct rehearse_delivery delivery_of(const struct flight *f, const struct
 static struct rehearse_delivery joining_of(const struct walked *w)
 {
     const struct flight *f = w->flight;
-    struct rehearse_delivery d = bytes_of(f, f->joins != NULL ? f->joins : f->variants);
+    struct rehearse_delivery d = rehearse_bytes_of(f, f->joins != NULL ? f->joins : f->variants);
 
     d.endpoint = w->batch;
     d.system = w->receiver;
@@ -344,8 +344,8 @@ static bool same_definition(const struct config_endpoint *a, const struct config
 }
 
 /* The delivery of `w` to the same endpoint and system that no other one was matched with. */
-static const struct rehearse_delivery *partner(const struct rehearse_way *w,
-                                               const struct rehearse_delivery *d, bool *taken)
+static const struct rehearse_delivery *
+rehearse_partner(const struct rehearse_way *w, const struct rehearse_delivery *d, bool *taken)
 {
     for (size_t i = 0; i < w->delivery_count; i++) {
         const struct rehearse_delivery *o = &w->deliveries[i];
@@ -369,7 +369,7 @@ static void compare_deliveries(struct rehearse_difference *d, struct arena *a)
         d->kinds |= 1U << REHEARSE_DELIVERED;
     for (size_t i = 0; i < would->delivery_count; i++) {
         const struct rehearse_delivery *new = &would->deliveries[i];
-        const struct rehearse_delivery *old = partner(was, new, taken);
+        const struct rehearse_delivery *old = rehearse_partner(was, new, taken);
 
         if (old == NULL) {
             d->kinds |= 1U << REHEARSE_DELIVERED;
@@ -386,7 +386,7 @@ static void compare_deliveries(struct rehearse_difference *d, struct arena *a)
     }
 }
 
-static void compare(struct rehearse_difference *d, struct arena *a)
+static void rehearse_compare(struct rehearse_difference *d, struct arena *a)
 {
     const struct rehearse_way *was = &d->was, *would = &d->would;
 
@@ -491,14 +491,14 @@ static bool load_received(struct flight *f, struct err *err)
 }
 
 /* False: who asks has no room for more. */
-static bool tell(struct scene *s)
+static bool rehearse_tell(struct scene *s)
 {
     struct rehearse_difference d = { .document = s->doc,
                                      .was = way_of(&s->was, s->arena),
                                      .would = way_of(&s->would, s->arena) };
 
     ask_door(s, &d.would);
-    compare(&d, s->arena);
+    rehearse_compare(&d, s->arena);
     return d.kinds == 0 || s->order->found(s->order->arg, &d);
 }
 
@@ -508,7 +508,7 @@ static bool is_of_document(const struct err *err)
     return err->kind == ERR_PERMANENT || err->kind == ERR_CONFIG || err->kind == ERR_LIMIT;
 }
 
-static bool play(struct scene *s, bool *ret_room, struct err *err)
+static bool rehearse_play(struct scene *s, bool *ret_room, struct err *err)
 {
     bool large = s->doc->source.size > SEGMENT_PAYLOAD_MOST;
 
@@ -517,7 +517,7 @@ static bool play(struct scene *s, bool *ret_room, struct err *err)
         (void)snprintf(s->why, sizeof s->why, "the program ended while it worked on it");
         return true;
     }
-    s->old = plan_of(s->road, s->doc, err);
+    s->old = rehearse_plan_of(s->road, s->doc, err);
     if (s->old == NULL)
         return false;
     s->made_by = plan_batch_find(s->old, s->doc->gateway);
@@ -529,7 +529,7 @@ static bool play(struct scene *s, bool *ret_room, struct err *err)
         s->was.flight->variant_count + s->would.flight->variant_count > 2)
         ok = load_received(s->was.flight, err) && load_received(s->would.flight, err);
     if (ok && s->why[0] == '\0')
-        *ret_room = tell(s);
+        *ret_room = rehearse_tell(s);
     if (large)
         (void)pthread_mutex_unlock(&road_stock(s->road)->large);
     return ok;
@@ -540,7 +540,7 @@ static bool rehearse_one(struct road *r, const struct rehearse_order *o, const s
 {
     AUTO(arena_done) struct arena arena = ARENA_INIT(WAY_BYTES_MOST);
     struct scene s = { .road = r, .order = o, .doc = d, .arena = &arena };
-    bool ok = play(&s, ret_room, err);
+    bool ok = rehearse_play(&s, ret_room, err);
 
     if (!ok && is_of_document(err)) {
         (void)snprintf(s.why, sizeof s.why, "%s", err->text);

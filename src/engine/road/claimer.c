@@ -25,7 +25,7 @@ enum {
 
 /* An operation that fails alone for ever would fail for ever: then the claim goes back, and
  * the task runs again. */
-static void give_up(struct flight *f)
+static void claimer_give_up(struct flight *f)
 {
     log_event(LOG_ERROR, "document.giveup", kv_z("document", f->id),
               kv_z("why", f->settle.op.err.text), kv_z("where", f->settle.op.err.where));
@@ -48,7 +48,7 @@ static void settle_again(struct road *r, struct outbox *out)
         else if (f->give_back)
             load_give_back(f);
         else if (f->settle.op.err.kind == ERR_PERMANENT && f->tries > TRIES_MOST)
-            give_up(f);
+            claimer_give_up(f);
         else if (f->unfilled)
             settle_flight(f, out);
         else
@@ -171,7 +171,7 @@ static bool wake_due(struct road *r, int64_t now_us)
 }
 
 /* Which queues have work, from the store itself. */
-static void look(struct road *r)
+static void claimer_look(struct road *r)
 {
     int64_t queues[QUEUES_MOST];
     size_t count = QUEUES_MOST;
@@ -219,7 +219,7 @@ static bool wait_for_work(struct road *r)
 }
 
 /* What waits for its rate: the pace says when, and nothing depends on that. */
-static void begin_due(struct road *r, struct outbox *out)
+static void claimer_begin_due(struct road *r, struct outbox *out)
 {
     struct dispatch_next next;
 
@@ -244,16 +244,16 @@ void *claimer_main(void *road)
             int64_t now = road_now_us(r);
 
             if (clock_mono_us() - looked_us > LOOK_US) {
-                look(r);
+                claimer_look(r);
                 looked_us = clock_mono_us();
             }
-            begin_due(r, &out);
+            claimer_begin_due(r, &out);
             order_work(r, &order_looked_us);
             send_park(dispatch_shed(r->dispatch), &out);
             send_flush(&out);
             worked = wake_due(r, now);
             if (worked)
-                look(r);
+                claimer_look(r);
             worked = claimer_queues(r, &out) || worked;
             worked = claimer_documents(r, &out) || worked;
         }

@@ -78,7 +78,7 @@ static void on_told(struct leg *p, struct outbox *out)
 }
 
 /* On the transfer thread. */
-static void on_answer(struct transfer *t)
+static void doubt_on_answer(struct transfer *t)
 {
     struct leg *p = container_of(t, struct leg, transfer);
     struct road *r = p->flight->road;
@@ -90,7 +90,7 @@ static void on_answer(struct transfer *t)
 }
 
 /* On a thread of the pool. */
-static void on_pool(struct pool_job *job)
+static void doubt_on_pool(struct pool_job *job)
 {
     struct leg *p = container_of(job, struct leg, job);
     struct road *r = p->flight->road;
@@ -105,7 +105,7 @@ static void on_pool(struct pool_job *job)
 }
 
 /* False: there is nobody to ask. */
-static bool ask(struct leg *p, struct outbox *out)
+static bool doubt_ask(struct leg *p, struct outbox *out)
 {
     static const struct sending nothing = { 0 };
     const struct endpoint_type *type = p->endpoint->type;
@@ -114,7 +114,7 @@ static bool ask(struct leg *p, struct outbox *out)
     send_clear(p);
     send_fill(p);
     if (type->http == NULL && type->ask != NULL) {
-        p->job = (struct pool_job){ .run = on_pool };
+        p->job = (struct pool_job){ .run = doubt_on_pool };
         pool_submit(p->flight->road->pool, &p->job);
         return true;
     }
@@ -128,7 +128,7 @@ static bool ask(struct leg *p, struct outbox *out)
     p->transfer = (struct transfer){ .options = type->http->options(p->endpoint->self),
                                      .request = p->request,
                                      .sending = &nothing,
-                                     .done = on_answer };
+                                     .done = doubt_on_answer };
     outbox_add_transfer(out, &p->transfer);
     return true;
 }
@@ -144,7 +144,7 @@ bool doubt_start(struct leg *p, struct outbox *out)
         return true;
     }
     if (p->in_doubt == DOUBT_PROBE)
-        return ask(p, out);
+        return doubt_ask(p, out);
     p->asking = false;
     send_clear(p); /* the policy is a new one since it was loaded */
     (void)verdict_say(&p->verdict, VERDICT_DOUBT,

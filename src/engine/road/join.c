@@ -11,7 +11,7 @@
 
 enum { BATCHES_MOST = 16 }; /* one after the other */
 
-static bool refuse(struct flight *f, const struct plan_step *s, enum dead_code code)
+static bool road_join_refuse(struct flight *f, const struct plan_step *s, enum dead_code code)
 {
     outcome_dead(f, TIMELINE_STEP, s->name, code, -1, f->message);
     return false;
@@ -33,7 +33,7 @@ static bool find_leg(struct flight *f, const struct plan_step *s, struct str *re
         return true;
     if (!template_render(s->by, &values, &text, &err)) {
         (void)snprintf(f->message, sizeof f->message, "`by` of the batch: %s", err.text);
-        return refuse(f, s, DEAD_SERVICE_FAILED);
+        return road_join_refuse(f, s, DEAD_SERVICE_FAILED);
     }
     *ret = arena_copy(&f->arena, buf_view(&text));
     return true;
@@ -52,7 +52,7 @@ static bool is_good(struct flight *f, const struct plan_step *s, struct variant 
         return true;
     (void)snprintf(f->message, sizeof f->message, "it cannot join batch %.*s: %s",
                    STR_ARG(s->batch->name), err.text);
-    return refuse(f, s, DEAD_SERVICE_FAILED);
+    return road_join_refuse(f, s, DEAD_SERVICE_FAILED);
 }
 
 /* A `route` step may lead a document here that has something to deliver already, which is found out
@@ -104,9 +104,9 @@ bool join_batch(struct flight *f, const struct plan_step *s, struct variant *byt
     struct str part;
 
     if (goes_round(f, b))
-        return refuse(f, s, DEAD_LOOP);
+        return road_join_refuse(f, s, DEAD_LOOP);
     if (has_deliveries(f, b) || was_changed(f, b, bytes))
-        return refuse(f, s, DEAD_SERVICE_FAILED);
+        return road_join_refuse(f, s, DEAD_SERVICE_FAILED);
     if (!find_leg(f, s, &part) || !is_good(f, s, bytes))
         return false;
     /* What a batch became came out of it once, however often it is tried again; its own is counted

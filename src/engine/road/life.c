@@ -100,7 +100,7 @@ static bool may_send(void *arg, const struct transfer *t)
     return node_may_act(r->store);
 }
 
-static void on_round(void *arg)
+static void life_on_round(void *arg)
 {
     struct road *r = arg;
 
@@ -147,7 +147,7 @@ bool road_start(const struct road_options *o, struct road **ret, struct err *err
                                                     .pool = r->pool,
                                                     .arg = r,
                                                     .may_send = may_send,
-                                                    .round = on_round },
+                                                    .round = life_on_round },
                         &r->hub, err)) {
         road_free(r);
         return false;

@@ -33,7 +33,7 @@ void load_give_back(struct flight *f)
 }
 
 /* The bytes, when they are small enough to be kept in memory. */
-static bool load_bytes(struct flight *f, struct variant *v, struct err *err)
+static bool road_load_bytes(struct flight *f, struct variant *v, struct err *err)
 {
     if (v->source.size > SEGMENT_PAYLOAD_MOST)
         return true;
@@ -164,7 +164,7 @@ struct flight *load_document(struct road *r, const struct task *t, struct outbox
         f->batch != NULL || d.sender != 0 || d.receiver != 0 || d.type != 0 || d.facts.len > 0;
     if (f->has_facts) /* a retry that starts at the router (operate.h) */
         flight_begin_again(f, &d);
-    if (!load_bytes(f, &f->variants[0], &err)) {
+    if (!road_load_bytes(f, &f->variants[0], &err)) {
         load_failed(f, &err, out);
         return NULL;
     }
@@ -227,7 +227,7 @@ void load_delivery(struct road *r, const struct task *t, struct outbox *out)
     f->settle.end = SETTLE_DELIVERIES;
     if (v.intent_us != 0 && doubt_settle(f, p, out))
         return;
-    if (!load_bytes(f, p->variant, &err)) {
+    if (!road_load_bytes(f, p->variant, &err)) {
         load_failed(f, &err, out);
         return;
     }

@@ -127,7 +127,7 @@ void order_use(struct road *r, const struct plan *plan)
 
 /* ---- lanes ----------------------------------------------------------------------------------- */
 
-static struct str key_of(struct flight *f, const struct plan_system *s)
+static struct str order_key_of(struct flight *f, const struct plan_system *s)
 {
     struct str body = buf_view(&f->variants[0].buf);
     struct extract_source source = {
@@ -171,7 +171,7 @@ void order_mark(struct flight *f)
 
         if (s == NULL || s->order == ORDER_NONE)
             continue;
-        row->lane = lane_number(s->word, key_of(f, s));
+        row->lane = lane_number(s->word, order_key_of(f, s));
         row->seq = f->seq;
         row->child = (int64_t)i;
     }
@@ -265,7 +265,7 @@ static bool scan_page(struct ordering *o, struct order_scan *scan)
     return false;
 }
 
-static void scan(struct ordering *o)
+static void road_order_scan(struct ordering *o)
 {
     struct order_scan *page = NEW(struct order_scan);
 
@@ -274,7 +274,7 @@ static void scan(struct ordering *o)
     free(page);
 }
 
-static void ask_again(struct ordering *o)
+static void road_order_ask_again(struct ordering *o)
 {
     int64_t now = clock_mono_us();
     struct err err = { 0 };
@@ -298,12 +298,12 @@ void order_work(struct road *r, int64_t *looked_us)
 
     if (!atomic_load_explicit(&o->maybe, memory_order_relaxed))
         return;
-    ask_again(o);
+    road_order_ask_again(o);
     keep_sweep(r, false);
     if (!atomic_exchange(&o->poked, false) && *looked_us != 0 &&
         clock_mono_us() - *looked_us < SCAN_US)
         return;
-    scan(o);
+    road_order_scan(o);
     *looked_us = clock_mono_us();
 }
 

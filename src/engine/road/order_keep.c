@@ -46,7 +46,7 @@ size_t keep_count(const struct keeping *k)
     return atomic_load_explicit(&k->count, memory_order_relaxed);
 }
 
-static size_t slot_of(int64_t delivery)
+static size_t order_keep_slot_of(int64_t delivery)
 {
     return (size_t)((uint64_t)delivery * UINT64_C(0x9e3779b97f4a7c15) >> 32) % SLOTS;
 }
@@ -128,7 +128,7 @@ bool keep_put(struct flight *f)
     }
     (void)pthread_mutex_lock(&k->mutex);
     bool keep = !atomic_load(&f->road->stopping);
-    struct flight **slot = &k->slots[slot_of(f->legs[0]->row.num)];
+    struct flight **slot = &k->slots[order_keep_slot_of(f->legs[0]->row.num)];
 
     if (keep) {
         f->next = *slot;
@@ -139,16 +139,16 @@ bool keep_put(struct flight *f)
     return keep;
 }
 
-static struct flight **find(struct keeping *k, int64_t delivery)
+static struct flight **order_keep_find(struct keeping *k, int64_t delivery)
 {
-    struct flight **at = &k->slots[slot_of(delivery)];
+    struct flight **at = &k->slots[order_keep_slot_of(delivery)];
 
     while (*at != NULL && (*at)->legs[0]->row.num != delivery)
         at = &(*at)->next;
     return at;
 }
 
-static struct flight *take(struct keeping *k, struct flight **at)
+static struct flight *order_keep_take(struct keeping *k, struct flight **at)
 {
     struct flight *f = *at;
 
@@ -164,7 +164,7 @@ bool keep_has(struct keeping *k, int64_t delivery)
     if (keep_count(k) == 0)
         return false;
     (void)pthread_mutex_lock(&k->mutex);
-    bool has = *find(k, delivery) != NULL;
+    bool has = *order_keep_find(k, delivery) != NULL;
 
     (void)pthread_mutex_unlock(&k->mutex);
     return has;
@@ -177,7 +177,7 @@ bool keep_go(struct road *r, const struct task *t)
     if (keep_count(k) == 0)
         return false;
     (void)pthread_mutex_lock(&k->mutex);
-    struct flight *f = take(k, find(k, t->id));
+    struct flight *f = order_keep_take(k, order_keep_find(k, t->id));
 
     (void)pthread_mutex_unlock(&k->mutex);
     if (f != NULL)
@@ -200,7 +200,7 @@ void keep_sweep(struct road *r, bool all)
                 at = &(*at)->next;
                 continue;
             }
-            struct flight *f = take(k, at);
+            struct flight *f = order_keep_take(k, at);
 
             f->next = old;
             old = f;

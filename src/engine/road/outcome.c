@@ -101,7 +101,7 @@ static void set_assumed(struct leg *p)
 }
 
 /* What follows; sets what the row says of its intent. */
-static enum doubt_next next_of(struct leg *p, enum doubt_source source, bool breaker_open)
+static enum doubt_next outcome_next_of(struct leg *p, enum doubt_source source, bool breaker_open)
 {
     const struct verdict *v = &p->verdict;
     struct road *r = p->flight->road;
@@ -167,7 +167,7 @@ static void note_doubt(struct leg *p)
 
 static void outcome_of_question(struct leg *p, bool breaker_open)
 {
-    enum doubt_next next = next_of(p, DOUBT_ASKED, breaker_open);
+    enum doubt_next next = outcome_next_of(p, DOUBT_ASKED, breaker_open);
 
     p->row.code = STR("in_doubt");
     set_next(p, next, NULL);
@@ -213,7 +213,7 @@ void outcome_of_leg(struct leg *p, bool breaker_open)
     metric_observe_us(&send_time, p->took_us);
     if (code == NULL)
         code = usual_code(v->kind);
-    set_next(p, next_of(p, DOUBT_SENT, breaker_open), code);
+    set_next(p, outcome_next_of(p, DOUBT_SENT, breaker_open), code);
     if (v->kind == VERDICT_DELIVERED)
         return;
     if (p->row.code.len == 0)
@@ -229,7 +229,7 @@ void outcome_parked(struct leg *p, unsigned why)
     p->took_us = -1;
 }
 
-static enum timeline_outcome timeline_of(const struct leg *p)
+static enum timeline_outcome outcome_timeline_of(const struct leg *p)
 {
     switch (p->row.state) {
     case DELIVERY_DELIVERED:
@@ -276,7 +276,7 @@ void outcome_note(struct flight *f, const struct leg *p)
                         p->held_why != 0 ? why.ptr : "waits for its turn");
         return;
     }
-    flight_note_leg(f, p, timeline_of(p), p->took_us, p->verdict.message);
+    flight_note_leg(f, p, outcome_timeline_of(p), p->took_us, p->verdict.message);
 }
 
 void outcome_unknown(struct leg *p)
@@ -287,9 +287,9 @@ void outcome_unknown(struct leg *p)
     p->row.due_us = 0;
     p->row.message = str_of(p->verdict.message);
     p->row.code = STR("in_doubt");
-    set_next(p, next_of(p, DOUBT_INTENT, false), NULL);
+    set_next(p, outcome_next_of(p, DOUBT_INTENT, false), NULL);
     note_doubt(p);
-    flight_note_leg(f, p, timeline_of(p), -1, p->verdict.message);
+    flight_note_leg(f, p, outcome_timeline_of(p), -1, p->verdict.message);
     log_event(LOG_WARN, "delivery.doubt", kv_z("document", f->id), kv_str("delivery", p->row.id),
               kv_z("state", delivery_states[p->row.state]), kv_int("attempt", p->row.attempts),
               kv_z("why", p->verdict.message));

@@ -43,7 +43,7 @@ static bool has_answer(void *arg, const struct dead_letter *letter)
     return router_find(p->router, &x, &at) != NULL;
 }
 
-static bool is_over(const struct redrive *d)
+static bool redrive_is_over(const struct redrive *d)
 {
     struct plan *now = road_plan(d->road);
     bool over = atomic_load(&d->road->stopping) || now->version != d->plan->version;
@@ -69,7 +69,7 @@ static void redrive_code(struct redrive *d, struct str code)
     do {
         if (page.looked > 0)
             clock_sleep_us(REST_US);
-        if (is_over(d))
+        if (redrive_is_over(d))
             return;
         if (!dead_redrive(d->road->store, code, page.next, &order, has_answer, d->plan, &page,
                           &err)) {

@@ -20,7 +20,7 @@
 
 /* ---- the bytes of a large document: drawn by a thread that may block ------------------------- */
 
-static bool next_piece(void *arg, struct str *ret, struct err *err)
+static bool send_next_piece(void *arg, struct str *ret, struct err *err)
 {
     struct leg *p = arg;
 
@@ -63,7 +63,7 @@ void send_fill(struct leg *p)
     if (in_memory) {
         p->sending.bytes = buf_view(&v->buf);
     } else {
-        p->sending.next = next_piece;
+        p->sending.next = send_next_piece;
         p->sending.next_arg = p;
     }
 }
@@ -120,7 +120,7 @@ static void end_leg(struct leg *p, struct leg ***chain_end, struct outbox *out)
     }
 }
 
-static void begin_all(struct leg *first, struct outbox *out);
+static void send_begin_all(struct leg *first, struct outbox *out);
 
 void send_back(struct leg *p, struct outbox *out)
 {
@@ -131,7 +131,7 @@ void send_back(struct leg *p, struct outbox *out)
     outcome_parked(p, 0);
     one_over(f, out);
     send_park(next.park, out);
-    begin_all(next.begin, out);
+    send_begin_all(next.begin, out);
 }
 
 void send_ended(struct leg *p, struct outbox *out)
@@ -139,14 +139,14 @@ void send_ended(struct leg *p, struct outbox *out)
     struct leg *chain = NULL, **end = &chain;
 
     end_leg(p, &end, out);
-    begin_all(chain, out);
+    send_begin_all(chain, out);
 }
 
 /* ---- begin
  * ----------------------------------------------------------------------------------------- */
 
 /* On the transfer thread. */
-static void on_answer(struct transfer *t)
+static void send_on_answer(struct transfer *t)
 {
     struct leg *p = container_of(t, struct leg, transfer);
     struct road *r = p->flight->road;
@@ -160,7 +160,7 @@ static void on_answer(struct transfer *t)
 }
 
 /* On a thread of the pool. */
-static void on_pool(struct pool_job *job)
+static void send_on_pool(struct pool_job *job)
 {
     struct leg *p = container_of(job, struct leg, job);
     struct road *r = p->flight->road;
@@ -179,7 +179,7 @@ static void on_pool(struct pool_job *job)
 }
 
 /* It waited too long.  One that may have been sent already is not judged by that. */
-static bool is_late(struct leg *p)
+static bool send_is_late(struct leg *p)
 {
     int64_t at = p->row.expires_us;
     char text[CLOCK_TEXT];
@@ -213,7 +213,7 @@ bool send_begin(struct leg *p, struct outbox *out)
     send_fill(p);
     fault_point(SEND_BEGIN);
     if (type->http == NULL) {
-        p->job = (struct pool_job){ .run = on_pool };
+        p->job = (struct pool_job){ .run = send_on_pool };
         pool_submit(f->road->pool, &p->job);
         return true;
     }
@@ -226,13 +226,13 @@ bool send_begin(struct leg *p, struct outbox *out)
                                      .request = p->request,
                                      .sending = &p->sending,
                                      .once = p->in_doubt != DOUBT_RESEND,
-                                     .done = on_answer };
+                                     .done = send_on_answer };
     outbox_add_transfer(out, &p->transfer);
     return true;
 }
 
 /* Parts that have their slots; what is over at once may let others begin. */
-static void begin_all(struct leg *first, struct outbox *out)
+static void send_begin_all(struct leg *first, struct outbox *out)
 {
     struct leg *chain = first, **end = &chain;
 
@@ -245,7 +245,7 @@ static void begin_all(struct leg *first, struct outbox *out)
         if (chain == NULL)
             end = &chain;
         p->next = NULL;
-        if (is_late(p) ||
+        if (send_is_late(p) ||
             (p->in_doubt == DOUBT_RESEND ? !send_begin(p, out) : !doubt_start(p, out)))
             end_leg(p, &end, out);
     }
@@ -253,7 +253,7 @@ static void begin_all(struct leg *first, struct outbox *out)
 
 void send_chain(struct leg *first, struct outbox *out)
 {
-    begin_all(first, out);
+    send_begin_all(first, out);
 }
 
 /* Memory does not follow large documents: what steps made of them is sent from the store. */
@@ -301,7 +301,7 @@ void send_legs(struct flight *f, struct outbox *out)
             break;
         }
     }
-    begin_all(chain, out);
+    send_begin_all(chain, out);
     one_over(f, out);
 }
 

@@ -44,7 +44,7 @@ void settling_metrics_forget(void)
 
 /* ---- what the store is told ------------------------------------------------------------------ */
 
-static int64_t word_of(struct road *r, enum name_kind kind, struct str name)
+static int64_t settling_word_of(struct road *r, enum name_kind kind, struct str name)
 {
     int64_t word;
 
@@ -58,9 +58,10 @@ static void fill_facts(struct flight *f)
     AUTO(buf_done) struct buf facts = BUF_INIT(FACTS_BYTES_MOST);
 
     s->has_facts = true;
-    s->sender = f->facts.sender_unknown ? 0 : word_of(r, NAME_SYSTEM, f->facts.sender);
-    s->receiver = f->facts.receiver_unknown ? 0 : word_of(r, NAME_SYSTEM, f->facts.receiver);
-    s->type = word_of(r, NAME_TYPE, f->facts.type);
+    s->sender = f->facts.sender_unknown ? 0 : settling_word_of(r, NAME_SYSTEM, f->facts.sender);
+    s->receiver =
+        f->facts.receiver_unknown ? 0 : settling_word_of(r, NAME_SYSTEM, f->facts.receiver);
+    s->type = settling_word_of(r, NAME_TYPE, f->facts.type);
     f->facts.type_unknown = s->type == 0 && f->facts.type.ptr != NULL;
     s->route = f->route != NULL ? f->route->word : 0;
     if (s->end == SETTLE_JOIN) /* its way begins anew with its batch, as whose member it joined */
@@ -169,7 +170,7 @@ static void log_run(struct flight *f)
 }
 
 /* Those that wait in the store now are there to be claimed. */
-static void note_stored(const struct flight *f)
+static void settling_note_stored(const struct flight *f)
 {
     const struct settle_op *s = &f->settle;
 
@@ -208,7 +209,7 @@ static void on_settled(struct store_op *op)
                s->end == SETTLE_DEAD || s->end == SETTLE_OVER || s->over);
     metric_observe_us(&run_time, clock_mono_us() - f->began_us);
     if (s->ours || f->unknown)
-        note_stored(f);
+        settling_note_stored(f);
     if (s->end == SETTLE_DEAD)
         redrive_note_dead(f);
     if (!s->keep || !keep_put(f))
@@ -220,7 +221,7 @@ static void fill_keep(struct flight *f)
 {
     struct settle_op *s = &f->settle;
     struct store *store = f->road->store;
-    int64_t type = word_of(f->road, NAME_TYPE, f->facts.type);
+    int64_t type = settling_word_of(f->road, NAME_TYPE, f->facts.type);
 
     s->keep_days = retain_days(store, type, s->end == SETTLE_OVER ? s->state : DOCUMENT_DELIVERED);
     s->keep_cancelled = retain_days(store, type, DOCUMENT_CANCELLED);

@@ -19,7 +19,7 @@ void suspects_start(struct suspects *s, struct recorder *recorder)
     s->until_us = clock_mono_us() + CAREFUL_US;
 }
 
-static int take_slot(struct suspects *s)
+static int suspects_take_slot(struct suspects *s)
 {
     uint64_t taken = atomic_load(&s->slots);
 
@@ -65,7 +65,7 @@ static bool must_be_careful(struct suspects *s)
 
 struct task_code suspects_enter(struct suspects *s, const struct task *t)
 {
-    struct task_code c = { .slot = take_slot(s), .alone = must_be_careful(s) };
+    struct task_code c = { .slot = suspects_take_slot(s), .alone = must_be_careful(s) };
 
     if (c.alone)
         (void)pthread_mutex_lock(&s->alone);

@@ -18,7 +18,7 @@ enum { HOPS_MOST = 16 };
 
 /* ---- extract ------------------------------------------------------------------------------ */
 
-static bool find_system(struct flight *f, const char *field, struct str *name, bool *unknown)
+static bool walk_find_system(struct flight *f, const char *field, struct str *name, bool *unknown)
 {
     if (name->ptr == NULL)
         return true;
@@ -35,13 +35,13 @@ static bool find_system(struct flight *f, const char *field, struct str *name, b
     return false;
 }
 
-static bool look_up(struct flight *f, int64_t from_us)
+static bool walk_look_up(struct flight *f, int64_t from_us)
 {
     struct facts *x = &f->facts;
 
     /* Both are looked up, so that both are seen when both are unknown. */
-    bool sender = find_system(f, "sender", &x->sender, &x->sender_unknown);
-    bool receiver = find_system(f, "receiver", &x->receiver, &x->receiver_unknown);
+    bool sender = walk_find_system(f, "sender", &x->sender, &x->sender_unknown);
+    bool receiver = walk_find_system(f, "receiver", &x->receiver, &x->receiver_unknown);
 
     if (!sender || !receiver) {
         outcome_dead(f, TIMELINE_EXTRACT, STR(""), DEAD_UNKNOWN_SYSTEM, clock_mono_us() - from_us,
@@ -52,7 +52,7 @@ static bool look_up(struct flight *f, int64_t from_us)
 }
 
 /* What it has already stays: a person may have said it.  False: there is no room for all. */
-static bool add_attributes(struct flight *f, const struct facts *found)
+static bool walk_add_attributes(struct flight *f, const struct facts *found)
 {
     struct facts *x = &f->facts;
     size_t room = x->attribute_count + found->attribute_count, n = 0;
@@ -88,7 +88,7 @@ static void find_search(struct flight *f, const struct extract_source *source)
         return;
     bool ok = extract_run(x, source, &f->arena, &found, &failure);
 
-    if (ok && !add_attributes(f, &found)) {
+    if (ok && !walk_add_attributes(f, &found)) {
         (void)snprintf(failure.message, sizeof failure.message,
                        "with its other attributes they are more than %d, or have more than %d "
                        "bytes: some are left out",
@@ -112,7 +112,7 @@ bool walk_find_facts(struct flight *f)
     bool known;
 
     if (f->has_facts) {
-        known = look_up(f, from);
+        known = walk_look_up(f, from);
         find_search(f, &source);
         return known;
     }
@@ -127,7 +127,7 @@ bool walk_find_facts(struct flight *f)
                      failure.message);
         return false;
     }
-    known = look_up(f, from);
+    known = walk_look_up(f, from);
     if (known)
         flight_note(f, TIMELINE_EXTRACT, TIMELINE_DONE, STR(""), clock_mono_us() - from, NULL);
     find_search(f, &source);
@@ -136,7 +136,7 @@ bool walk_find_facts(struct flight *f)
 
 /* ---- route --------------------------------------------------------------------------------- */
 
-static struct str shown(struct str s)
+static struct str walk_shown(struct str s)
 {
     return s.ptr == NULL ? STR("-") : s.len > 100 ? str_mem(s.ptr, 100) : s;
 }
@@ -156,15 +156,15 @@ const struct plan_route *walk_find_route(struct flight *f)
     if (!type_is_known(f)) {
         (void)snprintf(f->message, sizeof f->message,
                        "the type `%.*s` is not listed; add it to `types`, or the line \"*\"",
-                       STR_ARG(shown(x->type)));
+                       STR_ARG(walk_shown(x->type)));
         outcome_dead(f, TIMELINE_ROUTE, STR(""), DEAD_NO_ROUTE, -1, f->message);
         return NULL;
     }
     if (router_find(f->plan->router, x, &at) == NULL) {
         (void)snprintf(f->message, sizeof f->message,
                        "no route for sender %.*s, receiver %.*s, type %.*s; add one to `routes`",
-                       STR_ARG(shown(x->sender)), STR_ARG(shown(x->receiver)),
-                       STR_ARG(shown(x->type)));
+                       STR_ARG(walk_shown(x->sender)), STR_ARG(walk_shown(x->receiver)),
+                       STR_ARG(walk_shown(x->type)));
         outcome_dead(f, TIMELINE_ROUTE, STR(""), DEAD_NO_ROUTE, -1, f->message);
         return NULL;
     }
@@ -221,7 +221,7 @@ static bool is_expired(struct flight *f, const struct plan_handling *h)
 }
 
 /* False: it does not go on now. */
-static bool may_go_on(struct flight *f, const struct plan_route *r, bool first)
+static bool walk_may_go_on(struct flight *f, const struct plan_route *r, bool first)
 {
     struct plan_handling h = plan_handling_of(f->plan, r, f->facts.type);
 
@@ -277,7 +277,7 @@ static const struct plan_system *receiver_of(const struct flight *f)
     return f->dry ? plan_system_named(f->plan, f->facts.receiver) : NULL; /* see plan_build_apart */
 }
 
-static bool add_deliveries(struct flight *f, const struct plan_step *s, struct variant *bytes)
+static bool walk_add_deliveries(struct flight *f, const struct plan_step *s, struct variant *bytes)
 {
     for (size_t i = 0; i < s->endpoint_count; i++) {
         const struct plan_endpoint *e = s->endpoints[i];
@@ -327,7 +327,7 @@ static bool reroute(struct flight *f, const struct plan_step *s, const struct va
         f->facts.receiver = found.receiver;
     if (found.type.ptr != NULL)
         f->facts.type = found.type;
-    bool known = look_up(f, from);
+    bool known = walk_look_up(f, from);
 
     find_search(f, &source);
     if (!known)
@@ -338,7 +338,7 @@ static bool reroute(struct flight *f, const struct plan_step *s, const struct va
 
 enum way { WAY_ENDS, WAY_BACK_TO_ROUTER, WAY_DEAD };
 
-static enum way run_steps(struct flight *f, const struct plan_route *r, struct variant **bytes)
+static enum way walk_run_steps(struct flight *f, const struct plan_route *r, struct variant **bytes)
 {
     if (r->broken != NULL) {
         outcome_dead(f, TIMELINE_ROUTE, r->name, DEAD_SERVICE_FAILED, -1, r->broken);
@@ -353,7 +353,7 @@ static enum way run_steps(struct flight *f, const struct plan_route *r, struct v
                 return WAY_DEAD;
             break;
         case STEP_DELIVER:
-            if (!add_deliveries(f, s, *bytes))
+            if (!walk_add_deliveries(f, s, *bytes))
                 return WAY_DEAD;
             break;
         case STEP_ROUTE:
@@ -389,11 +389,11 @@ static enum way run_chain(struct flight *f, struct variant **bytes)
 {
     f->route = &f->batch->chain;
     flight_note(f, TIMELINE_ROUTE, TIMELINE_DONE, f->route->name, -1, "the steps of the batch");
-    return may_go_on(f, f->route, false) ? run_steps(f, f->route, bytes) : WAY_DEAD;
+    return walk_may_go_on(f, f->route, false) ? walk_run_steps(f, f->route, bytes) : WAY_DEAD;
 }
 
 /* True: it has come to an end, with or without deliveries. */
-static bool find_way(struct flight *f)
+static bool walk_find_way(struct flight *f)
 {
     struct visit visits[HOPS_MOST];
     struct variant *bytes = &f->variants[0];
@@ -405,14 +405,16 @@ static bool find_way(struct flight *f)
         if (hop == HOPS_MOST || was_here(visits, hop, &f->facts)) {
             (void)snprintf(f->message, sizeof f->message,
                            "routed in a circle: sender %.*s, receiver %.*s, type %.*s came %s",
-                           STR_ARG(shown(f->facts.sender)), STR_ARG(shown(f->facts.receiver)),
-                           STR_ARG(shown(f->facts.type)),
+                           STR_ARG(walk_shown(f->facts.sender)),
+                           STR_ARG(walk_shown(f->facts.receiver)),
+                           STR_ARG(walk_shown(f->facts.type)),
                            hop == HOPS_MOST ? "after too many hops" : "a second time");
             outcome_dead(f, TIMELINE_ROUTE, STR(""), DEAD_LOOP, -1, f->message);
             return false;
         }
         const struct plan_route *r = walk_find_route(f);
-        enum way way = r != NULL && may_go_on(f, r, hop == 0) ? run_steps(f, r, &bytes) : WAY_DEAD;
+        enum way way =
+            r != NULL && walk_may_go_on(f, r, hop == 0) ? walk_run_steps(f, r, &bytes) : WAY_DEAD;
 
         if (way != WAY_BACK_TO_ROUTER)
             return way == WAY_ENDS;
@@ -421,7 +423,7 @@ static bool find_way(struct flight *f)
 
 bool walk_only(struct flight *f)
 {
-    return walk_find_facts(f) && find_way(f);
+    return walk_find_facts(f) && walk_find_way(f);
 }
 
 /* A dead document has no deliveries: what its chain had begun to make is not sent. */

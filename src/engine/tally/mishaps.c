@@ -54,7 +54,7 @@ void mishaps_free(struct mishaps *m)
     free(m);
 }
 
-static struct entry *entry_of(struct mishaps *m, const char *code, const char *object)
+static struct entry *mishaps_entry_of(struct mishaps *m, const char *code, const char *object)
 {
     for (size_t i = 0; i < m->count; i++)
         if (str_is(str_of(m->entries[i].code), code) &&
@@ -79,7 +79,7 @@ void mishaps_note(struct mishaps *m, const char *code, const char *kind, struct 
 
     (void)snprintf(what, sizeof what, "%s %.*s", kind, STR_ARG(object));
     (void)pthread_mutex_lock(&m->mutex);
-    struct entry *e = entry_of(m, code, what);
+    struct entry *e = mishaps_entry_of(m, code, what);
 
     (void)snprintf(e->message, sizeof e->message, "%s", message);
     e->last_us = clock_wall_us();
@@ -88,7 +88,7 @@ void mishaps_note(struct mishaps *m, const char *code, const char *kind, struct 
 }
 
 /* With the table full, the one that has been silent for longest makes room. */
-static struct kind *kind_of(struct mishaps *m, struct str code, int64_t object)
+static struct kind *mishaps_kind_of(struct mishaps *m, struct str code, int64_t object)
 {
     struct kind *oldest = &m->kinds[0];
 
@@ -113,7 +113,7 @@ bool mishaps_may_say(struct mishaps *m, struct str code, int64_t object, int64_t
     int64_t now = clock_mono_us();
 
     (void)pthread_mutex_lock(&m->mutex);
-    struct kind *k = kind_of(m, code, object);
+    struct kind *k = mishaps_kind_of(m, code, object);
 
     if (k->full_us < now)
         k->full_us = now;
@@ -128,11 +128,11 @@ bool mishaps_may_say(struct mishaps *m, struct str code, int64_t object, int64_t
 }
 
 /* What could not be written is kept, and counted on. */
-static void take_back(struct mishaps *m, const struct entry *list, size_t count)
+static void mishaps_take_back(struct mishaps *m, const struct entry *list, size_t count)
 {
     (void)pthread_mutex_lock(&m->mutex);
     for (size_t i = 0; i < count; i++) {
-        struct entry *e = entry_of(m, list[i].code, list[i].object);
+        struct entry *e = mishaps_entry_of(m, list[i].code, list[i].object);
 
         e->count += list[i].count;
         if (list[i].first_us < e->first_us)
@@ -176,7 +176,7 @@ bool mishaps_write(struct mishaps *m, struct store *s, struct err *err)
     bool ok = mishap_add(s, rows, count, err);
 
     if (!ok)
-        take_back(m, list, count);
+        mishaps_take_back(m, list, count);
     else if (m->written != NULL)
         m->written(m->arg, rows, count);
     free(list);

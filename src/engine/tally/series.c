@@ -48,8 +48,8 @@ void series_free(struct series *s)
 /* ---- looking ----------------------------------------------------------------------------------
  */
 
-static void add(struct ring *r, int64_t wall_us, const int64_t delta[static SERIES_NAMES],
-                int64_t waiting)
+static void series_add(struct ring *r, int64_t wall_us, const int64_t delta[static SERIES_NAMES],
+                       int64_t waiting)
 {
     int64_t n = wall_us / (r->step_s * CLOCK_S);
     size_t at = (size_t)(n % (int64_t)r->slots);
@@ -63,7 +63,8 @@ static void add(struct ring *r, int64_t wall_us, const int64_t delta[static SERI
     r->value[at][SERIES_WAITING] = waiting;
 }
 
-static void note(struct series *s, int64_t wall_us, const int64_t totals[static SERIES_NAMES])
+static void series_note(struct series *s, int64_t wall_us,
+                        const int64_t totals[static SERIES_NAMES])
 {
     int64_t delta[SERIES_NAMES] = { 0 };
 
@@ -74,8 +75,8 @@ static void note(struct series *s, int64_t wall_us, const int64_t totals[static 
     memcpy(s->now.total, totals, sizeof s->now.total);
     if (wall_us < 0)
         return;
-    add(&s->fine, wall_us, delta, totals[SERIES_WAITING]);
-    add(&s->coarse, wall_us, delta, totals[SERIES_WAITING]);
+    series_add(&s->fine, wall_us, delta, totals[SERIES_WAITING]);
+    series_add(&s->coarse, wall_us, delta, totals[SERIES_WAITING]);
 }
 
 struct sums {
@@ -112,7 +113,7 @@ void series_look(struct series *s, int64_t wall_us)
 
     metrics_each(add_metric, &sums);
     (void)pthread_mutex_lock(&s->mutex);
-    note(s, wall_us, sums.total);
+    series_note(s, wall_us, sums.total);
     s->now.dead_letters = sums.dead_letters;
     (void)pthread_mutex_unlock(&s->mutex);
 }

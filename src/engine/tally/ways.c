@@ -29,13 +29,13 @@ void ways_free(struct ways *w)
     free(w);
 }
 
-static uint64_t key_of(enum way_kind kind, int64_t from, int64_t to)
+static uint64_t ways_key_of(enum way_kind kind, int64_t from, int64_t to)
 {
     return (uint64_t)kind << 2 * NAME_BITS | (uint64_t)from << NAME_BITS | (uint64_t)to;
 }
 
 /* Slots are taken and never given back: whoever sees a key sees it for ever. */
-static struct slot *slot_of(struct ways *w, uint64_t key)
+static struct slot *ways_slot_of(struct ways *w, uint64_t key)
 {
     size_t at = (size_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> 32) % SLOTS;
 
@@ -65,7 +65,7 @@ void ways_count(struct ways *w, enum way_kind kind, int64_t from, int64_t to)
 
     if (from <= 0 || to <= 0 || from >= most || to >= most)
         return;
-    struct slot *s = slot_of(w, key_of(kind, from, to));
+    struct slot *s = ways_slot_of(w, ways_key_of(kind, from, to));
 
     if (s != NULL)
         atomic_fetch_add_explicit(&s->count, 1, memory_order_relaxed);

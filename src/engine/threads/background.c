@@ -15,7 +15,7 @@ struct background {
     pthread_t threads[];
 };
 
-static struct background_job *take(struct background *d)
+static struct background_job *background_take(struct background *d)
 {
     (void)pthread_mutex_lock(&d->mutex);
     while (d->first == NULL && !d->stopping)
@@ -37,7 +37,7 @@ static void *background_main(void *arg)
     struct background *d = arg;
     struct background_job *job;
 
-    while ((job = take(d)) != NULL) {
+    while ((job = background_take(d)) != NULL) {
         job->run(job);
         loop_post(job->loop, &job->done);
     }

@@ -57,7 +57,7 @@ static bool wait_for_job(struct pool *p)
     return p->first != NULL;
 }
 
-static struct pool_job *take(struct pool *p)
+static struct pool_job *pool_take(struct pool *p)
 {
     struct pool_job *job = p->first;
 
@@ -76,7 +76,7 @@ static void *pool_main(void *arg)
 
     (void)pthread_mutex_lock(&p->mutex);
     while (wait_for_job(p)) {
-        struct pool_job *job = take(p);
+        struct pool_job *job = pool_take(p);
 
         (void)pthread_mutex_unlock(&p->mutex);
         job->run(job);

@@ -80,7 +80,7 @@ static void on_opened(void *arg, curl_socket_t fd)
     h->sock_count++;
 }
 
-static void on_closed(void *arg, curl_socket_t fd)
+static void transfer_on_closed(void *arg, curl_socket_t fd)
 {
     struct transfer_hub *h = arg;
 
@@ -124,7 +124,7 @@ static int on_socket(CURL *e, curl_socket_t fd, int what, void *arg, void *sock)
     return 0;
 }
 
-static int on_timer(CURLM *multi, long ms, void *arg)
+static int transfer_on_timer(CURLM *multi, long ms, void *arg)
 {
     struct transfer_hub *h = arg;
 
@@ -296,7 +296,7 @@ static void conclude(struct transfer_hub *h, struct handle *handle)
 }
 
 /* libcurl is done with it; a thread may still be reading its body. */
-static void finish(struct transfer_hub *h, struct handle *handle, CURLcode rc)
+static void transfer_finish(struct transfer_hub *h, struct handle *handle, CURLcode rc)
 {
     handle_answer(handle, rc);
     if (handle->feed != NULL && handle->feed->reading) {
@@ -307,7 +307,7 @@ static void finish(struct transfer_hub *h, struct handle *handle, CURLcode rc)
     conclude(h, handle);
 }
 
-static void start(struct transfer_hub *h, struct transfer *t)
+static void transfer_transfer_start(struct transfer_hub *h, struct transfer *t)
 {
     struct handle *handle = take_handle(h, t->options);
 
@@ -315,7 +315,7 @@ static void start(struct transfer_hub *h, struct transfer *t)
     t->began_us = h->now_us;
     t->sends = 0;
     if (!handle_begin(handle, t)) {
-        finish(h, handle, CURLE_FAILED_INIT);
+        transfer_finish(h, handle, CURLE_FAILED_INIT);
         return;
     }
     require(curl_multi_add_handle(h->multi, handle->easy) == CURLM_OK);
@@ -324,7 +324,7 @@ static void start(struct transfer_hub *h, struct transfer *t)
 }
 
 /* Never started: the node is stopping. */
-static void refuse(struct transfer *t)
+static void transfer_refuse(struct transfer *t)
 {
     t->answer = (struct http_out_answer){ .reach = HTTP_OUT_NOT_SENT,
                                           .failure = "the node is stopping",
@@ -336,7 +336,7 @@ static void refuse(struct transfer *t)
     t->done(t);
 }
 
-static void collect(struct transfer_hub *h)
+static void transfer_collect(struct transfer_hub *h)
 {
     CURLMsg *msg;
     int left;
@@ -349,7 +349,7 @@ static void collect(struct transfer_hub *h)
         (void)curl_easy_getinfo(msg->easy_handle, CURLINFO_PRIVATE, &handle);
         require(handle->magic == HANDLE_MAGIC);
         (void)curl_multi_remove_handle(h->multi, handle->easy);
-        finish(h, handle, rc);
+        transfer_finish(h, handle, rc);
     }
 }
 
@@ -440,9 +440,9 @@ static bool take_given(struct transfer_hub *h)
         if (h->waiting == NULL)
             h->waiting_end = &h->waiting;
         if (stopping)
-            refuse(t);
+            transfer_refuse(t);
         else
-            start(h, t);
+            transfer_transfer_start(h, t);
     }
     return stopping;
 }
@@ -497,7 +497,7 @@ static void open_multi(struct transfer_hub *h)
     require(h->multi != NULL);
     (void)curl_multi_setopt(h->multi, CURLMOPT_SOCKETFUNCTION, on_socket);
     (void)curl_multi_setopt(h->multi, CURLMOPT_SOCKETDATA, h);
-    (void)curl_multi_setopt(h->multi, CURLMOPT_TIMERFUNCTION, on_timer);
+    (void)curl_multi_setopt(h->multi, CURLMOPT_TIMERFUNCTION, transfer_on_timer);
     (void)curl_multi_setopt(h->multi, CURLMOPT_TIMERDATA, h);
     (void)curl_multi_setopt(h->multi, CURLMOPT_MAXCONNECTS, (long)h->options.connections_most);
     h->due_us = INT64_MAX;
@@ -505,7 +505,7 @@ static void open_multi(struct transfer_hub *h)
 
 /* libcurl looks after idle connections only when it makes new ones.  After a minute without
  * work it starts afresh: connections, sessions and idle handles go. */
-static void rest(struct transfer_hub *h)
+static void transfer_rest(struct transfer_hub *h)
 {
     if (h->active_count > 0) {
         h->worked_us = h->now_us;
@@ -528,11 +528,11 @@ static void cut_off(struct transfer_hub *h)
             continue;
         (void)curl_multi_remove_handle(h->multi, handle->easy);
         (void)snprintf(handle->failure, sizeof handle->failure, "the node is stopping");
-        finish(h, handle, CURLE_ABORTED_BY_CALLBACK);
+        transfer_finish(h, handle, CURLE_ABORTED_BY_CALLBACK);
     }
 }
 
-static bool is_late(struct transfer_hub *h)
+static bool transfer_is_late(struct transfer_hub *h)
 {
     (void)pthread_mutex_lock(&h->mutex);
     bool late = h->stop_by_us <= h->now_us;
@@ -541,7 +541,7 @@ static bool is_late(struct transfer_hub *h)
     return late;
 }
 
-static bool is_over(struct transfer_hub *h)
+static bool transfer_is_over(struct transfer_hub *h)
 {
     (void)pthread_mutex_lock(&h->mutex);
     bool empty = h->given == NULL && h->fed == NULL;
@@ -556,14 +556,14 @@ static void *hub_main(void *arg)
     bool stopping = false;
 
     h->worked_us = h->now_us = clock_mono_us();
-    while (!stopping || !is_over(h)) {
+    while (!stopping || !transfer_is_over(h)) {
         run_events(h);
-        collect(h);
+        transfer_collect(h);
         stopping = take_given(h);
         run_timer(h);
-        collect(h);
-        rest(h);
-        if (stopping && is_late(h))
+        transfer_collect(h);
+        transfer_rest(h);
+        if (stopping && transfer_is_late(h))
             cut_off(h); /* before the round, which is told of every end */
         if (h->options.round != NULL)
             h->options.round(h->options.arg);
@@ -585,7 +585,7 @@ static bool environment_has_proxy(void)
     return false;
 }
 
-static void start_thread(struct transfer_hub *h)
+static void transfer_start_thread(struct transfer_hub *h)
 {
     sigset_t all, before;
 
@@ -622,7 +622,7 @@ bool transfer_start(const struct transfer_options *options, struct transfer_hub 
                                     .has_proxy = environment_has_proxy(),
                                     .may_send = may_send,
                                     .opened = on_opened,
-                                    .closed = on_closed,
+                                    .closed = transfer_on_closed,
                                     .arg = h };
     h->given_end = &h->given;
     h->waiting_end = &h->waiting;
@@ -631,7 +631,7 @@ bool transfer_start(const struct transfer_options *options, struct transfer_hub 
     h->stop_by_us = INT64_MAX;
     (void)pthread_mutex_init(&h->mutex, NULL);
     open_multi(h);
-    start_thread(h);
+    transfer_start_thread(h);
     *ret = h;
     return true;
 }

@@ -32,7 +32,7 @@ void feed_free(struct feed *f)
 }
 
 /* A document that is not as long as the store says is not the document. */
-static bool read_piece(struct feed *f, struct err *err)
+static bool transfer_feed_read_piece(struct feed *f, struct err *err)
 {
     struct str piece;
 
@@ -51,7 +51,7 @@ static void feed_run(struct pool_job *job)
 {
     struct feed *f = container_of(job, struct feed, job);
 
-    f->read_ok = read_piece(f, &f->err);
+    f->read_ok = transfer_feed_read_piece(f, &f->err);
     f->owner.back(f->owner.arg, f);
 }
 

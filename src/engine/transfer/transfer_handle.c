@@ -19,7 +19,7 @@ enum {
 
 /* ---- profiles ---------------------------------------------------------------------------- */
 
-static struct str copy(struct str s)
+static struct str transfer_handle_copy(struct str s)
 {
     return s.len == 0 ? (struct str){ "", 0 } : (struct str){ xstrndup(s), s.len };
 }
@@ -40,11 +40,11 @@ struct profile *profile_new(const struct http_out_options *o)
 
     p->key = o;
     p->own = *o;
-    p->own.user = copy(o->user);
-    p->own.password = copy(o->password);
-    p->own.ca = copy(o->ca);
-    p->own.cert = copy(o->cert);
-    p->own.key = copy(o->key);
+    p->own.user = transfer_handle_copy(o->user);
+    p->own.password = transfer_handle_copy(o->password);
+    p->own.ca = transfer_handle_copy(o->ca);
+    p->own.cert = transfer_handle_copy(o->cert);
+    p->own.key = transfer_handle_copy(o->key);
     return p;
 }
 
@@ -127,7 +127,7 @@ static int on_ready(void *arg, char *ip, char *local_ip, int port, int local_por
     return CURL_PREREQFUNC_OK;
 }
 
-static size_t on_head(char *bytes, size_t size, size_t count, void *arg)
+static size_t transfer_handle_on_head(char *bytes, size_t size, size_t count, void *arg)
 {
     struct handle *handle = handle_of(arg);
 
@@ -142,7 +142,7 @@ static size_t on_head(char *bytes, size_t size, size_t count, void *arg)
     return handle->too_long ? 0 : count;
 }
 
-static size_t on_body(char *bytes, size_t size, size_t count, void *arg)
+static size_t transfer_handle_on_body(char *bytes, size_t size, size_t count, void *arg)
 {
     struct handle *handle = handle_of(arg);
     size_t room = VERDICT_ANSWER_MOST - handle->body.len;
@@ -155,7 +155,7 @@ static size_t on_body(char *bytes, size_t size, size_t count, void *arg)
     return handle->enough ? 0 : count;
 }
 
-static size_t on_read(char *to, size_t size, size_t count, void *arg)
+static size_t transfer_handle_on_read(char *to, size_t size, size_t count, void *arg)
 {
     struct handle *handle = handle_of(arg);
 
@@ -199,7 +199,7 @@ static bool set_login(CURL *e, const struct http_out_options *o)
 
 /* libcurl caches the authorities of a file for all connections, but not while it has a
  * folder of them too. */
-static bool set_tls(CURL *e, const struct http_out_options *o)
+static bool transfer_handle_set_tls(CURL *e, const struct http_out_options *o)
 {
     return curl_easy_setopt(e, CURLOPT_SSL_VERIFYPEER, o->verify ? 1L : 0L) == CURLE_OK &&
            curl_easy_setopt(e, CURLOPT_SSL_VERIFYHOST, o->verify ? 2L : 0L) == CURLE_OK &&
@@ -251,11 +251,11 @@ static bool set_calls(struct handle *handle)
            curl_easy_setopt(e, CURLOPT_CLOSESOCKETDATA, host) == CURLE_OK &&
            curl_easy_setopt(e, CURLOPT_PREREQFUNCTION, on_ready) == CURLE_OK &&
            curl_easy_setopt(e, CURLOPT_PREREQDATA, handle) == CURLE_OK &&
-           curl_easy_setopt(e, CURLOPT_HEADERFUNCTION, on_head) == CURLE_OK &&
+           curl_easy_setopt(e, CURLOPT_HEADERFUNCTION, transfer_handle_on_head) == CURLE_OK &&
            curl_easy_setopt(e, CURLOPT_HEADERDATA, handle) == CURLE_OK &&
-           curl_easy_setopt(e, CURLOPT_WRITEFUNCTION, on_body) == CURLE_OK &&
+           curl_easy_setopt(e, CURLOPT_WRITEFUNCTION, transfer_handle_on_body) == CURLE_OK &&
            curl_easy_setopt(e, CURLOPT_WRITEDATA, handle) == CURLE_OK &&
-           curl_easy_setopt(e, CURLOPT_READFUNCTION, on_read) == CURLE_OK &&
+           curl_easy_setopt(e, CURLOPT_READFUNCTION, transfer_handle_on_read) == CURLE_OK &&
            curl_easy_setopt(e, CURLOPT_READDATA, handle) == CURLE_OK;
 }
 
@@ -271,7 +271,7 @@ struct handle *handle_new(const struct handle_host *host, struct profile *p)
     handle->body = (struct buf)BUF_INIT(VERDICT_ANSWER_MOST);
     handle->easy = curl_easy_init();
     if (handle->easy != NULL && set_calls(handle) && set_numbers(handle->easy, &p->own) &&
-        set_login(handle->easy, &p->own) && set_tls(handle->easy, &p->own) &&
+        set_login(handle->easy, &p->own) && transfer_handle_set_tls(handle->easy, &p->own) &&
         curl_easy_setopt(handle->easy, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK &&
         /* "" saves libcurl the look at the environment for each request. */
         (host->has_proxy || curl_easy_setopt(handle->easy, CURLOPT_PROXY, "") == CURLE_OK))
@@ -297,8 +297,8 @@ void handle_free(struct handle *handle)
 /* ---- one request -------------------------------------------------------------------------------
  */
 
-static bool put_field(struct handle *handle, struct str name, struct str value, bool joined,
-                      struct err *err)
+static bool transfer_handle_put_field(struct handle *handle, struct str name, struct str value,
+                                      bool joined, struct err *err)
 {
     struct buf *b = &handle->fields;
     /* An empty value would take the field away; libcurl wants a semicolon then. */
@@ -338,7 +338,8 @@ static bool set_fields(struct handle *handle, const struct http_out_request *r, 
         } else {
             starts[count++] = handle->fields.len;
         }
-        if (!put_field(handle, r->fields[i].name, r->fields[i].value, plain && joined, err))
+        if (!transfer_handle_put_field(handle, r->fields[i].name, r->fields[i].value,
+                                       plain && joined, err))
             return false;
         joined = plain && (joined || r->fields[i].value.len > 0); /* nothing follows a semicolon */
     }
@@ -404,7 +405,7 @@ static bool set_body(struct handle *handle, const struct sending *s, enum body_k
     return true;
 }
 
-static enum body_kind kind_of(const struct transfer *t)
+static enum body_kind transfer_handle_kind_of(const struct transfer *t)
 {
     if (t->sending == NULL || str_is(t->request->method, "GET") ||
         str_is(t->request->method, "HEAD"))
@@ -414,7 +415,7 @@ static enum body_kind kind_of(const struct transfer *t)
 
 bool handle_begin(struct handle *handle, struct transfer *t)
 {
-    enum body_kind kind = kind_of(t);
+    enum body_kind kind = transfer_handle_kind_of(t);
     bool no_wait = kind == BODY_BYTES && t->sending->bytes.len >= EXPECT_FROM;
     struct err err = { 0 };
 

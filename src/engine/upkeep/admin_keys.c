@@ -34,7 +34,7 @@ struct admin_keys {
     struct table *table;
 };
 
-static void table_free(struct table *t)
+static void admin_keys_table_free(struct table *t)
 {
     if (t == NULL)
         return;
@@ -57,7 +57,7 @@ void admin_keys_free(struct admin_keys *k)
 {
     if (k == NULL)
         return;
-    table_free(k->table);
+    admin_keys_table_free(k->table);
     (void)pthread_mutex_destroy(&k->follow);
     (void)pthread_mutex_destroy(&k->mutex);
     free(k);
@@ -66,7 +66,7 @@ void admin_keys_free(struct admin_keys *k)
 /* ---- the table --------------------------------------------------------------------------------
  */
 
-static struct holder *find(const struct table *t, struct str name)
+static struct holder *upkeep_admin_keys_find(const struct table *t, struct str name)
 {
     size_t low = 0, high = t != NULL ? t->count : 0;
 
@@ -84,14 +84,14 @@ static struct holder *find(const struct table *t, struct str name)
     return NULL;
 }
 
-static int by_name(const void *a, const void *b)
+static int admin_keys_by_name(const void *a, const void *b)
 {
     const struct holder *const *x = a, *const *y = b;
 
     return str_cmp((*x)->key->name, (*y)->key->name);
 }
 
-static bool load(struct store *s, struct table *t, struct err *err)
+static bool admin_keys_load(struct store *s, struct table *t, struct err *err)
 {
     struct admin_key *keys;
     struct role *roles;
@@ -110,7 +110,7 @@ static bool load(struct store *s, struct table *t, struct err *err)
         t->holders[i] = h;
     }
     if (t->count > 0) /* the database may sort by another order */
-        qsort(t->holders, t->count, sizeof t->holders[0], by_name);
+        qsort(t->holders, t->count, sizeof t->holders[0], admin_keys_by_name);
     return true;
 }
 
@@ -122,14 +122,14 @@ static void put_in_force(struct admin_keys *k, struct table *t)
     (void)pthread_mutex_lock(&k->mutex);
     before = k->table;
     for (size_t i = 0; i < t->count; i++) {
-        const struct holder *was = find(before, t->holders[i]->key->name);
+        const struct holder *was = upkeep_admin_keys_find(before, t->holders[i]->key->name);
 
         if (was != NULL && was->used_us > t->holders[i]->used_us)
             t->holders[i]->used_us = was->used_us;
     }
     k->table = t;
     (void)pthread_mutex_unlock(&k->mutex);
-    table_free(before);
+    admin_keys_table_free(before);
 }
 
 /* ---- when they were used ----------------------------------------------------------------------
@@ -172,7 +172,7 @@ static bool note_used(struct admin_keys *k, struct err *err)
 /* ---- following --------------------------------------------------------------------------------
  */
 
-static bool look(struct admin_keys *k, struct err *err)
+static bool admin_keys_look(struct admin_keys *k, struct err *err)
 {
     struct table *t;
     int64_t mark;
@@ -183,8 +183,8 @@ static bool look(struct admin_keys *k, struct err *err)
         return true;
     t = NEW(struct table);
     t->arena = (struct arena)ARENA_INIT(TABLE_MOST);
-    if (!load(k->store, t, err)) {
-        table_free(t);
+    if (!admin_keys_load(k->store, t, err)) {
+        admin_keys_table_free(t);
         return false;
     }
     put_in_force(k, t);
@@ -195,7 +195,7 @@ static bool look(struct admin_keys *k, struct err *err)
 bool admin_keys_follow(struct admin_keys *k, struct err *err)
 {
     (void)pthread_mutex_lock(&k->follow);
-    bool ok = look(k, err) && note_used(k, err);
+    bool ok = admin_keys_look(k, err) && note_used(k, err);
 
     (void)pthread_mutex_unlock(&k->follow);
     return ok;
@@ -225,7 +225,7 @@ bool admin_keys_find(struct admin_keys *k, struct str key, struct arena *a, stru
     struct sha256 got = digest_of(key);
 
     (void)pthread_mutex_lock(&k->mutex);
-    struct holder *h = find(k->table, name);
+    struct holder *h = upkeep_admin_keys_find(k->table, name);
 
     if (h != NULL && digest_same(&got, &h->key->secret) &&
         (h->key->expires_us == 0 || now < h->key->expires_us)) {

@@ -67,8 +67,8 @@ void backups_free(struct backups *b)
     free(b);
 }
 
-static void tell(const struct backups *b, bool ok, const struct backup_result *r,
-                 const struct err *err)
+static void backups_tell(const struct backups *b, bool ok, const struct backup_result *r,
+                         const struct err *err)
 {
     if (!ok) {
         metric_add(&failed, 1);
@@ -92,7 +92,7 @@ static void *backups_main(void *arg)
     struct err err = { 0 };
     bool ok = backup_run(b->store, &b->options, &b->progress, &result, &err);
 
-    tell(b, ok, &result, &err);
+    backups_tell(b, ok, &result, &err);
     (void)pthread_mutex_lock(&b->mutex);
     b->ok = ok;
     b->result = result;
@@ -104,7 +104,8 @@ static void *backups_main(void *arg)
 }
 
 /* With the mutex held. */
-static bool start(struct backups *b, struct str folder, bool with_key, struct err *err)
+static bool upkeep_backups_start(struct backups *b, struct str folder, bool with_key,
+                                 struct err *err)
 {
     if (b->running || b->stopping)
         return err_set(err, ERR_PERMANENT, 0,
@@ -128,7 +129,7 @@ static bool start(struct backups *b, struct str folder, bool with_key, struct er
 bool backups_start(struct backups *b, struct str folder, bool with_key, struct err *err)
 {
     (void)pthread_mutex_lock(&b->mutex);
-    bool ok = start(b, folder, with_key, err);
+    bool ok = upkeep_backups_start(b, folder, with_key, err);
 
     (void)pthread_mutex_unlock(&b->mutex);
     return ok;

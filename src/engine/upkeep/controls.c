@@ -89,7 +89,7 @@ void controls_free(struct controls *w)
     free(w);
 }
 
-static struct str name_of(const struct controls *w, const struct hold *h)
+static struct str controls_name_of(const struct controls *w, const struct hold *h)
 {
     return name_text(w->o.store, h->system);
 }
@@ -122,7 +122,7 @@ static void note_clock(struct controls *w, int64_t clock_us, int64_t asked_us)
  * -------------------------------------------------------------------------
  */
 
-static const struct ward *find(const struct ward *wards, size_t count, int64_t num)
+static const struct ward *controls_find(const struct ward *wards, size_t count, int64_t num)
 {
     for (size_t i = 0; i < count; i++)
         if (wards[i].hold.num == num)
@@ -163,7 +163,7 @@ static bool read_holds(struct controls *w, struct err *err)
     int64_t late = govern_time(w->o.govern).late_us;
 
     for (size_t i = 0; i < n; i++) {
-        const struct ward *old = find(w->wards, w->count, list[i].num);
+        const struct ward *old = controls_find(w->wards, w->count, list[i].num);
 
         wards[i] =
             (struct ward){ .hold = list[i],
@@ -206,7 +206,7 @@ static bool read_pauses(struct controls *w, struct err *err)
     return true;
 }
 
-static bool read_restore(struct controls *w, struct err *err)
+static bool controls_read_restore(struct controls *w, struct err *err)
 {
     AUTO(arena_done) struct arena a = ARENA_INIT(1 << 20);
     struct restore r;
@@ -241,9 +241,9 @@ static bool see(struct controls *w, struct ward *d, struct err *err)
     return d->seen;
 }
 
-static bool apply(struct controls *w, int64_t mark, struct err *err)
+static bool controls_apply(struct controls *w, int64_t mark, struct err *err)
 {
-    if (!read_holds(w, err) || !read_pauses(w, err) || !read_restore(w, err))
+    if (!read_holds(w, err) || !read_pauses(w, err) || !controls_read_restore(w, err))
         return false;
     for (size_t i = 0; i < w->count; i++)
         if (!w->wards[i].seen && !see(w, &w->wards[i], err))
@@ -268,13 +268,14 @@ static void tell_begun(struct controls *w, const struct govern_time *now)
         n += d->hold.until_us == 0 || d->hold.until_us > now->early_us;
         if (!d->begun)
             log_event(LOG_INFO, "hold.begin", kv_int("hold", d->hold.num),
-                      kv_str("system", name_of(w, &d->hold)), kv_str("reason", d->hold.reason));
+                      kv_str("system", controls_name_of(w, &d->hold)),
+                      kv_str("reason", d->hold.reason));
         d->begun = true;
     }
     metric_set(&active, (int64_t)n);
 }
 
-static bool expire(struct controls *w, int64_t now_us, struct err *err)
+static bool controls_expire(struct controls *w, int64_t now_us, struct err *err)
 {
     int64_t nums[HOLDS_MOST];
     bool any = false;
@@ -288,11 +289,11 @@ static bool expire(struct controls *w, int64_t now_us, struct err *err)
     if (!hold_expire(w->o.store, now_us, nums, &n, err))
         return false;
     for (size_t i = 0; i < n; i++) {
-        const struct ward *d = find(w->wards, w->count, nums[i]);
+        const struct ward *d = controls_find(w->wards, w->count, nums[i]);
 
         if (d != NULL)
             log_event(LOG_INFO, "hold.expire", kv_int("hold", nums[i]),
-                      kv_str("system", name_of(w, &d->hold)));
+                      kv_str("system", controls_name_of(w, &d->hold)));
     }
     return true;
 }
@@ -305,14 +306,14 @@ static void remind_of(struct controls *w, const struct hold *h, int64_t now_us)
                    (long long)h->num, (int)(h->owner.len < 80 ? h->owner.len : 80), h->owner.ptr,
                    (long long)((now_us - h->from_us) / day_us),
                    (int)(h->reason.len < 120 ? h->reason.len : 120), h->reason.ptr);
-    log_event(LOG_WARN, "hold.remind", kv_int("hold", h->num), kv_str("system", name_of(w, h)),
-              kv_str("owner", h->owner), kv_str("reason", h->reason),
-              kv_int("days", (now_us - h->from_us) / day_us),
+    log_event(LOG_WARN, "hold.remind", kv_int("hold", h->num),
+              kv_str("system", controls_name_of(w, h)), kv_str("owner", h->owner),
+              kv_str("reason", h->reason), kv_int("days", (now_us - h->from_us) / day_us),
               kv_z("hint", "It has no end: `waybill hold end ID` when it is not needed any more."));
-    mishaps_note(w->o.mishaps, "hold", "system", name_of(w, h), text);
+    mishaps_note(w->o.mishaps, "hold", "system", controls_name_of(w, h), text);
 }
 
-static bool remind(struct controls *w, int64_t now_us, struct err *err)
+static bool controls_remind(struct controls *w, int64_t now_us, struct err *err)
 {
     int64_t nums[HOLDS_MOST];
     bool any = false;
@@ -326,7 +327,7 @@ static bool remind(struct controls *w, int64_t now_us, struct err *err)
     if (!hold_remind(w->o.store, now_us, now_us - day_us, nums, &n, err))
         return false;
     for (size_t i = 0; i < n; i++) {
-        const struct ward *d = find(w->wards, w->count, nums[i]);
+        const struct ward *d = controls_find(w->wards, w->count, nums[i]);
 
         if (d != NULL)
             remind_of(w, &d->hold, now_us);
@@ -334,25 +335,26 @@ static bool remind(struct controls *w, int64_t now_us, struct err *err)
     return true;
 }
 
-static bool follow(struct controls *w, struct err *err)
+static bool upkeep_controls_follow(struct controls *w, struct err *err)
 {
     int64_t asked = clock_mono_us(), mark, clock;
 
     if (!hold_look(w->o.store, &mark, &clock, err))
         return false;
     note_clock(w, clock, asked);
-    if (mark != w->mark && !apply(w, mark, err))
+    if (mark != w->mark && !controls_apply(w, mark, err))
         return false;
     struct govern_time now = govern_time(w->o.govern);
 
     tell_begun(w, &now);
-    return now.frozen || (expire(w, now.early_us, err) && remind(w, now.early_us, err));
+    return now.frozen ||
+           (controls_expire(w, now.early_us, err) && controls_remind(w, now.early_us, err));
 }
 
 bool controls_follow(struct controls *w, struct err *err)
 {
     (void)pthread_mutex_lock(&w->mutex);
-    bool ok = follow(w, err);
+    bool ok = upkeep_controls_follow(w, err);
 
     (void)pthread_mutex_unlock(&w->mutex);
     return ok;
@@ -388,8 +390,9 @@ bool controls_hold(struct controls *w, const struct hold *h, struct arena *a,
     *ret = (struct controls_placed){ 0 };
     if (!hold_add(w->o.store, h, &ret->num, err))
         return false;
-    log_event(LOG_INFO, "hold.add", kv_int("hold", ret->num), kv_str("system", name_of(w, h)),
-              kv_str("reason", h->reason), kv_str("owner", h->owner));
+    log_event(LOG_INFO, "hold.add", kv_int("hold", ret->num),
+              kv_str("system", controls_name_of(w, h)), kv_str("reason", h->reason),
+              kv_str("owner", h->owner));
     ret->sending = ARENA_ARRAY(a, struct str, WARDEN_SENDING_MOST);
     if (controls_follow(w, err) && await_all(w, a, ret, err) &&
         hold_sending(w->o.store, ret->num, a, ret->sending, WARDEN_SENDING_MOST,

@@ -65,7 +65,7 @@ struct housekeeper {
 
 /* ---- duties ------------------------------------------------------------------------------ */
 
-static bool look_at_disk(struct housekeeper *k, struct err *err)
+static bool housekeeper_look_at_disk(struct housekeeper *k, struct err *err)
 {
     int64_t free_bytes;
 
@@ -75,7 +75,7 @@ static bool look_at_disk(struct housekeeper *k, struct err *err)
     return true;
 }
 
-static bool follow(struct housekeeper *k, struct err *err)
+static bool housekeeper_follow(struct housekeeper *k, struct err *err)
 {
     return live_follow(k->parts.live, err);
 }
@@ -168,7 +168,7 @@ static bool return_claims(struct housekeeper *k, struct err *err)
     return true;
 }
 
-static bool sweep(struct housekeeper *k, struct err *err)
+static bool housekeeper_sweep(struct housekeeper *k, struct err *err)
 {
     int64_t swept;
 
@@ -212,7 +212,7 @@ static void note_expired(struct housekeeper *k, const int64_t *endpoints, size_t
 }
 
 /* What waits past its time is dead. */
-static bool expire(struct housekeeper *k, struct err *err)
+static bool housekeeper_expire(struct housekeeper *k, struct err *err)
 {
     int64_t endpoints[EXPIRE_MOST], next, now = govern_time(k->parts.govern).early_us;
     int64_t until = clock_mono_us() + EXPIRE_US;
@@ -273,7 +273,7 @@ static bool look_at_queues(struct housekeeper *k, struct err *err)
     return take_look(k, &k->queues_us, err, watchdog_queues);
 }
 
-static bool look_at_dead(struct housekeeper *k, struct err *err)
+static bool housekeeper_look_at_dead(struct housekeeper *k, struct err *err)
 {
     return take_look(k, &k->dead_us, err, watchdog_dead);
 }
@@ -285,7 +285,7 @@ static bool look_at_queues_in_turn(struct housekeeper *k, struct err *err)
 
 static bool look_at_dead_in_turn(struct housekeeper *k, struct err *err)
 {
-    return clock_mono_us() < k->dead_us || look_at_dead(k, err);
+    return clock_mono_us() < k->dead_us || housekeeper_look_at_dead(k, err);
 }
 
 static bool look_at_certificates(struct housekeeper *k, struct err *err)
@@ -305,7 +305,7 @@ static bool tend_alerts(struct housekeeper *k, struct err *err)
                             1u << ALERT_SCALE_OUT | 1u << ALERT_SCALE_IN;
     unsigned wanted = alerts_wanted(k->parts.alerts);
 
-    return ((wanted & 1u << ALERT_DEAD_LETTERS) == 0 || look_at_dead(k, err)) &&
+    return ((wanted & 1u << ALERT_DEAD_LETTERS) == 0 || housekeeper_look_at_dead(k, err)) &&
            ((wanted & queues) == 0 || look_at_queues(k, err)) &&
            ((wanted & 1u << ALERT_CERTIFICATE) == 0 || look_at_certificates(k, err)) &&
            ((wanted & 1u << ALERT_WINDOW_TOO_SHORT) == 0 || look_at_backlog(k, err)) &&
@@ -326,8 +326,8 @@ static const struct duty {
     { .name = "heartbeat", .every_us = LEASE_BEAT_US, .run = heartbeat },
     { .name = "holds", .every_us = TICK_US, .run = follow_holds },
     { .name = "batches", .every_us = TICK_US, .run = look_at_batches },
-    { .name = "free space", .every_us = CLOCK_S, .run = look_at_disk },
-    { .name = "configuration", .every_us = CLOCK_S / 2, .run = follow },
+    { .name = "free space", .every_us = CLOCK_S, .run = housekeeper_look_at_disk },
+    { .name = "configuration", .every_us = CLOCK_S / 2, .run = housekeeper_follow },
     { .name = "rights", .every_us = CLOCK_S / 2, .run = follow_rights },
     { .name = "queues", .every_us = CLOCK_S, .run = look_at_queues_in_turn },
     { .name = "dead letters", .every_us = CLOCK_S, .run = look_at_dead_in_turn },
@@ -337,13 +337,13 @@ static const struct duty {
     { .name = "unsure claims", .every_us = CLOCK_S, .run = return_claims },
     { .name = "mishaps", .every_us = CLOCK_S, .run = tell_mishaps },
     { .name = "alerts", .every_us = CLOCK_S / 2, .run = tend_alerts },
-    { .name = "expiry", .every_us = CLOCK_S, .run = expire },
+    { .name = "expiry", .every_us = CLOCK_S, .run = housekeeper_expire },
     { .name = "endpoints", .every_us = CLOCK_S, .run = learn },
     { .name = "numbers", .every_us = CLOCK_S, .run = count_series },
     { .name = "ways", .every_us = INT64_C(10) * CLOCK_S, .run = look_at_ways },
     { .name = "tables of days", .every_us = INT64_C(600) * CLOCK_S, .run = keep_days },
     { .name = "key tables", .every_us = INT64_C(60) * CLOCK_S, .run = keep_key_tables },
-    { .name = "sweep", .every_us = INT64_C(600) * CLOCK_S, .run = sweep },
+    { .name = "sweep", .every_us = INT64_C(600) * CLOCK_S, .run = housekeeper_sweep },
     { .name = "search", .every_us = INT64_C(600) * CLOCK_S, .run = sweep_terms },
 };
 
@@ -404,9 +404,9 @@ struct housekeeper *housekeeper_start(const struct housekeeper_parts *parts)
                                                            .alerts = parts->alerts,
                                                            .mishaps = parts->mishaps });
     /* Before the door opens; the thread reports what fails. */
-    (void)look_at_disk(k, &err);
+    (void)housekeeper_look_at_disk(k, &err);
     (void)look_at_queues(k, &err);
-    (void)look_at_dead(k, &err);
+    (void)housekeeper_look_at_dead(k, &err);
     (void)look_at_certificates(k, &err);
     (void)keep_days(k, &err);
     thread_start(&k->thread, "housekeeper", housekeeper_main, k);

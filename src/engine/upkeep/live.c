@@ -96,8 +96,8 @@ static void ask_outside(void *arg, const struct yaml_node *root, struct problem_
 }
 
 /* With `asking`, what is missing outside of the text is a problem like the others. */
-static struct config *load(struct live *l, struct str text, const char *name, struct asking *asking,
-                           struct config_report *report)
+static struct config *live_load(struct live *l, struct str text, const char *name,
+                                struct asking *asking, struct config_report *report)
 {
     const struct config_options options = { .connectors = l->o.connectors,
                                             .ask_zones = asking != NULL,
@@ -157,7 +157,7 @@ static void say_warnings(const struct problem_list *warnings)
 
 /* A version that is in force stays so: what it misses from outside is told, and is waited
  * for by those parts that need it. */
-static bool say_missing(struct live *l, const struct config *c, struct err *err)
+static bool live_say_missing(struct live *l, const struct config *c, struct err *err)
 {
     struct problem_list missing = PROBLEM_LIST_INIT;
     bool ok = outside_check(l->o.store, c->root, c->file, &missing, err);
@@ -167,8 +167,8 @@ static bool say_missing(struct live *l, const struct config *c, struct err *err)
     return ok;
 }
 
-static struct config *load_stored(struct live *l, int64_t number, struct config_report *report,
-                                  struct err *err)
+static struct config *live_load_stored(struct live *l, int64_t number, struct config_report *report,
+                                       struct err *err)
 {
     AUTO(arena_done) struct arena arena = ARENA_INIT(ARENA_MOST);
     struct version v;
@@ -180,7 +180,7 @@ static struct config *load_stored(struct live *l, int64_t number, struct config_
         return NULL;
     }
     (void)snprintf(name, sizeof name, "version %lld", (long long)number);
-    struct config *c = load(l, v.body, name, NULL, report);
+    struct config *c = live_load(l, v.body, name, NULL, report);
 
     if (c == NULL) {
         const struct problem *p = &report->problems.items[0];
@@ -210,13 +210,13 @@ static bool try_plan(struct live *l, struct config *c, struct config_report *rep
 static bool use_stored(struct live *l, int64_t number, struct err *err)
 {
     AUTO(config_report_done) struct config_report report = CONFIG_REPORT_INIT;
-    struct config *c = load_stored(l, number, &report, err);
+    struct config *c = live_load_stored(l, number, &report, err);
 
     if (c == NULL)
         return false;
     if (l->version == 0)
         say_warnings(&report.warnings);
-    bool ok = (number == l->version || say_missing(l, c, err)) && use(l, c, number, err);
+    bool ok = (number == l->version || live_say_missing(l, c, err)) && use(l, c, number, err);
 
     config_unref(c);
     return ok;
@@ -226,7 +226,7 @@ struct plan *live_plan_of(void *live, int64_t version, struct err *err)
 {
     AUTO(config_report_done) struct config_report report = CONFIG_REPORT_INIT;
     struct live *l = live;
-    struct config *c = load_stored(l, version, &report, err);
+    struct config *c = live_load_stored(l, version, &report, err);
     struct plan *plan = NULL;
 
     if (c == NULL)
@@ -258,7 +258,7 @@ static bool make_first(struct live *l, struct str body, struct err *err)
     return true;
 }
 
-static bool compare(struct live *l, struct str body, int64_t newest, struct err *err)
+static bool live_compare(struct live *l, struct str body, int64_t newest, struct err *err)
 {
     AUTO(arena_done) struct arena arena = ARENA_INIT(ARENA_MOST);
     struct sha256 sha = digest_of(body);
@@ -283,7 +283,7 @@ bool live_start(struct live *l, struct str file_text, struct err *err)
         return false;
     (void)pthread_mutex_lock(&l->mutex);
     bool ok = newest == 0 ? make_first(l, buf_view(&body), err)
-                          : compare(l, buf_view(&body), newest, err);
+                          : live_compare(l, buf_view(&body), newest, err);
 
     ok = ok && version_newest(l->o.store, &newest, err) && use_stored(l, newest, err);
     (void)pthread_mutex_unlock(&l->mutex);
@@ -296,7 +296,7 @@ bool live_propose(struct live *l, struct str text, struct config_report *report,
                   struct err *err)
 {
     struct asking asking = { .live = l, .file = "the text" };
-    struct config *c = load(l, text, asking.file, &asking, report);
+    struct config *c = live_load(l, text, asking.file, &asking, report);
     struct plan *plan = NULL;
 
     if (asking.failed)
@@ -325,7 +325,7 @@ bool live_apply(struct live *l, int64_t over, struct str text, struct str by, st
 {
     AUTO(buf_done) struct buf body = BUF_INIT(TEXT_MOST);
     struct asking asking = { .live = l, .file = "the text" };
-    struct config *c = load(l, text, asking.file, &asking, report);
+    struct config *c = live_load(l, text, asking.file, &asking, report);
     int64_t newest = over;
 
     if (asking.failed)
@@ -349,7 +349,7 @@ bool live_apply(struct live *l, int64_t over, struct str text, struct str by, st
     return ok;
 }
 
-static bool follow(struct live *l, struct err *err)
+static bool upkeep_live_follow(struct live *l, struct err *err)
 {
     int64_t newest, callers, secrets;
 
@@ -373,7 +373,7 @@ static bool follow(struct live *l, struct err *err)
 bool live_follow(struct live *l, struct err *err)
 {
     (void)pthread_mutex_lock(&l->mutex);
-    bool ok = follow(l, err);
+    bool ok = upkeep_live_follow(l, err);
 
     (void)pthread_mutex_unlock(&l->mutex);
     return ok;

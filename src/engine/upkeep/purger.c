@@ -84,7 +84,7 @@ static struct metric *const metrics[] = { &gone_documents, &gone_bytes, &freed_b
 
 /* ---- small things --------------------------------------------------------------------------- */
 
-static bool is_stopping(struct purger *r)
+static bool purger_is_stopping(struct purger *r)
 {
     (void)pthread_mutex_lock(&r->mutex);
     bool stopping = r->stopping;
@@ -101,7 +101,7 @@ static void set_state(struct purger *r, const char *state)
 }
 
 /* Waits until then, or until somebody asks or stops; false: it stops. */
-static bool wait_us(struct purger *r, int64_t us, bool for_asked)
+static bool purger_wait_us(struct purger *r, int64_t us, bool for_asked)
 {
     int64_t until_us = clock_mono_us() + us;
 
@@ -127,12 +127,12 @@ static const struct limiter slice_pace[] = { [DB_SQLITE] = { 9, 3 }, [DB_POSTGRE
 static const struct limiter bytes_pace = { 9, 1 };
 static const struct limiter other_pace = { 39, 3 }; /* dead letters, the audit log */
 
-static bool rest(struct purger *r, int64_t took_us, const struct limiter *limiter)
+static bool purger_rest(struct purger *r, int64_t took_us, const struct limiter *limiter)
 {
     int64_t us = took_us * (r->hurry ? limiter->hurried : limiter->rest_times);
 
     us = us < REST_LEAST_US ? REST_LEAST_US : us > REST_MOST_US ? REST_MOST_US : us;
-    return wait_us(r, us, false);
+    return purger_wait_us(r, us, false);
 }
 
 static const char *day_text(int64_t day, char text[static DATE])
@@ -176,7 +176,7 @@ static void tell_guard(struct purger *r, const struct day *d)
                  "more may go than the guard lets in an hour");
 }
 
-static void count(struct purger *r, struct day *d, const struct retain_slice *got)
+static void purger_count(struct purger *r, struct day *d, const struct retain_slice *got)
 {
     d->documents += got->documents;
     d->bytes += got->bytes;
@@ -238,7 +238,7 @@ static bool slices(struct purger *r, struct day *d, bool *ret_empty, struct err 
         began = clock_mono_us();
         if (!retain_slice(r->o.store, &order, &got, err))
             return false;
-        count(r, d, &got);
+        purger_count(r, d, &got);
         if (got.guarded)
             tell_guard(r, d);
         if (got.busy || got.guarded || got.unarchived)
@@ -250,7 +250,7 @@ static bool slices(struct purger *r, struct day *d, bool *ret_empty, struct err 
         metric_observe_us(&slice_time, clock_mono_us() - began);
         if (!see_due_again(r, err))
             return false;
-        if (!rest(r, clock_mono_us() - began, &slice_pace[store_kind(r->o.store)]))
+        if (!purger_rest(r, clock_mono_us() - began, &slice_pace[store_kind(r->o.store)]))
             return true;
     }
 }
@@ -303,7 +303,7 @@ static bool run_days(struct purger *r, int64_t now_us, struct str archive, struc
     (void)pthread_mutex_lock(&r->mutex);
     r->view.guarded = false;
     (void)pthread_mutex_unlock(&r->mutex);
-    for (size_t i = 0; i < n && !is_stopping(r) && !retain_is_paused(r->o.store); i++) {
+    for (size_t i = 0; i < n && !purger_is_stopping(r) && !retain_is_paused(r->o.store); i++) {
         struct day d = { .day = days[i], .now_us = now_us };
 
         if (!run_day(r, &d, archive, err))
@@ -314,14 +314,14 @@ static bool run_days(struct purger *r, int64_t now_us, struct str archive, struc
 
 /* ---- bytes and tables ----------------------------------------------------------------------- */
 
-static bool clean(struct purger *r, struct err *err)
+static bool purger_clean(struct purger *r, struct err *err)
 {
     struct retain_bytes got = { .more = true };
     int64_t dropped, files = 0, bytes = 0, moved = 0;
     bool many = store_kind(r->o.store) == DB_POSTGRESQL;
 
     set_state(r, "cleans");
-    while (got.more && !is_stopping(r)) {
+    while (got.more && !purger_is_stopping(r)) {
         int64_t began = clock_mono_us();
 
         if (!retain_bytes(r->o.store, &got, err))
@@ -340,7 +340,7 @@ static bool clean(struct purger *r, struct err *err)
             mishaps_note(r->o.mishaps, "payload_corrupt", "retention", STR("segment"),
                          "a segment that could go is damaged");
         }
-        if (!rest(r, clock_mono_us() - began, &bytes_pace))
+        if (!purger_rest(r, clock_mono_us() - began, &bytes_pace))
             break;
     }
     if (bytes > 0)
@@ -351,8 +351,8 @@ static bool clean(struct purger *r, struct err *err)
 
 /* ---- dead letters --------------------------------------------------------------------------- */
 
-static bool discard(struct purger *r, const struct dead_letter *letters, size_t n,
-                    const struct operate_order *order, int64_t *ret_done, struct err *err)
+static bool purger_discard(struct purger *r, const struct dead_letter *letters, size_t n,
+                           const struct operate_order *order, int64_t *ret_done, struct err *err)
 {
     AUTO(arena_done) struct arena arena = ARENA_INIT(1 << 20);
     struct operate_target targets[DEAD_AT_ONCE];
@@ -392,9 +392,9 @@ static bool discard_until(struct purger *r, int64_t until_us, const struct plan 
         size_t n;
 
         if (!dead_list(r->o.store, &f, above, DEAD_AT_ONCE, &arena, letters, &n, &above, err) ||
-            !discard(r, letters, n, &order, ret_done, err))
+            !purger_discard(r, letters, n, &order, ret_done, err))
             return false;
-        if (!rest(r, clock_mono_us() - began, &other_pace))
+        if (!purger_rest(r, clock_mono_us() - began, &other_pace))
             return true;
     } while (above != 0);
     return true;
@@ -410,11 +410,12 @@ static bool count_soon(struct purger *r, int64_t until_us, int64_t *ret, struct 
         if (!dead_count(r->o.store, &f, above, &some, &above, err))
             return false;
         *ret += some;
-    } while (above != 0 && !is_stopping(r));
+    } while (above != 0 && !purger_is_stopping(r));
     return true;
 }
 
-static bool look_at_dead(struct purger *r, int64_t now_us, const struct plan *plan, struct err *err)
+static bool purger_look_at_dead(struct purger *r, int64_t now_us, const struct plan *plan,
+                                struct err *err)
 {
     int64_t keep_us = plan->retention.dead_us, done = 0, soon = 0;
 
@@ -459,7 +460,7 @@ static bool look_at_audit(struct purger *r, int64_t now_us, const struct plan *p
             return false;
         all += some;
         slack_us = 0;
-        if (!rest(r, clock_mono_us() - began, &other_pace))
+        if (!purger_rest(r, clock_mono_us() - began, &other_pace))
             break;
     } while (some > 0);
     if (all > 0)
@@ -470,7 +471,8 @@ static bool look_at_audit(struct purger *r, int64_t now_us, const struct plan *p
 /* ---- the thread ----------------------------------------------------------------------------- */
 
 /* Which day it is.  Only somebody who knows that the clock is right takes a day back. */
-static bool believe(struct purger *r, const struct govern_time *now, bool steady, struct err *err)
+static bool purger_believe(struct purger *r, const struct govern_time *now, bool steady,
+                           struct err *err)
 {
     int64_t today = now->early_us / RETAIN_DAY_US;
 
@@ -495,11 +497,11 @@ static bool look_at_clock(struct purger *r, struct govern_time *ret, bool *ret_a
     r->asked = r->asked_all = false;
     r->view.steady = steady;
     (void)pthread_mutex_unlock(&r->mutex);
-    return believe(r, ret, steady, err) && (steady || *ret_asked);
+    return purger_believe(r, ret, steady, err) && (steady || *ret_asked);
 }
 
 /* What somebody asked for goes on behind a pause. */
-static void ask_again(struct purger *r)
+static void purger_ask_again(struct purger *r)
 {
     (void)pthread_mutex_lock(&r->mutex);
     r->asked = true;
@@ -507,7 +509,7 @@ static void ask_again(struct purger *r)
     (void)pthread_mutex_unlock(&r->mutex);
 }
 
-static bool look(struct purger *r, struct err *err)
+static bool upkeep_purger_look(struct purger *r, struct err *err)
 {
     int64_t pauses = retain_pauses(r->o.store);
     struct govern_time now;
@@ -518,14 +520,14 @@ static bool look(struct purger *r, struct err *err)
     if (!look_at_clock(r, &now, &asked, err))
         return err->kind == ERR_NONE;
     struct plan *plan = road_plan(r->o.road);
-    bool ok = plan != NULL && look_at_dead(r, now.early_us, plan, err) &&
+    bool ok = plan != NULL && purger_look_at_dead(r, now.early_us, plan, err) &&
               look_at_audit(r, now.early_us, plan, err) &&
               run_days(r, now.early_us, plan->retention.archive, err);
 
     plan_unref(plan);
-    ok = clean(r, err) && ok;
+    ok = purger_clean(r, err) && ok;
     if (asked && retain_pauses(r->o.store) != pauses)
-        ask_again(r);
+        purger_ask_again(r);
     return ok;
 }
 
@@ -534,10 +536,10 @@ static void *purger_main(void *arg)
     struct purger *r = arg;
     bool failing = false;
 
-    for (bool paused = false; wait_us(r, paused ? REST_MOST_US : LOOK_US, !paused);
+    for (bool paused = false; purger_wait_us(r, paused ? REST_MOST_US : LOOK_US, !paused);
          paused = retain_is_paused(r->o.store)) {
         struct err err = { 0 };
-        bool ok = look(r, &err);
+        bool ok = upkeep_purger_look(r, &err);
 
         if (!ok && !failing) {
             log_event(LOG_WARN, "retention.fail", kv_z("why", err.text));

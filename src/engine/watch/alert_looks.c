@@ -116,8 +116,8 @@ static bool asks_for(const struct yaml_node *root, struct str gateway)
 }
 
 /* Of all that look as far back: the text is read once for them. */
-static bool read_version(struct alert_looks *l, struct store *s, const struct plan *p,
-                         int64_t after_us, int64_t version, struct err *err)
+static bool alert_looks_read_version(struct alert_looks *l, struct store *s, const struct plan *p,
+                                     int64_t after_us, int64_t version, struct err *err)
 {
     AUTO(arena_done) struct arena a = ARENA_INIT(VERSION_MOST + YAML_ARENA);
     struct problem_list problems = PROBLEM_LIST_INIT;
@@ -150,7 +150,7 @@ static bool was_asked(struct alert_looks *l, struct store *s, const struct plan 
     if (then == 0 || *ret)
         return true;
     if (known->version != then &&
-        !read_version(l, s, p, p->alerts.silences[at].after_us, then, err))
+        !alert_looks_read_version(l, s, p, p->alerts.silences[at].after_us, then, err))
         return false;
     *ret = known->asked;
     return true;
@@ -183,7 +183,7 @@ static bool look_at_silences(struct alert_looks *l, struct alerts *a, struct sto
 /* ---- the disk ---------------------------------------------------------------------------------
  */
 
-static bool look_at_disk(struct alerts *a, struct store *s, struct err *err)
+static bool alert_looks_look_at_disk(struct alerts *a, struct store *s, struct err *err)
 {
     char text[120];
     int64_t bytes;
@@ -201,7 +201,7 @@ bool alert_looks_run(struct alert_looks *l, struct alerts *a, const struct alert
 {
     struct plan *p = road_plan(o->road);
     int64_t now = clock_mono_us();
-    bool ok = look_at_disk(a, o->store, err);
+    bool ok = alert_looks_look_at_disk(a, o->store, err);
 
     if (p != NULL && turn) {
         look_at_endpoints(a, o->road, p);

@@ -85,7 +85,7 @@ static bool speaks_for(const struct alerts *a, struct str object)
 /* ---- seeing -----------------------------------------------------------------------------------
  */
 
-static struct watch *find(struct alerts *a, enum alert_code code, struct str object)
+static struct watch *alerts_find(struct alerts *a, enum alert_code code, struct str object)
 {
     struct watch *w = a->watches;
 
@@ -95,7 +95,7 @@ static struct watch *find(struct alerts *a, enum alert_code code, struct str obj
     return w;
 }
 
-static struct watch *add(struct alerts *a, enum alert_code code, struct str object)
+static struct watch *alerts_add(struct alerts *a, enum alert_code code, struct str object)
 {
     struct watch *w;
 
@@ -113,7 +113,8 @@ static struct watch *add(struct alerts *a, enum alert_code code, struct str obje
 }
 
 /* Disk and certificates: how little is too little depends on the node. */
-static struct alert_rule rule_of(const struct alerts *a, const struct plan *p, enum alert_code code)
+static struct alert_rule alerts_rule_of(const struct alerts *a, const struct plan *p,
+                                        enum alert_code code)
 {
     struct alert_rule r = p->alerts.rules[code];
     int64_t bytes = p->alerts.disk_free_bytes;
@@ -130,8 +131,8 @@ static struct alert_rule rule_of(const struct alerts *a, const struct plan *p, e
     return r;
 }
 
-static void note(struct watch *w, const struct alert_rule *r, int64_t value, const char *message,
-                 int64_t now_us)
+static void alerts_note(struct watch *w, const struct alert_rule *r, int64_t value,
+                        const char *message, int64_t now_us)
 {
     bool bad = !r->off && value >= r->high;
 
@@ -160,25 +161,25 @@ void alerts_see(struct alerts *a, enum alert_code code, struct str object, int64
 
     if (p == NULL)
         return;
-    struct alert_rule r = rule_of(a, p, code);
+    struct alert_rule r = alerts_rule_of(a, p, code);
 
     plan_unref(p);
     if (!speaks_for(a, object))
         return;
     (void)pthread_mutex_lock(&a->mutex);
-    struct watch *w = find(a, code, object);
+    struct watch *w = alerts_find(a, code, object);
 
     if (w == NULL && !r.off && value >= r.high)
-        w = add(a, code, object);
+        w = alerts_add(a, code, object);
     if (w != NULL)
-        note(w, &r, value, message, clock_mono_us());
+        alerts_note(w, &r, value, message, clock_mono_us());
     (void)pthread_mutex_unlock(&a->mutex);
 }
 
 bool alerts_is_open(struct alerts *a, enum alert_code code, struct str object)
 {
     (void)pthread_mutex_lock(&a->mutex);
-    const struct watch *w = find(a, code, object);
+    const struct watch *w = alerts_find(a, code, object);
     bool open = w != NULL && w->is.on;
 
     (void)pthread_mutex_unlock(&a->mutex);
@@ -200,7 +201,7 @@ void alerts_count(void *alerts, const struct mishap *list, size_t count)
     struct alerts *a = alerts;
 
     (void)pthread_mutex_lock(&a->mutex);
-    const struct watch *dead = find(a, ALERT_DEAD_LETTERS, ALERTS_STORE);
+    const struct watch *dead = alerts_find(a, ALERT_DEAD_LETTERS, ALERTS_STORE);
     bool known = dead != NULL && dead->is.on;
 
     for (size_t i = 0; i < count; i++) {
@@ -209,7 +210,7 @@ void alerts_count(void *alerts, const struct mishap *list, size_t count)
         if (!known && is_dead_code(list[i].code))
             a->hints |= 1u << ALERT_DEAD_LETTERS;
         if (str_starts(list[i].object, prefix))
-            w = find(a, ALERT_RECEIVER_FAILING, str_from(list[i].object, prefix.len));
+            w = alerts_find(a, ALERT_RECEIVER_FAILING, str_from(list[i].object, prefix.len));
         if (w != NULL)
             w->count += list[i].count;
     }
@@ -252,7 +253,7 @@ struct change {
     struct alert_say say;
 };
 
-static void prepare(struct change *c, const struct plan *p, struct watch *w)
+static void alerts_prepare(struct change *c, const struct plan *p, struct watch *w)
 {
     c->watch = w;
     c->was = *w;
@@ -325,7 +326,7 @@ static bool write_one(struct alerts *a, struct change *c, struct err *err)
 }
 
 /* Those that are over and written; nobody but the housekeeper takes one away. */
-static void forget(struct alerts *a)
+static void alerts_forget(struct alerts *a)
 {
     (void)pthread_mutex_lock(&a->mutex);
     for (struct watch **at = &a->watches; *at != NULL;) {
@@ -409,27 +410,27 @@ static bool write_changes(struct alerts *a, struct err *err)
         struct change c;
 
         (void)pthread_mutex_lock(&a->mutex);
-        prepare(&c, p, due[i]);
+        alerts_prepare(&c, p, due[i]);
         (void)pthread_mutex_unlock(&a->mutex);
         ok = write_one(a, &c, err);
     }
     plan_unref(p);
-    forget(a);
+    alerts_forget(a);
     return ok;
 }
 
 /* ---- the turn ---------------------------------------------------------------------------------
  */
 
-static void adopt(struct alerts *a, const struct alert *row, enum alert_code code)
+static void alerts_adopt(struct alerts *a, const struct alert *row, enum alert_code code)
 {
     int64_t now = clock_mono_us();
 
     (void)pthread_mutex_lock(&a->mutex);
-    struct watch *w = find(a, code, row->object);
+    struct watch *w = alerts_find(a, code, row->object);
 
     if (w == NULL)
-        w = add(a, code, row->object);
+        w = alerts_add(a, code, row->object);
     if (w != NULL && !w->is.on && w->pending == NOTHING) {
         w->is = (struct alert_watch){ .on = true };
         w->count = row->count;
@@ -470,7 +471,7 @@ static bool reconcile(struct alerts *a, struct err *err)
         enum alert_code code = alert_code_of(list[i].code);
 
         if (code < ALERT_CODES && speaks_for(a, list[i].object))
-            adopt(a, &list[i], code);
+            alerts_adopt(a, &list[i], code);
         else if (a->turn && now - list[i].last_us > STALE_US && !end_stale(a, &list[i], code, err))
             return false;
     }
@@ -486,7 +487,7 @@ static void see_all(struct alerts *a, int64_t now_us)
     (void)pthread_mutex_unlock(&a->mutex);
 }
 
-static bool take_turn(struct alerts *a, int64_t now_us, struct err *err)
+static bool alerts_take_turn(struct alerts *a, int64_t now_us, struct err *err)
 {
     bool ours = false, had = a->turn;
 
@@ -509,7 +510,7 @@ static bool take_turn(struct alerts *a, int64_t now_us, struct err *err)
  */
 
 /* Dead letters are told again while there are some. */
-static bool remind(struct alerts *a, int64_t now_us, struct err *err)
+static bool alerts_remind(struct alerts *a, int64_t now_us, struct err *err)
 {
     struct plan *p = road_plan(a->o.road);
     struct str targets[ALERT_TARGETS_MOST];
@@ -550,14 +551,14 @@ static bool now_and_then(struct alerts *a, int64_t now_us, struct err *err)
             return false;
         a->reconcile_us = now_us + KEEP_US;
     }
-    return !a->turn || now_us < a->remind_us || remind(a, now_us, err);
+    return !a->turn || now_us < a->remind_us || alerts_remind(a, now_us, err);
 }
 
 bool alerts_tend(struct alerts *a, struct err *err)
 {
     int64_t now = clock_mono_us();
 
-    if (!take_turn(a, now, err) || !now_and_then(a, now, err) ||
+    if (!alerts_take_turn(a, now, err) || !now_and_then(a, now, err) ||
         !alert_looks_run(&a->looks, a, &a->o, a->turn, err) || !write_changes(a, err))
         return false;
     return notices_tend(a->notices, a->turn, err) && sum(a, err);
@@ -576,7 +577,7 @@ void alerts_tell(struct alerts *a, struct buf *to)
 /* ---- life -------------------------------------------------------------------------------------
  */
 
-static void gauge(struct metric *m, const char *name, const char *help)
+static void alerts_gauge(struct metric *m, const char *name, const char *help)
 {
     *m = (struct metric){ .name = name, .help = help, .type = METRIC_GAUGE };
     metrics_register(m);
@@ -591,9 +592,11 @@ struct alerts *alerts_new(const struct alerts_options *options)
     (void)pthread_mutex_init(&a->mutex, NULL);
     a->notices = notices_new(options->store, options->road);
     alert_looks_init(&a->looks, options);
-    gauge(&a->open, "waybill_alerts_open", "Alerts that are raised and not cleared.");
-    gauge(&a->waiting, "waybill_alert_notices_waiting", "Notices of alerts that are not sent yet.");
-    gauge(&a->lost, "waybill_alert_notices_given_up", "Notices of alerts that nobody heard.");
+    alerts_gauge(&a->open, "waybill_alerts_open", "Alerts that are raised and not cleared.");
+    alerts_gauge(&a->waiting, "waybill_alert_notices_waiting",
+                 "Notices of alerts that are not sent yet.");
+    alerts_gauge(&a->lost, "waybill_alert_notices_given_up",
+                 "Notices of alerts that nobody heard.");
     return a;
 }
 

@@ -73,7 +73,7 @@ void backlog_free(struct backlog *b)
 /* ---- with the mutex held ------------------------------------------------------------------------
  */
 
-static struct system_backlog *find(struct backlog *b, int64_t word)
+static struct system_backlog *backlog_find(struct backlog *b, int64_t word)
 {
     struct system_backlog *s = b->systems;
 
@@ -84,7 +84,7 @@ static struct system_backlog *find(struct backlog *b, int64_t word)
 
 static struct system_backlog *get(struct backlog *b, int64_t word)
 {
-    struct system_backlog *s = find(b, word);
+    struct system_backlog *s = backlog_find(b, word);
 
     if (s != NULL)
         return s;
@@ -95,7 +95,7 @@ static struct system_backlog *get(struct backlog *b, int64_t word)
     return s;
 }
 
-static void tell_held(struct backlog *b, struct system_backlog *s, int bit)
+static void backlog_tell_held(struct backlog *b, struct system_backlog *s, int bit)
 {
     AUTO(buf_done) struct buf word = BUF_INIT(32);
     struct metric *m = &s->metrics[bit];
@@ -133,12 +133,12 @@ static void add_lane(struct backlog *b, const struct queue_depth *d)
             s->held[i] += d->ready;
 }
 
-static void sample(struct backlog *b, struct system_backlog *s, int64_t now_us)
+static void backlog_sample(struct backlog *b, struct system_backlog *s, int64_t now_us)
 {
     int64_t ask;
 
     for (int i = 0; i < REASONS; i++)
-        tell_held(b, s, i);
+        backlog_tell_held(b, s, i);
     if (s->sampled_us != 0 && now_us - s->sampled_us < SAMPLE_US)
         return;
     s->sampled_us = now_us;
@@ -170,23 +170,23 @@ static void look_at_window(struct backlog *b, struct system_backlog *s, const st
 }
 
 /* Also those for which nothing waits: their rate is known when something does. */
-static void add_configured(struct backlog *b, const struct plan *p)
+static void backlog_add_configured(struct backlog *b, const struct plan *p)
 {
     for (size_t i = 0; i < p->system_count; i++)
         (void)get(b, p->systems[i].word);
 }
 
-static bool count(struct backlog *b, struct err *err)
+static bool backlog_count(struct backlog *b, struct err *err)
 {
-    struct queue_depth *depths = xcalloc(LANE_DEPTHS_MOST, sizeof *depths);
+    struct queue_depth *depths = xcalloc(QUEUE_DEPTHS_MOST, sizeof *depths);
     int64_t now = clock_mono_us();
     size_t n;
-    bool ok = queue_depths(b->o.store, depths, LANE_DEPTHS_MOST, &n, err);
+    bool ok = queue_depths(b->o.store, depths, QUEUE_DEPTHS_MOST, &n, err);
 
     if (ok) {
         struct plan *plan = road_plan(b->o.road);
 
-        add_configured(b, plan);
+        backlog_add_configured(b, plan);
         for (struct system_backlog *s = b->systems; s != NULL; s = s->next) {
             s->ready = s->later = 0;
             memset(s->held, 0, sizeof s->held);
@@ -194,7 +194,7 @@ static bool count(struct backlog *b, struct err *err)
         for (size_t i = 0; i < n; i++)
             add_lane(b, &depths[i]);
         for (struct system_backlog *s = b->systems; s != NULL; s = s->next)
-            sample(b, s, now);
+            backlog_sample(b, s, now);
         for (struct system_backlog *s = b->systems; s != NULL; s = s->next)
             look_at_window(b, s, plan);
         plan_unref(plan);
@@ -210,7 +210,8 @@ static bool count(struct backlog *b, struct err *err)
 bool backlog_look(struct backlog *b, struct err *err)
 {
     (void)pthread_mutex_lock(&b->mutex);
-    bool ok = (b->looked_us != 0 && clock_mono_us() - b->looked_us < LOOK_US) || count(b, err);
+    bool ok =
+        (b->looked_us != 0 && clock_mono_us() - b->looked_us < LOOK_US) || backlog_count(b, err);
 
     (void)pthread_mutex_unlock(&b->mutex);
     return ok;
@@ -220,7 +221,7 @@ void backlog_of(struct backlog *b, int64_t system, int64_t begin_us, struct back
 {
     *ret = (struct backlog_view){ 0 };
     (void)pthread_mutex_lock(&b->mutex);
-    const struct system_backlog *s = find(b, system);
+    const struct system_backlog *s = backlog_find(b, system);
 
     if (s != NULL)
         *ret = (struct backlog_view){ .ready = s->ready,

@@ -85,7 +85,7 @@ void notices_free(struct notices *n)
 /* ---- one request ------------------------------------------------------------------------------
  */
 
-static void put_time(struct json_out *j, const char *key, int64_t us)
+static void notices_put_time(struct json_out *j, const char *key, int64_t us)
 {
     char text[CLOCK_TEXT];
 
@@ -126,21 +126,21 @@ static void put_body(struct buf *to, const struct notice *w, const struct alert 
     json_str(&j, str_first(a->message, 1000));
     json_key(&j, "count");
     json_int(&j, a->count);
-    put_time(&j, "raised", a->raised_us);
-    put_time(&j, "last", a->last_us);
-    put_time(&j, "cleared", w->kind == NOTICE_CLEARED ? a->cleared_us : 0);
+    notices_put_time(&j, "raised", a->raised_us);
+    notices_put_time(&j, "last", a->last_us);
+    notices_put_time(&j, "cleared", w->kind == NOTICE_CLEARED ? a->cleared_us : 0);
     json_close(&j, '}');
     json_close(&j, '}');
 }
 
-static void put_field(struct http_out_request *r, struct str name, struct str value)
+static void notices_put_field(struct http_out_request *r, struct str name, struct str value)
 {
     require(r->field_count < HTTP_OUT_FIELDS);
     r->fields[r->field_count++] = (struct http_out_field){ .name = name, .value = value };
 }
 
 /* On the transfer thread. */
-static void on_answer(struct transfer *t)
+static void notices_on_answer(struct transfer *t)
 {
     struct flying *f = container_of(t, struct flying, transfer);
     const struct http_out_answer *got = &t->answer;
@@ -156,8 +156,8 @@ static void on_answer(struct transfer *t)
     (void)pthread_mutex_unlock(&f->notices->mutex);
 }
 
-static void post(struct notices *n, struct plan *p, const struct alert_target *t,
-                 const struct notice *w, const struct alert *a)
+static void notices_post(struct notices *n, struct plan *p, const struct alert_target *t,
+                         const struct notice *w, const struct alert *a)
 {
     AUTO(buf_done) struct buf body = BUF_INIT(BODY_MOST);
     struct flying *f = NEW(struct flying);
@@ -171,14 +171,15 @@ static void post(struct notices *n, struct plan *p, const struct alert_target *t
     f->sending.size = (int64_t)body.len;
     f->request.method = STR("POST");
     f->request.url = t->url;
-    put_field(&f->request, STR("Content-Type"), STR("application/json"));
-    put_field(&f->request, STR("Idempotency-Key"),
-              str_of(arena_printf(&f->arena, "alert-notice-%lld", (long long)w->num)));
+    notices_put_field(&f->request, STR("Content-Type"), STR("application/json"));
+    notices_put_field(&f->request, STR("Idempotency-Key"),
+                      str_of(arena_printf(&f->arena, "alert-notice-%lld", (long long)w->num)));
     for (size_t i = 0; i < t->field_count; i++)
-        put_field(&f->request, t->fields[i].name, t->fields[i].value);
-    f->transfer = (struct transfer){
-        .options = &t->http, .request = &f->request, .sending = &f->sending, .done = on_answer
-    };
+        notices_put_field(&f->request, t->fields[i].name, t->fields[i].value);
+    f->transfer = (struct transfer){ .options = &t->http,
+                                     .request = &f->request,
+                                     .sending = &f->sending,
+                                     .done = notices_on_answer };
     n->flying = f;
     if (!road_transfer(n->road, &f->transfer)) {
         (void)snprintf(f->error, sizeof f->error, "the node stops");
@@ -209,7 +210,7 @@ static bool changes(struct notices *n, struct str target, bool fails)
     return fails;
 }
 
-static bool end_one(struct notices *n, const struct flying *f, struct err *err)
+static bool notices_end_one(struct notices *n, const struct flying *f, struct err *err)
 {
     const struct notice *w = &f->notice;
     const struct retry_rule *rule = &f->target->retry;
@@ -244,7 +245,7 @@ static bool end_all(struct notices *n, struct err *err)
             at = &f->next;
             continue;
         }
-        if (!end_one(n, f, err))
+        if (!notices_end_one(n, f, err))
             return false;
         *at = f->next;
         flying_free(f);
@@ -258,7 +259,7 @@ void notices_stop(struct notices *n)
         struct err err = { 0 };
 
         if (f->over && f->heard)
-            (void)end_one(n, f, &err); /* or it is sent again, under the same key */
+            (void)notices_end_one(n, f, &err); /* or it is sent again, under the same key */
     }
 }
 
@@ -296,13 +297,13 @@ static bool begin_one(struct notices *n, struct plan *p, const struct alert_targ
     if (!alert_get(n->store, w->alert, a, &alert, err))
         return err->kind == ERR_NONE &&
                notice_end(n->store, w->num, NOTICE_GIVEN_UP, 0, STR("its alert is gone"), err);
-    post(n, p, t, w, &alert);
+    notices_post(n, p, t, w, &alert);
     return true;
 }
 
 /* One target after the other, so that one that is dead costs the others nothing. */
-static bool begin_due(struct notices *n, struct plan *p, const struct alert_target *t,
-                      struct err *err)
+static bool notices_begin_due(struct notices *n, struct plan *p, const struct alert_target *t,
+                              struct err *err)
 {
     AUTO(arena_done) struct arena a = ARENA_INIT(ARENA_MOST);
     struct notice due[DUE_MOST];
@@ -339,12 +340,12 @@ static bool end_orphans(struct notices *n, const struct plan *p, struct err *err
     return true;
 }
 
-static bool begin_all(struct notices *n, struct plan *p, struct err *err)
+static bool notices_begin_all(struct notices *n, struct plan *p, struct err *err)
 {
     int64_t now = clock_mono_us();
 
     for (size_t i = 0; i < p->alerts.target_count; i++)
-        if (!begin_due(n, p, &p->alerts.targets[i], err))
+        if (!notices_begin_due(n, p, &p->alerts.targets[i], err))
             return false;
     if (now < n->orphans_us)
         return true;
@@ -359,7 +360,7 @@ bool notices_tend(struct notices *n, bool turn, struct err *err)
     if (!turn)
         return true;
     struct plan *p = road_plan(n->road);
-    bool ok = p == NULL || begin_all(n, p, err);
+    bool ok = p == NULL || notices_begin_all(n, p, err);
 
     plan_unref(p);
     return ok;

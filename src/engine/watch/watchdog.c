@@ -96,7 +96,7 @@ static struct queue_known *queue_of(struct watchdog *l, int64_t queue)
     return q;
 }
 
-static struct queue_name *name_of(struct watchdog *l, struct str name)
+static struct queue_name *watchdog_name_of(struct watchdog *l, struct str name)
 {
     struct queue_name *n = l->names;
 
@@ -110,7 +110,7 @@ static struct queue_name *name_of(struct watchdog *l, struct str name)
     return n;
 }
 
-static struct system_known *system_of(struct watchdog *l, int64_t word)
+static struct system_known *watchdog_system_of(struct watchdog *l, int64_t word)
 {
     struct system_known *s = l->systems;
 
@@ -138,7 +138,7 @@ static struct system_known *system_of(struct watchdog *l, int64_t word)
 }
 
 /* A person or a calendar keeps it back: it is no surprise that it grows old. */
-static bool is_held(struct watchdog *l, int64_t system, int64_t endpoint)
+static bool watchdog_is_held(struct watchdog *l, int64_t system, int64_t endpoint)
 {
     return (dispatch_held_why(road_dispatch(l->o.road), system, endpoint) &
             (HELD_HOLD | HELD_WINDOW | HELD_PAUSE)) != 0;
@@ -190,7 +190,8 @@ static bool look_at_queue(struct watchdog *l, const struct task_queue *q, int64_
 
     if (q->queue != QUEUE_INTAKE && queue_target(l->o.store, q->queue, &system, &endpoint)) {
         what = name_text(l->o.store, endpoint);
-        note_system(system_of(l, system), q, is_held(l, system, endpoint), now_us);
+        note_system(watchdog_system_of(l, system), q, watchdog_is_held(l, system, endpoint),
+                    now_us);
     }
     if (q->queue == QUEUE_INTAKE
             ? should_move(l, q->queue, 0, 0)
@@ -201,7 +202,7 @@ static bool look_at_queue(struct watchdog *l, const struct task_queue *q, int64_
 
     if (reminder_is_due(&known->reminder, stuck, now_us))
         tell_stuck(l, what, (now_us - known->look.since_us) / CLOCK_S);
-    struct queue_name *name = name_of(l, what);
+    struct queue_name *name = watchdog_name_of(l, what);
 
     name->stuck = name->stuck || stuck;
     return stuck;
@@ -374,7 +375,7 @@ bool watchdog_certificates(struct watchdog *l, struct err *err)
 /* ---- life --------------------------------------------------------------------------------------
  */
 
-static void gauge(struct metric *m, const char *name, const char *help)
+static void watchdog_gauge(struct metric *m, const char *name, const char *help)
 {
     *m = (struct metric){ .name = name, .help = help, .type = METRIC_GAUGE };
     metrics_register(m);
@@ -385,12 +386,15 @@ struct watchdog *watchdog_new(const struct watchdog_options *options)
     struct watchdog *l = NEW(struct watchdog);
 
     l->o = *options;
-    gauge(&l->depth, "waybill_queue_depth", "Tasks that wait for their turn or their time.");
-    gauge(&l->oldest, "waybill_queue_oldest_seconds", "How long the first of them has waited.");
-    gauge(&l->stuck, "waybill_queues_stuck", "Queues that should move and do not.");
-    gauge(&l->dead, "waybill_dead_letters",
-          "Dead letters, and batches that could not be built, that wait for a person.");
-    gauge(&l->dead_oldest, "waybill_dead_oldest_seconds", "How long the first of them has waited.");
+    watchdog_gauge(&l->depth, "waybill_queue_depth",
+                   "Tasks that wait for their turn or their time.");
+    watchdog_gauge(&l->oldest, "waybill_queue_oldest_seconds",
+                   "How long the first of them has waited.");
+    watchdog_gauge(&l->stuck, "waybill_queues_stuck", "Queues that should move and do not.");
+    watchdog_gauge(&l->dead, "waybill_dead_letters",
+                   "Dead letters, and batches that could not be built, that wait for a person.");
+    watchdog_gauge(&l->dead_oldest, "waybill_dead_oldest_seconds",
+                   "How long the first of them has waited.");
     return l;
 }
 

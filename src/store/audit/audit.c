@@ -58,7 +58,7 @@ struct audit_rows {
 };
 
 /* One line of text, whatever it was. */
-static struct str clean(struct arena *a, struct str text, size_t most)
+static struct str audit_clean(struct arena *a, struct str text, size_t most)
 {
     struct str cut = str_first(text, most);
     bool utf8 = str_is_utf8(cut);
@@ -77,17 +77,17 @@ static struct str clean(struct arena *a, struct str text, size_t most)
 
 static struct audit_entry clean_entry(struct arena *a, const struct audit_entry *e)
 {
-    return (struct audit_entry){ .actor = clean(a, e->actor, AUDIT_NAME_MOST),
-                                 .kind = clean(a, e->kind, AUDIT_NAME_MOST),
-                                 .address = clean(a, e->address, AUDIT_NAME_MOST),
-                                 .action = clean(a, e->action, AUDIT_NAME_MOST),
-                                 .object = clean(a, e->object, AUDIT_NAME_MOST),
-                                 .was = clean(a, e->was, AUDIT_TEXT_MOST),
-                                 .became = clean(a, e->became, AUDIT_TEXT_MOST),
-                                 .reason = clean(a, e->reason, AUDIT_TEXT_MOST) };
+    return (struct audit_entry){ .actor = audit_clean(a, e->actor, AUDIT_NAME_MOST),
+                                 .kind = audit_clean(a, e->kind, AUDIT_NAME_MOST),
+                                 .address = audit_clean(a, e->address, AUDIT_NAME_MOST),
+                                 .action = audit_clean(a, e->action, AUDIT_NAME_MOST),
+                                 .object = audit_clean(a, e->object, AUDIT_NAME_MOST),
+                                 .was = audit_clean(a, e->was, AUDIT_TEXT_MOST),
+                                 .became = audit_clean(a, e->became, AUDIT_TEXT_MOST),
+                                 .reason = audit_clean(a, e->reason, AUDIT_TEXT_MOST) };
 }
 
-static void add_row(struct writer *w, struct store_op *op, const struct audit_entry *e)
+static void audit_add_row(struct writer *w, struct store_op *op, const struct audit_entry *e)
 {
     struct row *r = ARENA_NEW(w->arena, struct row);
 
@@ -115,7 +115,7 @@ void audit_note(struct writer *w, struct store_op *op, struct str object, struct
         e.was = was;
     if (became.len > 0)
         e.became = became;
-    add_row(w, op, &e);
+    audit_add_row(w, op, &e);
 }
 
 void audit_note_result(struct writer *w, struct store_op *op, struct str object, struct str was,
@@ -141,7 +141,7 @@ void audit_note_result(struct writer *w, struct store_op *op, struct str object,
 void audit_note_begun(struct writer *w, struct store_op *op)
 {
     if (op->audit != NULL && !op->audit->noted)
-        add_row(w, op, op->audit->entry);
+        audit_add_row(w, op, op->audit->entry);
 }
 
 /* ---- the chain ------------------------------------------------------------------------------- */
@@ -162,7 +162,7 @@ static struct str *text_at(struct audit_entry *e, size_t i)
 
 /* "waybill audit 1", the number and the time, then each text behind its length, so that no two
  * lines read alike; then the hash of the line before. */
-static struct sha256 hash_of(struct audit_line *l)
+static struct sha256 audit_hash_of(struct audit_line *l)
 {
     struct digest d = digest_start();
     char head[100];
@@ -192,7 +192,8 @@ static struct sha256 read_hash(struct str bytes)
 
 /* A line before that is not there, for it is the first or somebody removed it, has a hash of
  * zeros: the log goes on, and audit_verify() tells. */
-static bool read_before(struct writer *w, int64_t seq, struct audit_line *ret, struct err *err)
+static bool audit_read_before(struct writer *w, int64_t seq, struct audit_line *ret,
+                              struct err *err)
 {
     AUTO(db_rows_done) struct db_rows rows = { 0 };
     bool row = false;
@@ -207,7 +208,7 @@ static bool read_before(struct writer *w, int64_t seq, struct audit_line *ret, s
     return true;
 }
 
-static void put_line(struct db_value *to, const struct audit_line *l)
+static void audit_put_line(struct db_value *to, const struct audit_line *l)
 {
     const struct audit_entry *e = &l->entry;
 
@@ -230,7 +231,7 @@ bool audit_write(struct writer *w, struct err *err)
 
     _Static_assert(COLUMNS == TEXTS + 4, "a line is its columns");
     if (!db_one_int(w->db, SQL_AUDIT_TAKE, DB_ARGS(db_int(n)), 0, &last, err) ||
-        !read_before(w, last - (int64_t)n, &before, err))
+        !audit_read_before(w, last - (int64_t)n, &before, err))
         return false;
     for (struct row *r = w->audit->first; r != NULL; r = r->next, i++) {
         const struct audit_line *prev = i == 0 ? &before : &lines[i - 1];
@@ -238,8 +239,8 @@ bool audit_write(struct writer *w, struct err *err)
         lines[i] = (struct audit_line){
             .seq = prev->seq + 1, .time_us = before.time_us, .entry = r->entry, .prev = prev->hash
         };
-        lines[i].hash = hash_of(&lines[i]);
-        put_line(values + i * COLUMNS, &lines[i]);
+        lines[i].hash = audit_hash_of(&lines[i]);
+        audit_put_line(values + i * COLUMNS, &lines[i]);
     }
     return db_batch(w->db, SQL_AUDIT_ADD, DB_NO_SLOT, values, COLUMNS, n, err);
 }
@@ -252,7 +253,7 @@ static bool append_run(struct writer *w, struct store_op **ops, size_t count, st
 {
     (void)err;
     require(count == 1);
-    add_row(w, ops[0], ops[0]->audit->entry);
+    audit_add_row(w, ops[0], ops[0]->audit->entry);
     return true;
 }
 
@@ -323,12 +324,12 @@ static bool trim_run(struct writer *w, struct store_op **ops, size_t count, stru
     (void)snprintf(was, sizeof was, "lines %lld to %lld", (long long)before + 1,
                    (long long)last.seq);
     head_text(&last, became, sizeof became);
-    add_row(w, &o->op,
-            &(struct audit_entry){ .actor = STR("retention"),
-                                   .kind = STR("node"),
-                                   .action = STR(TRIMMED),
-                                   .was = str_of(was),
-                                   .became = str_of(became) });
+    audit_add_row(w, &o->op,
+                  &(struct audit_entry){ .actor = STR("retention"),
+                                         .kind = STR("node"),
+                                         .action = STR(TRIMMED),
+                                         .was = str_of(was),
+                                         .became = str_of(became) });
     o->gone = last.seq - before;
     return db_run(w->db, SQL_AUDIT_DROP, DB_ARGS(db_int(last.seq)), NULL, err) &&
            db_one_int(w->db, SQL_MARK_TAKE, DB_ARGS(db_text(STR("audit_gone")), db_int(o->gone)), 0,
@@ -352,7 +353,7 @@ bool audit_trim(struct store *s, int64_t before_us, int64_t slack_us, int64_t *r
 
 /* ---- looking --------------------------------------------------------------------------------- */
 
-static void read_line(struct db_rows *row, struct arena *a, void *to)
+static void audit_read_line(struct db_rows *row, struct arena *a, void *to)
 {
     struct audit_line *l = to;
 
@@ -365,9 +366,9 @@ static void read_line(struct db_rows *row, struct arena *a, void *to)
         *text_at(&l->entry, i) = row_text(row, LINE_ACTOR + (int)i, a);
 }
 
-static bool read_page(struct store *s, const struct audit_filter *f, size_t first,
-                      const struct audit_place *below, struct arena *a, struct audit_line *ret,
-                      size_t *ret_count, struct err *err)
+static bool audit_read_page(struct store *s, const struct audit_filter *f, size_t first,
+                            const struct audit_place *below, struct arena *a,
+                            struct audit_line *ret, size_t *ret_count, struct err *err)
 {
     enum sql_id id = SQL_AUDIT_PAGE;
     struct db_value v[7] = { db_int(f->since_us), db_int(below->time_us), db_int(below->seq),
@@ -387,7 +388,7 @@ static bool read_page(struct store *s, const struct audit_filter *f, size_t firs
         id = SQL_AUDIT_PAGE_ACTION;
         v[n++] = db_text(f->action);
     }
-    return store_collect(s, id, (struct db_args){ v, n }, ROWS_INTO(ret, first, a, read_line),
+    return store_collect(s, id, (struct db_args){ v, n }, ROWS_INTO(ret, first, a, audit_read_line),
                          ret_count, err);
 }
 
@@ -400,7 +401,7 @@ bool audit_list(struct store *s, const struct audit_filter *f, size_t first, str
     require(first > 0 && first <= AUDIT_PAGE_MOST);
     if (below.seq == 0)
         below = (struct audit_place){ .time_us = f->until_us > 0 ? f->until_us : INT64_MAX };
-    bool ok = read_page(s, f, first, &below, a, ret, ret_count, err);
+    bool ok = audit_read_page(s, f, first, &below, a, ret, ret_count, err);
 
     *io_place = (struct audit_place){ 0 };
     if (ok && *ret_count == first)
@@ -430,11 +431,11 @@ static bool breaks(struct chain *c, int64_t seq, const char *how)
 }
 
 /* False: the chain breaks here. */
-static bool follow(struct chain *c, struct audit_line *l)
+static bool audit_follow(struct chain *c, struct audit_line *l)
 {
     static const struct sha256 none;
     struct audit_check *k = c->check;
-    struct sha256 hash = hash_of(l);
+    struct sha256 hash = audit_hash_of(l);
     const struct sha256 *before = c->begun ? &k->hash : k->seq == 0 ? &none : &l->prev;
 
     if (l->seq != k->seq + 1)
@@ -466,11 +467,11 @@ static bool follow_slice(struct chain *c, bool *ret_on, struct err *err)
 
     if (!rows_collect(c->db, SQL_AUDIT_SLICE, DB_NO_SLOT,
                       DB_ARGS(db_int(c->check->seq), db_int(SLICE)),
-                      ROWS_INTO(lines, SLICE, &a, read_line), &n, err))
+                      ROWS_INTO(lines, SLICE, &a, audit_read_line), &n, err))
         return false;
     *ret_on = n == SLICE;
     for (size_t i = 0; i < n; i++)
-        if (!follow(c, &lines[i])) {
+        if (!audit_follow(c, &lines[i])) {
             *ret_on = false;
             break;
         }
@@ -502,7 +503,7 @@ static bool check_end(struct chain *c, int64_t last, struct err *err)
 }
 
 /* *ret_moved: lines were let go meanwhile. */
-static bool verify(struct chain *c, bool *ret_moved, struct err *err)
+static bool audit_audit_verify(struct chain *c, bool *ret_moved, struct err *err)
 {
     int64_t last, gone;
     bool on = true;
@@ -530,7 +531,7 @@ bool audit_verify(struct store *s, int64_t noted_seq, const struct sha256 *noted
         struct chain c = { .db = r.db, .check = ret, .noted_seq = noted_seq, .noted = noted_hash };
 
         *ret = (struct audit_check){ 0 };
-        ok = verify(&c, &moved, err);
+        ok = audit_audit_verify(&c, &moved, err);
     }
     return ok;
 }

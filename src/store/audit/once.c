@@ -20,7 +20,7 @@ struct once_op {
 /* ---- begin ------------------------------------------------------------------------------------
  */
 
-static void read_found(struct db_rows *row, struct arena *a, void *to)
+static void once_read_found(struct db_rows *row, struct arena *a, void *to)
 {
     struct once_op *o = to;
     bool same =
@@ -40,12 +40,12 @@ static bool read_begun(struct writer *w, struct once_op *o, struct err *err)
     bool there;
 
     return rows_one(w->db, SQL_ONCE_GET, DB_NO_SLOT,
-                    DB_ARGS(db_text(o->id->who), db_text(o->id->client)), read_found, o->arena, o,
-                    &there, err) &&
+                    DB_ARGS(db_text(o->id->who), db_text(o->id->client)), once_read_found, o->arena,
+                    o, &there, err) &&
            (there || err_set(err, ERR_TRANSIENT, 0, "an id of a caller was forgotten just now"));
 }
 
-static bool begin_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
+static bool once_begin_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
     struct once_op *o = container_of(ops[0], struct once_op, op);
     int64_t added;
@@ -63,7 +63,7 @@ static bool begin_run(struct writer *w, struct store_op **ops, size_t count, str
 
 static const struct store_verb begin_verb = { .name = "begin once",
                                               .notes = true,
-                                              .run = begin_run };
+                                              .run = once_begin_run };
 
 bool once_begin(struct store *s, const struct once_id *id, const struct sha256 *question,
                 struct arena *a, struct once_found *ret, struct err *err)

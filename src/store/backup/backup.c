@@ -34,7 +34,7 @@ const char *const backup_stages[BACKUP_STAGES] = {
 
 /* ---- the folder ------------------------------------------------------------------------------ */
 
-static bool is_empty(int dirfd, bool *ret, struct err *err)
+static bool backup_is_empty(int dirfd, bool *ret, struct err *err)
 {
     int fd = openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *dir = fd < 0 ? NULL : fdopendir(fd);
@@ -51,7 +51,7 @@ static bool is_empty(int dirfd, bool *ret, struct err *err)
     return true;
 }
 
-static bool open_folder(const char *path, int *ret, struct err *err)
+static bool backup_open_folder(const char *path, int *ret, struct err *err)
 {
     bool empty = false;
 
@@ -63,7 +63,7 @@ static bool open_folder(const char *path, int *ret, struct err *err)
 
     if (fd < 0)
         return err_set(err, ERR_PERMANENT, errno, "open the folder %s: %s", path, strerror(errno));
-    if (!is_empty(fd, &empty, err) || !empty) {
+    if (!backup_is_empty(fd, &empty, err) || !empty) {
         (void)close(fd);
         return err->kind != ERR_NONE ? false
                                      : err_set(err, ERR_PERMANENT, ENOTEMPTY,
@@ -124,7 +124,7 @@ static bool write_file(struct backup_job *j, const char *name, struct str bytes,
     return list_file(j, name, err);
 }
 
-static bool write_config(struct backup_job *j, struct err *err)
+static bool backup_write_config(struct backup_job *j, struct err *err)
 {
     AUTO(arena_done) struct arena a = ARENA_INIT(CONFIG_MOST);
     struct version v;
@@ -139,8 +139,8 @@ static bool write_config(struct backup_job *j, struct err *err)
     return write_file(j, "config.yaml", v.body, err);
 }
 
-static bool find_key(struct backup_job *j, const struct backup_options *o, struct manifest *head,
-                     struct err *err)
+static bool backup_find_key(struct backup_job *j, const struct backup_options *o,
+                            struct manifest *head, struct err *err)
 {
     if (!secret_key_id(j->store, head->key, err))
         return false;
@@ -148,15 +148,15 @@ static bool find_key(struct backup_job *j, const struct backup_options *o, struc
     return true;
 }
 
-static bool add_key(struct backup_job *j, const struct backup_options *o,
-                    const struct manifest *head, struct err *err)
+static bool backup_add_key(struct backup_job *j, const struct backup_options *o,
+                           const struct manifest *head, struct err *err)
 {
     return head->key[0] == '\0' || !o->with_key ||
            (secret_key_copy(j->store, j->dirfd, err) && list_file(j, "secret.key", err));
 }
 
 /* Names of files that are in it are on stable storage before the manifest names them. */
-static bool finish(struct backup_job *j, struct err *err)
+static bool backup_finish(struct backup_job *j, struct err *err)
 {
     static const char *const folders[] = { "payload", "large", "." };
 
@@ -211,14 +211,14 @@ static bool sync_copy(struct backup_job *j, struct err *err)
 static bool take_sqlite(struct backup_job *j, const struct backup_options *o, struct manifest *head,
                         struct err *err)
 {
-    if (!see_room(j, err) || !make_folders(j, err) || !find_key(j, o, head, err) ||
+    if (!see_room(j, err) || !make_folders(j, err) || !backup_find_key(j, o, head, err) ||
         !backup_copy_take(j->store, j->db_path, j->progress, &j->mark, err) || !sync_copy(j, err))
         return false;
     head->taken_us = j->mark.at_us;
     head->num = j->mark.num;
     return manifest_head(j->manifest, head, err) && list_file(j, "waybill.db", err) &&
-           write_config(j, err) && add_key(j, o, head, err) && backup_payloads_copy(j, err) &&
-           backup_payloads_check(j, err);
+           backup_write_config(j, err) && backup_add_key(j, o, head, err) &&
+           backup_payloads_copy(j, err) && backup_payloads_check(j, err);
 }
 
 /* ---- PostgreSQL ------------------------------------------------------------------------------ */
@@ -261,17 +261,17 @@ static bool take_postgresql(struct backup_job *j, const struct backup_options *o
     AUTO(reader_back) struct reader r = reader_take(j->store, err);
     bool ok = r.db != NULL && read_point(r.db, head, err) &&
               db_one_int(r.db, SQL_NUM_LAST, DB_NO_ARGS, 0, &head->num, err) &&
-              find_key(j, o, head, err) && manifest_head(j->manifest, head, err) &&
+              backup_find_key(j, o, head, err) && manifest_head(j->manifest, head, err) &&
               write_secrets(j, r.db, err);
 
     reader_back(&r);
     (void)snprintf(j->result->point, sizeof j->result->point, "%s", head->point);
-    return ok && write_config(j, err) && add_key(j, o, head, err);
+    return ok && backup_write_config(j, err) && backup_add_key(j, o, head, err);
 }
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-static bool take(struct backup_job *j, const struct backup_options *o, struct err *err)
+static bool backup_take(struct backup_job *j, const struct backup_options *o, struct err *err)
 {
     bool sqlite = j->store->kind == DB_SQLITE;
     struct manifest head = { .program = WAYBILL_VERSION, .schema = migrate_newest() };
@@ -282,7 +282,7 @@ static bool take(struct backup_job *j, const struct backup_options *o, struct er
         return false;
     j->result->taken_us = head.taken_us;
     j->result->num = head.num;
-    return finish(j, err);
+    return backup_finish(j, err);
 }
 
 static bool run_in(struct store *s, int dirfd, const struct backup_options *o,
@@ -298,7 +298,7 @@ static bool run_in(struct store *s, int dirfd, const struct backup_options *o,
         !manifest_begin(&m, dirfd, err))
         return false;
     j.db_path = path.ptr;
-    bool ok = take(&j, o, err);
+    bool ok = backup_take(&j, o, err);
 
     manifest_done(&m);
     return ok;
@@ -312,7 +312,7 @@ bool backup_run(struct store *s, const struct backup_options *o, struct backup_p
     *ret = (struct backup_result){ 0 };
     p->stage = BACKUP_DATABASE;
     p->done = p->total = 0;
-    if (!open_folder(o->folder, &dirfd, err))
+    if (!backup_open_folder(o->folder, &dirfd, err))
         return false;
     retain_pause(s); /* files that are being copied stay */
     bool ok = run_in(s, dirfd, o, p, ret, err);

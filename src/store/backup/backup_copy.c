@@ -30,7 +30,7 @@ struct backup_copy {
 
 /* ---- the writer ------------------------------------------------------------------------------ */
 
-static void tell(struct store *s, struct backup_copy *c, bool ok)
+static void backup_copy_tell(struct store *s, struct backup_copy *c, bool ok)
 {
     if (c->copy != NULL)
         db_copy_detach(c->copy);
@@ -42,7 +42,8 @@ static void tell(struct store *s, struct backup_copy *c, bool ok)
     (void)pthread_mutex_unlock(&c->mutex);
 }
 
-static bool begin_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
+static bool backup_copy_begin_run(struct writer *w, struct store_op **ops, size_t count,
+                                  struct err *err)
 {
     (void)w;
     (void)ops;
@@ -60,11 +61,11 @@ static void begin_committed(struct writer *w, struct store_op **ops, size_t coun
     if (db_copy_begin(w->db, c->path, &c->copy, &c->err))
         w->store->copy = c;
     else
-        tell(w->store, c, false);
+        backup_copy_tell(w->store, c, false);
 }
 
 static const struct store_verb begin_verb = { .name = "begin a backup",
-                                              .run = begin_run,
+                                              .run = backup_copy_begin_run,
                                               .committed = begin_committed };
 
 /* The numbers that were given out end here; a block may reach further. */
@@ -95,7 +96,7 @@ bool backup_copy_slice(struct writer *w)
         }
     }
     fault_point(BACKUP_COPIED);
-    tell(w->store, c, ok && note_mark(w, c));
+    backup_copy_tell(w->store, c, ok && note_mark(w, c));
     return false;
 }
 

@@ -28,19 +28,20 @@ struct segment_list {
     int64_t bytes;
 };
 
-static void list_done(struct segment_list *l)
+static void backup_payloads_list_done(struct segment_list *l)
 {
     free(l->segs);
 }
 
-static int by_number(const void *a, const void *b)
+static int backup_payloads_by_number(const void *a, const void *b)
 {
     int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
 
     return (x > y) - (x < y);
 }
 
-static void list_add(struct segment_list *l, int dirfd, const char *name, int64_t seg)
+static void backup_payloads_list_add(struct segment_list *l, int dirfd, const char *name,
+                                     int64_t seg)
 {
     struct stat st;
 
@@ -53,7 +54,8 @@ static void list_add(struct segment_list *l, int dirfd, const char *name, int64_
         l->bytes += st.st_size;
 }
 
-static bool list_segments(int dirfd, int64_t upto, struct segment_list *l, struct err *err)
+static bool backup_payloads_list_segments(int dirfd, int64_t upto, struct segment_list *l,
+                                          struct err *err)
 {
     int fd = openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *dir = fd < 0 ? NULL : fdopendir(fd);
@@ -67,10 +69,10 @@ static bool list_segments(int dirfd, int64_t upto, struct segment_list *l, struc
         int64_t seg = segment_of_name(str_of(e->d_name));
 
         if (seg > 0 && seg <= upto)
-            list_add(l, dirfd, e->d_name, seg);
+            backup_payloads_list_add(l, dirfd, e->d_name, seg);
     }
     (void)closedir(dir);
-    qsort(l->segs, l->count, sizeof *l->segs, by_number);
+    qsort(l->segs, l->count, sizeof *l->segs, backup_payloads_by_number);
     return true;
 }
 
@@ -94,10 +96,11 @@ static bool large_bytes(int dirfd, int64_t *ret, struct err *err)
 
 bool backup_payloads_size(struct store *s, int64_t *ret, struct err *err)
 {
-    AUTO(list_done) struct segment_list l = { 0 };
+    AUTO(backup_payloads_list_done) struct segment_list l = { 0 };
     int64_t large = 0;
 
-    if (!list_segments(s->payload_fd, INT64_MAX, &l, err) || !large_bytes(s->large_fd, &large, err))
+    if (!backup_payloads_list_segments(s->payload_fd, INT64_MAX, &l, err) ||
+        !large_bytes(s->large_fd, &large, err))
         return false;
     *ret = l.bytes + large;
     return true;
@@ -121,10 +124,10 @@ static bool copy_one(struct backup_job *j, const char *name, int64_t most, struc
 /* Payloads of the last one that came after the mark have no row in this backup. */
 static bool copy_segments(struct backup_job *j, struct err *err)
 {
-    AUTO(list_done) struct segment_list l = { 0 };
+    AUTO(backup_payloads_list_done) struct segment_list l = { 0 };
     char name[NAME];
 
-    if (!list_segments(j->store->payload_fd, j->mark.end.seg, &l, err))
+    if (!backup_payloads_list_segments(j->store->payload_fd, j->mark.end.seg, &l, err))
         return false;
     for (size_t i = 0; i < l.count; i++) {
         (void)snprintf(name, sizeof name, "payload/%lld.seg", (long long)l.segs[i]);
@@ -279,7 +282,8 @@ static bool check_page(struct check *k, enum sql_id list, int64_t slot, int64_t 
     return ok;
 }
 
-static bool check_table(struct check *k, enum sql_id list, int64_t slot, struct err *err)
+static bool backup_payloads_check_table(struct check *k, enum sql_id list, int64_t slot,
+                                        struct err *err)
 {
     int64_t above = -1, n = PAGE;
 
@@ -290,7 +294,7 @@ static bool check_table(struct check *k, enum sql_id list, int64_t slot, struct 
 }
 
 /* The copy itself, before its rows are believed. */
-static bool check_database(struct check *k, struct err *err)
+static bool backup_payloads_check_database(struct check *k, struct err *err)
 {
     AUTO(db_rows_done) struct db_rows rows = { 0 };
     bool row = false;
@@ -310,7 +314,7 @@ static bool check_days(struct check *k, struct err *err)
             return false;
         if (slot == 0)
             return true;
-        if (!check_table(k, SQL_BACKUP_DONE, slot, err))
+        if (!backup_payloads_check_table(k, SQL_BACKUP_DONE, slot, err))
             return false;
     }
 }
@@ -326,8 +330,10 @@ bool backup_payloads_check(struct backup_job *j, struct err *err)
     j->progress->done = j->progress->total = 0;
     if (!open_copy(j, &k.db, err))
         return false;
-    bool ok = check_database(&k, err) && check_table(&k, SQL_BACKUP_DOCS, DB_NO_SLOT, err) &&
-              check_table(&k, SQL_BACKUP_PARTS, DB_NO_SLOT, err) && check_days(&k, err);
+    bool ok = backup_payloads_check_database(&k, err) &&
+              backup_payloads_check_table(&k, SQL_BACKUP_DOCS, DB_NO_SLOT, err) &&
+              backup_payloads_check_table(&k, SQL_BACKUP_PARTS, DB_NO_SLOT, err) &&
+              check_days(&k, err);
 
     db_close(k.db);
     buf_done(&k.room);

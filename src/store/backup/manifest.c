@@ -36,10 +36,10 @@ void manifest_done(struct manifest_out *m)
     digest_drop(&m->digest);
 }
 
-static bool add_line(struct manifest_out *m, struct err *err, const char *fmt, ...)
+static bool manifest_add_line(struct manifest_out *m, struct err *err, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-static bool add_line(struct manifest_out *m, struct err *err, const char *fmt, ...)
+static bool manifest_add_line(struct manifest_out *m, struct err *err, const char *fmt, ...)
 {
     char line[MANIFEST_LINE];
     va_list ap;
@@ -56,14 +56,15 @@ static bool add_line(struct manifest_out *m, struct err *err, const char *fmt, .
 
 bool manifest_head(struct manifest_out *m, const struct manifest *h, struct err *err)
 {
-    return add_line(m, err, HEAD_LINE) && add_line(m, err, "program %s\n", h->program) &&
-           add_line(m, err, "schema %lld\n", (long long)h->schema) &&
-           add_line(m, err, "store %s\n", h->store) &&
-           add_line(m, err, "taken %lld\n", (long long)h->taken_us) &&
-           add_line(m, err, "num %lld\n", (long long)h->num) &&
-           add_line(m, err, "store_id %lld\n", (long long)h->store_id) &&
-           (h->key[0] == '\0' || add_line(m, err, "key %s\n", h->key)) &&
-           (h->point[0] == '\0' || add_line(m, err, "point %s\n", h->point));
+    return manifest_add_line(m, err, HEAD_LINE) &&
+           manifest_add_line(m, err, "program %s\n", h->program) &&
+           manifest_add_line(m, err, "schema %lld\n", (long long)h->schema) &&
+           manifest_add_line(m, err, "store %s\n", h->store) &&
+           manifest_add_line(m, err, "taken %lld\n", (long long)h->taken_us) &&
+           manifest_add_line(m, err, "num %lld\n", (long long)h->num) &&
+           manifest_add_line(m, err, "store_id %lld\n", (long long)h->store_id) &&
+           (h->key[0] == '\0' || manifest_add_line(m, err, "key %s\n", h->key)) &&
+           (h->point[0] == '\0' || manifest_add_line(m, err, "point %s\n", h->point));
 }
 
 bool manifest_add(struct manifest_out *m, const struct manifest_file *f, struct err *err)
@@ -72,8 +73,8 @@ bool manifest_add(struct manifest_out *m, const struct manifest_file *f, struct 
 
     m->files++;
     m->bytes += f->size;
-    return add_line(m, err, "file %s %lld %s\n", digest_text(&f->sha256, hex), (long long)f->size,
-                    f->name);
+    return manifest_add_line(m, err, "file %s %lld %s\n", digest_text(&f->sha256, hex),
+                             (long long)f->size, f->name);
 }
 
 bool manifest_publish(struct manifest_out *m, struct err *err)
@@ -94,7 +95,7 @@ bool manifest_publish(struct manifest_out *m, struct err *err)
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-static bool damaged(struct err *err)
+static bool manifest_damaged(struct err *err)
 {
     return err_set(err, ERR_PERMANENT, 0, "the file %s is damaged: this backup cannot be used",
                    MANIFEST_NAME);
@@ -127,7 +128,8 @@ static FILE *open_file(int dirfd, struct err *err)
 }
 
 /* A line without its end; empty at the end of the file.  A line that is none is damage. */
-static bool next_line(FILE *f, char room[static MANIFEST_LINE], struct str *ret, struct err *err)
+static bool manifest_next_line(FILE *f, char room[static MANIFEST_LINE], struct str *ret,
+                               struct err *err)
 {
     *ret = STR("");
     if (fgets(room, MANIFEST_LINE, f) == NULL)
@@ -136,7 +138,7 @@ static bool next_line(FILE *f, char room[static MANIFEST_LINE], struct str *ret,
     struct str line = str_of(room);
 
     if (line.len < 2 || line.ptr[line.len - 1] != '\n')
-        return damaged(err);
+        return manifest_damaged(err);
     *ret = str_mem(line.ptr, line.len - 1);
     return true;
 }
@@ -195,7 +197,7 @@ bool manifest_read(int dirfd, struct manifest *ret, struct err *err)
     if (f == NULL)
         return false;
     for (size_t n = 0;; n++) {
-        if (!next_line(f, room, &line, err))
+        if (!manifest_next_line(f, room, &line, err))
             return false;
         if (line.len == 0)
             break;
@@ -206,26 +208,26 @@ bool manifest_read(int dirfd, struct manifest *ret, struct err *err)
                                  "its file manifest has another form (%.40s): use the waybill that "
                                  "took it",
                                  room)
-                       : damaged(err);
+                       : manifest_damaged(err);
         if (str_is(key, "end")) {
             end = true;
             if (!digest_parse(value, &want))
-                return damaged(err);
+                return manifest_damaged(err);
             continue;
         }
         digest_add(&digest, str_mem(room, line.len + 1));
         if (str_is(key, "file")) {
             if (!parse_file(value, &file))
-                return damaged(err);
+                return manifest_damaged(err);
             ret->files++;
             ret->bytes += file.size;
         } else if (n > 0 && !parse_head(ret, key, value)) {
-            return damaged(err);
+            return manifest_damaged(err);
         }
     }
     struct sha256 got = digest_end(&digest);
 
-    return (end && digest_same(&got, &want)) || damaged(err);
+    return (end && digest_same(&got, &want)) || manifest_damaged(err);
 }
 
 bool manifest_each(int dirfd, manifest_visit *visit, void *arg, struct err *err)
@@ -238,7 +240,7 @@ bool manifest_each(int dirfd, manifest_visit *visit, void *arg, struct err *err)
     if (f == NULL)
         return false;
     for (;;) {
-        if (!next_line(f, room, &line, err))
+        if (!manifest_next_line(f, room, &line, err))
             return false;
         if (line.len == 0)
             return true;
@@ -247,7 +249,7 @@ bool manifest_each(int dirfd, manifest_visit *visit, void *arg, struct err *err)
         if (!str_is(key, "file"))
             continue;
         if (!parse_file(value, &file))
-            return damaged(err);
+            return manifest_damaged(err);
         if (!visit(arg, &file, err))
             return false;
     }

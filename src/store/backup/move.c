@@ -34,7 +34,7 @@ static const char *const left_behind[] = { "schema_version", "node",           "
                                            "large",          "facet",          "payload",
                                            "payload_piece",  "payload_upload", "payload_gone" };
 
-static void stmt_done(sqlite3_stmt **stmt)
+static void move_stmt_done(sqlite3_stmt **stmt)
 {
     (void)sqlite3_finalize(*stmt);
 }
@@ -42,7 +42,7 @@ static void stmt_done(sqlite3_stmt **stmt)
 /* ---- opening ----------------------------------------------------------------------------------
  */
 
-static bool open_folder(struct mover *k, struct err *err)
+static bool move_open_folder(struct mover *k, struct err *err)
 {
     struct stat st;
 
@@ -63,7 +63,7 @@ static bool open_folder(struct mover *k, struct err *err)
            err_set(err, ERR_PERMANENT, errno, "open the payloads: %s", strerror(errno));
 }
 
-static int by_number(const void *a, const void *b)
+static int move_by_number(const void *a, const void *b)
 {
     int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
 
@@ -97,7 +97,7 @@ static bool list_files(struct mover *k, struct err *err)
 /* Segments that retention emptied and removed are named by what was in them. */
 static bool list_removed(struct mover *k, struct err *err)
 {
-    AUTO(stmt_done)
+    AUTO(move_stmt_done)
     sqlite3_stmt *stmt = move_prepare(k, "SELECT DISTINCT seg FROM moved", err);
     bool row;
 
@@ -113,11 +113,11 @@ static bool list_removed(struct mover *k, struct err *err)
 }
 
 /* Each that a place may name: one that is listed twice is found by its first index. */
-static bool list_segments(struct mover *k, struct err *err)
+static bool move_list_segments(struct mover *k, struct err *err)
 {
     if (!list_files(k, err) || !list_removed(k, err))
         return false;
-    qsort(k->segs, k->seg_count, sizeof *k->segs, by_number);
+    qsort(k->segs, k->seg_count, sizeof *k->segs, move_by_number);
     return true;
 }
 
@@ -164,7 +164,7 @@ static bool see_unchanged(struct mover *k, struct err *err)
 
 /* Only what migrations made may be there.  A move whose last step is missing is known by the
  * number of the store. */
-static bool see_empty(struct mover *k, struct err *err)
+static bool move_see_empty(struct mover *k, struct err *err)
 {
     int64_t used, old, new;
 
@@ -199,7 +199,7 @@ struct table {
     size_t count;
 };
 
-static bool is_name(struct str s)
+static bool move_is_name(struct str s)
 {
     for (size_t i = 0; i < s.len; i++) {
         char c = s.ptr[i];
@@ -251,7 +251,7 @@ static bool read_columns(struct mover *k, struct table *t, struct err *err)
     bool row;
 
     buf_printf(&text, "SELECT name FROM pragma_table_info('%s')", t->name);
-    AUTO(stmt_done) sqlite3_stmt *stmt = move_prepare(k, text.ptr, err);
+    AUTO(move_stmt_done) sqlite3_stmt *stmt = move_prepare(k, text.ptr, err);
 
     if (stmt == NULL)
         return false;
@@ -265,7 +265,7 @@ static bool read_columns(struct mover *k, struct table *t, struct err *err)
         struct str name = move_column(stmt, 0);
         struct column *c = &t->columns[t->count];
 
-        if (!is_name(name))
+        if (!move_is_name(name))
             continue;
         (void)snprintf(c->name, sizeof c->name, "%.*s", STR_ARG(name));
         if (!there(k, t->name, c->name, &both, err))
@@ -349,7 +349,7 @@ static bool copy_rows(struct mover *k, const struct table *t, struct err *err)
     buf_puts(&text, "SELECT ");
     list_columns(t, &text);
     buf_printf(&text, " FROM %s", t->name);
-    AUTO(stmt_done) sqlite3_stmt *stmt = move_prepare(k, text.ptr, err);
+    AUTO(move_stmt_done) sqlite3_stmt *stmt = move_prepare(k, text.ptr, err);
 
     if (stmt == NULL)
         return false;
@@ -447,7 +447,7 @@ static bool move_table(struct mover *k, struct str name, struct err *err)
 
 static bool move_tables(struct mover *k, struct err *err)
 {
-    AUTO(stmt_done)
+    AUTO(move_stmt_done)
     sqlite3_stmt *stmt =
         move_prepare(k, "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name", err);
     bool row;
@@ -461,7 +461,7 @@ static bool move_tables(struct mover *k, struct err *err)
             return true;
         struct str name = move_column(stmt, 0);
 
-        if (is_name(name) && !move_table(k, name, err))
+        if (move_is_name(name) && !move_table(k, name, err))
             return false;
     }
     return err_set(err, ERR_LIMIT, 0, "more than %d tables", TABLES_MOST);
@@ -474,7 +474,7 @@ static bool make_slots(struct mover *k, enum table_family family, struct err *er
     bool row;
 
     buf_printf(&text, "SELECT slot FROM part WHERE family = %d", (int)family);
-    AUTO(stmt_done) sqlite3_stmt *stmt = move_prepare(k, text.ptr, err);
+    AUTO(move_stmt_done) sqlite3_stmt *stmt = move_prepare(k, text.ptr, err);
 
     if (stmt == NULL)
         return false;
@@ -538,10 +538,10 @@ static bool rename_old(struct mover *k, struct err *err)
            file_try_sync(k->data_fd, k->m->data, err);
 }
 
-static bool run(struct mover *k, struct err *err)
+static bool backup_move_run(struct mover *k, struct err *err)
 {
-    if (!open_folder(k, err) || !open_old(k, err) || !list_segments(k, err) || !open_new(k, err) ||
-        !see_empty(k, err))
+    if (!move_open_folder(k, err) || !open_old(k, err) || !move_list_segments(k, err) ||
+        !open_new(k, err) || !move_see_empty(k, err))
         return false;
     if (!k->m->was_done && !move_all(k, err))
         return false;
@@ -563,7 +563,7 @@ bool move_run(struct move *m, struct err *err)
                        .large_fd = -1,
                        .lock_fd = -1,
                        .stream = BUF_INIT(MOVE_STREAM_MOST) };
-    bool ok = run(&k, err);
+    bool ok = backup_move_run(&k, err);
     const int fds[] = { k.payload_fd, k.large_fd, k.lock_fd, k.data_fd };
 
     if (k.from != NULL)

@@ -52,7 +52,7 @@ struct str move_column(sqlite3_stmt *stmt, int column)
     return str_mem(p != NULL ? p : "", (size_t)sqlite3_column_bytes(stmt, column));
 }
 
-static void stmt_done(sqlite3_stmt **stmt)
+static void move_payloads_stmt_done(sqlite3_stmt **stmt)
 {
     (void)sqlite3_finalize(*stmt);
 }
@@ -175,7 +175,7 @@ static bool put_steps(struct mover *k, const struct id *id, struct str timeline,
     return true;
 }
 
-static void read_id(sqlite3_stmt *stmt, int column, struct id *ret)
+static void move_payloads_read_id(sqlite3_stmt *stmt, int column, struct id *ret)
 {
     struct str id = move_column(stmt, column);
 
@@ -185,8 +185,9 @@ static void read_id(sqlite3_stmt *stmt, int column, struct id *ret)
 }
 
 /* The bytes of deliveries stand in the timeline too, unless that was full. */
-static bool put_parts(struct mover *k, sqlite3_stmt *parts, int64_t doc, const struct id *id,
-                      struct places *known, struct buf *room, struct err *err)
+static bool move_payloads_put_parts(struct mover *k, sqlite3_stmt *parts, int64_t doc,
+                                    const struct id *id, struct places *known, struct buf *room,
+                                    struct err *err)
 {
     bool row;
 
@@ -209,7 +210,7 @@ static bool put_parts(struct mover *k, sqlite3_stmt *parts, int64_t doc, const s
 static sqlite3_stmt *prepare_parts(struct mover *k, struct err *err)
 {
     AUTO(buf_done) struct buf text = BUF_INIT(8192);
-    AUTO(stmt_done)
+    AUTO(move_payloads_stmt_done)
     sqlite3_stmt *tables = move_prepare(
         k,
         "SELECT m.name FROM sqlite_master m WHERE m.type = 'table' AND (SELECT count(*) FROM "
@@ -231,11 +232,11 @@ static sqlite3_stmt *prepare_parts(struct mover *k, struct err *err)
 static bool put_table(struct mover *k, const char *table, struct err *err)
 {
     AUTO(buf_done) struct buf text = BUF_INIT(4096), room = BUF_INIT(SEGMENT_PAYLOAD_MOST + 1);
-    AUTO(stmt_done) sqlite3_stmt *parts = prepare_parts(k, err);
+    AUTO(move_payloads_stmt_done) sqlite3_stmt *parts = prepare_parts(k, err);
     bool row, ok = parts != NULL;
 
     buf_printf(&text, "SELECT num, id, seg, pos, trail FROM %s ORDER BY num", table);
-    AUTO(stmt_done) sqlite3_stmt *stmt = ok ? move_prepare(k, text.ptr, err) : NULL;
+    AUTO(move_payloads_stmt_done) sqlite3_stmt *stmt = ok ? move_prepare(k, text.ptr, err) : NULL;
     struct places *known = NEW(struct places);
 
     for (ok = stmt != NULL; ok;) {
@@ -247,11 +248,11 @@ static bool put_table(struct mover *k, const char *table, struct err *err)
         int64_t num = sqlite3_column_int64(stmt, 0);
         struct payload_ref place = { sqlite3_column_int64(stmt, 2), sqlite3_column_int64(stmt, 3) };
 
-        read_id(stmt, 1, &id);
+        move_payloads_read_id(stmt, 1, &id);
         known->count = 0;
         ok = (place.seg <= 0 || put_payload(k, &id, place, num, &room, err)) &&
              put_steps(k, &id, move_column(stmt, 4), known, &room, err) &&
-             put_parts(k, parts, num, &id, known, &room, err);
+             move_payloads_put_parts(k, parts, num, &id, known, &room, err);
     }
     free(known);
     return ok;
@@ -319,7 +320,8 @@ static bool put_digests(struct mover *k, struct err *err)
 
 static bool put_large(struct mover *k, struct err *err)
 {
-    AUTO(stmt_done) sqlite3_stmt *stmt = move_prepare(k, "SELECT pos FROM large ORDER BY pos", err);
+    AUTO(move_payloads_stmt_done)
+    sqlite3_stmt *stmt = move_prepare(k, "SELECT pos FROM large ORDER BY pos", err);
     bool row;
 
     if (stmt == NULL || !move_copy_begin(k, "payload_piece(upload, piece, bytes)", err))
@@ -341,7 +343,7 @@ static bool put_large(struct mover *k, struct err *err)
 static bool each_table(struct mover *k, bool (*fn)(struct mover *, const char *, struct err *),
                        struct err *err)
 {
-    AUTO(stmt_done)
+    AUTO(move_payloads_stmt_done)
     sqlite3_stmt *stmt = move_prepare(
         k, "SELECT 'doc' UNION ALL SELECT 'done_' || slot FROM part WHERE family = 2", err);
     char name[MOVE_NAME];
@@ -371,7 +373,7 @@ bool move_payloads(struct mover *k, struct err *err)
 }
 
 /* Digests over the rows as the server has them.  A payload that was damaged before has no row. */
-static bool check_table(struct mover *k, const char *table, struct err *err)
+static bool move_payloads_check_table(struct mover *k, const char *table, struct err *err)
 {
     AUTO(buf_done) struct buf text = BUF_INIT(4096);
     int64_t wrong, large;
@@ -403,5 +405,5 @@ static bool check_table(struct mover *k, const char *table, struct err *err)
 
 bool move_check(struct mover *k, struct err *err)
 {
-    return each_table(k, check_table, err);
+    return each_table(k, move_payloads_check_table, err);
 }

@@ -45,7 +45,7 @@ bool restore_note(struct db *db, int64_t taken_us, struct str source, struct err
     return err_context(err, "note the restore");
 }
 
-static void read_restore(struct db_rows *row, struct arena *a, void *to)
+static void restore_read_restore(struct db_rows *row, struct arena *a, void *to)
 {
     struct restore *r = to;
     int64_t rule = db_get_int(row, RESTORE_NEWEST_RULE);
@@ -66,7 +66,7 @@ bool restore_newest(struct store *s, struct arena *a, struct restore *ret, struc
     bool there;
 
     *ret = (struct restore){ 0 };
-    return store_one(s, SQL_RESTORE_NEWEST, DB_NO_ARGS, read_restore, a, ret, &there, err);
+    return store_one(s, SQL_RESTORE_NEWEST, DB_NO_ARGS, restore_read_restore, a, ret, &there, err);
 }
 
 /* ---- choosing -------------------------------------------------------------------------------- */
@@ -173,7 +173,7 @@ static bool next_page(struct walk *k, int64_t *io_above, size_t *ret_count, stru
     return true;
 }
 
-static bool is_late(const struct walk *k)
+static bool restore_is_late(const struct walk *k)
 {
     return clock_mono_us() >= k->until_us;
 }
@@ -187,7 +187,7 @@ static bool pass(struct walk *k, enum operate_action action, struct err *err)
     int64_t above = 0;
     size_t n = PAGE;
 
-    for (k->progress->left = 0; n == PAGE && !is_late(k);) {
+    for (k->progress->left = 0; n == PAGE && !restore_is_late(k);) {
         if (!next_page(k, &above, &n, err) ||
             !operate(k->s, action, k->targets, n, &order, k->answers, err))
             return false;
@@ -248,7 +248,7 @@ static bool pass_empty(struct walk *k, enum restore_rule rule, struct err *err)
 }
 
 /* In the order of their road: what goes on meanwhile is seen further on. */
-static bool pass_all(struct walk *k, enum restore_rule rule, struct err *err)
+static bool restore_pass_all(struct walk *k, enum restore_rule rule, struct err *err)
 {
     static const enum sql_id lists[] = { SQL_RESTORE_UNROUTED, SQL_RESTORE_DELIVERIES,
                                          SQL_RESTORE_MEMBERS };
@@ -268,14 +268,14 @@ static bool pass_all(struct walk *k, enum restore_rule rule, struct err *err)
     return pass_empty(k, rule, err);
 }
 
-static bool apply(struct walk *k, enum restore_rule rule, struct err *err)
+static bool backup_restore_apply(struct walk *k, enum restore_rule rule, struct err *err)
 {
     while (rule != RESTORE_RESEND) {
-        if (!pass_all(k, rule, err))
+        if (!restore_pass_all(k, rule, err))
             return false;
         if (k->progress->left == 0)
             break;
-        if (is_late(k))
+        if (restore_is_late(k))
             return true;
         clock_sleep_us(PAUSE_US);
     }
@@ -299,7 +299,7 @@ bool restore_apply(struct store *s, enum restore_rule rule, const struct restore
     bool ok = restore_newest(s, order->arena, &now, err);
 
     k->upto = now.upto;
-    ok = ok && apply(k, rule, err);
+    ok = ok && backup_restore_apply(k, rule, err);
     free(k);
     return ok;
 }

@@ -27,13 +27,13 @@ struct job {
     bool has_key; /* in the backup */
 };
 
-static void step(const struct job *j, const char *what)
+static void restore_files_step(const struct job *j, const char *what)
 {
     if (j->r->step != NULL)
         j->r->step(what);
 }
 
-static void job_done(struct job *j)
+static void restore_files_job_done(struct job *j)
 {
     const int fds[] = { j->from_fd, j->to_fd, j->lock_fd };
 
@@ -63,7 +63,7 @@ static bool copy_checked(struct job *j, const struct file_copy *c, const struct 
                                           : "its digest differs from the manifest");
 }
 
-static bool look_at(void *arg, const struct manifest_file *f, struct err *err)
+static bool restore_files_look_at(void *arg, const struct manifest_file *f, struct err *err)
 {
     struct job *j = arg;
     struct file_copy c = { .from_dirfd = j->from_fd, .to_dirfd = -1, .most = -1 };
@@ -72,35 +72,35 @@ static bool look_at(void *arg, const struct manifest_file *f, struct err *err)
     return copy_checked(j, &c, f, err);
 }
 
-static bool look(struct job *j, struct err *err)
+static bool restore_files_look(struct job *j, struct err *err)
 {
     j->from_fd = open(j->r->backup, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (j->from_fd < 0)
         return err_set(err, ERR_PERMANENT, errno, "open %s: %s", j->r->backup, strerror(errno));
     if (!manifest_read(j->from_fd, &j->r->manifest, err) ||
-        !manifest_each(j->from_fd, look_at, j, err))
+        !manifest_each(j->from_fd, restore_files_look_at, j, err))
         return err_context(err, "backup %s", j->r->backup);
     if (j->r->manifest.schema > migrate_newest())
         return err_set(err, ERR_PERMANENT, 0,
                        "the backup has schema version %lld, this program knows up to %d: use the "
                        "waybill that took it (%s)",
                        (long long)j->r->manifest.schema, migrate_newest(), j->r->manifest.program);
-    step(j, "every file of the backup is as it was written");
+    restore_files_step(j, "every file of the backup is as it was written");
     return true;
 }
 
 bool restore_files_check(struct restore_files *r, struct err *err)
 {
     struct job j = { .r = r, .from_fd = -1, .to_fd = -1, .lock_fd = -1 };
-    bool ok = look(&j, err);
+    bool ok = restore_files_look(&j, err);
 
-    job_done(&j);
+    restore_files_job_done(&j);
     return ok;
 }
 
 /* ---- the new folder -------------------------------------------------------------------------- */
 
-static bool has_files(int dirfd, const char *folder)
+static bool restore_files_has_files(int dirfd, const char *folder)
 {
     int fd = openat(dirfd, folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *dir = fd < 0 ? NULL : fdopendir(fd);
@@ -117,7 +117,7 @@ static bool has_files(int dirfd, const char *folder)
     return any;
 }
 
-static bool is_there(int dirfd, const char *name)
+static bool restore_files_is_there(int dirfd, const char *name)
 {
     struct stat st;
 
@@ -148,7 +148,7 @@ static bool see_no_log(struct job *j, struct err *err)
     static const char *const names[] = { DB_NAME "-wal", DB_NAME "-shm", DB_NAME "-journal" };
 
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (is_there(j->to_fd, names[i]))
+        if (restore_files_is_there(j->to_fd, names[i]))
             return err_set(err, ERR_PERMANENT, ENOTEMPTY,
                            "the folder %s has the file %s of another store: move it away, to the "
                            "database that it belongs to",
@@ -156,11 +156,12 @@ static bool see_no_log(struct job *j, struct err *err)
     return true;
 }
 
-static bool see_empty(struct job *j, struct err *err)
+static bool restore_files_see_empty(struct job *j, struct err *err)
 {
-    if (is_there(j->to_fd, RESTORE_UNFINISHED) ||
-        (!is_there(j->to_fd, DB_NAME) && !has_files(j->to_fd, "payload") &&
-         !has_files(j->to_fd, "large")))
+    if (restore_files_is_there(j->to_fd, RESTORE_UNFINISHED) ||
+        (!restore_files_is_there(j->to_fd, DB_NAME) &&
+         !restore_files_has_files(j->to_fd, "payload") &&
+         !restore_files_has_files(j->to_fd, "large")))
         return see_no_log(j, err);
     return err_set(err, ERR_PERMANENT, ENOTEMPTY,
                    "the folder %s has a store already: restore into another one, or move it away",
@@ -175,7 +176,7 @@ static bool sync_folder(struct job *j, const char *name, struct err *err)
                    : err_set(err, ERR_TRANSIENT, errno, "open %s: %s", name, strerror(errno));
 }
 
-static bool begin(struct job *j, struct err *err)
+static bool restore_files_begin(struct job *j, struct err *err)
 {
     AUTO_FD fd = openat(j->to_fd, RESTORE_UNFINISHED, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 
@@ -221,7 +222,7 @@ static bool note_in_database(struct job *j, struct err *err)
     struct db_sqlite_options o = { 0 };
     struct db *db;
 
-    if (!is_there(j->to_fd, DB_PART))
+    if (!restore_files_is_there(j->to_fd, DB_PART))
         return err_set(err, ERR_PERMANENT, 0, "the backup has no database");
     if (!path_in(j, DB_PART, &path, err))
         return false;
@@ -232,7 +233,7 @@ static bool note_in_database(struct job *j, struct err *err)
               restore_note(db, j->r->manifest.taken_us, str_of(j->r->backup), err);
 
     db_close(db); /* moves its log into the file */
-    if (ok && is_there(j->to_fd, DB_PART "-wal"))
+    if (ok && restore_files_is_there(j->to_fd, DB_PART "-wal"))
         ok = err_set(err, ERR_TRANSIENT, 0, "the database could not be closed as one file");
     fault_point(RESTORE_NOTED);
     return ok;
@@ -292,7 +293,7 @@ static bool give_key(struct job *j, struct err *err)
            publish_bytes(j->to_fd, KEY_NAME, buf_view(&text), 0600, err);
 }
 
-static bool end(struct job *j, struct err *err)
+static bool restore_files_end(struct job *j, struct err *err)
 {
     if (!sync_folder(j, "payload", err) || !sync_folder(j, "large", err) ||
         !publish_file(j->to_fd, DB_PART, DB_NAME, false, err))
@@ -305,11 +306,11 @@ static bool end(struct job *j, struct err *err)
 
 static bool run_sqlite(struct job *j, struct err *err)
 {
-    if (!open_data(j, err) || !see_empty(j, err) || !see_key(j, err) || !begin(j, err) ||
-        !manifest_each(j->from_fd, copy_in, j, err))
+    if (!open_data(j, err) || !restore_files_see_empty(j, err) || !see_key(j, err) ||
+        !restore_files_begin(j, err) || !manifest_each(j->from_fd, copy_in, j, err))
         return false;
-    step(j, "its files are copied");
-    return note_in_database(j, err) && give_key(j, err) && end(j, err);
+    restore_files_step(j, "its files are copied");
+    return note_in_database(j, err) && give_key(j, err) && restore_files_end(j, err);
 }
 
 /* ---- PostgreSQL ------------------------------------------------------------------------------ */
@@ -351,11 +352,11 @@ static bool run_postgresql(struct job *j, struct err *err)
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-static bool run(struct job *j, struct err *err)
+static bool backup_restore_files_run(struct job *j, struct err *err)
 {
     bool postgresql = j->r->url != NULL;
 
-    if (!look(j, err))
+    if (!restore_files_look(j, err))
         return false;
     if (!str_is(str_of(j->r->manifest.store), postgresql ? "postgresql" : "sqlite"))
         return err_set(err, ERR_PERMANENT, 0, "this is the backup of a store on %s: %s",
@@ -367,8 +368,8 @@ static bool run(struct job *j, struct err *err)
 bool restore_files_run(struct restore_files *r, struct err *err)
 {
     struct job j = { .r = r, .from_fd = -1, .to_fd = -1, .lock_fd = -1 };
-    bool ok = run(&j, err);
+    bool ok = backup_restore_files_run(&j, err);
 
-    job_done(&j);
+    restore_files_job_done(&j);
     return ok;
 }

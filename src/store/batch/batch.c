@@ -36,7 +36,7 @@ static bool add_empty(struct writer *w, const struct batch_close *c, struct err 
                   NULL, err);
 }
 
-static bool close_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
+static bool batch_close_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
     struct batch_close *c = (container_of(ops[0], struct close_op, op))->order;
     int64_t receiver = c->why == BATCH_TIME ? BATCH_ANY_RECEIVER : c->receiver, moved = 1,
@@ -69,7 +69,7 @@ static bool close_run(struct writer *w, struct store_op **ops, size_t count, str
 }
 
 static const struct store_verb close_verb = { .name = "close batches",
-                                              .run = close_run,
+                                              .run = batch_close_run,
                                               .notes = true };
 
 bool batch_close(struct store *s, struct batch_close *c, struct err *err)
@@ -79,7 +79,7 @@ bool batch_close(struct store *s, struct batch_close *c, struct err *err)
     return writers_call(s->writers, &close_verb, &o.op, err);
 }
 
-static bool change(struct store *s, enum sql_id sql, struct db_args args, struct err *err)
+static bool batch_change(struct store *s, enum sql_id sql, struct db_args args, struct err *err)
 {
     return store_change(s, &(struct store_change){ .sql = sql, .args = args }, NULL, err);
 }
@@ -92,15 +92,15 @@ bool batch_slot(struct store *s, int64_t name, int64_t start_us, int64_t *ret_us
         return false;
     if (*ret_us >= 0)
         return true;
-    return change(s, SQL_BATCH_CLOCK_START, DB_ARGS(db_int(name), db_int(start_us)), err) &&
+    return batch_change(s, SQL_BATCH_CLOCK_START, DB_ARGS(db_int(name), db_int(start_us)), err) &&
            store_one_int(s, SQL_BATCH_CLOCK_GET, args, start_us, ret_us, err);
 }
 
 bool batch_slot_reset(struct store *s, int64_t name, int64_t from_us, int64_t to_us,
                       struct err *err)
 {
-    return change(s, SQL_BATCH_CLOCK_MOVE, DB_ARGS(db_int(name), db_int(from_us), db_int(to_us)),
-                  err);
+    return batch_change(s, SQL_BATCH_CLOCK_MOVE,
+                        DB_ARGS(db_int(name), db_int(from_us), db_int(to_us)), err);
 }
 
 /* ---- reading ----------------------------------------------------------------------------------
@@ -191,7 +191,7 @@ bool batch_names_open(struct store *s, struct batch_name *ret, size_t most, size
 
 bool batch_start(struct store *s, struct err *err)
 {
-    return change(s, SQL_BATCH_UNCLAIM, DB_ARGS(db_int(s->node)), err);
+    return batch_change(s, SQL_BATCH_UNCLAIM, DB_ARGS(db_int(s->node)), err);
 }
 
 struct claim_op {
@@ -201,7 +201,7 @@ struct claim_op {
     bool found;
 };
 
-static bool claim_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
+static bool batch_claim_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
     struct claim_op *o = container_of(ops[0], struct claim_op, op);
 
@@ -211,7 +211,7 @@ static bool claim_run(struct writer *w, struct store_op **ops, size_t count, str
                     o->arena, o->ret, &o->found, err);
 }
 
-static const struct store_verb claim_verb = { .name = "claim batch", .run = claim_run };
+static const struct store_verb claim_verb = { .name = "claim batch", .run = batch_claim_run };
 
 bool batch_claim(struct store *s, struct arena *a, struct batch *ret, bool *ret_found,
                  struct err *err)
@@ -227,14 +227,14 @@ bool batch_claim(struct store *s, struct arena *a, struct batch *ret, bool *ret_
 bool batch_back(struct store *s, const struct batch *b, int64_t due_us, struct str code,
                 struct str message, struct err *err)
 {
-    return change(s, SQL_BATCH_BACK,
-                  DB_ARGS(db_int(b->num), db_int(s->node), db_int(b->claim), db_int(due_us),
-                          code.len > 0 ? db_text(code) : db_null(),
-                          message.len > 0 ? db_text(message) : db_null()),
-                  err);
+    return batch_change(s, SQL_BATCH_BACK,
+                        DB_ARGS(db_int(b->num), db_int(s->node), db_int(b->claim), db_int(due_us),
+                                code.len > 0 ? db_text(code) : db_null(),
+                                message.len > 0 ? db_text(message) : db_null()),
+                        err);
 }
 
-static void read_member(struct db_rows *row, struct arena *a, void *to)
+static void batch_read_member(struct db_rows *row, struct arena *a, void *to)
 {
     *(struct batch_member *)to =
         (struct batch_member){ .doc = db_get_int(row, BATCH_MEMBERS_DOC),
@@ -256,7 +256,7 @@ bool batch_members(struct store *s, int64_t batch, int64_t after, struct arena *
                    struct batch_member *ret, size_t most, size_t *ret_count, struct err *err)
 {
     return store_collect(s, SQL_BATCH_MEMBERS, DB_ARGS(db_int(batch), db_int(after), db_int(most)),
-                         ROWS_INTO(ret, most, a, read_member), ret_count, err);
+                         ROWS_INTO(ret, most, a, batch_read_member), ret_count, err);
 }
 
 static int64_t same_of(struct db_rows *row, int first, int last)
@@ -354,5 +354,5 @@ bool batch_built(struct store *s, const struct batch *b, const struct batch_docu
 
 bool batch_forget(struct store *s, int64_t before_us, struct err *err)
 {
-    return change(s, SQL_BATCH_FORGET, DB_ARGS(db_int(before_us), db_int(FORGET_MOST)), err);
+    return batch_change(s, SQL_BATCH_FORGET, DB_ARGS(db_int(before_us), db_int(FORGET_MOST)), err);
 }

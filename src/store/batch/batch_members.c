@@ -27,8 +27,9 @@ struct aside_op {
     bool ours;
 };
 
-static struct str line_of(struct writer *w, enum timeline_stage stage,
-                          enum timeline_outcome outcome, struct str what, struct str message)
+static struct str batch_members_line_of(struct writer *w, enum timeline_stage stage,
+                                        enum timeline_outcome outcome, struct str what,
+                                        struct str message)
 {
     AUTO(buf_done) struct buf line = BUF_INIT(TIMELINE_MOST);
 
@@ -58,7 +59,8 @@ static bool aside_run(struct writer *w, struct store_op **ops, size_t count, str
     require(count == 1);
     if (!batch_is_ours(w, o->batch, &o->ours, err) || !o->ours)
         return err->kind == ERR_NONE;
-    struct str line = line_of(w, TIMELINE_STEP, TIMELINE_DEAD, STR("batch"), o->message);
+    struct str line =
+        batch_members_line_of(w, TIMELINE_STEP, TIMELINE_DEAD, STR("batch"), o->message);
     struct db_value timeline[] = { db_int(doc), db_bytes(line) };
     struct db_value dead[] = {
         db_int(doc),      db_int(QUEUE_INTAKE), db_int(PRIO_NORMAL), db_int(TASK_RUN),
@@ -269,9 +271,9 @@ static bool end_members(struct writer *w, struct end_op *o, struct err *err)
 
     (void)snprintf(text, sizeof text, "batched: the document of its batch is %s",
                    id_text(&o->batch->doc_id, id));
-    struct str line = line_of(w, TIMELINE_DOCUMENT,
-                              o->state == DOCUMENT_DONE ? TIMELINE_DONE : TIMELINE_CANCELLED,
-                              STR("batch"), str_of(text));
+    struct str line = batch_members_line_of(
+        w, TIMELINE_DOCUMENT, o->state == DOCUMENT_DONE ? TIMELINE_DONE : TIMELINE_CANCELLED,
+        STR("batch"), str_of(text));
 
     for (size_t i = 0; i < o->some.count; i++)
         orders[i] = (struct settle_end_order){ .doc = o->some.docs[i],
@@ -285,7 +287,8 @@ static bool end_members(struct writer *w, struct end_op *o, struct err *err)
     return true;
 }
 
-static bool end_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
+static bool batch_members_end_run(struct writer *w, struct store_op **ops, size_t count,
+                                  struct err *err)
 {
     struct end_op *o = container_of(ops[0], struct end_op, op);
     int64_t there;
@@ -318,7 +321,7 @@ static void end_committed(struct writer *w, struct store_op **ops, size_t count)
 }
 
 static const struct store_verb end_verb = { .name = "end batch",
-                                            .run = end_run,
+                                            .run = batch_members_end_run,
                                             .committed = end_committed };
 
 bool batch_end(struct store *s, const struct batch_over *b, enum document_state state,

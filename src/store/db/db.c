@@ -62,8 +62,8 @@ bool db_query(struct db *db, enum sql_id id, struct db_args args, struct db_rows
 }
 
 /* One answer for all rows of parameters. */
-static bool tell_found(struct db_rows *r, int64_t slot, size_t rows, db_found *found, void *arg,
-                       struct err *err)
+static bool db_tell_found(struct db_rows *r, int64_t slot, size_t rows, db_found *found, void *arg,
+                          struct err *err)
 {
     for (;;) {
         bool row;
@@ -91,7 +91,7 @@ static bool find_at_once(struct db *db, enum sql_id id, int64_t slot, size_t slo
     bool ok = true;
 
     for (size_t i = 0; i < slots; i++) {
-        ok = ok && tell_found(&r[i], slot + (int64_t)i, rows, found, arg, err);
+        ok = ok && db_tell_found(&r[i], slot + (int64_t)i, rows, found, arg, err);
         db_rows_done(&r[i]);
     }
     return ok;

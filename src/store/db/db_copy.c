@@ -15,7 +15,7 @@ struct db_copy {
     sqlite3_backup *backup; /* NULL: over */
 };
 
-static bool fail(sqlite3 *handle, int rc, struct err *err)
+static bool db_copy_fail(sqlite3 *handle, int rc, struct err *err)
 {
     int primary = rc & 0xff;
 
@@ -45,7 +45,7 @@ bool db_copy_begin(struct db *from, const char *path, struct db_copy **ret, stru
         rc = c->backup != NULL ? SQLITE_OK : sqlite3_errcode(c->to);
     }
     if (rc != SQLITE_OK) {
-        (void)fail(c->to, rc, err);
+        (void)db_copy_fail(c->to, rc, err);
         (void)sqlite3_close(c->to);
         free(c);
         return false;
@@ -64,7 +64,7 @@ bool db_copy_step(struct db_copy *c, int pages, bool *ret_done, int64_t *ret_lef
     *ret_done = rc == SQLITE_DONE;
     if (rc == SQLITE_OK || rc == SQLITE_DONE || rc == SQLITE_BUSY || rc == SQLITE_LOCKED)
         return true;
-    return fail(c->to, rc, err);
+    return db_copy_fail(c->to, rc, err);
 }
 
 void db_copy_detach(struct db_copy *c)
@@ -80,7 +80,7 @@ bool db_copy_end(struct db_copy *c, struct err *err)
         return true;
     require(c->backup == NULL);
     int rc = sqlite3_exec(c->to, "PRAGMA journal_mode=DELETE", NULL, NULL, NULL);
-    bool ok = rc == SQLITE_OK || fail(c->to, rc, err);
+    bool ok = rc == SQLITE_OK || db_copy_fail(c->to, rc, err);
 
     (void)sqlite3_close(c->to);
     free(c);

@@ -63,7 +63,7 @@ struct db_postgres {
     struct err failed;
 };
 
-static struct db_postgres *self_of(struct db *db)
+static struct db_postgres *db_postgres_self_of(struct db *db)
 {
     require(db->kind == DB_POSTGRESQL);
     return container_of(db, struct db_postgres, db);
@@ -76,7 +76,7 @@ static bool lost(struct db_postgres *self, struct err *err)
 }
 
 /* Only a migration may take its time. */
-static int64_t wait_us(const struct db_postgres *self, enum sql_id id)
+static int64_t db_postgres_wait_us(const struct db_postgres *self, enum sql_id id)
 {
     if (id == SQL_SCHEMA_LOCK || id == SQL_COUNT)
         return 0;
@@ -93,15 +93,15 @@ static void note_prepared(const struct pending *p, bool ok)
 
 /* All results of one statement.  *ret_ok: it worked; if not, *first says why, unless it
  * holds an earlier error.  False: the connection is lost. */
-static bool collect(struct db_postgres *self, const struct pending *p, bool *ret_ok,
-                    struct err *first)
+static bool db_postgres_collect(struct db_postgres *self, const struct pending *p, bool *ret_ok,
+                                struct err *first)
 {
     PGresult *result, *kept = NULL;
     bool ok = true, over = false;
     struct err why = { 0 };
 
     for (;;) {
-        if (!pg_wait(self->conn, wait_us(self, p->id), &why)) {
+        if (!pg_wait(self->conn, db_postgres_wait_us(self, p->id), &why)) {
             over = true;
             ok = false;
             break;
@@ -150,13 +150,13 @@ static bool settle(struct db_postgres *self, struct err *err)
     for (size_t i = 0; i < n; i++) {
         bool one_ok;
 
-        if (!collect(self, &self->pending[i], &one_ok, &first)) {
+        if (!db_postgres_collect(self, &self->pending[i], &one_ok, &first)) {
             *err = first;
             return false;
         }
         ok = ok && one_ok;
     }
-    if (!pg_wait(self->conn, wait_us(self, SQL_TX_BEGIN), err)) {
+    if (!pg_wait(self->conn, db_postgres_wait_us(self, SQL_TX_BEGIN), err)) {
         self->lost = true;
         return false;
     }
@@ -184,7 +184,7 @@ static bool sent(struct db_postgres *self, int rc, struct pending p, struct err 
         self->pending[self->pending_count++] = p;
         return true;
     }
-    if (collect(self, &p, &ok, &why) && ok)
+    if (db_postgres_collect(self, &p, &ok, &why) && ok)
         return true;
     *err = why;
     return false;
@@ -209,7 +209,7 @@ static bool leave_pipeline(struct db_postgres *self, struct err *err)
 
 /* ---- statements -------------------------------------------------------------------- */
 
-static const char *text_of(struct db_postgres *self, const char *from, int64_t slot)
+static const char *db_postgres_text_of(struct db_postgres *self, const char *from, int64_t slot)
 {
     const char *at;
 
@@ -224,14 +224,14 @@ static const char *text_of(struct db_postgres *self, const char *from, int64_t s
     return self->text.ptr;
 }
 
-static const char *name_of(const struct cell *c, char name[static 32])
+static const char *db_postgres_name_of(const struct cell *c, char name[static 32])
 {
     (void)snprintf(name, 32, "w%lld", (long long)c->name);
     return name;
 }
 
-static bool prepare(struct db_postgres *self, struct cell *c, enum sql_id id, int64_t slot,
-                    struct err *err)
+static bool db_postgres_prepare(struct db_postgres *self, struct cell *c, enum sql_id id,
+                                int64_t slot, struct err *err)
 {
     const struct sql_statement *s = &sql_postgresql[id];
     Oid types[PG_PARAMS_MOST];
@@ -240,13 +240,14 @@ static bool prepare(struct db_postgres *self, struct cell *c, enum sql_id id, in
     require(s->text != NULL);
     *c = (struct cell){ .state = CELL_ASKED, .id = id, .slot = slot, .name = ++self->names };
     int n = pg_types(s, types);
-    int rc = PQsendPrepare(self->conn, name_of(c, name), text_of(self, s->text, slot), n, types);
+    int rc = PQsendPrepare(self->conn, db_postgres_name_of(c, name),
+                           db_postgres_text_of(self, s->text, slot), n, types);
 
     return sent(self, rc, (struct pending){ .id = id, .made = c, .name = c->name }, err);
 }
 
 /* The least recently used one goes. */
-static bool make_room(struct db_postgres *self, struct cell **ret, struct err *err)
+static bool db_postgres_make_room(struct db_postgres *self, struct cell **ret, struct err *err)
 {
     struct cell *oldest = &self->slotted[0];
 
@@ -256,8 +257,8 @@ static bool make_room(struct db_postgres *self, struct cell **ret, struct err *e
     *ret = oldest;
     if (oldest->state == CELL_EMPTY)
         return true;
-    const char *text =
-        text_of(self, sql_postgresql[SQL_STATEMENT_DROP].text, oldest->name); /* w@SLOT@ */
+    const char *text = db_postgres_text_of(self, sql_postgresql[SQL_STATEMENT_DROP].text,
+                                           oldest->name); /* w@SLOT@ */
 
     oldest->state = CELL_EMPTY;
     int rc = PQsendQueryParams(self->conn, text, 0, NULL, NULL, NULL, NULL, 1);
@@ -275,9 +276,9 @@ static bool cell_of(struct db_postgres *self, enum sql_id id, int64_t slot, stru
     for (struct cell *s = self->slotted; c == NULL && s < self->slotted + SLOTTED; s++)
         if (s->state != CELL_EMPTY && s->id == id && s->slot == slot)
             c = s;
-    if (c == NULL && !make_room(self, &c, err))
+    if (c == NULL && !db_postgres_make_room(self, &c, err))
         return false;
-    if (c->state == CELL_EMPTY && !prepare(self, c, id, slot, err))
+    if (c->state == CELL_EMPTY && !db_postgres_prepare(self, c, id, slot, err))
         return false;
     c->used = ++self->uses;
     *ret = c;
@@ -316,8 +317,8 @@ static bool execute(struct db_postgres *self, enum sql_id id, int64_t slot,
         pg_row(s->types, values, columns, &p);
     else if (!pg_arrays(s->types, values, columns, rows, &self->scratch, &p, err))
         return err_context(err, "%s", s->name);
-    int rc = PQsendQueryPrepared(self->conn, name_of(c, name), p.count, p.values, p.lengths,
-                                 p.formats, 1);
+    int rc = PQsendQueryPrepared(self->conn, db_postgres_name_of(c, name), p.count, p.values,
+                                 p.lengths, p.formats, 1);
 
     return sent(self, rc, (struct pending){ .id = id, .result = ret_result }, err) &&
            (!s->batch || hold_back(self, self->scratch.len, err));
@@ -336,7 +337,7 @@ static bool postgres_send(struct db *db, enum sql_id id, int64_t slot,
                           const struct db_value *values, size_t columns, size_t rows,
                           struct err *err)
 {
-    struct db_postgres *self = self_of(db);
+    struct db_postgres *self = db_postgres_self_of(db);
     bool batch = sql_postgresql[id].batch;
 
     for (size_t n; rows > 0; rows -= n, values += n * columns) {
@@ -352,7 +353,8 @@ static bool postgres_run(struct db *db, enum sql_id id, int64_t slot, struct db_
 {
     PGresult *result = NULL;
 
-    bool ok = execute_now(self_of(db), id, slot, args.values, args.count, 1, &result, err);
+    bool ok =
+        execute_now(db_postgres_self_of(db), id, slot, args.values, args.count, 1, &result, err);
 
     if (ok && !str_to_i64(str_of(PQcmdTuples(result)), ret_changed))
         *ret_changed = 0;
@@ -365,7 +367,7 @@ static bool postgres_query(struct db *db, enum sql_id id, int64_t slot, struct d
 {
     PGresult *result = NULL;
 
-    if (!execute_now(self_of(db), id, slot, args.values, args.count, 1, &result, err)) {
+    if (!execute_now(db_postgres_self_of(db), id, slot, args.values, args.count, 1, &result, err)) {
         PQclear(result);
         return false;
     }
@@ -379,7 +381,7 @@ static bool postgres_query_rows(struct db *db, enum sql_id id, int64_t slot, siz
                                 const struct db_value *values, size_t columns, size_t rows,
                                 struct db_rows *ret, struct err *err)
 {
-    struct db_postgres *self = self_of(db);
+    struct db_postgres *self = db_postgres_self_of(db);
     PGresult *results[DB_SLOTS_MOST] = { 0 };
     bool ok = true;
 
@@ -429,7 +431,7 @@ static void postgres_rows_done(struct db_rows *rows)
 
 static bool postgres_begin(struct db *db, enum sql_id how, struct err *err)
 {
-    struct db_postgres *self = self_of(db);
+    struct db_postgres *self = db_postgres_self_of(db);
 
     require(!self->in_tx);
     if (!enter_pipeline(self, err))
@@ -457,7 +459,8 @@ static bool send_commit(struct db_postgres *self, struct err *err)
         return lost(self, err);
     struct pending p = { .id = SQL_TX_COMMIT, .result = &result };
     /* A lost answer is one that nobody hears, also if it is here already. */
-    bool heard = fault_error(COMMIT_SENT) ? lost(self, &why) : collect(self, &p, &ok, &why);
+    bool heard =
+        fault_error(COMMIT_SENT) ? lost(self, &why) : db_postgres_collect(self, &p, &ok, &why);
 
     if (!heard) {
         *err = why;
@@ -477,7 +480,7 @@ static bool send_commit(struct db_postgres *self, struct err *err)
 
 static bool postgres_commit(struct db *db, struct err *err)
 {
-    struct db_postgres *self = self_of(db);
+    struct db_postgres *self = db_postgres_self_of(db);
 
     require(self->in_tx);
     if (!settle(self, err) || !leave_pipeline(self, err))
@@ -492,7 +495,7 @@ static bool postgres_commit(struct db *db, struct err *err)
 
 static void postgres_rollback(struct db *db)
 {
-    struct db_postgres *self = self_of(db);
+    struct db_postgres *self = db_postgres_self_of(db);
     struct err err = { 0 };
 
     if (!self->in_tx)
@@ -510,7 +513,7 @@ static void postgres_rollback(struct db *db)
 /* Scripts have many statements, which a pipeline does not take. */
 static bool postgres_script(struct db *db, const char *text, struct err *err)
 {
-    struct db_postgres *self = self_of(db);
+    struct db_postgres *self = db_postgres_self_of(db);
     bool piped = self->piped;
 
     if (piped && (!settle(self, err) || !leave_pipeline(self, err)))
@@ -531,7 +534,7 @@ static void disconnect(struct db_postgres *self)
     memset(self->slotted, 0, sizeof self->slotted);
 }
 
-static bool set_up(struct db_postgres *self, struct err *err)
+static bool db_postgres_set_up(struct db_postgres *self, struct err *err)
 {
     struct pg_setting settings[PG_SETTINGS];
     struct db_rows rows = { .db = &self->db };
@@ -562,7 +565,7 @@ static bool connect_now(struct db_postgres *self, struct err *err)
     if (!pg_connect(self->url, self->reader, &self->conn, err))
         return false;
     self->lost = false;
-    if (set_up(self, err))
+    if (db_postgres_set_up(self, err))
         return true;
     disconnect(self);
     return false;
@@ -571,7 +574,7 @@ static bool connect_now(struct db_postgres *self, struct err *err)
 /* An idle connection has nothing to read, unless the server ended it. */
 static bool postgres_alive(struct db *db)
 {
-    struct db_postgres *self = self_of(db);
+    struct db_postgres *self = db_postgres_self_of(db);
 
     for (int i = 0; !self->lost && !self->in_tx && i < 3; i++) {
         struct pollfd p = { .fd = PQsocket(self->conn), .events = POLLIN };
@@ -586,7 +589,7 @@ static bool postgres_alive(struct db *db)
 /* A database that is down is not asked again by everybody who comes. */
 static bool postgres_revive(struct db *db, struct err *err)
 {
-    struct db_postgres *self = self_of(db);
+    struct db_postgres *self = db_postgres_self_of(db);
 
     if (self->failed_us != 0 && clock_mono_us() - self->failed_us < REVIVE_EVERY_US) {
         *err = self->failed;
@@ -602,7 +605,7 @@ static bool postgres_revive(struct db *db, struct err *err)
 
 static void postgres_close(struct db *db)
 {
-    struct db_postgres *self = self_of(db);
+    struct db_postgres *self = db_postgres_self_of(db);
 
     disconnect(self);
     buf_done(&self->scratch);

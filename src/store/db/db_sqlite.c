@@ -32,7 +32,7 @@ struct db_sqlite {
     bool reader;
 };
 
-static struct db_sqlite *self_of(struct db *db)
+static struct db_sqlite *db_sqlite_self_of(struct db *db)
 {
     require(db->kind == DB_SQLITE);
     return container_of(db, struct db_sqlite, db);
@@ -41,7 +41,7 @@ static struct db_sqlite *self_of(struct db *db)
 /* A sync or write that failed leaves the file in a state that only recovery
  * knows: the writer ends the process.  A full disk is an ordinary refusal.  Of what stays, no code
  * is told: whoever takes it for an errno reads SQLITE_ERROR as EPERM. */
-static bool fail(struct db_sqlite *self, int rc, const char *what, struct err *err)
+static bool db_sqlite_fail(struct db_sqlite *self, int rc, const char *what, struct err *err)
 {
     int primary = rc & 0xff, sys = sqlite3_system_errno(self->handle);
 
@@ -58,8 +58,8 @@ static bool fail(struct db_sqlite *self, int rc, const char *what, struct err *e
     return err_set(err, ERR_PERMANENT, 0, "%s: %s", what, sqlite3_errmsg(self->handle));
 }
 
-static bool prepare(struct db_sqlite *self, enum sql_id id, int64_t slot, sqlite3_stmt **ret,
-                    struct err *err)
+static bool db_sqlite_prepare(struct db_sqlite *self, enum sql_id id, int64_t slot,
+                              sqlite3_stmt **ret, struct err *err)
 {
     const struct sql_statement *s = &sql_sqlite[id];
     char number[24];
@@ -80,7 +80,7 @@ static bool prepare(struct db_sqlite *self, enum sql_id id, int64_t slot, sqlite
     int rc = sqlite3_prepare_v3(self->handle, sql, -1, SQLITE_PREPARE_PERSISTENT, ret, NULL);
 
     sqlite3_free(sql);
-    return rc == SQLITE_OK ? true : fail(self, rc, s->name, err);
+    return rc == SQLITE_OK ? true : db_sqlite_fail(self, rc, s->name, err);
 }
 
 static bool slotted_stmt(struct db_sqlite *self, enum sql_id id, int64_t slot, sqlite3_stmt **ret,
@@ -100,7 +100,7 @@ static bool slotted_stmt(struct db_sqlite *self, enum sql_id id, int64_t slot, s
     }
     sqlite3_stmt *stmt;
 
-    if (!prepare(self, id, slot, &stmt, err))
+    if (!db_sqlite_prepare(self, id, slot, &stmt, err))
         return false;
     (void)sqlite3_finalize(oldest->stmt);
     *oldest = (struct slotted){ .stmt = stmt, .id = id, .slot = slot, .used = self->uses };
@@ -113,7 +113,7 @@ static bool stmt_of(struct db_sqlite *self, enum sql_id id, int64_t slot, sqlite
 {
     if (slot != DB_NO_SLOT)
         return slotted_stmt(self, id, slot, ret, err);
-    if (self->stmts[id] == NULL && !prepare(self, id, slot, &self->stmts[id], err))
+    if (self->stmts[id] == NULL && !db_sqlite_prepare(self, id, slot, &self->stmts[id], err))
         return false;
     *ret = self->stmts[id];
     return true;
@@ -153,7 +153,7 @@ static bool step_to_end(struct db_sqlite *self, sqlite3_stmt *stmt, enum sql_id 
     if (rc != SQLITE_DONE) {
         rc = sqlite3_extended_errcode(self->handle);
         (void)sqlite3_reset(stmt);
-        return fail(self, rc, sql_sqlite[id].name, err);
+        return db_sqlite_fail(self, rc, sql_sqlite[id].name, err);
     }
     (void)sqlite3_reset(stmt);
     return true;
@@ -163,8 +163,9 @@ static bool exec(struct db_sqlite *self, const char *text, struct err *err)
 {
     int rc = sqlite3_exec(self->handle, text, NULL, NULL, NULL);
 
-    return rc == SQLITE_OK ? true
-                           : fail(self, sqlite3_extended_errcode(self->handle), "database", err);
+    return rc == SQLITE_OK
+               ? true
+               : db_sqlite_fail(self, sqlite3_extended_errcode(self->handle), "database", err);
 }
 
 static bool sqlite_begin(struct db *db, enum sql_id how, struct err *err)
@@ -183,14 +184,14 @@ static void sqlite_rollback(struct db *db)
 {
     struct err err;
 
-    if (sqlite3_get_autocommit(self_of(db)->handle) == 0)
+    if (sqlite3_get_autocommit(db_sqlite_self_of(db)->handle) == 0)
         (void)db_send(db, SQL_TX_ROLLBACK, DB_NO_ARGS, &err); /* nothing was told to anybody */
 }
 
 static bool sqlite_send(struct db *db, enum sql_id id, int64_t slot, const struct db_value *values,
                         size_t columns, size_t rows, struct err *err)
 {
-    struct db_sqlite *self = self_of(db);
+    struct db_sqlite *self = db_sqlite_self_of(db);
     sqlite3_stmt *stmt;
 
     if (!stmt_of(self, id, slot, &stmt, err))
@@ -208,7 +209,7 @@ static bool sqlite_run(struct db *db, enum sql_id id, int64_t slot, struct db_ar
 {
     if (!sqlite_send(db, id, slot, args.values, args.count, 1, err))
         return false;
-    *ret_changed = sqlite3_changes64(self_of(db)->handle);
+    *ret_changed = sqlite3_changes64(db_sqlite_self_of(db)->handle);
     return true;
 }
 
@@ -217,7 +218,7 @@ static bool sqlite_query(struct db *db, enum sql_id id, int64_t slot, struct db_
 {
     sqlite3_stmt *stmt;
 
-    if (!stmt_of(self_of(db), id, slot, &stmt, err))
+    if (!stmt_of(db_sqlite_self_of(db), id, slot, &stmt, err))
         return false;
     bind(stmt, args.values, args.count);
     ret->state = stmt;
@@ -230,10 +231,10 @@ static bool sqlite_next(struct db_rows *rows, bool *ret_row, struct err *err)
     int rc = sqlite3_step(rows->state);
 
     if (rc != SQLITE_ROW && rc != SQLITE_DONE) {
-        struct db_sqlite *self = self_of(rows->db);
+        struct db_sqlite *self = db_sqlite_self_of(rows->db);
 
         rc = sqlite3_extended_errcode(self->handle);
-        return fail(self, rc, sql_sqlite[rows->row].name, err);
+        return db_sqlite_fail(self, rc, sql_sqlite[rows->row].name, err);
     }
     *ret_row = rc == SQLITE_ROW;
     return true;
@@ -263,7 +264,7 @@ static void sqlite_rows_done(struct db_rows *rows)
 
 static bool sqlite_script(struct db *db, const char *text, struct err *err)
 {
-    return exec(self_of(db), text, err);
+    return exec(db_sqlite_self_of(db), text, err);
 }
 
 static bool sqlite_alive(struct db *db)
@@ -281,7 +282,7 @@ static bool sqlite_revive(struct db *db, struct err *err)
 
 static void sqlite_close(struct db *db)
 {
-    struct db_sqlite *self = self_of(db);
+    struct db_sqlite *self = db_sqlite_self_of(db);
 
     for (size_t i = 0; i < SQL_COUNT; i++)
         (void)sqlite3_finalize(self->stmts[i]);
@@ -350,7 +351,7 @@ static bool set_durable(struct db_sqlite *self, struct err *err)
     return true;
 }
 
-static bool set_up(struct db_sqlite *self, struct err *err)
+static bool db_sqlite_set_up(struct db_sqlite *self, struct err *err)
 {
     int flag;
 
@@ -391,7 +392,7 @@ bool db_open_sqlite(const struct db_sqlite_options *options, struct db **ret, st
         sqlite_close(&self->db);
         return false;
     }
-    if (!set_up(self, err)) {
+    if (!db_sqlite_set_up(self, err)) {
         sqlite_close(&self->db);
         return err_context(err, "open %s", options->path);
     }
@@ -401,24 +402,24 @@ bool db_open_sqlite(const struct db_sqlite_options *options, struct db **ret, st
 
 sqlite3 *db_sqlite_handle(struct db *db)
 {
-    return self_of(db)->handle;
+    return db_sqlite_self_of(db)->handle;
 }
 
 int64_t db_sqlite_wal_pages(struct db *db)
 {
-    return self_of(db)->wal_pages;
+    return db_sqlite_self_of(db)->wal_pages;
 }
 
 bool db_sqlite_checkpoint(struct db *db, struct err *err)
 {
-    struct db_sqlite *self = self_of(db);
+    struct db_sqlite *self = db_sqlite_self_of(db);
     int log = 0, moved = 0;
 
     fault_point(CHECKPOINT);
     int rc = sqlite3_wal_checkpoint_v2(self->handle, NULL, SQLITE_CHECKPOINT_PASSIVE, &log, &moved);
 
     if (rc != SQLITE_OK)
-        return fail(self, sqlite3_extended_errcode(self->handle), "checkpoint", err);
+        return db_sqlite_fail(self, sqlite3_extended_errcode(self->handle), "checkpoint", err);
     self->wal_pages = log - moved;
     return true;
 }

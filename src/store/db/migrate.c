@@ -64,7 +64,7 @@ static bool run_for_family(struct db *db, const struct sql_step *step, struct er
     return true;
 }
 
-static bool run_steps(struct db *db, const struct sql_step *steps, struct err *err)
+static bool migrate_run_steps(struct db *db, const struct sql_step *steps, struct err *err)
 {
     for (; steps->text != NULL; steps++)
         if (!(steps->family != NULL ? run_for_family(db, steps, err)
@@ -73,7 +73,7 @@ static bool run_steps(struct db *db, const struct sql_step *steps, struct err *e
     return true;
 }
 
-static bool step(struct db *db, const struct sql_migration *m, struct err *err)
+static bool migrate_step(struct db *db, const struct sql_migration *m, struct err *err)
 {
     int64_t version;
 
@@ -84,7 +84,7 @@ static bool step(struct db *db, const struct sql_migration *m, struct err *err)
 
     if (ok && version < m->version) {
         ok = db_run(db, SQL_SCHEMA_MAKE, DB_NO_ARGS, NULL, err) &&
-             run_steps(db, db->kind == DB_SQLITE ? m->sqlite : m->postgresql, err) &&
+             migrate_run_steps(db, db->kind == DB_SQLITE ? m->sqlite : m->postgresql, err) &&
              db_run(db, SQL_SCHEMA_STEP, DB_ARGS(db_int(m->version), db_text(str_of(m->name))),
                     NULL, err);
         fault_point(MIGRATE_STEP);
@@ -103,7 +103,7 @@ bool migrate(struct db *db, const struct sql_migration *all, struct err *err)
     if (!version_of(db, &version, err) || !refuse_newer(version, err))
         return false;
     for (const struct sql_migration *m = all; m->version != 0; m++)
-        if (m->version > version && !step(db, m, err))
+        if (m->version > version && !migrate_step(db, m, err))
             return false;
     return true;
 }

@@ -49,7 +49,7 @@ static bool is_plausible(const PQconninfoOption *options)
            strspn(given(options, "port"), "0123456789,") == strlen(given(options, "port"));
 }
 
-static bool parse(const char *url, PQconninfoOption **ret, struct err *err)
+static bool pg_connect_parse(const char *url, PQconninfoOption **ret, struct err *err)
 {
     char *why = NULL;
     PQconninfoOption *options = PQconninfoParse(url, &why);
@@ -99,7 +99,7 @@ bool pg_connect(const char *url, bool reader, PGconn **ret, struct err *err)
     const char *names[GIVEN_MOST + PARAMETERS + 1], *values[GIVEN_MOST + PARAMETERS + 1];
     size_t n = 0;
 
-    if (!parse(url, &options, err))
+    if (!pg_connect_parse(url, &options, err))
         return false;
     for (size_t i = 0; i < PARAMETERS; i++) {
         const char *own = given(options, parameters[i].name);

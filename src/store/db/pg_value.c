@@ -7,7 +7,7 @@
 enum { INT8 = 20, TEXT = 25, BYTEA = 17, INT8_ARRAY = 1016, TEXT_ARRAY = 1009, BYTEA_ARRAY = 1001 };
 enum { ARRAY_HEAD = 20 };
 
-static Oid type_of(char letter)
+static Oid pg_value_type_of(char letter)
 {
     return letter == 'i' ? INT8 : letter == 't' ? TEXT : BYTEA;
 }
@@ -23,7 +23,7 @@ int pg_types(const struct sql_statement *s, Oid types[static PG_PARAMS_MOST])
 
     for (const char *t = s->types; *t != '\0'; t++) {
         require(n < PG_PARAMS_MOST);
-        types[n++] = s->batch ? array_of(*t) : type_of(*t);
+        types[n++] = s->batch ? array_of(*t) : pg_value_type_of(*t);
     }
     return n;
 }
@@ -84,7 +84,7 @@ static char *put_u32(char *at, uint32_t v)
     return at + sizeof v;
 }
 
-static char *put_element(char *at, const struct db_value *v)
+static char *pg_value_put_element(char *at, const struct db_value *v)
 {
     if (v->type == DB_NULL)
         return put_u32(at, UINT32_MAX);
@@ -114,11 +114,11 @@ static char *put_array(char *at, char letter, const struct db_value *column, siz
 
         check_type(letter, v);
         nulls |= v->type == DB_NULL;
-        at = put_element(at, v);
+        at = pg_value_put_element(at, v);
     }
     head = put_u32(head, 1);
     head = put_u32(head, nulls);
-    head = put_u32(head, type_of(letter));
+    head = put_u32(head, pg_value_type_of(letter));
     head = put_u32(head, (uint32_t)rows);
     (void)put_u32(head, 1);
     return at;

@@ -70,7 +70,7 @@ bool rows_one(struct db *db, enum sql_id id, int64_t slot, struct db_args args, 
     return true;
 }
 
-static void read_int(struct db_rows *row, struct arena *a, void *to)
+static void rows_read_int(struct db_rows *row, struct arena *a, void *to)
 {
     (void)a;
     *(int64_t *)to = db_get_int(row, 0);
@@ -79,8 +79,8 @@ static void read_int(struct db_rows *row, struct arena *a, void *to)
 bool rows_ints(struct db *db, enum sql_id id, struct db_args args, int64_t *ret, size_t most,
                size_t *ret_count, struct err *err)
 {
-    return rows_collect(db, id, DB_NO_SLOT, args, ROWS_INTO(ret, most, NULL, read_int), ret_count,
-                        err);
+    return rows_collect(db, id, DB_NO_SLOT, args, ROWS_INTO(ret, most, NULL, rows_read_int),
+                        ret_count, err);
 }
 
 struct str row_text(struct db_rows *row, int column, struct arena *a)

@@ -162,7 +162,7 @@ static int open_ours(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int
     return rc;
 }
 
-static void make(void)
+static void vfs_sqlite_make(void)
 {
     /* Counting its memory costs SQLite a lock at every allocation. */
     require(sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0) == SQLITE_OK);
@@ -179,5 +179,5 @@ static void make(void)
 
 void vfs_sqlite_register(void)
 {
-    (void)pthread_once(&once, make);
+    (void)pthread_once(&once, vfs_sqlite_make);
 }

@@ -23,7 +23,7 @@ bool endpoint_state_drop(struct store *s, int64_t endpoint, bool breaker, struct
                         NULL, err);
 }
 
-static void read_state(struct db_rows *row, struct arena *a, void *to)
+static void endpoint_state_read_state(struct db_rows *row, struct arena *a, void *to)
 {
     *(struct endpoint_state *)to =
         (struct endpoint_state){ .endpoint = db_get_int(row, ENDPOINT_STATE_ALL_ENDPOINT),
@@ -38,5 +38,5 @@ bool endpoint_state_list(struct store *s, struct arena *a, struct endpoint_state
                          size_t *ret_count, struct err *err)
 {
     return store_collect(s, SQL_ENDPOINT_STATE_ALL, DB_ARGS(db_int(most)),
-                         ROWS_INTO(ret, most, a, read_state), ret_count, err);
+                         ROWS_INTO(ret, most, a, endpoint_state_read_state), ret_count, err);
 }

@@ -33,7 +33,7 @@ struct add_op {
     bool full;
 };
 
-static bool add_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
+static bool hold_add_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
     struct add_op *o = container_of(ops[0], struct add_op, op);
     const struct hold *h = o->hold;
@@ -53,7 +53,9 @@ static bool add_run(struct writer *w, struct store_op **ops, size_t count, struc
                   NULL, err);
 }
 
-static const struct store_verb add_verb = { .name = "add hold", .run = add_run, .notes = true };
+static const struct store_verb add_verb = { .name = "add hold",
+                                            .run = hold_add_run,
+                                            .notes = true };
 
 bool hold_add(struct store *s, const struct hold *h, int64_t *ret_num, struct err *err)
 {
@@ -75,7 +77,7 @@ struct end_op {
 };
 
 /* Old ones go when another one ends. */
-static bool forget(struct writer *w, struct err *err)
+static bool hold_forget(struct writer *w, struct err *err)
 {
     int64_t before = clock_wall_us() - (int64_t)HOLD_KEEP_DAYS * 86400 * CLOCK_S;
 
@@ -97,17 +99,19 @@ static bool note_end(struct writer *w, struct end_op *o, struct err *err)
     return true;
 }
 
-static bool end_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
+static bool hold_end_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
     struct end_op *o = container_of(ops[0], struct end_op, op);
 
     require(count == 1);
     return mark_take(w, "hold", NULL, err) &&
            db_run(w->db, SQL_HOLD_END, DB_ARGS(db_int(o->num), db_text(o->by)), &o->ended, err) &&
-           (o->ended == 0 || note_end(w, o, err)) && forget(w, err);
+           (o->ended == 0 || note_end(w, o, err)) && hold_forget(w, err);
 }
 
-static const struct store_verb end_verb = { .name = "end hold", .run = end_run, .notes = true };
+static const struct store_verb end_verb = { .name = "end hold",
+                                            .run = hold_end_run,
+                                            .notes = true };
 
 bool hold_end(struct store *s, int64_t num, struct str by, bool *ret_was, struct err *err)
 {
@@ -128,7 +132,7 @@ struct sweep_op {
     size_t count;
 };
 
-static bool sweep_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
+static bool hold_sweep_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
     struct sweep_op *o = container_of(ops[0], struct sweep_op, op);
     struct db_value second =
@@ -138,12 +142,12 @@ static bool sweep_run(struct writer *w, struct store_op **ops, size_t count, str
     if (!rows_ints(w->db, o->id, DB_ARGS(db_int(o->now_us), second), o->nums, HOLDS_MOST, &o->count,
                    err))
         return false;
-    return o->count == 0 || (mark_take(w, "hold", NULL, err) && forget(w, err));
+    return o->count == 0 || (mark_take(w, "hold", NULL, err) && hold_forget(w, err));
 }
 
-static const struct store_verb sweep_verb = { .name = "sweep holds", .run = sweep_run };
+static const struct store_verb sweep_verb = { .name = "sweep holds", .run = hold_sweep_run };
 
-static bool sweep(struct store *s, struct sweep_op *o, size_t *ret_count, struct err *err)
+static bool hold_sweep(struct store *s, struct sweep_op *o, size_t *ret_count, struct err *err)
 {
     if (!writers_call(s->writers, &sweep_verb, &o->op, err))
         return false;
@@ -156,7 +160,7 @@ bool hold_expire(struct store *s, int64_t now_us, int64_t *ret_nums, size_t *ret
 {
     struct sweep_op o = { .id = SQL_HOLD_EXPIRE, .now_us = now_us, .nums = ret_nums };
 
-    return sweep(s, &o, ret_count, err);
+    return hold_sweep(s, &o, ret_count, err);
 }
 
 bool hold_remind(struct store *s, int64_t now_us, int64_t before_us, int64_t *ret_nums,
@@ -166,7 +170,7 @@ bool hold_remind(struct store *s, int64_t now_us, int64_t before_us, int64_t *re
         .id = SQL_HOLD_REMIND, .now_us = now_us, .before_us = before_us, .nums = ret_nums
     };
 
-    return sweep(s, &o, ret_count, err);
+    return hold_sweep(s, &o, ret_count, err);
 }
 
 bool hold_see(struct store *s, int64_t num, struct str sending, struct err *err)

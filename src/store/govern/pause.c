@@ -23,7 +23,7 @@ struct pause_op {
     struct str reason, by;
 };
 
-static bool change_one(struct writer *w, struct pause_op *o, int what, struct err *err)
+static bool pause_change_one(struct writer *w, struct pause_op *o, int what, struct err *err)
 {
     int64_t n;
     bool ok =
@@ -37,7 +37,7 @@ static bool change_one(struct writer *w, struct pause_op *o, int what, struct er
     return ok;
 }
 
-static bool change_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
+static bool pause_change_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
     struct pause_op *o = container_of(ops[0], struct pause_op, op);
 
@@ -46,7 +46,7 @@ static bool change_run(struct writer *w, struct store_op **ops, size_t count, st
     if (!mark_take(w, "hold", NULL, err))
         return false;
     for (int what = 0; what < PAUSES; what++)
-        if ((o->what >> what & 1) != 0 && !change_one(w, o, what, err))
+        if ((o->what >> what & 1) != 0 && !pause_change_one(w, o, what, err))
             return false;
     char node[40] = "all nodes";
 
@@ -58,7 +58,7 @@ static bool change_run(struct writer *w, struct store_op **ops, size_t count, st
 }
 
 static const struct store_verb change_verb = { .name = "change pauses",
-                                               .run = change_run,
+                                               .run = pause_change_run,
                                                .notes = true };
 
 bool pause_put(struct store *s, int64_t node, unsigned what, struct str reason, struct str by,

@@ -6,7 +6,7 @@
 #include "base/container_of.h"
 #include "store/kernel/store_state.h"
 
-static bool reserve(struct writer *w, struct rate_op *o, struct err *err)
+static bool govern_rate_reserve(struct writer *w, struct rate_op *o, struct err *err)
 {
     int64_t next, now_us;
 
@@ -20,7 +20,7 @@ static bool reserve(struct writer *w, struct rate_op *o, struct err *err)
     return db_run(w->db, SQL_RATE_PUT, DB_ARGS(db_int(o->system), db_int(next)), NULL, err);
 }
 
-static int by_system(const void *a, const void *b)
+static int rate_by_system(const void *a, const void *b)
 {
     const struct rate_op *const *x = a, *const *y = b;
 
@@ -34,9 +34,9 @@ static bool rate_run(struct writer *w, struct store_op **ops, size_t count, stru
 
     for (size_t i = 0; i < count; i++)
         all[i] = container_of(ops[i], struct rate_op, op);
-    qsort(all, count, sizeof(struct rate_op *), by_system);
+    qsort(all, count, sizeof(struct rate_op *), rate_by_system);
     for (size_t i = 0; i < count; i++)
-        if (!reserve(w, all[i], err))
+        if (!govern_rate_reserve(w, all[i], err))
             return false;
     return true;
 }

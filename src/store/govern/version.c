@@ -8,7 +8,7 @@
 #include "store/kernel/reader.h"
 #include "store/kernel/store_state.h"
 
-static void read_version(struct db_rows *row, struct arena *a, void *to)
+static void version_read_version(struct db_rows *row, struct arena *a, void *to)
 {
     *(struct version *)to = (struct version){ .number = db_get_int(row, VERSION_VERSION),
                                               .made_us = db_get_int(row, VERSION_MADE_US),
@@ -33,8 +33,8 @@ bool version_get(struct store *s, int64_t number, struct arena *a, struct versio
 {
     bool there;
 
-    return store_one(s, SQL_CONFIG_GET, DB_ARGS(db_int(number)), read_version, a, ret, &there,
-                     err) &&
+    return store_one(s, SQL_CONFIG_GET, DB_ARGS(db_int(number)), version_read_version, a, ret,
+                     &there, err) &&
            there;
 }
 
@@ -42,7 +42,7 @@ bool version_list(struct store *s, size_t limit, struct arena *a, struct version
                   size_t *ret_count, struct err *err)
 {
     return store_collect(s, SQL_CONFIG_PAGE, DB_ARGS(db_int(limit)),
-                         ROWS_INTO(ret, limit, a, read_version), ret_count, err);
+                         ROWS_INTO(ret, limit, a, version_read_version), ret_count, err);
 }
 
 struct add_op {
@@ -63,7 +63,7 @@ static void note_version(struct writer *w, struct add_op *o, const struct sha256
     audit_note(w, &o->op, STR("configuration"), str_of(was), str_of(became));
 }
 
-static bool add_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
+static bool version_add_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
     struct add_op *o = container_of(ops[0], struct add_op, op);
     struct sha256 sha = digest_of(o->body);
@@ -83,7 +83,9 @@ static bool add_run(struct writer *w, struct store_op **ops, size_t count, struc
                   NULL, err);
 }
 
-static const struct store_verb add_verb = { .name = "add version", .run = add_run, .notes = true };
+static const struct store_verb add_verb = { .name = "add version",
+                                            .run = version_add_run,
+                                            .notes = true };
 
 bool version_add(struct store *s, int64_t expected, struct str body, struct str by, struct str note,
                  int64_t *ret_number, struct err *err)

@@ -18,7 +18,8 @@ bool mark_take(struct writer *w, const char *name, int64_t *ret, struct err *err
                       ret != NULL ? ret : &value, err);
 }
 
-static bool change_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
+static bool kernel_change_run(struct writer *w, struct store_op **ops, size_t count,
+                              struct err *err)
 {
     struct change_op *o = container_of(ops[0], struct change_op, op);
     const struct store_change *c = o->change;
@@ -31,9 +32,9 @@ static bool change_run(struct writer *w, struct store_op **ops, size_t count, st
     return true;
 }
 
-static const struct store_verb change_verb = { .name = "change", .run = change_run };
+static const struct store_verb change_verb = { .name = "change", .run = kernel_change_run };
 static const struct store_verb silent_verb = { .name = "silent change",
-                                               .run = change_run,
+                                               .run = kernel_change_run,
                                                .notes = true };
 
 bool store_change(struct store *s, const struct store_change *c, int64_t *ret_changed,

@@ -50,21 +50,21 @@ static uint32_t *slot_of_id(const struct name_table *t, int64_t id)
     return &t->by_id[i];
 }
 
-static const struct stored_name *find(const struct name_table *t, enum name_kind kind,
-                                      struct str name)
+static const struct stored_name *names_find(const struct name_table *t, enum name_kind kind,
+                                            struct str name)
 {
     uint32_t at = t->slots > 0 ? *slot_of_name(t, kind, name) : 0;
 
     return at != 0 ? &t->words[at - 1] : NULL;
 }
 
-static void put(struct name_table *t, size_t at)
+static void names_put(struct name_table *t, size_t at)
 {
     *slot_of_name(t, t->words[at].kind, t->words[at].name) = (uint32_t)at + 1;
     *slot_of_id(t, t->words[at].id) = (uint32_t)at + 1;
 }
 
-static void grow(struct name_table *t)
+static void names_grow(struct name_table *t)
 {
     t->slots = t->slots > 0 ? t->slots * 2 : SLOTS_FIRST;
     free(t->by_name);
@@ -73,16 +73,16 @@ static void grow(struct name_table *t)
     t->by_id = xcalloc(t->slots, sizeof *t->by_id);
     t->words = xrealloc(t->words, t->slots / 2 * sizeof *t->words);
     for (size_t i = 0; i < t->count; i++)
-        put(t, i);
+        names_put(t, i);
 }
 
-static void remember(struct name_table *t, int64_t id, enum name_kind kind, struct str name)
+static void names_remember(struct name_table *t, int64_t id, enum name_kind kind, struct str name)
 {
     if ((t->count + 1) * 2 > t->slots)
-        grow(t);
+        names_grow(t);
     t->words[t->count] =
         (struct stored_name){ .id = id, .kind = kind, .name = arena_copy(&t->arena, name) };
-    put(t, t->count++);
+    names_put(t, t->count++);
 }
 
 /* ---- from the store ------------------------------------------------------------------ */
@@ -94,8 +94,8 @@ static bool add_word(void *arg, struct db_rows *row, struct err *err)
     struct str name = db_get_str(row, WORD_ALL_NAME);
 
     (void)err;
-    if (find(t, kind, name) == NULL)
-        remember(t, db_get_int(row, WORD_ALL_ID), kind, name);
+    if (names_find(t, kind, name) == NULL)
+        names_remember(t, db_get_int(row, WORD_ALL_ID), kind, name);
     return true;
 }
 
@@ -158,7 +158,7 @@ static const struct store_verb words_verb = { .name = "words", .run = words_run,
 bool name_find(struct store *s, enum name_kind kind, struct str name, int64_t *ret_id)
 {
     (void)pthread_rwlock_rdlock(&s->name_lock);
-    const struct stored_name *w = find(&s->words, kind, name);
+    const struct stored_name *w = names_find(&s->words, kind, name);
 
     if (w != NULL)
         *ret_id = w->id;
@@ -174,7 +174,7 @@ static size_t missing(struct store *s, enum name_kind kind, const struct str *na
 
     (void)pthread_rwlock_rdlock(&s->name_lock);
     for (size_t i = 0; i < count; i++)
-        if (find(&s->words, kind, names[i]) == NULL)
+        if (names_find(&s->words, kind, names[i]) == NULL)
             ret[n++] = names[i];
     (void)pthread_rwlock_unlock(&s->name_lock);
     return n;

@@ -37,7 +37,7 @@ struct memory {
     int64_t node, epoch, store; /* 0: not known */
 };
 
-static struct memory remember(struct store *s)
+static struct memory node_remember(struct store *s)
 {
     AUTO(buf_done) struct buf text = BUF_INIT(100);
     struct err err = { 0 };
@@ -94,7 +94,7 @@ bool node_forget(struct db *db, struct err *err)
 bool node_register(struct store *s, struct db *db, struct node_past *ret, struct err *err)
 {
     char host[128] = "";
-    struct memory before = remember(s);
+    struct memory before = node_remember(s);
 
     (void)gethostname(host, sizeof host - 1);
     s->node = (int64_t)(chance_u64() >> 1) | 1;
@@ -200,7 +200,7 @@ static void copy_text(char *to, size_t room, struct str from)
     to[n] = '\0';
 }
 
-static void read_node(struct db_rows *row, struct arena *a, void *to)
+static void node_read_node(struct db_rows *row, struct arena *a, void *to)
 {
     struct node_row *r = to;
 
@@ -219,6 +219,6 @@ static void read_node(struct db_rows *row, struct arena *a, void *to)
 bool node_list(struct store *s, struct node_row *out, size_t most, size_t *ret_count,
                struct err *err)
 {
-    return store_collect(s, SQL_NODE_ALL, DB_NO_ARGS, ROWS_INTO(out, most, NULL, read_node),
+    return store_collect(s, SQL_NODE_ALL, DB_NO_ARGS, ROWS_INTO(out, most, NULL, node_read_node),
                          ret_count, err);
 }

@@ -224,7 +224,7 @@ int64_t writers_group_us(struct writers *ws)
 
 /* Take what is queued.  Waits for something, but only until work behind the write
  * is due when there is some. */
-static size_t take(struct writers *ws, struct thread *t, bool work_waits, bool *ret_end)
+static size_t writer_take(struct writers *ws, struct thread *t, bool work_waits, bool *ret_end)
 {
     bool alone = false;
     size_t n = 0;
@@ -335,7 +335,7 @@ static bool find_out(struct writer *w, struct err *err)
     return err_context(err, "it is not known whether the commit was done");
 }
 
-static bool commit(struct writer *w, struct err *err)
+static bool writer_commit(struct writer *w, struct err *err)
 {
     if (db_commit(w->db, err))
         return true;
@@ -364,7 +364,7 @@ static bool try_group(struct writer *w, struct store_op **ops, size_t count, str
     if (node_fence(w, err) && run_verbs(w, ops, count, err) && hooks->audit_write(w, err) &&
         (w->segments == NULL || segments_flush(w->segments, err))) {
         fault_point(GROUP_WRITTEN);
-        if (commit(w, err)) {
+        if (writer_commit(w, err)) {
             fault_point(GROUP_COMMITTED);
             return true;
         }
@@ -410,7 +410,7 @@ static void note_commit(struct writer *w, struct store_op **ops, size_t count)
     }
 }
 
-static void tell(struct store_op **ops, size_t count, bool ok, const struct err *err)
+static void writer_tell(struct store_op **ops, size_t count, bool ok, const struct err *err)
 {
     for (size_t i = 0; i < count; i++) {
         ops[i]->ok = ok;
@@ -451,7 +451,7 @@ static void run_group(struct writer *w, struct store_op **ops, size_t count)
             metric_add(&groups, 1);
             metric_add(&group_ops, (int64_t)n);
             note_commit(w, ops + from, n);
-            tell(ops + from, n, true, &err);
+            writer_tell(ops + from, n, true, &err);
         } else if (is_one_ops_fault(&err) && n > 1) {
             require(left + 2 <= HALVES);
             metric_add(&halved, 1);
@@ -460,7 +460,7 @@ static void run_group(struct writer *w, struct store_op **ops, size_t count)
             parts[left].from = from;
             parts[left++].count = n / 2;
         } else {
-            tell(ops + from, n, false, &err);
+            writer_tell(ops + from, n, false, &err);
         }
     }
 }
@@ -521,7 +521,7 @@ static bool behind_the_write(struct writer *w)
 }
 
 /* The trouble is told once a second, however many groups it fails. */
-static void revive(struct thread *t)
+static void writer_revive(struct thread *t)
 {
     struct err err = { 0 };
     int64_t now = clock_mono_us();
@@ -539,13 +539,13 @@ static void *writer_main(void *arg)
     bool waits = false, end = false;
 
     while (!end) {
-        size_t n = take(ws, t, waits, &end);
+        size_t n = writer_take(ws, t, waits, &end);
 
         if (n > 0) {
             int64_t from = clock_mono_us(), took;
 
             fault_point(GROUP_TAKEN);
-            revive(t);
+            writer_revive(t);
             sort_by_verb(t->ops, n);
             run_group(&t->w, t->ops, n);
             note_told(ws);

@@ -28,7 +28,7 @@ struct ready_filter {
     int64_t gateway, sender, receiver, type;
 };
 
-static int64_t word_of(struct store *s, enum name_kind kind, struct str name)
+static int64_t dead_word_of(struct store *s, enum name_kind kind, struct str name)
 {
     int64_t id = 0;
 
@@ -40,10 +40,10 @@ static int64_t word_of(struct store *s, enum name_kind kind, struct str name)
 static struct ready_filter filter_ready(struct store *s, const struct dead_filter *f)
 {
     return (struct ready_filter){ .f = f,
-                                  .gateway = word_of(s, NAME_GATEWAY, f->gateway),
-                                  .sender = word_of(s, NAME_SYSTEM, f->sender),
-                                  .receiver = word_of(s, NAME_SYSTEM, f->receiver),
-                                  .type = word_of(s, NAME_TYPE, f->type) };
+                                  .gateway = dead_word_of(s, NAME_GATEWAY, f->gateway),
+                                  .sender = dead_word_of(s, NAME_SYSTEM, f->sender),
+                                  .receiver = dead_word_of(s, NAME_SYSTEM, f->receiver),
+                                  .type = dead_word_of(s, NAME_TYPE, f->type) };
 }
 
 static bool party_is(struct str want, int64_t want_word, int64_t word, struct str found)
@@ -60,7 +60,7 @@ static bool name_is(struct str pattern, struct str name)
     return pattern.len == 0 || str_eq(pattern, name);
 }
 
-static bool matches(const struct ready_filter *r, const struct row *row)
+static bool dead_matches(const struct ready_filter *r, const struct row *row)
 {
     const struct dead_filter *f = r->f;
     const struct dead_letter *l = &row->letter;
@@ -80,7 +80,7 @@ static bool matches(const struct ready_filter *r, const struct row *row)
            party_is(f->type, r->type, row->type, l->facts.type) && name_is(f->name, row->name);
 }
 
-static struct row row_of(struct db_rows *row, struct arena *a)
+static struct row dead_row_of(struct db_rows *row, struct arena *a)
 {
     struct row r = { .letter = { .num = db_get_int(row, DEAD_ROW_NUM),
                                  .died_us = db_get_int(row, DEAD_ROW_DIED_US),
@@ -135,11 +135,11 @@ static bool walk_window(struct db *db, struct walk *k, struct err *err)
         if (!row)
             break;
         arena_reset(&one);
-        struct row r = row_of(&rows, &one);
+        struct row r = dead_row_of(&rows, &one);
 
         k->above = r.letter.num;
         k->looked++;
-        if (matches(&k->filter, &r))
+        if (dead_matches(&k->filter, &r))
             k->enough = !k->visit(k->arg, &r);
     }
     k->end = !k->enough && got < WINDOW;
@@ -148,7 +148,7 @@ static bool walk_window(struct db *db, struct walk *k, struct err *err)
 
 /* Until the visitor has enough, `scan_most` rows were looked at, or all; a connection is
  * held for one window at a time. */
-static bool walk_on(struct walk *k, int64_t scan_most, int64_t *ret_next, struct err *err)
+static bool dead_walk_on(struct walk *k, int64_t scan_most, int64_t *ret_next, struct err *err)
 {
     while (!k->enough && !k->end && k->looked < scan_most) {
         AUTO(reader_back) struct reader r = reader_take(k->store, err);
@@ -170,14 +170,14 @@ struct page {
     size_t count, limit;
 };
 
-static struct str name_of(struct store *s, struct arena *a, int64_t word, struct str found)
+static struct str dead_name_of(struct store *s, struct arena *a, int64_t word, struct str found)
 {
     if (word != 0)
         return name_text(s, word); /* lives as long as the store */
     return found.ptr != NULL ? arena_copy(a, found) : found;
 }
 
-static bool keep(void *arg, const struct row *row)
+static bool dead_keep(void *arg, const struct row *row)
 {
     struct page *p = arg;
     struct dead_letter *l = &p->letters[p->count++];
@@ -188,9 +188,9 @@ static bool keep(void *arg, const struct row *row)
     l->code = arena_copy(a, l->code);
     l->message = arena_copy(a, l->message);
     l->delivery_id = arena_copy(a, l->delivery_id);
-    l->facts.sender = name_of(p->store, a, row->sender, f->sender);
-    l->facts.receiver = name_of(p->store, a, row->receiver, f->receiver);
-    l->facts.type = name_of(p->store, a, row->type, f->type);
+    l->facts.sender = dead_name_of(p->store, a, row->sender, f->sender);
+    l->facts.receiver = dead_name_of(p->store, a, row->receiver, f->receiver);
+    l->facts.type = dead_name_of(p->store, a, row->type, f->type);
     l->facts.attributes = ARENA_ARRAY(a, struct fact, f->attribute_count);
     for (size_t i = 0; i < f->attribute_count; i++)
         l->facts.attributes[i] = (struct fact){ arena_copy(a, f->attributes[i].name),
@@ -204,11 +204,11 @@ bool dead_list(struct store *s, const struct dead_filter *f, int64_t above, size
 {
     struct page p = { .store = s, .arena = a, .letters = ret, .limit = limit };
     struct walk k = {
-        .store = s, .filter = filter_ready(s, f), .visit = keep, .arg = &p, .above = above
+        .store = s, .filter = filter_ready(s, f), .visit = dead_keep, .arg = &p, .above = above
     };
 
     require(limit > 0 && limit <= DEAD_PAGE_MOST);
-    if (!walk_on(&k, SCAN_MOST, ret_next, err))
+    if (!dead_walk_on(&k, SCAN_MOST, ret_next, err))
         return false;
     *ret_count = p.count;
     return true;
@@ -229,7 +229,7 @@ bool dead_count(struct store *s, const struct dead_filter *f, int64_t above, int
         .store = s, .filter = filter_ready(s, f), .visit = count_one, .arg = &n, .above = above
     };
 
-    if (!walk_on(&k, SCAN_MOST, ret_next, err))
+    if (!dead_walk_on(&k, SCAN_MOST, ret_next, err))
         return false;
     *ret = n;
     return true;
@@ -248,19 +248,20 @@ struct groups {
     bool full;
 };
 
-static bool is_of(const struct groups *g, size_t i, int64_t word, struct str key, struct str code)
+static bool dead_is_of(const struct groups *g, size_t i, int64_t word, struct str key,
+                       struct str code)
 {
     return g->words[i] == word && str_eq(g->list[i].code, code) &&
            (word != 0 || str_eq(g->list[i].key, key));
 }
 
-static size_t group_of(const struct groups *g, int64_t word, struct str key, struct str code)
+static size_t dead_group_of(const struct groups *g, int64_t word, struct str key, struct str code)
 {
     size_t i = 0;
 
-    if (g->last < g->count && is_of(g, g->last, word, key, code))
+    if (g->last < g->count && dead_is_of(g, g->last, word, key, code))
         return g->last;
-    while (i < g->count && !is_of(g, i, word, key, code))
+    while (i < g->count && !dead_is_of(g, i, word, key, code))
         i++;
     return i;
 }
@@ -275,7 +276,7 @@ static bool add_to_group(void *arg, const struct row *row)
                      : word != 0 ? STR("")
                      : type      ? l->facts.type
                                  : l->facts.receiver;
-    size_t i = group_of(g, word, key, l->code);
+    size_t i = dead_group_of(g, word, key, l->code);
 
     g->full = i == DEAD_GROUPS_MOST;
     if (g->full)
@@ -324,7 +325,7 @@ bool dead_groups(struct store *s, const struct dead_filter *f, enum dead_by by, 
     struct walk k = { .store = s, .filter = filter_ready(s, f), .visit = add_to_group, .arg = &g };
     int64_t next;
 
-    if (!walk_on(&k, INT64_MAX, &next, err))
+    if (!dead_walk_on(&k, INT64_MAX, &next, err))
         return false;
     if (g.full)
         return err_set(err, ERR_LIMIT, 0, "more than %d groups; use a filter", DEAD_GROUPS_MOST);

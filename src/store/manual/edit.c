@@ -51,11 +51,11 @@ struct work {
 
 /* ---- answers --------------------------------------------------------------------------------- */
 
-static bool say(struct work *k, enum operate_result result, const char *fmt, ...)
+static bool edit_say(struct work *k, enum operate_result result, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* Always true: an answer is no failure. */
-static bool say(struct work *k, enum operate_result result, const char *fmt, ...)
+static bool edit_say(struct work *k, enum operate_result result, const char *fmt, ...)
 {
     va_list ap;
 
@@ -71,8 +71,8 @@ static bool is_refused(const struct work *k)
     return k->op->answer->result != OPERATE_DONE;
 }
 
-static struct str line_of(struct work *k, enum timeline_outcome outcome, int64_t config,
-                          struct str message)
+static struct str edit_line_of(struct work *k, enum timeline_outcome outcome, int64_t config,
+                               struct str message)
 {
     AUTO(buf_done) struct buf line = BUF_INIT(TIMELINE_MOST);
 
@@ -94,16 +94,17 @@ static struct str line_of_original(struct work *k)
     bool supersede = k->order->supersede;
 
     (void)id_text(&k->doc->id, id);
-    return line_of(k, supersede ? TIMELINE_CANCELLED : TIMELINE_DONE, 0,
-                   str_of(arena_printf(
-                       k->w->arena,
-                       supersede ? "superseded by its edit %s" : "edited: %s goes beside it", id)));
+    return edit_line_of(
+        k, supersede ? TIMELINE_CANCELLED : TIMELINE_DONE, 0,
+        str_of(arena_printf(k->w->arena,
+                            supersede ? "superseded by its edit %s" : "edited: %s goes beside it",
+                            id)));
 }
 
 /* ---- an original that lives ------------------------------------------------------------------ */
 
 /* False with ERR_NONE: it does not live. */
-static bool read_live(struct work *k, struct err *err)
+static bool edit_read_live(struct work *k, struct err *err)
 {
     AUTO(db_rows_done) struct db_rows rows = { 0 };
     bool row;
@@ -127,20 +128,22 @@ static bool find_part(struct work *k, struct live_delivery *p, struct err *err)
     if (delivery_is_over(p->state))
         return true;
     if (p->state == DELIVERY_IN_DOUBT)
-        return say(k, OPERATE_NOTHING,
-                   "%.*s: it is in doubt whether its receiver has it; `docs resolve` first, or "
-                   "--beside",
-                   STR_ARG(endpoint_of(k, p)));
+        return edit_say(
+            k, OPERATE_NOTHING,
+            "%.*s: it is in doubt whether its receiver has it; `docs resolve` first, or "
+            "--beside",
+            STR_ARG(endpoint_of(k, p)));
     if (p->waits)
         return true;
     if (!place_find(k->w, &(struct place_ask){ p->num, p->queue, k->received_us, p->due_us },
                     &p->place, err))
         return false;
     if (p->place.at == PLACE_NONE)
-        return say(k, OPERATE_BUSY, "%.*s: being sent right now; what comes of it is recorded",
-                   STR_ARG(endpoint_of(k, p)));
-    return !p->sent || say(k, OPERATE_BUSY, "%.*s: its receiver is being asked whether it has it",
-                           STR_ARG(endpoint_of(k, p)));
+        return edit_say(k, OPERATE_BUSY, "%.*s: being sent right now; what comes of it is recorded",
+                        STR_ARG(endpoint_of(k, p)));
+    return !p->sent ||
+           edit_say(k, OPERATE_BUSY, "%.*s: its receiver is being asked whether it has it",
+                    STR_ARG(endpoint_of(k, p)));
 }
 
 /* "it supersedes ID; archive has the original" */
@@ -157,7 +160,7 @@ static void say_superseded(struct work *k)
             buf_put(&text, endpoint_of(k, &k->parts.list[i]));
             any = true;
         }
-    (void)say(k, OPERATE_DONE, "%s", text.ptr);
+    (void)edit_say(k, OPERATE_DONE, "%s", text.ptr);
 }
 
 static bool end_original(struct work *k, struct err *err)
@@ -186,11 +189,11 @@ static bool supersede_member(struct work *k, struct err *err)
     if (!batch_of(k->w->db, k->original, true, k->w->arena, &at, err))
         return false;
     if (at.num == 0)
-        return say(k, OPERATE_BUSY, "it is being worked on right now; try again");
+        return edit_say(k, OPERATE_BUSY, "it is being worked on right now; try again");
     if (!batch_lets_go(&at))
-        return say(k, OPERATE_NOTHING,
-                   "it goes with its batch, which is %s; --beside sends an edit as well",
-                   batch_states[at.state]);
+        return edit_say(k, OPERATE_NOTHING,
+                        "it goes with its batch, which is %s; --beside sends an edit as well",
+                        batch_states[at.state]);
     say_superseded(k);
     return batch_leave(k->w, k->original, &at, err) && end_original(k, err);
 }
@@ -226,7 +229,7 @@ static bool note_live(struct work *k, struct err *err)
 /* ---- an original that is over ---------------------------------------------------------------- */
 
 /* False with ERR_NONE: it is not in this table. */
-static bool find_ended(struct work *k, int64_t slot, enum document_state *ret, struct err *err)
+static bool edit_find_ended(struct work *k, int64_t slot, enum document_state *ret, struct err *err)
 {
     AUTO(db_rows_done) struct db_rows rows = { 0 };
     bool row;
@@ -244,10 +247,11 @@ static bool edit_ended(struct work *k, int64_t slot, enum document_state state, 
     bool supersede = k->order->supersede;
 
     if (supersede && state == DOCUMENT_SUPERSEDED)
-        return say(k, OPERATE_NOTHING, "another edit took its place; edit that one, or --beside");
+        return edit_say(k, OPERATE_NOTHING,
+                        "another edit took its place; edit that one, or --beside");
     if (supersede && state != DOCUMENT_CANCELLED)
-        return say(k, OPERATE_NOTHING, "it is over: %s; --beside sends an edit as well",
-                   document_states[state]);
+        return edit_say(k, OPERATE_NOTHING, "it is over: %s; --beside sends an edit as well",
+                        document_states[state]);
     if (supersede) {
         state = DOCUMENT_SUPERSEDED;
         say_superseded(k);
@@ -267,7 +271,7 @@ static bool look_among_ended(struct work *k, bool *ret_found, struct err *err)
     for (size_t i = 0; i < slots->count; i++) {
         enum document_state state;
 
-        *ret_found = find_ended(k, slots->days[i], &state, err);
+        *ret_found = edit_find_ended(k, slots->days[i], &state, err);
         if (*ret_found)
             return edit_ended(k, slots->days[i], state, err);
         if (err->kind != ERR_NONE)
@@ -282,19 +286,19 @@ static bool settle_original(struct work *k, struct err *err)
     bool ended = false;
 
     for (int look = 0; look < 2; look++) {
-        if (read_live(k, err))
+        if (edit_read_live(k, err))
             return k->order->supersede ? supersede_live(k, err) : note_live(k, err);
         if (err->kind != ERR_NONE || !look_among_ended(k, &ended, err))
             return false;
         if (ended)
             return true;
     }
-    return say(k, OPERATE_NONE, "there is no such document");
+    return edit_say(k, OPERATE_NONE, "there is no such document");
 }
 
 /* ---- the new document ------------------------------------------------------------------------ */
 
-static struct str first_line(struct work *k)
+static struct str edit_first_line(struct work *k)
 {
     AUTO(buf_done) struct buf text = BUF_INIT(8 << 10);
     char id[ID_TEXT];
@@ -305,7 +309,7 @@ static struct str first_line(struct work *k)
     if (k->order->what.len > 0)
         buf_printf(&text, "%s%.*s", text.len > 0 ? "; " : "",
                    (int)str_first(k->order->what, TIMELINE_TEXT_MOST).len, k->order->what.ptr);
-    return line_of(k, TIMELINE_DONE, k->doc->config, buf_view(&text));
+    return edit_line_of(k, TIMELINE_DONE, k->doc->config, buf_view(&text));
 }
 
 static bool begin_document(struct work *k, struct err *err)
@@ -317,7 +321,7 @@ static bool begin_document(struct work *k, struct err *err)
                   DB_ARGS(db_int(k->doc->num), db_int(o->has_facts ? o->sender : 0),
                           db_int(o->has_facts ? o->receiver : 0),
                           db_int(o->has_facts ? o->type : 0),
-                          facts ? db_bytes(o->facts) : db_null(), db_bytes(first_line(k))),
+                          facts ? db_bytes(o->facts) : db_null(), db_bytes(edit_first_line(k))),
                   NULL, err);
 }
 
@@ -357,7 +361,8 @@ static bool edit_one(struct work *k, struct edit_op *const *before, size_t count
     struct accept_op *doc = k->doc;
 
     doc->keeps_seq = 0;
-    (void)say(k, OPERATE_DONE, "%s", k->order->has_original ? "it goes beside the original" : "");
+    (void)edit_say(k, OPERATE_DONE, "%s",
+                   k->order->has_original ? "it goes beside the original" : "");
     if (!accept_known(k->w, doc, err))
         return false;
     if (doc->result != ACCEPT_STORED || is_twin(before, count, doc))
@@ -427,7 +432,7 @@ static const struct store_verb edit_verb = { .name = "edit",
                                              .last = true, /* the row of order_seq */
                                              .committed = edit_committed };
 
-static void on_done(struct store_op *op)
+static void edit_on_done(struct store_op *op)
 {
     struct edit_op *o = container_of(op, struct edit_op, op);
 
@@ -440,7 +445,7 @@ static void on_done(struct store_op *op)
 bool edit(struct store *s, struct accept_op *doc, const struct edit_order *order,
           struct operate_answer *ret, struct err *err)
 {
-    struct edit_op o = { .op = { .verb = &edit_verb, .done = on_done, .audit = audit_scope() },
+    struct edit_op o = { .op = { .verb = &edit_verb, .done = edit_on_done, .audit = audit_scope() },
                          .doc = doc,
                          .order = order,
                          .answer = ret };

@@ -65,11 +65,11 @@ struct work {
     struct live_deliveries parts;
 };
 
-static bool say(struct work *k, enum operate_result result, const char *fmt, ...)
+static bool operate_say(struct work *k, enum operate_result result, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* Always true: an answer is no failure. */
-static bool say(struct work *k, enum operate_result result, const char *fmt, ...)
+static bool operate_say(struct work *k, enum operate_result result, const char *fmt, ...)
 {
     va_list ap;
 
@@ -82,13 +82,13 @@ static bool say(struct work *k, enum operate_result result, const char *fmt, ...
 
 static bool say_busy(struct work *k)
 {
-    return say(k, OPERATE_BUSY, "it is being worked on or being sent right now; try again");
+    return operate_say(k, OPERATE_BUSY, "it is being worked on or being sent right now; try again");
 }
 
 static bool say_sending(struct work *k, const struct live_delivery *p)
 {
-    return say(k, OPERATE_BUSY, "%.*s: being sent right now; what comes of it is recorded",
-               STR_ARG(name_text(k->w->store, p->endpoint)));
+    return operate_say(k, OPERATE_BUSY, "%.*s: being sent right now; what comes of it is recorded",
+                       STR_ARG(name_text(k->w->store, p->endpoint)));
 }
 
 /* ---- tasks ----------------------------------------------------------------------------------- */
@@ -107,7 +107,8 @@ static void note_put(struct work *k, int64_t queue, struct claim_place place)
     o->puts[o->put_count++] = (struct put){ queue, place };
 }
 
-static bool put_ready(struct work *k, int64_t queue, int64_t task, int64_t kind, struct err *err)
+static bool operate_put_ready(struct work *k, int64_t queue, int64_t task, int64_t kind,
+                              struct err *err)
 {
     int64_t prio = k->order->bulk ? PRIO_BULK : PRIO_NORMAL;
     struct db_value row[] = { db_int(queue), db_int(prio), db_int(k->now_us), db_int(task),
@@ -121,7 +122,7 @@ static bool put_ready(struct work *k, int64_t queue, int64_t task, int64_t kind,
  */
 
 /* The line in the timeline is what the answer says. */
-static struct str line_of(struct work *k, enum timeline_outcome outcome, int64_t config)
+static struct str operate_line_of(struct work *k, enum timeline_outcome outcome, int64_t config)
 {
     AUTO(buf_done) struct buf line = BUF_INIT(TIMELINE_LINE);
 
@@ -136,9 +137,10 @@ static struct str line_of(struct work *k, enum timeline_outcome outcome, int64_t
     return arena_copy(k->w->arena, buf_view(&line));
 }
 
-static bool add_line(struct work *k, enum timeline_outcome outcome, int64_t config, struct err *err)
+static bool operate_add_line(struct work *k, enum timeline_outcome outcome, int64_t config,
+                             struct err *err)
 {
-    struct db_value row[] = { db_int(k->doc), db_bytes(line_of(k, outcome, config)) };
+    struct db_value row[] = { db_int(k->doc), db_bytes(operate_line_of(k, outcome, config)) };
 
     return db_batch(k->w->db, SQL_SETTLE_TRAIL, DB_NO_SLOT, row, 2, 1, err);
 }
@@ -150,7 +152,7 @@ static bool end_document(struct work *k, enum document_state state, struct err *
     struct settle_end_order order = { .doc = k->doc,
                                       .keep_days = keep_days,
                                       .state = state,
-                                      .timeline = line_of(k, TIMELINE_CANCELLED, 0) };
+                                      .timeline = operate_line_of(k, TIMELINE_CANCELLED, 0) };
 
     if (!settle_end(k->w, &order, err))
         return false;
@@ -166,22 +168,22 @@ static bool start_run(struct work *k, int64_t config, struct err *err)
     const char *where = forget || !k->has_facts ? "extraction" : "the router";
 
     if (config != 0)
-        (void)say(k, OPERATE_DONE, "it starts again at %s with version %lld", where,
-                  (long long)config);
+        (void)operate_say(k, OPERATE_DONE, "it starts again at %s with version %lld", where,
+                          (long long)config);
     else
-        (void)say(k, OPERATE_DONE, "it is sent again as it was, with the version that ran");
+        (void)operate_say(k, OPERATE_DONE, "it is sent again as it was, with the version that ran");
     return (!forget || db_run(k->w->db, SQL_OPERATE_FORGET, DB_ARGS(db_int(k->doc)), NULL, err)) &&
            db_run(k->w->db, SQL_OPERATE_VERSION,
                   DB_ARGS(db_int(k->doc), db_int(config), db_int(k->order->again)), NULL, err) &&
            db_batch(k->w->db, SQL_ORDER_REOPEN, DB_NO_SLOT, &doc, 1, 1, err) &&
-           put_ready(k, QUEUE_INTAKE, k->doc, TASK_RUN, err) &&
-           add_line(k, TIMELINE_AGAIN, config, err);
+           operate_put_ready(k, QUEUE_INTAKE, k->doc, TASK_RUN, err) &&
+           operate_add_line(k, TIMELINE_AGAIN, config, err);
 }
 
 /* ---- deliveries
  * ---------------------------------------------------------------------------------- */
 
-static size_t choose(struct work *k, unsigned states)
+static size_t operate_choose(struct work *k, unsigned states)
 {
     size_t n = 0;
 
@@ -251,7 +253,7 @@ static void say_parts(struct work *k, const char *one, const char *many)
             buf_puts(&names, n++ == 0 ? "" : ", ");
             buf_put(&names, name_text(k->w->store, k->parts.list[i].endpoint));
         }
-    (void)say(k, OPERATE_DONE, "%zu %s: %s", n, n == 1 ? one : many, names.ptr);
+    (void)operate_say(k, OPERATE_DONE, "%zu %s: %s", n, n == 1 ? one : many, names.ptr);
 }
 
 /* Without what an earlier start added, with what this one adds. */
@@ -275,7 +277,7 @@ static bool send_part(struct work *k, const struct live_delivery *p, bool anew, 
                   DB_ARGS(db_int(p->num), db_text(anew ? new_id(k, p->id) : p->id),
                           db_int(k->now_us), db_int(anew)),
                   NULL, err) &&
-           (p->left || put_ready(k, p->queue, p->num, TASK_DELIVER, err));
+           (p->left || operate_put_ready(k, p->queue, p->num, TASK_DELIVER, err));
 }
 
 static bool send_parts(struct work *k, struct err *err)
@@ -302,18 +304,20 @@ static bool send_parts(struct work *k, struct err *err)
 static bool say_nothing_to_send(struct work *k)
 {
     if (has_state(k, BIT(DELIVERY_READY) | BIT(DELIVERY_RETRYING)))
-        return say(k, OPERATE_NOTHING, "it is waiting for its turn already");
+        return operate_say(k, OPERATE_NOTHING, "it is waiting for its turn already");
     if (has_state(k, BIT(DELIVERY_IN_DOUBT)))
-        return say(k, OPERATE_NOTHING,
-                   "it is in doubt whether its receiver has it; `docs resolve` settles that");
-    return say(k, OPERATE_NOTHING, "nothing of it is dead; --again sends what was delivered again");
+        return operate_say(
+            k, OPERATE_NOTHING,
+            "it is in doubt whether its receiver has it; `docs resolve` settles that");
+    return operate_say(k, OPERATE_NOTHING,
+                       "nothing of it is dead; --again sends what was delivered again");
 }
 
 static bool retry_parts(struct work *k, struct err *err)
 {
     unsigned states = BIT(DELIVERY_DEAD) | BIT(DELIVERY_RETRYING) |
                       (k->order->again ? BIT(DELIVERY_DELIVERED) : 0);
-    size_t n = choose(k, states);
+    size_t n = operate_choose(k, states);
 
     if (n > 0 && !find_parts(k, err))
         return err->kind == ERR_NONE;
@@ -325,7 +329,7 @@ static bool retry_parts(struct work *k, struct err *err)
     if (n == 0)
         return say_nothing_to_send(k);
     say_parts(k, "delivery is ready again", "deliveries are ready again");
-    return send_parts(k, err) && add_line(k, TIMELINE_AGAIN, 0, err);
+    return send_parts(k, err) && operate_add_line(k, TIMELINE_AGAIN, 0, err);
 }
 
 /* Everything from the start: what is not delivered goes, the run makes it anew. */
@@ -335,8 +339,8 @@ static bool restart(struct work *k, struct err *err)
 
     if (!k->order->again &&
         (has_state(k, BIT(DELIVERY_DELIVERED) | BIT(DELIVERY_IN_DOUBT)) || was_sent(k)))
-        return say(k, OPERATE_NOTHING,
-                   "a receiver has it, or may have it; --again sends it there again too");
+        return operate_say(k, OPERATE_NOTHING,
+                           "a receiver has it, or may have it; --again sends it there again too");
     for (size_t i = 0; i < k->parts.count; i++)
         k->parts.list[i].chosen = true;
     if (!find_parts(k, err))
@@ -356,9 +360,9 @@ static bool retry_run(struct work *k, struct err *err)
     if (place.at == PLACE_NONE)
         return say_busy(k);
     if (place.at == PLACE_READY)
-        return say(k, OPERATE_NOTHING, "it is waiting for its turn already");
+        return operate_say(k, OPERATE_NOTHING, "it is waiting for its turn already");
     if (k->order->from == RETRY_DELIVERY)
-        return say(k, OPERATE_NOTHING, "it has no deliveries yet");
+        return operate_say(k, OPERATE_NOTHING, "it has no deliveries yet");
     return place_drop(k->w, k->doc, &place, err) && start_run(k, k->order->config, err);
 }
 
@@ -389,13 +393,13 @@ static bool end_parts(struct work *k, struct err *err)
             return false;
     }
     return over ? end_document(k, document_derive(states, k->parts.count), err)
-                : add_line(k, TIMELINE_CANCELLED, 0, err);
+                : operate_add_line(k, TIMELINE_CANCELLED, 0, err);
 }
 
 static bool cancel_parts(struct work *k, unsigned states, const char *nothing, struct err *err)
 {
-    if (choose(k, states) == 0)
-        return say(k, OPERATE_NOTHING, "%s", nothing);
+    if (operate_choose(k, states) == 0)
+        return operate_say(k, OPERATE_NOTHING, "%s", nothing);
     if (!find_parts(k, err))
         return err->kind == ERR_NONE;
     say_parts(k, "delivery is cancelled", "deliveries are cancelled");
@@ -416,7 +420,7 @@ static bool cancel_live(struct work *k, struct err *err)
         return false;
     if (place.at == PLACE_NONE)
         return say_busy(k);
-    (void)say(k, OPERATE_DONE, "it is cancelled");
+    (void)operate_say(k, OPERATE_DONE, "it is cancelled");
     return place_drop(k->w, k->doc, &place, err) && end_document(k, DOCUMENT_CANCELLED, err);
 }
 
@@ -429,8 +433,8 @@ static bool discard_live(struct work *k, struct err *err)
     if (!place_find_dead(k->w, k->doc, &place, err))
         return false;
     if (place.at != PLACE_DEAD)
-        return say(k, OPERATE_NOTHING, "it is not dead");
-    (void)say(k, OPERATE_DONE, "it is discarded");
+        return operate_say(k, OPERATE_NOTHING, "it is not dead");
+    (void)operate_say(k, OPERATE_DONE, "it is discarded");
     return place_drop(k->w, k->doc, &place, err) && end_document(k, DOCUMENT_CANCELLED, err);
 }
 
@@ -456,8 +460,8 @@ static bool doubt_part(struct work *k, const struct live_delivery *p, struct err
 
 static bool doubt_live(struct work *k, struct err *err)
 {
-    if (choose(k, BIT(DELIVERY_READY) | BIT(DELIVERY_RETRYING)) == 0)
-        return say(k, OPERATE_NOTHING, "nothing of it waits");
+    if (operate_choose(k, BIT(DELIVERY_READY) | BIT(DELIVERY_RETRYING)) == 0)
+        return operate_say(k, OPERATE_NOTHING, "nothing of it waits");
     if (!find_parts(k, err))
         return err->kind == ERR_NONE;
     say_parts(k, "delivery is in doubt", "deliveries are in doubt");
@@ -466,7 +470,7 @@ static bool doubt_live(struct work *k, struct err *err)
     for (size_t i = 0; i < k->parts.count; i++)
         if (k->parts.list[i].chosen && !doubt_part(k, &k->parts.list[i], err))
             return false;
-    return add_line(k, TIMELINE_DOUBT, 0, err);
+    return operate_add_line(k, TIMELINE_DOUBT, 0, err);
 }
 
 /* The batch may have been sent since.  It is a dead letter by itself: retried it joins again, with
@@ -488,13 +492,13 @@ static bool doubt_member(struct work *k, struct err *err)
 
     return db_batch(k->w->db, SQL_TASK_DEAD_PUT, DB_NO_SLOT, dead, 9, 1, err) &&
            db_batch(k->w->db, SQL_TALLY_ADD, DB_NO_SLOT, tally, 5, 1, err) &&
-           add_line(k, TIMELINE_DOUBT, 0, err);
+           operate_add_line(k, TIMELINE_DOUBT, 0, err);
 }
 
 /* ---- documents that ended
  * ------------------------------------------------------------------------------ */
 
-static bool revive(struct work *k, int64_t slot, struct err *err)
+static bool operate_revive(struct work *k, int64_t slot, struct err *err)
 {
     struct db *db = k->w->db;
     struct db_args num = DB_ARGS(db_int(k->doc));
@@ -514,16 +518,17 @@ static bool operate_on_ended(struct work *k, int64_t slot, enum document_state s
     const char *word = document_states[state];
 
     if (k->op->action != OPERATE_RETRY)
-        return say(k, OPERATE_NOTHING, "it is over: %s", word);
+        return operate_say(k, OPERATE_NOTHING, "it is over: %s", word);
     if (state == DOCUMENT_SUPERSEDED)
-        return say(k, OPERATE_NOTHING, "an edited copy took its place");
+        return operate_say(k, OPERATE_NOTHING, "an edited copy took its place");
     if (!k->order->again)
-        return say(k, OPERATE_NOTHING, "it is %s; --again starts it again", word);
-    return revive(k, slot, err);
+        return operate_say(k, OPERATE_NOTHING, "it is %s; --again starts it again", word);
+    return operate_revive(k, slot, err);
 }
 
 /* False with ERR_NONE: it is not in this table. */
-static bool find_ended(struct work *k, int64_t slot, enum document_state *ret, struct err *err)
+static bool operate_find_ended(struct work *k, int64_t slot, enum document_state *ret,
+                               struct err *err)
 {
     AUTO(db_rows_done) struct db_rows rows = { 0 };
     bool row;
@@ -545,19 +550,19 @@ static bool operate_ended(struct work *k, struct err *err)
     for (size_t i = 0; i < slots->count; i++) {
         enum document_state state;
 
-        if (find_ended(k, slots->days[i], &state, err))
+        if (operate_find_ended(k, slots->days[i], &state, err))
             return operate_on_ended(k, slots->days[i], state, err);
         if (err->kind != ERR_NONE)
             return false;
     }
-    return say(k, OPERATE_NONE, "there is no such document");
+    return operate_say(k, OPERATE_NONE, "there is no such document");
 }
 
 /* ---- the verb
  * ---------------------------------------------------------------------------------------------- */
 
 /* False with ERR_NONE: it does not live. */
-static bool read_live(struct work *k, struct err *err)
+static bool operate_read_live(struct work *k, struct err *err)
 {
     AUTO(db_rows_done) struct db_rows rows = { 0 };
     bool row;
@@ -577,17 +582,18 @@ static bool operate_on_member(struct work *k, const struct batch_at *at, struct 
     char id[ID_TEXT];
 
     if (at->has_doc)
-        return say(k, OPERATE_NOTHING, "it goes with batch %.60s, which is document %s",
-                   arena_text(k->w->arena, name), id_text(&at->doc_id, id));
+        return operate_say(k, OPERATE_NOTHING, "it goes with batch %.60s, which is document %s",
+                           arena_text(k->w->arena, name), id_text(&at->doc_id, id));
     if (k->op->action == OPERATE_RETRY || !(batch_lets_go(at) || k->order->restored))
-        return say(k, OPERATE_NOTHING, "it waits in batch %.60s, which is %s",
-                   arena_text(k->w->arena, name), batch_states[at->state]);
+        return operate_say(k, OPERATE_NOTHING, "it waits in batch %.60s, which is %s",
+                           arena_text(k->w->arena, name), batch_states[at->state]);
     if (k->op->action == OPERATE_DISCARD && at->code.len == 0 && !k->order->restored)
-        return say(k, OPERATE_NOTHING, "it is not dead: it waits in batch %.60s, which is %s",
-                   arena_text(k->w->arena, name), batch_states[at->state]);
-    (void)say(k, OPERATE_DONE, "it has left batch %.60s and is %s", arena_text(k->w->arena, name),
-              k->op->action == OPERATE_DOUBT ? "a dead letter: it may have been sent"
-                                             : "cancelled");
+        return operate_say(k, OPERATE_NOTHING,
+                           "it is not dead: it waits in batch %.60s, which is %s",
+                           arena_text(k->w->arena, name), batch_states[at->state]);
+    (void)operate_say(
+        k, OPERATE_DONE, "it has left batch %.60s and is %s", arena_text(k->w->arena, name),
+        k->op->action == OPERATE_DOUBT ? "a dead letter: it may have been sent" : "cancelled");
     if (!batch_leave(k->w, k->doc, at, err) ||
         (k->order->restored &&
          !db_run(k->w->db, SQL_RESTORE_BATCH_END, DB_ARGS(db_int(at->num)), NULL, err)))
@@ -600,7 +606,7 @@ static bool operate_one(struct work *k, struct err *err)
 {
     struct batch_at at = { 0 };
 
-    if (!read_live(k, err))
+    if (!operate_read_live(k, err))
         return err->kind == ERR_NONE && operate_ended(k, err);
     if (!live_deliveries_read(k->w, k->doc, &k->parts, err) ||
         (k->parts.count == 0 && !batch_of(k->w->db, k->doc, true, k->w->arena, &at, err)))

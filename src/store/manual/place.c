@@ -21,8 +21,8 @@ static bool is_claimed(struct writer *w, int64_t task, bool *ret, struct err *er
 }
 
 /* The first row of a search for a task: its prio and rank, or when it is due. */
-static bool look(struct writer *w, enum sql_id id, struct db_args args, bool *ret_found,
-                 int64_t ret[static 2], struct err *err)
+static bool place_look(struct writer *w, enum sql_id id, struct db_args args, bool *ret_found,
+                       int64_t ret[static 2], struct err *err)
 {
     AUTO(db_rows_done) struct db_rows rows = { 0 };
 
@@ -51,10 +51,11 @@ static bool find_ready(struct writer *w, const struct place_ask *ask, struct tas
     bool found = false;
 
     for (size_t i = 0; !found && i < sizeof usual / sizeof usual[0]; i++)
-        if (!look(w, SQL_OPERATE_READY_FIND,
-                  DB_ARGS(queue, db_int(usual[i][0]), db_int(usual[i][1]), task), &found, got, err))
+        if (!place_look(w, SQL_OPERATE_READY_FIND,
+                        DB_ARGS(queue, db_int(usual[i][0]), db_int(usual[i][1]), task), &found, got,
+                        err))
             return false;
-    if (!found && !look(w, SQL_OPERATE_READY_SEARCH, DB_ARGS(queue, task), &found, got, err))
+    if (!found && !place_look(w, SQL_OPERATE_READY_SEARCH, DB_ARGS(queue, task), &found, got, err))
         return false;
     if (found)
         *ret = (struct task_place){
@@ -69,10 +70,11 @@ static bool find_later(struct writer *w, int64_t task, int64_t due_us, struct ta
     int64_t got[2];
     bool found = false;
 
-    if (due_us != 0 &&
-        !look(w, SQL_OPERATE_LATER_FIND, DB_ARGS(db_int(due_us), db_int(task)), &found, got, err))
+    if (due_us != 0 && !place_look(w, SQL_OPERATE_LATER_FIND, DB_ARGS(db_int(due_us), db_int(task)),
+                                   &found, got, err))
         return false;
-    if (due_us == 0 && !look(w, SQL_OPERATE_LATER_SEARCH, DB_ARGS(db_int(task)), &found, got, err))
+    if (due_us == 0 &&
+        !place_look(w, SQL_OPERATE_LATER_SEARCH, DB_ARGS(db_int(task)), &found, got, err))
         return false;
     if (found)
         *ret = (struct task_place){ .at = PLACE_LATER, .rank = got[1] };
@@ -84,7 +86,7 @@ bool place_find_dead(struct writer *w, int64_t task, struct task_place *ret, str
     int64_t got[2];
     bool found;
 
-    if (!look(w, SQL_OPERATE_DEAD_FIND, DB_ARGS(db_int(task)), &found, got, err))
+    if (!place_look(w, SQL_OPERATE_DEAD_FIND, DB_ARGS(db_int(task)), &found, got, err))
         return false;
     if (found)
         *ret = (struct task_place){ .at = PLACE_DEAD };

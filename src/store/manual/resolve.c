@@ -47,7 +47,7 @@ struct work {
 };
 
 /* Always true: an answer is no failure. */
-static bool say(struct work *k, enum operate_result result, const char *text)
+static bool resolve_say(struct work *k, enum operate_result result, const char *text)
 {
     k->answer->result = result;
     (void)snprintf(k->answer->text, sizeof k->answer->text, "%s", text);
@@ -64,7 +64,7 @@ static bool find_document(struct work *k, const struct id *id, struct err *err)
            db_next(&rows, &row, err) && row && row_is_id(&rows, OPERATE_DOC_ID, id);
 }
 
-static size_t choose(struct work *k)
+static size_t resolve_choose(struct work *k)
 {
     size_t n = 0;
 
@@ -120,7 +120,7 @@ static void say_done(struct work *k)
             buf_put(&text, name_text(k->w->store, k->parts.list[i].endpoint));
             between = ", ";
         }
-    (void)say(k, OPERATE_DONE, text.ptr);
+    (void)resolve_say(k, OPERATE_DONE, text.ptr);
 }
 
 /* ---- what is done ---------------------------------------------------------------------------- */
@@ -197,15 +197,15 @@ static bool resolve_one(struct work *k, const struct id *id, struct err *err)
 
     if (!find_document(k, id, err))
         return err->kind == ERR_NONE &&
-               say(k, OPERATE_NONE, "no document of this id is on its way");
+               resolve_say(k, OPERATE_NONE, "no document of this id is on its way");
     if (!live_deliveries_read(k->w, k->doc, &k->parts, err))
         return false;
     for (size_t i = 0; i < k->parts.count; i++)
         asked = asked || k->parts.list[i].sent;
-    if (choose(k) == 0)
-        return say(k, OPERATE_NOTHING,
-                   asked ? "its receiver is being asked whether it has it"
-                         : "nothing of it is in doubt");
+    if (resolve_choose(k) == 0)
+        return resolve_say(k, OPERATE_NOTHING,
+                           asked ? "its receiver is being asked whether it has it"
+                                 : "nothing of it is in doubt");
     say_done(k);
     return settle_parts(k, err) && end_or_note(k, err);
 }

@@ -57,7 +57,7 @@ struct archive_walk *archive_walk(struct arena *a, struct str folder, struct str
     return w;
 }
 
-static bool walk_on(struct archive_walk *w, struct err *err)
+static bool archive_read_walk_on(struct archive_walk *w, struct err *err)
 {
     char file[ARCHIVE_FILE];
     struct stat st;
@@ -98,7 +98,7 @@ bool archive_walk_has(struct archive_walk *w, const struct id *id, bool *ret, st
             *ret = id_eq(&at, id);
             return true;
         }
-        if (!walk_on(w, err))
+        if (!archive_read_walk_on(w, err))
             return false;
     }
     return true;
@@ -135,7 +135,8 @@ static bool search_index(int fd, const struct id *id, char entry[static ARCHIVE_
     return true;
 }
 
-static bool read_line(int fd, int64_t at, int64_t size, struct buf *line, struct err *err)
+static bool archive_read_read_line(int fd, int64_t at, int64_t size, struct buf *line,
+                                   struct err *err)
 {
     if (size < 0 || size > ARCHIVE_LINE_MOST)
         return err_set(err, ERR_PERMANENT, 0, "the archive is damaged");
@@ -172,7 +173,8 @@ static bool look_in(struct str folder, struct str name, const struct id *id,
                                    .offset = archive_u64(entry + 16),
                                    .size = archive_u64(entry + 24) };
     memcpy(ret->sha256.bytes, entry + 32, SHA256_SIZE);
-    if (line == NULL || read_line(fd, archive_u64(entry + 64), archive_u64(entry + 72), line, err))
+    if (line == NULL ||
+        archive_read_read_line(fd, archive_u64(entry + 64), archive_u64(entry + 72), line, err))
         return true;
     (void)close(fd);
     return false;

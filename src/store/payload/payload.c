@@ -98,7 +98,8 @@ void payload_close(struct payload_reader *r)
 }
 
 /* A connection for one piece only: a slow receiver of a large document holds none. */
-static bool read_row(struct payload_reader *p, enum sql_id id, struct db_args args, struct err *err)
+static bool payload_read_row(struct payload_reader *p, enum sql_id id, struct db_args args,
+                             struct err *err)
 {
     AUTO(reader_back) struct reader r = reader_take(p->store, err);
     AUTO(db_rows_done) struct db_rows rows = { 0 };
@@ -126,7 +127,7 @@ static bool find_moved(struct store *s, struct payload_ref *place, bool *ret_fou
 }
 
 /* It may move on while we look. */
-static bool read_entry(struct payload_reader *r, struct err *err)
+static bool payload_read_entry(struct payload_reader *r, struct err *err)
 {
     const struct payload_source *src = &r->source;
     struct payload_ref place = src->place;
@@ -150,7 +151,7 @@ static bool read_entry(struct payload_reader *r, struct err *err)
     return true;
 }
 
-static bool read_piece(struct payload_reader *r, struct err *err)
+static bool payload_read_piece(struct payload_reader *r, struct err *err)
 {
     const struct payload_source *src = &r->source;
     int64_t left = src->size - r->at;
@@ -158,12 +159,12 @@ static bool read_piece(struct payload_reader *r, struct err *err)
 
     buf_clear(&r->piece);
     if (src->place.seg > 0)
-        return read_entry(r, err);
+        return payload_read_entry(r, err);
     if (src->place.seg == PAYLOAD_IN_TABLE)
-        return read_row(r, SQL_PAYLOAD_GET, DB_ARGS(db_int(src->num)), err);
+        return payload_read_row(r, SQL_PAYLOAD_GET, DB_ARGS(db_int(src->num)), err);
     if (src->place.seg == PAYLOAD_IN_PIECES)
-        return read_row(r, SQL_PAYLOAD_PIECE_GET,
-                        DB_ARGS(db_int(src->place.pos), db_int(r->piece_number++)), err);
+        return payload_read_row(r, SQL_PAYLOAD_PIECE_GET,
+                                DB_ARGS(db_int(src->place.pos), db_int(r->piece_number++)), err);
     if (!buf_reserve(&r->piece, n, err) ||
         !file_read_at(r->fd, r->piece.ptr, n, r->from + r->at, err))
         return err_context(err, "payload file");
@@ -177,7 +178,7 @@ bool payload_next(struct payload_reader *r, struct str *ret, struct err *err)
         *ret = STR("");
         return true;
     }
-    if (!read_piece(r, err))
+    if (!payload_read_piece(r, err))
         return false;
     r->at += (int64_t)r->piece.len;
     digest_add(&r->digest, buf_view(&r->piece));
@@ -237,7 +238,7 @@ bool upload_open(struct store *s, struct upload **ret, struct err *err)
     return true;
 }
 
-static bool send_piece(struct upload *u, struct err *err)
+static bool payload_send_piece(struct upload *u, struct err *err)
 {
     if (u->piece.len == 0)
         return true;
@@ -261,7 +262,7 @@ bool upload_add(struct upload *u, struct str bytes, struct err *err)
 
         buf_put(&u->piece, (struct str){ bytes.ptr, n });
         bytes = str_from(bytes, n);
-        if (u->piece.len == PAYLOAD_PIECE && !send_piece(u, err))
+        if (u->piece.len == PAYLOAD_PIECE && !payload_send_piece(u, err))
             return false;
     }
     return true;
@@ -272,7 +273,7 @@ bool upload_finish(struct upload *u, struct payload_ref *ret, struct err *err)
     char part[NAME], name[NAME];
 
     if (u->db != NULL) {
-        if (!send_piece(u, err))
+        if (!payload_send_piece(u, err))
             return false;
         u->finished = true;
         *ret = (struct payload_ref){ .seg = PAYLOAD_IN_PIECES, .pos = u->number };
@@ -364,7 +365,7 @@ bool payload_drop_pieces(struct store *s, int64_t upload, int64_t *ret_count, st
     return true;
 }
 
-static void drop_pieces(struct store *s, int64_t upload)
+static void payload_payload_drop_pieces(struct store *s, int64_t upload)
 {
     struct store_change drop = { .sql = SQL_UPLOAD_DROP,
                                  .args = DB_ARGS(db_int(upload)),
@@ -385,7 +386,7 @@ void upload_drop(struct store *s, struct payload_ref place)
     int64_t known = 1;
 
     if (place.seg == PAYLOAD_IN_PIECES)
-        drop_pieces(s, place.pos);
+        payload_payload_drop_pieces(s, place.pos);
     if (place.seg != PAYLOAD_IN_FILE)
         return;
     /* Whoever calls is sure; the store has the last word. */

@@ -21,7 +21,8 @@ struct add_op {
     bool full, is_titled;
 };
 
-static bool add_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
+static bool admin_key_add_run(struct writer *w, struct store_op **ops, size_t count,
+                              struct err *err)
 {
     struct add_op *o = container_of(ops[0], struct add_op, op);
     const struct admin_key *k = o->key;
@@ -43,9 +44,9 @@ static bool add_run(struct writer *w, struct store_op **ops, size_t count, struc
                   NULL, err);
 }
 
-static const struct store_verb add_verb = { .name = "add admin key", .run = add_run };
+static const struct store_verb add_verb = { .name = "add admin key", .run = admin_key_add_run };
 
-static bool check(const struct admin_key *k, struct err *err)
+static bool admin_key_check(const struct admin_key *k, struct err *err)
 {
     if (k->title.len == 0 || k->title.len > ADMIN_KEY_TITLE_MOST)
         return err_set(err, ERR_PERMANENT, 0,
@@ -67,7 +68,7 @@ bool admin_key_add(struct store *s, const struct admin_key *key, char ret_name[s
     AUTO(buf_done) struct buf roles = BUF_INIT(ROLES_TEXT);
     struct add_op o = { .key = key };
 
-    if (!check(key, err))
+    if (!admin_key_check(key, err))
         return false;
     for (size_t i = 0; i < key->role_count; i++)
         buf_printf(&roles, "%s%.*s", i > 0 ? " " : "", STR_ARG(key->roles[i]));
@@ -102,7 +103,7 @@ bool admin_key_use(struct store *s, struct str name, int64_t used_us, struct err
 /* ---- looking ----------------------------------------------------------------------------------
  */
 
-static void read_key(struct db_rows *row, struct arena *a, void *to)
+static void admin_key_read_key(struct db_rows *row, struct arena *a, void *to)
 {
     struct admin_key *k = to;
     struct str roles = row_text(row, ADMIN_KEY_ALL_ROLES, a);
@@ -124,5 +125,5 @@ bool admin_key_list(struct store *s, struct arena *a, struct admin_key **ret, si
 {
     *ret = ARENA_ARRAY(a, struct admin_key, ADMIN_KEYS_MOST);
     return store_collect(s, SQL_ADMIN_KEY_ALL, DB_NO_ARGS,
-                         ROWS_INTO(*ret, ADMIN_KEYS_MOST, a, read_key), ret_count, err);
+                         ROWS_INTO(*ret, ADMIN_KEYS_MOST, a, admin_key_read_key), ret_count, err);
 }

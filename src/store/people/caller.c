@@ -36,7 +36,8 @@ static bool note_drop(struct writer *w, struct caller_op *o, struct err *err)
     return true;
 }
 
-static bool change_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
+static bool caller_change_run(struct writer *w, struct store_op **ops, size_t count,
+                              struct err *err)
 {
     struct caller_op *o = container_of(ops[0], struct caller_op, op);
     int64_t id;
@@ -56,7 +57,7 @@ static bool change_run(struct writer *w, struct store_op **ops, size_t count, st
 }
 
 static const struct store_verb change_verb = { .name = "change callers",
-                                               .run = change_run,
+                                               .run = caller_change_run,
                                                .notes = true };
 
 bool caller_add(struct store *s, int64_t gateway, struct str title, char ret_name[static KEY_NAME],

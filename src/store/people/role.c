@@ -63,7 +63,7 @@ static bool check_rights(const struct role *r, struct err *err)
     return true;
 }
 
-static bool check(const struct role *r, struct err *err)
+static bool role_check(const struct role *r, struct err *err)
 {
     if (!role_name_fits(r->name))
         return err_set(err, ERR_PERMANENT, 0,
@@ -114,7 +114,7 @@ bool role_put(struct store *s, const struct role *role, struct err *err)
     AUTO(buf_done) struct buf rights = BUF_INIT(RIGHTS_TEXT), systems = BUF_INIT(SYSTEMS_TEXT);
     struct put_op o = { .role = role };
 
-    if (!check(role, err))
+    if (!role_check(role, err))
         return false;
     for (int i = RIGHT_SEE; i < RIGHTS; i++)
         if ((role->bits >> i & 1) != 0)
@@ -168,7 +168,7 @@ static void read_systems(struct str names, struct arena *a, struct role *r)
     }
 }
 
-static void read_role(struct db_rows *row, struct arena *a, void *to)
+static void role_read_role(struct db_rows *row, struct arena *a, void *to)
 {
     struct role *r = to;
 
@@ -186,8 +186,8 @@ bool role_list(struct store *s, struct arena *a, struct role **ret, size_t *ret_
                struct err *err)
 {
     *ret = ARENA_ARRAY(a, struct role, ROLES_MOST);
-    return store_collect(s, SQL_ROLE_ALL, DB_NO_ARGS, ROWS_INTO(*ret, ROLES_MOST, a, read_role),
-                         ret_count, err);
+    return store_collect(s, SQL_ROLE_ALL, DB_NO_ARGS,
+                         ROWS_INTO(*ret, ROLES_MOST, a, role_read_role), ret_count, err);
 }
 
 static void add_role(const struct role *r, struct rights *to)

@@ -46,7 +46,7 @@ static void keys_done(struct keys *k)
 
 /* ---- the key file ---------------------------------------------------------------------- */
 
-static void derive(const unsigned char key[KEY_BYTES], struct keys *ret)
+static void secret_derive(const unsigned char key[KEY_BYTES], struct keys *ret)
 {
     unsigned char id[crypto_kdf_BYTES_MIN];
 
@@ -58,7 +58,7 @@ static void derive(const unsigned char key[KEY_BYTES], struct keys *ret)
 }
 
 /* 64 hex digits, and a newline perhaps. */
-static bool read_key(int fd, const char *what, struct keys *ret, struct err *err)
+static bool secret_read_key(int fd, const char *what, struct keys *ret, struct err *err)
 {
     char text[KEY_TEXT + 3];
     unsigned char key[KEY_BYTES];
@@ -77,7 +77,7 @@ static bool read_key(int fd, const char *what, struct keys *ret, struct err *err
               len == KEY_BYTES;
 
     if (ok)
-        derive(key, ret);
+        secret_derive(key, ret);
     sodium_memzero(text, sizeof text);
     sodium_memzero(key, sizeof key);
     return ok || err_set(err, ERR_CONFIG, 0,
@@ -99,7 +99,7 @@ static bool read_key_file(int dirfd, const char *path, struct keys *ret, struct 
     if ((st.st_mode & S_IRWXO) != 0)
         return err_set(err, ERR_CONFIG, 0, "everybody may read the key file %s: chmod 600 %s", path,
                        path);
-    return read_key(fd, path, ret, err);
+    return secret_read_key(fd, path, ret, err);
 }
 
 static bool make_key_file(struct store *s, struct err *err)
@@ -208,7 +208,7 @@ bool secret_key_copy(struct store *s, int dirfd, struct err *err)
 
 /* ---- sealing ------------------------------------------------------------------------------ */
 
-static void seal(const struct keys *k, struct str name, struct str value, unsigned char *ret)
+static void secret_seal(const struct keys *k, struct str name, struct str value, unsigned char *ret)
 {
     unsigned char *nonce = ret + 1 + KEY_ID;
 
@@ -286,7 +286,8 @@ static bool note_change(struct writer *w, struct secret_op *o, struct err *err)
     return true;
 }
 
-static bool change_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
+static bool secret_change_run(struct writer *w, struct store_op **ops, size_t count,
+                              struct err *err)
 {
     struct secret_op *o = container_of(ops[0], struct secret_op, op);
     int64_t others;
@@ -308,7 +309,7 @@ static bool change_run(struct writer *w, struct store_op **ops, size_t count, st
 }
 
 static const struct store_verb change_verb = { .name = "change secrets",
-                                               .run = change_run,
+                                               .run = secret_change_run,
                                                .notes = true };
 
 bool secret_put(struct store *s, struct str name, struct str value, struct str who, struct err *err)
@@ -325,7 +326,7 @@ bool secret_put(struct store *s, struct str name, struct str value, struct str w
         return err_set(err, ERR_CONFIG, 0, "a secret is at most %d bytes", SECRET_MOST);
     if (!load_keys(s, true, &keys, err))
         return false;
-    seal(&keys, name, value, sealed);
+    secret_seal(&keys, name, value, sealed);
     fingerprint(&keys, value, print);
     struct secret_op o = { .name = name,
                            .sealed = str_mem(sealed, HEAD + value.len + TAG),

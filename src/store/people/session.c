@@ -6,7 +6,7 @@
 #include "store/kernel/reader.h"
 #include "store/kernel/store_state.h"
 
-static struct str digest_bytes(const struct sha256 *d)
+static struct str session_digest_bytes(const struct sha256 *d)
 {
     return str_mem(d->bytes, SHA256_SIZE);
 }
@@ -22,17 +22,17 @@ struct session_op {
     size_t count;
 };
 
-static bool insert(struct writer *w, const struct session *m, struct err *err)
+static bool session_insert(struct writer *w, const struct session *m, struct err *err)
 {
     return db_run(w->db, SQL_SESSION_ADD,
-                  DB_ARGS(db_bytes(digest_bytes(&m->id)), db_text(m->user),
+                  DB_ARGS(db_bytes(session_digest_bytes(&m->id)), db_text(m->user),
                           db_int(SESSION_LASTS_US), db_text(m->address), db_text(m->agent)),
                   NULL, err) &&
            db_run(w->db, SQL_SESSION_CROWD, DB_ARGS(db_text(m->user), db_int(SESSIONS_OF_ONE)),
                   NULL, err);
 }
 
-static bool add_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
+static bool session_add_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
     struct session_op *o = container_of(ops[0], struct session_op, op);
 
@@ -45,12 +45,12 @@ static bool add_run(struct writer *w, struct store_op **ops, size_t count, struc
     o->op.nothing = o->changed == 0; /* nobody came: the session before goes on */
     if (o->op.nothing)
         return true;
-    return (o->id == NULL ||
-            db_run(w->db, SQL_SESSION_DROP, DB_ARGS(db_bytes(digest_bytes(o->id))), NULL, err)) &&
-           insert(w, o->made, err);
+    return (o->id == NULL || db_run(w->db, SQL_SESSION_DROP,
+                                    DB_ARGS(db_bytes(session_digest_bytes(o->id))), NULL, err)) &&
+           session_insert(w, o->made, err);
 }
 
-static const struct store_verb add_verb = { .name = "add session", .run = add_run };
+static const struct store_verb add_verb = { .name = "add session", .run = session_add_run };
 
 bool session_add(struct store *s, const struct session *made, const struct sha256 *before,
                  bool *ret_was, struct err *err)
@@ -66,11 +66,12 @@ bool session_add(struct store *s, const struct session *made, const struct sha25
 
 bool session_end(struct store *s, const struct sha256 *id, bool *ret_was, struct err *err)
 {
-    return store_change_one(s,
-                            &(struct store_change){ .sql = SQL_SESSION_DROP,
-                                                    .args = DB_ARGS(db_bytes(digest_bytes(id))),
-                                                    .mark = "login" },
-                            ret_was, err);
+    return store_change_one(
+        s,
+        &(struct store_change){ .sql = SQL_SESSION_DROP,
+                                .args = DB_ARGS(db_bytes(session_digest_bytes(id))),
+                                .mark = "login" },
+        ret_was, err);
 }
 
 static bool use_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
@@ -79,9 +80,10 @@ static bool use_run(struct writer *w, struct store_op **ops, size_t count, struc
 
     require(count == 1);
     for (size_t i = 0; i < o->count; i++)
-        if (!db_run(w->db, SQL_SESSION_SEEN,
-                    DB_ARGS(db_bytes(digest_bytes(&o->uses[i].id)), db_int(o->uses[i].ago_us)),
-                    NULL, err))
+        if (!db_run(
+                w->db, SQL_SESSION_SEEN,
+                DB_ARGS(db_bytes(session_digest_bytes(&o->uses[i].id)), db_int(o->uses[i].ago_us)),
+                NULL, err))
             return false;
     return true;
 }

@@ -37,8 +37,8 @@ static void read_user(struct db_rows *row, struct arena *a, void *to)
                                         .login_us = db_get_int(row, LOGIN_LOGIN_US) };
 }
 
-static bool find_user(struct writer *w, struct str name, struct user *ret, bool *ret_there,
-                      struct err *err)
+static bool user_find_user(struct writer *w, struct str name, struct user *ret, bool *ret_there,
+                           struct err *err)
 {
     return rows_one(w->db, SQL_USER_ONE, DB_NO_SLOT, DB_ARGS(db_text(name)), read_user, w->arena,
                     ret, ret_there, err);
@@ -94,12 +94,13 @@ struct user_op {
     struct str name;
 };
 
-static struct str digest_bytes(const struct sha256 *d)
+static struct str user_digest_bytes(const struct sha256 *d)
 {
     return d != NULL ? str_mem(d->bytes, SHA256_SIZE) : STR("");
 }
 
-static bool insert(struct writer *w, const struct user *u, int64_t *ret_changed, struct err *err)
+static bool user_insert(struct writer *w, const struct user *u, int64_t *ret_changed,
+                        struct err *err)
 {
     return db_run(w->db, SQL_USER_ADD,
                   DB_ARGS(db_text(u->name), db_text(u->title), db_text(u->password),
@@ -113,15 +114,15 @@ static bool end_all_of(struct writer *w, struct str name, const struct sha256 *b
 {
     int64_t sessions, links;
 
-    if (!db_run(w->db, SQL_SESSION_DROP_OF, DB_ARGS(db_text(name), db_bytes(digest_bytes(but))),
-                &sessions, err) ||
+    if (!db_run(w->db, SQL_SESSION_DROP_OF,
+                DB_ARGS(db_text(name), db_bytes(user_digest_bytes(but))), &sessions, err) ||
         !db_run(w->db, SQL_INVITE_DROP_OF, DB_ARGS(db_text(name)), &links, err))
         return false;
     *ret_ended = sessions + links;
     return true;
 }
 
-static bool add_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
+static bool user_add_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
     struct user_op *o = container_of(ops[0], struct user_op, op);
     int64_t there;
@@ -132,13 +133,13 @@ static bool add_run(struct writer *w, struct store_op **ops, size_t count, struc
         return false;
     o->full = there >= USERS_MOST;
     o->changed = 0;
-    if (!o->full && !insert(w, o->user, &o->changed, err))
+    if (!o->full && !user_insert(w, o->user, &o->changed, err))
         return false;
     o->op.nothing = o->changed == 0;
     return o->op.nothing || db_run(w->db, SQL_INVITE_DROP_OF, DB_ARGS(db_text(STR(""))), NULL, err);
 }
 
-static const struct store_verb add_verb = { .name = "add user", .run = add_run };
+static const struct store_verb add_verb = { .name = "add user", .run = user_add_run };
 
 bool user_add(struct store *s, const struct user *u, struct err *err)
 {
@@ -169,13 +170,13 @@ static struct user changed_user(const struct user *was, const struct user_op *o)
     return now;
 }
 
-static bool is_same(const struct user *a, const struct user *b)
+static bool user_is_same(const struct user *a, const struct user *b)
 {
     return str_eq(a->title, b->title) && str_eq(a->password, b->password) &&
            str_eq(a->roles, b->roles) && a->disabled == b->disabled;
 }
 
-static bool change_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
+static bool user_change_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
     struct user_op *o = container_of(ops[0], struct user_op, op);
     struct user was = { 0 };
@@ -183,7 +184,7 @@ static bool change_run(struct writer *w, struct store_op **ops, size_t count, st
     bool there;
 
     require(count == 1);
-    if (!mark_take(w, "login", NULL, err) || !find_user(w, o->user->name, &was, &there, err))
+    if (!mark_take(w, "login", NULL, err) || !user_find_user(w, o->user->name, &was, &there, err))
         return false;
     o->changed = there;
     o->op.nothing = !there;
@@ -199,11 +200,11 @@ static bool change_run(struct writer *w, struct store_op **ops, size_t count, st
                 NULL, err) ||
         (ends && !end_all_of(w, now.name, o->but, &ended, err)))
         return false;
-    o->op.nothing = is_same(&was, &now) && ended == 0;
+    o->op.nothing = user_is_same(&was, &now) && ended == 0;
     return true;
 }
 
-static const struct store_verb change_verb = { .name = "change user", .run = change_run };
+static const struct store_verb change_verb = { .name = "change user", .run = user_change_run };
 
 bool user_change(struct store *s, const struct user *u, unsigned what, const struct sha256 *but,
                  bool *ret_was, struct err *err)
@@ -216,7 +217,7 @@ bool user_change(struct store *s, const struct user *u, unsigned what, const str
     return true;
 }
 
-static bool drop_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
+static bool user_drop_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
     struct user_op *o = container_of(ops[0], struct user_op, op);
     int64_t ended;
@@ -229,7 +230,7 @@ static bool drop_run(struct writer *w, struct store_op **ops, size_t count, stru
     return true;
 }
 
-static const struct store_verb drop_verb = { .name = "remove user", .run = drop_run };
+static const struct store_verb drop_verb = { .name = "remove user", .run = user_drop_run };
 
 bool user_drop(struct store *s, struct str name, bool *ret_was, struct err *err)
 {
@@ -251,7 +252,7 @@ static bool may_invite(struct writer *w, struct str name, bool *ret, struct err 
     struct user now;
 
     if (name.len > 0)
-        return find_user(w, name, &now, ret, err) &&
+        return user_find_user(w, name, &now, ret, err) &&
                db_run(w->db, SQL_INVITE_DROP_OF, DB_ARGS(db_text(name)), NULL, err);
     if (!db_one_int(w->db, SQL_USER_COUNT, DB_NO_ARGS, 0, &users, err) ||
         !db_one_int(w->db, SQL_INVITE_COUNT, DB_ARGS(db_text(name)), 0, &links, err))
@@ -274,7 +275,7 @@ static bool invite_run(struct writer *w, struct store_op **ops, size_t count, st
     o->op.nothing = !may;
     return !may ||
            db_run(w->db, SQL_INVITE_ADD,
-                  DB_ARGS(db_bytes(digest_bytes(o->link)), db_text(name), db_int(o->lasts_us)),
+                  DB_ARGS(db_bytes(user_digest_bytes(o->link)), db_text(name), db_int(o->lasts_us)),
                   NULL, err);
 }
 
@@ -302,8 +303,8 @@ bool user_invited(struct store *s, const struct sha256 *id, struct arena *a, str
 {
     bool there;
 
-    return store_one(s, SQL_INVITE_ONE, DB_ARGS(db_bytes(digest_bytes(id))), read_invited, a, ret,
-                     &there, err) &&
+    return store_one(s, SQL_INVITE_ONE, DB_ARGS(db_bytes(user_digest_bytes(id))), read_invited, a,
+                     ret, &there, err) &&
            there;
 }
 
@@ -313,7 +314,7 @@ static bool set_password(struct writer *w, struct user_op *o, struct err *err)
     int64_t ended;
     bool there;
 
-    if (!find_user(w, o->name, &now, &there, err))
+    if (!user_find_user(w, o->name, &now, &there, err))
         return false;
     o->changed = there && !now.disabled;
     return o->changed == 0 ||
@@ -331,7 +332,7 @@ static bool enter(struct writer *w, struct user_op *o, struct err *err)
 
     o->changed = 0;
     if (!mark_take(w, "login", NULL, err) ||
-        !rows_one(w->db, SQL_INVITE_ONE, DB_NO_SLOT, DB_ARGS(db_bytes(digest_bytes(o->link))),
+        !rows_one(w->db, SQL_INVITE_ONE, DB_NO_SLOT, DB_ARGS(db_bytes(user_digest_bytes(o->link))),
                   read_invited, o->arena, &o->name, &there, err))
         return false;
     if (!there)
@@ -341,7 +342,7 @@ static bool enter(struct writer *w, struct user_op *o, struct err *err)
     if (!db_one_int(w->db, SQL_USER_COUNT, DB_NO_ARGS, 0, &users, err))
         return false;
     o->name = o->user->name;
-    return users > 0 || (insert(w, o->user, &o->changed, err) &&
+    return users > 0 || (user_insert(w, o->user, &o->changed, err) &&
                          db_run(w->db, SQL_INVITE_DROP_OF, DB_ARGS(db_text(STR(""))), NULL, err));
 }
 

@@ -104,7 +104,7 @@ struct noted {
 
 /* ---- one document --------------------------------------------------------------------------- */
 
-static void put_text(struct json_out *j, const char *key, struct str text)
+static void archive_put_text(struct json_out *j, const char *key, struct str text)
 {
     if (text.len == 0)
         return;
@@ -112,7 +112,7 @@ static void put_text(struct json_out *j, const char *key, struct str text)
     json_str(j, text);
 }
 
-static void put_time(struct json_out *j, const char *key, int64_t us)
+static void archive_put_time(struct json_out *j, const char *key, int64_t us)
 {
     char text[CLOCK_TEXT];
 
@@ -130,11 +130,11 @@ static void put_timeline(struct json_out *j, struct str timeline)
     json_open(j, '[');
     while (timeline_next(&r, &line, &damaged)) {
         json_open(j, '{');
-        put_time(j, "at", line.at_us);
-        put_text(j, "stage", str_of(timeline_stages[line.stage]));
-        put_text(j, "outcome", str_of(timeline_outcomes[line.outcome]));
-        put_text(j, "what", line.what);
-        put_text(j, "message", line.message);
+        archive_put_time(j, "at", line.at_us);
+        archive_put_text(j, "stage", str_of(timeline_stages[line.stage]));
+        archive_put_text(j, "outcome", str_of(timeline_outcomes[line.outcome]));
+        archive_put_text(j, "what", line.what);
+        archive_put_text(j, "message", line.message);
         json_close(j, '}');
     }
     json_close(j, ']');
@@ -156,33 +156,33 @@ static void put_attributes(struct json_out *j, struct str bytes)
     json_close(j, '}');
 }
 
-static void put_line(struct store *s, const struct document *d, struct buf *to)
+static void archive_put_line(struct store *s, const struct document *d, struct buf *to)
 {
     struct json_out j = { .to = to };
     char id[ID_TEXT], sha[SHA256_TEXT];
 
     json_open(&j, '{');
-    put_text(&j, "id", str_of(id_text(&d->source.id, id)));
-    put_text(&j, "gateway", name_text(s, d->gateway));
-    put_text(&j, "sender", name_text(s, d->sender));
-    put_text(&j, "receiver", name_text(s, d->receiver));
-    put_text(&j, "type", name_text(s, d->type));
-    put_text(&j, "route", name_text(s, d->route));
-    put_text(&j, "state", d->state);
-    put_time(&j, "received", d->received_us);
-    put_time(&j, "ended", d->updated_us);
-    put_text(&j, "name", d->name);
-    put_text(&j, "contentType", d->ctype);
+    archive_put_text(&j, "id", str_of(id_text(&d->source.id, id)));
+    archive_put_text(&j, "gateway", name_text(s, d->gateway));
+    archive_put_text(&j, "sender", name_text(s, d->sender));
+    archive_put_text(&j, "receiver", name_text(s, d->receiver));
+    archive_put_text(&j, "type", name_text(s, d->type));
+    archive_put_text(&j, "route", name_text(s, d->route));
+    archive_put_text(&j, "state", d->state);
+    archive_put_time(&j, "received", d->received_us);
+    archive_put_time(&j, "ended", d->updated_us);
+    archive_put_text(&j, "name", d->name);
+    archive_put_text(&j, "contentType", d->ctype);
     put_attributes(&j, d->facts);
     put_timeline(&j, d->timeline);
-    put_text(&j, "sha256", str_of(digest_text(&d->source.sha256, sha)));
+    archive_put_text(&j, "sha256", str_of(digest_text(&d->source.sha256, sha)));
     json_key(&j, "size");
     json_int(&j, d->source.size);
     json_close(&j, '}');
     buf_puts(to, "\n");
 }
 
-static void put_u64(char *at, int64_t v)
+static void archive_put_u64(char *at, int64_t v)
 {
     uint64_t n = htole64((uint64_t)v);
 
@@ -210,13 +210,13 @@ static bool copy_doc(struct making *m, const struct document *d, struct err *err
     char entry[ARCHIVE_ENTRY], id[ID_TEXT];
     int64_t at = m->docs.size;
 
-    put_line(m->store, d, &line);
+    archive_put_line(m->store, d, &line);
     memcpy(entry, d->source.id.bytes, 16);
-    put_u64(entry + 16, at + (int64_t)line.len);
-    put_u64(entry + 24, d->source.size);
+    archive_put_u64(entry + 16, at + (int64_t)line.len);
+    archive_put_u64(entry + 24, d->source.size);
     memcpy(entry + 32, d->source.sha256.bytes, SHA256_SIZE);
-    put_u64(entry + 64, at);
-    put_u64(entry + 72, (int64_t)line.len);
+    archive_put_u64(entry + 64, at);
+    archive_put_u64(entry + 72, (int64_t)line.len);
     if (!out_add(&m->docs, buf_view(&line), err) || !copy_payload(m, d, err) ||
         !out_add(&m->docs, STR("\n"), err) ||
         !out_add(&m->index, str_mem(entry, ARCHIVE_ENTRY), err))
@@ -229,8 +229,8 @@ static bool copy_doc(struct making *m, const struct document *d, struct err *err
     return true;
 }
 
-static bool read_page(struct making *m, int64_t above, struct arena *a, struct document *docs,
-                      size_t *ret_count, struct err *err)
+static bool archive_read_page(struct making *m, int64_t above, struct arena *a,
+                              struct document *docs, size_t *ret_count, struct err *err)
 {
     AUTO(reader_back) struct reader r = reader_take(m->store, err);
 
@@ -241,7 +241,8 @@ static bool read_page(struct making *m, int64_t above, struct arena *a, struct d
 
 /* What ended behind all that was copied before is new.  What ended earlier may be, too: a clock
  * that ran ahead is right again, or a document that was kept came back.  The archives say. */
-static bool is_wanted(const struct document *d, struct noted *noted, bool *ret, struct err *err)
+static bool archive_is_wanted(const struct document *d, struct noted *noted, bool *ret,
+                              struct err *err)
 {
     bool has = false;
 
@@ -262,7 +263,7 @@ static bool copy_all(struct making *m, struct noted *noted, struct err *err)
         AUTO(arena_done) struct arena a = ARENA_INIT(PAGE_MOST);
         struct document *docs = ARENA_ARRAY(&a, struct document, PAGE);
 
-        if (!read_page(m, above, &a, docs, &n, err))
+        if (!archive_read_page(m, above, &a, docs, &n, err))
             return false;
         for (size_t i = 0; i < n; i++) {
             bool wanted;
@@ -270,7 +271,7 @@ static bool copy_all(struct making *m, struct noted *noted, struct err *err)
             above = docs[i].source.num;
             if (docs[i].updated_us > m->until_us)
                 continue;
-            if (!is_wanted(&docs[i], noted, &wanted, err) ||
+            if (!archive_is_wanted(&docs[i], noted, &wanted, err) ||
                 (wanted && !copy_doc(m, &docs[i], err)))
                 return false;
         }
@@ -280,7 +281,8 @@ static bool copy_all(struct making *m, struct noted *noted, struct err *err)
 
 /* ---- comparing ------------------------------------------------------------------------------ */
 
-static bool digest_range(int fd, int64_t at, int64_t size, struct sha256 *ret, struct err *err)
+static bool archive_digest_range(int fd, int64_t at, int64_t size, struct sha256 *ret,
+                                 struct err *err)
 {
     AUTO_TEXT block = xmalloc(PIECE);
     struct digest d = digest_start();
@@ -313,7 +315,7 @@ static bool same_file(const struct making *m, const char *suffix, const struct o
         return err_set(err, ERR_TRANSIENT, 0, "%s has %lld bytes, %lld were written", name,
                        (long long)st.st_size, (long long)o->size);
     (void)posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED); /* from the disk, where it can be had */
-    if (!digest_range(fd, 0, o->size, &got, err))
+    if (!archive_digest_range(fd, 0, o->size, &got, err))
         return err_context(err, "read back %s", name);
     return digest_same(&got, &o->sha256) ||
            err_set(err, ERR_TRANSIENT, 0, "%s differs from what was written", name);
@@ -334,7 +336,8 @@ static bool same_payloads(const struct making *m, struct err *err)
         struct sha256 got;
 
         if (!file_read_at(index, entry, ARCHIVE_ENTRY, i * ARCHIVE_ENTRY, err) ||
-            !digest_range(docs, archive_u64(entry + 16), archive_u64(entry + 24), &got, err))
+            !archive_digest_range(docs, archive_u64(entry + 16), archive_u64(entry + 24), &got,
+                                  err))
             return err_context(err, "read back %s", m->name);
         if (memcmp(got.bytes, entry + 32, SHA256_SIZE) != 0)
             return err_set(err, ERR_TRANSIENT, 0, "a payload in %s differs from its digest",
@@ -351,10 +354,10 @@ static void put_file(struct json_out *j, const char *key, const char *name, cons
 
     json_key(j, key);
     json_open(j, '{');
-    put_text(j, "name", str_of(name));
+    archive_put_text(j, "name", str_of(name));
     json_key(j, "bytes");
     json_int(j, o->size);
-    put_text(j, "sha256", str_of(digest_text(&o->sha256, sha)));
+    archive_put_text(j, "sha256", str_of(digest_text(&o->sha256, sha)));
     json_close(j, '}');
 }
 
@@ -364,14 +367,14 @@ static void make_manifest(const struct making *m, struct buf *to)
     char name[ARCHIVE_FILE];
 
     json_open(&j, '{');
-    put_text(&j, "waybill", STR("archive 1"));
+    archive_put_text(&j, "waybill", STR("archive 1"));
     json_key(&j, "day");
     json_int(&j, m->day);
     json_key(&j, "documents");
     json_int(&j, m->documents);
     json_key(&j, "payloadBytes");
     json_int(&j, m->bytes);
-    put_time(&j, "endedUntil", m->ended_us);
+    archive_put_time(&j, "endedUntil", m->ended_us);
     put_file(&j, "docs", archive_file(m->name, ".docs", name), &m->docs);
     put_file(&j, "index", archive_file(m->name, ".index", name), &m->index);
     json_close(&j, '}');
@@ -413,7 +416,7 @@ struct add_op {
     int64_t ours; /* 0: another node noted this part before */
 };
 
-static bool add_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
+static bool archive_add_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
     for (size_t i = 0; i < count; i++) {
         struct add_op *o = container_of(ops[i], struct add_op, op);
@@ -434,7 +437,7 @@ static bool add_run(struct writer *w, struct store_op **ops, size_t count, struc
     return true;
 }
 
-static const struct store_verb add_verb = { .name = "note an archive", .run = add_run };
+static const struct store_verb add_verb = { .name = "note an archive", .run = archive_add_run };
 
 /* ---- a day ---------------------------------------------------------------------------------- */
 
@@ -600,7 +603,7 @@ static bool archive_in_turn(struct store *s, struct str folder, int64_t day,
 
 /* The lock is that of a connection, and goes with it.  Whoever loses his meanwhile does no harm:
  * names differ, and of two that note a part one is told. */
-static bool take_turn(struct store *s, struct db **ret, int64_t *ret_turn, struct err *err)
+static bool archive_take_turn(struct store *s, struct db **ret, int64_t *ret_turn, struct err *err)
 {
     *ret = NULL;
     *ret_turn = 1;
@@ -616,7 +619,7 @@ bool archive_day(struct store *s, struct str folder, int64_t day, struct archive
     int64_t turn;
 
     *ret = (struct archive_made){ 0 };
-    bool ok = take_turn(s, &db, &turn, err);
+    bool ok = archive_take_turn(s, &db, &turn, err);
 
     if (ok && turn != 0)
         ok = archive_in_turn(s, folder, day, ret, err);

@@ -38,7 +38,7 @@ static bool id_in(struct writer *w, enum sql_id id, int64_t slot, const struct i
 }
 
 /* *ret: the day of its table, LIVES or NOWHERE. */
-static bool find(struct writer *w, const struct id *id, int64_t *ret, struct err *err)
+static bool kept_find(struct writer *w, const struct id *id, int64_t *ret, struct err *err)
 {
     int64_t days[DONE_DAYS_MOST];
     bool there;
@@ -59,7 +59,7 @@ static bool find(struct writer *w, const struct id *id, int64_t *ret, struct err
     return true;
 }
 
-static bool add_line(struct writer *w, const struct kept_op *o, int64_t place, struct err *err)
+static bool kept_add_line(struct writer *w, const struct kept_op *o, int64_t place, struct err *err)
 {
     AUTO(buf_done) struct buf line = BUF_INIT(TIMELINE_MOST);
     char text[KEPT_REASON_MOST + 40];
@@ -81,7 +81,7 @@ static bool add_line(struct writer *w, const struct kept_op *o, int64_t place, s
     return db_run_slot(w->db, SQL_KEPT_LINE, place, (struct db_args){ row, 2 }, NULL, err);
 }
 
-static bool put(struct writer *w, struct kept_op *o, int64_t place, struct err *err)
+static bool retention_kept_put(struct writer *w, struct kept_op *o, int64_t place, struct err *err)
 {
     o->found = place != NOWHERE;
     return !o->found || (db_run(w->db, SQL_KEPT_PUT,
@@ -89,10 +89,10 @@ static bool put(struct writer *w, struct kept_op *o, int64_t place, struct err *
                                         db_bytes(str_mem(o->id->bytes, sizeof o->id->bytes)),
                                         db_text(o->reason), db_text(o->by)),
                                 NULL, err) &&
-                         add_line(w, o, place, err));
+                         kept_add_line(w, o, place, err));
 }
 
-static bool drop(struct writer *w, struct kept_op *o, int64_t place, struct err *err)
+static bool retention_kept_drop(struct writer *w, struct kept_op *o, int64_t place, struct err *err)
 {
     struct db_args num = DB_ARGS(db_int(id_row(o->id)));
     struct db_args whole =
@@ -104,7 +104,7 @@ static bool drop(struct writer *w, struct kept_op *o, int64_t place, struct err 
     o->found = dropped > 0;
     if (!o->found || place == NOWHERE)
         return true;
-    if (!add_line(w, o, place, err))
+    if (!kept_add_line(w, o, place, err))
         return false;
     if (place != RETAIN_KEPT_DAY)
         return true;
@@ -123,8 +123,9 @@ static bool kept_run(struct writer *w, struct store_op **ops, size_t count, stru
         o->used = -1;
         /* Nobody lets go of it while it is looked for. */
         if (!db_run(w->db, SQL_RETAIN_WAIT, DB_NO_ARGS, NULL, err) ||
-            !find(w, o->id, &place, err) ||
-            !(o->drop ? drop(w, o, place, err) : put(w, o, place, err)))
+            !kept_find(w, o->id, &place, err) ||
+            !(o->drop ? retention_kept_drop(w, o, place, err)
+                      : retention_kept_put(w, o, place, err)))
             return false;
         char id[ID_TEXT];
 

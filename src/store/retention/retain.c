@@ -170,8 +170,9 @@ static bool add_gone(void *arg, struct db_rows *row, struct err *err)
     return true;
 }
 
-static bool take(struct writer *w, const struct retain_order *o, int64_t upto, int64_t ended_upto,
-                 struct taken *t, struct retain_slice *a, struct err *err)
+static bool retain_take(struct writer *w, const struct retain_order *o, int64_t upto,
+                        int64_t ended_upto, struct taken *t, struct retain_slice *a,
+                        struct err *err)
 {
     struct taking k = { .w = w, .taken = t, .slice = a };
 
@@ -182,7 +183,7 @@ static bool take(struct writer *w, const struct retain_order *o, int64_t upto, i
     return true;
 }
 
-static int by_place(const void *a, const void *b)
+static int retain_by_place(const void *a, const void *b)
 {
     const struct payload_ref *x = a, *y = b;
 
@@ -212,7 +213,7 @@ static bool note_places(struct writer *w, struct taken *t, struct err *err)
     if (w->db->kind == DB_POSTGRESQL && !drop_payload_rows(w, t, err))
         return false;
     if (t->place_count > 0) /* else there is no list, which qsort() must not be given */
-        qsort(t->places, t->place_count, sizeof *t->places, by_place);
+        qsort(t->places, t->place_count, sizeof *t->places, retain_by_place);
     for (size_t i = 0; i < t->place_count; i++) {
         const struct payload_ref *p = &t->places[i];
         bool segment = p->seg > 0;
@@ -271,8 +272,8 @@ static bool drop_links(struct writer *w, const struct taken *t, struct err *err)
            db_batch(w->db, SQL_RETAIN_PARENTS, DB_NO_SLOT, v, 1, t->count, err);
 }
 
-static bool let_go(struct writer *w, const struct retain_order *o, int64_t ended_upto,
-                   struct retain_guard *g, struct retain_slice *a, struct err *err)
+static bool retain_let_go(struct writer *w, const struct retain_order *o, int64_t ended_upto,
+                          struct retain_guard *g, struct retain_slice *a, struct err *err)
 {
     struct taken *t = ARENA_NEW(w->arena, struct taken);
     bool kept;
@@ -282,7 +283,7 @@ static bool let_go(struct writer *w, const struct retain_order *o, int64_t ended
         return false;
     if (a->upto == 0)
         return true;
-    if ((kept && !spare(w, o, a, err)) || !take(w, o, a->upto, ended_upto, t, a, err) ||
+    if ((kept && !spare(w, o, a, err)) || !retain_take(w, o, a->upto, ended_upto, t, a, err) ||
         !note_places(w, t, err) || !drop_links(w, t, err) ||
         (w->db->kind == DB_SQLITE && !index_forget(w, t->docs, t->count, err)))
         return false;
@@ -330,7 +331,7 @@ static bool slice_one(struct writer *w, struct slice_op *o, struct err *err)
     if (o->order->archived_us != 0 && !archived_upto(w, o->order, &ended_upto, err))
         return false;
     a->unarchived = ended_upto == 0;
-    return a->unarchived || let_go(w, o->order, ended_upto, &g, a, err);
+    return a->unarchived || retain_let_go(w, o->order, ended_upto, &g, a, err);
 }
 
 static bool slice_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
@@ -375,7 +376,7 @@ struct table_op {
     bool done; /* it was closed, or dropped */
 };
 
-static bool is_empty(struct writer *w, int64_t day, bool *ret, struct err *err)
+static bool retain_is_empty(struct writer *w, int64_t day, bool *ret, struct err *err)
 {
     int64_t first;
 
@@ -386,12 +387,12 @@ static bool is_empty(struct writer *w, int64_t day, bool *ret, struct err *err)
     return true;
 }
 
-static bool close_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
+static bool retain_close_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
     for (size_t i = 0; i < count; i++) {
         struct table_op *o = container_of(ops[i], struct table_op, op);
 
-        if (!is_empty(w, o->day, &o->done, err))
+        if (!retain_is_empty(w, o->day, &o->done, err))
             return false;
         if (o->done && (!db_run(w->db, SQL_PART_DROP, DB_ARGS(db_int(TABLES_DONE), db_int(o->day)),
                                 NULL, err) ||
@@ -409,7 +410,7 @@ static void close_committed(struct writer *w, struct store_op **ops, size_t coun
 }
 
 static const struct store_verb close_verb = { .name = "close the table of a day",
-                                              .run = close_run,
+                                              .run = retain_close_run,
                                               .apart = true,
                                               .committed = close_committed };
 
@@ -430,14 +431,14 @@ bool retain_close(struct store *s, int64_t day, bool *ret_closed, struct err *er
 }
 
 /* Somebody whose clock went back may have used it since: then it is one of the tables again. */
-static bool drop_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
+static bool retain_drop_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
     for (size_t i = 0; i < count; i++) {
         struct table_op *o = container_of(ops[i], struct table_op, op);
         struct db_value day = db_int(o->day);
 
         if (!db_run_slot(w->db, SQL_RETAIN_LOCK, o->day, DB_NO_ARGS, NULL, err) ||
-            !is_empty(w, o->day, &o->done, err))
+            !retain_is_empty(w, o->day, &o->done, err))
             return false;
         if (o->done ? !db_run(w->db, SQL_PART_DROP, DB_ARGS(db_int(TABLES_DONE), day), NULL, err) ||
                           !db_run_slot(w->db, SQL_RETAIN_DROP, o->day, DB_NO_ARGS, NULL, err)
@@ -450,9 +451,10 @@ static bool drop_run(struct writer *w, struct store_op **ops, size_t count, stru
     return true;
 }
 
-static const struct store_verb drop_verb = {
-    .name = "drop the table of a day", .run = drop_run, .apart = true, .committed = close_committed
-};
+static const struct store_verb drop_verb = { .name = "drop the table of a day",
+                                             .run = retain_drop_run,
+                                             .apart = true,
+                                             .committed = close_committed };
 
 bool retain_drop(struct store *s, int64_t age_us, int64_t *ret_dropped, struct err *err)
 {
@@ -500,7 +502,7 @@ static bool believe_run(struct writer *w, struct store_op **ops, size_t count, s
 
 static const struct store_verb believe_verb = { .name = "believe a day", .run = believe_run };
 
-static bool believe(struct store *s, struct believe_op *o, struct err *err)
+static bool retention_retain_believe(struct store *s, struct believe_op *o, struct err *err)
 {
     if (!writers_call(s->writers, &believe_verb, &o->op, err))
         return false;
@@ -512,12 +514,12 @@ bool retain_believe(struct store *s, int64_t today, struct err *err)
 {
     struct believe_op o = { .today = today };
 
-    return done_floor() >= today || believe(s, &o, err);
+    return done_floor() >= today || retention_retain_believe(s, &o, err);
 }
 
 bool retain_believe_anew(struct store *s, int64_t today, struct err *err)
 {
     struct believe_op o = { .today = today, .anew = true };
 
-    return believe(s, &o, err);
+    return retention_retain_believe(s, &o, err);
 }

@@ -74,7 +74,8 @@ static const struct store_verb note_verb = { .name = "note bytes that went",
                                              .run = note_run,
                                              .notes = true };
 
-static bool note(struct store *s, enum note_change change, struct note n, struct err *err)
+static bool retain_bytes_note(struct store *s, enum note_change change, struct note n,
+                              struct err *err)
 {
     struct note_op o = { .change = change, .note = n };
 
@@ -95,10 +96,11 @@ static bool drop_file(struct store *s, struct note n, struct retain_bytes *ret, 
     ret->bytes += bytes;
     ret->segments += n.seg > 0;
     ret->files += n.seg == PAYLOAD_IN_FILE;
-    return note(s, NOTE_DONE, n, err);
+    return retain_bytes_note(s, NOTE_DONE, n, err);
 }
 
-static bool drop_pieces(struct store *s, struct note n, struct retain_bytes *ret, struct err *err)
+static bool retain_bytes_drop_pieces(struct store *s, struct note n, struct retain_bytes *ret,
+                                     struct err *err)
 {
     int64_t count;
 
@@ -119,7 +121,7 @@ static bool drop_noted(struct store *s, struct retain_bytes *ret, struct err *er
         return false;
     ret->more |= n == FILES_AT_ONCE;
     for (size_t i = 0; i < n; i++)
-        if (notes[i].seg == PAYLOAD_IN_PIECES ? !drop_pieces(s, notes[i], ret, err)
+        if (notes[i].seg == PAYLOAD_IN_PIECES ? !retain_bytes_drop_pieces(s, notes[i], ret, err)
                                               : !drop_file(s, notes[i], ret, err))
             return false;
     return true;
@@ -193,8 +195,8 @@ static bool mark_in(struct db *db, enum sql_id id, int64_t slot, struct entry *e
                      &m, err);
 }
 
-static bool read_days(struct db *db, int64_t days[static DONE_DAYS_MOST + 1], size_t *ret_count,
-                      struct err *err)
+static bool retain_bytes_read_days(struct db *db, int64_t days[static DONE_DAYS_MOST + 1],
+                                   size_t *ret_count, struct err *err)
 {
     return rows_ints(db, SQL_PART_ALL, DB_ARGS(db_int(TABLES_DONE)), days, DONE_DAYS_MOST + 1,
                      ret_count, err) &&
@@ -210,8 +212,8 @@ static bool mark_range(struct db *db, struct entry *e, size_t count, struct err 
 
     if (!db_run(db, SQL_READ_BEGIN, DB_NO_ARGS, NULL, err))
         return false;
-    bool ok =
-        read_days(db, days, &n, err) && mark_in(db, SQL_RETAIN_LIVE, DB_NO_SLOT, e, count, err);
+    bool ok = retain_bytes_read_days(db, days, &n, err) &&
+              mark_in(db, SQL_RETAIN_LIVE, DB_NO_SLOT, e, count, err);
 
     for (size_t i = 0; ok && i < n; i++)
         ok = mark_in(db, SQL_RETAIN_ENDED, days[i], e, count, err);
@@ -268,7 +270,8 @@ static bool move_one(struct writer *w, const struct moving *m, struct err *err)
     return moved > 0 || db_run(w->db, SQL_MOVED_ADD, args, NULL, err);
 }
 
-static bool move_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
+static bool retain_bytes_move_run(struct writer *w, struct store_op **ops, size_t count,
+                                  struct err *err)
 {
     for (size_t i = 0; i < count; i++) {
         const struct move_op *o = container_of(ops[i], struct move_op, op);
@@ -282,7 +285,7 @@ static bool move_run(struct writer *w, struct store_op **ops, size_t count, stru
 }
 
 static const struct store_verb move_verb = { .name = "copy payloads forward",
-                                             .run = move_run,
+                                             .run = retain_bytes_move_run,
                                              .apart = true };
 
 /* Some of them, from *at on; checked as they are read. */
@@ -356,25 +359,26 @@ static bool clean_segment(struct store *s, int64_t seg, struct entries *l, struc
     bool whole;
 
     if (!segment_scan(s->payload_fd, seg, found_entry, l, &size, &whole, err))
-        return err->sys == ENOENT && ((*err = (struct err){ 0 }), note(s, NOTE_DONE, n, err));
+        return err->sys == ENOENT &&
+               ((*err = (struct err){ 0 }), retain_bytes_note(s, NOTE_DONE, n, err));
     if (!whole) {
         ret->damaged++;
-        return note(s, NOTE_DONE, n, err);
+        return retain_bytes_note(s, NOTE_DONE, n, err);
     }
     if (!mark_living(s, l, err))
         return false;
     /* While three quarters are needed the next that goes will bring us back. */
     if (living_bytes(l) > size / 4 * 3)
-        return note(s, NOTE_DONE, n, err);
+        return retain_bytes_note(s, NOTE_DONE, n, err);
     for (size_t at = 0; at < l->count;)
         if (!move_some(s, seg, l, &at, ret, err)) {
             if (!is_damage(err))
                 return false;
             *err = (struct err){ 0 };
             ret->damaged++;
-            return note(s, NOTE_DONE, n, err);
+            return retain_bytes_note(s, NOTE_DONE, n, err);
         }
-    return note(s, NOTE_GONE, n, err) && drop_file(s, n, ret, err);
+    return retain_bytes_note(s, NOTE_GONE, n, err) && drop_file(s, n, ret, err);
 }
 
 static bool clean_one(struct store *s, struct retain_bytes *ret, struct err *err)

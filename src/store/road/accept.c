@@ -39,7 +39,8 @@ static void answer_again(struct accept_op *a, const uint8_t id[static 16], const
     a->result = digest_same(sha, &a->sha256) ? ACCEPT_REPEATED : ACCEPT_KEY_DIFFERS;
 }
 
-static bool found_key(void *arg, int64_t slot, size_t at, struct db_rows *row, struct err *err)
+static bool accept_found_key(void *arg, int64_t slot, size_t at, struct db_rows *row,
+                             struct err *err)
 {
     struct lookup *l = arg;
     struct accept_op *a = l->keyed[at];
@@ -54,7 +55,7 @@ static bool found_key(void *arg, int64_t slot, size_t at, struct db_rows *row, s
     return true;
 }
 
-static int by_key(const void *a, const void *b)
+static int accept_by_key(const void *a, const void *b)
 {
     const struct accept_op *const *x = a, *const *y = b;
 
@@ -89,7 +90,8 @@ static bool look_up_in_tables(struct writer *w, struct accept_op **keyed, size_t
         return err_set(err, ERR_TRANSIENT, 0, "there is no table of keys for this time yet");
     for (int64_t n; first <= last; first += n) {
         n = last - first + 1 < DB_SLOTS_MOST ? last - first + 1 : DB_SLOTS_MOST;
-        if (!db_find(w->db, SQL_IDEM_FIND, first, (size_t)n, keys, 1, count, found_key, &l, err))
+        if (!db_find(w->db, SQL_IDEM_FIND, first, (size_t)n, keys, 1, count, accept_found_key, &l,
+                     err))
             return false;
     }
     return true;
@@ -114,7 +116,7 @@ static bool look_up_keys(struct writer *w, struct accept_op **keyed, size_t coun
 {
     int64_t now = clock_wall_us();
 
-    qsort(keyed, count, sizeof *keyed, by_key); /* one order everywhere: no deadlocks */
+    qsort(keyed, count, sizeof *keyed, accept_by_key); /* one order everywhere: no deadlocks */
     if (w->db->kind == DB_SQLITE ? !look_up_in_log(w, keyed, count, now, err)
                                  : !look_up_in_tables(w, keyed, count, now, err))
         return false;
@@ -178,7 +180,8 @@ static bool add_to_tables(struct writer *w, struct key_row *keys, size_t count, 
     return true;
 }
 
-static bool add_keys(struct writer *w, struct accept_op **keyed, size_t count, struct err *err)
+static bool accept_add_keys(struct writer *w, struct accept_op **keyed, size_t count,
+                            struct err *err)
 {
     struct key_row *rows = ARENA_ARRAY(w->arena, struct key_row, 2 * count);
     int64_t now = clock_wall_us();
@@ -333,7 +336,7 @@ static bool count_accepted(struct writer *w, struct accept_op **fresh, size_t co
 
 /* A large payload was put on stable storage before; from this commit on it belongs to
  * its document. */
-static bool adopt(struct writer *w, const struct accept_op *a, struct err *err)
+static bool accept_adopt(struct writer *w, const struct accept_op *a, struct err *err)
 {
     if (a->place.seg == PAYLOAD_IN_FILE)
         return db_send(w->db, SQL_LARGE_ADD, DB_ARGS(db_int(a->place.pos), db_int(a->num)), err);
@@ -345,7 +348,7 @@ static bool adopt(struct writer *w, const struct accept_op *a, struct err *err)
 static bool adopt_large(struct writer *w, struct accept_op **fresh, size_t count, struct err *err)
 {
     for (size_t i = 0; i < count; i++)
-        if (!adopt(w, fresh[i], err))
+        if (!accept_adopt(w, fresh[i], err))
             return false;
     return true;
 }
@@ -383,10 +386,10 @@ static bool store_fresh(struct writer *w, struct accept_op **fresh, size_t count
 {
     return number_documents(w, fresh, count, err) && add_documents(w, fresh, count, err) &&
            add_tasks(w, fresh, count, err) && adopt_large(w, fresh, count, err) &&
-           add_keys(w, keyed, keys, err) && count_accepted(w, fresh, count, err);
+           accept_add_keys(w, keyed, keys, err) && count_accepted(w, fresh, count, err);
 }
 
-static void begin(struct accept_op *a)
+static void accept_begin(struct accept_op *a)
 {
     a->result = ACCEPT_STORED;
     a->twin = NULL;
@@ -395,7 +398,7 @@ static void begin(struct accept_op *a)
 
 bool accept_known(struct writer *w, struct accept_op *a, struct err *err)
 {
-    begin(a);
+    accept_begin(a);
     return !a->has_key || look_up_keys(w, &a, 1, err);
 }
 
@@ -421,7 +424,7 @@ static bool accept_run(struct writer *w, struct store_op **ops, size_t count, st
     for (size_t i = 0; i < count; i++) {
         struct accept_op *a = container_of(ops[i], struct accept_op, op);
 
-        begin(a);
+        accept_begin(a);
         if (a->has_key)
             keyed[keys++] = a;
     }
@@ -531,7 +534,7 @@ static bool make_table(struct writer *w, int64_t slot, struct err *err)
                            db_run_slot(w->db, SQL_KEY_INDEX_MAKE, slot, DB_NO_ARGS, NULL, err)));
 }
 
-static bool keep_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
+static bool accept_keep_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
     struct keep_op *k = container_of(ops[0], struct keep_op, op);
     int64_t now = clock_wall_us();
@@ -558,7 +561,7 @@ static bool keep_run(struct writer *w, struct store_op **ops, size_t count, stru
     return true;
 }
 
-static void keep_committed(struct writer *w, struct store_op **ops, size_t count)
+static void accept_keep_committed(struct writer *w, struct store_op **ops, size_t count)
 {
     const struct keep_op *k = container_of(ops[0], struct keep_op, op);
 
@@ -569,9 +572,10 @@ static void keep_committed(struct writer *w, struct store_op **ops, size_t count
         key_log_slot_made(w->store->key_log, slot);
 }
 
-static const struct store_verb keep_verb = {
-    .name = "keep key tables", .notes = true, .run = keep_run, .committed = keep_committed
-};
+static const struct store_verb keep_verb = { .name = "keep key tables",
+                                             .notes = true,
+                                             .run = accept_keep_run,
+                                             .committed = accept_keep_committed };
 
 bool accept_keep_tables(struct store *s, int64_t period_us, struct err *err)
 {

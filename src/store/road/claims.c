@@ -43,14 +43,14 @@ void claims_free(struct claims *c)
     free(c);
 }
 
-static size_t home(int64_t id, size_t slots)
+static size_t claims_home(int64_t id, size_t slots)
 {
     return (size_t)((uint64_t)id * UINT64_C(0x9e3779b97f4a7c15) >> 40) % slots;
 }
 
-static struct mark *find(struct claims *c, int64_t id)
+static struct mark *claims_find(struct claims *c, int64_t id)
 {
-    size_t i = home(id, SLOTS);
+    size_t i = claims_home(id, SLOTS);
 
     while (c->marks[i].claim != 0 && c->marks[i].id != id)
         i = (i + 1) % SLOTS;
@@ -60,7 +60,7 @@ static struct mark *find(struct claims *c, int64_t id)
 bool claims_take(struct claims *c, struct task *t)
 {
     (void)pthread_mutex_lock(&c->mutex);
-    struct mark *m = find(c, t->id);
+    struct mark *m = claims_find(c, t->id);
     bool ok = m->claim == 0 && c->count < CLAIMS_MOST;
 
     if (ok) {
@@ -84,7 +84,7 @@ bool claims_full(struct claims *c)
 bool claims_taken(struct claims *c, int64_t id)
 {
     (void)pthread_mutex_lock(&c->mutex);
-    bool taken = find(c, id)->claim != 0;
+    bool taken = claims_find(c, id)->claim != 0;
 
     (void)pthread_mutex_unlock(&c->mutex);
     return taken;
@@ -93,7 +93,7 @@ bool claims_taken(struct claims *c, int64_t id)
 bool claims_have(struct claims *c, const struct task *t)
 {
     (void)pthread_mutex_lock(&c->mutex);
-    bool have = t->claim != 0 && find(c, t->id)->claim == t->claim;
+    bool have = t->claim != 0 && claims_find(c, t->id)->claim == t->claim;
 
     (void)pthread_mutex_unlock(&c->mutex);
     return have;
@@ -103,7 +103,7 @@ bool claims_have(struct claims *c, const struct task *t)
 static void close_hole(struct claims *c, size_t hole)
 {
     for (size_t i = (hole + 1) % SLOTS; c->marks[i].claim != 0; i = (i + 1) % SLOTS) {
-        size_t h = home(c->marks[i].id, SLOTS);
+        size_t h = claims_home(c->marks[i].id, SLOTS);
         bool stays = hole <= i ? (hole < h && h <= i) : (hole < h || h <= i);
 
         if (!stays) {
@@ -117,7 +117,7 @@ static void close_hole(struct claims *c, size_t hole)
 void claims_drop(struct claims *c, const struct task *t)
 {
     (void)pthread_mutex_lock(&c->mutex);
-    struct mark *m = find(c, t->id);
+    struct mark *m = claims_find(c, t->id);
 
     if (t->claim != 0 && m->claim == t->claim) {
         c->count--;
@@ -129,7 +129,7 @@ void claims_drop(struct claims *c, const struct task *t)
 /* NULL when the queue is new and there is no room for another. */
 static struct cursor *cursor_of(struct claims *c, int64_t queue)
 {
-    size_t i = home(queue, QUEUE_SLOTS);
+    size_t i = claims_home(queue, QUEUE_SLOTS);
 
     while (c->cursors[i].used && c->cursors[i].queue != queue)
         i = (i + 1) % QUEUE_SLOTS;
@@ -143,7 +143,7 @@ static struct cursor *cursor_of(struct claims *c, int64_t queue)
     return &c->cursors[i];
 }
 
-static bool before(struct claim_place a, struct claim_place b)
+static bool claims_before(struct claim_place a, struct claim_place b)
 {
     if (a.prio != b.prio)
         return a.prio < b.prio;
@@ -168,7 +168,7 @@ void claims_read_to(struct claims *c, int64_t queue, struct claim_place place)
     struct cursor *u = cursor_of(c, queue);
 
     if (u != NULL) {
-        u->place = before(u->put, place) ? u->put : place;
+        u->place = claims_before(u->put, place) ? u->put : place;
         u->put = nowhere;
     }
     (void)pthread_mutex_unlock(&c->mutex);
@@ -181,9 +181,9 @@ void claims_put_at(struct claims *c, int64_t queue, struct claim_place place)
     (void)pthread_mutex_lock(&c->mutex);
     struct cursor *u = cursor_of(c, queue);
 
-    if (u != NULL && before(ahead, u->place))
+    if (u != NULL && claims_before(ahead, u->place))
         u->place = ahead;
-    if (u != NULL && before(ahead, u->put))
+    if (u != NULL && claims_before(ahead, u->put))
         u->put = ahead;
     (void)pthread_mutex_unlock(&c->mutex);
 }

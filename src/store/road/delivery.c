@@ -3,7 +3,7 @@
 #include "store/kernel/reader.h"
 #include "store/kernel/store_state.h"
 
-static struct payload_source bytes_of(struct db_rows *row)
+static struct payload_source delivery_bytes_of(struct db_rows *row)
 {
     return (struct payload_source){ .place = { db_get_int(row, DELIVERY_B_SEG),
                                                db_get_int(row, DELIVERY_B_POS) },
@@ -39,7 +39,7 @@ static void read_delivery(struct db_rows *row, struct arena *a, void *to)
                             .turn = db_get_int(row, DELIVERY_TURN),
                             .has_bytes = !db_is_null(row, DELIVERY_B_SEG) };
     if (d->has_bytes)
-        d->bytes = bytes_of(row);
+        d->bytes = delivery_bytes_of(row);
 }
 
 static bool read_deliveries(struct store *s, enum sql_id id, struct db_args args, size_t most,

@@ -55,7 +55,7 @@ int64_t done_day(int64_t keep_days)
 }
 
 /* With the mutex held; `count` when it is unknown. */
-static size_t find(const struct done_days *d, int64_t day)
+static size_t done_find(const struct done_days *d, int64_t day)
 {
     size_t i = 0;
 
@@ -65,10 +65,10 @@ static size_t find(const struct done_days *d, int64_t day)
 }
 
 /* One that finds no room is asked for again each time. */
-static void remember(struct done_days *d, int64_t day, bool recent)
+static void done_remember(struct done_days *d, int64_t day, bool recent)
 {
     (void)pthread_mutex_lock(&d->mutex);
-    size_t i = find(d, day);
+    size_t i = done_find(d, day);
 
     if (i == d->count && d->count < DONE_DAYS_MOST) {
         d->days[d->count].day = day;
@@ -79,10 +79,10 @@ static void remember(struct done_days *d, int64_t day, bool recent)
     (void)pthread_mutex_unlock(&d->mutex);
 }
 
-static bool is_known(struct done_days *d, int64_t day)
+static bool done_is_known(struct done_days *d, int64_t day)
 {
     (void)pthread_mutex_lock(&d->mutex);
-    bool known = find(d, day) < d->count;
+    bool known = done_find(d, day) < d->count;
 
     (void)pthread_mutex_unlock(&d->mutex);
     return known;
@@ -114,7 +114,7 @@ bool done_days_load(struct done_days *d, struct db *db, int64_t indexed, struct 
 
         if (db->kind == DB_SQLITE && !is_recent(db, day, indexed, &recent, err))
             return false;
-        remember(d, day, recent);
+        done_remember(d, day, recent);
     }
 }
 
@@ -140,7 +140,7 @@ bool done_ready(struct writer *w, int64_t day, struct err *err)
 {
     int64_t added;
 
-    if (is_known(w->store->done_days, day))
+    if (done_is_known(w->store->done_days, day))
         return true;
     /* The row first: of two that make one table the second waits for it. */
     if (!db_run(w->db, SQL_PART_ADD, DB_ARGS(db_int(TABLES_DONE), db_int(day)), &added, err))
@@ -150,7 +150,7 @@ bool done_ready(struct writer *w, int64_t day, struct err *err)
 
 void done_used(struct store *s, int64_t day)
 {
-    remember(s->done_days, day, true);
+    done_remember(s->done_days, day, true);
 }
 
 void done_gone(struct store *s, int64_t day)
@@ -158,7 +158,7 @@ void done_gone(struct store *s, int64_t day)
     struct done_days *d = s->done_days;
 
     (void)pthread_mutex_lock(&d->mutex);
-    size_t i = find(d, day);
+    size_t i = done_find(d, day);
 
     if (i < d->count)
         d->days[i] = d->days[--d->count];
@@ -185,7 +185,7 @@ struct keep_op {
     int64_t day, next;
 };
 
-static bool keep_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
+static bool done_keep_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
     const struct keep_op *k = container_of(ops[0], struct keep_op, op);
 
@@ -193,18 +193,19 @@ static bool keep_run(struct writer *w, struct store_op **ops, size_t count, stru
     return done_ready(w, k->day, err) && done_ready(w, k->next, err);
 }
 
-static void keep_committed(struct writer *w, struct store_op **ops, size_t count)
+static void done_keep_committed(struct writer *w, struct store_op **ops, size_t count)
 {
     const struct keep_op *k = container_of(ops[0], struct keep_op, op);
 
     require(count == 1);
-    remember(w->store->done_days, k->day, false);
-    remember(w->store->done_days, k->next, false);
+    done_remember(w->store->done_days, k->day, false);
+    done_remember(w->store->done_days, k->next, false);
 }
 
-static const struct store_verb keep_verb = {
-    .name = "keep tables of days", .notes = true, .run = keep_run, .committed = keep_committed
-};
+static const struct store_verb keep_verb = { .name = "keep tables of days",
+                                             .notes = true,
+                                             .run = done_keep_run,
+                                             .committed = done_keep_committed };
 
 bool done_keep_tables(struct store *s, int64_t keep_days, struct err *err)
 {
@@ -212,7 +213,7 @@ bool done_keep_tables(struct store *s, int64_t keep_days, struct err *err)
     struct keep_op k = { .day = retain_day(today, keep_days),
                          .next = retain_day(today + 1, keep_days) };
 
-    if (is_known(s->done_days, k.day) && is_known(s->done_days, k.next))
+    if (done_is_known(s->done_days, k.day) && done_is_known(s->done_days, k.next))
         return true;
     return writers_call(s->writers, &keep_verb, &k.op, err);
 }

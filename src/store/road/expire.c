@@ -79,7 +79,7 @@ static bool take_task(struct writer *w, const struct late *v, bool *ret_ours, st
     return true;
 }
 
-static bool add_line(struct writer *w, const struct late *v, struct str why, struct err *err)
+static bool expire_add_line(struct writer *w, const struct late *v, struct str why, struct err *err)
 {
     AUTO(buf_done) struct buf line = BUF_INIT(TIMELINE_MOST);
 
@@ -121,7 +121,8 @@ static bool end_late(struct writer *w, const struct late *v, bool *ret_ended, st
     if (!*ret_ended)
         return true;
     return db_batch(w->db, SQL_TASK_DEAD_PUT, DB_NO_SLOT, dead, 9, 1, err) &&
-           db_batch(w->db, SQL_TALLY_ADD, DB_NO_SLOT, tally, 5, 1, err) && add_line(w, v, why, err);
+           db_batch(w->db, SQL_TALLY_ADD, DB_NO_SLOT, tally, 5, 1, err) &&
+           expire_add_line(w, v, why, err);
 }
 
 /* Page by page: those that are claimed do not stand in the way of the others. */

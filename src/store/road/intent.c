@@ -10,7 +10,8 @@
 
 enum { LEASED = 4 };
 
-static bool found_lease(void *arg, int64_t slot, size_t at, struct db_rows *row, struct err *err)
+static bool intent_found_lease(void *arg, int64_t slot, size_t at, struct db_rows *row,
+                               struct err *err)
 {
     struct store_op **ops = arg;
 
@@ -33,8 +34,8 @@ static bool put_leased(struct writer *w, struct store_op **ops, size_t count, st
         v[i * LEASED + 2] = db_int(o->attempts);
         v[i * LEASED + 3] = db_int(o->first_us);
     }
-    return db_find(w->db, SQL_INTENT_LEASED, DB_NO_SLOT, 1, v, LEASED, count, found_lease, ops,
-                   err);
+    return db_find(w->db, SQL_INTENT_LEASED, DB_NO_SLOT, 1, v, LEASED, count, intent_found_lease,
+                   ops, err);
 }
 
 static bool put_claimed(struct writer *w, struct store_op **ops, size_t count, struct err *err)

@@ -55,7 +55,7 @@ void key_log_free(struct key_log *k)
 
 /* ---- memory ------------------------------------------------------------------------------- */
 
-static int64_t hash_of(const struct sha256 *key)
+static int64_t key_log_hash_of(const struct sha256 *key)
 {
     uint64_t v;
 
@@ -79,7 +79,7 @@ static void map_clear(struct map *m)
     memset(m, 0, sizeof *m);
 }
 
-static struct slot *slot_of(struct key_log *k, int64_t slot)
+static struct slot *key_log_slot_of(struct key_log *k, int64_t slot)
 {
     for (size_t i = 0; i < k->slot_count; i++)
         if (k->slots[i].slot == slot)
@@ -89,7 +89,7 @@ static struct slot *slot_of(struct key_log *k, int64_t slot)
 
 void key_log_slot_made(struct key_log *k, int64_t slot)
 {
-    if (slot_of(k, slot) != NULL)
+    if (key_log_slot_of(k, slot) != NULL)
         return;
     require(k->slot_count < KEY_SLOTS);
     k->slots[k->slot_count++] = (struct slot){ .slot = slot, .next_seq = 1 };
@@ -98,7 +98,7 @@ void key_log_slot_made(struct key_log *k, int64_t slot)
 /* What is left of its keys in memory is skipped: nobody looks for a table that is gone. */
 void key_log_slot_gone(struct key_log *k, int64_t slot)
 {
-    struct slot *s = slot_of(k, slot);
+    struct slot *s = key_log_slot_of(k, slot);
 
     if (s != NULL)
         *s = k->slots[--k->slot_count];
@@ -109,7 +109,7 @@ bool key_log_number(struct key_log *k, struct key_row *rows, size_t count, struc
     if (k->now->count + count > MAP_MOST)
         return err_set(err, ERR_TRANSIENT, 0, "too many keys wait for their index");
     for (size_t i = 0; i < count; i++) {
-        const struct slot *s = slot_of(k, rows[i].slot);
+        const struct slot *s = key_log_slot_of(k, rows[i].slot);
 
         if (s == NULL)
             return err_set(err, ERR_TRANSIENT, 0, "there is no table of keys for this time yet");
@@ -125,13 +125,13 @@ bool key_log_number(struct key_log *k, struct key_row *rows, size_t count, struc
 
 void key_log_added(struct key_log *k, const struct key_row *row)
 {
-    struct slot *s = slot_of(k, row->slot);
+    struct slot *s = key_log_slot_of(k, row->slot);
 
     if (s == NULL)
         return;
     if (s->next_seq <= row->seq)
         s->next_seq = row->seq + 1;
-    map_put(k->now, (struct entry){ hash_of(&row->key), row->slot, row->seq });
+    map_put(k->now, (struct entry){ key_log_hash_of(&row->key), row->slot, row->seq });
 }
 
 /* ---- rows ------------------------------------------------------------------------------------ */
@@ -151,7 +151,7 @@ bool key_log_add(struct db *db, const struct key_row *rows, size_t count, struct
     return true;
 }
 
-static void read_key(struct db_rows *row, struct arena *a, void *to)
+static void key_log_read_key(struct db_rows *row, struct arena *a, void *to)
 {
     struct key_row *k = to;
 
@@ -162,13 +162,13 @@ static void read_key(struct db_rows *row, struct arena *a, void *to)
     k->until_us = db_get_int(row, KEY_GET_UNTIL_US);
 }
 
-static bool read_row(struct db *db, int64_t slot, int64_t seq, struct key_row *ret, bool *ret_found,
-                     struct err *err)
+static bool key_log_read_row(struct db *db, int64_t slot, int64_t seq, struct key_row *ret,
+                             bool *ret_found, struct err *err)
 {
     ret->slot = slot;
     ret->seq = seq;
-    return rows_one(db, SQL_KEY_GET, slot, DB_ARGS(db_int(seq)), read_key, NULL, ret, ret_found,
-                    err);
+    return rows_one(db, SQL_KEY_GET, slot, DB_ARGS(db_int(seq)), key_log_read_key, NULL, ret,
+                    ret_found, err);
 }
 
 /* Is this row the key, and not over? */
@@ -178,7 +178,7 @@ static bool try_row(struct db *db, int64_t slot, int64_t seq, const struct sha25
     bool there;
 
     *ret_found = false;
-    if (!read_row(db, slot, seq, ret, &there, err))
+    if (!key_log_read_row(db, slot, seq, ret, &there, err))
         return false;
     *ret_found = there && digest_same(&ret->key, key) && ret->until_us > now_us;
     return true;
@@ -188,13 +188,13 @@ static bool find_in_map(struct key_log *k, const struct map *m, struct db *db,
                         const struct sha256 *key, int64_t now_us, struct key_row *ret,
                         bool *ret_found, struct err *err)
 {
-    int64_t hash = hash_of(key);
+    int64_t hash = key_log_hash_of(key);
 
     *ret_found = false;
     for (size_t i = (size_t)hash % MAP; m->entries[i].seq != 0; i = (i + 1) % MAP) {
         const struct entry *e = &m->entries[i];
 
-        if (e->hash != hash || slot_of(k, e->slot) == NULL)
+        if (e->hash != hash || key_log_slot_of(k, e->slot) == NULL)
             continue;
         if (!try_row(db, e->slot, e->seq, key, now_us, ret, ret_found, err))
             return false;
@@ -213,7 +213,7 @@ static bool tree_get(struct db *db, int64_t slot, int64_t hash, int64_t *ret_seq
 bool key_log_find_in_tree(struct db *db, int64_t slot, const struct sha256 *key, int64_t now_us,
                           struct key_row *ret, bool *ret_found, struct err *err)
 {
-    int64_t hash = hash_of(key), seq;
+    int64_t hash = key_log_hash_of(key), seq;
 
     *ret_found = false;
     for (int more = 0; more < SAME_HASH_MOST && !*ret_found; more++) {
@@ -243,7 +243,7 @@ bool key_log_find(struct key_log *k, struct db *db, const struct sha256 *key, in
 
 /* ---- into the trees -------------------------------------------------------------------------- */
 
-static int by_place(const void *a, const void *b)
+static int key_log_by_place(const void *a, const void *b)
 {
     const struct entry *x = a, *y = b;
 
@@ -252,7 +252,7 @@ static int by_place(const void *a, const void *b)
     return x->hash < y->hash ? -1 : x->hash > y->hash;
 }
 
-static void begin_run(struct key_log *k)
+static void key_log_begin_run(struct key_log *k)
 {
     struct map *full = k->now;
 
@@ -262,7 +262,7 @@ static void begin_run(struct key_log *k)
     for (size_t i = 0; i < MAP; i++)
         if (full->entries[i].seq != 0)
             k->sorted[k->sorted_count++] = full->entries[i];
-    qsort(k->sorted, k->sorted_count, sizeof k->sorted[0], by_place);
+    qsort(k->sorted, k->sorted_count, sizeof k->sorted[0], key_log_by_place);
     k->running = true;
 }
 
@@ -308,7 +308,7 @@ static bool write_marks(struct key_log *k, struct db *db, struct err *err)
     return true;
 }
 
-static void end_run(struct key_log *k)
+static void key_log_end_run(struct key_log *k)
 {
     for (size_t i = 0; i < k->slot_count; i++) {
         int64_t highest = highest_seq(k, k->slots[i].slot);
@@ -323,12 +323,12 @@ static void end_run(struct key_log *k)
 static bool move_slice(struct key_log *k, struct db *db, size_t to, struct err *err)
 {
     for (size_t i = k->moved; i < to; i++)
-        if (slot_of(k, k->sorted[i].slot) != NULL && !tree_put(db, &k->sorted[i], err))
+        if (key_log_slot_of(k, k->sorted[i].slot) != NULL && !tree_put(db, &k->sorted[i], err))
             return false;
     return to < k->sorted_count || write_marks(k, db, err);
 }
 
-static bool slice(struct key_log *k, struct db *db, struct err *err)
+static bool road_key_log_slice(struct key_log *k, struct db *db, struct err *err)
 {
     size_t to = k->moved + KEY_SLICE < k->sorted_count ? k->moved + KEY_SLICE : k->sorted_count;
 
@@ -343,7 +343,7 @@ static bool slice(struct key_log *k, struct db *db, struct err *err)
     }
     k->moved = to;
     if (k->moved == k->sorted_count)
-        end_run(k);
+        key_log_end_run(k);
     return true;
 }
 
@@ -352,9 +352,9 @@ static bool slice(struct key_log *k, struct db *db, struct err *err)
 bool key_log_slice(struct key_log *k, struct db *db, bool *ret_waiting, struct err *err)
 {
     if (!k->running && k->now->count >= KEY_RUN)
-        begin_run(k);
+        key_log_begin_run(k);
     while (k->running) {
-        if (!slice(k, db, err))
+        if (!road_key_log_slice(k, db, err))
             return false;
         if (k->now->count < KEY_RUN)
             break;
@@ -385,7 +385,7 @@ static bool load_tail(struct key_log *k, struct db *db, int64_t slot, struct err
 
     while (row) {
         AUTO(db_rows_done) struct db_rows rows = { 0 };
-        int64_t after = slot_of(k, slot)->next_seq - 1;
+        int64_t after = key_log_slot_of(k, slot)->next_seq - 1;
         struct key_row r = { .slot = slot };
 
         if (!db_query_slot(db, SQL_KEY_TAIL, slot, DB_ARGS(db_int(after), db_int(KEY_SLICE)), &rows,

@@ -88,7 +88,7 @@ void lease_note(struct writer *w, const struct task *t)
     w->leased = n;
 }
 
-static void put(struct leases *l, const struct claimed *claims, size_t count)
+static void lease_rows_put(struct leases *l, const struct claimed *claims, size_t count)
 {
     (void)pthread_mutex_lock(&l->mutex);
     if (count > LEASES_UNSURE_MOST - l->count)
@@ -105,7 +105,7 @@ static void put(struct leases *l, const struct claimed *claims, size_t count)
 void lease_unsure(struct writer *w)
 {
     for (const struct noted *n = w->leased; n != NULL; n = n->next)
-        put(w->store->leases, &n->claimed, 1);
+        lease_rows_put(w->store->leases, &n->claimed, 1);
 }
 
 enum { RETURN_MOST = 256 };
@@ -136,7 +136,7 @@ static bool return_run(struct writer *w, struct store_op **ops, size_t count, st
 
 static const struct store_verb return_verb = { .name = "return", .run = return_run };
 
-static size_t take(struct leases *l, struct claimed *ret)
+static size_t lease_rows_take(struct leases *l, struct claimed *ret)
 {
     (void)pthread_mutex_lock(&l->mutex);
     size_t n = l->count < RETURN_MOST ? l->count : RETURN_MOST;
@@ -153,9 +153,9 @@ bool lease_return(struct store *s, int64_t *ret_count, struct err *err)
     struct return_op o = { 0 };
 
     *ret_count = 0;
-    while ((o.count = take(s->leases, o.claims)) > 0) {
+    while ((o.count = lease_rows_take(s->leases, o.claims)) > 0) {
         if (!writers_call(s->writers, &return_verb, &o.op, err)) {
-            put(s->leases, o.claims, o.count);
+            lease_rows_put(s->leases, o.claims, o.count);
             return false;
         }
         *ret_count += o.moved;

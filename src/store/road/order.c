@@ -150,7 +150,7 @@ static bool found_head(void *arg, int64_t slot, size_t at, struct db_rows *row, 
     return true;
 }
 
-static int by_number(const void *a, const void *b)
+static int order_by_number(const void *a, const void *b)
 {
     int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
 
@@ -161,14 +161,14 @@ static size_t unique(int64_t *lanes, size_t count)
 {
     size_t n = 0;
 
-    qsort(lanes, count, sizeof *lanes, by_number);
+    qsort(lanes, count, sizeof *lanes, order_by_number);
     for (size_t i = 0; i < count; i++)
         if (n == 0 || lanes[n - 1] != lanes[i])
             lanes[n++] = lanes[i];
     return n;
 }
 
-static void values_of(struct db_value *v, const int64_t *lanes, size_t count)
+static void order_values_of(struct db_value *v, const int64_t *lanes, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         v[i] = db_int(lanes[i]);
@@ -189,7 +189,7 @@ static bool lock_lanes(struct heads *h, int64_t *lanes, size_t *count, struct db
         else
             ask_later(h->w->store->order, (struct asking){ .lane = lanes[i] });
     *count = n;
-    values_of(v, lanes, n);
+    order_values_of(v, lanes, n);
     return true;
 }
 
@@ -202,8 +202,8 @@ static struct order_listener listener_of(struct order *o)
     return l;
 }
 
-static bool is_wanted(const struct order_listener *l, struct order_going *g,
-                      const struct order_lanes *which)
+static bool order_is_wanted(const struct order_listener *l, struct order_going *g,
+                            const struct order_lanes *which)
 {
     for (size_t i = 0; i < which->own_count && !g->own; i++)
         g->own = which->own[i] == g->num;
@@ -227,7 +227,7 @@ static bool claim_wanted(struct writer *w, struct order_batch *b, const struct o
                                  .rank = g->rank,
                                  .kind = TASK_DELIVER,
                                  .attempts = 1 };
-        g->claimed = is_wanted(&l, g, which);
+        g->claimed = order_is_wanted(&l, g, which);
         if (g->claimed && w->db->kind == DB_POSTGRESQL && /* on SQLite: marked after the commit */
             !lease_put(w, &rows, &g->task, err))
             return false;
@@ -308,7 +308,7 @@ bool order_let_go(struct writer *w, const struct order_lanes *which, struct orde
         return true;
     struct db_value *v = ARENA_ARRAY(w->arena, struct db_value, count);
 
-    values_of(v, all, count);
+    order_values_of(v, all, count);
     ret->going = ARENA_ARRAY(w->arena, struct order_going, count);
     if (w->db->kind == DB_POSTGRESQL && !lock_lanes(&h, all, &count, v, err))
         return false;
@@ -397,7 +397,7 @@ bool order_step_aside(struct store *s, int64_t delivery, struct err *err)
 
 /* ---- looking --------------------------------------------------------------------------------- */
 
-static struct str id_of(struct db_rows *rows, int column, struct arena *a)
+static struct str order_id_of(struct db_rows *rows, int column, struct arena *a)
 {
     struct str bytes = db_get_str(rows, column);
     struct id id;
@@ -434,7 +434,7 @@ static bool see_lane(void *arg, struct db_rows *row, struct err *err)
                                  .system = db_get_int(row, ORDER_LANES_SYSTEM),
                                  .state = (enum delivery_state)state,
                                  .blocks = db_get_int(row, ORDER_LANES_BLOCKS) != 0,
-                                 .document = id_of(row, ORDER_LANES_DOC_ID, k->arena),
+                                 .document = order_id_of(row, ORDER_LANES_DOC_ID, k->arena),
                                  .id = row_text(row, ORDER_LANES_ID, k->arena) };
     to->more = to->lane_count == ORDER_SCAN_MOST;
     return !to->more;
@@ -463,10 +463,10 @@ struct order_first {
     enum delivery_state state;
 };
 
-static void read_before(struct db_rows *row, struct arena *a, void *to)
+static void order_read_before(struct db_rows *row, struct arena *a, void *to)
 {
     *(struct order_first *)to =
-        (struct order_first){ .document = id_of(row, ORDER_BEFORE_ID, a),
+        (struct order_first){ .document = order_id_of(row, ORDER_BEFORE_ID, a),
                               .state = (enum delivery_state)db_get_int(row, ORDER_BEFORE_STATE) };
 }
 
@@ -475,8 +475,8 @@ bool order_before(struct store *s, int64_t lane, int64_t delivery, struct arena 
 {
     struct order_first first = { STR(""), DELIVERY_READY };
     bool there;
-    bool ok = store_one(s, SQL_ORDER_BEFORE, DB_ARGS(db_int(lane), db_int(delivery)), read_before,
-                        a, &first, &there, err);
+    bool ok = store_one(s, SQL_ORDER_BEFORE, DB_ARGS(db_int(lane), db_int(delivery)),
+                        order_read_before, a, &first, &there, err);
 
     *ret_document = first.document;
     *ret_state = first.state;

@@ -58,14 +58,14 @@ bool queues_with_work(struct store *s, int64_t above, int64_t *ret, size_t most,
 static void read_depth(struct db_rows *row, struct arena *a, void *to)
 {
     (void)a;
-    *(struct queue_depth *)to = (struct queue_depth){ .queue = db_get_int(row, LANE_DEPTHS_QUEUE),
-                                                      .ready = db_get_int(row, LANE_DEPTHS_READY),
-                                                      .later = db_get_int(row, LANE_DEPTHS_LATER) };
+    *(struct queue_depth *)to = (struct queue_depth){ .queue = db_get_int(row, QUEUE_DEPTHS_QUEUE),
+                                                      .ready = db_get_int(row, QUEUE_DEPTHS_READY),
+                                                      .later = db_get_int(row, QUEUE_DEPTHS_LATER) };
 }
 
 bool queue_depths(struct store *s, struct queue_depth *ret, size_t most, size_t *ret_count,
                   struct err *err)
 {
-    return store_collect(s, SQL_LANE_DEPTHS, DB_ARGS(db_int(QUEUE_DELIVERIES), db_int(most)),
+    return store_collect(s, SQL_QUEUE_DEPTHS, DB_ARGS(db_int(QUEUE_DELIVERIES), db_int(most)),
                          ROWS_INTO(ret, most, NULL, read_depth), ret_count, err);
 }

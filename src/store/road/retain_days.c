@@ -47,7 +47,7 @@ void retain_use(struct store *s, const struct retain_rules *rules)
     free(old);
 }
 
-static int by_word(const void *a, const void *b)
+static int retain_days_by_word(const void *a, const void *b)
 {
     const struct retain_type *x = a, *y = b;
 
@@ -62,7 +62,7 @@ int64_t retain_days(struct store *s, int64_t type, enum document_state state)
 
     (void)pthread_rwlock_rdlock(&h->lock);
     if (r->type_count > 0)
-        found = bsearch(&key, r->types, r->type_count, sizeof key, by_word);
+        found = bsearch(&key, r->types, r->type_count, sizeof key, retain_days_by_word);
     int64_t days = found != NULL ? found->days : r->other_days;
 
     if (days < 0)

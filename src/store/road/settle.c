@@ -20,7 +20,8 @@ enum { FOUND = 9, OVER = 10 };
 
 /* ---- claims ---------------------------------------------------------------------------------- */
 
-static bool found_lease(void *arg, int64_t slot, size_t at, struct db_rows *row, struct err *err)
+static bool settle_found_lease(void *arg, int64_t slot, size_t at, struct db_rows *row,
+                               struct err *err)
 {
     struct settle_op **ops = arg;
 
@@ -39,8 +40,8 @@ static bool take_leases(struct writer *w, struct settle_op **ops, size_t count, 
         keys[i * 2] = db_int(ops[i]->task.id);
         keys[i * 2 + 1] = db_int(ops[i]->task.claim);
     }
-    return db_find(w->db, SQL_SETTLE_LEASE_DROP, DB_NO_SLOT, 1, keys, 2, count, found_lease, ops,
-                   err);
+    return db_find(w->db, SQL_SETTLE_LEASE_DROP, DB_NO_SLOT, 1, keys, 2, count, settle_found_lease,
+                   ops, err);
 }
 
 static bool take_ready(struct writer *w, struct settle_op **ops, size_t count, struct err *err)
@@ -206,7 +207,7 @@ struct open_docs {
     struct mates *docs;
 };
 
-static struct str timeline_of(struct writer *w, const struct mates *m)
+static struct str settle_timeline_of(struct writer *w, const struct mates *m)
 {
     struct str all = STR("");
 
@@ -236,7 +237,7 @@ static void look_at_end(struct group *g, const struct mates *m, int64_t open, in
         (struct ending){ .doc = m->ops[0]->doc,
                          .day = m->ops[0]->day,
                          .state = delivered > 0 ? DOCUMENT_DELIVERED : DOCUMENT_CANCELLED,
-                         .timeline = timeline_of(g->w, m),
+                         .timeline = settle_timeline_of(g->w, m),
                          .had_deliveries = true };
 }
 
@@ -265,7 +266,7 @@ static int by_doc(const void *a, const void *b)
     return (*x)->task.id < (*y)->task.id ? -1 : (*x)->task.id > (*y)->task.id;
 }
 
-static int by_number(const void *a, const void *b)
+static int settle_by_number(const void *a, const void *b)
 {
     int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
 
@@ -279,7 +280,7 @@ static int64_t *run_docs(const struct group *g)
 
     for (size_t i = 0; i < g->run_count; i++)
         docs[i] = g->runs[i]->doc;
-    qsort(docs, g->run_count, sizeof *docs, by_number);
+    qsort(docs, g->run_count, sizeof *docs, settle_by_number);
     return docs;
 }
 
@@ -300,7 +301,7 @@ static bool end_by_deliveries(struct group *g, struct err *err)
         for (to = from; to < g->deliver_count && g->delivers[to]->doc == doc;)
             to++;
         if (g->run_count > 0 &&
-            bsearch(&doc, running, g->run_count, sizeof *running, by_number) != NULL)
+            bsearch(&doc, running, g->run_count, sizeof *running, settle_by_number) != NULL)
             continue;
         docs[n] = db_int(doc);
         l.docs[n] = (struct mates){ g->delivers + from, to - from };
@@ -329,7 +330,7 @@ static void over_row(struct db_value *v, const struct ending *e)
     v[9] = db_bytes_or_null(timeline_fit(e->timeline.ptr != NULL ? e->timeline : o->timeline));
 }
 
-static bool end_one(struct writer *w, const struct ending *e, struct err *err)
+static bool settle_end_one(struct writer *w, const struct ending *e, struct err *err)
 {
     struct db_value v[OVER];
     int64_t moved;
@@ -404,7 +405,7 @@ static bool write_endings(struct group *g, struct err *err)
         if (g->w->db->kind == DB_POSTGRESQL && !end_at_once(g->w, e, to - from, err))
             return false;
         for (size_t i = from; g->w->db->kind == DB_SQLITE && i < to; i++)
-            if (!end_one(g->w, &g->endings[i], err))
+            if (!settle_end_one(g->w, &g->endings[i], err))
                 return false;
     }
     return write_rows(g->w, &drop, err);
@@ -450,7 +451,7 @@ static void start_over(struct settle_op *o)
 }
 
 /* Deliveries that are all over already need no rows. */
-static bool is_over(const struct settle_op *o, enum document_state *ret_state)
+static bool settle_is_over(const struct settle_op *o, enum document_state *ret_state)
 {
     enum delivery_state states[SETTLE_DELIVERIES_MOST];
 
@@ -478,7 +479,7 @@ static bool sort_out(struct group *g, struct settle_op **ops, size_t count, stru
         g->part_count += o->part_count;
         if (o->task.kind != TASK_RUN) {
             g->delivers[g->deliver_count++] = o;
-        } else if (is_over(o, &state)) {
+        } else if (settle_is_over(o, &state)) {
             o->over = true;
             g->endings[g->ending_count++] = (struct ending){ .doc = o->doc,
                                                              .day = o->day,
@@ -523,7 +524,7 @@ static bool place_ended(struct group *g, struct err *err)
     return true;
 }
 
-static struct group group_of(struct writer *w, size_t count)
+static struct group settle_group_of(struct writer *w, size_t count)
 {
     return (struct group){ .w = w,
                            .ours = ARENA_ARRAY(w->arena, struct settle_op *, count),
@@ -554,7 +555,7 @@ static bool settle_run(struct writer *w, struct store_op **ops, size_t count, st
     if (w->db->kind == DB_SQLITE ? !take_ready(w, all, count, err)
                                  : !take_leases(w, all, count, err))
         return false;
-    *g = group_of(w, count);
+    *g = settle_group_of(w, count);
     if (!sort_out(g, all, count, err) || !place_ended(g, err) ||
         !terms_found(w, g->ours, g->our_count, err) ||
         (g->run_count + g->deliver_count > 0 && !write_the_rest(g, err)) || !write_endings(g, err))

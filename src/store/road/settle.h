@@ -148,6 +148,6 @@ bool queues_with_work(struct store *s, int64_t above, int64_t *ret, size_t most,
 struct queue_depth {
     int64_t queue, ready, later;
 };
-enum { LANE_DEPTHS_MOST = 4096 };
+enum { QUEUE_DEPTHS_MOST = 4096 };
 bool queue_depths(struct store *s, struct queue_depth *ret, size_t most, size_t *ret_count,
                   struct err *err);

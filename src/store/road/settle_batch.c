@@ -17,7 +17,7 @@ struct filling {
     int64_t new_members, new_bytes; /* that no statement has written yet */
 };
 
-static int by_key(const void *a, const void *b)
+static int settle_batch_by_key(const void *a, const void *b)
 {
     const struct settle_op *const *x = a, *const *y = b;
     const struct batch_join *j = (*x)->join, *k = (*y)->join;
@@ -59,7 +59,8 @@ static bool find_open(struct writer *w, const struct batch_join *j, struct filli
         read_filling, NULL, ret, &there, err);
 }
 
-static bool add(struct writer *w, const struct batch_join *j, int64_t *ret_added, struct err *err)
+static bool settle_batch_add(struct writer *w, const struct batch_join *j, int64_t *ret_added,
+                             struct err *err)
 {
     int64_t num;
 
@@ -82,7 +83,7 @@ static bool open_batch(struct writer *w, const struct batch_join *j, struct fill
             return false;
         if (ret->num != 0)
             return true;
-        if (!add(w, j, &added, err))
+        if (!settle_batch_add(w, j, &added, err))
             return false;
     }
     return err_set(err, ERR_TRANSIENT, DB_AGAIN, "a batch closes as fast as it is opened");
@@ -101,8 +102,8 @@ static bool open_alone(struct writer *w, const struct batch_join *j, struct fill
                   NULL, err);
 }
 
-static bool write_batch(struct writer *w, struct filling *f, int64_t config, enum batch_why why,
-                        struct err *err)
+static bool settle_batch_write_batch(struct writer *w, struct filling *f, int64_t config,
+                                     enum batch_why why, struct err *err)
 {
     if (f->num == 0 || (f->new_members == 0 && why == BATCH_NOT_YET))
         return true;
@@ -145,7 +146,8 @@ static bool join_one(struct writer *w, struct batch_join *j, struct filling *f, 
     struct filling own;
 
     while (!j->alone && (f->num == 0 || is_too_full(f, j)))
-        if (!write_batch(w, f, j->config, BATCH_BYTES, err) || !open_batch(w, j, f, err))
+        if (!settle_batch_write_batch(w, f, j->config, BATCH_BYTES, err) ||
+            !open_batch(w, j, f, err))
             return false;
     if (j->alone) {
         if (!open_alone(w, j, &own, err))
@@ -158,8 +160,9 @@ static bool join_one(struct writer *w, struct batch_join *j, struct filling *f, 
     f->bytes += j->size;
     f->new_bytes += j->size;
     if (j->alone)
-        return write_batch(w, f, j->config, BATCH_NOT_YET, err);
-    return f->members < j->members_most || write_batch(w, f, j->config, BATCH_COUNT, err);
+        return settle_batch_write_batch(w, f, j->config, BATCH_NOT_YET, err);
+    return f->members < j->members_most ||
+           settle_batch_write_batch(w, f, j->config, BATCH_COUNT, err);
 }
 
 bool settle_batch(struct writer *w, struct settle_op **ops, size_t count, struct err *err)
@@ -178,10 +181,11 @@ bool settle_batch(struct writer *w, struct settle_op **ops, size_t count, struct
     for (size_t i = 0; i < count; i++)
         if (ops[i]->end == SETTLE_JOIN)
             joins[n++] = ops[i];
-    qsort(joins, n, sizeof(struct settle_op *), by_key); /* one order of locks for all */
+    qsort(joins, n, sizeof(struct settle_op *),
+          settle_batch_by_key); /* one order of locks for all */
     for (size_t i = 0; i < n; i++) {
         if (i > 0 && !same_key(joins[i - 1]->join, joins[i]->join)) {
-            if (!write_batch(w, &f, joins[i - 1]->join->config, BATCH_NOT_YET, err))
+            if (!settle_batch_write_batch(w, &f, joins[i - 1]->join->config, BATCH_NOT_YET, err))
                 return false;
             f = (struct filling){ 0 };
         }
@@ -190,6 +194,6 @@ bool settle_batch(struct writer *w, struct settle_op **ops, size_t count, struct
         member_row(rows + i * MEMBER, joins[i]);
     }
     fault_point(BATCH_JOINED);
-    return write_batch(w, &f, joins[n - 1]->join->config, BATCH_NOT_YET, err) &&
+    return settle_batch_write_batch(w, &f, joins[n - 1]->join->config, BATCH_NOT_YET, err) &&
            db_batch(w->db, SQL_BATCH_MEMBER_ADD, DB_NO_SLOT, rows, MEMBER, n, err);
 }

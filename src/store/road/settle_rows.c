@@ -64,8 +64,8 @@ bool write_tallies(struct group *g, struct err *err)
 
 /* ---- tasks and deliveries -------------------------------------------------------------------- */
 
-static void put_ready(struct group *g, int64_t queue, int64_t prio, int64_t id, int64_t kind,
-                      int64_t attempts, const struct task *t)
+static void settle_rows_put_ready(struct group *g, int64_t queue, int64_t prio, int64_t id,
+                                  int64_t kind, int64_t attempts, const struct task *t)
 {
     struct db_value *v = row_of(&g->ready);
 
@@ -79,8 +79,9 @@ static void put_ready(struct group *g, int64_t queue, int64_t prio, int64_t id, 
     v[7] = db_int(id == t->id ? t->crashes : 0);
 }
 
-static void put_later(struct group *g, int64_t due_us, int64_t queue, int64_t prio, int64_t id,
-                      int64_t kind, int64_t attempts, struct str error, const struct task *t)
+static void settle_rows_put_later(struct group *g, int64_t due_us, int64_t queue, int64_t prio,
+                                  int64_t id, int64_t kind, int64_t attempts, struct str error,
+                                  const struct task *t)
 {
     struct db_value *v = row_of(&g->later);
 
@@ -95,8 +96,9 @@ static void put_later(struct group *g, int64_t due_us, int64_t queue, int64_t pr
     v[8] = db_text_or_null(error);
 }
 
-static void put_dead(struct group *g, int64_t queue, int64_t id, int64_t kind, int64_t attempts,
-                     struct str code, struct str message, const struct task *t)
+static void settle_rows_put_dead(struct group *g, int64_t queue, int64_t id, int64_t kind,
+                                 int64_t attempts, struct str code, struct str message,
+                                 const struct task *t)
 {
     struct db_value *v = row_of(&g->dead);
 
@@ -126,17 +128,19 @@ static bool put_part_task(struct group *g, const struct settle_op *o,
         return true;
     switch (p->state) {
     case DELIVERY_READY:
-        put_ready(g, p->queue, prio_of(o, p), p->num, TASK_DELIVER, p->attempts, t);
+        settle_rows_put_ready(g, p->queue, prio_of(o, p), p->num, TASK_DELIVER, p->attempts, t);
         return true;
     case DELIVERY_RETRYING:
-        put_later(g, p->due_us, p->queue, prio_of(o, p), p->num, TASK_DELIVER, p->attempts,
-                  p->message, t);
+        settle_rows_put_later(g, p->due_us, p->queue, prio_of(o, p), p->num, TASK_DELIVER,
+                              p->attempts, p->message, t);
         return true;
     case DELIVERY_IN_DOUBT:
-        put_dead(g, p->queue, p->num, TASK_DELIVER, p->attempts, STR("in_doubt"), p->message, t);
+        settle_rows_put_dead(g, p->queue, p->num, TASK_DELIVER, p->attempts, STR("in_doubt"),
+                             p->message, t);
         return true;
     case DELIVERY_DEAD:
-        put_dead(g, p->queue, p->num, TASK_DELIVER, p->attempts, p->code, p->message, t);
+        settle_rows_put_dead(g, p->queue, p->num, TASK_DELIVER, p->attempts, p->code, p->message,
+                             t);
         return true;
     case DELIVERY_DELIVERED:
     case DELIVERY_CANCELLED:
@@ -147,7 +151,8 @@ static bool put_part_task(struct group *g, const struct settle_op *o,
     }
 }
 
-static void add_row(struct group *g, const struct settle_op *o, const struct settle_delivery *p)
+static void settle_rows_add_row(struct group *g, const struct settle_op *o,
+                                const struct settle_delivery *p)
 {
     const struct payload_source *b = p->bytes != NULL ? &p->bytes->stored : NULL;
     struct db_value *v = row_of(&g->add);
@@ -210,7 +215,7 @@ static bool put_part(struct group *g, const struct settle_op *o, struct settle_d
     if (p->is_new && !writer_number(g->w, &p->num, err))
         return false;
     if (p->is_new)
-        add_row(g, o, p);
+        settle_rows_add_row(g, o, p);
     else
         move_row(g, p);
     return put_part_task(g, o, p, err) && tally_part(g, p, err);
@@ -221,14 +226,14 @@ bool put_task(struct group *g, const struct settle_op *o, struct err *err)
     const struct task *t = &o->task;
 
     if (o->end == SETTLE_DEAD) {
-        put_dead(g, t->queue, t->id, t->kind, t->attempts, o->code, o->message, t);
+        settle_rows_put_dead(g, t->queue, t->id, t->kind, t->attempts, o->code, o->message, t);
         return tally(g, TALLY_DEAD, 0, err);
     }
     if (o->end == SETTLE_AGAIN && o->due_us == 0)
-        put_ready(g, t->queue, t->prio, t->id, t->kind, t->attempts, t);
+        settle_rows_put_ready(g, t->queue, t->prio, t->id, t->kind, t->attempts, t);
     else if (o->end == SETTLE_AGAIN)
-        put_later(g, o->due_us, t->queue, t->prio, t->id, t->kind, t->attempts,
-                  o->message.len > 0 ? o->message : o->code, t);
+        settle_rows_put_later(g, o->due_us, t->queue, t->prio, t->id, t->kind, t->attempts,
+                              o->message.len > 0 ? o->message : o->code, t);
     return true;
 }
 

@@ -34,12 +34,12 @@ static bool read_tasks(struct db *db, enum sql_id id, struct db_args args, struc
                         err);
 }
 
-static struct claim_place place_of(const struct task *t)
+static struct claim_place task_place_of(const struct task *t)
 {
     return (struct claim_place){ .prio = t->prio, .rank = t->rank, .id = t->id };
 }
 
-static bool put_ready(struct db *db, const struct task *t, struct err *err)
+static bool task_put_ready(struct db *db, const struct task *t, struct err *err)
 {
     return db_run(db, SQL_TASK_READY_PUT,
                   DB_ARGS(db_int(t->queue), db_int(t->prio), db_int(t->rank), db_int(t->id),
@@ -48,8 +48,8 @@ static bool put_ready(struct db *db, const struct task *t, struct err *err)
                   NULL, err);
 }
 
-static bool put_later(struct db *db, const struct task *t, int64_t due_us, struct str error,
-                      struct err *err)
+static bool task_put_later(struct db *db, const struct task *t, int64_t due_us, struct str error,
+                           struct err *err)
 {
     return db_run(db, SQL_TASK_LATER_PUT,
                   DB_ARGS(db_int(due_us), db_int(t->id), db_int(t->queue), db_int(t->prio),
@@ -58,8 +58,8 @@ static bool put_later(struct db *db, const struct task *t, int64_t due_us, struc
                   NULL, err);
 }
 
-static bool put_dead(struct db *db, const struct task *t, struct str code, struct str message,
-                     struct err *err)
+static bool task_put_dead(struct db *db, const struct task *t, struct str code, struct str message,
+                          struct err *err)
 {
     return db_run(db, SQL_TASK_DEAD_PUT,
                   DB_ARGS(db_int(t->id), db_int(t->queue), db_int(t->prio), db_int(t->kind),
@@ -92,7 +92,7 @@ static void unclaim(struct store *s, struct claim_op *o)
 {
     for (size_t i = 0; i < o->count && s->claims != NULL; i++) {
         claims_drop(s->claims, &o->tasks[i]);
-        claims_put_at(s->claims, o->queue, place_of(&o->tasks[i]));
+        claims_put_at(s->claims, o->queue, task_place_of(&o->tasks[i]));
     }
     o->count = 0;
 }
@@ -112,7 +112,7 @@ static bool claim_in_memory(struct writer *w, struct claim_op *o, struct err *er
                         window, WINDOW, &n, err))
             return false;
         for (size_t i = 0; i < n && o->count < o->limit && !claims_full(claims); i++) {
-            at = place_of(&window[i]);
+            at = task_place_of(&window[i]);
             if (!claims_take(claims, &window[i]))
                 continue;
             window[i].attempts++;
@@ -123,7 +123,7 @@ static bool claim_in_memory(struct writer *w, struct claim_op *o, struct err *er
     return true;
 }
 
-static int by_place(const void *a, const void *b)
+static int task_by_place(const void *a, const void *b)
 {
     const struct task *x = a, *y = b;
 
@@ -134,7 +134,7 @@ static int by_place(const void *a, const void *b)
     return x->id < y->id ? -1 : x->id > y->id;
 }
 
-static bool claim_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
+static bool task_claim_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
     struct claim_op *o = container_of(ops[0], struct claim_op, op);
 
@@ -149,11 +149,11 @@ static bool claim_run(struct writer *w, struct store_op **ops, size_t count, str
         return false;
     for (size_t i = 0; i < o->count; i++)
         lease_note(w, &o->tasks[i]);
-    qsort(o->tasks, o->count, sizeof *o->tasks, by_place); /* RETURNING has no order */
+    qsort(o->tasks, o->count, sizeof *o->tasks, task_by_place); /* RETURNING has no order */
     return true;
 }
 
-static const struct store_verb claim_verb = { .name = "claim", .run = claim_run };
+static const struct store_verb claim_verb = { .name = "claim", .run = task_claim_run };
 
 bool task_claim(struct store *s, int64_t queue, size_t limit, int64_t lease_us,
                 struct task *ret_tasks, size_t *ret_count, struct err *err)
@@ -183,8 +183,8 @@ struct end_op {
 };
 
 /* The row, if the claim is still ours; it is gone from its place then. */
-static bool take_claimed(struct writer *w, const struct task *t, struct task *ret, bool *ret_ours,
-                         struct err *err)
+static bool task_take_claimed(struct writer *w, const struct task *t, struct task *ret,
+                              bool *ret_ours, struct err *err)
 {
     struct db_value key[4];
     size_t n = 0;
@@ -204,25 +204,25 @@ static bool take_claimed(struct writer *w, const struct task *t, struct task *re
     return ok;
 }
 
-static bool end_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
+static bool task_end_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
     struct end_op *o = container_of(ops[0], struct end_op, op);
     struct task t;
 
     require(count == 1);
-    if (!take_claimed(w, o->task, &t, &o->ours, err))
+    if (!task_take_claimed(w, o->task, &t, &o->ours, err))
         return false;
-    return !o->ours || !o->failed || put_later(w->db, &t, o->due_us, o->error, err);
+    return !o->ours || !o->failed || task_put_later(w->db, &t, o->due_us, o->error, err);
 }
 
-static const struct store_verb end_verb = { .name = "end", .run = end_run };
+static const struct store_verb end_verb = { .name = "end", .run = task_end_run };
 
 static bool end_task(struct store *s, struct end_op *o, bool *ret_ours, struct err *err)
 {
     if (!writers_call(s->writers, &end_verb, &o->op, err))
         return false;
     if (o->ours && s->claims != NULL) {
-        struct claim_place place = place_of(o->task);
+        struct claim_place place = task_place_of(o->task);
 
         place.rank = o->due_us;
         claims_drop(s->claims, o->task);
@@ -268,7 +268,7 @@ static bool wake_run(struct writer *w, struct store_op **ops, size_t count, stru
     for (size_t i = 0; i < o->count; i++)
         if (!db_run(w->db, SQL_TASK_LATER_DROP,
                     DB_ARGS(db_int(o->tasks[i].rank), db_int(o->tasks[i].id)), NULL, err) ||
-            !put_ready(w->db, &o->tasks[i], err))
+            !task_put_ready(w->db, &o->tasks[i], err))
             return false;
     return db_one_int(w->db, SQL_TASK_NEXT_DUE, DB_NO_ARGS, 0, &o->next_us, err);
 }
@@ -284,7 +284,7 @@ bool task_wake(struct store *s, int64_t now_us, size_t limit, int64_t *ret_moved
     if (!writers_call(s->writers, &wake_verb, &o.op, err))
         return false;
     for (size_t i = 0; i < o.count && s->claims != NULL; i++)
-        claims_put_at(s->claims, o.tasks[i].queue, place_of(&o.tasks[i]));
+        claims_put_at(s->claims, o.tasks[i].queue, task_place_of(&o.tasks[i]));
     *ret_moved = (int64_t)o.count;
     *ret_next_us = o.next_us;
     return true;
@@ -320,8 +320,8 @@ static bool crashed_run(struct writer *w, struct store_op **ops, size_t count, s
         !db_run(w->db, SQL_ORDER_CLOSE_DOC, DB_ARGS(db_int(t.id)), NULL, err))
         return false;
     if (o->poison)
-        return put_dead(w->db, &t, STR("poison"), why, err);
-    return put_ready(w->db, &t, err);
+        return task_put_dead(w->db, &t, STR("poison"), why, err);
+    return task_put_ready(w->db, &t, err);
 }
 
 static const struct store_verb crashed_verb = { .name = "crashed", .run = crashed_run };
@@ -394,7 +394,7 @@ bool task_rescue(struct db *db, int64_t *ret_moved, struct err *err)
         if (!read_tasks(db, SQL_TASK_LEASE_TAKE,
                         DB_ARGS(db_int(tasks[i].id), db_int(tasks[i].claim)), &gone, 1, &ours,
                         err) ||
-            (ours == 1 && !put_ready(db, &tasks[i], err)))
+            (ours == 1 && !task_put_ready(db, &tasks[i], err)))
             return false;
     }
     *ret_moved = (int64_t)n;

@@ -71,7 +71,7 @@ size_t term_hashes(struct str facts, struct arena *a, int64_t ret[static TERMS_M
     return n;
 }
 
-static int by_place(const void *a, const void *b)
+static int term_by_place(const void *a, const void *b)
 {
     const struct term *x = a, *y = b;
 
@@ -88,9 +88,9 @@ bool terms_add(struct writer *w, struct term *terms, size_t count, struct err *e
 
     if (count == 0)
         return true;
-    qsort(terms, count, sizeof *terms, by_place);
+    qsort(terms, count, sizeof *terms, term_by_place);
     for (size_t i = 0; i < count; i++) {
-        if (i > 0 && by_place(&terms[i], &terms[i - 1]) == 0)
+        if (i > 0 && term_by_place(&terms[i], &terms[i - 1]) == 0)
             continue;
         rows[n * COLUMNS] = db_int(terms[i].key);
         rows[n++ * COLUMNS + 1] = db_int(terms[i].num);
@@ -98,7 +98,7 @@ bool terms_add(struct writer *w, struct term *terms, size_t count, struct err *e
     return db_batch(w->db, SQL_TERM_ADD, DB_NO_SLOT, rows, COLUMNS, n, err);
 }
 
-static bool is_wanted(const struct writer *w, const struct settle_op *o)
+static bool term_is_wanted(const struct writer *w, const struct settle_op *o)
 {
     return o->has_facts && o->facts.len > 0 &&
            (w->db->kind == DB_POSTGRESQL || o->doc <= w->store->indexed);
@@ -110,13 +110,13 @@ bool terms_found(struct writer *w, struct settle_op **ops, size_t count, struct 
     size_t wanted = 0, n = 0;
 
     for (size_t i = 0; i < count; i++)
-        wanted += is_wanted(w, ops[i]);
+        wanted += term_is_wanted(w, ops[i]);
     if (wanted == 0)
         return true;
     terms = ARENA_ARRAY(w->arena, struct term, wanted * TERMS_MOST);
     for (size_t i = 0; i < count; i++) {
         int64_t hashes[TERMS_MOST];
-        size_t found = is_wanted(w, ops[i]) ? term_hashes(ops[i]->facts, w->arena, hashes) : 0;
+        size_t found = term_is_wanted(w, ops[i]) ? term_hashes(ops[i]->facts, w->arena, hashes) : 0;
         int64_t slot = term_slot(w->db->kind, ops[i]->doc);
 
         for (size_t k = 0; k < found; k++)

@@ -26,7 +26,7 @@ static enum document_state live_state(struct db_rows *row, const struct document
 }
 
 /* What a live document and one that ended have in common. */
-static struct document document_of(struct db_rows *row, struct arena *a)
+static struct document search_document_of(struct db_rows *row, struct arena *a)
 {
     return (struct document){ .source = { .num = db_get_int(row, DOC_NUM),
                                           .id = row_id(row, DOC_ID),
@@ -55,7 +55,7 @@ static void document_read_live(struct db_rows *row, struct arena *a, void *to)
     struct document *d = to;
     bool dead = !db_is_null(row, DOC_GET_DEAD_CODE);
 
-    *d = document_of(row, a);
+    *d = search_document_of(row, a);
     d->updated_us = db_get_int(row, DOC_GET_UPDATED_US);
     d->is = live_state(row, d);
     d->state = str_of(document_states[d->is]);
@@ -72,7 +72,7 @@ void document_read_done(struct db_rows *row, struct arena *a, void *to)
     int64_t state = db_get_int(row, DONE_STATE);
 
     require(state >= 0 && state < DOCUMENT_STATES);
-    *d = document_of(row, a);
+    *d = search_document_of(row, a);
     d->updated_us = db_get_int(row, DONE_ENDED_US);
     d->is = (enum document_state)state;
     d->state = str_of(document_states[d->is]);

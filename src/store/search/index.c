@@ -57,7 +57,7 @@ static bool take_terms(struct writer *w, struct keys *k, int64_t num, struct str
     return true;
 }
 
-static void take_name(struct writer *w, struct keys *k, int64_t num, struct str name)
+static void index_take_name(struct writer *w, struct keys *k, int64_t num, struct str name)
 {
     require(k->name_count < sizeof k->names / sizeof k->names[0]);
     k->names[k->name_count++] = (struct name){ .slot = term_slot(DB_SQLITE, num),
@@ -91,7 +91,7 @@ static bool take_words(struct writer *w, enum sql_id id, int64_t slot, struct db
             take_key(k, kind, db_get_int(&rows, kind), num);
         take_key(k, FACET_SIZE, index_size_class(db_get_int(&rows, INDEXED_SIZE)), num);
         if (!db_is_null(&rows, INDEXED_NAME))
-            take_name(w, k, num, db_get_str(&rows, INDEXED_NAME));
+            index_take_name(w, k, num, db_get_str(&rows, INDEXED_NAME));
         if (!db_is_null(&rows, INDEXED_FACTS) &&
             !take_terms(w, k, num, db_get_str(&rows, INDEXED_FACTS), err))
             return false;
@@ -99,7 +99,7 @@ static bool take_words(struct writer *w, enum sql_id id, int64_t slot, struct db
     return err->kind == ERR_NONE;
 }
 
-static int by_name(const void *a, const void *b)
+static int index_by_name(const void *a, const void *b)
 {
     const struct name *x = a, *y = b;
     int c = str_cmp(x->name, y->name);
@@ -111,7 +111,7 @@ static int by_name(const void *a, const void *b)
 
 static bool write_names(struct writer *w, struct keys *k, struct err *err)
 {
-    qsort(k->names, k->name_count, sizeof k->names[0], by_name);
+    qsort(k->names, k->name_count, sizeof k->names[0], index_by_name);
     for (size_t i = 0; i < k->name_count; i++) {
         const struct name *n = &k->names[i];
 
@@ -122,7 +122,7 @@ static bool write_names(struct writer *w, struct keys *k, struct err *err)
     return true;
 }
 
-static int upwards(const void *a, const void *b)
+static int index_upwards(const void *a, const void *b)
 {
     const int64_t *x = a, *y = b;
 
@@ -132,7 +132,7 @@ static int upwards(const void *a, const void *b)
 /* Keys that differ in their number alone are one list. */
 static bool write_lists(struct writer *w, struct keys *k, struct err *err)
 {
-    qsort(k->all, k->count, sizeof k->all[0], upwards);
+    qsort(k->all, k->count, sizeof k->all[0], index_upwards);
     for (size_t i = 0, first; i < k->count;) {
         char *end = k->list;
 
@@ -148,7 +148,7 @@ static bool write_lists(struct writer *w, struct keys *k, struct err *err)
     return true;
 }
 
-static bool fill(struct writer *w, int64_t upto, struct err *err)
+static bool index_fill(struct writer *w, int64_t upto, struct err *err)
 {
     struct db_value range[] = { db_int(w->store->indexed), db_int(upto) };
     struct db_args args = { .values = range, .count = 2 };
@@ -167,12 +167,12 @@ static bool fill(struct writer *w, int64_t upto, struct err *err)
            db_run(w->db, SQL_MARK_SET, DB_ARGS(db_text(STR("indexed")), db_int(upto)), NULL, err);
 }
 
-static bool slice(struct writer *w, int64_t upto, struct err *err)
+static bool search_index_slice(struct writer *w, int64_t upto, struct err *err)
 {
     arena_reset(w->arena); /* between groups it is nobody's */
     if (!db_begin(w->db, err))
         return false;
-    bool ok = fill(w, upto, err);
+    bool ok = index_fill(w, upto, err);
 
     fault_point(INDEX_SLICE);
     if (!ok || !db_commit(w->db, err)) {
@@ -185,7 +185,7 @@ static bool slice(struct writer *w, int64_t upto, struct err *err)
 
 /* Before the first number: everything below the blocks that were taken was given out by
  * an earlier process. */
-static bool find_top(struct writer *w, struct err *err)
+static bool index_find_top(struct writer *w, struct err *err)
 {
     int64_t last;
 
@@ -203,7 +203,7 @@ bool index_slice(struct writer *w, bool *ret_waiting, struct err *err)
 {
     int64_t now = clock_mono_us();
 
-    if (!find_top(w, err))
+    if (!index_find_top(w, err))
         return false;
     if (now - w->indexed_us >= INDEX_EVERY_US) {
         w->indexed_upto = w->index_ripe;
@@ -215,5 +215,6 @@ bool index_slice(struct writer *w, bool *ret_waiting, struct err *err)
     *ret_waiting = w->top - 1 > w->store->indexed;
     if (waiting <= 0)
         return true;
-    return slice(w, w->store->indexed + (waiting < INDEX_SLICE ? waiting : INDEX_SLICE), err);
+    return search_index_slice(
+        w, w->store->indexed + (waiting < INDEX_SLICE ? waiting : INDEX_SLICE), err);
 }

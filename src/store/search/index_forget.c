@@ -16,12 +16,12 @@ struct list {
     char bytes[INDEX_SLICE * VARINT_MOST];
 };
 
-static int64_t key_of(int64_t kind, int64_t word, int64_t num)
+static int64_t index_forget_key_of(int64_t kind, int64_t word, int64_t num)
 {
     return kind << 60 | word << NUM_BITS | num;
 }
 
-static int upwards(const void *a, const void *b)
+static int index_forget_upwards(const void *a, const void *b)
 {
     const int64_t *x = a, *y = b;
 
@@ -116,13 +116,14 @@ bool index_forget(struct writer *w, const struct gone *gone, size_t count, struc
 
             if (word == 0)
                 continue;
-            keys[n++] = key_of(kind, word, gone[i].num);
+            keys[n++] = index_forget_key_of(kind, word, gone[i].num);
             if (kind > FACET_GATEWAY && /* those two are known when it is accepted */
                 !db_send(w->db, SQL_FACET_DROP,
-                         DB_ARGS(db_int(key_of(kind + FACET_LATE, word, gone[i].num))), err))
+                         DB_ARGS(db_int(index_forget_key_of(kind + FACET_LATE, word, gone[i].num))),
+                         err))
                 return false;
         }
     }
-    qsort(keys, n, sizeof *keys, upwards);
+    qsort(keys, n, sizeof *keys, index_forget_upwards);
     return forget_lists(w, keys, n, err);
 }

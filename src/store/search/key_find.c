@@ -28,7 +28,7 @@ static int by_bytes(const void *a, const void *b)
     return memcmp(a, b, SHA256_SIZE);
 }
 
-static void note(struct finding *f, struct str id)
+static void key_find_note(struct finding *f, struct str id)
 {
     struct id found;
 
@@ -49,7 +49,7 @@ static bool note_row(struct finding *f, int64_t slot, int64_t seq, struct err *e
         !db_next(&rows, &row, err))
         return false;
     if (row)
-        note(f, db_get_str(&rows, KEY_GET_ID));
+        key_find_note(f, db_get_str(&rows, KEY_GET_ID));
     return true;
 }
 
@@ -102,7 +102,7 @@ static bool find_in_slot(struct finding *f, const struct key_slot *s, struct err
         if (!key_log_find_in_tree(f->db, s->slot, &f->keys[i], 0, &row, &found, err))
             return false;
         if (found && row.seq <= s->indexed)
-            note(f, str_mem(row.id.bytes, sizeof row.id.bytes));
+            key_find_note(f, str_mem(row.id.bytes, sizeof row.id.bytes));
     }
     return find_above(f, s, err);
 }
@@ -131,19 +131,20 @@ static bool read_slots(struct finding *f, struct key_slot *ret, size_t *ret_coun
 /* ---- PostgreSQL -------------------------------------------------------------------------------
  */
 
-static bool found_key(void *arg, int64_t slot, size_t at, struct db_rows *row, struct err *err)
+static bool key_find_found_key(void *arg, int64_t slot, size_t at, struct db_rows *row,
+                               struct err *err)
 {
     (void)slot;
     (void)at;
     (void)err;
-    note(arg, db_get_str(row, IDEM_FIND_ID));
+    key_find_note(arg, db_get_str(row, IDEM_FIND_ID));
     return true;
 }
 
 static bool find_in_table(struct finding *f, int64_t slot, const struct db_value *keys,
                           struct err *err)
 {
-    return db_find(f->db, SQL_IDEM_FIND, slot, 1, keys, 1, f->count, found_key, f, err);
+    return db_find(f->db, SQL_IDEM_FIND, slot, 1, keys, 1, f->count, key_find_found_key, f, err);
 }
 
 static bool find_all(struct finding *f, struct arena *a, struct err *err)

@@ -20,7 +20,7 @@ static bool name_matches(struct str pattern, struct str name)
     return str_eq(pattern, name);
 }
 
-static bool contains(struct str text, struct str part)
+static bool list_contains(struct str text, struct str part)
 {
     for (size_t i = 0; i + part.len <= text.len; i++)
         if (str_eq_nocase(str_mem(text.ptr + i, part.len), part))
@@ -30,7 +30,7 @@ static bool contains(struct str text, struct str part)
 
 static bool error_matches(struct str error, const struct document *d)
 {
-    return d->code.len > 0 && (str_eq(error, d->code) || contains(d->message, error));
+    return d->code.len > 0 && (str_eq(error, d->code) || list_contains(d->message, error));
 }
 
 static bool facts_match(const struct document_filter *f, const struct document *d, struct arena *a)
@@ -54,8 +54,8 @@ static bool facts_match(const struct document_filter *f, const struct document *
     return true;
 }
 
-static bool matches(const struct document_filter *f, const struct document *d, bool knows_error,
-                    struct arena *a)
+static bool list_matches(const struct document_filter *f, const struct document *d,
+                         bool knows_error, struct arena *a)
 {
     return (f->gateway == 0 || f->gateway == d->gateway) &&
            (f->sender == 0 || f->sender == d->sender) &&
@@ -95,7 +95,8 @@ struct page {
 };
 
 /* Until the page is full, or it took long enough. */
-static bool fill(struct db *db, struct search *x, struct page *p, struct arena *a, struct err *err)
+static bool list_fill(struct db *db, struct search *x, struct page *p, struct arena *a,
+                      struct err *err)
 {
     AUTO(arena_done) struct arena one = ARENA_INIT(DOCUMENT_MOST);
 
@@ -116,7 +117,7 @@ static bool fill(struct db *db, struct search *x, struct page *p, struct arena *
         if (!document_by_num(db, search_slots(x), slot, p->below, &one, &d, &found, err))
             return false;
         /* What a filter refuses must not stay in the page's memory. */
-        if (found && matches(p->filter, &d, search_knows_error(x), &one))
+        if (found && list_matches(p->filter, &d, search_knows_error(x), &one))
             p->docs[p->count++] = document_copy(&d, a);
     }
     return true;
@@ -136,7 +137,7 @@ bool document_list(struct store *s, const struct document_filter *f, int64_t bel
     require(limit > 0 && limit <= DOCUMENTS_PAGE_MOST);
     if (r.db == NULL)
         return false;
-    bool ok = search_open(s, r.db, f, &own, &x, err) && fill(r.db, x, &p, a, err);
+    bool ok = search_open(s, r.db, f, &own, &x, err) && list_fill(r.db, x, &p, a, err);
 
     *ret_count = p.count;
     *ret_next = p.end ? 0 : p.below;

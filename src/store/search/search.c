@@ -256,7 +256,7 @@ static bool gather_ended(struct search *x, struct source *c, int64_t below, stru
     return true;
 }
 
-static bool fill(struct search *x, struct source *c, int64_t below, struct err *err)
+static bool search_fill(struct search *x, struct source *c, int64_t below, struct err *err)
 {
     struct db_value limit = db_int(c->window);
 
@@ -296,7 +296,7 @@ static bool fill(struct search *x, struct source *c, int64_t below, struct err *
 }
 
 /* Newest first; of one that moved while it was looked at, the later place. */
-static int downwards(const void *a, const void *b)
+static int search_downwards(const void *a, const void *b)
 {
     const struct seen *x = a, *y = b;
 
@@ -310,7 +310,7 @@ static void tidy(struct source *c)
 {
     size_t n = 0;
 
-    qsort(c->seen, c->count, sizeof c->seen[0], downwards);
+    qsort(c->seen, c->count, sizeof c->seen[0], search_downwards);
     for (size_t i = 0; i < c->count && c->seen[i].num >= c->sure; i++)
         if (c->seen[i].fits && (n == 0 || c->seen[n - 1].num != c->seen[i].num))
             c->seen[n++] = c->seen[i];
@@ -323,7 +323,7 @@ static bool refill(struct search *x, struct source *c, int64_t below, struct err
         c->seen = ARENA_ARRAY(x->arena, struct seen, SEEN_MOST);
     c->count = c->at = 0;
     c->sure = 0;
-    if (!fill(x, c, below, err))
+    if (!search_fill(x, c, below, err))
         return false;
     tidy(c);
     c->begun = true;
@@ -399,8 +399,8 @@ bool search_knows_error(const struct search *x)
 /* ---- times --------------------------------------------------------------------------------------
  */
 
-static bool look_at(struct search *x, enum sql_id id, int64_t slot, int64_t from, int64_t to,
-                    int64_t *io_num, int64_t *io_us, struct err *err)
+static bool search_look_at(struct search *x, enum sql_id id, int64_t slot, int64_t from, int64_t to,
+                           int64_t *io_num, int64_t *io_us, struct err *err)
 {
     AUTO(db_rows_done) struct db_rows rows = { 0 };
     bool row;
@@ -416,22 +416,22 @@ static bool look_at(struct search *x, enum sql_id id, int64_t slot, int64_t from
 }
 
 /* A document at `from` or not far above it; *ret_num 0: there is none below `to`. */
-static bool sample(struct search *x, int64_t from, int64_t to, int64_t *ret_num, int64_t *ret_us,
-                   struct err *err)
+static bool search_sample(struct search *x, int64_t from, int64_t to, int64_t *ret_num,
+                          int64_t *ret_us, struct err *err)
 {
     *ret_num = 0;
-    if (!look_at(x, SQL_DOC_AT, DB_NO_SLOT, from, to, ret_num, ret_us, err))
+    if (!search_look_at(x, SQL_DOC_AT, DB_NO_SLOT, from, to, ret_num, ret_us, err))
         return false;
     for (size_t i = 0; i < x->slots.count; i++) {
         if (*ret_num != 0 && *ret_num - from <= (to - from) / 4)
             break;
-        if (!look_at(x, SQL_DONE_AT, x->slots.days[i], from, to, ret_num, ret_us, err))
+        if (!search_look_at(x, SQL_DONE_AT, x->slots.days[i], from, to, ret_num, ret_us, err))
             return false;
     }
     return true;
 }
 
-static bool find_top(struct search *x, int64_t *ret, struct err *err)
+static bool search_find_top(struct search *x, int64_t *ret, struct err *err)
 {
     if (!db_one_int(x->db, SQL_DOC_TOP, DB_NO_ARGS, 0, ret, err))
         return false;
@@ -455,7 +455,7 @@ static bool near_time(struct search *x, int64_t top, int64_t us, int64_t *io_low
     for (int i = 0; i < HALVINGS && to - from > CLOSE_ENOUGH; i++) {
         int64_t middle = from + (to - from) / 2, num, at;
 
-        if (!sample(x, middle, to, &num, &at, err))
+        if (!search_sample(x, middle, to, &num, &at, err))
             return false;
         if (num != 0 && at < us - DISORDER_US && num > *io_low)
             *io_low = num;
@@ -475,7 +475,7 @@ static bool find_range(struct search *x, const struct document_filter *f, struct
 
     if (f->since_us == 0 && f->until_us == 0)
         return true;
-    if (!find_top(x, &top, err))
+    if (!search_find_top(x, &top, err))
         return false;
     if (f->since_us != 0 &&
         (other = x->high, !near_time(x, top, f->since_us, &x->low, &other, err)))
@@ -486,7 +486,7 @@ static bool find_range(struct search *x, const struct document_filter *f, struct
 /* ---- opening -----------------------------------------------------------------------------------
  */
 
-static struct source *add(struct search *x, enum source_kind kind)
+static struct source *search_add(struct search *x, enum source_kind kind)
 {
     require(x->source_count < SOURCES_MOST);
     struct source *c = &x->sources[x->source_count++];
@@ -497,7 +497,7 @@ static struct source *add(struct search *x, enum source_kind kind)
 
 static void add_term(struct search *x, struct str name, struct str value)
 {
-    add(x, FROM_TERM)->word = term_hash(name, value);
+    search_add(x, FROM_TERM)->word = term_hash(name, value);
 }
 
 static void add_terms(struct search *x, const struct document_filter *f)
@@ -520,7 +520,7 @@ static void add_name(struct search *x, struct str name)
 
     if (from.len == 0)
         return;
-    struct source *c = add(x, FROM_NAMES);
+    struct source *c = search_add(x, FROM_NAMES);
 
     c->from = c->to = from;
     if (open && from.len == whole.len)
@@ -538,13 +538,13 @@ static void add_words(struct search *x, const struct document_filter *f)
 
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
         if (words[i].word != 0) {
-            struct source *c = add(x, FROM_FACET);
+            struct source *c = search_add(x, FROM_FACET);
 
             c->facet = words[i].facet;
             c->word = words[i].word;
         }
     if (f->size_least > 0 || f->size_below > 0) {
-        struct source *c = add(x, FROM_SIZES);
+        struct source *c = search_add(x, FROM_SIZES);
 
         c->least = f->size_least;
         c->most = f->size_below > 0 ? f->size_below - 1 : INT64_C(1) << 50;
@@ -559,7 +559,7 @@ static void add_scope(struct search *x, const struct document_filter *f)
     if (f->scope != NULL && scope_parts(x, f->scope) <= SCOPE_PARTS_MOST &&
         ((f->sender == 0 && f->receiver == 0) ||
          !document_in_scope(f->scope, f->sender, f->receiver)))
-        add(x, FROM_SCOPE)->scope = f->scope;
+        search_add(x, FROM_SCOPE)->scope = f->scope;
 }
 
 static void add_state(struct search *x, const struct document_filter *f)
@@ -569,30 +569,30 @@ static void add_state(struct search *x, const struct document_filter *f)
     if (f->state.len > 0)
         (void)document_state_find(f->state, &state);
     if (state == DOCUMENT_DEAD || state == DOCUMENT_IN_DOUBT) {
-        struct source *c = add(x, FROM_DEAD);
+        struct source *c = search_add(x, FROM_DEAD);
 
         c->word = state == DOCUMENT_IN_DOUBT;
         c->from = f->error;
         x->knows_error = f->error.len > 0;
     } else if (f->error.len > 0) { /* of ended ones no error is known */
-        add(x, FROM_TROUBLE)->from = f->error;
+        search_add(x, FROM_TROUBLE)->from = f->error;
     } else if (f->live || (state != DOCUMENT_STATES && !document_is_over(state))) {
-        add(x, FROM_LIVE);
+        search_add(x, FROM_LIVE);
     } else if (state != DOCUMENT_STATES && state != DOCUMENT_DELIVERED) {
-        add(x, FROM_ENDED)->word = state;
+        search_add(x, FROM_ENDED)->word = state;
     }
 }
 
 static void add_sources(struct search *x, const struct document_filter *f)
 {
     if (f->nums != NULL) {
-        struct source *c = add(x, FROM_NUMS);
+        struct source *c = search_add(x, FROM_NUMS);
 
         c->nums = f->nums;
         c->num_count = f->num_count;
     }
     if (f->parent != 0)
-        add(x, FROM_CHILDREN)->word = f->parent;
+        search_add(x, FROM_CHILDREN)->word = f->parent;
     if (f->nums != NULL) /* they are few: the rest is seen when they are read */
         return;
     add_terms(x, f);
@@ -602,7 +602,7 @@ static void add_sources(struct search *x, const struct document_filter *f)
     add_words(x, f);
     add_scope(x, f);
     if (x->source_count == 0)
-        add(x, FROM_TABLES);
+        search_add(x, FROM_TABLES);
 }
 
 bool search_open(struct store *s, struct db *db, const struct document_filter *f, struct arena *a,

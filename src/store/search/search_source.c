@@ -50,7 +50,7 @@ static bool row_fits(const struct source *c, struct db_rows *row)
            str_cmp(name, c->to) <= 0;
 }
 
-static int upwards(const void *a, const void *b)
+static int search_source_upwards(const void *a, const void *b)
 {
     const int64_t *x = a, *y = b;
 
@@ -61,7 +61,7 @@ static int upwards(const void *a, const void *b)
 static bool batch_fits(const struct source *c, int64_t batch)
 {
     return c->num_count == SOURCE_BATCHES_MOST ||
-           bsearch(&batch, c->nums, c->num_count, sizeof batch, upwards) != NULL;
+           bsearch(&batch, c->nums, c->num_count, sizeof batch, search_source_upwards) != NULL;
 }
 
 /* Rows of a table above the watermark say what they are, those of an index whether they fit. */
@@ -110,5 +110,5 @@ int64_t search_share(const struct source *c, size_t parts)
 
 void search_sort_batches(const struct source *c, int64_t *nums)
 {
-    qsort(nums, c->num_count, sizeof nums[0], upwards);
+    qsort(nums, c->num_count, sizeof nums[0], search_source_upwards);
 }

@@ -46,7 +46,8 @@ static bool is_in_use(struct writer *w, int64_t slot, bool *ret, struct err *err
     return table_has(w, SQL_DOC_AT, DB_NO_SLOT, slot, ret, err);
 }
 
-static bool sweep_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
+static bool term_sweep_sweep_run(struct writer *w, struct store_op **ops, size_t count,
+                                 struct err *err)
 {
     struct sweep_op *o = container_of(ops[0], struct sweep_op, op);
     int64_t names = 0;
@@ -70,7 +71,7 @@ static bool sweep_run(struct writer *w, struct store_op **ops, size_t count, str
 }
 
 static const struct store_verb sweep_verb = { .name = "sweep terms",
-                                              .run = sweep_run,
+                                              .run = term_sweep_sweep_run,
                                               .apart = true };
 
 /* The first slot from this one on that has entries; *ret_slot is -1 when there is none. */

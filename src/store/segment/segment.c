@@ -51,7 +51,7 @@ struct segments {
     struct err spare_err;
 };
 
-static void put_u64(char *at, uint64_t v)
+static void segment_put_u64(char *at, uint64_t v)
 {
     v = htole64(v);
     memcpy(at, &v, sizeof v);
@@ -80,13 +80,13 @@ static void make_header(char h[static HEADER], int64_t seg, const struct id *id,
                         const struct sha256 *sha, size_t len)
 {
     memset(h, 0, HEADER);
-    put_u64(h, (uint64_t)MAGIC | (uint64_t)HEADER << 32);
-    put_u64(h + 8, (uint64_t)seg);
-    put_u64(h + 16, len);
-    put_u64(h + 24, len);
+    segment_put_u64(h, (uint64_t)MAGIC | (uint64_t)HEADER << 32);
+    segment_put_u64(h + 8, (uint64_t)seg);
+    segment_put_u64(h + 16, len);
+    segment_put_u64(h + 24, len);
     memcpy(h + 32, id->bytes, sizeof id->bytes);
     memcpy(h + 48, sha->bytes, sizeof sha->bytes);
-    put_u64(h + 88, check_of(h));
+    segment_put_u64(h + 88, check_of(h));
 }
 
 static bool header_is_valid(const char *h, int64_t seg)
@@ -119,7 +119,7 @@ static bool in_a_hurry(struct segments *s)
 
 /* A little at a time, synced and with a pause, so that groups do not wait behind it; all
  * at once when the writer waits. */
-static bool fill(struct segments *s, struct err *err)
+static bool segment_fill(struct segments *s, struct err *err)
 {
     AUTO_FD fd = openat(s->dirfd, spare_name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     AUTO_TEXT zeros = xcalloc(1, ZERO_BLOCK);
@@ -155,7 +155,7 @@ static void *maker_main(void *arg)
             break;
         (void)pthread_mutex_unlock(&s->mutex);
         struct err err = { 0 };
-        bool ok = fill(s, &err);
+        bool ok = segment_fill(s, &err);
 
         (void)pthread_mutex_lock(&s->mutex);
         s->ready = ok;
@@ -275,7 +275,7 @@ static bool find_entry(struct segments *s, int64_t from, int64_t *ret_at, struct
 
 /* A header that is not valid is a torn tail when nothing valid follows.  Otherwise it
  * is damaged, and what follows was committed: it must not be written over. */
-static bool find_end(struct segments *s, struct err *err)
+static bool segment_find_end(struct segments *s, struct err *err)
 {
     char h[HEADER];
 
@@ -309,7 +309,7 @@ static bool resume(struct segments *s, struct err *err)
     if (s->fd < 0 || fstat(s->fd, &st) < 0)
         return err_set(err, ERR_CONFIG, errno, "open payload/%s: %s", name, strerror(errno));
     s->room = st.st_size;
-    return find_end(s, err);
+    return segment_find_end(s, err);
 }
 
 static int64_t default_bytes(int dirfd)

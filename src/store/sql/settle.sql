@@ -217,7 +217,7 @@ WITH RECURSIVE q(queue) AS (
     FROM q WHERE q.queue IS NOT NULL)
 SELECT queue FROM q WHERE queue IS NOT NULL LIMIT $2;
 
--- name: lane_depths
+-- name: queue_depths
 -- in:  $1 above int, $2 limit int
 -- out: queue, ready, later
 SELECT queue, CAST(sum(ready) AS @INT@), CAST(sum(later) AS @INT@) FROM (

@@ -77,7 +77,7 @@ static bool clear_run(struct writer *w, struct alert_op *o, struct err *err)
             db_run(w->db, SQL_ALERT_FORGET_NOTICES, DB_NO_ARGS, NULL, err));
 }
 
-static bool change_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
+static bool alert_change_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
     struct alert_op *o = container_of(ops[0], struct alert_op, op);
     const struct alert_say *say = o->say;
@@ -104,9 +104,9 @@ static bool change_run(struct writer *w, struct store_op **ops, size_t count, st
     unreachable("a change of an alert");
 }
 
-static const struct store_verb change_verb = { .name = "alert", .run = change_run };
+static const struct store_verb change_verb = { .name = "alert", .run = alert_change_run };
 
-static bool change(struct store *s, struct alert_op *o, struct err *err)
+static bool alert_change(struct store *s, struct alert_op *o, struct err *err)
 {
     return writers_call(s->writers, &change_verb, &o->op, err);
 }
@@ -116,7 +116,7 @@ bool alert_raise(struct store *s, const struct alert_say *say, int64_t *ret_num,
 {
     struct alert_op o = { .change = RAISE, .say = say };
 
-    if (!change(s, &o, err))
+    if (!alert_change(s, &o, err))
         return false;
     if (o.full)
         return err_set(err, ERR_LIMIT, 0, "%d alerts are open already", ALERTS_OPEN_MOST);
@@ -129,7 +129,7 @@ bool alert_keep(struct store *s, const struct alert_say *say, bool *ret_open, st
 {
     struct alert_op o = { .change = KEEP, .say = say };
 
-    if (!change(s, &o, err))
+    if (!alert_change(s, &o, err))
         return false;
     *ret_open = o.num > 0;
     return true;
@@ -139,7 +139,7 @@ bool alert_clear(struct store *s, const struct alert_say *say, int64_t *ret_num,
 {
     struct alert_op o = { .change = CLEAR, .say = say };
 
-    if (!change(s, &o, err))
+    if (!alert_change(s, &o, err))
         return false;
     *ret_num = o.num;
     return true;
@@ -150,7 +150,7 @@ bool alert_remind(struct store *s, const struct alert_say *say, int64_t period_u
 {
     struct alert_op o = { .change = REMIND, .say = say, .period_us = period_us };
 
-    if (!change(s, &o, err))
+    if (!alert_change(s, &o, err))
         return false;
     *ret_num = o.num;
     return true;

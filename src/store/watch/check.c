@@ -18,7 +18,7 @@
 enum { SLICE = 2000, COUNT_SLICE = 20000, SCAN_STEP = DOCUMENTS_PAGE_MOST, ARENA_MOST = 64 << 20 };
 
 /* SQLite reads its whole file; PostgreSQL checks its own pages as it reads. */
-static bool check_database(struct store *s, struct check_result *r, struct err *err)
+static bool watch_check_database(struct store *s, struct check_result *r, struct err *err)
 {
     AUTO(reader_back) struct reader reader = reader_take(s, err);
     AUTO(db_rows_done) struct db_rows rows = { 0 };
@@ -74,8 +74,8 @@ static bool count_table(struct db *db, enum sql_id slice_of, int64_t slot, int64
 }
 
 /* What a statement counts over slices of the numbers of a table. */
-static bool look_through(struct db *db, enum sql_id slice_of, enum sql_id bad_of,
-                         struct check_result *r, struct err *err)
+static bool check_look_through(struct db *db, enum sql_id slice_of, enum sql_id bad_of,
+                               struct check_result *r, struct err *err)
 {
     struct slice at = { 0 };
     int64_t above, bad;
@@ -98,7 +98,7 @@ static bool check_slices(struct store *s, enum sql_id slice_of, enum sql_id bad_
 {
     AUTO(reader_back) struct reader reader = reader_take(s, err);
 
-    return reader.db != NULL && look_through(reader.db, slice_of, bad_of, r, err);
+    return reader.db != NULL && check_look_through(reader.db, slice_of, bad_of, r, err);
 }
 
 /* EN1: a document that nothing will carry on cannot exist. */
@@ -126,7 +126,7 @@ static bool check_deliveries(struct store *s, struct check_result *r, struct err
 }
 
 /* Each member waits in one batch, which will send it. */
-static bool check_batches(struct store *s, struct check_result *r, struct err *err)
+static bool watch_check_batches(struct store *s, struct check_result *r, struct err *err)
 {
     int64_t strays;
 
@@ -223,8 +223,8 @@ static bool read_payload(struct store *s, const struct payload_source *source, s
     return ok;
 }
 
-static void check_bytes(struct store *s, const struct payload_source *source,
-                        struct check_result *r)
+static void watch_check_bytes(struct store *s, const struct payload_source *source,
+                              struct check_result *r)
 {
     struct err bad = { 0 };
     char id[ID_TEXT];
@@ -248,7 +248,7 @@ static bool check_parts(struct store *s, int64_t doc, struct check_result *r, st
         return false;
     for (size_t i = 0; i < n; i++)
         if (d[i].has_bytes)
-            check_bytes(s, &d[i].bytes, r);
+            watch_check_bytes(s, &d[i].bytes, r);
     return true;
 }
 
@@ -266,7 +266,7 @@ static bool check_payloads(struct store *s, struct check_result *r, struct err *
         if (!document_list(s, &any, below, SCAN_STEP, &arena, docs, &n, &below, err))
             return false;
         for (size_t i = 0; i < n; i++) {
-            check_bytes(s, &docs[i].source, r);
+            watch_check_bytes(s, &docs[i].source, r);
             if (docs[i].is != DOCUMENT_RECEIVED && !document_is_over(docs[i].is) &&
                 !check_parts(s, docs[i].source.num, r, err))
                 return false;
@@ -344,11 +344,11 @@ static const struct {
     const char *name;
     bool (*run)(struct store *s, struct check_result *r, struct err *err);
 } checks[] = {
-    { .name = "database", .run = check_database },
+    { .name = "database", .run = watch_check_database },
     { .name = "documents-have-tasks", .run = check_tasks },
     { .name = "tasks-have-documents", .run = check_orphan_tasks },
     { .name = "deliveries", .run = check_deliveries },
-    { .name = "batches", .run = check_batches },
+    { .name = "batches", .run = watch_check_batches },
     { .name = "payloads", .run = check_payloads },
     { .name = "counts", .run = check_counts },
     { .name = "audit-chain", .run = check_audit },

@@ -11,7 +11,7 @@ struct add_op {
     size_t count;
 };
 
-static bool add_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
+static bool mishap_add_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
     struct add_op *o = container_of(ops[0], struct add_op, op);
 
@@ -28,7 +28,9 @@ static bool add_run(struct writer *w, struct store_op **ops, size_t count, struc
     return db_run(w->db, SQL_MISHAP_PRUNE, DB_ARGS(db_int(MISHAPS_MOST - 1)), NULL, err);
 }
 
-static const struct store_verb add_verb = { .name = "mishap", .run = add_run, .notes = true };
+static const struct store_verb add_verb = { .name = "mishap",
+                                            .run = mishap_add_run,
+                                            .notes = true };
 
 bool mishap_add(struct store *s, const struct mishap *list, size_t count, struct err *err)
 {
