@@ -14,8 +14,7 @@ struct api {
     struct graphql_schema *schema;
 };
 
-/* ---- rights ------------------------------------------------------------------------------------
- */
+/* ---- rights ---- */
 
 bool api_find_right(struct str word, int *ret)
 {
@@ -62,8 +61,7 @@ static bool guard(struct graphql_call *call, int right, struct err *err)
     return api_may(call, right, err) && api_audit_ask(call, (enum right)right, err);
 }
 
-/* ---- the schema --------------------------------------------------------------------------------
- */
+/* ---- the schema ---- */
 
 static bool api_bind_all(struct graphql_schema *schema, struct err *err)
 {

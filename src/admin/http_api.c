@@ -52,7 +52,7 @@ struct visit {
     int status;
 };
 
-/* ---- objects ------------------------------------------------------------------------------ */
+/* ---- objects ---- */
 
 static void visit_free(struct http_visit *visit)
 {
@@ -83,7 +83,7 @@ static void http_api_end_with_error(struct visit *v, int status, const char *fie
     http_visit_error(&v->visit, status, fields, code, message);
 }
 
-/* ---- who asks -------------------------------------------------------------------------------- */
+/* ---- who asks ---- */
 
 static bool knows_caller(struct visit *v)
 {
@@ -98,8 +98,7 @@ static bool is_near(struct http_request *r)
            str_starts(peer, STR("::ffff:127."));
 }
 
-/* ---- GraphQL -----------------------------------------------------------------------------------
- */
+/* ---- GraphQL ---- */
 
 static void graphql_run_in_background(struct background_job *job)
 {
@@ -179,8 +178,7 @@ static void graphql_head(struct visit *v)
     http_read_body(v->visit.request);
 }
 
-/* ---- events ------------------------------------------------------------------------------------
- */
+/* ---- events ---- */
 
 static void events_head(struct visit *v)
 {
@@ -199,8 +197,7 @@ static void events_head(struct visit *v)
     visit_free(&v->visit);
 }
 
-/* ---- health and metrics
- * -------------------------------------------------------------------------- */
+/* ---- health and metrics ---- */
 
 static void answer_ready(struct visit *v)
 {
@@ -259,8 +256,7 @@ static void answer_health(struct visit *v)
     visit_free(&v->visit);
 }
 
-/* ---- the handler
- * ----------------------------------------------------------------------------------- */
+/* ---- the handler ---- */
 
 /* Bodies of documents come on a way of their own. */
 static bool is_manual(const struct http_request *r)
@@ -337,8 +333,7 @@ const struct http_handler http_api_handler = {
     .gone = http_visit_gone,
 };
 
-/* ---- life
- * ---------------------------------------------------------------------------------------------- */
+/* ---- life ---- */
 
 struct http_api *http_api_new(struct engine *engine, struct api *api)
 {

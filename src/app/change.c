@@ -15,7 +15,7 @@
 
 enum { PORTION = 100, BAR = 40, BAR_EVERY_US = CLOCK_S / 5 };
 
-/* ---- those that are named ------------------------------------------------------------------ */
+/* ---- those that are named ---- */
 
 static void change_print_result(const struct args *a, const json_t *one)
 {
@@ -87,7 +87,7 @@ int change_documents(const struct args *a, const char *query, const char *field,
     return all ? EXIT_DONE : EXIT_NO;
 }
 
-/* ---- by the filter --------------------------------------------------------------------------- */
+/* ---- by the filter ---- */
 
 struct bulk {
     struct client c;
@@ -336,7 +336,7 @@ int change_in_bulk(const struct args *a, const struct change_bulk *what)
     return app_change(&b);
 }
 
-/* ---- who ------------------------------------------------------------------------------------- */
+/* ---- who ---- */
 
 const char *change_by(const struct args *a, char room[static CHANGE_BY])
 {

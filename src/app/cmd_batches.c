@@ -65,8 +65,7 @@ static int cmd_batches_run_ls(const struct args *a)
     return list_pages(a, &c, &list, variables);
 }
 
-/* ---- one ---------------------------------------------------------------------------------------
- */
+/* ---- one ---- */
 
 static void line(const char *label, const char *text)
 {

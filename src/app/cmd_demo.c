@@ -43,7 +43,7 @@ struct demo {
     bool terminal, line_open;
 };
 
-/* ---- folder --------------------------------------------------------------------------------- */
+/* ---- folder ---- */
 
 static bool cmd_demo_find_folder(struct demo *d, const char *given, const char **ret,
                                  struct err *err)
@@ -83,7 +83,7 @@ static void remove_folder(const struct demo *d)
         (void)print_fail(0, "%s could not be removed: %s", d->made, strerror(errno));
 }
 
-/* ---- what is told ---------------------------------------------------------------------------- */
+/* ---- what is told ---- */
 
 /* A text as one word of the shell. */
 static void put_word(struct buf *to, const char *text)
@@ -211,7 +211,7 @@ static void cmd_demo_next_line(struct demo *d)
     d->line_open = false;
 }
 
-/* ---- traffic --------------------------------------------------------------------------------- */
+/* ---- traffic ---- */
 
 /* One paper; what got no answer is sent again next time, under the same key. */
 static void send_paper(struct demo *d)
@@ -289,7 +289,7 @@ static bool run_traffic(struct demo *d, struct err *err)
     return true;
 }
 
-/* ---- start and stop -------------------------------------------------------------------------- */
+/* ---- start and stop ---- */
 
 static bool cmd_demo_start(struct demo *d, const char *given, struct err *err)
 {

@@ -47,8 +47,7 @@ static const struct list documents = {
                                              { 0 } },
 };
 
-/* ---- into the payloads -------------------------------------------------------------------------
- */
+/* ---- into the payloads ---- */
 
 struct scan {
     json_t *filter, *after;

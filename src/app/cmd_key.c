@@ -8,8 +8,7 @@
 #include "app/print.h"
 #include "base/auto.h"
 
-/* ---- for the admin API ------------------------------------------------------------------------
- */
+/* ---- for the admin API ---- */
 
 /* The new key; false: it was all that was wanted, or there is none. */
 static bool show_key(const struct args *a, struct client *c, const json_t *made)
@@ -84,8 +83,7 @@ static int run_rm_admin(const struct args *a)
     return ask_remove(a, &removal);
 }
 
-/* ---- of gateways ------------------------------------------------------------------------------
- */
+/* ---- of gateways ---- */
 
 static int cmd_key_run_add(const struct args *a)
 {

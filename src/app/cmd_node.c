@@ -96,7 +96,7 @@ static int run_resume(const struct args *a)
                            "nodeResume", NULL);
 }
 
-/* ---- after a restore ------------------------------------------------------------------------- */
+/* ---- after a restore ---- */
 
 static const char release_query[] =
     "mutation($rule: InFlight!) { nodeRelease(inFlight: $rule)"

@@ -16,7 +16,7 @@
 
 enum { PAGE = 100 };
 
-/* ---- retention ------------------------------------------------------------------------------ */
+/* ---- retention ---- */
 
 static void print_archives(const json_t *archives)
 {
@@ -100,7 +100,7 @@ static int run_run(const struct args *a)
         json_pack("{s:b}", "all", args_flag(a, "all")), "retentionRun");
 }
 
-/* ---- docs keep ------------------------------------------------------------------------------ */
+/* ---- docs keep ---- */
 
 int docs_keep(const struct args *a)
 {

@@ -51,7 +51,7 @@ struct node {
     sigset_t signals;
 };
 
-/* ---- what the node is told ------------------------------------------------------------------ */
+/* ---- what the node is told ---- */
 
 static int cmd_serve_say(const char *what, const struct err *err, int code)
 {
@@ -116,7 +116,7 @@ static bool admin_token(int data_fd, struct sha256 *ret, struct err *err)
     return true;
 }
 
-/* ---- start --------------------------------------------------------------------------------- */
+/* ---- start ---- */
 
 static void store_trouble_log(void *arg, const char *what, const struct err *err)
 {
@@ -280,8 +280,7 @@ static void cmd_serve_stop(struct node *n)
     buf_done(&n->data_path);
 }
 
-/* ---- run ---------------------------------------------------------------------------------------
- */
+/* ---- run ---- */
 
 /* The file as it is now; NULL when it cannot be used. */
 static struct config *read_again(const struct node *n)

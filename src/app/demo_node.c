@@ -29,7 +29,7 @@ enum {
     LOG_TAIL = 2000,
 };
 
-/* ---- folder and configuration ------------------------------------------------------------- */
+/* ---- folder and configuration ---- */
 
 /* A free port of this machine, the usual one if possible.  The socket is closed again, so
  * somebody could be faster than our node; then the node says so and ends. */
@@ -201,7 +201,7 @@ void demo_node_done(struct demo_node *n)
         (void)close(n->dir_fd);
 }
 
-/* ---- process ------------------------------------------------------------------------------- */
+/* ---- process ---- */
 
 /* In the child, between fork and exec: nothing but system calls. */
 _Noreturn static void become(const struct demo_node *n, const char *const *words, int log_fd,
@@ -303,7 +303,7 @@ void demo_node_stop(struct demo_node *n)
     }
 }
 
-/* ---- its face ------------------------------------------------------------------------------ */
+/* ---- its face ---- */
 
 static size_t demo_node_on_write(char *bytes, size_t size, size_t count, void *arg)
 {

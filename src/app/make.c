@@ -100,7 +100,7 @@ int make_post(struct client *c, const struct args *a, const struct headers *h, c
     return EXIT_DONE;
 }
 
-/* ---- docs edit ------------------------------------------------------------------------------- */
+/* ---- docs edit ---- */
 
 static int post_edit(struct client *c, const struct args *a, const struct headers *h, int fd,
                      const char *title)

@@ -42,7 +42,7 @@ static bool rehearse_print_same_text(const char *a, const char *b)
     return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
 }
 
-/* ---- one change ------------------------------------------------------------------------------ */
+/* ---- one change ---- */
 
 /* One line of a document: printed, and counted over all. */
 struct teller {
@@ -79,8 +79,7 @@ static void tell_change(const struct teller *t, const char *title, const char *w
     rehearse_print_tell(t, title, text);
 }
 
-/* ---- lists of pairs ----------------------------------------------------------------------------
- */
+/* ---- lists of pairs ---- */
 
 struct pair {
     const char *first, *second;
@@ -137,8 +136,7 @@ static void tell_lists(const struct teller *t, const char *title, const char *fi
     tell_more(t, title, new, old, first, second, '+');
 }
 
-/* ---- one document ------------------------------------------------------------------------------
- */
+/* ---- one document ---- */
 
 static void print_head(const json_t *d)
 {
@@ -252,8 +250,7 @@ void rehearse_print(const json_t *document, struct rehearse_sum *s, bool quiet)
     json_array_foreach(json_object_get(document, "payloads"), i, one) tell_payload(&t, one);
 }
 
-/* ---- the sum ------------------------------------------------------------------------------------
- */
+/* ---- the sum ---- */
 
 struct counted {
     const char *key;

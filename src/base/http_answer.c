@@ -8,7 +8,7 @@
 #include "base/json.h"
 #include "base/require.h"
 
-/* ---- bytes out ------------------------------------------------------------ */
+/* ---- bytes out ---- */
 
 struct out {
     uv_write_t req;
@@ -157,7 +157,7 @@ static void conn_end(struct http_conn *c, bool clean)
     conn_settle(c);
 }
 
-/* ---- heads ------------------------------------------------------------------ */
+/* ---- heads ---- */
 
 static struct str status_line(int status)
 {
@@ -286,7 +286,7 @@ static void send_head(struct http_conn *c, const struct head *h, struct str body
     conn_send(c, parts, 2);
 }
 
-/* ---- refusals of the server --------------------------------------------------- */
+/* ---- refusals of the server ---- */
 
 void http_put_error(struct buf *to, const char *code, const char *message)
 {
@@ -334,7 +334,7 @@ void conn_refuse(struct http_conn *c, enum http_refusal why, int status, const c
     conn_end(c, false);
 }
 
-/* ---- the handler's side ----------------------------------------------------------- */
+/* ---- the handler's side ---- */
 
 static struct request *checked(struct http_request *pub)
 {
@@ -525,7 +525,7 @@ void http_resume(struct http_request *pub)
         conn_schedule(r->conn);
 }
 
-/* ---- looking at a request ----------------------------------------------------------- */
+/* ---- looking at a request ---- */
 
 static const struct request *inside(const struct http_request *pub)
 {

@@ -20,7 +20,7 @@ static const struct http_handler *handler_of(const struct http_conn *c)
     return c->io->server->o.handler;
 }
 
-/* ---- deadlines ------------------------------------------------------------ */
+/* ---- deadlines ---- */
 
 static void unlink_deadline(struct deadline *d)
 {
@@ -82,7 +82,7 @@ void conn_wait_send(struct http_conn *c, bool on)
     }
 }
 
-/* ---- requests --------------------------------------------------------------- */
+/* ---- requests ---- */
 
 static struct request *request_take(struct http_conn *c)
 {
@@ -220,7 +220,7 @@ static struct str http_conn_run(struct http_conn *c, struct str in)
     return in;
 }
 
-/* ---- going on ------------------------------------------------------------------ */
+/* ---- going on ---- */
 
 static void http_conn_on_closed(uv_handle_t *h)
 {
@@ -395,7 +395,7 @@ void conn_settle(struct http_conn *c)
     settle_reading(c);
 }
 
-/* ---- input ------------------------------------------------------------------------ */
+/* ---- input ---- */
 
 static void keep_rest(struct http_conn *c, struct str bytes)
 {
@@ -487,7 +487,7 @@ static void http_conn_on_read(uv_stream_t *s, ssize_t n, const uv_buf_t *buf)
     conn_settle(c);
 }
 
-/* ---- too slow ---------------------------------------------------------------------- */
+/* ---- too slow ---- */
 
 static bool fast_enough(const struct http_conn *c, uint64_t moved)
 {
@@ -544,7 +544,7 @@ void conn_expired(struct deadline *d, enum wait what)
     conn_doom(c);
 }
 
-/* ---- the beginning -------------------------------------------------------------------- */
+/* ---- the beginning ---- */
 
 void conn_open(struct http_io *io, int fd, const struct sockaddr *peer, socklen_t len,
                bool refusing)

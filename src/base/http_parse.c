@@ -74,7 +74,7 @@ static bool malformed(struct http_parser *p, const char *message)
     return http_parse_refuse(p, 400, "bad_request", message);
 }
 
-/* ---- the request line --------------------------------------------------- */
+/* ---- the request line ---- */
 
 static bool take_method(struct http_parser *p, struct str method)
 {
@@ -182,7 +182,7 @@ static bool http_parse_take_line(struct http_parser *p)
     return take_method(p, method) && take_version(p, version) && take_target(p, target);
 }
 
-/* ---- the fields, as llhttp finds them ------------------------------------ */
+/* ---- the fields, as llhttp finds them ---- */
 
 static struct http_span http_parse_span_of(const struct http_parser *p, const char *at, size_t len)
 {
@@ -267,7 +267,7 @@ static int on_headers_done(llhttp_t *ll)
     return 0;
 }
 
-/* ---- the body, as llhttp finds it ---------------------------------------- */
+/* ---- the body, as llhttp finds it ---- */
 
 static int on_body(llhttp_t *ll, const char *at, size_t len)
 {
@@ -363,7 +363,7 @@ void http_parser_reset(struct http_parser *p)
     p->head_size = size;
 }
 
-/* ---- what the fields mean together ---------------------------------------- */
+/* ---- what the fields mean together ---- */
 
 static bool check_coding(struct http_parser *p)
 {
@@ -427,7 +427,7 @@ static enum http_event head_complete(struct http_parser *p)
     return HTTP_HEAD_DONE;
 }
 
-/* ---- gathering the head ---------------------------------------------------- */
+/* ---- gathering the head ---- */
 
 static void http_parse_keep(struct http_parser *p, struct str *bytes, size_t n)
 {
@@ -545,7 +545,7 @@ static enum http_event take_head(struct http_parser *p, struct str *bytes)
     return head_incomplete(p, bytes, max);
 }
 
-/* ---- the body ---------------------------------------------------------------- */
+/* ---- the body ---- */
 
 static bool feed(struct http_parser *p, struct str *bytes)
 {

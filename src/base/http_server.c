@@ -32,7 +32,7 @@ const char *http_refusal_name(enum http_refusal why)
     return names[why];
 }
 
-/* ---- accepting -------------------------------------------------------------- */
+/* ---- accepting ---- */
 
 #define OVERLOAD_BODY                                                                              \
     "{\"error\":{\"code\":\"too_many_connections\",\"message\":\"too many connections; try again " \
@@ -135,7 +135,7 @@ static void listen_on(struct http_listener *l)
     l->muted = uv_poll_start(&l->poll, UV_READABLE, on_connection) < 0;
 }
 
-/* ---- the tick ------------------------------------------------------------------ */
+/* ---- the tick ---- */
 
 static void set_date(struct http_io *io)
 {
@@ -171,7 +171,7 @@ static void on_tick(uv_timer_t *h)
             conn_doom(c);
 }
 
-/* ---- the end of a loop's part ------------------------------------------------------ */
+/* ---- the end of a loop's part ---- */
 
 static void on_tick_closed(uv_handle_t *h)
 {
@@ -244,7 +244,7 @@ static void http_server_on_stop(struct loop_msg *m)
     end_if_done(io);
 }
 
-/* ---- the beginning -------------------------------------------------------------------- */
+/* ---- the beginning ---- */
 
 static void http_server_on_start(struct loop_msg *m)
 {

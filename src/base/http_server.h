@@ -145,7 +145,7 @@ void http_server_stats(const struct http_server *s, struct http_stats *ret_stats
 void http_server_stop(struct http_server *s, uint32_t grace_ms);
 void http_server_free(struct http_server *s); /* stopped, or NULL */
 
-/* ---- about a request ------------------------------------------------------ */
+/* ---- about a request ---- */
 
 struct loop *http_loop(const struct http_request *r);
 struct str http_field(const struct http_request *r, struct str name); /* ptr NULL: none */
@@ -160,7 +160,7 @@ void http_read_body(struct http_request *r);
 void http_pause(struct http_request *r);
 void http_resume(struct http_request *r);
 
-/* ---- answering: the request is dead when the answer is handed over --------- */
+/* ---- answering: the request is dead when the answer is handed over ---- */
 
 /* `fields` are complete "Name: value\r\n" lines, at most 8 KiB (http_put_field()
  * writes them safely); Content-Length, Content-Type, Date and Connection are the

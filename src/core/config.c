@@ -18,7 +18,7 @@ void config_report_done(struct config_report *report)
     problem_list_done(&report->warnings);
 }
 
-/* --- reading checked values --------------------------------------------------------- */
+/* ---- reading checked values ---- */
 
 /* The text of a key, or its default.  A number that is written as ${...} and was
  * not expanded is not known here: its default stands in. */
@@ -85,7 +85,7 @@ static unsigned config_read_word(const struct yaml_node *map, const struct optio
     return none;
 }
 
-/* --- the sections ---------------------------------------------------------------------- */
+/* ---- the sections ---- */
 
 static void build_node(struct config *c)
 {
@@ -246,7 +246,7 @@ static void config_build(struct config *c)
     c->jobs = build_entries(c, "jobs", &c->job_count);
 }
 
-/* --- load, share, end -------------------------------------------------------------------- */
+/* ---- load, share, end ---- */
 
 static void check_all(struct config *config, struct yaml_node *root,
                       const struct config_options *options, struct config_report *report)

@@ -27,7 +27,7 @@
 #include "core/units.h"
 #include "core/yaml.h"
 
-/* --- how it is checked ---------------------------------------------------------- */
+/* ---- how it is checked ---- */
 
 struct connectors;
 
@@ -41,7 +41,7 @@ struct config_options {
     void *also_arg;
 };
 
-/* --- the snapshot -------------------------------------------------------------- */
+/* ---- the snapshot ---- */
 
 enum config_area {
     CONFIG_LOCALHOST,
@@ -154,7 +154,7 @@ const struct config_gateway *config_gateway_find(const struct config *config, st
 bool config_fits_node(const struct config *config, const struct config_node *node,
                       struct problem_list *problems);
 
-/* --- texts ----------------------------------------------------------------------- */
+/* ---- texts ---- */
 
 /* The text that becomes a version: without its top-level `node:` block, everything
  * else byte by byte as it was.  The same text gives the same result, and a result
@@ -175,7 +175,7 @@ bool config_is_pem(const char *value);
 /* "secret:NAME" as a whole value: its NAME, else an empty view. */
 struct str config_secret_name(struct str value);
 
-/* --- what stands outside of the text --------------------------------------------- */
+/* ---- what stands outside of the text ---- */
 
 enum config_outside { CONFIG_SECRET, CONFIG_ENV, CONFIG_FILE };
 

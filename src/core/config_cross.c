@@ -8,7 +8,7 @@
 #include "core/template.h"
 #include "core/window.h"
 
-/* --- names ------------------------------------------------------------------------- */
+/* ---- names ---- */
 
 static int config_cross_by_text(const void *a, const void *b)
 {
@@ -56,7 +56,7 @@ static struct check_names names_of(struct check *c, const char *section)
     return names;
 }
 
-/* --- references --------------------------------------------------------------------- */
+/* ---- references ---- */
 
 struct target {
     enum option_type type;
@@ -215,7 +215,7 @@ static void check_words(struct check *c, const struct check_names *names)
     }
 }
 
-/* --- systems ------------------------------------------------------------------------- */
+/* ---- systems ---- */
 
 /* Names and ids share one space: what a document says must mean one system. */
 static void check_ids(struct check *c)
@@ -299,7 +299,7 @@ static void check_system(struct check *c, const struct yaml_node *system)
                     "`order_by` is only used with `order: key`");
 }
 
-/* --- gateways and endpoints ------------------------------------------------------------ */
+/* ---- gateways and endpoints ---- */
 
 static void check_gateway(struct check *c, const struct yaml_node *gateway)
 {

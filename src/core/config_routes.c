@@ -36,7 +36,7 @@ struct combinations {
     bool full;
 };
 
-/* --- attributes ------------------------------------------------------------------------ */
+/* ---- attributes ---- */
 
 static const struct yaml_node *find_attribute(const struct yaml_node *when, struct str name)
 {
@@ -72,7 +72,7 @@ static bool attributes_meet(struct check *c, const struct route *a, const struct
     return true;
 }
 
-/* --- combinations -------------------------------------------------------------------- */
+/* ---- combinations ---- */
 
 static void config_routes_add(struct combinations *all, struct combination one)
 {

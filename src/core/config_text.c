@@ -7,7 +7,7 @@
 #include "base/require.h"
 #include "core/config.h"
 
-/* --- paths ------------------------------------------------------------------------ */
+/* ---- paths ---- */
 
 bool config_path(const char *path, const char *file, struct buf *out, struct err *err)
 {
@@ -29,7 +29,7 @@ struct str config_secret_name(struct str value)
     return str_starts(value, STR("secret:")) ? str_from(value, 7) : STR("");
 }
 
-/* --- ${env:NAME} and ${file:PATH} -------------------------------------------------- */
+/* ---- ${env:NAME} and ${file:PATH} ---- */
 
 enum { FILE_MOST = 256 * 1024 };
 
@@ -116,7 +116,7 @@ bool config_expand(struct str value, const char *file, struct buf *out, struct e
     return true;
 }
 
-/* --- the text without its node section ---------------------------------------------- */
+/* ---- the text without its node section ---- */
 
 static const struct yaml_node *config_text_before(const struct yaml_node *map,
                                                   const struct yaml_node *child)

@@ -7,7 +7,7 @@
 #include "core/cron.h"
 #include "core/expr.h"
 
-/* --- hints ------------------------------------------------------------------- */
+/* ---- hints ---- */
 
 void check_hint_start(struct check_hint *hint, const struct check *c, struct str word)
 {
@@ -80,7 +80,7 @@ const char *check_hint_text(struct check_hint *hint, const char *lead, char text
     return text;
 }
 
-/* --- references to what stands outside of the file ------------------------------ */
+/* ---- references to what stands outside of the file ---- */
 
 static const char *const schemes[] = { "env", "file", "secret", NULL };
 
@@ -132,7 +132,7 @@ static bool check_references(struct str text, bool template, struct err *err)
     return true;
 }
 
-/* --- the types ------------------------------------------------------------------- */
+/* ---- the types ---- */
 
 static bool check_bounds(const struct option *o, uint64_t value, struct err *err)
 {
@@ -262,7 +262,7 @@ static bool check_typed(const struct option *o, struct str text, struct err *err
     }
 }
 
-/* --- messages -------------------------------------------------------------------- */
+/* ---- messages ---- */
 
 static void say_wrong(struct check *c, const struct yaml_node *node, const struct option *o,
                       struct str label, const char *hint, const char *why)

@@ -69,7 +69,7 @@ static const char *whereabouts(const struct walk *w, size_t depth, char text[sta
     return text;
 }
 
-/* --- warnings about what is planned ------------------------------------------------ */
+/* ---- warnings about what is planned ---- */
 
 /* Once, however often it stands there; nothing inside of what was named already. */
 static void warn(struct walk *w, bool quiet, const struct yaml_node *node, const char *what)
@@ -143,7 +143,7 @@ static void warn_source(struct walk *w, const struct yaml_node *node)
         }
 }
 
-/* --- maps: required keys, unknown keys -------------------------------------------- */
+/* ---- maps: required keys, unknown keys ---- */
 
 static void config_walk_say_missing(struct walk *w, const struct option *o,
                                     const struct yaml_node *node)
@@ -231,7 +231,7 @@ static void say_unknown_key(struct walk *w, const struct frame *f, const struct 
                 where[0] != '\0' ? " in " : "", where);
 }
 
-/* --- opening maps and lists --------------------------------------------------------- */
+/* ---- opening maps and lists ---- */
 
 static void say_shape(struct walk *w, const struct yaml_node *node, const struct option *option,
                       struct str label)
@@ -475,7 +475,7 @@ static void config_walk_visit(struct walk *w, struct yaml_node *node, const stru
     }
 }
 
-/* --- the children of a frame --------------------------------------------------------- */
+/* ---- the children of a frame ---- */
 
 static void child_of_keys(struct walk *w, struct frame *f, struct yaml_node *child)
 {

@@ -18,7 +18,7 @@
 #include "core/state.h"
 #include "core/verdict.h"
 
-/* ---- gateways: documents come in ------------------------------------------------------- */
+/* ---- gateways: documents come in ---- */
 
 struct deposit_port;
 
@@ -41,7 +41,7 @@ struct gateway_type {
     void (*unmake)(void *self);
 };
 
-/* ---- services: documents are changed ---------------------------------------------------- */
+/* ---- services: documents are changed ---- */
 
 enum { SERVICE_BYTES_MOST = 64 << 20 };
 
@@ -61,7 +61,7 @@ struct service_type {
                 struct service_failure *ret_failure);
 };
 
-/* ---- endpoints: documents go out --------------------------------------------------------- */
+/* ---- endpoints: documents go out ---- */
 
 /* One document on its way to one endpoint; everything is lent for the call. */
 struct sending {
@@ -169,7 +169,7 @@ const struct gateway_type *connector_gateway(const struct connectors *all, struc
 const struct service_type *connector_service(const struct connectors *all, struct str kind);
 const struct endpoint_type *connector_endpoint(const struct connectors *all, struct str kind);
 
-/* ---- kinds: what a configuration may name ------------------------------------------------ */
+/* ---- kinds: what a configuration may name ---- */
 
 /* The kinds of a role, from 0: first what this build runs, in the order of connectors.def, then
  * the steps of the engine itself, then what is planned (planned.h).  NULL at the end. */

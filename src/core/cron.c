@@ -9,7 +9,7 @@ enum { EVERY_HOUR = (1 << 24) - 1, CYCLE_DAYS = 146097, DAY_MINUTES = 1440 };
 #define LEAST_S (INT64_C(-719162) * CIVIL_DAY_S)
 #define MOST_S  (INT64_C(2932896) * CIVIL_DAY_S)
 
-/* ---- reading -------------------------------------------------------------------------------- */
+/* ---- reading ---- */
 
 struct cron_field {
     const char *name;
@@ -166,7 +166,7 @@ bool cron_parse(struct str text, struct cron *ret, struct err *err)
     return true;
 }
 
-/* ---- the next time --------------------------------------------------------------------------- */
+/* ---- the next time ---- */
 
 static bool day_fits(const struct cron *c, int64_t day, const struct civil_date *date)
 {

@@ -11,7 +11,7 @@ const char *const grammar_standards[] = { "hl7", "x12", "edifact", NULL };
 
 static const char *const priorities[] = { "high", "normal", "low", NULL };
 
-/* --- shared parts ------------------------------------------------------------ */
+/* ---- shared parts ---- */
 
 static const struct option grammar_expr_each = {
     .type = OPT_EXPR,
@@ -36,7 +36,7 @@ const struct option grammar_answer[] = {
     { 0 },
 };
 
-/* --- node -------------------------------------------------------------------- */
+/* ---- node ---- */
 
 static const struct option node_tls[] = {
     OPTION("cert", OPT_PATH, "the certificate chain: a PEM file, or ${file:PATH} for its text",
@@ -79,7 +79,7 @@ const struct option grammar_node[] = {
     { 0 },
 };
 
-/* --- systems and types ------------------------------------------------------- */
+/* ---- systems and types ---- */
 
 static const struct option id_each = { .type = OPT_TEXT };
 
@@ -159,7 +159,7 @@ static const struct option type_each = {
     .noun = "type",
 };
 
-/* --- gateways, endpoints ----------------------------------------------------- */
+/* ---- gateways, endpoints ---- */
 
 static const struct option gateway_each = {
     .type = OPT_KIND,
@@ -173,7 +173,7 @@ static const struct option endpoint_each = {
     .noun = "endpoint",
 };
 
-/* --- routes ------------------------------------------------------------------ */
+/* ---- routes ---- */
 
 static const struct option attribute_value = {
     .type = OPT_TEXT,
@@ -220,7 +220,7 @@ static const struct option route_each = {
     .noun = "route",
 };
 
-/* --- the top level ----------------------------------------------------------- */
+/* ---- the top level ---- */
 
 static const struct option date_each = { .type = OPT_DATE };
 

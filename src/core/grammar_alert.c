@@ -2,7 +2,7 @@
 #include "core/alert_rule.h"
 #include "core/grammar.h"
 
-/* --- who is told --------------------------------------------------------------- */
+/* ---- who is told ---- */
 
 static const struct option retry_keys[] = {
     OPTION("first", OPT_DURATION, "the wait before the first repetition; it doubles from there",
@@ -34,7 +34,7 @@ static const struct option target_each = {
     .noun = "target",
 };
 
-/* --- about what ---------------------------------------------------------------- */
+/* ---- about what ---- */
 
 static const struct option dead_keys[] = {
     OPTION("count", OPT_INT, "from so many on", .least = 1, .fallback = "1"),

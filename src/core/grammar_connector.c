@@ -4,7 +4,7 @@
 #include "core/grammar.h"
 #include "core/lease_time.h"
 
-/* --- keys of every gateway --------------------------------------------------------- */
+/* ---- keys of every gateway ---- */
 
 static const struct option limits[] = {
     OPTION("rate", OPT_RATE, "documents that are accepted; left out: no limit"),
@@ -25,7 +25,7 @@ const struct option grammar_gateway[] = {
     { 0 },
 };
 
-/* --- keys of every endpoint -------------------------------------------------------- */
+/* ---- keys of every endpoint ---- */
 
 static const struct option retry_keys[] = {
     OPTION("first", OPT_DURATION, "the wait before the first repetition; it doubles from there",
@@ -67,7 +67,7 @@ const struct option grammar_endpoint[] = {
     { 0 },
 };
 
-/* --- groups: coming in -------------------------------------------------------------- */
+/* ---- groups: coming in ---- */
 
 static const struct option user_each = { .type = OPT_HASH };
 
@@ -120,7 +120,7 @@ const struct option grammar_silence[] = {
     { 0 },
 };
 
-/* --- groups: reaching the other side ------------------------------------------------- */
+/* ---- groups: reaching the other side ---- */
 
 const struct option grammar_login[] = {
     OPTION("user", OPT_TEXT, "the user name, if it is not in the URL"),
@@ -177,7 +177,7 @@ const struct option grammar_file_name[] = {
     { 0 },
 };
 
-/* --- the steps of the engine itself --------------------------------------------------- */
+/* ---- the steps of the engine itself ---- */
 
 static const struct option batch_keys[] = {
     OPTION("name", OPT_NAME, "one of `batches`, which says when it closes and what becomes of it",

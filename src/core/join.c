@@ -41,8 +41,7 @@ struct joiner {
     uint64_t offset;
 };
 
-/* ---- out ---------------------------------------------------------------------------------------
- */
+/* ---- out ---- */
 
 static bool join_put(struct joiner *j, struct str bytes, struct err *err)
 {
@@ -65,8 +64,7 @@ static struct str root_of(const struct joiner *j)
     return j->rule.root.len > 0 ? j->rule.root : STR("batch");
 }
 
-/* ---- XML ---------------------------------------------------------------------------------------
- */
+/* ---- XML ---- */
 
 static void join_refuse(struct joiner *j, const char *why)
 {
@@ -203,8 +201,7 @@ static bool close_xml(struct joiner *j, struct err *err)
     return parse_xml(j, STR(""), true, err) && join_put_element(j, err) && put_z(j, "\n", err);
 }
 
-/* ---- zip ---------------------------------------------------------------------------------------
- */
+/* ---- zip ---- */
 
 static const uint32_t *crc_table(void)
 {
@@ -315,8 +312,7 @@ static bool end_zip(struct joiner *j, struct err *err)
     return join_put(j, buf_view(&j->directory), err) && join_put(j, str_mem(end, END), err);
 }
 
-/* ---- all ---------------------------------------------------------------------------------------
- */
+/* ---- all ---- */
 
 struct joiner *join_new(const struct join_rule *rule, join_write *write, void *arg)
 {

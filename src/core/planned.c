@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "core/grammar.h"
 
-/* --- gateways ----------------------------------------------------------------------- */
+/* ---- gateways ---- */
 
 static const struct option ftp_in[] = {
     OPTION("url", OPT_URL, "the folder to look in", .flags = OPT_REQUIRED,
@@ -61,7 +61,7 @@ static const struct option s3_in[] = {
     { 0 },
 };
 
-/* --- endpoints ----------------------------------------------------------------------- */
+/* ---- endpoints ---- */
 
 static const struct option ftp_out[] = {
     OPTION("url", OPT_URL, "the folder", .flags = OPT_REQUIRED,
@@ -122,7 +122,7 @@ static const struct option content_out[] = {
     { 0 },
 };
 
-/* --- services ------------------------------------------------------------------------- */
+/* ---- services ---- */
 
 static const struct option part_expr = { .type = OPT_EXPR, .flags = OPT_OR_LIST | OPT_RELATIVE };
 
@@ -276,7 +276,7 @@ static const struct option call_keys[] = {
     { 0 },
 };
 
-/* --- jobs ------------------------------------------------------------------------------ */
+/* ---- jobs ---- */
 
 const struct option planned_job_common[] = {
     OPTION("kind", OPT_WORD, "what it does", .flags = OPT_REQUIRED),
@@ -308,7 +308,7 @@ static const struct option job_link[] = {
 
 static const struct option no_keys[] = { { 0 } };
 
-/* --- the tables ------------------------------------------------------------------------ */
+/* ---- the tables ---- */
 
 #define PLANNED(of, word, sentence, table, ...) \
     {                                           \

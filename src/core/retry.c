@@ -37,7 +37,7 @@ bool retry_is_over(const struct retry_rule *rule, int64_t first_us, int64_t next
     return next_us > plus(first_us, rule->for_us);
 }
 
-/* --- the breaker ---------------------------------------------------------------------- */
+/* ---- the breaker ---- */
 
 enum { WAIT_GROWS = 10, JITTER_PART = 10 };
 

@@ -8,7 +8,7 @@
 /* A value with everything that was put in: several files of config_expand(). */
 enum { VALUE_MOST = 1 << 20 };
 
-/* --- finding a key ---------------------------------------------------------------------- */
+/* ---- finding a key ---- */
 
 static const struct option *option_of(const struct settings *s, const char *key)
 {
@@ -47,7 +47,7 @@ bool settings_has(const struct settings *s, const char *key)
     return settings_value_of(s, key) != NULL;
 }
 
-/* --- replacing references ------------------------------------------------------------------ */
+/* ---- replacing references ---- */
 
 static bool put_secret(const struct settings *s, struct str name, struct buf *out, struct err *err)
 {
@@ -99,7 +99,7 @@ bool settings_expand(const struct settings *s, const struct yaml_node *value, st
     return true;
 }
 
-/* --- values ----------------------------------------------------------------------------------- */
+/* ---- values ---- */
 
 bool settings_text(const struct settings *s, const char *key, struct str *ret, struct err *err)
 {

@@ -9,7 +9,7 @@ struct move {
     const char *why; /* without : and ; as they end a label in a diagram */
 };
 
-/* --- deliveries -------------------------------------------------------------------- */
+/* ---- deliveries ---- */
 
 const char *const delivery_states[DELIVERY_STATES] = {
     [DELIVERY_READY] = "ready",       [DELIVERY_SENDING] = "sending",
@@ -76,7 +76,7 @@ bool delivery_is_over(enum delivery_state s)
     return true;
 }
 
-/* --- documents --------------------------------------------------------------------- */
+/* ---- documents ---- */
 
 const char *const document_states[DOCUMENT_STATES] = {
     [DOCUMENT_RECEIVED] = "received",   [DOCUMENT_ACTIVE] = "active",
@@ -163,7 +163,7 @@ enum document_state document_derive(const enum delivery_state *deliveries, size_
     unreachable("a document without deliveries has a state of its own");
 }
 
-/* --- dead letters, reasons to wait --------------------------------------------------- */
+/* ---- dead letters, reasons to wait ---- */
 
 const char *const dead_codes[DEAD_CODES] = {
     [DEAD_EXTRACT_FAILED] = "extract_failed",
@@ -233,7 +233,7 @@ void held_reasons_print(unsigned reasons, struct buf *to)
         }
 }
 
-/* --- the page ------------------------------------------------------------------------- */
+/* ---- the page ---- */
 
 static void describe_meanings(struct buf *out, const char *head, const char *const *words,
                               const char *const *meanings, size_t count)

@@ -46,7 +46,7 @@ struct template
     struct piece pieces[];
 };
 
-/* --- making it ----------------------------------------------------------------------- */
+/* ---- making it ---- */
 
 const char *template_word_at(size_t n)
 {
@@ -115,7 +115,7 @@ bool template_compile(struct str text, struct arena *a, const struct template **
     return true;
 }
 
-/* --- using it ------------------------------------------------------------------------- */
+/* ---- using it ---- */
 
 /* "2026-11-15T02:52:10.123456Z" without what stands between the digits. */
 static struct str time_text(enum piece_kind kind, int64_t us, char text[static CLOCK_TEXT])

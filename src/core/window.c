@@ -12,7 +12,7 @@ enum { DAY_MINUTES = 1440 };
 #define LEAST_S (INT64_C(-719162) * CIVIL_DAY_S)
 #define MOST_S  (INT64_C(2932896) * CIVIL_DAY_S)
 
-/* ---- asking --------------------------------------------------------------------------------- */
+/* ---- asking ---- */
 
 struct span {
     int64_t from_s, to_s;
@@ -125,7 +125,7 @@ bool window_set_fits(const struct window_set *s, int64_t from_us, int64_t takes_
     return change_us == 0 || takes_us <= change_us - from_us;
 }
 
-/* ---- making --------------------------------------------------------------------------------- */
+/* ---- making ---- */
 
 struct window_calendar {
     struct str name;

@@ -13,7 +13,7 @@
 
 static const struct zone zone_of_utc = { 0 };
 
-/* ---- names ------------------------------------------------------------------------------ */
+/* ---- names ---- */
 
 bool zone_load(struct str name, struct arena *a, const struct zone **ret, struct err *err)
 {
@@ -83,7 +83,7 @@ bool zone_shelf_get(struct zone_shelf *shelf, struct str name, const struct zone
     return true;
 }
 
-/* ---- asking ------------------------------------------------------------------------------- */
+/* ---- asking ---- */
 
 /* How many changes have happened. */
 static size_t changes_until(const struct zone *z, int64_t utc_s)

@@ -53,7 +53,7 @@ struct target {
     int64_t size;
 };
 
-/* ---- names --------------------------------------------------------------------------------- */
+/* ---- names ---- */
 
 static void hex(const uint8_t bytes[static 16], char to[static 33])
 {
@@ -93,8 +93,7 @@ static bool sync_or_retry(int fd, const char *what, struct err *err)
     return false;
 }
 
-/* ---- the journal ------------------------------------------------------------------------------
- */
+/* ---- the journal ---- */
 
 /* In one process threads wait for each other here, in the order of their coming. */
 static pthread_mutex_t locks[LOCKS];
@@ -277,8 +276,7 @@ static ptrdiff_t file_append_find(const struct journal *j, const uint8_t deliver
     return -1;
 }
 
-/* ---- the target ---------------------------------------------------------------------------------
- */
+/* ---- the target ---- */
 
 static bool target_open(struct target *t, int dirfd, const char *name, mode_t mode, bool make,
                         struct err *err)
@@ -399,8 +397,7 @@ static bool add_staged(struct target *t, int staged, int64_t from, int64_t lengt
     return true;
 }
 
-/* ---- what became of it
- * ---------------------------------------------------------------------------- */
+/* ---- what became of it ---- */
 
 /* The last record was begun and not marked: look at the file, and finish it when it can be
  * finished. */
@@ -456,8 +453,7 @@ static enum append_state file_append_state_of(const struct journal *j, size_t at
     return next->offset == r->offset ? APPEND_CUT : APPEND_UNCLEAR;
 }
 
-/* ---- append
- * ----------------------------------------------------------------------------------------- */
+/* ---- append ---- */
 
 /* The file did not take all of it: our part of it goes again, or nobody knows. */
 static void file_append_take_back(struct journal *j, struct target *t, int staged,
@@ -566,8 +562,7 @@ bool file_append_run(const struct file_append *a, struct err *err)
     return ok;
 }
 
-/* ---- recovery
- * ------------------------------------------------------------------------------------------ */
+/* ---- recovery ---- */
 
 static bool recover_locked(int dirfd, const char *journal, const char *name, struct err *err)
 {

@@ -62,8 +62,7 @@ static void file_out_job_done(struct job *j)
         (void)close(j->dirfd);
 }
 
-/* ---- verdicts ---------------------------------------------------------------------------------
- */
+/* ---- verdicts ---- */
 
 /* The whole endpoint is in trouble, not one file of it. */
 static bool is_folder_trouble(int sys)
@@ -100,8 +99,7 @@ static void file_out_judge(struct verdict *v, const struct err *err)
         (void)verdict_say(v, VERDICT_RETRY, "%s", err->text);
 }
 
-/* ---- names -------------------------------------------------------------------------------------
- */
+/* ---- names ---- */
 
 static bool file_out_is_ours(struct str name)
 {
@@ -169,8 +167,7 @@ static bool is_temp(struct str name)
     return middle.len == 32;
 }
 
-/* ---- folders
- * ------------------------------------------------------------------------------------- */
+/* ---- folders ---- */
 
 static bool open_or_make(int dirfd, const char *name, int *ret_fd, struct err *err)
 {
@@ -220,8 +217,7 @@ static bool file_out_open_folder(struct job *j, struct err *err)
     return true;
 }
 
-/* ---- the temporary file
- * ---------------------------------------------------------------------------- */
+/* ---- the temporary file ---- */
 
 static bool file_out_is_named(int dirfd, const char *name, const struct stat *st)
 {
@@ -328,8 +324,7 @@ static void drop_temp(const struct job *j)
         (void)unlinkat(j->dirfd, j->temp, 0);
 }
 
-/* ---- a file of its own
- * ------------------------------------------------------------------------------ */
+/* ---- a file of its own ---- */
 
 enum owner { OWNER_UNKNOWN, OWNER_US, OWNER_OTHER };
 
@@ -407,8 +402,7 @@ static bool publish(struct job *j, struct err *err)
     return file_try_sync(j->dirfd, j->path, err);
 }
 
-/* ---- is it there?
- * ------------------------------------------------------------------------------------- */
+/* ---- is it there? ---- */
 
 /* The folder in which it stands; nothing is made.  False with ERR_NONE: there is none. */
 static bool file_out_find_folder(struct job *j, struct err *err)
@@ -519,8 +513,7 @@ static void ask_file(void *self, const struct sending *s, const _Atomic bool *st
                           "asked: %s", err.text);
 }
 
-/* ---- the endpoint
- * -------------------------------------------------------------------------------------- */
+/* ---- the endpoint ---- */
 
 static bool file_out_add(struct job *j, struct err *err)
 {
@@ -555,8 +548,7 @@ static void send_file(void *self, const struct sending *s, const _Atomic bool *s
     drop_temp(&j);
 }
 
-/* ---- options -----------------------------------------------------------------------------
- */
+/* ---- options ---- */
 
 static const struct option options[] = {
     OPTION("path", OPT_PATH, "the folder; made when it is missing and its parent is there",
@@ -592,8 +584,7 @@ static void unmake(void *self)
     (void)self; /* all of it hangs on the arena */
 }
 
-/* ---- after a crash
- * -------------------------------------------------------------------------------------- */
+/* ---- after a crash ---- */
 
 /* Not one that somebody is writing now, here or on another node. */
 static void remove_left_over(const struct file_out *self, int dirfd, const char *name)

@@ -56,7 +56,7 @@ struct http_out {
 /* What a status says of a document that was asked for. */
 enum found { FOUND_UNCLEAR, FOUND_HERE, FOUND_MISSING };
 
-/* --- options ------------------------------------------------------------------------------- */
+/* ---- options ---- */
 
 static const struct option probe_options[] = {
     OPTION("url", OPT_URL,
@@ -309,7 +309,7 @@ static void http_unmake(void *self)
     (void)self; /* all of it is on the arena */
 }
 
-/* --- the request ------------------------------------------------------------------------------ */
+/* ---- the request ---- */
 
 static bool http_out_refuse(struct verdict *v, struct str name, const char *why)
 {
@@ -392,8 +392,7 @@ static bool http_prepare(void *self, const struct sending *s, struct arena *a,
            put_configured(h, s, a, r, v);
 }
 
-/* --- the question ------------------------------------------------------------------------------
- */
+/* ---- the question ---- */
 
 /* With the same headers: who may send may ask. */
 static bool http_ask(void *self, const struct sending *s, struct arena *a,
@@ -422,7 +421,7 @@ static bool http_ask(void *self, const struct sending *s, struct arena *a,
     return put_own(r, s, v) && put_configured(h, s, a, r, v);
 }
 
-/* --- the answer ------------------------------------------------------------------------------- */
+/* ---- the answer ---- */
 
 /* One of the three forms of RFC 9110; all are UTC. */
 static bool read_date(struct str s, int64_t *ret_us)

@@ -77,7 +77,7 @@ static bool manual_say(struct work *k, enum operate_result result, const char *f
     return true;
 }
 
-/* ---- what it is made of ---------------------------------------------------------------------- */
+/* ---- what it is made of ---- */
 
 /* Somebody who paused the intake meant those who send. */
 static bool may_come_in(const struct manual *m, struct err *err)
@@ -137,7 +137,7 @@ static bool manual_find_gateway(struct work *k)
                       STR_ARG(name));
 }
 
-/* ---- facts ----------------------------------------------------------------------------------- */
+/* ---- facts ---- */
 
 static struct str given_or(struct str given, struct str before)
 {
@@ -204,7 +204,7 @@ static bool manual_find_facts(struct work *k)
     return sees(k, k->sender, k->receiver) || say_foreign(k);
 }
 
-/* ---- what differs ---------------------------------------------------------------------------- */
+/* ---- what differs ---- */
 
 static bool manual_is_same(struct str a, struct str b)
 {
@@ -251,7 +251,7 @@ static void tell_differences(struct work *k, const struct manual_bytes *bytes, s
         buf_puts(to, ", other attributes");
 }
 
-/* ---- asking, making -------------------------------------------------------------------------- */
+/* ---- asking, making ---- */
 
 /* Everything but the bytes; the answer is OPERATE_DONE when it can be made. */
 static bool manual_prepare(struct work *k, const struct manual *m, const struct manual_request *q,

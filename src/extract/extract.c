@@ -47,7 +47,7 @@ struct extractor {
     struct extract_csv *csv;
 };
 
-/* --- compile -------------------------------------------------------------------- */
+/* ---- compile ---- */
 
 static enum plan_kind extract_plan_of(enum expr_source source)
 {
@@ -196,7 +196,7 @@ void extractor_free(struct extractor *x)
     free(x);
 }
 
-/* --- run -------------------------------------------------------------------------- */
+/* ---- run ---- */
 
 struct asking {
     const struct extractor *x;
@@ -294,7 +294,7 @@ static struct answer extract_ask(struct asking *q, const struct expression *e, s
     }
 }
 
-/* --- failures --------------------------------------------------------------------- */
+/* ---- failures ---- */
 
 static void extract_say(struct extract_failure *f, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));

@@ -21,7 +21,7 @@ struct extract_json {
 
 enum { ROOT = 1 };
 
-/* --- the pointers ------------------------------------------------------------- */
+/* ---- the pointers ---- */
 
 static struct str unescape_token(struct str raw, struct arena *a)
 {
@@ -96,7 +96,7 @@ struct extract_json *extract_json_new(const struct str *pointers, size_t count, 
     return plan;
 }
 
-/* --- the pass ------------------------------------------------------------------- */
+/* ---- the pass ---- */
 
 struct level {
     size_t token;  /* of this object or array; 0: none */
@@ -133,7 +133,7 @@ struct text {
     bool escapes;
 };
 
-/* --- texts ---------------------------------------------------------------------- */
+/* ---- texts ---- */
 
 /* The escape behind the backslash at raw[*at], which the scanner has checked.  The length
  * in bytes of what it means; 0: half of a pair of surrogates, which means nothing. */
@@ -210,7 +210,7 @@ static struct answer answer_text(const struct text *t, ptrdiff_t at, struct aren
     return answer_make(str_mem(text, n), at, a);
 }
 
-/* --- down and up ------------------------------------------------------------------ */
+/* ---- down and up ---- */
 
 /* The place for the answer of the pointer that ends here, if it is asked. */
 static struct answer *extract_json_asked(struct pass *p, size_t token)

@@ -57,7 +57,7 @@ struct extract_xml *extract_xml_new(const struct str *paths, size_t count, bool 
     return plan;
 }
 
-/* --- a run ------------------------------------------------------------------------ */
+/* ---- a run ---- */
 
 /* The text of an element that a path has found, while it is read. */
 struct capture {

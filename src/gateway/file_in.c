@@ -115,7 +115,7 @@ static bool ends(struct str s, struct str end)
     return s.len > end.len && str_eq(str_from(s, s.len - end.len), end);
 }
 
-/* ---- one file ---------------------------------------------------------------------------- */
+/* ---- one file ---- */
 
 static int64_t change_ns(const struct stat *st)
 {
@@ -216,7 +216,7 @@ static enum taking store(const struct look *l, int fd, const char *name, struct 
     return TAKEN;
 }
 
-/* ---- the work folder -------------------------------------------------------------------- */
+/* ---- the work folder ---- */
 
 static void put_back(const struct look *l, int claim, const char *name)
 {
@@ -397,7 +397,7 @@ static bool take_left(struct look *l, struct err *err)
     return ok;
 }
 
-/* ---- what lies there -------------------------------------------------------------------- */
+/* ---- what lies there ---- */
 
 static bool file_in_is_wanted(const struct file_in *self, struct str name)
 {
@@ -465,7 +465,7 @@ static bool consider(struct look *l, const struct dirent *e, struct stat *ret)
     return true;
 }
 
-/* ---- delete and move: claim, then take -------------------------------------------------- */
+/* ---- delete and move: claim, then take ---- */
 
 static bool claim_file(const struct look *l, int claim, const char *name, bool *ret_claimed,
                        struct err *err)
@@ -542,7 +542,7 @@ static bool take_stream(struct look *l, DIR *dir, struct err *err)
     }
 }
 
-/* ---- keep: take, and remember ----------------------------------------------------------- */
+/* ---- keep: take, and remember ---- */
 
 static struct known *known_place(struct file_in *self, const struct sha256 *key)
 {
@@ -615,7 +615,7 @@ static bool keep_stream(struct look *l, DIR *dir, struct err *err)
     return ok;
 }
 
-/* ---- the look --------------------------------------------------------------------------- */
+/* ---- the look ---- */
 
 static bool open_work(int dir, int *ret_fd, struct err *err)
 {
@@ -711,7 +711,7 @@ static bool look(void *arg, const struct deposit_port *port, void *deposit, int6
     return ok;
 }
 
-/* ---- options ---------------------------------------------------------------------------- */
+/* ---- options ---- */
 
 static const struct option options[] = {
     OPTION("path", OPT_PATH,

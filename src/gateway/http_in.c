@@ -65,7 +65,7 @@ static void free_post(struct post *p)
     free(p);
 }
 
-/* ---- answers ------------------------------------------------------------------------ */
+/* ---- answers ---- */
 
 static void answer_error(struct post *p, int status, const char *fields, const char *code,
                          const char *message)
@@ -108,7 +108,7 @@ static void answer_accepted(struct post *p, const struct intake_answer *a)
     http_answer(r, 202, buf_view(&fields), STR("application/json"), buf_view(&body));
 }
 
-/* ---- the arrival -------------------------------------------------------------------- */
+/* ---- the arrival ---- */
 
 static struct post *post_of(void *user)
 {
@@ -246,7 +246,7 @@ static void http_in_begin(struct post *p)
         http_read_body(r);
 }
 
-/* ---- who is sending ------------------------------------------------------------------ */
+/* ---- who is sending ---- */
 
 /* "Bearer KEY", or the field X-API-Key. */
 static struct str http_in_key_of(const struct http_request *r)
@@ -334,7 +334,7 @@ static void check_basic(struct post *p)
     explicit_bzero(room, sizeof room);
 }
 
-/* ---- the request --------------------------------------------------------------------- */
+/* ---- the request ---- */
 
 static bool http_in_find_gateway(struct post *p)
 {

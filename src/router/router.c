@@ -12,7 +12,7 @@ enum { ID_BITS = 20, COMBINATIONS_MOST = 1000000, SHAPES = 1 << ROUTE_FIELDS };
 
 #define ARENA_MOST ((size_t)512 << 20)
 
-/* --- names as small numbers ------------------------------------------------------------ */
+/* ---- names as small numbers ---- */
 
 struct name {
     struct str text; /* ptr NULL: an empty place */
@@ -85,7 +85,7 @@ static struct name *router_names_add(struct names *n, struct str text, uint32_t 
     return at;
 }
 
-/* --- the table -------------------------------------------------------------------------- */
+/* ---- the table ---- */
 
 struct condition {
     struct str name;
@@ -137,7 +137,7 @@ static uint64_t router_key_of(const uint32_t ids[ROUTE_FIELDS], unsigned shape)
     return key;
 }
 
-/* --- build: names ------------------------------------------------------------------------- */
+/* ---- build: names ---- */
 
 static size_t count_ids(const struct config *c)
 {
@@ -200,7 +200,7 @@ static void router_build_types(struct router *r)
     }
 }
 
-/* --- build: rules and combinations ---------------------------------------------------------- */
+/* ---- build: rules and combinations ---- */
 
 static int router_by_text(const void *a, const void *b)
 {
@@ -366,7 +366,7 @@ void router_free(struct router *r)
     free(r);
 }
 
-/* --- ask ------------------------------------------------------------------------------------ */
+/* ---- ask ---- */
 
 struct str router_system(const struct router *r, struct str name_or_id)
 {

@@ -25,7 +25,7 @@ struct replace {
     size_t with_count;
 };
 
-/* --- options ------------------------------------------------------------------------------- */
+/* ---- options ---- */
 
 static const struct option options[] = {
     OPTION("find", OPT_TEXT, "the text that is replaced", .flags = OPT_ONE_OF),
@@ -148,7 +148,7 @@ static bool make(const struct settings *s, void **ret_self, struct err *err)
     return true;
 }
 
-/* --- running --------------------------------------------------------------------------------- */
+/* ---- running ---- */
 
 struct output {
     struct buf *to;

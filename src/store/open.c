@@ -34,7 +34,7 @@
  * the rest. */
 enum { POSTGRES_WRITERS = 2, POSTGRES_GROUP_MOST = 512 };
 
-/* ---- what the writers call ------------------------------------------------------------------ */
+/* ---- what the writers call ---- */
 
 static bool index_and_keys(struct writer *w, bool *io_waiting, struct err *err)
 {
@@ -60,7 +60,7 @@ static const struct writer_hooks writer_hooks = { .audit_scope = audit_scope,
                                                   .copy_slice = copy_of_backup,
                                                   .slice_every_us = INDEX_EVERY_US };
 
-/* ---- opening -------------------------------------------------------------------------------- */
+/* ---- opening ---- */
 
 static void store_open_step(const struct store *s, const char *what)
 {

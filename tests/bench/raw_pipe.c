@@ -116,8 +116,7 @@ static void join(struct list *to, struct list *more)
     (void)take_all(more);
 }
 
-/* ---- the writer ------------------------------------------------------------------------------
- */
+/* ---- the writer ---- */
 
 /* As many as fit into one write; the rest stays for the next. */
 static struct item *batch_take(char *bytes, size_t *ret_len)
@@ -214,8 +213,7 @@ static void hand_over(void)
         pthread_cond_signal(&queue_filled);
 }
 
-/* ---- out -------------------------------------------------------------------------------------
- */
+/* ---- out ---- */
 
 static void send_out(struct conn *out, struct item *item)
 {
@@ -268,8 +266,7 @@ static int lane_of(const struct item *item)
     return p != NULL ? (p[sizeof to - 1] - '0') % lane_count : 0;
 }
 
-/* ---- in --------------------------------------------------------------------------------------
- */
+/* ---- in ---- */
 
 /* One request at a time per connection; the rest of the buffer waits for its answer. */
 static void parse(struct conn *in)
@@ -365,8 +362,7 @@ static void read_request(struct conn *in)
     }
 }
 
-/* ---- start -----------------------------------------------------------------------------------
- */
+/* ---- start ---- */
 
 static void file_open(const char *path)
 {

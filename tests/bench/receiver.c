@@ -264,8 +264,7 @@ static bool answer_due(struct system *s, int64_t now)
     return s->waiting != NULL;
 }
 
-/* ---- what it tells ---------------------------------------------------------------------------
- */
+/* ---- what it tells ---- */
 
 static void reset(void)
 {
@@ -351,8 +350,7 @@ static void read_commands(void)
     }
 }
 
-/* ---- start -----------------------------------------------------------------------------------
- */
+/* ---- start ---- */
 
 static void mood_read(struct system *s, const char *text)
 {

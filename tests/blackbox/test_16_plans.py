@@ -29,7 +29,7 @@ FILL = {
 }
 # Those that look at a whole table, seldom and on purpose: counts, and what no index answers.
 WHOLE = {
-    "task_places", "task_queues", "queue_depths",
+    "task_queues", "queue_depths",
     "node_forget", "task_orphans", "task_take_over",                # leases by node: at the end of one
     "operate_later_search",                                         # a task that is not where it should be
     "doc_without_task", "delivery_wrong", "restore_unrouted",       # the same, once for a thousand

@@ -89,8 +89,7 @@ static void watch(int fd, void *what)
         fail("epoll");
 }
 
-/* ---- keys -------------------------------------------------------------------------------------
- */
+/* ---- keys ---- */
 
 static uint64_t hash_of(const char *key)
 {
@@ -136,8 +135,7 @@ static void key_keep(const char *key)
     *slot = hash_of(key);
 }
 
-/* ---- requests -------------------------------------------------------------------------------
- */
+/* ---- requests ---- */
 
 static void note(const struct conn *c, const char *sha256, int status)
 {
@@ -275,8 +273,7 @@ static void conn_read(struct conn *c)
     conn_parse(c);
 }
 
-/* ---- ports ------------------------------------------------------------------------------------
- */
+/* ---- ports ---- */
 
 static void port_open(struct port *p)
 {
@@ -351,8 +348,7 @@ static void heal(int64_t now)
             port_enter(p, PHASE_WELL, now);
 }
 
-/* ---- start ------------------------------------------------------------------------------------
- */
+/* ---- start ---- */
 
 static void read_command(void)
 {

@@ -405,8 +405,7 @@ static bool drive(int64_t now)
     return open;
 }
 
-/* ---- the inbox -------------------------------------------------------------------------------
- */
+/* ---- the inbox ---- */
 
 static bool sync_path(const char *path, const void *bytes, size_t len)
 {

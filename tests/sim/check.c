@@ -21,7 +21,7 @@ void check_fail(struct world *w, const char *invariant, const char *fmt, ...)
 
 #define NAME(d) (d) / CHILDREN, (d) % CHILDREN
 
-/* ---- changes -------------------------------------------------------------------------------- */
+/* ---- changes ---- */
 
 static enum delivery_state state_of(const struct delivery *d)
 {
@@ -139,7 +139,7 @@ void check_commit(struct world *w, const struct op *op)
         check_holds(w);
 }
 
-/* ---- holds ---------------------------------------------------------------------------------- */
+/* ---- holds ---- */
 
 /* In effect for certain, whatever clocks say a moment apart. */
 static bool is_in_effect(const struct world *w, const struct hold *h)
@@ -196,7 +196,7 @@ static void check_window(struct world *w, int node, int d)
                    "node %d begins delivery %d.%d outside of the window", node, NAME(d));
 }
 
-/* ---- sends ---------------------------------------------------------------------------------- */
+/* ---- sends ---- */
 
 /* In any time w at most w / T + burst: each must fit when all are played again on one timeline.
  * A node knows the store's time but for the time that its question was on its way. */
@@ -261,7 +261,7 @@ void check_byte(struct world *w, int node, int job)
     }
 }
 
-/* ---- arrivals ------------------------------------------------------------------------------- */
+/* ---- arrivals ---- */
 
 /* Nothing that comes before it in its lane, of its gateway, is still to arrive. */
 static void check_order(struct world *w, int d)
@@ -300,7 +300,7 @@ void check_arrival(struct world *w, int send)
         check_order(w, d);
 }
 
-/* ---- the end -------------------------------------------------------------------------------- */
+/* ---- the end ---- */
 
 static void check_over(struct world *w, int d)
 {

@@ -4,7 +4,7 @@
 #include "base/require.h"
 #include "sim.h"
 
-/* ---- asking the store ----------------------------------------------------------------------- */
+/* ---- asking the store ---- */
 
 static int64_t wire_us(struct world *w)
 {
@@ -53,7 +53,7 @@ void node_kick(struct world *w, int node, int64_t in_us)
     world_push(w, in_us, EV_LOOK, node, 0, 0);
 }
 
-/* ---- life ----------------------------------------------------------------------------------- */
+/* ---- life ---- */
 
 void node_boot(struct world *w, int node)
 {
@@ -109,7 +109,7 @@ bool node_may_send(const struct world *w, int node)
     return w->now_us < lease_end_us(w->nodes[node].beaten_us);
 }
 
-/* ---- reasons to wait ------------------------------------------------------------------------ */
+/* ---- reasons to wait ---- */
 
 static bool is_closed(struct world *w, const struct node *n, int system)
 {
@@ -136,7 +136,7 @@ unsigned node_reasons(struct world *w, int node, int system)
     return why;
 }
 
-/* ---- keeping -------------------------------------------------------------------------------- */
+/* ---- keeping ---- */
 
 void node_keep(struct world *w, int node)
 {
@@ -213,7 +213,7 @@ static void on_beat(struct world *w, int node, const struct op *op)
         tell(w, node);
 }
 
-/* ---- claiming ------------------------------------------------------------------------------- */
+/* ---- claiming ---- */
 
 static bool may_try(struct world *w, int node, int system)
 {
@@ -289,7 +289,7 @@ void node_routed(struct world *w, int node, int job, uint32_t serial)
     (void)node_ask_for(w, node, job, OP_ROUTE);
 }
 
-/* ---- answers -------------------------------------------------------------------------------- */
+/* ---- answers ---- */
 
 static void on_piece(struct world *w, int node, const struct op *op)
 {

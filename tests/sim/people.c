@@ -13,7 +13,7 @@ void people_plan(struct world *w)
         world_push(w, world_between(w, 0, ACTIVE_US), EV_PEOPLE, -1, 0, 0);
 }
 
-/* ---- trouble -------------------------------------------------------------------------------- */
+/* ---- trouble ---- */
 
 static void step_clock(struct world *w, int node)
 {
@@ -100,7 +100,7 @@ void people_strike(struct world *w, int node, enum op_kind kind)
         freeze(w, n, node);
 }
 
-/* ---- holds and pauses ----------------------------------------------------------------------- */
+/* ---- holds and pauses ---- */
 
 static void add_hold(struct world *w)
 {
@@ -144,7 +144,7 @@ static void pause_node(struct world *w, int node, bool on)
     TRACE(w, "node %d is %s", node, on ? "paused" : "resumed");
 }
 
-/* ---- decisions ------------------------------------------------------------------------------ */
+/* ---- decisions ---- */
 
 static void decide(struct world *w, int d, enum delivery_state to, const char *what)
 {

@@ -13,7 +13,7 @@ static int system_of(const struct world *w, const struct job *j)
     return delivery_target(w, j->delivery)->system;
 }
 
-/* ---- the end of it -------------------------------------------------------------------------- */
+/* ---- the end of it ---- */
 
 static void leave_slot(struct world *w, int node, int job)
 {
@@ -116,7 +116,7 @@ static void follow(struct world *w, int node, int job, const struct doubt_facts 
     unreachable("what goes on now does not end");
 }
 
-/* ---- the beginning -------------------------------------------------------------------------- */
+/* ---- the beginning ---- */
 
 /* The time for one, of the piece that this node has; else it sees to another piece. */
 static bool take_time(struct world *w, int node, int system)
@@ -244,7 +244,7 @@ void sending_intended(struct world *w, int node, int job, bool ours)
     j->stage = JOB_FREE;
 }
 
-/* ---- what came of it ------------------------------------------------------------------------ */
+/* ---- what came of it ---- */
 
 /* The receiver has nothing: it is sent again, as any other one. */
 static void send_after_all(struct world *w, int node, int job)

@@ -49,7 +49,7 @@ struct bits {
     uint64_t word[(DELIVERIES_MOST + 63) / 64];
 };
 
-/* ---- the store ------------------------------------------------------------------------------ */
+/* ---- the store ---- */
 
 struct claim {
     int64_t token; /* 0: nobody has it; never given twice */
@@ -101,7 +101,7 @@ struct store {
     struct bits seen_sending[NODES_MOST];
 };
 
-/* ---- what is fixed for a run ---------------------------------------------------------------- */
+/* ---- what is fixed for a run ---- */
 
 struct system {
     enum doubt_policy policy;
@@ -129,7 +129,7 @@ struct paper {
     bool stored, acked;
 };
 
-/* ---- nodes ---------------------------------------------------------------------------------- */
+/* ---- nodes ---- */
 
 enum stage { JOB_FREE, JOB_ROUTING, JOB_INTENDING, JOB_SENDING, JOB_ASKING, JOB_SETTLING };
 
@@ -165,7 +165,7 @@ struct node {
     struct job jobs[JOBS_MOST];
 };
 
-/* ---- messages ------------------------------------------------------------------------------- */
+/* ---- messages ---- */
 
 enum op_kind {
     OP_REGISTER,
@@ -240,7 +240,7 @@ struct event {
     int a, b;
 };
 
-/* ---- what the checks remember --------------------------------------------------------------- */
+/* ---- what the checks remember ---- */
 
 struct watch {
     int arrivals, effects;

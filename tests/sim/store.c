@@ -7,7 +7,7 @@
 #include "base/require.h"
 #include "sim.h"
 
-/* ---- transactions --------------------------------------------------------------------------- */
+/* ---- transactions ---- */
 
 void store_touch(struct world *w, void *at, size_t size)
 {
@@ -73,7 +73,7 @@ void store_commit(struct world *w, const struct op *op)
     w->journal_count = 0;
 }
 
-/* ---- who may ask ---------------------------------------------------------------------------- */
+/* ---- who may ask ---- */
 
 /* The fence: node_enter of sql/node.sql. */
 static bool is_alive(const struct world *w, const struct op *op)
@@ -113,7 +113,7 @@ static void free_claims(struct world *w, int node)
     }
 }
 
-/* ---- nodes ---------------------------------------------------------------------------------- */
+/* ---- nodes ---- */
 
 static void read_govern(struct world *w, struct op *op)
 {
@@ -174,7 +174,7 @@ static void apply_seen(struct world *w, struct op *op)
     w->store.seen_sending[op->node] = op->sending;
 }
 
-/* ---- documents ------------------------------------------------------------------------------ */
+/* ---- documents ---- */
 
 static void apply_accept(struct world *w, struct op *op)
 {
@@ -213,7 +213,7 @@ static void apply_route(struct world *w, struct op *op)
     }
 }
 
-/* ---- claims --------------------------------------------------------------------------------- */
+/* ---- claims ---- */
 
 /* Heads of lanes get their turn, as order_head and order_go of sql/order.sql give it: nothing else
  * of the lane goes, and no document of its gateway with a lower seq is still to be routed. */
@@ -300,7 +300,7 @@ static void apply_claim(struct world *w, struct op *op)
     claim_documents(w, op);
 }
 
-/* ---- deliveries ----------------------------------------------------------------------------- */
+/* ---- deliveries ---- */
 
 static void apply_intent(struct world *w, struct op *op)
 {
@@ -347,7 +347,7 @@ static void apply_reserve(struct world *w, struct op *op)
     *row = next;
 }
 
-/* ---- all of them ---------------------------------------------------------------------------- */
+/* ---- all of them ---- */
 
 static void apply(struct world *w, struct op *op)
 {

@@ -10,7 +10,7 @@
 
 enum { DRAIN_US = 1200 * S, STEPS_MOST = 400000 };
 
-/* ---- chance --------------------------------------------------------------------------------- */
+/* ---- chance ---- */
 
 uint64_t world_chance(struct world *w)
 {
@@ -36,7 +36,7 @@ int64_t world_between(struct world *w, int64_t from, int64_t to)
     return from + (int64_t)(world_chance(w) % (uint64_t)(to - from + 1));
 }
 
-/* ---- time ----------------------------------------------------------------------------------- */
+/* ---- time ---- */
 
 /* Many nodes share a database, which has its own clock; one node alone is its own. */
 int64_t world_store_us(const struct world *w)
@@ -69,7 +69,7 @@ void world_trace(struct world *w, const char *fmt, ...)
     printf("\n");
 }
 
-/* ---- what there is -------------------------------------------------------------------------- */
+/* ---- what there is ---- */
 
 /* Closed for some minutes out of those in which the run falls. */
 static void make_window(struct world *w, struct system *s)
@@ -170,7 +170,7 @@ static void describe(struct world *w)
     }
 }
 
-/* ---- the loop ------------------------------------------------------------------------------- */
+/* ---- the loop ---- */
 
 /* The sender of a document: it sends it again until it is acknowledged. */
 static void submit(struct world *w, int paper)

@@ -38,7 +38,7 @@ bool on_postgres(void)
     return !on_sqlite();
 }
 
-/* ---- homes -------------------------------------------------------------------------- */
+/* ---- homes ---- */
 
 /* A connection costs PostgreSQL more than most of what is asked over it: the main thread keeps its
  * last one, and leaves nothing in it. */
@@ -279,7 +279,7 @@ bool tell(const struct home *h, const char *sql)
     return ok;
 }
 
-/* ---- documents ------------------------------------------------------------------------ */
+/* ---- documents ---- */
 
 struct accept_op doc_of(struct str body)
 {
@@ -405,7 +405,7 @@ bool payload_is(struct store *s, const struct accept_op *op, struct str want)
     return err.kind == ERR_NONE && str_eq(buf_view(&got), want);
 }
 
-/* ---- tasks ---------------------------------------------------------------------------- */
+/* ---- tasks ---- */
 
 int claim(struct store *s, size_t limit, struct task *tasks)
 {
@@ -528,7 +528,7 @@ bool document_end(struct store *s, int64_t num, enum document_state state, int64
     return writers_call(s->writers, &end_verb, &o.op, err);
 }
 
-/* ---- children ------------------------------------------------------------------------- */
+/* ---- children ---- */
 
 struct running start_child(const char *name, const struct home *h, const char *fault,
                            const char *arg)
@@ -602,7 +602,7 @@ static int be_child(char **argv)
     return 127;
 }
 
-/* ---- main ------------------------------------------------------------------------------ */
+/* ---- main ---- */
 
 static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
 {

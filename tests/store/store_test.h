@@ -27,7 +27,7 @@
 #include "store/search/document.h"
 #include "store/store.h"
 
-/* ---- homes -------------------------------------------------------------------------- */
+/* ---- homes ---- */
 
 struct home {
     char folder[240];
@@ -54,7 +54,7 @@ bool tell_elsewhere(const char *sql);
 /* A text of one row; "" when there is none. */
 const char *ask_text(const struct home *h, const char *sql, char *to, size_t room);
 
-/* ---- documents ------------------------------------------------------------------------ */
+/* ---- documents ---- */
 
 /* An operation with a body of its own; gateway 1. */
 struct accept_op doc_of(struct str body);
@@ -72,7 +72,7 @@ bool read_payload(struct store *s, const struct payload_source *source, struct b
                   struct err *err);
 bool payload_is(struct store *s, const struct accept_op *op, struct str want);
 
-/* ---- tasks ---------------------------------------------------------------------------- */
+/* ---- tasks ---- */
 
 enum { LEASE_US = 60 * CLOCK_S };
 
@@ -99,7 +99,7 @@ bool settle_ops(struct store *s, struct settle_op *ops, size_t count);
 bool document_end(struct store *s, int64_t num, enum document_state state, int64_t keep_days,
                   struct err *err);
 
-/* ---- children ------------------------------------------------------------------------- */
+/* ---- children ---- */
 
 struct child {
     const char *name;
@@ -134,7 +134,7 @@ int run_child(const char *name, const struct home *h, const char *fault, const c
 bool ended_well(int status);
 bool was_killed(int status);
 
-/* ---- main ------------------------------------------------------------------------------ */
+/* ---- main ---- */
 
 /* Parses the arguments; true: run the tests, else *ret_status is the end. */
 bool store_test_start(int argc, char **argv, int *ret_status);

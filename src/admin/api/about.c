@@ -12,7 +12,7 @@
 
 enum { LINES_MOST = 32 << 10, CERT_MOST = 1 << 20, CERTIFICATES_MOST = 1000 };
 
-/* ---- about ----------------------------------------------------------------------------------- */
+/* ---- about ---- */
 
 struct about {
     const char *version, *store;
@@ -72,8 +72,7 @@ static bool about_pauses(struct graphql_call *call, struct err *err)
     return api_set_pauses(call, ((const struct about *)call->parent)->number, err);
 }
 
-/* ---- health ------------------------------------------------------------------------------------
- */
+/* ---- health ---- */
 
 struct health {
     int64_t disk_free, disk_reserve;
@@ -123,8 +122,7 @@ static bool health_troubles(struct graphql_call *call, struct err *err)
     return set_lines(call, buf_view(&text));
 }
 
-/* ---- certificates ------------------------------------------------------------------------------
- */
+/* ---- certificates ---- */
 
 struct certificate {
     struct str of, error;

@@ -23,8 +23,7 @@ static _Thread_local struct {
     struct str seen_action, seen_object; /* the last look that was written */
 } now;
 
-/* ---- what was asked ----------------------------------------------------------------------------
- */
+/* ---- what was asked ---- */
 
 /* A value that is neither a list nor an object. */
 static void api_audit_write_leaf(struct json_out *j, const struct graphql_value *v,
@@ -151,8 +150,7 @@ static struct str object_of(const struct graphql_call *call)
     return found;
 }
 
-/* ---- writing -----------------------------------------------------------------------------------
- */
+/* ---- writing ---- */
 
 struct audit_entry api_audit_entry(const struct principal *p, struct str action, struct str object)
 {
@@ -230,8 +228,7 @@ void api_audit_done(void)
     memset(&now, 0, sizeof now);
 }
 
-/* ---- looking -----------------------------------------------------------------------------------
- */
+/* ---- looking ---- */
 
 struct shown_line {
     struct audit_line line;

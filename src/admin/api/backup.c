@@ -10,8 +10,7 @@
 
 enum { PATIENCE_US = 5 * CLOCK_S };
 
-/* ---- backups ----------------------------------------------------------------------------------
- */
+/* ---- backups ---- */
 
 struct shown_backup {
     struct backups_look look;
@@ -56,8 +55,7 @@ static bool backup_start(struct graphql_call *call, struct err *err)
            show_backup(call);
 }
 
-/* ---- after a restore --------------------------------------------------------------------------
- */
+/* ---- after a restore ---- */
 
 struct shown_restore {
     struct restore r;

@@ -27,8 +27,7 @@ struct shown_page {
     struct str next;
 };
 
-/* ---- looking -----------------------------------------------------------------------------------
- */
+/* ---- looking ---- */
 
 /* When an open one closes at the latest. */
 static bool api_batch_find_end(struct graphql_call *call, const struct batch *b, int64_t *ret,
@@ -169,8 +168,7 @@ static bool batch_member_ids(struct graphql_call *call, struct err *err)
     return graphql_set_texts(call, ids, n);
 }
 
-/* ---- closing -----------------------------------------------------------------------------------
- */
+/* ---- closing ---- */
 
 static bool close_one(struct graphql_call *call, struct err *err)
 {

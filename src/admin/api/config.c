@@ -112,7 +112,7 @@ static bool diff(struct graphql_call *call, struct err *err)
     return graphql_set_text(call, buf_view(&out));
 }
 
-/* ---- changes ----------------------------------------------------------------------------- */
+/* ---- changes ---- */
 
 struct result {
     const struct shown *version;

@@ -16,7 +16,7 @@ enum { SCAN_MOST = 20000, BATCH_ARENA = 256 << 20 };
 
 _Static_assert((int)DOCUMENTS_PAGE_MOST <= (int)API_PAGE_MOST, "a page holds them");
 
-/* ---- one ------------------------------------------------------------------------------------ */
+/* ---- one ---- */
 
 bool api_show_document(struct graphql_call *call, const struct document *d, bool listed, void **ret,
                        struct err *err)
@@ -45,8 +45,7 @@ static bool document(struct graphql_call *call, struct err *err)
     return api_show_document(call, &d, false, &shown, err) && graphql_set_object(call, shown);
 }
 
-/* ---- lists ------------------------------------------------------------------------------------
- */
+/* ---- lists ---- */
 
 /* One batch of the store; what is not wanted leaves nothing in the memory of the answer. */
 static bool add_batch(struct graphql_call *call, const struct api_wanted *w, size_t first,
@@ -126,7 +125,7 @@ static bool documents(struct graphql_call *call, struct err *err)
     return graphql_set_object(call, page);
 }
 
-/* ---- rights ---------------------------------------------------------------------------------- */
+/* ---- rights ---- */
 
 bool api_covers_document(const struct graphql_call *call, enum right right)
 {
@@ -135,8 +134,7 @@ bool api_covers_document(const struct graphql_call *call, enum right right)
     return api_sees(call, right, v->doc.sender, v->doc.receiver);
 }
 
-/* ---- fields
- * -------------------------------------------------------------------------------------- */
+/* ---- fields ---- */
 
 static bool api_documents_text_or_null(struct graphql_call *call, struct str text)
 {
@@ -194,8 +192,7 @@ static bool doc_attributes(struct graphql_call *call, struct err *err)
     return api_set_attributes(call, &v->facts);
 }
 
-/* ---- deliveries
- * ------------------------------------------------------------------------------------ */
+/* ---- deliveries ---- */
 
 /* A view is the answer's own, made above: it may be completed. */
 static struct document_view *api_documents_view_of(struct graphql_call *call)
@@ -251,8 +248,7 @@ static bool delivery_blocked_by(struct graphql_call *call, struct err *err)
     return there ? graphql_set_text(call, document) : graphql_set_null(call);
 }
 
-/* ---- the timeline
- * ---------------------------------------------------------------------------------- */
+/* ---- the timeline ---- */
 
 struct line {
     struct timeline_line l;

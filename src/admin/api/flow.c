@@ -46,8 +46,7 @@ struct flow {
     size_t count;
 };
 
-/* ---- edges ------------------------------------------------------------------------------------
- */
+/* ---- edges ---- */
 
 static bool is_node(struct node a, struct node b)
 {
@@ -86,8 +85,7 @@ static bool find_route(const struct plan *p, int64_t word, struct node *ret)
     return plan_batch_find(p, word) != NULL;
 }
 
-/* ---- what the configuration says ---------------------------------------------------------------
- */
+/* ---- what the configuration says ---- */
 
 static void add_steps(struct flow *f, struct node from, const struct plan_route *r)
 {
@@ -137,8 +135,7 @@ static void api_flow_add_configured(struct flow *f)
                          (struct node){ NODE_SYSTEM, p->endpoints[i].system->word }, 0);
 }
 
-/* ---- what was seen -----------------------------------------------------------------------------
- */
+/* ---- what was seen ---- */
 
 static bool nodes_of(const struct plan *p, const struct way_seen *w, struct node *from,
                      struct node *to)
@@ -200,8 +197,7 @@ static bool add_latest(struct flow *f, struct err *err)
     return true;
 }
 
-/* ---- trouble -----------------------------------------------------------------------------------
- */
+/* ---- trouble ---- */
 
 static void api_flow_tell_held(struct flow *f, struct edge *e)
 {
@@ -255,8 +251,7 @@ static void tell_trouble(struct flow *f)
     }
 }
 
-/* ---- the answer --------------------------------------------------------------------------------
- */
+/* ---- the answer ---- */
 
 /* Who sees some systems only sees the last piece of the ways to them. */
 static bool may_show(struct graphql_call *call, const struct edge *e)

@@ -13,8 +13,7 @@
 
 enum { REASON_MOST = 500, OWNER_MOST = 100 };
 
-/* ---- looking ----------------------------------------------------------------------------------
- */
+/* ---- looking ---- */
 
 struct shown_hold {
     struct hold hold;
@@ -72,8 +71,7 @@ static bool holds(struct graphql_call *call, struct err *err)
     return graphql_set_objects(call, list, seen);
 }
 
-/* ---- a system ----------------------------------------------------------------------------------
- */
+/* ---- a system ---- */
 
 /* Systems that are out of scope are not there, and are not guessed either. */
 static bool api_hold_find_system(struct graphql_call *call, enum right right, struct str name,
@@ -200,8 +198,7 @@ static bool system_held(struct graphql_call *call, struct err *err)
     return api_set_held(call, v->held);
 }
 
-/* ---- placing -----------------------------------------------------------------------------------
- */
+/* ---- placing ---- */
 
 struct placed {
     struct shown_hold *hold;

@@ -22,7 +22,7 @@ static int64_t num_of(const struct graphql_call *call)
     return ((const struct document_view *)call->parent)->doc.source.num;
 }
 
-/* ---- where it comes from --------------------------------------------------------------------- */
+/* ---- where it comes from ---- */
 
 /* *ret_found: there is one, it is still kept, and it is in scope. */
 static bool get_parent(struct graphql_call *call, enum right right, enum link_kind kind,
@@ -63,7 +63,7 @@ static bool doc_parent(struct graphql_call *call, struct err *err)
     return parent_of(call, LINK_SPLIT, err);
 }
 
-/* ---- what was made of it --------------------------------------------------------------------- */
+/* ---- what was made of it ---- */
 
 /* "KIND-NUM": the last one of the page before. */
 static bool api_lineage_read_place(struct graphql_call *call, struct link_child *ret,
@@ -183,7 +183,7 @@ static bool doc_children(struct graphql_call *call, struct err *err)
     return children_of(call, 0, err);
 }
 
-/* ---- what differs ---------------------------------------------------------------------------- */
+/* ---- what differs ---- */
 
 /* *ret_is: they are a text that is worth showing. */
 static bool api_lineage_read_text(struct store *s, const struct payload_source *source,

@@ -14,7 +14,7 @@
 
 enum { REASON_MOST = 500 };
 
-/* ---- keys ---------------------------------------------------------------------------------- */
+/* ---- keys ---- */
 
 struct shown_key {
     struct str id, gateway, title, key;
@@ -81,7 +81,7 @@ static bool api_node_key_remove(struct graphql_call *call, struct err *err)
     return graphql_set_bool(call, was_there);
 }
 
-/* ---- nodes ----------------------------------------------------------------------------------- */
+/* ---- nodes ---- */
 
 struct shown_pause {
     struct str reason, by;
@@ -152,8 +152,7 @@ static bool node_pauses(struct graphql_call *call, struct err *err)
     return api_set_pauses(call, ((const struct shown_node *)call->parent)->node, err);
 }
 
-/* ---- pauses -----------------------------------------------------------------------------------
- */
+/* ---- pauses ---- */
 
 /* 0: all. */
 static bool api_node_read_node(struct graphql_call *call, int64_t *ret, struct err *err)
@@ -211,8 +210,7 @@ static bool node_resume(struct graphql_call *call, struct err *err)
            nodes(call, err);
 }
 
-/* ---- doctor ------------------------------------------------------------------------------------
- */
+/* ---- doctor ---- */
 
 static bool doctor(struct graphql_call *call, struct err *err)
 {

@@ -13,7 +13,7 @@
 #include "store/road/retain_days.h"
 #include "store/store.h"
 
-/* ---- those that are named ------------------------------------------------------------------- */
+/* ---- those that are named ---- */
 
 bool api_order_of(struct graphql_call *call, struct operate_order *ret, struct err *err)
 {
@@ -173,8 +173,7 @@ static bool resolve_doubt(struct graphql_call *call, struct err *err)
            show_answers(call, "resolve", order.who, answers, at, n, err);
 }
 
-/* ---- dead letters -------------------------------------------------------------------------------
- */
+/* ---- dead letters ---- */
 
 /* Empty: none was found. */
 static struct str api_operate_read_found(const struct graphql_value *filter, const char *name)
@@ -261,8 +260,7 @@ static bool dead_groups_of(struct graphql_call *call, struct err *err)
     return graphql_set_structs(call, groups, n, sizeof *groups);
 }
 
-/* ---- in bulk
- * --------------------------------------------------------------------------------------- */
+/* ---- in bulk ---- */
 
 bool api_read_place(struct graphql_call *call, int64_t *ret_above, int64_t *ret_until,
                     struct err *err)

@@ -21,8 +21,7 @@ static struct document_view *api_payload_view_of(struct graphql_call *call)
     return parent.own;
 }
 
-/* ---- stages -----------------------------------------------------------------------------------
- */
+/* ---- stages ---- */
 
 struct stage {
     int64_t number, time_us, size;
@@ -62,8 +61,7 @@ static bool doc_stages(struct graphql_call *call, struct err *err)
     return graphql_set_structs(call, all, n, sizeof *all);
 }
 
-/* ---- a part of the bytes ------------------------------------------------------------------------
- */
+/* ---- a part of the bytes ---- */
 
 struct payload {
     struct payload_source source;

@@ -27,8 +27,7 @@ static struct str api_plan_copy(struct arena *a, const char *z)
     return z != NULL ? arena_copy(a, str_of(z)) : (struct str){ 0 };
 }
 
-/* ---- gateways ---------------------------------------------------------------------------------
- */
+/* ---- gateways ---- */
 
 struct shown_gateway {
     struct str name, title, kind, area, auth, path, every, broken;
@@ -166,8 +165,7 @@ static bool gateway_last(struct graphql_call *call, struct err *err)
     return n == 0 ? graphql_set_null(call) : graphql_set_int(call, d.received_us);
 }
 
-/* ---- routes -----------------------------------------------------------------------------------
- */
+/* ---- routes ---- */
 
 struct texts {
     struct str *list;
@@ -274,8 +272,7 @@ static bool texts_at(struct graphql_call *call, struct err *err)
         .field = (field_), .fn = texts_at, .offset = offsetof(struct_, member_) \
     }
 
-/* ---- types ------------------------------------------------------------------------------------
- */
+/* ---- types ---- */
 
 struct shown_type {
     struct str name, title;

@@ -67,8 +67,7 @@ struct portion {
     struct str next;
 };
 
-/* ---- gathering: everything is lent and is copied ----------------------------------------------
- */
+/* ---- gathering: everything is lent and is copied ---- */
 
 static struct str api_rehearse_copy(struct arena *a, struct str s)
 {
@@ -159,8 +158,7 @@ static void left(void *arg, const struct document *d, const char *why)
     p->left[p->left_shown++] = s;
 }
 
-/* ---- the query --------------------------------------------------------------------------------
- */
+/* ---- the query ---- */
 
 static bool read_order(struct graphql_call *call, struct rehearse_order *o, bool *ret_nothing,
                        struct err *err)
@@ -222,9 +220,7 @@ static bool rehearse_past(struct graphql_call *call, struct err *err)
     return ok && graphql_set_object(call, p);
 }
 
-/* ---- fields
- * --------------------------------------------------------------------------------------
- */
+/* ---- fields ---- */
 
 static bool past_problems(struct graphql_call *call, struct err *err)
 {

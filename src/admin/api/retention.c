@@ -17,7 +17,7 @@
 #include "store/retention/retain_bytes.h"
 #include "store/store.h"
 
-/* ---- looking -------------------------------------------------------------------------------- */
+/* ---- looking ---- */
 
 struct shown {
     struct purger_view view;
@@ -144,7 +144,7 @@ static bool document_kept(struct graphql_call *call, struct err *err)
     return found ? graphql_set_object(call, show_kept(call, &k)) : graphql_set_null(call);
 }
 
-/* ---- changing ------------------------------------------------------------------------------- */
+/* ---- changing ---- */
 
 static bool api_retention_change_one(struct graphql_call *call, struct str text, bool drop,
                                      struct api_result *r, struct err *err)

@@ -9,8 +9,7 @@
 #include "store/people/admin_key.h"
 #include "store/people/role.h"
 
-/* ---- rights -----------------------------------------------------------------------------------
- */
+/* ---- rights ---- */
 
 static bool set_rights(struct graphql_call *call, unsigned bits)
 {
@@ -23,8 +22,7 @@ static bool set_rights(struct graphql_call *call, unsigned bits)
     return graphql_set_texts(call, words, n);
 }
 
-/* ---- me ---------------------------------------------------------------------------------------
- */
+/* ---- me ---- */
 
 struct grant {
     struct str system; /* empty: all */
@@ -96,8 +94,7 @@ static bool grant_rights(struct graphql_call *call, struct err *err)
     return set_rights(call, ((const struct grant *)call->parent)->bits);
 }
 
-/* ---- roles ------------------------------------------------------------------------------------
- */
+/* ---- roles ---- */
 
 struct shown_role {
     struct role role;
@@ -196,8 +193,7 @@ static bool role_remove(struct graphql_call *call, struct err *err)
     return graphql_set_bool(call, was_there);
 }
 
-/* ---- keys -------------------------------------------------------------------------------------
- */
+/* ---- keys ---- */
 
 struct new_key {
     struct str id, key;

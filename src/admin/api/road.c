@@ -14,8 +14,7 @@
 
 enum { BODY_MOST = 8 << 20, HEAD_MOST = 64 << 10, PAGE_MOST = 200 };
 
-/* ---- endpoints --------------------------------------------------------------------------------
- */
+/* ---- endpoints ---- */
 
 struct shown_endpoint {
     struct str name, kind, system, broken;
@@ -76,8 +75,7 @@ static bool endpoints(struct graphql_call *call, struct err *err)
     return graphql_set_objects(call, list, seen);
 }
 
-/* ---- mishaps ------------------------------------------------------------------------------------
- */
+/* ---- mishaps ---- */
 
 static bool mishaps(struct graphql_call *call, struct err *err)
 {
@@ -94,8 +92,7 @@ static bool mishaps(struct graphql_call *call, struct err *err)
     return graphql_set_structs(call, all, n, sizeof *all);
 }
 
-/* ---- rehearse
- * ------------------------------------------------------------------------------------- */
+/* ---- rehearse ---- */
 
 struct rehearsal {
     struct dry_result result;

@@ -28,8 +28,7 @@ struct scan {
     struct str next;
 };
 
-/* ---- one payload ------------------------------------------------------------------------------
- */
+/* ---- one payload ---- */
 
 /* The end of what was read: a text may begin in one piece and end in the next. */
 struct tail {
@@ -87,8 +86,7 @@ static bool look_into(struct store *s, const struct document *d, struct str text
     return found;
 }
 
-/* ---- a portion ----------------------------------------------------------------------------------
- */
+/* ---- a portion ---- */
 
 static bool api_scan_keep(struct graphql_call *call, const struct document *d, struct scan *scan,
                           struct err *err)

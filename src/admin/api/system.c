@@ -15,8 +15,7 @@
 
 enum { TEXT_MOST = 4096 };
 
-/* ---- what the configuration says ----------------------------------------------------------------
- */
+/* ---- what the configuration says ---- */
 
 /* What was written, or what it is when it was not; the tables are those of the grammar. */
 static struct str api_system_said(const struct option *keys, const struct yaml_node *map,
@@ -122,8 +121,7 @@ void api_describe_system(struct graphql_call *call, struct shown_system *io)
     plan_unref(plan);
 }
 
-/* ---- the list ---------------------------------------------------------------------------------
- */
+/* ---- the list ---- */
 
 struct named {
     struct str name;
@@ -180,8 +178,7 @@ static bool systems(struct graphql_call *call, struct err *err)
     return graphql_set_object(call, page);
 }
 
-/* ---- fields ------------------------------------------------------------------------------------
- */
+/* ---- fields ---- */
 
 static bool system_limits(struct graphql_call *call, struct err *err)
 {

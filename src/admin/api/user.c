@@ -28,7 +28,7 @@ static void log_user(const struct graphql_call *call, const char *what, struct s
               kv_str("by", api_name(call)));
 }
 
-/* ---- looking --------------------------------------------------------------------------------- */
+/* ---- looking ---- */
 
 static bool users(struct graphql_call *call, struct err *err)
 {
@@ -86,7 +86,7 @@ static bool sessions(struct graphql_call *call, struct err *err)
     return graphql_set_structs(call, views, n, sizeof *views);
 }
 
-/* ---- changing -------------------------------------------------------------------------------- */
+/* ---- changing ---- */
 
 /* The argument roles, as it is kept; false also when one of them is none. */
 static bool read_roles(struct graphql_call *call, struct str *ret, struct err *err)
@@ -240,7 +240,7 @@ static bool end_session(struct graphql_call *call, struct err *err)
     return graphql_set_bool(call, was);
 }
 
-/* ---- one's own password ---------------------------------------------------------------------- */
+/* ---- one's own password ---- */
 
 static bool check_old(struct graphql_call *call, struct str old, struct err *err)
 {
@@ -279,7 +279,7 @@ static bool change_password(struct graphql_call *call, struct err *err)
     return graphql_set_bool(call, was);
 }
 
-/* ---- `auth` of the configuration ------------------------------------------------------------- */
+/* ---- `auth` of the configuration ---- */
 
 /* Two texts say the same of who may log in.  Only their YAML is read: the newest version may be one
  * that this program cannot use, and what else is wrong with the text others tell. */

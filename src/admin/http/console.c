@@ -12,8 +12,7 @@ static const char policy[] =
     "Cross-Origin-Opener-Policy: same-origin\r\n"
     "Vary: Accept-Encoding, Accept\r\n";
 
-/* ---- fields of the request --------------------------------------------------------------------
- */
+/* ---- fields of the request ---- */
 
 /* A list such as "gzip;q=0.5, br" names the word, and not with a weight of zero. */
 static bool accepts(struct str list, struct str word)
@@ -47,8 +46,7 @@ static bool has_it(struct http_request *r, const char *tag)
     return false;
 }
 
-/* ---- answers ----------------------------------------------------------------------------------
- */
+/* ---- answers ---- */
 
 static void answer_file(struct http_request *r, const struct console_file *f, bool forever)
 {

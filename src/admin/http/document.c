@@ -87,8 +87,7 @@ static struct reading *reading_of_job(struct background_job *job)
     return container_of(http_visit_of_job(job), struct reading, visit);
 }
 
-/* ---- who may
- * ------------------------------------------------------------------------------------- */
+/* ---- who may ---- */
 
 static bool http_document_is_known(const struct reading *v)
 {
@@ -140,8 +139,7 @@ static bool note_download(struct reading *v)
     return audit_append(s, &e, &v->err);
 }
 
-/* ---- at the background pool
- * --------------------------------------------------------------------------------- */
+/* ---- at the background pool ---- */
 
 static void http_document_look_up(struct background_job *job)
 {
@@ -182,8 +180,7 @@ static void http_document_read_piece(struct background_job *job)
     } while (v->piece.len == 0 && v->left > 0);
 }
 
-/* ---- bytes
- * --------------------------------------------------------------------------------------- */
+/* ---- bytes ---- */
 
 static void piece_done(struct loop_msg *msg);
 
@@ -283,8 +280,7 @@ static void start_payload(struct reading *v)
     }
 }
 
-/* ---- the request
- * --------------------------------------------------------------------------------- */
+/* ---- the request ---- */
 
 /* An id that is not there and one that the asker may not see give the same answer. */
 static void looked_up(struct loop_msg *msg)

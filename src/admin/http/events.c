@@ -80,8 +80,7 @@ struct http_events {
     struct seen seen; /* the thread's */
 };
 
-/* ---- a stream: on its loop ---------------------------------------------------------------------
- */
+/* ---- a stream: on its loop ---- */
 
 static struct stream *stream_of(void *user)
 {
@@ -174,8 +173,7 @@ static void http_events_on_round(struct loop_msg *msg)
     atomic_store(&b->posted, false);
 }
 
-/* ---- opening -----------------------------------------------------------------------------------
- */
+/* ---- opening ---- */
 
 static bool http_events_is_of(const struct stream *s, const struct principal *who)
 {
@@ -260,8 +258,7 @@ void http_events_open(struct http_events *e, struct http_request *r, const struc
     s->behind = !http_answer_bytes(r, STR("retry: 3000\n: events of this node\n\n"));
 }
 
-/* ---- looking -----------------------------------------------------------------------------------
- */
+/* ---- looking ---- */
 
 /* `number` below 0: none.  Those who do not see everything get none. */
 static void put_event(struct round *to, const char *name, const char *key, int64_t number,
@@ -377,8 +374,7 @@ static struct round *http_events_look(struct http_events *e)
     return to;
 }
 
-/* ---- the thread --------------------------------------------------------------------------------
- */
+/* ---- the thread ---- */
 
 /* A loop that has not come to the last round yet misses this one. */
 static void http_events_post(struct branch *b, struct round *round)
@@ -425,8 +421,7 @@ static void *look_main(void *arg)
     return NULL;
 }
 
-/* ---- life --------------------------------------------------------------------------------------
- */
+/* ---- life ---- */
 
 struct http_events *http_events_new(struct engine *engine)
 {

@@ -41,7 +41,7 @@ struct post {
     struct err err;
 };
 
-/* ---- objects --------------------------------------------------------------------------------- */
+/* ---- objects ---- */
 
 static void post_free(struct http_visit *visit)
 {
@@ -71,7 +71,7 @@ static void http_manual_end_with_error(struct post *p, int status, const char *f
     http_visit_error(&p->visit, status, fields, code, message);
 }
 
-/* ---- who sends ------------------------------------------------------------------------------- */
+/* ---- who sends ---- */
 
 /* False: it was answered why not. */
 static bool admits(struct post *p)
@@ -102,7 +102,7 @@ static void take_who(struct post *p)
     q->who = api_who(&p->who, p->by, &p->arena);
 }
 
-/* ---- answers --------------------------------------------------------------------------------- */
+/* ---- answers ---- */
 
 static void http_manual_answer_trouble(struct post *p)
 {
@@ -158,8 +158,7 @@ static void answer_made(struct post *p)
     http_answer(r, 202, buf_view(&fields), STR("application/json"), buf_view(&text));
 }
 
-/* ---- at the background pool
- * ----------------------------------------------------------------------------- */
+/* ---- at the background pool ---- */
 
 static struct post *post_of_job(struct background_job *job)
 {
@@ -256,7 +255,7 @@ static void http_manual_asked(struct loop_msg *msg)
         http_read_body(p->visit.request);
 }
 
-/* ---- the head -------------------------------------------------------------------------------- */
+/* ---- the head ---- */
 
 /* A field as text; ptr NULL: there is none.  False: it is no text. */
 static bool http_manual_text_of(struct post *p, const char *field, size_t most, struct str *ret)
@@ -387,7 +386,7 @@ static void http_manual_on_head(struct http_request *r, void *arg)
         read_request(p);
 }
 
-/* ---- the body -------------------------------------------------------------------------------- */
+/* ---- the body ---- */
 
 /* All of it is there.  A body may take long: what was revoked meanwhile does not count any more.
  * False: it was answered why not. */

@@ -45,7 +45,7 @@ static void http_login_json_drop(json_t **json)
     json_decref(*json);
 }
 
-/* ---- objects --------------------------------------------------------------------------------- */
+/* ---- objects ---- */
 
 static void entry_free(struct entry *e)
 {
@@ -100,7 +100,7 @@ static struct entry *entry_new(struct http_request *r, struct login *login)
     return e;
 }
 
-/* ---- answers --------------------------------------------------------------------------------- */
+/* ---- answers ---- */
 
 static void http_login_answer(struct entry *e)
 {
@@ -154,7 +154,7 @@ static void http_login_wrong(struct entry *e)
     entry_error(e, 401, "wrong", "The user or the password is wrong.");
 }
 
-/* ---- at a desk ------------------------------------------------------------------------------- */
+/* ---- at a desk ---- */
 
 static void run_in_background(struct background_job *job)
 {
@@ -190,7 +190,7 @@ static void http_login_to_background(struct entry *e)
     http_login_answer(e);
 }
 
-/* ---- user and password ----------------------------------------------------------------------- */
+/* ---- user and password ---- */
 
 static bool http_login_is_text(struct str s)
 {
@@ -249,7 +249,7 @@ static bool read_pair(struct entry *e)
     return false;
 }
 
-/* ---- a session ------------------------------------------------------------------------------- */
+/* ---- a session ---- */
 
 struct audit_entry entry_audit(const struct entry *e, struct str user, const char *action,
                                const char *how)
@@ -303,7 +303,7 @@ static void say_user(struct entry *e, struct str user)
     buf_putc(&e->answer, '\n');
 }
 
-/* ---- POST /login ----------------------------------------------------------------------------- */
+/* ---- POST /login ---- */
 
 static void login_in_background(struct entry *e)
 {
@@ -365,7 +365,7 @@ static bool login_on_loop(struct entry *e)
     return true;
 }
 
-/* ---- POST /logout ---------------------------------------------------------------------------- */
+/* ---- POST /logout ---- */
 
 static void logout_in_background(struct entry *e)
 {
@@ -390,7 +390,7 @@ static void logout_in_background(struct entry *e)
     e->ctype = "";
 }
 
-/* ---- links ----------------------------------------------------------------------------------- */
+/* ---- links ---- */
 
 static struct sha256 link_of(const struct entry *e)
 {
@@ -506,7 +506,7 @@ static bool link_on_loop(struct entry *e)
     return false;
 }
 
-/* ---- GET /login/ways ------------------------------------------------------------------------- */
+/* ---- GET /login/ways ---- */
 
 static void ways_in_background(struct entry *e)
 {
@@ -524,7 +524,7 @@ static void ways_in_background(struct entry *e)
     buf_putc(&e->answer, '\n');
 }
 
-/* ---- which way ------------------------------------------------------------------------------- */
+/* ---- which way ---- */
 
 static const struct entry_way ways[] = {
     { "/login", HTTP_METHOD_POST, .on_loop = login_on_loop, .at_background = login_in_background },

@@ -39,7 +39,7 @@ static void jwt_json_drop(json_t **json)
     json_decref(*json);
 }
 
-/* ---- keys ------------------------------------------------------------------------------------ */
+/* ---- keys ---- */
 
 static bool part_of(const json_t *key, const char *name, struct buf *to)
 {
@@ -154,7 +154,7 @@ void jwt_keys_free(struct jwt_keys *k)
     free(k);
 }
 
-/* ---- signatures ------------------------------------------------------------------------------ */
+/* ---- signatures ---- */
 
 static bool jwt_verify(const struct jwt_key *key, struct str text, const unsigned char *sig,
                        size_t len)
@@ -232,7 +232,7 @@ static bool check_signature(const struct jwt_keys *k, struct str head, struct st
                       signed_text, buf_view(&sig), err);
 }
 
-/* ---- claims ---------------------------------------------------------------------------------- */
+/* ---- claims ---- */
 
 static bool is_for(const json_t *claims, struct str aud)
 {

@@ -44,7 +44,7 @@ void login_limit_free(struct login_limit *l)
     free(l);
 }
 
-/* ---- keys ------------------------------------------------------------------------------------ */
+/* ---- keys ---- */
 
 /* The bytes that count of an address: all four, or the first eight of sixteen. */
 static struct str network_of(struct str address, unsigned char bytes[16])
@@ -103,7 +103,7 @@ static struct slot *login_limit_take(struct table *t, uint64_t key)
     return oldest;
 }
 
-/* ---- rules ----------------------------------------------------------------------------------- */
+/* ---- rules ---- */
 
 static void count_try(struct slot *s, int free_tries, int64_t now_us)
 {

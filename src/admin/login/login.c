@@ -74,7 +74,7 @@ struct login {
     bool stopping;
 };
 
-/* ---- the table ------------------------------------------------------------------------------- */
+/* ---- the table ---- */
 
 static void login_table_free(struct table *t)
 {
@@ -219,7 +219,7 @@ bool login_refresh(struct login *l, struct err *err)
     return ok;
 }
 
-/* ---- following ------------------------------------------------------------------------------- */
+/* ---- following ---- */
 
 static bool login_follow(struct login *l, struct err *err)
 {
@@ -284,7 +284,7 @@ static void *login_main(void *arg)
     return NULL;
 }
 
-/* ---- life ------------------------------------------------------------------------------------ */
+/* ---- life ---- */
 
 struct login *login_new(struct engine *engine)
 {
@@ -344,7 +344,7 @@ struct oidc_provider *login_oidc(struct login *l)
     return l->oidc;
 }
 
-/* ---- sessions -------------------------------------------------------------------------------- */
+/* ---- sessions ---- */
 
 static void copy_rights(const struct held *from, struct arena *a, struct rights *ret)
 {
@@ -399,7 +399,7 @@ bool login_end(struct login *l, const struct sha256 *session, bool *ret_was, str
     return session_end(engine_store(l->engine), session, ret_was, err) && login_refresh(l, err);
 }
 
-/* ---- users ----------------------------------------------------------------------------------- */
+/* ---- users ---- */
 
 bool login_hash(struct login *l, struct str name, struct arena *a, const char **ret)
 {

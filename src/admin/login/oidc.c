@@ -46,7 +46,7 @@ static void refuse_trouble(struct entry *e, const struct err *err)
     oidc_refuse(e, err->kind == ERR_TRANSIENT ? 503 : err->kind == ERR_CONFIG ? 500 : 403, err);
 }
 
-/* ---- what belongs to one login --------------------------------------------------------------- */
+/* ---- what belongs to one login ---- */
 
 /* All three from the secret of the cookie; none tells anything of the others. */
 struct flow {
@@ -90,7 +90,7 @@ static void put_flow_cookie(struct entry *e, const char *secret)
                OIDC_COOKIE, secret, secret[0] != '\0' ? FLOW_S : 0, e->secure ? "; Secure" : "");
 }
 
-/* ---- addresses ------------------------------------------------------------------------------- */
+/* ---- addresses ---- */
 
 static void put_escaped(struct buf *to, struct str text)
 {
@@ -136,7 +136,7 @@ static bool find_redirect(struct entry *e, struct oidc_settings *s, struct err *
     return true;
 }
 
-/* ---- start ----------------------------------------------------------------------------------- */
+/* ---- start ---- */
 
 /* True: there is a provider, and *ret_places says where.  Else it is answered. */
 static bool open_provider(struct entry *e, struct oidc_settings *s, struct oidc_places *ret_places)
@@ -189,7 +189,7 @@ void oidc_start(struct entry *e)
     entry_go(e, buf_view(&url));
 }
 
-/* ---- callback: the code ---------------------------------------------------------------------- */
+/* ---- callback: the code ---- */
 
 static bool parameter(struct entry *e, const char *name, struct str *ret)
 {
@@ -275,7 +275,7 @@ static bool fetch_tokens(struct entry *e, const struct oidc_settings *s,
                    (int)(why.len < 100 ? why.len : 100), why.len > 0 ? why.ptr : "");
 }
 
-/* ---- callback: the user ---------------------------------------------------------------------- */
+/* ---- callback: the user ---- */
 
 static bool has_role(struct str roles, struct str role)
 {
@@ -463,7 +463,7 @@ void oidc_callback(struct entry *e)
         entry_go(e, STR("/"));
 }
 
-/* ---- what there is --------------------------------------------------------------------------- */
+/* ---- what there is ---- */
 
 void oidc_describe(struct engine *engine, struct json_out *j)
 {

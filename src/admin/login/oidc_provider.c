@@ -46,7 +46,7 @@ static void oidc_provider_json_drop(json_t **json)
     json_decref(*json);
 }
 
-/* ---- settings -------------------------------------------------------------------------------- */
+/* ---- settings ---- */
 
 static bool oidc_provider_find_secret(void *arg, struct str name, struct arena *a, struct str *ret,
                                       struct err *err)
@@ -109,7 +109,7 @@ void oidc_settings_done(struct oidc_settings *s)
     s->plan = NULL;
 }
 
-/* ---- what it says of itself ------------------------------------------------------------------ */
+/* ---- what it says of itself ---- */
 
 struct oidc_provider *oidc_provider_new(void)
 {
@@ -257,7 +257,7 @@ bool oidc_provider_places(struct oidc_provider *p, struct str issuer, struct are
     return ok;
 }
 
-/* ---- its keys -------------------------------------------------------------------------------- */
+/* ---- its keys ---- */
 
 /* With the mutex held. */
 static bool fetch_keys(struct oidc_provider *p, struct err *err)

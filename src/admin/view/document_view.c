@@ -10,7 +10,7 @@
 #include "store/road/order.h"
 #include "store/store.h"
 
-/* ---- facts --------------------------------------------------------------------------------- */
+/* ---- facts ---- */
 
 static struct str document_view_name_of(struct store *s, int64_t word)
 {
@@ -27,7 +27,7 @@ static void read_facts(struct store *s, const struct document *d, struct arena *
         (void)facts_read(d->facts, a, ret); /* what cannot be read says nothing */
 }
 
-/* ---- deliveries ------------------------------------------------------------------------------ */
+/* ---- deliveries ---- */
 
 /* One that is due is ready, and one that is ready may be held. */
 static void derive_state(struct dispatch *dispatch, const struct delivery *d, int64_t now_us,
@@ -186,8 +186,7 @@ bool document_view_load(struct engine *e, struct document_view *v, struct arena 
     return true;
 }
 
-/* ---- as JSON ------------------------------------------------------------------------------------
- */
+/* ---- as JSON ---- */
 
 static void document_view_text_or_null(struct json_out *j, const char *key, struct str value)
 {

@@ -48,8 +48,7 @@ struct building {
     int64_t seen;
 };
 
-/* ---- out ---------------------------------------------------------------------------------------
- */
+/* ---- out ---- */
 
 static bool batch_build_write_out(void *arg, struct str bytes, struct err *err)
 {
@@ -90,8 +89,7 @@ static void done_out(struct out *o)
     buf_done(&o->buf);
 }
 
-/* ---- members ------------------------------------------------------------------------------------
- */
+/* ---- members ---- */
 
 typedef bool take_piece(void *arg, struct str piece, struct err *err);
 
@@ -191,8 +189,7 @@ static bool add_members(struct building *k, struct joiner *j, struct err *err)
     return true;
 }
 
-/* ---- the whole ----------------------------------------------------------------------------------
- */
+/* ---- the whole ---- */
 
 static void batch_build_find_facts(struct building *k)
 {
@@ -260,8 +257,7 @@ static bool batch_build_make(struct building *k, struct err *err)
     return ok && finish_out(&k->out, err);
 }
 
-/* ---- commit -------------------------------------------------------------------------------------
- */
+/* ---- commit ---- */
 
 static struct str batch_build_timeline_of(struct building *k)
 {
@@ -335,8 +331,7 @@ static bool batch_build_commit(struct building *k, struct err *err)
     return true;
 }
 
-/* ---- what goes wrong ----------------------------------------------------------------------------
- */
+/* ---- what goes wrong ---- */
 
 static int64_t batch_build_wait_us(const struct batch *b)
 {
@@ -393,8 +388,7 @@ static bool set_aside(struct building *k, const struct err *why)
     return ours;
 }
 
-/* ---- one by one ---------------------------------------------------------------------------------
- */
+/* ---- one by one ---- */
 
 /* Also the end of a batch in which nobody is left. */
 static bool batch_build_let_go(struct building *k)
@@ -420,8 +414,7 @@ static bool batch_build_let_go(struct building *k)
     return any;
 }
 
-/* ---- all ----------------------------------------------------------------------------------------
- */
+/* ---- all ---- */
 
 enum result { RESULT_MADE, RESULT_AGAIN, RESULT_NOTHING, RESULT_GIVEN_BACK };
 

@@ -89,8 +89,7 @@ void batcher_free(struct batcher *b)
     free(b);
 }
 
-/* ---- closing -----------------------------------------------------------------------------------
- */
+/* ---- closing ---- */
 
 static bool close_some(struct batcher *b, struct batch_close *c, struct err *err)
 {
@@ -202,8 +201,7 @@ bool batcher_next(struct batcher *b, const struct plan_batch *of, int64_t *ret_u
     return true;
 }
 
-/* ---- building ----------------------------------------------------------------------------------
- */
+/* ---- building ---- */
 
 struct build {
     struct pool_job job;
@@ -283,8 +281,7 @@ static bool build_some(struct batcher *b, struct err *err)
     return true;
 }
 
-/* ---- ending ------------------------------------------------------------------------------------
- */
+/* ---- ending ---- */
 
 /* How its document ended: so do its members. */
 static bool end_state(struct batcher *b, const struct batch_over *of, enum document_state *ret,
@@ -346,8 +343,7 @@ static bool end_some(struct batcher *b, struct err *err)
     return true;
 }
 
-/* ---- looking -----------------------------------------------------------------------------------
- */
+/* ---- looking ---- */
 
 /* A configuration without batches costs a question now and then. */
 static bool has_work(struct batcher *b, const struct plan *p, struct err *err)

@@ -19,8 +19,7 @@ enum {
     PACED_MOST_US = 600 * CLOCK_S, /* nothing waits longer in memory for a token */
 };
 
-/* ---- queues in memory, with the lock held ------------------------------------------------------
- */
+/* ---- queues in memory, with the lock held ---- */
 
 /* Before the first that has less priority. */
 static struct leg **dispatch_place_of(struct send_queue *l, const struct leg *p)
@@ -154,7 +153,7 @@ static unsigned rate_why(const struct system_live *s)
     return s->limiter != NULL && paced_is_held(s->limiter) ? HELD_RATE : 0;
 }
 
-/* ---- offers ---------------------------------------------------------------------------------- */
+/* ---- offers ---- */
 
 /* The settings are those of the newest plan, which lives as long as the attempt. */
 static void use_newest(struct dispatch *d, struct leg *p)
@@ -231,8 +230,7 @@ enum dispatch_answer dispatch_offer(struct dispatch *d, struct leg *p, unsigned 
     return answer;
 }
 
-/* ---- ends -------------------------------------------------------------------------------------
- */
+/* ---- ends ---- */
 
 /* Fill the free slots of a system, its lanes in turn, as far as its tokens go. */
 static void begin_more(struct dispatch *d, struct system_live *s, int64_t now_us,
@@ -415,9 +413,7 @@ void dispatch_rest(struct dispatch *d)
     (void)pthread_mutex_unlock(&d->mutex);
 }
 
-/* ---- the claimer
- * ---------------------------------------------------------------------------------
- */
+/* ---- the claimer ---- */
 
 static void set_stored(struct dispatch *d, int64_t queue, bool stored)
 {

@@ -73,7 +73,7 @@ struct leg *dispatch_shed(struct dispatch *d);
 /* The node stops: what waits for tokens is to be parked too, from now on. */
 void dispatch_rest(struct dispatch *d);
 
-/* ---- for the claimer ----------------------------------------------------------------------- */
+/* ---- for the claimer ---- */
 
 struct queue_turn {
     int64_t queue;
@@ -88,7 +88,7 @@ void dispatch_note_empty(struct dispatch *d, int64_t queue);
 /* The next lane in turn with parts in the store that may begin; false: none. */
 bool dispatch_next_queue(struct dispatch *d, struct queue_turn *ret);
 
-/* ---- looking ------------------------------------------------------------------------------- */
+/* ---- looking ---- */
 
 /* Why deliveries of this lane wait now (held_reason), 0: they do not. */
 unsigned dispatch_held_why(struct dispatch *d, int64_t system, int64_t endpoint);

@@ -42,7 +42,7 @@ void dispatch_free(struct dispatch *d)
     free(d);
 }
 
-/* ---- who is who, with the lock held --------------------------------------------------------- */
+/* ---- who is who, with the lock held ---- */
 
 static int64_t limit_of(const struct plan *p, int64_t system)
 {
@@ -162,8 +162,7 @@ void dispatch_set_fast(struct dispatch *d, struct send_queue *l, bool fast)
     l->fast = fast;
 }
 
-/* ---- configuration, and what others know
- * ---------------------------------------------------------- */
+/* ---- configuration, and what others know ---- */
 
 void dispatch_use(struct dispatch *d, struct plan *plan)
 {

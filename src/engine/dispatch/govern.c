@@ -42,8 +42,7 @@ void govern_free(struct govern *g)
     free(g);
 }
 
-/* ---- asking -----------------------------------------------------------------------------------
- */
+/* ---- asking ---- */
 
 static int64_t earlier(int64_t a, int64_t b)
 {
@@ -151,8 +150,7 @@ struct govern_time govern_time(struct govern *g)
     return now;
 }
 
-/* ---- being told -------------------------------------------------------------------------------
- */
+/* ---- being told ---- */
 
 static void changed(struct govern *g)
 {

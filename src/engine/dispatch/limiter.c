@@ -99,8 +99,7 @@ struct paced *limiter_system(struct limiter *p, int64_t system, struct rate_rule
     return x;
 }
 
-/* ---- with the lock held ------------------------------------------------------------------------
- */
+/* ---- with the lock held ---- */
 
 static void want(struct paced *x, int64_t due_us)
 {
@@ -184,8 +183,7 @@ static void reserve_ahead(struct paced *x, int64_t now_us)
         limiter_reserve(x, now_us);
 }
 
-/* ---- tokens ------------------------------------------------------------------------------------
- */
+/* ---- tokens ---- */
 
 /* The piece that was reserved ahead, when nothing of the present one is left. */
 static void shift(struct paced *x, int64_t now_us)
@@ -285,8 +283,7 @@ bool paced_is_held(struct paced *x)
     return held;
 }
 
-/* ---- the thread --------------------------------------------------------------------------------
- */
+/* ---- the thread ---- */
 
 /* One who is to be told now, or NULL and when the next is due. */
 static struct paced *find_due(struct limiter *p, int64_t now_us, int64_t *ret_until_us)

@@ -43,7 +43,7 @@ bool variant_load(struct flight *f, struct variant *v, struct err *err)
     return read_all(f->stock->store, &v->source, &v->buf, SERVICE_BYTES_MOST, err);
 }
 
-/* ---- what steps made ---------------------------------------------------------------------- */
+/* ---- what steps made ---- */
 
 static bool upload(struct flight *f, struct variant *v, struct err *err)
 {

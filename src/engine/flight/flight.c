@@ -19,7 +19,7 @@ enum {
     PART_BYTES_MOST = 1 << 20
 };
 
-/* ---- the stock ------------------------------------------------------------------------------ */
+/* ---- the stock ---- */
 
 struct flight_stock *flight_stock_new(struct store *store, struct ways *ways, struct road *road)
 {
@@ -122,7 +122,7 @@ void flight_free(struct flight *f)
         destroy(f);
 }
 
-/* ---- what its row says ---------------------------------------------------------------------- */
+/* ---- what its row says ---- */
 
 /* Version 00, the document's id as trace id, its last half as the parent's id, sampled. */
 void flight_trace(struct flight *f)
@@ -181,7 +181,7 @@ void flight_begin_again(struct flight *f, const struct document *d)
     facts_begin_again(&f->facts);
 }
 
-/* ---- notes ---------------------------------------------------------------------------------- */
+/* ---- notes ---- */
 
 static void flight_add_line(struct flight *f, const struct timeline_line *line)
 {
@@ -255,8 +255,7 @@ void flight_note_leg(struct flight *f, const struct leg *p, enum timeline_outcom
               took_us);
 }
 
-/* ---- parts ------------------------------------------------------------------------------------
- */
+/* ---- parts ---- */
 
 /* The document's id and the endpoint's name, and which use of it: derived, so that a replay
  * sends the same one. */

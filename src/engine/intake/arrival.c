@@ -22,7 +22,7 @@ enum {
     PAUSED_S = 10, /* when to come again to a node that somebody paused */
 };
 
-/* ---- objects -------------------------------------------------------------------------- */
+/* ---- objects ---- */
 
 static struct intake_loop *lane_of(struct intake *in, struct loop *loop)
 {
@@ -82,7 +82,7 @@ static void arrival_forget(struct arrival *a)
     free(a);
 }
 
-/* ---- the answer ------------------------------------------------------------------------ */
+/* ---- the answer ---- */
 
 static int retry_after(struct intake *in)
 {
@@ -206,7 +206,7 @@ static void arrival_on_committed(struct store_op *op)
     loop_post(a->lane->loop, &a->answered);
 }
 
-/* ---- to the writer ----------------------------------------------------------------------- */
+/* ---- to the writer ---- */
 
 static void arrival_on_timer(uv_timer_t *t)
 {
@@ -276,7 +276,7 @@ static void arrival_commit(struct arrival *a)
     lane->count++;
 }
 
-/* ---- admission ----------------------------------------------------------------------------- */
+/* ---- admission ---- */
 
 static bool arrival_refuse(struct intake_answer *ret, int status, const char *code,
                            const char *message, int retry_after_s)
@@ -390,7 +390,7 @@ static struct arrival *begin(struct intake *in, const struct arrival_head *h,
     return a;
 }
 
-/* ---- the body ------------------------------------------------------------------------------- */
+/* ---- the body ---- */
 
 static void arrival_on_drained(void *user)
 {
@@ -486,8 +486,7 @@ static void abort_arrival(struct arrival *a)
     arrival_forget(a);
 }
 
-/* ---- the port ---------------------------------------------------------------------------------
- */
+/* ---- the port ---- */
 
 static struct intake_table *table(struct intake *in)
 {

@@ -53,7 +53,7 @@ static struct str deposit_keep_text(struct deposit *d, struct str s)
     return (struct str){ at, s.len };
 }
 
-/* ---- admission ------------------------------------------------------------------------------- */
+/* ---- admission ---- */
 
 static bool deposit_admit(struct depositor *o, struct err *err)
 {
@@ -97,8 +97,7 @@ static bool open_deposit(void *arg, struct str name, struct str ctype, struct de
     return true;
 }
 
-/* ---- the body ----------------------------------------------------------------------------------
- */
+/* ---- the body ---- */
 
 static bool to_upload(struct deposit *d, struct str bytes, struct err *err)
 {
@@ -123,8 +122,7 @@ static bool put(struct deposit *d, struct str bytes, struct err *err)
     return buf_append(&d->body, bytes, err);
 }
 
-/* ---- commit -------------------------------------------------------------------------------------
- */
+/* ---- commit ---- */
 
 /* On the writer's thread: on the road with it, or it waits in the store. */
 static void deposit_on_committed(struct store_op *op)
@@ -235,8 +233,7 @@ static bool commit(struct deposit *d, struct str key, struct id *ret_id, bool *r
     return ok;
 }
 
-/* ---- the rest of the port
- * -------------------------------------------------------------------------- */
+/* ---- the rest of the port ---- */
 
 static bool seen(void *arg, struct str key, bool *ret, struct err *err)
 {

@@ -12,7 +12,7 @@
 #include "store/people/caller.h"
 #include "store/store.h"
 
-/* ---- the table ---------------------------------------------------------------------- */
+/* ---- the table ---- */
 
 static struct intake_gateway_state *intake_state_of(struct intake *in, const char *name)
 {
@@ -109,7 +109,7 @@ int64_t intake_version(struct intake *in)
     return version;
 }
 
-/* ---- the door ------------------------------------------------------------------------- */
+/* ---- the door ---- */
 
 void intake_note_disk(struct intake *in, int64_t free_bytes)
 {
@@ -153,7 +153,7 @@ const char *intake_closed_why(struct intake *in)
     return intake_shut_why(in, &space);
 }
 
-/* ---- life ------------------------------------------------------------------------------- */
+/* ---- life ---- */
 
 struct hook_msg {
     struct loop_msg msg;

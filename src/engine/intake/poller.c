@@ -76,8 +76,7 @@ struct poller {
     size_t busy;
 };
 
-/* ---- one gateway --------------------------------------------------------------------------------
- */
+/* ---- one gateway ---- */
 
 static int64_t read_last_success(void *arg)
 {
@@ -175,8 +174,7 @@ static bool poller_set_up(struct duty *d, struct err *err)
            d->type->make(&s, &d->self, err);
 }
 
-/* ---- what a look may ask
- * -------------------------------------------------------------------------- */
+/* ---- what a look may ask ---- */
 
 static const char *closed(void *arg)
 {
@@ -256,8 +254,7 @@ static void use_fresh(struct duty *d, struct config *fresh, int64_t version)
     d->whole_since_us = 0;
 }
 
-/* ---- a look
- * ------------------------------------------------------------------------------------------ */
+/* ---- a look ---- */
 
 static int64_t back_off_us(const struct duty *d)
 {
@@ -414,8 +411,7 @@ static void poller_on_pool(struct pool_job *job)
     (void)pthread_mutex_unlock(&p->mutex);
 }
 
-/* ---- the thread
- * ----------------------------------------------------------------------------------------- */
+/* ---- the thread ---- */
 
 /* With the mutex held: begin what is due; when the next one is. */
 static int64_t poller_begin_due(struct poller *p)
@@ -450,9 +446,7 @@ static void *poller_main(void *arg)
     return NULL;
 }
 
-/* ---- life
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- life ---- */
 
 struct poller *poller_new(const struct poller_options *options)
 {
@@ -495,8 +489,7 @@ void poller_free(struct poller *p)
     free(p);
 }
 
-/* ---- configuration
- * ------------------------------------------------------------------------------------------- */
+/* ---- configuration ---- */
 
 static struct duty *duty_of(struct poller *p, const char *name)
 {

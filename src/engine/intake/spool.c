@@ -73,7 +73,7 @@ static void free_body(struct spool_body *b)
     free(b);
 }
 
-/* ---- on a spool thread ------------------------------------------------------------ */
+/* ---- on a spool thread ---- */
 
 static void write_chunk(struct spool_body *b, struct str bytes)
 {
@@ -202,7 +202,7 @@ static void *spool_main(void *arg)
     return NULL;
 }
 
-/* ---- on the loop -------------------------------------------------------------------- */
+/* ---- on the loop ---- */
 
 static void tell_drained(struct loop_msg *msg)
 {

@@ -43,7 +43,7 @@ const char *plan_broken(struct builder *b, struct place place, const struct err 
     return arena_text(&b->plan->arena, str_of(err->text));
 }
 
-/* ---- words ----------------------------------------------------------------------------- */
+/* ---- words ---- */
 
 /* New names get words below zero, which nobody else has. */
 static void find_words(struct store *s, enum name_kind kind, const struct str *names, size_t count,
@@ -258,7 +258,7 @@ static bool add_types(struct builder *b, struct err *err)
     return ok && plan_build_types(b, err);
 }
 
-/* ---- systems ----------------------------------------------------------------------------- */
+/* ---- systems ---- */
 
 static enum doubt_policy plan_doubt_of(struct str word)
 {
@@ -359,7 +359,7 @@ const struct plan_system *plan_system_named(const struct plan *p, struct str nam
     return NULL;
 }
 
-/* ---- endpoints --------------------------------------------------------------------------- */
+/* ---- endpoints ---- */
 
 static bool plan_read_rules(struct plan_endpoint *e, const struct settings *s, struct err *err)
 {
@@ -420,7 +420,7 @@ static const struct plan_endpoint *endpoint_named(const struct plan *p, struct s
     return NULL;
 }
 
-/* ---- steps -------------------------------------------------------------------------------- */
+/* ---- steps ---- */
 
 /* A bare value is the first option of its step: written out as the map it stands for. */
 static const struct yaml_node *as_map(struct arena *a, const struct yaml_node *value,
@@ -544,7 +544,7 @@ static bool plan_build_routes(struct builder *b, struct err *err)
            router_build(c, &p->router, err);
 }
 
-/* ---- gateways ------------------------------------------------------------------------------ */
+/* ---- gateways ---- */
 
 static bool plan_build_gateways(struct builder *b, struct err *err)
 {
@@ -578,7 +578,7 @@ const struct plan_batch *plan_batch_find(const struct plan *p, int64_t word)
     return NULL;
 }
 
-/* ---- alerts -------------------------------------------------------------------------------- */
+/* ---- alerts ---- */
 
 static void build_alerts(struct builder *b)
 {
@@ -590,7 +590,7 @@ static void build_alerts(struct builder *b)
         (void)plan_broken(b, place, &err);
 }
 
-/* ---- life ----------------------------------------------------------------------------------- */
+/* ---- life ---- */
 
 static bool plan_plan_build(const struct builder *made, struct config *config, int64_t version,
                             struct plan **ret, struct err *err)

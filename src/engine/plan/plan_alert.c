@@ -36,8 +36,7 @@ static struct settings plan_alert_settings_of(const struct reader *r, const stru
     return s;
 }
 
-/* ---- rules ------------------------------------------------------------------------------------
- */
+/* ---- rules ---- */
 
 /* The settings of a rule; a bare word in their place is `off`. */
 static struct settings plan_alert_rule_of(const struct settings *all, const char *key,
@@ -173,8 +172,7 @@ static void read_silences(struct reader *r, const struct config *config,
     a->silences = silences;
 }
 
-/* ---- targets ----------------------------------------------------------------------------------
- */
+/* ---- targets ---- */
 
 /* Those that a notice has by itself, and the framing, which is the client's. */
 static bool plan_alert_is_ours(struct str name)

@@ -38,7 +38,7 @@ struct scene {
     char why[VERDICT_MESSAGE_MOST]; /* set: it cannot be rehearsed */
 };
 
-/* ---- walks ---------------------------------------------------------------------------------- */
+/* ---- walks ---- */
 
 /* All bytes of a small one; of a large one as many as are extracted from. */
 static bool rehearse_load_bytes(const struct scene *s, struct flight *f, struct err *err)
@@ -206,8 +206,7 @@ static bool walk_was(struct scene *s, bool *ret_given, struct err *err)
     return ok;
 }
 
-/* ---- what came of a walk ------------------------------------------------------------------------
- */
+/* ---- what came of a walk ---- */
 
 static struct rehearse_delivery rehearse_bytes_of(const struct flight *f, const struct variant *v)
 {
@@ -296,8 +295,7 @@ static void ask_door(const struct scene *s, struct rehearse_way *w)
     *w = (struct rehearse_way){ .code = STR("refused"), .message = str_of(why) };
 }
 
-/* ---- differences ------------------------------------------------------------------------------
- */
+/* ---- differences ---- */
 
 static bool same_fact(struct str a, struct str b)
 {
@@ -404,8 +402,7 @@ static void rehearse_compare(struct rehearse_difference *d, struct arena *a)
         compare_deliveries(d, a);
 }
 
-/* ---- batches ------------------------------------------------------------------------------------
- */
+/* ---- batches ---- */
 
 static const struct yaml_node *batch_key(const struct scene *s, const struct plan *p,
                                          const struct plan_batch *b, const char *key)
@@ -449,8 +446,7 @@ static void ask_batch(struct scene *s)
                        STR_ARG(name_text(road_stock(s->road)->store, name)), why);
 }
 
-/* ---- one document ------------------------------------------------------------------------------
- */
+/* ---- one document ---- */
 
 static bool walk_both(struct scene *s, struct err *err)
 {
@@ -557,8 +553,7 @@ static bool rehearse_one(struct road *r, const struct rehearse_order *o, const s
     return ok;
 }
 
-/* ---- a portion ----------------------------------------------------------------------------------
- */
+/* ---- a portion ---- */
 
 static bool rehearse_page(struct road *r, const struct rehearse_order *o,
                           struct rehearse_result *ret, bool *ret_room, struct err *err)

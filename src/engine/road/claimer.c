@@ -56,8 +56,7 @@ static void settle_again(struct road *r, struct outbox *out)
     }
 }
 
-/* ---- claiming
- * ---------------------------------------------------------------------------------------- */
+/* ---- claiming ---- */
 
 static size_t room(struct road *r)
 {
@@ -192,8 +191,7 @@ static void claimer_look(struct road *r)
     set_due(r, road_now_us(r)); /* ask again what is due: other nodes store too */
 }
 
-/* ---- the thread
- * ---------------------------------------------------------------------------------------- */
+/* ---- the thread ---- */
 
 static bool wait_for_work(struct road *r)
 {

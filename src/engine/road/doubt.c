@@ -21,7 +21,7 @@ struct intent {
     struct leg *leg;
 };
 
-/* ---- the intent ------------------------------------------------------------------------------ */
+/* ---- the intent ---- */
 
 /* On the writer's thread.  A claim that was lost, a store that failed and a node that stops
  * have sent nothing; settling that takes the intent away where it was written after all. */
@@ -60,7 +60,7 @@ static void intend(struct leg *p, struct outbox *out)
     outbox_add_intent(out, &i->op.op);
 }
 
-/* ---- asking ---------------------------------------------------------------------------------- */
+/* ---- asking ---- */
 
 /* What the receiver said; on any thread that may compute. */
 static void on_told(struct leg *p, struct outbox *out)
@@ -133,7 +133,7 @@ static bool doubt_ask(struct leg *p, struct outbox *out)
     return true;
 }
 
-/* ---- which of them --------------------------------------------------------------------------- */
+/* ---- which of them ---- */
 
 bool doubt_start(struct leg *p, struct outbox *out)
 {

@@ -30,7 +30,7 @@ enum {
     SEND_GRACE_US = 8 * CLOCK_S,
 };
 
-/* ---- plans ----------------------------------------------------------------------------------- */
+/* ---- plans ---- */
 
 static void recover_endpoints(const struct plan *p)
 {
@@ -52,7 +52,7 @@ void road_use(struct road *r, struct plan *plan)
     plan_unref(old);
 }
 
-/* ---- what the dispatcher and the pace call --------------------------------------------------- */
+/* ---- what the dispatcher and the pace call ---- */
 
 static void on_hungry(void *arg)
 {
@@ -77,9 +77,7 @@ static void on_reserve(void *arg, struct rate_op *op)
     writers_submit_always(store_writers(r->store), &op->op, &op->op, 1);
 }
 
-/* ---- life
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- life ---- */
 
 static int64_t read_flights(void *arg)
 {

@@ -125,7 +125,7 @@ void order_use(struct road *r, const struct plan *plan)
     order_number(r->store, plan->ordered);
 }
 
-/* ---- lanes ----------------------------------------------------------------------------------- */
+/* ---- lanes ---- */
 
 static struct str order_key_of(struct flight *f, const struct plan_system *s)
 {
@@ -195,8 +195,7 @@ bool order_steps_aside(const struct leg *p)
            may_pass(p->flight->road, p->row.system);
 }
 
-/* ---- the claimer's share ----------------------------------------------------------------------
- */
+/* ---- the claimer's share ---- */
 
 static bool was_told(struct ordering *o, int64_t delivery)
 {

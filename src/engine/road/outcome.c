@@ -17,7 +17,7 @@
 
 enum { AGAIN_FIRST_US = CLOCK_S, AGAIN_MOST_S = 60 };
 
-/* ---- metrics --------------------------------------------------------------------------------- */
+/* ---- metrics ---- */
 
 static struct metric deliveries[DELIVERY_STATES] = {
 #define OUTCOME(state, word)                                                                    \
@@ -49,8 +49,7 @@ void outcome_metrics_forget(void)
         metrics_forget(metrics[i]);
 }
 
-/* ---- one delivery ------------------------------------------------------------------------------
- */
+/* ---- one delivery ---- */
 
 static void set_dead(struct leg *p, const char *code)
 {
@@ -295,8 +294,7 @@ void outcome_unknown(struct leg *p)
               kv_z("why", p->verdict.message));
 }
 
-/* ---- the document
- * -------------------------------------------------------------------------------- */
+/* ---- the document ---- */
 
 void outcome_dead(struct flight *f, enum timeline_stage stage, struct str what, enum dead_code code,
                   int64_t took_us, const char *message)

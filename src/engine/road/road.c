@@ -6,7 +6,7 @@
 #include "engine/road/state.h"
 #include "engine/transfer/transfer.h"
 
-/* ---- plans ----------------------------------------------------------------------------------- */
+/* ---- plans ---- */
 
 struct plan *road_plan(struct road *r)
 {
@@ -68,7 +68,7 @@ struct plan *road_set_plan(struct road *r, struct plan *plan)
     return old;
 }
 
-/* ---- looking --------------------------------------------------------------------------------- */
+/* ---- looking ---- */
 
 int64_t road_now_us(const struct road *r)
 {
@@ -96,7 +96,7 @@ bool road_transfer(struct road *r, struct transfer *t)
     return open;
 }
 
-/* ---- to the workers -------------------------------------------------------------------------- */
+/* ---- to the workers ---- */
 
 void road_queue(struct road *r, struct flight *first)
 {
@@ -138,8 +138,7 @@ size_t road_take(struct road *r, struct flight **ret, size_t most)
     return n;
 }
 
-/* ---- to the claimer ---------------------------------------------------------------------------
- */
+/* ---- to the claimer ---- */
 
 void road_wake(struct road *r)
 {

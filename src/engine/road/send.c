@@ -18,7 +18,7 @@
 #include "store/payload/payload.h"
 #include "store/store.h"
 
-/* ---- the bytes of a large document: drawn by a thread that may block ------------------------- */
+/* ---- the bytes of a large document: drawn by a thread that may block ---- */
 
 static bool send_next_piece(void *arg, struct str *ret, struct err *err)
 {
@@ -68,8 +68,7 @@ void send_fill(struct leg *p)
     }
 }
 
-/* ---- over
- * ---------------------------------------------------------------------------------------- */
+/* ---- over ---- */
 
 static void one_over(struct flight *f, struct outbox *out)
 {
@@ -142,8 +141,7 @@ void send_ended(struct leg *p, struct outbox *out)
     send_begin_all(chain, out);
 }
 
-/* ---- begin
- * ----------------------------------------------------------------------------------------- */
+/* ---- begin ---- */
 
 /* On the transfer thread. */
 static void send_on_answer(struct transfer *t)

@@ -42,7 +42,7 @@ void settling_metrics_forget(void)
     metrics_forget(&run_time);
 }
 
-/* ---- what the store is told ------------------------------------------------------------------ */
+/* ---- what the store is told ---- */
 
 static int64_t settling_word_of(struct road *r, enum name_kind kind, struct str name)
 {
@@ -104,8 +104,7 @@ static bool fill_legs(struct flight *f, struct err *err)
     return true;
 }
 
-/* ---- commit 2
- * -------------------------------------------------------------------------------------- */
+/* ---- commit 2 ---- */
 
 static const char *state_word(const struct flight *f)
 {

@@ -16,7 +16,7 @@
 
 enum { HOPS_MOST = 16 };
 
-/* ---- extract ------------------------------------------------------------------------------ */
+/* ---- extract ---- */
 
 static bool walk_find_system(struct flight *f, const char *field, struct str *name, bool *unknown)
 {
@@ -134,7 +134,7 @@ bool walk_find_facts(struct flight *f)
     return known;
 }
 
-/* ---- route --------------------------------------------------------------------------------- */
+/* ---- route ---- */
 
 static struct str walk_shown(struct str s)
 {
@@ -175,8 +175,7 @@ const struct plan_route *walk_find_route(struct flight *f)
     return f->route;
 }
 
-/* ---- delay, expiry ----------------------------------------------------------------------------
- */
+/* ---- delay, expiry ---- */
 
 /* It stands in the queue since later than it came, and was never tried: its delay is over, by the
  * clock of whoever woke it, or a person wants it to run. */
@@ -231,7 +230,7 @@ static bool walk_may_go_on(struct flight *f, const struct plan_route *r, bool fi
     return !is_expired(f, &h) && !(first && must_wait(f, &h));
 }
 
-/* ---- steps ---------------------------------------------------------------------------------- */
+/* ---- steps ---- */
 
 static bool run_service(struct flight *f, const struct plan_step *s, struct variant **bytes)
 {

@@ -45,8 +45,7 @@ void series_free(struct series *s)
     free(s);
 }
 
-/* ---- looking ----------------------------------------------------------------------------------
- */
+/* ---- looking ---- */
 
 static void series_add(struct ring *r, int64_t wall_us, const int64_t delta[static SERIES_NAMES],
                        int64_t waiting)
@@ -125,8 +124,7 @@ void series_now(struct series *s, struct series_now *ret)
     (void)pthread_mutex_unlock(&s->mutex);
 }
 
-/* ---- reading ----------------------------------------------------------------------------------
- */
+/* ---- reading ---- */
 
 size_t series_read(struct series *s, enum series_name name, int step_s, int64_t since_us,
                    int64_t wall_us, int64_t *ret, int64_t *ret_from_us)

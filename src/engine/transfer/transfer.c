@@ -55,7 +55,7 @@ struct transfer_hub {
     int64_t stop_by_us;
 };
 
-/* ---- sockets and timers ---------------------------------------------------------------------- */
+/* ---- sockets and timers ---- */
 
 static struct sock *sock_at(struct transfer_hub *h, int fd)
 {
@@ -170,8 +170,7 @@ static bool may_send(void *arg, const struct transfer *t)
     return h->options.may_send == NULL || h->options.may_send(h->options.arg, t);
 }
 
-/* ---- profiles and handles -----------------------------------------------------------------------
- */
+/* ---- profiles and handles ---- */
 
 static struct profile **bucket_of(struct transfer_hub *h, const struct http_out_options *o)
 {
@@ -280,8 +279,7 @@ static void give_handle_back(struct transfer_hub *h, struct handle *handle)
     h->idle_count++;
 }
 
-/* ---- one transfer
- * ---------------------------------------------------------------------------------- */
+/* ---- one transfer ---- */
 
 static void conclude(struct transfer_hub *h, struct handle *handle)
 {
@@ -353,8 +351,7 @@ static void transfer_collect(struct transfer_hub *h)
     }
 }
 
-/* ---- what other threads bring
- * ------------------------------------------------------------------------ */
+/* ---- what other threads bring ---- */
 
 static void wake_up(const struct transfer_hub *h)
 {
@@ -447,8 +444,7 @@ static bool take_given(struct transfer_hub *h)
     return stopping;
 }
 
-/* ---- the thread
- * ------------------------------------------------------------------------------------- */
+/* ---- the thread ---- */
 
 /* How long nothing is due; 0 when something is there already. */
 static int doze(struct transfer_hub *h)
@@ -571,8 +567,7 @@ static void *hub_main(void *arg)
     return NULL;
 }
 
-/* ---- start and stop
- * ----------------------------------------------------------------------------------- */
+/* ---- start and stop ---- */
 
 static bool environment_has_proxy(void)
 {

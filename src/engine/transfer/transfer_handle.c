@@ -17,7 +17,7 @@ enum {
     EXPECT_FROM = 1 << 20, /* libcurl asks for a 100 Continue above this */
 };
 
-/* ---- profiles ---------------------------------------------------------------------------- */
+/* ---- profiles ---- */
 
 static struct str transfer_handle_copy(struct str s)
 {
@@ -75,7 +75,7 @@ bool profile_is(const struct profile *p, const struct http_out_options *o)
            str_eq(own->cert, o->cert) && str_eq(own->key, o->key);
 }
 
-/* ---- what libcurl calls -------------------------------------------------------------------- */
+/* ---- what libcurl calls ---- */
 
 static struct handle *handle_of(void *arg)
 {
@@ -166,7 +166,7 @@ static size_t transfer_handle_on_read(char *to, size_t size, size_t count, void 
     return n;
 }
 
-/* ---- options --------------------------------------------------------------------------------- */
+/* ---- options ---- */
 
 static long ms_of(int64_t us)
 {
@@ -294,8 +294,7 @@ void handle_free(struct handle *handle)
     free(handle);
 }
 
-/* ---- one request -------------------------------------------------------------------------------
- */
+/* ---- one request ---- */
 
 static bool transfer_handle_put_field(struct handle *handle, struct str name, struct str value,
                                       bool joined, struct err *err)
@@ -435,8 +434,7 @@ bool handle_begin(struct handle *handle, struct transfer *t)
     return false;
 }
 
-/* ---- its answer
- * ---------------------------------------------------------------------------------- */
+/* ---- its answer ---- */
 
 /* A receiver that answers before it has the body can only refuse it; libcurl is content. */
 static bool all_was_sent(const struct handle *handle)

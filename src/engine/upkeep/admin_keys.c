@@ -63,8 +63,7 @@ void admin_keys_free(struct admin_keys *k)
     free(k);
 }
 
-/* ---- the table --------------------------------------------------------------------------------
- */
+/* ---- the table ---- */
 
 static struct holder *upkeep_admin_keys_find(const struct table *t, struct str name)
 {
@@ -132,8 +131,7 @@ static void put_in_force(struct admin_keys *k, struct table *t)
     admin_keys_table_free(before);
 }
 
-/* ---- when they were used ----------------------------------------------------------------------
- */
+/* ---- when they were used ---- */
 
 /* One that is due, copied. */
 static bool take_used(struct admin_keys *k, struct arena *a, struct str *ret_name, int64_t *ret_us)
@@ -169,8 +167,7 @@ static bool note_used(struct admin_keys *k, struct err *err)
     return ok;
 }
 
-/* ---- following --------------------------------------------------------------------------------
- */
+/* ---- following ---- */
 
 static bool admin_keys_look(struct admin_keys *k, struct err *err)
 {
@@ -201,8 +198,7 @@ bool admin_keys_follow(struct admin_keys *k, struct err *err)
     return ok;
 }
 
-/* ---- asking -----------------------------------------------------------------------------------
- */
+/* ---- asking ---- */
 
 static void copy_out(const struct holder *h, struct arena *a, struct str *ret_title,
                      struct rights *ret)

@@ -94,8 +94,7 @@ static struct str controls_name_of(const struct controls *w, const struct hold *
     return name_text(w->o.store, h->system);
 }
 
-/* ---- the clock ---------------------------------------------------------------------------------
- */
+/* ---- the clock ---- */
 
 static void note_clock(struct controls *w, int64_t clock_us, int64_t asked_us)
 {
@@ -118,9 +117,7 @@ static void note_clock(struct controls *w, int64_t clock_us, int64_t asked_us)
     }
 }
 
-/* ---- what the store says
- * -------------------------------------------------------------------------
- */
+/* ---- what the store says ---- */
 
 static const struct ward *controls_find(const struct ward *wards, size_t count, int64_t num)
 {
@@ -253,8 +250,7 @@ static bool controls_apply(struct controls *w, int64_t mark, struct err *err)
     return true;
 }
 
-/* ---- time passes --------------------------------------------------------------------------------
- */
+/* ---- time passes ---- */
 
 static void tell_begun(struct controls *w, const struct govern_time *now)
 {
@@ -360,8 +356,7 @@ bool controls_follow(struct controls *w, struct err *err)
     return ok;
 }
 
-/* ---- changes -----------------------------------------------------------------------------------
- */
+/* ---- changes ---- */
 
 /* Until every node that lives goes by it.  A hold that somebody ended meanwhile is over. */
 static bool await_all(struct controls *w, struct arena *a, struct controls_placed *ret,

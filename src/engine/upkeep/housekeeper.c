@@ -63,7 +63,7 @@ struct housekeeper {
     bool unreachable;
 };
 
-/* ---- duties ------------------------------------------------------------------------------ */
+/* ---- duties ---- */
 
 static bool housekeeper_look_at_disk(struct housekeeper *k, struct err *err)
 {
@@ -349,7 +349,7 @@ static const struct duty {
 
 enum { DUTIES = sizeof duties / sizeof duties[0] };
 
-/* ---- the thread ----------------------------------------------------------------------------- */
+/* ---- the thread ---- */
 
 static bool wait_tick(struct housekeeper *k)
 {

@@ -79,7 +79,7 @@ static int64_t longest_key_period(const struct live *l, const struct config *c)
     return most;
 }
 
-/* ---- use --------------------------------------------------------------------------------- */
+/* ---- use ---- */
 
 struct asking {
     struct live *live;
@@ -237,7 +237,7 @@ struct plan *live_plan_of(void *live, int64_t version, struct err *err)
     return plan;
 }
 
-/* ---- start --------------------------------------------------------------------------------- */
+/* ---- start ---- */
 
 static bool make_first(struct live *l, struct str body, struct err *err)
 {
@@ -290,7 +290,7 @@ bool live_start(struct live *l, struct str file_text, struct err *err)
     return ok;
 }
 
-/* ---- propose ------------------------------------------------------------------------------ */
+/* ---- propose ---- */
 
 bool live_propose(struct live *l, struct str text, struct config_report *report, struct plan **ret,
                   struct err *err)
@@ -317,8 +317,7 @@ bool live_propose(struct live *l, struct str text, struct config_report *report,
     return ok;
 }
 
-/* ---- change and follow ------------------------------------------------------------------------
- */
+/* ---- change and follow ---- */
 
 bool live_apply(struct live *l, int64_t over, struct str text, struct str by, struct str note,
                 struct config_report *report, int64_t *ret_version, struct err *err)

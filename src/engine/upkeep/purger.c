@@ -82,7 +82,7 @@ static struct metric slice_time = { .name = "waybill_retention_slice_seconds",
 static struct metric *const metrics[] = { &gone_documents, &gone_bytes, &freed_bytes,
                                           &due_days,       &hurries,    &slice_time };
 
-/* ---- small things --------------------------------------------------------------------------- */
+/* ---- small things ---- */
 
 static bool purger_is_stopping(struct purger *r)
 {
@@ -151,7 +151,7 @@ static int64_t apart_us(void)
     return ms != NULL && str_to_i64(str_of(ms), &n) ? n * CLOCK_MS : RETAIN_APART_US;
 }
 
-/* ---- a day ---------------------------------------------------------------------------------- */
+/* ---- a day ---- */
 
 struct day {
     int64_t day, now_us, documents, bytes, spared;
@@ -312,7 +312,7 @@ static bool run_days(struct purger *r, int64_t now_us, struct str archive, struc
     return true;
 }
 
-/* ---- bytes and tables ----------------------------------------------------------------------- */
+/* ---- bytes and tables ---- */
 
 static bool purger_clean(struct purger *r, struct err *err)
 {
@@ -349,7 +349,7 @@ static bool purger_clean(struct purger *r, struct err *err)
     return retain_drop(r->o.store, many ? DROP_AGE_MANY_US : DROP_AGE_US, &dropped, err);
 }
 
-/* ---- dead letters --------------------------------------------------------------------------- */
+/* ---- dead letters ---- */
 
 static bool purger_discard(struct purger *r, const struct dead_letter *letters, size_t n,
                            const struct operate_order *order, int64_t *ret_done, struct err *err)
@@ -443,7 +443,7 @@ static bool purger_look_at_dead(struct purger *r, int64_t now_us, const struct p
     return ok;
 }
 
-/* ---- the audit log -------------------------------------------------------------------------- */
+/* ---- the audit log ---- */
 
 /* A day's lines at once, for letting go of lines is a line. */
 static bool look_at_audit(struct purger *r, int64_t now_us, const struct plan *plan,
@@ -468,7 +468,7 @@ static bool look_at_audit(struct purger *r, int64_t now_us, const struct plan *p
     return true;
 }
 
-/* ---- the thread ----------------------------------------------------------------------------- */
+/* ---- the thread ---- */
 
 /* Which day it is.  Only somebody who knows that the clock is right takes a day back. */
 static bool purger_believe(struct purger *r, const struct govern_time *now, bool steady,

@@ -46,8 +46,7 @@ void alert_looks_done(struct alert_looks *l)
     free(l->silences);
 }
 
-/* ---- receivers --------------------------------------------------------------------------------
- */
+/* ---- receivers ---- */
 
 static void look_at_endpoints(struct alerts *a, struct road *r, const struct plan *p)
 {
@@ -67,8 +66,7 @@ static void look_at_endpoints(struct alerts *a, struct road *r, const struct pla
     }
 }
 
-/* ---- silence ----------------------------------------------------------------------------------
- */
+/* ---- silence ---- */
 
 /* Whether something came in since then; a page may be short, and then there is another. */
 static bool has_received(struct store *s, int64_t gateway, int64_t since_us, bool *ret,
@@ -180,8 +178,7 @@ static bool look_at_silences(struct alert_looks *l, struct alerts *a, struct sto
     return true;
 }
 
-/* ---- the disk ---------------------------------------------------------------------------------
- */
+/* ---- the disk ---- */
 
 static bool alert_looks_look_at_disk(struct alerts *a, struct store *s, struct err *err)
 {

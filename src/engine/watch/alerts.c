@@ -82,8 +82,7 @@ static bool speaks_for(const struct alerts *a, struct str object)
     return str_starts(object, STR("node ")) ? str_eq(object, alerts_own_name(a)) : a->turn;
 }
 
-/* ---- seeing -----------------------------------------------------------------------------------
- */
+/* ---- seeing ---- */
 
 static struct watch *alerts_find(struct alerts *a, enum alert_code code, struct str object)
 {
@@ -231,8 +230,7 @@ unsigned alerts_wanted(struct alerts *a)
     return wanted;
 }
 
-/* ---- writing ----------------------------------------------------------------------------------
- */
+/* ---- writing ---- */
 
 static size_t targets_of(const struct plan *p, enum alert_code code,
                          struct str names[static ALERT_TARGETS_MOST])
@@ -419,8 +417,7 @@ static bool write_changes(struct alerts *a, struct err *err)
     return ok;
 }
 
-/* ---- the turn ---------------------------------------------------------------------------------
- */
+/* ---- the turn ---- */
 
 static void alerts_adopt(struct alerts *a, const struct alert *row, enum alert_code code)
 {
@@ -505,9 +502,7 @@ static bool alerts_take_turn(struct alerts *a, int64_t now_us, struct err *err)
     return true;
 }
 
-/* ---- the housekeeper's round
- * -----------------------------------------------------------------------
- */
+/* ---- the housekeeper's round ---- */
 
 /* Dead letters are told again while there are some. */
 static bool alerts_remind(struct alerts *a, int64_t now_us, struct err *err)
@@ -574,8 +569,7 @@ void alerts_tell(struct alerts *a, struct buf *to)
         buf_printf(to, "notices of alerts that were given up: %lld\n", (long long)given_up);
 }
 
-/* ---- life -------------------------------------------------------------------------------------
- */
+/* ---- life ---- */
 
 static void alerts_gauge(struct metric *m, const char *name, const char *help)
 {

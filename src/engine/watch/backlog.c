@@ -70,8 +70,7 @@ void backlog_free(struct backlog *b)
     free(b);
 }
 
-/* ---- with the mutex held ------------------------------------------------------------------------
- */
+/* ---- with the mutex held ---- */
 
 static struct system_backlog *backlog_find(struct backlog *b, int64_t word)
 {
@@ -204,8 +203,7 @@ static bool backlog_count(struct backlog *b, struct err *err)
     return ok;
 }
 
-/* ---- for everybody ------------------------------------------------------------------------------
- */
+/* ---- for everybody ---- */
 
 bool backlog_look(struct backlog *b, struct err *err)
 {

@@ -82,8 +82,7 @@ void notices_free(struct notices *n)
     free(n);
 }
 
-/* ---- one request ------------------------------------------------------------------------------
- */
+/* ---- one request ---- */
 
 static void notices_put_time(struct json_out *j, const char *key, int64_t us)
 {
@@ -187,8 +186,7 @@ static void notices_post(struct notices *n, struct plan *p, const struct alert_t
     }
 }
 
-/* ---- what came of it --------------------------------------------------------------------------
- */
+/* ---- what came of it ---- */
 
 /* The state of a target is told when it changes.  With too many of them, each time. */
 static bool changes(struct notices *n, struct str target, bool fails)
@@ -263,8 +261,7 @@ void notices_stop(struct notices *n)
     }
 }
 
-/* ---- what is due ------------------------------------------------------------------------------
- */
+/* ---- what is due ---- */
 
 static bool is_flying(const struct notices *n, int64_t num)
 {

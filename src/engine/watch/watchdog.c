@@ -67,8 +67,7 @@ struct watchdog {
     struct reminder dead_reminder;
 };
 
-/* ---- rules ------------------------------------------------------------------------------------
- */
+/* ---- rules ---- */
 
 bool queue_is_stuck(struct queue_look *q, int64_t front_us, bool has_reason, int64_t now_us)
 {
@@ -79,8 +78,7 @@ bool queue_is_stuck(struct queue_look *q, int64_t front_us, bool has_reason, int
     return now_us - q->since_us >= (int64_t)LOOKOUT_STUCK_S * CLOCK_S;
 }
 
-/* ---- queues -----------------------------------------------------------------------------------
- */
+/* ---- queues ---- */
 
 static struct queue_known *queue_of(struct watchdog *l, int64_t queue)
 {
@@ -282,8 +280,7 @@ bool watchdog_queues(struct watchdog *l, struct err *err)
     return say_scale(l, could, err);
 }
 
-/* ---- dead letters ------------------------------------------------------------------------------
- */
+/* ---- dead letters ---- */
 
 bool watchdog_dead(struct watchdog *l, struct err *err)
 {
@@ -306,8 +303,7 @@ bool watchdog_dead(struct watchdog *l, struct err *err)
     return true;
 }
 
-/* ---- certificates ------------------------------------------------------------------------------
- */
+/* ---- certificates ---- */
 
 static struct certificate_known *certificate_of(struct watchdog *l, const char *name)
 {
@@ -372,8 +368,7 @@ bool watchdog_certificates(struct watchdog *l, struct err *err)
     return true;
 }
 
-/* ---- life --------------------------------------------------------------------------------------
- */
+/* ---- life ---- */
 
 static void watchdog_gauge(struct metric *m, const char *name, const char *help)
 {

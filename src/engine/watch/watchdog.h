@@ -38,8 +38,7 @@ bool watchdog_dead(struct watchdog *l, struct err *err);
 /* Of the node and of endpoints that show one: 30 days ahead. */
 bool watchdog_certificates(struct watchdog *l, struct err *err);
 
-/* ---- the rules, for tests ----------------------------------------------------------------------
- */
+/* ---- the rules, for tests ---- */
 
 enum { LOOKOUT_STUCK_S = 600, LOOKOUT_CERTIFICATE_DAYS = 30 };
 

@@ -21,7 +21,7 @@ struct audit_scope {
 
 static _Thread_local struct audit_scope current;
 
-/* ---- who acts -------------------------------------------------------------------------------- */
+/* ---- who acts ---- */
 
 void audit_begin(const struct audit_entry *e)
 {
@@ -44,7 +44,7 @@ void audit_carried(const struct store_op *op)
         op->audit->noted = true;
 }
 
-/* ---- lines of a group ------------------------------------------------------------------------ */
+/* ---- lines of a group ---- */
 
 struct row {
     struct row *next;
@@ -144,7 +144,7 @@ void audit_note_begun(struct writer *w, struct store_op *op)
         audit_add_row(w, op, op->audit->entry);
 }
 
-/* ---- the chain ------------------------------------------------------------------------------- */
+/* ---- the chain ---- */
 
 static const size_t texts[] = {
     offsetof(struct audit_entry, actor),   offsetof(struct audit_entry, kind),
@@ -267,7 +267,7 @@ bool audit_append(struct store *s, const struct audit_entry *e, struct err *err)
     return writers_call(s->writers, &append_verb, &o.op, err);
 }
 
-/* ---- letting go ------------------------------------------------------------------------------ */
+/* ---- letting go ---- */
 
 struct trim_op {
     struct store_op op;
@@ -351,7 +351,7 @@ bool audit_trim(struct store *s, int64_t before_us, int64_t slack_us, int64_t *r
     return true;
 }
 
-/* ---- looking --------------------------------------------------------------------------------- */
+/* ---- looking ---- */
 
 static void audit_read_line(struct db_rows *row, struct arena *a, void *to)
 {
@@ -409,7 +409,7 @@ bool audit_list(struct store *s, const struct audit_filter *f, size_t first, str
     return ok;
 }
 
-/* ---- verifying ------------------------------------------------------------------------------- */
+/* ---- verifying ---- */
 
 struct chain {
     struct db *db;

@@ -56,7 +56,7 @@ struct audit_line {
     struct sha256 prev, hash;
 };
 
-/* ---- writing --------------------------------------------------------------------------------- */
+/* ---- writing ---- */
 
 /* A line of its own, and wait for its commit. */
 bool audit_append(struct store *s, const struct audit_entry *e, struct err *err);
@@ -83,7 +83,7 @@ void audit_note_begun(struct writer *w, struct store_op *op);
 /* The writer's, at the end of a group. */
 bool audit_write(struct writer *w, struct err *err);
 
-/* ---- looking --------------------------------------------------------------------------------- */
+/* ---- looking ---- */
 
 struct audit_filter {
     struct str actor, action, object; /* empty: any */
@@ -100,7 +100,7 @@ bool audit_list(struct store *s, const struct audit_filter *f, size_t first, str
                 struct audit_line *ret, size_t *ret_count, struct audit_place *io_place,
                 struct err *err);
 
-/* ---- the chain ------------------------------------------------------------------------------- */
+/* ---- the chain ---- */
 
 /* Let go of a slice of the oldest lines: of those before this time, if there is one that is older
  * by slack_us.  The last line stays.  A line "auditTrim" says which was the last to go, and its

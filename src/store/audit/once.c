@@ -17,8 +17,7 @@ struct once_op {
     struct once_found *found;
 };
 
-/* ---- begin ------------------------------------------------------------------------------------
- */
+/* ---- begin ---- */
 
 static void once_read_found(struct db_rows *row, struct arena *a, void *to)
 {
@@ -74,8 +73,7 @@ bool once_begin(struct store *s, const struct once_id *id, const struct sha256 *
     return writers_call(s->writers, &begin_verb, &o.op, err);
 }
 
-/* ---- end --------------------------------------------------------------------------------------
- */
+/* ---- end ---- */
 
 bool once_end(struct store *s, const struct once_id *id, struct str answer, struct err *err)
 {

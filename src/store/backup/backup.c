@@ -32,7 +32,7 @@ const char *const backup_stages[BACKUP_STAGES] = {
     [BACKUP_MANIFEST] = "manifest",
 };
 
-/* ---- the folder ------------------------------------------------------------------------------ */
+/* ---- the folder ---- */
 
 static bool backup_is_empty(int dirfd, bool *ret, struct err *err)
 {
@@ -101,7 +101,7 @@ static void remove_all(int dirfd)
     remove_files(dirfd, ".");
 }
 
-/* ---- what both kinds have -------------------------------------------------------------------- */
+/* ---- what both kinds have ---- */
 
 static bool list_file(struct backup_job *j, const char *name, struct err *err)
 {
@@ -173,7 +173,7 @@ static bool backup_finish(struct backup_job *j, struct err *err)
     return manifest_publish(j->manifest, err);
 }
 
-/* ---- SQLite ---------------------------------------------------------------------------------- */
+/* ---- SQLite ---- */
 
 static bool see_room(struct backup_job *j, struct err *err)
 {
@@ -221,7 +221,7 @@ static bool take_sqlite(struct backup_job *j, const struct backup_options *o, st
            backup_payloads_copy(j, err) && backup_payloads_check(j, err);
 }
 
-/* ---- PostgreSQL ------------------------------------------------------------------------------ */
+/* ---- PostgreSQL ---- */
 
 static bool read_point(struct db *db, struct manifest *head, struct err *err)
 {
@@ -269,7 +269,7 @@ static bool take_postgresql(struct backup_job *j, const struct backup_options *o
     return ok && backup_write_config(j, err) && backup_add_key(j, o, head, err);
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
+/* ---- all of it ---- */
 
 static bool backup_take(struct backup_job *j, const struct backup_options *o, struct err *err)
 {

@@ -28,7 +28,7 @@ struct backup_copy {
     struct err err;
 };
 
-/* ---- the writer ------------------------------------------------------------------------------ */
+/* ---- the writer ---- */
 
 static void backup_copy_tell(struct store *s, struct backup_copy *c, bool ok)
 {
@@ -100,7 +100,7 @@ bool backup_copy_slice(struct writer *w)
     return false;
 }
 
-/* ---- who asks -------------------------------------------------------------------------------- */
+/* ---- who asks ---- */
 
 bool backup_copy_take(struct store *s, const char *path, struct backup_progress *p,
                       struct backup_mark *ret, struct err *err)

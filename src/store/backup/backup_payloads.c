@@ -20,7 +20,7 @@
 
 enum { PAGE = 500, NAME = 64, SEGMENTS_MOST = 1 << 20 };
 
-/* ---- segments -------------------------------------------------------------------------------- */
+/* ---- segments ---- */
 
 struct segment_list {
     int64_t *segs;
@@ -137,7 +137,7 @@ static bool copy_segments(struct backup_job *j, struct err *err)
     return true;
 }
 
-/* ---- large ones ------------------------------------------------------------------------------ */
+/* ---- large ones ---- */
 
 /* One that is gone already is told by the check of its row. */
 static bool copy_large(struct backup_job *j, struct db *db, struct err *err)
@@ -189,7 +189,7 @@ bool backup_payloads_copy(struct backup_job *j, struct err *err)
     return ok;
 }
 
-/* ---- the check ------------------------------------------------------------------------------- */
+/* ---- the check ---- */
 
 static bool check_large(int dirfd, const struct payload_source *src, struct err *err)
 {

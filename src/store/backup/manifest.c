@@ -13,7 +13,7 @@
 #define PART_NAME "manifest.part"
 #define HEAD_LINE "waybill backup 1\n"
 
-/* ---- writing --------------------------------------------------------------------------------- */
+/* ---- writing ---- */
 
 bool manifest_begin(struct manifest_out *m, int dirfd, struct err *err)
 {
@@ -93,7 +93,7 @@ bool manifest_publish(struct manifest_out *m, struct err *err)
     return true;
 }
 
-/* ---- reading --------------------------------------------------------------------------------- */
+/* ---- reading ---- */
 
 static bool manifest_damaged(struct err *err)
 {

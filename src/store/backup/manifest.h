@@ -45,7 +45,7 @@ struct manifest_file {
     struct sha256 sha256;
 };
 
-/* ---- writing --------------------------------------------------------------------------------- */
+/* ---- writing ---- */
 
 struct manifest_out {
     int dirfd, fd; /* dirfd is lent */
@@ -60,7 +60,7 @@ bool manifest_add(struct manifest_out *m, const struct manifest_file *file, stru
 bool manifest_publish(struct manifest_out *m, struct err *err);
 void manifest_done(struct manifest_out *m); /* drops what was not published; safe twice */
 
-/* ---- reading --------------------------------------------------------------------------------- */
+/* ---- reading ---- */
 
 /* ERR_PERMANENT: it is missing, damaged, or of a newer program. */
 bool manifest_read(int dirfd, struct manifest *ret, struct err *err);

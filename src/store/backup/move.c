@@ -39,8 +39,7 @@ static void move_stmt_done(sqlite3_stmt **stmt)
     (void)sqlite3_finalize(*stmt);
 }
 
-/* ---- opening ----------------------------------------------------------------------------------
- */
+/* ---- opening ---- */
 
 static bool move_open_folder(struct mover *k, struct err *err)
 {
@@ -185,8 +184,7 @@ static bool move_see_empty(struct mover *k, struct err *err)
     return k->m->was_done;
 }
 
-/* ---- tables ------------------------------------------------------------------------------------
- */
+/* ---- tables ---- */
 
 struct column {
     char name[MOVE_NAME];
@@ -513,8 +511,7 @@ static bool note_epoch(struct mover *k, struct err *err)
                     err);
 }
 
-/* ---- all of it ---------------------------------------------------------------------------------
- */
+/* ---- all of it ---- */
 
 static bool move_all(struct mover *k, struct err *err)
 {

@@ -22,8 +22,7 @@
 
 enum { PLACES_MOST = 4096 };
 
-/* ---- the old store ----------------------------------------------------------------------------
- */
+/* ---- the old store ---- */
 
 sqlite3_stmt *move_prepare(struct mover *k, const char *text, struct err *err)
 {
@@ -57,8 +56,7 @@ static void move_payloads_stmt_done(sqlite3_stmt **stmt)
     (void)sqlite3_finalize(*stmt);
 }
 
-/* ---- places -----------------------------------------------------------------------------------
- */
+/* ---- places ---- */
 
 static int64_t segment_index(const struct mover *k, int64_t seg)
 {
@@ -99,8 +97,7 @@ void move_timeline(const struct mover *k, struct str timeline, struct buf *ret)
     }
 }
 
-/* ---- payloads in segments -----------------------------------------------------------------------
- */
+/* ---- payloads in segments ---- */
 
 static void note_damage(struct mover *k, const struct id *id, const struct err *why)
 {
@@ -258,8 +255,7 @@ static bool put_table(struct mover *k, const char *table, struct err *err)
     return ok;
 }
 
-/* ---- large ones --------------------------------------------------------------------------------
- */
+/* ---- large ones ---- */
 
 static bool put_pieces(struct mover *k, int64_t pos, struct err *err)
 {
@@ -336,8 +332,7 @@ static bool put_large(struct mover *k, struct err *err)
     }
 }
 
-/* ---- all of them --------------------------------------------------------------------------------
- */
+/* ---- all of them ---- */
 
 /* For each table of documents: doc, and those of days. */
 static bool each_table(struct mover *k, bool (*fn)(struct mover *, const char *, struct err *),

@@ -23,7 +23,7 @@ const char *const restore_rules[RESTORE_RULES] = {
     [RESTORE_CANCEL] = "cancel",
 };
 
-/* ---- the row --------------------------------------------------------------------------------- */
+/* ---- the row ---- */
 
 bool restore_add(struct db *db, int64_t taken_us, struct str source, struct err *err)
 {
@@ -69,7 +69,7 @@ bool restore_newest(struct store *s, struct arena *a, struct restore *ret, struc
     return store_one(s, SQL_RESTORE_NEWEST, DB_NO_ARGS, restore_read_restore, a, ret, &there, err);
 }
 
-/* ---- choosing -------------------------------------------------------------------------------- */
+/* ---- choosing ---- */
 
 struct choose_op {
     struct store_op op;
@@ -132,7 +132,7 @@ static bool done_run(struct writer *w, struct store_op **ops, size_t count, stru
 
 static const struct store_verb done_verb = { .name = "end a restore", .run = done_run };
 
-/* ---- the rule -------------------------------------------------------------------------------- */
+/* ---- the rule ---- */
 
 /* A walk over what the rule is for, in pages of what nobody has in hand. */
 struct walk {

@@ -42,7 +42,7 @@ static void restore_files_job_done(struct job *j)
             (void)close(fds[i]);
 }
 
-/* ---- looking --------------------------------------------------------------------------------- */
+/* ---- looking ---- */
 
 static bool copy_checked(struct job *j, const struct file_copy *c, const struct manifest_file *want,
                          struct err *err)
@@ -98,7 +98,7 @@ bool restore_files_check(struct restore_files *r, struct err *err)
     return ok;
 }
 
-/* ---- the new folder -------------------------------------------------------------------------- */
+/* ---- the new folder ---- */
 
 static bool restore_files_has_files(int dirfd, const char *folder)
 {
@@ -191,7 +191,7 @@ static bool restore_files_begin(struct job *j, struct err *err)
     return file_make_dir(j->to_fd, "payload", err) && file_make_dir(j->to_fd, "large", err);
 }
 
-/* ---- files ----------------------------------------------------------------------------------- */
+/* ---- files ---- */
 
 static bool copy_in(void *arg, const struct manifest_file *f, struct err *err)
 {
@@ -313,7 +313,7 @@ static bool run_sqlite(struct job *j, struct err *err)
     return note_in_database(j, err) && give_key(j, err) && restore_files_end(j, err);
 }
 
-/* ---- PostgreSQL ------------------------------------------------------------------------------ */
+/* ---- PostgreSQL ---- */
 
 static bool see_database(struct job *j, struct db *db, struct err *err)
 {
@@ -350,7 +350,7 @@ static bool run_postgresql(struct job *j, struct err *err)
     return ok && (j->to_fd < 0 || give_key(j, err));
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
+/* ---- all of it ---- */
 
 static bool backup_restore_files_run(struct job *j, struct err *err)
 {

@@ -15,8 +15,7 @@ enum { FORGET_MOST = 500, LEASE_S = 3600 };
 const char *const batch_states[BATCH_STATES] = { "open", "closing", "closed", "ended" };
 const char *const batch_whys[BATCH_WHYS] = { "", "count", "bytes", "age", "time", "hand", "again" };
 
-/* ---- closing ----------------------------------------------------------------------------------
- */
+/* ---- closing ---- */
 
 struct close_op {
     struct store_op op;
@@ -103,8 +102,7 @@ bool batch_slot_reset(struct store *s, int64_t name, int64_t from_us, int64_t to
                         DB_ARGS(db_int(name), db_int(from_us), db_int(to_us)), err);
 }
 
-/* ---- reading ----------------------------------------------------------------------------------
- */
+/* ---- reading ---- */
 
 bool batch_read_id(struct str bytes, struct id *ret)
 {
@@ -186,8 +184,7 @@ bool batch_names_open(struct store *s, struct batch_name *ret, size_t most, size
                          ROWS_INTO(ret, most, NULL, read_name_open), ret_count, err);
 }
 
-/* ---- building ---------------------------------------------------------------------------------
- */
+/* ---- building ---- */
 
 bool batch_start(struct store *s, struct err *err)
 {

@@ -41,8 +41,7 @@ extern const char *const batch_states[BATCH_STATES];
 
 extern const char *const batch_whys[BATCH_WHYS];
 
-/* ---- closing ----------------------------------------------------------------------------------
- */
+/* ---- closing ---- */
 
 enum { BATCH_ANY_RECEIVER = -1 };
 
@@ -69,8 +68,7 @@ bool batch_slot(struct store *s, int64_t name, int64_t start_us, int64_t *ret_us
 bool batch_slot_reset(struct store *s, int64_t name, int64_t from_us, int64_t to_us,
                       struct err *err);
 
-/* ---- building ---------------------------------------------------------------------------------
- */
+/* ---- building ---- */
 
 struct batch {
     int64_t num, name, route, receiver, config, members, bytes;
@@ -122,8 +120,7 @@ bool batch_built(struct store *s, const struct batch *b, const struct batch_docu
 /* Batches that ended before then; a few at a time. */
 bool batch_forget(struct store *s, int64_t before_us, struct err *err);
 
-/* ---- looking ----------------------------------------------------------------------------------
- */
+/* ---- looking ---- */
 
 struct batch_filter {
     int64_t name; /* 0: any */
@@ -142,8 +139,7 @@ bool batch_names_open(struct store *s, struct batch_name *ret, size_t most, size
 /* Whether batch_claim() would find one. */
 bool batch_waits(struct store *s, bool *ret, struct err *err);
 
-/* ---- for the store itself ----------------------------------------------------------------------
- */
+/* ---- for the store itself ---- */
 
 /* False: there is none. */
 bool batch_read_id(struct str bytes, struct id *ret);

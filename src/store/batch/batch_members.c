@@ -16,8 +16,7 @@
 #include "store/road/retain_days.h"
 #include "store/road/settle.h"
 
-/* ---- a member that cannot be joined ------------------------------------------------------------
- */
+/* ---- a member that cannot be joined ---- */
 
 struct aside_op {
     struct store_op op;
@@ -89,8 +88,7 @@ bool batch_aside(struct store *s, const struct batch *b, const struct batch_memb
     return true;
 }
 
-/* ---- some members at a time --------------------------------------------------------------------
- */
+/* ---- some members at a time ---- */
 
 /* They are members no more; the last ones end the batch. */
 static bool drop_some(struct writer *w, int64_t batch, const int64_t *docs, size_t count, bool last,
@@ -213,8 +211,7 @@ bool batch_let_go(struct store *s, struct batch_going *g, struct err *err)
     return true;
 }
 
-/* ---- ending -----------------------------------------------------------------------------------
- */
+/* ---- ending ---- */
 
 static void read_over(struct db_rows *row, struct arena *a, void *to)
 {
@@ -335,8 +332,7 @@ bool batch_end(struct store *s, const struct batch_over *b, enum document_state 
     return true;
 }
 
-/* ---- for the store itself ----------------------------------------------------------------------
- */
+/* ---- for the store itself ---- */
 
 static void read_membership(struct db_rows *row, struct arena *a, void *to)
 {

@@ -29,8 +29,7 @@ bool batch_who_goes(struct store *s, struct arena *a, struct batch_going *g, str
 /* Some of them. */
 bool batch_let_go(struct store *s, struct batch_going *g, struct err *err);
 
-/* ---- ending -----------------------------------------------------------------------------------
- */
+/* ---- ending ---- */
 
 /* Batches whose document is over, above one. */
 struct batch_over {
@@ -44,8 +43,7 @@ bool batch_over(struct store *s, int64_t after, struct batch_over *ret, size_t m
 bool batch_end(struct store *s, const struct batch_over *b, enum document_state state,
                int64_t keep_days, bool *ret_left, struct err *err);
 
-/* ---- for the store itself ----------------------------------------------------------------------
- */
+/* ---- for the store itself ---- */
 
 /* The batch of a member; num 0: it is none. */
 struct batch_at {

@@ -83,7 +83,7 @@ static int64_t db_postgres_wait_us(const struct db_postgres *self, enum sql_id i
     return self->reader ? READER_WAIT_US : WRITER_WAIT_US;
 }
 
-/* ---- answers ---------------------------------------------------------------------- */
+/* ---- answers ---- */
 
 static void note_prepared(const struct pending *p, bool ok)
 {
@@ -207,7 +207,7 @@ static bool leave_pipeline(struct db_postgres *self, struct err *err)
     return true;
 }
 
-/* ---- statements -------------------------------------------------------------------- */
+/* ---- statements ---- */
 
 static const char *db_postgres_text_of(struct db_postgres *self, const char *from, int64_t slot)
 {
@@ -427,7 +427,7 @@ static void postgres_rows_done(struct db_rows *rows)
     PQclear(rows->state);
 }
 
-/* ---- transactions ------------------------------------------------------------------ */
+/* ---- transactions ---- */
 
 static bool postgres_begin(struct db *db, enum sql_id how, struct err *err)
 {
@@ -521,7 +521,7 @@ static bool postgres_script(struct db *db, const char *text, struct err *err)
     return simple(self, SQL_COUNT, text, err) && (!piped || enter_pipeline(self, err));
 }
 
-/* ---- the connection ------------------------------------------------------------------ */
+/* ---- the connection ---- */
 
 static void disconnect(struct db_postgres *self)
 {

@@ -12,7 +12,7 @@
 #include "base/str.h"
 #include "store/db/db.h"
 
-/* ---- connecting --------------------------------------------------------------------- */
+/* ---- connecting ---- */
 
 /* What the address may not change, and what it may. */
 static const struct {
@@ -157,7 +157,7 @@ void pg_settings(bool reader, struct pg_setting ret[static PG_SETTINGS])
     memcpy(ret, settings, sizeof settings);
 }
 
-/* ---- waiting and failing -------------------------------------------------------------- */
+/* ---- waiting and failing ---- */
 
 bool pg_lost(PGconn *conn, struct err *err)
 {

@@ -50,7 +50,7 @@ static const sqlite3_io_methods *below(const sqlite3_file *file)
     unreachable("a file has our method table");
 }
 
-/* ---- the log in one piece --------------------------------------------------------------- */
+/* ---- the log in one piece ---- */
 
 static int flush(sqlite3_file *file)
 {
@@ -113,7 +113,7 @@ static int close_flushed(sqlite3_file *file)
     return rc != SQLITE_OK ? rc : closed;
 }
 
-/* ---- syncs -------------------------------------------------------------------------------- */
+/* ---- syncs ---- */
 
 static int sync_counted(sqlite3_file *file, int flags)
 {
@@ -127,7 +127,7 @@ static int sync_counted(sqlite3_file *file, int flags)
     return below(file)->xSync(file, flags);
 }
 
-/* ---- the layer ---------------------------------------------------------------------------- */
+/* ---- the layer ---- */
 
 static void replace(sqlite3_io_methods *m)
 {

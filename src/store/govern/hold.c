@@ -9,8 +9,7 @@
 #include "store/kernel/reader.h"
 #include "store/kernel/store_state.h"
 
-/* ---- changes -----------------------------------------------------------------------------------
- */
+/* ---- changes ---- */
 
 static void read_hold(struct db_rows *row, struct arena *a, void *to)
 {
@@ -183,8 +182,7 @@ bool hold_see(struct store *s, int64_t num, struct str sending, struct err *err)
                         NULL, err);
 }
 
-/* ---- look ---------------------------------------------------------------------------------------
- */
+/* ---- look ---- */
 
 bool hold_list(struct store *s, bool ended, struct arena *a, struct hold *ret, size_t *ret_count,
                struct err *err)

@@ -10,8 +10,7 @@ enum { FORGET_MOST = 5000 };
 /* A note is renewed when it is this old: far below the week after which it is forgotten. */
 #define RENEW_US (INT64_C(86400) * CLOCK_S)
 
-/* ---- whose turn it is -------------------------------------------------------------------------
- */
+/* ---- whose turn it is ---- */
 
 /* A SQLite store has one node: it is always its turn. */
 bool poll_turn(struct store *s, int64_t gateway, int64_t lease_us, bool *ret_ours, struct err *err)
@@ -35,8 +34,7 @@ bool poll_turn_end(struct store *s, int64_t gateway, struct err *err)
                         NULL, err);
 }
 
-/* ---- what was taken ----------------------------------------------------------------------------
- */
+/* ---- what was taken ---- */
 
 static struct db_value key_value(const struct sha256 *key)
 {

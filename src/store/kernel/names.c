@@ -11,7 +11,7 @@
 
 enum { SLOTS_FIRST = 256 };
 
-/* ---- in memory ---------------------------------------------------------------------- */
+/* ---- in memory ---- */
 
 static size_t hash_name(enum name_kind kind, struct str name)
 {
@@ -85,7 +85,7 @@ static void names_remember(struct name_table *t, int64_t id, enum name_kind kind
     names_put(t, t->count++);
 }
 
-/* ---- from the store ------------------------------------------------------------------ */
+/* ---- from the store ---- */
 
 static bool add_word(void *arg, struct db_rows *row, struct err *err)
 {
@@ -120,7 +120,7 @@ void names_done(struct store *s)
     arena_done(&s->words.arena);
 }
 
-/* ---- adding ---------------------------------------------------------------------------- */
+/* ---- adding ---- */
 
 struct words_op {
     struct store_op op;

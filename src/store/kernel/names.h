@@ -40,7 +40,7 @@ struct str name_text(struct store *s, int64_t id);
 /* The name of a word of this kind; false: it is none, or not known here. */
 bool name_of_kind(struct store *s, enum name_kind kind, int64_t id, struct str *ret);
 
-/* ---- inside the store ------------------------------------------------------------------------ */
+/* ---- inside the store ---- */
 
 struct stored_name {
     int64_t id;

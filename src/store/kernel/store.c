@@ -54,7 +54,7 @@ bool store_connect_beat(struct store *s, struct db **ret, struct err *err)
     return store_connect(s, false, ret, err);
 }
 
-/* ---- readers -------------------------------------------------------------------- */
+/* ---- readers ---- */
 
 struct db *store_reader(struct store *s, struct err *err)
 {

@@ -76,7 +76,7 @@ static struct metric checkpoint_time = { .name = "waybill_checkpoint_seconds",
 static struct metric *const metrics[] = { &groups, &group_ops, &group_time,
                                           &halved, &again,     &checkpoint_time };
 
-/* ---- the queue -------------------------------------------------------------- */
+/* ---- the queue ---- */
 
 bool writers_submit(struct writers *ws, struct store_op *first, struct store_op *last, size_t count)
 {
@@ -269,7 +269,7 @@ static void note_told(struct writers *ws)
     (void)pthread_mutex_unlock(&ws->mutex);
 }
 
-/* ---- a group ---------------------------------------------------------------- */
+/* ---- a group ---- */
 
 /* With the mutex held. */
 static bool take_block(struct writer *w, struct numbers *n, struct err *err)
@@ -493,7 +493,7 @@ static void sort_by_verb(struct store_op **ops, size_t count)
     free(sorted);
 }
 
-/* ---- between groups ---------------------------------------------------------- */
+/* ---- between groups ---- */
 
 static bool checkpoint(struct writer *w, struct err *err)
 {

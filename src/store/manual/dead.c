@@ -102,7 +102,7 @@ static struct row dead_row_of(struct db_rows *row, struct arena *a)
     return r;
 }
 
-/* ---- walking --------------------------------------------------------------------------------- */
+/* ---- walking ---- */
 
 /* Gets the rows that match; false: enough. */
 typedef bool visit(void *arg, const struct row *row);
@@ -160,8 +160,7 @@ static bool dead_walk_on(struct walk *k, int64_t scan_most, int64_t *ret_next, s
     return true;
 }
 
-/* ---- lists --------------------------------------------------------------------------------------
- */
+/* ---- lists ---- */
 
 struct page {
     struct store *store;
@@ -235,8 +234,7 @@ bool dead_count(struct store *s, const struct dead_filter *f, int64_t above, int
     return true;
 }
 
-/* ---- groups
- * --------------------------------------------------------------------------------------- */
+/* ---- groups ---- */
 
 struct groups {
     enum dead_by by;
@@ -342,8 +340,7 @@ bool dead_groups(struct store *s, const struct dead_filter *f, enum dead_by by, 
     return true;
 }
 
-/* ---- re-drive
- * ----------------------------------------------------------------------------------------- */
+/* ---- re-drive ---- */
 
 bool dead_redrive(struct store *s, struct str code, int64_t above,
                   const struct operate_order *order, dead_has_answer *ask, void *arg,

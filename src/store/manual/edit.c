@@ -49,7 +49,7 @@ struct work {
     struct live_deliveries parts;
 };
 
-/* ---- answers --------------------------------------------------------------------------------- */
+/* ---- answers ---- */
 
 static bool edit_say(struct work *k, enum operate_result result, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
@@ -101,7 +101,7 @@ static struct str line_of_original(struct work *k)
                             id)));
 }
 
-/* ---- an original that lives ------------------------------------------------------------------ */
+/* ---- an original that lives ---- */
 
 /* False with ERR_NONE: it does not live. */
 static bool edit_read_live(struct work *k, struct err *err)
@@ -226,7 +226,7 @@ static bool note_live(struct work *k, struct err *err)
     return db_batch(k->w->db, SQL_SETTLE_TRAIL, DB_NO_SLOT, row, 2, 1, err);
 }
 
-/* ---- an original that is over ---------------------------------------------------------------- */
+/* ---- an original that is over ---- */
 
 /* False with ERR_NONE: it is not in this table. */
 static bool edit_find_ended(struct work *k, int64_t slot, enum document_state *ret, struct err *err)
@@ -296,7 +296,7 @@ static bool settle_original(struct work *k, struct err *err)
     return edit_say(k, OPERATE_NONE, "there is no such document");
 }
 
-/* ---- the new document ------------------------------------------------------------------------ */
+/* ---- the new document ---- */
 
 static struct str edit_first_line(struct work *k)
 {
@@ -338,7 +338,7 @@ static bool make_document(struct work *k, struct err *err)
     return true;
 }
 
-/* ---- the verb -------------------------------------------------------------------------------- */
+/* ---- the verb ---- */
 
 /* Of two with one key in a group the second gets the first one's answer. */
 static bool is_twin(struct edit_op *const *before, size_t count, struct accept_op *doc)

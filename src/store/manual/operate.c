@@ -91,7 +91,7 @@ static bool say_sending(struct work *k, const struct live_delivery *p)
                        STR_ARG(name_text(k->w->store, p->endpoint)));
 }
 
-/* ---- tasks ----------------------------------------------------------------------------------- */
+/* ---- tasks ---- */
 
 static void note_put(struct work *k, int64_t queue, struct claim_place place)
 {
@@ -118,8 +118,7 @@ static bool operate_put_ready(struct work *k, int64_t queue, int64_t task, int64
     return db_batch(k->w->db, SQL_TASK_READY_ADD, DB_NO_SLOT, row, 5, 1, err);
 }
 
-/* ---- the document ------------------------------------------------------------------------------
- */
+/* ---- the document ---- */
 
 /* The line in the timeline is what the answer says. */
 static struct str operate_line_of(struct work *k, enum timeline_outcome outcome, int64_t config)
@@ -180,8 +179,7 @@ static bool start_run(struct work *k, int64_t config, struct err *err)
            operate_add_line(k, TIMELINE_AGAIN, config, err);
 }
 
-/* ---- deliveries
- * ---------------------------------------------------------------------------------- */
+/* ---- deliveries ---- */
 
 static size_t operate_choose(struct work *k, unsigned states)
 {
@@ -296,8 +294,7 @@ static bool send_parts(struct work *k, struct err *err)
                                DB_ARGS(db_int(k->doc), db_int(0), db_int(1)), NULL, err);
 }
 
-/* ---- retry
- * ---------------------------------------------------------------------------------------- */
+/* ---- retry ---- */
 
 #define BIT(state) (1u << (state))
 
@@ -374,8 +371,7 @@ static bool retry_live(struct work *k, struct err *err)
                                                                             : restart(k, err);
 }
 
-/* ---- cancel and discard
- * ----------------------------------------------------------------------------- */
+/* ---- cancel and discard ---- */
 
 static bool end_parts(struct work *k, struct err *err)
 {
@@ -438,8 +434,7 @@ static bool discard_live(struct work *k, struct err *err)
     return place_drop(k->w, k->doc, &place, err) && end_document(k, DOCUMENT_CANCELLED, err);
 }
 
-/* ---- after a restore
- * ----------------------------------------------------------------------------- */
+/* ---- after a restore ---- */
 
 static bool doubt_part(struct work *k, const struct live_delivery *p, struct err *err)
 {
@@ -495,8 +490,7 @@ static bool doubt_member(struct work *k, struct err *err)
            operate_add_line(k, TIMELINE_DOUBT, 0, err);
 }
 
-/* ---- documents that ended
- * ------------------------------------------------------------------------------ */
+/* ---- documents that ended ---- */
 
 static bool operate_revive(struct work *k, int64_t slot, struct err *err)
 {
@@ -558,8 +552,7 @@ static bool operate_ended(struct work *k, struct err *err)
     return operate_say(k, OPERATE_NONE, "there is no such document");
 }
 
-/* ---- the verb
- * ---------------------------------------------------------------------------------------------- */
+/* ---- the verb ---- */
 
 /* False with ERR_NONE: it does not live. */
 static bool operate_read_live(struct work *k, struct err *err)
@@ -626,7 +619,7 @@ static bool operate_one(struct work *k, struct err *err)
     return doubt_live(k, err);
 }
 
-/* ---- the audit log --------------------------------------------------------------------------- */
+/* ---- the audit log ---- */
 
 /* A document: the states that its deliveries were in, and what was answered. */
 static void note_one(struct work *k)
@@ -661,7 +654,7 @@ static void note_bulk(struct writer *w, struct operate_op *o)
         audit_note_result(w, &o->op, (struct str){ 0 }, (struct str){ 0 }, str_of(text));
 }
 
-/* ---- the verb -------------------------------------------------------------------------------- */
+/* ---- the verb ---- */
 
 static bool operate_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {

@@ -78,7 +78,7 @@ static size_t resolve_choose(struct work *k)
     return n;
 }
 
-/* ---- the timeline ---------------------------------------------------------------------------- */
+/* ---- the timeline ---- */
 
 /* One line says who decided, and one for each delivery what it is now. */
 static struct str lines_of(struct work *k)
@@ -123,7 +123,7 @@ static void say_done(struct work *k)
     (void)resolve_say(k, OPERATE_DONE, text.ptr);
 }
 
-/* ---- what is done ---------------------------------------------------------------------------- */
+/* ---- what is done ---- */
 
 static bool deliver(struct work *k, struct live_delivery *p, struct err *err)
 {
@@ -210,7 +210,7 @@ static bool resolve_one(struct work *k, const struct id *id, struct err *err)
     return settle_parts(k, err) && end_or_note(k, err);
 }
 
-/* ---- the verb -------------------------------------------------------------------------------- */
+/* ---- the verb ---- */
 
 static bool resolve_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {

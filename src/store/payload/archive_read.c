@@ -13,7 +13,7 @@
 #include "store/kernel/reader.h"
 #include "store/kernel/store_state.h"
 
-/* ---- files ---------------------------------------------------------------------------------- */
+/* ---- files ---- */
 
 const char *archive_file(const char *name, const char *suffix, char to[static ARCHIVE_FILE])
 {
@@ -42,7 +42,7 @@ int64_t archive_u64(const char *at)
     return (int64_t)le64toh(n);
 }
 
-/* ---- what is in one ------------------------------------------------------------------------- */
+/* ---- what is in one ---- */
 
 struct archive_walk *archive_walk(struct arena *a, struct str folder, struct str name,
                                   struct archive_walk *next)
@@ -104,7 +104,7 @@ bool archive_walk_has(struct archive_walk *w, const struct id *id, bool *ret, st
     return true;
 }
 
-/* ---- a document ----------------------------------------------------------------------------- */
+/* ---- a document ---- */
 
 /* The entry of an id in an index, by halves: ids go in the order of their numbers. */
 static bool search_index(int fd, const struct id *id, char entry[static ARCHIVE_ENTRY],

@@ -33,8 +33,7 @@ bool archive_find(struct store *s, const struct id *id, struct archive_place *re
 bool archive_source(struct store *s, const struct id *id, struct payload_source *ret,
                     bool *ret_found, struct err *err);
 
-/* ---- the files of an archive ------------------------------------------------------------------
- */
+/* ---- the files of an archive ---- */
 
 enum {
     ARCHIVE_ENTRY = 80,

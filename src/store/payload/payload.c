@@ -30,7 +30,7 @@ static void large_name(int64_t number, const char *suffix, char name[static NAME
     (void)snprintf(name, NAME, "%016llx%s", (unsigned long long)number, suffix);
 }
 
-/* ---- reading ---------------------------------------------------------------------- */
+/* ---- reading ---- */
 
 struct payload_reader {
     struct store *store;
@@ -194,7 +194,7 @@ bool payload_next(struct payload_reader *r, struct str *ret, struct err *err)
     return true;
 }
 
-/* ---- large payloads on their way in ------------------------------------------------- */
+/* ---- large payloads on their way in ---- */
 
 struct upload {
     struct store *store;
@@ -413,7 +413,7 @@ bool payload_unlink(struct store *s, int64_t pos, int64_t *ret_bytes, struct err
     return true;
 }
 
-/* ---- what a crash left ------------------------------------------------------------------ */
+/* ---- what a crash left ---- */
 
 bool payload_sweep_uploads(struct store *s, int64_t *ret_swept, struct err *err)
 {

@@ -10,8 +10,7 @@
 
 enum { ROLES_TEXT = ROLES_OF_ONE_MOST * (ROLE_NAME_MOST + 1) };
 
-/* ---- changes ----------------------------------------------------------------------------------
- */
+/* ---- changes ---- */
 
 struct add_op {
     struct store_op op;
@@ -100,8 +99,7 @@ bool admin_key_use(struct store *s, struct str name, int64_t used_us, struct err
                         NULL, err);
 }
 
-/* ---- looking ----------------------------------------------------------------------------------
- */
+/* ---- looking ---- */
 
 static void admin_key_read_key(struct db_rows *row, struct arena *a, void *to)
 {

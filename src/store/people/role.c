@@ -22,8 +22,7 @@ bool role_name_fits(struct str name)
     return name.len > 0 && name.len <= ROLE_NAME_MOST;
 }
 
-/* ---- what a role may be -----------------------------------------------------------------------
- */
+/* ---- what a role may be ---- */
 
 static bool check_systems(const struct role *r, struct err *err)
 {
@@ -76,8 +75,7 @@ static bool role_check(const struct role *r, struct err *err)
     return check_rights(r, err) && (r->everywhere || check_systems(r, err));
 }
 
-/* ---- changes ----------------------------------------------------------------------------------
- */
+/* ---- changes ---- */
 
 struct put_op {
     struct store_op op;
@@ -139,8 +137,7 @@ bool role_drop(struct store *s, struct str name, bool *ret_was_there, struct err
                             ret_was_there, err);
 }
 
-/* ---- looking ----------------------------------------------------------------------------------
- */
+/* ---- looking ---- */
 
 static unsigned read_rights(struct str words)
 {

@@ -44,7 +44,7 @@ static void keys_done(struct keys *k)
     sodium_memzero(k, sizeof *k);
 }
 
-/* ---- the key file ---------------------------------------------------------------------- */
+/* ---- the key file ---- */
 
 static void secret_derive(const unsigned char key[KEY_BYTES], struct keys *ret)
 {
@@ -206,7 +206,7 @@ bool secret_key_copy(struct store *s, int dirfd, struct err *err)
     return ok;
 }
 
-/* ---- sealing ------------------------------------------------------------------------------ */
+/* ---- sealing ---- */
 
 static void secret_seal(const struct keys *k, struct str name, struct str value, unsigned char *ret)
 {
@@ -258,7 +258,7 @@ static void fingerprint(const struct keys *k, struct str value, char ret[FINGERP
     (void)sodium_bin2hex(ret, FINGERPRINT * 2 + 1, digest, FINGERPRINT);
 }
 
-/* ---- changes ------------------------------------------------------------------------------ */
+/* ---- changes ---- */
 
 struct secret_op {
     struct store_op op;
@@ -351,7 +351,7 @@ bool secret_drop(struct store *s, struct str name, bool *ret_was, struct err *er
     return true;
 }
 
-/* ---- look ----------------------------------------------------------------------------------- */
+/* ---- look ---- */
 
 static void read_secret(struct db_rows *row, struct arena *a, void *to)
 {

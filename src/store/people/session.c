@@ -11,7 +11,7 @@ static struct str session_digest_bytes(const struct sha256 *d)
     return str_mem(d->bytes, SHA256_SIZE);
 }
 
-/* ---- changes --------------------------------------------------------------------------------- */
+/* ---- changes ---- */
 
 struct session_op {
     struct store_op op;
@@ -98,7 +98,7 @@ bool session_note_used(struct store *s, const struct session_use *uses, size_t c
     return writers_call(s->writers, &use_verb, &o.op, err);
 }
 
-/* ---- looking --------------------------------------------------------------------------------- */
+/* ---- looking ---- */
 
 static void read_session(struct db_rows *row, struct arena *a, void *to)
 {

@@ -22,7 +22,7 @@ bool user_is_name(struct str name)
     return name.len >= 1 && name.len <= USER_NAME_MOST;
 }
 
-/* ---- reading --------------------------------------------------------------------------------- */
+/* ---- reading ---- */
 
 static void read_user(struct db_rows *row, struct arena *a, void *to)
 {
@@ -80,7 +80,7 @@ bool user_mark(struct store *s, int64_t *ret, struct err *err)
     return store_mark(s, "login", ret, err);
 }
 
-/* ---- changes --------------------------------------------------------------------------------- */
+/* ---- changes ---- */
 
 struct user_op {
     struct store_op op;
@@ -243,7 +243,7 @@ bool user_drop(struct store *s, struct str name, bool *ret_was, struct err *err)
     return true;
 }
 
-/* ---- links ----------------------------------------------------------------------------------- */
+/* ---- links ---- */
 
 /* The first user gets one while there is none, of users and of links. */
 static bool may_invite(struct writer *w, struct str name, bool *ret, struct err *err)

@@ -36,7 +36,7 @@ enum {
     PIECE = 1 << 20,
 };
 
-/* ---- files ---------------------------------------------------------------------------------- */
+/* ---- files ---- */
 
 /* A file that is being written, with the digest of what was. */
 struct out {
@@ -94,7 +94,7 @@ static void out_drop(struct out *o)
     digest_drop(&o->digest);
 }
 
-/* ---- what there is already ------------------------------------------------------------------ */
+/* ---- what there is already ---- */
 
 struct noted {
     int64_t part;    /* the last; 0: there is none */
@@ -102,7 +102,7 @@ struct noted {
     struct archive_walk *walks;
 };
 
-/* ---- one document --------------------------------------------------------------------------- */
+/* ---- one document ---- */
 
 static void archive_put_text(struct json_out *j, const char *key, struct str text)
 {
@@ -279,7 +279,7 @@ static bool copy_all(struct making *m, struct noted *noted, struct err *err)
     return true;
 }
 
-/* ---- comparing ------------------------------------------------------------------------------ */
+/* ---- comparing ---- */
 
 static bool archive_digest_range(int fd, int64_t at, int64_t size, struct sha256 *ret,
                                  struct err *err)
@@ -346,7 +346,7 @@ static bool same_payloads(const struct making *m, struct err *err)
     return true;
 }
 
-/* ---- the manifest --------------------------------------------------------------------------- */
+/* ---- the manifest ---- */
 
 static void put_file(struct json_out *j, const char *key, const char *name, const struct out *o)
 {
@@ -439,7 +439,7 @@ static bool archive_add_run(struct writer *w, struct store_op **ops, size_t coun
 
 static const struct store_verb add_verb = { .name = "note an archive", .run = archive_add_run };
 
-/* ---- a day ---------------------------------------------------------------------------------- */
+/* ---- a day ---- */
 
 static void drop_files(const struct making *m)
 {
@@ -629,7 +629,7 @@ bool archive_day(struct store *s, struct str folder, int64_t day, struct archive
     return ok;
 }
 
-/* ---- looking --------------------------------------------------------------------------------- */
+/* ---- looking ---- */
 
 static void read_look(struct db_rows *row, struct arena *a, void *to)
 {

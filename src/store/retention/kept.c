@@ -171,7 +171,7 @@ bool kept_drop(struct store *s, const struct id *id, struct str by, bool *ret_fo
     return true;
 }
 
-/* ---- looking -------------------------------------------------------------------------------- */
+/* ---- looking ---- */
 
 static void read_kept(struct db_rows *row, struct arena *a, void *to)
 {

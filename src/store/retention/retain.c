@@ -17,7 +17,7 @@
 #include "store/road/done.h"
 #include "store/search/index_forget.h"
 
-/* ---- which days ----------------------------------------------------------------------------- */
+/* ---- which days ---- */
 
 bool retain_due(struct store *s, int64_t before, int64_t *ret_days, size_t most, size_t *ret_count,
                 struct err *err)
@@ -39,7 +39,7 @@ bool retain_present(struct store *s, int64_t *ret, struct err *err)
     return true;
 }
 
-/* ---- the first of a day ---------------------------------------------------------------------- */
+/* ---- the first of a day ---- */
 
 /* Numbers of one look, of which half a million that are gone take 0.2 s. */
 enum { FIRST_PORTION = 1 << 20 };
@@ -68,7 +68,7 @@ bool retain_first(struct store *s, int64_t day, int64_t *ret, struct err *err)
     return r.db != NULL && first_of(r.db, day, ret, err);
 }
 
-/* ---- a slice -------------------------------------------------------------------------------- */
+/* ---- a slice ---- */
 
 struct slice_op {
     struct store_op op;
@@ -368,7 +368,7 @@ bool retain_slice(struct store *s, const struct retain_order *order, struct reta
     return ok;
 }
 
-/* ---- tables --------------------------------------------------------------------------------- */
+/* ---- tables ---- */
 
 struct table_op {
     struct store_op op;
@@ -476,8 +476,7 @@ bool retain_drop(struct store *s, int64_t age_us, int64_t *ret_dropped, struct e
     return ok;
 }
 
-/* ---- the day that was believed ----------------------------------------------------------------
- */
+/* ---- the day that was believed ---- */
 
 struct believe_op {
     struct store_op op;

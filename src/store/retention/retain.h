@@ -40,7 +40,7 @@
 struct store;
 struct writer;
 
-/* ---- days ----------------------------------------------------------------------------------- */
+/* ---- days ---- */
 
 /* SQLite has one writer: who sends waits while a slice goes.  On PostgreSQL a row that goes costs
  * more, most of it log that others' commits wait for, but so does a slice. */

@@ -21,7 +21,7 @@ enum {
     MOVE_BYTES = 1 << 20, /* copied in one commit */
 };
 
-/* ---- notes ---------------------------------------------------------------------------------- */
+/* ---- notes ---- */
 
 struct note {
     int64_t seg, pos;
@@ -82,7 +82,7 @@ static bool retain_bytes_note(struct store *s, enum note_change change, struct n
     return writers_call(s->writers, &note_verb, &o.op, err);
 }
 
-/* ---- files and pieces ----------------------------------------------------------------------- */
+/* ---- files and pieces ---- */
 
 static bool drop_file(struct store *s, struct note n, struct retain_bytes *ret, struct err *err)
 {
@@ -127,7 +127,7 @@ static bool drop_noted(struct store *s, struct retain_bytes *ret, struct err *er
     return true;
 }
 
-/* ---- which entries are needed --------------------------------------------------------------- */
+/* ---- which entries are needed ---- */
 
 struct entry {
     struct segment_entry at;
@@ -239,8 +239,7 @@ static bool mark_living(struct store *s, struct entries *l, struct err *err)
     return ok;
 }
 
-/* ---- copying ----------------------------------------------------------------------------------
- */
+/* ---- copying ---- */
 
 struct moving {
     struct payload_ref from;
@@ -318,7 +317,7 @@ static bool move_some(struct store *s, int64_t seg, const struct entries *l, siz
     return writers_call(s->writers, &move_verb, &o.op, err);
 }
 
-/* ---- a segment ------------------------------------------------------------------------------ */
+/* ---- a segment ---- */
 
 /* What was in a group of the writer when it rolled is committed when this is. */
 struct newest_op {

@@ -25,7 +25,7 @@
  * earlier or later, or by a clock that is a little off, meets it in one of them. */
 #define KEY_EDGE_US (INT64_C(60) * 1000000)
 
-/* ---- keys --------------------------------------------------------------------- */
+/* ---- keys ---- */
 
 struct lookup {
     struct accept_op **keyed;
@@ -211,7 +211,7 @@ static bool accept_add_keys(struct writer *w, struct accept_op **keyed, size_t c
     return key_log_add(w->db, rows, n, err);
 }
 
-/* ---- rows --------------------------------------------------------------------- */
+/* ---- rows ---- */
 
 static bool place_payload(struct writer *w, struct accept_op *a, struct err *err)
 {
@@ -478,7 +478,7 @@ const struct store_verb accept_verb = { .name = "accept",
                                         .last = true, /* the row of order_seq */
                                         .committed = accept_committed };
 
-/* ---- the tables of keys --------------------------------------------------------- */
+/* ---- the tables of keys ---- */
 
 enum { OVER_MOST = 64 };
 

@@ -178,7 +178,7 @@ size_t done_recent(struct store *s, int64_t days[static DONE_DAYS_MOST])
     return n;
 }
 
-/* ---- ahead -------------------------------------------------------------------------------- */
+/* ---- ahead ---- */
 
 struct keep_op {
     struct store_op op;

@@ -53,7 +53,7 @@ void key_log_free(struct key_log *k)
     free(k);
 }
 
-/* ---- memory ------------------------------------------------------------------------------- */
+/* ---- memory ---- */
 
 static int64_t key_log_hash_of(const struct sha256 *key)
 {
@@ -134,7 +134,7 @@ void key_log_added(struct key_log *k, const struct key_row *row)
     map_put(k->now, (struct entry){ key_log_hash_of(&row->key), row->slot, row->seq });
 }
 
-/* ---- rows ------------------------------------------------------------------------------------ */
+/* ---- rows ---- */
 
 bool key_log_add(struct db *db, const struct key_row *rows, size_t count, struct err *err)
 {
@@ -241,7 +241,7 @@ bool key_log_find(struct key_log *k, struct db *db, const struct sha256 *key, in
     return true;
 }
 
-/* ---- into the trees -------------------------------------------------------------------------- */
+/* ---- into the trees ---- */
 
 static int key_log_by_place(const void *a, const void *b)
 {
@@ -363,7 +363,7 @@ bool key_log_slice(struct key_log *k, struct db *db, bool *ret_waiting, struct e
     return true;
 }
 
-/* ---- start ----------------------------------------------------------------------------------- */
+/* ---- start ---- */
 
 static bool load_slot(void *arg, struct db_rows *row, struct err *err)
 {

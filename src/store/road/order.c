@@ -65,7 +65,7 @@ bool order_is_asking(struct store *s)
     return atomic_load(&s->order->count) > 0;
 }
 
-/* ---- lanes that are asked for again ---------------------------------------------------------- */
+/* ---- lanes that are asked for again ---- */
 
 static void ask_later(struct order *o, struct asking a)
 {
@@ -108,7 +108,7 @@ static bool add_asking(struct writer *w, int64_t *lanes, size_t *count, struct e
     return true;
 }
 
-/* ---- heads ----------------------------------------------------------------------------------- */
+/* ---- heads ---- */
 
 struct heads {
     struct writer *w;
@@ -345,7 +345,7 @@ bool order_take_numbers(struct writer *w, size_t n, int64_t *ret_first, struct e
     return true;
 }
 
-/* ---- verbs ----------------------------------------------------------------------------------- */
+/* ---- verbs ---- */
 
 struct order_op {
     struct store_op op;
@@ -395,7 +395,7 @@ bool order_step_aside(struct store *s, int64_t delivery, struct err *err)
     return writers_call(s->writers, &order_verb, &o.op, err);
 }
 
-/* ---- looking --------------------------------------------------------------------------------- */
+/* ---- looking ---- */
 
 static struct str order_id_of(struct db_rows *rows, int column, struct arena *a)
 {

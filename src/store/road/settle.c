@@ -18,7 +18,7 @@
 
 enum { FOUND = 9, OVER = 10 };
 
-/* ---- claims ---------------------------------------------------------------------------------- */
+/* ---- claims ---- */
 
 static bool settle_found_lease(void *arg, int64_t slot, size_t at, struct db_rows *row,
                                struct err *err)
@@ -61,7 +61,7 @@ static bool take_ready(struct writer *w, struct settle_op **ops, size_t count, s
     return true;
 }
 
-/* ---- what may move --------------------------------------------------------------------------- */
+/* ---- what may move ---- */
 
 /* A delivery whose task is claimed is being sent: nothing is written for that. */
 static bool may_move(enum delivery_state from, enum delivery_state to)
@@ -118,7 +118,7 @@ static bool check_moves(struct group *g, struct err *err)
     return l.found == n || err_set(err, ERR_PERMANENT, 0, "a delivery has no row, or no document");
 }
 
-/* ---- documents that stay --------------------------------------------------------------------- */
+/* ---- documents that stay ---- */
 
 static struct str whole_timeline(struct writer *w, struct str lines, struct str timeline)
 {
@@ -194,7 +194,7 @@ static bool write_delivers(struct group *g, struct err *err)
     return write_rows(g->w, &timelines, err) && write_rows(g->w, &g->move, err);
 }
 
-/* ---- documents that are over ----------------------------------------------------------------- */
+/* ---- documents that are over ---- */
 
 /* Settlements of deliveries of one document. */
 struct mates {
@@ -427,7 +427,7 @@ bool settle_end_all(struct writer *w, struct settle_end_order *orders, size_t co
     return write_endings(g, err) && write_tallies(g, err);
 }
 
-/* ---- the verb -------------------------------------------------------------------------------- */
+/* ---- the verb ---- */
 
 /* A run that was tried before gave its new deliveries numbers. */
 static void start_over(struct settle_op *o)
@@ -565,7 +565,7 @@ static bool settle_run(struct writer *w, struct store_op **ops, size_t count, st
            settle_order(w, g->ours, g->our_count, &all[0]->going, err);
 }
 
-/* ---- after the commit ------------------------------------------------------------------------ */
+/* ---- after the commit ---- */
 
 static void free_claim(struct claims *c, const struct settle_op *o)
 {

@@ -62,7 +62,7 @@ bool write_tallies(struct group *g, struct err *err)
                     err);
 }
 
-/* ---- tasks and deliveries -------------------------------------------------------------------- */
+/* ---- tasks and deliveries ---- */
 
 static void settle_rows_put_ready(struct group *g, int64_t queue, int64_t prio, int64_t id,
                                   int64_t kind, int64_t attempts, const struct task *t)

@@ -77,7 +77,7 @@ static struct db_args key_args(const struct task *t, struct db_value v[static 4]
     return (struct db_args){ .values = v, .count = 4 };
 }
 
-/* ---- claim -------------------------------------------------------------------------- */
+/* ---- claim ---- */
 
 struct claim_op {
     struct store_op op;
@@ -171,7 +171,7 @@ bool task_claim(struct store *s, int64_t queue, size_t limit, int64_t lease_us,
     return true;
 }
 
-/* ---- what becomes of a claimed task --------------------------------------------------- */
+/* ---- what becomes of a claimed task ---- */
 
 struct end_op {
     struct store_op op;
@@ -248,7 +248,7 @@ bool task_fail(struct store *s, const struct task *t, int64_t due_us, struct str
     return end_task(s, &o, ret_ours, err);
 }
 
-/* ---- later, crashed ------------------------------------------------------------------- */
+/* ---- later, crashed ---- */
 
 struct wake_op {
     struct store_op op;
@@ -371,7 +371,7 @@ bool task_dead_sum(struct store *s, int64_t *ret_count, int64_t *ret_oldest_us, 
     return ok;
 }
 
-/* ---- leases of the dead (PostgreSQL) ---------------------------------------------------- */
+/* ---- leases of the dead (PostgreSQL) ---- */
 
 /* The predecessor is certainly gone: its node row is marked dead already. */
 bool task_take_over(struct db *db, int64_t node, struct err *err)

@@ -6,7 +6,7 @@
 #include "store/kernel/reader.h"
 #include "store/kernel/store_state.h"
 
-/* ---- one ---------------------------------------------------------------------------- */
+/* ---- one ---- */
 
 /* From its deliveries; without them it is dead, or it waits or runs. */
 static enum document_state live_state(struct db_rows *row, const struct document *d)

@@ -85,7 +85,7 @@ bool document_list(struct store *s, const struct document_filter *f, int64_t bel
 /* With its texts on the arena, but for the timeline. */
 struct document document_copy(const struct document *d, struct arena *a);
 
-/* ---- for the store itself -------------------------------------------------------------------- */
+/* ---- for the store itself ---- */
 
 enum { SLOTS_MOST = 512 }; /* tables of ended documents: more than a year of days */
 

@@ -38,7 +38,7 @@ static void key_find_note(struct finding *f, struct str id)
         f->nums[f->found++] = id_row(&found);
 }
 
-/* ---- SQLite --------------------------------------------------------------------------------- */
+/* ---- SQLite ---- */
 
 static bool note_row(struct finding *f, int64_t slot, int64_t seq, struct err *err)
 {
@@ -128,8 +128,7 @@ static bool read_slots(struct finding *f, struct key_slot *ret, size_t *ret_coun
     return true;
 }
 
-/* ---- PostgreSQL -------------------------------------------------------------------------------
- */
+/* ---- PostgreSQL ---- */
 
 static bool key_find_found_key(void *arg, int64_t slot, size_t at, struct db_rows *row,
                                struct err *err)

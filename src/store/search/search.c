@@ -26,7 +26,7 @@ enum {
 #define DISORDER_US   (INT64_C(60) * CLOCK_S)
 #define LAST_OF_NAMES STR("\xf4\x8f\xbf\xbf") /* behind every character */
 
-/* ---- windows --------------------------------------------------------------------------- */
+/* ---- windows ---- */
 
 /* The same of live documents, and of all tables of ended ones. */
 static bool gather_each(struct search *x, struct source *c, enum sql_id live, enum sql_id ended,
@@ -40,8 +40,7 @@ static bool gather_each(struct search *x, struct source *c, enum sql_id live, en
     return true;
 }
 
-/* ---- SQLite: what the index does not know yet -------------------------------------------------
- */
+/* ---- SQLite: what the index does not know yet ---- */
 
 /* The watermark is read before the rows: what it covers the index has, whatever moves
  * meanwhile. */
@@ -59,7 +58,7 @@ static bool gather_above(struct search *x, struct source *c, int64_t below, int6
     return gather_each(x, c, SQL_DOC_ABOVE, SQL_DONE_ABOVE, args, err);
 }
 
-/* ---- words, sizes --------------------------------------------------------------------------- */
+/* ---- words, sizes ---- */
 
 /* A list of the index, from its end. */
 static size_t read_list(struct db_rows *rows, int64_t list[static INDEX_SLICE])
@@ -162,8 +161,7 @@ static bool gather_sizes(struct search *x, struct source *c, int64_t below, stru
     return true;
 }
 
-/* ---- attributes, names ------------------------------------------------------------------------
- */
+/* ---- attributes, names ---- */
 
 /* Slot by slot downwards, until there are enough or some were looked at. */
 struct slot_walk {
@@ -242,8 +240,7 @@ static bool gather_names(struct search *x, struct source *c, int64_t below, stru
     return gather_above(x, c, below, limit, err) && gather_slots(x, c, below, limit, err);
 }
 
-/* ---- sources ------------------------------------------------------------------------------------
- */
+/* ---- sources ---- */
 
 static bool gather_ended(struct search *x, struct source *c, int64_t below, struct err *err)
 {
@@ -348,8 +345,7 @@ static bool seek(struct search *x, struct source *c, int64_t num, int64_t *ret, 
     return true;
 }
 
-/* ---- all of them -------------------------------------------------------------------------------
- */
+/* ---- all of them ---- */
 
 bool search_is_late(const struct search *x)
 {
@@ -396,8 +392,7 @@ bool search_knows_error(const struct search *x)
     return x->knows_error;
 }
 
-/* ---- times --------------------------------------------------------------------------------------
- */
+/* ---- times ---- */
 
 static bool search_look_at(struct search *x, enum sql_id id, int64_t slot, int64_t from, int64_t to,
                            int64_t *io_num, int64_t *io_us, struct err *err)
@@ -483,8 +478,7 @@ static bool find_range(struct search *x, const struct document_filter *f, struct
     return f->until_us == 0 || (other = 0, near_time(x, top, f->until_us, &other, &x->high, err));
 }
 
-/* ---- opening -----------------------------------------------------------------------------------
- */
+/* ---- opening ---- */
 
 static struct source *search_add(struct search *x, enum source_kind kind)
 {

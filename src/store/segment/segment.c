@@ -106,7 +106,7 @@ static void file_name(int64_t seg, char name[static 32])
     (void)snprintf(name, 32, "%lld.seg", (long long)seg);
 }
 
-/* ---- the spare ------------------------------------------------------------ */
+/* ---- the spare ---- */
 
 static bool in_a_hurry(struct segments *s)
 {
@@ -193,7 +193,7 @@ static void want_spare(struct segments *s)
     (void)pthread_mutex_unlock(&s->mutex);
 }
 
-/* ---- the open segment ------------------------------------------------------- */
+/* ---- the open segment ---- */
 
 static int64_t today(void)
 {
@@ -477,7 +477,7 @@ bool segment_read(int dirfd, struct payload_ref place, const struct id *id, stru
     return true;
 }
 
-/* ---- for retention -------------------------------------------------------------------------- */
+/* ---- for retention ---- */
 
 int64_t segments_newest(const struct segments *s)
 {

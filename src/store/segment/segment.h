@@ -62,7 +62,7 @@ int64_t segment_of_name(struct str name);
 bool segment_read(int dirfd, struct payload_ref place, const struct id *id, struct buf *to,
                   struct err *err);
 
-/* ---- for retention -------------------------------------------------------------------------- */
+/* ---- for retention ---- */
 
 struct segment_entry {
     int64_t pos, bytes; /* bytes: what it takes in the file */

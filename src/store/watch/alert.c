@@ -10,8 +10,7 @@
 const char *const notice_kinds[NOTICE_KINDS] = { "raised", "cleared", "reminder" };
 const char *const notice_states[NOTICE_STATES] = { "waits", "sent", "given_up" };
 
-/* ---- changes -----------------------------------------------------------------------------------
- */
+/* ---- changes ---- */
 
 enum change { RAISE, KEEP, CLEAR, REMIND };
 
@@ -166,8 +165,7 @@ bool notice_end(struct store *s, int64_t num, enum notice_state state, int64_t w
                         NULL, err);
 }
 
-/* ---- look ---------------------------------------------------------------------------------------
- */
+/* ---- look ---- */
 
 static void read_alert(struct db_rows *row, struct arena *a, void *to)
 {

@@ -79,8 +79,7 @@ static bool newest(struct store *s, struct arena *a, struct audit_line *ret)
     return audit_list(s, &any, 1, a, ret, &n, &place, &err) && n == 1;
 }
 
-/* ---- the chain ---------------------------------------------------------------------------------
- */
+/* ---- the chain ---- */
 
 TEST(lines_follow_each_other)
 {
@@ -329,8 +328,7 @@ TEST(old_lines_go_and_the_chain_begins_behind_them)
     store_close(s);
 }
 
-/* ---- pages -------------------------------------------------------------------------------------
- */
+/* ---- pages ---- */
 
 static size_t count_of(struct store *s, const struct audit_filter *f, size_t first)
 {
@@ -397,8 +395,7 @@ TEST(lines_are_found_by_who_what_and_when)
     store_close(s);
 }
 
-/* ---- changes -----------------------------------------------------------------------------------
- */
+/* ---- changes ---- */
 
 static bool line_is(struct store *s, const char *object, const char *was, const char *became)
 {
@@ -525,8 +522,7 @@ TEST(what_is_done_to_documents_is_in_it)
     store_close(s);
 }
 
-/* ---- together ----------------------------------------------------------------------------------
- */
+/* ---- together ---- */
 
 struct hand {
     struct store *s;
@@ -584,8 +580,7 @@ TEST(many_at_once_make_one_chain)
     store_close(s);
 }
 
-/* ---- crashes -----------------------------------------------------------------------------------
- */
+/* ---- crashes ---- */
 
 /* Places holds on system 11, one after the other. */
 CHILD(place_holds)

@@ -33,8 +33,7 @@ static bool is_clean(struct store *s)
     return ok;
 }
 
-/* ---- backup ------------------------------------------------------------------------------------
- */
+/* ---- backup ---- */
 
 struct busy {
     struct store *s;
@@ -192,8 +191,7 @@ TEST(sqlite_a_backup_follows_what_was_copied_forward)
     store_close(s);
 }
 
-/* ---- what is sent after it ----------------------------------------------------------------------
- */
+/* ---- what is sent after it ---- */
 
 enum { PARTS = 5 };
 
@@ -377,8 +375,7 @@ TEST(restore_cancel_ends_what_was_in_flight)
     end(&c);
 }
 
-/* ---- members of batches -------------------------------------------------------------------------
- */
+/* ---- members of batches ---- */
 
 enum { OLD = 5, BATCH_NAME = 71, BATCH_OPENED = 73, BATCH_FULL, BATCH_MIXED };
 
@@ -513,8 +510,7 @@ TEST(restore_in_doubt_makes_members_of_batches_dead_letters)
     end(&c);
 }
 
-/* ---- stores that went back ---------------------------------------------------------------------
- */
+/* ---- stores that went back ---- */
 
 /* proves: FO14 */
 TEST(a_store_that_went_back_in_time_is_noticed)

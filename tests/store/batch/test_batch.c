@@ -543,8 +543,7 @@ TEST(the_doctor_finds_what_is_wrong_with_a_batch)
     }
 }
 
-/* ---- crashes -----------------------------------------------------------------------------------
- */
+/* ---- crashes ---- */
 
 /* Joins, closes, builds and ends, over and over; says "told N" for each member that was told. */
 CHILD(join_and_tell)
@@ -631,8 +630,7 @@ TEST(killed_at_every_point_each_member_is_in_one_batch)
     }
 }
 
-/* ---- races -------------------------------------------------------------------------------------
- */
+/* ---- races ---- */
 
 struct racer {
     struct store *store;

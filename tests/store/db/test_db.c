@@ -317,7 +317,7 @@ TEST(many_are_looked_for_at_once)
     tear_down(&b);
 }
 
-/* ---- against each other ------------------------------------------------------------------ */
+/* ---- against each other ---- */
 
 static struct rival {
     struct db *db;

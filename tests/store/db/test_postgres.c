@@ -188,7 +188,7 @@ TEST(postgres_text_that_is_no_text_fails_alone)
     store_close(s);
 }
 
-/* ---- connections ----------------------------------------------------------------------------- */
+/* ---- connections ---- */
 
 static const char terminate_all[] =
     "SELECT count(pg_terminate_backend(pid, 5000)) FROM pg_stat_activity WHERE application_name = "

@@ -125,7 +125,7 @@ TEST(a_migration_passes_over_every_table_of_a_family)
     db_close(db);
 }
 
-/* ---- rows ----------------------------------------------------------------------------------- */
+/* ---- rows ---- */
 
 struct named {
     int64_t id, kind;

@@ -17,8 +17,7 @@
 #include "store/road/accept.h"
 #include "store_test.h"
 
-/* ---- a gateway that does what the test says ----------------------------------------------------
- */
+/* ---- a gateway that does what the test says ---- */
 
 static struct {
     _Atomic int looks, made, unmade, inside, most_inside;
@@ -99,8 +98,7 @@ static const struct gateway_type fake_gateway = {
 static const struct gateway_type *const gateways[] = { &fake_gateway, NULL };
 static const struct connectors connectors = { .gateways = gateways };
 
-/* ---- a node of it
- * ---------------------------------------------------------------------------------- */
+/* ---- a node of it ---- */
 
 struct rig {
     struct store *store;
@@ -196,8 +194,7 @@ static bool is_troubled(struct rig *r, const char *text)
     return text == NULL ? all.len == 0 : strstr(all.ptr, text) != NULL;
 }
 
-/* ---- tests
- * -------------------------------------------------------------------------------------------- */
+/* ---- tests ---- */
 
 TEST(gateways_are_looked_at_again_and_again)
 {

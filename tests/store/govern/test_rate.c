@@ -82,8 +82,7 @@ TEST(a_time_of_another_clock_does_not_strand_a_system)
     store_close(s);
 }
 
-/* ---- many who ask -----------------------------------------------------------------------------
- */
+/* ---- many who ask ---- */
 
 enum { ASKERS = 4, TURNS = 40 };
 

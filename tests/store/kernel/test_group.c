@@ -148,7 +148,7 @@ TEST(drained_is_everything_told)
     store_close(asked);
 }
 
-/* ---- with faults ---------------------------------------------------------------------------- */
+/* ---- with faults ---- */
 
 /* Accepts arg groups of 8, says how many operations were stored and why others were not. */
 CHILD(accept_groups)

@@ -110,7 +110,7 @@ static bool is_linked(struct scene *c)
            n == 1 && children[0].num == c->edit.num && children[0].kind == LINK_EDIT;
 }
 
-/* ---- what it makes --------------------------------------------------------------------------- */
+/* ---- what it makes ---- */
 
 /* proves: ME1 ME2 ME3 */
 TEST(an_edit_takes_the_place_of_a_dead_letter)
@@ -336,7 +336,7 @@ TEST(children_come_in_pages)
     end(&c);
 }
 
-/* ---- races ----------------------------------------------------------------------------------- */
+/* ---- races ---- */
 
 struct racer {
     struct scene *c;
@@ -479,7 +479,7 @@ TEST(an_edit_of_what_is_revived)
     CHECK(made + revived >= 15);
 }
 
-/* ---- killed ---------------------------------------------------------------------------------- */
+/* ---- killed ---- */
 
 /* Makes dead letters and edits them; says "edit ORIGINAL EDIT" for those it was told of. */
 CHILD(edit_and_tell)

@@ -57,7 +57,7 @@ static bool claim_one(struct scene *c, int64_t queue, struct task *ret)
     return task_claim(c->s, queue, 1, LEASE_US, ret, &n, &err) && n == 1;
 }
 
-/* ---- retry --------------------------------------------------------------------------------- */
+/* ---- retry ---- */
 
 TEST(a_dead_delivery_is_ready_again)
 {
@@ -237,7 +237,7 @@ TEST(an_ended_document_lives_again)
     }
 }
 
-/* ---- cancel and discard ---------------------------------------------------------------------- */
+/* ---- cancel and discard ---- */
 
 TEST(a_document_that_waits_is_cancelled)
 {
@@ -341,8 +341,7 @@ TEST(what_a_receiver_has_is_kept_by_its_rule_whatever_was_discarded)
     }
 }
 
-/* ---- left alone --------------------------------------------------------------------------------
- */
+/* ---- left alone ---- */
 
 TEST(what_is_worked_on_is_left_alone)
 {

@@ -123,7 +123,7 @@ TEST(nothing_goes_that_is_not_in_an_archive)
     store_close(s);
 }
 
-/* ---- clocks --------------------------------------------------------------------------------- */
+/* ---- clocks ---- */
 
 static int64_t went(struct store *s, const struct archive_made *made)
 {
@@ -189,7 +189,7 @@ TEST(long_indices_are_gone_through_in_pages)
     store_close(s);
 }
 
-/* ---- several nodes -------------------------------------------------------------------------- */
+/* ---- several nodes ---- */
 
 static int files_in(const char *path)
 {
@@ -303,7 +303,7 @@ TEST(a_day_may_have_many_archives)
     store_close(s);
 }
 
-/* ---- reading back --------------------------------------------------------------------------- */
+/* ---- reading back ---- */
 
 /* Archives of later days whose numbers span everything. */
 static bool note_others(const struct home *h, const char *name, const char *folder, int count)
@@ -378,7 +378,7 @@ TEST(large_payloads_are_archived_in_pieces)
     free(bytes);
 }
 
-/* ---- killed --------------------------------------------------------------------------------- */
+/* ---- killed ---- */
 
 CHILD(archive_and_go)
 {
@@ -433,7 +433,7 @@ TEST(killed_anywhere_a_document_is_here_or_in_the_archive)
     }
 }
 
-/* ---- compact -------------------------------------------------------------------------------- */
+/* ---- compact ---- */
 
 CHILD(compact_folder)
 {

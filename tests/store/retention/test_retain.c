@@ -176,7 +176,7 @@ TEST(rules_go_by_type_then_by_state)
     store_close(s);
 }
 
-/* ---- bytes ---------------------------------------------------------------------------------- */
+/* ---- bytes ---- */
 
 static bool upload(struct store *s, struct str bytes, struct payload_ref *ret)
 {
@@ -369,7 +369,7 @@ TEST(sqlite_a_damaged_segment_is_left_alone)
     store_close(s);
 }
 
-/* ---- killed --------------------------------------------------------------------------------- */
+/* ---- killed ---- */
 
 /* Makes documents, lets some go, cleans; over and over.  Says "young NUM ID SEG POS" of those that
  * stay. */

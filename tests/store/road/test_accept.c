@@ -211,7 +211,7 @@ TEST(a_full_queue_refuses_and_takes_nothing)
     store_close(s);
 }
 
-/* ---- large payloads ---------------------------------------------------------------------- */
+/* ---- large payloads ---- */
 
 static bool upload(struct store *s, struct str bytes, size_t step, struct payload_ref *ret)
 {
@@ -275,7 +275,7 @@ TEST(postgres_an_upload_is_adopted_once)
     store_close(s);
 }
 
-/* ---- damage ------------------------------------------------------------------------------- */
+/* ---- damage ---- */
 
 static bool flip_byte(const struct home *h, const struct accept_op *op, int64_t at)
 {

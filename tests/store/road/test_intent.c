@@ -11,7 +11,7 @@
 
 enum { MANY = 40 };
 
-/* ---- intents that are told ------------------------------------------------------------------- */
+/* ---- intents that are told ---- */
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t told = PTHREAD_COND_INITIALIZER;
@@ -102,7 +102,7 @@ static bool settle_as(struct store *s, const struct task *t, enum delivery_state
     return settle_ops(s, &op, 1);
 }
 
-/* ---- tests ----------------------------------------------------------------------------------- */
+/* ---- tests ---- */
 
 /* proves: DE9 */
 TEST(an_intent_stands_in_the_row_until_the_attempt_is_settled)

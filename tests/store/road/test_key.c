@@ -207,7 +207,7 @@ TEST(tables_of_keys_that_are_over_go)
     store_close(s);
 }
 
-/* ---- many at once -------------------------------------------------------------------------- */
+/* ---- many at once ---- */
 
 enum { THREADS = 16, KEYS = 60 };
 

@@ -236,7 +236,7 @@ TEST(postgres_two_nodes_share_lanes)
     store_close(two);
 }
 
-/* ---- against another transaction (PostgreSQL) ------------------------------------------------ */
+/* ---- against another transaction (PostgreSQL) ---- */
 
 /* Two in a lane: the first is dead and may have left, the second waits. */
 struct contest {

@@ -156,7 +156,7 @@ TEST(a_repeated_key_gets_no_claim)
     store_close(s);
 }
 
-/* ---- deliveries ----------------------------------------------------------------------------- */
+/* ---- deliveries ---- */
 
 static int64_t lane(struct store *s, int64_t system, int64_t endpoint)
 {
@@ -461,7 +461,7 @@ TEST(a_delivery_moves_only_as_it_may)
     store_close(s);
 }
 
-/* ---- bytes ----------------------------------------------------------------------------------- */
+/* ---- bytes ---- */
 
 static bool upload(struct store *s, struct str bytes, struct payload_ref *ret)
 {
@@ -536,8 +536,7 @@ TEST(changed_bytes_are_stored_with_their_deliveries)
     store_close(s);
 }
 
-/* ---- the other ends -----------------------------------------------------------------------------
- */
+/* ---- the other ends ---- */
 
 TEST(a_run_that_is_due_again_or_dead)
 {

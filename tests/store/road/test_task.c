@@ -166,7 +166,7 @@ TEST(a_task_that_comes_late_is_not_passed_over)
     store_close(s);
 }
 
-/* ---- many claimers --------------------------------------------------------------------- */
+/* ---- many claimers ---- */
 
 enum { CLAIMERS = 32, TASKS = 200 };
 
@@ -261,7 +261,7 @@ TEST(postgres_of_many_claimers_on_two_nodes_each_task_has_one)
     store_close(b);
 }
 
-/* ---- crashes ------------------------------------------------------------------------------ */
+/* ---- crashes ---- */
 
 /* proves: QC4 */
 TEST(the_third_crash_while_alone_is_poison)

@@ -37,8 +37,7 @@ static unsigned chance(unsigned below)
     return (unsigned)(chance_state >> 33) % below;
 }
 
-/* ---- a world ----------------------------------------------------------------------------------
- */
+/* ---- a world ---- */
 
 static struct {
     struct accept_op docs[N];
@@ -202,8 +201,7 @@ static struct store *make_world(const struct home *h, unsigned seed, unsigned wr
     return NULL;
 }
 
-/* ---- asking ------------------------------------------------------------------------------------
- */
+/* ---- asking ---- */
 
 static struct arena arena = ARENA_INIT(64 << 20);
 
@@ -295,8 +293,7 @@ static bool agrees(struct store *s, unsigned seen_most, size_t page_least)
     return seen > seen_most;
 }
 
-/* ---- tests --------------------------------------------------------------------------------------
- */
+/* ---- tests ---- */
 
 TEST(every_kind_of_trouble_is_found_by_its_error)
 {
@@ -346,8 +343,7 @@ TEST(batches_in_trouble_may_be_many)
     store_close(s);
 }
 
-/* ---- plans -------------------------------------------------------------------------------------
- */
+/* ---- plans ---- */
 
 /* Whether the plan of a statement, as readers make and keep it, has the index of deliveries with a
  * code. */

@@ -181,7 +181,7 @@ static const struct http_handler fx_handler = {
     .head = fx_head, .body = fx_body, .end = fx_end, .gone = fx_gone, .drained = fx_drained
 };
 
-/* ---- doing something to the parked request, on its loop ------------------- */
+/* ---- doing something to the parked request, on its loop ---- */
 
 enum fx_what { FX_ANSWER, FX_READ, FX_RESUME, FX_START, FX_ABORT, FX_BYTES };
 
@@ -224,7 +224,7 @@ static void fx_do(struct loop *l, enum fx_what what)
     (void)fx_await(&a.done, 1);
 }
 
-/* ---- server and client -------------------------------------------------------- */
+/* ---- server and client ---- */
 
 struct fx {
     struct loop *loops[2];

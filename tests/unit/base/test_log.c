@@ -17,7 +17,7 @@
 #include "base/metrics.h"
 #include "folder.h"
 
-/* ---- a reader at the other end of a pipe -------------------------------------------- */
+/* ---- a reader at the other end of a pipe ---- */
 
 struct reader {
     int fd[2]; /* read end, write end */
@@ -71,7 +71,7 @@ static const char *get(json_t *j, const char *key)
     return z != NULL ? z : "(none)";
 }
 
-/* ---- lines -------------------------------------------------------------------------- */
+/* ---- lines ---- */
 
 TEST(log_line_has_its_fields_with_their_types)
 {
@@ -201,7 +201,7 @@ TEST(log_without_its_thread_writes_directly)
     CHECK(log_dropped() == before + 1);
 }
 
-/* ---- many threads ------------------------------------------------------------------- */
+/* ---- many threads ---- */
 
 enum { THREADS = 8, EACH = 2000 };
 
@@ -254,7 +254,7 @@ TEST(log_many_threads_give_whole_lines)
     buf_done(&r.got);
 }
 
-/* ---- a log that does not work ------------------------------------------------------- */
+/* ---- a log that does not work ---- */
 
 static char filler[2048];
 

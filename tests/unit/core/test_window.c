@@ -223,7 +223,7 @@ TEST(window_change_is_a_change)
     (void)window_set_open(s, INT64_MIN, &change);
 }
 
-/* ---- the table ------------------------------------------------------------------------------- */
+/* ---- the table ---- */
 
 /* proves: WI6 */
 TEST(window_is_long_enough)

@@ -169,7 +169,7 @@ TEST(zone_shelf_reads_each_once)
     CHECK(strstr(err.text, "Europe/Berlim") != NULL);
 }
 
-/* ---- files ---------------------------------------------------------------------------------- */
+/* ---- files ---- */
 
 /* One block of 64 bits: UTC, one type, no change, and the rule. */
 static struct str file_with(struct buf *b, int32_t offset, const char *rule)

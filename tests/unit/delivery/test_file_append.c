@@ -77,7 +77,7 @@ TEST(who_asks_hears_what_the_journal_knows)
     CHECK(holds(s.out, "taken", "one\n") && entries(s.out, ".") == 2);
 }
 
-/* ---- crashes --------------------------------------------------------------------------------- */
+/* ---- crashes ---- */
 
 static char large[300001];
 
@@ -264,8 +264,7 @@ TEST(an_append_that_finds_no_room_is_taken_back)
     CHECK(fstatat(s.out, "log", &st, 0) == 0 && st.st_size == 14000);
 }
 
-/* ---- the journal --------------------------------------------------------------------------------
- */
+/* ---- the journal ---- */
 
 /* A journal of `count` finished appends of one byte, as the format says. */
 static bool write_journal(int dirfd, const char *name, int count, uint64_t ino)
@@ -335,8 +334,7 @@ TEST(a_torn_journal_is_mended_and_a_damaged_one_is_not_trusted)
     CHECK(holds(s.out, "log", "onetwo"));
 }
 
-/* ---- threads
- * --------------------------------------------------------------------------------------- */
+/* ---- threads ---- */
 
 enum { THREADS = 4, EACH = 15 };
 

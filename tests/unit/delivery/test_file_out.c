@@ -188,7 +188,7 @@ TEST(a_file_that_finds_no_room_leaves_nothing)
     CHECK(sender_send(&s, "a", bytes).kind == VERDICT_DELIVERED && holds(s.out, "a", bytes));
 }
 
-/* ---- large bodies ---------------------------------------------------------------------------- */
+/* ---- large bodies ---- */
 
 struct pieces {
     int left;
@@ -244,8 +244,7 @@ TEST(a_large_document_comes_in_pieces)
     CHECK(fstatat(s.out, "large", &st, 0) == 0 && st.st_size == 100 && entries(s.out, ".") == 1);
 }
 
-/* ---- readers -----------------------------------------------------------------------------------
- */
+/* ---- readers ---- */
 
 enum { WATCHED = 300000, ROUNDS = 60 };
 
@@ -296,8 +295,7 @@ TEST(a_reader_never_sees_half_a_file)
     CHECK(sent > 0 && w.torn == 0 && w.whole > 0);
 }
 
-/* ---- after a crash ------------------------------------------------------------------------------
- */
+/* ---- after a crash ---- */
 
 static char body[200001];
 

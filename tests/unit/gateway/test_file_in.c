@@ -142,7 +142,7 @@ static bool is_clean(const struct box *b)
 
 static const char now_delete[] = ", min_age: 0s, after: delete";
 
-/* ---- what is taken -------------------------------------------------------------------------- */
+/* ---- what is taken ---- */
 
 TEST(files_become_documents_and_go)
 {
@@ -210,8 +210,7 @@ TEST(kept_files_are_taken_once)
     CHECK(!is_there(b.in, ".waybill") && entries(b.in, ".") == 2);
 }
 
-/* ---- complete files -----------------------------------------------------------------------------
- */
+/* ---- complete files ---- */
 
 /* proves: IN13 */
 TEST(a_file_that_grows_is_left_alone)
@@ -305,8 +304,7 @@ TEST(the_ledger_is_not_asked_at_every_look_at_a_file_that_ripens)
     CHECK(put(b.in, "a", "other") && look(&b) == 0 && b.fake.asked == 2);
 }
 
-/* ---- what is refused
- * ------------------------------------------------------------------------------ */
+/* ---- what is refused ---- */
 
 /* proves: FI14 */
 TEST(only_plain_files_are_taken)
@@ -346,8 +344,7 @@ TEST(what_is_too_large_or_badly_named_stays)
     CHECK(look(&b) == 0 && b.fake.complaints == 3 && entries(b.in, ".") == 3);
 }
 
-/* ---- failures
- * ---------------------------------------------------------------------------------------- */
+/* ---- failures ---- */
 
 /* proves: IN3 */
 TEST(what_cannot_be_stored_is_met_again)
@@ -452,8 +449,7 @@ TEST(a_file_that_changes_while_it_is_read_is_read_again)
     (void)close(w.fd);
 }
 
-/* ---- many, and several
- * ------------------------------------------------------------------------------- */
+/* ---- many, and several ---- */
 
 /* proves: FI13 */
 TEST(a_large_folder_is_taken_in_bounded_looks)
@@ -543,8 +539,7 @@ TEST(a_work_folder_taken_up_twice_gives_each_document_once)
     CHECK(look(&b) == 0 && is_clean(&b));
 }
 
-/* ---- configuration
- * -------------------------------------------------------------------------------------- */
+/* ---- configuration ---- */
 
 /* proves: FI2 */
 TEST(folders_that_cannot_work_are_refused)
@@ -565,8 +560,7 @@ TEST(folders_that_cannot_work_are_refused)
     CHECK(box_make(&b, ", after: { move: in/done }") && is_there(b.in, "done"));
 }
 
-/* ---- crashes
- * ---------------------------------------------------------------------------------------------- */
+/* ---- crashes ---- */
 
 static int play(const char *home, const char *options)
 {

@@ -42,7 +42,7 @@ static const char *route_of(const struct router *r, const struct facts *f)
     return route == NULL ? "none" : route->name;
 }
 
-/* --- names ------------------------------------------------------------------------------ */
+/* ---- names ---- */
 
 TEST(systems_are_found_by_name_and_id)
 {
@@ -100,7 +100,7 @@ TEST(nothing_is_configured)
     router_free(NULL);
 }
 
-/* --- precedence ------------------------------------------------------------------------- */
+/* ---- precedence ---- */
 
 static const char ladder[] =
     "systems: { a: { ids: [A1] }, b: {}, c: {} }\n"
@@ -198,7 +198,7 @@ TEST(an_attribute_may_have_very_many_values)
     config_unref(c);
 }
 
-/* --- against a search over all routes ------------------------------------------------------ */
+/* ---- against a search over all routes ---- */
 
 /* A field of a random route is a set of values, one bit each; 0 is any.  The values of a
  * document are numbers into the same words, 0: it has none. */
@@ -408,7 +408,7 @@ TEST(random_routes_are_chosen_as_a_plain_search_chooses)
     }
 }
 
-/* --- what a search costs ---------------------------------------------------------------------- */
+/* ---- what a search costs ---- */
 
 /* `count` routes of all eight shapes, of which only the last one takes every document. */
 static struct config *many_routes(size_t count)

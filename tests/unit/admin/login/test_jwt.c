@@ -24,7 +24,7 @@ static const char claims_good[] =
     "{\"iss\":\"https://op.example\",\"aud\":\"waybill\",\"sub\":\"a\","
     "\"nonce\":\"n-1\",\"iat\":1799999990,\"exp\":1800000300}";
 
-/* ---- a provider ------------------------------------------------------------------------------ */
+/* ---- a provider ---- */
 
 static EVP_PKEY *rsa, *rsa_other, *ec;
 
@@ -151,7 +151,7 @@ static bool takes(const struct jwt_keys *k, struct str token, struct err *err)
     return ok;
 }
 
-/* ---- tests ----------------------------------------------------------------------------------- */
+/* ---- tests ---- */
 
 TEST(jwt_takes_what_the_provider_signed)
 {

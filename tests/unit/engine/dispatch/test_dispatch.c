@@ -46,8 +46,7 @@ static const char with_rates[] = "systems:\n"
                                  "routes:\n"
                                  "  - { name: all, do: [ { deliver: [one, far] } ] }\n";
 
-/* ---- a plan, and parts of it ------------------------------------------------------------------
- */
+/* ---- a plan, and parts of it ---- */
 
 static bool make_endpoint(const struct settings *s, void **ret_self, struct err *err)
 {
@@ -221,8 +220,7 @@ static size_t count(const struct leg *p)
     return n;
 }
 
-/* ---- turns -------------------------------------------------------------------------------------
- */
+/* ---- turns ---- */
 
 TEST(a_system_begins_no_more_than_its_concurrency)
 {
@@ -314,8 +312,7 @@ TEST(stored_lanes_are_served_in_turn)
     field_free(f);
 }
 
-/* ---- breaker ------------------------------------------------------------------------------------
- */
+/* ---- breaker ---- */
 
 static void open_breaker(struct field *f)
 {
@@ -454,8 +451,7 @@ TEST(one_that_waited_begins_with_the_newest_settings)
     field_free(f);
 }
 
-/* ---- systems that mind a second send
- * ----------------------------------------------------------------------------------- */
+/* ---- systems that mind a second send ---- */
 
 static const char strict[] =
     "systems: { hub: { in_doubt: hold, limits: { concurrency: 2 } }, shop: {} }\n"
@@ -542,8 +538,7 @@ TEST(what_another_node_knows_is_learned)
     field_free(f);
 }
 
-/* ---- reasons of a system ------------------------------------------------------------------------
- */
+/* ---- reasons of a system ---- */
 
 static void hold(struct field *f, const char *system, bool on)
 {
@@ -653,8 +648,7 @@ TEST(what_is_being_sent_is_known)
     field_free(f);
 }
 
-/* ---- rates -------------------------------------------------------------------------------------
- */
+/* ---- rates ---- */
 
 static void use_rates(struct field *f)
 {

@@ -10,7 +10,7 @@
 #include "receiver_fixture.h"
 #include "test.h"
 
-/* ---- the receiver's habits ------------------------------------------------------------------ */
+/* ---- the receiver's habits ---- */
 
 #define OK_HELLO "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 5\r\n\r\nhello"
 
@@ -127,8 +127,7 @@ static bool receiver_serve(struct receiver_conn *c, const char *path)
     return receiver_say(c, OK_HELLO);
 }
 
-/* ---- one transfer at a time --------------------------------------------------------------------
- */
+/* ---- one transfer at a time ---- */
 
 struct shot {
     struct transfer t; /* first */
@@ -431,8 +430,7 @@ TEST(transfer_is_not_held_up_by_a_hostile_answer)
     receiver_stop(r);
 }
 
-/* ---- many -------------------------------------------------------------------------------------
- */
+/* ---- many ---- */
 
 TEST(transfer_keeps_to_its_number_and_starts_the_rest_later)
 {
@@ -552,8 +550,7 @@ TEST(transfer_notices_that_options_changed)
     receiver_stop(r);
 }
 
-/* ---- large bodies
- * ---------------------------------------------------------------------------------- */
+/* ---- large bodies ---- */
 
 enum { PIECE = 100000, PIECES = 60 };
 
@@ -669,8 +666,7 @@ TEST(transfer_takes_an_answer_before_the_end_of_its_body)
     free(reel);
 }
 
-/* ---- TLS
- * --------------------------------------------------------------------------------------------- */
+/* ---- TLS ---- */
 
 struct pems {
     char cert[4096], key[4096];

@@ -197,7 +197,7 @@ TEST(claims_queues_beyond_the_limit_are_read_from_their_start)
     claims_free(c);
 }
 
-/* ---- threads ------------------------------------------------------------------------- */
+/* ---- threads ---- */
 
 enum { THREADS = 4, ROUNDS = 20000, IDS = 50 };
 static struct claims *shared;
