@@ -3,7 +3,8 @@
 
     tools/check_structure.py [--tap] [ROOT]
 
-Prints file:line: what is wrong.  With --tap one test per rule, for tools/run_tests.
+Prints file:line: what is wrong, then for each folder of src/ its rooms, modules, arrows and circles, read
+from the objects in build/debug.  With --tap one test per rule, for tools/run_tests.
 """
 import ast
 import collections
@@ -13,6 +14,8 @@ import sys
 
 import calls
 import gen_events
+import names
+import rooms
 import sources
 import symbols
 import traceability
@@ -20,19 +23,10 @@ import traceability
 # Rows that docs/failures.md lists as proven today must have a test.
 PROVEN_ROWS_NEED_TESTS = True
 
-# Includes point down only: a folder sees those of the levels below its own.
-LEVELS = [
-    ["base"],
-    ["core"],
-    ["store", "router", "extract", "gateway", "service", "delivery"],
-    ["content", "engine"],
-    ["job"],
-    ["admin"],
-    ["app"],
-]
+BUILD = "build/debug"  # whose objects are read
 MOST_LINES = 800
 MOST_FUNCTION_LINES = 100
-MOST_README_LINES = 60
+MOST_README_LINES = {1: 60, 2: 30}  # of a folder of src/, of a room
 
 # Functions nobody calls, and those that belong to one file: name, where it may stand.
 BANNED = {name: None for name in (
@@ -47,23 +41,27 @@ UNFINISHED = re.compile(r"\b(TO" r"DO|FIX" r"ME|HA" r"CK)\b")
 
 def check_layers(root):
     """includes point down"""
-    level = {folder: n for n, folders in enumerate(LEVELS) for folder in folders}
-    for path in sources.files(root, "src", suffixes=(".c", ".h")):
-        here = path.relative_to(root / "src").parts[0]
-        if here == path.name:
-            continue
-        if here not in level:
-            yield path, 1, f"{here}/ is not a folder of the design"
-            continue
-        for n, line in enumerate(sources.read(path).split("\n"), 1):
-            m = re.match(r'\s*#\s*include\s*"([^"]+)"', line)
-            if not m:
-                continue
-            there = m.group(1).split("/")[0]
-            if there == "..":
-                yield path, n, "includes start at src/"
-            elif there in level and there != here and level[there] >= level[here]:
-                yield path, n, f"{here}/ may not use {there}/"
+    yield from rooms.include_problems(root)
+
+
+def check_symbols(root):
+    """symbols point down, no circle of rooms, none of more than four files"""
+    if compiled(root):
+        yield from rooms.symbol_problems(root, root / BUILD)
+    else:
+        yield root / "src", 1, f"not compiled in {BUILD}: tools/run_tests --build-only debug"
+
+
+def check_rooms(root):
+    """rooms are small and have a README"""
+    yield from rooms.size_problems(root)
+
+
+def check_names(root):
+    """static functions and structs have names of their own; files say what they are"""
+    yield from names.shared_statics(root)
+    yield from names.shared_tags(root)
+    yield from names.silent_files(root)
 
 
 def check_file_size(root):
@@ -74,8 +72,9 @@ def check_file_size(root):
             yield path, n, f"{n} lines, at most {MOST_LINES}"
     for path in sorted(pathlib.Path(root, "src").rglob("README.md")):
         n = sources.read(path).count("\n")
-        if n > MOST_README_LINES:
-            yield path, n, f"{n} lines, at most {MOST_README_LINES}"
+        most = MOST_README_LINES[len(path.relative_to(root).parts) - 2]
+        if n > most:
+            yield path, n, f"{n} lines, at most {most}"
 
 
 def check_function_length(root):
@@ -136,11 +135,14 @@ def check_sql(root):
             seen[name].add(key)
 
 
+def compiled(root):
+    return pathlib.Path(root, BUILD, "CMakeFiles/engine.dir").exists()
+
+
 def check_globals(root):
-    """every global is used by another file of the product (as far as build/debug is there)"""
-    build = pathlib.Path(root, "build/debug")
-    if build.exists():
-        for file, text in symbols.problems(build):
+    """every global is used by another file of the product"""
+    if compiled(root):  # else check_symbols says so
+        for file, text in symbols.problems(root / BUILD):
             yield root / file, 1, text
 
 
@@ -197,6 +199,9 @@ def main():
             print(f"{'# ' if tap else ''}{path.relative_to(root)}:{line}: {text}")
         if tap:
             print(f"{'not ' if bad else ''}ok {n} - {check.__doc__}")
+    if compiled(root):
+        for line in rooms.report(root, root / BUILD):
+            print(f"{'# ' if tap else ''}{line}")
     if tap:
         print(f"1..{len(CHECKS)}")
     return failed

@@ -44,7 +44,7 @@ def test_layers(tree, folder, include, good):
 def test_layers_unknown_folder(tree):
     root = tree({"src/misc/a.c": "\n", "src/connectors.def": ""})
     assert found(check_structure.check_layers, root) == [
-        "src/misc/a.c:1: misc/ is not a folder of the design"]
+        "src/misc/a.c:1: misc/ is not a room of the design (tools/rooms.py)"]
 
 
 def test_file_size(tree):
