@@ -1,6 +1,8 @@
 /* Finding connectors and kinds by name. */
 #include "core/connector.h"
 
+#include "core/template.h"
+
 #include "core/grammar.h"
 #include "core/planned.h"
 
@@ -96,4 +98,15 @@ const struct option *kind_key(enum option_role role, const struct option_kind *k
     const struct option *o = kind != NULL ? option_find(kind->keys, name) : NULL;
 
     return o != NULL ? o : option_find(kind_common(role), name);
+}
+
+struct template_values sending_values(const struct sending *s)
+{
+    return (struct template_values){ .id = s->document,
+                                     .delivery = s->delivery,
+                                     .name = s->name,
+                                     .gateway = s->gateway,
+                                     .endpoint = s->endpoint,
+                                     .received_us = s->received_us,
+                                     .facts = s->facts };
 }

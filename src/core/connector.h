@@ -64,6 +64,8 @@ struct service_type {
 /* ---- endpoints: documents go out ---- */
 
 /* One document on its way to one endpoint; everything is lent for the call. */
+struct template_values;
+
 struct sending {
     struct str document; /* its id as text */
     struct str delivery; /* the delivery's id: the same in every attempt */
@@ -78,6 +80,9 @@ struct sending {
     bool (*next)(void *arg, struct str *ret, struct err *err); /* empty at the end */
     void *next_arg;
 };
+
+/* The values that templates of an endpoint are filled with. */
+struct template_values sending_values(const struct sending *s);
 
 /* An HTTP request in plain words: the client below it can change. */
 struct http_out_field {

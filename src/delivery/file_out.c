@@ -113,13 +113,7 @@ static bool file_out_is_ours(struct str name)
 static bool make_path(struct job *j, struct err *err)
 {
     const struct sending *s = j->sending;
-    const struct template_values values = { .id = s->document,
-                                            .delivery = s->delivery,
-                                            .name = s->name,
-                                            .gateway = s->gateway,
-                                            .endpoint = s->endpoint,
-                                            .received_us = s->received_us,
-                                            .facts = s->facts };
+    const struct template_values values = sending_values(s);
     AUTO(buf_done) struct buf path = BUF_INIT(SAFE_PATH_MOST + 1);
 
     if (!template_render(j->self->name, &values, &path, err) || !safe_path(buf_view(&path), err)) {

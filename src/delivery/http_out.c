@@ -330,21 +330,10 @@ static bool http_out_put(struct http_out_request *r, struct str name, struct str
     return true;
 }
 
-static struct template_values http_out_values_of(const struct sending *s)
-{
-    return (struct template_values){ .id = s->document,
-                                     .delivery = s->delivery,
-                                     .name = s->name,
-                                     .gateway = s->gateway,
-                                     .endpoint = s->endpoint,
-                                     .received_us = s->received_us,
-                                     .facts = s->facts };
-}
-
 static bool put_words(const struct field *f, const struct sending *s, struct arena *a,
                       struct http_out_request *r, struct verdict *v)
 {
-    struct template_values values = http_out_values_of(s);
+    struct template_values values = sending_values(s);
     struct err err = { 0 };
     AUTO(buf_done) struct buf b = BUF_INIT(VALUE_MOST);
 
@@ -410,7 +399,7 @@ static bool http_ask(void *self, const struct sending *s, struct arena *a,
                           "arrived");
         return false;
     }
-    values = http_out_values_of(s);
+    values = sending_values(s);
     values.url = true;
     if (!template_render(h->ask_url, &values, &url, &err)) {
         (void)verdict_say(v, VERDICT_FAILED, "the address of the question: %s", err.text);

@@ -40,11 +40,6 @@ struct entry_way {
     void (*at_background)(struct entry *e);
 };
 
-static void http_login_json_drop(json_t **json)
-{
-    json_decref(*json);
-}
-
 /* ---- objects ---- */
 
 static void entry_free(struct entry *e)
@@ -234,7 +229,7 @@ static bool read_form(struct entry *e)
 
 static bool read_json(struct entry *e)
 {
-    AUTO(http_login_json_drop) json_t *json = NULL;
+    AUTO(json_in_drop) json_t *json = NULL;
     struct err err = { 0 };
 
     return json_in_object(buf_view(&e->body), &json, &err) &&

@@ -28,3 +28,8 @@ struct str json_in_text(const json_t *object, const char *key)
     return json_is_string(v) ? str_mem(json_string_value(v), json_string_length(v))
                              : (struct str){ 0 };
 }
+
+void json_in_drop(json_t **json)
+{
+    json_decref(*json);
+}

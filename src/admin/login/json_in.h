@@ -10,6 +10,7 @@
 
 /* ERR_PERMANENT: it is none. */
 bool json_in_object(struct str bytes, json_t **ret, struct err *err);
+void json_in_drop(json_t **json); /* for AUTO() */
 
 /* A member that is text; an empty view with a NULL pointer when it is missing or something else.
  * Lent by the object. */

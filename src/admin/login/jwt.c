@@ -34,11 +34,6 @@ struct jwt_keys {
     size_t count;
 };
 
-static void jwt_json_drop(json_t **json)
-{
-    json_decref(*json);
-}
-
 /* ---- keys ---- */
 
 static bool part_of(const json_t *key, const char *name, struct buf *to)
@@ -124,7 +119,7 @@ static void jwt_add_key(struct jwt_keys *k, const json_t *json)
 
 bool jwt_keys_read(struct str json, struct jwt_keys **ret, struct err *err)
 {
-    AUTO(jwt_json_drop) json_t *set = NULL;
+    AUTO(json_in_drop) json_t *set = NULL;
     const json_t *key;
     size_t i;
 
@@ -217,7 +212,7 @@ static bool check_signature(const struct jwt_keys *k, struct str head, struct st
                             struct str signature, struct err *err)
 {
     AUTO(buf_done) struct buf text = BUF_INIT(JWT_MOST), sig = BUF_INIT(SIGNATURE_MOST);
-    AUTO(jwt_json_drop) json_t *header = NULL;
+    AUTO(json_in_drop) json_t *header = NULL;
 
     if (!base64url_decode(head, &text, err) || !json_in_object(buf_view(&text), &header, err) ||
         !base64url_decode(signature, &sig, err))
@@ -293,7 +288,7 @@ bool jwt_check(const struct jwt_keys *k, struct str token, const struct jwt_rule
                json_t **ret_claims, struct err *err)
 {
     AUTO(buf_done) struct buf text = BUF_INIT(JWT_MOST);
-    AUTO(jwt_json_drop) json_t *claims = NULL;
+    AUTO(json_in_drop) json_t *claims = NULL;
     struct str head, body, rest = str_cut(token, '.', &head), signature = str_cut(rest, '.', &body);
 
     if (token.len > JWT_MOST || body.len == 0 || str_find(signature, '.') >= 0)

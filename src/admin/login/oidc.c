@@ -21,11 +21,6 @@ enum { FLOW_S = 600, FLOW_TEXT = 48, URL_MOST = 7000, CODE_MOST = 4096, NAME_TEX
 
 #define CALLBACK "/oidc/callback"
 
-static void oidc_json_drop(json_t **json)
-{
-    json_decref(*json);
-}
-
 static void oidc_refuse(struct entry *e, int status, const struct err *err)
 {
     log_event(LOG_WARN, "login.refuse", kv_z("user", ""), kv_str("address", e->address),
@@ -433,7 +428,7 @@ static bool oidc_find_user(struct entry *e, const struct oidc_settings *s, const
 void oidc_callback(struct entry *e)
 {
     AUTO(oidc_settings_done) struct oidc_settings s = { 0 };
-    AUTO(oidc_json_drop) json_t *tokens = NULL, *claims = NULL;
+    AUTO(json_in_drop) json_t *tokens = NULL, *claims = NULL;
     struct oidc_places places;
     struct err err = { 0 };
     struct flow flow = flow_of(e->flow);

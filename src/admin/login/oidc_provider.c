@@ -41,11 +41,6 @@ struct oidc_provider {
     int64_t trouble_us;
 };
 
-static void oidc_provider_json_drop(json_t **json)
-{
-    json_decref(*json);
-}
-
 /* ---- settings ---- */
 
 static bool oidc_provider_find_secret(void *arg, struct str name, struct arena *a, struct str *ret,
@@ -203,7 +198,7 @@ static bool oidc_provider_keep(struct oidc_provider *p, struct str issuer, const
 static bool oidc_provider_ask(struct oidc_provider *p, struct str issuer, struct err *err)
 {
     AUTO(buf_done) struct buf url = BUF_INIT(URL_MOST + 100), text = BUF_INIT(OIDC_FETCH_MOST);
-    AUTO(oidc_provider_json_drop) json_t *said = NULL;
+    AUTO(json_in_drop) json_t *said = NULL;
     bool slash = issuer.len > 0 && issuer.ptr[issuer.len - 1] == '/';
 
     if (issuer.len > URL_MOST)

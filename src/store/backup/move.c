@@ -26,18 +26,12 @@
 #define DB_NAME  "waybill.db"
 #define DB_MOVED "waybill.db.moved"
 
-enum { TABLES_MOST = 2048 };
 
 /* Of a process, an index, or a file; and what is made of them by hand below. */
 static const char *const left_behind[] = { "schema_version", "node",           "node_writer",
                                            "task_lease",     "hold_seen",      "poll_turn",
                                            "large",          "facet",          "payload",
                                            "payload_piece",  "payload_upload", "payload_gone" };
-
-static void move_stmt_done(sqlite3_stmt **stmt)
-{
-    (void)sqlite3_finalize(*stmt);
-}
 
 /* ---- opening ---- */
 
@@ -93,28 +87,20 @@ static bool list_files(struct mover *k, struct err *err)
     return true;
 }
 
-/* Segments that retention emptied and removed are named by what was in them. */
-static bool list_removed(struct mover *k, struct err *err)
+static bool add_named_segment(struct mover *k, sqlite3_stmt *stmt, const void *arg, struct err *err)
 {
-    AUTO(move_stmt_done)
-    sqlite3_stmt *stmt = move_prepare(k, "SELECT DISTINCT seg FROM moved", err);
-    bool row;
-
-    if (stmt == NULL)
-        return false;
-    for (;;) {
-        if (!move_next(k, stmt, &row, err))
-            return false;
-        if (!row)
-            return true;
-        add_segment(k, sqlite3_column_int64(stmt, 0));
-    }
+    (void)arg;
+    (void)err;
+    add_segment(k, sqlite3_column_int64(stmt, 0));
+    return true;
 }
 
 /* Each that a place may name: one that is listed twice is found by its first index. */
 static bool move_list_segments(struct mover *k, struct err *err)
 {
-    if (!list_files(k, err) || !list_removed(k, err))
+    /* Segments that retention emptied and removed are named by what was in them. */
+    if (!list_files(k, err) ||
+        !move_each(k, "SELECT DISTINCT seg FROM moved", add_named_segment, NULL, err))
         return false;
     qsort(k->segs, k->seg_count, sizeof *k->segs, move_by_number);
     return true;
@@ -339,32 +325,26 @@ static void put_cell(struct mover *k, const struct column *c, const struct row_p
     }
 }
 
+static bool copy_row(struct mover *k, sqlite3_stmt *stmt, const void *arg, struct err *err)
+{
+    const struct table *t = arg;
+    struct row_places p = places_of(k, t, stmt);
+
+    for (size_t i = 0; i < t->count; i++) {
+        move_cell(k, i == 0);
+        put_cell(k, &t->columns[i], &p, stmt, (int)i);
+    }
+    return move_row_end(k, err);
+}
+
 static bool copy_rows(struct mover *k, const struct table *t, struct err *err)
 {
     AUTO(buf_done) struct buf text = BUF_INIT(16384);
-    bool row;
 
     buf_puts(&text, "SELECT ");
     list_columns(t, &text);
     buf_printf(&text, " FROM %s", t->name);
-    AUTO(move_stmt_done) sqlite3_stmt *stmt = move_prepare(k, text.ptr, err);
-
-    if (stmt == NULL)
-        return false;
-    for (;;) {
-        if (!move_next(k, stmt, &row, err))
-            return false;
-        if (!row)
-            return true;
-        struct row_places p = places_of(k, t, stmt);
-
-        for (size_t i = 0; i < t->count; i++) {
-            move_cell(k, i == 0);
-            put_cell(k, &t->columns[i], &p, stmt, (int)i);
-        }
-        if (!move_row_end(k, err))
-            return false;
-    }
+    return move_each(k, text.ptr, copy_row, t, err);
 }
 
 static bool see_count(struct mover *k, const struct table *t, int64_t rows, struct err *err)
@@ -443,52 +423,36 @@ static bool move_table(struct mover *k, struct str name, struct err *err)
     return true;
 }
 
+static bool move_named_table(struct mover *k, sqlite3_stmt *stmt, const void *arg, struct err *err)
+{
+    struct str name = move_column(stmt, 0);
+
+    (void)arg;
+    return !move_is_name(name) || move_table(k, name, err);
+}
+
 static bool move_tables(struct mover *k, struct err *err)
 {
-    AUTO(move_stmt_done)
-    sqlite3_stmt *stmt =
-        move_prepare(k, "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name", err);
-    bool row;
+    return move_each(k, "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name",
+                     move_named_table, NULL, err);
+}
 
-    if (stmt == NULL)
-        return false;
-    for (size_t n = 0; n < TABLES_MOST; n++) {
-        if (!move_next(k, stmt, &row, err))
-            return false;
-        if (!row)
-            return true;
-        struct str name = move_column(stmt, 0);
+static bool make_slot(struct mover *k, sqlite3_stmt *stmt, const void *arg, struct err *err)
+{
+    int64_t slot = sqlite3_column_int64(stmt, 0);
 
-        if (move_is_name(name) && !move_table(k, name, err))
-            return false;
-    }
-    return err_set(err, ERR_LIMIT, 0, "more than %d tables", TABLES_MOST);
+    return *(const enum table_family *)arg == TABLES_IDEMPOTENCY
+               ? db_run_slot(k->to, SQL_IDEM_MAKE, slot, DB_NO_ARGS, NULL, err)
+               : done_make(k->to, slot, err);
 }
 
 /* Tables that are made when they are needed. */
 static bool make_slots(struct mover *k, enum table_family family, struct err *err)
 {
     AUTO(buf_done) struct buf text = BUF_INIT(256);
-    bool row;
 
     buf_printf(&text, "SELECT slot FROM part WHERE family = %d", (int)family);
-    AUTO(move_stmt_done) sqlite3_stmt *stmt = move_prepare(k, text.ptr, err);
-
-    if (stmt == NULL)
-        return false;
-    for (;;) {
-        if (!move_next(k, stmt, &row, err))
-            return false;
-        if (!row)
-            return true;
-        int64_t slot = sqlite3_column_int64(stmt, 0);
-        bool ok = family == TABLES_IDEMPOTENCY
-                      ? db_run_slot(k->to, SQL_IDEM_MAKE, slot, DB_NO_ARGS, NULL, err)
-                      : done_make(k->to, slot, err);
-
-        if (!ok)
-            return false;
-    }
+    return move_each(k, text.ptr, make_slot, &family, err);
 }
 
 /* Numbers go on where they were. */

@@ -51,9 +51,19 @@ struct str move_column(sqlite3_stmt *stmt, int column)
     return str_mem(p != NULL ? p : "", (size_t)sqlite3_column_bytes(stmt, column));
 }
 
-static void move_payloads_stmt_done(sqlite3_stmt **stmt)
+void move_stmt_done(sqlite3_stmt **stmt)
 {
     (void)sqlite3_finalize(*stmt);
+}
+
+bool move_each(struct mover *k, const char *text, move_row *row, const void *arg, struct err *err)
+{
+    AUTO(move_stmt_done) sqlite3_stmt *stmt = move_prepare(k, text, err);
+    bool another = true, ok = stmt != NULL;
+
+    while (ok && (ok = move_next(k, stmt, &another, err)) && another)
+        ok = row(k, stmt, arg, err);
+    return ok;
 }
 
 /* ---- places ---- */
@@ -207,7 +217,7 @@ static bool move_payloads_put_parts(struct mover *k, sqlite3_stmt *parts, int64_
 static sqlite3_stmt *prepare_parts(struct mover *k, struct err *err)
 {
     AUTO(buf_done) struct buf text = BUF_INIT(8192);
-    AUTO(move_payloads_stmt_done)
+    AUTO(move_stmt_done)
     sqlite3_stmt *tables = move_prepare(
         k,
         "SELECT m.name FROM sqlite_master m WHERE m.type = 'table' AND (SELECT count(*) FROM "
@@ -229,11 +239,11 @@ static sqlite3_stmt *prepare_parts(struct mover *k, struct err *err)
 static bool put_table(struct mover *k, const char *table, struct err *err)
 {
     AUTO(buf_done) struct buf text = BUF_INIT(4096), room = BUF_INIT(SEGMENT_PAYLOAD_MOST + 1);
-    AUTO(move_payloads_stmt_done) sqlite3_stmt *parts = prepare_parts(k, err);
+    AUTO(move_stmt_done) sqlite3_stmt *parts = prepare_parts(k, err);
     bool row, ok = parts != NULL;
 
     buf_printf(&text, "SELECT num, id, seg, pos, trail FROM %s ORDER BY num", table);
-    AUTO(move_payloads_stmt_done) sqlite3_stmt *stmt = ok ? move_prepare(k, text.ptr, err) : NULL;
+    AUTO(move_stmt_done) sqlite3_stmt *stmt = ok ? move_prepare(k, text.ptr, err) : NULL;
     struct places *known = NEW(struct places);
 
     for (ok = stmt != NULL; ok;) {
@@ -314,49 +324,39 @@ static bool put_digests(struct mover *k, struct err *err)
     return move_copy_end(k, err);
 }
 
+static bool put_large_one(struct mover *k, sqlite3_stmt *stmt, const void *arg, struct err *err)
+{
+    (void)arg;
+    return put_pieces(k, sqlite3_column_int64(stmt, 0), err);
+}
+
 static bool put_large(struct mover *k, struct err *err)
 {
-    AUTO(move_payloads_stmt_done)
-    sqlite3_stmt *stmt = move_prepare(k, "SELECT pos FROM large ORDER BY pos", err);
-    bool row;
-
-    if (stmt == NULL || !move_copy_begin(k, "payload_piece(upload, piece, bytes)", err))
-        return false;
-    for (;;) {
-        if (!move_next(k, stmt, &row, err))
-            return false;
-        if (!row)
-            return move_copy_end(k, err);
-        if (!put_pieces(k, sqlite3_column_int64(stmt, 0), err))
-            return false;
-    }
+    return move_copy_begin(k, "payload_piece(upload, piece, bytes)", err) &&
+           move_each(k, "SELECT pos FROM large ORDER BY pos", put_large_one, NULL, err) &&
+           move_copy_end(k, err);
 }
 
 /* ---- all of them ---- */
+
+struct each_table {
+    bool (*fn)(struct mover *k, const char *table, struct err *err);
+};
+
+static bool call_for_table(struct mover *k, sqlite3_stmt *stmt, const void *arg, struct err *err)
+{
+    char name[MOVE_NAME];
+
+    (void)snprintf(name, sizeof name, "%.*s", STR_ARG(move_column(stmt, 0)));
+    return ((const struct each_table *)arg)->fn(k, name, err);
+}
 
 /* For each table of documents: doc, and those of days. */
 static bool each_table(struct mover *k, bool (*fn)(struct mover *, const char *, struct err *),
                        struct err *err)
 {
-    AUTO(move_payloads_stmt_done)
-    sqlite3_stmt *stmt = move_prepare(
-        k, "SELECT 'doc' UNION ALL SELECT 'done_' || slot FROM part WHERE family = 2", err);
-    char name[MOVE_NAME];
-    bool row;
-
-    if (stmt == NULL)
-        return false;
-    for (;;) {
-        if (!move_next(k, stmt, &row, err))
-            return false;
-        if (!row)
-            return true;
-        struct str s = move_column(stmt, 0);
-
-        (void)snprintf(name, sizeof name, "%.*s", STR_ARG(s));
-        if (!fn(k, name, err))
-            return false;
-    }
+    return move_each(k, "SELECT 'doc' UNION ALL SELECT 'done_' || slot FROM part WHERE family = 2",
+                     call_for_table, &(struct each_table){ fn }, err);
 }
 
 bool move_payloads(struct mover *k, struct err *err)

@@ -5,6 +5,10 @@
 #include "store/backup/mover.h"
 
 sqlite3_stmt *move_prepare(struct mover *k, const char *text, struct err *err);
+void move_stmt_done(sqlite3_stmt **stmt);
+/* Run a statement on the old store and call `row` for each of its rows, until it fails. */
+typedef bool move_row(struct mover *k, sqlite3_stmt *stmt, const void *arg, struct err *err);
+bool move_each(struct mover *k, const char *text, move_row *row, const void *arg, struct err *err);
 /* *ret_row: there is another one. */
 bool move_next(struct mover *k, sqlite3_stmt *stmt, bool *ret_row, struct err *err);
 struct str move_column(sqlite3_stmt *stmt, int column);
