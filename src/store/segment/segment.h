@@ -55,7 +55,7 @@ bool segments_flush(struct segments *s, struct err *err);
 void segments_cancel(struct segments *s); /* drops entries that are staged and not written */
 
 /* The position behind the last entry; seg 0: there is no segment yet.  On the writer thread,
- * between groups: then every entry before it is flushed. */
+ * between groups: then every entry that a row names lies before it. */
 struct payload_ref segments_end(const struct segments *s);
 /* The number in the file name "SEGMENT.seg"; 0 for any other name. */
 int64_t segment_of_name(struct str name);
