@@ -37,7 +37,7 @@ static bool refuse_newer(int64_t version, struct err *err)
 
 enum { TABLES_MOST = 10000, TEXT_MOST = 64 << 10 };
 
-/* The text with a number for each @SLOT@. */
+/* Runs the text with @SLOT@ replaced by the number. */
 static bool run_for_table(struct db *db, const char *text, int64_t slot, struct err *err)
 {
     AUTO(buf_done) struct buf sql = BUF_INIT(TEXT_MOST);
