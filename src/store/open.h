@@ -15,4 +15,4 @@
 #include "store/kernel/store.h"
 
 bool store_open(const struct store_options *options, struct store **ret, struct err *err);
-void store_close(struct store *s); /* finishes what is queued */
+void store_close(struct store *s); /* runs the queued operations first */

@@ -281,7 +281,8 @@ static void head_text(const struct audit_line *l, char *to, size_t room)
     (void)snprintf(to, room, "%lld:%s", (long long)l->seq, digest_text(&l->hash, hash));
 }
 
-/* *io_last: the last line that may be deleted; unchanged: none may. */
+/* *io_last: the last line that may be deleted; unchanged: none may.  Only the oldest line must be
+ * older by the slack: otherwise each call could delete a single line, and add one about it. */
 static bool find_last(struct writer *w, const struct trim_op *o, struct audit_line *io_last,
                       struct err *err)
 {

@@ -113,7 +113,7 @@ bool audit_trim(struct store *s, int64_t before_us, int64_t slack_us, int64_t *r
 struct audit_check {
     int64_t lines;      /* that were checked */
     int64_t seq;        /* the last of them */
-    struct sha256 hash; /* its own */
+    struct sha256 hash; /* of line `seq` */
     int64_t bad;        /* the number at which the chain breaks; 0: it is whole */
     char message[200];  /* how */
 };

@@ -267,6 +267,7 @@ static bool db_postgres_make_room(struct db_postgres *self, struct cell **ret, s
     return sent(self, rc, (struct pending){ .id = SQL_STATEMENT_DROP }, err);
 }
 
+/* A cell that is only CELL_ASKED may be used: in the pipeline its statement is prepared first. */
 static bool cell_of(struct db_postgres *self, enum sql_id id, int64_t slot, struct cell **ret,
                     struct err *err)
 {

@@ -319,6 +319,7 @@ static void sql_now_us(sqlite3_context *context, int argc, sqlite3_value **argv)
     sqlite3_result_int64(context, clock_wall_us());
 }
 
+/* Replaces SQLite's own hook, which would checkpoint within a commit. */
 static int wal_hook(void *arg, sqlite3 *handle, const char *name, int pages)
 {
     (void)handle;

@@ -73,6 +73,7 @@ static bool migrate_run_steps(struct db *db, const struct sql_step *steps, struc
     return true;
 }
 
+/* Reads the version again under the lock: another node may have migrated meanwhile. */
 static bool migrate_step(struct db *db, const struct sql_migration *m, struct err *err)
 {
     int64_t version;

@@ -45,7 +45,7 @@ bool node_forget(struct db *db, struct err *err);
 
 bool node_fence(struct writer *w, struct err *err);
 /* The answer to the last COMMIT was lost: *ret: it took effect.  Waits for a commit in progress;
- * needs a new connection.  ERR_UNCERTAIN: the node was deleted, nothing tells. */
+ * needs a new connection.  ERR_UNCERTAIN: the row of this node was deleted. */
 bool node_has_committed(struct writer *w, bool *ret, struct err *err);
 
 /* Renews the lease.  ERR_PERMANENT: this node was declared dead and must stop. */

@@ -175,6 +175,8 @@ struct call_op {
     struct store_op op;
 };
 
+/* Signals with the mutex held: `call` is on the caller's stack and ends when the caller wakes up.
+ */
 static void call_done(struct store_op *op)
 {
     struct call_op *c = container_of(op, struct call_op, op);

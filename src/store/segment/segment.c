@@ -36,8 +36,8 @@
  * Start.  Only the newest segment is ever appended to.  segment_find_end() continues behind its
  * last valid header, not at the first invalid one: behind a single damaged header there may be
  * committed payloads.  The scan checks every multiple of 8 behind a damaged header, so it may take
- * bytes inside a payload for a header.  This can break (2) only if that payload holds a valid
- * header with the number of its own segment, whose length ends within the last entry.
+ * bytes inside a payload for a header.  This can break (2) only if a payload holds a valid header
+ * with the number of its own segment, whose length ends within the last entry.
  *
  * Races.  segment_read() runs on any thread, with a descriptor of its own.  Its callers have the
  * place from a committed row, so the entry does not change any more.  A segment that retention
@@ -113,6 +113,7 @@ static uint64_t get_u64(const char *at)
     return le64toh(v);
 }
 
+/* Detects torn and damaged headers; it is no protection against forgery. */
 static uint64_t check_of(const char *header)
 {
     uint64_t h = UINT64_C(0x9e3779b97f4a7c15);
@@ -262,7 +263,7 @@ static bool roll(struct segments *s, struct err *err)
     s->dirty = false;
     if (!take_spare(s, err))
         return false;
-    int fd = openat(s->dirfd, spare_name, O_RDWR | O_CLOEXEC);
+    int fd = openat(s->dirfd, spare_name, O_RDWR | O_CLOEXEC); /* before the rename: (5) */
 
     if (fd < 0)
         return err_set(err, ERR_TRANSIENT, errno, "open %s: %s", spare_name, strerror(errno));
@@ -306,6 +307,7 @@ static bool newest(int dirfd, int64_t *ret_seg, struct err *err)
 /* *ret_at: the next valid header at or behind `from`; -1: there is none. */
 static bool find_entry(struct segments *s, int64_t from, int64_t *ret_at, struct err *err)
 {
+    /* The windows overlap by a header, which may lie across their border. */
     for (int64_t at = from; at + HEADER <= s->room; at += STAGE - HEADER) {
         size_t n = s->room - at < STAGE ? (size_t)(s->room - at) : STAGE;
 
@@ -439,7 +441,7 @@ bool segments_add(struct segments *s, const struct id *id, const struct sha256 *
 
     make_header(header, s->seg, id, sha, bytes.len);
     *ret = (struct payload_ref){ .seg = s->seg, .pos = s->end };
-    if ((size_t)size > STAGE) {
+    if ((size_t)size > STAGE) { /* written directly; the stage is empty here */
         if (!file_write_at(s->fd, str_mem(header, HEADER), s->end, err) ||
             !file_write_at(s->fd, bytes, s->end + HEADER, err))
             return err_context(err, "payload segment %lld", (long long)s->seg);
