@@ -186,8 +186,7 @@ static void sqlite_rollback(struct db *db)
     struct err err;
 
     if (sqlite3_get_autocommit(db_sqlite_self_of(db)->handle) == 0)
-        (void)db_send(db, SQL_TX_ROLLBACK, DB_NO_ARGS,
-                      &err); /* a failure is harmless: no caller was notified */
+        (void)db_send(db, SQL_TX_ROLLBACK, DB_NO_ARGS, &err); /* no caller was notified */
 }
 
 static bool sqlite_send(struct db *db, enum sql_id id, int64_t slot, const struct db_value *values,

@@ -206,8 +206,9 @@ bool pg_send_all(PGconn *conn, int64_t wait_us, struct err *err)
             return err_set(err, ERR_TRANSIENT, DB_AGAIN, "the database takes no more");
         if (poll(&p, 1, (int)(left / CLOCK_MS) + 1) < 0 && errno != EINTR)
             break;
+        /* A server whose answers are not read stops reading. */
         if ((p.revents & ~POLLOUT) != 0 && PQconsumeInput(conn) == 0)
-            break; /* unread answers would block the server, and it us */
+            break;
     }
     if (unsent == 0)
         return true;
