@@ -29,7 +29,7 @@ static bool size_of(int dirfd, const char *name, int64_t *ret, struct err *err)
     return true;
 }
 
-/* By a reader: it is the old file that is looked at, nothing of it changes. */
+/* On a read connection: nothing in the old file changes. */
 static bool write_fresh(struct store *s, const char *data, struct err *err)
 {
     size_t room = strlen(data) + sizeof fresh + 1;
@@ -56,7 +56,7 @@ static bool count_rows(struct db *db, int64_t *ret, struct err *err)
     return db_one_int(db, SQL_COMPACT_ROWS, DB_NO_ARGS, 0, ret, err);
 }
 
-/* Whole, and it has what the old one has. */
+/* Checks that the new file is sound and has as many rows as the old one. */
 static bool check_fresh(struct store *s, const char *data, struct err *err)
 {
     size_t room = strlen(data) + sizeof fresh + 1;
@@ -74,7 +74,7 @@ static bool check_fresh(struct store *s, const char *data, struct err *err)
     return ok && (want == got || err_set(err, ERR_PERMANENT, 0, "the new database differs"));
 }
 
-/* The old one is closed by now, and whole without its log. */
+/* The old database is closed, so its log must be empty: the rename would separate the two. */
 static bool swap(int dirfd, struct err *err)
 {
     struct stat st;
@@ -100,7 +100,7 @@ bool store_compact(const char *data, struct compact_result *ret, struct err *err
         return err_set(err, ERR_CONFIG, errno, "data folder %s: %s", data, strerror(errno));
     if (!size_of(dirfd, database, &ret->before_bytes, err) || !store_open(&o, &s, err))
         return false;
-    AUTO_FD lock = dup(s->lock_fd); /* the folder stays ours until this is closed */
+    AUTO_FD lock = dup(s->lock_fd); /* a copy keeps the folder locked after store_close() */
 
     (void)unlinkat(dirfd, fresh, 0);
     bool ok = lock >= 0 && write_fresh(s, data, err) && check_fresh(s, data, err);

@@ -1,8 +1,8 @@
-/* compact.h - the database of a stopped node, written anew without what is free in it (SQLite).
+/* compact.h - rewrites the database of a stopped node without its free pages (SQLite).
  *
- * The folder is locked from the first look to the end, so that no node can start on it.  The new
- * file is written beside the old one, checked, synced, and takes its place in one step; whoever
- * dies before leaves the old one, and a file that the next call throws away.
+ * The folder is locked before the database is opened and until the end, so that no node can start
+ * on it.  The new file is written beside the old one, checked, synced, and renamed over it.  A
+ * crash before the rename leaves the old database, and a file that the next call deletes.
  */
 #pragma once
 

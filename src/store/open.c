@@ -30,8 +30,8 @@
 #include "store/road/task.h"
 #include "store/search/index.h"
 
-/* A group of a server holds locks that others wait for: it stays short, and the other writer has
- * the rest. */
+/* On PostgreSQL a group holds row locks that other nodes wait for, so groups are small; the second
+ * writer takes what is left in the queue. */
 enum { POSTGRES_WRITERS = 2, POSTGRES_GROUP_MOST = 512 };
 
 /* ---- what the writers call ---- */
@@ -117,7 +117,7 @@ static bool open_has_files(int dirfd, const char *suffix, bool *ret, struct err 
     return true;
 }
 
-/* A database that is gone must not begin anew beside the payloads of its documents. */
+/* Refuses to create a new database beside the payloads of a missing one. */
 static bool check_whole(struct store *s, struct err *err)
 {
     struct stat st;
@@ -140,7 +140,7 @@ static bool check_whole(struct store *s, struct err *err)
                                 s->sqlite_path);
 }
 
-/* One transaction: this node is there, its predecessor is not, and has nothing any more. */
+/* One transaction registers this node, declares its predecessor dead and takes over its tasks. */
 static bool register_node(struct store *s, struct db *db, struct err *err)
 {
     struct node_past past = { 0 };
@@ -199,7 +199,7 @@ static bool open_recover(struct store *s, struct err *err)
     return true;
 }
 
-/* Only a crash while a task ran alone says something about that task. */
+/* Counts a crash for each task that ran alone; of several that ran, any may be the cause. */
 static bool count_crashes(struct store *s, struct err *err)
 {
     struct suspect suspects[RECORDER_SLOTS];
@@ -259,7 +259,8 @@ void store_close(struct store *s)
     writers_free(s->writers);
     while (s->reader_idle > 0)
         db_close(s->readers[--s->reader_idle]);
-    for (size_t i = 0; i < s->writer_count; i++) /* last: SQLite then leaves one whole file */
+    for (size_t i = 0; i < s->writer_count;
+         i++) /* after the readers: the last close removes the log */
         db_close(s->writer_dbs[i]);
     segments_close(s->segments);
     claims_free(s->claims);

@@ -1,11 +1,11 @@
 /* open.h - opening and closing a store.
  *
- * Opening is recovery: the folder is locked, the schema brought up to date, the
- * predecessor of this node declared dead and its leases taken over, and tasks whose code
- * brought it down while they ran alone are counted.
+ * Opening is recovery: the folder is locked, the schema migrated, the predecessor of this
+ * node declared dead and its leases taken over.  A task that ran alone when the predecessor
+ * crashed gets that crash counted.
  *
- * This is the top of store/: the only place that knows every room, and where they are wired
- * together (struct writer_hooks).
+ * This is the top of store/: only open.c knows every room; it connects the writers with the rooms
+ * above them (struct writer_hooks).
  */
 #pragma once
 
@@ -15,4 +15,4 @@
 #include "store/kernel/store.h"
 
 bool store_open(const struct store_options *options, struct store **ret, struct err *err);
-void store_close(struct store *s); /* finishes what is queued */
+void store_close(struct store *s); /* runs the queued operations first */

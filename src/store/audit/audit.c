@@ -57,7 +57,7 @@ struct audit_rows {
     size_t count;
 };
 
-/* One line of text, whatever it was. */
+/* A copy of the text that is one line of valid UTF-8, cut to `most` bytes. */
 static struct str audit_clean(struct arena *a, struct str text, size_t most)
 {
     struct str cut = str_first(text, most);
@@ -160,8 +160,8 @@ static struct str *text_at(struct audit_entry *e, size_t i)
     return (struct str *)((char *)e + texts[i]);
 }
 
-/* "waybill audit 1", the number and the time, then each text behind its length, so that no two
- * lines read alike; then the hash of the line before. */
+/* Hashes "waybill audit 1", number and time, each text with its length before it, so that no two
+ * lines have the same input, and the hash of the line before. */
 static struct sha256 audit_hash_of(struct audit_line *l)
 {
     struct digest d = digest_start();
@@ -190,8 +190,8 @@ static struct sha256 read_hash(struct str bytes)
     return h;
 }
 
-/* A line before that is not there, for it is the first or somebody removed it, has a hash of
- * zeros: the log goes on, and audit_verify() tells. */
+/* Reads the hash of line `seq` and the time.  A missing line (there is none yet, or it was removed)
+ * has a hash of zeros: the log continues, and audit_verify() reports the gap. */
 static bool audit_read_before(struct writer *w, int64_t seq, struct audit_line *ret,
                               struct err *err)
 {
@@ -267,11 +267,11 @@ bool audit_append(struct store *s, const struct audit_entry *e, struct err *err)
     return writers_call(s->writers, &append_verb, &o.op, err);
 }
 
-/* ---- letting go ---- */
+/* ---- trimming ---- */
 
 struct trim_op {
     struct store_op op;
-    int64_t before_us, slack_us, gone; /* gone: how many went */
+    int64_t before_us, slack_us, gone; /* gone: lines deleted */
 };
 
 static void head_text(const struct audit_line *l, char *to, size_t room)
@@ -281,7 +281,8 @@ static void head_text(const struct audit_line *l, char *to, size_t room)
     (void)snprintf(to, room, "%lld:%s", (long long)l->seq, digest_text(&l->hash, hash));
 }
 
-/* *io_last: the last that may go; as it was: none may. */
+/* *io_last: the last line that may be deleted; unchanged: none may.  Only the oldest line must be
+ * older by the slack: otherwise each call could delete a single line, and add one about it. */
 static bool find_last(struct writer *w, const struct trim_op *o, struct audit_line *io_last,
                       struct err *err)
 {
@@ -297,7 +298,7 @@ static bool find_last(struct writer *w, const struct trim_op *o, struct audit_li
         if (!row)
             return true; /* the newest stays */
         if (some)
-            *io_last = l; /* another one follows it */
+            *io_last = l; /* a newer line follows it */
         l = (struct audit_line){ .seq = db_get_int(&rows, AUDIT_OLDEST_SEQ),
                                  .time_us = db_get_int(&rows, AUDIT_OLDEST_TIME_US),
                                  .hash = read_hash(db_get_str(&rows, AUDIT_OLDEST_HASH)) };
@@ -351,7 +352,7 @@ bool audit_trim(struct store *s, int64_t before_us, int64_t slack_us, int64_t *r
     return true;
 }
 
-/* ---- looking ---- */
+/* ---- reading ---- */
 
 static void audit_read_line(struct db_rows *row, struct arena *a, void *to)
 {
@@ -417,9 +418,9 @@ struct chain {
     int64_t noted_seq;
     const struct sha256 *noted;
     bool begun;
-    int64_t gone; /* the last line that was let go ... */
+    int64_t gone; /* the last line that was deleted ... */
     char trimmed[40 + SHA256_TEXT];
-    bool told; /* ... which a line tells */
+    bool told; /* ... and a line "auditTrim" confirms it */
 };
 
 static bool breaks(struct chain *c, int64_t seq, const char *how)
@@ -458,7 +459,7 @@ static bool audit_follow(struct chain *c, struct audit_line *l)
     return true;
 }
 
-/* *ret_on: it holds so far, and there may be more. */
+/* *ret_on: no break so far, and there may be more lines. */
 static bool follow_slice(struct chain *c, bool *ret_on, struct err *err)
 {
     AUTO(arena_done) struct arena a = ARENA_INIT(SLICE_ARENA);
@@ -483,7 +484,7 @@ static bool mark_of(struct db *db, struct str name, int64_t *ret, struct err *er
     return db_one_int(db, SQL_MARK_GET, DB_ARGS(db_text(name)), 0, ret, err);
 }
 
-/* What the marks say: lines up to `last` were there before the chain was followed. */
+/* Compares the end of the chain with the marks; lines up to `last` existed before it was read. */
 static bool check_end(struct chain *c, int64_t last, struct err *err)
 {
     struct audit_check *k = c->check;
@@ -502,7 +503,7 @@ static bool check_end(struct chain *c, int64_t last, struct err *err)
     return true;
 }
 
-/* *ret_moved: lines were let go meanwhile. */
+/* *ret_moved: lines were deleted meanwhile, so the result is not valid. */
 static bool audit_audit_verify(struct chain *c, bool *ret_moved, struct err *err)
 {
     int64_t last, gone;

@@ -61,7 +61,7 @@ bool db_query(struct db *db, enum sql_id id, struct db_args args, struct db_rows
     return db_query_slot(db, id, DB_NO_SLOT, args, ret, err);
 }
 
-/* One answer for all rows of parameters. */
+/* Calls `found` for each row of an answer to many rows of parameters. */
 static bool db_tell_found(struct db_rows *r, int64_t slot, size_t rows, db_found *found, void *arg,
                           struct err *err)
 {

@@ -7,12 +7,12 @@
  * A transaction that failed is rolled back by db_rollback() before anything else
  * runs on the connection.  db_send() may be held back and sent with what follows
  * (PostgreSQL): its error then shows at the next db_query(), db_run() or
- * db_commit(), which is early enough, for nothing is told to anybody before the
+ * db_commit(), which is early enough, because no caller is notified before the
  * commit.
  *
  * Errors: ERR_LIMIT with ENOSPC for a full disk; ERR_TRANSIENT for a database
  * that cannot be reached; ERR_UNCERTAIN only from db_commit(), when its answer
- * was lost (the writer then finds out, node.h); ERR_PERMANENT for everything else (a
+ * was lost (the writer then queries the outcome, node.h); ERR_PERMANENT for everything else (a
  * constraint, damage).  A failed sync of our own storage ends the process.
  *
  * Threads: a connection belongs to one thread at a time.
@@ -42,7 +42,7 @@ struct db_value {
 #define db_bytes(v) ((struct db_value){ .type = DB_BYTES, .s = (v) })
 #define db_null()   ((struct db_value){ .type = DB_NULL })
 
-static inline struct db_value db_text_or_null(struct str s) /* null when it is empty */
+static inline struct db_value db_text_or_null(struct str s) /* NULL if empty */
 {
     return s.len > 0 ? db_text(s) : db_null();
 }
@@ -63,8 +63,8 @@ struct db_args {
                                 sizeof(struct db_value) })
 #define DB_NO_ARGS ((struct db_args){ 0 })
 
-/* err.sys of a transaction that was lost, against another one or with its connection, and
- * did nothing: after db_rollback() (and db_revive()) it may be run again as it was. */
+/* err.sys of a transaction that was lost, in a conflict with another one or with its connection,
+ * and had no effect: after db_rollback() (and db_revive()) it may be run again unchanged. */
 enum { DB_AGAIN = 40001 };
 
 static inline bool db_should_retry(const struct err *err)
@@ -72,7 +72,7 @@ static inline bool db_should_retry(const struct err *err)
     return err->kind != ERR_UNCERTAIN && err->sys == DB_AGAIN;
 }
 
-/* Which table of a numbered family (@SLOT@ in the text); -1 for statements without. */
+/* The number of a table of a family (@SLOT@ in the text); -1 for statements without one. */
 enum { DB_NO_SLOT = -1, DB_SLOTS_MOST = 64 };
 
 struct db;
@@ -95,8 +95,9 @@ struct db_driver {
                 struct err *);
     bool (*query)(struct db *, enum sql_id, int64_t slot, struct db_args, struct db_rows *ret,
                   struct err *);
-    /* Rows of parameters at once, the first column of the answer tells which (from 1);
-     * `slots` tables, each with an answer of its own.  NULL: one by one; it saves trips. */
+    /* Many rows of parameters in one statement; column 0 of an answer row is the number of its
+     * parameters, from 1.  One answer for each of `slots` tables.  It saves trips to the server;
+     * NULL: db_find() runs the statement for each row. */
     bool (*query_rows)(struct db *, enum sql_id, int64_t slot, size_t slots,
                        const struct db_value *, size_t columns, size_t rows, struct db_rows *ret,
                        struct err *);
@@ -106,7 +107,7 @@ struct db_driver {
     struct str (*get_str)(struct db_rows *, int column);
     void (*rows_done)(struct db_rows *);
     bool (*script)(struct db *, const char *text, struct err *); /* migrations only */
-    bool (*alive)(struct db *); /* false: the connection is gone; db_revive() makes a new one */
+    bool (*alive)(struct db *); /* false: the connection is lost; db_revive() makes a new one */
     bool (*revive)(struct db *, struct err *);
     void (*close)(struct db *);
 };
@@ -118,18 +119,18 @@ struct db {
 };
 
 bool db_begin(struct db *db, struct err *err);
-/* All that is read until db_rollback() is of one moment; for readers. */
+/* Begins a read transaction: one snapshot until db_rollback(); for readers. */
 bool db_view(struct db *db, struct err *err);
 bool db_commit(struct db *db, struct err *err);
 void db_rollback(struct db *db);
 
-/* Run without looking at the count. */
+/* Runs a statement without the count of changed rows. */
 bool db_send(struct db *db, enum sql_id id, struct db_args args, struct err *err);
-/* The same for `rows` rows of `columns` values each, one after the other. */
+/* The same for `rows` rows of `columns` values each, stored row by row. */
 bool db_batch(struct db *db, enum sql_id id, int64_t slot, const struct db_value *values,
               size_t columns, size_t rows, struct err *err);
 
-/* Run now; *ret_changed is the number of rows that were changed. */
+/* Runs a statement now; *ret_changed is the number of changed rows, may be NULL. */
 bool db_run(struct db *db, enum sql_id id, struct db_args args, int64_t *ret_changed,
             struct err *err);
 bool db_run_slot(struct db *db, enum sql_id id, int64_t slot, struct db_args args,
@@ -141,9 +142,9 @@ bool db_query(struct db *db, enum sql_id id, struct db_args args, struct db_rows
               struct err *err);
 bool db_query_slot(struct db *db, enum sql_id id, int64_t slot, struct db_args args,
                    struct db_rows *ret, struct err *err);
-/* Ask the same for many rows of parameters, in the tables from `slot` on; `found` is
- * called for every answer row with its table, the number of its parameters, from 0, and
- * columns from 1 on (column 0 is that number where they are asked at once). */
+/* Runs a query for many rows of parameters, in `slots` tables from `slot` on.  `found` is called
+ * for every answer row, with its table and the number of its parameters, from 0.  Its columns
+ * begin at 1; column 0 is for the driver (query_rows). */
 bool db_find(struct db *db, enum sql_id id, int64_t slot, size_t slots,
              const struct db_value *values, size_t columns, size_t rows, db_found *found, void *arg,
              struct err *err);
@@ -153,7 +154,7 @@ int64_t db_get_int(struct db_rows *rows, int column); /* 0 for NULL */
 struct str db_get_str(struct db_rows *rows, int column);
 void db_rows_done(struct db_rows *rows);
 
-/* One integer of one row; `otherwise` when there is no row or it is NULL. */
+/* The first column of the first row; `otherwise` if there is no row or it is NULL. */
 bool db_one_int(struct db *db, enum sql_id id, struct db_args args, int64_t otherwise, int64_t *ret,
                 struct err *err);
 bool db_one_int_slot(struct db *db, enum sql_id id, int64_t slot, struct db_args args,
@@ -170,9 +171,9 @@ struct db_sqlite_options {
 };
 
 bool db_open_sqlite(const struct db_sqlite_options *options, struct db **ret, struct err *err);
-/* For what no statement of the catalogue can say: copies, and moves (move.h). */
+/* For what the catalogue cannot express: copies, and moves (move.h). */
 struct sqlite3 *db_sqlite_handle(struct db *db);
-/* SQLite's writer only: how many pages the write-ahead log holds, and moving
+/* SQLite's writer only: the number of pages in the write-ahead log, and a checkpoint, which moves
  * them into the database file as far as readers allow. */
 int64_t db_sqlite_wal_pages(struct db *db);
 bool db_sqlite_checkpoint(struct db *db, struct err *err);

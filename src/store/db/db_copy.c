@@ -12,7 +12,7 @@ enum { PAGE_BYTES = 4096 };
 
 struct db_copy {
     sqlite3 *to;
-    sqlite3_backup *backup; /* NULL: over */
+    sqlite3_backup *backup; /* NULL: detached */
 };
 
 static bool db_copy_fail(sqlite3 *handle, int rc, struct err *err)
@@ -35,7 +35,7 @@ bool db_copy_begin(struct db *from, const char *path, struct db_copy **ret, stru
         path, &c->to, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, "unix");
 
     require(c->to != NULL);
-    /* Half a copy is nothing, so it needs no journal; whoever asked syncs the whole one. */
+    /* A partial copy is worthless, so it needs no journal; the caller syncs the complete one. */
     if (rc == SQLITE_OK)
         rc = sqlite3_exec(c->to,
                           "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA cache_size=512",
@@ -69,11 +69,11 @@ bool db_copy_step(struct db_copy *c, int pages, bool *ret_done, int64_t *ret_lef
 
 void db_copy_detach(struct db_copy *c)
 {
-    (void)sqlite3_backup_finish(c->backup); /* what it says was said by the last step */
+    (void)sqlite3_backup_finish(c->backup); /* the last step has returned its error */
     c->backup = NULL;
 }
 
-/* A backup is one file that anybody can open, so the mode of the source is not kept. */
+/* The copy has the WAL mode of its source; a backup must be a single file. */
 bool db_copy_end(struct db_copy *c, struct err *err)
 {
     if (c == NULL)

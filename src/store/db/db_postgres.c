@@ -1,9 +1,10 @@
-/* The PostgreSQL driver of db.h.
+/* db_postgres.c - the PostgreSQL driver of db.h.
  *
- * Inside a transaction libpq is in pipeline mode: begin() and send() only queue, so that
- * a group of operations is one trip to the server, and its COMMIT a second one, sent when
- * every answer of the first was good.  Outside, each statement is a trip and a transaction
- * of its own, in plain mode, where libpq reports an error of the implicit commit too. */
+ * Inside a transaction libpq is in pipeline mode: begin() and send() only queue, so that a group
+ * that only sends is one trip to the server, and its COMMIT a second one, sent when all statements
+ * have succeeded.  Every run() and query() is a trip of its own, together with what is queued
+ * before it.  Outside a transaction each statement is a trip and a transaction, in plain mode,
+ * where libpq reports an error of the implicit commit too. */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -20,9 +21,9 @@
 
 enum {
     SLOTTED = 64,              /* statements over numbered tables that stay prepared */
-    PENDING_MOST = 256,        /* queued statements; more are waited for */
-    STATEMENT_BYTES = 4 << 20, /* the parameters of one statement, about */
-    SCRATCH_MOST = 64 << 20,   /* the same, for a single large row */
+    PENDING_MOST = 256,        /* queued statements; then their answers are awaited */
+    STATEMENT_BYTES = 4 << 20, /* approximate size of the parameters of a batch statement */
+    SCRATCH_MOST = 64 << 20,   /* the same, if a single row is larger */
     TEXT_MOST = 64 << 10,      /* the text of a statement */
     UNSENT_MOST = 8 << 20,     /* what libpq may hold back for the server */
     REVIVE_EVERY_US = 200 * CLOCK_MS,
@@ -30,19 +31,19 @@ enum {
 #define WRITER_WAIT_US (INT64_C(20) * CLOCK_S) /* longer than the server's own time-outs */
 #define READER_WAIT_US (INT64_C(5) * CLOCK_S)
 
-/* A prepared statement.  Its name on the server is a number that is never used again. */
+/* A prepared statement.  Its name on the server has a number that is never reused. */
 struct cell {
     enum { CELL_EMPTY, CELL_ASKED, CELL_READY } state;
     enum sql_id id;
     int64_t slot, used, name;
 };
 
-/* What was sent and not yet answered. */
+/* A statement that was sent and is not yet answered. */
 struct pending {
     enum sql_id id;
-    struct cell *made; /* it prepares this one, if it still has this name */
+    struct cell *made; /* the cell that it prepares, if the cell still has this name */
     int64_t name;
-    PGresult **result; /* where its answer is put, or NULL */
+    PGresult **result; /* gets the answer; may be NULL */
 };
 
 struct db_postgres {
@@ -59,7 +60,7 @@ struct db_postgres {
     struct buf scratch, text;
     size_t unsent;
 
-    int64_t failed_us; /* when connecting failed last, and how */
+    int64_t failed_us; /* when connecting last failed, and why */
     struct err failed;
 };
 
@@ -75,7 +76,7 @@ static bool lost(struct db_postgres *self, struct err *err)
     return pg_lost(self->conn, err); /* libpq takes NULL as well */
 }
 
-/* Only a migration may take its time. */
+/* Only a migration has no time limit. */
 static int64_t db_postgres_wait_us(const struct db_postgres *self, enum sql_id id)
 {
     if (id == SQL_SCHEMA_LOCK || id == SQL_COUNT)
@@ -91,8 +92,8 @@ static void note_prepared(const struct pending *p, bool ok)
         p->made->state = ok ? CELL_READY : CELL_EMPTY;
 }
 
-/* All results of one statement.  *ret_ok: it worked; if not, *first says why, unless it
- * holds an earlier error.  False: the connection is lost. */
+/* Reads all results of one statement.  *ret_ok: it succeeded; if not, *first gets the error unless
+ * it has an earlier one.  False: the connection is lost. */
 static bool db_postgres_collect(struct db_postgres *self, const struct pending *p, bool *ret_ok,
                                 struct err *first)
 {
@@ -111,7 +112,7 @@ static bool db_postgres_collect(struct db_postgres *self, const struct pending *
         ExecStatusType status = PQresultStatus(result);
 
         if (ok && status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK &&
-            status != PGRES_EMPTY_QUERY) { /* a migration of the other database's */
+            status != PGRES_EMPTY_QUERY) { /* a migration for SQLite only */
             ok = false;
             if (status != PGRES_PIPELINE_ABORTED)
                 (void)pg_failed(self->conn, result, p->id, &over, &why);
@@ -136,7 +137,7 @@ static bool db_postgres_collect(struct db_postgres *self, const struct pending *
     return !over;
 }
 
-/* Wait for everything that is queued. */
+/* Sends a pipeline sync and waits for the answers of all queued statements. */
 static bool settle(struct db_postgres *self, struct err *err)
 {
     struct err first = { 0 };
@@ -171,7 +172,7 @@ static bool settle(struct db_postgres *self, struct err *err)
     return ok;
 }
 
-/* A statement was handed to libpq: in a pipeline remember it, else wait for its answer. */
+/* A statement was passed to libpq: in a pipeline remembers it, otherwise waits for its answer. */
 static bool sent(struct db_postgres *self, int rc, struct pending p, struct err *err)
 {
     struct err why = { 0 };
@@ -246,7 +247,7 @@ static bool db_postgres_prepare(struct db_postgres *self, struct cell *c, enum s
     return sent(self, rc, (struct pending){ .id = id, .made = c, .name = c->name }, err);
 }
 
-/* The least recently used one goes. */
+/* Replaces the least recently used statement. */
 static bool db_postgres_make_room(struct db_postgres *self, struct cell **ret, struct err *err)
 {
     struct cell *oldest = &self->slotted[0];
@@ -266,6 +267,7 @@ static bool db_postgres_make_room(struct db_postgres *self, struct cell **ret, s
     return sent(self, rc, (struct pending){ .id = SQL_STATEMENT_DROP }, err);
 }
 
+/* A cell that is only CELL_ASKED may be used: in the pipeline its statement is prepared first. */
 static bool cell_of(struct db_postgres *self, enum sql_id id, int64_t slot, struct cell **ret,
                     struct err *err)
 {
@@ -297,7 +299,7 @@ static bool hold_back(struct db_postgres *self, size_t bytes, struct err *err)
     return false;
 }
 
-/* Send one statement, with one row of parameters or with an array for each column. */
+/* Sends one statement, with one row of parameters or with an array for each column. */
 static bool execute(struct db_postgres *self, enum sql_id id, int64_t slot,
                     const struct db_value *values, size_t columns, size_t rows,
                     PGresult **ret_result, struct err *err)
@@ -324,7 +326,7 @@ static bool execute(struct db_postgres *self, enum sql_id id, int64_t slot,
            (!s->batch || hold_back(self, self->scratch.len, err));
 }
 
-/* The same, and its answer; *ret_result is the caller's to clear, in any case. */
+/* The same, and waits for the answer; the caller clears *ret_result, also after a failure. */
 static bool execute_now(struct db_postgres *self, enum sql_id id, int64_t slot,
                         const struct db_value *values, size_t columns, size_t rows,
                         PGresult **ret_result, struct err *err)
@@ -376,7 +378,7 @@ static bool postgres_query(struct db *db, enum sql_id id, int64_t slot, struct d
     return true;
 }
 
-/* In a transaction all tables are asked in one trip. */
+/* In a transaction the queries of all tables are one trip. */
 static bool postgres_query_rows(struct db *db, enum sql_id id, int64_t slot, size_t slots,
                                 const struct db_value *values, size_t columns, size_t rows,
                                 struct db_rows *ret, struct err *err)
@@ -388,7 +390,7 @@ static bool postgres_query_rows(struct db *db, enum sql_id id, int64_t slot, siz
     require(slots <= DB_SLOTS_MOST);
     for (size_t i = 0; i < slots && ok; i++)
         ok = execute(self, id, slot + (int64_t)i, values, columns, rows, &results[i], err);
-    /* Also after a failure: what was sent must not find our results gone. */
+    /* Also after a failure: pending statements point into `results`, which ends with this call. */
     ok = (!self->piped || settle(self, ok ? err : &(struct err){ 0 })) && ok;
     for (size_t i = 0; i < slots; i++) {
         if (!ok)
@@ -440,7 +442,7 @@ static bool postgres_begin(struct db *db, enum sql_id how, struct err *err)
     return execute(self, how, DB_NO_SLOT, NULL, 0, 1, NULL, err);
 }
 
-/* Text with no parameters, as it is; not in a pipeline. */
+/* Sends text without parameters; not in a pipeline. */
 static bool simple(struct db_postgres *self, enum sql_id id, const char *text, struct err *err)
 {
     if (self->lost)
@@ -448,7 +450,7 @@ static bool simple(struct db_postgres *self, enum sql_id id, const char *text, s
     return sent(self, PQsendQuery(self->conn, text), (struct pending){ .id = id }, err);
 }
 
-/* The answer to COMMIT decides.  When it does not come, nobody here can know. */
+/* The answer to COMMIT decides.  Without it the outcome is unknown: ERR_UNCERTAIN. */
 static bool send_commit(struct db_postgres *self, struct err *err)
 {
     PGresult *result = NULL;
@@ -458,7 +460,7 @@ static bool send_commit(struct db_postgres *self, struct err *err)
     if (PQsendQuery(self->conn, sql_postgresql[SQL_TX_COMMIT].text) == 0)
         return lost(self, err);
     struct pending p = { .id = SQL_TX_COMMIT, .result = &result };
-    /* A lost answer is one that nobody hears, also if it is here already. */
+    /* The injected fault ignores an answer that may have arrived, as if it was lost. */
     bool heard =
         fault_error(COMMIT_SENT) ? lost(self, &why) : db_postgres_collect(self, &p, &ok, &why);
 
@@ -471,7 +473,7 @@ static bool send_commit(struct db_postgres *self, struct err *err)
         *err = why;
         return false;
     }
-    /* A transaction that failed before is ended by COMMIT too: as a rollback. */
+    /* COMMIT of a transaction that has failed answers ROLLBACK, without an error. */
     bool committed = strcmp(PQcmdStatus(result), "COMMIT") == 0;
 
     PQclear(result);
@@ -502,15 +504,15 @@ static void postgres_rollback(struct db *db)
         return;
     self->in_tx = false;
     if (self->piped && !self->lost)
-        (void)settle(self, &err); /* brings the session back in step */
+        (void)settle(self, &err); /* reads the remaining answers of the pipeline */
     if (self->piped)
         (void)leave_pipeline(self, &err);
     if (!self->lost && PQtransactionStatus(self->conn) != PQTRANS_IDLE &&
         !simple(self, SQL_TX_ROLLBACK, sql_postgresql[SQL_TX_ROLLBACK].text, &err))
-        self->lost = true; /* a session in an unknown state is not used again */
+        self->lost = true; /* the state of the session is unknown */
 }
 
-/* Scripts have many statements, which a pipeline does not take. */
+/* Leaves the pipeline: it does not accept a text of several statements. */
 static bool postgres_script(struct db *db, const char *text, struct err *err)
 {
     struct db_postgres *self = db_postgres_self_of(db);
@@ -547,7 +549,7 @@ static bool db_postgres_set_up(struct db_postgres *self, struct err *err)
                      err);
     if (!ok || !settle(self, err) || !leave_pipeline(self, err))
         return false;
-    /* Read back: a server that lowers it must not pass unnoticed. */
+    /* Read back, to refuse a server that lowers it. */
     if (!db_query(&self->db, SQL_SESSION_GET, DB_ARGS(db_text(str_of(settings[0].name))), &rows,
                   err) ||
         !db_next(&rows, &row, err))
@@ -571,7 +573,7 @@ static bool connect_now(struct db_postgres *self, struct err *err)
     return false;
 }
 
-/* An idle connection has nothing to read, unless the server ended it. */
+/* An idle connection that has something to read was usually closed by the server. */
 static bool postgres_alive(struct db *db)
 {
     struct db_postgres *self = db_postgres_self_of(db);
@@ -586,7 +588,7 @@ static bool postgres_alive(struct db *db)
     return !self->lost;
 }
 
-/* A database that is down is not asked again by everybody who comes. */
+/* Connects at most every REVIVE_EVERY_US; in between returns the last error. */
 static bool postgres_revive(struct db *db, struct err *err)
 {
     struct db_postgres *self = db_postgres_self_of(db);

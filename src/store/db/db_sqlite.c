@@ -1,3 +1,4 @@
+/* db_sqlite.c - the SQLite driver of db.h. */
 #include <errno.h>
 #include <sqlite3.h>
 #include <stdio.h>
@@ -12,8 +13,8 @@
 #include "store/db/db.h"
 #include "store/db/vfs_sqlite.h"
 
-/* Statements over numbered tables are prepared per table; the oldest goes when
- * a new one needs its place. */
+/* Statements over numbered tables are prepared per table; a new one replaces the least recently
+ * used one. */
 enum { SLOTTED = 64 };
 
 struct slotted {
@@ -38,9 +39,9 @@ static struct db_sqlite *db_sqlite_self_of(struct db *db)
     return container_of(db, struct db_sqlite, db);
 }
 
-/* A sync or write that failed leaves the file in a state that only recovery
- * knows: the writer ends the process.  A full disk is an ordinary refusal.  Of what stays, no code
- * is told: whoever takes it for an errno reads SQLITE_ERROR as EPERM. */
+/* After a failed sync or write only recovery knows the state of the file: the writer ends the
+ * process.  A full disk is an ordinary error.  Permanent errors get no code in err->sys, because
+ * SQLITE_ERROR would be read as EPERM. */
 static bool db_sqlite_fail(struct db_sqlite *self, int rc, const char *what, struct err *err)
 {
     int primary = rc & 0xff, sys = sqlite3_system_errno(self->handle);
@@ -185,7 +186,7 @@ static void sqlite_rollback(struct db *db)
     struct err err;
 
     if (sqlite3_get_autocommit(db_sqlite_self_of(db)->handle) == 0)
-        (void)db_send(db, SQL_TX_ROLLBACK, DB_NO_ARGS, &err); /* nothing was told to anybody */
+        (void)db_send(db, SQL_TX_ROLLBACK, DB_NO_ARGS, &err); /* no caller was notified */
 }
 
 static bool sqlite_send(struct db *db, enum sql_id id, int64_t slot, const struct db_value *values,
@@ -317,6 +318,7 @@ static void sql_now_us(sqlite3_context *context, int argc, sqlite3_value **argv)
     sqlite3_result_int64(context, clock_wall_us());
 }
 
+/* Replaces SQLite's own hook, which would checkpoint within a commit. */
 static int wal_hook(void *arg, sqlite3 *handle, const char *name, int pages)
 {
     (void)handle;
@@ -325,8 +327,8 @@ static int wal_hook(void *arg, sqlite3 *handle, const char *name, int pages)
     return SQLITE_OK;
 }
 
-/* `synchronous` is read back: a build or a pragma that lowers it must not pass
- * unnoticed.  Only a test build may ask for less, to prove that its loss shows. */
+/* Reads `synchronous` back, to refuse a SQLite build that lowers it.  Only a test build may ask
+ * for less, to prove that the power-cut test detects the loss. */
 static bool set_durable(struct db_sqlite *self, struct err *err)
 {
     const char *lower = fault_switch("WAYBILL_TEST_SYNCHRONOUS");

@@ -37,7 +37,7 @@ static bool refuse_newer(int64_t version, struct err *err)
 
 enum { TABLES_MOST = 10000, TEXT_MOST = 64 << 10 };
 
-/* The text with a number for each @SLOT@. */
+/* Runs the text with @SLOT@ replaced by the number. */
 static bool run_for_table(struct db *db, const char *text, int64_t slot, struct err *err)
 {
     AUTO(buf_done) struct buf sql = BUF_INIT(TEXT_MOST);
@@ -73,6 +73,7 @@ static bool migrate_run_steps(struct db *db, const struct sql_step *steps, struc
     return true;
 }
 
+/* Reads the version again under the lock: another node may have migrated meanwhile. */
 static bool migrate_step(struct db *db, const struct sql_migration *m, struct err *err)
 {
     int64_t version;

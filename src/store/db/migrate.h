@@ -1,8 +1,8 @@
-/* migrate.h - the schema, brought forward.
+/* migrate.h - schema migrations, forward only.
  *
- * Each migration runs whole in one transaction with its version number, so a
+ * Each migration runs in one transaction with its version number, so a
  * kill at any point leaves the store before or after it.  Nodes that start
- * together go one after the other.  A store that is newer than this program is
+ * together wait for each other.  A store that is newer than this program is
  * refused.
  */
 #pragma once
@@ -12,6 +12,6 @@
 #include "base/err.h"
 #include "store/db/db.h"
 
-/* `all` is sql_migrations, but for tests. */
+/* `all` is sql_migrations, except in tests. */
 bool migrate(struct db *db, const struct sql_migration *all, struct err *err);
 int migrate_newest(void);

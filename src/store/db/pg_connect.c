@@ -14,7 +14,7 @@
 
 /* ---- connecting ---- */
 
-/* What the address may not change, and what it may. */
+/* Connection parameters; the address may override those that are not fixed. */
 static const struct {
     const char *name, *value;
     bool fixed;
@@ -23,7 +23,7 @@ static const struct {
     { "connect_timeout", "5", false },    { "keepalives", "1", false },
     { "keepalives_idle", "5", false },    { "keepalives_interval", "2", false },
     { "keepalives_count", "3", false },   { "tcp_user_timeout", "10000", false },
-    { "target_session_attrs", "", true }, /* by what it is for */
+    { "target_session_attrs", "", true }, /* set for reader or writer; last, see below */
 };
 enum { PARAMETERS = sizeof parameters / sizeof parameters[0], GIVEN_MOST = 64 };
 
@@ -40,8 +40,8 @@ static const char *given(const PQconninfoOption *options, const char *name)
     return "";
 }
 
-/* A password with / or @ in it, written as it is, ends up in one of these; libpq would
- * show it. */
+/* An unescaped / or @ in a password moves a part of it into one of these fields, which libpq
+ * shows in its messages. */
 static bool is_plausible(const PQconninfoOption *options)
 {
     return strchr(given(options, "host"), '@') == NULL &&
@@ -66,7 +66,7 @@ static bool pg_connect_parse(const char *url, PQconninfoOption **ret, struct err
                    "@ and %%2F for /)");
 }
 
-/* Put *** over every occurrence of a secret. */
+/* Overwrites every occurrence of a secret with asterisks. */
 static void hide(char *text, const char *secret)
 {
     size_t n = strlen(secret);
@@ -133,9 +133,10 @@ bool pg_connect(const char *url, bool reader, PGconn **ret, struct err *err)
     return true;
 }
 
-/* Sequential scans are off because our tables begin empty and the plans are kept; a writer, which
- * goes by keys only (sql.h), also reads no index whole to merge it.  JIT is off because that raises
- * every estimate that still needs one over its threshold. */
+/* Sequential scans are off, because tables begin empty and the plans of that time are kept.  Merge
+ * joins are off for writers, which look rows up by keys only (sql.h): a merge join reads a whole
+ * index.  JIT is off, because a plan that still needs a sequential scan is estimated so expensive
+ * that it would always be compiled. */
 void pg_settings(bool reader, struct pg_setting ret[static PG_SETTINGS])
 {
     const char *lower = fault_switch("WAYBILL_TEST_SYNCHRONOUS");
@@ -145,7 +146,7 @@ void pg_settings(bool reader, struct pg_setting ret[static PG_SETTINGS])
         { "default_transaction_read_only", reader ? "on" : "off" },
         { "plan_cache_mode", "force_generic_plan" },
         { "enable_seqscan", "off" },
-        { "enable_hashjoin", "on" }, /* of what was found: lists of some hundreds */
+        { "enable_hashjoin", "on" }, /* joins rows that were found by key, some hundreds */
         { "enable_mergejoin", reader ? "on" : "off" },
         { "jit", "off" },
         { "statement_timeout", reader ? "2s" : "10s" },
@@ -161,7 +162,7 @@ void pg_settings(bool reader, struct pg_setting ret[static PG_SETTINGS])
 
 bool pg_lost(PGconn *conn, struct err *err)
 {
-    const char *why = PQerrorMessage(conn); /* several lines, of which the first says it */
+    const char *why = PQerrorMessage(conn); /* several lines; the first has the reason */
 
     return err_set(err, ERR_TRANSIENT, DB_AGAIN, "the connection to the database was lost: %.*s",
                    (int)strcspn(why, "\n"), why);
@@ -205,8 +206,9 @@ bool pg_send_all(PGconn *conn, int64_t wait_us, struct err *err)
             return err_set(err, ERR_TRANSIENT, DB_AGAIN, "the database takes no more");
         if (poll(&p, 1, (int)(left / CLOCK_MS) + 1) < 0 && errno != EINTR)
             break;
+        /* A server whose answers are not read stops reading. */
         if ((p.revents & ~POLLOUT) != 0 && PQconsumeInput(conn) == 0)
-            break; /* its answers must be read, or it stops reading ours */
+            break;
     }
     if (unsent == 0)
         return true;
@@ -221,14 +223,14 @@ static bool is_in(const char *state, const char *const *list)
     return false;
 }
 
-/* The SQLSTATEs that are not a fault of the statement, whole or their class. */
+/* SQLSTATEs, or their classes, that are not a fault of the statement. */
 static const char *const not_now[] = { "53",    "57",
                                        "58",    "55P03", /* resources, operator, system, lock */
                                        "25006", NULL };
-/* A session that is over, was handed to another (a pooler), or is on a server that takes no
- * writes. */
+/* The session has ended, was given to another client (by a pooler), or is on a server that accepts
+ * no writes. */
 static const char *const session_over[] = { "08", "57P0", "26000", "25006", "25P03", NULL };
-/* It lost against another transaction: the same again sees what that one did. */
+/* A conflict with another transaction: a second try sees the result of that one. */
 static const char *const lost_against_another[] = { "40001", "40P01", "23505", "42P07", NULL };
 
 bool pg_failed(PGconn *conn, const PGresult *result, enum sql_id id, bool *ret_lost,

@@ -28,7 +28,7 @@ int pg_types(const struct sql_statement *s, Oid types[static PG_PARAMS_MOST])
     return n;
 }
 
-/* A value of another type than the statement declares is our own mistake. */
+/* A value of another type than the statement declares is a bug of the caller. */
 static void check_type(char letter, const struct db_value *v)
 {
     require(v->type == DB_NULL || (letter == 'i' && v->type == DB_INT) ||

@@ -20,7 +20,7 @@ bool rows_each(struct db *db, enum sql_id id, int64_t slot, struct db_args args,
     return err->kind == ERR_NONE;
 }
 
-/* Room for one more. */
+/* Makes room for one more item. */
 static void *next_item(struct rows_into *into, size_t *io_room)
 {
     if (into->count == *io_room) {

@@ -1,34 +1,35 @@
 /* sql.h - the SQL catalogue: every statement of the store, by name, per dialect.
  *
- * The tables are generated from the files in sql/ by tools/gen_sql.py; nothing else in
- * the house contains SQL.
+ * The tables are generated from the files in sql/ by tools/gen_sql.py.  Elsewhere only code that
+ * works on a database without opening a store has SQL: the drivers, copies, moves, forward.c.
  *
- * How statements over arrays are written for PostgreSQL, and why.  Everything passes through doc,
- * delivery and the tables of tasks, so they are empty again and again.  When a vacuum finds one
- * empty, the planner believes that until the next: no rows, whichever index, whichever join.  Then
- * a join of unnest($1) with such a table reads an index whole, as happily as it looks up a key; and
- * the index is full of entries that are dead.  At 2000 documents a second nothing else gets done
- * soon.  No setting helps, and plans are kept; so a statement leaves the planner no other way:
+ * How statements over arrays are written for PostgreSQL, and why.  Rows pass through doc, delivery
+ * and the tables of tasks, so these are often empty.  When a vacuum finds one empty, the planner
+ * assumes no rows until the next vacuum, and every index and every join seems equally cheap.  A
+ * join of unnest($1) with such a table then may read a whole index instead of looking up keys, and
+ * that index is full of dead entries.  At 2000 documents a second this soon takes all the time.  No
+ * setting helps, and plans are kept; so a statement leaves the planner no other way:
  *
  *   t.num = @KEY(u.num)@
- *       A row for each row of something else: a batch, a join.  It becomes `= ANY (ARRAY[u.num])`,
- *       by which an index can be searched, but nothing sorted or hashed: the only other way to read
- *       the table is from end to end, and that is switched off (pg_connect.c).  Of a key of
+ *       For a lookup per row of something else: a batch, a join.  It becomes
+ *       `= ANY (ARRAY[u.num])`, which allows an index lookup, but no merge or hash join.  The only
+ *       alternative is a sequential scan, which is switched off (pg_connect.c).  Of a key of
  *       several columns only the first is written so.
  *   t.num = ANY ($1::bigint[])
- *       Where nothing stands beside the keys.
+ *       Where the parameters are only keys.
  *   (SELECT t.num FROM t WHERE t.num = u.num) IS NULL
- *       Whether there is one.  EXISTS is made a join, which an index alone can answer, whole.
+ *       For "does not exist".  EXISTS becomes a join, which may read a whole index.
  *   LATERAL (SELECT ... FROM t WHERE t.a = u.a AND t.b = 1 OFFSET 0)
- *       Where an index could be searched by the other condition, too.
+ *       Where an index for the other condition exists, too.
  *   ORDER BY t.num + 0
- *       Of the few rows that another index finds: none is read for its order.
+ *       For few rows that another index finds: keeps the planner from reading the index of t.num
+ *       for its order.
  *   ORDER BY t.num LIMIT 1
- *       Instead of min(), which may look at all of them.
+ *       Instead of min(), which may read all rows.
  *
- * And no index has, behind its first column, a key that is asked for alone, unless it has a
- * condition that such a question lacks (schema/0017_passing.sql).  The test test_16_plans.py looks
- * at the plans of all statements.
+ * And no index has, behind its first column, a key that statements look up alone, unless it is a
+ * partial index whose condition such statements lack (schema/0017_passing.sql).  test_16_plans.py
+ * checks the plans of all statements.
  */
 #pragma once
 
@@ -40,9 +41,9 @@
 struct sql_statement {
     const char *name;
     const char *text;
-    const char *types; /* one letter a parameter: i int, t text, b bytes */
+    const char *types; /* one letter per parameter: i int, t text, b bytes */
     bool batch;        /* run for many rows; on PostgreSQL its parameters are arrays */
-    int columns;       /* of a row, as they are named in the .sql file; -1: they are not */
+    int columns;       /* of a row, as named in the .sql file; -1: not named */
 };
 
 extern const struct sql_statement sql_sqlite[SQL_COUNT];

@@ -13,14 +13,14 @@
 #include "base/require.h"
 
 /* The unix layer has one method table for database files and others for logs and
- * journals: each gets a copy of its own, with some methods replaced. */
+ * journals: each gets a copy with some methods replaced. */
 enum {
     TABLES = 4,
-    GATHER_MOST = 64 << 10, /* the unix layer takes less than 128 KiB at a time */
+    GATHER_MOST = 64 << 10, /* the unix layer writes less than 128 KiB at a time */
     ALIGN = 16
 };
 
-/* Behind the unix layer's own part of a file. */
+/* Stored behind the unix layer's own struct of a file. */
 struct gather {
     bool is_log;
     char *bytes; /* GATHER_MOST, from the first write on */
@@ -50,14 +50,14 @@ static const sqlite3_io_methods *below(const sqlite3_file *file)
     unreachable("a file has our method table");
 }
 
-/* ---- the log in one piece ---- */
+/* ---- gathering log writes ---- */
 
 static int flush(sqlite3_file *file)
 {
     struct gather *g = gather_of(file);
     size_t len = g->len;
 
-    g->len = 0; /* what fails is given up, as a failed write is */
+    g->len = 0; /* also on failure: SQLite does not repeat a failed write */
     return len > 0 ? below(file)->xWrite(file, g->bytes, (int)len, g->at) : SQLITE_OK;
 }
 
@@ -164,7 +164,7 @@ static int open_ours(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int
 
 static void vfs_sqlite_make(void)
 {
-    /* Counting its memory costs SQLite a lock at every allocation. */
+    /* With memory statistics SQLite takes a lock at every allocation. */
     require(sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0) == SQLITE_OK);
     unix_vfs = sqlite3_vfs_find("unix");
     require(unix_vfs != NULL);

@@ -27,7 +27,7 @@ static size_t hash_id(int64_t id)
     return (size_t)((uint64_t)id * UINT64_C(0x9e3779b97f4a7c15) >> 20);
 }
 
-/* Slots hold the place of a word plus one; 0 is empty. */
+/* The slot of a name, or the empty slot where it belongs. */
 static uint32_t *slot_of_name(const struct name_table *t, enum name_kind kind, struct str name)
 {
     size_t i = hash_name(kind, name) % t->slots;
@@ -166,7 +166,7 @@ bool name_find(struct store *s, enum name_kind kind, struct str name, int64_t *r
     return w != NULL;
 }
 
-/* Names that are not known yet, in `ret`; how many. */
+/* Puts the names that are not in memory into `ret`; returns their number. */
 static size_t missing(struct store *s, enum name_kind kind, const struct str *names, size_t count,
                       struct str *ret)
 {
@@ -180,7 +180,8 @@ static size_t missing(struct store *s, enum name_kind kind, const struct str *na
     return n;
 }
 
-/* Another node may have added one meanwhile: the table decides, then it is read back. */
+/* Another node may have added a name meanwhile: add_one() checks the table, and the ids are read
+ * back from it. */
 static bool add_missing(struct store *s, enum name_kind kind, const struct str *names, size_t count,
                         struct err *err)
 {

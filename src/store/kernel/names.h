@@ -1,8 +1,8 @@
-/* names.h - names of the configuration as small integers, for ever.
+/* names.h - name ids: configured names as small integers that never change.
  *
- * All are kept in memory, found by a hash of kind and name, and by their id.
+ * All names are kept in memory, in hash tables by (kind, name) and by id.
  *
- * Threads: any; those that add a name, or load, may block.
+ * Threads: any; the functions that add or load names block.
  */
 #pragma once
 
@@ -16,7 +16,7 @@
 
 struct store;
 
-enum { WORDS_MOST = 1 << 19 /* fewer than 20 bits: see facet */ };
+enum { WORDS_MOST = 1 << 19 /* an id fits into 20 bits of a facet key (sql/search.sql) */ };
 
 enum name_kind {
     NAME_GATEWAY = 1,
@@ -24,20 +24,20 @@ enum name_kind {
     NAME_TYPE = 3,
     NAME_ENDPOINT = 4,
     NAME_ROUTE = 5,
-    NAME_QUEUE = 6, /* "SYSTEM/ENDPOINT" by their words (settle.h) */
+    NAME_QUEUE = 6, /* "SYSTEM/ENDPOINT", both as name ids (settle.h) */
     NAME_BATCH = 7
 };
 
-/* Adds a name that is new. */
+/* The id of a name; a new name is added to the store. */
 bool name_add(struct store *s, enum name_kind kind, struct str name, int64_t *ret_id,
               struct err *err);
-/* Many in one commit. */
+/* The same for many names, in one commit. */
 bool names_add(struct store *s, enum name_kind kind, const struct str *names, size_t count,
                int64_t *ret_ids, struct err *err);
 bool name_find(struct store *s, enum name_kind kind, struct str name, int64_t *ret_id);
-/* The memory is the store's; empty for an unknown one. */
+/* Lent as long as the store is open; empty for an unknown id. */
 struct str name_text(struct store *s, int64_t id);
-/* The name of a word of this kind; false: it is none, or not known here. */
+/* False: the id is of another kind, or this node does not know it. */
 bool name_of_kind(struct store *s, enum name_kind kind, int64_t id, struct str *ret);
 
 /* ---- inside the store ---- */
@@ -51,7 +51,7 @@ struct stored_name {
 struct name_table {
     struct stored_name *words;
     size_t count, slots;
-    uint32_t *by_name, *by_id; /* of `slots` each */
+    uint32_t *by_name, *by_id; /* `slots` entries each: index in `words` plus one, 0 for empty */
     struct arena arena;
 };
 

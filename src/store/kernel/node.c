@@ -32,9 +32,9 @@ bool node_lock(struct store *s, struct err *err)
     return true;
 }
 
-/* The folder remembers the node that last held it: "NODE EPOCH STORE\n". */
+/* The file `node` of the folder names the node that last held it: "NODE EPOCH STORE\n". */
 struct memory {
-    int64_t node, epoch, store; /* 0: not known */
+    int64_t node, epoch, store; /* 0: unknown */
 };
 
 static struct memory node_remember(struct store *s)
@@ -57,14 +57,14 @@ static struct memory node_remember(struct store *s)
     return m;
 }
 
-/* Whatever a predecessor left under its number ends with it, and its pauses become ours. */
+/* Declares the predecessor dead; this node inherits its pauses. */
 static bool end_predecessor(struct store *s, struct db *db, int64_t before, struct err *err)
 {
     if (before != 0 &&
         !db_run(db, SQL_PAUSE_INHERIT, DB_ARGS(db_int(before), db_int(s->node)), NULL, err))
         return false;
     if (s->kind == DB_SQLITE)
-        /* One process owns the file: every other node row is a dead one. */
+        /* One process owns the file: the nodes of all other rows are dead. */
         return db_run(db, SQL_NODE_END_OTHERS, DB_ARGS(db_int(s->node)), NULL, err);
     if (before == 0)
         return true;
@@ -111,8 +111,8 @@ bool node_register(struct store *s, struct db *db, struct node_past *ret, struct
         !db_one_int(db, SQL_MARK_GET, DB_ARGS(db_text(STR("store"))), 0, &ret->store, err))
         return false;
     ret->node = before.node;
-    /* The epoch only grows: one that this folder has seen before means that the store was put
-     * back, and that what it wants to send may have been sent. */
+    /* Epochs only grow: one that this folder has already seen means that the store was reset, and
+     * that deliveries it has as unsent may have been sent. */
     ret->went_back = before.store != 0 && before.store == ret->store && s->epoch <= before.epoch;
     return true;
 }
@@ -156,7 +156,7 @@ bool node_has_committed(struct writer *w, bool *ret, struct err *err)
 
 bool node_beat(struct store *s, struct db *db, struct err *err)
 {
-    int64_t changed, now = clock_mono_us(); /* the lease begins after this */
+    int64_t changed, now = clock_mono_us(); /* before the store starts the lease */
 
     if (!db_run(db, SQL_NODE_BEAT, DB_ARGS(db_int(s->node), db_int(s->epoch), db_int(LEASE_TTL_US)),
                 &changed, err))

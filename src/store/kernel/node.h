@@ -1,18 +1,19 @@
 /* node.h - this process among the others: folder, lock, registration, fence.
  *
  * Holding the lock of the data folder proves that the predecessor is gone: its
- * node is declared dead and its leases are taken over at once (rescue.h).  A node on another
- * machine that stays silent is declared dead by whoever notices.
+ * node is declared dead and its leases are taken over at once (open.c).  A node on another
+ * machine that stays silent is declared dead by any node that notices (rescue.h).
  *
- * A store whose epoch this folder has seen before was put back in time, by whatever means: it
- * is treated as restored (restore.h).
+ * Epochs only grow.  If the store assigns an epoch that this folder has already seen, the
+ * store was reset to an earlier state; it is treated as restored (restore.h).
  *
- * The fence: every group begins with node_fence(), which fails when this node is
- * dead in the store's eyes; nothing it does after that takes effect.  On PostgreSQL it
- * is a row per writer, which the group holds until it ends: a node is declared dead
- * between its groups, never during one.  The row also keeps the token of the writer's
- * last group, so that a lost answer to COMMIT can be found out.  (A transaction id would
- * not do: after a crash of the server the id of a lost transaction is given again.)
+ * The fence: every group begins with node_fence(), which fails when the store has declared
+ * this node dead; nothing that the node does after that takes effect.  On PostgreSQL it also
+ * fails when the lease has expired, and locks a row per writer until the group ends: a node
+ * is declared dead between its groups, never during one.  The row also keeps the token of the
+ * writer's last group, which tells the outcome of a COMMIT whose answer was lost.  (A
+ * transaction id would not do: after a crash of the server the id of a lost transaction is
+ * assigned again.)
  */
 #pragma once
 
@@ -25,35 +26,36 @@
 
 struct store;
 
-/* Lock the folder.  ERR_CONFIG when another process has it. */
+/* Locks the folder.  ERR_CONFIG: another process holds the lock. */
 bool node_lock(struct store *s, struct err *err);
 
 /* The node that held this folder before. */
 struct node_past {
     int64_t node;   /* 0: none */
-    int64_t store;  /* the mark of this store */
-    bool went_back; /* the store was put back in time since */
+    int64_t store;  /* the identity of this store */
+    bool went_back; /* the store was reset to an earlier state since */
 };
-/* In an open transaction, before the writers start: this node is registered, its predecessor
- * ends.  Its work is the caller's (rescue.h). */
+/* Registers this node and declares its predecessor dead, in an open transaction, before the writers
+ * start.  The caller takes over the predecessor's tasks. */
 bool node_register(struct store *s, struct db *db, struct node_past *ret, struct err *err);
-/* After that commit: the folder remembers this node. */
+/* After that commit: writes this node to the file `node` of the folder. */
 bool node_note_folder(struct store *s, const struct node_past *past, struct err *err);
-/* Dead nodes that nothing points to; in an open transaction. */
+/* Deletes dead nodes without leases, and old pauses of deleted nodes; in an open transaction. */
 bool node_forget(struct db *db, struct err *err);
 
 bool node_fence(struct writer *w, struct err *err);
-/* The answer to the last commit was lost: was it done?  Waits for a commit that is still
- * running; on a new connection. */
+/* The answer to the last COMMIT was lost: *ret: it took effect.  Waits for a commit in progress;
+ * needs a new connection.  ERR_UNCERTAIN: the row of this node was deleted. */
 bool node_has_committed(struct writer *w, bool *ret, struct err *err);
 
-/* Renew; ERR_PERMANENT when this node was declared dead: stop. */
+/* Renews the lease.  ERR_PERMANENT: this node was declared dead and must stop. */
 bool node_beat(struct store *s, struct db *db, struct err *err);
 
-/* Nobody can have declared this node dead: its lease is not over (core/lease_time.h). */
+/* True: the lease has not expired, so no other node has declared this one dead
+ * (core/lease_time.h). */
 bool node_may_act(const struct store *s);
 
-/* Declare silent nodes dead, in an open transaction (PostgreSQL). */
+/* Declares silent nodes dead, in an open transaction (PostgreSQL). */
 bool node_end_silent(struct writer *w, struct err *err);
 
 struct node_row {

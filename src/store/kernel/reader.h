@@ -1,12 +1,12 @@
-/* reader.h - looking into the store on a connection of the pool.
+/* reader.h - reading from the store on a connection of the pool.
  *
  *     AUTO(reader_back) struct reader r = reader_take(s, err);
  *
  *     if (r.db == NULL)
  *         return false;
  *
- * It goes back at the end of the scope.  What one statement answers needs no scope: store_collect()
- * and its like take a connection, read and give it back.
+ * The connection is returned to the pool at the end of the scope.  A single statement needs no
+ * scope: store_collect() and its like take a connection, read and return it.
  *
  * Threads: any that may block.
  */
@@ -22,9 +22,9 @@ struct reader {
 };
 
 struct reader reader_take(struct store *s, struct err *err);
-void reader_back(struct reader *r); /* safe on one that has none, and twice */
+void reader_back(struct reader *r); /* safe without a connection, and twice */
 
-/* As the functions of rows.h and db.h that they are named after. */
+/* Like rows_collect(), rows_one(), rows_ints() and db_one_int(). */
 bool store_collect(struct store *s, enum sql_id id, struct db_args args, struct rows_into *into,
                    size_t *ret_count, struct err *err);
 bool store_one(struct store *s, enum sql_id id, struct db_args args, rows_read *read,
@@ -33,5 +33,5 @@ bool store_ints(struct store *s, enum sql_id id, struct db_args args, int64_t *r
                 size_t *ret_count, struct err *err);
 bool store_one_int(struct store *s, enum sql_id id, struct db_args args, int64_t otherwise,
                    int64_t *ret, struct err *err);
-/* The value of a mark; change.h raises them. */
+/* The value of a mark (change.h). */
 bool store_mark(struct store *s, const char *name, int64_t *ret, struct err *err);

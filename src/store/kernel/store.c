@@ -1,4 +1,4 @@
-/* store.c - what everybody asks an open store for: its kind, its node, a read connection. */
+/* store.c - the properties of an open store, and its pool of read connections. */
 #include "store/kernel/store.h"
 
 #include "base/require.h"

@@ -20,13 +20,13 @@ struct store;
 struct writers;
 
 struct store_options {
-    const char *data;      /* the node's folder; made when it is not there */
+    const char *data;      /* the node's folder; created if missing */
     const char *url;       /* postgres://..., or NULL for SQLite in the folder */
     const char *area;      /* of this node */
-    const char *address;   /* where it listens, for people; may be set later */
-    size_t queue_most;     /* operations waiting for the writer */
+    const char *address;   /* where it listens, for display; may be set later */
+    size_t queue_most;     /* operations waiting for the writer; more are refused */
     int64_t segment_bytes; /* 0: the default */
-    /* Trouble that no caller waits for; called on threads of the store's own. */
+    /* Reports an error that no caller waits for; called on threads of the store. */
     void (*trouble)(void *arg, const char *what, const struct err *err);
     void *trouble_arg;
     void (*step)(const char *what); /* a step of opening is done */
@@ -47,7 +47,7 @@ bool store_connect(struct store *s, bool reader, struct db **ret, struct err *er
 /* A connection of the heartbeat's own (PostgreSQL). */
 bool store_connect_beat(struct store *s, struct db **ret, struct err *err);
 
-/* A read connection, to be given back.  Waits for one; never fails but when the
- * database cannot be reached. */
+/* A read connection of the pool; return it with store_reader_back().  Waits for a free one; NULL
+ * only if the database cannot be reached. */
 struct db *store_reader(struct store *s, struct err *err);
 void store_reader_back(struct store *s, struct db *db);

@@ -1,4 +1,4 @@
-/* store_state.h - what an open store is made of.  For the files of store/, and nobody else. */
+/* store_state.h - the parts of an open store.  Only files of store/ include it. */
 #pragma once
 
 #include <pthread.h>
@@ -20,7 +20,7 @@ struct store {
     size_t writer_count;
 
     int64_t node, epoch;
-    _Atomic int64_t beaten_us; /* PostgreSQL: the last heartbeat that was taken; monotonic */
+    _Atomic int64_t beaten_us; /* PostgreSQL: when the last good heartbeat was sent; monotonic */
 
     pthread_mutex_t reader_mutex;
     pthread_cond_t reader_free;
@@ -28,15 +28,15 @@ struct store {
     size_t reader_idle, reader_made;
 
     pthread_rwlock_t name_lock;
-    struct name_table words;
+    struct name_table words; /* under name_lock */
 
-    _Atomic int64_t key_slot_newest; /* the last table of keys that exists */
+    _Atomic int64_t key_slot_newest; /* the newest table of idempotency keys */
 
     struct done_days *done_days; /* tables of ended documents */
     int64_t indexed;             /* SQLite, the writer's: the watermark of the index */
 
     struct claims *claims;   /* SQLite: in memory (claims.h) */
-    struct leases *leases;   /* PostgreSQL: claims that nobody knows of (lease.h) */
+    struct leases *leases;   /* PostgreSQL: claims of uncertain commits (lease_rows.h) */
     struct key_log *key_log; /* SQLite; the writer's */
     struct recorder *recorder;
     struct order *order;      /* lanes (order.h) */
@@ -45,5 +45,5 @@ struct store {
     struct retain_gate *retain_gate;        /* whether retention is paused */
 };
 
-/* part families: tables that are numbered and dropped whole */
+/* Families of numbered tables; a table is dropped whole. */
 enum table_family { TABLES_IDEMPOTENCY = 1, TABLES_DONE = 2, TABLES_EMPTY = 3 /* retain.h */ };

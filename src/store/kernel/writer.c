@@ -1,3 +1,50 @@
+/* writer.c - group commit.
+ *
+ * Problem.  The caller of an operation is notified only when the operation is durable.  A commit
+ * costs a sync, or two trips to a server: one for each operation would be far too slow.
+ *
+ * Method.  Callers append operations to one queue.  A writer thread takes all that wait, up to a
+ * limit, as a group; while a group is committed, the next one gathers, so the group size follows
+ * the load without a timer.  A group is one transaction: begin, fence (node.h), run() of each
+ * verb with all its operations, audit lines, flush of the segments, commit.  Then come committed()
+ * of each verb and done() of each operation.  Verbs marked `last` run last, so that the locks that
+ * all nodes need are held for the shortest time.
+ *
+ * Errors.  A transaction that was lost without effect (DB_AGAIN) is tried GROUP_TRIES times.
+ * ERR_PERMANENT may be the fault of one operation: the range is split in halves, each a
+ * transaction of its own, until that operation is alone and gets the error.  Any other error
+ * (full disk, no connection, dead node) concerns all operations of the range, and all get it.
+ *
+ * Invariants
+ *   (1) done() is called exactly once for each operation.  The ranges of run_group() always cover
+ *       the operations without a done(), and do not overlap: a range is notified or split.
+ *   (2) ok is set only after the commit, and the payloads are synced before the commit.
+ *   (3) run() may be called several times for the same operation.  Every try begins with an empty
+ *       arena and without noted claims and audit lines; run() resets the results it writes.
+ *   (4) A document number is used once.  On SQLite the block is a row, so a rollback takes it back,
+ *       and the copy in memory is restored with it.  On PostgreSQL it is a sequence: numbers of a
+ *       failed group are lost.
+ *   (5) Operations of one verb run in order of arrival within a group, also in halves.  Between
+ *       verbs there is no order, nor between the groups of two writers (PostgreSQL).
+ *
+ * Crashes
+ *   Before the commit: the database has nothing of the group.  Payloads that were written have no
+ *     row and only cost space (segment.c).  No caller was notified; a sender sends again.
+ *   After the commit, before done(): the group is durable, but its callers do not know.  A sender
+ *     sends again; with an idempotency key it gets the stored answer.
+ *   Answer to COMMIT lost (PostgreSQL): the outcome is neither success nor failure.  The fence
+ *     writes a token to the writer's row in the transaction and locks this row until the end of
+ *     the transaction.  find_out() reads the token with the same lock on a new connection, so it
+ *     waits for a commit in progress: the same token means committed, another one lost, and the
+ *     group is tried again.  If this is not known within FIND_OUT_US, or the row is gone, all
+ *     operations get ERR_UNCERTAIN, and the claims of the group are remembered, to be returned
+ *     (lease_rows.h).
+ *
+ * Races.  `sleeping` and the queue change under one mutex, so a wake-up is not missed.  `running`
+ * is raised in the critical section that empties the queue, and lowered after the last done():
+ * writers_drain() sees every operation in one of the two, also one that a done() queued.
+ * writers_waiting() and group_us are read without the mutex; they are estimates.
+ */
 #include "store/kernel/writer.h"
 
 #include <errno.h>
@@ -27,7 +74,7 @@ enum {
     ARENA_MOST = 256 << 20,
     ARENA_KEEP = 4 << 20,
     GROUP_TRIES = 4,
-    FIND_OUT_US = 5 * CLOCK_S, /* how long a lost answer to a commit is looked for */
+    FIND_OUT_US = 5 * CLOCK_S, /* how long the outcome of a COMMIT is queried */
 };
 
 struct thread {
@@ -45,7 +92,7 @@ struct writers {
     pthread_mutex_t mutex;
     pthread_cond_t filled, told;
     struct store_op *first, **end;
-    size_t waiting, sleeping, running; /* groups that are not told yet */
+    size_t waiting, sleeping, running; /* operations; threads; groups */
     bool stopping;
     _Atomic int64_t group_us;
     pthread_mutex_t number_mutex;
@@ -120,7 +167,7 @@ struct call {
     bool is_done;
 };
 
-/* An operation whose caller waits on its own stack. */
+/* The operation that writers_call() queues; it lives on the stack of the waiting caller. */
 struct call_op {
     const struct store_verb *verb;
     struct store_op *inner;
@@ -128,6 +175,8 @@ struct call_op {
     struct store_op op;
 };
 
+/* Signals with the mutex held: `call` is on the caller's stack and ends when the caller wakes up.
+ */
 static void call_done(struct store_op *op)
 {
     struct call_op *c = container_of(op, struct call_op, op);
@@ -139,7 +188,7 @@ static void call_done(struct store_op *op)
     (void)pthread_mutex_unlock(&call->mutex);
 }
 
-/* Calls are one verb, so that they stand together; each runs its own. */
+/* All calls share a verb, so that they run in order of arrival; each then runs its own verb. */
 static bool call_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
     for (size_t i = 0; i < count; i++) {
@@ -222,8 +271,8 @@ int64_t writers_group_us(struct writers *ws)
     return atomic_load_explicit(&ws->group_us, memory_order_relaxed);
 }
 
-/* Take what is queued.  Waits for something, but only until work behind the write
- * is due when there is some. */
+/* Takes the next group; returns its size.  Waits for an operation, but no longer than until the
+ * work between groups is due if there is some: then it may return 0. */
 static size_t writer_take(struct writers *ws, struct thread *t, bool work_waits, bool *ret_end)
 {
     bool alone = false;
@@ -255,12 +304,12 @@ static size_t writer_take(struct writers *ws, struct thread *t, bool work_waits,
     bool wake = ws->first != NULL && ws->sleeping > 0;
 
     (void)pthread_mutex_unlock(&ws->mutex);
-    if (wake) /* for what stays behind */
+    if (wake) /* another thread takes the rest */
         (void)pthread_cond_signal(&ws->filled);
     return n;
 }
 
-/* The group that was taken is told. */
+/* All done() calls of a group have returned. */
 static void note_told(struct writers *ws)
 {
     (void)pthread_mutex_lock(&ws->mutex);
@@ -271,7 +320,7 @@ static void note_told(struct writers *ws)
 
 /* ---- a group ---- */
 
-/* With the mutex held. */
+/* With number_mutex held. */
 static bool take_block(struct writer *w, struct numbers *n, struct err *err)
 {
     int64_t last;
@@ -315,7 +364,7 @@ static bool run_verbs(struct writer *w, struct store_op **ops, size_t count, str
     return true;
 }
 
-/* The answer to COMMIT was lost; the store itself knows. */
+/* The answer to COMMIT was lost: the token in the database tells the outcome (node.h). */
 static bool find_out(struct writer *w, struct err *err)
 {
     int64_t until = clock_mono_us() + FIND_OUT_US;
@@ -374,14 +423,14 @@ static bool try_group(struct writer *w, struct store_op **ops, size_t count, str
     if (w->segments != NULL)
         segments_cancel(w->segments);
     db_rollback(w->db);
-    if (alone) { /* the block was rolled back with the rest */
+    if (alone) { /* a block that was drawn was rolled back with the rest */
         w->all->numbers = before;
         w->top = top;
     }
     return false;
 }
 
-/* What was lost without doing anything is run again, but not for ever. */
+/* Tries a transaction again that was lost without effect, GROUP_TRIES times at most. */
 static bool run_once(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
     for (int tries = 1;; tries++) {
@@ -415,17 +464,17 @@ static void writer_tell(struct store_op **ops, size_t count, bool ok, const stru
     for (size_t i = 0; i < count; i++) {
         ops[i]->ok = ok;
         ops[i]->err = *err;
-        ops[i]->done(ops[i]); /* the op is gone after this */
+        ops[i]->done(ops[i]); /* done() may free the operation */
     }
 }
 
-/* Errors that strike everybody alike are not a matter of one guilty operation. */
+/* Other errors (full disk, lost connection) would strike each operation alike. */
 static bool is_one_ops_fault(const struct err *err)
 {
     return err->kind == ERR_PERMANENT;
 }
 
-/* In test builds: the operation that is refused, however often it is tried. */
+/* In test builds: the operation that an injected fault refuses at every try. */
 static const struct store_op *guilty_one(struct store_op **ops, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -465,7 +514,7 @@ static void run_group(struct writer *w, struct store_op **ops, size_t count)
     }
 }
 
-/* Operations of one verb stand together, in their order of arrival. */
+/* Operations of one verb come together, in order of arrival; verbs marked `last` come last. */
 static void sort_by_verb(struct store_op **ops, size_t count)
 {
     bool mixed = false;
@@ -520,7 +569,7 @@ static bool behind_the_write(struct writer *w)
     return hooks->copy_slice(w) || waits;
 }
 
-/* The trouble is told once a second, however many groups it fails. */
+/* Reconnects if needed; reports a failure at most once a second, however many groups fail. */
 static void writer_revive(struct thread *t)
 {
     struct err err = { 0 };

@@ -42,7 +42,7 @@ int64_t archive_u64(const char *at)
     return (int64_t)le64toh(n);
 }
 
-/* ---- what is in one ---- */
+/* ---- walking an index ---- */
 
 struct archive_walk *archive_walk(struct arena *a, struct str folder, struct str name,
                                   struct archive_walk *next)
@@ -106,7 +106,7 @@ bool archive_walk_has(struct archive_walk *w, const struct id *id, bool *ret, st
 
 /* ---- a document ---- */
 
-/* The entry of an id in an index, by halves: ids go in the order of their numbers. */
+/* Binary search for the entry of an id; the index is sorted by document number. */
 static bool search_index(int fd, const struct id *id, char entry[static ARCHIVE_ENTRY],
                          bool *ret_found, struct err *err)
 {
@@ -180,7 +180,7 @@ static bool look_in(struct str folder, struct str name, const struct id *id,
     return false;
 }
 
-enum { CANDIDATES = 64 }; /* of a page */
+enum { CANDIDATES = 64 }; /* archives in a page */
 
 struct candidate {
     struct str folder, name;
@@ -195,7 +195,7 @@ static void read_candidate(struct db_rows *row, struct arena *a, void *to)
                                                   .part = db_get_int(row, ARCHIVE_FIND_PART) };
 }
 
-/* The archives behind a place whose numbers span this one. */
+/* The next page of archives, after `behind`, whose range of numbers includes `num`. */
 static bool candidates(struct store *s, int64_t num, const struct candidate *behind,
                        struct arena *a, struct candidate *ret, size_t *ret_count, struct err *err)
 {
@@ -205,8 +205,8 @@ static bool candidates(struct store *s, int64_t num, const struct candidate *beh
         ROWS_INTO(ret, CANDIDATES, a, read_candidate), ret_count, err);
 }
 
-/* An archive that cannot be read may be the one that has it, but perhaps another is: what is wrong
- * with the first such is told only when none has it. */
+/* An archive that cannot be read does not end the search: another one may have the document.  The
+ * first such error is returned only if none has. */
 bool archive_find(struct store *s, const struct id *id, struct archive_place *ret, struct buf *line,
                   bool *ret_found, struct err *err)
 {

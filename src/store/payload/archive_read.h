@@ -1,6 +1,6 @@
-/* archive_read.h - documents in archives: found, and read back.
+/* archive_read.h - finding and reading documents in archives.
  *
- * What an archive is, its files and their format say retention/archive.h, which writes them.
+ * retention/archive.h writes archives, and describes their files and formats.
  *
  * Threads: any that may block.
  */
@@ -20,8 +20,8 @@
 
 struct store;
 
-/* Where the payload of a document is in an archive: an open file.  *ret_found false: no archive
- * has it.  line, when it is given: what is known of it, as JSON. */
+/* Finds the archived payload of a document.  *ret_found false: no archive has the document.
+ * line, if not NULL: gets the metadata of the document, as JSON. */
 struct archive_place {
     int fd; /* the caller closes it */
     int64_t offset, size;
@@ -29,7 +29,7 @@ struct archive_place {
 };
 bool archive_find(struct store *s, const struct id *id, struct archive_place *ret, struct buf *line,
                   bool *ret_found, struct err *err);
-/* The same as a source for payload_open(). */
+/* The same, as a source for payload_open(). */
 bool archive_source(struct store *s, const struct id *id, struct payload_source *ret,
                     bool *ret_found, struct err *err);
 
@@ -42,27 +42,27 @@ enum {
     ARCHIVE_LINE_MOST = 4 << 20,
 };
 
-/* The name of one of the files of an archive. */
+/* NAME + SUFFIX: the name of one file of an archive. */
 const char *archive_file(const char *name, const char *suffix, char to[static ARCHIVE_FILE]);
 bool archive_folder(struct str folder, bool make, int *ret, struct err *err);
 int64_t archive_u64(const char *at);
 
-/* Going through the index of an archive in the order of numbers.  Nothing stays open: a day may
- * have many. */
+/* Walks the index of an archive in order of document numbers.  No file stays open, because a day
+ * may have many archives. */
 enum { ARCHIVE_WALK_PAGE = 128 };
 
 struct archive_walk {
     struct str folder;
     char name[ARCHIVE_NAME];
     int64_t at, filled; /* entries before the page, and in it */
-    int64_t next_in;    /* within the page */
+    int64_t next_in;    /* the next entry within the page */
     bool ended;
     struct archive_walk *next;
     char page[ARCHIVE_WALK_PAGE * ARCHIVE_ENTRY];
 };
 
-/* In the arena, before `next`. */
+/* A new walk in the arena, linked before `next`. */
 struct archive_walk *archive_walk(struct arena *a, struct str folder, struct str name,
                                   struct archive_walk *next);
-/* Is this one in it?  Numbers of those that are asked for go up. */
+/* *ret: the archive has this document.  Calls must come in ascending order of numbers. */
 bool archive_walk_has(struct archive_walk *w, const struct id *id, bool *ret, struct err *err);

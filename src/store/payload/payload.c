@@ -20,7 +20,7 @@
 #include "store/kernel/store_state.h"
 #include "store/payload/archive_read.h"
 
-/* An upload that is this old and that no accept adopted has no sender any more. */
+/* The sender of an upload that is this old and was not adopted is long gone. */
 #define UPLOAD_OVER_US (INT64_C(86400) * 1000000)
 
 enum { NAME = 32, SEGMENT_READ_MOST = SEGMENT_PAYLOAD_MOST + 1, MOVES_MOST = 3, DROPS_MOST = 64 };
@@ -37,9 +37,9 @@ struct payload_reader {
     struct payload_source source;
     struct buf piece;
     struct digest digest;
-    int fd;       /* a file of its own, or an archive ... */
-    int64_t from; /* ... and where it begins there */
-    int64_t at;   /* bytes given out */
+    int fd;       /* the file of a large payload, or an archive ... */
+    int64_t from; /* ... and the offset of the payload in it */
+    int64_t at;   /* bytes returned */
     int64_t piece_number;
 };
 
@@ -97,7 +97,7 @@ void payload_close(struct payload_reader *r)
     free(r);
 }
 
-/* A connection for one piece only: a slow receiver of a large document holds none. */
+/* Takes a connection for one piece only, so that a slow receiver does not occupy one. */
 static bool payload_read_row(struct payload_reader *p, enum sql_id id, struct db_args args,
                              struct err *err)
 {
@@ -119,14 +119,14 @@ static void read_moved(struct db_rows *row, struct arena *a, void *to)
                                                       db_get_int(row, MOVED_GET_TO_POS) };
 }
 
-/* Where an entry went when its segment did. */
+/* The new place of an entry that was copied before its segment was deleted. */
 static bool find_moved(struct store *s, struct payload_ref *place, bool *ret_found, struct err *err)
 {
     return store_one(s, SQL_MOVED_GET, DB_ARGS(db_int(place->seg), db_int(place->pos)), read_moved,
                      NULL, place, ret_found, err);
 }
 
-/* It may move on while we look. */
+/* The entry may be copied again between the lookup and the read, so a few attempts are made. */
 static bool payload_read_entry(struct payload_reader *r, struct err *err)
 {
     const struct payload_source *src = &r->source;
@@ -194,7 +194,7 @@ bool payload_next(struct payload_reader *r, struct str *ret, struct err *err)
     return true;
 }
 
-/* ---- large payloads on their way in ---- */
+/* ---- uploads ---- */
 
 struct upload {
     struct store *store;
@@ -292,8 +292,8 @@ bool upload_finish(struct upload *u, struct payload_ref *ret, struct err *err)
     return true;
 }
 
-/* Before this they are noted: what is left when it fails, or is too much for now, goes with
- * retention. */
+/* SQL_UPLOAD_DROP lists the upload as gone first, so that retention deletes whatever pieces a
+ * failure or the limit leaves. */
 static void drop_pieces_now(struct upload *u)
 {
     int64_t count = PAYLOAD_PIECES_AT_ONCE;
@@ -320,11 +320,12 @@ void upload_close(struct upload *u)
         (void)close(u->fd);
         large_name(u->number, ".part", name);
         if (!u->finished)
-            (void)unlinkat(u->store->large_fd, name, 0); /* the sweep at start takes what stays */
+            (void)unlinkat(u->store->large_fd, name,
+                           0); /* after a failure the sweep at start deletes it */
     }
     if (u->db != NULL && !u->finished && db_alive(u->db))
         drop_pieces_now(u);
-    db_close(u->db); /* pieces of an upload that nobody adopts are swept */
+    db_close(u->db); /* the pieces of a lost connection are swept */
     buf_done(&u->piece);
     free(u);
 }
@@ -332,7 +333,7 @@ void upload_close(struct upload *u)
 struct pieces_op {
     struct store_op op;
     int64_t upload;
-    int64_t count; /* that went */
+    int64_t count; /* pieces deleted */
 };
 
 static bool pieces_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
@@ -349,7 +350,7 @@ static bool pieces_run(struct writer *w, struct store_op **ops, size_t count, st
                   err);
 }
 
-/* Nothing for the audit log, whoever's request it was that had too many bytes. */
+/* No audit line: this is cleanup, even if it runs during somebody's request. */
 static const struct store_verb pieces_verb = { .name = "drop pieces",
                                                .run = pieces_run,
                                                .notes = true };
@@ -374,7 +375,7 @@ static void payload_payload_drop_pieces(struct store *s, int64_t upload)
     int64_t noted;
     bool more = store_change(s, &drop, &noted, &err) && noted > 0;
 
-    /* Some at a time, for others' commits wait behind it; what fails is left to retention. */
+    /* In small steps, because other commits wait behind each; retention does what fails here. */
     for (int i = 0; more && i < DROPS_MOST; i++)
         more = payload_drop_pieces(s, upload, &noted, &err) && noted == PAYLOAD_PIECES_AT_ONCE;
 }
@@ -389,7 +390,7 @@ void upload_drop(struct store *s, struct payload_ref place)
         payload_payload_drop_pieces(s, place.pos);
     if (place.seg != PAYLOAD_IN_FILE)
         return;
-    /* Whoever calls is sure; the store has the last word. */
+    /* Check again in the store: a document may have adopted the file after all. */
     if (store_one_int(s, SQL_LARGE_KNOWN, DB_ARGS(db_int(place.pos)), 0, &known, &err) &&
         known == 0) {
         large_name(place.pos, "", name);
@@ -413,7 +414,7 @@ bool payload_unlink(struct store *s, int64_t pos, int64_t *ret_bytes, struct err
     return true;
 }
 
-/* ---- what a crash left ---- */
+/* ---- sweeping after a crash ---- */
 
 bool payload_sweep_uploads(struct store *s, int64_t *ret_swept, struct err *err)
 {
@@ -425,7 +426,7 @@ bool payload_sweep_uploads(struct store *s, int64_t *ret_swept, struct err *err)
                         ret_swept, err);
 }
 
-/* The number in the name of a file that we wrote. */
+/* False: not the name of a file that large_name() makes. */
 static bool number_of(struct str name, uint64_t *ret)
 {
     uint64_t number = 0;
@@ -443,8 +444,8 @@ static bool number_of(struct str name, uint64_t *ret)
     return true;
 }
 
-/* Half a body is nothing: it goes.  A whole one without a document is kept aside, for
- * the store may be the one that is too old (a restored backup). */
+/* Deletes a half-written body.  A complete one without a document is moved aside and not deleted,
+ * because the store may be too old (restored from a backup). */
 static bool sweep_one(struct store *s, struct db *db, int orphans, const char *file,
                       int64_t *ret_swept, struct err *err)
 {
@@ -453,7 +454,7 @@ static bool sweep_one(struct store *s, struct db *db, int orphans, const char *f
     int64_t known;
 
     if (!number_of(name, &number))
-        return true; /* what we did not write is none of our business */
+        return true; /* not one of our files */
     if (str_is(suffix, "part")) {
         *ret_swept += unlinkat(s->large_fd, file, 0) == 0;
         return true;

@@ -1,15 +1,15 @@
-/* payload.h - the bytes of a document, wherever they are.
+/* payload.h - the bytes of a document, wherever they are stored.
  *
  * A place is (seg, pos):
  *   seg > 0   an entry of a segment file (segment.h)
  *   seg = 0   a file of its own, large/POS in hex
  *   seg = -1  the row `num` of table payload (PostgreSQL)
  *   seg = -2  pieces under upload POS (PostgreSQL)
- *   seg = -3  an archive has it (archive_read.h); never written to a row
+ *   seg = -3  an archive (archive_read.h); only in memory, never in a row
  *
  * Reading checks the digest: a payload that is missing or damaged is an error and
- * never given out whole.  A large one is checked as it is read: its last piece
- * comes only when the digest is right.
+ * never returned whole.  A large one is checked as it is read: its last piece is
+ * returned only if the digest matches.
  *
  * Threads: a reader belongs to one thread at a time; that thread may block.
  */
@@ -45,32 +45,33 @@ struct payload_reader;
 
 bool payload_open(struct store *s, const struct payload_source *source, struct payload_reader **ret,
                   struct err *err);
-/* The next piece, at most PAYLOAD_MOST bytes, lent until the next call; empty at the end. */
+/* The next piece, at most SEGMENT_PAYLOAD_MOST bytes, lent until the next call; empty at the end.
+ */
 bool payload_next(struct payload_reader *r, struct str *ret, struct err *err);
 void payload_close(struct payload_reader *r);
 
-/* Large payloads on their way in, on a thread of `spool` (spool.h). */
+/* Uploads: large payloads on their way in, on a thread of the spool (engine/intake/spool.h). */
 struct upload;
 
 bool upload_open(struct store *s, struct upload **ret, struct err *err);
 bool upload_add(struct upload *u, struct str bytes, struct err *err);
-/* Everything is on stable storage and has a place; no row names it yet. */
+/* The payload is on stable storage and has a place; no row names it yet. */
 bool upload_finish(struct upload *u, struct payload_ref *ret, struct err *err);
-void upload_close(struct upload *u); /* throws away what was not finished */
-/* Throw away one that was finished and that no document took; blocks.  What a failure
- * leaves is swept. */
+void upload_close(struct upload *u); /* deletes an upload that is not finished */
+/* Deletes a finished upload that no document has adopted; blocks.  What remains after a failure is
+ * swept later. */
 void upload_drop(struct store *s, struct payload_ref place);
 
-/* A file of its own is gone, durably; also when it was gone already (SQLite). */
+/* Deletes the file of a large payload durably; a missing file is no error (SQLite). */
 bool payload_unlink(struct store *s, int64_t pos, int64_t *ret_bytes, struct err *err);
 
-/* Some of the pieces of an upload that is noted as gone, *ret_count of them; fewer than
- * PAYLOAD_PIECES_AT_ONCE: those were the last, and the note is gone too (PostgreSQL). */
+/* Deletes some pieces of an upload that `payload_gone` lists, *ret_count of them.  Fewer than
+ * PAYLOAD_PIECES_AT_ONCE: those were the last, and the entry is deleted too (PostgreSQL). */
 enum { PAYLOAD_PIECES_AT_ONCE = 32 }; /* 8 MiB */
 bool payload_drop_pieces(struct store *s, int64_t upload, int64_t *ret_count, struct err *err);
 
-/* Before the doors open, when nothing is on its way: half-written bodies go, whole ones
- * that no document has move to the folder orphans/ (SQLite). */
+/* Before the gateways open, when no upload is in progress: deletes half-written files; moves
+ * complete files that no document has to the folder orphans/ (SQLite). */
 bool payload_sweep_files(struct store *s, int64_t *ret_swept, struct err *err);
-/* Now and then: uploads that nobody adopted within a day (PostgreSQL). */
+/* Periodically: deletes uploads that no document adopted within a day (PostgreSQL). */
 bool payload_sweep_uploads(struct store *s, int64_t *ret_swept, struct err *err);

@@ -1,7 +1,7 @@
-/* forward.h - where an entry of a segment went, when it was copied so that the rest could go.
+/* forward.h - the new place of an entry that retention copied before it deleted the segment.
  *
- * For those who read a SQLite store without opening it as one: a backup that is checked, a store
- * that moves.  A store without the table `moved` has copied nothing.
+ * For code that reads the database of a SQLite store without store_open(): verifying a backup,
+ * moving a store to PostgreSQL.  A database without the table `moved` has no such entries.
  */
 #pragma once
 
@@ -10,5 +10,5 @@
 #include "store/db/db.h"
 #include "store/segment/segment.h"
 
-/* True: it is at *io_place now. */
+/* True: the entry was copied, and *io_place is its new place. */
 bool forward_find(struct db *db, struct payload_ref *io_place);

@@ -1,3 +1,51 @@
+/* segment.c - payloads in append-only files.
+ *
+ * Problem.  A row may name a payload only when the payload is on stable storage.  A sync takes
+ * milliseconds, so all payloads of a group share one; and that sync must not write metadata, for a
+ * sync of a file that grows also writes its size and costs twice as much.
+ *
+ * Method.  A segment has its full size before its first use: the maker thread fills the file
+ * `.spare` with zeros and syncs it.  When the open segment is full, roll() renames the spare to
+ * the next segment number.  segments_add() assigns a place and copies the entry to the stage; the
+ * stage is written when it is full, and an entry larger than the stage is written directly.
+ * segments_flush() writes the rest and syncs once.  After that the writer commits the rows.
+ *
+ * Invariants
+ *   (1) An entry that segments_flush() covered is on stable storage.  roll() syncs the old segment
+ *       before it is left.  A failed sync ends the process: the kernel may have dropped the pages,
+ *       and reports the error only once.
+ *   (2) An entry that was flushed is never overwritten.  In a running process `end` moves back only
+ *       to the beginning of the stage (segments_cancel()); flushed entries lie before it.
+ *   (3) Segment numbers only grow, also when the clock goes back: the next number is the newest
+ *       plus one, or the first of today if that is larger.  The newest segment is never deleted.
+ *   (4) The maker and the writer never use `.spare` at the same time.  The maker fills it while
+ *       `wanted` is set and `ready` is not; take_spare() clears both, and want_spare() is called
+ *       only after the rename.  (A maker that began earlier would zero committed payloads.)
+ *   (5) Nothing can fail between the rename and the first use: the spare is opened before.
+ *
+ * Crashes
+ *   While the spare is filled: its name is not that of a segment; the next start fills it again.
+ *   After the rename, before the folder is synced: the file is found under either name.  It holds
+ *     zeros, and no row names it.
+ *   While entries are written: the segment ends in a torn tail.  An entry in it whose header is
+ *     valid counts as an entry, even if its bytes are not; it only costs space, since no row
+ *     names it.
+ *   After the flush, before the commit: the same, with whole entries.
+ *   After the commit: (1).
+ *
+ * Start.  Only the newest segment is ever appended to.  segment_find_end() continues behind its
+ * last valid header, not at the first invalid one: behind a single damaged header there may be
+ * committed payloads.  The scan checks every multiple of 8 behind a damaged header, so it may take
+ * bytes inside a payload for a header.  This can break (2) only if a payload holds a valid header
+ * with the number of its own segment, whose length ends within the last entry.
+ *
+ * Races.  segment_read() runs on any thread, with a descriptor of its own.  Its callers have the
+ * place from a committed row, so the entry does not change any more.  A segment that retention
+ * unlinks stays readable through open descriptors; a later read gets ENOENT, and its caller looks
+ * up the new place in the table `moved` (payload.c).
+ *
+ * docs/internals/segment.md tells how to inspect a segment.
+ */
 #include "store/segment/segment.h"
 
 #include <dirent.h>
@@ -21,7 +69,7 @@
 
 enum {
     HEADER = 96,
-    STAGE = 512 << 10, /* what is gathered before it is written */
+    STAGE = 512 << 10, /* bytes of entries that one write gathers */
     ZERO_BLOCK = 1 << 20,
     FILL_PAUSE_US = 5000,
     MAGIC = 0x31504257,
@@ -32,22 +80,22 @@ static const char spare_name[] = ".spare";
 
 struct segments {
     int dirfd;
-    int64_t bytes; /* of a new segment */
+    int64_t bytes; /* the size of a new segment */
 
-    /* The writer's. */
+    /* Used by the writer thread only. */
     int fd;
-    int64_t seg, end;   /* the open segment, and where its next entry goes */
+    int64_t seg, end;   /* the open segment, and the position of its next entry */
     int64_t room;       /* its size */
     int64_t staged_pos; /* where the stage will be written */
     char *stage;
     size_t staged;
     bool dirty; /* written since the last sync */
 
-    /* The spare file, made by a thread of its own. */
+    /* The spare file; the maker thread fills it. */
     pthread_t maker;
     pthread_mutex_t mutex;
     pthread_cond_t changed;
-    bool wanted, ready, stopping, hurry; /* hurry: the writer waits for it */
+    bool wanted, ready, stopping, hurry; /* hurry: the writer waits for the spare */
     struct err spare_err;
 };
 
@@ -65,6 +113,7 @@ static uint64_t get_u64(const char *at)
     return le64toh(v);
 }
 
+/* Detects torn and damaged headers; it is no protection against forgery. */
 static uint64_t check_of(const char *header)
 {
     uint64_t h = UINT64_C(0x9e3779b97f4a7c15);
@@ -117,8 +166,8 @@ static bool in_a_hurry(struct segments *s)
     return hurry;
 }
 
-/* A little at a time, synced and with a pause, so that groups do not wait behind it; all
- * at once when the writer waits. */
+/* Syncs and pauses after each block, so that the syncs of groups do not queue behind this one;
+ * omits both while the writer waits for the spare, and when the store closes. */
 static bool segment_fill(struct segments *s, struct err *err)
 {
     AUTO_FD fd = openat(s->dirfd, spare_name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
@@ -131,7 +180,7 @@ static bool segment_fill(struct segments *s, struct err *err)
         size_t n = s->bytes - at < ZERO_BLOCK ? (size_t)(s->bytes - at) : ZERO_BLOCK;
 
         if (!file_write_at(fd, str_mem(zeros, n), at, err)) {
-            (void)unlinkat(s->dirfd, spare_name, 0); /* give the space back */
+            (void)unlinkat(s->dirfd, spare_name, 0); /* free the space */
             return err_context(err, "make a payload segment");
         }
         if (!in_a_hurry(s)) {
@@ -160,7 +209,7 @@ static void *maker_main(void *arg)
         (void)pthread_mutex_lock(&s->mutex);
         s->ready = ok;
         s->spare_err = err;
-        s->wanted = false; /* after a failure the writer asks again */
+        s->wanted = false; /* after a failure take_spare() sets it again */
         (void)pthread_cond_broadcast(&s->changed);
     }
     (void)pthread_mutex_unlock(&s->mutex);
@@ -178,7 +227,7 @@ static bool take_spare(struct segments *s, struct err *err)
         (void)pthread_cond_wait(&s->changed, &s->mutex);
     ok = s->ready;
     s->hurry = false;
-    s->ready = s->wanted = false; /* it is the writer's now: the maker keeps off that name */
+    s->ready = s->wanted = false; /* the writer owns `.spare` until want_spare() */
     if (!ok)
         *err = s->spare_err;
     (void)pthread_mutex_unlock(&s->mutex);
@@ -214,7 +263,7 @@ static bool roll(struct segments *s, struct err *err)
     s->dirty = false;
     if (!take_spare(s, err))
         return false;
-    int fd = openat(s->dirfd, spare_name, O_RDWR | O_CLOEXEC);
+    int fd = openat(s->dirfd, spare_name, O_RDWR | O_CLOEXEC); /* before the rename: (5) */
 
     if (fd < 0)
         return err_set(err, ERR_TRANSIENT, errno, "open %s: %s", spare_name, strerror(errno));
@@ -255,9 +304,10 @@ static bool newest(int dirfd, int64_t *ret_seg, struct err *err)
     return true;
 }
 
-/* The next valid header at or behind `from`, -1 when there is none. */
+/* *ret_at: the next valid header at or behind `from`; -1: there is none. */
 static bool find_entry(struct segments *s, int64_t from, int64_t *ret_at, struct err *err)
 {
+    /* The windows overlap by a header, which may lie across their border. */
     for (int64_t at = from; at + HEADER <= s->room; at += STAGE - HEADER) {
         size_t n = s->room - at < STAGE ? (size_t)(s->room - at) : STAGE;
 
@@ -273,8 +323,8 @@ static bool find_entry(struct segments *s, int64_t from, int64_t *ret_at, struct
     return true;
 }
 
-/* A header that is not valid is a torn tail when nothing valid follows.  Otherwise it
- * is damaged, and what follows was committed: it must not be written over. */
+/* Sets `end` behind the last valid entry.  An invalid header with no valid one behind it begins a
+ * torn tail.  Otherwise it is damaged, and the entries behind it may be committed. */
 static bool segment_find_end(struct segments *s, struct err *err)
 {
     char h[HEADER];
@@ -294,7 +344,7 @@ static bool segment_find_end(struct segments *s, struct err *err)
     return true;
 }
 
-/* Go on behind the last valid entry of the newest segment. */
+/* Opens the newest segment, to append behind its last valid entry. */
 static bool resume(struct segments *s, struct err *err)
 {
     char name[32];
@@ -303,7 +353,7 @@ static bool resume(struct segments *s, struct err *err)
     if (!newest(s->dirfd, &s->seg, err))
         return false;
     if (s->seg == 0)
-        return true; /* the first payload makes the first segment */
+        return true; /* the first payload creates the first segment */
     file_name(s->seg, name);
     s->fd = openat(s->dirfd, name, O_RDWR | O_CLOEXEC);
     if (s->fd < 0 || fstat(s->fd, &st) < 0)
@@ -391,7 +441,7 @@ bool segments_add(struct segments *s, const struct id *id, const struct sha256 *
 
     make_header(header, s->seg, id, sha, bytes.len);
     *ret = (struct payload_ref){ .seg = s->seg, .pos = s->end };
-    if ((size_t)size > STAGE) {
+    if ((size_t)size > STAGE) { /* written directly; the stage is empty here */
         if (!file_write_at(s->fd, str_mem(header, HEADER), s->end, err) ||
             !file_write_at(s->fd, bytes, s->end + HEADER, err))
             return err_context(err, "payload segment %lld", (long long)s->seg);
@@ -486,12 +536,12 @@ int64_t segments_newest(const struct segments *s)
 
 struct scan {
     int fd;
-    int64_t seg, size, at; /* at: where `block` begins */
+    int64_t seg, size, at; /* at: the position of `block` in the file */
     size_t len;
     char *block;
 };
 
-/* The header at `pos`, or NULL: there is none. */
+/* *ret: the header at `pos`; NULL: there is no valid one. */
 static bool header_at(struct scan *s, int64_t pos, const char **ret, struct err *err)
 {
     *ret = NULL;

@@ -13,15 +13,17 @@
  *     32  document id (16)     48  sha256 of the plain bytes (32)
  *     80  u32 key id (0)       84  u32 zero                  88  u64 check of the 88 bytes before
  *     96  the bytes
- *   Behind the last valid entry the file is zeros, or a tail that a crash tore and
- *   that was never part of a commit.
+ *   Behind the last valid entry the file has zeros, or a tail that was torn by a crash and
+ *   never committed.
  *
  * Invariants
- *   (1) a place that segment_flush() covered is on stable storage.
- *   (2) no two entries overlap, whatever crashed in between: appending goes on
- *       behind the last valid entry, also when one before it is damaged.
+ *   (1) a place that segments_flush() covered is on stable storage.
+ *   (2) no two entries overlap, also after a crash: appending continues behind the last
+ *       valid entry, also when one before it is damaged.
  *
- * Threads: add, flush by the writer; segment_read() from any.
+ * Method, crashes and races: segment.c.
+ *
+ * Threads: segments_add(), _flush(), _cancel() on the writer thread; segment_read() on any.
  */
 #pragma once
 
@@ -36,46 +38,47 @@
 struct segments;
 
 struct payload_ref {
-    int64_t seg, pos; /* the meaning for other kinds of payload is in payload.h */
+    int64_t seg, pos; /* payload.h: what seg <= 0 means */
 };
 
 enum { SEGMENT_PAYLOAD_MOST = 1 << 20 };
 
-/* dirfd: the folder payload/, lent until close.  bytes: the size of a segment, 0 for
- * the default (64 MiB, less on a small disk). */
+/* dirfd: the folder payload/, lent until close.  bytes: the size of a new segment, 0 for
+ * the default (64 MiB, less when little space is free). */
 bool segments_open(int dirfd, int64_t bytes, struct segments **ret, struct err *err);
 void segments_close(struct segments *s);
 
-/* Put a payload behind the others; bytes are copied.  ERR_LIMIT: no space. */
+/* Appends a payload; its bytes are copied.  ERR_LIMIT: no space. */
 bool segments_add(struct segments *s, const struct id *id, const struct sha256 *sha,
                   struct str bytes, struct payload_ref *ret, struct err *err);
 bool segments_flush(struct segments *s, struct err *err);
-void segments_cancel(struct segments *s); /* forget what was added and not written */
+void segments_cancel(struct segments *s); /* drops entries that are staged and not written */
 
-/* Behind the last payload that was added and flushed; seg 0: there is none yet.  By the writer. */
+/* The position behind the last entry; seg 0: there is no segment yet.  On the writer thread,
+ * between groups: then every entry that a row names lies before it. */
 struct payload_ref segments_end(const struct segments *s);
-/* "SEGMENT.seg" as its number; 0: it is no such name. */
+/* The number in the file name "SEGMENT.seg"; 0 for any other name. */
 int64_t segment_of_name(struct str name);
 
-/* The whole payload of a place, its digest checked.  ERR_PERMANENT: it is missing
- * or damaged (err->sys ENOENT when missing). */
+/* Reads the whole payload at a place and checks its digest.  ERR_PERMANENT: the segment is missing
+ * (err->sys is ENOENT), or the entry is damaged. */
 bool segment_read(int dirfd, struct payload_ref place, const struct id *id, struct buf *to,
                   struct err *err);
 
 /* ---- for retention ---- */
 
 struct segment_entry {
-    int64_t pos, bytes; /* bytes: what it takes in the file */
+    int64_t pos, bytes; /* bytes: with header and padding */
     struct id id;
 };
 
-/* The segment that the writer appends to; every one below is full.  In the writer. */
+/* The segment that the writer appends to; lower ones no longer change.  On the writer thread. */
 int64_t segments_newest(const struct segments *s);
 
-/* Calls `found` for each entry, in their order.  *ret_bytes: the size of the file; *ret_whole
- * false: something that is no entry stands between two of them.  ERR_PERMANENT with ENOENT:
- * there is no such file. */
+/* Calls `found` for each entry, in order of position.  *ret_bytes: the size of the file;
+ * *ret_whole false: bytes that are not an entry precede one.  ERR_PERMANENT with ENOENT: there is
+ * no such file. */
 bool segment_scan(int dirfd, int64_t seg, void (*found)(void *arg, const struct segment_entry *e),
                   void *arg, int64_t *ret_bytes, bool *ret_whole, struct err *err);
-/* It is gone, durably; also when it was gone already. */
+/* Deletes the file durably; a missing file is no error.  *ret_bytes: the disk space it took. */
 bool segment_unlink(int dirfd, int64_t seg, int64_t *ret_bytes, struct err *err);
