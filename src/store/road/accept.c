@@ -86,8 +86,7 @@ static bool accept_found_key(void *arg, int64_t slot, size_t at, struct db_rows 
     struct lookup *l = arg;
     struct accept_op *a = l->keyed[at];
 
-    if (db_get_int(row, IDEM_FIND_UNTIL_US) <=
-        l->now_us) /* expired: delete it, the new one needs its place */
+    if (db_get_int(row, IDEM_FIND_UNTIL_US) <= l->now_us) /* expired: deleted to free the key */
         return db_run_slot(l->db, SQL_IDEM_FORGET, slot,
                            DB_ARGS(db_bytes(str_mem(a->key.bytes, SHA256_SIZE))), NULL, err);
     struct id id = row_id(row, IDEM_FIND_ID);
@@ -590,8 +589,9 @@ static bool accept_keep_run(struct writer *w, struct store_op **ops, size_t coun
                        "keys that are remembered for %lld days need more than %d tables; shorten "
                        "`idempotency` of the gateways",
                        (long long)(k->period_us / (INT64_C(86400) * CLOCK_S)), (int)KEY_SLOTS);
-    if (w->db->kind ==
-        DB_POSTGRESQL) /* fill the gap that a clock ahead left: lookups read all tables */
+    /* Fill the gap that a clock that ran ahead has left: lookups read all tables up to the newest.
+     */
+    if (w->db->kind == DB_POSTGRESQL)
         k->last = k->newest;
     for (size_t i = 0; i < k->over_count; i++)
         if (!drop_table(w, k->over[i], err))

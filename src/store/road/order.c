@@ -8,22 +8,23 @@
  *
  * The method.  The order is in the store.  Commit 1 gives a document its number (seq) and adds
  * (gateway, seq) to order_open.  The commit that routes the document deletes that row and adds
- * its deliveries with TURN_WAITS and without a task.  Every transaction that may free a lane
- * ends with order_let_go(): in each lane the first waiting delivery by (seq, child) goes, if no
+ * its deliveries with TURN_WAITS and without a task.  Every settlement that changes a lane ends
+ * with order_let_go(): in each lane the first waiting delivery by (seq, child) goes, if no
  * delivery of the lane has TURN_GOES and order_open has no smaller number of its gateway.  To go
  * is to get TURN_GOES and a task, in one commit.  The turn ends in the commit that delivers or
- * cancels the delivery, or lets it step aside.
+ * cancels the delivery, lets it expire, or lets it step aside when it is dead.
  *
- * Why at most one delivery of a lane is on its way (1).  On SQLite one writer runs all
+ * Why at most one delivery of a lane is on its way (order.h, 1).  On SQLite one writer runs all
  * transactions.  On PostgreSQL lock_lanes() takes an advisory lock of each lane until the commit,
  * and the head is read by a later statement: its snapshot contains whatever earlier owners of the
  * lock committed.  A lane that another transaction has locked is skipped.  Locks are tried and
  * never waited for, so they cannot deadlock.
  *
- * Why no delivery overtakes (2).  Numbers follow the order of commits: on SQLite there is one
- * writer, on PostgreSQL the row of order_seq stays locked until the commit that took a number.
- * So when a delivery is visible, each document with a smaller number is committed and is either
- * in order_open or has its deliveries in their lanes.  One statement reads both.
+ * Why no delivery overtakes (order.h, 2).  Numbers follow the order of commits: on SQLite there is
+ * one writer, on PostgreSQL the row of order_seq stays locked until the commit that took a number.
+ * So when a delivery is visible, each document with a smaller number is committed: it is still in
+ * order_open, or the commit that removed it from there has added its deliveries, if any, to their
+ * lanes.  One statement reads both.
  *
  * Races.  A transaction does not see what a concurrent one is about to commit, so a lane can
  * become free without anybody noticing.  Three cases are known when they happen, and go to the
@@ -33,7 +34,9 @@
  * order_ask_again().  It is only a shortcut: it is in memory, bounded and not part of the
  * transaction.  A rollback loses entries or leaves superfluous ones, and an entry that is checked
  * before the other transaction commits is dropped in vain.  order_scan() repairs all of that: it
- * reads every lane and calls order_let_go() for those with nothing on its way.
+ * reads every lane and calls order_let_go() for those with nothing on its way.  It also serves
+ * the transactions that free lanes without order_let_go(): manual actions, after which the
+ * listener is notified to scan at once, expiry, and poison.
  *
  * Crashes.  Before the commit the lane is as it was.  After it the delivery has a task and a
  * stored turn: it is claimed like any other, by whichever node, and still blocks its lane.  A
@@ -253,8 +256,8 @@ static bool order_is_wanted(const struct order_listener *l, struct order_going *
     return g->own || (l->keeps != NULL && l->keeps(l->arg, g->num));
 }
 
-/* A delivery that this node keeps in memory gets its task claimed.  It goes for the first time, so
- * its task counts one attempt. */
+/* A delivery that this node keeps in memory gets its task claimed.  A delivery is kept only until
+ * it goes for the first time, so its task is claimed at birth at most once (lease_rows.h). */
 static bool claim_wanted(struct writer *w, struct order_batch *b, const struct order_lanes *which,
                          struct err *err)
 {

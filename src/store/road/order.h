@@ -101,7 +101,7 @@ bool order_step_aside(struct store *s, int64_t delivery, struct err *err);
 bool order_before(struct store *s, int64_t lane, int64_t delivery, struct arena *a,
                   struct str *ret_document, enum delivery_state *ret_state, struct err *err);
 
-/* ---- for verbs of the store's own, in an open transaction ---- */
+/* ---- for verbs of the store, in an open transaction ---- */
 
 struct order_batch {
     struct order_going *going;

@@ -75,8 +75,7 @@ bool recorder_open(int data_fd, struct recorder **ret, struct err *err)
     memset(page, 0, sizeof(struct page));
     r->page->magic = MAGIC;
     r->page->running = 1;
-    (void)msync(page, sizeof(struct page),
-                MS_SYNC); /* best effort: it matters only after a power cut */
+    (void)msync(page, sizeof(struct page), MS_SYNC); /* best effort, for a power cut */
     *ret = r;
     return true;
 }

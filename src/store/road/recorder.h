@@ -44,6 +44,8 @@ size_t recorder_suspects(const struct recorder *r, struct suspect *ret);
 /* The task will not run again. */
 void recorder_drop_suspect(struct recorder *r, int64_t id);
 
+/* The calling thread, to which the slot belongs, begins or ends running code of the task.  alone:
+ * it is a suspect and no other task's code runs, so a crash counts against it. */
 void recorder_mark(struct recorder *r, size_t slot, const struct task *t, bool alone);
 void recorder_clear(struct recorder *r, size_t slot);
 

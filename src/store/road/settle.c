@@ -439,8 +439,7 @@ static bool write_endings(struct group *g, struct err *err)
 {
     struct rows drop = rows_of(g->w, SQL_DELIVERY_DROP, 1, g->ending_count);
 
-    qsort(g->endings, g->ending_count, sizeof *g->endings,
-          by_day); /* by number within a day: appends */
+    qsort(g->endings, g->ending_count, sizeof *g->endings, by_day); /* then by number: appends */
     for (size_t from = 0, to; from < g->ending_count; from = to) {
         const struct ending *e = &g->endings[from];
 

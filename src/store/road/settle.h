@@ -93,8 +93,7 @@ struct settle_op {
     int64_t config;       /* the version that was used; 0: the stored one stays */
     struct str timeline;  /* lines to add */
     int64_t gateway, seq; /* RUN: its number (order.h); seq 0: none */
-    /* RUN, with one delivery, in a lane: the flight keeps it in memory and sends it when it may go.
-     */
+    /* RUN, with one delivery, in a lane: the flight keeps it in memory until it may go. */
     bool keep;
 
     enum settle_outcome end;

@@ -37,6 +37,8 @@ struct group {
     size_t tally_count;
 };
 
+/* Room for `most` rows, in the arena of the group.  row_of() adds a row and lends it to be filled
+ * in; write_rows() runs the statement. */
 struct rows rows_of(struct writer *w, enum sql_id id, size_t columns, size_t most);
 struct db_value *row_of(struct rows *r);
 bool write_rows(struct writer *w, const struct rows *r, struct err *err);
@@ -52,4 +54,5 @@ void make_room(struct group *g);
 bool put_parts(struct group *g, struct settle_op *o, struct err *err);
 /* The claimed task again, if it is due again or dead. */
 bool put_task(struct group *g, const struct settle_op *o, struct err *err);
+/* The priority of a delivery's task. */
 int64_t prio_of(const struct settle_op *o, const struct settle_delivery *p);
