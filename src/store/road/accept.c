@@ -1,3 +1,44 @@
+/* accept.c - commit 1: documents become durable.
+ *
+ * The problem.  A sender that gets its 202 forgets the document, so payload, record and task must
+ * be on stable storage before the answer.  A sender that gets no answer sends again; with an
+ * idempotency key the repetition must not become a second document, also when both requests run at
+ * the same time or on two nodes.
+ *
+ * The method.  accept_run() gets all documents of the writer's group:
+ *   1. look up the keys: a known key gives the first id again, or a refusal if the body differs;
+ *      of equal keys within the group the first one counts (join_twins());
+ *   2. for each new document draw its number and id, and append its payload to a segment (SQLite);
+ *      a large payload was uploaded before and is only adopted;
+ *   3. write number in the order of acceptance, document, payload (PostgreSQL), task, key, counts.
+ * The writer syncs the segment, commits, and only then answers (writer.h).
+ *
+ * Invariants
+ *   (1) A document that was answered has its payload, its row and a task or what followed from it.
+ *   (2) A key that has not expired names at most one document.
+ *   (3) Numbers in the order of acceptance follow the order of commits (order.h).
+ *
+ * Why (2) holds.  On SQLite one writer looks up and adds (key_log.c).  On PostgreSQL two nodes may
+ * look up one key at the same time and find nothing.  Both insert it; the primary key of the table
+ * lets the second insert wait for the first one's commit and then fail.  Its group is run again
+ * (writer.h) and now finds the key.  A primary key covers one table only, and keys lie in the
+ * table of the time at which they expire.  Two requests may expire in neighbouring tables, by the
+ * time between them or because the clocks differ; so a key that expires near the edge of a table
+ * goes into both (KEY_EDGE_US), and the two inserts meet in one of them.  All transactions
+ * insert in the order of tables and keys, so they do not deadlock.  A row that has expired is
+ * deleted when its key comes again, to make room in the primary key.
+ *
+ * Why (3) holds.  SQLite has one writer.  On PostgreSQL the row of order_seq is locked from taking
+ * the numbers to the commit; therefore accept runs last in its group (`last`).
+ *
+ * Crashes
+ *   before the commit    no row exists and no answer was given.  Bytes in a segment are dead space,
+ *                        a large payload without a document is swept (payload.h).
+ *   after the commit     the document is durable.  A sender without an answer repeats: with a key
+ *                        it gets the first id, without one it makes a second document.
+ * A task that came claimed is not lost with its node: on PostgreSQL its lease is rescued
+ * (rescue.h), on SQLite the claim was a mark in memory and its row in task_ready is claimable.
+ */
 #include "store/road/accept.h"
 
 #include <stdlib.h>
@@ -16,13 +57,13 @@
 #include "store/road/lease_rows.h"
 #include "store/road/order.h"
 
-/* Keys lie in the table of the time at which they are over, so that a table is
- * dropped whole; a key is looked for in every table it could be in. */
+/* A key lies in the table of the time at which it expires, so that a table is dropped whole; a
+ * lookup searches every table that the key could be in. */
 #define KEY_TABLE_US (INT64_C(4) * 3600 * 1000000)
 
-/* On PostgreSQL the table keeps a key from coming twice at once, and no two tables do.  So a key
- * that is over so near to another table's time goes into both: whoever comes with it a moment
- * earlier or later, or by a clock that is a little off, meets it in one of them. */
+/* PostgreSQL: a key that expires this close to the time of the neighbouring table goes into both
+ * tables.  A concurrent insert of the same key, a moment apart or by a clock that differs a
+ * little, then collides with it in one of them. */
 #define KEY_EDGE_US (INT64_C(60) * 1000000)
 
 /* ---- keys ---- */
@@ -45,7 +86,7 @@ static bool accept_found_key(void *arg, int64_t slot, size_t at, struct db_rows 
     struct lookup *l = arg;
     struct accept_op *a = l->keyed[at];
 
-    if (db_get_int(row, IDEM_FIND_UNTIL_US) <= l->now_us) /* over: it makes room for the new one */
+    if (db_get_int(row, IDEM_FIND_UNTIL_US) <= l->now_us) /* expired: deleted to free the key */
         return db_run_slot(l->db, SQL_IDEM_FORGET, slot,
                            DB_ARGS(db_bytes(str_mem(a->key.bytes, SHA256_SIZE))), NULL, err);
     struct id id = row_id(row, IDEM_FIND_ID);
@@ -62,8 +103,8 @@ static int accept_by_key(const void *a, const void *b)
     return memcmp((*x)->key.bytes, (*y)->key.bytes, SHA256_SIZE);
 }
 
-/* Two requests with one key in one group: the second waits for the first.  Those whose
- * key was found have their answer already, from the document that is stored. */
+/* Of requests with the same key in one group the first one stores its document, the others get
+ * its id.  Requests whose key was found in the store already have their answer. */
 static void join_twins(struct accept_op **keyed, size_t count)
 {
     for (size_t i = 1; i < count; i++)
@@ -76,7 +117,7 @@ static void join_twins(struct accept_op **keyed, size_t count)
         }
 }
 
-/* In every table up to the last: the period may have been longer when a key came. */
+/* Search up to the newest table: the period may have been longer when the key was stored. */
 static bool look_up_in_tables(struct writer *w, struct accept_op **keyed, size_t count,
                               int64_t now_us, struct err *err)
 {
@@ -86,7 +127,7 @@ static bool look_up_in_tables(struct writer *w, struct accept_op **keyed, size_t
 
     for (size_t i = 0; i < count; i++)
         keys[i] = db_bytes(str_mem(keyed[i]->key.bytes, SHA256_SIZE));
-    if (last < first) /* the clock jumped; the housekeeper makes new tables at its next turn */
+    if (last < first) /* the clock jumped; the housekeeper makes new tables soon */
         return err_set(err, ERR_TRANSIENT, 0, "there is no table of keys for this time yet");
     for (int64_t n; first <= last; first += n) {
         n = last - first + 1 < DB_SLOTS_MOST ? last - first + 1 : DB_SLOTS_MOST;
@@ -116,7 +157,7 @@ static bool look_up_keys(struct writer *w, struct accept_op **keyed, size_t coun
 {
     int64_t now = clock_wall_us();
 
-    qsort(keyed, count, sizeof *keyed, accept_by_key); /* one order everywhere: no deadlocks */
+    qsort(keyed, count, sizeof *keyed, accept_by_key); /* a fixed order of locks: no deadlocks */
     if (w->db->kind == DB_SQLITE ? !look_up_in_log(w, keyed, count, now, err)
                                  : !look_up_in_tables(w, keyed, count, now, err))
         return false;
@@ -124,7 +165,7 @@ static bool look_up_keys(struct writer *w, struct accept_op **keyed, size_t coun
     return true;
 }
 
-/* Adds the rows that stand in a second table; `rows` has room for twice as many. */
+/* Append the rows of keys that go into a second table; `rows` has room for twice as many. */
 static size_t add_neighbours(const struct writer *w, struct key_row *rows, size_t count,
                              int64_t now_us)
 {
@@ -161,7 +202,7 @@ static bool add_to_tables(struct writer *w, struct key_row *keys, size_t count, 
     enum { COLUMNS = 4 };
 
     count = add_neighbours(w, keys, count, now_us);
-    qsort(keys, count, sizeof *keys, by_table); /* one order everywhere here too */
+    qsort(keys, count, sizeof *keys, by_table); /* a fixed order of locks */
     struct db_value *rows = ARENA_ARRAY(w->arena, struct db_value, count * COLUMNS);
 
     for (size_t from = 0, to; from < count; from = to) {
@@ -262,7 +303,7 @@ static bool add_documents(struct writer *w, struct accept_op **fresh, size_t cou
            db_batch(w->db, SQL_PAYLOAD_ADD, DB_NO_SLOT, payloads, PAYLOAD, inline_count, err);
 }
 
-/* On SQLite a task that comes claimed is marked after the commit. */
+/* On SQLite accept_stored() marks claimed tasks after the commit. */
 static bool add_tasks(struct writer *w, struct accept_op **fresh, size_t count, struct err *err)
 {
     enum { READY = 5 };
@@ -288,7 +329,7 @@ static bool add_tasks(struct writer *w, struct accept_op **fresh, size_t count, 
         }
         struct db_value *v = ready + ready_count++ * READY;
 
-        if (w->store->claims != NULL) /* it may stand before what was claimed already */
+        if (w->store->claims != NULL) /* received_us may lie before the cursor */
             claims_put_at(w->store->claims, QUEUE_INTAKE,
                           (struct claim_place){ PRIO_NORMAL, a->received_us, a->num });
         v[0] = db_int(QUEUE_INTAKE);
@@ -301,7 +342,7 @@ static bool add_tasks(struct writer *w, struct accept_op **fresh, size_t count, 
            lease_write(w, &leases, err);
 }
 
-/* One row per gateway and group, in a table that no other writer touches. */
+/* One row per gateway and group.  Rows belong to one writer of one node: no contention. */
 static bool count_accepted(struct writer *w, struct accept_op **fresh, size_t count,
                            struct err *err)
 {
@@ -314,7 +355,7 @@ static bool count_accepted(struct writer *w, struct accept_op **fresh, size_t co
 
         while (at < n && rows[at * COLUMNS + 3].i != fresh[i]->gateway)
             at++;
-        if (at == KINDS) { /* many gateways in one group: write what there is */
+        if (at == KINDS) { /* full: write what was counted so far */
             if (!db_batch(w->db, SQL_TALLY_ADD, DB_NO_SLOT, rows, COLUMNS, n, err))
                 return false;
             at = n = 0;
@@ -334,8 +375,7 @@ static bool count_accepted(struct writer *w, struct accept_op **fresh, size_t co
     return db_batch(w->db, SQL_TALLY_ADD, DB_NO_SLOT, rows, COLUMNS, n, err);
 }
 
-/* A large payload was put on stable storage before; from this commit on it belongs to
- * its document. */
+/* A large payload is on stable storage already; this commit makes it the document's. */
 static bool accept_adopt(struct writer *w, const struct accept_op *a, struct err *err)
 {
     if (a->place.seg == PAYLOAD_IN_FILE)
@@ -353,8 +393,8 @@ static bool adopt_large(struct writer *w, struct accept_op **fresh, size_t count
     return true;
 }
 
-/* Numbers in the order of the commits: SQLite has one writer, so the document's own number will
- * do; on PostgreSQL who takes some keeps all others waiting until its commit. */
+/* Numbers in the order of commits (3).  SQLite has one writer, so the document's own number will
+ * do; on PostgreSQL taking numbers locks them until the commit. */
 static bool number_documents(struct writer *w, struct accept_op **fresh, size_t count,
                              struct err *err)
 {
@@ -380,7 +420,7 @@ static bool number_documents(struct writer *w, struct accept_op **fresh, size_t 
     return db_batch(w->db, SQL_ORDER_OPEN_ADD, DB_NO_SLOT, rows, COLUMNS, count, err);
 }
 
-/* Numbers, payloads, rows: everything of documents that are new. */
+/* All rows of new documents. */
 static bool store_fresh(struct writer *w, struct accept_op **fresh, size_t count,
                         struct accept_op **keyed, size_t keys, struct err *err)
 {
@@ -475,7 +515,7 @@ static void accept_committed(struct writer *w, struct store_op **ops, size_t cou
 
 const struct store_verb accept_verb = { .name = "accept",
                                         .run = accept_run,
-                                        .last = true, /* the row of order_seq */
+                                        .last = true, /* locks the row of order_seq */
                                         .committed = accept_committed };
 
 /* ---- the tables of keys ---- */
@@ -486,7 +526,7 @@ struct keep_op {
     struct store_op op;
     int64_t period_us, first, last, newest;
     int64_t over[OVER_MOST];
-    size_t over_count, other_count; /* of those that go, and that stay beside the ones it makes */
+    size_t over_count, other_count; /* tables to drop; tables that stay outside first..last */
 };
 
 static bool see_part(void *arg, struct db_rows *row, struct err *err)
@@ -525,7 +565,7 @@ static bool make_table(struct writer *w, int64_t slot, struct err *err)
 {
     int64_t added;
 
-    /* The row first: of two that make one table the second waits for it. */
+    /* Insert the row first: a concurrent transaction that makes the same table waits for it. */
     if (!db_run(w->db, SQL_PART_ADD, DB_ARGS(db_int(TABLES_IDEMPOTENCY), db_int(slot)), &added,
                 err))
         return false;
@@ -549,8 +589,9 @@ static bool accept_keep_run(struct writer *w, struct store_op **ops, size_t coun
                        "keys that are remembered for %lld days need more than %d tables; shorten "
                        "`idempotency` of the gateways",
                        (long long)(k->period_us / (INT64_C(86400) * CLOCK_S)), (int)KEY_SLOTS);
-    if (w->db->kind ==
-        DB_POSTGRESQL) /* a clock that ran ahead left a gap: all are looked through */
+    /* Fill the gap that a clock that ran ahead has left: lookups read all tables up to the newest.
+     */
+    if (w->db->kind == DB_POSTGRESQL)
         k->last = k->newest;
     for (size_t i = 0; i < k->over_count; i++)
         if (!drop_table(w, k->over[i], err))

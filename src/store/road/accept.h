@@ -1,8 +1,8 @@
-/* accept.h - commit 1: a document, its payload, its first task, its key.
+/* accept.h - commit 1: a document, its payload, its first task, its idempotency key.
  *
  * After a successful accept the bytes, the digest and the record are on stable
- * storage, and the task that will carry the document on exists.  A key that was
- * used before gives the first answer again, or a refusal when the body differs.
+ * storage, and the document has a task.  A key that was used before gives the first
+ * answer again, or a refusal when the body differs.  accept.c has the invariants.
  *
  * The operation is embedded in the caller's own object; everything it points to is
  * lent until done().
@@ -28,43 +28,43 @@ enum accept_result {
 struct accept_op {
     struct store_op op; /* verb = &accept_verb */
 
-    int64_t gateway; /* word */
+    int64_t gateway; /* name id */
     int64_t caller;  /* 0: none */
-    int64_t config;  /* the version in force */
+    int64_t config;  /* the configuration version in force */
     int64_t received_us;
     int64_t size;
     struct sha256 sha256;
     struct str body;            /* up to SEGMENT_PAYLOAD_MOST */
-    struct payload_ref spooled; /* or where `spool` put a larger one */
+    struct payload_ref spooled; /* or where the spool stored a larger one */
     bool is_spooled;
     struct str name, ctype, head; /* empty: none */
 
     bool has_key;
-    struct sha256 key;     /* of gateway, caller and key */
-    int64_t key_period_us; /* kept so long from now */
+    struct sha256 key;     /* digest of gateway, caller and key */
+    int64_t key_period_us; /* how long the key is remembered from now */
 
-    int64_t
-        keeps_seq; /* its place in the order of acceptance, when that is another's; 0: the last */
-    bool claim_wanted; /* whoever hands it in also carries it on: its task comes claimed */
+    /* Its number in the order of acceptance, when it takes another document's; 0: a new one. */
+    int64_t keeps_seq;
+    bool claim_wanted; /* the caller has room for a flight: its task should come claimed */
 
     /* the answer, when op.ok */
     enum accept_result result;
     struct id id;
     int64_t num;
-    int64_t seq;  /* its place in the order of acceptance (order.h); 0: it has none */
-    bool claimed; /* `task` is a claim; never when it was wanted not, and not always when it was */
+    int64_t seq;  /* its number in the order of acceptance (order.h); 0: none */
+    bool claimed; /* `task` is a claim; may be false also when claim_wanted is set */
     struct task task;
 
     /* the writer's own */
     struct payload_ref place;
-    struct accept_op *twin;    /* an earlier one in the group with the same key */
-    int64_t key_slot, key_seq; /* SQLite: where its key was put (key_log.h) */
+    struct accept_op *twin;    /* an earlier operation of the group with the same key */
+    int64_t key_slot, key_seq; /* SQLite: the row of its key (key_log.h) */
 };
 
 extern const struct store_verb accept_verb;
 
-/* For verbs of the store's own, in an open transaction: one document without a key, that nobody
- * has claimed.  Such a verb is `last`, as accept_verb is. */
+/* For verbs of the store, in an open transaction: accepts one document without a key and without
+ * a claim.  Such a verb is `last`, as accept_verb is. */
 bool accept_one(struct writer *w, struct accept_op *op, struct err *err);
 
 #define ACCEPT_LEASE_US (INT64_C(3600) * 1000000)
@@ -78,14 +78,17 @@ enum {
     TALLY_ACCEPTED = 1
 };
 
-/* For verbs of the store's own that make one document, in an open transaction: was its key used
- * before (its result says so); its number and id; everything of it.  And after the commit. */
+/* For verbs of the store that make one document, in an open transaction, in this order. */
+/* Looks its key up; `result` is ACCEPT_STORED if the key is new, or there is none. */
 bool accept_known(struct writer *w, struct accept_op *a, struct err *err);
+/* Draws its number and id. */
 bool accept_name(struct writer *w, struct accept_op *a, struct err *err);
+/* Writes its payload and all its rows. */
 bool accept_store(struct writer *w, struct accept_op *a, struct err *err);
+/* After the commit: the key and the claim in memory (SQLite). */
 void accept_stored(struct writer *w, struct accept_op *a);
 
-/* Tables of keys are made ahead and dropped when all in them is over; called at
+/* Makes the tables of keys ahead and drops those whose keys have all expired.  Called at
  * start, when the configuration changes, and now and then. */
 enum { KEY_PERIOD_MOST_DAYS = 7 };
 bool accept_keep_tables(struct store *s, int64_t period_us, struct err *err);

@@ -1,3 +1,40 @@
+/* claims.c - claims in memory.
+ *
+ * The problem.  A claim keeps two workers from one task.  PostgreSQL keeps claims as rows
+ * (task_lease), which costs a delete and an insert per task.  A SQLite store belongs to one
+ * process, and the end of the process ends all its claims; so there a claim need not be durable,
+ * and nothing is written for it.
+ *
+ * The method.  The claimed row stays in task_ready.  A hash table of marks (id, claim) says which
+ * rows are claimed; settling matches the mark and deletes the row.  Claimed rows therefore stand
+ * before the free ones of a queue, up to CLAIMS_MOST of them, and a claim that read the queue from
+ * its start would read all of them each time.  So each queue has a cursor: claim_in_memory()
+ * (task.c) reads on from claims_cursor(), marks what it takes, and stores with claims_read_to()
+ * how far it came.
+ *
+ * Invariants
+ *   (1) A free row stands behind the cursor of its queue, or claims_put_at() is about to be called
+ *       for it.  A free row before the cursor would not be claimed until the next start.
+ *   (2) Marks fill at most half of their table, cursors at most half of theirs: probing ends.
+ *   (3) Only the writer's thread takes claims.  So when claims_full() was false, claims_take()
+ *       refuses only a task that is claimed already.
+ *   (4) A token is never given twice: it counts up from the epoch of the process, shifted by 32
+ *       bits.
+ *
+ * Races.  Rows appear before the cursor: a task is woken, retried or given back.  Some of these
+ * run claims_put_at() on the caller's thread, after the commit.  Until then the row is not found;
+ * then the cursor moves back to just before it.  If this happens while a claim is reading, the
+ * claim may have passed the place already, and claims_read_to() would move the cursor forward
+ * over the row.  Therefore `put` collects the lowest place since claims_cursor(), and
+ * claims_read_to() goes no further.  A task may also become ready again while its old mark still
+ * stands (task_fail() with a time that has passed, woken before claims_drop()): a claim skips it,
+ * the cursor passes it, and the claims_put_at() that follows claims_drop() moves the cursor back.
+ * A superfluous claims_put_at(), for a row that is gone or that a rollback removed, costs only
+ * reading.
+ *
+ * Crashes.  Marks and cursors are gone.  The next process starts without marks and with cursors at
+ * the start of each queue: every row of task_ready is claimable.
+ */
 #include "store/road/claims.h"
 
 #include <pthread.h>
@@ -15,12 +52,12 @@ struct cursor {
     int64_t queue;
     bool used;
     struct claim_place place;
-    struct claim_place put; /* the lowest that was put since claims_cursor() */
+    struct claim_place put; /* the lowest place put since claims_cursor() */
 };
 
 struct claims {
     pthread_mutex_t mutex;
-    int64_t last; /* token */
+    int64_t last; /* the last token */
     size_t count, queues;
     struct mark marks[SLOTS];
     struct cursor cursors[QUEUE_SLOTS];
@@ -34,7 +71,7 @@ struct claims *claims_new(int64_t epoch)
     struct claims *c = NEW(struct claims);
 
     (void)pthread_mutex_init(&c->mutex, NULL);
-    c->last = epoch << 32; /* never a token of an earlier process */
+    c->last = epoch << 32; /* (4) */
     return c;
 }
 
@@ -99,7 +136,7 @@ bool claims_have(struct claims *c, const struct task *t)
     return have;
 }
 
-/* Open addressing without tombstones: what stood behind the hole moves up. */
+/* Open addressing without tombstones: entries behind the hole move up if their probe passes it. */
 static void close_hole(struct claims *c, size_t hole)
 {
     for (size_t i = (hole + 1) % SLOTS; c->marks[i].claim != 0; i = (i + 1) % SLOTS) {
@@ -126,7 +163,7 @@ void claims_drop(struct claims *c, const struct task *t)
     (void)pthread_mutex_unlock(&c->mutex);
 }
 
-/* NULL when the queue is new and there is no room for another. */
+/* NULL when the queue is new and the table is full. */
 static struct cursor *cursor_of(struct claims *c, int64_t queue)
 {
     size_t i = claims_home(queue, QUEUE_SLOTS);

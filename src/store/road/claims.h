@@ -1,19 +1,14 @@
-/* claims.h - who works on what, in memory: the claims of a SQLite store.
+/* claims.h - the claims of a SQLite store, in memory.
  *
- * A claimed row stays in task_ready; the mark here keeps others from taking it.
+ * A claimed row stays in task_ready; the mark here keeps it from being claimed again.
  * For each queue a cursor remembers how far it was read, so that a claim does not
  * read past everything that is in flight; a row that is put before the cursor
- * moves it back.
+ * moves it back.  claims.c has the invariants and why they hold.
  *
- * Invariant
- *   (1) a row that nobody has claimed stands behind the cursor of its queue, or its
- *       claims_put_at() is on the way.  A row before the cursor is a task that waits
- *       for the next start.
+ * Bounded: at most CLAIMS_MOST tasks are claimed and CLAIM_QUEUES queues have cursors;
+ * a queue without a cursor is read from its start.
  *
- * Bounded: at most CLAIMS_MOST tasks are claimed and CLAIM_QUEUES queues known; a
- * queue that finds no cursor is read from its start.
- *
- * Threads: any; only the writer takes, and moves a cursor forward.
+ * Threads: any; only the writer takes claims and moves a cursor forward.
  */
 #pragma once
 
@@ -32,15 +27,16 @@ struct claim_place {
 };
 
 bool claims_take(struct claims *c,
-                 struct task *t); /* false: taken already, or too many; sets t->claim */
+                 struct task *t); /* false: claimed already, or too many; sets t->claim */
 bool claims_full(struct claims *c);
-bool claims_taken(struct claims *c, int64_t id);          /* somebody has this task in hand */
-bool claims_have(struct claims *c, const struct task *t); /* (id, claim) is ours */
-void claims_drop(struct claims *c, const struct task *t); /* nothing when it is not ours */
+bool claims_taken(struct claims *c, int64_t id);          /* this task is claimed */
+bool claims_have(struct claims *c, const struct task *t); /* (id, claim) still holds */
+void claims_drop(struct claims *c,
+                 const struct task *t); /* no effect if (id, claim) does not hold */
 
-/* Read on behind claims_cursor(), then say with claims_read_to() how far; it goes no
- * further than what was put in between. */
+/* Read the rows behind claims_cursor(), then call claims_read_to() with the last place that was
+ * read; the cursor goes no further than what was put in between. */
 struct claim_place claims_cursor(struct claims *c, int64_t queue);
 void claims_read_to(struct claims *c, int64_t queue, struct claim_place place);
-/* A row was put at this place, or one that stands there is free again. */
+/* A row was put at this place, or the row there is free again. */
 void claims_put_at(struct claims *c, int64_t queue, struct claim_place place);

@@ -1,4 +1,4 @@
-/* delivery.h - looking at deliveries that are stored: those of documents that are not over.
+/* delivery.h - reading stored deliveries: those of documents that have not ended.
  *
  * Threads: any that may block.
  */
@@ -20,11 +20,11 @@ struct delivery {
     int64_t endpoint, system, queue;
     enum delivery_state state; /* ready, retrying, in_doubt, delivered, dead, cancelled */
     int64_t attempts, first_us, due_us, updated_us;
-    int64_t expires_us;             /* while it waits; 0: never */
+    int64_t expires_us;             /* if it still waits then, it is dead; 0: never */
     struct str code, message, name; /* empty: none */
     int64_t status;
-    int64_t intent_us; /* a send began then, and nobody knows what came of it; 0: none (intent.h) */
-    int64_t asked;     /* how often its receiver gave no clear answer about it */
+    int64_t intent_us;  /* when a send of unknown outcome began; 0: none (intent.h) */
+    int64_t asked;      /* how many probes gave no clear answer */
     int64_t lane, turn; /* its lane, 0: none; enum order_turn (order.h) */
     bool has_bytes;     /* its own, not the document's */
     struct payload_source bytes;
@@ -32,9 +32,9 @@ struct delivery {
 
 enum { DELIVERIES_MOST = 64 };
 
-/* False with ERR_NONE: there is none. */
+/* False with ERR_NONE: there is no such delivery. */
 bool delivery_get(struct store *s, int64_t num, struct arena *a, struct delivery *ret,
                   struct err *err);
-/* The deliveries of a document, up to DELIVERIES_MOST, in the order of their making. */
+/* The deliveries of a document, up to DELIVERIES_MOST, by number. */
 bool delivery_of_document(struct store *s, int64_t doc, struct arena *a, struct delivery *ret,
                           size_t *ret_count, struct err *err);

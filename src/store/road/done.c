@@ -54,7 +54,7 @@ int64_t done_day(int64_t keep_days)
     return retain_day(today > least ? today : least, keep_days);
 }
 
-/* With the mutex held; `count` when it is unknown. */
+/* With the mutex held; d->count if the day is not known. */
 static size_t done_find(const struct done_days *d, int64_t day)
 {
     size_t i = 0;
@@ -64,7 +64,7 @@ static size_t done_find(const struct done_days *d, int64_t day)
     return i;
 }
 
-/* One that finds no room is asked for again each time. */
+/* A day that finds no room is not remembered: done_ready() then runs its statement each time. */
 static void done_remember(struct done_days *d, int64_t day, bool recent)
 {
     (void)pthread_mutex_lock(&d->mutex);
@@ -118,7 +118,7 @@ bool done_days_load(struct done_days *d, struct db *db, int64_t indexed, struct 
     }
 }
 
-/* SQLite has an index behind the write for the others (index.h). */
+/* SQLite gets only the index by state: the others run behind the write (index.h). */
 bool done_make(struct db *db, int64_t day, struct err *err)
 {
     static const enum sql_id all[] = { SQL_DONE_INDEX_STATE,  SQL_DONE_INDEX,
@@ -142,7 +142,7 @@ bool done_ready(struct writer *w, int64_t day, struct err *err)
 
     if (done_is_known(w->store->done_days, day))
         return true;
-    /* The row first: of two that make one table the second waits for it. */
+    /* Insert the row first: a concurrent transaction that makes the same table waits for it. */
     if (!db_run(w->db, SQL_PART_ADD, DB_ARGS(db_int(TABLES_DONE), db_int(day)), &added, err))
         return false;
     return added == 0 || done_make(w->db, day, err);
@@ -178,7 +178,7 @@ size_t done_recent(struct store *s, int64_t days[static DONE_DAYS_MOST])
     return n;
 }
 
-/* ---- ahead ---- */
+/* ---- tables made ahead ---- */
 
 struct keep_op {
     struct store_op op;
@@ -218,7 +218,7 @@ bool done_keep_tables(struct store *s, int64_t keep_days, struct err *err)
     return writers_call(s->writers, &keep_verb, &k.op, err);
 }
 
-/* One that another makes meanwhile is asked for again. */
+/* A table made since `days` was read is forgotten, too: done_ready() finds it again. */
 static void forget_others(struct done_days *d, const int64_t *days, size_t count)
 {
     (void)pthread_mutex_lock(&d->mutex);

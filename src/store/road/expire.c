@@ -48,12 +48,12 @@ static bool read_late(struct writer *w, const struct expire_op *o, const struct 
                         ROWS_INTO(ret, EXPIRE_MOST, w->arena, read_expired), ret_count, err);
 }
 
-/* Its task goes; *ret_ours false: somebody has it in hand. */
+/* Delete the task of the delivery; *ret_ours is false if it is claimed. */
 static bool take_task(struct writer *w, const struct late *v, bool *ret_ours, struct err *err)
 {
     int64_t n = 0;
 
-    *ret_ours = v->turn == TURN_WAITS; /* in its lane it has none */
+    *ret_ours = v->turn == TURN_WAITS; /* waiting in its lane it has no task */
     if (*ret_ours)
         return true;
     if (w->db->kind == DB_SQLITE && claims_taken(w->store->claims, v->num))
@@ -96,7 +96,7 @@ static bool expire_add_line(struct writer *w, const struct late *v, struct str w
     return db_batch(w->db, SQL_SETTLE_TRAIL, DB_NO_SLOT, row, 2, 1, err);
 }
 
-/* *ret_ended false: its turn came meanwhile. */
+/* *ret_ended is false if its turn in the lane came meanwhile. */
 static bool end_late(struct writer *w, const struct late *v, bool *ret_ended, struct err *err)
 {
     char at[CLOCK_TEXT];
@@ -125,7 +125,7 @@ static bool end_late(struct writer *w, const struct late *v, bool *ret_ended, st
            expire_add_line(w, v, why, err);
 }
 
-/* Page by page: those that are claimed do not stand in the way of the others. */
+/* Read page by page: a page full of claimed deliveries does not hide the others. */
 static bool expire_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
     struct expire_op *o = container_of(ops[0], struct expire_op, op);

@@ -1,7 +1,8 @@
-/* expire.h - deliveries that wait past their time become dead letters `expired`.
+/* expire.h - deliveries that wait past their expiry become dead letters `expired`.
  *
- * Whatever they wait for: a retry, a hold, their turn.  One that somebody has claimed is left
- * alone: what comes of it is for its holder to say.
+ * It does not matter what they wait for: a retry, the end of a hold, their turn in a lane.  A
+ * claimed delivery is skipped: its settlement decides.  So is one with an intent, which may have
+ * been sent (intent.h).
  *
  * Threads: any that may block; all changes run in the writer.
  */
@@ -15,12 +16,12 @@
 
 struct store;
 
-/* When the next one expires, claimed ones too; 0: none does. */
+/* When the next delivery expires, also a claimed one; 0: none. */
 bool expire_next(struct store *s, int64_t *ret_us, struct err *err);
 
 enum { EXPIRE_MOST = 500 };
 
-/* Up to EXPIRE_MOST of those whose time is not after now.  ret_endpoints: the word of the
- * endpoint of each; there may be more when all are used. */
+/* Ends up to EXPIRE_MOST deliveries that have expired.  ret_endpoints: the name id of each one's
+ * endpoint.  If *ret_count is EXPIRE_MOST there may be more. */
 bool expire_due(struct store *s, int64_t now_us, int64_t ret_endpoints[static EXPIRE_MOST],
                 size_t *ret_count, struct err *err);

@@ -1,3 +1,38 @@
+/* intent.c - the committed record that a send begins.
+ *
+ * The problem.  Between the first byte of a send and the answer of the receiver a node can die.
+ * If the store cannot tell "never sent" from "sent, outcome unknown", the next claim of the task
+ * must either send again, which a receiver that is not idempotent books twice, or never send,
+ * which loses the delivery.  docs/in-doubt.md has the policies; `resend` needs no intent.
+ *
+ * The method.  The delivery has a row and its task is claimed.  One transaction sets intent_us,
+ * together with the number of the attempt, under the condition that the claim still holds.  Only
+ * after its commit does the engine send (engine/road/doubt.c).  The settlement of the attempt
+ * writes intent_us again: 0, unless the receiver is to be asked about it later (`probe`).
+ *
+ * Invariants
+ *   (1) No byte leaves before the intent is committed under the sender's own claim.
+ *   (2) Only deliveries that are ready or retrying have an intent; both statements check it.
+ *   (3) While an intent stands, another node can claim the task only after the commit that wrote
+ *       it, so whoever claims the task sees the intent.
+ *
+ * Why they hold.  On SQLite one writer runs claims, intents and settlements one after the other,
+ * and claims_have() checks the mark in memory.  On PostgreSQL the statement locks the lease row
+ * until the commit, and a takeover deletes that row.  If the takeover comes first, the lease is
+ * not found: `ours` is false, no intent is written and nothing is sent.  If the intent comes
+ * first, the takeover follows its commit and the next claim reads the delivery with the intent.
+ *
+ * Crashes
+ *   before the commit     no intent, nothing was sent: the delivery is sent by the next claim.
+ *   after it, unsent      the intent says "perhaps sent": the policy decides.
+ *   after the send        the same: the two cannot be told apart.
+ *   after the settlement  the outcome is in the row.
+ * When it is not known whether the commit was done, or the node is stopping, the engine sends
+ * nothing and settles the task as not sent, which removes the intent where it was written.
+ *
+ * Not covered: a request that outlives the heartbeat of its node ("A send that outlives its
+ * node's heartbeat" in docs/in-doubt.md).  No record in the store can recall it.
+ */
 #include "store/road/intent.h"
 
 #include "base/arena.h"

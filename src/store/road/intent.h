@@ -1,13 +1,12 @@
-/* intent.h - before a send that may not happen twice: the note that it begins.
+/* intent.h - the committed record that a send begins, for systems that are not idempotent.
  *
- * The first byte of such a delivery leaves only after its intent is committed, and the settle
- * of the attempt takes it away again (settle.h).  So a delivery that is claimed with an intent
- * in its row was sent by somebody, and nobody knows what came of it.
+ * The first byte of such a delivery leaves only after its intent is committed, and the
+ * settlement of the attempt removes the intent (settle.h).  So a delivery that is claimed with
+ * an intent in its row may have been sent before, and the outcome is unknown.
  *
- * Invariants
- *   (1) an intent is written only under a claim that is still ours; else nothing is done and
- *       `ours` says so.  Who takes the claim over later sees the intent.
- *   (2) only deliveries that are ready or retrying have one (check.h).
+ * An intent is written only under a claim that still holds and for a delivery that is ready or
+ * retrying; else nothing is done and `ours` is false.  intent.c has the invariants, check.h
+ * checks them, docs/in-doubt.md tells what follows from an intent.
  *
  * The operation is embedded in the caller's object, as that of settle.h.
  */
@@ -22,7 +21,7 @@
 struct intent_op {
     struct store_op op; /* verb = &intent_verb */
     struct task task;   /* the claim, of kind TASK_DELIVER */
-    int64_t attempts;   /* the one that begins included */
+    int64_t attempts;   /* including the one that begins */
     int64_t first_us;
 
     bool ours; /* the answer, when op.ok */

@@ -1,3 +1,42 @@
+/* key_log.c - idempotency keys of the SQLite store.
+ *
+ * The problem.  Keys are hashes, so a B-tree over them grows in random places: each new key dirties
+ * a page of its own, which is written to the WAL and again by the checkpoint.  That page would be
+ * the most expensive write of commit 1.  Yet every accept must find out whether its key exists.
+ *
+ * The method.  Two structures, as in a log-structured merge tree.  A key is appended to the table
+ * of the time at which it expires (idem_SLOT) and remembered in the map `now`.  When `now` has
+ * KEY_RUN keys it becomes `run` and is sorted; its entries are moved into the trees
+ * idem_index_SLOT in slices of KEY_SLICE, one transaction each, between groups.  Sorted inserts
+ * touch each page once per run.  The last slice also stores how far each tree is complete
+ * (part.value, the watermark); then `run` is cleared.  A lookup reads `now`, `run`, then the trees.
+ *
+ * Map and tree hold 62 bits of the key and the row number.  The row decides: it has the whole key
+ * and its expiry.  Rows with equal hashes take the next free places (hash, hash + 1, ...) of the
+ * tree, so a lookup in the tree reads on until a place is empty.
+ *
+ * Invariants
+ *   (1) Each row is in a map or in its tree; rows up to the watermark are in the tree.
+ *   (2) A map has at most MAP_MOST keys: key_log_number() refuses a group that would exceed it.
+ *       In ordinary work both maps together stay below KEY_RUN * 3, because a run is finished at
+ *       once when `now` has KEY_RUN keys again.
+ *   (3) A map and next_seq change only after the commit to which the change belongs.
+ *
+ * Why a key is not stored twice.  No database constraint forbids it.  The writer is one thread:
+ * it looks a key up and adds it in one group, after key_log_added() of all groups before.  Equal
+ * keys in one group are joined by accept.c.  Because of (3), two verbs of one group that add keys
+ * to one table draw the same row numbers: the second insert violates the primary key, the group is
+ * run again in halves (writer.h), and the second verb then runs after the first one's commit.
+ *
+ * Crashes.  Before a group's commit neither row nor map entry exists.  After it the row exists;
+ * key_log_load() reads all rows above the watermark back into `now`.  A crash between two slices
+ * leaves entries in the tree above the watermark: they are loaded again and found in both places,
+ * which is harmless, and tree_put() recognises its own entry by the row number.  A rollback of a
+ * slice leaves `moved` as it was, so the slice is repeated.
+ *
+ * Tables of keys that have expired are dropped whole (accept.c).  Map entries of a dropped table
+ * are skipped wherever they are met.
+ */
 #include "store/road/key_log.h"
 
 #include <endian.h>
@@ -14,7 +53,7 @@
 enum { MAP = 65536, MAP_MOST = KEY_RUN * 2 + KEY_RUN / 2, SAME_HASH_MOST = 1000 };
 
 struct entry {
-    int64_t hash, slot, seq; /* seq 0: empty */
+    int64_t hash, slot, seq; /* seq 0: a free place */
 };
 
 struct map {
@@ -23,13 +62,13 @@ struct map {
 };
 
 struct slot {
-    int64_t slot, next_seq, indexed; /* indexed: the tree is complete up to this row */
+    int64_t slot, next_seq, indexed; /* indexed: the watermark */
 };
 
 struct key_log {
     struct slot slots[KEY_SLOTS];
     size_t slot_count;
-    struct map *now, *run; /* what comes, and what is being moved into the trees */
+    struct map *now, *run; /* new keys; keys that are being moved into the trees */
     struct entry sorted[MAP_MOST];
     size_t sorted_count, moved;
     bool running;
@@ -95,7 +134,6 @@ void key_log_slot_made(struct key_log *k, int64_t slot)
     k->slots[k->slot_count++] = (struct slot){ .slot = slot, .next_seq = 1 };
 }
 
-/* What is left of its keys in memory is skipped: nobody looks for a table that is gone. */
 void key_log_slot_gone(struct key_log *k, int64_t slot)
 {
     struct slot *s = key_log_slot_of(k, slot);
@@ -171,7 +209,7 @@ static bool key_log_read_row(struct db *db, int64_t slot, int64_t seq, struct ke
                     ret_found, err);
 }
 
-/* Is this row the key, and not over? */
+/* Does this row hold the key, and has it not expired? */
 static bool try_row(struct db *db, int64_t slot, int64_t seq, const struct sha256 *key,
                     int64_t now_us, struct key_row *ret, bool *ret_found, struct err *err)
 {
@@ -278,10 +316,12 @@ static bool tree_put(struct db *db, const struct entry *e, struct err *err)
             return true;
         if (!tree_get(db, e->slot, e->hash + more, &there, err))
             return false;
-        if (there == e->seq) /* a run that a crash cut short put it there */
+        if (there == e->seq) /* from a run that a crash interrupted */
             return true;
     }
-    return true; /* a thousand keys of one hash: somebody made them, and loses only their memory */
+    /* So many keys of one hash are made on purpose.  Only they lose their protection: after the
+     * run they are not found any more. */
+    return true;
 }
 
 static int64_t highest_seq(const struct key_log *k, int64_t slot)
@@ -347,8 +387,8 @@ static bool road_key_log_slice(struct key_log *k, struct db *db, struct err *err
     return true;
 }
 
-/* When keys come faster than slices move them, the run is finished at once: memory is
- * bounded before anything else (2). */
+/* When keys arrive faster than slices move them, the run is finished at once, to bound memory
+ * (2). */
 bool key_log_slice(struct key_log *k, struct db *db, bool *ret_waiting, struct err *err)
 {
     if (!k->running && k->now->count >= KEY_RUN)
@@ -378,7 +418,8 @@ static bool load_slot(void *arg, struct db_rows *row, struct err *err)
     return true;
 }
 
-/* Rows above the mark, some at a time: what does not fit in memory goes into the tree. */
+/* Load the rows above the watermark, a page at a time; full maps are moved into the trees
+ * meanwhile. */
 static bool load_tail(struct key_log *k, struct db *db, int64_t slot, struct err *err)
 {
     bool row = true, waiting;

@@ -1,21 +1,11 @@
 /* key_log.h - idempotency keys of the SQLite store: appended, indexed behind the write.
  *
- * A key that is put into a tree at once touches a page of its own, and that page is
- * written to the log and again by the checkpoint: the dearest row of accept.  So keys are
- * appended to the table of their time (idem_SLOT), remembered in memory, and moved into
- * the tree idem_index_SLOT in sorted runs, a slice of each run between two groups.
+ * Keys are appended to the table of the time at which they expire (idem_SLOT), remembered
+ * in memory, and moved into the tree idem_index_SLOT in sorted runs, a slice of each run
+ * between two groups.  A key is looked up in memory (what came since the last finished
+ * run), then in the trees.  key_log.c tells why, and why no key is lost or stored twice.
  *
- * A key is looked for in memory (what came since the last finished run), then in the tree
- * of every table that is not over.  The tree maps 62 bits of the key to its row; rows that
- * share them stand behind each other (hash, hash + 1, ...), and the row itself decides.
- *
- * Invariants
- *   (1) every row is in memory or in its tree: part.value says up to which row the tree is
- *       complete, and is moved in the commit that ends a run.
- *   (2) at most KEY_RUN * 3 keys are in memory.
- *   (3) memory changes only after the commit that it belongs to.
- *
- * Threads: the writer's alone, but for key_log_find_in_tree().
+ * Threads: the writer's alone, except key_log_find_in_tree().
  */
 #pragma once
 
@@ -39,27 +29,29 @@ struct key_row {
 
 struct key_log *key_log_new(void);
 void key_log_free(struct key_log *k);
-bool key_log_load(struct key_log *k, struct db *db, struct err *err); /* what the tables hold */
+bool key_log_load(struct key_log *k, struct db *db,
+                  struct err *err); /* at start, from the tables */
 
-/* A key that is not over yet. */
+/* Finds a key that has not expired. */
 bool key_log_find(struct key_log *k, struct db *db, const struct sha256 *key, int64_t now_us,
                   struct key_row *ret, bool *ret_found, struct err *err);
 
-/* In one table, as far as its tree goes; from any thread, with a connection of its own. */
+/* Searches the tree of one table only, so recent keys are not found; from any thread, with a
+ * connection of its own. */
 bool key_log_find_in_tree(struct db *db, int64_t slot, const struct sha256 *key, int64_t now_us,
                           struct key_row *ret, bool *ret_found, struct err *err);
 
-/* In the transaction: the row numbers of a group's keys, and the rows.  ERR_TRANSIENT when
- * there is no table for their time yet (the clock jumped), or too many wait for their tree. */
+/* In the transaction: number the rows, then insert them.  ERR_TRANSIENT when there is no table
+ * for their time yet (the clock jumped), or too many keys wait to be moved into the trees. */
 bool key_log_number(struct key_log *k, struct key_row *rows, size_t count, struct err *err);
 bool key_log_add(struct db *db, const struct key_row *rows, size_t count, struct err *err);
-/* After its commit. */
+/* After the commit, once for each row. */
 void key_log_added(struct key_log *k, const struct key_row *row);
 
-/* Tables come and go; after the commit. */
+/* A table was made or dropped; after the commit. */
 void key_log_slot_made(struct key_log *k, int64_t slot);
 void key_log_slot_gone(struct key_log *k, int64_t slot);
 
-/* A slice of the run, if there is one or it is time to begin one.  *ret_waiting: more of
- * it waits. */
+/* Moves a slice of the run into the trees, if there is a run or it is time to begin one.
+ * *ret_waiting: the run has more slices. */
 bool key_log_slice(struct key_log *k, struct db *db, bool *ret_waiting, struct err *err);

@@ -41,7 +41,7 @@ void leases_free(struct leases *l)
     free(l);
 }
 
-/* ---- tasks that come claimed ---- */
+/* ---- tasks that are claimed at birth ---- */
 
 enum { LEASE = 8 };
 
@@ -76,7 +76,7 @@ bool lease_write(struct writer *w, const struct lease_rows *rows, struct err *er
     return db_batch(w->db, SQL_TASK_LEASE_ADD, DB_NO_SLOT, rows->values, LEASE, rows->count, err);
 }
 
-/* ---- claims that nobody knows of ---- */
+/* ---- claims of uncertain commits ---- */
 
 void lease_note(struct writer *w, const struct task *t)
 {

@@ -1,15 +1,16 @@
-/* lease.h - tasks that come claimed, and claims that nobody knows of (PostgreSQL).
+/* lease_rows.h - tasks that are claimed at birth, and claims of uncertain commits (PostgreSQL).
  *
- * A claim that is written in the same commit as its task needs no claim afterwards (accept.h,
- * order.h).  (id, claim) is never given twice: a task comes claimed once, and every other claim
- * draws a number of its own.
+ * A task may be inserted as a lease, in the commit that makes it, which saves the separate claim
+ * (accept.h, order.h).  A writer uses one claim number for all such tasks, and every other claim
+ * draws a number of its own.  A task is claimed at birth only once, so a pair of id and claim is
+ * never given twice.
  *
- * When the answer to a commit is lost and the database stays away for longer than the writer
- * asks, whoever claimed in it hears ERR_UNCERTAIN and works on nothing; the lease, if it was
- * written, would stand as long as this node.  Such claims are remembered, and lease_return() gives
- * them back; one that was never made matches nothing.
+ * When the answer to a commit is lost and the writer cannot find out whether it was done, the
+ * claimer gets ERR_UNCERTAIN and does not work on the task.  The lease, if it was written, would
+ * last as long as this node.  So such claims are remembered, and lease_return() releases them; a
+ * claim that was never written matches no row.
  *
- * Bounded: LEASES_UNSURE_MOST; what is more waits until this node has ended.
+ * Bounded: LEASES_UNSURE_MOST claims; further ones are rescued after this node has ended.
  *
  * Threads: lease_return() any that may block; the others are for run() and the writer.
  */
@@ -29,7 +30,7 @@ enum { LEASES_UNSURE_MOST = 1 << 16 };
 struct leases *leases_new(void);
 void leases_free(struct leases *l);
 
-/* Rows of tasks that come claimed: begin, put each, write. */
+/* Rows of tasks that are claimed at birth: begin, put each, write. */
 struct lease_rows {
     struct db_value *values;
     size_t count;
@@ -40,9 +41,9 @@ struct lease_rows lease_begin(struct writer *w, size_t most);
 bool lease_put(struct writer *w, struct lease_rows *rows, struct task *t, struct err *err);
 bool lease_write(struct writer *w, const struct lease_rows *rows, struct err *err);
 
-/* This group claims it. */
+/* Remember, until the end of the group, that the group claims this task. */
 void lease_note(struct writer *w, const struct task *t);
-/* Nobody knows whether the group was committed. */
+/* It is unknown whether the group was committed: remember its claims for lease_return(). */
 void lease_unsure(struct writer *w);
-/* Give back what may be claimed and nobody works on. */
+/* Release the claims of uncertain commits; *ret_count: how many were found. */
 bool lease_return(struct store *s, int64_t *ret_count, struct err *err);

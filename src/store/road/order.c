@@ -1,3 +1,48 @@
+/* order.c - lanes.
+ *
+ * The problem.  Deliveries of one ordered system and key must arrive in the order in which their
+ * documents were accepted by one gateway.  Documents are routed in any order, on several nodes,
+ * and deliveries are retried.  Before a delivery may go, two questions need an answer that no
+ * single node knows: is another delivery of the lane on its way, and is there a document,
+ * accepted earlier and not yet routed, that may belong into the same lane?
+ *
+ * The method.  The order is in the store.  Commit 1 gives a document its number (seq) and adds
+ * (gateway, seq) to order_open.  The commit that routes the document deletes that row and adds
+ * its deliveries with TURN_WAITS and without a task.  Every settlement that changes a lane ends
+ * with order_let_go(): in each lane the first waiting delivery by (seq, child) goes, if no
+ * delivery of the lane has TURN_GOES and order_open has no smaller number of its gateway.  To go
+ * is to get TURN_GOES and a task, in one commit.  The turn ends in the commit that delivers or
+ * cancels the delivery, lets it expire, or lets it step aside when it is dead.
+ *
+ * Why at most one delivery of a lane is on its way (order.h, 1).  On SQLite one writer runs all
+ * transactions.  On PostgreSQL lock_lanes() takes an advisory lock of each lane until the commit,
+ * and the head is read by a later statement: its snapshot contains whatever earlier owners of the
+ * lock committed.  A lane that another transaction has locked is skipped.  Locks are tried and
+ * never waited for, so they cannot deadlock.
+ *
+ * Why no delivery overtakes (order.h, 2).  Numbers follow the order of commits: on SQLite there is
+ * one writer, on PostgreSQL the row of order_seq stays locked until the commit that took a number.
+ * So when a delivery is visible, each document with a smaller number is committed: it is still in
+ * order_open, or the commit that removed it from there has added its deliveries, if any, to their
+ * lanes.  One statement reads both.
+ *
+ * Races.  A transaction does not see what a concurrent one is about to commit, so a lane can
+ * become free without anybody noticing.  Three cases are known when they happen, and go to the
+ * list `asking`: the lane was locked by another transaction; its head waits for an unrouted
+ * document; its head ended between order_head and order_go (PostgreSQL: it expired or was
+ * cancelled).  The list is checked by commits that route documents here and by
+ * order_ask_again().  It is only a shortcut: it is in memory, bounded and not part of the
+ * transaction.  A rollback loses entries or leaves superfluous ones, and an entry that is checked
+ * before the other transaction commits is dropped in vain.  order_scan() repairs all of that: it
+ * reads every lane and calls order_let_go() for those with nothing on its way.  It also serves
+ * the transactions that free lanes without order_let_go(): manual actions, after which the
+ * listener is notified to scan at once, expiry, and poison.
+ *
+ * Crashes.  Before the commit the lane is as it was.  After it the delivery has a task and a
+ * stored turn: it is claimed like any other, by whichever node, and still blocks its lane.  A
+ * task that came claimed for a node that dies is a lease like others (rescue.h) or, on SQLite, a
+ * row of task_ready.  The list `asking` is empty after a start; the scan finds its lanes.
+ */
 #include "store/road/order.h"
 
 #include <pthread.h>
@@ -17,7 +62,8 @@
 #include "store/road/lease_rows.h"
 #include "store/road/settle.h"
 
-/* A lane whose head waits for documents of its gateway; gateway 0: somebody else had the lane. */
+/* A lane to check again: its head (seq) waits for unrouted documents of its gateway.  gateway 0:
+ * another transaction had locked the lane, or its head ended. */
 struct asking {
     int64_t lane, gateway, seq;
 };
@@ -65,7 +111,7 @@ bool order_is_asking(struct store *s)
     return atomic_load(&s->order->count) > 0;
 }
 
-/* ---- lanes that are asked for again ---- */
+/* ---- lanes to check again ---- */
 
 static void ask_later(struct order *o, struct asking a)
 {
@@ -86,7 +132,7 @@ static size_t take_asking(struct order *o, struct asking *ret)
     return n;
 }
 
-/* Those that may have become free, behind `lanes`; the others are asked for again later. */
+/* Append to `lanes` those of the list that may be free now; put the others back on the list. */
 static bool add_asking(struct writer *w, int64_t *lanes, size_t *count, struct err *err)
 {
     struct asking *all = ARENA_ARRAY(w->arena, struct asking, ORDER_ASKING_MOST);
@@ -174,7 +220,7 @@ static void order_values_of(struct db_value *v, const int64_t *lanes, size_t cou
         v[i] = db_int(lanes[i]);
 }
 
-/* Two transactions never look at one lane at the same time, and none waits for the other. */
+/* Keep the lanes that this transaction could lock; check the others again later. */
 static bool lock_lanes(struct heads *h, int64_t *lanes, size_t *count, struct db_value *v,
                        struct err *err)
 {
@@ -210,8 +256,8 @@ static bool order_is_wanted(const struct order_listener *l, struct order_going *
     return g->own || (l->keeps != NULL && l->keeps(l->arg, g->num));
 }
 
-/* Tasks of those that this node keeps come claimed: while it is kept a delivery goes for the first
- * time. */
+/* A delivery that this node keeps in memory gets its task claimed.  A delivery is kept only until
+ * it goes for the first time, so its task is claimed at birth at most once (lease_rows.h). */
 static bool claim_wanted(struct writer *w, struct order_batch *b, const struct order_lanes *which,
                          struct err *err)
 {
@@ -228,7 +274,7 @@ static bool claim_wanted(struct writer *w, struct order_batch *b, const struct o
                                  .kind = TASK_DELIVER,
                                  .attempts = 1 };
         g->claimed = order_is_wanted(&l, g, which);
-        if (g->claimed && w->db->kind == DB_POSTGRESQL && /* on SQLite: marked after the commit */
+        if (g->claimed && w->db->kind == DB_POSTGRESQL && /* SQLite: order_tell() marks it */
             !lease_put(w, &rows, &g->task, err))
             return false;
     }
@@ -246,8 +292,8 @@ static bool found_going(void *arg, int64_t slot, size_t at, struct db_rows *row,
     return true;
 }
 
-/* A head that ended while it was looked at (PostgreSQL: it expired, or a person cancelled it)
- * does not go; its lane is asked for again. */
+/* A head that ended since order_head (PostgreSQL: it expired, or a person cancelled it) does not
+ * go; its lane is checked again. */
 static bool take_turns(struct writer *w, struct order_batch *b, struct err *err)
 {
     struct db_value *nums = ARENA_ARRAY(w->arena, struct db_value, b->count);
@@ -350,7 +396,7 @@ bool order_take_numbers(struct writer *w, size_t n, int64_t *ret_first, struct e
 struct order_op {
     struct store_op op;
     struct order_lanes which;
-    int64_t aside; /* a delivery, 0: none */
+    int64_t aside; /* the delivery that steps aside; 0: none */
     struct order_batch batch;
 };
 
@@ -395,7 +441,7 @@ bool order_step_aside(struct store *s, int64_t delivery, struct err *err)
     return writers_call(s->writers, &order_verb, &o.op, err);
 }
 
-/* ---- looking ---- */
+/* ---- queries ---- */
 
 static struct str order_id_of(struct db_rows *rows, int column, struct arena *a)
 {

@@ -1,23 +1,26 @@
 /* order.h - lanes: deliveries in order, as the store keeps them.
  *
  * A document that is accepted while some system is ordered gets a number, seq; until it is
- * routed it is open (order_open).  A delivery of an ordered system waits in its lane, without a
- * task, in the order of (seq, child).  When nothing of the lane is on its way and no open
- * document of its gateway stands before it, the head gets a task: it goes, and from there on it
- * is a delivery like all others.  It stays on its way until it is delivered or cancelled, or is
- * dead and steps aside; so one that waits for its retry, is held, dead or in doubt holds up its
- * lane, and a crash changes nothing.
+ * routed it is open (table order_open).  A delivery of an ordered system waits in its lane,
+ * without a task, in the order of (seq, child).  When no delivery of the lane is on its way and
+ * no open document of the gateway has a smaller number, the first one, the head, gets a task: it
+ * goes, and is then processed like any other delivery.  It is on its way until it is delivered
+ * or cancelled, or is dead and steps aside.  So a delivery that waits for its retry, is held,
+ * dead or in doubt blocks its lane, also over a crash.
  *
- * The head is found in the commit that lets it go: the end of the one before it, or its own
- * routing.  What that commit cannot see (an open document that another node routes) is asked for
- * again a moment later (order_ask_again()), and order_scan() finds everything that was missed.
+ * The head gets its task in the commit that frees the lane: the one that ends the delivery before
+ * it, or the one that routes its own document.  What that commit cannot see (an open document
+ * that another node routes) is checked again a moment later (order_ask_again()), and order_scan()
+ * finds every lane that was missed.  order.c says why this is right; docs/order.md has the
+ * guarantees.
  *
  * Invariants
- *   (1) at most one delivery of a lane is on its way (turn 2); after a restore several may
- *       stand there in doubt (restore.h), and none of them is sent.
- *   (2) the number of a document is higher than that of any that was committed before.
+ *   (1) at most one delivery of a lane is on its way (TURN_GOES).  After a restore several may
+ *       be, all of them in doubt (restore.h); none of those is sent.
+ *   (2) a new number is higher than that of any document committed before.  A document that is
+ *       routed again, or takes another's place (accept.h: keeps_seq), has the old number.
  *
- * Bounded: ORDER_ASKING_MOST lanes are asked for again, others wait for the scan.
+ * Bounded: ORDER_ASKING_MOST lanes are checked again, others wait for the scan.
  *
  * Threads: any that may block; changes run in the writer.
  */
@@ -38,10 +41,11 @@ struct store;
 enum { ORDER_ASKING_MOST = 4096, ORDER_SCAN_MOST = 256 };
 enum order_turn { TURN_NONE, TURN_WAITS, TURN_GOES };
 
-/* A delivery that may go: its task is ready, or claimed for who keeps it in memory. */
+/* A delivery that may go: its task is ready, or claimed for the flight that keeps the delivery in
+ * memory. */
 struct order_going {
     int64_t num, lane, queue, prio, rank;
-    bool own; /* its run was settled in the same commit, and who settled it goes on (settle.h) */
+    bool own;     /* its run is settled in the same commit, with `keep` (settle.h) */
     bool claimed; /* `task` is a claim */
     struct task task;
 };
@@ -49,69 +53,74 @@ struct order_going {
 struct order *order_new(void);
 void order_free(struct order *o); /* NULL is fine */
 
-/* Documents that are accepted from now on are numbered, or not. */
+/* Whether documents that are accepted from now on get numbers. */
 void order_number(struct store *s, bool numbered);
 bool order_is_numbered(struct store *s);
-/* Who is told what may go, after the commit, on the writer's thread; with none: somebody
- * operated on documents, and lanes may be free. */
+/* Notified after the commit, on the writer's thread. */
 struct order_listener {
+    /* These deliveries may go.  count 0: a manual action changed documents, and lanes may have
+     * become free. */
     void (*going)(void *arg, const struct order_going *going, size_t count);
-    /* Does this node keep the delivery in memory?  Then its task comes claimed. */
+    /* Does this node keep the delivery in memory?  Then its task comes claimed.  Called in the
+     * transaction. */
     bool (*keeps)(void *arg, int64_t delivery);
     void *arg;
 };
-void order_listen(struct store *s, const struct order_listener *listener); /* NULL: nobody */
+void order_listen(struct store *s, const struct order_listener *listener); /* NULL: none */
 
-/* ---- asking again ---- */
+/* ---- checking again ---- */
 
-/* Some lanes are to be asked for again. */
+/* There are lanes to check again; order_ask_again() checks them. */
 bool order_is_asking(struct store *s);
 bool order_ask_again(struct store *s, struct err *err);
 
-/* A lane whose first delivery waits for a person. */
+/* A lane whose delivery on its way waits for a person. */
 struct order_stop {
     int64_t lane, delivery, system;
     enum delivery_state state; /* dead or in doubt */
-    bool blocks;               /* others wait behind it */
+    bool blocks;               /* other deliveries wait behind it */
     struct str document, id;
 };
 
 struct order_scan {
     struct order_stop stops[ORDER_SCAN_MOST];
     size_t stop_count, lane_count;
-    int64_t above; /* where it goes on */
+    int64_t above; /* the lane after which the next page begins */
     bool more;
 };
 
-/* Look at the lanes above one (-1: from the first), let go what may go, and tell which stand. */
+/* One page of the lanes above a lane (-1: from the first): gives tasks to the heads that may go,
+ * and reports the lanes that are stopped. */
 bool order_scan(struct store *s, int64_t above, struct arena *a, struct order_scan *ret,
                 struct err *err);
-/* A dead delivery lets the others pass. */
+/* A dead delivery leaves its lane, so that the next one may go. */
 bool order_step_aside(struct store *s, int64_t delivery, struct err *err);
 
-/* Which document is on its way in this lane, or stands first; empty: none but this delivery. */
+/* The document whose delivery is on its way in this lane, or else waits first, apart from this
+ * delivery; empty: none. */
 bool order_before(struct store *s, int64_t lane, int64_t delivery, struct arena *a,
                   struct str *ret_document, enum delivery_state *ret_state, struct err *err);
 
-/* ---- for verbs of the store's own, in an open transaction ---- */
+/* ---- for verbs of the store, in an open transaction ---- */
 
 struct order_batch {
     struct order_going *going;
     size_t count;
 };
 
-/* The first of n numbers (PostgreSQL). */
+/* The first of n numbers (PostgreSQL).  Locks the numbers until the commit. */
 bool order_take_numbers(struct writer *w, size_t n, int64_t *ret_first, struct err *err);
 struct order_lanes {
     const int64_t *lanes;
     size_t count;
-    bool closed;        /* documents were routed, so lanes that wait for that are looked at too */
-    const int64_t *own; /* deliveries that come claimed for who settles their runs now */
+    bool closed;        /* documents were routed: also check the lanes that wait for that */
+    const int64_t *own; /* deliveries whose tasks come claimed for the flights that settle now */
     size_t own_count;
 };
 
-/* Let the heads of these lanes go, where they may. */
+/* Give tasks to the heads of these lanes, where they may go.  The result is in the group's arena.
+ */
 bool order_let_go(struct writer *w, const struct order_lanes *which, struct order_batch *ret,
                   struct err *err);
-/* After the commit. */
+/* After the commit: marks the claims (SQLite), notifies the listener. */
 void order_tell(struct writer *w, const struct order_batch *batch);

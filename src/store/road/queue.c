@@ -1,4 +1,4 @@
-/* Queues: one lane for each pair of system and endpoint; see settle.h. */
+/* queue.c - the queues of deliveries, one for each pair of system and endpoint (settle.h). */
 #include <stdio.h>
 
 #include "base/auto.h"
@@ -21,7 +21,7 @@ bool queue_for(struct store *s, int64_t system, int64_t endpoint, int64_t *ret, 
     return true;
 }
 
-/* A lane that another node made is read on the second look. */
+/* Reload the names if the queue is unknown: another node may have made it. */
 static bool lane_name(struct store *s, int64_t queue, struct str *ret)
 {
     struct err err = { 0 };
@@ -58,9 +58,10 @@ bool queues_with_work(struct store *s, int64_t above, int64_t *ret, size_t most,
 static void read_depth(struct db_rows *row, struct arena *a, void *to)
 {
     (void)a;
-    *(struct queue_depth *)to = (struct queue_depth){ .queue = db_get_int(row, QUEUE_DEPTHS_QUEUE),
-                                                      .ready = db_get_int(row, QUEUE_DEPTHS_READY),
-                                                      .later = db_get_int(row, QUEUE_DEPTHS_LATER) };
+    *(struct queue_depth *)to =
+        (struct queue_depth){ .queue = db_get_int(row, QUEUE_DEPTHS_QUEUE),
+                              .ready = db_get_int(row, QUEUE_DEPTHS_READY),
+                              .later = db_get_int(row, QUEUE_DEPTHS_LATER) };
 }
 
 bool queue_depths(struct store *s, struct queue_depth *ret, size_t most, size_t *ret_count,

@@ -33,7 +33,7 @@ struct recorder {
     bool unclean;
 };
 
-static struct page *watched; /* by the signal handler */
+static struct page *watched; /* for the signal handler */
 
 static void read_predecessor(struct recorder *r)
 {
@@ -61,7 +61,7 @@ bool recorder_open(int data_fd, struct recorder **ret, struct err *err)
 
     if (fd < 0)
         return err_set(err, ERR_CONFIG, errno, "open recorder: %s", strerror(errno));
-    /* With its block: on a full disk the first write to a mapped hole is a SIGBUS. */
+    /* Allocate the block: on a full disk the first write to a mapped hole raises SIGBUS. */
     int rc = posix_fallocate(fd, 0, sizeof(struct page));
 
     if (rc != 0)
@@ -75,7 +75,7 @@ bool recorder_open(int data_fd, struct recorder **ret, struct err *err)
     memset(page, 0, sizeof(struct page));
     r->page->magic = MAGIC;
     r->page->running = 1;
-    (void)msync(page, sizeof(struct page), MS_SYNC); /* a hint: what a power cut leaves of it */
+    (void)msync(page, sizeof(struct page), MS_SYNC); /* best effort, for a power cut */
     *ret = r;
     return true;
 }
@@ -127,8 +127,7 @@ void recorder_clear(struct recorder *r, size_t slot)
     __atomic_store_n(&r->page->entries[slot].id, 0, __ATOMIC_RELEASE);
 }
 
-/* The handler is taken off by SA_RESETHAND, so the signal then ends the process as it
- * would have without us. */
+/* SA_RESETHAND has removed the handler, so raise() ends the process as without a handler. */
 static void on_fatal(int sig)
 {
     if (watched != NULL)

@@ -1,13 +1,13 @@
-/* recorder.h - the flight recorder: which task's code was running when we died.
+/* recorder.h - the flight recorder: which task's code was running when the process died.
  *
- * A page of the data folder, mapped: it survives the process, not the power.  A thread
- * marks a task only while it runs that task's code, not while it waits for the network.
- * A fatal signal of our own making (a bad pointer, a failed require) writes a flag
- * beside the marks; kill -9, a power cut and the kernel's out-of-memory killer do not, so
- * they never count against a document.
+ * A mapped page of a file in the data folder: it survives the process, but not always a power
+ * cut.  A thread marks a task only while it runs that task's code, not while it waits for the
+ * network.  A fatal signal that the process causes itself (a bad pointer, a failed require)
+ * writes a flag beside the marks.  kill -9, a power cut and the kernel's out-of-memory killer
+ * do not, so they never count against a document.
  *
- * At the next start the marks of a crashed process are suspects: they run alone, one at
- * a time; a crash while alone counts (task_crashed), the third is poison.
+ * At the next start the marked tasks of a crashed process are suspects: they run alone, one at
+ * a time.  A crash while alone counts (task_crashed()); the third makes the task poison.
  *
  * Format      file `recorder`, RECORDER_SLOTS entries of 64 bytes behind a head of 64:
  *             head: u64 magic, crashed, running; entry: i64 id (0: none), queue, prio, rank, alone.
@@ -32,20 +32,22 @@ struct suspect {
     bool alone;       /* it ran alone: this crash counts */
 };
 
-/* Reads what the predecessor left, then starts empty. */
+/* Reads what the predecessor left, then clears the page. */
 bool recorder_open(int data_fd, struct recorder **ret, struct err *err);
 void recorder_close(struct recorder *r);
 
-/* The predecessor did not come to recorder_close(). */
+/* The predecessor ended without recorder_close(). */
 bool recorder_unclean(const struct recorder *r);
 
-/* Up to RECORDER_SLOTS; none unless the predecessor crashed by itself. */
+/* Up to RECORDER_SLOTS; none unless the predecessor died by a fatal signal. */
 size_t recorder_suspects(const struct recorder *r, struct suspect *ret);
-/* It will not run again. */
+/* The task will not run again. */
 void recorder_drop_suspect(struct recorder *r, int64_t id);
 
+/* The calling thread, to which the slot belongs, begins or ends running code of the task.  alone:
+ * it is a suspect and no other task's code runs, so a crash counts against it. */
 void recorder_mark(struct recorder *r, size_t slot, const struct task *t, bool alone);
 void recorder_clear(struct recorder *r, size_t slot);
 
-/* From now on fatal signals write the flag, then do what they always do. */
+/* From now on fatal signals write the flag, then end the process as without a handler. */
 void recorder_watch_signals(struct recorder *r);

@@ -1,8 +1,8 @@
-/* rescue.h - the work of silent nodes: their leases become ready tasks again (PostgreSQL).
+/* rescue.h - the leases of dead nodes become ready tasks again (PostgreSQL).
  *
- * A node that stays silent is declared dead by whoever notices (node.h), and its leases move to
- * ready in the same commit.  What a predecessor in the same folder held is taken over by the
- * transaction that registers its successor (open.c).  On SQLite no claim outlives its process.
+ * Any node declares a silent node dead (node.h), and moves its leases to ready in the same commit.
+ * The leases of the predecessor in the same folder are moved by the transaction that registers
+ * its successor (open.c).  On SQLite no claim outlives its process.
  *
  * Threads: any that may block; the change runs in the writer.
  */
@@ -15,5 +15,6 @@
 
 struct store;
 
-/* Declare silent nodes dead and move their leases to ready; *ret_moved counts. */
+/* Declares silent nodes dead and moves leases of dead nodes to ready, up to TASK_CLAIM_MOST per
+ * call; *ret_moved: how many. */
 bool rescue_dead_nodes(struct store *s, int64_t *ret_moved, struct err *err);

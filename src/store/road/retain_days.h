@@ -1,6 +1,6 @@
-/* retain_days.h - how long ended documents are kept, as the rules say that are in force.
+/* retain_days.h - how long ended documents are kept, by the rules in force.
  *
- * What becomes of them when their days are over is retention/retain.h.
+ * Purging them afterwards is the work of retention/retain.h.
  *
  * Threads: any; retain_days_for() the writers, in an open transaction.
  */
@@ -17,28 +17,28 @@ struct store;
 struct writer;
 
 struct retain_type {
-    int64_t type; /* word */
+    int64_t type; /* name id */
     int64_t days;
 };
 
 /* How long ended documents are kept: by their type, else by their state. */
 struct retain_rules {
     int64_t days[DOCUMENT_STATES];
-    const struct retain_type *types; /* in the order of their words */
+    const struct retain_type *types; /* sorted by type */
     size_t type_count;
-    int64_t other_days; /* types that are not listed; -1: as the state says */
+    int64_t other_days; /* of types that are not listed; -1: by state */
 };
 
-/* As long as the rules of the store say. */
+/* Instead of a number of days: by the rules in force. */
 enum { RETAIN_BY_RULE = -1 };
 
-/* From now on; copied.  Before the first call everything is kept RETAIN_DAYS. */
+/* Sets the rules in force; copies them.  Before the first call everything is kept RETAIN_DAYS. */
 void retain_use(struct store *s, const struct retain_rules *rules);
 int64_t retain_days(struct store *s, int64_t type, enum document_state state);
 /* The same for a live document, in an open transaction. */
 bool retain_days_for(struct writer *w, int64_t num, enum document_state state, int64_t *ret,
                      struct err *err);
-/* The different numbers of days that the rules have, up to `most`. */
+/* The distinct numbers of days in the rules, up to `most`. */
 size_t retain_days_all(struct store *s, int64_t *ret, size_t most);
 
 /* The rules that are in force. */

@@ -1,3 +1,51 @@
+/* settle.c - commit 2: the result of a task, in one transaction.
+ *
+ * The problem.  A node has run a document through extract, route and steps, or has made one
+ * attempt of a delivery.  The result touches many tables: the claim, the document, its
+ * deliveries, the tasks that follow, payloads, batches, lanes, counts.  It must take effect
+ * completely or not at all, and at most once: the node may die at any moment, another node may
+ * have taken the task over, and deliveries of one document may end on two nodes at a time.
+ *
+ * The method.  settle_run() gets all settlements of the writer's group; most steps are one
+ * statement for the whole group.
+ *   1. start_over() resets what an earlier try of the same group left in the operations.
+ *   2. take_ready() or take_leases() deletes the claimed tasks.  An operation whose task is gone
+ *      has lost its claim: `ours` stays false and nothing more is done for it.
+ *   3. sort_out() divides the rest: runs that end their document, runs whose document stays
+ *      live, attempts of deliveries.
+ *   4. write_the_rest() checks transitions, finds the documents whose last delivery ends here,
+ *      and writes documents, deliveries and the tasks that follow.
+ *   5. write_endings() moves ended documents to the table of their day and deletes their
+ *      delivery rows.  A document that is delivered in its first run never had any.
+ *   6. Counts and batch members follow; lanes come last, because the head of a lane depends on
+ *      every row that was written before.
+ *
+ * Invariants
+ *   (1) A task is settled at most once: the DELETE of its row decides, and a pair of id and
+ *       claim is never given twice.
+ *   (2) A task disappears in the transaction that writes what follows.  So a document or
+ *       delivery that has not ended has a task (ready, lease, later, dead), waits in a lane, or
+ *       is a member of a batch.
+ *   (3) A settlement moves a stored delivery only from the state in its row along core/state.h, and
+ * never after it has ended (check_moves()). (4) A document ends by its deliveries when none of them
+ * is open.  The open ones are counted before this group writes deliveries; look_at_end() subtracts
+ * what the group ends. (5) Bytes are durable before a row names them: segments are synced before
+ * the commit (writer.h), large payloads are uploaded before the operation is queued.
+ *
+ * Crashes.  Before the commit the database has nothing of the group and the task still exists:
+ * on SQLite its row never left task_ready, on PostgreSQL its lease stands until the node is
+ * declared dead (rescue.h).  The run or the attempt is repeated; a repeated send has the same id
+ * or follows the policy of its system (intent.c).  Bytes in a segment that no row names are
+ * dead space.  After the commit the result is durable; what settle_committed() changes in memory
+ * (claims, known tables of days) is rebuilt at the next start.  When the answer to COMMIT is
+ * lost the writer asks the store (node.h); if it cannot find out, done() gets ERR_UNCERTAIN.
+ *
+ * Races, all on PostgreSQL, for SQLite has one writer.  A node that was declared dead fails at
+ * the fence of its group (node.h).  A lease that another node took over does not match (1).  When
+ * two transactions end deliveries of one document, check_moves() locks the documents that have
+ * several deliveries, in the order of their numbers, before end_by_deliveries() counts: the
+ * second transaction counts after the first one's commit and sees its delivery ended.
+ */
 #include <stdlib.h>
 
 #include "base/arena.h"
@@ -63,7 +111,7 @@ static bool take_ready(struct writer *w, struct settle_op **ops, size_t count, s
 
 /* ---- what may move ---- */
 
-/* A delivery whose task is claimed is being sent: nothing is written for that. */
+/* The state `sending` is never stored: the claim of the task stands for it. */
 static bool may_move(enum delivery_state from, enum delivery_state to)
 {
     return from == to || delivery_may_move(from, to) ||
@@ -93,8 +141,8 @@ static bool found_state(void *arg, int64_t slot, size_t at, struct db_rows *row,
                    (long long)l->parts[at]->num, delivery_states[from], delivery_states[to]);
 }
 
-/* Every delivery that has a row already is where it may leave from; on PostgreSQL their
- * documents are locked with it. */
+/* Check that each stored delivery may make its transition.  On PostgreSQL this also locks the
+ * documents that have several deliveries. */
 static bool check_moves(struct group *g, struct err *err)
 {
     struct db_value *keys = ARENA_ARRAY(g->w->arena, struct db_value, g->part_count * 2);
@@ -144,7 +192,7 @@ static void found_row(struct db_value *v, const struct settle_op *o, struct str 
     v[8] = db_bytes_or_null(timeline_fit(timeline));
 }
 
-/* The index is past it: it is found by what was found in it from now on. */
+/* The index watermark has already passed this document: add its facets directly. */
 static bool note_facets(struct writer *w, const struct settle_op *o, struct err *err)
 {
     if (w->db->kind != DB_SQLITE || !o->has_facts || o->doc > w->store->indexed)
@@ -171,7 +219,7 @@ static bool write_runs(struct group *g, struct err *err)
     return write_rows(g->w, &found, err);
 }
 
-/* Of a document that is over nothing is written but its end. */
+/* The deliveries of a document that ends in this group are only counted: their rows are deleted. */
 static bool write_delivers(struct group *g, struct err *err)
 {
     struct rows timelines = rows_of(g->w, SQL_SETTLE_TRAIL, 2, g->deliver_count);
@@ -196,7 +244,7 @@ static bool write_delivers(struct group *g, struct err *err)
 
 /* ---- documents that are over ---- */
 
-/* Settlements of deliveries of one document. */
+/* The settlements of one document's deliveries in this group. */
 struct mates {
     struct settle_op **ops;
     size_t count;
@@ -216,7 +264,7 @@ static struct str settle_timeline_of(struct writer *w, const struct mates *m)
     return all;
 }
 
-/* open, delivered: how many were so before this group. */
+/* open, delivered: how many deliveries of the document were so before this group. */
 static void look_at_end(struct group *g, const struct mates *m, int64_t open, int64_t delivered)
 {
     for (size_t i = 0; i < m->count; i++) {
@@ -273,7 +321,7 @@ static int settle_by_number(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The documents of the runs, to be looked up. */
+/* The documents that have a run in this group, sorted for bsearch(). */
 static int64_t *run_docs(const struct group *g)
 {
     int64_t *docs = ARENA_ARRAY(g->w->arena, int64_t, g->run_count);
@@ -284,8 +332,9 @@ static int64_t *run_docs(const struct group *g)
     return docs;
 }
 
-/* The last delivery that ends ends its document.  Looked at before anything is written, so that
- * nothing is written twice.  A document that has a run in this group, too, goes on. */
+/* Find the documents whose last open delivery ends in this group.  This precedes the writes, so
+ * that no row is written only to be deleted.  A document that also has a run in this group stays
+ * live: the run may add deliveries. */
 static bool end_by_deliveries(struct group *g, struct err *err)
 {
     struct open_docs l = { .g = g,
@@ -390,7 +439,7 @@ static bool write_endings(struct group *g, struct err *err)
 {
     struct rows drop = rows_of(g->w, SQL_DELIVERY_DROP, 1, g->ending_count);
 
-    qsort(g->endings, g->ending_count, sizeof *g->endings, by_day); /* and by number: appended */
+    qsort(g->endings, g->ending_count, sizeof *g->endings, by_day); /* then by number: appends */
     for (size_t from = 0, to; from < g->ending_count; from = to) {
         const struct ending *e = &g->endings[from];
 
@@ -429,7 +478,7 @@ bool settle_end_all(struct writer *w, struct settle_end_order *orders, size_t co
 
 /* ---- the verb ---- */
 
-/* A run that was tried before gave its new deliveries numbers. */
+/* An earlier try of the group, rolled back, may have numbered the new deliveries. */
 static void start_over(struct settle_op *o)
 {
     bool run = o->task.kind == TASK_RUN;
@@ -450,7 +499,7 @@ static void start_over(struct settle_op *o)
     }
 }
 
-/* Deliveries that are all over already need no rows. */
+/* True when the document ends with this run.  New deliveries that have all ended get no rows. */
 static bool settle_is_over(const struct settle_op *o, enum document_state *ret_state)
 {
     enum delivery_state states[SETTLE_DELIVERIES_MOST];
@@ -504,7 +553,7 @@ static bool has_bytes(const struct settle_op *o)
     return false;
 }
 
-/* The bytes that were sent stay with a document that is over, too. */
+/* Store the bytes that steps made also for documents that end: the timeline names them. */
 static bool place_ended(struct group *g, struct err *err)
 {
     struct settle_op **ops = ARENA_ARRAY(g->w->arena, struct settle_op *, g->ending_count);
@@ -533,7 +582,7 @@ static struct group settle_group_of(struct writer *w, size_t count)
                            .endings = ARENA_ARRAY(w->arena, struct ending, count) };
 }
 
-/* Everything but documents that are over in one run. */
+/* Everything but the endings of documents that end in their run. */
 static bool write_the_rest(struct group *g, struct err *err)
 {
     make_room(g);

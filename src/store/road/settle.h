@@ -1,12 +1,12 @@
-/* settle.h - commit 2: what came of a task, in one transaction.
+/* settle.h - commit 2: the result of a task, in one transaction.
  *
- * A run of a document's task (TASK_RUN) ends in one of these; so does an attempt of a
- * delivery's task (TASK_DELIVER).  The claim goes, the facts, the timeline, the deliveries
- * and the tasks that follow come, and a document that is over moves to the table of the day
- * on which it may go.  Nothing is done when the claim was lost: `ours` says so.
+ * A run of a document's task (TASK_RUN) ends with a settlement; so does an attempt of a
+ * delivery's task (TASK_DELIVER).  It removes the claim, writes the facts, the timeline, the
+ * deliveries and the tasks that follow, and moves a document that has ended to the table of
+ * the day on which it may be purged.  If the claim was lost nothing is done and `ours` is false.
  *
- * The fast path (everything delivered in one run) writes no delivery rows at all: the
- * timeline in the row of the ended document tells the story.
+ * The fast path (everything delivered in one run) writes no delivery rows: the timeline in
+ * the row of the ended document has their story.  settle.c has the invariants.
  *
  * The operation is embedded in the caller's object; everything it points to is lent until
  * done().
@@ -27,52 +27,56 @@ struct batch_join;
 
 /* What becomes of the document (or, for TASK_DELIVER, of its claimed delivery). */
 enum settle_outcome {
-    SETTLE_OVER,       /* RUN: the document is over in `state`, without deliveries to keep */
-    SETTLE_DELIVERIES, /* RUN: it has deliveries now, `parts`; DELIVER: the one in parts[0] changed
-                        */
-    SETTLE_AGAIN, /* not now: the task itself is due again at due_us (0: at once), with message */
-    SETTLE_DEAD,  /* RUN: the document is a dead letter, with code and message */
-    SETTLE_JOIN,  /* RUN: it is a member of a batch now, `join`, and has no task (batch.h) */
+    /* RUN: the document ends in `state`; none of its deliveries is stored. */
+    SETTLE_OVER,
+    /* RUN: the document has the deliveries in `parts`; DELIVER: parts[0] is the new state. */
+    SETTLE_DELIVERIES,
+    /* The same task is due again at due_us (0: at once), with message. */
+    SETTLE_AGAIN,
+    /* RUN: the document is a dead letter, with code and message. */
+    SETTLE_DEAD,
+    /* RUN: the document becomes a member of a batch, `join`, and has no task (batch.h). */
+    SETTLE_JOIN,
 };
 
-/* Bytes of deliveries, made by a step: stored in this commit, uploaded before it, or stored
+/* Bytes that a step made for deliveries: stored in this commit, uploaded before it, or stored
  * with an earlier delivery. */
 struct settle_bytes {
     struct str bytes; /* up to SEGMENT_PAYLOAD_MOST; ptr NULL: `stored` is given */
-    bool uploaded;    /* stored.place is an upload that nobody has adopted yet */
+    bool uploaded;    /* stored.place is an upload that no document has adopted yet */
     int64_t size;
     struct sha256 sha256;
-    struct payload_source stored; /* filled in by the commit, or given: where they are */
-    /* The step that made them: when they are new the line is added to the timeline, with their
-     * place.  NULL: none. */
+    struct payload_source stored; /* their place: filled in by the commit, or given */
+    /* The line of the step that made them; it is added to the timeline with their place, when
+     * they are stored by this commit.  NULL: none. */
     const struct timeline_line *line;
 
-    bool is_placed; /* the writer's own */
+    bool is_placed; /* for the writer */
 };
 
 /* One delivery. */
 struct settle_delivery {
-    int64_t num; /* 0: a new row, gets one */
+    int64_t num; /* 0: it is new and gets a number and a row */
     struct str id;
-    int64_t endpoint, system;  /* words */
-    int64_t queue;             /* lane_queue() */
-    enum delivery_state state; /* never sending or held: those are not stored */
+    int64_t endpoint, system;  /* name ids */
+    int64_t queue;             /* queue_for() */
+    enum delivery_state state; /* not sending or held: those are never stored */
     int64_t attempts, first_us;
-    int64_t due_us;           /* RETRYING: when */
-    int64_t prio;             /* of its task; 0: as the claim's */
-    int64_t expires_us;       /* while it waits: dead then; 0: never */
+    int64_t due_us;           /* RETRYING: when it is tried again */
+    int64_t prio;             /* of its task; 0: that of the claimed task */
+    int64_t expires_us;       /* if it still waits then, it is dead; 0: never */
     struct str code, message; /* of its last failure; empty: none */
     int64_t status;
-    int64_t intent_us, asked;   /* DELIVER: what stays of its intent (intent.h); 0: none */
-    struct str name;            /* the name it got at its receiver, once chosen (G10) */
-    struct settle_bytes *bytes; /* NULL: the document's own; parts may share one */
-    /* RUN, of an ordered system: its lane and its place there, and it waits (order.h); DELIVER: the
-     * lane it is from.  0: none. */
+    int64_t intent_us, asked;   /* DELIVER: the intent that remains (intent.h); 0: none */
+    struct str name;            /* its name at the receiver, once chosen; empty: none */
+    struct settle_bytes *bytes; /* NULL: the document's own; deliveries may share them */
+    /* Of an ordered system.  RUN: the lane in which it waits, and its place there (order.h);
+     * DELIVER: the lane it is from.  0: none. */
     int64_t lane, seq, child;
-    bool aside; /* DELIVER: it is dead, and the others of its lane may pass */
+    bool aside; /* DELIVER: it is dead and leaves its lane */
 
-    bool is_new;   /* the writer's own: num was given by it */
-    bool is_alone; /* and: its document has no other delivery */
+    bool is_new;   /* for the writer: this commit numbered it */
+    bool is_alone; /* for the writer: its document has no other delivery */
 };
 
 enum { SETTLE_DELIVERIES_MOST = 64 };
@@ -82,20 +86,21 @@ struct settle_op {
     struct task task;   /* the claim */
     int64_t doc;
 
-    bool is_first;  /* RUN, claimed at birth: nothing of the document is in the store but its row */
-    bool has_facts; /* RUN: the words and facts that were found; else they stay */
+    bool is_first;  /* RUN, claimed at birth: the document has no deliveries in the store */
+    bool has_facts; /* RUN: the name ids and facts below are new; else the stored ones stay */
     int64_t sender, receiver, type, route;
     struct str facts;     /* facts_write() */
-    int64_t config;       /* the version that was used; 0: as accepted */
+    int64_t config;       /* the version that was used; 0: the stored one stays */
     struct str timeline;  /* lines to add */
-    int64_t gateway, seq; /* RUN: its number (order.h); 0: it has none */
-    bool keep; /* RUN, with one part, in a lane: who settles it goes on with it when it may go */
+    int64_t gateway, seq; /* RUN: its number (order.h); seq 0: none */
+    /* RUN, with one delivery, in a lane: the flight keeps it in memory until it may go. */
+    bool keep;
 
     enum settle_outcome end;
     enum document_state state;     /* SETTLE_OVER */
-    int64_t keep_days;             /* how long an ended document is kept ... */
-    int64_t keep_cancelled;        /* ... when nothing was delivered; DELIVER only, 0: the same */
-    struct settle_delivery *parts; /* SETTLE_OVER: not stored, but counted when they are given */
+    int64_t keep_days;             /* how long the document is kept when it ends ... */
+    int64_t keep_cancelled;        /* ... and if nothing was delivered; DELIVER only, 0: the same */
+    struct settle_delivery *parts; /* SETTLE_OVER: may be given to be counted; not stored */
     size_t part_count;
     int64_t due_us;
     struct str code, message;
@@ -103,48 +108,49 @@ struct settle_op {
 
     /* the answer, when op.ok */
     bool ours;
-    bool over;        /* the document has moved: its last delivery ended */
-    struct task went; /* `keep`: its delivery may go already, this is the claim; id 0: it waits */
+    bool over;        /* the document has ended and moved to the table of `day` */
+    struct task went; /* `keep`: the claim of its delivery, which may go; id 0: it waits */
 
-    /* the writer's own */
+    /* for the writer */
     int64_t day;
-    bool goes;                /* DELIVER: its document is over with this group */
-    struct order_batch going; /* of the group: in its first operation */
+    bool goes;                /* DELIVER: its document ends with this group */
+    struct order_batch going; /* of the whole group; only in its first operation */
 };
 
 extern const struct store_verb settle_verb;
 
-/* Counted: documents that ended, by state; deliveries that were made and that died, by
- * endpoint; documents that died (word 0). */
+/* Counts: ended documents by state; deliveries that were delivered or died, by endpoint; documents
+ * that died, as TALLY_DEAD with name id 0. */
 enum { TALLY_ENDED = 2, TALLY_DELIVERED = 3, TALLY_DEAD = 4 };
 
-/* For verbs of the store's own, in an open transaction: a live document is over, its
- * deliveries go with it.  Its tasks are the caller's, and so is done_used() after the commit. */
+/* For verbs of the store, in an open transaction: ends a live document and deletes its delivery
+ * rows.  The caller deletes its tasks, and calls done_used() after the commit. */
 struct settle_end_order {
-    int64_t doc, keep_days; /* settle_end: RETAIN_BY_RULE as the rules say (retain_days.h) */
+    int64_t doc, keep_days; /* settle_end(): or RETAIN_BY_RULE (retain_days.h) */
     enum document_state state;
     struct str timeline; /* lines to add */
-    int64_t day;         /* the answer: its table */
+    int64_t day;         /* the answer: the table it moved to */
 };
 bool settle_end(struct writer *w, struct settle_end_order *order, struct err *err);
-/* The same for many that have no deliveries and no numbers in the order of acceptance. */
+/* The same for many documents without deliveries and without open numbers (order.h). */
 bool settle_end_all(struct writer *w, struct settle_end_order *orders, size_t count,
                     struct err *err);
 
-/* Queues of tasks: the intake, and one lane for each pair of system and endpoint. */
+/* Queues of tasks: the intake's, and one for each pair of system and endpoint. */
 enum { QUEUE_DELIVERIES = 1000, TASK_DELIVER = 2 };
 
-/* The queue of a lane; made when it is new.  Blocks on the store at its first use. */
+/* The queue of a pair, made if it is new.  Blocks on the store at its first use. */
 bool queue_for(struct store *s, int64_t system, int64_t endpoint, int64_t *ret, struct err *err);
-/* Which lane a queue is; false: it is none. */
+/* The pair of a queue; false: the queue is not that of a pair. */
 bool queue_target(struct store *s, int64_t queue, int64_t *ret_system, int64_t *ret_endpoint);
 
-/* Queues above `above` that have ready tasks, up to `most`, in their order.  On SQLite tasks
- * that are claimed count too. */
+/* Queues above `above` that have ready tasks, up to `most`, ascending.  On SQLite claimed tasks
+ * count, too. */
 bool queues_with_work(struct store *s, int64_t above, int64_t *ret, size_t most, size_t *ret_count,
                       struct err *err);
 
-/* How many tasks stand in each lane; it counts them all. */
+/* How many tasks each queue of deliveries has; counts row by row, so it is slow.  `ready` includes
+ * deliveries that wait in lanes. */
 struct queue_depth {
     int64_t queue, ready, later;
 };

@@ -11,10 +11,10 @@
 
 enum { MEMBER = 7, FIND_TRIES = 8 };
 
-/* The batch that is being filled. */
+/* The open batch of one key, locked by this transaction. */
 struct filling {
-    int64_t num, members, bytes;    /* as they will be */
-    int64_t new_members, new_bytes; /* that no statement has written yet */
+    int64_t num, members, bytes;    /* including those not written yet */
+    int64_t new_members, new_bytes; /* not written yet */
 };
 
 static int settle_batch_by_key(const void *a, const void *b)
@@ -71,8 +71,8 @@ static bool settle_batch_add(struct writer *w, const struct batch_join *j, int64
                   ret_added, err);
 }
 
-/* The open one, locked, or a new one.  One that another transaction opens is waited for, and may be
- * closed by then. */
+/* Find and lock the open batch of the key, or open one.  The insert waits for a concurrent
+ * transaction that opens the same batch; that batch may be closed by then, so try again. */
 static bool open_batch(struct writer *w, const struct batch_join *j, struct filling *ret,
                        struct err *err)
 {
@@ -89,7 +89,7 @@ static bool open_batch(struct writer *w, const struct batch_join *j, struct fill
     return err_set(err, ERR_TRANSIENT, DB_AGAIN, "a batch closes as fast as it is opened");
 }
 
-/* A document that is sent again does not wait for others. */
+/* A batch of one, closing at once: a document that is sent again does not wait for others. */
 static bool open_alone(struct writer *w, const struct batch_join *j, struct filling *ret,
                        struct err *err)
 {
@@ -140,7 +140,7 @@ static bool is_too_full(const struct filling *f, const struct batch_join *j)
     return f->members > 0 && f->bytes + j->size > j->bytes_most;
 }
 
-/* One joins; *f is the batch of its key that is open and locked, or none yet. */
+/* *f is the open batch of the key, or has num 0. */
 static bool join_one(struct writer *w, struct batch_join *j, struct filling *f, struct err *err)
 {
     struct filling own;
@@ -181,8 +181,7 @@ bool settle_batch(struct writer *w, struct settle_op **ops, size_t count, struct
     for (size_t i = 0; i < count; i++)
         if (ops[i]->end == SETTLE_JOIN)
             joins[n++] = ops[i];
-    qsort(joins, n, sizeof(struct settle_op *),
-          settle_batch_by_key); /* one order of locks for all */
+    qsort(joins, n, sizeof(struct settle_op *), settle_batch_by_key); /* a fixed order of locks */
     for (size_t i = 0; i < n; i++) {
         if (i > 0 && !same_key(joins[i - 1]->join, joins[i]->join)) {
             if (!settle_batch_write_batch(w, &f, joins[i - 1]->join->config, BATCH_NOT_YET, err))

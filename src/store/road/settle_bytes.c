@@ -7,7 +7,7 @@
 #include "store/kernel/store_state.h"
 #include "store/road/settle_batch.h"
 
-/* Only bytes of deliveries that are new here are placed. */
+/* The bytes to be stored for a new delivery; NULL: none, or stored already. */
 static struct settle_bytes *new_bytes(const struct settle_delivery *p)
 {
     bool is_new =
@@ -16,7 +16,7 @@ static struct settle_bytes *new_bytes(const struct settle_delivery *p)
     return is_new ? p->bytes : NULL;
 }
 
-/* What a member of a batch brings. */
+/* The same for a member of a batch. */
 static struct settle_bytes *join_bytes(const struct settle_op *o)
 {
     struct settle_bytes *b = o->end == SETTLE_JOIN ? o->join->bytes : NULL;
@@ -66,7 +66,6 @@ static bool found_id(void *arg, int64_t slot, size_t at, struct db_rows *row, st
     return true;
 }
 
-/* Lines of bytes that were placed stand before the others. */
 static void write_line(struct settle_bytes *b, struct buf *to)
 {
     struct timeline_line line = *b->line;

@@ -1,8 +1,8 @@
 /* settle_bytes.h - the bytes of new deliveries, stored in the commit that settles their run.
  *
  * On SQLite they go into the segments of the group, before the rows that name them; on
- * PostgreSQL into table payload under a number of their own.  Large ones were uploaded
- * before and are adopted.  Bytes that several deliveries share are stored once.
+ * PostgreSQL into table payload under a number of their own.  Large payloads were uploaded
+ * before and are only adopted.  Bytes that several deliveries share are stored once.
  *
  * Threads: the writers, in an open transaction.
  */
@@ -10,7 +10,7 @@
 
 #include "store/road/settle.h"
 
-/* Fills in `stored` of the bytes.  lines[i]: what is added to the timeline of ops[i], before
- * its own lines; in the arena of the group. */
+/* Fills in `stored` of the bytes.  lines[i]: the timeline lines of the steps that made bytes of
+ * ops[i], to stand before its other lines; in the arena of the group. */
 bool settle_place_bytes(struct writer *w, struct settle_op **ops, size_t count, struct str *lines,
                         struct err *err);

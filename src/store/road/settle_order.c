@@ -5,7 +5,7 @@
 #include "store/kernel/store_state.h"
 #include "store/road/accept.h"
 
-/* A lane in which something came or went. */
+/* The delivery joins its lane or leaves it, so the head of the lane may change. */
 static bool moves_lane(const struct settle_op *o, const struct settle_delivery *p)
 {
     if (p->lane == 0 || o->end != SETTLE_DELIVERIES)

@@ -3,9 +3,9 @@
 
 #include "store/road/settle.h"
 
-/* Documents that were routed are not open any more, and lanes let their next one go.  Last in the
- * transaction. */
+/* Closes the numbers of documents that were routed, and gives tasks to the heads of the lanes that
+ * changed.  Last in the transaction. */
 bool settle_order(struct writer *w, struct settle_op **ops, size_t count, struct order_batch *ret,
                   struct err *err);
-/* After the commit: those that are kept hear that they may go. */
+/* After the commit: fills in `went` of settlements whose kept delivery may go. */
 void settle_order_went(struct store_op **ops, size_t count, const struct order_batch *going);

@@ -29,7 +29,7 @@ bool tally(struct group *g, int64_t kind, int64_t word, struct err *err)
         i++;
         v += SETTLE_TALLY;
     }
-    if (i == SETTLE_TALLIES) { /* many endpoints in one group: write what there is */
+    if (i == SETTLE_TALLIES) { /* full: write what was counted so far */
         if (!db_batch(g->w->db, SQL_TALLY_ADD, DB_NO_SLOT, g->tallies, SETTLE_TALLY, SETTLE_TALLIES,
                       err))
             return false;
@@ -118,7 +118,7 @@ int64_t prio_of(const struct settle_op *o, const struct settle_delivery *p)
     return p->prio != 0 ? p->prio : o->task.prio;
 }
 
-/* The task that carries a delivery on, where its state wants it. */
+/* The next task of a delivery, if its state needs one. */
 static bool put_part_task(struct group *g, const struct settle_op *o,
                           const struct settle_delivery *p, struct err *err)
 {
@@ -173,7 +173,7 @@ static void settle_rows_add_row(struct group *g, const struct settle_op *o,
     v[13] = db_int(p->status);
     for (size_t i = 14; i < 19; i++)
         v[i] = db_null();
-    /* What does not wait any more does not expire. */
+    /* Only a waiting delivery expires. */
     v[19] = db_int(p->state == DELIVERY_READY || p->state == DELIVERY_RETRYING ? p->expires_us : 0);
     v[20] = db_int(p->lane);
     v[21] = db_int(p->seq);

@@ -87,7 +87,7 @@ struct claim_op {
     size_t count;
 };
 
-/* A group that fails is run again: what the first run marked is given back. */
+/* A failed group is run again: release what the failed run has marked. */
 static void unclaim(struct store *s, struct claim_op *o)
 {
     for (size_t i = 0; i < o->count && s->claims != NULL; i++) {
@@ -171,18 +171,18 @@ bool task_claim(struct store *s, int64_t queue, size_t limit, int64_t lease_us,
     return true;
 }
 
-/* ---- what becomes of a claimed task ---- */
+/* ---- finish, fail ---- */
 
 struct end_op {
     struct store_op op;
     const struct task *task;
     bool failed;
-    int64_t due_us;   /* when it failed */
-    struct str error; /* why */
+    int64_t due_us;   /* if failed: when it is ready again */
+    struct str error; /* if failed: why */
     bool ours;
 };
 
-/* The row, if the claim is still ours; it is gone from its place then. */
+/* Delete and return the row, if the claim still holds. */
 static bool task_take_claimed(struct writer *w, const struct task *t, struct task *ret,
                               bool *ret_ours, struct err *err)
 {
@@ -195,7 +195,7 @@ static bool task_take_claimed(struct writer *w, const struct task *t, struct tas
         if (!*ret_ours)
             return true;
         ok = read_tasks(w->db, SQL_TASK_READY_TAKE, key_args(t, key), ret, 1, &n, err);
-        ret->attempts = t->attempts; /* counted in memory */
+        ret->attempts = t->attempts; /* a claim is counted in memory only */
     } else {
         ok = read_tasks(w->db, SQL_TASK_LEASE_TAKE, DB_ARGS(db_int(t->id), db_int(t->claim)), ret,
                         1, &n, err);
@@ -226,7 +226,7 @@ static bool end_task(struct store *s, struct end_op *o, bool *ret_ours, struct e
 
         place.rank = o->due_us;
         claims_drop(s->claims, o->task);
-        if (o->failed) /* when it was due at once it may stand there already */
+        if (o->failed) /* it may be due, and task_wake() may have moved it to ready already */
             claims_put_at(s->claims, o->task->queue, place);
     }
     *ret_ours = o->ours;
@@ -307,7 +307,7 @@ static bool crashed_run(struct writer *w, struct store_op **ops, size_t count, s
     o->poison = false;
     if (!read_tasks(w->db, SQL_TASK_READY_TAKE, key_args(o->task, key), &t, 1, &n, err))
         return false;
-    if (n == 0) /* finished, or in other hands: nothing to count */
+    if (n == 0) /* finished, or claimed by another node: nothing to count */
         return true;
     t.crashes++;
     o->poison = t.crashes >= TASK_CRASHES_MOST;
@@ -371,9 +371,8 @@ bool task_dead_sum(struct store *s, int64_t *ret_count, int64_t *ret_oldest_us, 
     return ok;
 }
 
-/* ---- leases of the dead (PostgreSQL) ---- */
+/* ---- leases of dead nodes (PostgreSQL) ---- */
 
-/* The predecessor is certainly gone: its node row is marked dead already. */
 bool task_take_over(struct db *db, int64_t node, struct err *err)
 {
     return db_run(db, SQL_TASK_TAKE_OVER, DB_ARGS(db_int(node)), NULL, err);

@@ -1,12 +1,12 @@
-/* task.h - the queue inside: claim, finish, fail, rescue.
+/* task.h - tasks: claim, finish, fail, rescue.
  *
- * The place is the state: ready -> lease -> later | dead | gone.  A claim carries
- * a token that is never given twice; finish and fail match (id, claim), and
- * a claim that was lost does nothing and says so.
+ * The table that holds a task is its state: ready -> lease -> later | dead | deleted.  A
+ * claim carries a token; a pair of id and token is never given twice.  Finish and fail
+ * match (id, claim): with a lost claim they change nothing and report it.
  *
- * SQLite is one process: there a claim is a mark in memory, a crash makes every
- * row claimable again, and nothing is written for a claim.  PostgreSQL keeps
- * leases in a table, with the node that holds them; a lease lasts as long as that node.
+ * A SQLite store has one process: a claim is a mark in memory (claims.h), a crash makes
+ * every row claimable again, and nothing is written for a claim.  PostgreSQL keeps leases in
+ * a table, with the node that holds them; a lease lasts as long as that node.
  *
  * Threads: any that may block; all changes run in the writer.
  */
@@ -23,12 +23,12 @@
 struct store;
 
 struct task {
-    int64_t id;    /* the num of the document (later: the delivery) it carries on */
+    int64_t id;    /* the num of its document (TASK_RUN) or delivery (TASK_DELIVER) */
     int64_t claim; /* the token */
     int64_t queue, prio, rank, kind;
-    int64_t attempts; /* this one included */
+    int64_t attempts; /* including this one */
     int64_t rescues, crashes;
-    int64_t until_us; /* how long it may usually take; nothing is decided by it */
+    int64_t until_us; /* when it should be done; no decision depends on it */
 };
 
 enum { TASK_CLAIM_MOST = 500, TASK_CRASHES_MOST = 3 };
@@ -37,33 +37,33 @@ enum { TASK_CLAIM_MOST = 500, TASK_CRASHES_MOST = 3 };
 bool task_claim(struct store *s, int64_t queue, size_t limit, int64_t lease_us,
                 struct task *ret_tasks, size_t *ret_count, struct err *err);
 
-/* Each returns true when the store did it; *ret_ours is false when the claim was
- * lost, and then nothing was done. */
+/* Both return true when the transaction was committed; *ret_ours is false when the claim was
+ * lost, and then nothing was changed. */
 bool task_finish(struct store *s, const struct task *t, bool *ret_ours, struct err *err);
-/* Not now: it is ready again at due_us. */
+/* The task waits in `later` and is ready again at due_us. */
 bool task_fail(struct store *s, const struct task *t, int64_t due_us, struct str error,
                bool *ret_ours, struct err *err);
 
-/* Move what is due from later to ready; *ret_next_us is when to come again (0: nothing waits). */
+/* Move due tasks from later to ready; *ret_next_us is when the next one is due (0: none waits). */
 bool task_wake(struct store *s, int64_t now_us, size_t limit, int64_t *ret_moved,
                int64_t *ret_next_us, struct err *err);
 
-/* The code of this task was running when the process died while it ran alone: count
- * it, and after TASK_CRASHES_MOST it is dead (`poison`). */
+/* The process crashed while the code of this task ran alone (recorder.h).  Counts the crash; after
+ * TASK_CRASHES_MOST the task is dead with code `poison`. */
 bool task_crashed(struct store *s, const struct task *t, bool *ret_poison, struct err *err);
 
 struct task_queue {
     int64_t queue, count;
-    int64_t oldest_us; /* since when the first of those that could go waits; 0: none could */
+    int64_t oldest_us; /* since when its oldest task waits that is ready or due; 0: none */
 };
-/* Queues in which something waits, up to `most`, in their order. */
+/* Queues in which something waits, up to `most`, ascending. */
 bool task_queues(struct store *s, struct task_queue *ret, size_t most, size_t *ret_count,
                  struct err *err);
-/* What waits for a person: dead tasks, and batches that could not be built; *ret_oldest_us 0:
- * nothing. */
+/* Counts what waits for a person: dead tasks, and batches that could not be built; *ret_oldest_us
+ * is 0 if there are none. */
 bool task_dead_sum(struct store *s, int64_t *ret_count, int64_t *ret_oldest_us, struct err *err);
 
-/* For open.c and rescue.c, in an open transaction: the leases of a node that is certainly gone,
- * and those of all dead nodes. */
+/* For open.c and rescue.c, in an open transaction: make ready again the tasks leased by `node`,
+ * which is dead already; and up to TASK_CLAIM_MOST tasks leased by any dead node. */
 bool task_take_over(struct db *db, int64_t node, struct err *err);
 bool task_rescue(struct db *db, int64_t *ret_moved, struct err *err);

@@ -5,7 +5,7 @@
 #include "store/kernel/store_state.h"
 #include "store/road/settle.h"
 
-/* PostgreSQL leaves gaps between numbers, so its slots are wider. */
+/* PostgreSQL leaves gaps between document numbers, so its slots are wider. */
 enum { HASH_BITS = 40, SQLITE_BITS = 17, POSTGRES_BITS = 22, SLOTS_BITS = 63 - HASH_BITS };
 
 static uint64_t add_bytes(uint64_t h, struct str s)
@@ -15,7 +15,7 @@ static uint64_t add_bytes(uint64_t h, struct str s)
     return h;
 }
 
-/* FNV-1a, with its bits mixed: the lower ones are used. */
+/* FNV-1a with a finalizer, because only the lower bits are used. */
 int64_t term_hash(struct str name, struct str value)
 {
     uint64_t h = add_bytes(UINT64_C(0xcbf29ce484222325), name);
@@ -125,7 +125,7 @@ bool terms_found(struct writer *w, struct settle_op **ops, size_t count, struct 
     return terms_add(w, terms, n, err);
 }
 
-/* Counted as PostgreSQL's left() counts them. */
+/* Counts characters as PostgreSQL's left() does. */
 struct str term_name(struct str name)
 {
     size_t characters = 0, i = 0;

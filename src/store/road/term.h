@@ -1,13 +1,14 @@
-/* term.h - attributes of documents as numbers, so that an index can hold them.
+/* term.h - attributes of documents as hashes, so that an index can hold them.
  *
- * A term is an attribute with its value, or a name that no configuration has had, as a hash.
- * Documents of one hash may differ: whoever finds one looks at its facts.
+ * A term is the hash of an attribute and its value, or of a sender, receiver or type that no
+ * configuration has named.  Different values may share a hash, so a search checks the facts of
+ * each document it finds.
  *
- * Terms are indexed where their documents stand: a slot is a stretch of numbers, so that an
- * index grows at its end, and what has gone is gone from its beginning.  On SQLite they are
- * added behind the write (index.h) or, when they are found later than that, with what was
- * found; on PostgreSQL always with what was found.  A document without attributes costs
- * nothing.
+ * The key of a term begins with the slot of its document, a range of document numbers.  So the
+ * index grows at its end, and old documents leave it at its beginning.  On SQLite terms are added
+ * behind the write (index.h); a document that the index has already passed gets its terms in the
+ * commit that stores its facts.  On PostgreSQL that is always so.  A document without terms
+ * costs nothing.
  */
 #pragma once
 
@@ -26,30 +27,30 @@ struct store;
 
 enum { TERMS_MOST = FACTS_ATTRIBUTES_MOST + 3, TERM_NAME_MOST = 64 };
 
-/* Names under which unknown parties are found. */
+/* Attribute names for senders, receivers and types that are not configured. */
 #define TERM_SENDER   STR("\001sender")
 #define TERM_RECEIVER STR("\001receiver")
 #define TERM_TYPE     STR("\001type")
 
 int64_t term_hash(struct str name, struct str value);
 
-/* Where a number stands, and the key of a hash there. */
+/* The slot of a document number, and the key of a hash in a slot. */
 int64_t term_slot(enum db_kind kind, int64_t num);
-int64_t term_slot_first(enum db_kind kind, int64_t slot); /* its first number */
-int64_t term_key(int64_t slot, int64_t hash);             /* of no slot: behind all others */
+int64_t term_slot_first(enum db_kind kind, int64_t slot); /* the first number of a slot */
+int64_t term_key(int64_t slot, int64_t hash); /* a slot too large: a key behind all others */
 int64_t term_key_slot(int64_t key);
 
-/* The hashes of what facts_write() wrote; what cannot be read has none. */
+/* The hashes of the terms in stored facts (facts_write()); unreadable facts have none. */
 size_t term_hashes(struct str facts, struct arena *a, int64_t ret[static TERMS_MOST]);
 
 struct term {
     int64_t key, num;
 };
 
-/* In an open transaction; sorts them. */
+/* Adds terms, in an open transaction; sorts the array. */
 bool terms_add(struct writer *w, struct term *terms, size_t count, struct err *err);
-/* What runs found that is not left to the index behind the write. */
+/* Adds the terms of settlements whose documents the index behind the write does not reach. */
 bool terms_found(struct writer *w, struct settle_op **ops, size_t count, struct err *err);
 
-/* The beginning of a file name that is indexed: TERM_NAME_MOST characters. */
+/* The part of a file name that is indexed: its first TERM_NAME_MOST characters. */
 struct str term_name(struct str name);
