@@ -11,8 +11,8 @@
  * Invariants
  *   (1) A document is a member of one batch at most.
  *   (2) At most one batch of a name, route, receiver and part is open.
- *   (3) Only an open batch gains or loses members; a member that cannot be joined, or of a batch
- *       that could not be built, may leave later.
+ *   (3) Only an open batch gains members.  A member leaves an open batch; later only if it cannot
+ *       be joined, if the batch could not be built, or after a restore (restore.h).
  *   (4) A member lives until its batch has ended.
  *
  * Threads: any that may block; changes run in the writer.
@@ -85,7 +85,7 @@ struct batch {
 
 /* At start: releases the claims of this node. */
 bool batch_start(struct store *s, struct err *err);
-/* Claims a closing batch that is due and not claimed. */
+/* Claims a closing batch that is due and not claimed by a live node. */
 bool batch_claim(struct store *s, struct arena *a, struct batch *ret, bool *ret_found,
                  struct err *err);
 /* Releases the claim; the batch is due again at due_us.  `code` and `message` are its error. */

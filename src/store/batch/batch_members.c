@@ -144,7 +144,7 @@ struct go_op {
     bool last, ours;
 };
 
-/* No member leaves while the claim holds (batch_anew), so the list is still right. */
+/* A member that leaves invalidates the claim (batch_anew): while it holds, the list is right. */
 static bool go_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
     enum { READY = 5, GO = 3 };
