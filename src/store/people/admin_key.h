@@ -4,7 +4,7 @@
  * the whole key proves it.  The key itself is shown once, when it is made, and not stored.  Its
  * rights are those of its roles at the moment of a request (role.h).
  *
- * Titles are unique: the audit log names a key by its title.
+ * Titles are unique: what a key does is recorded under its title.
  *
  * Bounded: ADMIN_KEYS_MOST keys.
  * Threads: any that may block; changes run in the writer and raise role_mark().

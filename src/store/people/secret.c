@@ -57,7 +57,7 @@ static void secret_derive(const unsigned char key[KEY_BYTES], struct keys *ret)
     memcpy(ret->id, id, KEY_ID);
 }
 
-/* 64 hex digits; trailing white space is ignored. */
+/* 64 hex digits; line ends behind them are ignored. */
 static bool secret_read_key(int fd, const char *what, struct keys *ret, struct err *err)
 {
     char text[KEY_TEXT + 3];
