@@ -53,7 +53,7 @@ struct alert_say {
 /* *ret_new false: it was open already, and is only counted.  ERR_LIMIT: too many are open. */
 bool alert_raise(struct store *s, const struct alert_say *say, int64_t *ret_num, bool *ret_new,
                  struct err *err);
-/* Updates an open alert.  *ret_open false: it is not open any more, and nothing was done. */
+/* Updates message, count and time of an open alert.  *ret_open false: it is not open any more. */
 bool alert_keep(struct store *s, const struct alert_say *say, bool *ret_open, struct err *err);
 /* *ret_num 0: none was open. */
 bool alert_clear(struct store *s, const struct alert_say *say, int64_t *ret_num, struct err *err);
