@@ -25,8 +25,8 @@
  *
  * Invariants
  *   (1) These tables hold ended documents only: nothing that waits can be purged.
- *   (2) A slice deletes no document that is kept: kept_put() takes the lock of step 1, and step 4
- *       comes before step 5.
+ *   (2) A slice deletes no kept document that it finds in its table: kept_put() takes the lock of
+ *       step 1, and step 4 comes before step 5.
  *   (3) A row is deleted in the commit that notes its bytes, and bytes are removed behind a note
  *       only.  So there may be bytes without a row, but never a row without its bytes.
  *   (4) A segment is removed only when it is written to no more and each of its entries was looked
@@ -43,8 +43,10 @@
  * next retain_drop() takes it.
  *
  * Races.  A retry revives a document of the slice: both delete the same row, and one of them finds
- * none.  On PostgreSQL a node whose clock is behind adds a document to a table that is due: a later
- * slice, or the check in retain_close_run(), sees it.  A reader has found the row but not yet the
+ * none.  On PostgreSQL a node whose clock is behind by more than RETAIN_GRACE_US adds a document to
+ * a table that is due: a slice takes it, or retain_close_run() finds the table not empty.  Should a
+ * kept document arrive so between steps 4 and 5, only the believed day (retain_believe) protects
+ * it: a node puts nothing into a table that is over by it.  A reader has found the row but not the
  * bytes: its read fails, as it would for a purged document.  A node uses a table between close and
  * drop: retain_drop_run() finds it not empty and lists it again.  A backup needs the files:
  * it closes the gate (retain_gate.h) and waits for those inside.
