@@ -93,7 +93,7 @@ static void remove_files(int dirfd, const char *folder)
     (void)unlinkat(dirfd, folder, AT_REMOVEDIR);
 }
 
-/* It was empty before, so everything in it is ours. */
+/* The folder was empty before, so everything in it is of this backup. */
 static void remove_all(int dirfd)
 {
     remove_files(dirfd, "payload");
@@ -101,7 +101,7 @@ static void remove_all(int dirfd)
     remove_files(dirfd, ".");
 }
 
-/* ---- what both kinds have ---- */
+/* ---- for both databases ---- */
 
 static bool list_file(struct backup_job *j, const char *name, struct err *err)
 {
@@ -155,7 +155,7 @@ static bool backup_add_key(struct backup_job *j, const struct backup_options *o,
            (secret_key_copy(j->store, j->dirfd, err) && list_file(j, "secret.key", err));
 }
 
-/* Names of files that are in it are on stable storage before the manifest names them. */
+/* Syncs the folders first: files are on stable storage before the manifest names them. */
 static bool backup_finish(struct backup_job *j, struct err *err)
 {
     static const char *const folders[] = { "payload", "large", "." };
@@ -253,7 +253,7 @@ static bool write_secrets(struct backup_job *j, struct db *db, struct err *err)
            (text.len == 0 || write_file(j, "secrets", buf_view(&text), err));
 }
 
-/* The mark first: what is acknowledged before it is committed before the point. */
+/* taken_us is read first: what was acknowledged before it is committed before the point. */
 static bool take_postgresql(struct backup_job *j, const struct backup_options *o,
                             struct manifest *head, struct err *err)
 {
@@ -269,7 +269,7 @@ static bool take_postgresql(struct backup_job *j, const struct backup_options *o
     return ok && backup_write_config(j, err) && backup_add_key(j, o, head, err);
 }
 
-/* ---- all of it ---- */
+/* ---- a backup ---- */
 
 static bool backup_take(struct backup_job *j, const struct backup_options *o, struct err *err)
 {
@@ -314,7 +314,7 @@ bool backup_run(struct store *s, const struct backup_options *o, struct backup_p
     p->done = p->total = 0;
     if (!backup_open_folder(o->folder, &dirfd, err))
         return false;
-    retain_pause(s); /* files that are being copied stay */
+    retain_pause(s); /* the purge must not remove files that are copied */
     bool ok = run_in(s, dirfd, o, p, ret, err);
 
     retain_release(s);

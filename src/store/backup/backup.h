@@ -1,25 +1,24 @@
 /* backup.h - a copy of the store, taken while it works.
  *
  * SQLite: the writer copies the database in slices between its groups (backup_copy.h).  The
- * moment at which the copy is whole is the mark of the backup: every document that was
- * acknowledged before is in it.  Then the payloads up to that mark are copied, every row's bytes
- * are read back from the copy and their digest is checked, and last the manifest is written
- * (manifest.h).
+ * moment at which the copy is complete is the mark of the backup: every document acknowledged
+ * before it is included.  Then the payloads up to the mark are copied, the payload of every row is
+ * read back from the copy and its digest compared, and the manifest is written last (manifest.h).
  *
- * PostgreSQL: the database has tools of its own for that, and all documents are in it.  The
- * backup holds what they do not take along, and names the point to restore to: the place in the
- * server's log before which everything lies that was acknowledged.
+ * PostgreSQL: all documents are in the database, which has backup tools of its own.  The backup
+ * holds what those tools leave out, and names the point to restore to: the position in the server's
+ * log before which everything acknowledged lies.
  *
  *   manifest           what is in the folder
  *   waybill.db         the database (SQLite)
- *   payload/N.seg      payloads; the last one is cut where the mark is
+ *   payload/N.seg      payloads; the last segment is cut at the mark
  *   large/HEX          large payloads
  *   config.yaml        the configuration in force, for people
- *   secrets            the sealed secrets, as the database has them (PostgreSQL), for people
- *   secret.key         the key of the secrets, only when it was asked for
+ *   secrets            the sealed secrets, as in the database (PostgreSQL), for people
+ *   secret.key         the key of the secrets, only on request
  *
- * While one is under way nothing that it needs is removed: retention is paused (retain.h).  What
- * cannot be written there is an error of the backup and no trouble of the store.
+ * During a backup the purge is paused, so that no file it needs is removed (retain_gate.h).  A
+ * failed write fails the backup and does not affect the store.
  *
  * Threads: any that may block; one at a time.
  */
@@ -46,8 +45,8 @@ extern const char *const backup_stages[BACKUP_STAGES]; /* database, payloads, ch
 
 struct backup_progress {
     _Atomic int stage;
-    _Atomic int64_t done, total; /* bytes of the stage, documents of `check` (total 0) */
-    _Atomic bool stop;           /* set by whoever wants it to end */
+    _Atomic int64_t done, total; /* bytes; in the stage `check` documents (total 0) */
+    _Atomic bool stop;           /* set by another thread to abort */
 };
 
 struct backup_options {
@@ -57,12 +56,12 @@ struct backup_options {
 
 struct backup_result {
     int64_t taken_us, num, files, bytes, documents;
-    int64_t damaged;  /* payloads that are missing or damaged in the store itself */
+    int64_t damaged;  /* payloads missing or damaged in the store itself */
     char damage[300]; /* the first of them */
-    bool key_left;    /* there is a key, and it is not in the backup */
+    bool key_left;    /* the key of the secrets is not in the backup */
     char point[128];  /* PostgreSQL */
 };
 
-/* What a failed one wrote is removed. */
+/* A failed backup removes what it wrote. */
 bool backup_run(struct store *s, const struct backup_options *o, struct backup_progress *p,
                 struct backup_result *ret, struct err *err);

@@ -12,7 +12,7 @@
 
 enum {
     STEP_PAGES = 64,
-    BUSY_US = 2 * CLOCK_MS, /* a slice while somebody waits */
+    BUSY_US = 2 * CLOCK_MS, /* length of a slice while operations wait */
     IDLE_US = 50 * CLOCK_MS,
 };
 
@@ -52,7 +52,7 @@ static bool backup_copy_begin_run(struct writer *w, struct store_op **ops, size_
     return true;
 }
 
-/* After the commit: no transaction is open. */
+/* Runs after the commit, because a copy needs that no transaction is open. */
 static void begin_committed(struct writer *w, struct store_op **ops, size_t count)
 {
     struct backup_copy *c = container_of(ops[0], struct backup_copy, op);
@@ -68,7 +68,7 @@ static const struct store_verb begin_verb = { .name = "begin a backup",
                                               .run = backup_copy_begin_run,
                                               .committed = begin_committed };
 
-/* The numbers that were given out end here; a block may reach further. */
+/* No document in the copy has a higher number; the block may reach beyond the last one used. */
 static bool note_mark(struct writer *w, struct backup_copy *c)
 {
     c->mark.at_us = clock_wall_us();
@@ -100,7 +100,7 @@ bool backup_copy_slice(struct writer *w)
     return false;
 }
 
-/* ---- who asks ---- */
+/* ---- the caller ---- */
 
 bool backup_copy_take(struct store *s, const char *path, struct backup_progress *p,
                       struct backup_mark *ret, struct err *err)

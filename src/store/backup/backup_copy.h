@@ -1,10 +1,10 @@
-/* backup_copy.h - the writer's part of a backup: its database, copied between two groups.
+/* backup_copy.h - the writer's part of a backup: copies the database between its groups.
  *
- * A slice takes as long as a small group while somebody waits for the writer, longer while
- * nobody does.  The slice that finds the copy whole notes the mark: no group runs meanwhile, so
- * the copy, the payloads and the numbers are of one moment.
+ * A slice takes as long as a small group while operations wait for the writer, and longer while
+ * none does.  The slice that completes the copy records the mark: no group runs meanwhile, so that
+ * database, payloads and numbers are of the same moment.
  *
- * Threads: backup_copy_take() on any that may block; the slices are the writer's.
+ * Threads: backup_copy_take() any that may block; slices run in the writer.
  */
 #pragma once
 
@@ -20,12 +20,12 @@ struct store;
 
 struct backup_mark {
     int64_t at_us, num;
-    struct payload_ref end; /* payloads in segments lie before this place */
+    struct payload_ref end; /* payloads in segments lie before this position */
 };
 
-/* The database at `path`, a plain file that is not synced yet. */
+/* Copies the database to the file `path`, which is not synced yet. */
 bool backup_copy_take(struct store *s, const char *path, struct backup_progress *p,
                       struct backup_mark *ret, struct err *err);
 
-/* Between two groups; true: it goes on. */
+/* Called between two groups; true: the copy is not complete yet. */
 bool backup_copy_slice(struct writer *w);

@@ -121,7 +121,7 @@ static bool copy_one(struct backup_job *j, const char *name, int64_t most, struc
     return manifest_add(j->manifest, &f, err);
 }
 
-/* Payloads of the last one that came after the mark have no row in this backup. */
+/* The last segment is cut at the mark: later payloads have no row in this backup. */
 static bool copy_segments(struct backup_job *j, struct err *err)
 {
     AUTO(backup_payloads_list_done) struct segment_list l = { 0 };
@@ -137,9 +137,9 @@ static bool copy_segments(struct backup_job *j, struct err *err)
     return true;
 }
 
-/* ---- large ones ---- */
+/* ---- large payloads ---- */
 
-/* One that is gone already is told by the check of its row. */
+/* A missing file is no error here: the check of its row reports it. */
 static bool copy_large(struct backup_job *j, struct db *db, struct err *err)
 {
     int64_t list[PAGE], above = -1;
@@ -293,7 +293,7 @@ static bool backup_payloads_check_table(struct check *k, enum sql_id list, int64
     return true;
 }
 
-/* The copy itself, before its rows are believed. */
+/* Checks the copied database itself before its rows are used. */
 static bool backup_payloads_check_database(struct check *k, struct err *err)
 {
     AUTO(db_rows_done) struct db_rows rows = { 0 };

@@ -18,9 +18,9 @@ struct backup_job {
     struct backup_result *result;
 };
 
-/* How many bytes there are, to see whether they fit. */
+/* The total size, to check the free space. */
 bool backup_payloads_size(struct store *s, int64_t *ret, struct err *err);
-/* Segments up to the mark, and the large ones that the copied database knows. */
+/* Copies the segments up to the mark, and the large payloads that the copied database names. */
 bool backup_payloads_copy(struct backup_job *j, struct err *err);
-/* Every row of the copied database has its bytes in the backup; what has not is counted. */
+/* Reads the payload of every row of the copied database; counts those missing or damaged. */
 bool backup_payloads_check(struct backup_job *j, struct err *err);

@@ -24,7 +24,7 @@ static bool read_some(int fd, char *to, size_t most, size_t *ret, const char *na
     return true;
 }
 
-/* A little at a time is synced, so that the store's own syncs do not wait behind all of it. */
+/* Syncs every SYNC_BYTES, so that the store's own syncs do not wait for the whole file. */
 static bool write_some(int fd, struct str bytes, int64_t before, const char *name, struct err *err)
 {
     if (fd < 0)

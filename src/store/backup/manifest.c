@@ -127,7 +127,8 @@ static FILE *open_file(int dirfd, struct err *err)
     return NULL;
 }
 
-/* A line without its end; empty at the end of the file.  A line that is none is damage. */
+/* A line without its newline; empty at the end of the file.  An empty or unfinished line is damage.
+ */
 static bool manifest_next_line(FILE *f, char room[static MANIFEST_LINE], struct str *ret,
                                struct err *err)
 {
@@ -182,7 +183,7 @@ static bool parse_head(struct manifest *m, struct str key, struct str value)
     return true;
 }
 
-/* Nothing is believed before its end has been read. */
+/* Checks the whole file, with the digest in its last line, before it accepts the head. */
 bool manifest_read(int dirfd, struct manifest *ret, struct err *err)
 {
     AUTO(close_file) FILE *f = open_file(dirfd, err);

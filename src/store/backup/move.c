@@ -27,7 +27,7 @@
 #define DB_MOVED "waybill.db.moved"
 
 
-/* Of a process, an index, or a file; and what is made of them by hand below. */
+/* Tables not copied: state of a process, an index, or names of files; payloads are copied below. */
 static const char *const left_behind[] = { "schema_version", "node",           "node_writer",
                                            "task_lease",     "hold_seen",      "poll_turn",
                                            "large",          "facet",          "payload",
@@ -95,7 +95,7 @@ static bool add_named_segment(struct mover *k, sqlite3_stmt *stmt, const void *a
     return true;
 }
 
-/* Each that a place may name: one that is listed twice is found by its first index. */
+/* All segments that a place may name.  A duplicate is harmless: lookups find the first. */
 static bool move_list_segments(struct mover *k, struct err *err)
 {
     /* Segments that retention emptied and removed are named by what was in them. */
@@ -127,8 +127,8 @@ static bool open_new(struct mover *k, struct err *err)
     return true;
 }
 
-/* Every start takes an epoch: with the one of the move the old store has nothing that the new one
- * has not. */
+/* Every start of a node takes a new epoch.  If the epoch is still that of the move, the old store
+ * has nothing that the new one lacks. */
 static bool see_unchanged(struct mover *k, struct err *err)
 {
     int64_t now, moved;
@@ -147,8 +147,8 @@ static bool see_unchanged(struct mover *k, struct err *err)
                    k->m->data);
 }
 
-/* Only what migrations made may be there.  A move whose last step is missing is known by the
- * number of the store. */
+/* The database must hold nothing but the schema.  If it holds this store, by its id, the move was
+ * committed and only its last step is missing. */
 static bool move_see_empty(struct mover *k, struct err *err)
 {
     int64_t used, old, new;
@@ -194,7 +194,7 @@ static bool move_is_name(struct str s)
     return s.len > 0 && s.len < MOVE_NAME;
 }
 
-/* The new store has this table, or this column of it. */
+/* Whether the new store has this table, or this column of it. */
 static bool there(struct mover *k, const char *table, const char *column, bool *ret,
                   struct err *err)
 {
@@ -228,7 +228,7 @@ static void classify(const struct table *t, struct column *c)
         c->is = COLUMN_TRAIL;
 }
 
-/* The columns that both have. */
+/* Reads the columns that both databases have. */
 static bool read_columns(struct mover *k, struct table *t, struct err *err)
 {
     AUTO(buf_done) struct buf text = BUF_INIT(4096);
@@ -266,7 +266,7 @@ static void list_columns(const struct table *t, struct buf *to)
         buf_printf(to, "%s%s", i == 0 ? "" : ", ", t->columns[i].name);
 }
 
-/* The places of a row, in the new store. */
+/* The payload place of a row, in the new store. */
 struct row_places {
     int64_t seg, pos, num;
     bool has;
@@ -359,7 +359,7 @@ static bool see_count(struct mover *k, const struct table *t, int64_t rows, stru
                                 (long long)n, (long long)rows);
 }
 
-/* Keys are unique there; of two under the same one the newer counts. */
+/* Idempotency keys are unique in PostgreSQL; of two rows with the same key the newer is kept. */
 static bool copy_keys(struct mover *k, const struct table *t, struct err *err)
 {
     AUTO(buf_done) struct buf text = BUF_INIT(1024);
@@ -446,7 +446,7 @@ static bool make_slot(struct mover *k, sqlite3_stmt *stmt, const void *arg, stru
                : done_make(k->to, slot, err);
 }
 
-/* Tables that are made when they are needed. */
+/* Creates the tables of days and keys that the old store has. */
 static bool make_slots(struct mover *k, enum table_family family, struct err *err)
 {
     AUTO(buf_done) struct buf text = BUF_INIT(256);
@@ -455,7 +455,7 @@ static bool make_slots(struct mover *k, enum table_family family, struct err *er
     return move_each(k, text.ptr, make_slot, &family, err);
 }
 
-/* Numbers go on where they were. */
+/* Numbering continues where the old store stopped. */
 static bool move_numbers(struct mover *k, struct err *err)
 {
     return move_sql(k,
@@ -466,7 +466,7 @@ static bool move_numbers(struct mover *k, struct err *err)
                     err);
 }
 
-/* For whoever comes again after the answer of the commit was lost (see_unchanged). */
+/* For a repeated move after the answer to the commit was lost (see_unchanged). */
 static bool note_epoch(struct mover *k, struct err *err)
 {
     return move_sql(k,
@@ -475,11 +475,11 @@ static bool note_epoch(struct mover *k, struct err *err)
                     err);
 }
 
-/* ---- all of it ---- */
+/* ---- the move ---- */
 
 static bool move_all(struct mover *k, struct err *err)
 {
-    /* Those that wait for being dropped too: retention looks into each before it drops it. */
+    /* Also the closed tables: retain_drop() reads each table before it drops it. */
     if (!make_slots(k, TABLES_DONE, err) || !make_slots(k, TABLES_EMPTY, err) ||
         !make_slots(k, TABLES_IDEMPOTENCY, err) || !move_sql(k, "BEGIN", err))
         return false;
@@ -512,7 +512,7 @@ static bool backup_move_run(struct mover *k, struct err *err)
         return false;
     struct err ignored = { 0 };
 
-    (void)move_sql(k, "ANALYZE", &ignored); /* the server does so by itself, later */
+    (void)move_sql(k, "ANALYZE", &ignored); /* else autovacuum does it later */
     return true;
 }
 

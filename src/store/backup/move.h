@@ -1,17 +1,17 @@
-/* move.h - a SQLite store moves into PostgreSQL, while no node runs.
+/* move.h - moves a SQLite store into PostgreSQL, while no node runs.
  *
- * Every table that both have is copied, with its columns as the databases themselves name them;
- * payloads go from their files into the database.  All of it is one transaction: a move that is
- * interrupted has done nothing, and is begun again; only from its commit on nobody knows, and
- * whoever begins it again finds out.  A database that holds a store already is refused, also this
- * one when it was started since.  Before the commit the rows are counted and the digests of all
- * payloads are computed by the server.
+ * Every table that both databases have is copied, column by column as the catalogs name them;
+ * payloads move from their files into the database.  All of it is one transaction: an interrupted
+ * move has done nothing and is repeated.  If the answer to its commit was lost, the repetition
+ * finds out.  A database that already holds a store is refused, also the moved one once it was
+ * started.  Before the commit, the rows are counted and the server computes the digests of all
+ * payloads.
  *
- * After the commit waybill.db becomes waybill.db.moved, so that nobody starts the old store
- * beside the new one; the folder is from then on that of a node of the new store.
+ * After the commit waybill.db is renamed to waybill.db.moved, so that the old store cannot be
+ * started beside the new one; the folder then belongs to a node of the new store.
  *
- * Numbers, ids, times and the order of documents stay as they are.  What is of a process (nodes,
- * leases, turns of pollers) and what is an index stays behind.
+ * Numbers, ids, times and the order of documents stay the same.  State of processes (nodes, leases,
+ * turns of pollers) and indices are not copied.
  *
  * Threads: any; blocks.
  */
@@ -23,15 +23,15 @@
 #include "base/err.h"
 
 struct move {
-    const char *data;                             /* the folder of the SQLite store */
+    const char *data;                             /* data folder of the SQLite store */
     const char *url;                              /* an empty PostgreSQL database */
-    void (*step)(const char *what, int64_t rows); /* a table is copied; may be NULL */
+    void (*step)(const char *what, int64_t rows); /* called per copied table; may be NULL */
 
     int64_t tables, rows, payloads, bytes; /* the answer */
-    int64_t damaged;  /* payloads that are missing or damaged in the old store, as in the new one */
-    char damage[300]; /* the first of them */
-    bool was_done;    /* the database has it already: only the file was renamed */
-    bool may_be_there; /* also of a move that failed: its commit was begun */
+    int64_t damaged;   /* payloads missing or damaged in the old store, and so in the new one */
+    char damage[300];  /* the first of them */
+    bool was_done;     /* moved before: only the file was renamed */
+    bool may_be_there; /* the commit was sent; also set if the move failed */
 };
 
 bool move_run(struct move *m, struct err *err);

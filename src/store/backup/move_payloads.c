@@ -15,9 +15,8 @@
 #include "store/segment/forward.h"
 #include "store/segment/segment.h"
 
-/* Bytes that steps made have a row of their own in the new store.  Its number is made of their
- * place in the old one: above every number of a document, the same whoever asks, and another one
- * for each place. */
+/* Payloads that steps made get a row of their own in the new store.  Its number is computed from
+ * the old place: above every document number, the same for each reference, and unique per place. */
 #define STEP_NUMBER (INT64_C(1) << 60)
 
 enum { PLACES_MOST = 4096 };
@@ -141,7 +140,7 @@ static bool put_payload(struct mover *k, const struct id *id, struct payload_ref
     return move_row_end(k, err);
 }
 
-/* The places of one document that are done already. */
+/* The places of one document that are copied already. */
 struct places {
     struct payload_ref all[PLACES_MOST];
     size_t count;
@@ -191,7 +190,7 @@ static void move_payloads_read_id(sqlite3_stmt *stmt, int column, struct id *ret
         memcpy(ret->bytes, id.ptr, id.len);
 }
 
-/* The bytes of deliveries stand in the timeline too, unless that was full. */
+/* Copies the payloads of deliveries: the timeline names them too, unless it was full. */
 static bool move_payloads_put_parts(struct mover *k, sqlite3_stmt *parts, int64_t doc,
                                     const struct id *id, struct places *known, struct buf *room,
                                     struct err *err)
@@ -213,7 +212,7 @@ static bool move_payloads_put_parts(struct mover *k, sqlite3_stmt *parts, int64_
     }
 }
 
-/* Deliveries, and whatever else has bytes of its own that belong to a document. */
+/* Selects the payload places of a document from every table that has columns for them. */
 static sqlite3_stmt *prepare_parts(struct mover *k, struct err *err)
 {
     AUTO(buf_done) struct buf text = BUF_INIT(8192);
@@ -265,7 +264,7 @@ static bool put_table(struct mover *k, const char *table, struct err *err)
     return ok;
 }
 
-/* ---- large ones ---- */
+/* ---- large payloads ---- */
 
 static bool put_pieces(struct mover *k, int64_t pos, struct err *err)
 {
@@ -277,7 +276,7 @@ static bool put_pieces(struct mover *k, int64_t pos, struct err *err)
     AUTO_FD fd = openat(k->large_fd, name, O_RDONLY | O_CLOEXEC);
     struct stat st;
 
-    if (fd < 0 || fstat(fd, &st) < 0) /* its document tells, when it is checked */
+    if (fd < 0 || fstat(fd, &st) < 0) /* a missing file is reported by the check of its document */
         return errno == ENOENT ||
                err_set(err, ERR_TRANSIENT, errno, "open large/%s: %s", name, strerror(errno));
     for (int64_t at = 0, piece = 0; at < st.st_size; piece++) {
@@ -304,7 +303,7 @@ static bool put_pieces(struct mover *k, int64_t pos, struct err *err)
     return true;
 }
 
-/* For the check: what they were when they were read. */
+/* For the check: the digests of the large payloads as they were read. */
 static bool put_digests(struct mover *k, struct err *err)
 {
     if (!move_sql(k,
@@ -337,7 +336,7 @@ static bool put_large(struct mover *k, struct err *err)
            move_copy_end(k, err);
 }
 
-/* ---- all of them ---- */
+/* ---- all payloads ---- */
 
 struct each_table {
     bool (*fn)(struct mover *k, const char *table, struct err *err);
@@ -367,7 +366,7 @@ bool move_payloads(struct mover *k, struct err *err)
     return put_large(k, err) && put_digests(k, err);
 }
 
-/* Digests over the rows as the server has them.  A payload that was damaged before has no row. */
+/* Digests of the rows as the server stores them.  A payload damaged in the old store has no row. */
 static bool move_payloads_check_table(struct mover *k, const char *table, struct err *err)
 {
     AUTO(buf_done) struct buf text = BUF_INIT(4096);

@@ -1,4 +1,4 @@
-/* move_payloads.h - payloads of the old store go into the new one, and what names their places
+/* move_payloads.h - copies payloads into the new store, and translates the places that name them
  * (move.h). */
 #pragma once
 
@@ -13,11 +13,11 @@ bool move_each(struct mover *k, const char *text, move_row *row, const void *arg
 bool move_next(struct mover *k, sqlite3_stmt *stmt, bool *ret_row, struct err *err);
 struct str move_column(sqlite3_stmt *stmt, int column);
 
-/* Where bytes are in the new store; *io_num is the row of its table. */
+/* Translates a place to the new store; *io_num is the row of the table payload. */
 void move_place(const struct mover *k, int64_t *io_seg, int64_t *io_pos, int64_t *io_num);
-/* A timeline with the places of the new store. */
+/* Rewrites the places in a timeline to those of the new store. */
 void move_timeline(const struct mover *k, struct str timeline, struct buf *ret);
 
 bool move_payloads(struct mover *k, struct err *err);
-/* What the server says of them. */
+/* Compares the digests that the server computes with those of the old store. */
 bool move_check(struct mover *k, struct err *err);

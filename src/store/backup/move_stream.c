@@ -72,7 +72,7 @@ void move_put_int(struct mover *k, int64_t v)
     buf_put_int(&k->stream, v);
 }
 
-/* Text of the server has no zero bytes and is UTF-8. */
+/* PostgreSQL text is UTF-8 without zero bytes: what is not becomes '?'. */
 void move_put_text(struct mover *k, struct str text)
 {
     bool good = str_is_utf8(text);
@@ -97,7 +97,7 @@ void move_put_bytes(struct mover *k, struct str bytes)
 
     buf_puts(&k->stream, "\\\\x");
     if (!buf_reserve(&k->stream, bytes.len * 2, &err))
-        return; /* the room is for the largest piece there is */
+        return; /* cannot happen: the buffer holds the largest piece */
     char *to = k->stream.ptr + k->stream.len;
 
     for (size_t i = 0; i < bytes.len; i++) {

@@ -1,5 +1,5 @@
-/* move_stream.h - rows go to the server with COPY, in its text form: a stream is open for one table
- * at a time (move.h). */
+/* move_stream.h - sends rows to the server with COPY, in text format, for one table at a time
+ * (move.h). */
 #pragma once
 
 #include "store/backup/mover.h"
@@ -16,5 +16,5 @@ void move_put_text(struct mover *k, struct str text);
 void move_put_bytes(struct mover *k, struct str bytes);
 void move_put_null(struct mover *k);
 bool move_row_end(struct mover *k, struct err *err);
-/* Every row is there. */
+/* Ends the COPY; the server has every row. */
 bool move_copy_end(struct mover *k, struct err *err);

@@ -1,4 +1,4 @@
-/* mover.h - a move that is under way (move.h), for the files that take part in it. */
+/* mover.h - the state of a running move (move.h), shared by its files. */
 #pragma once
 
 #include <libpq-fe.h>
@@ -21,12 +21,12 @@ struct mover {
     struct move *m;
     int data_fd, payload_fd, large_fd, lock_fd;
     struct db *from; /* SQLite, in a transaction */
-    struct db *to;   /* PostgreSQL: the schema is made over it ... */
-    PGconn *conn;    /* ... and everything is copied over this, in one transaction */
-    int64_t *segs;   /* segments that places name, in the folder or removed, ascending */
+    struct db *to;   /* PostgreSQL: creates the schema ... */
+    PGconn *conn;    /* ... and copies everything, in one transaction */
+    int64_t *segs;   /* segments that places may name, existing or removed, ascending */
     size_t seg_count;
-    struct move_large *large; /* what was read of large payloads */
+    struct move_large *large; /* large payloads read so far */
     size_t large_count;
-    struct buf stream; /* what the server has not got yet */
-    int64_t streamed;  /* rows since copy_begin() */
+    struct buf stream; /* not yet sent to the server */
+    int64_t streamed;  /* rows since move_copy_begin() */
 };

@@ -134,7 +134,7 @@ static const struct store_verb done_verb = { .name = "end a restore", .run = don
 
 /* ---- the rule ---- */
 
-/* A walk over what the rule is for, in pages of what nobody has in hand. */
+/* A walk, page by page, over the unclaimed documents or deliveries to which the rule applies. */
 struct walk {
     struct store *s;
     const struct restore_order *order;
@@ -178,7 +178,7 @@ static bool restore_is_late(const struct walk *k)
     return clock_mono_us() >= k->until_us;
 }
 
-/* All of the list, once.  What is in hand just now is left over. */
+/* Applies the action to the whole list once.  Claimed targets are counted as left. */
 static bool pass(struct walk *k, enum operate_action action, struct err *err)
 {
     struct operate_order order = {
@@ -197,11 +197,12 @@ static bool pass(struct walk *k, enum operate_action action, struct err *err)
             k->progress->left += k->answers[i].result == OPERATE_BUSY;
         }
     }
-    k->progress->left += n == PAGE; /* and more behind it */
+    k->progress->left += n == PAGE; /* there are more pages */
     return true;
 }
 
-/* Documents that are not routed yet are routed while nothing is sent, and then have deliveries. */
+/* Counts documents that are not routed yet: routing goes on while nothing is sent, and gives them
+ * deliveries for a later pass. */
 static bool count_unrouted(struct walk *k, struct err *err)
 {
     int64_t above = 0;
@@ -213,7 +214,7 @@ static bool count_unrouted(struct walk *k, struct err *err)
     return true;
 }
 
-/* Batches that were closing without a member, for nobody would be asked about them. */
+/* Closing batches without members: no member would carry the rule. */
 struct empty_op {
     struct store_op op;
     enum restore_rule rule;
@@ -247,7 +248,7 @@ static bool pass_empty(struct walk *k, enum restore_rule rule, struct err *err)
     return true;
 }
 
-/* In the order of their road: what goes on meanwhile is seen further on. */
+/* In the order in which documents move on, so that one that moves meanwhile is seen later. */
 static bool restore_pass_all(struct walk *k, enum restore_rule rule, struct err *err)
 {
     static const enum sql_id lists[] = { SQL_RESTORE_UNROUTED, SQL_RESTORE_DELIVERIES,

@@ -1,21 +1,21 @@
-/* restore.h - a store that came out of a backup: nothing is sent until a person chooses.
+/* restore.h - a restored store: nothing is sent until an operator chooses a rule.
  *
- * The backup knows what was under way when it was taken, and not what became of it since.  So a
- * restored store carries a row that holds every delivery back (HELD_RESTORE), over restarts and
- * on all nodes, until somebody says what becomes of the documents that had not ended then:
+ * A backup has the deliveries that were in flight when it was taken, but not their outcome.  So a
+ * restored store has a row that holds every delivery (HELD_RESTORE), over restarts and on all
+ * nodes, until an operator chooses a rule for the documents that had not ended:
  *
- *   resend     they go on as they stand: what was sent since is sent once more, under its old id
- *   in_doubt   their deliveries are in doubt: each is resolved by a person (resolve.h)
+ *   resend     they continue: what was sent since the backup is sent once more, under its old id
+ *   in_doubt   their deliveries become in doubt: an operator resolves each (resolve.h)
  *   cancel     their deliveries are cancelled
  *
- * A member of a batch that is no document yet has no delivery: it leaves the batch, as a dead
- * letter (in_doubt) or cancelled.  The batch goes with those that came in since.
+ * A member of a batch whose document is not built yet has no delivery: it leaves the batch, as a
+ * dead letter (in_doubt) or cancelled.  The batch continues with members that joined since.
  *
- * What is dead or in doubt already stays as it is, and what came in since the restore is sent.
- * The rule is applied in portions; whoever asks goes on until it is done, also after a crash.
+ * Dead letters and deliveries in doubt stay as they are; documents accepted after the restore are
+ * sent.  The rule is applied in portions: the caller repeats until it is done, also after a crash.
  *
- * A node also finds out by itself that its store went back in time, when the store's epoch is
- * behind the one that the node's folder remembers (node.h).
+ * A node also detects that its store went back in time: the store's epoch is then behind the one
+ * in the node's folder (node.h).
  *
  * Threads: any that may block; changes run in the writer.
  */
@@ -36,36 +36,36 @@ enum restore_rule { RESTORE_NONE, RESTORE_RESEND, RESTORE_IN_DOUBT, RESTORE_CANC
 extern const char *const restore_rules[RESTORE_RULES]; /* "", resend, in_doubt, cancel */
 
 struct restore {
-    int64_t made_us; /* 0: this store never came out of a backup */
+    int64_t made_us; /* 0: this store was never restored */
     int64_t taken_us, upto, chosen_us, done_us;
     enum restore_rule rule;
     struct str source, chosen_by;
 };
 
-/* In the database that was restored, in a transaction of its own. */
+/* Adds the row to a restored database, in a transaction of its own. */
 bool restore_note(struct db *db, int64_t taken_us, struct str source, struct err *err);
 /* The same, in an open transaction. */
 bool restore_add(struct db *db, int64_t taken_us, struct str source, struct err *err);
 
-/* The last one there was. */
+/* The latest restore of this store. */
 bool restore_newest(struct store *s, struct arena *a, struct restore *ret, struct err *err);
 
-/* ERR_PERMANENT: nothing waits for it, or another rule was chosen before. */
+/* ERR_PERMANENT: no restore waits for a rule, or another rule was chosen before. */
 bool restore_choose(struct store *s, enum restore_rule rule, struct str who, struct err *err);
 
 struct restore_order {
     struct arena *arena;
     struct str who;
     int64_t keep_days;   /* how long an ended document is kept */
-    int64_t patience_us; /* how long a call may take */
+    int64_t patience_us; /* time limit of a call */
 };
 
 struct restore_progress {
-    int64_t changed; /* deliveries and documents, by this call */
-    int64_t left;    /* so many were seen that are still to be done; 0: none is */
-    bool done;       /* the rest is sent from now on */
+    int64_t changed; /* deliveries and documents changed by this call */
+    int64_t left;    /* seen by this call and not done yet; 0: none */
+    bool done;       /* the rule is applied: deliveries are no longer held */
 };
 
-/* The rule that was chosen. */
+/* Applies the chosen rule for up to patience_us. */
 bool restore_apply(struct store *s, enum restore_rule rule, const struct restore_order *order,
                    struct restore_progress *ret, struct err *err);

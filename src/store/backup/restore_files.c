@@ -42,7 +42,7 @@ static void restore_files_job_done(struct job *j)
             (void)close(fds[i]);
 }
 
-/* ---- looking ---- */
+/* ---- checking ---- */
 
 static bool copy_checked(struct job *j, const struct file_copy *c, const struct manifest_file *want,
                          struct err *err)
@@ -141,8 +141,8 @@ static bool open_data(struct job *j, struct err *err)
     return true;
 }
 
-/* The log of a database that was moved away without it would be played into the restored one.  No
- * restore leaves these, however far it came. */
+/* SQLite would replay the WAL of another database into the restored one.  No restore leaves these
+ * files under this name, however far it came. */
 static bool see_no_log(struct job *j, struct err *err)
 {
     static const char *const names[] = { DB_NAME "-wal", DB_NAME "-shm", DB_NAME "-journal" };
@@ -185,7 +185,7 @@ static bool restore_files_begin(struct job *j, struct err *err)
                        strerror(errno));
     if (!file_try_sync(fd, RESTORE_UNFINISHED, err) || !sync_folder(j, ".", err))
         return false;
-    (void)unlinkat(j->to_fd, DB_NAME, 0); /* of a restore that came no further */
+    (void)unlinkat(j->to_fd, DB_NAME, 0); /* left by an unfinished restore */
     (void)unlinkat(j->to_fd, DB_PART "-wal", 0);
     (void)unlinkat(j->to_fd, DB_PART "-shm", 0);
     return file_make_dir(j->to_fd, "payload", err) && file_make_dir(j->to_fd, "large", err);
@@ -202,7 +202,7 @@ static bool copy_in(void *arg, const struct manifest_file *f, struct err *err)
     if (str_is(name, DB_NAME))
         c.as = DB_PART;
     else if (!str_starts(name, STR("payload/")) && !str_starts(name, STR("large/")))
-        return true; /* for people, and the key */
+        return true; /* files for people; the key is copied below */
     if (!copy_checked(j, &c, f, err))
         return false;
     fault_point(RESTORE_FILE);
@@ -215,7 +215,8 @@ static bool path_in(const struct job *j, const char *name, struct buf *ret, stru
            buf_append(ret, str_of(name), err);
 }
 
-/* From here on it sends nothing, whatever name it has. */
+/* Adds the row that holds every delivery.  Afterwards the database sends nothing, whatever its
+ * name. */
 static bool note_in_database(struct job *j, struct err *err)
 {
     AUTO(buf_done) struct buf path = BUF_INIT(8192);
@@ -232,7 +233,7 @@ static bool note_in_database(struct job *j, struct err *err)
     bool ok = migrate(db, sql_migrations, err) &&
               restore_note(db, j->r->manifest.taken_us, str_of(j->r->backup), err);
 
-    db_close(db); /* moves its log into the file */
+    db_close(db); /* checkpoints the WAL into the file */
     if (ok && restore_files_is_there(j->to_fd, DB_PART "-wal"))
         ok = err_set(err, ERR_TRANSIENT, 0, "the database could not be closed as one file");
     fault_point(RESTORE_NOTED);
@@ -253,7 +254,7 @@ static bool use_key(struct job *j, int dirfd, const char *path, struct err *err)
     return file_copy(&c, path, &f, err);
 }
 
-/* A key that lies in the folder already may be the right one. */
+/* The key may be in the backup, or already in the folder. */
 static bool place_key(struct job *j, struct err *err)
 {
     char id[SECRET_KEY_ID];
@@ -269,7 +270,7 @@ static bool place_key(struct job *j, struct err *err)
     return true;
 }
 
-/* The key that was given is looked at before anything is written. */
+/* Checks the given key file before anything is written. */
 static bool see_key(struct job *j, struct err *err)
 {
     char id[SECRET_KEY_ID];
@@ -350,7 +351,7 @@ static bool run_postgresql(struct job *j, struct err *err)
     return ok && (j->to_fd < 0 || give_key(j, err));
 }
 
-/* ---- all of it ---- */
+/* ---- a restore ---- */
 
 static bool backup_restore_files_run(struct job *j, struct err *err)
 {

@@ -1,13 +1,13 @@
-/* restore_files.h - a backup becomes a store again; without a node.
+/* restore_files.h - restores a backup while no node runs.
  *
- * Every file is read against the manifest before anything is written, and once more while it is
- * copied: a backup in which a bit has changed is refused with the name of the file.
+ * Every file is compared with the manifest before anything is written, and again while it is
+ * copied: a backup with a changed bit is refused, and the error names the file.
  *
- * SQLite: into a folder without a store.  The database gets its name last, when the note is in it
- * that holds everything back (restore.h), so that no node ever runs on half of a restore; until
- * then the folder has a file `restoring`, and whoever restores into it again starts over.
- * PostgreSQL: the database was brought back by its own tools; here it is looked at and gets the
- * note.
+ * SQLite: restores into a folder without a store.  The database gets its name last, when it has the
+ * row that holds every delivery (restore.h), so that no node can run on half of a restore.  Until
+ * then the folder has a file `restoring`, and a repeated restore starts over.
+ * PostgreSQL: the server's own tools have restored the database; here it is checked and gets the
+ * row.
  *
  * Threads: any; blocks.
  */
@@ -24,16 +24,16 @@
 
 struct restore_files {
     const char *backup;             /* its folder */
-    const char *data;               /* where the node's folder shall be; NULL: none */
+    const char *data;               /* the data folder to create; NULL: none */
     const char *url;                /* PostgreSQL; NULL: SQLite in `data` */
     const char *key;                /* a key file, or NULL */
-    void (*step)(const char *what); /* another part is done; may be NULL */
+    void (*step)(const char *what); /* reports progress; may be NULL */
 
     struct manifest manifest; /* the answer */
-    bool key_missing;         /* the secrets need a key that is not there */
+    bool key_missing;         /* the key of the secrets was not found */
 };
 
-/* ERR_PERMANENT: it is no backup, or damaged. */
+/* ERR_PERMANENT: the folder is no backup, or it is damaged. */
 bool restore_files_check(struct restore_files *r, struct err *err);
-/* The same, and then restore it. */
+/* Checks the backup, then restores it. */
 bool restore_files_run(struct restore_files *r, struct err *err);

@@ -90,7 +90,7 @@ bool batch_aside(struct store *s, const struct batch *b, const struct batch_memb
 
 /* ---- some members at a time ---- */
 
-/* They are members no more; the last ones end the batch. */
+/* Removes members; with the last ones the batch ends. */
 static bool drop_some(struct writer *w, int64_t batch, const int64_t *docs, size_t count, bool last,
                       struct err *err)
 {
@@ -144,7 +144,7 @@ struct go_op {
     bool last, ours;
 };
 
-/* Who is a member stays one while the claim holds (batch_anew): the list is right. */
+/* A member that leaves invalidates the claim (batch_anew): while it holds, the list is right. */
 static bool go_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
     enum { READY = 5, GO = 3 };
@@ -184,7 +184,7 @@ static void go_committed(struct writer *w, struct store_op **ops, size_t count)
     require(count == 1);
     if (w->store->claims == NULL || !o->ours || o->count == 0)
         return;
-    for (size_t i = 0; i < o->count; i++) /* what stands behind the first is found too */
+    for (size_t i = 0; i < o->count; i++) /* the claimer finds what is behind the lowest */
         least = o->docs[i] < least ? o->docs[i] : least;
     claims_put_at(w->store->claims, QUEUE_INTAKE,
                   (struct claim_place){ PRIO_NORMAL, o->now_us, least });
@@ -251,10 +251,10 @@ struct end_op {
     enum document_state state;
     int64_t keep_days;
     struct some some;
-    int64_t days[BATCH_PAGE_MOST]; /* the tables of those */
+    int64_t days[BATCH_PAGE_MOST]; /* the days of their tables */
 };
 
-/* Members of one batch may have types that are kept for different times. */
+/* Members may have types with different retention rules. */
 static int64_t keep_days_of(struct writer *w, const struct end_op *o, size_t at)
 {
     return o->keep_days != RETAIN_BY_RULE ? o->keep_days
@@ -296,7 +296,7 @@ static bool batch_members_end_run(struct writer *w, struct store_op **ops, size_
                     0, &there, err))
         return false;
     if (there == 0)
-        return true; /* another node did it */
+        return true; /* another node has ended them */
     if (!rows_each(w->db, SQL_BATCH_TAKE, DB_NO_SLOT,
                    DB_ARGS(db_int(o->batch->num), db_int(BATCH_PAGE_MOST)), add_some, &o->some,
                    err) ||

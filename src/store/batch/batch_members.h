@@ -1,5 +1,5 @@
-/* batch_members.h - what becomes of members: one steps aside, they go on by themselves, they end
- * with their batch, or one leaves (batch.h).
+/* batch_members.h - what becomes of members: one is set aside, all continue alone, they end with
+ * their batch, or one leaves (batch.h).
  *
  * Threads: any that may block; changes run in the writer.
  */
@@ -7,45 +7,46 @@
 
 #include "store/batch/batch.h"
 
-/* A member that cannot be joined is a dead letter by itself. */
+/* Sets a member aside that cannot be joined: it becomes a dead letter. */
 bool batch_aside(struct store *s, const struct batch *b, const struct batch_member *m,
                  struct str code, struct str message, bool *ret_ours, struct err *err);
 
-/* Members that go on by themselves: each runs the steps of the batch.  They go in the order of
- * acceptance: each stands at its old place again (order.h) before one behind it can be routed. */
+/* Members that continue alone: each runs the steps of the batch itself.  They are released in the
+ * order of acceptance, so that each has its old place in its lane again (order.h) before a later
+ * one can be routed. */
 struct batch_going {
     const struct batch *batch;
-    int64_t config; /* the version with which they go on */
+    int64_t config; /* the version with which they continue */
 
     /* of batch_who_goes() */
     const int64_t *docs;
     size_t count;
 
     /* the answer */
-    size_t gone; /* with the last one the batch has ended */
+    size_t gone; /* released so far; the batch ends with the last one */
     bool ours;   /* false: the claim was lost, and nothing was done */
 };
 bool batch_who_goes(struct store *s, struct arena *a, struct batch_going *g, struct err *err);
-/* Some of them. */
+/* Releases some of them. */
 bool batch_let_go(struct store *s, struct batch_going *g, struct err *err);
 
 /* ---- ending ---- */
 
-/* Batches whose document is over, above one. */
+/* Batches above `after` whose document has ended. */
 struct batch_over {
     int64_t num, doc;
     struct id doc_id;
 };
 bool batch_over(struct store *s, int64_t after, struct batch_over *ret, size_t most,
                 size_t *ret_count, struct err *err);
-/* Some of its members end as it did; *ret_left: there are more.  keep_days: of each of them, or
- * RETAIN_BY_RULE (retain_days.h): as the rules say for its type. */
+/* Ends some members in the state of the document; *ret_left: there are more.  keep_days holds for
+ * all, or is RETAIN_BY_RULE: then the rule for each member's type decides (retain_days.h). */
 bool batch_end(struct store *s, const struct batch_over *b, enum document_state state,
                int64_t keep_days, bool *ret_left, struct err *err);
 
 /* ---- for the store itself ---- */
 
-/* The batch of a member; num 0: it is none. */
+/* The batch of a document; num 0: it is no member. */
 struct batch_at {
     int64_t num, name, size;
     enum batch_state state;
@@ -55,11 +56,10 @@ struct batch_at {
 };
 bool batch_of(struct db *db, int64_t doc, bool lock, struct arena *a, struct batch_at *ret,
               struct err *err);
-/* A member may leave a batch that is open, or that could not be built; after that it goes with it.
- */
+/* A member may leave a batch that is open or could not be built; later it goes with the batch. */
 static inline bool batch_lets_go(const struct batch_at *at)
 {
     return !at->has_doc && (at->state == BATCH_OPEN || at->code.len > 0);
 }
-/* In an open transaction: it leaves. */
+/* In an open transaction: removes the document from its batch. */
 bool batch_leave(struct writer *w, int64_t doc, const struct batch_at *at, struct err *err);

@@ -75,7 +75,7 @@ struct end_op {
     struct str by;
 };
 
-/* Old ones go when another one ends. */
+/* Whenever a hold ends, holds that ended long ago are deleted. */
 static bool hold_forget(struct writer *w, struct err *err)
 {
     int64_t before = clock_wall_us() - (int64_t)HOLD_KEEP_DAYS * 86400 * CLOCK_S;
@@ -84,7 +84,7 @@ static bool hold_forget(struct writer *w, struct err *err)
            db_run(w->db, SQL_HOLD_FORGET, DB_ARGS(db_int(before)), NULL, err);
 }
 
-/* The system, and why it was held. */
+/* Notes the system and the reason of the hold in the audit log. */
 static bool note_end(struct writer *w, struct end_op *o, struct err *err)
 {
     struct hold h;
@@ -122,7 +122,7 @@ bool hold_end(struct store *s, int64_t num, struct str by, bool *ret_was, struct
     return true;
 }
 
-/* Expire and remind: a change that gives back the numbers of what it changed. */
+/* Expire and remind: an update that returns the numbers of the changed holds. */
 struct sweep_op {
     struct store_op op;
     enum sql_id id;
@@ -182,7 +182,7 @@ bool hold_see(struct store *s, int64_t num, struct str sending, struct err *err)
                         NULL, err);
 }
 
-/* ---- look ---- */
+/* ---- reading ---- */
 
 bool hold_list(struct store *s, bool ended, struct arena *a, struct hold *ret, size_t *ret_count,
                struct err *err)

@@ -7,12 +7,12 @@
 
 enum { FORGET_MOST = 5000 };
 
-/* A note is renewed when it is this old: far below the week after which it is forgotten. */
+/* An entry is renewed at this age, far below the week after which it is deleted. */
 #define RENEW_US (INT64_C(86400) * CLOCK_S)
 
-/* ---- whose turn it is ---- */
+/* ---- turns ---- */
 
-/* A SQLite store has one node: it is always its turn. */
+/* A SQLite store has one node, whose turn it always is. */
 bool poll_turn(struct store *s, int64_t gateway, int64_t lease_us, bool *ret_ours, struct err *err)
 {
     *ret_ours = true;
@@ -34,7 +34,7 @@ bool poll_turn_end(struct store *s, int64_t gateway, struct err *err)
                         NULL, err);
 }
 
-/* ---- what was taken ---- */
+/* ---- taken sources ---- */
 
 static struct db_value key_value(const struct sha256 *key)
 {

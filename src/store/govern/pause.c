@@ -97,7 +97,7 @@ bool pause_list(struct store *s, struct arena *a, struct pause *ret, size_t *ret
                        ROWS_INTO(ret, PAUSES_MOST, a, read_pause), &n, err))
         return false;
     for (size_t i = 0; i < n; i++)
-        if ((unsigned)ret[i].what < PAUSES) /* others are of a newer program */
+        if ((unsigned)ret[i].what < PAUSES) /* a newer program may have written other kinds */
             ret[known++] = ret[i];
     *ret_count = known;
     return true;

@@ -1,7 +1,7 @@
-/* pause.h - what a node, or every node, does not do now because somebody said so.
+/* pause.h - pauses: an operator stops intake, delivery or jobs of one node or of all.
  *
- * Stored until somebody says otherwise: a node that starts again goes on as it was told.  A
- * change raises the mark of holds (hold.h).
+ * A pause is stored until an operator resumes, also over restarts.  Every change raises the mark of
+ * holds (hold.h).
  *
  * Threads: any that may block; changes run in the writer.
  */
@@ -30,7 +30,8 @@ struct pause {
 
 enum { PAUSES_MOST = 1000 };
 
-/* what: bits of 1 << pause_what.  Resuming all nodes (0) also takes back what was said of each. */
+/* what: bits of 1 << pause_what.  Dropping the pauses of all nodes (0) also drops those of single
+ * nodes. */
 bool pause_put(struct store *s, int64_t node, unsigned what, struct str reason, struct str by,
                struct err *err);
 bool pause_drop(struct store *s, int64_t node, unsigned what, int64_t *ret_count, struct err *err);

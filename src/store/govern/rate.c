@@ -1,3 +1,41 @@
+/* rate.c - reserves pieces of the timelines of rate-limited systems (rate.h).
+ *
+ * Problem.  A system accepts so many deliveries in a time, from all nodes together.  Nodes start,
+ * stop and die, and their clocks differ.  A question to the database before each delivery would
+ * cost a commit per delivery.
+ *
+ * Method.  The generic cell rate algorithm (core/rate.h): a system has one timeline of theoretical
+ * times, one interval apart.  Its row in rate_bucket has next_ns, the first time that is not
+ * reserved.  A node reserves a piece [next, until) in one commit and then hands out the times of
+ * its piece from memory (engine/dispatch/limiter.c).  A reservation
+ *
+ *   1. locks the row, which is created if it is missing;
+ *   2. reads the store's clock, then the monotonic clock of the node;
+ *   3. lets rate_reserve() decide: a piece, or the time at which to ask again;
+ *   4. writes next_ns;
+ *   5. reports the piece to the limiter, after the commit.
+ *
+ * Invariants
+ *   (1) The pieces of a system are disjoint while the store's clock does not go back: next_ns is
+ *       read and raised under the lock of its row.
+ *   (2) A piece is used only after its reservation is committed (op.ok).
+ *   (3) A transaction locks rows in the order of systems.  The writer calls run() once per group,
+ *       with all its reservations, so sorting them there suffices, and nodes cannot deadlock.
+ *   (4) run() may be repeated for the same operation, when its group failed: the whole answer is
+ *       computed from `last` again.
+ *
+ * Why it is right.  A crash before the commit leaves the row as it was, and nobody has the piece.
+ * A crash behind the commit, or a lost answer to it, loses the piece: the system gets less than
+ * its rate for the length of a piece, never more.  An operation that is not granted writes next_ns
+ * back unchanged.
+ *
+ * Clocks.  The store's clock is read under the lock, so waiting for the lock does not make it
+ * stale.  The monotonic clock is read after it: the limiter's idea of the store's time is late by
+ * the time of that answer, so it sends late rather than early.  If the store's clock goes back, the
+ * row lies further ahead than the rule allows; rate_reserve() then lets the next piece begin where
+ * it would if the burst and a longest piece had just been reserved.  So a system waits for about a
+ * piece and not until the clock is back where it was.
+ */
 #include "store/govern/rate.h"
 
 #include <stdlib.h>
@@ -27,7 +65,7 @@ static int rate_by_system(const void *a, const void *b)
     return ((*x)->system > (*y)->system) - ((*x)->system < (*y)->system);
 }
 
-/* In one order, so that nodes do not wait for each other in a circle. */
+/* Locks rows in the order of systems (invariant 3). */
 static bool rate_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
     struct rate_op **all = ARENA_ARRAY(w->arena, struct rate_op *, count);

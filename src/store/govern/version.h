@@ -1,7 +1,7 @@
-/* version.h - configuration versions: the newest stored one is the truth.
+/* version.h - configuration versions: the newest stored version is in force.
  *
- * Versions are only added; each carries the whole text (without the node section),
- * who made it and why.  What is in force on a node is the newest version it saw.
+ * Versions are only added; each has the whole text (without the node section), its
+ * author and a note.  A node runs the newest version that it has seen.
  */
 #pragma once
 
@@ -21,7 +21,7 @@ struct version {
 };
 
 bool version_newest(struct store *s, int64_t *ret_number, struct err *err); /* 0: none yet */
-/* The one that was in force at a time; 0: there was none yet. */
+/* The version in force at a time; 0: there was none yet. */
 bool version_at(struct store *s, int64_t at_us, int64_t *ret_number, struct err *err);
 /* False with err->kind ERR_NONE: there is no such version. */
 bool version_get(struct store *s, int64_t number, struct arena *a, struct version *ret,
@@ -30,7 +30,7 @@ bool version_get(struct store *s, int64_t number, struct arena *a, struct versio
 bool version_list(struct store *s, size_t limit, struct arena *a, struct version *ret,
                   size_t *ret_count, struct err *err);
 
-/* Add a version.  `expected` is the newest the caller saw: when another came first
- * nothing is added, ERR_TRANSIENT. */
+/* Adds a version.  `expected` is the newest version that the caller has seen; if there is a newer
+ * one, nothing is added: ERR_TRANSIENT. */
 bool version_add(struct store *s, int64_t expected, struct str body, struct str by, struct str note,
                  int64_t *ret_number, struct err *err);

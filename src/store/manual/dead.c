@@ -10,19 +10,19 @@
 
 enum {
     WINDOW = 500,       /* rows read at a time */
-    SCAN_MOST = 20000,  /* rows looked at for one page */
-    ROW_MOST = 4 << 20, /* the texts of one row */
-    MESSAGE_MOST = 300  /* of a message that stands for a group */
+    SCAN_MOST = 20000,  /* rows read for one page */
+    ROW_MOST = 4 << 20, /* texts of one row */
+    MESSAGE_MOST = 300  /* the message of a group is cut here */
 };
 
-/* A row with its words; names are looked up only for what is shown. */
+/* A row with name ids; only the rows that are returned get their names. */
 struct row {
     struct dead_letter letter; /* facts: unknown names and attributes only */
     int64_t sender, receiver, type;
     struct str name;
 };
 
-/* A filter with its names as words; 0: no configuration has had the name. */
+/* A filter with name ids; 0: no configuration ever had the name. */
 struct ready_filter {
     const struct dead_filter *f;
     int64_t gateway, sender, receiver, type;
@@ -97,14 +97,14 @@ static struct row dead_row_of(struct db_rows *row, struct arena *a)
                      .type = db_get_int(row, DEAD_ROW_DTYPE),
                      .name = row_text(row, DEAD_ROW_NAME, a) };
 
-    if (!db_is_null(row, DEAD_ROW_FACTS)) /* what cannot be read says nothing */
+    if (!db_is_null(row, DEAD_ROW_FACTS)) /* unreadable facts count as none */
         (void)facts_read(row_text(row, DEAD_ROW_FACTS, a), a, &r.letter.facts);
     return r;
 }
 
 /* ---- walking ---- */
 
-/* Gets the rows that match; false: enough. */
+/* Gets the rows that match; false: stop. */
 typedef bool visit(void *arg, const struct row *row);
 
 struct walk {
@@ -146,8 +146,8 @@ static bool walk_window(struct db *db, struct walk *k, struct err *err)
     return true;
 }
 
-/* Until the visitor has enough, `scan_most` rows were looked at, or all; a connection is
- * held for one window at a time. */
+/* Walks until the visitor stops, `scan_most` rows were read, or the end.  Holds a connection for
+ * one window at a time. */
 static bool dead_walk_on(struct walk *k, int64_t scan_most, int64_t *ret_next, struct err *err)
 {
     while (!k->enough && !k->end && k->looked < scan_most) {
@@ -240,9 +240,9 @@ struct groups {
     enum dead_by by;
     struct arena *arena;
     struct dead_group *list;
-    int64_t words[DEAD_GROUPS_MOST]; /* of the keys; 0: list[i].key is as it was found */
+    int64_t words[DEAD_GROUPS_MOST]; /* name ids of the keys; 0: list[i].key is an extracted text */
     char *messages[DEAD_GROUPS_MOST];
-    size_t count, last; /* last: often the next one is of the same group */
+    size_t count, last; /* last: the group of the previous row, tried first */
     bool full;
 };
 

@@ -30,8 +30,8 @@ struct edit_op {
     struct operate_answer *answer;
 
     int64_t now_us;
-    bool made;  /* there is a new document */
-    bool ended; /* the original went to the table of this day */
+    bool made;  /* a new document was stored */
+    bool ended; /* the original moved to the table of `day` */
     int64_t day;
 
     pthread_mutex_t mutex;
@@ -39,7 +39,7 @@ struct edit_op {
     bool is_done;
 };
 
-/* One edit under way. */
+/* The state of one edit while it runs. */
 struct work {
     struct writer *w;
     struct edit_op *op;
@@ -54,7 +54,7 @@ struct work {
 static bool edit_say(struct work *k, enum operate_result result, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Always true: an answer is no failure. */
+/* Returns true: a refusal is an answer, not an error. */
 static bool edit_say(struct work *k, enum operate_result result, const char *fmt, ...)
 {
     va_list ap;
@@ -87,7 +87,7 @@ static struct str edit_line_of(struct work *k, enum timeline_outcome outcome, in
     return arena_copy(k->w->arena, buf_view(&line));
 }
 
-/* The line in the original's timeline. */
+/* The line for the timeline of the original. */
 static struct str line_of_original(struct work *k)
 {
     char id[ID_TEXT];
@@ -101,9 +101,9 @@ static struct str line_of_original(struct work *k)
                             id)));
 }
 
-/* ---- an original that lives ---- */
+/* ---- a live original ---- */
 
-/* False with ERR_NONE: it does not live. */
+/* False with ERR_NONE: there is no such live document. */
 static bool edit_read_live(struct work *k, struct err *err)
 {
     AUTO(db_rows_done) struct db_rows rows = { 0 };
@@ -122,7 +122,7 @@ static struct str endpoint_of(const struct work *k, const struct live_delivery *
     return name_text(k->w->store, p->endpoint);
 }
 
-/* Nothing may be on the wire, and nobody may have to guess what its receiver has. */
+/* Refuses a delivery that is being sent, or whose receiver may have it (in doubt). */
 static bool find_part(struct work *k, struct live_delivery *p, struct err *err)
 {
     if (delivery_is_over(p->state))
@@ -181,7 +181,8 @@ static bool end_original(struct work *k, struct err *err)
     return true;
 }
 
-/* Nobody has it in hand who waits in a batch: it leaves, unless that has closed. */
+/* A document without a task waits in a batch or is being worked on.  A member leaves an open batch;
+ * a closed batch refuses. */
 static bool supersede_member(struct work *k, struct err *err)
 {
     struct batch_at at;
@@ -226,7 +227,7 @@ static bool note_live(struct work *k, struct err *err)
     return db_batch(k->w->db, SQL_SETTLE_TRAIL, DB_NO_SLOT, row, 2, 1, err);
 }
 
-/* ---- an original that is over ---- */
+/* ---- an ended original ---- */
 
 /* False with ERR_NONE: it is not in this table. */
 static bool edit_find_ended(struct work *k, int64_t slot, enum document_state *ret, struct err *err)
@@ -241,7 +242,7 @@ static bool edit_find_ended(struct work *k, int64_t slot, enum document_state *r
     return *ret < DOCUMENT_STATES && row_is_id(&rows, EDIT_DONE_ID, &k->order->original);
 }
 
-/* What was cancelled is not sent any more: an edit may stand for it. */
+/* A cancelled document may be superseded: nothing of it is sent any more. */
 static bool edit_ended(struct work *k, int64_t slot, enum document_state state, struct err *err)
 {
     bool supersede = k->order->supersede;
@@ -261,7 +262,7 @@ static bool edit_ended(struct work *k, int64_t slot, enum document_state state, 
                        NULL, err);
 }
 
-/* *ret_found: it is among the ended, and the answer is given. */
+/* *ret_found: the original has ended, and the answer is given. */
 static bool look_among_ended(struct work *k, bool *ret_found, struct err *err)
 {
     struct slots *slots = ARENA_NEW(k->w->arena, struct slots);
@@ -280,7 +281,7 @@ static bool look_among_ended(struct work *k, bool *ret_found, struct err *err)
     return true;
 }
 
-/* One that is set going again, or ends, between two looks is found at the next. */
+/* Looks twice: the original may end, or be revived, between the two lookups. */
 static bool settle_original(struct work *k, struct err *err)
 {
     bool ended = false;
@@ -340,7 +341,7 @@ static bool make_document(struct work *k, struct err *err)
 
 /* ---- the verb ---- */
 
-/* Of two with one key in a group the second gets the first one's answer. */
+/* Two edits of a group with the same idempotency key: the second gets the answer of the first. */
 static bool is_twin(struct edit_op *const *before, size_t count, struct accept_op *doc)
 {
     for (size_t i = 0; doc->has_key && i < count; i++) {
@@ -372,7 +373,7 @@ static bool edit_one(struct work *k, struct edit_op *const *before, size_t count
     return is_refused(k) || make_document(k, err);
 }
 
-/* In the audit log: the original and its edit, or a document of nobody. */
+/* Notes the original and its edit, or the new document, in the audit log. */
 static void note_made(struct work *k)
 {
     char original[ID_TEXT], made[ID_TEXT], text[sizeof k->op->answer->text + ID_TEXT + 20];
@@ -429,7 +430,7 @@ static void edit_committed(struct writer *w, struct store_op **ops, size_t count
 
 static const struct store_verb edit_verb = { .name = "edit",
                                              .run = edit_run,
-                                             .last = true, /* the row of order_seq */
+                                             .last = true, /* locks the row of order_seq */
                                              .committed = edit_committed };
 
 static void edit_on_done(struct store_op *op)

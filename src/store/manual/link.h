@@ -1,9 +1,9 @@
-/* link.h - documents that come from documents.
+/* link.h - links from documents to documents that were made of them.
  *
- * A link is written in the transaction that makes its child, and goes with the first of the
- * two that goes (retain.h).
+ * A link is written in the transaction that makes the child, and deleted when the first of the two
+ * documents is purged (retain.h).
  *
- * Threads: link_add() the writers, in an open transaction; looking any that may block.
+ * Threads: link_add() the writers, in an open transaction; reading any that may block.
  */
 #pragma once
 
@@ -30,7 +30,7 @@ enum { LINK_PAGE_MOST = 200 };
 bool link_add(struct writer *w, int64_t parent, enum link_kind kind, int64_t child,
               struct err *err);
 
-/* A child, and the place behind which a list goes on. */
+/* A child, and the position from which a list resumes. */
 struct link_child {
     int64_t kind, num;
 };
@@ -40,6 +40,6 @@ struct link_child {
 bool link_children(struct store *s, int64_t parent, int64_t kind, struct link_child after,
                    struct link_child *ret, size_t limit, size_t *ret_count, struct err *err);
 
-/* The document it comes from; *ret is 0 when there is none. */
+/* *ret 0: the document has no parent of this kind. */
 bool link_parent(struct store *s, int64_t child, enum link_kind kind, int64_t *ret,
                  struct err *err);

@@ -5,8 +5,9 @@
 #include "store/kernel/store_state.h"
 #include "store/road/order.h"
 
-/* Whose turn it is may change under our hands only where a lane decides, and there not any more
- * once it is locked.  By itself: a statement sees what was so when it began. */
+/* PostgreSQL: locks the deliveries that stand in a lane without a task, so that no other
+ * transaction gives one of them a task meanwhile.  It is a statement of its own because the next
+ * one must see what was committed before the lock was granted. */
 static bool lock_standing(struct writer *w, int64_t doc, struct err *err)
 {
     int64_t count;

@@ -1,4 +1,4 @@
-/* parts.h - the deliveries of a live document, as the verbs see them that change it by hand
+/* live_deliveries.h - the deliveries of a live document, for verbs that change it by hand
  * (operate.c, resolve.c, edit.c), in an open transaction. */
 #pragma once
 
@@ -14,12 +14,12 @@ struct live_delivery {
     int64_t num, endpoint, queue, due_us;
     enum delivery_state state;
     struct str id;
-    bool sent;    /* it may have arrived: its receiver is asked (intent.h) */
-    bool ordered; /* it is of a lane (order.h) ... */
-    bool waits;   /* ... in which it waits, and has no task */
-    bool left;    /* ... which it has left: it goes back there */
+    bool sent;    /* a send was begun: it may have arrived (intent.h) */
+    bool ordered; /* it belongs to a lane (order.h) ... */
+    bool waits;   /* ... in which it waits, without a task */
+    bool left;    /* ... which it has left, and to which it returns */
 
-    /* the verb's own */
+    /* used by the verb */
     bool chosen;
     struct task_place place;
 };
@@ -29,6 +29,6 @@ struct live_deliveries {
     size_t count;
 };
 
-/* Texts are in the arena of the group. */
+/* Texts are in the writer's arena. */
 bool live_deliveries_read(struct writer *w, int64_t doc, struct live_deliveries *ret,
                           struct err *err);

@@ -32,7 +32,7 @@ const char *const operate_results[] = {
     [OPERATE_NOTHING] = "nothing",
 };
 
-/* A place at which a task was put: SQLite's claims have to know. */
+/* Where a task was put, for the claims of SQLite (after the commit). */
 struct put {
     int64_t queue;
     struct claim_place place;
@@ -49,11 +49,11 @@ struct operate_op {
     int64_t now_us;
     struct put *puts;
     size_t put_count, put_room;
-    size_t ended; /* documents, and the days to whose tables they went */
+    size_t ended; /* ended documents, and the days of their tables */
     int64_t *days;
 };
 
-/* One target under way. */
+/* The state of one target while it runs. */
 struct work {
     struct writer *w;
     struct operate_op *op;
@@ -68,7 +68,7 @@ struct work {
 static bool operate_say(struct work *k, enum operate_result result, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Always true: an answer is no failure. */
+/* Returns true: a refusal is an answer, not an error. */
 static bool operate_say(struct work *k, enum operate_result result, const char *fmt, ...)
 {
     va_list ap;
@@ -97,7 +97,7 @@ static void note_put(struct work *k, int64_t queue, struct claim_place place)
 {
     struct operate_op *o = k->op;
 
-    for (size_t i = 0; i < o->put_count; i++) /* what stands behind the first is found too */
+    for (size_t i = 0; i < o->put_count; i++) /* the claimer finds what is behind the lowest */
         if (o->puts[i].queue == queue) {
             if (place.id < o->puts[i].place.id)
                 o->puts[i].place.id = place.id;
@@ -120,7 +120,7 @@ static bool operate_put_ready(struct work *k, int64_t queue, int64_t task, int64
 
 /* ---- the document ---- */
 
-/* The line in the timeline is what the answer says. */
+/* The timeline line has the text of the answer. */
 static struct str operate_line_of(struct work *k, enum timeline_outcome outcome, int64_t config)
 {
     AUTO(buf_done) struct buf line = BUF_INIT(TIMELINE_LINE);
@@ -144,7 +144,7 @@ static bool operate_add_line(struct work *k, enum timeline_outcome outcome, int6
     return db_batch(k->w->db, SQL_SETTLE_TRAIL, DB_NO_SLOT, row, 2, 1, err);
 }
 
-/* Some receiver may have it, whatever became of the rest: then its rule counts, not the order. */
+/* Unless all was cancelled a receiver may have the document: then its retention rule decides. */
 static bool end_document(struct work *k, enum document_state state, struct err *err)
 {
     int64_t keep_days = state == DOCUMENT_CANCELLED ? k->order->keep_days : RETAIN_BY_RULE;
@@ -159,7 +159,7 @@ static bool end_document(struct work *k, enum document_state state, struct err *
     return true;
 }
 
-/* A run of it, as its row will say where to begin. */
+/* Adds a run task; the row says where the run begins (operate.h). */
 static bool start_run(struct work *k, int64_t config, struct err *err)
 {
     bool forget = k->order->from == RETRY_EXTRACT;
@@ -211,8 +211,8 @@ static bool was_sent(const struct work *k)
     return false;
 }
 
-/* Their tasks are looked for before anything is changed.  False with ERR_NONE: somebody has
- * one in hand. */
+/* Finds the tasks of the chosen deliveries before anything is changed.  False with ERR_NONE: one is
+ * claimed, and the answer says so. */
 static bool find_parts(struct work *k, struct err *err)
 {
     for (size_t i = 0; i < k->parts.count; i++) {
@@ -254,7 +254,7 @@ static void say_parts(struct work *k, const char *one, const char *many)
     (void)operate_say(k, OPERATE_DONE, "%zu %s: %s", n, n == 1 ? one : many, names.ptr);
 }
 
-/* Without what an earlier start added, with what this one adds. */
+/* Replaces the suffix of an earlier restart, if any, by that of this one. */
 static struct str new_id(struct work *k, struct str id)
 {
     static const struct str word = { ".again", 6 };
@@ -320,7 +320,7 @@ static bool retry_parts(struct work *k, struct err *err)
         return err->kind == ERR_NONE;
     for (size_t i = 0; i < k->parts.count; i++)
         if (k->parts.list[i].chosen && k->parts.list[i].place.at == PLACE_READY) {
-            k->parts.list[i].chosen = false; /* it is due already */
+            k->parts.list[i].chosen = false; /* already due */
             n--;
         }
     if (n == 0)
@@ -329,7 +329,7 @@ static bool retry_parts(struct work *k, struct err *err)
     return send_parts(k, err) && operate_add_line(k, TIMELINE_AGAIN, 0, err);
 }
 
-/* Everything from the start: what is not delivered goes, the run makes it anew. */
+/* A new run: deliveries that are not delivered are dropped, the run creates them anew. */
 static bool restart(struct work *k, struct err *err)
 {
     struct db_value doc = db_int(k->doc);
@@ -468,8 +468,8 @@ static bool doubt_live(struct work *k, struct err *err)
     return operate_add_line(k, TIMELINE_DOUBT, 0, err);
 }
 
-/* The batch may have been sent since.  It is a dead letter by itself: retried it joins again, with
- * what comes in now. */
+/* The batch may have been sent since the backup.  The member leaves it as a dead letter; a retry
+ * lets it join the current batch. */
 static bool doubt_member(struct work *k, struct err *err)
 {
     struct str why = STR("it came out of a backup: its batch may have been sent since");
@@ -490,7 +490,7 @@ static bool doubt_member(struct work *k, struct err *err)
            operate_add_line(k, TIMELINE_DOUBT, 0, err);
 }
 
-/* ---- documents that ended ---- */
+/* ---- ended documents ---- */
 
 static bool operate_revive(struct work *k, int64_t slot, struct err *err)
 {
@@ -501,7 +501,7 @@ static bool operate_revive(struct work *k, int64_t slot, struct err *err)
     if (!db_run_slot(db, SQL_OPERATE_REVIVE, slot, num, &moved, err))
         return false;
     if (moved != 1)
-        return say_busy(k); /* another did the same */
+        return say_busy(k); /* another operation revived it, or it was purged */
     return (db->kind != DB_SQLITE || db_run_slot(db, SQL_OPERATE_REVIVED, slot, num, NULL, err)) &&
            start_run(k, k->order->from == RETRY_DELIVERY ? 0 : k->order->config, err);
 }
@@ -554,7 +554,7 @@ static bool operate_ended(struct work *k, struct err *err)
 
 /* ---- the verb ---- */
 
-/* False with ERR_NONE: it does not live. */
+/* False with ERR_NONE: there is no such live document. */
 static bool operate_read_live(struct work *k, struct err *err)
 {
     AUTO(db_rows_done) struct db_rows rows = { 0 };
@@ -621,7 +621,7 @@ static bool operate_one(struct work *k, struct err *err)
 
 /* ---- the audit log ---- */
 
-/* A document: the states that its deliveries were in, and what was answered. */
+/* Notes one document: the former states of its deliveries, and the answer. */
 static void note_one(struct work *k)
 {
     AUTO(buf_done) struct buf was = BUF_INIT(1000);
@@ -641,7 +641,7 @@ static void note_one(struct work *k)
                       str_of(k->answer->text));
 }
 
-/* Many: how many; each has a line in its timeline. */
+/* Notes a bulk action: only the number, because each document has a timeline line. */
 static void note_bulk(struct writer *w, struct operate_op *o)
 {
     char text[80];

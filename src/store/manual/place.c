@@ -20,7 +20,7 @@ static bool is_claimed(struct writer *w, int64_t task, bool *ret, struct err *er
     return true;
 }
 
-/* The first row of a search for a task: its prio and rank, or when it is due. */
+/* The first row of a query for a task: its prio and rank, or its due time. */
 static bool place_look(struct writer *w, enum sql_id id, struct db_args args, bool *ret_found,
                        int64_t ret[static 2], struct err *err)
 {
@@ -40,7 +40,7 @@ static bool place_look(struct writer *w, enum sql_id id, struct db_args args, bo
 static bool find_ready(struct writer *w, const struct place_ask *ask, struct task_place *ret,
                        struct err *err)
 {
-    /* Where they are put; only what was moved about must be searched for. */
+    /* The usual keys of a task; only a task that was moved needs the scan below. */
     const int64_t usual[][2] = { { PRIO_NORMAL, ask->received_us },
                                  { PRIO_HIGH, ask->received_us },
                                  { PRIO_LOW, ask->received_us },

@@ -30,13 +30,13 @@ struct resolve_op {
     struct operate_answer *answers;
 
     int64_t now_us;
-    struct put *puts; /* tasks that SQLite's claims have to know of */
+    struct put *puts; /* new tasks, for the claims of SQLite (after the commit) */
     size_t put_count;
-    size_t ended; /* documents, and the days to whose tables they went */
+    size_t ended; /* ended documents, and the days of their tables */
     int64_t *days;
 };
 
-/* One document under way. */
+/* The state of one document while it runs. */
 struct work {
     struct writer *w;
     struct resolve_op *op;
@@ -46,7 +46,7 @@ struct work {
     struct live_deliveries parts;
 };
 
-/* Always true: an answer is no failure. */
+/* Returns true: a refusal is an answer, not an error. */
 static bool resolve_say(struct work *k, enum operate_result result, const char *text)
 {
     k->answer->result = result;
@@ -54,7 +54,7 @@ static bool resolve_say(struct work *k, enum operate_result result, const char *
     return true;
 }
 
-/* False with ERR_NONE: it does not live. */
+/* False with ERR_NONE: there is no such live document. */
 static bool find_document(struct work *k, const struct id *id, struct err *err)
 {
     AUTO(db_rows_done) struct db_rows rows = { 0 };
@@ -80,7 +80,7 @@ static size_t resolve_choose(struct work *k)
 
 /* ---- the timeline ---- */
 
-/* One line says who decided, and one for each delivery what it is now. */
+/* One line for the decision, and one for each delivery with its new state. */
 static struct str lines_of(struct work *k)
 {
     bool delivered = k->order->as == RESOLVE_DELIVERED;
@@ -123,7 +123,7 @@ static void say_done(struct work *k)
     (void)resolve_say(k, OPERATE_DONE, text.ptr);
 }
 
-/* ---- what is done ---- */
+/* ---- the decision ---- */
 
 static bool deliver(struct work *k, struct live_delivery *p, struct err *err)
 {
@@ -144,7 +144,7 @@ static bool resend(struct work *k, struct live_delivery *p, struct err *err)
 
     require(delivery_may_move(p->state, DELIVERY_READY));
     p->state = DELIVERY_READY;
-    if (p->ordered) /* others of its lane may be in doubt too (restore.h): it waits at its place */
+    if (p->ordered) /* others of its lane may be in doubt too (restore.h): wait in the lane */
         return db_run(k->w->db, SQL_DELIVERY_AGAIN,
                       DB_ARGS(db_int(p->num), db_text(p->id), db_int(now), db_int(0)), NULL, err) &&
                db_run(k->w->db, SQL_ORDER_WAIT, DB_ARGS(db_int(p->num)), NULL, err);
@@ -167,7 +167,7 @@ static bool settle_parts(struct work *k, struct err *err)
     return true;
 }
 
-/* The last delivery that ends ends its document. */
+/* Ends the document if all its deliveries have ended. */
 static bool end_or_note(struct work *k, struct err *err)
 {
     struct db_value row[] = { db_int(k->doc), db_bytes(lines_of(k)) };

@@ -1,7 +1,7 @@
-/* resolve.h - a person says what became of deliveries that are in doubt.
+/* resolve.h - an operator decides about deliveries in doubt.
  *
- * Delivered: the receiver has it, and it is over.  Resend: it has not, and it is sent again
- * under the same id.  Who said so and when is a line in the document's timeline.
+ * Delivered: the receiver has it; the delivery ends.  Resend: the receiver does not have it; it is
+ * sent again under the same id.  A line in the document's timeline says who decided, and when.
  *
  * Threads: any that may block; changes run in the writer.
  */
@@ -14,7 +14,7 @@ enum resolve_as { RESOLVE_DELIVERED, RESOLVE_RESEND };
 struct resolve_order {
     struct str who; /* for the timeline */
     enum resolve_as as;
-    int64_t endpoint;  /* only its deliveries; 0: all that are in doubt */
+    int64_t endpoint;  /* only deliveries to this endpoint (name id); 0: all in doubt */
     int64_t keep_days; /* how long an ended document is kept */
 };
 

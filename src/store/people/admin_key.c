@@ -99,7 +99,7 @@ bool admin_key_use(struct store *s, struct str name, int64_t used_us, struct err
                         NULL, err);
 }
 
-/* ---- looking ---- */
+/* ---- reading ---- */
 
 static void admin_key_read_key(struct db_rows *row, struct arena *a, void *to)
 {

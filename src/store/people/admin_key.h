@@ -1,10 +1,10 @@
-/* admin_key.h - keys for the admin API: machines that ask, and what they may.
+/* admin_key.h - keys with which programs use the admin API.
  *
- * A key is `wbk_NAME_SECRET`, as those of gateways are (caller.h): NAME finds it, the SHA-256 of
- * the whole key proves it.  The key itself is shown once, when it is made, and kept nowhere.  What
- * it may do is what its roles allow at the moment (role.h).
+ * A key is `wbk_NAME_SECRET`, like those of gateways (caller.h): NAME identifies it, the SHA-256 of
+ * the whole key proves it.  The key itself is shown once, when it is made, and not stored.  Its
+ * rights are those of its roles at the moment of a request (role.h).
  *
- * A title is that of one key: what a key does is told under it.
+ * Titles are unique: what a key does is recorded under its title.
  *
  * Bounded: ADMIN_KEYS_MOST keys.
  * Threads: any that may block; changes run in the writer and raise role_mark().
@@ -31,17 +31,17 @@ struct admin_key {
     struct str *roles; /* names */
     size_t role_count;
     int64_t expires_us; /* 0: never */
-    int64_t used_us;    /* by the minute; 0: not yet */
+    int64_t used_us;    /* to the minute; 0: never */
     int64_t made_us;
     struct str by;
 };
 
-/* Of `key` title, roles, expires_us and by are read.  ERR_LIMIT: there are too many. */
+/* Uses title, roles, expires_us and by of `key`.  ERR_LIMIT: there are ADMIN_KEYS_MOST. */
 bool admin_key_add(struct store *s, const struct admin_key *key, char ret_name[static KEY_NAME],
                    char ret_key[static KEY_TEXT], struct err *err);
 bool admin_key_remove(struct store *s, struct str name, bool *ret_was_there, struct err *err);
-/* It was used then; raises no mark. */
+/* Records the last use; raises no mark. */
 bool admin_key_use(struct store *s, struct str name, int64_t used_us, struct err *err);
-/* By name. */
+/* Sorted by name. */
 bool admin_key_list(struct store *s, struct arena *a, struct admin_key **ret, size_t *ret_count,
                     struct err *err);

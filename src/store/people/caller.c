@@ -16,7 +16,7 @@ struct caller_op {
     struct sha256 secret;
 };
 
-/* For which gateway it was, and its title. */
+/* Notes the gateway and title of a removed caller in the audit log. */
 static bool note_drop(struct writer *w, struct caller_op *o, struct err *err)
 {
     AUTO(db_rows_done) struct db_rows rows = { 0 };

@@ -1,7 +1,7 @@
-/* caller.h - who may send: keys of gateways.
+/* caller.h - callers: keys with which senders use a gateway.
  *
- * A key is `wbk_NAME_SECRET`: NAME finds it, the SHA-256 of the whole key proves it.
- * The key itself is shown once, when it is made, and kept nowhere.
+ * A key is `wbk_NAME_SECRET`: NAME identifies it, the SHA-256 of the whole key proves it.
+ * The key itself is shown once, when it is made, and not stored.
  */
 #pragma once
 
@@ -18,7 +18,7 @@ struct store;
 enum { CALLERS_MOST = 100000 };
 
 struct caller {
-    int64_t id, gateway, made_us; /* gateway: word */
+    int64_t id, gateway, made_us; /* gateway: name id */
     struct str name, title;
     struct sha256 secret;
 };
@@ -28,7 +28,7 @@ bool caller_add(struct store *s, int64_t gateway, struct str title, char ret_nam
 bool caller_remove(struct store *s, struct str name, bool *ret_was_there, struct err *err);
 bool caller_list(struct store *s, struct arena *a, struct caller **ret, size_t *ret_count,
                  struct err *err);
-/* Its name; empty: it is gone. */
+/* *ret is empty if the caller was removed. */
 bool caller_name(struct store *s, int64_t id, struct arena *a, struct str *ret, struct err *err);
-/* Grows with every change, on whatever node. */
+/* A mark that grows with every change, on any node. */
 bool caller_mark(struct store *s, int64_t *ret, struct err *err);

@@ -22,7 +22,7 @@ bool role_name_fits(struct str name)
     return name.len > 0 && name.len <= ROLE_NAME_MOST;
 }
 
-/* ---- what a role may be ---- */
+/* ---- validation ---- */
 
 static bool check_systems(const struct role *r, struct err *err)
 {
@@ -137,7 +137,7 @@ bool role_drop(struct store *s, struct str name, bool *ret_was_there, struct err
                             ret_was_there, err);
 }
 
-/* ---- looking ---- */
+/* ---- reading ---- */
 
 static unsigned read_rights(struct str words)
 {
@@ -192,7 +192,7 @@ static void add_role(const struct role *r, struct rights *to)
     if (r->everywhere)
         (void)rights_add(to, r->bits, (struct str){ 0 });
     for (size_t i = 0; !r->everywhere && i < r->system_count; i++)
-        (void)rights_add(to, r->bits, r->systems[i]); /* false: left out */
+        (void)rights_add(to, r->bits, r->systems[i]); /* false: too many systems, left out */
 }
 
 void role_rights_of(const struct role *roles, size_t role_count, const struct str *names,

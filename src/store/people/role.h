@@ -1,7 +1,7 @@
-/* role.h - roles that somebody made: rights, for all systems or for named ones.
+/* role.h - roles that users define: rights, for all systems or for named ones.
  *
- * Built-in roles (core/rights.h) have no row and cannot be changed.  A right is kept as its word,
- * so that rows outlive programs; words that this program does not know are left out.
+ * Built-in roles (core/rights.h) have no row and cannot be changed.  A right is stored by its name,
+ * so that rows outlive program versions; unknown names are ignored.
  *
  * Bounded: ROLES_MOST roles, RIGHTS_SYSTEMS_MOST systems of each.
  * Threads: any that may block; changes run in the writer.
@@ -30,24 +30,23 @@ struct role {
     struct str by;
 };
 
-/* A name that a role, a user or a key may have: letters, digits, '-', '_', '.', up to
- * ROLE_NAME_MOST. */
+/* A valid name of a role: letters, digits, '-', '_', '.', up to ROLE_NAME_MOST. */
 bool role_name_fits(struct str name);
 
-/* In place of the one before; the same again changes nothing.  ERR_PERMANENT, with the reason: it
- * is built in; it has no right, one that is about the whole node beside named systems, one about
- * documents without `see`, or `edit` without `payload`. ERR_LIMIT: there are too many. */
+/* Adds a role or replaces the one of that name; an equal role changes nothing.  ERR_PERMANENT, with
+ * the reason: the name is built in; no rights; a right over the whole node for named systems; a
+ * right on documents without `see`; `edit` without `payload`.  ERR_LIMIT: too many. */
 bool role_put(struct store *s, const struct role *role, struct err *err);
 bool role_drop(struct store *s, struct str name, bool *ret_was_there, struct err *err);
-/* By name, without the built-in ones. */
+/* Sorted by name, without the built-in roles. */
 bool role_list(struct store *s, struct arena *a, struct role **ret, size_t *ret_count,
                struct err *err);
 
-/* What all of these roles together allow, of those that were listed and of built-in ones; a name
- * that no role has allows nothing, and systems beyond RIGHTS_SYSTEMS_MOST are left out.  Texts are
- * the list's. */
+/* The union of the rights of the named roles, from `roles` and the built-in ones.  An unknown name
+ * adds nothing; systems beyond RIGHTS_SYSTEMS_MOST are left out.  Texts are borrowed from `roles`.
+ */
 void role_rights_of(const struct role *roles, size_t role_count, const struct str *names,
                     size_t count, struct rights *ret);
 
-/* Grows with every change of roles and of who has them, on whatever node. */
+/* A mark that grows with every change of roles and of their holders, on any node. */
 bool role_mark(struct store *s, int64_t *ret, struct err *err);

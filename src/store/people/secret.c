@@ -34,7 +34,7 @@ enum {
 #define KEY_NAME "secret.key"
 #define KEY_ENV  "WAYBILL_SECRET_KEY_FILE"
 
-/* What is made of the key in the file: one key per purpose. */
+/* Keys derived from the key file, one per purpose. */
 struct keys {
     unsigned char seal[KEY_BYTES], print[KEY_BYTES], id[KEY_ID];
 };
@@ -57,7 +57,7 @@ static void secret_derive(const unsigned char key[KEY_BYTES], struct keys *ret)
     memcpy(ret->id, id, KEY_ID);
 }
 
-/* 64 hex digits, and a newline perhaps. */
+/* 64 hex digits; line ends behind them are ignored. */
 static bool secret_read_key(int fd, const char *what, struct keys *ret, struct err *err)
 {
     char text[KEY_TEXT + 3];
@@ -117,7 +117,7 @@ static bool make_key_file(struct store *s, struct err *err)
     return ok;
 }
 
-/* A new key where there is none yet; but never beside values that another one seals. */
+/* Creates the key file if it is missing, but not while values are sealed under a lost key. */
 static bool make_first_key(struct store *s, struct err *err)
 {
     struct stat st;
@@ -268,7 +268,7 @@ struct secret_op {
     bool full;
 };
 
-/* By fingerprint. */
+/* Notes the old and new fingerprint in the audit log. */
 static bool note_change(struct writer *w, struct secret_op *o, struct err *err)
 {
     AUTO(db_rows_done) struct db_rows rows = { 0 };
@@ -351,7 +351,7 @@ bool secret_drop(struct store *s, struct str name, bool *ret_was, struct err *er
     return true;
 }
 
-/* ---- look ---- */
+/* ---- reading ---- */
 
 static void read_secret(struct db_rows *row, struct arena *a, void *to)
 {
@@ -399,7 +399,7 @@ void secret_clear(struct str value)
     union {
         const char *lent;
         char *own;
-    } bytes = { .lent = value.ptr }; /* of the arena that secret_get() was given */
+    } bytes = { .lent = value.ptr }; /* writable: it is in the arena of secret_get() */
 
     if (value.len > 0)
         sodium_memzero(bytes.own, value.len);

@@ -16,7 +16,7 @@ static struct str session_digest_bytes(const struct sha256 *d)
 struct session_op {
     struct store_op op;
     const struct session *made;
-    const struct sha256 *id; /* that ends; may be NULL */
+    const struct sha256 *id; /* the session to end; may be NULL */
     int64_t changed;
     const struct session_use *uses;
     size_t count;
@@ -42,7 +42,7 @@ static bool session_add_run(struct writer *w, struct store_op **ops, size_t coun
         !db_run(w->db, SQL_USER_CAME, DB_ARGS(db_text(o->made->user), db_text(o->made->password)),
                 &o->changed, err))
         return false;
-    o->op.nothing = o->changed == 0; /* nobody came: the session before goes on */
+    o->op.nothing = o->changed == 0; /* login refused: the former session stays valid */
     if (o->op.nothing)
         return true;
     return (o->id == NULL || db_run(w->db, SQL_SESSION_DROP,
@@ -98,7 +98,7 @@ bool session_note_used(struct store *s, const struct session_use *uses, size_t c
     return writers_call(s->writers, &use_verb, &o.op, err);
 }
 
-/* ---- looking ---- */
+/* ---- reading ---- */
 
 static void read_session(struct db_rows *row, struct arena *a, void *to)
 {

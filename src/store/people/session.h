@@ -1,8 +1,8 @@
-/* session.h - who is logged in.
+/* session.h - login sessions.
  *
- * A session is 256 random bits that a browser has; only their digest is kept.  It ends when it was
- * not used for SESSION_IDLE_US, when it is SESSION_LASTS_US old, or when somebody ends it.  Every
- * change raises the mark of user.h, but for when it was last seen.
+ * A session is 256 random bits in a browser; only their digest is stored.  It ends after
+ * SESSION_IDLE_US without use, at the age of SESSION_LASTS_US, or by logout.  Every change but that
+ * of the last use raises the mark of user.h.
  *
  * Threads: any that may block.
  */
@@ -25,7 +25,7 @@ struct store;
 
 enum {
     SESSIONS_MOST = 20000,
-    SESSIONS_OF_ONE = 20, /* of one user; the oldest make room */
+    SESSIONS_OF_ONE = 20, /* per user; the oldest are ended */
     SESSION_AGENT_MOST = 200,
     SESSION_ADDRESS_MOST = 64,
 };
@@ -33,18 +33,18 @@ enum {
 struct session {
     struct sha256 id;
     struct str user, address, agent;
-    struct str password; /* of a new one: the hash that was verified; empty: they came otherwise */
+    struct str password; /* new session: the verified hash; empty: no password login */
     int64_t made_us, seen_us, expires_us;
-    int64_t idle_us, left_us; /* by the store's clock, when it was read */
+    int64_t idle_us, left_us; /* by the store's clock, at the time of reading */
 };
 
-/* *ret_was false: there is no such user any more, it is disabled, or has another password. `before`
- * (may be NULL) is the session that it replaces, if they came. */
+/* *ret_was false: the user does not exist any more, is disabled, or has another password; nothing
+ * is changed.  `before` (may be NULL) is the session that the new one replaces. */
 bool session_add(struct store *s, const struct session *made, const struct sha256 *before,
                  bool *ret_was, struct err *err);
 bool session_end(struct store *s, const struct sha256 *id, bool *ret_was, struct err *err);
 
-/* Those that were used so long ago, and not later. */
+/* A session, and how long ago it was last used. */
 struct session_use {
     struct sha256 id;
     int64_t ago_us;
@@ -53,6 +53,6 @@ struct session_use {
 bool session_note_used(struct store *s, const struct session_use *uses, size_t count,
                        struct err *err);
 
-/* Those that last, the newest first, at most SESSIONS_MOST. */
+/* Valid sessions, newest first, at most SESSIONS_MOST. */
 bool session_list(struct store *s, struct arena *a, struct session **ret, size_t *ret_count,
                   struct err *err);

@@ -90,7 +90,7 @@ struct user_op {
     int64_t lasts_us;
     int64_t changed;
     bool full;
-    struct arena *arena; /* for what comes back */
+    struct arena *arena; /* for the answer */
     struct str name;
 };
 
@@ -108,7 +108,7 @@ static bool user_insert(struct writer *w, const struct user *u, int64_t *ret_cha
                   ret_changed, err);
 }
 
-/* *ret_ended: how many sessions and links. */
+/* *ret_ended: the number of ended sessions and links. */
 static bool end_all_of(struct writer *w, struct str name, const struct sha256 *but,
                        int64_t *ret_ended, struct err *err)
 {
@@ -245,7 +245,7 @@ bool user_drop(struct store *s, struct str name, bool *ret_was, struct err *err)
 
 /* ---- links ---- */
 
-/* The first user gets one while there is none, of users and of links. */
+/* An invitation without a name is allowed only while no user and no other link exists. */
 static bool may_invite(struct writer *w, struct str name, bool *ret, struct err *err)
 {
     int64_t users, links;

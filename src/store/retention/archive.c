@@ -38,23 +38,23 @@ enum {
 
 /* ---- files ---- */
 
-/* A file that is being written, with the digest of what was. */
+/* A file being written, with the digest so far. */
 struct out {
     int fd;
     int64_t size;
     struct digest digest;
-    struct sha256 sha256; /* when it is closed */
+    struct sha256 sha256; /* valid once the file is closed */
 };
 
 struct making {
     struct store *store;
     int dirfd;
     int64_t day, part;
-    int64_t until_us; /* what ended later is left for the next time */
+    int64_t until_us; /* documents that ended later are left for the next archive */
     char name[ARCHIVE_NAME];
     struct out docs, index;
     int64_t first, last, documents, bytes;
-    int64_t ended_us; /* the latest end of what was copied */
+    int64_t ended_us; /* the latest end of a copied document */
 };
 
 static bool out_open(struct making *m, const char *suffix, struct out *o, struct err *err)
@@ -94,11 +94,11 @@ static void out_drop(struct out *o)
     digest_drop(&o->digest);
 }
 
-/* ---- what there is already ---- */
+/* ---- existing archives of the day ---- */
 
 struct noted {
-    int64_t part;    /* the last; 0: there is none */
-    int64_t upto_us; /* nothing that is in them ended later */
+    int64_t part;    /* the last part; 0: there is none */
+    int64_t upto_us; /* the latest end of an archived document */
     struct archive_walk *walks;
 };
 
@@ -239,8 +239,8 @@ static bool archive_read_page(struct making *m, int64_t above, struct arena *a,
                         ROWS_INTO(docs, PAGE, a, document_read_done), ret_count, err);
 }
 
-/* What ended behind all that was copied before is new.  What ended earlier may be, too: a clock
- * that ran ahead is right again, or a document that was kept came back.  The archives say. */
+/* A document that ended after all archived ones is new.  One that ended earlier may be new, too: a
+ * clock that ran ahead was corrected, or a kept document was released.  The indices decide. */
 static bool archive_is_wanted(const struct document *d, struct noted *noted, bool *ret,
                               struct err *err)
 {
@@ -314,14 +314,15 @@ static bool same_file(const struct making *m, const char *suffix, const struct o
     if (st.st_size != o->size)
         return err_set(err, ERR_TRANSIENT, 0, "%s has %lld bytes, %lld were written", name,
                        (long long)st.st_size, (long long)o->size);
-    (void)posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED); /* from the disk, where it can be had */
+    (void)posix_fadvise(fd, 0, 0,
+                        POSIX_FADV_DONTNEED); /* so that the disk is read, not the page cache */
     if (!archive_digest_range(fd, 0, o->size, &got, err))
         return err_context(err, "read back %s", name);
     return digest_same(&got, &o->sha256) ||
            err_set(err, ERR_TRANSIENT, 0, "%s differs from what was written", name);
 }
 
-/* Each payload against the digest that the store has for it. */
+/* Compares each payload with its digest in the store. */
 static bool same_payloads(const struct making *m, struct err *err)
 {
     char docs_name[ARCHIVE_FILE], index_name[ARCHIVE_FILE], entry[ARCHIVE_ENTRY];
@@ -413,7 +414,7 @@ struct add_op {
     const struct making *making;
     struct str folder;
     struct sha256 sha256;
-    int64_t ours; /* 0: another node noted this part before */
+    int64_t ours; /* 0: another node recorded this part before */
 };
 
 static bool archive_add_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
@@ -451,7 +452,7 @@ static void drop_files(const struct making *m)
         (void)unlinkat(m->dirfd, archive_file(m->name, suffixes[i], name), 0);
 }
 
-/* The files, whole and compared; without a document there are none to keep. */
+/* Writes and verifies the files; without a document the caller removes them. */
 static bool write_files(struct making *m, struct noted *noted, struct sha256 *ret, struct err *err)
 {
     if (!out_open(m, ".docs.part", &m->docs, err) || !out_open(m, ".index.part", &m->index, err) ||
@@ -469,8 +470,8 @@ static bool write_files(struct making *m, struct noted *noted, struct sha256 *re
            write_manifest(m, ret, err);
 }
 
-/* *ret_ours false: another node was quicker, and these files are in nobody's way any more.  When
- * nobody knows whether the database has noted them they stay. */
+/* *ret_ours false: another node was quicker, and the files are removed.  When it is uncertain
+ * whether the database has recorded the archive, the files stay. */
 static bool make_one(struct making *m, struct str folder, struct noted *noted, bool *ret_ours,
                      struct err *err)
 {
@@ -484,7 +485,7 @@ static bool make_one(struct making *m, struct str folder, struct noted *noted, b
     }
     fault_point(ARCHIVE_VERIFIED);
     if (!writers_call(m->store->writers, &add_verb, &o.op, err)) {
-        if (err->kind != ERR_UNCERTAIN) /* else the note may be there */
+        if (err->kind != ERR_UNCERTAIN) /* else the record may be committed */
             drop_files(m);
         return false;
     }
@@ -494,7 +495,7 @@ static bool make_one(struct making *m, struct str folder, struct noted *noted, b
     return true;
 }
 
-/* The manifest of an archive that was noted is what it was. */
+/* The manifest of a recorded archive is unchanged. */
 static bool manifest_fits(struct str folder, struct str name, const struct sha256 *want,
                           struct err *err)
 {
@@ -559,8 +560,7 @@ static bool read_times(struct store *s, int64_t day, int64_t *ret_now_us, int64_
            db_one_int(r.db, SQL_ARCHIVE_UPTO, DB_ARGS(db_int(day)), 0, ret_upto_us, err);
 }
 
-/* A name that nobody ever had: what others write at the same time, or left behind, stays as it is.
- */
+/* A random name: files that others write now or left behind are never overwritten. */
 static void name_it(struct making *m)
 {
     struct civil_date date = civil_date(m->day);
@@ -601,8 +601,8 @@ static bool archive_in_turn(struct store *s, struct str folder, int64_t day,
     return ok;
 }
 
-/* The lock is that of a connection, and goes with it.  Whoever loses his meanwhile does no harm:
- * names differ, and of two that note a part one is told. */
+/* The lock belongs to a connection and ends with it.  A node that loses its lock meanwhile does no
+ * harm: names differ, and only one node can record a part. */
 static bool archive_take_turn(struct store *s, struct db **ret, int64_t *ret_turn, struct err *err)
 {
     *ret = NULL;
@@ -629,7 +629,7 @@ bool archive_day(struct store *s, struct str folder, int64_t day, struct archive
     return ok;
 }
 
-/* ---- looking ---- */
+/* ---- reading ---- */
 
 static void read_look(struct db_rows *row, struct arena *a, void *to)
 {

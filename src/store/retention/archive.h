@@ -1,17 +1,19 @@
-/* archive.h - documents that go are copied to a folder first (archive_read.h reads them back).
+/* archive.h - copies documents to a folder before they are purged (archive_read.h reads them).
  *
- * One archive holds what a day's table has: a file of documents, a file to find them by, and a
- * manifest that is written last.  Everything is read back and compared with the digests of the
- * store before the archive is noted; only then may the table go (retain.h, `archived_us`).  What
- * an archive has goes by what is in it, not by the clock: a document that came to a day later, and
- * whenever it says that it ended, is in no index yet and gets into the next one.  Each
- * step may run twice: until it is noted an archive is written anew, under another name, which is
- * in the note.  One node writes at a time (PostgreSQL); should two, their names differ, and who
- * notes a part second drops his files.
+ * An archive holds documents of one day's table: a file of documents, an index file, and a manifest
+ * that is written last.  Everything is read back and compared with the digests of the store before
+ * the archive is recorded; only then may the documents be purged (retain.h, `archived_us`).
  *
- * Format      NAME is waybill-DATE-PART-RANDOM, of old ones waybill-DATE-PART
- *             NAME.docs       for each document one line of JSON (what is known of it, and its
- *                             timeline), its payload as it was received, and a newline
+ * Whether a document is archived is decided by the index files, not by a clock: a document that
+ * joins a day later, whenever it ended, is in no index and goes into the next part.
+ *
+ * Each step may run twice: an archive that is not recorded is written anew under another name, and
+ * the record has the name.  On PostgreSQL a lock lets one node write at a time.  If two write
+ * nevertheless, their names differ, and the node that records a part second removes its files.
+ *
+ * Format      NAME is waybill-DATE-PART-RANDOM, in old stores waybill-DATE-PART
+ *             NAME.docs       for each document one line of JSON (its row and its
+ *                             timeline), its payload as received, and a newline
  *             NAME.index      80 bytes each, in the order of their numbers: id (16), offset of the
  *                             payload (u64), its length (u64), sha256 of it (32), offset of its
  *                             line (u64), its length (u64); numbers little-endian
@@ -35,17 +37,18 @@
 struct store;
 
 struct archive_made {
-    int64_t documents, bytes; /* 0: nothing was left to be copied */
-    int64_t until_us;         /* what ended until then, an archive has: see retain_order */
-    bool busy;                /* another node is at it, or was quicker: nothing is sure */
+    int64_t documents, bytes; /* 0: nothing was left to copy */
+    int64_t until_us;         /* documents that ended until then are archived (retain_order) */
+    bool busy;                /* another node archives, or was quicker: try again later */
     char name[64];
 };
 
-/* What ended less than this ago is left for the next time. */
+/* Documents that ended less than this ago are left for the next archive. */
 #define ARCHIVE_SETTLE_US (INT64_C(60) * 1000000)
 
-/* Copy what no archive of this day has, and ended ARCHIVE_SETTLE_US ago, to `folder`, and check
- * that the archives there are whole.  Makes the folder when its parent is there. */
+/* Copies the documents of this day that ended ARCHIVE_SETTLE_US ago and are in no archive to
+ * `folder`, and checks that the existing archives are intact.  Creates the folder, not its parent.
+ */
 bool archive_day(struct store *s, struct str folder, int64_t day, struct archive_made *ret,
                  struct err *err);
 
@@ -55,6 +58,6 @@ struct archive_look {
     struct sha256 sha256; /* of the manifest */
 };
 enum { ARCHIVES_MOST = 200 };
-/* The newest first. */
+/* Newest first. */
 bool archive_list(struct store *s, size_t limit, struct arena *a, struct archive_look *ret,
                   size_t *ret_count, struct err *err);

@@ -18,7 +18,7 @@ struct kept_op {
     const struct id *id;
     struct str reason, by;
     bool drop, found;
-    int64_t used; /* the table it went to; -1: none */
+    int64_t used; /* the day of the table it moved to; -1: none */
 };
 
 enum { LIVES = -1, NOWHERE = -2 };
@@ -37,7 +37,7 @@ static bool id_in(struct writer *w, enum sql_id id, int64_t slot, const struct i
     return true;
 }
 
-/* *ret: the day of its table, LIVES or NOWHERE. */
+/* *ret: the day of the document's table, LIVES or NOWHERE. */
 static bool kept_find(struct writer *w, const struct id *id, int64_t *ret, struct err *err)
 {
     int64_t days[DONE_DAYS_MOST];
@@ -121,7 +121,7 @@ static bool kept_run(struct writer *w, struct store_op **ops, size_t count, stru
         int64_t place;
 
         o->used = -1;
-        /* Nobody lets go of it while it is looked for. */
+        /* Waits for the turn of the purger, so that the document is not purged meanwhile. */
         if (!db_run(w->db, SQL_RETAIN_WAIT, DB_NO_ARGS, NULL, err) ||
             !kept_find(w, o->id, &place, err) ||
             !(o->drop ? retention_kept_drop(w, o, place, err)
@@ -171,7 +171,7 @@ bool kept_drop(struct store *s, const struct id *id, struct str by, bool *ret_fo
     return true;
 }
 
-/* ---- looking ---- */
+/* ---- reading ---- */
 
 static void read_kept(struct db_rows *row, struct arena *a, void *to)
 {

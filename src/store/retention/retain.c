@@ -1,3 +1,56 @@
+/* retain.c - purges ended documents in slices (retain.h).
+ *
+ * Problem.  Documents that were kept long enough must be deleted, millions of them in a day, while
+ * the store works.  One large delete would block the single writer of SQLite and flood the log of
+ * PostgreSQL.  Payload bytes lie in files that no transaction covers.  And a wrong clock must not
+ * cost documents, nor may a document under legal hold be lost.
+ *
+ * Method.  Retention works by tables: a document that ends moves to the table of the day on which
+ * it may be purged (done.h).  When that day is over, its table is emptied in slices of ascending
+ * numbers.  A slice is one transaction, in a group of its own:
+ *
+ *   1. take the turn: on PostgreSQL an advisory lock, so that one node purges at a time;
+ *   2. ask the guard, which limits what goes in an hour (core/retain_rule.h);
+ *   3. measure: the last number of the slice, by rows and bytes;
+ *   4. move the kept documents of the slice to the table RETAIN_KEPT_DAY;
+ *   5. delete the other rows, their payload rows (PostgreSQL), links and list entries (SQLite);
+ *   6. note in payload_gone each payload in a file or in pieces, and each segment once;
+ *   7. add to the counter TALLY_PURGED, and write the guard.
+ *
+ * Bytes follow later, by the notes (retain_bytes.c):  note -> file or pieces -> note deleted.
+ * A segment is shared: its entries are looked up, those still needed are copied to the open
+ * segment (`moved` leads readers there), and the file is removed.
+ *
+ * An empty table is closed first (it leaves the list of tables) and dropped some time later.
+ *
+ * Invariants
+ *   (1) These tables hold ended documents only: nothing that waits can be purged.
+ *   (2) A slice deletes no kept document that it finds in its table: kept_put() takes the lock of
+ *       step 1, and step 4 comes before step 5.
+ *   (3) A row is deleted in the commit that notes its bytes, and bytes are removed behind a note
+ *       only.  So there may be bytes without a row, but never a row without its bytes.
+ *   (4) A segment is removed only when it is written to no more and each of its entries was looked
+ *       up, all tables in one snapshot, and is purged or copied.
+ *   (5) Guard and counter change with the rows, so that the limit of an hour holds over crashes.
+ *   (6) With an archive, only documents go that ended no later than the latest archived one.
+ *   (7) A table is dropped only if it is empty while it is locked.
+ *
+ * Crashes.  In a slice: it is rolled back.  Behind its commit: the notes are there, and
+ * retain_bytes() or, on SQLite, retain_recover() at the next start continues.  Between unlinking a
+ * file and deleting its note: unlinking again finds no file, which is no error.  While entries are
+ * copied: the note of the segment is still there and they are copied once more; the first copy is
+ * valid too and merely costs room.  Between close and drop: the table is listed as empty, and the
+ * next retain_drop() takes it.
+ *
+ * Races.  A retry revives a document of the slice: both delete the same row, and one of them finds
+ * none.  On PostgreSQL a node whose clock is behind by more than RETAIN_GRACE_US adds a document to
+ * a table that is due: a slice takes it, or retain_close_run() finds the table not empty.  Should a
+ * kept document arrive so between steps 4 and 5, only the believed day (retain_believe) protects
+ * it: a node puts nothing into a table that is over by it.  A reader has found the row but not the
+ * bytes: its read fails, as it would for a purged document.  A node uses a table between close and
+ * drop: retain_drop_run() finds it not empty and lists it again.  A backup needs the files:
+ * it closes the gate (retain_gate.h) and waits for those inside.
+ */
 #include "store/retention/retain.h"
 
 #include <stdlib.h>
@@ -39,9 +92,9 @@ bool retain_present(struct store *s, int64_t *ret, struct err *err)
     return true;
 }
 
-/* ---- the first of a day ---- */
+/* ---- the first document of a day ---- */
 
-/* Numbers of one look, of which half a million that are gone take 0.2 s. */
+/* Numbers per query: passing over half a million dead rows takes PostgreSQL 0.2 s. */
 enum { FIRST_PORTION = 1 << 20 };
 
 static bool first_of(struct db *db, int64_t day, int64_t *ret, struct err *err)
@@ -76,17 +129,17 @@ struct slice_op {
     struct retain_slice *answer;
 };
 
-/* What there was to let go of, gathered before anything else runs. */
+/* What a slice deletes, gathered before any other statement runs. */
 struct taken {
     struct gone docs[RETAIN_SLICE_MOST];
     size_t count;
-    struct payload_ref *places; /* of bytes, in the arena */
+    struct payload_ref *places; /* of payloads, in the arena */
     int64_t *nums;
     size_t place_count, place_room;
 };
 
-/* Each statement of a slice that is waited for is a trip to PostgreSQL, for which a writer and the
- * turn are held: what can be asked or written together is. */
+/* Each statement with an answer is a round trip to PostgreSQL, during which a writer and the turn
+ * are held.  Therefore one statement reads all that the guard needs. */
 static bool guard_read(struct writer *w, struct retain_guard *g, int64_t *ret_present,
                        struct err *err)
 {
@@ -132,7 +185,7 @@ static void add_place(struct writer *w, struct taken *t, int64_t seg, int64_t po
     t->nums[t->place_count++] = num;
 }
 
-/* Bytes that steps made stand in the timeline. */
+/* The timeline names the payloads that steps made. */
 static void add_places_of_timeline(struct writer *w, struct taken *t, struct str timeline)
 {
     struct timeline_reader r = timeline_read(timeline);
@@ -192,7 +245,7 @@ static int retain_by_place(const void *a, const void *b)
     return x->pos < y->pos ? -1 : x->pos > y->pos;
 }
 
-/* PostgreSQL: rows of payloads go at once. */
+/* PostgreSQL: payload rows are deleted with their documents. */
 static bool drop_payload_rows(struct writer *w, const struct taken *t, struct err *err)
 {
     struct db_value *v = ARENA_ARRAY(w->arena, struct db_value, t->place_count + 1);
@@ -204,7 +257,7 @@ static bool drop_payload_rows(struct writer *w, const struct taken *t, struct er
     return n == 0 || db_batch(w->db, SQL_RETAIN_PAYLOAD, DB_NO_SLOT, v, 1, n, err);
 }
 
-/* A note of each payload that has bytes elsewhere, and of each segment once. */
+/* Notes each payload in a file or in pieces, and each segment once. */
 static bool note_places(struct writer *w, struct taken *t, struct err *err)
 {
     struct db_value *v = ARENA_ARRAY(w->arena, struct db_value, t->place_count * 3 + 1);
@@ -212,7 +265,7 @@ static bool note_places(struct writer *w, struct taken *t, struct err *err)
 
     if (w->db->kind == DB_POSTGRESQL && !drop_payload_rows(w, t, err))
         return false;
-    if (t->place_count > 0) /* else there is no list, which qsort() must not be given */
+    if (t->place_count > 0) /* qsort() must not get a null pointer */
         qsort(t->places, t->place_count, sizeof *t->places, retain_by_place);
     for (size_t i = 0; i < t->place_count; i++) {
         const struct payload_ref *p = &t->places[i];
@@ -231,7 +284,7 @@ static bool note_places(struct writer *w, struct taken *t, struct err *err)
     return db_batch(w->db, SQL_RETAIN_GONE, DB_NO_SLOT, v, 3, n, err);
 }
 
-/* Those that are kept step aside. */
+/* Moves the kept documents of the slice to the table RETAIN_KEPT_DAY. */
 static bool spare(struct writer *w, const struct retain_order *o, struct retain_slice *a,
                   struct err *err)
 {
@@ -243,7 +296,7 @@ static bool spare(struct writer *w, const struct retain_order *o, struct retain_
             db_run_slot(w->db, SQL_RETAIN_SPARED, o->day, range, NULL, err));
 }
 
-/* How far the slice goes; whether one of it is kept. */
+/* The last number of the slice (0: the table is empty), and whether a document of it is kept. */
 static bool measure(struct writer *w, const struct retain_order *o, int64_t *ret_upto,
                     bool *ret_kept, struct err *err)
 {
@@ -261,7 +314,7 @@ static bool measure(struct writer *w, const struct retain_order *o, int64_t *ret
     return true;
 }
 
-/* Where they came from, and what came from them. */
+/* Deletes the links to their parents and to their children. */
 static bool drop_links(struct writer *w, const struct taken *t, struct err *err)
 {
     struct db_value *v = ARENA_ARRAY(w->arena, struct db_value, t->count + 1);
@@ -295,8 +348,8 @@ static bool retain_let_go(struct writer *w, const struct retain_order *o, int64_
     return db_batch(w->db, SQL_TALLY_ADD, DB_NO_SLOT, tally, 5, 1, err) && guard_write(w, g, err);
 }
 
-/* *ret 0: nothing is archived, or the clock went back before that time: what ends now would seem to
- * be. */
+/* *ret: documents that ended until then are archived.  0: none is, or the clock is behind
+ * archived_us, so that a document ending now would seem to be archived. */
 static bool archived_upto(struct writer *w, const struct retain_order *o, int64_t *ret,
                           struct err *err)
 {
@@ -373,7 +426,7 @@ bool retain_slice(struct store *s, const struct retain_order *order, struct reta
 struct table_op {
     struct store_op op;
     int64_t day;
-    bool done; /* it was closed, or dropped */
+    bool done; /* the table was closed, or dropped */
 };
 
 static bool retain_is_empty(struct writer *w, int64_t day, bool *ret, struct err *err)
@@ -430,7 +483,7 @@ bool retain_close(struct store *s, int64_t day, bool *ret_closed, struct err *er
     return ok;
 }
 
-/* Somebody whose clock went back may have used it since: then it is one of the tables again. */
+/* A node whose clock went back may have used the table since: then it is listed again. */
 static bool retain_drop_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)
 {
     for (size_t i = 0; i < count; i++) {
@@ -466,7 +519,7 @@ bool retain_drop(struct store *s, int64_t age_us, int64_t *ret_dropped, struct e
 
     for (size_t i = 0; ok && i < n && retain_enter(s); i++) {
         struct table_op o = { .day = days[i] };
-        int64_t first; /* or none: the writer decides */
+        int64_t first; /* unused: retain_first() passes over dead rows for the writer */
 
         ok = retain_first(s, days[i], &first, err) &&
              writers_call(s->writers, &drop_verb, &o.op, err);
@@ -476,13 +529,13 @@ bool retain_drop(struct store *s, int64_t age_us, int64_t *ret_dropped, struct e
     return ok;
 }
 
-/* ---- the day that was believed ---- */
+/* ---- the believed day ---- */
 
 struct believe_op {
     struct store_op op;
     int64_t today;
     bool anew;      /* also an earlier day */
-    int64_t marked; /* what counts now: another node may have seen a later day */
+    int64_t marked; /* the day in force: another node may have seen a later one */
 };
 
 static bool believe_run(struct writer *w, struct store_op **ops, size_t count, struct err *err)

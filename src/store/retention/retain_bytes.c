@@ -16,7 +16,7 @@
 
 enum {
     FILES_AT_ONCE = 16,
-    RANGE = 4000, /* numbers looked up in one view */
+    RANGE = 4000, /* numbers looked up in one snapshot */
     MOVE_ENTRIES = 64,
     MOVE_BYTES = 1 << 20, /* copied in one commit */
 };
@@ -56,7 +56,7 @@ static bool change_note(struct writer *w, struct note_op *o, struct err *err)
 
     if (o->change == NOTE_DONE)
         return db_run(w->db, SQL_RETAIN_TODO_DONE, DB_ARGS(seg, pos), NULL, err);
-    /* Who was moved into this segment has moved on, or is gone. */
+    /* Entries that were once copied into this segment are copied on, or their documents purged. */
     return db_run(w->db, SQL_MOVED_FORGET, DB_ARGS(seg), NULL, err) &&
            db_run(w->db, SQL_RETAIN_TODO_SET, DB_ARGS(seg, pos, db_int(1)), NULL, err);
 }
@@ -69,7 +69,7 @@ static bool note_run(struct writer *w, struct store_op **ops, size_t count, stru
     return true;
 }
 
-/* Nothing for the audit log, whoever's request it was that had too many bytes. */
+/* Writes nothing to the audit log, also when the calling request is an audited one. */
 static const struct store_verb note_verb = { .name = "note bytes that went",
                                              .run = note_run,
                                              .notes = true };
@@ -185,7 +185,7 @@ static bool mark_one(void *arg, struct db_rows *row, struct err *err)
     return true;
 }
 
-/* Both go upwards. */
+/* Entries and rows are both in ascending order. */
 static bool mark_in(struct db *db, enum sql_id id, int64_t slot, struct entry *e, size_t count,
                     struct err *err)
 {
@@ -204,7 +204,7 @@ static bool retain_bytes_read_days(struct db *db, int64_t days[static DONE_DAYS_
             err_set(err, ERR_LIMIT, 0, "more than %d tables of ended documents", DONE_DAYS_MOST));
 }
 
-/* All tables in one view of the database: a document that moves from one to another is seen. */
+/* All tables in one snapshot: a document that moves from one to another is not missed. */
 static bool mark_range(struct db *db, struct entry *e, size_t count, struct err *err)
 {
     int64_t days[DONE_DAYS_MOST + 1];
@@ -287,7 +287,7 @@ static const struct store_verb move_verb = { .name = "copy payloads forward",
                                              .run = retain_bytes_move_run,
                                              .apart = true };
 
-/* Some of them, from *at on; checked as they are read. */
+/* Copies some of the needed entries, from *at on; each is verified when it is read. */
 static bool move_some(struct store *s, int64_t seg, const struct entries *l, size_t *at,
                       struct retain_bytes *ret, struct err *err)
 {
@@ -319,7 +319,8 @@ static bool move_some(struct store *s, int64_t seg, const struct entries *l, siz
 
 /* ---- a segment ---- */
 
-/* What was in a group of the writer when it rolled is committed when this is. */
+/* Runs in the writer: when this operation is committed, so are all rows whose payloads are in older
+ * segments. */
 struct newest_op {
     struct store_op op;
     int64_t seg;
@@ -366,7 +367,7 @@ static bool clean_segment(struct store *s, int64_t seg, struct entries *l, struc
     }
     if (!mark_living(s, l, err))
         return false;
-    /* While three quarters are needed the next that goes will bring us back. */
+    /* Not worth copying while three quarters are needed: the next purge notes the segment again. */
     if (living_bytes(l) > size / 4 * 3)
         return retain_bytes_note(s, NOTE_DONE, n, err);
     for (size_t at = 0; at < l->count;)

@@ -1,4 +1,4 @@
-/* retain_bytes.h - the bytes of documents that went: files, pieces and segments (retain.h).
+/* retain_bytes.h - removes the bytes of purged documents: files, pieces, segments (retain.h).
  *
  * Threads: any that may block; changes run in the writer.
  */
@@ -12,16 +12,16 @@
 struct store;
 
 struct retain_bytes {
-    int64_t files, segments, pieces; /* that went */
-    int64_t bytes;                   /* that came back */
-    int64_t moved;                   /* entries that were copied */
-    int64_t damaged; /* segments that are left alone: something in them is damaged */
-    bool more;
+    int64_t files, segments, pieces; /* removed */
+    int64_t bytes;                   /* freed */
+    int64_t moved;                   /* entries copied to the open segment */
+    int64_t damaged;                 /* damaged segments, which are left alone */
+    bool more;                       /* there is work left */
 };
 
-/* One portion of work on the bytes of what went: a few files, some pieces, or one segment. */
+/* One portion of work: a few files, some pieces, and on SQLite one segment. */
 bool retain_bytes(struct store *s, struct retain_bytes *ret, struct err *err);
-/* Before the doors open: files whose rows are gone. */
+/* At start, before documents are accepted: removes the files of purged rows (SQLite). */
 bool retain_recover(struct store *s, struct err *err);
-/* How many notes there are. */
+/* The number of notes. */
 bool retain_waiting(struct store *s, int64_t *ret, struct err *err);

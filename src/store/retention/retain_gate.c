@@ -11,7 +11,7 @@ struct retain_gate {
     pthread_mutex_t mutex;
     pthread_cond_t idle;
     int paused, working;
-    int64_t pauses; /* that began */
+    int64_t pauses; /* begun so far */
 };
 
 struct retain_gate *retain_gate_new(void)

@@ -1,4 +1,5 @@
-/* retain_gate.h - who lets go of something passes here; who copies the store closes it.
+/* retain_gate.h - keeps purging and copying of the store apart: a lock with many purgers inside, or
+ * closed by a copy.
  *
  * Threads: any that may block.
  */
@@ -12,14 +13,15 @@ struct store;
 struct retain_gate *retain_gate_new(void);
 void retain_gate_free(struct retain_gate *g);
 
-/* Whoever lets go of something is inside; false: it is paused. */
+/* Brackets everything that purges; false: purging is paused. */
 bool retain_enter(struct store *s);
 void retain_leave(struct store *s);
 
-/* Nothing is let go of until it is released as often; waits for what is going on.  For whoever
+/* Stops purging and waits for purgers inside; nests, each pause needs its release.  For code that
  * copies the store. */
 void retain_pause(struct store *s);
 void retain_release(struct store *s);
 bool retain_is_paused(struct store *s);
-/* How many began so far: whoever finds another number was perhaps interrupted. */
+/* The number of pauses begun so far: a change means that a purge in between may have been refused.
+ */
 int64_t retain_pauses(struct store *s);

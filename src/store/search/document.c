@@ -6,9 +6,9 @@
 #include "store/kernel/reader.h"
 #include "store/kernel/store_state.h"
 
-/* ---- one ---- */
+/* ---- one document ---- */
 
-/* From its deliveries; without them it is dead, or it waits or runs. */
+/* Derived from the deliveries.  A document without any is dead, or waits, or runs. */
 static enum document_state live_state(struct db_rows *row, const struct document *d)
 {
     enum delivery_state states[DELIVERY_STATES];
@@ -25,7 +25,7 @@ static enum document_state live_state(struct db_rows *row, const struct document
     return d->updated_us == 0 ? DOCUMENT_RECEIVED : DOCUMENT_ACTIVE;
 }
 
-/* What a live document and one that ended have in common. */
+/* The columns that live and ended documents share. */
 static struct document search_document_of(struct db_rows *row, struct arena *a)
 {
     return (struct document){ .source = { .num = db_get_int(row, DOC_NUM),
@@ -98,7 +98,7 @@ bool document_slots(struct db *db, struct slots *ret, struct err *err)
                      &ret->count, err);
 }
 
-/* A member of a batch fares as the document does that the batch became. */
+/* A member of a batch shows the state and error of the document of its batch. */
 static bool as_batch(struct db *db, struct arena *a, struct document *d, struct err *err)
 {
     struct batch_at at;
@@ -115,7 +115,7 @@ static bool as_batch(struct db *db, struct arena *a, struct document *d, struct 
         d->is = of.is == DOCUMENT_RECEIVED ? DOCUMENT_ACTIVE : of.is;
         d->code = of.code;
         d->message = of.message;
-    } else if (at.code.len > 0) { /* it could not be built */
+    } else if (at.code.len > 0) { /* the batch could not be built */
         d->is = DOCUMENT_DEAD;
         d->code = at.code;
         d->message = at.message;
@@ -139,7 +139,7 @@ bool document_by_num(struct db *db, const struct slots *slots, int64_t slot, int
     return true;
 }
 
-/* A document that ends while it is looked for is found on the second look. */
+/* Looks twice: the document may end between the lookup in `doc` and those in the other tables. */
 bool document_numbered(struct store *s, int64_t num, struct arena *a, struct document *ret,
                        bool *ret_found, struct err *err)
 {

@@ -1,7 +1,7 @@
-/* document.h - looking at documents.
+/* document.h - reading documents, one by one and in lists.
  *
- * A document is found by its id, which carries its number.  Lists are newest first,
- * resume by number, and look at a bounded number of rows: a page may be short and
+ * A document is found by its id, which contains its number.  Lists are newest first,
+ * resume by number, and read a bounded number of rows: a page may be short and
  * still have a next one.
  *
  * Threads: any that may block.
@@ -24,53 +24,53 @@ struct document {
     struct payload_source source; /* id, num, size, sha256, place */
     int64_t gateway, caller, config;
     int64_t received_us, updated_us;
-    int64_t sender, receiver, type, route; /* words; 0: none */
-    int64_t seq;            /* of one that lives: its place in the order of acceptance (order.h) */
-    int64_t again;          /* how often it was started again */
-    enum document_state is; /* of a live one: derived from its deliveries */
-    struct str state;       /* its word */
+    int64_t sender, receiver, type, route; /* name ids; 0: none */
+    int64_t seq;                  /* live documents: place in the order of acceptance (order.h) */
+    int64_t again;                /* number of restarts */
+    enum document_state is;       /* live documents: derived from the deliveries */
+    struct str state;             /* the name of `is` */
     struct str name, ctype, head; /* in the arena; empty: none */
     struct str facts;             /* core/facts.h */
     struct str timeline;          /* core/timeline.h; empty in a list */
-    struct str code, message;     /* what is wrong with a live one; empty: nothing */
+    struct str code, message;     /* the error of a live document; empty: none */
 };
 
 /* False with err->kind ERR_NONE: there is no such document. */
 bool document_get(struct store *s, const struct id *id, struct arena *a, struct document *ret,
                   struct err *err);
 
-/* The same by its number; *ret_found: there is one. */
+/* The same by number. */
 bool document_numbered(struct store *s, int64_t num, struct arena *a, struct document *ret,
                        bool *ret_found, struct err *err);
 
-/* A document that is not over, by its number. */
+/* Live documents only. */
 bool document_live(struct store *s, int64_t num, struct arena *a, struct document *ret,
                    bool *ret_found, struct err *err);
 
 /* Documents whose sender or receiver is one of these systems. */
 struct document_scope {
-    const int64_t *systems; /* words */
+    const int64_t *systems; /* name ids */
     size_t count;
 };
 
-/* A NULL scope has all documents. */
+/* A NULL scope contains all documents. */
 bool document_in_scope(const struct document_scope *scope, int64_t sender, int64_t receiver);
 
 enum { DOCUMENT_WHERE_MOST = 16 };
 
 struct document_filter {
-    int64_t gateway, sender, receiver, type;          /* words; 0: any */
-    struct str sender_name, receiver_name, type_name; /* names that are no words; empty: any */
+    int64_t gateway, sender, receiver, type;          /* name ids; 0: any */
+    struct str sender_name, receiver_name, type_name; /* names without a name id; empty: any */
     int64_t since_us, until_us;                       /* 0: any */
     int64_t size_least, size_below;                   /* 0: any */
     struct str state, name;                           /* empty: any; a name may end in * */
-    struct str error; /* the code of what is wrong with it, or a part of the message */
-    bool live;        /* only those that are not over */
-    int64_t parent;   /* the number of the document that it comes from; 0: any */
-    struct fact where[DOCUMENT_WHERE_MOST]; /* attributes that it must have */
+    struct str error;                       /* an error code, or a part of an error message */
+    bool live;                              /* only live documents */
+    int64_t parent;                         /* number of the parent document; 0: any */
+    struct fact where[DOCUMENT_WHERE_MOST]; /* attributes that the document must have */
     size_t where_count;
     const struct document_scope *scope; /* NULL: any */
-    const int64_t *nums;                /* only of these, in falling order; NULL: any */
+    const int64_t *nums;                /* only these numbers, in falling order; NULL: any */
     size_t num_count;
 };
 
@@ -82,14 +82,14 @@ bool document_list(struct store *s, const struct document_filter *f, int64_t bel
                    struct arena *a, struct document *ret, size_t *ret_count, int64_t *ret_next,
                    struct err *err);
 
-/* With its texts on the arena, but for the timeline. */
+/* Copies the texts to the arena, and leaves out the timeline. */
 struct document document_copy(const struct document *d, struct arena *a);
 
 /* ---- for the store itself ---- */
 
 enum { SLOTS_MOST = 512 }; /* tables of ended documents: more than a year of days */
 
-/* The tables of ended documents that there are, the last day first. */
+/* The tables of ended documents, the last day first. */
 struct slots {
     int64_t days[SLOTS_MOST];
     size_t count;
@@ -97,9 +97,9 @@ struct slots {
 
 bool document_slots(struct db *db, struct slots *ret, struct err *err);
 
-/* A row of @done@: a document that ended (rows_read of db/rows.h). */
+/* Reads a row of @done@, an ended document (a rows_read of db/rows.h). */
 void document_read_done(struct db_rows *row, struct arena *a, void *to);
 
-/* A row, wherever it is; `slot` is the table to look in first, or below 0. */
+/* A document, live or ended; `slot` is the table to try first, or below 0. */
 bool document_by_num(struct db *db, const struct slots *slots, int64_t slot, int64_t num,
                      struct arena *a, struct document *ret, bool *ret_found, struct err *err);

@@ -19,8 +19,8 @@ struct name {
     struct str name;
 };
 
-/* What a slice is made of: one key for each document and word, and room for a list; terms and
- * names of those that have some. */
+/* The entries of a slice: a key for each document and facet, with room to encode a list, and the
+ * terms and names of documents that have any. */
 struct keys {
     int64_t all[INDEX_SLICE * KINDS];
     size_t count;
@@ -40,7 +40,7 @@ int64_t index_size_class(int64_t size)
     return (int64_t)((unsigned)(top - 3) * 8 + (unsigned)(n >> (top - 3) & 7)) + 1;
 }
 
-/* When there is no room for more terms those that there are go first. */
+/* Writes the gathered terms out when there is no room for more. */
 static bool take_terms(struct writer *w, struct keys *k, int64_t num, struct str facts,
                        struct err *err)
 {
@@ -129,7 +129,7 @@ static int index_upwards(const void *a, const void *b)
     return *x < *y ? -1 : *x > *y;
 }
 
-/* Keys that differ in their number alone are one list. */
+/* Sorted keys that differ only in the number form one list. */
 static bool write_lists(struct writer *w, struct keys *k, struct err *err)
 {
     qsort(k->all, k->count, sizeof k->all[0], index_upwards);
@@ -169,7 +169,7 @@ static bool index_fill(struct writer *w, int64_t upto, struct err *err)
 
 static bool search_index_slice(struct writer *w, int64_t upto, struct err *err)
 {
-    arena_reset(w->arena); /* between groups it is nobody's */
+    arena_reset(w->arena); /* not in use between groups */
     if (!db_begin(w->db, err))
         return false;
     bool ok = index_fill(w, upto, err);
@@ -183,8 +183,8 @@ static bool search_index_slice(struct writer *w, int64_t upto, struct err *err)
     return true;
 }
 
-/* Before the first number: everything below the blocks that were taken was given out by
- * an earlier process. */
+/* Before this process gives out a number: all numbers of the blocks taken so far belong to earlier
+ * processes, and may be indexed. */
 static bool index_find_top(struct writer *w, struct err *err)
 {
     int64_t last;
@@ -197,8 +197,8 @@ static bool index_find_top(struct writer *w, struct err *err)
     return true;
 }
 
-/* A slice waits until it is worth a commit of its own, and for one period more: by then most
- * documents have ended, and are indexed once and for all. */
+/* A slice waits until it is worth a commit of its own, and one period longer: by then most
+ * documents have ended, with all their facts, and need no late entries. */
 bool index_slice(struct writer *w, bool *ret_waiting, struct err *err)
 {
     int64_t now = clock_mono_us();

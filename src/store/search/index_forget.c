@@ -28,7 +28,7 @@ static int index_forget_upwards(const void *a, const void *b)
     return *x < *y ? -1 : *x > *y;
 }
 
-/* The list of the same kind and word that begins at or below the key; count 0: none. */
+/* The list of the same facet and name id that begins at or below the key; count 0: none. */
 static bool list_below(struct writer *w, int64_t key, struct list *l, struct err *err)
 {
     AUTO(db_rows_done) struct db_rows rows = { 0 };
@@ -64,7 +64,7 @@ static bool put_list(struct writer *w, struct list *l, const int64_t *left, size
                   DB_ARGS(db_int(left[0]), more.len > 0 ? db_bytes(more) : db_null()), NULL, err);
 }
 
-/* Takes what is in both out of the list; *ret_used: how many keys are not above its end. */
+/* Removes the keys from the list.  *ret_used: how many of them are not above its last number. */
 static bool thin(struct writer *w, struct list *l, const int64_t *keys, size_t count,
                  size_t *ret_used, struct err *err)
 {
@@ -117,7 +117,7 @@ bool index_forget(struct writer *w, const struct gone *gone, size_t count, struc
             if (word == 0)
                 continue;
             keys[n++] = index_forget_key_of(kind, word, gone[i].num);
-            if (kind > FACET_GATEWAY && /* those two are known when it is accepted */
+            if (kind > FACET_GATEWAY && /* size and gateway are known at accept: never late */
                 !db_send(w->db, SQL_FACET_DROP,
                          DB_ARGS(db_int(index_forget_key_of(kind + FACET_LATE, word, gone[i].num))),
                          err))

@@ -1,4 +1,4 @@
-/* index_forget.h - documents that went leave the lists of the index (index.h; SQLite).
+/* index_forget.h - removes purged documents from the lists of the index (index.h; SQLite).
  *
  * Threads: the writer, in an open transaction.
  */
@@ -11,10 +11,9 @@
 #include "base/err.h"
 #include "store/kernel/writer.h"
 
-/* A document that went. */
+/* A purged document. */
 struct gone {
     int64_t num, size, gateway, sender, receiver, type;
 };
 
-/* The index knows nothing of them any more. */
 bool index_forget(struct writer *w, const struct gone *gone, size_t count, struct err *err);

@@ -13,14 +13,14 @@ enum { TAIL = 1000, ARENA_BYTES = 64 << 20 };
 
 struct finding {
     struct db *db;
-    struct sha256 *keys; /* in order */
+    struct sha256 *keys; /* sorted */
     size_t count;
     int64_t *nums;
     size_t found, most;
 };
 
 struct key_slot {
-    int64_t slot, indexed; /* its tree is complete up to this row */
+    int64_t slot, indexed; /* the tree is complete up to this row */
 };
 
 static int by_bytes(const void *a, const void *b)
@@ -77,7 +77,7 @@ static bool read_tail(struct finding *f, const struct key_slot *s, int64_t *io_a
     }
 }
 
-/* The mark was read before: rows that went into the tree meanwhile are found twice at most. */
+/* The mark was read before: a row that enters the tree meanwhile is found twice, never missed. */
 static bool find_above(struct finding *f, const struct key_slot *s, struct err *err)
 {
     int64_t after = s->indexed, hits[TAIL];

@@ -1,7 +1,7 @@
-/* key_find.h - looking for idempotency keys without being the writer.
+/* key_find.h - finds documents by their idempotency key, outside of the writer.
  *
- * On SQLite keys are in trees that run behind the write (key_log.h); what is above them is looked
- * at row by row.
+ * On SQLite keys are in trees that run behind the write (key_log.h); the rows above a tree's mark
+ * are read one by one.
  *
  * Threads: any that may block.
  */
@@ -16,7 +16,7 @@
 
 struct store;
 
-/* The numbers of the documents that were accepted with one of these keys, up to `most`; keys that
- * are forgotten find nothing. */
+/* The numbers of documents that were accepted with one of these keys, up to `most`.  Expired keys
+ * find nothing. */
 bool key_find(struct store *s, const struct sha256 *keys, size_t count, int64_t *ret, size_t most,
               size_t *ret_count, struct err *err);

@@ -1,4 +1,4 @@
-/* list.c - lists of documents that match a filter.  See document.h. */
+/* list.c - document_list(): compares the candidates of a search with the filter (document.h). */
 #include "base/auto.h"
 #include "base/require.h"
 #include "core/facts.h"
@@ -7,9 +7,9 @@
 #include "store/search/search.h"
 
 enum {
-    SCAN_MOST = 20000,        /* documents looked at for one page */
-    LOOK_AT_CLOCK = 32,       /* every so many of them */
-    DOCUMENT_MOST = 16 << 20, /* the texts of one row */
+    SCAN_MOST = 20000,        /* candidates compared for one page */
+    LOOK_AT_CLOCK = 32,       /* candidates between two checks of the time */
+    DOCUMENT_MOST = 16 << 20, /* texts of one row */
     SEARCH_MOST = 64 << 20
 };
 
@@ -94,7 +94,7 @@ struct page {
     bool end;
 };
 
-/* Until the page is full, or it took long enough. */
+/* Fills the page until it is full or the time is used up. */
 static bool list_fill(struct db *db, struct search *x, struct page *p, struct arena *a,
                       struct err *err)
 {
@@ -116,7 +116,7 @@ static bool list_fill(struct db *db, struct search *x, struct page *p, struct ar
         p->looked++;
         if (!document_by_num(db, search_slots(x), slot, p->below, &one, &d, &found, err))
             return false;
-        /* What a filter refuses must not stay in the page's memory. */
+        /* Only matches are copied to the page's arena. */
         if (found && list_matches(p->filter, &d, search_knows_error(x), &one))
             p->docs[p->count++] = document_copy(&d, a);
     }

@@ -1,3 +1,50 @@
+/* search.c - candidates of a search: the intersection of its sources (search.h).
+ *
+ * Problem.  A filter combines several conditions over millions of documents, which live in one
+ * table and have ended in up to SLOTS_MOST others.  No single index answers that.  A request may
+ * take about a second, memory is bounded, and a document must be found from its first commit on.
+ *
+ * Method.  Each indexed condition is a source: the numbers that satisfy it, in falling order.
+ * search_next() leapfrogs: it asks one source after the other for its highest number up to the
+ * current candidate.  A source that has the candidate agrees; any other lowers the candidate to
+ * its own next number.  When all sources agree in a row, the candidate is returned and the caller
+ * compares the document itself (list.c).  A source is only read near the candidate, so the rarest
+ * condition determines the cost.
+ *
+ * A source is read in windows.  A window takes several statements: live documents, each table of
+ * ended ones, several lists.  Each has a limit of its own (search_share), and a statement that
+ * reaches its limit may have left out lower numbers.  `sure` is the highest such border; tidy()
+ * drops what lies below, and the next window reads it again.  Windows grow while they are used up.
+ *
+ * A time becomes a bound on numbers by bisection over received_us (near_time).
+ *
+ * Invariants
+ *   (1) A window is complete: it has every number of its source in [sure, below).
+ *   (2) A source may propose numbers that do not match, but omits none that does; the caller
+ *       compares.  Only FROM_DEAD must be exact when it compares the error text (knows_error): the
+ *       caller sees one error of a document that may have several.
+ *   (3) A paused search has made progress: *io_below is lower than before.
+ *   (4) The limits of the statements of a window add up to less than SEEN_MOST.
+ *   (5) SQLite: the watermark is read before the rows above it, and these before the lists.
+ *   (6) Every document received in the filter's time has a number in [low, high).  A sampled
+ *       document becomes a bound only if it lies more than DISORDER_US outside of that time.
+ *
+ * Why it is right.  A search writes nothing, so a crash leaves nothing behind.  It holds no
+ * transaction: each statement sees the database as of its own start.  These races remain.
+ *
+ *   The watermark moves between two statements.  The rows that it passes are seen in the tables
+ *   and in the lists; tidy() removes the duplicate.  By (5) none falls between the two.
+ *
+ *   A document ends while a window is read.  Live documents are read first, so it is seen there,
+ *   and perhaps again in its table.  `slot` is a hint: document_by_num() tries it first, then all.
+ *
+ *   A document is revived, or ends in a table that was created after search_open().  Both reads may
+ *   miss it, once; the next request finds it.  The tables of today and tomorrow are created ahead
+ *   (done_keep_tables), so the second case is rare.
+ *
+ *   A document is purged.  Its number is proposed and no row is found.  A table that search_open()
+ *   has listed is not dropped meanwhile: that happens a minute after it was closed, at the least.
+ */
 #include "store/search/search.h"
 
 #include <stdlib.h>
@@ -12,23 +59,24 @@
 #include "store/search/search_trouble.h"
 
 enum {
-    WINDOW_FIRST = 300, /* how many are asked for at first, and at most */
+    WINDOW_FIRST = 300, /* numbers of the first window, and of the largest */
     WINDOW_MOST = 2400,
-    SCOPE_PARTS_MOST = 500, /* of a scope that is looked up; a larger one is only compared */
-    PROBES = 64,            /* slots that are looked at for one window */
+    SCOPE_PARTS_MOST = 500, /* statements of a scope; a larger one is no source, only compared */
+    PROBES = 64,            /* slots that one window reads */
     HALVINGS = 60,
-    CLOSE_ENOUGH = 64 /* numbers around a point in time */
+    CLOSE_ENOUGH = 64 /* numbers: the bisection of a time ends here */
 };
 
-#define NUM_END   (INT64_C(1) << 40) /* no number comes near it; index.c, term.c */
+#define NUM_END   (INT64_C(1) << 40) /* above every number: index.c and term.c use 40 bits */
 #define SEARCH_US (INT64_C(800) * CLOCK_MS)
-/* A document may be received a little before a higher number. */
+/* A document may have a lower number than one that was received up to this much earlier. */
 #define DISORDER_US   (INT64_C(60) * CLOCK_S)
-#define LAST_OF_NAMES STR("\xf4\x8f\xbf\xbf") /* behind every character */
+#define LAST_OF_NAMES STR("\xf4\x8f\xbf\xbf") /* sorts behind every character */
 
 /* ---- windows ---- */
 
-/* The same of live documents, and of all tables of ended ones. */
+/* Runs `live` over the live documents and `ended` over each table of ended ones, in this order: a
+ * document that ends meanwhile is seen by the first. */
 static bool gather_each(struct search *x, struct source *c, enum sql_id live, enum sql_id ended,
                         struct db_args args, struct err *err)
 {
@@ -40,9 +88,9 @@ static bool gather_each(struct search *x, struct source *c, enum sql_id live, en
     return true;
 }
 
-/* ---- SQLite: what the index does not know yet ---- */
+/* ---- SQLite: rows above the watermark ---- */
 
-/* The watermark is read before the rows: what it covers the index has, whatever moves
+/* The watermark is read before the rows: whatever it covers is in the index, even if it moves on
  * meanwhile. */
 static bool gather_above(struct search *x, struct source *c, int64_t below, int64_t limit,
                          struct err *err)
@@ -58,9 +106,9 @@ static bool gather_above(struct search *x, struct source *c, int64_t below, int6
     return gather_each(x, c, SQL_DOC_ABOVE, SQL_DONE_ABOVE, args, err);
 }
 
-/* ---- words, sizes ---- */
+/* ---- name ids, sizes ---- */
 
-/* A list of the index, from its end. */
+/* Decodes a list of the index: its first number, then the distances to the next ones. */
 static size_t read_list(struct db_rows *rows, int64_t list[static INDEX_SLICE])
 {
     struct str more = db_get_str(rows, FACET_NUMS_MORE);
@@ -98,7 +146,7 @@ static bool gather_lists(struct search *x, struct source *c, int64_t facet, int6
     return true;
 }
 
-/* On SQLite without the rows above the watermark. */
+/* On SQLite only the lists; the caller adds the rows above the watermark. */
 static bool gather_word(struct search *x, struct source *c, int64_t facet, int64_t word,
                         int64_t below, int64_t limit, struct err *err)
 {
@@ -125,7 +173,7 @@ static size_t scope_parts(const struct search *x, const struct document_scope *s
     return x->slots.count + 1 + 4 * scope->count;
 }
 
-/* What any of its systems sent or receives. */
+/* Documents that any system of the scope has sent or receives. */
 static bool gather_scope(struct search *x, struct source *c, int64_t below, struct err *err)
 {
     int64_t limit = search_share(c, scope_parts(x, c->scope));
@@ -143,8 +191,9 @@ static bool gather_sizes(struct search *x, struct source *c, int64_t below, stru
 {
     int64_t first = index_size_class(c->least), last = index_size_class(c->most);
     size_t classes = (size_t)(last - first + 1);
-    /* PostgreSQL gives one window for all of them, but looks for as many in each: a wide range
-     * makes it smaller, if not as small as the room for lists of SQLite does. */
+    /* On PostgreSQL one statement returns one limit for all classes but reads as many rows of each.
+     * A wide range therefore lowers the limit, though less than on SQLite, where each class is a
+     * statement. */
     size_t lists = x->db->kind == DB_POSTGRESQL ? classes / 8 : classes;
     int64_t limit = search_share(c, x->slots.count + 1 + lists);
 
@@ -163,7 +212,7 @@ static bool gather_sizes(struct search *x, struct source *c, int64_t below, stru
 
 /* ---- attributes, names ---- */
 
-/* Slot by slot downwards, until there are enough or some were looked at. */
+/* Walks the slots downwards, until the window is full or PROBES slots were read. */
 struct slot_walk {
     int64_t slot;
     bool end;
@@ -292,7 +341,7 @@ static bool search_fill(struct search *x, struct source *c, int64_t below, struc
     return true;
 }
 
-/* Newest first; of one that moved while it was looked at, the later place. */
+/* Newest first; of a document seen in two tables the later day comes first. */
 static int search_downwards(const void *a, const void *b)
 {
     const struct seen *x = a, *y = b;
@@ -302,7 +351,7 @@ static int search_downwards(const void *a, const void *b)
     return x->slot < y->slot ? 1 : x->slot > y->slot ? -1 : 0;
 }
 
-/* Each number once, those that fit, as far down as all were seen. */
+/* Keeps each number that fits once, down to `sure` (invariant 1). */
 static void tidy(struct source *c)
 {
     size_t n = 0;
@@ -328,7 +377,8 @@ static bool refill(struct search *x, struct source *c, int64_t below, struct err
     return true;
 }
 
-/* The highest up to `num` that it has (*ret_hit); else it has none above *ret, 0: none at all. */
+/* *ret_hit: *ret is the highest number of the source up to `num`.  Otherwise the source has none
+ * in (*ret, num]; *ret 0: none at all. */
 static bool seek(struct search *x, struct source *c, int64_t num, int64_t *ret, bool *ret_hit,
                  struct err *err)
 {
@@ -345,7 +395,7 @@ static bool seek(struct search *x, struct source *c, int64_t num, int64_t *ret, 
     return true;
 }
 
-/* ---- all of them ---- */
+/* ---- the intersection ---- */
 
 bool search_is_late(const struct search *x)
 {
@@ -410,7 +460,8 @@ static bool search_look_at(struct search *x, enum sql_id id, int64_t slot, int64
     return true;
 }
 
-/* A document at `from` or not far above it; *ret_num 0: there is none below `to`. */
+/* A document at `from` or not far above; *ret_num 0: there is none below `to`.  Stops at the first
+ * table that has one in the lowest quarter of the range. */
 static bool search_sample(struct search *x, int64_t from, int64_t to, int64_t *ret_num,
                           int64_t *ret_us, struct err *err)
 {
@@ -440,8 +491,8 @@ static bool search_find_top(struct search *x, int64_t *ret, struct err *err)
     return true;
 }
 
-/* Halves the numbers until it is near the point in time.  Every document that is looked at gives
- * a bound that holds: *io_low, received before it, *io_high, received after it. */
+/* Bisects the numbers for a point in time.  Every sampled document that lies more than DISORDER_US
+ * away is a safe bound: *io_low was received before the time, *io_high after it. */
 static bool near_time(struct search *x, int64_t top, int64_t us, int64_t *io_low, int64_t *io_high,
                       struct err *err)
 {
@@ -506,7 +557,7 @@ static void add_terms(struct search *x, const struct document_filter *f)
         add_term(x, f->where[i].name, f->where[i].value);
 }
 
-/* A long name is found by its beginning. */
+/* The index has only the beginning of a long name (term_name). */
 static void add_name(struct search *x, struct str name)
 {
     bool open = name.len > 0 && name.ptr[name.len - 1] == '*';
@@ -542,12 +593,12 @@ static void add_words(struct search *x, const struct document_filter *f)
 
         c->least = f->size_least;
         c->most = f->size_below > 0 ? f->size_below - 1 : INT64_C(1) << 50;
-        if (c->most < c->least) /* none is so; one class is enough to see that */
+        if (c->most < c->least) /* an empty range: read one class, which then matches nothing */
             c->most = c->least;
     }
 }
 
-/* What is asked of one of its own systems is in scope already. */
+/* A filter for a sender or receiver within the scope needs no source for the scope. */
 static void add_scope(struct search *x, const struct document_filter *f)
 {
     if (f->scope != NULL && scope_parts(x, f->scope) <= SCOPE_PARTS_MOST &&
@@ -568,7 +619,7 @@ static void add_state(struct search *x, const struct document_filter *f)
         c->word = state == DOCUMENT_IN_DOUBT;
         c->from = f->error;
         x->knows_error = f->error.len > 0;
-    } else if (f->error.len > 0) { /* of ended ones no error is known */
+    } else if (f->error.len > 0) { /* ended documents have no error */
         search_add(x, FROM_TROUBLE)->from = f->error;
     } else if (f->live || (state != DOCUMENT_STATES && !document_is_over(state))) {
         search_add(x, FROM_LIVE);
@@ -587,7 +638,7 @@ static void add_sources(struct search *x, const struct document_filter *f)
     }
     if (f->parent != 0)
         search_add(x, FROM_CHILDREN)->word = f->parent;
-    if (f->nums != NULL) /* they are few: the rest is seen when they are read */
+    if (f->nums != NULL) /* the list is short: the caller compares the other conditions */
         return;
     add_terms(x, f);
     if (f->name.len > 0)

@@ -1,22 +1,22 @@
 /* search.h - numbers of documents that may match a filter, newest first.
  *
- * Each thing that a filter asks for and that has an index is a source: numbers in falling
- * order, read some at a time.  A number that all sources have is looked at; who asks then
- * compares the document itself, for an index may name one that has changed.
+ * Each indexed condition of a filter is a source: numbers in falling order, read in windows.  A
+ * number that all sources have is a candidate.  The caller compares the document itself, because
+ * it may have changed since it was indexed.  search.c says how, and why nothing is missed.
  *
  *   source      SQLite                                  PostgreSQL
- *   words       lists behind the write, rows above      indices of the tables
- *   scope       the words of its systems, together
+ *   name ids    lists behind the write, rows above      indices of the tables
+ *   scope       the name ids of its systems, united
  *   size        lists of classes, rows above            classes of ended ones, rows of live ones
  *   attributes  table term, rows above                  table term
  *   name        table name_index, rows above            indices of the tables
  *   state       live ones; dead tasks; ended ones by state, but for delivered
- *   error       deliveries with a code, dead tasks, members of batches with one of those
+ *   error       deliveries with a code, dead tasks, members of batches with either
  *   children    table link
  *
- * Times become a range of numbers: numbers follow time, but for DISORDER_US.
+ * Times become a range of numbers: numbers follow time, give or take DISORDER_US.
  *
- * Threads: of whoever asks; it holds a connection and no transaction.
+ * Threads: that of the caller; a search uses its connection and holds no transaction.
  */
 #pragma once
 
@@ -30,22 +30,22 @@ struct store;
 
 struct search;
 
-/* Lives on the arena; `f` and the connection are lent. */
+/* The search lives on the arena; it borrows `f` and the connection. */
 bool search_open(struct store *s, struct db *db, const struct document_filter *f, struct arena *a,
                  struct search **ret, struct err *err);
 
 enum search_end {
-    SEARCH_FOUND,  /* one that may match */
-    SEARCH_PAUSED, /* not yet: it took long enough for one time */
-    SEARCH_OVER    /* there is none any more */
+    SEARCH_FOUND,  /* a candidate */
+    SEARCH_PAUSED, /* none yet, and the time of a request is used up */
+    SEARCH_OVER    /* there are no more */
 };
 
-/* The next one below *io_below; afterwards everything from *io_below up was looked at.
- * *ret_slot: the table to look in first, below 0: not known. */
+/* The next candidate below *io_below; afterwards all numbers from *io_below up are dealt with.
+ * *ret_slot: the table in which to look first, below 0: not known. */
 bool search_next(struct search *x, int64_t *io_below, int64_t *ret_slot, enum search_end *ret,
                  struct err *err);
-/* It took long enough for one time. */
+/* The time of a request is used up. */
 bool search_is_late(const struct search *x);
 const struct slots *search_slots(const struct search *x);
-/* The error that is asked for was compared already. */
+/* The sources have compared the error of the filter; the caller must not. */
 bool search_knows_error(const struct search *x);

@@ -57,14 +57,15 @@ static int search_source_upwards(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
-/* Whether members of a batch may be so. */
+/* Whether the members of a batch are candidates. */
 static bool batch_fits(const struct source *c, int64_t batch)
 {
     return c->num_count == SOURCE_BATCHES_MOST ||
            bsearch(&batch, c->nums, c->num_count, sizeof batch, search_source_upwards) != NULL;
 }
 
-/* Rows of a table above the watermark say what they are, those of an index whether they fit. */
+/* Rows above the watermark are compared here; statements over an index say themselves if they fit.
+ */
 static bool does_fit(const struct source *c, enum sql_id id, struct db_rows *row)
 {
     if (id == SQL_DOC_ABOVE || id == SQL_DONE_ABOVE)
@@ -91,10 +92,10 @@ bool search_gather(struct search *x, struct source *c, enum sql_id id, int64_t s
         search_see(c, db_get_int(&rows, HIT_NUM), slot == DB_NO_SLOT ? NOT_KNOWN : slot,
                    does_fit(c, id, &rows));
     }
-    if (got >= limit) { /* of one that comes several times there may be more */
+    if (got >= limit) { /* the last document may have more rows behind the limit */
         struct seen *last = &c->seen[c->count - 1];
 
-        last->fits = last->fits || c->kind == FROM_TROUBLE; /* whoever asks looks at it */
+        last->fits = last->fits || c->kind == FROM_TROUBLE; /* the caller compares it */
         search_unsure(c, last->num + (c->kind == FROM_DEAD));
     }
     return true;

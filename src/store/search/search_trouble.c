@@ -6,8 +6,8 @@
 #include "store/road/delivery.h"
 
 enum {
-    PORTION = 500, /* of them that are read at once */
-    EACH_MOST = 64 /* whose members are looked up; those of more are found among all members */
+    PORTION = 500, /* batches read at once */
+    EACH_MOST = 64 /* up to this, members are read batch by batch; else all members are filtered */
 };
 
 #define BATCHES_US (INT64_C(200) * CLOCK_MS)
@@ -16,7 +16,7 @@ struct place {
     int64_t state, num;
 };
 
-/* Those of one portion, behind a place; *ret_last: there are no more. */
+/* Adds the matching batches of one portion behind *at; *ret_last: it was the last portion. */
 static bool find_some(struct search *x, struct source *c, int64_t *nums, struct place *at,
                       bool *ret_last, struct err *err)
 {
@@ -43,8 +43,8 @@ static bool find_some(struct search *x, struct source *c, int64_t *nums, struct 
     return true;
 }
 
-/* Once for a search.  When there are too many, or it takes more than a part of the time, they are
- * not told apart. */
+/* Runs once per search.  With too many batches, or after BATCHES_US, num_count is set to
+ * SOURCE_BATCHES_MOST: then members of every batch are candidates. */
 static bool find_batches(struct search *x, struct source *c, struct err *err)
 {
     int64_t *nums = ARENA_ARRAY(x->arena, int64_t, SOURCE_BATCHES_MOST);
@@ -64,7 +64,7 @@ static bool find_batches(struct search *x, struct source *c, struct err *err)
     return true;
 }
 
-/* Statements that members are asked for with. */
+/* How many statements gather_members() runs. */
 static size_t parts_of_members(const struct source *c)
 {
     return c->num_count <= EACH_MOST ? c->num_count : 1;
@@ -90,13 +90,14 @@ bool search_gather_trouble(struct search *x, struct source *c, int64_t below, st
     struct db_value limit = db_int(search_share(c, 2 + parts_of_members(c)));
     struct db_args args = DB_ARGS(db_int(below), limit, db_text(c->from));
 
-    /* In the order of its road: one that goes on meanwhile is seen further on. */
+    /* In the order in which documents move on, so that one that moves meanwhile is seen later. */
     return search_gather(x, c, SQL_TROUBLE_DEAD, DB_NO_SLOT, args, err) &&
            search_gather(x, c, SQL_TROUBLE_NUMS, DB_NO_SLOT, args, err) &&
            gather_members(x, c, below, limit, err);
 }
 
-/* A window has more than the dead tasks of one document, or it would stay there for ever. */
+/* A window must have more room than the dead tasks of one document, or the search would not get
+ * past that document. */
 _Static_assert((SEEN_MOST - 1) / (1 + EACH_MOST) > 1 + DELIVERIES_MOST, "room for a document");
 
 bool search_gather_dead(struct search *x, struct source *c, int64_t below, struct err *err)
@@ -106,7 +107,7 @@ bool search_gather_dead(struct search *x, struct source *c, int64_t below, struc
     struct db_value limit = db_int(search_share(c, 1 + parts_of_members(c)));
 
     if (c->num_count == SOURCE_BATCHES_MOST)
-        x->knows_error = false; /* members of any may have been seen */
+        x->knows_error = false; /* members of every batch are candidates: the caller must compare */
     return search_gather(x, c, SQL_DEAD_NUMS, DB_NO_SLOT,
                          DB_ARGS(db_int(below), limit, db_text(c->from), db_int(c->word)), err) &&
            gather_members(x, c, below, limit, err);

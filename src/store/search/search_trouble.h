@@ -1,9 +1,9 @@
-/* search_trouble.h - live documents that have an error, or are dead or in doubt: among many that
- * only wait there are few.
+/* search_trouble.h - sources of live documents that have an error, or are dead or in doubt.
  *
- * What is wrong with a document stands in a delivery of it, in its own dead task, or in what became
- * of the batch that it is a member of (document.c).  Of an ended one nothing of that is left.  What
- * is found here is a little more than what matches: of several deliveries the document shows one.
+ * These are few among many that only wait, so they have indices of their own.  The error of a
+ * document stands in one of its deliveries, in its own dead task, or with the batch of which it is
+ * a member (document.c).  An ended document has none.  The source proposes more than what matches:
+ * a document with several failed deliveries shows the error of one.
  */
 #pragma once
 

@@ -31,7 +31,7 @@ static bool table_has(struct writer *w, enum sql_id id, int64_t table, int64_t s
            db_next(&rows, &row, err) && (*io_has = row, true);
 }
 
-/* One that lives again while it is looked for is seen by the second look. */
+/* Checks `doc` twice: a document may be revived from done_N back to `doc` between the lookups. */
 static bool is_in_use(struct writer *w, int64_t slot, bool *ret, struct err *err)
 {
     struct slots *tables = ARENA_NEW(w->arena, struct slots);
@@ -74,7 +74,7 @@ static const struct store_verb sweep_verb = { .name = "sweep terms",
                                               .run = term_sweep_sweep_run,
                                               .apart = true };
 
-/* The first slot from this one on that has entries; *ret_slot is -1 when there is none. */
+/* The first slot from `from` on that has entries; *ret_slot -1: there is none. */
 static bool next_slot(struct store *s, int64_t from, int64_t *ret_slot, struct err *err)
 {
     AUTO(reader_back) struct reader r = reader_take(s, err);

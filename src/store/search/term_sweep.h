@@ -1,7 +1,8 @@
-/* term_sweep.h - what the indices of attributes and names keep of documents that are gone.
+/* term_sweep.h - deletes index entries of attributes and names whose documents were purged.
  *
- * A slot in which no document is left is emptied, some entries at a time.  Of a slot that still has
- * one all entries stay: who finds such a number looks at the document, and there is none.
+ * A slot (a range of numbers, term.h) is emptied once no document of it is left, some entries at a
+ * time.  Until then entries of purged documents stay: a search proposes their numbers and finds no
+ * document.
  *
  * Threads: any that may block; changes run in the writer.
  */
@@ -14,6 +15,6 @@
 
 struct store;
 
-/* Now and then: entries of documents that are gone, up to some hundred thousand.  *io_slot is 0 at
- * first, then where to go on. */
+/* One round, up to some hundred thousand entries; *ret_gone is their number.  *io_slot is 0 at
+ * first, then where the next round goes on. */
 bool terms_sweep(struct store *s, int64_t *io_slot, int64_t *ret_gone, struct err *err);

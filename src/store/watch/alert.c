@@ -19,7 +19,7 @@ struct alert_op {
     enum change change;
     const struct alert_say *say;
     int64_t period_us;
-    int64_t num; /* of the alert that was changed; 0: none */
+    int64_t num; /* the changed alert; 0: none */
     bool fresh, full;
 };
 
@@ -55,12 +55,12 @@ static bool raise_run(struct writer *w, struct alert_op *o, struct err *err)
     if (!db_one_int(w->db, SQL_ALERT_COUNT, DB_NO_ARGS, 0, &open, err))
         return false;
     o->full = open > ALERTS_OPEN_MOST;
-    if (o->full) /* nobody sees half of it: the group goes on, the row does not stay */
+    if (o->full) /* drop the row again, in the same transaction: the group must not fail */
         return db_run(w->db, SQL_ALERT_DROP, DB_ARGS(db_int(num)), NULL, err);
     return add_notices(w, o, NOTICE_RAISED, err);
 }
 
-/* Old ones go when another one is cleared. */
+/* Whenever an alert is cleared, alerts cleared long ago are deleted. */
 static bool clear_run(struct writer *w, struct alert_op *o, struct err *err)
 {
     const struct alert_say *say = o->say;
@@ -165,7 +165,7 @@ bool notice_end(struct store *s, int64_t num, enum notice_state state, int64_t w
                         NULL, err);
 }
 
-/* ---- look ---- */
+/* ---- reading ---- */
 
 static void read_alert(struct db_rows *row, struct arena *a, void *to)
 {

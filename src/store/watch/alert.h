@@ -1,11 +1,10 @@
-/* alert.h - what needs a person or a reaction: rows that are raised once and cleared once.
+/* alert.h - alerts: conditions that need a person, raised once and cleared once.
  *
- * Of a code and an object one alert is open at most, over all nodes; whoever raises it again only
- * counts.  With the change itself a notice is written for each target that is to hear of it, so
- * that nothing is told that was not so, and nothing that was so is forgotten: a notice waits until
- * it was sent or given up.
+ * At most one alert of a code and object is open, over all nodes; raising it again only counts. The
+ * transaction that raises or clears an alert writes a notice for each target.  So no notice is sent
+ * about a change that was not committed, and none is lost: it waits until it is sent or given up.
  *
- * Bounded: ALERTS_OPEN_MOST open ones; cleared ones go after ALERT_KEEP_DAYS.
+ * Bounded: ALERTS_OPEN_MOST open alerts; cleared ones are deleted after ALERT_KEEP_DAYS.
  * Threads: any that may block; changes run in the writer.
  */
 #pragma once
@@ -25,8 +24,8 @@ enum { ALERTS_OPEN_MOST = 1000, ALERT_TARGETS_MOST = 16, ALERT_KEEP_DAYS = RETAI
 
 struct alert {
     int64_t num, count;
-    int64_t raised_us, last_us, cleared_us;  /* cleared 0: it is open */
-    int64_t waiting, given_up;               /* notices */
+    int64_t raised_us, last_us, cleared_us;  /* cleared_us 0: open */
+    int64_t waiting, given_up;               /* numbers of notices */
     struct str code, object, message, ended; /* ended: why, in a word or two */
 };
 
@@ -42,46 +41,46 @@ struct notice {
     struct str target, error;
 };
 
-/* What is said of an alert, and to whom. */
+/* The content of an alert, and the targets of its notices. */
 struct alert_say {
     struct str code, object;
-    struct str message; /* of a clear: why */
+    struct str message; /* when clearing: the reason */
     int64_t count;
     const struct str *targets; /* names, ALERT_TARGETS_MOST at most */
     size_t target_count;
 };
 
-/* *ret_new: it was not open; else it is only counted on.  ERR_LIMIT: too many are open. */
+/* *ret_new false: it was open already, and is only counted.  ERR_LIMIT: too many are open. */
 bool alert_raise(struct store *s, const struct alert_say *say, int64_t *ret_num, bool *ret_new,
                  struct err *err);
-/* It is still so.  *ret_open false: it is not open any more, and nothing was done. */
+/* Updates message, count and time of an open alert.  *ret_open false: it is not open any more. */
 bool alert_keep(struct store *s, const struct alert_say *say, bool *ret_open, struct err *err);
 /* *ret_num 0: none was open. */
 bool alert_clear(struct store *s, const struct alert_say *say, int64_t *ret_num, struct err *err);
-/* Tell it again when nobody was told for `period_us`; *ret_num 0: not yet. */
+/* Writes reminders if there was no notice for `period_us`; *ret_num 0: not due yet. */
 bool alert_remind(struct store *s, const struct alert_say *say, int64_t period_us, int64_t *ret_num,
                   struct err *err);
 
-/* Those that are open, by number; or with `all` the newest of all. */
+/* Open alerts by number; with `all` the newest of all. */
 bool alert_list(struct store *s, bool all, struct arena *a, struct alert *ret, size_t most,
                 size_t *ret_count, struct err *err);
-/* False with ERR_NONE: there is none. */
+/* False with ERR_NONE: there is no such alert. */
 bool alert_get(struct store *s, int64_t num, struct arena *a, struct alert *ret, struct err *err);
 
-/* Notices to a target (empty: to any) whose time has come, the oldest first; of an alert the next
- * one only. */
+/* Due notices to a target (empty: any), oldest first; of each alert only the next one, so that
+ * notices are sent in order. */
 bool notice_due(struct store *s, struct str target, struct arena *a, struct notice *ret,
                 size_t most, size_t *ret_count, struct err *err);
 bool notice_list(struct store *s, int64_t alert, struct arena *a, struct notice *ret, size_t most,
                  size_t *ret_count, struct err *err);
-/* What came of an attempt; one that waits is due again after wait_us. */
+/* Records the result of an attempt; NOTICE_WAITS: due again after wait_us. */
 bool notice_end(struct store *s, int64_t num, enum notice_state state, int64_t wait_us,
                 struct str error, struct err *err);
 
 struct alert_sums {
     int64_t open;    /* alerts */
     int64_t waiting; /* notices, of which ... */
-    int64_t late;    /* ... so many failed at least once, or are older than `late_us` */
+    int64_t late;    /* ... this many failed at least once, or are older than `late_us` */
     int64_t given_up;
 };
 bool alert_sum(struct store *s, int64_t late_us, struct alert_sums *ret, struct err *err);

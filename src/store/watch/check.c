@@ -37,7 +37,7 @@ static bool watch_check_database(struct store *s, struct check_result *r, struct
     return true;
 }
 
-/* The next rows of a table, in the order of their numbers: how many, and the last of them. */
+/* The next rows of a table by number: how many, and the last number. */
 struct slice {
     int64_t rows, upto;
 };
@@ -51,15 +51,15 @@ static bool next_slice(struct db *db, enum sql_id id, int64_t slot, int64_t abov
     if (!db_query_slot(db, id, slot, DB_ARGS(db_int(above), db_int(most)), &rows, err) ||
         !db_next(&rows, &row, err))
         return false;
-    require(row); /* it counts */
+    require(row); /* an aggregate always returns a row */
     *ret = (struct slice){ .rows = db_get_int(&rows, SLICE_ROWS) };
     if (ret->rows > 0)
         ret->upto = db_get_int(&rows, SLICE_UPTO);
     return true;
 }
 
-/* All of a table.  A statement for all of them would take longer than the server lets one, once
- * they are some millions. */
+/* Counts a table in slices: one statement over millions of rows would exceed the statement time-out
+ * of the server. */
 static bool count_table(struct db *db, enum sql_id slice_of, int64_t slot, int64_t *io_count,
                         struct err *err)
 {
@@ -73,7 +73,7 @@ static bool count_table(struct db *db, enum sql_id slice_of, int64_t slot, int64
     return true;
 }
 
-/* What a statement counts over slices of the numbers of a table. */
+/* Runs a counting statement over each slice of a table. */
 static bool check_look_through(struct db *db, enum sql_id slice_of, enum sql_id bad_of,
                                struct check_result *r, struct err *err)
 {
@@ -101,7 +101,7 @@ static bool check_slices(struct store *s, enum sql_id slice_of, enum sql_id bad_
     return reader.db != NULL && check_look_through(reader.db, slice_of, bad_of, r, err);
 }
 
-/* EN1: a document that nothing will carry on cannot exist. */
+/* EN1: every live document has something that moves it on. */
 static bool check_tasks(struct store *s, struct check_result *r, struct err *err)
 {
     if (!check_slices(s, SQL_DOC_SLICE, SQL_DOC_WITHOUT_TASK, r, err))
@@ -112,7 +112,7 @@ static bool check_tasks(struct store *s, struct check_result *r, struct err *err
     return true;
 }
 
-/* The same for what waits to be delivered, and no row without its document. */
+/* The same for deliveries, and that each has its document. */
 static bool check_deliveries(struct store *s, struct check_result *r, struct err *err)
 {
     if (!check_slices(s, SQL_DELIVERY_SLICE, SQL_DELIVERY_WRONG, r, err))
@@ -125,7 +125,7 @@ static bool check_deliveries(struct store *s, struct check_result *r, struct err
     return true;
 }
 
-/* Each member waits in one batch, which will send it. */
+/* Every member is in one batch, which exists, and counts are right. */
 static bool watch_check_batches(struct store *s, struct check_result *r, struct err *err)
 {
     int64_t strays;
@@ -142,7 +142,7 @@ static bool watch_check_batches(struct store *s, struct check_result *r, struct 
     return true;
 }
 
-/* A slice of tasks behind *place; *ret_count is 0 at the end. */
+/* Checks a slice of tasks behind *place; *ret_count is 0 at the end. */
 static bool task_slice(struct db *db, enum sql_id id, struct db_args args, struct task *place,
                        int64_t *ret_bad, int64_t *ret_count, struct err *err)
 {
@@ -166,8 +166,8 @@ static bool task_slice(struct db *db, enum sql_id id, struct db_args args, struc
     }
 }
 
-/* Every place in which tasks stand, and how its statement resumes: by `keys` of the last
- * columns of (queue, prio, rank, id). */
+/* The tables of tasks, and how their statements resume: by the last `keys` columns of (queue, prio,
+ * rank, id). */
 static const struct {
     enum sql_id id;
     size_t keys;
@@ -237,7 +237,7 @@ static void watch_check_bytes(struct store *s, const struct payload_source *sour
                    id_text(&source->id, id), bad.text);
 }
 
-/* Deliveries may have bytes of their own. */
+/* Checks the payloads of deliveries that have their own. */
 static bool check_parts(struct store *s, int64_t doc, struct check_result *r, struct err *err)
 {
     AUTO(arena_done) struct arena arena = ARENA_INIT(ARENA_MOST);
@@ -252,7 +252,7 @@ static bool check_parts(struct store *s, int64_t doc, struct check_result *r, st
     return true;
 }
 
-/* EN5: every document has its payload, and the digest fits. */
+/* EN5: every document has its payload, with the right digest. */
 static bool check_payloads(struct store *s, struct check_result *r, struct err *err)
 {
     static _Thread_local struct document docs[SCAN_STEP];
@@ -301,8 +301,8 @@ static bool read_counts(struct db *db, struct counts *ret, struct err *err)
            count_ended(db, &ret->ended, err);
 }
 
-/* I9: what was counted is what is there.  Read as of one moment: a document that ends between
- * two counts would be two. */
+/* I9: accepted documents are live, ended or purged.  Read in one snapshot: a document that ends
+ * between two counts would be counted twice. */
 static bool check_counts(struct store *s, struct check_result *r, struct err *err)
 {
     AUTO(reader_back) struct reader reader = reader_take(s, err);
@@ -324,7 +324,7 @@ static bool check_counts(struct store *s, struct check_result *r, struct err *er
     return ok;
 }
 
-/* I15: nobody has changed what is said of who did what. */
+/* I15: the audit log is unchanged. */
 static bool check_audit(struct store *s, struct check_result *r, struct err *err)
 {
     struct audit_check c;

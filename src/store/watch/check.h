@@ -1,7 +1,7 @@
-/* check.h - what must be true of a store, as checks that count.
+/* check.h - checks of the store's invariants, which count violations.
  *
- * Read-only and in slices; on a living store a check that finds something looks a
- * second time, because work in flight moves rows between two looks.
+ * Checks only read, in slices.  On a running store a check that finds something runs
+ * a second time, because flights move rows between two statements.
  */
 #pragma once
 
@@ -15,7 +15,7 @@ struct store;
 
 struct check_result {
     int64_t looked_at, bad;
-    char message[300]; /* when bad: what is wrong, and the remedy */
+    char message[300]; /* if bad > 0: what is wrong, and the remedy */
 };
 
 size_t check_count(void);
