@@ -15,7 +15,7 @@
  *   (1) At most one reservation of a system is under way (`reserving`); until its on_reserved()
  *       the writer owns `op`.
  *   (2) A token comes only from a piece whose reservation is committed.  Pieces of all nodes are
- *       disjoint, so the rate holds over all nodes whatever their clocks show.
+ *       disjoint, so no time is handed out twice, whatever the clocks show.
  *   (3) `ahead` is empty or lies behind `now` on the timeline.  It becomes `now` when nothing of
  *       `now` is left.
  *   (4) After paced_take() with `wait`, or paced_has(), was refused, `wanted` is set and due_us is
