@@ -27,8 +27,8 @@
  *       repeated every UNSETTLED_US, also while the node stops.  Only one that fails permanently
  *       many times is given up: its claim goes back, and the task runs again.
  *
- * Crash.  A claim has no effect on the task.  On SQLite it is a mark in memory, on PostgreSQL a
- * lease that other nodes take over; after a crash every claimed task is claimed again.  An outcome
+ * Crash.  A claim does not outlive its node.  On SQLite it is a mark in memory, on PostgreSQL a
+ * lease that is taken over; after a crash every claimed task is claimed again.  An outcome
  * in `unsettled` is lost with the process; then the rules for sends of unknown outcome apply
  * (doubt.c).
  *

@@ -16,13 +16,12 @@
  *   (2) RETRYING has a due time on the store's clock, because other nodes compare it with theirs;
  *       every other state has none.
  *   (3) The row keeps an intent only while its outcome is still to be asked for
- *       (doubt_keeps_intent).  So a task claimed with an intent is never just sent again.
- *   (4) A leg that was parked has made no attempt (took_us -1): it counts no attempt, and the time
- *       for retries does not begin with it (first_us).
- *   (5) DOUBT_SEND_NOW and DOUBT_ASK_NOW never arrive at set_next(): doubt.c acts on them while the
- *       leg keeps its slot.
- *   (6) A document that is dead or to be tried again has no deliveries: settle.end is not
- *       SETTLE_DELIVERIES, and the settlement does not read the legs.
+ *       (doubt_keeps_intent).  So, unless the policy is `resend`, a delivery that is claimed with
+ * an intent is never simply sent again. (4) A leg that was parked has made no attempt (took_us -1):
+ * it counts no attempt, and the time for retries does not begin with it (first_us). (5)
+ * DOUBT_SEND_NOW and DOUBT_ASK_NOW never arrive at set_next(): doubt.c acts on them while the leg
+ * keeps its slot. (6) A document that is dead or to be tried again has no deliveries: settle.end is
+ * not SETTLE_DELIVERIES, and the settlement does not read the legs.
  *
  * Crash.  An outcome exists only in memory until its settlement is committed.  A crash before that
  * forgets it, and the task is claimed again.  A system with `resend` is then sent to again under
@@ -32,8 +31,8 @@
  * Races.  Each leg gets its outcome on the thread that ended its attempt, and only that thread
  * touches the row.  The counter `open` of the flight orders these writes before the settlement: the
  * last leg to be counted down settles.  The timeline of the flight is therefore not written per
- * leg as it ends but in the settlement (outcome_note); outcome_unknown() may write at once because
- * its flight has one leg and one thread.
+ * leg as it ends but in the settlement (outcome_note).  outcome_unknown() and doubt.c may write at
+ * once, because their flights have one leg and so one thread.
  *
  * See docs/in-doubt.md for the policies.
  */

@@ -12,8 +12,9 @@
  *
  * Invariants
  *   (1) The result depends on the bytes, the head and name of the request, the facts in the
- *       document's row, and the plan of the document's version.  The clock has one use: delay and
- *       expiry decide whether the walk goes on, never where it leads.
+ *       document's row, and the plan of the version under which it was accepted (the plan in force
+ *       if that version has no routes: load.c).  The clock has one use: delay and expiry decide
+ *       whether the walk goes on, never where it leads.
  *   (2) The walk sends nothing and writes nothing to the store.  It reads payload bytes, and only
  *       those of a document too large for memory (then the caller is a thread that may block).
  *   (3) variants[0], the received bytes, never changes.  At most FLIGHT_VARIANTS_MOST variants
