@@ -34,8 +34,9 @@
  * Failures and races
  *   - The commit of the intent fails, or its outcome is unknown: nothing is sent.  send_back()
  * parks the leg, and that settlement clears an intent that was written after all.
- *   - The node stops, or its lease ends: on_intent() and the transfer thread check, and a leg that
- *     has not been sent is parked.
+ *   - The node stops, or its lease ends.  on_intent() checks the first and parks the leg.  The
+ *     transfer thread and the pool check the second before the first byte, and a request that was
+ *     not sent is reported as such.
  *   - Another node takes the task over while our request is on its way: the settlement has no
  *     effect, and the other node acts on the intent.  docs/in-doubt.md tells what the receiver may
  *     see then.

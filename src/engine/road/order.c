@@ -36,8 +36,7 @@
  *
  * Races.  The store asks within the transaction whether this node keeps a delivery (on_keeps), and
  * calls on_going() after the commit.  The flight may have been swept in between.  Then keep_go()
- * fails and the claim is loaded from the store instead (load_later).  A wake-up that comes before
- * the commit is visible to other connections finds nothing; the scan does.
+ * fails and the claim is loaded from the store instead (load_later).
  *
  * See docs/order.md for what is promised.
  */

@@ -321,7 +321,7 @@ static const struct plan_system *receiver_of(const struct flight *f)
     if (name_find(f->road->store, NAME_SYSTEM, f->facts.receiver, &word))
         return plan_system_find(f->plan, word);
     return f->dry ? plan_system_named(f->plan, f->facts.receiver)
-                  : NULL; /* a plan of plan_build_apart(): its names have no ids */
+                  : NULL; /* plan_build_apart(): a new name is not in the store */
 }
 
 static bool walk_add_deliveries(struct flight *f, const struct plan_step *s, struct variant *bytes)
