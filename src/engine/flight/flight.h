@@ -145,7 +145,7 @@ struct flight_stock {
 struct flight_stock *flight_stock_new(struct store *store, struct ways *ways, struct road *road);
 void flight_stock_free(struct flight_stock *s); /* NULL is fine */
 
-/* An empty flight.  The caller has counted it in road.flights, unless it is dry. */
+/* An empty flight.  The caller counts it in road.flights, unless it is dry. */
 struct flight *flight_new(struct flight_stock *s);
 void flight_free(struct flight *f); /* back to the stock */
 
