@@ -301,7 +301,7 @@ static void begin_more(struct dispatch *d, struct system_live *s, int64_t now_us
 
             use_newest(d, p);
             idle = 0;
-            if (needs_row(p)) { /* its system stopped being idempotent while it waited */
+            if (needs_row(p)) { /* the policy of its system has changed */
                 l->stored = true;
                 *park = pop(d, l);
                 park = &p->next;

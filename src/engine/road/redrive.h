@@ -11,6 +11,6 @@ struct road;
 
 void redrive_start(struct road *r, struct plan *plan);
 void redrive_newest(struct road *r); /* with the plan in force, if it has routes */
-/* A document was settled as dead.  If its version has been replaced meanwhile, its re-drive has run
- * too early for it: asks the claimer for another one. */
+/* A document was settled as dead.  If its version was replaced before that, the re-drive of the
+ * newer version may have missed it: asks the claimer for another one. */
 void redrive_note_dead(struct flight *f);

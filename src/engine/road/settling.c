@@ -186,7 +186,7 @@ static void settling_note_stored(const struct flight *f)
         road_note_due(f->road, s->due_us);
 }
 
-/* On the writer's thread.  A flight that failed is repeated; the claim is lost if `ours` is false.
+/* On the writer's thread.  A failed settlement is repeated; `ours` is false if the claim was lost.
  */
 static void on_settled(struct store_op *op)
 {

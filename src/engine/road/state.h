@@ -43,7 +43,7 @@ struct road {
 
     pthread_rwlock_t plan_lock;
     struct plan *plan;                   /* in force */
-    struct plan *older[ROAD_PLANS_MOST]; /* ring: documents accepted under them are in flight */
+    struct plan *older[ROAD_PLANS_MOST]; /* a ring: versions of documents in flight */
     size_t older_next;
 
     _Atomic int64_t flights, bytes;

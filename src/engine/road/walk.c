@@ -245,7 +245,7 @@ static bool must_wait(struct flight *f, const struct plan_handling *h)
     return true;
 }
 
-/* Sets f->expires_us.  A document that an operator started after its expiry does not expire again.
+/* Sets f->expires_us.  A document that an operator starts after its expiry does not expire again.
  */
 static bool is_expired(struct flight *f, const struct plan_handling *h)
 {
@@ -440,8 +440,7 @@ static enum way run_chain(struct flight *f, struct variant **bytes)
     return walk_may_go_on(f, f->route, false) ? walk_run_steps(f, f->route, bytes) : WAY_DEAD;
 }
 
-/* True: the walk reached its end, with or without deliveries.  False: dead, or to be tried again.
- */
+/* True: the walk reached its end, with or without deliveries.  False: dead or to be tried again. */
 static bool walk_find_way(struct flight *f)
 {
     struct visit visits[HOPS_MOST];
