@@ -110,8 +110,8 @@ bool join_batch(struct flight *f, const struct plan_step *s, struct variant *byt
         return road_join_refuse(f, s, DEAD_SERVICE_FAILED);
     if (!find_leg(f, s, &part) || !is_good(f, s, bytes))
         return false;
-    /* Count the batch that a member came out of.  The document of a batch (gateway == batch) has
-     * its count from its members already (batch_build.c), and a retry must not add to it. */
+    /* Count the batch that a member came out of.  The batch of which this is the document is not
+     * counted here, or each retry would count it again: batch_build.c counts it. */
     f->facts.batches += f->batch != NULL && f->batch->word != f->gateway;
     f->into = b;
     f->joins = bytes;

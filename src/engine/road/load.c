@@ -102,8 +102,7 @@ static void release(struct flight *f, const struct err *why)
     load_give_back(f);
 }
 
-/* After an unclean start or a takeover a task may have been sent already: note it in the timeline.
- */
+/* After an unclean start or a takeover a task may have been sent already: note that. */
 static void note_recovered(struct flight *f)
 {
     struct road *r = f->road;

@@ -186,8 +186,7 @@ static void settling_note_stored(const struct flight *f)
         road_note_due(f->road, s->due_us);
 }
 
-/* On the writer's thread.  A failed settlement is repeated; `ours` is false if the claim was lost.
- */
+/* On the writer's thread.  A failed settlement is repeated; `ours` false: the claim was lost. */
 static void on_settled(struct store_op *op)
 {
     struct flight *f = container_of(op, struct flight, settle.op);

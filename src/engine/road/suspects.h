@@ -5,7 +5,7 @@
  * code of only one task runs at a time, so that the next crash has one culprit.
  *
  * Threads: any.  suspects_enter() waits for the running task while there are suspects, so the
- * caller must hold no other lock.
+ * caller must hold no lock that the code of a task takes.
  */
 #pragma once
 

@@ -245,8 +245,7 @@ static bool must_wait(struct flight *f, const struct plan_handling *h)
     return true;
 }
 
-/* Sets f->expires_us.  A document that an operator starts after its expiry does not expire again.
- */
+/* Sets f->expires_us.  A document that an operator starts after its expiry does not expire. */
 static bool is_expired(struct flight *f, const struct plan_handling *h)
 {
     int64_t at = f->received_us + h->expires_us;
