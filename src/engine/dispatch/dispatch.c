@@ -1,3 +1,50 @@
+/* dispatch.c - offers, slots and turns: the decisions of the dispatcher.  See dispatch.h.
+ *
+ * The problem.  Many systems share one process, and a receiver that is dead, slow or limited by a
+ * rate must not occupy the memory and the threads that the others need.  At the same time a
+ * receiver that answers quickly should get its next delivery without a round trip to the store.
+ *
+ * The method.  Each leg is offered once.  It begins at once, or waits in the memory of its queue,
+ * or is parked: it becomes a row with a task, and the claimer offers it again later.  Whoever ends
+ * a leg gets from dispatch_ended() the legs that take over the free slots, so in normal operation
+ * no thread of its own drives the sends.  The flag `stored` of a queue says that the store may
+ * have tasks for it.  While it is set, new documents are parked behind those tasks, and the
+ * claimer claims from that queue, queue by queue in turn.
+ *
+ * Invariants, under the lock
+ *   (1) A leg is in exactly one place: in the memory of its queue (counted by `waiting`), in the
+ *       list `sending` of its system with a slot (counted by `active`), or with the caller.
+ *   (2) A slot is taken only while active < limit.  A new plan may lower the limit below `active`;
+ *       then nothing begins until enough legs have ended.
+ *   (3) A leg begins only when neither the governor nor its endpoint has a reason to hold it, with
+ *       a token if the system has a rate, and through a closed breaker or as its only probe.
+ *   (4) A leg that needs a row (needs_row) never begins without one.  This is checked at the offer
+ *       and again when a waiting leg gets its slot, because the plan may have changed meanwhile.
+ *   (5) The memory of a queue is bounded by memory_of() at the offer; dispatch_shed() parks what
+ *       is too much later, when the receiver has become slow or is closed.
+ *   (6) waiting_fast is the sum of `waiting` over the queues that are fast.
+ *
+ * Why nothing waits for ever.  A waiting leg begins when a leg of its system ends or when the rate
+ * limiter reports a token.  If neither can happen, because nothing of the system is being sent or
+ * the queue is closed, dispatch_shed() parks the leg at the next round of the claimer.  A parked
+ * leg is found by the claimer, which also queries the store once a second.
+ *
+ * Crash.  Everything here is memory.  The task of every leg, waiting or sending, is a claimed row
+ * of the store, so a crash at any point loses slots and positions and no delivery.  Breakers and
+ * pauses that matter to other nodes are stored by endpoints.c.
+ *
+ * Races
+ *   - park() sets `stored` before the row is committed, so that later documents do not overtake
+ *     it.  The claimer may clear the flag, claim nothing and come too early; the settlement sets
+ *     the flag again after its commit (dispatch_note_stored).  The cost is one empty claim.
+ *   - An answer of the governor is cached until its time or generation changes.  The generation
+ *     is read before the question, so a change in between only causes a second question.
+ *   - calls.changed() and calls.hungry() run after the lock is released, because they take other
+ *     locks.  Two changes of one endpoint may be stored in the wrong order; a stale open breaker
+ *     costs a wait and one probe, whose success deletes it.
+ *
+ * Locks: those of the governor and the rate limiter are taken under this one, never around it.
+ */
 #include "engine/dispatch/dispatch.h"
 
 #include "base/alloc.h"
@@ -9,19 +56,19 @@
 #include "engine/dispatch/limiter.h"
 
 enum {
-    QUEUE_WAITING_MOST = 512,      /* parts that wait in memory, per lane ... */
-    LANE_SLOW_MOST = 16,           /* ... of a receiver that is slow */
-    LANE_CLAIM_MOST = 100,         /* claimed at once from the store */
-    LANE_AHEAD_MOST = 32,          /* claimed beyond the slots that are free */
-    FAST_US = 50 * CLOCK_MS,       /* a receiver that answers within this is not slow ... */
-    STILL_US = 200 * CLOCK_MS,     /* ... unless nothing of its lane has ended for so long */
-    OVERTAKEN_US = 60 * CLOCK_S,   /* what has waited so long in memory is not overtaken */
-    PACED_MOST_US = 600 * CLOCK_S, /* nothing waits longer in memory for a token */
+    QUEUE_WAITING_MOST = 512,      /* legs that wait in memory, per queue ... */
+    LANE_SLOW_MOST = 16,           /* ... and per queue of a slow receiver */
+    LANE_CLAIM_MOST = 100,         /* tasks of one claim */
+    LANE_AHEAD_MOST = 32,          /* tasks claimed beyond the free slots */
+    FAST_US = 50 * CLOCK_MS,       /* a receiver is fast if its sends take less on average ... */
+    STILL_US = 200 * CLOCK_MS,     /* ... and one of them has ended within this time */
+    OVERTAKEN_US = 60 * CLOCK_S,   /* a leg that has waited longer keeps its position */
+    PACED_MOST_US = 600 * CLOCK_S, /* the longest wait in memory for a token */
 };
 
 /* ---- queues in memory, with the lock held ---- */
 
-/* Before the first that has less priority. */
+/* The position before the first leg of lower priority (a higher `prio`) that may be overtaken. */
 static struct leg **dispatch_place_of(struct send_queue *l, const struct leg *p)
 {
     struct leg **at = &l->first;
@@ -102,7 +149,7 @@ static void note_time(struct dispatch *d, struct send_queue *l, int64_t began_us
     dispatch_set_fast(d, l, l->took_us < FAST_US);
 }
 
-/* Why nothing of this system may begin now. */
+/* The reasons to hold this system (held_reason), from the cache while it is valid. */
 static unsigned system_why(struct dispatch *d, struct system_live *s)
 {
     uint64_t generation = govern_generation(d->govern);
@@ -110,12 +157,12 @@ static unsigned system_why(struct dispatch *d, struct system_live *s)
 
     if (now >= s->ask_us || generation != s->generation) {
         s->why = govern_why(d->govern, s->word, now, &s->ask_us);
-        s->generation = generation; /* read before: what changed meanwhile is asked again */
+        s->generation = generation; /* as it was before the question: see Races */
     }
     return s->why;
 }
 
-/* Why nothing of this endpoint may begin now, but for its breaker. */
+/* The reasons to hold this endpoint, its breaker excepted. */
 static unsigned endpoint_why(const struct endpoint_live *e, int64_t now_us)
 {
     if (e->plan == NULL || e->plan->broken != NULL)
@@ -123,7 +170,7 @@ static unsigned endpoint_why(const struct endpoint_live *e, int64_t now_us)
     return e->pause_until_us > now_us ? HELD_RATE : 0;
 }
 
-/* Of both, still without the breaker. */
+/* The reasons of the system and the endpoint of a queue, the breaker excepted. */
 static unsigned dispatch_closed_why(struct dispatch *d, const struct send_queue *l, int64_t now_us)
 {
     return system_why(d, l->system) | endpoint_why(l->endpoint, now_us);
@@ -134,13 +181,13 @@ static bool is_blocked(struct dispatch *d, const struct send_queue *l, int64_t n
     return dispatch_closed_why(d, l, now_us) != 0 || breaker_is_open(&l->endpoint->breaker);
 }
 
-/* A slot is free: is there a token too?  It is used up. */
+/* Called when a slot is free, because a token that was taken is used up. */
 static bool take_token(const struct system_live *s, bool wait)
 {
     return s->limiter == NULL || paced_take(s->limiter, wait);
 }
 
-/* So many parts may wait in memory. */
+/* How many legs of this queue may wait in memory. */
 static size_t memory_of(const struct send_queue *l)
 {
     if (l->system->limiter != NULL)
@@ -155,7 +202,7 @@ static unsigned rate_why(const struct system_live *s)
 
 /* ---- offers ---- */
 
-/* The settings are those of the newest plan, which lives as long as the attempt. */
+/* Give the leg the settings of the newest plan, and a reference that lasts for the attempt. */
 static void use_newest(struct dispatch *d, struct leg *p)
 {
     struct plan *old = p->plan;
@@ -166,8 +213,8 @@ static void use_newest(struct dispatch *d, struct leg *p)
     plan_unref(old);
 }
 
-/* What may not be sent twice is sent from its row in the store, where its intent is noted; what
- * goes in order, when its lane lets it go. */
+/* A send to a system that is not idempotent needs a row for its intent (doubt.c); an ordered
+ * delivery needs one because the store decides when it is its turn (order.c). */
 static bool needs_row(const struct leg *p)
 {
     return (p->in_doubt != DOUBT_RESEND || p->row.lane != 0) && p->row.num == 0;
@@ -176,8 +223,9 @@ static bool needs_row(const struct leg *p)
 static enum dispatch_answer park(struct send_queue *l, const struct leg *p, unsigned why,
                                  unsigned *ret_why)
 {
-    if (p->row.lane == 0 || p->row.num != 0) /* else it waits in a lane of its own (order.c) */
-        l->stored = true;                    /* what comes later does not overtake it */
+    /* A new ordered delivery waits in its lane without a task: there is nothing to claim yet. */
+    if (p->row.lane == 0 || p->row.num != 0)
+        l->stored = true;
     *ret_why = why;
     return DISPATCH_PARK;
 }
@@ -208,7 +256,8 @@ static enum dispatch_answer offer(struct dispatch *d, struct leg *p, unsigned *r
     }
     if ((l->stored && !from_store) || needs_row(p))
         return park(l, p, rate_why(l->system), ret_why);
-    /* What has no row yet is not kept for long: people want to see why it waits. */
+    /* A leg without a row does not wait for a slow rate: it becomes a row, whose reason for
+     * waiting an operator can see. */
     bool wait = from_store || l->system->limiter == NULL || !paced_is_slow(l->system->limiter);
 
     if (room && l->waiting == 0 && take_token(l->system, wait)) {
@@ -232,7 +281,7 @@ enum dispatch_answer dispatch_offer(struct dispatch *d, struct leg *p, unsigned 
 
 /* ---- ends ---- */
 
-/* Fill the free slots of a system, its lanes in turn, as far as its tokens go. */
+/* Fill the free slots of a system from its queues in turn, as far as its tokens allow. */
 static void begin_more(struct dispatch *d, struct system_live *s, int64_t now_us,
                        struct dispatch_next *ret)
 {
@@ -252,7 +301,7 @@ static void begin_more(struct dispatch *d, struct system_live *s, int64_t now_us
 
             use_newest(d, p);
             idle = 0;
-            if (needs_row(p)) { /* its system minds a second send since a moment ago */
+            if (needs_row(p)) { /* the policy of its system has changed */
                 l->stored = true;
                 *park = pop(d, l);
                 park = &p->next;
@@ -272,7 +321,7 @@ static void begin_more(struct dispatch *d, struct system_live *s, int64_t now_us
     }
 }
 
-/* What waits in memory for a system or an endpoint that is closed goes to the store. */
+/* Take out of memory the legs of this system or endpoint that may not begin, to be parked. */
 static struct leg *empty_closed(struct dispatch *d, const struct system_live *s,
                                 const struct endpoint_live *e, int64_t now_us)
 {
@@ -295,7 +344,8 @@ static bool has_stored(const struct system_live *s)
     return false;
 }
 
-/* True: the breaker changed between open and closed. */
+/* An endpoint that is not configured any more is judged by the default rule.  True: the breaker
+ * changed between open and closed. */
 static bool judge_breaker(struct endpoint_live *e, const struct leg *p, const struct verdict *v,
                           int64_t now_us)
 {
@@ -357,9 +407,6 @@ void dispatch_back(struct dispatch *d, struct leg *p, struct dispatch_next *ret)
     (void)pthread_mutex_unlock(&d->mutex);
 }
 
-/* A receiver that has become slow keeps only a few in memory, one that is closed (by a hold, by
- * a new configuration, or by what another node knows) none; nor does a system of which nothing is
- * being sent, for no end of anything would let them begin. */
 struct leg *dispatch_shed(struct dispatch *d)
 {
     int64_t now = clock_mono_us();
@@ -367,7 +414,8 @@ struct leg *dispatch_shed(struct dispatch *d)
 
     (void)pthread_mutex_lock(&d->mutex);
     for (struct send_queue *l = d->queues; l != NULL; l = l->next) {
-        /* Its tokens let them begin; but a claim does not last for ever. */
+        /* The limiter reports tokens, so the legs of a limited system may stay without a send in
+         * progress; not for ever, because they occupy claims. */
         bool paced = l->system->limiter != NULL && now - l->moved_us < PACED_MOST_US && !d->resting;
         size_t keep = paced ? memory_of(l) : LANE_SLOW_MOST;
 
@@ -413,7 +461,7 @@ void dispatch_rest(struct dispatch *d)
     (void)pthread_mutex_unlock(&d->mutex);
 }
 
-/* ---- the claimer ---- */
+/* ---- for the claimer ---- */
 
 static void set_stored(struct dispatch *d, int64_t queue, bool stored)
 {
@@ -444,7 +492,7 @@ static size_t room_of(struct dispatch *d, const struct send_queue *l, int64_t no
     int64_t memory = (int64_t)memory_of(l) - (int64_t)l->waiting;
     int64_t slots = s->limit > s->active && s->limiter == NULL ? s->limit - s->active : 0;
 
-    if (room > slots + memory) /* what is claimed must find a place */
+    if (room > slots + memory) /* each claimed task must find a slot or a place in memory */
         room = slots + memory;
     if (!l->stored || l->queue == 0 || room <= 0 || dispatch_closed_why(d, l, now_us) != 0)
         return 0;
@@ -463,7 +511,8 @@ void dispatch_note_stored(struct dispatch *d, int64_t system, int64_t endpoint, 
 
     l->stored = true;
     l->queue = queue;
-    /* It may begin at once, or when a token comes: no end of anything would say so. */
+    /* Wake the claimer if the task may begin at once or with the next token: in these cases no
+     * leg has to end first. */
     bool hungry = l->system->limiter != NULL || room_of(d, l, now) > 0;
 
     (void)pthread_mutex_unlock(&d->mutex);

@@ -1,14 +1,14 @@
-/* dispatch.h - which delivery may begin now: lanes, systems, endpoints.
+/* dispatch.h - which delivery may begin now: queues, systems, endpoints.
  *
- * A lane is a pair of system and endpoint.  A system begins at most `concurrency`
- * deliveries at once, over all its lanes in turn, each with a token where it has a rate
- * (limiter.h), and none while the governor has a reason (govern.h); an endpoint has a breaker and
- * may ask for a pause.  A part that may not begin waits in the short memory of its lane, or is sent
- * back to be parked in the store: so a receiver that is dead or slow holds a bounded number of
- * flights, and costs the others nothing.
+ * A queue belongs to a pair of system and endpoint.  A system has at most `concurrency` deliveries
+ * in progress, taken from its queues in turn.  Each needs a token where the system has a rate
+ * (limiter.h), and none begins while the governor has a reason to hold the system (govern.h).  An
+ * endpoint has a breaker and may ask for a pause.  A leg that may not begin waits in the short
+ * memory of its queue, or is returned to the caller to be parked in the store.  So a dead or slow
+ * receiver occupies a bounded number of flights and costs the others nothing.
  *
- * The newest plan decides what an endpoint and a system may do.  Parts of a system that minds a
- * second send begin only from the store, where an intent can be noted (doubt.c).
+ * The newest plan decides what an endpoint and a system may do.  Legs of a system that is not
+ * idempotent begin only from the store, where an intent can be written (doubt.c).
  *
  * Threads: any; one short lock.
  */
@@ -26,11 +26,11 @@ struct govern;
 struct limiter;
 
 struct dispatch_calls {
-    struct limiter *limiter; /* lent; NULL: rates are not kept */
-    /* The breaker or the pause of an endpoint changed; on the thread that saw it. */
+    struct limiter *limiter; /* lent; NULL: rates are not enforced */
+    /* The breaker or the pause of an endpoint changed.  Runs on the thread that noticed it. */
     void (*changed)(void *arg, int64_t endpoint, const struct breaker *breaker,
                     int64_t pause_until_us, const char *why);
-    /* A lane with parts in the store may begin some; may be called often. */
+    /* A queue with tasks in the store may have room.  Called often. */
     void (*hungry)(void *arg);
     void *arg;
 };
@@ -39,77 +39,80 @@ struct dispatch_calls {
 struct dispatch *dispatch_new(struct govern *govern, const struct dispatch_calls *calls);
 void dispatch_free(struct dispatch *d);
 
-/* From now on; takes a reference. */
+/* Use this plan from now on.  Takes a reference. */
 void dispatch_use(struct dispatch *d, struct plan *plan);
 
 enum dispatch_answer {
-    DISPATCH_BEGIN, /* its slot is taken: begin it */
-    DISPATCH_WAIT,  /* kept; it comes back from dispatch_ended() */
-    DISPATCH_PARK   /* not now: to the store */
+    DISPATCH_BEGIN, /* the leg has its slot: begin it */
+    DISPATCH_WAIT,  /* it waits here, and comes back in a dispatch_next or from dispatch_shed() */
+    DISPATCH_PARK   /* it must wait in the store */
 };
 
-/* Sets part->lane, plan, endpoint and in_doubt.  *ret_why: the reasons of a park (held_reason), 0
- * when it is only a matter of turns. */
+/* Sets the leg's queue, plan, endpoint and in_doubt.  *ret_why: the reasons to park it
+ * (held_reason); 0 if it only waits for its turn. */
 enum dispatch_answer dispatch_offer(struct dispatch *d, struct leg *p, unsigned *ret_why);
 
 struct dispatch_next {
-    struct leg *begin; /* chains by next: these have their slots now ... */
-    struct leg *park;  /* ... and these must go to the store */
+    struct leg *begin; /* a chain by `next`: these legs have their slots now ... */
+    struct leg *park;  /* ... and these must wait in the store */
 };
 
-/* The part is over, whatever came of it.  True: the breaker of its endpoint is open now. */
+/* The attempt ended with this verdict; its slot is free.  True: the breaker of the endpoint is open
+ * now. */
 bool dispatch_ended(struct dispatch *d, struct leg *p, const struct verdict *v,
                     struct dispatch_next *ret);
 
-/* It was not sent after all: its slot is free, and nothing is known of its endpoint. */
+/* The leg was not sent: its slot is free, and the endpoint's breaker learns nothing. */
 void dispatch_back(struct dispatch *d, struct leg *p, struct dispatch_next *ret);
-/* There may be tokens of this system (0: of any): what waits for them begins, in *ret as above. */
+/* This system (0: any) may have tokens: the legs that waited for them are in *ret. */
 void dispatch_due(struct dispatch *d, int64_t system, struct dispatch_next *ret);
 
-/* What waits in memory for receivers that have become slow, beyond a few, and for those that
- * are closed or of which nothing is being sent: to be parked.  Now and then. */
+/* Takes legs out of memory, a chain to be parked: of a receiver that has become slow all but a few;
+ * of one that is closed (a hold, a new plan, a breaker that another node opened) all; and all of a
+ * system of which nothing is being sent, because no end of a leg would let them begin.  The
+ * claimer calls it in every round. */
 struct leg *dispatch_shed(struct dispatch *d);
 
-/* The node stops: what waits for tokens is to be parked too, from now on. */
+/* The node stops: from now on dispatch_shed() also takes legs that wait for tokens. */
 void dispatch_rest(struct dispatch *d);
 
 /* ---- for the claimer ---- */
 
 struct queue_turn {
     int64_t queue;
-    size_t room; /* how many may be claimed for it */
+    size_t room; /* how many tasks may be claimed from it */
 };
 
-/* There are tasks in the store for this lane. */
+/* The store has tasks in this queue. */
 void dispatch_note_stored(struct dispatch *d, int64_t system, int64_t endpoint, int64_t queue);
-void dispatch_note_queue(struct dispatch *d, int64_t queue); /* the same, for a known lane */
-/* Nothing is left in the store. */
+void dispatch_note_queue(struct dispatch *d, int64_t queue); /* the same, for a known queue */
+/* The store has none left.  Call it before a claim, so that a task stored meanwhile is not lost. */
 void dispatch_note_empty(struct dispatch *d, int64_t queue);
-/* The next lane in turn with parts in the store that may begin; false: none. */
+/* The next queue in turn whose tasks in the store may begin; false: none. */
 bool dispatch_next_queue(struct dispatch *d, struct queue_turn *ret);
 
-/* ---- looking ---- */
+/* ---- queries ---- */
 
-/* Why deliveries of this lane wait now (held_reason), 0: they do not. */
+/* Why deliveries of this queue are held now (held_reason); 0: they are not. */
 unsigned dispatch_held_why(struct dispatch *d, int64_t system, int64_t endpoint);
 
-/* The ids of the deliveries of a system that have begun and not ended, one a line. */
+/* The ids of the deliveries of a system that are in progress, one per line, at most `most`. */
 void dispatch_sending(struct dispatch *d, int64_t system, size_t most, struct buf *to);
 
 struct endpoint_look {
     bool configured, open;
     int64_t since_us, until_us, pause_until_us, active, waiting;
-    char broken[200]; /* empty: it can be used */
+    char broken[200]; /* why it cannot be used; empty: it can */
 };
-/* Of one endpoint; false: nothing is known of it. */
+/* False: the dispatcher has not met this endpoint. */
 bool dispatch_look(struct dispatch *d, int64_t endpoint, struct endpoint_look *ret);
 
-/* What another node, or this one before a restart, knows. */
+/* A breaker (else: a pause) that another node, or this one before a restart, has stored. */
 void dispatch_learn(struct dispatch *d, int64_t endpoint, bool breaker, int64_t since_us,
                     int64_t until_us);
 
-/* How many deliveries of this system this process has made. */
+/* How many deliveries to this system this process has completed. */
 int64_t dispatch_delivered(struct dispatch *d, int64_t system);
 
-/* Flights that wait for our own work and not for a slow receiver. */
+/* Legs that wait in memory for fast receivers: this node is the bottleneck, not the receiver. */
 size_t dispatch_waiting_fast(struct dispatch *d);

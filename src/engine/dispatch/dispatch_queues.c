@@ -42,16 +42,16 @@ void dispatch_free(struct dispatch *d)
     free(d);
 }
 
-/* ---- who is who, with the lock held ---- */
+/* ---- tables, with the lock held ---- */
 
 static int64_t limit_of(const struct plan *p, int64_t system)
 {
     const struct plan_system *s = p != NULL ? plan_system_find(p, system) : NULL;
 
-    return s != NULL ? s->concurrency : 1; /* a system that is gone: its rest goes out slowly */
+    return s != NULL ? s->concurrency : 1; /* not in the plan any more: drain it one by one */
 }
 
-/* Nobody says any more what a system that is gone minds: nothing is sent to it twice in silence. */
+/* A system missing from the new plan has no policy; treat it as `hold`. */
 static enum doubt_policy dispatch_queues_doubt_of(const struct plan *p, int64_t system)
 {
     const struct plan_system *s = p != NULL ? plan_system_find(p, system) : NULL;
@@ -130,7 +130,6 @@ static struct send_queue *queue_find(struct dispatch *d, int64_t system, int64_t
     return d->slot_count > 0 ? *dispatch_queues_slot_of(d, system, endpoint) : NULL;
 }
 
-/* Lanes are pairs that the configuration names: they are kept for ever. */
 struct send_queue *dispatch_queue_of(struct dispatch *d, int64_t system, int64_t endpoint)
 {
     struct send_queue *l = queue_find(d, system, endpoint);
@@ -153,7 +152,6 @@ struct send_queue *dispatch_queue_of(struct dispatch *d, int64_t system, int64_t
     return l;
 }
 
-/* What waits for its token does not wait for our own work. */
 void dispatch_set_fast(struct dispatch *d, struct send_queue *l, bool fast)
 {
     fast = fast && l->system->limiter == NULL;
@@ -162,7 +160,7 @@ void dispatch_set_fast(struct dispatch *d, struct send_queue *l, bool fast)
     l->fast = fast;
 }
 
-/* ---- configuration, and what others know ---- */
+/* ---- configuration, state of other nodes, queries ---- */
 
 void dispatch_use(struct dispatch *d, struct plan *plan)
 {

@@ -1,7 +1,7 @@
-/* dispatch_queues.h - who is who for the dispatcher: systems, endpoints, lanes, and what is told of
- * them.  For dispatch.c, which decides what may begin now; others see dispatch.h.
+/* dispatch_queues.h - the tables of the dispatcher: systems, endpoints, and the queues between
+ * them. For dispatch.c, which decides what may begin now; everybody else uses dispatch.h.
  *
- * Everything with the lock held, unless it says otherwise.
+ * The functions below need the dispatcher's lock.
  */
 #pragma once
 
@@ -13,10 +13,10 @@ struct system_live {
     struct system_live *next;
     int64_t word, limit, active, waiting, delivered;
     enum doubt_policy in_doubt;
-    struct send_queue *queues, *turn; /* by next_of_system; turn: who was served last */
-    struct leg *sending;              /* those that have slots */
-    struct paced *limiter;            /* its tokens; NULL: as fast as it can */
-    /* What the governor said, and until when and under which generation that is good. */
+    struct send_queue *queues, *turn; /* by next_of_system; turn: the queue served last */
+    struct leg *sending;              /* the legs that have slots */
+    struct paced *limiter;            /* its tokens; NULL: no rate */
+    /* The cached answer of the governor, and until which time and generation it is valid. */
     unsigned why;
     int64_t ask_us; /* monotonic */
     uint64_t generation;
@@ -35,13 +35,13 @@ struct send_queue {
     struct send_queue *next, *next_of_system;
     struct system_live *system;
     struct endpoint_live *endpoint;
-    int64_t queue;            /* 0: nothing of it was ever stored */
-    struct leg *first, **end; /* by priority, then as they came */
-    int64_t last_prio;        /* of the last of them */
+    int64_t queue;            /* its id in the store; 0: not known yet */
+    struct leg *first, **end; /* the waiting legs, by priority, then by arrival */
+    int64_t last_prio;        /* of the last leg */
     size_t waiting;
-    int64_t took_us;  /* lately, averaged */
-    int64_t moved_us; /* when the queue in memory last moved; monotonic */
-    bool fast, stored;
+    int64_t took_us;   /* moving average of the time that a send takes */
+    int64_t moved_us;  /* when a leg last ended, or joined the empty memory; monotonic */
+    bool fast, stored; /* the receiver answers quickly; the store may have tasks */
 };
 
 struct dispatch {
@@ -52,15 +52,17 @@ struct dispatch {
     struct system_live *systems;
     struct endpoint_live *endpoints;
     struct send_queue *queues, *turn;
-    struct send_queue **slots; /* lanes by (system, endpoint) */
+    struct send_queue **slots; /* hash table of the queues, by system and endpoint */
     size_t slot_count, queue_count;
     bool resting; /* the node stops */
     _Atomic size_t waiting_fast;
 };
 
-/* Made when they are new, and kept for ever: they are what the configuration names. */
+/* Each is made on first use and kept for ever; their number is bounded by the names that
+ * configurations have used. */
 struct system_live *dispatch_system(struct dispatch *d, int64_t word);
 struct endpoint_live *dispatch_endpoint(struct dispatch *d, int64_t word);
 struct send_queue *dispatch_queue_of(struct dispatch *d, int64_t system, int64_t endpoint);
-/* Its receiver answers quickly: what waits in memory counts as our own work. */
+/* Keeps waiting_fast right.  A queue of a limited system is never fast: its legs wait for tokens,
+ * not for this node. */
 void dispatch_set_fast(struct dispatch *d, struct send_queue *l, bool fast);

@@ -10,7 +10,7 @@
 #include "core/window.h"
 #include "engine/plan/plan.h"
 
-enum { ASK_US = CLOCK_S }; /* an answer is good for so long at most */
+enum { ASK_US = CLOCK_S }; /* the longest time for which an answer is valid */
 
 struct govern {
     pthread_mutex_t mutex;
@@ -28,7 +28,7 @@ struct govern *govern_new(void)
     struct govern *g = NEW(struct govern);
 
     (void)pthread_mutex_init(&g->mutex, NULL);
-    g->generation = 1; /* nobody has asked */
+    g->generation = 1; /* differs from the 0 in every empty cache */
     g->lease_us = INT64_MAX;
     return g;
 }
@@ -42,14 +42,14 @@ void govern_free(struct govern *g)
     free(g);
 }
 
-/* ---- asking ---- */
+/* ---- questions ---- */
 
 static int64_t earlier(int64_t a, int64_t b)
 {
     return a < b ? a : b;
 }
 
-/* With the mutex held: the first hold of this system. */
+/* With the mutex held: the index of the first hold of this system, or where it would be. */
 static size_t govern_find(const struct govern *g, int64_t system)
 {
     size_t from = 0, to = g->count;
@@ -65,7 +65,7 @@ static size_t govern_find(const struct govern *g, int64_t system)
     return from;
 }
 
-/* With the mutex held.  *io_wait_us: no longer than until a hold begins or ends. */
+/* With the mutex held.  Lowers *io_wait_us to the time until a hold begins or ends. */
 static bool govern_is_held(const struct govern *g, int64_t system, const struct govern_time *now,
                            int64_t *io_wait_us)
 {
@@ -87,8 +87,8 @@ static bool govern_is_held(const struct govern *g, int64_t system, const struct 
     return held;
 }
 
-/* With the mutex held.  While the clock is frozen a window is open when it is by both of its
- * readings. */
+/* With the mutex held.  While the clock is frozen, a window counts as open only if it is open at
+ * both bounds of the time. */
 static bool is_shut(const struct govern *g, int64_t system, const struct govern_time *now,
                     int64_t *io_wait_us)
 {
@@ -150,8 +150,9 @@ struct govern_time govern_time(struct govern *g)
     return now;
 }
 
-/* ---- being told ---- */
+/* ---- changes ---- */
 
+/* Ends a change: releases the mutex. */
 static void changed(struct govern *g)
 {
     (void)atomic_fetch_add(&g->generation, 1);
@@ -215,7 +216,7 @@ void govern_set_restored(struct govern *g, bool restored)
     changed(g);
 }
 
-/* A lease that is prolonged in time changes no answer. */
+/* Renewing a lease before it ends changes no answer, so the generation stays. */
 void govern_set_lease(struct govern *g, int64_t until_mono_us)
 {
     (void)pthread_mutex_lock(&g->mutex);

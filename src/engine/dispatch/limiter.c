@@ -1,3 +1,44 @@
+/* limiter.c - the rate limiter: tokens of systems, in pieces that are reserved ahead.
+ *
+ * The problem.  A rate of a system holds for all nodes together, so the count lives in the store;
+ * but one commit per token would be far slower than the deliveries.  And nobody may block for a
+ * token: callers hold the lock of the dispatcher.
+ *
+ * The method.  A system has one timeline of send times in the store (core/rate.h).  This node
+ * reserves a piece of it, about a quarter of a second long, in one commit, and hands out its times
+ * from memory.  The next piece is reserved when half of the times are used, so that a steady load
+ * never waits for a commit.  A caller that gets no token leaves the time at which to ask again
+ * (`wanted`, `due_us`); the thread of the limiter sleeps until the earliest such time and calls
+ * ready().
+ *
+ * Invariants, under the lock
+ *   (1) At most one reservation of a system is under way (`reserving`); until its on_reserved()
+ *       the writer owns `op`.
+ *   (2) A token comes only from a piece whose reservation is committed.  Pieces of all nodes are
+ *       disjoint, so no time is handed out twice, whatever the clocks show.
+ *   (3) `ahead` is empty or lies behind `now` on the timeline.  It becomes `now` when nothing of
+ *       `now` is left.
+ *   (4) After paced_take() with `wait`, or paced_has(), was refused, `wanted` is set and due_us is
+ *       not later than the next chance, or a reservation is under way whose end sets due_us.
+ *   (5) limiter.reserving counts the operations that the writers own.  limiter_stop() waits until
+ *       it is 0, so no completion comes after it.
+ *
+ * Clocks.  A piece is in the time of the store.  Each piece keeps the difference between the
+ * store's clock and the monotonic clock at its reservation, so a step of the wall clock changes
+ * nothing; a step of the store's clock is handled by rate_reserve().
+ *
+ * Crash and failure.  A piece that was reserved and not used is lost: after a crash, after a
+ * commit whose outcome is unknown, or when the rule changes while the reservation is under way.
+ * The system is then sent to a little less than allowed, never more.  A failed reservation is
+ * repeated after AGAIN_US.
+ *
+ * Races.  A token may be gone, or the slots full, when ready() arrives; the receiver of the call
+ * asks again and is refused again with a new time.  A call that never comes delays nothing for
+ * long: the claimer asks for all systems in every round, at least once a second.
+ *
+ * Locks: the lock of the dispatcher is taken before this one.  So ready(), which takes the
+ * dispatcher's, is called without it; reserve() is called with it and only queues.
+ */
 #include "engine/dispatch/limiter.h"
 
 #include <pthread.h>
@@ -11,18 +52,18 @@
 #include "base/wait.h"
 
 enum {
-    KEEP_NS = 100 * 1000000,   /* what is sent within this may wait in memory ... */
+    KEEP_NS = 100 * 1000000,   /* legs whose tokens come within this may wait in memory ... */
     KEEP_MOST = 128,           /* ... up to so many */
-    SLOW_NS = 1000000000,      /* an interval over this is slow */
-    AHEAD_TIMES = 8,           /* a piece of fewer times is not reserved ahead */
-    AGAIN_US = 200 * CLOCK_MS, /* after a reservation that failed */
-    HELD_US = CLOCK_S,         /* a wait is shown for so long after it */
+    SLOW_NS = 1000000000,      /* a rate with a longer interval is slow */
+    AHEAD_TIMES = 8,           /* a piece of fewer times has no successor reserved ahead */
+    AGAIN_US = 200 * CLOCK_MS, /* the pause after a failed reservation */
+    HELD_US = CLOCK_S,         /* how long a wait is shown after it has ended */
 };
 
-/* A piece, and what its clock shows. */
+/* A reserved piece, and the offset of the store's clock at its reservation. */
 struct hand {
     struct rate_piece piece;
-    int64_t clock_ns; /* of the store, when the monotonic clock shows 0 */
+    int64_t clock_ns; /* the store's clock when the monotonic clock shows 0 */
 };
 
 struct paced {
@@ -30,14 +71,14 @@ struct paced {
     struct limiter *limiter;
     int64_t system;
     struct rate_rule rule;
-    struct hand now, ahead; /* ahead: the next one, reserved already; until_ns 0: none */
-    int64_t times;          /* of the present piece, when it was new */
+    struct hand now, ahead; /* in use, and reserved for later; until_ns 0: none */
+    int64_t times;          /* in `now`, when it was new */
     struct rate_op op;
     bool reserving;
-    int64_t not_before_us; /* no piece is to be had before */
-    bool wanted;           /* somebody is to be told ... */
-    int64_t due_us;        /* ... then */
-    int64_t held_us;       /* until when somebody had to wait */
+    int64_t not_before_us; /* a reservation before this time would be refused; monotonic */
+    bool wanted;           /* ready() is to be called ... */
+    int64_t due_us;        /* ... at this time; monotonic */
+    int64_t held_us;       /* the latest time until which a caller had to wait; monotonic */
 };
 
 struct limiter {
@@ -89,7 +130,7 @@ struct paced *limiter_system(struct limiter *p, int64_t system, struct rate_rule
         *x = (struct paced){ .next = p->systems, .limiter = p, .system = system };
         p->systems = x;
     }
-    if (!same_rule(&x->rule, &rule)) { /* what was reserved under another one is lost */
+    if (!same_rule(&x->rule, &rule)) { /* pieces reserved under the old rule are dropped */
         x->rule = rule;
         x->now = x->ahead = (struct hand){ 0 };
         x->not_before_us = x->held_us = x->due_us = 0;
@@ -124,7 +165,7 @@ static void take_answer(struct paced *x, const struct rate_op *o)
     if (!o->op.ok) {
         x->not_before_us = now + AGAIN_US;
     } else if (!same_rule(&o->rule, &x->rule)) {
-        x->not_before_us = 0; /* ask anew */
+        x->not_before_us = 0; /* reserve again under the new rule */
     } else if (!o->granted) {
         x->not_before_us = (o->wait_until_ns - clock) / 1000 + 1;
     } else if (x->now.piece.until_ns > clock + now * 1000 && x->ahead.piece.until_ns == 0 &&
@@ -135,7 +176,7 @@ static void take_answer(struct paced *x, const struct rate_op *o)
         x->times = (got.piece.until_ns - got.piece.next_ns) / x->rule.interval_ns;
     }
     if (x->wanted)
-        x->due_us = now; /* who is refused again learns when */
+        x->due_us = now; /* call ready() now; a refusal then sets the next time */
 }
 
 static void on_reserved(struct store_op *op)
@@ -151,7 +192,7 @@ static void on_reserved(struct store_op *op)
     (void)pthread_mutex_unlock(&p->mutex);
 }
 
-/* Ask for a piece, unless that is under way or known to be in vain. */
+/* Reserve a piece, unless a reservation is under way or would certainly be refused. */
 static void limiter_reserve(struct paced *x, int64_t now_us)
 {
     struct limiter *p = x->limiter;
@@ -172,7 +213,8 @@ static int64_t clock_of(const struct hand *h, int64_t now_us)
     return h->clock_ns + now_us * 1000;
 }
 
-/* The next piece is wanted before this one is used up, where the burst allows that. */
+/* Reserve the next piece before this one is used up.  The store refuses pieces that lie further
+ * ahead than the burst, so do not ask for those. */
 static void reserve_ahead(struct paced *x, int64_t now_us)
 {
     int64_t left = (x->now.piece.until_ns - x->now.piece.next_ns) / x->rule.interval_ns;
@@ -185,7 +227,7 @@ static void reserve_ahead(struct paced *x, int64_t now_us)
 
 /* ---- tokens ---- */
 
-/* The piece that was reserved ahead, when nothing of the present one is left. */
+/* Move on to the piece reserved ahead when nothing of the present one is left. */
 static void shift(struct paced *x, int64_t now_us)
 {
     struct rate_piece copy = x->now.piece;
@@ -199,10 +241,10 @@ static void shift(struct paced *x, int64_t now_us)
     x->times = (x->now.piece.until_ns - x->now.piece.next_ns) / x->rule.interval_ns;
 }
 
-/* None now: say when to ask again. */
+/* There is no token now: reserve if needed, and schedule ready(). */
 static void limiter_refuse(struct paced *x, enum rate_answer a, int64_t wait_ns, int64_t now_us)
 {
-    int64_t due = now_us + CLOCK_S; /* a reservation that is under way tells earlier */
+    int64_t due = now_us + CLOCK_S; /* the end of a reservation under way moves it forward */
 
     if (a == RATE_WAIT) {
         due = (wait_ns - x->now.clock_ns) / 1000 + 1;
@@ -235,7 +277,7 @@ bool paced_take(struct paced *x, bool wait)
     return a == RATE_GO;
 }
 
-/* Of a copy: nothing is used up. */
+/* Takes from a copy of the piece, so no token is used up. */
 bool paced_has(struct paced *x)
 {
     int64_t until = 0;
@@ -285,7 +327,7 @@ bool paced_is_held(struct paced *x)
 
 /* ---- the thread ---- */
 
-/* One who is to be told now, or NULL and when the next is due. */
+/* A system whose ready() is due; NULL: none, and *ret_until_us is when the next one is. */
 static struct paced *find_due(struct limiter *p, int64_t now_us, int64_t *ret_until_us)
 {
     *ret_until_us = now_us + INT64_C(3600) * CLOCK_S;

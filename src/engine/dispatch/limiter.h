@@ -1,14 +1,14 @@
-/* limiter.h - how fast a system may be sent to: tokens, and who is told when there are some.
+/* limiter.h - the rate limiter: tokens of systems, and a call when there may be some again.
  *
  * A system with a rate has a timeline that all nodes share (core/rate.h).  This node holds a
- * piece of it, and reserves another one in the store (store/govern/rate.h) when somebody wants a
- * token and none is left, or few.  Nobody waits for that: whoever is refused is told, by
- * calls.ready() on a thread of the pace, when it may be worth asking again.  That is a hint; who
- * never hears of it asks again by itself.
+ * piece of it, and reserves another one in the store (store/govern/rate.h) when a token is wanted
+ * and none or few are left.  No call blocks.  A caller that is refused is notified by
+ * calls.ready(), on the limiter's thread, when it is worth asking again.  That is only a hint:
+ * callers must ask again now and then without it.
  *
- * A system that nobody sends to costs nothing: no commit, no timer.
+ * A system without deliveries costs nothing: no commit, no timer.
  *
- * Threads: any; one short lock, below that of dispatch.
+ * Threads: any; one short lock, taken under that of the dispatcher.
  */
 #pragma once
 
@@ -23,30 +23,29 @@ struct limiter;
 struct paced;
 
 struct limiter_calls {
-    /* Something of this system may begin now, perhaps.  May call back. */
+    /* This system may have a token now.  May call paced_take(). */
     void (*ready)(void *arg, int64_t system);
-    /* Queue the reservation; op.done is set and called later, never from within. */
+    /* Queue the reservation.  op.done is set; it must not be called from within. */
     void (*reserve)(void *arg, struct rate_op *op);
     void *arg;
 };
 
 struct limiter *limiter_new(const struct limiter_calls *calls);
-void limiter_run(struct limiter *p);  /* its thread begins */
-void limiter_stop(struct limiter *p); /* and ends; no reservation is under way then */
+void limiter_run(struct limiter *p);  /* starts its thread */
+void limiter_stop(struct limiter *p); /* ends it; no reservation is under way then */
 void limiter_free(struct limiter *p); /* NULL is fine */
 
-/* The tokens of this system under this rule, from now on; made at its first use, kept for
- * ever. */
+/* The tokens of this system, under this rule from now on.  Made on first use, freed with the
+ * limiter. */
 struct paced *limiter_system(struct limiter *p, int64_t system, struct rate_rule rule);
 
-/* Take a token; false: there is none now.  `wait`: then ready() follows. */
+/* Takes a token; false: there is none now, and with `wait` ready() follows. */
 bool paced_take(struct paced *x, bool wait);
-/* One could be taken now; false: ready() follows. */
+/* Whether a token could be taken now; false: ready() follows. */
 bool paced_has(struct paced *x);
-/* How many parts may wait in memory for their tokens, at least 1: what is sent within a
- * moment. */
+/* How many legs may wait in memory for their tokens: those whose tokens come soon, at least 1. */
 size_t paced_keep(const struct paced *x);
-/* The next token may be seconds away. */
+/* The interval between tokens is longer than a second. */
 bool paced_is_slow(const struct paced *x);
-/* Somebody had to wait for a token a moment ago. */
+/* A caller waits for a token, or did within the last second. */
 bool paced_is_held(struct paced *x);

@@ -43,7 +43,7 @@ bool variant_load(struct flight *f, struct variant *v, struct err *err)
     return read_all(f->stock->store, &v->source, &v->buf, SERVICE_BYTES_MOST, err);
 }
 
-/* ---- what steps made ---- */
+/* ---- variants ---- */
 
 static bool upload(struct flight *f, struct variant *v, struct err *err)
 {
@@ -59,11 +59,11 @@ static bool upload(struct flight *f, struct variant *v, struct err *err)
     return ok;
 }
 
-/* From here on it is read from where it lies. */
+/* Upload the variant and free its memory; from here on it is read from the store. */
 static bool to_store(struct flight *f, struct variant *v, struct err *err)
 {
     if (!upload(f, v, err)) {
-        v->settle.size = 0; /* not sealed: tried again */
+        v->settle.size = 0; /* not sealed: the next call tries again */
         return false;
     }
     v->settle.stored.id = f->source.id;

@@ -1,18 +1,18 @@
 /* bytes.h - the bytes of a flight: received, or made by its steps.  See flight.h.
  *
- * Small ones stay in memory.  What is larger than a segment entry lives in the store and is
- * read piece by piece by who sends it; steps need the whole of it in memory, one document
- * at a time.
+ * Small payloads stay in memory.  A payload larger than a segment entry lives in the store, and the
+ * sender reads it piece by piece.  Steps need the whole payload in memory; for large ones that is
+ * one document at a time.
  */
 #pragma once
 
 #include "engine/flight/flight.h"
 
-/* The first `most` bytes of the document, for extraction. */
+/* Reads the first `most` bytes of the document into memory, for extraction. */
 bool bytes_peek(struct flight *f, size_t most, struct err *err);
-/* The bytes of a variant in memory, read from the store when they are not; only on a thread
- * that may block, when they are large. */
+/* Brings the bytes of a variant into memory.  Reads from the store if they are not there yet, so
+ * for large ones only on a thread that may block. */
 bool variant_load(struct flight *f, struct variant *v, struct err *err);
-/* What the store keeps of bytes that steps made and parts send.  Large ones are put into
- * the store now, and are sent from there. */
+/* Prepares for the settlement the variants that a leg sends or a batch gets.  Large ones are
+ * uploaded to the store now, and sent from there. */
 bool variants_seal(struct flight *f, struct err *err);

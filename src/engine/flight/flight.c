@@ -122,9 +122,9 @@ void flight_free(struct flight *f)
         destroy(f);
 }
 
-/* ---- what its row says ---- */
+/* ---- from the document's row ---- */
 
-/* Version 00, the document's id as trace id, its last half as the parent's id, sampled. */
+/* Version 00; trace id: the document's id; parent id: its second half; flags: sampled. */
 void flight_trace(struct flight *f)
 {
     static const char hex[] = "0123456789abcdef";
@@ -181,7 +181,7 @@ void flight_begin_again(struct flight *f, const struct document *d)
     facts_begin_again(&f->facts);
 }
 
-/* ---- notes ---- */
+/* ---- timeline ---- */
 
 static void flight_add_line(struct flight *f, const struct timeline_line *line)
 {
@@ -192,7 +192,7 @@ static void flight_add_line(struct flight *f, const struct timeline_line *line)
         timeline_add(&f->timeline, &l);
 }
 
-/* "route orders 12 us": by hand, for every document has a few of them. */
+/* "route orders 12 us".  Built without printf, because every document has a few of these. */
 static void say_stage(struct flight *f, enum timeline_stage stage, struct str what,
                       const char *outcome, int64_t status, int64_t took_us)
 {
@@ -255,10 +255,10 @@ void flight_note_leg(struct flight *f, const struct leg *p, enum timeline_outcom
               took_us);
 }
 
-/* ---- parts ---- */
+/* ---- legs ---- */
 
-/* The document's id and the endpoint's name, and which use of it: derived, so that a replay
- * sends the same one. */
+/* The document's id, the endpoint's name, its count if the endpoint occurs more than once, and the
+ * number of the rerun.  Derived and not random, so that a replay sends the same id. */
 static struct str delivery_id(struct flight *f, const struct plan_endpoint *e)
 {
     size_t nth = 1;

@@ -1,18 +1,18 @@
 /* flight.h - one document in memory on its road, from its claim to its settlement.
  *
- * A flight is made of a document that was just accepted (claimed at birth) or of a task
- * that the claimer claimed.  A worker walks it through extract, route and steps, which
- * leaves deliveries, its parts; the last part that gets an outcome sends the flight to the
- * writer, and after the commit it is gone.
+ * A flight is made from a document that was just accepted (claimed at birth) or from a task that
+ * the claimer claimed.  A worker walks it through extract, route and steps, which makes its
+ * deliveries, called legs.  When the last leg has its outcome the flight goes to the writer, and
+ * after the commit it is freed.
  *
- *     born ─┐                                   ┌─ part ─┐
- *           ├─► worker: walk ──► dispatch ──────┼─ part ─┼──► settle ──► gone
- *     loaded┘       └── no parts ───────────────┴────────┴────────┘
+ *     born ─┐                                   ┌─ leg ─┐
+ *           ├─► worker: walk ──► dispatch ──────┼─ leg ─┼──► settle ──► gone
+ *     loaded┘       └── no legs ────────────────┴───────┴────────┘
  *
- * A flight of a stored delivery (TASK_DELIVER) has one part and is not walked.
+ * A flight of a stored delivery (TASK_DELIVER) has one leg and is not walked.
  *
- * Ownership: everything of a flight hangs on its arena and buffers.  At any moment one
- * thread holds it, or its parts are out and the counter `open` says how many.
+ * Ownership: the memory of a flight is its arena and its buffers.  At any moment one thread holds
+ * the flight, or its legs are with the dispatcher and the senders and `open` counts them.
  */
 #pragma once
 
@@ -45,49 +45,50 @@ struct ways;
 
 enum { FLIGHT_VARIANTS_MOST = 8, FLIGHT_TRACE = 56 };
 
-/* The bytes after some steps; the first is what was received. */
+/* The bytes after some steps; the first variant is what was received. */
 struct variant {
-    struct settle_bytes settle;   /* of all but the first: stored with the outcome */
-    struct buf buf;               /* in memory; empty when they are only in the store */
-    struct payload_source source; /* in the store, when they are too large for memory */
-    struct str step;              /* what made them */
+    struct settle_bytes settle;   /* not of the first: stored with the settlement */
+    struct buf buf;               /* the bytes in memory; empty: they are only in the store */
+    struct payload_source source; /* the bytes in the store, if they are too large for memory */
+    struct str step;              /* the step that made them */
     struct timeline_line line;
 };
 
 /* One delivery, in memory. */
 struct leg {
-    struct leg *next;           /* in a queue of its lane */
-    struct leg *before, *after; /* of its system, while it has a slot */
+    struct leg *next;           /* in the memory of its queue, or in a chain of the caller */
+    struct leg *before, *after; /* the other legs of its system that have slots */
     struct flight *flight;
     struct send_queue *queue;
     struct plan
-        *plan; /* the newest one, of this attempt; a reference when it is not the flight's */
+        *plan; /* the newest plan, for this attempt: a reference; NULL if it is the flight's */
     const struct plan_endpoint *endpoint; /* in that plan */
-    enum doubt_policy in_doubt;           /* policy of its system */
+    enum doubt_policy in_doubt;           /* the policy of its system */
     struct variant *variant;
     struct settle_delivery row;
-    bool probe;  /* it tries out an open breaker */
-    bool asking; /* nothing is sent: its receiver is asked whether it has it (doubt.c) */
-    bool direct; /* it began at once, on the thread that has the flight: its arena may be used */
-    struct arena own;          /* of one that began later, on any thread */
-    int64_t began_us, took_us; /* monotonic, to wait or to be sent; took_us -1: nothing was sent */
-    unsigned held_why;         /* when it was parked */
+    bool probe;       /* the one attempt through an open breaker */
+    bool asking;      /* the receiver is asked whether it has the delivery (doubt.c) */
+    bool direct;      /* begun by the thread that holds the flight: it may use the flight's arena */
+    struct arena own; /* for a leg that began later, on any thread */
+    /* Since when it waits or is being sent (monotonic), and how long the attempt took; -1: none. */
+    int64_t began_us, took_us;
+    unsigned held_why; /* why it was parked (held_reason) */
 
     struct sending sending;
     struct http_out_request *request;
     struct transfer transfer;
     struct pool_job job;
-    struct payload_reader *reader; /* of bytes that are only in the store */
-    struct err read_err;           /* why they could not be read */
+    struct payload_reader *reader; /* for bytes that are only in the store */
+    struct err read_err;           /* why these could not be read */
     struct verdict verdict;
 };
 
 struct flight {
     struct settle_op settle;
     struct flight *next;
-    struct flight_stock *stock; /* where it came from */
+    struct flight_stock *stock; /* takes it back when it is freed */
     struct road *road;
-    struct plan *plan; /* the version it runs with; a reference */
+    struct plan *plan; /* the plan under which it runs; a reference */
     struct arena arena;
 
     struct payload_source source; /* id, num, size, sha256, place */
@@ -96,13 +97,13 @@ struct flight {
     int64_t gateway, received_us, config, again, seq;
     struct str name, ctype, head;
     struct facts facts;
-    bool has_facts; /* found before: it goes on at the router */
+    bool has_facts; /* from an earlier run: extraction is skipped */
     const struct plan_route *route;
-    const struct plan_batch *batch; /* it came out of this one, or it is what it became */
-    struct batch_join join;         /* SETTLE_JOIN */
-    const struct plan_batch *into;  /* the batch that it joins */
-    struct variant *joins;          /* the bytes with which it does */
-    int64_t prio;                   /* of its deliveries; 0: as usual */
+    const struct plan_batch *batch; /* the batch that it is the document or was a member of */
+    struct batch_join join;         /* SETTLE_JOIN: for the settlement */
+    const struct plan_batch *into;  /* SETTLE_JOIN: the batch */
+    struct variant *joins;          /* SETTLE_JOIN: the bytes that it joins with */
+    int64_t prio;                   /* of its deliveries; 0: as its task's */
     int64_t expires_us;             /* of its deliveries; 0: never */
 
     struct variant variants[FLIGHT_VARIANTS_MOST];
@@ -110,33 +111,33 @@ struct flight {
 
     struct leg **legs;
     size_t leg_count, part_room;
-    _Atomic int open; /* parts without an outcome */
+    _Atomic int open; /* legs without an outcome */
 
-    struct buf timeline, stages; /* stages: for the log line */
+    struct buf timeline, stages; /* new lines; and the same in short, for the log */
     int64_t began_us;            /* monotonic */
-    struct pool_job job;         /* of a large one */
-    int64_t counted;             /* bytes of the road's budget */
+    struct pool_job job;         /* walks a large document */
+    int64_t counted;             /* its bytes in road.bytes */
     bool was_born;               /* claimed at birth */
-    bool recovered;              /* it may have been on its way before a crash */
-    bool dry;                    /* somebody only asks (dry.h) */
-    int tries;                   /* to settle */
-    bool unfilled;               /* its settlement could not even be made */
-    bool unknown;        /* a commit of it was begun, and nobody knows whether it was done */
-    bool give_back;      /* only its claim is to be given back */
-    bool delayed;        /* settle.end is SETTLE_AGAIN, and nothing is wrong */
-    bool unloaded;       /* only its claim is known: it is loaded by the claimer */
-    enum dead_code dead; /* when settle.end is SETTLE_DEAD */
+    bool recovered;              /* it may have been sent before a crash */
+    bool dry;                    /* a rehearsal or a question, without effect (dry.h) */
+    int tries;                   /* failed settlements */
+    bool unfilled;               /* the settlement could not be prepared, and was not submitted */
+    bool unknown;                /* a commit of the settlement had an unknown outcome */
+    bool give_back;              /* the claim is to be given back, nothing else */
+    bool delayed;                /* SETTLE_AGAIN because of a delay, not of a failure */
+    bool unloaded;               /* only the claim is known: the claimer loads the rest */
+    enum dead_code dead;         /* if settle.end is SETTLE_DEAD */
     char message[VERDICT_MESSAGE_MOST];
 };
 
-/* Flights that are ready for use, and what all of them need. */
+/* Idle flights with their buffers, and what all flights share. */
 struct flight_stock {
     struct store *store;
     struct ways *ways;
-    struct road *road;     /* on which they go */
-    pthread_mutex_t large; /* held by whoever has a large document in memory: one at a time */
+    struct road *road;
+    pthread_mutex_t large; /* held while a large document is in memory: one at a time */
 
-    pthread_mutex_t mutex; /* for what follows */
+    pthread_mutex_t mutex; /* guards the fields below */
     struct flight *idle;
     size_t idle_count;
 };
@@ -144,27 +145,29 @@ struct flight_stock {
 struct flight_stock *flight_stock_new(struct store *store, struct ways *ways, struct road *road);
 void flight_stock_free(struct flight_stock *s); /* NULL is fine */
 
-/* An empty one; whoever puts it on the road has taken a place for it. */
+/* An empty flight.  The caller counts it in road.flights, unless it is dry. */
 struct flight *flight_new(struct flight_stock *s);
-void flight_free(struct flight *f);
+void flight_free(struct flight *f); /* back to the stock */
 
-/* The traceparent of what it sends, from its id. */
+/* Derives the W3C traceparent of its requests from the document's id, so that a replay sends the
+ * same. */
 void flight_trace(struct flight *f);
 
-/* What the row of its document says of it ... */
+/* Copies the columns of the document's row ... */
 void flight_fill(struct flight *f, const struct document *d);
-/* ... what was found in it ... */
+/* ... and its facts as they are now ... */
 void flight_fill_facts(struct flight *f, const struct document *d);
-/* ... or with what it starts at the router. */
+/* ... or its facts as they were at the start of its way, for a new run. */
 void flight_begin_again(struct flight *f, const struct document *d);
 
-/* A line for the timeline, and a word for the log line. */
+/* Each adds a line to the timeline and its short form to the stages of the log line. */
 void flight_note(struct flight *f, enum timeline_stage stage, enum timeline_outcome outcome,
                  struct str what, int64_t took_us, const char *message);
 void flight_note_leg(struct flight *f, const struct leg *p, enum timeline_outcome outcome,
                      int64_t took_us, const char *message);
 
+/* A new delivery. */
 struct leg *flight_add_leg(struct flight *f, const struct plan_endpoint *e,
                            const struct plan_system *system);
-/* A delivery that waited in the store. */
+/* A delivery that has a row. */
 struct leg *flight_add_stored(struct flight *f, const struct delivery *d);

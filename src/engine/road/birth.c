@@ -5,8 +5,8 @@
 #include "engine/road/state.h"
 
 enum {
-    KEPT_SHARE = 4,    /* so many that wait in lanes weigh as one */
-    BUSY_FLIGHTS = 48, /* flights that wait for our own work, before more are put off */
+    KEPT_SHARE = 4,    /* so many flights kept in lanes weigh as one */
+    BUSY_FLIGHTS = 48, /* above this weight of waiting flights the node is busy */
 };
 
 bool road_reserve(struct road *r, int64_t size)
@@ -48,7 +48,7 @@ void road_born(struct road *r, const struct accept_op *a, struct buf *body)
     f->name = arena_copy(&f->arena, a->name);
     f->ctype = arena_copy(&f->arena, a->ctype);
     f->head = arena_copy(&f->arena, a->head);
-    struct buf room = f->variants[0].buf; /* what is empty goes back for the next one */
+    struct buf room = f->variants[0].buf; /* swapped: the caller reuses the empty buffer */
 
     f->variants[0].buf = *body;
     f->variants[0].buf.cap = room.cap;
@@ -56,7 +56,7 @@ void road_born(struct road *r, const struct accept_op *a, struct buf *body)
     *body = room;
     f->counted = a->size;
     f->was_born = true;
-    f->plan = road_plan_of(r, a->config, &err); /* in force, or just replaced: known */
+    f->plan = road_plan_of(r, a->config, &err); /* in force or just replaced: does not block */
     if (f->plan == NULL)
         f->plan = road_plan(r);
     road_queue(r, f);

@@ -1,6 +1,6 @@
-/* birth.h - claim at birth: a document that was just accepted goes on the road with its bytes.
+/* birth.h - claim at birth: a document that was just accepted becomes a flight with its bytes.
  *
- * A place on the road is taken before its commit; without one it waits in the store.
+ * Room for the flight is reserved before commit 1.  Without room the document waits in the store.
  */
 #pragma once
 
@@ -12,11 +12,11 @@
 
 struct road;
 
-/* Take a slot for a document of this size that is about to be accepted. */
+/* Reserves a flight and memory for a document that is about to be accepted; false: no room. */
 bool road_reserve(struct road *r, int64_t size);
 void road_unreserve(struct road *r, int64_t size);
-/* It was accepted and claimed: on the road with it.  Takes the bytes out of *body.  On the
+/* The document was accepted and claimed: queues its flight.  Takes the bytes out of *body.  On the
  * writer's thread. */
 void road_born(struct road *r, const struct accept_op *accepted, struct buf *body);
-/* Documents wait for our own work, not for receivers: better not take on more just now. */
+/* Flights wait for this node's own work, not for receivers: a reason to delay further intake. */
 bool road_is_busy(struct road *r);

@@ -1,3 +1,41 @@
+/* claimer.c - the thread that claims due tasks from the store and loads them.
+ *
+ * The problem.  Work appears in the store from many sides: a document found no room at birth, a
+ * delivery was parked, a retry becomes due, a hold ends, a token comes, another node stored or
+ * died.  No work may be missed, idle systems should cost almost no queries, and a long queue of one
+ * receiver must not delay the others.
+ *
+ * The method.  Other threads leave hints (`backlog`, `stored` of a queue, next_due_us, the list
+ * `unsettled`) and wake the claimer with road_wake().  A round settles what could not be settled,
+ * moves due tasks from `later` to `ready`, then claims one batch from one queue of deliveries and
+ * one batch of new documents, until a round finds nothing.  The dispatcher names the queue, in
+ * turn, and how many tasks it has room for.
+ *
+ * Invariants
+ *   (1) Hints make the claimer fast, not correct.  It never sleeps longer than SLEEP_MOST_US, and
+ *       every LOOK_US it queries the store itself for the queues that have work and for due tasks.
+ *       So a lost hint, or work stored by another node, costs at most a second or two.
+ *   (2) A hint is cleared before the query that uses it.  Work that is committed after the query
+ *       sets the hint again; work committed before it is found.  After a full batch or a failed
+ *       claim the claimer sets the hint itself.
+ *   (3) Every claimed task becomes a flight, which counts in road.flights from the claim to
+ *       road_gone().  A task that cannot be loaded is given back or finished (load.c).
+ *   (4) A claim never asks for more than the free flights.  Births take flights at the same time,
+ *       so FLIGHTS_MOST may be exceeded by one claim.  The limit of bytes is checked before a claim
+ *       whose sizes are not known yet, so it may be exceeded by one claim as well.
+ *   (5) The outcome of a delivery that was sent is never dropped.  A settlement that fails is
+ *       repeated every UNSETTLED_US, also while the node stops.  Only one that fails permanently
+ *       many times is given up: its claim goes back, and the task runs again.
+ *
+ * Crash.  A claim does not outlive its node.  On SQLite it is a mark in memory, on PostgreSQL a
+ * lease that is taken over; after a crash every claimed task is claimed again.  An outcome
+ * in `unsettled` is lost with the process; then the rules for sends of unknown outcome apply
+ * (doubt.c).
+ *
+ * Races.  Two nodes may claim from one queue; the store gives each task to one of them.  A queue
+ * may close, or its slots fill, between dispatch_next_queue() and the offer of the loaded leg.  The
+ * leg is then parked again, which costs a commit.
+ */
 #include "engine/road/claimer.h"
 
 #include "base/clock.h"
@@ -14,17 +52,17 @@
 #include "store/store.h"
 
 enum {
-    LEASE_S = 3600, /* task.h: until_us */
+    LEASE_S = 3600, /* informative only: see until_us in task.h */
     CLAIM_MOST = 256,
     WAKE_MOST = 500,
     QUEUES_MOST = 256,
     SLEEP_MOST_US = 1 * CLOCK_S,
-    LOOK_US = 1 * CLOCK_S, /* how often the store itself is asked which queues have work */
+    LOOK_US = 1 * CLOCK_S, /* how often the store itself is queried for queues with work */
     UNSETTLED_US = 200 * CLOCK_MS,
 };
 
-/* An operation that fails alone for ever would fail for ever: then the claim goes back, and
- * the task runs again. */
+/* A settlement that fails permanently even alone in its group will not succeed: give the claim
+ * back, and let the task run again. */
 static void claimer_give_up(struct flight *f)
 {
     log_event(LOG_ERROR, "document.giveup", kv_z("document", f->id),
@@ -83,7 +121,7 @@ static size_t claim(struct road *r, int64_t queue, size_t most, struct task *tas
     return count;
 }
 
-/* Documents that nobody has walked yet. */
+/* Claim documents that have not been walked. */
 static bool claimer_documents(struct road *r, struct outbox *out)
 {
     struct task tasks[CLAIM_MOST];
@@ -92,7 +130,7 @@ static bool claimer_documents(struct road *r, struct outbox *out)
 
     if (!atomic_load(&r->backlog) || atomic_load(&r->idle) || most == 0)
         return false;
-    atomic_store(&r->backlog, false); /* before the claim: what comes now asks again */
+    atomic_store(&r->backlog, false); /* before the claim: invariant (2) */
     size_t count = claim(r, QUEUE_INTAKE, most, tasks);
 
     if (count == most || r->claim_failing)
@@ -112,7 +150,7 @@ static bool claimer_documents(struct road *r, struct outbox *out)
     return count > 0;
 }
 
-/* Deliveries whose lane has room, lane by lane in turn. */
+/* Claim deliveries from the next queue that has room. */
 static bool claimer_queues(struct road *r, struct outbox *out)
 {
     struct task tasks[CLAIM_MOST];
@@ -123,8 +161,7 @@ static bool claimer_queues(struct road *r, struct outbox *out)
         return false;
     if (queue.room < most)
         most = queue.room;
-    dispatch_note_empty(r->dispatch,
-                        queue.queue); /* before the claim: what is stored now says so */
+    dispatch_note_empty(r->dispatch, queue.queue); /* before the claim: invariant (2) */
     size_t count = claim(r, queue.queue, most, tasks);
 
     if (count == most || r->claim_failing)
@@ -132,10 +169,10 @@ static bool claimer_queues(struct road *r, struct outbox *out)
     for (size_t i = 0; i < count; i++)
         load_delivery(r, &tasks[i], out);
     send_flush(out);
-    return !r->claim_failing; /* there may be other lanes, but not while the store is away */
+    return !r->claim_failing; /* other queues may have work; a store that fails has none */
 }
 
-/* The next due time that is known; it is forgotten, for what is noted from now on counts. */
+/* The next known due time.  One that has come is cleared before the query: invariant (2). */
 static int64_t take_due(struct road *r, int64_t now_us)
 {
     (void)pthread_mutex_lock(&r->claimer_mutex);
@@ -155,7 +192,7 @@ static void set_due(struct road *r, int64_t due_us)
     (void)pthread_mutex_unlock(&r->claimer_mutex);
 }
 
-/* What is due moves from later to ready. */
+/* Move due tasks from `later` to `ready`. */
 static bool wake_due(struct road *r, int64_t now_us)
 {
     int64_t moved = 0, next = 0, due = take_due(r, now_us);
@@ -169,7 +206,7 @@ static bool wake_due(struct road *r, int64_t now_us)
     return moved > 0;
 }
 
-/* Which queues have work, from the store itself. */
+/* Query the store for the queues that have work. */
 static void claimer_look(struct road *r)
 {
     int64_t queues[QUEUES_MOST];
@@ -188,7 +225,7 @@ static void claimer_look(struct road *r)
                 dispatch_note_stored(r->dispatch, system, endpoint, queues[i]);
         }
     }
-    set_due(r, road_now_us(r)); /* ask again what is due: other nodes store too */
+    set_due(r, road_now_us(r)); /* other nodes store tasks too: query what is due */
 }
 
 /* ---- the thread ---- */
@@ -216,7 +253,8 @@ static bool wait_for_work(struct road *r)
     return go_on;
 }
 
-/* What waits for its rate: the pace says when, and nothing depends on that. */
+/* Begin legs that wait for tokens.  The limiter reports tokens by itself; this is for reports that
+ * were lost. */
 static void claimer_begin_due(struct road *r, struct outbox *out)
 {
     struct dispatch_next next;

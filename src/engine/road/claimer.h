@@ -1,8 +1,8 @@
-/* feed.h - the claimer: what waits in the store is claimed, loaded and sent on its road.
+/* claimer.h - the claimer: the thread that claims tasks from the store and loads them.
  *
- * One thread that may block.  It sleeps until somebody says that there is work, until the
- * next delivery is due, or for a second: nothing waits on an event that can be missed.
- * What was interrupted by a crash stands first in its queue and runs first.
+ * It may block.  It sleeps until it is woken, until the next task is due, or for a second, so no
+ * task depends on a wake-up that can be missed.  Tasks that a crash interrupted keep their place in
+ * their queue, and so run before younger ones.
  */
 #pragma once
 

@@ -1,5 +1,5 @@
-/* endpoints.h - what is known of endpoints, their breakers and pauses, goes to the store and comes
- * from there: other nodes, and this one after a restart, go by it. */
+/* endpoints.h - breakers and pauses of endpoints, written to the store and read from there, so that
+ * other nodes, and this one after a restart, follow them. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,8 +10,9 @@
 
 struct road;
 
-/* It changed on this node (dispatch_calls.changed). */
+/* A breaker or a pause changed on this node (dispatch_calls.changed): logs it, and stores it on the
+ * pool. */
 void endpoints_changed(void *road, int64_t endpoint, const struct breaker *b,
                        int64_t pause_until_us, const char *why);
-/* Learn what other nodes know of endpoints.  Blocks. */
+/* Reads the breakers and pauses of all nodes into the dispatcher.  Blocks. */
 bool road_learn(struct road *r, struct err *err);

@@ -9,7 +9,7 @@
 #include "store/road/settle_batch.h"
 #include "store/store.h"
 
-enum { BATCHES_MOST = 16 }; /* one after the other */
+enum { BATCHES_MOST = 16 }; /* that a document may pass through, one after the other */
 
 static bool road_join_refuse(struct flight *f, const struct plan_step *s, enum dead_code code)
 {
@@ -17,7 +17,7 @@ static bool road_join_refuse(struct flight *f, const struct plan_step *s, enum d
     return false;
 }
 
-/* One batch for each value. */
+/* Renders `by`: documents with different values go into different batches. */
 static bool find_leg(struct flight *f, const struct plan_step *s, struct str *ret)
 {
     AUTO(buf_done) struct buf text = BUF_INIT(FACTS_VALUE_MOST);
@@ -39,8 +39,8 @@ static bool find_leg(struct flight *f, const struct plan_step *s, struct str *re
     return true;
 }
 
-/* What cannot be joined is found here, before it is one of many.  Bytes that are not all in memory
- * are left to whoever joins them. */
+/* Checks the format now, so that a bad document fails alone and not together with a whole batch.
+ * Bytes that are not all in memory are checked when the batch is built. */
 static bool is_good(struct flight *f, const struct plan_step *s, struct variant *bytes)
 {
     struct str body = buf_view(&bytes->buf);
@@ -55,9 +55,9 @@ static bool is_good(struct flight *f, const struct plan_step *s, struct variant 
     return road_join_refuse(f, s, DEAD_SERVICE_FAILED);
 }
 
-/* A `route` step may lead a document here that has something to deliver already, which is found out
- * no earlier: where it leads is in the document.  Nothing was sent yet, for a walk sends nothing.
- */
+/* A `route` step may lead a document here after a `deliver` step.  The configuration check cannot
+ * see that, because the next route depends on the document.  Nothing has been sent: a walk sends
+ * nothing. */
 static bool has_deliveries(struct flight *f, const struct plan_batch *b)
 {
     if (f->leg_count == 0)
@@ -69,7 +69,7 @@ static bool has_deliveries(struct flight *f, const struct plan_batch *b)
     return true;
 }
 
-/* Batches may lead into each other, by what their documents say; then nothing would ever end. */
+/* Batches can lead into each other, depending on their documents: without a limit, for ever. */
 static bool goes_round(struct flight *f, const struct plan_batch *b)
 {
     if (f->batch == b || f->gateway == b->word)
@@ -85,8 +85,9 @@ static bool goes_round(struct flight *f, const struct plan_batch *b)
     return true;
 }
 
-/* A step before this one in the same route is refused with the configuration; a `route` step hides
- * it.  What goes on by itself goes on as it came. */
+/* With `join: each` members go on one by one with the bytes they came with, so no step before may
+ * change them.  The configuration check refuses such a step in the same route; one before a `route`
+ * step is only found here. */
 static bool was_changed(struct flight *f, const struct plan_batch *b, const struct variant *bytes)
 {
     if (b->join != JOIN_EACH || bytes == f->variants)
@@ -109,8 +110,8 @@ bool join_batch(struct flight *f, const struct plan_step *s, struct variant *byt
         return road_join_refuse(f, s, DEAD_SERVICE_FAILED);
     if (!find_leg(f, s, &part) || !is_good(f, s, bytes))
         return false;
-    /* What a batch became came out of it once, however often it is tried again; its own is counted
-     * when it is a member (batch_build.c). */
+    /* Count the batch that a member came out of.  The batch of which this is the document is not
+     * counted here, or each retry would count it again: batch_build.c counts it. */
     f->facts.batches += f->batch != NULL && f->batch->word != f->gateway;
     f->into = b;
     f->joins = bytes;

@@ -1,8 +1,9 @@
-/* join.h - a document becomes a member of a batch: the end of its own way.  See batcher.h. */
+/* join.h - a document becomes a member of a batch, which ends its walk.  See batcher.h. */
 #pragma once
 
 #include "engine/flight/flight.h"
 
+/* The step `batch`.  False: the document is dead. */
 bool join_batch(struct flight *f, const struct plan_step *s, struct variant *bytes);
-/* What the commit needs; may block when its bytes are large. */
+/* Prepares f->settle.join for the commit.  Blocks if the bytes are large. */
 bool join_fill(struct flight *f, struct err *err);

@@ -52,7 +52,7 @@ void road_use(struct road *r, struct plan *plan)
     plan_unref(old);
 }
 
-/* ---- what the dispatcher and the pace call ---- */
+/* ---- called by the dispatcher and the limiter ---- */
 
 static void on_hungry(void *arg)
 {
@@ -89,7 +89,7 @@ static struct metric flights_metric = { .name = "waybill_flights",
                                         .type = METRIC_GAUGE,
                                         .read = read_flights };
 
-/* A node that others may have declared dead sends nothing: its work is theirs. */
+/* A node that may have been declared dead sends nothing: others may have taken its tasks over. */
 static bool may_send(void *arg, const struct transfer *t)
 {
     const struct road *r = arg;
@@ -126,7 +126,7 @@ bool road_start(const struct road_options *o, struct road **ret, struct err *err
     r->queue.end = &r->queue.first;
     r->unsettled.end = &r->unsettled.first;
     r->idle = true;
-    r->next_due_us = 1; /* ask at once */
+    r->next_due_us = 1; /* query due tasks at once */
     r->mishaps = o->mishaps;
     r->ways = o->ways;
     r->stock = flight_stock_new(o->store, o->ways, r);
@@ -158,7 +158,6 @@ bool road_start(const struct road_options *o, struct road **ret, struct err *err
     return true;
 }
 
-/* The threads begin when there is a plan. */
 void road_run(struct road *r)
 {
     r->worker_count =
@@ -178,7 +177,7 @@ static void wait_for_flights(struct road *r, int64_t grace_us)
         OUTBOX(out, r);
 
         send_park(dispatch_shed(r->dispatch), &out);
-        send_flush(&out); /* before the rest */
+        send_flush(&out); /* before the sleep */
         clock_sleep_us(1000);
     }
 }
@@ -211,8 +210,8 @@ void road_rest(struct road *r)
         wait_for_flights(r, SEND_GRACE_US);
 }
 
-/* What is still on its way stays in the store, and is sent by the next process under the
- * same id. */
+/* A delivery without an answer keeps its task in the store; the next process sends it again under
+ * the same id, or acts on its intent. */
 void road_stop(struct road *r)
 {
     if (r == NULL)

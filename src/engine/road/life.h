@@ -1,4 +1,4 @@
-/* life.h - the road begins and ends: its threads, and who is wired to whom. */
+/* life.h - the life of the road: its wiring, its threads, start and stop. */
 #pragma once
 
 #include <stdbool.h>
@@ -26,20 +26,20 @@ struct road_options {
     /* The plan of a stored version: a reference, or NULL with *err.  Blocks. */
     struct plan *(*plan_of)(void *arg, int64_t version, struct err *err);
     void *arg;
-    bool unclean; /* the node was not stopped in order: what it did last is not known */
+    bool unclean; /* the process before did not stop in order: its last sends are unknown */
 };
 
 bool road_start(const struct road_options *options, struct road **ret, struct err *err);
-/* Its threads begin; after the first road_use(). */
+/* Starts the threads.  Call it after the first road_use(). */
 void road_run(struct road *r);
-/* Stopping, in this order; each takes NULL.  Nothing new is begun, and what is on its way may
- * end, for a while ... */
+/* Stopping takes these four calls in this order; each accepts NULL.  First nothing new begins, and
+ * sends in progress get some seconds to end ... */
 void road_rest(struct road *r);
-/* ... its threads end; what was not sent stays in the store ... */
+/* ... then the threads end; deliveries that were not sent stay in the store ... */
 void road_stop(struct road *r);
-/* ... and, when the pool has ended too, everything that was submitted is settled. */
+/* ... and, after the pool has ended too, all submitted settlements are committed. */
 void road_drain(struct road *r);
 void road_free(struct road *r);
 
-/* The plan in force from now on. */
+/* Puts a plan in force. */
 void road_use(struct road *r, struct plan *plan);

@@ -32,7 +32,7 @@ void load_give_back(struct flight *f)
     road_gone(f);
 }
 
-/* The bytes, when they are small enough to be kept in memory. */
+/* Small payloads are read into memory; large ones stay in the store. */
 static bool road_load_bytes(struct flight *f, struct variant *v, struct err *err)
 {
     if (v->source.size > SEGMENT_PAYLOAD_MOST)
@@ -42,7 +42,8 @@ static bool road_load_bytes(struct flight *f, struct variant *v, struct err *err
     return variant_load(f, v, err);
 }
 
-/* The version under which it was accepted; but one that routes nothing left it to the next. */
+/* A run uses the version under which the document was accepted, or the plan in force if that
+ * version has no routes.  A delivery uses the plan in force. */
 static bool load_plan(struct flight *f, struct err *err)
 {
     f->plan = f->settle.task.kind == TASK_DELIVER ? road_plan(f->road)
@@ -55,7 +56,7 @@ static bool load_plan(struct flight *f, struct err *err)
     return f->plan != NULL;
 }
 
-/* What cannot be loaded now is tried again later; what is gone is a dead letter. */
+/* The payload cannot be read: missing or damaged is final, any other failure is retried. */
 static void load_failed(struct flight *f, const struct err *err, struct outbox *out)
 {
     if (f->leg_count > 0 && f->settle.task.kind == TASK_DELIVER) {
@@ -65,7 +66,7 @@ static void load_failed(struct flight *f, const struct err *err, struct outbox *
         p->verdict.message[0] = '\0';
         p->took_us = -1;
         if (err->kind == ERR_PERMANENT && p->row.intent_us != 0) {
-            p->row.state = DELIVERY_IN_DOUBT; /* it was sent, and can never be sent again */
+            p->row.state = DELIVERY_IN_DOUBT; /* it may have arrived, and cannot be sent again */
             p->row.intent_us = p->row.asked = 0;
         } else if (err->kind == ERR_PERMANENT) {
             p->row.state = DELIVERY_DEAD;
@@ -82,8 +83,7 @@ static void load_failed(struct flight *f, const struct err *err, struct outbox *
     settle_flight(f, out);
 }
 
-/* A document that is not there any more has no business with a task, nor has a delivery that
- * ended. */
+/* Finish a task whose document or delivery has ended or does not exist any more. */
 static void drop_task(struct flight *f)
 {
     struct err err = { 0 };
@@ -93,7 +93,7 @@ static void drop_task(struct flight *f)
     if (task_finish(f->road->store, &f->settle.task, &ours, &err))
         road_gone(f);
     else
-        load_give_back(f); /* it is met again */
+        load_give_back(f); /* the next claim drops it */
 }
 
 static void release(struct flight *f, const struct err *why)
@@ -102,6 +102,7 @@ static void release(struct flight *f, const struct err *why)
     load_give_back(f);
 }
 
+/* After an unclean start or a takeover a task may have been sent already: note that. */
 static void note_recovered(struct flight *f)
 {
     struct road *r = f->road;
@@ -123,7 +124,7 @@ static void walk_large(struct pool_job *job)
     OUTBOX(out, r);
     struct err err = { 0 };
 
-    (void)pthread_mutex_lock(&r->stock->large); /* their steps need all of it in memory */
+    (void)pthread_mutex_lock(&r->stock->large); /* steps need the whole payload in memory */
     if (bytes_peek(f, EXTRACT_BYTES_MOST, &err)) {
         work_on(f, &out);
     } else {
@@ -155,14 +156,14 @@ struct flight *load_document(struct road *r, const struct task *t, struct outbox
         return NULL;
     }
     note_recovered(f);
-    /* The batch that let it go on by itself, which may be another one than it is the document of.
-     */
+    /* A member of a batch with `join: each` has the batch as its route, the document of a batch has
+     * it as its gateway.  The first counts if both are set. */
     f->batch = plan_batch_find(f->plan, d.route);
     if (f->batch == NULL)
         f->batch = plan_batch_find(f->plan, d.gateway);
     f->has_facts =
         f->batch != NULL || d.sender != 0 || d.receiver != 0 || d.type != 0 || d.facts.len > 0;
-    if (f->has_facts) /* a retry that starts at the router (operate.h) */
+    if (f->has_facts) /* a retry from the router (operate.h), or out of a batch */
         flight_begin_again(f, &d);
     if (!road_load_bytes(f, &f->variants[0], &err)) {
         load_failed(f, &err, out);
@@ -183,7 +184,7 @@ void load_delivery(struct road *r, const struct task *t, struct outbox *out)
     bool found = false;
 
     if (t->attempts == 1 && keep_go(r, t)) {
-        (void)atomic_fetch_sub(&r->flights, 1); /* it is one already */
+        (void)atomic_fetch_sub(&r->flights, 1); /* the kept flight is counted already */
         return;
     }
     struct flight *f = flight_new(r->stock);
@@ -197,7 +198,7 @@ void load_delivery(struct road *r, const struct task *t, struct outbox *out)
         return;
     }
     if (v.state != DELIVERY_READY && v.state != DELIVERY_RETRYING) {
-        drop_task(f); /* it ended, and is not sent whatever gave it a task */
+        drop_task(f); /* a delivery that has ended is never sent */
         return;
     }
     if (!document_live(r->store, v.doc, &f->arena, &d, &found, &err)) {
@@ -239,6 +240,6 @@ void load_claimed(struct flight *f, struct outbox *out)
     struct road *r = f->road;
     struct task t = f->settle.task;
 
-    flight_free(f); /* its place among the flights is that of the one that is loaded */
+    flight_free(f); /* not road_gone(): the loaded flight takes over its count */
     load_delivery(r, &t, out);
 }

@@ -1,7 +1,8 @@
-/* load.h - a claimed task becomes a flight again.
+/* load.h - a claimed task becomes a flight.
  *
- * On the claimer's thread.  What cannot be loaded now is due again in a moment; what is gone is a
- * dead letter, or its task is dropped.
+ * On the claimer's thread.  A task that cannot be loaded now is due again in a moment.  If the
+ * payload is missing or damaged, the result is a dead letter; if the document or delivery does not
+ * exist any more, the task is finished.
  */
 #pragma once
 
@@ -11,12 +12,12 @@ struct flight;
 struct road;
 struct outbox;
 
-/* To be queued for the workers; NULL: it goes on elsewhere, or it is over. */
+/* The flight, to be queued for the workers; NULL: it was handed on or has ended. */
 struct flight *load_document(struct road *r, const struct task *t, struct outbox *out);
-/* Loaded, and offered to the dispatcher. */
+/* Loads a delivery and offers it to the dispatcher. */
 void load_delivery(struct road *r, const struct task *t, struct outbox *out);
-/* A claim that another thread was given (road_load_later). */
+/* The same, for a claim that another thread handed over (road_load_later). */
 void load_claimed(struct flight *f, struct outbox *out);
-/* The task is due again in a moment; a claim that cannot be given back now is given back
- * later. */
+/* Gives the claim back: the task is due again in a moment.  If the store fails, the claimer repeats
+ * it. */
 void load_give_back(struct flight *f);

@@ -1,3 +1,45 @@
+/* order.c - ordered deliveries: the engine's share.  The store's is store/road/order.c.
+ *
+ * The problem.  Documents of one key must reach an ordered system in the order of their acceptance,
+ * over retries, crashes and several nodes.  Documents are walked in parallel and overtake each
+ * other there, so the order must be restored before the send.
+ *
+ * The method.  The store decides.  A lane is a system and a key; order_mark() computes the lane of
+ * each new leg, and the settlement of the run puts the delivery into it without a task.  The commit
+ * that ends the delivery before it, or that routes the last earlier document of the gateway, gives
+ * it a task.  This file hears of that (on_going) and hands the delivery on: to a flight that is
+ * still in memory (order_keep.c), or to the claimer.
+ *
+ * Invariants
+ *   (1) The number of a lane depends on the system, the received bytes and the `order_by` in
+ *       force, never on the node or on the variant that is sent.
+ *   (2) A leg in a lane is never sent from its run: the dispatcher parks it (needs_row), and only
+ *       the task that the store gives it later is sent.
+ *   (3) At most one delivery of a lane is on its way, on whichever node (store/road/order.h).
+ *   (4) Nothing here is needed for the order itself, only for speed and for what nobody is notified
+ *       of.  order_scan() finds every lane whose head could go.
+ *   (5) A blocked lane is reported once per blocking delivery, while the last TOLD_MOST of them are
+ *       remembered.
+ *
+ * What nobody is notified of, and how it is found
+ *   - Another node routes the document for which a lane waits: order_ask_again() polls, after 4 ms
+ *     and then at growing intervals up to 250 ms, while the store knows of such lanes.
+ *   - An operator retries, cancels or discards: the store calls going() without deliveries, and the
+ *     claimer scans at once.
+ *   - A dead delivery whose system now has `on_dead: skip`, or is not ordered any more: the scan
+ *     steps it aside.
+ *   - Anything else that was missed: the scan once a second, SCAN_PAGES pages at a time.
+ *
+ * Crash.  Lanes, positions and turns are rows.  A task that came claimed for a flight in memory is
+ * claimed again like every other claim of a dead process, and its delivery is still the only one of
+ * its lane that is on its way.
+ *
+ * Races.  The store asks within the transaction whether this node keeps a delivery (on_keeps), and
+ * calls on_going() after the commit.  The flight may have been swept in between.  Then keep_go()
+ * fails and the claim is loaded from the store instead (load_later).
+ *
+ * See docs/order.md for what is promised.
+ */
 #include "engine/road/order.h"
 
 #include <stdio.h>
@@ -20,23 +62,23 @@ enum {
     SCAN_US = 1 * CLOCK_S,
     SCAN_PAGES = 16,
     SWEEP_US = 100 * CLOCK_MS,
-    ASK_FIRST_US = 4 * CLOCK_MS, /* what another node routes is seen that late ... */
-    ASK_MOST_US = 250 * CLOCK_MS,
+    ASK_FIRST_US = 4 * CLOCK_MS,  /* the delay of the first poll for what another node routes ... */
+    ASK_MOST_US = 250 * CLOCK_MS, /* ... and of the later ones, at most */
     TOLD_MOST = 1024,
 };
 
 struct ordering {
     struct road *road;
-    _Atomic bool ordered; /* some system is */
-    _Atomic bool maybe;   /* there may be lanes */
-    _Atomic bool poked;   /* somebody operated on documents: look now */
-    _Atomic bool moved;   /* something went lately */
-    int64_t above;        /* the scan goes on there */
+    _Atomic bool ordered; /* the plan in force has an ordered system */
+    _Atomic bool maybe;   /* the store may have lanes */
+    _Atomic bool poked;   /* an operator changed documents: scan now */
+    _Atomic bool moved;   /* a delivery got its turn since the last poll */
+    int64_t above;        /* the scan continues above this lane; -1: from the first */
     int64_t asked_us, ask_wait_us;
-    int64_t blocked; /* counted by the scan that runs */
-    int64_t lanes;
-    _Atomic int64_t blocked_last;
-    int64_t told[TOLD_MOST]; /* deliveries that were reported as blocking, oldest overwritten */
+    int64_t blocked;              /* blocked lanes, counted by the present scan ... */
+    int64_t lanes;                /* ... and all lanes */
+    _Atomic int64_t blocked_last; /* of the last complete scan */
+    int64_t told[TOLD_MOST];      /* ring of the deliveries that were reported as blocking */
     size_t told_next;
 };
 
@@ -53,7 +95,7 @@ static struct metric blocked_metric = {
     .read = read_blocked
 };
 
-/* It is claimed, and was given up in memory meanwhile. */
+/* The task is claimed for a flight that has left the memory: let the claimer load it. */
 static void load_later(struct ordering *o, const struct task *t)
 {
     struct flight *f = flight_new(o->road->stock);
@@ -70,7 +112,7 @@ static bool on_keeps(void *arg, int64_t delivery)
     return keep_has(o->road->keeping, delivery);
 }
 
-/* On the writer's thread. */
+/* On the writer's thread, after the commit. */
 static void on_going(void *arg, const struct order_going *going, size_t count)
 {
     struct ordering *o = arg;
@@ -101,7 +143,7 @@ struct ordering *order_start(struct road *r)
 
     o->road = r;
     o->above = -1;
-    o->maybe = true; /* lanes may be left from another configuration */
+    o->maybe = true; /* an earlier configuration may have left lanes */
     blocked_metric.arg = o;
     metrics_register(&blocked_metric);
     order_listen(r->store,
@@ -142,7 +184,8 @@ static struct str order_key_of(struct flight *f, const struct plan_system *s)
     return facts_attribute(&found, PLAN_KEY);
 }
 
-/* Never 0.  Two keys that come to the same number share a lane. */
+/* A digest of system and key, never 0.  Two keys with the same number share a lane, which costs
+ * parallelism and breaks no order. */
 static int64_t lane_number(int64_t system, struct str key)
 {
     struct digest d = digest_start();
@@ -182,7 +225,7 @@ static bool may_pass(struct road *r, int64_t system)
 {
     struct plan *plan = road_plan(r);
     const struct plan_system *s = plan_system_find(plan, system);
-    /* Nobody waits for a system that is not ordered any more. */
+    /* The deliveries of a system that is not ordered any more do not wait for a dead one. */
     bool pass = s != NULL && (s->order == ORDER_NONE || s->on_dead == ORDER_SKIP);
 
     plan_unref(plan);
@@ -195,7 +238,7 @@ bool order_steps_aside(const struct leg *p)
            may_pass(p->flight->road, p->row.system);
 }
 
-/* ---- the claimer's share ---- */
+/* ---- on the claimer's thread ---- */
 
 static bool was_told(struct ordering *o, int64_t delivery)
 {
@@ -242,7 +285,7 @@ static void look_at_stops(struct ordering *o, const struct order_scan *scan)
     }
 }
 
-/* False: that was the last page, or the store does not answer. */
+/* False: this was the last page, or the store failed. */
 static bool scan_page(struct ordering *o, struct order_scan *scan)
 {
     struct arena arena = ARENA_INIT(1 << 20);
@@ -286,7 +329,7 @@ static void road_order_ask_again(struct ordering *o)
         o->ask_wait_us = ASK_FIRST_US;
     if (now - o->asked_us < o->ask_wait_us)
         return;
-    (void)order_ask_again(o->road->store, &err); /* a store that does not answer is asked again */
+    (void)order_ask_again(o->road->store, &err); /* on failure the next poll repeats it */
     o->asked_us = now;
     o->ask_wait_us = o->ask_wait_us * 2 < ASK_MOST_US ? o->ask_wait_us * 2 : ASK_MOST_US;
 }

@@ -19,9 +19,9 @@ enum {
 struct keeping {
     struct road *road;
     pthread_mutex_t mutex;
-    struct flight *slots[SLOTS]; /* chains by next, by the number of the delivery */
+    struct flight *slots[SLOTS]; /* hash table by the number of the delivery, chained by `next` */
     _Atomic size_t count;
-    _Atomic int64_t slow[SLOW_LANES]; /* lanes in which one waited for long, by their number */
+    _Atomic int64_t slow[SLOW_LANES]; /* lanes of which a flight was dropped, by hash */
 };
 
 struct keeping *keep_new(struct road *r)
@@ -62,7 +62,8 @@ void keep_note_moved(struct keeping *k, int64_t lane)
         atomic_store(slow_of(k, lane), 0);
 }
 
-/* Bytes that a step made lie elsewhere after the commit: such a delivery is loaded. */
+/* Only flights that send the received bytes are kept: bytes that a step made get their place in the
+ * store with the commit, and such a delivery is loaded from there. */
 bool keep_wants(struct flight *f)
 {
     struct keeping *k = f->road->keeping;
@@ -74,7 +75,7 @@ bool keep_wants(struct flight *f)
            atomic_load_explicit(slow_of(k, lane), memory_order_relaxed) != lane;
 }
 
-/* As load_delivery() in feed.c makes it from the store. */
+/* Bring the flight into the state in which load_delivery() would have loaded it. */
 static void carry_on(struct flight *f, const struct task *t)
 {
     struct leg *p = f->legs[0];
@@ -99,7 +100,7 @@ static void carry_on(struct flight *f, const struct task *t)
     road_queue(f->road, f);
 }
 
-/* It is stored, and waits. */
+/* The settlement has made the leg a row. */
 static void make_stored(struct flight *f)
 {
     struct leg *p = f->legs[0];
@@ -118,7 +119,7 @@ bool keep_put(struct flight *f)
     struct keeping *k = f->road->keeping;
 
     if (!f->settle.ours || f->settle.over || atomic_load(&f->road->stopping))
-        return false; /* a claim that came with it goes with the process */
+        return false; /* when the node stops, a claim that came with it ends with the process */
     make_stored(f);
     if (f->settle.went.id != 0) {
         struct task went = f->settle.went;

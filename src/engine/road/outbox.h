@@ -1,11 +1,11 @@
-/* outbox.h - what a thread gathers while it works on some flights, handed over in one go.
+/* outbox.h - work for the transfer thread and the writers, gathered and handed over in one go.
  *
- * Many small documents cost one wake of the transfer thread and one of the writer: transfers,
- * intents (doubt.h) and settlements (settling.h) go into an outbox that is passed along, and
- * send_flush() submits them.  One is declared with OUTBOX(), which flushes it at the end of its
- * scope, so that nothing can be forgotten in it.
+ * Transfers, intents (doubt.h) and settlements (settling.h) go into an outbox that is passed along,
+ * and send_flush() submits them.  So many small documents cost one wake-up of the transfer thread
+ * and one of the writer.  OUTBOX() declares one and flushes it at the end of its scope, so that
+ * nothing is left in it.
  *
- * Threads: an outbox belongs to the thread that works with it.
+ * Threads: an outbox belongs to one thread.
  */
 #pragma once
 
@@ -26,13 +26,13 @@ struct outbox {
     } intents, settlements;
 };
 
-/* `OUTBOX(out, road);` declares one; it is flushed (send.h) when its scope ends. */
+/* `OUTBOX(out, road);` declares an outbox that send_flush() empties when its scope ends. */
 #define OUTBOX(name, of) AUTO(send_flush) struct outbox name = { .road = (of) }
 
 void outbox_add_transfer(struct outbox *o, struct transfer *one);
 void outbox_add_intent(struct outbox *o, struct store_op *op);
 void outbox_add_settlement(struct outbox *o, struct store_op *op);
-/* The chain of transfers, which are not in it any more; NULL: none.  *ret_last: its last. */
+/* Takes the chain of transfers out; NULL: none. */
 struct transfer *outbox_take_transfers(struct outbox *o, struct transfer **ret_last);
-/* To the writers: the intents, then the settlements. */
+/* Submits the intents, then the settlements, to the writers. */
 void outbox_submit(struct outbox *o);

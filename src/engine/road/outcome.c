@@ -1,3 +1,41 @@
+/* outcome.c - from a verdict to a state: what follows an attempt, or the end of a walk.
+ *
+ * The problem.  A connector reports what it saw (a verdict), and that is often not the whole truth:
+ * a time-out may mean that the document arrived.  What follows depends on the verdict, on whether
+ * the system is idempotent, on the breaker, on how long retries may go on, and on an intent that a
+ * crash left behind.
+ *
+ * The method.  The decision itself is a pure function, doubt_next() in core/doubt.c, so that all
+ * combinations can be tested without a store.  This file gathers its facts, translates its answer
+ * into the row of the leg (state, due time, code, message, intent), and adds a line to the timeline
+ * of the flight.  Nothing is written here: settling.c commits the row.
+ *
+ * Invariants
+ *   (1) A leg with an outcome is READY, RETRYING, DELIVERED, IN_DOUBT or DEAD.  SENDING and HELD
+ *       are never stored: they are derived from slots and reasons.
+ *   (2) RETRYING has a due time on the store's clock, because other nodes compare it with theirs;
+ *       every other state has none.
+ *   (3) The row keeps an intent only while its outcome is still to be asked for
+ *       (doubt_keeps_intent).  So, unless the policy is `resend`, a delivery that is claimed with
+ * an intent is never simply sent again. (4) A leg that was parked has made no attempt (took_us -1):
+ * it counts no attempt, and the time for retries does not begin with it (first_us). (5)
+ * DOUBT_SEND_NOW and DOUBT_ASK_NOW never arrive at set_next(): doubt.c acts on them while the leg
+ * keeps its slot. (6) A document that is dead or to be tried again has no deliveries: settle.end is
+ * not SETTLE_DELIVERIES, and the settlement does not read the legs.
+ *
+ * Crash.  An outcome exists only in memory until its settlement is committed.  A crash before that
+ * forgets it, and the task is claimed again.  A system with `resend` is then sent to again under
+ * the same id.  For every other policy the committed intent is found in the row, and the policy
+ * decides (outcome_unknown).  A dead document is walked again and dies again.
+ *
+ * Races.  Each leg gets its outcome on the thread that ended its attempt, and only that thread
+ * touches the row.  The counter `open` of the flight orders these writes before the settlement: the
+ * last leg to be counted down settles.  The timeline of the flight is therefore not written per
+ * leg as it ends but in the settlement (outcome_note).  outcome_unknown() and doubt.c may write at
+ * once, because their flights have one leg and so one thread.
+ *
+ * See docs/in-doubt.md for the policies.
+ */
 #include "engine/road/outcome.h"
 
 #include <stdio.h>
@@ -57,7 +95,7 @@ static void set_dead(struct leg *p, const char *code)
     p->row.code = str_of(code);
 }
 
-/* Tried again later, unless that would be too late. */
+/* Retry after a back-off, or DEAD if the time for retries is over by then. */
 static void set_retry(struct leg *p)
 {
     const struct retry_rule *rule = &p->endpoint->retry;
@@ -71,12 +109,12 @@ static void set_retry(struct leg *p)
         return;
     }
     if (p->row.expires_us != 0 && due > p->row.expires_us)
-        due = p->row.expires_us; /* it is not tried then: it is too late */
+        due = p->row.expires_us; /* the claim at that time finds it expired (send_is_late) */
     p->row.state = DELIVERY_RETRYING;
     p->row.due_us = due;
 }
 
-/* Its receiver is asked a moment later, and then less and less often. */
+/* Ask the receiver after a back-off that grows with each unclear answer. */
 static void set_ask(struct leg *p)
 {
     int64_t now = road_now_us(p->flight->road);
@@ -87,7 +125,7 @@ static void set_ask(struct leg *p)
         p->row.due_us = now + p->verdict.retry_after_us;
 }
 
-/* It counts as delivered, and says that nobody knows. */
+/* `assume`: it counts as delivered, marked as unconfirmed. */
 static void set_assumed(struct leg *p)
 {
     char why[VERDICT_MESSAGE_MOST];
@@ -99,7 +137,7 @@ static void set_assumed(struct leg *p)
     p->row.state = DELIVERY_DELIVERED;
 }
 
-/* What follows; sets what the row says of its intent. */
+/* Decides what follows, and keeps or clears the intent in the row. */
 static enum doubt_next outcome_next_of(struct leg *p, enum doubt_source source, bool breaker_open)
 {
     const struct verdict *v = &p->verdict;
@@ -250,7 +288,7 @@ static enum timeline_outcome outcome_timeline_of(const struct leg *p)
     return TIMELINE_WAITS;
 }
 
-/* An attempt was made. */
+/* Only attempts are counted. */
 static void count_ways(const struct flight *f, const struct leg *p)
 {
     if (p->took_us >= 0)
@@ -258,7 +296,7 @@ static void count_ways(const struct flight *f, const struct leg *p)
                    p->row.endpoint, p->row.system);
 }
 
-/* A stored delivery that is parked again without an attempt tells nothing new. */
+/* A stored delivery that is parked again without an attempt adds no line: nothing new happened. */
 void outcome_note(struct flight *f, const struct leg *p)
 {
     AUTO(buf_done) struct buf why = BUF_INIT(200);
@@ -330,7 +368,7 @@ void outcome_again(struct flight *f, const struct err *err)
         mishaps_note(f->road->mishaps, "read", "document", STR("payload"), f->message);
 }
 
-/* No attempt was made. */
+/* The delay is not an attempt: give the count back. */
 void outcome_delayed(struct flight *f, int64_t due_us)
 {
     f->delayed = true;

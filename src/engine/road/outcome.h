@@ -1,23 +1,29 @@
-/* outcome.h - what came of a delivery, or of a document: its state, and a line in its timeline.
+/* outcome.h - the outcome of a delivery or a document: its state, and a line in its timeline.
  *
- * Nothing is written here: that is settling.h.
+ * All of it happens in memory; settling.h commits it.
  */
 #pragma once
 
 #include "engine/flight/flight.h"
 
+/* An attempt or a question to the receiver ended with p->verdict.  breaker_open: after this
+ * verdict. */
 void outcome_of_leg(struct leg *p, bool breaker_open);
+/* The leg was not sent and waits in the store, for these reasons (held_reason; 0: its turn). */
 void outcome_parked(struct leg *p, unsigned why);
-/* It was sent before a crash: by the policy of its system, with a line in the timeline. */
+/* A claimed leg has an intent from before a crash: the policy of its system decides.  Adds the line
+ * to the timeline at once. */
 void outcome_unknown(struct leg *p);
-/* Its line in the timeline, and counted: before it is settled. */
+/* Counts the outcome and adds its line to the timeline; once per leg, before the settlement. */
 void outcome_note(struct flight *f, const struct leg *p);
 
+/* The document is a dead letter. */
 void outcome_dead(struct flight *f, enum timeline_stage stage, struct str what, enum dead_code code,
                   int64_t took_us, const char *message);
-void outcome_again(struct flight *f, const struct err *err); /* not now */
-void outcome_delayed(struct flight *f, int64_t due_us);      /* the same, as it should be */
-/* Bytes that cannot be read: gone or damaged is for ever, anything else may pass. */
+void outcome_again(struct flight *f, const struct err *err); /* to be retried after a back-off */
+void outcome_delayed(struct flight *f, int64_t due_us);      /* runs at this time; no failure */
+/* Bytes cannot be read: missing, damaged or too large is final (dead); any other failure is
+ * retried. */
 void outcome_read_failed(struct flight *f, const struct err *err);
 
 void outcome_metrics_register(void);

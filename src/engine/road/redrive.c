@@ -49,7 +49,7 @@ static bool redrive_is_over(const struct redrive *d)
     bool over = atomic_load(&d->road->stopping) || now->version != d->plan->version;
 
     plan_unref(now);
-    return over; /* a newer one looks for itself */
+    return over; /* a newer version has a re-drive of its own */
 }
 
 static void redrive_code(struct redrive *d, struct str code)

@@ -57,7 +57,7 @@ struct plan *road_set_plan(struct road *r, struct plan *plan)
     struct plan *old = r->plan, *oldest = NULL;
 
     r->plan = plan_ref(plan);
-    if (old != NULL && old->version != plan->version) { /* documents on their way name it */
+    if (old != NULL && old->version != plan->version) { /* documents in flight refer to it */
         oldest = r->older[r->older_next];
         r->older[r->older_next] = plan_ref(old);
         r->older_next = (r->older_next + 1) % ROAD_PLANS_MOST;
@@ -68,7 +68,7 @@ struct plan *road_set_plan(struct road *r, struct plan *plan)
     return old;
 }
 
-/* ---- looking ---- */
+/* ---- for the rest of the engine ---- */
 
 int64_t road_now_us(const struct road *r)
 {

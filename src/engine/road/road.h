@@ -1,28 +1,28 @@
 /* road.h - documents move: from commit 1 to commit 2.
  *
  * The road has the flights (flight.h) and the threads that carry them: workers walk, the transfer
- * thread and the pool send, the claimer claims what waits in the store, and everything ends in the
+ * thread and the pool send, the claimer claims tasks from the store, and everything ends in the
  * writer.  Its files, each above those that it needs:
  *
  *   life        threads, wiring, start and stop
- *   feed        what waits in the store is claimed      load      ... and becomes a flight again
- *   work        the workers                             birth     claim at birth
- *   send        one attempt of one delivery             doubt     sends that may not happen twice
+ *   claimer     claims tasks from the store             load        makes flights from them
+ *   work        the workers                             birth       claim at birth
+ *   send        one attempt of one delivery             doubt       systems that are not idempotent
  *   settling    commit 2
- *   walk        extract, route, steps                   join      members of batches (batcher.h)
- *   outcome     what came of a delivery, a document
- *   order       deliveries in order                     order_keep  what waits in a lane, in memory
+ *   walk        extract, route, steps                   join        members of batches (batcher.h)
+ *   outcome     from a verdict to a state
+ *   order       ordered deliveries                      order_keep  flights that wait in a lane
  *   redrive     dead letters start again                endpoints   breakers and pauses, stored
- *   suspects    code that may have brought us down      outbox    what is handed over in one go
+ *   suspects    code that may have crashed the process  outbox      batches for other threads
  *   road        plans, clock, queues between threads (state.h)
  *
- * This header is what others may ask of it.
+ * This header is for the rest of the engine; life.h starts and stops the road.
  *
- * With a configuration without routes nothing is claimed: documents rest as received
- * until there are some.
+ * Under a configuration without routes no document is claimed: documents stay as received until a
+ * version has routes.
  *
- * Bounded: FLIGHTS_MOST documents and `bytes_most` of their bytes in memory; what finds no
- * room stays in the store.
+ * Bounded: about FLIGHTS_MOST documents and `bytes_most` of their bytes are in memory; all others
+ * stay in the store.
  */
 #pragma once
 
@@ -41,16 +41,17 @@ struct transfer;
 enum { FLIGHTS_MOST = 1024 };
 
 struct plan *road_plan(struct road *r); /* in force, a reference */
-/* Of a stored version, a reference; NULL with *err.  Blocks when it is not among the last few. */
+/* The plan of a stored version, a reference; NULL with *err.  Blocks if it is not one of the last
+ * few. */
 struct plan *road_plan_of(struct road *r, int64_t version, struct err *err);
-/* The clock of the store (govern.h): times that are stored, and compared by other nodes. */
+/* The clock of the store (govern.h), for times that are stored and compared by other nodes. */
 int64_t road_now_us(const struct road *r);
 struct dispatch *road_dispatch(struct road *r);
-/* Where flights come from, also for those that only ask (walk.h). */
+/* The stock of flights, also for dry ones (walk.h). */
 struct flight_stock *road_stock(struct road *r);
-/* Something else that goes out over HTTP; false: the node stops, and done() is not called. */
+/* An HTTP request that is not a delivery.  False: the node stops, and done() is not called. */
 bool road_transfer(struct road *r, struct transfer *t);
-/* Something may begin, or may not, that could not, or could: the claimer looks now. */
+/* Wakes the claimer, because what may begin has changed. */
 void road_wake(struct road *r);
-/* A document was accepted without a claim: it waits in the store. */
+/* A document waits in the intake's queue without a claim. */
 void road_note_backlog(struct road *r);

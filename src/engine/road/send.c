@@ -18,7 +18,7 @@
 #include "store/payload/payload.h"
 #include "store/store.h"
 
-/* ---- the bytes of a large document: drawn by a thread that may block ---- */
+/* ---- the bytes of a large document, read by a thread that may block ---- */
 
 static bool send_next_piece(void *arg, struct str *ret, struct err *err)
 {
@@ -33,7 +33,7 @@ static bool send_next_piece(void *arg, struct str *ret, struct err *err)
     return true;
 }
 
-/* Whatever the connector made of it: bytes that are gone or damaged are for ever. */
+/* Missing or damaged bytes are final, whatever verdict the connector gave. */
 static void judge_bytes(struct leg *p)
 {
     if (p->read_err.kind != ERR_PERMANENT)
@@ -68,7 +68,7 @@ void send_fill(struct leg *p)
     }
 }
 
-/* ---- over ---- */
+/* ---- end ---- */
 
 static void one_over(struct flight *f, struct outbox *out)
 {
@@ -85,8 +85,8 @@ void send_park(struct leg *first, struct outbox *out)
     }
 }
 
-/* Trouble of our own (bytes that cannot be read, a node that stops or may not send) says nothing
- * about the endpoint. */
+/* Failures on this side (unreadable bytes, a node that stops or may not send) say nothing about the
+ * endpoint, so the breaker gets a verdict that it ignores. */
 static const struct verdict *breaker_verdict(const struct leg *p)
 {
     static const struct verdict ours = { .kind = VERDICT_FAILED };
@@ -97,7 +97,7 @@ static const struct verdict *breaker_verdict(const struct leg *p)
     return p->read_err.kind != ERR_NONE || silent ? &ours : &p->verdict;
 }
 
-/* The part has its verdict; the chain gets the parts that may begin now. */
+/* Ends a leg that has its verdict, and appends to the chain the legs that may begin now. */
 static void end_leg(struct leg *p, struct leg ***chain_end, struct outbox *out)
 {
     struct flight *f = p->flight;
@@ -164,7 +164,7 @@ static void send_on_pool(struct pool_job *job)
     struct road *r = p->flight->road;
     OUTBOX(out, r);
 
-    if (!node_may_act(r->store)) { /* others may have taken it over */
+    if (!node_may_act(r->store)) { /* another node may have taken the task over */
         send_back(p, &out);
         return;
     }
@@ -176,7 +176,8 @@ static void send_on_pool(struct pool_job *job)
     send_ended(p, &out);
 }
 
-/* It waited too long.  One that may have been sent already is not judged by that. */
+/* Whether the delivery has expired.  One with an intent may have been sent, so its outcome must be
+ * found out first. */
 static bool send_is_late(struct leg *p)
 {
     int64_t at = p->row.expires_us;
@@ -229,7 +230,8 @@ bool send_begin(struct leg *p, struct outbox *out)
     return true;
 }
 
-/* Parts that have their slots; what is over at once may let others begin. */
+/* Begins legs that have slots.  A leg that ends at once may free its slot for others, which join
+ * the same chain: a loop and not a recursion, whose depth would have no bound. */
 static void send_begin_all(struct leg *first, struct outbox *out)
 {
     struct leg *chain = first, **end = &chain;
@@ -254,7 +256,7 @@ void send_chain(struct leg *first, struct outbox *out)
     send_begin_all(first, out);
 }
 
-/* Memory does not follow large documents: what steps made of them is sent from the store. */
+/* A large variant is uploaded and sent from the store, so that it does not stay in memory. */
 static bool has_large(const struct flight *f)
 {
     for (size_t i = 1; i < f->variant_count; i++)
@@ -270,14 +272,15 @@ void send_legs(struct flight *f, struct outbox *out)
     struct err err = { 0 };
 
     order_mark(f);
-    if (f->source.size > SEGMENT_PAYLOAD_MOST) /* it is sent from the store */
+    if (f->source.size > SEGMENT_PAYLOAD_MOST) /* sent from the store */
         buf_done(&f->variants[0].buf);
-    if (has_large(f) && !variants_seal(f, &err)) { /* nothing was sent yet */
+    if (has_large(f) && !variants_seal(f, &err)) { /* nothing was sent yet: safe to repeat */
         outcome_again(f, &err);
         settle_flight(f, out);
         return;
     }
 
+    /* One more than the legs, so that the flight is not settled before the loop ends. */
     atomic_store(&f->open, (int)count + 1);
     for (size_t i = 0; i < count; i++) {
         struct leg *p = f->legs[i];
@@ -303,8 +306,8 @@ void send_legs(struct flight *f, struct outbox *out)
     one_over(f, out);
 }
 
-/* The node stops.  What minds a second send says that it was not sent; the rest stays in the
- * store as it is. */
+/* The node stops.  A leg with an intent is settled as not sent, or it would be in doubt.  All
+ * others keep their tasks in the store as they are. */
 static void drop_unsent(struct transfer *first, struct outbox *out)
 {
     for (struct transfer *t = first, *next; t != NULL; t = next) {
@@ -316,7 +319,7 @@ static void drop_unsent(struct transfer *first, struct outbox *out)
     }
 }
 
-/* False: the hub takes nothing any more. */
+/* False: the transfer thread accepts nothing more. */
 static bool submit(struct road *r, struct transfer *first, struct transfer *last)
 {
     (void)pthread_mutex_lock(&r->mutex);
@@ -334,6 +337,6 @@ void send_flush(struct outbox *out)
 
     while ((first = outbox_take_transfers(out, &last)) != NULL)
         if (!submit(out->road, first, last))
-            drop_unsent(first, out); /* others may begin in their place */
+            drop_unsent(first, out); /* may begin other legs, so the loop goes on */
     outbox_submit(out);
 }

@@ -42,7 +42,7 @@ void settling_metrics_forget(void)
     metrics_forget(&run_time);
 }
 
-/* ---- what the store is told ---- */
+/* ---- the operation ---- */
 
 static int64_t settling_word_of(struct road *r, enum name_kind kind, struct str name)
 {
@@ -64,7 +64,7 @@ static void fill_facts(struct flight *f)
     s->type = settling_word_of(r, NAME_TYPE, f->facts.type);
     f->facts.type_unknown = s->type == 0 && f->facts.type.ptr != NULL;
     s->route = f->route != NULL ? f->route->word : 0;
-    if (s->end == SETTLE_JOIN) /* its way begins anew with its batch, as whose member it joined */
+    if (s->end == SETTLE_JOIN) /* a new way begins with the batch, from the facts as they are now */
         f->facts.begin = (struct facts_begin){ 0 };
     facts_write(&f->facts, &facts);
     s->facts = facts.len > 0 ? arena_copy(&f->arena, buf_view(&facts)) : (struct str){ 0 };
@@ -128,7 +128,8 @@ static const char *state_word(const struct flight *f)
     return document_states[document_derive(states, s->part_count)];
 }
 
-/* Failures of one kind that come in a flood are said now and then; `more` were not. */
+/* Limits the log lines of a failure that repeats: only some are logged at `level`, with the number
+ * (*ret_more) of those that were not. */
 static enum log_level level_of_failure(struct flight *f, enum log_level level, struct str code,
                                        int64_t object, int64_t *ret_more)
 {
@@ -147,7 +148,7 @@ static void log_leg(struct flight *f, const struct leg *p)
               kv_z("why", p->verdict.message), kv_int("more", more));
 }
 
-/* One line for the document and this run of its chain, with its stages inside. */
+/* One line per run of a document, with its stages, and one per failed attempt. */
 static void log_run(struct flight *f)
 {
     bool failed = f->settle.end == SETTLE_DEAD || (f->settle.end == SETTLE_AGAIN && !f->delayed);
@@ -168,7 +169,8 @@ static void log_run(struct flight *f)
               kv_str("why", f->settle.message), kv_int("more", more));
 }
 
-/* Those that wait in the store now are there to be claimed. */
+/* Give the claimer hints about the tasks that this commit has made.  A new delivery in a lane has
+ * none yet. */
 static void settling_note_stored(const struct flight *f)
 {
     const struct settle_op *s = &f->settle;
@@ -184,7 +186,7 @@ static void settling_note_stored(const struct flight *f)
         road_note_due(f->road, s->due_us);
 }
 
-/* On the writer's thread. */
+/* On the writer's thread.  A failed settlement is repeated; `ours` false: the claim was lost. */
 static void on_settled(struct store_op *op)
 {
     struct flight *f = container_of(op, struct flight, settle.op);
@@ -215,7 +217,7 @@ static void on_settled(struct store_op *op)
         road_gone(f);
 }
 
-/* By its type, and by what becomes of it. */
+/* The retention depends on the type and on the final state. */
 static void fill_keep(struct flight *f)
 {
     struct settle_op *s = &f->settle;

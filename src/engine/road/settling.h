@@ -1,12 +1,12 @@
-/* settling.h - commit 2: what came of a flight is written down, then it is gone. */
+/* settling.h - commit 2: the outcome of a flight is committed, then the flight is freed. */
 #pragma once
 
 struct flight;
 struct outbox;
 
-/* All parts have their outcome, or there are none.  May block on the store when a lane is new, or
- * bytes are large.  What was sent is never forgotten: a flight whose outcome cannot be written
- * down now waits for that. */
+/* Settles a flight whose legs all have their outcome, or that has none.  Blocks on the store if a
+ * queue is new or bytes are large.  If the outcome cannot be committed now, the flight stays in
+ * memory and the claimer repeats the settlement, so that a send is not forgotten. */
 void settle_flight(struct flight *f, struct outbox *out);
 
 void settling_metrics_register(void);

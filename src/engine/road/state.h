@@ -1,5 +1,5 @@
-/* state.h - the road as its own files see it: what the threads share, and how they reach each
- * other.  Everything here needs nothing of the files above (road.h lists them). */
+/* state.h - the internals of the road, for its own files: what its threads share, and the queues
+ * between them.  It depends on none of the files that road.h lists above `road`. */
 #pragma once
 
 #include <pthread.h>
@@ -20,7 +20,7 @@ struct limiter;
 struct transfer_hub;
 struct ways;
 
-/* Flights in a row, handed from thread to thread. */
+/* A queue of flights between threads. */
 struct flights {
     struct flight *first, **end;
     size_t count;
@@ -33,7 +33,7 @@ struct road {
     struct dispatch *dispatch;
     struct limiter *limiter;
     struct transfer_hub *hub;
-    struct outbox hub_outbox; /* of its thread: from one round to the next */
+    struct outbox hub_outbox; /* of the transfer thread, flushed after each of its rounds */
     struct pool *pool;
     struct mishaps *mishaps;
     struct ways *ways;
@@ -43,15 +43,15 @@ struct road {
 
     pthread_rwlock_t plan_lock;
     struct plan *plan;                   /* in force */
-    struct plan *older[ROAD_PLANS_MOST]; /* of documents that were accepted under them */
+    struct plan *older[ROAD_PLANS_MOST]; /* a ring: versions of documents in flight */
     size_t older_next;
 
     _Atomic int64_t flights, bytes;
     bool running;
-    bool hub_closed;             /* the node stops: what was not sent stays in the store; `mutex` */
-    _Atomic bool stopping, idle; /* idle: nothing is routed */
+    bool hub_closed;             /* the transfer thread accepts nothing more; under `mutex` */
+    _Atomic bool stopping, idle; /* idle: the plan in force has no routes */
 
-    pthread_mutex_t mutex; /* of the queue to the workers */
+    pthread_mutex_t mutex; /* guards the queue to the workers */
     pthread_cond_t filled;
     struct flights queue;
     size_t sleeping;
@@ -63,21 +63,21 @@ struct road {
     pthread_mutex_t claimer_mutex;
     pthread_cond_t claimer_wake;
     bool claimer_asked, claimer_end, claim_failing;
-    int64_t next_due_us;         /* when the next delivery is due; 0: nothing waits for its time */
-    _Atomic bool backlog;        /* the intake's queue has tasks */
-    _Atomic bool redrive_asked;  /* a document died of an older configuration */
-    _Atomic size_t unknown_left; /* how many may have been on their way before a crash */
-    struct flights unsettled;    /* could not be settled: to be tried again; feed_mutex */
+    int64_t next_due_us;         /* when the next task is due; 0: none known */
+    _Atomic bool backlog;        /* the intake's queue may have tasks */
+    _Atomic bool redrive_asked;  /* a document died under a version that has been replaced */
+    _Atomic size_t unknown_left; /* so many of the next tasks may have been sent before a crash */
+    struct flights unsettled;    /* to be settled, loaded or given back; under claimer_mutex */
 };
 
-/* The plan in force from now on; the one before, a reference, or NULL. */
+/* Puts a plan in force.  Returns the one before, a reference, or NULL. */
 struct plan *road_set_plan(struct road *r, struct plan *plan);
 
 void road_queue(struct road *r, struct flight *first); /* a chain, to the workers */
-/* For a worker: waits for some, takes up to `most`; 0: the workers end. */
+/* For a worker: waits for flights and takes up to `most`; 0: the workers end. */
 size_t road_take(struct road *r, struct flight **ret, size_t most);
 
-void road_note_due(struct road *r, int64_t due_us); /* something waits until then */
-void road_unsettled(struct flight *f);              /* its settlement failed: again, later */
-void road_load_later(struct flight *f);             /* a claim of a delivery: to be loaded */
-void road_gone(struct flight *f);                   /* settled or given up: frees it */
+void road_note_due(struct road *r, int64_t due_us); /* a task is due then */
+void road_unsettled(struct flight *f);              /* the settlement failed: repeat it later */
+void road_load_later(struct flight *f);             /* the claimer loads its claimed delivery */
+void road_gone(struct flight *f);                   /* settled or given back: frees the flight */

@@ -3,7 +3,8 @@
 #include "base/clock.h"
 #include "store/road/task.h"
 
-/* One thing at a time for so long at most: a suspect may wait for its receiver, or be gone. */
+/* The longest time for which tasks run one at a time: a suspect may be held, or may have ended on
+ * another node, and then it would never be cleared. */
 #define CAREFUL_US (INT64_C(600) * CLOCK_S)
 
 void suspects_start(struct suspects *s, struct recorder *recorder)
@@ -27,7 +28,7 @@ static int suspects_take_slot(struct suspects *s)
         int slot = ~taken != 0 ? __builtin_ctzll(~taken) : RECORDER_SLOTS;
 
         if (slot >= RECORDER_SLOTS)
-            return -1; /* more threads than slots: this one flies without */
+            return -1; /* more threads than slots: this one is not recorded */
         if (atomic_compare_exchange_weak(&s->slots, &taken, taken | UINT64_C(1) << slot))
             return slot;
     }
@@ -41,7 +42,6 @@ static bool is_suspect(struct suspects *s, const struct task *t)
     return false;
 }
 
-/* It came to an end without bringing us down. */
 static void forgive(struct suspects *s, const struct task *t)
 {
     for (size_t i = 0; i < s->count; i++) {

@@ -1,11 +1,11 @@
-/* suspects.h - the code of a task runs, and the recorder knows of it.
+/* suspects.h - find the task whose code brings the process down.
  *
- * A step or a connector may bring the process down.  The recorder (store/road/recorder.h) keeps
- * which tasks ran at that moment; after a crash they are suspects.  Until they are over nothing
- * runs beside another, so that the one that does it again is known.
+ * A step or a connector may crash the process.  The recorder (store/road/recorder.h) keeps which
+ * tasks ran at that moment; after a crash these are suspects.  Until all suspects have ended, the
+ * code of only one task runs at a time, so that the next crash has one culprit.
  *
- * Threads: any; suspects_enter() waits its turn while there are suspects, so no other lock may be
- * held.
+ * Threads: any.  suspects_enter() waits for the running task while there are suspects, so the
+ * caller must hold no lock that the code of a task takes.
  */
 #pragma once
 
@@ -21,10 +21,10 @@ struct suspects {
     struct recorder *recorder;
     pthread_mutex_t alone;
     _Atomic size_t left;
-    _Atomic int64_t ids[RECORDER_SLOTS]; /* 0: over */
+    _Atomic int64_t ids[RECORDER_SLOTS]; /* tasks; 0: has ended */
     size_t count;
-    int64_t until_us;       /* monotonic */
-    _Atomic uint64_t slots; /* of the recorder that are taken, as bits */
+    int64_t until_us;       /* when suspicion ends by itself; monotonic */
+    _Atomic uint64_t slots; /* bit set of the recorder's slots in use */
 };
 
 void suspects_start(struct suspects *s, struct recorder *recorder);
@@ -33,8 +33,8 @@ struct task_code {
     int slot;
     bool alone;
 };
-/* Around the code of a task. */
+/* These enclose the code of a task. */
 struct task_code suspects_enter(struct suspects *s, const struct task *t);
 void suspects_leave(struct suspects *s, struct task_code c);
-/* It came to an end without bringing us down. */
+/* The task has ended without a crash. */
 void suspects_forgive(struct suspects *s, const struct task *t);

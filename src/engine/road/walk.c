@@ -1,3 +1,45 @@
+/* walk.c - extract, route, steps: from bytes and a plan to deliveries.  See walk.h.
+ *
+ * The problem.  A node may die at any moment between the acceptance of a document and its
+ * settlement, and the document is then walked again, perhaps on another node.  Both walks must make
+ * the same deliveries with the same ids, or a receiver gets a document twice under two ids.
+ *
+ * The method.  The walk is a computation in memory.  It extracts the facts, asks the router for a
+ * route, and runs the steps of that route in order.  A service step makes a new variant of the
+ * bytes; a `deliver` step adds a leg per endpoint, which refers to the variant at that point; a
+ * `route` step extracts again and goes back to the router; `drop` and `batch` end the walk.  All
+ * legs are sent after the walk, by the caller.
+ *
+ * Invariants
+ *   (1) The result depends on the bytes, the head and name of the request, the facts in the
+ *       document's row, and the plan of the version under which it was accepted (the plan in force
+ *       if that version has no routes: load.c).  The clock has one use: delay and expiry decide
+ *       whether the walk goes on, never where it leads.
+ *   (2) The walk sends nothing and writes nothing to the store.  It reads payload bytes, and only
+ *       those of a document too large for memory (then the caller is a thread that may block).
+ *   (3) variants[0], the received bytes, never changes.  At most FLIGHT_VARIANTS_MOST variants
+ *       and SETTLE_DELIVERIES_MOST legs exist; beyond that the document is dead (`limit`).
+ *   (4) The walk ends.  A route has finitely many steps, and the router is asked at most HOPS_MOST
+ *       times and never twice with the same sender, receiver and type; else the document is dead
+ *       (`loop`).  Service code that does not return is not covered by this.
+ *   (5) walk() returns true exactly when settle.end is SETTLE_DELIVERIES with at least one leg.
+ *       Otherwise settle.end is OVER, JOIN, DEAD or AGAIN, and legs that were added before a
+ *       later step failed are not sent and not stored: the settlement reads legs only for
+ *       SETTLE_DELIVERIES.
+ *
+ * Crash.  At every point of the walk the document's task is a claimed row and nothing else has
+ * happened.  The next claim walks again and gets the same legs by (1); the id of a leg is derived
+ * from the document's id, the endpoint's name and its count (flight.c).  If the code of a
+ * connector or a service brings the process down, the caller has recorded the task as running
+ * (suspects.h), and it becomes poison after a few such crashes.
+ *
+ * Races.  One thread holds the flight during the walk.  The plan is immutable and referenced by
+ * the flight.  A new version that comes into force meanwhile has no effect on this walk; if the
+ * document dies of the older one, the settlement asks for a re-drive (redrive.c).
+ *
+ * A dry flight (f->dry: rehearsals and questions of operators) takes the same way, ignores delay
+ * and expiry, and counts nothing.
+ */
 #include "engine/road/walk.h"
 
 #include <stdio.h>
@@ -39,7 +81,7 @@ static bool walk_look_up(struct flight *f, int64_t from_us)
 {
     struct facts *x = &f->facts;
 
-    /* Both are looked up, so that both are seen when both are unknown. */
+    /* Resolve both before failing, so that each is marked if both are unknown. */
     bool sender = walk_find_system(f, "sender", &x->sender, &x->sender_unknown);
     bool receiver = walk_find_system(f, "receiver", &x->receiver, &x->receiver_unknown);
 
@@ -51,7 +93,8 @@ static bool walk_look_up(struct flight *f, int64_t from_us)
     return true;
 }
 
-/* What it has already stays: a person may have said it.  False: there is no room for all. */
+/* Adds the attributes found; one that exists already wins, because an operator may have set it.
+ * False: some did not fit. */
 static bool walk_add_attributes(struct flight *f, const struct facts *found)
 {
     struct facts *x = &f->facts;
@@ -75,8 +118,9 @@ static bool walk_add_attributes(struct flight *f, const struct facts *found)
     return true;
 }
 
-/* `search` of its type, also of one that dies for its sender or receiver: dead letters are looked
- * for.  A document is not lost over what it is found by: what cannot be extracted is noted. */
+/* Extracts the search attributes (`search` of the type).  Also called for a document that dies of
+ * an unknown sender or receiver, because dead letters are searched for.  A failure is a line in the
+ * timeline and does not stop the document. */
 static void find_search(struct flight *f, const struct extract_source *source)
 {
     const struct extractor *x = plan_search_of(f->plan, f->facts.type);
@@ -177,14 +221,14 @@ const struct plan_route *walk_find_route(struct flight *f)
 
 /* ---- delay, expiry ---- */
 
-/* It stands in the queue since later than it came, and was never tried: its delay is over, by the
- * clock of whoever woke it, or a person wants it to run. */
+/* Re-queued after arrival without an attempt: its delay has expired, or an operator forced it. */
 static bool was_called(const struct flight *f)
 {
     return f->settle.task.rank > f->received_us && f->settle.task.attempts <= 1;
 }
 
-/* Before the first step. */
+/* The delay of a route or type; checked before the first step.  A document that expires during its
+ * delay is due when it expires. */
 static bool must_wait(struct flight *f, const struct plan_handling *h)
 {
     int64_t until = f->received_us + h->delay_us;
@@ -201,7 +245,7 @@ static bool must_wait(struct flight *f, const struct plan_handling *h)
     return true;
 }
 
-/* For what a person wants to run after that time it does not count any more. */
+/* Sets f->expires_us.  A document that an operator starts after its expiry does not expire. */
 static bool is_expired(struct flight *f, const struct plan_handling *h)
 {
     int64_t at = f->received_us + h->expires_us;
@@ -219,12 +263,13 @@ static bool is_expired(struct flight *f, const struct plan_handling *h)
     return true;
 }
 
-/* False: it does not go on now. */
+/* False: the document is expired (dead) or delayed, and the walk ends here. */
 static bool walk_may_go_on(struct flight *f, const struct plan_route *r, bool first)
 {
     struct plan_handling h = plan_handling_of(f->plan, r, f->facts.type);
 
-    f->prio = f->settle.task.prio; /* of many that were ordered at once: behind the others */
+    /* A bulk retry has a low priority, which the configuration does not raise. */
+    f->prio = f->settle.task.prio;
     if (h.prio != 0 && f->prio <= PRIO_NORMAL)
         f->prio = h.prio;
     return !is_expired(f, &h) && !(first && must_wait(f, &h));
@@ -256,7 +301,8 @@ static bool run_service(struct flight *f, const struct plan_step *s, struct vari
         return false;
     }
     flight_note(f, TIMELINE_STEP, TIMELINE_DONE, s->name, clock_mono_us() - from, NULL);
-    if (str_eq(buf_view(&out->buf), buf_view(&(*bytes)->buf))) { /* it changed nothing */
+    /* Unchanged bytes need no variant, so they are not stored a second time. */
+    if (str_eq(buf_view(&out->buf), buf_view(&(*bytes)->buf))) {
         buf_done(&out->buf);
         f->variant_count--;
         return true;
@@ -273,7 +319,8 @@ static const struct plan_system *receiver_of(const struct flight *f)
         return NULL;
     if (name_find(f->road->store, NAME_SYSTEM, f->facts.receiver, &word))
         return plan_system_find(f->plan, word);
-    return f->dry ? plan_system_named(f->plan, f->facts.receiver) : NULL; /* see plan_build_apart */
+    return f->dry ? plan_system_named(f->plan, f->facts.receiver)
+                  : NULL; /* plan_build_apart(): a new name is not in the store */
 }
 
 static bool walk_add_deliveries(struct flight *f, const struct plan_step *s, struct variant *bytes)
@@ -369,6 +416,7 @@ static enum way walk_run_steps(struct flight *f, const struct plan_route *r, str
     return WAY_ENDS;
 }
 
+/* The facts with which the router was asked. */
 struct visit {
     struct str sender, receiver, type;
 };
@@ -383,7 +431,7 @@ static bool was_here(struct visit *visits, size_t count, const struct facts *x)
     return false;
 }
 
-/* What was gathered goes through the steps of its batch first. */
+/* A document that came out of a batch runs the steps of the batch first. */
 static enum way run_chain(struct flight *f, struct variant **bytes)
 {
     f->route = &f->batch->chain;
@@ -391,7 +439,7 @@ static enum way run_chain(struct flight *f, struct variant **bytes)
     return walk_may_go_on(f, f->route, false) ? walk_run_steps(f, f->route, bytes) : WAY_DEAD;
 }
 
-/* True: it has come to an end, with or without deliveries. */
+/* True: the walk reached its end, with or without deliveries.  False: dead or to be tried again. */
 static bool walk_find_way(struct flight *f)
 {
     struct visit visits[HOPS_MOST];
@@ -425,7 +473,6 @@ bool walk_only(struct flight *f)
     return walk_find_facts(f) && walk_find_way(f);
 }
 
-/* A dead document has no deliveries: what its chain had begun to make is not sent. */
 bool walk(struct flight *f)
 {
     fault_point_on(ROAD_WALK, buf_view(&f->variants[0].buf));

@@ -1,20 +1,20 @@
 /* walk.h - a document finds its way: extract, route, steps.
  *
- * Everything here is computed in memory, from the bytes and the plan alone, so that a
- * replay after a crash comes to the same result.
+ * The walk is computed in memory, from the bytes and the plan alone, so that a replay after a crash
+ * comes to the same result.
  *
- * Threads: any that may compute; one that may block when the document is large.
+ * Threads: any that may compute; one that may block if the document is large.
  */
 #pragma once
 
 #include "engine/flight/flight.h"
 
-/* All of it.  True: it has deliveries, to be sent; false: it is over, dead or to be tried again,
- * to be settled (settle.end). */
+/* The whole walk.  True: the flight has deliveries, to be sent.  False: it is over, joins a batch,
+ * is dead or is to be tried again; settle.end says which, and the flight is to be settled. */
 bool walk(struct flight *f);
-/* Extract and route alone, for those who only ask. */
+/* Extraction and routing alone, for callers that only want to know the result. */
 bool walk_find_facts(struct flight *f);
 const struct plan_route *walk_find_route(struct flight *f);
-/* All of it, steps too, for those who only ask: its parts say what would be sent.
- * False: it is dead, or could not be read (settle.end). */
+/* The same with the steps: the legs say what would be sent.  False: the document is dead, or could
+ * not be read (settle.end). */
 bool walk_only(struct flight *f);

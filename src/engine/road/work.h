@@ -1,4 +1,4 @@
-/* work.h - the workers: they walk flights and send what comes of it.
+/* work.h - the workers: they walk flights and send their deliveries.
  *
  * Threads: work_main() is a worker; work_on() on any thread that may compute.
  */
@@ -7,8 +7,8 @@
 struct flight;
 struct outbox;
 
-/* Extract, route and steps, then its deliveries are offered or its end is settled; of a delivery
- * that waited in the store only the last. */
+/* Walks the flight, then offers its deliveries or settles it.  The flight of a stored delivery is
+ * not walked, only offered. */
 void work_on(struct flight *f, struct outbox *out);
 
 void *work_main(void *road);
