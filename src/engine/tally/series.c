@@ -67,7 +67,7 @@ static void series_note(struct series *s, int64_t wall_us,
 {
     int64_t delta[SERIES_NAMES] = { 0 };
 
-    /* A counter that went with its gateway takes its total along: that is no work undone. */
+    /* A counter removed with its gateway lowers the total: that is no negative work. */
     for (int i = 0; i < SERIES_NAMES; i++)
         if (totals[i] > s->now.total[i])
             delta[i] = totals[i] - s->now.total[i];
