@@ -295,8 +295,7 @@ static void make_doors(struct engine *e, const struct engine_options *o)
         (struct manual){ .store = e->store, .intake = e->intake, .live = e->live, .road = e->road };
 }
 
-/* Cleans up after earlier runs, then loads the configuration in force, then holds and admin keys.
- */
+/* Cleans up after earlier runs, loads the configuration, then holds and admin keys. */
 static bool engine_recover(struct engine *e, const struct engine_options *o, struct err *err)
 {
     int64_t swept;

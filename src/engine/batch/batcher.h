@@ -27,8 +27,7 @@ struct batcher *batcher_new(struct store *store, struct road *road, struct misha
                             struct pool *pool);
 /* Blocks on the store. */
 bool batcher_look(struct batcher *b, struct err *err);
-/* Running builds stop soon and release their claims; another poll, or another node, builds again.
- */
+/* Running builds stop soon and release their claims; a later poll builds again. */
 void batcher_rest(struct batcher *b);
 void batcher_free(struct batcher *b); /* after the pool has ended */
 

@@ -154,7 +154,7 @@ static struct intake_answer answer_of(struct arrival *a)
     return answer;
 }
 
-/* Deletes a large body that no document names at once; else it would stay until the next start. */
+/* Deletes a large body without a document now; else it would stay until the next start. */
 static void arrival_drop_unused(const struct arrival *a)
 {
     const struct accept_op *o = &a->accept;

@@ -226,8 +226,7 @@ static bool commit(struct deposit *d, struct str key, struct id *ret_id, bool *r
     } else {
         *err = o->op.err;
     }
-    /* Delete a large body that no document names at once; else it would stay until the next start.
-     */
+    /* Delete a large body without a document now; else it would stay until the next start. */
     if (o->is_spooled && (o->op.ok ? o->result != ACCEPT_STORED : err->kind != ERR_UNCERTAIN))
         upload_drop(owner->store, o->spooled);
     deposit_end(d);

@@ -53,8 +53,7 @@ void intake_note_store(struct intake *in, const char *why_not);
 void intake_note_paused(struct intake *in, bool paused);
 void intake_note_stopping(struct intake *in);
 
-/* Why no document can be accepted, not even from a person, or NULL; *ret_space: for lack of space.
- */
+/* Why no document can be accepted, not even a person's, or NULL; *ret_space: the disk is full. */
 const char *intake_shut_why(struct intake *in, bool *ret_space);
 /* Why documents of gateways are refused, or NULL. */
 const char *intake_closed_why(struct intake *in);

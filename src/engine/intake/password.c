@@ -134,8 +134,7 @@ static void done(struct loop_msg *msg)
     job_free(v);
 }
 
-/* With the mutex held: begins now, or waits behind the others.  False: the background pool is full.
- */
+/* With the mutex held: begins now, or queues.  False: the background pool is full. */
 static bool password_begin(struct verify_job *v)
 {
     if (self.hashing < AT_ONCE) {

@@ -139,8 +139,7 @@ static bool has_run(const struct document *d)
     return d->route != 0 || d->sender != 0 || d->receiver != 0 || d->type != 0 || d->facts.len > 0;
 }
 
-/* The plan that the document ran with.  An accepting version without routes leaves it to the next.
- */
+/* The plan that the document ran with; a version without routes left it to the newest. */
 static struct plan *rehearse_plan_of(struct road *r, const struct document *d, struct err *err)
 {
     struct plan *p = road_plan_of(r, d->config, err);

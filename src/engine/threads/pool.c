@@ -12,8 +12,7 @@
 
 enum { IDLE_US = 60 * CLOCK_S };
 
-/* A thread that ended keeps its place, to be joined, until another thread takes it or pool_free().
- */
+/* An ended thread keeps its place, to be joined, until another takes it or pool_free(). */
 enum place_state { PLACE_EMPTY, PLACE_RUNNING, PLACE_ENDED };
 
 struct place {

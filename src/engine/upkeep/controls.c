@@ -358,8 +358,7 @@ bool controls_follow(struct controls *w, struct err *err)
 
 /* ---- changes ---- */
 
-/* Waits until every live node follows the hold.  A hold that was ended meanwhile needs no answer.
- */
+/* Waits until every live node follows the hold, or the hold has ended. */
 static bool await_all(struct controls *w, struct arena *a, struct controls_placed *ret,
                       struct err *err)
 {

@@ -68,8 +68,7 @@ static void look_at_endpoints(struct alerts *a, struct road *r, const struct pla
 
 /* ---- silence ---- */
 
-/* Whether the gateway received something since then.  A page may be empty although there are more.
- */
+/* Whether the gateway received something since then.  A page may be empty but not the last. */
 static bool has_received(struct store *s, int64_t gateway, int64_t since_us, bool *ret,
                          struct err *err)
 {

@@ -63,8 +63,7 @@ struct str alerts_own_name(const struct alerts *a);
  * possible dead letter is checked soon. */
 void alerts_count(void *alerts, const struct mishap *list, size_t count);
 
-/* What should be checked again now, since one observation alone decides nothing: bits of 1 << code.
- */
+/* What to check again now, since one observation alone decides nothing: bits of 1 << code. */
 unsigned alerts_wanted(struct alerts *a);
 
 /* Checks what has no other observer, writes changes, sends notices.  Twice a second; blocks. */
