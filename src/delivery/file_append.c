@@ -397,7 +397,7 @@ static bool add_staged(struct target *t, int staged, int64_t from, int64_t lengt
     return true;
 }
 
-/* ---- what became of it ---- */
+/* ---- outcomes ---- */
 
 /* Settles a last record without a state: checks the target and completes the append if possible. */
 static bool settle_last(struct journal *j, struct target *t, struct err *err)
@@ -512,7 +512,7 @@ static bool file_append_append(const struct file_append *a, struct journal *j, s
     switch (at < 0 ? APPEND_CUT : file_append_state_of(j, (size_t)at)) {
     case APPEND_COMPLETE:
         return true;
-    case APPEND_BEGUN: /* cannot be: settle_last() has run */
+    case APPEND_BEGUN: /* never: see file_append_state_of() */
     case APPEND_UNCLEAR:
         note_state(j, (size_t)at, APPEND_TOLD);
         return err_set(err, ERR_UNCERTAIN, 0,

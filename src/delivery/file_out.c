@@ -401,7 +401,7 @@ static bool publish(struct job *j, struct err *err)
     return file_try_sync(j->dirfd, j->path, err);
 }
 
-/* ---- is it there? ---- */
+/* ---- probe ---- */
 
 /* Opens the folder of the file without creating it.  False with ERR_NONE: it does not exist. */
 static bool file_out_find_folder(struct job *j, struct err *err)
@@ -582,7 +582,7 @@ static void unmake(void *self)
     (void)self; /* everything is on the arena */
 }
 
-/* ---- after a crash ---- */
+/* ---- recovery ---- */
 
 /* Removes a temporary file, unless this or another node is writing it. */
 static void remove_left_over(const struct file_out *self, int dirfd, const char *name)

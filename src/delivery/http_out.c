@@ -4,7 +4,7 @@
  *
  * 2xx: delivered.  408 425 429 503: retry, after Retry-After if given.  401 403 407: our
  * credentials are refused, not the document.  Other 5xx: in doubt.  3xx (not followed) and other
- * 4xx: rejected. `outcome` overrides any of these.
+ * 4xx: rejected.  `outcome` overrides any of these.
  *
  * `probe` asks whether a document in doubt has arrived, by its Idempotency-Key: 2xx, or what
  * `delivered` lists, means that it has; 404 and 410, or what `missing` lists, that it has not.
@@ -392,7 +392,7 @@ static bool http_prepare(void *self, const struct sending *s, struct arena *a,
            put_configured(h, s, a, r, v);
 }
 
-/* ---- the question ---- */
+/* ---- the probe ---- */
 
 /* The probe sends the same headers as a delivery, and so the same credentials. */
 static bool http_ask(void *self, const struct sending *s, struct arena *a,

@@ -77,7 +77,7 @@ static bool manual_say(struct work *k, enum operate_result result, const char *f
     return true;
 }
 
-/* ---- what it is made of ---- */
+/* ---- the original and the gateway ---- */
 
 /* A paused intake does not count: the pause is meant for gateways, not for people. */
 static bool may_come_in(const struct manual *m, struct err *err)
@@ -203,7 +203,7 @@ static bool manual_find_facts(struct work *k)
     return sees(k, k->sender, k->receiver) || say_foreign(k);
 }
 
-/* ---- what differs ---- */
+/* ---- differences ---- */
 
 static bool manual_is_same(struct str a, struct str b)
 {
@@ -250,7 +250,7 @@ static void tell_differences(struct work *k, const struct manual_bytes *bytes, s
         buf_puts(to, ", other attributes");
 }
 
-/* ---- asking, making ---- */
+/* ---- the requests ---- */
 
 /* Checks everything but the bytes; the result is OPERATE_DONE when the document can be made. */
 static bool manual_prepare(struct work *k, const struct manual *m, const struct manual_request *q,

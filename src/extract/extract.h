@@ -33,7 +33,7 @@ enum { EXTRACT_BYTES_MOST = 4 << 20, EXTRACT_EXPRS_MOST = 256 };
 struct extractor;
 
 /* `node` is a map with sender, receiver, type and attributes, each an expression or a list of them;
- * other keys are ignored.  Or it is a bare word (hl7 x12 edifact: ERR_CONFIG, not built yet). The
+ * other keys are ignored.  Or it is a bare word (hl7 x12 edifact: ERR_CONFIG, not built yet).  The
  * error names the expression.  `node` is not needed afterwards.  `relative` as in core/expr.h. */
 bool extractor_compile(const struct yaml_node *node, bool relative, struct extractor **ret,
                        struct err *err);

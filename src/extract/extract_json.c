@@ -210,7 +210,7 @@ static struct answer answer_text(const struct text *t, ptrdiff_t at, struct aren
     return answer_make(str_mem(text, n), at, a);
 }
 
-/* ---- down and up ---- */
+/* ---- descending ---- */
 
 /* The answer of the pointer that ends here, if it is asked; else NULL. */
 static struct answer *extract_json_asked(struct pass *p, size_t token)

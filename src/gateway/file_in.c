@@ -390,7 +390,7 @@ static bool take_left(struct look *l, struct err *err)
     return ok;
 }
 
-/* ---- what lies there ---- */
+/* ---- the folder ---- */
 
 static bool file_in_is_wanted(const struct file_in *self, struct str name)
 {
@@ -607,7 +607,7 @@ static bool keep_stream(struct look *l, DIR *dir, struct err *err)
     return ok;
 }
 
-/* ---- the look ---- */
+/* ---- the poll ---- */
 
 static bool open_work(int dir, int *ret_fd, struct err *err)
 {

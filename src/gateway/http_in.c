@@ -86,7 +86,7 @@ static void http_in_answer_refusal(struct post *p, const struct intake_answer *a
     answer_error(p, a->status, fields, a->code, a->message);
 }
 
-/* The answer to every accepted document, formatted by hand because it is on the fast path. */
+/* The answer to an accepted document, formatted by hand: every document needs one. */
 static void answer_accepted(struct post *p, const struct intake_answer *a)
 {
     struct http_request *r = p->request;
@@ -244,7 +244,7 @@ static void http_in_begin(struct post *p)
         http_read_body(r);
 }
 
-/* ---- who is sending ---- */
+/* ---- authentication ---- */
 
 /* "Bearer KEY", or the field X-API-Key. */
 static struct str http_in_key_of(const struct http_request *r)

@@ -12,7 +12,7 @@ enum { ID_BITS = 20, COMBINATIONS_MOST = 1000000, SHAPES = 1 << ROUTE_FIELDS };
 
 #define ARENA_MOST ((size_t)512 << 20)
 
-/* ---- names as small numbers ---- */
+/* ---- interned names ---- */
 
 struct name {
     struct str text; /* ptr NULL: an empty slot */
@@ -366,7 +366,7 @@ void router_free(struct router *r)
     free(r);
 }
 
-/* ---- ask ---- */
+/* ---- lookup ---- */
 
 struct str router_system(const struct router *r, struct str name_or_id)
 {

@@ -48,7 +48,7 @@ struct building {
     int64_t seen;
 };
 
-/* ---- out ---- */
+/* ---- output ---- */
 
 static bool batch_build_write_out(void *arg, struct str bytes, struct err *err)
 {
@@ -189,7 +189,7 @@ static bool add_members(struct building *k, struct joiner *j, struct err *err)
     return true;
 }
 
-/* ---- the whole ---- */
+/* ---- the document ---- */
 
 static void batch_build_find_facts(struct building *k)
 {
@@ -331,7 +331,7 @@ static bool batch_build_commit(struct building *k, struct err *err)
     return true;
 }
 
-/* ---- what goes wrong ---- */
+/* ---- failures ---- */
 
 static int64_t batch_build_wait_us(const struct batch *b)
 {
@@ -389,7 +389,7 @@ static bool set_aside(struct building *k, const struct err *why)
     return ours;
 }
 
-/* ---- one by one ---- */
+/* ---- join: each ---- */
 
 /* The members run the steps of the batch one by one (`join: each`).  Also ends a batch that has no
  * members left. */
@@ -416,7 +416,7 @@ static bool batch_build_let_go(struct building *k)
     return any;
 }
 
-/* ---- all ---- */
+/* ---- the build ---- */
 
 enum result { RESULT_MADE, RESULT_AGAIN, RESULT_NOTHING, RESULT_GIVEN_BACK };
 

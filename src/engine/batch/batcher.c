@@ -17,14 +17,13 @@
  * Invariants
  *   (1) A time of a schedule is served once.  The last served time is a row; batch_close() moves it
  *       by compare-and-set in the transaction that closes the batches.
- *   (2) Membership is fixed when the batch closes.  Only a member that cannot be joined, or that a
- *       person removes because the batch cannot be built, leaves later; a person's removal
- *       invalidates the claim of whoever is building.
- *   (3) A batch gets at most one document.  A claim is (node, claim number); the commit of the
- *       document checks it and does nothing if another claim has been made since.
- *   (4) A member of a batch with a document ends only after that document is over: `done` if it was
- *       delivered, else in the same state.
- *   (5) At most BUILDS_MOST builds run on a node.
+ *   (2) Nobody joins a batch that has closed.  Later a member leaves only if it cannot be joined,
+ * if a person removes it because the batch cannot be built or was restored, or with `join: each` to
+ * run on.  A person's removal invalidates the claim of a running build. (3) A batch gets at most
+ * one document.  A claim is (node, claim number); the commit of the document checks it and does
+ * nothing if another claim has been made since. (4) A member of a batch with a document ends only
+ * after that document is over: `done` if it was delivered, else in the same state. (5) At most
+ * BUILDS_MOST builds run on a node.
  *
  * Crashes.  A transaction that was not committed leaves the earlier state, and the next poll
  * repeats it:
@@ -394,7 +393,7 @@ static bool end_some(struct batcher *b, struct err *err)
     return true;
 }
 
-/* ---- looking ---- */
+/* ---- polling ---- */
 
 /* Without batches in the configuration, the store is queried only every ANY_US. */
 static bool has_work(struct batcher *b, const struct plan *p, struct err *err)

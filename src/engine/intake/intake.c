@@ -109,7 +109,7 @@ int64_t intake_version(struct intake *in)
     return version;
 }
 
-/* ---- the door ---- */
+/* ---- admission ---- */
 
 void intake_note_disk(struct intake *in, int64_t free_bytes)
 {

@@ -32,7 +32,8 @@
  *
  * Crashes.  Nothing here is durable except the turn, which expires after LEASE_US or with its node.
  * A source is removed only after its document is committed.  A source that was committed and not
- * removed is deposited again under the same key, which gives the same document.
+ * removed is deposited again under the same key, which gives the same document; the key is
+ * remembered for a week (DEPOSIT_KEY_PERIOD_US).
  *
  * Races
  *   - Two nodes poll one gateway, because one stalled longer than its turn: each source still has
@@ -219,7 +220,7 @@ static bool poller_set_up(struct duty *d, struct err *err)
            d->type->make(&s, &d->self, err);
 }
 
-/* ---- what a look may ask ---- */
+/* ---- callbacks of the depositor ---- */
 
 static const char *closed(void *arg)
 {
@@ -299,7 +300,7 @@ static void use_fresh(struct duty *d, struct config *fresh, int64_t version)
     d->whole_since_us = 0;
 }
 
-/* ---- a look ---- */
+/* ---- a poll ---- */
 
 static int64_t back_off_us(const struct duty *d)
 {

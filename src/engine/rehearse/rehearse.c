@@ -207,7 +207,7 @@ static bool walk_was(struct scene *s, bool *ret_given, struct err *err)
     return ok;
 }
 
-/* ---- what came of a walk ---- */
+/* ---- results of a walk ---- */
 
 static struct rehearse_delivery rehearse_bytes_of(const struct flight *f, const struct variant *v)
 {
@@ -555,7 +555,7 @@ static bool rehearse_one(struct road *r, const struct rehearse_order *o, const s
     return ok;
 }
 
-/* ---- a portion ---- */
+/* ---- a page of documents ---- */
 
 static bool rehearse_page(struct road *r, const struct rehearse_order *o,
                           struct rehearse_result *ret, bool *ret_room, struct err *err)

@@ -45,7 +45,7 @@ void series_free(struct series *s)
     free(s);
 }
 
-/* ---- looking ---- */
+/* ---- sampling ---- */
 
 static void series_add(struct ring *r, int64_t wall_us, const int64_t delta[static SERIES_NAMES],
                        int64_t waiting)

@@ -43,7 +43,7 @@ struct transfer_hub {
 
     struct profile *profiles[PROFILE_BUCKETS];
     size_t profile_count, idle_count;
-    struct handle *active; /* under way, doubly linked */
+    struct handle *active; /* active transfers, doubly linked */
     size_t active_count, over_count;
     struct transfer *waiting, **waiting_end;
 
@@ -350,7 +350,7 @@ static void transfer_collect(struct transfer_hub *h)
     }
 }
 
-/* ---- what other threads bring ---- */
+/* ---- input from other threads ---- */
 
 static void wake_up(const struct transfer_hub *h)
 {

@@ -75,7 +75,7 @@ bool profile_is(const struct profile *p, const struct http_out_options *o)
            str_eq(own->cert, o->cert) && str_eq(own->key, o->key);
 }
 
-/* ---- what libcurl calls ---- */
+/* ---- callbacks of libcurl ---- */
 
 static struct handle *handle_of(void *arg)
 {
@@ -433,7 +433,7 @@ bool handle_begin(struct handle *handle, struct transfer *t)
     return false;
 }
 
-/* ---- its answer ---- */
+/* ---- the answer ---- */
 
 /* A receiver that answers 2xx before it has the whole body cannot have accepted it; libcurl reports
  * success. */

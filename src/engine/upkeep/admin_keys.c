@@ -131,7 +131,7 @@ static void put_in_force(struct admin_keys *k, struct table *t)
     admin_keys_table_free(before);
 }
 
-/* ---- when they were used ---- */
+/* ---- times of use ---- */
 
 /* Finds a key whose time of use must be written; its name is copied. */
 static bool take_used(struct admin_keys *k, struct arena *a, struct str *ret_name, int64_t *ret_us)
@@ -198,7 +198,7 @@ bool admin_keys_follow(struct admin_keys *k, struct err *err)
     return ok;
 }
 
-/* ---- asking ---- */
+/* ---- lookup ---- */
 
 static void copy_out(const struct holder *h, struct arena *a, struct str *ret_title,
                      struct rights *ret)

@@ -117,7 +117,7 @@ static void note_clock(struct controls *w, int64_t clock_us, int64_t asked_us)
     }
 }
 
-/* ---- what the store says ---- */
+/* ---- following the store ---- */
 
 static const struct ward *controls_find(const struct ward *wards, size_t count, int64_t num)
 {
@@ -250,7 +250,7 @@ static bool controls_apply(struct controls *w, int64_t mark, struct err *err)
     return true;
 }
 
-/* ---- time passes ---- */
+/* ---- begin, expiry, reminders ---- */
 
 static void tell_begun(struct controls *w, const struct govern_time *now)
 {

@@ -66,8 +66,8 @@ bool controls_pause(struct controls *w, int64_t node, unsigned what, struct str 
 bool controls_resume(struct controls *w, int64_t node, unsigned what, int64_t *ret_count,
                      struct err *err);
 
-/* After a restore: chooses what happens to what was in flight, or continues that, for a few seconds
- * at most.  *ret: the state now; *ret_changed: deliveries and documents. */
+/* After a restore: chooses what happens to deliveries that were in flight, or continues with the
+ * choice, for a few seconds at most.  *ret: the state now. */
 bool controls_release(struct controls *w, enum restore_rule rule, const struct restore_order *order,
                       struct restore *ret, struct restore_progress *ret_progress, struct err *err);
 

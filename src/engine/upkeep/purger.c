@@ -82,7 +82,7 @@ static struct metric slice_time = { .name = "waybill_retention_slice_seconds",
 static struct metric *const metrics[] = { &gone_documents, &gone_bytes, &freed_bytes,
                                           &due_days,       &hurries,    &slice_time };
 
-/* ---- small things ---- */
+/* ---- helpers ---- */
 
 static bool purger_is_stopping(struct purger *r)
 {

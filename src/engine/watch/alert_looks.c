@@ -134,7 +134,7 @@ static bool alert_looks_read_version(struct alert_looks *l, struct store *s, con
     return true;
 }
 
-/* A gateway can only be late if the configuration has demanded documents for the whole period. The
+/* A gateway can only be late if the configuration has demanded documents for the whole period.  The
  * version in force may be younger, since every change makes a new one: check the version that was
  * in force then. */
 static bool was_asked(struct alert_looks *l, struct store *s, const struct plan *p, size_t at,

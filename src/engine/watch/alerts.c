@@ -82,7 +82,7 @@ static bool speaks_for(const struct alerts *a, struct str object)
     return str_starts(object, STR("node ")) ? str_eq(object, alerts_own_name(a)) : a->turn;
 }
 
-/* ---- seeing ---- */
+/* ---- observations ---- */
 
 static struct watch *alerts_find(struct alerts *a, enum alert_code code, struct str object)
 {

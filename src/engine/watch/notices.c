@@ -186,7 +186,7 @@ static void notices_post(struct notices *n, struct plan *p, const struct alert_t
     }
 }
 
-/* ---- what came of it ---- */
+/* ---- results ---- */
 
 /* Whether to log: only when a target begins or stops failing.  With too many failing targets, each
  * time. */
@@ -262,7 +262,7 @@ void notices_stop(struct notices *n)
     }
 }
 
-/* ---- what is due ---- */
+/* ---- due notices ---- */
 
 static bool is_flying(const struct notices *n, int64_t num)
 {
