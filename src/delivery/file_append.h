@@ -1,4 +1,4 @@
-/* file_append.h - appends a document to a file exactly once, across crashes.
+/* file_append.h - appends a document to a file once, also across crashes.
  *
  * The bytes are staged first, in a file beside the target.  Then the offset where they will stand
  * is written to a journal beside it and synced; then they are appended and synced.  After a crash

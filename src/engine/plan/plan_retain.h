@@ -1,5 +1,4 @@
-/* plan_retain.h - retention rules of a plan: its part of plan_build().
- */
+/* plan_retain.h - retention rules of a plan: its part of plan_build(). */
 #pragma once
 
 #include "engine/plan/plan.h"
