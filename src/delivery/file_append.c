@@ -22,11 +22,11 @@ enum { LOCKS = 64, LOCK_WAIT_US = 10 * CLOCK_S, LOCK_STEP_US = 5 * CLOCK_MS, PIE
 #define JOURNAL_END ".waybill"
 
 enum append_state {
-    APPEND_BEGUN,    /* noted; what became of it must be looked at */
-    APPEND_COMPLETE, /* its bytes are there, or were */
-    APPEND_CUT,      /* nothing of it is there */
-    APPEND_UNCLEAR,  /* nobody knows */
-    APPEND_TOLD      /* the same, and its delivery was told */
+    APPEND_BEGUN,    /* journalled; the outcome must be checked */
+    APPEND_COMPLETE, /* its bytes are, or were, in the target */
+    APPEND_CUT,      /* none of its bytes are in the target */
+    APPEND_UNCLEAR,  /* the outcome is unknown */
+    APPEND_TOLD      /* unknown, and reported to its delivery */
 };
 
 struct record {
@@ -84,7 +84,7 @@ bool file_append_is_journal(struct str name)
            str_eq(str_from(name, name.len - end.len), end);
 }
 
-/* For a sync before anything was added. */
+/* For a sync before the append: nothing was added, so a failure is transient. */
 static bool sync_or_retry(int fd, const char *what, struct err *err)
 {
     if (file_try_sync(fd, what, err))
@@ -95,7 +95,7 @@ static bool sync_or_retry(int fd, const char *what, struct err *err)
 
 /* ---- the journal ---- */
 
-/* In one process threads wait for each other here, in the order of their coming. */
+/* Threads of one process queue here; flock() on the journal orders processes. */
 static pthread_mutex_t locks[LOCKS];
 static pthread_once_t locks_made = PTHREAD_ONCE_INIT;
 
@@ -132,7 +132,7 @@ static void journal_done(struct journal *j)
 {
     free(j->records);
     if (j->fd >= 0)
-        (void)close(j->fd); /* and so unlock */
+        (void)close(j->fd); /* also releases the lock */
     *j = (struct journal){ .fd = -1 };
 }
 
@@ -142,7 +142,7 @@ static bool wait_for_lock(int fd, const _Atomic bool *stop, struct err *err)
 
     while (flock(fd, LOCK_EX | LOCK_NB) < 0) {
         if (errno != EWOULDBLOCK && errno != EINTR)
-            return true; /* a file system without locks: one node writes there */
+            return true; /* no locks on this file system: one node writes there */
         if ((stop != NULL && *stop) || clock_mono_us() > until_us)
             return err_set(err, ERR_TRANSIENT, EBUSY, "another process is adding to the file");
         clock_sleep_us(LOCK_STEP_US);
@@ -150,7 +150,7 @@ static bool wait_for_lock(int fd, const _Atomic bool *stop, struct err *err)
     return true;
 }
 
-/* A journal may be replaced while we wait for it. */
+/* compact() may have replaced the journal while we waited for the lock. */
 static bool still_named(int dirfd, const char *name, int fd)
 {
     struct stat here, there;
@@ -179,7 +179,7 @@ static bool open_locked(struct journal *j, const _Atomic bool *stop, struct err 
     }
 }
 
-/* The last record may be torn: then none of its bytes were added (1), and it goes. */
+/* Loads the journal.  A torn last record is cut off: none of its bytes were added (1). */
 static bool file_append_load(struct journal *j, struct err *err)
 {
     struct stat st;
@@ -189,7 +189,7 @@ static bool file_append_load(struct journal *j, struct err *err)
     if (st.st_size > (off_t)(JOURNAL_MOST + 1) * RECORD)
         return err_set(err, ERR_UNCERTAIN, 0, "%.100s is not a journal of ours", j->name);
     j->count = (size_t)st.st_size / RECORD;
-    j->records = xcalloc(j->count + 1, RECORD); /* and the one to come */
+    j->records = xcalloc(j->count + 1, RECORD); /* one more for the new record */
     if (!file_read_at(j->fd, j->records, j->count * RECORD, 0, err))
         return err_context(err, "%.100s", j->name);
     if (j->count > 0 && !is_sealed(&j->records[j->count - 1])) {
@@ -215,7 +215,7 @@ static bool journal_open(struct journal *j, int dirfd, const char *name, const _
     return j->count > 0 || sync_or_retry(dirfd, j->name, err);
 }
 
-/* In place and not synced: after a power cut the state is looked for again. */
+/* Written in place, not synced: after a power cut the state is determined again. */
 static void note_state(struct journal *j, size_t at, enum append_state state)
 {
     uint8_t byte = (uint8_t)state;
@@ -226,7 +226,7 @@ static void note_state(struct journal *j, size_t at, enum append_state state)
                         (int64_t)(at * RECORD + offsetof(struct record, state)), &err);
 }
 
-/* Old records go; the new journal is locked before it has the name. */
+/* Drops old records.  The new journal is locked before it gets the name. */
 static bool compact(struct journal *j, struct err *err)
 {
     char temp[STAGED_NAME];
@@ -252,7 +252,7 @@ static bool compact(struct journal *j, struct err *err)
     return sync_or_retry(j->dirfd, j->name, err);
 }
 
-/* (1) */
+/* Journals a new append; synced before any byte is added (1). */
 static bool note_begin(struct journal *j, struct record r, struct err *err)
 {
     if (j->count >= JOURNAL_MOST && !compact(j, err))
@@ -347,7 +347,7 @@ static bool range_is(int fd, int64_t offset, const struct record *r)
            memcmp(sha.bytes, r->digest, sizeof r->digest) == 0;
 }
 
-/* The staged bytes of a record, or -1 when they are not there whole. */
+/* Opens the staged bytes of a record; -1: missing or incomplete. */
 static int open_staged(int dirfd, const struct record *r)
 {
     char name[STAGED_NAME];
@@ -364,7 +364,7 @@ static int open_staged(int dirfd, const struct record *r)
     return -1;
 }
 
-/* What the target has behind the record's offset is how the staged bytes begin. */
+/* Whether the target's bytes behind the record's offset are a prefix of the staged bytes. */
 static bool tail_is_ours(const struct target *t, int staged, const struct record *r)
 {
     int64_t length = t->size - r->offset;
@@ -379,8 +379,8 @@ static bool tail_is_ours(const struct target *t, int staged, const struct record
             digest_same(&here, &there));
 }
 
-/* Add the staged bytes from `from` on.  The file is open to append: what somebody else wrote
- * meanwhile is not overwritten. */
+/* Appends the staged bytes from `from` on.  O_APPEND: bytes that others wrote meanwhile are not
+ * overwritten. */
 static bool add_staged(struct target *t, int staged, int64_t from, int64_t length, struct err *err)
 {
     char piece[PIECE];
@@ -397,10 +397,9 @@ static bool add_staged(struct target *t, int staged, int64_t from, int64_t lengt
     return true;
 }
 
-/* ---- what became of it ---- */
+/* ---- outcomes ---- */
 
-/* The last record was begun and not marked: look at the file, and finish it when it can be
- * finished. */
+/* Settles a last record without a state: checks the target and completes the append if possible. */
 static bool settle_last(struct journal *j, struct target *t, struct err *err)
 {
     size_t at = j->count - 1;
@@ -412,7 +411,7 @@ static bool settle_last(struct journal *j, struct target *t, struct err *err)
         note_state(j, at, APPEND_UNCLEAR);
         return true;
     }
-    if (t->size >= r->offset + r->length) { /* whoever added it may not have come to the sync */
+    if (t->size >= r->offset + r->length) { /* perhaps written and not synced */
         bool synced = sync_or_retry(t->fd, t->name, err);
 
         note_state(j, at,
@@ -425,7 +424,7 @@ static bool settle_last(struct journal *j, struct target *t, struct err *err)
         note_state(j, at, APPEND_UNCLEAR);
         return true;
     }
-    if (staged < 0) { /* and not a byte is there */
+    if (staged < 0) { /* and no byte was added */
         note_state(j, at, APPEND_CUT);
         return true;
     }
@@ -439,7 +438,7 @@ static bool settle_last(struct journal *j, struct target *t, struct err *err)
     return true;
 }
 
-/* A mark that a power cut took is found again from where the next one began (2). */
+/* The state of a record.  If a power cut lost it, the offset of the next record tells (2). */
 static enum append_state file_append_state_of(const struct journal *j, size_t at)
 {
     const struct record *r = &j->records[at], *next = r + 1;
@@ -455,7 +454,7 @@ static enum append_state file_append_state_of(const struct journal *j, size_t at
 
 /* ---- append ---- */
 
-/* The file did not take all of it: our part of it goes again, or nobody knows. */
+/* The append failed half-way: cuts off our bytes, or reports the outcome as unknown. */
 static void file_append_take_back(struct journal *j, struct target *t, int staged,
                                   const struct record *r, struct err *err)
 {
@@ -513,7 +512,7 @@ static bool file_append_append(const struct file_append *a, struct journal *j, s
     switch (at < 0 ? APPEND_CUT : file_append_state_of(j, (size_t)at)) {
     case APPEND_COMPLETE:
         return true;
-    case APPEND_BEGUN: /* settled above */
+    case APPEND_BEGUN: /* never: see file_append_state_of() */
     case APPEND_UNCLEAR:
         note_state(j, (size_t)at, APPEND_TOLD);
         return err_set(err, ERR_UNCERTAIN, 0,
@@ -574,7 +573,7 @@ static bool recover_locked(int dirfd, const char *journal, const char *name, str
     if (!target_open(&t, dirfd, name, 0, false, err)) {
         if (err->sys != ENOENT)
             return false;
-        *err = (struct err){ 0 }; /* taken away: what was begun stays as it is noted */
+        *err = (struct err){ 0 }; /* the target is gone: the record stays as it is */
         return true;
     }
     return settle_last(&j, &t, err);
@@ -599,7 +598,7 @@ static bool ask_locked(const struct file_append *a, const char *journal, enum ap
         *ret = APPEND_THERE;
     } else if (state != APPEND_CUT) {
         *ret = APPEND_UNKNOWN;
-        note_state(&j, (size_t)at, APPEND_TOLD); /* whoever sends it now has decided */
+        note_state(&j, (size_t)at, APPEND_TOLD); /* a send after this adds it again */
     }
     return true;
 }

@@ -1,18 +1,18 @@
-/* file_append.h - add a document to a file, once, whatever happens in between.
+/* file_append.h - appends a document to a file once, also across crashes.
  *
- * The bytes are staged first, in a file beside the target.  Then the place where they will
- * stand is noted in a journal beside it and synced, then they are added and synced.  After a
- * crash the next append, or file_append_recover(), finishes what the journal says was begun.  A
- * delivery that comes again is found in the journal and not added twice.
+ * The bytes are staged first, in a file beside the target.  Then the offset where they will stand
+ * is written to a journal beside it and synced; then they are appended and synced.  After a crash
+ * the next append, or file_append_recover(), completes what the journal says was begun.  A delivery
+ * that is repeated is found in the journal and not appended again.
  *
- * What is not ours is never cut: when somebody else wrote into the place, or the file is another
- * one now, the delivery that was begun is in doubt.  That is said once; if it is sent again after
- * that, it is added again.
+ * Bytes of others are never cut off.  If somebody else wrote into that range, or the target was
+ * replaced, the delivery is in doubt.  That is reported once; if the delivery is sent again after
+ * that, it is appended again.
  *
  * Invariants
- *   (1) a record is synced before the first of its bytes is added.
- *   (2) a record is added only when what became of the one before it is settled.
- *   (3) of its target the journal knows at least the last JOURNAL_KEEP deliveries.
+ *   (1) a record is synced before the first of its bytes is appended.
+ *   (2) a record is added only when the outcome of the one before it is settled.
+ *   (3) the journal of a target has at least its last JOURNAL_KEEP deliveries.
  *
  * Format         .NAME.waybill: records of 64 bytes, little endian, oldest first
  *     16 delivery   of the SHA-256 of its id       8 offset    where its bytes begin
@@ -35,28 +35,28 @@
 
 enum { JOURNAL_KEEP = 8192, JOURNAL_MOST = 16384, STAGED_NAME = 48 };
 
-/* ".HEX.part", after the delivery's id. */
+/* ".HEX.part", derived from the delivery's id. */
 void file_append_staged_name(struct str delivery, char ret[static STAGED_NAME]);
 
 struct file_append {
     int dirfd;
-    const char *name;     /* of the target, in dirfd; checked */
-    struct str delivery;  /* its bytes are staged, synced */
-    struct sha256 sha256; /* of them */
+    const char *name;     /* of the target in dirfd; checked */
+    struct str delivery;  /* the id; its bytes are staged and synced */
+    struct sha256 sha256; /* of the bytes */
     int64_t size;
-    mode_t mode; /* of a target that is new */
+    mode_t mode; /* of a new target */
     const _Atomic bool *stop;
 };
 
-/* True: the target has its bytes, and the staged file is gone.  ERR_UNCERTAIN: in doubt. */
+/* True: the target has the bytes, and the staged file is removed.  ERR_UNCERTAIN: in doubt. */
 bool file_append_run(const struct file_append *a, struct err *err);
 
-/* What became of a delivery that was added or not; nothing need be staged.  What a crash left is
- * finished first.  APPEND_UNKNOWN is as in doubt: it is said, and a send after that adds it. */
+/* Finds the outcome of a delivery; nothing need be staged.  Completes what a crash left first.
+ * APPEND_UNKNOWN means in doubt: it is reported, and a send after that appends. */
 enum append_known { APPEND_NOT_THERE, APPEND_THERE, APPEND_UNKNOWN };
 bool file_append_ask(const struct file_append *a, enum append_known *ret, struct err *err);
 
-/* `journal` in dirfd is one of ours: its name. */
+/* Whether this is the name of a journal. */
 bool file_append_is_journal(struct str name);
-/* Finish what a crash left in the target of this journal. */
+/* Completes what a crash left in the target of this journal. */
 bool file_append_recover(int dirfd, const char *journal, struct err *err);

@@ -1,12 +1,11 @@
-/* file_out.c - documents as files in a folder, or added to one.
+/* file_out.c - writes each document as a file in a folder, or appends it to one.
  *
- * A file is written under a temporary name in the folder where it will stand, synced, and then
- * given its name, so that nobody ever sees half of it.  A file that has the name already is
- * never replaced: when it is what this delivery wrote before a crash, the delivery is done;
- * else it is tried again until the name is free.  Whose it is says an attribute of the file
- * (`user.waybill.delivery`), or, where there are none, its bytes.
+ * A file is written under a temporary name in its folder, synced, and then renamed, so that nobody
+ * sees half of it.  An existing file is never replaced: if this delivery wrote it before a crash,
+ * the delivery is done; else it is retried until the name is free.  An extended attribute
+ * (`user.waybill.delivery`) says who wrote a file; without attributes, its bytes decide.
  *
- * Files and sub folders are as readable as the folder that they stand in.
+ * Files and subfolders get the permissions of the folder that they are in.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -37,20 +36,20 @@ struct file_out {
     struct known_folder folder;
     const struct template *name;
     bool append;
-    int64_t made_us; /* what is older and unfinished was left by a crash */
+    int64_t made_us; /* older unfinished files were left by a crash */
 };
 
-/* One document on its way. */
+/* One document being delivered. */
 struct job {
     const struct file_out *self;
     const struct sending *sending;
     const _Atomic bool *stop;
-    int dirfd;                     /* where the file will stand */
+    int dirfd;                     /* the folder of the file */
     mode_t mode;                   /* of the file */
     char path[SAFE_PATH_MOST + 1]; /* below the endpoint's folder */
-    const char *name;              /* its last part */
+    const char *name;              /* the last component of the path */
     char temp[SAFE_NAME_MOST + 1];
-    int fd; /* of temp, locked */
+    int fd; /* of `temp`; locked */
     struct sha256 sha256;
 };
 
@@ -64,7 +63,7 @@ static void file_out_job_done(struct job *j)
 
 /* ---- verdicts ---- */
 
-/* The whole endpoint is in trouble, not one file of it. */
+/* The error concerns the whole endpoint, not a single file. */
 static bool is_folder_trouble(int sys)
 {
     switch (sys) {
@@ -143,7 +142,7 @@ static bool make_temp_name(struct job *j, struct err *err)
     return safe_name(str_of(j->temp), err);
 }
 
-/* A temporary file of some delivery: .ID.ENDPOINT.part, or of an append. */
+/* A temporary file of a delivery (.ID.ENDPOINT.part), or of an append. */
 static bool is_temp(struct str name)
 {
     struct str end = STR(PART), middle;
@@ -221,8 +220,8 @@ static bool file_out_is_named(int dirfd, const char *name, const struct stat *st
            now.st_dev == st->st_dev;
 }
 
-/* Locked, so that a node that was declared dead and the one that took over do not write into
- * one file.  What a crash left is used again, unless it has another name too. */
+/* Locked, so that a node that was declared dead and its successor do not write into one file.  A
+ * file that a crash left is reused, unless it has another hard link. */
 static bool open_temp(struct job *j, struct err *err)
 {
     for (int tries = 0; tries < TEMP_TRIES; tries++) {
@@ -234,7 +233,7 @@ static bool open_temp(struct job *j, struct err *err)
                            j->path, strerror(errno));
         if (flock(j->fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK) {
             (void)close(j->fd);
-            j->fd = -1; /* it is not ours to remove */
+            j->fd = -1; /* not ours to remove */
             return err_set(err, ERR_TRANSIENT, EBUSY, "another attempt is writing %.100s", j->path);
         }
         if (S_ISREG(st.st_mode) && st.st_nlink == 1 && file_out_is_named(j->dirfd, j->temp, &st)) {
@@ -303,9 +302,9 @@ static bool stage(struct job *j, struct err *err)
         return false;
     }
     j->sha256 = digest_end(&d);
-    (void)fsetxattr(j->fd, OWNER, id.ptr, id.len, 0); /* not every file system has them */
+    (void)fsetxattr(j->fd, OWNER, id.ptr, id.len, 0); /* not supported on every file system */
     if (!file_try_sync(j->fd, j->path, err)) {
-        err->kind = ERR_TRANSIENT; /* it is written anew */
+        err->kind = ERR_TRANSIENT; /* the retry writes it again */
         return false;
     }
     fault_point(FILE_STAGED);
@@ -355,7 +354,7 @@ static bool digest_file(int fd, struct sha256 *ret, struct err *err)
     return true;
 }
 
-/* The name is taken: by this delivery, before a crash? */
+/* The name exists: did this delivery create it before a crash? */
 static bool meet(const struct job *j, bool staged, bool *ret_ours, struct err *err)
 {
     AUTO_FD fd = file_open_beneath(j->dirfd, j->name, O_RDONLY | O_NONBLOCK, 0);
@@ -369,7 +368,7 @@ static bool meet(const struct job *j, bool staged, bool *ret_ours, struct err *e
         owner_of(fd, j->sending->delivery) == OWNER_OTHER)
         return say_taken(j, err);
     if (!staged)
-        return true; /* it can be ours: the bytes will tell */
+        return true; /* may be ours: compare the bytes later */
     if (!digest_file(fd, &sha, err))
         return err_context(err, "%.120s", j->path);
     if (!digest_same(&sha, &j->sha256))
@@ -396,9 +395,9 @@ static bool publish(struct job *j, struct err *err)
     return file_try_sync(j->dirfd, j->path, err);
 }
 
-/* ---- is it there? ---- */
+/* ---- probe ---- */
 
-/* The folder in which it stands; nothing is made.  False with ERR_NONE: there is none. */
+/* Opens the folder of the file without creating it.  False with ERR_NONE: it does not exist. */
 static bool file_out_find_folder(struct job *j, struct err *err)
 {
     size_t depth = (size_t)(j->name - j->path);
@@ -420,7 +419,6 @@ static bool file_out_find_folder(struct job *j, struct err *err)
     return true;
 }
 
-/* The digest of what was to be sent. */
 static bool digest_sending(struct job *j, struct err *err)
 {
     const struct sending *s = j->sending;
@@ -445,8 +443,8 @@ static bool digest_sending(struct job *j, struct err *err)
     return true;
 }
 
-/* Whether the file is there with these bytes and is not somebody else's.  False with ERR_NONE:
- * it is not. */
+/* Whether the file exists with these bytes and is not another delivery's.  False with ERR_NONE: it
+ * does not. */
 static bool file_out_is_there(struct job *j, struct err *err)
 {
     struct sha256 sha;
@@ -465,7 +463,7 @@ static bool file_out_is_there(struct job *j, struct err *err)
            file_try_sync(fd, j->path, err) && file_try_sync(j->dirfd, j->path, err);
 }
 
-/* The journal of the file knows what was added, and what nobody knows. */
+/* Asks the journal whether the document was appended. */
 static bool ask_journal(struct job *j, enum append_known *ret, struct err *err)
 {
     *ret = APPEND_NOT_THERE;
@@ -575,12 +573,12 @@ static bool make(const struct settings *s, void **ret_self, struct err *err)
 
 static void unmake(void *self)
 {
-    (void)self; /* all of it hangs on the arena */
+    (void)self; /* everything is on the arena */
 }
 
-/* ---- after a crash ---- */
+/* ---- recovery ---- */
 
-/* Not one that somebody is writing now, here or on another node. */
+/* Removes a temporary file, unless this or another node is writing it. */
 static void remove_left_over(const struct file_out *self, int dirfd, const char *name)
 {
     AUTO_FD fd =
@@ -596,7 +594,7 @@ static void remove_left_over(const struct file_out *self, int dirfd, const char 
         (void)unlinkat(dirfd, name, 0);
 }
 
-/* Folders that are being read, the endpoint's own first. */
+/* The stack of open folders, the endpoint's own first. */
 struct walk {
     DIR *open[SAFE_PATH_DEPTH + 1];
     size_t depth, entries;
@@ -645,7 +643,7 @@ static void file_out_walk(const struct file_out *self, walk_found *found)
     }
 }
 
-/* What cannot be settled now is settled by the next append. */
+/* A failure is ignored: the next append settles it. */
 static void settle_journal(const struct file_out *self, int dirfd, const char *name)
 {
     struct err err = { 0 };
@@ -655,7 +653,7 @@ static void settle_journal(const struct file_out *self, int dirfd, const char *n
         (void)file_append_recover(dirfd, name, &err);
 }
 
-/* Appends are finished with what was staged for them; only then is that a left-over. */
+/* Complete appends first: they need their staged files.  Then remove left-overs. */
 static void recover(void *arg)
 {
     const struct file_out *self = arg;

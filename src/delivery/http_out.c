@@ -1,14 +1,13 @@
-/* http_out.c - each document as one HTTP request.
+/* http_out.c - sends each document as one HTTP request.
  *
  *     salsify-api: { kind: http, url: "https://api.example/orders", outcome: { 409: delivered } }
  *
- * 2xx is delivered.  408 425 429 503: the receiver asks to come again, Retry-After says when.
- * 401 403 407: it refuses us, not the document.  Other 5xx: it may have it.  3xx, which is not
- * followed, and other 4xx: it will never take it.  `outcome` overrides any of these.
+ * 2xx: delivered.  408 425 429 503: retry, after Retry-After if given.  401 403 407: our
+ * credentials are refused, not the document.  Other 5xx: in doubt.  3xx (not followed) and other
+ * 4xx: rejected.  `outcome` overrides any of these.
  *
- * `probe` asks whether a document has arrived whose sending had no clear end, by its
- * Idempotency-Key: 2xx, or what `delivered` lists, means that it has; 404 and 410, or what
- * `missing` lists, that it has not.
+ * `probe` asks whether a document in doubt has arrived, by its Idempotency-Key: 2xx, or what
+ * `delivered` lists, means that it has; 404 and 410, or what `missing` lists, that it has not.
  */
 #include <stdio.h>
 #include <time.h>
@@ -24,17 +23,17 @@ enum {
     OWN_FIELDS = 7,
     CONFIGURED_MOST = 48,
     VALUE_MOST = 8192,
-    EXCERPT_MOST = 200, /* of an answer, in the message */
+    EXCERPT_MOST = 200, /* bytes of an answer in a message */
     PAUSE_MOST_S = 24 * 60 * 60,
     STATUS_LEAST = 100,
     STATUS_MOST = 599,
 };
 _Static_assert(OWN_FIELDS + CONFIGURED_MOST <= HTTP_OUT_FIELDS, "all have room");
 
-/* A header of the configuration: a text, or one with words of the document in it. */
+/* A configured header: a constant, or a template over the document. */
 struct field {
     struct str name, value;
-    const struct template *words; /* NULL: value */
+    const struct template *words; /* NULL: use `value` */
 };
 
 enum outcome { OUTCOME_USUAL, OUTCOME_DELIVERED, OUTCOME_RETRY, OUTCOME_DOUBT, OUTCOME_REJECTED };
@@ -44,16 +43,16 @@ struct http_out {
     struct http_out_options options;
     struct field *fields;
     size_t field_count;
-    bool typed; /* one of them is the Content-Type */
+    bool typed; /* the fields include Content-Type */
     unsigned char outcomes[STATUS_MOST + 1];
 
     /* `probe` */
     struct str ask_method;
-    const struct template *ask_url; /* NULL: nobody can be asked */
+    const struct template *ask_url; /* NULL: no probe is configured */
     unsigned char found[STATUS_MOST + 1];
 };
 
-/* What a status says of a document that was asked for. */
+/* What a status of the probe means. */
 enum found { FOUND_UNCLEAR, FOUND_HERE, FOUND_MISSING };
 
 /* ---- options ---- */
@@ -110,7 +109,8 @@ static bool http_out_is_control(char c)
     return (unsigned char)c < ' ' || c == 0x7f;
 }
 
-/* Framing is the client's; the rest is what receivers know a document by. */
+/* Headers that cannot be configured: HTTP framing belongs to the client, the rest identifies the
+ * document to receivers. */
 static bool http_out_is_ours(struct str name)
 {
     static const char *const ours[] = {
@@ -134,7 +134,7 @@ static bool http_out_is_ours(struct str name)
     return false;
 }
 
-/* How many references to a document stand in a text. */
+/* Counts references to the document in a text. */
 static size_t count_words(struct str s, bool raw)
 {
     size_t count = 0;
@@ -147,7 +147,7 @@ static size_t count_words(struct str s, bool raw)
     return count;
 }
 
-/* A secret may look like a reference to the document: it is none. */
+/* Refuses an expanded secret with `${` in it: it would become a reference to the document. */
 static bool http_out_read_value(const struct settings *s, const struct yaml_node *node,
                                 struct field *f, struct err *err)
 {
@@ -267,7 +267,7 @@ static bool read_statuses(const struct settings *s, const char *key, enum found 
     return true;
 }
 
-/* What is left out: any 2xx, and 404 or 410. */
+/* Defaults: any 2xx; 404 and 410. */
 static bool read_probe(const struct settings *s, struct http_out *h, struct err *err)
 {
     struct settings probe = settings_below(s, "probe");
@@ -306,7 +306,7 @@ static bool http_make(const struct settings *s, void **ret_self, struct err *err
 
 static void http_unmake(void *self)
 {
-    (void)self; /* all of it is on the arena */
+    (void)self; /* everything is on the arena */
 }
 
 /* ---- the request ---- */
@@ -318,7 +318,7 @@ static bool http_out_refuse(struct verdict *v, struct str name, const char *why)
     return false;
 }
 
-/* A value that is not there leaves its header out. */
+/* A header with an empty value is omitted. */
 static bool http_out_put(struct http_out_request *r, struct str name, struct str value,
                          struct verdict *v)
 {
@@ -381,9 +381,9 @@ static bool http_prepare(void *self, const struct sending *s, struct arena *a,
            put_configured(h, s, a, r, v);
 }
 
-/* ---- the question ---- */
+/* ---- the probe ---- */
 
-/* With the same headers: who may send may ask. */
+/* The probe sends the same headers as a delivery, and so the same credentials. */
 static bool http_ask(void *self, const struct sending *s, struct arena *a,
                      struct http_out_request *r, struct verdict *v)
 {
@@ -434,7 +434,7 @@ static bool read_date(struct str s, int64_t *ret_us)
     return false;
 }
 
-/* How long the receiver asks us to wait; 0: it does not, or not in a way that can be read. */
+/* The wait that Retry-After asks for; 0: none, or unreadable. */
 static int64_t pause_us(const struct http_out_answer *a)
 {
     const int64_t most = (int64_t)PAUSE_MOST_S * CLOCK_S;
@@ -448,7 +448,7 @@ static int64_t pause_us(const struct http_out_answer *a)
 
     while (digits < s.len && s.ptr[digits] >= '0' && s.ptr[digits] <= '9')
         digits++;
-    if (digits == s.len) /* one that does not fit is long, too */
+    if (digits == s.len) /* a number that overflows is long, too */
         return str_to_u64(s, &seconds) && seconds < PAUSE_MOST_S ? (int64_t)seconds * CLOCK_S
                                                                  : most;
     if (!read_date(s, &at_us) || at_us <= a->now_us)
@@ -516,7 +516,7 @@ static void http_judge(void *self, const struct http_out_answer *a, struct verdi
     case HTTP_OUT_UNCLEAR:
         (void)verdict_say(v, VERDICT_DOUBT, "no whole answer came: %s", a->failure);
         return;
-    case HTTP_OUT_BAD_BODY: /* a piece of it may have left, and what it made of that is not known */
+    case HTTP_OUT_BAD_BODY: /* part of the body may have been sent; its effect is unknown */
         (void)verdict_say(v, VERDICT_DOUBT, "the document could not be read: %s", a->failure);
         return;
     }

@@ -258,7 +258,7 @@ static void make_doors(struct engine *e, const struct engine_options *o)
         .connectors = o->connectors,
         .loops = e->loops,
         .loop_count = e->loop_count,
-        .memory_bytes = (int64_t)o->node->memory_bytes / 2, /* the rest is ours */
+        .memory_bytes = (int64_t)o->node->memory_bytes / 2, /* the other half is for the engine */
         .disk_reserve_bytes = (int64_t)o->node->disk_reserve_bytes,
         .commit_queue = (size_t)o->node->commit_queue,
         .admin_token = o->admin_token });
@@ -295,14 +295,14 @@ static void make_doors(struct engine *e, const struct engine_options *o)
         (struct manual){ .store = e->store, .intake = e->intake, .live = e->live, .road = e->road };
 }
 
-/* What earlier lives left behind, then the configuration in force, then who may not send. */
+/* Cleans up after earlier runs, loads the configuration, then holds and admin keys. */
 static bool engine_recover(struct engine *e, const struct engine_options *o, struct err *err)
 {
     int64_t swept;
 
     if (!retain_recover(e->store, err) || !payload_sweep_files(e->store, &swept, err))
         return false;
-    /* a step of every start, so it is told also when there was nothing */
+    /* Logged at every start, also when nothing was swept. */
     log_event(LOG_INFO, "payload.sweep", kv_int("count", swept));
     return live_start(e->live, o->file_text, err) && road_learn(e->road, err) &&
            controls_follow(e->controls, err) && admin_keys_follow(e->admin_keys, err);
@@ -365,8 +365,8 @@ bool engine_start(const struct engine_options *o, struct store *store, struct en
     return true;
 }
 
-/* Whoever may still give work to a part goes before it; the heartbeat goes on while
- * deliveries come to their end. */
+/* A part stops after every part that may still give it work.  The heartbeat continues while
+ * deliveries end. */
 void engine_stop(struct engine *e)
 {
     poller_stop(e->poller);

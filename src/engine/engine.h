@@ -1,8 +1,8 @@
-/* engine.h - a running node without its doors: store, threads, intake, configuration.
+/* engine.h - a running node without its listeners: store, threads, intake, configuration.
  *
- * Start order is recovery order: the store (which recovers), the threads, the
- * configuration in force; only then does the caller open gateways.  Stopping goes the
- * other way: the doors first, then what was accepted is finished, then the store.
+ * Start order is recovery order: the store (which recovers), the threads, the configuration in
+ * force; only then does the caller open gateways.  Stopping is the reverse: gateways first, then
+ * what was accepted is finished, then the store.
  */
 #pragma once
 
@@ -37,7 +37,7 @@ struct ways;
 
 struct engine_options {
     const struct config_node *node; /* lent until engine_free() */
-    const char *data, *store_url;   /* as paths and addresses that can be used */
+    const char *data, *store_url;   /* usable as they are */
     struct str file_text;           /* the configuration file; lent for the call */
     struct sha256 admin_token;
     size_t loop_count;
@@ -48,7 +48,7 @@ struct engine_options {
 bool engine_start(const struct engine_options *options, struct store *store, struct engine **ret,
                   struct err *err);
 
-/* Finish what was accepted.  The doors are closed already. */
+/* Finishes what was accepted.  The gateways are closed already. */
 void engine_stop(struct engine *e);
 void engine_free(struct engine *e); /* after engine_stop(); closes the store too */
 
@@ -74,7 +74,7 @@ const struct config_node *engine_node(struct engine *e);
 struct loop **engine_loops(struct engine *e);
 size_t engine_loop_count(const struct engine *e);
 
-/* Why this node should get no traffic now, one reason a line; empty: it is ready. */
+/* Why this node should get no traffic now, one reason per line; empty: it is ready. */
 void engine_not_ready(struct engine *e, struct buf *to);
-/* What a person should look at, in the same form; the node works all the same. */
+/* What an operator should look at, in the same form; the node works all the same. */
 void engine_troubles(struct engine *e, struct buf *to);

@@ -22,7 +22,7 @@
 
 enum { ARENA_MOST = 64 << 20, WHAT_MOST = 900 };
 
-/* One request under way. */
+/* One request. */
 struct work {
     const struct manual *parts;
     struct store *store;
@@ -30,10 +30,10 @@ struct work {
     struct manual_result *ret;
     struct arena arena;
     struct plan *plan;
-    const struct config_gateway *gateway; /* NULL: this configuration has none of that name */
-    int64_t word;                         /* of the gateway */
+    const struct config_gateway *gateway; /* NULL: not in this configuration */
+    int64_t word;                         /* the name id of the gateway */
     struct document original;
-    struct facts before, facts; /* of the original, and of what is made */
+    struct facts before, facts; /* of the original; of the new document */
     int64_t sender, receiver, type;
 };
 
@@ -65,7 +65,7 @@ static void work_done(struct work *k)
 static bool manual_say(struct work *k, enum operate_result result, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Always true: an answer is no failure. */
+/* Always true: a refusal is an answer, not a failure. */
 static bool manual_say(struct work *k, enum operate_result result, const char *fmt, ...)
 {
     va_list ap;
@@ -77,9 +77,9 @@ static bool manual_say(struct work *k, enum operate_result result, const char *f
     return true;
 }
 
-/* ---- what it is made of ---- */
+/* ---- the original and the gateway ---- */
 
-/* Somebody who paused the intake meant those who send. */
+/* A paused intake does not count: the pause is meant for gateways, not for people. */
 static bool may_come_in(const struct manual *m, struct err *err)
 {
     bool space;
@@ -114,7 +114,7 @@ static bool load_original(struct work *k, struct err *err)
                                 .receiver = manual_name_of(k, d->receiver),
                                 .type = manual_name_of(k, d->type) };
     if (d->facts.len > 0)
-        (void)facts_read(d->facts, &k->arena, &k->before); /* what cannot be read says nothing */
+        (void)facts_read(d->facts, &k->arena, &k->before); /* unreadable facts are ignored */
     return true;
 }
 
@@ -146,8 +146,7 @@ static struct str given_or(struct str given, struct str before)
     return given.len > 0 ? given : (struct str){ 0 };
 }
 
-/* What is given stands in the place of an attribute of the same name; an empty one takes it
- * away. */
+/* A given attribute replaces the original's of the same name; an empty one removes it. */
 static void merge_attributes(struct work *k)
 {
     const struct facts *before = &k->before, *given = &k->q->given;
@@ -163,7 +162,7 @@ static void merge_attributes(struct work *k)
             f->attributes[f->attribute_count++] = given->attributes[i];
 }
 
-/* A name or id that no system has stays as it is: the router says what is wrong with it. */
+/* A name or id that no system has stays as it is: the router reports it. */
 static void manual_find_system(struct work *k, struct str *name, bool *ret_unknown,
                                int64_t *ret_word)
 {
@@ -204,7 +203,7 @@ static bool manual_find_facts(struct work *k)
     return sees(k, k->sender, k->receiver) || say_foreign(k);
 }
 
-/* ---- what differs ---- */
+/* ---- differences ---- */
 
 static bool manual_is_same(struct str a, struct str b)
 {
@@ -251,9 +250,9 @@ static void tell_differences(struct work *k, const struct manual_bytes *bytes, s
         buf_puts(to, ", other attributes");
 }
 
-/* ---- asking, making ---- */
+/* ---- the requests ---- */
 
-/* Everything but the bytes; the answer is OPERATE_DONE when it can be made. */
+/* Checks everything but the bytes; the result is OPERATE_DONE when the document can be made. */
 static bool manual_prepare(struct work *k, const struct manual *m, const struct manual_request *q,
                            struct manual_result *ret, struct err *err)
 {
@@ -297,7 +296,7 @@ bool manual_store(const struct manual *m, struct manual_bytes *io, struct err *e
     return io->is_spooled;
 }
 
-/* The key is only unique for what it edits, or for the gateway it is sent to and who sends. */
+/* A key is unique only within the document it edits, or the gateway and the sender. */
 static struct sha256 manual_key_digest(const struct work *k)
 {
     struct digest d = digest_start();
@@ -353,7 +352,7 @@ static void log_made(const struct work *k)
               kv_str("who", k->q->who));
 }
 
-/* On with it, and what is to be told. */
+/* Fills in the result; a new document is counted, logged and reported to the road. */
 static void manual_tell(struct work *k, const struct accept_op *o)
 {
     k->ret->id = o->id;
@@ -376,7 +375,7 @@ static int64_t manual_word_of(struct work *k, struct str name, bool unknown)
     return !unknown && name_find(k->store, NAME_SYSTEM, name, &word) ? word : 0;
 }
 
-/* What its gateway would find in it is looked at first, when it matters whose it is. */
+/* Callers with a scope: extract first, and refuse a document that would be outside of it. */
 static bool check_read(struct work *k, const struct manual_bytes *bytes, struct err *err)
 {
     struct dry_result *r = ARENA_NEW(&k->arena, struct dry_result);

@@ -1,9 +1,8 @@
-/* manual.h - documents that people make: an edit of another one, and a send straight to the
- * router.
+/* manual.h - documents that people make: an edit of another document, or a send to the router.
  *
- * An edit takes the name, the type of content and the fields of its original and begins with
- * extraction, as what its gateway took in; or it goes on at the router with sender, receiver,
- * type and attributes of the original, those that are given in their place.  Either way with the
+ * An edit takes the name, the content type and the header fields of its original.  It starts either
+ * with extraction, as if its gateway had accepted it, or at the router with sender, receiver, type
+ * and attributes of the original, replaced where others are given.  Either way it runs with the
  * newest configuration.  A send has only what is given.
  *
  * Threads: any that may block.
@@ -26,7 +25,7 @@ struct live;
 struct road;
 struct store;
 
-/* The parts of the engine that make them; all are lent. */
+/* The parts of the engine that are used; all are lent. */
 struct manual {
     struct store *store;
     struct intake *intake;
@@ -34,7 +33,7 @@ struct manual {
     struct road *road;
 };
 
-/* How large it may be when its gateway is gone and says nothing. */
+/* The size limit when its gateway is not configured any more. */
 #define MANUAL_SIZE_MOST (INT64_C(64) << 20)
 
 enum { MANUAL_WHO_MOST = 100, MANUAL_KEY_MOST = 255, MANUAL_NAME_MOST = 1024 };
@@ -43,23 +42,24 @@ struct manual_request {
     bool is_edit;
     struct id original; /* of an edit */
     bool beside;        /* the original stays as it is; else the edit supersedes it */
-    struct str gateway; /* of a send: where it counts as come in */
+    struct str gateway; /* of a send: the gateway it counts for */
 
-    bool to_router;     /* a send always is */
-    struct facts given; /* a name with ptr NULL: as the original has it; an empty one: none */
+    bool to_router;     /* start at the router; a send always does */
+    struct facts given; /* ptr NULL: as in the original; empty: none */
 
-    struct str name, ctype; /* ptr NULL: as the original has it */
-    struct str key;         /* the same key and bytes make one document; empty: none */
+    struct str name, ctype; /* ptr NULL: as in the original */
+    struct str key;         /* idempotency key; empty: none */
     struct str who;         /* for the timeline */
-    struct str owner;       /* whose keys they are: two may use the same without meeting */
+    struct str owner;       /* the namespace of the key */
 
-    /* Whether they may edit documents of this sender and receiver (words; 0: none); NULL: all.  An
-     * original of which they may not is not there; what is made must be one of which they may. */
+    /* Whether the caller may see documents of this sender and receiver (name ids; 0: none); NULL:
+     * all.  An original outside of this scope does not exist for the caller, and a new document
+     * must be inside. */
     bool (*sees)(const void *arg, int64_t sender, int64_t receiver);
     const void *sees_arg;
 };
 
-/* Its bytes: in memory, or stored already and named by nobody. */
+/* The bytes: in memory, or in an upload that no document names. */
 struct manual_bytes {
     struct str body;
     bool is_spooled;
@@ -76,17 +76,17 @@ struct manual_result {
     char text[160];
 };
 
-/* Before its bytes are read: could it be made, and how large may it be?  The answer to the first
- * may change until they are there.  ERR_LIMIT with ENOSPC: there is no room; ERR_TRANSIENT: the
- * store cannot be reached, or the node is stopping. */
+/* Before the bytes are read: could the document be made, and how large may it be?  The first may
+ * change until the bytes have come.  ERR_LIMIT with ENOSPC: no space; ERR_TRANSIENT: the store
+ * cannot be reached, or the node is stopping. */
 bool manual_ask(const struct manual *m, const struct manual_request *q, struct manual_result *ret,
                 int64_t *ret_size_most, struct err *err);
 
-/* A body in memory that is too large for a segment goes to where large ones lie. */
+/* Moves a body that is too large for a segment entry to an upload. */
 bool manual_store(const struct manual *m, struct manual_bytes *io, struct err *err);
 
-/* Makes it.  Bytes that were stored before and that no document took are gone when it returns,
- * unless the error is ERR_UNCERTAIN. */
+/* Makes the document.  An upload that no document names is deleted when this returns, unless the
+ * error is ERR_UNCERTAIN. */
 bool manual_make(const struct manual *m, const struct manual_request *q,
                  const struct manual_bytes *bytes, struct manual_result *ret, struct err *err);
 

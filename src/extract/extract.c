@@ -16,7 +16,7 @@
 #include "extract/extract_regex.h"
 #include "extract/extract_xml.h"
 
-/* The sources that read the body by a plan. */
+/* The sources that read the body with a plan. */
 enum plan_kind { PLAN_JSON, PLAN_XML, PLAN_CSV, PLANS };
 
 struct expression {
@@ -24,14 +24,14 @@ struct expression {
     enum expr_source source;
     struct str rest;
     struct regex *regex; /* NULL: none */
-    size_t question;     /* of its plan */
+    size_t question;     /* its number in the plan */
 };
 
 struct field {
-    struct str attribute; /* ptr NULL: one of the three */
+    struct str attribute; /* ptr NULL: sender, receiver or type */
     const char *label;    /* "sender" */
-    size_t to;            /* of the three: where in struct facts it goes */
-    size_t first, count;  /* of its expressions */
+    size_t to;            /* offset in struct facts, if not an attribute */
+    size_t first, count;  /* range of its expressions */
 };
 
 struct extractor {
@@ -57,7 +57,7 @@ static enum plan_kind extract_plan_of(enum expr_source source)
                                 : PLANS;
 }
 
-/* The number of a question in its plan; the same question is asked once. */
+/* The number of a question in its plan; equal questions share one. */
 static size_t question_of(struct extractor *x, enum plan_kind kind, struct str rest)
 {
     size_t i = 0;
@@ -202,10 +202,10 @@ struct asking {
     const struct extractor *x;
     const struct extract_source *source;
     struct arena *arena;
-    struct answer *answers[PLANS]; /* NULL: this plan has not been run */
+    struct answer *answers[PLANS]; /* NULL: this plan has not run */
 };
 
-/* All that the fields from this one on want of a plan, in one run. */
+/* Runs a plan once for all questions of the fields from this one on. */
 static void run_plan(struct asking *q, enum plan_kind kind, size_t from_field)
 {
     const struct extractor *x = q->x;
@@ -217,7 +217,7 @@ static void run_plan(struct asking *q, enum plan_kind kind, size_t from_field)
             const struct expression *e = &x->expressions[x->fields[f].first + i];
 
             if (e->source == EXPR_VALUE)
-                break; /* nobody gets behind it */
+                break; /* a constant always answers: later ones are not reached */
             if (extract_plan_of(e->source) == kind)
                 answers[e->question].kind = ANSWER_ASKED;
         }
@@ -230,7 +230,7 @@ static void run_plan(struct asking *q, enum plan_kind kind, size_t from_field)
         extract_csv_run(x->csv, body, q->source->whole, q->arena, answers);
 }
 
-/* The value of the first line of this name; ptr NULL: there is none. */
+/* The value of the first header line of this name; ptr NULL: none. */
 static struct str head_line(struct str head, struct str name)
 {
     while (head.len > 0) {
@@ -354,7 +354,7 @@ static bool fail_at_once(struct asking *q, const struct field *field, const stru
     return false;
 }
 
-/* Nothing was found: all reasons, in their order. */
+/* Nothing was found: lists the reason of each expression. */
 static bool fail_missing(struct asking *q, size_t f, struct extract_failure *ret)
 {
     const struct field *field = &q->x->fields[f];
@@ -401,7 +401,7 @@ bool extract_run(const struct extractor *x, const struct extract_source *source,
     struct asking q = { .x = x, .source = &looked_at, .arena = a };
     struct facts facts = { 0 };
 
-    if (looked_at.body.len > EXTRACT_BYTES_MOST) { /* a step has read or made more */
+    if (looked_at.body.len > EXTRACT_BYTES_MOST) { /* the caller passed more */
         looked_at.body.len = EXTRACT_BYTES_MOST;
         looked_at.whole = false;
     }

@@ -1,5 +1,5 @@
-/* The names of the columns, and the first row below them.  Quotes are those of RFC 4180; a
- * quote inside a field that does not start with one is an ordinary character. */
+/* extract_csv.c - the header line and the first row of a CSV body.  Quoting follows RFC 4180; a
+ * quote inside an unquoted field is an ordinary character. */
 #include "extract/extract_csv.h"
 
 #include "core/facts.h"
@@ -20,18 +20,18 @@ struct extract_csv *extract_csv_new(const struct str *columns, size_t count, str
 struct table {
     const char *at, *from, *end;
     char separator;
-    bool cut; /* it goes on behind `end` */
+    bool cut; /* the body continues behind `end` */
     const char *why;
 };
 
 struct cell {
-    struct str raw; /* between the quotes, if there are some */
-    bool doubled;   /* "" stands for one */
-    bool last;      /* of its row */
+    struct str raw; /* without the enclosing quotes */
+    bool doubled;   /* contains "", which stands for one quote */
+    bool last;      /* the last cell of its row */
     ptrdiff_t at;
 };
 
-/* The one of , ; and tab that stands most often in the first line, outside of quotes. */
+/* The most frequent of comma, semicolon and tab in the first line, outside of quotes. */
 static char separator_of(const struct table *t)
 {
     static const char separators[] = { ',', ';', '\t' };
@@ -57,7 +57,7 @@ static bool extract_csv_wrong(struct table *t, const char *at, const char *why)
     return false;
 }
 
-/* At the closing quote, or NULL. */
+/* The closing quote, or NULL. */
 static const char *closing(const char *s, const char *end, bool *ret_doubled)
 {
     *ret_doubled = false;
@@ -97,7 +97,7 @@ static bool next_cell(struct table *t, struct cell *ret)
     return true;
 }
 
-/* One character of the text at raw[*at]; a doubled quote is one. */
+/* The next character at raw[*at]; a doubled quote is one character. */
 static char extract_csv_next_of(const struct cell *c, size_t *at)
 {
     char got = c->raw.ptr[(*at)++];
@@ -135,7 +135,7 @@ static struct answer answer_cell(const struct cell *c, struct arena *a)
     return answer_make(str_mem(text, n), c->at, a);
 }
 
-/* Which column each question means, counted from 1; 0: there is none of that name. */
+/* Finds the column of each question, counted from 1; 0: no such column. */
 static bool extract_csv_read_names(const struct extract_csv *plan, struct table *t, size_t *columns)
 {
     struct cell cell = { .last = false };

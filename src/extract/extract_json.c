@@ -1,17 +1,17 @@
-/* One pass over the bytes, without a tree and without recursion.  The pointers are merged
- * into a tree of their own; while the pass goes down into the document it goes down there
- * as well, and what no pointer leads to is only checked. */
+/* extract_json.c - answers all JSON pointers in one pass, without building a tree of the document
+ * and without recursion.  The pointers are merged into a tree of tokens; the pass descends in both
+ * at once, and parts of the document that no pointer leads to are only validated. */
 #include "extract/extract_json.h"
 
 #include "core/facts.h"
 #include "core/json_scan.h"
 
-/* A token of the pointers.  Number 0 is not one: it stands for "no pointer leads here". */
+/* A token of the pointers.  Index 0 is reserved for "no pointer leads here". */
 struct token {
     struct str text;    /* without ~ escapes */
-    int64_t index;      /* in an array; -1: it is none */
+    int64_t index;      /* as an array index; -1: not a number */
     size_t child, next; /* first child, next sibling */
-    ptrdiff_t answer;   /* of the pointer that ends here; -1: none */
+    ptrdiff_t answer;   /* the pointer that ends here; -1: none */
 };
 
 struct extract_json {
@@ -100,7 +100,7 @@ struct extract_json *extract_json_new(const struct str *pointers, size_t count, 
 
 struct level {
     size_t token;  /* of this object or array; 0: none */
-    int64_t index; /* of the value; -1: it is an object */
+    int64_t index; /* of the current value; -1: this is an object */
 };
 
 struct pass {
@@ -108,7 +108,7 @@ struct pass {
     struct json_scan scan;
     struct arena *arena;
     struct answer *answers;
-    size_t open; /* answers that are missing */
+    size_t open; /* unanswered questions */
     struct level levels[EXTRACT_DEPTH_MOST];
 };
 
@@ -135,8 +135,8 @@ struct text {
 
 /* ---- texts ---- */
 
-/* The escape behind the backslash at raw[*at], which the scanner has checked.  The length
- * in bytes of what it means; 0: half of a pair of surrogates, which means nothing. */
+/* Decodes the escape at raw[*at], which the scanner has validated.  Returns its length in bytes; 0:
+ * a lone surrogate. */
 static size_t decode_escape(struct str raw, size_t *at, char out[static 4])
 {
     static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
@@ -183,7 +183,7 @@ static bool text_is(const struct text *t, struct str want)
 
 static struct answer answer_text(const struct text *t, ptrdiff_t at, struct arena *a)
 {
-    enum { MOST = 16 * FACTS_VALUE_MOST }; /* of escapes: more than they can be in a value */
+    enum { MOST = 16 * FACTS_VALUE_MOST }; /* no valid value has more escaped bytes */
     size_t n = 0;
 
     if (!t->escapes)
@@ -210,9 +210,9 @@ static struct answer answer_text(const struct text *t, ptrdiff_t at, struct aren
     return answer_make(str_mem(text, n), at, a);
 }
 
-/* ---- down and up ---- */
+/* ---- descending ---- */
 
-/* The place for the answer of the pointer that ends here, if it is asked. */
+/* The answer of the pointer that ends here, if it is asked; else NULL. */
 static struct answer *extract_json_asked(struct pass *p, size_t token)
 {
     ptrdiff_t i = token != 0 ? p->plan->tokens[token].answer : -1;
@@ -246,7 +246,7 @@ static size_t token_of_index(const struct pass *p, const struct level *level)
     return i;
 }
 
-/* The pointers that lead to the value that ends or opens now; `key`: of the last name. */
+/* The token of the value that begins or ends now; `key`: the token of the last member name. */
 static size_t token_of_value(const struct pass *p, size_t depth, size_t key)
 {
     if (depth == 0)
@@ -254,7 +254,7 @@ static size_t token_of_value(const struct pass *p, size_t depth, size_t key)
     return p->levels[depth - 1].index < 0 ? key : token_of_index(p, &p->levels[depth - 1]);
 }
 
-/* False: it is too deep. */
+/* False: the nesting is too deep. */
 static bool extract_json_open_level(struct pass *p, size_t token)
 {
     bool object = json_scan_in_object(&p->scan);
@@ -288,14 +288,14 @@ static void give_value(struct pass *p, enum json_event e, size_t token)
         extract_json_give(p, to, answer_make(text.raw, at, p->arena));
 }
 
-/* The next value of a list has the next index. */
+/* Advances the index of the enclosing array. */
 static void extract_json_value_ended(struct pass *p)
 {
     if (p->scan.depth > 0 && p->levels[p->scan.depth - 1].index >= 0)
         p->levels[p->scan.depth - 1].index++;
 }
 
-/* Until all is answered; else the event that ended it: JSON_OPEN is too deep. */
+/* Scans until all is answered; else returns the event that ended it (JSON_OPEN: too deep). */
 static enum json_event extract_json_pass_all(struct pass *p)
 {
     enum json_event e = JSON_MORE;
@@ -320,7 +320,7 @@ static enum json_event extract_json_pass_all(struct pass *p)
 void extract_json_run(const struct extract_json *plan, struct str body, bool whole, struct arena *a,
                       struct answer *answers)
 {
-    struct pass p; /* its levels are only read where they were written */
+    struct pass p; /* not zeroed: levels are written before they are read */
     struct answer rest = { .at = ANSWER_NOWHERE };
 
     p.plan = plan;

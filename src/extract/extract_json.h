@@ -6,6 +6,6 @@
 struct extract_json;
 
 struct extract_json *extract_json_new(const struct str *pointers, size_t count, struct arena *a);
-/* `whole`: there is no more of the body. */
+/* `whole`: this is the whole body. */
 void extract_json_run(const struct extract_json *plan, struct str body, bool whole, struct arena *a,
                       struct answer *answers);

@@ -9,7 +9,8 @@ struct answer extract_regex_run(const struct regex *regex, struct str text, bool
     regex_search_init(&s, regex, text);
     enum regex_found found = regex_next(&s);
 
-    /* At a cut `$` and `\b` are no ends, and a number may go on. */
+    /* At a cut the text may go on: `$` and `\b` do not mark an end there, and a number may be
+     * longer. */
     bool at_cut = found == REGEX_FOUND && !whole && s.at == text.len;
 
     if (found == REGEX_FOUND && !at_cut) {

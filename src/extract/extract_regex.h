@@ -4,6 +4,6 @@
 #include "core/regex.h"
 #include "extract/answer.h"
 
-/* The first group that took part in the first match, or the match when there is none. */
+/* The first group that participated in the first match; without groups, the match. */
 struct answer extract_regex_run(const struct regex *regex, struct str text, bool whole,
                                 struct arena *a);

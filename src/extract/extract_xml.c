@@ -1,9 +1,9 @@
-/* Paths over expat.  For each open element and each path a set of bits says which steps of
- * the path its children may be; so `//` and steps that are tried at several depths cost one
- * bit each, and nothing is looked at twice.
+/* extract_xml.c - answers all paths in one pass of expat.  For each open element and each path a
+ * bit set says which steps of the path its children may match; so `//` and steps that match at
+ * several depths cost one bit each, and no element is visited twice.
  *
- * expat reads without namespaces, for a path names prefixes as they are written.  Nothing
- * outside of the body is ever read: a document type declaration ends the parse. */
+ * expat runs without namespaces, because paths name prefixes as they are written.  Nothing outside
+ * of the body is ever read: a document type declaration stops the parser. */
 #include "extract/extract_xml.h"
 
 #include <expat.h>
@@ -20,13 +20,13 @@ struct path {
     enum xml_end end;
     struct str attribute;
     bool attribute_deep;
-    size_t first_nth; /* where its counters stand in a row */
+    size_t first_nth; /* the first of its counters in a row */
 };
 
 struct extract_xml {
     struct path *paths;
     size_t count;
-    size_t counters; /* of steps with [n], in all paths together */
+    size_t counters; /* for steps with [n], of all paths */
 };
 
 struct extract_xml *extract_xml_new(const struct str *paths, size_t count, bool relative,
@@ -59,21 +59,21 @@ struct extract_xml *extract_xml_new(const struct str *paths, size_t count, bool 
 
 /* ---- a run ---- */
 
-/* The text of an element that a path has found, while it is read. */
+/* The text of a matched element while it is being read. */
 struct capture {
     char *text;
     size_t len, size;
-    size_t depth; /* of the element; 0: it is not read now */
-    bool blanks;  /* more of them follow than there is room for */
-    bool over;    /* it is too long */
+    size_t depth; /* of the element; 0: inactive */
+    bool blanks;  /* full; only blanks followed so far */
+    bool over;    /* too long */
     ptrdiff_t at;
 };
 
-/* Of one open element, or of the document (depth 0).  Bit i: a child may be step i; bit
- * `count`: an element inside may have the attribute. */
+/* State of one open element, or of the document (depth 0).  Bit i: a child may match step i; bit
+ * `count`: a descendant may have the attribute. */
 struct row {
     uint64_t *may;
-    unsigned *seen; /* children so far that are step i, for steps with [n] */
+    unsigned *seen; /* children that matched step i so far, for steps with [n] */
     bool any;
 };
 
@@ -82,19 +82,19 @@ struct run {
     XML_Parser parser;
     struct arena *arena;
     struct answer *answers;
-    size_t open;      /* answers that are missing   */
-    size_t capturing; /* texts that are read now    */
+    size_t open;      /* unanswered questions */
+    size_t capturing; /* active captures */
     struct capture *captures;
     size_t depth, made;
-    size_t idle; /* elements that are open and have nothing in them that we look for */
+    size_t idle; /* open elements in which nothing can match */
     size_t steps;
     bool stopped, over;
-    const char *why; /* it was stopped; NULL: there is nothing more to find */
-    ptrdiff_t at;    /* and where */
-    struct row rows[EXTRACT_DEPTH_MOST + 1]; /* `made` of them */
+    const char *why;                         /* why it was stopped; NULL: nothing more to find */
+    ptrdiff_t at;                            /* the byte offset of the stop */
+    struct row rows[EXTRACT_DEPTH_MOST + 1]; /* the first `made` are allocated */
 };
 
-/* In an empty body some versions of expat are nowhere (-1): that is its start. */
+/* In an empty body some versions of expat report -1; use 0. */
 static ptrdiff_t extract_xml_place(const struct run *r)
 {
     XML_Index at = XML_GetCurrentByteIndex(r->parser);
@@ -118,7 +118,7 @@ static void extract_xml_give(struct run *r, size_t i, struct answer answer)
         extract_xml_stop(r, false, NULL);
 }
 
-/* The row of this depth, empty. */
+/* The row of this depth, cleared. */
 static struct row *row_at(struct run *r, size_t depth)
 {
     struct row *row = &r->rows[depth];
@@ -135,7 +135,8 @@ static struct row *row_at(struct run *r, size_t depth)
     return row;
 }
 
-/* Written exactly so; else, without a prefix in the path, the first of that local name. */
+/* Finds an attribute by its exact name; else, if the path has no prefix, the first with this local
+ * name. */
 static const char *attribute_of(const char **attributes, struct str name)
 {
     for (const char **p = attributes; *p != NULL; p += 2)
@@ -154,7 +155,7 @@ static bool passes(const struct xml_test *test, const char **attributes)
     return value != NULL && (test->any || str_is(test->value, value));
 }
 
-/* Whether the element is this step; `seen` counts its siblings. */
+/* Whether the element matches the step; `seen` counts its siblings. */
 static bool extract_xml_is_step(const struct xml_step *step, struct str name,
                                 const char **attributes, unsigned *seen)
 {
@@ -180,7 +181,7 @@ static bool extract_xml_is_blank(char c)
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-/* Blanks at the start are left out, for indentation is no reason to be too long. */
+/* Skips leading blanks, so that indentation does not count towards the length. */
 static void extract_xml_keep_text(struct run *r, struct capture *c, const char *text, size_t len)
 {
     for (; c->len == 0 && len > 0 && extract_xml_is_blank(*text); len--)
@@ -230,7 +231,7 @@ static void take_attribute(struct run *r, size_t i, const char **attributes)
         extract_xml_give(r, i, answer_make(str_of(value), extract_xml_place(r), r->arena));
 }
 
-/* The element is the last step of path i. */
+/* The element matches the last step of path i. */
 static void arrive(struct run *r, size_t i, const char **attributes)
 {
     if (r->plan->paths[i].end == XML_END_ATTRIBUTE) {
@@ -240,13 +241,13 @@ static void arrive(struct run *r, size_t i, const char **attributes)
     struct capture *c = &r->captures[i];
 
     if (c->depth > 0)
-        return; /* //a in an a: the outer one is the first */
+        return; /* `//a` inside of an `a`: the outer one is first */
     *c = (struct capture){ .depth = r->depth, .at = extract_xml_place(r) };
     if (r->capturing++ == 0)
         XML_SetCharacterDataHandler(r->parser, on_text);
 }
 
-/* Path i looks at an element; what its children may be comes back. */
+/* Matches an element against path i; returns which steps its children may match. */
 static uint64_t extract_xml_look(struct run *r, size_t i, const struct row *parent, struct str name,
                                  const char **attributes)
 {
@@ -284,7 +285,7 @@ static void extract_xml_on_start(void *user, const char *z, const char **attribu
     struct run *r = user;
 
     if (r->stopped)
-        return; /* expat may call once more */
+        return; /* expat may call once more after the stop */
     if (r->depth == EXTRACT_DEPTH_MOST) {
         extract_xml_stop(r, true, "elements stand too deep in each other");
         return;
@@ -315,7 +316,7 @@ static void extract_xml_on_start(void *user, const char *z, const char **attribu
         return;
     r->idle = 1;
     if (r->depth == 1 && r->capturing == 0)
-        extract_xml_stop(r, false, NULL); /* it is another kind of document */
+        extract_xml_stop(r, false, NULL); /* another root: nothing can match */
 }
 
 static void extract_xml_on_end(void *user, const char *z)
@@ -370,7 +371,7 @@ static void extract_xml_start(struct run *r)
     XML_SetParamEntityParsing(r->parser, XML_PARAM_ENTITY_PARSING_NEVER);
 }
 
-/* What those that were not answered get. */
+/* The answer for all questions that are still open. */
 static struct answer extract_xml_judge(const struct run *r, enum XML_Status status, bool whole)
 {
     struct answer rest = { .at = ANSWER_NOWHERE };

@@ -1,20 +1,14 @@
-/* file_in.c - files in a folder become documents.
- *
- * With `after: delete` or `move` a file is claimed first: moved into a folder of its own below
- * PATH/.waybill, named by chance, and synced.  Only then is it read and stored, and only when it
- * is stored is it removed.  What a crash leaves in a work folder is stored again under the same key
- * at the next look, which gives the same document, and then removed.  The key is the claim: the
- * name of the work folder, the file's name and its digest.  So the same file claimed
- * once is one document for ever, and another file of the same name and content is another one.
- *
- * With `after: keep` nothing is touched; what was taken is known by name, inode, size and time
- * (the ledger).
- *
- * Two looks at one folder do not harm each other: a file can be claimed by one of them only, and
- * a work folder that both take up gives the same keys.
+/* file_in.c - polls a folder; each file becomes a document.
  *
  *     PATH/NAME  ──►  PATH/.waybill/CLAIM/NAME  ──►  stored  ──►  removed, or moved on
- */
+ *
+ * With `after: delete` or `move` a file is claimed first: renamed into a work folder with a random
+ * name and synced.  It is removed only after its document is stored.  Files that a crash leaves in
+ * a work folder are stored again by the next poll, under the same key (work folder, file name and
+ * digest): so one claimed file is one document, and another file of the same name and content is
+ * another.  Two polls of one folder are harmless: rename lets one of them claim a file, and both
+ * give a work folder the same keys.  With `after: keep` files stay as they are; the ledger knows
+ * those taken by name, inode, size and time. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -41,11 +35,11 @@
 #define WORK ".waybill"
 
 enum {
-    CLAIMS_MOST = 64, /* files that are claimed with one sync */
+    CLAIMS_MOST = 64, /* files claimed with one sync */
     CLAIM_NAME = 17,
     KEY_MOST = 512,
     PIECE = 64 << 10,
-    KNOWN = 1 << 15, /* kept files that need not be looked up again */
+    KNOWN = 1 << 15, /* cache of kept files that the ledger knows */
     WAIT_MOST_US = 10 * CLOCK_S
 };
 
@@ -63,7 +57,7 @@ struct file_in {
     struct str marker;
     int64_t every_us, min_age_us;
     struct sightings sightings;
-    struct known *known; /* of `keep` */
+    struct known *known; /* for `after: keep` */
     int64_t known_since_us;
 };
 
@@ -73,8 +67,8 @@ struct look {
     void *deposit;
     int dir, work, moved;
     int64_t taken;
-    bool unripe;  /* something waits only to be seen a second time */
-    bool crowded; /* and for something there was no room to wait in */
+    bool unripe;  /* a file only has to be seen once more */
+    bool crowded; /* too many files wait to be remembered */
 };
 
 static void close_all(struct look *l)
@@ -102,7 +96,7 @@ static bool file_in_fail(struct err *err, const char *what, const char *name)
     return err_set(err, file_err_kind(errno), errno, "%s %.100s: %s", what, name, strerror(errno));
 }
 
-/* *ret is NULL at the end.  What an error hides has not vanished. */
+/* *ret is NULL at the end.  An error must not look like the end: hidden files have not vanished. */
 static bool next_entry(DIR *dir, const char *name, const struct dirent **ret, struct err *err)
 {
     errno = 0;
@@ -128,10 +122,10 @@ static bool file_in_is_same(const struct stat *a, const struct stat *b)
 }
 
 enum taking {
-    TAKEN,   /* it is stored */
-    CHANGED, /* somebody is writing it: later */
-    REFUSED, /* its owner was told */
-    FAILED   /* nothing more can be stored now: err says why */
+    TAKEN,   /* stored */
+    CHANGED, /* being written: try later */
+    REFUSED, /* refused, and logged */
+    FAILED   /* nothing can be stored now: err says why */
 };
 
 static bool may_be_taken(const struct look *l, const char *name, const struct stat *st)
@@ -152,7 +146,6 @@ static bool may_be_taken(const struct look *l, const char *name, const struct st
     return false;
 }
 
-/* Read it all into a deposit that is not yet committed. */
 static bool file_in_copy(const struct look *l, int fd, struct deposit *d, struct sha256 *ret_sha,
                          struct err *err)
 {
@@ -185,7 +178,7 @@ static enum taking file_in_refuse(const struct look *l, const char *name, const 
     return REFUSED;
 }
 
-/* `source` names the file for ever; the digest is added to it. */
+/* `source` identifies the file for ever; with the digest it is the key. */
 static enum taking store(const struct look *l, int fd, const char *name, struct str source,
                          struct stat *st, struct err *err)
 {
@@ -222,7 +215,7 @@ static void put_back(const struct look *l, int claim, const char *name)
 {
     struct err err;
 
-    (void)file_rename_new(claim, name, l->dir, name, &err); /* or it stays in the work folder */
+    (void)file_rename_new(claim, name, l->dir, name, &err); /* else it stays in the work folder */
 }
 
 static bool move_on(const struct look *l, int claim, const char *claim_name, const char *name,
@@ -234,13 +227,13 @@ static bool move_on(const struct look *l, int claim, const char *claim_name, con
         return true;
     if (err->sys != EEXIST)
         return false;
-    *err = (struct err){ 0 }; /* one of that name came before: both are kept */
+    *err = (struct err){ 0 }; /* the name is taken: keep both files */
     if (snprintf(other, sizeof other, "%s.%s", name, claim_name) > SAFE_NAME_MOST)
         (void)snprintf(other, sizeof other, "%.200s.%s", name, claim_name);
     return file_rename_new(claim, name, l->moved, other, err);
 }
 
-/* The document is stored: its file goes, if nobody wrote to it since. */
+/* The document is stored: removes its file, unless that was written to since. */
 static bool file_in_finish(const struct look *l, int fd, int claim, const char *claim_name,
                            const char *name, const struct stat *st, struct err *err)
 {
@@ -258,7 +251,7 @@ static bool file_in_finish(const struct look *l, int fd, int claim, const char *
                   ? move_on(l, claim, claim_name, name, err)
                   : unlinkat(claim, name, 0) == 0 || file_in_fail(err, "remove", name);
 
-    if (!ok && err->sys == ENOENT) { /* another look was faster */
+    if (!ok && err->sys == ENOENT) { /* another poll was faster */
         *err = (struct err){ 0 };
         ok = true;
     }
@@ -310,7 +303,7 @@ static bool file_in_take_claimed(struct look *l, int claim, const char *claim_na
     return false;
 }
 
-/* A crash came between the marker and its file: the file was complete, so it follows. */
+/* A crash came between marker and file: the file was complete, so claim it too. */
 static void fetch_marked(const struct look *l, int claim, struct str marker)
 {
     struct str end = l->self->marker;
@@ -368,7 +361,7 @@ static bool take_claim(struct look *l, const char *claim_name, struct err *err)
     if ((l->self->marker.len > 0 && !each_claimed(l, claim_name, found_marker, err)) ||
         !each_claimed(l, claim_name, found_file, err))
         return false;
-    (void)unlinkat(l->work, claim_name, AT_REMOVEDIR); /* unless something stays in it */
+    (void)unlinkat(l->work, claim_name, AT_REMOVEDIR); /* fails while files are left in it */
     return true;
 }
 
@@ -380,7 +373,7 @@ static bool is_claim_name(struct str name)
     return name.len == CLAIM_NAME - 1;
 }
 
-/* What a crash or a failure left there comes first. */
+/* Files that a crash or a failure left in work folders come first. */
 static bool take_left(struct look *l, struct err *err)
 {
     int fd = file_open_beneath(l->work, ".", O_RDONLY | O_DIRECTORY, 0);
@@ -397,7 +390,7 @@ static bool take_left(struct look *l, struct err *err)
     return ok;
 }
 
-/* ---- what lies there ---- */
+/* ---- the folder ---- */
 
 static bool file_in_is_wanted(const struct file_in *self, struct str name)
 {
@@ -425,8 +418,7 @@ static bool was_met(const struct look *l, const char *name, const struct stat *s
     return sightings_has(&l->self->sightings, str_of(name), st->st_ino, st->st_size, change_ns(st));
 }
 
-/* Nobody is writing it any more, as far as one can see.  Only for what is still to be taken: one
- * that is asked for is remembered. */
+/* Whether the file is unchanged for min_age.  It is remembered, so ask only for files to take. */
 static bool is_ripe(struct look *l, const char *name, const struct stat *st)
 {
     struct file_in *self = l->self;
@@ -441,7 +433,7 @@ static bool is_ripe(struct look *l, const char *name, const struct stat *st)
     return age_us >= self->min_age_us;
 }
 
-/* A file that may be taken when it is ripe; its state is in *ret. */
+/* Whether the file may be taken once it is ripe; *ret is its status. */
 static bool consider(struct look *l, const struct dirent *e, struct stat *ret)
 {
     struct str name = str_of(e->d_name);
@@ -476,7 +468,7 @@ static bool claim_file(const struct look *l, int claim, const char *name, bool *
     if (l->self->marker.len > 0) {
         if (snprintf(marker, sizeof marker, "%s%.*s", name, STR_ARG(l->self->marker)) >=
             (int)sizeof marker)
-            return true; /* no file can have that name */
+            return true; /* no marker can have that name */
         if (!file_rename_new(l->dir, marker, claim, marker, err))
             return err->sys == ENOENT;
     }
@@ -488,7 +480,7 @@ static bool claim_file(const struct look *l, int claim, const char *name, bool *
     return false;
 }
 
-/* Claim up to CLAIMS_MOST files of the stream into a work folder of their own, durably. */
+/* Claims up to CLAIMS_MOST files into a work folder of their own, durably. */
 static bool claim_some(struct look *l, DIR *dir, const char *claim_name, size_t *ret_count,
                        struct err *err)
 {
@@ -502,7 +494,7 @@ static bool claim_some(struct look *l, DIR *dir, const char *claim_name, size_t 
         bool claimed;
 
         if (!next_entry(dir, l->self->folder.path, &e, err))
-            return false; /* what was claimed is found there at the next look */
+            return false; /* the next poll finds what was claimed */
         if (e == NULL)
             break;
         if (!consider(l, e, &st) || !is_ripe(l, e->d_name, &st))
@@ -565,7 +557,7 @@ static bool take_kept(struct look *l, const char *name, struct stat *st, struct 
     struct stat now;
 
     if (fd < 0 || fstat(fd, &now) < 0 || !file_in_is_same(st, &now) || !S_ISREG(now.st_mode))
-        return true; /* it changes: next time */
+        return true; /* it is changing: next time */
     switch (store(l, fd, name, source, &now, err)) {
     case TAKEN:
         l->taken++;
@@ -580,7 +572,7 @@ static bool take_kept(struct look *l, const char *name, struct stat *st, struct 
     return false;
 }
 
-/* The ledger is asked when a file is new to us and when it is ripe, not at every look between. */
+/* Queries the ledger when a file is new and when it is ripe, not at every poll between. */
 static bool look_at_kept(struct look *l, const char *name, struct stat *st, struct err *err)
 {
     char source[SAFE_NAME_MOST + 80];
@@ -615,7 +607,7 @@ static bool keep_stream(struct look *l, DIR *dir, struct err *err)
     return ok;
 }
 
-/* ---- the look ---- */
+/* ---- the poll ---- */
 
 static bool open_work(int dir, int *ret_fd, struct err *err)
 {
@@ -636,7 +628,7 @@ static bool open_work(int dir, int *ret_fd, struct err *err)
     return true;
 }
 
-/* False also when another look goes on: then nothing is to be done. */
+/* False: another poll holds the lock, so nothing is to be done. */
 static bool lock_work(int work, int *ret_fd)
 {
     int fd = file_open_beneath(work, "lock", O_RDWR | O_CREAT, 0600);
@@ -645,7 +637,7 @@ static bool lock_work(int work, int *ret_fd)
         (void)close(fd);
         return false;
     }
-    *ret_fd = fd; /* without locks the claims keep order */
+    *ret_fd = fd; /* without locks the claims are enough */
     return true;
 }
 
@@ -659,12 +651,12 @@ static bool file_in_scan(struct look *l, struct err *err)
     bool ok = l->self->after == AFTER_KEEP ? keep_stream(l, dir, err) : take_stream(l, dir, err);
 
     (void)closedir(dir);
-    if (ok && !file_in_is_over(l)) /* all of it was seen */
+    if (ok && !file_in_is_over(l)) /* every file was seen */
         sightings_turn(&l->self->sightings);
     return ok;
 }
 
-/* When looks are far apart, new files get their second look within this one. */
+/* When polls are far apart, new files get their second check within this poll. */
 static bool wait_to_ripen(const struct look *l)
 {
     int64_t wait_us = l->self->min_age_us;

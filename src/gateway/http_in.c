@@ -1,8 +1,7 @@
 /* http_in.c - POST /in/GATEWAY: a document comes in over HTTP.
  *
- * Everything that can be decided from the head is decided there, before a byte of
- * the body is read: does the gateway exist, who is sending, is there room, is the
- * caller within its limits.
+ * Everything that the head decides is decided before a byte of the body is read: whether the
+ * gateway exists, who is sending, whether there is room, whether the caller is within its limits.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,8 +16,8 @@
 
 enum {
     MAGIC = 0x68747470,
-    KEY_MOST = 255,   /* bytes of an Idempotency-Key */
-    NAME_MOST = 1024, /* of Waybill-Name */
+    KEY_MOST = 255,   /* bytes of Idempotency-Key */
+    NAME_MOST = 1024, /* bytes of Waybill-Name */
     HEAD_MOST = 33 << 10,
     BASIC_MOST = 1024,
 };
@@ -36,7 +35,7 @@ struct post {
     struct http_request *request; /* NULL: the client is gone */
     struct intake_table *table;
     const struct intake_gateway *gateway;
-    const struct config_user *basic; /* who logged in; the table's */
+    const struct config_user *basic; /* the authenticated user; owned by the table */
     int64_t caller, size;
     struct arrival *arrival;
     bool verifying;
@@ -87,7 +86,7 @@ static void http_in_answer_refusal(struct post *p, const struct intake_answer *a
     answer_error(p, a->status, fields, a->code, a->message);
 }
 
-/* The answer of every document: put together by hand. */
+/* The answer to an accepted document, formatted by hand: every document needs one. */
 static void answer_accepted(struct post *p, const struct intake_answer *a)
 {
     struct http_request *r = p->request;
@@ -136,9 +135,8 @@ static void http_in_on_done(void *user, const struct intake_answer *answer)
 
 static const struct arrival_calls arrival_calls = { .more = on_more, .done = http_in_on_done };
 
-/* Fields that say something about the document are kept with it, so that extraction
- * can look at them now and after a replay; those about the connection or the
- * sender's secrets are not. */
+/* Header fields about the document are stored with it, so that extraction sees them now and after a
+ * replay.  Fields about the connection, and secrets of the sender, are not. */
 static bool http_in_is_kept(struct str name)
 {
     static const char *const left_out[] = {
@@ -192,7 +190,7 @@ static void keep_fields(const struct http_request *r, struct buf *to)
         }
 }
 
-/* True when the head can be served; else it was answered. */
+/* True: continue with this head; false: it was answered. */
 static bool check_head(struct post *p)
 {
     const struct http_request *r = p->request;
@@ -216,7 +214,7 @@ static bool check_head(struct post *p)
     return false;
 }
 
-/* The sender is known: admission, then the body. */
+/* The sender is authenticated: admission, then the body. */
 static void http_in_begin(struct post *p)
 {
     struct http_request *r = p->request;
@@ -246,7 +244,7 @@ static void http_in_begin(struct post *p)
         http_read_body(r);
 }
 
-/* ---- who is sending ---- */
+/* ---- authentication ---- */
 
 /* "Bearer KEY", or the field X-API-Key. */
 static struct str http_in_key_of(const struct http_request *r)
@@ -281,7 +279,7 @@ static void on_verified(void *user, bool ok)
 
     p->verifying = false;
     if (p->request == NULL) {
-        free_post(p); /* gone while we looked */
+        free_post(p); /* the client left during the check */
         return;
     }
     p->caller = CALLER_BASIC;
@@ -292,8 +290,8 @@ static void on_verified(void *user, bool ok)
                      "User name or password is wrong.");
 }
 
-/* A user that does not exist costs as much as a wrong password: the hash of nobody
- * is checked then, and never fits. */
+/* An unknown user costs as much as a wrong password: password_verify() then checks a dummy hash
+ * that never matches. */
 static const struct config_user *user_of(const struct config_gateway *g, struct str name)
 {
     for (size_t i = 0; i < g->user_count; i++)

@@ -6,7 +6,7 @@
 
 enum { ROOM_LEAST = 64 };
 
-/* FNV-1a; two names that share one hash only wait longer. */
+/* FNV-1a.  A hash collision only makes both names wait longer. */
 static uint64_t hash(struct str name)
 {
     uint64_t h = UINT64_C(0xcbf29ce484222325);
@@ -31,7 +31,7 @@ static struct sighting *sighting_place_of(const struct sightings *s, uint64_t na
     return &s->places[at];
 }
 
-/* A table for the ones to keep and as many more. */
+/* Rebuilds the table with those seen since that round, and room for as many more. */
 static void rebuild(struct sightings *s, uint64_t since_round)
 {
     struct sighting *old = s->places;

@@ -12,24 +12,24 @@ enum { ID_BITS = 20, COMBINATIONS_MOST = 1000000, SHAPES = 1 << ROUTE_FIELDS };
 
 #define ARENA_MOST ((size_t)512 << 20)
 
-/* ---- names as small numbers ---- */
+/* ---- interned names ---- */
 
 struct name {
-    struct str text; /* ptr NULL: an empty place */
+    struct str text; /* ptr NULL: an empty slot */
     uint64_t hash;
     uint32_t id;   /* from 1 */
-    bool is_name;  /* of a system, not one of its ids */
-    bool is_known; /* a type that is listed */
+    bool is_name;  /* a system's name, not one of its ids */
+    bool is_known; /* a listed type */
     struct str system;
 };
 
 struct names {
     struct name *slots;
     size_t mask;
-    uint32_t last; /* id that was given */
+    uint32_t last; /* the last id assigned */
 };
 
-/* FNV-1a, then mixed, for the low bits choose the place. */
+/* FNV-1a, then mixed, because the low bits choose the slot. */
 static uint64_t hash_text(struct str s)
 {
     uint64_t h = 0xcbf29ce484222325u;
@@ -46,7 +46,7 @@ static uint64_t hash_key(uint64_t key)
     return key ^ (key >> 33);
 }
 
-/* At most half full, so that a search ends soon. */
+/* The table is at most half full, so that probe sequences stay short. */
 static size_t slots_for(size_t count)
 {
     size_t size = 8;
@@ -64,7 +64,7 @@ static void names_init(struct names *n, struct arena *a, size_t most)
     n->mask = size - 1;
 }
 
-/* The place of the text: its own, or the empty one where it would stand. */
+/* The slot of the text: its own, or the empty one where it belongs. */
 static struct name *names_at(const struct names *n, struct str text)
 {
     uint64_t hash = hash_text(text);
@@ -101,13 +101,13 @@ struct rule {
 
 /* One exact combination of a route. */
 struct combination {
-    uint64_t key; /* three ids; 0 is any */
+    uint64_t key; /* three ids; 0: any */
     const struct rule *rule;
 };
 
 struct bucket {
     uint64_t key;
-    uint32_t first, count; /* in combinations; count 0: an empty place */
+    uint32_t first, count; /* range in combinations; count 0: an empty slot */
 };
 
 struct router {
@@ -119,7 +119,7 @@ struct router {
     size_t combination_count;
     struct bucket *buckets;
     size_t mask;
-    bool shapes[SHAPES]; /* which of them routes have; a bit says that the field is exact */
+    bool shapes[SHAPES]; /* the shapes in use; a bit means that the field is exact */
     struct arena arena;
 };
 
@@ -168,7 +168,7 @@ static void router_build_systems(struct router *r)
     }
 }
 
-/* Listed ones, and with "*" also those that only routes name. */
+/* Listed types; if "*" is listed, also types that only routes name. */
 static void router_build_types(struct router *r)
 {
     const struct config *c = r->config;
@@ -276,7 +276,7 @@ static void router_spell_out(struct router *r, const struct rule *rule)
             ids[i] = at[i] != NULL ? router_id_of(r, i, at[i]->text) : 0;
         r->combinations[r->combination_count++] =
             (struct combination){ router_key_of(ids, shape), rule };
-        /* As an odometer counts: the last field turns first. */
+        /* Enumerate all combinations like an odometer: the last field turns first. */
         for (size_t i = ROUTE_FIELDS; i-- > 0;) {
             at[i] = at[i] != NULL ? route_value_next(value[i], at[i]) : NULL;
             if (at[i] != NULL)
@@ -286,7 +286,7 @@ static void router_spell_out(struct router *r, const struct rule *rule)
     }
 }
 
-/* By key; within one more attributes first, then the order of the file. */
+/* By key; within a key more attributes first, then the order of the file. */
 static int by_rank(const void *a, const void *b)
 {
     const struct combination *x = a, *y = b;
@@ -366,7 +366,7 @@ void router_free(struct router *r)
     free(r);
 }
 
-/* ---- ask ---- */
+/* ---- lookup ---- */
 
 struct str router_system(const struct router *r, struct str name_or_id)
 {

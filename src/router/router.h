@@ -1,14 +1,14 @@
-/* router.h - which route a document takes: the compiled table.
+/* router.h - the compiled routing table: which route a document takes.
  *
- * Exactly one route runs.  Compare receiver, then type, then sender, then attributes: exact
- * before any.  So a document is looked up in at most eight tables of exact combinations,
- * the most exact first, and only routes with attributes are compared further: ten thousand
- * routes cost what ten cost.
+ * Exactly one route runs.  Receiver is compared first, then type, then sender, then attributes:
+ * exact before any.  A document is looked up in at most eight tables of exact combinations, the
+ * most exact first, and only routes with attributes are compared further: ten thousand routes cost
+ * what ten cost.
  *
- * Among routes with the same combination those with more attributes come first; the
- * configuration's check has refused two that tie.
+ * Among routes with the same combination, those with more attributes come first; the check of the
+ * configuration has refused ties.
  *
- * Also the other names of systems (`ids`), and which types are known.
+ * Also resolves other names of systems (`ids`) and known types.
  *
  * Ownership: the config is lent until router_free().
  * Threads: never changed after router_build(); from any.
@@ -26,24 +26,24 @@
 struct router;
 
 bool router_build(const struct config *config, struct router **ret, struct err *err);
-void router_free(struct router *r); /* NULL is fine; before its config goes */
+void router_free(struct router *r); /* NULL is fine; call before freeing the config */
 
 /* The name of the system that has this name or id; ptr NULL when there is none. */
 struct str router_system(const struct router *r, struct str name_or_id);
-/* The type is listed, or "*" is. */
+/* Whether the type is listed, or "*" is. */
 bool router_type_known(const struct router *r, struct str type);
 
-/* The route, or NULL.  `ret_at` is its place in config->routes. */
+/* The route, or NULL.  `ret_at` is its index in config->routes. */
 const struct config_route *router_find(const struct router *r, const struct facts *f,
                                        size_t *ret_at);
 
-/* What a search cost; it does not grow with the number of routes. */
+/* The cost of a lookup; independent of the number of routes. */
 struct router_effort {
-    size_t lookups; /* combinations that were looked up: at most eight  */
-    size_t slots;   /* places of the table that were looked at for them */
-    size_t routes;  /* routes whose attributes were compared            */
+    size_t lookups; /* combinations looked up: at most eight */
+    size_t slots;   /* slots of the table probed */
+    size_t routes;  /* routes whose attributes were compared */
 };
 
-/* The same, and what it cost is added to *effort. */
+/* The same; the cost is added to *effort. */
 const struct config_route *router_find_counted(const struct router *r, const struct facts *f,
                                                size_t *ret_at, struct router_effort *effort);

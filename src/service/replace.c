@@ -1,25 +1,25 @@
-/* replace.c - put one text in the place of another.
+/* replace.c - replaces text.
  *
  *     - replace: { find: " ", with: "," }
  *     - replace: { regex: "(\d+)\.(\d+)", with: "$2,$1" }
  *
- * With `find` both are taken literally.  With `regex`, $0 is the match, $1 to $9 and ${name}
- * are its groups (${12} too), and $$ is a dollar; a group that took no part is empty, one that
- * does not exist is a mistake in the configuration.
+ * With `find` both are literal.  With `regex`, $0 is the match, $1 to $9 and ${name} are its groups
+ * (${12} too), and $$ is a dollar; a group that did not participate is empty, a group that does not
+ * exist is an error in the configuration.
  */
 #include <stdio.h>
 
 #include "core/connector.h"
 #include "core/regex.h"
 
-/* A piece of `with`: a text, or a group of the match. */
+/* A piece of `with`: a literal, or a group of the match. */
 struct piece {
-    struct str text; /* ptr NULL: the group */
+    struct str text; /* ptr NULL: use `group` */
     unsigned group;
 };
 
 struct replace {
-    struct str find; /* empty: `regex` */
+    struct str find; /* empty: use `regex` */
     struct regex *regex;
     struct piece *with;
     size_t with_count;
@@ -201,7 +201,7 @@ static bool put_with(const struct replace *r, const struct regex_search *s, stru
 static bool replace_matches(const struct replace *r, struct regex_search *s, struct output *o,
                             struct service_failure *ret_failure)
 {
-    size_t done = 0; /* of the text */
+    size_t done = 0; /* bytes of the text handled */
     enum regex_found found;
 
     while ((found = regex_next(s)) == REGEX_FOUND) {

@@ -19,15 +19,15 @@
 
 enum { ARENA_MOST = 16 << 20, AROUND_MOST = 256 << 10, WAIT_MOST_S = 600 };
 
-/* What has been made so far. */
+/* The document so far. */
 struct out {
     struct store *store;
     struct buf buf;
-    struct upload *upload; /* once it is larger than a segment entry */
+    struct upload *upload; /* set once the body is larger than a segment entry */
     struct digest digest;
     int64_t size;
     struct payload_ref place;
-    bool finished; /* the upload is whole */
+    bool finished; /* the upload is complete, and `place` is set */
 };
 
 struct building {
@@ -42,13 +42,13 @@ struct building {
     struct arena arena;
     char count[24], bytes[24];
     struct out out;
-    struct batch_member member; /* the one that is being read */
-    bool bad;                   /* it cannot be joined */
+    struct batch_member member; /* the member being read */
+    bool bad;                   /* the member cannot be joined; `code` says why */
     enum dead_code code;
     int64_t seen;
 };
 
-/* ---- out ---- */
+/* ---- output ---- */
 
 static bool batch_build_write_out(void *arg, struct str bytes, struct err *err)
 {
@@ -93,7 +93,7 @@ static void done_out(struct out *o)
 
 typedef bool take_piece(void *arg, struct str piece, struct err *err);
 
-/* A payload that is gone or damaged is a bad member; one that cannot be read now is not. */
+/* A missing or damaged payload makes the member bad; a payload that cannot be read now does not. */
 static bool batch_build_read_member(struct building *k, take_piece *take, void *arg,
                                     struct err *err)
 {
@@ -149,14 +149,14 @@ static bool add_member(struct building *k, struct joiner *j, struct err *err)
     return ok;
 }
 
-/* Facts that cannot be read say nothing, here as elsewhere. */
+/* Unreadable facts are ignored, as everywhere. */
 static void count_batches(struct building *k, struct arena *a)
 {
     struct facts x = { 0 };
 
     if (!facts_read(k->member.facts, a, &x))
         return;
-    x.batches += plan_batch_find(k->plan, k->member.gateway) != NULL; /* it was one itself */
+    x.batches += plan_batch_find(k->plan, k->member.gateway) != NULL; /* it was a batch */
     if (x.batches > k->facts.batches)
         k->facts.batches = x.batches;
 }
@@ -180,7 +180,7 @@ static bool add_members(struct building *k, struct joiner *j, struct err *err)
             k->member = page[i];
             count_batches(k, &a);
             if (!add_member(k, j, err)) {
-                k->member.name = k->member.facts = STR(""); /* lent from the page */
+                k->member.name = k->member.facts = STR(""); /* these pointed into the page */
                 return false;
             }
         }
@@ -189,7 +189,7 @@ static bool add_members(struct building *k, struct joiner *j, struct err *err)
     return true;
 }
 
-/* ---- the whole ---- */
+/* ---- the document ---- */
 
 static void batch_build_find_facts(struct building *k)
 {
@@ -320,7 +320,7 @@ static bool batch_build_commit(struct building *k, struct err *err)
     bool ok = store_document(k, &a, &ours, err);
 
     if (k->out.finished &&
-        (ok ? !ours : err->kind != ERR_UNCERTAIN)) /* then a document may have it */
+        (ok ? !ours : err->kind != ERR_UNCERTAIN)) /* uncertain: a document may name the upload */
         upload_drop(k->parts.store, k->out.place);
     if (!ok || !ours)
         return ok;
@@ -331,7 +331,7 @@ static bool batch_build_commit(struct building *k, struct err *err)
     return true;
 }
 
-/* ---- what goes wrong ---- */
+/* ---- failures ---- */
 
 static int64_t batch_build_wait_us(const struct batch *b)
 {
@@ -340,7 +340,8 @@ static int64_t batch_build_wait_us(const struct batch *b)
     return (s < WAIT_MOST_S ? s : WAIT_MOST_S) * CLOCK_S;
 }
 
-/* With a code it is as good as dead, until a person has done something about it. */
+/* Releases the claim and sets the time of the next attempt.  With a code the members show as dead
+ * until a person acts. */
 static void give_back(struct building *k, const char *code, const struct err *why)
 {
     bool rests = atomic_load(k->resting);
@@ -358,7 +359,7 @@ static void give_back(struct building *k, const char *code, const struct err *wh
               kv_z("why", why->text));
 }
 
-/* True: it goes on without that one. */
+/* True: the bad member has left, and the build starts again. */
 static bool set_aside(struct building *k, const struct err *why)
 {
     const char *code = dead_codes[k->code];
@@ -388,9 +389,10 @@ static bool set_aside(struct building *k, const struct err *why)
     return ours;
 }
 
-/* ---- one by one ---- */
+/* ---- join: each ---- */
 
-/* Also the end of a batch in which nobody is left. */
+/* The members run the steps of the batch one by one (`join: each`).  Also ends a batch that has no
+ * members left. */
 static bool batch_build_let_go(struct building *k)
 {
     struct batch_going g = { .batch = k->batch, .config = k->plan->version };
@@ -414,7 +416,7 @@ static bool batch_build_let_go(struct building *k)
     return any;
 }
 
-/* ---- all ---- */
+/* ---- the build ---- */
 
 enum result { RESULT_MADE, RESULT_AGAIN, RESULT_NOTHING, RESULT_GIVEN_BACK };
 
@@ -453,7 +455,7 @@ bool batch_build(const struct batch_parts *parts, struct plan *p, const struct b
 
     k.of = plan_batch_find(p, b->name);
     k.arena = (struct arena)ARENA_INIT(ARENA_MOST);
-    if (k.of == NULL) { /* a version that knew it cannot be without it */
+    if (k.of == NULL) { /* cannot happen: the version of the last member names the batch */
         struct plan_batch unknown = { .name = name_text(parts->store, b->name) };
         struct err err = { 0 };
 

@@ -1,8 +1,9 @@
-/* batch_build.h - the document of a closing batch.
+/* batch_build.h - builds the document of a closing batch.
  *
- * Members are read one after the other and written as they come: what is kept is up to a segment
- * entry, or an upload.  A member that cannot be joined steps aside, and it begins again without
- * that one; or, with `bad: all`, the batch waits for a person.
+ * Members are read one after the other and written as they are read: in memory up to the size of a
+ * segment entry, beyond that to an upload.  A member that cannot be joined becomes a dead letter of
+ * its own and the build starts again without it; with `bad: all` the batch waits for a person
+ * instead.
  */
 #pragma once
 
@@ -21,6 +22,6 @@ struct batch_parts {
     struct mishaps *mishaps;
 };
 
-/* On a thread that may block; the batch is claimed.  True: something waits to be carried on now. */
+/* Blocks.  The batch must be claimed.  True: new tasks may be ready now. */
 bool batch_build(const struct batch_parts *parts, struct plan *p, const struct batch *b,
                  const _Atomic bool *resting);

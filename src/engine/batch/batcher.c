@@ -1,3 +1,51 @@
+/* batcher.c - when batches close, who builds their documents, when their members end.
+ *
+ * Problem.  Documents join a batch by settlements on any node, but must leave as one document,
+ * once, although nodes crash, clocks are set and configurations change.  Members may be many and
+ * large, and the housekeeper that drives the work must not miss its heartbeat.
+ *
+ * Method.  All state is in the store (store/batch/batch.h); this file only polls for the next
+ * transition and makes it.  Every transition is one transaction that checks its precondition, so
+ * any node may try any of them at any time, and all but one attempt change nothing:
+ *
+ *     open ──► closing    close_by_time(), close_by_name(), or the settlement that fills it
+ *     closing, claimed    build_one() claims, a pool thread builds (batch_build.c)
+ *     closing ──► closed  the commit of the batch's document, with the links to its members
+ *     closing ──► ended   no document: the members of `join: each` run on, or there are none
+ *     closed ──► ended    end_some(), a page of members per transaction
+ *
+ * Invariants
+ *   (1) A time of a schedule is served once.  The last served time is a row; batch_close() moves it
+ *       by compare-and-set in the transaction that closes the batches.
+ *   (2) Nobody joins a batch that has closed.  Later a member leaves only if it cannot be joined,
+ * if a person removes it because the batch cannot be built or was restored, or with `join: each` to
+ * run on.  A person's removal invalidates the claim of a running build. (3) A batch gets at most
+ * one document.  A claim is (node, claim number); the commit of the document checks it and does
+ * nothing if another claim has been made since. (4) A member of a batch with a document ends only
+ * after that document is over: `done` if it was delivered, else in the same state. (5) At most
+ * BUILDS_MOST builds run on a node.
+ *
+ * Crashes.  A transaction that was not committed leaves the earlier state, and the next poll
+ * repeats it:
+ *   - while closing: the batch is still open, and its time is not served (1);
+ *   - after the claim or while building: the batch is closing.  The node's next start releases its
+ *     claims (batch_start()); on PostgreSQL another node takes over when this one is dead or
+ *     silent, and in any case when the claim is an hour old.  An upload that no document names is
+ *     swept by the store (payload.h);
+ *   - after the commit of the document: the batch is closed, and the document has its own task;
+ *   - between two pages of ending members: the batch is still closed, without the members that
+ *     ended; batch_over() finds it again.
+ *
+ * Races
+ *   - Two nodes see the same time or age due: the compare-and-set, or `state = open` in the update,
+ *     lets one of them close.  The slots cached here may be stale by SLOT_US; the compare-and-set
+ *     then fails, and the slot is read again.
+ *   - A build takes longer than its claim and another one starts: the slower commit is refused (3)
+ *     and its spooled body is deleted.
+ *   - A node that does not follow a new version yet closes a batch that only this version names.
+ *     The batch is smaller than it could be; plan_for() builds it by the rules of its last member.
+ *   - The batch's document becomes live again between batch_over() and end_state(): nothing ends.
+ */
 #include "engine/batch/batcher.h"
 
 #include <stdatomic.h>
@@ -24,16 +72,16 @@ enum {
     BUILDS_MOST = 4,
     NAMES_MOST = 256,
     OVER_MOST = 16,
-    KEEP_DAYS = RETAIN_DAYS, /* rows of batches that ended */
-    ANY_US = 10 * CLOCK_S,   /* how often it is looked for batches that nothing here speaks of */
+    KEEP_DAYS = RETAIN_DAYS, /* how long rows of ended batches are kept */
+    ANY_US = 10 * CLOCK_S,   /* how often to query for batches that the plan does not name */
     SWEEP_US = 600 * CLOCK_S,
     SLOT_US = 10 * CLOCK_S,
     OVER_US = 500 * CLOCK_MS,
-    ENDING_US = 500 * CLOCK_MS, /* the housekeeper has other duties, its heartbeat first of all */
+    ENDING_US = 500 * CLOCK_MS, /* the housekeeper must get back to its heartbeat */
 };
 
 struct slot {
-    int64_t last_us, read_us; /* monotonic; 0: to be read */
+    int64_t last_us, read_us; /* last_us: the last served time; read_us: monotonic, 0: stale */
 };
 
 struct batcher {
@@ -48,7 +96,7 @@ struct batcher {
     size_t slot_count;
     int64_t slots_of; /* version */
     int64_t asked_us, swept_us, over_us;
-    int64_t over_after; /* where looking for what is over goes on */
+    int64_t over_after; /* the number behind which batch_over() continues; 0: from the start */
 };
 
 static struct metric closed[BATCH_WHYS] = {
@@ -103,7 +151,7 @@ static bool close_some(struct batcher *b, struct batch_close *c, struct err *err
     return true;
 }
 
-/* Slots that were read lately, in the order of the plan's batches. */
+/* The cache of slots is in the order of the plan's batches, so a new version empties it. */
 static void remember_slots(struct batcher *b, const struct plan *p)
 {
     if (b->slots != NULL && b->slots_of == p->version && b->slot_count == p->batch_count)
@@ -114,7 +162,8 @@ static void remember_slots(struct batcher *b, const struct plan *p)
     b->slots_of = p->version;
 }
 
-/* The time that was served last; one far ahead of the clock is not believed. */
+/* Reads the last served time, at most every SLOT_US.  A time more than a day ahead of the clock is
+ * reset to now. */
 static bool read_slot(struct batcher *b, const struct plan_batch *of, int64_t now,
                       struct slot *slot, struct err *err)
 {
@@ -159,11 +208,12 @@ static bool close_by_time(struct batcher *b, const struct plan *p, size_t at, in
                              .empty = of->empty_send,
                              .config = p->version };
 
-    slot->read_us = 0; /* another node may have been first */
+    slot->read_us = 0; /* another node may have moved it first */
     return close_some(b, &c, err);
 }
 
-/* By age, and those that nobody joins any more: nothing says when they would close. */
+/* Closes batches past their age.  A batch that is not configured any more gets no new members and
+ * has no rule that would close it: it is closed at once. */
 static bool close_by_name(struct batcher *b, const struct plan *p, int64_t now, struct err *err)
 {
     struct batch_name names[NAMES_MOST];
@@ -206,7 +256,7 @@ bool batcher_next(struct batcher *b, const struct plan_batch *of, int64_t *ret_u
 struct build {
     struct pool_job job;
     struct batcher *batcher;
-    struct plan *plan; /* a reference */
+    struct plan *plan; /* holds a reference */
     struct batch batch;
     struct arena arena;
 };
@@ -226,7 +276,7 @@ static void run_build(struct pool_job *job)
     (void)atomic_fetch_sub(&b->building, 1);
 }
 
-/* The newest one that knows the batch, or the one under which its last member joined. */
+/* The newest plan that names the batch, or the plan under which its last member joined. */
 static struct plan *plan_for(struct batcher *b, const struct batch *of, struct err *err)
 {
     struct plan *p = road_plan(b->road);
@@ -237,7 +287,7 @@ static struct plan *plan_for(struct batcher *b, const struct batch *of, struct e
     return road_plan_of(b->road, of->config, err);
 }
 
-/* One that is closing; *ret_more: there may be others. */
+/* Claims one closing batch and submits its build; *ret_more: there may be others. */
 static bool build_one(struct batcher *b, bool *ret_more, struct err *err)
 {
     struct build *d = NEW(struct build);
@@ -283,7 +333,7 @@ static bool build_some(struct batcher *b, struct err *err)
 
 /* ---- ending ---- */
 
-/* How its document ended: so do its members. */
+/* The state in which the members end: that of the batch's document.  DOCUMENT_ACTIVE: not over. */
 static bool end_state(struct batcher *b, const struct batch_over *of, enum document_state *ret,
                       struct err *err)
 {
@@ -292,15 +342,15 @@ static bool end_state(struct batcher *b, const struct batch_over *of, enum docum
 
     *ret = DOCUMENT_DONE;
     if (!document_get(b->store, &of->doc_id, &a, &d, err))
-        return err->kind == ERR_NONE; /* it was kept long enough */
+        return err->kind == ERR_NONE; /* purged, so it was over long ago */
     if (!document_is_over(d.is))
-        *ret = DOCUMENT_ACTIVE; /* it lives again */
+        *ret = DOCUMENT_ACTIVE; /* retried since batch_over() listed it */
     else if (d.is != DOCUMENT_DELIVERED)
         *ret = d.is;
     return true;
 }
 
-/* Some of its members at least; *ret_left: the time was up before the last. */
+/* Ends at least one page of members; *ret_left: the time was up before the last page. */
 static bool batcher_end_one(struct batcher *b, const struct batch_over *of, int64_t until_us,
                             bool *ret_left, struct err *err)
 {
@@ -335,7 +385,7 @@ static bool end_some(struct batcher *b, struct err *err)
     for (size_t i = 0; i < n && !atomic_load(&b->resting); i++) {
         if (!batcher_end_one(b, &over[i], until, &left, err))
             return false;
-        if (left || clock_mono_us() >= until) { /* the next look goes on here, and comes soon */
+        if (left || clock_mono_us() >= until) { /* the next poll continues here */
             b->over_after = left ? over[i].num - 1 : over[i].num;
             return true;
         }
@@ -343,9 +393,9 @@ static bool end_some(struct batcher *b, struct err *err)
     return true;
 }
 
-/* ---- looking ---- */
+/* ---- polling ---- */
 
-/* A configuration without batches costs a question now and then. */
+/* Without batches in the configuration, the store is queried only every ANY_US. */
 static bool has_work(struct batcher *b, const struct plan *p, struct err *err)
 {
     int64_t now = clock_mono_us();

@@ -1,14 +1,14 @@
-/* batcher.h - batches close, become documents, and end.
+/* batcher.h - closes batches that are due, starts their builds, ends their members.
  *
- * The housekeeper looks four times a second: what is due by a schedule or by age is closed in one
- * transaction; what is closing (by that, by its members, or by a person) is built on the pool, a
- * few at a time; and members of what is over end with it.  Everything it does is found again in the
- * store by whoever looks next: there is no state here that matters after a crash.
+ * The housekeeper calls batcher_look() four times a second.  Batches that are due by schedule or
+ * age are closed in one transaction; closing batches (due, full, or closed by a person) are claimed
+ * and built on the pool, a few at a time; members of a batch whose document has ended end with it.
+ * All state is in the store: after a crash any node continues.  batcher.c says why this is safe.
  *
- * The rules are those of the newest configuration; of a batch that it does not know any more, those
- * of the version under which its last member joined.
+ * The rules are those of the newest configuration.  A batch that the newest configuration does not
+ * name follows the version under which its last member joined.
  *
- * Threads: batcher_look() one at a time; building on threads of the pool.
+ * Threads: batcher_look() on one thread at a time; builds run on threads of the pool.
  */
 #pragma once
 
@@ -27,10 +27,10 @@ struct batcher *batcher_new(struct store *store, struct road *road, struct misha
                             struct pool *pool);
 /* Blocks on the store. */
 bool batcher_look(struct batcher *b, struct err *err);
-/* What is being built is given up soon: it is found again. */
+/* Running builds stop soon and release their claims; a later poll builds again. */
 void batcher_rest(struct batcher *b);
 void batcher_free(struct batcher *b); /* after the pool has ended */
 
-/* When the schedule of a batch of the newest configuration comes next; 0: it has none. */
+/* The next time in the schedule of a batch; 0: it has no schedule. */
 struct plan_batch;
 bool batcher_next(struct batcher *b, const struct plan_batch *of, int64_t *ret_us, struct err *err);

@@ -19,7 +19,7 @@ enum {
     TEXTS_MOST = 48 << 10,
     CHUNKED_RESERVE = 64 << 10,
     PUT_OFF_US = 20 * CLOCK_MS,
-    PAUSED_S = 10, /* when to come again to a node that somebody paused */
+    PAUSED_S = 10, /* Retry-After of a paused node */
 };
 
 /* ---- objects ---- */
@@ -37,7 +37,7 @@ static struct arrival *arrival_make(struct intake_loop *lane)
     struct arrival *a = lane->idle;
     struct buf body = BUF_INIT(SEGMENT_PAYLOAD_MOST), texts = BUF_INIT(TEXTS_MOST);
 
-    if (a != NULL) { /* its buffers come along */
+    if (a != NULL) { /* reused with its buffers */
         lane->idle = a->next_idle;
         lane->idle_count--;
         body = a->body;
@@ -137,7 +137,7 @@ static struct intake_answer answer_of(struct arrival *a)
     switch (a->accept.result) {
     case ACCEPT_STORED:
         metric_add(&a->gateway->state->accepted, 1);
-        if (!a->accept.claimed) /* else the line of its run says it all */
+        if (!a->accept.claimed) /* else the log line of its run has all of this */
             log_accepted(a);
         break;
     case ACCEPT_REPEATED:
@@ -154,7 +154,7 @@ static struct intake_answer answer_of(struct arrival *a)
     return answer;
 }
 
-/* A large body that no document took goes now, not at the next start. */
+/* Deletes a large body without a document now; else it would stay until the next start. */
 static void arrival_drop_unused(const struct arrival *a)
 {
     const struct accept_op *o = &a->accept;
@@ -188,7 +188,7 @@ static void on_answered(struct loop_msg *msg)
     arrival_tell(a, &answer);
 }
 
-/* On the writer's thread: on the road with it, or it waits in the store. */
+/* On the writer's thread: a claimed document goes onto the road, any other waits in the store. */
 static void arrival_on_committed(struct store_op *op)
 {
     struct arrival *a = container_of(op, struct arrival, accept.op);
@@ -210,11 +210,11 @@ static void arrival_on_committed(struct store_op *op)
 
 static void arrival_on_timer(uv_timer_t *t)
 {
-    (void)t; /* the round that follows asks again */
+    (void)t; /* the end of this round checks again */
 }
 
-/* When the road has more to do than it can, for a moment: taking on more would only move
- * documents to the store and back.  A slow receiver is no reason, and nobody waits for long. */
+/* Holds operations back briefly while the road is busy: accepting more would only move documents to
+ * the store and back.  A slow receiver does not count as busy, and the hold is short. */
 static bool put_off(struct intake_loop *lane)
 {
     int64_t now = clock_mono_us();
@@ -230,7 +230,7 @@ static bool put_off(struct intake_loop *lane)
     return true;
 }
 
-/* Everything that arrived in a round goes over at once. */
+/* All operations of a round are submitted at once. */
 void arrival_hand_over(struct loop_hook *hook)
 {
     struct intake_loop *lane = container_of(hook, struct intake_loop, hook);
@@ -317,8 +317,8 @@ static bool arrival_admit(struct intake *in, const struct arrival_head *h,
     return true;
 }
 
-/* Bodies in memory share a budget; a body that finds no room there is spooled when it
- * is large, and refused when it is small. */
+/* Bodies in memory share a budget.  A body that finds no room is spooled when it is large, and
+ * refused when it is small. */
 static bool arrival_reserve(struct arrival *a, int64_t length, struct intake_answer *ret)
 {
     struct intake *in = a->intake;
@@ -343,7 +343,7 @@ static struct str arrival_keep_text(struct arrival *a, struct str s)
     return (struct str){ at, s.len };
 }
 
-/* The request's texts end with its head: they are copied into one piece. */
+/* The request's texts end with its head: copy them into one buffer. */
 static void keep_texts(struct arrival *a, const struct arrival_head *h)
 {
     struct err err;
@@ -422,7 +422,7 @@ static void arrival_on_spooled(void *user, const struct spool_result *r)
 static const struct spool_calls spool_calls = { .drained = arrival_on_drained,
                                                 .done = arrival_on_spooled };
 
-/* The body has outgrown memory: what there is goes ahead. */
+/* The body has outgrown memory: spool the bytes so far, then these. */
 static bool to_spool(struct arrival *a, struct str bytes)
 {
     if (a->spool == NULL) {
@@ -434,7 +434,7 @@ static bool to_spool(struct arrival *a, struct str bytes)
     return spool_add(a->spool, bytes);
 }
 
-/* A body of unknown length asks for more of the budget as it grows. */
+/* A body of unknown length reserves more of the budget as it grows. */
 static bool grows_in_memory(struct arrival *a, size_t more)
 {
     struct intake *in = a->intake;
@@ -480,7 +480,7 @@ static void abort_arrival(struct arrival *a)
     require(a->magic == ARRIVAL_MAGIC && !a->aborted);
     a->aborted = true;
     if (a->committing)
-        return; /* the commit goes on; nobody waits for its answer */
+        return; /* the commit goes on; the client is gone */
     if (a->spool != NULL)
         spool_abort(a->spool);
     arrival_forget(a);

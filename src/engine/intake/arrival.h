@@ -10,14 +10,14 @@
 
 enum { ARRIVAL_MAGIC = 0x61727276, ARRIVAL_KEEP = 8 << 10, ARRIVALS_KEPT = 1024 };
 
-/* What one loop keeps for itself: operations of this round, arrivals for reuse. */
+/* State of one loop: operations of this round, arrivals for reuse. */
 struct intake_loop {
     struct intake *intake;
     struct loop *loop;
     struct loop_hook hook;
     struct store_op *first, *last;
     size_t count;
-    uv_timer_t timer;     /* looks again while the road is busy */
+    uv_timer_t timer;     /* checks again while the road is busy */
     int64_t held_us;      /* since when operations are held back; 0: they are not */
     struct arrival *idle; /* by `next_idle` */
     size_t idle_count;
@@ -32,7 +32,7 @@ struct intake {
 
     _Atomic int64_t bytes;   /* of bodies in memory */
     _Atomic int64_t open;    /* arrivals begun and not ended */
-    _Atomic int64_t commits; /* handed to the writer and not answered */
+    _Atomic int64_t commits; /* submitted to the writer and not answered */
     _Atomic int64_t free_disk;
     _Atomic(const char *) store_why_not;
     _Atomic bool stopping, paused;
@@ -59,4 +59,4 @@ struct arrival {
     struct arrival *next_idle;
 };
 
-void arrival_hand_over(struct loop_hook *hook); /* at the end of each round of a loop */
+void arrival_hand_over(struct loop_hook *hook); /* called at the end of each round of a loop */

@@ -24,7 +24,7 @@ struct deposit {
     struct accept_op accept;
     struct depositor *owner;
     struct buf body, texts;
-    struct upload *upload; /* the body has outgrown memory */
+    struct upload *upload; /* set once the body has outgrown memory */
     struct digest digest;
     int64_t size, began_us;
 
@@ -87,7 +87,7 @@ static bool open_deposit(void *arg, struct str name, struct str ctype, struct de
     d->began_us = clock_mono_us();
     (void)pthread_mutex_init(&d->mutex, NULL);
     (void)pthread_cond_init(&d->changed, NULL);
-    require(buf_reserve(&d->texts, name.len + ctype.len, err)); /* it does not move any more */
+    require(buf_reserve(&d->texts, name.len + ctype.len, err)); /* so the texts never move */
     d->accept = (struct accept_op){ .op = { .verb = &accept_verb },
                                     .gateway = o->word,
                                     .config = o->config,
@@ -124,7 +124,7 @@ static bool put(struct deposit *d, struct str bytes, struct err *err)
 
 /* ---- commit ---- */
 
-/* On the writer's thread: on the road with it, or it waits in the store. */
+/* On the writer's thread: a claimed document goes onto the road, any other waits in the store. */
 static void deposit_on_committed(struct store_op *op)
 {
     struct deposit *d = container_of(op, struct deposit, accept.op);
@@ -159,7 +159,7 @@ static void submit_and_wait(struct deposit *d)
     (void)pthread_mutex_unlock(&d->mutex);
 }
 
-/* The key is only unique for its gateway. */
+/* A key is unique only within its gateway. */
 static struct sha256 deposit_key_digest(int64_t gateway, struct str key)
 {
     struct digest d = digest_start();
@@ -195,7 +195,7 @@ static void deposit_note_stored(const struct deposit *d)
         return;
     }
     metric_add(d->owner->accepted, 1);
-    if (!o->claimed) /* else the line of its run says it all */
+    if (!o->claimed) /* else the log line of its run has all of this */
         log_event(LOG_INFO, "document.accept", kv_z("document", id_text(&o->id, id)),
                   kv_z("gateway", d->owner->gateway), kv_int("size", o->size),
                   kv_int("us", clock_mono_us() - d->began_us));
@@ -226,7 +226,7 @@ static bool commit(struct deposit *d, struct str key, struct id *ret_id, bool *r
     } else {
         *err = o->op.err;
     }
-    /* A large body that no document took goes now, not at the next start. */
+    /* Delete a large body without a document now; else it would stay until the next start. */
     if (o->is_spooled && (o->op.ok ? o->result != ACCEPT_STORED : err->kind != ERR_UNCERTAIN))
         upload_drop(owner->store, o->spooled);
     deposit_end(d);

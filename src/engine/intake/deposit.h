@@ -1,10 +1,11 @@
-/* deposit.h - how documents that a gateway found become durable: core/deposit.h, implemented.
+/* deposit.h - makes documents that a polling gateway found durable: implements core/deposit.h.
  *
  * Small bodies stay in memory, larger ones go through an upload (store/payload/payload.h).  A
- * commit waits for the writer; when there is room on the road the document comes claimed and goes
- * on at once, as one that came over HTTP does.
+ * commit waits for the writer.  When the road has room, the document is claimed at birth and goes
+ * on at once, like one that came over HTTP.
  *
- * The key of a source is kept for a week: long enough to recognise what a crash left behind.
+ * The key of a source is remembered for a week: long enough to recognise a source that a crash left
+ * behind.
  *
  * Threads: a depositor belongs to one thread at a time; it may block.
  */
@@ -23,7 +24,7 @@ struct store;
 
 #define DEPOSIT_KEY_PERIOD_US (INT64_C(7) * 86400 * 1000000)
 
-/* err.sys of an open that was refused only for now: nothing is wrong. */
+/* err.sys of an open that was refused only for now; not a failure. */
 enum { DEPOSIT_WAIT = 11 /* EAGAIN */ };
 
 /* One gateway. */
@@ -36,12 +37,12 @@ struct depositor {
     int64_t size_most;
     struct units_rate limit;
     uint64_t burst;
-    struct rate *rate; /* lives longer than a version */
+    struct rate *rate; /* outlives a configuration version */
     struct metric *accepted, *repeated;
 
-    /* Why nothing may be taken in now, or NULL. */
+    /* Why the node accepts no documents now, or NULL. */
     const char *(*closed)(void *arg);
-    /* Still ours to look: asked now and then while it goes on.  May block. */
+    /* Whether this node still has the turn; called now and then during a poll.  May block. */
     bool (*hold)(void *arg, struct err *err);
     bool (*stopping)(void *arg);
     void (*complain)(void *arg, struct str name, const char *why, const char *hint);

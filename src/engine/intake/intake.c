@@ -52,7 +52,7 @@ static bool fill_gateways(struct intake *in, struct intake_table *t, struct err 
 
         g->type = connector_gateway(in->options.connectors, str_of(c->gateways[i].kind));
         if (g->type == NULL || g->type->path == NULL)
-            continue; /* it looks for documents itself, or this build does not run it */
+            continue; /* it polls (poller.h), or this build does not have its kind */
         g->config = &c->gateways[i];
         g->state = intake_state_of(in, g->config->name);
         if (!name_add(in->options.store, NAME_GATEWAY, str_of(g->config->name), &g->word, err))
@@ -109,7 +109,7 @@ int64_t intake_version(struct intake *in)
     return version;
 }
 
-/* ---- the door ---- */
+/* ---- admission ---- */
 
 void intake_note_disk(struct intake *in, int64_t free_bytes)
 {

@@ -1,9 +1,9 @@
 /* intake.h - admission and the way to commit 1.
  *
- * Implements the port of core/intake.h.  What may be refused is refused here, before
- * the body is read: a caller over its rate (429), a node with too much to do (503), a
- * disk without room (507).  What was admitted is bounded in memory: bodies up to 1 MiB
- * are kept, within the node's limit; larger ones go through the spool.
+ * Implements the port of core/intake.h.  Refusals happen here, before the body is read: a caller
+ * over its rate (429), a node with too much to do (503), a disk without room (507).  Memory for
+ * what was admitted is bounded: bodies up to 1 MiB are kept, within the node's limit; larger ones
+ * go through the spool.
  */
 #pragma once
 
@@ -24,7 +24,7 @@ struct intake_options {
     struct store *store;
     struct background *background;
     struct spool *spool;
-    struct road *road; /* where documents go that were accepted */
+    struct road *road; /* takes accepted documents */
     const struct connectors *connectors;
     struct loop **loops;
     size_t loop_count;
@@ -37,7 +37,7 @@ struct intake_options {
 extern const struct intake_port intake_port;
 
 struct intake *intake_new(const struct intake_options *options);
-/* Nothing arrives any more; waits until the last arrival is answered or aborted. */
+/* Refuses new arrivals; waits until the last one is answered or aborted. */
 void intake_stop(struct intake *in);
 void intake_free(struct intake *in); /* after its loops have ended */
 
@@ -45,16 +45,16 @@ void intake_free(struct intake *in); /* after its loops have ended */
  * force.  Blocks on the store. */
 bool intake_use(struct intake *in, struct config *config, int64_t version, struct err *err);
 
-/* The free space of the data folder, as the housekeeper sees it each second. */
+/* The free space of the data folder, noted by the housekeeper every second. */
 void intake_note_disk(struct intake *in, int64_t free_bytes);
-/* The store cannot be reached: refuse at the door.  NULL: it can again. */
+/* The store cannot be reached: refuse before the body is read.  NULL: it can again. */
 void intake_note_store(struct intake *in, const char *why_not);
-/* Somebody paused it: refuse at the door, too. */
+/* An operator paused the intake: refuse as well. */
 void intake_note_paused(struct intake *in, bool paused);
 void intake_note_stopping(struct intake *in);
 
-/* Why nothing can be taken in, also not from a person, or NULL; *ret_space: for want of space. */
+/* Why no document can be accepted, not even a person's, or NULL; *ret_space: the disk is full. */
 const char *intake_shut_why(struct intake *in, bool *ret_space);
-/* Why the door is closed, or NULL. */
+/* Why documents of gateways are refused, or NULL. */
 const char *intake_closed_why(struct intake *in);
 int64_t intake_version(struct intake *in);

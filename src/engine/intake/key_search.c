@@ -6,7 +6,7 @@
 #include "store/search/key_find.h"
 #include "store/store.h"
 
-enum { DIGESTS_MOST = 4096 }; /* looked for at once */
+enum { DIGESTS_MOST = 4096 }; /* per query */
 
 struct sha256 key_search_digest(int64_t gateway, int64_t caller, struct str user, struct str key)
 {

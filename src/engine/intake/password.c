@@ -18,7 +18,7 @@ enum { REMEMBERED = 256, AT_ONCE = 2, WAITING_MOST = 64 };
 struct verify_job {
     struct background_job job;
     struct background *background;
-    struct verify_job *next; /* while it waits for its turn */
+    struct verify_job *next; /* in the waiting list */
     struct sha256 pair;
     char *password, *hash;
     bool ok;
@@ -28,7 +28,7 @@ struct verify_job {
 
 static struct {
     pthread_mutex_t mutex;
-    struct verify_job *first, *last; /* that wait: no thread does */
+    struct verify_job *first, *last; /* the waiting list; waiting occupies no thread */
     struct {
         struct sha256 pair;
         int64_t until_us;
@@ -68,7 +68,8 @@ static bool is_remembered(const struct sha256 *pair)
 
 bool password_is(struct str password, const char *hash)
 {
-    /* The hash of a random text, for users that do not exist. */
+    /* The hash of a random text, verified for users that do not exist, so that timing does not
+     * tell. */
     static const char nobody[crypto_pwhash_STRBYTES] =
         "$argon2id$v=19$m=65536,t=2,p=1$AAAAAAAAAAAAAAAAAAAAAA$"
         "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
@@ -86,7 +87,7 @@ static void password_remember(const struct sha256 *pair)
     self.next = (self.next + 1) % REMEMBERED;
 }
 
-/* The next one in its turn, or NULL. */
+/* Verifies; returns the next waiting job, or NULL. */
 static struct verify_job *intake_password_verify(struct verify_job *v)
 {
     v->ok = password_is(str_of(v->password), v->hash);
@@ -109,7 +110,7 @@ static void run(struct background_job *job)
     struct verify_job *next = intake_password_verify(container_of(job, struct verify_job, job));
 
     while (next != NULL &&
-           !background_submit(next->background, &next->job)) { /* it is full: here, then */
+           !background_submit(next->background, &next->job)) { /* full: run it here */
         struct verify_job *v = next;
 
         next = intake_password_verify(v);
@@ -133,7 +134,7 @@ static void done(struct loop_msg *msg)
     job_free(v);
 }
 
-/* With the mutex held: now, or behind those that wait.  False: the background pool is full. */
+/* With the mutex held: begins now, or queues.  False: the background pool is full. */
 static bool password_begin(struct verify_job *v)
 {
     if (self.hashing < AT_ONCE) {

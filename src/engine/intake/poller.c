@@ -1,3 +1,49 @@
+/* poller.c - which node polls which gateway, when, and when the ledger may forget.
+ *
+ * Problem.  A polling gateway must be polled by one node at a time, although every node has it in
+ * its configuration.  A poll blocks (network file systems, large files), so a slow gateway must not
+ * delay the others, and a new configuration must not interrupt a poll.  The ledger of `after: keep`
+ * must not grow for ever, but a source that still lies there must never be taken for a new one.
+ *
+ * Method.  One duty per gateway.  The poller's thread only keeps the time: a due duty is submitted
+ * to the pool, at most POLLS_MOST at once.  On the pool the duty adopts a new configuration if
+ * there is one, takes or renews the gateway's turn (store/govern/ledger.h: a row with a node and an
+ * end) and calls the connector, which stores what it finds through core/deposit.h.  A failed poll
+ * is repeated with exponential back-off and jitter.
+ *
+ * Invariants
+ *   (1) `busy` is set by the poller's thread before the submit and cleared by the pool thread at
+ *       the end, both under the mutex: a duty runs on one thread at a time, which meanwhile owns
+ *       all fields that the mutex does not guard.
+ *   (2) A duty is freed only by its own run, when it began as `gone` and still is, or after
+ *       poller_stop().
+ *   (3) A new configuration is adopted only between two polls: poller_use() leaves a reference in
+ *       `fresh`, and the end of a poll does not move due_us while there is one.
+ *   (4) Notes of the ledger are swept only right after a poll that saw every source, and only if
+ *       for FORGET_EVERY_US no poll failed, was skipped or began under another configuration.
+ *
+ * Why (4) is enough.  A connector may remember that a source is known for DEPOSIT_KNOWN_US, half of
+ * FORGET_EVERY_US; then it asks the ledger again, which renews a note that is older than a day.  So
+ * after such a period the note of each source that still lies there is a day and some hours old at
+ * most, and a limit of a week is safe.  A wall clock that is set forward, or a machine that slept,
+ * would age all notes at once: if wall time runs ahead of monotonic time by more than STEP_US the
+ * period starts again.  A poll that was cut short (full, or the node is busy) neither sweeps nor
+ * restarts the period.
+ *
+ * Crashes.  Nothing here is durable except the turn, which expires after LEASE_US or with its node.
+ * A source is removed only after its document is committed.  A source that was committed and not
+ * removed is deposited again under the same key, which gives the same document; the key is
+ * remembered for a week (DEPOSIT_KEY_PERIOD_US).
+ *
+ * Races
+ *   - Two nodes poll one gateway, because one stalled longer than its turn: each source still has
+ *     one key, so both get the same document.  The late node notices at its next deposit (hold())
+ *     and gives up.
+ *   - A gateway is removed and comes back while its turn is being released: the duty is not freed
+ *     (2), and `fresh` makes it run again at once.
+ *   - poller_stop() during polls: connectors ask `stopping` and end early; the thread waits until
+ *     no duty is busy, and only then are the turns released.
+ */
 #include "engine/intake/poller.h"
 
 #include <pthread.h>
@@ -23,44 +69,44 @@
 #include "store/store.h"
 
 enum {
-    FAILURES_TOLD = 3, /* in a row, before it is a trouble */
-    COMPLAINTS = 256,  /* remembered for each gateway */
+    FAILURES_TOLD = 3, /* failures in a row before poller_troubles() reports */
+    COMPLAINTS = 256,  /* slots per gateway to log each complaint once */
     DOUBLINGS_MOST = 8,
-    WAIT_US = CLOCK_S /* when the node has enough to do */
+    WAIT_US = CLOCK_S /* the wait while the node is busy or closed */
 };
 
 #define LEASE_US        (INT64_C(60) * CLOCK_S)
 #define BACK_OFF_MOST   (INT64_C(300) * CLOCK_S)
 #define FORGET_EVERY_US (2 * DEPOSIT_KNOWN_US)
-#define STEP_US         (INT64_C(3600) * CLOCK_S) /* of the clock: far below a week */
+#define STEP_US         (INT64_C(3600) * CLOCK_S) /* tolerated step of the clock */
 #define FORGET_AFTER_US (INT64_C(7) * 86400 * CLOCK_S)
 #define ARENA_MOST      ((size_t)1 << 20)
 
-/* One gateway.  `busy`, `gone`, `fresh*`, `due_us` and what is told stand under the poller's mutex;
- * the rest belongs to the pool thread while it is busy. */
+/* One gateway.  The mutex guards `busy`, `gone`, `fresh*`, `due_us`, `failures` and `error`; the
+ * rest belongs to the pool thread while `busy` is set (1). */
 struct duty {
     struct pool_job job;
     struct poller *poller;
     struct duty *next;
     bool busy, gone;
-    struct config *fresh; /* a new configuration to look with; NULL: none */
+    struct config *fresh; /* a new configuration to adopt; NULL: none */
     int64_t fresh_version, due_us;
 
     struct config *config;
     const struct config_gateway *gateway;
     const struct gateway_type *type;
-    void *self; /* NULL: it could not be set up */
+    void *self; /* the connector; NULL: it could not be set up */
     struct arena arena;
-    int64_t every_us, held_us; /* held: when the turn was renewed */
+    int64_t every_us, held_us; /* held_us: when the turn was renewed, monotonic */
     struct depositor depositor;
     struct rate rate;
-    int64_t whole_since_us; /* no look since then left something out; 0: the last one did */
-    int64_t whole_wall_us;  /* the same moment */
+    int64_t whole_since_us; /* since when no poll failed or was skipped, monotonic; 0: none */
+    int64_t whole_wall_us;  /* the same moment by the wall clock */
     uint64_t complained[COMPLAINTS];
 
     int64_t failures; /* in a row */
     char error[200];
-    _Atomic int64_t success_us; /* wall; of the last look that went well, or the start */
+    _Atomic int64_t success_us; /* wall clock: the last successful poll, or the start */
     struct metric last_success, errors, accepted, repeated;
     char name[80], labels[128];
 };
@@ -174,7 +220,7 @@ static bool poller_set_up(struct duty *d, struct err *err)
            d->type->make(&s, &d->self, err);
 }
 
-/* ---- what a look may ask ---- */
+/* ---- callbacks of the depositor ---- */
 
 static const char *closed(void *arg)
 {
@@ -208,7 +254,7 @@ static bool hold(void *arg, struct err *err)
     return ours || err_set(err, ERR_TRANSIENT, 0, "another node took over");
 }
 
-/* Once for each name and reason, as far as the memory goes. */
+/* Logs each name and reason once, unless a hash collision evicted it. */
 static void complain(void *arg, struct str name, const char *why, const char *hint)
 {
     struct duty *d = arg;
@@ -254,7 +300,7 @@ static void use_fresh(struct duty *d, struct config *fresh, int64_t version)
     d->whole_since_us = 0;
 }
 
-/* ---- a look ---- */
+/* ---- a poll ---- */
 
 static int64_t back_off_us(const struct duty *d)
 {
@@ -268,14 +314,15 @@ static int64_t back_off_us(const struct duty *d)
     return d->every_us + (int64_t)(chance_u64() % (uint64_t)most) / 2;
 }
 
-/* After a look that did not see what lies there: when to come again. */
+/* After a poll that failed or was skipped: restarts the period of (4) and returns when to poll
+ * again. */
 static int64_t saw_nothing(struct duty *d, int64_t wait_us)
 {
     d->whole_since_us = 0;
     return wait_us;
 }
 
-/* When to come again. */
+/* Returns when to poll again. */
 static int64_t note_failure(struct duty *d, const struct err *err)
 {
     bool first;
@@ -305,8 +352,8 @@ static void note_success(struct duty *d)
                   kv_int("failures", failures));
 }
 
-/* After a look that saw all there is.  A clock that was set forward, or a machine that slept, makes
- * notes old that were asked for a moment ago. */
+/* After a poll that saw every source: sweeps the ledger when the period of (4) is over.  A wall
+ * clock that ran ahead restarts the period. */
 static void forget_vanished(struct duty *d)
 {
     int64_t every_us =
@@ -332,13 +379,13 @@ static int64_t poller_look(struct duty *d)
     bool ours = false;
 
     if (closed(d) != NULL)
-        return saw_nothing(d, WAIT_US); /* the node says why itself */
+        return saw_nothing(d, WAIT_US); /* the node reports the reason itself */
     if (d->self == NULL && !poller_set_up(d, &err))
         return note_failure(d, &err);
     if (!poller_take_turn(d, &ours, &err))
         return note_failure(d, &err);
     if (!ours)
-        return saw_nothing(d, d->every_us); /* another node looks; it says how it goes */
+        return saw_nothing(d, d->every_us); /* another node polls and reports */
     if (!d->type->look(d->self, &deposit_port, &d->depositor, &taken, &err)) {
         if (closed(d) != NULL)
             return saw_nothing(d, WAIT_US);
@@ -349,7 +396,7 @@ static int64_t poller_look(struct duty *d)
     }
     note_success(d);
     if (taken >= DEPOSIT_LOOK_MOST)
-        return 0; /* there may be more */
+        return 0; /* there may be more: poll again at once */
     if (!poller_is_stopping(d))
         forget_vanished(d);
     return d->every_us;
@@ -361,7 +408,7 @@ static void read_every(struct duty *d)
     struct err err = { 0 };
 
     if (!settings_duration(&s, "every", &d->every_us, &err))
-        d->every_us = CLOCK_S; /* the look says what is wrong */
+        d->every_us = CLOCK_S; /* poller_set_up() reports what is wrong */
 }
 
 static void give_turn_back(struct duty *d)
@@ -369,7 +416,7 @@ static void give_turn_back(struct duty *d)
     struct err err = { 0 };
 
     if (d->depositor.word != 0)
-        (void)poll_turn_end(d->poller->o.store, d->depositor.word, &err); /* or it runs out */
+        (void)poll_turn_end(d->poller->o.store, d->depositor.word, &err); /* or it expires */
 }
 
 /* On a thread of the pool. */
@@ -399,7 +446,7 @@ static void poller_on_pool(struct pool_job *job)
     p->busy--;
     if (d->fresh == NULL)
         d->due_us = clock_mono_us() + wait_us;
-    if (gone && d->gone) { /* it did not come back meanwhile */
+    if (gone && d->gone) { /* not configured again meanwhile */
         struct duty **at = &p->duties;
 
         while (*at != d)
@@ -413,7 +460,7 @@ static void poller_on_pool(struct pool_job *job)
 
 /* ---- the thread ---- */
 
-/* With the mutex held: begin what is due; when the next one is. */
+/* With the mutex held: submits due duties; returns when the next one is due. */
 static int64_t poller_begin_due(struct poller *p)
 {
     int64_t now = clock_mono_us(), next = now + CLOCK_S;

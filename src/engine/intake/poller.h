@@ -1,23 +1,22 @@
-/* poller.h - gateways that look for documents: when, on which node, and how it goes.
+/* poller.h - polls gateways that look for documents: when, on which node, with what result.
  *
- * Each polling gateway of the configuration is looked at every `every`, on a thread of the pool,
- * by the one node that holds its turn (store/govern/ledger.h).  A look that took as much as one may
- * is repeated at once; one that failed is repeated later and later, with chance in it.  A gateway
- * that cannot be set up (its folder is not there) is tried again like one that fails.
+ * Each polling gateway of the configuration is polled every `every`, on a thread of the pool, by
+ * the one node that holds its turn (store/govern/ledger.h).  A poll that took as many documents as
+ * a poll may is repeated at once; a poll that failed is repeated with exponential back-off and
+ * jitter.  A gateway that cannot be set up (its folder is missing) is retried like one that fails.
  *
- * What a gateway has taken and does not see any more is forgotten after a week
- * (store/govern/ledger.h), but only behind looks that saw all there is, one after the other for
- * longer than a gateway remembers by itself: so each source that still lies there was renewed
- * before.  A look that failed, a pause, a new configuration, another node's turn or a clock that
- * was set forward make that time begin again.  What a gateway took that is not in the configuration
- * is not forgotten.
+ * Notes of sources that have vanished are deleted from the ledger after a week
+ * (store/govern/ledger.h), but only when polls have gone well for longer than a connector caches
+ * what it knows: so every source that still lies there was renewed before.  A failed poll, a pause,
+ * a new configuration, another node's turn or a clock that was set forward restarts that period.
+ * Notes of a gateway that is not configured any more are kept.  poller.c has the argument.
  *
- * How it goes is told by metrics for each gateway, by a log line when it begins and ends to
- * fail, and by poller_troubles().  What a gateway refuses is told once for each name.
+ * Results are visible as metrics per gateway, as a log line when failures begin and end, and in
+ * poller_troubles().  What a gateway refuses is logged once per name.
  *
- * Bounded: POLLS_MOST looks at the same time.
+ * Bounded: POLLS_MOST polls at the same time.
  *
- * Threads: a thread of its own keeps the time; poller_use() and the rest from any that may
+ * Threads: a thread of its own keeps the time; poller_use() and the rest from any thread that may
  * block.
  */
 #pragma once
@@ -43,27 +42,27 @@ struct poller_options {
     struct road *road; /* NULL: documents wait in the store */
     const struct connectors *connectors;
     enum config_area area;   /* of this node */
-    int64_t forget_every_us; /* how long looks go well before one forgets; 0: as it should be */
-    /* Why nothing may be taken in now, or NULL; may be NULL itself. */
+    int64_t forget_every_us; /* how long polls go well before a sweep; 0: the default */
+    /* Why the node accepts no documents now, or NULL; may be NULL itself. */
     const char *(*closed)(void *arg);
     void *arg;
 };
 
 struct poller *poller_new(const struct poller_options *options);
-/* Looks begin; after the first poller_use(). */
+/* Polls begin; after the first poller_use(). */
 void poller_run(struct poller *p);
-/* No look begins any more; waits for those that go on, and gives the turns back. */
+/* No poll begins any more; waits for those under way and releases the turns. */
 void poller_stop(struct poller *p);
 void poller_free(struct poller *p); /* after poller_stop(); NULL is fine */
 
 /* The gateways of this configuration from now on. */
 void poller_use(struct poller *p, struct config *config, int64_t version);
 
-/* Set up and take down every polling gateway of a configuration that may come into force: what a
- * connector says can never work is a problem with a place. */
+/* Sets up and takes down every polling gateway of a configuration that may come into force.  A
+ * permanent error of a connector becomes a problem with a place. */
 void poller_try(struct poller *p, const struct config *config, struct problem_list *problems);
 
-/* Why the last look of a gateway failed; empty: it went well, or there was none. */
+/* Appends why the last poll of a gateway failed; nothing: it went well, or there was none. */
 void poller_why(struct poller *p, struct str gateway, struct buf *to);
 /* One line for each gateway that has failed a few times in a row. */
 void poller_troubles(struct poller *p, struct buf *to);

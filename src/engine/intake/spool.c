@@ -17,24 +17,24 @@ struct chunk {
     char bytes[];
 };
 
-/* Shared between the loop and one spool thread at a time; the spool's mutex guards
- * what both touch. */
+/* Shared by the loop and one spool thread at a time; the spool's mutex guards the fields that both
+ * use. */
 struct spool_body {
     struct spool *spool;
     struct loop *loop;
     struct spool_body *next; /* in the queue of bodies with work */
     struct chunk *first, **end;
     size_t queued_bytes;
-    bool queued, ended, aborted, full, finished, posted; /* posted: its done message */
-    bool telling; /* a drained message is on its way: the body must outlive it */
-    bool drop;    /* no body: what stands in `result` is to be thrown away */
+    bool queued, ended, aborted, full, finished, posted; /* posted: the done message is posted */
+    bool telling; /* a drained message is under way: the body must outlive it */
+    bool drop;    /* not a body: an order to delete the upload in `result` */
 
-    /* a spool thread's */
+    /* used by the spool thread only */
     struct upload *upload;
     struct digest digest;
     struct spool_result result;
 
-    /* the loop's */
+    /* used by the loop only */
     const struct spool_calls *calls;
     void *user;
     struct loop_msg drained, done;
@@ -80,7 +80,7 @@ static void write_chunk(struct spool_body *b, struct str bytes)
     struct spool_result *r = &b->result;
 
     if (!r->ok)
-        return; /* failed before: the rest is only drained */
+        return; /* failed earlier: only drain the rest */
     if (b->upload == NULL) {
         b->digest = digest_start();
         r->ok = upload_open(b->spool->store, &b->upload, &r->err);
@@ -102,11 +102,11 @@ static void spool_finish(struct spool_body *b)
         r->ok = upload_finish(b->upload, &r->place, &r->err);
     if (r->ok)
         r->sha256 = digest_end(&b->digest);
-    upload_close(b->upload); /* not on the loop */
+    upload_close(b->upload); /* may block, so never on the loop */
     b->upload = NULL;
 }
 
-/* The sender went while the body was being finished.  With the mutex held. */
+/* The sender disconnected while the body was being finished.  With the mutex held. */
 static void give_up_finished(struct spool *s, struct spool_body *b)
 {
     bool telling = b->telling, ok = b->result.ok;
@@ -115,13 +115,13 @@ static void give_up_finished(struct spool *s, struct spool_body *b)
     (void)pthread_mutex_unlock(&s->mutex);
     if (ok)
         upload_drop(s->store, place);
-    if (!telling) /* else the message queues it again */
+    if (!telling) /* else the message re-queues the body */
         free_body(b);
     (void)pthread_mutex_lock(&s->mutex);
 }
 
-/* One body's work, a chunk at a time, so that a long one does not keep the others
- * waiting.  Called and left with the mutex held. */
+/* Works on one body, a chunk at a time, so that a long body does not delay the others.  Called and
+ * left with the mutex held. */
 static void spool_work_on(struct spool *s, struct spool_body *b)
 {
     struct chunk *c = b->first;
@@ -135,7 +135,7 @@ static void spool_work_on(struct spool *s, struct spool_body *b)
         return;
     }
     if (b->aborted && b->telling)
-        return; /* the message queues it again */
+        return; /* the message re-queues the body */
     if (b->aborted) {
         (void)pthread_mutex_unlock(&s->mutex);
         free_body(b);
@@ -146,7 +146,7 @@ static void spool_work_on(struct spool *s, struct spool_body *b)
         b->first = c->next;
         if (b->first == NULL)
             b->end = &b->first;
-        b->queued = true; /* ours: the loop must not queue it again meanwhile */
+        b->queued = true; /* claimed: the loop must not queue it meanwhile */
         (void)pthread_mutex_unlock(&s->mutex);
         write_chunk(b, str_mem(c->bytes, c->len));
         size_t len = c->len;
@@ -155,8 +155,8 @@ static void spool_work_on(struct spool *s, struct spool_body *b)
         (void)pthread_mutex_lock(&s->mutex);
         b->queued = false;
         b->queued_bytes -= len;
-        /* A message that is still on its way must not be posted again: the last bytes of a
-         * read can fill the pipe once more before the loop gets to it. */
+        /* A message under way must not be posted again: the last bytes of a read can fill the pipe
+         * once more before the loop handles it. */
         if (b->full && b->queued_bytes <= RESUME_AT && !b->aborted && !b->telling) {
             b->full = false;
             b->telling = true;
@@ -215,7 +215,7 @@ static void tell_drained(struct loop_msg *msg)
 
     if (b->queued_bytes <= RESUME_AT)
         b->full = false;
-    bool resume = !aborted && !b->full; /* full again: the next chunk written tells */
+    bool resume = !aborted && !b->full; /* full again: the next chunk written posts the message */
 
     if (aborted)
         enqueue(s, b);
@@ -291,8 +291,7 @@ void spool_end(struct spool_body *b)
     (void)pthread_mutex_unlock(&b->spool->mutex);
 }
 
-/* A body whose done message is on its way is freed by that; any other by a spool
- * thread. */
+/* A body whose done message is under way is freed by that message, any other by a spool thread. */
 void spool_abort(struct spool_body *b)
 {
     (void)pthread_mutex_lock(&b->spool->mutex);

@@ -1,8 +1,8 @@
 /* spool.h - bodies too large for memory, on their way to stable storage.
  *
- * Two threads write, digest and sync; the io thread gives them bytes through a
- * bounded pipe and is told to pause when it is full.  When a body has ended it has
- * a place, and the accept that names it can be committed.
+ * Two threads write, digest and sync.  The io thread gives them bytes through a bounded pipe and
+ * pauses its client when the pipe is full.  A body that has ended has a place, and the accept that
+ * names it can be committed.
  *
  * Invariants
  *   (1) at most SPOOL_PIPE bytes (and one chunk) of a body wait in memory.
@@ -42,14 +42,14 @@ struct spool_calls {
 };
 
 struct spool *spool_new(struct store *store, size_t threads);
-void spool_free(struct spool *s); /* bodies that did not end are thrown away */
+void spool_free(struct spool *s); /* discards bodies that did not end */
 
 struct spool_body *spool_begin(struct spool *s, struct loop *loop, const struct spool_calls *calls,
                                void *user);
-/* The bytes are taken; false: no more until drained. */
+/* The bytes are always taken; false: pause until drained(). */
 bool spool_add(struct spool_body *b, struct str bytes);
 void spool_end(struct spool_body *b);
-void spool_abort(struct spool_body *b); /* no more callbacks; the body is gone */
+void spool_abort(struct spool_body *b); /* no more callbacks; frees the body */
 
-/* A body that ended well, and that no document took: throw it away, off the loop. */
+/* Deletes a finished body that no document names, off the loop. */
 void spool_drop(struct spool *s, struct payload_ref place);

@@ -20,7 +20,7 @@ static void secrets_done(struct secrets *all)
     arena_done(&all->arena);
 }
 
-/* The list is read once, for the first secret that is named. */
+/* The list of secrets is read once, for the first reference to a secret. */
 static bool outside_is_kept(struct store *s, struct secrets *all, struct str name, bool *ret,
                             struct err *err)
 {
@@ -36,7 +36,7 @@ static bool outside_is_kept(struct store *s, struct secrets *all, struct str nam
     return true;
 }
 
-/* Kept, and sealed under the key of this node. */
+/* The secret must exist and be sealed under the key of this node. */
 static bool check_secret(struct store *s, struct secrets *all, const struct config_reference *r,
                          struct problem_list *problems, struct err *err)
 {
@@ -63,7 +63,7 @@ static bool check_secret(struct store *s, struct secrets *all, const struct conf
     return true;
 }
 
-/* A variable or a file: read as it would be read when it is used. */
+/* A variable or a file: read as it would be read in use. */
 static void check_here(const char *file, const struct config_reference *r,
                        struct problem_list *problems)
 {

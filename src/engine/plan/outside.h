@@ -1,7 +1,7 @@
-/* outside.h - what a configuration names and only a node can have: secrets, environment
+/* outside.h - checks what a configuration refers to outside of its text: secrets, environment
  * variables, files.
  *
- * `waybill check` sees a file alone and cannot know them; whoever makes a version live asks
+ * `waybill check` sees only the file and cannot know them; whoever puts a version into force checks
  * here.
  *
  * Threads: any that may block.
@@ -15,8 +15,7 @@
 
 struct store;
 
-/* Add a problem, with its place and remedy, for everything in the tree that is not there.
- * `file` is where relative paths start.  False: the store cannot be asked.  No message holds a
- * value. */
+/* Adds a problem, with place and remedy, for every reference in the tree that does not resolve.
+ * `file` is where relative paths start.  False: the store failed.  No message contains a value. */
 bool outside_check(struct store *s, const struct yaml_node *root, const char *file,
                    struct problem_list *problems, struct err *err);

@@ -32,8 +32,6 @@ struct settings plan_settings(struct builder *b, const struct yaml_node *node,
                               .arena = &b->plan->arena };
 }
 
-/* A part that cannot be used: a problem of a configuration that is being checked, a broken
- * part of one that is in force.  The text is NULL when the store failed instead. */
 const char *plan_broken(struct builder *b, struct place place, const struct err *err)
 {
     if (b->problems != NULL) {
@@ -43,9 +41,9 @@ const char *plan_broken(struct builder *b, struct place place, const struct err 
     return arena_text(&b->plan->arena, str_of(err->text));
 }
 
-/* ---- words ---- */
+/* ---- name ids ---- */
 
-/* New names get words below zero, which nobody else has. */
+/* New names get negative ids, which no stored name has. */
 static void find_words(struct store *s, enum name_kind kind, const struct str *names, size_t count,
                        int64_t *ret_ids)
 {
@@ -54,7 +52,6 @@ static void find_words(struct store *s, enum name_kind kind, const struct str *n
             ret_ids[i] = -(int64_t)i - 1;
 }
 
-/* The words of `count` names that stand in structs of `size` bytes at `first`. */
 bool plan_words(struct builder *b, enum name_kind kind, const void *first, size_t size,
                 size_t count, size_t name_at, size_t word_at, struct err *err)
 {
@@ -94,7 +91,7 @@ static void index_words(struct arena *a, struct plan_index *x, const void *first
     }
 }
 
-/* The element of that word, or NULL. */
+/* The element with this name id, or NULL. */
 static const void *find_word(const struct plan_index *x, const void *first, size_t size,
                              size_t word_at, int64_t word)
 {
@@ -123,7 +120,7 @@ static bool read_handling(struct builder *b, const struct yaml_node *node,
 
     if (node == NULL || node->kind != YAML_MAP)
         return true;
-    if (settings_has(&s, "priority")) { /* not its fallback: the type may say something */
+    if (settings_has(&s, "priority")) { /* no default here: the type may set it */
         if (!settings_text(&s, "priority", &prio, err))
             return false;
         h->prio = str_is(prio, "high") ? PRIO_HIGH : str_is(prio, "low") ? PRIO_LOW : PRIO_NORMAL;
@@ -137,7 +134,7 @@ static int plan_by_name(const void *a, const void *b)
     return str_cmp(((const struct plan_type *)a)->name, ((const struct plan_type *)b)->name);
 }
 
-/* Asked for as attributes, so that a document without them is no failure. */
+/* Compiled as attributes, so that a document without them is no failure. */
 static bool compile_attributes(struct yaml_node *first, struct extractor **ret, struct err *err)
 {
     struct yaml_node label = { .kind = YAML_SCALAR, .text = STR("attributes") };
@@ -156,7 +153,7 @@ static bool compile_key(const struct yaml_node *by, struct extractor **ret, stru
     return compile_attributes(&key, ret, err);
 }
 
-/* What this build cannot extract was named in a warning, and is left out. */
+/* Expressions that this build cannot extract were reported in a warning and are skipped. */
 static struct extractor *build_search(struct arena *a, const struct yaml_node *type)
 {
     const struct yaml_node *search = yaml_get(type, "search");
@@ -270,7 +267,7 @@ static enum doubt_policy plan_doubt_of(struct str word)
     return DOUBT_RESEND;
 }
 
-/* Of a zone that is not known here nobody can say when it opens: its deliveries wait. */
+/* If the time zone is unknown on this node, the window never opens and deliveries wait. */
 static void build_windows(struct builder *b, struct window_maker *windows,
                           const struct config_entry *c, struct plan_system *s)
 {
@@ -312,8 +309,8 @@ static bool build_order(struct builder *b, const struct settings *own, const str
                                            : ORDER_NONE;
     s->on_dead = str_is(on_dead, "skip") ? ORDER_SKIP : ORDER_STOP;
     b->plan->ordered = b->plan->ordered || s->order != ORDER_NONE;
-    /* What this build cannot extract was named in a warning: without a key the order is that of
-     * the receiver, which is stricter. */
+    /* A key that this build cannot extract was reported in a warning.  Without a key the order is
+     * that of the receiver, which is stricter. */
     if (s->order == ORDER_KEY && by != NULL && !compile_key(by, &s->order_by, &why))
         s->order_by = NULL;
     return true;
@@ -422,7 +419,7 @@ static const struct plan_endpoint *endpoint_named(const struct plan *p, struct s
 
 /* ---- steps ---- */
 
-/* A bare value is the first option of its step: written out as the map it stands for. */
+/* Expands a bare value, which is the first option of its step, to a map. */
 static const struct yaml_node *as_map(struct arena *a, const struct yaml_node *value,
                                       const struct option *keys)
 {
@@ -510,7 +507,7 @@ void plan_steps(struct builder *b, const struct yaml_node *list, struct plan_rou
         r->step_count++;
         if (ok)
             continue;
-        if (err.kind == ERR_LIMIT) /* validated, kept, and named in a warning already */
+        if (err.kind == ERR_LIMIT) /* planned, and reported in a warning already */
             r->broken = arena_text(a, str_of(err.text));
         else
             r->broken = plan_broken(b, n->place, &err);

@@ -1,12 +1,11 @@
-/* plan.h - a configuration, ready to run: everything compiled, one immutable snapshot.
+/* plan.h - a compiled configuration: one immutable snapshot.
  *
- * Extractors of gateways, the routing table, the steps of routes, endpoints with their
- * connectors.  A document is walked with the plan of the version under which it was
- * accepted; settings of endpoints and systems are always those of the newest plan
- * (dispatch.h).
+ * Holds the extractors of gateways, the routing table, the steps of routes, and endpoints with
+ * their connectors.  A document runs with the plan of the version under which it was accepted;
+ * settings of endpoints and systems are always those of the newest plan (dispatch.h).
  *
- * What cannot be used (a secret that is missing now) does not keep the node from starting:
- * the endpoint says why in `broken`, and its deliveries wait.
+ * An endpoint that cannot be used (a secret is missing) does not keep the node from starting:
+ * `broken` says why, and its deliveries wait.
  *
  * Threads: never changed after plan_build(); ref and unref from any.
  */
@@ -35,7 +34,7 @@
 
 struct store;
 
-/* What order_by finds is the attribute of this name. */
+/* The attribute under which the result of order_by is found. */
 #define PLAN_KEY STR("key")
 
 enum plan_order { ORDER_NONE, ORDER_RECEIVER, ORDER_KEY };
@@ -76,19 +75,19 @@ struct plan_step {
     struct extractor *extractor;    /* ROUTE */
     struct str reason;              /* DROP; may be empty */
     const struct plan_batch *batch; /* BATCH */
-    const struct template *by;      /* one batch for each value; NULL: no more than usual */
+    const struct template *by;      /* splits the batch by value; NULL: not split */
 };
 
-/* How a document of a route or type is handled; 0: not said. */
+/* How a document of a route or type is handled; 0: not set. */
 struct plan_handling {
     int64_t prio;
-    int64_t expires_us, delay_us; /* since it was received */
+    int64_t expires_us, delay_us; /* since the document was received */
 };
 
 struct plan_type {
     struct str name;
     struct plan_handling handling;
-    struct extractor *search; /* attributes by which its documents are found; NULL: none */
+    struct extractor *search; /* extracts search attributes; NULL: none */
 };
 
 struct plan_route {
@@ -97,21 +96,21 @@ struct plan_route {
     struct plan_handling handling;
     const struct plan_step *steps;
     size_t step_count;
-    const char *broken; /* a step this build cannot run; NULL: none */
+    const char *broken; /* why a step cannot run; NULL: all can */
 };
 
-/* What documents are gathered into. */
+/* A kind of batch. */
 struct plan_batch {
     struct str name;
     int64_t word;
-    const struct batch_schedule *at;             /* NULL: no times */
-    int64_t members_most, bytes_most, age_us;    /* age_us 0: any */
+    const struct batch_schedule *at;             /* NULL: no schedule */
+    int64_t members_most, bytes_most, age_us;    /* age_us 0: no limit */
     const struct template *by, *header, *footer; /* NULL: none */
     struct str separator, root, type;
     enum join_kind join;
-    int64_t receiver; /* of an empty one; a word, 0: none */
+    int64_t receiver; /* of an empty batch; a name id, 0: none */
     bool empty_send, missed_each, bad_all;
-    struct plan_route chain; /* of what it becomes; under its name and word */
+    struct plan_route chain; /* the steps of the batch's document; with the batch's name and id */
 };
 
 struct plan_gateway {
@@ -129,7 +128,7 @@ struct plan_retention {
     struct str archive; /* a folder; empty: none */
 };
 
-/* Found by their words: places plus one, 0 is empty. */
+/* A hash table by name id; entries are positions plus one, 0: empty. */
 struct plan_index {
     uint32_t *at;
     size_t slots;
@@ -144,46 +143,45 @@ struct plan {
     struct plan_endpoint *endpoints;
     struct plan_route *routes;
     struct plan_gateway *gateways;
-    struct plan_type *types; /* by name; none when no type says how it is handled or found */
+    struct plan_type *types; /* sorted by name; empty when no type is handled or searched */
     struct plan_batch *batches;
     size_t batch_count;
     size_t type_count;
     size_t system_count, endpoint_count, route_count, gateway_count;
     struct plan_retention retention;
-    bool ordered; /* some system is: documents are numbered */
+    bool ordered; /* a system is ordered: documents get sequence numbers */
     struct plan_alerts alerts;
     struct plan_index systems_by_word, endpoints_by_word, gateways_by_word;
     struct arena arena;
 };
 
-/* Blocks on the store (words, secrets).  Problems of the configuration itself are added to
- * `problems` when it is given; else they make parts broken.  False: the store failed, or
- * there were problems. */
+/* Blocks on the store (name ids, secrets).  Problems are added to `problems` if given; else they
+ * make parts broken.  False: the store failed, or there were problems. */
 bool plan_build(struct config *config, int64_t version, const struct connectors *connectors,
                 struct store *store, struct problem_list *problems, struct plan **ret,
                 struct err *err);
-/* As plan_build(), of a configuration that is only asked and never in force: nothing is
- * stored.  Names that are new have words below zero; its version is 0. */
+/* As plan_build(), for a configuration that never comes into force: nothing is stored.  New names
+ * get negative ids; the version is 0. */
 bool plan_build_apart(struct config *config, const struct connectors *connectors,
                       struct store *store, struct problem_list *problems, struct plan **ret,
                       struct err *err);
 struct plan *plan_ref(struct plan *p);
 void plan_unref(struct plan *p); /* NULL is fine */
 
-/* Nothing is routed: documents rest as received. */
+/* No routes: documents stay as they were received. */
 static inline bool plan_is_idle(const struct plan *p)
 {
     return p->route_count == 0;
 }
 
-/* How a document of this type is handled on this route: the route's own wins. */
+/* How a document of this type is handled on this route: the route overrides the type. */
 struct plan_handling plan_handling_of(const struct plan *p, const struct plan_route *r,
                                       struct str type);
 
-/* What finds the search attributes of documents of this type; NULL: it has none. */
+/* Extracts the search attributes of documents of this type; NULL: none. */
 const struct extractor *plan_search_of(const struct plan *p, struct str type);
 
-/* NULL: this configuration has none of that word. */
+/* Lookup by name id; NULL: not in this configuration. */
 const struct plan_system *plan_system_find(const struct plan *p, int64_t word);
 const struct plan_system *plan_system_named(const struct plan *p, struct str name); /* slower */
 const struct plan_endpoint *plan_endpoint_find(const struct plan *p, int64_t word);

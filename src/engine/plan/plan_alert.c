@@ -7,7 +7,7 @@
 
 enum { VALUE_MOST = 8192 };
 
-/* The first thing that is wrong; what follows is read all the same. */
+/* Keeps the first error; the rest is read all the same. */
 struct reader {
     const struct settings *base;
     struct plan_alerts *out;
@@ -38,7 +38,7 @@ static struct settings plan_alert_settings_of(const struct reader *r, const stru
 
 /* ---- rules ---- */
 
-/* The settings of a rule; a bare word in their place is `off`. */
+/* The settings of a rule; a scalar in their place means `off`. */
 static struct settings plan_alert_rule_of(const struct settings *all, const char *key,
                                           bool *ret_off)
 {
@@ -64,7 +64,7 @@ static bool read_scale(const struct settings *s, struct plan_alerts *a, struct e
 
     if (!read_marks(s, out, err) || !settings_duration(s, "for", &calm_us, err))
         return false;
-    /* the sign is turned: little is what it is about */
+    /* negated: the alert is about too little work */
     *in = (struct alert_rule){ .high = -out->low, .low = -out->low - 1, .after_us = calm_us };
     return true;
 }
@@ -174,7 +174,7 @@ static void read_silences(struct reader *r, const struct config *config,
 
 /* ---- targets ---- */
 
-/* Those that a notice has by itself, and the framing, which is the client's. */
+/* Headers that the notice sets itself, and those of HTTP framing. */
 static bool plan_alert_is_ours(struct str name)
 {
     static const char *const ours[] = { "content-length", "content-type", "transfer-encoding",

@@ -1,7 +1,7 @@
-/* plan_alert.h - the `alerts` section of a configuration, ready to run: rules and targets.
+/* plan_alert.h - the compiled `alerts` section of a configuration: rules and targets.
  *
- * Part of a plan: everything hangs on its arena.  A target that cannot be used (a secret that is
- * missing now) says so in `broken`, and its notices wait.
+ * Part of a plan; everything is on its arena.  A target that cannot be used (a secret is missing)
+ * says why in `broken`, and its notices wait.
  */
 #pragma once
 
@@ -27,7 +27,7 @@ struct alert_target {
     const char *broken; /* NULL: it can be used */
 };
 
-/* Something must come in at least this often. */
+/* A gateway that must receive something at least this often. */
 struct alert_silence {
     struct str gateway;
     int64_t after_us;
@@ -44,8 +44,8 @@ struct plan_alerts {
     size_t target_count;
 };
 
-/* `base` has what finds secrets, and the arena.  False: *err says what is wrong, *ret_place where;
- * then *ret has what can be used. */
+/* `base` has the secret lookup and the arena.  False: *err and *ret_place say what is wrong and
+ * where; *ret then has the usable rest. */
 bool plan_alerts_build(const struct config *config, const struct settings *base,
                        struct plan_alerts *ret, struct place *ret_place, struct err *err);
 

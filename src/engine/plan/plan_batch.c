@@ -89,7 +89,8 @@ static bool read_policies(struct builder *b, const struct settings *s, struct pl
            settings_duration(s, "age", &to->age_us, err);
 }
 
-/* One whose times nobody knows here (a zone) still closes by its limits, and by hand. */
+/* A batch whose schedule cannot be computed here (unknown time zone) still closes by its limits and
+ * by hand. */
 static void build_batch(struct builder *b, const struct yaml_node *node, struct plan_batch *to)
 {
     struct settings s = plan_settings(b, node, NULL, grammar_batch);

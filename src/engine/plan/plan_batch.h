@@ -3,7 +3,7 @@
 
 #include "engine/plan/plan_build.h"
 
-/* Before the routes, after systems and endpoints. */
+/* Call after systems and endpoints, before the routes. */
 bool plan_batches(struct builder *b, struct err *err);
 bool plan_join_step(struct builder *b, const struct yaml_node *map, const struct option_kind *kind,
                     struct plan_step *step, struct err *err);

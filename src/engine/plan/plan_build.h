@@ -1,4 +1,4 @@
-/* plan_build.h - a plan while it is built (plan.c), for the files that build parts of it. */
+/* plan_build.h - the builder of plan.c, for the files that build parts of a plan. */
 #pragma once
 
 #include "core/settings.h"
@@ -9,18 +9,18 @@ struct builder {
     struct plan *plan;
     const struct connectors *connectors;
     struct store *store;
-    struct problem_list *problems; /* NULL: what cannot be used is broken */
-    bool apart;                    /* nothing is stored */
+    struct problem_list *problems; /* NULL: parts that cannot be used become broken */
+    bool apart;                    /* plan_build_apart(): nothing is stored */
     bool bad;                      /* a problem was added */
 };
 
 struct settings plan_settings(struct builder *b, const struct yaml_node *node,
                               const struct option *common, const struct option *own);
-/* A part that cannot be used: a problem of a configuration that is being checked, a broken part of
- * one that is in force. */
+/* Reports a part that cannot be used: as a problem when a configuration is being checked.  Returns
+ * the text for `broken`, on the arena. */
 const char *plan_broken(struct builder *b, struct place place, const struct err *err);
 
-/* The words of `count` names that stand in structs of `size` bytes at `first`. */
+/* Finds or stores the name ids of `count` names in structs of `size` bytes at `first`. */
 bool plan_words(struct builder *b, enum name_kind kind, const void *first, size_t size,
                 size_t count, size_t name_at, size_t word_at, struct err *err);
 

@@ -9,7 +9,8 @@
 #include "store/road/retain_days.h"
 #include "store/store.h"
 
-/* Leaves *ret alone when the key is not set and has no fallback; `never` is `never`. */
+/* Leaves *ret alone when the key is not set and has no default; *ret is `never` when its value is
+ * the word never. */
 static bool plan_retain_read_us(const struct settings *s, const char *key, int64_t never,
                                 int64_t *ret, struct err *err)
 {

@@ -1,8 +1,7 @@
-/* plan_retain.h - how long documents are kept, as a configuration says: its part of plan_build().
- */
+/* plan_retain.h - retention rules of a plan: its part of plan_build(). */
 #pragma once
 
 #include "engine/plan/plan.h"
 
-/* When the words of types are known. */
+/* Call when the name ids of types are known. */
 bool plan_build_retention(struct plan *p, struct store *store, struct err *err);

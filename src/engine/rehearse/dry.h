@@ -1,9 +1,8 @@
-/* dry.h - where a document would go: extract and route, without storing or sending it.
+/* dry.h - where a document would go: extracts and routes it without storing or sending it.
  *
- * The plan in force is asked as for a document that comes in now; steps are named and not
- * run.
+ * Uses the plan in force, as for a document that arrives now.  Steps are listed, not run.
  *
- * Threads: any that may compute.
+ * Threads: any; computes, does not block.
  */
 #pragma once
 
@@ -21,8 +20,8 @@ struct road;
 
 struct dry_request {
     struct str gateway;
-    struct str body, name; /* name: of the file; empty: none */
-    struct str head;       /* fields of the request, as they are stored: "Name: value\n" ... */
+    struct str body, name; /* name: the file's; empty: none */
+    struct str head;       /* header fields in stored form: "Name: value\n" ... */
 };
 
 enum { DRY_STEPS_MOST = 64, DRY_DELIVERIES_MOST = 256 };
@@ -31,11 +30,11 @@ struct dry_delivery {
     struct str endpoint, system;
 };
 
-/* Texts hang on the arena, or live as long as the store. */
+/* Texts are on the arena, or live as long as the store. */
 struct dry_result {
-    int64_t config; /* the version that was asked */
+    int64_t config; /* the version in force */
     struct facts facts;
-    struct str route; /* ptr NULL: there is none */
+    struct str route; /* ptr NULL: none */
     struct str steps[DRY_STEPS_MOST];
     size_t step_count;
     struct dry_delivery deliveries[DRY_DELIVERIES_MOST];

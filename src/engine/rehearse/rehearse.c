@@ -18,41 +18,41 @@ const char *const rehearse_kinds[REHEARSE_KINDS] = {
     [REHEARSE_REJECTED] = "rejected",   [REHEARSE_ACCEPTED] = "accepted",
 };
 
-/* Where a walk came to. */
+/* The result of a walk. */
 struct walked {
     struct flight *flight;
-    struct str batch; /* that it joined; ptr NULL: none */
+    struct str batch; /* the batch it joined; ptr NULL: none */
     struct str receiver;
-    const struct plan_route *route; /* by which it did */
+    const struct plan_route *route; /* the route by which it joined */
 };
 
-/* One document that is rehearsed. */
+/* One document being rehearsed. */
 struct scene {
     struct road *road;
     const struct rehearse_order *order;
     const struct document *doc;
     struct arena *arena;
-    struct plan *old;                 /* that it is compared with; a reference */
-    const struct plan_batch *made_by; /* of that plan: it is what this batch became */
+    struct plan *old;                 /* the plan to compare with; a reference */
+    const struct plan_batch *made_by; /* the batch of `old` that built the document; NULL: none */
     struct walked was, would;
-    char why[VERDICT_MESSAGE_MOST]; /* set: it cannot be rehearsed */
+    char why[VERDICT_MESSAGE_MOST]; /* why it cannot be rehearsed; empty: it can */
 };
 
 /* ---- walks ---- */
 
-/* All bytes of a small one; of a large one as many as are extracted from. */
+/* Loads all bytes of a small document; of a large one only as many as extraction reads. */
 static bool rehearse_load_bytes(const struct scene *s, struct flight *f, struct err *err)
 {
     int64_t size = s->doc->source.size;
 
     if (size == 0)
         return true;
-    if (s->was.flight != NULL && size <= SEGMENT_PAYLOAD_MOST) /* they were read already */
+    if (s->was.flight != NULL && size <= SEGMENT_PAYLOAD_MOST) /* the first walk has read them */
         return buf_append(&f->variants[0].buf, buf_view(&s->was.flight->variants[0].buf), err);
     return bytes_peek(f, EXTRACT_BYTES_MOST, err);
 }
 
-/* Bytes between two steps, which neither anybody nor a batch would have got. */
+/* Frees intermediate variants that no delivery and no batch would get. */
 static void rehearse_drop_unused(struct flight *f)
 {
     for (size_t i = 1; i < f->variant_count; i++) {
@@ -76,7 +76,8 @@ static void note_batch(const struct scene *s, struct walked *w)
     w->route = f->route;
 }
 
-/* A member of `join: each` goes through the steps of its batch as it came, once that has closed. */
+/* A member of `join: each` goes through the steps of its batch with its received bytes, as it does
+ * after the batch has closed. */
 static bool rehearse_walk_on(struct flight *f)
 {
     for (size_t i = 1; i < f->variant_count; i++)
@@ -90,7 +91,7 @@ static bool rehearse_walk_on(struct flight *f)
     return walk_only(f);
 }
 
-/* What comes of one whose bytes cannot be read is not known. */
+/* Walks; if the bytes cannot be read, the result is unknown and `why` is set. */
 static void rehearse_run(struct scene *s, struct walked *w)
 {
     struct flight *f = w->flight;
@@ -118,8 +119,8 @@ static bool same_name(struct str a, struct str b)
     return a.len == b.len && str_eq(a, b);
 }
 
-/* Whether the walk came to what the row says; a member that has to wait for its batch has the route
- * by which it joined. */
+/* Whether the walk gives what the row says.  A member that waits for its batch has the route by
+ * which it joined. */
 static bool is_as_stored(const struct walked *w, const struct flight *stored,
                          const struct document *d)
 {
@@ -138,7 +139,7 @@ static bool has_run(const struct document *d)
     return d->route != 0 || d->sender != 0 || d->receiver != 0 || d->type != 0 || d->facts.len > 0;
 }
 
-/* The version that it ran with; one that routes nothing left it to the next. */
+/* The plan that the document ran with; a version without routes left it to the newest. */
 static struct plan *rehearse_plan_of(struct road *r, const struct document *d, struct err *err)
 {
     struct plan *p = road_plan_of(r, d->config, err);
@@ -149,8 +150,8 @@ static struct plan *rehearse_plan_of(struct road *r, const struct document *d, s
     return road_plan(r);
 }
 
-/* `given`: it starts at the router with the facts of its row, or with the steps of its batch when
- * it had come so far.  What a batch became has no other facts. */
+/* `given`: start at the router with the facts of the row, or with the steps of its batch if it had
+ * joined one.  The document of a batch always starts so: it has no other facts. */
 static bool walk_with(struct scene *s, struct plan *plan, bool given, struct walked *ret,
                       struct err *err)
 {
@@ -176,8 +177,8 @@ static bool walk_with(struct scene *s, struct plan *plan, bool given, struct wal
     return true;
 }
 
-/* What happened to it, worked out again.  When that does not come to what its row says, and
- * it does with the facts of the row, these were given by a person. */
+/* Repeats the original run.  If the result does not match the row, but does with the facts of the
+ * row, a person gave these facts. */
 static bool walk_was(struct scene *s, bool *ret_given, struct err *err)
 {
     struct walked again = { 0 };
@@ -206,7 +207,7 @@ static bool walk_was(struct scene *s, bool *ret_given, struct err *err)
     return ok;
 }
 
-/* ---- what came of a walk ---- */
+/* ---- results of a walk ---- */
 
 static struct rehearse_delivery rehearse_bytes_of(const struct flight *f, const struct variant *v)
 {
@@ -231,7 +232,7 @@ static struct rehearse_delivery delivery_of(const struct flight *f, const struct
     return d;
 }
 
-/* No name of an endpoint has a space in it. */
+/* The name "batch NAME" cannot collide: endpoint names have no spaces. */
 static struct rehearse_delivery joining_of(const struct walked *w)
 {
     const struct flight *f = w->flight;
@@ -242,7 +243,7 @@ static struct rehearse_delivery joining_of(const struct walked *w)
     return d;
 }
 
-/* The steps of a batch that it joined are not another route. */
+/* The steps of a batch that the document joined do not count as another route. */
 static const struct plan_route *route_of(const struct walked *w)
 {
     const struct flight *f = w->flight;
@@ -274,7 +275,8 @@ static struct rehearse_way way_of(const struct walked *walked, struct arena *a)
     return w;
 }
 
-/* Its gateway, or the batch that became it, is gone, or the gateway takes less. */
+/* Whether the proposed plan would refuse the document: its gateway or batch is gone, or the
+ * gateway's size limit is lower. */
 static void ask_door(const struct scene *s, struct rehearse_way *w)
 {
     const struct plan *p = s->order->proposed;
@@ -321,7 +323,7 @@ static bool same_bytes(const struct rehearse_delivery *a, const struct rehearse_
            (a->bytes.ptr != NULL && b->bytes.ptr != NULL && str_eq(a->bytes, b->bytes));
 }
 
-/* Every option of `a` that is not one of all endpoints stands in `b` too. */
+/* Every option of `a` that is not common to all endpoints is the same in `b`. */
 static bool has_options(const struct config_endpoint *a, const struct config_endpoint *b)
 {
     for (const struct yaml_node *n = a->node->first; n != NULL; n = n->next) {
@@ -341,7 +343,7 @@ static bool same_definition(const struct config_endpoint *a, const struct config
     return str_is(str_of(a->kind), b->kind) && has_options(a, b) && has_options(b, a);
 }
 
-/* The delivery of `w` to the same endpoint and system that no other one was matched with. */
+/* A delivery of `w` to the same endpoint and system that is not matched yet. */
 static const struct rehearse_delivery *
 rehearse_partner(const struct rehearse_way *w, const struct rehearse_delivery *d, bool *taken)
 {
@@ -393,7 +395,7 @@ static void rehearse_compare(struct rehearse_difference *d, struct arena *a)
     if (would->code.ptr == NULL && was->code.ptr != NULL)
         d->kinds |= 1U << REHEARSE_ACCEPTED;
     if (str_is(would->code, "refused"))
-        return; /* it does not come so far */
+        return; /* it would be refused: nothing else to compare */
     if (!same_facts(&was->facts, &would->facts))
         d->kinds |= 1U << REHEARSE_EXTRACTED;
     if (was->route.ptr != NULL && would->route.ptr != NULL && !str_eq(was->route, would->route))
@@ -412,7 +414,7 @@ static const struct yaml_node *batch_key(const struct scene *s, const struct pla
     return yaml_get(yaml_get(all, arena_text(s->arena, b->name)), key);
 }
 
-/* Whether the same members would become the same bytes, of the same type and part. */
+/* Whether the same members would be joined to the same bytes, of the same type and part. */
 static bool is_made_alike(const struct scene *s, const struct plan_batch *old,
                           const struct plan_batch *new)
 {
@@ -429,7 +431,7 @@ static bool is_made_alike(const struct scene *s, const struct plan_batch *old,
            same_name(old->type, new->type) && old->join == new->join;
 }
 
-/* A document that a batch became is not made again of its members. */
+/* The document of a batch is not built again: skip it if it would be built differently. */
 static void ask_batch(struct scene *s)
 {
     int64_t name = s->doc->gateway;
@@ -475,7 +477,7 @@ static bool walk_both(struct scene *s, struct err *err)
     return s->why[0] != '\0' || walk_with(s, s->order->proposed, given, &s->would, err);
 }
 
-/* Bytes as they came, to be compared with those that a step made. */
+/* Loads the received bytes, to compare them with bytes that a step made. */
 static bool load_received(struct flight *f, struct err *err)
 {
     if (f->joins == f->variants)
@@ -486,7 +488,7 @@ static bool load_received(struct flight *f, struct err *err)
     return true;
 }
 
-/* False: who asks has no room for more. */
+/* False: the caller has no room for more. */
 static bool rehearse_tell(struct scene *s)
 {
     struct rehearse_difference d = { .document = s->doc,
@@ -498,7 +500,7 @@ static bool rehearse_tell(struct scene *s)
     return d.kinds == 0 || s->order->found(s->order->arg, &d);
 }
 
-/* Bytes that are gone or damaged are no failure of the rehearsal. */
+/* A missing or damaged payload is a fact about the document, not a failure of the rehearsal. */
 static bool is_of_document(const struct err *err)
 {
     return err->kind == ERR_PERMANENT || err->kind == ERR_CONFIG || err->kind == ERR_LIMIT;
@@ -553,7 +555,7 @@ static bool rehearse_one(struct road *r, const struct rehearse_order *o, const s
     return ok;
 }
 
-/* ---- a portion ---- */
+/* ---- a page of documents ---- */
 
 static bool rehearse_page(struct road *r, const struct rehearse_order *o,
                           struct rehearse_result *ret, bool *ret_room, struct err *err)

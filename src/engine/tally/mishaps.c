@@ -23,11 +23,11 @@ struct entry {
     int64_t count, first_us, last_us;
 };
 
-/* How much of a kind is said. */
+/* Limits log lines per kind. */
 struct kind {
     char code[CODE];
-    int64_t object;  /* a word */
-    int64_t full_us; /* monotonic: when all of SAID_AT_ONCE may be said again */
+    int64_t object;  /* a name id */
+    int64_t full_us; /* monotonic: when SAID_AT_ONCE lines may be logged at once again */
     int64_t more;
 };
 
@@ -87,7 +87,7 @@ void mishaps_note(struct mishaps *m, const char *code, const char *kind, struct 
     (void)pthread_mutex_unlock(&m->mutex);
 }
 
-/* With the table full, the one that has been silent for longest makes room. */
+/* When the table is full, the kind that has been silent longest is replaced. */
 static struct kind *mishaps_kind_of(struct mishaps *m, struct str code, int64_t object)
 {
     struct kind *oldest = &m->kinds[0];
@@ -127,7 +127,7 @@ bool mishaps_may_say(struct mishaps *m, struct str code, int64_t object, int64_t
     return may;
 }
 
-/* What could not be written is kept, and counted on. */
+/* Merges entries that could not be written back into the table. */
 static void mishaps_take_back(struct mishaps *m, const struct entry *list, size_t count)
 {
     (void)pthread_mutex_lock(&m->mutex);

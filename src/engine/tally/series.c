@@ -45,7 +45,7 @@ void series_free(struct series *s)
     free(s);
 }
 
-/* ---- looking ---- */
+/* ---- sampling ---- */
 
 static void series_add(struct ring *r, int64_t wall_us, const int64_t delta[static SERIES_NAMES],
                        int64_t waiting)
@@ -67,7 +67,7 @@ static void series_note(struct series *s, int64_t wall_us,
 {
     int64_t delta[SERIES_NAMES] = { 0 };
 
-    /* A counter that went with its gateway takes its total along: that is no work undone. */
+    /* A counter removed with its gateway lowers the total: that is no negative work. */
     for (int i = 0; i < SERIES_NAMES; i++)
         if (totals[i] > s->now.total[i])
             delta[i] = totals[i] - s->now.total[i];

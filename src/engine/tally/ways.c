@@ -34,7 +34,7 @@ static uint64_t ways_key_of(enum way_kind kind, int64_t from, int64_t to)
     return (uint64_t)kind << 2 * NAME_BITS | (uint64_t)from << NAME_BITS | (uint64_t)to;
 }
 
-/* Slots are taken and never given back: whoever sees a key sees it for ever. */
+/* Slots are never released, so a key that a thread has seen stays valid without a lock. */
 static struct slot *ways_slot_of(struct ways *w, uint64_t key)
 {
     size_t at = (size_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> 32) % SLOTS;

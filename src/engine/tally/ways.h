@@ -1,10 +1,9 @@
 /* ways.h - how often documents went which way on this node, for the map.
  *
- * Counted on the way, each with one relaxed addition; the housekeeper looks each 10 seconds, so
- * that the rate of the last minute is known.  Bounded: WAYS_MOST pairs are known, others are not
- * counted.
+ * Each count is one relaxed addition.  The housekeeper samples every 10 seconds for the rate of the
+ * last minute.  Bounded: WAYS_MOST pairs; others are not counted.
  *
- * Threads: ways_count() from any; ways_look() is the housekeeper's; ways_list() from any.
+ * Threads: ways_count() and ways_list() from any; ways_look() on the housekeeper's thread.
  */
 #pragma once
 
@@ -25,15 +24,15 @@ struct ways;
 struct ways *ways_new(void);
 void ways_free(struct ways *w); /* NULL is fine */
 
-/* From and to are words (store.h); of which one is 0 is not counted. */
+/* From and to are name ids (store.h); a pair with a 0 is not counted. */
 void ways_count(struct ways *w, enum way_kind kind, int64_t from, int64_t to);
 void ways_look(struct ways *w);
 
 struct way_seen {
     enum way_kind kind;
     int64_t from, to, total;
-    int64_t lately; /* within the last WAYS_LOOKS looks */
+    int64_t lately; /* within the last WAYS_LOOKS samples */
 };
 
-/* All there are, at most WAYS_MOST. */
+/* All pairs, at most WAYS_MOST. */
 size_t ways_list(struct ways *w, struct way_seen *ret);

@@ -12,7 +12,7 @@
 
 enum { IDLE_US = 60 * CLOCK_S };
 
-/* A thread that ended keeps its place until the next one takes it, or pool_free. */
+/* An ended thread keeps its place, to be joined, until another takes it or pool_free(). */
 enum place_state { PLACE_EMPTY, PLACE_RUNNING, PLACE_ENDED };
 
 struct place {
@@ -23,10 +23,10 @@ struct place {
 
 struct pool {
     pthread_mutex_t mutex;
-    pthread_cond_t filled; /* a job came, or the end */
-    pthread_cond_t ended;  /* the last thread left */
+    pthread_cond_t filled; /* signalled: a job was queued, or the pool ends */
+    pthread_cond_t ended;  /* signalled: the last thread ended */
     struct pool_job *first, **end;
-    size_t queued, idle, running; /* jobs that wait; threads that wait; all threads */
+    size_t queued, idle, running; /* waiting jobs; idle threads; all threads */
     bool stopping;
     size_t most;
     struct place places[];
@@ -45,7 +45,7 @@ struct pool *pool_new(size_t most)
     return p;
 }
 
-/* With the mutex held.  False: nothing to do for a minute, or ever again. */
+/* With the mutex held.  False: idle for a minute, or the pool ends. */
 static bool wait_for_job(struct pool *p)
 {
     int64_t until_us = clock_mono_us() + IDLE_US;
@@ -89,8 +89,8 @@ static void *pool_main(void *arg)
     return NULL;
 }
 
-/* With the mutex held.  A system that has no thread left for us is bad luck only as long
- * as we have one ourselves. */
+/* With the mutex held.  If no thread can be created, the pool works on with those it has; it must
+ * have one. */
 static void add_thread(struct pool *p)
 {
     struct place *place = p->places;
@@ -99,7 +99,7 @@ static void add_thread(struct pool *p)
         place++;
     require(place < p->places + p->most);
     if (place->state == PLACE_ENDED)
-        (void)pthread_join(place->thread, NULL); /* it has let go of the mutex */
+        (void)pthread_join(place->thread, NULL); /* it has released the mutex */
     place->pool = p;
     place->state = PLACE_EMPTY;
     if (pthread_create(&place->thread, NULL, pool_main, place) == 0) {

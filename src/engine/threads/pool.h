@@ -1,8 +1,8 @@
 /* pool.h - threads for calls that block: files, polls, large bodies.
  *
- * A job is embedded in its owner's object.  Threads are made when they are needed, up to
- * `most`, and end when idle for a minute.  Nothing is refused: owners bound how much they
- * give (per system its concurrency, and the engine a quarter of all threads).
+ * A job is embedded in its owner's object.  Threads are created on demand, up to `most`, and end
+ * when idle for a minute.  Nothing is refused: owners bound what they submit (per system its
+ * concurrency, and the engine a quarter of all threads).
  *
  * Threads: submit from any; run() on a pool thread.
  */
@@ -19,5 +19,5 @@ struct pool_job {
 
 struct pool *pool_new(size_t most);
 void pool_submit(struct pool *p, struct pool_job *job);
-/* Waits until everything that was submitted has run, also what that submits. */
+/* Waits until every submitted job has run, and every job that those submit. */
 void pool_free(struct pool *p);

@@ -19,15 +19,14 @@
 enum {
     EVENTS = 256,
     SOCKETS_FIRST = 256,
-    REST_US = 60 * CLOCK_S, /* without work for so long, connections are closed */
+    REST_US = 60 * CLOCK_S, /* connections are closed after this long without work */
 };
 
-/* What epoll watches for libcurl.  A connection that libcurl puts away for later stays in
- * epoll as it is: mostly it is back before anything happens on it, and two system calls
- * are saved for each request. */
+/* What epoll watches for libcurl.  A connection that libcurl parks for reuse stays registered:
+ * mostly it is used again before an event arrives, which saves two system calls per request. */
 struct sock {
     unsigned want, have; /* EPOLLIN, EPOLLOUT */
-    bool own;            /* ours: we are told before it is closed */
+    bool own;            /* opened through on_opened(): its close is reported */
 };
 
 struct transfer_hub {
@@ -44,11 +43,11 @@ struct transfer_hub {
 
     struct profile *profiles[PROFILE_BUCKETS];
     size_t profile_count, idle_count;
-    struct handle *active; /* under way, doubly linked */
+    struct handle *active; /* active transfers, doubly linked */
     size_t active_count, over_count;
     struct transfer *waiting, **waiting_end;
 
-    pthread_mutex_t mutex; /* for what follows */
+    pthread_mutex_t mutex; /* guards the fields below */
     struct transfer *given, **given_end;
     struct feed *fed;
     bool asleep, stopping;
@@ -85,12 +84,12 @@ static void transfer_on_closed(void *arg, curl_socket_t fd)
     struct transfer_hub *h = arg;
 
     require(sock_at(h, fd)->own);
-    *sock_at(h, fd) = (struct sock){ 0 }; /* epoll forgets it with the last descriptor */
+    *sock_at(h, fd) = (struct sock){ 0 }; /* closing the last descriptor removes it from epoll */
     h->sock_count--;
 }
 
-/* libcurl's own descriptors, such as a resolver's, may be closed without a word: what is
- * in epoll is then not what we think. */
+/* libcurl's own descriptors, such as a resolver's, may be closed without a callback; our record of
+ * what is in epoll is then wrong. */
 static void watch(const struct transfer_hub *h, int fd, struct sock *s)
 {
     struct epoll_event ev = { .events = s->want, .data.fd = fd };
@@ -148,7 +147,7 @@ static void run_event(struct transfer_hub *h, const struct epoll_event *ev)
     int fd = ev->data.fd, what = 0, running;
     struct sock *s = sock_at(h, fd);
 
-    /* An end or an error is reported whatever is asked for. */
+    /* EPOLLERR and EPOLLHUP are reported whatever events are requested. */
     if (s->want != s->have &&
         (s->want == 0 || (ev->events & (s->want | EPOLLERR | EPOLLHUP)) == 0)) {
         watch(h, fd, s);
@@ -198,10 +197,10 @@ static void unlink_profile(struct transfer_hub *h, struct profile **at)
         handle_free(handle);
     }
     p->idle_count = 0;
-    p->stale = true; /* goes with its last transfer */
+    p->stale = true; /* freed with its last transfer */
 }
 
-/* Endpoints come and go with configurations; those nobody sends to are forgotten. */
+/* Endpoints come and go with configurations; drop the profiles that are not in use. */
 static void forget_profiles(struct transfer_hub *h)
 {
     for (size_t i = 0; i < PROFILE_BUCKETS; i++)
@@ -293,7 +292,7 @@ static void conclude(struct transfer_hub *h, struct handle *handle)
     give_handle_back(h, handle);
 }
 
-/* libcurl is done with it; a thread may still be reading its body. */
+/* libcurl has finished the transfer; a pool thread may still be reading its body. */
 static void transfer_finish(struct transfer_hub *h, struct handle *handle, CURLcode rc)
 {
     handle_answer(handle, rc);
@@ -321,7 +320,7 @@ static void transfer_transfer_start(struct transfer_hub *h, struct transfer *t)
         feed_pull(handle->feed);
 }
 
-/* Never started: the node is stopping. */
+/* Ends a transfer that was never started: the node is stopping. */
 static void transfer_refuse(struct transfer *t)
 {
     t->answer = (struct http_out_answer){ .reach = HTTP_OUT_NOT_SENT,
@@ -351,7 +350,7 @@ static void transfer_collect(struct transfer_hub *h)
     }
 }
 
-/* ---- what other threads bring ---- */
+/* ---- input from other threads ---- */
 
 static void wake_up(const struct transfer_hub *h)
 {
@@ -409,7 +408,7 @@ static void take_fed(struct transfer_hub *h, struct feed *f)
     }
 }
 
-/* Everything that came since the last look; true: the hub is stopping. */
+/* Takes everything submitted since the last round; true: the hub is stopping. */
 static bool take_given(struct transfer_hub *h)
 {
     (void)pthread_mutex_lock(&h->mutex);
@@ -446,7 +445,7 @@ static bool take_given(struct transfer_hub *h)
 
 /* ---- the thread ---- */
 
-/* How long nothing is due; 0 when something is there already. */
+/* The time-out for epoll_wait(); 0 when work is queued already. */
 static int doze(struct transfer_hub *h)
 {
     int64_t until = h->due_us;
@@ -499,8 +498,8 @@ static void open_multi(struct transfer_hub *h)
     h->due_us = INT64_MAX;
 }
 
-/* libcurl looks after idle connections only when it makes new ones.  After a minute without
- * work it starts afresh: connections, sessions and idle handles go. */
+/* libcurl checks idle connections only when it opens new ones.  After REST_US without work, drop
+ * the multi handle with its connections, sessions and idle handles. */
 static void transfer_rest(struct transfer_hub *h)
 {
     if (h->active_count > 0) {
@@ -560,7 +559,7 @@ static void *hub_main(void *arg)
         transfer_collect(h);
         transfer_rest(h);
         if (stopping && transfer_is_late(h))
-            cut_off(h); /* before the round, which is told of every end */
+            cut_off(h); /* before round(), which must see every end */
         if (h->options.round != NULL)
             h->options.round(h->options.arg);
     }

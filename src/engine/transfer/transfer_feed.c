@@ -31,7 +31,7 @@ void feed_free(struct feed *f)
     free(f);
 }
 
-/* A document that is not as long as the store says is not the document. */
+/* A document whose length differs from what the store says is damaged. */
 static bool transfer_feed_read_piece(struct feed *f, struct err *err)
 {
     struct str piece;

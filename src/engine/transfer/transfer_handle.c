@@ -11,8 +11,8 @@
 #include "core/config.h"
 
 enum {
-    READ_BYTES = 4096,      /* of an answer at once; allocated per handle under way */
-    IDLE_CONNECTION_S = 60, /* not reused after that: firewalls forget silently */
+    READ_BYTES = 4096,      /* libcurl's receive buffer; allocated per active handle */
+    IDLE_CONNECTION_S = 60, /* not reused after that: firewalls drop idle connections silently */
     KEEPALIVE_S = 30,
     EXPECT_FROM = 1 << 20, /* libcurl asks for a 100 Continue above this */
 };
@@ -75,7 +75,7 @@ bool profile_is(const struct profile *p, const struct http_out_options *o)
            str_eq(own->cert, o->cert) && str_eq(own->key, o->key);
 }
 
-/* ---- what libcurl calls ---- */
+/* ---- callbacks of libcurl ---- */
 
 static struct handle *handle_of(void *arg)
 {
@@ -106,8 +106,8 @@ static int on_close_socket(void *arg, curl_socket_t fd)
     return close(fd);
 }
 
-/* A connection is ready and the request would be written next; libcurl comes here again
- * when it is about to write it again. */
+/* Called when a connection is ready and the request is about to be written, again before each
+ * repeat. */
 static int on_ready(void *arg, char *ip, char *local_ip, int port, int local_port)
 {
     struct handle *handle = handle_of(arg);
@@ -133,7 +133,7 @@ static size_t transfer_handle_on_head(char *bytes, size_t size, size_t count, vo
 
     (void)size;
     handle->head_bytes += count;
-    /* libcurl takes a header that breaks off for a whole one. */
+    /* libcurl accepts a truncated header as whole. */
     if (count >= 5 && memcmp(bytes, "HTTP/", 5) == 0)
         handle->head_whole = false;
     else if (count <= 2 && bytes[count - 1] == '\n')
@@ -197,8 +197,8 @@ static bool set_login(CURL *e, const struct http_out_options *o)
            curl_easy_setopt(e, CURLOPT_PASSWORD, o->password.ptr) == CURLE_OK;
 }
 
-/* libcurl caches the authorities of a file for all connections, but not while it has a
- * folder of them too. */
+/* libcurl caches the certificate authorities of a file for all connections, but not when a folder
+ * of them is set too. */
 static bool transfer_handle_set_tls(CURL *e, const struct http_out_options *o)
 {
     return curl_easy_setopt(e, CURLOPT_SSL_VERIFYPEER, o->verify ? 1L : 0L) == CURLE_OK &&
@@ -273,7 +273,7 @@ struct handle *handle_new(const struct handle_host *host, struct profile *p)
     if (handle->easy != NULL && set_calls(handle) && set_numbers(handle->easy, &p->own) &&
         set_login(handle->easy, &p->own) && transfer_handle_set_tls(handle->easy, &p->own) &&
         curl_easy_setopt(handle->easy, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK &&
-        /* "" saves libcurl the look at the environment for each request. */
+        /* "" keeps libcurl from reading the environment for each request. */
         (host->has_proxy || curl_easy_setopt(handle->easy, CURLOPT_PROXY, "") == CURLE_OK))
         return handle;
     handle_free(handle);
@@ -300,16 +300,15 @@ static bool transfer_handle_put_field(struct handle *handle, struct str name, st
                                       bool joined, struct err *err)
 {
     struct buf *b = &handle->fields;
-    /* An empty value would take the field away; libcurl wants a semicolon then. */
+    /* libcurl takes "Name:" as an order to remove the field; "Name;" sends it empty. */
     struct str colon = value.len > 0 || joined ? STR(": ") : STR(";");
 
     return buf_append(b, name, err) && buf_append(b, colon, err) && buf_append(b, value, err) &&
            buf_append(b, (struct str){ "", 1 }, err);
 }
 
-/* libcurl only reads the list: its nodes are ours, its texts stand in one buffer. */
-/* Fields that libcurl has nothing to do with.  It looks at each line it is given for a dozen
- * names and prints it by itself; these go over as one line with the ends of lines inside. */
+/* Fields that libcurl does not interpret.  libcurl compares each list entry with a dozen names and
+ * prints it separately; these are passed as one entry with CRLF inside. */
 static bool is_plain(struct str name)
 {
     return str_starts(name, STR("Waybill-")) || str_is(name, "Idempotency-Key") ||
@@ -329,8 +328,8 @@ static bool set_fields(struct handle *handle, const struct http_out_request *r, 
         bool plain = is_plain(r->fields[i].name);
 
         if (str_eq_nocase(r->fields[i].name, STR("content-type")))
-            has_body = false;  /* libcurl has nothing to add */
-        if (plain && joined) { /* over the end of the line before */
+            has_body = false;  /* libcurl need not suppress its default type */
+        if (plain && joined) { /* overwrite the NUL of the entry before */
             handle->fields.len--;
             if (!buf_append(&handle->fields, STR("\r\n"), err))
                 return false;
@@ -340,7 +339,7 @@ static bool set_fields(struct handle *handle, const struct http_out_request *r, 
         if (!transfer_handle_put_field(handle, r->fields[i].name, r->fields[i].value,
                                        plain && joined, err))
             return false;
-        joined = plain && (joined || r->fields[i].value.len > 0); /* nothing follows a semicolon */
+        joined = plain && (joined || r->fields[i].value.len > 0); /* an empty field ends it */
     }
     for (size_t i = 0; i < count; i++)
         handle->nodes[i].data = handle->fields.ptr + starts[i];
@@ -364,7 +363,7 @@ static bool set_url(struct handle *handle, struct str url, struct err *err)
             err_set(err, ERR_LIMIT, 0, "the address is too long"));
 }
 
-/* The method and the kind of body hang together in libcurl: set both when one is new. */
+/* Method and kind of body depend on each other in libcurl: set both when one changes. */
 static bool set_method(struct handle *handle, struct str method, enum body_kind kind)
 {
     CURL *e = handle->easy;
@@ -383,7 +382,7 @@ static bool set_method(struct handle *handle, struct str method, enum body_kind 
     if (kind == BODY_FEED && curl_easy_setopt(e, CURLOPT_POSTFIELDS, NULL) != CURLE_OK)
         return false;
     if (kind != BODY_NONE && curl_easy_setopt(e, CURLOPT_POST, 1L) != CURLE_OK)
-        return false; /* else a HEAD before it would be remembered */
+        return false; /* resets the NOBODY of an earlier HEAD */
     return curl_easy_setopt(e, CURLOPT_CUSTOMREQUEST, plain ? NULL : handle->method) == CURLE_OK;
 }
 
@@ -434,9 +433,10 @@ bool handle_begin(struct handle *handle, struct transfer *t)
     return false;
 }
 
-/* ---- its answer ---- */
+/* ---- the answer ---- */
 
-/* A receiver that answers before it has the body can only refuse it; libcurl is content. */
+/* A receiver that answers 2xx before it has the whole body cannot have accepted it; libcurl reports
+ * success. */
 static bool all_was_sent(const struct handle *handle)
 {
     curl_off_t sent = 0;
@@ -487,7 +487,7 @@ void handle_answer(struct handle *handle, CURLcode rc)
     if (a->reach != HTTP_OUT_ANSWERED)
         a->failure = failure_of(handle, rc, a->reach);
     if (handle->transfer->sends == 0 || status == 0)
-        return; /* what a proxy says is no answer */
+        return; /* the answer of a proxy does not count */
     a->status = status;
     a->body = buf_view(&handle->body);
     (void)curl_easy_getinfo(handle->easy, CURLINFO_CONTENT_TYPE, &ctype);

@@ -1,7 +1,7 @@
 /* transfer_handle.h - libcurl's easy handles: options, one request, its answer.
  *
- * A profile stands for one set of options (one endpoint) and keeps the easy handles that
- * are idle: a request sets only what differs from the one before.
+ * A profile is one set of options (one endpoint) with its idle easy handles: a request sets only
+ * what differs from the one before.
  *
  * Threads: everything on the transfer thread.
  */
@@ -16,18 +16,18 @@
 enum {
     HANDLE_MAGIC = 0x68616e64,
     HANDLE_HEAD_MOST = 256 << 10,  /* header bytes of an answer */
-    HANDLE_BODY_KEPT = 4096,       /* memory that an idle handle keeps for answers */
+    HANDLE_BODY_KEPT = 4096,       /* answer buffer that an idle handle keeps */
     HANDLE_FIELDS_MOST = 64 << 10, /* header bytes of a request */
     HANDLE_EXTRA_FIELDS = 3,
     PROFILE_BUCKETS = 128,
     PROFILES_MOST = 512,
-    IDLE_MOST = 256, /* easy handles that wait for work */
+    IDLE_MOST = 256, /* idle easy handles */
 };
 
 /* What a handle needs of the hub. */
 struct handle_host {
     struct feed_owner feeds;
-    bool has_proxy; /* the environment names one */
+    bool has_proxy; /* the environment configures a proxy */
     bool (*may_send)(void *arg, const struct transfer *t);
     void (*opened)(void *arg, curl_socket_t fd);
     void (*closed)(void *arg, curl_socket_t fd);
@@ -37,24 +37,24 @@ struct handle_host {
 struct profile {
     struct profile *next;
     const struct http_out_options *key;
-    struct http_out_options own; /* terminated copies */
+    struct http_out_options own; /* NUL-terminated copies */
     struct handle *idle;
     size_t idle_count, active;
-    bool stale; /* the endpoint has other options now */
+    bool stale; /* replaced: the endpoint has other options now */
 };
 
 enum body_kind { BODY_UNSET, BODY_NONE, BODY_BYTES, BODY_FEED };
 
-/* One easy handle; with `transfer` set it is under way. */
+/* One easy handle; active while `transfer` is set. */
 struct handle {
     unsigned magic;
     CURL *easy;
     const struct handle_host *host;
     struct profile *profile;
-    struct handle *next, *prev; /* idle in its profile, or under way in the hub */
+    struct handle *next, *prev; /* idle in its profile, or active in the hub */
     struct transfer *transfer;
 
-    /* The request; what libcurl was told last. */
+    /* The request, as last set in libcurl. */
     struct buf fields, url;
     char method[16];
     enum body_kind body_kind;
@@ -65,18 +65,18 @@ struct handle {
     struct buf body;
     size_t head_bytes, dropped; /* head_bytes: since the last send */
     bool refused, repeated, enough, too_long, head_whole;
-    bool over; /* done, but a thread still reads its body */
+    bool over; /* finished, but a pool thread still reads its body */
     char failure[CURL_ERROR_SIZE];
 };
 
-/* NULL: libcurl has no memory for one. */
+/* NULL: libcurl is out of memory. */
 struct handle *handle_new(const struct handle_host *host, struct profile *p);
 void handle_free(struct handle *handle);
 /* False: the request cannot be made; answer.failure says why. */
 bool handle_begin(struct handle *handle, struct transfer *t);
-/* Fills in the answer; its strings are the handle's. */
+/* Fills in the answer; its strings belong to the handle. */
 void handle_answer(struct handle *handle, CURLcode rc);
-/* Nothing of the transfer is left in it. */
+/* Detaches the transfer; the handle is idle again. */
 void handle_end(struct handle *handle);
 
 struct profile *profile_new(const struct http_out_options *o);

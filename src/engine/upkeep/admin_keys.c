@@ -16,19 +16,19 @@ enum { TABLE_MOST = 256 << 20, KEY_MOST = 200 };
 struct holder {
     const struct admin_key *key;
     struct rights rights;
-    int64_t used_us, noted_us; /* the latter is in the store */
+    int64_t used_us, noted_us; /* noted_us: as the store has it */
 };
 
 struct table {
     struct arena arena;
-    struct holder **holders; /* by name */
+    struct holder **holders; /* sorted by name */
     size_t count;
 };
 
 struct admin_keys {
     struct store *store;
-    pthread_mutex_t follow; /* one looks at a time */
-    int64_t mark;           /* of the table; -1: there is none */
+    pthread_mutex_t follow; /* one follower at a time */
+    int64_t mark;           /* version of the table; -1: none loaded */
 
     pthread_mutex_t mutex;
     struct table *table;
@@ -108,12 +108,12 @@ static bool admin_keys_load(struct store *s, struct table *t, struct err *err)
         role_rights_of(roles, role_count, keys[i].roles, keys[i].role_count, &h->rights);
         t->holders[i] = h;
     }
-    if (t->count > 0) /* the database may sort by another order */
+    if (t->count > 0) /* the database's collation may differ from ours */
         qsort(t->holders, t->count, sizeof t->holders[0], admin_keys_by_name);
     return true;
 }
 
-/* What was noted of keys that are still there goes on. */
+/* Times of use carry over to keys that still exist. */
 static void put_in_force(struct admin_keys *k, struct table *t)
 {
     struct table *before;
@@ -131,9 +131,9 @@ static void put_in_force(struct admin_keys *k, struct table *t)
     admin_keys_table_free(before);
 }
 
-/* ---- when they were used ---- */
+/* ---- times of use ---- */
 
-/* One that is due, copied. */
+/* Finds a key whose time of use must be written; its name is copied. */
 static bool take_used(struct admin_keys *k, struct arena *a, struct str *ret_name, int64_t *ret_us)
 {
     bool found = false;
@@ -198,7 +198,7 @@ bool admin_keys_follow(struct admin_keys *k, struct err *err)
     return ok;
 }
 
-/* ---- asking ---- */
+/* ---- lookup ---- */
 
 static void copy_out(const struct holder *h, struct arena *a, struct str *ret_title,
                      struct rights *ret)

@@ -1,8 +1,7 @@
-/* admin_keys.h - who holds a key for the admin API, in memory.
+/* admin_keys.h - the keys of the admin API, in memory.
  *
- * Keys and what their roles allow, as the store had them at the last look; looked at again when the
- * store says that something changed.  When a key was last used is noted here and goes to the store
- * by the minute.
+ * Caches keys and the rights of their roles; reloaded when the store's mark changes.  The time of
+ * last use is noted here and written to the store about once a minute.
  *
  * Threads: admin_keys_find() any, it never blocks on the store; admin_keys_follow() any that may
  * block.
@@ -21,9 +20,9 @@ struct store;
 struct admin_keys *admin_keys_new(struct store *store);
 void admin_keys_free(struct admin_keys *k);
 
-/* Use what changed, here or elsewhere; cheap when nothing did. */
+/* Loads what changed, here or on another node; cheap when nothing did. */
 bool admin_keys_follow(struct admin_keys *k, struct err *err);
 
-/* False: there is no such key, or its time is over.  Texts are on the arena. */
+/* False: there is no such key, or it has expired.  Texts are on the arena. */
 bool admin_keys_find(struct admin_keys *k, struct str key, struct arena *a, struct str *ret_title,
                      struct rights *ret_rights);

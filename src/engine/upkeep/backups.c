@@ -17,11 +17,11 @@ struct backups {
     struct store *store;
     pthread_mutex_t mutex;
     pthread_t thread;
-    bool started; /* the thread is to be joined */
+    bool started; /* the thread must be joined */
     bool stopping;
     struct backup_progress progress;
 
-    /* With the mutex held. */
+    /* Guarded by the mutex. */
     int64_t number, started_us, ended_us;
     bool running, ok;
     struct buf folder;
@@ -114,7 +114,7 @@ static bool upkeep_backups_start(struct backups *b, struct str folder, bool with
     if (folder.len == 0 || folder.ptr[0] != '/' || folder.len > PATH_MOST ||
         str_find(folder, '\0') >= 0)
         return err_set(err, ERR_PERMANENT, 0, "the folder must be an absolute path");
-    if (b->started) /* it has ended, or is about to */
+    if (b->started) /* the thread has ended, or is about to */
         (void)pthread_join(b->thread, NULL);
     buf_clear(&b->folder);
     buf_put(&b->folder, folder);

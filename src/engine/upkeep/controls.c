@@ -21,8 +21,8 @@
 
 enum {
     ARENA_MOST = 16 << 20,
-    READING_US = 2 * CLOCK_S,                     /* a reading that took longer says little */
-    ANSWER_US = LEASE_TTL_US + 2 * LEASE_BEAT_US, /* who is silent for so long is not alive */
+    READING_US = 2 * CLOCK_S,                     /* a slower reading of the clock is not used */
+    ANSWER_US = LEASE_TTL_US + 2 * LEASE_BEAT_US, /* a node silent for this long is not alive */
     ASK_US = 20 * CLOCK_MS,
 };
 
@@ -31,19 +31,19 @@ static const int64_t day_us = INT64_C(86400) * CLOCK_S;
 /* A hold that has not ended. */
 struct ward {
     struct hold hold;
-    bool begun; /* told */
-    bool seen;  /* the store knows that we go by it */
+    bool begun; /* its begin was logged */
+    bool seen;  /* the store knows that this node follows it */
 };
 
 struct controls {
     struct controls_options o;
     pthread_mutex_t mutex;
-    int64_t mark; /* of what is applied; -1: nothing yet */
+    int64_t mark; /* the store's mark that is applied; -1: none yet */
     struct arena arena;
     struct ward *wards; /* on the arena */
     size_t count;
     _Atomic unsigned paused; /* bits of 1 << pause_what */
-    _Atomic bool restored;   /* nothing is sent until somebody chooses (restore.h) */
+    _Atomic bool restored;   /* restored from a backup and not released (restore.h) */
 };
 
 static struct metric active = { .name = "waybill_holds_active",
@@ -117,7 +117,7 @@ static void note_clock(struct controls *w, int64_t clock_us, int64_t asked_us)
     }
 }
 
-/* ---- what the store says ---- */
+/* ---- following the store ---- */
 
 static const struct ward *controls_find(const struct ward *wards, size_t count, int64_t num)
 {
@@ -127,7 +127,7 @@ static const struct ward *controls_find(const struct ward *wards, size_t count, 
     return NULL;
 }
 
-/* One that was to begin at once began when it was made, whatever the clocks say. */
+/* A hold without a later begin applies from its creation, whatever the clocks say. */
 static int64_t begin_of(const struct hold *h)
 {
     return h->from_us <= h->made_us ? 0 : h->from_us;
@@ -145,7 +145,7 @@ static void give_holds(struct controls *w)
     free(list);
 }
 
-/* The first list tells nothing: what it names began before us. */
+/* Holds in the first list began before this start: their begin is not logged. */
 static bool read_holds(struct controls *w, struct err *err)
 {
     struct arena fresh = ARENA_INIT(ARENA_MOST);
@@ -227,7 +227,7 @@ static bool controls_read_restore(struct controls *w, struct err *err)
     return true;
 }
 
-/* The governor knows of it: nothing more begins, and what has begun is named. */
+/* The governor has the hold, so no new delivery begins: record those that are being sent. */
 static bool see(struct controls *w, struct ward *d, struct err *err)
 {
     AUTO(buf_done) struct buf sending = BUF_INIT(HOLD_SENDING_BYTES);
@@ -250,7 +250,7 @@ static bool controls_apply(struct controls *w, int64_t mark, struct err *err)
     return true;
 }
 
-/* ---- time passes ---- */
+/* ---- begin, expiry, reminders ---- */
 
 static void tell_begun(struct controls *w, const struct govern_time *now)
 {
@@ -281,7 +281,7 @@ static bool controls_expire(struct controls *w, int64_t now_us, struct err *err)
         any = any || (w->wards[i].hold.until_us != 0 && w->wards[i].hold.until_us <= now_us);
     if (!any)
         return true;
-    road_wake(w->o.road); /* the governor lets them go already */
+    road_wake(w->o.road); /* the governor ignores them already */
     if (!hold_expire(w->o.store, now_us, nums, &n, err))
         return false;
     for (size_t i = 0; i < n; i++) {
@@ -358,7 +358,7 @@ bool controls_follow(struct controls *w, struct err *err)
 
 /* ---- changes ---- */
 
-/* Until every node that lives goes by it.  A hold that somebody ended meanwhile is over. */
+/* Waits until every live node follows the hold, or the hold has ended. */
 static bool await_all(struct controls *w, struct arena *a, struct controls_placed *ret,
                       struct err *err)
 {
@@ -431,7 +431,7 @@ void controls_tell(struct controls *w, struct buf *to)
 {
     unsigned paused = w->paused;
 
-    for (int i = 0; i < PAUSES; i++) /* a closed intake says so itself */
+    for (int i = 0; i < PAUSES; i++) /* a paused intake reports itself */
         if (i != PAUSE_INTAKE && (paused >> i & 1) != 0)
             buf_printf(to, "%s is paused on this node\n", pause_names[i]);
     if (w->restored)

@@ -41,7 +41,7 @@ enum {
     RULES_AHEAD = 32,
     TICK_US = 250 * CLOCK_MS,
     EXIT_DECLARED_DEAD = 75,
-    EXPIRE_US = 500 * CLOCK_MS, /* there are other duties */
+    EXPIRE_US = 500 * CLOCK_MS, /* per round: other duties wait */
     LOOK_US = 2 * CLOCK_S,
     LOOK_MOST_US = 60 * CLOCK_S,
     LOOK_SHARE = 200
@@ -54,11 +54,11 @@ struct housekeeper {
     pthread_cond_t changed;
     bool stopping;
     struct watchdog *watchdog;
-    int64_t queues_us, dead_us; /* when they are looked at next; monotonic */
-    int64_t term_slot;          /* where the indices of attributes are swept next */
+    int64_t queues_us, dead_us; /* the next checks; monotonic */
+    int64_t term_slot;          /* the next slot of the attribute index to sweep */
 
     struct db *beat_db; /* PostgreSQL: a connection for the heartbeat alone */
-    int64_t beaten_us;  /* the last heartbeat that was taken */
+    int64_t beaten_us;  /* the last successful heartbeat */
     int64_t reachable_since_us;
     bool unreachable;
 };
@@ -104,14 +104,14 @@ static bool beat(struct housekeeper *k, struct err *err)
     return (db_alive(k->beat_db) || db_revive(k->beat_db, err)) && node_beat(s, k->beat_db, err);
 }
 
-/* A node whose heartbeat is late takes nothing more before its lease is over. */
+/* Renews the lease.  A node with a late heartbeat claims nothing more before its lease ends. */
 static bool heartbeat(struct housekeeper *k, struct err *err)
 {
     struct store *s = k->parts.store;
     int64_t now = clock_mono_us();
 
     if (store_kind(s) == DB_SQLITE)
-        return true; /* the lock of the folder proves that we live */
+        return true; /* the lock on the folder proves that this node lives */
     if (beat(k, err)) {
         govern_set_lease(k->parts.govern, lease_end_us(now));
         k->beaten_us = now;
@@ -137,8 +137,7 @@ static bool heartbeat(struct housekeeper *k, struct err *err)
     return false;
 }
 
-/* After an outage every lease looks old: nobody is declared dead before all had time
- * to renew. */
+/* After an outage every lease looks expired: declare no node dead before all had time to renew. */
 static bool rescue(struct housekeeper *k, struct err *err)
 {
     struct store *s = k->parts.store;
@@ -154,7 +153,7 @@ static bool rescue(struct housekeeper *k, struct err *err)
     return true;
 }
 
-/* What was claimed in a commit of which nobody knows; the claimer finds it. */
+/* Returns tasks that were claimed by a commit with unknown outcome; the claimer finds them. */
 static bool return_claims(struct housekeeper *k, struct err *err)
 {
     int64_t count;
@@ -211,7 +210,7 @@ static void note_expired(struct housekeeper *k, const int64_t *endpoints, size_t
                      "it waited longer than `expires` of its route or type");
 }
 
-/* What waits past its time is dead. */
+/* Makes dead letters of deliveries past `expires`. */
 static bool housekeeper_expire(struct housekeeper *k, struct err *err)
 {
     int64_t endpoints[EXPIRE_MOST], next, now = govern_time(k->parts.govern).early_us;
@@ -255,7 +254,7 @@ static bool learn(struct housekeeper *k, struct err *err)
     return store_kind(k->parts.store) == DB_SQLITE || road_learn(k->parts.road, err);
 }
 
-/* Whatever there is to count: a look takes at most one part in LOOK_SHARE of the time. */
+/* Limits a check to 1/LOOK_SHARE of the time, however much there is to count. */
 static bool take_look(struct housekeeper *k, int64_t *due_us, struct err *err,
                       bool (*look)(struct watchdog *l, struct err *err))
 {
@@ -298,7 +297,7 @@ static bool look_at_backlog(struct housekeeper *k, struct err *err)
     return backlog_look(k->parts.backlog, err);
 }
 
-/* A look alone decides nothing: what it would change is looked at once more, and soon. */
+/* One observation alone decides nothing: repeat soon those that alerts wait for. */
 static bool tend_alerts(struct housekeeper *k, struct err *err)
 {
     const unsigned queues = 1u << ALERT_QUEUE_DEPTH | 1u << ALERT_QUEUE_AGE | 1u << ALERT_STUCK |
@@ -314,7 +313,7 @@ static bool tend_alerts(struct housekeeper *k, struct err *err)
 
 static bool look_at_batches(struct housekeeper *k, struct err *err)
 {
-    /* What came out of a backup is not gathered anew before somebody has chosen. */
+    /* A restored store builds no batches before an operator has released it. */
     return govern_is_restored(k->parts.govern) || batcher_look(k->parts.batcher, err);
 }
 
@@ -403,7 +402,7 @@ struct housekeeper *housekeeper_start(const struct housekeeper_parts *parts)
                                                            .node = parts->node,
                                                            .alerts = parts->alerts,
                                                            .mishaps = parts->mishaps });
-    /* Before the door opens; the thread reports what fails. */
+    /* Before the gateways open; the thread reports failures. */
     (void)housekeeper_look_at_disk(k, &err);
     (void)look_at_queues(k, &err);
     (void)housekeeper_look_at_dead(k, &err);

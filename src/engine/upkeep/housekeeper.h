@@ -1,9 +1,9 @@
-/* housekeeper.h - the clock thread: what must happen now and then.
+/* housekeeper.h - the thread for periodic duties.
  *
  * Heartbeat and rescue (PostgreSQL), free space, following holds, pauses and configuration
- * versions, tables of idempotency keys.  Each has its own period; one that fails is reported once
- * and tried again at its next turn.  What it finds it notes with the intake, so that
- * senders are refused at the door.
+ * versions, tables of idempotency keys, and the rest of its table.  Each duty has its own period; a
+ * failure is reported once and retried at the next turn.  Results that concern senders go to the
+ * intake, which refuses them before the body is read.
  */
 #pragma once
 
@@ -23,7 +23,7 @@ struct store;
 struct controls;
 struct ways;
 
-/* Whom it serves; all are lent until keeper_stop(). */
+/* The parts it calls; all are lent until housekeeper_stop(). */
 struct housekeeper_parts {
     const struct config_node *node;
     struct store *store;

@@ -28,7 +28,7 @@ struct live {
     pthread_mutex_t mutex;
     struct config *config;
     int64_t version, callers, secrets, key_period_us;
-    int64_t refused; /* a version that could not be used */
+    int64_t refused; /* the newest version that could not be used */
     char trouble[300];
 };
 
@@ -95,7 +95,7 @@ static void ask_outside(void *arg, const struct yaml_node *root, struct problem_
     a->failed = !outside_check(a->live->o.store, root, a->file, problems, &a->err);
 }
 
-/* With `asking`, what is missing outside of the text is a problem like the others. */
+/* With `asking`, missing secrets, variables and files are problems like any other. */
 static struct config *live_load(struct live *l, struct str text, const char *name,
                                 struct asking *asking, struct config_report *report)
 {
@@ -111,8 +111,8 @@ static struct config *live_load(struct live *l, struct str text, const char *nam
     return NULL;
 }
 
-/* With the mutex held: put `c` in force.  The tables of keys exist before the first
- * document that needs them, and the road knows the plan before the intake names it. */
+/* With the mutex held: puts `c` into force.  The tables of keys exist before the first document
+ * that needs them, and the road has the plan before the intake names its version. */
 static bool use(struct live *l, struct config *c, int64_t version, struct err *err)
 {
     int64_t callers, secrets, period = longest_key_period(l, c);
@@ -155,8 +155,8 @@ static void say_warnings(const struct problem_list *warnings)
                   kv_int("line", warnings->items[i].place.line));
 }
 
-/* A version that is in force stays so: what it misses from outside is told, and is waited
- * for by those parts that need it. */
+/* A version in force stays in force: missing secrets, variables and files are logged, and the parts
+ * that need them wait. */
 static bool live_say_missing(struct live *l, const struct config *c, struct err *err)
 {
     struct problem_list missing = PROBLEM_LIST_INIT;
@@ -191,7 +191,7 @@ static struct config *live_load_stored(struct live *l, int64_t number, struct co
     return c;
 }
 
-/* Every connector takes its options: what it refuses is a problem with a place. */
+/* Lets every connector read its options: a refusal is a problem with a place. */
 static bool try_plan(struct live *l, struct config *c, struct config_report *report,
                      struct err *err)
 {
@@ -254,7 +254,7 @@ static bool make_first(struct live *l, struct str body, struct err *err)
         return true;
     if (err->kind != ERR_TRANSIENT)
         return false;
-    *err = (struct err){ 0 }; /* another node was first: its version is the truth */
+    *err = (struct err){ 0 }; /* another node was first: use its version */
     return true;
 }
 
@@ -339,7 +339,7 @@ bool live_apply(struct live *l, int64_t over, struct str text, struct str by, st
               version_add(l->o.store, newest, buf_view(&body), by, note, ret_version, err);
 
     if (ok && !use_stored(l, *ret_version, err)) {
-        /* It is stored and in force everywhere; this node tries again each second. */
+        /* Stored, and in force everywhere; this node retries every second. */
         log_event(LOG_WARN, "config.wait", kv_int("version", *ret_version), kv_z("why", err->text));
         *err = (struct err){ 0 };
     }
@@ -361,14 +361,14 @@ static bool upkeep_live_follow(struct live *l, struct err *err)
     if (use_stored(l, newest, err))
         return true;
     if (err->kind == ERR_CONFIG) {
-        l->refused = newest; /* say it once; a newer version may be better */
+        l->refused = newest; /* report once; a newer version may work */
         (void)snprintf(l->trouble, sizeof l->trouble, "%s", err->text);
     }
     return false;
 }
 
-/* What is newest is read under the lock: read before it, a version that live_apply() puts into
- * force meanwhile would be replaced by the one before it until the next call. */
+/* Read the newest version under the lock.  Read before it, a version that live_apply() puts into
+ * force meanwhile would be replaced by its predecessor until the next call. */
 bool live_follow(struct live *l, struct err *err)
 {
     (void)pthread_mutex_lock(&l->mutex);

@@ -1,11 +1,11 @@
 /* live.h - the configuration in force: the newest stored version.
  *
- * The file given at start becomes version 1 of an empty store; from then on the store
- * is the truth and a file that differs is reported and ignored.  apply and revert make
- * versions, validated whole; this node follows at once, every other within a second.
+ * The file given at start becomes version 1 of an empty store; from then on the store is the truth,
+ * and a file that differs is reported and ignored.  apply and revert make new versions, validated
+ * as a whole; this node follows at once, every other within a second.
  *
- * A version that this program cannot read (a newer one wrote it) leaves the one before
- * in force, and the node says so until that is mended.
+ * A version that this program cannot read (a newer program wrote it) leaves the one before in
+ * force, and the node reports it until that changes.
  *
  * Threads: any that may block; calls that change something take turns.
  */
@@ -37,29 +37,29 @@ struct live_options {
 struct live *live_new(const struct live_options *options);
 void live_free(struct live *l);
 
-/* Version 1 if there is none, then use the newest. */
+/* Makes version 1 if there is none, then uses the newest. */
 bool live_start(struct live *l, struct str file_text, struct err *err);
 
-/* False with problems in the report: nothing was changed.  False with err set: it could
- * not be stored.  Secrets, variables and files that it names must be there on this node.
- * over: the version that it was compared with, and takes the place of; when another is the newest
- * by now nothing is stored, ERR_TRANSIENT.  0: of whichever is the newest. */
+/* False with problems in the report: nothing was changed.  False with err set: it could not be
+ * stored.  Secrets, variables and files that it refers to must exist on this node.  over: the
+ * version it replaces; if that is not the newest any more, nothing is stored and the error is
+ * ERR_TRANSIENT.  0: replaces whichever is the newest. */
 bool live_apply(struct live *l, int64_t over, struct str text, struct str by, struct str note,
                 struct config_report *report, int64_t *ret_version, struct err *err);
 
-/* The plan of a text that is not in force, a reference; checked as live_apply() does, and
- * nothing is stored.  False with problems in the report, or with err set. */
+/* Builds the plan of a proposed text, a reference; checked as in live_apply(), nothing is stored.
+ * False with problems in the report, or with err set. */
 bool live_propose(struct live *l, struct str text, struct config_report *report, struct plan **ret,
                   struct err *err);
 
-/* Use what others made; cheap when nothing changed. */
+/* Uses what other nodes made; cheap when nothing changed. */
 bool live_follow(struct live *l, struct err *err);
-/* The callers or secrets changed here: use them now. */
+/* Callers or secrets changed on this node: use them now. */
 bool live_refresh(struct live *l, struct err *err);
 
-/* Whether the version in force names the secret, and in which line first. */
+/* Whether the version in force refers to the secret, and in which line first. */
 bool live_names_secret(struct live *l, struct str name, unsigned *ret_line);
-/* Why the newest version is not in force, or NULL; the text is static or the live's. */
+/* Why the newest version is not in force, or NULL; valid as long as the live. */
 const char *live_trouble(struct live *l);
 /* The longest time that any gateway keeps idempotency keys. */
 int64_t live_key_period_us(struct live *l);

@@ -30,18 +30,18 @@
 #include "store/store.h"
 
 enum {
-    LOOK_US = 30 * CLOCK_S, /* also at what is due, while days go */
+    LOOK_US = 30 * CLOCK_S, /* how often due days are counted, also during a purge */
     REST_LEAST_US = 5 * CLOCK_MS,
     REST_MOST_US = 1 * CLOCK_S,
-    DAYS_BEHIND = 2, /* more that are due: it does not keep up */
-    ROOM_TIMES = 2,  /* the reserve; with less room it hurries, as the alert of the disk does */
+    DAYS_BEHIND = 2, /* hurry when more days than this are due */
+    ROOM_TIMES = 2,  /* hurry below this many times the disk reserve, like the disk alert */
     DEAD_AT_ONCE = 50,
     WHO_MOST = 64,
     DATE = 24,
 };
 
-/* Nobody looks into a table this long after it was closed; on PostgreSQL every node has learnt of
- * it by then. */
+/* A closed table is dropped after this: no reader uses it any more, and on PostgreSQL every node
+ * knows that it is closed. */
 #define DROP_AGE_US      (INT64_C(60) * CLOCK_S)
 #define DROP_AGE_MANY_US (INT64_C(7200) * CLOCK_S)
 #define SOON_US          (INT64_C(3) * RETAIN_DAY_US)
@@ -55,10 +55,10 @@ struct purger {
     char who[WHO_MOST];
     struct purger_view view;
 
-    /* the thread's own */
+    /* used by the thread only */
     struct retain_clock clock;
-    bool all;   /* this look is without the guard */
-    bool hurry; /* it does not keep up, or the disk is short of room */
+    bool all;   /* this round ignores the guard */
+    bool hurry; /* behind, or short of disk space */
     int64_t due_seen_us;
     int64_t told_soon_us, told_guard_us;
 };
@@ -82,7 +82,7 @@ static struct metric slice_time = { .name = "waybill_retention_slice_seconds",
 static struct metric *const metrics[] = { &gone_documents, &gone_bytes, &freed_bytes,
                                           &due_days,       &hurries,    &slice_time };
 
-/* ---- small things ---- */
+/* ---- helpers ---- */
 
 static bool purger_is_stopping(struct purger *r)
 {
@@ -100,7 +100,7 @@ static void set_state(struct purger *r, const char *state)
     (void)pthread_mutex_unlock(&r->mutex);
 }
 
-/* Waits until then, or until somebody asks or stops; false: it stops. */
+/* Waits, until asked (if for_asked) or stopped; false: stopped. */
 static bool purger_wait_us(struct purger *r, int64_t us, bool for_asked)
 {
     int64_t until_us = clock_mono_us() + us;
@@ -115,14 +115,13 @@ static bool purger_wait_us(struct purger *r, int64_t us, bool for_asked)
     return go_on;
 }
 
-/* How many times as long as the work took it rests behind it. */
+/* The rest after a slice, as a multiple of the time that the slice took. */
 struct limiter {
     int rest_times, hurried;
 };
 
-/* Everybody's commits wait while a slice goes: for the one writer of SQLite, of which it has a
- * tenth (5000 documents a second, while 2000 come in); on PostgreSQL for the server's disk, which
- * it has for a twentieth. */
+/* A slice delays all commits: on SQLite it uses the one writer, a tenth of it (5000 documents a
+ * second are purged while 2000 arrive); on PostgreSQL the server's disk, a twentieth of it. */
 static const struct limiter slice_pace[] = { [DB_SQLITE] = { 9, 3 }, [DB_POSTGRESQL] = { 19, 3 } };
 static const struct limiter bytes_pace = { 9, 1 };
 static const struct limiter other_pace = { 39, 3 }; /* dead letters, the audit log */
@@ -155,7 +154,7 @@ static int64_t apart_us(void)
 
 struct day {
     int64_t day, now_us, documents, bytes, spared;
-    int64_t archived_us; /* what ended until then is in an archive */
+    int64_t archived_us; /* documents that ended until then are archived */
 };
 
 static void tell_guard(struct purger *r, const struct day *d)
@@ -217,7 +216,7 @@ static bool see_due_again(struct purger *r, struct err *err)
            see_due(r, govern_time(r->o.govern).early_us, days, &n, err);
 }
 
-/* *ret_empty: all of it went that may. */
+/* *ret_empty: everything that may be purged is. */
 static bool slices(struct purger *r, struct day *d, bool *ret_empty, struct err *err)
 {
     struct retain_order order = {
@@ -280,7 +279,7 @@ static bool run_day(struct purger *r, struct day *d, struct str archive, struct 
 
     if (!archive_first(r, d, archive, err))
         return false;
-    if (archive.len > 0 && d->archived_us == 0) /* another node is at it */
+    if (archive.len > 0 && d->archived_us == 0) /* another node archives it */
         return true;
     set_state(r, "lets go");
     bool ok =
@@ -445,7 +444,7 @@ static bool purger_look_at_dead(struct purger *r, int64_t now_us, const struct p
 
 /* ---- the audit log ---- */
 
-/* A day's lines at once, for letting go of lines is a line. */
+/* Purge a day at once: each purge itself adds an audit line. */
 static bool look_at_audit(struct purger *r, int64_t now_us, const struct plan *plan,
                           struct err *err)
 {
@@ -470,7 +469,7 @@ static bool look_at_audit(struct purger *r, int64_t now_us, const struct plan *p
 
 /* ---- the thread ---- */
 
-/* Which day it is.  Only somebody who knows that the clock is right takes a day back. */
+/* Records which day it is.  Only a person who vouches for the clock may move the day back. */
 static bool purger_believe(struct purger *r, const struct govern_time *now, bool steady,
                            struct err *err)
 {
@@ -481,7 +480,7 @@ static bool purger_believe(struct purger *r, const struct govern_time *now, bool
     return !steady || retain_believe(r->o.store, today, err);
 }
 
-/* True: what may go by the clock, or because somebody asked, may go. */
+/* True: purge now, because the clock is steady or a person asked. */
 static bool look_at_clock(struct purger *r, struct govern_time *ret, bool *ret_asked,
                           struct err *err)
 {
@@ -500,7 +499,7 @@ static bool look_at_clock(struct purger *r, struct govern_time *ret, bool *ret_a
     return purger_believe(r, ret, steady, err) && (steady || *ret_asked);
 }
 
-/* What somebody asked for goes on behind a pause. */
+/* A request that a pause interrupted is repeated after it. */
 static void purger_ask_again(struct purger *r)
 {
     (void)pthread_mutex_lock(&r->mutex);
@@ -515,7 +514,7 @@ static bool upkeep_purger_look(struct purger *r, struct err *err)
     struct govern_time now;
     bool asked;
 
-    if (retain_is_paused(r->o.store)) /* files are being copied */
+    if (retain_is_paused(r->o.store)) /* a backup copies files */
         return true;
     if (!look_at_clock(r, &now, &asked, err))
         return err->kind == ERR_NONE;

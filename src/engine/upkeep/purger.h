@@ -1,13 +1,13 @@
-/* purger.h - lets go of what was kept long enough; a thread of its own.
+/* purger.h - deletes documents past their retention; a thread of its own.
  *
- * Each half minute it looks at the clock.  Days that are over go one after the other, in slices
- * with rests in between, so that nobody who sends notices, and with shorter ones when more than two
- * are due or the disk is short of room; with an archive each is copied there and compared first.
- * Then their bytes go.  Dead letters are discarded only when a rule says so,
- * and it is told days before.
+ * Every half minute the purger checks the clock.  Days that are over are purged one after the
+ * other, in slices with rests, so that senders notice nothing; rests are shorter when more than two
+ * days are due or the disk is short of space.  With an archive each day is first copied there and
+ * compared.  Then payloads are deleted.  Dead letters are discarded only if a rule says so,
+ * announced days before.
  *
- * Nothing goes by a clock that was not steady for ten minutes, unless a person asks; and no more
- * in an hour than the guard lets (core/retain_rule.h), unless a person says so.
+ * Nothing is purged by a clock that was not steady for ten minutes, unless a person asks; and no
+ * more per hour than the guard allows (core/retain_rule.h), unless a person says so.
  *
  * Threads: any.
  */
@@ -34,20 +34,20 @@ struct purger_options {
 };
 
 struct purger *purger_start(const struct purger_options *options);
-void purger_stop(struct purger *r); /* NULL is fine; waits for its slice */
+void purger_stop(struct purger *r); /* NULL is fine; waits for the current slice */
 
-/* Look now, and do not wait for the clock to prove itself.  all: without the guard. */
+/* Purge now, without waiting for a steady clock.  all: ignore the guard. */
 void purger_ask(struct purger *r, struct str who, bool all);
 
 struct purger_view {
     const char *state;        /* rests, archives, lets go, cleans, paused */
-    int64_t documents, bytes; /* that went, since the start of this node */
-    int64_t freed;            /* bytes that came back to the disk, likewise */
-    int64_t looked_us;        /* the last look that came to its end; 0: none */
-    int64_t due;              /* days that may go, at the last look */
-    int64_t dead, dead_soon;  /* letters that were discarded; that will be, within three days */
-    bool guarded;             /* more may go, in the next hour */
-    bool steady;              /* the clock has proved itself */
-    char trouble[200];        /* of the last look; empty: none */
+    int64_t documents, bytes; /* purged since the start of this node */
+    int64_t freed;            /* disk space freed, likewise */
+    int64_t looked_us;        /* the end of the last round; 0: none */
+    int64_t due;              /* days that may be purged, as last counted */
+    int64_t dead, dead_soon;  /* dead letters: discarded; due within three days */
+    bool guarded;             /* the guard stopped it for this hour */
+    bool steady;              /* the clock is steady */
+    char trouble[200];        /* of the last round; empty: none */
 };
 void purger_look(struct purger *r, struct purger_view *ret);

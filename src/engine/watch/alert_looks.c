@@ -54,7 +54,7 @@ static void look_at_endpoints(struct alerts *a, struct road *r, const struct pla
         const struct plan_endpoint *e = &p->endpoints[i];
         struct endpoint_look look = { 0 };
         bool known = dispatch_look(road_dispatch(r), e->word, &look);
-        bool broken = e->broken != NULL && e->type != NULL; /* what no build runs was told */
+        bool broken = e->broken != NULL && e->type != NULL; /* not a planned kind */
         char text[300];
 
         if (broken)
@@ -68,7 +68,7 @@ static void look_at_endpoints(struct alerts *a, struct road *r, const struct pla
 
 /* ---- silence ---- */
 
-/* Whether something came in since then; a page may be short, and then there is another. */
+/* Whether the gateway received something since then.  A page may be empty but not the last. */
 static bool has_received(struct store *s, int64_t gateway, int64_t since_us, bool *ret,
                          struct err *err)
 {
@@ -85,7 +85,7 @@ static bool has_received(struct store *s, int64_t gateway, int64_t since_us, boo
         if (n > 0 || below == 0)
             return true;
     }
-    *ret = true; /* that much else came in: nobody can say so yet */
+    *ret = true; /* too many other documents to search: assume yes */
     return true;
 }
 
@@ -113,7 +113,7 @@ static bool asks_for(const struct yaml_node *root, struct str gateway)
     return false;
 }
 
-/* Of all that look as far back: the text is read once for them. */
+/* Reads a version once for all silences with the same period. */
 static bool alert_looks_read_version(struct alert_looks *l, struct store *s, const struct plan *p,
                                      int64_t after_us, int64_t version, struct err *err)
 {
@@ -134,8 +134,9 @@ static bool alert_looks_read_version(struct alert_looks *l, struct store *s, con
     return true;
 }
 
-/* Nobody is late before the configuration has asked for it for so long.  The version of that time
- * tells: the one in force may be younger, as every change makes another. */
+/* A gateway can only be late if the configuration has demanded documents for the whole period.  The
+ * version in force may be younger, since every change makes a new one: check the version that was
+ * in force then. */
 static bool was_asked(struct alert_looks *l, struct store *s, const struct plan *p, size_t at,
                       int64_t since_us, bool *ret, struct err *err)
 {
@@ -161,7 +162,7 @@ static bool look_at_silences(struct alert_looks *l, struct alerts *a, struct sto
     for (size_t i = 0; i < p->alerts.silence_count; i++) {
         const struct alert_silence *one = &p->alerts.silences[i];
         int64_t word, since = now_us - one->after_us;
-        /* one that is open is ended by what is received, and by nothing else */
+        /* an open alert is cleared only by a received document */
         bool asked = alerts_is_open(a, ALERT_SILENCE, one->gateway), heard = false;
         char text[120];
 
@@ -204,7 +205,7 @@ bool alert_looks_run(struct alert_looks *l, struct alerts *a, const struct alert
         look_at_endpoints(a, o->road, p);
         if (ok && now >= l->silence_due_us) {
             ok = look_at_silences(l, a, o->store, p, road_now_us(o->road), err);
-            /* it takes at most one part in LOOK_SHARE of the time */
+            /* limits the cost to 1/LOOK_SHARE of the time */
             int64_t took = clock_mono_us() - now;
 
             took = took < SILENCE_MOST_US / LOOK_SHARE ? took : SILENCE_MOST_US / LOOK_SHARE;

@@ -24,19 +24,19 @@ enum {
     OBJECT = 200,
     MESSAGE = 400,
     ARENA_MOST = 8 << 20,
-    TURN_WORD = 0,            /* no gateway has it: the turn of the alerts among those of polls */
-    TURN_US = 15 * CLOCK_S,   /* a turn that is not renewed */
-    ASK_US = 2 * CLOCK_S,     /* how often others ask for it */
-    RENEW_US = 5 * CLOCK_S,   /* how often it is */
-    KEEP_US = 60 * CLOCK_S,   /* how often it is written that something is still so */
-    GROWS_US = 5 * CLOCK_S,   /* the same, of something that grows */
-    CHANGES_MOST = 64,        /* written in one round */
-    GONE_US = 180 * CLOCK_S,  /* an object that nobody looks at any more */
-    STALE_US = 900 * CLOCK_S, /* an alert that no node has seen */
-    LATE_US = 60 * CLOCK_S    /* a notice that should have been sent */
+    TURN_WORD = 0,            /* name id 0: the turn of alerts, next to those of polls */
+    TURN_US = 15 * CLOCK_S,   /* a turn expires after this */
+    ASK_US = 2 * CLOCK_S,     /* how often other nodes try to take it */
+    RENEW_US = 5 * CLOCK_S,   /* how often the turn is renewed */
+    KEEP_US = 60 * CLOCK_S,   /* how often an open alert is refreshed in the store */
+    GROWS_US = 5 * CLOCK_S,   /* the same while its count grows */
+    CHANGES_MOST = 64,        /* written per round */
+    GONE_US = 180 * CLOCK_S,  /* an object without observations is cleared after this */
+    STALE_US = 900 * CLOCK_S, /* an alert that no node refreshes is cleared after this */
+    LATE_US = 60 * CLOCK_S    /* a notice is late after this */
 };
 
-/* certificates are looked at each hour */
+/* Certificates are checked only once an hour. */
 static const int64_t gone_slow_us = INT64_C(3) * 3600 * CLOCK_S;
 
 enum pending { NOTHING, RAISE, CLEAR };
@@ -48,9 +48,9 @@ struct watch {
     struct alert_watch is;
     enum pending pending;
     int64_t count;
-    int64_t kept_count;       /* as it was written */
+    int64_t kept_count;       /* as last written */
     int64_t seen_us, kept_us; /* monotonic */
-    const char *ended;        /* of a clear: why */
+    const char *ended;        /* why it was cleared */
 };
 
 struct alerts {
@@ -61,11 +61,11 @@ struct alerts {
     pthread_mutex_t mutex;
     struct watch *watches;
     size_t watch_count;
-    unsigned hints; /* 1 << code: look soon */
+    unsigned hints; /* bits of 1 << code: check these soon */
     int64_t unwatched;
     _Atomic bool turn;
 
-    /* the housekeeper's */
+    /* used by the housekeeper only */
     int64_t renew_us, reconcile_us, remind_us, sum_us;
     _Atomic int64_t late, given_up;
     struct metric open, waiting, lost;
@@ -76,13 +76,13 @@ struct str alerts_own_name(const struct alerts *a)
     return str_of(a->looks.own);
 }
 
-/* What is a node's own begins with that word. */
+/* Objects of a single node begin with "node ". */
 static bool speaks_for(const struct alerts *a, struct str object)
 {
     return str_starts(object, STR("node ")) ? str_eq(object, alerts_own_name(a)) : a->turn;
 }
 
-/* ---- seeing ---- */
+/* ---- observations ---- */
 
 static struct watch *alerts_find(struct alerts *a, enum alert_code code, struct str object)
 {
@@ -111,7 +111,7 @@ static struct watch *alerts_add(struct alerts *a, enum alert_code code, struct s
     return w;
 }
 
-/* Disk and certificates: how little is too little depends on the node. */
+/* Disk and certificates: the thresholds depend on the node's settings. */
 static struct alert_rule alerts_rule_of(const struct alerts *a, const struct plan *p,
                                         enum alert_code code)
 {
@@ -141,7 +141,7 @@ static void alerts_note(struct watch *w, const struct alert_rule *r, int64_t val
     if (bad && value > w->count && r->high >= 1 && w->code != ALERT_RECEIVER_FAILING)
         w->count = value;
     switch (alert_watch_look(&w->is, r, value, now_us)) {
-    case ALERT_RAISED: /* one whose end was not written yet has not ended */
+    case ALERT_RAISED: /* a clear that was not written yet is cancelled */
         w->pending = w->pending == CLEAR ? NOTHING : RAISE;
         break;
     case ALERT_CLEARED:
@@ -185,7 +185,7 @@ bool alerts_is_open(struct alerts *a, enum alert_code code, struct str object)
     return open;
 }
 
-/* Also what may have become one: looking costs little. */
+/* Codes that may mean a new dead letter; checking costs little. */
 static bool is_dead_code(struct str code)
 {
     for (int i = 0; i < DEAD_CODES; i++)
@@ -243,7 +243,7 @@ static size_t targets_of(const struct plan *p, enum alert_code code,
     return n;
 }
 
-/* A copy of what is to be written; the watch itself may be seen meanwhile. */
+/* A copy of what is written; the watch may change meanwhile. */
 struct change {
     struct watch *watch;
     struct watch was;
@@ -290,7 +290,7 @@ static bool clear_one(struct alerts *a, struct change *c, struct err *err)
     return true;
 }
 
-/* Somebody else cleared it: what is seen from now on counts. */
+/* If the alert was cleared elsewhere, observations start from zero. */
 static bool keep_one(struct alerts *a, struct change *c, struct err *err)
 {
     bool open;
@@ -318,12 +318,13 @@ static bool write_one(struct alerts *a, struct change *c, struct err *err)
     if (c->watch->pending == c->was.pending)
         c->watch->pending = NOTHING;
     else if (c->was.pending != NOTHING && c->watch->pending == NOTHING)
-        c->watch->pending = c->was.pending == RAISE ? CLEAR : RAISE; /* it turned meanwhile */
+        c->watch->pending = c->was.pending == RAISE ? CLEAR : RAISE; /* it changed back */
     (void)pthread_mutex_unlock(&a->mutex);
     return ok;
 }
 
-/* Those that are over and written; nobody but the housekeeper takes one away. */
+/* Frees watches that are over and written.  Only the housekeeper frees one, so pointers stay valid
+ * in its round. */
 static void alerts_forget(struct alerts *a)
 {
     (void)pthread_mutex_lock(&a->mutex);
@@ -358,7 +359,7 @@ static bool is_silence(const struct plan *p, struct str gateway)
     return false;
 }
 
-/* False: the configuration has no such object any more. */
+/* False: the object is not in the configuration any more. */
 static bool is_configured(const struct plan *p, const struct watch *w)
 {
     struct str object = str_of(w->object);
@@ -380,7 +381,7 @@ static void see_gone(struct watch *w, const struct plan *p, int64_t now_us)
     w->ended = "it is not looked at any more";
 }
 
-/* It is to be written that it is still so, sooner when it grows. */
+/* Whether an open alert must be refreshed; sooner when its count grows. */
 static bool is_due(const struct watch *w, int64_t now_us)
 {
     bool grows = (w->code == ALERT_DEAD_LETTERS || w->code == ALERT_RECEIVER_FAILING) &&
@@ -439,7 +440,7 @@ static void alerts_adopt(struct alerts *a, const struct alert *row, enum alert_c
     (void)pthread_mutex_unlock(&a->mutex);
 }
 
-/* Not ours, and its node has not seen it for long. */
+/* Clears an alert of another node that has not been refreshed for long. */
 static bool end_stale(struct alerts *a, const struct alert *row, enum alert_code code,
                       struct err *err)
 {
@@ -454,7 +455,8 @@ static bool end_stale(struct alerts *a, const struct alert *row, enum alert_code
     return clear_one(a, &c, err);
 }
 
-/* What is open in the store and not known here: from before a restart, or of another node. */
+/* Adopts alerts that are open in the store and unknown here: from before a restart, or of another
+ * node. */
 static bool reconcile(struct alerts *a, struct err *err)
 {
     AUTO(arena_done) struct arena arena = ARENA_INIT(ARENA_MOST);
@@ -475,7 +477,7 @@ static bool reconcile(struct alerts *a, struct err *err)
     return true;
 }
 
-/* The turn is ours: take over, and look at everything soon. */
+/* This node has got the turn: adopt open alerts and check everything soon. */
 static void see_all(struct alerts *a, int64_t now_us)
 {
     a->reconcile_us = now_us;
@@ -504,7 +506,7 @@ static bool alerts_take_turn(struct alerts *a, int64_t now_us, struct err *err)
 
 /* ---- the housekeeper's round ---- */
 
-/* Dead letters are told again while there are some. */
+/* Reminds of dead letters while there are some. */
 static bool alerts_remind(struct alerts *a, int64_t now_us, struct err *err)
 {
     struct plan *p = road_plan(a->o.road);
@@ -602,7 +604,7 @@ void alerts_stop(struct alerts *a)
         return;
     notices_stop(a->notices);
     if (a->turn)
-        (void)poll_turn_end(a->o.store, TURN_WORD, &err); /* or it runs out */
+        (void)poll_turn_end(a->o.store, TURN_WORD, &err); /* or it expires */
 }
 
 void alerts_free(struct alerts *a)

@@ -1,16 +1,17 @@
-/* alerts.h - what needs a person or a reaction: seen, raised once, cleared once, told.
+/* alerts.h - decides what needs a person: raised once, cleared once, notified.
  *
- * Who looks at something says what it sees with alerts_see(), each time it looks; the rules of the
- * plan in force (core/alert_rule.h) decide.  What changed is written by alerts_tend(), with the
- * notices for the targets of the plan, and sent from there (notices.h).
+ * Observers report each observation with alerts_see(); the rules of the plan in force
+ * (core/alert_rule.h) decide.  alerts_tend() writes changes together with the notices for the
+ * plan's targets, and sends them (notices.h).
  *
- * On a store that several nodes share one of them has the turn: it speaks for what all of them see
- * alike.  What is a node's own (its disk, its certificate) it says itself.  Whoever gets the turn
- * takes over what is open; what nobody has seen for a while is cleared.
+ * On a store that several nodes share, one node has the turn and reports what all nodes see alike.
+ * Each node reports what is its own (disk, certificate).  A node that gets the turn adopts open
+ * alerts; an alert that no node has seen for a while is cleared.
  *
- * Bounded: ALERTS_OPEN_MOST things are watched; of more nothing is said but a count.
+ * Bounded: ALERTS_OPEN_MOST objects are watched; further ones are only counted.
  *
- * Threads: alerts_see(), alerts_count() and alerts_tell() from any; the rest is the housekeeper's.
+ * Threads: alerts_see(), alerts_count() and alerts_tell() from any; the rest on the housekeeper's
+ * thread.
  */
 #pragma once
 
@@ -22,7 +23,7 @@
 #include "base/err.h"
 #include "core/alert_rule.h"
 
-/* What the whole store has one of. */
+/* The object of alerts about the whole store. */
 #define ALERTS_STORE STR("store")
 
 struct alerts;
@@ -33,40 +34,40 @@ struct store;
 
 struct alerts_options {
     struct store *store;
-    struct road *road; /* its plan, and the way out */
+    struct road *road; /* for its plan, and to send */
     const struct config_node *node;
 };
 
 struct alerts *alerts_new(const struct alerts_options *options);
-/* After the road has stopped: what was heard is written, and the turn given up.  NULL is fine. */
+/* After the road has stopped: records sent notices and releases the turn.  NULL is fine. */
 void alerts_stop(struct alerts *a);
 void alerts_free(struct alerts *a); /* after alerts_stop(); NULL is fine */
 
-/* One look at one object.  `message` is for people, and only read when the value is bad. */
+/* One observation of one object.  `message` is for people, and only read when the value is bad. */
 void alerts_see(struct alerts *a, enum alert_code code, struct str object, int64_t value,
                 const char *message);
-/* The same of a yes or no. */
+/* The same for a condition. */
 static inline void alerts_see_if(struct alerts *a, enum alert_code code, struct str object,
                                  bool is_so, const char *message)
 {
     alerts_see(a, code, object, is_so, message);
 }
 
-/* It was raised, by whichever node, and not cleared. */
+/* Whether the alert is open, whichever node raised it. */
 bool alerts_is_open(struct alerts *a, enum alert_code code, struct str object);
 
-/* The name of this node among objects: its machine and folder, the same after a restart. */
+/* The object name of this node: its machine and folder, the same after a restart. */
 struct str alerts_own_name(const struct alerts *a);
 
-/* What went wrong lately, as it was written (mishaps.h): failures are counted for their receivers,
- * and dead letters are looked for soon. */
+/* Takes the mishaps just written (mishaps.h): failures are counted for their receivers, and a
+ * possible dead letter is checked soon. */
 void alerts_count(void *alerts, const struct mishap *list, size_t count);
 
-/* What should be looked at once more now, as a look alone decides nothing: bits of 1 << code. */
+/* What to check again now, since one observation alone decides nothing: bits of 1 << code. */
 unsigned alerts_wanted(struct alerts *a);
 
-/* Look at what has no other observer, write what changed, send.  Twice a second; blocks. */
+/* Checks what has no other observer, writes changes, sends notices.  Twice a second; blocks. */
 bool alerts_tend(struct alerts *a, struct err *err);
 
-/* Notices that nobody hears, a line for people; nothing when all is well. */
+/* Appends a line about notices that could not be sent; nothing when all is well. */
 void alerts_tell(struct alerts *a, struct buf *to);

@@ -24,8 +24,8 @@
 #include "store/store.h"
 
 enum {
-    LOOK_US = 2 * CLOCK_S,    /* one count serves so long */
-    SAMPLE_US = 10 * CLOCK_S, /* a sample of the rate is at least so long */
+    LOOK_US = 2 * CLOCK_S,    /* how long a count is reused */
+    SAMPLE_US = 10 * CLOCK_S, /* the shortest sample of the rate */
     REASONS = 7,
     LABELS = 128
 };
@@ -36,15 +36,15 @@ struct system_backlog {
     int64_t held[REASONS];
     struct forecast forecast;
     struct reminder too_short;
-    struct metric metrics[REASONS]; /* registered when there was something to tell */
+    struct metric metrics[REASONS]; /* registered when first set */
     char labels[REASONS][LABELS];
 };
 
 struct backlog {
     struct backlog_options o;
-    struct dispatch *dispatch; /* the road's */
+    struct dispatch *dispatch; /* of the road */
     pthread_mutex_t mutex;
-    int64_t looked_us; /* monotonic; 0: never */
+    int64_t looked_us; /* the last count, monotonic; 0: never */
     struct system_backlog *systems;
 };
 
@@ -145,7 +145,7 @@ static void backlog_sample(struct backlog *b, struct system_backlog *s, int64_t 
                   govern_why(b->o.govern, s->word, now_us, &ask) != 0);
 }
 
-/* A window in which what waits will never be sent: it grows for ever. */
+/* Checks whether the backlog can be sent within the windows; if not, it grows for ever. */
 static void look_at_window(struct backlog *b, struct system_backlog *s, const struct plan *p)
 {
     const struct plan_system *system = plan_system_find(p, s->word);
@@ -168,7 +168,7 @@ static void look_at_window(struct backlog *b, struct system_backlog *s, const st
                  "its window is too short for what waits");
 }
 
-/* Also those for which nothing waits: their rate is known when something does. */
+/* Also systems without a backlog, so that their rate is known when there is one. */
 static void backlog_add_configured(struct backlog *b, const struct plan *p)
 {
     for (size_t i = 0; i < p->system_count; i++)
@@ -203,7 +203,7 @@ static bool backlog_count(struct backlog *b, struct err *err)
     return ok;
 }
 
-/* ---- for everybody ---- */
+/* ---- for callers ---- */
 
 bool backlog_look(struct backlog *b, struct err *err)
 {

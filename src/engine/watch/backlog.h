@@ -1,6 +1,6 @@
-/* backlog.h - how much waits for each system, why, and when it will be gone.
+/* backlog.h - how much waits for each system, why, and when it will be sent.
  *
- * Counted in the store now and then, so it is a little old; the rate is this node's own.
+ * The store is counted at most every two seconds; the rate is that of this node.
  *
  * Threads: any that may block.
  */
@@ -29,13 +29,13 @@ struct backlog_options {
 struct backlog *backlog_new(const struct backlog_options *options);
 void backlog_free(struct backlog *b); /* NULL is fine */
 
-/* Count, unless that was done a moment ago. */
+/* Counts, unless the last count is recent. */
 bool backlog_look(struct backlog *b, struct err *err);
 
 struct backlog_view {
-    int64_t ready, later; /* deliveries that wait for their turn, and for their time */
-    int64_t per_hour;     /* delivered lately by this node; 0: not known */
-    int64_t gone_us;      /* 0: that is not known */
+    int64_t ready, later; /* due deliveries; deliveries due later */
+    int64_t per_hour;     /* recent rate of this node; 0: unknown */
+    int64_t gone_us;      /* when all will be sent; 0: unknown */
 };
-/* As of the last look; begin_us: when they can go. */
+/* As of the last count; begin_us: when deliveries can begin. */
 void backlog_of(struct backlog *b, int64_t system, int64_t begin_us, struct backlog_view *ret);

@@ -20,7 +20,7 @@
 #include "store/watch/alert.h"
 
 enum {
-    FLYING_MOST = 2 /* to one target */,
+    FLYING_MOST = 2 /* per target */,
     DUE_MOST = 8,
     ORPHANS_MOST = 64,
     BODY_MOST = 16 << 10,
@@ -30,18 +30,18 @@ enum {
     ORPHANS_US = 10 * CLOCK_S
 };
 
-/* One notice on its way. */
+/* One notice being sent. */
 struct flying {
     struct transfer transfer;
     struct notices *notices;
     struct flying *next;
-    struct plan *plan; /* what the target hangs on */
+    struct plan *plan; /* keeps the target alive; a reference */
     const struct alert_target *target;
-    struct notice notice; /* its texts hang on the arena */
+    struct notice notice; /* its texts are on the arena */
     struct arena arena;
     struct http_out_request request;
     struct sending sending;
-    bool over, heard; /* over: with the mutex */
+    bool over, heard; /* over: guarded by the mutex */
     char error[ERROR_MOST];
 };
 
@@ -49,9 +49,9 @@ struct notices {
     struct store *store;
     struct road *road;
     pthread_mutex_t mutex;
-    struct flying *flying;                    /* a list, the housekeeper's but for `over` */
-    int64_t orphans_us;                       /* monotonic: when to look for them */
-    char failing[ALERT_TARGETS_MOST][TARGET]; /* targets of which that was told; empty: free */
+    struct flying *flying;                    /* used by the housekeeper, except for `over` */
+    int64_t orphans_us;                       /* monotonic: the next end_orphans() */
+    char failing[ALERT_TARGETS_MOST][TARGET]; /* targets logged as failing; empty: free */
 };
 
 struct notices *notices_new(struct store *s, struct road *r)
@@ -95,7 +95,7 @@ static void notices_put_time(struct json_out *j, const char *key, int64_t us)
         json_z(j, clock_utc_text(us, text));
 }
 
-/* `text` is what chat services show. */
+/* `text` is the field that chat services show. */
 static void put_body(struct buf *to, const struct notice *w, const struct alert *a)
 {
     struct json_out j = { .to = to };
@@ -186,9 +186,10 @@ static void notices_post(struct notices *n, struct plan *p, const struct alert_t
     }
 }
 
-/* ---- what came of it ---- */
+/* ---- results ---- */
 
-/* The state of a target is told when it changes.  With too many of them, each time. */
+/* Whether to log: only when a target begins or stops failing.  With too many failing targets, each
+ * time. */
 static bool changes(struct notices *n, struct str target, bool fails)
 {
     size_t room = ALERT_TARGETS_MOST;
@@ -257,11 +258,11 @@ void notices_stop(struct notices *n)
         struct err err = { 0 };
 
         if (f->over && f->heard)
-            (void)notices_end_one(n, f, &err); /* or it is sent again, under the same key */
+            (void)notices_end_one(n, f, &err); /* or the notice is sent again, with the same key */
     }
 }
 
-/* ---- what is due ---- */
+/* ---- due notices ---- */
 
 static bool is_flying(const struct notices *n, int64_t num)
 {
@@ -298,7 +299,7 @@ static bool begin_one(struct notices *n, struct plan *p, const struct alert_targ
     return true;
 }
 
-/* One target after the other, so that one that is dead costs the others nothing. */
+/* Limits are per target, so that a dead one does not delay the others. */
 static bool notices_begin_due(struct notices *n, struct plan *p, const struct alert_target *t,
                               struct err *err)
 {
@@ -320,7 +321,7 @@ static bool notices_begin_due(struct notices *n, struct plan *p, const struct al
     return true;
 }
 
-/* To whom the configuration does not know any more. */
+/* Ends notices for targets that the configuration does not name any more. */
 static bool end_orphans(struct notices *n, const struct plan *p, struct err *err)
 {
     AUTO(arena_done) struct arena a = ARENA_INIT(ARENA_MOST);

@@ -24,8 +24,8 @@
 
 enum { QUEUES_MOST = 4096, DAY_S = 86400 };
 
-/* What is known of a queue; made when it is first seen, kept for ever: queues are pairs that
- * configurations name. */
+/* State per queue, kept for ever: queues are pairs of system and endpoint, which configurations
+ * bound. */
 struct queue_known {
     struct queue_known *next;
     int64_t queue;
@@ -33,12 +33,12 @@ struct queue_known {
     struct reminder reminder;
 };
 
-/* What alerts call a queue.  An endpoint has one for each system that it serves: any of them that
- * is stuck counts. */
+/* The object name of a queue in alerts is its endpoint's.  An endpoint has one queue per system; it
+ * is stuck if one of them is. */
 struct queue_name {
     struct queue_name *next;
     struct str name; /* lives as long as the store */
-    bool stuck;      /* in the present look */
+    bool stuck;      /* in the current check */
 };
 
 struct system_known {
@@ -46,9 +46,9 @@ struct system_known {
     int64_t word;
     char labels[160];
     struct metric depth, oldest;
-    int64_t count, oldest_us; /* of the present look */
-    int64_t late_us;          /* the same of what nobody holds back */
-    int64_t held_us;          /* when it was last held back */
+    int64_t count, oldest_us; /* in the current check */
+    int64_t late_us;          /* the oldest that is not held */
+    int64_t held_us;          /* when the system was last held */
 };
 
 struct certificate_known {
@@ -135,7 +135,7 @@ static struct system_known *watchdog_system_of(struct watchdog *l, int64_t word)
     return s;
 }
 
-/* A person or a calendar keeps it back: it is no surprise that it grows old. */
+/* A person or a calendar holds the queue: its age is expected. */
 static bool watchdog_is_held(struct watchdog *l, int64_t system, int64_t endpoint)
 {
     return (dispatch_held_why(road_dispatch(l->o.road), system, endpoint) &
@@ -154,7 +154,7 @@ static void note_system(struct system_known *s, const struct task_queue *q, bool
         s->late_us = q->oldest_us;
 }
 
-/* True: nothing that is known keeps it from moving, and nothing of it is on its way. */
+/* True: no known reason holds the queue, and none of its deliveries is being sent. */
 static bool should_move(struct watchdog *l, int64_t queue, int64_t system, int64_t endpoint)
 {
     struct dispatch *d = road_dispatch(l->o.road);
@@ -178,7 +178,7 @@ static void tell_stuck(struct watchdog *l, struct str what, int64_t age_s)
     mishaps_note(l->o.mishaps, "stuck", "queue", what, "it should move and does not");
 }
 
-/* Adds to *io_could what could go now. */
+/* Adds to *io_could the number of tasks that could run now. */
 static bool look_at_queue(struct watchdog *l, const struct task_queue *q, int64_t now_us,
                           int64_t *io_could)
 {
@@ -225,7 +225,7 @@ static void say_system(struct watchdog *l, const struct system_known *s, int64_t
     alerts_see(l->o.alerts, ALERT_QUEUE_AGE, name, late_s, age);
 }
 
-/* Whether nodes should come, or go. */
+/* Reports the load for the alerts scale_out and scale_in. */
 static bool say_scale(struct watchdog *l, int64_t could, struct err *err)
 {
     static struct node_row nodes[NODES_MOST];
@@ -243,7 +243,7 @@ static bool say_scale(struct watchdog *l, int64_t could, struct err *err)
     return true;
 }
 
-/* Once for each name, also of queues that are not listed any more because nothing waits in them. */
+/* Once per name, also for queues that are not listed any more because they are empty. */
 static void say_stuck(struct watchdog *l)
 {
     for (struct queue_name *n = l->names; n != NULL; n = n->next) {
@@ -320,7 +320,7 @@ static struct certificate_known *certificate_of(struct watchdog *l, const char *
     return c;
 }
 
-/* What cannot be read is the trouble of who uses it. */
+/* An unreadable certificate is reported by its user. */
 static void look_at_certificate(struct watchdog *l, const char *of, struct str object,
                                 const char *cert)
 {

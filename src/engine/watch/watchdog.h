@@ -1,8 +1,7 @@
-/* watchdog.h - what grows old while nobody looks: queues, dead letters, certificates.
+/* watchdog.h - finds what grows old unnoticed: queues, dead letters, certificates.
  *
- * Each look reads the store and sets gauges.  What needs a person is told in the log once
- * when it begins and again each day while it lasts, and is counted as a mishap; nothing
- * here changes a document.
+ * Each check reads the store and sets gauges.  What needs a person is logged when it begins and
+ * again each day while it lasts, and counted as a mishap.  Nothing here changes a document.
  *
  * Threads: the housekeeper's alone.
  */
@@ -24,28 +23,27 @@ struct watchdog_options {
     struct store *store;
     struct road *road;
     const struct config_node *node;
-    struct alerts *alerts; /* what is seen is said to them, too */
+    struct alerts *alerts; /* observations are reported there, too */
     struct mishaps *mishaps;
 };
 
 struct watchdog *watchdog_new(const struct watchdog_options *options);
 void watchdog_free(struct watchdog *l); /* NULL is fine */
 
-/* How many tasks wait and since when, of all and of each system; queues that should move and
- * do not. */
+/* Counts waiting tasks and their age, in total and per system, and finds stuck queues. */
 bool watchdog_queues(struct watchdog *l, struct err *err);
 bool watchdog_dead(struct watchdog *l, struct err *err);
-/* Of the node and of endpoints that show one: 30 days ahead. */
+/* Certificates of the node and of endpoints that present one, 30 days ahead. */
 bool watchdog_certificates(struct watchdog *l, struct err *err);
 
 /* ---- the rules, for tests ---- */
 
 enum { LOOKOUT_STUCK_S = 600, LOOKOUT_CERTIFICATE_DAYS = 30 };
 
-/* One look at a queue.  Stuck: there is no reason to wait, and the task in front has been
- * the same for LOOKOUT_STUCK_S. */
+/* One check of a queue.  Stuck: there is no reason to wait, and the first task has been the same
+ * for LOOKOUT_STUCK_S. */
 struct queue_look {
-    int64_t front_us; /* the age mark of the task in front, 0: none */
-    int64_t since_us; /* when it was seen first */
+    int64_t front_us; /* the age mark of the first task, 0: none */
+    int64_t since_us; /* when it became the first */
 };
 bool queue_is_stuck(struct queue_look *q, int64_t front_us, bool has_reason, int64_t now_us);
