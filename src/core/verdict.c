@@ -20,8 +20,7 @@ static void make_plain(char *text, size_t len)
 
 enum verdict_kind verdict_say(struct verdict *v, enum verdict_kind kind, const char *fmt, ...)
 {
-    char text[VERDICT_MESSAGE_MOST +
-              4]; /* room beyond the limit, so that a character cut by it is detected */
+    char text[VERDICT_MESSAGE_MOST + 4]; /* room to detect a cut character */
     va_list ap;
 
     va_start(ap, fmt);

@@ -13,7 +13,7 @@
 enum verdict_kind {
     VERDICT_DELIVERED,
     VERDICT_RETRY,      /* the receiver does not have the document, and may accept it later */
-    VERDICT_UNREACHED,  /* as RETRY, and the endpoint did not answer: counts for the breaker */
+    VERDICT_UNREACHED,  /* as RETRY, and the endpoint was not reached: counts for the breaker */
     VERDICT_CREDENTIAL, /* as RETRY, and our credential was refused: opens the breaker at once */
     VERDICT_DOUBT,      /* the receiver may have it: the policy of its system decides */
     VERDICT_REJECTED,   /* the receiver will never accept it */
