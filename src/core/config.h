@@ -10,7 +10,7 @@
  *   (2) every reference in it (endpoint to system, route to endpoint) resolves.
  *   (3) no text of a report contains a value that may be secret.
  *
- * Ownership: everything hangs on the snapshot and lives until the last
+ * Ownership: everything belongs to the snapshot and lives until the last
  * config_unref().  Texts are terminated.  A report owns its problems.
  * Threads: a snapshot may be shared; ref and unref are safe from any thread.
  */

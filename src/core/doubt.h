@@ -24,7 +24,7 @@ enum doubt_source {
     DOUBT_SENT,   /* an attempt ended, with a verdict */
     DOUBT_INTENT, /* an intent was found; there is no verdict */
     DOUBT_ASKED,  /* the receiver was queried; DELIVERED: it has it, RETRY: it does not, UNREACHED
-                   * or CREDENTIAL: it could not be queried, DOUBT: unclear, else never */
+                   * or CREDENTIAL: it could not be queried, DOUBT: unclear, else: never possible */
 };
 
 enum { DOUBT_ASKED_MOST = 5 }; /* unclear answers before a person must decide */

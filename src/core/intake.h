@@ -12,7 +12,7 @@
  *       arrival that was already committed stays committed.
  *   (2) an answer of 202 means: bytes, digest and record are on stable storage.
  *
- * Threads: everything about an arrival happens on its loop.
+ * Threads: all calls for an arrival are made on its loop.
  */
 #pragma once
 

@@ -15,7 +15,8 @@
  * A piece is used some time after it was reserved, and slots that the clock has passed are lost.
  * With a burst of 1 a piece that is exactly as long as its slots would then hold one slot less
  * than planned, and a piece of one slot none.  So a piece is longer than its slots by a slack: one
- * T for the first piece of a node, later twice the delay that the node measured on its last piece.
+ * T for the first piece of a node, later twice the delay that the node measured on its last piece,
+ * never more than RATE_SLACK_NS.
  *
  * Invariants
  *   (1) u <= t <= u + (burst - 1) * T for everything that begins.

@@ -36,7 +36,7 @@ bool rate_pass(struct rate *r, uint64_t count, int64_t per_us, uint64_t burst, i
 /* ---- the schedule of all nodes ---- */
 
 enum {
-    RATE_PIECE_NS = 250000000, /* the length of a piece, unless one slot and its slack are longer */
+    RATE_PIECE_NS = 250000000,  /* the most of a piece, unless a slot and its slack are longer */
     RATE_SLACK_NS = 1000000000, /* the greatest slack */
 };
 

@@ -1,8 +1,9 @@
 /* regex.h - regular expressions (PCRE2) under limits.
  *
- * The pattern is trusted, the text is not: a search that backtracks too much ends after
- * REGEX_CPU_US of processor time, after a number of match attempts, or at a depth, and returns
- * REGEX_OVER.  Texts are UTF-8; a text with other bytes does not match.  `\d` and `\w` are ASCII.
+ * The pattern comes from the operator, the text from outside: a search that backtracks too much
+ * ends after REGEX_CPU_US of processor time, after a number of match attempts, or at a depth, and
+ * returns REGEX_OVER.  Texts are UTF-8; a text with other bytes does not match.  `\d` and `\w` are
+ * ASCII.
  *
  *     struct regex_search s;
  *     regex_search_init(&s, r, text);

@@ -27,7 +27,7 @@
  *
  * Races.  Attempts that began before the breaker opened report later.  Their failures say nothing
  * new and are ignored while no probe is on its way.  A late failure during a probe is taken for the
- * failure of the probe: the wait doubles once, and when the probe itself fails, that is ignored.
+ * failure of the probe: the wait doubles once, and a failure of the probe itself is then late, too.
  * A late success closes the breaker, which is right: the endpoint answers.
  *
  * Crashes.  The state is in memory; the engine stores an open breaker and restores it at start

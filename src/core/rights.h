@@ -44,7 +44,7 @@ bool right_find(struct str word, enum right *ret);
 /* The right is about documents, and may be limited to systems. */
 bool right_is_scoped(enum right r);
 
-/* The holder of the node's token. */
+/* All rights, for the holder of the node's token. */
 extern const struct rights rights_all;
 
 /* The built-in roles: admin, operator, viewer, auditor; for all systems. */

@@ -2,7 +2,7 @@
  *
  *     CET-1CEST,M3.5.0,M10.5.0/3      names, offset to the west, when summer begins and ends
  *     <+1030>-10:30<+11>-11,M10.1.0,M4.1.0
- *     IST-1GMT0,M10.5.0,M3.5.0/1      also when "summer" is behind
+ *     IST-1GMT0,M10.5.0,M3.5.0/1      daylight time may be behind standard time
  */
 #include "core/civil.h"
 #include "core/zone_inside.h"
