@@ -2,7 +2,7 @@
  *
  * For small requests below a limit we chose: when memory runs out, the process
  * ends and the next start recovers (crash-only).  Sizes that come from
- * outside go through struct buf, which has a cap and fails politely.
+ * outside go through struct buf, which has a cap and returns an error.
  */
 #pragma once
 

@@ -7,7 +7,7 @@
  *
  * Invariants
  *   (1) every piece is aligned to 16 bytes.
- *   (2) used never exceeds the cap given to arena_init(): a request over it ends
+ *   (2) used never exceeds the cap given to ARENA_INIT(): a request over it ends
  *       the process (sizes from outside are checked before).
  *
  * Threads: one at a time.

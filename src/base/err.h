@@ -17,7 +17,7 @@
 enum err_kind {
     ERR_NONE = 0,
     ERR_TRANSIENT, /* not now: retry by the task's schedule         */
-    ERR_PERMANENT, /* never: dead-letter it, a person must look     */
+    ERR_PERMANENT, /* never: dead-letter it, a person must decide   */
     ERR_UNCERTAIN, /* may have happened: retry only if idempotent   */
     ERR_LIMIT,     /* a cap of ours was reached: refuse, say which  */
     ERR_CONFIG,    /* the configuration is wrong: do not start      */

@@ -247,7 +247,7 @@ void file_sync_parent(int dirfd, const char *what)
     AUTO_FD fd = openat(dirfd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     struct err err = { 0 };
 
-    if (fd >= 0 && !file_try_sync(fd, what, &err)) /* the parent need not be ours */
+    if (fd >= 0 && !file_try_sync(fd, what, &err)) /* the parent may be unable to sync */
         file_fatal(what, err.sys);
 }
 

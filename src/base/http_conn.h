@@ -30,7 +30,7 @@ enum {
     HTTP_READ_BUF = 64 * 1024,
     HTTP_OUT_BUF = 16 * 1024,   /* answers up to this size are one write */
     HTTP_FIELDS_OUT = 8 * 1024, /* the handler's own fields              */
-    HTTP_OUT_HIGH = 256 * 1024, /* http_answer_bytes() returns false     */
+    HTTP_OUT_HIGH = 256 * 1024, /* then http_answer_bytes() is false     */
     HTTP_OUT_MAX = 64 * 1024 * 1024,
     HTTP_ADDRESSES = 8,
     HTTP_FREE_REQUESTS = 256,

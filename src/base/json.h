@@ -1,4 +1,4 @@
-/* json.h - writing JSON, the one way.
+/* json.h - writes JSON.
  *
  * A writer over a struct buf that adds the commas and escapes the text; it never
  * builds a tree.  Reading is done by jansson, or by core/json_scan.h.
